@@ -1,0 +1,1 @@
+//! Making it so: from a policy to a kernel-enforced view, and a supervisor outside it.

@@ -1,0 +1,3 @@
+//! The `endow` command.
+
+fn main() {}

@@ -1,0 +1,119 @@
+//! What a mount is: a place in the guest's view, what stands there, and what may be done to it.
+
+use serde::Serialize;
+
+use crate::{GuestPath, HostPath, Origin};
+
+/// What the guest may do below a mount.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Access {
+    /// Read and execute; every write is EROFS.
+    Ro,
+    /// Copy-on-write: writes are buffered in a layer of the run.
+    Cow,
+    /// Live: writes reach the source at once.
+    Rw,
+}
+
+/// What stands at a mount point.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub enum BackendSpec {
+    /// A file or directory of the host.
+    Physical {
+        /// The source, symbolic links not resolved.
+        host: HostPath,
+    },
+    /// A file system in memory.
+    Memory {
+        /// The most bytes it holds.
+        size_bytes: u64,
+        /// The most files and directories it holds; `None` leaves the kernel's default.
+        inodes: Option<u64>,
+        /// The permission bits of its root.
+        mode: u32,
+    },
+    /// An empty directory on disk in the state of the run, gone at exit.
+    Private {
+        /// Host files copied in before the start, at the same place relative to home.
+        seed: Vec<HostPath>,
+        /// Guest files whose last content is published on the host.
+        write_back: Vec<GuestPath>,
+        /// The permission bits of its root.
+        mode: u32,
+    },
+    /// A copy of a small host file, made at start: for links such as `resolv.conf`, and files
+    /// that are shown in part.
+    Copy {
+        /// The file that is copied, symbolic links followed.
+        host: HostPath,
+    },
+    /// A small file that endow makes: `passwd`, `group` or `gitconfig`.
+    Made {
+        /// Which one.
+        made: Made,
+    },
+    /// A git tree.
+    Git {
+        /// The repository.
+        repository: HostPath,
+        /// The tree-ish, resolved once at start.
+        rev: String,
+    },
+    /// A tree of the content-addressed store.
+    Cas {
+        /// `sha256:<hex>/<size>`.
+        digest: String,
+    },
+}
+
+/// Small files that endow writes itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Made {
+    /// `/etc/passwd` with root, the user and nobody.
+    Passwd,
+    /// `/etc/group` with root, the user's group and nogroup.
+    Group,
+}
+
+/// Where a mount comes from, as far as rules differ by it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum MountClass {
+    /// System and program directories of the base: deny patterns don't apply.
+    System,
+    /// The workspace.
+    Workspace,
+    /// What a user or a profile granted.
+    Granted,
+}
+
+/// Options of one mount.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct MountOptions {
+    /// A missing source is skipped instead of refused.
+    pub optional: bool,
+    /// Nothing below may be executed.
+    pub noexec: bool,
+    /// Deny patterns don't apply below.
+    pub nodeny: bool,
+}
+
+/// One mount of the resolved policy.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct MountSpec {
+    /// The place in the guest's view.
+    pub at: GuestPath,
+    /// What stands there.
+    pub backend: BackendSpec,
+    /// What the guest may do below.
+    pub access: Access,
+    /// The options given with it.
+    pub options: MountOptions,
+    /// Which rules apply to it.
+    pub class: MountClass,
+    /// Who asked for it.
+    pub origin: Origin,
+}

@@ -1,0 +1,168 @@
+//! Two path types for two worlds: a path inside the sandbox and a path on the host never mix.
+
+use std::ffi::OsStr;
+use std::fmt;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path, PathBuf};
+
+use serde::{Serialize, Serializer};
+
+/// Why a path can't be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PathError {
+    /// The text is empty.
+    #[error("path is empty")]
+    Empty,
+    /// The path has no leading slash where one is needed.
+    #[error("path is not absolute")]
+    Relative,
+    /// The path contains `..`, which would mean another place after a symbolic link.
+    #[error("path contains `..`")]
+    ParentDir,
+    /// The path contains a NUL byte, which no kernel call can take.
+    #[error("path contains a NUL byte")]
+    Nul,
+}
+
+/// A place in the view of the sandboxed command: absolute and lexically normal.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct GuestPath(PathBuf);
+
+/// A place on the host: absolute and lexically normal, symbolic links not resolved.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct HostPath(PathBuf);
+
+macro_rules! path_type {
+    ($name:ident) => {
+        impl $name {
+            /// Accepts an absolute path without `..`; drops `.` and doubled slashes.
+            pub fn new(path: impl AsRef<Path>) -> Result<Self, PathError> {
+                normalize(path.as_ref()).map(Self)
+            }
+
+            /// Returns the root directory.
+            pub fn root() -> Self {
+                Self(PathBuf::from("/"))
+            }
+
+            /// Returns the path for calls that take one.
+            pub fn as_path(&self) -> &Path {
+                &self.0
+            }
+
+            /// Returns the exact bytes.
+            pub fn as_bytes(&self) -> &[u8] {
+                self.0.as_os_str().as_bytes()
+            }
+
+            /// Returns whether `self` is `ancestor` or below it.
+            pub fn is_within(&self, ancestor: &Self) -> bool {
+                self.0.starts_with(&ancestor.0)
+            }
+
+            /// Returns the directory above, or `None` for the root.
+            pub fn parent(&self) -> Option<Self> {
+                self.0.parent().map(|parent| Self(parent.to_path_buf()))
+            }
+
+            /// Returns the last name, or `None` for the root.
+            pub fn file_name(&self) -> Option<&OsStr> {
+                self.0.file_name()
+            }
+
+            /// Returns the path of `relative` below this one.
+            pub fn join(&self, relative: impl AsRef<Path>) -> Result<Self, PathError> {
+                Self::new(self.0.join(relative))
+            }
+
+            /// Returns this path seen from `ancestor`: empty when they are equal, `None` when
+            /// it lies elsewhere.
+            pub fn below(&self, ancestor: &Self) -> Option<&Path> {
+                self.0.strip_prefix(&ancestor.0).ok()
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "{}", self.0.display())
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, concat!(stringify!($name), "({:?})"), self.0)
+            }
+        }
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(&self.0.to_string_lossy())
+            }
+        }
+    };
+}
+
+path_type!(GuestPath);
+path_type!(HostPath);
+
+impl GuestPath {
+    /// Returns the host path of the same spelling (an identity mount).
+    pub fn to_host(&self) -> HostPath {
+        HostPath(self.0.clone())
+    }
+}
+
+impl HostPath {
+    /// Returns the guest path of the same spelling (an identity mount).
+    pub fn to_guest(&self) -> GuestPath {
+        GuestPath(self.0.clone())
+    }
+}
+
+fn normalize(path: &Path) -> Result<PathBuf, PathError> {
+    let bytes = path.as_os_str().as_bytes();
+    match bytes {
+        [] => return Err(PathError::Empty),
+        [b'/', ..] => {}
+        _ => return Err(PathError::Relative),
+    }
+    if bytes.contains(&0) {
+        return Err(PathError::Nul);
+    }
+    let parts: Vec<Component<'_>> = path.components().collect();
+    if parts.contains(&Component::ParentDir) {
+        return Err(PathError::ParentDir);
+    }
+    Ok(parts.into_iter().collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(path: &str, expected: Result<&str, PathError>) {
+        let got = GuestPath::new(path).map(|path| path.to_string());
+        assert_eq!(got, expected.map(str::to_owned));
+    }
+
+    #[test]
+    fn normal_forms() {
+        check("/", Ok("/"));
+        check("/a//b/./c/", Ok("/a/b/c"));
+        check("", Err(PathError::Empty));
+        check("a/b", Err(PathError::Relative));
+        check("/a/../b", Err(PathError::ParentDir));
+        check("/a\0b", Err(PathError::Nul));
+    }
+
+    #[test]
+    fn below_is_by_whole_names() {
+        let parent = GuestPath::new("/a/b").expect("a path");
+        let child = GuestPath::new("/a/b/c").expect("a path");
+        let sibling = GuestPath::new("/a/bc").expect("a path");
+        assert!(child.is_within(&parent));
+        assert!(!sibling.is_within(&parent));
+        assert_eq!(child.below(&parent), Some(Path::new("c")));
+    }
+}

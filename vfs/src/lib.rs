@@ -1,0 +1,1 @@
+//! What stands where: the mount table of a sandbox and the file trees behind it.
