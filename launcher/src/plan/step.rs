@@ -1,0 +1,206 @@
+//! The steps of a plan: each is one effect, and leaves nothing to decide when it is applied.
+
+use endow_policy::{GuestPath, HostPath, Limits};
+use serde::Serialize;
+
+use super::landlock::LandlockPlan;
+use super::seccomp::SeccompPlan;
+
+/// Device and inode of a source, compared again inside the sandbox's mount namespace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub struct FileId {
+    /// The device number as `stat` gives it.
+    pub dev: u64,
+    /// The inode number.
+    pub ino: u64,
+}
+
+/// A place in the run's own directory, relative to it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub struct RunPath(pub String);
+
+/// What is mounted.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Source {
+    /// A file or directory of the host, symbolic links resolved, and its identity.
+    Host {
+        /// The canonical path.
+        path: HostPath,
+        /// What must still be there when it is mounted.
+        expect: FileId,
+    },
+    /// A directory or file of the run's own state.
+    Run(RunPath),
+    /// A file or directory of the view under construction.
+    Guest(GuestPath),
+}
+
+/// Mount attributes that are set; none is ever cleared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[expect(clippy::struct_excessive_bools, reason = "each is one attribute bit of mount_setattr(2)")]
+pub struct MountFlags {
+    /// MOUNT_ATTR_RDONLY.
+    pub readonly: bool,
+    /// MOUNT_ATTR_NOEXEC.
+    pub noexec: bool,
+    /// Device nodes below may be opened: MOUNT_ATTR_NODEV is left out.
+    pub devices: bool,
+    /// The whole tree of mounts below the source comes along.
+    pub recursive: bool,
+}
+
+/// Host-side work before any process exists.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "do", rename_all = "kebab-case")]
+pub enum PrepareStep {
+    /// Makes an empty directory in the run's state.
+    MakeDir { at: RunPath, mode: u32 },
+    /// Makes an empty file in the run's state.
+    MakeFile { at: RunPath, mode: u32 },
+    /// Copies a host file into a private directory.
+    Seed { from: HostPath, to: RunPath },
+    /// Builds a mask layer: directories like those of `like`, with a whiteout for each name.
+    Mask { at: RunPath, like: HostPath, hide: Vec<std::path::PathBuf>, dirs: Vec<std::path::PathBuf> },
+}
+
+/// Steps of pid 1 that build the view. Guest paths are relative to the new root.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "do", rename_all = "kebab-case")]
+pub enum InitStep {
+    /// Writes setgroups, uid_map and gid_map: the user's own ids, nothing else.
+    IdMaps { uid: u32, gid: u32 },
+    /// Makes the root file system in memory.
+    NewRoot,
+    /// Attaches the root, so that mounts can be moved below it and it can become the root.
+    AttachRoot,
+    /// Makes a directory.
+    Mkdir { at: GuestPath, mode: u32 },
+    /// Makes an empty file, as a mount point.
+    Touch { at: GuestPath },
+    /// Makes a symbolic link.
+    Symlink { at: GuestPath, to: std::path::PathBuf },
+    /// Makes a file with content.
+    Write { at: GuestPath, #[serde(skip)] content: Vec<u8>, mode: u32 },
+    /// Mounts a host, run or guest path.
+    Bind { source: Source, at: GuestPath, flags: MountFlags },
+    /// Mounts a file system in memory.
+    Tmpfs { at: GuestPath, size_bytes: u64, inodes: Option<u64>, mode: u32, flags: MountFlags },
+    /// Mounts a stack of layers read-only, topmost first.
+    Overlay { lower: Vec<Source>, at: GuestPath, flags: MountFlags },
+    /// Mounts a process file system for the new pid namespace.
+    Proc { at: GuestPath },
+    /// Mounts a terminal file system of its own.
+    Devpts { at: GuestPath },
+    /// Makes a mount that stands read-only.
+    Seal { at: GuestPath },
+    /// Brings the loopback interface up.
+    LoopbackUp,
+    /// Sets the host name.
+    Hostname { name: String },
+    /// Makes the new root the root and detaches the old one.
+    Pivot,
+    /// Forbids nested user namespaces by count.
+    NoNestedUserns,
+}
+
+/// Steps of pid 1 that give up power; the command inherits all of them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "do", rename_all = "kebab-case")]
+pub enum ConfineStep {
+    /// Sends the namespaces' descriptors to the supervisor.
+    SendNamespaces,
+    /// Joins a new session keyring; a full quota is reported, not fatal.
+    NewSessionKeyring,
+    /// Empties the bounding, ambient, effective, permitted and inheritable sets.
+    DropCapabilities,
+    /// PR_SET_NO_NEW_PRIVS.
+    NoNewPrivs,
+    /// Enforces the Landlock ruleset.
+    Landlock(LandlockPlan),
+    /// PR_SET_DUMPABLE 0: nothing inside can trace pid 1 or read its memory.
+    NotDumpable,
+    /// Overwrites the argument and environment strings of pid 1.
+    WipeArguments,
+}
+
+/// Last steps of the command's process before it is executed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "do", rename_all = "kebab-case")]
+pub enum PayloadStep {
+    /// Starts a session of its own.
+    NewSession,
+    /// Sets soft and hard limit of one resource.
+    Rlimit { resource: Rlimit, soft: u64, hard: u64 },
+    /// Gives the signal mask and dispositions back that the caller had.
+    RestoreSignals,
+    /// Changes to the directory where the command starts.
+    ChangeDir { to: GuestPath },
+    /// Installs the seccomp filter.
+    Seccomp(SeccompPlan),
+}
+
+/// Resources that are limited per process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Rlimit {
+    /// Size of core dumps.
+    Core,
+    /// CPU seconds.
+    Cpu,
+    /// Size of a file.
+    Fsize,
+    /// Open files.
+    Nofile,
+    /// Processes of the user in this user namespace.
+    Nproc,
+}
+
+/// What runs at the end of the payload steps.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ExecSpec {
+    /// A program of the view: candidates in the order in which they are tried.
+    Command {
+        /// Argument vector, byte-exact.
+        #[serde(skip)]
+        argv: Vec<std::ffi::OsString>,
+        /// The paths that are tried, in order.
+        candidates: Vec<std::path::PathBuf>,
+    },
+    /// endow's own guest-side code, from a sealed file in memory.
+    Helper {
+        /// The word that selects the helper, and its arguments.
+        argv: Vec<std::ffi::OsString>,
+    },
+}
+
+/// What the supervisor does while the command runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct SupervisePlan {
+    /// Limits that the supervisor itself keeps.
+    pub limits: Limits,
+    /// Over-mounts that are renewed when the host replaces the file below.
+    pub renew: Vec<Renew>,
+    /// The run dies with the process that started it.
+    pub die_with_parent: bool,
+}
+
+/// A hidden name of a live mount, kept hidden when the host replaces it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Renew {
+    /// The directory on the host that is watched.
+    pub watch: HostPath,
+    /// The name in it.
+    pub name: std::ffi::OsString,
+    /// The place in the guest's view.
+    pub at: GuestPath,
+}
+
+/// Work after the last process is gone.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "do", rename_all = "kebab-case")]
+pub enum FinishStep {
+    /// Removes the run's private directories.
+    RemoveRun,
+}
