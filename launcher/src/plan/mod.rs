@@ -1,0 +1,3 @@
+//! Deciding everything: pure data and pure functions.
+
+pub mod seccomp;
