@@ -10,7 +10,7 @@ use super::last_errno;
 /// A list of strings in the form that exec wants, made before the clone.
 pub(crate) struct StringList {
     /// Owns what `pointers` points to.
-    _strings: Vec<CString>,
+    strings: Vec<CString>,
     pointers: Vec<*const libc::c_char>,
 }
 
@@ -19,7 +19,12 @@ impl StringList {
     pub(crate) fn new(strings: Vec<CString>) -> Self {
         let mut pointers: Vec<_> = strings.iter().map(|string| string.as_ptr()).collect();
         pointers.push(std::ptr::null());
-        Self { _strings: strings, pointers }
+        Self { strings: strings, pointers }
+    }
+
+    /// Returns the strings.
+    pub(crate) fn strings(&self) -> &[CString] {
+        &self.strings
     }
 
     fn as_ptr(&self) -> *const *const libc::c_char {
