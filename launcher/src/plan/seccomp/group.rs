@@ -103,7 +103,7 @@ groups! {
             }),
             ..always(Leaf::Check(Check::SocketFamilies))
         };
-    SocketPair "socketpair" "pairs of sockets"
+    SocketPair "socket-pair" "pairs of sockets"
         always(Leaf::Check(Check::SocketPair));
     HostControl "host-control" "what acts on the whole machine"
         lifted(EPERM, AllowWord::HostControl);

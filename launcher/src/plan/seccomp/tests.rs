@@ -8,6 +8,7 @@ use proptest::prelude::*;
 use super::action::{Action, Errno};
 use super::arch::Arch;
 use super::check::{Check, Half};
+use super::compat::COMPAT_CALLS;
 use super::compile::{compile, compile_reaper};
 use super::group::Group;
 use super::insn::Insn;
@@ -81,8 +82,19 @@ fn check_with(words: &[AllowWord], name: &str, args: &[u64], expect: Action) {
 }
 
 /// The arguments a check looks at, each with the values around its own, in both halves.
-fn key_arguments(leaf: Leaf) -> Vec<[u64; 6]> {
-    let Leaf::Check(check) = leaf else { return vec![[0; 6], [u64::MAX; 6]] };
+fn key_arguments(plan: &SeccompPlan, number: u32) -> Vec<[u64; 6]> {
+    let compat = plan.compat_leaves().and_then(|leaves| leaves.get(&number).copied());
+    let leaves = [Some(plan.leaf(number)), compat];
+    let mut all = vec![[0; 6], [u64::MAX; 6]];
+    for leaf in leaves.into_iter().flatten() {
+        if let Leaf::Check(check) = leaf {
+            all.extend(key_arguments_of(check));
+        }
+    }
+    all
+}
+
+fn key_arguments_of(check: Check) -> Vec<[u64; 6]> {
     let mut values: BTreeMap<u8, BTreeSet<u64>> = BTreeMap::new();
     for test in check.decision().rules.iter().flat_map(|rule| rule.when) {
         let (arg, shift) = match test.half {
@@ -112,10 +124,11 @@ fn product(all: &[[u64; 6]], arg: u8, values: &BTreeSet<u64>) -> Vec<[u64; 6]> {
 
 /// The declared policy, written without trees, jumps or 32-bit words.
 fn declared(plan: &SeccompPlan, data: &SeccompData) -> Action {
+    if data.arch == plan.arch.audit_32bit() {
+        return declared_compat(plan, data);
+    }
     if data.arch != plan.arch.audit() {
-        let lifted = plan.lifted.contains(&AllowWord::ForeignArch);
-        let known = data.arch == plan.arch.audit_32bit();
-        return if lifted && known { Action::Allow } else { Action::Kill };
+        return Action::Kill;
     }
     let x32 = plan.arch == Arch::X86_64 && data.number & 0x4000_0000 != 0;
     if x32 && data.number != u32::MAX {
@@ -124,26 +137,38 @@ fn declared(plan: &SeccompPlan, data: &SeccompData) -> Action {
     plan.leaf(data.number).decide(data.args)
 }
 
+fn declared_compat(plan: &SeccompPlan, data: &SeccompData) -> Action {
+    let number = data.number;
+    let own = COMPAT_CALLS.iter().find(|call| call.number(plan.arch) == Some(number));
+    let leaf = match own {
+        _ if !plan.lifted.contains(&AllowWord::ForeignArch) => Leaf::Do(Action::Kill),
+        Some(call) => plan.group(call.group),
+        None if number < 424 || (0xf_0000..0xf_0006).contains(&number) => Leaf::ALLOW,
+        None => plan.leaf(number),
+    };
+    leaf.decide(data.args)
+}
+
 #[track_caller]
 fn assert_as_declared(plan: &SeccompPlan) {
     let program = compile(plan);
     assert!(program.len() <= 350, "{} instructions", program.len());
     let odd = [0x3fff_ffff, 0x4000_0000, 0x4000_0001, 0x4000_0208, 0x7fff_ffff, u32::MAX - 1];
-    for number in (0..=600).chain(odd).chain([u32::MAX]) {
-        for args in key_arguments(plan.leaf(number)) {
-            let data = SeccompData { number, arch: plan.arch.audit(), args };
-            let expect = declared(plan, &data).code();
-            assert_eq!(ask(&program, data).code, expect, "{number} {args:x?}");
-        }
-    }
-    let audits = Arch::ALL.iter().flat_map(|arch| [arch.audit(), arch.audit_32bit()]);
-    for arch in audits.chain([0, u32::MAX, 0x4000_00b7, 0xc000_0003]) {
-        for number in [0, 59, 221, 0x4000_0000, u32::MAX] {
-            let data = SeccompData { number, arch, args: [0; 6] };
-            assert_eq!(ask(&program, data).code, declared(plan, &data).code(), "{arch:x}");
+    let numbers = (0..=600).chain(odd).chain([0xf_0000, 0xf_0005, 0xf_0006, u32::MAX]);
+    for number in numbers {
+        for args in key_arguments(plan, number) {
+            for arch in AUDITS {
+                let data = SeccompData { number, arch: *arch, args };
+                let expect = declared(plan, &data).code();
+                assert_eq!(ask(&program, data).code, expect, "{arch:x} {number} {args:x?}");
+            }
         }
     }
 }
+
+/// Both architectures, their 32-bit ones, and some that are nobody's.
+const AUDITS: &[u32] =
+    &[0xc000_003e, 0xc000_00b7, 0x4000_0003, 0x4000_0028, 0, u32::MAX, 0x4000_00b7, 0xc000_0003];
 
 /// What the kernel checks when it loads a program.
 #[track_caller]
@@ -151,7 +176,7 @@ fn assert_loadable(program: &[Insn]) {
     for (at, insn) in program.iter().enumerate() {
         let targets = match insn.code {
             0x05 => vec![insn.k as usize],
-            0x15 | 0x35 => vec![usize::from(insn.jt), usize::from(insn.jf)],
+            0x15 | 0x35 | 0x45 => vec![usize::from(insn.jt), usize::from(insn.jf)],
             0x20 => {
                 assert!(insn.k < 64 && insn.k % 4 == 0, "load at {}", insn.k);
                 vec![0]
@@ -299,9 +324,9 @@ fn clone_makes_processes_and_no_namespaces() {
         check("clone", &[flags | HIGH], Action::Allow);
     }
     for bit in [0x2_0000, 0x200_0000, 0x400_0000, 0x800_0000, 0x1000_0000, 0x2000_0000] {
-        check("clone", &[bit | 17], EPERM);
+        check("clone", &[bit | 0x11], EPERM);
         check("unshare", &[bit], EPERM);
-        check_with(&[AllowWord::Userns], "clone", &[bit | 17], Action::Allow);
+        check_with(&[AllowWord::Userns], "clone", &[bit | 0x11], Action::Allow);
         check_with(&[AllowWord::Userns], "unshare", &[bit], Action::Allow);
     }
     check("clone", &[0x4000_0000], EPERM);
@@ -466,11 +491,50 @@ fn foreign_calls_and_x32_are_killed() {
 }
 
 #[test]
+fn compat_calls_are_ruled_alike() {
+    let plan = planned(Arch::X86_64, &[AllowWord::ForeignArch]);
+    let program = compile(&plan);
+    let i386 = |number, args: &[u64]| {
+        let data = SeccompData { arch: 0x4000_0003, ..data(Arch::X86_64, number, args) };
+        action_of(ask(&program, data).code)
+    };
+    let [ioctl, mount, io_uring_setup, unshare, bpf] = [54, 21, 425, 310, 357];
+    assert_eq!(i386(ioctl, &[0, 0x5412]), EPERM);
+    assert_eq!(i386(ioctl, &[0, 0x5401]), Action::Allow);
+    assert_eq!(i386(mount, &[]), EPERM);
+    assert_eq!(i386(io_uring_setup, &[]), ENOSYS);
+    assert_eq!(i386(unshare, &[0x1000_0000]), EPERM);
+    assert_eq!(i386(bpf, &[]), EPERM);
+    assert_eq!(i386(600, &[]), ENOSYS);
+    let [read, set_thread_area, socketcall, clock_gettime64] = [3, 243, 102, 403];
+    for number in [read, set_thread_area, socketcall, clock_gettime64] {
+        assert_eq!(i386(number, &[]), Action::Allow);
+    }
+}
+
+/// A call that is restricted here is restricted in 32-bit programs, where it exists.
+#[test]
+fn compat_rows_cover_restricted_calls() {
+    let rows: BTreeMap<_, _> = COMPAT_CALLS.iter().map(|call| (call.name, call.group)).collect();
+    let unrestricted = [Group::Ordinary, Group::Obsolete];
+    for call in CALLS.iter().filter(|call| !unrestricted.contains(&call.group)) {
+        let common = call.x86_64.is_some_and(|number| number >= 424);
+        assert!(common || rows.get(call.name) == Some(&call.group), "{}", call.name);
+    }
+    for arch in Arch::ALL {
+        let numbers: Vec<_> = COMPAT_CALLS.iter().filter_map(|call| call.number(*arch)).collect();
+        assert_eq!(numbers.iter().collect::<BTreeSet<_>>().len(), numbers.len());
+    }
+}
+
+#[test]
 fn every_single_word_compiles_as_declared() {
     for arch in Arch::ALL {
         assert_as_declared(&planned(*arch, &[]));
         assert_as_declared(&planned(*arch, AllowWord::ALL));
-        AllowWord::ALL.iter().for_each(|word| assert_as_declared(&planned(*arch, &[*word])));
+        for word in AllowWord::ALL {
+            assert_as_declared(&planned(*arch, &[*word]));
+        }
     }
 }
 
@@ -585,13 +649,14 @@ proptest! {
     fn compiled_as_declared(
         (arch, allow, [signal_scoped, tcp_ports_ruled, observe]) in any_input(),
         calls in prop::collection::vec((any_number(), prop::array::uniform6(any_argument())), 400),
+        audit in prop::sample::select(AUDITS),
     ) {
         let input = SeccompInput { arch, allow: &allow, signal_scoped, tcp_ports_ruled, observe };
         let plan = plan(&input);
         let program = compile(&plan);
         assert_loadable(&program);
-        for (number, args) in calls {
-            let data = SeccompData { number, arch: arch.audit(), args };
+        for ((number, args), arch) in calls.into_iter().zip([arch.audit(), audit].into_iter().cycle()) {
+            let data = SeccompData { number, arch, args };
             prop_assert_eq!(ask(&program, data).code, declared(&plan, &data).code());
         }
     }
