@@ -39,7 +39,8 @@ pub fn compile_reaper(plan: &ReaperPlan) -> Vec<Insn> {
     program(plan.arch, &runs(&plan.leaves(), ReaperPlan::OTHERS), None)
 }
 
-fn program(arch: Arch, native: &[Run], compat: Option<&[Run]>) -> Vec<Insn> {
+/// Compiles any runs; the kernel takes up to 4096 instructions.
+pub(super) fn program(arch: Arch, native: &[Run], compat: Option<&[Run]>) -> Vec<Insn> {
     let mut program = Program::default();
     let foreign = program.foreign(arch, compat);
     let search = program.search(native);

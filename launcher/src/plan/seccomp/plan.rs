@@ -77,6 +77,9 @@ impl SeccompPlan {
 
     /// Returns what happens to the call with this number.
     pub fn leaf(&self, number: u32) -> Leaf {
+        if self.arch.is_x32(number) {
+            return Leaf::Do(Action::Kill);
+        }
         Call::numbered(number, self.arch).map_or(Self::UNKNOWN, |call| self.group(call.group))
     }
 
