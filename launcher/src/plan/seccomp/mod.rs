@@ -5,8 +5,8 @@
 //! `table`, decisions in `group` and `check`.
 //!
 //! What holds in every filter:
-//! - Calls of another architecture kill the process, and so do x32 calls: their numbers mean
-//!   other calls. `--allow foreign-arch` rules this machine's 32-bit calls by the same groups, but for
+//! - Calls of another architecture kill the process, and so do x32 calls: their numbers mean other
+//!   calls. `--allow foreign-arch` rules this machine's 32-bit calls by the same groups, except
 //!   i386's `socketcall`: its arguments are in memory, its C library uses it for every socket, and
 //!   so families and protocols are free there. x32 stays killed.
 //! - A number without a row is answered ENOSYS, as an older kernel would; programs fall back.

@@ -56,7 +56,7 @@ fn section(group: Group) -> String {
 fn reaper() -> String {
     let names: Vec<_> = ReaperPlan::CALLS.iter().map(|name| format!("`{name}`")).collect();
     format!(
-        "## pid 1\n\nThe reaper of a run may only make these calls; others are answered `{}`.\n\n{}\n",
+        "## pid 1\n\nThe reaper may only make these calls; others are answered `{}`.\n\n{}\n",
         ReaperPlan::OTHERS,
         wrapped(&names)
     )
