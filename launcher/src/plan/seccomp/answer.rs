@@ -35,7 +35,7 @@ fn by_number(plan: &SeccompPlan, number: u32) -> Answer {
     let unknown = Answer {
         name: None,
         number: Some(number),
-        leaf: SeccompPlan::UNKNOWN,
+        leaf: plan.leaf(number),
         group: None,
         word: None,
     };

@@ -59,4 +59,9 @@ impl Arch {
             Self::Aarch64 => None,
         }
     }
+
+    /// Tells whether the number is one of x32. -1 isn't: tracers set it to skip a call.
+    pub fn is_x32(self, number: u32) -> bool {
+        number != u32::MAX && self.x32_bit().is_some_and(|bit| number & bit != 0)
+    }
 }

@@ -10,7 +10,9 @@ use std::collections::BTreeMap;
 use super::action::Action;
 use super::arch::Arch;
 use super::check::{Check, Half, Rule, Test};
-use super::insn::{AND, Assembler, Insn, JUMP_EQUAL, JUMP_GREATER_EQUAL, LOAD, Label, RETURN};
+use super::insn::{
+    AND, Assembler, Insn, JUMP_EQUAL, JUMP_GREATER_EQUAL, JUMP_SET, LOAD, Label, RETURN,
+};
 use super::leaf::Leaf;
 use super::plan::SeccompPlan;
 use super::reaper::ReaperPlan;
@@ -27,43 +29,43 @@ const SKIPPED: u32 = u32::MAX;
 
 /// Compiles the filter of a run's processes.
 pub fn compile(plan: &SeccompPlan) -> Vec<Insn> {
-    program(plan.arch, plan.foreign, &runs(&plan.leaves(), SeccompPlan::UNKNOWN))
+    let native = runs(&plan.leaves(), SeccompPlan::UNKNOWN);
+    let compat = plan.compat_leaves().map(|leaves| runs(&leaves, SeccompPlan::UNKNOWN));
+    program(plan.arch, &native, compat.as_deref())
 }
 
 /// Compiles the filter of pid 1.
 pub fn compile_reaper(plan: &ReaperPlan) -> Vec<Insn> {
-    program(plan.arch, Action::Kill, &runs(&plan.leaves(), ReaperPlan::OTHERS))
+    program(plan.arch, &runs(&plan.leaves(), ReaperPlan::OTHERS), None)
 }
 
-fn program(arch: Arch, foreign: Action, runs: &[Run]) -> Vec<Insn> {
+/// Compiles any runs; the kernel takes up to 4096 instructions.
+pub(super) fn program(arch: Arch, native: &[Run], compat: Option<&[Run]>) -> Vec<Insn> {
     let mut program = Program::default();
-    let search = program.search(runs);
+    let foreign = program.foreign(arch, compat);
+    let search = program.search(native);
     let native = program.x32_guard(arch, search);
-    program.arch_guard(arch, foreign, native);
+    program.assembler.branch(JUMP_EQUAL, arch.audit(), [native, foreign]);
+    program.assembler.push(LOAD, ARCH);
     program.assembler.finish()
 }
 
 #[derive(Default)]
 struct Program {
     assembler: Assembler,
-    /// Where each leaf is, nearest first put last.
+    /// Where each leaf is; of several places the one put last, which is nearest.
     leaves: BTreeMap<Leaf, Label>,
 }
 
 impl Program {
-    fn arch_guard(&mut self, arch: Arch, foreign: Action, native: Label) {
-        let foreign = self.foreign(arch, foreign);
-        self.assembler.branch(JUMP_EQUAL, arch.audit(), [native, foreign]);
-        self.assembler.push(LOAD, ARCH);
-    }
-
-    fn foreign(&mut self, arch: Arch, action: Action) -> Label {
+    /// Looks at an architecture that is not the kernel's own.
+    fn foreign(&mut self, arch: Arch, compat: Option<&[Run]>) -> Label {
         let kill = self.action(Action::Kill);
-        if action == Action::Kill {
-            return kill;
-        }
-        let lifted = self.action(action);
-        self.assembler.branch(JUMP_EQUAL, arch.audit_32bit(), [lifted, kill])
+        let Some(runs) = compat else { return kill };
+        let search = self.search(runs);
+        self.assembler.go(search);
+        let compat = self.assembler.push(LOAD, NUMBER);
+        self.assembler.branch(JUMP_EQUAL, arch.audit_32bit(), [compat, kill])
     }
 
     /// Loads the number; ends in the search, or kills.
@@ -72,7 +74,7 @@ impl Program {
             let kill = self.action(Action::Kill);
             let skipped = self.leaf(SeccompPlan::UNKNOWN);
             let x32 = self.assembler.branch(JUMP_EQUAL, SKIPPED, [skipped, kill]);
-            self.assembler.branch(JUMP_GREATER_EQUAL, bit, [x32, search]);
+            self.assembler.branch(JUMP_SET, bit, [x32, search]);
         } else {
             self.assembler.go(search);
         }

@@ -79,7 +79,7 @@ groups! {
         lifted(Leaf::Check(Check::CloneFlags), AllowWord::Userns);
     Unshare "unshare" "what threads share; namespaces only by the word"
         lifted(Leaf::Check(Check::UnshareFlags), AllowWord::Userns);
-    Clone3 "clone3" "its flags are in memory, where no filter can look; libraries fall back to clone"
+    Clone3 "clone3" "its flags are in memory, which no filter sees; libraries fall back to clone"
         lifted(ENOSYS, AllowWord::Userns);
     IoUring "io-uring" "calls on a ring that no filter sees"
         lifted(ENOSYS, AllowWord::IoUring);
@@ -103,7 +103,7 @@ groups! {
             }),
             ..always(Leaf::Check(Check::SocketFamilies))
         };
-    SocketPair "socketpair" "pairs of sockets"
+    SocketPair "socket-pair" "pairs of sockets"
         always(Leaf::Check(Check::SocketPair));
     HostControl "host-control" "what acts on the whole machine"
         lifted(EPERM, AllowWord::HostControl);

@@ -26,6 +26,8 @@ pub(super) const JUMP: u16 = 0x05;
 pub(super) const JUMP_EQUAL: u16 = 0x15;
 /// Jumps if greater or equal, unsigned (`BPF_JMP|BPF_JGE|BPF_K`).
 pub(super) const JUMP_GREATER_EQUAL: u16 = 0x35;
+/// Jumps if the word has any of the bits (`BPF_JMP|BPF_JSET|BPF_K`).
+pub(super) const JUMP_SET: u16 = 0x45;
 /// Ends the program with `k` (`BPF_RET|BPF_K`).
 pub(super) const RETURN: u16 = 0x06;
 

@@ -1,6 +1,6 @@
 //! A second implementation of what the kernel does with a program.
 
-use super::insn::{AND, Insn, JUMP, JUMP_EQUAL, JUMP_GREATER_EQUAL, LOAD, RETURN};
+use super::insn::{AND, Insn, JUMP, JUMP_EQUAL, JUMP_GREATER_EQUAL, JUMP_SET, LOAD, RETURN};
 
 /// What the kernel shows to a filter.
 #[derive(Clone, Copy, Debug)]
@@ -30,6 +30,7 @@ pub(super) fn interpret(program: &[Insn], data: &SeccompData) -> Verdict {
             JUMP => at += insn.k as usize,
             JUMP_EQUAL => at += skip(insn, accumulator == insn.k),
             JUMP_GREATER_EQUAL => at += skip(insn, accumulator >= insn.k),
+            JUMP_SET => at += skip(insn, accumulator & insn.k != 0),
             RETURN => return Verdict { code: insn.k, visited },
             code => panic!("unknown instruction {code:#x}"),
         }
@@ -41,13 +42,19 @@ fn skip(insn: Insn, holds: bool) -> usize {
 }
 
 impl SeccompData {
+    /// Reads `struct seccomp_data` as a little-endian machine lays it out.
     fn word(&self, offset: u32) -> u32 {
-        let mut bytes = Vec::new();
-        bytes.extend(self.number.to_le_bytes());
-        bytes.extend(self.arch.to_le_bytes());
-        bytes.extend(0u64.to_le_bytes());
-        self.args.iter().for_each(|arg| bytes.extend(arg.to_le_bytes()));
-        let at = offset as usize;
-        u32::from_le_bytes(bytes[at..at + 4].try_into().expect("an offset inside seccomp_data"))
+        match offset {
+            0 => self.number,
+            4 => self.arch,
+            16..64 => self.half(offset as usize - 16),
+            _ => panic!("offset {offset} is no part of this interpreter"),
+        }
+    }
+
+    fn half(&self, offset: usize) -> u32 {
+        let bytes = self.args[offset / 8].to_le_bytes();
+        let at = offset % 8;
+        u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four of eight bytes"))
     }
 }

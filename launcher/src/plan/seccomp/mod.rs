@@ -5,9 +5,10 @@
 //! `table`, decisions in `group` and `check`.
 //!
 //! What holds in every filter:
-//! - Calls of another architecture kill the process, and so do x32 calls: their numbers mean
-//!   other calls. `--allow foreign-arch` lets this machine's 32-bit calls pass *unfiltered*, except
-//!   for what namespaces and Landlock hold; x32 stays killed.
+//! - Calls of another architecture kill the process, and so do x32 calls: their numbers mean other
+//!   calls. `--allow foreign-arch` rules this machine's 32-bit calls by the same groups, except
+//!   i386's `socketcall`: its arguments are in memory, its C library uses it for every socket, and
+//!   so families and protocols are free there. x32 stays killed.
 //! - A number without a row is answered ENOSYS, as an older kernel would; programs fall back.
 //! - Families that no word lifts: vsock, alg, xdp, key, rds, tipc, smc, can and all others. vsock
 //!   is no part of a network namespace before 7.0, and alg wrote to the page cache of read-only
@@ -26,6 +27,7 @@ mod action;
 mod answer;
 mod arch;
 mod check;
+mod compat;
 mod compile;
 mod group;
 mod insn;
@@ -48,7 +50,7 @@ pub use compile::{compile, compile_reaper};
 pub use group::Group;
 pub use insn::Insn;
 pub use leaf::Leaf;
-pub use plan::{SeccompInput, SeccompPlan, plan};
+pub use plan::{Foreign, SeccompInput, SeccompPlan, plan};
 pub use reaper::ReaperPlan;
 pub use reference::render as render_reference;
 pub use table::{CALLS, Call};

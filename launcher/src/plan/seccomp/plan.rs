@@ -7,6 +7,7 @@ use serde::{Serialize, Serializer};
 
 use super::action::{Action, Errno};
 use super::arch::Arch;
+use super::compat;
 use super::group::{Applies, Group};
 use super::leaf::Leaf;
 use super::table::{CALLS, Call};
@@ -36,17 +37,31 @@ pub struct SeccompPlan {
     pub arch: Arch,
     /// The words that were given.
     pub lifted: BTreeSet<AllowWord>,
-    /// What happens to calls of this machine's 32-bit programs; all others are killed.
-    pub foreign: Action,
+    /// What happens to calls of this machine's 32-bit programs.
+    pub foreign: Foreign,
     /// What happens to each group; those that are simply allowed are not printed.
     #[serde(serialize_with = "restricted_groups")]
     groups: BTreeMap<Group, Leaf>,
 }
 
+/// What happens to calls of this machine's 32-bit programs; those of all others are killed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Foreign {
+    /// They kill the process.
+    Killed,
+    /// They pass, except for the restricted groups, which are ruled as for native calls. i386's
+    /// `socketcall` passes whatever it asks for: its arguments are in memory.
+    Filtered,
+}
+
 /// Decides the filter of a run.
 pub fn plan(input: &SeccompInput<'_>) -> SeccompPlan {
-    let foreign =
-        if input.allow.contains(&AllowWord::ForeignArch) { Action::Allow } else { Action::Kill };
+    let foreign = if input.allow.contains(&AllowWord::ForeignArch) {
+        Foreign::Filtered
+    } else {
+        Foreign::Killed
+    };
     let groups = Group::ALL.iter().map(|group| (*group, decide(*group, input))).collect();
     SeccompPlan { arch: input.arch, lifted: input.allow.clone(), foreign, groups }
 }
@@ -62,6 +77,9 @@ impl SeccompPlan {
 
     /// Returns what happens to the call with this number.
     pub fn leaf(&self, number: u32) -> Leaf {
+        if self.arch.is_x32(number) {
+            return Leaf::Do(Action::Kill);
+        }
         Call::numbered(number, self.arch).map_or(Self::UNKNOWN, |call| self.group(call.group))
     }
 
@@ -69,6 +87,18 @@ impl SeccompPlan {
     pub fn leaves(&self) -> BTreeMap<u32, Leaf> {
         let leaf = |call: &Call| Some((call.number(self.arch)?, self.group(call.group)));
         CALLS.iter().filter_map(leaf).collect()
+    }
+
+    /// Returns what happens to the calls of 32-bit programs, unless all kill.
+    pub fn compat_leaves(&self) -> Option<BTreeMap<u32, Leaf>> {
+        if self.foreign == Foreign::Killed {
+            return None;
+        }
+        let mut leaves: BTreeMap<_, _> =
+            compat::passing().map(|number| (number, Leaf::ALLOW)).collect();
+        let restricted = compat::restricted(self.arch);
+        leaves.extend(restricted.map(|(number, group)| (number, self.group(group))));
+        Some(leaves)
     }
 
     /// Tells whether the filter needs a listener.

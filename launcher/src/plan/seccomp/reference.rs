@@ -19,8 +19,8 @@ answered `ENOSYS`, as an older kernel would.
 
 const FOREIGN: &str = "
 `foreign-arch` also lets calls of this machine's 32-bit programs (i386 on x86_64, 32-bit ARM on
-aarch64) pass. They are not filtered: namespaces, Landlock and missing capabilities are what holds
-them. x32 stays killed.
+aarch64) pass, ruled by the same groups. What can't be ruled is i386's `socketcall`: with this word
+32-bit programs may make sockets of every family and protocol that the kernel has. x32 stays killed.
 
 ";
 
@@ -56,7 +56,7 @@ fn section(group: Group) -> String {
 fn reaper() -> String {
     let names: Vec<_> = ReaperPlan::CALLS.iter().map(|name| format!("`{name}`")).collect();
     format!(
-        "## pid 1\n\nThe reaper of a run may only make these calls; others are answered `{}`.\n\n{}\n",
+        "## pid 1\n\nThe reaper may only make these calls; others are answered `{}`.\n\n{}\n",
         ReaperPlan::OTHERS,
         wrapped(&names)
     )
