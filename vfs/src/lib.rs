@@ -9,6 +9,8 @@
 
 pub mod fs;
 pub mod mount_table;
+pub mod private;
+pub mod state;
 pub mod tree;
 
 #[cfg(test)]

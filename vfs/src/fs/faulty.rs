@@ -2,6 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{BorrowedFd, OwnedFd};
+use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::{Entry, Errno, Fs, OsFs, Result, Status};
@@ -53,6 +54,10 @@ pub(crate) fn each_fault(errno: Errno, mut operation: impl FnMut(&FaultyFs)) -> 
 impl Fs for FaultyFs {
     fn open_dir(&self, at: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd> {
         self.tick()?.open_dir(at, name)
+    }
+
+    fn open_canonical(&self, path: &Path) -> Result<OwnedFd> {
+        self.tick()?.open_canonical(path)
     }
 
     fn open_file(&self, at: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd> {

@@ -9,6 +9,7 @@ mod os;
 
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{BorrowedFd, OwnedFd};
+use std::path::Path;
 
 pub use os::OsFs;
 pub use rustix::fs::Timespec;
@@ -70,6 +71,10 @@ pub struct Status {
 pub trait Fs: Sync {
     /// Opens a directory for listing.
     fn open_dir(&self, at: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd>;
+
+    /// Opens a handle of a directory by an absolute path that has no links in it; fails with
+    /// `LOOP` when it has.
+    fn open_canonical(&self, path: &Path) -> Result<OwnedFd>;
 
     /// Opens a file for reading; returns at once also for a FIFO.
     fn open_file(&self, at: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd>;

@@ -4,18 +4,17 @@ use std::ffi::{OsStr, OsString};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::Path;
 
 use rustix::fs::{
-    AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, RawDir, SeekFrom, Stat, Timespec,
-    Timestamps, XattrFlags,
+    AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, RawDir, ResolveFlags, SeekFrom, Stat,
+    Timespec, Timestamps, XattrFlags,
 };
 
 use super::{Entry, Errno, FileId, Fs, Kind, Result, Status};
 
-const DIRECTORY: OFlags = OFlags::RDONLY
-    .union(OFlags::DIRECTORY)
-    .union(OFlags::NOFOLLOW)
-    .union(OFlags::CLOEXEC);
+const DIRECTORY: OFlags =
+    OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
 /// The real thing.
 #[derive(Clone, Copy, Debug, Default)]
@@ -24,6 +23,18 @@ pub struct OsFs;
 impl Fs for OsFs {
     fn open_dir(&self, at: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd> {
         rustix::fs::openat(at, name, DIRECTORY, Mode::empty())
+    }
+
+    fn open_canonical(&self, path: &Path) -> Result<OwnedFd> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+        // openat2(2) answers EAGAIN while something above is being renamed.
+        loop {
+            match rustix::fs::openat2(CWD, path, flags, Mode::empty(), resolve) {
+                Err(Errno::AGAIN) => {}
+                result => return result,
+            }
+        }
     }
 
     fn open_file(&self, at: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd> {
@@ -127,20 +138,6 @@ impl Fs for OsFs {
 
     fn lock(&self, file: BorrowedFd<'_>) -> Result<()> {
         rustix::fs::flock(file.as_fd(), FlockOperation::NonBlockingLockExclusive)
-    }
-}
-
-/// Opens a directory of the host by a path whose links have all been resolved.
-pub(crate) fn open_canonical(path: &std::path::Path, flags: OFlags) -> Result<OwnedFd> {
-    use rustix::fs::ResolveFlags;
-    let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-    let flags = flags | OFlags::CLOEXEC;
-    // openat2(2) answers EAGAIN while something above is being renamed.
-    loop {
-        match rustix::fs::openat2(CWD, path, flags, Mode::empty(), resolve) {
-            Err(Errno::AGAIN) => {}
-            result => return result,
-        }
     }
 }
 

@@ -59,9 +59,8 @@ impl MountTable {
         let names = host.names(source)?;
         let covered = |name: &OsString| {
             let path = mount.at().join(name).ok();
-            path.and_then(|path| self.at(&path)).is_some_and(|over| {
-                over.source() != source.join(name).ok().as_ref()
-            })
+            path.and_then(|path| self.at(&path))
+                .is_some_and(|over| over.source() != source.join(name).ok().as_ref())
         };
         (!names.is_empty() && names.iter().all(covered)).then_some(Shadow::Whole { mount })
     }
