@@ -7,7 +7,7 @@ use std::path::Path;
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
 use rustix::io::Errno;
 use rustix::mount::{MoveMountFlags, OpenTreeFlags, move_mount, open_tree};
-use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space};
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 use crate::apply::Sandbox;
 use crate::sys;
@@ -42,7 +42,7 @@ pub(super) fn cover(sandbox: &Sandbox, cover: &Cover<'_>) -> Result<(), Errno> {
 
 fn place(user: &OwnedFd, mount: &OwnedFd, cover: &Cover<'_>) -> Result<(), Errno> {
     move_into_link_name_space(user.as_fd(), Some(LinkNameSpaceType::User))?;
-    sys::clone::unshare(UnshareFlags::NEWNS)?;
+    sys::clone::unshare(libc::CLONE_NEWNS)?;
     let clone = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
     let tree = open_tree(CWD, cover.source, clone)?;
     let data_only =

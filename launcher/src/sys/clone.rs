@@ -76,3 +76,10 @@ pub(crate) fn exit_now(code: i32) -> ! {
     // SAFETY: _exit takes any code and does not return.
     unsafe { libc::_exit(code) }
 }
+
+/// Moves this process into new namespaces.
+pub(crate) fn unshare(namespaces: i32) -> Result<(), Errno> {
+    // SAFETY: callers pass namespace flags only: no memory or descriptor table becomes unshared.
+    let result = unsafe { libc::unshare(namespaces) };
+    check(result.into()).map(drop)
+}

@@ -8,6 +8,7 @@ pub(crate) mod clone;
 pub(crate) mod exec;
 pub(crate) mod fd;
 pub(crate) mod keyring;
+pub(crate) mod landlock;
 pub(crate) mod mount;
 pub(crate) mod net;
 pub(crate) mod seccomp;

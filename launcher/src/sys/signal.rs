@@ -126,3 +126,13 @@ pub(crate) fn send(pidfd: &OwnedFd, signal: i32) -> Result<(), Errno> {
     };
     check(result).map(drop)
 }
+
+/// Returns whether a blocked signal waits to be delivered.
+pub(crate) fn is_pending(signal: i32) -> bool {
+    let mut pending = SignalSet::default();
+    // SAFETY: the set is eight bytes, as said in the last argument, and lives across the call.
+    let result = unsafe {
+        libc::syscall(libc::SYS_rt_sigpending, &raw mut pending.0, size_of::<u64>())
+    };
+    result == 0 && pending.contains(signal)
+}
