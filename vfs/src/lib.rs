@@ -8,7 +8,9 @@
 #![deny(missing_docs)]
 
 pub mod fs;
+pub mod mask;
 pub mod mount_table;
+pub mod names;
 pub mod private;
 pub mod state;
 pub mod tree;

@@ -47,3 +47,16 @@ impl Drop for Scratch {
 pub(crate) fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
+
+/// Runs a shell script as root of a new user and mount namespace and returns its output.
+///
+/// It fails, and never skips, where the kernel refuses that.
+#[expect(clippy::disallowed_types, reason = "overlays need namespaces, so a process of their own")]
+pub(crate) fn in_user_namespace(dir: &Path, script: &str) -> String {
+    let mut command = std::process::Command::new("unshare");
+    command.args(["-Urm", "sh", "-c", script]).current_dir(dir);
+    let output = command.output().expect("unshare starts");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{}: {said}", output.status);
+    String::from_utf8(output.stdout).expect("a text")
+}

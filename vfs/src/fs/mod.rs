@@ -12,6 +12,7 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::Path;
 
 pub use os::OsFs;
+pub(crate) use os::kind as kind_of;
 pub use rustix::fs::Timespec;
 pub use rustix::io::{Errno, Result};
 
@@ -71,6 +72,9 @@ pub struct Status {
 pub trait Fs: Sync {
     /// Opens a directory for listing.
     fn open_dir(&self, at: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd>;
+
+    /// Opens a handle of a directory, which needs no right to list it.
+    fn open_handle(&self, at: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd>;
 
     /// Opens a handle of a directory by an absolute path that has no links in it; fails with
     /// `LOOP` when it has.

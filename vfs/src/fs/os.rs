@@ -16,6 +16,9 @@ use super::{Entry, Errno, FileId, Fs, Kind, Result, Status};
 const DIRECTORY: OFlags =
     OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
+const HANDLE: OFlags =
+    OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+
 /// The real thing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OsFs;
@@ -23,6 +26,10 @@ pub struct OsFs;
 impl Fs for OsFs {
     fn open_dir(&self, at: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd> {
         rustix::fs::openat(at, name, DIRECTORY, Mode::empty())
+    }
+
+    fn open_handle(&self, at: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd> {
+        rustix::fs::openat(at, name, HANDLE, Mode::empty())
     }
 
     fn open_canonical(&self, path: &Path) -> Result<OwnedFd> {
@@ -110,8 +117,7 @@ impl Fs for OsFs {
     fn set_dir_mode(&self, at: BorrowedFd<'_>, name: &OsStr, mode: u32) -> Result<()> {
         // fchmodat(2) follows links; a handle pins the directory, and its entry below /proc
         // leads to that very inode.
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let handle = rustix::fs::openat(at, name, flags, Mode::empty())?;
+        let handle = self.open_handle(at, name)?;
         let link = format!("/proc/self/fd/{}", handle.as_raw_fd());
         rustix::fs::chmodat(CWD, link, Mode::from_raw_mode(mode), AtFlags::empty())
     }
@@ -151,7 +157,11 @@ pub(crate) fn kind(file_type: FileType) -> Option<Kind> {
     }
 }
 
-#[expect(clippy::unnecessary_cast, reason = "the fields of stat differ by architecture")]
+#[allow(
+    clippy::unnecessary_cast,
+    clippy::cast_possible_wrap,
+    reason = "the fields of stat differ by architecture"
+)]
 pub(crate) fn status(stat: &Stat) -> Status {
     let time = |seconds, nanoseconds| Timespec { tv_sec: seconds, tv_nsec: nanoseconds };
     Status {

@@ -9,7 +9,7 @@ use crate::fs::{Entry, Errno, Fs, Kind, Result};
 use crate::tree::remove_tree;
 
 /// Runs being made are left alone for this long.
-const NEW_FOR: Duration = Duration::from_secs(60);
+const NEW_FOR: Duration = Duration::from_mins(1);
 /// The most names of the runs directory that are looked at.
 const NAMES: usize = 4096;
 /// The most names a run's directories may have to be looked at at all.

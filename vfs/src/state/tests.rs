@@ -200,7 +200,7 @@ fn runs_start_and_sweep_together() {
             let state = open(&scratch);
             let mut run = state.create_run(&OsFs).expect("a run");
             run.make_private(&OsFs, 0, 0o755).expect("its directory is its own");
-            let old = Sweep { now: SystemTime::now() + Duration::from_secs(3600), ..all() };
+            let old = Sweep { now: SystemTime::now() + Duration::from_hours(1), ..all() };
             state.sweep(&OsFs, Sweep { start: start + round, ..old }).expect("swept");
             assert!(run.path().join("layers/000/p000").exists(), "swept alive");
             if round % 2 == 0 { run.keep() } else { run.remove(&OsFs).expect("removed") }
@@ -245,7 +245,7 @@ fn fault_leaves_nothing_that_a_sweep_does_not_take() {
             run.remove(fs)
         };
         failures += usize::from(attempt().is_err());
-        let later = Sweep { now: SystemTime::now() + Duration::from_secs(3600), ..all() };
+        let later = Sweep { now: SystemTime::now() + Duration::from_hours(1), ..all() };
         open(&scratch).sweep(&OsFs, later).expect("swept");
         assert!(names(&scratch.path().join("state/endow/runs")).is_empty());
     });
