@@ -3,11 +3,13 @@
 mod args;
 mod commands;
 mod error;
+mod excerpt;
 mod exit;
 mod output;
 mod report;
 mod sources;
 mod surroundings;
+mod trusted;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
