@@ -12,6 +12,7 @@ mod decode;
 mod diagnostic;
 mod environment;
 mod expect;
+mod explain;
 mod file;
 mod flags;
 mod limits;
@@ -30,6 +31,7 @@ mod resolve;
 mod stated;
 #[cfg(test)]
 mod testing;
+mod trust;
 mod unit;
 mod vars;
 mod workspace;
@@ -38,6 +40,7 @@ pub use compose::{ComposeError, Composed, ProfileText, Sources, compose};
 pub use diagnostic::Diagnostic;
 pub use environment::EnvironmentRules;
 pub use expect::{Expectation, Probe, Verdict};
+pub use explain::{Cover, explain};
 pub use file::{
     EnvTable, FileKind, LimitsTable, MountEntry, MountSource, PatternTable, PolicyFile,
     ProcessTable, RequireTable, WorkspaceAccess, WorkspaceRoot, WorkspaceTable,
@@ -56,6 +59,7 @@ pub use process::{AllowWord, ProcessRules};
 pub use require::{Level, Require};
 pub use resolve::{ErrorKind, ResolveError, resolve};
 pub use stated::Stated;
+pub use trust::{Grant, Judgement, TrustError, judge};
 pub use unit::{UnitError, parse_duration, parse_size};
 pub use vars::Vars;
 pub use workspace::DEFAULT_WORKSPACE_ACCESS;

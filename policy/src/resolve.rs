@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use crate::compose::{Composed, ComposedMount};
 use crate::workspace::place;
 use crate::{
-    AllowWord, GuestPath, HostPath, Level, Limits, LimitsTable, MountSpec, Origin, PatternError,
-    PatternSet, Policy, ProcessRules, Require, Stated, Vars,
+    AllowWord, GuestPath, HostPath, Level, Limits, LimitsTable, MountSpec, Origin, Policy,
+    ProcessRules, Require, Stated, Vars,
 };
 
 /// Whose fault an error is, and so which exit code it gets.
@@ -30,9 +30,6 @@ pub enum ResolveError {
         /// Who wrote it.
         origin: Origin,
     },
-    /// A pattern can't be used.
-    #[error(transparent)]
-    Pattern(#[from] PatternError),
     /// The directory is never taken as the workspace without being asked for.
     #[error("not taken as the workspace by default: {path}")]
     WorkspaceRefused {
@@ -56,7 +53,7 @@ impl ResolveError {
             Self::Unavailable { origin: Origin::Flag(_), .. }
             | Self::WorkspaceRefused { .. }
             | Self::CwdNotInView { .. } => ErrorKind::Setup,
-            Self::Unavailable { .. } | Self::Pattern(_) => ErrorKind::Policy,
+            Self::Unavailable { .. } => ErrorKind::Policy,
         }
     }
 
@@ -64,7 +61,6 @@ impl ResolveError {
     pub fn hints(&self) -> Vec<String> {
         match self {
             Self::Unavailable { origin, .. } => vec![format!("remove it from {origin}")],
-            Self::Pattern(_) => Vec::new(),
             Self::WorkspaceRefused { path, .. } => vec![
                 "`--workspace none --chdir GUEST` starts without a workspace".to_owned(),
                 format!("`--rw {path}` grants it all the same"),
@@ -80,16 +76,11 @@ impl ResolveError {
 /// Turns what all sources say into the policy that holds.
 ///
 /// # Errors
-/// A feature that this version doesn't have, a pattern that can't be used, a workspace that is
-/// never taken by default, or a current directory without a place in the view.
+/// A feature that this version doesn't have, a workspace that is never taken by default, or a current directory without a place in the view.
 pub fn resolve(composed: &Composed, vars: &Vars) -> Result<Policy, ResolveError> {
     if let Some(first) = composed.unavailable.first() {
         let (key, origin) = (first.value.clone(), first.origin.clone());
         return Err(ResolveError::Unavailable { key, origin });
-    }
-    let (deny, protect) = (composed.deny.rules(), composed.protect.rules());
-    for patterns in [&deny, &protect] {
-        PatternSet::new(patterns)?;
     }
     let mut mounts = mounts(composed);
     let placed = place(composed, vars, &mut mounts)?;
@@ -97,8 +88,8 @@ pub fn resolve(composed: &Composed, vars: &Vars) -> Result<Policy, ResolveError>
         mounts: mounts.into_values().collect(),
         workspace: placed.workspace,
         chdir: placed.chdir,
-        deny,
-        protect,
+        deny: composed.deny.rules(),
+        protect: composed.protect.rules(),
         environment: composed.env.clone(),
         network: composed.network.as_ref().map(|mode| mode.value).unwrap_or_default(),
         limits: limits(&composed.limits),

@@ -158,6 +158,11 @@ pub fn compose(sources: &Sources, vars: &Vars) -> Result<Composed, ComposeError>
 }
 
 impl Composed {
+    /// Returns whether the workspace is the git work tree, by default or by word.
+    pub(crate) fn workspace_root_is_git(&self) -> bool {
+        self.workspace_root.as_ref().is_none_or(|root| root.value == ComposedRoot::Git)
+    }
+
     /// Adds a stronger source.
     fn push(&mut self, file: &PolicyFile, vars: &Vars) -> Result<(), ComposeError> {
         if !file.name.is_empty() && self.sources.last().is_none_or(|last| **last != *file.name) {

@@ -72,9 +72,10 @@ pub(crate) fn mounts(policy: &Policy, wanted: impl Fn(&str) -> bool) -> String {
 /// Renders the mounts that a user's own words made.
 pub(crate) fn own_mounts(policy: &Policy) -> String {
     let base = |at: &str| {
-        policy.mounts.iter().any(|mount| {
-            mount.at.to_string() == at && mount.origin.to_string() == "profile base"
-        })
+        policy
+            .mounts
+            .iter()
+            .any(|mount| mount.at.to_string() == at && mount.origin.to_string() == "profile base")
     };
     mounts(policy, |at| !base(at))
 }
