@@ -4,7 +4,7 @@
 
 pub mod cli;
 mod probe;
-mod plan;
+pub mod plan;
 mod apply;
 mod supervise;
 mod finish;

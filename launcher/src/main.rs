@@ -1,3 +1,5 @@
 //! The `endow` command.
 
-fn main() {}
+fn main() -> std::process::ExitCode {
+    endow::cli::main()
+}

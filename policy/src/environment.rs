@@ -23,3 +23,8 @@ pub struct EnvironmentRules {
     /// Everything passes but what `drop` names (`--env-all`).
     pub pass_all: bool,
 }
+
+/// Returns whether a variable's name matches a pattern of `pass` or `drop` (`*` and `?`).
+pub fn name_matches(pattern: &str, name: &str) -> bool {
+    crate::pattern::matches_word(pattern.as_bytes(), name.as_bytes())
+}

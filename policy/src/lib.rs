@@ -38,7 +38,7 @@ mod workspace;
 
 pub use compose::{ComposeError, Composed, ProfileText, Sources, compose};
 pub use diagnostic::Diagnostic;
-pub use environment::EnvironmentRules;
+pub use environment::{EnvironmentRules, name_matches};
 pub use expect::{Expectation, Probe, Verdict};
 pub use explain::{Cover, explain};
 pub use file::{

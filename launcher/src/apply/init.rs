@@ -151,7 +151,7 @@ impl View {
 
     fn overlay(&self, lower: &[From], at: &Place, attributes: u64) -> Result<(), Errno> {
         let mut layers: [Option<OwnedFd>; LAYERS_MAX] = [const { None }; LAYERS_MAX];
-        let mut names = LayerNames::default();
+        let mut names = LayerNames { text: [0; 128], length: 0 };
         for (slot, from) in layers.iter_mut().zip(lower) {
             let layer = self.source(from)?;
             names.push(layer.as_raw_fd())?;
@@ -191,7 +191,6 @@ const LAYERS_MAX: usize = 4;
 
 /// `/proc/self/fd/N:/proc/self/fd/M`, written without allocating: short whatever the paths are,
 /// and no path of the host's shows in the guest's mount table.
-#[derive(Default)]
 struct LayerNames {
     text: [u8; 128],
     length: usize,

@@ -85,7 +85,7 @@ pub(super) enum Payload {
 /// Lowers a whole plan; an error names a string with a NUL byte, which no call can take.
 pub(super) fn lower(plan: &Plan, prepared: &Prepared) -> Result<Lowered, NulError> {
     let run = prepared.directory();
-    let mut lowering = Lowering { run, mounted: BTreeSet::new() };
+    let mut lowering = Lowering { run: &run, mounted: BTreeSet::new() };
     let init = plan.init.iter().map(|step| lowering.init(step)).collect::<Result<_, _>>()?;
     let payload = plan.payload.iter().map(payload).collect::<Result<_, _>>()?;
     let (argv, candidates) = exec(&plan.exec)?;

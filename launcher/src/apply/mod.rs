@@ -12,6 +12,6 @@ mod reaper;
 mod spawn;
 
 pub(crate) use failure::SpawnError;
-pub(crate) use message::{Message, Usage};
+pub(crate) use message::{Message, SIZE as MESSAGE_SIZE, Stage, StepFailure, Usage};
 pub(crate) use prepare::{PrepareError, Prepared, prepare};
 pub(crate) use spawn::{Descriptors, Sandbox, spawn};

@@ -1,17 +1,19 @@
 //! The host side before any process exists: the run's directory and what lies in it.
 
-use std::fs::{DirBuilder, OpenOptions, Permissions, set_permissions};
+use std::fs::{DirBuilder, File, OpenOptions, Permissions, set_permissions};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
+use endow_policy::HostPath;
 use endow_vfs::fs::OsFs;
-use endow_vfs::mask::{self, MaskError};
+use endow_vfs::mask::{self, MaskApplyError, MaskError, MaskPlan, PointKind};
 use endow_vfs::private::{Seed, SeedError, SeedLimits, seed};
-use endow_vfs::state::{RunDir, RunId, StateDir, StateError};
+use endow_vfs::state::{RunDir, RunId, StateDir, StateError, Sweep};
 
-use crate::plan::Plan;
+use crate::plan::{HIDDEN_DIRECTORY, HIDDEN_FILE, Plan};
 use crate::plan::step::{ExecSpec, MaskPoint, PrepareStep, RunPath};
 
 /// Why the host side could not be prepared. What was made is gone again.
@@ -29,7 +31,13 @@ pub(crate) enum PrepareError {
     Seed(#[source] SeedError),
     /// A mask layer can't be built.
     #[error("can't build a mask layer")]
-    Mask(#[source] MaskError),
+    Mask(#[source] MaskApplyError),
+    /// A mask layer can't be made of these names.
+    #[error("can't plan a mask layer")]
+    MaskNames(#[source] MaskError),
+    /// What is masked can't be opened.
+    #[error("can't open: {path}")]
+    Open { path: HostPath, #[source] source: io::Error },
     /// endow's own guest-side code can't be put into memory.
     #[error("can't copy endow into memory")]
     Helper(#[source] io::Error),
@@ -50,6 +58,11 @@ impl Prepared {
         self.run.as_ref().map_or_else(|| PathBuf::from("/"), RunDir::path)
     }
 
+    /// Returns what covers a hidden file and a hidden directory of a live mount.
+    pub(crate) fn covers(&self) -> [PathBuf; 2] {
+        [HIDDEN_FILE, HIDDEN_DIRECTORY].map(|name| self.directory().join(name))
+    }
+
     /// Returns the number of the sealed file that is executed instead of a command.
     pub(crate) fn helper(&self) -> Option<i32> {
         self.helper.as_ref().map(AsRawFd::as_raw_fd)
@@ -65,7 +78,7 @@ impl Prepared {
 pub(crate) fn prepare(
     plan: &Plan,
     state: &Path,
-    id: RunId,
+    id: &RunId,
     pins: Vec<OwnedFd>,
 ) -> Result<Prepared, PrepareError> {
     let helper = match plan.exec {
@@ -77,10 +90,19 @@ pub(crate) fn prepare(
         return Ok(prepared);
     }
     let state = StateDir::open(&OsFs, state).map_err(PrepareError::State)?;
+    // Left over from supervisors that were killed; a later run tries again.
+    drop(state.sweep(&OsFs, sweep()));
     let run = state.create_run(&OsFs, id).map_err(PrepareError::State)?;
     let run = prepared.run.insert(run);
     plan.prepare.iter().try_for_each(|step| apply(step, run))?;
     Ok(prepared)
+}
+
+/// A few runs a start, others each time.
+fn sweep() -> Sweep {
+    let now = SystemTime::now();
+    let nanos = now.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |time| time.subsec_nanos());
+    Sweep { candidates: 16, start: usize::try_from(nanos).unwrap_or(0), now }
 }
 
 fn apply(step: &PrepareStep, run: &RunDir) -> Result<(), PrepareError> {
@@ -95,20 +117,20 @@ fn apply(step: &PrepareStep, run: &RunDir) -> Result<(), PrepareError> {
             seeded.map(drop).map_err(PrepareError::Seed)
         }
         PrepareStep::Mask { at, like, hide, points } => {
-            make(run, &parent(at), |_| Ok(()))?;
-            let masked = mask::Masked { real: like.as_path(), hide, points: &mask_points(points) };
-            mask::build(&OsFs, run.as_fd(), &at.0, &masked).map_err(PrepareError::Mask)
+            make(run, at, |_| Ok(()))?;
+            let plan = mask_plan(hide, points).map_err(PrepareError::MaskNames)?;
+            let real = File::open(like.as_path())
+                .map_err(|source| PrepareError::Open { path: like.clone(), source })?;
+            mask::apply(&OsFs, &plan, real.as_fd(), run.as_fd(), at.0.as_os_str())
+                .map_err(PrepareError::Mask)
         }
     }
 }
 
-fn mask_points(points: &[MaskPoint]) -> Vec<mask::Point> {
-    let point = |it: &MaskPoint| mask::Point { path: it.path.clone(), directory: it.directory };
-    points.iter().map(point).collect()
-}
-
-fn parent(at: &RunPath) -> RunPath {
-    RunPath(at.0.join("x"))
+fn mask_plan(hide: &[PathBuf], points: &[MaskPoint]) -> Result<MaskPlan, MaskError> {
+    let kind = |it: &MaskPoint| if it.directory { PointKind::Directory } else { PointKind::File };
+    let points = points.iter().map(|point| (point.path.as_path(), kind(point)));
+    MaskPlan::new(hide.iter().map(PathBuf::as_path), points)
 }
 
 /// Makes something below the run, with the directories that lead to it.
@@ -139,8 +161,8 @@ fn helper() -> io::Result<OwnedFd> {
     use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
     let memory = memfd_create(c"endow-helper", flags)?;
-    let mut program = std::fs::File::open("/proc/self/exe")?;
-    let mut copy = std::fs::File::from(memory);
+    let mut program = File::open("/proc/self/exe")?;
+    let mut copy = File::from(memory);
     io::copy(&mut program, &mut copy)?;
     let seals = SealFlags::WRITE | SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL;
     fcntl_add_seals(&copy, seals)?;

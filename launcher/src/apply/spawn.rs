@@ -45,6 +45,24 @@ pub(crate) struct Descriptors {
     pub(crate) listener: Option<OwnedFd>,
 }
 
+impl Sandbox {
+    /// Keeps the descriptors that travelled with a message.
+    pub(crate) fn keep(&mut self, message: Message, descriptors: Vec<OwnedFd>) {
+        let mut descriptors = descriptors.into_iter();
+        let own = &mut self.descriptors;
+        match message {
+            Message::Namespaces => {
+                own.user = descriptors.next();
+                own.mount = descriptors.next();
+                own.network = descriptors.next();
+            }
+            Message::Started => own.command = descriptors.next(),
+            Message::Listener => own.listener = descriptors.next(),
+            _ => {}
+        }
+    }
+}
+
 /// Starts the sandbox. All signals are blocked afterwards: the supervisor reads them.
 pub(crate) fn spawn(plan: &Plan, prepared: &Prepared) -> Result<Sandbox, SpawnError> {
     let lowered = lower::lower(plan, prepared).map_err(|_| SpawnError::Nul)?;

@@ -144,6 +144,15 @@ impl CommandError {
             .hint("`chown` and `chmod go-w` it, or name it with `-p` if you mean it")
     }
 
+    /// A project file gives something and was not accepted.
+    pub(crate) fn untrusted(error: &endow_policy::TrustError) -> Self {
+        let this = Self::new(Kind::Policy, "the project's policy file is not trusted").about(&error.file);
+        let this = error.grants.iter().fold(this, |this, grant| {
+            this.cause(format!("{}: grants {}", grant.origin, grant.what))
+        });
+        this.hint("read it, then accept it with `endow trust`").hint("`--no-policy` runs without it")
+    }
+
     /// A policy file is invalid.
     pub(crate) fn policy_file(error: ParseError, text: &[u8]) -> Self {
         let first = error.problems.first();

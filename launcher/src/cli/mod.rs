@@ -2,14 +2,20 @@
 
 mod args;
 mod commands;
+mod descriptors;
+mod ending;
 mod error;
+mod events;
 mod excerpt;
 mod exit;
+mod junit;
 mod output;
 mod report;
 mod sources;
+mod stages;
 mod surroundings;
 mod trusted;
+mod words;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

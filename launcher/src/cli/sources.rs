@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use endow_policy::{
     Composed, FileKind, HostPath, Policy, PolicyFile, PolicyText, ProfileText, Sources, Vars,
-    compose, parse, resolve, trust,
+    compose, judge, parse, resolve,
 };
 use sha2::{Digest, Sha256};
 
@@ -88,8 +88,10 @@ impl Reader<'_> {
         if trusted::is_trusted(&self.dirs().config, &path, &text) {
             return Ok(Some(file));
         }
-        let composed = compose(weaker, &self.surroundings.vars)?;
-        trust::narrow(&file, &composed).map(Some).map_err(|grants| CommandError::untrusted(&path, &grants))
+        let vars = &self.surroundings.vars;
+        let weaker = compose(weaker, vars)?;
+        let judged = judge(&file, &weaker, vars).accept(&file);
+        judged.map_err(|error| CommandError::untrusted(&error)).map(|()| Some(file))
     }
 
     fn parse(&mut self, path: &Path, kind: FileKind) -> Result<PolicyFile, CommandError> {

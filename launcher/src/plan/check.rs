@@ -10,7 +10,7 @@ use super::step::{ConfineStep, InitStep, PayloadStep, Source};
 
 /// One broken invariant.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Finding {
+pub enum Finding {
     /// A mount is made after the old root is gone.
     MountAfterPivot(String),
     /// The root is never changed.
@@ -42,7 +42,7 @@ impl std::fmt::Display for Finding {
 }
 
 /// Returns every invariant that `plan` breaks.
-pub(crate) fn check(plan: &Plan) -> Vec<Finding> {
+pub fn check(plan: &Plan) -> Vec<Finding> {
     let mut findings = Vec::new();
     findings.extend(pivot(plan));
     findings.extend(confine_order(plan));

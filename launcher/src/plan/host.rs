@@ -212,4 +212,6 @@ pub struct ExecRequest {
     pub environment: Vec<(OsString, OsString)>,
     /// Descriptors to hand over besides the standard streams.
     pub keep: Vec<i32>,
+    /// The run dies with the process that started endow.
+    pub die_with_parent: bool,
 }

@@ -20,12 +20,14 @@ pub mod step;
 mod supervise;
 mod view;
 
-pub(crate) use check::check;
-pub(crate) use environment::Environment;
-pub(crate) use error::PlanError;
-pub(crate) use level::{Degradation, Enforcement};
-pub(crate) use mounts::content_key;
-pub(crate) use skeleton::DEVICES;
+pub use check::check;
+pub use environment::Environment;
+pub use error::PlanError;
+pub use level::{Degradation, Enforcement};
+pub use mounts::{HIDDEN_DIRECTORY, HIDDEN_FILE, content_key};
+pub use skeleton::DEVICES;
+
+use std::ffi::{OsStr, OsString};
 
 use endow_policy::{Network, Policy};
 use serde::Serialize;
@@ -63,6 +65,19 @@ pub struct Plan {
     pub placement: Placement,
 }
 
+impl Plan {
+    /// Returns whether the command gets a session of its own.
+    pub fn starts_own_session(&self) -> bool {
+        self.payload.contains(&PayloadStep::NewSession)
+    }
+
+    /// Returns the command's name as it was given.
+    pub fn command_name(&self) -> &OsStr {
+        let (ExecSpec::Command { argv, .. } | ExecSpec::Helper { argv }) = &self.exec;
+        argv.first().map(OsString::as_os_str).unwrap_or_default()
+    }
+}
+
 /// The kernel namespaces of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Namespaces {
@@ -91,7 +106,7 @@ pub fn plan(
         exec: environment.exec(&request.argv),
         environment,
         keep: request.keep.clone(),
-        supervise: supervise::plan(policy, view.renew),
+        supervise: supervise::plan(policy, request, view.renew),
         finish: vec![FinishStep::RemoveRun],
         enforcement,
         placement,

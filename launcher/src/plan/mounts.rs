@@ -11,8 +11,8 @@ use super::view::{Builder, DATA_ONLY};
 /// Where the run keeps the first stack of layers: private directories lie in it.
 const LAYER: &str = "layers/000";
 /// What covers a hidden file or directory of a live mount: nobody may open it.
-const HIDDEN_FILE: &str = "mask/hidden-file";
-const HIDDEN_DIRECTORY: &str = "mask/hidden-directory";
+pub const HIDDEN_FILE: &str = "mask/hidden-file";
+pub const HIDDEN_DIRECTORY: &str = "mask/hidden-directory";
 
 /// Returns whether a mask layer stands before the source, which can hold names of its own.
 pub(super) fn is_masked(placed: &Placed) -> bool {
@@ -188,7 +188,7 @@ impl Builder<'_> {
 }
 
 /// The key under which the probe keeps the content of a small file.
-pub(crate) fn content_key(backend: &BackendSpec) -> String {
+pub fn content_key(backend: &BackendSpec) -> String {
     match backend {
         BackendSpec::Copy { host } => host.to_string(),
         BackendSpec::Made { made } => format!("{made:?}").to_lowercase(),

@@ -158,7 +158,10 @@ impl Display for PayloadStep {
             }
             Self::RestoreSignals => f.write_str("restore-signals"),
             Self::ChangeDir { to } => write!(f, "chdir {to}"),
-            Self::Seccomp(plan) => write!(f, "seccomp {plan}"),
+            Self::Seccomp(plan) => {
+                write!(f, "seccomp {}", plan.arch.name())?;
+                plan.lifted.iter().try_for_each(|word| write!(f, " +{}", word.word()))
+            }
         }
     }
 }

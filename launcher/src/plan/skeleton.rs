@@ -10,7 +10,7 @@ use super::step::{InitStep, MountFlags, Source};
 use super::view::{Builder, DATA_ONLY};
 
 /// The host devices that every command may use.
-pub(crate) const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
+pub const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
 
 const DEVICE_LINKS: [(&str, &str); 5] = [
     ("/dev/ptmx", "pts/ptmx"),

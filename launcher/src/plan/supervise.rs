@@ -2,9 +2,11 @@
 
 use endow_policy::Policy;
 
+use super::host::ExecRequest;
 use super::step::{Renew, SupervisePlan};
 
 /// Plans the supervisor's own duties.
-pub(super) fn plan(policy: &Policy, renew: Vec<Renew>) -> SupervisePlan {
-    SupervisePlan { limits: policy.limits.clone(), renew, die_with_parent: policy.process.die_with_parent }
+pub(super) fn plan(policy: &Policy, request: &ExecRequest, renew: Vec<Renew>) -> SupervisePlan {
+    let die_with_parent = request.die_with_parent;
+    SupervisePlan { limits: policy.limits.clone(), renew, die_with_parent }
 }

@@ -1,23 +1,140 @@
-//! Names that deny patterns hide.
+//! Names that deny patterns hide, and endow's own directories, below each physical mount.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::ffi::OsStr;
+use std::fs::{DirBuilder, File};
+use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
 
-use endow_policy::{HostPath, Policy};
+use endow_policy::{BackendSpec, HostPath, MountClass, MountSpec, PatternRule, PatternSet, Policy};
+use endow_vfs::fs::{Kind, OsFs};
+use endow_vfs::names::{NameRules, WalkCache, WalkOptions, Walked, walk};
+use endow_vfs::state::{EndowDirs, Relation};
+use sha2::{Digest, Sha256};
 
-use crate::plan::host::{HiddenNames, PathFact};
+use crate::plan::host::{Found, HiddenName, HiddenNames, PathFact};
+
+/// Threads of one walk; both are joined before it returns.
+const THREADS: usize = 2;
 
 /// How names are looked for.
 #[derive(Debug)]
 pub(crate) struct HiddenOptions<'a> {
-    /// Where earlier walks are remembered.
+    /// endow's own directories, out of reach in every grant.
+    pub(crate) own: Option<&'a EndowDirs>,
+    /// endow's cache directory, where walks are remembered.
     pub(crate) cache: Option<&'a Path>,
 }
 
+/// Looks below the source of every physical mount that patterns or endow's own directories touch.
 pub(super) fn find(
-    _policy: &Policy,
-    _paths: &BTreeMap<HostPath, PathFact>,
-    _options: &HiddenOptions<'_>,
+    policy: &Policy,
+    paths: &BTreeMap<HostPath, PathFact>,
+    options: &HiddenOptions<'_>,
 ) -> BTreeMap<HostPath, HiddenNames> {
-    BTreeMap::new()
+    let Ok(patterns) = PatternSet::new(&policy.deny) else { return BTreeMap::new() };
+    let rules = Rules { patterns: &patterns, digest: digest(&policy.deny) };
+    let mut found = BTreeMap::new();
+    for spec in policy.mounts.iter().filter(|spec| spec.class != MountClass::System) {
+        let BackendSpec::Physical { host } = &spec.backend else { continue };
+        let Some(source) = directory(paths.get(host)) else { continue };
+        let names = below(spec, source, &rules, options);
+        if names != HiddenNames::default() {
+            found.insert(source.clone(), names);
+        }
+    }
+    found
+}
+
+fn directory(fact: Option<&PathFact>) -> Option<&HostPath> {
+    fact.filter(|fact| matches!(fact.found, Found::Directory(_))).map(|fact| &fact.resolved)
+}
+
+fn below(
+    spec: &MountSpec,
+    source: &HostPath,
+    rules: &Rules<'_>,
+    options: &HiddenOptions<'_>,
+) -> HiddenNames {
+    let mut names = HiddenNames::default();
+    if !spec.options.nodeny && rules.needs_walk()
+        && let Ok(root) = File::open(source.as_path())
+    {
+        let memory = options.cache.and_then(cache_directory);
+                let cache = memory.as_ref().map(|dir| WalkCache {
+            fs: &OsFs,
+            dir: dir.as_fd(),
+            rules: rules.digest,
+        });
+        let options = WalkOptions { threads: THREADS, cache, ..WalkOptions::default() };
+        let walked = walk(root.as_fd(), rules, &options).unwrap_or_default();
+        names = hidden(walked, rules);
+    }
+    names.names.extend(own_directories(source, options));
+    names.names.sort();
+    names
+}
+
+fn hidden(walked: Walked, rules: &Rules<'_>) -> HiddenNames {
+    let name = |name: endow_vfs::names::HiddenName| HiddenName {
+        rule: rules.patterns.decide_entry(&name.path).map(|decision| decision.rule),
+        directory: name.kind == Kind::Directory,
+        path: name.path,
+    };
+    HiddenNames {
+        names: walked.hidden.into_iter().map(name).collect(),
+        entries: walked.entries,
+        elapsed_us: u64::try_from(walked.elapsed.as_micros()).unwrap_or(u64::MAX),
+        unreadable: walked.errors.into_iter().map(|error| error.path).collect(),
+    }
+}
+
+fn own_directories(source: &HostPath, options: &HiddenOptions<'_>) -> Vec<HiddenName> {
+    let relation = options.own.map(|own| own.relation(source.as_path()));
+    let Some(Ok(Relation::Contains(contained))) = relation else { return Vec::new() };
+    let present = contained.into_iter().filter(|it| it.exists).map(|it| it.relative);
+    present.map(|path| HiddenName { path, directory: true, rule: None }).collect()
+}
+
+/// Opens the place of remembered walks; without one every walk lists every directory.
+fn cache_directory(cache: &Path) -> Option<File> {
+    let directory = cache.join("walks");
+    DirBuilder::new().recursive(true).mode(0o700).create(&directory).ok()?;
+    File::open(directory).ok()
+}
+
+/// All that a walk's result depends on, besides the tree.
+fn digest(patterns: &[PatternRule]) -> [u8; 32] {
+    let mut digest = Sha256::new();
+    for rule in patterns {
+        digest.update(rule.pattern.as_bytes());
+        digest.update([0]);
+    }
+    digest.finalize().into()
+}
+
+struct Rules<'a> {
+    patterns: &'a PatternSet,
+    digest: [u8; 32],
+}
+
+impl NameRules for Rules<'_> {
+    fn may_match_name(&self, name: &[u8]) -> bool {
+        self.patterns.may_match_name(name)
+    }
+
+    fn decide(&self, relative: &[u8], _is_dir: bool) -> Option<bool> {
+        let path = PathBuf::from(OsStr::from_bytes(relative));
+        self.patterns.decide_entry(Path::new(&path)).map(|decision| decision.hidden)
+    }
+
+    fn needs_walk(&self) -> bool {
+        !self.patterns.is_empty()
+    }
+
+    fn depth_limit(&self) -> Option<usize> {
+        self.patterns.anchored_depth()
+    }
 }

@@ -16,13 +16,13 @@ mod userns;
 pub(crate) use paths::Pins;
 pub(crate) use userns::refusal as userns_refusal;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use endow_policy::{BackendSpec, GuestPath, HostPath, MountSpec, Policy, Vars};
 
 use crate::plan::DEVICES;
-use crate::plan::host::HostFacts;
+use crate::plan::host::{HostFacts, PathFact};
 
 pub(crate) use hidden::HiddenOptions;
 
@@ -84,7 +84,7 @@ fn devices(terminal: Option<&HostPath>) -> Vec<HostPath> {
 /// Host paths of mount points that lie within other mounts: a plan must know whether they exist.
 fn mount_points(
     mounts: &[MountSpec],
-    paths: &std::collections::BTreeMap<HostPath, crate::plan::host::PathFact>,
+    paths: &BTreeMap<HostPath, PathFact>,
 ) -> BTreeSet<HostPath> {
     let resolved = |path: &HostPath| paths.get(path).map(|fact| fact.resolved.clone());
     let place = |spec: &MountSpec| match &spec.backend {

@@ -31,7 +31,7 @@ fn fact(number: i32) -> Option<StreamFact> {
 /// Returns the terminal behind the first standard stream that is one.
 pub(super) fn terminal() -> Option<HostPath> {
     let streams = (0..3).filter_map(|number| sys::fd::borrow_number(number).ok());
-    let terminal = streams.filter(rustix::termios::isatty).find_map(|stream| {
+    let terminal = streams.filter(|stream| rustix::termios::isatty(stream)).find_map(|stream| {
         let name = rustix::termios::ttyname(stream, Vec::new()).ok()?;
         HostPath::new(name.to_str().ok()?).ok()
     });

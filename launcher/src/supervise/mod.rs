@@ -11,5 +11,6 @@ mod terminal;
 
 pub(crate) use event::Notice;
 pub(crate) use outcome::{Ended, Outcome};
-pub(crate) use run::{Supervised, run};
+pub(crate) use renew::Renewal;
+pub(crate) use run::{Supervised, die_with_parent, run};
 pub(crate) use terminal::Terminal;

@@ -179,3 +179,9 @@ fn stop_self(signal: i32) {
         drop(sys::signal::kill(own, libc::SIGSTOP));
     }
 }
+
+/// Ends endow, and with it the run, when the process that started it ends.
+pub(crate) fn die_with_parent() {
+    let kill = Some(rustix::process::Signal::KILL);
+    drop(rustix::process::set_parent_process_death_signal(kill));
+}

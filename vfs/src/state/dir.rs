@@ -47,9 +47,9 @@ impl StateDir {
     ///
     /// # Errors
     /// A failing call; nothing is left then.
-    pub fn create_run(&self, fs: &dyn Fs) -> Result<RunDir, StateError> {
+    pub fn create_run(&self, fs: &dyn Fs, id: &RunId) -> Result<RunDir, StateError> {
         for _ in 0..TRIES {
-            let id = RunId::generate().map_err(failed("name a run in", &self.runs.path))?;
+            let id = id.clone();
             if let Some(run) = RunDir::create(fs, &self.runs, id)? {
                 return Ok(run);
             }

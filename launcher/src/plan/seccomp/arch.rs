@@ -17,6 +17,11 @@ impl Arch {
     /// All architectures that the table of calls knows.
     pub const ALL: &[Self] = &[Self::X86_64, Self::Aarch64];
 
+    /// Returns the architecture that `uname -m` calls so.
+    pub fn named(machine: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|arch| arch.name() == machine)
+    }
+
     /// Returns the architecture this program was built for, if the table of calls knows it.
     pub const fn native() -> Option<Self> {
         if cfg!(all(target_arch = "x86_64", target_pointer_width = "64")) {

@@ -1,0 +1,11 @@
+//! One file a command; each only joins stages.
+
+pub(crate) mod check;
+pub(crate) mod completions;
+pub(crate) mod doctor;
+pub(crate) mod man;
+pub(crate) mod plan;
+pub(crate) mod profile;
+pub(crate) mod run;
+pub(crate) mod trust;
+pub(crate) mod why;

@@ -1,0 +1,143 @@
+//! Descriptors that the caller passes by number, and files for reports and events.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use super::args::RunArgs;
+use super::error::{CommandError, Kind};
+use super::events::Events;
+use super::junit;
+use super::report::Report;
+use crate::sys;
+
+/// What the caller passed.
+#[derive(Debug)]
+pub(crate) struct Passed {
+    /// Where reports go.
+    pub(crate) reports: Reports,
+    /// Where events go.
+    pub(crate) events: Events,
+}
+
+/// Takes the descriptors that are named and closes all others that were inherited: neither the
+/// supervisor nor the command holds what nobody gave it.
+pub(crate) fn take(args: &RunArgs) -> Result<Passed, CommandError> {
+    let mut named = args.keep_fd.clone();
+    let targets = args.report.iter().chain(&args.events);
+    named.extend(targets.filter_map(|target| number(target)));
+    must_be_open(&named)?;
+    close_others(&named).map_err(|errno| {
+        CommandError::new(Kind::Setup, "can't close inherited descriptors")
+            .cause(io::Error::from(errno))
+    })?;
+    let reports = args.report.iter().map(|target| Target::new(target)).collect::<Result<_, _>>()?;
+    let events = args.events.as_deref().map(Target::new).transpose()?;
+    let events = events.map(|target| target.open()).transpose()?;
+    Ok(Passed { reports: Reports(reports), events: Events::new(events) })
+}
+
+fn must_be_open(named: &[i32]) -> Result<(), CommandError> {
+    for number in named {
+        if *number < 3 || sys::fd::borrow_number(*number).is_err() {
+            return Err(CommandError::new(Kind::Usage, "not an open descriptor above 2")
+                .about(number)
+                .hint("open it in the shell first, as in `5<file`"));
+        }
+    }
+    Ok(())
+}
+
+fn close_others(named: &[i32]) -> Result<(), rustix::io::Errno> {
+    let mut kept: Vec<u32> = named.iter().map(|number| number.cast_unsigned()).collect();
+    kept.sort_unstable();
+    let mut first = 3;
+    for number in kept {
+        if let Some(last) = number.checked_sub(1).filter(|last| *last >= first) {
+            sys::fd::close_between(first, last)?;
+        }
+        first = number + 1;
+    }
+    sys::fd::close_between(first, u32::MAX)
+}
+
+/// Reads `fd:N`.
+fn number(target: &OsStr) -> Option<i32> {
+    target.to_str()?.strip_prefix("fd:")?.parse().ok()
+}
+
+/// Where something is written.
+#[derive(Debug)]
+enum Target {
+    File(PathBuf),
+    Descriptor(i32),
+}
+
+impl Target {
+    fn new(target: &OsStr) -> Result<Self, CommandError> {
+        match number(target) {
+            Some(number) => Ok(Self::Descriptor(number)),
+            None if target.is_empty() => {
+                Err(CommandError::new(Kind::Usage, "name a file or fd:N").about("\"\""))
+            }
+            None => std::path::absolute(target).map(Self::File).map_err(|source| {
+                CommandError::directory(Path::new(target), source)
+            }),
+        }
+    }
+
+    fn open(&self) -> Result<File, CommandError> {
+        match self {
+            Self::Descriptor(number) => descriptor(*number),
+            Self::File(path) => File::create(path).map_err(|source| unwritable(path, source)),
+        }
+    }
+}
+
+fn descriptor(number: i32) -> Result<File, CommandError> {
+    let taken = sys::fd::take_number(number);
+    taken.map(File::from).map_err(|errno| {
+        CommandError::new(Kind::Usage, "not an open descriptor").about(number).cause(io::Error::from(errno))
+    })
+}
+
+fn unwritable(path: &Path, source: io::Error) -> CommandError {
+    CommandError::new(Kind::Setup, "can't write").about(path.display()).cause(source)
+}
+
+/// Where reports go.
+#[derive(Debug)]
+pub(crate) struct Reports(Vec<Target>);
+
+impl Reports {
+    /// Writes the report everywhere: JSON, or `JUnit` into files that end in `.xml`.
+    pub(crate) fn write(&self, report: &Report) -> Result<(), CommandError> {
+        self.0.iter().try_for_each(|target| write_one(target, report))
+    }
+}
+
+fn write_one(target: &Target, report: &Report) -> Result<(), CommandError> {
+    match target {
+        Target::Descriptor(number) => {
+            let mut file = descriptor(*number)?;
+            let written = file.write_all(report.to_json().as_bytes());
+            written.map_err(|source| unwritable(Path::new(&format!("fd:{number}")), source))
+        }
+        Target::File(path) => {
+            let is_junit = path.extension().is_some_and(|it| it.eq_ignore_ascii_case("xml"));
+            let text = if is_junit { junit::render(report) } else { report.to_json() };
+            replace(path, &text).map_err(|source| unwritable(path, source))
+        }
+    }
+}
+
+/// Writes beside and renames, so that a reader sees the old file or the whole new one.
+fn replace(path: &Path, text: &str) -> io::Result<()> {
+    let mut name = OsString::from(".");
+    name.push(path.file_name().unwrap_or_default());
+    name.push(format!(".{}", std::process::id()));
+    let new = path.with_file_name(name);
+    std::fs::write(&new, text)?;
+    std::fs::rename(&new, path).inspect_err(|_| drop(std::fs::remove_file(&new)))
+}

@@ -1,0 +1,76 @@
+//! How a run ended, as exit code and in words.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use super::error::{CommandError, Kind};
+use super::exit;
+use super::output::Output;
+use super::sources::search_path;
+use super::stages::Planned;
+use crate::apply::SpawnError;
+use crate::supervise::{Ended, Outcome};
+
+/// Returns the exit code, and says what the user must know.
+pub(crate) fn tell(
+    planned: &Planned,
+    ended: &Ended,
+    output: &Output,
+) -> Result<ExitCode, CommandError> {
+    if ended.no_keyring {
+        output.detail("no session keyring: the user's quota is used up; the filter refuses keyring calls");
+    }
+    if ended.leftovers > 0 {
+        output.detail(&format!("{} processes left behind were ended", ended.leftovers));
+    }
+    match ended.outcome {
+        Outcome::Exited(code) => Ok(code_of(code)),
+        Outcome::Signaled(signal) => Ok(code_of(exit::SIGNAL_BASE + signal)),
+        Outcome::TimedOut => {
+            output.notice("the time limit has passed; the run was ended");
+            Ok(ExitCode::from(exit::TIMED_OUT))
+        }
+        Outcome::SetupFailed(failure) => {
+            Err(with_grant(SpawnError::of_step(&failure, &planned.plan), planned))
+        }
+        Outcome::Lost => Err(SpawnError::Killed.into()),
+    }
+}
+
+fn code_of(code: i32) -> ExitCode {
+    ExitCode::from(u8::try_from(code & 0xff).unwrap_or(u8::MAX))
+}
+
+/// Names the command, and for one that the host has the grant that would show it.
+fn with_grant(error: SpawnError, planned: &Planned) -> CommandError {
+    let name = planned.plan.command_name();
+    let error = CommandError::from(error);
+    if !matches!(error.kind, Kind::NotFound | Kind::NotExecutable) {
+        return error;
+    }
+    let error = error.about(name.to_string_lossy());
+    match on_host(name, planned) {
+        Some(path) if error.kind == Kind::NotFound => {
+            let directory = path.parent().unwrap_or(&path).display().to_string();
+            error
+                .cause(format!("the host has {}, which is not in the view", path.display()))
+                .hint(format!("--ro {directory}"))
+        }
+        _ => error,
+    }
+}
+
+fn on_host(name: &OsStr, planned: &Planned) -> Option<PathBuf> {
+    if name.as_bytes().contains(&b'/') {
+        return Some(PathBuf::from(name)).filter(|path| is_executable(path));
+    }
+    let search = search_path(&planned.surroundings.environment);
+    search.iter().map(|entry| entry.as_path().join(name)).find(|path| is_executable(path))
+}
+
+fn is_executable(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+}

@@ -1,0 +1,55 @@
+//! Events as JSON lines, one for each stage and each thing that happens.
+
+use std::fs::File;
+use std::io::Write;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde_json::{Value, json};
+
+use super::stages::Planned;
+use crate::supervise::{Ended, Notice};
+
+/// Where events go; nowhere when nobody asked.
+#[derive(Debug)]
+pub(crate) struct Events {
+    target: Option<File>,
+    run: String,
+}
+
+impl Events {
+    /// Starts to write events.
+    pub(crate) fn new(target: Option<File>) -> Self {
+        Self { target, run: String::new() }
+    }
+
+    /// The plan is made and checked.
+    pub(crate) fn planned(&mut self, planned: &Planned) {
+        planned.id.as_str().clone_into(&mut self.run);
+        self.write("planned", json!({"level": planned.plan.enforcement.level.word()}));
+    }
+
+    /// Something happened while the command runs.
+    pub(crate) fn notice(&mut self, notice: Notice) {
+        match notice {
+            Notice::Started => self.write("started", json!({})),
+            Notice::Stopped(signal) => self.write("stopped", json!({"signal": signal})),
+            Notice::Continued => self.write("continued", json!({})),
+            Notice::TimeLimit => self.write("time_limit", json!({})),
+            Notice::Killed => self.write("killed", json!({})),
+            Notice::Renewed(number) => self.write("covered_again", json!({"number": number})),
+        }
+    }
+
+    /// The run is over.
+    pub(crate) fn ended(&mut self, ended: &Ended) {
+        self.write("ended", super::report::outcome(ended));
+    }
+
+    fn write(&mut self, event: &str, data: Value) {
+        let Some(target) = &mut self.target else { return };
+        let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let line = json!({"event": event, "run": self.run, "time_ms": time.as_millis(), "data": data});
+        // A reader that has gone must not end the run.
+        drop(writeln!(target, "{line}"));
+    }
+}

@@ -1,0 +1,213 @@
+//! The report of a run: one JSON object with stable keys, as docs/reference/report.md lists them.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use endow_policy::{BackendSpec, Network};
+use serde_json::{Value, json};
+
+use super::args::RunArgs;
+use super::error::CommandError;
+use super::sources::digest;
+use super::stages::{Planned, Took};
+use crate::plan::place::Placed;
+use crate::supervise::{Ended, Outcome};
+
+/// How long each phase took.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Phases {
+    pub(crate) took: Took,
+    pub(crate) prepare_time: Duration,
+    pub(crate) spawn_time: Duration,
+    pub(crate) run_time: Duration,
+}
+
+/// A report, ready to be written.
+#[derive(Clone, Debug)]
+pub(crate) struct Report {
+    value: Value,
+}
+
+impl Report {
+    /// Makes the report of a run that ended.
+    pub(crate) fn of_run(planned: &Planned, ended: &Ended, phases: Phases) -> Self {
+        let enforcement = &planned.plan.enforcement;
+        let degradations = enforcement.degradations.iter();
+        let degradations: Vec<Value> =
+            degradations.map(|it| json!({"word": it.word, "reason": it.reason})).collect();
+        let landlock = enforcement.landlock_abi;
+        let mut value = empty();
+        set(&mut value, "run", json!(planned.id.as_str()));
+        set(&mut value, "command", text(planned.plan.command_name()));
+        set(&mut value, "outcome", outcome(ended));
+        set(&mut value, "started", json!(started(phases.run_time)));
+        set(&mut value, "duration_ms", json!(millis(phases.run_time)));
+        set(&mut value, "phases_us", phases_us(phases));
+        set(&mut value, "policy", policy(planned));
+        set(&mut value, "enforcement", json!({
+            "level": enforcement.level.word(),
+            "namespaces": namespaces(planned),
+            "landlock": {"abi": landlock, "status": if landlock > 0 { "enforced" } else { "absent" }},
+            "seccomp": "enforced",
+            "network": match planned.found.policy.network { Network::None => "none", Network::Host => "host" },
+            "degradations": degradations,
+        }));
+        set(&mut value, "mounts", planned.plan.placement.mounts.iter().map(mount).collect());
+        set(&mut value, "resources", resources(ended));
+        Self { value }
+    }
+
+    /// Makes the report of a run that did not start.
+    pub(crate) fn of_failure(args: &RunArgs, error: &CommandError) -> Self {
+        let mut value = empty();
+        let name = args.command.argv.first().map(|name| text(name)).unwrap_or_default();
+        set(&mut value, "command", name);
+        let code = error.kind.code();
+        set(&mut value, "outcome", json!({"kind": "setup_failed", "code": code, "signal": null}));
+        set(&mut value, "error", json!({
+            "kind": error.kind.word(),
+            "message": error.message,
+            "object": error.object,
+            "hints": error.hints,
+        }));
+        Self { value }
+    }
+
+    /// Returns the report as text.
+    pub(crate) fn to_json(&self) -> String {
+        let mut text = serde_json::to_string_pretty(&self.value).unwrap_or_default();
+        text.push('\n');
+        text
+    }
+
+    /// Returns the report as a value.
+    pub(crate) fn value(&self) -> &Value {
+        &self.value
+    }
+}
+
+/// Every key, with `null` for what was not observed.
+fn empty() -> Value {
+    json!({
+        "version": 1, "run": null, "command": null, "outcome": null, "started": null,
+        "duration_ms": null, "phases_us": null, "policy": null, "enforcement": null,
+        "mounts": null, "changes": null, "sync": null, "denials": null, "connections": null,
+        "resources": null,
+    })
+}
+
+fn set(value: &mut Value, key: &str, content: Value) {
+    if let Some(object) = value.as_object_mut() {
+        object.insert(key.to_owned(), content);
+    }
+}
+
+/// A name as text, or as `{"base64": ..}` when it is not UTF-8.
+fn text(name: &OsStr) -> Value {
+    name.to_str().map_or_else(|| json!({"base64": base64(name.as_bytes())}), |it| json!(it))
+}
+
+fn base64(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::new();
+    for chunk in bytes.chunks(3) {
+        let byte = |number: usize| u32::from(chunk.get(number).copied().unwrap_or(0));
+        let word = byte(0) << 16 | byte(1) << 8 | byte(2);
+        for digit in 0..4usize {
+            let shift = 18 - 6 * u32::try_from(digit).unwrap_or(0);
+            let index = usize::try_from(word >> shift & 63).unwrap_or(0);
+            let known = DIGITS.get(index).copied().unwrap_or(b'=');
+            text.push(if digit <= chunk.len() { char::from(known) } else { '=' });
+        }
+    }
+    text
+}
+
+/// Returns the `outcome` object.
+pub(crate) fn outcome(ended: &Ended) -> Value {
+    let (kind, code, signal) = match ended.outcome {
+        Outcome::Exited(code) => ("exited", Some(code), None),
+        Outcome::Signaled(signal) => ("signaled", None, Some(signal)),
+        Outcome::TimedOut => ("timed_out", None, None),
+        Outcome::SetupFailed(_) => ("setup_failed", None, None),
+        Outcome::Lost => ("signaled", None, Some(libc::SIGKILL)),
+    };
+    json!({"kind": kind, "code": code, "signal": signal})
+}
+
+fn started(ago: Duration) -> u64 {
+    let then = SystemTime::now().checked_sub(ago).unwrap_or(UNIX_EPOCH);
+    then.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
+}
+
+fn phases_us(phases: Phases) -> Value {
+    json!({
+        "probe": micros(phases.took.probe), "plan": micros(phases.took.plan),
+        "prepare": micros(phases.prepare_time), "spawn": micros(phases.spawn_time),
+        "run": micros(phases.run_time), "diff": null, "sync": null,
+    })
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn micros(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
+}
+
+fn policy(planned: &Planned) -> Value {
+    let files = &planned.found.files;
+    let files: Vec<Value> =
+        files.iter().map(|(path, digest)| json!({"path": path, "sha256": digest})).collect();
+    let whole = serde_json::to_vec(&planned.found.policy).unwrap_or_default();
+    json!({"digest": format!("sha256:{}", digest(&whole)), "files": files})
+}
+
+fn namespaces(planned: &Planned) -> Vec<&'static str> {
+    let mut names = vec!["user", "mount", "pid", "ipc", "uts", "cgroup"];
+    names.extend(planned.plan.namespaces.network.then_some("network"));
+    names
+}
+
+fn mount(placed: &Placed) -> Value {
+    let spec = &placed.spec;
+    let kind = match &spec.backend {
+        BackendSpec::Physical { .. } => "physical",
+        BackendSpec::Memory { .. } => "memory",
+        BackendSpec::Private { .. } => "private",
+        BackendSpec::Copy { .. } => "copy",
+        BackendSpec::Made { .. } => "made",
+        BackendSpec::Git { .. } => "git",
+        BackendSpec::Cas { .. } => "cas",
+    };
+    let source = placed.source.as_ref().map(|source| text(source.path.as_path().as_os_str()));
+    json!({
+        "at": text(spec.at.as_path().as_os_str()), "kind": kind, "source": source,
+        "access": spec.access, "resolved": null, "presented_as": null,
+    })
+}
+
+fn resources(ended: &Ended) -> Value {
+    ended.usage.map_or(Value::Null, |usage| {
+        json!({
+            "max_rss_bytes": usage.max_rss_kib * 1024,
+            "user_us": usage.user_us,
+            "system_us": usage.system_us,
+            "leftover_processes": ended.leftovers,
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::base64;
+
+    #[test]
+    fn base64_of_known_texts() {
+        for (plain, coded) in [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg==")] {
+            assert_eq!(base64(plain.as_bytes()), coded);
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! The stages that `run`, `plan` and `why` have in common: from flags to a checked plan.
+
+use std::ffi::OsString;
+use std::time::{Duration, Instant};
+
+use endow_policy::Vars;
+use endow_vfs::state::{EndowDirs, OwnDir, Relation, RunId};
+
+use super::args::PolicyArgs;
+use super::error::{CommandError, Kind};
+use super::sources::{self, Found};
+use super::surroundings::{self, Dirs, Surroundings};
+use crate::plan::host::{ExecRequest, HostFacts};
+use crate::plan::{self, Plan};
+use crate::probe::{self, HiddenOptions, Pins, Questions};
+
+/// A plan, and what it was made of.
+#[derive(Debug)]
+pub(crate) struct Planned {
+    /// The user and the place.
+    pub(crate) surroundings: Surroundings,
+    /// The policy and its files.
+    pub(crate) found: Found,
+    /// The host as it is.
+    pub(crate) host: HostFacts,
+    /// What keeps it from changing under the plan.
+    pub(crate) pins: Pins,
+    /// What will be done.
+    pub(crate) plan: Plan,
+    /// The name of the run.
+    pub(crate) id: RunId,
+    /// How long the stages took.
+    pub(crate) took: Took,
+}
+
+/// How long the stages took.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Took {
+    /// Reading policies and asking the host.
+    pub(crate) probe: Duration,
+    /// Deciding.
+    pub(crate) plan: Duration,
+}
+
+/// What is run, apart from the policy.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Request {
+    /// The command and its arguments.
+    pub(crate) argv: Vec<OsString>,
+    /// Descriptors that are handed over.
+    pub(crate) keep: Vec<i32>,
+    /// The run dies with the process that started endow.
+    pub(crate) die_with_parent: bool,
+}
+
+/// Goes from flags to a checked plan.
+pub(crate) fn plan(args: &PolicyArgs, request: Request) -> Result<Planned, CommandError> {
+    let begun = Instant::now();
+    let surroundings = surroundings::read(args.directory.as_deref())?;
+    let found = sources::read(args, &surroundings)?;
+    let own = own_directories(&surroundings.dirs)?;
+    refuse_own(&found, &own)?;
+    let questions = Questions {
+        policy: &found.policy,
+        vars: &surroundings.vars,
+        search: sources::search_path(&surroundings.environment),
+        hidden: HiddenOptions { own: Some(&own), cache: Some(&surroundings.dirs.cache) },
+    };
+    let (host, pins) = probe::host_facts(&questions);
+    let id = RunId::generate().map_err(|errno| {
+        CommandError::new(Kind::Setup, "can't name the run").cause(std::io::Error::from(errno))
+    })?;
+    let probed = Instant::now();
+    let request = exec_request(request, &surroundings, &id);
+    let plan = plan::plan(&found.policy, &host, &request)?;
+    refuse_broken(&plan)?;
+    let took = Took { probe: probed - begun, plan: probed.elapsed() };
+    Ok(Planned { surroundings, found, host, pins, plan, id, took })
+}
+
+fn own_directories(dirs: &Dirs) -> Result<EndowDirs, CommandError> {
+    let named = [
+        (OwnDir::State, dirs.state.as_path()),
+        (OwnDir::Cache, dirs.cache.as_path()),
+        (OwnDir::Config, dirs.config.as_path()),
+    ];
+    EndowDirs::resolve(named).map_err(|error| {
+        CommandError::new(Kind::Setup, error.to_string()).cause(&error.error)
+    })
+}
+
+/// Runs of others, undo data and what is trusted are in no view.
+fn refuse_own(found: &Found, own: &EndowDirs) -> Result<(), CommandError> {
+    use endow_policy::BackendSpec::{Copy, Physical};
+    for spec in &found.policy.mounts {
+        let (Physical { host } | Copy { host }) = &spec.backend else { continue };
+        if let Ok(Relation::Inside(dir)) = own.relation(host.as_path()) {
+            let message = format!("endow's own {} directory can't be granted", dir.word());
+            return Err(CommandError::new(Kind::Setup, message)
+                .about(host)
+                .cause(format!("asked for by {}", spec.origin)));
+        }
+    }
+    Ok(())
+}
+
+fn refuse_broken(plan: &Plan) -> Result<(), CommandError> {
+    let findings = plan::check(plan);
+    if findings.is_empty() {
+        return Ok(());
+    }
+    let bug = CommandError::new(Kind::Bug, "the plan breaks a rule of its own");
+    Err(findings.iter().fold(bug, CommandError::cause)
+        .hint("nothing was started; please report this with the output of `endow plan --json`"))
+}
+
+fn exec_request(request: Request, surroundings: &Surroundings, id: &RunId) -> ExecRequest {
+    ExecRequest {
+        argv: request.argv,
+        run: id.as_str().to_owned(),
+        identity: identity(&surroundings.vars),
+        environment: surroundings.environment.clone(),
+        keep: request.keep,
+        die_with_parent: request.die_with_parent,
+    }
+}
+
+fn identity(vars: &Vars) -> Vec<(&'static str, OsString)> {
+    let home = vars.home.as_ref().map(|home| home.as_path().as_os_str().to_owned());
+    let shell = vars.shell.as_deref().unwrap_or("/bin/sh");
+    vec![
+        ("HOME", home.unwrap_or_else(|| OsString::from("/"))),
+        ("USER", OsString::from(&vars.user)),
+        ("LOGNAME", OsString::from(&vars.user)),
+        ("SHELL", OsString::from(shell)),
+    ]
+}

@@ -1,0 +1,27 @@
+//! Short texts that several commands share.
+
+use endow_policy::AllowWord;
+
+use super::stages::Planned;
+use crate::supervise::Notice;
+
+/// Returns the list that `--allow help` prints.
+pub(crate) fn allow_help() -> String {
+    AllowWord::ALL.iter().map(|word| format!("{:<14}{}\n", word.word(), word.help())).collect()
+}
+
+/// Returns one line for what happened.
+pub(crate) fn notice(notice: Notice, planned: &Planned) -> String {
+    match notice {
+        Notice::Started => format!("run {} started", planned.id.as_str()),
+        Notice::Stopped(signal) => format!("stopped by signal {signal}"),
+        Notice::Continued => "continued".to_owned(),
+        Notice::TimeLimit => "time limit: the processes were asked to end".to_owned(),
+        Notice::Killed => "killed".to_owned(),
+        Notice::Renewed(number) => {
+            let renewed = planned.plan.supervise.renew.get(number);
+            let at = renewed.map(|renew| renew.at.to_string()).unwrap_or_default();
+            format!("covered again after the host replaced it: {at}")
+        }
+    }
+}
