@@ -40,8 +40,8 @@ impl Pins {
 
     fn look_at(&mut self, path: &HostPath) -> PathFact {
         match open(path.as_path()) {
-            Ok(file) => self.fact(path.clone(), Vec::new(), file),
-            Err(Errno::LOOP) => self.look_through_links(path),
+            Ok(file) if !is_link(&file) => self.fact(path.clone(), Vec::new(), file),
+            Ok(_) | Err(Errno::LOOP) => self.look_through_links(path),
             Err(errno) => PathFact {
                 resolved: path.clone(),
                 links: Vec::new(),
@@ -80,6 +80,11 @@ fn open(path: &Path) -> Result<OwnedFd, Errno> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
     openat2(CWD, path, flags, Mode::empty(), resolve)
+}
+
+/// With O_PATH and O_NOFOLLOW a link at the end is opened itself.
+fn is_link(file: &OwnedFd) -> bool {
+    fstat(file).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Symlink)
 }
 
 fn found(file: &OwnedFd) -> Found {
