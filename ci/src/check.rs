@@ -4,7 +4,7 @@ use std::process::{Command, ExitCode};
 
 use anyhow::Result;
 
-use crate::workspace;
+use crate::{tidy, workspace};
 
 /// Runs every check and reports all that failed, not just the first.
 pub(crate) fn run() -> Result<ExitCode> {
@@ -14,6 +14,10 @@ pub(crate) fn run() -> Result<ExitCode> {
         if !command.status()?.success() {
             failed.push(name);
         }
+    }
+    println!("== tidy");
+    if tidy::run()? != ExitCode::SUCCESS {
+        failed.push("tidy");
     }
     if failed.is_empty() {
         println!("\nall checks hold");

@@ -7,6 +7,7 @@
 
 mod check;
 mod test;
+mod tidy;
 mod workspace;
 
 use std::process::ExitCode;
@@ -15,7 +16,8 @@ const USAGE: &str = "\
 usage: cargo ci <task>
 
   test [FILTER...] [-- TEST-OPTION...]   build and run every test, as an ordinary user and as root
-  check                                  formatting, lints, documentation";
+  check                                  formatting, lints, documentation, tidy
+  tidy                                   the project's own rules about its text";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -26,6 +28,7 @@ fn main() -> ExitCode {
     let result = match task {
         "test" => test::run(rest),
         "check" => check::run(),
+        "tidy" => tidy::run(),
         "help" | "--help" | "-h" => {
             println!("{USAGE}");
             return ExitCode::SUCCESS;
