@@ -5,6 +5,7 @@
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "tasks talk to a terminal")]
 
+mod bench;
 mod check;
 mod test;
 mod tidy;
@@ -17,7 +18,9 @@ usage: cargo ci <task>
 
   test [FILTER...] [-- TEST-OPTION...]   build and run every test, as an ordinary user and as root
   check                                  formatting, lints, documentation, tidy
-  tidy                                   the project's own rules about its text";
+  tidy                                   the project's own rules about its text
+  bench [launch] [memory] [build]        measure against the floor and against bubblewrap
+        [--rounds N] [--peer NAME] [--core LIST] [--json]";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -29,6 +32,7 @@ fn main() -> ExitCode {
         "test" => test::run(rest),
         "check" => check::run(),
         "tidy" => tidy::run(),
+        "bench" => bench::run(rest),
         "help" | "--help" | "-h" => {
             println!("{USAGE}");
             return ExitCode::SUCCESS;
