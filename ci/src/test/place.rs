@@ -120,10 +120,9 @@ impl Drop for Place {
 /// Homes stand where homes stand: below /var/tmp they would be in a directory of their own kind.
 fn homes_dir(base: &Path) -> PathBuf {
     let home = Path::new("/home");
-    if home.is_dir() {
-        home.join(format!("endow-ci-{}", std::process::id()))
-    } else {
-        base.join("home")
+    match base.file_name() {
+        Some(name) if home.is_dir() => home.join(name),
+        _ => base.join("home"),
     }
 }
 

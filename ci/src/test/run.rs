@@ -94,6 +94,8 @@ impl Runner<'_> {
             command.env("HOME", home).env("INSTA_UPDATE", "no");
         }
         command.env("CARGO_MANIFEST_DIR", &test.package);
+        // Else insta asks cargo, which the test user may not have.
+        command.env("INSTA_WORKSPACE_ROOT", self.place.source());
         command
     }
 }

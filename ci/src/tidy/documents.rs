@@ -5,6 +5,9 @@ use std::path::{Component, Path};
 use super::tree::{Complaint, File, Tree};
 
 const CHANGELOG: &str = "CHANGELOG.md";
+const README: &str = "README.md";
+const CI_RUN: &str = ".ci/run";
+const TEST: &str = "cargo ci test";
 const ARCHITECTURE: &str = "docs/architecture.md";
 
 /// The crates whose module folders the architecture page names.
@@ -17,6 +20,16 @@ pub(super) fn changelog_has_unreleased(tree: &Tree) -> Vec<Complaint> {
         return Vec::new();
     }
     vec![Complaint::missing(CHANGELOG, "no section `## [Unreleased]`")]
+}
+
+/// The README's test command is the one that continuous integration runs.
+pub(super) fn readme_tests_like_ci(tree: &Tree) -> Vec<Complaint> {
+    let has_line = |path: &str, wanted: &str| {
+        tree.file(path).is_some_and(|file| file.text.lines().any(|line| line == wanted))
+    };
+    let expected = [(README, format!("    {TEST}")), (CI_RUN, format!("stage test {TEST}"))];
+    let missing = expected.iter().filter(|(path, line)| !has_line(path, line));
+    missing.map(|(path, line)| Complaint::missing(path, format!("no line `{line}`"))).collect()
 }
 
 /// Relative links in Markdown lead to something in the repository.
@@ -117,6 +130,16 @@ mod tests {
         assert_eq!(changelog_has_unreleased(&Tree::of(&[(CHANGELOG, "## [0.1.0]\n")])).len(), 1);
         let good = Tree::of(&[(CHANGELOG, "# Changelog\n\n## [Unreleased]\n")]);
         assert!(changelog_has_unreleased(&good).is_empty());
+    }
+
+    #[test]
+    fn another_test_command_is_found() {
+        let readme = (README, "Tests:\n\n    cargo ci test\n");
+        let good = Tree::of(&[readme, (CI_RUN, "stage test cargo ci test\n")]);
+        assert!(readme_tests_like_ci(&good).is_empty());
+        let bad = Tree::of(&[readme, (CI_RUN, "stage test cargo test\n")]);
+        assert_eq!(readme_tests_like_ci(&bad).len(), 1);
+        assert_eq!(readme_tests_like_ci(&Tree::of(&[])).len(), 2);
     }
 
     #[test]

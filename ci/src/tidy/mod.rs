@@ -23,6 +23,7 @@ use crate::workspace;
 /// Every rule.
 const RULES: &[fn(&Tree) -> Vec<Complaint>] = &[
     documents::changelog_has_unreleased,
+    documents::readme_tests_like_ci,
     documents::links_resolve,
     documents::architecture_names_folders,
     functions::are_short,
