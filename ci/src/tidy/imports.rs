@@ -62,13 +62,20 @@ const FOLDERS: &[Folder] = &[
     },
     Folder {
         path: "launcher/src/supervise/",
-        modules: Some(&["supervise", "plan", "sys"]),
+        // It takes over what `apply` started, and reads the messages of that side.
+        modules: Some(&["supervise", "apply", "plan", "sys"]),
         no_names: &["clap"],
         no_std: &[],
     },
     Folder {
         path: "launcher/src/finish/",
-        modules: Some(&["finish", "plan", "sys"]),
+        modules: Some(&["finish", "apply", "supervise", "plan", "sys"]),
+        no_names: &["clap"],
+        no_std: &[],
+    },
+    Folder {
+        path: "launcher/src/audit/",
+        modules: Some(&["audit", "finish", "supervise", "plan", "sys"]),
         no_names: &["clap"],
         no_std: &[],
     },
@@ -303,6 +310,14 @@ mod tests {
         assert_eq!(table("launcher/src/sys/fd.rs", "use endow_policy::GuestPath;\n"), 1);
         assert_eq!(table("launcher/src/sys/fd.rs", "use crate::plan::Plan;\n"), 1);
         assert_eq!(table("launcher/src/sys/fd.rs", "use super::check;\nuse rustix::io;\n"), 0);
+    }
+
+    #[test]
+    fn a_stage_that_uses_a_later_one_is_found() {
+        assert_eq!(table("launcher/src/apply/a.rs", "use crate::supervise::run;\n"), 1);
+        assert_eq!(table("launcher/src/probe/a.rs", "use crate::apply::spawn;\n"), 1);
+        assert_eq!(table("launcher/src/supervise/a.rs", "use crate::finish::x;\n"), 1);
+        assert_eq!(table("launcher/src/supervise/a.rs", "use crate::apply::Sandbox;\n"), 0);
     }
 
     #[test]
