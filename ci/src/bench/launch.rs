@@ -12,7 +12,7 @@ use super::stats;
 use super::table;
 use super::view::View;
 
-/// The mounts of the usual view.
+/// The mounts of the usual view, before endow adds its base.
 const USUAL: usize = 20;
 
 /// Numbers of binds whose cost is compared.
@@ -31,10 +31,10 @@ fn usual(scratch: &Scratch, rounds: usize, peer: &str) -> Result<Value> {
     for number in 0..USUAL.saturating_sub(view.len()) {
         add_bind(scratch, &mut view, number)?;
     }
-    let mut contestants = vec![scratch.bare()?];
-    contestants.extend(scratch.contestants(&view)?);
+    let (mounts, mut contestants) = scratch.contestants(&view)?;
+    contestants.insert(0, scratch.bare()?);
     let series = rounds::measure(&contestants, rounds, COMMAND, &|| Ok(()))?;
-    let title = format!("launch of /usr/bin/true, {} mounts, {rounds} rounds", view.len());
+    let title = format!("launch of /usr/bin/true, {mounts} mounts, {rounds} rounds");
     Ok(table::show(&title, &series, peer))
 }
 
@@ -46,7 +46,7 @@ fn growth(scratch: &Scratch, rounds: usize) -> Result<Value> {
         for number in 0..usize::from(*binds) {
             add_bind(scratch, &mut view, number)?;
         }
-        let contestants = scratch.contestants(&view)?;
+        let (_, contestants) = scratch.contestants(&view)?;
         let series = rounds::measure(&contestants, rounds, COMMAND, &|| Ok(()))?;
         measured.push((f64::from(*binds), series));
     }

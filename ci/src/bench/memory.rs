@@ -25,7 +25,7 @@ pub(super) fn run(scratch: &Scratch) -> Result<Value> {
     view.rw(&scratch.in_memory("work")?, Path::new("/bench/work"));
     eprintln!("\nresident memory while a command runs, KiB");
     let mut rows = Vec::new();
-    for contestant in scratch.contestants(&view)? {
+    for contestant in scratch.contestants(&view)?.1 {
         let processes = processes_of(&contestant)?;
         let own: u64 = processes.iter().map(|process| process.resident_kib).sum();
         let list: Vec<String> = processes

@@ -1,11 +1,13 @@
 //! `cargo ci bench`: what a sandbox costs, measured against the floor and against bubblewrap.
 //!
 //! Commands run interleaved in rounds, so that whatever slows the machine slows all of them, and
-//! differences come with an interval. Every launcher makes the same view: see [`view::View`].
+//! differences come with an interval. Every launcher makes the mounts that the kernel lists inside
+//! endow: see [`view::View::like`].
 
 mod compile;
 mod launch;
 mod memory;
+mod mountinfo;
 mod rounds;
 mod scratch;
 mod stats;

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result};
 
@@ -37,8 +37,14 @@ impl Scratch {
         dir(&self.disk, name)
     }
 
-    /// The floor at two levels, bubblewrap and endow, each with this view; those that work.
-    pub(super) fn contestants(&self, view: &View) -> Result<Vec<Contestant>> {
+    /// The floor at two levels, bubblewrap and endow, all with the mounts that endow makes for
+    /// this view; those that work. Without a working endow, the view itself is the measure.
+    pub(super) fn contestants(&self, wanted: &View) -> Result<(usize, Vec<Contestant>)> {
+        let endow = Some(self.endow(wanted)?).filter(|endow| endow.is_able(wanted.marker()));
+        let view = match &endow {
+            Some(endow) => self.view_of(endow, wanted)?,
+            None => wanted.clone(),
+        };
         let floor = self.floor()?;
         let list = self.in_memory("floor")?.join(format!("{}.list", view.len()));
         fs::write(&list, view.floor_list())?;
@@ -46,13 +52,21 @@ impl Scratch {
             let words = [floor.as_path(), &list].map(|path| path.display().to_string());
             Contestant::new(name, [&words[..], &[level.to_owned()]].concat())
         };
-        let all = [
+        let peers = [
             floor_at("floor", "1"),
             floor_at("floor+filters", "2"),
             Contestant::new("bwrap", view.bwrap()),
-            self.endow(view)?,
         ];
-        Ok(all.into_iter().filter(|one| one.is_able(view.marker())).collect())
+        let able = peers.into_iter().filter(|one| one.is_able(view.marker()));
+        Ok((view.len(), able.chain(endow).collect()))
+    }
+
+    fn view_of(&self, endow: &Contestant, wanted: &View) -> Result<View> {
+        let mut inside = endow.command(&["/usr/bin/cat", "/proc/self/mountinfo"]);
+        let output = inside.stdout(Stdio::piped()).output()?;
+        let host = fs::read_to_string("/proc/self/mountinfo")?;
+        let guest = String::from_utf8_lossy(&output.stdout);
+        Ok(View::like(&guest, &host, wanted, &self.in_memory("private")?))
     }
 
     /// The floor without a view: what starting a program costs at least.

@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
+use super::mountinfo;
+
 /// The device nodes that bubblewrap's `--dev` and endow's view have.
 const NODES: &[&str] = &["null", "zero", "full", "random", "urandom", "tty"];
 
@@ -43,6 +45,30 @@ impl View {
         for name in ["/tmp", "/run"] {
             view.mounts.push(Mount::Memory { to: PathBuf::from(name) });
         }
+        view
+    }
+
+    /// The mounts that a sandbox has, as the kernel lists them inside and on the host.
+    ///
+    /// What endow makes for the run alone and is gone afterwards is replaced by `private`. Covers
+    /// below `/proc` are left out: each launcher has its own, and none of them is ours to count.
+    pub(super) fn like(guest: &str, host: &str, wanted: &Self, private: &Path) -> Self {
+        let mut view = Self { mounts: Vec::new(), ..wanted.clone() };
+        let host = mountinfo::parse(host);
+        for line in mountinfo::parse(guest).into_iter().filter(|line| !is_standard(&line.at)) {
+            let to = line.at.clone();
+            let source = line.source(&host).filter(|source| source.exists());
+            match source {
+                None if line.kind == "tmpfs" => view.mounts.push(Mount::Memory { to }),
+                None if line.kind == "overlay" => eprintln!("not comparable: {}", to.display()),
+                None => view.mounts.push(Mount::Rw { from: private.to_owned(), to }),
+                Some(from) if line.readonly => view.mounts.push(Mount::Ro { from, to }),
+                Some(from) => view.mounts.push(Mount::Rw { from, to }),
+            }
+        }
+        // A directory that stands as a mount is no link.
+        let mounts = &view.mounts;
+        view.links.retain(|(_, at)| !mounts.iter().any(|mount| mount.at() == at));
         view
     }
 
@@ -130,6 +156,20 @@ impl View {
     }
 }
 
+impl Mount {
+    fn at(&self) -> &Path {
+        match self {
+            Self::Ro { to, .. } | Self::Rw { to, .. } | Self::Memory { to } => to,
+        }
+    }
+}
+
+/// What every view has without being told: the root, `/proc` and the usual nodes of `/dev`.
+fn is_standard(at: &Path) -> bool {
+    let below = |root: &str| at.starts_with(root);
+    at == Path::new("/") || below("/proc") || (below("/dev") && !below("/dev/shm"))
+}
+
 fn host_mount(from: &Path, to: &Path, access: &str) -> String {
     format!("\"{}\" = {{ host = \"{}\", access = \"{access}\" }}", to.display(), from.display())
 }
@@ -139,12 +179,30 @@ fn host_mount(from: &Path, to: &Path, access: &str) -> String {
 struct FloorList {
     text: String,
     made: BTreeSet<PathBuf>,
+    /// Host directories that stand: what is below them exists or does not.
+    shown: Vec<PathBuf>,
 }
 
 impl FloorList {
     fn mount(&mut self, kind: &str, from: &Path, to: &Path) {
-        self.directories(to);
+        if from.is_absolute() && !from.is_dir() {
+            if let Some(parent) = to.parent() {
+                self.directories(parent);
+            }
+            if !self.is_shown(to) {
+                self.line("file", &[], to);
+            }
+        } else {
+            self.directories(to);
+        }
         self.line(kind, &[from], to);
+        if from.is_absolute() {
+            self.shown.push(to.to_owned());
+        }
+    }
+
+    fn is_shown(&self, path: &Path) -> bool {
+        self.shown.iter().any(|shown| path.starts_with(shown))
     }
 
     fn line(&mut self, kind: &str, from: &[&Path], to: &Path) {
@@ -158,7 +216,7 @@ impl FloorList {
         let mut missing: Vec<&Path> = path.ancestors().collect();
         missing.pop(); // the root
         for dir in missing.into_iter().rev() {
-            if self.made.insert(dir.to_owned()) {
+            if !self.is_shown(dir) && self.made.insert(dir.to_owned()) {
                 self.line("dir", &[], dir);
             }
         }
@@ -173,7 +231,7 @@ mod tests {
         let mut view = View { mounts: Vec::new(), links: Vec::new(), marker: "/usr".to_owned() };
         view.links.push((PathBuf::from("usr/bin"), PathBuf::from("/bin")));
         view.ro(Path::new("/usr"), Path::new("/usr"));
-        view.rw(Path::new("/h/w"), Path::new("/b/w"));
+        view.rw(Path::new("/var"), Path::new("/b/w"));
         view.mounts.push(Mount::Memory { to: PathBuf::from("/b/tmp") });
         view
     }
@@ -190,7 +248,7 @@ mod tests {
                 "ro /usr usr",
                 "dir b",
                 "dir b/w",
-                "rw /h/w b/w",
+                "rw /var b/w",
                 "dir b/tmp",
                 "tmpfs - b/tmp",
             ]
@@ -199,14 +257,53 @@ mod tests {
     }
 
     #[test]
+    fn floor_makes_files_and_nothing_below_what_is_shown() {
+        let mut view = view();
+        view.mounts.clear();
+        view.ro(Path::new("/etc"), Path::new("/etc"));
+        view.ro(Path::new("/etc/passwd"), Path::new("/etc/passwd"));
+        view.ro(Path::new("/etc/passwd"), Path::new("/x/y"));
+        let list = view.floor_list();
+        let lines: Vec<&str> = list.lines().skip_while(|line| *line != "dir etc").collect();
+        assert_eq!(
+            lines,
+            [
+                "dir etc",
+                "ro /etc etc",
+                "ro /etc/passwd etc/passwd",
+                "dir x",
+                "file x/y",
+                "ro /etc/passwd x/y",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_view_is_read_from_the_kernel() {
+        let host = "21 1 254:0 / / rw - ext4 /dev/vda rw\n";
+        let guest = "90 80 0:50 / / ro - tmpfs root rw\n\
+                     91 90 254:0 /usr /bin ro - ext4 /dev/vda rw\n\
+                     92 90 254:0 /gone/run/home /home/u rw - ext4 /dev/vda rw\n\
+                     93 90 0:51 / /tmp rw - tmpfs tmpfs rw\n\
+                     94 90 0:52 / /proc rw - proc proc rw\n";
+        let found = View::like(guest, host, &view(), Path::new("/var"));
+        assert!(found.links.is_empty());
+        let words = found.bwrap().join(" ");
+        assert!(
+            words.contains("--ro-bind /usr /bin --bind /var /home/u --tmpfs /tmp --chdir"),
+            "{words}"
+        );
+    }
+
+    #[test]
     fn launchers_get_the_same_mounts() {
         let words = view().bwrap().join(" ");
         assert!(words.contains(
-            "--symlink usr/bin /bin --ro-bind /usr /usr --bind /h/w /b/w --tmpfs /b/tmp"
+            "--symlink usr/bin /bin --ro-bind /usr /usr --bind /var /b/w --tmpfs /b/tmp"
         ));
         let policy = view().endow_policy();
         assert!(policy.contains("\"/usr\" = { host = \"/usr\", access = \"ro\" }\n"));
-        assert!(policy.contains("\"/b/w\" = { host = \"/h/w\", access = \"rw\" }\n"));
+        assert!(policy.contains("\"/b/w\" = { host = \"/var\", access = \"rw\" }\n"));
         assert!(policy.contains("\"/b/tmp\" = { memory = true }\n"));
     }
 
