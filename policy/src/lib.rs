@@ -4,26 +4,62 @@
 //! file, with the origin of every entry) and `resolve` (variables out, [`Policy`] in). Nothing
 //! here reads a file, the environment or the clock: callers hand in text and [`Vars`].
 
+#![deny(missing_docs)]
+
+pub mod builtin;
+mod compose;
+mod decode;
+mod diagnostic;
 mod environment;
+mod expect;
+mod explain;
+mod file;
+mod flags;
 mod limits;
 mod mount;
+mod nearest;
 mod network;
 mod origin;
+mod parse;
 mod path;
 mod pattern;
+mod place;
 mod policy;
 mod process;
 mod require;
+mod resolve;
+mod stated;
+#[cfg(test)]
+mod testing;
+mod trust;
+mod unit;
 mod vars;
+mod workspace;
 
+pub use compose::{ComposeError, Composed, ProfileText, Sources, compose};
+pub use diagnostic::Diagnostic;
 pub use environment::EnvironmentRules;
+pub use expect::{Expectation, Probe, Verdict};
+pub use explain::{Cover, explain};
+pub use file::{
+    EnvTable, FileKind, LimitsTable, MountEntry, MountSource, PatternTable, PolicyFile,
+    ProcessTable, RequireTable, WorkspaceAccess, WorkspaceRoot, WorkspaceTable,
+};
+pub use flags::{FlagError, FlagFault, Flags};
 pub use limits::Limits;
 pub use mount::{Access, BackendSpec, Made, MountClass, MountOptions, MountSpec};
 pub use network::Network;
 pub use origin::Origin;
+pub use parse::{ParseError, PolicyText, parse};
 pub use path::{GuestPath, HostPath, PathError};
-pub use pattern::PatternRule;
+pub use pattern::{Decision, PatternError, PatternFault, PatternRule, PatternSet};
+pub use place::PlaceError;
 pub use policy::Policy;
 pub use process::{AllowWord, ProcessRules};
 pub use require::{Level, Require};
+pub use resolve::{ErrorKind, ResolveError, resolve};
+pub use stated::Stated;
+pub use trust::{Grant, Judgement, TrustError, judge};
+pub use unit::{UnitError, parse_duration, parse_size};
 pub use vars::Vars;
+pub use workspace::DEFAULT_WORKSPACE_ACCESS;

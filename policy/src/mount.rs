@@ -76,6 +76,8 @@ pub enum Made {
     Passwd,
     /// `/etc/group` with root, the user's group and nogroup.
     Group,
+    /// `~/.gitconfig` with `user.name` and `user.email` of the host's git configuration.
+    Gitconfig,
 }
 
 /// Where a mount comes from, as far as rules differ by it.

@@ -1,5 +1,6 @@
 //! Two path types for two worlds: a path inside the sandbox and a path on the host never mix.
 
+use std::cmp::Ordering;
 use std::ffi::OsStr;
 use std::fmt;
 use std::os::unix::ffi::OsStrExt;
@@ -26,11 +27,11 @@ pub enum PathError {
 }
 
 /// A place in the view of the sandboxed command: absolute and lexically normal.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Hash)]
 pub struct GuestPath(PathBuf);
 
 /// A place on the host: absolute and lexically normal, symbolic links not resolved.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Hash)]
 pub struct HostPath(PathBuf);
 
 macro_rules! path_type {
@@ -83,6 +84,28 @@ macro_rules! path_type {
             }
         }
 
+        // Both sides are normal, so bytes decide; `Path` would split into components each time.
+        impl PartialEq for $name {
+            fn eq(&self, other: &Self) -> bool {
+                self.as_bytes() == other.as_bytes()
+            }
+        }
+
+        impl Eq for $name {}
+
+        impl PartialOrd for $name {
+            fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+                Some(self.cmp(other))
+            }
+        }
+
+        /// By components: a directory comes right before what is below it.
+        impl Ord for $name {
+            fn cmp(&self, other: &Self) -> Ordering {
+                by_components(self.as_bytes(), other.as_bytes())
+            }
+        }
+
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 write!(f, "{}", self.0.display())
@@ -130,11 +153,30 @@ fn normalize(path: &Path) -> Result<PathBuf, PathError> {
     if bytes.contains(&0) {
         return Err(PathError::Nul);
     }
+    if is_normal(bytes) {
+        return Ok(path.to_path_buf());
+    }
     let parts: Vec<Component<'_>> = path.components().collect();
     if parts.contains(&Component::ParentDir) {
         return Err(PathError::ParentDir);
     }
     Ok(parts.into_iter().collect())
+}
+
+/// Returns whether an absolute path has no `.`, `..` or empty part.
+fn is_normal(bytes: &[u8]) -> bool {
+    let mut parts = bytes.split(|byte| *byte == b'/').skip(1);
+    bytes == b"/" || parts.all(|part| !matches!(part, b"" | b"." | b".."))
+}
+
+/// Compares with the slash below every other byte.
+fn by_components(a: &[u8], b: &[u8]) -> Ordering {
+    let same = a.iter().zip(b).take_while(|(a, b)| a == b).count();
+    match (a.get(same), b.get(same)) {
+        (Some(b'/'), Some(_)) => Ordering::Less,
+        (Some(_), Some(b'/')) => Ordering::Greater,
+        (a, b) => a.cmp(&b),
+    }
 }
 
 #[cfg(test)]
@@ -154,6 +196,18 @@ mod tests {
         check("a/b", Err(PathError::Relative));
         check("/a/../b", Err(PathError::ParentDir));
         check("/a\0b", Err(PathError::Nul));
+    }
+
+    #[test]
+    fn order_is_that_of_components() {
+        let texts = ["/", "/a", "/a/b", "/a/b/c", "/a-b", "/a.b", "/ab", "/b", "/a/-", "/a!", "/é"];
+        for a in texts {
+            for b in texts {
+                let (left, right) = (GuestPath::new(a).expect("a path"), GuestPath::new(b));
+                let order = left.cmp(&right.expect("a path"));
+                assert_eq!(order, Path::new(a).cmp(Path::new(b)), "{a} {b}");
+            }
+        }
     }
 
     #[test]

@@ -1,9 +1,12 @@
 //! What holds after merging and with all variables out.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use crate::{
-    EnvironmentRules, GuestPath, Limits, MountSpec, Network, PatternRule, ProcessRules, Require,
+    EnvironmentRules, Expectation, GuestPath, Limits, MountSpec, Network, Origin, PatternRule,
+    ProcessRules, Require,
 };
 
 /// The resolved policy: absolute paths, no variables, every entry with its origin.
@@ -29,6 +32,10 @@ pub struct Policy {
     pub process: ProcessRules,
     /// How much of this must hold.
     pub require: Require,
+    /// What `endow verify` checks in the running sandbox.
+    pub expect: Vec<Expectation>,
+    /// Who else had an entry at a mount's path, weakest first, where the later replaced it.
+    pub replaced: BTreeMap<GuestPath, Vec<Origin>>,
     /// The names of the files and profiles this came from, weakest first.
     pub sources: Vec<String>,
 }

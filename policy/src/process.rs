@@ -60,4 +60,6 @@ pub struct ProcessRules {
     pub new_session: bool,
     /// The host name inside; `None` leaves the host's name.
     pub hostname: Option<String>,
+    /// The run dies with the process that started endow.
+    pub die_with_parent: bool,
 }

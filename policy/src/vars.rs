@@ -17,6 +17,10 @@ pub struct Vars {
     pub git_dirs: Vec<HostPath>,
     /// The user's name.
     pub user: String,
+    /// The name of the user's group.
+    pub group: String,
+    /// The user's shell.
+    pub shell: Option<String>,
     /// The user's id.
     pub uid: u32,
     /// The user's group id.

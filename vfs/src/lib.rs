@@ -1,1 +1,21 @@
 //! What stands where: the mount table of a sandbox and the file trees behind it.
+//!
+//! [`MountTable`] and [`mask::MaskPlan`] are pure values. What touches the disk goes through
+//! [`fs::Fs`], whose calls name things below a descriptor and never follow a link, so that a tree
+//! a hostile command left behind can be walked, masked, copied and removed.
+
+#![forbid(unsafe_code)]
+#![deny(missing_docs)]
+
+pub mod fs;
+pub mod mask;
+pub mod mount_table;
+pub mod names;
+pub mod private;
+pub mod state;
+pub mod tree;
+
+#[cfg(test)]
+mod testing;
+
+pub use mount_table::{Mount, MountTable, TableError};

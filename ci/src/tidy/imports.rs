@@ -56,7 +56,8 @@ const FOLDERS: &[Folder] = &[
     },
     Folder {
         path: "launcher/src/apply/",
-        modules: Some(&["apply", "plan", "sys"]),
+        // It asks `probe` why the kernel refused a namespace, after the refusal.
+        modules: Some(&["apply", "probe", "plan", "sys"]),
         no_names: &["clap"],
         no_std: &[],
     },

@@ -1,5 +1,8 @@
 //! The steps of a plan: each is one effect, and leaves nothing to decide when it is applied.
 
+use std::ffi::OsString;
+use std::path::PathBuf;
+
 use endow_policy::{GuestPath, HostPath, Limits};
 use serde::Serialize;
 
@@ -16,8 +19,14 @@ pub struct FileId {
 }
 
 /// A place in the run's own directory, relative to it.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-pub struct RunPath(pub String);
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RunPath(pub PathBuf);
+
+impl Serialize for RunPath {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0.to_string_lossy())
+    }
+}
 
 /// What is mounted.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -60,8 +69,18 @@ pub enum PrepareStep {
     MakeFile { at: RunPath, mode: u32 },
     /// Copies a host file into a private directory.
     Seed { from: HostPath, to: RunPath },
-    /// Builds a mask layer: directories like those of `like`, with a whiteout for each name.
-    Mask { at: RunPath, like: HostPath, hide: Vec<std::path::PathBuf>, dirs: Vec<std::path::PathBuf> },
+    /// Builds a mask layer: directories like those of `like`, a whiteout for each hidden name,
+    /// and the mount points that are missing there.
+    Mask { at: RunPath, like: HostPath, hide: Vec<PathBuf>, points: Vec<MaskPoint> },
+}
+
+/// A mount point that a mask layer provides.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct MaskPoint {
+    /// The path relative to the mount.
+    pub path: PathBuf,
+    /// Whether it is a directory.
+    pub directory: bool,
 }
 
 /// Steps of pid 1 that build the view. Guest paths are relative to the new root.
@@ -79,7 +98,7 @@ pub enum InitStep {
     /// Makes an empty file, as a mount point.
     Touch { at: GuestPath },
     /// Makes a symbolic link.
-    Symlink { at: GuestPath, to: std::path::PathBuf },
+    Symlink { at: GuestPath, to: PathBuf },
     /// Makes a file with content.
     Write { at: GuestPath, #[serde(skip)] content: Vec<u8>, mode: u32 },
     /// Mounts a host, run or guest path.
@@ -164,14 +183,14 @@ pub enum ExecSpec {
     Command {
         /// Argument vector, byte-exact.
         #[serde(skip)]
-        argv: Vec<std::ffi::OsString>,
+        argv: Vec<OsString>,
         /// The paths that are tried, in order.
-        candidates: Vec<std::path::PathBuf>,
+        candidates: Vec<PathBuf>,
     },
     /// endow's own guest-side code, from a sealed file in memory.
     Helper {
         /// The word that selects the helper, and its arguments.
-        argv: Vec<std::ffi::OsString>,
+        argv: Vec<OsString>,
     },
 }
 
@@ -192,7 +211,7 @@ pub struct Renew {
     /// The directory on the host that is watched.
     pub watch: HostPath,
     /// The name in it.
-    pub name: std::ffi::OsString,
+    pub name: OsString,
     /// The place in the guest's view.
     pub at: GuestPath,
 }

@@ -1,0 +1,99 @@
+//! The steps by which pid 1 gives up power, for itself and for the command.
+
+use std::os::fd::{AsFd, BorrowedFd};
+
+use rustix::fs::{CWD, Mode, OFlags, openat};
+use rustix::io::Errno;
+use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+use rustix::thread::{
+    CapabilitiesSecureBits, CapabilitySet, CapabilitySets, clear_ambient_capability_set,
+    remove_capability_from_bounding_set, set_capabilities, set_capabilities_secure_bits,
+    set_no_new_privs,
+};
+
+use super::landlock;
+use super::message::{Message, Stage, StepFailure};
+use crate::plan::step::ConfineStep;
+use crate::sys;
+use crate::sys::arguments::StringArea;
+
+/// What the steps act on.
+pub(super) struct Context<'a> {
+    /// The way to the supervisor.
+    pub(super) socket: BorrowedFd<'a>,
+    /// The strings that are wiped.
+    pub(super) strings: StringArea,
+}
+
+/// Carries out every step; the error says which one failed.
+pub(super) fn run(steps: &[ConfineStep], context: &Context<'_>) -> Result<(), StepFailure> {
+    for (number, step) in (0u32..).zip(steps) {
+        let mut detail = 0;
+        apply(step, context, &mut detail).map_err(|errno| StepFailure {
+            stage: Stage::Confine,
+            step: number,
+            detail,
+            errno: errno.raw_os_error(),
+        })?;
+    }
+    Ok(())
+}
+
+fn apply(step: &ConfineStep, context: &Context<'_>, detail: &mut u32) -> Result<(), Errno> {
+    match step {
+        ConfineStep::SendNamespaces => send_namespaces(context.socket),
+        ConfineStep::NewSessionKeyring => new_session_keyring(context.socket),
+        ConfineStep::DropCapabilities => drop_capabilities(),
+        ConfineStep::NoNewPrivs => set_no_new_privs(true),
+        ConfineStep::Landlock(plan) => landlock::restrict(plan, detail),
+        ConfineStep::NotDumpable => set_dumpable_behavior(DumpableBehavior::NotDumpable),
+        ConfineStep::WipeArguments => {
+            context.strings.wipe();
+            Ok(())
+        }
+    }
+}
+
+/// The supervisor can't open them later: pid 1 will not be dumpable.
+fn send_namespaces(socket: BorrowedFd<'_>) -> Result<(), Errno> {
+    let open = |path| openat(CWD, path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
+    let user = open(c"/proc/self/ns/user")?;
+    let mount = open(c"/proc/self/ns/mnt")?;
+    let network = open(c"/proc/self/ns/net")?;
+    let descriptors = [user.as_fd(), mount.as_fd(), network.as_fd()];
+    sys::socket::send(socket, &Message::Namespaces.encode(), &descriptors)
+}
+
+/// A keyring of the caller's would stay readable. The quota is per user (kernel.keys.maxkeys):
+/// where it is used up, the filter's refusal of every keyring call is what remains, and the
+/// supervisor is told.
+fn new_session_keyring(socket: BorrowedFd<'_>) -> Result<(), Errno> {
+    match sys::keyring::join_new_session() {
+        Err(Errno::DQUOT | Errno::NOSYS) => {
+            sys::socket::send(socket, &Message::NoKeyring.encode(), &[])
+        }
+        other => other,
+    }
+}
+
+/// The highest number is 63, whatever the kernel knows; unknown ones are refused as such.
+fn drop_capabilities() -> Result<(), Errno> {
+    for number in 0..64u32 {
+        let capability = CapabilitySet::from_bits_retain(1 << number);
+        match remove_capability_from_bounding_set(capability) {
+            Ok(()) => {}
+            Err(Errno::INVAL) => break,
+            Err(errno) => return Err(errno),
+        }
+    }
+    clear_ambient_capability_set()?;
+    let bits = CapabilitiesSecureBits::NO_ROOT
+        | CapabilitiesSecureBits::NO_ROOT_LOCKED
+        | CapabilitiesSecureBits::NO_SETUID_FIXUP
+        | CapabilitiesSecureBits::NO_SETUID_FIXUP_LOCKED
+        | CapabilitiesSecureBits::NO_CAP_AMBIENT_RAISE
+        | CapabilitiesSecureBits::NO_CAP_AMBIENT_RAISE_LOCKED;
+    set_capabilities_secure_bits(bits)?;
+    let none = CapabilitySet::empty();
+    set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })
+}

@@ -1,0 +1,284 @@
+//! The interpreter of pid 1's steps: one match, a line or two per step, nothing decided.
+
+use std::ffi::CStr;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, fstat, mkdirat, openat, openat2, symlinkat};
+use rustix::io::Errno;
+use rustix::mount::{
+    FsMountFlags, FsOpenFlags, MountAttrFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags,
+    fsconfig_create, fsconfig_set_flag, fsconfig_set_string, fsmount, fsopen, move_mount,
+    open_tree, unmount,
+};
+
+use super::lower::{From, Init, Place};
+use super::message::{Stage, StepFailure};
+use crate::plan::step::FileId;
+use crate::sys;
+
+/// The bytes that the skeleton may hold: names, links and a few small files.
+const SKELETON_BYTES: &CStr = c"16777216";
+
+/// Carries out every step; the error says which one failed.
+pub(super) fn run(steps: &[Init]) -> Result<(), StepFailure> {
+    let mut view = View { root: None };
+    for (number, step) in (0u32..).zip(steps) {
+        view.step(step).map_err(|errno| StepFailure {
+            stage: Stage::Init,
+            step: number,
+            detail: 0,
+            errno: errno.raw_os_error(),
+        })?;
+    }
+    Ok(())
+}
+
+struct View {
+    root: Option<OwnedFd>,
+}
+
+impl View {
+    fn step(&mut self, step: &Init) -> Result<(), Errno> {
+        match step {
+            Init::IdMaps { uid_map, gid_map } => id_maps(uid_map, gid_map),
+            Init::NewRoot => self.new_root(),
+            Init::AttachRoot => attach_root(self.root()?),
+            Init::Mkdir { at, mode } => self.mkdir(at, *mode),
+            Init::Touch { at } => self.create(at, 0o644).map(drop),
+            Init::Symlink { at, to } => {
+                let (parent, name) = self.parent(at)?;
+                symlinkat(to, parent.as_fd(), name)
+            }
+            Init::Write { at, content, mode } => write_all(&self.create(at, *mode)?, content),
+            Init::Bind { from, at, attributes, recursive } => {
+                self.bind(from, at, *attributes, *recursive)
+            }
+            Init::Tmpfs { at, size, inodes, mode, attributes } => {
+                let tmpfs = tmpfs(size, inodes.as_deref(), mode, *attributes)?;
+                self.place_mount(&tmpfs, at)
+            }
+            Init::Overlay { lower, at, attributes } => self.overlay(lower, at, *attributes),
+            Init::Proc { at } => self.place_mount(&proc()?, at),
+            Init::Devpts { at } => self.place_mount(&devpts()?, at),
+            Init::Seal { at } => {
+                let mount = self.open(at)?;
+                let sealed = sys::mount::attribute::READONLY;
+                sys::mount::set_attributes(mount.as_fd(), sealed, false)
+            }
+            Init::LoopbackUp => sys::net::loopback_up(),
+            Init::Hostname { name } => rustix::system::sethostname(name),
+            Init::Pivot => pivot(self.root()?),
+            Init::NoNestedUserns => {
+                let file = c"proc/sys/user/max_user_namespaces";
+                write_all(&openat(self.root()?, file, OFlags::WRONLY, Mode::empty())?, b"0")
+            }
+        }
+    }
+
+    fn root(&self) -> Result<BorrowedFd<'_>, Errno> {
+        self.root.as_ref().map(AsFd::as_fd).ok_or(Errno::BADF)
+    }
+
+    fn new_root(&mut self) -> Result<(), Errno> {
+        let attributes = sys::mount::attribute::NOSUID | sys::mount::attribute::NODEV;
+        self.root = Some(tmpfs(SKELETON_BYTES, None, c"755", attributes)?);
+        Ok(())
+    }
+
+    fn mkdir(&self, at: &Place, mode: u32) -> Result<(), Errno> {
+        if at.own {
+            return mkdirat(self.root()?, &at.path, Mode::from_raw_mode(mode));
+        }
+        let (parent, name) = self.parent(at)?;
+        mkdirat(parent.as_fd(), name, Mode::from_raw_mode(mode))
+    }
+
+    fn create(&self, at: &Place, mode: u32) -> Result<OwnedFd, Errno> {
+        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
+        let (parent, name) = self.parent(at)?;
+        openat(parent.as_fd(), name, flags, Mode::from_raw_mode(mode))
+    }
+
+    /// Opens the directory of a place. No name on the way may be a symbolic link: below a live
+    /// mount it would be the host's, and lead anywhere.
+    fn parent<'a>(&self, at: &'a Place) -> Result<(OwnedFd, &'a CStr), Errno> {
+        let bytes = at.path.as_bytes_with_nul();
+        let slash = bytes.iter().rposition(|byte| *byte == b'/');
+        let (directory, name) = match slash {
+            Some(slash) => bytes.split_at(slash + 1),
+            None => (&b"."[..], bytes),
+        };
+        let name = CStr::from_bytes_with_nul(name).map_err(|_| Errno::INVAL)?;
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let parent = openat2(self.root()?, directory, flags, Mode::empty(), inside())?;
+        Ok((parent, name))
+    }
+
+    fn open(&self, at: &Place) -> Result<OwnedFd, Errno> {
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        openat2(self.root()?, &at.path, flags, Mode::empty(), inside())
+    }
+
+    fn bind(&self, from: &From, at: &Place, attributes: u64, recursive: bool) -> Result<(), Errno> {
+        let source = self.source(from)?;
+        let mut flags = OpenTreeFlags::OPEN_TREE_CLONE
+            | OpenTreeFlags::OPEN_TREE_CLOEXEC
+            | OpenTreeFlags::AT_EMPTY_PATH;
+        if recursive {
+            flags |= OpenTreeFlags::AT_RECURSIVE;
+        }
+        let tree = open_tree(&source, c"", flags)?;
+        sys::mount::set_attributes(tree.as_fd(), attributes, recursive)?;
+        self.place_mount(&tree, at)
+    }
+
+    /// Opens a source in this mount namespace and compares it with what was seen before: a
+    /// descriptor from before the clone belongs to another mount namespace and can't be mounted.
+    fn source(&self, from: &From) -> Result<OwnedFd, Errno> {
+        match from {
+            From::Guest(place) => self.open(place),
+            From::Host { path, expect } => {
+                let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+                let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+                let source = openat2(CWD, path, flags, Mode::empty(), resolve)?;
+                match expect {
+                    Some(expect) if file_id(&source)? != *expect => Err(Errno::STALE),
+                    _ => Ok(source),
+                }
+            }
+        }
+    }
+
+    fn overlay(&self, lower: &[From], at: &Place, attributes: u64) -> Result<(), Errno> {
+        let mut layers: [Option<OwnedFd>; LAYERS_MAX] = [const { None }; LAYERS_MAX];
+        let mut names = LayerNames::default();
+        for (slot, from) in layers.iter_mut().zip(lower) {
+            let layer = self.source(from)?;
+            names.push(layer.as_raw_fd())?;
+            *slot = Some(layer);
+        }
+        let overlay = fsopen(c"overlay", FsOpenFlags::FSOPEN_CLOEXEC)?;
+        fsconfig_set_string(&overlay, c"source", c"endow")?;
+        fsconfig_set_string(&overlay, c"lowerdir", names.as_bytes())?;
+        fsconfig_set_flag(&overlay, c"userxattr")?;
+        fsconfig_create(&overlay)?;
+        let mount = fsmount(&overlay, FsMountFlags::FSMOUNT_CLOEXEC, attribute_flags(attributes))?;
+        self.place_mount(&mount, at)
+    }
+
+    fn place_mount(&self, mount: &OwnedFd, at: &Place) -> Result<(), Errno> {
+        let from_here = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
+        if at.own {
+            return move_mount(mount, c"", self.root()?, &at.path, from_here);
+        }
+        let target = self.open(at)?;
+        let flags = from_here | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
+        move_mount(mount, c"", &target, c"", flags)
+    }
+}
+
+fn inside() -> ResolveFlags {
+    ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS
+}
+
+fn file_id(file: &OwnedFd) -> Result<FileId, Errno> {
+    let stat = fstat(file)?;
+    Ok(FileId { dev: stat.st_dev, ino: stat.st_ino })
+}
+
+/// The most layers of one overlay: a mask and what it masks.
+const LAYERS_MAX: usize = 4;
+
+/// `/proc/self/fd/N:/proc/self/fd/M`, written without allocating: short whatever the paths are,
+/// and no path of the host's shows in the guest's mount table.
+#[derive(Default)]
+struct LayerNames {
+    text: [u8; 128],
+    length: usize,
+}
+
+impl LayerNames {
+    fn push(&mut self, descriptor: i32) -> Result<(), Errno> {
+        use std::io::Write as _;
+        let separator = if self.length == 0 { "" } else { ":" };
+        let mut rest = self.text.get_mut(self.length..).ok_or(Errno::NAMETOOLONG)?;
+        let before = rest.len();
+        write!(rest, "{separator}/proc/self/fd/{descriptor}").map_err(|_| Errno::NAMETOOLONG)?;
+        self.length += before - rest.len();
+        Ok(())
+    }
+
+    fn as_bytes(&self) -> &[u8] {
+        self.text.get(..self.length).unwrap_or_default()
+    }
+}
+
+fn id_maps(uid_map: &CStr, gid_map: &CStr) -> Result<(), Errno> {
+    write_file(c"/proc/self/setgroups", b"deny")?;
+    write_file(c"/proc/self/uid_map", uid_map.to_bytes())?;
+    write_file(c"/proc/self/gid_map", gid_map.to_bytes())
+}
+
+fn write_file(path: &CStr, content: &[u8]) -> Result<(), Errno> {
+    write_all(&openat(CWD, path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?, content)
+}
+
+fn write_all(file: &OwnedFd, mut content: &[u8]) -> Result<(), Errno> {
+    while !content.is_empty() {
+        let written = rustix::io::write(file, content)?;
+        content = content.get(written..).unwrap_or_default();
+    }
+    Ok(())
+}
+
+/// Attaches the new root over the old one: `/` exists everywhere, and names still resolve from
+/// the old root, which the process has as its own.
+fn attach_root(root: BorrowedFd<'_>) -> Result<(), Errno> {
+    move_mount(root, c"", CWD, c"/", MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)
+}
+
+fn pivot(root: BorrowedFd<'_>) -> Result<(), Errno> {
+    rustix::process::fchdir(root)?;
+    sys::mount::pivot_root_here()?;
+    unmount(c".", UnmountFlags::DETACH)?;
+    rustix::process::chdir(c"/")
+}
+
+fn tmpfs(
+    size: &CStr,
+    inodes: Option<&CStr>,
+    mode: &CStr,
+    attributes: u64,
+) -> Result<OwnedFd, Errno> {
+    let tmpfs = fsopen(c"tmpfs", FsOpenFlags::FSOPEN_CLOEXEC)?;
+    fsconfig_set_string(&tmpfs, c"size", size)?;
+    if let Some(inodes) = inodes {
+        fsconfig_set_string(&tmpfs, c"nr_inodes", inodes)?;
+    }
+    fsconfig_set_string(&tmpfs, c"mode", mode)?;
+    fsconfig_create(&tmpfs)?;
+    fsmount(&tmpfs, FsMountFlags::FSMOUNT_CLOEXEC, attribute_flags(attributes))
+}
+
+fn proc() -> Result<OwnedFd, Errno> {
+    let proc = fsopen(c"proc", FsOpenFlags::FSOPEN_CLOEXEC)?;
+    fsconfig_create(&proc)?;
+    let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID
+        | MountAttrFlags::MOUNT_ATTR_NODEV
+        | MountAttrFlags::MOUNT_ATTR_NOEXEC;
+    fsmount(&proc, FsMountFlags::FSMOUNT_CLOEXEC, attributes)
+}
+
+fn devpts() -> Result<OwnedFd, Errno> {
+    let devpts = fsopen(c"devpts", FsOpenFlags::FSOPEN_CLOEXEC)?;
+    fsconfig_set_flag(&devpts, c"newinstance")?;
+    fsconfig_set_string(&devpts, c"ptmxmode", c"0666")?;
+    fsconfig_set_string(&devpts, c"mode", c"0620")?;
+    fsconfig_create(&devpts)?;
+    let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NOEXEC;
+    fsmount(&devpts, FsMountFlags::FSMOUNT_CLOEXEC, attributes)
+}
+
+fn attribute_flags(attributes: u64) -> MountAttrFlags {
+    MountAttrFlags::from_bits_retain(u32::try_from(attributes).unwrap_or(u32::MAX))
+}

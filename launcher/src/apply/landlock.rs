@@ -1,0 +1,80 @@
+//! Enforcing the Landlock ruleset, its rules opened in the finished view.
+
+use std::error::Error;
+use std::os::fd::{AsFd, BorrowedFd};
+
+use landlock::{
+    AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, Ruleset, RulesetAttr,
+    RulesetCreated, RulesetCreatedAttr, Scope,
+};
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
+use rustix::io::Errno;
+
+use crate::plan::landlock::{LandlockPlan, Rights, Rule};
+use crate::sys;
+
+/// Restricts this process and all it starts. Every feature of the plan is a hard requirement.
+/// On an error `detail` is the number of the rule that failed, counted from 1.
+pub(super) fn restrict(plan: &LandlockPlan, detail: &mut u32) -> Result<(), Errno> {
+    let mut ruleset = create(plan).map_err(|error| errno_of(&error))?;
+    for (number, rule) in (1u32..).zip(&plan.rules) {
+        *detail = number;
+        let place = open(rule)?;
+        ruleset = allow(ruleset, place.as_fd(), rule.rights)?;
+    }
+    *detail = 0;
+    for stream in plan.streams.iter().filter(|stream| !sys::start::was_closed(stream.number)) {
+        let file = sys::fd::borrow_number(stream.number)?;
+        ruleset = allow(ruleset, file, stream.rights)?;
+    }
+    ruleset.restrict_self().map(drop).map_err(|error| errno_of(&error))
+}
+
+fn create(plan: &LandlockPlan) -> Result<RulesetCreated, landlock::RulesetError> {
+    let mut ruleset = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
+    if plan.handled.0 != 0 {
+        ruleset = ruleset.handle_access(flags(plan.handled))?;
+    }
+    if plan.refuse_tcp {
+        ruleset = ruleset.handle_access(AccessNet::BindTcp | AccessNet::ConnectTcp)?;
+    }
+    if plan.scope_signal {
+        ruleset = ruleset.scope(Scope::Signal)?;
+    }
+    if plan.scope_abstract {
+        ruleset = ruleset.scope(Scope::AbstractUnixSocket)?;
+    }
+    ruleset.create()
+}
+
+fn open(rule: &Rule) -> Result<std::os::fd::OwnedFd, Errno> {
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    openat2(CWD, rule.at.as_path(), flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)
+}
+
+fn allow(
+    ruleset: RulesetCreated,
+    place: BorrowedFd<'_>,
+    rights: Rights,
+) -> Result<RulesetCreated, Errno> {
+    if rights.0 == 0 {
+        return Ok(ruleset);
+    }
+    let rule = PathBeneath::new(place, flags(rights));
+    ruleset.add_rule(rule).map_err(|error| errno_of(&error))
+}
+
+fn flags(rights: Rights) -> BitFlags<AccessFs> {
+    BitFlags::from_bits_truncate(rights.0)
+}
+
+fn errno_of(error: &(dyn Error + 'static)) -> Errno {
+    let mut cause = Some(error);
+    while let Some(error) = cause {
+        if let Some(io) = error.downcast_ref::<std::io::Error>() {
+            return Errno::from_io_error(io).unwrap_or(Errno::INVAL);
+        }
+        cause = error.source();
+    }
+    Errno::INVAL
+}

@@ -1,0 +1,253 @@
+//! The last moment in the parent: steps become the strings and numbers that the child's system
+//! calls take, so that the child allocates and formats nothing on its way into the sandbox.
+
+use std::collections::BTreeSet;
+use std::ffi::{CString, NulError, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::Path;
+
+use endow_policy::GuestPath;
+
+use super::prepare::Prepared;
+use crate::plan::Plan;
+use crate::plan::seccomp::{self, ReaperPlan, SeccompPlan};
+use crate::plan::step::{
+    ConfineStep, ExecSpec, FileId, InitStep, MountFlags, PayloadStep, Rlimit, Source,
+};
+use crate::sys::exec::StringList;
+use crate::sys::mount::attribute;
+use crate::sys::seccomp::{Instruction, Listener};
+
+/// A plan in the form that the child carries out.
+pub(crate) struct Lowered {
+    pub(super) init: Vec<Init>,
+    pub(super) confine: Vec<ConfineStep>,
+    pub(super) payload: Vec<Payload>,
+    pub(super) candidates: Vec<CString>,
+    /// The sealed file in memory that is executed instead of a candidate.
+    pub(super) helper: Option<i32>,
+    pub(super) argv: StringList,
+    pub(super) environment: StringList,
+    pub(super) keep: Vec<i32>,
+    pub(super) reaper: Vec<Instruction>,
+}
+
+/// A place below the new root.
+#[derive(Debug)]
+pub(super) struct Place {
+    /// The path relative to the root; `.` for the root itself.
+    pub(super) path: CString,
+    /// No mount but the root lies on the way: every name before the last is endow's own, and no
+    /// symbolic link can stand there.
+    pub(super) own: bool,
+}
+
+/// What is mounted.
+#[derive(Debug)]
+pub(super) enum From {
+    /// A host path, and what must be there.
+    Host { path: CString, expect: Option<FileId> },
+    /// A path of the view.
+    Guest(Place),
+}
+
+/// A step of pid 1.
+#[derive(Debug)]
+pub(super) enum Init {
+    IdMaps { uid_map: CString, gid_map: CString },
+    NewRoot,
+    AttachRoot,
+    Mkdir { at: Place, mode: u32 },
+    Touch { at: Place },
+    Symlink { at: Place, to: CString },
+    Write { at: Place, content: Vec<u8>, mode: u32 },
+    Bind { from: From, at: Place, attributes: u64, recursive: bool },
+    Tmpfs { at: Place, size: CString, inodes: Option<CString>, mode: CString, attributes: u64 },
+    Overlay { lower: Vec<From>, at: Place, attributes: u64 },
+    Proc { at: Place },
+    Devpts { at: Place },
+    Seal { at: Place },
+    LoopbackUp,
+    Hostname { name: Vec<u8> },
+    Pivot,
+    NoNestedUserns,
+}
+
+/// A step of the command's process.
+pub(super) enum Payload {
+    NewSession,
+    Rlimit { resource: Rlimit, soft: u64, hard: u64 },
+    RestoreSignals,
+    ChangeDir { to: CString },
+    Seccomp { filter: Vec<Instruction>, listener: Listener },
+}
+
+/// Lowers a whole plan; an error names a string with a NUL byte, which no call can take.
+pub(super) fn lower(plan: &Plan, prepared: &Prepared) -> Result<Lowered, NulError> {
+    let run = prepared.directory();
+    let mut lowering = Lowering { run, mounted: BTreeSet::new() };
+    let init = plan.init.iter().map(|step| lowering.init(step)).collect::<Result<_, _>>()?;
+    let payload = plan.payload.iter().map(payload).collect::<Result<_, _>>()?;
+    let (argv, candidates) = exec(&plan.exec)?;
+    let environment = plan.environment.variables.iter().map(|(name, variable)| {
+        let mut pair = name.clone().into_vec();
+        pair.push(b'=');
+        pair.extend_from_slice(variable.value.as_bytes());
+        CString::new(pair)
+    });
+    let environment = StringList::new(environment.collect::<Result<_, _>>()?);
+    let reaper = seccomp_arch(plan).map(|arch| seccomp::compile_reaper(&ReaperPlan { arch }));
+    Ok(Lowered {
+        init,
+        confine: plan.confine.clone(),
+        payload,
+        candidates,
+        helper: prepared.helper(),
+        argv,
+        environment,
+        keep: plan.keep.clone(),
+        reaper: reaper.unwrap_or_default().into_iter().map(instruction).collect(),
+    })
+}
+
+fn seccomp_arch(plan: &Plan) -> Option<seccomp::Arch> {
+    plan.payload.iter().find_map(|step| match step {
+        PayloadStep::Seccomp(plan) => Some(plan.arch),
+        _ => None,
+    })
+}
+
+fn exec(exec: &ExecSpec) -> Result<(StringList, Vec<CString>), NulError> {
+    let strings = |argv: &[OsString]| {
+        argv.iter().map(|argument| CString::new(argument.as_bytes())).collect::<Result<Vec<_>, _>>()
+    };
+    match exec {
+        ExecSpec::Command { argv, candidates } => {
+            let paths = candidates.iter().map(|path| CString::new(path.as_os_str().as_bytes()));
+            Ok((StringList::new(strings(argv)?), paths.collect::<Result<_, _>>()?))
+        }
+        ExecSpec::Helper { argv } => Ok((StringList::new(strings(argv)?), Vec::new())),
+    }
+}
+
+fn payload(step: &PayloadStep) -> Result<Payload, NulError> {
+    Ok(match step {
+        PayloadStep::NewSession => Payload::NewSession,
+        PayloadStep::Rlimit { resource, soft, hard } => {
+            Payload::Rlimit { resource: *resource, soft: *soft, hard: *hard }
+        }
+        PayloadStep::RestoreSignals => Payload::RestoreSignals,
+        PayloadStep::ChangeDir { to } => Payload::ChangeDir { to: CString::new(to.as_bytes())? },
+        PayloadStep::Seccomp(plan) => filter(plan),
+    })
+}
+
+fn filter(plan: &SeccompPlan) -> Payload {
+    let filter = seccomp::compile(plan).into_iter().map(instruction).collect();
+    let listener = if plan.notifies() { Listener::Wanted } else { Listener::None };
+    Payload::Seccomp { filter, listener }
+}
+
+fn instruction(insn: seccomp::Insn) -> Instruction {
+    Instruction { code: insn.code, jt: insn.jt, jf: insn.jf, k: insn.k }
+}
+
+struct Lowering<'a> {
+    run: &'a Path,
+    /// Where mounts stand so far: names below them are not endow's own.
+    mounted: BTreeSet<GuestPath>,
+}
+
+impl Lowering<'_> {
+    fn init(&mut self, step: &InitStep) -> Result<Init, NulError> {
+        Ok(match step {
+            InitStep::IdMaps { uid, gid } => Init::IdMaps {
+                uid_map: CString::new(format!("{uid} {uid} 1\n"))?,
+                gid_map: CString::new(format!("{gid} {gid} 1\n"))?,
+            },
+            InitStep::NewRoot => Init::NewRoot,
+            InitStep::AttachRoot => Init::AttachRoot,
+            InitStep::Mkdir { at, mode } => Init::Mkdir { at: self.place(at)?, mode: *mode },
+            InitStep::Touch { at } => Init::Touch { at: self.place(at)? },
+            InitStep::Symlink { at, to } => {
+                let to = CString::new(to.as_os_str().as_bytes())?;
+                Init::Symlink { at: self.place(at)?, to }
+            }
+            InitStep::Write { at, content, mode } => {
+                Init::Write { at: self.place(at)?, content: content.clone(), mode: *mode }
+            }
+            InitStep::LoopbackUp => Init::LoopbackUp,
+            InitStep::Hostname { name } => Init::Hostname { name: name.clone().into_bytes() },
+            InitStep::Pivot => Init::Pivot,
+            InitStep::NoNestedUserns => Init::NoNestedUserns,
+            _ => return self.mount(step),
+        })
+    }
+
+    fn mount(&mut self, step: &InitStep) -> Result<Init, NulError> {
+        Ok(match step {
+            InitStep::Bind { source, at, flags } => Init::Bind {
+                from: self.from(source)?,
+                at: self.mount_point(at)?,
+                attributes: attributes(*flags),
+                recursive: flags.recursive,
+            },
+            InitStep::Tmpfs { at, size_bytes, inodes, mode, flags } => Init::Tmpfs {
+                at: self.mount_point(at)?,
+                size: CString::new(size_bytes.to_string())?,
+                inodes: inodes.map(|inodes| CString::new(inodes.to_string())).transpose()?,
+                mode: CString::new(format!("{mode:o}"))?,
+                attributes: attributes(*flags),
+            },
+            InitStep::Overlay { lower, at, flags } => Init::Overlay {
+                lower: lower.iter().map(|layer| self.from(layer)).collect::<Result<_, _>>()?,
+                at: self.mount_point(at)?,
+                attributes: attributes(*flags),
+            },
+            InitStep::Devpts { at } => Init::Devpts { at: self.mount_point(at)? },
+            InitStep::Seal { at } => Init::Seal { at: self.place(at)? },
+            InitStep::Proc { at } => Init::Proc { at: self.mount_point(at)? },
+            _ => Init::AttachRoot,
+        })
+    }
+
+    fn from(&self, source: &Source) -> Result<From, NulError> {
+        Ok(match source {
+            Source::Host { path, expect } => {
+                From::Host { path: CString::new(path.as_bytes())?, expect: Some(*expect) }
+            }
+            Source::Run(relative) => {
+                let path = self.run.join(&relative.0);
+                From::Host { path: CString::new(path.into_os_string().into_vec())?, expect: None }
+            }
+            Source::Guest(path) => From::Guest(self.place(path)?),
+        })
+    }
+
+    fn mount_point(&mut self, at: &GuestPath) -> Result<Place, NulError> {
+        let place = self.place(at)?;
+        self.mounted.insert(at.clone());
+        Ok(place)
+    }
+
+    fn place(&self, at: &GuestPath) -> Result<Place, NulError> {
+        let relative = at.as_bytes().strip_prefix(b"/").unwrap_or_default();
+        let path = CString::new(if relative.is_empty() { b"." } else { relative })?;
+        let own = !self.mounted.iter().any(|mount| at.is_within(mount) && at != mount);
+        Ok(Place { path, own })
+    }
+}
+
+fn attributes(flags: MountFlags) -> u64 {
+    let mut attributes = attribute::NOSUID;
+    if flags.readonly {
+        attributes |= attribute::READONLY;
+    }
+    if flags.noexec {
+        attributes |= attribute::NOEXEC;
+    }
+    if !flags.devices {
+        attributes |= attribute::NODEV;
+    }
+    attributes
+}

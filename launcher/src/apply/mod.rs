@@ -1,0 +1,17 @@
+//! `apply`: a plan is carried out, step by step, and nothing is decided any more.
+
+mod confine;
+mod failure;
+mod init;
+mod landlock;
+mod lower;
+mod message;
+mod payload;
+mod prepare;
+mod reaper;
+mod spawn;
+
+pub(crate) use failure::SpawnError;
+pub(crate) use message::{Message, Usage};
+pub(crate) use prepare::{PrepareError, Prepared, prepare};
+pub(crate) use spawn::{Descriptors, Sandbox, spawn};

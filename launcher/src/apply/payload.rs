@@ -1,0 +1,128 @@
+//! The last steps of the command's process, and exec.
+
+use std::ffi::{CStr, CString};
+use std::os::fd::{AsFd, BorrowedFd};
+
+use rustix::fs::Mode;
+use rustix::io::Errno;
+use rustix::process::{Resource, setrlimit};
+
+use super::lower::{Lowered, Payload};
+use super::message::{Message, Stage, StepFailure};
+use crate::plan::step::Rlimit;
+use crate::sys;
+use crate::sys::signal::{Disposition, SignalSet};
+
+/// What the caller had, given back to the command.
+#[derive(Clone, Copy)]
+pub(super) struct Inherited {
+    /// The signal mask.
+    pub(super) mask: SignalSet,
+    /// Whether SIGCHLD was ignored.
+    pub(super) sigchld_ignored: bool,
+    /// The file mode creation mask.
+    pub(super) umask: Mode,
+}
+
+/// Runs the steps and executes the command; returns only what failed.
+pub(super) fn run(
+    lowered: &Lowered,
+    inherited: &Inherited,
+    socket: BorrowedFd<'_>,
+) -> StepFailure {
+    for (number, step) in (0u32..).zip(&lowered.payload) {
+        if let Err(errno) = apply(step, lowered, inherited, socket) {
+            let errno = errno.raw_os_error();
+            return StepFailure { stage: Stage::Payload, step: number, detail: 0, errno };
+        }
+    }
+    let errno = execute(lowered).raw_os_error();
+    StepFailure { stage: Stage::Exec, step: 0, detail: 0, errno }
+}
+
+fn apply(
+    step: &Payload,
+    lowered: &Lowered,
+    inherited: &Inherited,
+    socket: BorrowedFd<'_>,
+) -> Result<(), Errno> {
+    match step {
+        Payload::NewSession => rustix::process::setsid().map(drop),
+        Payload::Rlimit { resource, soft, hard } => limit(*resource, *soft, *hard),
+        Payload::RestoreSignals => {
+            hand_over(lowered, inherited)?;
+            restore_signals(inherited)
+        }
+        Payload::ChangeDir { to } => rustix::process::chdir(to.as_c_str()),
+        Payload::Seccomp { filter, listener } => {
+            match sys::seccomp::install(filter, *listener)? {
+                Some(listener) => {
+                    let message = Message::Listener.encode();
+                    sys::socket::send(socket, &message, &[listener.as_fd()])
+                }
+                None => Ok(()),
+            }
+        }
+    }
+}
+
+fn limit(resource: Rlimit, soft: u64, hard: u64) -> Result<(), Errno> {
+    let resource = match resource {
+        Rlimit::Core => Resource::Core,
+        Rlimit::Cpu => Resource::Cpu,
+        Rlimit::Fsize => Resource::Fsize,
+        Rlimit::Nofile => Resource::Nofile,
+        Rlimit::Nproc => Resource::Nproc,
+    };
+    setrlimit(resource, rustix::process::Rlimit { current: Some(soft), maximum: Some(hard) })
+}
+
+/// Leaves the command the descriptors it was given: the standard streams as the caller had them,
+/// closed ones included, and those named with `--keep-fd`.
+fn hand_over(lowered: &Lowered, inherited: &Inherited) -> Result<(), Errno> {
+    rustix::process::umask(inherited.umask);
+    sys::fd::cloexec_from(3)?;
+    lowered.keep.iter().try_for_each(|number| sys::fd::keep_across_exec(*number))?;
+    (0..3).filter(|number| sys::start::was_closed(*number)).for_each(sys::fd::close_number);
+    Ok(())
+}
+
+fn restore_signals(inherited: &Inherited) -> Result<(), Errno> {
+    if !sys::start::sigpipe_was_ignored() {
+        sys::signal::set_disposition(libc::SIGPIPE, Disposition::Default);
+    }
+    if inherited.sigchld_ignored {
+        sys::signal::set_disposition(libc::SIGCHLD, Disposition::Ignore);
+    }
+    sys::signal::set_mask(inherited.mask).map(drop)
+}
+
+/// Tries each candidate as execvp(3) does; the most telling error wins.
+fn execute(lowered: &Lowered) -> Errno {
+    let mut worst = Errno::NOENT;
+    if let Some(helper) = lowered.helper {
+        return match sys::fd::borrow_number(helper) {
+            Ok(file) => sys::exec::execveat(file, &lowered.argv, &lowered.environment),
+            Err(errno) => errno,
+        };
+    }
+    for path in &lowered.candidates {
+        match sys::exec::execve(path, &lowered.argv, &lowered.environment) {
+            Errno::NOENT | Errno::NOTDIR => {}
+            Errno::NOEXEC => return execute_as_script(path, lowered),
+            errno => worst = errno,
+        }
+    }
+    worst
+}
+
+/// A file without a `#!` line is a script of the shell, as execvp(3) and every shell have it.
+fn execute_as_script(path: &CStr, lowered: &Lowered) -> Errno {
+    let mut arguments: Vec<CString> = vec![c"/bin/sh".to_owned(), path.to_owned()];
+    arguments.extend(lowered.argv.strings().iter().skip(1).cloned());
+    let argv = sys::exec::StringList::new(arguments);
+    match sys::exec::execve(c"/bin/sh", &argv, &lowered.environment) {
+        Errno::NOENT => Errno::NOEXEC,
+        errno => errno,
+    }
+}

@@ -1,0 +1,203 @@
+//! What was typed, exactly: clap types, not understood any further.
+
+mod parse;
+mod policy;
+mod run;
+
+pub(crate) use parse::{Usage, command, parse};
+pub(crate) use policy::PolicyArgs;
+pub(crate) use run::{CommandLine, RunArgs};
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// One call of the program.
+#[derive(Debug)]
+pub(crate) struct Invocation {
+    /// What is to be done.
+    pub(crate) command: Command,
+    /// How to speak.
+    pub(crate) style: Style,
+}
+
+/// Give a process the files it was endowed with, and nothing else.
+///
+/// `endow [OPTIONS] -- COMMAND [ARG...]` is the same as `endow run`.
+#[derive(Debug, Parser)]
+#[command(name = "endow", version, disable_help_subcommand = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run a command in a sandbox
+    Run(Box<RunArgs>),
+    /// Print what `run` would do, step by step; change nothing
+    Plan(Box<PlanArgs>),
+    /// Validate policy files; show shadowed mounts and rules that nothing can enforce
+    Check(CheckArgs),
+    /// Say why a path, call or connection is allowed or refused, from the same plan
+    Why(Box<WhyArgs>),
+    /// Say what this host can enforce, what is missing, and the exact remedy
+    Doctor(DoctorArgs),
+    /// Accept a project's policy file as it is now
+    Trust(TrustArgs),
+    /// List or show profiles
+    Profile(ProfileArgs),
+    /// Print the completions of a shell
+    Completions(CompletionsArgs),
+    /// Print the manual page
+    Man,
+}
+
+impl Command {
+    /// Returns how the command is asked to speak.
+    pub(crate) fn style(&self) -> Style {
+        match self {
+            Self::Run(args) => args.style.clone(),
+            Self::Plan(args) => args.style.clone(),
+            Self::Check(args) => args.style.clone(),
+            Self::Why(args) => args.style.clone(),
+            Self::Doctor(args) => args.style.clone(),
+            Self::Trust(args) => args.style.clone(),
+            Self::Profile(args) => args.style.clone(),
+            Self::Completions(_) | Self::Man => Style::default(),
+        }
+    }
+}
+
+/// How to speak.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct Style {
+    /// Print one JSON object on stdout
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Print nothing but errors and what was asked for
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+    /// Tell everything
+    #[arg(short, long)]
+    pub(crate) verbose: bool,
+    /// Use colour
+    #[arg(long, value_enum, default_value_t, value_name = "WHEN")]
+    pub(crate) color: Color,
+}
+
+/// When to use colour.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Color {
+    /// On a terminal, unless `NO_COLOR` is set
+    #[default]
+    Auto,
+    /// Also into files and pipes
+    Always,
+    /// Not at all
+    Never,
+}
+
+/// `endow plan`
+#[derive(Args, Debug)]
+pub(crate) struct PlanArgs {
+    #[command(flatten)]
+    pub(crate) style: Style,
+    #[command(flatten)]
+    pub(crate) policy: PolicyArgs,
+    #[command(flatten)]
+    pub(crate) command: CommandLine,
+}
+
+/// `endow check`
+#[derive(Args, Debug)]
+pub(crate) struct CheckArgs {
+    #[command(flatten)]
+    pub(crate) style: Style,
+    /// Also walk the trees for owners, sockets and planted attributes
+    #[arg(long)]
+    pub(crate) deep: bool,
+    /// Policy files; left out, those that a run here would read
+    pub(crate) files: Vec<PathBuf>,
+}
+
+/// `endow why`
+#[derive(Args, Debug)]
+pub(crate) struct WhyArgs {
+    #[command(flatten)]
+    pub(crate) style: Style,
+    #[command(flatten)]
+    pub(crate) policy: PolicyArgs,
+    /// A path of the sandbox, HOST:PORT, or call:NAME
+    #[arg(value_name = "PATH|HOST:PORT|call:NAME")]
+    pub(crate) subject: OsString,
+    /// What is to be done with it
+    #[arg(long, value_enum, value_name = "OPERATION")]
+    pub(crate) to: Option<Operation>,
+    /// The command whose sandbox is meant
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
+}
+
+/// What is to be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Operation {
+    /// Open for reading, or list
+    Read,
+    /// Open for writing, or make
+    Write,
+    /// Execute
+    Execute,
+    /// Connect
+    Connect,
+}
+
+/// `endow doctor`
+#[derive(Args, Debug)]
+pub(crate) struct DoctorArgs {
+    #[command(flatten)]
+    pub(crate) style: Style,
+}
+
+/// `endow trust`
+#[derive(Args, Debug)]
+pub(crate) struct TrustArgs {
+    #[command(flatten)]
+    pub(crate) style: Style,
+    /// The policy file; left out, the nearest `endow.toml`
+    pub(crate) file: Option<PathBuf>,
+    /// Accept without asking
+    #[arg(short, long)]
+    pub(crate) yes: bool,
+}
+
+/// `endow profile`
+#[derive(Args, Debug)]
+pub(crate) struct ProfileArgs {
+    #[command(flatten)]
+    pub(crate) style: Style,
+    #[command(subcommand)]
+    pub(crate) command: ProfileCommand,
+}
+
+/// The commands of `endow profile`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ProfileCommand {
+    /// List built-in profiles and the user's own
+    List,
+    /// Show a profile, each path with its reason
+    Show {
+        /// The profile's name
+        name: String,
+    },
+}
+
+/// `endow completions`
+#[derive(Args, Debug)]
+pub(crate) struct CompletionsArgs {
+    /// The shell
+    #[arg(value_enum)]
+    pub(crate) shell: clap_complete::Shell,
+}

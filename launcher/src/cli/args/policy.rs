@@ -1,0 +1,150 @@
+//! The arguments that say what is granted: common to `run`, `plan` and `why`.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::Args;
+use endow_policy::Flags;
+
+/// What is granted, beyond the policy files.
+#[derive(Args, Clone, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag as it was typed")]
+pub(crate) struct PolicyArgs {
+    /// Show a host path read-only: PATH, or GUEST=PATH
+    #[arg(long, value_name = "[GUEST=]PATH", help_heading = "Mounts")]
+    ro: Vec<OsString>,
+    /// Show a host path live: writes reach the host at once
+    #[arg(long, value_name = "[GUEST=]PATH", help_heading = "Mounts")]
+    rw: Vec<OsString>,
+    /// Show a host path copy-on-write: writes are buffered (not available yet)
+    #[arg(long, value_name = "[GUEST=]PATH", help_heading = "Mounts")]
+    cow: Vec<OsString>,
+    /// Mount memory: GUEST[,size=256M,inodes=N,mode=1777]
+    #[arg(long, value_name = "GUEST", help_heading = "Mounts")]
+    tmp: Vec<OsString>,
+    /// Mount a git tree: GUEST=[REPO@]TREEISH (not available yet)
+    #[arg(long, value_name = "GUEST=TREEISH", help_heading = "Mounts")]
+    git: Vec<OsString>,
+    /// Mount a content-addressed tree: GUEST=DIGEST (not available yet)
+    #[arg(long, value_name = "GUEST=DIGEST", help_heading = "Mounts")]
+    cas: Vec<OsString>,
+    /// How the workspace is shown: cow (not available yet), rw, ro or none
+    #[arg(long, value_name = "ACCESS", help_heading = "Mounts")]
+    workspace: Option<String>,
+    /// Keep a copy of the workspace before the run (not available yet)
+    #[arg(long, help_heading = "Mounts")]
+    checkpoint: bool,
+    /// Hide names that match
+    #[arg(long, value_name = "GLOB", help_heading = "Mounts")]
+    deny: Vec<String>,
+    /// Don't hide the names of the built-in list
+    #[arg(long, help_heading = "Mounts")]
+    no_default_deny: bool,
+    /// Hold changes to names that match
+    #[arg(long, value_name = "GLOB", help_heading = "Mounts")]
+    protect: Vec<String>,
+    /// Don't hold changes to names that match
+    #[arg(long, value_name = "GLOB", help_heading = "Mounts")]
+    unprotect: Vec<String>,
+
+    /// Pass a variable, or set one: NAME, or NAME=VALUE
+    #[arg(long, value_name = "NAME[=VALUE]", help_heading = "Environment and network")]
+    env: Vec<OsString>,
+    /// Pass every variable but those that are dropped
+    #[arg(long, help_heading = "Environment and network")]
+    env_all: bool,
+    /// The network: none or host
+    #[arg(long, value_name = "MODE", help_heading = "Environment and network")]
+    net: Vec<String>,
+
+    /// Lift a group of kernel services; `--allow help` lists them
+    #[arg(long, value_name = "WORD", help_heading = "Process")]
+    pub(crate) allow: Vec<String>,
+    /// The host name inside
+    #[arg(long, value_name = "NAME", help_heading = "Process")]
+    hostname: Option<String>,
+    /// Start the command in a session of its own, without the terminal
+    #[arg(long, help_heading = "Process")]
+    new_session: bool,
+    /// Start in this directory of the sandbox
+    #[arg(long, value_name = "GUEST", help_heading = "Process")]
+    chdir: Option<OsString>,
+    /// Do as if endow had been started in DIR
+    #[arg(short = 'C', value_name = "DIR", help_heading = "Process")]
+    pub(crate) directory: Option<PathBuf>,
+
+    /// End the run after this time (exit 124)
+    #[arg(long, value_name = "TIME", help_heading = "Limits")]
+    timeout: Option<String>,
+    /// The time between TERM and KILL
+    #[arg(long, value_name = "TIME", help_heading = "Limits")]
+    grace: Option<String>,
+    /// Memory of all processes together
+    #[arg(long, value_name = "SIZE", help_heading = "Limits")]
+    memory: Option<String>,
+    /// Processes and threads at one time
+    #[arg(long, value_name = "N", help_heading = "Limits")]
+    pids: Option<String>,
+    /// Open files of one process
+    #[arg(long, value_name = "N", help_heading = "Limits")]
+    open_files: Option<String>,
+    /// Size of one file
+    #[arg(long, value_name = "SIZE", help_heading = "Limits")]
+    file_size: Option<String>,
+    /// CPU time of one process
+    #[arg(long, value_name = "TIME", help_heading = "Limits")]
+    cpu_time: Option<String>,
+
+    /// Use a profile; `none` drops the one that belongs to the command
+    #[arg(long, value_name = "NAME", help_heading = "Policy")]
+    pub(crate) profile: Vec<String>,
+    /// Use this policy file instead of the project's; it needs no trust
+    #[arg(short, long, value_name = "FILE", help_heading = "Policy")]
+    pub(crate) policy: Option<PathBuf>,
+    /// Read no policy file at all
+    #[arg(long, help_heading = "Policy")]
+    pub(crate) no_policy: bool,
+    /// The level that must hold: full, namespaces or landlock
+    #[arg(long, value_name = "LEVEL", help_heading = "Policy")]
+    require: Option<String>,
+    /// Accept one loss by name, such as `memory`
+    #[arg(long, value_name = "WORD", help_heading = "Policy")]
+    best_effort: Vec<String>,
+}
+
+impl PolicyArgs {
+    /// Returns the flags that become the strongest layer of the policy.
+    pub(crate) fn flags(&self) -> Flags {
+        let it = self.clone();
+        Flags {
+            ro: it.ro,
+            rw: it.rw,
+            cow: it.cow,
+            tmp: it.tmp,
+            git: it.git,
+            cas: it.cas,
+            workspace: it.workspace,
+            checkpoint: it.checkpoint,
+            deny: it.deny,
+            no_default_deny: it.no_default_deny,
+            protect: it.protect,
+            unprotect: it.unprotect,
+            env: it.env,
+            env_all: it.env_all,
+            net: it.net,
+            allow: it.allow,
+            timeout: it.timeout,
+            grace: it.grace,
+            memory: it.memory,
+            pids: it.pids,
+            open_files: it.open_files,
+            file_size: it.file_size,
+            cpu_time: it.cpu_time,
+            hostname: it.hostname,
+            new_session: it.new_session,
+            require: it.require,
+            best_effort: it.best_effort,
+            chdir: it.chdir,
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! The arguments of `endow run`.
+
+use std::ffi::OsString;
+
+use clap::Args;
+
+use super::{PolicyArgs, Style};
+
+/// `endow run`
+#[derive(Args, Debug)]
+pub(crate) struct RunArgs {
+    #[command(flatten)]
+    pub(crate) style: Style,
+    #[command(flatten)]
+    pub(crate) policy: PolicyArgs,
+    /// Hand descriptor N to the command (0, 1 and 2 always are)
+    #[arg(long = "keep-fd", value_name = "N", help_heading = "Process")]
+    pub(crate) keep_fd: Vec<i32>,
+    /// End the run when the process that started endow ends
+    #[arg(long, help_heading = "Process")]
+    pub(crate) die_with_parent: bool,
+    /// Write a report when the run has ended: a file, or fd:N
+    #[arg(long, value_name = "FILE|fd:N", help_heading = "Report")]
+    pub(crate) report: Vec<OsString>,
+    /// Write events as JSON lines while it runs: a file, or fd:N
+    #[arg(long, value_name = "FILE|fd:N", help_heading = "Report")]
+    pub(crate) events: Option<OsString>,
+    #[command(flatten)]
+    pub(crate) command: CommandLine,
+}
+
+/// The command to run, after `--`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct CommandLine {
+    /// The command and its arguments
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub(crate) argv: Vec<OsString>,
+}

@@ -1,0 +1,284 @@
+//! Every error of the program at its top: kind, object, causes, hints.
+
+use std::io;
+use std::path::Path;
+
+use endow_policy::{ComposeError, ErrorKind, FlagError, Origin, ParseError, ResolveError};
+
+use super::exit;
+use crate::apply::{PrepareError, SpawnError};
+use crate::plan::PlanError;
+
+/// What went wrong, for whom, and what helps.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct CommandError {
+    /// Whose fault it is.
+    pub(crate) kind: Kind,
+    /// One line: what went wrong.
+    pub(crate) message: String,
+    /// What it is about: a path, a key, a flag.
+    pub(crate) object: Option<String>,
+    /// What led to it, one line each.
+    pub(crate) causes: Vec<String>,
+    /// What to do, one line each.
+    pub(crate) hints: Vec<String>,
+    /// A part of a file with the place marked.
+    pub(crate) excerpt: Option<String>,
+}
+
+/// Whose fault an error is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A flag or argument.
+    Usage,
+    /// A policy file.
+    Policy,
+    /// The host can't enforce what was asked.
+    Unenforceable,
+    /// The sandbox could not be set up.
+    Setup,
+    /// The command can't be executed.
+    NotExecutable,
+    /// The command was not found.
+    NotFound,
+    /// endow itself.
+    Bug,
+}
+
+impl Kind {
+    /// Returns the exit code.
+    pub(crate) fn code(self) -> u8 {
+        match self {
+            Self::Usage | Self::Setup => exit::SETUP_FAILED,
+            Self::Policy => exit::POLICY,
+            Self::Unenforceable => exit::UNENFORCEABLE,
+            Self::NotExecutable => exit::NOT_EXECUTABLE,
+            Self::NotFound => exit::NOT_FOUND,
+            Self::Bug => exit::BUG,
+        }
+    }
+
+    /// Returns the word of JSON errors.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Usage => "usage",
+            Self::Policy => "policy",
+            Self::Unenforceable => "unenforceable",
+            Self::Setup => "setup",
+            Self::NotExecutable => "not_executable",
+            Self::NotFound => "not_found",
+            Self::Bug => "bug",
+        }
+    }
+}
+
+impl CommandError {
+    /// Starts an error.
+    pub(crate) fn new(kind: Kind, message: impl Into<String>) -> Self {
+        Self {
+            kind,
+            message: message.into(),
+            object: None,
+            causes: Vec::new(),
+            hints: Vec::new(),
+            excerpt: None,
+        }
+    }
+
+    /// Names what it is about.
+    pub(crate) fn about(mut self, object: impl ToString) -> Self {
+        self.object = Some(object.to_string());
+        self
+    }
+
+    /// Adds a cause.
+    pub(crate) fn cause(mut self, cause: impl ToString) -> Self {
+        self.causes.push(cause.to_string());
+        self
+    }
+
+    /// Adds a hint.
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hints.push(hint.into());
+        self
+    }
+
+    /// Adds who asked for it.
+    fn asked_by(self, origin: &Origin) -> Self {
+        match origin {
+            Origin::Default => self,
+            origin => self.cause(format!("asked for by {origin}")),
+        }
+    }
+
+    /// Adds every cause of an error.
+    fn because(mut self, error: &dyn std::error::Error) -> Self {
+        let mut cause = error.source();
+        while let Some(error) = cause {
+            self.causes.push(error.to_string());
+            cause = error.source();
+        }
+        self
+    }
+
+    /// A directory can't be entered.
+    pub(crate) fn directory(path: &Path, source: io::Error) -> Self {
+        Self::new(Kind::Setup, "can't use the directory").about(path.display()).cause(source)
+    }
+
+    /// The current directory has a path that no sandbox can have.
+    pub(crate) fn unusable_directory(path: &Path) -> Self {
+        Self::new(Kind::Setup, "the current directory has no usable path").about(path.display())
+    }
+
+    /// A policy file can't be read.
+    pub(crate) fn unreadable(path: &Path, source: io::Error) -> Self {
+        Self::new(Kind::Policy, "can't read the policy file").about(path.display()).cause(source)
+    }
+
+    /// A project file belongs to somebody else.
+    pub(crate) fn foreign_policy(path: &Path) -> Self {
+        Self::new(Kind::Policy, "the policy file is not yours alone")
+            .about(path.display())
+            .cause("it belongs to another user, or others may write it")
+            .hint("`chown` and `chmod go-w` it, or name it with `-p` if you mean it")
+    }
+
+    /// A policy file is invalid.
+    pub(crate) fn policy_file(error: ParseError, text: &[u8]) -> Self {
+        let first = error.problems.first();
+        let mut this = Self::new(Kind::Policy, "the policy file is invalid").about(&error.file);
+        this.excerpt = Some(super::excerpt::render(&error, text));
+        if let Some(hint) = first.and_then(|problem| problem.hint.clone()) {
+            this = this.hint(hint);
+        }
+        this
+    }
+}
+
+impl From<FlagError> for CommandError {
+    fn from(error: FlagError) -> Self {
+        let this = Self::new(Kind::Usage, error.fault.to_string()).about(&error.flag);
+        match error.hint {
+            Some(hint) => this.hint(hint),
+            None => this,
+        }
+    }
+}
+
+impl From<ComposeError> for CommandError {
+    fn from(error: ComposeError) -> Self {
+        let this = Self::new(Kind::Policy, error.to_string());
+        match &error {
+            ComposeError::UnknownProfile { hint, origin, .. } => {
+                this.asked_by(origin).hint(hint.clone())
+            }
+            ComposeError::Cycle { origin, .. } => this.asked_by(origin),
+            ComposeError::Place { origin, source, .. } => this.asked_by(origin).cause(source),
+            ComposeError::MountedTwice { first, second, .. } => {
+                this.cause(format!("first by {first}")).cause(format!("again by {second}"))
+            }
+            _ => this,
+        }
+        .blamed()
+    }
+}
+
+impl CommandError {
+    /// What a flag asked for is a mistake of the command line, not of a file.
+    fn blamed(mut self) -> Self {
+        let by_flag = self.causes.iter().any(|cause| cause.contains("by --"));
+        if by_flag && self.kind == Kind::Policy {
+            self.kind = Kind::Usage;
+        }
+        self
+    }
+}
+
+impl From<ResolveError> for CommandError {
+    fn from(error: ResolveError) -> Self {
+        let kind = match error.kind() {
+            ErrorKind::Policy => Kind::Policy,
+            ErrorKind::Setup => Kind::Setup,
+        };
+        let mut this = Self::new(kind, error.to_string());
+        if let ResolveError::Unavailable { origin, .. } = &error {
+            this = this.asked_by(origin);
+        }
+        if let ResolveError::WorkspaceRefused { reason, .. } = &error {
+            this = this.cause(reason);
+        }
+        error.hints().into_iter().fold(this, Self::hint)
+    }
+}
+
+impl From<PlanError> for CommandError {
+    fn from(error: PlanError) -> Self {
+        let kind = match &error {
+            PlanError::Level { .. } | PlanError::Unenforceable { .. } => Kind::Unenforceable,
+            PlanError::Unprobed(_) => Kind::Bug,
+            _ => Kind::Setup,
+        };
+        let this = Self::new(kind, error.to_string());
+        match error {
+            PlanError::MissingSource { origin, .. } => this
+                .asked_by(&origin)
+                .hint("create it first, or add the option `optional`"),
+            PlanError::UnreadableSource { errno, origin, .. } => {
+                this.cause(io::Error::from_raw_os_error(errno)).asked_by(&origin)
+            }
+            PlanError::NoMountPoint { within, .. } => this
+                .cause(format!("it lies in {within}, where endow creates no names"))
+                .hint("create it on the host, or mount somewhere else"),
+            PlanError::NotYet { origin, what, .. } => {
+                let this = this.asked_by(&origin);
+                if what.starts_with("copy-on-write") {
+                    this.hint("use `--workspace rw`, `--rw` or `--ro` instead")
+                } else {
+                    this
+                }
+            }
+            PlanError::Level { missing, remedy, .. } => {
+                this.cause(format!("missing: {missing}")).hint(remedy).hint("`endow doctor` tells more")
+            }
+            PlanError::Unenforceable { word, reason } => this
+                .cause(reason)
+                .hint(format!("`--best-effort {word}` accepts the loss")),
+            PlanError::NoStart(_) => this.hint("name a directory of the view with `--chdir`"),
+            PlanError::SeedElsewhere { origin, at, .. } => {
+                this.asked_by(&origin).hint(format!("seeds of {at} must lie below it"))
+            }
+            PlanError::NoPlace { origin, .. } => this.asked_by(&origin),
+            PlanError::NoDevice(_) | PlanError::Unprobed(_) => this,
+        }
+    }
+}
+
+impl From<PrepareError> for CommandError {
+    fn from(error: PrepareError) -> Self {
+        Self::new(Kind::Setup, error.to_string()).because(&error)
+    }
+}
+
+impl From<SpawnError> for CommandError {
+    fn from(error: SpawnError) -> Self {
+        let kind = match &error {
+            SpawnError::Refused { .. } => Kind::Unenforceable,
+            SpawnError::NotFound => Kind::NotFound,
+            SpawnError::NotExecutable { .. } => Kind::NotExecutable,
+            SpawnError::Threads(_) => Kind::Bug,
+            _ => Kind::Setup,
+        };
+        let mut this = Self::new(kind, error.to_string());
+        if let Some(errno) = error.errno() {
+            this = this.cause(io::Error::from(errno));
+        }
+        match error {
+            SpawnError::Refused { refusal, .. } => {
+                this.hint(refusal.remedy()).hint("`endow doctor` tells more")
+            }
+            SpawnError::Step { hint: Some(hint), .. } => this.hint(hint),
+            _ => this,
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! The command line: the only part that prints, and the only one that joins stages.
+
+mod args;
+mod commands;
+mod error;
+mod excerpt;
+mod exit;
+mod output;
+mod report;
+mod sources;
+mod surroundings;
+mod trusted;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use args::{Command, Invocation};
+use error::CommandError;
+use output::Output;
+
+/// Runs the program with the arguments of the process.
+pub fn main() -> ExitCode {
+    let arguments: Vec<OsString> = std::env::args_os().collect();
+    let invocation = match args::parse(arguments) {
+        Ok(invocation) => invocation,
+        Err(usage) => return usage.print(),
+    };
+    let output = Output::new(&invocation.style);
+    match dispatch(invocation, &output) {
+        Ok(code) => code,
+        Err(error) => output.failure(&error),
+    }
+}
+
+fn dispatch(invocation: Invocation, output: &Output) -> Result<ExitCode, CommandError> {
+    match invocation.command {
+        Command::Run(run) => commands::run::run(&run, output),
+        Command::Plan(plan) => commands::plan::run(&plan, output),
+        Command::Check(check) => commands::check::run(&check, output),
+        Command::Why(why) => commands::why::run(&why, output),
+        Command::Doctor(doctor) => commands::doctor::run(&doctor, output),
+        Command::Trust(trust) => commands::trust::run(&trust, output),
+        Command::Profile(profile) => commands::profile::run(&profile, output),
+        Command::Completions(completions) => commands::completions::run(&completions, output),
+        Command::Man => commands::man::run(output),
+    }
+}

@@ -1,0 +1,129 @@
+//! The only place that prints. Data goes to stdout, everything else to stderr.
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "this is where printing is done")]
+
+use std::io::{IsTerminal, Write};
+use std::process::ExitCode;
+
+use serde::Serialize;
+use serde_json::json;
+
+use super::args::{Color, Style};
+use super::error::CommandError;
+
+/// How to speak, decided once.
+#[derive(Clone, Debug)]
+pub(crate) struct Output {
+    json: bool,
+    quiet: bool,
+    verbose: bool,
+    terminal: bool,
+    color: bool,
+}
+
+impl Output {
+    /// Decides by flags, terminal and `NO_COLOR`.
+    pub(crate) fn new(style: &Style) -> Self {
+        let terminal = std::io::stderr().is_terminal();
+        let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        let color = match style.color {
+            Color::Always => true,
+            Color::Never => false,
+            Color::Auto => terminal && !no_color,
+        };
+        Self { json: style.json, quiet: style.quiet, verbose: style.verbose, terminal, color }
+    }
+
+    /// Returns whether data is to be one JSON object.
+    pub(crate) fn is_json(&self) -> bool {
+        self.json
+    }
+
+    /// Prints data as text.
+    pub(crate) fn text(&self, text: &str) {
+        let mut stdout = std::io::stdout().lock();
+        // A reader that has gone, as in `endow plan | head`, has what it wanted.
+        drop(stdout.write_all(text.as_bytes()));
+    }
+
+    /// Prints data as JSON.
+    pub(crate) fn json(&self, data: &impl Serialize) {
+        let mut text = serde_json::to_string_pretty(data).unwrap_or_default();
+        text.push('\n');
+        self.text(&text);
+    }
+
+    /// Prints one line that the user of a terminal should know of; `-q` silences it.
+    pub(crate) fn notice(&self, line: &str) {
+        if !self.quiet && (self.terminal || self.verbose) {
+            self.line("", &format!("endow: {}", printable(line)));
+        }
+    }
+
+    /// Prints one line that only `-v` wants.
+    pub(crate) fn detail(&self, line: &str) {
+        if self.verbose {
+            self.line("", &format!("endow: {}", printable(line)));
+        }
+    }
+
+    /// Prints an error and returns its exit code.
+    pub(crate) fn failure(&self, error: &CommandError) -> ExitCode {
+        if self.json {
+            self.json(&json!({"error": {
+                "kind": error.kind.word(),
+                "message": error.message,
+                "object": error.object,
+                "causes": error.causes,
+                "hints": error.hints,
+            }}));
+        } else {
+            self.print_error(error);
+        }
+        ExitCode::from(error.kind.code())
+    }
+
+    fn print_error(&self, error: &CommandError) {
+        let object = error.object.as_ref().map(|object| format!(": {object}")).unwrap_or_default();
+        self.line("1;31", &format!("endow: {}{}", printable(&error.message), printable(&object)));
+        if let Some(excerpt) = &error.excerpt {
+            self.line("", excerpt.trim_end());
+        }
+        for cause in &error.causes {
+            self.line("", &format!("cause: {}", printable(cause)));
+        }
+        for hint in &error.hints {
+            self.line("1;32", &format!("hint: {}", printable(hint)));
+        }
+    }
+
+    fn line(&self, style: &str, line: &str) {
+        let mut stderr = std::io::stderr().lock();
+        let result = match line.split_once(": ") {
+            Some((word, rest)) if self.color && !style.is_empty() => {
+                writeln!(stderr, "\x1b[{style}m{word}:\x1b[0m {rest}")
+            }
+            _ => writeln!(stderr, "{line}"),
+        };
+        // Nobody listens: nothing more can be said.
+        drop(result);
+    }
+}
+
+/// Names of files may hold escape sequences; none of them reaches the terminal.
+fn printable(text: &str) -> String {
+    let escape = |c: char| {
+        if c.is_control() && c != '\t' { c.escape_default().to_string() } else { c.to_string() }
+    };
+    text.chars().map(escape).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::printable;
+
+    #[test]
+    fn control_characters_are_escaped() {
+        assert_eq!(printable("a\x1b[31mb\nc"), "a\\u{1b}[31mb\\nc");
+        assert_eq!(printable("é ok"), "é ok");
+    }
+}

@@ -1,0 +1,171 @@
+//! Finds and reads the policy files of a run.
+
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use endow_policy::{
+    Composed, FileKind, HostPath, Policy, PolicyFile, PolicyText, ProfileText, Sources, Vars,
+    compose, parse, resolve, trust,
+};
+use sha2::{Digest, Sha256};
+
+use super::args::PolicyArgs;
+use super::error::CommandError;
+use super::surroundings::{Dirs, Surroundings};
+use super::trusted;
+
+/// A policy and the files it was read from.
+#[derive(Debug)]
+pub(crate) struct Found {
+    /// What holds.
+    pub(crate) policy: Policy,
+    /// The files with their digests, for the report.
+    pub(crate) files: Vec<(String, String)>,
+}
+
+/// The name of a project's policy file.
+const PROJECT_FILE: &str = "endow.toml";
+
+/// Reads and merges everything that says what a run may do.
+pub(crate) fn read(
+    args: &PolicyArgs,
+    surroundings: &Surroundings,
+) -> Result<Found, CommandError> {
+    let mut reader = Reader { surroundings, files: Vec::new() };
+    let mut sources = Sources {
+        user_profiles: reader.user_profiles(),
+        profiles: args.profile.clone(),
+        ..Sources::default()
+    };
+    if !args.no_policy {
+        sources.user = reader.user_file()?;
+        match &args.policy {
+            Some(path) => sources.explicit = Some(reader.explicit(path)?),
+            None => sources.project = reader.project(&sources)?,
+        }
+    }
+    sources.flags = Some(args.flags().layer()?);
+    let policy = settle(&sources, &surroundings.vars)?;
+    Ok(Found { policy, files: reader.files })
+}
+
+fn settle(sources: &Sources, vars: &Vars) -> Result<Policy, CommandError> {
+    let composed: Composed = compose(sources, vars)?;
+    Ok(resolve(&composed, vars)?)
+}
+
+struct Reader<'a> {
+    surroundings: &'a Surroundings,
+    files: Vec<(String, String)>,
+}
+
+impl Reader<'_> {
+    fn dirs(&self) -> &Dirs {
+        &self.surroundings.dirs
+    }
+
+    fn user_file(&mut self) -> Result<Option<PolicyFile>, CommandError> {
+        let path = self.dirs().config.join("policy.toml");
+        if path.symlink_metadata().is_err() {
+            return Ok(None);
+        }
+        self.parse(&path, FileKind::User).map(Some)
+    }
+
+    fn explicit(&mut self, path: &Path) -> Result<PolicyFile, CommandError> {
+        let absolute = self.surroundings.vars.cwd.as_path().join(path);
+        self.parse(&absolute, FileKind::Explicit)
+    }
+
+    /// The nearest `endow.toml` up to the repository's root. Untrusted, it may only narrow.
+    fn project(&mut self, weaker: &Sources) -> Result<Option<PolicyFile>, CommandError> {
+        let Some(path) = project_file(&self.surroundings.vars) else { return Ok(None) };
+        must_be_own(&path)?;
+        let text = read_text(&path)?;
+        let file = self.parse_text(&path, FileKind::Project, &text)?;
+        if trusted::is_trusted(&self.dirs().config, &path, &text) {
+            return Ok(Some(file));
+        }
+        let composed = compose(weaker, &self.surroundings.vars)?;
+        trust::narrow(&file, &composed).map(Some).map_err(|grants| CommandError::untrusted(&path, &grants))
+    }
+
+    fn parse(&mut self, path: &Path, kind: FileKind) -> Result<PolicyFile, CommandError> {
+        let text = read_text(path)?;
+        self.parse_text(path, kind, &text)
+    }
+
+    fn parse_text(
+        &mut self,
+        path: &Path,
+        kind: FileKind,
+        text: &[u8],
+    ) -> Result<PolicyFile, CommandError> {
+        let name = path.display().to_string();
+        self.files.push((name.clone(), digest(text)));
+        let directory = path.parent().and_then(|parent| HostPath::new(parent).ok());
+        let source = PolicyText { name: &name, kind, directory, text };
+        parse(source).map_err(|error| CommandError::policy_file(error, text))
+    }
+
+    fn user_profiles(&self) -> Vec<ProfileText> {
+        let directory = self.dirs().config.join("profiles");
+        let Ok(entries) = fs::read_dir(&directory) else { return Vec::new() };
+        let files = entries.filter_map(Result::ok).map(|entry| entry.path());
+        let mut profiles: Vec<ProfileText> = files.filter_map(|path| profile(&path)).collect();
+        profiles.sort_by(|a, b| a.name.cmp(&b.name));
+        profiles
+    }
+}
+
+fn profile(path: &Path) -> Option<ProfileText> {
+    if path.extension()? != "toml" {
+        return None;
+    }
+    Some(ProfileText {
+        name: path.file_stem()?.to_str()?.to_owned(),
+        file: path.display().to_string(),
+        directory: path.parent().and_then(|parent| HostPath::new(parent).ok()),
+        text: fs::read(path).ok()?,
+    })
+}
+
+/// Finds the nearest project file.
+pub(crate) fn project_file(vars: &Vars) -> Option<PathBuf> {
+    let top = vars.git_root.as_ref().unwrap_or(&vars.cwd).as_path();
+    let within = vars.cwd.as_path().ancestors().take_while(|path| path.starts_with(top));
+    within.map(|path| path.join(PROJECT_FILE)).find(|path| path.symlink_metadata().is_ok())
+}
+
+/// Somebody else's file, or one that others may write, is nobody's word.
+fn must_be_own(path: &Path) -> Result<(), CommandError> {
+    let found = fs::metadata(path).map_err(|source| CommandError::unreadable(path, source))?;
+    let own = rustix::process::geteuid().as_raw();
+    let owner_is_fine = found.uid() == own || found.uid() == 0;
+    let shared = found.mode() & 0o002 != 0 || (found.mode() & 0o020 != 0 && found.gid() != own_group());
+    if owner_is_fine && !shared { Ok(()) } else { Err(CommandError::foreign_policy(path)) }
+}
+
+fn own_group() -> u32 {
+    rustix::process::getegid().as_raw()
+}
+
+/// Reads a policy file; one that is empty or can't be read is an error, never no policy.
+pub(crate) fn read_text(path: &Path) -> Result<Vec<u8>, CommandError> {
+    fs::read(path).map_err(|source| CommandError::unreadable(path, source))
+}
+
+/// Returns the SHA-256 of a file's bytes in hexadecimal.
+pub(crate) fn digest(text: &[u8]) -> String {
+    let digest: [u8; 32] = Sha256::digest(text).into();
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Returns the directories of the caller's PATH.
+pub(crate) fn search_path(environment: &[(OsString, OsString)]) -> Vec<HostPath> {
+    let path = environment.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value);
+    let entries = path.map(std::env::split_paths).into_iter().flatten();
+    entries.filter_map(|entry| HostPath::new(entry).ok()).collect()
+}

@@ -1,0 +1,194 @@
+//! The user, the place and endow's own directories, read from the environment once.
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use endow_policy::{HostPath, Vars};
+use rustix::process::{getegid, geteuid};
+
+use super::error::CommandError;
+
+/// Everything that the surroundings say.
+#[derive(Debug)]
+pub(crate) struct Surroundings {
+    /// What policies may refer to.
+    pub(crate) vars: Vars,
+    /// endow's own directories.
+    pub(crate) dirs: Dirs,
+    /// The caller's environment.
+    pub(crate) environment: Vec<(OsString, OsString)>,
+}
+
+/// endow's own directories.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Dirs {
+    /// Runs.
+    pub(crate) state: PathBuf,
+    /// What can be made again.
+    pub(crate) cache: PathBuf,
+    /// The user's policy, profiles and trust.
+    pub(crate) config: PathBuf,
+}
+
+/// Reads them; `directory` is what `-C` says.
+pub(crate) fn read(directory: Option<&Path>) -> Result<Surroundings, CommandError> {
+    if let Some(directory) = directory {
+        std::env::set_current_dir(directory)
+            .map_err(|source| CommandError::directory(directory, source))?;
+    }
+    let cwd = std::env::current_dir().map_err(|source| CommandError::directory(Path::new("."), source))?;
+    let cwd = host(&cwd).ok_or_else(|| CommandError::unusable_directory(&cwd))?;
+    let environment: Vec<_> = std::env::vars_os().collect();
+    let account = Account::find();
+    let home = home(&account);
+    let git = git_work_tree(&cwd);
+    let dirs = dirs(home.as_ref());
+    let vars = Vars {
+        git_root: git.as_ref().map(|git| git.root.clone()),
+        git_dirs: git.map(|git| git.outside).unwrap_or_default(),
+        runtime_dir: variable("XDG_RUNTIME_DIR").as_deref().and_then(host),
+        user: account.user,
+        group: account.group,
+        shell: std::env::var("SHELL").ok().or(account.shell),
+        uid: geteuid().as_raw(),
+        gid: getegid().as_raw(),
+        home,
+        cwd,
+    };
+    Ok(Surroundings { vars, dirs, environment })
+}
+
+fn variable(name: &str) -> Option<PathBuf> {
+    std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
+}
+
+fn host(path: impl AsRef<Path>) -> Option<HostPath> {
+    HostPath::new(path).ok()
+}
+
+fn home(account: &Account) -> Option<HostPath> {
+    let named = variable("HOME").as_deref().and_then(host);
+    let home = named.or_else(|| account.home.as_deref().and_then(host))?;
+    (home != HostPath::root() && home.as_path().is_dir()).then_some(home)
+}
+
+fn dirs(home: Option<&HostPath>) -> Dirs {
+    let below = |own: &str, general: &str, fallback: &str| {
+        let general = variable(general).filter(|path| path.is_absolute());
+        let home = home.map_or_else(temporary_home, |home| home.as_path().to_owned());
+        let general = general.unwrap_or_else(|| home.join(fallback)).join("endow");
+        variable(own).filter(|path| path.is_absolute()).unwrap_or(general)
+    };
+    Dirs {
+        state: below("ENDOW_STATE_DIR", "XDG_STATE_HOME", ".local/state"),
+        cache: below("ENDOW_CACHE_DIR", "XDG_CACHE_HOME", ".cache"),
+        config: below("ENDOW_CONFIG_DIR", "XDG_CONFIG_HOME", ".config"),
+    }
+}
+
+/// Where a user without a home keeps what a run needs while it lasts.
+fn temporary_home() -> PathBuf {
+    let uid = geteuid().as_raw();
+    [format!("/run/user/{uid}"), format!("/dev/shm/endow-{uid}")]
+        .iter()
+        .map(PathBuf::from)
+        .find(|path| path.is_dir())
+        .unwrap_or_else(|| PathBuf::from(format!("/dev/shm/endow-{uid}")))
+}
+
+/// What the account database says of the user. Read as text: a lookup through the C library could
+/// load plug-ins, and start threads.
+#[derive(Debug)]
+struct Account {
+    user: String,
+    group: String,
+    home: Option<PathBuf>,
+    shell: Option<String>,
+}
+
+impl Account {
+    fn find() -> Self {
+        let uid = geteuid().as_raw().to_string();
+        let gid = getegid().as_raw().to_string();
+        let passwd = fs::read("/etc/passwd").unwrap_or_default();
+        let entry = entry(&passwd, 2, &uid);
+        let field = |number: usize| entry.as_ref().and_then(|entry| entry.get(number).cloned());
+        let named = || std::env::var("USER").or_else(|_| std::env::var("LOGNAME")).ok();
+        let user = field(0).or_else(named).unwrap_or(uid);
+        let group = fs::read("/etc/group").unwrap_or_default();
+        let group = self::entry(&group, 2, &gid).and_then(|entry| entry.first().cloned());
+        Self {
+            group: group.unwrap_or_else(|| user.clone()),
+            user,
+            home: field(5).map(PathBuf::from),
+            shell: field(6).filter(|shell| !shell.is_empty()),
+        }
+    }
+}
+
+/// Returns the fields of the line whose field `number` is `value`.
+fn entry(text: &[u8], number: usize, value: &str) -> Option<Vec<String>> {
+    let text = String::from_utf8_lossy(text);
+    let fields = |line: &str| line.split(':').map(str::to_owned).collect::<Vec<_>>();
+    text.lines().map(fields).find(|fields| fields.get(number).is_some_and(|it| it == value))
+}
+
+/// A git work tree around the current directory.
+#[derive(Debug, PartialEq, Eq)]
+struct WorkTree {
+    root: HostPath,
+    /// The directories of git that lie elsewhere: a linked work tree's or a submodule's.
+    outside: Vec<HostPath>,
+}
+
+fn git_work_tree(cwd: &HostPath) -> Option<WorkTree> {
+    let root = cwd.as_path().ancestors().find(|path| is_git(&path.join(".git")))?;
+    let outside = outside_directories(root);
+    Some(WorkTree { root: host(root)?, outside })
+}
+
+fn is_git(dot_git: &Path) -> bool {
+    match fs::symlink_metadata(dot_git) {
+        Ok(found) if found.is_dir() => dot_git.join("HEAD").symlink_metadata().is_ok(),
+        Ok(found) => found.is_file(),
+        Err(_) => false,
+    }
+}
+
+/// Follows a `.git` file to the directory it names, and from there to the common one. What the
+/// file names must look like a git directory and point back, or a planted file could name any.
+fn outside_directories(root: &Path) -> Vec<HostPath> {
+    let Some(named) = named_in(&root.join(".git"), b"gitdir: ") else { return Vec::new() };
+    let Ok(directory) = fs::canonicalize(root.join(named)) else { return Vec::new() };
+    if directory.join("HEAD").symlink_metadata().is_err() || !points_back(&directory, root) {
+        return Vec::new();
+    }
+    let common = named_in(&directory.join("commondir"), b"");
+    let common = common.and_then(|common| fs::canonicalize(directory.join(common)).ok());
+    let common = common.filter(|common| directory.starts_with(common));
+    let found = common.unwrap_or(directory);
+    host(found).into_iter().filter(|path| !path.as_path().starts_with(root)).collect()
+}
+
+fn points_back(directory: &Path, root: &Path) -> bool {
+    let dot_git = root.join(".git");
+    let linked = named_in(&directory.join("gitdir"), b"");
+    let linked = linked.is_some_and(|named| directory.join(named) == dot_git);
+    linked || is_submodule_of(directory, root)
+}
+
+/// A submodule's directory lies in `.git/modules` of a work tree above, under its own path.
+fn is_submodule_of(directory: &Path, root: &Path) -> bool {
+    let above = root.ancestors().skip(1);
+    above.map(|above| above.join(".git/modules")).any(|modules| directory.starts_with(modules))
+}
+
+fn named_in(file: &Path, prefix: &[u8]) -> Option<PathBuf> {
+    let text = fs::read(file).ok()?;
+    let text = text.strip_prefix(prefix)?;
+    let end = text.iter().position(|byte| *byte == b'\n').unwrap_or(text.len());
+    let name = text.get(..end)?;
+    (!name.is_empty()).then(|| PathBuf::from(OsStr::from_bytes(name)))
+}

@@ -1,0 +1,141 @@
+//! Invariants that hold for every plan; a finding is a bug of endow, never of its user.
+
+use std::collections::BTreeSet;
+
+use endow_policy::{Access, HostPath};
+
+use super::Plan;
+use super::landlock::{LandlockPlan, Rights};
+use super::step::{ConfineStep, InitStep, PayloadStep, Source};
+
+/// One broken invariant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Finding {
+    /// A mount is made after the old root is gone.
+    MountAfterPivot(String),
+    /// The root is never changed.
+    NoPivot,
+    /// Steps that give up power are missing or in the wrong order.
+    ConfineOrder(&'static str),
+    /// The seccomp filter is missing or not the last step before exec.
+    SeccompNotLast,
+    /// A host path is mounted that no grant names.
+    SourceNotGranted(HostPath),
+    /// Landlock would allow changes where the mount is read-only.
+    WritableRule(String),
+    /// Landlock would refuse what the mount allows.
+    MissingRule(String),
+}
+
+impl std::fmt::Display for Finding {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::MountAfterPivot(step) => write!(f, "mount after the pivot: {step}"),
+            Self::NoPivot => f.write_str("the root is never changed"),
+            Self::ConfineOrder(step) => write!(f, "step missing or out of order: {step}"),
+            Self::SeccompNotLast => f.write_str("seccomp is not the last step"),
+            Self::SourceNotGranted(path) => write!(f, "source without a grant: {path}"),
+            Self::WritableRule(at) => write!(f, "write rule on a read-only mount: {at}"),
+            Self::MissingRule(at) => write!(f, "mount without its rule: {at}"),
+        }
+    }
+}
+
+/// Returns every invariant that `plan` breaks.
+pub(crate) fn check(plan: &Plan) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    findings.extend(pivot(plan));
+    findings.extend(confine_order(plan));
+    findings.extend(seccomp_last(plan));
+    findings.extend(sources(plan));
+    if let Some(landlock) = landlock(plan).filter(|landlock| landlock.handled.0 != 0) {
+        findings.extend(rules(plan, landlock));
+    }
+    findings
+}
+
+fn pivot(plan: &Plan) -> Vec<Finding> {
+    let Some(pivot) = plan.init.iter().position(|step| *step == InitStep::Pivot) else {
+        return vec![Finding::NoPivot];
+    };
+    let later = plan.init.iter().skip(pivot + 1).filter(|step| is_mount(step));
+    later.map(|step| Finding::MountAfterPivot(format!("{step:?}"))).collect()
+}
+
+fn is_mount(step: &InitStep) -> bool {
+    !matches!(
+        step,
+        InitStep::LoopbackUp | InitStep::Hostname { .. } | InitStep::NoNestedUserns
+    )
+}
+
+fn confine_order(plan: &Plan) -> Option<Finding> {
+    let place = |wanted: fn(&ConfineStep) -> bool| plan.confine.iter().position(wanted);
+    let capabilities = place(|step| *step == ConfineStep::DropCapabilities);
+    let privileges = place(|step| *step == ConfineStep::NoNewPrivs);
+    let landlock = place(|step| matches!(step, ConfineStep::Landlock(_)));
+    let dumpable = place(|step| *step == ConfineStep::NotDumpable);
+    let sent = place(|step| *step == ConfineStep::SendNamespaces);
+    if capabilities.is_none() || privileges.is_none() || privileges < capabilities {
+        return Some(Finding::ConfineOrder("no_new_privs after capabilities"));
+    }
+    if landlock.is_some() && landlock < privileges {
+        return Some(Finding::ConfineOrder("landlock after no_new_privs"));
+    }
+    if landlock.is_none() && plan.enforcement.landlock_abi > 0 {
+        return Some(Finding::ConfineOrder("landlock"));
+    }
+    (dumpable.is_none() || dumpable < sent).then_some(Finding::ConfineOrder("not dumpable"))
+}
+
+fn seccomp_last(plan: &Plan) -> Option<Finding> {
+    let last = matches!(plan.payload.last(), Some(PayloadStep::Seccomp(_)));
+    (!last).then_some(Finding::SeccompNotLast)
+}
+
+fn sources(plan: &Plan) -> Vec<Finding> {
+    let granted: BTreeSet<&HostPath> = plan
+        .placement
+        .mounts
+        .iter()
+        .filter_map(|placed| placed.source.as_ref().map(|source| &source.path))
+        .collect();
+    let is_device = |path: &HostPath| path.as_path().starts_with("/dev");
+    let allowed = |path: &&HostPath| !granted.contains(path) && !is_device(path);
+    bound(plan).filter(allowed).cloned().map(Finding::SourceNotGranted).collect()
+}
+
+fn bound(plan: &Plan) -> impl Iterator<Item = &HostPath> {
+    let of_step = |step| match step {
+        &InitStep::Bind { ref source, .. } => std::slice::from_ref(source),
+        InitStep::Overlay { lower, .. } => lower.as_slice(),
+        _ => &[],
+    };
+    plan.init.iter().flat_map(of_step).filter_map(|source| match source {
+        Source::Host { path, .. } => Some(path),
+        Source::Run(_) | Source::Guest(_) => None,
+    })
+}
+
+fn landlock(plan: &Plan) -> Option<&LandlockPlan> {
+    plan.confine.iter().find_map(|step| match step {
+        ConfineStep::Landlock(landlock) => Some(landlock),
+        _ => None,
+    })
+}
+
+fn rules(plan: &Plan, landlock: &LandlockPlan) -> Vec<Finding> {
+    let physical = plan.placement.mounts.iter().filter(|placed| placed.source.is_some());
+    let mut findings = Vec::new();
+    for placed in physical {
+        let at = &placed.spec.at;
+        let rule = landlock.rules.iter().find(|rule| rule.at == *at);
+        let writes = rule.is_some_and(|rule| rule.rights.within(Rights::CHANGE).0 != 0);
+        match (placed.spec.access, writes) {
+            (Access::Ro, true) => findings.push(Finding::WritableRule(at.to_string())),
+            (Access::Rw, false) => findings.push(Finding::MissingRule(at.to_string())),
+            _ => {}
+        }
+    }
+    findings
+}

@@ -1,0 +1,177 @@
+//! What pid 1 and the command give up, and the Landlock rules from the same mounts as the view.
+
+use std::collections::BTreeMap;
+
+use endow_policy::{
+    Access, AllowWord, BackendSpec, GuestPath, Level, MountSpec, Network, Policy,
+};
+
+use super::PlanError;
+use super::host::{HostFacts, StreamFact};
+use super::landlock::{LandlockPlan, Rights, Rule, StreamRule};
+use super::level::{self, Enforcement};
+use super::place::{Placed, Placement};
+use super::seccomp::{self, Arch, SeccompInput};
+use super::skeleton::DEVICES;
+use super::step::{ConfineStep, PayloadStep, Rlimit};
+
+/// The first Landlock ABI with scopes for signals and abstract sockets.
+const ABI_WITH_SCOPES: u32 = 6;
+
+/// Plans the steps of pid 1 that the command inherits, in the order that findings require.
+pub(super) fn plan(
+    policy: &Policy,
+    placement: &Placement,
+    host: &HostFacts,
+    enforcement: &Enforcement,
+) -> Vec<ConfineStep> {
+    let mut steps = vec![
+        ConfineStep::SendNamespaces,
+        ConfineStep::NewSessionKeyring,
+        ConfineStep::DropCapabilities,
+        ConfineStep::NoNewPrivs,
+    ];
+    if enforcement.landlock_abi > 0 {
+        steps.push(ConfineStep::Landlock(landlock(policy, placement, host, enforcement)));
+    }
+    steps.extend([ConfineStep::NotDumpable, ConfineStep::WipeArguments]);
+    steps
+}
+
+/// Plans the last steps before the command is executed.
+pub(super) fn payload(
+    policy: &Policy,
+    placement: &Placement,
+    host: &HostFacts,
+    enforcement: &Enforcement,
+) -> Result<Vec<PayloadStep>, PlanError> {
+    if placement.covering(&policy.chdir).is_none() && policy.chdir != GuestPath::root() {
+        return Err(PlanError::NoStart(policy.chdir.clone()));
+    }
+    let arch = Arch::named(&host.kernel.arch).ok_or(PlanError::Unenforceable {
+        word: "seccomp",
+        reason: format!("unknown architecture {}", host.kernel.arch),
+    })?;
+    let mut steps = Vec::new();
+    if policy.process.new_session {
+        steps.push(PayloadStep::NewSession);
+    }
+    steps.extend(rlimits(policy, host));
+    steps.push(PayloadStep::RestoreSignals);
+    steps.push(PayloadStep::ChangeDir { to: policy.chdir.clone() });
+    steps.push(PayloadStep::Seccomp(seccomp::plan(&SeccompInput {
+        arch,
+        allow: &policy.process.allow,
+        signal_scoped: enforcement.landlock_abi >= ABI_WITH_SCOPES,
+        tcp_ports_ruled: false,
+        observe: false,
+    })));
+    Ok(steps)
+}
+
+fn rlimits(policy: &Policy, host: &HostFacts) -> Vec<PayloadStep> {
+    let limits = &policy.limits;
+    let no_group = !host.cgroup.controllers.iter().any(|controller| controller == "pids");
+    let processes = limits.pids.filter(|_| no_group && level::counts_by_rlimit(host));
+    let wanted = [
+        (Rlimit::Core, Some(0)),
+        (Rlimit::Cpu, limits.cpu_time.map(|time| time.as_secs().max(1))),
+        (Rlimit::Fsize, limits.file_size_bytes),
+        (Rlimit::Nofile, limits.open_files.map(|files| files.min(host.user.open_files_max))),
+        // pid 1 counts too.
+        (Rlimit::Nproc, processes.map(|processes| processes + 1)),
+    ];
+    let step = |(resource, limit): (Rlimit, Option<u64>)| {
+        limit.map(|limit| PayloadStep::Rlimit { resource, soft: limit, hard: limit })
+    };
+    wanted.into_iter().filter_map(step).collect()
+}
+
+fn landlock(
+    policy: &Policy,
+    placement: &Placement,
+    host: &HostFacts,
+    enforcement: &Enforcement,
+) -> LandlockPlan {
+    let abi = enforcement.landlock_abi;
+    let nested = policy.process.allow.contains(&AllowWord::Userns);
+    let handled = if nested { Rights::default() } else { Rights::of_abi(abi) };
+    let streams = host.streams.iter().map(stream_rule);
+    let streams = streams.map(|rule| StreamRule { rights: rule.rights.within(handled), ..rule });
+    LandlockPlan {
+        abi,
+        handled,
+        rules: if nested { Vec::new() } else { rules(placement, handled) },
+        streams: if nested { Vec::new() } else { streams.collect() },
+        refuse_tcp: false,
+        scope_signal: abi >= ABI_WITH_SCOPES,
+        scope_abstract: abi >= ABI_WITH_SCOPES,
+    }
+}
+
+fn stream_rule(stream: &StreamFact) -> StreamRule {
+    let mut rights = Rights::default();
+    if stream.read {
+        rights = rights.and(Rights::READ_FILE);
+    }
+    if stream.write {
+        rights = rights.and(Rights::WRITE_FILE).and(Rights::TRUNCATE);
+    }
+    if stream.device {
+        rights = rights.and(Rights::IOCTL_DEV);
+    }
+    StreamRule { number: stream.number, rights }
+}
+
+fn rules(placement: &Placement, handled: Rights) -> Vec<Rule> {
+    let mut rules: BTreeMap<GuestPath, Rights> = BTreeMap::new();
+    let mut allow = |at: GuestPath, rights: Rights| {
+        let known = rules.entry(at).or_default();
+        *known = known.and(rights.within(handled));
+    };
+    for (at, rights) in kernel_rules() {
+        allow(at, rights);
+    }
+    for placed in &placement.mounts {
+        let (at, rights) = mount_rule(placed);
+        allow(at, rights);
+    }
+    rules.into_iter().map(|(at, rights)| Rule { at, rights }).collect()
+}
+
+/// `/` can be listed; `/proc` is written to by the C library (thread names) and kept by its own
+/// covers and permissions; devices and terminals take their requests.
+fn kernel_rules() -> Vec<(GuestPath, Rights)> {
+    let fixed = |path: &str| GuestPath::new(path).unwrap_or_else(|_| GuestPath::root());
+    let device = Rights::READ_WRITE_FILE.and(Rights::IOCTL_DEV);
+    let mut rules = vec![
+        (GuestPath::root(), Rights::READ_DIR),
+        (fixed("/proc"), Rights::READ_WRITE_FILE.and(Rights::READ_DIR)),
+        (fixed("/dev/pts"), device.and(Rights::READ_DIR)),
+    ];
+    rules.extend(DEVICES.iter().map(|name| (fixed(&format!("/dev/{name}")), device)));
+    rules
+}
+
+fn mount_rule(placed: &Placed) -> (GuestPath, Rights) {
+    let spec = &placed.spec;
+    if is_small_file(spec) {
+        let directory = spec.at.parent().unwrap_or_else(GuestPath::root);
+        return (directory, Rights::READ_FILE);
+    }
+    let mut rights = match spec.access {
+        Access::Ro => Rights::READ_EXECUTE,
+        Access::Rw | Access::Cow => Rights::READ_EXECUTE.and(Rights::CHANGE),
+    };
+    if spec.options.noexec {
+        rights = rights.without(Rights::EXECUTE);
+    }
+    if !placed.is_directory() {
+        rights = rights.without(Rights::DIRECTORY);
+    }
+    (spec.at.clone(), rights.without(Rights::MAKE_DEVICE))
+}
+
+fn is_small_file(spec: &MountSpec) -> bool {
+    matches!(spec.backend, BackendSpec::Copy { .. } | BackendSpec::Made { .. })
+}

@@ -1,0 +1,137 @@
+//! Which variables the command receives, and where it is looked for.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use endow_policy::{EnvironmentRules, HostPath, Policy};
+use serde::{Serialize, Serializer};
+
+use super::host::{ExecRequest, Found, HostFacts};
+use super::place::Placement;
+use super::step::ExecSpec;
+
+/// The variables of the command. Printed by name only, never with values.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Environment {
+    /// Each variable, and why it is there.
+    pub variables: BTreeMap<OsString, Variable>,
+}
+
+/// One variable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Variable {
+    /// Its value.
+    pub value: OsString,
+    /// The rule that lets it in.
+    pub rule: String,
+}
+
+impl Serialize for Environment {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let named = self.variables.iter().map(|(name, it)| (name.to_string_lossy(), &it.rule));
+        serializer.collect_map(named)
+    }
+}
+
+/// Plans the environment: `set` wins, then exact names, `drop`, patterns; some are always set.
+pub(super) fn plan(
+    policy: &Policy,
+    placement: &Placement,
+    host: &HostFacts,
+    request: &ExecRequest,
+) -> Environment {
+    let rules = &policy.environment;
+    let mut variables = BTreeMap::new();
+    for (name, value) in &request.environment {
+        if let Some(rule) = passes(rules, name) {
+            variables.insert(name.clone(), Variable { value: value.clone(), rule });
+        }
+    }
+    for (name, value) in always(policy, request) {
+        variables.insert(name.into(), Variable { value, rule: "always set".to_owned() });
+    }
+    for (name, (value, origin)) in &rules.set {
+        let rule = format!("set by {origin}");
+        variables.insert(name.clone(), Variable { value: value.clone(), rule });
+    }
+    if let Some(path) = variables.get_mut(OsStr::new("PATH")) {
+        path.value = present_only(&path.value, placement, host);
+    }
+    Environment { variables }
+}
+
+fn passes(rules: &EnvironmentRules, name: &OsStr) -> Option<String> {
+    let text = name.to_str()?;
+    let exact = rules.pass_exact.iter().find(|(rule, _)| rule == text);
+    if let Some((rule, origin)) = exact {
+        return Some(format!("{rule} of {origin}"));
+    }
+    let matching = |list: &[(String, endow_policy::Origin)]| {
+        let found = list.iter().rev().find(|(pattern, _)| endow_policy::name_matches(pattern, text));
+        found.map(|(rule, origin)| format!("{rule} of {origin}"))
+    };
+    if matching(&rules.drop).is_some() {
+        return None;
+    }
+    if rules.pass_all {
+        return Some("--env-all".to_owned());
+    }
+    matching(&rules.pass_pattern)
+}
+
+/// Variables that name places of the view, whatever they name outside.
+fn always(policy: &Policy, request: &ExecRequest) -> Vec<(&'static str, OsString)> {
+    let mut variables = vec![
+        ("TMPDIR", OsString::from("/tmp")),
+        ("PWD", policy.chdir.as_path().as_os_str().to_owned()),
+        ("ENDOW_RUN", OsString::from(&request.run)),
+    ];
+    variables.extend(request.identity.iter().cloned());
+    variables
+}
+
+/// Drops the directories of PATH that are absent inside.
+fn present_only(path: &OsStr, placement: &Placement, host: &HostFacts) -> OsString {
+    let entries = path.as_bytes().split(|byte| *byte == b':');
+    let present = |entry: &&[u8]| is_present(Path::new(OsStr::from_bytes(entry)), placement, host);
+    let kept: Vec<&[u8]> = entries.filter(present).collect();
+    OsString::from_vec(kept.join(&b':'))
+}
+
+fn is_present(entry: &Path, placement: &Placement, host: &HostFacts) -> bool {
+    let Ok(path) = HostPath::new(entry) else { return false };
+    let Some(fact) = host.paths.get(&path) else { return false };
+    matches!(fact.found, Found::Directory(_)) && placement.shows(&fact.resolved)
+}
+
+impl Placement {
+    /// Returns whether the view shows `host` at its own path.
+    pub fn shows(&self, host: &HostPath) -> bool {
+        let at = host.to_guest();
+        let covering = self.covering(&at);
+        covering.and_then(|placed| self.host_of(placed, &at)).as_ref() == Some(host)
+    }
+}
+
+impl Environment {
+    /// Returns the places where a command is tried: its own path, or its name below each
+    /// directory of PATH.
+    pub(super) fn exec(&self, argv: &[OsString]) -> ExecSpec {
+        let name = argv.first().map(OsString::as_os_str).unwrap_or_default();
+        let candidates = if name.as_bytes().contains(&b'/') {
+            vec![PathBuf::from(name)]
+        } else {
+            self.path().map(|directory| directory.join(name)).collect()
+        };
+        ExecSpec::Command { argv: argv.to_vec(), candidates }
+    }
+
+    fn path(&self) -> impl Iterator<Item = PathBuf> + '_ {
+        let path = self.variables.get(OsStr::new("PATH")).map(|it| it.value.as_bytes());
+        let entries = path.unwrap_or_default().split(|byte| *byte == b':');
+        entries.filter(|entry| !entry.is_empty()).map(|it| PathBuf::from(OsStr::from_bytes(it)))
+    }
+}
+

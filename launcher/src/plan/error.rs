@@ -1,0 +1,52 @@
+//! Why no plan can be made.
+
+use endow_policy::{GuestPath, HostPath, Level, MountSpec, Origin};
+
+/// Why no plan can be made. Nothing has been touched when it is returned.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PlanError {
+    /// The source of a mount does not exist.
+    #[error("no such file or directory: {path}")]
+    MissingSource { path: HostPath, origin: Origin },
+    /// The source of a mount can't be looked at.
+    #[error("source can't be read: {path}")]
+    UnreadableSource { path: HostPath, errno: i32, origin: Origin },
+    /// A mount point would have to be made where endow makes no names.
+    #[error("mount point does not exist: {at}")]
+    NoMountPoint { at: GuestPath, within: GuestPath },
+    /// A path can't be put below another.
+    #[error("path can't be placed: {at}")]
+    NoPlace { at: GuestPath, origin: Origin },
+    /// A seed lies outside the directory that it is for.
+    #[error("seed is not below its directory: {seed}")]
+    SeedElsewhere { seed: HostPath, at: GuestPath, origin: Origin },
+    /// Something of the policy is not built yet.
+    #[error("not available in this version: {what} at {at}")]
+    NotYet { what: &'static str, at: GuestPath, origin: Origin },
+    /// A device that every command needs is missing on the host.
+    #[error("host device is missing: {0}")]
+    NoDevice(String),
+    /// The start directory has no place in the view.
+    #[error("directory has no place in the view: {0}")]
+    NoStart(GuestPath),
+    /// The host can't reach the level that is required.
+    #[error("this host can't enforce level `{}`", wanted.word())]
+    Level { wanted: Level, missing: &'static str, remedy: &'static str },
+    /// A limit or rule can't be enforced here.
+    #[error("this host can't enforce: {word}")]
+    Unenforceable { word: &'static str, reason: String },
+    /// The probe was not asked about a path: a bug.
+    #[error("path was not probed: {0}")]
+    Unprobed(HostPath),
+}
+
+impl PlanError {
+    pub(super) fn not_yet(spec: &MountSpec, what: &'static str) -> Self {
+        Self::NotYet { what, at: spec.at.clone(), origin: spec.origin.clone() }
+    }
+
+    pub(super) fn no_place(spec: &MountSpec) -> Self {
+        Self::NoPlace { at: spec.at.clone(), origin: spec.origin.clone() }
+    }
+}

@@ -1,0 +1,215 @@
+//! What the host is like, as values: a plan depends on nothing else of it.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use endow_policy::HostPath;
+use serde::Serialize;
+
+use super::step::FileId;
+
+/// Answers to the read-only questions of `probe`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct HostFacts {
+    /// What the kernel offers.
+    pub kernel: KernelFacts,
+    /// Who runs endow.
+    pub user: UserFacts,
+    /// Every host path that the policy names, as found.
+    pub paths: BTreeMap<HostPath, PathFact>,
+    /// Names hidden by deny patterns, for each physical mount that has any, by its source.
+    pub hidden: BTreeMap<HostPath, HiddenNames>,
+    /// Entries of the kernel's process file system that must be covered, as found here.
+    pub proc_entries: Vec<ProcEntry>,
+    /// The terminal behind the standard streams.
+    pub terminal: Option<HostPath>,
+    /// The standard streams, as far as a rule is needed to open them again.
+    pub streams: Vec<StreamFact>,
+    /// Content of the small files that endow copies or makes, by source path or name.
+    pub contents: BTreeMap<String, Vec<u8>>,
+    /// Whether resource limits of a control group can be set here.
+    pub cgroup: CgroupFact,
+    /// The level at which an outer endow runs this one.
+    pub outer_level: Option<String>,
+}
+
+/// What the kernel offers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct KernelFacts {
+    /// Major and minor version.
+    pub version: (u32, u32),
+    /// The machine's architecture, as `uname -m` names it.
+    pub arch: String,
+    /// The Landlock ABI; 0 when Landlock is absent or off.
+    pub landlock_abi: u32,
+    /// Why user namespaces are refused; `None` when nothing speaks against them.
+    pub userns_refused: Option<UsernsRefusal>,
+    /// Whether seccomp filters can be installed.
+    pub seccomp: bool,
+    /// Whether the process file system here shows everything, so that a fresh one may be mounted.
+    pub proc_mountable: bool,
+}
+
+impl KernelFacts {
+    /// Returns whether mounts can be moved into a tree that is not attached yet (Linux 6.15).
+    pub fn builds_detached(&self) -> bool {
+        self.version >= (6, 15)
+    }
+}
+
+/// Why an ordinary user gets no user namespace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum UsernsRefusal {
+    /// `kernel.unprivileged_userns_clone` is 0.
+    DebianSysctl,
+    /// `user.max_user_namespaces` is 0.
+    Count,
+    /// AppArmor takes the capabilities away (Ubuntu 23.10 and later).
+    AppArmor,
+    /// A seccomp filter in front refuses, as container engines install.
+    Seccomp,
+    /// The kernel was built without them.
+    Absent,
+}
+
+/// Who runs endow.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct UserFacts {
+    /// The effective user id.
+    pub uid: u32,
+    /// The effective group id.
+    pub gid: u32,
+    /// Groups beyond the first, which a user namespace can't drop.
+    pub groups: Vec<u32>,
+    /// The hard limit on open files.
+    pub open_files_max: u64,
+}
+
+/// A host path as found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PathFact {
+    /// The path with all symbolic links resolved.
+    pub resolved: HostPath,
+    /// The symbolic links met on the way: where each lies and what it says.
+    pub links: Vec<(HostPath, PathBuf)>,
+    /// What is there.
+    pub found: Found,
+}
+
+/// What is at a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Found {
+    /// A directory.
+    Directory(FileId),
+    /// A regular file.
+    File(FileId),
+    /// A device, socket or pipe.
+    Special(FileId),
+    /// Nothing.
+    Missing,
+    /// The error that stands in the way of looking, by number.
+    Unreadable(i32),
+}
+
+impl Found {
+    /// Returns the identity of what is there.
+    pub fn id(self) -> Option<FileId> {
+        match self {
+            Self::Directory(id) | Self::File(id) | Self::Special(id) => Some(id),
+            Self::Missing | Self::Unreadable(_) => None,
+        }
+    }
+
+    /// Returns whether it is a directory; `None` when nothing is there.
+    pub fn is_directory(self) -> Option<bool> {
+        self.id().map(|_| matches!(self, Self::Directory(_)))
+    }
+}
+
+/// What the walk of names found below one source.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct HiddenNames {
+    /// Hidden names relative to the source, sorted.
+    pub names: Vec<HiddenName>,
+    /// How many entries were looked at.
+    pub entries: u64,
+    /// How long it took, in microseconds.
+    pub elapsed_us: u64,
+    /// Directories that could not be read.
+    pub unreadable: Vec<PathBuf>,
+}
+
+/// One hidden name.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct HiddenName {
+    /// The path relative to the source.
+    pub path: PathBuf,
+    /// Whether it is a directory.
+    pub directory: bool,
+    /// The index of the rule that hides it; `None` for endow's own directories, which no option
+    /// can show.
+    pub rule: Option<usize>,
+}
+
+/// An entry of the process file system that is covered.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ProcEntry {
+    /// The name below `/proc`.
+    pub name: String,
+    /// How it is covered.
+    pub cover: ProcCover,
+}
+
+/// How an entry of the process file system is covered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ProcCover {
+    /// An empty file in its place.
+    EmptyFile,
+    /// An empty directory in its place.
+    EmptyDirectory,
+    /// Itself, read-only.
+    ReadOnly,
+}
+
+/// A standard stream that is a file or a terminal.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct StreamFact {
+    /// 0, 1 or 2.
+    pub number: i32,
+    /// Whether it is open for reading.
+    pub read: bool,
+    /// Whether it is open for writing.
+    pub write: bool,
+    /// Whether it is a device, as a terminal is.
+    pub device: bool,
+}
+
+/// Whether a control group can be made for a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct CgroupFact {
+    /// The directory in which the user may make groups.
+    pub parent: Option<HostPath>,
+    /// The controllers delegated there.
+    pub controllers: Vec<String>,
+    /// Why there is none, in words.
+    pub reason: String,
+}
+
+/// What to run, apart from the policy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExecRequest {
+    /// The command and its arguments.
+    pub argv: Vec<OsString>,
+    /// The name of the run.
+    pub run: String,
+    /// Variables that say who and where the user is: HOME, USER and such.
+    pub identity: Vec<(&'static str, OsString)>,
+    /// The caller's environment.
+    pub environment: Vec<(OsString, OsString)>,
+    /// Descriptors to hand over besides the standard streams.
+    pub keep: Vec<i32>,
+}

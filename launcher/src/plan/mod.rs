@@ -1,0 +1,99 @@
+//! `plan`: the one pure function that decides everything about a run.
+//!
+//! A [`Plan`] leaves nothing open: applying it is a loop over its steps. Everything here is a
+//! value made of the policy and of [`HostFacts`](host::HostFacts), so each feature is tested
+//! against hosts that exist only on paper.
+
+mod check;
+mod confine;
+mod environment;
+mod error;
+pub mod host;
+pub mod landlock;
+mod level;
+mod mounts;
+pub mod place;
+mod render;
+pub mod seccomp;
+mod skeleton;
+pub mod step;
+mod supervise;
+mod view;
+
+pub(crate) use check::check;
+pub(crate) use environment::Environment;
+pub(crate) use error::PlanError;
+pub(crate) use level::{Degradation, Enforcement};
+pub(crate) use mounts::content_key;
+pub(crate) use skeleton::DEVICES;
+
+use endow_policy::{Network, Policy};
+use serde::Serialize;
+
+use host::{ExecRequest, HostFacts};
+use place::Placement;
+use step::{ConfineStep, ExecSpec, FinishStep, InitStep, PayloadStep, PrepareStep, SupervisePlan};
+
+/// Everything that a run will do, in order.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Plan {
+    /// Host-side work before any process exists.
+    pub prepare: Vec<PrepareStep>,
+    /// The namespaces that are made.
+    pub namespaces: Namespaces,
+    /// What pid 1 does to build the view.
+    pub init: Vec<InitStep>,
+    /// What pid 1 gives up, for itself and the command.
+    pub confine: Vec<ConfineStep>,
+    /// The last steps of the command's process.
+    pub payload: Vec<PayloadStep>,
+    /// What is executed.
+    pub exec: ExecSpec,
+    /// The environment it gets.
+    pub environment: Environment,
+    /// Descriptors that it gets besides the standard streams.
+    pub keep: Vec<i32>,
+    /// What the supervisor does meanwhile.
+    pub supervise: SupervisePlan,
+    /// What follows when the last process is gone.
+    pub finish: Vec<FinishStep>,
+    /// How much of the promise holds on this host.
+    pub enforcement: Enforcement,
+    /// What stands where, for the report and for `why`.
+    pub placement: Placement,
+}
+
+/// The kernel namespaces of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Namespaces {
+    /// A network namespace of its own; the others are always made.
+    pub network: bool,
+}
+
+/// Decides everything.
+pub fn plan(
+    policy: &Policy,
+    host: &HostFacts,
+    request: &ExecRequest,
+) -> Result<Plan, PlanError> {
+    let enforcement = level::decide(policy, host)?;
+    let placement = place::place(&policy.mounts, host)?;
+    let view = view::plan(policy, &placement, host)?;
+    let environment = environment::plan(policy, &placement, host, request);
+    let confine = confine::plan(policy, &placement, host, &enforcement);
+    let payload = confine::payload(policy, &placement, host, &enforcement)?;
+    Ok(Plan {
+        prepare: view.prepare,
+        namespaces: Namespaces { network: policy.network == Network::None },
+        init: view.init,
+        confine,
+        payload,
+        exec: environment.exec(&request.argv),
+        environment,
+        keep: request.keep.clone(),
+        supervise: supervise::plan(policy, view.renew),
+        finish: vec![FinishStep::RemoveRun],
+        enforcement,
+        placement,
+    })
+}

@@ -1,0 +1,206 @@
+//! The steps of each kind of mount.
+
+use endow_policy::{Access, BackendSpec, GuestPath, HostPath, MountSpec};
+
+use super::PlanError;
+use super::host::{Found, HiddenName};
+use super::place::{Placed, PlacedSource, Placement};
+use super::step::{InitStep, MaskPoint, MountFlags, PrepareStep, Renew, RunPath, Source};
+use super::view::{Builder, DATA_ONLY};
+
+/// Where the run keeps the first stack of layers: private directories lie in it.
+const LAYER: &str = "layers/000";
+/// What covers a hidden file or directory of a live mount: nobody may open it.
+const HIDDEN_FILE: &str = "mask/hidden-file";
+const HIDDEN_DIRECTORY: &str = "mask/hidden-directory";
+
+/// Returns whether a mask layer stands before the source, which can hold names of its own.
+pub(super) fn is_masked(placed: &Placed) -> bool {
+    placed.spec.access == Access::Ro && placed.source.as_ref().is_some_and(|it| it.directory)
+}
+
+impl Placement {
+    /// Returns the host path that `placed` shows at `at`.
+    pub(super) fn host_of(&self, placed: &Placed, at: &GuestPath) -> Option<HostPath> {
+        let relative = at.below(&placed.spec.at)?;
+        placed.source.as_ref()?.path.join(relative).ok()
+    }
+}
+
+impl Builder<'_> {
+    pub(super) fn physical(&mut self, placed: &Placed) -> Result<(), PlanError> {
+        let Some(source) = &placed.source else { return Ok(()) };
+        let spec = &placed.spec;
+        self.mount_point(&spec.at, source.directory)?;
+        let hidden = self.hidden_names(spec, source);
+        let points = self.missing_points(placed);
+        let live = spec.access != Access::Ro;
+        if live || (hidden.is_empty() && points.is_empty()) {
+            self.bind(spec, source);
+        } else {
+            self.masked(spec, source, &hidden, points);
+        }
+        if live {
+            self.cover_hidden(spec, source, &hidden)?;
+        }
+        Ok(())
+    }
+
+    fn mount_point(&mut self, at: &GuestPath, directory: bool) -> Result<(), PlanError> {
+        if directory { self.directory(at, 0o755) } else { self.file(at) }
+    }
+
+    fn bind(&mut self, spec: &MountSpec, source: &PlacedSource) {
+        let bound = Source::Host { path: source.path.clone(), expect: source.id };
+        let flags = flags_of(spec, source.directory);
+        self.step(InitStep::Bind { source: bound, at: spec.at.clone(), flags });
+        self.mounted(&spec.at, false);
+    }
+
+    /// A read-only mount with hidden names: the mask layer's whiteouts make them absent, whatever
+    /// the host puts in their place later.
+    fn masked(
+        &mut self,
+        spec: &MountSpec,
+        source: &PlacedSource,
+        hidden: &[HiddenName],
+        points: Vec<MaskPoint>,
+    ) {
+        let layer = RunPath(format!("mask/{}", self.plan.prepare.len()).into());
+        self.plan.prepare.push(PrepareStep::Mask {
+            at: layer.clone(),
+            like: source.path.clone(),
+            hide: hidden.iter().map(|name| name.path.clone()).collect(),
+            points,
+        });
+        let real = Source::Host { path: source.path.clone(), expect: source.id };
+        let flags = MountFlags { recursive: false, ..flags_of(spec, true) };
+        let lower = vec![Source::Run(layer), real];
+        self.step(InitStep::Overlay { lower, at: spec.at.clone(), flags });
+        self.mounted(&spec.at, false);
+    }
+
+    fn hidden_names(&self, spec: &MountSpec, source: &PlacedSource) -> Vec<HiddenName> {
+        let all = self.host.hidden.get(&source.path).map(|hidden| hidden.names.as_slice());
+        let applies = |name: &&HiddenName| name.rule.is_none() || !spec.options.nodeny;
+        all.unwrap_or_default().iter().filter(applies).cloned().collect()
+    }
+
+    /// Mount points directly below `placed` that the host does not have.
+    fn missing_points(&self, placed: &Placed) -> Vec<MaskPoint> {
+        if !is_masked(placed) {
+            return Vec::new();
+        }
+        let below = |other: &&Placed| {
+            let parent = other.spec.at.parent();
+            parent.and_then(|parent| self.placement.covering(&parent)) == Some(placed)
+        };
+        let missing = |other: &Placed| {
+            let host = self.placement.host_of(placed, &other.spec.at)?;
+            let absent = self.host.paths.get(&host)?.found == Found::Missing;
+            let path = other.spec.at.below(&placed.spec.at)?.to_path_buf();
+            let directory = other.is_directory();
+            absent.then_some(MaskPoint { path, directory })
+        };
+        self.placement.mounts.iter().filter(below).filter_map(missing).collect()
+    }
+
+    /// A live mount can only be covered: the names stay visible, opening them is EACCES, and the
+    /// supervisor covers them again when the host replaces what lies below.
+    fn cover_hidden(
+        &mut self,
+        spec: &MountSpec,
+        source: &PlacedSource,
+        hidden: &[HiddenName],
+    ) -> Result<(), PlanError> {
+        for name in hidden {
+            let at = spec.at.join(&name.path).map_err(|_| PlanError::no_place(spec))?;
+            let host = source.path.join(&name.path).map_err(|_| PlanError::no_place(spec))?;
+            let cover = self.hiding_source(name.directory);
+            self.step(InitStep::Bind { source: cover, at: at.clone(), flags: DATA_ONLY });
+            self.mounted(&at, false);
+            let (Some(watch), Some(name)) = (host.parent(), host.file_name()) else { continue };
+            self.plan.renew.push(Renew { watch, name: name.to_owned(), at });
+        }
+        Ok(())
+    }
+
+    fn hiding_source(&mut self, directory: bool) -> Source {
+        let (name, step): (_, fn(RunPath) -> PrepareStep) = if directory {
+            (HIDDEN_DIRECTORY, |at| PrepareStep::MakeDir { at, mode: 0 })
+        } else {
+            (HIDDEN_FILE, |at| PrepareStep::MakeFile { at, mode: 0 })
+        };
+        let at = RunPath(name.into());
+        let step = step(at.clone());
+        if !self.plan.prepare.contains(&step) {
+            self.plan.prepare.push(step);
+        }
+        Source::Run(at)
+    }
+
+    pub(super) fn memory(&mut self, spec: &MountSpec) -> Result<(), PlanError> {
+        let BackendSpec::Memory { size_bytes, inodes, mode } = spec.backend else { return Ok(()) };
+        self.directory(&spec.at, 0o755)?;
+        let (at, flags) = (spec.at.clone(), flags_of(spec, false));
+        self.step(InitStep::Tmpfs { at, size_bytes, inodes, mode, flags });
+        self.mounted(&spec.at, true);
+        Ok(())
+    }
+
+    pub(super) fn private(&mut self, spec: &MountSpec) -> Result<(), PlanError> {
+        let BackendSpec::Private { seed, mode, .. } = &spec.backend else { return Ok(()) };
+        let at = RunPath(format!("{LAYER}/{}", self.plan.prepare.len()).into());
+        self.plan.prepare.push(PrepareStep::MakeDir { at: at.clone(), mode: *mode });
+        for from in seed {
+            let to = self.seed_target(spec, &at, from)?;
+            self.plan.prepare.push(PrepareStep::Seed { from: from.clone(), to });
+        }
+        self.directory(&spec.at, 0o755)?;
+        let (source, flags) = (Source::Run(at), flags_of(spec, false));
+        self.step(InitStep::Bind { source, at: spec.at.clone(), flags });
+        self.mounted(&spec.at, true);
+        Ok(())
+    }
+
+    fn seed_target(
+        &self,
+        spec: &MountSpec,
+        at: &RunPath,
+        from: &HostPath,
+    ) -> Result<RunPath, PlanError> {
+        let relative = from.below(&spec.at.to_host()).ok_or_else(|| PlanError::SeedElsewhere {
+            seed: from.clone(),
+            at: spec.at.clone(),
+            origin: spec.origin.clone(),
+        })?;
+        Ok(RunPath(at.0.join(relative)))
+    }
+
+    pub(super) fn small_file(&mut self, spec: &MountSpec) -> Result<(), PlanError> {
+        let parent = spec.at.parent().unwrap_or_else(GuestPath::root);
+        if !self.is_fresh(&parent) {
+            return Ok(());
+        }
+        let content = self.host.contents.get(&content_key(&spec.backend)).cloned();
+        content.map_or(Ok(()), |content| self.content(&spec.at, content))
+    }
+}
+
+/// The key under which the probe keeps the content of a small file.
+pub(crate) fn content_key(backend: &BackendSpec) -> String {
+    match backend {
+        BackendSpec::Copy { host } => host.to_string(),
+        BackendSpec::Made { made } => format!("{made:?}").to_lowercase(),
+        _ => String::new(),
+    }
+}
+
+fn flags_of(spec: &MountSpec, recursive: bool) -> MountFlags {
+    MountFlags {
+        readonly: spec.access == Access::Ro,
+        noexec: spec.options.noexec,
+        devices: false,
+        recursive,
+    }
+}

@@ -1,0 +1,207 @@
+//! Where each mount really stands: symbolic links of the host become links of the view.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use endow_policy::{Access, BackendSpec, GuestPath, HostPath, MountSpec};
+use serde::Serialize;
+
+use super::PlanError;
+use super::host::{Found, HostFacts, PathFact};
+use super::step::FileId;
+
+/// A mount of the policy, at the place where it is made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Placed {
+    /// The mount as the policy says it, its guest path with links resolved.
+    pub spec: MountSpec,
+    /// The source as found, for mounts that have one on the host.
+    pub source: Option<PlacedSource>,
+}
+
+impl Placed {
+    /// Returns whether a directory is mounted, and not a single file.
+    pub fn is_directory(&self) -> bool {
+        match &self.spec.backend {
+            BackendSpec::Physical { .. } => self.source.as_ref().is_some_and(|it| it.directory),
+            BackendSpec::Copy { .. } | BackendSpec::Made { .. } => false,
+            _ => true,
+        }
+    }
+}
+
+/// The source of a mount on the host.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PlacedSource {
+    /// The canonical path.
+    pub path: HostPath,
+    /// What is there.
+    pub id: FileId,
+    /// Whether it is a directory.
+    pub directory: bool,
+}
+
+/// The mounts in the order in which they are made, and the links that lead to them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Placement {
+    /// Parents before what lies below them.
+    pub mounts: Vec<Placed>,
+    /// Symbolic links of the view.
+    pub links: BTreeMap<GuestPath, PathBuf>,
+    /// Optional mounts whose source is absent.
+    pub absent: Vec<GuestPath>,
+}
+
+impl Placement {
+    /// Returns the deepest mount that covers `path`.
+    pub fn covering(&self, path: &GuestPath) -> Option<&Placed> {
+        self.mounts
+            .iter()
+            .filter(|placed| path.is_within(&placed.spec.at))
+            .max_by_key(|placed| placed.spec.at.as_bytes().len())
+    }
+}
+
+/// Places every mount of the policy.
+pub fn place(mounts: &[MountSpec], host: &HostFacts) -> Result<Placement, PlanError> {
+    let mut placement = Placement::default();
+    let mut by_path: BTreeMap<GuestPath, Placed> = BTreeMap::new();
+    for spec in mounts {
+        let Some(placed) = place_one(spec, host, &mut placement)? else { continue };
+        keep_stronger(&mut by_path, placed);
+    }
+    placement.mounts = by_path.into_values().collect();
+    drop_repeated(&mut placement.mounts);
+    placement.links.retain(|link, _| !is_shown_by_a_mount(&placement.mounts, link));
+    Ok(placement)
+}
+
+fn place_one(
+    spec: &MountSpec,
+    host: &HostFacts,
+    placement: &mut Placement,
+) -> Result<Option<Placed>, PlanError> {
+    match &spec.backend {
+        BackendSpec::Physical { host: source } => place_physical(spec, source, host, placement),
+        BackendSpec::Copy { host: source } => place_copy(spec, source, host, placement),
+        BackendSpec::Private { .. } => Ok(Some(place_private(spec, host, placement))),
+        BackendSpec::Memory { .. } | BackendSpec::Made { .. } => {
+            Ok(Some(Placed { spec: spec.clone(), source: None }))
+        }
+        BackendSpec::Git { .. } => Err(PlanError::not_yet(spec, "git mounts")),
+        BackendSpec::Cas { .. } => Err(PlanError::not_yet(spec, "content-addressed mounts")),
+    }
+}
+
+fn place_physical(
+    spec: &MountSpec,
+    source: &HostPath,
+    host: &HostFacts,
+    placement: &mut Placement,
+) -> Result<Option<Placed>, PlanError> {
+    if spec.access == Access::Cow {
+        return Err(PlanError::not_yet(spec, "copy-on-write mounts"));
+    }
+    let fact = host.paths.get(source).ok_or_else(|| PlanError::Unprobed(source.clone()))?;
+    let Some(found) = source_of(fact) else {
+        return missing(spec, source, fact, placement);
+    };
+    let mut spec = spec.clone();
+    if spec.at.as_path() == source.as_path() {
+        adopt_links(placement, fact);
+        spec.at = fact.resolved.to_guest();
+    }
+    Ok(Some(Placed { spec, source: Some(found) }))
+}
+
+fn place_copy(
+    spec: &MountSpec,
+    source: &HostPath,
+    host: &HostFacts,
+    placement: &mut Placement,
+) -> Result<Option<Placed>, PlanError> {
+    let fact = host.paths.get(source).ok_or_else(|| PlanError::Unprobed(source.clone()))?;
+    match fact.found {
+        Found::File(_) => Ok(Some(Placed { spec: spec.clone(), source: source_of(fact) })),
+        _ => missing(spec, source, fact, placement),
+    }
+}
+
+/// A private directory at a path that is a link on the host stands where the link leads, so that
+/// both spellings name one place inside, as they do outside.
+fn place_private(spec: &MountSpec, host: &HostFacts, placement: &mut Placement) -> Placed {
+    let mut spec = spec.clone();
+    if let Some(fact) = host.paths.get(&spec.at.to_host())
+        && matches!(fact.found, Found::Directory(_))
+    {
+        adopt_links(placement, fact);
+        spec.at = fact.resolved.to_guest();
+    }
+    Placed { spec, source: None }
+}
+
+fn adopt_links(placement: &mut Placement, fact: &PathFact) {
+    let links = fact.links.iter().map(|(at, to)| (at.to_guest(), to.clone()));
+    placement.links.extend(links);
+}
+
+fn source_of(fact: &PathFact) -> Option<PlacedSource> {
+    let directory = matches!(fact.found, Found::Directory(_));
+    let id = fact.found.id()?;
+    Some(PlacedSource { path: fact.resolved.clone(), id, directory })
+}
+
+fn missing(
+    spec: &MountSpec,
+    source: &HostPath,
+    fact: &PathFact,
+    placement: &mut Placement,
+) -> Result<Option<Placed>, PlanError> {
+    match fact.found {
+        _ if spec.options.optional => {
+            placement.absent.push(spec.at.clone());
+            Ok(None)
+        }
+        Found::Unreadable(errno) => Err(PlanError::UnreadableSource {
+            path: source.clone(),
+            errno,
+            origin: spec.origin.clone(),
+        }),
+        _ => Err(PlanError::MissingSource { path: source.clone(), origin: spec.origin.clone() }),
+    }
+}
+
+/// Two grants that lead to one place through links: what was granted by name wins over what a
+/// link led to, and between two of those the one with more access.
+fn keep_stronger(by_path: &mut BTreeMap<GuestPath, Placed>, placed: Placed) {
+    match by_path.get(&placed.spec.at) {
+        Some(there) if there.spec.access >= placed.spec.access => {}
+        _ => {
+            by_path.insert(placed.spec.at.clone(), placed);
+        }
+    }
+}
+
+/// A mount that shows what the mount above it shows already, with the same rules, is left out:
+/// `/bin` is a link to `usr/bin` on most systems, and `/usr` is there.
+fn drop_repeated(mounts: &mut Vec<Placed>) {
+    let all = mounts.clone();
+    mounts.retain(|placed| !all.iter().any(|above| is_repeated(placed, above)));
+}
+
+fn is_repeated(placed: &Placed, above: &Placed) -> bool {
+    let (Some(source), Some(above_source)) = (&placed.source, &above.source) else { return false };
+    placed.spec.at != above.spec.at
+        && placed.spec.access == above.spec.access
+        && placed.spec.options.noexec == above.spec.options.noexec
+        && placed.spec.class == above.spec.class
+        && matches!(placed.spec.backend, BackendSpec::Physical { .. })
+        && matches!(above.spec.backend, BackendSpec::Physical { .. })
+        && source.path.below(&above_source.path).is_some()
+        && source.path.below(&above_source.path) == placed.spec.at.below(&above.spec.at)
+}
+
+fn is_shown_by_a_mount(mounts: &[Placed], link: &GuestPath) -> bool {
+    let physical = |placed: &&Placed| matches!(placed.spec.backend, BackendSpec::Physical { .. });
+    mounts.iter().filter(physical).any(|placed| link.is_within(&placed.spec.at))
+}

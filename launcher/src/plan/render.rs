@@ -1,0 +1,176 @@
+//! The plan as text: one line a step, stable order, each mount with its origin.
+
+use std::fmt::{self, Display, Formatter};
+
+use endow_policy::BackendSpec;
+
+use super::Plan;
+use super::landlock::LandlockPlan;
+use super::place::Placed;
+use super::step::{
+    ConfineStep, ExecSpec, InitStep, MountFlags, PayloadStep, PrepareStep, Source,
+};
+
+impl Display for Plan {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        writeln!(f, "level   {}", self.enforcement.level.word())?;
+        for loss in &self.enforcement.degradations {
+            writeln!(f, "lost    {} ({})", loss.word, loss.reason)?;
+        }
+        lines(f, "mount", &self.placement.mounts)?;
+        lines(f, "prepare", &self.prepare)?;
+        let network = if self.namespaces.network { " network" } else { "" };
+        writeln!(f, "clone   user mount pid ipc uts cgroup{network}")?;
+        lines(f, "init", &self.init)?;
+        lines(f, "confine", &self.confine)?;
+        lines(f, "payload", &self.payload)?;
+        for (name, variable) in &self.environment.variables {
+            writeln!(f, "env     {} ({})", name.to_string_lossy(), variable.rule)?;
+        }
+        writeln!(f, "exec    {}", self.exec)
+    }
+}
+
+fn lines<T: Display>(f: &mut Formatter<'_>, word: &str, items: &[T]) -> fmt::Result {
+    items.iter().try_for_each(|item| writeln!(f, "{word:<7} {item}"))
+}
+
+impl Display for Placed {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let spec = &self.spec;
+        let kind = match &spec.backend {
+            BackendSpec::Physical { .. } => format!("{:?}", spec.access).to_lowercase(),
+            BackendSpec::Memory { size_bytes, .. } => format!("memory {size_bytes}"),
+            BackendSpec::Private { .. } => "private".to_owned(),
+            BackendSpec::Copy { .. } => "copy".to_owned(),
+            BackendSpec::Made { .. } => "made".to_owned(),
+            BackendSpec::Git { .. } => "git".to_owned(),
+            BackendSpec::Cas { .. } => "cas".to_owned(),
+        };
+        write!(f, "{} {kind}", spec.at)?;
+        if let Some(source) = &self.source
+            && source.path.as_path() != spec.at.as_path()
+        {
+            write!(f, " <- {}", source.path)?;
+        }
+        write!(f, " ({})", spec.origin)
+    }
+}
+
+impl Display for PrepareStep {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::MakeDir { at, mode } => write!(f, "mkdir $RUN/{} {mode:04o}", at.0.display()),
+            Self::MakeFile { at, mode } => write!(f, "touch $RUN/{} {mode:04o}", at.0.display()),
+            Self::Seed { from, to } => write!(f, "seed $RUN/{} <- {from}", to.0.display()),
+            Self::Mask { at, like, hide, points } => {
+                write!(f, "mask $RUN/{} like {like}", at.0.display())?;
+                hide.iter().try_for_each(|name| write!(f, " -{}", name.display()))?;
+                points.iter().try_for_each(|point| write!(f, " +{}", point.path.display()))
+            }
+        }
+    }
+}
+
+impl Display for Source {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Host { path, .. } => write!(f, "{path}"),
+            Self::Run(path) => write!(f, "$RUN/{}", path.0.display()),
+            Self::Guest(path) => write!(f, "guest {path}"),
+        }
+    }
+}
+
+impl Display for MountFlags {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.readonly { " ro" } else { " rw" })?;
+        f.write_str(" nosuid")?;
+        f.write_str(if self.devices { "" } else { " nodev" })?;
+        f.write_str(if self.noexec { " noexec" } else { "" })?;
+        f.write_str(if self.recursive { " recursive" } else { "" })
+    }
+}
+
+impl Display for InitStep {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::IdMaps { uid, gid } => write!(f, "id-maps {uid} {gid}"),
+            Self::NewRoot => f.write_str("new-root"),
+            Self::AttachRoot => f.write_str("attach-root"),
+            Self::Mkdir { at, mode } => write!(f, "mkdir {at} {mode:04o}"),
+            Self::Touch { at } => write!(f, "touch {at}"),
+            Self::Symlink { at, to } => write!(f, "symlink {at} -> {}", to.display()),
+            Self::Write { at, mode, .. } => write!(f, "write {at} {mode:04o}"),
+            Self::Bind { source, at, flags } => write!(f, "bind {at} <- {source}{flags}"),
+            Self::Tmpfs { at, size_bytes, inodes, mode, flags } => {
+                write!(f, "tmpfs {at} size={size_bytes} mode={mode:04o}")?;
+                inodes.map_or(Ok(()), |inodes| write!(f, " inodes={inodes}"))?;
+                write!(f, "{flags}")
+            }
+            Self::Overlay { lower, at, flags } => {
+                write!(f, "overlay {at} <-")?;
+                lower.iter().try_for_each(|layer| write!(f, " {layer}"))?;
+                write!(f, "{flags}")
+            }
+            Self::Proc { at } => write!(f, "proc {at}"),
+            Self::Devpts { at } => write!(f, "devpts {at}"),
+            Self::Seal { at } => write!(f, "seal {at}"),
+            Self::LoopbackUp => f.write_str("loopback-up"),
+            Self::Hostname { name } => write!(f, "hostname {name}"),
+            Self::Pivot => f.write_str("pivot"),
+            Self::NoNestedUserns => f.write_str("no-nested-userns"),
+        }
+    }
+}
+
+impl Display for ConfineStep {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::SendNamespaces => f.write_str("send-namespaces"),
+            Self::NewSessionKeyring => f.write_str("new-session-keyring"),
+            Self::DropCapabilities => f.write_str("drop-capabilities"),
+            Self::NoNewPrivs => f.write_str("no-new-privs"),
+            Self::Landlock(landlock) => landlock.fmt(f),
+            Self::NotDumpable => f.write_str("not-dumpable"),
+            Self::WipeArguments => f.write_str("wipe-arguments"),
+        }
+    }
+}
+
+impl Display for LandlockPlan {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "landlock abi {}", self.abi)?;
+        for rule in &self.rules {
+            write!(f, " {}:{}", rule.at, rule.rights)?;
+        }
+        f.write_str(if self.scope_signal { " scope-signal" } else { "" })?;
+        f.write_str(if self.scope_abstract { " scope-abstract" } else { "" })
+    }
+}
+
+impl Display for PayloadStep {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NewSession => f.write_str("new-session"),
+            Self::Rlimit { resource, soft, hard } => {
+                write!(f, "rlimit {resource:?} {soft} {hard}")
+            }
+            Self::RestoreSignals => f.write_str("restore-signals"),
+            Self::ChangeDir { to } => write!(f, "chdir {to}"),
+            Self::Seccomp(plan) => write!(f, "seccomp {plan}"),
+        }
+    }
+}
+
+impl Display for ExecSpec {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Command { argv, .. } => {
+                let name = argv.first().map(|name| name.to_string_lossy()).unwrap_or_default();
+                f.write_str(&name)
+            }
+            Self::Helper { .. } => f.write_str("helper"),
+        }
+    }
+}

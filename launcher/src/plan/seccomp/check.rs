@@ -1,0 +1,291 @@
+//! Decisions that depend on the arguments of a call, as data.
+//!
+//! A test looks at one 32-bit half of one argument. Where the kernel takes an `int`, only the low
+//! half is looked at: the kernel ignores the other, and a compare of all 64 bits would let
+//! `TIOCSTI | 1 << 32` pass (CVE-2019-10063). Nothing that an argument points to is ever looked
+//! at: another thread can change it between the test and the kernel's own look.
+
+use super::action::{Action, Errno};
+
+/// A decision that depends on the arguments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Check {
+    /// `clone`: without the flags that make namespaces.
+    CloneFlags,
+    /// `unshare`: only what threads share, no namespace.
+    UnshareFlags,
+    /// `personality`: only the query and the default.
+    Personality,
+    /// `socket`: families, types and protocols by list.
+    SocketFamilies,
+    /// `socket`: the list with packet, raw and all netlink sockets.
+    SocketFamiliesRaw,
+    /// `socketpair`: only Unix sockets.
+    SocketPair,
+    /// `ioctl`: nothing that types into the terminal or changes its line discipline.
+    TerminalRequests,
+    /// `kill`: only job control for the caller's process group, which reaches outside.
+    KillGroup,
+    /// `setpriority`: not for the caller's process group, which reaches outside.
+    PriorityGroup,
+    /// `ioprio_set`: not for the caller's process group, which reaches outside.
+    IoPriorityGroup,
+    /// `clock_adjtime`: only the host's real-time clock, which the kernel itself guards.
+    ClockAdjust,
+    /// `sendto` and `sendmmsg`: no TCP fast open, which connects past Landlock's rules.
+    SendToFlags,
+    /// `sendmsg`: no TCP fast open.
+    SendMessageFlags,
+    /// `setsockopt`: no upper layer protocol on TCP, one of which (SMC) connects by itself.
+    SocketOption,
+    /// `seccomp`: no filter with a listener.
+    FilterFlags,
+}
+
+/// One half of an argument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Half {
+    /// The low 32 bits.
+    Low(u8),
+    /// The high 32 bits.
+    High(u8),
+}
+
+/// Holds when the half, masked, is one of the values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Test {
+    /// What is looked at.
+    pub half: Half,
+    /// The bits that count.
+    pub mask: u32,
+    /// The values for which the test holds.
+    pub any_of: &'static [u32],
+}
+
+/// Decides when all its tests hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rule {
+    /// All of them must hold.
+    pub when: &'static [Test],
+    /// What happens then.
+    pub then: Action,
+}
+
+/// The first rule that holds decides; without one, `otherwise`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Decision {
+    /// In order.
+    pub rules: &'static [Rule],
+    /// When no rule holds.
+    pub otherwise: Action,
+}
+
+impl Check {
+    /// All checks.
+    pub const ALL: &[Self] = &[
+        Self::CloneFlags,
+        Self::UnshareFlags,
+        Self::Personality,
+        Self::SocketFamilies,
+        Self::SocketFamiliesRaw,
+        Self::SocketPair,
+        Self::TerminalRequests,
+        Self::KillGroup,
+        Self::PriorityGroup,
+        Self::IoPriorityGroup,
+        Self::ClockAdjust,
+        Self::SendToFlags,
+        Self::SendMessageFlags,
+        Self::SocketOption,
+        Self::FilterFlags,
+    ];
+
+    /// Returns the rules.
+    pub const fn decision(self) -> Decision {
+        match self {
+            Self::CloneFlags => Decision { rules: CLONE, otherwise: EPERM },
+            Self::UnshareFlags => Decision { rules: UNSHARE, otherwise: EPERM },
+            Self::Personality => Decision { rules: PERSONALITY, otherwise: EPERM },
+            Self::SocketFamilies => Decision { rules: SOCKET, otherwise: EAFNOSUPPORT },
+            Self::SocketFamiliesRaw => Decision { rules: SOCKET_RAW, otherwise: EAFNOSUPPORT },
+            Self::SocketPair => Decision { rules: SOCKET_PAIR, otherwise: EAFNOSUPPORT },
+            Self::TerminalRequests => Decision { rules: TERMINAL, otherwise: Action::Allow },
+            Self::KillGroup => Decision { rules: KILL, otherwise: Action::Allow },
+            Self::PriorityGroup => Decision { rules: PRIORITY, otherwise: Action::Allow },
+            Self::IoPriorityGroup => Decision { rules: IO_PRIORITY, otherwise: Action::Allow },
+            Self::ClockAdjust => Decision { rules: CLOCK, otherwise: EPERM },
+            Self::SendToFlags => Decision { rules: SEND_TO, otherwise: Action::Allow },
+            Self::SendMessageFlags => Decision { rules: SEND_MESSAGE, otherwise: Action::Allow },
+            Self::SocketOption => Decision { rules: SOCKET_OPTION, otherwise: Action::Allow },
+            Self::FilterFlags => Decision { rules: FILTER, otherwise: Action::Allow },
+        }
+    }
+
+    /// Returns one phrase for tables: what is refused, and how.
+    pub const fn summary(self) -> &'static str {
+        match self {
+            Self::CloneFlags | Self::UnshareFlags => "EPERM with flags that make namespaces",
+            Self::Personality => "EPERM unless 0 or the query 0xffffffff",
+            Self::SocketFamilies => {
+                "Unix, TCP, UDP, ICMP over IPv4 and IPv6, and route netlink; raw EPERM, \
+                 other protocols EPROTONOSUPPORT, other families EAFNOSUPPORT"
+            }
+            Self::SocketFamiliesRaw => {
+                "the list, and packet, raw and all netlink; other protocols EPROTONOSUPPORT, \
+                 other families EAFNOSUPPORT"
+            }
+            Self::SocketPair => "EAFNOSUPPORT unless Unix",
+            Self::TerminalRequests => "EPERM for TIOCSTI, TIOCLINUX, TIOCSETD",
+            Self::KillGroup => "EPERM for the caller's group (pid 0), except job control",
+            Self::PriorityGroup | Self::IoPriorityGroup => "EPERM for the caller's group (0)",
+            Self::ClockAdjust => "EPERM unless CLOCK_REALTIME",
+            Self::SendToFlags | Self::SendMessageFlags => "EOPNOTSUPP with MSG_FASTOPEN",
+            Self::SocketOption => "ENOENT for TCP_ULP",
+            Self::FilterFlags => "EPERM for a filter with a listener",
+        }
+    }
+}
+
+impl Decision {
+    /// Decides about a call with these arguments: what the compiled filter must do as well.
+    pub fn decide(&self, args: [u64; 6]) -> Action {
+        let holds = |rule: &&Rule| rule.when.iter().all(|test| test.holds(args));
+        self.rules.iter().find(holds).map_or(self.otherwise, |rule| rule.then)
+    }
+}
+
+impl Test {
+    const fn low(arg: u8, any_of: &'static [u32]) -> Self {
+        Self { half: Half::Low(arg), mask: u32::MAX, any_of }
+    }
+
+    const fn high(arg: u8, any_of: &'static [u32]) -> Self {
+        Self { half: Half::High(arg), mask: u32::MAX, any_of }
+    }
+
+    const fn bits(arg: u8, mask: u32, any_of: &'static [u32]) -> Self {
+        Self { half: Half::Low(arg), mask, any_of }
+    }
+
+    fn holds(&self, args: [u64; 6]) -> bool {
+        let (arg, shift) = match self.half {
+            Half::Low(arg) => (arg, 0),
+            Half::High(arg) => (arg, 32),
+        };
+        let half = args[usize::from(arg)] >> shift & u64::from(u32::MAX);
+        let masked = half & u64::from(self.mask);
+        self.any_of.iter().any(|value| u64::from(*value) == masked)
+    }
+}
+
+const EPERM: Action = Action::Errno(Errno::EPERM);
+const EPROTONOSUPPORT: Action = Action::Errno(Errno::EPROTONOSUPPORT);
+const EAFNOSUPPORT: Action = Action::Errno(Errno::EAFNOSUPPORT);
+
+const fn rule(when: &'static [Test], then: Action) -> Rule {
+    Rule { when, then }
+}
+
+/// NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET. clone(2) drops the high half, and
+/// its lowest byte is a signal, so a time namespace can't be asked for.
+const NEW_NAMESPACES: u32 = 0x7e02_0000;
+const CLONE: &[Rule] = &[rule(&[Test::bits(0, NEW_NAMESPACES, &[0])], Action::Allow)];
+
+/// VM, FS, FILES, SIGHAND, THREAD, SYSVSEM: a list of what passes, because new kernels add
+/// namespace flags here.
+const SHARED_BY_THREADS: u32 = 0x0005_0f00;
+const UNSHARE: &[Rule] =
+    &[rule(&[Test::bits(0, !SHARED_BY_THREADS, &[0]), Test::high(0, &[0])], Action::Allow)];
+
+const PERSONALITY: &[Rule] = &[rule(&[Test::low(0, &[0, 0xffff_ffff])], Action::Allow)];
+
+const AF_UNIX: u32 = 1;
+const AF_INET: u32 = 2;
+const AF_INET6: u32 = 10;
+const AF_NETLINK: u32 = 16;
+const AF_PACKET: u32 = 17;
+const NETLINK_ROUTE: u32 = 0;
+/// The kernel takes the type from these bits; above them are flags.
+const SOCK_TYPE_MASK: u32 = 0xf;
+const SOCK_STREAM: u32 = 1;
+const SOCK_DGRAM: u32 = 2;
+const SOCK_RAW: u32 = 3;
+/// Makes a packet socket out of an Internet one.
+const SOCK_PACKET: u32 = 10;
+/// The default, and TCP. MPTCP, SCTP and SMC are not under Landlock's TCP rules.
+const STREAM_PROTOCOLS: &[u32] = &[0, 6];
+/// The default, UDP, ICMP and ICMP for IPv6: ping needs no privileges.
+const DATAGRAM_PROTOCOLS: &[u32] = &[0, 17, 1, 58];
+
+const INTERNET: Test = Test::low(0, &[AF_INET, AF_INET6]);
+const UNIX_SOCKET: Rule = rule(&[Test::low(0, &[AF_UNIX])], Action::Allow);
+const STREAM_SOCKET: Rule = rule(
+    &[INTERNET, Test::bits(1, SOCK_TYPE_MASK, &[SOCK_STREAM]), Test::low(2, STREAM_PROTOCOLS)],
+    Action::Allow,
+);
+const DATAGRAM_SOCKET: Rule = rule(
+    &[INTERNET, Test::bits(1, SOCK_TYPE_MASK, &[SOCK_DGRAM]), Test::low(2, DATAGRAM_PROTOCOLS)],
+    Action::Allow,
+);
+const RAW_SOCKET: &[Test] = &[INTERNET, Test::bits(1, SOCK_TYPE_MASK, &[SOCK_RAW, SOCK_PACKET])];
+
+/// What refused protocols answer is what a kernel without them answers: Go asks for MPTCP and
+/// falls back on exactly that.
+const SOCKET: &[Rule] = &[
+    UNIX_SOCKET,
+    STREAM_SOCKET,
+    DATAGRAM_SOCKET,
+    rule(RAW_SOCKET, EPERM),
+    rule(&[INTERNET], EPROTONOSUPPORT),
+    rule(&[Test::low(0, &[AF_NETLINK]), Test::low(2, &[NETLINK_ROUTE])], Action::Allow),
+    rule(&[Test::low(0, &[AF_NETLINK])], EPROTONOSUPPORT),
+];
+const SOCKET_RAW: &[Rule] = &[
+    rule(&[Test::low(0, &[AF_UNIX, AF_NETLINK, AF_PACKET])], Action::Allow),
+    STREAM_SOCKET,
+    DATAGRAM_SOCKET,
+    rule(RAW_SOCKET, Action::Allow),
+    rule(&[INTERNET], EPROTONOSUPPORT),
+];
+const SOCKET_PAIR: &[Rule] = &[UNIX_SOCKET];
+
+const TIOCSTI: u32 = 0x5412;
+const TIOCLINUX: u32 = 0x541c;
+/// Loads line disciplines (`n_gsm`, `n_hdlc`), a rich source of kernel bugs.
+const TIOCSETD: u32 = 0x5423;
+const TERMINAL: &[Rule] = &[rule(&[Test::low(1, &[TIOCSTI, TIOCLINUX, TIOCSETD])], EPERM)];
+
+/// The probe, and CONT, STOP, TSTP, TTIN, TTOU: a shell that is suspended must stop the whole
+/// pipeline it is in.
+const JOB_CONTROL: &[u32] = &[0, 18, 19, 20, 21, 22];
+const KILL: &[Rule] =
+    &[rule(&[Test::low(1, JOB_CONTROL)], Action::Allow), rule(&[Test::low(0, &[0])], EPERM)];
+
+/// `PRIO_PGRP` is 1, `IOPRIO_WHO_PGRP` is 2. The group 0 is the caller's own, which began outside
+/// the pid namespace and may have members there; no other number names it inside.
+const PRIORITY: &[Rule] = &[rule(&[Test::low(0, &[1]), Test::low(1, &[0])], EPERM)];
+const IO_PRIORITY: &[Rule] = &[rule(&[Test::low(0, &[2]), Test::low(1, &[0])], EPERM)];
+
+/// `CLOCK_REALTIME`: glibc's `adjtimex` and `ntp_gettime` read by it. Clocks of devices ask for no
+/// capability.
+const CLOCK: &[Rule] = &[rule(&[Test::low(0, &[0])], Action::Allow)];
+
+const MSG_FASTOPEN: u32 = 0x2000_0000;
+const NO_FAST_OPEN: Action = Action::Errno(Errno::EOPNOTSUPP);
+const SEND_TO: &[Rule] = &[rule(&[Test::bits(3, MSG_FASTOPEN, &[MSG_FASTOPEN])], NO_FAST_OPEN)];
+const SEND_MESSAGE: &[Rule] =
+    &[rule(&[Test::bits(2, MSG_FASTOPEN, &[MSG_FASTOPEN])], NO_FAST_OPEN)];
+
+const IPPROTO_TCP: u32 = 6;
+const TCP_ULP: u32 = 31;
+const SOCKET_OPTION: &[Rule] = &[rule(
+    &[Test::low(1, &[IPPROTO_TCP]), Test::low(2, &[TCP_ULP])],
+    Action::Errno(Errno::ENOENT),
+)];
+
+const SECCOMP_SET_MODE_FILTER: u32 = 1;
+const NEW_LISTENER: u32 = 8;
+const FILTER: &[Rule] = &[rule(
+    &[Test::low(0, &[SECCOMP_SET_MODE_FILTER]), Test::bits(1, NEW_LISTENER, &[NEW_LISTENER])],
+    EPERM,
+)];

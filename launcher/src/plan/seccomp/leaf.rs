@@ -1,0 +1,45 @@
+//! What a filter's tree ends in.
+
+use std::fmt;
+
+use serde::{Serialize, Serializer};
+
+use super::action::Action;
+use super::check::Check;
+
+/// What a filter does once it knows the call's number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Leaf {
+    /// The same for all arguments.
+    Do(Action),
+    /// By the arguments.
+    Check(Check),
+}
+
+impl Leaf {
+    /// Lets the call through whatever its arguments.
+    pub const ALLOW: Self = Self::Do(Action::Allow);
+
+    /// Decides about a call with these arguments.
+    pub fn decide(self, args: [u64; 6]) -> Action {
+        match self {
+            Self::Do(action) => action,
+            Self::Check(check) => check.decision().decide(args),
+        }
+    }
+}
+
+impl fmt::Display for Leaf {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Do(action) => action.fmt(f),
+            Self::Check(check) => f.write_str(check.summary()),
+        }
+    }
+}
+
+impl Serialize for Leaf {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}

@@ -1,0 +1,134 @@
+//! The decided filter of a run.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use endow_policy::AllowWord;
+use serde::{Serialize, Serializer};
+
+use super::action::{Action, Errno};
+use super::arch::Arch;
+use super::compat;
+use super::group::{Applies, Group};
+use super::leaf::Leaf;
+use super::table::{CALLS, Call};
+
+/// What the filter of a run depends on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SeccompInput<'a> {
+    /// The architecture of the kernel.
+    pub arch: Arch,
+    /// The words of `--allow`.
+    pub allow: &'a BTreeSet<AllowWord>,
+    /// Landlock keeps signals inside (`LANDLOCK_SCOPE_SIGNAL`).
+    pub signal_scoped: bool,
+    /// Landlock rules which TCP ports may be used.
+    pub tcp_ports_ruled: bool,
+    /// The supervisor sees which programs start and what they connect to.
+    pub observe: bool,
+}
+
+/// The decided filter of a run.
+///
+/// The decision is by group; [`SeccompPlan::leaf`] gives it by number. A number that no call of
+/// the table has is answered with [`SeccompPlan::UNKNOWN`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SeccompPlan {
+    /// The architecture the numbers are of.
+    pub arch: Arch,
+    /// The words that were given.
+    pub lifted: BTreeSet<AllowWord>,
+    /// What happens to calls of this machine's 32-bit programs.
+    pub foreign: Foreign,
+    /// What happens to each group; those that are simply allowed are not printed.
+    #[serde(serialize_with = "restricted_groups")]
+    groups: BTreeMap<Group, Leaf>,
+}
+
+/// What happens to calls of this machine's 32-bit programs; those of all others are killed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Foreign {
+    /// They kill the process.
+    Killed,
+    /// They pass, except for the restricted groups, which are ruled as for native calls. i386's
+    /// `socketcall` passes whatever it asks for: its arguments are in memory.
+    Filtered,
+}
+
+/// Decides the filter of a run.
+pub fn plan(input: &SeccompInput<'_>) -> SeccompPlan {
+    let foreign = if input.allow.contains(&AllowWord::ForeignArch) {
+        Foreign::Filtered
+    } else {
+        Foreign::Killed
+    };
+    let groups = Group::ALL.iter().map(|group| (*group, decide(*group, input))).collect();
+    SeccompPlan { arch: input.arch, lifted: input.allow.clone(), foreign, groups }
+}
+
+impl SeccompPlan {
+    /// What happens to calls that the table doesn't know: what an older kernel would answer.
+    pub const UNKNOWN: Leaf = Leaf::Do(Action::Errno(Errno::ENOSYS));
+
+    /// Returns what happens to a group.
+    pub fn group(&self, group: Group) -> Leaf {
+        self.groups.get(&group).copied().unwrap_or(Self::UNKNOWN)
+    }
+
+    /// Returns what happens to the call with this number.
+    pub fn leaf(&self, number: u32) -> Leaf {
+        if self.arch.is_x32(number) {
+            return Leaf::Do(Action::Kill);
+        }
+        Call::numbered(number, self.arch).map_or(Self::UNKNOWN, |call| self.group(call.group))
+    }
+
+    /// Returns what happens to each known number.
+    pub fn leaves(&self) -> BTreeMap<u32, Leaf> {
+        let leaf = |call: &Call| Some((call.number(self.arch)?, self.group(call.group)));
+        CALLS.iter().filter_map(leaf).collect()
+    }
+
+    /// Returns what happens to the calls of 32-bit programs, unless all kill.
+    pub fn compat_leaves(&self) -> Option<BTreeMap<u32, Leaf>> {
+        if self.foreign == Foreign::Killed {
+            return None;
+        }
+        let mut leaves: BTreeMap<_, _> =
+            compat::passing().map(|number| (number, Leaf::ALLOW)).collect();
+        let restricted = compat::restricted(self.arch);
+        leaves.extend(restricted.map(|(number, group)| (number, self.group(group))));
+        Some(leaves)
+    }
+
+    /// Tells whether the filter needs a listener.
+    pub fn notifies(&self) -> bool {
+        self.groups.values().any(|leaf| *leaf == Leaf::Do(Action::Notify))
+    }
+}
+
+fn decide(group: Group, input: &SeccompInput<'_>) -> Leaf {
+    let rule = group.rule();
+    let lift = rule.lift.filter(|lift| input.allow.contains(&lift.word));
+    match lift {
+        Some(lift) => lift.leaf,
+        None if applies(rule.applies, input) => rule.default,
+        None => Leaf::ALLOW,
+    }
+}
+
+fn applies(applies: Applies, input: &SeccompInput<'_>) -> bool {
+    match applies {
+        Applies::Always => true,
+        Applies::WithoutSignalScope => !input.signal_scoped,
+        Applies::WithTcpRules => input.tcp_ports_ruled,
+        Applies::WhenObserved => input.observe,
+    }
+}
+
+fn restricted_groups<S: Serializer>(
+    groups: &BTreeMap<Group, Leaf>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(groups.iter().filter(|(_, leaf)| **leaf != Leaf::ALLOW))
+}

@@ -1,0 +1,261 @@
+//! What compiled programs answer to calls that matter.
+
+use std::collections::BTreeSet;
+
+use endow_policy::AllowWord;
+
+use super::super::interpret::SeccompData;
+use super::super::{
+    Action, Arch, CALLS, Call, Errno, ReaperPlan, SeccompInput, compile, compile_reaper, plan,
+};
+use super::harness::{
+    EAFNOSUPPORT, ENOSYS, EOPNOTSUPP, EPERM, EPROTONOSUPPORT, HIGH, action_of, ask,
+    assert_as_declared, assert_loadable, check, check_with, data, planned, run, strict,
+};
+
+#[test]
+fn default_refuses_what_reaches_the_kernel_or_the_host() {
+    for name in ["mount", "umount2", "pivot_root", "chroot", "open_tree", "open_tree_attr"] {
+        check(name, &[], EPERM);
+    }
+    for name in ["move_mount", "fsopen", "fsconfig", "fsmount", "fspick", "mount_setattr"] {
+        check(name, &[], EPERM);
+    }
+    for name in ["setns", "sethostname", "bpf", "perf_event_open", "userfaultfd", "syslog"] {
+        check(name, &[], EPERM);
+    }
+    for name in ["quotactl", "reboot", "init_module", "kexec_load", "open_by_handle_at"] {
+        check(name, &[], EPERM);
+    }
+    for name in ["clone3", "io_uring_setup", "io_uring_enter", "keyctl", "add_key"] {
+        check(name, &[], ENOSYS);
+    }
+    check("request_key", &[], ENOSYS);
+    check("fanotify_init", &[], EPERM);
+}
+
+#[test]
+fn default_allows_what_programs_need() {
+    for name in ["read", "write", "openat", "futex", "mmap", "execve", "connect", "ptrace"] {
+        check(name, &[], Action::Allow);
+    }
+    for name in ["process_vm_readv", "kcmp", "pidfd_getfd", "landlock_create_ruleset", "prctl"] {
+        check(name, &[], Action::Allow);
+    }
+    for name in ["mknodat", "name_to_handle_at", "memfd_secret", "memfd_create", "adjtimex"] {
+        check(name, &[], Action::Allow);
+    }
+}
+
+#[test]
+fn clone_makes_processes_and_no_namespaces() {
+    for flags in [17, 0x3d_0f00, 0x4111, 0x0100_0011] {
+        check("clone", &[flags], Action::Allow);
+        check("clone", &[flags | HIGH], Action::Allow);
+    }
+    for bit in [0x2_0000, 0x200_0000, 0x400_0000, 0x800_0000, 0x1000_0000, 0x2000_0000] {
+        check("clone", &[bit | 0x11], EPERM);
+        check("unshare", &[bit], EPERM);
+        check_with(&[AllowWord::Userns], "clone", &[bit | 0x11], Action::Allow);
+        check_with(&[AllowWord::Userns], "unshare", &[bit], Action::Allow);
+    }
+    check("clone", &[0x4000_0000], EPERM);
+    check("unshare", &[0x4000_0000], EPERM);
+    check("unshare", &[0x80], EPERM);
+    check("unshare", &[0x600], Action::Allow);
+    check("unshare", &[0x600 | HIGH], EPERM);
+    check_with(&[AllowWord::Userns], "clone3", &[], Action::Allow);
+}
+
+#[test]
+fn socket_families_are_a_list() {
+    let tcp = [(2, 1, 0), (2, 1, 6), (10, 1, 0), (2, 0x80801, 6)];
+    let udp = [(2, 2, 0), (10, 2, 17), (2, 2, 1), (10, 2, 58)];
+    let unix = [(1, 1, 0), (1, 2, 0), (1, 5, 0), (1, 0x80001, 0)];
+    let netlink = [(16, 3, 0), (16, 2, 0), (16, 0x80003, 0)];
+    for (family, kind, protocol) in [tcp, udp, unix].concat().into_iter().chain(netlink) {
+        check("socket", &[family, kind, protocol], Action::Allow);
+        check("socket", &[family | HIGH, kind | HIGH, protocol | HIGH], Action::Allow);
+    }
+    for family in (0..64).filter(|family| ![1, 2, 10, 16].contains(family)) {
+        check("socket", &[family, 1, 0], EAFNOSUPPORT);
+        check("socket", &[family | HIGH, 3, 0], EAFNOSUPPORT);
+    }
+    for protocol in (1..32).chain([0xffff_ffff]) {
+        check("socket", &[16, 3, protocol], EPROTONOSUPPORT);
+    }
+}
+
+#[test]
+fn socket_refuses_what_passes_the_rules_on_ports() {
+    for family in [2, 10] {
+        for (kind, protocol) in [(1, 262), (1, 132), (5, 132), (2, 136), (6, 33), (1, 256)] {
+            check("socket", &[family, kind, protocol], EPROTONOSUPPORT);
+            let raw = [AllowWord::RawSockets];
+            check_with(&raw, "socket", &[family, kind, protocol], EPROTONOSUPPORT);
+        }
+        for kind in [3, 10, 0x80003] {
+            check("socket", &[family, kind, 1], EPERM);
+        }
+    }
+    check("sendto", &[3, 0, 0, 0x2000_0000], EOPNOTSUPP);
+    check("sendmmsg", &[3, 0, 1, 0x2000_4000 | HIGH], EOPNOTSUPP);
+    check("sendmsg", &[3, 0, 0x2000_0000], EOPNOTSUPP);
+    check("sendmsg", &[3, 0, 0x4000], Action::Allow);
+    check("setsockopt", &[3, 6, 31], Action::Errno(Errno::ENOENT));
+    check("setsockopt", &[3, 6, 1], Action::Allow);
+}
+
+#[test]
+fn raw_sockets_lifts_packet_raw_and_netlink() {
+    let raw = [AllowWord::RawSockets];
+    for (family, kind, protocol) in [(17, 3, 0x300), (2, 3, 1), (2, 10, 3), (16, 3, 4), (16, 3, 15)]
+    {
+        check_with(&raw, "socket", &[family, kind, protocol], Action::Allow);
+    }
+    for family in [15, 21, 30, 38, 40, 43, 44] {
+        check_with(&raw, "socket", &[family, 1, 0], EAFNOSUPPORT);
+    }
+}
+
+#[test]
+fn socketpair_is_unix() {
+    check("socketpair", &[1, 1, 0], Action::Allow);
+    check("socketpair", &[30, 1, 0], EAFNOSUPPORT);
+    check("socketpair", &[2, 1, 0], EAFNOSUPPORT);
+}
+
+#[test]
+fn ioctl_high_bits_do_not_hide_tiocsti() {
+    for request in [0x5412, 0x541c, 0x5423] {
+        for high in [0, HIGH, 0xffff_ffff << 32, 1 << 63] {
+            check("ioctl", &[0, request | high, 0], EPERM);
+        }
+    }
+    for request in [0x5401, 0x5402, 0x5413, 0x5410, 0x4008_6602] {
+        check("ioctl", &[0, request, 0], Action::Allow);
+    }
+}
+
+#[test]
+fn kill_of_the_own_group_is_job_control_only() {
+    for signal in [9, 15, 2, 1, 3, 17, 23] {
+        check("kill", &[0, signal], EPERM);
+        check("kill", &[HIGH, signal | HIGH], EPERM);
+        check("kill", &[5, signal], Action::Allow);
+        check("kill", &[u64::MAX, signal], Action::Allow);
+    }
+    for signal in [0, 18, 19, 20, 21, 22] {
+        check("kill", &[0, signal], Action::Allow);
+    }
+    check("setpriority", &[1, 0, 19], EPERM);
+    check("setpriority", &[0, 0, 19], Action::Allow);
+    check("setpriority", &[1, 7, 19], Action::Allow);
+    check("ioprio_set", &[2, 0, 0], EPERM);
+    check("ioprio_set", &[1, 0, 0], Action::Allow);
+}
+
+#[test]
+fn facts_of_the_run_lift_their_checks() {
+    let none = BTreeSet::new();
+    for arch in Arch::ALL {
+        let open =
+            SeccompInput { signal_scoped: true, tcp_ports_ruled: false, ..strict(*arch, &none) };
+        let open = plan(&open);
+        assert_eq!(run(&open, "kill", &[0, 9]), Action::Allow);
+        assert_eq!(run(&open, "sendto", &[3, 0, 0, 0x2000_0000]), Action::Allow);
+        assert_eq!(run(&open, "setsockopt", &[3, 6, 31]), Action::Allow);
+        assert!(!open.notifies());
+    }
+}
+
+#[test]
+fn personality_default_and_query_pass() {
+    check("personality", &[0], Action::Allow);
+    check("personality", &[0xffff_ffff], Action::Allow);
+    check("personality", &[0x004_0000], EPERM);
+    check("personality", &[0x040_0000], EPERM);
+    check_with(&[AllowWord::Personality], "personality", &[0x004_0000], Action::Allow);
+    check("clock_adjtime", &[0], Action::Allow);
+    check("clock_adjtime", &[0xffff_fffb], EPERM);
+}
+
+#[test]
+fn seccomp_narrows_without_a_listener() {
+    check("seccomp", &[0, 0], Action::Allow);
+    check("seccomp", &[1, 0], Action::Allow);
+    check("seccomp", &[1, 1], Action::Allow);
+    check("seccomp", &[1, 8], EPERM);
+    check("seccomp", &[1, 0x1b | HIGH], EPERM);
+    check("seccomp", &[3, 8], Action::Allow);
+}
+
+#[test]
+fn observed_calls_notify() {
+    let none = BTreeSet::new();
+    for arch in Arch::ALL {
+        let observed = plan(&SeccompInput { observe: true, ..strict(*arch, &none) });
+        assert!(observed.notifies());
+        for name in ["execve", "execveat", "connect"] {
+            assert_eq!(run(&observed, name, &[]), Action::Notify);
+        }
+        assert_as_declared(&observed);
+    }
+}
+
+#[test]
+fn foreign_calls_and_x32_are_killed() {
+    for words in [vec![], vec![AllowWord::ForeignArch], AllowWord::ALL.to_vec()] {
+        let plan = planned(Arch::X86_64, &words);
+        let program = compile(&plan);
+        for number in (0..600).map(|number| number | 0x4000_0000) {
+            let verdict = ask(&program, data(Arch::X86_64, number, &[]));
+            assert_eq!(action_of(verdict.code), Action::Kill, "{number:x}");
+        }
+        let skipped = ask(&program, data(Arch::X86_64, u32::MAX, &[]));
+        assert_eq!(action_of(skipped.code), ENOSYS);
+        let i386 = ask(&program, SeccompData { number: 4, arch: 0x4000_0003, args: [0; 6] });
+        let expect = if words.is_empty() { Action::Kill } else { Action::Allow };
+        assert_eq!(action_of(i386.code), expect);
+    }
+}
+
+#[test]
+fn compat_calls_are_ruled_alike() {
+    let plan = planned(Arch::X86_64, &[AllowWord::ForeignArch]);
+    let program = compile(&plan);
+    let i386 = |number, args: &[u64]| {
+        let data = SeccompData { arch: 0x4000_0003, ..data(Arch::X86_64, number, args) };
+        action_of(ask(&program, data).code)
+    };
+    let [ioctl, mount, io_uring_setup, unshare, bpf] = [54, 21, 425, 310, 357];
+    assert_eq!(i386(ioctl, &[0, 0x5412]), EPERM);
+    assert_eq!(i386(ioctl, &[0, 0x5401]), Action::Allow);
+    assert_eq!(i386(mount, &[]), EPERM);
+    assert_eq!(i386(io_uring_setup, &[]), ENOSYS);
+    assert_eq!(i386(unshare, &[0x1000_0000]), EPERM);
+    assert_eq!(i386(bpf, &[]), EPERM);
+    assert_eq!(i386(600, &[]), ENOSYS);
+    let [read, set_thread_area, socketcall, clock_gettime64] = [3, 243, 102, 403];
+    for number in [read, set_thread_area, socketcall, clock_gettime64] {
+        assert_eq!(i386(number, &[]), Action::Allow);
+    }
+}
+
+#[test]
+fn reaper_may_wait_signal_and_report() {
+    for arch in Arch::ALL {
+        let program = compile_reaper(&ReaperPlan { arch: *arch });
+        assert_loadable(&program);
+        for call in CALLS.iter().filter(|call| call.number(*arch).is_some()) {
+            let number = call.number(*arch).expect("filtered");
+            let allowed = ReaperPlan::CALLS.contains(&call.name);
+            let expect = if allowed { Action::Allow } else { ENOSYS };
+            let verdict = ask(&program, data(*arch, number, &[]));
+            assert_eq!(action_of(verdict.code), expect, "{}", call.name);
+        }
+        let foreign = SeccompData { number: 1, arch: arch.audit_32bit(), args: [0; 6] };
+        assert_eq!(action_of(ask(&program, foreign).code), Action::Kill);
+    }
+    assert!(ReaperPlan::CALLS.iter().all(|name| Call::named(name).is_some()));
+}

@@ -1,0 +1,122 @@
+//! What every view has: the process file system, devices and terminals.
+
+use std::path::PathBuf;
+
+use endow_policy::{GuestPath, HostPath};
+
+use super::PlanError;
+use super::host::{Found, ProcCover};
+use super::step::{InitStep, MountFlags, Source};
+use super::view::{Builder, DATA_ONLY};
+
+/// The host devices that every command may use.
+pub(crate) const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
+
+const DEVICE_LINKS: [(&str, &str); 5] = [
+    ("/dev/ptmx", "pts/ptmx"),
+    ("/dev/fd", "/proc/self/fd"),
+    ("/dev/stdin", "/proc/self/fd/0"),
+    ("/dev/stdout", "/proc/self/fd/1"),
+    ("/dev/stderr", "/proc/self/fd/2"),
+];
+
+/// A file system that only holds names: its size is that of one page.
+const NAMES_ONLY_BYTES: u64 = 4096;
+
+impl Builder<'_> {
+    /// Mounts a process file system; covers what shows or changes the host, unless nested
+    /// namespaces are allowed, which any cover would prevent from mounting their own.
+    pub(super) fn proc(&mut self, nested_allowed: bool) -> Result<(), PlanError> {
+        let at = fixed("/proc");
+        self.directory(&at, 0o555)?;
+        self.step(InitStep::Proc { at: at.clone() });
+        self.mounted(&at, false);
+        if nested_allowed {
+            return Ok(());
+        }
+        self.step(InitStep::NoNestedUserns);
+        for entry in &self.host.proc_entries {
+            self.cover(fixed(&format!("/proc/{}", entry.name)), entry.cover);
+        }
+        Ok(())
+    }
+
+    fn cover(&mut self, at: GuestPath, cover: ProcCover) {
+        let step = match cover {
+            ProcCover::EmptyDirectory => InitStep::Tmpfs {
+                at,
+                size_bytes: NAMES_ONLY_BYTES,
+                inodes: Some(1),
+                mode: 0o555,
+                flags: DATA_ONLY,
+            },
+            ProcCover::EmptyFile => {
+                let null = HostPath::new("/dev/null").ok();
+                let found = null.as_ref().and_then(|path| self.host.paths.get(path));
+                match (null, found.and_then(|fact| fact.found.id())) {
+                    (Some(path), Some(expect)) => InitStep::Bind {
+                        source: Source::Host { path, expect },
+                        at,
+                        flags: DATA_ONLY,
+                    },
+                    _ => return,
+                }
+            }
+            ProcCover::ReadOnly => {
+                InitStep::Bind { source: Source::Guest(at.clone()), at, flags: DATA_ONLY }
+            }
+        };
+        self.step(step);
+    }
+
+    /// Makes `/dev`: six devices, terminals of its own, and the usual links.
+    pub(super) fn devices(&mut self) -> Result<(), PlanError> {
+        let dev = fixed("/dev");
+        self.directory(&dev, 0o755)?;
+        if !self.is_fresh(&dev) {
+            self.step(InitStep::Tmpfs {
+                at: dev.clone(),
+                size_bytes: NAMES_ONLY_BYTES,
+                inodes: Some(32),
+                mode: 0o755,
+                flags: MountFlags::default(),
+            });
+            self.mounted(&dev, true);
+        }
+        for name in DEVICES {
+            self.device(&fixed(&format!("/dev/{name}")), &format!("/dev/{name}"))?;
+        }
+        self.terminals()?;
+        for (at, to) in DEVICE_LINKS {
+            self.symlink(&fixed(at), PathBuf::from(to))?;
+        }
+        Ok(())
+    }
+
+    fn terminals(&mut self) -> Result<(), PlanError> {
+        if let Some(terminal) = self.host.terminal.clone() {
+            self.device(&fixed("/dev/console"), &terminal.to_string())?;
+        }
+        let pts = fixed("/dev/pts");
+        self.directory(&pts, 0o755)?;
+        self.step(InitStep::Devpts { at: pts.clone() });
+        self.mounted(&pts, false);
+        Ok(())
+    }
+
+    fn device(&mut self, at: &GuestPath, host: &str) -> Result<(), PlanError> {
+        let no_device = || PlanError::NoDevice(host.to_owned());
+        let path = HostPath::new(host).map_err(|_| no_device())?;
+        let found = self.host.paths.get(&path).map(|fact| fact.found);
+        let Some(Found::Special(expect)) = found else { return Err(no_device()) };
+        self.file(at)?;
+        let flags = MountFlags { devices: true, noexec: true, ..MountFlags::default() };
+        let source = Source::Host { path, expect };
+        self.step(InitStep::Bind { source, at: at.clone(), flags });
+        Ok(())
+    }
+}
+
+fn fixed(path: &str) -> GuestPath {
+    GuestPath::new(path).expect("a fixed path is absolute and normal")
+}

@@ -1,0 +1,191 @@
+//! The steps that build the view: what stands where, in the order in which it is made.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use endow_policy::{AllowWord, BackendSpec, GuestPath, Network, Policy};
+
+use super::PlanError;
+use super::host::{Found, HostFacts};
+use super::place::{Placed, Placement};
+use super::step::{InitStep, MountFlags, PrepareStep, Renew};
+
+/// What the view needs from the host side, from pid 1 and from the supervisor.
+#[derive(Debug, Default)]
+pub(crate) struct ViewPlan {
+    pub(crate) prepare: Vec<PrepareStep>,
+    pub(crate) init: Vec<InitStep>,
+    pub(crate) renew: Vec<Renew>,
+}
+
+/// Plans the whole view.
+pub(crate) fn plan(
+    policy: &Policy,
+    placement: &Placement,
+    host: &HostFacts,
+) -> Result<ViewPlan, PlanError> {
+    let mut builder = Builder::new(placement, host);
+    builder.begin();
+    let (root, others): (Vec<_>, Vec<_>) =
+        placement.mounts.iter().partition(|placed| placed.spec.at == GuestPath::root());
+    root.into_iter().try_for_each(|placed| builder.mount(placed))?;
+    builder.kernel_file_systems(policy)?;
+    others.into_iter().try_for_each(|placed| builder.mount(placed))?;
+    builder.links()?;
+    builder.end(policy);
+    Ok(builder.plan)
+}
+
+pub(super) struct Builder<'a> {
+    pub(super) placement: &'a Placement,
+    pub(super) host: &'a HostFacts,
+    pub(super) plan: ViewPlan,
+    /// Places that exist in the view by now: made by a step or mounted.
+    standing: BTreeSet<GuestPath>,
+    /// Mount points made so far that are empty at first: what lies below must be made too.
+    empty: BTreeSet<GuestPath>,
+}
+
+impl<'a> Builder<'a> {
+    fn new(placement: &'a Placement, host: &'a HostFacts) -> Self {
+        let standing = BTreeSet::from([GuestPath::root()]);
+        let empty = standing.clone();
+        Self { placement, host, plan: ViewPlan::default(), standing, empty }
+    }
+
+    fn begin(&mut self) {
+        let user = &self.host.user;
+        self.step(InitStep::IdMaps { uid: user.uid, gid: user.gid });
+        self.step(InitStep::NewRoot);
+        if !self.host.kernel.builds_detached() {
+            self.step(InitStep::AttachRoot);
+        }
+    }
+
+    fn end(&mut self, policy: &Policy) {
+        if self.empty.contains(&GuestPath::root()) {
+            self.step(InitStep::Seal { at: GuestPath::root() });
+        }
+        if self.host.kernel.builds_detached() {
+            self.step(InitStep::AttachRoot);
+        }
+        self.step(InitStep::Pivot);
+        if policy.network == Network::None {
+            self.step(InitStep::LoopbackUp);
+        }
+        if let Some(name) = policy.process.hostname.clone() {
+            self.step(InitStep::Hostname { name });
+        }
+    }
+
+    fn kernel_file_systems(&mut self, policy: &Policy) -> Result<(), PlanError> {
+        self.proc(policy.process.allow.contains(&AllowWord::Userns))?;
+        self.devices()
+    }
+
+    fn links(&mut self) -> Result<(), PlanError> {
+        for (at, to) in &self.placement.links {
+            if !self.standing.contains(at) {
+                self.symlink(at, to.clone())?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn step(&mut self, step: InitStep) {
+        self.plan.init.push(step);
+    }
+
+    /// Makes a directory and what leads to it, unless it stands.
+    pub(super) fn directory(&mut self, at: &GuestPath, mode: u32) -> Result<(), PlanError> {
+        if self.needs_making(at, true)? {
+            self.step(InitStep::Mkdir { at: at.clone(), mode });
+        }
+        Ok(())
+    }
+
+    /// Makes an empty file and the directories that lead to it, unless it stands.
+    pub(super) fn file(&mut self, at: &GuestPath) -> Result<(), PlanError> {
+        if self.needs_making(at, false)? {
+            self.step(InitStep::Touch { at: at.clone() });
+        }
+        Ok(())
+    }
+
+    pub(super) fn symlink(&mut self, at: &GuestPath, to: PathBuf) -> Result<(), PlanError> {
+        if self.needs_making(at, false)? {
+            self.step(InitStep::Symlink { at: at.clone(), to });
+        }
+        Ok(())
+    }
+
+    pub(super) fn content(&mut self, at: &GuestPath, content: Vec<u8>) -> Result<(), PlanError> {
+        if self.needs_making(at, false)? {
+            self.step(InitStep::Write { at: at.clone(), content, mode: 0o644 });
+        }
+        Ok(())
+    }
+
+    /// Records that a mount stands at `at`, empty or not.
+    pub(super) fn mounted(&mut self, at: &GuestPath, empty: bool) {
+        self.standing.retain(|path| path == at || !path.is_within(at));
+        self.standing.insert(at.clone());
+        if empty {
+            self.empty.insert(at.clone());
+        } else {
+            self.empty.remove(at);
+        }
+    }
+
+    /// Returns whether a step must make `at`; an error when nothing may be made there.
+    fn needs_making(&mut self, at: &GuestPath, directory: bool) -> Result<bool, PlanError> {
+        if self.standing.contains(at) {
+            return Ok(false);
+        }
+        let Some(parent) = at.parent() else { return Ok(false) };
+        self.standing.insert(at.clone());
+        if self.is_fresh(&parent) {
+            self.directory(&parent, 0o755)?;
+            return Ok(true);
+        }
+        self.stands_on_host(at, directory).map(|()| false)
+    }
+
+    /// Returns whether what covers `path` was empty at first.
+    pub(super) fn is_fresh(&self, path: &GuestPath) -> bool {
+        let covering = self.mount_over(path).map_or_else(GuestPath::root, |it| it.spec.at.clone());
+        self.empty.contains(&covering)
+    }
+
+    fn mount_over(&self, path: &GuestPath) -> Option<&'a Placed> {
+        self.placement.covering(path).filter(|placed| self.standing.contains(&placed.spec.at))
+    }
+
+    fn stands_on_host(&self, at: &GuestPath, directory: bool) -> Result<(), PlanError> {
+        let parent = at.parent().unwrap_or_else(GuestPath::root);
+        let Some(placed) = self.mount_over(&parent) else { return Ok(()) };
+        match self.placement.host_of(placed, at).and_then(|path| self.host.paths.get(&path)) {
+            Some(fact) if fact.links.is_empty() && fact.found.is_directory() == Some(directory) => {
+                Ok(())
+            }
+            Some(fact) if fact.found == Found::Missing && super::mounts::is_masked(placed) => Ok(()),
+            _ => Err(PlanError::NoMountPoint { at: at.clone(), within: placed.spec.at.clone() }),
+        }
+    }
+
+    fn mount(&mut self, placed: &Placed) -> Result<(), PlanError> {
+        match &placed.spec.backend {
+            BackendSpec::Physical { .. } => self.physical(placed),
+            BackendSpec::Memory { .. } => self.memory(&placed.spec),
+            BackendSpec::Private { .. } => self.private(&placed.spec),
+            BackendSpec::Copy { .. } | BackendSpec::Made { .. } => self.small_file(&placed.spec),
+            BackendSpec::Git { .. } | BackendSpec::Cas { .. } => {
+                Err(PlanError::not_yet(&placed.spec, "this kind of mount"))
+            }
+        }
+    }
+}
+
+/// The attributes of a mount that carries nothing but data.
+pub(super) const DATA_ONLY: MountFlags =
+    MountFlags { readonly: true, noexec: true, devices: false, recursive: false };

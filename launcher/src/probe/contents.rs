@@ -1,0 +1,59 @@
+//! The small files that endow copies or makes.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read;
+
+use endow_policy::{BackendSpec, Made, MountSpec, Policy, Vars};
+
+use super::git_user;
+use crate::plan::content_key;
+
+/// The most bytes of a copied file; system files of this kind are far smaller.
+const COPY_BYTES_MAX: u64 = 1 << 20;
+
+/// Reads or makes the content of each small file of the policy.
+pub(super) fn read(policy: &Policy, vars: &Vars) -> BTreeMap<String, Vec<u8>> {
+    let content = |spec: &MountSpec| {
+        let content = match &spec.backend {
+            BackendSpec::Copy { host } => copy(host.as_path())?,
+            BackendSpec::Made { made } => make(*made, vars)?,
+            _ => return None,
+        };
+        Some((content_key(&spec.backend), content))
+    };
+    policy.mounts.iter().filter_map(content).collect()
+}
+
+fn copy(path: &std::path::Path) -> Option<Vec<u8>> {
+    let mut content = Vec::new();
+    File::open(path).ok()?.take(COPY_BYTES_MAX).read_to_end(&mut content).ok()?;
+    Some(content)
+}
+
+fn make(made: Made, vars: &Vars) -> Option<Vec<u8>> {
+    match made {
+        Made::Passwd => Some(passwd(vars).into_bytes()),
+        Made::Group => Some(group(vars).into_bytes()),
+        Made::Gitconfig => git_user::config(vars).map(String::into_bytes),
+    }
+}
+
+fn passwd(vars: &Vars) -> String {
+    let home = vars.home.as_ref().map_or_else(|| "/".to_owned(), ToString::to_string);
+    let (user, uid, gid) = (&vars.user, vars.uid, vars.gid);
+    let mut text = String::new();
+    if uid != 0 {
+        text.push_str("root:x:0:0:root:/root:/bin/sh\n");
+    }
+    let shell = vars.shell.as_deref().unwrap_or("/bin/sh");
+    text.push_str(&format!("{user}:x:{uid}:{gid}:{user}:{home}:{shell}\n"));
+    text.push_str("nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n");
+    text
+}
+
+fn group(vars: &Vars) -> String {
+    let (group, gid) = (&vars.group, vars.gid);
+    let root = if gid == 0 { "" } else { "root:x:0:\n" };
+    format!("{root}{group}:x:{gid}:\nnogroup:x:65534:\n")
+}

@@ -1,0 +1,30 @@
+//! Entries of the process file system that show or change the host.
+
+use std::fs::symlink_metadata;
+
+use crate::plan::host::{ProcCover, ProcEntry};
+
+/// What is covered, and how. A directory or file that this kernel does not have is left out.
+const COVERED: [(&str, ProcCover); 14] = [
+    ("acpi", ProcCover::EmptyDirectory),
+    ("asound", ProcCover::EmptyDirectory),
+    ("bus", ProcCover::ReadOnly),
+    ("fs", ProcCover::ReadOnly),
+    ("irq", ProcCover::ReadOnly),
+    ("kcore", ProcCover::EmptyFile),
+    ("keys", ProcCover::EmptyFile),
+    ("key-users", ProcCover::EmptyFile),
+    ("latency_stats", ProcCover::EmptyFile),
+    ("sched_debug", ProcCover::EmptyFile),
+    ("scsi", ProcCover::EmptyDirectory),
+    ("sys", ProcCover::ReadOnly),
+    ("sysrq-trigger", ProcCover::EmptyFile),
+    ("timer_list", ProcCover::EmptyFile),
+];
+
+/// Returns those that exist here: a new process file system has the same ones.
+pub(super) fn entries() -> Vec<ProcEntry> {
+    let exists = |name: &str| symlink_metadata(format!("/proc/{name}")).is_ok();
+    let found = COVERED.iter().filter(|(name, _)| exists(name));
+    found.map(|(name, cover)| ProcEntry { name: (*name).to_owned(), cover: *cover }).collect()
+}

@@ -1,0 +1,17 @@
+//! Who runs endow.
+
+use endow_policy::Vars;
+use rustix::process::{Resource, getgroups, getrlimit};
+
+use crate::plan::host::UserFacts;
+
+/// Asks for ids, groups and limits.
+pub(super) fn facts(vars: &Vars) -> UserFacts {
+    let groups = getgroups().unwrap_or_default().into_iter().map(|gid| gid.as_raw());
+    UserFacts {
+        uid: vars.uid,
+        gid: vars.gid,
+        groups: groups.filter(|gid| *gid != vars.gid).collect(),
+        open_files_max: getrlimit(Resource::Nofile).maximum.unwrap_or(u64::MAX),
+    }
+}

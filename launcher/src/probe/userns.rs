@@ -1,0 +1,21 @@
+//! Why an ordinary user is refused a user namespace: asked only when one was refused.
+
+use super::kernel::read_word;
+use crate::plan::host::UsernsRefusal;
+
+/// Finds the most likely reason. Where no switch of the host speaks against user namespaces, a
+/// filter in front does, as container engines install.
+pub(crate) fn refusal() -> UsernsRefusal {
+    let is = |path: &str, word: &str| read_word(path).as_deref() == Some(word);
+    if !std::path::Path::new("/proc/self/ns/user").exists() {
+        UsernsRefusal::Absent
+    } else if is("/proc/sys/kernel/unprivileged_userns_clone", "0") {
+        UsernsRefusal::DebianSysctl
+    } else if is("/proc/sys/user/max_user_namespaces", "0") {
+        UsernsRefusal::Count
+    } else if is("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1") {
+        UsernsRefusal::AppArmor
+    } else {
+        UsernsRefusal::Seccomp
+    }
+}

@@ -1,0 +1,283 @@
+//! The supervisor's decisions: pure, so that every order of events can be tested.
+
+use super::event::{Action, Event, Notice};
+use super::outcome::{Ended, Outcome};
+use crate::apply::{Message, StepFailure, Usage};
+
+/// What is known of one sandbox.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct State {
+    /// Milliseconds until TERM; `None` without a time limit.
+    timeout_ms: Option<u64>,
+    /// Milliseconds between TERM and KILL.
+    grace_ms: u64,
+    /// The command has a session of its own: no terminal reaches it.
+    own_session: bool,
+    phase: Phase,
+    timed_out: bool,
+    given_up: bool,
+    signals: u32,
+    no_keyring: bool,
+    failure: Option<StepFailure>,
+    exited: Option<(i32, u32, Usage)>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Starting,
+    Running,
+    Terminating,
+    Killed,
+}
+
+/// What follows from an event.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Decision {
+    /// What to do.
+    pub(crate) action: Option<Action>,
+    /// What to tell.
+    pub(crate) notice: Option<Notice>,
+    /// In how many milliseconds to come back with [`Event::Time`].
+    pub(crate) wake_ms: Option<u64>,
+    /// The run is over.
+    pub(crate) ended: Option<Ended>,
+}
+
+impl State {
+    /// Returns the state before anything happened.
+    pub(crate) fn new(timeout_ms: Option<u64>, grace_ms: u64, own_session: bool) -> Self {
+        Self {
+            timeout_ms,
+            grace_ms,
+            own_session,
+            phase: Phase::Starting,
+            timed_out: false,
+            given_up: false,
+            signals: 0,
+            no_keyring: false,
+            failure: None,
+            exited: None,
+        }
+    }
+}
+
+/// Takes one event and says what follows.
+pub(crate) fn decide(state: &mut State, event: Event) -> Decision {
+    match event {
+        Event::Said(message) => said(state, message),
+        Event::Gone => Decision { ended: Some(ended(state)), ..Decision::default() },
+        Event::Signal { signal, from_terminal } => signaled(state, signal, from_terminal),
+        Event::Time => time(state),
+    }
+}
+
+fn said(state: &mut State, message: Message) -> Decision {
+    match message {
+        Message::Failed(failure) => {
+            state.failure = state.failure.or(Some(failure));
+            Decision::default()
+        }
+        Message::NoKeyring => {
+            state.no_keyring = true;
+            Decision::default()
+        }
+        Message::Started => {
+            state.phase = Phase::Running;
+            let notice = Some(Notice::Started);
+            Decision { notice, wake_ms: state.timeout_ms, ..Decision::default() }
+        }
+        Message::Stopped { signal } => {
+            let action = (!state.own_session).then_some(Action::StopSelf(signal));
+            Decision { action, notice: Some(Notice::Stopped(signal)), ..Decision::default() }
+        }
+        Message::Continued => {
+            Decision { notice: Some(Notice::Continued), ..Decision::default() }
+        }
+        Message::Exited { status, leftovers, usage } => {
+            state.exited = Some((status, leftovers, usage));
+            Decision::default()
+        }
+        Message::Namespaces | Message::Listener | Message::Terminate => Decision::default(),
+    }
+}
+
+/// A terminal sends its signals to the command as well. What a process sends is passed on; asked
+/// a second time to end, the run is killed.
+fn signaled(state: &mut State, signal: i32, from_terminal: bool) -> Decision {
+    let asks_to_end = matches!(signal, libc::SIGINT | libc::SIGTERM | libc::SIGHUP);
+    if from_terminal && !state.own_session && signal != libc::SIGCONT {
+        return Decision::default();
+    }
+    if signal == libc::SIGCHLD {
+        return Decision::default();
+    }
+    state.signals += u32::from(asks_to_end && !from_terminal);
+    if asks_to_end && (state.signals > 1 || state.phase == Phase::Starting) {
+        state.given_up = true;
+        return kill(state);
+    }
+    Decision { action: Some(Action::Forward(signal)), ..Decision::default() }
+}
+
+fn kill(state: &mut State) -> Decision {
+    state.phase = Phase::Killed;
+    let notice = Some(Notice::Killed);
+    Decision { action: Some(Action::Kill), notice, ..Decision::default() }
+}
+
+fn time(state: &mut State) -> Decision {
+    match state.phase {
+        Phase::Running => {
+            state.phase = Phase::Terminating;
+            state.timed_out = true;
+            Decision {
+                action: Some(Action::Terminate),
+                notice: Some(Notice::TimeLimit),
+                wake_ms: Some(state.grace_ms),
+                ended: None,
+            }
+        }
+        Phase::Terminating => kill(state),
+        Phase::Starting | Phase::Killed => Decision::default(),
+    }
+}
+
+fn ended(state: &State) -> Ended {
+    let outcome = match (state.failure, state.exited) {
+        (Some(failure), _) => Outcome::SetupFailed(failure),
+        _ if state.timed_out => Outcome::TimedOut,
+        (None, Some((status, ..))) => Outcome::of_status(status),
+        (None, None) if state.phase == Phase::Killed => Outcome::Signaled(libc::SIGKILL),
+        (None, None) => Outcome::Lost,
+    };
+    Ended {
+        outcome,
+        leftovers: state.exited.map_or(0, |(_, leftovers, _)| leftovers),
+        usage: state.exited.map(|(.., usage)| usage),
+        given_up: state.given_up,
+        no_keyring: state.no_keyring,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::apply::Stage;
+
+    fn running() -> State {
+        let mut state = State::new(Some(1000), 50, false);
+        decide(&mut state, Event::Said(Message::Started));
+        state
+    }
+
+    fn by_process(signal: i32) -> Event {
+        Event::Signal { signal, from_terminal: false }
+    }
+
+    fn by_terminal(signal: i32) -> Event {
+        Event::Signal { signal, from_terminal: true }
+    }
+
+    fn exited(status: i32) -> Event {
+        Event::Said(Message::Exited { status, leftovers: 2, usage: Usage::default() })
+    }
+
+    #[test]
+    fn exit_code_is_the_commands() {
+        let mut state = running();
+        decide(&mut state, exited(7 << 8));
+        let ended = decide(&mut state, Event::Gone).ended.expect("an end");
+        assert_eq!((ended.outcome, ended.leftovers), (Outcome::Exited(7), 2));
+    }
+
+    #[test]
+    fn a_signal_that_ended_the_command_is_told() {
+        let mut state = running();
+        decide(&mut state, exited(libc::SIGSEGV));
+        let ended = decide(&mut state, Event::Gone).ended.expect("an end");
+        assert_eq!(ended.outcome, Outcome::Signaled(libc::SIGSEGV));
+    }
+
+    #[test]
+    fn a_terminals_interrupt_is_not_sent_twice() {
+        let mut state = running();
+        for _ in 0..3 {
+            assert_eq!(decide(&mut state, by_terminal(libc::SIGINT)), Decision::default());
+        }
+    }
+
+    #[test]
+    fn in_a_session_of_its_own_interrupts_are_passed_on_and_never_kill() {
+        let mut state = State::new(None, 50, true);
+        decide(&mut state, Event::Said(Message::Started));
+        for _ in 0..3 {
+            let action = decide(&mut state, by_terminal(libc::SIGINT)).action;
+            assert_eq!(action, Some(Action::Forward(libc::SIGINT)));
+        }
+    }
+
+    #[test]
+    fn a_second_request_to_end_kills() {
+        let mut state = running();
+        let first = decide(&mut state, by_process(libc::SIGTERM));
+        assert_eq!(first.action, Some(Action::Forward(libc::SIGTERM)));
+        let second = decide(&mut state, by_process(libc::SIGINT));
+        assert_eq!(second.action, Some(Action::Kill));
+        let ended = decide(&mut state, Event::Gone).ended.expect("an end");
+        assert_eq!((ended.outcome, ended.given_up), (Outcome::Signaled(libc::SIGKILL), true));
+    }
+
+    #[test]
+    fn other_signals_are_passed_on_any_number_of_times() {
+        let mut state = running();
+        for _ in 0..5 {
+            let action = decide(&mut state, by_process(libc::SIGUSR1)).action;
+            assert_eq!(action, Some(Action::Forward(libc::SIGUSR1)));
+        }
+    }
+
+    #[test]
+    fn time_terminates_then_kills() {
+        let mut state = running();
+        let first = decide(&mut state, Event::Time);
+        assert_eq!((first.action, first.wake_ms), (Some(Action::Terminate), Some(50)));
+        assert_eq!(decide(&mut state, Event::Time).action, Some(Action::Kill));
+        let ended = decide(&mut state, Event::Gone).ended.expect("an end");
+        assert_eq!(ended.outcome, Outcome::TimedOut);
+    }
+
+    #[test]
+    fn a_command_that_ends_in_its_grace_has_still_timed_out() {
+        let mut state = running();
+        decide(&mut state, Event::Time);
+        decide(&mut state, exited(0));
+        let ended = decide(&mut state, Event::Gone).ended.expect("an end");
+        assert_eq!(ended.outcome, Outcome::TimedOut);
+    }
+
+    #[test]
+    fn a_stop_is_followed_and_goes_on_with_a_continue() {
+        let mut state = running();
+        let stop = decide(&mut state, Event::Said(Message::Stopped { signal: libc::SIGTSTP }));
+        assert_eq!(stop.action, Some(Action::StopSelf(libc::SIGTSTP)));
+        let go = decide(&mut state, by_terminal(libc::SIGCONT));
+        assert_eq!(go.action, Some(Action::Forward(libc::SIGCONT)));
+    }
+
+    #[test]
+    fn the_first_failure_is_what_is_told() {
+        let mut state = State::new(None, 50, false);
+        let failure = StepFailure { stage: Stage::Init, step: 3, detail: 0, errno: 1 };
+        decide(&mut state, Event::Said(Message::Failed(failure)));
+        decide(&mut state, Event::Said(Message::Failed(StepFailure { step: 9, ..failure })));
+        let ended = decide(&mut state, Event::Gone).ended.expect("an end");
+        assert_eq!(ended.outcome, Outcome::SetupFailed(failure));
+    }
+
+    #[test]
+    fn pid_1_killed_from_outside_is_no_success() {
+        let mut state = running();
+        let ended = decide(&mut state, Event::Gone).ended.expect("an end");
+        assert_eq!(ended.outcome, Outcome::Lost);
+    }
+}

@@ -1,0 +1,51 @@
+//! What can happen while a sandbox runs, and what can follow.
+
+use crate::apply::Message;
+
+/// Something happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Event {
+    /// Pid 1 said something.
+    Said(Message),
+    /// Pid 1 is gone, and with it every process of the sandbox.
+    Gone,
+    /// A signal came to the supervisor.
+    Signal {
+        /// Its number.
+        signal: i32,
+        /// A terminal sent it, to the command as well.
+        from_terminal: bool,
+    },
+    /// A point in time that was asked for has come.
+    Time,
+}
+
+/// What follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Action {
+    /// Send the command a signal.
+    Forward(i32),
+    /// Ask every process inside to end.
+    Terminate,
+    /// Kill pid 1, and with it everything inside.
+    Kill,
+    /// Stop as the command stopped, so that the caller sees it.
+    StopSelf(i32),
+}
+
+/// What a caller may want to hear while the command runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Notice {
+    /// The command's process exists.
+    Started,
+    /// The command was stopped by this signal.
+    Stopped(i32),
+    /// The command goes on.
+    Continued,
+    /// The time limit has passed; the processes were asked to end.
+    TimeLimit,
+    /// What was left after that was killed.
+    Killed,
+    /// A hidden name was covered again, by its number in the plan.
+    Renewed(usize),
+}

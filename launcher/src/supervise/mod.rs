@@ -1,0 +1,15 @@
+//! `supervise`: one loop outside the sandboxes. Everything that happens becomes an [`Event`],
+//! [`decide`](decide::decide) says what follows, and the loop does it.
+
+mod decide;
+mod enter;
+mod event;
+mod outcome;
+mod renew;
+mod run;
+mod terminal;
+
+pub(crate) use event::Notice;
+pub(crate) use outcome::{Ended, Outcome};
+pub(crate) use run::{Supervised, run};
+pub(crate) use terminal::Terminal;

@@ -1,0 +1,44 @@
+//! How a run ended.
+
+use crate::apply::{StepFailure, Usage};
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// The command ended by itself with this code.
+    Exited(i32),
+    /// The command was ended by this signal.
+    Signaled(i32),
+    /// The time limit ended it.
+    TimedOut,
+    /// It never started.
+    SetupFailed(StepFailure),
+    /// Pid 1 was killed from outside before the command ended.
+    Lost,
+}
+
+/// Outcome and what came with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Ended {
+    /// How it ended.
+    pub(crate) outcome: Outcome,
+    /// Processes that outlived the command and were ended.
+    pub(crate) leftovers: u32,
+    /// What all processes used; `None` when nobody was left to say.
+    pub(crate) usage: Option<Usage>,
+    /// A second signal asked to give the run up.
+    pub(crate) given_up: bool,
+    /// There was no session keyring to be had.
+    pub(crate) no_keyring: bool,
+}
+
+impl Outcome {
+    /// Reads a wait status.
+    pub(super) fn of_status(status: i32) -> Self {
+        if libc::WIFSIGNALED(status) {
+            Self::Signaled(libc::WTERMSIG(status))
+        } else {
+            Self::Exited(libc::WEXITSTATUS(status))
+        }
+    }
+}

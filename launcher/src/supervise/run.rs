@@ -1,0 +1,181 @@
+//! The loop: it waits, turns what happened into events, and does what was decided.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::net::RecvFlags;
+
+use super::decide::{Decision, State, decide};
+use super::event::{Action, Event, Notice};
+use super::outcome::Ended;
+use super::renew::Renewal;
+use super::terminal::Terminal;
+use crate::apply::{MESSAGE_SIZE, Message, Sandbox};
+use crate::plan::step::SupervisePlan;
+use crate::sys;
+use crate::sys::signal::{Disposition, SignalSet};
+
+/// The time between TERM and KILL when none was said.
+const GRACE_DEFAULT: Duration = Duration::from_secs(10);
+
+/// One sandbox under supervision.
+#[derive(Debug)]
+pub(crate) struct Supervised {
+    sandbox: Sandbox,
+    state: State,
+    wake: Option<Instant>,
+    renewal: Option<Renewal>,
+    ended: Option<Ended>,
+}
+
+impl Supervised {
+    /// Takes a sandbox that was just spawned.
+    pub(crate) fn new(
+        sandbox: Sandbox,
+        plan: &SupervisePlan,
+        renewal: Option<Renewal>,
+        own_session: bool,
+    ) -> Self {
+        let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        let timeout = plan.limits.timeout.map(millis);
+        let grace = millis(plan.limits.grace.unwrap_or(GRACE_DEFAULT));
+        let state = State::new(timeout, grace, own_session);
+        Self { sandbox, state, wake: None, renewal, ended: None }
+    }
+}
+
+/// Supervises a set of sandboxes until the last one has ended; returns how each did.
+pub(crate) fn run(
+    mut set: Vec<Supervised>,
+    terminal: Option<&Terminal>,
+    notify: &mut dyn FnMut(usize, Notice),
+) -> Result<Vec<Ended>, Errno> {
+    let signals = sys::signal::descriptor(SignalSet::ALL)?;
+    while set.iter().any(|one| one.ended.is_none()) {
+        wait(&signals, &set)?;
+        while let Some(arrived) = sys::signal::read(&signals) {
+            let (signal, from_terminal) = (arrived.signal, arrived.from_kernel);
+            for (number, one) in set.iter_mut().enumerate() {
+                one.on(Event::Signal { signal, from_terminal }, &mut |it| notify(number, it));
+            }
+        }
+        for (number, one) in set.iter_mut().enumerate().filter(|(_, one)| one.ended.is_none()) {
+            one.look(&mut |notice| notify(number, notice));
+        }
+    }
+    if let Some(terminal) = terminal {
+        terminal.take_back();
+    }
+    Ok(set.into_iter().filter_map(|one| one.ended).collect())
+}
+
+fn wait(signals: &OwnedFd, set: &[Supervised]) -> Result<(), Errno> {
+    let mut fds = vec![PollFd::new(signals, PollFlags::IN)];
+    for one in set.iter().filter(|one| one.ended.is_none()) {
+        fds.extend(one.descriptors().map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
+    }
+    let soonest = set.iter().filter_map(|one| one.wake).min();
+    let left = soonest.map(|at| at.saturating_duration_since(Instant::now()));
+    let left = left.and_then(|left| Timespec::try_from(left).ok());
+    match poll(&mut fds, left.as_ref()) {
+        Ok(_) | Err(Errno::INTR) => Ok(()),
+        Err(errno) => Err(errno),
+    }
+}
+
+impl Supervised {
+    fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        let always = [self.sandbox.socket.as_fd(), self.sandbox.pidfd.as_fd()];
+        always.into_iter().chain(self.renewal.as_ref().map(AsFd::as_fd))
+    }
+
+    /// Looks at everything that may have news of this sandbox.
+    fn look(&mut self, notify: &mut dyn FnMut(Notice)) {
+        let gone = self.is_gone();
+        while let Some(message) = self.receive() {
+            self.on(Event::Said(message), notify);
+        }
+        if self.wake.is_some_and(|at| at <= Instant::now()) {
+            self.wake = None;
+            self.on(Event::Time, notify);
+        }
+        if let Some(renewal) = &mut self.renewal {
+            renewal.renew(&self.sandbox, &mut |number| notify(Notice::Renewed(number)));
+        }
+        // Asked for before the messages were read: pid 1's last words are not lost.
+        if gone {
+            self.on(Event::Gone, notify);
+        }
+    }
+
+    /// Reaps pid 1 when it has ended: the kernel then has ended every process inside.
+    fn is_gone(&self) -> bool {
+        let mut fd = [PollFd::new(&self.sandbox.pidfd, PollFlags::IN)];
+        let ready = poll(&mut fd, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }));
+        matches!(ready, Ok(1)) && sys::wait::until_ended(self.sandbox.pid).is_ok()
+    }
+
+    fn receive(&mut self) -> Option<Message> {
+        let mut bytes = [0; MESSAGE_SIZE];
+        let received = sys::socket::receive(&self.sandbox.socket, &mut bytes, RecvFlags::DONTWAIT);
+        let (length, descriptors) = received.ok()?;
+        let message = Message::decode(bytes.get(..length)?)?;
+        self.sandbox.keep(message, descriptors);
+        Some(message)
+    }
+
+    fn on(&mut self, event: Event, notify: &mut dyn FnMut(Notice)) {
+        if self.ended.is_some() {
+            return;
+        }
+        let Decision { action, notice, wake_ms, ended } = decide(&mut self.state, event);
+        if let Some(notice) = notice {
+            notify(notice);
+        }
+        if let Some(ms) = wake_ms {
+            self.wake = Some(Instant::now() + Duration::from_millis(ms));
+        }
+        if let Some(action) = action {
+            self.act(action);
+        }
+        self.ended = ended;
+    }
+
+    /// A process that is gone needs no signal, so errors say nothing.
+    fn act(&self, action: Action) {
+        match action {
+            Action::Forward(signal) => {
+                if let Some(command) = &self.sandbox.descriptors.command {
+                    drop(sys::signal::send(command, signal));
+                }
+            }
+            Action::Terminate => {
+                let message = Message::Terminate.encode();
+                drop(sys::socket::send(&self.sandbox.socket, &message, &[]));
+            }
+            Action::Kill => drop(sys::signal::send(&self.sandbox.pidfd, libc::SIGKILL)),
+            Action::StopSelf(signal) => stop_self(signal),
+        }
+    }
+}
+
+/// Stops this process as the command was stopped, until somebody continues it.
+///
+/// In an orphaned process group the kernel ignores terminal stops; the caller must see a stop all
+/// the same, so SIGSTOP follows when no SIGCONT tells that the first one had its effect.
+fn stop_self(signal: i32) {
+    let own = rustix::process::getpid().as_raw_nonzero().get();
+    let before = Instant::now();
+    if signal != libc::SIGSTOP {
+        sys::signal::set_disposition(signal, Disposition::Default);
+        let Ok(blocked) = sys::signal::set_mask(SignalSet::ALL.without(signal)) else { return };
+        drop(sys::signal::kill(own, signal));
+        drop(sys::signal::set_mask(blocked));
+    }
+    let stopped = sys::signal::is_pending(libc::SIGCONT);
+    if !stopped && before.elapsed() < Duration::from_millis(50) {
+        drop(sys::signal::kill(own, libc::SIGSTOP));
+    }
+}

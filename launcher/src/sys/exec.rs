@@ -1,0 +1,56 @@
+//! Executing a program by path or by descriptor.
+
+use std::ffi::{CStr, CString};
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+use rustix::io::Errno;
+
+use super::last_errno;
+
+/// A list of strings in the form that exec wants, made before the clone.
+pub(crate) struct StringList {
+    /// Owns what `pointers` points to.
+    strings: Vec<CString>,
+    pointers: Vec<*const libc::c_char>,
+}
+
+impl StringList {
+    /// Takes the strings and closes the list with a null pointer.
+    pub(crate) fn new(strings: Vec<CString>) -> Self {
+        let mut pointers: Vec<_> = strings.iter().map(|string| string.as_ptr()).collect();
+        pointers.push(std::ptr::null());
+        Self { strings: strings, pointers }
+    }
+
+    /// Returns the strings.
+    pub(crate) fn strings(&self) -> &[CString] {
+        &self.strings
+    }
+
+    fn as_ptr(&self) -> *const *const libc::c_char {
+        self.pointers.as_ptr()
+    }
+}
+
+/// Replaces the process by the program at `path`; returns only the error.
+pub(crate) fn execve(path: &CStr, argv: &StringList, env: &StringList) -> Errno {
+    // SAFETY: the path and both lists are NUL-terminated and live across the call.
+    unsafe { libc::execve(path.as_ptr(), argv.as_ptr(), env.as_ptr()) };
+    last_errno()
+}
+
+/// Replaces the process by the program behind a descriptor; returns only the error.
+pub(crate) fn execveat(file: BorrowedFd<'_>, argv: &StringList, env: &StringList) -> Errno {
+    // SAFETY: the empty path and both lists are NUL-terminated and live across the call.
+    unsafe {
+        libc::syscall(
+            libc::SYS_execveat,
+            file.as_raw_fd(),
+            c"".as_ptr(),
+            argv.as_ptr(),
+            env.as_ptr(),
+            libc::AT_EMPTY_PATH,
+        )
+    };
+    last_errno()
+}

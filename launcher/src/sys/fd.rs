@@ -1,0 +1,51 @@
+//! Ranges of descriptors, and descriptors known by number.
+
+use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd, RawFd};
+
+use rustix::io::Errno;
+
+use super::check;
+
+/// Marks every descriptor from `first` on close-on-exec.
+pub(crate) fn cloexec_from(first: u32) -> Result<(), Errno> {
+    close_range(first, u32::MAX, libc::CLOSE_RANGE_CLOEXEC)
+}
+
+/// Closes every descriptor from `first` to `last`, both included.
+pub(crate) fn close_between(first: u32, last: u32) -> Result<(), Errno> {
+    if first > last { Ok(()) } else { close_range(first, last, 0) }
+}
+
+fn close_range(first: u32, last: u32, flags: u32) -> Result<(), Errno> {
+    // SAFETY: the kernel takes any numbers. Descriptors that other code owns must not be in the
+    // range when it closes: callers give ranges above what they hold.
+    let result = unsafe { libc::syscall(libc::SYS_close_range, first, last, flags) };
+    check(result).map(drop)
+}
+
+/// Closes a descriptor by number, whatever it was.
+pub(crate) fn close_number(number: RawFd) {
+    // SAFETY: callers name descriptors that no owner in this process will close again.
+    unsafe { libc::close(number) };
+}
+
+/// Borrows a descriptor that the caller of the program passed by number.
+pub(crate) fn borrow_number(number: RawFd) -> Result<BorrowedFd<'static>, Errno> {
+    // SAFETY: F_GETFD takes any number and only reads.
+    let result = unsafe { libc::fcntl(number, libc::F_GETFD) };
+    check(result.into())?;
+    // SAFETY: the descriptor is open, and descriptors passed by the caller stay open until exec.
+    Ok(unsafe { BorrowedFd::borrow_raw(number) })
+}
+
+/// Takes ownership of a descriptor that the caller of the program passed by number.
+pub(crate) fn take_number(number: RawFd) -> Result<OwnedFd, Errno> {
+    borrow_number(number)?;
+    // SAFETY: the descriptor is open and each number passed on the command line is taken once.
+    Ok(unsafe { OwnedFd::from_raw_fd(number) })
+}
+
+/// Lets a descriptor survive exec.
+pub(crate) fn keep_across_exec(number: RawFd) -> Result<(), Errno> {
+    rustix::io::fcntl_setfd(borrow_number(number)?, rustix::io::FdFlags::empty())
+}

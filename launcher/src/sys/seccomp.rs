@@ -1,0 +1,51 @@
+//! Installing a seccomp filter, with or without a listener.
+
+use std::os::fd::{FromRawFd, OwnedFd, RawFd};
+
+use rustix::io::Errno;
+
+use super::check;
+
+/// One instruction of a filter, laid out as the kernel's `sock_filter`.
+pub(crate) type Instruction = libc::sock_filter;
+
+/// Whether the supervisor wants to hear of calls that the filter marks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Listener {
+    /// No call is announced.
+    None,
+    /// The kernel returns a descriptor on which marked calls are announced.
+    Wanted,
+}
+
+/// Installs `filter` for the calling thread and what it executes; no_new_privs must be set.
+pub(crate) fn install(filter: &[Instruction], listener: Listener) -> Result<Option<OwnedFd>, Errno> {
+    let program = libc::sock_fprog {
+        len: u16::try_from(filter.len()).map_err(|_| Errno::INVAL)?,
+        filter: filter.as_ptr().cast_mut(),
+    };
+    let flags = match listener {
+        Listener::None => 0,
+        Listener::Wanted => libc::SECCOMP_FILTER_FLAG_NEW_LISTENER,
+    };
+    // SAFETY: `program` points to `filter`, which the kernel only reads; both live across the call.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_seccomp,
+            libc::SECCOMP_SET_MODE_FILTER,
+            flags,
+            &raw const program,
+        )
+    };
+    let value = check(result)?;
+    match listener {
+        Listener::None => Ok(None),
+        Listener::Wanted => owned(value).map(Some),
+    }
+}
+
+fn owned(value: libc::c_long) -> Result<OwnedFd, Errno> {
+    let number = RawFd::try_from(value).map_err(|_| Errno::OVERFLOW)?;
+    // SAFETY: the kernel returned a new descriptor that nobody else owns.
+    Ok(unsafe { OwnedFd::from_raw_fd(number) })
+}

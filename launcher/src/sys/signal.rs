@@ -1,0 +1,138 @@
+//! Signal masks and dispositions as whole sets, and descriptors that deliver signals.
+
+use std::os::fd::{FromRawFd, OwnedFd};
+
+use rustix::io::Errno;
+
+use super::check;
+
+/// A set of signals, one bit each, signal 1 lowest: the kernel's own form.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct SignalSet(pub(crate) u64);
+
+impl SignalSet {
+    /// Every signal.
+    pub(crate) const ALL: Self = Self(u64::MAX);
+
+    /// Returns the set without `signal`.
+    pub(crate) const fn without(self, signal: i32) -> Self {
+        Self(self.0 & !bit(signal))
+    }
+
+    /// Returns the set with `signal`.
+    pub(crate) const fn with(self, signal: i32) -> Self {
+        Self(self.0 | bit(signal))
+    }
+
+    /// Returns whether `signal` is in the set.
+    pub(crate) const fn contains(self, signal: i32) -> bool {
+        self.0 & bit(signal) != 0
+    }
+}
+
+const fn bit(signal: i32) -> u64 {
+    1 << (signal - 1)
+}
+
+/// Replaces the signal mask and returns the old one.
+pub(crate) fn set_mask(set: SignalSet) -> Result<SignalSet, Errno> {
+    let mut old = SignalSet::default();
+    // SAFETY: both sets are eight bytes, as said in the last argument, and live across the call.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_rt_sigprocmask,
+            libc::SIG_SETMASK,
+            &raw const set.0,
+            &raw mut old.0,
+            size_of::<u64>(),
+        )
+    };
+    check(result)?;
+    Ok(old)
+}
+
+/// What happens when a signal arrives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Disposition {
+    /// The kernel's default action.
+    Default,
+    /// Nothing.
+    Ignore,
+}
+
+/// Sets what happens when `signal` arrives.
+pub(crate) fn set_disposition(signal: i32, disposition: Disposition) {
+    let handler = match disposition {
+        Disposition::Default => libc::SIG_DFL,
+        Disposition::Ignore => libc::SIG_IGN,
+    };
+    // SAFETY: no handler function is installed, only one of the two constants.
+    unsafe { libc::signal(signal, handler) };
+}
+
+/// Returns whether `signal` is ignored.
+pub(crate) fn is_ignored(signal: i32) -> bool {
+    // SAFETY: sigaction is plain old data for which all zeroes is a value.
+    let mut current: libc::sigaction = unsafe { std::mem::zeroed() };
+    // SAFETY: a null new action only reads the current one into `current`.
+    let result = unsafe { libc::sigaction(signal, std::ptr::null(), &raw mut current) };
+    result == 0 && current.sa_sigaction == libc::SIG_IGN
+}
+
+/// Returns a descriptor that delivers the signals of `set`, which must be blocked.
+pub(crate) fn descriptor(set: SignalSet) -> Result<OwnedFd, Errno> {
+    let flags = libc::SFD_CLOEXEC | libc::SFD_NONBLOCK;
+    // SAFETY: the set is eight bytes, as said in the third argument, and only read.
+    let result = unsafe {
+        libc::syscall(libc::SYS_signalfd4, -1, &raw const set.0, size_of::<u64>(), flags)
+    };
+    let number = i32::try_from(check(result)?).map_err(|_| Errno::OVERFLOW)?;
+    // SAFETY: the kernel returned a new descriptor that nobody else owns.
+    Ok(unsafe { OwnedFd::from_raw_fd(number) })
+}
+
+/// One signal, as read from a descriptor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Arrived {
+    /// The signal's number.
+    pub(crate) signal: i32,
+    /// Whether the kernel itself sent it, as a terminal does, and not a process.
+    pub(crate) from_kernel: bool,
+}
+
+/// Reads one signal; `None` when none is waiting.
+pub(crate) fn read(descriptor: &OwnedFd) -> Option<Arrived> {
+    let mut record = [0u8; size_of::<libc::signalfd_siginfo>()];
+    let length = rustix::io::read(descriptor, &mut record).ok()?;
+    let word = |at: usize| record.get(at..at + 4)?.try_into().ok().map(i32::from_ne_bytes);
+    let (signal, code) = (word(0)?, word(8)?);
+    (length == record.len()).then_some(Arrived { signal, from_kernel: code == libc::SI_KERNEL })
+}
+
+/// Sends `signal` to a process; `-1` is everything in this pid namespace but the caller.
+pub(crate) fn kill(pid: i32, signal: i32) -> Result<(), Errno> {
+    // SAFETY: the kernel takes any numbers.
+    let result = unsafe { libc::kill(pid, signal) };
+    check(result.into()).map(drop)
+}
+
+/// Sends `signal` to the process behind a pidfd.
+pub(crate) fn send(pidfd: &OwnedFd, signal: i32) -> Result<(), Errno> {
+    use std::os::fd::AsRawFd;
+    let info: *const libc::siginfo_t = std::ptr::null();
+    // SAFETY: a null siginfo asks the kernel to fill it in.
+    let result = unsafe {
+        libc::syscall(libc::SYS_pidfd_send_signal, pidfd.as_raw_fd(), signal, info, 0)
+    };
+    check(result).map(drop)
+}
+
+/// Returns whether a blocked signal waits to be delivered.
+pub(crate) fn is_pending(signal: i32) -> bool {
+    let mut pending = SignalSet::default();
+    // SAFETY: the set is eight bytes, as said in the last argument, and lives across the call.
+    let result = unsafe {
+        libc::syscall(libc::SYS_rt_sigpending, &raw mut pending.0, size_of::<u64>())
+    };
+    result == 0 && pending.contains(signal)
+}

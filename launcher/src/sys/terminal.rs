@@ -1,0 +1,21 @@
+//! The foreground process group of a terminal.
+
+use std::os::fd::{AsFd, AsRawFd};
+
+use rustix::io::Errno;
+
+use super::check;
+
+/// Returns the process group in the foreground of a terminal.
+pub(crate) fn foreground(terminal: impl AsFd) -> Option<i32> {
+    // SAFETY: tcgetpgrp takes any descriptor and only reads.
+    let group = unsafe { libc::tcgetpgrp(terminal.as_fd().as_raw_fd()) };
+    (group > 0).then_some(group)
+}
+
+/// Puts a process group in the foreground; SIGTTOU must be blocked or ignored.
+pub(crate) fn set_foreground(terminal: impl AsFd, group: i32) -> Result<(), Errno> {
+    // SAFETY: the kernel takes any numbers.
+    let result = unsafe { libc::tcsetpgrp(terminal.as_fd().as_raw_fd(), group) };
+    check(result.into()).map(drop)
+}

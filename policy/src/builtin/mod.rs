@@ -1,0 +1,88 @@
+//! The profiles that are part of endow.
+//!
+//! Their source is `profiles/*.toml`. The base stands below every policy, so each launch would
+//! pay a quarter of a millisecond for reading it: `base.rs` holds the same as constants, written
+//! by a test (`ENDOW_UPDATE=1 cargo test -p endow-policy builtin`) and checked by it.
+
+mod base;
+mod table;
+
+use crate::{FileKind, ParseError, PolicyFile, PolicyText, parse};
+
+/// The built-in profiles by name. `base` is below every policy.
+const PROFILES: &[(&str, &str)] = &[("base", include_str!("../../profiles/base.toml"))];
+
+/// Returns the names of the built-in profiles.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    PROFILES.iter().map(|(name, _)| *name)
+}
+
+/// Returns the text of a built-in profile, as `endow profile show` prints it.
+pub fn text(name: &str) -> Option<&'static str> {
+    PROFILES.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
+}
+
+/// Returns a built-in profile.
+///
+/// # Errors
+/// Never: a test parses each of them.
+pub fn profile(name: &str) -> Option<Result<PolicyFile, ParseError>> {
+    let text = text(name)?.as_bytes();
+    Some(parse(PolicyText { name, kind: FileKind::Builtin, directory: None, text }))
+}
+
+/// Returns the profile below every policy.
+pub fn base() -> PolicyFile {
+    base::BASE.file("base")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::MountSource;
+
+    /// Writes `base.rs` anew when asked; otherwise it must be current.
+    #[test]
+    #[allow(clippy::disallowed_methods, reason = "a test compares and writes a source file")]
+    fn base_constants_are_the_toml() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/builtin/base.rs");
+        let parsed = profile("base").expect("known").expect("parses");
+        let rendered = table::render(&parsed);
+        if std::env::var_os("ENDOW_UPDATE").is_some() {
+            std::fs::write(path, &rendered).expect("written");
+        }
+        let current = std::fs::read_to_string(path).expect("readable");
+        assert!(current == rendered, "run ENDOW_UPDATE=1 cargo test -p endow-policy builtin");
+        assert!(base() == table::without_places(parsed));
+    }
+
+    #[test]
+    fn every_profile_parses() {
+        for name in names() {
+            let file = profile(name).expect("known").unwrap_or_else(|error| panic!("{error:?}"));
+            assert!(file.extends.is_empty() || name != "base");
+        }
+        assert!(profile("nonesuch").is_none());
+    }
+
+    #[test]
+    fn base_mounts_have_a_reason() {
+        for mount in base().mounts {
+            assert!(mount.reason.is_some(), "{:?}", mount.at.value);
+            let optional = mount.options.optional;
+            assert!(optional || !matches!(mount.source, MountSource::Host { .. }));
+        }
+    }
+
+    #[test]
+    fn base_shows_no_secret() {
+        for secret in ["shadow", "sudoers", "/etc/ssh", ".ssh", "credentials", ".npmrc", ".netrc"] {
+            let shown = base().mounts.into_iter().map(|mount| mount.at.value);
+            let paths: Vec<_> = shown.map(|path| path.to_string_lossy().into_owned()).collect();
+            assert!(
+                !paths.iter().any(|path| path.contains(secret) && path != "/etc/ssl"),
+                "{secret}"
+            );
+        }
+    }
+}

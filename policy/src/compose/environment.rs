@@ -1,0 +1,72 @@
+//! The environment's rules, merged.
+
+use std::collections::BTreeMap;
+
+use crate::pattern::matches_word;
+use crate::{EnvironmentRules, FileKind, Origin, PolicyFile, Stated};
+
+type Names = Vec<(String, Origin)>;
+
+/// Adds what a stronger source says.
+pub(super) fn push(rules: &mut EnvironmentRules, file: &PolicyFile) {
+    for entry in &file.env.drop {
+        drop_name(rules, entry);
+    }
+    for entry in &file.env.pass {
+        pass_name(rules, entry, file.kind);
+    }
+    for (name, value) in &file.env.set {
+        rules.set.insert(name.value.clone(), (value.clone(), name.origin.clone()));
+    }
+    if let Some(all) = &file.env.pass_all {
+        rules.pass_all = all.value;
+    }
+}
+
+/// A dropped name is no longer passed or set by a weaker source.
+fn drop_name(rules: &mut EnvironmentRules, entry: &Stated<String>) {
+    if let Some(removed) = entry.value.strip_prefix('!') {
+        return remove(&mut rules.drop, removed);
+    }
+    remove(&mut rules.pass_exact, &entry.value);
+    take_out(&mut rules.set, &entry.value);
+    add(&mut rules.drop, entry);
+}
+
+fn pass_name(rules: &mut EnvironmentRules, entry: &Stated<String>, kind: FileKind) {
+    if let Some(removed) = entry.value.strip_prefix('!') {
+        remove(&mut rules.pass_exact, removed);
+        remove(&mut rules.pass_pattern, removed);
+        take_out(&mut rules.set, removed);
+        return;
+    }
+    let exact = !entry.value.contains(['*', '?']);
+    // The base list is weaker than any `drop`, but for names that the same list excepts from a
+    // drop pattern of its own (`GIT_AUTHOR_NAME` from `GIT_*`).
+    let strong = kind != FileKind::Builtin || is_dropped(rules, &entry.value);
+    if exact && strong {
+        remove(&mut rules.drop, &entry.value);
+        take_out(&mut rules.set, &entry.value);
+        add(&mut rules.pass_exact, entry);
+    } else {
+        add(&mut rules.pass_pattern, entry);
+    }
+}
+
+fn is_dropped(rules: &EnvironmentRules, name: &str) -> bool {
+    rules.drop.iter().any(|(pattern, _)| matches_word(pattern.as_bytes(), name.as_bytes()))
+}
+
+fn add(names: &mut Names, entry: &Stated<String>) {
+    if !names.iter().any(|(known, _)| *known == entry.value) {
+        names.push((entry.value.clone(), entry.origin.clone()));
+    }
+}
+
+fn remove(names: &mut Names, name: &str) {
+    names.retain(|(known, _)| known != name);
+}
+
+fn take_out<V>(set: &mut BTreeMap<std::ffi::OsString, V>, name: &str) {
+    set.remove(std::ffi::OsStr::new(name));
+}

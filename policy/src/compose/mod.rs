@@ -1,0 +1,242 @@
+//! All sources of one run, merged weakest first, every entry with its origin.
+
+mod environment;
+mod lists;
+mod mounts;
+mod order;
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+
+pub(crate) use mounts::ComposedMount;
+
+use crate::place::{PlaceError, Places};
+use crate::{
+    EnvironmentRules, Expectation, FileKind, GuestPath, LimitsTable, Network, Origin, ParseError,
+    PatternRule, PolicyFile, Stated, Vars, WorkspaceAccess,
+};
+use crate::{HostPath, Level};
+
+/// A profile that the user wrote.
+#[derive(Clone, Debug)]
+pub struct ProfileText {
+    /// The name by which `extends` and `--profile` call it.
+    pub name: String,
+    /// The file's name as the user would write it.
+    pub file: String,
+    /// The directory that its relative paths start from.
+    pub directory: Option<HostPath>,
+    /// The bytes of the file.
+    pub text: Vec<u8>,
+}
+
+/// Everything that a policy is made of.
+#[derive(Clone, Debug, Default)]
+pub struct Sources {
+    /// The profiles that the user wrote.
+    pub user_profiles: Vec<ProfileText>,
+    /// The profile that belongs to the command, if there is one of that name.
+    pub command_profile: Option<String>,
+    /// The values of `--profile`; `none` drops the command's profile.
+    pub profiles: Vec<String>,
+    /// The user's file.
+    pub user: Option<PolicyFile>,
+    /// The project's file, trusted or found to only narrow.
+    pub project: Option<PolicyFile>,
+    /// The file named by `-p`.
+    pub explicit: Option<PolicyFile>,
+    /// What the flags say.
+    pub flags: Option<PolicyFile>,
+}
+
+/// Why sources don't make a policy.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ComposeError {
+    /// A profile's text is wrong.
+    #[error(transparent)]
+    Parse(#[from] ParseError),
+    /// No profile has this name.
+    #[error("no such profile: {name}")]
+    UnknownProfile {
+        /// The name as written.
+        name: String,
+        /// The nearest name, or all.
+        hint: String,
+        /// Who asked for it.
+        origin: Origin,
+    },
+    /// Profiles extend each other in a circle.
+    #[error("profiles extend each other: {chain}")]
+    Cycle {
+        /// The names, joined by arrows.
+        chain: String,
+        /// Who began it.
+        origin: Origin,
+    },
+    /// A path has no absolute form.
+    #[error("path can't be used: {path}")]
+    Place {
+        /// The path as written.
+        path: String,
+        /// Who wrote it.
+        origin: Origin,
+        /// What is wrong with it.
+        source: PlaceError,
+    },
+    /// Two entries of one source stand at one path.
+    #[error("mounted twice: {at}")]
+    MountedTwice {
+        /// The path.
+        at: GuestPath,
+        /// The first entry.
+        first: Origin,
+        /// The second entry.
+        second: Origin,
+    },
+}
+
+/// What all sources say together; paths are absolute, the workspace is not placed yet.
+#[derive(Clone, Debug, Default)]
+pub struct Composed {
+    pub(crate) mounts: BTreeMap<GuestPath, ComposedMount>,
+    pub(crate) workspace_access: Option<Stated<WorkspaceAccess>>,
+    pub(crate) workspace_root: Option<Stated<ComposedRoot>>,
+    pub(crate) deny: Patterns,
+    pub(crate) protect: Patterns,
+    pub(crate) env: EnvironmentRules,
+    pub(crate) network: Option<Stated<Network>>,
+    pub(crate) limits: LimitsTable,
+    pub(crate) allow: Vec<Stated<String>>,
+    pub(crate) new_session: Option<Stated<bool>>,
+    pub(crate) hostname: Option<Stated<String>>,
+    pub(crate) level: Option<Stated<Level>>,
+    pub(crate) best_effort: Vec<Stated<String>>,
+    pub(crate) expect: Vec<Expectation>,
+    pub(crate) chdir: Option<Stated<GuestPath>>,
+    pub(crate) unavailable: Vec<Stated<String>>,
+    pub(crate) sources: Vec<String>,
+}
+
+/// A workspace root with its path made absolute.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum ComposedRoot {
+    Git,
+    Cwd,
+    Path(HostPath),
+}
+
+/// Patterns of one purpose: the built-in list and what was added.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Patterns {
+    builtin: Vec<PatternRule>,
+    added: Vec<PatternRule>,
+    pub(crate) defaults: Option<Stated<bool>>,
+}
+
+impl Patterns {
+    /// Returns the patterns that count, the built-in ones first.
+    pub(crate) fn rules(&self) -> Vec<PatternRule> {
+        let defaults = self.defaults.as_ref().is_none_or(|defaults| defaults.value);
+        let builtin = if defaults { self.builtin.as_slice() } else { &[] };
+        builtin.iter().chain(&self.added).cloned().collect()
+    }
+}
+
+/// Merges all sources: base < extended profiles < the command's profile < `--profile` < user
+/// file < project file < `-p` file < flags.
+///
+/// # Errors
+/// An unknown profile, profiles in a circle, a profile that can't be read, a path that has no
+/// absolute form, or two entries of one source at one path.
+pub fn compose(sources: &Sources, vars: &Vars) -> Result<Composed, ComposeError> {
+    let mut composed = Composed::default();
+    for layer in order::layers(sources, vars)? {
+        composed.push(&layer, vars)?;
+    }
+    Ok(composed)
+}
+
+impl Composed {
+    /// Returns whether the workspace is the git work tree, by default or by word.
+    pub(crate) fn workspace_root_is_git(&self) -> bool {
+        self.workspace_root.as_ref().is_none_or(|root| root.value == ComposedRoot::Git)
+    }
+
+    /// Adds a stronger source.
+    fn push(&mut self, file: &PolicyFile, vars: &Vars) -> Result<(), ComposeError> {
+        if !file.name.is_empty() && self.sources.last().is_none_or(|last| **last != *file.name) {
+            self.sources.push(file.name.to_string());
+        }
+        let places = Places::of(file, vars);
+        self.push_mounts(file, &places, vars)?;
+        self.push_workspace(file, &places)?;
+        self.push_patterns(file);
+        environment::push(&mut self.env, file);
+        self.push_process(file);
+        replace(&mut self.network, file.network.as_ref());
+        if let Some(chdir) = &file.chdir {
+            self.chdir = Some(chdir.with(absolute(&places, chdir)?.to_guest()));
+        }
+        lists::push_limits(&mut self.limits, &file.limits);
+        self.expect.extend(file.expect.iter().cloned());
+        self.unavailable.extend(file.unavailable.iter().chain(&file.actions).cloned());
+        Ok(())
+    }
+
+    fn push_workspace(
+        &mut self,
+        file: &PolicyFile,
+        places: &Places<'_>,
+    ) -> Result<(), ComposeError> {
+        use crate::WorkspaceRoot::{Cwd, Git, Path};
+        replace(&mut self.workspace_access, file.workspace.access.as_ref());
+        let Some(root) = &file.workspace.root else { return Ok(()) };
+        let value = match &root.value {
+            Git => ComposedRoot::Git,
+            Cwd => ComposedRoot::Cwd,
+            Path(path) => ComposedRoot::Path(absolute(places, &root.with(path.clone()))?),
+        };
+        self.workspace_root = Some(root.with(value));
+        Ok(())
+    }
+
+    fn push_patterns(&mut self, file: &PolicyFile) {
+        let pairs = [(&mut self.deny, &file.deny), (&mut self.protect, &file.protect)];
+        for (patterns, table) in pairs {
+            let list = match file.kind {
+                FileKind::Builtin => &mut patterns.builtin,
+                _ => &mut patterns.added,
+            };
+            list.extend(table.patterns.iter().map(|pattern| PatternRule {
+                pattern: pattern.value.clone(),
+                origin: pattern.origin.clone(),
+            }));
+            replace(&mut patterns.defaults, table.defaults.as_ref());
+        }
+    }
+
+    fn push_process(&mut self, file: &PolicyFile) {
+        lists::edit(&mut self.allow, &file.process.allow);
+        lists::edit(&mut self.best_effort, &file.require.best_effort);
+        replace(&mut self.new_session, file.process.new_session.as_ref());
+        replace(&mut self.hostname, file.process.hostname.as_ref());
+        replace(&mut self.level, file.require.level.as_ref());
+    }
+}
+
+/// Takes the later value when there is one.
+fn replace<T: Clone>(current: &mut Option<T>, later: Option<&T>) {
+    if let Some(later) = later {
+        *current = Some(later.clone());
+    }
+}
+
+/// Returns the absolute form of a stated path.
+fn absolute(places: &Places<'_>, path: &Stated<OsString>) -> Result<HostPath, ComposeError> {
+    places.absolute(&path.value).map_err(|source| ComposeError::Place {
+        path: path.value.to_string_lossy().into_owned(),
+        origin: path.origin.clone(),
+        source,
+    })
+}

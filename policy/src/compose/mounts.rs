@@ -1,0 +1,142 @@
+//! Mounts of all sources by their absolute path: the later replaces.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+
+use super::{ComposeError, Composed, absolute};
+use crate::place::{PlaceError, Places};
+use crate::{
+    Access, BackendSpec, FileKind, GuestPath, HostPath, MountClass, MountEntry, MountOptions,
+    MountSource, Origin, PolicyFile, Stated, Vars,
+};
+
+/// One mount, and whom it replaced.
+#[derive(Clone, Debug)]
+pub(crate) struct ComposedMount {
+    /// What stands there; `None` marks a removed entry.
+    pub(crate) backend: Option<BackendSpec>,
+    pub(crate) access: Access,
+    pub(crate) options: MountOptions,
+    pub(crate) class: MountClass,
+    pub(crate) origin: Origin,
+    /// The weaker entries at this path, weakest first.
+    pub(crate) replaced: Vec<Origin>,
+}
+
+impl Composed {
+    pub(super) fn push_mounts(
+        &mut self,
+        file: &PolicyFile,
+        places: &Places<'_>,
+        vars: &Vars,
+    ) -> Result<(), ComposeError> {
+        let mut own: BTreeMap<GuestPath, Origin> = BTreeMap::new();
+        for entry in &file.mounts {
+            let at = match absolute(places, &entry.at) {
+                // Without a home the base has no place for its program directories.
+                Err(ComposeError::Place { source: PlaceError::NoHome, .. })
+                    if file.kind == FileKind::Builtin =>
+                {
+                    continue;
+                }
+                other => other?.to_guest(),
+            };
+            let second = entry.at.origin.clone();
+            if file.kind != FileKind::Builtin
+                && let Some(first) = own.insert(at.clone(), second.clone())
+            {
+                return Err(ComposeError::MountedTwice { at, first, second });
+            }
+            let mount = composed(entry, file.kind, places, vars)?;
+            self.put(at, mount, &entry.source);
+        }
+        Ok(())
+    }
+
+    fn put(&mut self, at: GuestPath, mut mount: ComposedMount, source: &MountSource) {
+        let weaker = self.mounts.remove(&at);
+        if let Some(mut weaker) = weaker {
+            if let Some(BackendSpec::Private { seed, .. }) = &mut mount.backend {
+                let mut all = weaker.take_seed();
+                all.append(seed);
+                all.dedup();
+                all.retain(|path| !is_taken_out(path, source));
+                *seed = all;
+            }
+            mount.replaced = std::mem::take(&mut weaker.replaced);
+            mount.replaced.push(weaker.origin);
+        }
+        self.mounts.insert(at, mount);
+    }
+}
+
+impl ComposedMount {
+    fn take_seed(&mut self) -> Vec<HostPath> {
+        match &mut self.backend {
+            Some(BackendSpec::Private { seed, .. }) => std::mem::take(seed),
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// Returns whether `!X` in the entry's own list takes a weaker layer's seed out. Seeds are
+/// compared by the end of the path, since `~` is gone by now.
+fn is_taken_out(path: &HostPath, source: &MountSource) -> bool {
+    let MountSource::Private { seed, .. } = source else { return false };
+    let removed = seed.iter().filter_map(|entry| entry.value.strip_prefix('!'));
+    let mut names = removed.map(|text| text.trim_start_matches("~/"));
+    names.any(|name| path.as_path().ends_with(name.trim_start_matches('/')))
+}
+
+fn composed(
+    entry: &MountEntry,
+    kind: FileKind,
+    places: &Places<'_>,
+    vars: &Vars,
+) -> Result<ComposedMount, ComposeError> {
+    let live = matches!(entry.source, MountSource::Host { .. }) && entry.access != Access::Ro;
+    let system = kind == FileKind::Builtin && !live;
+    Ok(ComposedMount {
+        backend: backend(entry, places, vars)?,
+        access: entry.access,
+        options: entry.options,
+        class: if system { MountClass::System } else { MountClass::Granted },
+        origin: entry.at.origin.clone(),
+        replaced: Vec::new(),
+    })
+}
+
+fn backend(
+    entry: &MountEntry,
+    places: &Places<'_>,
+    vars: &Vars,
+) -> Result<Option<BackendSpec>, ComposeError> {
+    let path = |text: &OsString| absolute(places, &entry.at.with(text.clone()));
+    Ok(Some(match &entry.source {
+        MountSource::Removed => return Ok(None),
+        MountSource::Host { host } => {
+            BackendSpec::Physical { host: path(host.as_ref().unwrap_or(&entry.at.value))? }
+        }
+        MountSource::Memory { size_bytes, inodes, mode } => {
+            BackendSpec::Memory { size_bytes: *size_bytes, inodes: *inodes, mode: *mode }
+        }
+        MountSource::Private { seed, mode } => {
+            BackendSpec::Private { seed: seeds(seed, places)?, write_back: Vec::new(), mode: *mode }
+        }
+        MountSource::Git { repository, rev } => BackendSpec::Git {
+            repository: match repository {
+                Some(repository) => path(repository)?,
+                None => vars.git_root.clone().unwrap_or_else(|| vars.cwd.clone()),
+            },
+            rev: rev.clone(),
+        },
+        MountSource::Cas { digest } => BackendSpec::Cas { digest: digest.clone() },
+        MountSource::Copy { host } => BackendSpec::Copy { host: path(host)? },
+        MountSource::Made { made } => BackendSpec::Made { made: *made },
+    }))
+}
+
+fn seeds(seed: &[Stated<String>], places: &Places<'_>) -> Result<Vec<HostPath>, ComposeError> {
+    let added = seed.iter().filter(|entry| !entry.value.starts_with('!'));
+    added.map(|entry| absolute(places, &entry.with(OsString::from(&entry.value)))).collect()
+}

@@ -1,0 +1,129 @@
+//! Which sources there are, weakest first, profiles looked up by name.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use super::{ComposeError, ProfileText, Sources};
+use crate::nearest::did_you_mean;
+use crate::place::Places;
+use crate::{FileKind, Origin, PolicyFile, PolicyText, Stated, Vars, builtin, parse};
+
+type Layers<'a> = Vec<Cow<'a, PolicyFile>>;
+
+/// Returns all layers, weakest first. A profile that is asked for twice counts once, at its
+/// strongest place.
+pub(super) fn layers<'a>(sources: &'a Sources, vars: &Vars) -> Result<Layers<'a>, ComposeError> {
+    let files = files(sources, vars);
+    let mut profiles = Profiles { texts: &sources.user_profiles, found: Vec::new() };
+    for wanted in wanted(sources, &files) {
+        profiles.add(&wanted, &mut Vec::new())?;
+    }
+    let mut layers: Layers<'a> = vec![Cow::Owned(builtin::base())];
+    layers.extend(profiles.found.into_iter().map(|(_, file)| Cow::Owned(file)));
+    layers.extend(files);
+    Ok(layers)
+}
+
+/// The user file with its tables for this project, the project's file, `-p` and the flags.
+fn files<'a>(sources: &'a Sources, vars: &Vars) -> Layers<'a> {
+    let mut files: Layers<'a> = Vec::new();
+    if let Some(user) = &sources.user {
+        files.push(Cow::Borrowed(user));
+        files.extend(project_tables(user, vars).into_iter().map(Cow::Owned));
+    }
+    let others = [&sources.project, &sources.explicit, &sources.flags];
+    files.extend(others.into_iter().flatten().map(Cow::Borrowed));
+    files
+}
+
+/// The `[project]` tables that the current directory lies in, outermost first. Their relative
+/// paths start from the project's directory.
+fn project_tables(user: &PolicyFile, vars: &Vars) -> Vec<PolicyFile> {
+    let places = Places::of(user, vars);
+    let placed = user.project.iter().filter_map(|(path, table)| {
+        let directory = places.absolute(&path.value).ok()?;
+        vars.cwd.is_within(&directory).then(|| (directory, table))
+    });
+    let mut tables: Vec<_> = placed.collect();
+    tables.sort_by_key(|(directory, _)| directory.as_bytes().len());
+    let with_directory = |(directory, table): (_, &PolicyFile)| PolicyFile {
+        directory: Some(directory),
+        ..table.clone()
+    };
+    tables.into_iter().map(with_directory).collect()
+}
+
+/// The profiles asked for: by files, by the command's name, by `--profile`.
+fn wanted(sources: &Sources, files: &[Cow<'_, PolicyFile>]) -> Vec<Stated<String>> {
+    let mut wanted: Vec<Stated<String>> = Vec::new();
+    for entry in files.iter().flat_map(|file| &file.extends) {
+        match entry.value.strip_prefix('!') {
+            Some(removed) => wanted.retain(|known| known.value != removed),
+            None => wanted.push(entry.clone()),
+        }
+    }
+    let none = sources.profiles.iter().any(|name| name == "none");
+    if let Some(name) = sources.command_profile.as_ref().filter(|_| !none) {
+        wanted.push(Stated::new(name.clone(), Origin::Default));
+    }
+    let flags = sources.profiles.iter().filter(|name| *name != "none");
+    wanted.extend(flags.map(|name| {
+        Stated::new(name.clone(), Origin::Flag(Arc::from(format!("--profile {name}"))))
+    }));
+    wanted.retain(|entry| entry.value != "base");
+    wanted
+}
+
+struct Profiles<'a> {
+    texts: &'a [ProfileText],
+    found: Vec<(String, PolicyFile)>,
+}
+
+impl Profiles<'_> {
+    /// Adds a profile after all that it extends.
+    fn add(
+        &mut self,
+        wanted: &Stated<String>,
+        chain: &mut Vec<String>,
+    ) -> Result<(), ComposeError> {
+        let name = &wanted.value;
+        let circle = chain.contains(name);
+        chain.push(name.clone());
+        if circle {
+            let origin = wanted.origin.clone();
+            return Err(ComposeError::Cycle { chain: chain.join(" -> "), origin });
+        }
+        let file = self.read(wanted)?;
+        for below in file.extends.iter().filter(|entry| entry.value != "base") {
+            if !below.value.starts_with('!') {
+                self.add(below, chain)?;
+            }
+        }
+        chain.pop();
+        self.found.retain(|(known, _)| known != name);
+        self.found.push((name.clone(), file));
+        Ok(())
+    }
+
+    fn read(&self, wanted: &Stated<String>) -> Result<PolicyFile, ComposeError> {
+        let name = wanted.value.as_str();
+        if let Some(user) = self.texts.iter().find(|profile| profile.name == name) {
+            return Ok(parse(PolicyText {
+                name: &user.file,
+                kind: FileKind::Profile,
+                directory: user.directory.clone(),
+                text: &user.text,
+            })?);
+        }
+        if let Some(file) = builtin::profile(name) {
+            return Ok(file?);
+        }
+        let mut known: Vec<&str> = builtin::names().collect();
+        known.extend(self.texts.iter().map(|profile| profile.name.as_str()));
+        Err(ComposeError::UnknownProfile {
+            name: name.to_owned(),
+            hint: did_you_mean(name, &known),
+            origin: wanted.origin.clone(),
+        })
+    }
+}

@@ -1,0 +1,320 @@
+//! The tables of a policy file other than `[mounts]`.
+
+use std::ffi::OsString;
+
+use toml::de::DeTable;
+
+use super::mounts::ACCESS_WORDS;
+use super::{Decoder, Section};
+use crate::nearest::did_you_mean;
+use crate::{
+    AllowWord, EnvTable, Expectation, FileKind, Level, LimitsTable, Network, PatternTable,
+    PolicyFile, Probe, ProcessTable, RequireTable, Stated, Verdict, WorkspaceAccess, WorkspaceRoot,
+    WorkspaceTable, parse_duration, parse_size,
+};
+
+/// The keys of a file.
+pub(crate) const TOP_KEYS: &[&str] = &[
+    "version",
+    "extends",
+    "workspace",
+    "mounts",
+    "deny",
+    "protect",
+    "env",
+    "network",
+    "secrets",
+    "limits",
+    "process",
+    "sync",
+    "require",
+    "state",
+    "expect",
+    "build",
+    "action",
+    "remote",
+    "project",
+];
+const LIMIT_KEYS: &[&str] = &[
+    "timeout",
+    "grace",
+    "memory",
+    "pids",
+    "open_files",
+    "file_size",
+    "cpu_time",
+    "layer_size",
+    "layer_files",
+];
+pub(crate) const LEVELS: &[(&str, Level)] = &[
+    (Level::Full.word(), Level::Full),
+    (Level::Namespaces.word(), Level::Namespaces),
+    (Level::Landlock.word(), Level::Landlock),
+];
+const NETWORKS: &[(&str, Network)] = &[("none", Network::None), ("host", Network::Host)];
+
+impl Decoder<'_> {
+    /// Decodes a whole file.
+    pub(crate) fn file(&mut self, table: &DeTable<'_>) -> PolicyFile {
+        let top = Section { table, path: "" };
+        self.only_known(&top, TOP_KEYS);
+        self.version(&top);
+        let mut file = self.body(&top);
+        file.project = self.projects(&top);
+        file
+    }
+
+    fn version(&mut self, top: &Section<'_>) {
+        let Some(found) = top.table.get("version") else {
+            self.problem(0..0, "no `version`")
+                .explain("version", "add `version = 1` as the first line".to_owned());
+            return;
+        };
+        let Some(version) = self.count(top, "version") else { return };
+        if version.value == 0 {
+            self.problem(found.span(), "no such version: 0")
+                .explain("version", "write `version = 1`".to_owned());
+        } else if version.value > 1 {
+            let message = format!("written for a newer endow: version {}", version.value);
+            self.problem(found.span(), message)
+                .explain("version", "this endow reads version 1".to_owned());
+        }
+    }
+
+    /// Decodes all keys that a file and a `[project]` table share.
+    fn body(&mut self, top: &Section<'_>) -> PolicyFile {
+        let mounts = self.mounts(top);
+        let mut file = PolicyFile {
+            name: self.file.clone(),
+            kind: self.kind,
+            extends: self.texts(top, "extends"),
+            mounts: mounts.entries,
+            deny: self.patterns(top, "deny", "patterns"),
+            protect: self.patterns(top, "protect", "names"),
+            env: self.env(top),
+            limits: self.limits(top),
+            process: self.process(top),
+            require: self.require(top),
+            expect: self.expectations(top),
+            unavailable: mounts.unavailable,
+            ..PolicyFile::default()
+        };
+        file.workspace = self.workspace(top, &mut file.unavailable);
+        file.network = self.network(top, &mut file.unavailable);
+        self.missing_features(top, &mut file);
+        file
+    }
+
+    fn projects(&mut self, top: &Section<'_>) -> Vec<(Stated<OsString>, PolicyFile)> {
+        let Some(found) = top.table.get("project") else { return Vec::new() };
+        if self.kind != FileKind::User {
+            self.problem(found.span(), "`project` tables belong in the user's policy.toml").key =
+                Some("project".to_owned());
+            return Vec::new();
+        }
+        let Some(table) = found.get_ref().as_table() else {
+            self.wrong_type(top, "project", "tables, written as `[project.\"PATH\"]`");
+            return Vec::new();
+        };
+        let mut projects = Vec::new();
+        for (path, value) in table {
+            let Some(inner) = value.get_ref().as_table() else {
+                self.problem(value.span(), "expected a table").key = Some("project".to_owned());
+                continue;
+            };
+            let section = Section { table: inner, path: "" };
+            let known: Vec<&str> = TOP_KEYS[1..TOP_KEYS.len() - 1].to_vec();
+            self.only_known(&section, &known);
+            let at = self.stated(path.span(), OsString::from(path.get_ref().as_ref()));
+            projects.push((at, self.body(&section)));
+        }
+        projects
+    }
+
+    fn workspace(
+        &mut self,
+        top: &Section<'_>,
+        unavailable: &mut Vec<Stated<String>>,
+    ) -> WorkspaceTable {
+        let Some(section) = self.section(top, "workspace", &["access", "root", "checkpoint"])
+        else {
+            return WorkspaceTable::default();
+        };
+        let mut words: Vec<_> = ACCESS_WORDS
+            .iter()
+            .map(|(word, access)| (*word, WorkspaceAccess::Granted(*access)))
+            .collect();
+        words.push(("none", WorkspaceAccess::None));
+        if let Some(checkpoint) = self.flag(&section, "checkpoint")
+            && checkpoint.value
+        {
+            unavailable.push(checkpoint.with("workspace.checkpoint".to_owned()));
+        }
+        let root = self.word(&section, "root").map(|root| {
+            let value = match root.value {
+                "git" => WorkspaceRoot::Git,
+                "cwd" => WorkspaceRoot::Cwd,
+                path => WorkspaceRoot::Path(path.into()),
+            };
+            root.with(value)
+        });
+        WorkspaceTable { access: self.choice(&section, "access", &words), root }
+    }
+
+    fn patterns(&mut self, top: &Section<'_>, key: &'static str, list: &str) -> PatternTable {
+        let Some(section) = self.section(top, key, &[list, "defaults"]) else {
+            return PatternTable::default();
+        };
+        let patterns = self.texts(&section, list);
+        for pattern in &patterns {
+            if let Err(error) = crate::pattern::check(&pattern.value) {
+                self.problem(pattern.span.clone(), error.to_string()).key = Some(section.key(list));
+            }
+        }
+        PatternTable { patterns, defaults: self.flag(&section, "defaults") }
+    }
+
+    fn env(&mut self, top: &Section<'_>) -> EnvTable {
+        let Some(section) = self.section(top, "env", &["pass", "set", "drop"]) else {
+            return EnvTable::default();
+        };
+        EnvTable {
+            pass: self.texts(&section, "pass"),
+            set: self.assignments(&section),
+            drop: self.texts(&section, "drop"),
+            pass_all: None,
+        }
+    }
+
+    fn assignments(&mut self, env: &Section<'_>) -> Vec<(Stated<OsString>, OsString)> {
+        let Some(found) = env.table.get("set") else { return Vec::new() };
+        let Some(table) = found.get_ref().as_table() else {
+            self.wrong_type(env, "set", "a table");
+            return Vec::new();
+        };
+        let section = Section { table, path: "env.set" };
+        let mut set = Vec::new();
+        for key in table.keys() {
+            let name: &str = key.get_ref();
+            if name.is_empty() || name.contains(['=', '\0']) {
+                self.problem(key.span(), "not a variable's name").key = Some("env.set".to_owned());
+            } else if let Some(value) = self.text(&section, name) {
+                if value.value.contains('\0') {
+                    self.problem(value.span, "value contains a NUL byte").key =
+                        Some(section.key(name));
+                    continue;
+                }
+                set.push((self.stated(key.span(), name.into()), value.value.into()));
+            }
+        }
+        set
+    }
+
+    fn network(
+        &mut self,
+        top: &Section<'_>,
+        unavailable: &mut Vec<Stated<String>>,
+    ) -> Option<Stated<Network>> {
+        let section = self.section(top, "network", &["mode", "allow"])?;
+        if let Some(first) = self.texts(&section, "allow").into_iter().next() {
+            unavailable.push(first.with("network.allow".to_owned()));
+        }
+        self.choice(&section, "mode", NETWORKS)
+    }
+
+    fn limits(&mut self, top: &Section<'_>) -> LimitsTable {
+        let Some(section) = self.section(top, "limits", LIMIT_KEYS) else {
+            return LimitsTable::default();
+        };
+        let limits = LimitsTable {
+            timeout: self.unit(&section, "timeout", parse_duration),
+            grace: self.unit(&section, "grace", parse_duration),
+            memory: self.unit(&section, "memory", parse_size),
+            pids: self.count(&section, "pids"),
+            open_files: self.count(&section, "open_files"),
+            file_size: self.unit(&section, "file_size", parse_size),
+            cpu_time: self.unit(&section, "cpu_time", parse_duration),
+            layer_size: self.unit(&section, "layer_size", parse_size),
+            layer_files: self.count(&section, "layer_files"),
+        };
+        self.no_zero(&section, &limits);
+        limits
+    }
+
+    /// Zero would end or starve the command at once; it is taken for a mistake.
+    fn no_zero(&mut self, section: &Section<'_>, limits: &LimitsTable) {
+        for key in limits.zeros() {
+            let Some(found) = section.table.get(key) else { continue };
+            self.problem(found.span(), "a limit of zero lets nothing run")
+                .explain(&section.key(key), "leave the key out for no limit".to_owned());
+        }
+    }
+
+    fn process(&mut self, top: &Section<'_>) -> ProcessTable {
+        let known = ["allow", "new_session", "hostname"];
+        let Some(section) = self.section(top, "process", &known) else {
+            return ProcessTable::default();
+        };
+        let allow = self.texts(&section, "allow");
+        for word in &allow {
+            let name = word.value.strip_prefix('!').unwrap_or(&word.value);
+            if name.parse::<AllowWord>().is_err() {
+                let known: Vec<&str> = AllowWord::ALL.iter().map(|word| word.word()).collect();
+                self.problem(word.span.clone(), format!("unknown word `{name}`"))
+                    .explain("process.allow", did_you_mean(name, &known));
+            }
+        }
+        let hostname = self.word(&section, "hostname").map(|name| name.with(name.value.to_owned()));
+        if let Some(name) = &hostname
+            && !is_hostname(&name.value)
+        {
+            self.problem(name.span.clone(), "not a host name").key = Some(section.key("hostname"));
+        }
+        ProcessTable { allow, new_session: self.flag(&section, "new_session"), hostname }
+    }
+
+    fn require(&mut self, top: &Section<'_>) -> RequireTable {
+        let Some(section) = self.section(top, "require", &["level", "best_effort"]) else {
+            return RequireTable::default();
+        };
+        RequireTable {
+            level: self.choice(&section, "level", LEVELS),
+            best_effort: self.texts(&section, "best_effort"),
+        }
+    }
+
+    fn expectations(&mut self, top: &Section<'_>) -> Vec<Expectation> {
+        let sections = self.sections(top, "expect");
+        let mut expectations = Vec::with_capacity(sections.len());
+        for (span, section) in sections {
+            self.only_known(&section, &["read", "write", "execute", "connect", "is"]);
+            let asked: Vec<_> = Probe::ALL
+                .iter()
+                .filter_map(|(key, probe)| Some((*probe, self.word(&section, key)?)))
+                .collect();
+            let [(probe, object)] = asked.as_slice() else {
+                self.problem(span, "needs exactly one of `read`, `write`, `execute`, `connect`")
+                    .key = Some("expect".to_owned());
+                continue;
+            };
+            if !section.table.contains_key("is") {
+                self.problem(span.clone(), "needs `is`")
+                    .explain("expect.is", "add `is = \"absent\"`".to_owned());
+            }
+            let Some(is) = self.choice(&section, "is", Verdict::ALL) else { continue };
+            expectations.push(Expectation {
+                probe: *probe,
+                object: object.value.to_owned(),
+                is: is.value,
+                origin: object.origin.clone(),
+            });
+        }
+        expectations
+    }
+}
+
+/// Returns whether a text may be a host name for sethostname(2): at most 64 bytes.
+pub(crate) fn is_hostname(name: &str) -> bool {
+    let fine = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
+    !name.is_empty() && name.len() <= 64 && name.bytes().all(fine)
+}

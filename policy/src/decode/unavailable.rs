@@ -1,0 +1,154 @@
+//! Keys that are part of the file's language but whose feature this version doesn't have: they
+//! are checked like all others and kept by name, so that resolving refuses them.
+
+use toml::de::DeValue;
+
+use super::{Decoder, Section, type_word};
+use crate::{PolicyFile, Stated, parse_duration, parse_size};
+
+/// What the value of a key must be.
+#[derive(Clone, Copy, Debug)]
+enum Shape {
+    Text,
+    Texts,
+    Flag,
+    Size,
+    Duration,
+    Count,
+    Table,
+    /// A string or a table.
+    Source,
+    Word(&'static [&'static str]),
+}
+
+/// The keys of one table with their shapes.
+type Shapes = &'static [(&'static str, Shape)];
+
+const SECRET: Shapes = &[("from", Shape::Text), ("for", Shape::Text), ("header", Shape::Text)];
+const SYNC: Shapes = &[
+    ("mode", Shape::Word(&["apply", "apply-ok", "review", "discard"])),
+    ("on_conflict", Shape::Word(&["host", "guest", "merge", "abort"])),
+    ("only", Shape::Texts),
+];
+const STATE: Shapes = &[("runs", Shape::Count), ("days", Shape::Count), ("size", Shape::Size)];
+const BUILD: Shapes = &[("root", Shape::Source), ("share_host_root", Shape::Flag)];
+const ACTION: Shapes = &[
+    ("name", Shape::Text),
+    ("command", Shape::Texts),
+    ("inputs", Shape::Texts),
+    ("outputs", Shape::Texts),
+    ("needs", Shape::Texts),
+    ("env", Shape::Table),
+    ("timeout", Shape::Duration),
+    ("cache", Shape::Flag),
+];
+const REMOTE: Shapes = &[
+    ("url", Shape::Text),
+    ("instance", Shape::Text),
+    ("mode", Shape::Word(&["read", "read-write"])),
+    ("token", Shape::Source),
+    ("ca", Shape::Text),
+    ("cert", Shape::Text),
+    ("key", Shape::Text),
+];
+
+impl Decoder<'_> {
+    /// Checks the tables of missing features and notes in `file` that they are there.
+    pub(super) fn missing_features(&mut self, top: &Section<'_>, file: &mut PolicyFile) {
+        for (key, shapes) in
+            [("sync", SYNC), ("state", STATE), ("build", BUILD), ("remote", REMOTE)]
+        {
+            self.missing_table(top, key, shapes, &mut file.unavailable);
+        }
+        self.secrets(top, &mut file.unavailable);
+        for (span, section) in self.sections(top, "action") {
+            self.shaped(&section, ACTION);
+            file.actions.push(self.stated(span, "action".to_owned()));
+        }
+    }
+
+    /// Checks the type of a key of a mount and notes that its feature is missing.
+    pub(super) fn later(
+        &mut self,
+        section: &Section<'_>,
+        key: &'static str,
+        unavailable: &mut Vec<Stated<String>>,
+    ) {
+        let Some(found) = section.table.get(key) else { return };
+        let shape = if key == "sync" { Shape::Text } else { Shape::Texts };
+        self.shape(section, key, shape);
+        unavailable.push(self.stated(found.span(), section.key(key)));
+    }
+
+    fn missing_table(
+        &mut self,
+        top: &Section<'_>,
+        key: &'static str,
+        shapes: Shapes,
+        unavailable: &mut Vec<Stated<String>>,
+    ) {
+        let known: Vec<&str> = shapes.iter().map(|(key, _)| *key).collect();
+        let Some(section) = self.section(top, key, &known) else { return };
+        self.shaped(&section, shapes);
+        let first = section.table.iter().min_by_key(|(key, _)| key.span().start);
+        if let Some((name, _)) = first {
+            let name: &str = name.get_ref();
+            let Some((at, _)) = section.table.get_key_value(name) else { return };
+            unavailable.push(self.stated(at.span(), section.key(name)));
+        } else if let Some((at, _)) = top.table.get_key_value(key) {
+            unavailable.push(self.stated(at.span(), key.to_owned()));
+        }
+    }
+
+    fn secrets(&mut self, top: &Section<'_>, unavailable: &mut Vec<Stated<String>>) {
+        let Some(found) = top.table.get("secrets") else { return };
+        let Some(table) = found.get_ref().as_table() else {
+            self.wrong_type(top, "secrets", "a table");
+            return;
+        };
+        for (name, value) in table {
+            let path = format!("secrets.{}", name.get_ref());
+            match value.get_ref() {
+                DeValue::Table(table) => self.shaped(&Section { table, path: &path }, SECRET),
+                other => {
+                    let message = format!("expected a table, found {}", type_word(other));
+                    self.problem(value.span(), message).key = Some(path.clone());
+                }
+            }
+            unavailable.push(self.stated(name.span(), path));
+        }
+    }
+
+    fn shaped(&mut self, section: &Section<'_>, shapes: Shapes) {
+        let known: Vec<&str> = shapes.iter().map(|(key, _)| *key).collect();
+        self.only_known(section, &known);
+        for (key, shape) in shapes {
+            self.shape(section, key, *shape);
+        }
+    }
+
+    fn shape(&mut self, section: &Section<'_>, key: &str, shape: Shape) {
+        match shape {
+            Shape::Text => drop(self.word(section, key)),
+            Shape::Texts => drop(self.texts(section, key)),
+            Shape::Flag => drop(self.flag(section, key)),
+            Shape::Size => drop(self.unit(section, key, parse_size)),
+            Shape::Duration => drop(self.unit(section, key, parse_duration)),
+            Shape::Count => drop(self.count(section, key)),
+            Shape::Table | Shape::Source => self.table_or_text(section, key, shape),
+            Shape::Word(words) => {
+                let words: Vec<(&str, ())> = words.iter().map(|word| (*word, ())).collect();
+                drop(self.choice(section, key, &words));
+            }
+        }
+    }
+
+    fn table_or_text(&mut self, section: &Section<'_>, key: &str, shape: Shape) {
+        let Some(found) = section.table.get(key) else { return };
+        match (shape, found.get_ref()) {
+            (_, DeValue::Table(_)) | (Shape::Source, DeValue::String(_)) => {}
+            (Shape::Source, _) => self.wrong_type(section, key, "a string or a table"),
+            _ => self.wrong_type(section, key, "a table"),
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! The grammar of mount flags: `GUEST=SOURCE[,OPTION...]`, exact in every byte.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+
+use super::{FlagError, FlagFault, fault, origin};
+use crate::decode::{DEFAULT_MEMORY_MODE, DEFAULT_MEMORY_SIZE, is_digest, parse_mode};
+use crate::{Access, MountEntry, MountOptions, MountSource, Stated, parse_size};
+
+/// Which mount flag it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum MountFlag {
+    Host(Access),
+    Tmp,
+    Git,
+    Cas,
+}
+
+impl MountFlag {
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Host(Access::Ro) => "--ro",
+            Self::Host(Access::Rw) => "--rw",
+            Self::Host(Access::Cow) => "--cow",
+            Self::Tmp => "--tmp",
+            Self::Git => "--git",
+            Self::Cas => "--cas",
+        }
+    }
+
+    /// Returns whether an option may stand behind this flag.
+    fn takes(self, option: &str) -> bool {
+        match option {
+            "size" | "inodes" | "mode" => self == Self::Tmp,
+            "cow" | "sync" => matches!(self, Self::Git | Self::Cas),
+            "optional" | "nodeny" => matches!(self, Self::Host(_)),
+            _ => true,
+        }
+    }
+}
+
+/// The options that are read from the right; with `=` they have a value.
+const OPTIONS: &[&str] =
+    &["optional", "noexec", "nodeny", "cow", "size=", "inodes=", "mode=", "sync="];
+
+/// Reads the value of one mount flag.
+pub(super) fn parse(flag: MountFlag, value: &OsStr) -> Result<MountEntry, FlagError> {
+    let typed = origin(flag.word(), value);
+    let refuse = |kind| fault(&typed.to_string(), kind);
+    let (rest, words) = split_options(value.as_bytes());
+    let mut options = Options::default();
+    for word in words {
+        options.add(flag, word).map_err(refuse)?;
+    }
+    let (guest, source) = match unescaped(rest, b'=').next() {
+        Some(at) => (&rest[..at], Some(&rest[at + 1..])),
+        None => (rest, None),
+    };
+    if guest.is_empty() || source.is_some_and(<[u8]>::is_empty) {
+        return Err(refuse(FlagFault::Empty));
+    }
+    if source.is_none()
+        && let Some(hint) = docker_order(flag, guest)
+    {
+        return Err(FlagError { hint: Some(hint), ..refuse(FlagFault::DockerOrder) });
+    }
+    let source = match flag {
+        MountFlag::Host(_) => Ok(MountSource::Host { host: source.map(unescape) }),
+        MountFlag::Tmp if source.is_some() => Err(FlagFault::TakesNoSource),
+        MountFlag::Tmp => Ok(options.memory()),
+        MountFlag::Git => source.ok_or(FlagFault::NoSource).and_then(git_source),
+        MountFlag::Cas => source.ok_or(FlagFault::NoSource).and_then(cas_source),
+    };
+    let source = source.map_err(|kind| FlagError { hint: form(flag, kind), ..refuse(kind) })?;
+    Ok(MountEntry {
+        at: Stated::new(unescape(guest), typed),
+        source,
+        access: options.access(flag),
+        options: options.mount,
+        reason: None,
+    })
+}
+
+/// What stands behind the path.
+#[derive(Debug, Default)]
+struct Options {
+    mount: MountOptions,
+    cow: bool,
+    size: Option<u64>,
+    inodes: Option<u64>,
+    mode: Option<u32>,
+}
+
+impl Options {
+    fn add(&mut self, flag: MountFlag, word: &str) -> Result<(), FlagFault> {
+        let (name, value) = word.split_once('=').unwrap_or((word, ""));
+        if !flag.takes(name) {
+            return Err(FlagFault::OptionNotHere);
+        }
+        let bad = FlagFault::OptionValue;
+        match name {
+            "optional" => self.mount.optional = true,
+            "noexec" => self.mount.noexec = true,
+            "nodeny" => self.mount.nodeny = true,
+            "cow" => self.cow = true,
+            "size" => self.size = Some(parse_size(value).map_err(FlagFault::Unit)?),
+            "inodes" => self.inodes = Some(value.parse().map_err(|_| bad)?),
+            "mode" => self.mode = Some(parse_mode(value).ok_or(bad)?),
+            _ => return Err(FlagFault::Unavailable),
+        }
+        Ok(())
+    }
+
+    fn memory(&self) -> MountSource {
+        MountSource::Memory {
+            size_bytes: self.size.unwrap_or(DEFAULT_MEMORY_SIZE),
+            inodes: self.inodes,
+            mode: self.mode.unwrap_or(DEFAULT_MEMORY_MODE),
+        }
+    }
+
+    fn access(&self, flag: MountFlag) -> Access {
+        match flag {
+            MountFlag::Host(access) => access,
+            MountFlag::Tmp => Access::Rw,
+            MountFlag::Git | MountFlag::Cas if self.cow => Access::Cow,
+            MountFlag::Git | MountFlag::Cas => Access::Ro,
+        }
+    }
+}
+
+/// Takes known options off the right end; what is no known option belongs to the path.
+fn split_options(value: &[u8]) -> (&[u8], Vec<&str>) {
+    let mut rest = value;
+    let mut options = Vec::new();
+    while let Some(comma) = unescaped(rest, b',').last() {
+        let Some(word) = known_option(&rest[comma + 1..]) else { break };
+        options.push(word);
+        rest = &rest[..comma];
+    }
+    (rest, options)
+}
+
+fn known_option(bytes: &[u8]) -> Option<&str> {
+    let word = std::str::from_utf8(bytes).ok()?;
+    let known = |option: &&str| match option.ends_with('=') {
+        true => word.starts_with(option),
+        false => word == *option,
+    };
+    OPTIONS.iter().any(|option| known(option)).then_some(word)
+}
+
+/// Returns the places of a byte that no backslash stands before.
+fn unescaped(bytes: &[u8], wanted: u8) -> impl Iterator<Item = usize> + '_ {
+    let free = move |at: usize| at == 0 || bytes[at - 1] != b'\\';
+    (0..bytes.len()).filter(move |at| bytes[*at] == wanted && free(*at))
+}
+
+/// Takes the backslash from `\,` `\=` `\@`; any other stays.
+fn unescape(bytes: &[u8]) -> OsString {
+    let mut plain = Vec::with_capacity(bytes.len());
+    let mut rest = bytes;
+    while let [first, tail @ ..] = rest {
+        let escape = *first == b'\\' && matches!(tail.first(), Some(b',' | b'=' | b'@'));
+        if !escape {
+            plain.push(*first);
+        }
+        rest = tail;
+    }
+    OsString::from_vec(plain)
+}
+
+/// Returns the right spelling of `SOURCE:GUEST` and `SOURCE:GUEST:ro`.
+fn docker_order(flag: MountFlag, value: &[u8]) -> Option<String> {
+    let colon = value.windows(2).position(|pair| pair == b":/")?;
+    let (source, guest) = (&value[..colon], &value[colon + 1..]);
+    let (guest, word) = match guest.iter().position(|byte| *byte == b':') {
+        Some(end) => (&guest[..end], &guest[end + 1..]),
+        None => (guest, &b""[..]),
+    };
+    let flag = match word {
+        b"ro" => "--ro",
+        b"rw" => "--rw",
+        _ => flag.word(),
+    };
+    let text = String::from_utf8_lossy;
+    Some(format!("write `{flag} {}={}`", text(guest), text(source)))
+}
+
+/// `[REPO@]TREEISH`: the last `@` that is neither escaped nor before `{` splits.
+fn git_source(source: &[u8]) -> Result<MountSource, FlagFault> {
+    let split = unescaped(source, b'@').filter(|at| source.get(at + 1) != Some(&b'{')).last();
+    let (repository, rev) = match split {
+        Some(0) => return Err(FlagFault::Empty),
+        Some(at) => (Some(&source[..at]), &source[at + 1..]),
+        None => (None, source),
+    };
+    let rev = unescape(rev).into_string().map_err(|_| FlagFault::NotUtf8)?;
+    if rev.is_empty() {
+        return Err(FlagFault::Empty);
+    }
+    let repository = repository.map(unescape).filter(|path| path != ".");
+    Ok(MountSource::Git { repository, rev })
+}
+
+fn cas_source(source: &[u8]) -> Result<MountSource, FlagFault> {
+    let digest = unescape(source).into_string().map_err(|_| FlagFault::NotUtf8)?;
+    if is_digest(&digest) { Ok(MountSource::Cas { digest }) } else { Err(FlagFault::NotADigest) }
+}
+
+fn form(flag: MountFlag, fault: FlagFault) -> Option<String> {
+    let form = match (flag, fault) {
+        (MountFlag::Tmp, _) => "--tmp GUEST[,size=256M,inodes=N,mode=1777]",
+        (MountFlag::Git, _) => "--git GUEST=[REPO@]TREEISH[,cow]",
+        (MountFlag::Cas, _) => "--cas GUEST=sha256:HEX/SIZE[,cow]",
+        (MountFlag::Host(_), _) => return None,
+    };
+    Some(format!("write `{form}`"))
+}

@@ -1,0 +1,254 @@
+//! The text of a pattern to what is matched.
+
+use super::PatternFault;
+use super::name::{Token, matches};
+
+/// The most patterns that the choices of one pattern may multiply to.
+const MOST_CHOICES: usize = 1000;
+
+/// A part of a pattern between slashes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    /// `**`: any number of names.
+    Any,
+    /// One name that matches these tokens.
+    Name(Vec<Token>),
+}
+
+/// One pattern without choices.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Compiled {
+    pub(super) parts: Vec<Part>,
+}
+
+/// A pattern as written: its choices, and whether it re-admits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Rule {
+    pub(super) hides: bool,
+    pub(super) choices: Vec<Compiled>,
+}
+
+/// Returns what is wrong with a pattern, if anything is.
+pub(crate) fn check(pattern: &str) -> Result<(), PatternFault> {
+    compile(pattern).map(drop)
+}
+
+pub(super) fn compile(pattern: &str) -> Result<Rule, PatternFault> {
+    let (hides, body) = match pattern.strip_prefix('!') {
+        Some(rest) => (false, rest),
+        None => (true, pattern),
+    };
+    if body.contains('\0') {
+        return Err(PatternFault::Nul);
+    }
+    let choices: Result<Vec<_>, _> = expand(body)?.iter().map(|text| one(text)).collect();
+    Ok(Rule { hides, choices: choices? })
+}
+
+impl Compiled {
+    /// Returns whether the names of a path match, slashes taken out.
+    pub(super) fn matches(&self, names: &[&[u8]]) -> bool {
+        let (mut part, mut at) = (0, 0);
+        let mut any: Option<(usize, usize)> = None;
+        while at < names.len() {
+            match self.parts.get(part) {
+                Some(Part::Any) => {
+                    any = Some((part, at));
+                    part += 1;
+                }
+                Some(Part::Name(tokens)) if matches(tokens, names[at]) => {
+                    (part, at) = (part + 1, at + 1);
+                }
+                _ => {
+                    let Some((any_part, any_at)) = any else { return false };
+                    any = Some((any_part, any_at + 1));
+                    (part, at) = (any_part + 1, any_at + 1);
+                }
+            }
+        }
+        self.parts[part..].iter().all(|part| *part == Part::Any)
+    }
+
+    /// Returns the tokens of the last name, and whether `**` follows it.
+    pub(super) fn last_name(&self) -> (Option<&[Token]>, bool) {
+        let below = matches!(self.parts.last(), Some(Part::Any));
+        let name = self.parts.iter().rev().find_map(|part| match part {
+            Part::Name(tokens) => Some(tokens.as_slice()),
+            Part::Any => None,
+        });
+        (name, below)
+    }
+
+    /// Returns whether `**` stands before the last name.
+    pub(super) fn has_inner_any(&self) -> bool {
+        let (_, below) = self.last_name();
+        let inner = self.parts.len() - usize::from(below);
+        self.parts[..inner].contains(&Part::Any)
+    }
+
+    /// Returns how many names deep the last name of a match stands, when that is fixed.
+    pub(super) fn depth(&self) -> Option<usize> {
+        let (_, below) = self.last_name();
+        let names = self.parts.len() - usize::from(below);
+        (names > 0 && !self.has_inner_any()).then_some(names)
+    }
+}
+
+/// Multiplies `{a,b}` out; braces nest, a backslash and a class protect.
+fn expand(pattern: &str) -> Result<Vec<String>, PatternFault> {
+    let mut waiting = vec![pattern.to_owned()];
+    let mut done = Vec::new();
+    while let Some(text) = waiting.pop() {
+        let Some(braces) = braces(&text)? else {
+            done.push(text);
+            continue;
+        };
+        let (before, after) = (&text[..braces.open], &text[braces.close + 1..]);
+        // Last choice first, so that the first one is popped first.
+        for choice in braces.choices.iter().rev() {
+            waiting.push(format!("{before}{}{after}", &text[choice.clone()]));
+        }
+        if done.len() + waiting.len() > MOST_CHOICES {
+            return Err(PatternFault::TooManyChoices);
+        }
+    }
+    Ok(done)
+}
+
+struct Braces {
+    open: usize,
+    close: usize,
+    choices: Vec<std::ops::Range<usize>>,
+}
+
+/// Finds the first braces that are neither escaped nor in a class.
+fn braces(text: &str) -> Result<Option<Braces>, PatternFault> {
+    let bytes = text.as_bytes();
+    let (mut at, mut depth, mut open, mut start) = (0, 0_usize, 0, 0);
+    let mut choices = Vec::new();
+    while at < bytes.len() {
+        match bytes[at] {
+            b'\\' => at += 1,
+            b'[' => at = class_end(bytes, at)?,
+            b'{' => {
+                if depth == 0 {
+                    (open, start) = (at, at + 1);
+                }
+                depth += 1;
+            }
+            b',' if depth == 1 => {
+                choices.push(start..at);
+                start = at + 1;
+            }
+            b'}' if depth > 0 => {
+                depth -= 1;
+                if depth == 0 {
+                    choices.push(start..at);
+                    return Ok(Some(Braces { open, close: at, choices }));
+                }
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    if depth > 0 { Err(PatternFault::OpenChoice) } else { Ok(None) }
+}
+
+/// Returns the index of the `]` that ends the class opened at `open`.
+fn class_end(bytes: &[u8], open: usize) -> Result<usize, PatternFault> {
+    let mut at = open + 1;
+    if matches!(bytes.get(at), Some(b'!' | b'^')) {
+        at += 1;
+    }
+    // A `]` in the first place is a member.
+    let rest = bytes.get(at + 1..).unwrap_or_default();
+    let end = rest.iter().position(|byte| *byte == b']').ok_or(PatternFault::OpenClass)?;
+    if rest[..end].contains(&b'/') {
+        return Err(PatternFault::OpenClass);
+    }
+    Ok(at + 1 + end)
+}
+
+/// Compiles a pattern that has no choices left.
+fn one(text: &str) -> Result<Compiled, PatternFault> {
+    if text.is_empty() || text == "/" {
+        return Err(PatternFault::Empty);
+    }
+    if text.ends_with('/') {
+        return Err(PatternFault::TrailingSlash);
+    }
+    let body = text.strip_prefix('/').unwrap_or(text);
+    let mut parts = Vec::new();
+    if !text.contains('/') {
+        parts.push(Part::Any);
+    }
+    for name in body.split('/') {
+        let part = part(name)?;
+        // Two `**` in a row mean the same as one.
+        if part != Part::Any || parts.last() != Some(&Part::Any) {
+            parts.push(part);
+        }
+    }
+    Ok(Compiled { parts })
+}
+
+fn part(name: &str) -> Result<Part, PatternFault> {
+    match name {
+        "**" => return Ok(Part::Any),
+        "" | "." | ".." => return Err(PatternFault::DotName),
+        _ => {}
+    }
+    let mut tokens = Vec::with_capacity(name.len());
+    let mut rest = name;
+    while let Some(letter) = rest.chars().next() {
+        let mut length = letter.len_utf8();
+        match letter {
+            '*' if rest.starts_with("**") => return Err(PatternFault::PartialDoubleStar),
+            '*' => tokens.push(Token::Star),
+            '?' => tokens.push(Token::One),
+            '[' => {
+                let end = class_end(rest.as_bytes(), 0)?;
+                tokens.push(class(&rest[1..end])?);
+                length = end + 1;
+            }
+            '\\' => {
+                let escaped = rest[1..].chars().next().ok_or(PatternFault::OpenEscape)?;
+                literal(escaped, &mut tokens);
+                length += escaped.len_utf8();
+            }
+            other => literal(other, &mut tokens),
+        }
+        rest = &rest[length..];
+    }
+    Ok(Part::Name(tokens))
+}
+
+fn literal(letter: char, tokens: &mut Vec<Token>) {
+    let mut buffer = [0; 4];
+    let bytes = letter.encode_utf8(&mut buffer).bytes();
+    tokens.extend(bytes.map(|byte| Token::Byte(byte.to_ascii_lowercase())));
+}
+
+/// Reads what stands between `[` and `]`.
+fn class(text: &str) -> Result<Token, PatternFault> {
+    let negated = text.starts_with(['!', '^']);
+    let letters: Vec<char> = text.chars().skip(usize::from(negated)).collect();
+    let mut ranges = Vec::new();
+    let mut rest = letters.as_slice();
+    loop {
+        match rest {
+            [] => return Ok(Token::Class { negated, ranges }),
+            [low, '-', high, tail @ ..] => {
+                if low > high {
+                    return Err(PatternFault::EmptyRange);
+                }
+                ranges.push((*low, *high));
+                rest = tail;
+            }
+            [letter, tail @ ..] => {
+                ranges.push((*letter, *letter));
+                rest = tail;
+            }
+        }
+    }
+}

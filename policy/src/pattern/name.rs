@@ -1,0 +1,90 @@
+//! One name against one part of a pattern, without going back more than one star.
+
+/// What matches one or more characters of a name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Token {
+    /// This byte, in lower case.
+    Byte(u8),
+    /// Any one character.
+    One,
+    /// Any number of characters.
+    Star,
+    /// One character within, or not within, some ranges.
+    Class { negated: bool, ranges: Vec<(char, char)> },
+}
+
+/// Returns whether the tokens match the whole name; the name in any case.
+pub(super) fn matches(tokens: &[Token], name: &[u8]) -> bool {
+    let (mut token, mut at) = (0, 0);
+    let mut star: Option<(usize, usize)> = None;
+    while at < name.len() {
+        if let Some(Token::Star) = tokens.get(token) {
+            star = Some((token, at));
+            token += 1;
+        } else if let Some(length) = tokens.get(token).and_then(|t| step(t, &name[at..])) {
+            (token, at) = (token + 1, at + length);
+        } else if let Some((star_token, star_at)) = star {
+            at = star_at + character(&name[star_at..]).1;
+            star = Some((star_token, at));
+            token = star_token + 1;
+        } else {
+            return false;
+        }
+    }
+    tokens[token..].iter().all(|token| *token == Token::Star)
+}
+
+/// Returns whether a name without slashes matches `*` and `?` in a word, case kept.
+pub(crate) fn matches_word(pattern: &[u8], name: &[u8]) -> bool {
+    let (mut p, mut n) = (0, 0);
+    let mut star: Option<(usize, usize)> = None;
+    while n < name.len() {
+        match pattern.get(p) {
+            Some(b'*') => {
+                star = Some((p, n));
+                p += 1;
+            }
+            Some(byte) if *byte == b'?' || *byte == name[n] => (p, n) = (p + 1, n + 1),
+            _ => {
+                let Some((star_p, star_n)) = star else { return false };
+                star = Some((star_p, star_n + 1));
+                (p, n) = (star_p + 1, star_n + 1);
+            }
+        }
+    }
+    pattern[p..].iter().all(|byte| *byte == b'*')
+}
+
+/// Returns how many bytes of the text one token takes, or `None` when it doesn't match.
+fn step(token: &Token, text: &[u8]) -> Option<usize> {
+    match token {
+        Token::Byte(byte) => text.first().filter(|b| b.to_ascii_lowercase() == *byte).map(|_| 1),
+        Token::One => Some(character(text).1),
+        Token::Star => None,
+        Token::Class { negated, ranges } => {
+            let (found, length) = character(text);
+            let within = found.is_some_and(|letter| in_ranges(letter, ranges));
+            (within != *negated).then_some(length)
+        }
+    }
+}
+
+fn in_ranges(letter: char, ranges: &[(char, char)]) -> bool {
+    let cases = [letter, letter.to_ascii_lowercase(), letter.to_ascii_uppercase()];
+    cases.iter().any(|case| ranges.iter().any(|(low, high)| (low..=high).contains(&case)))
+}
+
+/// Returns the first character and its length; a byte that is no UTF-8 counts as one.
+fn character(text: &[u8]) -> (Option<char>, usize) {
+    let length = match text.first() {
+        Some(0xc2..=0xdf) => 2,
+        Some(0xe0..=0xef) => 3,
+        Some(0xf0..=0xf4) => 4,
+        _ => 1,
+    };
+    let decoded = text.get(..length).and_then(|bytes| std::str::from_utf8(bytes).ok());
+    match decoded.and_then(|text| text.chars().next()) {
+        Some(letter) => (Some(letter), length),
+        None => (None, 1),
+    }
+}

@@ -1,0 +1,161 @@
+//! What all sources say to what holds: the workspace placed, words turned into values.
+
+use std::collections::BTreeMap;
+
+use crate::compose::{Composed, ComposedMount};
+use crate::workspace::place;
+use crate::{
+    AllowWord, GuestPath, HostPath, Level, Limits, LimitsTable, MountSpec, Origin, Policy,
+    ProcessRules, Require, Stated, Vars,
+};
+
+/// Whose fault an error is, and so which exit code it gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ErrorKind {
+    /// A policy file says something that can't hold: 120.
+    Policy,
+    /// The sandbox can't be set up here without another flag: 125.
+    Setup,
+}
+
+/// Why a policy doesn't hold here.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ResolveError {
+    /// The feature behind a key is not built yet.
+    #[error("not available in this version: {key}")]
+    Unavailable {
+        /// The key, such as `network.allow`.
+        key: String,
+        /// Who wrote it.
+        origin: Origin,
+    },
+    /// The directory is never taken as the workspace without being asked for.
+    #[error("not taken as the workspace by default: {path}")]
+    WorkspaceRefused {
+        /// The directory.
+        path: HostPath,
+        /// Why not.
+        reason: &'static str,
+    },
+    /// The current directory has no place in the view.
+    #[error("current directory is not in the sandbox: {cwd}")]
+    CwdNotInView {
+        /// The current directory.
+        cwd: HostPath,
+    },
+}
+
+impl ResolveError {
+    /// Returns whose fault it is.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Unavailable { origin: Origin::Flag(_), .. }
+            | Self::WorkspaceRefused { .. }
+            | Self::CwdNotInView { .. } => ErrorKind::Setup,
+            Self::Unavailable { .. } => ErrorKind::Policy,
+        }
+    }
+
+    /// Returns what to write instead, one line each.
+    pub fn hints(&self) -> Vec<String> {
+        match self {
+            Self::Unavailable { origin, .. } => vec![format!("remove it from {origin}")],
+            Self::WorkspaceRefused { path, .. } => vec![
+                "`--workspace none --chdir GUEST` starts without a workspace".to_owned(),
+                format!("`--rw {path}` grants it all the same"),
+            ],
+            Self::CwdNotInView { cwd } => vec![
+                "`--chdir GUEST` names where to start".to_owned(),
+                format!("`--ro {cwd}` shows the directory"),
+            ],
+        }
+    }
+}
+
+/// Turns what all sources say into the policy that holds.
+///
+/// # Errors
+/// A feature that this version doesn't have, a workspace that is never taken by default, or a current directory without a place in the view.
+pub fn resolve(composed: &Composed, vars: &Vars) -> Result<Policy, ResolveError> {
+    if let Some(first) = composed.unavailable.first() {
+        let (key, origin) = (first.value.clone(), first.origin.clone());
+        return Err(ResolveError::Unavailable { key, origin });
+    }
+    let mut mounts = mounts(composed);
+    let placed = place(composed, vars, &mut mounts)?;
+    Ok(Policy {
+        mounts: mounts.into_values().collect(),
+        workspace: placed.workspace,
+        chdir: placed.chdir,
+        deny: composed.deny.rules(),
+        protect: composed.protect.rules(),
+        environment: composed.env.clone(),
+        network: composed.network.as_ref().map(|mode| mode.value).unwrap_or_default(),
+        limits: limits(&composed.limits),
+        process: process(composed),
+        require: require(composed),
+        expect: composed.expect.clone(),
+        replaced: replaced(composed),
+        sources: composed.sources.clone(),
+    })
+}
+
+/// Returns the mounts that no stronger source removed.
+fn mounts(composed: &Composed) -> BTreeMap<GuestPath, MountSpec> {
+    let kept = composed.mounts.iter().filter_map(|(at, mount)| {
+        let spec = spec(at, mount)?;
+        Some((at.clone(), spec))
+    });
+    kept.collect()
+}
+
+fn spec(at: &GuestPath, mount: &ComposedMount) -> Option<MountSpec> {
+    Some(MountSpec {
+        at: at.clone(),
+        backend: mount.backend.clone()?,
+        access: mount.access,
+        options: mount.options,
+        class: mount.class,
+        origin: mount.origin.clone(),
+    })
+}
+
+fn replaced(composed: &Composed) -> BTreeMap<GuestPath, Vec<Origin>> {
+    let with_weaker = composed.mounts.iter().filter(|(_, mount)| !mount.replaced.is_empty());
+    with_weaker.map(|(at, mount)| (at.clone(), mount.replaced.clone())).collect()
+}
+
+fn limits(table: &LimitsTable) -> Limits {
+    fn value<T: Copy>(limit: Option<&Stated<T>>) -> Option<T> {
+        limit.map(|limit| limit.value)
+    }
+    Limits {
+        timeout: value(table.timeout.as_ref()),
+        grace: value(table.grace.as_ref()),
+        memory_bytes: value(table.memory.as_ref()),
+        pids: value(table.pids.as_ref()),
+        open_files: value(table.open_files.as_ref()),
+        file_size_bytes: value(table.file_size.as_ref()),
+        cpu_time: value(table.cpu_time.as_ref()),
+        layer_size_bytes: value(table.layer_size.as_ref()),
+        layer_files: value(table.layer_files.as_ref()),
+    }
+}
+
+fn process(composed: &Composed) -> ProcessRules {
+    // Words were checked where they were read.
+    let words = composed.allow.iter().filter_map(|word| word.value.parse::<AllowWord>().ok());
+    ProcessRules {
+        allow: words.collect(),
+        new_session: composed.new_session.as_ref().is_some_and(|flag| flag.value),
+        hostname: composed.hostname.as_ref().map(|name| name.value.clone()),
+    }
+}
+
+fn require(composed: &Composed) -> Require {
+    Require {
+        level: composed.level.as_ref().map_or(Level::Full, |level| level.value),
+        best_effort: composed.best_effort.iter().map(|word| word.value.clone()).collect(),
+    }
+}

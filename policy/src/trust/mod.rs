@@ -1,0 +1,147 @@
+//! What a project file may say before its user trusts it: only what takes away.
+
+mod limits;
+mod mounts;
+
+use crate::compose::Composed;
+use crate::{
+    Network, Origin, PolicyFile, Stated, Vars, WorkspaceAccess, WorkspaceRoot,
+    workspace::DEFAULT_WORKSPACE_ACCESS,
+};
+
+/// One entry of a project file that would give more than the layers below it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Grant {
+    /// Where it is written.
+    pub origin: Origin,
+    /// What it adds, such as `mounts."/data" (rw)`.
+    pub what: String,
+}
+
+/// The entries of a project file, divided.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Judgement {
+    /// Entries that only narrow, in no particular order.
+    pub narrowing: Vec<Grant>,
+    /// Entries that give more.
+    pub grants: Vec<Grant>,
+}
+
+/// A project file that gives more, not trusted.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("project file is not trusted: {file}")]
+pub struct TrustError {
+    /// The file's name as the user would write it.
+    pub file: String,
+    /// What it would give, each with its place; at least one.
+    pub grants: Vec<Grant>,
+}
+
+/// Divides the entries of a project file, measured by the weaker layers.
+pub fn judge(file: &PolicyFile, weaker: &Composed, vars: &Vars) -> Judgement {
+    let mut judgement = Judgement::default();
+    judgement.lists(file, weaker);
+    judgement.switches(file, weaker);
+    judgement.workspace(file, weaker);
+    mounts::judge(&mut judgement, file, weaker, vars);
+    limits::judge(&mut judgement, &file.limits, &weaker.limits);
+    judgement.grants.sort_by(|a, b| a.origin.cmp(&b.origin));
+    judgement
+}
+
+impl Judgement {
+    /// Returns the file when all its entries only narrow.
+    ///
+    /// # Errors
+    /// Every entry that gives more. The file is used whole or not at all.
+    pub fn accept(&self, file: &PolicyFile) -> Result<(), TrustError> {
+        if self.grants.is_empty() {
+            return Ok(());
+        }
+        Err(TrustError { file: file.name.to_string(), grants: self.grants.clone() })
+    }
+
+    fn note(&mut self, narrows: bool, origin: &Origin, what: String) {
+        let list = if narrows { &mut self.narrowing } else { &mut self.grants };
+        list.push(Grant { origin: origin.clone(), what });
+    }
+
+    /// Notes the entries of a list.
+    fn each(&mut self, key: &str, list: &[Stated<String>], narrows: impl Fn(&str) -> bool) {
+        for entry in list {
+            let what = format!("{key} = {:?}", entry.value);
+            self.note(narrows(&entry.value), &entry.origin, what);
+        }
+    }
+
+    fn lists(&mut self, file: &PolicyFile, weaker: &Composed) {
+        let adds = |text: &str| !text.starts_with('!');
+        let removes = |text: &str| text.starts_with('!');
+        self.each("extends", &file.extends, |_| false);
+        self.each("deny.patterns", &file.deny.patterns, adds);
+        self.each("protect.names", &file.protect.patterns, adds);
+        self.each("env.drop", &file.env.drop, adds);
+        self.each("env.pass", &file.env.pass, removes);
+        for (name, _) in &file.env.set {
+            let what = format!("env.set.{}", name.value.to_string_lossy());
+            self.note(false, &name.origin, what);
+        }
+        let has = |list: &[Stated<String>], word: &str| list.iter().any(|w| w.value == word);
+        self.each("process.allow", &file.process.allow, |word| {
+            removes(word) || has(&weaker.allow, word)
+        });
+        self.each("require.best_effort", &file.require.best_effort, |word| {
+            removes(word) || has(&weaker.best_effort, word)
+        });
+        for entry in &file.expect {
+            self.note(true, &entry.origin, "expect".to_owned());
+        }
+        for entry in &file.actions {
+            self.note(true, &entry.origin, "action".to_owned());
+        }
+        self.each("key", &file.unavailable, |_| false);
+    }
+
+    fn switches(&mut self, file: &PolicyFile, weaker: &Composed) {
+        for (key, table) in [("deny", &file.deny), ("protect", &file.protect)] {
+            if let Some(defaults) = &table.defaults {
+                let what = format!("{key}.defaults = {}", defaults.value);
+                self.note(defaults.value, &defaults.origin, what);
+            }
+        }
+        if let Some(mode) = &file.network {
+            let host = weaker.network.as_ref().is_some_and(|mode| mode.value == Network::Host);
+            let narrows = host || mode.value == Network::None;
+            self.note(narrows, &mode.origin, "network.mode".to_owned());
+        }
+        if let Some(session) = &file.process.new_session {
+            let had = weaker.new_session.as_ref().is_some_and(|flag| flag.value);
+            let narrows = session.value || !had;
+            self.note(narrows, &session.origin, "process.new_session".to_owned());
+        }
+        if let Some(name) = &file.process.hostname {
+            self.note(false, &name.origin, "process.hostname".to_owned());
+        }
+        if let Some(level) = &file.require.level {
+            let before = weaker.level.as_ref().map(|level| level.value).unwrap_or_default();
+            let what = format!("require.level = {:?}", level.value.word());
+            self.note(level.value >= before, &level.origin, what);
+        }
+    }
+
+    fn workspace(&mut self, file: &PolicyFile, weaker: &Composed) {
+        if let Some(access) = &file.workspace.access {
+            let default = WorkspaceAccess::Granted(DEFAULT_WORKSPACE_ACCESS);
+            let before = weaker.workspace_access.as_ref().map_or(default, |access| access.value);
+            self.note(access.value <= before, &access.origin, "workspace.access".to_owned());
+        }
+        if let Some(root) = &file.workspace.root {
+            let narrows = match root.value {
+                WorkspaceRoot::Cwd => weaker.workspace_root_is_git(),
+                WorkspaceRoot::Git => weaker.workspace_root.is_none(),
+                WorkspaceRoot::Path(_) => false,
+            };
+            self.note(narrows, &root.origin, "workspace.root".to_owned());
+        }
+    }
+}

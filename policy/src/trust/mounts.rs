@@ -1,0 +1,96 @@
+//! Mounts of a project file: what shows no more of the host than before takes away.
+
+use super::Judgement;
+use crate::compose::{Composed, ComposedMount};
+use crate::place::Places;
+use crate::workspace::DEFAULT_WORKSPACE_ACCESS;
+use crate::{
+    Access, BackendSpec, GuestPath, HostPath, MountEntry, MountSource, PolicyFile, Vars,
+    WorkspaceAccess,
+};
+
+pub(super) fn judge(judgement: &mut Judgement, file: &PolicyFile, weaker: &Composed, vars: &Vars) {
+    let places = Places::of(file, vars);
+    for entry in &file.mounts {
+        let narrows = narrows(entry, &places, weaker, vars);
+        judgement.note(narrows, &entry.at.origin, what(entry));
+    }
+}
+
+fn what(entry: &MountEntry) -> String {
+    let path = entry.at.value.to_string_lossy();
+    let kind = match &entry.source {
+        MountSource::Removed => "removed",
+        MountSource::Host { .. } => match entry.access {
+            Access::Ro => "ro",
+            Access::Cow => "cow",
+            Access::Rw => "rw",
+        },
+        MountSource::Memory { .. } => "memory",
+        MountSource::Private { .. } => "private",
+        MountSource::Git { .. } => "git",
+        MountSource::Cas { .. } => "cas",
+        MountSource::Copy { .. } | MountSource::Made { .. } => "made",
+    };
+    format!("mounts.{path:?} ({kind})")
+}
+
+fn narrows(entry: &MountEntry, places: &Places<'_>, weaker: &Composed, vars: &Vars) -> bool {
+    // A path that can't be used is an error of the next stage, whoever wrote it.
+    let Ok(at) = places.absolute(&entry.at.value) else { return true };
+    let at = at.to_guest();
+    match &entry.source {
+        MountSource::Memory { .. } => true,
+        MountSource::Private { seed, .. } => seed.is_empty(),
+        MountSource::Git { repository, .. } => repository.is_none(),
+        MountSource::Removed => !uncovers(&at, weaker, vars),
+        MountSource::Host { host } => {
+            let Ok(host) = places.absolute(host.as_ref().unwrap_or(&entry.at.value)) else {
+                return true;
+            };
+            lowers(entry, &at, &host, weaker, vars)
+        }
+        MountSource::Cas { .. } | MountSource::Copy { .. } | MountSource::Made { .. } => false,
+    }
+}
+
+/// Returns whether taking a mount away shows what lies below it in a shallower one: an empty
+/// directory over a secret hides it, and its removal is a grant.
+fn uncovers(at: &GuestPath, weaker: &Composed, vars: &Vars) -> bool {
+    let shows = |mount: &ComposedMount| {
+        !matches!(
+            mount.backend,
+            None | Some(BackendSpec::Memory { .. } | BackendSpec::Private { .. })
+        )
+    };
+    let above = weaker.mounts.iter().filter(|(place, _)| at.is_within(place) && *place != at);
+    let covering = above.max_by_key(|(place, _)| place.as_bytes().len());
+    at.is_within(&workspace(vars).to_guest()) || covering.is_some_and(|(_, mount)| shows(mount))
+}
+
+/// Returns whether the same source stands at the same place already, with no less access. Only
+/// exactly that: a path inside a granted directory may be a symbolic link that the project made.
+fn lowers(
+    entry: &MountEntry,
+    at: &GuestPath,
+    host: &HostPath,
+    weaker: &Composed,
+    vars: &Vars,
+) -> bool {
+    if let Some(before) = weaker.mounts.get(at) {
+        let same = matches!(&before.backend, Some(BackendSpec::Physical { host: h }) if h == host);
+        let options = (before.options.nodeny || !entry.options.nodeny)
+            && (!before.options.noexec || entry.options.noexec);
+        return same && options && entry.access <= before.access;
+    }
+    let default = WorkspaceAccess::Granted(DEFAULT_WORKSPACE_ACCESS);
+    let before = weaker.workspace_access.as_ref().map_or(default, |access| access.value);
+    *host == workspace(vars)
+        && at.as_bytes() == host.as_bytes()
+        && !entry.options.nodeny
+        && WorkspaceAccess::Granted(entry.access) <= before
+}
+
+fn workspace(vars: &Vars) -> HostPath {
+    vars.git_root.clone().unwrap_or_else(|| vars.cwd.clone())
+}

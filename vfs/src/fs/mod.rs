@@ -1,0 +1,142 @@
+//! The few file calls this crate makes, as a trait, so that faults can be simulated.
+//!
+//! Every call names a thing by one name below an open directory and none follows a symbolic
+//! link in that name. Callers decide; implementations only do.
+
+#[cfg(test)]
+pub(crate) mod faulty;
+mod os;
+
+use std::ffi::{OsStr, OsString};
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::path::Path;
+
+pub use os::OsFs;
+pub(crate) use os::kind as kind_of;
+pub use rustix::fs::Timespec;
+pub use rustix::io::{Errno, Result};
+
+/// Which file this is, on this host, until it is removed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FileId {
+    /// The device of its file system.
+    pub dev: u64,
+    /// Its inode number there.
+    pub ino: u64,
+}
+
+/// The kinds of file this crate tells apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// A regular file.
+    File,
+    /// A directory.
+    Directory,
+    /// A symbolic link.
+    Symlink,
+    /// A device, socket or FIFO.
+    Other,
+}
+
+/// One name of a directory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// The name, any bytes but `/` and NUL.
+    pub name: OsString,
+    /// Its kind, when the file system told it with the name.
+    pub kind: Option<Kind>,
+}
+
+/// What a file is, as far as this crate copies or compares it.
+#[derive(Clone, Copy, Debug)]
+pub struct Status {
+    /// Which file.
+    pub id: FileId,
+    /// What kind of file.
+    pub kind: Kind,
+    /// Permission bits, with set-user-id, set-group-id and sticky.
+    pub mode: u32,
+    /// Its owner.
+    pub uid: u32,
+    /// Its size in bytes.
+    pub size: u64,
+    /// When it was read last.
+    pub accessed: Timespec,
+    /// When its content changed last.
+    pub modified: Timespec,
+    /// When anything of it changed last; no call can set it.
+    pub changed: Timespec,
+}
+
+/// File calls below open directories.
+pub trait Fs: Sync {
+    /// Opens a directory for listing.
+    fn open_dir(&self, at: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd>;
+
+    /// Opens a handle of a directory, which needs no right to list it.
+    fn open_handle(&self, at: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd>;
+
+    /// Opens a handle of a directory by an absolute path that has no links in it; fails with
+    /// `LOOP` when it has.
+    fn open_canonical(&self, path: &Path) -> Result<OwnedFd>;
+
+    /// Opens a file for reading; returns at once also for a FIFO.
+    fn open_file(&self, at: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd>;
+
+    /// Creates a file for writing; the name must be free.
+    fn create_file(&self, at: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd>;
+
+    /// Returns the status of a name, of the link itself for a link.
+    fn status(&self, at: BorrowedFd<'_>, name: &OsStr) -> Result<Status>;
+
+    /// Returns the status of an open file.
+    fn status_of(&self, file: BorrowedFd<'_>) -> Result<Status>;
+
+    /// Lists a directory from its beginning, `.` and `..` left out, at most `limit` names.
+    fn list(&self, dir: BorrowedFd<'_>, limit: usize) -> Result<Vec<Entry>>;
+
+    /// Returns the target of a symbolic link.
+    fn read_link(&self, at: BorrowedFd<'_>, name: &OsStr) -> Result<OsString>;
+
+    /// Reads some bytes; 0 at the end.
+    fn read(&self, file: BorrowedFd<'_>, buffer: &mut [u8]) -> Result<usize>;
+
+    /// Writes some bytes.
+    fn write(&self, file: BorrowedFd<'_>, bytes: &[u8]) -> Result<usize>;
+
+    /// Makes a directory.
+    fn make_dir(&self, at: BorrowedFd<'_>, name: &OsStr, mode: u32) -> Result<()>;
+
+    /// Makes a symbolic link.
+    fn make_symlink(&self, target: &OsStr, at: BorrowedFd<'_>, name: &OsStr) -> Result<()>;
+
+    /// Makes a whiteout: the device file 0:0 that hides a name in an overlay.
+    fn make_whiteout(&self, at: BorrowedFd<'_>, name: &OsStr) -> Result<()>;
+
+    /// Marks a directory as opaque: in an overlay nothing of the layers below shows through.
+    fn make_opaque(&self, dir: BorrowedFd<'_>) -> Result<()>;
+
+    /// Sets the permission bits of an open file.
+    fn set_mode(&self, file: BorrowedFd<'_>, mode: u32) -> Result<()>;
+
+    /// Sets the permission bits of a directory that can't be opened for reading.
+    fn set_dir_mode(&self, at: BorrowedFd<'_>, name: &OsStr, mode: u32) -> Result<()>;
+
+    /// Sets the times of last access and modification of an open file.
+    fn set_times(&self, file: BorrowedFd<'_>, status: &Status) -> Result<()>;
+
+    /// Sets the times of a name, of the link itself for a link.
+    fn set_times_at(&self, at: BorrowedFd<'_>, name: &OsStr, status: &Status) -> Result<()>;
+
+    /// Renames within one directory, replacing what is there.
+    fn rename(&self, at: BorrowedFd<'_>, from: &OsStr, to: &OsStr) -> Result<()>;
+
+    /// Removes a name that is not a directory.
+    fn unlink(&self, at: BorrowedFd<'_>, name: &OsStr) -> Result<()>;
+
+    /// Removes an empty directory.
+    fn remove_dir(&self, at: BorrowedFd<'_>, name: &OsStr) -> Result<()>;
+
+    /// Takes the exclusive lock of an open file or directory, or fails with `WOULDBLOCK`.
+    fn lock(&self, file: BorrowedFd<'_>) -> Result<()>;
+}

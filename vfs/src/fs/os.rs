@@ -1,0 +1,181 @@
+//! The file calls of the kernel.
+
+use std::ffi::{OsStr, OsString};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::Path;
+
+use rustix::fs::{
+    AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, RawDir, ResolveFlags, SeekFrom, Stat,
+    Timespec, Timestamps, XattrFlags,
+};
+
+use super::{Entry, Errno, FileId, Fs, Kind, Result, Status};
+
+const DIRECTORY: OFlags =
+    OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+
+const HANDLE: OFlags =
+    OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+
+/// The real thing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct OsFs;
+
+impl Fs for OsFs {
+    fn open_dir(&self, at: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd> {
+        rustix::fs::openat(at, name, DIRECTORY, Mode::empty())
+    }
+
+    fn open_handle(&self, at: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd> {
+        rustix::fs::openat(at, name, HANDLE, Mode::empty())
+    }
+
+    fn open_canonical(&self, path: &Path) -> Result<OwnedFd> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+        // openat2(2) answers EAGAIN while something above is being renamed.
+        loop {
+            match rustix::fs::openat2(CWD, path, flags, Mode::empty(), resolve) {
+                Err(Errno::AGAIN) => {}
+                result => return result,
+            }
+        }
+    }
+
+    fn open_file(&self, at: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd> {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        rustix::fs::openat(at, name, flags | OFlags::NOCTTY, Mode::empty())
+    }
+
+    fn create_file(&self, at: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd> {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+        rustix::fs::openat(at, name, flags, Mode::RUSR | Mode::WUSR)
+    }
+
+    fn status(&self, at: BorrowedFd<'_>, name: &OsStr) -> Result<Status> {
+        rustix::fs::statat(at, name, AtFlags::SYMLINK_NOFOLLOW).map(|stat| status(&stat))
+    }
+
+    fn status_of(&self, file: BorrowedFd<'_>) -> Result<Status> {
+        rustix::fs::fstat(file).map(|stat| status(&stat))
+    }
+
+    fn list(&self, dir: BorrowedFd<'_>, limit: usize) -> Result<Vec<Entry>> {
+        rustix::fs::seek(dir, SeekFrom::Start(0))?;
+        let mut buffer = [MaybeUninit::uninit(); 8192];
+        let mut names = RawDir::new(dir, &mut buffer);
+        let mut entries = Vec::new();
+        while entries.len() < limit
+            && let Some(entry) = names.next()
+        {
+            let entry = entry?;
+            let name = entry.file_name().to_bytes();
+            if name != b"." && name != b".." {
+                let name = OsStr::from_bytes(name).to_owned();
+                entries.push(Entry { name, kind: kind(entry.file_type()) });
+            }
+        }
+        Ok(entries)
+    }
+
+    fn read_link(&self, at: BorrowedFd<'_>, name: &OsStr) -> Result<OsString> {
+        rustix::fs::readlinkat(at, name, Vec::new())
+            .map(|target| OsString::from_vec(target.into_bytes()))
+    }
+
+    fn read(&self, file: BorrowedFd<'_>, buffer: &mut [u8]) -> Result<usize> {
+        rustix::io::retry_on_intr(|| rustix::io::read(file, &mut *buffer))
+    }
+
+    fn write(&self, file: BorrowedFd<'_>, bytes: &[u8]) -> Result<usize> {
+        rustix::io::retry_on_intr(|| rustix::io::write(file, bytes))
+    }
+
+    fn make_dir(&self, at: BorrowedFd<'_>, name: &OsStr, mode: u32) -> Result<()> {
+        rustix::fs::mkdirat(at, name, Mode::from_raw_mode(mode))
+    }
+
+    fn make_symlink(&self, target: &OsStr, at: BorrowedFd<'_>, name: &OsStr) -> Result<()> {
+        rustix::fs::symlinkat(target, at, name)
+    }
+
+    fn make_whiteout(&self, at: BorrowedFd<'_>, name: &OsStr) -> Result<()> {
+        // An ordinary user may make this one device: mknod(2) checks for WHITEOUT_DEV since 5.8.
+        rustix::fs::mknodat(at, name, FileType::CharacterDevice, Mode::empty(), 0)
+    }
+
+    fn make_opaque(&self, dir: BorrowedFd<'_>) -> Result<()> {
+        rustix::fs::fsetxattr(dir, "user.overlay.opaque", b"y", XattrFlags::empty())
+    }
+
+    fn set_mode(&self, file: BorrowedFd<'_>, mode: u32) -> Result<()> {
+        rustix::fs::fchmod(file, Mode::from_raw_mode(mode))
+    }
+
+    fn set_dir_mode(&self, at: BorrowedFd<'_>, name: &OsStr, mode: u32) -> Result<()> {
+        // fchmodat(2) follows links; a handle pins the directory, and its entry below /proc
+        // leads to that very inode.
+        let handle = self.open_handle(at, name)?;
+        let link = format!("/proc/self/fd/{}", handle.as_raw_fd());
+        rustix::fs::chmodat(CWD, link, Mode::from_raw_mode(mode), AtFlags::empty())
+    }
+
+    fn set_times(&self, file: BorrowedFd<'_>, status: &Status) -> Result<()> {
+        rustix::fs::futimens(file, &timestamps(status))
+    }
+
+    fn set_times_at(&self, at: BorrowedFd<'_>, name: &OsStr, status: &Status) -> Result<()> {
+        rustix::fs::utimensat(at, name, &timestamps(status), AtFlags::SYMLINK_NOFOLLOW)
+    }
+
+    fn rename(&self, at: BorrowedFd<'_>, from: &OsStr, to: &OsStr) -> Result<()> {
+        rustix::fs::renameat(at, from, at, to)
+    }
+
+    fn unlink(&self, at: BorrowedFd<'_>, name: &OsStr) -> Result<()> {
+        rustix::fs::unlinkat(at, name, AtFlags::empty())
+    }
+
+    fn remove_dir(&self, at: BorrowedFd<'_>, name: &OsStr) -> Result<()> {
+        rustix::fs::unlinkat(at, name, AtFlags::REMOVEDIR)
+    }
+
+    fn lock(&self, file: BorrowedFd<'_>) -> Result<()> {
+        rustix::fs::flock(file.as_fd(), FlockOperation::NonBlockingLockExclusive)
+    }
+}
+
+pub(crate) fn kind(file_type: FileType) -> Option<Kind> {
+    match file_type {
+        FileType::RegularFile => Some(Kind::File),
+        FileType::Directory => Some(Kind::Directory),
+        FileType::Symlink => Some(Kind::Symlink),
+        FileType::Unknown => None,
+        _ => Some(Kind::Other),
+    }
+}
+
+#[allow(
+    clippy::unnecessary_cast,
+    clippy::cast_possible_wrap,
+    reason = "the fields of stat differ by architecture"
+)]
+pub(crate) fn status(stat: &Stat) -> Status {
+    let time = |seconds, nanoseconds| Timespec { tv_sec: seconds, tv_nsec: nanoseconds };
+    Status {
+        id: FileId { dev: stat.st_dev as u64, ino: stat.st_ino as u64 },
+        kind: kind(FileType::from_raw_mode(stat.st_mode)).unwrap_or(Kind::Other),
+        mode: stat.st_mode & 0o7777,
+        uid: stat.st_uid,
+        size: u64::try_from(stat.st_size).unwrap_or(0),
+        accessed: time(stat.st_atime as i64, stat.st_atime_nsec as i64),
+        modified: time(stat.st_mtime as i64, stat.st_mtime_nsec as i64),
+        changed: time(stat.st_ctime as i64, stat.st_ctime_nsec as i64),
+    }
+}
+
+fn timestamps(status: &Status) -> Timestamps {
+    Timestamps { last_access: status.accessed, last_modification: status.modified }
+}

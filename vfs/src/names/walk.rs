@@ -1,0 +1,239 @@
+//! The walk itself.
+
+use std::ffi::OsStr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Instant, SystemTime};
+
+use super::cache::{Known, Memory};
+use super::list::{Buffer, Question, Record, Stamp, buffer, depth, join, list};
+use super::pool::Pool;
+use super::{Borders, HiddenName, NameRules, WalkError, WalkOptions, Walked};
+use crate::fs::{Errno, FileId, Fs, Kind, OsFs, Result};
+
+/// Directories nested deeper are hidden: each level may cost a descriptor.
+const DEPTH: usize = 128;
+/// Directories that one thread walks before others are started.
+const ALONE: usize = 64;
+const ERRORS: usize = 1000;
+
+/// Walks the tree below `root` and returns what `rules` hide in it.
+///
+/// It never follows a link, reads nothing but names, and joins all threads before it returns. A
+/// directory that can't be read is noted and left alone: the guest, the same user, can't read it
+/// either.
+///
+/// # Errors
+/// Only when the root itself can't be walked.
+pub fn walk(
+    root: BorrowedFd<'_>,
+    rules: &dyn NameRules,
+    options: &WalkOptions<'_>,
+) -> Result<Walked> {
+    walk_at(root, rules, options, SystemTime::now())
+}
+
+/// Walks as if it were `started`, by which times are fresh or settled.
+pub(super) fn walk_at(
+    root: BorrowedFd<'_>,
+    rules: &dyn NameRules,
+    options: &WalkOptions<'_>,
+    started: SystemTime,
+) -> Result<Walked> {
+    if !rules.needs_walk() {
+        return Ok(Walked::default());
+    }
+    let begun = Instant::now();
+    let root_id = OsFs.status_of(root)?.id;
+    let limit = rules.depth_limit().unwrap_or(usize::MAX);
+    let question = Question { rules, vendored: options.vendored, depth: limit };
+    let memory = Memory::load(options, root_id);
+    let walk = Walk { root, root_id, question, borders: options.borders, known: memory.known() };
+    let mut found = walk.all(options.threads)?;
+    memory.save(&mut found.records, started, found.walked.listed);
+    Ok(found.finish(begun))
+}
+
+struct Walk<'a> {
+    root: BorrowedFd<'a>,
+    root_id: FileId,
+    question: Question<'a>,
+    borders: Borders,
+    known: Option<&'a Known>,
+}
+
+/// One directory to visit.
+struct Job {
+    path: Vec<u8>,
+    /// The directory above, if it is open, so that the way down is one name.
+    above: Option<Arc<OwnedFd>>,
+}
+
+/// What one thread found.
+#[derive(Default)]
+struct Found {
+    walked: Walked,
+    records: Vec<Record>,
+}
+
+impl Walk<'_> {
+    fn all(&self, threads: usize) -> Result<Found> {
+        let mut jobs = vec![Job { path: Vec::new(), above: None }];
+        let mut found = Found::default();
+        let mut buffer = buffer();
+        for _ in 0..ALONE {
+            let Some(job) = jobs.pop() else { break };
+            self.visit(job, &mut jobs, &mut found, &mut buffer);
+        }
+        if let Some(error) = found.walked.errors.iter().find(|e| e.path.as_os_str().is_empty()) {
+            return Err(error.errno);
+        }
+        if threads > 1 && jobs.len() > 1 {
+            self.together(jobs, threads, &mut found);
+        } else {
+            self.alone(jobs, &mut found, &mut buffer, None);
+        }
+        Ok(found)
+    }
+
+    fn together(&self, jobs: Vec<Job>, threads: usize, found: &mut Found) {
+        let pool = Pool::new(jobs, threads);
+        let work = || {
+            let mut found = Found::default();
+            let mut buffer = buffer();
+            while let Some(jobs) = pool.take() {
+                self.alone(jobs, &mut found, &mut buffer, Some(&pool));
+            }
+            found
+        };
+        std::thread::scope(|scope| {
+            let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
+            found.merge(work());
+            for other in others {
+                found.merge(other.join().expect("a walking thread doesn't panic"));
+            }
+        });
+    }
+
+    fn alone(
+        &self,
+        mut jobs: Vec<Job>,
+        found: &mut Found,
+        buffer: &mut Buffer,
+        pool: Option<&Pool<Job>>,
+    ) {
+        while let Some(job) = jobs.pop() {
+            self.visit(job, &mut jobs, found, buffer);
+            if let Some(pool) = pool {
+                pool.share(&mut jobs);
+            }
+        }
+    }
+
+    fn visit(&self, job: Job, jobs: &mut Vec<Job>, found: &mut Found, buffer: &mut Buffer) {
+        if depth(&job.path) >= DEPTH {
+            found.hide(job.path.clone(), Kind::Directory);
+            return found.fail(job.path, Errno::NAMETOOLONG);
+        }
+        if let Some(record) = self.recall(&job.path) {
+            return found.add(record.clone(), None, jobs);
+        }
+        match self.read(&job, buffer) {
+            Ok(Some((record, dir))) => {
+                found.walked.listed += 1;
+                found.add(record, Some(&Arc::new(dir)), jobs);
+            }
+            Ok(None) => found.walked.borders.push(path(job.path)),
+            // It went away, or became something else, since its name was read.
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) if !job.path.is_empty() => {}
+            Err(errno) => found.fail(job.path, errno),
+        }
+    }
+
+    /// Returns what is known of a directory, if it is unchanged.
+    fn recall(&self, path: &[u8]) -> Option<&Record> {
+        let record = self.known?.get(path)?;
+        // A link on the way leads elsewhere, where another directory is: it doesn't compare.
+        let name: &[u8] = if path.is_empty() { b"." } else { path };
+        let status = OsFs.status(self.root, OsStr::from_bytes(name)).ok()?;
+        (Stamp::from(&status) == record.stamp).then_some(record)
+    }
+
+    /// Lists a directory; `None` beyond a border.
+    fn read(&self, job: &Job, buffer: &mut Buffer) -> Result<Option<(Record, OwnedFd)>> {
+        let dir = self.open(job)?;
+        let status = OsFs.status_of(dir.as_fd())?;
+        if self.borders == Borders::Stay && status.id.dev != self.root_id.dev {
+            return Ok(None);
+        }
+        let stamp = Stamp::from(&status);
+        let record = list(dir.as_fd(), job.path.clone(), stamp, &self.question, buffer)?;
+        Ok(Some((record, dir)))
+    }
+
+    fn open(&self, job: &Job) -> Result<OwnedFd> {
+        let mut names = job.path.split(|byte| *byte == b'/').map(OsStr::from_bytes);
+        if job.path.is_empty() {
+            return OsFs.open_dir(self.root, OsStr::new("."));
+        }
+        if let Some(above) = &job.above {
+            return OsFs.open_dir(above.as_fd(), names.next_back().unwrap_or_default());
+        }
+        let mut dir: Option<OwnedFd> = None;
+        for name in names {
+            let at = dir.as_ref().map_or(self.root, AsFd::as_fd);
+            dir = Some(OsFs.open_dir(at, name)?);
+        }
+        dir.ok_or(Errno::NOENT)
+    }
+}
+
+impl Found {
+    fn add(&mut self, record: Record, dir: Option<&Arc<OwnedFd>>, jobs: &mut Vec<Job>) {
+        self.walked.directories += 1;
+        self.walked.entries += u64::from(record.entries);
+        for (kind, name) in &record.hidden {
+            self.hide(join(&record.path, name), *kind);
+        }
+        let above = |name| Job { path: join(&record.path, name), above: dir.cloned() };
+        jobs.extend(record.children.iter().map(|name| above(name)));
+        self.records.push(record);
+    }
+
+    fn hide(&mut self, name: Vec<u8>, kind: Kind) {
+        self.walked.hidden.push(HiddenName { path: path(name), kind });
+    }
+
+    fn fail(&mut self, name: Vec<u8>, errno: Errno) {
+        if self.walked.errors.len() < ERRORS {
+            self.walked.errors.push(WalkError { path: path(name), errno });
+        }
+    }
+
+    fn merge(&mut self, other: Self) {
+        let (walked, more) = (&mut self.walked, other.walked);
+        walked.hidden.extend(more.hidden);
+        walked.borders.extend(more.borders);
+        walked.errors.extend(more.errors);
+        walked.entries += more.entries;
+        walked.directories += more.directories;
+        walked.listed += more.listed;
+        self.records.extend(other.records);
+    }
+
+    fn finish(self, begun: Instant) -> Walked {
+        let mut walked = self.walked;
+        walked.hidden.sort();
+        walked.borders.sort();
+        walked.errors.sort_by(|a, b| a.path.cmp(&b.path));
+        walked.errors.truncate(ERRORS);
+        walked.elapsed = begun.elapsed();
+        walked
+    }
+}
+
+fn path(bytes: Vec<u8>) -> PathBuf {
+    std::ffi::OsString::from_vec(bytes).into()
+}

@@ -1,0 +1,173 @@
+//! endow's own directories, which no grant may show.
+
+use std::fs::Metadata;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use crate::fs::FileId;
+
+/// One of endow's own directories.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum OwnDir {
+    /// Runs and their undo data.
+    State,
+    /// Trees that can be made again.
+    Cache,
+    /// The user's policy and what is trusted.
+    Config,
+    /// Locks and control sockets.
+    Runtime,
+}
+
+impl OwnDir {
+    /// Returns the word for it in messages.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::State => "state",
+            Self::Cache => "cache",
+            Self::Config => "configuration",
+            Self::Runtime => "runtime",
+        }
+    }
+}
+
+/// How the source of a grant lies to endow's own directories.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Relation {
+    /// It has nothing to do with them.
+    Apart,
+    /// It is one of them or lies in one: no grant.
+    Inside(OwnDir),
+    /// It contains some: these names must be masked or covered.
+    Contains(Vec<Contained>),
+}
+
+/// One of endow's own directories below a grant's source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Contained {
+    /// Which one.
+    pub dir: OwnDir,
+    /// Its path below the source, links resolved.
+    pub relative: PathBuf,
+    /// Whether it exists now; where the guest may write, it could make one that doesn't.
+    pub exists: bool,
+}
+
+/// Why a directory's place can't be told.
+#[derive(Debug, thiserror::Error)]
+#[error("can't resolve: {}", path.display())]
+pub struct OwnDirsError {
+    /// The path.
+    pub path: PathBuf,
+    /// What the kernel said.
+    #[source]
+    pub error: io::Error,
+}
+
+/// Where endow's own directories are, by device and inode.
+#[derive(Clone, Debug)]
+pub struct EndowDirs {
+    dirs: Vec<Known>,
+}
+
+#[derive(Clone, Debug)]
+struct Known {
+    dir: OwnDir,
+    exists: bool,
+    /// The directory and those above it, outermost first; those that don't exist have no id.
+    chain: Vec<(PathBuf, Option<FileId>)>,
+}
+
+impl EndowDirs {
+    /// Looks up the directories as they are now; they need not exist.
+    ///
+    /// # Errors
+    /// A path that can't be followed.
+    pub fn resolve<'a>(
+        dirs: impl IntoIterator<Item = (OwnDir, &'a Path)>,
+    ) -> Result<Self, OwnDirsError> {
+        let known = dirs.into_iter().map(|(dir, path)| {
+            let chain = chain_of(path).map_err(|error| failed(path, error))?;
+            let exists = chain.last().is_some_and(|(_, id)| id.is_some());
+            Ok(Known { dir, exists, chain })
+        });
+        Ok(Self { dirs: known.collect::<Result<_, _>>()? })
+    }
+
+    /// Tells how a grant's source lies to the directories.
+    ///
+    /// It compares device and inode at each directory above either, so links and bind mounts of a
+    /// directory above are seen. A bind mount of something *inside* one of endow's directories,
+    /// granted through a directory above that mount, is not.
+    ///
+    /// # Errors
+    /// A source that can't be followed.
+    pub fn relation(&self, source: &Path) -> Result<Relation, OwnDirsError> {
+        let chain = chain_of(source).map_err(|error| failed(source, error))?;
+        let ids: Vec<FileId> = chain.iter().filter_map(|(_, id)| *id).collect();
+        let inside = self.dirs.iter().find(|known| known.is_among(&ids, &chain));
+        if let Some(known) = inside {
+            return Ok(Relation::Inside(known.dir));
+        }
+        let own = chain.last().and_then(|(_, id)| *id);
+        let below = self.dirs.iter().filter_map(|known| known.below(own?));
+        let contained: Vec<Contained> = below.collect();
+        Ok(if contained.is_empty() { Relation::Apart } else { Relation::Contains(contained) })
+    }
+}
+
+impl Known {
+    /// Returns whether this directory is one of `ids`, or of the paths while it doesn't exist.
+    fn is_among(&self, ids: &[FileId], chain: &[(PathBuf, Option<FileId>)]) -> bool {
+        match self.chain.last() {
+            Some((_, Some(id))) => ids.contains(id),
+            Some((path, None)) => chain.iter().any(|(above, _)| above == path),
+            None => false,
+        }
+    }
+
+    /// Returns this directory seen from the one with `id`, if that is above it.
+    fn below(&self, id: FileId) -> Option<Contained> {
+        let above = self.chain.iter().rposition(|(_, known)| *known == Some(id))?;
+        let names = self.chain.get(above + 1..)?.iter().filter_map(|(path, _)| path.file_name());
+        let (dir, exists) = (self.dir, self.exists);
+        Some(Contained { dir, relative: names.collect(), exists })
+    }
+}
+
+/// Returns a path's directories from the root on, links resolved as far as the path exists.
+fn chain_of(path: &Path) -> io::Result<Vec<(PathBuf, Option<FileId>)>> {
+    let (mut existing, mut missing) = (path.to_path_buf(), Vec::new());
+    let canonical = loop {
+        match existing.canonicalize() {
+            Ok(canonical) => break canonical,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+        missing.extend(existing.file_name().map(ToOwned::to_owned));
+        if !existing.pop() {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+    };
+    let mut above: Vec<&Path> = canonical.ancestors().collect();
+    above.reverse();
+    let mut chain = Vec::with_capacity(above.len() + missing.len());
+    for path in above {
+        chain.push((path.to_path_buf(), Some(id(&path.symlink_metadata()?))));
+    }
+    let mut end = canonical.clone();
+    for name in missing.into_iter().rev() {
+        end.push(name);
+        chain.push((end.clone(), None));
+    }
+    Ok(chain)
+}
+
+fn id(metadata: &Metadata) -> FileId {
+    FileId { dev: metadata.dev(), ino: metadata.ino() }
+}
+
+fn failed(path: &Path, error: io::Error) -> OwnDirsError {
+    OwnDirsError { path: path.to_owned(), error }
+}

@@ -1,0 +1,144 @@
+//! Sweeping: runs whose owner died are taken away, unless they hold something to keep.
+
+use std::ffi::{OsStr, OsString};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::{Duration, SystemTime};
+
+use super::{RunId, StateDir, StateError, failed};
+use crate::fs::{Entry, Errno, Fs, Kind, Result};
+use crate::tree::remove_tree;
+
+/// Runs being made are left alone for this long.
+const NEW_FOR: Duration = Duration::from_mins(1);
+/// The most names of the runs directory that are looked at.
+const NAMES: usize = 4096;
+/// The most names a run's directories may have to be looked at at all.
+const FEW: usize = 1024;
+
+/// How much a sweep may do.
+#[derive(Clone, Copy, Debug)]
+pub struct Sweep {
+    /// The most runs that are tried.
+    pub candidates: usize,
+    /// Where among the runs it begins: another number each time, so that kept runs at the
+    /// beginning don't hide dead ones at the end.
+    pub start: usize,
+    /// The time by which new runs are young.
+    pub now: SystemTime,
+}
+
+/// What a sweep did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Swept {
+    /// The runs that were taken away.
+    pub removed: Vec<OsString>,
+    /// Dead runs that hold something to keep.
+    pub kept: Vec<OsString>,
+    /// Dead runs that could not be taken away.
+    pub failed: Vec<OsString>,
+}
+
+enum Fate {
+    Alive,
+    Removed,
+    Kept,
+}
+
+impl StateDir {
+    /// Removes dead runs that hold nothing to keep.
+    ///
+    /// A run is dead when its lock is free. What may go is listed and everything else is kept, so
+    /// a later format of the state is safe from this one.
+    ///
+    /// # Errors
+    /// When the runs can't be listed.
+    pub fn sweep(&self, fs: &dyn Fs, sweep: Sweep) -> std::result::Result<Swept, StateError> {
+        let names = fs.list(self.runs.dir.as_fd(), NAMES);
+        let names = names.map_err(failed("list", &self.runs.path))?;
+        let mut swept = Swept::default();
+        for name in candidates(names, sweep) {
+            let list = match self.sweep_one(fs, &name) {
+                Ok(Fate::Alive) | Err(Errno::NOENT | Errno::WOULDBLOCK) => continue,
+                Ok(Fate::Removed) => &mut swept.removed,
+                Ok(Fate::Kept) => &mut swept.kept,
+                Err(_) => &mut swept.failed,
+            };
+            list.push(name);
+        }
+        Ok(swept)
+    }
+
+    fn sweep_one(&self, fs: &dyn Fs, name: &OsStr) -> Result<Fate> {
+        let runs = self.runs.dir.as_fd();
+        let dir = fs.open_dir(runs, name)?;
+        match fs.lock(dir.as_fd()) {
+            Err(Errno::WOULDBLOCK) => return Ok(Fate::Alive),
+            result => result?,
+        }
+        if !is_disposable(fs, dir.as_fd())? {
+            return Ok(Fate::Kept);
+        }
+        // The lock is held until the name is gone: a second sweep finds nothing or waits for none.
+        remove_tree(fs, runs, name).map_err(|left| left.errno)?;
+        Ok(Fate::Removed)
+    }
+}
+
+fn candidates(mut names: Vec<Entry>, sweep: Sweep) -> impl Iterator<Item = OsString> {
+    names.retain(|entry| is_candidate(entry, sweep.now));
+    names.sort_by(|a, b| a.name.cmp(&b.name));
+    let start = sweep.start.checked_rem(names.len()).unwrap_or(0);
+    names.rotate_left(start);
+    names.into_iter().take(sweep.candidates).map(|entry| entry.name)
+}
+
+fn is_candidate(entry: &Entry, now: SystemTime) -> bool {
+    let Some(name) = entry.name.to_str() else { return false };
+    match name.strip_prefix(".new-").map(RunId::parse) {
+        Some(Ok(id)) => now.duration_since(id.time()).is_ok_and(|age| age > NEW_FOR),
+        Some(Err(_)) => false,
+        None => RunId::parse(name).is_ok(),
+    }
+}
+
+/// Returns whether a run holds only masks and private directories.
+fn is_disposable(fs: &dyn Fs, run: BorrowedFd<'_>) -> Result<bool> {
+    for entry in fs.list(run, FEW)? {
+        let is_disposable = match entry.name.to_str() {
+            Some("mask") => true,
+            Some("layers") => each_below(fs, run, &entry.name, is_disposable_layer)?,
+            _ => false,
+        };
+        if !is_disposable {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn is_disposable_layer(fs: &dyn Fs, layers: BorrowedFd<'_>, layer: &Entry) -> Result<bool> {
+    let is_private = |_: &dyn Fs, _: BorrowedFd<'_>, entry: &Entry| {
+        Ok(entry.kind == Some(Kind::Directory) && numbered(&entry.name, "p"))
+    };
+    Ok(numbered(&layer.name, "") && each_below(fs, layers, &layer.name, is_private)?)
+}
+
+fn each_below(
+    fs: &dyn Fs,
+    at: BorrowedFd<'_>,
+    name: &OsStr,
+    test: impl Fn(&dyn Fs, BorrowedFd<'_>, &Entry) -> Result<bool>,
+) -> Result<bool> {
+    let dir = fs.open_dir(at, name)?;
+    for entry in fs.list(dir.as_fd(), FEW)? {
+        if !test(fs, dir.as_fd(), &entry)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn numbered(name: &OsStr, prefix: &str) -> bool {
+    let number = name.to_str().and_then(|name| name.strip_prefix(prefix));
+    number.is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()))
+}

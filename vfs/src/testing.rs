@@ -1,0 +1,62 @@
+//! What tests share.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+
+use crate::fs::OsFs;
+use crate::tree::remove_tree;
+
+/// A directory that is gone at the end of a test, whatever the test left in it.
+pub(crate) struct Scratch {
+    path: tempfile::TempDir,
+    dir: File,
+}
+
+impl Scratch {
+    pub(crate) fn new() -> Self {
+        let path = tempfile::Builder::new().prefix("endow-vfs-").tempdir().expect("a directory");
+        let dir = File::open(path.path()).expect("open");
+        Self { path, dir }
+    }
+
+    /// Returns a path without links in it.
+    pub(crate) fn path(&self) -> &Path {
+        self.path.path()
+    }
+
+    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
+        self.dir.as_fd()
+    }
+
+    pub(crate) fn dir(&self) -> OwnedFd {
+        self.dir.try_clone().expect("a descriptor").into()
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        for entry in std::fs::read_dir(self.path()).expect("list").flatten() {
+            drop(remove_tree(&OsFs, self.fd(), OsStr::new(&entry.file_name())));
+        }
+    }
+}
+
+/// Returns whether permission bits are no obstacle to this process.
+pub(crate) fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+/// Runs a shell script as root of a new user and mount namespace and returns its output.
+///
+/// It fails, and never skips, where the kernel refuses that.
+#[expect(clippy::disallowed_types, reason = "overlays need namespaces, so a process of their own")]
+pub(crate) fn in_user_namespace(dir: &Path, script: &str) -> String {
+    let mut command = std::process::Command::new("unshare");
+    command.args(["-Urm", "sh", "-c", script]).current_dir(dir);
+    let output = command.output().expect("unshare starts");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{}: {said}", output.status);
+    String::from_utf8(output.stdout).expect("a text")
+}
