@@ -1,3 +1,52 @@
-//! The project's tasks.
+//! The project's tasks: `cargo ci <task>`.
+//!
+//! Every check that guards the repository is a task here, so that a developer, a fresh machine
+//! and the continuous integration run the very same thing.
 
-fn main() {}
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "tasks talk to a terminal")]
+
+mod bench;
+mod check;
+mod test;
+mod tidy;
+mod workspace;
+
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+usage: cargo ci <task>
+
+  test [FILTER...] [-- TEST-OPTION...]   build and run every test, as an ordinary user and as root
+  check                                  formatting, lints, documentation, tidy
+  tidy                                   the project's own rules about its text
+  bench [launch] [memory] [build]        measure against the floor and against bubblewrap
+        [--rounds N] [--peer NAME] [--core LIST] [--json]";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let (task, rest) = match args.split_first() {
+        Some((task, rest)) => (task.as_str(), rest),
+        None => ("", &[][..]),
+    };
+    let result = match task {
+        "test" => test::run(rest),
+        "check" => check::run(),
+        "tidy" => tidy::run(),
+        "bench" => bench::run(rest),
+        "help" | "--help" | "-h" => {
+            println!("{USAGE}");
+            return ExitCode::SUCCESS;
+        }
+        _ => {
+            eprintln!("{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    match result {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("ci: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

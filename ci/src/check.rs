@@ -1,0 +1,41 @@
+//! `cargo ci check`: what has to hold before a commit, besides the tests.
+
+use std::process::{Command, ExitCode};
+
+use anyhow::Result;
+
+use crate::{tidy, workspace};
+
+/// Runs every check and reports all that failed, not just the first.
+pub(crate) fn run() -> Result<ExitCode> {
+    let mut failed = Vec::new();
+    for (name, mut command) in commands() {
+        println!("== {name}");
+        if !command.status()?.success() {
+            failed.push(name);
+        }
+    }
+    println!("== tidy");
+    if tidy::run()? != ExitCode::SUCCESS {
+        failed.push("tidy");
+    }
+    if failed.is_empty() {
+        println!("\nall checks hold");
+        return Ok(ExitCode::SUCCESS);
+    }
+    println!("\nfailed: {}", failed.join(", "));
+    Ok(ExitCode::FAILURE)
+}
+
+fn commands() -> [(&'static str, Command); 3] {
+    let mut fmt = workspace::cargo();
+    fmt.args(["fmt", "--all", "--check"]);
+    let mut clippy = workspace::cargo();
+    clippy.args(["clippy", "--workspace", "--all-targets", "--all-features", "--locked"]);
+    clippy.args(["--", "-D", "warnings"]);
+    let mut doc = workspace::cargo();
+    doc.args(["doc", "--workspace", "--no-deps", "--all-features", "--locked"]);
+    doc.args(["--document-private-items"]);
+    doc.env("RUSTDOCFLAGS", "-D warnings");
+    [("fmt", fmt), ("clippy", clippy), ("doc", doc)]
+}

@@ -1,0 +1,142 @@
+//! Builds the test executables and puts them where every user can start them.
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use anyhow::{Context, Result, bail, ensure};
+use serde_json::Value;
+
+use super::place::Place;
+use crate::workspace;
+
+/// One test executable.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct TestBinary {
+    /// End-to-end tests come last: a broken unit explains them.
+    pub(super) end_to_end: bool,
+    /// Package and target, for people.
+    pub(super) label: String,
+    /// The executable.
+    pub(super) path: PathBuf,
+    /// The package's directory; tests start in it, as under `cargo test`.
+    pub(super) package: PathBuf,
+}
+
+/// One build of everything.
+pub(super) struct Build {
+    /// The test executables, unit tests first.
+    pub(super) tests: Vec<TestBinary>,
+    /// The program under test.
+    pub(super) endow: PathBuf,
+}
+
+/// Builds all tests with `features` and copies the executables to `<place>/bin/<name>`.
+pub(super) fn build(place: &Place, name: &str, features: &[&str]) -> Result<Build> {
+    let messages = cargo_test_no_run(place, features)?;
+    let bin = place.bin_dir(name)?;
+    let mut tests = Vec::new();
+    let mut endow = None;
+    for message in messages.lines() {
+        let Some(artifact) = artifact(&serde_json::from_str(message)?) else { continue };
+        let copied = bin.join(artifact.path.file_name().context("an executable without a name")?);
+        std::fs::copy(&artifact.path, &copied)?;
+        match artifact.kind {
+            Kind::Program if artifact.name == "endow" => endow = Some(copied),
+            Kind::Program => {}
+            Kind::Unit => tests.push(artifact.test(copied, false)),
+            Kind::EndToEnd => tests.push(artifact.test(copied, true)),
+        }
+    }
+    tests.sort();
+    let Some(endow) = endow else { bail!("the build made no program called endow") };
+    Ok(Build { tests, endow })
+}
+
+fn cargo_test_no_run(place: &Place, features: &[&str]) -> Result<String> {
+    let output = workspace::cargo()
+        .current_dir(place.source())
+        .args(["test", "--workspace", "--no-run", "--locked"])
+        .arg("--message-format=json-render-diagnostics")
+        .arg("--target-dir")
+        .arg(place.target())
+        .args(features)
+        .stderr(Stdio::inherit())
+        .output()
+        .context("cargo does not start")?;
+    ensure!(output.status.success(), "the tests do not build");
+    Ok(String::from_utf8(output.stdout)?)
+}
+
+enum Kind {
+    Program,
+    Unit,
+    EndToEnd,
+}
+
+struct Artifact {
+    kind: Kind,
+    name: String,
+    path: PathBuf,
+    package: PathBuf,
+}
+
+impl Artifact {
+    fn test(&self, path: PathBuf, end_to_end: bool) -> TestBinary {
+        let folder = self.package.file_name().unwrap_or_default().to_string_lossy();
+        let label = format!("{folder}/{}", self.name);
+        TestBinary { end_to_end, label, path, package: self.package.clone() }
+    }
+}
+
+/// The executable that a message of cargo's announces, if it announces one.
+fn artifact(message: &Value) -> Option<Artifact> {
+    let path = PathBuf::from(message.get("executable")?.as_str()?);
+    let target = message.get("target")?;
+    let is =
+        |kind: &str| target["kind"].as_array().is_some_and(|kinds| kinds.contains(&kind.into()));
+    let tested = message["profile"]["test"].as_bool()?;
+    let kind = match (tested, is("test")) {
+        (false, _) => Kind::Program,
+        (true, false) => Kind::Unit,
+        (true, true) => Kind::EndToEnd,
+    };
+    let package = Path::new(message["manifest_path"].as_str()?).parent()?.to_path_buf();
+    Some(Artifact { kind, name: target["name"].as_str()?.to_owned(), path, package })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(kind: &str, tested: bool, executable: &Value) -> Value {
+        serde_json::json!({
+            "reason": "compiler-artifact",
+            "manifest_path": "/src/launcher/Cargo.toml",
+            "target": { "kind": [kind], "name": "it" },
+            "profile": { "test": tested },
+            "executable": executable,
+        })
+    }
+
+    #[test]
+    fn artifact_of_an_end_to_end_test() {
+        let found = artifact(&message("test", true, &"/t/it-1".into())).expect("an artifact");
+        assert!(matches!(found.kind, Kind::EndToEnd));
+        assert_eq!(found.test("/t/it-1".into(), true).label, "launcher/it");
+        assert_eq!(found.package, Path::new("/src/launcher"));
+    }
+
+    #[test]
+    fn artifact_of_a_unit_test_and_of_a_program() {
+        let unit = artifact(&message("lib", true, &"/t/x".into())).expect("an artifact");
+        assert!(matches!(unit.kind, Kind::Unit));
+        let program = artifact(&message("bin", false, &"/t/x".into())).expect("an artifact");
+        assert!(matches!(program.kind, Kind::Program));
+    }
+
+    #[test]
+    fn artifact_ignores_what_cannot_be_started() {
+        assert!(artifact(&message("lib", false, &Value::Null)).is_none());
+        assert!(artifact(&serde_json::json!({ "reason": "build-finished" })).is_none());
+    }
+}

@@ -1,0 +1,93 @@
+//! `cargo ci test`: every test, built once and run as each kind of user.
+//!
+//! A sandbox for ordinary users has to be tested by one. Run by an ordinary user, this task
+//! builds and runs in place. Run by root, it copies the sources to a place that everybody can
+//! read, builds there (so that paths compiled into the tests can be read too), runs everything
+//! as the user `endow-test`, and the end-to-end tests once more as root.
+
+mod build;
+mod place;
+mod run;
+mod summary;
+
+use std::collections::BTreeSet;
+use std::process::ExitCode;
+
+use anyhow::Result;
+
+use self::build::{Build, TestBinary};
+use self::place::Place;
+use self::run::{Identity, Runner};
+use self::summary::Counts;
+use crate::workspace;
+
+/// Builds and runs the tests; the last line on stdout sums up.
+pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
+    let pass_on: Vec<String> = args.iter().filter(|arg| *arg != "--").cloned().collect();
+    let place = Place::new()?;
+    let plain = build::build(&place, "plain", &[])?;
+    let featured = build::build(&place, "all-features", &["--all-features"])?;
+    let only_featured = new_tests(&place, &plain, &featured)?;
+
+    let mut counts = Counts::default();
+    for identity in place.identities() {
+        let runner = Runner { place: &place, identity, pass_on: &pass_on };
+        counts += run_plain(&runner, &plain)?;
+        counts += run_featured(&runner, &featured, &only_featured)?;
+    }
+    if !workspace::is_root()? {
+        println!("\nnot run: the end-to-end tests as root (run this as root to add them)");
+    }
+    println!("\n{counts}");
+    let complete = counts.skipped == 0 || !everything_required();
+    if !complete {
+        println!("ENDOW_TEST_REQUIRE=all: a skipped test is a failure");
+    }
+    Ok(if counts.failed == 0 && complete { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn everything_required() -> bool {
+    std::env::var_os("ENDOW_TEST_REQUIRE").is_some_and(|value| value == "all")
+}
+
+/// The tests that exist only in the build with every feature, by executable.
+fn new_tests(place: &Place, plain: &Build, featured: &Build) -> Result<Vec<BTreeSet<String>>> {
+    let mut known = BTreeSet::new();
+    for test in &plain.tests {
+        for name in run::list(place, test)? {
+            known.insert((test.label.clone(), name));
+        }
+    }
+    let is_new =
+        |test: &TestBinary, name: &String| !known.contains(&(test.label.clone(), name.clone()));
+    let new_of = |test: &TestBinary| -> Result<BTreeSet<String>> {
+        Ok(run::list(place, test)?.into_iter().filter(|name| is_new(test, name)).collect())
+    };
+    featured.tests.iter().map(new_of).collect()
+}
+
+fn run_plain(runner: &Runner<'_>, build: &Build) -> Result<Counts> {
+    let mut counts = Counts::default();
+    for test in build.tests.iter().filter(|test| runner.identity.runs(test)) {
+        counts += runner.run(test, &build.endow, &[])?;
+    }
+    Ok(counts)
+}
+
+fn run_featured(runner: &Runner<'_>, build: &Build, new: &[BTreeSet<String>]) -> Result<Counts> {
+    let mut counts = Counts::default();
+    for (test, names) in build.tests.iter().zip(new) {
+        let wanted: Vec<&String> = names.iter().filter(|name| runner.wants(name)).collect();
+        if runner.identity.runs(test) && !wanted.is_empty() {
+            counts += runner.run(test, &build.endow, &wanted)?;
+        }
+    }
+    Ok(counts)
+}
+
+impl Identity {
+    /// Root runs only what starts sandboxes: unit tests do not depend on who runs them.
+    fn runs(&self, test: &TestBinary) -> bool {
+        !matches!(self, Self::Root) || test.end_to_end
+    }
+}

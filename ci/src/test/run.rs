@@ -1,0 +1,137 @@
+//! Starts test executables as a given user, shows their output in a stable order, and counts.
+
+use std::io::{BufRead, BufReader};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, ensure};
+
+use super::build::TestBinary;
+use super::place::Place;
+use super::summary::{Counts, SortedLines};
+
+/// Seconds after which an executable's tests count as hung.
+const TIME_LIMIT: &str = "900";
+
+/// A root user's tools may live in a home that the test user cannot enter.
+const USER_PATH: &str = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin";
+
+/// Whom tests run as.
+#[derive(Clone, Debug)]
+pub(super) enum Identity {
+    /// Whoever started the task, in their own environment.
+    Current,
+    /// Root, with a fresh home.
+    Root,
+    /// An ordinary user, with a fresh home and environment.
+    User { name: String, uid: u32, gid: u32 },
+}
+
+impl Identity {
+    fn name(&self) -> &str {
+        match self {
+            Self::Current => "the current user",
+            Self::Root => "root",
+            Self::User { name, .. } => name,
+        }
+    }
+}
+
+/// Runs test executables as one user.
+pub(super) struct Runner<'a> {
+    pub(super) place: &'a Place,
+    pub(super) identity: &'a Identity,
+    /// Filters and options for the test executables.
+    pub(super) pass_on: &'a [String],
+}
+
+impl Runner<'_> {
+    /// Runs one executable: every test that the filters let through, or exactly `names`.
+    pub(super) fn run(&self, test: &TestBinary, endow: &Path, names: &[&String]) -> Result<Counts> {
+        let with = if names.is_empty() { "" } else { ", tests that need features" };
+        println!("\n== {} as {}{with}", test.label, self.identity.name());
+        let skips = self.place.fresh_skips()?;
+        let mut command = self.command(test);
+        command.env("ENDOW_BIN", endow).env("ENDOW_TEST_SKIPS", &skips);
+        if names.is_empty() {
+            command.args(self.pass_on);
+        } else {
+            command.arg("--exact").args(names).args(self.options());
+        }
+        let mut counts = show(&mut command)?;
+        counts.add_skips(&std::fs::read_to_string(&skips)?);
+        Ok(counts)
+    }
+
+    /// Whether the filters let a test through.
+    pub(super) fn wants(&self, name: &str) -> bool {
+        let mut filters = self.pass_on.iter().filter(|arg| !arg.starts_with('-')).peekable();
+        filters.peek().is_none() || filters.any(|filter| name.contains(filter.as_str()))
+    }
+
+    fn options(&self) -> impl Iterator<Item = &String> {
+        self.pass_on.iter().filter(|arg| arg.starts_with('-'))
+    }
+
+    fn command(&self, test: &TestBinary) -> Command {
+        let mut command = Command::new("timeout");
+        command.args(["--kill-after=10", TIME_LIMIT, "sh", "-c", "umask 022 && exec \"$@\"", "sh"]);
+        command.arg(&test.path).current_dir(&test.package).stdin(Stdio::null());
+        let home = self.place.home(self.identity.name());
+        match self.identity {
+            Identity::Current | Identity::Root => {}
+            Identity::User { name, uid, gid } => {
+                command.env_clear().uid(*uid).gid(*gid);
+                command.env("PATH", USER_PATH).env("USER", name).env("LOGNAME", name);
+                command.env("SHELL", "/bin/sh").env("LANG", "C.UTF-8");
+                let passed = ["CI", "ENDOW_TEST_REQUIRE", "RUST_BACKTRACE", "TERM"];
+                let value = |name| std::env::var_os(name).map(|value| (name, value));
+                command.envs(passed.into_iter().filter_map(value));
+            }
+        }
+        if let Some(home) = home {
+            command.env("HOME", home).env("INSTA_UPDATE", "no");
+        }
+        command.env("CARGO_MANIFEST_DIR", &test.package);
+        // Else insta asks cargo, which the test user may not have.
+        command.env("INSTA_WORKSPACE_ROOT", self.place.source());
+        command
+    }
+}
+
+/// The names of an executable's tests.
+pub(super) fn list(place: &Place, test: &TestBinary) -> Result<Vec<String>> {
+    let output = Command::new(&test.path)
+        .args(["--list", "--format=terse"])
+        .current_dir(place.source())
+        .stdin(Stdio::null())
+        .output()
+        .with_context(|| format!("{} does not start", test.label))?;
+    ensure!(output.status.success(), "{} --list failed", test.label);
+    let text = String::from_utf8(output.stdout)?;
+    Ok(text.lines().filter_map(|line| line.strip_suffix(": test")).map(str::to_owned).collect())
+}
+
+/// Runs to the end; tests finish in any order but are shown in one.
+fn show(command: &mut Command) -> Result<Counts> {
+    let mut child = command.stdout(Stdio::piped()).spawn().context("timeout(1) does not start")?;
+    let stdout = child.stdout.take().context("no pipe")?;
+    let mut counts = Counts::default();
+    let mut lines = SortedLines::default();
+    for line in BufReader::new(stdout).split(b'\n') {
+        let line = String::from_utf8_lossy(&line?).into_owned();
+        counts.read(&line);
+        for ready in lines.push(line) {
+            println!("{ready}");
+        }
+    }
+    for rest in lines.finish() {
+        println!("{rest}");
+    }
+    let status = child.wait()?;
+    if let Some(complaint) = counts.ended(status.code()) {
+        println!("{complaint}");
+    }
+    Ok(counts)
+}
