@@ -229,7 +229,7 @@ fn cache_does_not_trust_fresh_or_forged_times() {
     let dir = fs::File::open(scratch.path().join("root/a")).expect("open");
     dir.set_times(FileTimes::new().set_modified(SystemTime::UNIX_EPOCH)).expect("utimens");
     walk_with(&scratch, &SECRET, &cached(&OsFs, &scratch));
-    let again = walk_with(&scratch, &SECRET, &scratch, &cached(&OsFs, &scratch));
+    let again = walk_with(&scratch, &SECRET, &cached(&OsFs, &scratch));
     assert_eq!(again.listed, 2, "fresh directories are listed again");
     walk_later(&scratch, &cached(&OsFs, &scratch));
     make(&scratch, &["a/secret"]);
