@@ -1,6 +1,8 @@
 //! The format of an index, as in gitformat-index(5).
 
 use super::IndexFault;
+use std::ffi::CStr;
+
 use super::tracked::{Builder, Tracked};
 
 type Result<T> = std::result::Result<T, IndexFault>;
@@ -115,10 +117,9 @@ impl<'a> Reader<'a> {
     }
 
     fn text(&mut self) -> Result<&'a [u8]> {
-        let end = self.rest.iter().position(|byte| *byte == 0).ok_or(IndexFault::Damaged)?;
-        let text = self.take(end)?;
-        self.take(1)?;
-        Ok(text)
+        let text = CStr::from_bytes_until_nul(self.rest).map_err(|_| IndexFault::Damaged)?;
+        self.take(text.count_bytes() + 1)?;
+        Ok(text.to_bytes())
     }
 
     /// Reads a number as in a pack's offsets: seven bits a byte, each further byte counts one.

@@ -5,7 +5,7 @@ use std::path::Path;
 use proptest::prelude::*;
 
 use super::*;
-use crate::fs::Kind;
+use crate::fs::{Errno, Kind};
 use crate::names::NameRules;
 use crate::testing::{Scratch, git};
 

@@ -5,13 +5,13 @@ use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use proptest::prelude::*;
 
 use super::*;
 use crate::fs::faulty::{FaultyFs, each_fault};
-use crate::fs::{Fs, OsFs};
+use crate::fs::{Errno, Fs, Kind, OsFs};
 use crate::testing::{Scratch, is_root};
 
 /// Hides names at any depth, or down to one.

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::*;
 use crate::fs::faulty::{FaultyFs, each_fault};
-use crate::fs::{Fs, OsFs};
+use crate::fs::{Errno, Fs, OsFs};
 use crate::testing::{Scratch, is_root};
 
 fn open(scratch: &Scratch) -> StateDir {
@@ -112,6 +112,22 @@ fn run_has_its_parts_and_goes_whole() {
     fs::create_dir_all(run.path().join(&home).join("x/y")).expect("mkdir");
     fs::write(run.path().join("report.json"), "").expect("write");
     assert_eq!(mode(&run.path()), 0o700);
+    run.remove(&OsFs).expect("removed");
+    assert!(names(&state.path().join("runs")).is_empty());
+}
+
+#[test]
+fn mask_of_a_run_is_made_below_it_and_goes_with_it() {
+    let scratch = Scratch::new();
+    let state = open(&scratch);
+    let mut run = state.create_run(&OsFs).expect("a run");
+    let plan = crate::mask::MaskPlan::new([Path::new("secret")], []).expect("a plan");
+    for number in 0..2 {
+        let name = run.plan_mask(&OsFs, number).expect("planned");
+        let made = crate::mask::apply(&OsFs, &plan, scratch.fd(), run.as_fd(), name.as_os_str());
+        made.expect("made");
+        assert!(fs::symlink_metadata(run.path().join(name).join("secret")).is_ok());
+    }
     run.remove(&OsFs).expect("removed");
     assert!(names(&state.path().join("runs")).is_empty());
 }
