@@ -28,6 +28,10 @@ impl Fs for OsFs {
         rustix::fs::openat(at, name, DIRECTORY, Mode::empty())
     }
 
+    fn open_dir_here(&self, at: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd> {
+        rustix::fs::openat2(at, name, DIRECTORY, Mode::empty(), ResolveFlags::NO_XDEV)
+    }
+
     fn open_handle(&self, at: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd> {
         rustix::fs::openat(at, name, HANDLE, Mode::empty())
     }

@@ -29,7 +29,7 @@ pub struct RemoveError {
 
 /// Removes `name` and everything below it; nothing there is a success.
 ///
-/// It never follows a link, never enters another file system, opens directories that are closed
+/// It never follows a link, never enters another mount, opens directories that are closed
 /// to their owner, holds a bounded number of descriptors and goes on after an error.
 ///
 /// # Errors
@@ -140,18 +140,15 @@ impl Removal<'_> {
 
     fn open(&self, name: &OsStr) -> Result<(OwnedFd, FileId)> {
         let at = self.current()?;
-        let dir = match self.fs.open_dir(at, name) {
+        let dir = match self.fs.open_dir_here(at, name) {
             Err(Errno::ACCESS) => {
                 self.fs.set_dir_mode(at, name, 0o700)?;
-                self.fs.open_dir(at, name)?
+                self.fs.open_dir_here(at, name)?
             }
             result => result?,
         };
         let id = self.fs.status_of(dir.as_fd())?.id;
-        match self.levels.first() {
-            Some(top) if top.id.dev != id.dev => Err(Errno::XDEV),
-            _ => Ok((dir, id)),
-        }
+        Ok((dir, id))
     }
 
     fn push(&mut self, name: OsString, id: FileId, dir: OwnedFd) {
