@@ -129,7 +129,7 @@ fn odd_names_are_names() {
 }
 
 #[test]
-fn closed_directory_is_noted_for_an_ordinary_user() {
+fn closed_directory_is_hidden_and_noted_for_an_ordinary_user() {
     let scratch = Scratch::new();
     make(&scratch, &["closed/secret", "open/secret"]);
     let closed = scratch.path().join("root/closed");
@@ -138,7 +138,7 @@ fn closed_directory_is_noted_for_an_ordinary_user() {
     if is_root() {
         assert_eq!(hidden(&walked), ["closed/secret", "open/secret"]);
     } else {
-        assert_eq!(hidden(&walked), ["open/secret"]);
+        assert_eq!(hidden(&walked), ["closed", "open/secret"]);
         assert_eq!(walked.errors, [WalkError { path: "closed".into(), errno: Errno::ACCESS }]);
     }
 }

@@ -14,12 +14,12 @@ pub struct HiddenName {
     pub kind: Kind,
 }
 
-/// A directory that could not be walked.
+/// A directory that could not be walked, and so is hidden.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WalkError {
     /// Its path below the root of the walk.
     pub path: PathBuf,
-    /// What the kernel said; `NAMETOOLONG` for one nested too deep, which is hidden.
+    /// What the kernel said; `NAMETOOLONG` for one nested too deep.
     pub errno: Errno,
 }
 

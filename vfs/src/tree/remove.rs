@@ -59,6 +59,8 @@ struct Level {
     /// Closed while the removal is far below.
     dir: Option<OwnedFd>,
     pending: Vec<Entry>,
+    /// No further names were there when it was listed.
+    is_read: bool,
     stuck: HashSet<OsString>,
 }
 
@@ -76,6 +78,9 @@ impl Removal<'_> {
         if let Some(entry) = level.pending.pop() {
             return self.remove(entry);
         }
+        if level.is_read {
+            return self.leave();
+        }
         match self.refill() {
             Ok(0) => self.leave(),
             Ok(_) => {}
@@ -89,8 +94,9 @@ impl Removal<'_> {
     fn refill(&mut self) -> Result<usize> {
         let Some(level) = self.levels.last_mut() else { return Ok(0) };
         let dir = level.dir.as_ref().ok_or(Errno::BADF)?;
-        let entries = self.fs.list(dir.as_fd(), BATCH + level.stuck.len())?;
-        level.pending = entries;
+        let limit = BATCH + level.stuck.len();
+        level.pending = self.fs.list(dir.as_fd(), limit)?;
+        level.is_read = level.pending.len() < limit;
         level.pending.retain(|entry| !level.stuck.contains(&entry.name));
         Ok(level.pending.len())
     }
@@ -158,7 +164,7 @@ impl Removal<'_> {
             above.dir = None;
         }
         let (pending, stuck) = (Vec::new(), HashSet::new());
-        self.levels.push(Level { name, id, dir: Some(dir), pending, stuck });
+        self.levels.push(Level { name, id, dir: Some(dir), pending, is_read: false, stuck });
     }
 
     fn leave(&mut self) {
@@ -197,7 +203,7 @@ impl Removal<'_> {
         Ok(())
     }
 
-    /// Removes a directory that was listed empty; a name that came meanwhile is one more try.
+    /// Removes a directory that was emptied; a name that came meanwhile is one more try.
     fn remove_left(&mut self, name: OsString) {
         let entry = Entry { name, kind: Some(Kind::Directory) };
         match self.try_remove(&entry) {
