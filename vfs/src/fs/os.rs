@@ -183,3 +183,6 @@ pub(crate) fn status(stat: &Stat) -> Status {
 fn timestamps(status: &Status) -> Timestamps {
     Timestamps { last_access: status.accessed, last_modification: status.modified }
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,6 +6,8 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use proptest::prelude::*;
+
 use super::*;
 use crate::fs::faulty::{FaultyFs, each_fault};
 use crate::fs::{Errno, Fs, OsFs};
@@ -42,6 +44,18 @@ fn id_sorts_by_time_and_reads_back() {
     assert_eq!(early.time(), at(1_790_000_000_000));
     for wrong in ["", "1", "1nb1gr00zzzzzzzZ", "1nb1gr00zzzzzzz/", "..", "1nb1gr00zzzzzzzzz"] {
         assert_eq!(RunId::parse(wrong), Err(RunIdError), "{wrong}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn id_of_any_time_reads_back(millis in 0_u64..1 << 44, random: [u8; 5]) {
+        let time = UNIX_EPOCH + Duration::from_millis(millis);
+        let id = RunId::new(time, random);
+        prop_assert_eq!(RunId::parse(id.as_str()), Ok(id.clone()));
+        let lost = time.duration_since(id.time()).expect("rounded down");
+        prop_assert!(lost < Duration::from_millis(32));
+        prop_assert!(RunId::new(time + Duration::from_millis(32), [0; 5]) > id);
     }
 }
 
