@@ -8,6 +8,7 @@
 #![deny(missing_docs)]
 
 pub mod fs;
+pub mod git_index;
 pub mod mask;
 pub mod mount_table;
 pub mod names;

@@ -60,3 +60,16 @@ pub(crate) fn in_user_namespace(dir: &Path, script: &str) -> String {
     assert!(output.status.success(), "{}: {said}", output.status);
     String::from_utf8(output.stdout).expect("a text")
 }
+
+/// Runs git without any configuration but ours and returns its output.
+#[expect(clippy::disallowed_types, reason = "git itself is the oracle for its index")]
+pub(crate) fn git(dir: &Path, args: &[&str]) -> String {
+    let mut command = std::process::Command::new("git");
+    let identity = ["-c", "user.name=t", "-c", "user.email=t@example.invalid"];
+    command.args(identity).args(args).current_dir(dir);
+    command.env("GIT_CONFIG_NOSYSTEM", "1").env("GIT_CONFIG_GLOBAL", "/dev/null");
+    let output = command.output().expect("git starts");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "git {args:?}: {said}");
+    String::from_utf8(output.stdout).expect("a text")
+}

@@ -56,6 +56,10 @@ impl Fs for FaultyFs {
         self.tick()?.open_dir(at, name)
     }
 
+    fn open_dir_here(&self, at: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd> {
+        self.tick()?.open_dir_here(at, name)
+    }
+
     fn open_handle(&self, at: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd> {
         self.tick()?.open_handle(at, name)
     }

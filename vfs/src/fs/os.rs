@@ -28,6 +28,10 @@ impl Fs for OsFs {
         rustix::fs::openat(at, name, DIRECTORY, Mode::empty())
     }
 
+    fn open_dir_here(&self, at: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd> {
+        rustix::fs::openat2(at, name, DIRECTORY, Mode::empty(), ResolveFlags::NO_XDEV)
+    }
+
     fn open_handle(&self, at: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd> {
         rustix::fs::openat(at, name, HANDLE, Mode::empty())
     }
@@ -179,3 +183,6 @@ pub(crate) fn status(stat: &Stat) -> Status {
 fn timestamps(status: &Status) -> Timestamps {
     Timestamps { last_access: status.accessed, last_modification: status.modified }
 }
+
+#[cfg(test)]
+mod tests;

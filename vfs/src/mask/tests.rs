@@ -4,6 +4,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 
+use proptest::prelude::*;
+
 use super::*;
 use crate::fs::faulty::{FaultyFs, each_fault};
 use crate::fs::{Errno, Fs, OsFs};
@@ -208,4 +210,41 @@ seen'
         echo hidden";
     assert_eq!(in_user_namespace(scratch.path(), script), "hidden\n");
     remove(&scratch);
+}
+
+fn some_paths() -> impl Strategy<Value = std::collections::BTreeSet<String>> {
+    let name = prop::sample::select(vec!["a", "b", "c"]);
+    let path = prop::collection::vec(name, 1..5).prop_map(|names| names.join("/"));
+    prop::collection::btree_set(path, 0..8)
+}
+
+proptest! {
+    #[test]
+    fn plan_hides_all_and_makes_all(hidden in some_paths(), points in some_paths()) {
+        let all = points.iter().map(|path| (Path::new(path), DIR));
+        let plan = MaskPlan::new(hidden.iter().map(Path::new), all).expect("a plan");
+        let steps = plan.steps();
+        for (index, step) in steps.iter().enumerate() {
+            let above = step.path().parent().expect("below the root");
+            let is_made = |earlier: &MaskStep| {
+                earlier.path() == above && !matches!(earlier, MaskStep::Whiteout(_))
+            };
+            prop_assert!(above.as_os_str().is_empty() || steps[..index].iter().any(is_made));
+            prop_assert!(steps[..index].iter().all(|earlier| earlier.path() != step.path()));
+        }
+        for path in &points {
+            let stands = |step: &MaskStep| {
+                step.path() == Path::new(path)
+                    && matches!(step, MaskStep::Point(..) | MaskStep::Opaque(_))
+            };
+            prop_assert!(steps.iter().any(stands), "{path}");
+        }
+        for path in hidden.iter().map(Path::new) {
+            let covers = |step: &MaskStep| match step {
+                MaskStep::Whiteout(above) | MaskStep::Opaque(above) => path.starts_with(above),
+                _ => false,
+            };
+            prop_assert!(steps.iter().any(covers), "{}", path.display());
+        }
+    }
 }

@@ -272,3 +272,6 @@ fn kind_byte(kind: Kind) -> u8 {
 fn kind(byte: u8) -> Option<Kind> {
     [Kind::File, Kind::Directory, Kind::Symlink, Kind::Other].get(usize::from(byte)).copied()
 }
+
+#[cfg(test)]
+mod tests;

@@ -22,8 +22,7 @@ const ERRORS: usize = 1000;
 /// Walks the tree below `root` and returns what `rules` hide in it.
 ///
 /// It never follows a link, reads nothing but names, and joins all threads before it returns. A
-/// directory that can't be read is noted and left alone: the guest, the same user, can't read it
-/// either.
+/// directory that can't be walked, for whatever reason, is hidden and noted.
 ///
 /// # Errors
 /// Only when the root itself can't be walked.
@@ -134,7 +133,6 @@ impl Walk<'_> {
 
     fn visit(&self, job: Job, jobs: &mut Vec<Job>, found: &mut Found, buffer: &mut Buffer) {
         if depth(&job.path) >= DEPTH {
-            found.hide(job.path.clone(), Kind::Directory);
             return found.fail(job.path, Errno::NAMETOOLONG);
         }
         if let Some(record) = self.recall(&job.path) {
@@ -206,7 +204,9 @@ impl Found {
         self.walked.hidden.push(HiddenName { path: path(name), kind });
     }
 
+    /// Hides what nobody looked into: the guest could open its owner's closed directory again.
     fn fail(&mut self, name: Vec<u8>, errno: Errno) {
+        self.hide(name.clone(), Kind::Directory);
         if self.walked.errors.len() < ERRORS {
             self.walked.errors.push(WalkError { path: path(name), errno });
         }

@@ -8,8 +8,9 @@ use std::sync::Arc;
 
 use rustix::fs::CWD;
 
+use super::error::failed;
 use super::run::Runs;
-use super::{RunDir, RunId, StateError, failed};
+use super::{RunDir, RunId, StateError};
 use crate::fs::{Errno, Fs, Kind, Status};
 
 /// How often a new id is tried: another process may sweep what is just being made.

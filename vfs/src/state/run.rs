@@ -5,7 +5,8 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::{RunId, StateError, failed};
+use super::error::failed;
+use super::{RunId, StateError};
 use crate::fs::{Errno, Fs, OsFs};
 use crate::tree::{RemoveError, remove_tree};
 

@@ -4,7 +4,8 @@ use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, SystemTime};
 
-use super::{RunId, StateDir, StateError, failed};
+use super::error::failed;
+use super::{RunId, StateDir, StateError};
 use crate::fs::{Entry, Errno, Fs, Kind, Result};
 use crate::tree::remove_tree;
 

@@ -6,9 +6,11 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use proptest::prelude::*;
+
 use super::*;
 use crate::fs::faulty::{FaultyFs, each_fault};
-use crate::fs::{Fs, OsFs};
+use crate::fs::{Errno, Fs, OsFs};
 use crate::testing::{Scratch, is_root};
 
 fn open(scratch: &Scratch) -> StateDir {
@@ -42,6 +44,18 @@ fn id_sorts_by_time_and_reads_back() {
     assert_eq!(early.time(), at(1_790_000_000_000));
     for wrong in ["", "1", "1nb1gr00zzzzzzzZ", "1nb1gr00zzzzzzz/", "..", "1nb1gr00zzzzzzzzz"] {
         assert_eq!(RunId::parse(wrong), Err(RunIdError), "{wrong}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn id_of_any_time_reads_back(millis in 0_u64..1 << 44, random: [u8; 5]) {
+        let time = UNIX_EPOCH + Duration::from_millis(millis);
+        let id = RunId::new(time, random);
+        prop_assert_eq!(RunId::parse(id.as_str()), Ok(id.clone()));
+        let lost = time.duration_since(id.time()).expect("rounded down");
+        prop_assert!(lost < Duration::from_millis(32));
+        prop_assert!(RunId::new(time + Duration::from_millis(32), [0; 5]) > id);
     }
 }
 
@@ -112,6 +126,22 @@ fn run_has_its_parts_and_goes_whole() {
     fs::create_dir_all(run.path().join(&home).join("x/y")).expect("mkdir");
     fs::write(run.path().join("report.json"), "").expect("write");
     assert_eq!(mode(&run.path()), 0o700);
+    run.remove(&OsFs).expect("removed");
+    assert!(names(&state.path().join("runs")).is_empty());
+}
+
+#[test]
+fn mask_of_a_run_is_made_below_it_and_goes_with_it() {
+    let scratch = Scratch::new();
+    let state = open(&scratch);
+    let mut run = state.create_run(&OsFs).expect("a run");
+    let plan = crate::mask::MaskPlan::new([Path::new("secret")], []).expect("a plan");
+    for number in 0..2 {
+        let name = run.plan_mask(&OsFs, number).expect("planned");
+        let made = crate::mask::apply(&OsFs, &plan, scratch.fd(), run.as_fd(), name.as_os_str());
+        made.expect("made");
+        assert!(fs::symlink_metadata(run.path().join(name).join("secret")).is_ok());
+    }
     run.remove(&OsFs).expect("removed");
     assert!(names(&state.path().join("runs")).is_empty());
 }

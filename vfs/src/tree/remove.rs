@@ -29,7 +29,7 @@ pub struct RemoveError {
 
 /// Removes `name` and everything below it; nothing there is a success.
 ///
-/// It never follows a link, never enters another file system, opens directories that are closed
+/// It never follows a link, never enters another mount, opens directories that are closed
 /// to their owner, holds a bounded number of descriptors and goes on after an error.
 ///
 /// # Errors
@@ -59,6 +59,8 @@ struct Level {
     /// Closed while the removal is far below.
     dir: Option<OwnedFd>,
     pending: Vec<Entry>,
+    /// No further names were there when it was listed.
+    is_read: bool,
     stuck: HashSet<OsString>,
 }
 
@@ -76,6 +78,9 @@ impl Removal<'_> {
         if let Some(entry) = level.pending.pop() {
             return self.remove(entry);
         }
+        if level.is_read {
+            return self.leave();
+        }
         match self.refill() {
             Ok(0) => self.leave(),
             Ok(_) => {}
@@ -89,8 +94,9 @@ impl Removal<'_> {
     fn refill(&mut self) -> Result<usize> {
         let Some(level) = self.levels.last_mut() else { return Ok(0) };
         let dir = level.dir.as_ref().ok_or(Errno::BADF)?;
-        let entries = self.fs.list(dir.as_fd(), BATCH + level.stuck.len())?;
-        level.pending = entries;
+        let limit = BATCH + level.stuck.len();
+        level.pending = self.fs.list(dir.as_fd(), limit)?;
+        level.is_read = level.pending.len() < limit;
         level.pending.retain(|entry| !level.stuck.contains(&entry.name));
         Ok(level.pending.len())
     }
@@ -140,18 +146,15 @@ impl Removal<'_> {
 
     fn open(&self, name: &OsStr) -> Result<(OwnedFd, FileId)> {
         let at = self.current()?;
-        let dir = match self.fs.open_dir(at, name) {
+        let dir = match self.fs.open_dir_here(at, name) {
             Err(Errno::ACCESS) => {
                 self.fs.set_dir_mode(at, name, 0o700)?;
-                self.fs.open_dir(at, name)?
+                self.fs.open_dir_here(at, name)?
             }
             result => result?,
         };
         let id = self.fs.status_of(dir.as_fd())?.id;
-        match self.levels.first() {
-            Some(top) if top.id.dev != id.dev => Err(Errno::XDEV),
-            _ => Ok((dir, id)),
-        }
+        Ok((dir, id))
     }
 
     fn push(&mut self, name: OsString, id: FileId, dir: OwnedFd) {
@@ -161,7 +164,7 @@ impl Removal<'_> {
             above.dir = None;
         }
         let (pending, stuck) = (Vec::new(), HashSet::new());
-        self.levels.push(Level { name, id, dir: Some(dir), pending, stuck });
+        self.levels.push(Level { name, id, dir: Some(dir), pending, is_read: false, stuck });
     }
 
     fn leave(&mut self) {
@@ -200,7 +203,7 @@ impl Removal<'_> {
         Ok(())
     }
 
-    /// Removes a directory that was listed empty; a name that came meanwhile is one more try.
+    /// Removes a directory that was emptied; a name that came meanwhile is one more try.
     fn remove_left(&mut self, name: OsString) {
         let entry = Entry { name, kind: Some(Kind::Directory) };
         match self.try_remove(&entry) {

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::*;
 use crate::fs::OsFs;
 use crate::fs::faulty::{FaultyFs, each_fault};
-use crate::testing::{Scratch, is_root};
+use crate::testing::{Scratch, in_user_namespace, is_root};
 
 fn mode(path: &Path, mode: u32) {
     fs::set_permissions(path, Permissions::from_mode(mode)).expect("chmod");
@@ -130,6 +130,28 @@ fn creation_meanwhile_is_outlived() {
     });
     remove(&scratch, "t").expect("removed");
     assert!(!root.exists());
+}
+
+#[test]
+fn mount_below_is_left_alone() {
+    // Runs once more, in a namespace where it may mount, and knows that by what is there.
+    let here = Path::new(".");
+    if here.join("outside/kept").exists() {
+        let dir = fs::File::open(here).expect("open");
+        let error = remove_tree(&OsFs, dir.as_fd(), OsStr::new("t")).expect_err("a mount stays");
+        assert_eq!(error.path, Path::new("t/mount"));
+        return;
+    }
+    let scratch = Scratch::new();
+    let test = std::env::current_exe().expect("a path");
+    let script = format!(
+        "set -e; mkdir -p outside t/mount t/a/b; touch outside/kept t/file
+        mount --bind outside t/mount
+        {} --exact tree::remove::tests::mount_below_is_left_alone >/dev/null
+        test -e outside/kept; ls -a t",
+        test.display()
+    );
+    assert_eq!(in_user_namespace(scratch.path(), &script), ".\n..\nmount\n");
 }
 
 #[test]

@@ -73,6 +73,10 @@ pub trait Fs: Sync {
     /// Opens a directory for listing.
     fn open_dir(&self, at: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd>;
 
+    /// Opens a directory of the same mount for listing; fails with `XDEV` for a mount point, also
+    /// of a bind mount within one file system.
+    fn open_dir_here(&self, at: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd>;
+
     /// Opens a handle of a directory, which needs no right to list it.
     fn open_handle(&self, at: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd>;
 

@@ -1,0 +1,92 @@
+//! Finding and reading the index of a work tree.
+
+use std::ffi::OsStr;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, Mode, OFlags};
+
+use super::parse::parse;
+use super::{IndexFault, IndexWarning, Tracked};
+use crate::fs::{Errno, Fs, Kind, OsFs, Result};
+
+/// The largest index that is read: a million names have about 100 MB.
+const SIZE: u64 = 256 << 20;
+/// The largest `.git` file.
+const LINK_SIZE: u64 = 8192;
+
+/// Reads what the index of a work tree tracks: of a plain one, a linked one or a submodule.
+///
+/// No index is an empty one. With a warning nothing is tracked.
+pub fn load(work_tree: &Path) -> (Tracked, Option<IndexWarning>) {
+    match find_and_parse(work_tree) {
+        Ok(tracked) => (tracked, None),
+        Err(warning) => (Tracked::default(), Some(warning)),
+    }
+}
+
+fn find_and_parse(work_tree: &Path) -> std::result::Result<Tracked, IndexWarning> {
+    let git = work_tree.join(".git");
+    let mut path = git.join("index");
+    let mut opened = open(&path);
+    if matches!(opened, Err(Errno::NOTDIR)) {
+        path = linked_dir(work_tree, &git)?.join("index");
+        opened = open(&path);
+    }
+    let file = match opened {
+        Err(Errno::NOENT) => return Ok(Tracked::default()),
+        opened => opened.map_err(unreadable(&path))?,
+    };
+    let bytes = read(&path, &file, SIZE)?;
+    parse(&bytes).map_err(unusable(&path))
+}
+
+/// Returns the directory that a `.git` file names.
+fn linked_dir(work_tree: &Path, git: &Path) -> std::result::Result<PathBuf, IndexWarning> {
+    let file = open(git).map_err(unreadable(git))?;
+    let bytes = read(git, &file, LINK_SIZE)?;
+    let end = bytes.iter().rposition(|byte| !matches!(byte, b'\n' | b'\r')).map_or(0, |at| at + 1);
+    let name = bytes.get(..end).and_then(|line| line.strip_prefix(b"gitdir: "));
+    match name {
+        Some(name) if !name.is_empty() && !name.contains(&0) => {
+            Ok(work_tree.join(OsStr::from_bytes(name)))
+        }
+        _ => Err(unusable(git)(IndexFault::NoGitDir)),
+    }
+}
+
+/// Opens without waiting for a FIFO; links are followed, as git does: only names are read.
+fn open(path: &Path) -> Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    rustix::fs::openat(CWD, path, flags, Mode::empty())
+}
+
+fn read(path: &Path, file: &OwnedFd, most: u64) -> std::result::Result<Vec<u8>, IndexWarning> {
+    let status = OsFs.status_of(file.as_fd()).map_err(unreadable(path))?;
+    if status.kind != Kind::File {
+        return Err(unusable(path)(IndexFault::NotAFile));
+    }
+    let size = usize::try_from(status.size).unwrap_or(usize::MAX);
+    if status.size > most {
+        return Err(unusable(path)(IndexFault::TooLarge));
+    }
+    let mut bytes = vec![0; size];
+    let mut filled = 0;
+    while let Some(rest) = bytes.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+        match OsFs.read(file.as_fd(), rest).map_err(unreadable(path))? {
+            0 => break,
+            length => filled += length,
+        }
+    }
+    bytes.truncate(filled);
+    Ok(bytes)
+}
+
+fn unreadable(path: &Path) -> impl Fn(Errno) -> IndexWarning {
+    move |errno| IndexWarning::Unreadable { path: path.to_owned(), errno }
+}
+
+fn unusable(path: &Path) -> impl Fn(IndexFault) -> IndexWarning {
+    move |fault| IndexWarning::Unusable { path: path.to_owned(), fault }
+}

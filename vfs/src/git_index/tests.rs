@@ -1,0 +1,258 @@
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::fs::{Errno, Kind};
+use crate::names::NameRules;
+use crate::testing::{Scratch, git};
+
+fn names(tracked: &Tracked) -> Vec<String> {
+    tracked.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect()
+}
+
+fn loaded(path: &Path) -> Tracked {
+    let (tracked, warning) = load(path);
+    assert_eq!(warning, None);
+    tracked
+}
+
+fn fault(path: &Path) -> IndexFault {
+    match load(path) {
+        (tracked, Some(IndexWarning::Unusable { fault, .. })) if tracked.is_empty() => fault,
+        other => panic!("a fault: {other:?}"),
+    }
+}
+
+const FILES: [&str; 6] =
+    ["a/b/long/.env", "a/b/long/.env.example", "a/b/x", "a-b", "key.pem", "new\nline"];
+
+/// A repository in `r` that tracks `FILES` and not `untracked`.
+fn planted(options: &[&str]) -> Scratch {
+    let scratch = Scratch::new();
+    git(scratch.path(), &[&["init", "-q", "r"], options].concat());
+    let root = scratch.path().join("r");
+    fs::create_dir_all(root.join("a/b/long")).expect("mkdir");
+    for file in FILES {
+        fs::write(root.join(file), file).expect("write");
+    }
+    git(&root, &["add", "."]);
+    fs::write(root.join("a/b/untracked"), "").expect("write");
+    scratch
+}
+
+fn expected() -> Vec<String> {
+    let mut names = FILES.map(String::from);
+    names.sort();
+    names.into()
+}
+
+#[test]
+fn index_of_each_version_and_id_is_read() {
+    for format in ["sha1", "sha256"] {
+        let scratch = planted(&["--object-format", format]);
+        let root = scratch.path().join("r");
+        for version in ["2", "4", "2"] {
+            git(&root, &["update-index", "--index-version", version]);
+            assert_eq!(names(&loaded(&root)), expected(), "{format} {version}");
+        }
+        // A flag of the second pair makes it version 3.
+        fs::write(root.join("z"), "").expect("write");
+        git(&root, &["add", "-N", "z"]);
+        assert_eq!(fs::read(root.join(".git/index")).expect("read")[7], 3);
+        assert_eq!(loaded(&root).len(), FILES.len() + 1);
+    }
+}
+
+#[test]
+fn index_agrees_with_git_on_many_names() {
+    let scratch = planted(&[]);
+    let root = scratch.path().join("r");
+    for number in 0..2000 {
+        let dir = root.join(format!("d{}", number % 37));
+        fs::create_dir_all(&dir).expect("mkdir");
+        fs::write(dir.join(format!("{}-{number}", "n".repeat(number % 90))), "").expect("write");
+    }
+    for version in ["2", "4"] {
+        git(&root, &["update-index", "--index-version", version]);
+        git(&root, &["add", "."]);
+        let listed = git(&root, &["ls-files", "-z"]);
+        let listed: Vec<_> = listed.split_terminator('\0').map(String::from).collect();
+        assert_eq!(names(&loaded(&root)), listed);
+        assert!(listed.len() > 2000);
+    }
+}
+
+#[test]
+fn tracked_is_by_path_and_kind() {
+    let scratch = planted(&[]);
+    let tracked = loaded(&scratch.path().join("r"));
+    let is = |path: &str, kind| tracked.is_tracked(path.as_bytes(), kind);
+    assert!(is("a/b/x", Kind::File) && is("key.pem", Kind::File));
+    assert!(is("a", Kind::Directory) && is("a/b/long", Kind::Directory));
+    assert!(!is("a", Kind::File), "a file in place of a tracked directory is not tracked");
+    assert!(!is("a/b/untracked", Kind::File) && !is("a/b/lon", Kind::Directory));
+    assert!(!is("z", Kind::Directory) && !is("", Kind::File));
+}
+
+struct Env;
+
+impl NameRules for Env {
+    fn may_match_name(&self, name: &[u8]) -> bool {
+        name.starts_with(b".env") || name == b"long"
+    }
+
+    fn decide(&self, relative: &[u8], is_dir: bool) -> Option<bool> {
+        (relative.ends_with(b".env") || is_dir).then_some(true)
+    }
+
+    fn needs_walk(&self) -> bool {
+        true
+    }
+}
+
+#[test]
+fn hidden_by_rules_names_files_and_directories_once() {
+    let scratch = planted(&[]);
+    let hidden = loaded(&scratch.path().join("r")).hidden_by(&Env);
+    assert_eq!(hidden, [Path::new("a/b/long"), Path::new("a/b/long/.env")]);
+}
+
+#[test]
+fn hidden_by_rules_sees_each_directory_whatever_sorts_before() {
+    let mut bytes = header(4, 3);
+    for (removed, name) in [(0, "lon"), (0, "g.x"), (2, "/y")] {
+        bytes.extend([0; 60]);
+        bytes.extend([0, 0, removed]);
+        bytes.extend(name.as_bytes());
+        bytes.push(0);
+    }
+    bytes.extend([0; 20]);
+    let tracked = super::parse::parse(&bytes).expect("parsed");
+    assert_eq!(names(&tracked), ["lon", "long.x", "long/y"]);
+    assert_eq!(tracked.hidden_by(&Env), [Path::new("long")]);
+}
+
+#[test]
+fn index_of_linked_worktree_submodule_and_link_is_found() {
+    let scratch = planted(&[]);
+    let root = scratch.path().join("r");
+    git(&root, &["commit", "-qm", "all"]);
+    git(&root, &["worktree", "add", "-q", "../linked"]);
+    assert_eq!(names(&loaded(&scratch.path().join("linked"))), expected());
+    git(scratch.path(), &["init", "-q", "super"]);
+    let above = scratch.path().join("super");
+    let args = ["-c", "protocol.file.allow=always", "submodule", "--quiet", "add", "../r", "sub"];
+    git(&above, &args);
+    assert_eq!(names(&loaded(&above.join("sub"))), expected());
+    let tracked = loaded(&above);
+    assert!(tracked.is_tracked(b"sub", Kind::Directory));
+    assert!(!tracked.is_tracked(b"sub/key.pem", Kind::File));
+    fs::create_dir(scratch.path().join("by-link")).expect("mkdir");
+    symlink("../r/.git", scratch.path().join("by-link/.git")).expect("symlink");
+    assert_eq!(names(&loaded(&scratch.path().join("by-link"))), expected());
+}
+
+#[test]
+fn sparse_index_tracks_only_what_is_there() {
+    let scratch = planted(&[]);
+    let root = scratch.path().join("r");
+    git(&root, &["commit", "-qm", "all"]);
+    git(&root, &["sparse-checkout", "set", "--cone", "--sparse-index", "none"]);
+    assert_eq!(names(&loaded(&root)), ["a-b", "key.pem", "new\nline"]);
+}
+
+#[test]
+fn split_index_is_refused() {
+    let scratch = planted(&[]);
+    let root = scratch.path().join("r");
+    git(&root, &["update-index", "--split-index"]);
+    assert_eq!(fault(&root), IndexFault::Split);
+    let warning = load(&root).1.expect("a warning").to_string();
+    assert!(warning.starts_with("git index: split index: /"), "{warning}");
+}
+
+#[test]
+fn no_repository_or_index_tracks_nothing() {
+    let scratch = Scratch::new();
+    assert!(loaded(scratch.path()).is_empty());
+    git(scratch.path(), &["init", "-q", "."]);
+    assert!(loaded(scratch.path()).is_empty());
+}
+
+#[test]
+fn hostile_places_are_refused() {
+    let scratch = Scratch::new();
+    let git = scratch.path().join(".git");
+    for text in ["", "gitdir: ", "gitdir: \0", "elsewhere", &"x".repeat(9000)] {
+        fs::write(&git, text).expect("write");
+        assert!(load(scratch.path()).1.is_some(), "{text}");
+    }
+    fs::remove_file(&git).expect("unlink");
+    fs::create_dir(&git).expect("mkdir");
+    let dir = scratch.dir();
+    rustix::fs::mknodat(&dir, ".git/index", rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+    assert_eq!(fault(scratch.path()), IndexFault::NotAFile);
+    fs::remove_file(git.join("index")).expect("unlink");
+    fs::create_dir(git.join("index")).expect("mkdir");
+    assert_eq!(fault(scratch.path()), IndexFault::NotAFile);
+    fs::remove_dir(git.join("index")).expect("rmdir");
+    symlink("index", git.join("index")).expect("symlink");
+    let warning = load(scratch.path()).1;
+    assert!(matches!(warning, Some(IndexWarning::Unreadable { errno: Errno::LOOP, .. })));
+    fs::remove_file(git.join("index")).expect("unlink");
+    fs::File::create(git.join("index")).expect("create").set_len(1 << 40).expect("truncate");
+    assert_eq!(fault(scratch.path()), IndexFault::TooLarge);
+}
+
+fn header(version: u32, count: u32) -> Vec<u8> {
+    [&b"DIRC"[..], &version.to_be_bytes(), &count.to_be_bytes()].concat()
+}
+
+#[test]
+fn unfolding_without_end_is_refused() {
+    // Each entry of version 4 keeps the name before and adds to it.
+    let mut bytes = header(4, 100);
+    for _ in 0..100 {
+        bytes.extend([0; 60]);
+        bytes.extend([0, 0, 0]);
+        bytes.extend([b'x'; 100]);
+        bytes.push(0);
+    }
+    assert_eq!(super::parse::parse(&bytes), Err(IndexFault::Damaged));
+    assert_eq!(super::parse::parse(&header(5, 0)), Err(IndexFault::Version(5)));
+    assert_eq!(super::parse::parse(&header(2, u32::MAX)), Err(IndexFault::Damaged));
+}
+
+#[test]
+fn unsorted_index_is_sorted() {
+    let mut bytes = header(4, 3);
+    for (removed, name) in [(0, "b"), (1, "a"), (1, "b")] {
+        bytes.extend([0; 60]);
+        bytes.extend([0, 0, removed]);
+        bytes.extend(name.as_bytes());
+        bytes.push(0);
+    }
+    bytes.extend([0; 20]);
+    assert_eq!(names(&super::parse::parse(&bytes).expect("parsed")), ["a", "b"]);
+}
+
+#[test]
+fn truncated_index_is_damaged_at_every_length() {
+    let scratch = planted(&[]);
+    let bytes = fs::read(scratch.path().join("r/.git/index")).expect("read");
+    for length in 0..bytes.len() {
+        assert!(super::parse::parse(&bytes[..length]).is_err(), "{length}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_are_survived(version in 2_u32..5, count in 0_u32..9, rest: Vec<u8>) {
+        let mut bytes = header(version, count);
+        bytes.extend(rest);
+        drop(super::parse::parse(&bytes));
+    }
+}

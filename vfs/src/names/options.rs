@@ -1,0 +1,58 @@
+//! What a walk looks for, and how.
+
+use super::WalkCache;
+
+/// The rules of a walk, asked for each name.
+pub trait NameRules: Sync {
+    /// Returns `false` only when [`decide`](Self::decide) has no answer for any path that ends in
+    /// this name.
+    fn may_match_name(&self, name: &[u8]) -> bool;
+
+    /// Returns whether a path below the root is hidden, or `None` when no rule speaks of it.
+    fn decide(&self, relative: &[u8], is_dir: bool) -> Option<bool>;
+
+    /// Returns whether there is anything to look for.
+    fn needs_walk(&self) -> bool;
+
+    /// Returns how many names deep a hidden path can lie; `None` for any depth.
+    fn depth_limit(&self) -> Option<usize> {
+        None
+    }
+}
+
+/// What is done where another file system is mounted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Borders {
+    /// Its names are left alone and its mount point is reported.
+    ///
+    /// A border shows by the device of the directory: a bind mount of the same file system is not
+    /// seen as one, a btrfs subvolume is. (statx(2) would tell the mount, for one more call a
+    /// directory.)
+    #[default]
+    Stay,
+    /// Its names count like all others.
+    Cross,
+}
+
+/// What is done below directories of other people's code.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Vendored {
+    /// Their names are left alone, as the default patterns want: keys there are test data.
+    #[default]
+    Skip,
+    /// Their names count like all others.
+    Enter,
+}
+
+/// How a walk goes.
+#[derive(Clone, Copy, Default)]
+pub struct WalkOptions<'a> {
+    /// The most threads; small trees are walked by the caller's alone.
+    pub threads: usize,
+    /// Other file systems.
+    pub borders: Borders,
+    /// Other people's code.
+    pub vendored: Vendored,
+    /// Where the walk is remembered.
+    pub cache: Option<WalkCache<'a>>,
+}
