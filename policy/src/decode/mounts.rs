@@ -68,6 +68,7 @@ impl Decoder<'_> {
                 mounts.entries.push(entry);
             }
         }
+        mounts.entries.sort_by_key(|entry| entry.at.span.start);
         mounts
     }
 
