@@ -186,14 +186,12 @@ fn start(
 /// Returns whether a directory exists in the view: it holds a mount point, is one, or lies in a
 /// mount that shows something of the host.
 fn is_in_view(path: &GuestPath, mounts: &Mounts) -> bool {
-    let holds_one = mounts.iter().any(|(at, mount)| at.is_within(path) && !mount.options.optional);
-    holds_one
-        || covering(path, mounts).is_some_and(|mount| {
-            matches!(
-                mount.backend,
-                BackendSpec::Physical { .. } | BackendSpec::Git { .. } | BackendSpec::Cas { .. }
-            )
-        })
+    let empty = |mount: &MountSpec| {
+        matches!(mount.backend, BackendSpec::Memory { .. } | BackendSpec::Private { .. })
+    };
+    let certain = |mount: &MountSpec| empty(mount) || !mount.options.optional;
+    let holds_one = mounts.iter().any(|(at, mount)| at.is_within(path) && certain(mount));
+    holds_one || covering(path, mounts).is_some_and(|mount| !empty(mount))
 }
 
 /// Returns the deepest mount at or above a path.

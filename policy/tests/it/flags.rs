@@ -68,7 +68,32 @@ fn mount_flags() {
         .iter()
         .map(|(flag, value)| format!("{flag} {value}: {}", mount(flag, value)))
         .collect();
-    insta::assert_snapshot!(report.join("\n"), @"");
+    insta::assert_snapshot!(report.join("\n"), @r#"
+    --ro /x: /x <- Host { host: None } Ro
+    --ro ./x: ./x <- Host { host: None } Ro
+    --ro ~/x: ~/x <- Host { host: None } Ro
+    --ro /y=./x: /y <- Host { host: Some("./x") } Ro
+    --rw /y=~/x,optional,noexec: /y <- Host { host: Some("~/x") } Rw optional noexec
+    --cow /x,nodeny: /x <- Host { host: None } Cow nodeny
+    --ro /x=a=b: /x <- Host { host: Some("a=b") } Ro
+    --ro /x\=y=/z: /x=y <- Host { host: Some("/z") } Ro
+    --ro /x\,optional: /x,optional <- Host { host: None } Ro
+    --ro /x\,optional,optional: /x,optional <- Host { host: None } Ro optional
+    --ro /x,optoinal: /x,optoinal <- Host { host: None } Ro
+    --ro /x,y,noexec: /x,y <- Host { host: None } Ro noexec
+    --ro /x\y: /x\y <- Host { host: None } Ro
+    --ro /a:b: /a:b <- Host { host: None } Ro
+    --ro /a:/b=/a:/b: /a:/b <- Host { host: Some("/a:/b") } Ro
+    --tmp /t: /t <- Memory { size_bytes: 268435456, inodes: None, mode: 1023 } Rw
+    --tmp /t,size=1G,inodes=10,mode=0700,noexec: /t <- Memory { size_bytes: 1073741824, inodes: Some(10), mode: 448 } Rw noexec
+    --git /g=main: /g <- Git { repository: None, rev: "main" } Ro
+    --git /g=HEAD@{1}: /g <- Git { repository: None, rev: "HEAD@{1}" } Ro
+    --git /g=../other@main~2: /g <- Git { repository: Some("../other"), rev: "main~2" } Ro
+    --git /g=a@b@HEAD@{2},cow: /g <- Git { repository: Some("a@b"), rev: "HEAD@{2}" } Cow
+    --git /g=a\@b@main: /g <- Git { repository: Some("a@b"), rev: "main" } Ro
+    --git /g=.@main: /g <- Git { repository: None, rev: "main" } Ro
+    --cas /c=sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa/12,cow: /c <- Cas { digest: "sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa/12" } Cow
+    "#);
 }
 
 #[test]
@@ -97,7 +122,29 @@ fn mount_flags_refused() {
         ("--cas", "/c"),
     ];
     let report: Vec<_> = rows.iter().map(|(flag, value)| mount(flag, value)).collect();
-    insta::assert_snapshot!(report.join("\n"), @"");
+    insta::assert_snapshot!(report.join("\n"), @r#"
+    empty value: --ro  | -
+    empty value: --ro ,optional | -
+    empty value: --ro =/x | -
+    empty value: --ro /x= | -
+    the place in the sandbox stands first: --ro ./x:/y | write `--ro /y=./x`
+    the place in the sandbox stands first: --ro /x:/y | write `--ro /y=/x`
+    the place in the sandbox stands first: --rw /x:/y:ro | write `--ro /y=/x`
+    the place in the sandbox stands first: --ro ~/x:/y:rw | write `--rw /y=~/x`
+    option is not for this flag: --ro /x,size=1G | -
+    option is not for this flag: --rw /x,cow | -
+    takes no source: --tmp /t=/x | write `--tmp GUEST[,size=256M,inodes=N,mode=1777]`
+    no number: --tmp /t,size=big | -
+    bad value of an option: --tmp /t,mode=9 | -
+    bad value of an option: --tmp /t,inodes=x | -
+    option is not for this flag: --tmp /t,optional | -
+    no source: --git /g | write `--git GUEST=[REPO@]TREEISH[,cow]`
+    empty value: --git /g=@main | write `--git GUEST=[REPO@]TREEISH[,cow]`
+    empty value: --git /g=repo@ | write `--git GUEST=[REPO@]TREEISH[,cow]`
+    not available in this version: --git /g=main,sync=ref | -
+    not a digest: --cas /c=sha256:abc/1 | write `--cas GUEST=sha256:HEX/SIZE[,cow]`
+    no source: --cas /c | write `--cas GUEST=sha256:HEX/SIZE[,cow]`
+    "#);
 }
 
 #[test]
@@ -134,7 +181,25 @@ fn other_flags_refused() {
         Flags { best_effort: many(""), ..base() },
     ];
     let report: Vec<_> = rows.iter().map(read).collect();
-    insta::assert_snapshot!(report.join("\n"), @"");
+    insta::assert_snapshot!(report.join("\n"), @r#"
+    unknown word: --workspace rx | did you mean `ro`
+    not available in this version: --checkpoint | -
+    pattern has `[` without `]`: --deny [a | -
+    pattern ends in `/`: --unprotect a/ | -
+    not a variable's name: --env  | -
+    not a variable's name: --env  | -
+    not available in this version: --net example.com | known: none, host
+    not available in this version: --net hots | did you mean `host`
+    unknown word: --allow iouring | did you mean `io-uring`
+    unknown unit of time, known: ms, s, m, h, d: --timeout 10 parsecs | -
+    a limit of zero lets nothing run: --timeout 0 | -
+    no number: --memory lots | -
+    no number: --pids -1 | -
+    a limit of zero lets nothing run: --open-files 0 | -
+    not a host name: --hostname a b | -
+    unknown word: --require ful | did you mean `full`
+    empty value: --best-effort | -
+    "#);
 }
 
 #[test]

@@ -42,10 +42,10 @@ fn why(policy: &Policy, path: &str) -> String {
 fn later_mounts_replace() {
     let flags = Flags { cow: vec!["/data".into()], ..Flags::default() };
     let policy = four("[mounts]\n\"/data\"=\"ro\"", "[mounts]\n\"/data\"=\"rw\"", "", &flags);
-    assert_snapshot!(why(&policy, "/data/x"), @"");
-    assert_snapshot!(why(&policy, "/usr/bin"), @"");
-    assert_snapshot!(why(&policy, "/nowhere"), @"");
-    assert_snapshot!(policy.sources.join(" "), @"");
+    assert_snapshot!(why(&policy, "/data/x"), @"/data Cow: --cow /data (instead of endow.toml:3, ~/.config/endow/policy.toml:3)");
+    assert_snapshot!(why(&policy, "/usr/bin"), @"/usr Ro: profile base");
+    assert_snapshot!(why(&policy, "/nowhere"), @"nothing");
+    assert_snapshot!(policy.sources.join(" "), @"base ~/.config/endow/policy.toml endow.toml policy.toml");
 }
 
 #[test]
@@ -53,14 +53,14 @@ fn false_removes() {
     let policy =
         four("", "[mounts]\n\"/opt\" = false\n\"~/.rustup\" = false", "", &Flags::default());
     assert_eq!(why(&policy, "/opt/x"), "nothing");
-    assert_snapshot!(why(&policy, "/home/u/.rustup"), @"");
+    assert_snapshot!(why(&policy, "/home/u/.rustup"), @"/home/u Rw: profile base");
 }
 
 #[test]
 fn spellings_of_one_path_meet() {
     let flags = Flags { rw: vec!["../../.rustup/".into()], ..Flags::default() };
     let policy = four("[mounts]\n\"~/.rustup\"=\"ro\"", "", "", &flags);
-    assert_snapshot!(why(&policy, "/home/u/.rustup"), @"");
+    assert_snapshot!(why(&policy, "/home/u/.rustup"), @"/home/u/.rustup Rw: --rw ../../.rustup/ (instead of ~/.config/endow/policy.toml:3, profile base)");
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn seeds_add_up() {
         "",
         &Flags::default(),
     );
-    assert_snapshot!(mounts(&policy, |at| at == "/home/u"), @"");
+    assert_snapshot!(mounts(&policy, |at| at == "/home/u"), @r#"/home/u Rw Granted Private { seed: [HostPath("/home/u/.a"), HostPath("/home/u/.c")], write_back: [], mode: 448 } <- endow.toml:3"#);
 }
 
 #[test]
@@ -95,7 +95,12 @@ fn patterns_keep_their_order() {
     let policy = four(body, "[deny]\npatterns = [\"b\"]", "", &flags);
     let rules: Vec<_> =
         policy.deny.iter().map(|rule| format!("{} {}", rule.pattern, rule.origin)).collect();
-    assert_snapshot!(rules.join("\n"), @"");
+    assert_snapshot!(rules.join("\n"), @r#"
+    a ~/.config/endow/policy.toml:4
+    !b ~/.config/endow/policy.toml:4
+    b endow.toml:3
+    *.x --deny *.x
+    "#);
     let with_defaults = four("", "", "", &Flags::default());
     assert!(with_defaults.deny.len() > 20);
     assert!(with_defaults.protect.len() > 40);
@@ -145,11 +150,15 @@ fn profiles_come_below_files() {
     };
     let joined = policy(&sources, &vars()).expect("resolves");
     let report: Vec<_> = ["/p", "/q", "/r"].iter().map(|path| why(&joined, path)).collect();
-    assert_snapshot!(report.join("\n"), @"");
-    assert_snapshot!(joined.sources.join(" "), @"");
+    assert_snapshot!(report.join("\n"), @r#"
+    /p Ro: profiles/a.toml:4 (instead of profiles/b.toml:3)
+    /q Rw: ~/.config/endow/policy.toml:4 (instead of profiles/a.toml:5)
+    /r Cow: profiles/tool.toml:3 (instead of profiles/b.toml:4)
+    "#);
+    assert_snapshot!(joined.sources.join(" "), @"base profiles/b.toml profiles/a.toml profiles/tool.toml ~/.config/endow/policy.toml");
     let without = Sources { profiles: vec!["none".to_owned()], ..sources };
     let joined = policy(&without, &vars()).expect("resolves");
-    assert_snapshot!(why(&joined, "/r"), @"");
+    assert_snapshot!(why(&joined, "/r"), @"/r Ro: profiles/b.toml:4");
 }
 
 #[test]
@@ -159,12 +168,12 @@ fn profiles_unknown_or_in_a_circle() {
         profiles: vec!["a".to_owned()],
         ..Sources::default()
     };
-    assert_snapshot!(error(&circle), @"");
+    assert_snapshot!(error(&circle), @"profiles extend each other: a -> b -> a");
     let unknown = Sources { profiles: vec!["aa".to_owned()], ..circle };
     let ComposeError::UnknownProfile { hint, origin, .. } = error(&unknown) else {
         panic!("another error")
     };
-    assert_snapshot!(format!("{hint} {origin}"), @"");
+    assert_snapshot!(format!("{hint} {origin}"), @"did you mean `a` --profile aa");
     let broken = Sources {
         user_profiles: vec![profile("x", "colour = 1")],
         profiles: vec!["x".to_owned()],
@@ -188,14 +197,14 @@ fn extends_can_be_taken_back() {
 fn project_tables_of_the_user_file() {
     let body = "[project.\"~/src\".mounts]\n\"./lib\" = \"ro\"\n[project.\"~/other\".mounts]\n\"/other\" = \"ro\"";
     let joined = policy(&user(body), &vars()).expect("resolves");
-    assert_snapshot!(why(&joined, "/home/u/src/lib"), @"");
+    assert_snapshot!(why(&joined, "/home/u/src/lib"), @"/home/u/src/lib Ro: ~/.config/endow/policy.toml:3");
     assert_eq!(why(&joined, "/other"), "nothing");
 }
 
 #[test]
 fn one_path_twice_in_flags() {
     let flags_ = Flags { ro: vec!["/x".into()], rw: vec!["/x/".into()], ..Flags::default() };
-    assert_snapshot!(error(&flags(&flags_)), @"");
+    assert_snapshot!(error(&flags(&flags_)), @"mounted twice: /x");
 }
 
 #[test]
@@ -204,5 +213,5 @@ fn no_home() {
     let joined = policy(&Sources::default(), &homeless).expect("resolves");
     assert_eq!(why(&joined, "/home/u"), "nothing");
     let asks = user("[mounts]\n\"~/x\" = \"ro\"");
-    assert_snapshot!(policy(&asks, &homeless).expect_err("no home"), @"");
+    assert_snapshot!(policy(&asks, &homeless).expect_err("no home"), @"path can't be used: ~/x");
 }

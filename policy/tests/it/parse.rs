@@ -1,6 +1,6 @@
 //! Any text is read or refused.
 
-use endow_policy::{FileKind, PolicyText, Sources, compose, parse, resolve};
+use endow_policy::{FileKind, PolicyText, ResolveError, Sources, compose, parse, resolve};
 use proptest::prelude::*;
 
 use crate::harness::{good_files, host, vars};
@@ -25,6 +25,7 @@ fn good_files_resolve() {
         let composed = compose(&sources, &vars()).unwrap_or_else(|error| panic!("{name}: {error}"));
         match resolve(&composed, &vars()) {
             Ok(policy) => assert!(policy.mounts.len() > 60, "{name}"),
+            Err(ResolveError::CwdNotInView { .. }) if name == "workspace_none.toml" => {}
             Err(error) => panic!("{name}: {error}"),
         }
     }
