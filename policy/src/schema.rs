@@ -32,6 +32,7 @@ struct Body {
     extends: Option<Vec<Word>>,
     workspace: Option<Workspace>,
     /// Places in the sandbox and what stands there.
+    #[expect(clippy::zero_sized_map_values, reason = "only the type's schema counts")]
     mounts: Option<BTreeMap<String, Mount>>,
     deny: Option<Deny>,
     protect: Option<Protect>,

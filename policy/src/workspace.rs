@@ -157,9 +157,9 @@ fn checked(path: &HostPath, vars: &Vars) -> Result<HostPath, ResolveError> {
         "it is the home directory"
     } else if vars.home.as_ref().is_some_and(|home| home.is_within(path)) {
         "the home directory lies in it"
-    } else if SYSTEM_TREES.iter().any(|tree| system(tree)) {
+    } else if SYSTEM_TREES.iter().any(system) {
         "it belongs to the system"
-    } else if SHARED_DIRECTORIES.iter().any(|directory| shared(directory)) {
+    } else if SHARED_DIRECTORIES.iter().any(shared) {
         "it is shared by many programs"
     } else {
         return Ok(path.clone());

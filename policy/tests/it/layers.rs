@@ -17,7 +17,7 @@ fn profile(name: &str, body: &str) -> ProfileText {
 }
 
 fn error(sources: &Sources) -> ComposeError {
-    compose(sources, &vars()).err().expect("an error")
+    compose(sources, &vars()).expect_err("an error")
 }
 
 /// The user file, the project's, `-p` and flags, each granting the same place.
