@@ -28,6 +28,8 @@ mod policy;
 mod process;
 mod require;
 mod resolve;
+#[cfg(feature = "schema")]
+mod schema;
 mod stated;
 #[cfg(test)]
 mod testing;
@@ -58,6 +60,8 @@ pub use policy::Policy;
 pub use process::{AllowWord, ProcessRules};
 pub use require::{Level, Require};
 pub use resolve::{ErrorKind, ResolveError, resolve};
+#[cfg(feature = "schema")]
+pub use schema::schema;
 pub use stated::Stated;
 pub use trust::{Grant, Judgement, TrustError, judge};
 pub use unit::{UnitError, parse_duration, parse_size};

@@ -6,7 +6,7 @@ pub(crate) fn nearest<'a>(
     candidates: impl IntoIterator<Item = &'a str>,
 ) -> Option<&'a str> {
     let limit = (word.chars().count() / 3).clamp(1, 3);
-    let measured = candidates.into_iter().map(|known| (distance(word, known), known));
+    let measured = candidates.into_iter().map(|known| (edits(word, known), known));
     measured.filter(|(distance, _)| *distance <= limit).min().map(|(_, known)| known)
 }
 
@@ -16,6 +16,17 @@ pub(crate) fn did_you_mean(word: &str, candidates: &[&str]) -> String {
         Some(known) => format!("did you mean `{known}`"),
         None => format!("known: {}", candidates.join(", ")),
     }
+}
+
+/// The number of edits between two words; exchanged letters count as one.
+fn edits(a: &str, b: &str) -> usize {
+    let sorted = |word: &str| {
+        let mut letters: Vec<char> = word.to_lowercase().chars().collect();
+        letters.sort_unstable();
+        letters
+    };
+    let distance = distance(a, b);
+    if sorted(a) == sorted(b) { distance.min(1) } else { distance }
 }
 
 /// The number of edits (insert, remove, replace, ignoring case) between two words.
@@ -62,6 +73,7 @@ mod tests {
         let known = ["access", "host", "size", "mode"];
         assert_eq!(nearest("acess", known), Some("access"));
         assert_eq!(nearest("sise", known), Some("size"));
+        assert_eq!(nearest("hots", known), Some("host"));
         assert_eq!(nearest("color", known), None);
         assert_eq!(did_you_mean("hots", &["mode", "hos"]), "did you mean `hos`");
         assert_eq!(did_you_mean("zzzz", &["a", "b"]), "known: a, b");

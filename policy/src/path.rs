@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 use std::ffi::OsStr;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
@@ -27,11 +28,11 @@ pub enum PathError {
 }
 
 /// A place in the view of the sandboxed command: absolute and lexically normal.
-#[derive(Clone, Hash)]
+#[derive(Clone)]
 pub struct GuestPath(PathBuf);
 
 /// A place on the host: absolute and lexically normal, symbolic links not resolved.
-#[derive(Clone, Hash)]
+#[derive(Clone)]
 pub struct HostPath(PathBuf);
 
 macro_rules! path_type {
@@ -92,6 +93,12 @@ macro_rules! path_type {
         }
 
         impl Eq for $name {}
+
+        impl Hash for $name {
+            fn hash<H: Hasher>(&self, state: &mut H) {
+                self.as_bytes().hash(state);
+            }
+        }
 
         impl PartialOrd for $name {
             fn partial_cmp(&self, other: &Self) -> Option<Ordering> {

@@ -9,6 +9,7 @@ macro_rules! allow_words {
         /// A word of `--allow`: one group of kernel services that the default refuses.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
         #[serde(rename_all = "kebab-case")]
+        #[expect(clippy::doc_markdown, reason = "the texts are printed by `--allow help`")]
         pub enum AllowWord {
             $(#[doc = $doc] $variant,)*
         }

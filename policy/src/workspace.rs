@@ -157,9 +157,9 @@ fn checked(path: &HostPath, vars: &Vars) -> Result<HostPath, ResolveError> {
         "it is the home directory"
     } else if vars.home.as_ref().is_some_and(|home| home.is_within(path)) {
         "the home directory lies in it"
-    } else if SYSTEM_TREES.iter().any(|tree| system(tree)) {
+    } else if SYSTEM_TREES.iter().any(system) {
         "it belongs to the system"
-    } else if SHARED_DIRECTORIES.iter().any(|directory| shared(directory)) {
+    } else if SHARED_DIRECTORIES.iter().any(shared) {
         "it is shared by many programs"
     } else {
         return Ok(path.clone());
@@ -186,14 +186,12 @@ fn start(
 /// Returns whether a directory exists in the view: it holds a mount point, is one, or lies in a
 /// mount that shows something of the host.
 fn is_in_view(path: &GuestPath, mounts: &Mounts) -> bool {
-    let holds_one = mounts.iter().any(|(at, mount)| at.is_within(path) && !mount.options.optional);
-    holds_one
-        || covering(path, mounts).is_some_and(|mount| {
-            matches!(
-                mount.backend,
-                BackendSpec::Physical { .. } | BackendSpec::Git { .. } | BackendSpec::Cas { .. }
-            )
-        })
+    let empty = |mount: &MountSpec| {
+        matches!(mount.backend, BackendSpec::Memory { .. } | BackendSpec::Private { .. })
+    };
+    let certain = |mount: &MountSpec| empty(mount) || !mount.options.optional;
+    let holds_one = mounts.iter().any(|(at, mount)| at.is_within(path) && certain(mount));
+    holds_one || covering(path, mounts).is_some_and(|mount| !empty(mount))
 }
 
 /// Returns the deepest mount at or above a path.

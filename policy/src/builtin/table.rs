@@ -116,7 +116,7 @@ mod render {
             MountSource::Copy { host } => format!("Source::Copy({host:?})"),
             MountSource::Made { made } => format!("Source::Made(Made::{made:?})"),
             MountSource::Memory { size_bytes, mode, .. } => {
-                format!("Source::Memory({size_bytes}, 0o{mode:o})")
+                format!("Source::Memory({} << 20, 0o{mode:o})", size_bytes >> 20)
             }
             MountSource::Private { mode, .. } => format!("Source::Private(0o{mode:o})"),
             other => panic!("no constant for {other:?}"),

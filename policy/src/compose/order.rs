@@ -42,7 +42,7 @@ fn project_tables(user: &PolicyFile, vars: &Vars) -> Vec<PolicyFile> {
     let places = Places::of(user, vars);
     let placed = user.project.iter().filter_map(|(path, table)| {
         let directory = places.absolute(&path.value).ok()?;
-        vars.cwd.is_within(&directory).then(|| (directory, table))
+        vars.cwd.is_within(&directory).then_some((directory, table))
     });
     let mut tables: Vec<_> = placed.collect();
     tables.sort_by_key(|(directory, _)| directory.as_bytes().len());

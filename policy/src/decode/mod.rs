@@ -252,6 +252,7 @@ type Entry<'d> = (&'d Spanned<toml::de::DeString<'d>>, &'d Spanned<DeValue<'d>>)
 fn type_word(value: &DeValue<'_>) -> &'static str {
     match value {
         DeValue::String(_) => "a string",
+        DeValue::Integer(number) if number.as_str().starts_with('-') => "a negative number",
         DeValue::Integer(_) => "a whole number",
         DeValue::Float(_) => "a number with a point",
         DeValue::Boolean(_) => "true or false",

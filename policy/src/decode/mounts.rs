@@ -68,6 +68,7 @@ impl Decoder<'_> {
                 mounts.entries.push(entry);
             }
         }
+        mounts.entries.sort_by_key(|entry| entry.at.span.start);
         mounts
     }
 
@@ -125,9 +126,10 @@ impl Decoder<'_> {
         if let Some((_, access)) = ACCESS_WORDS.iter().find(|(known, _)| *known == word) {
             return Some(self.finish(entry(at, MountSource::Host { host: None }, *access)));
         }
-        let hint = match word.starts_with(['/', '~', '.']) {
-            true => format!("for another host path write `{{ host = \"{word}\" }}`"),
-            false => did_you_mean(word, &["ro", "rw", "cow"]),
+        let hint = if word.starts_with(['/', '~', '.']) {
+            format!("for another host path write `{{ host = \"{word}\" }}`")
+        } else {
+            did_you_mean(word, &["ro", "rw", "cow"])
         };
         self.problem(span, format!("unknown access `{word}`"))
             .explain(&quoted(&at.value.to_string_lossy()), hint);
@@ -181,9 +183,9 @@ impl Decoder<'_> {
         } else if has("cas") {
             (self.cas_source(section), &["cas"])
         } else if has("memory") {
-            (self.memory_source(section), &["memory", "size", "inodes", "mode"])
+            (Some(self.memory_source(section)), &["memory", "size", "inodes", "mode"])
         } else if has("private") {
-            (self.private_source(section), &["private", "seed", "write_back", "mode"])
+            (Some(self.private_source(section)), &["private", "seed", "write_back", "mode"])
         } else if has("copy") {
             let copy = self.word(section, "copy");
             (copy.map(|copy| MountSource::Copy { host: copy.value.into() }), &["copy"])
@@ -237,22 +239,22 @@ impl Decoder<'_> {
         Some(MountSource::Cas { digest: digest.value.to_owned() })
     }
 
-    fn memory_source(&mut self, section: &Section<'_>) -> Option<MountSource> {
+    fn memory_source(&mut self, section: &Section<'_>) -> MountSource {
         self.must_be_true(section, "memory");
         let size = self.unit(section, "size", crate::parse_size).map(|size| size.value);
-        Some(MountSource::Memory {
+        MountSource::Memory {
             size_bytes: size.unwrap_or(DEFAULT_MEMORY_SIZE),
             inodes: self.count(section, "inodes").map(|inodes| inodes.value),
             mode: self.mode(section).unwrap_or(DEFAULT_MEMORY_MODE),
-        })
+        }
     }
 
-    fn private_source(&mut self, section: &Section<'_>) -> Option<MountSource> {
+    fn private_source(&mut self, section: &Section<'_>) -> MountSource {
         self.must_be_true(section, "private");
-        Some(MountSource::Private {
+        MountSource::Private {
             seed: self.texts(section, "seed"),
             mode: self.mode(section).unwrap_or(DEFAULT_PRIVATE_MODE),
-        })
+        }
     }
 
     fn must_be_true(&mut self, section: &Section<'_>, key: &str) {

@@ -196,14 +196,12 @@ impl Decoder<'_> {
         let mut set = Vec::new();
         for key in table.keys() {
             let name: &str = key.get_ref();
+            let Some(value) = self.text(&section, name) else { continue };
             if name.is_empty() || name.contains(['=', '\0']) {
                 self.problem(key.span(), "not a variable's name").key = Some("env.set".to_owned());
-            } else if let Some(value) = self.text(&section, name) {
-                if value.value.contains('\0') {
-                    self.problem(value.span, "value contains a NUL byte").key =
-                        Some(section.key(name));
-                    continue;
-                }
+            } else if value.value.contains('\0') {
+                self.problem(value.span, "value contains a NUL byte").key = Some(section.key(name));
+            } else {
                 set.push((self.stated(key.span(), name.into()), value.value.into()));
             }
         }

@@ -89,7 +89,9 @@ impl Decoder<'_> {
     ) {
         let known: Vec<&str> = shapes.iter().map(|(key, _)| *key).collect();
         let Some(section) = self.section(top, key, &known) else { return };
-        self.shaped(&section, shapes);
+        for (name, shape) in shapes {
+            self.shape(&section, name, *shape);
+        }
         let first = section.table.iter().min_by_key(|(key, _)| key.span().start);
         if let Some((name, _)) = first {
             let name: &str = name.get_ref();

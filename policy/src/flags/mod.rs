@@ -19,6 +19,7 @@ use mount::MountFlag;
 
 /// The flags as typed, split into lists but not understood.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 pub struct Flags {
     /// The values of `--ro`.
     pub ro: Vec<OsString>,

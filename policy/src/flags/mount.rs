@@ -143,11 +143,9 @@ fn split_options(value: &[u8]) -> (&[u8], Vec<&str>) {
 
 fn known_option(bytes: &[u8]) -> Option<&str> {
     let word = std::str::from_utf8(bytes).ok()?;
-    let known = |option: &&str| match option.ends_with('=') {
-        true => word.starts_with(option),
-        false => word == *option,
-    };
-    OPTIONS.iter().any(|option| known(option)).then_some(word)
+    let known =
+        |option: &&str| word == *option || option.ends_with('=') && word.starts_with(option);
+    OPTIONS.iter().any(known).then_some(word)
 }
 
 /// Returns the places of a byte that no backslash stands before.

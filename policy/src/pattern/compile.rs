@@ -15,6 +15,12 @@ pub(super) enum Part {
     Name(Vec<Token>),
 }
 
+impl Part {
+    fn is_name(&self, name: &[u8]) -> bool {
+        matches!(self, Self::Name(tokens) if matches(tokens, name))
+    }
+}
+
 /// One pattern without choices.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Compiled {
@@ -51,19 +57,17 @@ impl Compiled {
         let (mut part, mut at) = (0, 0);
         let mut any: Option<(usize, usize)> = None;
         while at < names.len() {
-            match self.parts.get(part) {
-                Some(Part::Any) => {
-                    any = Some((part, at));
-                    part += 1;
-                }
-                Some(Part::Name(tokens)) if matches(tokens, names[at]) => {
-                    (part, at) = (part + 1, at + 1);
-                }
-                _ => {
-                    let Some((any_part, any_at)) = any else { return false };
-                    any = Some((any_part, any_at + 1));
-                    (part, at) = (any_part + 1, any_at + 1);
-                }
+            if let Some(Part::Any) = self.parts.get(part) {
+                any = Some((part, at));
+                part += 1;
+            } else if self.parts.get(part).is_some_and(|part| part.is_name(names[at])) {
+                (part, at) = (part + 1, at + 1);
+            } else if let Some((any_part, any_at)) = any {
+                // The last `**` takes one more name; an earlier one never has to.
+                any = Some((any_part, any_at + 1));
+                (part, at) = (any_part + 1, any_at + 1);
+            } else {
+                return false;
             }
         }
         self.parts[part..].iter().all(|part| *part == Part::Any)

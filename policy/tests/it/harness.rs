@@ -79,3 +79,22 @@ pub(crate) fn own_mounts(policy: &Policy) -> String {
     };
     mounts(policy, |at| !base(at))
 }
+
+/// Returns the name and the bytes of every well-formed fixture.
+pub(crate) fn good_files() -> Vec<(String, Vec<u8>)> {
+    files("good")
+}
+
+/// Returns the name and the bytes of every file of a folder of fixtures.
+#[allow(clippy::disallowed_methods, reason = "fixtures are files")]
+pub(crate) fn files(folder: &str) -> Vec<(String, Vec<u8>)> {
+    let folder = format!("{}/../tests/fixtures/policy/{folder}", env!("CARGO_MANIFEST_DIR"));
+    let entries = std::fs::read_dir(folder).expect("the folder");
+    let mut paths: Vec<_> = entries.map(|entry| entry.expect("an entry").path()).collect();
+    paths.sort();
+    let read = |path: std::path::PathBuf| {
+        let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+        (name, std::fs::read(path).expect("readable"))
+    };
+    paths.into_iter().map(read).collect()
+}

@@ -1,23 +1,214 @@
-//! From sources to the policy that holds.
+//! Where the workspace and the start are.
 
-use endow_policy::{Flags, Sources};
+use endow_policy::{ErrorKind, Flags, Sources, Vars, compose, resolve};
 use insta::assert_snapshot;
 
 use crate::harness::*;
 
-#[test]
-fn default_workspace_is_the_work_tree() {
-    let policy = policy(&Sources::default(), &vars()).expect("resolves");
-    assert_snapshot!(own_mounts(&policy), @r#"/home/u/src/app Rw Workspace Physical { host: HostPath("/home/u/src/app") } <- default"#);
-    assert_eq!(policy.workspace, Some(guest("/home/u/src/app")));
+/// Renders the workspace, the start and the mounts that are not the base's.
+fn show(sources: &Sources, vars: &Vars) -> String {
+    match policy(sources, vars) {
+        Ok(policy) => {
+            let workspace =
+                policy.workspace.as_ref().map_or("none".to_owned(), ToString::to_string);
+            format!("workspace {workspace}, start {}\n{}", policy.chdir, own_mounts(&policy))
+        }
+        Err(error) => error,
+    }
+}
+
+fn with(flag: impl FnOnce(&mut Flags)) -> Sources {
+    let mut all = Flags::default();
+    flag(&mut all);
+    flags(&all)
 }
 
 #[test]
-fn flags_grant() {
-    let flags_ = Flags { ro: vec!["/data".into()], ..Flags::default() };
-    let policy = policy(&flags(&flags_), &vars()).expect("resolves");
-    assert_snapshot!(own_mounts(&policy), @r#"
-    /data Ro Granted Physical { host: HostPath("/data") } <- --ro /data
+fn workspace_is_the_work_tree() {
+    assert_snapshot!(show(&Sources::default(), &vars()), @r#"
+    workspace /home/u/src/app, start /home/u/src/app
     /home/u/src/app Rw Workspace Physical { host: HostPath("/home/u/src/app") } <- default
     "#);
+    let below = Vars { cwd: host("/home/u/src/app/sub"), ..vars() };
+    assert_snapshot!(show(&Sources::default(), &below), @r#"
+    workspace /home/u/src/app, start /home/u/src/app/sub
+    /home/u/src/app Rw Workspace Physical { host: HostPath("/home/u/src/app") } <- default
+    "#);
+    assert_snapshot!(show(&Sources::default(), &vars_in("/home/u/notes")), @r#"
+    workspace /home/u/notes, start /home/u/notes
+    /home/u/notes Rw Workspace Physical { host: HostPath("/home/u/notes") } <- default
+    "#);
+}
+
+#[test]
+fn workspace_access() {
+    let ro = with(|flags| flags.workspace = Some("ro".to_owned()));
+    assert_snapshot!(show(&ro, &vars()), @r#"
+    workspace /home/u/src/app, start /home/u/src/app
+    /home/u/src/app Ro Workspace Physical { host: HostPath("/home/u/src/app") } <- --workspace ro
+    "#);
+    assert_snapshot!(show(&user("[workspace]\naccess = \"cow\"\nroot = \"cwd\""), &vars()), @r#"
+    workspace /home/u/src/app, start /home/u/src/app
+    /home/u/src/app Cow Workspace Physical { host: HostPath("/home/u/src/app") } <- ~/.config/endow/policy.toml:3
+    "#);
+    assert_snapshot!(show(&user("[workspace]\nroot = \"~/src\""), &vars()), @r#"
+    workspace /home/u/src, start /home/u/src/app
+    /home/u/src Rw Workspace Physical { host: HostPath("/home/u/src") } <- default
+    "#);
+}
+
+#[test]
+fn workspace_of_a_linked_worktree() {
+    let linked = Vars { git_dirs: vec![host("/home/u/main/.git")], ..vars() };
+    assert_snapshot!(show(&Sources::default(), &linked), @r#"
+    workspace /home/u/src/app, start /home/u/src/app
+    /home/u/main/.git Rw Workspace Physical { host: HostPath("/home/u/main/.git") } <- default
+    /home/u/src/app Rw Workspace Physical { host: HostPath("/home/u/src/app") } <- default
+    "#);
+    let narrow = with(|flags| flags.rw = vec!["./sub=./sub".into()]);
+    assert_snapshot!(show(&narrow, &linked), @r#"
+    workspace /home/u/src/app, start /home/u/src/app
+    /home/u/main/.git Rw Workspace Physical { host: HostPath("/home/u/main/.git") } <- default
+    /home/u/src/app Rw Workspace Physical { host: HostPath("/home/u/src/app") } <- default
+    /home/u/src/app/sub Rw Granted Physical { host: HostPath("/home/u/src/app/sub") } <- --rw ./sub=./sub
+    "#);
+    let hostile = Vars { git_dirs: vec![host("/home/u")], ..vars() };
+    assert_snapshot!(show(&Sources::default(), &hostile), @"not taken as the workspace by default: /home/u");
+}
+
+#[test]
+fn grant_of_the_current_directory_is_the_workspace() {
+    assert_snapshot!(show(&with(|flags| flags.ro = vec![".".into()]), &vars()), @r#"
+    workspace /home/u/src/app, start /home/u/src/app
+    /home/u/src/app Ro Workspace Physical { host: HostPath("/home/u/src/app") } <- --ro .
+    "#);
+    assert_snapshot!(show(&with(|flags| flags.rw = vec!["~/src".into()]), &vars()), @r#"
+    workspace /home/u/src, start /home/u/src/app
+    /home/u/src Rw Workspace Physical { host: HostPath("/home/u/src") } <- --rw ~/src
+    "#);
+    assert_snapshot!(show(&with(|flags| flags.ro = vec!["~".into()]), &vars()), @r#"
+    workspace /home/u, start /home/u/src/app
+    /home/u Ro Workspace Physical { host: HostPath("/home/u") } <- --ro ~
+    "#);
+    assert_snapshot!(show(&with(|flags| flags.tmp = vec![".".into()]), &vars()), @r#"
+    workspace /home/u/src/app, start /home/u/src/app
+    /home/u/src/app Rw Workspace Memory { size_bytes: 268435456, inodes: None, mode: 1023 } <- --tmp .
+    "#);
+}
+
+#[test]
+fn grant_inside_adds() {
+    assert_snapshot!(show(&with(|flags| flags.ro = vec!["./vendor".into()]), &vars()), @r#"
+    workspace /home/u/src/app, start /home/u/src/app
+    /home/u/src/app Rw Workspace Physical { host: HostPath("/home/u/src/app") } <- default
+    /home/u/src/app/vendor Ro Granted Physical { host: HostPath("/home/u/src/app/vendor") } <- --ro ./vendor
+    "#);
+    // The private home is deeper than this grant, so that the default workspace is needed.
+    assert_snapshot!(show(&with(|flags| flags.ro = vec!["/home".into()]), &vars()), @r#"
+    workspace /home/u/src/app, start /home/u/src/app
+    /home Ro Granted Physical { host: HostPath("/home") } <- --ro /home
+    /home/u/src/app Rw Workspace Physical { host: HostPath("/home/u/src/app") } <- default
+    "#);
+}
+
+#[test]
+fn grant_at_another_place_moves_the_start() {
+    let below = Vars { cwd: host("/home/u/src/app/sub"), ..vars() };
+    assert_snapshot!(show(&with(|flags| flags.rw = vec!["/project=..".into()]), &below), @r#"
+    workspace /project, start /project/sub
+    /project Rw Workspace Physical { host: HostPath("/home/u/src/app") } <- --rw /project=..
+    "#);
+    let two = with(|flags| flags.ro = vec!["/all=~/src".into(), "/work=.".into()]);
+    assert_snapshot!(show(&two, &vars()), @r#"
+    workspace /work, start /work
+    /all Ro Granted Physical { host: HostPath("/home/u/src") } <- --ro /all=~/src
+    /work Ro Workspace Physical { host: HostPath("/home/u/src/app") } <- --ro /work=.
+    "#);
+}
+
+#[test]
+fn directories_never_taken() {
+    let report: Vec<_> = [
+        "/",
+        "/home",
+        "/home/u",
+        "/tmp",
+        "/var/tmp",
+        "/usr/share/doc",
+        "/etc",
+        "/opt",
+        "/var",
+        "/dev/shm",
+        "/proc/1",
+        "/nix/store",
+        "/run",
+        "/run/user/1000/x",
+        "/opt/app",
+        "/tmp/x",
+        "/var/www/app",
+        "/srv/app",
+    ]
+    .iter()
+    .map(|cwd| show(&Sources::default(), &vars_in(cwd)).lines().next().unwrap_or("").to_owned())
+    .collect();
+    assert_snapshot!(report.join("\n"), @r#"
+    not taken as the workspace by default: /
+    not taken as the workspace by default: /home
+    not taken as the workspace by default: /home/u
+    not taken as the workspace by default: /tmp
+    not taken as the workspace by default: /var/tmp
+    not taken as the workspace by default: /usr/share/doc
+    not taken as the workspace by default: /etc
+    not taken as the workspace by default: /opt
+    not taken as the workspace by default: /var
+    not taken as the workspace by default: /dev/shm
+    not taken as the workspace by default: /proc/1
+    not taken as the workspace by default: /nix/store
+    not taken as the workspace by default: /run
+    workspace /run/user/1000/x, start /run/user/1000/x
+    workspace /opt/app, start /opt/app
+    workspace /tmp/x, start /tmp/x
+    workspace /var/www/app, start /var/www/app
+    workspace /srv/app, start /srv/app
+    "#);
+    // A home that is a work tree.
+    let dotfiles = Vars { cwd: host("/home/u/notes"), git_root: Some(host("/home/u")), ..vars() };
+    assert_snapshot!(show(&Sources::default(), &dotfiles), @"not taken as the workspace by default: /home/u");
+}
+
+#[test]
+fn no_workspace() {
+    let none = |flags: &mut Flags| flags.workspace = Some("none".to_owned());
+    assert_snapshot!(show(&with(none), &vars()), @"current directory is not in the sandbox: /home/u/src/app");
+    let chdir = with(|flags| {
+        none(flags);
+        flags.chdir = Some("/tmp".into());
+    });
+    assert_snapshot!(show(&chdir, &vars()), @"workspace none, start /tmp");
+    assert_snapshot!(show(&with(none), &vars_in("/usr/share")), @"workspace none, start /usr/share");
+    assert_snapshot!(show(&with(none), &vars_in("/home/u")), @"workspace none, start /home/u");
+}
+
+#[test]
+fn errors_have_a_kind_and_hints() {
+    let composed = compose(&Sources::default(), &vars_in("/home/u")).expect("composes");
+    let error = resolve(&composed, &vars_in("/home/u")).expect_err("home");
+    assert_eq!(error.kind(), ErrorKind::Setup);
+    assert_snapshot!(error.hints().join("\n"), @r#"
+    `--workspace none --chdir GUEST` starts without a workspace
+    `--rw /home/u` grants it all the same
+    "#);
+    let composed = compose(&user("[state]\nruns = 1"), &vars()).expect("composes");
+    let error = resolve(&composed, &vars()).expect_err("not built");
+    assert_eq!(error.kind(), ErrorKind::Policy);
+}
+
+#[test]
+fn mounts_are_sorted_and_single() {
+    let policy = policy(&Sources::default(), &vars()).expect("resolves");
+    let paths: Vec<_> = policy.mounts.iter().map(|mount| mount.at.clone()).collect();
+    let mut sorted = paths.clone();
+    sorted.sort();
+    sorted.dedup();
+    assert_eq!(paths, sorted);
 }

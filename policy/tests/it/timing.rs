@@ -7,7 +7,11 @@ use endow_policy::{Flags, PatternSet, Sources, builtin, compose, resolve};
 use crate::harness::vars;
 
 /// Returns the median time of many calls.
-#[allow(clippy::disallowed_methods, reason = "a measurement needs the clock")]
+#[allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "a measurement needs the clock"
+)]
 fn median(mut call: impl FnMut()) -> Duration {
     let mut times: Vec<Duration> = (0..300)
         .map(|_| {

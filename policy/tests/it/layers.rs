@@ -1,0 +1,217 @@
+//! What stronger sources do to weaker ones.
+
+use endow_policy::{
+    AllowWord, ComposeError, FileKind, Flags, Policy, ProfileText, Sources, compose, explain,
+};
+use insta::assert_snapshot;
+
+use crate::harness::*;
+
+fn profile(name: &str, body: &str) -> ProfileText {
+    ProfileText {
+        name: name.to_owned(),
+        file: format!("profiles/{name}.toml"),
+        directory: Some(host("/home/u/.config/endow/profiles")),
+        text: format!("version = 1\n{body}").into_bytes(),
+    }
+}
+
+fn error(sources: &Sources) -> ComposeError {
+    compose(sources, &vars()).expect_err("an error")
+}
+
+/// The user file, the project's, `-p` and flags, each granting the same place.
+fn four(user: &str, project: &str, explicit: &str, flags: &Flags) -> Policy {
+    let sources = Sources {
+        user: Some(text(FileKind::User, user)),
+        project: Some(text(FileKind::Project, project)),
+        explicit: Some(text(FileKind::Explicit, explicit)),
+        flags: Some(flags.layer().expect("good")),
+        ..Sources::default()
+    };
+    policy(&sources, &vars()).expect("resolves")
+}
+
+fn why(policy: &Policy, path: &str) -> String {
+    let at = guest(path);
+    let Some(cover) = explain(policy, &at) else { return "nothing".to_owned() };
+    format!("{} {:?}: {}", cover.mount.at, cover.mount.access, cover.chain())
+}
+
+#[test]
+fn later_mounts_replace() {
+    let flags = Flags { cow: vec!["/data".into()], ..Flags::default() };
+    let policy = four("[mounts]\n\"/data\"=\"ro\"", "[mounts]\n\"/data\"=\"rw\"", "", &flags);
+    assert_snapshot!(why(&policy, "/data/x"), @"/data Cow: --cow /data (instead of endow.toml:3, ~/.config/endow/policy.toml:3)");
+    assert_snapshot!(why(&policy, "/usr/bin"), @"/usr Ro: profile base");
+    assert_snapshot!(why(&policy, "/nowhere"), @"nothing");
+    assert_snapshot!(policy.sources.join(" "), @"base ~/.config/endow/policy.toml endow.toml policy.toml");
+}
+
+#[test]
+fn false_removes() {
+    let policy =
+        four("", "[mounts]\n\"/opt\" = false\n\"~/.rustup\" = false", "", &Flags::default());
+    assert_eq!(why(&policy, "/opt/x"), "nothing");
+    assert_snapshot!(why(&policy, "/home/u/.rustup"), @"/home/u Rw: profile base");
+}
+
+#[test]
+fn spellings_of_one_path_meet() {
+    let flags = Flags { rw: vec!["../../.rustup/".into()], ..Flags::default() };
+    let policy = four("[mounts]\n\"~/.rustup\"=\"ro\"", "", "", &flags);
+    assert_snapshot!(why(&policy, "/home/u/.rustup"), @"/home/u/.rustup Rw: --rw ../../.rustup/ (instead of ~/.config/endow/policy.toml:3, profile base)");
+}
+
+#[test]
+fn seeds_add_up() {
+    let policy = four(
+        "[mounts]\n\"~\" = { private = true, seed = [\"~/.a\", \"~/.b\"] }",
+        "[mounts]\n\"~\" = { private = true, seed = [\"~/.c\", \"!~/.b\"] }",
+        "",
+        &Flags::default(),
+    );
+    assert_snapshot!(mounts(&policy, |at| at == "/home/u"), @r#"/home/u Rw Granted Private { seed: [HostPath("/home/u/.a"), HostPath("/home/u/.c")], write_back: [], mode: 448 } <- endow.toml:3"#);
+}
+
+#[test]
+fn lists_add_up_and_lose() {
+    let flags = Flags { allow: vec!["perf".to_owned()], ..Flags::default() };
+    let policy = four(
+        "[process]\nallow = [\"userns\", \"bpf\"]\n[require]\nbest_effort = [\"memory\"]",
+        "[process]\nallow = [\"!bpf\", \"keyring\"]",
+        "[require]\nbest_effort = [\"!memory\", \"pids\"]",
+        &flags,
+    );
+    let allow: Vec<_> = policy.process.allow.iter().copied().collect();
+    assert_eq!(allow, [AllowWord::Userns, AllowWord::Keyring, AllowWord::Perf]);
+    assert_eq!(policy.require.best_effort.into_iter().collect::<Vec<_>>(), ["pids"]);
+}
+
+#[test]
+fn patterns_keep_their_order() {
+    let flags = Flags { deny: vec!["*.x".to_owned()], ..Flags::default() };
+    let body = "[deny]\ndefaults = false\npatterns = [\"a\", \"!b\"]";
+    let policy = four(body, "[deny]\npatterns = [\"b\"]", "", &flags);
+    let rules: Vec<_> =
+        policy.deny.iter().map(|rule| format!("{} {}", rule.pattern, rule.origin)).collect();
+    assert_snapshot!(rules.join("\n"), @r#"
+    a ~/.config/endow/policy.toml:4
+    !b ~/.config/endow/policy.toml:4
+    b endow.toml:3
+    *.x --deny *.x
+    "#);
+    let with_defaults = four("", "", "", &Flags::default());
+    assert!(with_defaults.deny.len() > 20);
+    assert!(with_defaults.protect.len() > 40);
+}
+
+#[test]
+fn limits_replace_one_by_one() {
+    let flags = Flags { timeout: Some("1h".to_owned()), ..Flags::default() };
+    let policy = four("[limits]\ntimeout = 5\npids = 7", "[limits]\npids = 3", "", &flags);
+    assert_eq!(policy.limits.timeout.map(|time| time.as_secs()), Some(3600));
+    assert_eq!(policy.limits.pids, Some(3));
+    assert_eq!(policy.limits.memory_bytes, None);
+}
+
+#[test]
+fn environment_by_strength() {
+    let flags =
+        Flags { env: vec!["A_TOKEN".into(), "CI=1".into(), "X*".into()], ..Flags::default() };
+    let rules = four(
+        "[env]\ndrop = [\"LANG\", \"CI\"]\nset = { OLD = \"1\" }",
+        "[env]\ndrop = [\"OLD\"]",
+        "",
+        &flags,
+    )
+    .environment;
+    let exact: Vec<_> = rules.pass_exact.iter().map(|(name, _)| name.as_str()).collect();
+    assert!(exact.contains(&"A_TOKEN") && exact.contains(&"GIT_AUTHOR_NAME"), "{exact:?}");
+    assert!(!exact.contains(&"HOME"), "the base list is weaker than drop");
+    assert!(rules.pass_pattern.iter().any(|(name, _)| name == "HOME"));
+    assert!(rules.pass_pattern.iter().any(|(name, _)| name == "X*"));
+    assert!(rules.drop.iter().any(|(name, _)| name == "LANG"));
+    let set: Vec<_> = rules.set.keys().collect();
+    assert_eq!(set, ["CI"]);
+}
+
+#[test]
+fn profiles_come_below_files() {
+    let sources = Sources {
+        user_profiles: vec![
+            profile("a", "extends = [\"b\"]\n[mounts]\n\"/p\" = \"ro\"\n\"/q\" = \"ro\""),
+            profile("b", "[mounts]\n\"/p\" = \"rw\"\n\"/r\" = \"ro\""),
+            profile("tool", "[mounts]\n\"/r\" = \"cow\""),
+        ],
+        command_profile: Some("tool".to_owned()),
+        user: Some(text(FileKind::User, "extends = [\"a\"]\n[mounts]\n\"/q\" = \"rw\"")),
+        ..Sources::default()
+    };
+    let joined = policy(&sources, &vars()).expect("resolves");
+    let report: Vec<_> = ["/p", "/q", "/r"].iter().map(|path| why(&joined, path)).collect();
+    assert_snapshot!(report.join("\n"), @r#"
+    /p Ro: profiles/a.toml:4 (instead of profiles/b.toml:3)
+    /q Rw: ~/.config/endow/policy.toml:4 (instead of profiles/a.toml:5)
+    /r Cow: profiles/tool.toml:3 (instead of profiles/b.toml:4)
+    "#);
+    assert_snapshot!(joined.sources.join(" "), @"base profiles/b.toml profiles/a.toml profiles/tool.toml ~/.config/endow/policy.toml");
+    let without = Sources { profiles: vec!["none".to_owned()], ..sources };
+    let joined = policy(&without, &vars()).expect("resolves");
+    assert_snapshot!(why(&joined, "/r"), @"/r Ro: profiles/b.toml:4");
+}
+
+#[test]
+fn profiles_unknown_or_in_a_circle() {
+    let circle = Sources {
+        user_profiles: vec![profile("a", "extends = [\"b\"]"), profile("b", "extends = [\"a\"]")],
+        profiles: vec!["a".to_owned()],
+        ..Sources::default()
+    };
+    assert_snapshot!(error(&circle), @"profiles extend each other: a -> b -> a");
+    let unknown = Sources { profiles: vec!["aa".to_owned()], ..circle };
+    let ComposeError::UnknownProfile { hint, origin, .. } = error(&unknown) else {
+        panic!("another error")
+    };
+    assert_snapshot!(format!("{hint} {origin}"), @"did you mean `a` --profile aa");
+    let broken = Sources {
+        user_profiles: vec![profile("x", "colour = 1")],
+        profiles: vec!["x".to_owned()],
+        ..Sources::default()
+    };
+    assert!(matches!(error(&broken), ComposeError::Parse(_)));
+}
+
+#[test]
+fn extends_can_be_taken_back() {
+    let sources = Sources {
+        user_profiles: vec![profile("a", "[mounts]\n\"/p\" = \"ro\"")],
+        user: Some(text(FileKind::User, "extends = [\"a\"]")),
+        project: Some(text(FileKind::Project, "extends = [\"!a\"]")),
+        ..Sources::default()
+    };
+    assert_eq!(why(&policy(&sources, &vars()).expect("resolves"), "/p"), "nothing");
+}
+
+#[test]
+fn project_tables_of_the_user_file() {
+    let body = "[project.\"~/src\".mounts]\n\"./lib\" = \"ro\"\n[project.\"~/other\".mounts]\n\"/other\" = \"ro\"";
+    let joined = policy(&user(body), &vars()).expect("resolves");
+    assert_snapshot!(why(&joined, "/home/u/src/lib"), @"/home/u/src/lib Ro: ~/.config/endow/policy.toml:3");
+    assert_eq!(why(&joined, "/other"), "nothing");
+}
+
+#[test]
+fn one_path_twice_in_flags() {
+    let flags_ = Flags { ro: vec!["/x".into()], rw: vec!["/x/".into()], ..Flags::default() };
+    assert_snapshot!(error(&flags(&flags_)), @"mounted twice: /x");
+}
+
+#[test]
+fn no_home() {
+    let homeless = endow_policy::Vars { home: None, ..vars_in("/work/app") };
+    let joined = policy(&Sources::default(), &homeless).expect("resolves");
+    assert_eq!(why(&joined, "/home/u"), "nothing");
+    let asks = user("[mounts]\n\"~/x\" = \"ro\"");
+    assert_snapshot!(policy(&asks, &homeless).expect_err("no home"), @"path can't be used: ~/x");
+}

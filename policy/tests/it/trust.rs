@@ -1,0 +1,174 @@
+//! What a project file may say before it is trusted.
+
+use endow_policy::{FileKind, Sources, compose, judge};
+use insta::assert_snapshot;
+
+use crate::harness::*;
+
+/// Judges a project file above a user file; `+` gives more, `-` narrows.
+fn verdicts(user: &str, project: &str) -> String {
+    let sources = Sources { user: Some(text(FileKind::User, user)), ..Sources::default() };
+    let weaker = compose(&sources, &vars()).expect("composes");
+    let file = text(FileKind::Project, project);
+    let judgement = judge(&file, &weaker, &vars());
+    assert_eq!(judgement.accept(&file).is_err(), !judgement.grants.is_empty());
+    let line = |mark, list: &[endow_policy::Grant]| {
+        list.iter().map(|g| format!("{mark} {} {}", g.origin, g.what)).collect::<Vec<_>>()
+    };
+    let mut lines = line('-', &judgement.narrowing);
+    lines.extend(line('+', &judgement.grants));
+    lines.join("\n")
+}
+
+#[test]
+fn narrowing_entries() {
+    let project = r#"
+[workspace]
+access = "ro"
+root = "cwd"
+[mounts]
+"/opt" = false
+"/scratch" = { memory = true }
+"/ref" = { git = ".", rev = "HEAD" }
+"/data" = "ro"
+[deny]
+patterns = ["*.secret"]
+defaults = true
+[protect]
+names = ["Makefile"]
+[env]
+drop = ["X"]
+pass = ["!TERM"]
+[network]
+mode = "none"
+[limits]
+timeout = 10
+pids = 5
+[process]
+allow = ["!perf", "userns"]
+new_session = true
+[require]
+level = "full"
+[[expect]]
+read = "/x"
+is = "absent"
+[[action]]
+name = "x"
+"#;
+    let user =
+        "[mounts]\n\"/data\" = \"rw\"\n[limits]\ntimeout = 20\n[process]\nallow = [\"userns\"]";
+    let verdicts = verdicts(user, project);
+    assert!(!verdicts.contains('+'), "{verdicts}");
+    assert_snapshot!(verdicts, @r#"
+    - endow.toml:12 deny.patterns = "*.secret"
+    - endow.toml:15 protect.names = "Makefile"
+    - endow.toml:17 env.drop = "X"
+    - endow.toml:18 env.pass = "!TERM"
+    - endow.toml:25 process.allow = "!perf"
+    - endow.toml:25 process.allow = "userns"
+    - endow.toml:30 expect
+    - endow.toml:32 action
+    - endow.toml:13 deny.defaults = true
+    - endow.toml:20 network.mode
+    - endow.toml:26 process.new_session
+    - endow.toml:28 require.level = "full"
+    - endow.toml:4 workspace.access
+    - endow.toml:5 workspace.root
+    - endow.toml:7 mounts."/opt" (removed)
+    - endow.toml:8 mounts."/scratch" (memory)
+    - endow.toml:9 mounts."/ref" (git)
+    - endow.toml:10 mounts."/data" (ro)
+    - endow.toml:22 limits.timeout
+    - endow.toml:23 limits.pids
+    "#);
+}
+
+#[test]
+fn granting_entries() {
+    let project = r#"
+extends = ["x"]
+[workspace]
+root = "~"
+[mounts]
+"/data" = "rw"
+"/new" = "ro"
+"./vendor" = "ro"
+"/other" = { git = "/elsewhere", rev = "HEAD" }
+"~" = { private = true, seed = ["~/.ssh/id_rsa"] }
+"~/hidden" = false
+"/usr/secret" = false
+[deny]
+patterns = ["!*.pem"]
+defaults = false
+[protect]
+names = ["!Makefile"]
+defaults = false
+[env]
+pass = ["AWS_SECRET_ACCESS_KEY"]
+set = { LD_PRELOAD = "x" }
+drop = ["!*_TOKEN"]
+[network]
+mode = "host"
+allow = ["example.com"]
+[limits]
+timeout = 30
+[process]
+allow = ["userns"]
+hostname = "x"
+[require]
+level = "landlock"
+best_effort = ["memory"]
+[secrets]
+A = { from = "env:A" }
+"#;
+    let user = "[mounts]\n\"/data\" = \"ro\"\n\"/usr/secret\" = { memory = true }\n\"~/hidden\" = \"ro\"\n[limits]\ntimeout = 20";
+    assert_snapshot!(verdicts(user, project), @r#"
+    - endow.toml:12 mounts."~/hidden" (removed)
+    + endow.toml:3 extends = "x"
+    + endow.toml:5 workspace.root
+    + endow.toml:7 mounts."/data" (rw)
+    + endow.toml:8 mounts."/new" (ro)
+    + endow.toml:9 mounts."./vendor" (ro)
+    + endow.toml:10 mounts."/other" (git)
+    + endow.toml:11 mounts."~" (private)
+    + endow.toml:13 mounts."/usr/secret" (removed)
+    + endow.toml:15 deny.patterns = "!*.pem"
+    + endow.toml:16 deny.defaults = false
+    + endow.toml:18 protect.names = "!Makefile"
+    + endow.toml:19 protect.defaults = false
+    + endow.toml:21 env.pass = "AWS_SECRET_ACCESS_KEY"
+    + endow.toml:22 env.set.LD_PRELOAD
+    + endow.toml:23 env.drop = "!*_TOKEN"
+    + endow.toml:25 network.mode
+    + endow.toml:26 key = "network.allow"
+    + endow.toml:28 limits.timeout
+    + endow.toml:30 process.allow = "userns"
+    + endow.toml:31 process.hostname
+    + endow.toml:33 require.level = "landlock"
+    + endow.toml:34 require.best_effort = "memory"
+    + endow.toml:36 key = "secrets.A"
+    "#);
+}
+
+#[test]
+fn the_workspace_itself_may_be_lowered() {
+    assert_snapshot!(verdicts("", "[mounts]\n\".\" = \"ro\""), @r#"- endow.toml:3 mounts."." (ro)"#);
+    assert_snapshot!(verdicts("[workspace]\naccess = \"ro\"", "[mounts]\n\".\" = \"rw\""), @r#"+ endow.toml:3 mounts."." (rw)"#);
+    assert_snapshot!(verdicts("[workspace]\naccess = \"ro\"", "[workspace]\naccess = \"rw\""), @"+ endow.toml:3 workspace.access");
+    assert_snapshot!(verdicts("", "[mounts]\n\".\" = { access = \"ro\", nodeny = true }"), @r#"+ endow.toml:3 mounts."." (ro)"#);
+}
+
+#[test]
+fn options_may_not_loosen() {
+    let user = "[mounts]\n\"/data\" = { access = \"rw\", noexec = true }";
+    assert_snapshot!(verdicts(user, "[mounts]\n\"/data\" = \"ro\""), @r#"+ endow.toml:3 mounts."/data" (ro)"#);
+    assert_snapshot!(verdicts(user, "[mounts]\n\"/data\" = { noexec = true }"), @r#"- endow.toml:3 mounts."/data" (ro)"#);
+    assert_snapshot!(verdicts(user, "[mounts]\n\"/data\" = { host = \"/etc\", noexec = true }"), @r#"+ endow.toml:3 mounts."/data" (ro)"#);
+}
+
+#[test]
+fn removal_under_the_workspace_uncovers() {
+    let user = "[mounts]\n\"./keys\" = { memory = true }\n\"~/src/app/keys\" = { memory = true }";
+    let user = user.lines().filter(|line| !line.starts_with("\"./")).collect::<Vec<_>>().join("\n");
+    assert_snapshot!(verdicts(&user, "[mounts]\n\"./keys\" = false"), @r#"+ endow.toml:3 mounts."./keys" (removed)"#);
+}
