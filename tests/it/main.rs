@@ -1,1 +1,4 @@
-//! End-to-end tests of the built program.
+//! End-to-end tests of the built program. One file a subject; each is declared here.
+
+mod harness;
+mod run_basic;

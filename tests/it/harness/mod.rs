@@ -1,0 +1,146 @@
+//! The hermetic world of an end-to-end test: a home, a project and a state of its own.
+
+mod require;
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use tempfile::TempDir;
+
+pub(crate) use require::{debian_program, skip};
+
+/// A place with a home and a project, gone when it is dropped.
+pub(crate) struct World {
+    root: TempDir,
+}
+
+/// What a program said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Said {
+    /// Its exit code, or 128 and the signal's number.
+    pub(crate) code: i32,
+    /// What it wrote to stdout.
+    pub(crate) stdout: String,
+    /// What it wrote to stderr.
+    pub(crate) stderr: String,
+}
+
+impl World {
+    /// Makes a home with an empty project in it.
+    pub(crate) fn new() -> Self {
+        let root = tempfile::Builder::new().prefix("endow-it-").tempdir().expect("a directory");
+        let world = Self { root };
+        fs::create_dir_all(world.project()).expect("a project");
+        world
+    }
+
+    /// Returns the directory that holds everything.
+    pub(crate) fn root(&self) -> &Path {
+        self.root.path()
+    }
+
+    /// Returns the home directory.
+    pub(crate) fn home(&self) -> PathBuf {
+        self.root().join("home")
+    }
+
+    /// Returns the project, where commands start.
+    pub(crate) fn project(&self) -> PathBuf {
+        self.home().join("project")
+    }
+
+    /// Returns endow's state directory.
+    pub(crate) fn state(&self) -> PathBuf {
+        self.root().join("state")
+    }
+
+    /// Writes a file below the root, with the directories that lead to it.
+    pub(crate) fn write(&self, path: impl AsRef<Path>, content: &str) -> PathBuf {
+        let path = self.root().join(path);
+        fs::create_dir_all(path.parent().expect("a parent")).expect("directories");
+        fs::write(&path, content).expect("written");
+        path
+    }
+
+    /// Returns a command with the world's environment, started in the project.
+    pub(crate) fn command(&self, program: impl AsRef<OsStr>) -> Command {
+        let mut command = Command::new(program);
+        command
+            .current_dir(self.project())
+            .env_clear()
+            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+            .env("HOME", self.home())
+            .env("USER", "tester")
+            .env("LANG", "C.UTF-8")
+            .env("ENDOW_STATE_DIR", self.state())
+            .env("ENDOW_CACHE_DIR", self.root().join("cache"))
+            .env("ENDOW_CONFIG_DIR", self.root().join("config"))
+            .stdin(Stdio::null());
+        command
+    }
+
+    /// Returns `endow` with arguments.
+    pub(crate) fn endow<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> Command {
+        let mut command = self.command(endow());
+        command.args(arguments);
+        command
+    }
+
+    /// Runs a script of the shell in the default sandbox, with options before `--`.
+    pub(crate) fn run(&self, options: &[&str], script: &str) -> Said {
+        let mut arguments: Vec<&str> = options.to_vec();
+        if arguments.is_empty() {
+            arguments.push("run");
+        }
+        arguments.extend(["--", "sh", "-c", script]);
+        said(&mut self.endow(arguments))
+    }
+
+    /// Runs a script of the shell without a sandbox: the control of an attack.
+    pub(crate) fn bare(&self, script: &str) -> Said {
+        said(self.command("sh").args(["-c", script]))
+    }
+
+    /// Asserts that nothing of any run is left in the state directory.
+    pub(crate) fn assert_no_run_left(&self) {
+        let runs = fs::read_dir(self.state().join("runs"));
+        let left: Vec<_> = runs.into_iter().flatten().map(|it| it.expect("a run").path()).collect();
+        assert!(left.is_empty(), "left behind: {left:?}");
+    }
+}
+
+/// Returns the program under test: `ENDOW_BIN`, or the one cargo built.
+pub(crate) fn endow() -> PathBuf {
+    let built = || PathBuf::from(env!("CARGO_BIN_EXE_endow"));
+    std::env::var_os("ENDOW_BIN").map_or_else(built, PathBuf::from)
+}
+
+/// Runs a command to its end.
+pub(crate) fn said(command: &mut Command) -> Said {
+    use std::os::unix::process::ExitStatusExt;
+    let output = command.output().expect("the program starts");
+    let status = output.status;
+    Said {
+        code: status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)),
+        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
+
+impl Said {
+    /// Asserts success and returns what was written to stdout.
+    #[track_caller]
+    pub(crate) fn ok(&self) -> &str {
+        assert_eq!(self.code, 0, "stdout: {}\nstderr: {}", self.stdout, self.stderr);
+        &self.stdout
+    }
+
+    /// Asserts an exit code and returns what was written to stderr.
+    #[track_caller]
+    pub(crate) fn fails(&self, code: i32) -> &str {
+        assert_eq!(self.code, code, "stdout: {}\nstderr: {}", self.stdout, self.stderr);
+        &self.stderr
+    }
+}

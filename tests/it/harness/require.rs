@@ -1,0 +1,31 @@
+//! What a test needs and this machine may lack: never silently.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+/// Says that the current test can't run here. With `ENDOW_TEST_REQUIRE=all` that is a failure;
+/// otherwise the runner counts it as skipped.
+pub(crate) fn skip(reason: &str) {
+    let thread = std::thread::current();
+    let name = thread.name().unwrap_or("test");
+    let required = std::env::var("ENDOW_TEST_REQUIRE").is_ok_and(|it| it == "all");
+    assert!(!required, "{name} can't run here: {reason}");
+    let line = format!("{name}: {reason}\n");
+    match std::env::var_os("ENDOW_TEST_SKIPS") {
+        Some(path) => {
+            let file = std::fs::OpenOptions::new().append(true).create(true).open(path);
+            file.and_then(|mut file| file.write_all(line.as_bytes())).expect("the list of skips");
+        }
+        None => print!("skipped {line}"),
+    }
+}
+
+/// Finds a program of a Debian package; says so when it is not installed.
+pub(crate) fn debian_program(name: &str) -> Option<PathBuf> {
+    let places = ["/usr/bin", "/usr/sbin", "/bin", "/usr/local/bin"];
+    let found = places.iter().map(|place| PathBuf::from(place).join(name)).find(|it| it.exists());
+    if found.is_none() {
+        skip(&format!("{name} is not installed"));
+    }
+    found
+}
