@@ -13,7 +13,7 @@ use super::run::Runs;
 use super::{RunDir, RunId, StateError};
 use crate::fs::{Errno, Fs, Kind, Status};
 
-/// How often a new id is tried: another process may sweep what is just being made.
+/// How often it is tried: another process may sweep what is just being made.
 const TRIES: usize = 8;
 
 /// The open state directory: this user's, closed to others.

@@ -13,6 +13,10 @@ use crate::fs::faulty::{FaultyFs, each_fault};
 use crate::fs::{Errno, Fs, OsFs};
 use crate::testing::{Scratch, is_root};
 
+fn new_id() -> RunId {
+    RunId::generate().expect("an id")
+}
+
 fn open(scratch: &Scratch) -> StateDir {
     StateDir::open(&OsFs, &scratch.path().join("state/endow")).expect("a state directory")
 }
@@ -116,7 +120,7 @@ fn state_of_another_user_is_refused() {
 fn run_has_its_parts_and_goes_whole() {
     let scratch = Scratch::new();
     let state = open(&scratch);
-    let mut run = state.create_run(&OsFs).expect("a run");
+    let mut run = state.create_run(&OsFs, &new_id()).expect("a run");
     let home = run.make_private(&OsFs, 0, 0o700).expect("made");
     let tmp = run.make_private(&OsFs, 1, 0o1777).expect("made");
     assert_eq!(home, Path::new("layers/000/p000"));
@@ -134,7 +138,7 @@ fn run_has_its_parts_and_goes_whole() {
 fn mask_of_a_run_is_made_below_it_and_goes_with_it() {
     let scratch = Scratch::new();
     let state = open(&scratch);
-    let mut run = state.create_run(&OsFs).expect("a run");
+    let mut run = state.create_run(&OsFs, &new_id()).expect("a run");
     let plan = crate::mask::MaskPlan::new([Path::new("secret")], []).expect("a plan");
     for number in 0..2 {
         let name = run.plan_mask(&OsFs, number).expect("planned");
@@ -150,9 +154,9 @@ fn mask_of_a_run_is_made_below_it_and_goes_with_it() {
 fn dropped_run_goes_and_kept_run_stays() {
     let scratch = Scratch::new();
     let state = open(&scratch);
-    drop(state.create_run(&OsFs).expect("a run"));
+    drop(state.create_run(&OsFs, &new_id()).expect("a run"));
     assert!(names(&state.path().join("runs")).is_empty());
-    let run = state.create_run(&OsFs).expect("a run");
+    let run = state.create_run(&OsFs, &new_id()).expect("a run");
     let id = run.id().to_string();
     run.keep();
     assert_eq!(names(&state.path().join("runs")), [id]);
@@ -162,8 +166,8 @@ fn dropped_run_goes_and_kept_run_stays() {
 fn sweep_takes_the_dead_and_leaves_the_living() {
     let scratch = Scratch::new();
     let state = open(&scratch);
-    let living = state.create_run(&OsFs).expect("a run");
-    let mut dead = state.create_run(&OsFs).expect("a run");
+    let living = state.create_run(&OsFs, &new_id()).expect("a run");
+    let mut dead = state.create_run(&OsFs, &new_id()).expect("a run");
     let private = dead.make_private(&OsFs, 0, 0o700).expect("made");
     fs::write(dead.path().join(private).join("file"), "").expect("write");
     let id = dead.id().to_string();
@@ -179,7 +183,7 @@ fn sweep_keeps_whatever_it_does_not_know() {
     let state = open(&scratch);
     let mut expected = Vec::new();
     for part in ["report.json", "layers/000/m000", "layers/000/p", "layers/x", "held"] {
-        let run = state.create_run(&OsFs).expect("a run");
+        let run = state.create_run(&OsFs, &new_id()).expect("a run");
         fs::create_dir_all(run.path().join(part)).expect("mkdir");
         expected.push(run.id().as_str().into());
         run.keep();
@@ -228,7 +232,7 @@ fn runs_start_and_sweep_together() {
     let work = |start: usize| {
         for round in 0..10 {
             let state = open(&scratch);
-            let mut run = state.create_run(&OsFs).expect("a run");
+            let mut run = state.create_run(&OsFs, &new_id()).expect("a run");
             run.make_private(&OsFs, 0, 0o755).expect("its directory is its own");
             let old = Sweep { now: SystemTime::now() + Duration::from_hours(1), ..all() };
             state.sweep(&OsFs, Sweep { start: start + round, ..old }).expect("swept");
@@ -252,7 +256,7 @@ fn start_and_end_of_a_run_are_few_calls() {
     open(&scratch);
     let fs = FaultyFs::counting();
     let state = StateDir::open(&fs, &scratch.path().join("state/endow")).expect("open");
-    let mut run = state.create_run(&fs).expect("a run");
+    let mut run = state.create_run(&fs, &new_id()).expect("a run");
     for number in 0..3 {
         run.make_private(&fs, number, 0o700).expect("made");
     }
@@ -269,7 +273,7 @@ fn fault_leaves_nothing_that_a_sweep_does_not_take() {
     each_fault(Errno::NOSPC, |fs: &FaultyFs| {
         let attempt = || -> Result<(), StateError> {
             let state = StateDir::open(fs, &scratch.path().join("state/endow"))?;
-            let mut run = state.create_run(fs)?;
+            let mut run = state.create_run(fs, &new_id())?;
             run.make_private(fs, 0, 0o777)?;
             run.plan_mask(fs, 0)?;
             run.remove(fs)
@@ -327,7 +331,7 @@ fn own_dirs_are_known_by_inode_not_by_name() {
 fn lock_ends_with_the_run() {
     let scratch = Scratch::new();
     let state = open(&scratch);
-    let run = state.create_run(&OsFs).expect("a run");
+    let run = state.create_run(&OsFs, &new_id()).expect("a run");
     let again = fs::File::open(run.path()).expect("open");
     assert_eq!(OsFs.lock(again.as_fd()), Err(Errno::WOULDBLOCK));
     run.keep();
