@@ -64,7 +64,11 @@ pub(crate) fn plan(args: &PolicyArgs, request: Request) -> Result<Planned, Comma
         policy: &found.policy,
         vars: &surroundings.vars,
         search: sources::search_path(&surroundings.environment),
-        hidden: HiddenOptions { own: Some(&own), cache: Some(&surroundings.dirs.cache) },
+        hidden: HiddenOptions {
+            own: Some(&own),
+            cache: Some(&surroundings.dirs.cache),
+            work_tree: surroundings.vars.git_root.as_ref(),
+        },
     };
     let (host, pins) = probe::host_facts(&questions);
     let id = RunId::generate().map_err(|errno| {

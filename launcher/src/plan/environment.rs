@@ -5,7 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use endow_policy::{EnvironmentRules, HostPath, Policy};
+use endow_policy::{EnvironmentRules, GuestPath, HostPath, Policy};
 use serde::{Serialize, Serializer};
 
 use super::host::{ExecRequest, Found, HostFacts};
@@ -49,7 +49,8 @@ pub(super) fn plan(
             variables.insert(name.clone(), Variable { value: value.clone(), rule });
         }
     }
-    for (name, value) in always(policy, request) {
+    let runtime = placement.runtime_directory(host.user.uid);
+    for (name, value) in always(policy, request, runtime.as_ref()) {
         variables.insert(name.into(), Variable { value, rule: "always set".to_owned() });
     }
     for (name, (value, origin)) in &rules.set {
@@ -82,13 +83,19 @@ fn passes(rules: &EnvironmentRules, name: &OsStr) -> Option<String> {
 }
 
 /// Variables that name places of the view, whatever they name outside.
-fn always(policy: &Policy, request: &ExecRequest) -> Vec<(&'static str, OsString)> {
+fn always(
+    policy: &Policy,
+    request: &ExecRequest,
+    runtime: Option<&GuestPath>,
+) -> Vec<(&'static str, OsString)> {
     let mut variables = vec![
         ("TMPDIR", OsString::from("/tmp")),
         ("PWD", policy.chdir.as_path().as_os_str().to_owned()),
         ("ENDOW_RUN", OsString::from(&request.run)),
     ];
     variables.extend(request.identity.iter().cloned());
+    let runtime = runtime.map(|path| path.as_path().as_os_str().to_owned());
+    variables.extend(runtime.map(|path| ("XDG_RUNTIME_DIR", path)));
     variables
 }
 

@@ -62,6 +62,20 @@ impl Placement {
     }
 }
 
+impl Placement {
+    /// Returns the place of `XDG_RUNTIME_DIR`, where the view has room for one.
+    pub fn runtime_directory(&self, uid: u32) -> Option<GuestPath> {
+        let path = GuestPath::new(format!("/run/user/{uid}")).ok()?;
+        self.is_writable_and_empty(&path).then_some(path)
+    }
+
+    /// Returns whether a memory mount or private directory covers `path`.
+    pub fn is_writable_and_empty(&self, path: &GuestPath) -> bool {
+        let covering = self.covering(path).map(|placed| &placed.spec.backend);
+        matches!(covering, Some(BackendSpec::Memory { .. } | BackendSpec::Private { .. }))
+    }
+}
+
 /// Places every mount of the policy.
 pub fn place(mounts: &[MountSpec], host: &HostFacts) -> Result<Placement, PlanError> {
     let mut placement = Placement::default();

@@ -32,6 +32,7 @@ pub(crate) fn plan(
     builder.kernel_file_systems(policy)?;
     others.into_iter().try_for_each(|placed| builder.mount(placed))?;
     builder.links()?;
+    builder.own_names()?;
     builder.end(policy);
     Ok(builder.plan)
 }
@@ -88,6 +89,18 @@ impl<'a> Builder<'a> {
             if !self.standing.contains(at) {
                 self.symlink(at, to.clone())?;
             }
+        }
+        Ok(())
+    }
+
+    /// The user's runtime directory, and the word by which an endow inside knows of this one.
+    fn own_names(&mut self) -> Result<(), PlanError> {
+        if let Some(directory) = self.placement.runtime_directory(self.host.user.uid) {
+            self.directory(&directory, 0o700)?;
+        }
+        let level = super::skeleton::fixed("/run/endow/level");
+        if self.placement.is_writable_and_empty(&level) {
+            self.content(&level, b"full\n".to_vec())?;
         }
         Ok(())
     }

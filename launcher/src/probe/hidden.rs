@@ -1,6 +1,6 @@
 //! Names that deny patterns hide, and endow's own directories, below each physical mount.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs::{DirBuilder, File};
 use std::os::fd::AsFd;
@@ -8,8 +8,11 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use endow_policy::{BackendSpec, HostPath, MountClass, MountSpec, PatternRule, PatternSet, Policy};
+use endow_policy::{
+    BackendSpec, HostPath, MountClass, MountSpec, Origin, PatternRule, PatternSet, Policy,
+};
 use endow_vfs::fs::{Kind, OsFs};
+use endow_vfs::git_index;
 use endow_vfs::names::{NameRules, WalkCache, WalkOptions, Walked, walk};
 use endow_vfs::state::{EndowDirs, Relation};
 use sha2::{Digest, Sha256};
@@ -26,6 +29,8 @@ pub(crate) struct HiddenOptions<'a> {
     pub(crate) own: Option<&'a EndowDirs>,
     /// endow's cache directory, where walks are remembered.
     pub(crate) cache: Option<&'a Path>,
+    /// The git work tree whose index spares what it tracks.
+    pub(crate) work_tree: Option<&'a HostPath>,
 }
 
 /// Looks below the source of every physical mount that patterns or endow's own directories touch.
@@ -35,7 +40,7 @@ pub(super) fn find(
     options: &HiddenOptions<'_>,
 ) -> BTreeMap<HostPath, HiddenNames> {
     let Ok(patterns) = PatternSet::new(&policy.deny) else { return BTreeMap::new() };
-    let rules = Rules { patterns: &patterns, digest: digest(&policy.deny) };
+    let rules = Rules { patterns: &patterns, written: &policy.deny, spared: BTreeSet::new() };
     let mut found = BTreeMap::new();
     for spec in policy.mounts.iter().filter(|spec| spec.class != MountClass::System) {
         let BackendSpec::Physical { host } = &spec.backend else { continue };
@@ -77,6 +82,44 @@ fn below(
     names
 }
 
+/// Walks the tree; when something is hidden that git tracks, once more with that spared.
+fn look_below(
+    root: &File,
+    source: &HostPath,
+    rules: &Rules<'_>,
+    options: &HiddenOptions<'_>,
+) -> Walked {
+    let memory = options.cache.and_then(cache_directory);
+    let look = |rules: &Rules<'_>| {
+        let dir = memory.as_ref().map(AsFd::as_fd);
+        let cache = dir.map(|dir| WalkCache { fs: &OsFs, dir, rules: rules.digest() });
+        let options = WalkOptions { threads: THREADS, cache, ..WalkOptions::default() };
+        walk(root.as_fd(), rules, &options).unwrap_or_default()
+    };
+    let walked = look(rules);
+    if !walked.hidden.iter().any(|name| rules.is_builtin(&name.path)) {
+        return walked;
+    }
+    match tracked_below(source, rules, options) {
+        spared if spared.is_empty() => walked,
+        spared => look(&Rules { spared, ..*rules }),
+    }
+}
+
+/// Returns what the work tree's index tracks of the names that built-in patterns hide, relative
+/// to the source. An index that can't be read spares nothing.
+fn tracked_below(
+    source: &HostPath,
+    rules: &Rules<'_>,
+    options: &HiddenOptions<'_>,
+) -> BTreeSet<PathBuf> {
+    let Some(work_tree) = options.work_tree else { return BTreeSet::new() };
+    let Some(prefix) = source.below(work_tree) else { return BTreeSet::new() };
+    let (tracked, _) = git_index::load(work_tree.as_path());
+    let hidden = tracked.hidden_by(rules).into_iter().filter(|path| rules.is_builtin(path));
+    hidden.filter_map(|path| path.strip_prefix(prefix).ok().map(Path::to_owned)).collect()
+}
+
 fn hidden(walked: Walked, rules: &Rules<'_>) -> HiddenNames {
     let name = |name: endow_vfs::names::HiddenName| HiddenName {
         rule: rules.patterns.decide_entry(&name.path).map(|decision| decision.rule),
@@ -105,19 +148,31 @@ fn cache_directory(cache: &Path) -> Option<File> {
     File::open(directory).ok()
 }
 
-/// All that a walk's result depends on, besides the tree.
-fn digest(patterns: &[PatternRule]) -> [u8; 32] {
-    let mut digest = Sha256::new();
-    for rule in patterns {
-        digest.update(rule.pattern.as_bytes());
-        digest.update([0]);
-    }
-    digest.finalize().into()
-}
-
+/// The deny patterns as the walk asks them.
 struct Rules<'a> {
     patterns: &'a PatternSet,
-    digest: [u8; 32],
+    written: &'a [PatternRule],
+    /// What git tracks of the names that built-in patterns would hide.
+    spared: BTreeSet<PathBuf>,
+}
+
+impl Rules<'_> {
+    fn is_builtin(&self, path: &Path) -> bool {
+        let rule = self.patterns.decide(path).and_then(|it| self.written.get(it.rule));
+        rule.is_some_and(|rule| matches!(rule.origin, Origin::Profile { .. }))
+    }
+
+    /// All that a walk's result depends on, besides the tree.
+    fn digest(&self) -> [u8; 32] {
+        let mut digest = Sha256::new();
+        let patterns = self.written.iter().map(|rule| rule.pattern.as_bytes());
+        let spared = self.spared.iter().map(|path| path.as_os_str().as_bytes());
+        for text in patterns.chain([&b"\0spared"[..]]).chain(spared) {
+            digest.update(text);
+            digest.update([0]);
+        }
+        digest.finalize().into()
+    }
 }
 
 impl NameRules for Rules<'_> {
@@ -126,8 +181,9 @@ impl NameRules for Rules<'_> {
     }
 
     fn decide(&self, relative: &[u8], _is_dir: bool) -> Option<bool> {
-        let path = PathBuf::from(OsStr::from_bytes(relative));
-        self.patterns.decide_entry(Path::new(&path)).map(|decision| decision.hidden)
+        let path = Path::new(OsStr::from_bytes(relative));
+        let hidden = self.patterns.decide_entry(path).map(|decision| decision.hidden)?;
+        Some(hidden && !(self.spared.contains(path) && self.is_builtin(path)))
     }
 
     fn needs_walk(&self) -> bool {
