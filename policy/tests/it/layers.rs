@@ -204,7 +204,10 @@ fn project_tables_of_the_user_file() {
 #[test]
 fn one_path_twice_in_flags() {
     let flags_ = Flags { ro: vec!["/x".into()], rw: vec!["/x/".into()], ..Flags::default() };
-    assert_snapshot!(error(&flags(&flags_)), @"mounted twice: /x");
+    let twice = error(&flags(&flags_));
+    assert_snapshot!(twice, @"mounted twice: /x");
+    assert_eq!(twice.kind(), endow_policy::ErrorKind::Setup);
+    assert_eq!(twice.hints(), ["the first entry is --ro /x"]);
 }
 
 #[test]
