@@ -64,18 +64,11 @@ fn below(
     options: &HiddenOptions<'_>,
 ) -> HiddenNames {
     let mut names = HiddenNames::default();
-    if !spec.options.nodeny && rules.needs_walk()
+    if !spec.options.nodeny
+        && rules.needs_walk()
         && let Ok(root) = File::open(source.as_path())
     {
-        let memory = options.cache.and_then(cache_directory);
-                let cache = memory.as_ref().map(|dir| WalkCache {
-            fs: &OsFs,
-            dir: dir.as_fd(),
-            rules: rules.digest,
-        });
-        let options = WalkOptions { threads: THREADS, cache, ..WalkOptions::default() };
-        let walked = walk(root.as_fd(), rules, &options).unwrap_or_default();
-        names = hidden(walked, rules);
+        names = hidden(look_below(&root, source, rules, options), rules);
     }
     names.names.extend(own_directories(source, options));
     names.names.sort();
