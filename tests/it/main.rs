@@ -2,3 +2,7 @@
 
 mod harness;
 mod run_basic;
+mod run_leftovers;
+mod run_signals;
+mod run_streams;
+mod run_terminal;
