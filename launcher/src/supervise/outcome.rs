@@ -33,6 +33,11 @@ pub(crate) struct Ended {
 }
 
 impl Outcome {
+    /// Returns whether the command had no chance to tidy up.
+    pub(super) fn is_sudden(self) -> bool {
+        matches!(self, Self::Signaled(_) | Self::TimedOut | Self::Lost)
+    }
+
     /// Reads a wait status.
     pub(super) fn of_status(status: i32) -> Self {
         if libc::WIFSIGNALED(status) {
