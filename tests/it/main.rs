@@ -1,4 +1,5 @@
 //! End-to-end tests of the built program. One file a subject; each is declared here.
 
 mod harness;
+mod plan;
 mod run_basic;

@@ -54,6 +54,7 @@ pub(crate) fn read(directory: Option<&Path>) -> Result<Surroundings, CommandErro
         shell: std::env::var("SHELL").ok().or(account.shell),
         uid: geteuid().as_raw(),
         gid: getegid().as_raw(),
+        home_resolved: home.as_ref().and_then(resolved),
         home,
         cwd,
     };
@@ -72,6 +73,11 @@ fn home(account: &Account) -> Option<HostPath> {
     let named = variable("HOME").as_deref().and_then(host);
     let home = named.or_else(|| account.home.as_deref().and_then(host))?;
     (home != HostPath::root() && home.as_path().is_dir()).then_some(home)
+}
+
+fn resolved(path: &HostPath) -> Option<HostPath> {
+    let resolved = fs::canonicalize(path.as_path()).ok().and_then(host)?;
+    (resolved != *path).then_some(resolved)
 }
 
 fn dirs(home: Option<&HostPath>) -> Dirs {

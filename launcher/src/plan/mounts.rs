@@ -91,18 +91,14 @@ impl Builder<'_> {
         if !is_masked(placed) {
             return Vec::new();
         }
-        let below = |other: &&Placed| {
-            let parent = other.spec.at.parent();
-            parent.and_then(|parent| self.placement.covering(&parent)) == Some(placed)
-        };
-        let missing = |other: &Placed| {
+        let missing = |other: &&Placed| {
             let host = self.placement.host_of(placed, &other.spec.at)?;
             let absent = self.host.paths.get(&host)?.found == Found::Missing;
             let path = other.spec.at.below(&placed.spec.at)?.to_path_buf();
             let directory = other.is_directory();
             absent.then_some(MaskPoint { path, directory })
         };
-        self.placement.mounts.iter().filter(below).filter_map(missing).collect()
+        self.below(placed).iter().filter_map(missing).collect()
     }
 
     /// A live mount can only be covered: the names stay visible, opening them is EACCES, and the
