@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::time::{Duration, Instant};
 
-use endow_policy::Vars;
+use endow_policy::{MountClass, Vars};
 use endow_vfs::state::{EndowDirs, OwnDir, Relation, RunId};
 
 use super::args::PolicyArgs;
@@ -96,7 +96,8 @@ fn own_directories(dirs: &Dirs) -> Result<EndowDirs, CommandError> {
 /// Runs of others, undo data and what is trusted are in no view.
 fn refuse_own(found: &Found, own: &EndowDirs) -> Result<(), CommandError> {
     use endow_policy::BackendSpec::{Copy, Physical};
-    for spec in &found.policy.mounts {
+    let granted = found.policy.mounts.iter().filter(|spec| spec.class != MountClass::System);
+    for spec in granted {
         let (Physical { host } | Copy { host }) = &spec.backend else { continue };
         if let Ok(Relation::Inside(dir)) = own.relation(host.as_path()) {
             let message = format!("endow's own {} directory can't be granted", dir.word());

@@ -42,10 +42,13 @@ pub(super) fn find(
     let Ok(patterns) = PatternSet::new(&policy.deny) else { return BTreeMap::new() };
     let rules = Rules { patterns: &patterns, written: &policy.deny, spared: BTreeSet::new() };
     let mut found = BTreeMap::new();
-    for spec in policy.mounts.iter().filter(|spec| spec.class != MountClass::System) {
+    for spec in &policy.mounts {
         let BackendSpec::Physical { host } = &spec.backend else { continue };
         let Some(source) = directory(paths.get(host)) else { continue };
-        let names = below(spec, source, &rules, options);
+        let names = match spec.class {
+            MountClass::System => own_only(source, options),
+            MountClass::Workspace | MountClass::Granted => below(spec, source, &rules, options),
+        };
         if names != HiddenNames::default() {
             found.insert(source.clone(), names);
         }
@@ -73,6 +76,13 @@ fn below(
     names.names.extend(own_directories(source, options));
     names.names.sort();
     names
+}
+
+/// System and program directories are not walked; endow's own directories are hidden there too.
+fn own_only(source: &HostPath, options: &HiddenOptions<'_>) -> HiddenNames {
+    let contains_own = options.own.is_some_and(|own| own.any_below(source.as_path()));
+    let names = if contains_own { own_directories(source, options) } else { Vec::new() };
+    HiddenNames { names, ..HiddenNames::default() }
 }
 
 /// Walks the tree; when something is hidden that git tracks, once more with that spared.
