@@ -48,6 +48,11 @@ fn supervised(
         die_with_parent: args.die_with_parent,
     };
     let mut planned = stages::plan(&args.policy, request)?;
+    #[cfg(feature = "test-switches")]
+    {
+        let remove = crate::plan::switches::remove;
+        planned.plan = args.test_without.iter().fold(planned.plan, |plan, it| remove(plan, *it));
+    }
     events.planned(&planned);
     let begun = Instant::now();
     let terminal = Terminal::remember();
