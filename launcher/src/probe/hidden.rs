@@ -12,9 +12,12 @@ use endow_policy::{BackendSpec, HostPath, MountClass, MountSpec, PatternRule, Pa
 use endow_vfs::fs::{Kind, OsFs};
 use endow_vfs::names::{NameRules, WalkCache, WalkOptions, Walked, walk};
 use endow_vfs::state::{EndowDirs, Relation};
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, fstat, openat2};
+use rustix::io::Errno;
 use sha2::{Digest, Sha256};
 
 use crate::plan::host::{Found, HiddenName, HiddenNames, PathFact};
+use crate::plan::step::FileId;
 
 /// Threads of one walk; both are joined before it returns.
 const THREADS: usize = 2;
@@ -39,42 +42,74 @@ pub(super) fn find(
     let mut found = BTreeMap::new();
     for spec in policy.mounts.iter().filter(|spec| spec.class != MountClass::System) {
         let BackendSpec::Physical { host } = &spec.backend else { continue };
-        let Some(source) = directory(paths.get(host)) else { continue };
-        let names = below(spec, source, &rules, options);
+        let Some(source) = paths.get(host).and_then(Source::of) else { continue };
+        let names = below(spec, &source, &rules, options);
         if names != HiddenNames::default() {
-            found.insert(source.clone(), names);
+            found.insert(source.path, names);
         }
     }
     found
 }
 
-fn directory(fact: Option<&PathFact>) -> Option<&HostPath> {
-    fact.filter(|fact| matches!(fact.found, Found::Directory(_))).map(|fact| &fact.resolved)
+/// A directory that is mounted.
+struct Source {
+    path: HostPath,
+    id: FileId,
+}
+
+impl Source {
+    fn of(fact: &PathFact) -> Option<Self> {
+        let Found::Directory(id) = fact.found else { return None };
+        Some(Self { path: fact.resolved.clone(), id })
+    }
 }
 
 fn below(
     spec: &MountSpec,
-    source: &HostPath,
+    source: &Source,
     rules: &Rules<'_>,
     options: &HiddenOptions<'_>,
 ) -> HiddenNames {
     let mut names = HiddenNames::default();
-    if !spec.options.nodeny && rules.needs_walk()
-        && let Ok(root) = File::open(source.as_path())
-    {
-        let memory = options.cache.and_then(cache_directory);
-                let cache = memory.as_ref().map(|dir| WalkCache {
-            fs: &OsFs,
-            dir: dir.as_fd(),
-            rules: rules.digest,
-        });
-        let options = WalkOptions { threads: THREADS, cache, ..WalkOptions::default() };
-        let walked = walk(root.as_fd(), rules, &options).unwrap_or_default();
-        names = hidden(walked, rules);
+    if !spec.options.nodeny && rules.needs_walk() {
+        names = match walked(source, rules, options) {
+            Ok(walked) => hidden(walked, rules),
+            Err(errno) => failed(errno),
+        };
     }
-    names.names.extend(own_directories(source, options));
+    match own_directories(&source.path, options) {
+        Ok(own) => names.names.extend(own),
+        Err(errno) => names.failed = Some(errno.raw_os_error()),
+    }
     names.names.sort();
     names
+}
+
+fn failed(errno: Errno) -> HiddenNames {
+    HiddenNames { failed: Some(errno.raw_os_error()), ..HiddenNames::default() }
+}
+
+/// Walks what was found before, and nothing that was put in its place since.
+fn walked(
+    source: &Source,
+    rules: &Rules<'_>,
+    options: &HiddenOptions<'_>,
+) -> Result<Walked, Errno> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    let root = openat2(CWD, source.path.as_path(), flags, Mode::empty(), resolve)?;
+    let stat = fstat(&root)?;
+    if (FileId { dev: stat.st_dev, ino: stat.st_ino }) != source.id {
+        return Err(Errno::STALE);
+    }
+    let memory = options.cache.and_then(cache_directory);
+    let cache = memory.as_ref().map(|dir| WalkCache {
+        fs: &OsFs,
+        dir: dir.as_fd(),
+        rules: rules.digest,
+    });
+    let options = WalkOptions { threads: THREADS, cache, ..WalkOptions::default() };
+    walk(root.as_fd(), rules, &options)
 }
 
 fn hidden(walked: Walked, rules: &Rules<'_>) -> HiddenNames {
@@ -88,14 +123,21 @@ fn hidden(walked: Walked, rules: &Rules<'_>) -> HiddenNames {
         entries: walked.entries,
         elapsed_us: u64::try_from(walked.elapsed.as_micros()).unwrap_or(u64::MAX),
         unreadable: walked.errors.into_iter().map(|error| error.path).collect(),
+        failed: None,
     }
 }
 
-fn own_directories(source: &HostPath, options: &HiddenOptions<'_>) -> Vec<HiddenName> {
-    let relation = options.own.map(|own| own.relation(source.as_path()));
-    let Some(Ok(Relation::Contains(contained))) = relation else { return Vec::new() };
+fn own_directories(
+    source: &HostPath,
+    options: &HiddenOptions<'_>,
+) -> Result<Vec<HiddenName>, Errno> {
+    let Some(own) = options.own else { return Ok(Vec::new()) };
+    let relation = own.relation(source.as_path());
+    let relation =
+        relation.map_err(|error| Errno::from_io_error(&error.error).unwrap_or(Errno::IO))?;
+    let Relation::Contains(contained) = relation else { return Ok(Vec::new()) };
     let present = contained.into_iter().filter(|it| it.exists).map(|it| it.relative);
-    present.map(|path| HiddenName { path, directory: true, rule: None }).collect()
+    Ok(present.map(|path| HiddenName { path, directory: true, rule: None }).collect())
 }
 
 /// Opens the place of remembered walks; without one every walk lists every directory.
