@@ -1,4 +1,5 @@
 //! End-to-end tests of the built program. One file a subject; each is declared here.
 
+mod escape;
 mod harness;
 mod run_basic;
