@@ -2,6 +2,9 @@
 //!
 //! The modules are the stages of a run, in the order in which it passes through them.
 
+#[cfg(all(feature = "test-switches", not(debug_assertions)))]
+compile_error!("test-switches takes protection away: it is for tests, never for release builds");
+
 pub mod cli;
 mod probe;
 pub mod plan;

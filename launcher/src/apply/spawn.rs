@@ -106,6 +106,8 @@ fn namespaces(plan: &Plan) -> u64 {
         | libc::CLONE_NEWIPC
         | libc::CLONE_NEWUTS
         | libc::CLONE_NEWCGROUP;
+    #[cfg(feature = "test-switches")]
+    let always = if plan.namespaces.shared_ipc { always & !libc::CLONE_NEWIPC } else { always };
     let network = if plan.namespaces.network { libc::CLONE_NEWNET } else { 0 };
     u64::from((always | network).cast_unsigned())
 }

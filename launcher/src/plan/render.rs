@@ -130,6 +130,8 @@ impl Display for ConfineStep {
             Self::SendNamespaces => f.write_str("send-namespaces"),
             Self::NewSessionKeyring => f.write_str("new-session-keyring"),
             Self::DropCapabilities => f.write_str("drop-capabilities"),
+            #[cfg(feature = "test-switches")]
+            Self::KeepCapabilities => f.write_str("keep-capabilities"),
             Self::NoNewPrivs => f.write_str("no-new-privs"),
             Self::Landlock(landlock) => landlock.fmt(f),
             Self::NotDumpable => f.write_str("not-dumpable"),

@@ -133,6 +133,9 @@ pub enum ConfineStep {
     NewSessionKeyring,
     /// Empties the bounding, ambient, effective, permitted and inheritable sets.
     DropCapabilities,
+    /// Keeps all of them, for the command too.
+    #[cfg(feature = "test-switches")]
+    KeepCapabilities,
     /// PR_SET_NO_NEW_PRIVS.
     NoNewPrivs,
     /// Enforces the Landlock ruleset.

@@ -10,7 +10,7 @@ use crate::cli::error::{CommandError, Kind};
 use crate::cli::events::Events;
 use crate::cli::output::Output;
 use crate::cli::report::{Phases, Report};
-use crate::cli::stages::{self, Planned, Request};
+use crate::cli::stages::{self, Own, Planned, Request};
 use crate::cli::{ending, words};
 use crate::finish::finish;
 use crate::supervise::{self, Ended, Notice, Renewal, Supervised, Terminal};
@@ -46,8 +46,14 @@ fn supervised(
         argv: args.command.argv.clone(),
         keep: args.keep_fd.clone(),
         die_with_parent: args.die_with_parent,
+        own: Own::Made,
     };
     let mut planned = stages::plan(&args.policy, request)?;
+    #[cfg(feature = "test-switches")]
+    {
+        let remove = crate::plan::switches::remove;
+        planned.plan = args.test_without.iter().fold(planned.plan, |plan, it| remove(plan, *it));
+    }
     events.planned(&planned);
     let begun = Instant::now();
     let terminal = Terminal::remember();
