@@ -3,3 +3,5 @@
 mod harness;
 mod plan;
 mod run_basic;
+mod run_identity;
+mod run_installation;
