@@ -21,7 +21,7 @@ pub struct Vars {
     pub user: String,
     /// The name of the user's group.
     pub group: String,
-    /// The user's shell.
+    /// The shell of the user's account.
     pub shell: Option<String>,
     /// The user's id.
     pub uid: u32,

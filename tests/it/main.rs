@@ -4,3 +4,5 @@ mod escape;
 mod harness;
 mod plan;
 mod run_basic;
+mod run_identity;
+mod run_installation;

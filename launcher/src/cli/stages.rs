@@ -6,11 +6,12 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::time::{Duration, Instant};
 
-use endow_policy::{MountClass, Vars};
+use endow_policy::MountClass;
 use endow_vfs::state::{EndowDirs, OwnDir, Relation, RunId};
 
 use super::args::PolicyArgs;
 use super::error::{CommandError, Kind};
+use super::installation;
 use super::sources::{self, Found};
 use super::surroundings::{self, Dirs, Surroundings};
 use crate::plan::host::{ExecRequest, HostFacts};
@@ -72,7 +73,10 @@ pub(crate) enum Own {
 pub(crate) fn plan(args: &PolicyArgs, request: Request) -> Result<Planned, CommandError> {
     let begun = Instant::now();
     let surroundings = surroundings::read(args.directory.as_deref())?;
-    let found = sources::read(args, &surroundings)?;
+    let mut found = sources::read(args, &surroundings)?;
+    if let Some(name) = request.argv.first() {
+        installation::grant(name, &surroundings, &mut found.policy);
+    }
     let mut own = own_directories(&surroundings.dirs)?;
     refuse_own(&found, &own)?;
     if request.own == Own::Made && must_be_made(&found, &own) {
@@ -107,9 +111,8 @@ fn own_directories(dirs: &Dirs) -> Result<EndowDirs, CommandError> {
         (OwnDir::Cache, dirs.cache.as_path()),
         (OwnDir::Config, dirs.config.as_path()),
     ];
-    EndowDirs::resolve(named).map_err(|error| {
-        CommandError::new(Kind::Setup, error.to_string()).cause(&error.error)
-    })
+    EndowDirs::resolve(named)
+        .map_err(|error| CommandError::new(Kind::Setup, error.to_string()).cause(&error.error))
 }
 
 /// Runs of others, undo data and what is trusted are in no view.
@@ -167,7 +170,9 @@ fn refuse_broken(plan: &Plan) -> Result<(), CommandError> {
         return Ok(());
     }
     let bug = CommandError::new(Kind::Bug, "the plan breaks a rule of its own");
-    Err(findings.iter().fold(bug, CommandError::cause)
+    Err(findings
+        .iter()
+        .fold(bug, CommandError::cause)
         .hint("nothing was started; please report this with the output of `endow plan --json`"))
 }
 
@@ -175,20 +180,23 @@ fn exec_request(request: Request, surroundings: &Surroundings, id: &RunId) -> Ex
     ExecRequest {
         argv: request.argv,
         run: id.as_str().to_owned(),
-        identity: identity(&surroundings.vars),
+        identity: identity(surroundings),
         environment: surroundings.environment.clone(),
         keep: request.keep,
         die_with_parent: request.die_with_parent,
     }
 }
 
-fn identity(vars: &Vars) -> Vec<(&'static str, OsString)> {
+fn identity(surroundings: &Surroundings) -> Vec<(&'static str, OsString)> {
+    let vars = &surroundings.vars;
     let home = vars.home.as_ref().map(|home| home.as_path().as_os_str().to_owned());
-    let shell = vars.shell.as_deref().unwrap_or("/bin/sh");
+    let named = surroundings.environment.iter().find(|(name, _)| name == "SHELL");
+    let shell = named.map(|(_, value)| value.clone());
+    let shell = shell.unwrap_or_else(|| vars.shell.as_deref().unwrap_or("/bin/sh").into());
     vec![
         ("HOME", home.unwrap_or_else(|| OsString::from("/"))),
         ("USER", OsString::from(&vars.user)),
         ("LOGNAME", OsString::from(&vars.user)),
-        ("SHELL", OsString::from(shell)),
+        ("SHELL", shell),
     ]
 }

@@ -38,7 +38,8 @@ pub(crate) fn read(directory: Option<&Path>) -> Result<Surroundings, CommandErro
         std::env::set_current_dir(directory)
             .map_err(|source| CommandError::directory(directory, source))?;
     }
-    let cwd = std::env::current_dir().map_err(|source| CommandError::directory(Path::new("."), source))?;
+    let cwd = std::env::current_dir()
+        .map_err(|source| CommandError::directory(Path::new("."), source))?;
     let cwd = host(&cwd).ok_or_else(|| CommandError::unusable_directory(&cwd))?;
     let environment: Vec<_> = std::env::vars_os().collect();
     let account = Account::find();
@@ -51,7 +52,7 @@ pub(crate) fn read(directory: Option<&Path>) -> Result<Surroundings, CommandErro
         runtime_dir: variable("XDG_RUNTIME_DIR").as_deref().and_then(host),
         user: account.user,
         group: account.group,
-        shell: std::env::var("SHELL").ok().or(account.shell),
+        shell: account.shell,
         uid: geteuid().as_raw(),
         gid: getegid().as_raw(),
         home_resolved: home.as_ref().and_then(resolved),

@@ -129,6 +129,7 @@ fn hidden(policy: &Policy) -> BTreeMap<HostPath, HiddenNames> {
         entries: 5,
         elapsed_us: 3,
         unreadable: Vec::new(),
+        failed: None,
     };
     let denies = !policy.deny.is_empty();
     let granted = policy.mounts.iter().filter(|spec| spec.class != MountClass::System);
