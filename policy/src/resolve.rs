@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use crate::compose::{Composed, ComposedMount};
 use crate::workspace::place;
 use crate::{
-    PatternRule,
     AllowWord, GuestPath, HostPath, Level, Limits, LimitsTable, MountSpec, Origin, Policy,
     ProcessRules, Require, Stated, Vars,
 };
@@ -72,12 +71,6 @@ impl ResolveError {
             ],
         }
     }
-}
-
-/// The patterns of built-in profiles are good: a test compiles them.
-fn written_by_users(patterns: &[PatternRule]) -> Vec<PatternRule> {
-    let is_builtin = |rule: &&PatternRule| matches!(rule.origin, Origin::Profile { .. });
-    patterns.iter().filter(|rule| !is_builtin(rule)).cloned().collect()
 }
 
 /// Turns what all sources say into the policy that holds.

@@ -41,9 +41,14 @@ struct Reaper<'a> {
 enum State {
     Running,
     /// The command has ended with this status; what is left has been asked to end by `until_ms`.
-    Ending { status: i32, until_ms: Option<i64> },
+    Ending {
+        status: i32,
+        until_ms: Option<i64>,
+    },
     /// Those had their time and were killed.
-    Killed { status: i32 },
+    Killed {
+        status: i32,
+    },
 }
 
 impl<'a> Reaper<'a> {
@@ -78,10 +83,8 @@ impl<'a> Reaper<'a> {
 
     /// Waits for news; says whether the supervisor spoke and whether time ran out.
     fn wait(&self) -> (bool, bool) {
-        let mut fds = [
-            PollFd::new(&self.socket, PollFlags::IN),
-            PollFd::new(&self.signals, PollFlags::IN),
-        ];
+        let mut fds =
+            [PollFd::new(&self.socket, PollFlags::IN), PollFd::new(&self.signals, PollFlags::IN)];
         let left = match self.state {
             State::Ending { until_ms: Some(until), .. } => Some((until - now_ms()).max(0)),
             _ => None,

@@ -81,8 +81,12 @@ pub(crate) fn spawn(plan: &Plan, prepared: &Prepared) -> Result<Sandbox, SpawnEr
             Ok(Sandbox { pid, pidfd, socket: ours, descriptors: Descriptors::default() })
         }
         Err(errno) => {
-            let failure =
-                StepFailure { stage: Stage::Clone, step: 0, detail: 0, errno: errno.raw_os_error() };
+            let failure = StepFailure {
+                stage: Stage::Clone,
+                step: 0,
+                detail: 0,
+                errno: errno.raw_os_error(),
+            };
             Err(SpawnError::of_step(&failure, plan))
         }
     }

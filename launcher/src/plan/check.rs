@@ -63,10 +63,7 @@ fn pivot(plan: &Plan) -> Vec<Finding> {
 }
 
 fn is_mount(step: &InitStep) -> bool {
-    !matches!(
-        step,
-        InitStep::LoopbackUp | InitStep::Hostname { .. } | InitStep::NoNestedUserns
-    )
+    !matches!(step, InitStep::LoopbackUp | InitStep::Hostname { .. } | InitStep::NoNestedUserns)
 }
 
 fn confine_order(plan: &Plan) -> Option<Finding> {
@@ -126,7 +123,8 @@ fn landlock(plan: &Plan) -> Option<&LandlockPlan> {
 
 fn rules(plan: &Plan, landlock: &LandlockPlan) -> Vec<Finding> {
     let physical = plan.placement.mounts.iter().filter(|placed| placed.source.is_some());
-    let by_place: HashMap<_, _> = landlock.rules.iter().map(|rule| (&rule.at, rule.rights)).collect();
+    let by_place: HashMap<_, _> =
+        landlock.rules.iter().map(|rule| (&rule.at, rule.rights)).collect();
     let mut findings = Vec::new();
     for placed in physical {
         let at = &placed.spec.at;

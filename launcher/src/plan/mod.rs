@@ -91,11 +91,7 @@ pub struct Namespaces {
 }
 
 /// Decides everything.
-pub fn plan(
-    policy: &Policy,
-    host: &HostFacts,
-    request: &ExecRequest,
-) -> Result<Plan, PlanError> {
+pub fn plan(policy: &Policy, host: &HostFacts, request: &ExecRequest) -> Result<Plan, PlanError> {
     let enforcement = level::decide(policy, host)?;
     let placement = place::place(&policy.mounts, host)?;
     let view = view::plan(policy, &placement, host)?;

@@ -191,7 +191,9 @@ impl<'a> Builder<'a> {
             Some(fact) if fact.links.is_empty() && fact.found.is_directory() == Some(directory) => {
                 Ok(())
             }
-            Some(fact) if fact.found == Found::Missing && super::mounts::is_masked(placed) => Ok(()),
+            Some(fact) if fact.found == Found::Missing && super::mounts::is_masked(placed) => {
+                Ok(())
+            }
             _ => Err(PlanError::NoMountPoint { at: at.clone(), within: placed.spec.at.clone() }),
         }
     }

@@ -82,14 +82,15 @@ fn devices(terminal: Option<&HostPath>) -> Vec<HostPath> {
 }
 
 /// Host paths of mount points that lie within other mounts: a plan must know whether they exist.
-fn mount_points(
-    mounts: &[MountSpec],
-    paths: &BTreeMap<HostPath, PathFact>,
-) -> BTreeSet<HostPath> {
+fn mount_points(mounts: &[MountSpec], paths: &BTreeMap<HostPath, PathFact>) -> BTreeSet<HostPath> {
     let kernel = KERNEL_PLACES.iter().filter_map(|path| GuestPath::new(path).ok());
-    let places: Vec<GuestPath> = mounts.iter().map(|spec| place(spec, paths)).chain(kernel).collect();
-    let sources: HashMap<&GuestPath, &HostPath> =
-        places.iter().zip(mounts).filter_map(|(at, spec)| Some((at, source(spec, paths)?))).collect();
+    let places: Vec<GuestPath> =
+        mounts.iter().map(|spec| place(spec, paths)).chain(kernel).collect();
+    let sources: HashMap<&GuestPath, &HostPath> = places
+        .iter()
+        .zip(mounts)
+        .filter_map(|(at, spec)| Some((at, source(spec, paths)?)))
+        .collect();
     places.iter().filter_map(|at| shown_at(at, &sources)).collect()
 }
 

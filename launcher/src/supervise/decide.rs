@@ -90,9 +90,7 @@ fn said(state: &mut State, message: Message) -> Decision {
             let action = (!state.own_session).then_some(Action::StopSelf(signal));
             Decision { action, notice: Some(Notice::Stopped(signal)), ..Decision::default() }
         }
-        Message::Continued => {
-            Decision { notice: Some(Notice::Continued), ..Decision::default() }
-        }
+        Message::Continued => Decision { notice: Some(Notice::Continued), ..Decision::default() },
         Message::Exited { status, leftovers, usage } => {
             state.exited = Some((status, leftovers, usage));
             Decision::default()

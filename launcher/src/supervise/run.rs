@@ -65,10 +65,19 @@ pub(crate) fn run(
             one.look(&mut |notice| notify(number, notice));
         }
     }
+    let ended: Vec<Ended> = set.into_iter().filter_map(|one| one.ended).collect();
     if let Some(terminal) = terminal {
-        terminal.take_back();
+        give_back(terminal, &ended);
     }
-    Ok(set.into_iter().filter_map(|one| one.ended).collect())
+    Ok(ended)
+}
+
+/// A command that ended by itself leaves the terminal as it wants; one that was ended could not.
+fn give_back(terminal: &Terminal, ended: &[Ended]) {
+    terminal.take_back();
+    if ended.iter().any(|ended| ended.outcome.was_ended()) {
+        terminal.restore_modes();
+    }
 }
 
 fn wait(signals: &OwnedFd, set: &[Supervised]) -> Result<(), Errno> {

@@ -121,9 +121,8 @@ pub(crate) fn send(pidfd: &OwnedFd, signal: i32) -> Result<(), Errno> {
     use std::os::fd::AsRawFd;
     let info: *const libc::siginfo_t = std::ptr::null();
     // SAFETY: a null siginfo asks the kernel to fill it in.
-    let result = unsafe {
-        libc::syscall(libc::SYS_pidfd_send_signal, pidfd.as_raw_fd(), signal, info, 0)
-    };
+    let result =
+        unsafe { libc::syscall(libc::SYS_pidfd_send_signal, pidfd.as_raw_fd(), signal, info, 0) };
     check(result).map(drop)
 }
 
@@ -131,8 +130,7 @@ pub(crate) fn send(pidfd: &OwnedFd, signal: i32) -> Result<(), Errno> {
 pub(crate) fn is_pending(signal: i32) -> bool {
     let mut pending = SignalSet::default();
     // SAFETY: the set is eight bytes, as said in the last argument, and lives across the call.
-    let result = unsafe {
-        libc::syscall(libc::SYS_rt_sigpending, &raw mut pending.0, size_of::<u64>())
-    };
+    let result =
+        unsafe { libc::syscall(libc::SYS_rt_sigpending, &raw mut pending.0, size_of::<u64>()) };
     result == 0 && pending.contains(signal)
 }

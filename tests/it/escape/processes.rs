@@ -19,8 +19,18 @@ fn escape_through_pid_1() {
     let own = format!("{OWN_CHILD}\n{PROCESS}");
     control.args(script(&own, &[]).into_iter().skip(1));
     Attempts::of(&mut control).succeed(&[
-        "mem-read", "mem-write", "environ", "maps", "root", "cwd", "exe", "ns-mnt", "fd",
-        "pidfd_getfd", "ptrace-seize", "ptrace-attach",
+        "mem-read",
+        "mem-write",
+        "environ",
+        "maps",
+        "root",
+        "cwd",
+        "exe",
+        "ns-mnt",
+        "fd",
+        "pidfd_getfd",
+        "ptrace-seize",
+        "ptrace-attach",
     ]);
     let attempts = inside(&world, &["--workspace", "rw"], PROCESS, &["1"]);
     for name in ["pidfd_getfd", "kcmp", "process_vm_readv", "ptrace-seize", "ptrace-attach"] {
@@ -103,7 +113,8 @@ fn only_own_processes_are_listed() {
     let _victim = Victim::new(&world);
     let count = "cat /proc/[0-9]*/comm | grep -c sleep; true";
     assert_ne!(world.bare(count).ok(), "0\n");
-    let listed = world.run(&["--workspace", "rw"], "cat /proc/[0-9]*/comm | sort -u").ok().to_owned();
+    let listed =
+        world.run(&["--workspace", "rw"], "cat /proc/[0-9]*/comm | sort -u").ok().to_owned();
     assert_eq!(listed, "cat\nendow-init\nsh\nsort\n");
 }
 
