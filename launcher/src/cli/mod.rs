@@ -8,6 +8,7 @@ mod error;
 mod events;
 mod excerpt;
 mod exit;
+mod installation;
 mod junit;
 mod output;
 mod report;

@@ -32,6 +32,7 @@ impl Builder<'_> {
         let Some(source) = &placed.source else { return Ok(()) };
         let spec = &placed.spec;
         self.mount_point(&spec.at, source.directory)?;
+        self.must_be_walked(spec, source)?;
         let hidden = self.hidden_names(spec, source);
         let points = self.missing_points(placed);
         let live = spec.access != Access::Ro;
@@ -80,6 +81,18 @@ impl Builder<'_> {
         self.mounted(&spec.at, false);
     }
 
+    /// What could not be walked may hold names that must be hidden.
+    fn must_be_walked(&self, spec: &MountSpec, source: &PlacedSource) -> Result<(), PlanError> {
+        match self.host.hidden.get(&source.path).and_then(|hidden| hidden.failed) {
+            Some(errno) => Err(PlanError::UnreadableSource {
+                path: source.path.clone(),
+                errno,
+                origin: spec.origin.clone(),
+            }),
+            None => Ok(()),
+        }
+    }
+
     fn hidden_names(&self, spec: &MountSpec, source: &PlacedSource) -> Vec<HiddenName> {
         let all = self.host.hidden.get(&source.path).map(|hidden| hidden.names.as_slice());
         let applies = |name: &&HiddenName| name.rule.is_none() || !spec.options.nodeny;
@@ -91,18 +104,14 @@ impl Builder<'_> {
         if !is_masked(placed) {
             return Vec::new();
         }
-        let below = |other: &&Placed| {
-            let parent = other.spec.at.parent();
-            parent.and_then(|parent| self.placement.covering(&parent)) == Some(placed)
-        };
-        let missing = |other: &Placed| {
+        let missing = |other: &&Placed| {
             let host = self.placement.host_of(placed, &other.spec.at)?;
             let absent = self.host.paths.get(&host)?.found == Found::Missing;
             let path = other.spec.at.below(&placed.spec.at)?.to_path_buf();
             let directory = other.is_directory();
             absent.then_some(MaskPoint { path, directory })
         };
-        self.placement.mounts.iter().filter(below).filter_map(missing).collect()
+        self.below(placed).iter().filter_map(missing).collect()
     }
 
     /// A live mount can only be covered: the names stay visible, opening them is EACCES, and the
@@ -113,6 +122,9 @@ impl Builder<'_> {
         source: &PlacedSource,
         hidden: &[HiddenName],
     ) -> Result<(), PlanError> {
+        for name in hidden.iter().filter(|name| name.rule.is_none()) {
+            self.hold_way(spec, name)?;
+        }
         for name in hidden {
             let at = spec.at.join(&name.path).map_err(|_| PlanError::no_place(spec))?;
             let host = source.path.join(&name.path).map_err(|_| PlanError::no_place(spec))?;
@@ -121,6 +133,24 @@ impl Builder<'_> {
             self.mounted(&at, false);
             let (Some(watch), Some(name)) = (host.parent(), host.file_name()) else { continue };
             self.plan.renew.push(Renew { watch, name: name.to_owned(), at });
+        }
+        Ok(())
+    }
+
+    /// Makes the directories on the way to one of endow's own into mount points: these can't be
+    /// renamed, or the guest could move the cover away and put a policy of its own in its place.
+    fn hold_way(&mut self, spec: &MountSpec, name: &HiddenName) -> Result<(), PlanError> {
+        let above = name.path.ancestors().skip(1).filter(|path| !path.as_os_str().is_empty());
+        let mut above: Vec<_> = above.collect();
+        above.reverse();
+        for path in above {
+            let at = spec.at.join(path).map_err(|_| PlanError::no_place(spec))?;
+            let source = Source::Guest(at.clone());
+            let hold = InitStep::Bind { source, at: at.clone(), flags: flags_of(spec, true) };
+            if !self.plan.init.contains(&hold) {
+                self.step(hold);
+                self.mounted(&at, false);
+            }
         }
         Ok(())
     }

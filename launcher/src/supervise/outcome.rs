@@ -33,8 +33,8 @@ pub(crate) struct Ended {
 }
 
 impl Outcome {
-    /// Returns whether the command had no chance to tidy up.
-    pub(super) fn is_sudden(self) -> bool {
+    /// Returns whether something else ended the command.
+    pub(super) fn was_ended(self) -> bool {
         matches!(self, Self::Signaled(_) | Self::TimedOut | Self::Lost)
     }
 

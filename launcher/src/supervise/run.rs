@@ -69,12 +69,17 @@ pub(crate) fn run(
     }
     let ended: Vec<Ended> = set.into_iter().filter_map(|one| one.ended).collect();
     if let Some(terminal) = terminal {
-        terminal.take_back();
-        if ended.iter().any(|one| one.outcome.is_sudden()) {
-            terminal.restore_modes();
-        }
+        give_back(terminal, &ended);
     }
     Ok(ended)
+}
+
+/// A command that ended by itself leaves the terminal as it wants; one that was ended could not.
+fn give_back(terminal: &Terminal, ended: &[Ended]) {
+    terminal.take_back();
+    if ended.iter().any(|ended| ended.outcome.was_ended()) {
+        terminal.restore_modes();
+    }
 }
 
 fn wait(signals: &OwnedFd, set: &[Supervised]) -> Result<(), Errno> {

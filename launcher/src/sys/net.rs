@@ -9,8 +9,7 @@ use super::check;
 
 /// Sets `lo` up; the kernel gives it its addresses.
 pub(crate) fn loopback_up() -> Result<(), Errno> {
-    let socket =
-        socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
+    let socket = socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
     // SAFETY: ifreq is plain old data for which all zeroes is a value.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
     request.ifr_name[0] = libc::c_char::try_from(b'l').unwrap_or_default();
