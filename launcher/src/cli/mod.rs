@@ -48,7 +48,7 @@ fn dispatch(invocation: Invocation, output: &Output) -> Result<ExitCode, Command
         Command::Doctor(doctor) => commands::doctor::run(&doctor, output),
         Command::Trust(trust) => commands::trust::run(&trust, output),
         Command::Profile(profile) => commands::profile::run(&profile, output),
-        Command::Completions(completions) => commands::completions::run(&completions, output),
+        Command::Completions(shell) => Ok(commands::completions::run(&shell, output)),
         Command::Man => commands::man::run(output),
     }
 }

@@ -4,7 +4,7 @@ use endow_policy::{Access, BackendSpec, GuestPath, HostPath, MountSpec};
 
 use super::PlanError;
 use super::host::{Found, HiddenName};
-use super::place::{Placed, PlacedSource, Placement};
+use super::place::{Placed, PlacedSource};
 use super::step::{InitStep, MaskPoint, MountFlags, PrepareStep, Renew, RunPath, Source};
 use super::view::{Builder, DATA_ONLY};
 
@@ -19,11 +19,11 @@ pub(super) fn is_masked(placed: &Placed) -> bool {
     placed.spec.access == Access::Ro && placed.source.as_ref().is_some_and(|it| it.directory)
 }
 
-impl Placement {
-    /// Returns the host path that `placed` shows at `at`.
-    pub(super) fn host_of(&self, placed: &Placed, at: &GuestPath) -> Option<HostPath> {
-        let relative = at.below(&placed.spec.at)?;
-        placed.source.as_ref()?.path.join(relative).ok()
+impl Placed {
+    /// Returns the host path that this mount shows at `at`.
+    pub(super) fn host_path(&self, at: &GuestPath) -> Option<HostPath> {
+        let relative = at.below(&self.spec.at)?;
+        self.source.as_ref()?.path.join(relative).ok()
     }
 }
 
@@ -105,7 +105,7 @@ impl Builder<'_> {
             return Vec::new();
         }
         let missing = |other: &&Placed| {
-            let host = self.placement.host_of(placed, &other.spec.at)?;
+            let host = placed.host_path(&other.spec.at)?;
             let absent = self.host.paths.get(&host)?.found == Found::Missing;
             let path = other.spec.at.below(&placed.spec.at)?.to_path_buf();
             let directory = other.is_directory();
@@ -183,7 +183,7 @@ impl Builder<'_> {
         let at = RunPath(format!("{LAYER}/{}", self.plan.prepare.len()).into());
         self.plan.prepare.push(PrepareStep::MakeDir { at: at.clone(), mode: *mode });
         for from in seed {
-            let to = self.seed_target(spec, &at, from)?;
+            let to = seed_target(spec, &at, from)?;
             self.plan.prepare.push(PrepareStep::Seed { from: from.clone(), to });
         }
         self.directory(&spec.at, 0o755)?;
@@ -191,20 +191,6 @@ impl Builder<'_> {
         self.step(InitStep::Bind { source, at: spec.at.clone(), flags });
         self.mounted(&spec.at, true);
         Ok(())
-    }
-
-    fn seed_target(
-        &self,
-        spec: &MountSpec,
-        at: &RunPath,
-        from: &HostPath,
-    ) -> Result<RunPath, PlanError> {
-        let relative = from.below(&spec.at.to_host()).ok_or_else(|| PlanError::SeedElsewhere {
-            seed: from.clone(),
-            at: spec.at.clone(),
-            origin: spec.origin.clone(),
-        })?;
-        Ok(RunPath(at.0.join(relative)))
     }
 
     pub(super) fn small_file(&mut self, spec: &MountSpec) -> Result<(), PlanError> {
@@ -215,6 +201,15 @@ impl Builder<'_> {
         let content = self.host.contents.get(&content_key(&spec.backend)).cloned();
         content.map_or(Ok(()), |content| self.content(&spec.at, content))
     }
+}
+
+fn seed_target(spec: &MountSpec, at: &RunPath, from: &HostPath) -> Result<RunPath, PlanError> {
+    let relative = from.below(&spec.at.to_host()).ok_or_else(|| PlanError::SeedElsewhere {
+        seed: from.clone(),
+        at: spec.at.clone(),
+        origin: spec.origin.clone(),
+    })?;
+    Ok(RunPath(at.0.join(relative)))
 }
 
 /// The key under which the probe keeps the content of a small file.

@@ -157,14 +157,16 @@ impl Supervised {
         match action {
             Action::Forward(signal) => {
                 if let Some(command) = &self.sandbox.descriptors.command {
-                    drop(sys::signal::send(command, signal));
+                    let _ = sys::signal::send(command, signal);
                 }
             }
             Action::Terminate => {
                 let message = Message::Terminate.encode();
-                drop(sys::socket::send(&self.sandbox.socket, &message, &[]));
+                let _ = sys::socket::send(&self.sandbox.socket, &message, &[]);
             }
-            Action::Kill => drop(sys::signal::send(&self.sandbox.pidfd, libc::SIGKILL)),
+            Action::Kill => {
+                let _ = sys::signal::send(&self.sandbox.pidfd, libc::SIGKILL);
+            }
             Action::StopSelf(signal) => stop_self(signal),
         }
     }
@@ -180,17 +182,17 @@ fn stop_self(signal: i32) {
     if signal != libc::SIGSTOP {
         sys::signal::set_disposition(signal, Disposition::Default);
         let Ok(blocked) = sys::signal::set_mask(SignalSet::ALL.without(signal)) else { return };
-        drop(sys::signal::kill(own, signal));
-        drop(sys::signal::set_mask(blocked));
+        let _ = sys::signal::kill(own, signal);
+        let _ = sys::signal::set_mask(blocked);
     }
     let stopped = sys::signal::is_pending(libc::SIGCONT);
     if !stopped && before.elapsed() < Duration::from_millis(50) {
-        drop(sys::signal::kill(own, libc::SIGSTOP));
+        let _ = sys::signal::kill(own, libc::SIGSTOP);
     }
 }
 
 /// Ends endow, and with it the run, when the process that started it ends.
 pub(crate) fn die_with_parent() {
     let kill = Some(rustix::process::Signal::KILL);
-    drop(rustix::process::set_parent_process_death_signal(kill));
+    let _ = rustix::process::set_parent_process_death_signal(kill);
 }
