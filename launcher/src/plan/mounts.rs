@@ -180,7 +180,8 @@ impl Builder<'_> {
 
     pub(super) fn private(&mut self, spec: &MountSpec) -> Result<(), PlanError> {
         let BackendSpec::Private { seed, mode, .. } = &spec.backend else { return Ok(()) };
-        let at = RunPath(format!("{LAYER}/{}", self.plan.prepare.len()).into());
+        // A sweep takes away a dead run whose layers hold nothing but directories of this name.
+        let at = RunPath(format!("{LAYER}/p{:03}", self.plan.prepare.len()).into());
         self.plan.prepare.push(PrepareStep::MakeDir { at: at.clone(), mode: *mode });
         for from in seed {
             let to = seed_target(spec, &at, from)?;

@@ -11,11 +11,12 @@ use super::decide::{Decision, State, decide};
 use super::event::{Action, Event, Notice};
 use super::outcome::Ended;
 use super::renew::Renewal;
+use super::stop;
 use super::terminal::Terminal;
 use crate::apply::{MESSAGE_SIZE, Message, Sandbox};
 use crate::plan::step::SupervisePlan;
 use crate::sys;
-use crate::sys::signal::{Disposition, SignalSet};
+use crate::sys::signal::SignalSet;
 
 /// The time between TERM and KILL when none was said.
 const GRACE_DEFAULT: Duration = Duration::from_secs(10);
@@ -41,7 +42,8 @@ impl Supervised {
         let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         let timeout = plan.limits.timeout.map(millis);
         let grace = millis(plan.limits.grace.unwrap_or(GRACE_DEFAULT));
-        let state = State::new(timeout, grace, own_session);
+        let ignored = sys::signal::ignored();
+        let state = State::new(timeout, grace, own_session).ignoring(ignored);
         Self { sandbox, state, wake: None, renewal, ended: None }
     }
 }
@@ -152,14 +154,21 @@ impl Supervised {
         self.ended = ended;
     }
 
+    /// A continue is passed on late: a stop that the terminal has sent since, to the command as
+    /// well, would be undone by it, and is repeated.
+    fn forward(&self, signal: i32) {
+        let Some(command) = &self.sandbox.descriptors.command else { return };
+        drop(sys::signal::send(command, signal));
+        if signal == libc::SIGCONT && sys::signal::is_pending(libc::SIGTSTP) {
+            drop(sys::signal::send(command, libc::SIGTSTP));
+        }
+    }
+
     /// A process that is gone needs no signal, so errors say nothing.
     fn act(&self, action: Action) {
         match action {
-            Action::Forward(signal) => {
-                if let Some(command) = &self.sandbox.descriptors.command {
-                    let _ = sys::signal::send(command, signal);
-                }
-            }
+            Action::Forward(signal) => self.forward(signal),
+            Action::ForwardHeld(held) => held.each().for_each(|signal| self.forward(signal)),
             Action::Terminate => {
                 let message = Message::Terminate.encode();
                 let _ = sys::socket::send(&self.sandbox.socket, &message, &[]);
@@ -167,27 +176,12 @@ impl Supervised {
             Action::Kill => {
                 let _ = sys::signal::send(&self.sandbox.pidfd, libc::SIGKILL);
             }
-            Action::StopSelf(signal) => stop_self(signal),
+            Action::StopSelf(signal) => {
+                if let Some(command) = &self.sandbox.descriptors.command {
+                    stop::as_stopped(command, signal);
+                }
+            }
         }
-    }
-}
-
-/// Stops this process as the command was stopped, until somebody continues it.
-///
-/// In an orphaned process group the kernel ignores terminal stops; the caller must see a stop all
-/// the same, so SIGSTOP follows when no SIGCONT tells that the first one had its effect.
-fn stop_self(signal: i32) {
-    let own = rustix::process::getpid().as_raw_nonzero().get();
-    let before = Instant::now();
-    if signal != libc::SIGSTOP {
-        sys::signal::set_disposition(signal, Disposition::Default);
-        let Ok(blocked) = sys::signal::set_mask(SignalSet::ALL.without(signal)) else { return };
-        let _ = sys::signal::kill(own, signal);
-        let _ = sys::signal::set_mask(blocked);
-    }
-    let stopped = sys::signal::is_pending(libc::SIGCONT);
-    if !stopped && before.elapsed() < Duration::from_millis(50) {
-        let _ = sys::signal::kill(own, libc::SIGSTOP);
     }
 }
 

@@ -27,15 +27,22 @@ impl Terminal {
     }
 
     /// Puts the caller's process group in front again: a shell inside may have left a group of
-    /// its own there. SIGTTOU is blocked, as all signals are in the supervisor.
+    /// its own there, which is gone by now. A group that is alive is a job that the caller's
+    /// shell has put in front since. SIGTTOU is blocked, as all signals are in the supervisor.
     pub(crate) fn take_back(&self) {
-        if sys::terminal::foreground(self.device.as_fd()) != Some(self.group) {
-            let _ = sys::terminal::set_foreground(self.device.as_fd(), self.group);
+        match sys::terminal::foreground(self.device.as_fd()) {
+            Some(front) if front != self.group && !sys::terminal::is_alive(front) => {
+                let _ = sys::terminal::set_foreground(self.device.as_fd(), self.group);
+            }
+            _ => {}
         }
     }
 
-    /// Gives the terminal the modes it had: for a command that had no chance to do so itself.
+    /// Gives the terminal the modes it had, unless another job is in front: for a command that
+    /// had no chance to do so itself.
     pub(crate) fn restore_modes(&self) {
-        let _ = tcsetattr(&self.device, OptionalActions::Drain, &self.modes);
+        if sys::terminal::foreground(self.device.as_fd()) == Some(self.group) {
+            let _ = tcsetattr(&self.device, OptionalActions::Now, &self.modes);
+        }
     }
 }

@@ -28,6 +28,11 @@ impl SignalSet {
     pub(crate) const fn contains(self, signal: i32) -> bool {
         self.0 & bit(signal) != 0
     }
+
+    /// Returns the signals of the set.
+    pub(crate) fn each(self) -> impl Iterator<Item = i32> {
+        (1..=64).filter(move |signal| self.contains(*signal))
+    }
 }
 
 const fn bit(signal: i32) -> u64 {
@@ -77,6 +82,12 @@ pub(crate) fn is_ignored(signal: i32) -> bool {
     // SAFETY: a null new action only reads the current one into `current`.
     let result = unsafe { libc::sigaction(signal, std::ptr::null(), &raw mut current) };
     result == 0 && current.sa_sigaction == libc::SIG_IGN
+}
+
+/// Returns the signals that are ignored.
+pub(crate) fn ignored() -> SignalSet {
+    let ignored = SignalSet::ALL.each().filter(|signal| is_ignored(*signal));
+    ignored.fold(SignalSet::default(), SignalSet::with)
 }
 
 /// Returns a descriptor that delivers the signals of `set`, which must be blocked.
