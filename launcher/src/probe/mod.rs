@@ -57,7 +57,7 @@ pub(crate) fn host_facts(questions: &Questions<'_>) -> (HostFacts, Pins) {
         user: user::facts(vars),
         contents: contents::read(policy, vars),
         hidden,
-        proc_entries: proc::entries(),
+        proc_entries: proc::entries(vars.uid),
         terminal,
         streams: streams::facts(),
         cgroup: cgroup::facts(&policy.limits, Path::new("/")),
