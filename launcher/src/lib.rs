@@ -8,5 +8,6 @@ pub mod plan;
 mod apply;
 mod supervise;
 mod finish;
+pub mod guest;
 #[expect(unsafe_code, reason = "the one place where raw system calls are made")]
 mod sys;

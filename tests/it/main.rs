@@ -2,3 +2,4 @@
 
 mod harness;
 mod run_basic;
+mod why;

@@ -19,6 +19,7 @@ mod skeleton;
 pub mod step;
 mod supervise;
 mod view;
+pub mod why;
 
 pub use check::check;
 pub use environment::Environment;
@@ -69,6 +70,13 @@ impl Plan {
     /// Returns whether the command gets a session of its own.
     pub fn starts_own_session(&self) -> bool {
         self.payload.contains(&PayloadStep::NewSession)
+    }
+
+    /// Returns the same sandbox with endow's own helper in the place of the command, which gets
+    /// `keep` besides the standard streams.
+    #[must_use]
+    pub fn with_helper(self, argv: Vec<OsString>, keep: Vec<i32>) -> Self {
+        Self { exec: ExecSpec::Helper { argv }, keep, ..self }
     }
 
     /// Returns the command's name as it was given.

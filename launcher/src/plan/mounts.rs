@@ -21,7 +21,7 @@ pub(super) fn is_masked(placed: &Placed) -> bool {
 
 impl Placement {
     /// Returns the host path that `placed` shows at `at`.
-    pub(super) fn host_of(&self, placed: &Placed, at: &GuestPath) -> Option<HostPath> {
+    pub(in crate::plan) fn host_of(&self, placed: &Placed, at: &GuestPath) -> Option<HostPath> {
         let relative = at.below(&placed.spec.at)?;
         placed.source.as_ref()?.path.join(relative).ok()
     }
