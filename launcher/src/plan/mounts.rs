@@ -33,7 +33,7 @@ impl Builder<'_> {
         let spec = &placed.spec;
         self.mount_point(&spec.at, source.directory)?;
         let hidden = self.hidden_names(spec, source);
-        let points = self.missing_points(placed);
+        let points = self.missing_points(placed, &hidden);
         let live = spec.access != Access::Ro;
         if live || (hidden.is_empty() && points.is_empty()) {
             self.bind(spec, source);
@@ -86,8 +86,9 @@ impl Builder<'_> {
         all.unwrap_or_default().iter().filter(applies).cloned().collect()
     }
 
-    /// Mount points directly below `placed` that the host does not have.
-    fn missing_points(&self, placed: &Placed) -> Vec<MaskPoint> {
+    /// Mount points directly below `placed` that the host does not have, or that are hidden with
+    /// what is around them.
+    fn missing_points(&self, placed: &Placed, hidden: &[HiddenName]) -> Vec<MaskPoint> {
         if !is_masked(placed) {
             return Vec::new();
         }
@@ -97,8 +98,9 @@ impl Builder<'_> {
         };
         let missing = |other: &Placed| {
             let host = self.placement.host_of(placed, &other.spec.at)?;
-            let absent = self.host.paths.get(&host)?.found == Found::Missing;
             let path = other.spec.at.below(&placed.spec.at)?.to_path_buf();
+            let absent = self.host.paths.get(&host)?.found == Found::Missing
+                || hidden.iter().any(|name| path.starts_with(&name.path));
             let directory = other.is_directory();
             absent.then_some(MaskPoint { path, directory })
         };

@@ -50,7 +50,16 @@ impl Judge<'_, '_> {
             self.bits(node, READ),
             self.ruled(&node.at, needed),
             is_socket.then_some((Refusal::NoDevice, Layer::Kind)),
+            self.unopened(node),
         ])
+    }
+
+    /// What a mask stands before is opened for reading, whatever it is for, with the rights of
+    /// pid 1.
+    fn unopened(&self, node: &Node) -> Option<(Refusal, Layer)> {
+        let real = node.behind.as_ref()?;
+        let opened = rights::permits_mounter(real, self.user, READ);
+        (!opened).then_some((Refusal::Denied, Layer::Permissions))
     }
 
     fn write(&self, node: &Node) -> Refusals {
@@ -97,6 +106,7 @@ impl Judge<'_, '_> {
             node.entry.noexec.then_some((Refusal::Denied, Layer::Mount)),
             self.bits(node, EXECUTE),
             self.ruled(&node.at, Rights::EXECUTE),
+            self.unopened(node),
         ])
     }
 

@@ -16,6 +16,8 @@ pub(super) struct Node {
     pub(super) identity: Identity,
     /// Where it comes from.
     pub(super) origin: NodeOrigin,
+    /// The real thing behind a mask: the kernel opens it with the rights of pid 1.
+    pub(super) behind: Option<Entry>,
 }
 
 /// Which file a name leads to.

@@ -28,6 +28,12 @@ pub(super) fn permits(entry: &Entry, user: &UserFacts, wanted: u32) -> bool {
     has(entry.mode >> shift, wanted)
 }
 
+/// Returns whether pid 1 may do `wanted` when it looks through a mask: what is wholly the user's is
+/// open to it, and for the rest it is the user.
+pub(super) fn permits_mounter(entry: &Entry, user: &UserFacts, wanted: u32) -> bool {
+    (entry.uid == user.uid && entry.gid == user.gid) || permits(entry, user, wanted)
+}
+
 fn has(bits: u32, wanted: u32) -> bool {
     bits & wanted == wanted
 }

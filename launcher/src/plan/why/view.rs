@@ -137,7 +137,8 @@ impl<'a> View<'a> {
         }
         entry.noexec |= mount.noexec;
         entry.nodev = if matches!(mount.shows, Shows::Host(_)) { entry.nodev || !mount.devices } else { !mount.devices };
-        Ok(Node { at: path.clone(), entry, identity, origin })
+        let behind = self.behind(mount, path);
+        Ok(Node { at: path.clone(), entry, identity, origin, behind })
     }
 
     fn look_again(&self, mount: &Mount<'_>, path: &GuestPath) -> Result<Node, Missing> {
@@ -216,6 +217,11 @@ impl<'a> View<'a> {
         entry.readonly = Readonly::FileSystem;
         entry.noexec = false;
         Ok((entry, NodeOrigin::Host))
+    }
+
+    fn behind(&self, mount: &Mount<'_>, path: &GuestPath) -> Option<Entry> {
+        let Shows::Masked { like, .. } = mount.shows else { return None };
+        self.on_host(like, path.below(&mount.at)?).ok()
     }
 
     /// Entries of the kernel are the same inside; those of processes are not.

@@ -109,7 +109,11 @@ impl Walk<'_, '_> {
         }
         let unusable = || refused(Refusal::Absent, directory.clone());
         let at = here.join(Path::new(name)).map_err(|_| unusable())?;
-        match self.view.look(&at) {
+        let found = self.view.look(&at);
+        if found.as_ref().err() != Some(&Missing::Hidden) && !self.shows_through(&directory) {
+            return Err(refused(Refusal::Denied, directory));
+        }
+        match found {
             Ok(node) => self.follow(&directory, node, rest),
             Err(why @ (Missing::Unknown | Missing::Unreadable(_))) => Err(lost(at, why)),
             Err(why) if rest.names.is_empty() => {
@@ -118,6 +122,11 @@ impl Walk<'_, '_> {
             }
             Err(why) => Err(lost(at, why)),
         }
+    }
+
+    fn shows_through(&self, directory: &Node) -> bool {
+        let behind = directory.behind.as_ref().filter(|real| real.is_directory());
+        behind.is_none_or(|real| rights::permits_mounter(real, self.user, EXECUTE))
     }
 
     /// Goes to what was found, or to where it leads.
