@@ -8,6 +8,7 @@ mod error;
 mod events;
 mod excerpt;
 mod exit;
+mod helper;
 mod installation;
 mod junit;
 mod output;

@@ -53,6 +53,13 @@ impl Output {
         self.text(&text);
     }
 
+    /// Prints data as JSON on one line.
+    pub(crate) fn json_line(&self, data: &impl Serialize) {
+        let mut text = serde_json::to_string(data).unwrap_or_default();
+        text.push('\n');
+        self.text(&text);
+    }
+
     /// Prints one line that the user of a terminal should know of; `-q` silences it.
     pub(crate) fn notice(&self, line: &str) {
         if !self.quiet && (self.terminal || self.verbose) {
@@ -111,7 +118,7 @@ impl Output {
 }
 
 /// Names of files may hold escape sequences; none of them reaches the terminal.
-fn printable(text: &str) -> String {
+pub(crate) fn printable(text: &str) -> String {
     let escape = |c: char| {
         if c.is_control() && c != '\t' { c.escape_default().to_string() } else { c.to_string() }
     };

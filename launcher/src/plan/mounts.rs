@@ -21,7 +21,7 @@ pub(super) fn is_masked(placed: &Placed) -> bool {
 
 impl Placed {
     /// Returns the host path that this mount shows at `at`.
-    pub(super) fn host_path(&self, at: &GuestPath) -> Option<HostPath> {
+    pub(in crate::plan) fn host_path(&self, at: &GuestPath) -> Option<HostPath> {
         let relative = at.below(&self.spec.at)?;
         self.source.as_ref()?.path.join(relative).ok()
     }
@@ -34,7 +34,7 @@ impl Builder<'_> {
         self.mount_point(&spec.at, source.directory)?;
         self.must_be_walked(spec, source)?;
         let hidden = self.hidden_names(spec, source);
-        let points = self.missing_points(placed);
+        let points = self.missing_points(placed, &hidden);
         let live = spec.access != Access::Ro;
         if live || (hidden.is_empty() && points.is_empty()) {
             self.bind(spec, source);
@@ -99,15 +99,17 @@ impl Builder<'_> {
         all.unwrap_or_default().iter().filter(applies).cloned().collect()
     }
 
-    /// Mount points directly below `placed` that the host does not have.
-    fn missing_points(&self, placed: &Placed) -> Vec<MaskPoint> {
+    /// Mount points directly below `placed` that the host does not have, or that are hidden with
+    /// what is around them.
+    fn missing_points(&self, placed: &Placed, hidden: &[HiddenName]) -> Vec<MaskPoint> {
         if !is_masked(placed) {
             return Vec::new();
         }
         let missing = |other: &&Placed| {
             let host = placed.host_path(&other.spec.at)?;
-            let absent = self.host.paths.get(&host)?.found == Found::Missing;
             let path = other.spec.at.below(&placed.spec.at)?.to_path_buf();
+            let absent = self.host.paths.get(&host)?.found == Found::Missing
+                || hidden.iter().any(|name| path.starts_with(&name.path));
             let directory = other.is_directory();
             absent.then_some(MaskPoint { path, directory })
         };

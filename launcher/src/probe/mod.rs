@@ -7,12 +7,14 @@ mod contents;
 mod git_user;
 mod hidden;
 mod kernel;
+mod object;
 mod paths;
 mod proc;
 mod streams;
 mod user;
 mod userns;
 
+pub(crate) use object::{HostObjects, protects_links};
 pub(crate) use paths::Pins;
 pub(crate) use userns::refusal as userns_refusal;
 
