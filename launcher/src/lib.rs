@@ -8,6 +8,7 @@ compile_error!("test-switches takes protection away: it is for tests, never for 
 mod apply;
 pub mod cli;
 mod finish;
+pub mod guest;
 pub mod plan;
 mod probe;
 mod supervise;

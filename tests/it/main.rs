@@ -11,3 +11,4 @@ mod run_leftovers;
 mod run_signals;
 mod run_streams;
 mod run_terminal;
+mod why;

@@ -22,7 +22,7 @@ pub(super) fn run(socket: &OwnedFd, command: i32, filter: &[Instruction]) -> ! {
         Err(errno) => {
             let errno = errno.raw_os_error();
             let failure = StepFailure { stage: Stage::Reaper, step: 0, detail: 0, errno };
-            drop(sys::socket::send(socket, &Message::Failed(failure).encode(), &[]));
+            let _ = sys::socket::send(socket, &Message::Failed(failure).encode(), &[]);
         }
     }
     sys::clone::exit_now(0)
@@ -75,7 +75,7 @@ impl<'a> Reaper<'a> {
                 return;
             }
             if timed_out && let State::Ending { status, .. } = self.state {
-                drop(sys::signal::kill(-1, libc::SIGKILL));
+                let _ = sys::signal::kill(-1, libc::SIGKILL);
                 self.state = State::Killed { status };
             }
         }
@@ -134,8 +134,7 @@ impl<'a> Reaper<'a> {
             State::Running if ours => {
                 self.state = State::Ending { status: waited.status, until_ms: None };
             }
-            State::Running => {}
-            State::Ending { until_ms: None, .. } => {}
+            State::Running | State::Ending { until_ms: None, .. } => {}
             State::Ending { .. } | State::Killed { .. } => self.leftovers += 1,
         }
     }
@@ -143,8 +142,8 @@ impl<'a> Reaper<'a> {
     /// Asks those that outlive the command to end, once.
     fn end_leftovers(&mut self) {
         if let State::Ending { status, until_ms: None } = self.state {
-            drop(sys::signal::kill(-1, libc::SIGTERM));
-            drop(sys::signal::kill(-1, libc::SIGCONT));
+            let _ = sys::signal::kill(-1, libc::SIGTERM);
+            let _ = sys::signal::kill(-1, libc::SIGCONT);
             let until_ms = Some(now_ms() + LEFTOVER_GRACE_MS);
             self.state = State::Ending { status, until_ms };
         }
@@ -159,7 +158,7 @@ impl<'a> Reaper<'a> {
 
     fn tell_if(&self, wanted: bool, message: Message) {
         if wanted {
-            drop(sys::socket::send(self.socket, &message.encode(), &[]));
+            let _ = sys::socket::send(self.socket, &message.encode(), &[]);
         }
     }
 
@@ -169,8 +168,8 @@ impl<'a> Reaper<'a> {
         match sys::socket::receive(self.socket, &mut bytes, RecvFlags::DONTWAIT) {
             Ok((SIZE, _)) => {
                 if Message::decode(&bytes) == Some(Message::Terminate) {
-                    drop(sys::signal::kill(-1, libc::SIGTERM));
-                    drop(sys::signal::kill(-1, libc::SIGCONT));
+                    let _ = sys::signal::kill(-1, libc::SIGTERM);
+                    let _ = sys::signal::kill(-1, libc::SIGCONT);
                 }
                 true
             }

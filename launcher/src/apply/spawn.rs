@@ -124,7 +124,7 @@ fn child(lowered: &Lowered, socket: &OwnedFd, strings: StringArea, inherited: In
 }
 
 fn fail(socket: &OwnedFd, failure: StepFailure) -> ! {
-    drop(sys::socket::send(socket, &Message::Failed(failure).encode(), &[]));
+    let _ = sys::socket::send(socket, &Message::Failed(failure).encode(), &[]);
     sys::clone::exit_now(1)
 }
 

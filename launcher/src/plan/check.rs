@@ -103,15 +103,18 @@ fn sources(plan: &Plan) -> Vec<Finding> {
 }
 
 fn bound(plan: &Plan) -> impl Iterator<Item = &HostPath> {
-    let of_step = |step| match step {
-        &InitStep::Bind { ref source, .. } => std::slice::from_ref(source),
-        InitStep::Overlay { lower, .. } => lower.as_slice(),
-        _ => &[],
-    };
-    plan.init.iter().flat_map(of_step).filter_map(|source| match source {
+    plan.init.iter().flat_map(sources_of).filter_map(|source| match source {
         Source::Host { path, .. } => Some(path),
         Source::Run(_) | Source::Guest(_) => None,
     })
+}
+
+fn sources_of(step: &InitStep) -> &[Source] {
+    match step {
+        InitStep::Bind { source, .. } => std::slice::from_ref(source),
+        InitStep::Overlay { lower, .. } => lower,
+        _ => &[],
+    }
 }
 
 fn landlock(plan: &Plan) -> Option<&LandlockPlan> {

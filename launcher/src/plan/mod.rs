@@ -20,6 +20,7 @@ pub mod step;
 mod supervise;
 pub mod switches;
 mod view;
+pub mod why;
 
 pub use check::check;
 pub use environment::Environment;
@@ -70,6 +71,13 @@ impl Plan {
     /// Returns whether the command gets a session of its own.
     pub fn starts_own_session(&self) -> bool {
         self.payload.contains(&PayloadStep::NewSession)
+    }
+
+    /// Returns the same sandbox with endow's own helper in the place of the command, which gets
+    /// `keep` besides the standard streams.
+    #[must_use]
+    pub fn with_helper(self, argv: Vec<OsString>, keep: Vec<i32>) -> Self {
+        Self { exec: ExecSpec::Helper { argv }, keep, ..self }
     }
 
     /// Returns the command's name as it was given.

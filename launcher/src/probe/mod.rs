@@ -7,12 +7,14 @@ mod contents;
 mod git_user;
 mod hidden;
 mod kernel;
+mod object;
 mod paths;
 mod proc;
 mod streams;
 mod user;
 mod userns;
 
+pub(crate) use object::{HostObjects, protects_links};
 pub(crate) use paths::Pins;
 pub(crate) use userns::refusal as userns_refusal;
 
@@ -57,7 +59,7 @@ pub(crate) fn host_facts(questions: &Questions<'_>) -> (HostFacts, Pins) {
         user: user::facts(vars),
         contents: contents::read(policy, vars),
         hidden,
-        proc_entries: proc::entries(),
+        proc_entries: proc::entries(vars.uid),
         terminal,
         streams: streams::facts(),
         cgroup: cgroup::facts(&policy.limits, Path::new("/")),

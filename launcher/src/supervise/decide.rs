@@ -7,6 +7,7 @@ use crate::sys::signal::SignalSet;
 
 /// What is known of one sandbox.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each remembers one thing that happened")]
 pub(crate) struct State {
     /// Milliseconds until TERM; `None` without a time limit.
     timeout_ms: Option<u64>,

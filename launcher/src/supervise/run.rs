@@ -171,9 +171,11 @@ impl Supervised {
             Action::ForwardHeld(held) => held.each().for_each(|signal| self.forward(signal)),
             Action::Terminate => {
                 let message = Message::Terminate.encode();
-                drop(sys::socket::send(&self.sandbox.socket, &message, &[]));
+                let _ = sys::socket::send(&self.sandbox.socket, &message, &[]);
             }
-            Action::Kill => drop(sys::signal::send(&self.sandbox.pidfd, libc::SIGKILL)),
+            Action::Kill => {
+                let _ = sys::signal::send(&self.sandbox.pidfd, libc::SIGKILL);
+            }
             Action::StopSelf(signal) => {
                 if let Some(command) = &self.sandbox.descriptors.command {
                     stop::as_stopped(command, signal);
@@ -186,5 +188,5 @@ impl Supervised {
 /// Ends endow, and with it the run, when the process that started it ends.
 pub(crate) fn die_with_parent() {
     let kill = Some(rustix::process::Signal::KILL);
-    drop(rustix::process::set_parent_process_death_signal(kill));
+    let _ = rustix::process::set_parent_process_death_signal(kill);
 }

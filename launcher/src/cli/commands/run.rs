@@ -73,7 +73,8 @@ fn supervised(
     Ok((planned, ended, phases))
 }
 
-fn start_and_wait(
+/// Starts the sandbox and supervises it to its end.
+pub(crate) fn start_and_wait(
     planned: &Planned,
     prepared: &Prepared,
     terminal: Option<&Terminal>,
