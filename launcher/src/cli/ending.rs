@@ -1,6 +1,9 @@
 //! How a run ended, as exit code and in words.
 
+use std::path::Path;
 use std::process::ExitCode;
+
+use endow_policy::HostPath;
 
 use super::error::{CommandError, Kind};
 use super::exit;
@@ -51,6 +54,9 @@ fn with_grant(error: SpawnError, planned: &Planned) -> CommandError {
     }
     let error = error.about(name.to_string_lossy());
     match installation::on_host(name, &planned.surroundings) {
+        Some(path) if error.kind == Kind::NotFound && is_in_view(&path, planned) => error
+            .cause("the file is there, and the interpreter that it names is not")
+            .hint("grant the interpreter's directory with --ro, or mend the file's first line"),
         Some(path) if error.kind == Kind::NotFound => {
             let directory = path.parent().unwrap_or(&path).display().to_string();
             error
@@ -59,4 +65,11 @@ fn with_grant(error: SpawnError, planned: &Planned) -> CommandError {
         }
         _ => error,
     }
+}
+
+fn is_in_view(path: &Path, planned: &Planned) -> bool {
+    // Joined from a directory and what was typed, the path may have dots in it.
+    let path = std::fs::canonicalize(path).ok();
+    let path = path.and_then(|path| HostPath::new(path).ok());
+    path.is_some_and(|path| planned.plan.placement.shows(&path))
 }

@@ -22,8 +22,8 @@ mod words;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use args::{Command, Invocation};
-use error::CommandError;
+use args::{Command, Invocation, Usage};
+use error::{CommandError, Kind};
 use output::Output;
 
 /// Runs the program with the arguments of the process.
@@ -31,13 +31,25 @@ pub fn main() -> ExitCode {
     let arguments: Vec<OsString> = std::env::args_os().collect();
     let invocation = match args::parse(arguments) {
         Ok(invocation) => invocation,
-        Err(usage) => return usage.print(),
+        Err(usage) => return refuse(&usage),
     };
+    let is_run = matches!(invocation.command, Command::Run(_));
     let output = Output::new(&invocation.style);
     match dispatch(invocation, &output) {
         Ok(code) => code,
-        Err(error) => output.failure(&error),
+        Err(error) => {
+            let code = output.failure(&error);
+            // Only `run` shares its exit codes with a command that may have one of its own for it.
+            if error.kind == Kind::Usage && !is_run { ExitCode::from(exit::USAGE) } else { code }
+        }
     }
+}
+
+fn refuse(usage: &Usage) -> ExitCode {
+    usage.help().unwrap_or_else(|| {
+        drop(Output::new(&usage.style).failure(&usage.mistake()));
+        ExitCode::from(usage.code())
+    })
 }
 
 fn dispatch(invocation: Invocation, output: &Output) -> Result<ExitCode, CommandError> {

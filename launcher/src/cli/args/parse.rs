@@ -6,7 +6,8 @@ use std::process::ExitCode;
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, FromArgMatches, Parser};
 
-use super::{Cli, Command, Invocation, RunArgs};
+use super::{Cli, Command, Invocation, RunArgs, Style};
+use crate::cli::error::{CommandError, Kind};
 use crate::cli::exit;
 
 /// What was typed is no call, or asks for help.
@@ -14,19 +15,55 @@ use crate::cli::exit;
 pub(crate) struct Usage {
     error: clap::Error,
     running: bool,
+    /// How the mistake is to be told, as far as that can be seen.
+    pub(crate) style: Style,
 }
 
 impl Usage {
-    /// Prints help to stdout and mistakes to stderr; returns the code for either.
-    pub(crate) fn print(&self) -> ExitCode {
-        // A closed stream can't be told that it is closed.
-        drop(self.error.print());
-        match self.error.kind() {
-            ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => ExitCode::SUCCESS,
-            _ if self.running => ExitCode::from(exit::SETUP_FAILED),
-            _ => ExitCode::from(exit::USAGE),
-        }
+    /// Returns the exit code of a mistake.
+    pub(crate) fn code(&self) -> u8 {
+        if self.running { exit::SETUP_FAILED } else { exit::USAGE }
     }
+
+    /// Prints help, when that was asked for; a closed stream can't be told that it is closed.
+    pub(crate) fn help(&self) -> Option<ExitCode> {
+        let code = match self.error.kind() {
+            ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => ExitCode::SUCCESS,
+            ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => ExitCode::from(self.code()),
+            _ => return None,
+        };
+        drop(self.error.print());
+        Some(code)
+    }
+
+    /// Puts a mistake into the form of every other error.
+    pub(crate) fn mistake(&self) -> CommandError {
+        let text = self.error.render().to_string();
+        let mut paragraphs = text.split("\n\n");
+        let first = paragraphs.next().unwrap_or_default();
+        let (message, known) = first.split_once("\n  [").unwrap_or((first, ""));
+        let words: Vec<&str> = message.split_whitespace().skip(1).collect();
+        let error = CommandError::new(Kind::Usage, words.join(" "));
+        let known = known.strip_suffix(']').map(str::to_owned);
+        let hints = paragraphs.flat_map(str::lines).filter_map(hint);
+        let hints = known.into_iter().chain(hints).chain([self.last_hint()]);
+        hints.fold(error, CommandError::hint)
+    }
+
+    fn last_hint(&self) -> String {
+        let hint = match (self.error.kind(), self.running) {
+            (ErrorKind::InvalidSubcommand, _) => "`endow -- COMMAND` runs a command in a sandbox",
+            (_, true) => "`endow run --help` lists the options",
+            (_, false) => "`endow --help` lists the commands",
+        };
+        hint.to_owned()
+    }
+}
+
+fn hint(line: &str) -> Option<String> {
+    let line = line.trim();
+    let hint = line.strip_prefix("tip: ").or_else(|| line.strip_prefix("Usage: "));
+    hint.map(str::to_owned)
 }
 
 /// Returns the whole command line as clap has it.
@@ -36,11 +73,15 @@ pub(crate) fn command() -> clap::Command {
 
 /// Understands the arguments of the process.
 pub(crate) fn parse(arguments: Vec<OsString>) -> Result<Invocation, Usage> {
+    let json = arguments.iter().take_while(|it| *it != "--").any(|it| it == "--json");
+    let usage = |running| move |error| Usage { error, running, style: Style { json, ..Style::default() } };
     let command = match arguments.get(1) {
-        _ if is_prefix_form(&arguments) => run("endow", arguments),
+        _ if is_prefix_form(&arguments) => run("endow", arguments).map_err(usage(true)),
         // The only command that is in a hurry: the others' arguments are not even built.
-        Some(first) if first == "run" => run("endow run", without_first(arguments)),
-        _ => named(arguments),
+        Some(first) if first == "run" => {
+            run("endow run", without_first(arguments)).map_err(usage(true))
+        }
+        _ => named(arguments).map_err(usage(false)),
     }?;
     let style = command.style();
     Ok(Invocation { command, style })
@@ -59,15 +100,12 @@ fn without_first(mut arguments: Vec<OsString>) -> Vec<OsString> {
     arguments
 }
 
-fn run(name: &'static str, arguments: Vec<OsString>) -> Result<Command, Usage> {
-    let usage = |error| Usage { error, running: true };
+fn run(name: &'static str, arguments: Vec<OsString>) -> Result<Command, clap::Error> {
     let command = clap::Command::new("endow").bin_name(name).version(env!("CARGO_PKG_VERSION"));
-    let matches = RunArgs::augment_args(command).try_get_matches_from(arguments).map_err(usage)?;
-    let run = RunArgs::from_arg_matches(&matches).map_err(usage)?;
-    Ok(Command::Run(Box::new(run)))
+    let matches = RunArgs::augment_args(command).try_get_matches_from(arguments)?;
+    Ok(Command::Run(Box::new(RunArgs::from_arg_matches(&matches)?)))
 }
 
-fn named(arguments: Vec<OsString>) -> Result<Command, Usage> {
-    let cli = Cli::try_parse_from(arguments).map_err(|error| Usage { error, running: false })?;
-    Ok(cli.command)
+fn named(arguments: Vec<OsString>) -> Result<Command, clap::Error> {
+    Ok(Cli::try_parse_from(arguments)?.command)
 }

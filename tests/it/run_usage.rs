@@ -1,0 +1,219 @@
+//! Mistakes of the command line and of policy files: told clearly, and nothing is started.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::harness::{Said, World, said};
+
+/// Options of `run` that are mistakes.
+const MISTAKES: &[&[&str]] = &[
+    &["--bogus"],
+    &["--ro"],
+    &["--ro="],
+    &["--ro", "/x:/y"],
+    &["--ro", "/a=/b=/c,bogus=1"],
+    &["--ro", "=/usr"],
+    &["--ro", "/x="],
+    &["--ro", "/usr,size=1M"],
+    &["--ro", "/../x=/usr"],
+    &["--tmp"],
+    &["--tmp", "/x=/y"],
+    &["--tmp", "/x,size=lots"],
+    &["--tmp", "/x,inodes=some"],
+    &["--tmp", "/x,mode=999"],
+    &["--tmp", "/x,optional"],
+    &["--git", "/x"],
+    &["--cas", "/x=notadigest"],
+    &["--workspace", "bogus"],
+    &["--workspace"],
+    &["--deny", "["],
+    &["--deny", ""],
+    &["--deny", "a/../b"],
+    &["--protect", "{"],
+    &["--env", "=value"],
+    &["--env", ""],
+    &["--net", "bogus"],
+    &["--net", ""],
+    &["--allow", "bogus"],
+    &["--allow", ""],
+    &["--timeout", "5parsecs"],
+    &["--timeout", "-1s"],
+    &["--timeout", ""],
+    &["--timeout", "10"],
+    &["--grace", "soon"],
+    &["--memory", "lots"],
+    &["--memory", "-1"],
+    &["--pids", "many"],
+    &["--pids", "0"],
+    &["--open-files", "-3"],
+    &["--open-files", "1.5"],
+    &["--file-size", "1X"],
+    &["--cpu-time", "1x"],
+    &["--profile", "no-such-profile"],
+    &["--policy"],
+    &["--require", "some"],
+    &["--best-effort", "bogus"],
+    &["--chdir", "relative"],
+    &["--chdir", "/no/such/place"],
+    &["-C", "/no/such/place"],
+    &["--hostname", "a b"],
+    &["--hostname", ""],
+    &["--keep-fd", "x"],
+    &["--keep-fd", "77"],
+    &["--keep-fd", "1"],
+    &["--report"],
+    &["--report", ""],
+    &["--report", "fd:77"],
+    &["--events", "fd:77"],
+    &["--color", "purple"],
+    &["-q", "-z"],
+    &["--ro", "/usr", "extra"],
+];
+
+/// Everything below a directory but the cache, which is no state.
+fn listing(directory: &Path) -> String {
+    let script = "find . -path ./cache -prune -o -printf '%p %y %m %s %l\\n' | sort";
+    let output = Command::new("sh").args(["-c", script]).current_dir(directory).output();
+    String::from_utf8(output.expect("find runs").stdout).expect("text")
+}
+
+/// Runs endow, which must refuse, write nothing and start nothing.
+#[track_caller]
+fn refused<'a>(world: &World, arguments: impl IntoIterator<Item = &'a str>) -> Said {
+    let before = listing(world.root());
+    let arguments: Vec<&str> = arguments.into_iter().collect();
+    let said = said(&mut world.endow(&arguments));
+    assert_ne!(said.code, 0, "{arguments:?}");
+    assert_eq!(listing(world.root()), before, "{arguments:?} left something");
+    assert_eq!(said.stdout, "", "{arguments:?}");
+    said
+}
+
+#[test]
+fn mistake_is_told_and_starts_nothing() {
+    let world = World::new();
+    for mistake in MISTAKES {
+        for prefix in [&[][..], &["run"]] {
+            let said = refused(&world, [prefix, mistake, &["--", "touch", "started"]].concat());
+            assert_eq!(said.code, 125, "{mistake:?}: {}", said.stderr);
+            check_told(&said.stderr, mistake);
+        }
+    }
+}
+
+#[track_caller]
+fn check_told(stderr: &str, mistake: &[&str]) {
+    let first = stderr.lines().next().unwrap_or_default();
+    assert!(first.starts_with("endow: "), "{mistake:?}: {stderr}");
+    assert!(!first.ends_with('.'), "{stderr}");
+    let place = mistake.first().expect("an option").trim_end_matches('=');
+    let named = stderr.contains(place) || mistake.last().is_some_and(|it| stderr.contains(it));
+    assert!(named, "{mistake:?} is not named: {stderr}");
+}
+
+#[test]
+fn mistake_has_a_hint() {
+    let world = World::new();
+    let with_hint: [&[&str]; 8] = [
+        &["--bogus"], &["--ro", "/x:/y"], &["--workspace", "bogus"], &["--net", "bogus"],
+        &["--allow", "bogus"], &["--keep-fd", "77"], &["--profile", "rsut"], &["--color", "purple"],
+    ];
+    for mistake in with_hint {
+        let said = refused(&world, [&["run"], mistake, &["--", "true"]].concat());
+        assert!(said.stderr.contains("\nhint: "), "{mistake:?}: {}", said.stderr);
+    }
+}
+
+#[test]
+fn missing_command_is_a_mistake() {
+    let world = World::new();
+    for (arguments, code) in [
+        (&["run"][..], 125), (&["run", "--"], 125), (&["--"], 125), (&["-q", "--"], 125),
+        (&["run", "true"], 125), (&["plan"], 2), (&["bogus"], 2), (&["--bogus"], 2), (&["why"], 2),
+        (&["true", "--", "x"], 2), (&["completions", "bogus"], 2), (&["profile", "bogus"], 2),
+    ] {
+        let said = refused(&world, arguments.iter().copied());
+        assert_eq!(said.code, code, "{arguments:?}: {}", said.stderr);
+        assert!(said.stderr.starts_with("endow: "), "{arguments:?}: {}", said.stderr);
+        assert!(said.stderr.contains("hint: "), "{arguments:?}: {}", said.stderr);
+    }
+}
+
+#[test]
+fn mistake_of_another_command_than_run_is_2() {
+    let world = World::new();
+    for mistake in [&["--ro="][..], &["--workspace", "bogus"], &["--timeout", "x"], &["--color", "x"]] {
+        let said = refused(&world, [&["plan"], mistake, &["--", "true"]].concat());
+        assert_eq!(said.code, 2, "{mistake:?}: {}", said.stderr);
+    }
+}
+
+#[test]
+fn mistake_is_told_in_json_when_asked_for() {
+    let world = World::new();
+    for mistake in [&["--bogus"][..], &["--workspace", "bogus"]] {
+        let mut command = world.endow(["run", "--json"]);
+        let said = said(command.args(mistake).args(["--", "touch", "started"]));
+        assert_eq!(said.code, 125, "{said:?}");
+        let told: serde_json::Value = serde_json::from_str(&said.stdout).expect("one object");
+        assert_eq!(told["error"]["kind"], "usage", "{}", said.stdout);
+    }
+    assert!(!world.project().join("started").exists());
+}
+
+#[test]
+fn help_is_no_mistake() {
+    let world = World::new();
+    for arguments in [&["--help"][..], &["run", "--help"], &["--version"], &["plan", "-h"]] {
+        let said = said(&mut world.endow(arguments));
+        assert!(said.ok().contains("endow"), "{arguments:?}");
+    }
+}
+
+fn bad_files() -> Vec<PathBuf> {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures/policy/bad");
+    // The compiled-in place may be unreadable to the test user; the runner's is not.
+    let directory = std::env::var_os("CARGO_MANIFEST_DIR")
+        .map_or(directory, |it| Path::new(&it).join("../tests/fixtures/policy/bad"));
+    let Ok(entries) = fs::read_dir(&directory) else { return Vec::new() };
+    let files = entries.flatten().map(|entry| entry.path());
+    let mut files: Vec<_> = files.filter(|it| it.extension().is_some_and(|it| it == "toml")).collect();
+    // What is wrong with it needs a certain home.
+    files.retain(|it| !it.ends_with("mount_twice_by_home.toml"));
+    files.sort();
+    files
+}
+
+#[test]
+fn invalid_policy_file_is_told_with_its_place() {
+    let files = bad_files();
+    if files.is_empty() {
+        return crate::harness::skip("the fixtures can't be read");
+    }
+    let world = World::new();
+    for file in files {
+        let name = file.file_name().expect("a name").to_string_lossy().into_owned();
+        let copy = world.project().join(&name);
+        fs::copy(&file, &copy).expect("copied");
+        let said = refused(&world, ["run", "-p", &name, "--", "touch", "started"]);
+        assert_eq!(said.code, 120, "{name}: {}", said.stderr);
+        assert!(said.stderr.starts_with("endow: "), "{name}: {}", said.stderr);
+        check_place(&said.stderr, &name);
+        fs::remove_file(copy).expect("removed");
+    }
+}
+
+/// `NAME:LINE:COLUMN` is somewhere in it; what several files together make wrong has no column.
+#[track_caller]
+fn check_place(stderr: &str, name: &str) {
+    let starts_with_number = |part: Option<&str>| {
+        part.is_some_and(|it| it.trim_end().starts_with(|c: char| c.is_ascii_digit()))
+    };
+    let has_place = stderr.match_indices(&format!("{name}:")).any(|(at, found)| {
+        let mut parts = stderr[at + found.len()..].split(':');
+        let line = starts_with_number(parts.next());
+        line && (stderr.contains("asked for by") || starts_with_number(parts.next()))
+    });
+    assert!(has_place, "{name}: {stderr}");
+}
