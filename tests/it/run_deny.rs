@@ -1,0 +1,221 @@
+//! Names that the host hides: absent in read-only mounts, closed in live ones, whatever happens.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use crate::harness::{Running, Said, World, said, soon, within};
+
+const SECRET: &str = "s3cr3t-content";
+const NAMES: [&str; 9] = [
+    ".env", ".env.local", "deep/down/.env", "server.pem", ".aws/credentials", ".ssh/id_rsa",
+    ".netrc", "conf/credentials.json", ".gnupg/key",
+];
+
+/// Makes `tree` with a secret at each name, and a harmless file.
+fn tree(world: &World) -> String {
+    for name in NAMES {
+        world.write(format!("tree/{name}"), SECRET);
+    }
+    world.write("tree/harmless", "harmless\n");
+    world.root().join("tree").to_str().expect("text").to_owned()
+}
+
+fn run(world: &World, options: &[&str], script: &str) -> Said {
+    world.run(&[&["run"], options].concat(), script)
+}
+
+fn listing(directory: &Path) -> String {
+    let script = "find . -printf '%p %y %m %s %T@ %C@ %i %l\\n' | sort";
+    let output = Command::new("sh").args(["-c", script]).current_dir(directory).output();
+    String::from_utf8(output.expect("find runs").stdout).expect("text")
+}
+
+#[test]
+fn hidden_names_are_absent_in_a_read_only_mount() {
+    let world = World::new();
+    let at = tree(&world);
+    let before = listing(at.as_ref());
+    let script = format!("cd {at}; cat harmless; grep -r {SECRET} .; find . | sort");
+    let inside = run(&world, &["--ro", &at], &script);
+    assert_eq!(inside.ok(), "harmless\n.\n./conf\n./deep\n./deep/down\n./harmless\n");
+    assert_eq!(listing(at.as_ref()), before);
+}
+
+#[test]
+fn hidden_names_can_not_be_opened_in_a_live_mount() {
+    let world = World::new();
+    let at = tree(&world);
+    let before = listing(at.as_ref());
+    for name in NAMES {
+        let script = format!("cat {at}/{name}; cp {at}/{name} /tmp/x; echo y >>{at}/{name}");
+        let inside = run(&world, &["--rw", &at], &script);
+        assert_eq!(inside.stdout, "", "{name}");
+        assert!(inside.stderr.contains("Permission denied"), "{name}: {}", inside.stderr);
+    }
+    let listed = run(&world, &["--rw", &at], &format!("cat {at}/harmless; ls -A {at}"));
+    assert!(listed.ok().contains(".env\n"), "{}", listed.stdout);
+    assert_eq!(listing(at.as_ref()), before);
+}
+
+#[test]
+fn hidden_names_can_not_be_moved_away_in_a_live_mount() {
+    let world = World::new();
+    let at = tree(&world);
+    let script = format!(
+        "mv {at}/.env {at}/x; ln {at}/.env {at}/y; mv {at}/deep {at}/z; cat {at}/x {at}/y {at}/z/down/.env; rm {at}/.env"
+    );
+    let inside = run(&world, &["--rw", &at], &script);
+    assert!(!inside.stdout.contains(SECRET), "{}", inside.stdout);
+    assert!(world.root().join("tree/.env").exists());
+}
+
+#[test]
+fn links_to_hidden_names_lead_nowhere() {
+    let world = World::new();
+    let at = tree(&world);
+    let root = world.root();
+    symlink(".env", root.join("tree/alias")).expect("a link");
+    symlink(".aws", root.join("tree/cloud")).expect("a link");
+    symlink(format!("{at}/deep/down/.env"), root.join("tree/full")).expect("a link");
+    for flag in ["--ro", "--rw"] {
+        let script = format!("cat {at}/alias {at}/cloud/credentials {at}/full");
+        let inside = run(&world, &[flag, &at], &script);
+        assert_eq!(inside.stdout, "", "{flag}");
+    }
+}
+
+#[test]
+fn names_and_patterns_of_the_user_are_hidden_too() {
+    let world = World::new();
+    let at = tree(&world);
+    world.write("tree/private/note", SECRET);
+    let script = format!("cat {at}/private/note {at}/harmless");
+    let open = run(&world, &["--ro", &at], &script);
+    assert_eq!(open.ok(), format!("{SECRET}harmless\n"));
+    let denied = run(&world, &["--ro", &at, "--deny", "private"], &script);
+    assert_eq!(denied.stdout, "harmless\n");
+    let denied = run(&world, &["--ro", &at, "--deny", "**/*less"], &script);
+    assert_eq!(denied.stdout, SECRET);
+}
+
+#[test]
+fn hiding_can_be_given_up() {
+    let world = World::new();
+    let at = tree(&world);
+    let script = format!("cat {at}/.env");
+    for options in [
+        &["--ro", &at, "--no-default-deny"][..],
+        &["--ro", &format!("{at},nodeny")],
+        &["--rw", &format!("{at},nodeny")],
+        &["--ro", &at, "--deny", "!.env"],
+    ] {
+        assert_eq!(run(&world, options, &script).ok(), SECRET, "{options:?}");
+    }
+}
+
+#[test]
+fn single_file_that_is_granted_by_name_is_shown() {
+    let world = World::new();
+    let at = tree(&world);
+    let file = format!("{at}/.env");
+    assert_eq!(run(&world, &["--ro", &file], &format!("cat {file}")).ok(), SECRET);
+}
+
+#[test]
+fn names_that_the_command_makes_are_its_own() {
+    let world = World::new();
+    let at = tree(&world);
+    let script = format!("mkdir {at}/new && echo own >{at}/new/.env && cat {at}/new/.env");
+    assert_eq!(run(&world, &["--rw", &at], &script).ok(), "own\n");
+    assert_eq!(fs::read_to_string(world.root().join("tree/new/.env")).expect("kept"), "own\n");
+}
+
+/// Replaces a file as an editor does: a new one is renamed over it.
+fn replace(world: &World, name: &str) {
+    let new = world.write("tree/.new~", &format!("new {SECRET}"));
+    fs::rename(new, world.root().join("tree").join(name)).expect("renamed");
+}
+
+#[test]
+fn replaced_file_stays_hidden_in_a_read_only_mount() {
+    let world = World::new();
+    let at = tree(&world);
+    let script = format!("echo ready; while read x; do cat {at}/.env {at}/deep/down/.env; echo asked; done");
+    let mut command = world.endow(["run", "--ro", &at, "--", "sh", "-c", &script]);
+    let mut running = Running::start(command.stdin(Stdio::piped()).stderr(Stdio::null()));
+    running.expect("ready");
+    for name in [".env", "deep/down/.env", ".env"] {
+        replace(&world, name);
+        running.say("\n");
+        running.expect("asked");
+    }
+    running.hush();
+    assert_eq!(running.end(), 0);
+}
+
+#[test]
+fn replaced_file_is_covered_again_in_a_live_mount() {
+    let world = World::new();
+    let at = tree(&world);
+    let script = format!("echo ready; while read x; do cat {at}/.env && echo open || echo closed; done");
+    let mut command = world.endow(["run", "--rw", &at, "--", "sh", "-c", &script]);
+    let mut running = Running::start(command.stdin(Stdio::piped()).stderr(Stdio::null()));
+    running.expect("ready");
+    for _ in 0..5 {
+        replace(&world, ".env");
+        within(Duration::from_secs(5), "it is covered again", || {
+            running.say("\n");
+            running.line() == "closed"
+        });
+    }
+    running.hush();
+    running.end();
+}
+
+#[test]
+fn host_is_as_it_was_after_a_killed_supervisor() {
+    let world = World::new();
+    let at = tree(&world);
+    for flag in ["--ro", "--rw"] {
+        let before = listing(at.as_ref());
+        let mut command = world.endow(["run", flag, &at, "--", "sh", "-c", "echo ready; sleep 60"]);
+        let mut running = Running::start(&mut command);
+        running.expect("ready");
+        assert_eq!(listing(at.as_ref()), before, "{flag}");
+        running.signal(9);
+        running.end();
+        soon("nothing changes", || listing(at.as_ref()) == before);
+    }
+}
+
+#[test]
+fn workspace_hides_what_the_host_hides() {
+    let world = World::new();
+    world.write("home/project/.env", SECRET);
+    for access in ["ro", "rw"] {
+        let inside = run(&world, &["--workspace", access], "cat .env");
+        assert_eq!((inside.code, inside.stdout.as_str()), (1, ""), "{access}");
+    }
+}
+
+#[test]
+fn names_that_git_tracks_are_spared() {
+    let world = World::new();
+    world.write("home/project/.env", "tracked\n");
+    world.write("home/project/.env.local", SECRET);
+    let git = |arguments: &[&str]| {
+        let identity = ["-c", "user.name=A", "-c", "user.email=a@b"];
+        said(world.command("git").args(identity).args(arguments)).ok().to_owned()
+    };
+    git(&["init", "-q"]);
+    git(&["add", "-f", ".env"]);
+    git(&["commit", "-qm", "first"]);
+    for access in ["ro", "rw"] {
+        let inside = run(&world, &["--workspace", access], "cat .env; cat .env.local");
+        assert_eq!(inside.stdout, "tracked\n", "{access}: {}", inside.stderr);
+        assert_ne!(inside.code, 0);
+    }
+}

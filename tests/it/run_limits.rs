@@ -1,0 +1,149 @@
+//! Limits: of time, files, memory and processes.
+
+use std::time::{Duration, Instant};
+
+use crate::harness::{Said, World, mark, marked};
+
+fn run(world: &World, options: &[&str], script: &str) -> Said {
+    world.run(&[&["run"], options].concat(), script)
+}
+
+#[test]
+fn time_limit_ends_the_run_and_keeps_what_was_said() {
+    let (world, mark) = (World::new(), mark());
+    let begun = Instant::now();
+    let script = format!("echo partial; echo kept >kept; exec sleep {mark}");
+    let inside = run(&world, &["--timeout", "300ms"], &script);
+    assert_eq!((inside.code, inside.stdout.as_str()), (124, "partial\n"));
+    assert!(begun.elapsed() >= Duration::from_millis(300));
+    assert!(begun.elapsed() < Duration::from_secs(8), "{:?}", begun.elapsed());
+    assert_eq!(marked(&mark), Vec::<i32>::new());
+    assert!(world.project().join("kept").exists());
+    world.assert_no_run_left();
+}
+
+#[test]
+fn time_limit_asks_first() {
+    let world = World::new();
+    let script = "trap 'echo asked; exit 0' TERM; sleep 60 & wait";
+    let inside = run(&world, &["--timeout", "300ms"], script);
+    assert_eq!((inside.code, inside.stdout.as_str()), (124, "asked\n"));
+}
+
+#[test]
+fn time_limit_kills_what_does_not_listen() {
+    let (world, mark) = (World::new(), mark());
+    let script = format!(
+        "trap '' TERM INT HUP; (setsid sh -c 'sleep {mark}; sleep {mark}') & \
+         (while :; do sleep {mark}; done) & while :; do sleep {mark}; done"
+    );
+    let begun = Instant::now();
+    let inside = run(&world, &["--timeout", "200ms", "--grace", "200ms"], &script);
+    assert_eq!(inside.code, 124);
+    assert!(begun.elapsed() < Duration::from_secs(8), "{:?}", begun.elapsed());
+    assert_eq!(marked(&mark), Vec::<i32>::new());
+}
+
+#[test]
+fn time_limit_is_no_minimum() {
+    let world = World::new();
+    let begun = Instant::now();
+    run(&world, &["--timeout", "10m"], "exit 3").fails(3);
+    assert!(begun.elapsed() < Duration::from_secs(20));
+}
+
+#[test]
+fn open_files_are_limited() {
+    let world = World::new();
+    let script = "ulimit -n; ulimit -Hn; python3 -c '
+import os
+try:
+    while True: last = os.dup(0)
+except OSError as e: print(last, e.strerror)'";
+    let inside = run(&world, &["--open-files", "20"], script);
+    assert_eq!(inside.ok(), "20\n20\n19 Too many open files\n");
+}
+
+#[test]
+fn size_of_a_file_is_limited() {
+    let world = World::new();
+    let inside = run(&world, &["--file-size", "64K"], "head -c 1M /dev/zero >big; echo $?; stat -c %s big");
+    assert_eq!(inside.ok(), "153\n65536\n");
+    let ignoring = run(&world, &["--file-size", "64K"], "trap '' XFSZ; head -c 1M /dev/zero >big");
+    assert!(ignoring.fails(1).contains("File too large"), "{}", ignoring.stderr);
+}
+
+#[test]
+fn processor_time_is_limited() {
+    let world = World::new();
+    let inside = run(&world, &["--cpu-time", "1s"], "while :; do :; done");
+    assert!([128 + 24, 128 + 9].contains(&inside.code), "{inside:?}");
+}
+
+#[test]
+fn no_core_is_written() {
+    let world = World::new();
+    let inside = run(&world, &[], "ulimit -c; ulimit -Hc; kill -SEGV $$");
+    assert_eq!((inside.code, inside.stdout.as_str()), (128 + 11, "0\n0\n"));
+}
+
+/// Forks until it can't, and says how often it could.
+const FORKS: &str = "import os, signal
+made = []
+try:
+    while len(made) < 100:
+        pid = os.fork()
+        if pid == 0: signal.pause()
+        made.append(pid)
+    print('no limit')
+except OSError as e: print(len(made), e.strerror)
+for pid in made: os.kill(pid, 9)";
+
+#[test]
+fn processes_are_limited() {
+    let world = World::new();
+    let mut command = world.endow(["run", "--pids", "12", "--", "python3", "-c", FORKS]);
+    let inside = crate::harness::said(&mut command);
+    if inside.code == 122 {
+        assert!(inside.stderr.contains("pids"), "{}", inside.stderr);
+        assert!(rustix::process::geteuid().is_root(), "{}", inside.stderr);
+        return;
+    }
+    assert_eq!(inside.ok(), "11 Resource temporarily unavailable\n");
+    let mut control = world.command("python3");
+    assert_eq!(crate::harness::said(control.args(["-c", FORKS])).ok(), "no limit\n");
+}
+
+#[test]
+fn limits_count_for_each_run_alone() {
+    let world = World::new();
+    let script = "for n in 1 2 3 4; do sleep 0.2 & done; wait; echo all";
+    let mut first = world.endow(["run", "--pids", "8", "--best-effort", "pids", "--", "sh", "-c", script]);
+    let mut others: Vec<_> = (0..4)
+        .map(|_| {
+            let mut other =
+                world.endow(["run", "--pids", "8", "--best-effort", "pids", "--", "sh", "-c", script]);
+            crate::harness::Running::start(&mut other)
+        })
+        .collect();
+    assert_eq!(crate::harness::said(&mut first).ok(), "all\n");
+    for other in &mut others {
+        other.expect("all");
+        assert_eq!(other.end(), 0);
+    }
+}
+
+#[test]
+fn memory_limit_is_held_or_refused() {
+    let world = World::new();
+    let grabs = ["python3", "-c", "x = bytearray(300_000_000); print(len(x))"];
+    let mut strict = world.endow(["run", "--memory", "100M", "--"]);
+    let strict = crate::harness::said(strict.args(grabs));
+    assert!(strict.stdout.is_empty(), "{strict:?}");
+    assert_ne!(strict.code, 0);
+    if strict.code == 122 {
+        assert!(strict.stderr.contains("memory"), "{}", strict.stderr);
+        let mut loose = world.endow(["run", "--memory", "100M", "--best-effort", "memory", "--"]);
+        assert_eq!(crate::harness::said(loose.args(grabs)).ok(), "300000000\n");
+    }
+}
