@@ -11,6 +11,7 @@ use rustix::mount::{
     open_tree, unmount,
 };
 
+use super::layer::Layer;
 use super::lower::{From, Init, Place};
 use super::message::{Stage, StepFailure};
 use crate::plan::step::FileId;
@@ -137,6 +138,7 @@ impl View {
     fn source(&self, from: &From) -> Result<OwnedFd, Errno> {
         match from {
             From::Guest(place) => self.open(place),
+            From::Memory { layer, mode } => layer_in_memory(layer, mode),
             From::Host { path, expect } => {
                 let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
                 let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
@@ -162,6 +164,9 @@ impl View {
         fsconfig_set_string(&overlay, c"lowerdir", names.as_bytes())?;
         fsconfig_set_flag(&overlay, c"userxattr")?;
         fsconfig_create(&overlay)?;
+        // The overlay has its layers; what was stacked upon the root for it goes again.
+        let in_memory = lower.iter().filter(|from| matches!(from, From::Memory { .. }));
+        in_memory.into_iter().try_for_each(|_| unmount(c"/", UnmountFlags::DETACH))?;
         let mount = fsmount(&overlay, FsMountFlags::FSMOUNT_CLOEXEC, attribute_flags(attributes))?;
         self.place_mount(&mount, at)
     }
@@ -257,6 +262,17 @@ fn tmpfs(
     fsconfig_set_string(&tmpfs, c"mode", mode)?;
     fsconfig_create(&tmpfs)?;
     fsmount(&tmpfs, FsMountFlags::FSMOUNT_CLOEXEC, attribute_flags(attributes))
+}
+
+/// Makes a layer in memory. Below Linux 6.15 overlayfs takes only layers that are attached: until
+/// it has this one, that is stacked upon the root.
+fn layer_in_memory(layer: &Result<Layer, Errno>, mode: &CStr) -> Result<OwnedFd, Errno> {
+    let layer = layer.as_ref().map_err(|errno| *errno)?;
+    let attributes = sys::mount::attribute::NOSUID | sys::mount::attribute::NODEV;
+    let memory = tmpfs(SKELETON_BYTES, None, mode, attributes)?;
+    layer.fill(memory.as_fd())?;
+    attach_root(memory.as_fd())?;
+    Ok(memory)
 }
 
 fn proc() -> Result<OwnedFd, Errno> {

@@ -7,7 +7,9 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
 use endow_policy::GuestPath;
+use rustix::io::Errno;
 
+use super::layer::Layer;
 use super::prepare::Prepared;
 use crate::plan::Plan;
 use crate::plan::seccomp::{self, ReaperPlan, SeccompPlan};
@@ -47,6 +49,8 @@ pub(super) struct Place {
 pub(super) enum From {
     /// A host path, and what must be there.
     Host { path: CString, expect: Option<FileId> },
+    /// A layer that is made in memory, or why it can't be.
+    Memory { layer: Result<Layer, Errno>, mode: CString },
     /// A path of the view.
     Guest(Place),
 }
@@ -219,6 +223,12 @@ impl Lowering<'_> {
             Source::Run(relative) => {
                 let path = self.run.join(&relative.0);
                 From::Host { path: CString::new(path.into_os_string().into_vec())?, expect: None }
+            }
+            Source::Memory(relative) => {
+                let layer = Layer::read(&self.run.join(&relative.0));
+                let mode = CString::new(layer.as_ref().map(Layer::mode).unwrap_or_default())?;
+                let errno = |error| Errno::from_io_error(&error).unwrap_or(Errno::IO);
+                From::Memory { layer: layer.map_err(errno), mode }
             }
             Source::Guest(path) => From::Guest(self.place(path)?),
         })

@@ -4,6 +4,7 @@ mod confine;
 mod failure;
 mod init;
 mod landlock;
+mod layer;
 mod lower;
 mod message;
 mod payload;

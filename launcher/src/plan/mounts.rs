@@ -76,7 +76,10 @@ impl Builder<'_> {
         });
         let real = Source::Host { path: source.path.clone(), expect: source.id };
         let flags = MountFlags { recursive: false, ..flags_of(spec, true) };
-        let lower = vec![Source::Run(layer), real];
+        // endow's own directories lie below: among them the run's, and in it the mask.
+        let holds_state = hidden.iter().any(|name| name.rule.is_none());
+        let mask = if holds_state { Source::Memory(layer) } else { Source::Run(layer) };
+        let lower = vec![mask, real];
         self.step(InitStep::Overlay { lower, at: spec.at.clone(), flags });
         self.mounted(&spec.at, false);
     }

@@ -75,6 +75,7 @@ impl Display for Source {
         match self {
             Self::Host { path, .. } => write!(f, "{path}"),
             Self::Run(path) => write!(f, "$RUN/{}", path.0.display()),
+            Self::Memory(path) => write!(f, "memory $RUN/{}", path.0.display()),
             Self::Guest(path) => write!(f, "guest {path}"),
         }
     }

@@ -41,6 +41,9 @@ pub enum Source {
     },
     /// A directory or file of the run's own state.
     Run(RunPath),
+    /// A directory of the run's own state, copied into memory: a layer above a tree that holds the
+    /// state itself.
+    Memory(RunPath),
     /// A file or directory of the view under construction.
     Guest(GuestPath),
 }

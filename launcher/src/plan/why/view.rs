@@ -98,7 +98,7 @@ impl<'a> View<'a> {
         match source {
             Source::Host { path, .. } => Shows::Host(path),
             Source::Guest(at) => Shows::Again(self.number_of(at)),
-            Source::Run(at) => private(at, plan),
+            Source::Run(at) | Source::Memory(at) => private(at, plan),
         }
     }
 
@@ -292,7 +292,7 @@ fn private<'a>(at: &RunPath, plan: &'a Plan) -> Shows<'a> {
 
 fn masked<'a>(lower: &'a [Source], plan: &'a Plan) -> Shows<'a> {
     let mask = lower.iter().find_map(|layer| match layer {
-        Source::Run(at) => Some(at),
+        Source::Run(at) | Source::Memory(at) => Some(at),
         _ => None,
     });
     let built = plan.prepare.iter().find_map(|step| match step {
