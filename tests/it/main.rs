@@ -7,6 +7,7 @@ mod run_basic;
 mod run_identity;
 mod run_installation;
 mod run_leftovers;
+mod run_report;
 mod run_signals;
 mod run_streams;
 mod run_terminal;
