@@ -6,6 +6,7 @@ mod plan;
 mod run_basic;
 mod run_identity;
 mod run_installation;
+mod run_bytes;
 mod run_leftovers;
 mod run_report;
 mod run_signals;
