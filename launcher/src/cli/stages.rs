@@ -1,19 +1,20 @@
 //! The stages that `run`, `plan` and `why` have in common: from flags to a checked plan.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::DirBuilder;
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::time::{Duration, Instant};
 
-use endow_policy::Vars;
+use endow_policy::{HostPath, Vars};
 use endow_vfs::state::{EndowDirs, OwnDir, Relation, RunId};
 
 use super::args::PolicyArgs;
 use super::error::{CommandError, Kind};
 use super::sources::{self, Found};
 use super::surroundings::{self, Dirs, Surroundings};
-use crate::plan::host::{ExecRequest, HostFacts};
+use crate::plan::host::{ExecRequest, HostFacts, PathFact};
 use crate::plan::{self, Plan};
 use crate::probe::{self, HiddenOptions, Pins, Questions};
 
@@ -74,7 +75,7 @@ pub(crate) fn plan(args: &PolicyArgs, request: Request) -> Result<Planned, Comma
     let surroundings = surroundings::read(args.directory.as_deref())?;
     let found = sources::read(args, &surroundings)?;
     let mut own = own_directories(&surroundings.dirs)?;
-    refuse_own(&found, &own)?;
+    refuse_own(&found, &own, &BTreeMap::new())?;
     if request.own == Own::Made && must_be_made(&found, &own) {
         make_own(&surroundings.dirs)?;
         own = own_directories(&surroundings.dirs)?;
@@ -86,6 +87,8 @@ pub(crate) fn plan(args: &PolicyArgs, request: Request) -> Result<Planned, Comma
         hidden: HiddenOptions { own: Some(&own), cache: Some(&surroundings.dirs.cache) },
     };
     let (host, pins) = probe::host_facts(&questions);
+    // Again, by what the names led to: somebody may have swapped them since.
+    refuse_own(&found, &own, &host.paths)?;
     let id = RunId::generate().map_err(|errno| {
         CommandError::new(Kind::Setup, "can't name the run").cause(std::io::Error::from(errno))
     })?;
@@ -103,16 +106,20 @@ fn own_directories(dirs: &Dirs) -> Result<EndowDirs, CommandError> {
         (OwnDir::Cache, dirs.cache.as_path()),
         (OwnDir::Config, dirs.config.as_path()),
     ];
-    EndowDirs::resolve(named).map_err(|error| {
-        CommandError::new(Kind::Setup, error.to_string()).cause(&error.error)
-    })
+    EndowDirs::resolve(named)
+        .map_err(|error| CommandError::new(Kind::Setup, error.to_string()).cause(&error.error))
 }
 
 /// Runs of others, undo data and what is trusted are in no view.
-fn refuse_own(found: &Found, own: &EndowDirs) -> Result<(), CommandError> {
+fn refuse_own(
+    found: &Found,
+    own: &EndowDirs,
+    paths: &BTreeMap<HostPath, PathFact>,
+) -> Result<(), CommandError> {
     use endow_policy::BackendSpec::{Copy, Physical};
     for spec in &found.policy.mounts {
         let (Physical { host } | Copy { host }) = &spec.backend else { continue };
+        let host = paths.get(host).map_or(host, |fact| &fact.resolved);
         if let Ok(Relation::Inside(dir)) = own.relation(host.as_path()) {
             let message = format!("endow's own {} directory can't be granted", dir.word());
             return Err(CommandError::new(Kind::Setup, message)
@@ -161,7 +168,9 @@ fn refuse_broken(plan: &Plan) -> Result<(), CommandError> {
         return Ok(());
     }
     let bug = CommandError::new(Kind::Bug, "the plan breaks a rule of its own");
-    Err(findings.iter().fold(bug, CommandError::cause)
+    Err(findings
+        .iter()
+        .fold(bug, CommandError::cause)
         .hint("nothing was started; please report this with the output of `endow plan --json`"))
 }
 

@@ -103,11 +103,8 @@ fn walked(
         return Err(Errno::STALE);
     }
     let memory = options.cache.and_then(cache_directory);
-    let cache = memory.as_ref().map(|dir| WalkCache {
-        fs: &OsFs,
-        dir: dir.as_fd(),
-        rules: rules.digest,
-    });
+    let cache =
+        memory.as_ref().map(|dir| WalkCache { fs: &OsFs, dir: dir.as_fd(), rules: rules.digest });
     let options = WalkOptions { threads: THREADS, cache, ..WalkOptions::default() };
     walk(root.as_fd(), rules, &options)
 }
@@ -135,7 +132,12 @@ fn own_directories(
     let relation = own.relation(source.as_path());
     let relation =
         relation.map_err(|error| Errno::from_io_error(&error.error).unwrap_or(Errno::IO))?;
-    let Relation::Contains(contained) = relation else { return Ok(Vec::new()) };
+    let contained = match relation {
+        Relation::Apart => return Ok(Vec::new()),
+        // Such a grant was refused before: names have been swapped since.
+        Relation::Inside(_) => return Err(Errno::ACCESS),
+        Relation::Contains(contained) => contained,
+    };
     let present = contained.into_iter().filter(|it| it.exists).map(|it| it.relative);
     Ok(present.map(|path| HiddenName { path, directory: true, rule: None }).collect())
 }
