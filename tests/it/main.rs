@@ -2,4 +2,6 @@
 
 mod escape;
 mod harness;
+#[cfg(feature = "test-switches")]
+mod layers;
 mod run_basic;

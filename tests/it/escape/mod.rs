@@ -3,5 +3,13 @@
 pub(crate) mod prober;
 
 mod calls;
+mod descriptors;
+mod files;
+mod hidden;
+mod privilege;
 mod processes;
+mod races;
+pub(crate) mod shared;
 mod sockets;
+mod terminal;
+mod words;

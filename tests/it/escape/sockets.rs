@@ -15,7 +15,11 @@ const WANTED: [&str; 5] = ["unix", "inet", "inet-udp", "inet6", "route"];
 fn escape_by_socket_families() {
     let world = World::new();
     outside(&world, SOCKETS, &[]).succeed(&[
-        "unix", "inet", "netlink-generic", "netlink-sock-diag", "netlink-kobject-uevent",
+        "unix",
+        "inet",
+        "netlink-generic",
+        "netlink-sock-diag",
+        "netlink-kobject-uevent",
     ]);
     for options in [&["--workspace", "rw"][..], &["--workspace", "rw", "--net", "host"]] {
         let mut attempts = inside(&world, options, SOCKETS, &[]);
