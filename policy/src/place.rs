@@ -60,8 +60,8 @@ impl<'a> Places<'a> {
             let base = self.vars.runtime_dir.as_ref().ok_or(PlaceError::NoRuntimeDir)?;
             return below(base, rest).ok_or(PlaceError::Variable)?;
         }
-        if bytes.is_empty() {
-            return Err(PathError::Empty.into());
+        if bytes.is_empty() || bytes.starts_with(b"/") {
+            return Ok(HostPath::new(Path::new(text))?);
         }
         self.relative(Path::new(text))
     }
@@ -86,8 +86,9 @@ fn below(base: &HostPath, rest: &[u8]) -> Option<Result<HostPath, PlaceError>> {
     match rest {
         [] => Some(Ok(base.clone())),
         [b'/', tail @ ..] => {
-            let tail = OsStr::from_bytes(tail).to_owned();
-            let relative = Path::new(&tail).strip_prefix("/").unwrap_or(Path::new(&tail));
+            // Joining an absolute path would replace the base.
+            let slashes = tail.iter().take_while(|byte| **byte == b'/').count();
+            let relative = OsStr::from_bytes(&tail[slashes..]);
             Some(base.join(relative).map_err(PlaceError::from))
         }
         _ => None,

@@ -4,4 +4,12 @@ mod escape;
 mod harness;
 #[cfg(feature = "test-switches")]
 mod layers;
+mod plan;
 mod run_basic;
+mod run_identity;
+mod run_installation;
+mod run_leftovers;
+mod run_signals;
+mod run_streams;
+mod run_terminal;
+mod why;

@@ -7,11 +7,16 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::time::{Duration, Instant};
 
+<<<<<<< HEAD
 use endow_policy::{HostPath, Vars};
+=======
+use endow_policy::MountClass;
+>>>>>>> main
 use endow_vfs::state::{EndowDirs, OwnDir, Relation, RunId};
 
 use super::args::PolicyArgs;
 use super::error::{CommandError, Kind};
+use super::installation;
 use super::sources::{self, Found};
 use super::surroundings::{self, Dirs, Surroundings};
 use crate::plan::host::{ExecRequest, HostFacts, PathFact};
@@ -73,7 +78,10 @@ pub(crate) enum Own {
 pub(crate) fn plan(args: &PolicyArgs, request: Request) -> Result<Planned, CommandError> {
     let begun = Instant::now();
     let surroundings = surroundings::read(args.directory.as_deref())?;
-    let found = sources::read(args, &surroundings)?;
+    let mut found = sources::read(args, &surroundings)?;
+    if let Some(name) = request.argv.first() {
+        installation::grant(name, &surroundings, &mut found.policy);
+    }
     let mut own = own_directories(&surroundings.dirs)?;
     refuse_own(&found, &own, &BTreeMap::new())?;
     if request.own == Own::Made && must_be_made(&found, &own) {
@@ -84,7 +92,11 @@ pub(crate) fn plan(args: &PolicyArgs, request: Request) -> Result<Planned, Comma
         policy: &found.policy,
         vars: &surroundings.vars,
         search: sources::search_path(&surroundings.environment),
-        hidden: HiddenOptions { own: Some(&own), cache: Some(&surroundings.dirs.cache) },
+        hidden: HiddenOptions {
+            own: Some(&own),
+            cache: Some(&surroundings.dirs.cache),
+            work_tree: surroundings.vars.git_root.as_ref(),
+        },
     };
     let (host, pins) = probe::host_facts(&questions);
     // Again, by what the names led to: somebody may have swapped them since.
@@ -117,7 +129,8 @@ fn refuse_own(
     paths: &BTreeMap<HostPath, PathFact>,
 ) -> Result<(), CommandError> {
     use endow_policy::BackendSpec::{Copy, Physical};
-    for spec in &found.policy.mounts {
+    let granted = found.policy.mounts.iter().filter(|spec| spec.class != MountClass::System);
+    for spec in granted {
         let (Physical { host } | Copy { host }) = &spec.backend else { continue };
         let host = paths.get(host).map_or(host, |fact| &fact.resolved);
         if let Ok(Relation::Inside(dir)) = own.relation(host.as_path()) {
@@ -131,7 +144,8 @@ fn refuse_own(
 }
 
 fn must_be_made(found: &Found, own: &EndowDirs) -> bool {
-    let hosts = found.policy.mounts.iter().filter_map(|spec| match &spec.backend {
+    let granted = found.policy.mounts.iter().filter(|spec| spec.class != MountClass::System);
+    let hosts = granted.filter_map(|spec| match &spec.backend {
         endow_policy::BackendSpec::Physical { host } => Some(host),
         _ => None,
     });
@@ -178,20 +192,23 @@ fn exec_request(request: Request, surroundings: &Surroundings, id: &RunId) -> Ex
     ExecRequest {
         argv: request.argv,
         run: id.as_str().to_owned(),
-        identity: identity(&surroundings.vars),
+        identity: identity(surroundings),
         environment: surroundings.environment.clone(),
         keep: request.keep,
         die_with_parent: request.die_with_parent,
     }
 }
 
-fn identity(vars: &Vars) -> Vec<(&'static str, OsString)> {
+fn identity(surroundings: &Surroundings) -> Vec<(&'static str, OsString)> {
+    let vars = &surroundings.vars;
     let home = vars.home.as_ref().map(|home| home.as_path().as_os_str().to_owned());
-    let shell = vars.shell.as_deref().unwrap_or("/bin/sh");
+    let named = surroundings.environment.iter().find(|(name, _)| name == "SHELL");
+    let shell = named.map(|(_, value)| value.clone());
+    let shell = shell.unwrap_or_else(|| vars.shell.as_deref().unwrap_or("/bin/sh").into());
     vec![
         ("HOME", home.unwrap_or_else(|| OsString::from("/"))),
         ("USER", OsString::from(&vars.user)),
         ("LOGNAME", OsString::from(&vars.user)),
-        ("SHELL", OsString::from(shell)),
+        ("SHELL", shell),
     ]
 }

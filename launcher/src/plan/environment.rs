@@ -5,7 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use endow_policy::{EnvironmentRules, HostPath, Policy};
+use endow_policy::{EnvironmentRules, GuestPath, HostPath, Policy};
 use serde::{Serialize, Serializer};
 
 use super::host::{ExecRequest, Found, HostFacts};
@@ -49,7 +49,8 @@ pub(super) fn plan(
             variables.insert(name.clone(), Variable { value: value.clone(), rule });
         }
     }
-    for (name, value) in always(policy, request) {
+    let runtime = placement.runtime_directory(host.user.uid);
+    for (name, value) in always(policy, request, runtime.as_ref()) {
         variables.insert(name.into(), Variable { value, rule: "always set".to_owned() });
     }
     for (name, (value, origin)) in &rules.set {
@@ -69,7 +70,8 @@ fn passes(rules: &EnvironmentRules, name: &OsStr) -> Option<String> {
         return Some(format!("{rule} of {origin}"));
     }
     let matching = |list: &[(String, endow_policy::Origin)]| {
-        let found = list.iter().rev().find(|(pattern, _)| endow_policy::name_matches(pattern, text));
+        let found =
+            list.iter().rev().find(|(pattern, _)| endow_policy::name_matches(pattern, text));
         found.map(|(rule, origin)| format!("{rule} of {origin}"))
     };
     if matching(&rules.drop).is_some() {
@@ -82,13 +84,19 @@ fn passes(rules: &EnvironmentRules, name: &OsStr) -> Option<String> {
 }
 
 /// Variables that name places of the view, whatever they name outside.
-fn always(policy: &Policy, request: &ExecRequest) -> Vec<(&'static str, OsString)> {
+fn always(
+    policy: &Policy,
+    request: &ExecRequest,
+    runtime: Option<&GuestPath>,
+) -> Vec<(&'static str, OsString)> {
     let mut variables = vec![
         ("TMPDIR", OsString::from("/tmp")),
         ("PWD", policy.chdir.as_path().as_os_str().to_owned()),
         ("ENDOW_RUN", OsString::from(&request.run)),
     ];
     variables.extend(request.identity.iter().cloned());
+    let runtime = runtime.map(|path| path.as_path().as_os_str().to_owned());
+    variables.extend(runtime.map(|path| ("XDG_RUNTIME_DIR", path)));
     variables
 }
 
@@ -103,7 +111,8 @@ fn present_only(path: &OsStr, placement: &Placement, host: &HostFacts) -> OsStri
 fn is_present(entry: &Path, placement: &Placement, host: &HostFacts) -> bool {
     let Ok(path) = HostPath::new(entry) else { return false };
     let Some(fact) = host.paths.get(&path) else { return false };
-    matches!(fact.found, Found::Directory(_)) && placement.shows(&fact.resolved)
+    matches!(fact.found, Found::Directory(_))
+        && (placement.shows(&fact.resolved) || placement.holds_in(&fact.resolved))
 }
 
 impl Placement {
@@ -111,7 +120,14 @@ impl Placement {
     pub fn shows(&self, host: &HostPath) -> bool {
         let at = host.to_guest();
         let covering = self.covering(&at);
-        covering.and_then(|placed| self.host_of(placed, &at)).as_ref() == Some(host)
+        covering.and_then(|placed| placed.host_path(&at)).as_ref() == Some(host)
+    }
+
+    /// Returns whether something is shown in the directory `host`, by a mount or link of its own.
+    fn holds_in(&self, host: &HostPath) -> bool {
+        let at = host.to_guest();
+        let mut places = self.mounts.iter().map(|placed| &placed.spec.at).chain(self.links.keys());
+        places.any(|place| place.parent().as_ref() == Some(&at))
     }
 }
 
@@ -134,4 +150,3 @@ impl Environment {
         entries.filter(|entry| !entry.is_empty()).map(|it| PathBuf::from(OsStr::from_bytes(it)))
     }
 }
-

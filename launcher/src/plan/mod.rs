@@ -20,6 +20,7 @@ pub mod step;
 mod supervise;
 pub mod switches;
 mod view;
+pub mod why;
 
 pub use check::check;
 pub use environment::Environment;
@@ -72,6 +73,13 @@ impl Plan {
         self.payload.contains(&PayloadStep::NewSession)
     }
 
+    /// Returns the same sandbox with endow's own helper in the place of the command, which gets
+    /// `keep` besides the standard streams.
+    #[must_use]
+    pub fn with_helper(self, argv: Vec<OsString>, keep: Vec<i32>) -> Self {
+        Self { exec: ExecSpec::Helper { argv }, keep, ..self }
+    }
+
     /// Returns the command's name as it was given.
     pub fn command_name(&self) -> &OsStr {
         let (ExecSpec::Command { argv, .. } | ExecSpec::Helper { argv }) = &self.exec;
@@ -91,11 +99,7 @@ pub struct Namespaces {
 }
 
 /// Decides everything.
-pub fn plan(
-    policy: &Policy,
-    host: &HostFacts,
-    request: &ExecRequest,
-) -> Result<Plan, PlanError> {
+pub fn plan(policy: &Policy, host: &HostFacts, request: &ExecRequest) -> Result<Plan, PlanError> {
     let enforcement = level::decide(policy, host)?;
     let placement = place::place(&policy.mounts, host)?;
     let view = view::plan(policy, &placement, host)?;

@@ -4,7 +4,7 @@ use endow_policy::{Access, BackendSpec, GuestPath, HostPath, MountSpec};
 
 use super::PlanError;
 use super::host::{Found, HiddenName};
-use super::place::{Placed, PlacedSource, Placement};
+use super::place::{Placed, PlacedSource};
 use super::step::{InitStep, MaskPoint, MountFlags, PrepareStep, Renew, RunPath, Source};
 use super::view::{Builder, DATA_ONLY};
 
@@ -19,11 +19,11 @@ pub(super) fn is_masked(placed: &Placed) -> bool {
     placed.spec.access == Access::Ro && placed.source.as_ref().is_some_and(|it| it.directory)
 }
 
-impl Placement {
-    /// Returns the host path that `placed` shows at `at`.
-    pub(super) fn host_of(&self, placed: &Placed, at: &GuestPath) -> Option<HostPath> {
-        let relative = at.below(&placed.spec.at)?;
-        placed.source.as_ref()?.path.join(relative).ok()
+impl Placed {
+    /// Returns the host path that this mount shows at `at`.
+    pub(in crate::plan) fn host_path(&self, at: &GuestPath) -> Option<HostPath> {
+        let relative = at.below(&self.spec.at)?;
+        self.source.as_ref()?.path.join(relative).ok()
     }
 }
 
@@ -34,7 +34,7 @@ impl Builder<'_> {
         self.mount_point(&spec.at, source.directory)?;
         self.must_be_walked(spec, source)?;
         let hidden = self.hidden_names(spec, source);
-        let points = self.missing_points(placed);
+        let points = self.missing_points(placed, &hidden);
         let live = spec.access != Access::Ro;
         if live || (hidden.is_empty() && points.is_empty()) {
             self.bind(spec, source);
@@ -99,23 +99,21 @@ impl Builder<'_> {
         all.unwrap_or_default().iter().filter(applies).cloned().collect()
     }
 
-    /// Mount points directly below `placed` that the host does not have.
-    fn missing_points(&self, placed: &Placed) -> Vec<MaskPoint> {
+    /// Mount points directly below `placed` that the host does not have, or that are hidden with
+    /// what is around them.
+    fn missing_points(&self, placed: &Placed, hidden: &[HiddenName]) -> Vec<MaskPoint> {
         if !is_masked(placed) {
             return Vec::new();
         }
-        let below = |other: &&Placed| {
-            let parent = other.spec.at.parent();
-            parent.and_then(|parent| self.placement.covering(&parent)) == Some(placed)
-        };
-        let missing = |other: &Placed| {
-            let host = self.placement.host_of(placed, &other.spec.at)?;
-            let absent = self.host.paths.get(&host)?.found == Found::Missing;
+        let missing = |other: &&Placed| {
+            let host = placed.host_path(&other.spec.at)?;
             let path = other.spec.at.below(&placed.spec.at)?.to_path_buf();
+            let absent = self.host.paths.get(&host)?.found == Found::Missing
+                || hidden.iter().any(|name| path.starts_with(&name.path));
             let directory = other.is_directory();
             absent.then_some(MaskPoint { path, directory })
         };
-        self.placement.mounts.iter().filter(below).filter_map(missing).collect()
+        self.below(placed).iter().filter_map(missing).collect()
     }
 
     /// A live mount can only be covered: the names stay visible, opening them is EACCES, and the
@@ -184,10 +182,11 @@ impl Builder<'_> {
 
     pub(super) fn private(&mut self, spec: &MountSpec) -> Result<(), PlanError> {
         let BackendSpec::Private { seed, mode, .. } = &spec.backend else { return Ok(()) };
-        let at = RunPath(format!("{LAYER}/{}", self.plan.prepare.len()).into());
+        // A sweep takes away a dead run whose layers hold nothing but directories of this name.
+        let at = RunPath(format!("{LAYER}/p{:03}", self.plan.prepare.len()).into());
         self.plan.prepare.push(PrepareStep::MakeDir { at: at.clone(), mode: *mode });
         for from in seed {
-            let to = self.seed_target(spec, &at, from)?;
+            let to = seed_target(spec, &at, from)?;
             self.plan.prepare.push(PrepareStep::Seed { from: from.clone(), to });
         }
         self.directory(&spec.at, 0o755)?;
@@ -195,20 +194,6 @@ impl Builder<'_> {
         self.step(InitStep::Bind { source, at: spec.at.clone(), flags });
         self.mounted(&spec.at, true);
         Ok(())
-    }
-
-    fn seed_target(
-        &self,
-        spec: &MountSpec,
-        at: &RunPath,
-        from: &HostPath,
-    ) -> Result<RunPath, PlanError> {
-        let relative = from.below(&spec.at.to_host()).ok_or_else(|| PlanError::SeedElsewhere {
-            seed: from.clone(),
-            at: spec.at.clone(),
-            origin: spec.origin.clone(),
-        })?;
-        Ok(RunPath(at.0.join(relative)))
     }
 
     pub(super) fn small_file(&mut self, spec: &MountSpec) -> Result<(), PlanError> {
@@ -219,6 +204,15 @@ impl Builder<'_> {
         let content = self.host.contents.get(&content_key(&spec.backend)).cloned();
         content.map_or(Ok(()), |content| self.content(&spec.at, content))
     }
+}
+
+fn seed_target(spec: &MountSpec, at: &RunPath, from: &HostPath) -> Result<RunPath, PlanError> {
+    let relative = from.below(&spec.at.to_host()).ok_or_else(|| PlanError::SeedElsewhere {
+        seed: from.clone(),
+        at: spec.at.clone(),
+        origin: spec.origin.clone(),
+    })?;
+    Ok(RunPath(at.0.join(relative)))
 }
 
 /// The key under which the probe keeps the content of a small file.

@@ -7,9 +7,7 @@ use endow_policy::BackendSpec;
 use super::Plan;
 use super::landlock::LandlockPlan;
 use super::place::Placed;
-use super::step::{
-    ConfineStep, ExecSpec, InitStep, MountFlags, PayloadStep, PrepareStep, Source,
-};
+use super::step::{ConfineStep, ExecSpec, InitStep, MountFlags, PayloadStep, PrepareStep, Source};
 
 impl Display for Plan {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {

@@ -117,6 +117,6 @@ impl Builder<'_> {
     }
 }
 
-fn fixed(path: &str) -> GuestPath {
+pub(super) fn fixed(path: &str) -> GuestPath {
     GuestPath::new(path).expect("a fixed path is absolute and normal")
 }

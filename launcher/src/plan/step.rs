@@ -100,7 +100,12 @@ pub enum InitStep {
     /// Makes a symbolic link.
     Symlink { at: GuestPath, to: PathBuf },
     /// Makes a file with content.
-    Write { at: GuestPath, #[serde(skip)] content: Vec<u8>, mode: u32 },
+    Write {
+        at: GuestPath,
+        #[serde(skip)]
+        content: Vec<u8>,
+        mode: u32,
+    },
     /// Mounts a host, run or guest path.
     Bind { source: Source, at: GuestPath, flags: MountFlags },
     /// Mounts a file system in memory.

@@ -53,8 +53,11 @@ fn pass_name(rules: &mut EnvironmentRules, entry: &Stated<String>, kind: FileKin
     }
 }
 
+/// Returns whether a drop pattern that begins like the name takes it.
 fn is_dropped(rules: &EnvironmentRules, name: &str) -> bool {
-    rules.drop.iter().any(|(pattern, _)| matches_word(pattern.as_bytes(), name.as_bytes()))
+    let name = name.as_bytes();
+    let alike = rules.drop.iter().map(|(pattern, _)| pattern.as_bytes());
+    alike.filter(|pattern| pattern.first() == name.first()).any(|p| matches_word(p, name))
 }
 
 fn add(names: &mut Names, entry: &Stated<String>) {

@@ -12,8 +12,8 @@ pub(crate) use mounts::ComposedMount;
 
 use crate::place::{PlaceError, Places};
 use crate::{
-    EnvironmentRules, Expectation, FileKind, GuestPath, LimitsTable, Network, Origin, ParseError,
-    PatternRule, PolicyFile, Stated, Vars, WorkspaceAccess,
+    EnvironmentRules, ErrorKind, Expectation, FileKind, GuestPath, LimitsTable, Network, Origin,
+    ParseError, PatternRule, PolicyFile, Stated, Vars, WorkspaceAccess,
 };
 use crate::{HostPath, Level};
 
@@ -94,6 +94,36 @@ pub enum ComposeError {
         /// The second entry.
         second: Origin,
     },
+}
+
+impl ComposeError {
+    /// Returns who wrote what is wrong; `None` for a profile whose text is.
+    pub fn origin(&self) -> Option<&Origin> {
+        match self {
+            Self::Parse(_) => None,
+            Self::UnknownProfile { origin, .. }
+            | Self::Cycle { origin, .. }
+            | Self::Place { origin, .. }
+            | Self::MountedTwice { second: origin, .. } => Some(origin),
+        }
+    }
+
+    /// Returns whose fault it is: a flag's is the command line's, all else a policy file's.
+    pub fn kind(&self) -> ErrorKind {
+        match self.origin() {
+            Some(Origin::Flag(_)) => ErrorKind::Setup,
+            _ => ErrorKind::Policy,
+        }
+    }
+
+    /// Returns what helps, one line each.
+    pub fn hints(&self) -> Vec<String> {
+        match self {
+            Self::UnknownProfile { hint, .. } => vec![hint.clone()],
+            Self::MountedTwice { first, .. } => vec![format!("the first entry is {first}")],
+            Self::Parse(_) | Self::Cycle { .. } | Self::Place { .. } => Vec::new(),
+        }
+    }
 }
 
 /// What all sources say together; paths are absolute, the workspace is not placed yet.

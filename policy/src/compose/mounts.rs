@@ -47,7 +47,7 @@ impl Composed {
             {
                 return Err(ComposeError::MountedTwice { at, first, second });
             }
-            let mount = composed(entry, file.kind, places, vars)?;
+            let mount = composed((&at, entry), file.kind, places, vars)?;
             self.put(at, mount, &entry.source);
         }
         Ok(())
@@ -89,7 +89,7 @@ fn is_taken_out(path: &HostPath, source: &MountSource) -> bool {
 }
 
 fn composed(
-    entry: &MountEntry,
+    (at, entry): (&GuestPath, &MountEntry),
     kind: FileKind,
     places: &Places<'_>,
     vars: &Vars,
@@ -97,7 +97,7 @@ fn composed(
     let live = matches!(entry.source, MountSource::Host { .. }) && entry.access != Access::Ro;
     let system = kind == FileKind::Builtin && !live;
     Ok(ComposedMount {
-        backend: backend(entry, places, vars)?,
+        backend: backend((at, entry), places, vars)?,
         access: entry.access,
         options: entry.options,
         class: if system { MountClass::System } else { MountClass::Granted },
@@ -107,16 +107,15 @@ fn composed(
 }
 
 fn backend(
-    entry: &MountEntry,
+    (at, entry): (&GuestPath, &MountEntry),
     places: &Places<'_>,
     vars: &Vars,
 ) -> Result<Option<BackendSpec>, ComposeError> {
     let path = |text: &OsString| absolute(places, &entry.at.with(text.clone()));
     Ok(Some(match &entry.source {
         MountSource::Removed => return Ok(None),
-        MountSource::Host { host } => {
-            BackendSpec::Physical { host: path(host.as_ref().unwrap_or(&entry.at.value))? }
-        }
+        MountSource::Host { host: None } => BackendSpec::Physical { host: at.to_host() },
+        MountSource::Host { host: Some(host) } => BackendSpec::Physical { host: path(host)? },
         MountSource::Memory { size_bytes, inodes, mode } => {
             BackendSpec::Memory { size_bytes: *size_bytes, inodes: *inodes, mode: *mode }
         }

@@ -204,7 +204,10 @@ fn project_tables_of_the_user_file() {
 #[test]
 fn one_path_twice_in_flags() {
     let flags_ = Flags { ro: vec!["/x".into()], rw: vec!["/x/".into()], ..Flags::default() };
-    assert_snapshot!(error(&flags(&flags_)), @"mounted twice: /x");
+    let twice = error(&flags(&flags_));
+    assert_snapshot!(twice, @"mounted twice: /x");
+    assert_eq!(twice.kind(), endow_policy::ErrorKind::Setup);
+    assert_eq!(twice.hints(), ["the first entry is --ro /x"]);
 }
 
 #[test]
@@ -214,4 +217,108 @@ fn no_home() {
     assert_eq!(why(&joined, "/home/u"), "nothing");
     let asks = user("[mounts]\n\"~/x\" = \"ro\"");
     assert_snapshot!(policy(&asks, &homeless).expect_err("no home"), @"path can't be used: ~/x");
+}
+
+#[test]
+fn expectations_are_kept() {
+    let body = "[[expect]]\nread = \"~/.ssh\"\nis = \"absent\"\n[[expect]]\nconnect = \"x:1\"\nis = \"denied\"";
+    let joined = policy(&user(body), &vars()).expect("resolves");
+    let report: Vec<_> = joined
+        .expect
+        .iter()
+        .map(|e| format!("{:?} {} {:?} {}", e.probe, e.object, e.is, e.origin))
+        .collect();
+    assert_snapshot!(report.join("\n"), @r#"
+    Read ~/.ssh Absent ~/.config/endow/policy.toml:3
+    Connect x:1 Denied ~/.config/endow/policy.toml:6
+    "#);
+}
+
+#[test]
+fn values_are_never_serialized() {
+    let flags_ = Flags { env: vec!["API_KEY=hunter2".into()], ..Flags::default() };
+    let joined = policy(&flags(&flags_), &vars()).expect("resolves");
+    let json = serde_json::to_string(&joined).expect("JSON");
+    assert!(!json.contains("hunter2"));
+    assert!(json.contains("\"workspace\":\"/home/u/src/app\""));
+}
+
+#[test]
+fn base_never_takes_a_program_hook() {
+    let rules = policy(&Sources::default(), &vars()).expect("resolves").environment;
+    for (name, _) in rules.pass_exact.iter().chain(&rules.pass_pattern) {
+        for hook in ["LD_", "BASH_ENV", "NODE_OPTIONS", "PYTHONPATH", "TOKEN", "SECRET", "AWS_"] {
+            assert!(!name.contains(hook), "{name}");
+        }
+    }
+    let exact: Vec<_> = rules.pass_exact.iter().map(|(name, _)| name.as_str()).collect();
+    assert!(
+        exact
+            .iter()
+            .all(|name| name.starts_with("GIT_AUTHOR") || name.starts_with("GIT_COMMITTER")),
+        "{exact:?}"
+    );
+}
+
+#[test]
+fn base_hides_what_the_design_lists() {
+    let joined = policy(&Sources::default(), &vars()).expect("resolves");
+    let set = endow_policy::PatternSet::new(&joined.deny).expect("good patterns");
+    for path in [
+        ".ssh/id_rsa",
+        "a/.ssh",
+        ".aws/credentials",
+        ".gnupg/x",
+        ".env",
+        "x/.env.local",
+        ".ENV",
+        "tls/server.pem",
+        "a.KEY",
+        "credentials.json",
+        ".netrc",
+        ".npmrc",
+        ".pypirc",
+        ".git-credentials",
+        ".config/gh/hosts.yml",
+        ".cargo/credentials.toml",
+        "id_ed25519",
+        ".kube/config",
+        ".docker/config.json",
+    ] {
+        assert!(set.hides(std::path::Path::new(path)), "{path}");
+    }
+    for path in [
+        "src/main.rs",
+        ".envrc",
+        "environment",
+        "id_rsa.pub",
+        "keys.rs",
+        ".config/nvim/init.lua",
+        "Cargo.toml",
+    ] {
+        assert!(!set.hides(std::path::Path::new(path)), "{path}");
+    }
+    let protect = endow_policy::PatternSet::new(&joined.protect).expect("good patterns");
+    for path in [
+        ".git/hooks/pre-commit",
+        "sub/.git/config",
+        ".vscode/tasks.json",
+        ".envrc",
+        ".mcp.json",
+        ".claude/settings.json",
+        ".github/workflows/ci.yml",
+        ".bashrc",
+        ".cargo/config.toml",
+        "endow.toml",
+        ".git/modules/a/b/hooks/x",
+        ".gitmodules",
+    ] {
+        assert!(protect.hides(std::path::Path::new(path)), "{path}");
+    }
+    for path in
+        [".git/HEAD", ".git/index", ".git/objects/ab/cd", ".gitignore", "src/main.rs", "Makefile"]
+    {
+        assert!(!protect.hides(std::path::Path::new(path)), "{path}");
+    }
+    assert!(!set.may_match_name(b"main.rs"), "the walk's prefilter must work for the base list");
 }

@@ -73,7 +73,8 @@ fn supervised(
     Ok((planned, ended, phases))
 }
 
-fn start_and_wait(
+/// Starts the sandbox and supervises it to its end.
+pub(crate) fn start_and_wait(
     planned: &Planned,
     prepared: &Prepared,
     terminal: Option<&Terminal>,
@@ -85,14 +86,18 @@ fn start_and_wait(
     }
     let begun = Instant::now();
     let covers = prepared.covers();
-    let renewal = Renewal::watch(&plan.supervise.renew, covers)
-        .map_err(|errno| CommandError::new(Kind::Setup, "can't watch hidden names").cause(std::io::Error::from(errno)))?;
+    let renewal = Renewal::watch(&plan.supervise.renew, covers).map_err(|errno| {
+        CommandError::new(Kind::Setup, "can't watch hidden names")
+            .cause(std::io::Error::from(errno))
+    })?;
     let sandbox = spawn(plan, prepared)?;
     let own_session = plan.starts_own_session();
     let supervised = Supervised::new(sandbox, &plan.supervise, renewal, own_session);
     let spawned = Instant::now();
     let ended = supervise::run(vec![supervised], terminal, &mut |_, notice| notify(notice))
-        .map_err(|errno| CommandError::new(Kind::Setup, "can't supervise").cause(std::io::Error::from(errno)))?;
+        .map_err(|errno| {
+            CommandError::new(Kind::Setup, "can't supervise").cause(std::io::Error::from(errno))
+        })?;
     let ended = ended.first().copied().ok_or(SpawnError::Killed)?;
     Ok((ended, spawned - begun, spawned.elapsed()))
 }

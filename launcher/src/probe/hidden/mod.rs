@@ -1,25 +1,27 @@
 //! Names that deny patterns hide, and endow's own directories, below each physical mount.
 
-use std::collections::BTreeMap;
-use std::ffi::OsStr;
+mod own;
+mod rules;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{DirBuilder, File};
-use std::os::fd::AsFd;
-use std::os::unix::ffi::OsStrExt;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use endow_policy::{BackendSpec, HostPath, MountClass, MountSpec, PatternRule, PatternSet, Policy};
+use endow_policy::{BackendSpec, HostPath, MountClass, MountSpec, PatternSet, Policy};
 use endow_vfs::fs::{Kind, OsFs};
+use endow_vfs::git_index;
 use endow_vfs::names::{NameRules, WalkCache, WalkOptions, Walked, walk};
-use endow_vfs::state::{EndowDirs, Relation};
+use endow_vfs::state::EndowDirs;
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, fstat, openat2};
 use rustix::io::Errno;
-use sha2::{Digest, Sha256};
 
 use crate::plan::host::{Found, HiddenName, HiddenNames, PathFact};
 use crate::plan::step::FileId;
+use rules::Rules;
 
-/// Threads of one walk; both are joined before it returns.
+/// Threads of one walk; all are joined before it returns.
 const THREADS: usize = 2;
 
 /// How names are looked for.
@@ -29,6 +31,23 @@ pub(crate) struct HiddenOptions<'a> {
     pub(crate) own: Option<&'a EndowDirs>,
     /// endow's cache directory, where walks are remembered.
     pub(crate) cache: Option<&'a Path>,
+    /// The git work tree whose index spares what it tracks.
+    pub(crate) work_tree: Option<&'a HostPath>,
+}
+
+/// A directory that is mounted, as it was found.
+struct Source {
+    path: HostPath,
+    id: FileId,
+}
+
+impl Source {
+    fn of(fact: &PathFact) -> Option<Self> {
+        match fact.found {
+            Found::Directory(id) => Some(Self { path: fact.resolved.clone(), id }),
+            _ => None,
+        }
+    }
 }
 
 /// Looks below the source of every physical mount that patterns or endow's own directories touch.
@@ -38,30 +57,20 @@ pub(super) fn find(
     options: &HiddenOptions<'_>,
 ) -> BTreeMap<HostPath, HiddenNames> {
     let Ok(patterns) = PatternSet::new(&policy.deny) else { return BTreeMap::new() };
-    let rules = Rules { patterns: &patterns, digest: digest(&policy.deny) };
+    let rules = Rules { patterns: &patterns, written: &policy.deny, spared: BTreeSet::new() };
     let mut found = BTreeMap::new();
-    for spec in policy.mounts.iter().filter(|spec| spec.class != MountClass::System) {
+    for spec in &policy.mounts {
         let BackendSpec::Physical { host } = &spec.backend else { continue };
         let Some(source) = paths.get(host).and_then(Source::of) else { continue };
-        let names = below(spec, &source, &rules, options);
+        let names = match spec.class {
+            MountClass::System => own::below_system(&source, options),
+            MountClass::Workspace | MountClass::Granted => below(spec, &source, &rules, options),
+        };
         if names != HiddenNames::default() {
             found.insert(source.path, names);
         }
     }
     found
-}
-
-/// A directory that is mounted.
-struct Source {
-    path: HostPath,
-    id: FileId,
-}
-
-impl Source {
-    fn of(fact: &PathFact) -> Option<Self> {
-        let Found::Directory(id) = fact.found else { return None };
-        Some(Self { path: fact.resolved.clone(), id })
-    }
 }
 
 fn below(
@@ -72,16 +81,12 @@ fn below(
 ) -> HiddenNames {
     let mut names = HiddenNames::default();
     if !spec.options.nodeny && rules.needs_walk() {
-        names = match walked(source, rules, options) {
+        names = match look_below(source, rules, options) {
             Ok(walked) => hidden(walked, rules),
             Err(errno) => failed(errno),
         };
     }
-    match own_directories(&source.path, options) {
-        Ok(own) => names.names.extend(own),
-        Err(errno) => names.failed = Some(errno.raw_os_error()),
-    }
-    names.names.sort();
+    own::add(&mut names, source, options);
     names
 }
 
@@ -89,40 +94,89 @@ fn failed(errno: Errno) -> HiddenNames {
     HiddenNames { failed: Some(errno.raw_os_error()), ..HiddenNames::default() }
 }
 
-/// Walks what was found before, and nothing that was put in its place since.
-fn walked(
+/// Walks the tree; when something is hidden that git tracks, once more with that spared.
+fn look_below(
     source: &Source,
     rules: &Rules<'_>,
     options: &HiddenOptions<'_>,
 ) -> Result<Walked, Errno> {
+    let root = open(source)?;
+    let memory = options.cache.and_then(cache_directory);
+    let look = |rules: &Rules<'_>| {
+        let dir = memory.as_ref().map(AsFd::as_fd);
+        let cache = dir.map(|dir| WalkCache { fs: &OsFs, dir, rules: rules.digest() });
+        let options = WalkOptions { threads: THREADS, cache, ..WalkOptions::default() };
+        walk(root.as_fd(), rules, &options)
+    };
+    let walked = look(rules)?;
+    if !walked.hidden.iter().any(|name| rules.is_builtin(&name.path)) {
+        return Ok(walked);
+    }
+    match tracked_below(source, rules, options) {
+        spared if spared.is_empty() => Ok(walked),
+        spared => look(&Rules { spared, ..*rules }),
+    }
+}
+
+/// Opens what was found before, and nothing that was put in its place since.
+fn open(source: &Source) -> Result<OwnedFd, Errno> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
     let root = openat2(CWD, source.path.as_path(), flags, Mode::empty(), resolve)?;
     let stat = fstat(&root)?;
-    if (FileId { dev: stat.st_dev, ino: stat.st_ino }) != source.id {
-        return Err(Errno::STALE);
+    let id = FileId { dev: stat.st_dev, ino: stat.st_ino };
+    if id == source.id { Ok(root) } else { Err(Errno::STALE) }
+}
+
+/// Opens the place of remembered walks; without one every walk lists every directory.
+fn cache_directory(cache: &Path) -> Option<File> {
+    let directory = cache.join("walks");
+    if let Ok(opened) = File::open(&directory) {
+        return Some(opened);
     }
+<<<<<<< HEAD:launcher/src/probe/hidden.rs
     let memory = options.cache.and_then(cache_directory);
     let cache =
         memory.as_ref().map(|dir| WalkCache { fs: &OsFs, dir: dir.as_fd(), rules: rules.digest });
     let options = WalkOptions { threads: THREADS, cache, ..WalkOptions::default() };
     walk(root.as_fd(), rules, &options)
+=======
+    DirBuilder::new().recursive(true).mode(0o700).create(&directory).ok()?;
+    File::open(directory).ok()
+}
+
+/// Returns what the work tree's index tracks of the names that built-in patterns hide, relative
+/// to the source. An index that can't be read spares nothing.
+fn tracked_below(
+    source: &Source,
+    rules: &Rules<'_>,
+    options: &HiddenOptions<'_>,
+) -> BTreeSet<PathBuf> {
+    let Some(work_tree) = options.work_tree else { return BTreeSet::new() };
+    let Some(prefix) = source.path.below(work_tree) else { return BTreeSet::new() };
+    let (tracked, _) = git_index::load(work_tree.as_path());
+    let hidden = tracked.hidden_by(rules).into_iter().filter(|path| rules.is_builtin(path));
+    hidden.filter_map(|path| path.strip_prefix(prefix).ok().map(Path::to_owned)).collect()
+>>>>>>> main:launcher/src/probe/hidden/mod.rs
 }
 
 fn hidden(walked: Walked, rules: &Rules<'_>) -> HiddenNames {
     let name = |name: endow_vfs::names::HiddenName| HiddenName {
-        rule: rules.patterns.decide_entry(&name.path).map(|decision| decision.rule),
+        rule: rules.deciding(&name.path),
         directory: name.kind == Kind::Directory,
         path: name.path,
     };
+    let mut names: Vec<HiddenName> = walked.hidden.into_iter().map(name).collect();
+    names.sort();
     HiddenNames {
-        names: walked.hidden.into_iter().map(name).collect(),
+        names,
         entries: walked.entries,
         elapsed_us: u64::try_from(walked.elapsed.as_micros()).unwrap_or(u64::MAX),
         unreadable: walked.errors.into_iter().map(|error| error.path).collect(),
         failed: None,
     }
 }
+<<<<<<< HEAD:launcher/src/probe/hidden.rs
 
 fn own_directories(
     source: &HostPath,
@@ -182,3 +236,5 @@ impl NameRules for Rules<'_> {
         self.patterns.anchored_depth()
     }
 }
+=======
+>>>>>>> main:launcher/src/probe/hidden/mod.rs
