@@ -7,11 +7,7 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::time::{Duration, Instant};
 
-<<<<<<< HEAD
-use endow_policy::{HostPath, Vars};
-=======
-use endow_policy::MountClass;
->>>>>>> main
+use endow_policy::{HostPath, MountClass};
 use endow_vfs::state::{EndowDirs, OwnDir, Relation, RunId};
 
 use super::args::PolicyArgs;

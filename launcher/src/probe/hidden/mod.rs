@@ -134,13 +134,6 @@ fn cache_directory(cache: &Path) -> Option<File> {
     if let Ok(opened) = File::open(&directory) {
         return Some(opened);
     }
-<<<<<<< HEAD:launcher/src/probe/hidden.rs
-    let memory = options.cache.and_then(cache_directory);
-    let cache =
-        memory.as_ref().map(|dir| WalkCache { fs: &OsFs, dir: dir.as_fd(), rules: rules.digest });
-    let options = WalkOptions { threads: THREADS, cache, ..WalkOptions::default() };
-    walk(root.as_fd(), rules, &options)
-=======
     DirBuilder::new().recursive(true).mode(0o700).create(&directory).ok()?;
     File::open(directory).ok()
 }
@@ -157,7 +150,6 @@ fn tracked_below(
     let (tracked, _) = git_index::load(work_tree.as_path());
     let hidden = tracked.hidden_by(rules).into_iter().filter(|path| rules.is_builtin(path));
     hidden.filter_map(|path| path.strip_prefix(prefix).ok().map(Path::to_owned)).collect()
->>>>>>> main:launcher/src/probe/hidden/mod.rs
 }
 
 fn hidden(walked: Walked, rules: &Rules<'_>) -> HiddenNames {
@@ -176,65 +168,3 @@ fn hidden(walked: Walked, rules: &Rules<'_>) -> HiddenNames {
         failed: None,
     }
 }
-<<<<<<< HEAD:launcher/src/probe/hidden.rs
-
-fn own_directories(
-    source: &HostPath,
-    options: &HiddenOptions<'_>,
-) -> Result<Vec<HiddenName>, Errno> {
-    let Some(own) = options.own else { return Ok(Vec::new()) };
-    let relation = own.relation(source.as_path());
-    let relation =
-        relation.map_err(|error| Errno::from_io_error(&error.error).unwrap_or(Errno::IO))?;
-    let contained = match relation {
-        Relation::Apart => return Ok(Vec::new()),
-        // Such a grant was refused before: names have been swapped since.
-        Relation::Inside(_) => return Err(Errno::ACCESS),
-        Relation::Contains(contained) => contained,
-    };
-    let present = contained.into_iter().filter(|it| it.exists).map(|it| it.relative);
-    Ok(present.map(|path| HiddenName { path, directory: true, rule: None }).collect())
-}
-
-/// Opens the place of remembered walks; without one every walk lists every directory.
-fn cache_directory(cache: &Path) -> Option<File> {
-    let directory = cache.join("walks");
-    DirBuilder::new().recursive(true).mode(0o700).create(&directory).ok()?;
-    File::open(directory).ok()
-}
-
-/// All that a walk's result depends on, besides the tree.
-fn digest(patterns: &[PatternRule]) -> [u8; 32] {
-    let mut digest = Sha256::new();
-    for rule in patterns {
-        digest.update(rule.pattern.as_bytes());
-        digest.update([0]);
-    }
-    digest.finalize().into()
-}
-
-struct Rules<'a> {
-    patterns: &'a PatternSet,
-    digest: [u8; 32],
-}
-
-impl NameRules for Rules<'_> {
-    fn may_match_name(&self, name: &[u8]) -> bool {
-        self.patterns.may_match_name(name)
-    }
-
-    fn decide(&self, relative: &[u8], _is_dir: bool) -> Option<bool> {
-        let path = PathBuf::from(OsStr::from_bytes(relative));
-        self.patterns.decide_entry(Path::new(&path)).map(|decision| decision.hidden)
-    }
-
-    fn needs_walk(&self) -> bool {
-        !self.patterns.is_empty()
-    }
-
-    fn depth_limit(&self) -> Option<usize> {
-        self.patterns.anchored_depth()
-    }
-}
-=======
->>>>>>> main:launcher/src/probe/hidden/mod.rs
