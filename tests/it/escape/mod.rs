@@ -11,5 +11,6 @@ mod processes;
 mod races;
 pub(crate) mod shared;
 mod sockets;
+mod stops;
 mod terminal;
 mod words;
