@@ -2,6 +2,8 @@
 
 mod escape;
 mod harness;
+#[cfg(feature = "test-switches")]
+mod layers;
 mod plan;
 mod run_basic;
 mod run_identity;

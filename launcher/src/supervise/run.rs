@@ -46,6 +46,7 @@ impl Supervised {
         let grace = millis(plan.limits.grace.unwrap_or(GRACE_DEFAULT));
         let ignored = sys::signal::ignored();
         let state = State::new(timeout, grace, own_session).ignoring(ignored);
+        let state = if renewal.is_some() { state.on_duty() } else { state };
         Self { sandbox, state, wake: None, renewal, capture: None, ended: None }
     }
 
