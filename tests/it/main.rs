@@ -5,3 +5,4 @@ mod plan;
 mod run_basic;
 mod run_identity;
 mod run_installation;
+mod work;
