@@ -1,5 +1,5 @@
 //! The `endow` command.
 
 fn main() -> std::process::ExitCode {
-    endow::cli::main()
+    if endow::guest::is_meant() { endow::guest::main() } else { endow::cli::main() }
 }

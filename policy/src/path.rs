@@ -143,8 +143,7 @@ path_type!(HostPath);
 /// Both are normal, so bytes decide.
 fn below<'a>(path: &'a [u8], ancestor: &[u8]) -> Option<&'a [u8]> {
     match (ancestor, path.strip_prefix(ancestor)?) {
-        (b"/", rest) | (_, rest @ []) => Some(rest),
-        (_, [b'/', rest @ ..]) => Some(rest),
+        (b"/", rest) | (_, rest @ [] | [b'/', rest @ ..]) => Some(rest),
         _ => None,
     }
 }

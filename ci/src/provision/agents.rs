@@ -16,7 +16,14 @@ const PACKAGES: [&str; 2] = ["@anthropic-ai/claude-code@2.1.330", "@openai/codex
 /// prefix lies in the home.
 pub(super) fn fetch(work: &Work, dir: &Path) -> Result<()> {
     let mut command = work.command("npm", dir);
-    command.args(["install", "--global", "--no-audit", "--no-fund", "--loglevel=error", "--prefix"]);
+    command.args([
+        "install",
+        "--global",
+        "--no-audit",
+        "--no-fund",
+        "--loglevel=error",
+        "--prefix",
+    ]);
     must(command.arg(dir).args(PACKAGES))?;
     // The archives it unpacked are not needed again.
     must(work.command("rm", dir).args(["-rf", ".npm"]))

@@ -49,7 +49,10 @@ fn toolchain(work: &Work) -> Result<PathBuf> {
     }
     let rustup = work.directory("rust/home/.rustup")?;
     let name = name.to_string_lossy();
-    fs::write(rustup.join("settings.toml"), format!("version = \"12\"\ndefault_toolchain = \"{name}\"\n"))?;
+    fs::write(
+        rustup.join("settings.toml"),
+        format!("version = \"12\"\ndefault_toolchain = \"{name}\"\n"),
+    )?;
     for directory in ["rust/home/.rustup/tmp", "rust/home/.rustup/downloads", "rust/home/.cargo"] {
         work.directory(directory)?;
     }

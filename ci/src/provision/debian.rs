@@ -49,7 +49,9 @@ fn source_entries(parts: &Path) -> Result<()> {
     let listed = fs::read_dir("/etc/apt/sources.list.d").into_iter().flatten();
     let files = listed.filter_map(|entry| Some(entry.ok()?.path()));
     for file in files.chain(["/etc/apt/sources.list".into()]) {
-        let (Ok(text), Some(name)) = (fs::read_to_string(&file), file.file_name()) else { continue };
+        let (Ok(text), Some(name)) = (fs::read_to_string(&file), file.file_name()) else {
+            continue;
+        };
         fs::write(parts.join(name), text.lines().map(as_source).collect::<String>())?;
     }
     Ok(())
@@ -59,7 +61,8 @@ fn as_source(line: &str) -> String {
     if line.starts_with("Types:") {
         return "Types: deb-src\n".to_owned();
     }
-    line.strip_prefix("deb ").map_or_else(|| format!("{line}\n"), |rest| format!("deb-src {rest}\n"))
+    line.strip_prefix("deb ")
+        .map_or_else(|| format!("{line}\n"), |rest| format!("deb-src {rest}\n"))
 }
 
 fn unpacked(dir: &Path, package: &str) -> Result<std::path::PathBuf> {

@@ -85,7 +85,9 @@ impl Work {
 
     /// Copies a tree for the owner.
     fn copy(&self, from: &Path, to: &Path) -> Result<()> {
-        workspace::must(Command::new("cp").args(["-a", "--no-preserve=ownership"]).arg(from).arg(to))?;
+        workspace::must(
+            Command::new("cp").args(["-a", "--no-preserve=ownership"]).arg(from).arg(to),
+        )?;
         if let Some((uid, gid)) = self.owner {
             let owner = format!("{uid}:{gid}");
             workspace::must(Command::new("chown").args(["-R", "-h", &owner]).arg(to))?;

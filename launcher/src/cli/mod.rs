@@ -8,6 +8,7 @@ mod error;
 mod events;
 mod excerpt;
 mod exit;
+mod helper;
 mod installation;
 mod junit;
 mod output;
@@ -48,7 +49,7 @@ fn dispatch(invocation: Invocation, output: &Output) -> Result<ExitCode, Command
         Command::Doctor(doctor) => commands::doctor::run(&doctor, output),
         Command::Trust(trust) => commands::trust::run(&trust, output),
         Command::Profile(profile) => commands::profile::run(&profile, output),
-        Command::Completions(completions) => commands::completions::run(&completions, output),
+        Command::Completions(shell) => Ok(commands::completions::run(&shell, output)),
         Command::Man => commands::man::run(output),
     }
 }

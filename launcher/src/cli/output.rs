@@ -1,5 +1,4 @@
 //! The only place that prints. Data goes to stdout, everything else to stderr.
-#![expect(clippy::print_stdout, clippy::print_stderr, reason = "this is where printing is done")]
 
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
@@ -12,6 +11,7 @@ use super::error::CommandError;
 
 /// How to speak, decided once.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each answers one question about the caller")]
 pub(crate) struct Output {
     json: bool,
     quiet: bool,
@@ -39,6 +39,7 @@ impl Output {
     }
 
     /// Prints data as text.
+    #[expect(clippy::unused_self, reason = "printing is done by those who were handed an output")]
     pub(crate) fn text(&self, text: &str) {
         let mut stdout = std::io::stdout().lock();
         // A reader that has gone, as in `endow plan | head`, has what it wanted.
@@ -48,6 +49,13 @@ impl Output {
     /// Prints data as JSON.
     pub(crate) fn json(&self, data: &impl Serialize) {
         let mut text = serde_json::to_string_pretty(data).unwrap_or_default();
+        text.push('\n');
+        self.text(&text);
+    }
+
+    /// Prints data as JSON on one line.
+    pub(crate) fn json_line(&self, data: &impl Serialize) {
+        let mut text = serde_json::to_string(data).unwrap_or_default();
         text.push('\n');
         self.text(&text);
     }
@@ -110,7 +118,7 @@ impl Output {
 }
 
 /// Names of files may hold escape sequences; none of them reaches the terminal.
-fn printable(text: &str) -> String {
+pub(crate) fn printable(text: &str) -> String {
     let escape = |c: char| {
         if c.is_control() && c != '\t' { c.escape_default().to_string() } else { c.to_string() }
     };

@@ -29,10 +29,7 @@ pub(crate) struct Found {
 const PROJECT_FILE: &str = "endow.toml";
 
 /// Reads and merges everything that says what a run may do.
-pub(crate) fn read(
-    args: &PolicyArgs,
-    surroundings: &Surroundings,
-) -> Result<Found, CommandError> {
+pub(crate) fn read(args: &PolicyArgs, surroundings: &Surroundings) -> Result<Found, CommandError> {
     let mut reader = Reader { surroundings, files: Vec::new() };
     let mut sources = Sources {
         user_profiles: reader.user_profiles(),
@@ -146,7 +143,8 @@ fn must_be_own(path: &Path) -> Result<(), CommandError> {
     let found = fs::metadata(path).map_err(|source| CommandError::unreadable(path, source))?;
     let own = rustix::process::geteuid().as_raw();
     let owner_is_fine = found.uid() == own || found.uid() == 0;
-    let shared = found.mode() & 0o002 != 0 || (found.mode() & 0o020 != 0 && found.gid() != own_group());
+    let shared =
+        found.mode() & 0o002 != 0 || (found.mode() & 0o020 != 0 && found.gid() != own_group());
     if owner_is_fine && !shared { Ok(()) } else { Err(CommandError::foreign_policy(path)) }
 }
 

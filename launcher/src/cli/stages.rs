@@ -1,8 +1,12 @@
 //! The stages that `run`, `plan` and `why` have in common: from flags to a checked plan.
 
 use std::ffi::OsString;
+use std::fs::DirBuilder;
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
 use std::time::{Duration, Instant};
 
+use endow_policy::MountClass;
 use endow_vfs::state::{EndowDirs, OwnDir, Relation, RunId};
 
 use super::args::PolicyArgs;
@@ -51,6 +55,18 @@ pub(crate) struct Request {
     pub(crate) keep: Vec<i32>,
     /// The run dies with the process that started endow.
     pub(crate) die_with_parent: bool,
+    /// Whether endow's own directories are made where a grant would show their place.
+    pub(crate) own: Own,
+}
+
+/// What becomes of endow's own directories that don't exist yet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Own {
+    /// Nothing: this run is only planned.
+    #[default]
+    AsFound,
+    /// Those within a grant are made, so that they can be hidden: the guest could make them.
+    Made,
 }
 
 /// Goes from flags to a checked plan.
@@ -61,8 +77,12 @@ pub(crate) fn plan(args: &PolicyArgs, request: Request) -> Result<Planned, Comma
     if let Some(name) = request.argv.first() {
         installation::grant(name, &surroundings, &mut found.policy);
     }
-    let own = own_directories(&surroundings.dirs)?;
+    let mut own = own_directories(&surroundings.dirs)?;
     refuse_own(&found, &own)?;
+    if request.own == Own::Made && must_be_made(&found, &own) {
+        make_own(&surroundings.dirs)?;
+        own = own_directories(&surroundings.dirs)?;
+    }
     let questions = Questions {
         policy: &found.policy,
         vars: &surroundings.vars,
@@ -98,7 +118,8 @@ fn own_directories(dirs: &Dirs) -> Result<EndowDirs, CommandError> {
 /// Runs of others, undo data and what is trusted are in no view.
 fn refuse_own(found: &Found, own: &EndowDirs) -> Result<(), CommandError> {
     use endow_policy::BackendSpec::{Copy, Physical};
-    for spec in &found.policy.mounts {
+    let granted = found.policy.mounts.iter().filter(|spec| spec.class != MountClass::System);
+    for spec in granted {
         let (Physical { host } | Copy { host }) = &spec.backend else { continue };
         if let Ok(Relation::Inside(dir)) = own.relation(host.as_path()) {
             let message = format!("endow's own {} directory can't be granted", dir.word());
@@ -108,6 +129,39 @@ fn refuse_own(found: &Found, own: &EndowDirs) -> Result<(), CommandError> {
         }
     }
     Ok(())
+}
+
+fn must_be_made(found: &Found, own: &EndowDirs) -> bool {
+    let granted = found.policy.mounts.iter().filter(|spec| spec.class != MountClass::System);
+    let hosts = granted.filter_map(|spec| match &spec.backend {
+        endow_policy::BackendSpec::Physical { host } => Some(host),
+        _ => None,
+    });
+    let mut relations = hosts.filter_map(|host| own.relation(host.as_path()).ok());
+    relations.any(|relation| match relation {
+        Relation::Contains(contained) => contained.iter().any(|it| !it.exists),
+        Relation::Inside(_) | Relation::Apart => false,
+    })
+}
+
+fn make_own(dirs: &Dirs) -> Result<(), CommandError> {
+    for directory in [&dirs.state, &dirs.cache, &dirs.config] {
+        match DirBuilder::new().recursive(true).mode(0o700).create(directory) {
+            Ok(()) => {}
+            // What the user may not make, the command may not make either.
+            Err(error) if is_forbidden(&error) => {}
+            Err(error) => {
+                return Err(CommandError::new(Kind::Setup, "can't make endow's own directory")
+                    .about(directory.display())
+                    .cause(error));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn is_forbidden(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)
 }
 
 fn refuse_broken(plan: &Plan) -> Result<(), CommandError> {

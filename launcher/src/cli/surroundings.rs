@@ -137,9 +137,14 @@ impl Account {
 
 /// Returns the fields of the line whose field `number` is `value`.
 fn entry(text: &[u8], number: usize, value: &str) -> Option<Vec<String>> {
-    let text = String::from_utf8_lossy(text);
-    let fields = |line: &str| line.split(':').map(str::to_owned).collect::<Vec<_>>();
-    text.lines().map(fields).find(|fields| fields.get(number).is_some_and(|it| it == value))
+    let fields = |line: &[u8]| {
+        let fields = line.split(|byte| *byte == b':');
+        fields.map(|field| String::from_utf8_lossy(field).into_owned()).collect()
+    };
+    let is_it = |line: &&[u8]| {
+        line.split(|byte| *byte == b':').nth(number).is_some_and(|it| it == value.as_bytes())
+    };
+    text.split(|byte| *byte == b'\n').find(is_it).map(fields)
 }
 
 /// A git work tree around the current directory.

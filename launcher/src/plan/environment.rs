@@ -120,7 +120,7 @@ impl Placement {
     pub fn shows(&self, host: &HostPath) -> bool {
         let at = host.to_guest();
         let covering = self.covering(&at);
-        covering.and_then(|placed| self.host_of(placed, &at)).as_ref() == Some(host)
+        covering.and_then(|placed| placed.host_path(&at)).as_ref() == Some(host)
     }
 
     /// Returns whether something is shown in the directory `host`, by a mount or link of its own.

@@ -111,7 +111,7 @@ pub fn place(mounts: &[MountSpec], host: &HostFacts) -> Result<Placement, PlanEr
     let kept = placement.mounts.iter().filter(|placed| !is_repeated(placed, &placement));
     placement.set_mounts(kept.cloned().collect());
     let links = std::mem::take(&mut placement.links);
-    let shown = |link: &GuestPath| placement.covering(link).is_some_and(|it| it.is_physical());
+    let shown = |link: &GuestPath| placement.covering(link).is_some_and(Placed::is_physical);
     placement.links = links.into_iter().filter(|(link, _)| !shown(link)).collect();
     Ok(placement)
 }

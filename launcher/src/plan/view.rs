@@ -151,7 +151,9 @@ impl<'a> Builder<'a> {
     pub(super) fn mounted(&mut self, at: &GuestPath, empty: bool) {
         let hidden = self.standing.range(at.clone()..).take_while(|path| path.is_within(at));
         let hidden: Vec<GuestPath> = hidden.cloned().collect();
-        hidden.iter().for_each(|path| drop(self.standing.remove(path)));
+        for path in hidden {
+            self.standing.remove(&path);
+        }
         self.standing.insert(at.clone());
         if empty {
             self.empty.insert(at.clone());
@@ -187,11 +189,13 @@ impl<'a> Builder<'a> {
     fn stands_on_host(&self, at: &GuestPath, directory: bool) -> Result<(), PlanError> {
         let parent = at.parent().unwrap_or_else(GuestPath::root);
         let Some(placed) = self.mount_over(&parent) else { return Ok(()) };
-        match self.placement.host_of(placed, at).and_then(|path| self.host.paths.get(&path)) {
+        match placed.host_path(at).and_then(|path| self.host.paths.get(&path)) {
             Some(fact) if fact.links.is_empty() && fact.found.is_directory() == Some(directory) => {
                 Ok(())
             }
-            Some(fact) if fact.found == Found::Missing && super::mounts::is_masked(placed) => Ok(()),
+            Some(fact) if fact.found == Found::Missing && super::mounts::is_masked(placed) => {
+                Ok(())
+            }
             _ => Err(PlanError::NoMountPoint { at: at.clone(), within: placed.spec.at.clone() }),
         }
     }

@@ -7,12 +7,14 @@ mod contents;
 mod git_user;
 mod hidden;
 mod kernel;
+mod object;
 mod paths;
 mod proc;
 mod streams;
 mod user;
 mod userns;
 
+pub(crate) use object::{HostObjects, protects_links};
 pub(crate) use paths::Pins;
 pub(crate) use userns::refusal as userns_refusal;
 
@@ -57,7 +59,7 @@ pub(crate) fn host_facts(questions: &Questions<'_>) -> (HostFacts, Pins) {
         user: user::facts(vars),
         contents: contents::read(policy, vars),
         hidden,
-        proc_entries: proc::entries(),
+        proc_entries: proc::entries(vars.uid),
         terminal,
         streams: streams::facts(),
         cgroup: cgroup::facts(&policy.limits, Path::new("/")),
@@ -82,14 +84,15 @@ fn devices(terminal: Option<&HostPath>) -> Vec<HostPath> {
 }
 
 /// Host paths of mount points that lie within other mounts: a plan must know whether they exist.
-fn mount_points(
-    mounts: &[MountSpec],
-    paths: &BTreeMap<HostPath, PathFact>,
-) -> BTreeSet<HostPath> {
+fn mount_points(mounts: &[MountSpec], paths: &BTreeMap<HostPath, PathFact>) -> BTreeSet<HostPath> {
     let kernel = KERNEL_PLACES.iter().filter_map(|path| GuestPath::new(path).ok());
-    let places: Vec<GuestPath> = mounts.iter().map(|spec| place(spec, paths)).chain(kernel).collect();
-    let sources: HashMap<&GuestPath, &HostPath> =
-        places.iter().zip(mounts).filter_map(|(at, spec)| Some((at, source(spec, paths)?))).collect();
+    let places: Vec<GuestPath> =
+        mounts.iter().map(|spec| place(spec, paths)).chain(kernel).collect();
+    let sources: HashMap<&GuestPath, &HostPath> = places
+        .iter()
+        .zip(mounts)
+        .filter_map(|(at, spec)| Some((at, source(spec, paths)?)))
+        .collect();
     places.iter().filter_map(|at| shown_at(at, &sources)).collect()
 }
 

@@ -19,7 +19,7 @@ impl StringList {
     pub(crate) fn new(strings: Vec<CString>) -> Self {
         let mut pointers: Vec<_> = strings.iter().map(|string| string.as_ptr()).collect();
         pointers.push(std::ptr::null());
-        Self { strings: strings, pointers }
+        Self { strings, pointers }
     }
 
     /// Returns the strings.
@@ -53,4 +53,24 @@ pub(crate) fn execveat(file: BorrowedFd<'_>, argv: &StringList, env: &StringList
         )
     };
     last_errno()
+}
+
+/// Asks whether the program at `path` may be executed, without executing it (Linux 6.14).
+pub(crate) fn check(path: &CStr) -> Result<(), Errno> {
+    /// AT_EXECVE_CHECK of execveat(2).
+    const CHECK: libc::c_int = 0x10000;
+    let none: [*const libc::c_char; 1] = [std::ptr::null()];
+    // SAFETY: the path is NUL-terminated and both lists end with a null pointer; all live across
+    // the call, which returns in any case.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_execveat,
+            libc::AT_FDCWD,
+            path.as_ptr(),
+            none.as_ptr(),
+            none.as_ptr(),
+            CHECK,
+        )
+    };
+    super::check(result).map(drop)
 }

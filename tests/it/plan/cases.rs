@@ -25,49 +25,76 @@ pub(super) const CASES: &[Case] = &[
     Case { name: "no-deny", flags: |flags| flags.no_default_deny = true },
     Case { name: "ro", flags: |flags| flags.ro.push("/srv/data".into()) },
     Case { name: "ro-through-a-link", flags: |flags| flags.ro.push("/home/user/docs".into()) },
-    Case { name: "ro-with-a-new-point", flags: |flags| {
-        flags.ro.push("/srv/data".into());
-        flags.tmp.push("/srv/data/new".into());
-    } },
+    Case {
+        name: "ro-with-a-new-point",
+        flags: |flags| {
+            flags.ro.push("/srv/data".into());
+            flags.tmp.push("/srv/data/new".into());
+        },
+    },
     Case { name: "rw", flags: |flags| flags.rw.push("/srv/data".into()) },
-    Case { name: "rw-with-a-point", flags: |flags| {
-        flags.rw.push("/srv/data".into());
-        flags.tmp.push("/srv/data/sub".into());
-    } },
+    Case {
+        name: "rw-with-a-point",
+        flags: |flags| {
+            flags.rw.push("/srv/data".into());
+            flags.tmp.push("/srv/data/sub".into());
+        },
+    },
     Case { name: "moved", flags: |flags| flags.ro.push("/data=/srv/data".into()) },
     Case { name: "noexec", flags: |flags| flags.rw.push("/srv/data=/srv/data,noexec".into()) },
     Case { name: "file", flags: |flags| flags.rw.push("/home/user/notes.txt".into()) },
     Case { name: "missing", flags: |flags| flags.ro.push("/nonesuch".into()) },
     Case { name: "optional", flags: |flags| flags.ro.push("/nonesuch=/nonesuch,optional".into()) },
-    Case { name: "new-point-in-live", flags: |flags| {
-        flags.rw.push("/srv/data".into());
-        flags.tmp.push("/srv/data/new".into());
-    } },
-    Case { name: "memory", flags: |flags| flags.tmp.push("/scratch,size=8M,inodes=100,mode=0700".into()) },
+    Case {
+        name: "new-point-in-live",
+        flags: |flags| {
+            flags.rw.push("/srv/data".into());
+            flags.tmp.push("/srv/data/new".into());
+        },
+    },
+    Case {
+        name: "memory",
+        flags: |flags| flags.tmp.push("/scratch,size=8M,inodes=100,mode=0700".into()),
+    },
     Case { name: "cow", flags: |flags| flags.cow.push("/srv/data".into()) },
     Case { name: "git", flags: |flags| flags.git.push("/ref=HEAD".into()) },
     Case { name: "network-host", flags: |flags| flags.net.push("host".to_owned()) },
     Case { name: "allow-userns", flags: |flags| flags.allow.push("userns".to_owned()) },
-    Case { name: "allow-others", flags: |flags| {
-        flags.allow.extend(["io-uring", "perf"].map(str::to_owned));
-    } },
-    Case { name: "limits", flags: |flags| {
-        flags.timeout = Some("1m".to_owned());
-        flags.pids = Some("64".to_owned());
-        flags.open_files = Some("100000".to_owned());
-        flags.file_size = Some("1M".to_owned());
-        flags.cpu_time = Some("10s".to_owned());
-    } },
+    Case {
+        name: "allow-others",
+        flags: |flags| {
+            flags.allow.extend(["io-uring", "perf"].map(str::to_owned));
+        },
+    },
+    Case {
+        name: "limits",
+        flags: |flags| {
+            flags.timeout = Some("1m".to_owned());
+            flags.pids = Some("64".to_owned());
+            flags.open_files = Some("100000".to_owned());
+            flags.file_size = Some("1M".to_owned());
+            flags.cpu_time = Some("10s".to_owned());
+        },
+    },
     Case { name: "memory-limit", flags: |flags| flags.memory = Some("1G".to_owned()) },
-    Case { name: "memory-limit-best-effort", flags: |flags| {
-        flags.memory = Some("1G".to_owned());
-        flags.best_effort.push("memory".to_owned());
-    } },
-    Case { name: "session-and-name", flags: |flags| {
-        flags.new_session = true;
-        flags.hostname = Some("box".to_owned());
-    } },
-    Case { name: "require-namespaces", flags: |flags| flags.require = Some("namespaces".to_owned()) },
+    Case {
+        name: "memory-limit-best-effort",
+        flags: |flags| {
+            flags.memory = Some("1G".to_owned());
+            flags.best_effort.push("memory".to_owned());
+        },
+    },
+    Case {
+        name: "session-and-name",
+        flags: |flags| {
+            flags.new_session = true;
+            flags.hostname = Some("box".to_owned());
+        },
+    },
+    Case {
+        name: "require-namespaces",
+        flags: |flags| flags.require = Some("namespaces".to_owned()),
+    },
 ];
 
 impl Case {
@@ -117,4 +144,3 @@ pub(super) fn request() -> ExecRequest {
         die_with_parent: false,
     }
 }
-

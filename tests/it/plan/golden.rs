@@ -18,7 +18,8 @@ fn differences(full: &str, other: &str) -> String {
     let lines = |text: &str| text.lines().map(str::to_owned).collect::<BTreeSet<_>>();
     let (before, after) = (lines(full), lines(other));
     let gone = full.lines().filter(|line| !after.contains(*line)).map(|line| format!("- {line}\n"));
-    let new = other.lines().filter(|line| !before.contains(*line)).map(|line| format!("+ {line}\n"));
+    let new =
+        other.lines().filter(|line| !before.contains(*line)).map(|line| format!("+ {line}\n"));
     if other.starts_with("refused") { other.to_owned() } else { gone.chain(new).collect() }
 }
 

@@ -45,7 +45,10 @@ pub(super) const HOSTS: &[Host] = &[
             host.kernel.proc_mountable = false;
         },
     },
-    Host { name: "container with user namespaces", change: |host| host.kernel.proc_mountable = false },
+    Host {
+        name: "container with user namespaces",
+        change: |host| host.kernel.proc_mountable = false,
+    },
     Host {
         name: "root",
         change: |host| {
@@ -119,16 +122,14 @@ fn paths(policy: &Policy) -> BTreeSet<HostPath> {
 
 /// On paper the deny patterns hide two names of the project, and one of a data directory.
 fn hidden(policy: &Policy) -> BTreeMap<HostPath, HiddenNames> {
-    let name = |path: &str, directory| HiddenName {
-        path: PathBuf::from(path),
-        directory,
-        rule: Some(0),
-    };
+    let name =
+        |path: &str, directory| HiddenName { path: PathBuf::from(path), directory, rule: Some(0) };
     let project = HiddenNames {
         names: vec![name(".env", false), name("keys", true)],
         entries: 5,
         elapsed_us: 3,
         unreadable: Vec::new(),
+        failed: None,
     };
     let denies = !policy.deny.is_empty();
     let granted = policy.mounts.iter().filter(|spec| spec.class != MountClass::System);

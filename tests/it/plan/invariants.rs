@@ -28,7 +28,9 @@ fn no_variable_with_a_secret_name_passes_by_itself() {
         let text = serde_json::to_string(plan).expect("json");
         assert!(!text.contains("canary"), "{name}");
         assert!(!plan.to_string().contains("canary"), "{name}");
-        let passed = |variable: &str| plan.environment.variables.contains_key(variable.as_ref() as &std::ffi::OsStr);
+        let passed = |variable: &str| {
+            plan.environment.variables.contains_key(variable.as_ref() as &std::ffi::OsStr)
+        };
         assert!(passed("LANG") && !passed("API_TOKEN") && !passed("UNKNOWN"), "{name}");
     });
 }

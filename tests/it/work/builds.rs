@@ -60,6 +60,10 @@ impl Build<'_> {
             endow
         };
         command.args(arguments).env("PATH", path);
+        // Outside, /tmp has what other users left; inside it is the run's alone in any case.
+        let temporary = self.world.root().join("tmp");
+        fs::create_dir_all(&temporary).expect("a directory");
+        command.env("TMPDIR", temporary);
         command
     }
 

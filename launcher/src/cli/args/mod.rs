@@ -4,7 +4,7 @@ mod parse;
 mod policy;
 mod run;
 
-pub(crate) use parse::{Usage, command, parse};
+pub(crate) use parse::{command, parse};
 pub(crate) use policy::PolicyArgs;
 pub(crate) use run::{CommandLine, RunArgs};
 
@@ -130,12 +130,15 @@ pub(crate) struct WhyArgs {
     pub(crate) style: Style,
     #[command(flatten)]
     pub(crate) policy: PolicyArgs,
-    /// A path of the sandbox, HOST:PORT, or call:NAME
+    /// A path of the sandbox, HOST:PORT, or call:NAME; `-` reads `OPERATION PATH` lines from stdin
     #[arg(value_name = "PATH|HOST:PORT|call:NAME")]
     pub(crate) subject: OsString,
-    /// What is to be done with it
+    /// What is to be done with it; left out, read for a path and connect for HOST:PORT
     #[arg(long, value_enum, value_name = "OPERATION")]
     pub(crate) to: Option<Operation>,
+    /// Ask the kernel as well: try it in exactly this sandbox, without starting COMMAND
+    #[arg(long)]
+    pub(crate) verify: bool,
     /// The command whose sandbox is meant
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,

@@ -1,12 +1,203 @@
 //! `endow why`.
 
+use std::ffi::{OsStr, OsString};
+use std::io::Read;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::Path;
 use std::process::ExitCode;
 
-use crate::cli::args::WhyArgs;
-use crate::cli::error::CommandError;
-use crate::cli::output::Output;
+use serde::Serialize;
+
+use crate::cli::args::{Operation as Asked, WhyArgs};
+use crate::cli::error::{CommandError, Kind};
+use crate::cli::helper::{self, Task};
+use crate::cli::output::{Output, printable};
+use crate::cli::stages::{self, Planned, Request};
+use crate::plan::why::{self, Answer, Operation, Questions, Refusal, Verdict};
+use crate::probe::{HostObjects, protects_links};
+
+/// Not allowed: what was asked about is refused or absent.
+const NOT_ALLOWED: u8 = 1;
+
+/// An answer, and the kernel's own where it was asked.
+#[derive(Debug, Serialize)]
+struct Told {
+    #[serde(flatten)]
+    answer: Answer,
+    /// What the kernel said, and whether it says the same.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    verified: Option<Verified>,
+}
+
+/// What the kernel said in the sandbox.
+#[derive(Debug, Serialize)]
+struct Verified {
+    errno: Option<String>,
+    agrees: bool,
+}
+
+/// One question.
+#[derive(Debug)]
+enum Subject {
+    Path(OsString, Operation),
+    Connection(String, u16),
+    Call(String),
+}
 
 /// Runs the command.
-pub(crate) fn run(_args: &WhyArgs, _output: &Output) -> Result<ExitCode, CommandError> {
-    Ok(ExitCode::SUCCESS)
+pub(crate) fn run(args: &WhyArgs, output: &Output) -> Result<ExitCode, CommandError> {
+    let many = args.subject == "-";
+    let subjects = if many { from_stdin()? } else { vec![subject(&args.subject, args.to)] };
+    let argv = if args.command.is_empty() { vec!["true".into()] } else { args.command.clone() };
+    let mut planned = stages::plan(&args.policy, Request { argv, ..Request::default() })?;
+    let answers = answers(&planned, &subjects)?;
+    let kernel = if args.verify { ask_kernel(&mut planned, &subjects)? } else { Vec::new() };
+    let mut kernel = kernel.into_iter();
+    let told: Vec<Told> = answers
+        .into_iter()
+        .zip(&subjects)
+        .map(|(answer, subject)| {
+            let said = matches!(subject, Subject::Path(..)).then(|| kernel.next()).flatten();
+            let verified = said.map(|said| Verified::new(said, &answer));
+            Told { answer, verified }
+        })
+        .collect();
+    print(&told, many, output);
+    let allowed = told.iter().all(|told| told.answer.answer == Verdict::Allowed);
+    Ok(ExitCode::from(if allowed { 0 } else { NOT_ALLOWED }))
+}
+
+fn print(told: &[Told], many: bool, output: &Output) {
+    for told in told {
+        match (output.is_json(), many) {
+            (true, true) => output.json_line(told),
+            (true, false) => output.json(told),
+            (false, _) => output.text(&text(told)),
+        }
+    }
+}
+
+/// Understands what is asked about: a name with a slash is always a path.
+fn subject(text: &OsStr, to: Option<Asked>) -> Subject {
+    let word = text.to_str();
+    if let Some(name) = word.and_then(|word| word.strip_prefix("call:")) {
+        return Subject::Call(name.to_owned());
+    }
+    let network = matches!(to, None | Some(Asked::Connect));
+    let split =
+        word.filter(|word| network && !word.contains('/')).and_then(|word| word.rsplit_once(':'));
+    if let Some((host, Ok(port))) = split.map(|(host, port)| (host, port.parse())) {
+        return Subject::Connection(host.to_owned(), port);
+    }
+    let operation = match to {
+        None | Some(Asked::Read) => Operation::Read,
+        Some(Asked::Write) => Operation::Write,
+        Some(Asked::Execute) => Operation::Execute,
+        Some(Asked::Connect) => Operation::Connect,
+    };
+    Subject::Path(text.to_owned(), operation)
+}
+
+fn from_stdin() -> Result<Vec<Subject>, CommandError> {
+    let mut text = Vec::new();
+    std::io::stdin()
+        .lock()
+        .read_to_end(&mut text)
+        .map_err(|error| CommandError::new(Kind::Usage, "can't read the questions").cause(error))?;
+    let lines = text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+    lines.map(line).collect()
+}
+
+fn line(line: &[u8]) -> Result<Subject, CommandError> {
+    let mut parts = line.splitn(2, |byte| *byte == b' ');
+    let (word, path) = (parts.next().unwrap_or_default(), parts.next());
+    let all = [Operation::Read, Operation::Write, Operation::Execute, Operation::Connect];
+    let operation = all.into_iter().find(|operation| operation.word().as_bytes() == word);
+    match (operation, path) {
+        (Some(operation), Some(path)) => {
+            Ok(Subject::Path(OsString::from_vec(path.to_vec()), operation))
+        }
+        _ => Err(CommandError::new(Kind::Usage, "not a question")
+            .about(String::from_utf8_lossy(line))
+            .hint("write `read PATH`, `write PATH`, `execute PATH` or `connect PATH`")),
+    }
+}
+
+fn answers(planned: &Planned, subjects: &[Subject]) -> Result<Vec<Answer>, CommandError> {
+    let (plan, policy) = (&planned.plan, &planned.found.policy);
+    let tree = HostObjects::new();
+    let questions = Questions::new(plan, policy, &planned.host, &tree, protects_links());
+    let answer = |subject: &Subject| match subject {
+        Subject::Path(path, operation) => Ok(questions.path(Path::new(path), *operation)),
+        Subject::Connection(host, port) => Ok(why::connection(policy, host, *port)),
+        Subject::Call(name) => why::call(plan, name).ok_or_else(|| {
+            CommandError::new(Kind::Usage, "Linux has no such system call").about(name)
+        }),
+    };
+    subjects.iter().map(answer).collect()
+}
+
+/// Tries every path in the sandbox; returns the error numbers, 0 for what worked.
+fn ask_kernel(planned: &mut Planned, subjects: &[Subject]) -> Result<Vec<i32>, CommandError> {
+    let mut text = Vec::new();
+    for subject in subjects {
+        let Subject::Path(path, operation) = subject else { continue };
+        text.push(match operation {
+            Operation::Read => b'r',
+            Operation::Write => b'w',
+            Operation::Execute => b'x',
+            Operation::Connect => b'c',
+        });
+        text.extend_from_slice(path.as_bytes());
+        text.push(0);
+    }
+    if text.is_empty() {
+        return Err(CommandError::new(Kind::Usage, "only paths can be verified"));
+    }
+    let said = helper::run(planned, Task::Probe(&text))?;
+    Ok(said.lines().filter_map(|line| line.parse().ok()).collect())
+}
+
+impl Verified {
+    fn new(number: i32, answer: &Answer) -> Self {
+        let expected = answer.errno.map_or(0, Refusal::number);
+        let known = Refusal::numbered(number).map(|refusal| refusal.name().to_owned());
+        Self {
+            errno: (number != 0).then(|| known.unwrap_or_else(|| format!("error {number}"))),
+            agrees: number == expected || answer.answer == Verdict::Unknown,
+        }
+    }
+}
+
+fn text(told: &Told) -> String {
+    let answer = &told.answer;
+    let operation = answer.operation.map(|operation| format!("{} ", operation.word()));
+    let errno = answer.errno.map(|errno| format!(" ({errno})")).unwrap_or_default();
+    let subject = format!("{}{}", operation.unwrap_or_default(), answer.subject);
+    let mut text = format!("{}: {}{errno}\n", answer.answer.words(), printable(&subject));
+    let mut line = |word: &str, value: &Option<String>| {
+        if let Some(value) = value {
+            text.push_str(&format!("  {word:<9}{}\n", printable(value)));
+        }
+    };
+    line("leads to", &answer.leads_to);
+    line("because", &Some(answer.reason.clone()));
+    line("rule", &answer.rule);
+    let layers: Vec<&str> = answer.layers.iter().map(|layer| layer.word()).collect();
+    line("kept by", &(!layers.is_empty()).then(|| layers.join(", ")));
+    let word = if answer.answer == Verdict::Allowed { "forbid" } else { "allow" };
+    line(word, &answer.remedy);
+    let kernel = told.verified.as_ref().map(|verified| {
+        let said = verified.errno.as_deref().unwrap_or("it works");
+        format!(
+            "{said}, {}",
+            if verified.agrees {
+                "as answered"
+            } else {
+                "which is not what was answered: please report it"
+            }
+        )
+    });
+    line("kernel", &kernel);
+    text
 }

@@ -1,0 +1,86 @@
+//! Starts endow's own helper in a sandbox, in the place of its command.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Read, Seek, Write};
+use std::os::fd::AsRawFd;
+
+use super::commands::run::start_and_wait;
+use super::error::{CommandError, Kind};
+use super::stages::Planned;
+use crate::apply::{SpawnError, prepare};
+use crate::finish::finish;
+use crate::guest;
+use crate::supervise::Outcome;
+
+/// What the helper does.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Task<'a> {
+    /// Tries these questions.
+    Probe(&'a [u8]),
+    /// Tells what it is.
+    Report,
+}
+
+/// Runs the helper in exactly the planned sandbox; returns what it said.
+pub(crate) fn run(planned: &mut Planned, task: Task<'_>) -> Result<String, CommandError> {
+    let failed = |error: io::Error| {
+        CommandError::new(Kind::Setup, "can't speak with the helper").cause(error)
+    };
+    let questions = memory(c"endow-questions").map_err(failed)?;
+    let mut answers = memory(c"endow-answers").map_err(failed)?;
+    let keep = vec![questions.as_raw_fd(), answers.as_raw_fd()];
+    let argv = match task {
+        Task::Probe(text) => {
+            write(&questions, text).map_err(failed)?;
+            vec![
+                "probe".to_owned(),
+                questions.as_raw_fd().to_string(),
+                answers.as_raw_fd().to_string(),
+            ]
+        }
+        Task::Report => vec!["report".to_owned(), answers.as_raw_fd().to_string()],
+    };
+    let argv = [guest::NAME.to_owned()].into_iter().chain(argv).map(OsString::from).collect();
+    planned.plan = planned.plan.clone().with_helper(argv, keep);
+    start(planned)?;
+    let mut said = String::new();
+    answers.rewind().and_then(|()| answers.read_to_string(&mut said)).map_err(failed)?;
+    Ok(said)
+}
+
+fn memory(name: &std::ffi::CStr) -> io::Result<File> {
+    let file = rustix::fs::memfd_create(name, rustix::fs::MemfdFlags::CLOEXEC)?;
+    Ok(File::from(file))
+}
+
+fn write(mut file: &File, text: &[u8]) -> io::Result<()> {
+    file.write_all(text)?;
+    file.rewind()
+}
+
+fn start(planned: &mut Planned) -> Result<(), CommandError> {
+    let pins = std::mem::take(&mut planned.pins).into_descriptors();
+    let prepared = prepare(&planned.plan, &planned.surroundings.dirs.state, &planned.id, pins)?;
+    let (ended, _, _) = start_and_wait(planned, &prepared, None, &mut |_| {})?;
+    finish(&planned.plan.finish, prepared).map_err(|error| {
+        CommandError::new(Kind::Setup, "can't remove the run's directory").cause(error)
+    })?;
+    match ended.outcome {
+        Outcome::Exited(0) => Ok(()),
+        Outcome::SetupFailed(failure) => {
+            Err(without_loader(SpawnError::of_step(&failure, &planned.plan)))
+        }
+        _ => Err(CommandError::new(Kind::Setup, "the helper did not finish")),
+    }
+}
+
+/// The helper is linked dynamically, as endow itself is.
+fn without_loader(error: SpawnError) -> CommandError {
+    if error == SpawnError::NotFound {
+        return CommandError::new(Kind::Setup, "endow's helper can't start in this view")
+            .cause("the loader and the C library are not in it")
+            .hint("grant /lib64 and /usr/lib read-only, as the base does");
+    }
+    error.into()
+}

@@ -1,0 +1,51 @@
+//! The errors that a refused operation ends with.
+
+use std::fmt;
+
+macro_rules! refusals {
+    ($($variant:ident $name:literal $number:literal $doc:literal;)*) => {
+        /// An error number of the kernel, as far as an answer can be one.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum Refusal {
+            $(#[doc = $doc] $variant,)*
+        }
+
+        impl Refusal {
+            /// Returns the kernel's number, which the architectures of this project share.
+            pub const fn number(self) -> i32 {
+                match self { $(Self::$variant => $number,)* }
+            }
+
+            /// Returns the kernel's name for it.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name,)* }
+            }
+
+            /// Returns the refusal with a number.
+            pub fn numbered(number: i32) -> Option<Self> {
+                match number { $($number => Some(Self::$variant),)* _ => None }
+            }
+        }
+    };
+}
+
+refusals! {
+    Unpermitted "EPERM" 1 "Not permitted.";
+    Absent "ENOENT" 2 "Nothing is there.";
+    NoDevice "ENXIO" 6 "Nothing stands behind it.";
+    Denied "EACCES" 13 "Forbidden.";
+    NotDirectory "ENOTDIR" 20 "A part of the path is no directory.";
+    Directory "EISDIR" 21 "It is a directory.";
+    ReadOnly "EROFS" 30 "The file system is read-only.";
+    TooLong "ENAMETOOLONG" 36 "A name is too long.";
+    NoCall "ENOSYS" 38 "There is no such call.";
+    Loop "ELOOP" 40 "Too many symbolic links.";
+    Unreachable "ENETUNREACH" 101 "There is no way there.";
+    Unheard "ECONNREFUSED" 111 "Nobody listens.";
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}

@@ -1,0 +1,354 @@
+//! From a question about a path to an answer in words: who decided, and what would change it.
+
+use std::path::Path;
+
+use endow_policy::{BackendSpec, GuestPath, HostPath, MountClass, Policy};
+
+use super::Operation;
+use super::answer::{Answer, Layer, Verdict};
+use super::decide::{Judge, Refusals, Rules};
+use super::entry::HostTree;
+use super::node::{Missing, Node, NodeOrigin};
+use super::refusal::Refusal;
+use super::view::View;
+use super::walk::{Lost, Place, Walk};
+use crate::plan::Plan;
+use crate::plan::host::HostFacts;
+use crate::plan::place::Placed;
+use crate::plan::step::ConfineStep;
+
+/// Answers questions about one plan.
+pub struct Questions<'a> {
+    plan: &'a Plan,
+    policy: &'a Policy,
+    host: &'a HostFacts,
+    tree: &'a dyn HostTree,
+    view: View<'a>,
+    rules: Rules,
+    protected_links: bool,
+}
+
+/// What came of a question, before it is put into words.
+struct Outcome {
+    refusals: Refusals,
+    /// The place that decides.
+    at: GuestPath,
+    node: Option<Node>,
+    why: Option<Missing>,
+    unknown: bool,
+    /// A part before the last stands in the way.
+    lost: bool,
+}
+
+impl<'a> Questions<'a> {
+    /// Prepares to answer; `protected_links` is `fs.protected_symlinks` of the kernel.
+    pub fn new(
+        plan: &'a Plan,
+        policy: &'a Policy,
+        host: &'a HostFacts,
+        tree: &'a dyn HostTree,
+        protected_links: bool,
+    ) -> Self {
+        let view = View::new(plan, &host.user, tree);
+        let landlock = plan.confine.iter().find_map(|step| match step {
+            ConfineStep::Landlock(landlock) => Some(landlock),
+            _ => None,
+        });
+        let rules = Rules::new(landlock, &view);
+        Self { plan, policy, host, tree, view, rules, protected_links }
+    }
+
+    /// Answers for a path of the view, absolute or from where the command starts.
+    pub fn path(&self, path: &Path, operation: Operation) -> Answer {
+        let outcome = self.outcome(path, operation);
+        let refusal = outcome.refusals.first().map(|(refusal, _)| *refusal);
+        let mut layers: Vec<Layer> = outcome.refusals.iter().map(|(_, layer)| *layer).collect();
+        layers.sort_unstable();
+        layers.dedup();
+        let at = outcome.at.as_path();
+        Answer {
+            subject: path.to_string_lossy().into_owned(),
+            operation: Some(operation),
+            answer: if outcome.unknown { Verdict::Unknown } else { Verdict::of(refusal) },
+            errno: refusal,
+            leads_to: (!outcome.lost && at != path).then(|| at.to_string_lossy().into_owned()),
+            reason: place(&outcome) + &self.reason(&outcome, operation),
+            rule: self.rule(&outcome),
+            layers,
+            remedy: self.remedy(&outcome, operation),
+        }
+    }
+
+    fn outcome(&self, path: &Path, operation: Operation) -> Outcome {
+        let user = &self.host.user;
+        let walk = Walk { view: &self.view, user, protected_links: self.protected_links };
+        match walk.resolve(&self.policy.chdir, path) {
+            Err(lost) => Outcome::lost(lost),
+            Ok(place) => {
+                let judge = Judge { view: &self.view, user, rules: &self.rules };
+                let refusals = judge.decide(&place, operation);
+                Outcome::decided(place, refusals)
+            }
+        }
+    }
+
+    fn covering(&self, at: &GuestPath) -> Option<&Placed> {
+        self.plan.placement.covering(at)
+    }
+
+    /// Who asked for what stands there: the origin chain of the mount, or of the deny rule.
+    fn rule(&self, outcome: &Outcome) -> Option<String> {
+        if outcome.is_hidden() {
+            let (pattern, origin) = self.hiding_rule(&outcome.at)?;
+            return Some(format!("deny {pattern} ({origin})"));
+        }
+        let placed = self.covering(&outcome.at)?;
+        let spec = self.policy.mounts.iter().find(|spec| is_of(spec, placed))?;
+        let chain = endow_policy::explain(self.policy, &spec.at).map(|cover| cover.chain());
+        Some(format!("{} ({})", spec.at, chain.unwrap_or_else(|| spec.origin.to_string())))
+    }
+
+    /// Returns the pattern that hides a place, and who wrote it.
+    fn hiding_rule(&self, at: &GuestPath) -> Option<(String, String)> {
+        let placed = self.covering(at)?;
+        let source = placed.source.as_ref()?;
+        let below = at.below(&placed.spec.at)?;
+        let names = &self.host.hidden.get(&source.path)?.names;
+        let name = names.iter().find(|name| below.starts_with(&name.path))?;
+        let rule = self.policy.deny.get(name.rule?)?;
+        Some((rule.pattern.clone(), rule.origin.to_string()))
+    }
+
+    fn reason(&self, outcome: &Outcome, operation: Operation) -> String {
+        let Some((refusal, layer)) = outcome.refusals.first() else {
+            return if outcome.unknown {
+                "what is there changes from process to process: --verify asks the kernel".to_owned()
+            } else {
+                self.shown(&outcome.at)
+            };
+        };
+        match (layer, refusal) {
+            (Layer::View | Layer::Deny, _) => self.why_missing(outcome),
+            (Layer::Permissions, _) => {
+                outcome.node.as_ref().map_or_else(String::new, |node| self.bits(node))
+            }
+            (Layer::Mount, Refusal::ReadOnly) => {
+                format!("{} is read-only", self.mount_name(&outcome.at))
+            }
+            (Layer::Mount, _) if operation == Operation::Execute => {
+                format!("nothing in {} may be executed", self.mount_name(&outcome.at))
+            }
+            (Layer::Mount, _) => "devices of this mount can't be opened".to_owned(),
+            (Layer::Landlock, _) => "no rule of the Landlock ruleset allows it".to_owned(),
+            (_, refusal) => in_words(*refusal).to_owned(),
+        }
+    }
+
+    fn shown(&self, at: &GuestPath) -> String {
+        match self.covering(at).map(|placed| (&placed.spec.backend, &placed.source)) {
+            Some((_, Some(source))) => format!("the view shows {} there", source.path),
+            Some((BackendSpec::Memory { .. }, _)) => "memory of the run's own".to_owned(),
+            Some((BackendSpec::Private { .. }, _)) => "a private directory of the run".to_owned(),
+            _ => "a part of every view".to_owned(),
+        }
+    }
+
+    fn mount_name(&self, at: &GuestPath) -> String {
+        self.covering(at)
+            .map_or_else(|| "the root of the view".to_owned(), |it| it.spec.at.to_string())
+    }
+
+    fn why_missing(&self, outcome: &Outcome) -> String {
+        let text = match outcome.why {
+            _ if outcome.is_hidden() && self.hiding_rule(&outcome.at).is_none() => {
+                "endow's own directories are in no view"
+            }
+            _ if outcome.is_hidden() => "a deny pattern hides it",
+            Some(Missing::NotThere) => "the host has no such name there either",
+            Some(Missing::Unreadable(_)) => "the host can't be asked",
+            _ if self.host_has(&outcome.at) => "the host has it, and no grant shows it",
+            _ => "nothing is mounted there",
+        };
+        text.to_owned()
+    }
+
+    fn bits(&self, node: &Node) -> String {
+        let entry = &node.entry;
+        let owner = if entry.uid == self.host.user.uid {
+            String::new()
+        } else {
+            ", who is nobody inside".to_owned()
+        };
+        let frozen = if entry.frozen { ", which is immutable" } else { "" };
+        let list = if entry.acl.is_empty() { "" } else { " and an access list" };
+        let letters = entry.letters();
+        format!(
+            "{} has the bits {letters}{list}, of user {}{owner}{frozen}; no capability is left inside",
+            node.at, entry.uid
+        )
+    }
+
+    fn host_has(&self, at: &GuestPath) -> bool {
+        self.tree.look(&at.to_host()).is_ok()
+    }
+
+    fn remedy(&self, outcome: &Outcome, operation: Operation) -> Option<String> {
+        if outcome.unknown {
+            return None;
+        }
+        let Some((_, layer)) = outcome.refusals.first() else {
+            return self.prevention(outcome, operation);
+        };
+        match layer {
+            Layer::Deny => {
+                self.hiding_rule(&outcome.at).map(|(pattern, _)| format!("--deny '!{pattern}'"))
+            }
+            Layer::View => self.grant(outcome, operation),
+            Layer::Permissions => {
+                outcome.node.as_ref().and_then(|node| self.chmod(node, operation))
+            }
+            Layer::Mount if operation == Operation::Execute => self.without_noexec(&outcome.at),
+            Layer::Mount | Layer::Landlock => self.writable(outcome, operation),
+            _ => None,
+        }
+    }
+
+    fn grant(&self, outcome: &Outcome, operation: Operation) -> Option<String> {
+        let flag = if operation == Operation::Write { "--rw" } else { "--ro" };
+        let shown = outcome.why == Some(Missing::NotThere);
+        (!shown && self.host_has(&outcome.at)).then(|| format!("{flag} {}", quoted(&outcome.at)))
+    }
+
+    fn chmod(&self, node: &Node, operation: Operation) -> Option<String> {
+        let host = self.host_path(&node.at)?;
+        let right = match operation {
+            Operation::Read => "r",
+            Operation::Write | Operation::Connect => "w",
+            Operation::Execute => "x",
+        };
+        let class = if node.entry.uid == self.host.user.uid { "u" } else { "o" };
+        Some(format!("chmod {class}+{right} {}", quoted(&host.to_guest())))
+    }
+
+    fn host_path(&self, at: &GuestPath) -> Option<HostPath> {
+        let placed = self.covering(at)?;
+        placed.host_path(at)
+    }
+
+    fn without_noexec(&self, at: &GuestPath) -> Option<String> {
+        let spec = &self.covering(at)?.spec;
+        spec.options.noexec.then(|| format!("leave out `noexec` in {}", spec.origin))
+    }
+
+    /// A flag that makes the mount writable, unless the host's own is not.
+    fn writable(&self, outcome: &Outcome, operation: Operation) -> Option<String> {
+        if operation != Operation::Write {
+            return None;
+        }
+        let Some(placed) = self.covering(&outcome.at) else {
+            return Some(format!("--tmp {}", quoted(&outcome.at)));
+        };
+        let spec = &placed.spec;
+        match (&spec.backend, &placed.source) {
+            (BackendSpec::Physical { .. }, _) if spec.class == MountClass::Workspace => {
+                Some("--workspace rw".to_owned())
+            }
+            (BackendSpec::Physical { .. }, Some(source))
+                if source.path.as_path() == spec.at.as_path() =>
+            {
+                Some(format!("--rw {}", quoted(&spec.at)))
+            }
+            (BackendSpec::Physical { .. }, Some(source)) => {
+                Some(format!("--rw {}={}", quoted(&spec.at), quoted(&source.path.to_guest())))
+            }
+            _ => None,
+        }
+    }
+
+    /// What would forbid something that is allowed.
+    fn prevention(&self, outcome: &Outcome, operation: Operation) -> Option<String> {
+        let placed = self.covering(&outcome.at)?;
+        let spec = &placed.spec;
+        placed.source.as_ref()?;
+        let below = outcome.at.below(&spec.at)?;
+        match operation {
+            Operation::Write if spec.class == MountClass::Workspace => {
+                Some("--workspace ro".to_owned())
+            }
+            Operation::Write => Some(format!("`ro` instead of `rw` in {}", spec.origin)),
+            _ if spec.class == MountClass::System || below.as_os_str().is_empty() => {
+                Some(format!("{:?} = false under [mounts] of a policy file", spec.at.to_string()))
+            }
+            _ => Some(format!("--deny '{}'", below.display())),
+        }
+    }
+}
+
+impl Outcome {
+    fn lost(lost: Lost) -> Self {
+        let layer = match (&lost.why, lost.refusal) {
+            (Some(Missing::Hidden), _) => Layer::Deny,
+            (Some(_), _) => Layer::View,
+            (None, Some(Refusal::Denied)) => Layer::Permissions,
+            (None, _) => Layer::Kind,
+        };
+        let covered = lost.node.as_ref().is_some_and(|node| node.origin == NodeOrigin::Cover);
+        let layer = if covered { Layer::Deny } else { layer };
+        let refusals: Refusals = lost.refusal.map(|refusal| (refusal, layer)).into_iter().collect();
+        let unknown = refusals.is_empty();
+        Self { refusals, at: lost.at, node: lost.node, why: lost.why, unknown, lost: true }
+    }
+
+    fn decided(place: Place, refusals: Refusals) -> Self {
+        match place {
+            Place::Found(node) => Self {
+                refusals,
+                at: node.at.clone(),
+                node: Some(node),
+                why: None,
+                unknown: false,
+                lost: false,
+            },
+            Place::Vacant { parent, at, why, .. } => Self {
+                refusals,
+                at,
+                node: Some(parent),
+                why: Some(why),
+                unknown: false,
+                lost: false,
+            },
+        }
+    }
+
+    fn is_hidden(&self) -> bool {
+        self.refusals.first().is_some_and(|(_, layer)| *layer == Layer::Deny)
+    }
+}
+
+/// Names the part of the path that stands in the way.
+fn place(outcome: &Outcome) -> String {
+    if outcome.lost { format!("{}: ", outcome.at) } else { String::new() }
+}
+
+fn is_of(spec: &endow_policy::MountSpec, placed: &Placed) -> bool {
+    spec.origin == placed.spec.origin && spec.backend == placed.spec.backend
+}
+
+fn in_words(refusal: Refusal) -> &'static str {
+    match refusal {
+        Refusal::NotDirectory => "a part of the path is no directory",
+        Refusal::Loop => "too many symbolic links",
+        Refusal::TooLong => "a name is too long",
+        Refusal::NoDevice => "a socket can't be opened",
+        Refusal::Unheard => "it is no socket that anybody can listen on",
+        Refusal::Denied => "it is no regular file",
+        _ => "the kernel refuses",
+    }
+}
+
+/// A path as a shell takes it.
+fn quoted(path: &GuestPath) -> String {
+    let text = path.to_string();
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@%,:".contains(c);
+    if text.chars().all(plain) { text } else { format!("'{}'", text.replace('\'', "'\\''")) }
+}

@@ -1,0 +1,305 @@
+//! The view on paper: the plan's steps replayed, so that each name of it can be looked at.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use endow_policy::{GuestPath, HostPath};
+
+use super::entry::{Entry, EntryKind, HostTree, Readonly};
+use super::node::{Identity, Missing, Node, NodeOrigin};
+use crate::plan::Plan;
+use crate::plan::host::UserFacts;
+use crate::plan::step::{InitStep, MaskPoint, MountFlags, PrepareStep, RunPath, Source};
+
+/// The view of a plan.
+pub(super) struct View<'a> {
+    host: &'a dyn HostTree,
+    owner: (u32, u32),
+    mounts: Vec<Mount<'a>>,
+}
+
+/// One mount of the view.
+struct Mount<'a> {
+    at: GuestPath,
+    shows: Shows<'a>,
+    readonly: bool,
+    noexec: bool,
+    devices: bool,
+    /// Names that steps made in it.
+    made: BTreeMap<GuestPath, (EntryKind, u32)>,
+}
+
+/// What a mount shows.
+enum Shows<'a> {
+    /// Nothing at first; copies of the host's files may be in it.
+    Empty { mode: u32, seeds: Vec<(&'a Path, &'a HostPath)> },
+    /// The host's.
+    Host(&'a HostPath),
+    /// The host's, less what is hidden.
+    Masked { like: &'a HostPath, hide: &'a [PathBuf], points: &'a [MaskPoint] },
+    /// Something that nobody may open.
+    Cover { directory: bool },
+    /// The kernel's file system of processes.
+    Processes,
+    /// The kernel's file system of terminals.
+    Terminals,
+    /// A name of another mount once more.
+    Again(usize),
+}
+
+impl<'a> View<'a> {
+    /// Replays the steps.
+    pub(super) fn new(plan: &'a Plan, user: &UserFacts, host: &'a dyn HostTree) -> Self {
+        let mut view = Self { host, owner: (user.uid, user.gid), mounts: Vec::new() };
+        view.mount(
+            GuestPath::root(),
+            Shows::Empty { mode: 0o755, seeds: Vec::new() },
+            MountFlags::default(),
+        );
+        for step in &plan.init {
+            view.step(step, plan);
+        }
+        view
+    }
+
+    fn step(&mut self, step: &'a InitStep, plan: &'a Plan) {
+        match step {
+            InitStep::Mkdir { at, mode } => self.make(at, EntryKind::Directory, *mode),
+            InitStep::Touch { at } => self.make(at, EntryKind::File, 0o644),
+            InitStep::Symlink { at, to } => self.make(at, EntryKind::Link(to.clone()), 0o777),
+            InitStep::Write { at, mode, .. } => self.make(at, EntryKind::File, *mode),
+            InitStep::Seal { at } => {
+                let sealed = self.number_of(at);
+                if let Some(mount) = self.mounts.get_mut(sealed) {
+                    mount.readonly = true;
+                }
+            }
+            InitStep::Bind { source, at, flags } => {
+                let shows = self.bound(source, plan);
+                self.mount(at.clone(), shows, *flags);
+            }
+            InitStep::Overlay { lower, at, flags } => {
+                self.mount(at.clone(), masked(lower, plan), *flags);
+            }
+            InitStep::Tmpfs { at, mode, flags, .. } => {
+                let shows = Shows::Empty { mode: *mode, seeds: Vec::new() };
+                self.mount(at.clone(), shows, *flags);
+            }
+            InitStep::Proc { at } => self.mount(at.clone(), Shows::Processes, NOEXEC),
+            InitStep::Devpts { at } => {
+                let flags = MountFlags { devices: true, ..NOEXEC };
+                self.mount(at.clone(), Shows::Terminals, flags);
+            }
+            _ => {}
+        }
+    }
+
+    fn bound(&self, source: &'a Source, plan: &'a Plan) -> Shows<'a> {
+        match source {
+            Source::Host { path, .. } => Shows::Host(path),
+            Source::Guest(at) => Shows::Again(self.number_of(at)),
+            Source::Run(at) => private(at, plan),
+        }
+    }
+
+    fn mount(&mut self, at: GuestPath, shows: Shows<'a>, flags: MountFlags) {
+        let MountFlags { readonly, noexec, devices, .. } = flags;
+        let made = BTreeMap::new();
+        self.mounts.push(Mount { at, shows, readonly, noexec, devices, made });
+    }
+
+    fn make(&mut self, at: &GuestPath, kind: EntryKind, mode: u32) {
+        let number = self.number_of(at);
+        if let Some(mount) = self.mounts.get_mut(number) {
+            mount.made.insert(at.clone(), (kind, mode));
+        }
+    }
+
+    /// Returns the mount that a name belongs to: the deepest one, and of two at one place the
+    /// later. No step mounts above what stands already.
+    fn number_of(&self, path: &GuestPath) -> usize {
+        let covering = self.mounts.iter().enumerate().filter(|(_, it)| path.is_within(&it.at));
+        covering.max_by_key(|(number, it)| (it.at.as_bytes().len(), *number)).map_or(0, |it| it.0)
+    }
+
+    /// Looks at a name whose parents are known to be directories and no links.
+    pub(super) fn look(&self, path: &GuestPath) -> Result<Node, Missing> {
+        self.look_in(self.number_of(path), path)
+    }
+
+    fn look_in(&self, number: usize, path: &GuestPath) -> Result<Node, Missing> {
+        let mount = self.mounts.get(number).ok_or(Missing::NotShown)?;
+        let own = Identity::Own(number, path.clone());
+        let (mut entry, origin) = self.entry(mount, path)?;
+        let identity = match (&mount.shows, entry.id) {
+            (Shows::Again(_), _) => self.look_again(mount, path)?.identity,
+            (Shows::Host(_), Some(id)) => Identity::Host(id),
+            _ => own,
+        };
+        if mount.readonly {
+            entry.readonly = entry.readonly.max(Readonly::Mount);
+        }
+        entry.noexec |= mount.noexec;
+        entry.nodev = if matches!(mount.shows, Shows::Host(_)) {
+            entry.nodev || !mount.devices
+        } else {
+            !mount.devices
+        };
+        let behind = self.behind(mount, path);
+        Ok(Node { at: path.clone(), entry, identity, origin, behind })
+    }
+
+    fn look_again(&self, mount: &Mount<'_>, path: &GuestPath) -> Result<Node, Missing> {
+        match mount.shows {
+            Shows::Again(number) => self.look_in(number, path),
+            _ => Err(Missing::NotShown),
+        }
+    }
+
+    fn entry(&self, mount: &Mount<'_>, path: &GuestPath) -> Result<(Entry, NodeOrigin), Missing> {
+        if let Some((kind, mode)) = mount.made.get(path) {
+            return Ok((self.own(kind.clone(), *mode), NodeOrigin::Step));
+        }
+        let below = path.below(&mount.at).unwrap_or(Path::new(""));
+        let from_host = |entry| (entry, NodeOrigin::Host);
+        match &mount.shows {
+            Shows::Empty { mode, .. } if below.as_os_str().is_empty() => {
+                Ok((self.own(EntryKind::Directory, *mode), NodeOrigin::Step))
+            }
+            Shows::Empty { seeds, .. } => self.seeded(seeds, below).map(from_host),
+            Shows::Host(source) => self.on_host(source, below).map(from_host),
+            Shows::Masked { like, hide, points } => self.masked(like, (hide, points), below),
+            Shows::Cover { directory } => {
+                let kind = if *directory { EntryKind::Directory } else { EntryKind::File };
+                Ok((self.own(kind, 0), NodeOrigin::Cover))
+            }
+            Shows::Processes => self.process(path).map(from_host),
+            Shows::Terminals => terminal(below).map(|entry| (entry, NodeOrigin::Step)),
+            Shows::Again(_) => self.look_again(mount, path).map(|node| (node.entry, node.origin)),
+        }
+    }
+
+    fn own(&self, kind: EntryKind, mode: u32) -> Entry {
+        Entry::own(kind, mode, self.owner)
+    }
+
+    fn on_host(&self, source: &HostPath, below: &Path) -> Result<Entry, Missing> {
+        let path = source.join(below).map_err(|_| Missing::NotThere)?;
+        self.host.look(&path).map_err(missing)
+    }
+
+    /// Copies are the user's, with the permission bits of what was copied.
+    fn seeded(&self, seeds: &[(&Path, &HostPath)], below: &Path) -> Result<Entry, Missing> {
+        if let Some((place, from)) = seeds.iter().find(|(place, _)| below.starts_with(place)) {
+            let rest = below.strip_prefix(place).unwrap_or(Path::new(""));
+            let copied = self.on_host(from, rest)?;
+            return Ok(self.own(copied.kind, copied.mode & 0o777));
+        }
+        let leads = seeds.iter().any(|(place, _)| place.starts_with(below));
+        if leads { Ok(self.own(EntryKind::Directory, 0o700)) } else { Err(Missing::NotShown) }
+    }
+
+    /// A directory on the way to something hidden is one of the mask's: its bits are the real
+    /// one's, its owner is the user.
+    fn masked(
+        &self,
+        like: &HostPath,
+        (hide, points): (&[PathBuf], &[MaskPoint]),
+        below: &Path,
+    ) -> Result<(Entry, NodeOrigin), Missing> {
+        let is_hidden = hide.iter().any(|name| below.starts_with(name));
+        let leads_to_point = points.iter().any(|point| point.path.starts_with(below));
+        let leads = leads_to_point || hide.iter().any(|name| name.starts_with(below));
+        let made = || self.own(EntryKind::Directory, 0o755);
+        let mut entry = match self.on_host(like, below) {
+            _ if is_hidden && leads_to_point => made(),
+            _ if is_hidden => return Err(Missing::Hidden),
+            Err(_) if leads_to_point => made(),
+            Err(missing) => return Err(missing),
+            Ok(real) if leads && real.is_directory() => self.own(real.kind, real.mode),
+            Ok(real) => real,
+        };
+        if matches!(entry.kind, EntryKind::Socket { .. }) {
+            entry.kind = EntryKind::Socket { reachable: false };
+        }
+        entry.readonly = Readonly::FileSystem;
+        entry.noexec = false;
+        Ok((entry, NodeOrigin::Host))
+    }
+
+    fn behind(&self, mount: &Mount<'_>, path: &GuestPath) -> Option<Entry> {
+        let Shows::Masked { like, .. } = mount.shows else { return None };
+        self.on_host(like, path.below(&mount.at)?).ok()
+    }
+
+    /// Entries of the kernel are the same inside; those of processes are not.
+    fn process(&self, path: &GuestPath) -> Result<Entry, Missing> {
+        let name = path.below(&fixed("/proc")).and_then(|below| below.iter().next());
+        let is_of_process = name.and_then(|name| name.to_str()).is_some_and(|name| {
+            name.ends_with("self")
+                || name.starts_with(|c: char| c.is_ascii_digit())
+                || ["net", "mounts"].contains(&name)
+        });
+        if is_of_process {
+            return Err(Missing::Unknown);
+        }
+        let entry = self.host.look(&path.to_host()).map_err(missing)?;
+        Ok(Entry { readonly: Readonly::No, noexec: true, nodev: true, id: None, ..entry })
+    }
+}
+
+const NOEXEC: MountFlags =
+    MountFlags { readonly: false, noexec: true, devices: false, recursive: false };
+
+fn fixed(path: &str) -> GuestPath {
+    crate::plan::skeleton::fixed(path)
+}
+
+fn missing(errno: i32) -> Missing {
+    match errno {
+        2 | 20 => Missing::NotThere,
+        errno => Missing::Unreadable(errno),
+    }
+}
+
+/// The kernel's own: the directory is root's, and so is the door to new terminals.
+fn terminal(below: &Path) -> Result<Entry, Missing> {
+    match below.to_str() {
+        Some("") => Ok(Entry::own(EntryKind::Directory, 0o755, (0, 0))),
+        Some("ptmx") => Ok(Entry::own(EntryKind::Device, 0o666, (0, 0))),
+        _ => Err(Missing::NotShown),
+    }
+}
+
+fn private<'a>(at: &RunPath, plan: &'a Plan) -> Shows<'a> {
+    let name = at.0.as_path();
+    if name == Path::new(crate::plan::HIDDEN_FILE) {
+        return Shows::Cover { directory: false };
+    }
+    if name == Path::new(crate::plan::HIDDEN_DIRECTORY) {
+        return Shows::Cover { directory: true };
+    }
+    let mode = plan.prepare.iter().find_map(|step| match step {
+        PrepareStep::MakeDir { at: made, mode } if made == at => Some(*mode),
+        _ => None,
+    });
+    let seeds = plan.prepare.iter().filter_map(|step| match step {
+        PrepareStep::Seed { from, to } => Some((to.0.strip_prefix(name).ok()?, from)),
+        _ => None,
+    });
+    Shows::Empty { mode: mode.unwrap_or(0o700), seeds: seeds.collect() }
+}
+
+fn masked<'a>(lower: &'a [Source], plan: &'a Plan) -> Shows<'a> {
+    let mask = lower.iter().find_map(|layer| match layer {
+        Source::Run(at) => Some(at),
+        _ => None,
+    });
+    let built = plan.prepare.iter().find_map(|step| match step {
+        PrepareStep::Mask { at, like, hide, points } if Some(at) == mask => {
+            Some(Shows::Masked { like, hide, points })
+        }
+        _ => None,
+    });
+    built.unwrap_or(Shows::Empty { mode: 0o755, seeds: Vec::new() })
+}
