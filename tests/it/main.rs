@@ -15,3 +15,4 @@ mod run_signals;
 mod run_streams;
 mod run_terminal;
 mod why;
+mod work;
