@@ -7,6 +7,7 @@
 
 mod bench;
 mod check;
+mod provision;
 mod test;
 mod tidy;
 mod workspace;
@@ -17,6 +18,7 @@ const USAGE: &str = "\
 usage: cargo ci <task>
 
   test [FILTER...] [-- TEST-OPTION...]   build and run every test, as an ordinary user and as root
+  provision                              fetch other people's work that tests do (network)
   check                                  formatting, lints, documentation, tidy
   tidy                                   the project's own rules about its text
   bench [launch] [memory] [build]        measure against the floor and against bubblewrap
@@ -31,6 +33,7 @@ fn main() -> ExitCode {
     let result = match task {
         "test" => test::run(rest),
         "check" => check::run(),
+        "provision" => provision::run(),
         "tidy" => tidy::run(),
         "bench" => bench::run(rest),
         "help" | "--help" | "-h" => {

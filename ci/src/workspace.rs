@@ -32,6 +32,12 @@ pub(crate) fn target_dir() -> Result<PathBuf> {
     Ok(PathBuf::from(dir))
 }
 
+/// The directory that holds other people's work for tests to do.
+pub(crate) fn work_dir() -> PathBuf {
+    let named = std::env::var_os("ENDOW_TEST_WORK").map(PathBuf::from);
+    named.unwrap_or_else(|| PathBuf::from("/var/tmp/endow-work"))
+}
+
 /// Whether this process is root.
 pub(crate) fn is_root() -> Result<bool> {
     let own = std::fs::metadata("/proc/self").context("no /proc")?;

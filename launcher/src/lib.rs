@@ -2,12 +2,15 @@
 //!
 //! The modules are the stages of a run, in the order in which it passes through them.
 
-pub mod cli;
-mod probe;
-pub mod plan;
+#[cfg(all(feature = "test-switches", not(debug_assertions)))]
+compile_error!("test-switches takes protection away: it is for tests, never for release builds");
+
 mod apply;
-mod supervise;
+pub mod cli;
 mod finish;
 pub mod guest;
+pub mod plan;
+mod probe;
+mod supervise;
 #[expect(unsafe_code, reason = "the one place where raw system calls are made")]
 mod sys;

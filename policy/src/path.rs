@@ -60,12 +60,15 @@ macro_rules! path_type {
 
             /// Returns whether `self` is `ancestor` or below it.
             pub fn is_within(&self, ancestor: &Self) -> bool {
-                self.0.starts_with(&ancestor.0)
+                self.below(ancestor).is_some()
             }
 
             /// Returns the directory above, or `None` for the root.
             pub fn parent(&self) -> Option<Self> {
-                self.0.parent().map(|parent| Self(parent.to_path_buf()))
+                let bytes = self.as_bytes();
+                let slash = bytes.iter().rposition(|byte| *byte == b'/')?;
+                let parent = bytes.get(..slash.max(1)).filter(|parent| *parent != bytes)?;
+                Some(Self(PathBuf::from(OsStr::from_bytes(parent))))
             }
 
             /// Returns the last name, or `None` for the root.
@@ -81,7 +84,8 @@ macro_rules! path_type {
             /// Returns this path seen from `ancestor`: empty when they are equal, `None` when
             /// it lies elsewhere.
             pub fn below(&self, ancestor: &Self) -> Option<&Path> {
-                self.0.strip_prefix(&ancestor.0).ok()
+                let rest = below(self.as_bytes(), ancestor.as_bytes())?;
+                Some(Path::new(OsStr::from_bytes(rest)))
             }
         }
 
@@ -135,6 +139,14 @@ macro_rules! path_type {
 
 path_type!(GuestPath);
 path_type!(HostPath);
+
+/// Both are normal, so bytes decide.
+fn below<'a>(path: &'a [u8], ancestor: &[u8]) -> Option<&'a [u8]> {
+    match (ancestor, path.strip_prefix(ancestor)?) {
+        (b"/", rest) | (_, rest @ [] | [b'/', rest @ ..]) => Some(rest),
+        _ => None,
+    }
+}
 
 impl GuestPath {
     /// Returns the host path of the same spelling (an identity mount).

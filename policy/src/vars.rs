@@ -8,6 +8,8 @@ use crate::HostPath;
 pub struct Vars {
     /// The user's home directory, symbolic links not resolved; `None` when there is none.
     pub home: Option<HostPath>,
+    /// The same with symbolic links resolved, where that is another path.
+    pub home_resolved: Option<HostPath>,
     /// The current directory, symbolic links resolved.
     pub cwd: HostPath,
     /// The root of the git work tree that holds the current directory.
@@ -19,7 +21,7 @@ pub struct Vars {
     pub user: String,
     /// The name of the user's group.
     pub group: String,
-    /// The user's shell.
+    /// The shell of the user's account.
     pub shell: Option<String>,
     /// The user's id.
     pub uid: u32,

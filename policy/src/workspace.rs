@@ -153,9 +153,10 @@ fn add_git_dirs(at: &GuestPath, vars: &Vars, mounts: &mut Mounts) -> Result<(), 
 fn checked(path: &HostPath, vars: &Vars) -> Result<HostPath, ResolveError> {
     let system = |tree: &&str| path.as_path().starts_with(tree);
     let shared = |directory: &&str| path.as_bytes() == directory.as_bytes();
-    let reason = if vars.home.as_ref() == Some(path) {
+    let mut homes = vars.home.iter().chain(&vars.home_resolved);
+    let reason = if homes.clone().any(|home| home == path) {
         "it is the home directory"
-    } else if vars.home.as_ref().is_some_and(|home| home.is_within(path)) {
+    } else if homes.any(|home| home.is_within(path)) {
         "the home directory lies in it"
     } else if SYSTEM_TREES.iter().any(system) {
         "it belongs to the system"

@@ -1,6 +1,14 @@
 //! End-to-end tests of the built program. One file a subject; each is declared here.
 
-mod harness;
 mod doctor;
+mod escape;
+mod harness;
+mod plan;
 mod run_basic;
+mod run_identity;
+mod run_installation;
+mod run_leftovers;
+mod run_signals;
+mod run_streams;
+mod run_terminal;
 mod why;

@@ -110,21 +110,30 @@ impl Tree {
                 continue;
             }
             let modes: &[u32] = if found.is_dir() {
-                &[0o755, 0o755, 0o755, 0o755, 0o755, 0o700, 0o555, 0o311, 0o1777, 0o644, 0o000, 0o075]
+                &[
+                    0o755, 0o755, 0o755, 0o755, 0o755, 0o700, 0o555, 0o311, 0o1777, 0o644, 0o000,
+                    0o075,
+                ]
             } else {
-                &[0o644, 0o644, 0o755, 0o755, 0o600, 0o400, 0o200, 0o111, 0o000, 0o066, 0o555, 0o070]
+                &[
+                    0o644, 0o644, 0o755, 0o755, 0o600, 0o400, 0o200, 0o111, 0o000, 0o066, 0o555,
+                    0o070,
+                ]
             };
             let mode = modes[dice.roll(modes.len())];
             fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("a mode");
             if root && dice.one_in(if found.is_dir() { 12 } else { 4 }) {
-                std::os::unix::fs::lchown(path, Some(4321), Some(if dice.one_in(2) { 0 } else { 4321 })).expect("an owner");
+                let group = if dice.one_in(2) { 0 } else { 4321 };
+                std::os::unix::fs::lchown(path, Some(4321), Some(group)).expect("an owner");
             }
         }
     }
 
     fn directories(&self) -> Vec<&Path> {
         let all = self.names.iter().map(PathBuf::as_path);
-        all.chain([self.root.as_path()]).filter(|path| path.symlink_metadata().is_ok_and(|it| it.is_dir())).collect()
+        all.chain([self.root.as_path()])
+            .filter(|path| path.symlink_metadata().is_ok_and(|it| it.is_dir()))
+            .collect()
     }
 
     fn files(&self) -> Vec<&Path> {
@@ -178,7 +187,8 @@ impl Grants {
     }
 
     fn mount(&mut self, host: &Path, number: usize, dice: &mut Dice) {
-        let guest = if dice.one_in(3) { PathBuf::from(format!("/moved{number}")) } else { host.to_owned() };
+        let guest =
+            if dice.one_in(3) { PathBuf::from(format!("/moved{number}")) } else { host.to_owned() };
         let mut grant = format!("{}={}", guest.display(), host.display());
         for option in [",noexec", ",nodeny"] {
             if dice.one_in(4) {
@@ -191,9 +201,26 @@ impl Grants {
 
     fn question(&self, tree: &Tree, dice: &mut Dice) -> String {
         const OTHERS: [&str; 20] = [
-            "/", "/etc", "/etc/passwd", "/etc/shadow", "/usr/bin/true", "/usr/bin", "/tmp", "/tmp/new",
-            "/dev/null", "/dev", "/run/new", "/home", "/nowhere", "/proc/version", "/sys", "new",
-            ".", "..", "/usr/bin/true/x", "/usr/../etc/passwd",
+            "/",
+            "/etc",
+            "/etc/passwd",
+            "/etc/shadow",
+            "/usr/bin/true",
+            "/usr/bin",
+            "/tmp",
+            "/tmp/new",
+            "/dev/null",
+            "/dev",
+            "/run/new",
+            "/home",
+            "/nowhere",
+            "/proc/version",
+            "/sys",
+            "new",
+            ".",
+            "..",
+            "/usr/bin/true/x",
+            "/usr/../etc/passwd",
         ];
         let operation = dice.pick(&["read", "write", "execute", "read", "write", "connect"]);
         if dice.one_in(6) {

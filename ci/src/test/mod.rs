@@ -15,6 +15,8 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 
+pub(crate) use self::place::test_user;
+
 use self::build::{Build, TestBinary};
 use self::place::Place;
 use self::run::{Identity, Runner};

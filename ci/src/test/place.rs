@@ -173,7 +173,7 @@ fn copy_entry(from: &Path, to: &Path) -> Result<()> {
 }
 
 /// The user and group id of the test user, who is made when missing.
-fn test_user() -> Result<(u32, u32)> {
+pub(crate) fn test_user() -> Result<(u32, u32)> {
     if id("-u").is_err() {
         let options = ["--system", "--user-group", "--no-create-home", "--shell", "/bin/sh"];
         workspace::must(Command::new("useradd").args(options).arg(USER))

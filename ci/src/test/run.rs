@@ -10,6 +10,7 @@ use anyhow::{Context, Result, ensure};
 use super::build::TestBinary;
 use super::place::Place;
 use super::summary::{Counts, SortedLines};
+use crate::workspace;
 
 /// Seconds after which an executable's tests count as hung.
 const TIME_LIMIT: &str = "900";
@@ -94,6 +95,10 @@ impl Runner<'_> {
             command.env("HOME", home).env("INSTA_UPDATE", "no");
         }
         command.env("CARGO_MANIFEST_DIR", &test.package);
+        let work = workspace::work_dir();
+        if work.is_dir() {
+            command.env("ENDOW_TEST_WORK", work);
+        }
         // Else insta asks cargo, which the test user may not have.
         command.env("INSTA_WORKSPACE_ROOT", self.place.source());
         command

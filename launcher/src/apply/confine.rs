@@ -44,6 +44,8 @@ fn apply(step: &ConfineStep, context: &Context<'_>, detail: &mut u32) -> Result<
         ConfineStep::SendNamespaces => send_namespaces(context.socket),
         ConfineStep::NewSessionKeyring => new_session_keyring(context.socket),
         ConfineStep::DropCapabilities => drop_capabilities(),
+        #[cfg(feature = "test-switches")]
+        ConfineStep::KeepCapabilities => keep_capabilities(),
         ConfineStep::NoNewPrivs => set_no_new_privs(true),
         ConfineStep::Landlock(plan) => landlock::restrict(plan, detail),
         ConfineStep::NotDumpable => set_dumpable_behavior(DumpableBehavior::NotDumpable),
@@ -96,4 +98,16 @@ fn drop_capabilities() -> Result<(), Errno> {
     set_capabilities_secure_bits(bits)?;
     let none = CapabilitySet::empty();
     set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })
+}
+
+/// Makes every capability of the namespace survive exec.
+#[cfg(feature = "test-switches")]
+fn keep_capabilities() -> Result<(), Errno> {
+    let own = rustix::thread::capabilities(None)?;
+    let inheritable = own.permitted;
+    set_capabilities(None, CapabilitySets { inheritable, ..own })?;
+    for capability in own.permitted.iter() {
+        rustix::thread::configure_capability_in_ambient_set(capability, true)?;
+    }
+    Ok(())
 }

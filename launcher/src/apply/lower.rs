@@ -1,7 +1,7 @@
 //! The last moment in the parent: steps become the strings and numbers that the child's system
 //! calls take, so that the child allocates and formats nothing on its way into the sandbox.
 
-use std::collections::BTreeSet;
+use std::collections::HashSet;
 use std::ffi::{CString, NulError, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
@@ -85,7 +85,7 @@ pub(super) enum Payload {
 /// Lowers a whole plan; an error names a string with a NUL byte, which no call can take.
 pub(super) fn lower(plan: &Plan, prepared: &Prepared) -> Result<Lowered, NulError> {
     let run = prepared.directory();
-    let mut lowering = Lowering { run: &run, mounted: BTreeSet::new() };
+    let mut lowering = Lowering { run: &run, mounted: HashSet::new() };
     let init = plan.init.iter().map(|step| lowering.init(step)).collect::<Result<_, _>>()?;
     let payload = plan.payload.iter().map(payload).collect::<Result<_, _>>()?;
     let (argv, candidates) = exec(&plan.exec)?;
@@ -155,7 +155,7 @@ fn instruction(insn: seccomp::Insn) -> Instruction {
 struct Lowering<'a> {
     run: &'a Path,
     /// Where mounts stand so far: names below them are not endow's own.
-    mounted: BTreeSet<GuestPath>,
+    mounted: HashSet<GuestPath>,
 }
 
 impl Lowering<'_> {
@@ -233,8 +233,20 @@ impl Lowering<'_> {
     fn place(&self, at: &GuestPath) -> Result<Place, NulError> {
         let relative = at.as_bytes().strip_prefix(b"/").unwrap_or_default();
         let path = CString::new(if relative.is_empty() { b"." } else { relative })?;
-        let own = !self.mounted.iter().any(|mount| at.is_within(mount) && at != mount);
-        Ok(Place { path, own })
+        Ok(Place { path, own: self.is_own(at) })
+    }
+}
+
+impl Lowering<'_> {
+    fn is_own(&self, at: &GuestPath) -> bool {
+        let mut above = at.parent();
+        while let Some(path) = above {
+            if self.mounted.contains(&path) {
+                return false;
+            }
+            above = path.parent();
+        }
+        true
     }
 }
 

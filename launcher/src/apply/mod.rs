@@ -12,6 +12,8 @@ mod reaper;
 mod spawn;
 
 pub(crate) use failure::SpawnError;
-pub(crate) use message::{Message, SIZE as MESSAGE_SIZE, Stage, StepFailure, Usage};
+#[cfg(test)]
+pub(crate) use message::Stage;
+pub(crate) use message::{Message, SIZE as MESSAGE_SIZE, StepFailure, Usage};
 pub(crate) use prepare::{PrepareError, Prepared, prepare};
-pub(crate) use spawn::{Descriptors, Sandbox, spawn};
+pub(crate) use spawn::{Sandbox, spawn};

@@ -25,11 +25,7 @@ pub(super) struct Inherited {
 }
 
 /// Runs the steps and executes the command; returns only what failed.
-pub(super) fn run(
-    lowered: &Lowered,
-    inherited: &Inherited,
-    socket: BorrowedFd<'_>,
-) -> StepFailure {
+pub(super) fn run(lowered: &Lowered, inherited: &Inherited, socket: BorrowedFd<'_>) -> StepFailure {
     for (number, step) in (0u32..).zip(&lowered.payload) {
         if let Err(errno) = apply(step, lowered, inherited, socket) {
             let errno = errno.raw_os_error();
@@ -54,15 +50,13 @@ fn apply(
             restore_signals(inherited)
         }
         Payload::ChangeDir { to } => rustix::process::chdir(to.as_c_str()),
-        Payload::Seccomp { filter, listener } => {
-            match sys::seccomp::install(filter, *listener)? {
-                Some(listener) => {
-                    let message = Message::Listener.encode();
-                    sys::socket::send(socket, &message, &[listener.as_fd()])
-                }
-                None => Ok(()),
+        Payload::Seccomp { filter, listener } => match sys::seccomp::install(filter, *listener)? {
+            Some(listener) => {
+                let message = Message::Listener.encode();
+                sys::socket::send(socket, &message, &[listener.as_fd()])
             }
-        }
+            None => Ok(()),
+        },
     }
 }
 

@@ -13,8 +13,8 @@ use endow_vfs::mask::{self, MaskApplyError, MaskError, MaskPlan, PointKind};
 use endow_vfs::private::{Seed, SeedError, SeedLimits, seed};
 use endow_vfs::state::{RunDir, RunId, StateDir, StateError, Sweep};
 
-use crate::plan::{HIDDEN_DIRECTORY, HIDDEN_FILE, Plan};
 use crate::plan::step::{ExecSpec, MaskPoint, PrepareStep, RunPath};
+use crate::plan::{HIDDEN_DIRECTORY, HIDDEN_FILE, Plan};
 
 /// Why the host side could not be prepared. What was made is gone again.
 #[derive(Debug, thiserror::Error)]
@@ -25,7 +25,11 @@ pub(crate) enum PrepareError {
     State(#[source] StateError),
     /// A file or directory of the run can't be made.
     #[error("can't make a part of the run's state: {}", path.display())]
-    Make { path: PathBuf, #[source] source: io::Error },
+    Make {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
     /// A seed can't be copied.
     #[error("can't seed a private directory")]
     Seed(#[source] SeedError),
@@ -37,7 +41,11 @@ pub(crate) enum PrepareError {
     MaskNames(#[source] MaskError),
     /// What is masked can't be opened.
     #[error("can't open: {path}")]
-    Open { path: HostPath, #[source] source: io::Error },
+    Open {
+        path: HostPath,
+        #[source]
+        source: io::Error,
+    },
     /// endow's own guest-side code can't be put into memory.
     #[error("can't copy endow into memory")]
     Helper(#[source] io::Error),
@@ -107,9 +115,7 @@ fn sweep() -> Sweep {
 
 fn apply(step: &PrepareStep, run: &RunDir) -> Result<(), PrepareError> {
     match step {
-        PrepareStep::MakeDir { at, mode } => {
-            make(run, at, |path| make_directory(path, *mode))
-        }
+        PrepareStep::MakeDir { at, mode } => make(run, at, |path| make_directory(path, *mode)),
         PrepareStep::MakeFile { at, mode } => make(run, at, |path| make_file(path, *mode)),
         PrepareStep::Seed { from, to } => {
             let seeds = [Seed { source: from.as_path().to_owned(), to: to.0.clone() }];
@@ -141,7 +147,8 @@ fn make(
 ) -> Result<(), PrepareError> {
     let path = run.path().join(&at.0);
     let above = path.parent().unwrap_or(&path);
-    let made = DirBuilder::new().recursive(true).mode(0o700).create(above).and_then(|()| make(&path));
+    let made =
+        DirBuilder::new().recursive(true).mode(0o700).create(above).and_then(|()| make(&path));
     made.map_err(|source| PrepareError::Make { path, source })
 }
 

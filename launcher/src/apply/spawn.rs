@@ -81,8 +81,12 @@ pub(crate) fn spawn(plan: &Plan, prepared: &Prepared) -> Result<Sandbox, SpawnEr
             Ok(Sandbox { pid, pidfd, socket: ours, descriptors: Descriptors::default() })
         }
         Err(errno) => {
-            let failure =
-                StepFailure { stage: Stage::Clone, step: 0, detail: 0, errno: errno.raw_os_error() };
+            let failure = StepFailure {
+                stage: Stage::Clone,
+                step: 0,
+                detail: 0,
+                errno: errno.raw_os_error(),
+            };
             Err(SpawnError::of_step(&failure, plan))
         }
     }
@@ -106,6 +110,8 @@ fn namespaces(plan: &Plan) -> u64 {
         | libc::CLONE_NEWIPC
         | libc::CLONE_NEWUTS
         | libc::CLONE_NEWCGROUP;
+    #[cfg(feature = "test-switches")]
+    let always = if plan.namespaces.shared_ipc { always & !libc::CLONE_NEWIPC } else { always };
     let network = if plan.namespaces.network { libc::CLONE_NEWNET } else { 0 };
     u64::from((always | network).cast_unsigned())
 }
@@ -118,7 +124,7 @@ fn child(lowered: &Lowered, socket: &OwnedFd, strings: StringArea, inherited: In
 }
 
 fn fail(socket: &OwnedFd, failure: StepFailure) -> ! {
-    drop(sys::socket::send(socket, &Message::Failed(failure).encode(), &[]));
+    let _ = sys::socket::send(socket, &Message::Failed(failure).encode(), &[]);
     sys::clone::exit_now(1)
 }
 

@@ -81,9 +81,9 @@ impl Target {
             None if target.is_empty() => {
                 Err(CommandError::new(Kind::Usage, "name a file or fd:N").about("\"\""))
             }
-            None => std::path::absolute(target).map(Self::File).map_err(|source| {
-                CommandError::directory(Path::new(target), source)
-            }),
+            None => std::path::absolute(target)
+                .map(Self::File)
+                .map_err(|source| CommandError::directory(Path::new(target), source)),
         }
     }
 
@@ -98,7 +98,9 @@ impl Target {
 fn descriptor(number: i32) -> Result<File, CommandError> {
     let taken = sys::fd::take_number(number);
     taken.map(File::from).map_err(|errno| {
-        CommandError::new(Kind::Usage, "not an open descriptor").about(number).cause(io::Error::from(errno))
+        CommandError::new(Kind::Usage, "not an open descriptor")
+            .about(number)
+            .cause(io::Error::from(errno))
     })
 }
 

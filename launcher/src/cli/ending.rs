@@ -1,15 +1,11 @@
 //! How a run ended, as exit code and in words.
 
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use super::error::{CommandError, Kind};
 use super::exit;
+use super::installation;
 use super::output::Output;
-use super::sources::search_path;
 use super::stages::Planned;
 use crate::apply::SpawnError;
 use crate::supervise::{Ended, Outcome};
@@ -21,7 +17,9 @@ pub(crate) fn tell(
     output: &Output,
 ) -> Result<ExitCode, CommandError> {
     if ended.no_keyring {
-        output.detail("no session keyring: the user's quota is used up; the filter refuses keyring calls");
+        output.detail(
+            "no session keyring: the user's quota is used up; the filter refuses keyring calls",
+        );
     }
     if ended.leftovers > 0 {
         output.detail(&format!("{} processes left behind were ended", ended.leftovers));
@@ -52,7 +50,7 @@ fn with_grant(error: SpawnError, planned: &Planned) -> CommandError {
         return error;
     }
     let error = error.about(name.to_string_lossy());
-    match on_host(name, planned) {
+    match installation::on_host(name, &planned.surroundings) {
         Some(path) if error.kind == Kind::NotFound => {
             let directory = path.parent().unwrap_or(&path).display().to_string();
             error
@@ -61,16 +59,4 @@ fn with_grant(error: SpawnError, planned: &Planned) -> CommandError {
         }
         _ => error,
     }
-}
-
-fn on_host(name: &OsStr, planned: &Planned) -> Option<PathBuf> {
-    if name.as_bytes().contains(&b'/') {
-        return Some(PathBuf::from(name)).filter(|path| is_executable(path));
-    }
-    let search = search_path(&planned.surroundings.environment);
-    search.iter().map(|entry| entry.as_path().join(name)).find(|path| is_executable(path))
-}
-
-fn is_executable(path: &Path) -> bool {
-    std::fs::metadata(path).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
 }

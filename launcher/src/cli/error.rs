@@ -146,11 +146,13 @@ impl CommandError {
 
     /// A project file gives something and was not accepted.
     pub(crate) fn untrusted(error: &endow_policy::TrustError) -> Self {
-        let this = Self::new(Kind::Policy, "the project's policy file is not trusted").about(&error.file);
+        let this =
+            Self::new(Kind::Policy, "the project's policy file is not trusted").about(&error.file);
         let this = error.grants.iter().fold(this, |this, grant| {
             this.cause(format!("{}: grants {}", grant.origin, grant.what))
         });
-        this.hint("read it, then accept it with `endow trust`").hint("`--no-policy` runs without it")
+        this.hint("read it, then accept it with `endow trust`")
+            .hint("`--no-policy` runs without it")
     }
 
     /// A policy file is invalid.
@@ -230,9 +232,9 @@ impl From<PlanError> for CommandError {
         };
         let this = Self::new(kind, error.to_string());
         match error {
-            PlanError::MissingSource { origin, .. } => this
-                .asked_by(&origin)
-                .hint("create it first, or add the option `optional`"),
+            PlanError::MissingSource { origin, .. } => {
+                this.asked_by(&origin).hint("create it first, or add the option `optional`")
+            }
             PlanError::UnreadableSource { errno, origin, .. } => {
                 this.cause(io::Error::from_raw_os_error(errno)).asked_by(&origin)
             }
@@ -247,12 +249,13 @@ impl From<PlanError> for CommandError {
                     this
                 }
             }
-            PlanError::Level { missing, remedy, .. } => {
-                this.cause(format!("missing: {missing}")).hint(remedy).hint("`endow doctor` tells more")
+            PlanError::Level { missing, remedy, .. } => this
+                .cause(format!("missing: {missing}"))
+                .hint(remedy)
+                .hint("`endow doctor` tells more"),
+            PlanError::Unenforceable { word, reason } => {
+                this.cause(reason).hint(format!("`--best-effort {word}` accepts the loss"))
             }
-            PlanError::Unenforceable { word, reason } => this
-                .cause(reason)
-                .hint(format!("`--best-effort {word}` accepts the loss")),
             PlanError::NoStart(_) => this.hint("name a directory of the view with `--chdir`"),
             PlanError::SeedElsewhere { origin, at, .. } => {
                 this.asked_by(&origin).hint(format!("seeds of {at} must lie below it"))

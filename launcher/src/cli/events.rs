@@ -48,7 +48,8 @@ impl Events {
     fn write(&mut self, event: &str, data: Value) {
         let Some(target) = &mut self.target else { return };
         let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let line = json!({"event": event, "run": self.run, "time_ms": time.as_millis(), "data": data});
+        let line =
+            json!({"event": event, "run": self.run, "time_ms": time.as_millis(), "data": data});
         // A reader that has gone must not end the run.
         drop(writeln!(target, "{line}"));
     }

@@ -33,7 +33,11 @@ pub(crate) fn run(planned: &mut Planned, task: Task<'_>) -> Result<String, Comma
     let argv = match task {
         Task::Probe(text) => {
             write(&questions, text).map_err(failed)?;
-            vec!["probe".to_owned(), questions.as_raw_fd().to_string(), answers.as_raw_fd().to_string()]
+            vec![
+                "probe".to_owned(),
+                questions.as_raw_fd().to_string(),
+                answers.as_raw_fd().to_string(),
+            ]
         }
         Task::Report => vec!["report".to_owned(), answers.as_raw_fd().to_string()],
     };

@@ -9,6 +9,7 @@ mod events;
 mod excerpt;
 mod exit;
 mod helper;
+mod installation;
 mod junit;
 mod output;
 mod report;
@@ -22,7 +23,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use args::{Command, Invocation};
-use error::CommandError;
+use error::{CommandError, Kind};
 use output::Output;
 
 /// Runs the program with the arguments of the process.
@@ -33,8 +34,14 @@ pub fn main() -> ExitCode {
         Err(usage) => return usage.print(),
     };
     let output = Output::new(&invocation.style);
+    let running = matches!(invocation.command, Command::Run(_));
     match dispatch(invocation, &output) {
         Ok(code) => code,
+        // A command that `run` starts could end with 2 itself.
+        Err(error) if error.kind == Kind::Usage && !running => {
+            output.failure(&error);
+            ExitCode::from(exit::USAGE)
+        }
         Err(error) => output.failure(&error),
     }
 }
@@ -48,7 +55,7 @@ fn dispatch(invocation: Invocation, output: &Output) -> Result<ExitCode, Command
         Command::Doctor(doctor) => commands::doctor::run(&doctor, output),
         Command::Trust(trust) => commands::trust::run(&trust, output),
         Command::Profile(profile) => commands::profile::run(&profile, output),
-        Command::Completions(completions) => commands::completions::run(&completions, output),
+        Command::Completions(shell) => Ok(commands::completions::run(&shell, output)),
         Command::Man => commands::man::run(output),
     }
 }

@@ -1,5 +1,4 @@
 //! The only place that prints. Data goes to stdout, everything else to stderr.
-#![expect(clippy::print_stdout, clippy::print_stderr, reason = "this is where printing is done")]
 
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
@@ -12,6 +11,7 @@ use super::error::CommandError;
 
 /// How to speak, decided once.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each answers one question about the caller")]
 pub(crate) struct Output {
     json: bool,
     quiet: bool,
@@ -39,6 +39,7 @@ impl Output {
     }
 
     /// Prints data as text.
+    #[expect(clippy::unused_self, reason = "printing is done by those who were handed an output")]
     pub(crate) fn text(&self, text: &str) {
         let mut stdout = std::io::stdout().lock();
         // A reader that has gone, as in `endow plan | head`, has what it wanted.
@@ -71,6 +72,18 @@ impl Output {
         if self.verbose {
             self.line("", &format!("endow: {}", printable(line)));
         }
+    }
+
+    /// Asks the user of a terminal; `None` when there is none to ask.
+    pub(crate) fn ask(&self, question: &str) -> Option<bool> {
+        let stdin = std::io::stdin();
+        if self.json || !self.terminal || !stdin.is_terminal() {
+            return None;
+        }
+        eprint!("{} [y/N] ", printable(question));
+        let mut answer = String::new();
+        stdin.read_line(&mut answer).ok()?;
+        Some(matches!(answer.trim(), "y" | "Y" | "yes"))
     }
 
     /// Prints an error and returns its exit code.

@@ -45,14 +45,18 @@ impl Report {
         set(&mut value, "duration_ms", json!(millis(phases.run_time)));
         set(&mut value, "phases_us", phases_us(phases));
         set(&mut value, "policy", policy(planned));
-        set(&mut value, "enforcement", json!({
-            "level": enforcement.level.word(),
-            "namespaces": namespaces(planned),
-            "landlock": {"abi": landlock, "status": if landlock > 0 { "enforced" } else { "absent" }},
-            "seccomp": "enforced",
-            "network": match planned.found.policy.network { Network::None => "none", Network::Host => "host" },
-            "degradations": degradations,
-        }));
+        set(
+            &mut value,
+            "enforcement",
+            json!({
+                "level": enforcement.level.word(),
+                "namespaces": namespaces(planned),
+                "landlock": {"abi": landlock, "status": if landlock > 0 { "enforced" } else { "absent" }},
+                "seccomp": "enforced",
+                "network": match planned.found.policy.network { Network::None => "none", Network::Host => "host" },
+                "degradations": degradations,
+            }),
+        );
         set(&mut value, "mounts", planned.plan.placement.mounts.iter().map(mount).collect());
         set(&mut value, "resources", resources(ended));
         Self { value }
@@ -65,12 +69,16 @@ impl Report {
         set(&mut value, "command", name);
         let code = error.kind.code();
         set(&mut value, "outcome", json!({"kind": "setup_failed", "code": code, "signal": null}));
-        set(&mut value, "error", json!({
-            "kind": error.kind.word(),
-            "message": error.message,
-            "object": error.object,
-            "hints": error.hints,
-        }));
+        set(
+            &mut value,
+            "error",
+            json!({
+                "kind": error.kind.word(),
+                "message": error.message,
+                "object": error.object,
+                "hints": error.hints,
+            }),
+        );
         Self { value }
     }
 
@@ -206,7 +214,9 @@ mod tests {
 
     #[test]
     fn base64_of_known_texts() {
-        for (plain, coded) in [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg==")] {
+        for (plain, coded) in
+            [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg==")]
+        {
             assert_eq!(base64(plain.as_bytes()), coded);
         }
     }

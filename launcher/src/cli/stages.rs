@@ -1,13 +1,17 @@
 //! The stages that `run`, `plan` and `why` have in common: from flags to a checked plan.
 
 use std::ffi::OsString;
+use std::fs::DirBuilder;
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
 use std::time::{Duration, Instant};
 
-use endow_policy::Vars;
+use endow_policy::MountClass;
 use endow_vfs::state::{EndowDirs, OwnDir, Relation, RunId};
 
 use super::args::PolicyArgs;
 use super::error::{CommandError, Kind};
+use super::installation;
 use super::sources::{self, Found};
 use super::surroundings::{self, Dirs, Surroundings};
 use crate::plan::host::{ExecRequest, HostFacts};
@@ -51,15 +55,34 @@ pub(crate) struct Request {
     pub(crate) keep: Vec<i32>,
     /// The run dies with the process that started endow.
     pub(crate) die_with_parent: bool,
+    /// Whether endow's own directories are made where a grant would show their place.
+    pub(crate) own: Own,
+}
+
+/// What becomes of endow's own directories that don't exist yet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Own {
+    /// Nothing: this run is only planned.
+    #[default]
+    AsFound,
+    /// Those within a grant are made, so that they can be hidden: the guest could make them.
+    Made,
 }
 
 /// Goes from flags to a checked plan.
 pub(crate) fn plan(args: &PolicyArgs, request: Request) -> Result<Planned, CommandError> {
     let begun = Instant::now();
     let surroundings = surroundings::read(args.directory.as_deref())?;
-    let found = sources::read(args, &surroundings)?;
-    let own = own_directories(&surroundings.dirs)?;
+    let mut found = sources::read(args, &surroundings)?;
+    if let Some(name) = request.argv.first() {
+        installation::grant(name, &surroundings, &mut found.policy);
+    }
+    let mut own = own_directories(&surroundings.dirs)?;
     refuse_own(&found, &own)?;
+    if request.own == Own::Made && must_be_made(&found, &own) {
+        make_own(&surroundings.dirs)?;
+        own = own_directories(&surroundings.dirs)?;
+    }
     let questions = Questions {
         policy: &found.policy,
         vars: &surroundings.vars,
@@ -88,15 +111,15 @@ fn own_directories(dirs: &Dirs) -> Result<EndowDirs, CommandError> {
         (OwnDir::Cache, dirs.cache.as_path()),
         (OwnDir::Config, dirs.config.as_path()),
     ];
-    EndowDirs::resolve(named).map_err(|error| {
-        CommandError::new(Kind::Setup, error.to_string()).cause(&error.error)
-    })
+    EndowDirs::resolve(named)
+        .map_err(|error| CommandError::new(Kind::Setup, error.to_string()).cause(&error.error))
 }
 
 /// Runs of others, undo data and what is trusted are in no view.
 fn refuse_own(found: &Found, own: &EndowDirs) -> Result<(), CommandError> {
     use endow_policy::BackendSpec::{Copy, Physical};
-    for spec in &found.policy.mounts {
+    let granted = found.policy.mounts.iter().filter(|spec| spec.class != MountClass::System);
+    for spec in granted {
         let (Physical { host } | Copy { host }) = &spec.backend else { continue };
         if let Ok(Relation::Inside(dir)) = own.relation(host.as_path()) {
             let message = format!("endow's own {} directory can't be granted", dir.word());
@@ -108,13 +131,48 @@ fn refuse_own(found: &Found, own: &EndowDirs) -> Result<(), CommandError> {
     Ok(())
 }
 
+fn must_be_made(found: &Found, own: &EndowDirs) -> bool {
+    let granted = found.policy.mounts.iter().filter(|spec| spec.class != MountClass::System);
+    let hosts = granted.filter_map(|spec| match &spec.backend {
+        endow_policy::BackendSpec::Physical { host } => Some(host),
+        _ => None,
+    });
+    let mut relations = hosts.filter_map(|host| own.relation(host.as_path()).ok());
+    relations.any(|relation| match relation {
+        Relation::Contains(contained) => contained.iter().any(|it| !it.exists),
+        Relation::Inside(_) | Relation::Apart => false,
+    })
+}
+
+fn make_own(dirs: &Dirs) -> Result<(), CommandError> {
+    for directory in [&dirs.state, &dirs.cache, &dirs.config] {
+        match DirBuilder::new().recursive(true).mode(0o700).create(directory) {
+            Ok(()) => {}
+            // What the user may not make, the command may not make either.
+            Err(error) if is_forbidden(&error) => {}
+            Err(error) => {
+                return Err(CommandError::new(Kind::Setup, "can't make endow's own directory")
+                    .about(directory.display())
+                    .cause(error));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn is_forbidden(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)
+}
+
 fn refuse_broken(plan: &Plan) -> Result<(), CommandError> {
     let findings = plan::check(plan);
     if findings.is_empty() {
         return Ok(());
     }
     let bug = CommandError::new(Kind::Bug, "the plan breaks a rule of its own");
-    Err(findings.iter().fold(bug, CommandError::cause)
+    Err(findings
+        .iter()
+        .fold(bug, CommandError::cause)
         .hint("nothing was started; please report this with the output of `endow plan --json`"))
 }
 
@@ -122,20 +180,23 @@ fn exec_request(request: Request, surroundings: &Surroundings, id: &RunId) -> Ex
     ExecRequest {
         argv: request.argv,
         run: id.as_str().to_owned(),
-        identity: identity(&surroundings.vars),
+        identity: identity(surroundings),
         environment: surroundings.environment.clone(),
         keep: request.keep,
         die_with_parent: request.die_with_parent,
     }
 }
 
-fn identity(vars: &Vars) -> Vec<(&'static str, OsString)> {
+fn identity(surroundings: &Surroundings) -> Vec<(&'static str, OsString)> {
+    let vars = &surroundings.vars;
     let home = vars.home.as_ref().map(|home| home.as_path().as_os_str().to_owned());
-    let shell = vars.shell.as_deref().unwrap_or("/bin/sh");
+    let named = surroundings.environment.iter().find(|(name, _)| name == "SHELL");
+    let shell = named.map(|(_, value)| value.clone());
+    let shell = shell.unwrap_or_else(|| vars.shell.as_deref().unwrap_or("/bin/sh").into());
     vec![
         ("HOME", home.unwrap_or_else(|| OsString::from("/"))),
         ("USER", OsString::from(&vars.user)),
         ("LOGNAME", OsString::from(&vars.user)),
-        ("SHELL", OsString::from(shell)),
+        ("SHELL", shell),
     ]
 }

@@ -38,7 +38,8 @@ pub(crate) fn read(directory: Option<&Path>) -> Result<Surroundings, CommandErro
         std::env::set_current_dir(directory)
             .map_err(|source| CommandError::directory(directory, source))?;
     }
-    let cwd = std::env::current_dir().map_err(|source| CommandError::directory(Path::new("."), source))?;
+    let cwd = std::env::current_dir()
+        .map_err(|source| CommandError::directory(Path::new("."), source))?;
     let cwd = host(&cwd).ok_or_else(|| CommandError::unusable_directory(&cwd))?;
     let environment: Vec<_> = std::env::vars_os().collect();
     let account = Account::find();
@@ -51,9 +52,10 @@ pub(crate) fn read(directory: Option<&Path>) -> Result<Surroundings, CommandErro
         runtime_dir: variable("XDG_RUNTIME_DIR").as_deref().and_then(host),
         user: account.user,
         group: account.group,
-        shell: std::env::var("SHELL").ok().or(account.shell),
+        shell: account.shell,
         uid: geteuid().as_raw(),
         gid: getegid().as_raw(),
+        home_resolved: home.as_ref().and_then(resolved),
         home,
         cwd,
     };
@@ -72,6 +74,11 @@ fn home(account: &Account) -> Option<HostPath> {
     let named = variable("HOME").as_deref().and_then(host);
     let home = named.or_else(|| account.home.as_deref().and_then(host))?;
     (home != HostPath::root() && home.as_path().is_dir()).then_some(home)
+}
+
+fn resolved(path: &HostPath) -> Option<HostPath> {
+    let resolved = fs::canonicalize(path.as_path()).ok().and_then(host)?;
+    (resolved != *path).then_some(resolved)
 }
 
 fn dirs(home: Option<&HostPath>) -> Dirs {
@@ -130,9 +137,14 @@ impl Account {
 
 /// Returns the fields of the line whose field `number` is `value`.
 fn entry(text: &[u8], number: usize, value: &str) -> Option<Vec<String>> {
-    let text = String::from_utf8_lossy(text);
-    let fields = |line: &str| line.split(':').map(str::to_owned).collect::<Vec<_>>();
-    text.lines().map(fields).find(|fields| fields.get(number).is_some_and(|it| it == value))
+    let fields = |line: &[u8]| {
+        let fields = line.split(|byte| *byte == b':');
+        fields.map(|field| String::from_utf8_lossy(field).into_owned()).collect()
+    };
+    let is_it = |line: &&[u8]| {
+        line.split(|byte| *byte == b':').nth(number).is_some_and(|it| it == value.as_bytes())
+    };
+    text.split(|byte| *byte == b'\n').find(is_it).map(fields)
 }
 
 /// A git work tree around the current directory.

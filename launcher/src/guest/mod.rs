@@ -25,9 +25,9 @@ pub fn main() -> ExitCode {
     let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
     let words: Vec<&str> = arguments.iter().filter_map(|word| word.to_str()).collect();
     let done = match words.as_slice() {
-        ["probe", questions, answers] => run(|| {
-            probe::run(&mut descriptor(questions)?, &mut descriptor(answers)?)
-        }),
+        ["probe", questions, answers] => {
+            run(|| probe::run(&mut descriptor(questions)?, &mut descriptor(answers)?))
+        }
         ["report", answers] => run(|| report::run(&mut descriptor(answers)?)),
         _ => false,
     };

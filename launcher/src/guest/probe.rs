@@ -57,7 +57,11 @@ fn open(path: &Path, access: OFlags) -> Result<(), Errno> {
 fn read(path: &Path) -> Result<(), Errno> {
     open(path, OFlags::RDONLY)?;
     if path.is_dir() {
-        fs::read_dir(path).map_err(errno)?.take(1).try_for_each(|name| name.map(drop)).map_err(errno)?;
+        fs::read_dir(path)
+            .map_err(errno)?
+            .take(1)
+            .try_for_each(|name| name.map(drop))
+            .map_err(errno)?;
     }
     Ok(())
 }
@@ -97,9 +101,7 @@ fn execute(path: &Path) -> Result<(), Errno> {
     }
     let name = CString::new(path.as_os_str().as_bytes()).map_err(|_| Errno::INVAL)?;
     match sys::exec::check(&name) {
-        Err(Errno::INVAL) => {
-            rustix::fs::accessat(CWD, path, Access::EXEC_OK, AtFlags::EACCESS)
-        }
+        Err(Errno::INVAL) => rustix::fs::accessat(CWD, path, Access::EXEC_OK, AtFlags::EACCESS),
         other => other,
     }
 }

@@ -1,6 +1,6 @@
 //! Invariants that hold for every plan; a finding is a bug of endow, never of its user.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use endow_policy::{Access, HostPath};
 
@@ -63,10 +63,7 @@ fn pivot(plan: &Plan) -> Vec<Finding> {
 }
 
 fn is_mount(step: &InitStep) -> bool {
-    !matches!(
-        step,
-        InitStep::LoopbackUp | InitStep::Hostname { .. } | InitStep::NoNestedUserns
-    )
+    !matches!(step, InitStep::LoopbackUp | InitStep::Hostname { .. } | InitStep::NoNestedUserns)
 }
 
 fn confine_order(plan: &Plan) -> Option<Finding> {
@@ -106,15 +103,18 @@ fn sources(plan: &Plan) -> Vec<Finding> {
 }
 
 fn bound(plan: &Plan) -> impl Iterator<Item = &HostPath> {
-    let of_step = |step| match step {
-        &InitStep::Bind { ref source, .. } => std::slice::from_ref(source),
-        InitStep::Overlay { lower, .. } => lower.as_slice(),
-        _ => &[],
-    };
-    plan.init.iter().flat_map(of_step).filter_map(|source| match source {
+    plan.init.iter().flat_map(sources_of).filter_map(|source| match source {
         Source::Host { path, .. } => Some(path),
         Source::Run(_) | Source::Guest(_) => None,
     })
+}
+
+fn sources_of(step: &InitStep) -> &[Source] {
+    match step {
+        InitStep::Bind { source, .. } => std::slice::from_ref(source),
+        InitStep::Overlay { lower, .. } => lower,
+        _ => &[],
+    }
 }
 
 fn landlock(plan: &Plan) -> Option<&LandlockPlan> {
@@ -126,11 +126,13 @@ fn landlock(plan: &Plan) -> Option<&LandlockPlan> {
 
 fn rules(plan: &Plan, landlock: &LandlockPlan) -> Vec<Finding> {
     let physical = plan.placement.mounts.iter().filter(|placed| placed.source.is_some());
+    let by_place: HashMap<_, _> =
+        landlock.rules.iter().map(|rule| (&rule.at, rule.rights)).collect();
     let mut findings = Vec::new();
     for placed in physical {
         let at = &placed.spec.at;
-        let rule = landlock.rules.iter().find(|rule| rule.at == *at);
-        let writes = rule.is_some_and(|rule| rule.rights.within(Rights::CHANGE).0 != 0);
+        let rights = by_place.get(at).copied().unwrap_or_default();
+        let writes = rights.within(Rights::CHANGE).0 != 0;
         match (placed.spec.access, writes) {
             (Access::Ro, true) => findings.push(Finding::WritableRule(at.to_string())),
             (Access::Rw, false) => findings.push(Finding::MissingRule(at.to_string())),

@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use endow_policy::{
-    Access, AllowWord, BackendSpec, GuestPath, Level, MountSpec, Network, Policy,
-};
+use endow_policy::{Access, AllowWord, BackendSpec, GuestPath, MountSpec, Policy};
 
 use super::PlanError;
 use super::host::{HostFacts, StreamFact};

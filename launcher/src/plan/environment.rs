@@ -70,7 +70,8 @@ fn passes(rules: &EnvironmentRules, name: &OsStr) -> Option<String> {
         return Some(format!("{rule} of {origin}"));
     }
     let matching = |list: &[(String, endow_policy::Origin)]| {
-        let found = list.iter().rev().find(|(pattern, _)| endow_policy::name_matches(pattern, text));
+        let found =
+            list.iter().rev().find(|(pattern, _)| endow_policy::name_matches(pattern, text));
         found.map(|(rule, origin)| format!("{rule} of {origin}"))
     };
     if matching(&rules.drop).is_some() {
@@ -110,7 +111,8 @@ fn present_only(path: &OsStr, placement: &Placement, host: &HostFacts) -> OsStri
 fn is_present(entry: &Path, placement: &Placement, host: &HostFacts) -> bool {
     let Ok(path) = HostPath::new(entry) else { return false };
     let Some(fact) = host.paths.get(&path) else { return false };
-    matches!(fact.found, Found::Directory(_)) && placement.shows(&fact.resolved)
+    matches!(fact.found, Found::Directory(_))
+        && (placement.shows(&fact.resolved) || placement.holds_in(&fact.resolved))
 }
 
 impl Placement {
@@ -118,7 +120,14 @@ impl Placement {
     pub fn shows(&self, host: &HostPath) -> bool {
         let at = host.to_guest();
         let covering = self.covering(&at);
-        covering.and_then(|placed| self.host_of(placed, &at)).as_ref() == Some(host)
+        covering.and_then(|placed| placed.host_path(&at)).as_ref() == Some(host)
+    }
+
+    /// Returns whether something is shown in the directory `host`, by a mount or link of its own.
+    fn holds_in(&self, host: &HostPath) -> bool {
+        let at = host.to_guest();
+        let mut places = self.mounts.iter().map(|placed| &placed.spec.at).chain(self.links.keys());
+        places.any(|place| place.parent().as_ref() == Some(&at))
     }
 }
 
@@ -141,4 +150,3 @@ impl Environment {
         entries.filter(|entry| !entry.is_empty()).map(|it| PathBuf::from(OsStr::from_bytes(it)))
     }
 }
-

@@ -140,6 +140,9 @@ pub struct HiddenNames {
     pub elapsed_us: u64,
     /// Directories that could not be read.
     pub unreadable: Vec<PathBuf>,
+    /// The error, by number, that kept the source itself from being walked: what must be hidden in
+    /// it is not known.
+    pub failed: Option<i32>,
 }
 
 /// One hidden name.

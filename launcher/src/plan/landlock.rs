@@ -27,7 +27,8 @@ impl Rights {
     /// Everything that changes a tree: writing, truncating, making, removing and renaming.
     pub const CHANGE: Self = Self(Self::WRITE_FILE.0 | Self::TRUNCATE.0 | 0x3ff0);
     /// Reading and writing one file.
-    pub const READ_WRITE_FILE: Self = Self(Self::READ_FILE.0 | Self::WRITE_FILE.0 | Self::TRUNCATE.0);
+    pub const READ_WRITE_FILE: Self =
+        Self(Self::READ_FILE.0 | Self::WRITE_FILE.0 | Self::TRUNCATE.0);
 
     /// Returns the rights of either.
     pub const fn and(self, other: Self) -> Self {

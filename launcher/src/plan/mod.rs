@@ -18,6 +18,7 @@ pub mod seccomp;
 mod skeleton;
 pub mod step;
 mod supervise;
+pub mod switches;
 mod view;
 pub mod why;
 
@@ -91,14 +92,14 @@ impl Plan {
 pub struct Namespaces {
     /// A network namespace of its own; the others are always made.
     pub network: bool,
+    /// System V and POSIX queues and memory are the host's.
+    #[cfg(feature = "test-switches")]
+    #[serde(skip)]
+    pub shared_ipc: bool,
 }
 
 /// Decides everything.
-pub fn plan(
-    policy: &Policy,
-    host: &HostFacts,
-    request: &ExecRequest,
-) -> Result<Plan, PlanError> {
+pub fn plan(policy: &Policy, host: &HostFacts, request: &ExecRequest) -> Result<Plan, PlanError> {
     let enforcement = level::decide(policy, host)?;
     let placement = place::place(&policy.mounts, host)?;
     let view = view::plan(policy, &placement, host)?;
@@ -107,7 +108,11 @@ pub fn plan(
     let payload = confine::payload(policy, &placement, host, &enforcement)?;
     Ok(Plan {
         prepare: view.prepare,
-        namespaces: Namespaces { network: policy.network == Network::None },
+        namespaces: Namespaces {
+            network: policy.network == Network::None,
+            #[cfg(feature = "test-switches")]
+            shared_ipc: false,
+        },
         init: view.init,
         confine,
         payload,

@@ -4,7 +4,7 @@ use endow_policy::{Access, BackendSpec, GuestPath, HostPath, MountSpec};
 
 use super::PlanError;
 use super::host::{Found, HiddenName};
-use super::place::{Placed, PlacedSource, Placement};
+use super::place::{Placed, PlacedSource};
 use super::step::{InitStep, MaskPoint, MountFlags, PrepareStep, Renew, RunPath, Source};
 use super::view::{Builder, DATA_ONLY};
 
@@ -19,11 +19,11 @@ pub(super) fn is_masked(placed: &Placed) -> bool {
     placed.spec.access == Access::Ro && placed.source.as_ref().is_some_and(|it| it.directory)
 }
 
-impl Placement {
-    /// Returns the host path that `placed` shows at `at`.
-    pub(in crate::plan) fn host_of(&self, placed: &Placed, at: &GuestPath) -> Option<HostPath> {
-        let relative = at.below(&placed.spec.at)?;
-        placed.source.as_ref()?.path.join(relative).ok()
+impl Placed {
+    /// Returns the host path that this mount shows at `at`.
+    pub(in crate::plan) fn host_path(&self, at: &GuestPath) -> Option<HostPath> {
+        let relative = at.below(&self.spec.at)?;
+        self.source.as_ref()?.path.join(relative).ok()
     }
 }
 
@@ -32,6 +32,7 @@ impl Builder<'_> {
         let Some(source) = &placed.source else { return Ok(()) };
         let spec = &placed.spec;
         self.mount_point(&spec.at, source.directory)?;
+        self.must_be_walked(spec, source)?;
         let hidden = self.hidden_names(spec, source);
         let points = self.missing_points(placed, &hidden);
         let live = spec.access != Access::Ro;
@@ -80,6 +81,18 @@ impl Builder<'_> {
         self.mounted(&spec.at, false);
     }
 
+    /// What could not be walked may hold names that must be hidden.
+    fn must_be_walked(&self, spec: &MountSpec, source: &PlacedSource) -> Result<(), PlanError> {
+        match self.host.hidden.get(&source.path).and_then(|hidden| hidden.failed) {
+            Some(errno) => Err(PlanError::UnreadableSource {
+                path: source.path.clone(),
+                errno,
+                origin: spec.origin.clone(),
+            }),
+            None => Ok(()),
+        }
+    }
+
     fn hidden_names(&self, spec: &MountSpec, source: &PlacedSource) -> Vec<HiddenName> {
         let all = self.host.hidden.get(&source.path).map(|hidden| hidden.names.as_slice());
         let applies = |name: &&HiddenName| name.rule.is_none() || !spec.options.nodeny;
@@ -92,19 +105,15 @@ impl Builder<'_> {
         if !is_masked(placed) {
             return Vec::new();
         }
-        let below = |other: &&Placed| {
-            let parent = other.spec.at.parent();
-            parent.and_then(|parent| self.placement.covering(&parent)) == Some(placed)
-        };
-        let missing = |other: &Placed| {
-            let host = self.placement.host_of(placed, &other.spec.at)?;
+        let missing = |other: &&Placed| {
+            let host = placed.host_path(&other.spec.at)?;
             let path = other.spec.at.below(&placed.spec.at)?.to_path_buf();
             let absent = self.host.paths.get(&host)?.found == Found::Missing
                 || hidden.iter().any(|name| path.starts_with(&name.path));
             let directory = other.is_directory();
             absent.then_some(MaskPoint { path, directory })
         };
-        self.placement.mounts.iter().filter(below).filter_map(missing).collect()
+        self.below(placed).iter().filter_map(missing).collect()
     }
 
     /// A live mount can only be covered: the names stay visible, opening them is EACCES, and the
@@ -117,6 +126,9 @@ impl Builder<'_> {
         hidden: &[HiddenName],
     ) -> Result<(), PlanError> {
         let spec = &placed.spec;
+        for name in hidden.iter().filter(|name| name.rule.is_none()) {
+            self.hold_way(spec, name)?;
+        }
         for name in hidden {
             let at = spec.at.join(&name.path).map_err(|_| PlanError::no_place(spec))?;
             if self.placement.covering(&at) != Some(placed) {
@@ -128,6 +140,24 @@ impl Builder<'_> {
             self.mounted(&at, false);
             let (Some(watch), Some(name)) = (host.parent(), host.file_name()) else { continue };
             self.plan.renew.push(Renew { watch, name: name.to_owned(), at });
+        }
+        Ok(())
+    }
+
+    /// Makes the directories on the way to one of endow's own into mount points: these can't be
+    /// renamed, or the guest could move the cover away and put a policy of its own in its place.
+    fn hold_way(&mut self, spec: &MountSpec, name: &HiddenName) -> Result<(), PlanError> {
+        let above = name.path.ancestors().skip(1).filter(|path| !path.as_os_str().is_empty());
+        let mut above: Vec<_> = above.collect();
+        above.reverse();
+        for path in above {
+            let at = spec.at.join(path).map_err(|_| PlanError::no_place(spec))?;
+            let source = Source::Guest(at.clone());
+            let hold = InitStep::Bind { source, at: at.clone(), flags: flags_of(spec, true) };
+            if !self.plan.init.contains(&hold) {
+                self.step(hold);
+                self.mounted(&at, false);
+            }
         }
         Ok(())
     }
@@ -157,10 +187,11 @@ impl Builder<'_> {
 
     pub(super) fn private(&mut self, spec: &MountSpec) -> Result<(), PlanError> {
         let BackendSpec::Private { seed, mode, .. } = &spec.backend else { return Ok(()) };
-        let at = RunPath(format!("{LAYER}/{}", self.plan.prepare.len()).into());
+        // A sweep takes away a dead run whose layers hold nothing but directories of this name.
+        let at = RunPath(format!("{LAYER}/p{:03}", self.plan.prepare.len()).into());
         self.plan.prepare.push(PrepareStep::MakeDir { at: at.clone(), mode: *mode });
         for from in seed {
-            let to = self.seed_target(spec, &at, from)?;
+            let to = seed_target(spec, &at, from)?;
             self.plan.prepare.push(PrepareStep::Seed { from: from.clone(), to });
         }
         self.directory(&spec.at, 0o755)?;
@@ -168,20 +199,6 @@ impl Builder<'_> {
         self.step(InitStep::Bind { source, at: spec.at.clone(), flags });
         self.mounted(&spec.at, true);
         Ok(())
-    }
-
-    fn seed_target(
-        &self,
-        spec: &MountSpec,
-        at: &RunPath,
-        from: &HostPath,
-    ) -> Result<RunPath, PlanError> {
-        let relative = from.below(&spec.at.to_host()).ok_or_else(|| PlanError::SeedElsewhere {
-            seed: from.clone(),
-            at: spec.at.clone(),
-            origin: spec.origin.clone(),
-        })?;
-        Ok(RunPath(at.0.join(relative)))
     }
 
     pub(super) fn small_file(&mut self, spec: &MountSpec) -> Result<(), PlanError> {
@@ -192,6 +209,15 @@ impl Builder<'_> {
         let content = self.host.contents.get(&content_key(&spec.backend)).cloned();
         content.map_or(Ok(()), |content| self.content(&spec.at, content))
     }
+}
+
+fn seed_target(spec: &MountSpec, at: &RunPath, from: &HostPath) -> Result<RunPath, PlanError> {
+    let relative = from.below(&spec.at.to_host()).ok_or_else(|| PlanError::SeedElsewhere {
+        seed: from.clone(),
+        at: spec.at.clone(),
+        origin: spec.origin.clone(),
+    })?;
+    Ok(RunPath(at.0.join(relative)))
 }
 
 /// The key under which the probe keeps the content of a small file.

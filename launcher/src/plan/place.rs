@@ -1,6 +1,6 @@
 //! Where each mount really stands: symbolic links of the host become links of the view.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 
 use endow_policy::{Access, BackendSpec, GuestPath, HostPath, MountSpec};
@@ -20,6 +20,11 @@ pub struct Placed {
 }
 
 impl Placed {
+    /// Returns whether a host path is mounted.
+    pub fn is_physical(&self) -> bool {
+        matches!(self.spec.backend, BackendSpec::Physical { .. })
+    }
+
     /// Returns whether a directory is mounted, and not a single file.
     pub fn is_directory(&self) -> bool {
         match &self.spec.backend {
@@ -50,15 +55,33 @@ pub struct Placement {
     pub links: BTreeMap<GuestPath, PathBuf>,
     /// Optional mounts whose source is absent.
     pub absent: Vec<GuestPath>,
+    /// The number of each mount, by its place.
+    #[serde(skip)]
+    by_place: HashMap<GuestPath, usize>,
 }
 
 impl Placement {
     /// Returns the deepest mount that covers `path`.
     pub fn covering(&self, path: &GuestPath) -> Option<&Placed> {
-        self.mounts
-            .iter()
-            .filter(|placed| path.is_within(&placed.spec.at))
-            .max_by_key(|placed| placed.spec.at.as_bytes().len())
+        let mut above = Some(path.clone());
+        while let Some(place) = above {
+            if let Some(number) = self.by_place.get(&place) {
+                return self.mounts.get(*number);
+            }
+            above = place.parent();
+        }
+        None
+    }
+
+    /// Returns the mount at exactly `place`.
+    pub fn at(&self, place: &GuestPath) -> Option<&Placed> {
+        self.by_place.get(place).and_then(|number| self.mounts.get(*number))
+    }
+
+    fn set_mounts(&mut self, mounts: Vec<Placed>) {
+        let places = mounts.iter().enumerate();
+        self.by_place = places.map(|(number, placed)| (placed.spec.at.clone(), number)).collect();
+        self.mounts = mounts;
     }
 }
 
@@ -84,9 +107,12 @@ pub fn place(mounts: &[MountSpec], host: &HostFacts) -> Result<Placement, PlanEr
         let Some(placed) = place_one(spec, host, &mut placement)? else { continue };
         keep_stronger(&mut by_path, placed);
     }
-    placement.mounts = by_path.into_values().collect();
-    drop_repeated(&mut placement.mounts);
-    placement.links.retain(|link, _| !is_shown_by_a_mount(&placement.mounts, link));
+    placement.set_mounts(by_path.into_values().collect());
+    let kept = placement.mounts.iter().filter(|placed| !is_repeated(placed, &placement));
+    placement.set_mounts(kept.cloned().collect());
+    let links = std::mem::take(&mut placement.links);
+    let shown = |link: &GuestPath| placement.covering(link).is_some_and(Placed::is_physical);
+    placement.links = links.into_iter().filter(|(link, _)| !shown(link)).collect();
     Ok(placement)
 }
 
@@ -198,24 +224,18 @@ fn keep_stronger(by_path: &mut BTreeMap<GuestPath, Placed>, placed: Placed) {
 
 /// A mount that shows what the mount above it shows already, with the same rules, is left out:
 /// `/bin` is a link to `usr/bin` on most systems, and `/usr` is there.
-fn drop_repeated(mounts: &mut Vec<Placed>) {
-    let all = mounts.clone();
-    mounts.retain(|placed| !all.iter().any(|above| is_repeated(placed, above)));
+fn is_repeated(placed: &Placed, placement: &Placement) -> bool {
+    let above = placed.spec.at.parent().and_then(|parent| placement.covering(&parent));
+    above.is_some_and(|above| shows_the_same(placed, above))
 }
 
-fn is_repeated(placed: &Placed, above: &Placed) -> bool {
+fn shows_the_same(placed: &Placed, above: &Placed) -> bool {
     let (Some(source), Some(above_source)) = (&placed.source, &above.source) else { return false };
-    placed.spec.at != above.spec.at
-        && placed.spec.access == above.spec.access
+    placed.spec.access == above.spec.access
         && placed.spec.options.noexec == above.spec.options.noexec
         && placed.spec.class == above.spec.class
-        && matches!(placed.spec.backend, BackendSpec::Physical { .. })
-        && matches!(above.spec.backend, BackendSpec::Physical { .. })
+        && placed.is_physical()
+        && above.is_physical()
         && source.path.below(&above_source.path).is_some()
         && source.path.below(&above_source.path) == placed.spec.at.below(&above.spec.at)
-}
-
-fn is_shown_by_a_mount(mounts: &[Placed], link: &GuestPath) -> bool {
-    let physical = |placed: &&Placed| matches!(placed.spec.backend, BackendSpec::Physical { .. });
-    mounts.iter().filter(physical).any(|placed| link.is_within(&placed.spec.at))
 }

@@ -7,9 +7,7 @@ use endow_policy::BackendSpec;
 use super::Plan;
 use super::landlock::LandlockPlan;
 use super::place::Placed;
-use super::step::{
-    ConfineStep, ExecSpec, InitStep, MountFlags, PayloadStep, PrepareStep, Source,
-};
+use super::step::{ConfineStep, ExecSpec, InitStep, MountFlags, PayloadStep, PrepareStep, Source};
 
 impl Display for Plan {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -130,6 +128,8 @@ impl Display for ConfineStep {
             Self::SendNamespaces => f.write_str("send-namespaces"),
             Self::NewSessionKeyring => f.write_str("new-session-keyring"),
             Self::DropCapabilities => f.write_str("drop-capabilities"),
+            #[cfg(feature = "test-switches")]
+            Self::KeepCapabilities => f.write_str("keep-capabilities"),
             Self::NoNewPrivs => f.write_str("no-new-privs"),
             Self::Landlock(landlock) => landlock.fmt(f),
             Self::NotDumpable => f.write_str("not-dumpable"),

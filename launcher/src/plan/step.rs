@@ -100,7 +100,12 @@ pub enum InitStep {
     /// Makes a symbolic link.
     Symlink { at: GuestPath, to: PathBuf },
     /// Makes a file with content.
-    Write { at: GuestPath, #[serde(skip)] content: Vec<u8>, mode: u32 },
+    Write {
+        at: GuestPath,
+        #[serde(skip)]
+        content: Vec<u8>,
+        mode: u32,
+    },
     /// Mounts a host, run or guest path.
     Bind { source: Source, at: GuestPath, flags: MountFlags },
     /// Mounts a file system in memory.
@@ -133,6 +138,9 @@ pub enum ConfineStep {
     NewSessionKeyring,
     /// Empties the bounding, ambient, effective, permitted and inheritable sets.
     DropCapabilities,
+    /// Keeps all of them, for the command too.
+    #[cfg(feature = "test-switches")]
+    KeepCapabilities,
     /// PR_SET_NO_NEW_PRIVS.
     NoNewPrivs,
     /// Enforces the Landlock ruleset.

@@ -1,6 +1,6 @@
 //! The steps that build the view: what stands where, in the order in which it is made.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
 
 use endow_policy::{AllowWord, BackendSpec, GuestPath, Network, Policy};
@@ -43,6 +43,8 @@ pub(super) struct Builder<'a> {
     pub(super) plan: ViewPlan,
     /// Places that exist in the view by now: made by a step or mounted.
     standing: BTreeSet<GuestPath>,
+    /// The mounts right below each mount, by its place.
+    below: HashMap<GuestPath, Vec<&'a Placed>>,
     /// Mount points made so far that are empty at first: what lies below must be made too.
     empty: BTreeSet<GuestPath>,
 }
@@ -51,7 +53,13 @@ impl<'a> Builder<'a> {
     fn new(placement: &'a Placement, host: &'a HostFacts) -> Self {
         let standing = BTreeSet::from([GuestPath::root()]);
         let empty = standing.clone();
-        Self { placement, host, plan: ViewPlan::default(), standing, empty }
+        let below = below(placement);
+        Self { placement, host, plan: ViewPlan::default(), standing, below, empty }
+    }
+
+    /// Returns the mounts right below `placed`.
+    pub(super) fn below(&self, placed: &Placed) -> &[&'a Placed] {
+        self.below.get(&placed.spec.at).map(Vec::as_slice).unwrap_or_default()
     }
 
     fn begin(&mut self) {
@@ -141,7 +149,11 @@ impl<'a> Builder<'a> {
 
     /// Records that a mount stands at `at`, empty or not.
     pub(super) fn mounted(&mut self, at: &GuestPath, empty: bool) {
-        self.standing.retain(|path| path == at || !path.is_within(at));
+        let hidden = self.standing.range(at.clone()..).take_while(|path| path.is_within(at));
+        let hidden: Vec<GuestPath> = hidden.cloned().collect();
+        for path in hidden {
+            self.standing.remove(&path);
+        }
         self.standing.insert(at.clone());
         if empty {
             self.empty.insert(at.clone());
@@ -177,11 +189,13 @@ impl<'a> Builder<'a> {
     fn stands_on_host(&self, at: &GuestPath, directory: bool) -> Result<(), PlanError> {
         let parent = at.parent().unwrap_or_else(GuestPath::root);
         let Some(placed) = self.mount_over(&parent) else { return Ok(()) };
-        match self.placement.host_of(placed, at).and_then(|path| self.host.paths.get(&path)) {
+        match placed.host_path(at).and_then(|path| self.host.paths.get(&path)) {
             Some(fact) if fact.links.is_empty() && fact.found.is_directory() == Some(directory) => {
                 Ok(())
             }
-            Some(fact) if fact.found == Found::Missing && super::mounts::is_masked(placed) => Ok(()),
+            Some(fact) if fact.found == Found::Missing && super::mounts::is_masked(placed) => {
+                Ok(())
+            }
             _ => Err(PlanError::NoMountPoint { at: at.clone(), within: placed.spec.at.clone() }),
         }
     }
@@ -197,6 +211,17 @@ impl<'a> Builder<'a> {
             }
         }
     }
+}
+
+fn below(placement: &Placement) -> HashMap<GuestPath, Vec<&Placed>> {
+    let mut below: HashMap<GuestPath, Vec<&Placed>> = HashMap::new();
+    for placed in &placement.mounts {
+        let above = placed.spec.at.parent().and_then(|parent| placement.covering(&parent));
+        if let Some(above) = above {
+            below.entry(above.spec.at.clone()).or_default().push(placed);
+        }
+    }
+    below
 }
 
 /// The attributes of a mount that carries nothing but data.

@@ -42,14 +42,10 @@ fn make(made: Made, vars: &Vars) -> Option<Vec<u8>> {
 fn passwd(vars: &Vars) -> String {
     let home = vars.home.as_ref().map_or_else(|| "/".to_owned(), ToString::to_string);
     let (user, uid, gid) = (&vars.user, vars.uid, vars.gid);
-    let mut text = String::new();
-    if uid != 0 {
-        text.push_str("root:x:0:0:root:/root:/bin/sh\n");
-    }
+    let root = if uid == 0 { "" } else { "root:x:0:0:root:/root:/bin/sh\n" };
     let shell = vars.shell.as_deref().unwrap_or("/bin/sh");
-    text.push_str(&format!("{user}:x:{uid}:{gid}:{user}:{home}:{shell}\n"));
-    text.push_str("nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n");
-    text
+    let nobody = "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n";
+    format!("{root}{user}:x:{uid}:{gid}:{user}:{home}:{shell}\n{nobody}")
 }
 
 fn group(vars: &Vars) -> String {

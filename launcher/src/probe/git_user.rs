@@ -25,16 +25,21 @@ impl User {
         let mut in_user = false;
         for line in text.lines().map(str::trim) {
             if let Some(section) = line.strip_prefix('[') {
-                in_user = section.split(']').next().is_some_and(|it| it.trim().eq_ignore_ascii_case("user"));
+                let name = section.split(']').next().unwrap_or_default().trim();
+                in_user = name.eq_ignore_ascii_case("user");
             } else if let Some((key, value)) = line.split_once('=').filter(|_| in_user) {
-                match key.trim().to_ascii_lowercase().as_str() {
-                    "name" => self.name = Some(unquote(value)),
-                    "email" => self.email = Some(unquote(value)),
-                    _ => {}
-                }
+                self.set(key.trim(), value);
             }
         }
         self
+    }
+
+    fn set(&mut self, key: &str, value: &str) {
+        if key.eq_ignore_ascii_case("name") {
+            self.name = Some(unquote(value));
+        } else if key.eq_ignore_ascii_case("email") {
+            self.email = Some(unquote(value));
+        }
     }
 
     fn render(&self) -> String {

@@ -21,7 +21,8 @@ pub(super) fn facts() -> KernelFacts {
 
 /// Reads `6.18.44-something` as (6, 18).
 pub(super) fn version(release: &str) -> (u32, u32) {
-    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(|it| it.parse().unwrap_or(0));
+    let mut numbers =
+        release.split(|c: char| !c.is_ascii_digit()).map(|it| it.parse().unwrap_or(0));
     (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))
 }
 

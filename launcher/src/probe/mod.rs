@@ -19,7 +19,7 @@ pub(crate) use object::{HostObjects, protects_links};
 pub(crate) use paths::Pins;
 pub(crate) use userns::refusal as userns_refusal;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 
 use endow_policy::{BackendSpec, GuestPath, HostPath, MountSpec, Policy, Vars};
@@ -60,7 +60,7 @@ pub(crate) fn host_facts(questions: &Questions<'_>) -> (HostFacts, Pins) {
         user: user::facts(vars),
         contents: contents::read(policy, vars),
         hidden,
-        proc_entries: proc::entries(),
+        proc_entries: proc::entries(vars.uid),
         terminal,
         streams: streams::facts(),
         cgroup: cgroup::facts(&policy.limits, Path::new("/")),
@@ -85,26 +85,46 @@ fn devices(terminal: Option<&HostPath>) -> Vec<HostPath> {
 }
 
 /// Host paths of mount points that lie within other mounts: a plan must know whether they exist.
-fn mount_points(
-    mounts: &[MountSpec],
-    paths: &BTreeMap<HostPath, PathFact>,
-) -> BTreeSet<HostPath> {
-    let resolved = |path: &HostPath| paths.get(path).map(|fact| fact.resolved.clone());
-    let place = |spec: &MountSpec| match &spec.backend {
-        BackendSpec::Physical { host } if host.as_path() == spec.at.as_path() => {
-            resolved(host).map_or_else(|| spec.at.clone(), |path| path.to_guest())
-        }
+fn mount_points(mounts: &[MountSpec], paths: &BTreeMap<HostPath, PathFact>) -> BTreeSet<HostPath> {
+    let kernel = KERNEL_PLACES.iter().filter_map(|path| GuestPath::new(path).ok());
+    let places: Vec<GuestPath> =
+        mounts.iter().map(|spec| place(spec, paths)).chain(kernel).collect();
+    let sources: HashMap<&GuestPath, &HostPath> = places
+        .iter()
+        .zip(mounts)
+        .filter_map(|(at, spec)| Some((at, source(spec, paths)?)))
+        .collect();
+    places.iter().filter_map(|at| shown_at(at, &sources)).collect()
+}
+
+/// Where endow mounts what every view has.
+const KERNEL_PLACES: [&str; 3] = ["/proc", "/dev", "/run"];
+
+/// The place of a mount: a link of the host's leads to where it points.
+fn place(spec: &MountSpec, paths: &BTreeMap<HostPath, PathFact>) -> GuestPath {
+    match source(spec, paths) {
+        Some(source) if is_identity(spec) => source.to_guest(),
         _ => spec.at.clone(),
-    };
-    let kernel = ["/proc", "/dev", "/run"].iter().filter_map(|path| GuestPath::new(path).ok());
-    let places: BTreeSet<GuestPath> = mounts.iter().map(place).chain(kernel).collect();
-    let mut points = BTreeSet::new();
-    for spec in mounts {
-        let BackendSpec::Physical { host } = &spec.backend else { continue };
-        let (at, Some(source)) = (place(spec), resolved(host)) else { continue };
-        let below = places.iter().filter(|place| **place != at);
-        let relative = below.filter_map(|place| place.below(&at));
-        points.extend(relative.filter_map(|relative| source.join(relative).ok()));
     }
-    points
+}
+
+fn is_identity(spec: &MountSpec) -> bool {
+    matches!(&spec.backend, BackendSpec::Physical { host } if host.as_bytes() == spec.at.as_bytes())
+}
+
+fn source<'a>(spec: &MountSpec, paths: &'a BTreeMap<HostPath, PathFact>) -> Option<&'a HostPath> {
+    let BackendSpec::Physical { host } = &spec.backend else { return None };
+    paths.get(host).map(|fact| &fact.resolved)
+}
+
+/// Returns the host path that the nearest mount above `at` shows there.
+fn shown_at(at: &GuestPath, sources: &HashMap<&GuestPath, &HostPath>) -> Option<HostPath> {
+    let mut above = at.parent();
+    while let Some(path) = above {
+        if let Some(source) = sources.get(&path) {
+            return source.join(at.below(&path)?).ok();
+        }
+        above = path.parent();
+    }
+    None
 }

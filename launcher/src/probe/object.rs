@@ -60,7 +60,11 @@ impl HostObjects {
         let kind = kind(&file, stat.st_mode)?;
         let mount = fstatvfs(&file)?.f_flag;
         Ok(Entry {
-            acl: if kind == EntryKind::Directory || kind == EntryKind::File { acl(&file) } else { Vec::new() },
+            acl: if kind == EntryKind::Directory || kind == EntryKind::File {
+                acl(&file)
+            } else {
+                Vec::new()
+            },
             kind,
             mode: stat.st_mode & 0o7777,
             uid: stat.st_uid,
@@ -130,7 +134,9 @@ mod tests {
     #[test]
     fn file_systems_and_mounts_are_told_apart() {
         let line = |mount: &str, system: &str| {
-            format!("36 35 98:0 / /mnt {mount},noatime shared:1 - ext4 /dev/root {system},errors=continue")
+            format!(
+                "36 35 98:0 / /mnt {mount},noatime shared:1 - ext4 /dev/root {system},errors=continue"
+            )
         };
         assert_eq!(readonly_mount(&line("ro", "ro")), Some(36));
         assert_eq!(readonly_mount(&line("ro", "rw")), None);

@@ -42,11 +42,9 @@ impl Pins {
         match open(path.as_path()) {
             Ok(file) if !is_link(&file) => self.fact(path.clone(), Vec::new(), file),
             Ok(_) | Err(Errno::LOOP) => self.look_through_links(path),
-            Err(errno) => PathFact {
-                resolved: path.clone(),
-                links: Vec::new(),
-                found: not_found(errno),
-            },
+            Err(errno) => {
+                PathFact { resolved: path.clone(), links: Vec::new(), found: not_found(errno) }
+            }
         }
     }
 

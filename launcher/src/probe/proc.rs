@@ -22,9 +22,24 @@ const COVERED: [(&str, ProcCover); 14] = [
     ("timer_list", ProcCover::EmptyFile),
 ];
 
+/// What only root may read or write anyway, and is covered when root is the user: it owns these
+/// files inside as well.
+const COVERED_FROM_ROOT: [(&str, ProcCover); 9] = [
+    ("allocinfo", ProcCover::EmptyFile),
+    ("driver", ProcCover::ReadOnly),
+    ("dynamic_debug", ProcCover::ReadOnly),
+    ("kpagecgroup", ProcCover::EmptyFile),
+    ("kpagecount", ProcCover::EmptyFile),
+    ("kpageflags", ProcCover::EmptyFile),
+    ("pagetypeinfo", ProcCover::EmptyFile),
+    ("slabinfo", ProcCover::EmptyFile),
+    ("vmallocinfo", ProcCover::EmptyFile),
+];
+
 /// Returns those that exist here: a new process file system has the same ones.
-pub(super) fn entries() -> Vec<ProcEntry> {
+pub(super) fn entries(uid: u32) -> Vec<ProcEntry> {
     let exists = |name: &str| symlink_metadata(format!("/proc/{name}")).is_ok();
-    let found = COVERED.iter().filter(|(name, _)| exists(name));
+    let from_root: &[_] = if uid == 0 { &COVERED_FROM_ROOT } else { &[] };
+    let found = COVERED.iter().chain(from_root).filter(|(name, _)| exists(name));
     found.map(|(name, cover)| ProcEntry { name: (*name).to_owned(), cover: *cover }).collect()
 }

@@ -7,7 +7,7 @@ use crate::plan::host::UserFacts;
 
 /// Asks for ids, groups and limits.
 pub(super) fn facts(vars: &Vars) -> UserFacts {
-    let groups = getgroups().unwrap_or_default().into_iter().map(|gid| gid.as_raw());
+    let groups = getgroups().unwrap_or_default().into_iter().map(rustix::process::Gid::as_raw);
     UserFacts {
         uid: vars.uid,
         gid: vars.gid,

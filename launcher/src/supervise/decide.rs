@@ -3,9 +3,11 @@
 use super::event::{Action, Event, Notice};
 use super::outcome::{Ended, Outcome};
 use crate::apply::{Message, StepFailure, Usage};
+use crate::sys::signal::SignalSet;
 
 /// What is known of one sandbox.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each remembers one thing that happened")]
 pub(crate) struct State {
     /// Milliseconds until TERM; `None` without a time limit.
     timeout_ms: Option<u64>,
@@ -13,6 +15,10 @@ pub(crate) struct State {
     grace_ms: u64,
     /// The command has a session of its own: no terminal reaches it.
     own_session: bool,
+    /// What the caller ignores, and so does the command unless it says otherwise.
+    ignored: SignalSet,
+    /// What came before there was a command to pass it on to.
+    held: SignalSet,
     phase: Phase,
     timed_out: bool,
     given_up: bool,
@@ -50,6 +56,8 @@ impl State {
             timeout_ms,
             grace_ms,
             own_session,
+            ignored: SignalSet::default(),
+            held: SignalSet::default(),
             phase: Phase::Starting,
             timed_out: false,
             given_up: false,
@@ -58,6 +66,11 @@ impl State {
             failure: None,
             exited: None,
         }
+    }
+
+    /// Says which signals the caller ignores: they are passed on, but ask for nothing.
+    pub(crate) fn ignoring(self, ignored: SignalSet) -> Self {
+        Self { ignored, ..self }
     }
 }
 
@@ -83,16 +96,16 @@ fn said(state: &mut State, message: Message) -> Decision {
         }
         Message::Started => {
             state.phase = Phase::Running;
+            let held = std::mem::take(&mut state.held);
+            let action = (held != SignalSet::default()).then_some(Action::ForwardHeld(held));
             let notice = Some(Notice::Started);
-            Decision { notice, wake_ms: state.timeout_ms, ..Decision::default() }
+            Decision { action, notice, wake_ms: state.timeout_ms, ended: None }
         }
         Message::Stopped { signal } => {
             let action = (!state.own_session).then_some(Action::StopSelf(signal));
             Decision { action, notice: Some(Notice::Stopped(signal)), ..Decision::default() }
         }
-        Message::Continued => {
-            Decision { notice: Some(Notice::Continued), ..Decision::default() }
-        }
+        Message::Continued => Decision { notice: Some(Notice::Continued), ..Decision::default() },
         Message::Exited { status, leftovers, usage } => {
             state.exited = Some((status, leftovers, usage));
             Decision::default()
@@ -104,17 +117,24 @@ fn said(state: &mut State, message: Message) -> Decision {
 /// A terminal sends its signals to the command as well. What a process sends is passed on; asked
 /// a second time to end, the run is killed.
 fn signaled(state: &mut State, signal: i32, from_terminal: bool) -> Decision {
-    let asks_to_end = matches!(signal, libc::SIGINT | libc::SIGTERM | libc::SIGHUP);
-    if from_terminal && !state.own_session && signal != libc::SIGCONT {
-        return Decision::default();
-    }
     if signal == libc::SIGCHLD {
         return Decision::default();
     }
-    state.signals += u32::from(asks_to_end && !from_terminal);
-    if asks_to_end && (state.signals > 1 || state.phase == Phase::Starting) {
+    let starting = state.phase == Phase::Starting;
+    let reached = from_terminal && !state.own_session && signal != libc::SIGCONT;
+    if reached && !starting {
+        return Decision::default();
+    }
+    let asks_to_end = matches!(signal, libc::SIGINT | libc::SIGTERM | libc::SIGHUP);
+    let counts = asks_to_end && !from_terminal && !state.ignored.contains(signal);
+    state.signals += u32::from(counts);
+    if counts && state.signals > 1 {
         state.given_up = true;
         return kill(state);
+    }
+    if starting {
+        state.held = state.held.with(signal);
+        return Decision::default();
     }
     Decision { action: Some(Action::Forward(signal)), ..Decision::default() }
 }
@@ -225,6 +245,34 @@ mod tests {
         assert_eq!(second.action, Some(Action::Kill));
         let ended = decide(&mut state, Event::Gone).ended.expect("an end");
         assert_eq!((ended.outcome, ended.given_up), (Outcome::Signaled(libc::SIGKILL), true));
+    }
+
+    #[test]
+    fn a_signal_before_the_start_waits_for_it() {
+        let mut state = State::new(None, 50, false);
+        assert_eq!(decide(&mut state, by_process(libc::SIGTERM)), Decision::default());
+        assert_eq!(decide(&mut state, by_terminal(libc::SIGINT)), Decision::default());
+        let held = SignalSet::default().with(libc::SIGTERM).with(libc::SIGINT);
+        let action = decide(&mut state, Event::Said(Message::Started)).action;
+        assert_eq!(action, Some(Action::ForwardHeld(held)));
+    }
+
+    #[test]
+    fn a_second_request_before_the_start_kills() {
+        let mut state = State::new(None, 50, false);
+        decide(&mut state, by_process(libc::SIGTERM));
+        assert_eq!(decide(&mut state, by_process(libc::SIGTERM)).action, Some(Action::Kill));
+    }
+
+    #[test]
+    fn what_the_caller_ignores_is_passed_on_and_never_kills() {
+        let ignored = SignalSet::default().with(libc::SIGHUP);
+        let mut state = State::new(None, 50, false).ignoring(ignored);
+        decide(&mut state, Event::Said(Message::Started));
+        for _ in 0..3 {
+            let action = decide(&mut state, by_process(libc::SIGHUP)).action;
+            assert_eq!(action, Some(Action::Forward(libc::SIGHUP)));
+        }
     }
 
     #[test]

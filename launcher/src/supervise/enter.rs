@@ -45,13 +45,11 @@ fn place(user: &OwnedFd, mount: &OwnedFd, cover: &Cover<'_>) -> Result<(), Errno
     sys::clone::unshare(libc::CLONE_NEWNS)?;
     let clone = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
     let tree = open_tree(CWD, cover.source, clone)?;
-    let data_only =
-        attribute::READONLY | attribute::NOEXEC | attribute::NOSUID | attribute::NODEV;
+    let data_only = attribute::READONLY | attribute::NOEXEC | attribute::NOSUID | attribute::NODEV;
     sys::mount::set_attributes(tree.as_fd(), data_only, false)?;
     move_into_link_name_space(mount.as_fd(), Some(LinkNameSpaceType::Mount))?;
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let target = openat2(CWD, cover.at, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)?;
-    let place =
-        MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
+    let place = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
     move_mount(&tree, c"", &target, c"", place)
 }

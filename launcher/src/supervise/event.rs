@@ -1,6 +1,7 @@
 //! What can happen while a sandbox runs, and what can follow.
 
 use crate::apply::Message;
+use crate::sys::signal::SignalSet;
 
 /// Something happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +26,8 @@ pub(crate) enum Event {
 pub(crate) enum Action {
     /// Send the command a signal.
     Forward(i32),
+    /// Send the command what came before it started.
+    ForwardHeld(SignalSet),
     /// Ask every process inside to end.
     Terminate,
     /// Kill pid 1, and with it everything inside.

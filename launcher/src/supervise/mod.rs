@@ -7,6 +7,7 @@ mod event;
 mod outcome;
 mod renew;
 mod run;
+mod stop;
 mod terminal;
 
 pub(crate) use event::Notice;

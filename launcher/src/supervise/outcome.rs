@@ -33,6 +33,11 @@ pub(crate) struct Ended {
 }
 
 impl Outcome {
+    /// Returns whether something else ended the command.
+    pub(super) fn was_ended(self) -> bool {
+        matches!(self, Self::Signaled(_) | Self::TimedOut | Self::Lost)
+    }
+
     /// Reads a wait status.
     pub(super) fn of_status(status: i32) -> Self {
         if libc::WIFSIGNALED(status) {

@@ -11,11 +11,12 @@ use super::decide::{Decision, State, decide};
 use super::event::{Action, Event, Notice};
 use super::outcome::Ended;
 use super::renew::Renewal;
+use super::stop;
 use super::terminal::Terminal;
 use crate::apply::{MESSAGE_SIZE, Message, Sandbox};
 use crate::plan::step::SupervisePlan;
 use crate::sys;
-use crate::sys::signal::{Disposition, SignalSet};
+use crate::sys::signal::SignalSet;
 
 /// The time between TERM and KILL when none was said.
 const GRACE_DEFAULT: Duration = Duration::from_secs(10);
@@ -41,7 +42,8 @@ impl Supervised {
         let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         let timeout = plan.limits.timeout.map(millis);
         let grace = millis(plan.limits.grace.unwrap_or(GRACE_DEFAULT));
-        let state = State::new(timeout, grace, own_session);
+        let ignored = sys::signal::ignored();
+        let state = State::new(timeout, grace, own_session).ignoring(ignored);
         Self { sandbox, state, wake: None, renewal, ended: None }
     }
 }
@@ -65,10 +67,19 @@ pub(crate) fn run(
             one.look(&mut |notice| notify(number, notice));
         }
     }
+    let ended: Vec<Ended> = set.into_iter().filter_map(|one| one.ended).collect();
     if let Some(terminal) = terminal {
-        terminal.take_back();
+        give_back(terminal, &ended);
     }
-    Ok(set.into_iter().filter_map(|one| one.ended).collect())
+    Ok(ended)
+}
+
+/// A command that ended by itself leaves the terminal as it wants; one that was ended could not.
+fn give_back(terminal: &Terminal, ended: &[Ended]) {
+    terminal.take_back();
+    if ended.iter().any(|ended| ended.outcome.was_ended()) {
+        terminal.restore_modes();
+    }
 }
 
 fn wait(signals: &OwnedFd, set: &[Supervised]) -> Result<(), Errno> {
@@ -143,45 +154,39 @@ impl Supervised {
         self.ended = ended;
     }
 
+    /// A continue is passed on late: a stop that the terminal has sent since, to the command as
+    /// well, would be undone by it, and is repeated.
+    fn forward(&self, signal: i32) {
+        let Some(command) = &self.sandbox.descriptors.command else { return };
+        drop(sys::signal::send(command, signal));
+        if signal == libc::SIGCONT && sys::signal::is_pending(libc::SIGTSTP) {
+            drop(sys::signal::send(command, libc::SIGTSTP));
+        }
+    }
+
     /// A process that is gone needs no signal, so errors say nothing.
     fn act(&self, action: Action) {
         match action {
-            Action::Forward(signal) => {
-                if let Some(command) = &self.sandbox.descriptors.command {
-                    drop(sys::signal::send(command, signal));
-                }
-            }
+            Action::Forward(signal) => self.forward(signal),
+            Action::ForwardHeld(held) => held.each().for_each(|signal| self.forward(signal)),
             Action::Terminate => {
                 let message = Message::Terminate.encode();
-                drop(sys::socket::send(&self.sandbox.socket, &message, &[]));
+                let _ = sys::socket::send(&self.sandbox.socket, &message, &[]);
             }
-            Action::Kill => drop(sys::signal::send(&self.sandbox.pidfd, libc::SIGKILL)),
-            Action::StopSelf(signal) => stop_self(signal),
+            Action::Kill => {
+                let _ = sys::signal::send(&self.sandbox.pidfd, libc::SIGKILL);
+            }
+            Action::StopSelf(signal) => {
+                if let Some(command) = &self.sandbox.descriptors.command {
+                    stop::as_stopped(command, signal);
+                }
+            }
         }
-    }
-}
-
-/// Stops this process as the command was stopped, until somebody continues it.
-///
-/// In an orphaned process group the kernel ignores terminal stops; the caller must see a stop all
-/// the same, so SIGSTOP follows when no SIGCONT tells that the first one had its effect.
-fn stop_self(signal: i32) {
-    let own = rustix::process::getpid().as_raw_nonzero().get();
-    let before = Instant::now();
-    if signal != libc::SIGSTOP {
-        sys::signal::set_disposition(signal, Disposition::Default);
-        let Ok(blocked) = sys::signal::set_mask(SignalSet::ALL.without(signal)) else { return };
-        drop(sys::signal::kill(own, signal));
-        drop(sys::signal::set_mask(blocked));
-    }
-    let stopped = sys::signal::is_pending(libc::SIGCONT);
-    if !stopped && before.elapsed() < Duration::from_millis(50) {
-        drop(sys::signal::kill(own, libc::SIGSTOP));
     }
 }
 
 /// Ends endow, and with it the run, when the process that started it ends.
 pub(crate) fn die_with_parent() {
     let kill = Some(rustix::process::Signal::KILL);
-    drop(rustix::process::set_parent_process_death_signal(kill));
+    let _ = rustix::process::set_parent_process_death_signal(kill);
 }

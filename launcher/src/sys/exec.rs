@@ -19,7 +19,7 @@ impl StringList {
     pub(crate) fn new(strings: Vec<CString>) -> Self {
         let mut pointers: Vec<_> = strings.iter().map(|string| string.as_ptr()).collect();
         pointers.push(std::ptr::null());
-        Self { strings: strings, pointers }
+        Self { strings, pointers }
     }
 
     /// Returns the strings.

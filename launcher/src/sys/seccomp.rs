@@ -19,7 +19,10 @@ pub(crate) enum Listener {
 }
 
 /// Installs `filter` for the calling thread and what it executes; no_new_privs must be set.
-pub(crate) fn install(filter: &[Instruction], listener: Listener) -> Result<Option<OwnedFd>, Errno> {
+pub(crate) fn install(
+    filter: &[Instruction],
+    listener: Listener,
+) -> Result<Option<OwnedFd>, Errno> {
     let program = libc::sock_fprog {
         len: u16::try_from(filter.len()).map_err(|_| Errno::INVAL)?,
         filter: filter.as_ptr().cast_mut(),
@@ -30,12 +33,7 @@ pub(crate) fn install(filter: &[Instruction], listener: Listener) -> Result<Opti
     };
     // SAFETY: `program` points to `filter`, which the kernel only reads; both live across the call.
     let result = unsafe {
-        libc::syscall(
-            libc::SYS_seccomp,
-            libc::SECCOMP_SET_MODE_FILTER,
-            flags,
-            &raw const program,
-        )
+        libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, flags, &raw const program)
     };
     let value = check(result)?;
     match listener {

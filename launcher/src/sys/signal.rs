@@ -28,6 +28,11 @@ impl SignalSet {
     pub(crate) const fn contains(self, signal: i32) -> bool {
         self.0 & bit(signal) != 0
     }
+
+    /// Returns the signals of the set.
+    pub(crate) fn each(self) -> impl Iterator<Item = i32> {
+        (1..=64).filter(move |signal| self.contains(*signal))
+    }
 }
 
 const fn bit(signal: i32) -> u64 {
@@ -79,6 +84,12 @@ pub(crate) fn is_ignored(signal: i32) -> bool {
     result == 0 && current.sa_sigaction == libc::SIG_IGN
 }
 
+/// Returns the signals that are ignored.
+pub(crate) fn ignored() -> SignalSet {
+    let ignored = SignalSet::ALL.each().filter(|signal| is_ignored(*signal));
+    ignored.fold(SignalSet::default(), SignalSet::with)
+}
+
 /// Returns a descriptor that delivers the signals of `set`, which must be blocked.
 pub(crate) fn descriptor(set: SignalSet) -> Result<OwnedFd, Errno> {
     let flags = libc::SFD_CLOEXEC | libc::SFD_NONBLOCK;
@@ -121,9 +132,8 @@ pub(crate) fn send(pidfd: &OwnedFd, signal: i32) -> Result<(), Errno> {
     use std::os::fd::AsRawFd;
     let info: *const libc::siginfo_t = std::ptr::null();
     // SAFETY: a null siginfo asks the kernel to fill it in.
-    let result = unsafe {
-        libc::syscall(libc::SYS_pidfd_send_signal, pidfd.as_raw_fd(), signal, info, 0)
-    };
+    let result =
+        unsafe { libc::syscall(libc::SYS_pidfd_send_signal, pidfd.as_raw_fd(), signal, info, 0) };
     check(result).map(drop)
 }
 
@@ -131,8 +141,7 @@ pub(crate) fn send(pidfd: &OwnedFd, signal: i32) -> Result<(), Errno> {
 pub(crate) fn is_pending(signal: i32) -> bool {
     let mut pending = SignalSet::default();
     // SAFETY: the set is eight bytes, as said in the last argument, and lives across the call.
-    let result = unsafe {
-        libc::syscall(libc::SYS_rt_sigpending, &raw mut pending.0, size_of::<u64>())
-    };
+    let result =
+        unsafe { libc::syscall(libc::SYS_rt_sigpending, &raw mut pending.0, size_of::<u64>()) };
     result == 0 && pending.contains(signal)
 }

@@ -19,3 +19,10 @@ pub(crate) fn set_foreground(terminal: impl AsFd, group: i32) -> Result<(), Errn
     let result = unsafe { libc::tcsetpgrp(terminal.as_fd().as_raw_fd(), group) };
     check(result.into()).map(drop)
 }
+
+/// Returns whether a process group has a process.
+pub(crate) fn is_alive(group: i32) -> bool {
+    // SAFETY: signal 0 is never delivered; the kernel takes any numbers.
+    let result = unsafe { libc::killpg(group, 0) };
+    check(result.into()) != Err(Errno::SRCH)
+}

@@ -23,6 +23,9 @@ pub(crate) fn vars() -> Vars {
         user: "u".to_owned(),
         uid: 1000,
         gid: 1000,
+        home_resolved: None,
+        group: "dev".to_owned(),
+        shell: None,
         runtime_dir: Some(host("/run/user/1000")),
     }
 }

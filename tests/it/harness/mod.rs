@@ -1,5 +1,7 @@
 //! The hermetic world of an end-to-end test: a home, a project and a state of its own.
 
+mod process;
+mod pty;
 mod require;
 
 use std::ffi::OsStr;
@@ -9,6 +11,8 @@ use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
 
+pub(crate) use process::{PATIENCE, Running, code, mark, marked, pid, send, soon, within};
+pub(crate) use pty::Pty;
 pub(crate) use require::{debian_program, skip};
 
 /// A place with a home and a project, gone when it is dropped.

@@ -95,6 +95,13 @@ impl EndowDirs {
         Ok(Self { dirs: known.collect::<Result<_, _>>()? })
     }
 
+    /// Returns whether one of the directories lies at or below a path whose links are resolved,
+    /// going by names alone. Costs no call, and misses what only a bind mount shows.
+    pub fn any_below(&self, resolved: &Path) -> bool {
+        let places = self.dirs.iter().filter_map(|known| known.chain.last());
+        places.into_iter().any(|(path, _)| path.starts_with(resolved))
+    }
+
     /// Tells how a grant's source lies to the directories.
     ///
     /// It compares device and inode at each directory above either, so links and bind mounts of a

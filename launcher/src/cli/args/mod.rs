@@ -4,7 +4,7 @@ mod parse;
 mod policy;
 mod run;
 
-pub(crate) use parse::{Usage, command, parse};
+pub(crate) use parse::{command, parse};
 pub(crate) use policy::PolicyArgs;
 pub(crate) use run::{CommandLine, RunArgs};
 

@@ -36,7 +36,12 @@ pub(crate) fn command() -> clap::Command {
 
 /// Understands the arguments of the process.
 pub(crate) fn parse(arguments: Vec<OsString>) -> Result<Invocation, Usage> {
-    let command = if is_prefix_form(&arguments) { prefix(arguments) } else { named(arguments) }?;
+    let command = match arguments.get(1) {
+        _ if is_prefix_form(&arguments) => run("endow", arguments),
+        // The only command that is in a hurry: the others' arguments are not even built.
+        Some(first) if first == "run" => run("endow run", without_first(arguments)),
+        _ => named(arguments),
+    }?;
     let style = command.style();
     Ok(Invocation { command, style })
 }
@@ -49,16 +54,20 @@ fn is_prefix_form(arguments: &[OsString]) -> bool {
     starts_with_option && arguments.iter().any(|it| it == OsStr::new("--"))
 }
 
-fn prefix(arguments: Vec<OsString>) -> Result<Command, Usage> {
+fn without_first(mut arguments: Vec<OsString>) -> Vec<OsString> {
+    arguments.remove(1);
+    arguments
+}
+
+fn run(name: &'static str, arguments: Vec<OsString>) -> Result<Command, Usage> {
     let usage = |error| Usage { error, running: true };
-    let command = RunArgs::augment_args(clap::Command::new("endow").version(env!("CARGO_PKG_VERSION")));
-    let matches = command.try_get_matches_from(arguments).map_err(usage)?;
+    let command = clap::Command::new("endow").bin_name(name).version(env!("CARGO_PKG_VERSION"));
+    let matches = RunArgs::augment_args(command).try_get_matches_from(arguments).map_err(usage)?;
     let run = RunArgs::from_arg_matches(&matches).map_err(usage)?;
     Ok(Command::Run(Box::new(run)))
 }
 
 fn named(arguments: Vec<OsString>) -> Result<Command, Usage> {
-    let running = arguments.get(1).is_some_and(|first| first == "run");
-    let cli = Cli::try_parse_from(arguments).map_err(|error| Usage { error, running })?;
+    let cli = Cli::try_parse_from(arguments).map_err(|error| Usage { error, running: false })?;
     Ok(cli.command)
 }

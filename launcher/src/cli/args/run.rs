@@ -25,6 +25,10 @@ pub(crate) struct RunArgs {
     /// Write events as JSON lines while it runs: a file, or fd:N
     #[arg(long, value_name = "FILE|fd:N", help_heading = "Report")]
     pub(crate) events: Option<OsString>,
+    /// Take a layer away, to test what the others hold
+    #[cfg(feature = "test-switches")]
+    #[arg(long = "test-without", value_name = "LAYER", help_heading = "Tests")]
+    pub(crate) test_without: Vec<crate::plan::switches::Layer>,
     #[command(flatten)]
     pub(crate) command: CommandLine,
 }

@@ -10,7 +10,7 @@ use crate::cli::error::{CommandError, Kind};
 use crate::cli::events::Events;
 use crate::cli::output::Output;
 use crate::cli::report::{Phases, Report};
-use crate::cli::stages::{self, Planned, Request};
+use crate::cli::stages::{self, Own, Planned, Request};
 use crate::cli::{ending, words};
 use crate::finish::finish;
 use crate::supervise::{self, Ended, Notice, Renewal, Supervised, Terminal};
@@ -46,8 +46,14 @@ fn supervised(
         argv: args.command.argv.clone(),
         keep: args.keep_fd.clone(),
         die_with_parent: args.die_with_parent,
+        own: Own::Made,
     };
     let mut planned = stages::plan(&args.policy, request)?;
+    #[cfg(feature = "test-switches")]
+    {
+        let remove = crate::plan::switches::remove;
+        planned.plan = args.test_without.iter().fold(planned.plan, |plan, it| remove(plan, *it));
+    }
     events.planned(&planned);
     let begun = Instant::now();
     let terminal = Terminal::remember();
@@ -80,14 +86,18 @@ pub(crate) fn start_and_wait(
     }
     let begun = Instant::now();
     let covers = prepared.covers();
-    let renewal = Renewal::watch(&plan.supervise.renew, covers)
-        .map_err(|errno| CommandError::new(Kind::Setup, "can't watch hidden names").cause(std::io::Error::from(errno)))?;
+    let renewal = Renewal::watch(&plan.supervise.renew, covers).map_err(|errno| {
+        CommandError::new(Kind::Setup, "can't watch hidden names")
+            .cause(std::io::Error::from(errno))
+    })?;
     let sandbox = spawn(plan, prepared)?;
     let own_session = plan.starts_own_session();
     let supervised = Supervised::new(sandbox, &plan.supervise, renewal, own_session);
     let spawned = Instant::now();
     let ended = supervise::run(vec![supervised], terminal, &mut |_, notice| notify(notice))
-        .map_err(|errno| CommandError::new(Kind::Setup, "can't supervise").cause(std::io::Error::from(errno)))?;
+        .map_err(|errno| {
+            CommandError::new(Kind::Setup, "can't supervise").cause(std::io::Error::from(errno))
+        })?;
     let ended = ended.first().copied().ok_or(SpawnError::Killed)?;
     Ok((ended, spawned - begun, spawned.elapsed()))
 }

@@ -53,11 +53,15 @@ pub(crate) fn run(args: &WhyArgs, output: &Output) -> Result<ExitCode, CommandEr
     let answers = answers(&planned, &subjects)?;
     let kernel = if args.verify { ask_kernel(&mut planned, &subjects)? } else { Vec::new() };
     let mut kernel = kernel.into_iter();
-    let told: Vec<Told> = answers.into_iter().zip(&subjects).map(|(answer, subject)| {
-        let said = matches!(subject, Subject::Path(..)).then(|| kernel.next()).flatten();
-        let verified = said.map(|said| Verified::new(said, &answer));
-        Told { answer, verified }
-    }).collect();
+    let told: Vec<Told> = answers
+        .into_iter()
+        .zip(&subjects)
+        .map(|(answer, subject)| {
+            let said = matches!(subject, Subject::Path(..)).then(|| kernel.next()).flatten();
+            let verified = said.map(|said| Verified::new(said, &answer));
+            Told { answer, verified }
+        })
+        .collect();
     print(&told, many, output);
     let allowed = told.iter().all(|told| told.answer.answer == Verdict::Allowed);
     Ok(ExitCode::from(if allowed { 0 } else { NOT_ALLOWED }))
@@ -80,7 +84,8 @@ fn subject(text: &OsStr, to: Option<Asked>) -> Subject {
         return Subject::Call(name.to_owned());
     }
     let network = matches!(to, None | Some(Asked::Connect));
-    let split = word.filter(|word| network && !word.contains('/')).and_then(|word| word.rsplit_once(':'));
+    let split =
+        word.filter(|word| network && !word.contains('/')).and_then(|word| word.rsplit_once(':'));
     if let Some((host, Ok(port))) = split.map(|(host, port)| (host, port.parse())) {
         return Subject::Connection(host.to_owned(), port);
     }
@@ -95,9 +100,10 @@ fn subject(text: &OsStr, to: Option<Asked>) -> Subject {
 
 fn from_stdin() -> Result<Vec<Subject>, CommandError> {
     let mut text = Vec::new();
-    std::io::stdin().lock().read_to_end(&mut text).map_err(|error| {
-        CommandError::new(Kind::Usage, "can't read the questions").cause(error)
-    })?;
+    std::io::stdin()
+        .lock()
+        .read_to_end(&mut text)
+        .map_err(|error| CommandError::new(Kind::Usage, "can't read the questions").cause(error))?;
     let lines = text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
     lines.map(line).collect()
 }
@@ -183,7 +189,14 @@ fn text(told: &Told) -> String {
     line(word, &answer.remedy);
     let kernel = told.verified.as_ref().map(|verified| {
         let said = verified.errno.as_deref().unwrap_or("it works");
-        format!("{said}, {}", if verified.agrees { "as answered" } else { "which is not what was answered: please report it" })
+        format!(
+            "{said}, {}",
+            if verified.agrees {
+                "as answered"
+            } else {
+                "which is not what was answered: please report it"
+            }
+        )
     });
     line("kernel", &kernel);
     text

@@ -53,9 +53,9 @@ impl Verdict {
             None => Self::Allowed,
             Some(Refusal::Absent) => Self::Absent,
             Some(Refusal::ReadOnly) => Self::ReadOnly,
-            Some(Refusal::Denied | Refusal::Unpermitted | Refusal::Unreachable | Refusal::NoCall) => {
-                Self::Denied
-            }
+            Some(
+                Refusal::Denied | Refusal::Unpermitted | Refusal::Unreachable | Refusal::NoCall,
+            ) => Self::Denied,
             Some(_) => Self::Impossible,
         }
     }

@@ -23,7 +23,11 @@ pub fn call(plan: &Plan, name: &str) -> Option<Answer> {
         answer: if allowed { Verdict::Allowed } else { Verdict::Denied },
         errno,
         leads_to: None,
-        reason: if by_arguments { format!("by its arguments: {}; {about}", found.leaf) } else { about.to_owned() },
+        reason: if by_arguments {
+            format!("by its arguments: {}; {about}", found.leaf)
+        } else {
+            about.to_owned()
+        },
         rule: found.group.map(|group| format!("group {}", group.name())),
         layers: if allowed { Vec::new() } else { vec![Layer::Seccomp] },
         remedy: found.word.map(|word| remedy(allowed, word.word())),

@@ -105,7 +105,11 @@ impl Entry {
     /// Returns what `ls` would show first.
     pub(super) fn letters(&self) -> String {
         let letter = |bit: u32, letter: char| if self.mode & bit == 0 { '-' } else { letter };
-        (0..3).rev().flat_map(|class| [(4, 'r'), (2, 'w'), (1, 'x')].map(|(bit, it)| (bit << (3 * class), it)))
+        (0..3)
+            .rev()
+            .flat_map(|class| {
+                [(4, 'r'), (2, 'w'), (1, 'x')].map(|(bit, it)| (bit << (3 * class), it))
+            })
             .map(|(bit, it)| letter(bit, it))
             .collect()
     }

@@ -18,9 +18,11 @@ pub fn connection(policy: &Policy, host: &str, port: u16) -> Answer {
             "the loopback is the sandbox's own: what listens there runs inside, never on the host",
             "",
         ),
-        (Network::None, false) => {
-            (Some(Refusal::Unreachable), "the sandbox has a network of its own, with a loopback alone", "--net host")
-        }
+        (Network::None, false) => (
+            Some(Refusal::Unreachable),
+            "the sandbox has a network of its own, with a loopback alone",
+            "--net host",
+        ),
     };
     Answer {
         subject: format!("{host}:{port}"),
@@ -52,7 +54,9 @@ mod tests {
 
     #[test]
     fn loopback_by_name_and_address() {
-        for host in ["localhost", "LOCALHOST", "127.0.0.1", "127.8.9.1", "::1", "[::1]", "a.localhost"] {
+        for host in
+            ["localhost", "LOCALHOST", "127.0.0.1", "127.8.9.1", "::1", "[::1]", "a.localhost"]
+        {
             assert!(is_loopback(host), "{host}");
         }
         for host in ["example.com", "10.0.0.1", "localhost.example.com", "::2"] {

@@ -89,7 +89,14 @@ mod tests {
     #[test]
     fn lists_are_masked() {
         let acl = |tag, rights, id| AclEntry { tag, rights, id };
-        let list = vec![acl(1, 6, 0), acl(2, 7, 11), acl(4, 0, 0), acl(8, 7, 30), acl(16, 4, 0), acl(32, 0, 0)];
+        let list = vec![
+            acl(1, 6, 0),
+            acl(2, 7, 11),
+            acl(4, 0, 0),
+            acl(8, 7, 30),
+            acl(16, 4, 0),
+            acl(32, 0, 0),
+        ];
         let entry = Entry { acl: list, ..Entry::own(EntryKind::File, 0o640, (10, 20)) };
         assert!(permits(&entry, &user(11, 0, &[]), READ));
         assert!(!permits(&entry, &user(11, 0, &[]), WRITE));

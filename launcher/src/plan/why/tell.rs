@@ -129,8 +129,12 @@ impl<'a> Questions<'a> {
         };
         match (layer, refusal) {
             (Layer::View | Layer::Deny, _) => self.why_missing(outcome),
-            (Layer::Permissions, _) => outcome.node.as_ref().map_or_else(String::new, |node| self.bits(node)),
-            (Layer::Mount, Refusal::ReadOnly) => format!("{} is read-only", self.mount_name(&outcome.at)),
+            (Layer::Permissions, _) => {
+                outcome.node.as_ref().map_or_else(String::new, |node| self.bits(node))
+            }
+            (Layer::Mount, Refusal::ReadOnly) => {
+                format!("{} is read-only", self.mount_name(&outcome.at))
+            }
             (Layer::Mount, _) if operation == Operation::Execute => {
                 format!("nothing in {} may be executed", self.mount_name(&outcome.at))
             }
@@ -150,7 +154,8 @@ impl<'a> Questions<'a> {
     }
 
     fn mount_name(&self, at: &GuestPath) -> String {
-        self.covering(at).map_or_else(|| "the root of the view".to_owned(), |it| it.spec.at.to_string())
+        self.covering(at)
+            .map_or_else(|| "the root of the view".to_owned(), |it| it.spec.at.to_string())
     }
 
     fn why_missing(&self, outcome: &Outcome) -> String {
@@ -169,11 +174,18 @@ impl<'a> Questions<'a> {
 
     fn bits(&self, node: &Node) -> String {
         let entry = &node.entry;
-        let owner = if entry.uid == self.host.user.uid { String::new() } else { ", who is nobody inside".to_owned() };
+        let owner = if entry.uid == self.host.user.uid {
+            String::new()
+        } else {
+            ", who is nobody inside".to_owned()
+        };
         let frozen = if entry.frozen { ", which is immutable" } else { "" };
         let list = if entry.acl.is_empty() { "" } else { " and an access list" };
         let letters = entry.letters();
-        format!("{} has the bits {letters}{list}, of user {}{owner}{frozen}; no capability is left inside", node.at, entry.uid)
+        format!(
+            "{} has the bits {letters}{list}, of user {}{owner}{frozen}; no capability is left inside",
+            node.at, entry.uid
+        )
     }
 
     fn host_has(&self, at: &GuestPath) -> bool {
@@ -184,11 +196,17 @@ impl<'a> Questions<'a> {
         if outcome.unknown {
             return None;
         }
-        let Some((_, layer)) = outcome.refusals.first() else { return self.prevention(outcome, operation) };
+        let Some((_, layer)) = outcome.refusals.first() else {
+            return self.prevention(outcome, operation);
+        };
         match layer {
-            Layer::Deny => self.hiding_rule(&outcome.at).map(|(pattern, _)| format!("--deny '!{pattern}'")),
+            Layer::Deny => {
+                self.hiding_rule(&outcome.at).map(|(pattern, _)| format!("--deny '!{pattern}'"))
+            }
             Layer::View => self.grant(outcome, operation),
-            Layer::Permissions => outcome.node.as_ref().and_then(|node| self.chmod(node, operation)),
+            Layer::Permissions => {
+                outcome.node.as_ref().and_then(|node| self.chmod(node, operation))
+            }
             Layer::Mount if operation == Operation::Execute => self.without_noexec(&outcome.at),
             Layer::Mount | Layer::Landlock => self.writable(outcome, operation),
             _ => None,
@@ -214,7 +232,7 @@ impl<'a> Questions<'a> {
 
     fn host_path(&self, at: &GuestPath) -> Option<HostPath> {
         let placed = self.covering(at)?;
-        self.plan.placement.host_of(placed, at)
+        placed.host_path(at)
     }
 
     fn without_noexec(&self, at: &GuestPath) -> Option<String> {
@@ -235,7 +253,9 @@ impl<'a> Questions<'a> {
             (BackendSpec::Physical { .. }, _) if spec.class == MountClass::Workspace => {
                 Some("--workspace rw".to_owned())
             }
-            (BackendSpec::Physical { .. }, Some(source)) if source.path.as_path() == spec.at.as_path() => {
+            (BackendSpec::Physical { .. }, Some(source))
+                if source.path.as_path() == spec.at.as_path() =>
+            {
                 Some(format!("--rw {}", quoted(&spec.at)))
             }
             (BackendSpec::Physical { .. }, Some(source)) => {
@@ -252,7 +272,9 @@ impl<'a> Questions<'a> {
         placed.source.as_ref()?;
         let below = outcome.at.below(&spec.at)?;
         match operation {
-            Operation::Write if spec.class == MountClass::Workspace => Some("--workspace ro".to_owned()),
+            Operation::Write if spec.class == MountClass::Workspace => {
+                Some("--workspace ro".to_owned())
+            }
             Operation::Write => Some(format!("`ro` instead of `rw` in {}", spec.origin)),
             _ if spec.class == MountClass::System || below.as_os_str().is_empty() => {
                 Some(format!("{:?} = false under [mounts] of a policy file", spec.at.to_string()))
@@ -279,12 +301,22 @@ impl Outcome {
 
     fn decided(place: Place, refusals: Refusals) -> Self {
         match place {
-            Place::Found(node) => {
-                Self { refusals, at: node.at.clone(), node: Some(node), why: None, unknown: false, lost: false }
-            }
-            Place::Vacant { parent, at, why, .. } => {
-                Self { refusals, at, node: Some(parent), why: Some(why), unknown: false, lost: false }
-            }
+            Place::Found(node) => Self {
+                refusals,
+                at: node.at.clone(),
+                node: Some(node),
+                why: None,
+                unknown: false,
+                lost: false,
+            },
+            Place::Vacant { parent, at, why, .. } => Self {
+                refusals,
+                at,
+                node: Some(parent),
+                why: Some(why),
+                unknown: false,
+                lost: false,
+            },
         }
     }
 

@@ -53,7 +53,11 @@ impl<'a> View<'a> {
     /// Replays the steps.
     pub(super) fn new(plan: &'a Plan, user: &UserFacts, host: &'a dyn HostTree) -> Self {
         let mut view = Self { host, owner: (user.uid, user.gid), mounts: Vec::new() };
-        view.mount(GuestPath::root(), Shows::Empty { mode: 0o755, seeds: Vec::new() }, MountFlags::default());
+        view.mount(
+            GuestPath::root(),
+            Shows::Empty { mode: 0o755, seeds: Vec::new() },
+            MountFlags::default(),
+        );
         for step in &plan.init {
             view.step(step, plan);
         }
@@ -141,7 +145,11 @@ impl<'a> View<'a> {
             entry.readonly = entry.readonly.max(Readonly::Mount);
         }
         entry.noexec |= mount.noexec;
-        entry.nodev = if matches!(mount.shows, Shows::Host(_)) { entry.nodev || !mount.devices } else { !mount.devices };
+        entry.nodev = if matches!(mount.shows, Shows::Host(_)) {
+            entry.nodev || !mount.devices
+        } else {
+            !mount.devices
+        };
         let behind = self.behind(mount, path);
         Ok(Node { at: path.clone(), entry, identity, origin, behind })
     }
@@ -233,7 +241,8 @@ impl<'a> View<'a> {
     fn process(&self, path: &GuestPath) -> Result<Entry, Missing> {
         let name = path.below(&fixed("/proc")).and_then(|below| below.iter().next());
         let is_of_process = name.and_then(|name| name.to_str()).is_some_and(|name| {
-            name.ends_with("self") || name.starts_with(|c: char| c.is_ascii_digit())
+            name.ends_with("self")
+                || name.starts_with(|c: char| c.is_ascii_digit())
                 || ["net", "mounts"].contains(&name)
         });
         if is_of_process {

@@ -1,0 +1,93 @@
+//! Taking a layer away from a finished plan. The plan was checked whole before.
+
+use std::path::PathBuf;
+
+use endow_policy::GuestPath;
+
+use super::Layer;
+use crate::plan::step::{
+    ConfineStep, InitStep, MountFlags, PayloadStep, PrepareStep, RunPath, Source,
+};
+use crate::plan::{HIDDEN_DIRECTORY, HIDDEN_FILE, Plan};
+
+/// Returns the plan without one layer, all else as it was.
+pub fn remove(mut plan: Plan, layer: Layer) -> Plan {
+    match layer {
+        Layer::MountFlags => mount_flags(&mut plan),
+        Layer::Mounts => mounts(&mut plan),
+        Layer::Hidden => hidden(&mut plan),
+        Layer::ProcCovers => plan.init.retain(|step| !is_proc_cover(step)),
+        Layer::UsernsCount => plan.init.retain(|step| *step != InitStep::NoNestedUserns),
+        Layer::NetworkNamespace => {
+            plan.namespaces.network = false;
+            plan.init.retain(|step| *step != InitStep::LoopbackUp);
+        }
+        Layer::IpcNamespace => plan.namespaces.shared_ipc = true,
+        Layer::Keyring => confine_without(&mut plan, &ConfineStep::NewSessionKeyring),
+        Layer::Capabilities => {
+            for step in plan.confine.iter_mut().filter(|it| **it == ConfineStep::DropCapabilities) {
+                *step = ConfineStep::KeepCapabilities;
+            }
+        }
+        Layer::NoNewPrivs => confine_without(&mut plan, &ConfineStep::NoNewPrivs),
+        Layer::Landlock => plan.confine.retain(|step| !matches!(step, ConfineStep::Landlock(_))),
+        Layer::NotDumpable => confine_without(&mut plan, &ConfineStep::NotDumpable),
+        Layer::Seccomp => plan.payload.retain(|step| !matches!(step, PayloadStep::Seccomp(_))),
+    }
+    plan
+}
+
+fn confine_without(plan: &mut Plan, unwanted: &ConfineStep) {
+    plan.confine.retain(|step| step != unwanted);
+}
+
+fn mount_flags(plan: &mut Plan) {
+    plan.init.retain(|step| !matches!(step, InitStep::Seal { .. }));
+    for step in &mut plan.init {
+        if let InitStep::Bind { flags, .. }
+        | InitStep::Tmpfs { flags, .. }
+        | InitStep::Overlay { flags, .. } = step
+        {
+            *flags = MountFlags { recursive: flags.recursive, ..OPEN };
+        }
+    }
+}
+
+const OPEN: MountFlags =
+    MountFlags { readonly: false, noexec: false, devices: true, recursive: true };
+
+/// The host's root at `/host`, writable, with all that is mounted below it.
+fn mounts(plan: &mut Plan) {
+    let at = GuestPath::new("/host").expect("a fixed path is absolute and normal");
+    let view = plan.init.iter().rposition(|step| matches!(step, InitStep::Bind { .. }));
+    let place = view.map_or(plan.init.len(), |last| last + 1);
+    // An absolute path replaces the run's directory when the two are joined.
+    let source = Source::Run(RunPath(PathBuf::from("/")));
+    let mkdir = InitStep::Mkdir { at: at.clone(), mode: 0o755 };
+    plan.init.splice(place..place, [mkdir, InitStep::Bind { source, at, flags: OPEN }]);
+}
+
+/// A masked mount shows what it masks; what covers a name of a live mount is left out.
+fn hidden(plan: &mut Plan) {
+    plan.prepare.retain(|step| !matches!(step, PrepareStep::Mask { .. }));
+    plan.supervise.renew.clear();
+    plan.init.retain(|step| !is_hiding(step));
+    for step in &mut plan.init {
+        if let InitStep::Overlay { lower, at, flags } = step
+            && let Some(source) = lower.pop()
+        {
+            let flags = MountFlags { recursive: true, ..*flags };
+            *step = InitStep::Bind { source, at: at.clone(), flags };
+        }
+    }
+}
+
+fn is_hiding(step: &InitStep) -> bool {
+    let covers = [HIDDEN_FILE, HIDDEN_DIRECTORY].map(|name| Source::Run(RunPath(name.into())));
+    matches!(step, InitStep::Bind { source, .. } if covers.contains(source))
+}
+
+fn is_proc_cover(step: &InitStep) -> bool {
+    let below = |at: &GuestPath| at.as_path().starts_with("/proc");
+    matches!(step, InitStep::Bind { at, .. } | InitStep::Tmpfs { at, .. } if below(at))
+}

@@ -1,0 +1,37 @@
+//! endow's own directories below a source: other runs, undo data and what is trusted.
+
+use endow_vfs::state::Relation;
+use rustix::io::Errno;
+
+use super::{HiddenOptions, Source, failed};
+use crate::plan::host::{HiddenName, HiddenNames};
+
+/// Adds those that exist below `source`.
+pub(super) fn add(names: &mut HiddenNames, source: &Source, options: &HiddenOptions<'_>) {
+    match find(source, options) {
+        Ok(own) => names.names.extend(own),
+        Err(errno) => names.failed = Some(errno.raw_os_error()),
+    }
+    names.names.sort();
+}
+
+/// System and program directories are not walked; endow's own directories are hidden there too.
+pub(super) fn below_system(source: &Source, options: &HiddenOptions<'_>) -> HiddenNames {
+    if !options.own.is_some_and(|own| own.any_below(source.path.as_path())) {
+        return HiddenNames::default();
+    }
+    match find(source, options) {
+        Ok(names) => HiddenNames { names, ..HiddenNames::default() },
+        Err(errno) => failed(errno),
+    }
+}
+
+fn find(source: &Source, options: &HiddenOptions<'_>) -> Result<Vec<HiddenName>, Errno> {
+    let Some(own) = options.own else { return Ok(Vec::new()) };
+    let relation = own.relation(source.path.as_path());
+    let relation =
+        relation.map_err(|error| Errno::from_io_error(&error.error).unwrap_or(Errno::IO))?;
+    let Relation::Contains(contained) = relation else { return Ok(Vec::new()) };
+    let present = contained.into_iter().filter(|it| it.exists).map(|it| it.relative);
+    Ok(present.map(|path| HiddenName { path, directory: true, rule: None }).collect())
+}

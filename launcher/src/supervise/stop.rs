@@ -1,0 +1,55 @@
+//! Stopping as the command was stopped, so that the caller's shell sees it.
+
+use std::fs;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use crate::sys;
+use crate::sys::signal::{Disposition, SignalSet};
+
+/// A process that was really stopped is away for longer than this.
+const MOMENT: Duration = Duration::from_millis(50);
+
+/// Stops this process as `command` was stopped, until somebody continues it.
+///
+/// The news may be old: whoever stopped the command may have continued it since. So the signal is
+/// raised while it is blocked, and only then the command is looked at: a continue that comes later
+/// takes the raised signal back, and one that came before shows in the command.
+///
+/// In an orphaned process group the kernel ignores terminal stops; the caller must see a stop all
+/// the same, so SIGSTOP follows when no SIGCONT tells that the first one had its effect.
+pub(super) fn as_stopped(command: &OwnedFd, signal: i32) {
+    if sys::signal::is_pending(libc::SIGCONT) {
+        return;
+    }
+    let own = rustix::process::getpid().as_raw_nonzero().get();
+    let before = Instant::now();
+    if signal != libc::SIGSTOP {
+        sys::signal::set_disposition(signal, Disposition::Default);
+        drop(sys::signal::kill(own, signal));
+    }
+    if !is_stopped(command) {
+        // What is ignored is no longer pending.
+        sys::signal::set_disposition(signal, Disposition::Ignore);
+        sys::signal::set_disposition(signal, Disposition::Default);
+        return;
+    }
+    let Ok(blocked) = sys::signal::set_mask(SignalSet::ALL.without(signal)) else { return };
+    drop(sys::signal::set_mask(blocked));
+    let was_continued = sys::signal::is_pending(libc::SIGCONT);
+    if !was_continued && before.elapsed() < MOMENT && is_stopped(command) {
+        drop(sys::signal::kill(own, libc::SIGSTOP));
+    }
+}
+
+/// Returns whether a process is stopped; true where that can't be seen.
+fn is_stopped(process: &OwnedFd) -> bool {
+    state(process).is_none_or(|state| matches!(state, 'T' | 't'))
+}
+
+fn state(process: &OwnedFd) -> Option<char> {
+    let info = fs::read_to_string(format!("/proc/self/fdinfo/{}", process.as_raw_fd())).ok()?;
+    let pid: i32 = info.lines().find_map(|line| line.strip_prefix("Pid:"))?.trim().parse().ok()?;
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat.rsplit_once(") ")?.1.chars().next()
+}

@@ -1,0 +1,146 @@
+//! Policies that differ by one kind of grant.
+
+use std::ffi::OsString;
+
+use endow::plan::host::ExecRequest;
+use endow_policy::{Flags, HostPath, Policy, Sources, Vars, compose, resolve};
+
+/// One policy, and what it is called in golden files.
+pub(super) struct Case {
+    pub(super) name: &'static str,
+    flags: fn(&mut Flags),
+}
+
+/// Every kind of grant and rule that a command line can say.
+pub(super) const CASES: &[Case] = &[
+    Case { name: "default", flags: |_| {} },
+    Case { name: "workspace-ro", flags: |flags| flags.workspace = Some("ro".to_owned()) },
+    Case {
+        name: "workspace-none",
+        flags: |flags| {
+            flags.workspace = Some("none".to_owned());
+            flags.chdir = Some("/tmp".into());
+        },
+    },
+    Case { name: "no-deny", flags: |flags| flags.no_default_deny = true },
+    Case { name: "ro", flags: |flags| flags.ro.push("/srv/data".into()) },
+    Case { name: "ro-through-a-link", flags: |flags| flags.ro.push("/home/user/docs".into()) },
+    Case {
+        name: "ro-with-a-new-point",
+        flags: |flags| {
+            flags.ro.push("/srv/data".into());
+            flags.tmp.push("/srv/data/new".into());
+        },
+    },
+    Case { name: "rw", flags: |flags| flags.rw.push("/srv/data".into()) },
+    Case {
+        name: "rw-with-a-point",
+        flags: |flags| {
+            flags.rw.push("/srv/data".into());
+            flags.tmp.push("/srv/data/sub".into());
+        },
+    },
+    Case { name: "moved", flags: |flags| flags.ro.push("/data=/srv/data".into()) },
+    Case { name: "noexec", flags: |flags| flags.rw.push("/srv/data=/srv/data,noexec".into()) },
+    Case { name: "file", flags: |flags| flags.rw.push("/home/user/notes.txt".into()) },
+    Case { name: "missing", flags: |flags| flags.ro.push("/nonesuch".into()) },
+    Case { name: "optional", flags: |flags| flags.ro.push("/nonesuch=/nonesuch,optional".into()) },
+    Case {
+        name: "new-point-in-live",
+        flags: |flags| {
+            flags.rw.push("/srv/data".into());
+            flags.tmp.push("/srv/data/new".into());
+        },
+    },
+    Case {
+        name: "memory",
+        flags: |flags| flags.tmp.push("/scratch,size=8M,inodes=100,mode=0700".into()),
+    },
+    Case { name: "cow", flags: |flags| flags.cow.push("/srv/data".into()) },
+    Case { name: "git", flags: |flags| flags.git.push("/ref=HEAD".into()) },
+    Case { name: "network-host", flags: |flags| flags.net.push("host".to_owned()) },
+    Case { name: "allow-userns", flags: |flags| flags.allow.push("userns".to_owned()) },
+    Case {
+        name: "allow-others",
+        flags: |flags| {
+            flags.allow.extend(["io-uring", "perf"].map(str::to_owned));
+        },
+    },
+    Case {
+        name: "limits",
+        flags: |flags| {
+            flags.timeout = Some("1m".to_owned());
+            flags.pids = Some("64".to_owned());
+            flags.open_files = Some("100000".to_owned());
+            flags.file_size = Some("1M".to_owned());
+            flags.cpu_time = Some("10s".to_owned());
+        },
+    },
+    Case { name: "memory-limit", flags: |flags| flags.memory = Some("1G".to_owned()) },
+    Case {
+        name: "memory-limit-best-effort",
+        flags: |flags| {
+            flags.memory = Some("1G".to_owned());
+            flags.best_effort.push("memory".to_owned());
+        },
+    },
+    Case {
+        name: "session-and-name",
+        flags: |flags| {
+            flags.new_session = true;
+            flags.hostname = Some("box".to_owned());
+        },
+    },
+    Case {
+        name: "require-namespaces",
+        flags: |flags| flags.require = Some("namespaces".to_owned()),
+    },
+];
+
+impl Case {
+    /// Returns the resolved policy.
+    pub(super) fn policy(&self) -> Policy {
+        let mut flags = Flags::default();
+        (self.flags)(&mut flags);
+        let vars = vars();
+        let layer = flags.layer().expect("good flags");
+        let sources = Sources { flags: Some(layer), ..Sources::default() };
+        let composed = compose(&sources, &vars).expect("composes");
+        resolve(&composed, &vars).expect("resolves")
+    }
+}
+
+fn vars() -> Vars {
+    let host = |path: &str| HostPath::new(path).expect("a path");
+    Vars {
+        home: Some(host("/home/user")),
+        home_resolved: None,
+        cwd: host("/home/user/src/app/sub"),
+        git_root: Some(host("/home/user/src/app")),
+        git_dirs: Vec::new(),
+        user: "user".to_owned(),
+        group: "user".to_owned(),
+        shell: None,
+        uid: 1000,
+        gid: 1000,
+        runtime_dir: None,
+    }
+}
+
+/// Returns a request to run `tool --flag`.
+pub(super) fn request() -> ExecRequest {
+    let pair = |name: &str, value: &str| (OsString::from(name), OsString::from(value));
+    ExecRequest {
+        argv: vec!["tool".into(), "--flag".into()],
+        run: "run".to_owned(),
+        identity: vec![("HOME", OsString::from("/home/user"))],
+        environment: vec![
+            pair("PATH", "/usr/bin:/bin:/nonesuch:/home/user/.local/bin"),
+            pair("LANG", "C"),
+            pair("API_TOKEN", "canary"),
+            pair("UNKNOWN", "canary"),
+        ],
+        keep: Vec::new(),
+        die_with_parent: false,
+    }
+}

@@ -1,0 +1,142 @@
+//! Hosts that exist only on paper.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use endow::plan::host::{
+    CgroupFact, HiddenName, HiddenNames, HostFacts, KernelFacts, ProcCover, ProcEntry, StreamFact,
+    UserFacts, UsernsRefusal,
+};
+use endow_policy::{BackendSpec, HostPath, MountClass, Policy};
+
+use super::tree;
+
+/// A kind of host, and what it is called in golden files.
+pub(super) struct Host {
+    pub(super) name: &'static str,
+    change: fn(&mut HostFacts),
+}
+
+/// Every kind of host that plans are made for.
+pub(super) const HOSTS: &[Host] = &[
+    Host { name: "full", change: |_| {} },
+    Host { name: "landlock abi 0", change: |host| host.kernel.landlock_abi = 0 },
+    Host { name: "landlock abi 1", change: |host| host.kernel.landlock_abi = 1 },
+    Host { name: "landlock abi 2", change: |host| host.kernel.landlock_abi = 2 },
+    Host { name: "landlock abi 3", change: |host| host.kernel.landlock_abi = 3 },
+    Host { name: "landlock abi 4", change: |host| host.kernel.landlock_abi = 4 },
+    Host { name: "landlock abi 5", change: |host| host.kernel.landlock_abi = 5 },
+    Host { name: "landlock abi 6", change: |host| host.kernel.landlock_abi = 6 },
+    Host {
+        name: "linux 6.1",
+        change: |host| {
+            host.kernel.version = (6, 1);
+            host.kernel.landlock_abi = 2;
+        },
+    },
+    Host {
+        name: "no user namespaces",
+        change: |host| host.kernel.userns_refused = Some(UsernsRefusal::AppArmor),
+    },
+    Host {
+        name: "container",
+        change: |host| {
+            host.kernel.userns_refused = Some(UsernsRefusal::Seccomp);
+            host.kernel.proc_mountable = false;
+        },
+    },
+    Host {
+        name: "container with user namespaces",
+        change: |host| host.kernel.proc_mountable = false,
+    },
+    Host {
+        name: "root",
+        change: |host| {
+            host.user.uid = 0;
+            host.user.gid = 0;
+        },
+    },
+];
+
+impl Host {
+    /// Returns the facts that a plan for `policy` is made of on this host.
+    pub(super) fn facts(&self, policy: &Policy) -> HostFacts {
+        let mut facts = full(policy);
+        (self.change)(&mut facts);
+        facts
+    }
+}
+
+fn full(policy: &Policy) -> HostFacts {
+    HostFacts {
+        kernel: KernelFacts {
+            version: (6, 18),
+            arch: "x86_64".to_owned(),
+            landlock_abi: 7,
+            userns_refused: None,
+            seccomp: true,
+            proc_mountable: true,
+        },
+        user: UserFacts { uid: 1000, gid: 1000, groups: vec![], open_files_max: 4096 },
+        paths: tree::facts(paths(policy)),
+        hidden: hidden(policy),
+        proc_entries: vec![
+            ProcEntry { name: "acpi".to_owned(), cover: ProcCover::EmptyDirectory },
+            ProcEntry { name: "kcore".to_owned(), cover: ProcCover::EmptyFile },
+            ProcEntry { name: "sys".to_owned(), cover: ProcCover::ReadOnly },
+        ],
+        terminal: HostPath::new("/dev/pts/3").ok(),
+        streams: vec![StreamFact { number: 1, read: true, write: true, device: true }],
+        contents: contents(),
+        cgroup: CgroupFact { reason: "none is delegated".to_owned(), ..CgroupFact::default() },
+        outer_level: None,
+    }
+}
+
+fn contents() -> BTreeMap<String, Vec<u8>> {
+    let names = ["passwd", "group", "gitconfig", "/etc/resolv.conf"];
+    names.into_iter().map(|name| (name.to_owned(), name.as_bytes().to_vec())).collect()
+}
+
+/// Everything a plan may ask about: sources, search path, devices, and points below sources.
+fn paths(policy: &Policy) -> BTreeSet<HostPath> {
+    let mut paths: BTreeSet<HostPath> = BTreeSet::new();
+    let host = |path: String| HostPath::new(path).expect("a path");
+    for name in ["null", "zero", "full", "random", "urandom", "tty", "pts/3", "pts", "console"] {
+        paths.insert(host(format!("/dev/{name}")));
+    }
+    paths.extend(["/usr/bin", "/bin", "/home/user/.local/bin"].map(|it| host(it.to_owned())));
+    let sources = policy.mounts.iter().filter_map(|spec| match &spec.backend {
+        BackendSpec::Physical { host } | BackendSpec::Copy { host } => Some(host.clone()),
+        BackendSpec::Private { .. } => Some(spec.at.to_host()),
+        _ => None,
+    });
+    paths.extend(sources);
+    for outer in &policy.mounts {
+        let BackendSpec::Physical { host } = &outer.backend else { continue };
+        let below = policy.mounts.iter().filter_map(|inner| inner.at.below(&outer.at));
+        paths.extend(below.filter_map(|relative| host.join(relative).ok()));
+    }
+    paths
+}
+
+/// On paper the deny patterns hide two names of the project, and one of a data directory.
+fn hidden(policy: &Policy) -> BTreeMap<HostPath, HiddenNames> {
+    let name =
+        |path: &str, directory| HiddenName { path: PathBuf::from(path), directory, rule: Some(0) };
+    let project = HiddenNames {
+        names: vec![name(".env", false), name("keys", true)],
+        entries: 5,
+        elapsed_us: 3,
+        unreadable: Vec::new(),
+        failed: None,
+    };
+    let denies = !policy.deny.is_empty();
+    let granted = policy.mounts.iter().filter(|spec| spec.class != MountClass::System);
+    let sources = granted.filter_map(|spec| match &spec.backend {
+        BackendSpec::Physical { host } => Some(host.clone()),
+        _ => None,
+    });
+    let app = HostPath::new("/home/user/src/app").expect("a path");
+    sources.filter(|host| denies && *host == app).map(|host| (host, project.clone())).collect()
+}

@@ -1,0 +1,54 @@
+//! What holds for every plan, whatever the policy and the host.
+
+use endow::plan::step::{ConfineStep, InitStep};
+
+use super::cases::{CASES, request};
+use super::hosts::HOSTS;
+
+fn for_each_plan(check: impl Fn(&str, &endow::plan::Plan)) {
+    for case in CASES {
+        let policy = case.policy();
+        for host in HOSTS {
+            let plan = endow::plan::plan(&policy, &host.facts(&policy), &request());
+            if let Ok(plan) = plan {
+                check(&format!("{} on {}", case.name, host.name), &plan);
+            }
+        }
+    }
+}
+
+#[test]
+fn plans_break_no_rule_of_their_own() {
+    for_each_plan(|name, plan| assert_eq!(endow::plan::check(plan), [], "{name}"));
+}
+
+#[test]
+fn no_variable_with_a_secret_name_passes_by_itself() {
+    for_each_plan(|name, plan| {
+        let text = serde_json::to_string(plan).expect("json");
+        assert!(!text.contains("canary"), "{name}");
+        assert!(!plan.to_string().contains("canary"), "{name}");
+        let passed = |variable: &str| {
+            plan.environment.variables.contains_key(variable.as_ref() as &std::ffi::OsStr)
+        };
+        assert!(passed("LANG") && !passed("API_TOKEN") && !passed("UNKNOWN"), "{name}");
+    });
+}
+
+#[test]
+fn landlock_takes_part_wherever_the_kernel_has_it() {
+    for_each_plan(|name, plan| {
+        let has = plan.confine.iter().any(|step| matches!(step, ConfineStep::Landlock(_)));
+        assert_eq!(has, plan.enforcement.landlock_abi > 0, "{name}");
+    });
+}
+
+#[test]
+fn mounts_go_below_an_attached_root_before_linux_6_15() {
+    for_each_plan(|name, plan| {
+        let place = |wanted: &InitStep| plan.init.iter().position(|step| step == wanted);
+        let attached = place(&InitStep::AttachRoot).expect("attached");
+        let old = name.ends_with("linux 6.1");
+        assert_eq!(attached == place(&InitStep::NewRoot).expect("a root") + 1, old, "{name}");
+    });
+}

@@ -1,0 +1,7 @@
+//! Plans as values: every kind of grant on every kind of host, without touching either.
+
+mod cases;
+mod golden;
+mod hosts;
+mod invariants;
+mod tree;

@@ -1,0 +1,83 @@
+//! A host's file tree on paper.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use endow::plan::host::{Found, PathFact};
+use endow::plan::step::FileId;
+use endow_policy::HostPath;
+
+/// What the paper tree has: a directory ends in a slash, a link has an arrow.
+const ENTRIES: &[&str] = &[
+    "/usr/",
+    "/usr/bin/",
+    "/usr/lib/",
+    "/usr/lib64/",
+    "/bin -> usr/bin",
+    "/lib -> usr/lib",
+    "/lib64 -> usr/lib64",
+    "/etc/ssl/",
+    "/etc/hosts",
+    "/etc/resolv.conf -> /run/resolv.conf",
+    "/run/resolv.conf",
+    "/dev/null!",
+    "/dev/zero!",
+    "/dev/full!",
+    "/dev/random!",
+    "/dev/urandom!",
+    "/dev/tty!",
+    "/dev/pts/3!",
+    "/home/",
+    "/home/user/",
+    "/home/user/.local/bin/",
+    "/home/user/.gitconfig",
+    "/home/user/src/app/",
+    "/home/user/src/app/sub/",
+    "/home/user/src/app/.env",
+    "/home/user/src/app/keys/",
+    "/home/user/notes.txt",
+    "/home/user/docs -> /srv/docs",
+    "/srv/",
+    "/srv/docs/",
+    "/srv/data/",
+    "/srv/data/sub/",
+];
+
+/// Returns what the probe would say of each path.
+pub(super) fn facts(paths: impl IntoIterator<Item = HostPath>) -> BTreeMap<HostPath, PathFact> {
+    paths.into_iter().map(|path| (path.clone(), fact(&path))).collect()
+}
+
+fn fact(path: &HostPath) -> PathFact {
+    let mut links = Vec::new();
+    let mut resolved = path.as_path().to_owned();
+    while let Some((at, to)) = first_link(&resolved) {
+        let rest = resolved.strip_prefix(&at).expect("a prefix").to_owned();
+        resolved = at.parent().unwrap_or(Path::new("/")).join(&to).join(rest);
+        links.push((HostPath::new(&at).expect("a path"), to));
+    }
+    let resolved = HostPath::new(resolved.components().collect::<PathBuf>()).expect("a path");
+    let found = found(&resolved);
+    PathFact { resolved, links, found }
+}
+
+fn first_link(path: &Path) -> Option<(PathBuf, PathBuf)> {
+    let links = ENTRIES.iter().filter_map(|entry| entry.split_once(" -> "));
+    let mut met = links.filter(|(at, _)| path.starts_with(at));
+    met.next().map(|(at, to)| (PathBuf::from(at), PathBuf::from(to)))
+}
+
+fn found(path: &HostPath) -> Found {
+    let text = path.to_string();
+    let position = |entry: String| ENTRIES.iter().position(|it| **it == entry);
+    let id = |ino: usize| FileId { dev: 1, ino: u64::try_from(ino).expect("small") };
+    if let Some(ino) = position(format!("{text}/")) {
+        Found::Directory(id(ino))
+    } else if let Some(ino) = position(text.clone()) {
+        Found::File(id(ino))
+    } else if let Some(ino) = position(format!("{text}!")) {
+        Found::Special(id(ino))
+    } else {
+        Found::Missing
+    }
+}

@@ -1,0 +1,307 @@
+//! The terminal: a person at it sees what the bare command shows, and keeps the terminal.
+
+use std::process::Command;
+
+use crate::harness::{Pty, World, endow};
+
+const CTRL_C: &str = "\x03";
+const CTRL_Z: &str = "\x1a";
+const CTRL_BACKSLASH: &str = "\x1c";
+
+fn inside(world: &World, options: &[&str], script: &str) -> Pty {
+    let arguments = [options, &["--", "bash", "-c", script]].concat();
+    Pty::start(&world.endow(arguments))
+}
+
+/// An interactive shell with job control, `$E` its endow.
+fn shell(world: &World) -> Pty {
+    let mut command = world.command("bash");
+    command.args(["--norc", "--noprofile", "-i"]);
+    command.env("PS1", "at-shell> ").env("E", endow()).env("TERM", "dumb");
+    let mut pty = Pty::start(&command);
+    pty.expect("at-shell> ");
+    pty
+}
+
+/// Runs a script on a terminal, bare and inside, and compares what was shown.
+#[track_caller]
+fn check_same(script: &str) {
+    let world = World::new();
+    let mut bare = world.command("bash");
+    bare.args(["-c", script]);
+    let bare = Pty::start(&bare).end();
+    let inside = inside(&world, &["run"], script).end();
+    assert_eq!(inside, bare, "{script}");
+    assert_ne!(inside.1, "", "{script}");
+}
+
+#[test]
+fn streams_are_terminals_where_the_callers_are() {
+    check_same("for n in 0 1 2; do test -t $n; echo $n $?; done");
+    check_same("for n in 0 1 2; do test -t $n; echo $n $? >&2; done </dev/null | cat");
+}
+
+#[test]
+fn size_is_the_terminals() {
+    check_same("stty size");
+    check_same("stty -a");
+}
+
+#[test]
+fn terminal_can_be_opened_again() {
+    check_same("echo x >/dev/tty; echo y >/dev/stdout; echo z >/dev/stderr; echo $? >/dev/fd/1");
+    check_same("test -r /dev/stdin && test -w /dev/stdout && echo usable");
+}
+
+#[test]
+fn terminal_has_a_name() {
+    let world = World::new();
+    let (code, shown) = inside(&world, &["run"], "tty").end();
+    assert_eq!(code, 0, "{shown}");
+    assert!(shown.starts_with("/dev/"), "{shown}");
+}
+
+#[test]
+fn change_of_size_reaches_the_command() {
+    let world = World::new();
+    let script = "trap 'echo \"<$(stty size)>\"; exit' WINCH; echo ready; \
+        while :; do read -t 0.05 line; done";
+    let mut pty = inside(&world, &["run"], script);
+    pty.expect("ready");
+    pty.resize(100, 30);
+    assert_eq!(pty.bracketed(), "30 100");
+    assert_eq!(pty.end().0, 0);
+}
+
+/// Counts what arrives, and says so when asked by an end of input.
+const COUNTS: &str = "import os, signal, sys
+got = {2: 0, 3: 0, 20: 0}
+def count(number, _): got[number] += 1; os.write(1, b'got %d;' % number)
+for number in got: signal.signal(number, count)
+print('ready', flush=True)
+sys.stdin.readline()
+print('<' + str(list(got.values())) + '>', flush=True)";
+
+fn counting(world: &World, options: &[&str]) -> Pty {
+    let arguments = [options, &["--", "python3", "-c", COUNTS]].concat();
+    let mut pty = Pty::start(&world.endow(arguments));
+    pty.expect("ready");
+    pty
+}
+
+#[test]
+fn ctrl_c_reaches_the_command_once() {
+    let world = World::new();
+    let mut pty = counting(&world, &["run"]);
+    pty.type_in(CTRL_C);
+    pty.expect("got 2;");
+    pty.type_in(CTRL_BACKSLASH);
+    pty.expect("got 3;");
+    pty.type_in("\n");
+    assert_eq!(pty.bracketed(), "[1, 1, 0]");
+    assert_eq!(pty.end().0, 0);
+}
+
+#[test]
+fn ctrl_c_that_the_command_handles_never_ends_the_run() {
+    let world = World::new();
+    let mut pty = counting(&world, &["run"]);
+    for _ in 0..5 {
+        pty.type_in(CTRL_C);
+        pty.expect("got 2;");
+    }
+    pty.type_in("\n");
+    assert_eq!(pty.bracketed(), "[5, 0, 0]");
+    assert_eq!(pty.end().0, 0);
+}
+
+#[test]
+fn ctrl_c_ends_a_command_as_it_ends_the_bare_one() {
+    let world = World::new();
+    let script = "echo ready; exec sleep 60";
+    let mut bare = world.command("bash");
+    bare.args(["-c", script]);
+    let mut codes = [Pty::start(&bare), inside(&world, &["run"], script)].map(|mut pty| {
+        pty.expect("ready");
+        pty.type_in(CTRL_C);
+        pty.end().0
+    });
+    assert_eq!(codes[0], codes[1]);
+    codes.sort_unstable();
+    world.assert_no_run_left();
+}
+
+/// Tells each continue, and the line that it reads.
+const READS: &str = "import os, signal, threading
+signal.pthread_sigmask(signal.SIG_BLOCK, [18])
+def tell():
+    while signal.sigwait([18]): os.write(1, b'went on\\n')
+threading.Thread(target=tell, daemon=True).start()
+os.write(1, b'ready\\n')
+os.write(1, b'<%s>' % os.read(0, 100).strip())
+os._exit(0)";
+
+#[test]
+fn ctrl_z_stops_the_job_and_fg_goes_on() {
+    let world = World::new();
+    world.write("home/project/reads", READS);
+    let mut pty = shell(&world);
+    pty.type_in("$E -- python3 reads\n");
+    pty.expect("ready");
+    for _ in 0..10 {
+        pty.type_in(CTRL_Z);
+        pty.expect("Stopped");
+        pty.expect("at-shell> ");
+        pty.type_in("fg\n");
+        pty.expect("went on");
+    }
+    pty.type_in("hello\n");
+    assert_eq!(pty.bracketed(), "hello");
+    pty.expect("at-shell> ");
+    pty.type_in("echo code=$?; exit\n");
+    pty.expect("code=0");
+}
+
+#[test]
+fn stopped_job_goes_on_in_the_background() {
+    let world = World::new();
+    let mut pty = shell(&world);
+    pty.type_in("$E -- bash -c 'echo re\"\"ady; sleep 0.3; echo do\"\"ne'\n");
+    pty.expect("ready");
+    pty.type_in(CTRL_Z);
+    pty.expect("Stopped");
+    pty.expect("at-shell> ");
+    pty.type_in("bg; wait %1; echo code=$?\n");
+    pty.expect("done");
+    pty.expect("code=0");
+}
+
+#[test]
+fn background_job_that_reads_the_terminal_is_stopped() {
+    let world = World::new();
+    let mut pty = shell(&world);
+    pty.type_in("$E -- bash -c 'read line; echo \"<$line>\"' & sleep 0.1; wait %1; jobs\n");
+    pty.expect("Stopped");
+    pty.expect("at-shell> ");
+    pty.type_in("fg\n");
+    pty.expect("read line");
+    pty.type_in("hello\n");
+    pty.expect("<hello>");
+    pty.expect("at-shell> ");
+}
+
+#[test]
+fn pipeline_with_a_pager_works_under_job_control() {
+    let world = World::new();
+    let mut pty = shell(&world);
+    pty.type_in("$E -- seq 3 | (read a </dev/tty; cat; echo \"<$a>\")\n");
+    pty.type_in("typed\n");
+    pty.expect("3\r\n");
+    assert_eq!(pty.bracketed(), "typed");
+    pty.expect("at-shell> ");
+    pty.type_in("seq 3 | $E -- cat | $E -- tac; echo code=${PIPESTATUS[*]}\n");
+    pty.expect("3\r\n2\r\n1\r\n");
+    pty.expect("code=0 0 0");
+}
+
+#[test]
+fn interactive_shell_inside_has_job_control() {
+    let world = World::new();
+    let mut pty = shell(&world);
+    pty.type_in("PS1='in> ' $E --env PS1 -- bash --norc --noprofile -i\n");
+    pty.expect("in> ");
+    pty.type_in("sh -c 'echo star\"\"ted; exec sleep 60'\n");
+    pty.expect("started");
+    pty.type_in(CTRL_Z);
+    pty.expect("Stopped");
+    pty.expect("in> ");
+    pty.type_in("kill %1; wait; echo left=$?\n");
+    pty.expect("left=0");
+    pty.expect("in> ");
+    pty.type_in("echo star\"\"ted; cat\n");
+    pty.expect("started");
+    pty.type_in("echoed\n");
+    pty.expect("echoed\r\nechoed");
+    pty.type_in(CTRL_C);
+    pty.expect("in> ");
+    pty.type_in("exit 3\n");
+    pty.expect("at-shell> ");
+    pty.type_in("echo code=$?\n");
+    pty.expect("code=3");
+}
+
+#[test]
+fn terminal_is_given_back_after_a_shell_inside_was_killed() {
+    let world = World::new();
+    let mut pty = shell(&world);
+    pty.type_in("PS1='in> ' $E --env PS1 -- bash --norc --noprofile -i\n");
+    pty.expect("in> ");
+    pty.type_in("kill -KILL $$\n");
+    pty.expect("at-shell> ");
+    pty.type_in("echo code=$?\n");
+    pty.expect("code=137");
+    pty.expect("at-shell> ");
+    pty.type_in("echo star\"\"ted; cat; echo after\n");
+    pty.expect("started");
+    pty.type_in("line\n");
+    pty.expect("line\r\nline");
+    pty.type_in("\x04");
+    pty.expect("after");
+}
+
+#[test]
+fn modes_are_restored_after_a_killed_command() {
+    let world = World::new();
+    for ending in ["kill -KILL $$", "kill -SEGV $$", "kill -HUP $$"] {
+        let script = format!("stty raw -echo; {ending}");
+        let mut outer = Command::new("bash");
+        let lines = "before=$(stty -g); \"$E\" run -- bash -c \"$S\"; \
+            test \"$before\" = \"$(stty -g)\"; echo \"<$?>\"";
+        outer.args(["-c", lines]).env("E", endow()).env("S", &script);
+        let command = world.command("bash");
+        outer.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        outer.current_dir(world.project());
+        let mut pty = Pty::start(&outer);
+        assert_eq!(pty.bracketed(), "0", "{ending}: {}", pty.screen());
+    }
+}
+
+#[test]
+fn modes_that_the_command_leaves_stay() {
+    let world = World::new();
+    let mut pty = shell(&world);
+    pty.type_in("$E -- stty -icrnl; stty -a | grep -o -- '-icrnl'; stty icrnl; echo e\"\"nd\n");
+    pty.expect("-icrnl\r\n");
+    pty.expect("end");
+}
+
+#[test]
+fn new_session_has_no_controlling_terminal() {
+    let world = World::new();
+    let script = "(: </dev/tty) 2>/dev/null; echo $?; ps -o tty= -p $$ 2>/dev/null; \
+        cut -d' ' -f7 /proc/self/stat; test -t 1; echo $?";
+    let (code, shown) = inside(&world, &["--new-session"], script).end();
+    assert_eq!(code, 0, "{shown}");
+    let lines: Vec<&str> = shown.lines().map(str::trim).collect();
+    assert_eq!(lines.first(), Some(&"1"), "{shown}");
+    assert!(lines.contains(&"0"), "no terminal number: {shown}");
+}
+
+#[test]
+fn ctrl_c_ends_a_command_in_a_session_of_its_own() {
+    let world = World::new();
+    let mut pty = counting(&world, &["--new-session"]);
+    pty.type_in(CTRL_C);
+    pty.expect("got 2;");
+    pty.type_in("\n");
+    assert_eq!(pty.bracketed(), "[1, 0, 0]");
+}
+
+#[test]
+fn caller_in_a_session_without_terminal_changes_nothing() {
+    let world = World::new();
+    let script = "(: </dev/tty) 2>/dev/null; echo $?; echo fine";
+    let mut command = world.command("setsid");
+    command.args(["--wait"]).arg(endow()).args(["--", "bash", "-c", script]);
+    assert_eq!(crate::harness::said(&mut command).ok(), "1\nfine\n");
+}
