@@ -4,10 +4,10 @@ use std::fmt::{self, Display, Formatter};
 
 use endow_policy::BackendSpec;
 
-use super::Plan;
 use super::landlock::LandlockPlan;
 use super::place::Placed;
 use super::step::{ConfineStep, ExecSpec, InitStep, MountFlags, PayloadStep, PrepareStep, Source};
+use super::{Plan, Walk};
 
 impl Display for Plan {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -16,6 +16,7 @@ impl Display for Plan {
             writeln!(f, "lost    {} ({})", loss.word, loss.reason)?;
         }
         lines(f, "mount", &self.placement.mounts)?;
+        lines(f, "walk", &self.walks)?;
         lines(f, "prepare", &self.prepare)?;
         let network = if self.namespaces.network { " network" } else { "" };
         writeln!(f, "clone   user mount pid ipc uts cgroup{network}")?;
@@ -52,6 +53,13 @@ impl Display for Placed {
             write!(f, " <- {}", source.path)?;
         }
         write!(f, " ({})", spec.origin)
+    }
+}
+
+impl Display for Walk {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let Self { source, entries, elapsed_us, hidden } = self;
+        write!(f, "{source}: {entries} entries in {elapsed_us} us, {hidden} hidden")
     }
 }
 
