@@ -1,20 +1,25 @@
 //! End-to-end tests of the built program. One file a subject; each is declared here.
 
+mod doctor;
 mod escape;
 mod harness;
+#[cfg(feature = "test-switches")]
+mod layers;
 mod plan;
 mod run_basic;
+mod run_bytes;
 mod run_identity;
 mod run_installation;
-mod run_bytes;
 mod run_deny;
 mod run_leftovers;
 mod run_limits;
 mod run_many;
 mod run_mounts;
+mod run_report;
 mod run_signals;
 mod run_streams;
 mod run_terminal;
 mod run_usage;
 mod run_workspace;
 mod why;
+mod work;

@@ -31,7 +31,18 @@ fn arguments_are_exact() {
     let every: Vec<u8> = (1..=255).collect();
     let long = vec![b'x'; 100_000];
     let odd: [&[u8]; 12] = [
-        b"", b" ", b"a b", b"\n", b"-", b"--", b"--ro", b"$HOME", b"*", b"\xff\xfe", &every, &long,
+        b"",
+        b" ",
+        b"a b",
+        b"\n",
+        b"-",
+        b"--",
+        b"--ro",
+        b"$HOME",
+        b"*",
+        b"\xff\xfe",
+        &every,
+        &long,
     ];
     let odd = odd.map(bytes);
     let bare = output(world.command("python3").args(["-c", SHOWS]).args(&odd));
@@ -61,7 +72,8 @@ fn variables_are_exact() {
 /// Starts in `cwd`, which must be shown live, and compares what the command sees there.
 #[track_caller]
 fn check_cwd(world: &World, cwd: &Path) {
-    let script = "pwd | od -c; /bin/pwd | od -c; echo x >made; ls | od -c; rm made; echo \"$PWD\" | od -c";
+    let script =
+        "pwd | od -c; /bin/pwd | od -c; echo x >made; ls | od -c; rm made; echo \"$PWD\" | od -c";
     let bare = output(world.command("sh").args(["-c", script]).current_dir(cwd).env("PWD", cwd));
     let mut inside = world.endow(["--", "sh", "-c", script]);
     assert_eq!(output(inside.current_dir(cwd).env("PWD", cwd)), bare, "{}", cwd.display());
@@ -71,7 +83,18 @@ fn check_cwd(world: &World, cwd: &Path) {
 fn current_directory_may_have_any_name() {
     let world = World::new();
     let names: [&[u8]; 12] = [
-        b" ", b"a b", b"a=b", b"a,ro", b"a:b", b"a\nb", b"a\\b", b"@", b"\xff\xfe", b"-", b"~", b"..."
+        b" ",
+        b"a b",
+        b"a=b",
+        b"a,ro",
+        b"a:b",
+        b"a\nb",
+        b"a\\b",
+        b"@",
+        b"\xff\xfe",
+        b"-",
+        b"~",
+        b"...",
     ];
     for name in names {
         let cwd = world.project().join(OsStr::from_bytes(name));
@@ -142,7 +165,8 @@ fn home_may_be_a_link() {
 #[test]
 fn home_may_be_unset() {
     let world = World::new();
-    let mut inside = world.endow(["--", "sh", "-c", "echo fine; test -d \"$HOME\" && cd && echo there"]);
+    let mut inside =
+        world.endow(["--", "sh", "-c", "echo fine; test -d \"$HOME\" && cd && echo there"]);
     let said = crate::harness::said(inside.env_remove("HOME"));
     assert_eq!(said.ok(), "fine\nthere\n");
 }
@@ -172,7 +196,9 @@ fn command_may_be_named_by_a_relative_path() {
     let world = World::new();
     let script = world.write("home/project/sub/script", "#!/bin/sh\necho \"$0\"\n");
     fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).expect("executable");
-    for (directory, name) in [("", "sub/script"), ("", "./sub/script"), ("sub", "./script"), ("sub", "../sub/script")] {
+    for (directory, name) in
+        [("", "sub/script"), ("", "./sub/script"), ("sub", "./script"), ("sub", "../sub/script")]
+    {
         let mut inside = world.endow(["--", name]);
         inside.current_dir(world.project().join(directory));
         assert_eq!(crate::harness::said(&mut inside).ok(), format!("{name}\n"));
@@ -221,6 +247,11 @@ fn interpreter_that_does_not_exist_is_told() {
 #[test]
 fn name_of_the_command_is_what_was_typed() {
     let world = World::new();
-    let said = crate::harness::said(&mut world.endow(["--", "sh", "-c", "echo $0; tr '\\0' ' ' </proc/$$/cmdline"]));
+    let said = crate::harness::said(&mut world.endow([
+        "--",
+        "sh",
+        "-c",
+        "echo $0; tr '\\0' ' ' </proc/$$/cmdline",
+    ]));
     assert!(said.ok().starts_with("sh\nsh -c echo"), "{}", said.stdout);
 }

@@ -13,6 +13,7 @@ mod installation;
 mod junit;
 mod output;
 mod report;
+mod running;
 mod sources;
 mod stages;
 mod surroundings;
@@ -33,15 +34,16 @@ pub fn main() -> ExitCode {
         Ok(invocation) => invocation,
         Err(usage) => return refuse(&usage),
     };
-    let is_run = matches!(invocation.command, Command::Run(_));
     let output = Output::new(&invocation.style);
+    let running = matches!(invocation.command, Command::Run(_));
     match dispatch(invocation, &output) {
         Ok(code) => code,
-        Err(error) => {
-            let code = output.failure(&error);
-            // Only `run` shares its exit codes with a command that may have one of its own for it.
-            if error.kind == Kind::Usage && !is_run { ExitCode::from(exit::USAGE) } else { code }
+        // A command that `run` starts could end with 2 itself.
+        Err(error) if error.kind == Kind::Usage && !running => {
+            output.failure(&error);
+            ExitCode::from(exit::USAGE)
         }
+        Err(error) => output.failure(&error),
     }
 }
 
