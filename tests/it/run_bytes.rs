@@ -129,13 +129,18 @@ fn current_directory_may_be_reached_by_a_link() {
 #[test]
 fn current_directory_below_tmp_is_shown() {
     let world = World::new();
-    let place = tempfile::Builder::new().prefix("endow-cwd-").tempdir_in("/tmp").expect("a directory");
-    let other = tempfile::Builder::new().prefix("endow-other-").tempdir_in("/tmp").expect("another");
+    let place =
+        tempfile::Builder::new().prefix("endow-cwd-").tempdir_in("/tmp").expect("a directory");
+    let other =
+        tempfile::Builder::new().prefix("endow-other-").tempdir_in("/tmp").expect("another");
     check_cwd(&world, place.path());
     let listed = output(world.endow(["--", "ls", "/tmp"]).current_dir(place.path()));
     let listed = String::from_utf8_lossy(&listed);
     let name = |path: &Path| path.file_name().expect("a name").to_string_lossy().into_owned();
-    assert!(listed.contains(&name(place.path())) && !listed.contains(&name(other.path())), "{listed}");
+    assert!(
+        listed.contains(&name(place.path())) && !listed.contains(&name(other.path())),
+        "{listed}"
+    );
 }
 
 #[test]

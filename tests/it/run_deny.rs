@@ -10,8 +10,15 @@ use crate::harness::{Running, Said, World, said, soon, within};
 
 const SECRET: &str = "s3cr3t-content";
 const NAMES: [&str; 9] = [
-    ".env", ".env.local", "deep/down/.env", "server.pem", ".aws/credentials", ".ssh/id_rsa",
-    ".netrc", "conf/credentials.json", ".gnupg/key",
+    ".env",
+    ".env.local",
+    "deep/down/.env",
+    "server.pem",
+    ".aws/credentials",
+    ".ssh/id_rsa",
+    ".netrc",
+    "conf/credentials.json",
+    ".gnupg/key",
 ];
 
 /// Makes `tree` with a secret at each name, and a harmless file.
@@ -143,7 +150,8 @@ fn replace(world: &World, name: &str) {
 fn replaced_file_stays_hidden_in_a_read_only_mount() {
     let world = World::new();
     let at = tree(&world);
-    let script = format!("echo ready; while read x; do cat {at}/.env {at}/deep/down/.env; echo asked; done");
+    let script =
+        format!("echo ready; while read x; do cat {at}/.env {at}/deep/down/.env; echo asked; done");
     let mut command = world.endow(["run", "--ro", &at, "--", "sh", "-c", &script]);
     let mut running = Running::start(command.stdin(Stdio::piped()).stderr(Stdio::null()));
     running.expect("ready");
@@ -160,7 +168,8 @@ fn replaced_file_stays_hidden_in_a_read_only_mount() {
 fn replaced_file_is_covered_again_in_a_live_mount() {
     let world = World::new();
     let at = tree(&world);
-    let script = format!("echo ready; while read x; do cat {at}/.env && echo open || echo closed; done");
+    let script =
+        format!("echo ready; while read x; do cat {at}/.env && echo open || echo closed; done");
     let mut command = world.endow(["run", "--rw", &at, "--", "sh", "-c", &script]);
     let mut running = Running::start(command.stdin(Stdio::piped()).stderr(Stdio::null()));
     running.expect("ready");

@@ -67,7 +67,8 @@ except OSError as e: print(last, e.strerror)'";
 #[test]
 fn size_of_a_file_is_limited() {
     let world = World::new();
-    let inside = run(&world, &["--file-size", "64K"], "head -c 1M /dev/zero >big; echo $?; stat -c %s big");
+    let inside =
+        run(&world, &["--file-size", "64K"], "head -c 1M /dev/zero >big; echo $?; stat -c %s big");
     assert_eq!(inside.ok(), "153\n65536\n");
     let ignoring = run(&world, &["--file-size", "64K"], "trap '' XFSZ; head -c 1M /dev/zero >big");
     assert!(ignoring.fails(1).contains("File too large"), "{}", ignoring.stderr);
@@ -118,11 +119,21 @@ fn processes_are_limited() {
 fn limits_count_for_each_run_alone() {
     let world = World::new();
     let script = "for n in 1 2 3 4; do sleep 0.2 & done; wait; echo all";
-    let mut first = world.endow(["run", "--pids", "8", "--best-effort", "pids", "--", "sh", "-c", script]);
+    let mut first =
+        world.endow(["run", "--pids", "8", "--best-effort", "pids", "--", "sh", "-c", script]);
     let mut others: Vec<_> = (0..4)
         .map(|_| {
-            let mut other =
-                world.endow(["run", "--pids", "8", "--best-effort", "pids", "--", "sh", "-c", script]);
+            let mut other = world.endow([
+                "run",
+                "--pids",
+                "8",
+                "--best-effort",
+                "pids",
+                "--",
+                "sh",
+                "-c",
+                script,
+            ]);
             crate::harness::Running::start(&mut other)
         })
         .collect();

@@ -53,10 +53,10 @@ for name, change in changes.items():
 fn live_mount_shows_changes_both_ways() {
     let world = World::new();
     let at = outside(&world);
-    let script = format!("cd {at}; echo in >made; rm file; mv dir moved; echo; read x; cat from-host");
+    let script =
+        format!("cd {at}; echo in >made; rm file; mv dir moved; echo; read x; cat from-host");
     let mut command = world.endow(["run", "--rw", &at, "--", "sh", "-c", &script]);
-    let mut running =
-        crate::harness::Running::start(command.stdin(std::process::Stdio::piped()));
+    let mut running = crate::harness::Running::start(command.stdin(std::process::Stdio::piped()));
     running.expect("");
     assert_eq!(fs::read_to_string(format!("{at}/made")).expect("made"), "in\n");
     assert!(!world.root().join("outside/file").exists());
@@ -75,7 +75,8 @@ fn memory_mount_is_as_large_as_asked() {
     let inside = run(&world, &["--tmp", "/scratch,size=1M,mode=1700"], script);
     assert_eq!(inside.ok(), "1700\nfits\nfull\n");
     assert!(inside.stderr.contains("No space left on device"), "{}", inside.stderr);
-    let script = "for n in 1 2 3 4 5 6 7 8; do touch /scratch/$n || echo full; done 2>/dev/null | wc -l";
+    let script =
+        "for n in 1 2 3 4 5 6 7 8; do touch /scratch/$n || echo full; done 2>/dev/null | wc -l";
     let few = run(&world, &["--tmp", "/scratch,inodes=5"], script);
     assert_eq!(few.ok(), "4\n");
 }
@@ -137,11 +138,13 @@ fn deeper_mount_wins_whatever_the_order() {
     let at = outside(&world);
     let deep = format!("{at}/dir");
     for options in [["--ro", &at, "--rw", &deep], ["--rw", &deep, "--ro", &at]] {
-        let script = format!("echo x >{deep}/new && rm {deep}/new && echo y >{at}/new || echo refused");
+        let script =
+            format!("echo x >{deep}/new && rm {deep}/new && echo y >{at}/new || echo refused");
         assert_eq!(run(&world, &options, &script).ok(), "refused\n");
     }
     for options in [["--rw", &at, "--ro", &deep], ["--ro", &deep, "--rw", &at]] {
-        let script = format!("echo x >{at}/new && rm {at}/new && echo y >{deep}/new || echo refused");
+        let script =
+            format!("echo x >{at}/new && rm {at}/new && echo y >{deep}/new || echo refused");
         assert_eq!(run(&world, &options, &script).ok(), "refused\n");
     }
 }
@@ -174,7 +177,8 @@ fn mount_point_below_a_read_only_mount_is_made_for_the_run() {
     let at = outside(&world);
     let (directory, memory) = (format!("{at}/new/deep={at}/dir"), format!("{at}/scratch"));
     let file = format!("{at}/single={at}/file");
-    let script = format!("cat {at}/file {at}/new/deep/inner {at}/single; echo x >{at}/scratch/y; ls {at}");
+    let script =
+        format!("cat {at}/file {at}/new/deep/inner {at}/single; echo x >{at}/scratch/y; ls {at}");
     let inside =
         run(&world, &["--ro", &at, "--ro", &directory, "--tmp", &memory, "--ro", &file], &script);
     assert_eq!(inside.ok(), "content\ninner\ncontent\ndir\nfile\nlink\nnew\nscratch\nsingle\n");
@@ -209,7 +213,8 @@ fn seed_of_a_private_directory_is_a_copy() {
     world.write("home/.toolrc", "setting\n");
     world.write("home/.tool/deep/file", "deep\n");
     world.write("home/.secret", "secret\n");
-    let policy = "version = 1\n[mounts]\n\"~\" = { private = true, seed = [\"~/.toolrc\", \"~/.tool\"] }\n";
+    let policy =
+        "version = 1\n[mounts]\n\"~\" = { private = true, seed = [\"~/.toolrc\", \"~/.tool\"] }\n";
     world.write("home/project/policy.toml", policy);
     let script = "cat ~/.toolrc ~/.tool/deep/file; ls -A ~; echo changed >~/.toolrc; cat ~/.toolrc";
     let inside = run(&world, &["-p", "policy.toml"], script);
@@ -240,7 +245,9 @@ fn own_directories_are_hidden_in_what_contains_them() {
     world.write("config/marker", "config\n");
     let root = world.root().to_str().expect("text").to_owned();
     for flag in ["--ro", "--rw"] {
-        let script = format!("cat {root}/state/marker {root}/config/marker; ls {root}/state; ls {root}/home");
+        let script = format!(
+            "cat {root}/state/marker {root}/config/marker; ls {root}/state; ls {root}/home"
+        );
         let inside = run(&world, &[flag, &root], &script);
         assert_eq!(inside.stdout, "project\n", "{flag}: {}", inside.stderr);
         assert!(marker.exists());

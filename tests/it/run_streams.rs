@@ -224,3 +224,12 @@ fn input_that_was_not_read_stays_for_the_next() {
     command.envs(base.get_envs().filter_map(|(name, value)| Some((name, value?))));
     assert_eq!(said(&mut command).ok(), "one\ntwo\n");
 }
+
+#[test]
+fn session_without_a_terminal_changes_nothing() {
+    let world = World::new();
+    let script = "(: </dev/tty) 2>/dev/null; echo $?; echo fine";
+    let mut command = world.command("setsid");
+    command.args(["--wait"]).arg(endow()).args(["--", "bash", "-c", script]);
+    assert_eq!(said(&mut command).ok(), "1\nfine\n");
+}

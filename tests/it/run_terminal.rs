@@ -296,12 +296,3 @@ fn ctrl_c_ends_a_command_in_a_session_of_its_own() {
     pty.type_in("\n");
     assert_eq!(pty.bracketed(), "[1, 0, 0]");
 }
-
-#[test]
-fn caller_in_a_session_without_terminal_changes_nothing() {
-    let world = World::new();
-    let script = "(: </dev/tty) 2>/dev/null; echo $?; echo fine";
-    let mut command = world.command("setsid");
-    command.args(["--wait"]).arg(endow()).args(["--", "bash", "-c", script]);
-    assert_eq!(crate::harness::said(&mut command).ok(), "1\nfine\n");
-}

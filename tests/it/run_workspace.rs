@@ -133,3 +133,14 @@ fn directory_of_the_start_may_be_named() {
     let chdir = at(&world, &project, &["--chdir", sub.to_str().expect("text")], "pwd; cat file");
     assert_eq!(chdir.ok(), format!("{}\ncontent\n", sub.display()));
 }
+
+#[test]
+fn directory_of_the_start_that_is_missing_is_told() {
+    let world = World::new();
+    for missing in ["relative", "/no/such/place", "/usr/no/such/place"] {
+        let inside = at(&world, &world.project(), &["--chdir", missing], "touch /tmp/started");
+        let told = inside.fails(125);
+        assert!(told.starts_with("endow: ") && told.contains(missing), "{told}");
+        world.assert_no_run_left();
+    }
+}

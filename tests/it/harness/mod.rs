@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
 
-pub(crate) use process::{PATIENCE, Running, code, mark, marked, pid, send, soon, within};
+pub(crate) use process::{PATIENCE, Running, mark, marked, pid, send, soon, within};
 pub(crate) use pty::Pty;
 pub(crate) use require::{debian_program, skip};
 

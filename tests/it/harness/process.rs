@@ -46,19 +46,6 @@ impl Running {
         assert_eq!(self.line(), line);
     }
 
-    /// Returns the lines that are left, up to the end of its stdout.
-    #[track_caller]
-    pub(crate) fn rest(&self) -> Vec<String> {
-        let mut rest = Vec::new();
-        loop {
-            match self.lines.recv_timeout(PATIENCE) {
-                Ok(line) => rest.push(line),
-                Err(mpsc::RecvTimeoutError::Disconnected) => return rest,
-                Err(mpsc::RecvTimeoutError::Timeout) => panic!("stdout never ends: {rest:?}"),
-            }
-        }
-    }
-
     /// Writes to its stdin, which must be a pipe.
     #[track_caller]
     pub(crate) fn say(&mut self, text: &str) {
@@ -105,7 +92,7 @@ impl Drop for Running {
 }
 
 /// Returns the exit code, or 128 and the signal's number.
-pub(crate) fn code(status: ExitStatus) -> i32 {
+pub(super) fn code(status: ExitStatus) -> i32 {
     status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0))
 }
 
