@@ -1,5 +1,6 @@
 //! End-to-end tests of the built program. One file a subject; each is declared here.
 
+mod doctor;
 mod escape;
 mod harness;
 #[cfg(feature = "test-switches")]
@@ -8,8 +9,11 @@ mod plan;
 mod run_basic;
 mod run_identity;
 mod run_installation;
+mod run_bytes;
 mod run_leftovers;
+mod run_report;
 mod run_signals;
 mod run_streams;
 mod run_terminal;
 mod why;
+mod work;

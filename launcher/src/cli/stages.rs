@@ -54,6 +54,8 @@ pub(crate) struct Request {
     pub(crate) argv: Vec<OsString>,
     /// Descriptors that are handed over.
     pub(crate) keep: Vec<i32>,
+    /// Standard output and error are kept for the report.
+    pub(crate) captured: bool,
     /// The run dies with the process that started endow.
     pub(crate) die_with_parent: bool,
     /// Whether endow's own directories are made where a grant would show their place.
@@ -191,6 +193,7 @@ fn exec_request(request: Request, surroundings: &Surroundings, id: &RunId) -> Ex
         identity: identity(surroundings),
         environment: surroundings.environment.clone(),
         keep: request.keep,
+        captured: request.captured,
         die_with_parent: request.die_with_parent,
     }
 }

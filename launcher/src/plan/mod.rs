@@ -4,6 +4,7 @@
 //! value made of the policy and of [`HostFacts`](host::HostFacts), so each feature is tested
 //! against hosts that exist only on paper.
 
+mod cgroup;
 mod check;
 mod confine;
 mod environment;
@@ -102,9 +103,10 @@ pub struct Namespaces {
 pub fn plan(policy: &Policy, host: &HostFacts, request: &ExecRequest) -> Result<Plan, PlanError> {
     let enforcement = level::decide(policy, host)?;
     let placement = place::place(&policy.mounts, host)?;
-    let view = view::plan(policy, &placement, host)?;
+    let mut view = view::plan(policy, &placement, host)?;
+    view.prepare.extend(cgroup::plan(policy, host, &request.run).map(PrepareStep::Cgroup));
     let environment = environment::plan(policy, &placement, host, request);
-    let confine = confine::plan(policy, &placement, host, &enforcement);
+    let confine = confine::plan(policy, &placement, host, &enforcement, request.captured);
     let payload = confine::payload(policy, &placement, host, &enforcement)?;
     Ok(Plan {
         prepare: view.prepare,

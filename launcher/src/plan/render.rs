@@ -61,6 +61,10 @@ impl Display for PrepareStep {
             Self::MakeDir { at, mode } => write!(f, "mkdir $RUN/{} {mode:04o}", at.0.display()),
             Self::MakeFile { at, mode } => write!(f, "touch $RUN/{} {mode:04o}", at.0.display()),
             Self::Seed { from, to } => write!(f, "seed $RUN/{} <- {from}", to.0.display()),
+            Self::Cgroup(group) => {
+                write!(f, "cgroup {}/{}", group.parent, group.name)?;
+                group.limits.iter().try_for_each(|(file, value)| write!(f, " {file}={value}"))
+            }
             Self::Mask { at, like, hide, points } => {
                 write!(f, "mask $RUN/{} like {like}", at.0.display())?;
                 hide.iter().try_for_each(|name| write!(f, " -{}", name.display()))?;
