@@ -31,8 +31,7 @@ fn program(world: &World, name: &str) -> String {
 fn check(
     world: &World,
     options: &[&str],
-    path: &str,
-    attempt: &str,
+    (attempt, path): (&str, &str),
     layers: &[&str],
     open: &[&str],
 ) {
@@ -57,7 +56,7 @@ impl Granted {
     #[track_caller]
     fn check(&self, attempt: &str, layers: &[&str], open: &[&str]) {
         let options = ["--workspace", "rw", "--ro", &self.grant];
-        check(&self.world, &options, "/granted/file", attempt, layers, open);
+        check(&self.world, &options, (attempt, "/granted/file"), layers, open);
     }
 }
 
@@ -88,8 +87,8 @@ fn mount_flags_alone_keep_a_read_only_grant_below_a_writable_directory() {
     let path = program(&world, "home/granted/file");
     let granted = world.home().join("granted").display().to_string();
     let options = ["--workspace", "rw", "--ro", &granted];
-    check(&world, &options, &path, "write", &["mount-flags"], &["landlock"]);
-    check(&world, &options, &path, "write", &["mount-flags"], &[]);
+    check(&world, &options, ("write", &path), &["mount-flags"], &["landlock"]);
+    check(&world, &options, ("write", &path), &["mount-flags"], &[]);
 }
 
 /// Without its view the whole host stands at /host, writable: Landlock has no rule for it.
@@ -98,7 +97,7 @@ fn the_view_and_landlock_alone_keep_what_is_not_granted() {
     for attempt in ["read", "write", "create", "rename", "execute"] {
         let world = World::new();
         let path = format!("/host{}", program(&world, "outside/file"));
-        check(&world, &["--workspace", "rw"], &path, attempt, &["mounts", "landlock"], &[]);
+        check(&world, &["--workspace", "rw"], (attempt, &path), &["mounts", "landlock"], &[]);
     }
 }
 
@@ -108,7 +107,7 @@ fn the_view_alone_keeps_names_and_metadata_where_landlock_has_no_right() {
     for attempt in ["stat", "chmod"] {
         let world = World::new();
         let path = format!("/host{}", program(&world, "outside/file"));
-        check(&world, &["--workspace", "rw"], &path, attempt, &["mounts"], &[]);
+        check(&world, &["--workspace", "rw"], (attempt, &path), &["mounts"], &[]);
     }
 }
 
@@ -121,7 +120,7 @@ fn masks_and_covers_alone_hide_denied_names() {
         let granted = world.root().join("granted").display().to_string();
         let options = ["--workspace", "rw", access, &granted];
         let open = ["landlock", "seccomp", "mount-flags"];
-        check(&world, &options, &path, "read", &["hidden"], &open);
-        check(&world, &options, &path, "read", &["hidden"], &[]);
+        check(&world, &options, ("read", &path), &["hidden"], &open);
+        check(&world, &options, ("read", &path), &["hidden"], &[]);
     }
 }
