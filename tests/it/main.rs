@@ -10,5 +10,6 @@ mod run_leftovers;
 mod run_signals;
 mod run_streams;
 mod run_terminal;
+mod run_tools;
 mod why;
 mod work;
