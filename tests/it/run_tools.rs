@@ -11,7 +11,10 @@ fn tools_answer_as_outside() {
         ("dpkg-buildflags", "dpkg-buildflags"),
         ("dpkg-vendor", "dpkg-vendor --query vendor"),
         ("gcc", "gcc -v 2>&1; gcc -print-search-dirs; echo | gcc -E -dM - | sort"),
-        ("python3", "python3 -c 'import sys, ssl; print(sys.path, ssl.get_default_verify_paths())'"),
+        (
+            "python3",
+            "python3 -c 'import sys, ssl; print(sys.path, ssl.get_default_verify_paths())'",
+        ),
         ("perl", "perl -V:.*; perl -e 'print @INC'"),
         ("git", "git config --system --list; git --exec-path"),
     ];

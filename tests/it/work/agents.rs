@@ -79,7 +79,10 @@ impl Agent {
             let content = content.replace("PORT", &port.to_string());
             world.write(format!("home/{}/{name}", self.state), &content);
         }
-        world.write("home/.gitconfig", "[user]\n\tname = A Tester\n\temail = tester@example.invalid\n");
+        world.write(
+            "home/.gitconfig",
+            "[user]\n\tname = A Tester\n\temail = tester@example.invalid\n",
+        );
         world.write("home/project/greet.sh", "echo hello\n");
         let made = "git init -q -b main && git add -A && git commit -q -m first";
         said(dated(world.command("sh").args(["-c", made]))).ok();
@@ -90,7 +93,8 @@ impl Agent {
         let mut command = match inside {
             Inside::No => world.command(program),
             Inside::Yes => {
-                let state = format!("~/{}", self.state).replace('~', &world.home().to_string_lossy());
+                let state =
+                    format!("~/{}", self.state).replace('~', &world.home().to_string_lossy());
                 let mut endow = world.endow(["--workspace", "rw", "--net", "host", "--rw", &state]);
                 endow.args(self.variables.iter().flat_map(|(name, _)| ["--env", name]));
                 endow.args(["--", program]);

@@ -99,7 +99,7 @@ fn collect(root: &Path, directory: &Path, found: &mut Artefacts) {
         if kind.is_dir() {
             collect(root, &path, found);
         } else if kind.is_symlink() {
-            found.insert(name, format!("{:?}", fs::read_link(&path).expect("a link")));
+            found.insert(name, format!("-> {}", fs::read_link(&path).expect("a link").display()));
         } else {
             let mode = entry.metadata().expect("metadata").permissions().mode();
             let digest = Sha256::digest(fs::read(&path).expect("readable"));

@@ -13,7 +13,7 @@ use super::script::Answer;
 
 /// No agent needs that many; one in a loop must end.
 const REQUESTS_MAX: usize = 40;
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// One request as it came.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -115,7 +115,8 @@ fn read(stream: &TcpStream) -> Option<Request> {
 fn reply(mut stream: &TcpStream, request: &Request, answer: Answer) {
     let streamed = request.line.starts_with("POST ") && request.body["stream"] == true;
     let (kind, text) = if streamed {
-        let event = |it: Value| format!("event: {}\ndata: {it}\n\n", it["type"].as_str().unwrap_or(""));
+        let event =
+            |it: Value| format!("event: {}\ndata: {it}\n\n", it["type"].as_str().unwrap_or(""));
         ("text/event-stream", answer(&request.body).into_iter().map(event).collect())
     } else {
         ("application/json", json!({ "data": [] }).to_string())

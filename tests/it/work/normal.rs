@@ -10,7 +10,11 @@ pub(super) fn normal(requests: Vec<Request>, port: u16) -> Vec<Request> {
     let text = |it: &str| replaced(&it.replace(&port, "127.0.0.1:<port>"));
     let one = |request: Request| Request {
         line: text(&request.line),
-        headers: request.headers.iter().filter_map(|(name, value)| header(name, &text(value))).collect(),
+        headers: request
+            .headers
+            .iter()
+            .filter_map(|(name, value)| header(name, &text(value)))
+            .collect(),
         body: value(request.body, &text),
     };
     requests.into_iter().map(one).collect()
@@ -63,7 +67,7 @@ fn replaced(text: &str) -> String {
     let mut out = String::new();
     for line in text.split_inclusive('\n') {
         match ["Chunk ID: ", "Wall time: "].iter().find(|name| line.starts_with(**name)) {
-            Some(name) => out.push_str(&format!("{name}<varies>\n")),
+            Some(name) => out.extend([name, "<varies>\n"]),
             None => words(line, &mut out),
         }
     }
