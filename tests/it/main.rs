@@ -1,12 +1,17 @@
 //! End-to-end tests of the built program. One file a subject; each is declared here.
 
+mod doctor;
 mod escape;
 mod harness;
+#[cfg(feature = "test-switches")]
+mod layers;
 mod plan;
 mod run_basic;
+mod run_bytes;
 mod run_identity;
 mod run_installation;
 mod run_leftovers;
+mod run_report;
 mod run_signals;
 mod run_streams;
 mod run_terminal;

@@ -13,6 +13,7 @@ mod installation;
 mod junit;
 mod output;
 mod report;
+mod running;
 mod sources;
 mod stages;
 mod surroundings;
@@ -23,7 +24,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use args::{Command, Invocation};
-use error::CommandError;
+use error::{CommandError, Kind};
 use output::Output;
 
 /// Runs the program with the arguments of the process.
@@ -34,8 +35,14 @@ pub fn main() -> ExitCode {
         Err(usage) => return usage.print(),
     };
     let output = Output::new(&invocation.style);
+    let running = matches!(invocation.command, Command::Run(_));
     match dispatch(invocation, &output) {
         Ok(code) => code,
+        // A command that `run` starts could end with 2 itself.
+        Err(error) if error.kind == Kind::Usage && !running => {
+            output.failure(&error);
+            ExitCode::from(exit::USAGE)
+        }
         Err(error) => output.failure(&error),
     }
 }

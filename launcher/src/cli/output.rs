@@ -74,6 +74,18 @@ impl Output {
         }
     }
 
+    /// Asks the user of a terminal; `None` when there is none to ask.
+    pub(crate) fn ask(&self, question: &str) -> Option<bool> {
+        let stdin = std::io::stdin();
+        if self.json || !self.terminal || !stdin.is_terminal() {
+            return None;
+        }
+        eprint!("{} [y/N] ", printable(question));
+        let mut answer = String::new();
+        stdin.read_line(&mut answer).ok()?;
+        Some(matches!(answer.trim(), "y" | "Y" | "yes"))
+    }
+
     /// Prints an error and returns its exit code.
     pub(crate) fn failure(&self, error: &CommandError) -> ExitCode {
         if self.json {

@@ -6,8 +6,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use endow_policy::{
-    Composed, FileKind, HostPath, Policy, PolicyFile, PolicyText, ProfileText, Sources, Vars,
-    compose, judge, parse, resolve,
+    Composed, FileKind, HostPath, Judgement, Policy, PolicyFile, PolicyText, ProfileText, Sources,
+    Vars, compose, judge, parse, resolve,
 };
 use sha2::{Digest, Sha256};
 
@@ -53,6 +53,33 @@ fn settle(sources: &Sources, vars: &Vars) -> Result<Policy, CommandError> {
     Ok(resolve(&composed, vars)?)
 }
 
+/// A project's policy file, and what it would give.
+#[derive(Debug)]
+pub(crate) struct Project {
+    /// Where it is.
+    pub(crate) path: PathBuf,
+    /// Its bytes: what is shown is what is accepted.
+    pub(crate) text: Vec<u8>,
+    /// Whether it was accepted as it is.
+    pub(crate) trusted: bool,
+    /// Its entries, divided.
+    pub(crate) judgement: Judgement,
+}
+
+/// Reads a project's policy file and judges it by what holds without it.
+pub(crate) fn project(path: &Path, surroundings: &Surroundings) -> Result<Project, CommandError> {
+    let mut reader = Reader { surroundings, files: Vec::new() };
+    let user_profiles = reader.user_profiles();
+    let user = reader.user_file()?;
+    let weaker = Sources { user_profiles, user, ..Sources::default() };
+    reader.judged(path, &weaker).map(|(project, _)| project)
+}
+
+/// Returns the profiles that the user wrote.
+pub(crate) fn user_profiles(surroundings: &Surroundings) -> Vec<ProfileText> {
+    Reader { surroundings, files: Vec::new() }.user_profiles()
+}
+
 struct Reader<'a> {
     surroundings: &'a Surroundings,
     files: Vec<(String, String)>,
@@ -79,16 +106,27 @@ impl Reader<'_> {
     /// The nearest `endow.toml` up to the repository's root. Untrusted, it may only narrow.
     fn project(&mut self, weaker: &Sources) -> Result<Option<PolicyFile>, CommandError> {
         let Some(path) = project_file(&self.surroundings.vars) else { return Ok(None) };
-        must_be_own(&path)?;
-        let text = read_text(&path)?;
-        let file = self.parse_text(&path, FileKind::Project, &text)?;
-        if trusted::is_trusted(&self.dirs().config, &path, &text) {
+        let (project, file) = self.judged(&path, weaker)?;
+        if project.trusted {
             return Ok(Some(file));
         }
+        let accepted = project.judgement.accept(&file);
+        accepted.map_err(|error| CommandError::untrusted(&error)).map(|()| Some(file))
+    }
+
+    fn judged(
+        &mut self,
+        path: &Path,
+        weaker: &Sources,
+    ) -> Result<(Project, PolicyFile), CommandError> {
+        must_be_own(path)?;
+        let text = read_text(path)?;
+        let file = self.parse_text(path, FileKind::Project, &text)?;
+        let trusted = trusted::is_trusted(&self.dirs().config, path, &text);
         let vars = &self.surroundings.vars;
         let weaker = compose(weaker, vars)?;
-        let judged = judge(&file, &weaker, vars).accept(&file);
-        judged.map_err(|error| CommandError::untrusted(&error)).map(|()| Some(file))
+        let judgement = judge(&file, &weaker, vars);
+        Ok((Project { path: path.to_owned(), text, trusted, judgement }, file))
     }
 
     fn parse(&mut self, path: &Path, kind: FileKind) -> Result<PolicyFile, CommandError> {

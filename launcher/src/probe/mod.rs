@@ -4,6 +4,7 @@
 
 mod cgroup;
 mod contents;
+pub(crate) mod doctor;
 mod git_user;
 mod hidden;
 mod kernel;

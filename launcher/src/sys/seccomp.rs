@@ -47,3 +47,12 @@ fn owned(value: libc::c_long) -> Result<OwnedFd, Errno> {
     // SAFETY: the kernel returned a new descriptor that nobody else owns.
     Ok(unsafe { OwnedFd::from_raw_fd(number) })
 }
+
+/// Returns whether this kernel knows an action of filters.
+pub(crate) fn knows_action(action: u32) -> bool {
+    // SAFETY: the call reads one number, which lives across it.
+    let result = unsafe {
+        libc::syscall(libc::SYS_seccomp, libc::SECCOMP_GET_ACTION_AVAIL, 0, &raw const action)
+    };
+    result == 0
+}

@@ -113,6 +113,29 @@ pub(crate) struct PolicyArgs {
 }
 
 impl PolicyArgs {
+    /// Returns what a sandbox of nothing but the base is asked for with.
+    pub(crate) fn trivial() -> Self {
+        Self {
+            workspace: Some("none".to_owned()),
+            chdir: Some(OsString::from("/")),
+            no_policy: true,
+            ..Self::default()
+        }
+    }
+
+    /// Asks for no more than a level.
+    pub(crate) fn requiring(mut self, level: &str) -> Self {
+        self.require = Some(level.to_owned());
+        self
+    }
+
+    /// Adds a read-only mount of which one name is hidden.
+    pub(crate) fn hiding(mut self, mount: &str, name: &str) -> Self {
+        self.ro.push(OsString::from(mount));
+        self.deny.push(name.to_owned());
+        self
+    }
+
     /// Returns the flags that become the strongest layer of the policy.
     pub(crate) fn flags(&self) -> Flags {
         let it = self.clone();

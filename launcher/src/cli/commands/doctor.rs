@@ -1,12 +1,146 @@
 //! `endow doctor`.
 
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use crate::cli::args::DoctorArgs;
+use serde::Serialize;
+
+use crate::cli::args::{DoctorArgs, PolicyArgs};
 use crate::cli::error::CommandError;
-use crate::cli::output::Output;
+use crate::cli::exit;
+use crate::cli::helper::{self, Task};
+use crate::cli::output::{Output, printable};
+use crate::cli::stages::{self, Request};
+use crate::cli::surroundings;
+use crate::probe::doctor::{self, Finding, Status};
+
+/// What is printed.
+#[derive(Debug, Serialize)]
+struct Diagnosis {
+    version: u32,
+    /// The highest level that works here: `full`, `namespaces` or none.
+    level: Option<String>,
+    checks: Vec<Finding>,
+    /// What a process in a sandbox saw of itself.
+    sandbox: BTreeMap<String, String>,
+}
+
+/// What came of a trial.
+struct Trial {
+    level: Option<String>,
+    finding: Finding,
+    seen: BTreeMap<String, String>,
+}
 
 /// Runs the command.
-pub(crate) fn run(_args: &DoctorArgs, _output: &Output) -> Result<ExitCode, CommandError> {
-    Ok(ExitCode::SUCCESS)
+pub(crate) fn run(_args: &DoctorArgs, output: &Output) -> Result<ExitCode, CommandError> {
+    let state = surroundings::read(None).map_or_else(|_| PathBuf::from("/"), |it| it.dirs.state);
+    let mut checks = doctor::ask(&state);
+    let trial = sandbox();
+    let mut level = trial.level;
+    checks.insert(0, trial.finding);
+    if level.is_some() {
+        checks.insert(1, hiding());
+    }
+    let is_short = checks.iter().any(|check| check.status == Status::Missing);
+    level = level.filter(|level| level != "full" || !is_short);
+    let works = level.as_deref() == Some("full");
+    let diagnosis = Diagnosis { version: 1, level, checks, sandbox: trial.seen };
+    if output.is_json() {
+        output.json(&diagnosis);
+    } else {
+        output.text(&text(&diagnosis));
+    }
+    Ok(ExitCode::from(if works { 0 } else { exit::UNENFORCEABLE }))
+}
+
+/// Starts a sandbox in which endow's own helper looks around.
+fn sandbox() -> Trial {
+    match tried(&PolicyArgs::trivial()) {
+        Err(error) => {
+            let finding = of_error("sandbox", Status::Missing, &error);
+            Trial { level: None, finding, seen: BTreeMap::new() }
+        }
+        Ok((level, seen)) => {
+            let wrong = unexpected(&seen, &level);
+            let finding = match wrong {
+                None => Finding::ok("sandbox", "one was started, and is as it should be"),
+                Some(wrong) => Finding::new("sandbox", Status::Missing, wrong)
+                    .remedy("please report this with the output of `endow doctor --json`"),
+            };
+            Trial { level: Some(level), finding, seen }
+        }
+    }
+}
+
+/// Starts a sandbox that needs a layer which hides a name.
+fn hiding() -> Finding {
+    match tried(&PolicyArgs::trivial().hiding("/endow-doctor=/etc", "passwd")) {
+        Ok(_) => Finding::ok("hiding", "names can be hidden in read-only mounts"),
+        Err(error) => of_error("hiding", Status::Missing, &error),
+    }
+}
+
+type Seen = BTreeMap<String, String>;
+
+fn tried(args: &PolicyArgs) -> Result<(String, Seen), CommandError> {
+    let request = Request { argv: vec!["true".into()], ..Request::default() };
+    // Without Landlock the other layers are tried all the same.
+    let mut planned = match stages::plan(args, request.clone()) {
+        Err(_) => stages::plan(&args.clone().requiring("namespaces"), request)?,
+        planned => planned?,
+    };
+    let level = planned.plan.enforcement.level.word().to_owned();
+    let said = helper::run(&mut planned, Task::Report)?;
+    let pairs = said.lines().filter_map(|line| line.split_once(' '));
+    let seen = pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+    Ok((level, seen))
+}
+
+/// Returns what a process inside has and should not have.
+fn unexpected(seen: &Seen, level: &str) -> Option<String> {
+    let is = |name: &str, value: &str| seen.get(name).is_some_and(|it| it == value);
+    let none = "0000000000000000";
+    let wanted = [
+        (is("CapEff", none) && is("CapBnd", none), "capabilities are left"),
+        (is("NoNewPrivs", "1"), "programs may gain privileges"),
+        (is("Seccomp", "2"), "no system call filter holds"),
+        (level != "full" || !is("Landlock", "0"), "no Landlock ruleset holds"),
+        (
+            seen.get("NSpid").is_some_and(|pid| pid.ends_with('2')),
+            "the process numbers are the host's",
+        ),
+    ];
+    wanted.iter().find(|(fine, _)| !fine).map(|(_, wrong)| (*wrong).to_owned())
+}
+
+fn of_error(name: &'static str, status: Status, error: &CommandError) -> Finding {
+    let causes = error.causes.iter().map(|cause| format!(": {cause}")).collect::<String>();
+    let finding = Finding::new(name, status, format!("{}{causes}", error.message));
+    match error.hints.first() {
+        Some(hint) => finding.remedy(hint),
+        None => finding,
+    }
+}
+
+fn text(diagnosis: &Diagnosis) -> String {
+    let mut text = match diagnosis.level.as_deref() {
+        Some("full") => "level full: every promise is kept here\n".to_owned(),
+        Some(level) => format!("level {level}: `full` does not work here\n"),
+        None => "no sandbox can be started here\n".to_owned(),
+    };
+    for check in &diagnosis.checks {
+        let status = match check.status {
+            Status::Ok => "ok",
+            Status::Note => "note",
+            Status::Limited => "limited",
+            Status::Missing => "missing",
+        };
+        text.push_str(&format!("{status:<8} {:<14} {}\n", check.name, printable(&check.detail)));
+        if let Some(remedy) = &check.remedy {
+            text.push_str(&format!("{:<8} {:<14} remedy: {}\n", "", "", printable(remedy)));
+        }
+    }
+    text
 }

@@ -2,11 +2,141 @@
 
 use std::process::ExitCode;
 
-use crate::cli::args::ProfileArgs;
-use crate::cli::error::CommandError;
-use crate::cli::output::Output;
+use endow_policy::{
+    FileKind, MountEntry, MountSource, PatternTable, PolicyFile, PolicyText, ProfileText, Stated,
+    builtin, parse,
+};
+use serde_json::{Value, json};
+
+use crate::cli::args::{ProfileArgs, ProfileCommand};
+use crate::cli::error::{CommandError, Kind};
+use crate::cli::output::{Output, printable};
+use crate::cli::{sources, surroundings};
 
 /// Runs the command.
-pub(crate) fn run(_args: &ProfileArgs, _output: &Output) -> Result<ExitCode, CommandError> {
+pub(crate) fn run(args: &ProfileArgs, output: &Output) -> Result<ExitCode, CommandError> {
+    let own = sources::user_profiles(&surroundings::read(None)?);
+    match &args.command {
+        ProfileCommand::List => list(&own, output),
+        ProfileCommand::Show { name } => show(&find(name, &own)?, output),
+    }
     Ok(ExitCode::SUCCESS)
+}
+
+fn list(own: &[ProfileText], output: &Output) {
+    let builtin = builtin::names().map(|name| (name.to_owned(), "built-in".to_owned()));
+    let own = own.iter().map(|profile| (profile.name.clone(), profile.file.clone()));
+    let all: Vec<(String, String)> = builtin.chain(own).collect();
+    if output.is_json() {
+        let all: Vec<Value> =
+            all.iter().map(|(name, from)| json!({"name": name, "from": from})).collect();
+        output.json(&json!({"profiles": all}));
+    } else {
+        let line =
+            |(name, from): &(String, String)| printable(&format!("{name:<16} {from}")) + "\n";
+        output.text(&all.iter().map(line).collect::<String>());
+    }
+}
+
+/// A user's profile goes before a built-in one of its name, as when it is used.
+fn find(name: &str, own: &[ProfileText]) -> Result<PolicyFile, CommandError> {
+    if let Some(profile) = own.iter().find(|profile| profile.name == name) {
+        let directory = profile.directory.clone();
+        let source = PolicyText {
+            name: &profile.file,
+            kind: FileKind::Profile,
+            directory,
+            text: &profile.text,
+        };
+        return parse(source).map_err(|error| CommandError::policy_file(error, &profile.text));
+    }
+    match builtin::profile(name) {
+        Some(Ok(file)) => Ok(file),
+        Some(Err(error)) => Err(CommandError::policy_file(error, &[])),
+        None => {
+            let own = own.iter().map(|profile| profile.name.clone());
+            let known: Vec<String> = builtin::names().map(str::to_owned).chain(own).collect();
+            Err(CommandError::new(Kind::Usage, "no such profile")
+                .about(name)
+                .hint(format!("known are: {}", known.join(", "))))
+        }
+    }
+}
+
+fn show(file: &PolicyFile, output: &Output) {
+    if output.is_json() {
+        let mounts: Vec<Value> = file.mounts.iter().map(mount).collect();
+        output.json(&json!({
+            "name": &*file.name,
+            "extends": texts(&file.extends),
+            "mounts": mounts,
+            "deny": patterns(&file.deny),
+            "protect": patterns(&file.protect),
+            "env": {
+                "pass": texts(&file.env.pass),
+                "drop": texts(&file.env.drop),
+                "set": file.env.set.iter().map(|(name, _)| name.value.to_string_lossy()).collect::<Vec<_>>(),
+            },
+        }));
+    } else {
+        output.text(&text(file));
+    }
+}
+
+fn mount(entry: &MountEntry) -> Value {
+    json!({
+        "at": entry.at.value.to_string_lossy(),
+        "access": access(entry),
+        "reason": entry.reason,
+    })
+}
+
+fn patterns(table: &PatternTable) -> Vec<&str> {
+    texts(&table.patterns)
+}
+
+fn texts(list: &[Stated<String>]) -> Vec<&str> {
+    list.iter().map(|text| text.value.as_str()).collect()
+}
+
+fn access(entry: &MountEntry) -> String {
+    match &entry.source {
+        MountSource::Removed => "removed".to_owned(),
+        MountSource::Host { .. } => format!("{:?}", entry.access).to_lowercase(),
+        MountSource::Memory { .. } => "memory".to_owned(),
+        MountSource::Private { .. } => "private".to_owned(),
+        MountSource::Git { .. } => "git".to_owned(),
+        MountSource::Cas { .. } => "cas".to_owned(),
+        MountSource::Copy { .. } => "copy".to_owned(),
+        MountSource::Made { .. } => "made".to_owned(),
+    }
+}
+
+fn text(file: &PolicyFile) -> String {
+    let mut text = String::new();
+    for entry in &file.mounts {
+        let at = entry.at.value.to_string_lossy();
+        let reason = entry.reason.as_deref().unwrap_or_default();
+        let line = format!("{:<8} {at:<28} {reason}", access(entry));
+        text.push_str(printable(line.trim_end()).as_str());
+        text.push('\n');
+    }
+    let lists = [
+        ("extends", texts(&file.extends)),
+        ("deny", patterns(&file.deny)),
+        ("protect", patterns(&file.protect)),
+        ("pass", texts(&file.env.pass)),
+        ("drop", texts(&file.env.drop)),
+    ];
+    for (word, list) in lists {
+        for entry in list {
+            text.push_str(&printable(&format!("{word:<8} {entry}")));
+            text.push('\n');
+        }
+    }
+    for (name, _) in &file.env.set {
+        text.push_str(&printable(&format!("set      {}", name.value.to_string_lossy())));
+        text.push('\n');
+    }
+    text
 }

@@ -1,12 +1,91 @@
 //! `endow trust`.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use crate::cli::args::TrustArgs;
-use crate::cli::error::CommandError;
-use crate::cli::output::Output;
+use endow_policy::Grant;
+use serde_json::{Value, json};
 
-/// Runs the command.
-pub(crate) fn run(_args: &TrustArgs, _output: &Output) -> Result<ExitCode, CommandError> {
-    Ok(ExitCode::SUCCESS)
+use crate::cli::args::TrustArgs;
+use crate::cli::error::{CommandError, Kind};
+use crate::cli::output::{Output, printable};
+use crate::cli::sources::{self, Project};
+use crate::cli::{surroundings, trusted};
+
+/// Shows what a project's policy file grants, and accepts it as it is now.
+pub(crate) fn run(args: &TrustArgs, output: &Output) -> Result<ExitCode, CommandError> {
+    let surroundings = surroundings::read(None)?;
+    let cwd = surroundings.vars.cwd.as_path();
+    let named = args.file.as_ref().map(|file| cwd.join(file));
+    let path = named.or_else(|| sources::project_file(&surroundings.vars)).ok_or_else(no_file)?;
+    let path = canonical(path)?;
+    let project = sources::project(&path, &surroundings)?;
+    if !output.is_json() {
+        output.text(&shown(&project));
+    }
+    let accepted = project.trusted || is_accepted(args, &project, output)?;
+    if accepted && !project.trusted {
+        trusted::accept(&surroundings.dirs.config, &project.path, &project.text).map_err(
+            |error| CommandError::new(Kind::Setup, "can't remember what is trusted").cause(error),
+        )?;
+    }
+    tell(&project, accepted, output);
+    if accepted { Ok(ExitCode::SUCCESS) } else { Err(not_accepted(&project)) }
+}
+
+/// A run finds the file below its own current directory, which has no links in its path.
+fn canonical(path: PathBuf) -> Result<PathBuf, CommandError> {
+    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return Ok(path) };
+    let parent = parent.canonicalize().map_err(|error| CommandError::unreadable(&path, error))?;
+    Ok(parent.join(name))
+}
+
+fn no_file() -> CommandError {
+    CommandError::new(Kind::Usage, "there is no endow.toml here").hint("name the file")
+}
+
+fn is_accepted(args: &TrustArgs, project: &Project, output: &Output) -> Result<bool, CommandError> {
+    if args.yes || project.judgement.grants.is_empty() {
+        return Ok(true);
+    }
+    output.ask("accept it as it is now?").ok_or_else(|| {
+        CommandError::new(Kind::Policy, "nobody can be asked")
+            .about(project.path.display())
+            .hint("read what it grants, then run `endow trust --yes`")
+    })
+}
+
+fn not_accepted(project: &Project) -> CommandError {
+    CommandError::new(Kind::Policy, "the policy file was not accepted")
+        .about(project.path.display())
+}
+
+fn shown(project: &Project) -> String {
+    let line = |grant: &Grant| format!("{}: grants {}", grant.origin, grant.what);
+    let grants = &project.judgement.grants;
+    let lines: String = grants.iter().map(|grant| printable(&line(grant)) + "\n").collect();
+    if grants.is_empty() {
+        format!("{}: grants nothing; it needs no trust\n", project.path.display())
+    } else {
+        lines
+    }
+}
+
+fn tell(project: &Project, accepted: bool, output: &Output) {
+    let all = |grants: &[Grant]| -> Vec<Value> {
+        grants.iter().map(|it| json!({"origin": it.origin, "what": it.what})).collect()
+    };
+    if output.is_json() && accepted {
+        output.json(&json!({
+            "file": project.path.to_string_lossy(),
+            "sha256": sources::digest(&project.text),
+            "trusted": accepted,
+            "grants": all(&project.judgement.grants),
+            "narrowing": all(&project.judgement.narrowing),
+        }));
+    } else if project.trusted {
+        output.text("trusted already, as it is now\n");
+    } else if accepted {
+        output.text("trusted, as it is now\n");
+    }
 }

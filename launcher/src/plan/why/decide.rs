@@ -33,12 +33,15 @@ impl Judge<'_, '_> {
         match (place, operation) {
             (Place::Found(node), Operation::Read) => self.read(node),
             (Place::Found(node), Operation::Write) if node.entry.is_directory() => {
-                self.make_in(node)
+                self.make_in(node, self.behind(node, EXECUTE))
             }
             (Place::Found(node), Operation::Write) => self.write(node),
             (Place::Found(node), Operation::Execute) => self.execute(node),
             (Place::Found(node), Operation::Connect) => self.connect(node),
-            (Place::Vacant { slash: false, parent, .. }, Operation::Write) => self.make_in(parent),
+            (Place::Vacant { slash: false, parent, .. }, Operation::Write) => {
+                // Whether the name can be looked up behind a mask was asked on the way.
+                self.make_in(parent, None)
+            }
             (Place::Vacant { at, why, .. }, operation) => self.vacant(at, why, operation),
         }
     }
@@ -52,15 +55,15 @@ impl Judge<'_, '_> {
             self.bits(node, READ),
             self.ruled(&node.at, needed),
             is_socket.then_some((Refusal::NoDevice, Layer::Kind)),
-            self.unopened(node),
+            self.behind(node, READ),
         ])
     }
 
-    /// What a mask stands before is opened for reading, whatever it is for, with the rights of
-    /// pid 1.
-    fn unopened(&self, node: &Node) -> Option<(Refusal, Layer)> {
+    /// What a mask stands before is looked at with the rights of pid 1, and opened for reading
+    /// whatever it is for.
+    fn behind(&self, node: &Node, wanted: u32) -> Option<(Refusal, Layer)> {
         let real = node.behind.as_ref()?;
-        let opened = rights::permits_mounter(real, self.user, READ);
+        let opened = rights::permits_mounter(real, self.user, wanted);
         (!opened).then_some((Refusal::Denied, Layer::Permissions))
     }
 
@@ -83,7 +86,7 @@ impl Judge<'_, '_> {
     }
 
     /// Making a file: a read-only mount is asked before the directory's bits.
-    fn make_in(&self, directory: &Node) -> Refusals {
+    fn make_in(&self, directory: &Node, opened: Option<(Refusal, Layer)>) -> Refusals {
         let entry = &directory.entry;
         if !entry.is_directory() {
             return vec![(Refusal::NotDirectory, Layer::Kind)];
@@ -91,6 +94,7 @@ impl Judge<'_, '_> {
         let readonly = entry.readonly != Readonly::No;
         refusals([
             self.bits(directory, EXECUTE),
+            opened,
             readonly.then_some((Refusal::ReadOnly, Layer::Mount)),
             self.ruled(&directory.at, MAKE_FILE.and(Rights::WRITE_FILE)),
             entry.frozen.then_some((Refusal::Unpermitted, Layer::Permissions)),
@@ -108,7 +112,7 @@ impl Judge<'_, '_> {
             node.entry.noexec.then_some((Refusal::Denied, Layer::Mount)),
             self.bits(node, EXECUTE),
             self.ruled(&node.at, Rights::EXECUTE),
-            self.unopened(node),
+            self.behind(node, READ),
         ])
     }
 

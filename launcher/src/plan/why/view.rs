@@ -25,6 +25,8 @@ struct Mount<'a> {
     readonly: bool,
     noexec: bool,
     devices: bool,
+    /// A later mount stands above it.
+    buried: bool,
     /// Names that steps made in it.
     made: BTreeMap<GuestPath, (EntryKind, u32)>,
 }
@@ -104,8 +106,11 @@ impl<'a> View<'a> {
 
     fn mount(&mut self, at: GuestPath, shows: Shows<'a>, flags: MountFlags) {
         let MountFlags { readonly, noexec, devices, .. } = flags;
-        let made = BTreeMap::new();
-        self.mounts.push(Mount { at, shows, readonly, noexec, devices, made });
+        for below in self.mounts.iter_mut().filter(|it| it.at.is_within(&at) && it.at != at) {
+            below.buried = true;
+        }
+        let (buried, made) = (false, BTreeMap::new());
+        self.mounts.push(Mount { at, shows, readonly, noexec, devices, buried, made });
     }
 
     fn make(&mut self, at: &GuestPath, kind: EntryKind, mode: u32) {
@@ -116,9 +121,10 @@ impl<'a> View<'a> {
     }
 
     /// Returns the mount that a name belongs to: the deepest one, and of two at one place the
-    /// later. No step mounts above what stands already.
+    /// later.
     fn number_of(&self, path: &GuestPath) -> usize {
-        let covering = self.mounts.iter().enumerate().filter(|(_, it)| path.is_within(&it.at));
+        let covering =
+            self.mounts.iter().enumerate().filter(|(_, it)| !it.buried && path.is_within(&it.at));
         covering.max_by_key(|(number, it)| (it.at.as_bytes().len(), *number)).map_or(0, |it| it.0)
     }
 

@@ -1,0 +1,94 @@
+//! Quotas, limits and control groups.
+
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Access, access};
+use rustix::process::{Resource, geteuid, getrlimit};
+
+use super::{Finding, Status};
+
+/// Fewer free keyrings than this, and a few runs at once use them up.
+const KEYS_FREE_MIN: u64 = 20;
+/// Fewer open files than this limit what a command can do.
+const FILES_MIN: u64 = 4096;
+
+pub(super) fn findings() -> Vec<Finding> {
+    vec![cgroup(), keyrings(), files()]
+}
+
+fn cgroup() -> Finding {
+    let hint = "systemd-run --user --scope -p Delegate=yes -- endow ...";
+    let limited = |detail: String| Finding::new("cgroup", Status::Limited, detail).remedy(hint);
+    let Some(directory) = own_group() else {
+        return limited("no unified control groups: memory can't be limited".to_owned());
+    };
+    let processes = directory.join("cgroup.procs");
+    let writable = |path: &Path| access(path, Access::WRITE_OK).is_ok();
+    let controllers = std::fs::read_to_string(directory.join("cgroup.controllers"));
+    let controllers = controllers.unwrap_or_default().trim().to_owned();
+    if writable(&directory) && writable(&processes) {
+        Finding::ok("cgroup", format!("delegated, with: {controllers}"))
+    } else {
+        limited("not delegated to you: memory can't be limited".to_owned())
+    }
+}
+
+fn own_group() -> Option<PathBuf> {
+    let text = std::fs::read_to_string("/proc/self/cgroup").ok()?;
+    let path = text.lines().find_map(|line| line.strip_prefix("0::/"))?;
+    let directory = Path::new("/sys/fs/cgroup").join(path);
+    directory.join("cgroup.controllers").exists().then_some(directory)
+}
+
+/// Each run joins a session keyring of its own; where none is left, the filter's refusal of the
+/// calls is what remains.
+fn keyrings() -> Finding {
+    let text = std::fs::read_to_string("/proc/key-users").unwrap_or_default();
+    let free = text.lines().find_map(|line| free_keys(line, geteuid().as_raw()));
+    match free {
+        Some(free) if free < KEYS_FREE_MIN => Finding::new(
+            "keyrings",
+            Status::Note,
+            format!("{free} left: further runs rely on the filter alone"),
+        )
+        .remedy("sudo sysctl kernel.keys.maxkeys=2000"),
+        Some(free) => Finding::ok("keyrings", format!("{free} left")),
+        None => Finding::ok("keyrings", "none in use"),
+    }
+}
+
+/// Reads `1002:    20 20/20 20/200 608/20000`.
+fn free_keys(line: &str, uid: u32) -> Option<u64> {
+    let (user, rest) = line.split_once(':')?;
+    if user.trim().parse() != Ok(uid) {
+        return None;
+    }
+    let (used, most) = rest.split_ascii_whitespace().nth(2)?.split_once('/')?;
+    most.parse::<u64>().ok()?.checked_sub(used.parse().ok()?)
+}
+
+fn files() -> Finding {
+    let most = getrlimit(Resource::Nofile).maximum;
+    match most {
+        Some(most) if most < FILES_MIN => {
+            Finding::new("open-files", Status::Note, format!("at most {most} open files"))
+                .remedy("raise `nofile` in /etc/security/limits.conf")
+        }
+        most => {
+            Finding::ok("open-files", most.map_or("unlimited".to_owned(), |most| most.to_string()))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::free_keys;
+
+    #[test]
+    fn keys_of_the_user_alone_count() {
+        let line = " 1002:    20 20/20 20/200 608/20000";
+        assert_eq!(free_keys(line, 1002), Some(180));
+        assert_eq!(free_keys(line, 0), None);
+        assert_eq!(free_keys("", 0), None);
+    }
+}
