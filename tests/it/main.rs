@@ -19,6 +19,7 @@ mod run_report;
 mod run_signals;
 mod run_streams;
 mod run_terminal;
+mod run_tools;
 mod run_usage;
 mod run_workspace;
 mod why;

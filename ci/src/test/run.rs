@@ -39,6 +39,13 @@ impl Identity {
     }
 }
 
+impl Identity {
+    /// Other people's builds and agents are an ordinary user's work: once is enough.
+    fn skipped(&self) -> &[&str] {
+        if matches!(self, Self::Root) { &["--skip", "work::"] } else { &[] }
+    }
+}
+
 /// Runs test executables as one user.
 pub(super) struct Runner<'a> {
     pub(super) place: &'a Place,
@@ -56,7 +63,7 @@ impl Runner<'_> {
         let mut command = self.command(test);
         command.env("ENDOW_BIN", endow).env("ENDOW_TEST_SKIPS", &skips);
         if names.is_empty() {
-            command.args(self.pass_on);
+            command.args(self.pass_on).args(self.identity.skipped());
         } else {
             command.arg("--exact").args(names).args(self.options());
         }

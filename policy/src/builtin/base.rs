@@ -62,6 +62,8 @@ pub(super) const BASE: Table = Table {
         ("/etc/java-25-openjdk", Source::Host(Access::Ro), "the Java runtime links into it"),
         ("/etc/python3", Source::Host(Access::Ro), "settings of Python"),
         ("/etc/perl", Source::Host(Access::Ro), "settings of Perl"),
+        ("/etc/dpkg", Source::Host(Access::Ro), "flags of Debian builds; without it they are empty"),
+        ("/etc/manpath.config", Source::Host(Access::Ro), "where manuals are"),
         ("/sys/devices/system/cpu", Source::Host(Access::Ro), "number of processors: Go, Java, Node"),
         ("/sys/fs/cgroup", Source::Host(Access::Ro), "limits that runtimes size themselves by"),
         ("/run", Source::Memory(64 << 20, 0o755), "sockets and locks of the run alone"),

@@ -13,7 +13,7 @@ use super::script::Answer;
 
 /// No agent needs that many; one in a loop must end.
 const REQUESTS_MAX: usize = 40;
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// One request as it came.
 #[derive(Clone, Debug, PartialEq, Eq)]
