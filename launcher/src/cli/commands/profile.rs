@@ -52,7 +52,8 @@ fn find(name: &str, own: &[ProfileText]) -> Result<PolicyFile, CommandError> {
         Some(Ok(file)) => Ok(file),
         Some(Err(error)) => Err(CommandError::policy_file(error, &[])),
         None => {
-            let known: Vec<&str> = builtin::names().chain(own.iter().map(|it| it.name.as_str())).collect();
+            let own = own.iter().map(|profile| profile.name.clone());
+            let known: Vec<String> = builtin::names().map(str::to_owned).chain(own).collect();
             Err(CommandError::new(Kind::Usage, "no such profile")
                 .about(name)
                 .hint(format!("known are: {}", known.join(", "))))
