@@ -1,5 +1,6 @@
 //! End-to-end tests of the built program. One file a subject; each is declared here.
 
+mod check;
 mod doctor;
 mod escape;
 mod harness;
@@ -11,4 +12,5 @@ mod run_leftovers;
 mod run_signals;
 mod run_streams;
 mod run_terminal;
+mod trust;
 mod why;

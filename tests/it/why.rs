@@ -10,7 +10,7 @@ use std::process::Stdio;
 
 use serde_json::Value;
 
-use crate::harness::{Said, World};
+use crate::harness::{Said, World, said};
 
 const POLICIES: usize = 20;
 const QUESTIONS: usize = 60;
@@ -302,4 +302,56 @@ fn answers_are_the_kernels() {
     }
     println!("{policies} policies, {answers} answers");
     assert_eq!(policies, POLICIES, "too few policies could be applied");
+}
+
+fn why(world: &World, arguments: &[&str]) -> Said {
+    said(world.endow(["why", "--workspace", "rw"]).args(arguments))
+}
+
+#[test]
+fn answer_names_who_decided_and_what_would_change_it() {
+    let world = World::new();
+    world.write("home/project/file", "content");
+    world.write("home/project/.env", "secret");
+    let allowed = why(&world, &["file", "--to", "write"]);
+    assert!(allowed.ok().starts_with("allowed: write file\n"), "{}", allowed.stdout);
+    assert!(allowed.stdout.contains("(--workspace rw)"), "{}", allowed.stdout);
+    assert!(allowed.stdout.contains("forbid   --workspace ro"), "{}", allowed.stdout);
+    let hidden = why(&world, &[".env"]);
+    assert_eq!(hidden.code, 1);
+    assert!(hidden.stdout.contains("rule     deny .env (profile base)"), "{}", hidden.stdout);
+    assert!(hidden.stdout.contains("allow    --deny '!.env'"), "{}", hidden.stdout);
+    assert_eq!(why(&world, &["--deny", "!.env", ".env"]).code, 0);
+    let absent = why(&world, &["/etc/shadow"]);
+    assert!(absent.stdout.contains("allow    --ro /etc/shadow"), "{}", absent.stdout);
+    let readonly = why(&world, &["/usr/bin/env", "--to", "write", "--verify", "--json"]);
+    let answer: Value = serde_json::from_str(&readonly.stdout).expect("JSON");
+    assert_eq!((readonly.code, &answer["answer"]), (1, &Value::from("read-only")));
+    assert_eq!(answer["layers"][0], "mount");
+    assert_eq!(answer["verified"]["agrees"], true);
+    world.assert_no_run_left();
+}
+
+#[test]
+fn remedy_for_a_missing_grant_works() {
+    let world = World::new();
+    let file = world.write("elsewhere/file", "content");
+    let path = file.to_str().expect("UTF-8");
+    let absent = why(&world, &[path, "--json"]);
+    let answer: Value = serde_json::from_str(&absent.stdout).expect("JSON");
+    let remedy = answer["remedy"].as_str().expect("a remedy");
+    let options: Vec<&str> = remedy.split(' ').chain([path]).collect();
+    why(&world, &options).ok();
+}
+
+#[test]
+fn connections_and_calls() {
+    let world = World::new();
+    let refused = why(&world, &["example.com:443"]);
+    assert!(refused.stdout.contains("ENETUNREACH") && refused.code == 1, "{}", refused.stdout);
+    why(&world, &["--net", "host", "example.com:443"]).ok();
+    why(&world, &["localhost:80"]).ok();
+    why(&world, &["call:read"]).ok();
+    assert!(why(&world, &["call:mount"]).stdout.starts_with("denied: call:mount (EPERM)"));
+    why(&world, &["call:nonsense"]).fails(2);
 }
