@@ -88,10 +88,10 @@ static void do_step(const struct step *s) {
     else if (!strcmp(s->kind, "link"))
         need(symlink(s->from, s->to), s->to);
     else if (!strcmp(s->kind, "ro")) {
-        need(mount(s->from, s->to, NULL, MS_BIND, NULL), s->from);
+        need(mount(s->from, s->to, NULL, MS_BIND | MS_REC, NULL), s->from);
         need(mount(NULL, s->to, NULL, MS_BIND | MS_REMOUNT | MS_RDONLY | quiet, NULL), s->to);
     } else if (!strcmp(s->kind, "rw"))
-        need(mount(s->from, s->to, NULL, MS_BIND, NULL), s->from);
+        need(mount(s->from, s->to, NULL, MS_BIND | MS_REC, NULL), s->from);
     else if (!strcmp(s->kind, "tmpfs"))
         need(mount("tmpfs", s->to, "tmpfs", quiet, "mode=755"), s->to);
     else if (!strcmp(s->kind, "proc"))

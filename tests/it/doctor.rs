@@ -43,7 +43,8 @@ const REFUSAL_US_MAX: u64 = if cfg!(debug_assertions) { 250_000 } else { 50_000 
 #[track_caller]
 fn check(variant: &str) {
     let world = World::new();
-    let Some((said, runs)) = refused(&world, variant, &["--workspace", "rw", "--", "touch", "marker"])
+    let Some((said, runs)) =
+        refused(&world, variant, &["--workspace", "rw", "--", "touch", "marker"])
     else {
         return;
     };

@@ -4,13 +4,18 @@ mod check;
 mod doctor;
 mod escape;
 mod harness;
+#[cfg(feature = "test-switches")]
+mod layers;
 mod plan;
 mod run_basic;
+mod run_bytes;
 mod run_identity;
 mod run_installation;
 mod run_leftovers;
+mod run_report;
 mod run_signals;
 mod run_streams;
 mod run_terminal;
 mod trust;
 mod why;
+mod work;

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 
 use super::rounds::Contestant;
 use super::view::View;
@@ -77,16 +77,7 @@ impl Scratch {
 
     /// endow as released, with a policy that grants exactly the view.
     pub(super) fn endow(&self, view: &View) -> Result<Contestant> {
-        let mut build = workspace::cargo();
-        workspace::must(build.args([
-            "build",
-            "--quiet",
-            "--release",
-            "--locked",
-            "--package",
-            "endow",
-        ]))?;
-        let program = workspace::target_dir()?.join("release/endow").display().to_string();
+        let program = released()?.display().to_string();
         let policy = self.in_memory("policy")?.join(format!("{}.toml", view.len()));
         fs::write(&policy, view.endow_policy())?;
         let policy = policy.display().to_string();
@@ -114,6 +105,20 @@ impl Scratch {
         }
         Ok(program)
     }
+}
+
+/// Builds endow as it is released; cargo says where it put it.
+fn released() -> Result<PathBuf> {
+    let arguments = ["build", "--quiet", "--release", "--locked", "--package", "endow"];
+    let mut build = workspace::cargo();
+    build.args(arguments).arg("--message-format=json").stderr(Stdio::inherit());
+    let output = build.output().context("cargo does not start")?;
+    ensure!(output.status.success(), "the release build failed");
+    let messages = String::from_utf8_lossy(&output.stdout);
+    let messages = messages.lines().filter_map(|line| serde_json::from_str(line).ok());
+    let mut programs = messages
+        .filter_map(|message: serde_json::Value| message["executable"].as_str().map(PathBuf::from));
+    programs.next().context("cargo built no program")
 }
 
 impl Drop for Scratch {

@@ -142,7 +142,7 @@ impl View {
 
     /// endow's policy file; `/proc`, `/dev` and the links are its own.
     pub(super) fn endow_policy(&self) -> String {
-        let mut text = "version = 1\n\n[workspace]\naccess = \"none\"\n\n[mounts]\n".to_owned();
+        let mut text = "version = 1\n\n[workspace]\naccess = \"none\"\n\n[deny]\ndefaults = false\n\n[mounts]\n".to_owned();
         for mount in &self.mounts {
             let line = match mount {
                 Mount::Ro { from, to } => host_mount(from, to, "ro"),

@@ -29,6 +29,8 @@ pub(crate) struct Lowered {
     pub(super) argv: StringList,
     pub(super) environment: StringList,
     pub(super) keep: Vec<i32>,
+    /// What becomes standard output and error of the command, where they are captured.
+    pub(super) captured: Option<[i32; 2]>,
     pub(super) reaper: Vec<Instruction>,
 }
 
@@ -106,6 +108,7 @@ pub(super) fn lower(plan: &Plan, prepared: &Prepared) -> Result<Lowered, NulErro
         argv,
         environment,
         keep: plan.keep.clone(),
+        captured: prepared.captured(),
         reaper: reaper.unwrap_or_default().into_iter().map(instruction).collect(),
     })
 }

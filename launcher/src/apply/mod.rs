@@ -1,5 +1,6 @@
 //! `apply`: a plan is carried out, step by step, and nothing is decided any more.
 
+mod cgroup;
 mod confine;
 mod failure;
 mod init;

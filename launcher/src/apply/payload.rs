@@ -75,9 +75,15 @@ fn limit(resource: Rlimit, soft: u64, hard: u64) -> Result<(), Errno> {
 /// closed ones included, and those named with `--keep-fd`.
 fn hand_over(lowered: &Lowered, inherited: &Inherited) -> Result<(), Errno> {
     rustix::process::umask(inherited.umask);
+    if let Some([out, err]) = lowered.captured {
+        rustix::stdio::dup2_stdout(sys::fd::borrow_number(out)?)?;
+        rustix::stdio::dup2_stderr(sys::fd::borrow_number(err)?)?;
+    }
     sys::fd::cloexec_from(3)?;
     lowered.keep.iter().try_for_each(|number| sys::fd::keep_across_exec(*number))?;
-    (0..3).filter(|number| sys::start::was_closed(*number)).for_each(sys::fd::close_number);
+    let last_given = if lowered.captured.is_some() { 0 } else { 2 };
+    let closed = (0..=last_given).filter(|number| sys::start::was_closed(*number));
+    closed.for_each(sys::fd::close_number);
     Ok(())
 }
 

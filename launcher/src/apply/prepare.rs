@@ -2,7 +2,7 @@
 
 use std::fs::{DirBuilder, File, OpenOptions, Permissions, set_permissions};
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -13,7 +13,8 @@ use endow_vfs::mask::{self, MaskApplyError, MaskError, MaskPlan, PointKind};
 use endow_vfs::private::{Seed, SeedError, SeedLimits, seed};
 use endow_vfs::state::{RunDir, RunId, StateDir, StateError, Sweep};
 
-use crate::plan::step::{ExecSpec, MaskPoint, PrepareStep, RunPath};
+use super::cgroup::Cgroup;
+use crate::plan::step::{CgroupPlan, ExecSpec, MaskPoint, PrepareStep, RunPath};
 use crate::plan::{HIDDEN_DIRECTORY, HIDDEN_FILE, Plan};
 
 /// Why the host side could not be prepared. What was made is gone again.
@@ -56,6 +57,8 @@ pub(crate) enum PrepareError {
 pub(crate) struct Prepared {
     run: Option<RunDir>,
     helper: Option<OwnedFd>,
+    cgroup: Option<Cgroup>,
+    captured: Option<[OwnedFd; 2]>,
     /// Descriptors that keep the probed sources from being replaced by others of their number.
     _pins: Vec<OwnedFd>,
 }
@@ -64,6 +67,26 @@ impl Prepared {
     /// Returns the run's directory; `/` for a run that needs none.
     pub(crate) fn directory(&self) -> PathBuf {
         self.run.as_ref().map_or_else(|| PathBuf::from("/"), RunDir::path)
+    }
+
+    /// Gives the command these as standard output and error.
+    pub(crate) fn capture(&mut self, streams: [OwnedFd; 2]) {
+        self.captured = Some(streams);
+    }
+
+    /// Closes what only the command writes to, once it has it.
+    pub(crate) fn hand_over(&mut self) {
+        self.captured = None;
+    }
+
+    /// Returns the numbers of what becomes standard output and error.
+    pub(super) fn captured(&self) -> Option<[RawFd; 2]> {
+        self.captured.as_ref().map(|streams| streams.each_ref().map(AsRawFd::as_raw_fd))
+    }
+
+    /// Returns the control group in which pid 1 starts.
+    pub(crate) fn cgroup(&self) -> Option<RawFd> {
+        self.cgroup.as_ref().map(Cgroup::descriptor)
     }
 
     /// Returns what covers a hidden file and a hidden directory of a live mount.
@@ -93,7 +116,7 @@ pub(crate) fn prepare(
         ExecSpec::Helper { .. } => Some(helper().map_err(PrepareError::Helper)?),
         ExecSpec::Command { .. } => None,
     };
-    let mut prepared = Prepared { run: None, helper, _pins: pins };
+    let mut prepared = Prepared { run: None, helper, cgroup: None, captured: None, _pins: pins };
     if plan.prepare.is_empty() {
         return Ok(prepared);
     }
@@ -102,8 +125,21 @@ pub(crate) fn prepare(
     drop(state.sweep(&OsFs, sweep()));
     let run = state.create_run(&OsFs, id).map_err(PrepareError::State)?;
     let run = prepared.run.insert(run);
-    plan.prepare.iter().try_for_each(|step| apply(step, run))?;
+    for step in &plan.prepare {
+        match step {
+            PrepareStep::Cgroup(group) => prepared.cgroup = Some(cgroup(group)?),
+            _ => apply(step, run)?,
+        }
+    }
     Ok(prepared)
+}
+
+fn cgroup(plan: &CgroupPlan) -> Result<Cgroup, PrepareError> {
+    let group = Cgroup::make(plan);
+    group.map_err(|source| PrepareError::Make {
+        path: plan.parent.as_path().join(&plan.name),
+        source,
+    })
 }
 
 /// A few runs a start, others each time.
@@ -115,6 +151,7 @@ fn sweep() -> Sweep {
 
 fn apply(step: &PrepareStep, run: &RunDir) -> Result<(), PrepareError> {
     match step {
+        PrepareStep::Cgroup(_) => Ok(()),
         PrepareStep::MakeDir { at, mode } => make(run, at, |path| make_directory(path, *mode)),
         PrepareStep::MakeFile { at, mode } => make(run, at, |path| make_file(path, *mode)),
         PrepareStep::Seed { from, to } => {

@@ -71,7 +71,7 @@ pub(crate) fn spawn(plan: &Plan, prepared: &Prepared) -> Result<Sandbox, SpawnEr
     let sigchld_ignored = sys::signal::is_ignored(libc::SIGCHLD);
     sys::signal::set_disposition(libc::SIGCHLD, Disposition::Default);
     let mask = sys::signal::set_mask(SignalSet::ALL).map_err(SpawnError::system)?;
-    match sys::clone::clone(namespaces(plan)) {
+    match sys::clone::clone(namespaces(plan), prepared.cgroup()) {
         Ok(Cloned::Child) => {
             drop(ours);
             let umask = rustix::process::umask(rustix::fs::Mode::empty());
@@ -143,7 +143,7 @@ fn become_pid_1(
     set_parent_process_death_signal(Some(Signal::KILL)).map_err(failure)?;
     init::run(&lowered.init)?;
     confine::run(&lowered.confine, &confine::Context { socket: socket.as_fd(), strings })?;
-    match sys::clone::clone(0).map_err(failure)? {
+    match sys::clone::clone(0, None).map_err(failure)? {
         Cloned::Child => fail(socket, payload::run(lowered, &inherited, socket.as_fd())),
         Cloned::Parent { pid, pidfd } => {
             let started = Message::Started.encode();

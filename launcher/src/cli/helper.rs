@@ -5,8 +5,8 @@ use std::fs::File;
 use std::io::{self, Read, Seek, Write};
 use std::os::fd::AsRawFd;
 
-use super::commands::run::start_and_wait;
 use super::error::{CommandError, Kind};
+use super::running;
 use super::stages::Planned;
 use crate::apply::{SpawnError, prepare};
 use crate::finish::finish;
@@ -61,8 +61,8 @@ fn write(mut file: &File, text: &[u8]) -> io::Result<()> {
 
 fn start(planned: &mut Planned) -> Result<(), CommandError> {
     let pins = std::mem::take(&mut planned.pins).into_descriptors();
-    let prepared = prepare(&planned.plan, &planned.surroundings.dirs.state, &planned.id, pins)?;
-    let (ended, _, _) = start_and_wait(planned, &prepared, None, &mut |_| {})?;
+    let mut prepared = prepare(&planned.plan, &planned.surroundings.dirs.state, &planned.id, pins)?;
+    let ended = running::run(planned, &mut prepared, None, None, &mut |_| {})?.ended;
     finish(&planned.plan.finish, prepared).map_err(|error| {
         CommandError::new(Kind::Setup, "can't remove the run's directory").cause(error)
     })?;

@@ -13,6 +13,7 @@ mod installation;
 mod junit;
 mod output;
 mod report;
+mod running;
 mod sources;
 mod stages;
 mod surroundings;

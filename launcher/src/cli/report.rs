@@ -12,7 +12,7 @@ use super::error::CommandError;
 use super::sources::digest;
 use super::stages::{Planned, Took};
 use crate::plan::place::Placed;
-use crate::supervise::{Ended, Outcome};
+use crate::supervise::{Capture, Ended, Outcome};
 
 /// How long each phase took.
 #[derive(Clone, Copy, Debug, Default)]
@@ -80,6 +80,15 @@ impl Report {
             }),
         );
         Self { value }
+    }
+
+    /// Adds what the command wrote.
+    pub(crate) fn add_captured(&mut self, captured: Option<Capture>) {
+        let Some(captured) = captured else { return };
+        let [(out, out_cut), (err, err_cut)] = captured.into_kept();
+        set(&mut self.value, "stdout", text(OsStr::from_bytes(&out)));
+        set(&mut self.value, "stderr", text(OsStr::from_bytes(&err)));
+        set(&mut self.value, "truncated", json!({"stdout": out_cut, "stderr": err_cut}));
     }
 
     /// Returns the report as text.

@@ -6,8 +6,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use endow_policy::{
-    Composed, FileKind, HostPath, Judgement, Policy, PolicyFile, PolicyText, ProfileText, Sources, Vars,
-    compose, judge, parse, resolve,
+    Composed, FileKind, HostPath, Judgement, Policy, PolicyFile, PolicyText, ProfileText, Sources,
+    Vars, compose, judge, parse, resolve,
 };
 use sha2::{Digest, Sha256};
 

@@ -1,12 +1,13 @@
 //! The stages that `run`, `plan` and `why` have in common: from flags to a checked plan.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::DirBuilder;
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::time::{Duration, Instant};
 
-use endow_policy::MountClass;
+use endow_policy::{HostPath, MountClass};
 use endow_vfs::state::{EndowDirs, OwnDir, Relation, RunId};
 
 use super::args::PolicyArgs;
@@ -14,7 +15,7 @@ use super::error::{CommandError, Kind};
 use super::installation;
 use super::sources::{self, Found};
 use super::surroundings::{self, Dirs, Surroundings};
-use crate::plan::host::{ExecRequest, HostFacts};
+use crate::plan::host::{ExecRequest, HostFacts, PathFact};
 use crate::plan::{self, Plan};
 use crate::probe::{self, HiddenOptions, Pins, Questions};
 
@@ -53,6 +54,8 @@ pub(crate) struct Request {
     pub(crate) argv: Vec<OsString>,
     /// Descriptors that are handed over.
     pub(crate) keep: Vec<i32>,
+    /// Standard output and error are kept for the report.
+    pub(crate) captured: bool,
     /// The run dies with the process that started endow.
     pub(crate) die_with_parent: bool,
     /// Whether endow's own directories are made where a grant would show their place.
@@ -78,7 +81,7 @@ pub(crate) fn plan(args: &PolicyArgs, request: Request) -> Result<Planned, Comma
         installation::grant(name, &surroundings, &mut found.policy);
     }
     let mut own = own_directories(&surroundings.dirs)?;
-    refuse_own(&found, &own)?;
+    refuse_own(&found, &own, &BTreeMap::new())?;
     if request.own == Own::Made && must_be_made(&found, &own) {
         make_own(&surroundings.dirs)?;
         own = own_directories(&surroundings.dirs)?;
@@ -94,6 +97,8 @@ pub(crate) fn plan(args: &PolicyArgs, request: Request) -> Result<Planned, Comma
         },
     };
     let (host, pins) = probe::host_facts(&questions);
+    // Again, by what the names led to: somebody may have swapped them since.
+    refuse_own(&found, &own, &host.paths)?;
     let id = RunId::generate().map_err(|errno| {
         CommandError::new(Kind::Setup, "can't name the run").cause(std::io::Error::from(errno))
     })?;
@@ -116,11 +121,16 @@ fn own_directories(dirs: &Dirs) -> Result<EndowDirs, CommandError> {
 }
 
 /// Runs of others, undo data and what is trusted are in no view.
-fn refuse_own(found: &Found, own: &EndowDirs) -> Result<(), CommandError> {
+fn refuse_own(
+    found: &Found,
+    own: &EndowDirs,
+    paths: &BTreeMap<HostPath, PathFact>,
+) -> Result<(), CommandError> {
     use endow_policy::BackendSpec::{Copy, Physical};
     let granted = found.policy.mounts.iter().filter(|spec| spec.class != MountClass::System);
     for spec in granted {
         let (Physical { host } | Copy { host }) = &spec.backend else { continue };
+        let host = paths.get(host).map_or(host, |fact| &fact.resolved);
         if let Ok(Relation::Inside(dir)) = own.relation(host.as_path()) {
             let message = format!("endow's own {} directory can't be granted", dir.word());
             return Err(CommandError::new(Kind::Setup, message)
@@ -183,6 +193,7 @@ fn exec_request(request: Request, surroundings: &Surroundings, id: &RunId) -> Ex
         identity: identity(surroundings),
         environment: surroundings.environment.clone(),
         keep: request.keep,
+        captured: request.captured,
         die_with_parent: request.die_with_parent,
     }
 }

@@ -22,6 +22,7 @@ pub(super) fn plan(
     placement: &Placement,
     host: &HostFacts,
     enforcement: &Enforcement,
+    captured: bool,
 ) -> Vec<ConfineStep> {
     let mut steps = vec![
         ConfineStep::SendNamespaces,
@@ -30,7 +31,7 @@ pub(super) fn plan(
         ConfineStep::NoNewPrivs,
     ];
     if enforcement.landlock_abi > 0 {
-        steps.push(ConfineStep::Landlock(landlock(policy, placement, host, enforcement)));
+        steps.push(ConfineStep::Landlock(landlock(policy, placement, host, enforcement, captured)));
     }
     steps.extend([ConfineStep::NotDumpable, ConfineStep::WipeArguments]);
     steps
@@ -90,11 +91,13 @@ fn landlock(
     placement: &Placement,
     host: &HostFacts,
     enforcement: &Enforcement,
+    captured: bool,
 ) -> LandlockPlan {
     let abi = enforcement.landlock_abi;
     let nested = policy.process.allow.contains(&AllowWord::Userns);
     let handled = if nested { Rights::default() } else { Rights::of_abi(abi) };
-    let streams = host.streams.iter().map(stream_rule);
+    let given = |stream: &&StreamFact| stream.number == 0 || !captured;
+    let streams = host.streams.iter().filter(given).map(stream_rule);
     let streams = streams.map(|rule| StreamRule { rights: rule.rights.within(handled), ..rule });
     LandlockPlan {
         abi,

@@ -196,8 +196,10 @@ pub struct StreamFact {
 pub struct CgroupFact {
     /// The directory in which the user may make groups.
     pub parent: Option<HostPath>,
-    /// The controllers delegated there.
+    /// The controllers that can be used there.
     pub controllers: Vec<String>,
+    /// Those of them that must be handed down first.
+    pub enable: Vec<String>,
     /// Why there is none, in words.
     pub reason: String,
 }
@@ -215,6 +217,8 @@ pub struct ExecRequest {
     pub environment: Vec<(OsString, OsString)>,
     /// Descriptors to hand over besides the standard streams.
     pub keep: Vec<i32>,
+    /// Standard output and error are pipes of endow's own.
+    pub captured: bool,
     /// The run dies with the process that started endow.
     pub die_with_parent: bool,
 }

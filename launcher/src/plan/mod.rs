@@ -4,6 +4,7 @@
 //! value made of the policy and of [`HostFacts`](host::HostFacts), so each feature is tested
 //! against hosts that exist only on paper.
 
+mod cgroup;
 mod check;
 mod confine;
 mod environment;
@@ -31,10 +32,10 @@ pub use skeleton::DEVICES;
 
 use std::ffi::{OsStr, OsString};
 
-use endow_policy::{Network, Policy};
+use endow_policy::{HostPath, Network, Policy};
 use serde::Serialize;
 
-use host::{ExecRequest, HostFacts};
+use host::{ExecRequest, HiddenNames, HostFacts};
 use place::Placement;
 use step::{ConfineStep, ExecSpec, FinishStep, InitStep, PayloadStep, PrepareStep, SupervisePlan};
 
@@ -61,6 +62,8 @@ pub struct Plan {
     pub supervise: SupervisePlan,
     /// What follows when the last process is gone.
     pub finish: Vec<FinishStep>,
+    /// What looking for hidden names cost.
+    pub walks: Vec<Walk>,
     /// How much of the promise holds on this host.
     pub enforcement: Enforcement,
     /// What stands where, for the report and for `why`.
@@ -87,6 +90,19 @@ impl Plan {
     }
 }
 
+/// A walk of names, which is all that a start does in proportion to a tree.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Walk {
+    /// The tree.
+    pub source: HostPath,
+    /// How many entries were looked at.
+    pub entries: u64,
+    /// How long it took, in microseconds.
+    pub elapsed_us: u64,
+    /// How many names are hidden.
+    pub hidden: usize,
+}
+
 /// The kernel namespaces of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Namespaces {
@@ -98,13 +114,19 @@ pub struct Namespaces {
     pub shared_ipc: bool,
 }
 
+fn walk((source, names): (&HostPath, &HiddenNames)) -> Walk {
+    let (entries, elapsed_us) = (names.entries, names.elapsed_us);
+    Walk { source: source.clone(), entries, elapsed_us, hidden: names.names.len() }
+}
+
 /// Decides everything.
 pub fn plan(policy: &Policy, host: &HostFacts, request: &ExecRequest) -> Result<Plan, PlanError> {
     let enforcement = level::decide(policy, host)?;
     let placement = place::place(&policy.mounts, host)?;
-    let view = view::plan(policy, &placement, host)?;
+    let mut view = view::plan(policy, &placement, host)?;
+    view.prepare.extend(cgroup::plan(policy, host, &request.run).map(PrepareStep::Cgroup));
     let environment = environment::plan(policy, &placement, host, request);
-    let confine = confine::plan(policy, &placement, host, &enforcement);
+    let confine = confine::plan(policy, &placement, host, &enforcement, request.captured);
     let payload = confine::payload(policy, &placement, host, &enforcement)?;
     Ok(Plan {
         prepare: view.prepare,
@@ -121,6 +143,7 @@ pub fn plan(policy: &Policy, host: &HostFacts, request: &ExecRequest) -> Result<
         keep: request.keep.clone(),
         supervise: supervise::plan(policy, request, view.renew),
         finish: vec![FinishStep::RemoveRun],
+        walks: host.hidden.iter().map(walk).collect(),
         enforcement,
         placement,
     })

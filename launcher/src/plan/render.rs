@@ -4,10 +4,10 @@ use std::fmt::{self, Display, Formatter};
 
 use endow_policy::BackendSpec;
 
-use super::Plan;
 use super::landlock::LandlockPlan;
 use super::place::Placed;
 use super::step::{ConfineStep, ExecSpec, InitStep, MountFlags, PayloadStep, PrepareStep, Source};
+use super::{Plan, Walk};
 
 impl Display for Plan {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -16,6 +16,7 @@ impl Display for Plan {
             writeln!(f, "lost    {} ({})", loss.word, loss.reason)?;
         }
         lines(f, "mount", &self.placement.mounts)?;
+        lines(f, "walk", &self.walks)?;
         lines(f, "prepare", &self.prepare)?;
         let network = if self.namespaces.network { " network" } else { "" };
         writeln!(f, "clone   user mount pid ipc uts cgroup{network}")?;
@@ -55,12 +56,23 @@ impl Display for Placed {
     }
 }
 
+impl Display for Walk {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let Self { source, entries, elapsed_us, hidden } = self;
+        write!(f, "{source}: {entries} entries in {elapsed_us} us, {hidden} hidden")
+    }
+}
+
 impl Display for PrepareStep {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Self::MakeDir { at, mode } => write!(f, "mkdir $RUN/{} {mode:04o}", at.0.display()),
             Self::MakeFile { at, mode } => write!(f, "touch $RUN/{} {mode:04o}", at.0.display()),
             Self::Seed { from, to } => write!(f, "seed $RUN/{} <- {from}", to.0.display()),
+            Self::Cgroup(group) => {
+                write!(f, "cgroup {}/{}", group.parent, group.name)?;
+                group.limits.iter().try_for_each(|(file, value)| write!(f, " {file}={value}"))
+            }
             Self::Mask { at, like, hide, points } => {
                 write!(f, "mask $RUN/{} like {like}", at.0.display())?;
                 hide.iter().try_for_each(|name| write!(f, " -{}", name.display()))?;

@@ -69,9 +69,24 @@ pub enum PrepareStep {
     MakeFile { at: RunPath, mode: u32 },
     /// Copies a host file into a private directory.
     Seed { from: HostPath, to: RunPath },
+    /// Makes a control group with limits; the clone starts pid 1 in it.
+    Cgroup(CgroupPlan),
     /// Builds a mask layer: directories like those of `like`, a whiteout for each hidden name,
     /// and the mount points that are missing there.
     Mask { at: RunPath, like: HostPath, hide: Vec<PathBuf>, points: Vec<MaskPoint> },
+}
+
+/// The control group of a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct CgroupPlan {
+    /// The group below which it is made.
+    pub parent: HostPath,
+    /// Its name.
+    pub name: String,
+    /// Controllers that the parent must hand down first.
+    pub enable: Vec<String>,
+    /// Files of the group, and what is written into each.
+    pub limits: Vec<(String, String)>,
 }
 
 /// A mount point that a mask layer provides.

@@ -57,6 +57,10 @@ impl Pins {
             }
         };
         match open(resolved.as_path()) {
+            // It has become a link again since it was read: somebody swaps names.
+            Ok(file) if is_link(&file) => {
+                PathFact { resolved, links, found: not_found(Errno::LOOP) }
+            }
             Ok(file) => self.fact(resolved, links, file),
             Err(errno) => PathFact { resolved, links, found: not_found(errno) },
         }

@@ -15,6 +15,10 @@ pub(crate) struct State {
     grace_ms: u64,
     /// The command has a session of its own: no terminal reaches it.
     own_session: bool,
+    /// Somebody must stay awake: a time limit runs, or names are kept hidden.
+    on_duty: bool,
+    /// From outside it was asked to stop.
+    asked_to_stop: bool,
     /// What the caller ignores, and so does the command unless it says otherwise.
     ignored: SignalSet,
     /// What came before there was a command to pass it on to.
@@ -56,6 +60,8 @@ impl State {
             timeout_ms,
             grace_ms,
             own_session,
+            on_duty: timeout_ms.is_some(),
+            asked_to_stop: false,
             ignored: SignalSet::default(),
             held: SignalSet::default(),
             phase: Phase::Starting,
@@ -66,6 +72,11 @@ impl State {
             failure: None,
             exited: None,
         }
+    }
+
+    /// Says that there is a duty besides the time limit.
+    pub(crate) fn on_duty(self) -> Self {
+        Self { on_duty: true, ..self }
     }
 
     /// Says which signals the caller ignores: they are passed on, but ask for nothing.
@@ -101,10 +112,7 @@ fn said(state: &mut State, message: Message) -> Decision {
             let notice = Some(Notice::Started);
             Decision { action, notice, wake_ms: state.timeout_ms, ended: None }
         }
-        Message::Stopped { signal } => {
-            let action = (!state.own_session).then_some(Action::StopSelf(signal));
-            Decision { action, notice: Some(Notice::Stopped(signal)), ..Decision::default() }
-        }
+        Message::Stopped { signal } => stopped(state, signal),
         Message::Continued => Decision { notice: Some(Notice::Continued), ..Decision::default() },
         Message::Exited { status, leftovers, usage } => {
             state.exited = Some((status, leftovers, usage));
@@ -114,12 +122,22 @@ fn said(state: &mut State, message: Message) -> Decision {
     }
 }
 
+/// The command must not put the supervisor to sleep while there is a duty: what it left behind
+/// would outlive the time limit. As `timeout` does, endow then stays awake, unless it was asked.
+fn stopped(state: &mut State, signal: i32) -> Decision {
+    let follows = !state.own_session && (!state.on_duty || state.asked_to_stop);
+    state.asked_to_stop = false;
+    let action = follows.then_some(Action::StopSelf(signal));
+    Decision { action, notice: Some(Notice::Stopped(signal)), ..Decision::default() }
+}
+
 /// A terminal sends its signals to the command as well. What a process sends is passed on; asked
 /// a second time to end, the run is killed.
 fn signaled(state: &mut State, signal: i32, from_terminal: bool) -> Decision {
     if signal == libc::SIGCHLD {
         return Decision::default();
     }
+    state.asked_to_stop |= signal == libc::SIGTSTP;
     let starting = state.phase == Phase::Starting;
     let reached = from_terminal && !state.own_session && signal != libc::SIGCONT;
     if reached && !starting {
@@ -304,8 +322,20 @@ mod tests {
     }
 
     #[test]
-    fn a_stop_is_followed_and_goes_on_with_a_continue() {
+    fn a_stop_of_the_commands_own_does_not_suspend_a_time_limit() {
         let mut state = running();
+        let stop = Event::Said(Message::Stopped { signal: libc::SIGSTOP });
+        assert_eq!(decide(&mut state, stop).action, None);
+        decide(&mut state, by_terminal(libc::SIGTSTP));
+        let asked = decide(&mut state, Event::Said(Message::Stopped { signal: libc::SIGTSTP }));
+        assert_eq!(asked.action, Some(Action::StopSelf(libc::SIGTSTP)));
+        assert_eq!(decide(&mut state, stop).action, None);
+    }
+
+    #[test]
+    fn a_stop_is_followed_and_goes_on_with_a_continue() {
+        let mut state = State::new(None, 50, false);
+        decide(&mut state, Event::Said(Message::Started));
         let stop = decide(&mut state, Event::Said(Message::Stopped { signal: libc::SIGTSTP }));
         assert_eq!(stop.action, Some(Action::StopSelf(libc::SIGTSTP)));
         let go = decide(&mut state, by_terminal(libc::SIGCONT));

@@ -28,7 +28,7 @@ pub(super) fn cover(sandbox: &Sandbox, cover: &Cover<'_>) -> Result<(), Errno> {
     let (Some(user), Some(mount)) = (&descriptors.user, &descriptors.mount) else {
         return Err(Errno::SRCH);
     };
-    match sys::clone::clone(0)? {
+    match sys::clone::clone(0, None)? {
         Cloned::Child => {
             let code = i32::from(place(user, mount, cover).is_err());
             sys::clone::exit_now(code)

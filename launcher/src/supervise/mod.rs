@@ -1,6 +1,7 @@
 //! `supervise`: one loop outside the sandboxes. Everything that happens becomes an [`Event`],
 //! [`decide`](decide::decide) says what follows, and the loop does it.
 
+mod capture;
 mod decide;
 mod enter;
 mod event;
@@ -10,6 +11,7 @@ mod run;
 mod stop;
 mod terminal;
 
+pub(crate) use capture::Capture;
 pub(crate) use event::Notice;
 pub(crate) use outcome::{Ended, Outcome};
 pub(crate) use renew::Renewal;

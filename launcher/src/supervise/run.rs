@@ -7,6 +7,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::RecvFlags;
 
+use super::capture::Capture;
 use super::decide::{Decision, State, decide};
 use super::event::{Action, Event, Notice};
 use super::outcome::Ended;
@@ -28,6 +29,7 @@ pub(crate) struct Supervised {
     state: State,
     wake: Option<Instant>,
     renewal: Option<Renewal>,
+    capture: Option<Capture>,
     ended: Option<Ended>,
 }
 
@@ -44,19 +46,31 @@ impl Supervised {
         let grace = millis(plan.limits.grace.unwrap_or(GRACE_DEFAULT));
         let ignored = sys::signal::ignored();
         let state = State::new(timeout, grace, own_session).ignoring(ignored);
-        Self { sandbox, state, wake: None, renewal, ended: None }
+        let state = if renewal.is_some() { state.on_duty() } else { state };
+        Self { sandbox, state, wake: None, renewal, capture: None, ended: None }
+    }
+
+    /// Reads what the command writes.
+    pub(crate) fn capturing(mut self, capture: Option<Capture>) -> Self {
+        self.capture = capture;
+        self
+    }
+
+    /// Returns what the command wrote.
+    pub(crate) fn into_captured(self) -> Option<Capture> {
+        self.capture
     }
 }
 
 /// Supervises a set of sandboxes until the last one has ended; returns how each did.
 pub(crate) fn run(
-    mut set: Vec<Supervised>,
+    set: &mut [Supervised],
     terminal: Option<&Terminal>,
     notify: &mut dyn FnMut(usize, Notice),
 ) -> Result<Vec<Ended>, Errno> {
     let signals = sys::signal::descriptor(SignalSet::ALL)?;
     while set.iter().any(|one| one.ended.is_none()) {
-        wait(&signals, &set)?;
+        wait(&signals, set)?;
         while let Some(arrived) = sys::signal::read(&signals) {
             let (signal, from_terminal) = (arrived.signal, arrived.from_kernel);
             for (number, one) in set.iter_mut().enumerate() {
@@ -67,7 +81,7 @@ pub(crate) fn run(
             one.look(&mut |notice| notify(number, notice));
         }
     }
-    let ended: Vec<Ended> = set.into_iter().filter_map(|one| one.ended).collect();
+    let ended: Vec<Ended> = set.iter().filter_map(|one| one.ended).collect();
     if let Some(terminal) = terminal {
         give_back(terminal, &ended);
     }
@@ -99,7 +113,8 @@ fn wait(signals: &OwnedFd, set: &[Supervised]) -> Result<(), Errno> {
 impl Supervised {
     fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         let always = [self.sandbox.socket.as_fd(), self.sandbox.pidfd.as_fd()];
-        always.into_iter().chain(self.renewal.as_ref().map(AsFd::as_fd))
+        let captured = self.capture.iter().flat_map(Capture::descriptors);
+        always.into_iter().chain(self.renewal.as_ref().map(AsFd::as_fd)).chain(captured)
     }
 
     /// Looks at everything that may have news of this sandbox.
@@ -114,6 +129,9 @@ impl Supervised {
         }
         if let Some(renewal) = &mut self.renewal {
             renewal.renew(&self.sandbox, &mut |number| notify(Notice::Renewed(number)));
+        }
+        if let Some(capture) = &mut self.capture {
+            capture.read();
         }
         // Asked for before the messages were read: pid 1's last words are not lost.
         if gone {
@@ -158,9 +176,9 @@ impl Supervised {
     /// well, would be undone by it, and is repeated.
     fn forward(&self, signal: i32) {
         let Some(command) = &self.sandbox.descriptors.command else { return };
-        drop(sys::signal::send(command, signal));
+        let _ = sys::signal::send(command, signal);
         if signal == libc::SIGCONT && sys::signal::is_pending(libc::SIGTSTP) {
-            drop(sys::signal::send(command, libc::SIGTSTP));
+            let _ = sys::signal::send(command, libc::SIGTSTP);
         }
     }
 

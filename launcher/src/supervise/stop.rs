@@ -26,7 +26,7 @@ pub(super) fn as_stopped(command: &OwnedFd, signal: i32) {
     let before = Instant::now();
     if signal != libc::SIGSTOP {
         sys::signal::set_disposition(signal, Disposition::Default);
-        drop(sys::signal::kill(own, signal));
+        let _ = sys::signal::kill(own, signal);
     }
     if !is_stopped(command) {
         // What is ignored is no longer pending.
@@ -35,10 +35,10 @@ pub(super) fn as_stopped(command: &OwnedFd, signal: i32) {
         return;
     }
     let Ok(blocked) = sys::signal::set_mask(SignalSet::ALL.without(signal)) else { return };
-    drop(sys::signal::set_mask(blocked));
+    let _ = sys::signal::set_mask(blocked);
     let was_continued = sys::signal::is_pending(libc::SIGCONT);
     if !was_continued && before.elapsed() < MOMENT && is_stopped(command) {
-        drop(sys::signal::kill(own, libc::SIGSTOP));
+        let _ = sys::signal::kill(own, libc::SIGSTOP);
     }
 }
 

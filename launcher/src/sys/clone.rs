@@ -6,6 +6,9 @@ use rustix::io::Errno;
 
 use super::{check, last_errno};
 
+/// clone(2); the libc crate gives it a type that overflows.
+const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
+
 /// The two sides of a clone.
 pub(crate) enum Cloned {
     /// The new process.
@@ -18,17 +21,19 @@ pub(crate) enum Cloned {
 ///
 /// The child shares nothing with its parent but descriptors: no memory, no signal handlers.
 /// An outer sandbox that can't inspect clone3's arguments answers ENOSYS; clone(2) does then.
-pub(crate) fn clone(namespaces: u64) -> Result<Cloned, Errno> {
-    match clone3(namespaces) {
-        Err(Errno::NOSYS) => clone_legacy(namespaces),
+/// With `cgroup`, the child starts in that control group; only clone3 can do that.
+pub(crate) fn clone(namespaces: u64, cgroup: Option<RawFd>) -> Result<Cloned, Errno> {
+    match clone3(namespaces, cgroup) {
+        Err(Errno::NOSYS) if cgroup.is_none() => clone_legacy(namespaces),
         other => other,
     }
 }
 
-fn clone3(namespaces: u64) -> Result<Cloned, Errno> {
+fn clone3(namespaces: u64, cgroup: Option<RawFd>) -> Result<Cloned, Errno> {
     let mut pidfd: RawFd = -1;
+    let into = if cgroup.is_some() { CLONE_INTO_CGROUP } else { 0 };
     let arguments = libc::clone_args {
-        flags: namespaces | libc::CLONE_PIDFD as u64,
+        flags: namespaces | libc::CLONE_PIDFD as u64 | into,
         pidfd: (&raw mut pidfd) as u64,
         child_tid: 0,
         parent_tid: 0,
@@ -38,7 +43,7 @@ fn clone3(namespaces: u64) -> Result<Cloned, Errno> {
         tls: 0,
         set_tid: 0,
         set_tid_size: 0,
-        cgroup: 0,
+        cgroup: cgroup.and_then(|group| u64::try_from(group).ok()).unwrap_or_default(),
     };
     // SAFETY: no CLONE_VM, so the child runs on a copy of this memory, as after fork; the process
     // has one thread, so no lock can be held by a thread that is missing in the child. `arguments`

@@ -3,5 +3,14 @@
 pub(crate) mod prober;
 
 mod calls;
+mod descriptors;
+mod files;
+mod hidden;
+mod privilege;
 mod processes;
+mod races;
+pub(crate) mod shared;
 mod sockets;
+mod stops;
+mod terminal;
+mod words;

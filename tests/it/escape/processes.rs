@@ -113,15 +113,15 @@ fn only_own_processes_are_listed() {
     let _victim = Victim::new(&world);
     let count = "cat /proc/[0-9]*/comm | grep -c sleep; true";
     assert_ne!(world.bare(count).ok(), "0\n");
-    let listed =
-        world.run(&["--workspace", "rw"], "cat /proc/[0-9]*/comm | sort -u").ok().to_owned();
-    assert_eq!(listed, "cat\nendow-init\nsh\nsort\n");
+    let list = "sleep 0.3; names=$(cat /proc/[0-9]*/comm); echo \"$names\" | sort -u";
+    assert_eq!(world.run(&["--workspace", "rw"], list).ok(), "cat\nendow-init\nsh\n");
 }
 
 /// What a supervisor must not leave in the words of pid 1: its own command line.
 #[test]
 fn pid_1_has_no_words() {
     let world = World::new();
-    let said = world.run(&["--workspace", "rw"], "tr -d '\\0' < /proc/1/cmdline; cat /proc/1/comm");
+    let said = world
+        .run(&["--workspace", "rw"], "sleep 0.3; tr -d '\\0' < /proc/1/cmdline; cat /proc/1/comm");
     assert_eq!(said.ok(), "endow-init\n");
 }

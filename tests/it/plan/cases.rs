@@ -141,6 +141,7 @@ pub(super) fn request() -> ExecRequest {
             pair("UNKNOWN", "canary"),
         ],
         keep: Vec::new(),
+        captured: false,
         die_with_parent: false,
     }
 }

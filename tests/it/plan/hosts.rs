@@ -50,6 +50,17 @@ pub(super) const HOSTS: &[Host] = &[
         change: |host| host.kernel.proc_mountable = false,
     },
     Host {
+        name: "delegated control group",
+        change: |host| {
+            host.cgroup = CgroupFact {
+                parent: HostPath::new("/sys/fs/cgroup/slice").ok(),
+                controllers: vec!["memory".to_owned(), "pids".to_owned()],
+                enable: vec!["pids".to_owned()],
+                reason: String::new(),
+            };
+        },
+    },
+    Host {
         name: "root",
         change: |host| {
             host.user.uid = 0;

@@ -107,7 +107,10 @@ fn unexpected(seen: &Seen, level: &str) -> Option<String> {
         (is("NoNewPrivs", "1"), "programs may gain privileges"),
         (is("Seccomp", "2"), "no system call filter holds"),
         (level != "full" || !is("Landlock", "0"), "no Landlock ruleset holds"),
-        (seen.get("NSpid").is_some_and(|pid| pid.ends_with('2')), "the process numbers are the host's"),
+        (
+            seen.get("NSpid").is_some_and(|pid| pid.ends_with('2')),
+            "the process numbers are the host's",
+        ),
     ];
     wanted.iter().find(|(fine, _)| !fine).map(|(_, wrong)| (*wrong).to_owned())
 }

@@ -28,10 +28,12 @@ fn list(own: &[ProfileText], output: &Output) {
     let own = own.iter().map(|profile| (profile.name.clone(), profile.file.clone()));
     let all: Vec<(String, String)> = builtin.chain(own).collect();
     if output.is_json() {
-        let all: Vec<Value> = all.iter().map(|(name, from)| json!({"name": name, "from": from})).collect();
+        let all: Vec<Value> =
+            all.iter().map(|(name, from)| json!({"name": name, "from": from})).collect();
         output.json(&json!({"profiles": all}));
     } else {
-        let line = |(name, from): &(String, String)| printable(&format!("{name:<16} {from}")) + "\n";
+        let line =
+            |(name, from): &(String, String)| printable(&format!("{name:<16} {from}")) + "\n";
         output.text(&all.iter().map(line).collect::<String>());
     }
 }

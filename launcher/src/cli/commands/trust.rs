@@ -25,9 +25,9 @@ pub(crate) fn run(args: &TrustArgs, output: &Output) -> Result<ExitCode, Command
     }
     let accepted = project.trusted || is_accepted(args, &project, output)?;
     if accepted && !project.trusted {
-        trusted::accept(&surroundings.dirs.config, &project.path, &project.text).map_err(|error| {
-            CommandError::new(Kind::Setup, "can't remember what is trusted").cause(error)
-        })?;
+        trusted::accept(&surroundings.dirs.config, &project.path, &project.text).map_err(
+            |error| CommandError::new(Kind::Setup, "can't remember what is trusted").cause(error),
+        )?;
     }
     tell(&project, accepted, output);
     if accepted { Ok(ExitCode::SUCCESS) } else { Err(not_accepted(&project)) }
@@ -44,11 +44,7 @@ fn no_file() -> CommandError {
     CommandError::new(Kind::Usage, "there is no endow.toml here").hint("name the file")
 }
 
-fn is_accepted(
-    args: &TrustArgs,
-    project: &Project,
-    output: &Output,
-) -> Result<bool, CommandError> {
+fn is_accepted(args: &TrustArgs, project: &Project, output: &Output) -> Result<bool, CommandError> {
     if args.yes || project.judgement.grants.is_empty() {
         return Ok(true);
     }
@@ -60,7 +56,8 @@ fn is_accepted(
 }
 
 fn not_accepted(project: &Project) -> CommandError {
-    CommandError::new(Kind::Policy, "the policy file was not accepted").about(project.path.display())
+    CommandError::new(Kind::Policy, "the policy file was not accepted")
+        .about(project.path.display())
 }
 
 fn shown(project: &Project) -> String {

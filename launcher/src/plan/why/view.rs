@@ -123,7 +123,8 @@ impl<'a> View<'a> {
     /// Returns the mount that a name belongs to: the deepest one, and of two at one place the
     /// later.
     fn number_of(&self, path: &GuestPath) -> usize {
-        let covering = self.mounts.iter().enumerate().filter(|(_, it)| !it.buried && path.is_within(&it.at));
+        let covering =
+            self.mounts.iter().enumerate().filter(|(_, it)| !it.buried && path.is_within(&it.at));
         covering.max_by_key(|(number, it)| (it.at.as_bytes().len(), *number)).map_or(0, |it| it.0)
     }
 

@@ -29,16 +29,29 @@ fn version() -> Finding {
 /// but the count.
 fn switches() -> Vec<Finding> {
     let switches = [
-        ("userns-sysctl", "/proc/sys/kernel/unprivileged_userns_clone", "0", UsernsRefusal::DebianSysctl),
+        (
+            "userns-sysctl",
+            "/proc/sys/kernel/unprivileged_userns_clone",
+            "0",
+            UsernsRefusal::DebianSysctl,
+        ),
         ("userns-count", "/proc/sys/user/max_user_namespaces", "0", UsernsRefusal::Count),
-        ("apparmor", "/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1", UsernsRefusal::AppArmor),
+        (
+            "apparmor",
+            "/proc/sys/kernel/apparmor_restrict_unprivileged_userns",
+            "1",
+            UsernsRefusal::AppArmor,
+        ),
     ];
     let found = switches.into_iter().filter_map(|(name, path, bad, refusal)| {
         let value = read_word(path)?;
         Some(if value == bad {
             Finding::new(name, Status::Limited, refusal.words()).remedy(refusal.remedy())
         } else {
-            Finding::ok(name, format!("{} = {value}", path.trim_start_matches("/proc/sys/").replace('/', ".")))
+            Finding::ok(
+                name,
+                format!("{} = {value}", path.trim_start_matches("/proc/sys/").replace('/', ".")),
+            )
         })
     });
     found.collect()
@@ -49,7 +62,11 @@ fn filter_in_front() -> Finding {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let filtered = status.lines().any(|line| line.starts_with("Seccomp:") && line.ends_with('2'));
     if filtered {
-        Finding::new("outer-filter", Status::Note, "a system call filter is in front, as in containers")
+        Finding::new(
+            "outer-filter",
+            Status::Note,
+            "a system call filter is in front, as in containers",
+        )
     } else {
         Finding::ok("outer-filter", "no system call filter in front")
     }
@@ -86,8 +103,10 @@ fn filters() -> Finding {
     let known = |action| sys::seccomp::knows_action(action);
     match (known(libc::SECCOMP_RET_ERRNO), known(libc::SECCOMP_RET_USER_NOTIF)) {
         (true, true) => Finding::ok("seccomp", "filters, with notification"),
-        (true, false) => Finding::new("seccomp", Status::Limited, "no notification: nothing can be observed")
-            .remedy("run Linux 5.0 or later"),
+        (true, false) => {
+            Finding::new("seccomp", Status::Limited, "no notification: nothing can be observed")
+                .remedy("run Linux 5.0 or later")
+        }
         _ => Finding::new("seccomp", Status::Missing, "no system call filters")
             .remedy("run a kernel built with CONFIG_SECCOMP_FILTER"),
     }
@@ -99,7 +118,11 @@ fn terminals() -> Finding {
     if refused {
         Finding::ok("terminal", "the kernel refuses typed-ahead input (TIOCSTI)")
     } else {
-        Finding::new("terminal", Status::Note, "the kernel allows TIOCSTI; endow's filter refuses it")
-            .remedy("sudo sysctl dev.tty.legacy_tiocsti=0")
+        Finding::new(
+            "terminal",
+            Status::Note,
+            "the kernel allows TIOCSTI; endow's filter refuses it",
+        )
+        .remedy("sudo sysctl dev.tty.legacy_tiocsti=0")
     }
 }

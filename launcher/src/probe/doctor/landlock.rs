@@ -18,8 +18,10 @@ pub(super) fn findings() -> Vec<Finding> {
     let abi = sys::landlock::abi();
     if abi == 0 {
         let words = "absent or off: one layer less, and no level `full`";
-        return vec![Finding::new("landlock", Status::Missing, words)
-            .remedy("boot with `landlock` in the kernel's lsm= list")];
+        return vec![
+            Finding::new("landlock", Status::Missing, words)
+                .remedy("boot with `landlock` in the kernel's lsm= list"),
+        ];
     }
     let missing = BROUGHT.iter().filter(|(version, ..)| *version > abi);
     let lost = missing.map(|(version, kernel, what)| {

@@ -46,10 +46,12 @@ fn keyrings() -> Finding {
     let text = std::fs::read_to_string("/proc/key-users").unwrap_or_default();
     let free = text.lines().find_map(|line| free_keys(line, geteuid().as_raw()));
     match free {
-        Some(free) if free < KEYS_FREE_MIN => {
-            Finding::new("keyrings", Status::Note, format!("{free} left: further runs rely on the filter alone"))
-                .remedy("sudo sysctl kernel.keys.maxkeys=2000")
-        }
+        Some(free) if free < KEYS_FREE_MIN => Finding::new(
+            "keyrings",
+            Status::Note,
+            format!("{free} left: further runs rely on the filter alone"),
+        )
+        .remedy("sudo sysctl kernel.keys.maxkeys=2000"),
         Some(free) => Finding::ok("keyrings", format!("{free} left")),
         None => Finding::ok("keyrings", "none in use"),
     }
@@ -72,7 +74,9 @@ fn files() -> Finding {
             Finding::new("open-files", Status::Note, format!("at most {most} open files"))
                 .remedy("raise `nofile` in /etc/security/limits.conf")
         }
-        most => Finding::ok("open-files", most.map_or("unlimited".to_owned(), |most| most.to_string())),
+        most => {
+            Finding::ok("open-files", most.map_or("unlimited".to_owned(), |most| most.to_string()))
+        }
     }
 }
 

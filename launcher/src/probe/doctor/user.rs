@@ -21,7 +21,8 @@ fn groups() -> Finding {
     if numbers.is_empty() {
         return Finding::ok("groups", "none but the first");
     }
-    let detail = format!("{} can't be dropped: their rights hold in what is granted", numbers.join(" "));
+    let detail =
+        format!("{} can't be dropped: their rights hold in what is granted", numbers.join(" "));
     Finding::new("groups", Status::Note, detail)
 }
 

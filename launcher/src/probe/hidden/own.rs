@@ -31,7 +31,12 @@ fn find(source: &Source, options: &HiddenOptions<'_>) -> Result<Vec<HiddenName>,
     let relation = own.relation(source.path.as_path());
     let relation =
         relation.map_err(|error| Errno::from_io_error(&error.error).unwrap_or(Errno::IO))?;
-    let Relation::Contains(contained) = relation else { return Ok(Vec::new()) };
+    let contained = match relation {
+        Relation::Apart => return Ok(Vec::new()),
+        // Such a grant was refused before: names have been swapped since.
+        Relation::Inside(_) => return Err(Errno::ACCESS),
+        Relation::Contains(contained) => contained,
+    };
     let present = contained.into_iter().filter(|it| it.exists).map(|it| it.relative);
     Ok(present.map(|path| HiddenName { path, directory: true, rule: None }).collect())
 }

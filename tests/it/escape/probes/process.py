@@ -54,7 +54,9 @@ for link in ["root", "cwd", "exe"]:
     attempt(link, look(link))
 for name in ["user", "mnt", "net", "pid"]:
     attempt("ns-" + name, look("ns/" + name))
-attempt("fd", lambda: os.listdir("/proc/%d/fd" % target) and None)
+# Root may list the numbers of its other processes' descriptors, and no more.
+attempt("fd", lambda: [os.readlink("/proc/%d/fd/%s" % (target, number))
+                       for number in os.listdir("/proc/%d/fd" % target)] and None)
 attempt("fdinfo", lambda: os.listdir("/proc/%d/fdinfo" % target) and None)
 attempt("map_files", lambda: os.listdir("/proc/%d/map_files" % target) and None)
 attempt("pidfd_getfd", lambda: descriptor(0))

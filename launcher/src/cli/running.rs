@@ -1,0 +1,65 @@
+//! From a prepared plan to the end of its last process.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use rustix::io::Errno;
+
+use super::error::{CommandError, Kind};
+use super::stages::Planned;
+use crate::apply::{Prepared, SpawnError, spawn};
+use crate::supervise::{self, Capture, Ended, Notice, Renewal, Supervised, Terminal};
+
+/// A run that is over.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    /// How it ended.
+    pub(crate) ended: Ended,
+    /// What the command wrote, when that was kept.
+    pub(crate) captured: Option<Capture>,
+    /// The time until pid 1 existed.
+    pub(crate) spawn_time: Duration,
+    /// The time from then to the end.
+    pub(crate) run_time: Duration,
+}
+
+/// Starts the sandbox and supervises it to its end.
+pub(crate) fn run(
+    planned: &Planned,
+    prepared: &mut Prepared,
+    terminal: Option<&Terminal>,
+    capture: Option<Capture>,
+    notify: &mut dyn FnMut(Notice),
+) -> Result<Ran, CommandError> {
+    let plan = &planned.plan;
+    if plan.supervise.die_with_parent {
+        supervise::die_with_parent();
+    }
+    let begun = Instant::now();
+    let renewal = Renewal::watch(&plan.supervise.renew, prepared.covers())
+        .map_err(failed("can't watch hidden names"))?;
+    let sandbox = spawn(plan, prepared)?;
+    prepared.hand_over();
+    let supervised = Supervised::new(sandbox, &plan.supervise, renewal, plan.starts_own_session());
+    let mut set = [supervised.capturing(capture)];
+    let spawned = Instant::now();
+    let ended = supervise::run(&mut set, terminal, &mut |_, notice| notify(notice))
+        .map_err(failed("can't supervise"))?;
+    let ended = ended.first().copied().ok_or(SpawnError::Killed)?;
+    let [supervised] = set;
+    let captured = supervised.into_captured();
+    Ok(Ran { ended, captured, spawn_time: spawned - begun, run_time: spawned.elapsed() })
+}
+
+fn failed(what: &'static str) -> impl FnOnce(Errno) -> CommandError {
+    move |errno| CommandError::new(Kind::Setup, what).cause(io::Error::from(errno))
+}
+
+impl Prepared {
+    /// Gives the command pipes as standard output and error, and returns their other ends.
+    pub(crate) fn start_capture(&mut self) -> Result<Capture, CommandError> {
+        let (capture, streams) = Capture::new().map_err(failed("can't make a pipe"))?;
+        self.capture(streams);
+        Ok(capture)
+    }
+}

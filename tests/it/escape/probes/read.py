@@ -1,0 +1,27 @@
+# Every way to learn of files: a tree and a file are given.
+tree, secret = sys.argv[1], sys.argv[2]
+home = os.open("/", os.O_RDONLY)
+
+
+def below_root():
+    os.close(os.open(secret.lstrip("/"), os.O_RDONLY, dir_fd=home))
+
+
+attempt("open", lambda: os.close(os.open(secret, os.O_RDONLY)))
+attempt("open-path", lambda: os.close(os.open(secret, os.O_PATH)))
+attempt("open-write", lambda: os.close(os.open(secret, os.O_WRONLY)))
+attempt("below-root", below_root)
+attempt("stat", lambda: os.stat(secret) and None)
+attempt("access", lambda: call(439, 439, -100, secret.encode(), 0, 0) and None)
+attempt("list", lambda: os.listdir(tree) and None)
+attempt("chdir", lambda: os.chdir(tree))
+attempt("readlink", lambda: os.readlink(tree + "/link") and None)
+attempt("proc-root", lambda: os.stat("/proc/self/root" + secret) and None)
+attempt("proc-cwd", lambda: os.stat("/proc/self/cwd/" + "../" * 40 + secret) and None)
+attempt("dots", lambda: os.stat("../" * 40 + secret) and None)
+attempt("getxattr", lambda: os.listxattr(secret) and None)
+attempt("utime", lambda: os.utime(secret))
+attempt("chmod", lambda: os.chmod(secret, 0o600))
+attempt("statfs", lambda: os.statvfs(tree) and None)
+attempt("watch", lambda: call(254, 27, call(294, 26, 0), tree.encode(), 0x100))
+attempt("execute", lambda: os.execv(secret, [secret]) if not os.access(secret, os.F_OK) else None)

@@ -1,0 +1,40 @@
+//! A command that stops itself takes nobody's duties away.
+
+use crate::harness::World;
+
+/// Without a sandbox `timeout` ends a stopped command too; endow must not sleep through its limit.
+#[test]
+fn escape_from_the_time_limit_by_stopping() {
+    let world = World::new();
+    let stop = "(sleep 6; echo escaped > escaped) & kill -STOP $$";
+    assert_eq!(world.bare("timeout 1 sh -c 'kill -STOP $$'").code, 124);
+    let options = ["--workspace", "rw", "--timeout", "1s", "--grace", "1s"];
+    world.run(&options, stop).fails(124);
+    world.assert_no_run_left();
+    assert!(!world.project().join("escaped").exists());
+}
+
+/// The same with the watch over denied names, which the host replaces meanwhile.
+#[test]
+fn escape_from_the_watch_over_denied_names_by_stopping() {
+    let world = World::new();
+    let hidden = world.write("home/project/.env", "canary\n");
+    let look = "(touch ready; until test -e go; do sleep 0.05; done; cat .env; kill -CONT $$) & \
+        kill -STOP $$; wait; true";
+    let replace = || {
+        let ready = world.project().join("ready");
+        while !ready.exists() {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        std::fs::write(world.project().join("new"), "canary of the editor\n").expect("written");
+        std::fs::rename(world.project().join("new"), &hidden).expect("renamed");
+        std::thread::sleep(std::time::Duration::from_millis(700));
+        std::fs::write(world.project().join("go"), "").expect("written");
+    };
+    let said = std::thread::scope(|scope| {
+        scope.spawn(replace);
+        world.run(&["--workspace", "rw"], look)
+    });
+    assert_eq!(said.ok(), "");
+}

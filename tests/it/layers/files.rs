@@ -1,0 +1,127 @@
+//! Files: mount attributes, the view, masks and Landlock.
+
+use super::alone::Attack;
+use crate::harness::World;
+
+const FILES: &str = r#"
+path = sys.argv[1]
+def opened(flags):
+    os.close(os.open(path, flags, 0o600))
+attempt("read", lambda: opened(os.O_RDONLY))
+attempt("write", lambda: opened(os.O_WRONLY))
+attempt("create", lambda: os.close(os.open(path + ".new", os.O_CREAT | os.O_WRONLY, 0o600)))
+attempt("rename", lambda: os.rename(path + ".spare", path + ".moved"))
+attempt("chmod", lambda: os.chmod(path, 0o755))
+attempt("stat", lambda: os.stat(path) and None)
+def execute():
+    import subprocess
+    subprocess.run([path], check=True)
+attempt("execute", execute)
+"#;
+
+fn program(world: &World, name: &str) -> String {
+    let path = world.write(name, "#!/bin/sh\nexit 0\n");
+    world.write(format!("{name}.spare"), "");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&path, mode).expect("a mode");
+    path.display().to_string()
+}
+
+#[track_caller]
+fn check(
+    world: &World,
+    options: &[&str],
+    path: &str,
+    attempt: &str,
+    layers: &[&str],
+    open: &[&str],
+) {
+    let attack = Attack { options, probe: FILES, about: &[path], attempt, works: "ok" };
+    attack.is_refused_by_each(world, layers, open);
+}
+
+/// Granted at a path of its own: nothing above it in the view may be written.
+struct Granted {
+    world: World,
+    grant: String,
+}
+
+impl Granted {
+    fn new(options: &str) -> Self {
+        let world = World::new();
+        program(&world, "granted/file");
+        let grant = format!("/granted={}{options}", world.root().join("granted").display());
+        Self { world, grant }
+    }
+
+    #[track_caller]
+    fn check(&self, attempt: &str, layers: &[&str], open: &[&str]) {
+        let options = ["--workspace", "rw", "--ro", &self.grant];
+        check(&self.world, &options, "/granted/file", attempt, layers, open);
+    }
+}
+
+#[test]
+fn mount_flags_and_landlock_alone_keep_a_read_only_grant() {
+    for attempt in ["write", "create", "rename"] {
+        Granted::new("").check(attempt, &["mount-flags", "landlock"], &[]);
+    }
+}
+
+#[test]
+fn mount_flags_and_landlock_alone_keep_programs_from_starting() {
+    Granted::new(",noexec").check("execute", &["mount-flags", "landlock"], &[]);
+}
+
+/// Landlock has no right for modes, owners, times and attributes: here the mount stands alone.
+#[test]
+fn mount_flags_alone_keep_metadata_where_landlock_has_no_right() {
+    Granted::new("").check("chmod", &["mount-flags"], &["landlock"]);
+    Granted::new("").check("chmod", &["mount-flags"], &[]);
+}
+
+/// Landlock adds up what it allows on the way to the root, over mounts: below a writable directory
+/// of the view, as the private home, a read-only grant is kept by its mount alone.
+#[test]
+fn mount_flags_alone_keep_a_read_only_grant_below_a_writable_directory() {
+    let world = World::new();
+    let path = program(&world, "home/granted/file");
+    let granted = world.home().join("granted").display().to_string();
+    let options = ["--workspace", "rw", "--ro", &granted];
+    check(&world, &options, &path, "write", &["mount-flags"], &["landlock"]);
+    check(&world, &options, &path, "write", &["mount-flags"], &[]);
+}
+
+/// Without its view the whole host stands at /host, writable: Landlock has no rule for it.
+#[test]
+fn the_view_and_landlock_alone_keep_what_is_not_granted() {
+    for attempt in ["read", "write", "create", "rename", "execute"] {
+        let world = World::new();
+        let path = format!("/host{}", program(&world, "outside/file"));
+        check(&world, &["--workspace", "rw"], &path, attempt, &["mounts", "landlock"], &[]);
+    }
+}
+
+/// Landlock has no right for `stat` and modes: that a file exists is hidden by the view alone.
+#[test]
+fn the_view_alone_keeps_names_and_metadata_where_landlock_has_no_right() {
+    for attempt in ["stat", "chmod"] {
+        let world = World::new();
+        let path = format!("/host{}", program(&world, "outside/file"));
+        check(&world, &["--workspace", "rw"], &path, attempt, &["mounts"], &[]);
+    }
+}
+
+/// Landlock can't deny a file in a directory that it allows: masks and covers stand alone.
+#[test]
+fn masks_and_covers_alone_hide_denied_names() {
+    for access in ["--ro", "--rw"] {
+        let world = World::new();
+        let path = world.write("granted/.env", "secret\n").display().to_string();
+        let granted = world.root().join("granted").display().to_string();
+        let options = ["--workspace", "rw", access, &granted];
+        let open = ["landlock", "seccomp", "mount-flags"];
+        check(&world, &options, &path, "read", &["hidden"], &open);
+        check(&world, &options, &path, "read", &["hidden"], &[]);
+    }
+}

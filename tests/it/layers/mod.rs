@@ -1,0 +1,9 @@
+//! Each layer alone: all layers on, the attack is refused; the others off and this one on, it is
+//! refused; this one off as well, it works. The feature `test-switches` builds such programs.
+
+mod alone;
+
+mod files;
+mod kernel;
+mod others;
+mod processes;

@@ -1,0 +1,274 @@
+//! Arguments, variables, directories and names: byte for byte what the caller gave.
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+use std::process::Command;
+
+use crate::harness::{World, endow};
+
+/// Prints arguments, each in hexadecimal.
+const SHOWS: &str = "import os, sys
+for it in sys.argv[1:]: print(os.fsencode(it).hex())";
+
+fn bytes(text: &[u8]) -> OsString {
+    OsStr::from_bytes(text).to_owned()
+}
+
+/// Runs a command and returns its stdout; it must succeed.
+#[track_caller]
+fn output(command: &mut Command) -> Vec<u8> {
+    let output = command.output().expect("the program starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    output.stdout
+}
+
+#[test]
+fn arguments_are_exact() {
+    let world = World::new();
+    let every: Vec<u8> = (1..=255).collect();
+    let long = vec![b'x'; 100_000];
+    let odd: [&[u8]; 12] = [
+        b"",
+        b" ",
+        b"a b",
+        b"\n",
+        b"-",
+        b"--",
+        b"--ro",
+        b"$HOME",
+        b"*",
+        b"\xff\xfe",
+        &every,
+        &long,
+    ];
+    let odd = odd.map(bytes);
+    let bare = output(world.command("python3").args(["-c", SHOWS]).args(&odd));
+    for prefix in [&["--"][..], &["run", "--"], &["-q", "--"]] {
+        let mut inside = world.endow(prefix);
+        let inside = output(inside.args(["python3", "-c", SHOWS]).args(&odd));
+        assert!(inside == bare, "{prefix:?}: {}", String::from_utf8_lossy(&inside));
+    }
+}
+
+#[test]
+fn variables_are_exact() {
+    let world = World::new();
+    let every: Vec<u8> = (1..=255).collect();
+    let shows = "import os; print(os.environb[b'ODD'].hex(), os.environb[b'SET'].hex())";
+    for odd in [&b""[..], b"a=b=c", b"\n\n", b"\xff", &every] {
+        let mut set = b"SET=".to_vec();
+        set.extend_from_slice(odd);
+        let mut inside = world.endow(["--env", "ODD", "--env"]);
+        inside.arg(bytes(&set)).args(["--", "python3", "-c", shows]).env("ODD", bytes(odd));
+        let mut bare = world.command("python3");
+        bare.args(["-c", shows]).env("ODD", bytes(odd)).env("SET", bytes(odd));
+        assert_eq!(output(&mut inside), output(&mut bare));
+    }
+}
+
+/// Starts in `cwd`, which must be shown live, and compares what the command sees there.
+#[track_caller]
+fn check_cwd(world: &World, cwd: &Path) {
+    let script =
+        "pwd | od -c; /bin/pwd | od -c; echo x >made; ls | od -c; rm made; echo \"$PWD\" | od -c";
+    let bare = output(world.command("sh").args(["-c", script]).current_dir(cwd).env("PWD", cwd));
+    let mut inside = world.endow(["--", "sh", "-c", script]);
+    assert_eq!(output(inside.current_dir(cwd).env("PWD", cwd)), bare, "{}", cwd.display());
+}
+
+#[test]
+fn current_directory_may_have_any_name() {
+    let world = World::new();
+    let names: [&[u8]; 12] = [
+        b" ",
+        b"a b",
+        b"a=b",
+        b"a,ro",
+        b"a:b",
+        b"a\nb",
+        b"a\\b",
+        b"@",
+        b"\xff\xfe",
+        b"-",
+        b"~",
+        b"...",
+    ];
+    for name in names {
+        let cwd = world.project().join(OsStr::from_bytes(name));
+        fs::create_dir(&cwd).expect("a directory");
+        check_cwd(&world, &cwd);
+        fs::create_dir(cwd.join("deep")).expect("a directory");
+        check_cwd(&world, &cwd.join("deep"));
+    }
+}
+
+#[test]
+fn current_directory_may_be_long() {
+    let world = World::new();
+    let cwd = (0..12).fold(world.project(), |path, _| path.join("d".repeat(250)));
+    fs::create_dir_all(&cwd).expect("directories");
+    check_cwd(&world, &cwd);
+}
+
+#[test]
+fn current_directory_may_be_reached_by_a_link() {
+    let world = World::new();
+    let real = world.home().join("real");
+    fs::create_dir(&real).expect("a directory");
+    let link = world.home().join("link");
+    symlink(&real, &link).expect("a link");
+    let mut inside = world.endow(["--", "sh", "-c", "/bin/pwd; echo x >made"]);
+    let shown = output(inside.current_dir(&link).env("PWD", &link));
+    assert_eq!(shown, [real.as_os_str().as_bytes(), b"\n"].concat());
+    assert!(real.join("made").exists());
+}
+
+#[test]
+fn current_directory_below_tmp_is_shown() {
+    let world = World::new();
+    let place =
+        tempfile::Builder::new().prefix("endow-cwd-").tempdir_in("/tmp").expect("a directory");
+    check_cwd(&world, place.path());
+    let hidden = world.endow(["--", "ls", "/tmp"]).current_dir(place.path()).output().expect("ran");
+    assert_eq!(String::from_utf8_lossy(&hidden.stdout).lines().count(), 1);
+}
+
+#[test]
+fn current_directory_that_is_gone_is_told() {
+    let world = World::new();
+    let line = "mkdir gone && cd gone && rmdir ../gone && \"$E\" -- touch /tmp/started";
+    let mut command = world.command("sh");
+    let said = crate::harness::said(command.args(["-c", line]).env("E", endow()));
+    assert!(said.fails(125).contains("directory"), "{}", said.stderr);
+}
+
+#[test]
+fn home_may_be_a_link() {
+    let world = World::new();
+    let link = world.root().join("linked");
+    symlink(world.home(), &link).expect("a link");
+    world.write("home/.secret", "secret\n");
+    let script = "echo $HOME; ls -A ~; echo x >~/file; cat ~/file; pwd";
+    let mut inside = world.endow(["--", "sh", "-c", script]);
+    let said = crate::harness::said(inside.env("HOME", &link).current_dir(world.project()));
+    let text = said.ok();
+    assert!(text.starts_with(&format!("{}\n", link.display())), "{text}");
+    assert!(text.contains("\nx\n") && !text.contains(".secret"), "{text}");
+    assert!(!world.home().join("file").exists());
+}
+
+#[test]
+fn home_may_be_unset() {
+    let world = World::new();
+    let mut inside =
+        world.endow(["--", "sh", "-c", "echo fine; test -d \"$HOME\" && cd && echo there"]);
+    let said = crate::harness::said(inside.env_remove("HOME"));
+    assert_eq!(said.ok(), "fine\nthere\n");
+}
+
+#[test]
+fn home_may_be_missing_on_the_host() {
+    let world = World::new();
+    for home in ["/nonexistent", "", "relative", "/"] {
+        let mut inside = world.endow(["--", "sh", "-c", "echo fine"]);
+        let said = crate::harness::said(inside.env("HOME", home));
+        assert_eq!(said.ok(), "fine\n", "HOME={home}");
+    }
+}
+
+#[test]
+fn script_without_an_interpreter_line_runs_in_the_shell() {
+    let world = World::new();
+    let script = world.write("home/project/script", "echo \"$0\" \"$@\"; exit 3\n");
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).expect("executable");
+    let arguments = ["-q", "--", "./script", "a b", ""];
+    let said = crate::harness::said(&mut world.endow(arguments));
+    assert_eq!((said.code, said.stdout.as_str()), (3, "./script a b \n"), "{}", said.stderr);
+}
+
+#[test]
+fn command_may_be_named_by_a_relative_path() {
+    let world = World::new();
+    let script = world.write("home/project/sub/script", "#!/bin/sh\necho \"$0\"\n");
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).expect("executable");
+    for (directory, name) in
+        [("", "sub/script"), ("", "./sub/script"), ("sub", "./script"), ("sub", "../sub/script")]
+    {
+        let mut inside = world.endow(["--", name]);
+        inside.current_dir(world.project().join(directory));
+        assert_eq!(crate::harness::said(&mut inside).ok(), format!("{name}\n"));
+    }
+}
+
+/// Runs endow with a command that can't be started, and returns what it said.
+#[track_caller]
+fn refused(world: &World, code: i32, command: &str) -> String {
+    let said = crate::harness::said(&mut world.endow(["--", command, "argument"]));
+    assert_eq!(said.stdout, "");
+    let stderr = said.fails(code).to_owned();
+    assert!(stderr.starts_with("endow: ") && stderr.contains(command), "{stderr}");
+    world.assert_no_run_left();
+    stderr
+}
+
+#[test]
+fn command_that_does_not_exist_is_127() {
+    let world = World::new();
+    refused(&world, 127, "no-such-command");
+    refused(&world, 127, "./no-such-command");
+    refused(&world, 127, "/no/such/command");
+    refused(&world, 127, "/usr/bin/no-such-command");
+}
+
+#[test]
+fn command_that_is_not_executable_is_126() {
+    let world = World::new();
+    world.write("home/project/data", "text\n");
+    fs::create_dir(world.project().join("directory")).expect("a directory");
+    refused(&world, 126, "./data");
+    refused(&world, 126, "./directory");
+    refused(&world, 126, "/usr");
+    refused(&world, 126, "./data/below");
+}
+
+#[test]
+fn command_that_the_view_lacks_is_127_with_the_grant() {
+    let world = World::new();
+    let tool = world.write("tools/tool", "#!/bin/sh\necho ran\n");
+    fs::set_permissions(&tool, fs::Permissions::from_mode(0o755)).expect("executable");
+    let directory = world.root().join("tools");
+    let grant = format!("--ro {}", directory.display());
+    let by_path = refused(&world, 127, tool.to_str().expect("text"));
+    assert!(by_path.contains(&grant), "{by_path}");
+    let path = format!("/usr/bin:/bin:{}", directory.display());
+    let mut by_name = world.endow(["--", "tool"]);
+    let said = crate::harness::said(by_name.env("PATH", &path));
+    assert!(said.fails(127).contains(&grant), "{}", said.stderr);
+    let granted = ["--ro", directory.to_str().expect("text"), "--", "tool"];
+    let said = crate::harness::said(world.endow(granted).env("PATH", &path));
+    assert_eq!(said.ok(), "ran\n");
+}
+
+#[test]
+fn interpreter_that_does_not_exist_is_told() {
+    let world = World::new();
+    let script = world.write("home/project/script", "#!/no/such/interpreter\n");
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).expect("executable");
+    let stderr = refused(&world, 127, "./script");
+    assert!(stderr.contains("interpreter"), "{stderr}");
+}
+
+#[test]
+fn name_of_the_command_is_what_was_typed() {
+    let world = World::new();
+    let said = crate::harness::said(&mut world.endow([
+        "--",
+        "sh",
+        "-c",
+        "echo $0; tr '\\0' ' ' </proc/$$/cmdline",
+    ]));
+    assert!(said.ok().starts_with("sh\nsh -c echo"), "{}", said.stdout);
+}

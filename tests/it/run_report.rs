@@ -1,0 +1,114 @@
+//! Reports, events, and the one JSON object of `run --json`.
+
+use serde_json::Value;
+
+use crate::harness::{World, said};
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+#[test]
+fn report_has_every_key_also_when_nothing_was_observed() {
+    let world = World::new();
+    let report = world.root().join("report.json");
+    let option = format!("--report={}", report.display());
+    world.run(&["run", &option], "exit 3").fails(3);
+    let report = json(&std::fs::read_to_string(report).expect("a report"));
+    let keys = [
+        "version",
+        "run",
+        "command",
+        "outcome",
+        "started",
+        "duration_ms",
+        "phases_us",
+        "policy",
+        "enforcement",
+        "mounts",
+        "changes",
+        "sync",
+        "denials",
+        "connections",
+        "resources",
+    ];
+    for key in keys {
+        assert!(report.get(key).is_some(), "{key}");
+    }
+    assert_eq!(report["outcome"], serde_json::json!({"kind": "exited", "code": 3, "signal": null}));
+    assert_eq!(report["denials"], Value::Null);
+    assert_eq!(report["enforcement"]["level"], "full");
+}
+
+#[test]
+fn report_is_written_when_nothing_starts() {
+    let world = World::new();
+    let report = world.root().join("report.json");
+    let option = format!("--report={}", report.display());
+    world.run(&["run", "--ro=/nonesuch", &option], "true").fails(125);
+    let report = json(&std::fs::read_to_string(report).expect("a report"));
+    assert_eq!(report["outcome"]["kind"], "setup_failed");
+}
+
+#[test]
+fn report_as_junit_counts_a_failure() {
+    let world = World::new();
+    let report = world.root().join("report.xml");
+    let option = format!("--report={}", report.display());
+    world.run(&["run", &option], "exit 3").fails(3);
+    let text = std::fs::read_to_string(report).expect("a report");
+    assert!(
+        text.contains("failures=\"1\"") && text.contains("<failure message=\"exited 3\""),
+        "{text}"
+    );
+}
+
+#[test]
+fn json_is_one_object_with_what_the_command_wrote() {
+    let world = World::new();
+    let out = world.run(&["run", "--json"], "echo out; echo err >&2; exit 4");
+    out.fails(4);
+    let report = json(&out.stdout);
+    assert_eq!((&report["stdout"], &report["stderr"]), (&"out\n".into(), &"err\n".into()));
+    assert_eq!(report["outcome"]["code"], 4);
+}
+
+#[test]
+fn json_keeps_a_mebibyte_and_says_so() {
+    let world = World::new();
+    let out = world.run(&["run", "--json"], "head -c 3000000 /dev/zero | tr '\\0' x");
+    let report = json(out.ok());
+    assert_eq!(report["stdout"].as_str().map(str::len), Some(1 << 20));
+    assert_eq!(report["truncated"]["stdout"], true);
+}
+
+#[test]
+fn json_of_bytes_that_are_no_text_is_base64() {
+    let world = World::new();
+    let out = world.run(&["run", "--json"], "printf '\\377\\376'");
+    assert_eq!(json(out.ok())["stdout"]["base64"], "//4=");
+}
+
+#[test]
+fn events_tell_the_stages_in_order() {
+    let world = World::new();
+    let events = world.root().join("events");
+    let option = format!("--events={}", events.display());
+    world.run(&["run", &option], "true").ok();
+    let text = std::fs::read_to_string(events).expect("events");
+    let names: Vec<String> = text
+        .lines()
+        .map(|line| json(line)["event"].as_str().unwrap_or_default().to_owned())
+        .collect();
+    assert_eq!(names, ["planned", "started", "ended"]);
+}
+
+#[test]
+fn error_as_json_is_one_object() {
+    let world = World::new();
+    let said = said(&mut world.endow(["plan", "--json", "--ro", "/nonesuch", "--", "true"]));
+    said.fails(125);
+    let error = json(&said.stdout);
+    assert_eq!(error["error"]["kind"], "setup");
+    assert!(error["error"]["hints"][0].as_str().is_some_and(|hint| hint.contains("optional")));
+}

@@ -1,0 +1,152 @@
+//! Foreign programs, built and tested by `make` and `cargo` with no flag but the two of the run:
+//! the same artefacts as outside.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Command;
+
+use sha2::{Digest, Sha256};
+
+use super::{copy, fresh_project, link, provisioned};
+use crate::harness::{World, said};
+
+const ENDOW: [&str; 5] = ["--workspace", "rw", "--net", "none", "--"];
+
+/// What a build left: for each file its mode and digest, for each link where it leads.
+type Artefacts = BTreeMap<String, String>;
+
+/// The outcome of a build.
+#[derive(Debug, PartialEq, Eq)]
+struct Built {
+    /// What the tests of the package said, in order.
+    results: Vec<String>,
+    artefacts: Artefacts,
+}
+
+/// One build of the project, bare or inside.
+struct Build<'a> {
+    world: &'a World,
+    source: &'a Path,
+    commands: &'a [&'a [&'a str]],
+    /// Lines of the output that are results, without times.
+    result: fn(&str) -> Option<String>,
+    /// Files that are artefacts.
+    artefact: fn(&str) -> bool,
+}
+
+impl Build<'_> {
+    /// Runs the commands in a fresh copy; `prefix` stands before each.
+    fn run(&self, prefix: &[&str]) -> Built {
+        fresh_project(self.world, self.source);
+        let mut results = Vec::new();
+        for command in self.commands {
+            let said = said(&mut self.command(prefix, command));
+            results.extend(said.ok().lines().filter_map(self.result));
+        }
+        results.sort();
+        Built { results, artefacts: self.artefacts() }
+    }
+
+    fn command(&self, prefix: &[&str], command: &[&str]) -> Command {
+        let path = format!("{}/.cargo/bin:/usr/bin:/bin", self.world.home().display());
+        let (program, arguments) = command.split_first().expect("a command");
+        let mut command = if prefix.is_empty() {
+            self.world.command(program)
+        } else {
+            let mut endow = self.world.endow(prefix);
+            endow.arg(program);
+            endow
+        };
+        command.args(arguments).env("PATH", path);
+        // Outside, /tmp has what other users left; inside it is the run's alone in any case.
+        let temporary = self.world.root().join("tmp");
+        fs::create_dir_all(&temporary).expect("a directory");
+        command.env("TMPDIR", temporary);
+        command
+    }
+
+    fn artefacts(&self) -> Artefacts {
+        let mut found = Artefacts::new();
+        let project = self.world.project();
+        collect(&project, &project, &mut found);
+        found.retain(|name, _| (self.artefact)(name));
+        found
+    }
+
+    /// Builds outside, then inside, and compares.
+    fn check(&self, at_least: usize) {
+        let bare = self.run(&[]);
+        let inside = self.run(&ENDOW);
+        let differs = |name: &&String| bare.artefacts.get(*name) != inside.artefacts.get(*name);
+        let names = bare.artefacts.keys().chain(inside.artefacts.keys());
+        let different: Vec<&String> = names.filter(differs).collect();
+        assert!(different.is_empty(), "different inside: {different:?}");
+        assert_eq!(bare.results, inside.results);
+        assert!(inside.artefacts.len() >= at_least, "{:?}", inside.artefacts);
+        assert!(!inside.results.is_empty(), "no test of the package ran");
+        self.world.assert_no_run_left();
+    }
+}
+
+fn collect(root: &Path, directory: &Path, found: &mut Artefacts) {
+    for entry in fs::read_dir(directory).expect("a directory") {
+        let entry = entry.expect("an entry");
+        let path = entry.path();
+        let kind = entry.file_type().expect("a type");
+        let name = path.strip_prefix(root).expect("below").to_string_lossy().into_owned();
+        if kind.is_dir() {
+            collect(root, &path, found);
+        } else if kind.is_symlink() {
+            found.insert(name, format!("{:?}", fs::read_link(&path).expect("a link")));
+        } else {
+            let mode = entry.metadata().expect("metadata").permissions().mode();
+            let digest = Sha256::digest(fs::read(&path).expect("readable"));
+            found.insert(name, format!("{mode:o} {digest:x?}"));
+        }
+    }
+}
+
+/// A makefile that builds and then compresses and compares samples.
+#[test]
+fn make_of_a_plain_package() {
+    let Some(source) = provisioned("c/bzip2") else { return };
+    let world = World::new();
+    let result = |line: &str| line.starts_with("cmp ").then(|| line.to_owned());
+    let commands: &[&[&str]] = &[&["make"], &["make", "test"]];
+    Build { world: &world, source: &source, commands, result, artefact: |_| true }.check(40);
+}
+
+/// A configure script asks the system hundreds of questions; each answer is in `config.h`.
+#[test]
+fn make_of_a_configured_package() {
+    let Some(source) = provisioned("c/hello") else { return };
+    let world = World::new();
+    let result = |line: &str| {
+        let counted = line.starts_with("# ") && line.contains(": ");
+        (counted || line.starts_with("PASS: ")).then(|| line.to_owned())
+    };
+    let commands: &[&[&str]] = &[&["./configure"], &["make"], &["make", "check"]];
+    // The log has the time and the numbers of processes.
+    let artefact = |name: &str| name != "config.log";
+    Build { world: &world, source: &source, commands, result, artefact }.check(300);
+}
+
+/// A toolchain of rustup's in the home, dependencies fetched beforehand.
+#[test]
+fn cargo_test_of_a_crate() {
+    let Some(rust) = provisioned("rust") else { return };
+    let world = World::new();
+    link(&rust.join("home/.rustup"), &world.home().join(".rustup"));
+    copy(&rust.join("home/.cargo"), &world.home().join(".cargo"));
+    let result = |line: &str| {
+        let line = line.split("; finished in").next().unwrap_or(line);
+        line.starts_with("test ").then(|| line.to_owned())
+    };
+    // Everything that rustc wrote; cargo's own notes beside it hold times.
+    let artefact = |name: &str| name.starts_with("target/debug/deps/") || name == "target/debug/rg";
+    let commands: &[&[&str]] = &[&["cargo", "test"]];
+    let source = rust.join("crate");
+    Build { world: &world, source: &source, commands, result, artefact }.check(100);
+}

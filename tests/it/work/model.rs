@@ -1,0 +1,130 @@
+//! A model on loopback that follows a script, and remembers what it was asked.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::script::Answer;
+
+/// No agent needs that many; one in a loop must end.
+const REQUESTS_MAX: usize = 40;
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// One request as it came.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Request {
+    /// Method and path.
+    pub(super) line: String,
+    /// Names in lower case, and values.
+    pub(super) headers: Vec<(String, String)>,
+    pub(super) body: Value,
+}
+
+/// What the server's threads have in common.
+#[derive(Default)]
+struct Shared {
+    requests: Mutex<Vec<Request>>,
+    over: AtomicBool,
+}
+
+/// A server that ends when it is dropped.
+pub(super) struct Model {
+    pub(super) port: u16,
+    shared: Arc<Shared>,
+    server: Option<JoinHandle<()>>,
+}
+
+impl Model {
+    /// Starts to listen on a free port of 127.0.0.1.
+    pub(super) fn start(answer: Answer) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let port = listener.local_addr().expect("an address").port();
+        let shared = Arc::<Shared>::default();
+        let seen = Arc::clone(&shared);
+        let server = std::thread::spawn(move || serve(&listener, answer, &seen));
+        Self { port, shared, server: Some(server) }
+    }
+
+    /// Stops, and returns what was asked.
+    pub(super) fn stop(mut self) -> Vec<Request> {
+        self.end();
+        std::mem::take(&mut self.shared.requests.lock().expect("no panic"))
+    }
+
+    /// One more connection wakes the server, which sees that it is over.
+    fn end(&mut self) {
+        let Some(server) = self.server.take() else { return };
+        self.shared.over.store(true, Ordering::SeqCst);
+        let _last = TcpStream::connect(("127.0.0.1", self.port)).expect("the server listens");
+        server.join().expect("the server ends");
+    }
+}
+
+impl Drop for Model {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// Serves each connection in a thread of its own; it is closed after its answer.
+fn serve(listener: &TcpListener, answer: Answer, shared: &Shared) {
+    std::thread::scope(|scope| {
+        while let Ok((stream, _)) = listener.accept() {
+            if shared.over.load(Ordering::SeqCst) {
+                return;
+            }
+            scope.spawn(move || serve_one(&stream, answer, shared));
+        }
+    });
+}
+
+fn serve_one(stream: &TcpStream, answer: Answer, shared: &Shared) {
+    stream.set_read_timeout(Some(PATIENCE)).expect("a time limit");
+    let Some(request) = read(stream) else { return };
+    let mut requests = shared.requests.lock().expect("no panic");
+    if requests.len() < REQUESTS_MAX {
+        reply(stream, &request, answer);
+        requests.push(request);
+    }
+}
+
+fn read(stream: &TcpStream) -> Option<Request> {
+    let mut reader = BufReader::new(stream);
+    let mut line = String::new();
+    reader.read_line(&mut line).ok().filter(|length| *length > 0)?;
+    let mut headers = Vec::new();
+    loop {
+        let mut header = String::new();
+        reader.read_line(&mut header).expect("a header");
+        let Some((name, value)) = header.trim_end().split_once(": ") else { break };
+        headers.push((name.to_lowercase(), value.to_owned()));
+    }
+    let length = headers.iter().find(|(name, _)| name == "content-length");
+    let length = length.map_or(0, |(_, value)| value.parse().expect("a length"));
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).expect("a body");
+    let body = serde_json::from_slice(&body).unwrap_or(Value::Null);
+    Some(Request { line: line.trim_end().to_owned(), headers, body })
+}
+
+fn reply(mut stream: &TcpStream, request: &Request, answer: Answer) {
+    let streamed = request.line.starts_with("POST ") && request.body["stream"] == true;
+    let (kind, text) = if streamed {
+        let event =
+            |it: Value| format!("event: {}\ndata: {it}\n\n", it["type"].as_str().unwrap_or(""));
+        ("text/event-stream", answer(&request.body).into_iter().map(event).collect())
+    } else {
+        ("application/json", json!({ "data": [] }).to_string())
+    };
+    let length = text.len();
+    let head = format!(
+        "HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n"
+    );
+    // An agent that went away is seen by what it did not do.
+    drop(stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(text.as_bytes())));
+}
