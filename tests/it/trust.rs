@@ -18,7 +18,10 @@ fn untrusted_grants_end_the_run_with_file_and_line() {
     let file = world.write("home/project/endow.toml", GRANTING);
     let said = world.run(&["--workspace", "rw"], "touch started");
     let error = said.fails(120);
-    assert!(error.contains(&format!("{}:3: grants mounts.\"/data\" (ro)", file.display())), "{error}");
+    assert!(
+        error.contains(&format!("{}:3: grants mounts.\"/data\" (ro)", file.display())),
+        "{error}"
+    );
     assert!(error.contains("hint: read it, then accept it with `endow trust`"), "{error}");
     assert!(!world.project().join("started").exists());
     world.run(&["--workspace", "rw", "--no-policy"], "true").ok();
@@ -46,7 +49,8 @@ fn trust_is_asked_for_and_ends_with_the_next_change() {
     assert_eq!(said["grants"][0]["what"], "mounts.\"/data\" (ro)");
     world.run(&["--workspace", "rw"], "test -d /data").ok();
     assert!(trust(&world, &[]).ok().contains("trusted already"));
-    fs::write(&file, format!("{GRANTING}\"/more\" = {{ host = \"/usr/lib\" }}\n")).expect("written");
+    fs::write(&file, format!("{GRANTING}\"/more\" = {{ host = \"/usr/lib\" }}\n"))
+        .expect("written");
     world.run(&["--workspace", "rw"], "true").fails(120);
 }
 
@@ -65,7 +69,8 @@ fn policy_file_of_a_live_workspace_is_read_only() {
     let world = World::new();
     let file = world.write("home/project/endow.toml", GRANTING);
     trust(&world, &["--yes"]).ok();
-    let script = "echo '# more' >> endow.toml; rm -f endow.toml; mv endow.toml other; echo x > new; true";
+    let script =
+        "echo '# more' >> endow.toml; rm -f endow.toml; mv endow.toml other; echo x > new; true";
     world.run(&["--workspace", "rw"], script).ok();
     assert_eq!(fs::read_to_string(file).expect("still there"), GRANTING);
     assert!(world.project().join("new").exists());

@@ -68,9 +68,7 @@ fn start(planned: &mut Planned) -> Result<(), CommandError> {
     })?;
     match ended.outcome {
         Outcome::Exited(0) => Ok(()),
-        Outcome::SetupFailed(failure) => {
-            Err(SpawnError::of_step(&failure, &planned.plan).into())
-        }
+        Outcome::SetupFailed(failure) => Err(SpawnError::of_step(&failure, &planned.plan).into()),
         _ => Err(CommandError::new(Kind::Setup, "the helper did not finish")),
     }
 }

@@ -150,9 +150,8 @@ impl Builder<'_> {
     fn hold_policies(&mut self, placed: &Placed) {
         for at in policy_files(&placed.spec, self.start) {
             let host = placed.host_path(&at).and_then(|path| self.host.paths.get(&path));
-            let is_file = host.is_some_and(|fact| {
-                fact.links.is_empty() && matches!(fact.found, Found::File(_))
-            });
+            let is_file = host
+                .is_some_and(|fact| fact.links.is_empty() && matches!(fact.found, Found::File(_)));
             if is_file && self.placement.covering(&at) == Some(placed) {
                 let flags = MountFlags { readonly: true, ..MountFlags::default() };
                 self.step(InitStep::Bind { source: Source::Guest(at.clone()), at, flags });

@@ -25,8 +25,8 @@ use std::path::Path;
 
 use endow_policy::{BackendSpec, GuestPath, HostPath, MountSpec, Policy, Vars};
 
-use crate::plan::{DEVICES, policy_files};
 use crate::plan::host::{HostFacts, PathFact};
+use crate::plan::{DEVICES, policy_files};
 
 pub(crate) use hidden::HiddenOptions;
 

@@ -2,6 +2,8 @@
 
 mod parse;
 mod policy;
+#[cfg(test)]
+mod reference;
 mod run;
 
 pub(crate) use parse::{command, parse};

@@ -45,7 +45,8 @@ struct Problem {
 /// Runs the command.
 pub(crate) fn run(args: &CheckArgs, output: &Output) -> Result<ExitCode, CommandError> {
     let named = args.files.iter().map(|file| Some(file.clone()));
-    let all: Vec<Option<PathBuf>> = if args.files.is_empty() { vec![None] } else { named.collect() };
+    let all: Vec<Option<PathBuf>> =
+        if args.files.is_empty() { vec![None] } else { named.collect() };
     let checked: Vec<Checked> = all.into_iter().map(|file| check(file, args.deep)).collect();
     let broken = checked.iter().any(|checked| !checked.problems.is_empty());
     if output.is_json() {
@@ -102,7 +103,9 @@ fn shadows(planned: &Planned) -> Vec<String> {
             let (by, of) = (&by.spec, &of.spec);
             // What a built-in profile puts over its own mounts is meant.
             let meant = by.class == MountClass::System && of.class == MountClass::System;
-            (!meant).then(|| format!("{} ({}) hides {hidden} of {} ({})", by.at, by.origin, of.at, of.origin))
+            (!meant).then(|| {
+                format!("{} ({}) hides {hidden} of {} ({})", by.at, by.origin, of.at, of.origin)
+            })
         }
         Shadow::Whole { mount } => {
             Some(format!("nothing of {} ({}) shows", mount.spec.at, mount.spec.origin))
@@ -153,7 +156,8 @@ fn losses(planned: &Planned) -> Vec<String> {
 fn trees(planned: &Planned) -> BTreeMap<PathBuf, Deep> {
     let mounts = planned.plan.placement.mounts.iter();
     let granted = mounts.filter(|it| it.spec.class != MountClass::System);
-    let granted = granted.filter(|it| !matches!(it.spec.origin, endow_policy::Origin::Profile { .. }));
+    let granted =
+        granted.filter(|it| !matches!(it.spec.origin, endow_policy::Origin::Profile { .. }));
     let sources = granted.filter_map(|it| it.source.as_ref()).map(|source| source.path.as_path());
     sources.map(|path| (path.to_owned(), deep::look(path))).collect()
 }
@@ -162,14 +166,16 @@ fn print(checked: &Checked, output: &Output) {
     for problem in &checked.problems {
         output.failure(&problem.error);
     }
-    let name = checked.file.as_deref().map_or_else(|| "policy".to_owned(), |it| it.display().to_string());
+    let name =
+        checked.file.as_deref().map_or_else(|| "policy".to_owned(), |it| it.display().to_string());
     let mut text = String::new();
     let mut line = |line: String| {
         text.push_str(&printable(&line));
         text.push('\n');
     };
     if checked.problems.is_empty() {
-        let files = if checked.files.is_empty() { "no file".to_owned() } else { checked.files.join(", ") };
+        let files =
+            if checked.files.is_empty() { "no file".to_owned() } else { checked.files.join(", ") };
         line(format!("{name}: ok ({files})"));
     }
     checked.notes.iter().for_each(|note| line(format!("note: {note}")));
