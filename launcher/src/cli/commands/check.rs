@@ -43,6 +43,7 @@ struct Problem {
 }
 
 /// Runs the command.
+#[expect(clippy::unnecessary_wraps, reason = "every command is called in one way")]
 pub(crate) fn run(args: &CheckArgs, output: &Output) -> Result<ExitCode, CommandError> {
     let named = args.files.iter().map(|file| Some(file.clone()));
     let all: Vec<Option<PathBuf>> =
@@ -52,7 +53,9 @@ pub(crate) fn run(args: &CheckArgs, output: &Output) -> Result<ExitCode, Command
     if output.is_json() {
         output.json(&serde_json::json!({"ok": !broken, "policies": checked}));
     } else {
-        checked.iter().for_each(|checked| print(checked, output));
+        for checked in &checked {
+            print(checked, output);
+        }
     }
     Ok(ExitCode::from(if broken { exit::POLICY } else { 0 }))
 }
@@ -178,7 +181,9 @@ fn print(checked: &Checked, output: &Output) {
             if checked.files.is_empty() { "no file".to_owned() } else { checked.files.join(", ") };
         line(format!("{name}: ok ({files})"));
     }
-    checked.notes.iter().for_each(|note| line(format!("note: {note}")));
+    for note in &checked.notes {
+        line(format!("note: {note}"));
+    }
     for (tree, deep) in &checked.trees {
         let kinds = [
             ("belongs to somebody else", &deep.foreign),
