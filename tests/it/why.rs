@@ -1,4 +1,5 @@
 //! `endow why`: its answers are the kernel's.
+#![expect(clippy::print_stdout, reason = "a failure is repeated with the seed")]
 
 use std::fmt::Write as _;
 use std::fs;
@@ -122,8 +123,8 @@ impl Tree {
             };
             let mode = modes[dice.roll(modes.len())];
             fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("a mode");
-            if root && dice.one_in(if found.is_dir() { 12 } else { 4 }) {
-                let group = if dice.one_in(2) { 0 } else { 4321 };
+            let (odds, group) = (if found.is_dir() { 12 } else { 4 }, [0, 4321][dice.roll(2)]);
+            if root && dice.one_in(odds) {
                 std::os::unix::fs::lchown(path, Some(4321), Some(group)).expect("an owner");
             }
         }
@@ -166,7 +167,7 @@ impl Grants {
         let access = dice.pick(&["rw", "ro", "rw"]);
         grants.options.extend(["--workspace".into(), access.into()]);
         let (directories, files) = (tree.directories(), tree.files());
-        for number in 0..1 + dice.roll(4) {
+        for number in 0..=dice.roll(4) {
             let whole = number == 0 && dice.one_in(2);
             let host = if whole { tree.root.as_path() } else { dice.pick(&directories) };
             grants.mount(host, number, dice);
@@ -237,7 +238,7 @@ impl Grants {
             1 => path.push(".."),
             2 => path.push("new"),
             3 => path.push("."),
-            4 => path = guest.clone(),
+            4 => path.clone_from(guest),
             _ => {}
         }
         let slash = if dice.one_in(12) { "/" } else { "" };
