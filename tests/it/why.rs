@@ -325,7 +325,9 @@ fn answer_names_who_decided_and_what_would_change_it() {
     assert_eq!(why(&world, &["--deny", "!.env", ".env"]).code, 0);
     let absent = why(&world, &["/etc/shadow"]);
     assert!(absent.stdout.contains("allow    --ro /etc/shadow"), "{}", absent.stdout);
-    let readonly = why(&world, &["/usr/bin/env", "--to", "write", "--verify", "--json"]);
+    let own = world.write("elsewhere/own", "content");
+    let own = own.to_str().expect("UTF-8");
+    let readonly = why(&world, &["--ro", own, own, "--to", "write", "--verify", "--json"]);
     let answer: Value = serde_json::from_str(&readonly.stdout).expect("JSON");
     assert_eq!((readonly.code, &answer["answer"]), (1, &Value::from("read-only")));
     assert_eq!(answer["layers"][0], "mount");
