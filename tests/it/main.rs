@@ -1,5 +1,6 @@
 //! End-to-end tests of the built program. One file a subject; each is declared here.
 
+mod check;
 mod doctor;
 mod escape;
 mod harness;
@@ -22,5 +23,6 @@ mod run_terminal;
 mod run_tools;
 mod run_usage;
 mod run_workspace;
+mod trust;
 mod why;
 mod work;

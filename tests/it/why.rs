@@ -1,4 +1,5 @@
 //! `endow why`: its answers are the kernel's.
+#![expect(clippy::print_stdout, reason = "a failure is repeated with the seed")]
 
 use std::fmt::Write as _;
 use std::fs;
@@ -10,7 +11,7 @@ use std::process::Stdio;
 
 use serde_json::Value;
 
-use crate::harness::{Said, World};
+use crate::harness::{Said, World, said};
 
 const POLICIES: usize = 20;
 const QUESTIONS: usize = 60;
@@ -122,8 +123,8 @@ impl Tree {
             };
             let mode = modes[dice.roll(modes.len())];
             fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("a mode");
-            if root && dice.one_in(if found.is_dir() { 12 } else { 4 }) {
-                let group = if dice.one_in(2) { 0 } else { 4321 };
+            let (odds, group) = (if found.is_dir() { 12 } else { 4 }, [0, 4321][dice.roll(2)]);
+            if root && dice.one_in(odds) {
                 std::os::unix::fs::lchown(path, Some(4321), Some(group)).expect("an owner");
             }
         }
@@ -166,7 +167,7 @@ impl Grants {
         let access = dice.pick(&["rw", "ro", "rw"]);
         grants.options.extend(["--workspace".into(), access.into()]);
         let (directories, files) = (tree.directories(), tree.files());
-        for number in 0..1 + dice.roll(4) {
+        for number in 0..=dice.roll(4) {
             let whole = number == 0 && dice.one_in(2);
             let host = if whole { tree.root.as_path() } else { dice.pick(&directories) };
             grants.mount(host, number, dice);
@@ -237,7 +238,7 @@ impl Grants {
             1 => path.push(".."),
             2 => path.push("new"),
             3 => path.push("."),
-            4 => path = guest.clone(),
+            4 => path.clone_from(guest),
             _ => {}
         }
         let slash = if dice.one_in(12) { "/" } else { "" };
@@ -302,4 +303,58 @@ fn answers_are_the_kernels() {
     }
     println!("{policies} policies, {answers} answers");
     assert_eq!(policies, POLICIES, "too few policies could be applied");
+}
+
+fn why(world: &World, arguments: &[&str]) -> Said {
+    said(world.endow(["why", "--workspace", "rw"]).args(arguments))
+}
+
+#[test]
+fn answer_names_who_decided_and_what_would_change_it() {
+    let world = World::new();
+    world.write("home/project/file", "content");
+    world.write("home/project/.env", "secret");
+    let allowed = why(&world, &["file", "--to", "write"]);
+    assert!(allowed.ok().starts_with("allowed: write file\n"), "{}", allowed.stdout);
+    assert!(allowed.stdout.contains("(--workspace rw)"), "{}", allowed.stdout);
+    assert!(allowed.stdout.contains("forbid   --workspace ro"), "{}", allowed.stdout);
+    let hidden = why(&world, &[".env"]);
+    assert_eq!(hidden.code, 1);
+    assert!(hidden.stdout.contains("rule     deny .env (profile base)"), "{}", hidden.stdout);
+    assert!(hidden.stdout.contains("allow    --deny '!.env'"), "{}", hidden.stdout);
+    assert_eq!(why(&world, &["--deny", "!.env", ".env"]).code, 0);
+    let absent = why(&world, &["/etc/shadow"]);
+    assert!(absent.stdout.contains("allow    --ro /etc/shadow"), "{}", absent.stdout);
+    let own = world.write("elsewhere/own", "content");
+    let own = own.to_str().expect("UTF-8");
+    let readonly = why(&world, &["--ro", own, own, "--to", "write", "--verify", "--json"]);
+    let answer: Value = serde_json::from_str(&readonly.stdout).expect("JSON");
+    assert_eq!((readonly.code, &answer["answer"]), (1, &Value::from("read-only")));
+    assert_eq!(answer["layers"][0], "mount");
+    assert_eq!(answer["verified"]["agrees"], true);
+    world.assert_no_run_left();
+}
+
+#[test]
+fn remedy_for_a_missing_grant_works() {
+    let world = World::new();
+    let file = world.write("elsewhere/file", "content");
+    let path = file.to_str().expect("UTF-8");
+    let absent = why(&world, &[path, "--json"]);
+    let answer: Value = serde_json::from_str(&absent.stdout).expect("JSON");
+    let remedy = answer["remedy"].as_str().expect("a remedy");
+    let options: Vec<&str> = remedy.split(' ').chain([path]).collect();
+    why(&world, &options).ok();
+}
+
+#[test]
+fn connections_and_calls() {
+    let world = World::new();
+    let refused = why(&world, &["example.com:443"]);
+    assert!(refused.stdout.contains("ENETUNREACH") && refused.code == 1, "{}", refused.stdout);
+    why(&world, &["--net", "host", "example.com:443"]).ok();
+    why(&world, &["localhost:80"]).ok();
+    why(&world, &["call:read"]).ok();
+    assert!(why(&world, &["call:mount"]).stdout.starts_with("denied: call:mount (EPERM)"));
+    why(&world, &["call:nonsense"]).fails(2);
 }

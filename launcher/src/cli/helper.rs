@@ -68,19 +68,7 @@ fn start(planned: &mut Planned) -> Result<(), CommandError> {
     })?;
     match ended.outcome {
         Outcome::Exited(0) => Ok(()),
-        Outcome::SetupFailed(failure) => {
-            Err(without_loader(SpawnError::of_step(&failure, &planned.plan)))
-        }
+        Outcome::SetupFailed(failure) => Err(SpawnError::of_step(&failure, &planned.plan).into()),
         _ => Err(CommandError::new(Kind::Setup, "the helper did not finish")),
     }
-}
-
-/// The helper is linked dynamically, as endow itself is.
-fn without_loader(error: SpawnError) -> CommandError {
-    if error == SpawnError::NotFound {
-        return CommandError::new(Kind::Setup, "endow's helper can't start in this view")
-            .cause("the loader and the C library are not in it")
-            .hint("grant /lib64 and /usr/lib read-only, as the base does");
-    }
-    error.into()
 }

@@ -80,7 +80,8 @@ impl Output {
         if self.json || !self.terminal || !stdin.is_terminal() {
             return None;
         }
-        eprint!("{} [y/N] ", printable(question));
+        let mut stderr = std::io::stderr().lock();
+        write!(stderr, "{} [y/N] ", printable(question)).ok()?;
         let mut answer = String::new();
         stdin.read_line(&mut answer).ok()?;
         Some(matches!(answer.trim(), "y" | "Y" | "yes"))

@@ -15,6 +15,7 @@ use super::args::PolicyArgs;
 use super::error::CommandError;
 use super::surroundings::{Dirs, Surroundings};
 use super::trusted;
+use crate::plan::POLICY_FILE;
 
 /// A policy and the files it was read from.
 #[derive(Debug)]
@@ -24,9 +25,6 @@ pub(crate) struct Found {
     /// The files with their digests, for the report.
     pub(crate) files: Vec<(String, String)>,
 }
-
-/// The name of a project's policy file.
-const PROJECT_FILE: &str = "endow.toml";
 
 /// Reads and merges everything that says what a run may do.
 pub(crate) fn read(args: &PolicyArgs, surroundings: &Surroundings) -> Result<Found, CommandError> {
@@ -173,7 +171,7 @@ fn profile(path: &Path) -> Option<ProfileText> {
 pub(crate) fn project_file(vars: &Vars) -> Option<PathBuf> {
     let top = vars.git_root.as_ref().unwrap_or(&vars.cwd).as_path();
     let within = vars.cwd.as_path().ancestors().take_while(|path| path.starts_with(top));
-    within.map(|path| path.join(PROJECT_FILE)).find(|path| path.symlink_metadata().is_ok())
+    within.map(|path| path.join(POLICY_FILE)).find(|path| path.symlink_metadata().is_ok())
 }
 
 /// Somebody else's file, or one that others may write, is nobody's word.

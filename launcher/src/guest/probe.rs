@@ -24,12 +24,12 @@ const LINKS_MAX: usize = 40;
 pub(super) fn run(questions: &mut File, answers: &mut File) -> io::Result<()> {
     let mut text = Vec::new();
     questions.read_to_end(&mut text)?;
-    let mut said = String::new();
+    let mut said = Vec::new();
     for question in text.split(|byte| *byte == 0).filter(|question| !question.is_empty()) {
         let errno = ask(question).err().map_or(0, Errno::raw_os_error);
-        said.push_str(&format!("{errno}\n"));
+        said.push(format!("{errno}\n"));
     }
-    answers.write_all(said.as_bytes())
+    answers.write_all(said.concat().as_bytes())
 }
 
 fn ask(question: &[u8]) -> Result<(), Errno> {

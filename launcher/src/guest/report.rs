@@ -11,18 +11,18 @@ const KEPT: [&str; 8] =
 
 /// Writes what this process sees of itself, one `name value` a line.
 pub(super) fn run(answers: &mut File) -> io::Result<()> {
-    let mut said = String::new();
+    let mut said = Vec::new();
     let status = fs::read_to_string("/proc/self/status")?;
     for line in status.lines() {
         let Some((name, value)) = line.split_once(':') else { continue };
         if KEPT.contains(&name) {
             let value: Vec<&str> = value.split_ascii_whitespace().collect();
-            said.push_str(&format!("{name} {}\n", value.join(" ")));
+            said.push(format!("{name} {}\n", value.join(" ")));
         }
     }
-    said.push_str(&format!("Landlock {}\n", sys::landlock::layers_by_trying()));
-    said.push_str(&format!("Root {}\n", names("/").join(" ")));
-    answers.write_all(said.as_bytes())
+    said.push(format!("Landlock {}\n", sys::landlock::layers_by_trying()));
+    said.push(format!("Root {}\n", names("/").join(" ")));
+    answers.write_all(said.concat().as_bytes())
 }
 
 fn names(path: &str) -> Vec<String> {

@@ -27,7 +27,7 @@ pub use check::check;
 pub use environment::Environment;
 pub use error::PlanError;
 pub use level::{Degradation, Enforcement};
-pub use mounts::{HIDDEN_DIRECTORY, HIDDEN_FILE, content_key};
+pub use mounts::{HIDDEN_DIRECTORY, HIDDEN_FILE, POLICY_FILE, content_key, policy_files};
 pub use skeleton::DEVICES;
 
 use std::ffi::{OsStr, OsString};

@@ -1,6 +1,6 @@
 //! The steps of each kind of mount.
 
-use endow_policy::{Access, BackendSpec, GuestPath, HostPath, MountSpec};
+use endow_policy::{Access, BackendSpec, GuestPath, HostPath, MountClass, MountSpec};
 
 use super::PlanError;
 use super::host::{Found, HiddenName};
@@ -43,6 +43,7 @@ impl Builder<'_> {
         }
         if live {
             self.cover_hidden(placed, source, &hidden)?;
+            self.hold_policies(placed);
         }
         Ok(())
     }
@@ -147,6 +148,20 @@ impl Builder<'_> {
         Ok(())
     }
 
+    /// A policy file that a run here would read can't be written from inside. A missing one can be
+    /// made, and counts for nothing until it is trusted as it is.
+    fn hold_policies(&mut self, placed: &Placed) {
+        for at in policy_files(&placed.spec, self.start) {
+            let host = placed.host_path(&at).and_then(|path| self.host.paths.get(&path));
+            let is_file = host
+                .is_some_and(|fact| fact.links.is_empty() && matches!(fact.found, Found::File(_)));
+            if is_file && self.placement.covering(&at) == Some(placed) {
+                let flags = MountFlags { readonly: true, ..MountFlags::default() };
+                self.step(InitStep::Bind { source: Source::Guest(at.clone()), at, flags });
+            }
+        }
+    }
+
     /// Makes the directories on the way to one of endow's own into mount points: these can't be
     /// renamed, or the guest could move the cover away and put a policy of its own in its place.
     fn hold_way(&mut self, spec: &MountSpec, name: &HiddenName) -> Result<(), PlanError> {
@@ -221,6 +236,21 @@ fn seed_target(spec: &MountSpec, at: &RunPath, from: &HostPath) -> Result<RunPat
         origin: spec.origin.clone(),
     })?;
     Ok(RunPath(at.0.join(relative)))
+}
+
+/// The name of a project's policy file.
+pub const POLICY_FILE: &str = "endow.toml";
+
+/// Returns the places of policy files in a live workspace: from where the command starts up to the
+/// workspace's root.
+pub fn policy_files<'a>(
+    spec: &'a MountSpec,
+    start: &GuestPath,
+) -> impl Iterator<Item = GuestPath> + use<'a> {
+    let live = spec.class == MountClass::Workspace && spec.access == Access::Rw;
+    let above = std::iter::successors(live.then(|| start.clone()), GuestPath::parent);
+    let within = above.take_while(|path| path.is_within(&spec.at));
+    within.filter_map(|path| path.join(POLICY_FILE).ok())
 }
 
 /// The key under which the probe keeps the content of a small file.

@@ -24,7 +24,7 @@ pub(crate) fn plan(
     placement: &Placement,
     host: &HostFacts,
 ) -> Result<ViewPlan, PlanError> {
-    let mut builder = Builder::new(placement, host);
+    let mut builder = Builder::new(placement, host, &policy.chdir);
     builder.begin();
     let (root, others): (Vec<_>, Vec<_>) =
         placement.mounts.iter().partition(|placed| placed.spec.at == GuestPath::root());
@@ -40,6 +40,8 @@ pub(crate) fn plan(
 pub(super) struct Builder<'a> {
     pub(super) placement: &'a Placement,
     pub(super) host: &'a HostFacts,
+    /// Where the command starts.
+    pub(super) start: &'a GuestPath,
     pub(super) plan: ViewPlan,
     /// Places that exist in the view by now: made by a step or mounted.
     standing: BTreeSet<GuestPath>,
@@ -50,11 +52,11 @@ pub(super) struct Builder<'a> {
 }
 
 impl<'a> Builder<'a> {
-    fn new(placement: &'a Placement, host: &'a HostFacts) -> Self {
+    fn new(placement: &'a Placement, host: &'a HostFacts, start: &'a GuestPath) -> Self {
         let standing = BTreeSet::from([GuestPath::root()]);
         let empty = standing.clone();
         let below = below(placement);
-        Self { placement, host, plan: ViewPlan::default(), standing, below, empty }
+        Self { placement, host, start, plan: ViewPlan::default(), standing, below, empty }
     }
 
     /// Returns the mounts right below `placed`.

@@ -4,6 +4,7 @@
 
 mod cgroup;
 mod contents;
+pub(crate) mod deep;
 pub(crate) mod doctor;
 mod git_user;
 mod hidden;
@@ -24,8 +25,8 @@ use std::path::Path;
 
 use endow_policy::{BackendSpec, GuestPath, HostPath, MountSpec, Policy, Vars};
 
-use crate::plan::DEVICES;
 use crate::plan::host::{HostFacts, PathFact};
+use crate::plan::{DEVICES, policy_files};
 
 pub(crate) use hidden::HiddenOptions;
 
@@ -54,6 +55,8 @@ pub(crate) fn host_facts(questions: &Questions<'_>) -> (HostFacts, Pins) {
     let mut paths = pins.look_at_all(wanted);
     let points = mount_points(&policy.mounts, &paths);
     paths.extend(pins.look_at_all(points));
+    let held = held_files(policy, &paths);
+    paths.extend(pins.look_at_all(held));
     let hidden = hidden::find(policy, &paths, &questions.hidden);
     let facts = HostFacts {
         kernel: kernel::facts(),
@@ -68,6 +71,17 @@ pub(crate) fn host_facts(questions: &Questions<'_>) -> (HostFacts, Pins) {
         paths,
     };
     (facts, pins)
+}
+
+/// Host paths of the policy files that a live workspace must not change.
+fn held_files(policy: &Policy, paths: &BTreeMap<HostPath, PathFact>) -> BTreeSet<HostPath> {
+    let of_mount = |spec: &MountSpec| {
+        let BackendSpec::Physical { host } = &spec.backend else { return Vec::new() };
+        let Some(source) = paths.get(host).map(|fact| &fact.resolved) else { return Vec::new() };
+        let files = policy_files(spec, &policy.chdir);
+        files.filter_map(|at| source.join(at.below(&spec.at)?).ok()).collect()
+    };
+    policy.mounts.iter().flat_map(of_mount).collect()
 }
 
 fn sources(policy: &Policy) -> BTreeSet<HostPath> {

@@ -27,7 +27,7 @@ pub(crate) fn layers_by_trying() -> usize {
 }
 
 fn add_layer() -> Result<(), landlock::RulesetError> {
-    use landlock::{AccessFs, CompatLevel, Compatible, Ruleset, RulesetAttr, RulesetCreatedAttr};
+    use landlock::{AccessFs, CompatLevel, Compatible, Ruleset, RulesetAttr};
     let ruleset = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
     let created = ruleset.handle_access(AccessFs::MakeBlock)?.create()?;
     created.set_compatibility(CompatLevel::HardRequirement).restrict_self().map(drop)

@@ -2,6 +2,8 @@
 
 mod parse;
 mod policy;
+#[cfg(test)]
+mod reference;
 mod run;
 
 pub(crate) use parse::{Usage, command, parse};
@@ -75,16 +77,16 @@ impl Command {
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct Style {
     /// Print one JSON object on stdout
-    #[arg(long)]
+    #[arg(long, global = true)]
     pub(crate) json: bool,
     /// Print nothing but errors and what was asked for
-    #[arg(short, long)]
+    #[arg(short, long, global = true)]
     pub(crate) quiet: bool,
     /// Tell everything
-    #[arg(short, long)]
+    #[arg(short, long, global = true)]
     pub(crate) verbose: bool,
     /// Use colour
-    #[arg(long, value_enum, default_value_t, value_name = "WHEN")]
+    #[arg(long, global = true, value_enum, default_value_t, value_name = "WHEN")]
     pub(crate) color: Color,
 }
 

@@ -123,6 +123,11 @@ impl PolicyArgs {
         }
     }
 
+    /// Returns what a run with this policy file is asked for with; `None` is what it finds.
+    pub(crate) fn of_file(policy: Option<PathBuf>) -> Self {
+        Self { policy, ..Self::default() }
+    }
+
     /// Asks for no more than a level.
     pub(crate) fn requiring(mut self, level: &str) -> Self {
         self.require = Some(level.to_owned());

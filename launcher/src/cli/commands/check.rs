@@ -1,12 +1,222 @@
 //! `endow check`.
 
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use crate::cli::args::CheckArgs;
+use endow_policy::{Access, HostPath, MountClass};
+use endow_vfs::mount_table::{HostView, MountTable, Shadow};
+use serde::Serialize;
+
+use crate::cli::args::{CheckArgs, PolicyArgs};
 use crate::cli::error::CommandError;
-use crate::cli::output::Output;
+use crate::cli::exit;
+use crate::cli::output::{Output, printable};
+use crate::cli::stages::{self, Planned, Request};
+use crate::probe::deep::{self, Deep, Found};
+
+/// What one policy is like.
+#[derive(Debug, Default, Serialize)]
+struct Checked {
+    /// The file that was named; `None` for what a run here would read.
+    file: Option<PathBuf>,
+    /// The files that it is made of.
+    files: Vec<String>,
+    /// What would end a run before it starts.
+    problems: Vec<Problem>,
+    /// What holds but may not be meant.
+    notes: Vec<String>,
+    /// What was found in granted trees, by host path; only with `--deep`.
+    trees: BTreeMap<PathBuf, Deep>,
+}
+
+/// Something that would end a run before it starts.
+#[derive(Debug, Serialize)]
+struct Problem {
+    kind: &'static str,
+    message: String,
+    causes: Vec<String>,
+    hints: Vec<String>,
+    #[serde(skip)]
+    error: CommandError,
+}
 
 /// Runs the command.
-pub(crate) fn run(_args: &CheckArgs, _output: &Output) -> Result<ExitCode, CommandError> {
-    Ok(ExitCode::SUCCESS)
+#[expect(clippy::unnecessary_wraps, reason = "every command is called in one way")]
+pub(crate) fn run(args: &CheckArgs, output: &Output) -> Result<ExitCode, CommandError> {
+    let named = args.files.iter().map(|file| Some(file.clone()));
+    let all: Vec<Option<PathBuf>> =
+        if args.files.is_empty() { vec![None] } else { named.collect() };
+    let checked: Vec<Checked> = all.into_iter().map(|file| check(file, args.deep)).collect();
+    let broken = checked.iter().any(|checked| !checked.problems.is_empty());
+    if output.is_json() {
+        output.json(&serde_json::json!({"ok": !broken, "policies": checked}));
+    } else {
+        for checked in &checked {
+            print(checked, output);
+        }
+    }
+    Ok(ExitCode::from(if broken { exit::POLICY } else { 0 }))
+}
+
+fn check(file: Option<PathBuf>, deep: bool) -> Checked {
+    let policy = PolicyArgs::of_file(file.clone());
+    let request = Request { argv: vec!["true".into()], ..Request::default() };
+    let mut checked = Checked { file, ..Checked::default() };
+    match stages::plan(&policy, request) {
+        Err(error) => checked.problems.push(problem(error)),
+        Ok(planned) => {
+            checked.files = planned.found.files.iter().map(|(file, _)| file.clone()).collect();
+            checked.notes = notes(&planned);
+            if deep {
+                checked.trees = trees(&planned);
+            }
+        }
+    }
+    checked
+}
+
+fn problem(error: CommandError) -> Problem {
+    Problem {
+        kind: error.kind.word(),
+        message: match &error.object {
+            Some(object) => format!("{}: {object}", error.message),
+            None => error.message.clone(),
+        },
+        causes: error.causes.clone(),
+        hints: error.hints.clone(),
+        error,
+    }
+}
+
+fn notes(planned: &Planned) -> Vec<String> {
+    let mut notes = shadows(planned);
+    notes.extend(absent(planned));
+    notes.extend(single_layers(planned));
+    notes.extend(losses(planned));
+    notes
+}
+
+fn shadows(planned: &Planned) -> Vec<String> {
+    let Ok(table) = MountTable::new(planned.found.policy.mounts.clone()) else { return Vec::new() };
+    let shadows = table.shadowed(&Host);
+    let line = |shadow: &Shadow<'_>| match shadow {
+        Shadow::Part { by, of, hidden } => {
+            let (by, of) = (&by.spec, &of.spec);
+            // What a built-in profile puts over its own mounts is meant.
+            let meant = by.class == MountClass::System && of.class == MountClass::System;
+            (!meant).then(|| {
+                format!("{} ({}) hides {hidden} of {} ({})", by.at, by.origin, of.at, of.origin)
+            })
+        }
+        Shadow::Whole { mount } => {
+            Some(format!("nothing of {} ({}) shows", mount.spec.at, mount.spec.origin))
+        }
+    };
+    shadows.iter().filter_map(line).collect()
+}
+
+/// Optional mounts whose source is missing, but for the base's: it names what some host has.
+fn absent(planned: &Planned) -> Vec<String> {
+    let policy = &planned.found.policy;
+    let absent = planned.plan.placement.absent.iter();
+    let specs = absent.filter_map(|at| policy.mounts.iter().find(|spec| spec.at == *at));
+    let asked = specs.filter(|spec| spec.class != MountClass::System);
+    let asked = asked.filter(|spec| !matches!(spec.origin, endow_policy::Origin::Profile { .. }));
+    asked.map(|spec| format!("{} ({}) is not there, and left out", spec.at, spec.origin)).collect()
+}
+
+/// Landlock's rules add up from the root down: below a writable mount a read-only one is kept by
+/// the mount alone.
+fn single_layers(planned: &Planned) -> Vec<String> {
+    let mounts = &planned.plan.placement.mounts;
+    let readonly = mounts.iter().filter(|it| {
+        it.spec.access == Access::Ro && it.spec.class != MountClass::System && it.source.is_some()
+    });
+    let line = |inner: &crate::plan::place::Placed| {
+        let writable = mounts.iter().find(|outer| {
+            outer.spec.access == Access::Rw
+                && inner.spec.at != outer.spec.at
+                && inner.spec.at.is_within(&outer.spec.at)
+        })?;
+        let from_profile = matches!(inner.spec.origin, endow_policy::Origin::Profile { .. });
+        (!from_profile).then(|| {
+            format!(
+                "{} ({}) is read-only by its mount alone: Landlock can't take back what it allows for {}",
+                inner.spec.at, inner.spec.origin, writable.spec.at
+            )
+        })
+    };
+    readonly.filter_map(line).collect()
+}
+
+fn losses(planned: &Planned) -> Vec<String> {
+    let lost = planned.plan.enforcement.degradations.iter();
+    lost.map(|it| format!("not enforced here, as accepted: {} ({})", it.word, it.reason)).collect()
+}
+
+fn trees(planned: &Planned) -> BTreeMap<PathBuf, Deep> {
+    let mounts = planned.plan.placement.mounts.iter();
+    let granted = mounts.filter(|it| it.spec.class != MountClass::System);
+    let granted =
+        granted.filter(|it| !matches!(it.spec.origin, endow_policy::Origin::Profile { .. }));
+    let sources = granted.filter_map(|it| it.source.as_ref()).map(|source| source.path.as_path());
+    sources.map(|path| (path.to_owned(), deep::look(path))).collect()
+}
+
+fn print(checked: &Checked, output: &Output) {
+    for problem in &checked.problems {
+        output.failure(&problem.error);
+    }
+    let name =
+        checked.file.as_deref().map_or_else(|| "policy".to_owned(), |it| it.display().to_string());
+    let mut text = String::new();
+    let mut line = |line: String| {
+        text.push_str(&printable(&line));
+        text.push('\n');
+    };
+    if checked.problems.is_empty() {
+        let files =
+            if checked.files.is_empty() { "no file".to_owned() } else { checked.files.join(", ") };
+        line(format!("{name}: ok ({files})"));
+    }
+    for note in &checked.notes {
+        line(format!("note: {note}"));
+    }
+    for (tree, deep) in &checked.trees {
+        let kinds = [
+            ("belongs to somebody else", &deep.foreign),
+            ("is a socket", &deep.sockets),
+            ("has planted overlay attributes", &deep.planted),
+            ("can't be read", &deep.unreadable),
+        ];
+        line(format!("walked {} entries of {}", deep.entries, tree.display()));
+        kinds.iter().flat_map(|(words, found)| found_lines(words, found)).for_each(&mut line);
+    }
+    output.text(&text);
+}
+
+fn found_lines(words: &str, found: &Found) -> Vec<String> {
+    let mut lines: Vec<String> =
+        found.first.iter().map(|path| format!("note: {} {words}", path.display())).collect();
+    let named = u64::try_from(lines.len()).unwrap_or(u64::MAX);
+    if let Some(more @ 1..) = found.count.checked_sub(named) {
+        lines.push(format!("note: and {more} more"));
+    }
+    lines
+}
+
+/// The host, as far as shadows depend on it.
+struct Host;
+
+impl HostView for Host {
+    fn exists(&self, path: &HostPath) -> bool {
+        path.as_path().symlink_metadata().is_ok()
+    }
+
+    fn names(&self, path: &HostPath) -> Option<Vec<OsString>> {
+        let entries = std::fs::read_dir::<&Path>(path.as_path()).ok()?;
+        Some(entries.filter_map(Result::ok).map(|entry| entry.file_name()).collect())
+    }
 }

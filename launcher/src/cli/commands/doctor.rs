@@ -34,6 +34,7 @@ struct Trial {
 }
 
 /// Runs the command.
+#[expect(clippy::unnecessary_wraps, reason = "every command is called in one way")]
 pub(crate) fn run(_args: &DoctorArgs, output: &Output) -> Result<ExitCode, CommandError> {
     let state = surroundings::read(None).map_or_else(|_| PathBuf::from("/"), |it| it.dirs.state);
     let mut checks = doctor::ask(&state);
@@ -125,22 +126,24 @@ fn of_error(name: &'static str, status: Status, error: &CommandError) -> Finding
 }
 
 fn text(diagnosis: &Diagnosis) -> String {
-    let mut text = match diagnosis.level.as_deref() {
+    let head = match diagnosis.level.as_deref() {
         Some("full") => "level full: every promise is kept here\n".to_owned(),
         Some(level) => format!("level {level}: `full` does not work here\n"),
         None => "no sandbox can be started here\n".to_owned(),
     };
-    for check in &diagnosis.checks {
-        let status = match check.status {
-            Status::Ok => "ok",
-            Status::Note => "note",
-            Status::Limited => "limited",
-            Status::Missing => "missing",
-        };
-        text.push_str(&format!("{status:<8} {:<14} {}\n", check.name, printable(&check.detail)));
-        if let Some(remedy) = &check.remedy {
-            text.push_str(&format!("{:<8} {:<14} remedy: {}\n", "", "", printable(remedy)));
-        }
-    }
-    text
+    let lines: Vec<String> = [head].into_iter().chain(diagnosis.checks.iter().map(lines)).collect();
+    lines.concat()
+}
+
+fn lines(check: &Finding) -> String {
+    let status = match check.status {
+        Status::Ok => "ok",
+        Status::Note => "note",
+        Status::Limited => "limited",
+        Status::Missing => "missing",
+    };
+    let line = format!("{status:<8} {:<14} {}\n", check.name, printable(&check.detail));
+    let remedy = check.remedy.as_ref();
+    let remedy = remedy.map(|it| format!("{:<8} {:<14} remedy: {}\n", "", "", printable(it)));
+    line + &remedy.unwrap_or_default()
 }

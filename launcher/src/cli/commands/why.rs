@@ -174,10 +174,10 @@ fn text(told: &Told) -> String {
     let operation = answer.operation.map(|operation| format!("{} ", operation.word()));
     let errno = answer.errno.map(|errno| format!(" ({errno})")).unwrap_or_default();
     let subject = format!("{}{}", operation.unwrap_or_default(), answer.subject);
-    let mut text = format!("{}: {}{errno}\n", answer.answer.words(), printable(&subject));
+    let mut lines = vec![format!("{}: {}{errno}\n", answer.answer.words(), printable(&subject))];
     let mut line = |word: &str, value: &Option<String>| {
         if let Some(value) = value {
-            text.push_str(&format!("  {word:<9}{}\n", printable(value)));
+            lines.push(format!("  {word:<9}{}\n", printable(value)));
         }
     };
     line("leads to", &answer.leads_to);
@@ -199,5 +199,5 @@ fn text(told: &Told) -> String {
         )
     });
     line("kernel", &kernel);
-    text
+    lines.concat()
 }

@@ -111,6 +111,7 @@ impl Layer {
     }
 }
 
+#[expect(clippy::ref_option, clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
 fn name<S: Serializer>(refusal: &Option<Refusal>, serializer: S) -> Result<S::Ok, S::Error> {
     match refusal {
         Some(refusal) => serializer.serialize_some(refusal.name()),

@@ -83,7 +83,7 @@ impl<'a> Questions<'a> {
         let user = &self.host.user;
         let walk = Walk { view: &self.view, user, protected_links: self.protected_links };
         match walk.resolve(&self.policy.chdir, path) {
-            Err(lost) => Outcome::lost(lost),
+            Err(lost) => Outcome::lost(*lost),
             Ok(place) => {
                 let judge = Judge { view: &self.view, user, rules: &self.rules };
                 let refusals = judge.decide(&place, operation);

@@ -19,6 +19,7 @@ pub(super) struct View<'a> {
 }
 
 /// One mount of the view.
+#[expect(clippy::struct_excessive_bools, reason = "attributes of a mount")]
 struct Mount<'a> {
     at: GuestPath,
     shows: Shows<'a>,

@@ -67,11 +67,16 @@ struct Rest {
 
 impl Walk<'_, '_> {
     /// Follows `path` from `start`, links at its end included.
-    pub(super) fn resolve(&self, start: &GuestPath, path: &Path) -> Result<Place, Lost> {
+    pub(super) fn resolve(&self, start: &GuestPath, path: &Path) -> Result<Place, Box<Lost>> {
         let bytes = path.as_os_str().as_bytes();
         if bytes.is_empty() || bytes.len() >= PATH_MAX {
             let refusal = if bytes.is_empty() { Refusal::Absent } else { Refusal::TooLong };
-            return Err(Lost { refusal: Some(refusal), at: start.clone(), node: None, why: None });
+            return Err(Box::new(Lost {
+                refusal: Some(refusal),
+                at: start.clone(),
+                node: None,
+                why: None,
+            }));
         }
         let slash = bytes.ends_with(b"/");
         let mut rest = Rest { names: names(bytes).collect(), slash, links: 0 };
@@ -79,7 +84,7 @@ impl Walk<'_, '_> {
         while let Some(name) = rest.names.pop_front() {
             match self.enter(&here, &name, &mut rest)? {
                 Step::To(next) => here = next,
-                Step::Vacant(place) => return Ok(place),
+                Step::Vacant(place) => return Ok(*place),
             }
         }
         let node = self.node(&here)?;
@@ -89,11 +94,11 @@ impl Walk<'_, '_> {
         Ok(Place::Found(node))
     }
 
-    fn node(&self, at: &GuestPath) -> Result<Node, Lost> {
+    fn node(&self, at: &GuestPath) -> Result<Node, Box<Lost>> {
         self.view.look(at).map_err(|why| lost(at.clone(), why))
     }
 
-    fn enter(&self, here: &GuestPath, name: &OsStr, rest: &mut Rest) -> Result<Step, Lost> {
+    fn enter(&self, here: &GuestPath, name: &OsStr, rest: &mut Rest) -> Result<Step, Box<Lost>> {
         let directory = self.node(here)?;
         if !directory.entry.is_directory() {
             return Err(refused(Refusal::NotDirectory, directory));
@@ -118,7 +123,7 @@ impl Walk<'_, '_> {
             Err(why @ (Missing::Unknown | Missing::Unreadable(_))) => Err(lost(at, why)),
             Err(why) if rest.names.is_empty() => {
                 let slash = rest.slash;
-                Ok(Step::Vacant(Place::Vacant { parent: directory, at, why, slash }))
+                Ok(Step::Vacant(Box::new(Place::Vacant { parent: directory, at, why, slash })))
             }
             Err(why) => Err(lost(at, why)),
         }
@@ -130,7 +135,7 @@ impl Walk<'_, '_> {
     }
 
     /// Goes to what was found, or to where it leads.
-    fn follow(&self, directory: &Node, node: Node, rest: &mut Rest) -> Result<Step, Lost> {
+    fn follow(&self, directory: &Node, node: Node, rest: &mut Rest) -> Result<Step, Box<Lost>> {
         let EntryKind::Link(to) = &node.entry.kind else { return Ok(Step::To(node.at)) };
         rest.links += 1;
         if rest.links > LINKS_MAX {
@@ -160,7 +165,7 @@ impl Walk<'_, '_> {
 
 enum Step {
     To(GuestPath),
-    Vacant(Place),
+    Vacant(Box<Place>),
 }
 
 fn names(path: &[u8]) -> impl Iterator<Item = OsString> + '_ {
@@ -168,15 +173,15 @@ fn names(path: &[u8]) -> impl Iterator<Item = OsString> + '_ {
     names.map(|name| OsStr::from_bytes(name).to_owned())
 }
 
-fn refused(refusal: Refusal, node: Node) -> Lost {
-    Lost { refusal: Some(refusal), at: node.at.clone(), node: Some(node), why: None }
+fn refused(refusal: Refusal, node: Node) -> Box<Lost> {
+    Box::new(Lost { refusal: Some(refusal), at: node.at.clone(), node: Some(node), why: None })
 }
 
-fn lost(at: GuestPath, why: Missing) -> Lost {
+fn lost(at: GuestPath, why: Missing) -> Box<Lost> {
     let refusal = match &why {
         Missing::Unknown => None,
         Missing::Unreadable(errno) => Refusal::numbered(*errno),
         Missing::NotShown | Missing::NotThere | Missing::Hidden => Some(Refusal::Absent),
     };
-    Lost { refusal, at, node: None, why: Some(why) }
+    Box::new(Lost { refusal, at, node: None, why: Some(why) })
 }

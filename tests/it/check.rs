@@ -1,0 +1,76 @@
+//! `endow check` and `endow profile`.
+
+use std::os::unix::net::UnixListener;
+
+use serde_json::Value;
+
+use crate::harness::{Said, World, said};
+
+fn check(world: &World, arguments: &[&str]) -> Said {
+    said(world.endow(["check"]).args(arguments))
+}
+
+#[test]
+fn every_broken_file_is_named() {
+    let world = World::new();
+    let good = world.write("good.toml", "version = 1\n");
+    let bad = world.write("bad.toml", "version = 1\nmonts = 1\n");
+    let missing = world.root().join("missing.toml");
+    let files = [&good, &bad, &missing].map(|path| path.to_str().expect("UTF-8"));
+    let said = check(&world, &files);
+    let error = said.fails(120);
+    assert!(error.contains("bad.toml:2:1"), "{error}");
+    assert!(error.contains("missing.toml"), "{error}");
+    assert!(said.stdout.contains("good.toml: ok"), "{}", said.stdout);
+    let json = check(&world, &["--json", files[1]]);
+    let said: Value = serde_json::from_str(&json.stdout).expect("JSON");
+    assert_eq!((json.code, &said["ok"]), (120, &Value::Bool(false)));
+    assert_eq!(said["policies"][0]["problems"][0]["kind"], "policy");
+}
+
+#[test]
+fn files_of_a_run_here_are_checked() {
+    let world = World::new();
+    check(&world, &[]).ok();
+    world.write("config/policy.toml", "version = 1\n[deny]\npatterns = [\"a/../b\"]\n");
+    assert!(check(&world, &[]).fails(120).contains("policy.toml:3"));
+}
+
+#[test]
+fn shadows_and_absent_mounts_are_noted() {
+    let world = World::new();
+    world.write("home/project/sub/file", "");
+    let policy = "version = 1\n[workspace]\naccess = \"rw\"\n[mounts]\n\
+        \"/nowhere\" = { optional = true }\n\"~/project/sub\" = { memory = true }\n";
+    let file = world.write("policy.toml", policy);
+    let said = check(&world, &[file.to_str().expect("UTF-8")]);
+    assert!(said.ok().contains("/project/sub ("), "{}", said.stdout);
+    assert!(said.stdout.contains(" hides "), "{}", said.stdout);
+    assert!(said.stdout.contains("/nowhere"), "{}", said.stdout);
+}
+
+#[test]
+fn deep_names_sockets() {
+    let world = World::new();
+    let policy = world.write("policy.toml", "version = 1\n[workspace]\naccess = \"rw\"\n");
+    let socket = world.project().join("socket");
+    let _listener = UnixListener::bind(&socket).expect("a socket");
+    let said = check(&world, &["--deep", policy.to_str().expect("UTF-8")]);
+    assert!(said.ok().contains(&format!("{} is a socket", socket.display())), "{}", said.stdout);
+}
+
+#[test]
+fn profiles_are_listed_and_shown_with_reasons() {
+    let world = World::new();
+    world.write("config/profiles/mine.toml", "version = 1\n[mounts]\n\"/data\" = \"ro\"\n");
+    let said = self::said(&mut world.endow(["profile", "list"]));
+    assert!(said.ok().contains("base") && said.stdout.contains("mine.toml"), "{}", said.stdout);
+    let base = self::said(&mut world.endow(["profile", "show", "base"]));
+    assert!(base.ok().contains("/usr") && base.stdout.contains("programs and libraries"));
+    assert!(base.stdout.contains("deny     .netrc"), "{}", base.stdout);
+    let mine = self::said(&mut world.endow(["profile", "show", "mine", "--json"]));
+    let mine: Value = serde_json::from_str(mine.ok()).expect("JSON");
+    assert_eq!(mine["mounts"][0]["access"], "ro");
+    let none = self::said(&mut world.endow(["profile", "show", "nune"]));
+    assert!(none.fails(2).contains("known are: base, mine"), "{}", none.stderr);
+}
