@@ -63,8 +63,12 @@ fn exhausted_keyring_quota_is_told_only_when_asked() {
     let mut runs: Vec<Child> = (0..20).map(|_| start(&world)).collect();
     runs.iter_mut().for_each(wait_until_ready);
     assert_eq!(world.run(&[], "true").stderr, "");
-    runs.iter_mut().for_each(|run| drop(run.stdin.take()));
-    runs.iter_mut().for_each(|run| drop(run.wait()));
+    for run in &mut runs {
+        drop(run.stdin.take());
+    }
+    for run in &mut runs {
+        drop(run.wait());
+    }
 }
 
 fn mounts() -> String {

@@ -69,6 +69,13 @@ const FOLDERS: &[Folder] = &[
         no_std: &[],
     },
     Folder {
+        // It runs inside, after the last step: it knows no policy and no plan.
+        path: "launcher/src/guest/",
+        modules: Some(&["guest", "sys"]),
+        no_names: &["clap", "endow_policy", "endow_vfs"],
+        no_std: &[],
+    },
+    Folder {
         path: "launcher/src/finish/",
         modules: Some(&["finish", "apply", "supervise", "plan", "sys"]),
         no_names: &["clap"],

@@ -49,7 +49,7 @@ pub fn main() -> ExitCode {
 
 fn refuse(usage: &Usage) -> ExitCode {
     usage.help().unwrap_or_else(|| {
-        drop(Output::new(&usage.style).failure(&usage.mistake()));
+        let _ = Output::new(&usage.style).failure(&usage.mistake());
         ExitCode::from(usage.code())
     })
 }

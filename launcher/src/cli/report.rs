@@ -14,6 +14,9 @@ use super::stages::{Planned, Took};
 use crate::plan::place::Placed;
 use crate::supervise::{Capture, Ended, Outcome};
 
+/// The signal that ends pid 1 from outside.
+const SIGKILL: i32 = 9;
+
 /// How long each phase took.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Phases {
@@ -148,7 +151,7 @@ pub(crate) fn outcome(ended: &Ended) -> Value {
         Outcome::Signaled(signal) => ("signaled", None, Some(signal)),
         Outcome::TimedOut => ("timed_out", None, None),
         Outcome::SetupFailed(_) => ("setup_failed", None, None),
-        Outcome::Lost => ("signaled", None, Some(libc::SIGKILL)),
+        Outcome::Lost => ("signaled", None, Some(SIGKILL)),
     };
     json!({"kind": kind, "code": code, "signal": signal})
 }

@@ -3,6 +3,7 @@
 //! It knows no policy and no plan. It does what its arguments say with the rights that a command
 //! would have, and answers through a descriptor that it was handed.
 
+mod layers;
 mod probe;
 mod report;
 

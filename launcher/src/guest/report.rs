@@ -3,8 +3,6 @@
 use std::fs::{self, File};
 use std::io::{self, Write};
 
-use crate::sys;
-
 /// Lines of `/proc/self/status` that say what the kernel holds this process to.
 const KEPT: [&str; 8] =
     ["Uid", "Gid", "Groups", "CapEff", "CapBnd", "NoNewPrivs", "Seccomp", "NSpid"];
@@ -20,7 +18,7 @@ pub(super) fn run(answers: &mut File) -> io::Result<()> {
             said.push(format!("{name} {}\n", value.join(" ")));
         }
     }
-    said.push(format!("Landlock {}\n", sys::landlock::layers_by_trying()));
+    said.push(format!("Landlock {}\n", super::layers::layers_by_trying()));
     said.push(format!("Root {}\n", names("/").join(" ")));
     answers.write_all(said.concat().as_bytes())
 }

@@ -54,7 +54,7 @@ impl Stream {
     }
 
     fn read(&mut self) {
-        let mut chunk = [0; 64 * 1024];
+        let mut chunk = [0; 16 * 1024];
         while let Some(source) = &self.source {
             match read(source, &mut chunk) {
                 Ok(0) => self.source = None,

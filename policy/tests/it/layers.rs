@@ -212,7 +212,7 @@ fn one_path_twice_in_flags() {
 
 #[test]
 fn no_home() {
-    let homeless = endow_policy::Vars { home: None, ..vars_in("/work/app") };
+    let homeless = endow_policy::Vars { home: None, ..vars_in("/srv/app") };
     let joined = policy(&Sources::default(), &homeless).expect("resolves");
     assert_eq!(why(&joined, "/home/u"), "nothing");
     let asks = user("[mounts]\n\"~/x\" = \"ro\"");

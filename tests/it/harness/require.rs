@@ -16,7 +16,7 @@ pub(crate) fn skip(reason: &str) {
             let file = std::fs::OpenOptions::new().append(true).create(true).open(path);
             file.and_then(|mut file| file.write_all(line.as_bytes())).expect("the list of skips");
         }
-        None => print!("skipped {line}"),
+        None => std::io::stdout().write_all(format!("skipped {line}").as_bytes()).expect("stdout"),
     }
 }
 

@@ -7,10 +7,12 @@
 
 mod find;
 mod parse;
+mod stamp;
 mod tracked;
 mod warning;
 
 pub use find::load;
+pub use stamp::Stamp;
 pub use tracked::Tracked;
 pub use warning::{IndexFault, IndexWarning};
 

@@ -3,6 +3,7 @@
 use super::IndexFault;
 use std::ffi::CStr;
 
+use super::stamp::Stamp;
 use super::tracked::{Builder, Tracked};
 
 type Result<T> = std::result::Result<T, IndexFault>;
@@ -48,11 +49,11 @@ fn parse_with(mut reader: Reader<'_>, format: Format, count: u32) -> Result<Trac
     let mut name = Vec::new();
     let mut is_complete = true;
     for _ in 0..count {
-        let mode = reader.entry(format, &mut name)?;
+        let (mode, stamp) = reader.entry(format, &mut name)?;
         // Entries without a name replace some of a split index's other file.
         is_complete &= !name.is_empty();
         if mode & 0o170_000 != FOLDED && !name.is_empty() {
-            names.add(&name)?;
+            names.add(&name, stamp)?;
         }
     }
     reader.extensions(format.id)?;
@@ -66,11 +67,12 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// Reads one entry into `name`, which holds the name before, and returns its mode.
-    fn entry(&mut self, format: Format, name: &mut Vec<u8>) -> Result<u32> {
+    /// Reads one entry into `name`, which holds the name before, and returns its mode and stamp.
+    fn entry(&mut self, format: Format, name: &mut Vec<u8>) -> Result<(u32, Stamp)> {
         let start = self.position();
         let stat = self.take(STAT)?;
         let mode = stat.get(MODE..).and_then(<[u8]>::first_chunk).ok_or(IndexFault::Damaged)?;
+        let stamp = Stamp::parse(stat).ok_or(IndexFault::Damaged)?;
         self.take(format.id)?;
         if self.u16()? & EXTENDED != 0 {
             if format.version < 3 {
@@ -89,7 +91,7 @@ impl<'a> Reader<'a> {
         if format.version < 4 {
             self.padding(start)?;
         }
-        Ok(u32::from_be_bytes(*mode))
+        Ok((u32::from_be_bytes(*mode), stamp))
     }
 
     /// Reads the NULs that make an entry's length a multiple of eight; one is read already.

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
-use super::IndexFault;
+use super::{IndexFault, Stamp};
 use crate::fs::Kind;
 use crate::names::NameRules;
 
@@ -19,6 +19,8 @@ pub struct Tracked {
     bytes: Vec<u8>,
     /// Where each name ends; sorted by name, each once.
     ends: Vec<u32>,
+    /// What the index remembers of each; empty when the index was not in order.
+    stamps: Vec<Stamp>,
 }
 
 impl Tracked {
@@ -30,6 +32,13 @@ impl Tracked {
             return true;
         }
         kind == Kind::Directory && self.has_below(path)
+    }
+
+    /// Returns what the index remembers of a file's state.
+    pub fn stamp(&self, path: &[u8]) -> Option<Stamp> {
+        let index = self.first_from(path);
+        self.get(index).filter(|known| *known == path)?;
+        self.stamps.get(index).copied()
     }
 
     /// Returns the tracked files, and directories above them, that rules would hide, sorted.
@@ -117,7 +126,7 @@ pub(super) struct Builder {
 
 impl Builder {
     /// Adds a name; the stages of a conflict follow each other with the same one.
-    pub(super) fn add(&mut self, name: &[u8]) -> Result<(), IndexFault> {
+    pub(super) fn add(&mut self, name: &[u8], stamp: Stamp) -> Result<(), IndexFault> {
         let tracked = &mut self.tracked;
         if name.len() > PATH_MAX {
             return Err(IndexFault::Damaged);
@@ -134,10 +143,11 @@ impl Builder {
         }
         let end = u32::try_from(tracked.bytes.len()).map_err(|_| IndexFault::TooLarge)?;
         tracked.ends.push(end);
+        tracked.stamps.push(stamp);
         Ok(())
     }
 
-    /// Sorts what a hostile index left unsorted.
+    /// Sorts what a hostile index left unsorted; nothing is known of its files then.
     pub(super) fn finish(self) -> Tracked {
         if !self.is_unsorted {
             return self.tracked;

@@ -74,7 +74,8 @@ pub(crate) fn command() -> clap::Command {
 /// Understands the arguments of the process.
 pub(crate) fn parse(arguments: Vec<OsString>) -> Result<Invocation, Usage> {
     let json = arguments.iter().take_while(|it| *it != "--").any(|it| it == "--json");
-    let usage = |running| move |error| Usage { error, running, style: Style { json, ..Style::default() } };
+    let usage =
+        |running| move |error| Usage { error, running, style: Style { json, ..Style::default() } };
     let command = match arguments.get(1) {
         _ if is_prefix_form(&arguments) => run("endow", arguments).map_err(usage(true)),
         // The only command that is in a hurry: the others' arguments are not even built.

@@ -1,6 +1,6 @@
 //! `endow why HOST:PORT`.
 
-use std::net::IpAddr;
+use core::net::IpAddr;
 
 use endow_policy::{Network, Policy};
 

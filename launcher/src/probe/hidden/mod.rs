@@ -6,6 +6,7 @@ mod rules;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{DirBuilder, File};
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
@@ -148,8 +149,19 @@ fn tracked_below(
     let Some(work_tree) = options.work_tree else { return BTreeSet::new() };
     let Some(prefix) = source.path.below(work_tree) else { return BTreeSet::new() };
     let (tracked, _) = git_index::load(work_tree.as_path());
+    let is_own = |path: &Path| is_as_tracked(&tracked, work_tree, path);
     let hidden = tracked.hidden_by(rules).into_iter().filter(|path| rules.is_builtin(path));
-    hidden.filter_map(|path| path.strip_prefix(prefix).ok().map(Path::to_owned)).collect()
+    let files: Vec<PathBuf> = hidden.filter(|path| is_own(path)).collect();
+    let above = files.iter().flat_map(|file| file.ancestors()).filter(|path| rules.hides(path));
+    above.filter_map(|path| path.strip_prefix(prefix).ok().map(Path::to_owned)).collect()
+}
+
+/// An entry alone spares nothing: a command that may write the index could add the name of a
+/// secret that it can't see. It does not know the secret's times, so those must match.
+fn is_as_tracked(tracked: &git_index::Tracked, work_tree: &HostPath, path: &Path) -> bool {
+    let stamp = tracked.stamp(path.as_os_str().as_bytes());
+    let found = std::fs::symlink_metadata(work_tree.as_path().join(path));
+    matches!((stamp, found), (Some(stamp), Ok(found)) if stamp.matches(&found))
 }
 
 fn hidden(walked: Walked, rules: &Rules<'_>) -> HiddenNames {

@@ -29,6 +29,11 @@ impl Rules<'_> {
         rule.is_some_and(|rule| matches!(rule.origin, Origin::Profile { .. }))
     }
 
+    /// Returns whether a pattern hides a name, the directories above it left aside.
+    pub(super) fn hides(&self, path: &Path) -> bool {
+        self.patterns.decide_entry(path).is_some_and(|decision| decision.hidden)
+    }
+
     /// Returns a digest of all that a walk's result depends on, besides the tree.
     pub(super) fn digest(&self) -> [u8; 32] {
         let mut digest = Sha256::new();
