@@ -7,7 +7,7 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::time::{Duration, Instant};
 
-use endow_policy::{HostPath, MountClass};
+use endow_policy::{HostPath, MountClass, MountSpec};
 use endow_vfs::state::{EndowDirs, OwnDir, Relation, RunId};
 
 use super::args::PolicyArgs;
@@ -81,8 +81,7 @@ pub(crate) fn plan(args: &PolicyArgs, request: Request) -> Result<Planned, Comma
         installation::grant(name, &surroundings, &mut found.policy);
     }
     let mut own = own_directories(&surroundings.dirs)?;
-    refuse_own(&found, &own, &BTreeMap::new())?;
-    if request.own == Own::Made && must_be_made(&found, &own) {
+    if own_state(&found, &own)? == OwnState::MissingInGrant && request.own == Own::Made {
         make_own(&surroundings.dirs)?;
         own = own_directories(&surroundings.dirs)?;
     }
@@ -97,8 +96,7 @@ pub(crate) fn plan(args: &PolicyArgs, request: Request) -> Result<Planned, Comma
         },
     };
     let (host, pins) = probe::host_facts(&questions);
-    // Again, by what the names led to: somebody may have swapped them since.
-    refuse_own(&found, &own, &host.paths)?;
+    refuse_swapped(&found, &own, &host.paths)?;
     let id = RunId::generate().map_err(|errno| {
         CommandError::new(Kind::Setup, "can't name the run").cause(std::io::Error::from(errno))
     })?;
@@ -120,38 +118,63 @@ fn own_directories(dirs: &Dirs) -> Result<EndowDirs, CommandError> {
         .map_err(|error| CommandError::new(Kind::Setup, error.to_string()).cause(&error.error))
 }
 
+/// What the grants say about endow's own directories.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum OwnState {
+    /// All of them exist, or lie outside every grant.
+    Settled,
+    /// One lies in a grant and does not exist.
+    MissingInGrant,
+}
+
 /// Runs of others, undo data and what is trusted are in no view.
-fn refuse_own(
+fn own_state(found: &Found, own: &EndowDirs) -> Result<OwnState, CommandError> {
+    let mut state = OwnState::Settled;
+    for (spec, host) in granted(found) {
+        match own.relation(host.as_path()) {
+            Ok(Relation::Inside(dir)) => return Err(refused(spec, host, dir)),
+            Ok(Relation::Contains(contained)) if contained.iter().any(|it| !it.exists) => {
+                state = OwnState::MissingInGrant;
+            }
+            _ => {}
+        }
+    }
+    Ok(state)
+}
+
+/// Asks again by what the names led to: somebody may have swapped a link since. Directories are
+/// asked about where their names are walked.
+fn refuse_swapped(
     found: &Found,
     own: &EndowDirs,
     paths: &BTreeMap<HostPath, PathFact>,
 ) -> Result<(), CommandError> {
-    use endow_policy::BackendSpec::{Copy, Physical};
-    let granted = found.policy.mounts.iter().filter(|spec| spec.class != MountClass::System);
-    for spec in granted {
-        let (Physical { host } | Copy { host }) = &spec.backend else { continue };
-        let host = paths.get(host).map_or(host, |fact| &fact.resolved);
-        if let Ok(Relation::Inside(dir)) = own.relation(host.as_path()) {
-            let message = format!("endow's own {} directory can't be granted", dir.word());
-            return Err(CommandError::new(Kind::Setup, message)
-                .about(host)
-                .cause(format!("asked for by {}", spec.origin)));
+    for (spec, host) in granted(found) {
+        let Some(fact) = paths.get(host) else { continue };
+        if fact.found.is_directory() != Some(false) {
+            continue;
+        }
+        if let Ok(Relation::Inside(dir)) = own.relation_resolved(fact.resolved.as_path()) {
+            return Err(refused(spec, &fact.resolved, dir));
         }
     }
     Ok(())
 }
 
-fn must_be_made(found: &Found, own: &EndowDirs) -> bool {
+fn granted(found: &Found) -> impl Iterator<Item = (&MountSpec, &HostPath)> {
+    use endow_policy::BackendSpec::{Copy, Physical};
     let granted = found.policy.mounts.iter().filter(|spec| spec.class != MountClass::System);
-    let hosts = granted.filter_map(|spec| match &spec.backend {
-        endow_policy::BackendSpec::Physical { host } => Some(host),
+    granted.filter_map(|spec| match &spec.backend {
+        Physical { host } | Copy { host } => Some((spec, host)),
         _ => None,
-    });
-    let mut relations = hosts.filter_map(|host| own.relation(host.as_path()).ok());
-    relations.any(|relation| match relation {
-        Relation::Contains(contained) => contained.iter().any(|it| !it.exists),
-        Relation::Inside(_) | Relation::Apart => false,
     })
+}
+
+fn refused(spec: &MountSpec, host: &HostPath, dir: OwnDir) -> CommandError {
+    let message = format!("endow's own {} directory can't be granted", dir.word());
+    CommandError::new(Kind::Setup, message)
+        .about(host)
+        .cause(format!("asked for by {}", spec.origin))
 }
 
 fn make_own(dirs: &Dirs) -> Result<(), CommandError> {

@@ -112,15 +112,28 @@ impl EndowDirs {
     /// A source that can't be followed.
     pub fn relation(&self, source: &Path) -> Result<Relation, OwnDirsError> {
         let chain = chain_of(source).map_err(|error| failed(source, error))?;
+        Ok(self.relation_of(&chain))
+    }
+
+    /// Like [`relation`](Self::relation) for a source whose links are resolved.
+    ///
+    /// # Errors
+    /// A source that is not there.
+    pub fn relation_resolved(&self, source: &Path) -> Result<Relation, OwnDirsError> {
+        let chain = chain_of_resolved(source).map_err(|error| failed(source, error))?;
+        Ok(self.relation_of(&chain))
+    }
+
+    fn relation_of(&self, chain: &[(PathBuf, Option<FileId>)]) -> Relation {
         let ids: Vec<FileId> = chain.iter().filter_map(|(_, id)| *id).collect();
-        let inside = self.dirs.iter().find(|known| known.is_among(&ids, &chain));
+        let inside = self.dirs.iter().find(|known| known.is_among(&ids, chain));
         if let Some(known) = inside {
-            return Ok(Relation::Inside(known.dir));
+            return Relation::Inside(known.dir);
         }
         let own = chain.last().and_then(|(_, id)| *id);
         let below = self.dirs.iter().filter_map(|known| known.below(own?));
         let contained: Vec<Contained> = below.collect();
-        Ok(if contained.is_empty() { Relation::Apart } else { Relation::Contains(contained) })
+        if contained.is_empty() { Relation::Apart } else { Relation::Contains(contained) }
     }
 }
 
@@ -157,18 +170,20 @@ fn chain_of(path: &Path) -> io::Result<Vec<(PathBuf, Option<FileId>)>> {
             return Err(io::ErrorKind::InvalidInput.into());
         }
     };
-    let mut above: Vec<&Path> = canonical.ancestors().collect();
-    above.reverse();
-    let mut chain = Vec::with_capacity(above.len() + missing.len());
-    for path in above {
-        chain.push((path.to_path_buf(), Some(id(&path.symlink_metadata()?))));
-    }
+    let mut chain = chain_of_resolved(&canonical)?;
     let mut end = canonical.clone();
     for name in missing.into_iter().rev() {
         end.push(name);
         chain.push((end.clone(), None));
     }
     Ok(chain)
+}
+
+fn chain_of_resolved(path: &Path) -> io::Result<Vec<(PathBuf, Option<FileId>)>> {
+    let mut above: Vec<&Path> = path.ancestors().collect();
+    above.reverse();
+    let with_id = |path: &Path| Ok((path.to_path_buf(), Some(id(&path.symlink_metadata()?))));
+    above.into_iter().map(with_id).collect()
 }
 
 fn id(metadata: &Metadata) -> FileId {

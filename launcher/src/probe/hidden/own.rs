@@ -28,7 +28,7 @@ pub(super) fn below_system(source: &Source, options: &HiddenOptions<'_>) -> Hidd
 
 fn find(source: &Source, options: &HiddenOptions<'_>) -> Result<Vec<HiddenName>, Errno> {
     let Some(own) = options.own else { return Ok(Vec::new()) };
-    let relation = own.relation(source.path.as_path());
+    let relation = own.relation_resolved(source.path.as_path());
     let relation =
         relation.map_err(|error| Errno::from_io_error(&error.error).unwrap_or(Errno::IO))?;
     let contained = match relation {
