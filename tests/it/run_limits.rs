@@ -158,3 +158,19 @@ fn memory_limit_is_held_or_refused() {
         assert_eq!(crate::harness::said(loose.args(grabs)).ok(), "300000000\n");
     }
 }
+
+#[test]
+fn losses_are_accepted_by_known_names_only() {
+    let world = World::new();
+    let stderr = world.run(&["--best-effort", "everything"], "true");
+    assert!(stderr.fails(125).contains("known are: memory, pids, protect"), "{}", stderr.stderr);
+}
+
+#[test]
+fn protecting_a_name_is_refused_until_it_is_built() {
+    let world = World::new();
+    assert!(
+        world.run(&["--protect", "ci/**"], "true").fails(122).contains("--best-effort protect")
+    );
+    world.run(&["--protect", "ci/**", "--best-effort", "protect"], "true").ok();
+}

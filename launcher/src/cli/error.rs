@@ -228,6 +228,7 @@ impl From<PlanError> for CommandError {
         let kind = match &error {
             PlanError::Level { .. } | PlanError::Unenforceable { .. } => Kind::Unenforceable,
             PlanError::Unprobed(_) => Kind::Bug,
+            PlanError::UnknownLoss { .. } => Kind::Usage,
             _ => Kind::Setup,
         };
         let this = Self::new(kind, error.to_string());
@@ -256,6 +257,7 @@ impl From<PlanError> for CommandError {
             PlanError::Unenforceable { word, reason } => {
                 this.cause(reason).hint(format!("`--best-effort {word}` accepts the loss"))
             }
+            PlanError::UnknownLoss { known, .. } => this.hint(format!("known are: {known}")),
             PlanError::NoStart(_) => this.hint("name a directory of the view with `--chdir`"),
             PlanError::SeedElsewhere { origin, at, .. } => {
                 this.asked_by(&origin).hint(format!("seeds of {at} must lie below it"))

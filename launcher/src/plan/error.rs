@@ -36,6 +36,9 @@ pub enum PlanError {
     /// A limit or rule can't be enforced here.
     #[error("this host can't enforce: {word}")]
     Unenforceable { word: &'static str, reason: String },
+    /// No loss has this name.
+    #[error("unknown word of best-effort: {word}")]
+    UnknownLoss { word: String, known: String },
     /// The probe was not asked about a path: a bug.
     #[error("path was not probed: {0}")]
     Unprobed(HostPath),

@@ -1,6 +1,6 @@
 //! How much of the promise holds on this host, and what was accepted as lost.
 
-use endow_policy::{AllowWord, Level, Policy};
+use endow_policy::{AllowWord, Level, Origin, PatternRule, Policy};
 use serde::Serialize;
 
 use super::PlanError;
@@ -26,8 +26,15 @@ pub struct Degradation {
     pub reason: String,
 }
 
+/// The losses that can be accepted by name.
+const LOSSES: [&str; 3] = ["memory", "pids", "protect"];
+
 /// Decides the level and refuses what can't be enforced and was not given up by name.
 pub(super) fn decide(policy: &Policy, host: &HostFacts) -> Result<Enforcement, PlanError> {
+    let mut accepted = policy.require.best_effort.iter();
+    if let Some(word) = accepted.find(|word| !LOSSES.contains(&word.as_str())) {
+        return Err(PlanError::UnknownLoss { word: word.clone(), known: LOSSES.join(", ") });
+    }
     let level = reached(policy, host)?;
     let landlock_abi = if level == Level::Full { host.kernel.landlock_abi } else { 0 };
     let landlock_abi = if nested(policy) { host.kernel.landlock_abi } else { landlock_abi };
@@ -102,7 +109,20 @@ fn limit_losses(policy: &Policy, host: &HostFacts) -> Vec<Degradation> {
     if policy.limits.pids.is_some() && !has("pids") && !counts_by_rlimit(host) {
         losses.push(Degradation { word: "pids", reason: reason("pids") });
     }
+    losses.extend(protect_loss(policy));
     losses
+}
+
+/// The built-in list is kept for the version that holds changes; a name that somebody asked to be
+/// protected must not be taken for protected before.
+fn protect_loss(policy: &Policy) -> Option<Degradation> {
+    let by_user = |rule: &&PatternRule| {
+        !matches!(rule.origin, Origin::Profile { .. }) && !rule.pattern.starts_with('!')
+    };
+    let rule = policy.protect.iter().find(by_user)?;
+    let (pattern, origin) = (&rule.pattern, &rule.origin);
+    let reason = format!("this version holds no changes to protected names: {pattern} of {origin}");
+    Some(Degradation { word: "protect", reason })
 }
 
 /// Since Linux 5.14 RLIMIT_NPROC counts within the user namespace, which is the run; the host's
