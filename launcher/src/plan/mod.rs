@@ -1,7 +1,7 @@
 //! `plan`: the one pure function that decides everything about a run.
 //!
 //! A [`Plan`] leaves nothing open: applying it is a loop over its steps. Everything here is a
-//! value made of the policy and of [`HostFacts`](host::HostFacts), so each feature is tested
+//! value made of the policy and of [`HostFacts`], so each feature is tested
 //! against hosts that exist only on paper.
 
 mod cgroup;

@@ -1,4 +1,4 @@
-//! `supervise`: one loop outside the sandboxes. Everything that happens becomes an [`Event`],
+//! `supervise`: one loop outside the sandboxes. Everything that happens becomes an [`Event`](event::Event),
 //! [`decide`](decide::decide) says what follows, and the loop does it.
 
 mod capture;

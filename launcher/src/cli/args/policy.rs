@@ -1,4 +1,8 @@
 //! The arguments that say what is granted: common to `run`, `plan` and `why`.
+#![allow(
+    rustdoc::broken_intra_doc_links,
+    reason = "clap prints these comments as they stand, brackets included"
+)]
 
 use std::ffi::OsString;
 use std::path::PathBuf;
