@@ -1,6 +1,6 @@
 //! The system calls of a run, decided as data: groups, the plan, and the program for the kernel.
 //!
-//! [`plan`] decides by group, [`answer`] explains, [`compile`] makes the classic BPF program that
+//! [`plan()`] decides by group, [`answer()`] explains, [`compile()`] makes the classic BPF program that
 //! is installed last, by hand, with a listener when the run is observed. Facts of the kernel are in
 //! `table`, decisions in `group` and `check`.
 //!
