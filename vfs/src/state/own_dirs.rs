@@ -1,5 +1,7 @@
 //! endow's own directories, which no grant may show.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::fs::Metadata;
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -69,14 +71,19 @@ pub struct OwnDirsError {
 #[derive(Clone, Debug)]
 pub struct EndowDirs {
     dirs: Vec<Known>,
+    /// Directories above the sources that were asked about: many have the same ones.
+    above: RefCell<HashMap<PathBuf, Chain>>,
 }
+
+/// A path's directories from the root on, links resolved, and the ids of those that exist.
+type Chain = Vec<(PathBuf, Option<FileId>)>;
 
 #[derive(Clone, Debug)]
 struct Known {
     dir: OwnDir,
     exists: bool,
     /// The directory and those above it, outermost first; those that don't exist have no id.
-    chain: Vec<(PathBuf, Option<FileId>)>,
+    chain: Chain,
 }
 
 impl EndowDirs {
@@ -92,7 +99,7 @@ impl EndowDirs {
             let exists = chain.last().is_some_and(|(_, id)| id.is_some());
             Ok(Known { dir, exists, chain })
         });
-        Ok(Self { dirs: known.collect::<Result<_, _>>()? })
+        Ok(Self { dirs: known.collect::<Result<_, _>>()?, above: RefCell::default() })
     }
 
     /// Returns whether one of the directories lies at or below a path whose links are resolved,
@@ -111,7 +118,7 @@ impl EndowDirs {
     /// # Errors
     /// A source that can't be followed.
     pub fn relation(&self, source: &Path) -> Result<Relation, OwnDirsError> {
-        let chain = chain_of(source).map_err(|error| failed(source, error))?;
+        let chain = self.chain_of(source).map_err(|error| failed(source, error))?;
         Ok(self.relation_of(&chain))
     }
 
@@ -120,8 +127,33 @@ impl EndowDirs {
     /// # Errors
     /// A source that is not there.
     pub fn relation_resolved(&self, source: &Path) -> Result<Relation, OwnDirsError> {
-        let chain = chain_of_resolved(source).map_err(|error| failed(source, error))?;
-        Ok(self.relation_of(&chain))
+        let chain = match self.below_known(source) {
+            Some(chain) => Ok(chain),
+            None => chain_of_resolved(source),
+        };
+        Ok(self.relation_of(&chain.map_err(|error| failed(source, error))?))
+    }
+
+    /// Returns the chain of a source: one call when what is above it was asked about before.
+    fn chain_of(&self, source: &Path) -> io::Result<Chain> {
+        if let Some(chain) = self.below_known(source) {
+            return Ok(chain);
+        }
+        if let Some(above) = source.parent() {
+            let chain = chain_of(above)?;
+            self.above.borrow_mut().insert(above.to_path_buf(), chain);
+        }
+        self.below_known(source).map_or_else(|| chain_of(source), Ok)
+    }
+
+    /// Returns the chain of a source that is no link, below a directory that is known.
+    fn below_known(&self, source: &Path) -> Option<Chain> {
+        let known = self.above.borrow();
+        let above = known.get(source.parent()?)?;
+        let (directory, _) = above.last().filter(|(_, id)| id.is_some())?;
+        let path = directory.join(source.file_name()?);
+        let found = path.symlink_metadata().ok().filter(|found| !found.is_symlink())?;
+        Some(above.iter().cloned().chain([(path, Some(id(&found)))]).collect())
     }
 
     fn relation_of(&self, chain: &[(PathBuf, Option<FileId>)]) -> Relation {
@@ -157,7 +189,7 @@ impl Known {
 }
 
 /// Returns a path's directories from the root on, links resolved as far as the path exists.
-fn chain_of(path: &Path) -> io::Result<Vec<(PathBuf, Option<FileId>)>> {
+fn chain_of(path: &Path) -> io::Result<Chain> {
     let (mut existing, mut missing) = (path.to_path_buf(), Vec::new());
     let canonical = loop {
         match existing.canonicalize() {
@@ -179,7 +211,7 @@ fn chain_of(path: &Path) -> io::Result<Vec<(PathBuf, Option<FileId>)>> {
     Ok(chain)
 }
 
-fn chain_of_resolved(path: &Path) -> io::Result<Vec<(PathBuf, Option<FileId>)>> {
+fn chain_of_resolved(path: &Path) -> io::Result<Chain> {
     let mut above: Vec<&Path> = path.ancestors().collect();
     above.reverse();
     let with_id = |path: &Path| Ok((path.to_path_buf(), Some(id(&path.symlink_metadata()?))));
