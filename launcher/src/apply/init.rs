@@ -121,14 +121,14 @@ impl View {
     }
 
     fn bind(&self, from: &From, at: &Place, attributes: u64, recursive: bool) -> Result<(), Errno> {
-        let source = self.source(from)?;
-        let mut flags = OpenTreeFlags::OPEN_TREE_CLONE
-            | OpenTreeFlags::OPEN_TREE_CLOEXEC
-            | OpenTreeFlags::AT_EMPTY_PATH;
+        let mut flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
         if recursive {
             flags |= OpenTreeFlags::AT_RECURSIVE;
         }
-        let tree = open_tree(&source, c"", flags)?;
+        let tree = match from {
+            From::Host { path, expect: Some(expect) } => clone_expected(path, *expect, flags)?,
+            _ => open_tree(self.source(from)?, c"", flags | OpenTreeFlags::AT_EMPTY_PATH)?,
+        };
         sys::mount::set_attributes(tree.as_fd(), attributes, recursive)?;
         self.place_mount(&tree, at)
     }
@@ -180,6 +180,13 @@ impl View {
         let flags = from_here | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
         move_mount(mount, c"", &target, c"", flags)
     }
+}
+
+/// Clones the mount at a host path and compares what it holds: the inode that was pinned is the
+/// right one whatever way led to it, and any other is refused before it is placed.
+fn clone_expected(path: &CStr, expect: FileId, flags: OpenTreeFlags) -> Result<OwnedFd, Errno> {
+    let tree = open_tree(CWD, path, flags | OpenTreeFlags::AT_SYMLINK_NOFOLLOW)?;
+    if file_id(&tree)? == expect { Ok(tree) } else { Err(Errno::STALE) }
 }
 
 fn inside() -> ResolveFlags {
