@@ -22,6 +22,9 @@ use crate::sys::signal::SignalSet;
 /// The time between TERM and KILL when none was said.
 const GRACE_DEFAULT: Duration = Duration::from_secs(10);
 
+/// The time in which a terminal's signal has reached every process of its group.
+const ONE_AFTER_ANOTHER: Duration = Duration::from_millis(2);
+
 /// One sandbox under supervision.
 #[derive(Debug)]
 pub(crate) struct Supervised {
@@ -173,11 +176,16 @@ impl Supervised {
     }
 
     /// A continue is passed on late: a stop that the terminal has sent since, to the command as
-    /// well, would be undone by it, and is repeated.
+    /// well, would be undone by it, and is repeated. The terminal reaches the processes of a group
+    /// one after another, so its signal to this one may come a little later.
     fn forward(&self, signal: i32) {
         let Some(command) = &self.sandbox.descriptors.command else { return };
         let _ = sys::signal::send(command, signal);
-        if signal == libc::SIGCONT && sys::signal::is_pending(libc::SIGTSTP) {
+        if signal != libc::SIGCONT {
+            return;
+        }
+        std::thread::sleep(ONE_AFTER_ANOTHER);
+        if sys::signal::is_pending(libc::SIGTSTP) {
             let _ = sys::signal::send(command, libc::SIGTSTP);
         }
     }
