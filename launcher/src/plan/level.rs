@@ -50,6 +50,12 @@ fn nested(policy: &Policy) -> bool {
 fn reached(policy: &Policy, host: &HostFacts) -> Result<Level, PlanError> {
     let wanted = policy.require.level;
     let refuse = |missing, remedy| Err(PlanError::Level { wanted, missing, remedy });
+    if host.outer_level.as_deref().map(str::trim) == Some(Level::Full.word()) {
+        return refuse(
+            "user namespaces: this runs inside endow already",
+            "start the outer endow with `--allow userns`",
+        );
+    }
     if let Some(refusal) = host.kernel.userns_refused {
         return refuse(refusal.words(), refusal.remedy());
     }

@@ -123,7 +123,7 @@ fn walk((source, names): (&HostPath, &HiddenNames)) -> Walk {
 pub fn plan(policy: &Policy, host: &HostFacts, request: &ExecRequest) -> Result<Plan, PlanError> {
     let enforcement = level::decide(policy, host)?;
     let placement = place::place(&policy.mounts, host)?;
-    let mut view = view::plan(policy, &placement, host)?;
+    let mut view = view::plan(policy, &placement, host, enforcement.level)?;
     view.prepare.extend(cgroup::plan(policy, host, &request.run).map(PrepareStep::Cgroup));
     let environment = environment::plan(policy, &placement, host, request);
     let confine = confine::plan(policy, &placement, host, &enforcement, request.captured);

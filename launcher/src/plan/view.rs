@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
 
-use endow_policy::{AllowWord, BackendSpec, GuestPath, Network, Policy};
+use endow_policy::{AllowWord, BackendSpec, GuestPath, Level, Network, Policy};
 
 use super::PlanError;
 use super::host::{Found, HostFacts};
@@ -23,6 +23,7 @@ pub(crate) fn plan(
     policy: &Policy,
     placement: &Placement,
     host: &HostFacts,
+    level: Level,
 ) -> Result<ViewPlan, PlanError> {
     let mut builder = Builder::new(placement, host, &policy.chdir);
     builder.begin();
@@ -32,7 +33,7 @@ pub(crate) fn plan(
     builder.kernel_file_systems(policy)?;
     others.into_iter().try_for_each(|placed| builder.mount(placed))?;
     builder.links()?;
-    builder.own_names()?;
+    builder.own_names(level)?;
     builder.end(policy);
     Ok(builder.plan)
 }
@@ -104,13 +105,13 @@ impl<'a> Builder<'a> {
     }
 
     /// The user's runtime directory, and the word by which an endow inside knows of this one.
-    fn own_names(&mut self) -> Result<(), PlanError> {
+    fn own_names(&mut self, level: Level) -> Result<(), PlanError> {
         if let Some(directory) = self.placement.runtime_directory(self.host.user.uid) {
             self.directory(&directory, 0o700)?;
         }
-        let level = super::skeleton::fixed("/run/endow/level");
-        if self.placement.is_writable_and_empty(&level) {
-            self.content(&level, b"full\n".to_vec())?;
+        let file = super::skeleton::fixed("/run/endow/level");
+        if self.placement.is_writable_and_empty(&file) {
+            self.content(&file, format!("{}\n", level.word()).into_bytes())?;
         }
         Ok(())
     }

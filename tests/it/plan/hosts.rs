@@ -60,6 +60,7 @@ pub(super) const HOSTS: &[Host] = &[
             };
         },
     },
+    Host { name: "inside endow", change: |host| host.outer_level = Some("full\n".to_owned()) },
     Host {
         name: "root",
         change: |host| {

@@ -52,3 +52,17 @@ fn mounts_go_below_an_attached_root_before_linux_6_15() {
         assert_eq!(attached == place(&InitStep::NewRoot).expect("a root") + 1, old, "{name}");
     });
 }
+
+#[test]
+fn an_endow_inside_is_told_the_level_that_is_reached() {
+    for_each_plan(|name, plan| {
+        let told = plan.init.iter().find_map(|step| match step {
+            InitStep::Write { at, content, .. } if at.as_bytes() == b"/run/endow/level" => {
+                Some(content)
+            }
+            _ => None,
+        });
+        let level = format!("{}\n", plan.enforcement.level.word());
+        assert_eq!(told.map(Vec::as_slice), Some(level.as_bytes()), "{name}");
+    });
+}
