@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use endow_policy::{Access, HostPath};
+use endow_policy::{Access, GuestPath, HostPath};
 
 use super::Plan;
 use super::landlock::{LandlockPlan, Rights};
@@ -131,11 +131,15 @@ fn rules(plan: &Plan, landlock: &LandlockPlan) -> Vec<Finding> {
     let mut findings = Vec::new();
     for placed in physical {
         let at = &placed.spec.at;
-        let rights = by_place.get(at).copied().unwrap_or_default();
-        let writes = rights.within(Rights::CHANGE).0 != 0;
-        match (placed.spec.access, writes) {
-            (Access::Ro, true) => findings.push(Finding::WritableRule(at.to_string())),
-            (Access::Rw, false) => findings.push(Finding::MissingRule(at.to_string())),
+        let own = by_place.get(at).copied().unwrap_or_default();
+        let writes = |rights: Rights| rights.within(Rights::CHANGE).0 != 0;
+        let ways = std::iter::successors(Some(at.clone()), GuestPath::parent);
+        let mut reaching = ways.filter_map(|path| by_place.get(&path).copied());
+        match placed.spec.access {
+            Access::Ro if writes(own) => findings.push(Finding::WritableRule(at.to_string())),
+            Access::Rw if !reaching.any(writes) => {
+                findings.push(Finding::MissingRule(at.to_string()));
+            }
             _ => {}
         }
     }

@@ -137,7 +137,18 @@ fn rules(placement: &Placement, handled: Rights) -> Vec<Rule> {
         let (at, rights) = mount_rule(placed);
         allow(at, rights);
     }
-    rules.into_iter().map(|(at, rights)| Rule { at, rights }).collect()
+    let allowed = |(at, rights): (&GuestPath, &Rights)| {
+        let is_new = !above(&rules, at).contains(*rights);
+        is_new.then(|| Rule { at: at.clone(), rights: *rights })
+    };
+    rules.iter().filter_map(allowed).collect()
+}
+
+/// What the rules on the way to a path allow there: the kernel adds them up.
+fn above(rules: &BTreeMap<GuestPath, Rights>, at: &GuestPath) -> Rights {
+    let ancestors = std::iter::successors(at.parent(), GuestPath::parent);
+    let rights = ancestors.filter_map(|path| rules.get(&path));
+    rights.fold(Rights::default(), |all, rights| all.and(*rights))
 }
 
 /// `/` can be listed; `/proc` is written to by the C library (thread names) and kept by its own
