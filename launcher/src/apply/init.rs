@@ -3,7 +3,7 @@
 use std::ffi::CStr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
-use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, fstat, mkdirat, openat, openat2, symlinkat};
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, mkdirat, openat, openat2, symlinkat};
 use rustix::io::Errno;
 use rustix::mount::{
     FsMountFlags, FsOpenFlags, MountAttrFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags,
@@ -194,8 +194,8 @@ fn inside() -> ResolveFlags {
 }
 
 fn file_id(file: &OwnedFd) -> Result<FileId, Errno> {
-    let stat = fstat(file)?;
-    Ok(FileId { dev: stat.st_dev, ino: stat.st_ino })
+    let it = sys::identity::of(file)?;
+    Ok(FileId { dev: it.dev, ino: it.ino, born: it.born })
 }
 
 /// The most layers of one overlay: a mask and what it masks.

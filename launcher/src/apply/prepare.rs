@@ -59,8 +59,6 @@ pub(crate) struct Prepared {
     helper: Option<OwnedFd>,
     cgroup: Option<Cgroup>,
     captured: Option<[OwnedFd; 2]>,
-    /// Descriptors that keep the probed sources from being replaced by others of their number.
-    _pins: Vec<OwnedFd>,
 }
 
 impl Prepared {
@@ -110,13 +108,12 @@ pub(crate) fn prepare(
     plan: &Plan,
     state: &Path,
     id: &RunId,
-    pins: Vec<OwnedFd>,
 ) -> Result<Prepared, PrepareError> {
     let helper = match plan.exec {
         ExecSpec::Helper { .. } => Some(helper().map_err(PrepareError::Helper)?),
         ExecSpec::Command { .. } => None,
     };
-    let mut prepared = Prepared { run: None, helper, cgroup: None, captured: None, _pins: pins };
+    let mut prepared = Prepared { run: None, helper, cgroup: None, captured: None };
     if plan.prepare.is_empty() {
         return Ok(prepared);
     }

@@ -113,6 +113,11 @@ fn unwritable(path: &Path, source: io::Error) -> CommandError {
 pub(crate) struct Reports(Vec<Target>);
 
 impl Reports {
+    /// Returns whether nobody asked for one.
+    pub(crate) fn are_none(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Writes the report everywhere: JSON, or `JUnit` into files that end in `.xml`.
     pub(crate) fn write(&self, report: &Report) -> Result<(), CommandError> {
         self.0.iter().try_for_each(|target| write_one(target, report))

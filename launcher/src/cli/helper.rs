@@ -59,9 +59,8 @@ fn write(mut file: &File, text: &[u8]) -> io::Result<()> {
     file.rewind()
 }
 
-fn start(planned: &mut Planned) -> Result<(), CommandError> {
-    let pins = std::mem::take(&mut planned.pins).into_descriptors();
-    let mut prepared = prepare(&planned.plan, &planned.surroundings.dirs.state, &planned.id, pins)?;
+fn start(planned: &Planned) -> Result<(), CommandError> {
+    let mut prepared = prepare(&planned.plan, &planned.surroundings.dirs.state, &planned.id)?;
     let ended = running::run(planned, &mut prepared, None, None, &mut |_| {})?.ended;
     finish(&planned.plan.finish, prepared).map_err(|error| {
         CommandError::new(Kind::Setup, "can't remove the run's directory").cause(error)

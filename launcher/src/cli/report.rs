@@ -26,6 +26,16 @@ pub(crate) struct Phases {
     pub(crate) run_time: Duration,
 }
 
+/// A run that is over, with everything that a report tells of it.
+#[derive(Debug)]
+pub(crate) struct Finished {
+    pub(crate) planned: Planned,
+    pub(crate) ended: Ended,
+    pub(crate) phases: Phases,
+    /// What the command wrote, when that was kept.
+    pub(crate) captured: Option<Capture>,
+}
+
 /// A report, ready to be written.
 #[derive(Clone, Debug)]
 pub(crate) struct Report {
@@ -34,7 +44,9 @@ pub(crate) struct Report {
 
 impl Report {
     /// Makes the report of a run that ended.
-    pub(crate) fn of_run(planned: &Planned, ended: &Ended, phases: Phases) -> Self {
+    pub(crate) fn of_run(run: &Finished) -> Self {
+        let Finished { planned, ended, phases, .. } = run;
+        let phases = *phases;
         let enforcement = &planned.plan.enforcement;
         let degradations = enforcement.degradations.iter();
         let degradations: Vec<Value> =
@@ -62,6 +74,7 @@ impl Report {
         );
         set(&mut value, "mounts", planned.plan.placement.mounts.iter().map(mount).collect());
         set(&mut value, "resources", resources(ended));
+        add_captured(&mut value, run.captured.as_ref());
         Self { value }
     }
 
@@ -85,15 +98,6 @@ impl Report {
         Self { value }
     }
 
-    /// Adds what the command wrote.
-    pub(crate) fn add_captured(&mut self, captured: Option<Capture>) {
-        let Some(captured) = captured else { return };
-        let [(out, out_cut), (err, err_cut)] = captured.into_kept();
-        set(&mut self.value, "stdout", text(OsStr::from_bytes(&out)));
-        set(&mut self.value, "stderr", text(OsStr::from_bytes(&err)));
-        set(&mut self.value, "truncated", json!({"stdout": out_cut, "stderr": err_cut}));
-    }
-
     /// Returns the report as text.
     pub(crate) fn to_json(&self) -> String {
         let mut text = serde_json::to_string_pretty(&self.value).unwrap_or_default();
@@ -105,6 +109,15 @@ impl Report {
     pub(crate) fn value(&self) -> &Value {
         &self.value
     }
+}
+
+/// Adds what the command wrote.
+fn add_captured(value: &mut Value, captured: Option<&Capture>) {
+    let Some(captured) = captured else { return };
+    let [(out, out_cut), (err, err_cut)] = captured.kept();
+    set(value, "stdout", text(OsStr::from_bytes(out)));
+    set(value, "stderr", text(OsStr::from_bytes(err)));
+    set(value, "truncated", json!({"stdout": out_cut, "stderr": err_cut}));
 }
 
 /// Every key, with `null` for what was not observed.

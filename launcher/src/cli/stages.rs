@@ -17,7 +17,7 @@ use super::sources::{self, Found};
 use super::surroundings::{self, Dirs, Surroundings};
 use crate::plan::host::{ExecRequest, HostFacts, PathFact};
 use crate::plan::{self, Plan};
-use crate::probe::{self, HiddenOptions, Pins, Questions};
+use crate::probe::{self, HiddenOptions, Questions};
 
 /// A plan, and what it was made of.
 #[derive(Debug)]
@@ -28,8 +28,6 @@ pub(crate) struct Planned {
     pub(crate) found: Found,
     /// The host as it is.
     pub(crate) host: HostFacts,
-    /// What keeps it from changing under the plan.
-    pub(crate) pins: Pins,
     /// What will be done.
     pub(crate) plan: Plan,
     /// The name of the run.
@@ -95,7 +93,7 @@ pub(crate) fn plan(args: &PolicyArgs, request: Request) -> Result<Planned, Comma
             work_tree: surroundings.vars.git_root.as_ref(),
         },
     };
-    let (host, pins) = probe::host_facts(&questions);
+    let host = probe::host_facts(&questions);
     refuse_swapped(&found, &own, &host.paths)?;
     let id = RunId::generate().map_err(|errno| {
         CommandError::new(Kind::Setup, "can't name the run").cause(std::io::Error::from(errno))
@@ -105,7 +103,7 @@ pub(crate) fn plan(args: &PolicyArgs, request: Request) -> Result<Planned, Comma
     let plan = plan::plan(&found.policy, &host, &request)?;
     refuse_broken(&plan)?;
     let took = Took { probe: probed - begun, plan: probed.elapsed() };
-    Ok(Planned { surroundings, found, host, pins, plan, id, took })
+    Ok(Planned { surroundings, found, host, plan, id, took })
 }
 
 fn own_directories(dirs: &Dirs) -> Result<EndowDirs, CommandError> {

@@ -9,13 +9,16 @@ use serde::Serialize;
 use super::landlock::LandlockPlan;
 use super::seccomp::SeccompPlan;
 
-/// Device and inode of a source, compared again inside the sandbox's mount namespace.
+/// What a source is, compared again inside the sandbox's mount namespace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct FileId {
     /// The device number as `stat` gives it.
     pub dev: u64,
     /// The inode number.
     pub ino: u64,
+    /// When it was made, in nanoseconds since 1970; 0 where the file system does not say. Another
+    /// file may get the number of one that is gone, and not its time of birth.
+    pub born: u64,
 }
 
 /// A place in the run's own directory, relative to it.

@@ -17,7 +17,6 @@ mod user;
 mod userns;
 
 pub(crate) use object::{HostObjects, protects_links};
-pub(crate) use paths::Pins;
 pub(crate) use userns::refusal as userns_refusal;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -26,7 +25,9 @@ use std::path::Path;
 use endow_policy::{BackendSpec, GuestPath, HostPath, MountSpec, Policy, Vars};
 
 use crate::plan::host::{HostFacts, PathFact};
+use crate::plan::step::FileId;
 use crate::plan::{DEVICES, policy_files};
+use crate::sys::identity::Identity;
 
 pub(crate) use hidden::HiddenOptions;
 
@@ -43,22 +44,20 @@ pub(crate) struct Questions<'a> {
     pub(crate) hidden: HiddenOptions<'a>,
 }
 
-/// Answers everything that a plan asks about this host. The descriptors keep what was found from
-/// being replaced by something of the same number.
-pub(crate) fn host_facts(questions: &Questions<'_>) -> (HostFacts, Pins) {
+/// Answers everything that a plan asks about this host.
+pub(crate) fn host_facts(questions: &Questions<'_>) -> HostFacts {
     let (policy, vars) = (questions.policy, questions.vars);
     let terminal = streams::terminal();
-    let mut pins = Pins::default();
     let mut wanted = sources(policy);
     wanted.extend(questions.search.iter().cloned());
     wanted.extend(devices(terminal.as_ref()));
-    let mut paths = pins.look_at_all(wanted);
+    let mut paths = paths::look_at_all(wanted);
     let points = mount_points(&policy.mounts, &paths);
-    paths.extend(pins.look_at_all(points));
+    paths.extend(paths::look_at_all(points));
     let held = held_files(policy, &paths);
-    paths.extend(pins.look_at_all(held));
+    paths.extend(paths::look_at_all(held));
     let hidden = hidden::find(policy, &paths, &questions.hidden);
-    let facts = HostFacts {
+    HostFacts {
         kernel: kernel::facts(),
         user: user::facts(vars),
         contents: contents::read(policy, vars),
@@ -69,8 +68,11 @@ pub(crate) fn host_facts(questions: &Questions<'_>) -> (HostFacts, Pins) {
         cgroup: cgroup::facts(&policy.limits, Path::new("/")),
         outer_level: std::fs::read_to_string("/run/endow/level").ok(),
         paths,
-    };
-    (facts, pins)
+    }
+}
+
+fn file_id(it: &Identity) -> FileId {
+    FileId { dev: it.dev, ino: it.ino, born: it.born }
 }
 
 /// Host paths of the policy files that a live workspace must not change.

@@ -13,7 +13,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 use super::kernel::read_word;
-use crate::plan::step::FileId;
+use crate::sys;
 use crate::plan::why::{AclEntry, Entry, EntryKind, HostTree, Readonly};
 
 /// The host as this process sees it.
@@ -69,7 +69,7 @@ impl HostObjects {
             mode: stat.st_mode & 0o7777,
             uid: stat.st_uid,
             gid: stat.st_gid,
-            id: Some(FileId { dev: stat.st_dev, ino: stat.st_ino }),
+            id: Some(super::file_id(&sys::identity::of(&file)?)),
             frozen: is_frozen(&file),
             readonly: self.readonly(&file, mount),
             noexec: mount.contains(StatVfsMountFlags::NOEXEC),

@@ -1,4 +1,4 @@
-//! Host paths as they are now: links resolved, identity noted, and pinned.
+//! Host paths as they are now: links resolved, identity noted.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -7,40 +7,40 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Component, Path, PathBuf};
 
 use endow_policy::HostPath;
-use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, openat2, readlink};
+use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, openat2, readlink};
 use rustix::io::Errno;
 
 use crate::plan::host::{Found, PathFact};
-use crate::plan::step::FileId;
+use crate::sys;
+use crate::sys::identity::Identity;
 
 /// The most links on the way to one path, as the kernel has it.
 const LINKS_MAX: usize = 40;
 
-/// Descriptors of everything that was found.
-#[derive(Debug, Default)]
-pub(crate) struct Pins(Vec<OwnedFd>);
+/// Looks at each path.
+pub(super) fn look_at_all(
+    paths: impl IntoIterator<Item = HostPath>,
+) -> BTreeMap<HostPath, PathFact> {
+    let mut directories = Directories::default();
+    let facts = paths.into_iter().map(|path| {
+        let fact = directories.look_at(&path);
+        (path, fact)
+    });
+    facts.collect()
+}
 
-impl Pins {
-    /// Returns the descriptors.
-    pub(crate) fn into_descriptors(self) -> Vec<OwnedFd> {
-        self.0
-    }
+/// The directory that was opened last: most paths have neighbours.
+#[derive(Default)]
+struct Directories {
+    last: Option<(PathBuf, Result<OwnedFd, Errno>)>,
+}
 
-    /// Looks at each path and holds on to it.
-    pub(super) fn look_at_all(
-        &mut self,
-        paths: impl IntoIterator<Item = HostPath>,
-    ) -> BTreeMap<HostPath, PathFact> {
-        let facts = paths.into_iter().map(|path| {
-            let fact = self.look_at(&path);
-            (path, fact)
-        });
-        facts.collect()
-    }
-
+impl Directories {
     fn look_at(&mut self, path: &HostPath) -> PathFact {
-        match open(path.as_path()) {
-            Ok(file) if !is_link(&file) => self.fact(path.clone(), Vec::new(), file),
+        match self.identity(path.as_path()) {
+            Ok(it) if it.kind != FileType::Symlink => {
+                PathFact { resolved: path.clone(), links: Vec::new(), found: found(&it) }
+            }
             Ok(_) | Err(Errno::LOOP) => self.look_through_links(path),
             Err(errno) => {
                 PathFact { resolved: path.clone(), links: Vec::new(), found: not_found(errno) }
@@ -56,43 +56,40 @@ impl Pins {
                 return PathFact { resolved, links, found: not_found(errno) };
             }
         };
-        match open(resolved.as_path()) {
+        let found = match self.identity(resolved.as_path()) {
             // It has become a link again since it was read: somebody swaps names.
-            Ok(file) if is_link(&file) => {
-                PathFact { resolved, links, found: not_found(Errno::LOOP) }
-            }
-            Ok(file) => self.fact(resolved, links, file),
-            Err(errno) => PathFact { resolved, links, found: not_found(errno) },
-        }
-    }
-
-    fn fact(
-        &mut self,
-        resolved: HostPath,
-        links: Vec<(HostPath, PathBuf)>,
-        file: OwnedFd,
-    ) -> PathFact {
-        let found = found(&file);
-        self.0.push(file);
+            Ok(it) if it.kind == FileType::Symlink => not_found(Errno::LOOP),
+            Ok(it) => found(&it),
+            Err(errno) => not_found(errno),
+        };
         PathFact { resolved, links, found }
     }
+
+    /// Returns what is at a path whose directory is reached without links.
+    fn identity(&mut self, path: &Path) -> Result<Identity, Errno> {
+        let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+            return sys::identity::of(open(path)?);
+        };
+        let directory = match &mut self.last {
+            Some((known, directory)) if known == parent => directory,
+            last => &mut last.insert((parent.to_owned(), open(parent))).1,
+        };
+        match directory {
+            Ok(directory) => sys::identity::at(directory, name),
+            Err(errno) => Err(*errno),
+        }
+    }
 }
 
-fn open(path: &Path) -> Result<OwnedFd, Errno> {
-    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+fn open(directory: &Path) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-    openat2(CWD, path, flags, Mode::empty(), resolve)
+    openat2(CWD, directory, flags, Mode::empty(), resolve)
 }
 
-/// With O_PATH and O_NOFOLLOW a link at the end is opened itself.
-fn is_link(file: &OwnedFd) -> bool {
-    fstat(file).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Symlink)
-}
-
-fn found(file: &OwnedFd) -> Found {
-    let Ok(stat) = fstat(file) else { return Found::Unreadable(Errno::IO.raw_os_error()) };
-    let id = FileId { dev: stat.st_dev, ino: stat.st_ino };
-    match FileType::from_raw_mode(stat.st_mode) {
+fn found(it: &Identity) -> Found {
+    let id = super::file_id(it);
+    match it.kind {
         FileType::Directory => Found::Directory(id),
         FileType::RegularFile => Found::File(id),
         _ => Found::Special(id),

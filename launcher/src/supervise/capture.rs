@@ -32,8 +32,8 @@ impl Capture {
     }
 
     /// Returns what was written to each, and whether something is missing at its end.
-    pub(crate) fn into_kept(self) -> [(Vec<u8>, bool); 2] {
-        self.streams.map(|stream| (stream.bytes, stream.truncated))
+    pub(crate) fn kept(&self) -> [(&[u8], bool); 2] {
+        self.streams.each_ref().map(|stream| (stream.bytes.as_slice(), stream.truncated))
     }
 
     pub(super) fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
@@ -85,8 +85,8 @@ mod tests {
         capture.read();
         capture.streams[1].keep(&vec![7; BYTES_MAX]);
         capture.streams[1].keep(b"more");
-        let [(out, out_cut), (err, err_cut)] = capture.into_kept();
-        assert_eq!((out.as_slice(), out_cut), (&b"text"[..], false));
+        let [(out, out_cut), (err, err_cut)] = capture.kept();
+        assert_eq!((out, out_cut), (&b"text"[..], false));
         assert_eq!((err.len(), err_cut), (BYTES_MAX, true));
     }
 }

@@ -70,7 +70,7 @@ fn first_link(path: &Path) -> Option<(PathBuf, PathBuf)> {
 fn found(path: &HostPath) -> Found {
     let text = path.to_string();
     let position = |entry: String| ENTRIES.iter().position(|it| **it == entry);
-    let id = |ino: usize| FileId { dev: 1, ino: u64::try_from(ino).expect("small") };
+    let id = |ino: usize| FileId { dev: 1, ino: u64::try_from(ino).expect("small"), born: 0 };
     if let Some(ino) = position(format!("{text}/")) {
         Found::Directory(id(ino))
     } else if let Some(ino) = position(text.clone()) {

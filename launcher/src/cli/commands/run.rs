@@ -9,11 +9,13 @@ use crate::cli::descriptors;
 use crate::cli::error::{CommandError, Kind};
 use crate::cli::events::Events;
 use crate::cli::output::Output;
-use crate::cli::report::{Phases, Report};
-use crate::cli::stages::{self, Own, Planned, Request};
+use crate::cli::report::{Finished, Phases, Report};
+#[cfg(feature = "test-switches")]
+use crate::cli::stages::Planned;
+use crate::cli::stages::{self, Own, Request};
 use crate::cli::{ending, running, words};
 use crate::finish::finish;
-use crate::supervise::{Ended, Terminal};
+use crate::supervise::Terminal;
 
 /// Runs the command.
 pub(crate) fn run(args: &RunArgs, output: &Output) -> Result<ExitCode, CommandError> {
@@ -25,12 +27,18 @@ pub(crate) fn run(args: &RunArgs, output: &Output) -> Result<ExitCode, CommandEr
     let reports = passed.reports;
     let result = supervised(args, output, passed.events);
     match result {
-        Ok((planned, ended, report)) => {
-            reports.write(&report)?;
-            if output.is_json() {
-                output.json(report.value());
+        Ok(run) => {
+            if output.is_json() || !reports.are_none() {
+                let report = Report::of_run(&run);
+                reports.write(&report)?;
+                if output.is_json() {
+                    output.json(report.value());
+                }
             }
-            ending::tell(&planned, &ended, output)
+            let code = ending::tell(&run.planned, &run.ended, output);
+            // Nothing follows but the end of the process, which frees everything at once.
+            std::mem::forget(run);
+            code
         }
         Err(error) => {
             reports.write(&Report::of_failure(args, &error))?;
@@ -39,11 +47,19 @@ pub(crate) fn run(args: &RunArgs, output: &Output) -> Result<ExitCode, CommandEr
     }
 }
 
+/// The plan without the layers that a test takes away.
+#[cfg(feature = "test-switches")]
+fn without(planned: Planned, args: &RunArgs) -> Planned {
+    let remove = crate::plan::switches::remove;
+    let plan = args.test_without.iter().fold(planned.plan, |plan, it| remove(plan, *it));
+    Planned { plan, ..planned }
+}
+
 fn supervised(
     args: &RunArgs,
     output: &Output,
     mut events: Events,
-) -> Result<(Planned, Ended, Report), CommandError> {
+) -> Result<Finished, CommandError> {
     let request = Request {
         argv: args.command.argv.clone(),
         keep: args.keep_fd.clone(),
@@ -51,17 +67,13 @@ fn supervised(
         captured: output.is_json(),
         own: Own::Made,
     };
-    let mut planned = stages::plan(&args.policy, request)?;
+    let planned = stages::plan(&args.policy, request)?;
     #[cfg(feature = "test-switches")]
-    {
-        let remove = crate::plan::switches::remove;
-        planned.plan = args.test_without.iter().fold(planned.plan, |plan, it| remove(plan, *it));
-    }
+    let planned = without(planned, args);
     events.planned(&planned);
     let begun = Instant::now();
     let terminal = Terminal::remember();
-    let pins = std::mem::take(&mut planned.pins).into_descriptors();
-    let mut prepared = prepare(&planned.plan, &planned.surroundings.dirs.state, &planned.id, pins)?;
+    let mut prepared = prepare(&planned.plan, &planned.surroundings.dirs.state, &planned.id)?;
     let prepare_time = begun.elapsed();
     let capture = if output.is_json() { Some(prepared.start_capture()?) } else { None };
     let ran = running::run(&planned, &mut prepared, terminal.as_ref(), capture, &mut |notice| {
@@ -72,13 +84,7 @@ fn supervised(
         CommandError::new(Kind::Setup, "can't remove the run's directory").cause(error)
     })?;
     events.ended(&ran.ended);
-    let phases = Phases {
-        took: planned.took,
-        prepare_time,
-        spawn_time: ran.spawn_time,
-        run_time: ran.run_time,
-    };
-    let mut report = Report::of_run(&planned, &ran.ended, phases);
-    report.add_captured(ran.captured);
-    Ok((planned, ran.ended, report))
+    let (spawn_time, run_time) = (ran.spawn_time, ran.run_time);
+    let phases = Phases { took: planned.took, prepare_time, spawn_time, run_time };
+    Ok(Finished { planned, ended: ran.ended, phases, captured: ran.captured })
 }

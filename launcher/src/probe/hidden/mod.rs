@@ -15,11 +15,12 @@ use endow_vfs::fs::{Kind, OsFs};
 use endow_vfs::git_index;
 use endow_vfs::names::{NameRules, WalkCache, WalkOptions, Walked, walk};
 use endow_vfs::state::EndowDirs;
-use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, fstat, openat2};
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
 use rustix::io::Errno;
 
 use crate::plan::host::{Found, HiddenName, HiddenNames, PathFact};
 use crate::plan::step::FileId;
+use crate::sys;
 use rules::Rules;
 
 /// Threads of one walk; all are joined before it returns.
@@ -124,8 +125,7 @@ fn open(source: &Source) -> Result<OwnedFd, Errno> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
     let root = openat2(CWD, source.path.as_path(), flags, Mode::empty(), resolve)?;
-    let stat = fstat(&root)?;
-    let id = FileId { dev: stat.st_dev, ino: stat.st_ino };
+    let id = super::file_id(&sys::identity::of(&root)?);
     if id == source.id { Ok(root) } else { Err(Errno::STALE) }
 }
 

@@ -1,0 +1,48 @@
+//! What a file is, so that it is known again: `statx(2)`.
+
+use std::os::fd::AsFd;
+
+use rustix::fs::{AtFlags, FileType, Statx, StatxFlags, makedev, statx};
+use rustix::io::Errno;
+use rustix::path::Arg;
+
+/// A file, told from every other that exists or existed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Identity {
+    /// The device number as `stat` gives it.
+    pub(crate) dev: u64,
+    /// The inode number, which a file made later may have again.
+    pub(crate) ino: u64,
+    /// The time of birth in nanoseconds; 0 where the file system does not keep it.
+    pub(crate) born: u64,
+    /// What kind of file it is.
+    pub(crate) kind: FileType,
+}
+
+/// Returns what an open file is.
+pub(crate) fn of(file: impl AsFd) -> Result<Identity, Errno> {
+    look(file, c"", AtFlags::EMPTY_PATH)
+}
+
+/// Returns what a name in a directory is, a symbolic link being one; the last name alone may be
+/// one, as the directory is open.
+pub(crate) fn at(directory: impl AsFd, name: impl Arg) -> Result<Identity, Errno> {
+    look(directory, name, AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT)
+}
+
+fn look(directory: impl AsFd, name: impl Arg, flags: AtFlags) -> Result<Identity, Errno> {
+    let wanted = StatxFlags::TYPE | StatxFlags::INO | StatxFlags::BTIME;
+    statx(directory, name, flags, wanted).map(|found| Identity {
+        dev: makedev(found.stx_dev_major, found.stx_dev_minor),
+        ino: found.stx_ino,
+        born: born(&found),
+        kind: FileType::from_raw_mode(found.stx_mode.into()),
+    })
+}
+
+fn born(found: &Statx) -> u64 {
+    let is_known = StatxFlags::from_bits_retain(found.stx_mask).contains(StatxFlags::BTIME);
+    let seconds = found.stx_btime.tv_sec.cast_unsigned();
+    let nanos = seconds.wrapping_mul(1_000_000_000).wrapping_add(found.stx_btime.tv_nsec.into());
+    if is_known { nanos } else { 0 }
+}
