@@ -29,6 +29,8 @@ const ONE_AFTER_ANOTHER: Duration = Duration::from_millis(2);
 #[derive(Debug)]
 pub(crate) struct Supervised {
     sandbox: Sandbox,
+    /// Pid 1 says no more; its end is still to come.
+    silent: bool,
     state: State,
     wake: Option<Instant>,
     renewal: Option<Renewal>,
@@ -50,7 +52,7 @@ impl Supervised {
         let ignored = sys::signal::ignored();
         let state = State::new(timeout, grace, own_session).ignoring(ignored);
         let state = if renewal.is_some() { state.on_duty() } else { state };
-        Self { sandbox, state, wake: None, renewal, capture: None, ended: None }
+        Self { sandbox, silent: false, state, wake: None, renewal, capture: None, ended: None }
     }
 
     /// Reads what the command writes.
@@ -115,9 +117,10 @@ fn wait(signals: &OwnedFd, set: &[Supervised]) -> Result<(), Errno> {
 
 impl Supervised {
     fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        let always = [self.sandbox.socket.as_fd(), self.sandbox.pidfd.as_fd()];
+        let socket = (!self.silent).then(|| self.sandbox.socket.as_fd());
+        let pid_1 = socket.into_iter().chain([self.sandbox.pidfd.as_fd()]);
         let captured = self.capture.iter().flat_map(Capture::descriptors);
-        always.into_iter().chain(self.renewal.as_ref().map(AsFd::as_fd)).chain(captured)
+        pid_1.chain(self.renewal.as_ref().map(AsFd::as_fd)).chain(captured)
     }
 
     /// Looks at everything that may have news of this sandbox.
@@ -153,6 +156,7 @@ impl Supervised {
         let mut bytes = [0; MESSAGE_SIZE];
         let received = sys::socket::receive(&self.sandbox.socket, &mut bytes, RecvFlags::DONTWAIT);
         let (length, descriptors) = received.ok()?;
+        self.silent = length == 0;
         let message = Message::decode(bytes.get(..length)?)?;
         self.sandbox.keep(message, descriptors);
         Some(message)
