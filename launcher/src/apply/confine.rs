@@ -12,8 +12,8 @@ use rustix::thread::{
 };
 
 use super::landlock;
+use super::lower::Confine;
 use super::message::{Message, Stage, StepFailure};
-use crate::plan::step::ConfineStep;
 use crate::sys;
 use crate::sys::arguments::StringArea;
 
@@ -26,7 +26,7 @@ pub(super) struct Context<'a> {
 }
 
 /// Carries out every step; the error says which one failed.
-pub(super) fn run(steps: &[ConfineStep], context: &Context<'_>) -> Result<(), StepFailure> {
+pub(super) fn run(steps: &[Confine], context: &Context<'_>) -> Result<(), StepFailure> {
     for (number, step) in (0u32..).zip(steps) {
         let mut detail = 0;
         apply(step, context, &mut detail).map_err(|errno| StepFailure {
@@ -39,17 +39,17 @@ pub(super) fn run(steps: &[ConfineStep], context: &Context<'_>) -> Result<(), St
     Ok(())
 }
 
-fn apply(step: &ConfineStep, context: &Context<'_>, detail: &mut u32) -> Result<(), Errno> {
+fn apply(step: &Confine, context: &Context<'_>, detail: &mut u32) -> Result<(), Errno> {
     match step {
-        ConfineStep::SendNamespaces => send_namespaces(context.socket),
-        ConfineStep::NewSessionKeyring => new_session_keyring(context.socket),
-        ConfineStep::DropCapabilities => drop_capabilities(),
+        Confine::SendNamespaces => send_namespaces(context.socket),
+        Confine::NewSessionKeyring => new_session_keyring(context.socket),
+        Confine::DropCapabilities => drop_capabilities(),
         #[cfg(feature = "test-switches")]
-        ConfineStep::KeepCapabilities => keep_capabilities(),
-        ConfineStep::NoNewPrivs => set_no_new_privs(true),
-        ConfineStep::Landlock(plan) => landlock::restrict(plan, detail),
-        ConfineStep::NotDumpable => set_dumpable_behavior(DumpableBehavior::NotDumpable),
-        ConfineStep::WipeArguments => {
+        Confine::KeepCapabilities => keep_capabilities(),
+        Confine::NoNewPrivs => set_no_new_privs(true),
+        Confine::Landlock(plan) => landlock::restrict(plan, detail),
+        Confine::NotDumpable => set_dumpable_behavior(DumpableBehavior::NotDumpable),
+        Confine::WipeArguments => {
             context.strings.wipe();
             Ok(())
         }

@@ -29,6 +29,9 @@ pub(crate) enum SpawnError {
     /// The command is there and can't be executed.
     #[error("command can't be executed")]
     NotExecutable { errno: Errno },
+    /// What was begun is not what the plan begins with: a bug.
+    #[error("the sandbox was opened for another plan")]
+    OtherPlan,
     /// A step failed.
     #[error("can't set up the sandbox: {step}")]
     Step { step: String, errno: Errno, hint: Option<&'static str> },
@@ -49,14 +52,26 @@ impl SpawnError {
     pub(crate) fn of_step(failure: &StepFailure, plan: &Plan) -> Self {
         let errno = Errno::from_raw_os_error(failure.errno);
         match failure.stage {
-            Stage::Clone => of_clone(errno),
-            Stage::Init => of_init(failure, errno, plan),
+            Stage::Clone => Self::of_clone(errno),
+            Stage::Opening => of_init(&plan.opening.steps, failure, errno),
+            Stage::Init => of_init(&plan.init, failure, errno),
             Stage::Confine => of_confine(failure, errno, plan),
             Stage::Payload => of_payload(failure, errno, plan),
             Stage::Exec if errno == Errno::NOENT => Self::NotFound,
             Stage::Exec => Self::NotExecutable { errno },
             Stage::Reaper => Self::Step { step: "pid 1".to_owned(), errno, hint: None },
         }
+    }
+
+    /// Puts the refusal of namespaces into words.
+    pub(super) fn of_clone(errno: Errno) -> Self {
+        let refusal = match errno {
+            Errno::NOSPC | Errno::USERS => UsernsRefusal::Count,
+            Errno::PERM | Errno::ACCESS => crate::probe::userns_refusal(),
+            Errno::INVAL | Errno::NOSYS => UsernsRefusal::Absent,
+            errno => return Self::System { errno },
+        };
+        Self::Refused { refusal, errno }
     }
 
     /// Returns the kernel's error, when there is one.
@@ -71,20 +86,10 @@ impl SpawnError {
     }
 }
 
-fn of_clone(errno: Errno) -> SpawnError {
-    let refusal = match errno {
-        Errno::NOSPC | Errno::USERS => UsernsRefusal::Count,
-        Errno::PERM | Errno::ACCESS => crate::probe::userns_refusal(),
-        Errno::INVAL | Errno::NOSYS => UsernsRefusal::Absent,
-        errno => return SpawnError::System { errno },
-    };
-    SpawnError::Refused { refusal, errno }
-}
-
 /// Where AppArmor restricts user namespaces, they are made but their capabilities are not there:
 /// the first thing that needs one fails.
-fn of_init(failure: &StepFailure, errno: Errno, plan: &Plan) -> SpawnError {
-    let step = usize::try_from(failure.step).ok().and_then(|number| plan.init.get(number));
+fn of_init(steps: &[InitStep], failure: &StepFailure, errno: Errno) -> SpawnError {
+    let step = usize::try_from(failure.step).ok().and_then(|number| steps.get(number));
     let refused = matches!(errno, Errno::PERM | Errno::ACCESS);
     match step {
         Some(InitStep::IdMaps { .. } | InitStep::NewRoot | InitStep::AttachRoot) if refused => {

@@ -14,18 +14,18 @@ use rustix::mount::{
 use super::layer::Layer;
 use super::lower::{From, Init, Place};
 use super::message::{Stage, StepFailure};
-use crate::plan::step::FileId;
 use crate::sys;
+use crate::sys::identity::Identity;
 
 /// The bytes that the skeleton may hold: names, links and a few small files.
 const SKELETON_BYTES: &CStr = c"16777216";
 
-/// Carries out every step; the error says which one failed.
-pub(super) fn run(steps: &[Init]) -> Result<(), StepFailure> {
+/// Carries out every step of a stage; the error says which one failed.
+pub(super) fn run(stage: Stage, steps: &[Init]) -> Result<(), StepFailure> {
     let mut view = View { root: None };
     for (number, step) in (0u32..).zip(steps) {
         view.step(step).map_err(|errno| StepFailure {
-            stage: Stage::Init,
+            stage,
             step: number,
             detail: 0,
             errno: errno.raw_os_error(),
@@ -144,7 +144,7 @@ impl View {
                 let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
                 let source = openat2(CWD, path, flags, Mode::empty(), resolve)?;
                 match expect {
-                    Some(expect) if file_id(&source)? != *expect => Err(Errno::STALE),
+                    Some(expect) if sys::identity::of(&source)? != *expect => Err(Errno::STALE),
                     _ => Ok(source),
                 }
             }
@@ -184,18 +184,13 @@ impl View {
 
 /// Clones the mount at a host path and compares what it holds: the inode that was pinned is the
 /// right one whatever way led to it, and any other is refused before it is placed.
-fn clone_expected(path: &CStr, expect: FileId, flags: OpenTreeFlags) -> Result<OwnedFd, Errno> {
+fn clone_expected(path: &CStr, expect: Identity, flags: OpenTreeFlags) -> Result<OwnedFd, Errno> {
     let tree = open_tree(CWD, path, flags | OpenTreeFlags::AT_SYMLINK_NOFOLLOW)?;
-    if file_id(&tree)? == expect { Ok(tree) } else { Err(Errno::STALE) }
+    if sys::identity::of(&tree)? == expect { Ok(tree) } else { Err(Errno::STALE) }
 }
 
 fn inside() -> ResolveFlags {
     ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS
-}
-
-fn file_id(file: &OwnedFd) -> Result<FileId, Errno> {
-    let it = sys::identity::of(file)?;
-    Ok(FileId { dev: it.dev, ino: it.ino, born: it.born })
 }
 
 /// The most layers of one overlay: a mask and what it masks.
@@ -273,8 +268,8 @@ fn tmpfs(
 
 /// Makes a layer in memory. Below Linux 6.15 overlayfs takes only layers that are attached: until
 /// it has this one, that is stacked upon the root.
-fn layer_in_memory(layer: &Result<Layer, Errno>, mode: &CStr) -> Result<OwnedFd, Errno> {
-    let layer = layer.as_ref().map_err(|errno| *errno)?;
+fn layer_in_memory(layer: &Result<Layer, i32>, mode: &CStr) -> Result<OwnedFd, Errno> {
+    let layer = layer.as_ref().map_err(|errno| Errno::from_raw_os_error(*errno))?;
     let attributes = sys::mount::attribute::NOSUID | sys::mount::attribute::NODEV;
     let memory = tmpfs(SKELETON_BYTES, None, mode, attributes)?;
     layer.fill(memory.as_fd())?;

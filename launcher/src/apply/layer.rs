@@ -11,24 +11,25 @@ use std::path::Path;
 
 use rustix::fs::{FileType, Mode, OFlags, XattrFlags, mkdirat, mknodat, openat};
 use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
 
 /// What makes a directory of a layer hide all below it.
 const OPAQUE: &std::ffi::CStr = c"user.overlay.opaque";
 
 /// The names of a layer, each directory before what is in it.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Layer {
     mode: u32,
     entries: Vec<Entry>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 struct Entry {
     path: CString,
     kind: Kind,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 enum Kind {
     Directory { mode: u32, opaque: bool },
     File,

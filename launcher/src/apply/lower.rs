@@ -1,5 +1,5 @@
-//! The last moment in the parent: steps become the strings and numbers that the child's system
-//! calls take, so that the child allocates and formats nothing on its way into the sandbox.
+//! The last moment in the parent: steps become the strings and numbers that system calls take, and
+//! these the bytes by which they reach pid 1, which runs already.
 
 use std::collections::HashSet;
 use std::ffi::{CString, NulError, OsString};
@@ -8,36 +8,63 @@ use std::path::Path;
 
 use endow_policy::GuestPath;
 use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
 
 use super::layer::Layer;
 use super::prepare::Prepared;
 use crate::plan::Plan;
+use crate::plan::landlock::{LandlockPlan, Rule};
 use crate::plan::seccomp::{self, ReaperPlan, SeccompPlan};
-use crate::plan::step::{
-    ConfineStep, ExecSpec, FileId, InitStep, MountFlags, PayloadStep, Rlimit, Source,
-};
-use crate::sys::exec::StringList;
+use crate::plan::step::{ConfineStep, ExecSpec, InitStep, MountFlags, PayloadStep, Rlimit, Source};
+use crate::sys::identity::Identity;
 use crate::sys::mount::attribute;
 use crate::sys::seccomp::{Instruction, Listener};
 
 /// A plan in the form that the child carries out.
-pub(crate) struct Lowered {
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Lowered {
     pub(super) init: Vec<Init>,
-    pub(super) confine: Vec<ConfineStep>,
+    pub(super) confine: Vec<Confine>,
     pub(super) payload: Vec<Payload>,
     pub(super) candidates: Vec<CString>,
     /// The sealed file in memory that is executed instead of a candidate.
     pub(super) helper: Option<i32>,
-    pub(super) argv: StringList,
-    pub(super) environment: StringList,
+    pub(super) argv: Vec<CString>,
+    pub(super) environment: Vec<CString>,
     pub(super) keep: Vec<i32>,
     /// What becomes standard output and error of the command, where they are captured.
     pub(super) captured: Option<[i32; 2]>,
-    pub(super) reaper: Vec<Instruction>,
+    pub(super) reaper: Filter,
+}
+
+/// The instructions of a filter, each as its eight bytes.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct Filter(Vec<u64>);
+
+impl Filter {
+    fn new(program: Vec<seccomp::Insn>) -> Self {
+        let word = |it: seccomp::Insn| {
+            u64::from(it.code)
+                | u64::from(it.jt) << 16
+                | u64::from(it.jf) << 24
+                | u64::from(it.k) << 32
+        };
+        Self(program.into_iter().map(word).collect())
+    }
+
+    /// Returns the instructions as the kernel takes them.
+    pub(super) fn instructions(&self) -> Vec<Instruction> {
+        let instruction = |word: &u64| {
+            let [c0, c1, jt, jf, k0, k1, k2, k3] = word.to_le_bytes();
+            let code = u16::from_le_bytes([c0, c1]);
+            Instruction { code, jt, jf, k: u32::from_le_bytes([k0, k1, k2, k3]) }
+        };
+        self.0.iter().map(instruction).collect()
+    }
 }
 
 /// A place below the new root.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Place {
     /// The path relative to the root; `.` for the root itself.
     pub(super) path: CString,
@@ -47,18 +74,18 @@ pub(super) struct Place {
 }
 
 /// What is mounted.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) enum From {
     /// A host path, and what must be there.
-    Host { path: CString, expect: Option<FileId> },
+    Host { path: CString, expect: Option<Identity> },
     /// A layer that is made in memory, or why it can't be.
-    Memory { layer: Result<Layer, Errno>, mode: CString },
+    Memory { layer: Result<Layer, i32>, mode: CString },
     /// A path of the view.
     Guest(Place),
 }
 
 /// A step of pid 1.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Init {
     IdMaps { uid_map: CString, gid_map: CString },
     NewRoot,
@@ -79,13 +106,47 @@ pub(super) enum Init {
     NoNestedUserns,
 }
 
+/// A step by which pid 1 gives up power.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) enum Confine {
+    SendNamespaces,
+    NewSessionKeyring,
+    DropCapabilities,
+    #[cfg(feature = "test-switches")]
+    KeepCapabilities,
+    NoNewPrivs,
+    Landlock(Landlock),
+    NotDumpable,
+    WipeArguments,
+}
+
+/// A Landlock ruleset.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Landlock {
+    pub(super) handled: u64,
+    /// Places of the view and what is allowed there.
+    pub(super) rules: Vec<(CString, u64)>,
+    /// Numbers of standard streams and what is allowed with their files.
+    pub(super) streams: Vec<(i32, u64)>,
+    pub(super) refuse_tcp: bool,
+    pub(super) scope_signal: bool,
+    pub(super) scope_abstract: bool,
+}
+
 /// A step of the command's process.
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Payload {
     NewSession,
     Rlimit { resource: Rlimit, soft: u64, hard: u64 },
     RestoreSignals,
     ChangeDir { to: CString },
-    Seccomp { filter: Vec<Instruction>, listener: Listener },
+    Seccomp { filter: Filter, listener: Listener },
+}
+
+/// Lowers the steps that come before the view is known.
+pub(super) fn open(steps: &[InitStep]) -> Result<Vec<Init>, NulError> {
+    let mut lowering = Lowering { run: Path::new("/"), mounted: HashSet::new() };
+    steps.iter().map(|step| lowering.init(step)).collect()
 }
 
 /// Lowers a whole plan; an error names a string with a NUL byte, which no call can take.
@@ -101,11 +162,11 @@ pub(super) fn lower(plan: &Plan, prepared: &Prepared) -> Result<Lowered, NulErro
         pair.extend_from_slice(variable.value.as_bytes());
         CString::new(pair)
     });
-    let environment = StringList::new(environment.collect::<Result<_, _>>()?);
+    let environment = environment.collect::<Result<_, _>>()?;
     let reaper = seccomp_arch(plan).map(|arch| seccomp::compile_reaper(&ReaperPlan { arch }));
     Ok(Lowered {
         init,
-        confine: plan.confine.clone(),
+        confine: plan.confine.iter().map(confine).collect::<Result<_, _>>()?,
         payload,
         candidates,
         helper: prepared.helper(),
@@ -113,7 +174,7 @@ pub(super) fn lower(plan: &Plan, prepared: &Prepared) -> Result<Lowered, NulErro
         environment,
         keep: plan.keep.clone(),
         captured: prepared.captured(),
-        reaper: reaper.unwrap_or_default().into_iter().map(instruction).collect(),
+        reaper: Filter::new(reaper.unwrap_or_default()),
     })
 }
 
@@ -124,16 +185,16 @@ fn seccomp_arch(plan: &Plan) -> Option<seccomp::Arch> {
     })
 }
 
-fn exec(exec: &ExecSpec) -> Result<(StringList, Vec<CString>), NulError> {
+fn exec(exec: &ExecSpec) -> Result<(Vec<CString>, Vec<CString>), NulError> {
     let strings = |argv: &[OsString]| {
         argv.iter().map(|argument| CString::new(argument.as_bytes())).collect::<Result<Vec<_>, _>>()
     };
     match exec {
         ExecSpec::Command { argv, candidates } => {
             let paths = candidates.iter().map(|path| CString::new(path.as_os_str().as_bytes()));
-            Ok((StringList::new(strings(argv)?), paths.collect::<Result<_, _>>()?))
+            Ok((strings(argv)?, paths.collect::<Result<_, _>>()?))
         }
-        ExecSpec::Helper { argv } => Ok((StringList::new(strings(argv)?), Vec::new())),
+        ExecSpec::Helper { argv } => Ok((strings(argv)?, Vec::new())),
     }
 }
 
@@ -150,13 +211,35 @@ fn payload(step: &PayloadStep) -> Result<Payload, NulError> {
 }
 
 fn filter(plan: &SeccompPlan) -> Payload {
-    let filter = seccomp::compile(plan).into_iter().map(instruction).collect();
+    let filter = Filter::new(seccomp::compile(plan));
     let listener = if plan.notifies() { Listener::Wanted } else { Listener::None };
     Payload::Seccomp { filter, listener }
 }
 
-fn instruction(insn: seccomp::Insn) -> Instruction {
-    Instruction { code: insn.code, jt: insn.jt, jf: insn.jf, k: insn.k }
+fn confine(step: &ConfineStep) -> Result<Confine, NulError> {
+    Ok(match step {
+        ConfineStep::SendNamespaces => Confine::SendNamespaces,
+        ConfineStep::NewSessionKeyring => Confine::NewSessionKeyring,
+        ConfineStep::DropCapabilities => Confine::DropCapabilities,
+        #[cfg(feature = "test-switches")]
+        ConfineStep::KeepCapabilities => Confine::KeepCapabilities,
+        ConfineStep::NoNewPrivs => Confine::NoNewPrivs,
+        ConfineStep::Landlock(plan) => Confine::Landlock(landlock(plan)?),
+        ConfineStep::NotDumpable => Confine::NotDumpable,
+        ConfineStep::WipeArguments => Confine::WipeArguments,
+    })
+}
+
+fn landlock(plan: &LandlockPlan) -> Result<Landlock, NulError> {
+    let rule = |rule: &Rule| Ok((CString::new(rule.at.as_bytes())?, rule.rights.0));
+    Ok(Landlock {
+        handled: plan.handled.0,
+        rules: plan.rules.iter().map(rule).collect::<Result<_, _>>()?,
+        streams: plan.streams.iter().map(|stream| (stream.number, stream.rights.0)).collect(),
+        refuse_tcp: plan.refuse_tcp,
+        scope_signal: plan.scope_signal,
+        scope_abstract: plan.scope_abstract,
+    })
 }
 
 struct Lowering<'a> {
@@ -221,7 +304,8 @@ impl Lowering<'_> {
     fn from(&self, source: &Source) -> Result<From, NulError> {
         Ok(match source {
             Source::Host { path, expect } => {
-                From::Host { path: CString::new(path.as_bytes())?, expect: Some(*expect) }
+                let expect = Identity { dev: expect.dev, ino: expect.ino, born: expect.born };
+                From::Host { path: CString::new(path.as_bytes())?, expect: Some(expect) }
             }
             Source::Run(relative) => {
                 let path = self.run.join(&relative.0);
@@ -231,7 +315,8 @@ impl Lowering<'_> {
                 let layer = Layer::read(&self.run.join(&relative.0));
                 let mode = CString::new(layer.as_ref().map(Layer::mode).unwrap_or_default())?;
                 let errno = |error| Errno::from_io_error(&error).unwrap_or(Errno::IO);
-                From::Memory { layer: layer.map_err(errno), mode }
+                let layer = layer.map_err(|error| errno(error).raw_os_error());
+                From::Memory { layer, mode }
             }
             Source::Guest(path) => From::Guest(self.place(path)?),
         })

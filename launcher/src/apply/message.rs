@@ -5,6 +5,8 @@
 pub(crate) enum Stage {
     /// Making the process and its namespaces.
     Clone,
+    /// What is done before the view is known.
+    Opening,
     /// Building the view.
     Init,
     /// Giving up power.
@@ -18,8 +20,15 @@ pub(crate) enum Stage {
 }
 
 impl Stage {
-    const ALL: [Self; 6] =
-        [Self::Clone, Self::Init, Self::Confine, Self::Payload, Self::Exec, Self::Reaper];
+    const ALL: [Self; 7] = [
+        Self::Clone,
+        Self::Opening,
+        Self::Init,
+        Self::Confine,
+        Self::Payload,
+        Self::Exec,
+        Self::Reaper,
+    ];
 }
 
 /// The place and error of a failed step.
@@ -67,6 +76,8 @@ pub(crate) enum Message {
     Listener,
     /// The supervisor asks: end every process, politely.
     Terminate,
+    /// The supervisor says: the plan is written.
+    Planned,
 }
 
 /// The size of every message.
@@ -99,6 +110,7 @@ impl Message {
             ],
             Self::Terminate => [8, 0, 0, 0, 0, 0],
             Self::Listener => [9, 0, 0, 0, 0, 0],
+            Self::Planned => [10, 0, 0, 0, 0, 0],
         };
         let mut bytes = [0; SIZE];
         for (chunk, word) in bytes.chunks_exact_mut(8).zip(words) {
@@ -138,6 +150,7 @@ impl Message {
             },
             8 => Self::Terminate,
             9 => Self::Listener,
+            10 => Self::Planned,
             _ => return None,
         })
     }
@@ -161,6 +174,7 @@ mod tests {
             Message::Exited { status: 0x7f00, leftovers: 4, usage },
             Message::Terminate,
             Message::Listener,
+            Message::Planned,
         ];
         for message in messages {
             assert_eq!(Message::decode(&message.encode()), Some(message));

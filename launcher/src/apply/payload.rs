@@ -11,6 +11,7 @@ use super::lower::{Lowered, Payload};
 use super::message::{Message, Stage, StepFailure};
 use crate::plan::step::Rlimit;
 use crate::sys;
+use crate::sys::exec::StringList;
 use crate::sys::signal::{Disposition, SignalSet};
 
 /// What the caller had, given back to the command.
@@ -50,13 +51,15 @@ fn apply(
             restore_signals(inherited)
         }
         Payload::ChangeDir { to } => rustix::process::chdir(to.as_c_str()),
-        Payload::Seccomp { filter, listener } => match sys::seccomp::install(filter, *listener)? {
-            Some(listener) => {
-                let message = Message::Listener.encode();
-                sys::socket::send(socket, &message, &[listener.as_fd()])
+        Payload::Seccomp { filter, listener } => {
+            match sys::seccomp::install(&filter.instructions(), *listener)? {
+                Some(listener) => {
+                    let message = Message::Listener.encode();
+                    sys::socket::send(socket, &message, &[listener.as_fd()])
+                }
+                None => Ok(()),
             }
-            None => Ok(()),
-        },
+        }
     }
 }
 
@@ -97,19 +100,27 @@ fn restore_signals(inherited: &Inherited) -> Result<(), Errno> {
     sys::signal::set_mask(inherited.mask).map(drop)
 }
 
+/// What the command is given.
+struct Lists {
+    argv: StringList,
+    environment: StringList,
+}
+
 /// Tries each candidate as execvp(3) does; the most telling error wins.
 fn execute(lowered: &Lowered) -> Errno {
+    let list = |strings: &[CString]| StringList::new(strings.to_vec());
+    let lists = Lists { argv: list(&lowered.argv), environment: list(&lowered.environment) };
     let mut worst = Errno::NOENT;
     if let Some(helper) = lowered.helper {
         return match sys::fd::borrow_number(helper) {
-            Ok(file) => sys::exec::execveat(file, &lowered.argv, &lowered.environment),
+            Ok(file) => sys::exec::execveat(file, &lists.argv, &lists.environment),
             Err(errno) => errno,
         };
     }
     for path in &lowered.candidates {
-        match sys::exec::execve(path, &lowered.argv, &lowered.environment) {
+        match sys::exec::execve(path, &lists.argv, &lists.environment) {
             Errno::NOENT | Errno::NOTDIR => {}
-            Errno::NOEXEC => return execute_as_script(path, lowered),
+            Errno::NOEXEC => return execute_as_script(path, &lists),
             errno => worst = errno,
         }
     }
@@ -117,11 +128,11 @@ fn execute(lowered: &Lowered) -> Errno {
 }
 
 /// A file without a `#!` line is a script of the shell, as execvp(3) and every shell have it.
-fn execute_as_script(path: &CStr, lowered: &Lowered) -> Errno {
+fn execute_as_script(path: &CStr, lists: &Lists) -> Errno {
     let mut arguments: Vec<CString> = vec![c"/bin/sh".to_owned(), path.to_owned()];
-    arguments.extend(lowered.argv.strings().iter().skip(1).cloned());
-    let argv = sys::exec::StringList::new(arguments);
-    match sys::exec::execve(c"/bin/sh", &argv, &lowered.environment) {
+    arguments.extend(lists.argv.strings().iter().skip(1).cloned());
+    let argv = StringList::new(arguments);
+    match sys::exec::execve(c"/bin/sh", &argv, &lists.environment) {
         Errno::NOENT => Errno::NOEXEC,
         errno => errno,
     }

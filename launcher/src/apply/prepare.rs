@@ -104,11 +104,7 @@ impl Prepared {
 }
 
 /// Carries out the host-side steps.
-pub(crate) fn prepare(
-    plan: &Plan,
-    state: &Path,
-    id: &RunId,
-) -> Result<Prepared, PrepareError> {
+pub(crate) fn prepare(plan: &Plan, state: &Path, id: &RunId) -> Result<Prepared, PrepareError> {
     let helper = match plan.exec {
         ExecSpec::Helper { .. } => Some(helper().map_err(PrepareError::Helper)?),
         ExecSpec::Command { .. } => None,

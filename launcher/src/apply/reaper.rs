@@ -6,9 +6,10 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::RecvFlags;
 
+use super::lower::Filter;
 use super::message::{Message, SIZE, Stage, StepFailure, Usage};
 use crate::sys;
-use crate::sys::seccomp::{Instruction, Listener};
+use crate::sys::seccomp::Listener;
 use crate::sys::signal::SignalSet;
 use crate::sys::wait::Waited;
 
@@ -16,7 +17,7 @@ use crate::sys::wait::Waited;
 const LEFTOVER_GRACE_MS: i64 = 100;
 
 /// Runs until no process is left or the supervisor is gone; never returns.
-pub(super) fn run(socket: &OwnedFd, command: i32, filter: &[Instruction]) -> ! {
+pub(super) fn run(socket: &OwnedFd, command: i32, filter: &Filter) -> ! {
     match Reaper::new(socket, command, filter) {
         Ok(mut reaper) => reaper.run(),
         Err(errno) => {
@@ -52,13 +53,14 @@ enum State {
 }
 
 impl<'a> Reaper<'a> {
-    fn new(socket: &'a OwnedFd, command: i32, filter: &[Instruction]) -> Result<Self, Errno> {
+    fn new(socket: &'a OwnedFd, command: i32, filter: &Filter) -> Result<Self, Errno> {
         keep_only(socket)?;
         rustix::thread::set_name(c"endow-init")?;
         let signals = sys::signal::descriptor(SignalSet::default().with(libc::SIGCHLD))?;
         // A switched-off filter is an empty one, which the kernel refuses.
+        let filter = filter.instructions();
         if !(cfg!(feature = "test-switches") && filter.is_empty()) {
-            sys::seccomp::install(filter, Listener::None)?;
+            sys::seccomp::install(&filter, Listener::None)?;
         }
         let socket = socket.as_fd();
         let (state, usage) = (State::Running, Usage::default());

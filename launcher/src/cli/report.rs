@@ -200,7 +200,7 @@ fn policy(planned: &Planned) -> Value {
 
 fn namespaces(planned: &Planned) -> Vec<&'static str> {
     let mut names = vec!["user", "mount", "pid", "ipc", "uts", "cgroup"];
-    names.extend(planned.plan.namespaces.network.then_some("network"));
+    names.extend(planned.plan.opening.namespaces.network.then_some("network"));
     names
 }
 

@@ -7,7 +7,7 @@ use rustix::io::Errno;
 
 use super::error::{CommandError, Kind};
 use super::stages::Planned;
-use crate::apply::{Prepared, SpawnError, spawn};
+use crate::apply::{Begun, Prepared, SpawnError, begin, spawn};
 use crate::supervise::{self, Capture, Ended, Notice, Renewal, Supervised, Terminal};
 
 /// A run that is over.
@@ -23,9 +23,10 @@ pub(crate) struct Ran {
     pub(crate) run_time: Duration,
 }
 
-/// Starts the sandbox and supervises it to its end.
+/// Starts the sandbox, which may have begun before, and supervises it to its end.
 pub(crate) fn run(
     planned: &Planned,
+    begun: Option<Begun>,
     prepared: &mut Prepared,
     terminal: Option<&Terminal>,
     capture: Option<Capture>,
@@ -35,10 +36,11 @@ pub(crate) fn run(
     if plan.supervise.die_with_parent {
         supervise::die_with_parent();
     }
-    let begun = Instant::now();
+    let start = Instant::now();
     let renewal = Renewal::watch(&plan.supervise.renew, prepared.covers())
         .map_err(failed("can't watch hidden names"))?;
-    let sandbox = spawn(plan, prepared)?;
+    let begun = begun.map_or_else(|| begin(&plan.opening, prepared.cgroup()), Ok)?;
+    let sandbox = spawn(begun, plan, prepared)?;
     prepared.hand_over();
     let supervised = Supervised::new(sandbox, &plan.supervise, renewal, plan.starts_own_session());
     let mut set = [supervised.capturing(capture)];
@@ -48,7 +50,7 @@ pub(crate) fn run(
     let ended = ended.first().copied().ok_or(SpawnError::Killed)?;
     let [supervised] = set;
     let captured = supervised.into_captured();
-    Ok(Ran { ended, captured, spawn_time: spawned - begun, run_time: spawned.elapsed() })
+    Ok(Ran { ended, captured, spawn_time: spawned - start, run_time: spawned.elapsed() })
 }
 
 fn failed(what: &'static str) -> impl FnOnce(Errno) -> CommandError {

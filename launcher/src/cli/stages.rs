@@ -16,7 +16,7 @@ use super::installation;
 use super::sources::{self, Found};
 use super::surroundings::{self, Dirs, Surroundings};
 use crate::plan::host::{ExecRequest, HostFacts, PathFact};
-use crate::plan::{self, Plan};
+use crate::plan::{self, Opening, Plan};
 use crate::probe::{self, HiddenOptions, Questions};
 
 /// A plan, and what it was made of.
@@ -70,11 +70,38 @@ pub(crate) enum Own {
     Made,
 }
 
+/// A policy, and who asks for it where.
+#[derive(Debug)]
+pub(crate) struct Settled {
+    begun: Instant,
+    surroundings: Surroundings,
+    found: Found,
+}
+
+impl Settled {
+    /// Returns what the sandbox begins with, when that can be made before the rest is planned.
+    pub(crate) fn opening(&self) -> Option<Opening> {
+        let (policy, vars) = (&self.found.policy, &self.surroundings.vars);
+        plan::opens_early(policy).then(|| plan::opening(policy, vars.uid, vars.gid))
+    }
+}
+
 /// Goes from flags to a checked plan.
 pub(crate) fn plan(args: &PolicyArgs, request: Request) -> Result<Planned, CommandError> {
+    decide(settle(args)?, request)
+}
+
+/// Goes from flags to a policy.
+pub(crate) fn settle(args: &PolicyArgs) -> Result<Settled, CommandError> {
     let begun = Instant::now();
     let surroundings = surroundings::read(args.directory.as_deref())?;
-    let mut found = sources::read(args, &surroundings)?;
+    let found = sources::read(args, &surroundings)?;
+    Ok(Settled { begun, surroundings, found })
+}
+
+/// Goes from a policy to a checked plan.
+pub(crate) fn decide(settled: Settled, request: Request) -> Result<Planned, CommandError> {
+    let Settled { begun, surroundings, mut found } = settled;
     if let Some(name) = request.argv.first() {
         installation::grant(name, &surroundings, &mut found.policy);
     }

@@ -13,6 +13,7 @@ pub mod host;
 pub mod landlock;
 mod level;
 mod mounts;
+mod opening;
 pub mod place;
 mod render;
 pub mod seccomp;
@@ -28,11 +29,12 @@ pub use environment::Environment;
 pub use error::PlanError;
 pub use level::{Degradation, Enforcement};
 pub use mounts::{HIDDEN_DIRECTORY, HIDDEN_FILE, POLICY_FILE, content_key, policy_files};
+pub use opening::{Namespaces, Opening, opening, opens_early};
 pub use skeleton::DEVICES;
 
 use std::ffi::{OsStr, OsString};
 
-use endow_policy::{HostPath, Network, Policy};
+use endow_policy::{HostPath, Policy};
 use serde::Serialize;
 
 use host::{ExecRequest, HiddenNames, HostFacts};
@@ -44,8 +46,9 @@ use step::{ConfineStep, ExecSpec, FinishStep, InitStep, PayloadStep, PrepareStep
 pub struct Plan {
     /// Host-side work before any process exists.
     pub prepare: Vec<PrepareStep>,
-    /// The namespaces that are made.
-    pub namespaces: Namespaces,
+    /// The namespaces that are made, and what is done in them first.
+    #[serde(flatten)]
+    pub opening: Opening,
     /// What pid 1 does to build the view.
     pub init: Vec<InitStep>,
     /// What pid 1 gives up, for itself and the command.
@@ -103,17 +106,6 @@ pub struct Walk {
     pub hidden: usize,
 }
 
-/// The kernel namespaces of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Namespaces {
-    /// A network namespace of its own; the others are always made.
-    pub network: bool,
-    /// System V and POSIX queues and memory are the host's.
-    #[cfg(feature = "test-switches")]
-    #[serde(skip)]
-    pub shared_ipc: bool,
-}
-
 fn walk((source, names): (&HostPath, &HiddenNames)) -> Walk {
     let (entries, elapsed_us) = (names.entries, names.elapsed_us);
     Walk { source: source.clone(), entries, elapsed_us, hidden: names.names.len() }
@@ -130,11 +122,7 @@ pub fn plan(policy: &Policy, host: &HostFacts, request: &ExecRequest) -> Result<
     let payload = confine::payload(policy, &placement, host, &enforcement)?;
     Ok(Plan {
         prepare: view.prepare,
-        namespaces: Namespaces {
-            network: policy.network == Network::None,
-            #[cfg(feature = "test-switches")]
-            shared_ipc: false,
-        },
+        opening: opening(policy, host.user.uid, host.user.gid),
         init: view.init,
         confine,
         payload,

@@ -18,8 +18,9 @@ impl Display for Plan {
         lines(f, "mount", &self.placement.mounts)?;
         lines(f, "walk", &self.walks)?;
         lines(f, "prepare", &self.prepare)?;
-        let network = if self.namespaces.network { " network" } else { "" };
+        let network = if self.opening.namespaces.network { " network" } else { "" };
         writeln!(f, "clone   user mount pid ipc uts cgroup{network}")?;
+        lines(f, "open", &self.opening.steps)?;
         lines(f, "init", &self.init)?;
         lines(f, "confine", &self.confine)?;
         lines(f, "payload", &self.payload)?;

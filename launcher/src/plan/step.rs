@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use endow_policy::{GuestPath, HostPath, Limits};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::landlock::LandlockPlan;
 use super::seccomp::SeccompPlan;
@@ -189,7 +189,7 @@ pub enum PayloadStep {
 }
 
 /// Resources that are limited per process.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Rlimit {
     /// Size of core dumps.

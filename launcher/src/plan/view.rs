@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
 
-use endow_policy::{AllowWord, BackendSpec, GuestPath, Level, Network, Policy};
+use endow_policy::{AllowWord, BackendSpec, GuestPath, Level, Policy};
 
 use super::PlanError;
 use super::host::{Found, HostFacts};
@@ -66,8 +66,6 @@ impl<'a> Builder<'a> {
     }
 
     fn begin(&mut self) {
-        let user = &self.host.user;
-        self.step(InitStep::IdMaps { uid: user.uid, gid: user.gid });
         self.step(InitStep::NewRoot);
         if !self.host.kernel.builds_detached() {
             self.step(InitStep::AttachRoot);
@@ -82,9 +80,6 @@ impl<'a> Builder<'a> {
             self.step(InitStep::AttachRoot);
         }
         self.step(InitStep::Pivot);
-        if policy.network == Network::None {
-            self.step(InitStep::LoopbackUp);
-        }
         if let Some(name) = policy.process.hostname.clone() {
             self.step(InitStep::Hostname { name });
         }

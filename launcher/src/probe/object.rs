@@ -13,8 +13,8 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 use super::kernel::read_word;
-use crate::sys;
 use crate::plan::why::{AclEntry, Entry, EntryKind, HostTree, Readonly};
+use crate::sys;
 
 /// The host as this process sees it.
 #[derive(Debug, Default)]

@@ -38,7 +38,7 @@ struct Directories {
 impl Directories {
     fn look_at(&mut self, path: &HostPath) -> PathFact {
         match self.identity(path.as_path()) {
-            Ok(it) if it.kind != FileType::Symlink => {
+            Ok(it) if it.1 != FileType::Symlink => {
                 PathFact { resolved: path.clone(), links: Vec::new(), found: found(&it) }
             }
             Ok(_) | Err(Errno::LOOP) => self.look_through_links(path),
@@ -58,7 +58,7 @@ impl Directories {
         };
         let found = match self.identity(resolved.as_path()) {
             // It has become a link again since it was read: somebody swaps names.
-            Ok(it) if it.kind == FileType::Symlink => not_found(Errno::LOOP),
+            Ok(it) if it.1 == FileType::Symlink => not_found(Errno::LOOP),
             Ok(it) => found(&it),
             Err(errno) => not_found(errno),
         };
@@ -66,9 +66,9 @@ impl Directories {
     }
 
     /// Returns what is at a path whose directory is reached without links.
-    fn identity(&mut self, path: &Path) -> Result<Identity, Errno> {
+    fn identity(&mut self, path: &Path) -> Result<(Identity, FileType), Errno> {
         let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
-            return sys::identity::of(open(path)?);
+            return Ok((sys::identity::of(open(path)?)?, FileType::Directory));
         };
         let directory = match &mut self.last {
             Some((known, directory)) if known == parent => directory,
@@ -87,9 +87,9 @@ fn open(directory: &Path) -> Result<OwnedFd, Errno> {
     openat2(CWD, directory, flags, Mode::empty(), resolve)
 }
 
-fn found(it: &Identity) -> Found {
-    let id = super::file_id(it);
-    match it.kind {
+fn found((identity, kind): &(Identity, FileType)) -> Found {
+    let id = super::file_id(identity);
+    match kind {
         FileType::Directory => Found::Directory(id),
         FileType::RegularFile => Found::File(id),
         _ => Found::Special(id),

@@ -118,7 +118,9 @@ fn said(state: &mut State, message: Message) -> Decision {
             state.exited = Some((status, leftovers, usage));
             Decision::default()
         }
-        Message::Namespaces | Message::Listener | Message::Terminate => Decision::default(),
+        Message::Namespaces | Message::Listener | Message::Terminate | Message::Planned => {
+            Decision::default()
+        }
     }
 }
 

@@ -5,9 +5,10 @@ use std::os::fd::AsFd;
 use rustix::fs::{AtFlags, FileType, Statx, StatxFlags, makedev, statx};
 use rustix::io::Errno;
 use rustix::path::Arg;
+use serde::{Deserialize, Serialize};
 
 /// A file, told from every other that exists or existed.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Identity {
     /// The device number as `stat` gives it.
     pub(crate) dev: u64,
@@ -15,29 +16,29 @@ pub(crate) struct Identity {
     pub(crate) ino: u64,
     /// The time of birth in nanoseconds; 0 where the file system does not keep it.
     pub(crate) born: u64,
-    /// What kind of file it is.
-    pub(crate) kind: FileType,
 }
 
 /// Returns what an open file is.
 pub(crate) fn of(file: impl AsFd) -> Result<Identity, Errno> {
-    look(file, c"", AtFlags::EMPTY_PATH)
+    look(file, c"", AtFlags::EMPTY_PATH).map(|(identity, _)| identity)
 }
 
 /// Returns what a name in a directory is, a symbolic link being one; the last name alone may be
 /// one, as the directory is open.
-pub(crate) fn at(directory: impl AsFd, name: impl Arg) -> Result<Identity, Errno> {
+pub(crate) fn at(directory: impl AsFd, name: impl Arg) -> Result<(Identity, FileType), Errno> {
     look(directory, name, AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT)
 }
 
-fn look(directory: impl AsFd, name: impl Arg, flags: AtFlags) -> Result<Identity, Errno> {
+fn look(
+    directory: impl AsFd,
+    name: impl Arg,
+    flags: AtFlags,
+) -> Result<(Identity, FileType), Errno> {
     let wanted = StatxFlags::TYPE | StatxFlags::INO | StatxFlags::BTIME;
-    statx(directory, name, flags, wanted).map(|found| Identity {
-        dev: makedev(found.stx_dev_major, found.stx_dev_minor),
-        ino: found.stx_ino,
-        born: born(&found),
-        kind: FileType::from_raw_mode(found.stx_mode.into()),
-    })
+    let found = statx(directory, name, flags, wanted)?;
+    let dev = makedev(found.stx_dev_major, found.stx_dev_minor);
+    let identity = Identity { dev, ino: found.stx_ino, born: born(&found) };
+    Ok((identity, FileType::from_raw_mode(found.stx_mode.into())))
 }
 
 fn born(found: &Statx) -> u64 {

@@ -3,6 +3,7 @@
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 
 use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
 
 use super::check;
 
@@ -10,7 +11,7 @@ use super::check;
 pub(crate) type Instruction = libc::sock_filter;
 
 /// Whether the supervisor wants to hear of calls that the filter marks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Listener {
     /// No call is announced.
     None,

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 use std::time::Instant;
 
-use crate::apply::prepare;
+use crate::apply::{self, Begun, prepare};
 use crate::cli::args::RunArgs;
 use crate::cli::descriptors;
 use crate::cli::error::{CommandError, Kind};
@@ -12,7 +12,7 @@ use crate::cli::output::Output;
 use crate::cli::report::{Finished, Phases, Report};
 #[cfg(feature = "test-switches")]
 use crate::cli::stages::Planned;
-use crate::cli::stages::{self, Own, Request};
+use crate::cli::stages::{self, Own, Request, Settled};
 use crate::cli::{ending, running, words};
 use crate::finish::finish;
 use crate::supervise::Terminal;
@@ -47,6 +47,25 @@ pub(crate) fn run(args: &RunArgs, output: &Output) -> Result<ExitCode, CommandEr
     }
 }
 
+/// Begins the sandbox while the host is asked. What is captured needs descriptors that are not
+/// open yet; and a refusal is told when the plan is made.
+fn begin_early(settled: &Settled, args: &RunArgs, request: &Request) -> Option<Begun> {
+    let opening = settled.opening().filter(|_| !request.captured && is_whole(args))?;
+    apply::begin(&opening, None).ok()
+}
+
+/// Whether no layer is taken away, the opening's own among them.
+#[cfg_attr(
+    not(feature = "test-switches"),
+    expect(unused_variables, reason = "nothing can be taken away")
+)]
+fn is_whole(args: &RunArgs) -> bool {
+    #[cfg(feature = "test-switches")]
+    return args.test_without.is_empty();
+    #[cfg(not(feature = "test-switches"))]
+    return true;
+}
+
 /// The plan without the layers that a test takes away.
 #[cfg(feature = "test-switches")]
 fn without(planned: Planned, args: &RunArgs) -> Planned {
@@ -67,19 +86,23 @@ fn supervised(
         captured: output.is_json(),
         own: Own::Made,
     };
-    let planned = stages::plan(&args.policy, request)?;
+    let settled = stages::settle(&args.policy)?;
+    let begun = begin_early(&settled, args, &request);
+    let planned = stages::decide(settled, request)?;
     #[cfg(feature = "test-switches")]
     let planned = without(planned, args);
     events.planned(&planned);
-    let begun = Instant::now();
+    let start = Instant::now();
     let terminal = Terminal::remember();
     let mut prepared = prepare(&planned.plan, &planned.surroundings.dirs.state, &planned.id)?;
-    let prepare_time = begun.elapsed();
+    let prepare_time = start.elapsed();
     let capture = if output.is_json() { Some(prepared.start_capture()?) } else { None };
-    let ran = running::run(&planned, &mut prepared, terminal.as_ref(), capture, &mut |notice| {
+    let mut notify = |notice| {
         events.notice(notice);
         output.detail(&words::notice(notice, &planned));
-    })?;
+    };
+    let terminal = terminal.as_ref();
+    let ran = running::run(&planned, begun, &mut prepared, terminal, capture, &mut notify)?;
     finish(&planned.plan.finish, prepared).map_err(|error| {
         CommandError::new(Kind::Setup, "can't remove the run's directory").cause(error)
     })?;

@@ -19,10 +19,10 @@ pub fn remove(mut plan: Plan, layer: Layer) -> Plan {
         Layer::ProcCovers => plan.init.retain(|step| !is_proc_cover(step)),
         Layer::UsernsCount => plan.init.retain(|step| *step != InitStep::NoNestedUserns),
         Layer::NetworkNamespace => {
-            plan.namespaces.network = false;
-            plan.init.retain(|step| *step != InitStep::LoopbackUp);
+            plan.opening.namespaces.network = false;
+            plan.opening.steps.retain(|step| *step != InitStep::LoopbackUp);
         }
-        Layer::IpcNamespace => plan.namespaces.shared_ipc = true,
+        Layer::IpcNamespace => plan.opening.namespaces.shared_ipc = true,
         Layer::Keyring => confine_without(&mut plan, &ConfineStep::NewSessionKeyring),
         Layer::Capabilities => {
             for step in plan.confine.iter_mut().filter(|it| **it == ConfineStep::DropCapabilities) {
