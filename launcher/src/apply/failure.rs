@@ -108,7 +108,7 @@ fn init_hint(step: &InitStep, errno: Errno) -> Option<&'static str> {
         (InitStep::Bind { .. } | InitStep::Overlay { .. }, Errno::LOOP) => {
             Some("a part of the source's path became a symbolic link; run again")
         }
-        (InitStep::Proc { .. }, Errno::PERM) => Some(
+        (InitStep::NewProc, Errno::PERM) => Some(
             "parts of /proc are covered here, as in containers: run `endow doctor` for the remedy",
         ),
         (InitStep::Overlay { .. }, Errno::INVAL) => {

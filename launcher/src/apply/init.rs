@@ -3,7 +3,9 @@
 use std::ffi::CStr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
-use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, mkdirat, openat, openat2, symlinkat};
+use rustix::fs::{
+    CWD, FileType, Mode, OFlags, ResolveFlags, mkdirat, mknodat, openat, openat2, symlinkat,
+};
 use rustix::io::Errno;
 use rustix::mount::{
     FsMountFlags, FsOpenFlags, MountAttrFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags,
@@ -20,33 +22,41 @@ use crate::sys::identity::Identity;
 /// The bytes that the skeleton may hold: names, links and a few small files.
 const SKELETON_BYTES: &CStr = c"16777216";
 
-/// Carries out every step of a stage; the error says which one failed.
-pub(super) fn run(stage: Stage, steps: &[Init]) -> Result<(), StepFailure> {
-    let mut view = View { root: None };
-    for (number, step) in (0u32..).zip(steps) {
-        view.step(step).map_err(|errno| StepFailure {
-            stage,
-            step: number,
-            detail: 0,
-            errno: errno.raw_os_error(),
-        })?;
-    }
-    Ok(())
-}
-
-struct View {
+/// The view under construction.
+#[derive(Debug, Default)]
+pub(super) struct View {
     root: Option<OwnedFd>,
+    proc: Option<OwnedFd>,
+    devpts: Option<OwnedFd>,
 }
 
 impl View {
+    /// Carries out every step of a stage; the error says which one failed.
+    pub(super) fn run(&mut self, stage: Stage, steps: &[Init]) -> Result<(), StepFailure> {
+        for (number, step) in (0u32..).zip(steps) {
+            self.step(step).map_err(|errno| StepFailure {
+                stage,
+                step: number,
+                detail: 0,
+                errno: errno.raw_os_error(),
+            })?;
+        }
+        Ok(())
+    }
+
     fn step(&mut self, step: &Init) -> Result<(), Errno> {
         match step {
             Init::IdMaps { uid_map, gid_map } => id_maps(uid_map, gid_map),
             Init::NewRoot => self.new_root(),
+            Init::NewProc => proc().map(|made| self.proc = Some(made)),
+            Init::NewDevpts => devpts().map(|made| self.devpts = Some(made)),
             Init::AttachRoot => attach_root(self.root()?),
             Init::Mkdir { at, mode } => self.mkdir(at, *mode),
-            Init::Touch { at } => self.create(at, 0o644).map(drop),
+            Init::Touch { at } => self.touch(at),
             Init::Symlink { at, to } => {
+                if at.own {
+                    return symlinkat(to, self.root()?, &at.path);
+                }
                 let (parent, name) = self.parent(at)?;
                 symlinkat(to, parent.as_fd(), name)
             }
@@ -59,8 +69,8 @@ impl View {
                 self.place_mount(&tmpfs, at)
             }
             Init::Overlay { lower, at, attributes } => self.overlay(lower, at, *attributes),
-            Init::Proc { at } => self.place_mount(&proc()?, at),
-            Init::Devpts { at } => self.place_mount(&devpts()?, at),
+            Init::Proc { at } => self.place_mount(self.proc.as_ref().ok_or(Errno::BADF)?, at),
+            Init::Devpts { at } => self.place_mount(self.devpts.as_ref().ok_or(Errno::BADF)?, at),
             Init::Seal { at } => {
                 let mount = self.open(at)?;
                 let sealed = sys::mount::attribute::READONLY;
@@ -92,6 +102,17 @@ impl View {
         }
         let (parent, name) = self.parent(at)?;
         mkdirat(parent.as_fd(), name, Mode::from_raw_mode(mode))
+    }
+
+    fn touch(&self, at: &Place) -> Result<(), Errno> {
+        let file = |parent: BorrowedFd<'_>, name: &CStr| {
+            mknodat(parent, name, FileType::RegularFile, Mode::from_raw_mode(0o644), 0)
+        };
+        if at.own {
+            return file(self.root()?, &at.path);
+        }
+        let (parent, name) = self.parent(at)?;
+        file(parent.as_fd(), name)
     }
 
     fn create(&self, at: &Place, mode: u32) -> Result<OwnedFd, Errno> {

@@ -89,6 +89,8 @@ pub(super) enum From {
 pub(super) enum Init {
     IdMaps { uid_map: CString, gid_map: CString },
     NewRoot,
+    NewProc,
+    NewDevpts,
     AttachRoot,
     Mkdir { at: Place, mode: u32 },
     Touch { at: Place },
@@ -256,6 +258,8 @@ impl Lowering<'_> {
                 gid_map: CString::new(format!("{gid} {gid} 1\n"))?,
             },
             InitStep::NewRoot => Init::NewRoot,
+            InitStep::NewProc => Init::NewProc,
+            InitStep::NewDevpts => Init::NewDevpts,
             InitStep::AttachRoot => Init::AttachRoot,
             InitStep::Mkdir { at, mode } => Init::Mkdir { at: self.place(at)?, mode: *mode },
             InitStep::Touch { at } => Init::Touch { at: self.place(at)? },

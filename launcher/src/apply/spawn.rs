@@ -11,11 +11,12 @@ use rustix::net::RecvFlags;
 use rustix::process::{Signal, set_parent_process_death_signal};
 
 use super::failure::SpawnError;
+use super::init::View;
 use super::lower::{self, Init, Lowered};
 use super::message::{Message, SIZE, Stage, StepFailure};
 use super::payload::Inherited;
 use super::prepare::Prepared;
-use super::{confine, init, payload, reaper};
+use super::{confine, payload, reaper};
 use crate::plan::{Namespaces, Opening, Plan};
 use crate::sys;
 use crate::sys::arguments::StringArea;
@@ -164,7 +165,8 @@ struct Start {
 }
 
 fn child(start: &Start) -> ! {
-    let done = open(start).and_then(|inherited| become_pid_1(start, inherited));
+    let mut view = View::default();
+    let done = open(start, &mut view).and_then(|inherited| become_pid_1(start, view, inherited));
     match done {
         Ok((command, filter)) => reaper::run(&start.socket, command, &filter),
         Err(failure) => fail(&start.socket, failure),
@@ -181,7 +183,7 @@ fn failure(stage: Stage) -> impl Fn(Errno) -> StepFailure + Copy {
 }
 
 /// Makes what does not depend on the view.
-fn open(start: &Start) -> Result<Inherited, StepFailure> {
+fn open(start: &Start, view: &mut View) -> Result<Inherited, StepFailure> {
     let of_pid_1 = failure(Stage::Reaper);
     set_parent_process_death_signal(Some(Signal::KILL)).map_err(of_pid_1)?;
     let mask = sys::signal::set_mask(SignalSet::ALL).map_err(of_pid_1)?;
@@ -189,7 +191,7 @@ fn open(start: &Start) -> Result<Inherited, StepFailure> {
     sys::signal::set_disposition(libc::SIGCHLD, Disposition::Default);
     let umask = rustix::process::umask(rustix::fs::Mode::empty());
     sys::clone::unshare(start.namespaces).map_err(failure(Stage::Clone))?;
-    init::run(Stage::Opening, &start.steps)?;
+    view.run(Stage::Opening, &start.steps)?;
     Ok(Inherited { mask, sigchld_ignored, umask })
 }
 
@@ -207,11 +209,16 @@ fn planned(start: &Start) -> Result<Lowered, Errno> {
     postcard::from_bytes(&text).map_err(|_| Errno::BADMSG)
 }
 
-fn become_pid_1(start: &Start, inherited: Inherited) -> Result<(i32, lower::Filter), StepFailure> {
+fn become_pid_1(
+    start: &Start,
+    mut view: View,
+    inherited: Inherited,
+) -> Result<(i32, lower::Filter), StepFailure> {
     let of_pid_1 = failure(Stage::Reaper);
     let socket = &start.socket;
     let lowered = planned(start).map_err(of_pid_1)?;
-    init::run(Stage::Init, &lowered.init)?;
+    view.run(Stage::Init, &lowered.init)?;
+    drop(view);
     let context = confine::Context { socket: socket.as_fd(), strings: start.strings };
     confine::run(&lowered.confine, &context)?;
     match sys::clone::clone(0, None).map_err(of_pid_1)? {

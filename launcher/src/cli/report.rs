@@ -193,7 +193,7 @@ fn micros(time: Duration) -> u64 {
 fn policy(planned: &Planned) -> Value {
     let files = &planned.found.files;
     let files: Vec<Value> =
-        files.iter().map(|(path, digest)| json!({"path": path, "sha256": digest})).collect();
+        files.iter().map(|(path, text)| json!({"path": path, "sha256": digest(text)})).collect();
     let whole = serde_json::to_vec(&planned.found.policy).unwrap_or_default();
     json!({"digest": format!("sha256:{}", digest(&whole)), "files": files})
 }

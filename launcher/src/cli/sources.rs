@@ -22,8 +22,8 @@ use crate::plan::POLICY_FILE;
 pub(crate) struct Found {
     /// What holds.
     pub(crate) policy: Policy,
-    /// The files with their digests, for the report.
-    pub(crate) files: Vec<(String, String)>,
+    /// The files and their bytes, for the report.
+    pub(crate) files: Vec<(String, Vec<u8>)>,
 }
 
 /// Reads and merges everything that says what a run may do.
@@ -80,7 +80,7 @@ pub(crate) fn user_profiles(surroundings: &Surroundings) -> Vec<ProfileText> {
 
 struct Reader<'a> {
     surroundings: &'a Surroundings,
-    files: Vec<(String, String)>,
+    files: Vec<(String, Vec<u8>)>,
 }
 
 impl Reader<'_> {
@@ -139,7 +139,7 @@ impl Reader<'_> {
         text: &[u8],
     ) -> Result<PolicyFile, CommandError> {
         let name = path.display().to_string();
-        self.files.push((name.clone(), digest(text)));
+        self.files.push((name.clone(), text.to_owned()));
         let directory = path.parent().and_then(|parent| HostPath::new(parent).ok());
         let source = PolicyText { name: &name, kind, directory, text };
         parse(source).map_err(|error| CommandError::policy_file(error, text))

@@ -63,7 +63,7 @@ fn pivot(plan: &Plan) -> Vec<Finding> {
 }
 
 fn is_mount(step: &InitStep) -> bool {
-    !matches!(step, InitStep::LoopbackUp | InitStep::Hostname { .. } | InitStep::NoNestedUserns)
+    !matches!(step, InitStep::Hostname { .. } | InitStep::NoNestedUserns)
 }
 
 fn confine_order(plan: &Plan) -> Option<Finding> {

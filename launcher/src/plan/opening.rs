@@ -31,6 +31,7 @@ pub fn opening(policy: &Policy, uid: u32, gid: u32) -> Opening {
     let network = policy.network == Network::None;
     let mut steps = vec![InitStep::IdMaps { uid, gid }];
     steps.extend(network.then_some(InitStep::LoopbackUp));
+    steps.extend([InitStep::NewRoot, InitStep::NewProc, InitStep::NewDevpts]);
     let namespaces = Namespaces {
         network,
         #[cfg(feature = "test-switches")]

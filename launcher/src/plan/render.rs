@@ -109,6 +109,8 @@ impl Display for InitStep {
         match self {
             Self::IdMaps { uid, gid } => write!(f, "id-maps {uid} {gid}"),
             Self::NewRoot => f.write_str("new-root"),
+            Self::NewProc => f.write_str("new-proc"),
+            Self::NewDevpts => f.write_str("new-devpts"),
             Self::AttachRoot => f.write_str("attach-root"),
             Self::Mkdir { at, mode } => write!(f, "mkdir {at} {mode:04o}"),
             Self::Touch { at } => write!(f, "touch {at}"),

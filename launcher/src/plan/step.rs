@@ -112,6 +112,10 @@ pub enum InitStep {
     IdMaps { uid: u32, gid: u32 },
     /// Makes the root file system in memory.
     NewRoot,
+    /// Makes a process file system for the new pid namespace, which is mounted nowhere yet.
+    NewProc,
+    /// Makes a terminal file system, which is mounted nowhere yet.
+    NewDevpts,
     /// Attaches the root, so that mounts can be moved below it and it can become the root.
     AttachRoot,
     /// Makes a directory.
@@ -133,9 +137,9 @@ pub enum InitStep {
     Tmpfs { at: GuestPath, size_bytes: u64, inodes: Option<u64>, mode: u32, flags: MountFlags },
     /// Mounts a stack of layers read-only, topmost first.
     Overlay { lower: Vec<Source>, at: GuestPath, flags: MountFlags },
-    /// Mounts a process file system for the new pid namespace.
+    /// Mounts the process file system.
     Proc { at: GuestPath },
-    /// Mounts a terminal file system of its own.
+    /// Mounts the terminal file system.
     Devpts { at: GuestPath },
     /// Makes a mount that stands read-only.
     Seal { at: GuestPath },

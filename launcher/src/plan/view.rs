@@ -66,7 +66,6 @@ impl<'a> Builder<'a> {
     }
 
     fn begin(&mut self) {
-        self.step(InitStep::NewRoot);
         if !self.host.kernel.builds_detached() {
             self.step(InitStep::AttachRoot);
         }

@@ -1,6 +1,6 @@
 //! Host paths as they are now: links resolved, identity noted.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStringExt;
@@ -29,11 +29,9 @@ pub(super) fn look_at_all(
     facts.collect()
 }
 
-/// The directory that was opened last: most paths have neighbours.
+/// Directories that were opened, or why they can't be: most paths have neighbours.
 #[derive(Default)]
-struct Directories {
-    last: Option<(PathBuf, Result<OwnedFd, Errno>)>,
-}
+struct Directories(HashMap<PathBuf, Result<OwnedFd, Errno>>);
 
 impl Directories {
     fn look_at(&mut self, path: &HostPath) -> PathFact {
@@ -70,14 +68,16 @@ impl Directories {
         let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
             return Ok((sys::identity::of(open(path)?)?, FileType::Directory));
         };
-        let directory = match &mut self.last {
-            Some((known, directory)) if known == parent => directory,
-            last => &mut last.insert((parent.to_owned(), open(parent))).1,
-        };
-        match directory {
+        if let Some(directory) = self.0.get(parent) {
+            return sys::identity::at(directory.as_ref().map_err(|errno| *errno)?, name);
+        }
+        let directory = open(parent);
+        let identity = match &directory {
             Ok(directory) => sys::identity::at(directory, name),
             Err(errno) => Err(*errno),
-        }
+        };
+        self.0.insert(parent.to_owned(), directory);
+        identity
     }
 }
 
