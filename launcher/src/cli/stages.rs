@@ -8,6 +8,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::time::{Duration, Instant};
 
 use endow_policy::{HostPath, MountClass, MountSpec};
+use endow_vfs::fs::FileId;
 use endow_vfs::state::{EndowDirs, OwnDir, Relation, RunId};
 
 use super::args::PolicyArgs;
@@ -106,7 +107,7 @@ pub(crate) fn decide(settled: Settled, request: Request) -> Result<Planned, Comm
         installation::grant(name, &surroundings, &mut found.policy);
     }
     let mut own = own_directories(&surroundings.dirs)?;
-    if own_state(&found, &own)? == OwnState::MissingInGrant && request.own == Own::Made {
+    if request.own == Own::Made && is_missing_in_grant(&found, &own) {
         make_own(&surroundings.dirs)?;
         own = own_directories(&surroundings.dirs)?;
     }
@@ -121,7 +122,7 @@ pub(crate) fn decide(settled: Settled, request: Request) -> Result<Planned, Comm
         },
     };
     let host = probe::host_facts(&questions);
-    refuse_swapped(&found, &own, &host.paths)?;
+    refuse_own(&found, &own, &host.paths)?;
     let id = RunId::generate().map_err(|errno| {
         CommandError::new(Kind::Setup, "can't name the run").cause(std::io::Error::from(errno))
     })?;
@@ -143,44 +144,30 @@ fn own_directories(dirs: &Dirs) -> Result<EndowDirs, CommandError> {
         .map_err(|error| CommandError::new(Kind::Setup, error.to_string()).cause(&error.error))
 }
 
-/// What the grants say about endow's own directories.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum OwnState {
-    /// All of them exist, or lie outside every grant.
-    Settled,
-    /// One lies in a grant and does not exist.
-    MissingInGrant,
+/// Whether one of endow's own directories lies in a grant and does not exist.
+fn is_missing_in_grant(found: &Found, own: &EndowDirs) -> bool {
+    let holds = |host: &HostPath| match own.relation(host.as_path()) {
+        Ok(Relation::Contains(contained)) => contained.iter().any(|it| !it.exists),
+        _ => false,
+    };
+    own.any_missing() && granted(found).any(|(_, host)| holds(host))
 }
 
-/// Runs of others, undo data and what is trusted are in no view.
-fn own_state(found: &Found, own: &EndowDirs) -> Result<OwnState, CommandError> {
-    let mut state = OwnState::Settled;
-    for (spec, host) in granted(found) {
-        match own.relation(host.as_path()) {
-            Ok(Relation::Inside(dir)) => return Err(refused(spec, host, dir)),
-            Ok(Relation::Contains(contained)) if contained.iter().any(|it| !it.exists) => {
-                state = OwnState::MissingInGrant;
-            }
-            _ => {}
-        }
-    }
-    Ok(state)
-}
-
-/// Asks again by what the names led to: somebody may have swapped a link since. Directories are
-/// asked about where their names are walked.
-fn refuse_swapped(
+/// Runs of others, undo data and what is trusted are in no view. Judged by what was found at the
+/// end of all links, which is what will be mounted.
+fn refuse_own(
     found: &Found,
     own: &EndowDirs,
     paths: &BTreeMap<HostPath, PathFact>,
 ) -> Result<(), CommandError> {
     for (spec, host) in granted(found) {
-        let Some(fact) = paths.get(host) else { continue };
-        if fact.found.is_directory() != Some(false) {
+        let fact = paths.get(host);
+        let Some((fact, id)) = fact.and_then(|fact| Some((fact, fact.found.id()?))) else {
             continue;
-        }
-        if let Ok(Relation::Inside(dir)) = own.relation_resolved(fact.resolved.as_path()) {
-            return Err(refused(spec, &fact.resolved, dir));
+        };
+        let id = FileId { dev: id.dev, ino: id.ino };
+        if let Ok(Relation::Inside(dir)) = own.relation_found(fact.resolved.as_path(), id) {
+            return Err(refused(spec, host, dir));
         }
     }
     Ok(())

@@ -71,8 +71,9 @@ pub struct OwnDirsError {
 #[derive(Clone, Debug)]
 pub struct EndowDirs {
     dirs: Vec<Known>,
-    /// Directories above the sources that were asked about: many have the same ones.
-    above: RefCell<HashMap<PathBuf, Chain>>,
+    /// Which of them the directories lie in that are above the sources that were asked about: many
+    /// sources have the same one.
+    above: RefCell<HashMap<PathBuf, Option<OwnDir>>>,
 }
 
 /// A path's directories from the root on, links resolved, and the ids of those that exist.
@@ -118,58 +119,65 @@ impl EndowDirs {
     /// # Errors
     /// A source that can't be followed.
     pub fn relation(&self, source: &Path) -> Result<Relation, OwnDirsError> {
-        let chain = self.chain_of(source).map_err(|error| failed(source, error))?;
+        let chain = chain_of(source).map_err(|error| failed(source, error))?;
         Ok(self.relation_of(&chain))
     }
 
-    /// Like [`relation`](Self::relation) for a source whose links are resolved.
+    /// Like [`relation`](Self::relation) for a source whose links are resolved and which was looked
+    /// at before. Costs no call when another source in its directory was asked about.
     ///
     /// # Errors
-    /// A source that is not there.
-    pub fn relation_resolved(&self, source: &Path) -> Result<Relation, OwnDirsError> {
-        let chain = match self.below_known(source) {
-            Some(chain) => Ok(chain),
-            None => chain_of_resolved(source),
-        };
-        Ok(self.relation_of(&chain.map_err(|error| failed(source, error))?))
+    /// A directory above the source that is not there.
+    pub fn relation_found(&self, source: &Path, found: FileId) -> Result<Relation, OwnDirsError> {
+        let itself = self.dirs.iter().find(|known| known.id() == Some(found)).map(|it| it.dir);
+        match itself.map_or_else(|| self.above(source), |dir| Ok(Some(dir)))? {
+            Some(dir) => Ok(Relation::Inside(dir)),
+            None => Ok(self.contained(found)),
+        }
     }
 
-    /// Returns the chain of a source: one call when what is above it was asked about before.
-    fn chain_of(&self, source: &Path) -> io::Result<Chain> {
-        if let Some(chain) = self.below_known(source) {
-            return Ok(chain);
+    /// Returns in which of the directories the one above a source lies.
+    fn above(&self, source: &Path) -> Result<Option<OwnDir>, OwnDirsError> {
+        let Some(above) = source.parent() else { return Ok(None) };
+        if let Some(inside) = self.above.borrow().get(above) {
+            return Ok(*inside);
         }
-        if let Some(above) = source.parent() {
-            let chain = chain_of(above)?;
-            self.above.borrow_mut().insert(above.to_path_buf(), chain);
-        }
-        self.below_known(source).map_or_else(|| chain_of(source), Ok)
-    }
-
-    /// Returns the chain of a source that is no link, below a directory that is known.
-    fn below_known(&self, source: &Path) -> Option<Chain> {
-        let known = self.above.borrow();
-        let above = known.get(source.parent()?)?;
-        let (directory, _) = above.last().filter(|(_, id)| id.is_some())?;
-        let path = directory.join(source.file_name()?);
-        let found = path.symlink_metadata().ok().filter(|found| !found.is_symlink())?;
-        Some(above.iter().cloned().chain([(path, Some(id(&found)))]).collect())
+        let chain = chain_of_resolved(above).map_err(|error| failed(above, error))?;
+        let inside = self.inside(&chain);
+        self.above.borrow_mut().insert(above.to_path_buf(), inside);
+        Ok(inside)
     }
 
     fn relation_of(&self, chain: &[(PathBuf, Option<FileId>)]) -> Relation {
-        let ids: Vec<FileId> = chain.iter().filter_map(|(_, id)| *id).collect();
-        let inside = self.dirs.iter().find(|known| known.is_among(&ids, chain));
-        if let Some(known) = inside {
-            return Relation::Inside(known.dir);
+        match (self.inside(chain), chain.last()) {
+            (Some(dir), _) => Relation::Inside(dir),
+            (None, Some((_, Some(id)))) => self.contained(*id),
+            (None, _) => Relation::Apart,
         }
-        let own = chain.last().and_then(|(_, id)| *id);
-        let below = self.dirs.iter().filter_map(|known| known.below(own?));
-        let contained: Vec<Contained> = below.collect();
+    }
+
+    fn inside(&self, chain: &[(PathBuf, Option<FileId>)]) -> Option<OwnDir> {
+        let ids: Vec<FileId> = chain.iter().filter_map(|(_, id)| *id).collect();
+        self.dirs.iter().find(|known| known.is_among(&ids, chain)).map(|known| known.dir)
+    }
+
+    /// Returns which of the directories lie below the one with `id`.
+    fn contained(&self, id: FileId) -> Relation {
+        let contained: Vec<_> = self.dirs.iter().filter_map(|known| known.below(id)).collect();
         if contained.is_empty() { Relation::Apart } else { Relation::Contains(contained) }
+    }
+
+    /// Returns whether one of the directories does not exist yet.
+    pub fn any_missing(&self) -> bool {
+        self.dirs.iter().any(|known| !known.exists)
     }
 }
 
 impl Known {
+    fn id(&self) -> Option<FileId> {
+        self.chain.last().and_then(|(_, id)| *id)
+    }
+
     /// Returns whether this directory is one of `ids`, or of the paths while it doesn't exist.
     fn is_among(&self, ids: &[FileId], chain: &[(PathBuf, Option<FileId>)]) -> bool {
         match self.chain.last() {

@@ -28,12 +28,13 @@ pub(super) fn below_system(source: &Source, options: &HiddenOptions<'_>) -> Hidd
 
 fn find(source: &Source, options: &HiddenOptions<'_>) -> Result<Vec<HiddenName>, Errno> {
     let Some(own) = options.own else { return Ok(Vec::new()) };
-    let relation = own.relation_resolved(source.path.as_path());
+    let id = endow_vfs::fs::FileId { dev: source.id.dev, ino: source.id.ino };
+    let relation = own.relation_found(source.path.as_path(), id);
     let relation =
         relation.map_err(|error| Errno::from_io_error(&error.error).unwrap_or(Errno::IO))?;
     let contained = match relation {
         Relation::Apart => return Ok(Vec::new()),
-        // Such a grant was refused before: names have been swapped since.
+        // Such a grant is refused.
         Relation::Inside(_) => return Err(Errno::ACCESS),
         Relation::Contains(contained) => contained,
     };
