@@ -6,6 +6,7 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
 
@@ -29,11 +30,11 @@ pub enum PathError {
 
 /// A place in the view of the sandboxed command: absolute and lexically normal.
 #[derive(Clone)]
-pub struct GuestPath(PathBuf);
+pub struct GuestPath(Arc<Path>);
 
 /// A place on the host: absolute and lexically normal, symbolic links not resolved.
 #[derive(Clone)]
-pub struct HostPath(PathBuf);
+pub struct HostPath(Arc<Path>);
 
 macro_rules! path_type {
     ($name:ident) => {
@@ -45,7 +46,7 @@ macro_rules! path_type {
 
             /// Returns the root directory.
             pub fn root() -> Self {
-                Self(PathBuf::from("/"))
+                Self(Arc::from(Path::new("/")))
             }
 
             /// Returns the path for calls that take one.
@@ -65,10 +66,13 @@ macro_rules! path_type {
 
             /// Returns the directory above, or `None` for the root.
             pub fn parent(&self) -> Option<Self> {
-                let bytes = self.as_bytes();
-                let slash = bytes.iter().rposition(|byte| *byte == b'/')?;
-                let parent = bytes.get(..slash.max(1)).filter(|parent| *parent != bytes)?;
-                Some(Self(PathBuf::from(OsStr::from_bytes(parent))))
+                let parent = parent(self.as_bytes())?;
+                Some(Self(Arc::from(Path::new(OsStr::from_bytes(parent)))))
+            }
+
+            /// Returns the bytes of this path and of all directories above it, deepest first.
+            pub fn way_up(&self) -> impl Iterator<Item = &[u8]> {
+                std::iter::successors(Some(self.as_bytes()), |path| parent(path))
             }
 
             /// Returns the last name, or `None` for the root.
@@ -140,6 +144,11 @@ macro_rules! path_type {
 path_type!(GuestPath);
 path_type!(HostPath);
 
+fn parent(path: &[u8]) -> Option<&[u8]> {
+    let slash = path.iter().rposition(|byte| *byte == b'/')?;
+    path.get(..slash.max(1)).filter(|parent| *parent != path)
+}
+
 /// Both are normal, so bytes decide.
 fn below<'a>(path: &'a [u8], ancestor: &[u8]) -> Option<&'a [u8]> {
     match (ancestor, path.strip_prefix(ancestor)?) {
@@ -151,18 +160,18 @@ fn below<'a>(path: &'a [u8], ancestor: &[u8]) -> Option<&'a [u8]> {
 impl GuestPath {
     /// Returns the host path of the same spelling (an identity mount).
     pub fn to_host(&self) -> HostPath {
-        HostPath(self.0.clone())
+        HostPath(Arc::clone(&self.0))
     }
 }
 
 impl HostPath {
     /// Returns the guest path of the same spelling (an identity mount).
     pub fn to_guest(&self) -> GuestPath {
-        GuestPath(self.0.clone())
+        GuestPath(Arc::clone(&self.0))
     }
 }
 
-fn normalize(path: &Path) -> Result<PathBuf, PathError> {
+fn normalize(path: &Path) -> Result<Arc<Path>, PathError> {
     let bytes = path.as_os_str().as_bytes();
     match bytes {
         [] => return Err(PathError::Empty),
@@ -173,13 +182,14 @@ fn normalize(path: &Path) -> Result<PathBuf, PathError> {
         return Err(PathError::Nul);
     }
     if is_normal(bytes) {
-        return Ok(path.to_path_buf());
+        return Ok(Arc::from(path));
     }
     let parts: Vec<Component<'_>> = path.components().collect();
     if parts.contains(&Component::ParentDir) {
         return Err(PathError::ParentDir);
     }
-    Ok(parts.into_iter().collect())
+    let path: PathBuf = parts.into_iter().collect();
+    Ok(Arc::from(path))
 }
 
 /// Returns whether an absolute path has no `.`, `..` or empty part.

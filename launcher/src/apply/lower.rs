@@ -247,7 +247,7 @@ fn landlock(plan: &LandlockPlan) -> Result<Landlock, NulError> {
 struct Lowering<'a> {
     run: &'a Path,
     /// Where mounts stand so far: names below them are not endow's own.
-    mounted: HashSet<GuestPath>,
+    mounted: HashSet<Vec<u8>>,
 }
 
 impl Lowering<'_> {
@@ -328,7 +328,7 @@ impl Lowering<'_> {
 
     fn mount_point(&mut self, at: &GuestPath) -> Result<Place, NulError> {
         let place = self.place(at)?;
-        self.mounted.insert(at.clone());
+        self.mounted.insert(at.as_bytes().to_vec());
         Ok(place)
     }
 
@@ -341,14 +341,7 @@ impl Lowering<'_> {
 
 impl Lowering<'_> {
     fn is_own(&self, at: &GuestPath) -> bool {
-        let mut above = at.parent();
-        while let Some(path) = above {
-            if self.mounted.contains(&path) {
-                return false;
-            }
-            above = path.parent();
-        }
-        true
+        !at.way_up().skip(1).any(|path| self.mounted.contains(path))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use endow_policy::{Access, GuestPath, HostPath};
+use endow_policy::{Access, HostPath};
 
 use super::Plan;
 use super::landlock::{LandlockPlan, Rights};
@@ -127,14 +127,13 @@ fn landlock(plan: &Plan) -> Option<&LandlockPlan> {
 fn rules(plan: &Plan, landlock: &LandlockPlan) -> Vec<Finding> {
     let physical = plan.placement.mounts.iter().filter(|placed| placed.source.is_some());
     let by_place: HashMap<_, _> =
-        landlock.rules.iter().map(|rule| (&rule.at, rule.rights)).collect();
+        landlock.rules.iter().map(|rule| (rule.at.as_bytes(), rule.rights)).collect();
     let mut findings = Vec::new();
     for placed in physical {
         let at = &placed.spec.at;
-        let own = by_place.get(at).copied().unwrap_or_default();
+        let own = by_place.get(at.as_bytes()).copied().unwrap_or_default();
         let writes = |rights: Rights| rights.within(Rights::CHANGE).0 != 0;
-        let ways = std::iter::successors(Some(at.clone()), GuestPath::parent);
-        let mut reaching = ways.filter_map(|path| by_place.get(&path).copied());
+        let mut reaching = at.way_up().filter_map(|path| by_place.get(path).copied());
         match placed.spec.access {
             Access::Ro if writes(own) => findings.push(Finding::WritableRule(at.to_string())),
             Access::Rw if !reaching.any(writes) => {

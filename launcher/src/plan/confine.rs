@@ -1,6 +1,6 @@
 //! What pid 1 and the command give up, and the Landlock rules from the same mounts as the view.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use endow_policy::{Access, AllowWord, BackendSpec, GuestPath, MountSpec, Policy};
 
@@ -137,17 +137,18 @@ fn rules(placement: &Placement, handled: Rights) -> Vec<Rule> {
         let (at, rights) = mount_rule(placed);
         allow(at, rights);
     }
+    let by_place: HashMap<&[u8], Rights> =
+        rules.iter().map(|(at, rights)| (at.as_bytes(), *rights)).collect();
     let allowed = |(at, rights): (&GuestPath, &Rights)| {
-        let is_new = !above(&rules, at).contains(*rights);
+        let is_new = !above(&by_place, at).contains(*rights);
         is_new.then(|| Rule { at: at.clone(), rights: *rights })
     };
     rules.iter().filter_map(allowed).collect()
 }
 
 /// What the rules on the way to a path allow there: the kernel adds them up.
-fn above(rules: &BTreeMap<GuestPath, Rights>, at: &GuestPath) -> Rights {
-    let ancestors = std::iter::successors(at.parent(), GuestPath::parent);
-    let rights = ancestors.filter_map(|path| rules.get(&path));
+fn above(rules: &HashMap<&[u8], Rights>, at: &GuestPath) -> Rights {
+    let rights = at.way_up().skip(1).filter_map(|path| rules.get(path));
     rights.fold(Rights::default(), |all, rights| all.and(*rights))
 }
 

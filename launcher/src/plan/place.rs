@@ -57,30 +57,31 @@ pub struct Placement {
     pub absent: Vec<GuestPath>,
     /// The number of each mount, by its place.
     #[serde(skip)]
-    by_place: HashMap<GuestPath, usize>,
+    by_place: HashMap<Vec<u8>, usize>,
 }
 
 impl Placement {
     /// Returns the deepest mount that covers `path`.
     pub fn covering(&self, path: &GuestPath) -> Option<&Placed> {
-        let mut above = Some(path.clone());
-        while let Some(place) = above {
-            if let Some(number) = self.by_place.get(&place) {
-                return self.mounts.get(*number);
-            }
-            above = place.parent();
-        }
-        None
+        let number = path.way_up().find_map(|place| self.by_place.get(place))?;
+        self.mounts.get(*number)
+    }
+
+    /// Returns the deepest mount that covers the directory above `path`.
+    pub fn above(&self, path: &GuestPath) -> Option<&Placed> {
+        let number = path.way_up().skip(1).find_map(|place| self.by_place.get(place))?;
+        self.mounts.get(*number)
     }
 
     /// Returns the mount at exactly `place`.
     pub fn at(&self, place: &GuestPath) -> Option<&Placed> {
-        self.by_place.get(place).and_then(|number| self.mounts.get(*number))
+        self.by_place.get(place.as_bytes()).and_then(|number| self.mounts.get(*number))
     }
 
     fn set_mounts(&mut self, mounts: Vec<Placed>) {
         let places = mounts.iter().enumerate();
-        self.by_place = places.map(|(number, placed)| (placed.spec.at.clone(), number)).collect();
+        self.by_place =
+            places.map(|(number, placed)| (placed.spec.at.as_bytes().to_vec(), number)).collect();
         self.mounts = mounts;
     }
 }
@@ -225,8 +226,7 @@ fn keep_stronger(by_path: &mut BTreeMap<GuestPath, Placed>, placed: Placed) {
 /// A mount that shows what the mount above it shows already, with the same rules, is left out:
 /// `/bin` is a link to `usr/bin` on most systems, and `/usr` is there.
 fn is_repeated(placed: &Placed, placement: &Placement) -> bool {
-    let above = placed.spec.at.parent().and_then(|parent| placement.covering(&parent));
-    above.is_some_and(|above| shows_the_same(placed, above))
+    placement.above(&placed.spec.at).is_some_and(|above| shows_the_same(placed, above))
 }
 
 fn shows_the_same(placed: &Placed, above: &Placed) -> bool {

@@ -213,8 +213,7 @@ impl<'a> Builder<'a> {
 fn below(placement: &Placement) -> HashMap<GuestPath, Vec<&Placed>> {
     let mut below: HashMap<GuestPath, Vec<&Placed>> = HashMap::new();
     for placed in &placement.mounts {
-        let above = placed.spec.at.parent().and_then(|parent| placement.covering(&parent));
-        if let Some(above) = above {
+        if let Some(above) = placement.above(&placed.spec.at) {
             below.entry(above.spec.at.clone()).or_default().push(placed);
         }
     }

@@ -20,6 +20,8 @@ pub(crate) use object::{HostObjects, protects_links};
 pub(crate) use userns::refusal as userns_refusal;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use endow_policy::{BackendSpec, GuestPath, HostPath, MountSpec, Policy, Vars};
@@ -105,10 +107,10 @@ fn mount_points(mounts: &[MountSpec], paths: &BTreeMap<HostPath, PathFact>) -> B
     let kernel = KERNEL_PLACES.iter().filter_map(|path| GuestPath::new(path).ok());
     let places: Vec<GuestPath> =
         mounts.iter().map(|spec| place(spec, paths)).chain(kernel).collect();
-    let sources: HashMap<&GuestPath, &HostPath> = places
+    let sources: HashMap<&[u8], &HostPath> = places
         .iter()
         .zip(mounts)
-        .filter_map(|(at, spec)| Some((at, source(spec, paths)?)))
+        .filter_map(|(at, spec)| Some((at.as_bytes(), source(spec, paths)?)))
         .collect();
     places.iter().filter_map(|at| shown_at(at, &sources)).collect()
 }
@@ -134,13 +136,10 @@ fn source<'a>(spec: &MountSpec, paths: &'a BTreeMap<HostPath, PathFact>) -> Opti
 }
 
 /// Returns the host path that the nearest mount above `at` shows there.
-fn shown_at(at: &GuestPath, sources: &HashMap<&GuestPath, &HostPath>) -> Option<HostPath> {
-    let mut above = at.parent();
-    while let Some(path) = above {
-        if let Some(source) = sources.get(&path) {
-            return source.join(at.below(&path)?).ok();
-        }
-        above = path.parent();
-    }
-    None
+fn shown_at(at: &GuestPath, sources: &HashMap<&[u8], &HostPath>) -> Option<HostPath> {
+    let above = at.way_up().skip(1);
+    let (depth, source) = above.filter_map(|path| Some((path.len(), sources.get(path)?))).next()?;
+    let rest = at.as_bytes().get(depth..)?;
+    let relative = rest.strip_prefix(b"/").unwrap_or(rest);
+    source.join(OsStr::from_bytes(relative)).ok()
 }
