@@ -106,23 +106,23 @@ pub(crate) fn decide(settled: Settled, request: Request) -> Result<Planned, Comm
     if let Some(name) = request.argv.first() {
         installation::grant(name, &surroundings, &mut found.policy);
     }
+    let looked = probe::look(&found.policy, sources::search_path(&surroundings.environment));
     let mut own = own_directories(&surroundings.dirs)?;
-    if request.own == Own::Made && is_missing_in_grant(&found, &own) {
+    refuse_own(&found, &own, &looked.paths)?;
+    if request.own == Own::Made && is_missing_in_grant(&found, &own, &looked.paths) {
         make_own(&surroundings.dirs)?;
         own = own_directories(&surroundings.dirs)?;
     }
     let questions = Questions {
         policy: &found.policy,
         vars: &surroundings.vars,
-        search: sources::search_path(&surroundings.environment),
         hidden: HiddenOptions {
             own: Some(&own),
             cache: Some(&surroundings.dirs.cache),
             work_tree: surroundings.vars.git_root.as_ref(),
         },
     };
-    let host = probe::host_facts(&questions);
-    refuse_own(&found, &own, &host.paths)?;
+    let host = probe::host_facts(&questions, looked);
     let id = RunId::generate().map_err(|errno| {
         CommandError::new(Kind::Setup, "can't name the run").cause(std::io::Error::from(errno))
     })?;
@@ -145,12 +145,17 @@ fn own_directories(dirs: &Dirs) -> Result<EndowDirs, CommandError> {
 }
 
 /// Whether one of endow's own directories lies in a grant and does not exist.
-fn is_missing_in_grant(found: &Found, own: &EndowDirs) -> bool {
-    let holds = |host: &HostPath| match own.relation(host.as_path()) {
-        Ok(Relation::Contains(contained)) => contained.iter().any(|it| !it.exists),
+fn is_missing_in_grant(
+    found: &Found,
+    own: &EndowDirs,
+    paths: &BTreeMap<HostPath, PathFact>,
+) -> bool {
+    let is_missing = |relation| match relation {
+        Relation::Contains(contained) => contained.iter().any(|it| !it.exists),
         _ => false,
     };
-    own.any_missing() && granted(found).any(|(_, host)| holds(host))
+    let mut relations = relations(found, own, paths);
+    own.any_missing() && relations.any(|(_, _, relation)| is_missing(relation))
 }
 
 /// Runs of others, undo data and what is trusted are in no view. Judged by what was found at the
@@ -160,17 +165,26 @@ fn refuse_own(
     own: &EndowDirs,
     paths: &BTreeMap<HostPath, PathFact>,
 ) -> Result<(), CommandError> {
-    for (spec, host) in granted(found) {
-        let fact = paths.get(host);
-        let Some((fact, id)) = fact.and_then(|fact| Some((fact, fact.found.id()?))) else {
-            continue;
-        };
+    let refused = relations(found, own, paths).find_map(|(spec, host, relation)| match relation {
+        Relation::Inside(dir) => Some(refused(spec, host, dir)),
+        _ => None,
+    });
+    refused.map_or(Ok(()), Err)
+}
+
+/// How each grant that exists lies to endow's own directories.
+fn relations<'a>(
+    found: &'a Found,
+    own: &EndowDirs,
+    paths: &BTreeMap<HostPath, PathFact>,
+) -> impl Iterator<Item = (&'a MountSpec, &'a HostPath, Relation)> {
+    granted(found).filter_map(|(spec, host)| {
+        let fact = paths.get(host)?;
+        let id = fact.found.id()?;
         let id = FileId { dev: id.dev, ino: id.ino };
-        if let Ok(Relation::Inside(dir)) = own.relation_found(fact.resolved.as_path(), id) {
-            return Err(refused(spec, host, dir));
-        }
-    }
-    Ok(())
+        let relation = own.relation_found(fact.resolved.as_path(), id).ok()?;
+        Some((spec, host, relation))
+    })
 }
 
 fn granted(found: &Found) -> impl Iterator<Item = (&MountSpec, &HostPath)> {

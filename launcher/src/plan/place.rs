@@ -109,8 +109,10 @@ pub fn place(mounts: &[MountSpec], host: &HostFacts) -> Result<Placement, PlanEr
         keep_stronger(&mut by_path, placed);
     }
     placement.set_mounts(by_path.into_values().collect());
-    let kept = placement.mounts.iter().filter(|placed| !is_repeated(placed, &placement));
-    placement.set_mounts(kept.cloned().collect());
+    if placement.mounts.iter().any(|placed| is_repeated(placed, &placement)) {
+        let kept = placement.mounts.iter().filter(|placed| !is_repeated(placed, &placement));
+        placement.set_mounts(kept.cloned().collect());
+    }
     let links = std::mem::take(&mut placement.links);
     let shown = |link: &GuestPath| placement.covering(link).is_some_and(Placed::is_physical);
     placement.links = links.into_iter().filter(|(link, _)| !shown(link)).collect();

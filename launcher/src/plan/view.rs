@@ -1,6 +1,7 @@
 //! The steps that build the view: what stands where, in the order in which it is made.
 
 use std::collections::{BTreeSet, HashMap};
+use std::ops::Bound;
 use std::path::PathBuf;
 
 use endow_policy::{AllowWord, BackendSpec, GuestPath, Level, Policy};
@@ -146,7 +147,8 @@ impl<'a> Builder<'a> {
 
     /// Records that a mount stands at `at`, empty or not.
     pub(super) fn mounted(&mut self, at: &GuestPath, empty: bool) {
-        let hidden = self.standing.range(at.clone()..).take_while(|path| path.is_within(at));
+        let below = (Bound::Excluded(at), Bound::Unbounded);
+        let hidden = self.standing.range(below).take_while(|path| path.is_within(at));
         let hidden: Vec<GuestPath> = hidden.cloned().collect();
         for path in hidden {
             self.standing.remove(&path);

@@ -40,24 +40,36 @@ pub(crate) struct Questions<'a> {
     pub(crate) policy: &'a Policy,
     /// Who and where the user is.
     pub(crate) vars: &'a Vars,
-    /// The directories of the caller's PATH.
-    pub(crate) search: Vec<HostPath>,
     /// How names that deny patterns hide are looked for.
     pub(crate) hidden: HiddenOptions<'a>,
 }
 
-/// Answers everything that a plan asks about this host.
-pub(crate) fn host_facts(questions: &Questions<'_>) -> HostFacts {
-    let (policy, vars) = (questions.policy, questions.vars);
+/// The paths that a policy leads to, as they are.
+#[derive(Debug)]
+pub(crate) struct Looked {
+    /// What was found at each.
+    pub(crate) paths: BTreeMap<HostPath, PathFact>,
+    terminal: Option<HostPath>,
+}
+
+/// Looks at every path that the policy leads to, and at `search`, the directories of PATH.
+pub(crate) fn look(policy: &Policy, search: Vec<HostPath>) -> Looked {
     let terminal = streams::terminal();
     let mut wanted = sources(policy);
-    wanted.extend(questions.search.iter().cloned());
+    wanted.extend(search);
     wanted.extend(devices(terminal.as_ref()));
     let mut paths = paths::look_at_all(wanted);
     let points = mount_points(&policy.mounts, &paths);
     paths.extend(paths::look_at_all(points));
     let held = held_files(policy, &paths);
     paths.extend(paths::look_at_all(held));
+    Looked { paths, terminal }
+}
+
+/// Answers everything else that a plan asks about this host.
+pub(crate) fn host_facts(questions: &Questions<'_>, looked: Looked) -> HostFacts {
+    let (policy, vars) = (questions.policy, questions.vars);
+    let Looked { paths, terminal } = looked;
     let hidden = hidden::find(policy, &paths, &questions.hidden);
     HostFacts {
         kernel: kernel::facts(),
