@@ -108,8 +108,8 @@ pub(crate) fn decide(settled: Settled, request: Request) -> Result<Planned, Comm
     }
     let looked = probe::look(&found.policy, sources::search_path(&surroundings.environment));
     let mut own = own_directories(&surroundings.dirs)?;
-    refuse_own(&found, &own, &looked.paths)?;
-    if request.own == Own::Made && is_missing_in_grant(&found, &own, &looked.paths) {
+    let missing = own_missing_in_grant(&found, &own, &looked.paths)?;
+    if request.own == Own::Made && missing {
         make_own(&surroundings.dirs)?;
         own = own_directories(&surroundings.dirs)?;
     }
@@ -144,47 +144,28 @@ fn own_directories(dirs: &Dirs) -> Result<EndowDirs, CommandError> {
         .map_err(|error| CommandError::new(Kind::Setup, error.to_string()).cause(&error.error))
 }
 
-/// Whether one of endow's own directories lies in a grant and does not exist.
-fn is_missing_in_grant(
+/// Returns whether one of endow's own directories lies in a grant and does not exist. None can be
+/// granted: runs of others, undo data and what is trusted are in no view. Judged by what was found
+/// at the end of all links, which is what will be mounted.
+fn own_missing_in_grant(
     found: &Found,
     own: &EndowDirs,
     paths: &BTreeMap<HostPath, PathFact>,
-) -> bool {
-    let is_missing = |relation| match relation {
-        Relation::Contains(contained) => contained.iter().any(|it| !it.exists),
-        _ => false,
-    };
-    let mut relations = relations(found, own, paths);
-    own.any_missing() && relations.any(|(_, _, relation)| is_missing(relation))
-}
-
-/// Runs of others, undo data and what is trusted are in no view. Judged by what was found at the
-/// end of all links, which is what will be mounted.
-fn refuse_own(
-    found: &Found,
-    own: &EndowDirs,
-    paths: &BTreeMap<HostPath, PathFact>,
-) -> Result<(), CommandError> {
-    let refused = relations(found, own, paths).find_map(|(spec, host, relation)| match relation {
-        Relation::Inside(dir) => Some(refused(spec, host, dir)),
-        _ => None,
-    });
-    refused.map_or(Ok(()), Err)
-}
-
-/// How each grant that exists lies to endow's own directories.
-fn relations<'a>(
-    found: &'a Found,
-    own: &EndowDirs,
-    paths: &BTreeMap<HostPath, PathFact>,
-) -> impl Iterator<Item = (&'a MountSpec, &'a HostPath, Relation)> {
-    granted(found).filter_map(|(spec, host)| {
-        let fact = paths.get(host)?;
-        let id = fact.found.id()?;
+) -> Result<bool, CommandError> {
+    let mut missing = false;
+    for (spec, host) in granted(found) {
+        let fact = paths.get(host);
+        let Some((fact, id)) = fact.and_then(|fact| Some((fact, fact.found.id()?))) else {
+            continue;
+        };
         let id = FileId { dev: id.dev, ino: id.ino };
-        let relation = own.relation_found(fact.resolved.as_path(), id).ok()?;
-        Some((spec, host, relation))
-    })
+        match own.relation_found(fact.resolved.as_path(), id) {
+            Ok(Relation::Inside(dir)) => return Err(refused(spec, host, dir)),
+            Ok(Relation::Contains(contained)) => missing |= contained.iter().any(|it| !it.exists),
+            _ => {}
+        }
+    }
+    Ok(missing)
 }
 
 fn granted(found: &Found) -> impl Iterator<Item = (&MountSpec, &HostPath)> {

@@ -110,21 +110,12 @@ impl EndowDirs {
         places.into_iter().any(|(path, _)| path.starts_with(resolved))
     }
 
-    /// Tells how a grant's source lies to the directories.
+    /// Tells how a grant's source, its links resolved and looked at before, lies to the directories.
+    /// Costs no call when another source in its directory was asked about.
     ///
-    /// It compares device and inode at each directory above either, so links and bind mounts of a
-    /// directory above are seen. A bind mount of something *inside* one of endow's directories,
-    /// granted through a directory above that mount, is not.
-    ///
-    /// # Errors
-    /// A source that can't be followed.
-    pub fn relation(&self, source: &Path) -> Result<Relation, OwnDirsError> {
-        let chain = chain_of(source).map_err(|error| failed(source, error))?;
-        Ok(self.relation_of(&chain))
-    }
-
-    /// Like [`relation`](Self::relation) for a source whose links are resolved and which was looked
-    /// at before. Costs no call when another source in its directory was asked about.
+    /// It compares device and inode at each directory above either, so bind mounts of a directory
+    /// above are seen. A bind mount of something *inside* one of endow's directories, granted
+    /// through a directory above that mount, is not.
     ///
     /// # Errors
     /// A directory above the source that is not there.
@@ -148,14 +139,6 @@ impl EndowDirs {
         Ok(inside)
     }
 
-    fn relation_of(&self, chain: &[(PathBuf, Option<FileId>)]) -> Relation {
-        match (self.inside(chain), chain.last()) {
-            (Some(dir), _) => Relation::Inside(dir),
-            (None, Some((_, Some(id)))) => self.contained(*id),
-            (None, _) => Relation::Apart,
-        }
-    }
-
     fn inside(&self, chain: &[(PathBuf, Option<FileId>)]) -> Option<OwnDir> {
         let ids: Vec<FileId> = chain.iter().filter_map(|(_, id)| *id).collect();
         self.dirs.iter().find(|known| known.is_among(&ids, chain)).map(|known| known.dir)
@@ -165,11 +148,6 @@ impl EndowDirs {
     fn contained(&self, id: FileId) -> Relation {
         let contained: Vec<_> = self.dirs.iter().filter_map(|known| known.below(id)).collect();
         if contained.is_empty() { Relation::Apart } else { Relation::Contains(contained) }
-    }
-
-    /// Returns whether one of the directories does not exist yet.
-    pub fn any_missing(&self) -> bool {
-        self.dirs.iter().any(|known| !known.exists)
     }
 }
 
