@@ -71,6 +71,30 @@ fn git_works_in_a_submodule() {
     git(&world, &module, &["show", "HEAD:new"]);
 }
 
+/// An earlier command may have replaced `.git` by a file that names a directory of its own, and
+/// there say that any directory above is the common one.
+#[test]
+fn git_directory_that_was_planted_shows_nothing() {
+    let world = World::new();
+    world.write("home/src/other/secret", "canary\n");
+    let project = world.home().join("src/worktrees/app");
+    let planted = |at: &str, content: &str| {
+        world.write(format!("home/src/worktrees/app/{at}"), content);
+    };
+    for (directory, common) in
+        [("x", "../../.."), ("x/worktrees/y", "../../../../.."), (".", "../..")]
+    {
+        planted(".git", &format!("gitdir: {}/{directory}\n", project.display()));
+        planted(&format!("{directory}/HEAD"), "ref: refs/heads/main\n");
+        planted(&format!("{directory}/gitdir"), &format!("{}/.git\n", project.display()));
+        planted(&format!("{directory}/commondir"), &format!("{common}\n"));
+        let inside = at(&world, &project, &[], "cat ../../other/secret; ls ..");
+        assert_eq!(inside.ok(), "app\n", "{directory}");
+    }
+    let control = at(&world, &project, &["--rw", "../.."], "cat ../../other/secret; ls ..");
+    assert_eq!(control.ok(), "canary\napp\n");
+}
+
 #[test]
 fn shared_directories_are_never_the_workspace() {
     let world = World::new();

@@ -177,11 +177,17 @@ fn outside_directories(root: &Path) -> Vec<HostPath> {
     if directory.join("HEAD").symlink_metadata().is_err() || !points_back(&directory, root) {
         return Vec::new();
     }
-    let common = named_in(&directory.join("commondir"), b"");
-    let common = common.and_then(|common| fs::canonicalize(directory.join(common)).ok());
-    let common = common.filter(|common| directory.starts_with(common));
-    let found = common.unwrap_or(directory);
+    let found = common_of(&directory).unwrap_or(directory);
     host(found).into_iter().filter(|path| !path.as_path().starts_with(root)).collect()
+}
+
+/// Returns the directory of which `directory` is a linked work tree's. git makes those as
+/// `worktrees/NAME` of a git directory: anything else that is named may be any directory above.
+fn common_of(directory: &Path) -> Option<PathBuf> {
+    let named = named_in(&directory.join("commondir"), b"")?;
+    let common = fs::canonicalize(directory.join(named)).ok()?;
+    let is_git = ["HEAD", "objects"].iter().all(|it| common.join(it).symlink_metadata().is_ok());
+    (is_git && directory.parent()? == common.join("worktrees")).then_some(common)
 }
 
 fn points_back(directory: &Path, root: &Path) -> bool {
