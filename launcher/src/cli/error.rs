@@ -239,6 +239,11 @@ impl From<PlanError> for CommandError {
             PlanError::UnreadableSource { errno, origin, .. } => {
                 this.cause(io::Error::from_raw_os_error(errno)).asked_by(&origin)
             }
+            PlanError::PlantedLink { to, within, origin, .. } => this
+                .cause(format!("it leads to {to}"))
+                .cause(format!("a command that may write {within} could have made it"))
+                .asked_by(&origin)
+                .hint(format!("if you made it, grant {to} itself; otherwise remove the link")),
             PlanError::NoMountPoint { within, .. } => this
                 .cause(format!("it lies in {within}, where endow creates no names"))
                 .hint("create it on the host, or mount somewhere else"),

@@ -12,6 +12,9 @@ pub enum PlanError {
     /// The source of a mount can't be looked at.
     #[error("source can't be read: {path}")]
     UnreadableSource { path: HostPath, errno: i32, origin: Origin },
+    /// A source lies behind a link that a command may have made.
+    #[error("link leads out of a writable mount: {link}")]
+    PlantedLink { link: HostPath, to: HostPath, within: HostPath, origin: Origin },
     /// A mount point would have to be made where endow makes no names.
     #[error("mount point does not exist: {at}")]
     NoMountPoint { at: GuestPath, within: GuestPath },

@@ -14,6 +14,7 @@ pub mod landlock;
 mod level;
 mod mounts;
 pub mod place;
+mod planted;
 mod render;
 pub mod seccomp;
 mod skeleton;

@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 
-use endow_policy::{Access, BackendSpec, GuestPath, HostPath, MountSpec};
+use endow_policy::{Access, BackendSpec, GuestPath, HostPath, MountClass, MountSpec};
 use serde::Serialize;
 
-use super::PlanError;
 use super::host::{Found, HostFacts, PathFact};
 use super::step::FileId;
+use super::{PlanError, planted};
 
 /// A mount of the policy, at the place where it is made.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -103,7 +103,12 @@ impl Placement {
 pub fn place(mounts: &[MountSpec], host: &HostFacts) -> Result<Placement, PlanError> {
     let mut placement = Placement::default();
     let mut by_path: BTreeMap<GuestPath, Placed> = BTreeMap::new();
+    let live = planted::live_sources(mounts, host);
     for spec in mounts {
+        if is_planted(spec, host, &live)? {
+            placement.absent.push(spec.at.clone());
+            continue;
+        }
         let Some(placed) = place_one(spec, host, &mut placement)? else { continue };
         keep_stronger(&mut by_path, placed);
     }
@@ -114,6 +119,27 @@ pub fn place(mounts: &[MountSpec], host: &HostFacts) -> Result<Placement, PlanEr
     let shown = |link: &GuestPath| placement.covering(link).is_some_and(Placed::is_physical);
     placement.links = links.into_iter().filter(|(link, _)| !shown(link)).collect();
     Ok(placement)
+}
+
+/// Refuses a grant that goes through a link which a command may have made; what the base has where
+/// it finds it is left out instead.
+fn is_planted(spec: &MountSpec, host: &HostFacts, live: &[&HostPath]) -> Result<bool, PlanError> {
+    let (BackendSpec::Physical { host: source } | BackendSpec::Copy { host: source }) =
+        &spec.backend
+    else {
+        return Ok(false);
+    };
+    let Some(fact) = host.paths.get(source) else { return Ok(false) };
+    match planted::find(fact, live) {
+        None => Ok(false),
+        Some(_) if spec.class == MountClass::System && spec.options.optional => Ok(true),
+        Some(planted) => Err(PlanError::PlantedLink {
+            link: planted.link.clone(),
+            to: fact.resolved.clone(),
+            within: planted.within.clone(),
+            origin: spec.origin.clone(),
+        }),
+    }
 }
 
 fn place_one(

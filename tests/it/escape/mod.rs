@@ -6,6 +6,7 @@ mod calls;
 mod descriptors;
 mod files;
 mod hidden;
+mod links;
 mod privilege;
 mod processes;
 mod races;

@@ -7,7 +7,7 @@ use endow::plan::host::{
     CgroupFact, HiddenName, HiddenNames, HostFacts, KernelFacts, ProcCover, ProcEntry, StreamFact,
     UserFacts, UsernsRefusal,
 };
-use endow_policy::{BackendSpec, HostPath, MountClass, Policy};
+use endow_policy::{BackendSpec, GuestPath, HostPath, MountClass, Policy};
 
 use super::tree;
 
@@ -126,10 +126,17 @@ fn paths(policy: &Policy) -> BTreeSet<HostPath> {
     paths.extend(sources);
     for outer in &policy.mounts {
         let BackendSpec::Physical { host } = &outer.backend else { continue };
-        let below = policy.mounts.iter().filter_map(|inner| inner.at.below(&outer.at));
-        paths.extend(below.filter_map(|relative| host.join(relative).ok()));
+        let places = policy.mounts.iter().flat_map(|inner| [inner.at.clone(), place(&inner.at)]);
+        let below = places.filter_map(|at| host.join(at.below(&outer.at)?).ok());
+        paths.extend(below);
     }
     paths
+}
+
+/// Where a place stands whose links are resolved.
+fn place(at: &GuestPath) -> GuestPath {
+    let facts = tree::facts([at.to_host()]);
+    facts.values().next().map_or_else(|| at.clone(), |fact| fact.resolved.to_guest())
 }
 
 /// On paper the deny patterns hide two names of the project, and one of a data directory.
