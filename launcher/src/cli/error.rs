@@ -228,6 +228,7 @@ impl From<PlanError> for CommandError {
         let kind = match &error {
             PlanError::Level { .. } | PlanError::Unenforceable { .. } => Kind::Unenforceable,
             PlanError::Unprobed(_) => Kind::Bug,
+            PlanError::PolicyByLink { .. } => Kind::Policy,
             PlanError::UnknownLoss { .. } => Kind::Usage,
             _ => Kind::Setup,
         };
@@ -244,6 +245,9 @@ impl From<PlanError> for CommandError {
                 .cause(format!("a command that may write {within} could have made it"))
                 .asked_by(&origin)
                 .hint(format!("if you made it, grant {to} itself; otherwise remove the link")),
+            PlanError::PolicyByLink { link, within, to, .. } => this
+                .cause(format!("a command that may write {within} could change the link {link}"))
+                .hint(format!("name the file itself: {to}")),
             PlanError::NoMountPoint { within, .. } => this
                 .cause(format!("it lies in {within}, where endow creates no names"))
                 .hint("create it on the host, or mount somewhere else"),

@@ -37,7 +37,7 @@ pub(crate) fn run(
     }
     let begun = Instant::now();
     let renewal = Renewal::watch(&plan.supervise.renew, prepared.covers())
-        .map_err(failed("can't watch hidden names"))?;
+        .map_err(failed("can't watch covered names"))?;
     let sandbox = spawn(plan, prepared)?;
     prepared.hand_over();
     let supervised = Supervised::new(sandbox, &plan.supervise, renewal, plan.starts_own_session());

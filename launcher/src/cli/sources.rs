@@ -24,11 +24,13 @@ pub(crate) struct Found {
     pub(crate) policy: Policy,
     /// The files with their digests, for the report.
     pub(crate) files: Vec<(String, String)>,
+    /// Those that decide without being trusted: a command must not change them.
+    pub(crate) held: Vec<HostPath>,
 }
 
 /// Reads and merges everything that says what a run may do.
 pub(crate) fn read(args: &PolicyArgs, surroundings: &Surroundings) -> Result<Found, CommandError> {
-    let mut reader = Reader { surroundings, files: Vec::new() };
+    let mut reader = Reader::new(surroundings);
     let mut sources = Sources {
         user_profiles: reader.user_profiles(),
         profiles: args.profile.clone(),
@@ -43,7 +45,7 @@ pub(crate) fn read(args: &PolicyArgs, surroundings: &Surroundings) -> Result<Fou
     }
     sources.flags = Some(args.flags().layer()?);
     let policy = settle(&sources, &surroundings.vars)?;
-    Ok(Found { policy, files: reader.files })
+    Ok(Found { policy, files: reader.files, held: reader.held })
 }
 
 fn settle(sources: &Sources, vars: &Vars) -> Result<Policy, CommandError> {
@@ -66,7 +68,7 @@ pub(crate) struct Project {
 
 /// Reads a project's policy file and judges it by what holds without it.
 pub(crate) fn project(path: &Path, surroundings: &Surroundings) -> Result<Project, CommandError> {
-    let mut reader = Reader { surroundings, files: Vec::new() };
+    let mut reader = Reader::new(surroundings);
     let user_profiles = reader.user_profiles();
     let user = reader.user_file()?;
     let weaker = Sources { user_profiles, user, ..Sources::default() };
@@ -75,15 +77,20 @@ pub(crate) fn project(path: &Path, surroundings: &Surroundings) -> Result<Projec
 
 /// Returns the profiles that the user wrote.
 pub(crate) fn user_profiles(surroundings: &Surroundings) -> Vec<ProfileText> {
-    Reader { surroundings, files: Vec::new() }.user_profiles()
+    Reader::new(surroundings).user_profiles()
 }
 
 struct Reader<'a> {
     surroundings: &'a Surroundings,
     files: Vec<(String, String)>,
+    held: Vec<HostPath>,
 }
 
-impl Reader<'_> {
+impl<'a> Reader<'a> {
+    fn new(surroundings: &'a Surroundings) -> Self {
+        Self { surroundings, files: Vec::new(), held: Vec::new() }
+    }
+
     fn dirs(&self) -> &Dirs {
         &self.surroundings.dirs
     }
@@ -129,6 +136,7 @@ impl Reader<'_> {
 
     fn parse(&mut self, path: &Path, kind: FileKind) -> Result<PolicyFile, CommandError> {
         let text = read_text(path)?;
+        self.held.extend(HostPath::new(path));
         self.parse_text(path, kind, &text)
     }
 
@@ -145,11 +153,13 @@ impl Reader<'_> {
         parse(source).map_err(|error| CommandError::policy_file(error, text))
     }
 
-    fn user_profiles(&self) -> Vec<ProfileText> {
+    fn user_profiles(&mut self) -> Vec<ProfileText> {
         let directory = self.dirs().config.join("profiles");
         let Ok(entries) = fs::read_dir(&directory) else { return Vec::new() };
-        let files = entries.filter_map(Result::ok).map(|entry| entry.path());
-        let mut profiles: Vec<ProfileText> = files.filter_map(|path| profile(&path)).collect();
+        let files: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+        let mut profiles: Vec<ProfileText> =
+            files.iter().filter_map(|path| profile(path)).collect();
+        self.held.extend(files.iter().filter_map(|path| HostPath::new(path).ok()));
         profiles.sort_by(|a, b| a.name.cmp(&b.name));
         profiles
     }

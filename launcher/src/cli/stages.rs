@@ -87,6 +87,7 @@ pub(crate) fn plan(args: &PolicyArgs, request: Request) -> Result<Planned, Comma
     }
     let questions = Questions {
         policy: &found.policy,
+        policies: &found.held,
         vars: &surroundings.vars,
         search: sources::search_path(&surroundings.environment),
         hidden: HiddenOptions {

@@ -15,6 +15,9 @@ pub enum PlanError {
     /// A source lies behind a link that a command may have made.
     #[error("link leads out of a writable mount: {link}")]
     PlantedLink { link: HostPath, to: HostPath, within: HostPath, origin: Origin },
+    /// A policy file lies behind a link that a command may change.
+    #[error("policy file is named by a link in a writable mount: {file}")]
+    PolicyByLink { file: HostPath, link: HostPath, within: HostPath, to: HostPath },
     /// A mount point would have to be made where endow makes no names.
     #[error("mount point does not exist: {at}")]
     NoMountPoint { at: GuestPath, within: GuestPath },

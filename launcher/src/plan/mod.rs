@@ -9,6 +9,7 @@ mod check;
 mod confine;
 mod environment;
 mod error;
+mod held;
 pub mod host;
 pub mod landlock;
 mod level;
@@ -27,8 +28,9 @@ pub mod why;
 pub use check::check;
 pub use environment::Environment;
 pub use error::PlanError;
+pub use held::{POLICY_FILE, policy_files};
 pub use level::{Degradation, Enforcement};
-pub use mounts::{HIDDEN_DIRECTORY, HIDDEN_FILE, POLICY_FILE, content_key, policy_files};
+pub use mounts::{HIDDEN_DIRECTORY, HIDDEN_FILE, content_key};
 pub use skeleton::DEVICES;
 
 use std::ffi::{OsStr, OsString};

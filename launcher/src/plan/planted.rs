@@ -5,7 +5,7 @@ use endow_policy::{Access, BackendSpec, HostPath, MountSpec};
 
 use super::host::{HostFacts, PathFact};
 
-/// A link on the way to a source that leads out of where a command may write.
+/// A link that a command may have made, or may change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Planted<'a> {
     /// The link.
@@ -32,6 +32,13 @@ pub(super) fn find<'a>(fact: &'a PathFact, live: &[&'a HostPath]) -> Option<Plan
         left.find(|it| link.is_within(it)).map(|within| Planted { link, within })
     };
     fact.links.iter().find_map(|(link, _)| leaves(link))
+}
+
+/// Finds the first link on the way to a file that lies in a live mount, wherever it leads.
+pub(super) fn any<'a>(fact: &'a PathFact, live: &[&'a HostPath]) -> Option<Planted<'a>> {
+    fact.links.iter().find_map(|(link, _)| {
+        live.iter().find(|it| link.is_within(it)).map(|within| Planted { link, within })
+    })
 }
 
 #[cfg(test)]

@@ -231,7 +231,7 @@ pub struct SupervisePlan {
     pub die_with_parent: bool,
 }
 
-/// A hidden name of a live mount, kept hidden when the host replaces it.
+/// A covered name of a live mount, covered again when the host replaces it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Renew {
     /// The directory on the host that is watched.
@@ -240,6 +240,18 @@ pub struct Renew {
     pub name: OsString,
     /// The place in the guest's view.
     pub at: GuestPath,
+    /// What covers it.
+    pub cover: Cover,
+}
+
+/// What stands over a name of a live mount.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Cover {
+    /// An empty file or directory that nobody may open.
+    Hidden,
+    /// The file itself, read-only.
+    Itself,
 }
 
 /// Work after the last process is gone.

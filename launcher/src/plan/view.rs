@@ -26,6 +26,7 @@ pub(crate) fn plan(
     level: Level,
 ) -> Result<ViewPlan, PlanError> {
     let mut builder = Builder::new(placement, host, &policy.chdir);
+    builder.refuse_policies_by_link()?;
     builder.begin();
     let (root, others): (Vec<_>, Vec<_>) =
         placement.mounts.iter().partition(|placed| placed.spec.at == GuestPath::root());

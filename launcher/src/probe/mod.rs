@@ -35,6 +35,8 @@ pub(crate) use hidden::HiddenOptions;
 pub(crate) struct Questions<'a> {
     /// The policy whose sources are looked at.
     pub(crate) policy: &'a Policy,
+    /// The policy files that it was made of, but for a project's.
+    pub(crate) policies: &'a [HostPath],
     /// Who and where the user is.
     pub(crate) vars: &'a Vars,
     /// The directories of the caller's PATH.
@@ -52,15 +54,20 @@ pub(crate) fn host_facts(questions: &Questions<'_>) -> (HostFacts, Pins) {
     let mut wanted = sources(policy);
     wanted.extend(questions.search.iter().cloned());
     wanted.extend(devices(terminal.as_ref()));
+    wanted.extend(questions.policies.iter().cloned());
     let mut paths = pins.look_at_all(wanted);
     let points = mount_points(&policy.mounts, &paths);
     paths.extend(pins.look_at_all(points));
-    let held = held_files(policy, &paths);
+    let held: BTreeSet<HostPath> = held_files(policy, &paths)
+        .into_iter()
+        .chain(questions.policies.iter().filter_map(|file| Some(paths.get(file)?.resolved.clone())))
+        .collect();
     paths.extend(pins.look_at_all(held));
     let hidden = hidden::find(policy, &paths, &questions.hidden);
     let facts = HostFacts {
         kernel: kernel::facts(),
         user: user::facts(vars),
+        policies: questions.policies.to_vec(),
         contents: contents::read(policy, vars),
         hidden,
         proc_entries: proc::entries(vars.uid),

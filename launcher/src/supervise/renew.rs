@@ -1,4 +1,4 @@
-//! Hidden names of live mounts: covered again when the host replaces what lies below.
+//! Covered names of live mounts: covered again when the host replaces what lies below.
 //!
 //! A mount over a name goes with the name: an editor that renames a new file into place leaves the
 //! secret in view. The supervisor watches the directories and covers the name again from outside;
@@ -14,11 +14,11 @@ use std::path::PathBuf;
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
 use rustix::io::Errno;
 
-use super::enter::{self, Cover};
+use super::enter;
 use crate::apply::Sandbox;
-use crate::plan::step::Renew;
+use crate::plan::step::{Cover, Renew};
 
-/// The watch over the hidden names of one sandbox.
+/// The watch over the covered names of one sandbox.
 #[derive(Debug)]
 pub(crate) struct Renewal {
     watcher: OwnedFd,
@@ -44,18 +44,27 @@ impl Renewal {
         Ok(Some(Self { watcher, names: names.to_vec(), by_watch, covers }))
     }
 
-    /// Covers every hidden name that has come into being since the last call.
+    /// Covers every name that has come into being since the last call.
     pub(super) fn renew(&mut self, sandbox: &Sandbox, renewed: &mut dyn FnMut(usize)) {
         for number in self.changed() {
             let Some(name) = self.names.get(number) else { continue };
-            let host = name.watch.as_path().join(&name.name);
-            let Ok(found) = std::fs::symlink_metadata(&host) else { continue };
-            let [file, directory] = &self.covers;
-            let source = if found.is_dir() { directory } else { file };
-            if enter::cover(sandbox, &Cover { source, at: name.at.as_path() }).is_ok() {
+            let Some(with) = self.cover_of(name) else { continue };
+            if enter::cover(sandbox, with, name.at.as_path()).is_ok() {
                 renewed(number);
             }
         }
+    }
+
+    /// What covers a name as the host has it now; `None` where it has nothing.
+    fn cover_of(&self, name: &Renew) -> Option<enter::Cover<'_>> {
+        let host = name.watch.as_path().join(&name.name);
+        let found = std::fs::symlink_metadata(&host).ok()?;
+        let [file, directory] = &self.covers;
+        Some(match name.cover {
+            Cover::Itself => enter::Cover::Itself,
+            Cover::Hidden if found.is_dir() => enter::Cover::With(directory),
+            Cover::Hidden => enter::Cover::With(file),
+        })
     }
 
     fn changed(&self) -> Vec<usize> {

@@ -7,6 +7,7 @@ mod descriptors;
 mod files;
 mod hidden;
 mod links;
+mod policies;
 mod privilege;
 mod processes;
 mod races;

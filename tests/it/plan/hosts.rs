@@ -91,6 +91,7 @@ fn full(policy: &Policy) -> HostFacts {
         },
         user: UserFacts { uid: 1000, gid: 1000, groups: vec![], open_files_max: 4096 },
         paths: tree::facts(paths(policy)),
+        policies: Vec::new(),
         hidden: hidden(policy),
         proc_entries: vec![
             ProcEntry { name: "acpi".to_owned(), cover: ProcCover::EmptyDirectory },
