@@ -36,7 +36,7 @@ pub(crate) fn run(
         supervise::die_with_parent();
     }
     let begun = Instant::now();
-    let renewal = Renewal::watch(&plan.supervise.renew, prepared.covers())
+    let renewal = Renewal::new(&plan.supervise.renew, prepared.covers())
         .map_err(failed("can't watch covered names"))?;
     let sandbox = spawn(plan, prepared)?;
     prepared.hand_over();

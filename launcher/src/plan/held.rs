@@ -92,13 +92,20 @@ impl Builder<'_> {
             return;
         }
         self.step(hold);
-        self.renew(&host, at, Cover::Itself);
+        self.renew(placed, &at, Cover::Itself);
     }
 
-    /// Has the supervisor watch a name of the host.
-    pub(super) fn renew(&mut self, host: &HostPath, at: GuestPath, cover: Cover) {
-        let (Some(watch), Some(name)) = (host.parent(), host.file_name()) else { return };
-        self.plan.renew.push(Renew { watch, name: name.to_owned(), at, cover });
+    /// Has the supervisor watch a name of a live mount. One that is mounted by itself stays, whatever
+    /// becomes of its name.
+    pub(super) fn renew(&mut self, placed: &Placed, at: &GuestPath, cover: Cover) {
+        let (Some(source), Some(path)) = (&placed.source, at.below(&placed.spec.at)) else {
+            return;
+        };
+        if path.as_os_str().is_empty() {
+            return;
+        }
+        let (source, path) = (source.path.clone(), path.to_owned());
+        self.plan.renew.push(Renew { source, at: placed.spec.at.clone(), path, cover });
     }
 
     /// Makes the directories on the way to a name into mount points: these can't be renamed, or

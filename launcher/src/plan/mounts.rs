@@ -42,7 +42,7 @@ impl Builder<'_> {
             self.masked(spec, source, &hidden, points);
         }
         if live {
-            self.cover_hidden(placed, source, &hidden)?;
+            self.cover_hidden(placed, &hidden)?;
             self.hold_policies(placed, source, &hidden)?;
         }
         Ok(())
@@ -123,12 +123,7 @@ impl Builder<'_> {
     /// A live mount can only be covered: the names stay visible, opening them is EACCES, and the
     /// supervisor covers them again when the host replaces what lies below. What another mount
     /// covers is that one's matter.
-    fn cover_hidden(
-        &mut self,
-        placed: &Placed,
-        source: &PlacedSource,
-        hidden: &[HiddenName],
-    ) -> Result<(), PlanError> {
+    fn cover_hidden(&mut self, placed: &Placed, hidden: &[HiddenName]) -> Result<(), PlanError> {
         let spec = &placed.spec;
         for name in hidden.iter().filter(|name| name.rule.is_none()) {
             self.hold_way(spec, &name.path)?;
@@ -138,11 +133,10 @@ impl Builder<'_> {
             if self.placement.covering(&at) != Some(placed) {
                 continue;
             }
-            let host = source.path.join(&name.path).map_err(|_| PlanError::no_place(spec))?;
             let cover = self.hiding_source(name.directory);
             self.step(InitStep::Bind { source: cover, at: at.clone(), flags: DATA_ONLY });
             self.mounted(&at, false);
-            self.renew(&host, at, Cover::Hidden);
+            self.renew(placed, &at, Cover::Hidden);
         }
         Ok(())
     }

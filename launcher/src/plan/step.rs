@@ -1,7 +1,7 @@
 //! The steps of a plan: each is one effect, and leaves nothing to decide when it is applied.
 
-use std::ffi::OsString;
-use std::path::PathBuf;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
 
 use endow_policy::{GuestPath, HostPath, Limits};
 use serde::Serialize;
@@ -234,14 +234,32 @@ pub struct SupervisePlan {
 /// A covered name of a live mount, covered again when the host replaces it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Renew {
-    /// The directory on the host that is watched.
-    pub watch: HostPath,
-    /// The name in it.
-    pub name: OsString,
-    /// The place in the guest's view.
+    /// The source of the mount on the host.
+    pub source: HostPath,
+    /// The place of the mount in the guest's view.
     pub at: GuestPath,
+    /// The name, relative to both.
+    pub path: PathBuf,
     /// What covers it.
     pub cover: Cover,
+}
+
+impl Renew {
+    /// Returns the directory on the host in which the name lies.
+    pub fn directory(&self) -> Option<HostPath> {
+        self.source.join(&self.path).ok()?.parent()
+    }
+
+    /// Returns the last name.
+    pub fn name(&self) -> Option<&OsStr> {
+        self.path.file_name()
+    }
+
+    /// Returns the place in the guest's view when its directory on the host is `directory`.
+    pub fn place_in(&self, directory: &Path) -> Option<PathBuf> {
+        let below = directory.strip_prefix(self.source.as_path()).ok()?;
+        Some(self.at.as_path().join(below).join(self.name()?))
+    }
 }
 
 /// What stands over a name of a live mount.
