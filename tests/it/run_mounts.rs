@@ -253,3 +253,28 @@ fn own_directories_are_hidden_in_what_contains_them() {
         assert!(marker.exists());
     }
 }
+
+/// The host forbids to start programs below a mount: neither masking it nor binding it gives that
+/// back.
+#[test]
+fn noexec_of_the_host_is_kept() {
+    let world = World::new();
+    let at = outside(&world);
+    let mount = |options: &str, run: &str| {
+        let script = format!(
+            "mount -t tmpfs -o {options} none {at} && cp /bin/true {at}/tool && touch {at}/.env && {run}"
+        );
+        let mut command = world.command("unshare");
+        said(command.args(["--user", "--map-root-user", "--mount", "sh", "-c", &script]))
+    };
+    let bin = crate::harness::endow();
+    for grant in ["--ro", "--rw"] {
+        let run = format!("{} run {grant} {at} -- {at}/tool", bin.display());
+        let refused = mount("noexec", &run);
+        assert_eq!(refused.code, 126, "{grant}: {}", refused.stderr);
+        mount("size=64M", &run).ok();
+        let why = format!("{} why {grant} {at} --to execute {at}/tool", bin.display());
+        assert_eq!(mount("noexec", &why).code, 1, "{grant}");
+        mount("size=64M", &why).ok();
+    }
+}

@@ -3,7 +3,10 @@
 use std::ffi::CStr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
-use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, fstat, mkdirat, openat, openat2, symlinkat};
+use rustix::fs::{
+    CWD, Mode, OFlags, ResolveFlags, StatVfsMountFlags, fstat, fstatvfs, mkdirat, openat, openat2,
+    symlinkat,
+};
 use rustix::io::Errno;
 use rustix::mount::{
     FsMountFlags, FsOpenFlags, MountAttrFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags,
@@ -167,6 +170,7 @@ impl View {
         // The overlay has its layers; what was stacked upon the root for it goes again.
         let in_memory = lower.iter().filter(|from| matches!(from, From::Memory { .. }));
         in_memory.into_iter().try_for_each(|_| unmount(c"/", UnmountFlags::DETACH))?;
+        let attributes = attributes | kept(layers.iter().flatten().last())?;
         let mount = fsmount(&overlay, FsMountFlags::FSMOUNT_CLOEXEC, attribute_flags(attributes))?;
         self.place_mount(&mount, at)
     }
@@ -180,6 +184,13 @@ impl View {
         let flags = from_here | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
         move_mount(mount, c"", &target, c"", flags)
     }
+}
+
+/// What the mount of an overlay's lowest layer forbids: an overlay does not take that over.
+fn kept(layer: Option<&OwnedFd>) -> Result<u64, Errno> {
+    let Some(layer) = layer else { return Ok(0) };
+    let noexec = fstatvfs(layer)?.f_flag.contains(StatVfsMountFlags::NOEXEC);
+    Ok(if noexec { sys::mount::attribute::NOEXEC } else { 0 })
 }
 
 /// Clones the mount at a host path and compares what it holds: the inode that was pinned is the

@@ -279,7 +279,8 @@ impl From<PlanError> for CommandError {
 
 impl From<PrepareError> for CommandError {
     fn from(error: PrepareError) -> Self {
-        Self::new(Kind::Setup, error.to_string()).because(&error)
+        let this = Self::new(Kind::Setup, error.to_string()).because(&error);
+        if matches!(error, PrepareError::Swapped(_)) { this.hint("run again") } else { this }
     }
 }
 

@@ -72,6 +72,7 @@ impl Builder<'_> {
         self.plan.prepare.push(PrepareStep::Mask {
             at: layer.clone(),
             like: source.path.clone(),
+            expect: source.id,
             hide: hidden.iter().map(|name| name.path.clone()).collect(),
             points,
         });

@@ -76,7 +76,14 @@ pub enum PrepareStep {
     Cgroup(CgroupPlan),
     /// Builds a mask layer: directories like those of `like`, a whiteout for each hidden name,
     /// and the mount points that are missing there.
-    Mask { at: RunPath, like: HostPath, hide: Vec<PathBuf>, points: Vec<MaskPoint> },
+    Mask {
+        at: RunPath,
+        like: HostPath,
+        /// What must still be at `like`.
+        expect: FileId,
+        hide: Vec<PathBuf>,
+        points: Vec<MaskPoint>,
+    },
 }
 
 /// The control group of a run.
