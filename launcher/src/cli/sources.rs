@@ -16,6 +16,10 @@ use super::error::CommandError;
 use super::surroundings::{Dirs, Surroundings};
 use super::trusted;
 use crate::plan::POLICY_FILE;
+use crate::probe::small_file::{self, Links, SmallFile};
+
+/// The largest policy file, in bytes.
+const POLICY_MAX: u64 = 1 << 20;
 
 /// A policy and the files it was read from.
 #[derive(Debug)]
@@ -124,8 +128,7 @@ impl<'a> Reader<'a> {
         path: &Path,
         weaker: &Sources,
     ) -> Result<(Project, PolicyFile), CommandError> {
-        must_be_own(path)?;
-        let text = read_text(path)?;
+        let text = read_own(path)?;
         let file = self.parse_text(path, FileKind::Project, &text)?;
         let trusted = trusted::is_trusted(&self.dirs().config, path, &text);
         let vars = &self.surroundings.vars;
@@ -173,7 +176,7 @@ fn profile(path: &Path) -> Option<ProfileText> {
         name: path.file_stem()?.to_str()?.to_owned(),
         file: path.display().to_string(),
         directory: path.parent().and_then(|parent| HostPath::new(parent).ok()),
-        text: fs::read(path).ok()?,
+        text: small_file::read(path, POLICY_MAX).ok()?,
     })
 }
 
@@ -184,14 +187,20 @@ pub(crate) fn project_file(vars: &Vars) -> Option<PathBuf> {
     within.map(|path| path.join(POLICY_FILE)).find(|path| path.symlink_metadata().is_ok())
 }
 
-/// Somebody else's file, or one that others may write, is nobody's word.
-fn must_be_own(path: &Path) -> Result<(), CommandError> {
-    let found = fs::metadata(path).map_err(|source| CommandError::unreadable(path, source))?;
+/// Reads a project's file. Somebody else's, or one that others may write, is nobody's word. A link
+/// is none either: it could show what it leads to in a message about a mistake.
+fn read_own(path: &Path) -> Result<Vec<u8>, CommandError> {
+    let unreadable = |source| CommandError::unreadable(path, source);
+    let file = SmallFile::open(path, Links::Refused).map_err(unreadable)?;
+    let found = &file.metadata;
     let own = rustix::process::geteuid().as_raw();
     let owner_is_fine = found.uid() == own || found.uid() == 0;
     let shared =
         found.mode() & 0o002 != 0 || (found.mode() & 0o020 != 0 && found.gid() != own_group());
-    if owner_is_fine && !shared { Ok(()) } else { Err(CommandError::foreign_policy(path)) }
+    if !owner_is_fine || shared {
+        return Err(CommandError::foreign_policy(path));
+    }
+    file.read(POLICY_MAX).map_err(unreadable)
 }
 
 fn own_group() -> u32 {
@@ -200,7 +209,7 @@ fn own_group() -> u32 {
 
 /// Reads a policy file; one that is empty or can't be read is an error, never no policy.
 pub(crate) fn read_text(path: &Path) -> Result<Vec<u8>, CommandError> {
-    fs::read(path).map_err(|source| CommandError::unreadable(path, source))
+    small_file::read(path, POLICY_MAX).map_err(|source| CommandError::unreadable(path, source))
 }
 
 /// Returns the SHA-256 of a file's bytes in hexadecimal.

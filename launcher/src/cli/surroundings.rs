@@ -9,6 +9,10 @@ use endow_policy::{HostPath, Vars};
 use rustix::process::{getegid, geteuid};
 
 use super::error::CommandError;
+use crate::probe::small_file;
+
+/// The largest of git's files that name a directory, in bytes.
+const NAMED_MAX: u64 = 8192;
 
 /// Everything that the surroundings say.
 #[derive(Debug)]
@@ -204,7 +208,7 @@ fn is_submodule_of(directory: &Path, root: &Path) -> bool {
 }
 
 fn named_in(file: &Path, prefix: &[u8]) -> Option<PathBuf> {
-    let text = fs::read(file).ok()?;
+    let text = small_file::read(file, NAMED_MAX).ok()?;
     let text = text.strip_prefix(prefix)?;
     let end = text.iter().position(|byte| *byte == b'\n').unwrap_or(text.len());
     let name = text.get(..end)?;

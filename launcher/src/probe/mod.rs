@@ -12,6 +12,7 @@ mod kernel;
 mod object;
 mod paths;
 mod proc;
+pub(crate) mod small_file;
 mod streams;
 mod user;
 mod userns;
