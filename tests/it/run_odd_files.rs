@@ -98,3 +98,41 @@ fn odd_files_of_a_linked_work_tree_count_for_nothing() {
         }
     }
 }
+
+/// Without a home the user's policy is read from a place in which anybody may make names.
+#[test]
+fn policy_without_a_home_must_be_the_users() {
+    let world = World::new();
+    let plan = |changes: &str| {
+        let own = "/dev/shm/endow-0/.config/endow";
+        let script = format!(
+            "mount -t tmpfs none /run && mount -t tmpfs -o mode=1777 none /dev/shm && mkdir -m 700 \
+             -p /dev/shm/endow-0 {own} && echo 'version = 7' > {own}/policy.toml && {changes} && \
+             {} plan -- true",
+            endow().display()
+        );
+        let mut command = world.command("unshare");
+        command.args(["--user", "--map-root-user", "--mount", "sh", "-c", &script]);
+        for name in ["ENDOW_STATE_DIR", "ENDOW_CACHE_DIR", "ENDOW_CONFIG_DIR"] {
+            command.env_remove(name);
+        }
+        said(command.env("HOME", "/nonesuch"))
+    };
+    for (changes, cause) in [
+        ("chmod 777 /dev/shm/endow-0", "cause: open to others (mode 0777): /dev/shm/endow-0"),
+        (
+            "mv /dev/shm/endow-0 /dev/shm/other && ln -s other /dev/shm/endow-0",
+            "cause: not a directory: /dev/shm/endow-0",
+        ),
+    ] {
+        let refused = plan(changes);
+        let told = refused.fails(125);
+        assert!(told.contains(cause) && told.contains("hint: set HOME"), "{changes}: {told}");
+    }
+    if !rustix::process::geteuid().is_root() {
+        let foreign = "mount --bind /usr /dev/shm/endow-0";
+        assert!(plan(foreign).fails(125).contains("cause: owned by user "));
+    }
+    assert!(plan("true").fails(120).contains("version"), "the control");
+    plan("rm -r /dev/shm/endow-0").ok();
+}

@@ -4,6 +4,7 @@ use std::io;
 use std::path::Path;
 
 use endow_policy::{ComposeError, ErrorKind, FlagError, Origin, ParseError, ResolveError};
+use endow_vfs::state::StateError;
 
 use super::exit;
 use crate::apply::{PrepareError, SpawnError};
@@ -129,6 +130,14 @@ impl CommandError {
     /// The current directory has a path that no sandbox can have.
     pub(crate) fn unusable_directory(path: &Path) -> Self {
         Self::new(Kind::Setup, "the current directory has no usable path").about(path.display())
+    }
+
+    /// A user without a home has no directory that is safe either.
+    pub(crate) fn no_home(error: StateError) -> Self {
+        Self::new(Kind::Setup, "there is no home, and nothing in its place can be used")
+            .cause(&error)
+            .because(&error)
+            .hint("set HOME, or ENDOW_STATE_DIR, ENDOW_CACHE_DIR and ENDOW_CONFIG_DIR")
     }
 
     /// A policy file can't be read.

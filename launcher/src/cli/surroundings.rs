@@ -6,6 +6,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use endow_policy::{HostPath, Vars};
+use endow_vfs::fs::OsFs;
+use endow_vfs::state::{StateError, make_private};
+use rustix::io::Errno;
 use rustix::process::{getegid, geteuid};
 
 use super::error::CommandError;
@@ -49,7 +52,7 @@ pub(crate) fn read(directory: Option<&Path>) -> Result<Surroundings, CommandErro
     let account = Account::find();
     let home = home(&account);
     let git = git_work_tree(&cwd);
-    let dirs = dirs(home.as_ref());
+    let dirs = dirs(home.as_ref())?;
     let vars = Vars {
         git_root: git.as_ref().map(|git| git.root.clone()),
         git_dirs: git.map(|git| git.outside).unwrap_or_default(),
@@ -85,28 +88,35 @@ fn resolved(path: &HostPath) -> Option<HostPath> {
     (resolved != *path).then_some(resolved)
 }
 
-fn dirs(home: Option<&HostPath>) -> Dirs {
-    let below = |own: &str, general: &str, fallback: &str| {
-        let general = variable(general).filter(|path| path.is_absolute());
-        let home = home.map_or_else(temporary_home, |home| home.as_path().to_owned());
-        let general = general.unwrap_or_else(|| home.join(fallback)).join("endow");
-        variable(own).filter(|path| path.is_absolute()).unwrap_or(general)
+fn dirs(home: Option<&HostPath>) -> Result<Dirs, CommandError> {
+    let below = |own: &str, general: &str, fallback: &str| -> Result<PathBuf, CommandError> {
+        let named = |name: &str| variable(name).filter(|path| path.is_absolute());
+        let general = || named(general).map(|general| general.join("endow"));
+        if let Some(path) = named(own).or_else(general) {
+            return Ok(path);
+        }
+        let home = home.map_or_else(temporary_home, |home| Ok(home.as_path().to_owned()))?;
+        Ok(home.join(fallback).join("endow"))
     };
-    Dirs {
-        state: below("ENDOW_STATE_DIR", "XDG_STATE_HOME", ".local/state"),
-        cache: below("ENDOW_CACHE_DIR", "XDG_CACHE_HOME", ".cache"),
-        config: below("ENDOW_CONFIG_DIR", "XDG_CONFIG_HOME", ".config"),
-    }
+    Ok(Dirs {
+        state: below("ENDOW_STATE_DIR", "XDG_STATE_HOME", ".local/state")?,
+        cache: below("ENDOW_CACHE_DIR", "XDG_CACHE_HOME", ".cache")?,
+        config: below("ENDOW_CONFIG_DIR", "XDG_CONFIG_HOME", ".config")?,
+    })
 }
 
-/// Where a user without a home keeps what a run needs while it lasts.
-fn temporary_home() -> PathBuf {
+/// Where a user without a home keeps what a run needs while it lasts. Anybody may make names in
+/// /dev/shm, and the user's policy is read from there: it must be the user's, and closed to others.
+fn temporary_home() -> Result<PathBuf, CommandError> {
     let uid = geteuid().as_raw();
-    [format!("/run/user/{uid}"), format!("/dev/shm/endow-{uid}")]
-        .iter()
-        .map(PathBuf::from)
-        .find(|path| path.is_dir())
-        .unwrap_or_else(|| PathBuf::from(format!("/dev/shm/endow-{uid}")))
+    let runtime = PathBuf::from(format!("/run/user/{uid}"));
+    let shared = || PathBuf::from(format!("/dev/shm/endow-{uid}"));
+    let home = if runtime.is_dir() { runtime } else { shared() };
+    match make_private(&OsFs, &home) {
+        // Nobody can make it, so nothing will be read from it.
+        Ok(()) | Err(StateError::Io { errno: Errno::NOENT | Errno::ROFS, .. }) => Ok(home),
+        Err(error) => Err(CommandError::no_home(error)),
+    }
 }
 
 /// What the account database says of the user. Read as text: a lookup through the C library could
