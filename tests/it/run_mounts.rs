@@ -278,3 +278,22 @@ fn noexec_of_the_host_is_kept() {
         mount("size=64M", &why).ok();
     }
 }
+
+#[test]
+fn mount_point_in_a_hidden_directory_of_a_live_mount_is_told() {
+    let world = World::new();
+    let at = outside(&world);
+    let hidden = format!("{at}/dir");
+    for inner in ["--ro", "--tmp"] {
+        run(&world, &["--rw", &at, "--deny", "dir", inner, &hidden], "true").ok();
+    }
+    world.write("outside/dir/deep/file", "deep\n");
+    let deep = format!("{at}/dir/deep");
+    for inner in ["--ro", "--tmp"] {
+        let refused = run(&world, &["--rw", &at, "--deny", "dir", inner, &deep], "true");
+        let told = refused.fails(125);
+        assert!(told.contains(&format!("mount point is hidden: {deep}")), "{told}");
+        assert!(told.contains("hint: re-admit that name"), "{told}");
+        run(&world, &["--ro", &at, "--deny", "dir", inner, &deep], "true").ok();
+    }
+}

@@ -159,6 +159,28 @@ fn directory_of_the_start_may_be_named() {
 }
 
 #[test]
+fn directory_of_the_start_may_lead_to_a_mount() {
+    let world = World::new();
+    for directory in ["/", "/var", "/dev", "/dev/shm", "/proc", "/run", "/run/endow"] {
+        let inside = at(&world, &world.project(), &["--chdir", directory], "pwd");
+        assert_eq!(inside.ok(), format!("{directory}\n"));
+    }
+}
+
+/// What is empty at first is known before anything starts.
+#[test]
+fn directory_of_the_start_that_nothing_shows_is_told_by_the_plan() {
+    let world = World::new();
+    let home = world.home().join("none");
+    for missing in ["/no/such/place", "/tmp/none", "/run/none", home.to_str().expect("text")] {
+        let told = said(&mut world.endow(["plan", "--chdir", missing, "--", "true"]));
+        let told = told.fails(125);
+        assert!(told.contains(&format!("no place in the view: {missing}")), "{told}");
+        assert!(told.contains("hint: name a directory of the view with `--chdir`"), "{told}");
+    }
+}
+
+#[test]
 fn directory_of_the_start_that_is_missing_is_told() {
     let world = World::new();
     for missing in ["relative", "/no/such/place", "/usr/no/such/place"] {

@@ -260,6 +260,9 @@ impl From<PlanError> for CommandError {
             PlanError::NoMountPoint { within, .. } => this
                 .cause(format!("it lies in {within}, where endow creates no names"))
                 .hint("create it on the host, or mount somewhere else"),
+            PlanError::HiddenMountPoint { hidden, .. } => this
+                .cause(format!("it lies in {hidden}, which is hidden: nothing stands there"))
+                .hint("re-admit that name with a pattern `!NAME`, or mount somewhere else"),
             PlanError::NotYet { origin, what, .. } => {
                 let this = this.asked_by(&origin);
                 if what.starts_with("copy-on-write") {

@@ -21,6 +21,9 @@ pub enum PlanError {
     /// A mount point would have to be made where endow makes no names.
     #[error("mount point does not exist: {at}")]
     NoMountPoint { at: GuestPath, within: GuestPath },
+    /// A mount point lies in a directory that is hidden, in a mount where endow makes no names.
+    #[error("mount point is hidden: {at}")]
+    HiddenMountPoint { at: GuestPath, hidden: GuestPath },
     /// A path can't be put below another.
     #[error("path can't be placed: {at}")]
     NoPlace { at: GuestPath, origin: Origin },

@@ -142,6 +142,16 @@ impl Builder<'_> {
         Ok(())
     }
 
+    /// Returns the hidden directory of a live mount in which `at` lies: an empty one stands there.
+    pub(super) fn covered_above(&self, placed: &Placed, at: &GuestPath) -> Option<GuestPath> {
+        let source = placed.source.as_ref().filter(|_| placed.spec.access != Access::Ro)?;
+        let hidden = self.hidden_names(&placed.spec, source);
+        let mut places = hidden.iter().filter_map(|name| placed.spec.at.join(&name.path).ok());
+        places.find(|hidden| {
+            at != hidden && at.is_within(hidden) && self.placement.covering(hidden) == Some(placed)
+        })
+    }
+
     fn hiding_source(&mut self, directory: bool) -> Source {
         let (name, step): (_, fn(RunPath) -> PrepareStep) = if directory {
             (HIDDEN_DIRECTORY, |at| PrepareStep::MakeDir { at, mode: 0 })

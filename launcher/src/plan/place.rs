@@ -25,6 +25,15 @@ impl Placed {
         matches!(self.spec.backend, BackendSpec::Physical { .. })
     }
 
+    /// Returns whether names that no step makes may stand in it.
+    fn may_have_names(&self) -> bool {
+        match &self.spec.backend {
+            BackendSpec::Memory { .. } => false,
+            BackendSpec::Private { seed, .. } => !seed.is_empty(),
+            _ => true,
+        }
+    }
+
     /// Returns whether a directory is mounted, and not a single file.
     pub fn is_directory(&self) -> bool {
         match &self.spec.backend {
@@ -90,6 +99,21 @@ impl Placement {
     pub fn runtime_directory(&self, uid: u32) -> Option<GuestPath> {
         let path = GuestPath::new(format!("/run/user/{uid}")).ok()?;
         self.is_writable_and_empty(&path).then_some(path)
+    }
+
+    /// Returns whether a directory may stand at `path`: one that leads to a mount or is one, or that
+    /// something of the host may have. What is empty at first has nothing else.
+    pub fn may_have(&self, path: &GuestPath, uid: u32) -> bool {
+        let made = ["/proc", "/dev", "/run/endow"].iter().any(|it| path.as_path().starts_with(it));
+        let linked = self.links.keys().any(|link| path.is_within(link));
+        let leads = self.mounts.iter().any(|placed| placed.spec.at.is_within(path));
+        let own = self.runtime_directory(uid).is_some_and(|own| own.is_within(path));
+        let root = *path == GuestPath::root();
+        root || made
+            || linked
+            || leads
+            || own
+            || self.covering(path).is_some_and(Placed::may_have_names)
     }
 
     /// Returns whether a memory mount or private directory covers `path`.

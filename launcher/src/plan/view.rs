@@ -193,6 +193,9 @@ impl<'a> Builder<'a> {
     fn stands_on_host(&self, at: &GuestPath, directory: bool) -> Result<(), PlanError> {
         let parent = at.parent().unwrap_or_else(GuestPath::root);
         let Some(placed) = self.mount_over(&parent) else { return Ok(()) };
+        if let Some(hidden) = self.covered_above(placed, at) {
+            return Err(PlanError::HiddenMountPoint { at: at.clone(), hidden });
+        }
         match placed.host_path(at).and_then(|path| self.host.paths.get(&path)) {
             Some(fact) if fact.links.is_empty() && fact.found.is_directory() == Some(directory) => {
                 Ok(())
