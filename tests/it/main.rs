@@ -16,6 +16,7 @@ mod run_leftovers;
 mod run_limits;
 mod run_many;
 mod run_mounts;
+mod run_odd_files;
 mod run_report;
 mod run_signals;
 mod run_streams;

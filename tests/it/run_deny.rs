@@ -164,8 +164,56 @@ fn replaced_file_stays_hidden_in_a_read_only_mount() {
     assert_eq!(running.end(), 0);
 }
 
+/// The command asks for a name with each line that it gets; the host replaces it meanwhile.
+#[track_caller]
+fn check_renewed(options: &[&str], world: &World, setup: &str, (host, guest): (&str, &str)) {
+    let script = format!(
+        "{setup}; echo ready; while read x; do cat {guest} && echo open || echo closed; done"
+    );
+    let mut command = world.endow([&["run"], options, &["--", "sh", "-c", &script]].concat());
+    let mut running = Running::start(command.stdin(Stdio::piped()).stderr(Stdio::null()));
+    running.expect("ready");
+    for _ in 0..5 {
+        replace(world, host);
+        within(Duration::from_secs(5), "it is covered again", || {
+            running.say("\n");
+            running.line() == "closed"
+        });
+    }
+    running.hush();
+    running.end();
+}
+
 #[test]
 fn replaced_file_is_covered_again_in_a_live_mount() {
+    let world = World::new();
+    let at = tree(&world);
+    check_renewed(&["--rw", &at], &world, "true", (".env", &format!("{at}/.env")));
+}
+
+#[test]
+fn replaced_file_is_covered_again_where_the_command_moved_its_directory() {
+    let world = World::new();
+    let at = tree(&world);
+    let setup = format!("mv {at}/deep {at}/conf/away && mkdir -p {at}/deep/down");
+    let guest = format!("{at}/conf/away/down/.env");
+    check_renewed(&["--rw", &at], &world, &setup, ("conf/away/down/.env", &guest));
+}
+
+#[test]
+fn replaced_file_is_covered_again_among_very_many() {
+    let world = World::new();
+    let at = tree(&world);
+    for number in 0..300 {
+        world.write(format!("tree/many/{number}/.env"), SECRET);
+    }
+    let guest = format!("{at}/many/299/.env");
+    check_renewed(&["--rw", &at], &world, "true", ("many/299/.env", &guest));
+}
+
+/// A new file may get the number of the one that was just removed.
+#[test]
+fn removed_and_made_again_is_covered_again() {
     let world = World::new();
     let at = tree(&world);
     let script =
@@ -173,13 +221,42 @@ fn replaced_file_is_covered_again_in_a_live_mount() {
     let mut command = world.endow(["run", "--rw", &at, "--", "sh", "-c", &script]);
     let mut running = Running::start(command.stdin(Stdio::piped()).stderr(Stdio::null()));
     running.expect("ready");
-    for _ in 0..5 {
-        replace(&world, ".env");
+    for _ in 0..20 {
+        for _ in 0..5 {
+            fs::remove_file(world.root().join("tree/.env")).expect("removed");
+            world.write("tree/.env", SECRET);
+        }
         within(Duration::from_secs(5), "it is covered again", || {
             running.say("\n");
             running.line() == "closed"
         });
+        for _ in 0..3 {
+            running.say("\n");
+            running.expect("closed");
+        }
     }
+    running.hush();
+    running.end();
+}
+
+/// The signals that tell the supervisor of new names are its own; another's of the same number are
+/// passed on.
+#[test]
+fn signals_of_the_watch_never_reach_the_command() {
+    let world = World::new();
+    let at = tree(&world);
+    let number = 34;
+    let script = format!("trap 'echo told' {number}; echo ready; while read x; do echo $x; done");
+    let mut command = world.endow(["run", "--rw", &at, "--", "bash", "-c", &script]);
+    let mut running = Running::start(command.stdin(Stdio::piped()));
+    running.expect("ready");
+    for _ in 0..20 {
+        replace(&world, ".env");
+    }
+    running.say("one\n");
+    running.expect("one");
+    running.signal(number);
+    running.expect("told");
     running.hush();
     running.end();
 }

@@ -253,3 +253,47 @@ fn own_directories_are_hidden_in_what_contains_them() {
         assert!(marker.exists());
     }
 }
+
+/// The host forbids to start programs below a mount: neither masking it nor binding it gives that
+/// back.
+#[test]
+fn noexec_of_the_host_is_kept() {
+    let world = World::new();
+    let at = outside(&world);
+    let mount = |options: &str, run: &str| {
+        let script = format!(
+            "mount -t tmpfs -o {options} none {at} && cp /bin/true {at}/tool && touch {at}/.env && {run}"
+        );
+        let mut command = world.command("unshare");
+        said(command.args(["--user", "--map-root-user", "--mount", "sh", "-c", &script]))
+    };
+    let bin = crate::harness::endow();
+    for grant in ["--ro", "--rw"] {
+        let run = format!("{} run {grant} {at} -- {at}/tool", bin.display());
+        let refused = mount("noexec", &run);
+        assert_eq!(refused.code, 126, "{grant}: {}", refused.stderr);
+        mount("size=64M", &run).ok();
+        let why = format!("{} why {grant} {at} --to execute {at}/tool", bin.display());
+        assert_eq!(mount("noexec", &why).code, 1, "{grant}");
+        mount("size=64M", &why).ok();
+    }
+}
+
+#[test]
+fn mount_point_in_a_hidden_directory_of_a_live_mount_is_told() {
+    let world = World::new();
+    let at = outside(&world);
+    let hidden = format!("{at}/dir");
+    for inner in ["--ro", "--tmp"] {
+        run(&world, &["--rw", &at, "--deny", "dir", inner, &hidden], "true").ok();
+    }
+    world.write("outside/dir/deep/file", "deep\n");
+    let deep = format!("{at}/dir/deep");
+    for inner in ["--ro", "--tmp"] {
+        let refused = run(&world, &["--rw", &at, "--deny", "dir", inner, &deep], "true");
+        let told = refused.fails(125);
+        assert!(told.contains(&format!("mount point is hidden: {deep}")), "{told}");
+        assert!(told.contains("hint: re-admit that name"), "{told}");
+        run(&world, &["--ro", &at, "--deny", "dir", inner, &deep], "true").ok();
+    }
+}

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use crate::harness::{Pty, World, endow};
+use crate::harness::{Pty, World, endow, mark, marked, soon};
 
 const CTRL_C: &str = "\x03";
 const CTRL_Z: &str = "\x1a";
@@ -148,17 +148,26 @@ os.write(1, b'ready\\n')
 os.write(1, b'<%s>' % os.read(0, 100).strip())
 os._exit(0)";
 
+fn is_stopped(pid: i32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('T'))
+}
+
 #[test]
 fn ctrl_z_stops_the_job_and_fg_goes_on() {
     let world = World::new();
     world.write("home/project/reads", READS);
+    let mark = mark();
     let mut pty = shell(&world);
-    pty.type_in("$E -- python3 reads\n");
+    pty.type_in(&format!("$E -- python3 reads {mark}\n"));
     pty.expect("ready");
-    for _ in 0..2 {
+    for _ in 0..10 {
         pty.type_in(CTRL_Z);
         pty.expect("Stopped");
         pty.expect("at-shell> ");
+        // A stop that comes right after a continue stops endow at once, and the shell asks before
+        // the command has left its read: it would take what is typed in this moment.
+        soon("all of the job is stopped", || marked(&mark).into_iter().all(is_stopped));
         pty.type_in("fg\n");
         pty.expect("went on");
     }

@@ -71,6 +71,30 @@ fn git_works_in_a_submodule() {
     git(&world, &module, &["show", "HEAD:new"]);
 }
 
+/// An earlier command may have replaced `.git` by a file that names a directory of its own, and
+/// there say that any directory above is the common one.
+#[test]
+fn git_directory_that_was_planted_shows_nothing() {
+    let world = World::new();
+    world.write("home/src/other/secret", "canary\n");
+    let project = world.home().join("src/worktrees/app");
+    let planted = |at: &str, content: &str| {
+        world.write(format!("home/src/worktrees/app/{at}"), content);
+    };
+    for (directory, common) in
+        [("x", "../../.."), ("x/worktrees/y", "../../../../.."), (".", "../..")]
+    {
+        planted(".git", &format!("gitdir: {}/{directory}\n", project.display()));
+        planted(&format!("{directory}/HEAD"), "ref: refs/heads/main\n");
+        planted(&format!("{directory}/gitdir"), &format!("{}/.git\n", project.display()));
+        planted(&format!("{directory}/commondir"), &format!("{common}\n"));
+        let inside = at(&world, &project, &[], "cat ../../other/secret; ls ..");
+        assert_eq!(inside.ok(), "app\n", "{directory}");
+    }
+    let control = at(&world, &project, &["--rw", "../.."], "cat ../../other/secret; ls ..");
+    assert_eq!(control.ok(), "canary\napp\n");
+}
+
 #[test]
 fn shared_directories_are_never_the_workspace() {
     let world = World::new();
@@ -132,6 +156,28 @@ fn directory_of_the_start_may_be_named() {
     let sub = project.join("sub");
     let chdir = at(&world, &project, &["--chdir", sub.to_str().expect("text")], "pwd; cat file");
     assert_eq!(chdir.ok(), format!("{}\ncontent\n", sub.display()));
+}
+
+#[test]
+fn directory_of_the_start_may_lead_to_a_mount() {
+    let world = World::new();
+    for directory in ["/", "/var", "/dev", "/dev/shm", "/proc", "/run", "/run/endow"] {
+        let inside = at(&world, &world.project(), &["--chdir", directory], "pwd");
+        assert_eq!(inside.ok(), format!("{directory}\n"));
+    }
+}
+
+/// What is empty at first is known before anything starts.
+#[test]
+fn directory_of_the_start_that_nothing_shows_is_told_by_the_plan() {
+    let world = World::new();
+    let home = world.home().join("none");
+    for missing in ["/no/such/place", "/tmp/none", "/run/none", home.to_str().expect("text")] {
+        let told = said(&mut world.endow(["plan", "--chdir", missing, "--", "true"]));
+        let told = told.fails(125);
+        assert!(told.contains(&format!("no place in the view: {missing}")), "{told}");
+        assert!(told.contains("hint: name a directory of the view with `--chdir`"), "{told}");
+    }
 }
 
 #[test]

@@ -4,7 +4,8 @@ use std::ffi::CStr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{
-    CWD, FileType, Mode, OFlags, ResolveFlags, mkdirat, mknodat, openat, openat2, symlinkat,
+    CWD, FileType, Mode, OFlags, ResolveFlags, StatVfsMountFlags, fstatvfs, mkdirat, mknodat,
+    openat, openat2, symlinkat,
 };
 use rustix::io::Errno;
 use rustix::mount::{
@@ -188,6 +189,7 @@ impl View {
         // The overlay has its layers; what was stacked upon the root for it goes again.
         let in_memory = lower.iter().filter(|from| matches!(from, From::Memory { .. }));
         in_memory.into_iter().try_for_each(|_| unmount(c"/", UnmountFlags::DETACH))?;
+        let attributes = attributes | kept(layers.iter().flatten().last())?;
         let mount = fsmount(&overlay, FsMountFlags::FSMOUNT_CLOEXEC, attribute_flags(attributes))?;
         self.place_mount(&mount, at)
     }
@@ -203,7 +205,14 @@ impl View {
     }
 }
 
-/// Clones the mount at a host path and compares what it holds: the inode that was pinned is the
+/// What the mount of an overlay's lowest layer forbids: an overlay does not take that over.
+fn kept(layer: Option<&OwnedFd>) -> Result<u64, Errno> {
+    let Some(layer) = layer else { return Ok(0) };
+    let noexec = fstatvfs(layer)?.f_flag.contains(StatVfsMountFlags::NOEXEC);
+    Ok(if noexec { sys::mount::attribute::NOEXEC } else { 0 })
+}
+
+/// Clones the mount at a host path and compares what it holds: the file that was found is the
 /// right one whatever way led to it, and any other is refused before it is placed.
 fn clone_expected(path: &CStr, expect: Identity, flags: OpenTreeFlags) -> Result<OwnedFd, Errno> {
     let tree = open_tree(CWD, path, flags | OpenTreeFlags::AT_SYMLINK_NOFOLLOW)?;

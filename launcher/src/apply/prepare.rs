@@ -12,10 +12,13 @@ use endow_vfs::fs::OsFs;
 use endow_vfs::mask::{self, MaskApplyError, MaskError, MaskPlan, PointKind};
 use endow_vfs::private::{Seed, SeedError, SeedLimits, seed};
 use endow_vfs::state::{RunDir, RunId, StateDir, StateError, Sweep};
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
+use rustix::io::Errno;
 
 use super::cgroup::Cgroup;
-use crate::plan::step::{CgroupPlan, ExecSpec, MaskPoint, PrepareStep, RunPath};
+use crate::plan::step::{CgroupPlan, ExecSpec, FileId, MaskPoint, PrepareStep, RunPath};
 use crate::plan::{HIDDEN_DIRECTORY, HIDDEN_FILE, Plan};
+use crate::sys;
 
 /// Why the host side could not be prepared. What was made is gone again.
 #[derive(Debug, thiserror::Error)]
@@ -47,6 +50,9 @@ pub(crate) enum PrepareError {
         #[source]
         source: io::Error,
     },
+    /// What is masked is not what was found before.
+    #[error("source was replaced while the sandbox started: {0}")]
+    Swapped(HostPath),
     /// endow's own guest-side code can't be put into memory.
     #[error("can't copy endow into memory")]
     Helper(#[source] io::Error),
@@ -152,14 +158,27 @@ fn apply(step: &PrepareStep, run: &RunDir) -> Result<(), PrepareError> {
             let seeded = seed(&OsFs, run.as_fd(), &seeds, SeedLimits::default());
             seeded.map(drop).map_err(PrepareError::Seed)
         }
-        PrepareStep::Mask { at, like, hide, points } => {
+        PrepareStep::Mask { at, like, expect, hide, points } => {
             make(run, at, |_| Ok(()))?;
             let plan = mask_plan(hide, points).map_err(PrepareError::MaskNames)?;
-            let real = File::open(like.as_path())
-                .map_err(|source| PrepareError::Open { path: like.clone(), source })?;
+            let real = open_expected(like, *expect)?;
             mask::apply(&OsFs, &plan, real.as_fd(), run.as_fd(), at.0.as_os_str())
                 .map_err(PrepareError::Mask)
         }
+    }
+}
+
+/// Opens a directory that was found before, and nothing that was put in its place since.
+fn open_expected(path: &HostPath, expect: FileId) -> Result<OwnedFd, PrepareError> {
+    let failed = |errno: Errno| PrepareError::Open { path: path.clone(), source: errno.into() };
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    let opened = openat2(CWD, path.as_path(), flags, Mode::empty(), resolve).map_err(failed)?;
+    let found = sys::identity::of(&opened).map_err(failed)?;
+    if FileId::from(found.parts()) == expect {
+        Ok(opened)
+    } else {
+        Err(PrepareError::Swapped(path.clone()))
     }
 }
 
@@ -204,4 +223,33 @@ fn helper() -> io::Result<OwnedFd> {
     let seals = SealFlags::WRITE | SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL;
     fcntl_add_seals(&copy, seals)?;
     Ok(copy.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    fn host(path: &Path) -> HostPath {
+        HostPath::new(path).expect("a path")
+    }
+
+    #[test]
+    fn swapped_model_of_a_mask_is_an_error() {
+        let root = tempfile::tempdir().expect("a directory");
+        let root = root.path().canonicalize().expect("a path");
+        let (one, two) = (root.join("one"), root.join("two"));
+        std::fs::create_dir(&one).expect("a directory");
+        std::fs::create_dir(&two).expect("a directory");
+        let found = sys::identity::of(File::open(&one).expect("opened")).expect("found");
+        let expect = FileId::from(found.parts());
+        open_expected(&host(&one), expect).expect("what was found");
+        let swapped = open_expected(&host(&two), expect).expect_err("another directory");
+        assert!(matches!(&swapped, PrepareError::Swapped(path) if *path == host(&two)));
+        let link = root.join("link");
+        symlink(&one, &link).expect("a link");
+        let through = open_expected(&host(&link), expect);
+        assert!(matches!(through, Err(PrepareError::Open { .. })));
+    }
 }

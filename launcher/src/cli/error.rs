@@ -4,6 +4,7 @@ use std::io;
 use std::path::Path;
 
 use endow_policy::{ComposeError, ErrorKind, FlagError, Origin, ParseError, ResolveError};
+use endow_vfs::state::StateError;
 
 use super::exit;
 use crate::apply::{PrepareError, SpawnError};
@@ -131,6 +132,14 @@ impl CommandError {
         Self::new(Kind::Setup, "the current directory has no usable path").about(path.display())
     }
 
+    /// A user without a home has no directory that is safe either.
+    pub(crate) fn no_home(error: StateError) -> Self {
+        Self::new(Kind::Setup, "there is no home, and nothing in its place can be used")
+            .cause(&error)
+            .because(&error)
+            .hint("set HOME, or ENDOW_STATE_DIR, ENDOW_CACHE_DIR and ENDOW_CONFIG_DIR")
+    }
+
     /// A policy file can't be read.
     pub(crate) fn unreadable(path: &Path, source: io::Error) -> Self {
         Self::new(Kind::Policy, "can't read the policy file").about(path.display()).cause(source)
@@ -228,6 +237,7 @@ impl From<PlanError> for CommandError {
         let kind = match &error {
             PlanError::Level { .. } | PlanError::Unenforceable { .. } => Kind::Unenforceable,
             PlanError::Unprobed(_) => Kind::Bug,
+            PlanError::PolicyByLink { .. } => Kind::Policy,
             PlanError::UnknownLoss { .. } => Kind::Usage,
             _ => Kind::Setup,
         };
@@ -239,9 +249,20 @@ impl From<PlanError> for CommandError {
             PlanError::UnreadableSource { errno, origin, .. } => {
                 this.cause(io::Error::from_raw_os_error(errno)).asked_by(&origin)
             }
+            PlanError::PlantedLink { to, within, origin, .. } => this
+                .cause(format!("it leads to {to}"))
+                .cause(format!("a command that may write {within} could have made it"))
+                .asked_by(&origin)
+                .hint(format!("if you made it, grant {to} itself; otherwise remove the link")),
+            PlanError::PolicyByLink { link, within, to, .. } => this
+                .cause(format!("a command that may write {within} could change the link {link}"))
+                .hint(format!("name the file itself: {to}")),
             PlanError::NoMountPoint { within, .. } => this
                 .cause(format!("it lies in {within}, where endow creates no names"))
                 .hint("create it on the host, or mount somewhere else"),
+            PlanError::HiddenMountPoint { hidden, .. } => this
+                .cause(format!("it lies in {hidden}, which is hidden: nothing stands there"))
+                .hint("re-admit that name with a pattern `!NAME`, or mount somewhere else"),
             PlanError::NotYet { origin, what, .. } => {
                 let this = this.asked_by(&origin);
                 if what.starts_with("copy-on-write") {
@@ -270,7 +291,8 @@ impl From<PlanError> for CommandError {
 
 impl From<PrepareError> for CommandError {
     fn from(error: PrepareError) -> Self {
-        Self::new(Kind::Setup, error.to_string()).because(&error)
+        let this = Self::new(Kind::Setup, error.to_string()).because(&error);
+        if matches!(error, PrepareError::Swapped(_)) { this.hint("run again") } else { this }
     }
 }
 

@@ -37,8 +37,8 @@ pub(crate) fn run(
         supervise::die_with_parent();
     }
     let start = Instant::now();
-    let renewal = Renewal::watch(&plan.supervise.renew, prepared.covers())
-        .map_err(failed("can't watch hidden names"))?;
+    let renewal = Renewal::new(&plan.supervise.renew, prepared.covers())
+        .map_err(failed("can't watch covered names"))?;
     let begun = begun.map_or_else(|| begin(&plan.opening, prepared.cgroup()), Ok)?;
     let sandbox = spawn(begun, plan, prepared)?;
     prepared.hand_over();

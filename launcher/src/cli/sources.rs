@@ -16,6 +16,10 @@ use super::error::CommandError;
 use super::surroundings::{Dirs, Surroundings};
 use super::trusted;
 use crate::plan::POLICY_FILE;
+use crate::probe::small_file::{self, Links, SmallFile};
+
+/// The largest policy file, in bytes.
+const POLICY_MAX: u64 = 1 << 20;
 
 /// A policy and the files it was read from.
 #[derive(Debug)]
@@ -24,11 +28,13 @@ pub(crate) struct Found {
     pub(crate) policy: Policy,
     /// The files and their bytes, for the report.
     pub(crate) files: Vec<(String, Vec<u8>)>,
+    /// Those that decide without being trusted: a command must not change them.
+    pub(crate) held: Vec<HostPath>,
 }
 
 /// Reads and merges everything that says what a run may do.
 pub(crate) fn read(args: &PolicyArgs, surroundings: &Surroundings) -> Result<Found, CommandError> {
-    let mut reader = Reader { surroundings, files: Vec::new() };
+    let mut reader = Reader::new(surroundings);
     let mut sources = Sources {
         user_profiles: reader.user_profiles(),
         profiles: args.profile.clone(),
@@ -43,7 +49,7 @@ pub(crate) fn read(args: &PolicyArgs, surroundings: &Surroundings) -> Result<Fou
     }
     sources.flags = Some(args.flags().layer()?);
     let policy = settle(&sources, &surroundings.vars)?;
-    Ok(Found { policy, files: reader.files })
+    Ok(Found { policy, files: reader.files, held: reader.held })
 }
 
 fn settle(sources: &Sources, vars: &Vars) -> Result<Policy, CommandError> {
@@ -66,7 +72,7 @@ pub(crate) struct Project {
 
 /// Reads a project's policy file and judges it by what holds without it.
 pub(crate) fn project(path: &Path, surroundings: &Surroundings) -> Result<Project, CommandError> {
-    let mut reader = Reader { surroundings, files: Vec::new() };
+    let mut reader = Reader::new(surroundings);
     let user_profiles = reader.user_profiles();
     let user = reader.user_file()?;
     let weaker = Sources { user_profiles, user, ..Sources::default() };
@@ -75,15 +81,20 @@ pub(crate) fn project(path: &Path, surroundings: &Surroundings) -> Result<Projec
 
 /// Returns the profiles that the user wrote.
 pub(crate) fn user_profiles(surroundings: &Surroundings) -> Vec<ProfileText> {
-    Reader { surroundings, files: Vec::new() }.user_profiles()
+    Reader::new(surroundings).user_profiles()
 }
 
 struct Reader<'a> {
     surroundings: &'a Surroundings,
     files: Vec<(String, Vec<u8>)>,
+    held: Vec<HostPath>,
 }
 
-impl Reader<'_> {
+impl<'a> Reader<'a> {
+    fn new(surroundings: &'a Surroundings) -> Self {
+        Self { surroundings, files: Vec::new(), held: Vec::new() }
+    }
+
     fn dirs(&self) -> &Dirs {
         &self.surroundings.dirs
     }
@@ -117,8 +128,7 @@ impl Reader<'_> {
         path: &Path,
         weaker: &Sources,
     ) -> Result<(Project, PolicyFile), CommandError> {
-        must_be_own(path)?;
-        let text = read_text(path)?;
+        let text = read_own(path)?;
         let file = self.parse_text(path, FileKind::Project, &text)?;
         let trusted = trusted::is_trusted(&self.dirs().config, path, &text);
         let vars = &self.surroundings.vars;
@@ -129,6 +139,7 @@ impl Reader<'_> {
 
     fn parse(&mut self, path: &Path, kind: FileKind) -> Result<PolicyFile, CommandError> {
         let text = read_text(path)?;
+        self.held.extend(HostPath::new(path));
         self.parse_text(path, kind, &text)
     }
 
@@ -145,11 +156,13 @@ impl Reader<'_> {
         parse(source).map_err(|error| CommandError::policy_file(error, text))
     }
 
-    fn user_profiles(&self) -> Vec<ProfileText> {
+    fn user_profiles(&mut self) -> Vec<ProfileText> {
         let directory = self.dirs().config.join("profiles");
         let Ok(entries) = fs::read_dir(&directory) else { return Vec::new() };
-        let files = entries.filter_map(Result::ok).map(|entry| entry.path());
-        let mut profiles: Vec<ProfileText> = files.filter_map(|path| profile(&path)).collect();
+        let files: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+        let mut profiles: Vec<ProfileText> =
+            files.iter().filter_map(|path| profile(path)).collect();
+        self.held.extend(files.iter().filter_map(|path| HostPath::new(path).ok()));
         profiles.sort_by(|a, b| a.name.cmp(&b.name));
         profiles
     }
@@ -163,7 +176,7 @@ fn profile(path: &Path) -> Option<ProfileText> {
         name: path.file_stem()?.to_str()?.to_owned(),
         file: path.display().to_string(),
         directory: path.parent().and_then(|parent| HostPath::new(parent).ok()),
-        text: fs::read(path).ok()?,
+        text: small_file::read(path, POLICY_MAX).ok()?,
     })
 }
 
@@ -174,14 +187,20 @@ pub(crate) fn project_file(vars: &Vars) -> Option<PathBuf> {
     within.map(|path| path.join(POLICY_FILE)).find(|path| path.symlink_metadata().is_ok())
 }
 
-/// Somebody else's file, or one that others may write, is nobody's word.
-fn must_be_own(path: &Path) -> Result<(), CommandError> {
-    let found = fs::metadata(path).map_err(|source| CommandError::unreadable(path, source))?;
+/// Reads a project's file. Somebody else's, or one that others may write, is nobody's word. A link
+/// is none either: it could show what it leads to in a message about a mistake.
+fn read_own(path: &Path) -> Result<Vec<u8>, CommandError> {
+    let unreadable = |source| CommandError::unreadable(path, source);
+    let file = SmallFile::open(path, Links::Refused).map_err(unreadable)?;
+    let found = &file.metadata;
     let own = rustix::process::geteuid().as_raw();
     let owner_is_fine = found.uid() == own || found.uid() == 0;
     let shared =
         found.mode() & 0o002 != 0 || (found.mode() & 0o020 != 0 && found.gid() != own_group());
-    if owner_is_fine && !shared { Ok(()) } else { Err(CommandError::foreign_policy(path)) }
+    if !owner_is_fine || shared {
+        return Err(CommandError::foreign_policy(path));
+    }
+    file.read(POLICY_MAX).map_err(unreadable)
 }
 
 fn own_group() -> u32 {
@@ -190,7 +209,7 @@ fn own_group() -> u32 {
 
 /// Reads a policy file; one that is empty or can't be read is an error, never no policy.
 pub(crate) fn read_text(path: &Path) -> Result<Vec<u8>, CommandError> {
-    fs::read(path).map_err(|source| CommandError::unreadable(path, source))
+    small_file::read(path, POLICY_MAX).map_err(|source| CommandError::unreadable(path, source))
 }
 
 /// Returns the SHA-256 of a file's bytes in hexadecimal.

@@ -106,7 +106,8 @@ pub(crate) fn decide(settled: Settled, request: Request) -> Result<Planned, Comm
     if let Some(name) = request.argv.first() {
         installation::grant(name, &surroundings, &mut found.policy);
     }
-    let looked = probe::look(&found.policy, sources::search_path(&surroundings.environment));
+    let search = sources::search_path(&surroundings.environment);
+    let looked = probe::look(&found.policy, search, &found.held);
     let mut own = own_directories(&surroundings.dirs)?;
     let missing = own_missing_in_grant(&found, &own, &looked.paths)?;
     if request.own == Own::Made && missing {
@@ -115,6 +116,7 @@ pub(crate) fn decide(settled: Settled, request: Request) -> Result<Planned, Comm
     }
     let questions = Questions {
         policy: &found.policy,
+        policies: &found.held,
         vars: &surroundings.vars,
         hidden: HiddenOptions {
             own: Some(&own),

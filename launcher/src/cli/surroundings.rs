@@ -6,9 +6,16 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use endow_policy::{HostPath, Vars};
+use endow_vfs::fs::OsFs;
+use endow_vfs::state::{StateError, make_private};
+use rustix::io::Errno;
 use rustix::process::{getegid, geteuid};
 
 use super::error::CommandError;
+use crate::probe::small_file;
+
+/// The largest of git's files that name a directory, in bytes.
+const NAMED_MAX: u64 = 8192;
 
 /// Everything that the surroundings say.
 #[derive(Debug)]
@@ -45,7 +52,7 @@ pub(crate) fn read(directory: Option<&Path>) -> Result<Surroundings, CommandErro
     let account = Account::find();
     let home = home(&account);
     let git = git_work_tree(&cwd);
-    let dirs = dirs(home.as_ref());
+    let dirs = dirs(home.as_ref())?;
     let vars = Vars {
         git_root: git.as_ref().map(|git| git.root.clone()),
         git_dirs: git.map(|git| git.outside).unwrap_or_default(),
@@ -81,28 +88,35 @@ fn resolved(path: &HostPath) -> Option<HostPath> {
     (resolved != *path).then_some(resolved)
 }
 
-fn dirs(home: Option<&HostPath>) -> Dirs {
-    let below = |own: &str, general: &str, fallback: &str| {
-        let general = variable(general).filter(|path| path.is_absolute());
-        let home = home.map_or_else(temporary_home, |home| home.as_path().to_owned());
-        let general = general.unwrap_or_else(|| home.join(fallback)).join("endow");
-        variable(own).filter(|path| path.is_absolute()).unwrap_or(general)
+fn dirs(home: Option<&HostPath>) -> Result<Dirs, CommandError> {
+    let below = |own: &str, general: &str, fallback: &str| -> Result<PathBuf, CommandError> {
+        let named = |name: &str| variable(name).filter(|path| path.is_absolute());
+        let general = || named(general).map(|general| general.join("endow"));
+        if let Some(path) = named(own).or_else(general) {
+            return Ok(path);
+        }
+        let home = home.map_or_else(temporary_home, |home| Ok(home.as_path().to_owned()))?;
+        Ok(home.join(fallback).join("endow"))
     };
-    Dirs {
-        state: below("ENDOW_STATE_DIR", "XDG_STATE_HOME", ".local/state"),
-        cache: below("ENDOW_CACHE_DIR", "XDG_CACHE_HOME", ".cache"),
-        config: below("ENDOW_CONFIG_DIR", "XDG_CONFIG_HOME", ".config"),
-    }
+    Ok(Dirs {
+        state: below("ENDOW_STATE_DIR", "XDG_STATE_HOME", ".local/state")?,
+        cache: below("ENDOW_CACHE_DIR", "XDG_CACHE_HOME", ".cache")?,
+        config: below("ENDOW_CONFIG_DIR", "XDG_CONFIG_HOME", ".config")?,
+    })
 }
 
-/// Where a user without a home keeps what a run needs while it lasts.
-fn temporary_home() -> PathBuf {
+/// Where a user without a home keeps what a run needs while it lasts. Anybody may make names in
+/// /dev/shm, and the user's policy is read from there: it must be the user's, and closed to others.
+fn temporary_home() -> Result<PathBuf, CommandError> {
     let uid = geteuid().as_raw();
-    [format!("/run/user/{uid}"), format!("/dev/shm/endow-{uid}")]
-        .iter()
-        .map(PathBuf::from)
-        .find(|path| path.is_dir())
-        .unwrap_or_else(|| PathBuf::from(format!("/dev/shm/endow-{uid}")))
+    let runtime = PathBuf::from(format!("/run/user/{uid}"));
+    let shared = || PathBuf::from(format!("/dev/shm/endow-{uid}"));
+    let home = if runtime.is_dir() { runtime } else { shared() };
+    match make_private(&OsFs, &home) {
+        // Nobody can make it, so nothing will be read from it.
+        Ok(()) | Err(StateError::Io { errno: Errno::NOENT | Errno::ROFS, .. }) => Ok(home),
+        Err(error) => Err(CommandError::no_home(error)),
+    }
 }
 
 /// What the account database says of the user. Read as text: a lookup through the C library could
@@ -177,11 +191,17 @@ fn outside_directories(root: &Path) -> Vec<HostPath> {
     if directory.join("HEAD").symlink_metadata().is_err() || !points_back(&directory, root) {
         return Vec::new();
     }
-    let common = named_in(&directory.join("commondir"), b"");
-    let common = common.and_then(|common| fs::canonicalize(directory.join(common)).ok());
-    let common = common.filter(|common| directory.starts_with(common));
-    let found = common.unwrap_or(directory);
+    let found = common_of(&directory).unwrap_or(directory);
     host(found).into_iter().filter(|path| !path.as_path().starts_with(root)).collect()
+}
+
+/// Returns the directory of which `directory` is a linked work tree's. git makes those as
+/// `worktrees/NAME` of a git directory: anything else that is named may be any directory above.
+fn common_of(directory: &Path) -> Option<PathBuf> {
+    let named = named_in(&directory.join("commondir"), b"")?;
+    let common = fs::canonicalize(directory.join(named)).ok()?;
+    let is_git = ["HEAD", "objects"].iter().all(|it| common.join(it).symlink_metadata().is_ok());
+    (is_git && directory.parent()? == common.join("worktrees")).then_some(common)
 }
 
 fn points_back(directory: &Path, root: &Path) -> bool {
@@ -198,7 +218,7 @@ fn is_submodule_of(directory: &Path, root: &Path) -> bool {
 }
 
 fn named_in(file: &Path, prefix: &[u8]) -> Option<PathBuf> {
-    let text = fs::read(file).ok()?;
+    let text = small_file::read(file, NAMED_MAX).ok()?;
     let text = text.strip_prefix(prefix)?;
     let end = text.iter().position(|byte| *byte == b'\n').unwrap_or(text.len());
     let name = text.get(..end)?;

@@ -20,8 +20,9 @@ pub(crate) fn notice(notice: Notice, planned: &Planned) -> String {
         Notice::Killed => "killed".to_owned(),
         Notice::Renewed(number) => {
             let renewed = planned.plan.supervise.renew.get(number);
-            let at = renewed.map(|renew| renew.at.to_string()).unwrap_or_default();
-            format!("covered again after the host replaced it: {at}")
+            let at =
+                renewed.map(|renew| renew.at.as_path().join(&renew.path).display().to_string());
+            format!("covered again after the host replaced it: {}", at.unwrap_or_default())
         }
     }
 }

@@ -44,7 +44,7 @@ pub(super) fn payload(
     host: &HostFacts,
     enforcement: &Enforcement,
 ) -> Result<Vec<PayloadStep>, PlanError> {
-    if placement.covering(&policy.chdir).is_none() && policy.chdir != GuestPath::root() {
+    if !placement.may_have(&policy.chdir, host.user.uid) {
         return Err(PlanError::NoStart(policy.chdir.clone()));
     }
     let arch = Arch::named(&host.kernel.arch).ok_or(PlanError::Unenforceable {

@@ -12,9 +12,18 @@ pub enum PlanError {
     /// The source of a mount can't be looked at.
     #[error("source can't be read: {path}")]
     UnreadableSource { path: HostPath, errno: i32, origin: Origin },
+    /// A source lies behind a link that a command may have made.
+    #[error("link leads out of a writable mount: {link}")]
+    PlantedLink { link: HostPath, to: HostPath, within: HostPath, origin: Origin },
+    /// A policy file lies behind a link that a command may change.
+    #[error("policy file is named by a link in a writable mount: {file}")]
+    PolicyByLink { file: HostPath, link: HostPath, within: HostPath, to: HostPath },
     /// A mount point would have to be made where endow makes no names.
     #[error("mount point does not exist: {at}")]
     NoMountPoint { at: GuestPath, within: GuestPath },
+    /// A mount point lies in a directory that is hidden, in a mount where endow makes no names.
+    #[error("mount point is hidden: {at}")]
+    HiddenMountPoint { at: GuestPath, hidden: GuestPath },
     /// A path can't be put below another.
     #[error("path can't be placed: {at}")]
     NoPlace { at: GuestPath, origin: Origin },

@@ -18,6 +18,8 @@ pub struct HostFacts {
     pub user: UserFacts,
     /// Every host path that the policy names, as found.
     pub paths: BTreeMap<HostPath, PathFact>,
+    /// The policy files that this run was made of, but for a project's, as they were named.
+    pub policies: Vec<HostPath>,
     /// Names hidden by deny patterns, for each physical mount that has any, by its source.
     pub hidden: BTreeMap<HostPath, HiddenNames>,
     /// Entries of the kernel's process file system that must be covered, as found here.

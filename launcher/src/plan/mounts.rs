@@ -1,11 +1,11 @@
 //! The steps of each kind of mount.
 
-use endow_policy::{Access, BackendSpec, GuestPath, HostPath, MountClass, MountSpec};
+use endow_policy::{Access, BackendSpec, GuestPath, HostPath, MountSpec};
 
 use super::PlanError;
 use super::host::{Found, HiddenName};
 use super::place::{Placed, PlacedSource};
-use super::step::{InitStep, MaskPoint, MountFlags, PrepareStep, Renew, RunPath, Source};
+use super::step::{Cover, InitStep, MaskPoint, MountFlags, PrepareStep, RunPath, Source};
 use super::view::{Builder, DATA_ONLY};
 
 /// Where the run keeps the first stack of layers: private directories lie in it.
@@ -42,8 +42,8 @@ impl Builder<'_> {
             self.masked(spec, source, &hidden, points);
         }
         if live {
-            self.cover_hidden(placed, source, &hidden)?;
-            self.hold_policies(placed);
+            self.cover_hidden(placed, &hidden)?;
+            self.hold_policies(placed, source, &hidden)?;
         }
         Ok(())
     }
@@ -72,6 +72,7 @@ impl Builder<'_> {
         self.plan.prepare.push(PrepareStep::Mask {
             at: layer.clone(),
             like: source.path.clone(),
+            expect: source.id,
             hide: hidden.iter().map(|name| name.path.clone()).collect(),
             points,
         });
@@ -123,61 +124,32 @@ impl Builder<'_> {
     /// A live mount can only be covered: the names stay visible, opening them is EACCES, and the
     /// supervisor covers them again when the host replaces what lies below. What another mount
     /// covers is that one's matter.
-    fn cover_hidden(
-        &mut self,
-        placed: &Placed,
-        source: &PlacedSource,
-        hidden: &[HiddenName],
-    ) -> Result<(), PlanError> {
+    fn cover_hidden(&mut self, placed: &Placed, hidden: &[HiddenName]) -> Result<(), PlanError> {
         let spec = &placed.spec;
         for name in hidden.iter().filter(|name| name.rule.is_none()) {
-            self.hold_way(spec, name)?;
+            self.hold_way(spec, &name.path)?;
         }
         for name in hidden {
             let at = spec.at.join(&name.path).map_err(|_| PlanError::no_place(spec))?;
             if self.placement.covering(&at) != Some(placed) {
                 continue;
             }
-            let host = source.path.join(&name.path).map_err(|_| PlanError::no_place(spec))?;
             let cover = self.hiding_source(name.directory);
             self.step(InitStep::Bind { source: cover, at: at.clone(), flags: DATA_ONLY });
             self.mounted(&at, false);
-            let (Some(watch), Some(name)) = (host.parent(), host.file_name()) else { continue };
-            self.plan.renew.push(Renew { watch, name: name.to_owned(), at });
+            self.renew(placed, &at, Cover::Hidden);
         }
         Ok(())
     }
 
-    /// A policy file that a run here would read can't be written from inside. A missing one can be
-    /// made, and counts for nothing until it is trusted as it is.
-    fn hold_policies(&mut self, placed: &Placed) {
-        for at in policy_files(&placed.spec, self.start) {
-            let host = placed.host_path(&at).and_then(|path| self.host.paths.get(&path));
-            let is_file = host
-                .is_some_and(|fact| fact.links.is_empty() && matches!(fact.found, Found::File(_)));
-            if is_file && self.placement.covering(&at) == Some(placed) {
-                let flags = MountFlags { readonly: true, ..MountFlags::default() };
-                self.step(InitStep::Bind { source: Source::Guest(at.clone()), at, flags });
-            }
-        }
-    }
-
-    /// Makes the directories on the way to one of endow's own into mount points: these can't be
-    /// renamed, or the guest could move the cover away and put a policy of its own in its place.
-    fn hold_way(&mut self, spec: &MountSpec, name: &HiddenName) -> Result<(), PlanError> {
-        let above = name.path.ancestors().skip(1).filter(|path| !path.as_os_str().is_empty());
-        let mut above: Vec<_> = above.collect();
-        above.reverse();
-        for path in above {
-            let at = spec.at.join(path).map_err(|_| PlanError::no_place(spec))?;
-            let source = Source::Guest(at.clone());
-            let hold = InitStep::Bind { source, at: at.clone(), flags: flags_of(spec, true) };
-            if !self.plan.init.contains(&hold) {
-                self.step(hold);
-                self.mounted(&at, false);
-            }
-        }
-        Ok(())
+    /// Returns the hidden directory of a live mount in which `at` lies: an empty one stands there.
+    pub(super) fn covered_above(&self, placed: &Placed, at: &GuestPath) -> Option<GuestPath> {
+        let source = placed.source.as_ref().filter(|_| placed.spec.access != Access::Ro)?;
+        let hidden = self.hidden_names(&placed.spec, source);
+        let mut places = hidden.iter().filter_map(|name| placed.spec.at.join(&name.path).ok());
+        places.find(|hidden| {
+            at != hidden && at.is_within(hidden) && self.placement.covering(hidden) == Some(placed)
+        })
     }
 
     fn hiding_source(&mut self, directory: bool) -> Source {
@@ -238,21 +210,6 @@ fn seed_target(spec: &MountSpec, at: &RunPath, from: &HostPath) -> Result<RunPat
     Ok(RunPath(at.0.join(relative)))
 }
 
-/// The name of a project's policy file.
-pub const POLICY_FILE: &str = "endow.toml";
-
-/// Returns the places of policy files in a live workspace: from where the command starts up to the
-/// workspace's root.
-pub fn policy_files<'a>(
-    spec: &'a MountSpec,
-    start: &GuestPath,
-) -> impl Iterator<Item = GuestPath> + use<'a> {
-    let live = spec.class == MountClass::Workspace && spec.access == Access::Rw;
-    let above = std::iter::successors(live.then(|| start.clone()), GuestPath::parent);
-    let within = above.take_while(|path| path.is_within(&spec.at));
-    within.filter_map(|path| path.join(POLICY_FILE).ok())
-}
-
 /// The key under which the probe keeps the content of a small file.
 pub fn content_key(backend: &BackendSpec) -> String {
     match backend {
@@ -262,7 +219,7 @@ pub fn content_key(backend: &BackendSpec) -> String {
     }
 }
 
-fn flags_of(spec: &MountSpec, recursive: bool) -> MountFlags {
+pub(super) fn flags_of(spec: &MountSpec, recursive: bool) -> MountFlags {
     MountFlags {
         readonly: spec.access == Access::Ro,
         noexec: spec.options.noexec,

@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 
-use endow_policy::{Access, BackendSpec, GuestPath, HostPath, MountSpec};
+use endow_policy::{Access, BackendSpec, GuestPath, HostPath, MountClass, MountSpec};
 use serde::Serialize;
 
-use super::PlanError;
 use super::host::{Found, HostFacts, PathFact};
 use super::step::FileId;
+use super::{PlanError, planted};
 
 /// A mount of the policy, at the place where it is made.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -23,6 +23,15 @@ impl Placed {
     /// Returns whether a host path is mounted.
     pub fn is_physical(&self) -> bool {
         matches!(self.spec.backend, BackendSpec::Physical { .. })
+    }
+
+    /// Returns whether names that no step makes may stand in it.
+    fn may_have_names(&self) -> bool {
+        match &self.spec.backend {
+            BackendSpec::Memory { .. } => false,
+            BackendSpec::Private { seed, .. } => !seed.is_empty(),
+            _ => true,
+        }
     }
 
     /// Returns whether a directory is mounted, and not a single file.
@@ -93,6 +102,21 @@ impl Placement {
         self.is_writable_and_empty(&path).then_some(path)
     }
 
+    /// Returns whether a directory may stand at `path`: one that leads to a mount or is one, or that
+    /// something of the host may have. What is empty at first has nothing else.
+    pub fn may_have(&self, path: &GuestPath, uid: u32) -> bool {
+        let made = ["/proc", "/dev", "/run/endow"].iter().any(|it| path.as_path().starts_with(it));
+        let linked = self.links.keys().any(|link| path.is_within(link));
+        let leads = self.mounts.iter().any(|placed| placed.spec.at.is_within(path));
+        let own = self.runtime_directory(uid).is_some_and(|own| own.is_within(path));
+        let root = *path == GuestPath::root();
+        root || made
+            || linked
+            || leads
+            || own
+            || self.covering(path).is_some_and(Placed::may_have_names)
+    }
+
     /// Returns whether a memory mount or private directory covers `path`.
     pub fn is_writable_and_empty(&self, path: &GuestPath) -> bool {
         let covering = self.covering(path).map(|placed| &placed.spec.backend);
@@ -104,7 +128,12 @@ impl Placement {
 pub fn place(mounts: &[MountSpec], host: &HostFacts) -> Result<Placement, PlanError> {
     let mut placement = Placement::default();
     let mut by_path: BTreeMap<GuestPath, Placed> = BTreeMap::new();
+    let live = planted::live_sources(mounts, host);
     for spec in mounts {
+        if is_planted(spec, host, &live)? {
+            placement.absent.push(spec.at.clone());
+            continue;
+        }
         let Some(placed) = place_one(spec, host, &mut placement)? else { continue };
         keep_stronger(&mut by_path, placed);
     }
@@ -117,6 +146,27 @@ pub fn place(mounts: &[MountSpec], host: &HostFacts) -> Result<Placement, PlanEr
     let shown = |link: &GuestPath| placement.covering(link).is_some_and(Placed::is_physical);
     placement.links = links.into_iter().filter(|(link, _)| !shown(link)).collect();
     Ok(placement)
+}
+
+/// Refuses a grant that goes through a link which a command may have made; what the base has where
+/// it finds it is left out instead.
+fn is_planted(spec: &MountSpec, host: &HostFacts, live: &[&HostPath]) -> Result<bool, PlanError> {
+    let (BackendSpec::Physical { host: source } | BackendSpec::Copy { host: source }) =
+        &spec.backend
+    else {
+        return Ok(false);
+    };
+    let Some(fact) = host.paths.get(source) else { return Ok(false) };
+    match planted::find(fact, live) {
+        None => Ok(false),
+        Some(_) if spec.class == MountClass::System && spec.options.optional => Ok(true),
+        Some(planted) => Err(PlanError::PlantedLink {
+            link: planted.link.clone(),
+            to: fact.resolved.clone(),
+            within: planted.within.clone(),
+            origin: spec.origin.clone(),
+        }),
+    }
 }
 
 fn place_one(

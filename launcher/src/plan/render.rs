@@ -74,7 +74,7 @@ impl Display for PrepareStep {
                 write!(f, "cgroup {}/{}", group.parent, group.name)?;
                 group.limits.iter().try_for_each(|(file, value)| write!(f, " {file}={value}"))
             }
-            Self::Mask { at, like, hide, points } => {
+            Self::Mask { at, like, hide, points, .. } => {
                 write!(f, "mask $RUN/{} like {like}", at.0.display())?;
                 hide.iter().try_for_each(|name| write!(f, " -{}", name.display()))?;
                 points.iter().try_for_each(|point| write!(f, " +{}", point.path.display()))

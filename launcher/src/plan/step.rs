@@ -1,7 +1,7 @@
 //! The steps of a plan: each is one effect, and leaves nothing to decide when it is applied.
 
-use std::ffi::OsString;
-use std::path::PathBuf;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
 
 use endow_policy::{GuestPath, HostPath, Limits};
 use serde::{Deserialize, Serialize};
@@ -19,6 +19,13 @@ pub struct FileId {
     /// When it was made, in nanoseconds since 1970; 0 where the file system does not say. Another
     /// file may get the number of one that is gone, and not its time of birth.
     pub born: u64,
+}
+
+impl From<(u64, u64, u64)> for FileId {
+    /// Takes device, inode and birth.
+    fn from((dev, ino, born): (u64, u64, u64)) -> Self {
+        Self { dev, ino, born }
+    }
 }
 
 /// A place in the run's own directory, relative to it.
@@ -79,7 +86,14 @@ pub enum PrepareStep {
     Cgroup(CgroupPlan),
     /// Builds a mask layer: directories like those of `like`, a whiteout for each hidden name,
     /// and the mount points that are missing there.
-    Mask { at: RunPath, like: HostPath, hide: Vec<PathBuf>, points: Vec<MaskPoint> },
+    Mask {
+        at: RunPath,
+        like: HostPath,
+        /// What must still be at `like`.
+        expect: FileId,
+        hide: Vec<PathBuf>,
+        points: Vec<MaskPoint>,
+    },
 }
 
 /// The control group of a run.
@@ -238,15 +252,45 @@ pub struct SupervisePlan {
     pub die_with_parent: bool,
 }
 
-/// A hidden name of a live mount, kept hidden when the host replaces it.
+/// A covered name of a live mount, covered again when the host replaces it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Renew {
-    /// The directory on the host that is watched.
-    pub watch: HostPath,
-    /// The name in it.
-    pub name: OsString,
-    /// The place in the guest's view.
+    /// The source of the mount on the host.
+    pub source: HostPath,
+    /// The place of the mount in the guest's view.
     pub at: GuestPath,
+    /// The name, relative to both.
+    pub path: PathBuf,
+    /// What covers it.
+    pub cover: Cover,
+}
+
+impl Renew {
+    /// Returns the directory on the host in which the name lies.
+    pub fn directory(&self) -> Option<HostPath> {
+        self.source.join(&self.path).ok()?.parent()
+    }
+
+    /// Returns the last name.
+    pub fn name(&self) -> Option<&OsStr> {
+        self.path.file_name()
+    }
+
+    /// Returns the place in the guest's view when its directory on the host is `directory`.
+    pub fn place_in(&self, directory: &Path) -> Option<PathBuf> {
+        let below = directory.strip_prefix(self.source.as_path()).ok()?;
+        Some(self.at.as_path().join(below).join(self.name()?))
+    }
+}
+
+/// What stands over a name of a live mount.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Cover {
+    /// An empty file or directory that nobody may open.
+    Hidden,
+    /// The file itself, read-only.
+    Itself,
 }
 
 /// Work after the last process is gone.

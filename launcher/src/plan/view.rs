@@ -27,6 +27,7 @@ pub(crate) fn plan(
     level: Level,
 ) -> Result<ViewPlan, PlanError> {
     let mut builder = Builder::new(placement, host, &policy.chdir);
+    builder.refuse_policies_by_link()?;
     builder.begin();
     let (root, others): (Vec<_>, Vec<_>) =
         placement.mounts.iter().partition(|placed| placed.spec.at == GuestPath::root());
@@ -188,6 +189,9 @@ impl<'a> Builder<'a> {
     fn stands_on_host(&self, at: &GuestPath, directory: bool) -> Result<(), PlanError> {
         let parent = at.parent().unwrap_or_else(GuestPath::root);
         let Some(placed) = self.mount_over(&parent) else { return Ok(()) };
+        if let Some(hidden) = self.covered_above(placed, at) {
+            return Err(PlanError::HiddenMountPoint { at: at.clone(), hidden });
+        }
         match placed.host_path(at).and_then(|path| self.host.paths.get(&path)) {
             Some(fact) if fact.links.is_empty() && fact.found.is_directory() == Some(directory) => {
                 Ok(())

@@ -4,11 +4,17 @@ use std::path::PathBuf;
 
 use endow_policy::Vars;
 
+use super::small_file;
+
+/// The largest configuration that is read, in bytes.
+const CONFIG_MAX: u64 = 1 << 20;
+
 /// Returns a configuration with name and mail; `None` when the host's has neither.
 pub(super) fn config(vars: &Vars) -> Option<String> {
     let home = vars.home.as_ref()?.as_path();
     let files: [PathBuf; 2] = [home.join(".config/git/config"), home.join(".gitconfig")];
-    let texts = files.iter().filter_map(|file| std::fs::read_to_string(file).ok());
+    let texts = files.iter().filter_map(|file| small_file::read(file, CONFIG_MAX).ok());
+    let texts = texts.filter_map(|text| String::from_utf8(text).ok());
     let user = texts.fold(User::default(), |user, text| user.read(&text));
     (user != User::default()).then(|| user.render())
 }

@@ -12,6 +12,7 @@ mod kernel;
 mod object;
 mod paths;
 mod proc;
+pub(crate) mod small_file;
 mod streams;
 mod user;
 mod userns;
@@ -38,6 +39,8 @@ pub(crate) use hidden::HiddenOptions;
 pub(crate) struct Questions<'a> {
     /// The policy whose sources are looked at.
     pub(crate) policy: &'a Policy,
+    /// The policy files that it was made of, but for a project's.
+    pub(crate) policies: &'a [HostPath],
     /// Who and where the user is.
     pub(crate) vars: &'a Vars,
     /// How names that deny patterns hide are looked for.
@@ -52,16 +55,19 @@ pub(crate) struct Looked {
     terminal: Option<HostPath>,
 }
 
-/// Looks at every path that the policy leads to, and at `search`, the directories of PATH.
-pub(crate) fn look(policy: &Policy, search: Vec<HostPath>) -> Looked {
+/// Looks at every path that the policy leads to, at `search`, the directories of PATH, and at the
+/// files that the policy was made of.
+pub(crate) fn look(policy: &Policy, search: Vec<HostPath>, policies: &[HostPath]) -> Looked {
     let terminal = streams::terminal();
     let mut wanted = sources(policy);
     wanted.extend(search);
     wanted.extend(devices(terminal.as_ref()));
+    wanted.extend(policies.iter().cloned());
     let mut paths = paths::look_at_all(wanted);
     let points = mount_points(&policy.mounts, &paths);
     paths.extend(paths::look_at_all(points));
-    let held = held_files(policy, &paths);
+    let own = policies.iter().filter_map(|file| Some(paths.get(file)?.resolved.clone()));
+    let held: BTreeSet<HostPath> = held_files(policy, &paths).into_iter().chain(own).collect();
     paths.extend(paths::look_at_all(held));
     Looked { paths, terminal }
 }
@@ -74,6 +80,7 @@ pub(crate) fn host_facts(questions: &Questions<'_>, looked: Looked) -> HostFacts
     HostFacts {
         kernel: kernel::facts(),
         user: user::facts(vars),
+        policies: questions.policies.to_vec(),
         contents: contents::read(policy, vars),
         hidden,
         proc_entries: proc::entries(vars.uid),
@@ -86,7 +93,7 @@ pub(crate) fn host_facts(questions: &Questions<'_>, looked: Looked) -> HostFacts
 }
 
 fn file_id(it: &Identity) -> FileId {
-    FileId { dev: it.dev, ino: it.ino, born: it.born }
+    it.parts().into()
 }
 
 /// Host paths of the policy files that a live workspace must not change.

@@ -4,52 +4,130 @@
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
-use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
+use rustix::fs::{
+    AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, StatxAttributes, StatxFlags, fstat,
+    openat2, statx,
+};
 use rustix::io::Errno;
 use rustix::mount::{MoveMountFlags, OpenTreeFlags, move_mount, open_tree};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 use crate::apply::Sandbox;
+use crate::plan::step::FileId;
 use crate::sys;
 use crate::sys::clone::Cloned;
 use crate::sys::mount::attribute;
 
-/// A host path that is mounted over a path of the view.
-pub(super) struct Cover<'a> {
-    /// What is mounted, read-only.
-    pub(super) source: &'a Path,
-    /// Where.
-    pub(super) at: &'a Path,
+/// What is mounted over a path of the view, read-only.
+#[derive(Clone, Copy)]
+pub(super) enum Cover<'a> {
+    /// A host path.
+    With(&'a Path),
+    /// The regular file that stands there.
+    Itself,
 }
 
-/// Mounts `cover` in a running sandbox.
-pub(super) fn cover(sandbox: &Sandbox, cover: &Cover<'_>) -> Result<(), Errno> {
+/// A name of the view.
+pub(super) struct Target<'a> {
+    /// Where it is.
+    pub(super) at: &'a Path,
+    /// What it must lead to.
+    pub(super) expect: FileId,
+}
+
+/// What came of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Covered {
+    /// The name is covered now.
+    Now,
+    /// It was already.
+    Already,
+    /// It leads to something else, or to nothing.
+    Other,
+}
+
+impl Covered {
+    const ALL: [Self; 3] = [Self::Now, Self::Already, Self::Other];
+}
+
+/// The exit code of a helper that failed; the others are numbers of [`Covered::ALL`].
+const FAILED: i32 = 255;
+
+/// Mounts `cover` over `target` in a running sandbox.
+pub(super) fn cover(
+    sandbox: &Sandbox,
+    cover: Cover<'_>,
+    target: &Target<'_>,
+) -> Result<Covered, Errno> {
     let descriptors = &sandbox.descriptors;
     let (Some(user), Some(mount)) = (&descriptors.user, &descriptors.mount) else {
         return Err(Errno::SRCH);
     };
     match sys::clone::clone(0, None)? {
         Cloned::Child => {
-            let code = i32::from(place(user, mount, cover).is_err());
-            sys::clone::exit_now(code)
+            let covered = place(user, mount, cover, target);
+            sys::clone::exit_now(covered.map_or(FAILED, |covered| covered as i32))
         }
-        Cloned::Parent { pid, .. } => match sys::wait::until_ended(pid)? {
-            Some(waited) if waited.status == 0 => Ok(()),
-            _ => Err(Errno::IO),
-        },
+        Cloned::Parent { pid, .. } => {
+            let status = sys::wait::until_ended(pid)?.map(|waited| waited.status);
+            let exited = status.filter(|status| libc::WIFEXITED(*status));
+            let number = exited.and_then(|it| usize::try_from(libc::WEXITSTATUS(it)).ok());
+            number.and_then(|number| Covered::ALL.get(number)).copied().ok_or(Errno::IO)
+        }
     }
 }
 
-fn place(user: &OwnedFd, mount: &OwnedFd, cover: &Cover<'_>) -> Result<(), Errno> {
+fn place(
+    user: &OwnedFd,
+    mount: &OwnedFd,
+    cover: Cover<'_>,
+    target: &Target<'_>,
+) -> Result<Covered, Errno> {
     move_into_link_name_space(user.as_fd(), Some(LinkNameSpaceType::User))?;
-    sys::clone::unshare(libc::CLONE_NEWNS)?;
-    let clone = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
-    let tree = open_tree(CWD, cover.source, clone)?;
-    let data_only = attribute::READONLY | attribute::NOEXEC | attribute::NOSUID | attribute::NODEV;
-    sys::mount::set_attributes(tree.as_fd(), data_only, false)?;
+    let tree = match cover {
+        Cover::With(source) => Some(taken_along(source)?),
+        Cover::Itself => None,
+    };
     move_into_link_name_space(mount.as_fd(), Some(LinkNameSpaceType::Mount))?;
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let target = openat2(CWD, cover.at, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)?;
+    let opened = openat2(CWD, target.at, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS);
+    let Ok(opened) = opened else { return Ok(Covered::Other) };
+    if is_mounted(&opened)? {
+        return Ok(Covered::Already);
+    }
+    if FileId::from(sys::identity::of(&opened)?.parts()) != target.expect {
+        return Ok(Covered::Other);
+    }
+    let tree = tree.map_or_else(|| itself(&opened), Ok)?;
     let place = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
-    move_mount(&tree, c"", &target, c"", place)
+    move_mount(&tree, c"", &opened, c"", place).map(|()| Covered::Now)
 }
+
+/// Returns whether a mount stands on the name that was opened.
+fn is_mounted(opened: &OwnedFd) -> Result<bool, Errno> {
+    let found = statx(opened, c"", AtFlags::EMPTY_PATH, StatxFlags::empty())?;
+    Ok(found.stx_attributes.contains(StatxAttributes::MOUNT_ROOT))
+}
+
+/// Clones a mount of the host, for an entry that carries nothing but data.
+fn taken_along(source: &Path) -> Result<OwnedFd, Errno> {
+    sys::clone::unshare(libc::CLONE_NEWNS)?;
+    let tree = open_tree(CWD, source, CLONE)?;
+    let data_only = attribute::READONLY | attribute::NOEXEC | attribute::NOSUID | attribute::NODEV;
+    sys::mount::set_attributes(tree.as_fd(), data_only, false)?;
+    Ok(tree)
+}
+
+/// Clones what the guest sees: whatever it has put there, it shows nothing of the host's.
+fn itself(target: &OwnedFd) -> Result<OwnedFd, Errno> {
+    let mode = fstat(target)?.st_mode;
+    if FileType::from_raw_mode(mode) != FileType::RegularFile {
+        return Err(Errno::INVAL);
+    }
+    let tree = open_tree(target, c"", CLONE | OpenTreeFlags::AT_EMPTY_PATH)?;
+    let held = attribute::READONLY | attribute::NOSUID | attribute::NODEV;
+    sys::mount::set_attributes(tree.as_fd(), held, false)?;
+    Ok(tree)
+}
+
+const CLONE: OpenTreeFlags = OpenTreeFlags::OPEN_TREE_CLONE.union(OpenTreeFlags::OPEN_TREE_CLOEXEC);

@@ -8,8 +8,10 @@ mod event;
 mod outcome;
 mod renew;
 mod run;
+mod seen;
 mod stop;
 mod terminal;
+mod watch;
 
 pub(crate) use capture::Capture;
 pub(crate) use event::Notice;

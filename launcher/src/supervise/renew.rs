@@ -1,85 +1,148 @@
-//! Hidden names of live mounts: covered again when the host replaces what lies below.
+//! Covered names of live mounts: covered again when the host replaces what lies below.
 //!
 //! A mount over a name goes with the name: an editor that renames a new file into place leaves the
 //! secret in view. The supervisor watches the directories and covers the name again from outside;
 //! between the rename and the new cover lies a window of less than a millisecond on an idle machine.
 
-use std::collections::BTreeMap;
-use std::ffi::OsStr;
-use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::PathBuf;
 
-use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
+use endow_policy::HostPath;
 use rustix::io::Errno;
 
-use super::enter::{self, Cover};
+use super::enter::{self, Covered};
+use super::seen::Seen;
+use super::watch::{Opened, Watch};
 use crate::apply::Sandbox;
-use crate::plan::step::Renew;
+use crate::plan::step::{Cover, Renew};
+use crate::sys::signal::Arrived;
 
-/// The watch over the hidden names of one sandbox.
+/// How often a name is covered at once whose directory the command moves meanwhile.
+const ATTEMPTS: usize = 16;
+
+/// The watch over the covered names of one sandbox.
 #[derive(Debug)]
 pub(crate) struct Renewal {
-    watcher: OwnedFd,
-    names: Vec<Renew>,
-    by_watch: BTreeMap<i32, Vec<usize>>,
+    watch: Watch,
+    names: Vec<Name>,
     /// What covers a file and what covers a directory.
     covers: [PathBuf; 2],
 }
 
+#[derive(Debug)]
+struct Name {
+    renew: Renew,
+    /// The number of its directory.
+    directory: usize,
+    /// What was covered last.
+    seen: Option<Seen>,
+}
+
+/// What came of covering a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Outcome {
+    /// It is covered now.
+    Renewed,
+    /// There is nothing to do.
+    Settled,
+    /// It was not found where it was.
+    Moving,
+}
+
 impl Renewal {
-    /// Starts to watch; must happen before the names are covered, so that no change is missed.
-    pub(crate) fn watch(names: &[Renew], covers: [PathBuf; 2]) -> Result<Option<Self>, Errno> {
+    /// Looks at the names; must happen before they are covered, so that no change is missed.
+    pub(crate) fn new(names: &[Renew], covers: [PathBuf; 2]) -> Result<Option<Self>, Errno> {
         if names.is_empty() {
             return Ok(None);
         }
-        let watcher = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
-        let mut by_watch: BTreeMap<i32, Vec<usize>> = BTreeMap::new();
-        let flags = WatchFlags::CREATE | WatchFlags::MOVED_TO | WatchFlags::ONLYDIR;
-        for (number, name) in names.iter().enumerate() {
-            let watch = inotify::add_watch(&watcher, name.watch.as_path(), flags)?;
-            by_watch.entry(watch).or_default().push(number);
-        }
-        Ok(Some(Self { watcher, names: names.to_vec(), by_watch, covers }))
+        let mut paths: Vec<HostPath> = names.iter().filter_map(Renew::directory).collect();
+        paths.sort();
+        paths.dedup();
+        let watch = Watch::new(&paths)?;
+        let look = |renew: &Renew| {
+            let directory = paths.binary_search(&renew.directory()?).ok()?;
+            let seen = Seen::look(watch.open(directory).ok()?.as_fd(), renew.name()?);
+            Some(Name { renew: renew.clone(), directory, seen })
+        };
+        let names = names.iter().filter_map(look).collect();
+        Ok(Some(Self { watch, names, covers }))
     }
 
-    /// Covers every hidden name that has come into being since the last call.
+    /// Starts to watch. Every signal must be blocked.
+    pub(super) fn start(&mut self) -> Result<(), Errno> {
+        self.watch.start()
+    }
+
+    /// Returns whether a signal was for this watch.
+    pub(super) fn take(&mut self, arrived: Arrived) -> bool {
+        self.watch.take(arrived)
+    }
+
+    /// Returns what becomes readable with news, besides signals.
+    pub(super) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        self.watch.descriptor()
+    }
+
+    /// Covers every name that has come into being since the last call, once the view stands.
     pub(super) fn renew(&mut self, sandbox: &Sandbox, renewed: &mut dyn FnMut(usize)) {
-        for number in self.changed() {
-            let Some(name) = self.names.get(number) else { continue };
-            let host = name.watch.as_path().join(&name.name);
-            let Ok(found) = std::fs::symlink_metadata(&host) else { continue };
-            let [file, directory] = &self.covers;
-            let source = if found.is_dir() { directory } else { file };
-            if enter::cover(sandbox, &Cover { source, at: name.at.as_path() }).is_ok() {
-                renewed(number);
+        if sandbox.descriptors.mount.is_none() {
+            return;
+        }
+        let changed = self.watch.changed();
+        for (number, name) in self.names.iter_mut().enumerate() {
+            if !changed.contains(&name.directory) {
+                continue;
+            }
+            match name.renew(&self.watch, &self.covers, sandbox) {
+                Outcome::Renewed => renewed(number),
+                Outcome::Settled => {}
+                Outcome::Moving => self.watch.again(name.directory),
             }
         }
-    }
-
-    fn changed(&self) -> Vec<usize> {
-        let mut space = [MaybeUninit::uninit(); 4096];
-        let mut reader = inotify::Reader::new(&self.watcher, &mut space);
-        let mut changed = Vec::new();
-        while let Ok(event) = reader.next() {
-            if event.events().contains(ReadFlags::QUEUE_OVERFLOW) {
-                return (0..self.names.len()).collect();
-            }
-            let name = event.file_name().map(|name| OsStr::from_bytes(name.to_bytes()).to_owned());
-            let watched = self.by_watch.get(&event.wd()).map(Vec::as_slice).unwrap_or_default();
-            let is_it = |number: &&usize| {
-                self.names.get(**number).map(|it| it.name.as_os_str()) == name.as_deref()
-            };
-            changed.extend(watched.iter().filter(is_it));
-        }
-        changed.dedup();
-        changed
     }
 }
 
-impl AsFd for Renewal {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.watcher.as_fd()
+impl Name {
+    fn renew(&mut self, watch: &Watch, covers: &[PathBuf; 2], sandbox: &Sandbox) -> Outcome {
+        for _ in 0..ATTEMPTS {
+            let Ok(directory) = watch.open(self.directory) else { return Outcome::Settled };
+            match self.cover(&directory, covers, sandbox) {
+                Outcome::Moving => {}
+                outcome => return outcome,
+            }
+        }
+        Outcome::Moving
+    }
+
+    fn cover(
+        &mut self,
+        directory: &Opened<'_>,
+        [file, folder]: &[PathBuf; 2],
+        sandbox: &Sandbox,
+    ) -> Outcome {
+        let Some(name) = self.renew.name() else { return Outcome::Settled };
+        let seen = Seen::look(directory.as_fd(), name);
+        let Some(now) = seen.filter(|_| seen != self.seen || seen.is_some_and(Seen::is_young))
+        else {
+            return Outcome::Settled;
+        };
+        let path = directory.path().ok();
+        let Some(at) = path.and_then(|path| self.renew.place_in(&path)) else {
+            return Outcome::Settled;
+        };
+        let cover = match self.renew.cover {
+            Cover::Itself => enter::Cover::Itself,
+            Cover::Hidden if now.is_directory() => enter::Cover::With(folder),
+            Cover::Hidden => enter::Cover::With(file),
+        };
+        let covered = enter::cover(sandbox, cover, &enter::Target { at: &at, expect: now.id() });
+        if covered != Ok(Covered::Other) {
+            self.seen = seen;
+        }
+        match covered {
+            Ok(Covered::Now) => Outcome::Renewed,
+            Ok(Covered::Other) => Outcome::Moving,
+            Ok(Covered::Already) | Err(_) => Outcome::Settled,
+        }
     }
 }

@@ -17,7 +17,7 @@ use super::terminal::Terminal;
 use crate::apply::{MESSAGE_SIZE, Message, Sandbox};
 use crate::plan::step::SupervisePlan;
 use crate::sys;
-use crate::sys::signal::SignalSet;
+use crate::sys::signal::{Arrived, SignalSet};
 
 /// The time between TERM and KILL when none was said.
 const GRACE_DEFAULT: Duration = Duration::from_secs(10);
@@ -74,9 +74,13 @@ pub(crate) fn run(
     notify: &mut dyn FnMut(usize, Notice),
 ) -> Result<Vec<Ended>, Errno> {
     let signals = sys::signal::descriptor(SignalSet::ALL)?;
+    set.iter_mut().filter_map(|one| one.renewal.as_mut()).try_for_each(Renewal::start)?;
     while set.iter().any(|one| one.ended.is_none()) {
         wait(&signals, set)?;
         while let Some(arrived) = sys::signal::read(&signals) {
+            if set.iter_mut().any(|one| one.takes(arrived)) {
+                continue;
+            }
             let (signal, from_terminal) = (arrived.signal, arrived.from_kernel);
             for (number, one) in set.iter_mut().enumerate() {
                 one.on(Event::Signal { signal, from_terminal }, &mut |it| notify(number, it));
@@ -120,7 +124,13 @@ impl Supervised {
         let socket = (!self.silent).then(|| self.sandbox.socket.as_fd());
         let pid_1 = socket.into_iter().chain([self.sandbox.pidfd.as_fd()]);
         let captured = self.capture.iter().flat_map(Capture::descriptors);
-        pid_1.chain(self.renewal.as_ref().map(AsFd::as_fd)).chain(captured)
+        let renewal = self.renewal.as_ref().and_then(Renewal::descriptor);
+        pid_1.chain(renewal).chain(captured)
+    }
+
+    /// Returns whether a signal tells of a watched directory, and is nobody else's matter.
+    fn takes(&mut self, arrived: Arrived) -> bool {
+        self.renewal.as_mut().is_some_and(|renewal| renewal.take(arrived))
     }
 
     /// Looks at everything that may have news of this sandbox.

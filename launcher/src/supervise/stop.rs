@@ -16,6 +16,11 @@ const MOMENT: Duration = Duration::from_millis(50);
 /// raised while it is blocked, and only then the command is looked at: a continue that comes later
 /// takes the raised signal back, and one that came before shows in the command.
 ///
+/// A signal that stops must be open while it does. One that the terminal sends after the continue
+/// and before the mask is back stops this process at once, and the caller may hear of it before the
+/// command, which got it as well, has left a read: what is typed in that moment may reach the
+/// command. Only SIGSTOP could avoid that, which a shell would tell in other words.
+///
 /// In an orphaned process group the kernel ignores terminal stops; the caller must see a stop all
 /// the same, so SIGSTOP follows when no SIGCONT tells that the first one had its effect.
 pub(super) fn as_stopped(command: &OwnedFd, signal: i32) {

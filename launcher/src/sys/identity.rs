@@ -18,6 +18,19 @@ pub(crate) struct Identity {
     pub(crate) born: u64,
 }
 
+impl Identity {
+    /// Takes what was asked for with `StatxFlags::BTIME`.
+    pub(crate) fn new(found: &Statx) -> Self {
+        let dev = makedev(found.stx_dev_major, found.stx_dev_minor);
+        Self { dev, ino: found.stx_ino, born: born(found) }
+    }
+
+    /// Returns device, inode and birth, as a plan takes them.
+    pub(crate) fn parts(self) -> (u64, u64, u64) {
+        (self.dev, self.ino, self.born)
+    }
+}
+
 /// Returns what an open file is.
 pub(crate) fn of(file: impl AsFd) -> Result<Identity, Errno> {
     look(file, c"", AtFlags::EMPTY_PATH).map(|(identity, _)| identity)
@@ -36,9 +49,7 @@ fn look(
 ) -> Result<(Identity, FileType), Errno> {
     let wanted = StatxFlags::TYPE | StatxFlags::INO | StatxFlags::BTIME;
     let found = statx(directory, name, flags, wanted)?;
-    let dev = makedev(found.stx_dev_major, found.stx_dev_minor);
-    let identity = Identity { dev, ino: found.stx_ino, born: born(&found) };
-    Ok((identity, FileType::from_raw_mode(found.stx_mode.into())))
+    Ok((Identity::new(&found), FileType::from_raw_mode(found.stx_mode.into())))
 }
 
 fn born(found: &Statx) -> u64 {

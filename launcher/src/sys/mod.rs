@@ -12,6 +12,7 @@ pub(crate) mod keyring;
 pub(crate) mod landlock;
 pub(crate) mod mount;
 pub(crate) mod net;
+pub(crate) mod notify;
 pub(crate) mod seccomp;
 pub(crate) mod signal;
 pub(crate) mod socket;

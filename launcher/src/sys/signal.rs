@@ -109,15 +109,23 @@ pub(crate) struct Arrived {
     pub(crate) signal: i32,
     /// Whether the kernel itself sent it, as a terminal does, and not a process.
     pub(crate) from_kernel: bool,
+    /// The descriptor that it tells of, when the kernel sent it for one.
+    pub(crate) about: Option<i32>,
 }
+
+/// Codes of signals about descriptors: `POLL_IN` to `POLL_HUP` of sigaction(2). No process can send
+/// a signal that has one to another.
+const ABOUT_DESCRIPTOR: std::ops::RangeInclusive<i32> = 1..=6;
 
 /// Reads one signal; `None` when none is waiting.
 pub(crate) fn read(descriptor: &OwnedFd) -> Option<Arrived> {
     let mut record = [0u8; size_of::<libc::signalfd_siginfo>()];
     let length = rustix::io::read(descriptor, &mut record).ok()?;
     let word = |at: usize| record.get(at..at + 4)?.try_into().ok().map(i32::from_ne_bytes);
-    let (signal, code) = (word(0)?, word(8)?);
-    (length == record.len()).then_some(Arrived { signal, from_kernel: code == libc::SI_KERNEL })
+    let (signal, code, number) = (word(0)?, word(8)?, word(20)?);
+    let about = (ABOUT_DESCRIPTOR.contains(&code) && signal >= libc::SIGRTMIN()).then_some(number);
+    let from_kernel = code == libc::SI_KERNEL;
+    (length == record.len()).then_some(Arrived { signal, from_kernel, about })
 }
 
 /// Sends `signal` to a process; `-1` is everything in this pid namespace but the caller.

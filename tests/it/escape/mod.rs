@@ -6,6 +6,8 @@ mod calls;
 mod descriptors;
 mod files;
 mod hidden;
+mod links;
+mod policies;
 mod privilege;
 mod processes;
 mod races;

@@ -40,6 +40,20 @@ pub(super) const CASES: &[Case] = &[
             flags.tmp.push("/srv/data/sub".into());
         },
     },
+    Case {
+        name: "ro-through-a-link-in-live",
+        flags: |flags| {
+            flags.rw.push("/srv/data".into());
+            flags.ro.push("/srv/data/in".into());
+        },
+    },
+    Case {
+        name: "ro-through-a-link-out-of-live",
+        flags: |flags| {
+            flags.rw.push("/srv/data".into());
+            flags.ro.push("/srv/data/out".into());
+        },
+    },
     Case { name: "moved", flags: |flags| flags.ro.push("/data=/srv/data".into()) },
     Case { name: "noexec", flags: |flags| flags.rw.push("/srv/data=/srv/data,noexec".into()) },
     Case { name: "file", flags: |flags| flags.rw.push("/home/user/notes.txt".into()) },

@@ -7,7 +7,7 @@ use endow::plan::host::{
     CgroupFact, HiddenName, HiddenNames, HostFacts, KernelFacts, ProcCover, ProcEntry, StreamFact,
     UserFacts, UsernsRefusal,
 };
-use endow_policy::{BackendSpec, HostPath, MountClass, Policy};
+use endow_policy::{BackendSpec, GuestPath, HostPath, MountClass, Policy};
 
 use super::tree;
 
@@ -91,6 +91,7 @@ fn full(policy: &Policy) -> HostFacts {
         },
         user: UserFacts { uid: 1000, gid: 1000, groups: vec![], open_files_max: 4096 },
         paths: tree::facts(paths(policy)),
+        policies: Vec::new(),
         hidden: hidden(policy),
         proc_entries: vec![
             ProcEntry { name: "acpi".to_owned(), cover: ProcCover::EmptyDirectory },
@@ -124,12 +125,20 @@ fn paths(policy: &Policy) -> BTreeSet<HostPath> {
         _ => None,
     });
     paths.extend(sources);
+    let places = policy.mounts.iter().flat_map(|inner| [inner.at.clone(), place(&inner.at)]);
+    let places: Vec<GuestPath> = places.collect();
     for outer in &policy.mounts {
         let BackendSpec::Physical { host } = &outer.backend else { continue };
-        let below = policy.mounts.iter().filter_map(|inner| inner.at.below(&outer.at));
-        paths.extend(below.filter_map(|relative| host.join(relative).ok()));
+        let below = places.iter().filter_map(|at| host.join(at.below(&outer.at)?).ok());
+        paths.extend(below);
     }
     paths
+}
+
+/// Where a place stands whose links are resolved.
+fn place(at: &GuestPath) -> GuestPath {
+    let facts = tree::facts([at.to_host()]);
+    facts.values().next().map_or_else(|| at.clone(), |fact| fact.resolved.to_guest())
 }
 
 /// On paper the deny patterns hide two names of the project, and one of a data directory.

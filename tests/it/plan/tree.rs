@@ -41,6 +41,8 @@ const ENTRIES: &[&str] = &[
     "/srv/docs/",
     "/srv/data/",
     "/srv/data/sub/",
+    "/srv/data/in -> sub",
+    "/srv/data/out -> /srv/docs",
 ];
 
 /// Returns what the probe would say of each path.

@@ -59,6 +59,16 @@ impl StateDir {
     }
 }
 
+/// Makes sure that a directory is this user's and closed to others; makes it when it is not there.
+///
+/// # Errors
+/// A link or file in its place, another owner, bits for others, or a failing call.
+pub fn make_private(fs: &dyn Fs, path: &Path) -> Result<(), StateError> {
+    let dir = open_or_make(fs, path)?;
+    let status = fs.status_of(dir.as_fd()).map_err(failed("look at", path))?;
+    verify(path, &status)
+}
+
 impl AsFd for StateDir {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.dir.as_fd()

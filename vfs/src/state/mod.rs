@@ -15,7 +15,7 @@ mod own_dirs;
 mod run;
 mod sweep;
 
-pub use dir::StateDir;
+pub use dir::{StateDir, make_private};
 pub use error::StateError;
 pub use id::{RunId, RunIdError};
 pub use own_dirs::{Contained, EndowDirs, OwnDir, OwnDirsError, Relation};

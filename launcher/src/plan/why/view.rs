@@ -230,7 +230,6 @@ impl<'a> View<'a> {
             entry.kind = EntryKind::Socket { reachable: false };
         }
         entry.readonly = Readonly::FileSystem;
-        entry.noexec = false;
         Ok((entry, NodeOrigin::Host))
     }
 
@@ -303,7 +302,7 @@ fn masked<'a>(lower: &'a [Source], plan: &'a Plan) -> Shows<'a> {
         _ => None,
     });
     let built = plan.prepare.iter().find_map(|step| match step {
-        PrepareStep::Mask { at, like, hide, points } if Some(at) == mask => {
+        PrepareStep::Mask { at, like, hide, points, .. } if Some(at) == mask => {
             Some(Shows::Masked { like, hide, points })
         }
         _ => None,

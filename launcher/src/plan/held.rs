@@ -1,0 +1,129 @@
+//! Names in live mounts that the guest may read and not change: policy files, and the way to
+//! endow's own directories.
+
+use std::path::Path;
+
+use endow_policy::{Access, GuestPath, HostPath, MountClass, MountSpec};
+
+use super::PlanError;
+use super::host::{Found, HiddenName, PathFact};
+use super::place::{Placed, PlacedSource};
+use super::planted;
+use super::step::{Cover, InitStep, MountFlags, Renew, Source};
+use super::view::Builder;
+
+/// The name of a project's policy file.
+pub const POLICY_FILE: &str = "endow.toml";
+
+/// Returns the places of policy files in a live workspace: from where the command starts up to the
+/// workspace's root.
+pub fn policy_files<'a>(
+    spec: &'a MountSpec,
+    start: &GuestPath,
+) -> impl Iterator<Item = GuestPath> + use<'a> {
+    let live = spec.class == MountClass::Workspace && spec.access == Access::Rw;
+    let above = std::iter::successors(live.then(|| start.clone()), GuestPath::parent);
+    let within = above.take_while(|path| path.is_within(&spec.at));
+    within.filter_map(|path| path.join(POLICY_FILE).ok())
+}
+
+impl Builder<'_> {
+    /// No policy file may be read through a link that a command could change: the link can't be
+    /// covered. A project's file is held by its digest.
+    pub(super) fn refuse_policies_by_link(&self) -> Result<(), PlanError> {
+        let sources = self.placement.mounts.iter().filter(|it| it.spec.access != Access::Ro);
+        let live: Vec<&HostPath> =
+            sources.filter_map(|placed| Some(&placed.source.as_ref()?.path)).collect();
+        for (file, fact) in self.policies() {
+            if let Some(planted) = planted::any(fact, &live) {
+                return Err(PlanError::PolicyByLink {
+                    file: file.clone(),
+                    link: planted.link.clone(),
+                    within: planted.within.clone(),
+                    to: fact.resolved.clone(),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Policy files that this run was made of can't be written from inside, nor those that a run
+    /// here would read. A project's file that is missing can be made, and counts for nothing until
+    /// it is trusted as it is.
+    pub(super) fn hold_policies(
+        &mut self,
+        placed: &Placed,
+        source: &PlacedSource,
+        hidden: &[HiddenName],
+    ) -> Result<(), PlanError> {
+        let host = self.host;
+        let is_shown = |path: &Path| !hidden.iter().any(|name| path.starts_with(&name.path));
+        let read = host.policies.iter().filter_map(|file| host.paths.get(file));
+        let within: Vec<&Path> =
+            read.filter_map(|fact| fact.resolved.below(&source.path)).collect();
+        for path in within {
+            self.hold_way(&placed.spec, path)?;
+            let at = placed.spec.at.join(path).map_err(|_| PlanError::no_place(&placed.spec))?;
+            if is_shown(path) {
+                self.hold(placed, at);
+            }
+        }
+        for at in policy_files(&placed.spec, self.start) {
+            self.hold(placed, at);
+        }
+        Ok(())
+    }
+
+    /// The files besides a project's, as they were found.
+    fn policies(&self) -> impl Iterator<Item = (&HostPath, &PathFact)> {
+        self.host.policies.iter().filter_map(|file| Some((file, self.host.paths.get(file)?)))
+    }
+
+    /// Covers a file by itself, read-only, and again when the host replaces it.
+    fn hold(&mut self, placed: &Placed, at: GuestPath) {
+        let Some(host) = placed.host_path(&at) else { return };
+        let fact = self.host.paths.get(&host);
+        let is_file =
+            fact.is_some_and(|fact| fact.links.is_empty() && matches!(fact.found, Found::File(_)));
+        let flags = MountFlags { readonly: true, ..MountFlags::default() };
+        let hold = InitStep::Bind { source: Source::Guest(at.clone()), at: at.clone(), flags };
+        let covers = self.placement.covering(&at) == Some(placed);
+        if !is_file || !covers || self.plan.init.contains(&hold) {
+            return;
+        }
+        self.step(hold);
+        self.renew(placed, &at, Cover::Itself);
+    }
+
+    /// Has the supervisor watch a name of a live mount. One that is mounted by itself stays, whatever
+    /// becomes of its name.
+    pub(super) fn renew(&mut self, placed: &Placed, at: &GuestPath, cover: Cover) {
+        let (Some(source), Some(path)) = (&placed.source, at.below(&placed.spec.at)) else {
+            return;
+        };
+        if path.as_os_str().is_empty() {
+            return;
+        }
+        let (source, path) = (source.path.clone(), path.to_owned());
+        self.plan.renew.push(Renew { source, at: placed.spec.at.clone(), path, cover });
+    }
+
+    /// Makes the directories on the way to a name into mount points: these can't be renamed, or
+    /// the guest could move what covers the name away and put something of its own in its place.
+    pub(super) fn hold_way(&mut self, spec: &MountSpec, name: &Path) -> Result<(), PlanError> {
+        let above = name.ancestors().skip(1).filter(|path| !path.as_os_str().is_empty());
+        let mut above: Vec<_> = above.collect();
+        above.reverse();
+        for path in above {
+            let at = spec.at.join(path).map_err(|_| PlanError::no_place(spec))?;
+            let source = Source::Guest(at.clone());
+            let flags = super::mounts::flags_of(spec, true);
+            let hold = InitStep::Bind { source, at: at.clone(), flags };
+            if !self.plan.init.contains(&hold) {
+                self.step(hold);
+                self.mounted(&at, false);
+            }
+        }
+        Ok(())
+    }
+}
