@@ -64,6 +64,7 @@ pub(super) fn payload(
         signal_scoped: enforcement.landlock_abi >= ABI_WITH_SCOPES,
         tcp_ports_ruled: false,
         observe: false,
+        shared: seccomp::Shared::Nothing,
     })));
     Ok(steps)
 }
