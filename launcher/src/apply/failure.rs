@@ -126,7 +126,9 @@ fn of_confine(failure: &StepFailure, errno: Errno, plan: &Plan) -> SpawnError {
         Some(step) => step.to_string(),
         None => "confinement".to_owned(),
     };
-    SpawnError::Step { step: words, errno, hint: None }
+    let hint =
+        (errno == Errno::STALE).then_some("it was replaced while the sandbox started; run again");
+    SpawnError::Step { step: words, errno, hint }
 }
 
 fn of_payload(failure: &StepFailure, errno: Errno, plan: &Plan) -> SpawnError {

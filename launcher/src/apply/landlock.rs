@@ -1,4 +1,5 @@
-//! Enforcing the Landlock ruleset, its rules opened in the finished view.
+//! Enforcing the Landlock ruleset, its rules opened in the finished view or where the host's files
+//! are.
 
 use std::error::Error;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -7,10 +8,11 @@ use landlock::{
     AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, Ruleset, RulesetAttr,
     RulesetCreated, RulesetCreatedAttr, Scope,
 };
-use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, fstat, openat2};
 use rustix::io::Errno;
 
 use crate::plan::landlock::{LandlockPlan, Rights, Rule};
+use crate::plan::step::FileId;
 use crate::sys;
 
 /// Restricts this process and all it starts. Every feature of the plan is a hard requirement.
@@ -28,6 +30,14 @@ pub(super) fn restrict(plan: &LandlockPlan, detail: &mut u32) -> Result<(), Errn
         ruleset = allow(ruleset, file, stream.rights)?;
     }
     ruleset.restrict_self().map(drop).map_err(|error| errno_of(&error))
+}
+
+/// Enters a domain of its own below the one that holds: no signal from it reaches the other.
+pub(super) fn scope_signals() -> Result<(), Errno> {
+    let ruleset = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
+    let created = ruleset.scope(Scope::Signal).and_then(Ruleset::create);
+    let restricted = created.and_then(RulesetCreated::restrict_self);
+    restricted.map(drop).map_err(|error| errno_of(&error))
 }
 
 fn create(plan: &LandlockPlan) -> Result<RulesetCreated, landlock::RulesetError> {
@@ -49,7 +59,11 @@ fn create(plan: &LandlockPlan) -> Result<RulesetCreated, landlock::RulesetError>
 
 fn open(rule: &Rule) -> Result<std::os::fd::OwnedFd, Errno> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    openat2(CWD, rule.at.as_path(), flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)
+    let place = openat2(CWD, rule.at.as_path(), flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)?;
+    let Some(expect) = rule.expect else { return Ok(place) };
+    let stat = fstat(&place)?;
+    let found = FileId { dev: stat.st_dev, ino: stat.st_ino };
+    if found == expect { Ok(place) } else { Err(Errno::STALE) }
 }
 
 fn allow(

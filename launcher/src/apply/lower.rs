@@ -84,6 +84,8 @@ pub(super) enum Payload {
     NewSession,
     Rlimit { resource: Rlimit, soft: u64, hard: u64 },
     RestoreSignals,
+    DieWithReaper,
+    OwnDomain,
     ChangeDir { to: CString },
     Seccomp { filter: Vec<Instruction>, listener: Listener },
 }
@@ -144,6 +146,8 @@ fn payload(step: &PayloadStep) -> Result<Payload, NulError> {
             Payload::Rlimit { resource: *resource, soft: *soft, hard: *hard }
         }
         PayloadStep::RestoreSignals => Payload::RestoreSignals,
+        PayloadStep::DieWithReaper => Payload::DieWithReaper,
+        PayloadStep::OwnDomain => Payload::OwnDomain,
         PayloadStep::ChangeDir { to } => Payload::ChangeDir { to: CString::new(to.as_bytes())? },
         PayloadStep::Seccomp(plan) => filter(plan),
     })

@@ -1,8 +1,10 @@
 //! From a plan to a running sandbox: one clone, and what each side does after it.
 
+use std::io::ErrorKind;
 use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::io::Errno;
+use rustix::net::{Shutdown, shutdown};
 use rustix::process::{Signal, set_parent_process_death_signal};
 
 use super::failure::SpawnError;
@@ -22,12 +24,14 @@ use crate::sys::signal::{Disposition, SignalSet};
 pub(crate) struct Sandbox {
     /// The process id of pid 1, as the host sees it.
     pub(crate) pid: i32,
-    /// A descriptor for pid 1: killing it ends everything inside.
+    /// A descriptor for pid 1.
     pub(crate) pidfd: OwnedFd,
     /// The way to pid 1.
     pub(crate) socket: OwnedFd,
     /// Descriptors that pid 1 sends on its way.
     pub(crate) descriptors: Descriptors,
+    /// Whether it has a pid namespace, which ends with pid 1.
+    apart: bool,
 }
 
 /// Descriptors of a sandbox, held by the supervisor.
@@ -46,6 +50,16 @@ pub(crate) struct Descriptors {
 }
 
 impl Sandbox {
+    /// Ends every process of the run at once. Without a pid namespace pid 1 does it, when nobody
+    /// speaks to it any more; before it has a command, nobody else is there.
+    pub(crate) fn kill(&self) {
+        let _ = if self.apart || self.descriptors.command.is_none() {
+            sys::signal::send(&self.pidfd, libc::SIGKILL)
+        } else {
+            shutdown(&self.socket, Shutdown::Both)
+        };
+    }
+
     /// Keeps the descriptors that travelled with a message.
     pub(crate) fn keep(&mut self, message: Message, descriptors: Vec<OwnedFd>) {
         let mut descriptors = descriptors.into_iter();
@@ -75,10 +89,12 @@ pub(crate) fn spawn(plan: &Plan, prepared: &Prepared) -> Result<Sandbox, SpawnEr
         Ok(Cloned::Child) => {
             drop(ours);
             let umask = rustix::process::umask(rustix::fs::Mode::empty());
-            child(&lowered, &theirs, strings, Inherited { mask, sigchld_ignored, umask })
+            let parent = rustix::process::getpid();
+            child(&lowered, &theirs, strings, Inherited { mask, sigchld_ignored, umask, parent })
         }
         Ok(Cloned::Parent { pid, pidfd }) => {
-            Ok(Sandbox { pid, pidfd, socket: ours, descriptors: Descriptors::default() })
+            let (descriptors, apart) = (Descriptors::default(), plan.namespaces.is_some());
+            Ok(Sandbox { pid, pidfd, socket: ours, descriptors, apart })
         }
         Err(errno) => {
             let failure = StepFailure {
@@ -95,7 +111,11 @@ pub(crate) fn spawn(plan: &Plan, prepared: &Prepared) -> Result<Sandbox, SpawnEr
 /// Finds the strings that pid 1 wipes, and makes sure that no other thread is alive: the child of
 /// a clone has only the calling one.
 fn own_strings() -> Result<StringArea, SpawnError> {
-    let stat = std::fs::read_to_string("/proc/self/stat").map_err(|_| SpawnError::NoProc)?;
+    let stat = match std::fs::read_to_string("/proc/self/stat") {
+        // Inside a run at level `landlock`, where nobody can read the strings of another either.
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => return Ok(StringArea::NONE),
+        stat => stat.map_err(|_| SpawnError::NoProc)?,
+    };
     match StringArea::parse(&stat) {
         Some((strings, 1)) => Ok(strings),
         Some((_, threads)) => Err(SpawnError::Threads(threads)),
@@ -104,6 +124,7 @@ fn own_strings() -> Result<StringArea, SpawnError> {
 }
 
 fn namespaces(plan: &Plan) -> u64 {
+    let Some(namespaces) = plan.namespaces else { return 0 };
     let always = libc::CLONE_NEWUSER
         | libc::CLONE_NEWNS
         | libc::CLONE_NEWPID
@@ -111,8 +132,8 @@ fn namespaces(plan: &Plan) -> u64 {
         | libc::CLONE_NEWUTS
         | libc::CLONE_NEWCGROUP;
     #[cfg(feature = "test-switches")]
-    let always = if plan.namespaces.shared_ipc { always & !libc::CLONE_NEWIPC } else { always };
-    let network = if plan.namespaces.network { libc::CLONE_NEWNET } else { 0 };
+    let always = if namespaces.shared_ipc { always & !libc::CLONE_NEWIPC } else { always };
+    let network = if namespaces.network { libc::CLONE_NEWNET } else { 0 };
     u64::from((always | network).cast_unsigned())
 }
 

@@ -186,8 +186,9 @@ fn policy(planned: &Planned) -> Value {
 }
 
 fn namespaces(planned: &Planned) -> Vec<&'static str> {
+    let Some(made) = planned.plan.namespaces else { return Vec::new() };
     let mut names = vec!["user", "mount", "pid", "ipc", "uts", "cgroup"];
-    names.extend(planned.plan.namespaces.network.then_some("network"));
+    names.extend(made.network.then_some("network"));
     names
 }
 

@@ -10,9 +10,11 @@ mod confine;
 mod environment;
 mod error;
 pub mod host;
+mod in_place;
 pub mod landlock;
 mod level;
 mod mounts;
+mod narrow;
 pub mod place;
 mod render;
 pub mod seccomp;
@@ -25,27 +27,29 @@ pub mod why;
 
 pub use check::check;
 pub use environment::Environment;
-pub use error::PlanError;
+pub use error::{Beyond, PlanError};
+pub use in_place::KERNEL_FILES;
 pub use level::{Degradation, Enforcement};
 pub use mounts::{HIDDEN_DIRECTORY, HIDDEN_FILE, POLICY_FILE, content_key, policy_files};
 pub use skeleton::DEVICES;
 
 use std::ffi::{OsStr, OsString};
 
-use endow_policy::{HostPath, Network, Policy};
+use endow_policy::{HostPath, Level, Network, Policy};
 use serde::Serialize;
 
 use host::{ExecRequest, HiddenNames, HostFacts};
 use place::Placement;
 use step::{ConfineStep, ExecSpec, FinishStep, InitStep, PayloadStep, PrepareStep, SupervisePlan};
+use view::ViewPlan;
 
 /// Everything that a run will do, in order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Plan {
     /// Host-side work before any process exists.
     pub prepare: Vec<PrepareStep>,
-    /// The namespaces that are made.
-    pub namespaces: Namespaces,
+    /// The namespaces that are made; `None` at level `landlock`.
+    pub namespaces: Option<Namespaces>,
     /// What pid 1 does to build the view.
     pub init: Vec<InitStep>,
     /// What pid 1 gives up, for itself and the command.
@@ -121,20 +125,20 @@ fn walk((source, names): (&HostPath, &HiddenNames)) -> Walk {
 
 /// Decides everything.
 pub fn plan(policy: &Policy, host: &HostFacts, request: &ExecRequest) -> Result<Plan, PlanError> {
-    let enforcement = level::decide(policy, host)?;
+    let mut enforcement = level::decide(policy, host)?;
     let placement = place::place(&policy.mounts, host)?;
-    let mut view = view::plan(policy, &placement, host, enforcement.level)?;
+    let parts = if enforcement.level == Level::Landlock {
+        in_place(policy, &placement, host, &mut enforcement, request)?
+    } else {
+        apart(policy, placement, host, &enforcement, request)?
+    };
+    let Parts { placement, mut view, namespaces, confine, temporary } = parts;
     view.prepare.extend(cgroup::plan(policy, host, &request.run).map(PrepareStep::Cgroup));
-    let environment = environment::plan(policy, &placement, host, request);
-    let confine = confine::plan(policy, &placement, host, &enforcement, request.captured);
+    let environment = environment::plan(policy, &placement, host, request, temporary.as_ref());
     let payload = confine::payload(policy, &placement, host, &enforcement)?;
     Ok(Plan {
         prepare: view.prepare,
-        namespaces: Namespaces {
-            network: policy.network == Network::None,
-            #[cfg(feature = "test-switches")]
-            shared_ipc: false,
-        },
+        namespaces,
         init: view.init,
         confine,
         payload,
@@ -147,4 +151,47 @@ pub fn plan(policy: &Policy, host: &HostFacts, request: &ExecRequest) -> Result<
         enforcement,
         placement,
     })
+}
+
+/// What differs between a run with namespaces and one without.
+struct Parts {
+    placement: Placement,
+    view: ViewPlan,
+    namespaces: Option<Namespaces>,
+    confine: Vec<ConfineStep>,
+    /// Where temporary files go, when not to `/tmp`.
+    temporary: Option<HostPath>,
+}
+
+fn apart(
+    policy: &Policy,
+    placement: Placement,
+    host: &HostFacts,
+    enforcement: &Enforcement,
+    request: &ExecRequest,
+) -> Result<Parts, PlanError> {
+    let view = view::plan(policy, &placement, host, enforcement.level)?;
+    let confine = confine::plan(policy, &placement, host, enforcement, request.captured);
+    let namespaces = Some(Namespaces {
+        network: policy.network == Network::None,
+        #[cfg(feature = "test-switches")]
+        shared_ipc: false,
+    });
+    Ok(Parts { placement, view, namespaces, confine, temporary: None })
+}
+
+fn in_place(
+    policy: &Policy,
+    placement: &Placement,
+    host: &HostFacts,
+    enforcement: &mut Enforcement,
+    request: &ExecRequest,
+) -> Result<Parts, PlanError> {
+    let narrowed = narrow::narrow(policy, placement, host)?;
+    enforcement.degradations.extend(level::accept_all(policy, narrowed.losses)?);
+    let placement = narrowed.placement;
+    let view = ViewPlan { prepare: in_place::prepare(request), ..ViewPlan::default() };
+    let confine = in_place::confine(policy, &placement, host, enforcement, request);
+    let temporary = in_place::scratch(request);
+    Ok(Parts { placement, view, namespaces: None, confine, temporary })
 }

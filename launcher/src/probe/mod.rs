@@ -8,6 +8,7 @@ pub(crate) mod deep;
 pub(crate) mod doctor;
 mod git_user;
 mod hidden;
+mod inside;
 mod kernel;
 mod object;
 mod paths;
@@ -23,7 +24,7 @@ pub(crate) use userns::refusal as userns_refusal;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 
-use endow_policy::{BackendSpec, GuestPath, HostPath, MountSpec, Policy, Vars};
+use endow_policy::{BackendSpec, GuestPath, HostPath, Level, MountSpec, Policy, Vars};
 
 use crate::plan::host::{HostFacts, PathFact};
 use crate::plan::{DEVICES, policy_files};
@@ -48,18 +49,32 @@ pub(crate) struct Questions<'a> {
 pub(crate) fn host_facts(questions: &Questions<'_>) -> (HostFacts, Pins) {
     let (policy, vars) = (questions.policy, questions.vars);
     let terminal = streams::terminal();
+    let outer_level = inside::level();
+    let is_inside = outer_level.is_some();
     let mut pins = Pins::default();
     let mut wanted = sources(policy);
     wanted.extend(questions.search.iter().cloned());
     wanted.extend(devices(terminal.as_ref()));
+    if is_inside || policy.require.level == Level::Landlock {
+        wanted.extend(inside::kernel_files());
+    }
+    if is_inside {
+        wanted.extend(inside::small_files(policy));
+    }
     let mut paths = pins.look_at_all(wanted);
     let points = mount_points(&policy.mounts, &paths);
     paths.extend(pins.look_at_all(points));
-    let held = held_files(policy, &paths);
+    let mut held = held_files(policy, &paths);
+    if is_inside {
+        inside::leave_out_held(&mut held);
+    }
     paths.extend(pins.look_at_all(held));
-    let hidden = hidden::find(policy, &paths, &questions.hidden);
+    let mut hidden = hidden::find(policy, &paths, &questions.hidden);
+    if is_inside {
+        inside::leave_out_covered(&mut hidden);
+    }
     let facts = HostFacts {
-        kernel: kernel::facts(),
+        kernel: kernel::facts(outer_level.as_deref()),
         user: user::facts(vars),
         contents: contents::read(policy, vars),
         hidden,
@@ -67,7 +82,7 @@ pub(crate) fn host_facts(questions: &Questions<'_>) -> (HostFacts, Pins) {
         terminal,
         streams: streams::facts(),
         cgroup: cgroup::facts(&policy.limits, Path::new("/")),
-        outer_level: std::fs::read_to_string("/run/endow/level").ok(),
+        outer_level,
         paths,
     };
     (facts, pins)
