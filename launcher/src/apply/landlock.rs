@@ -92,3 +92,31 @@ fn errno_of(error: &(dyn Error + 'static)) -> Errno {
     }
     Errno::INVAL
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::MetadataExt;
+
+    use endow_policy::GuestPath;
+
+    use super::*;
+
+    #[test]
+    fn rule_is_made_on_nothing_but_what_was_seen() {
+        let root = tempfile::tempdir().expect("a directory");
+        let root = root.path().canonicalize().expect("a path");
+        let (file, link) = (root.join("file"), root.join("link"));
+        std::fs::write(&file, "").expect("written");
+        std::os::unix::fs::symlink("file", &link).expect("a link");
+        let found = std::fs::metadata(&file).expect("there");
+        let (dev, ino) = (found.dev(), found.ino());
+        let opened = |path: &std::path::Path, expect| {
+            let at = GuestPath::new(path).expect("a path");
+            open(&Rule { at, rights: Rights::READ, expect }).map(drop)
+        };
+        assert_eq!(opened(&file, None), Ok(()));
+        assert_eq!(opened(&file, Some(FileId { dev, ino })), Ok(()));
+        assert_eq!(opened(&file, Some(FileId { dev, ino: ino + 1 })), Err(Errno::STALE));
+        assert_eq!(opened(&link, Some(FileId { dev, ino })), Err(Errno::STALE));
+    }
+}
