@@ -4,11 +4,13 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
+use crate::Origin;
+
 /// A level of enforcement, weakest first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Level {
-    /// Without namespaces: identity mounts, TCP ports, seccomp, environment, rlimits.
+    /// Without namespaces: grants at their own paths, network, seccomp, environment, rlimits.
     Landlock,
     /// Without Landlock.
     Namespaces,
@@ -33,6 +35,8 @@ impl Level {
 pub struct Require {
     /// The level that must be reached.
     pub level: Level,
+    /// Who asked for it; `None` when nobody did.
+    pub origin: Option<Origin>,
     /// Losses accepted by name, such as `memory` or `devpts`.
     pub best_effort: BTreeSet<String>,
 }

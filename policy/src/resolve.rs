@@ -156,6 +156,7 @@ fn process(composed: &Composed) -> ProcessRules {
 fn require(composed: &Composed) -> Require {
     Require {
         level: composed.level.as_ref().map_or(Level::Full, |level| level.value),
+        origin: composed.level.as_ref().map(|level| level.origin.clone()),
         best_effort: composed.best_effort.iter().map(|word| word.value.clone()).collect(),
     }
 }

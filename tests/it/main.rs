@@ -4,6 +4,7 @@ mod check;
 mod doctor;
 mod escape;
 mod harness;
+mod in_place;
 #[cfg(feature = "test-switches")]
 mod layers;
 mod plan;

@@ -19,13 +19,3 @@ fn exit_code_is_the_commands() {
     world.run(&[], "exit 7").fails(7);
     world.run(&[], "kill -TERM $$").fails(143);
 }
-
-#[test]
-fn endow_inside_endow_is_refused_with_the_reason() {
-    let world = World::new();
-    let endow = crate::harness::endow();
-    let directory = endow.parent().expect("a directory").display().to_string();
-    let script = format!("{} run --workspace none --chdir / -- true", endow.display());
-    let said = world.run(&["--ro", &directory], &script);
-    assert!(said.fails(122).contains("--allow userns"), "{}", said.stderr);
-}

@@ -4,7 +4,10 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::Errno;
-use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+use rustix::process::{
+    DumpableBehavior, getpid, getppid, set_child_subreaper, set_dumpable_behavior,
+    set_parent_process_death_signal,
+};
 use rustix::thread::{
     CapabilitiesSecureBits, CapabilitySet, CapabilitySets, clear_ambient_capability_set,
     remove_capability_from_bounding_set, set_capabilities, set_capabilities_secure_bits,
@@ -43,11 +46,15 @@ fn apply(step: &Confine, context: &Context<'_>, detail: &mut u32) -> Result<(), 
     match step {
         Confine::SendNamespaces => send_namespaces(context.socket),
         Confine::NewSessionKeyring => new_session_keyring(context.socket),
+        Confine::AdoptOrphans => set_child_subreaper(Some(getpid())),
+        Confine::ClearCapabilities => clear_capabilities(),
         Confine::DropCapabilities => drop_capabilities(),
         #[cfg(feature = "test-switches")]
         Confine::KeepCapabilities => keep_capabilities(),
         Confine::NoNewPrivs => set_no_new_privs(true),
         Confine::Landlock(plan) => landlock::restrict(plan, detail),
+        Confine::ProveScope => prove_scope(),
+        Confine::EndWithSocket => set_parent_process_death_signal(None),
         Confine::NotDumpable => set_dumpable_behavior(DumpableBehavior::NotDumpable),
         Confine::WipeArguments => {
             context.strings.wipe();
@@ -96,8 +103,27 @@ fn drop_capabilities() -> Result<(), Errno> {
         | CapabilitiesSecureBits::NO_CAP_AMBIENT_RAISE
         | CapabilitiesSecureBits::NO_CAP_AMBIENT_RAISE_LOCKED;
     set_capabilities_secure_bits(bits)?;
+    empty_sets()
+}
+
+fn clear_capabilities() -> Result<(), Errno> {
+    clear_ambient_capability_set()?;
+    empty_sets()
+}
+
+fn empty_sets() -> Result<(), Errno> {
     let none = CapabilitySet::empty();
     set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })
+}
+
+/// Without a pid namespace, a signal to all processes reaches what Landlock's scope leaves: that
+/// the supervisor is out of reach shows that the scope holds.
+fn prove_scope() -> Result<(), Errno> {
+    let supervisor = getppid().ok_or(Errno::SRCH)?;
+    match sys::signal::kill(supervisor.as_raw_nonzero().get(), 0) {
+        Err(Errno::PERM) => Ok(()),
+        _ => Err(Errno::NOTSUP),
+    }
 }
 
 /// Makes every capability of the namespace survive exec.

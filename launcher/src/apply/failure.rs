@@ -29,9 +29,6 @@ pub(crate) enum SpawnError {
     /// The command is there and can't be executed.
     #[error("command can't be executed")]
     NotExecutable { errno: Errno },
-    /// What was begun is not what the plan begins with: a bug.
-    #[error("the sandbox was opened for another plan")]
-    OtherPlan,
     /// A step failed.
     #[error("can't set up the sandbox: {step}")]
     Step { step: String, errno: Errno, hint: Option<&'static str> },
@@ -131,7 +128,9 @@ fn of_confine(failure: &StepFailure, errno: Errno, plan: &Plan) -> SpawnError {
         Some(step) => step.to_string(),
         None => "confinement".to_owned(),
     };
-    SpawnError::Step { step: words, errno, hint: None }
+    let hint =
+        (errno == Errno::STALE).then_some("it was replaced while the sandbox started; run again");
+    SpawnError::Step { step: words, errno, hint }
 }
 
 fn of_payload(failure: &StepFailure, errno: Errno, plan: &Plan) -> SpawnError {

@@ -1,7 +1,7 @@
-//! Enforcing the Landlock ruleset, its rules opened in the finished view.
+//! Enforcing the Landlock ruleset, its rules opened in the finished view or where the host's files
+//! are.
 
 use std::error::Error;
-use std::ffi::CStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use landlock::{
@@ -11,17 +11,17 @@ use landlock::{
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
 use rustix::io::Errno;
 
-use super::lower::Landlock;
+use super::lower::{Landlock, Rule};
 use crate::sys;
 
 /// Restricts this process and all it starts. Every feature of the plan is a hard requirement.
 /// On an error `detail` is the number of the rule that failed, counted from 1.
 pub(super) fn restrict(plan: &Landlock, detail: &mut u32) -> Result<(), Errno> {
     let mut ruleset = create(plan).map_err(|error| errno_of(&error))?;
-    for (number, (at, rights)) in (1u32..).zip(&plan.rules) {
+    for (number, rule) in (1u32..).zip(&plan.rules) {
         *detail = number;
-        let place = open(at)?;
-        ruleset = allow(ruleset, place.as_fd(), *rights)?;
+        let place = open(rule)?;
+        ruleset = allow(ruleset, place.as_fd(), rule.rights)?;
     }
     *detail = 0;
     for (number, rights) in plan.streams.iter().filter(|(it, _)| !sys::start::was_closed(*it)) {
@@ -29,6 +29,14 @@ pub(super) fn restrict(plan: &Landlock, detail: &mut u32) -> Result<(), Errno> {
         ruleset = allow(ruleset, file, *rights)?;
     }
     ruleset.restrict_self().map(drop).map_err(|error| errno_of(&error))
+}
+
+/// Enters a domain of its own below the one that holds: no signal from it reaches the other.
+pub(super) fn scope_signals() -> Result<(), Errno> {
+    let ruleset = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
+    let created = ruleset.scope(Scope::Signal).and_then(Ruleset::create);
+    let restricted = created.and_then(RulesetCreated::restrict_self);
+    restricted.map(drop).map_err(|error| errno_of(&error))
 }
 
 fn create(plan: &Landlock) -> Result<RulesetCreated, landlock::RulesetError> {
@@ -48,9 +56,13 @@ fn create(plan: &Landlock) -> Result<RulesetCreated, landlock::RulesetError> {
     ruleset.create()
 }
 
-fn open(at: &CStr) -> Result<OwnedFd, Errno> {
+fn open(rule: &Rule) -> Result<OwnedFd, Errno> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    openat2(CWD, at, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)
+    let place = openat2(CWD, &rule.at, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)?;
+    match rule.expect {
+        Some(expect) if sys::identity::of(&place)? != expect => Err(Errno::STALE),
+        _ => Ok(place),
+    }
 }
 
 fn allow(
@@ -78,4 +90,31 @@ fn errno_of(error: &(dyn Error + 'static)) -> Errno {
         cause = error.source();
     }
     Errno::INVAL
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::CString;
+    use std::os::unix::ffi::OsStrExt;
+
+    use super::*;
+
+    #[test]
+    fn rule_is_made_on_nothing_but_what_was_seen() {
+        let root = tempfile::tempdir().expect("a directory");
+        let root = root.path().canonicalize().expect("a path");
+        let (file, link) = (root.join("file"), root.join("link"));
+        std::fs::write(&file, "").expect("written");
+        std::os::unix::fs::symlink("file", &link).expect("a link");
+        let seen = sys::identity::of(std::fs::File::open(&file).expect("opened")).expect("seen");
+        let other = sys::identity::Identity { ino: seen.ino + 1, ..seen };
+        let opened = |path: &std::path::Path, expect| {
+            let at = CString::new(path.as_os_str().as_bytes()).expect("a path");
+            open(&Rule { at, rights: 4, expect }).map(drop)
+        };
+        assert_eq!(opened(&file, None), Ok(()));
+        assert_eq!(opened(&file, Some(seen)), Ok(()));
+        assert_eq!(opened(&file, Some(other)), Err(Errno::STALE));
+        assert_eq!(opened(&link, Some(seen)), Err(Errno::STALE));
+    }
 }

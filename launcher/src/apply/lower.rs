@@ -13,9 +13,11 @@ use serde::{Deserialize, Serialize};
 use super::layer::Layer;
 use super::prepare::Prepared;
 use crate::plan::Plan;
-use crate::plan::landlock::{LandlockPlan, Rule};
+use crate::plan::landlock::{self, LandlockPlan};
 use crate::plan::seccomp::{self, ReaperPlan, SeccompPlan};
-use crate::plan::step::{ConfineStep, ExecSpec, InitStep, MountFlags, PayloadStep, Rlimit, Source};
+use crate::plan::step::{
+    ConfineStep, ExecSpec, FileId, InitStep, MountFlags, PayloadStep, Rlimit, Source,
+};
 use crate::sys::identity::Identity;
 use crate::sys::mount::attribute;
 use crate::sys::seccomp::{Instruction, Listener};
@@ -113,11 +115,15 @@ pub(super) enum Init {
 pub(super) enum Confine {
     SendNamespaces,
     NewSessionKeyring,
+    AdoptOrphans,
+    ClearCapabilities,
     DropCapabilities,
     #[cfg(feature = "test-switches")]
     KeepCapabilities,
     NoNewPrivs,
     Landlock(Landlock),
+    ProveScope,
+    EndWithSocket,
     NotDumpable,
     WipeArguments,
 }
@@ -126,13 +132,21 @@ pub(super) enum Confine {
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Landlock {
     pub(super) handled: u64,
-    /// Places of the view and what is allowed there.
-    pub(super) rules: Vec<(CString, u64)>,
+    pub(super) rules: Vec<Rule>,
     /// Numbers of standard streams and what is allowed with their files.
     pub(super) streams: Vec<(i32, u64)>,
     pub(super) refuse_tcp: bool,
     pub(super) scope_signal: bool,
     pub(super) scope_abstract: bool,
+}
+
+/// What is allowed at and below a place.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Rule {
+    pub(super) at: CString,
+    pub(super) rights: u64,
+    /// What must be there.
+    pub(super) expect: Option<Identity>,
 }
 
 /// A step of the command's process.
@@ -141,6 +155,8 @@ pub(super) enum Payload {
     NewSession,
     Rlimit { resource: Rlimit, soft: u64, hard: u64 },
     RestoreSignals,
+    DieWithReaper,
+    OwnDomain,
     ChangeDir { to: CString },
     Seccomp { filter: Filter, listener: Listener },
 }
@@ -207,6 +223,8 @@ fn payload(step: &PayloadStep) -> Result<Payload, NulError> {
             Payload::Rlimit { resource: *resource, soft: *soft, hard: *hard }
         }
         PayloadStep::RestoreSignals => Payload::RestoreSignals,
+        PayloadStep::DieWithReaper => Payload::DieWithReaper,
+        PayloadStep::OwnDomain => Payload::OwnDomain,
         PayloadStep::ChangeDir { to } => Payload::ChangeDir { to: CString::new(to.as_bytes())? },
         PayloadStep::Seccomp(plan) => filter(plan),
     })
@@ -222,18 +240,29 @@ fn confine(step: &ConfineStep) -> Result<Confine, NulError> {
     Ok(match step {
         ConfineStep::SendNamespaces => Confine::SendNamespaces,
         ConfineStep::NewSessionKeyring => Confine::NewSessionKeyring,
+        ConfineStep::AdoptOrphans => Confine::AdoptOrphans,
+        ConfineStep::ClearCapabilities => Confine::ClearCapabilities,
         ConfineStep::DropCapabilities => Confine::DropCapabilities,
         #[cfg(feature = "test-switches")]
         ConfineStep::KeepCapabilities => Confine::KeepCapabilities,
         ConfineStep::NoNewPrivs => Confine::NoNewPrivs,
-        ConfineStep::Landlock(plan) => Confine::Landlock(landlock(plan)?),
+        ConfineStep::Landlock(plan) => Confine::Landlock(ruleset(plan)?),
+        ConfineStep::ProveScope => Confine::ProveScope,
+        ConfineStep::EndWithSocket => Confine::EndWithSocket,
         ConfineStep::NotDumpable => Confine::NotDumpable,
         ConfineStep::WipeArguments => Confine::WipeArguments,
     })
 }
 
-fn landlock(plan: &LandlockPlan) -> Result<Landlock, NulError> {
-    let rule = |rule: &Rule| Ok((CString::new(rule.at.as_bytes())?, rule.rights.0));
+fn identity(file: FileId) -> Identity {
+    Identity { dev: file.dev, ino: file.ino, born: file.born }
+}
+
+fn ruleset(plan: &LandlockPlan) -> Result<Landlock, NulError> {
+    let rule = |rule: &landlock::Rule| {
+        let at = CString::new(rule.at.as_bytes())?;
+        Ok(Rule { at, rights: rule.rights.0, expect: rule.expect.map(identity) })
+    };
     Ok(Landlock {
         handled: plan.handled.0,
         rules: plan.rules.iter().map(rule).collect::<Result<_, _>>()?,
@@ -308,8 +337,7 @@ impl Lowering<'_> {
     fn from(&self, source: &Source) -> Result<From, NulError> {
         Ok(match source {
             Source::Host { path, expect } => {
-                let expect = Identity { dev: expect.dev, ino: expect.ino, born: expect.born };
-                From::Host { path: CString::new(path.as_bytes())?, expect: Some(expect) }
+                From::Host { path: CString::new(path.as_bytes())?, expect: Some(identity(*expect)) }
             }
             Source::Run(relative) => {
                 let path = self.run.join(&relative.0);

@@ -9,6 +9,7 @@ mod layer;
 mod lower;
 mod message;
 mod payload;
+mod pid_1;
 mod prepare;
 mod reaper;
 mod spawn;

@@ -5,8 +5,9 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::fs::Mode;
 use rustix::io::Errno;
-use rustix::process::{Resource, setrlimit};
+use rustix::process::{Pid, Resource, Signal, getppid, set_parent_process_death_signal, setrlimit};
 
+use super::landlock;
 use super::lower::{Lowered, Payload};
 use super::message::{Message, Stage, StepFailure};
 use crate::plan::step::Rlimit;
@@ -23,6 +24,8 @@ pub(super) struct Inherited {
     pub(super) sigchld_ignored: bool,
     /// The file mode creation mask.
     pub(super) umask: Mode,
+    /// The process that starts the command.
+    pub(super) parent: Pid,
 }
 
 /// Runs the steps and executes the command; returns only what failed.
@@ -50,6 +53,8 @@ fn apply(
             hand_over(lowered, inherited)?;
             restore_signals(inherited)
         }
+        Payload::DieWithReaper => die_with(inherited.parent),
+        Payload::OwnDomain => landlock::scope_signals(),
         Payload::ChangeDir { to } => rustix::process::chdir(to.as_c_str()),
         Payload::Seccomp { filter, listener } => {
             match sys::seccomp::install(&filter.instructions(), *listener)? {
@@ -61,6 +66,12 @@ fn apply(
             }
         }
     }
+}
+
+/// A parent that has ended already would send nothing.
+fn die_with(parent: Pid) -> Result<(), Errno> {
+    set_parent_process_death_signal(Some(Signal::KILL))?;
+    if getppid() == Some(parent) { Ok(()) } else { Err(Errno::SRCH) }
 }
 
 fn limit(resource: Rlimit, soft: u64, hard: u64) -> Result<(), Errno> {

@@ -16,7 +16,8 @@ use crate::sys::wait::Waited;
 /// The time that processes get which the command left behind: between TERM and KILL.
 const LEFTOVER_GRACE_MS: i64 = 100;
 
-/// Runs until no process is left or the supervisor is gone; never returns.
+/// Runs until no process is left or the supervisor is gone; never returns. What may be left then
+/// is killed: without a pid namespace, its end would end nobody.
 pub(super) fn run(socket: &OwnedFd, command: i32, filter: &Filter) -> ! {
     match Reaper::new(socket, command, filter) {
         Ok(mut reaper) => reaper.run(),
@@ -26,6 +27,7 @@ pub(super) fn run(socket: &OwnedFd, command: i32, filter: &Filter) -> ! {
             let _ = sys::socket::send(socket, &Message::Failed(failure).encode(), &[]);
         }
     }
+    let _ = sys::signal::kill(-1, libc::SIGKILL);
     sys::clone::exit_now(0)
 }
 

@@ -235,7 +235,9 @@ impl From<ResolveError> for CommandError {
 impl From<PlanError> for CommandError {
     fn from(error: PlanError) -> Self {
         let kind = match &error {
-            PlanError::Level { .. } | PlanError::Unenforceable { .. } => Kind::Unenforceable,
+            PlanError::Level { .. }
+            | PlanError::Beyond { .. }
+            | PlanError::Unenforceable { .. } => Kind::Unenforceable,
             PlanError::Unprobed(_) => Kind::Bug,
             PlanError::PolicyByLink { .. } => Kind::Policy,
             PlanError::UnknownLoss { .. } => Kind::Usage,
@@ -275,6 +277,15 @@ impl From<PlanError> for CommandError {
                 .cause(format!("missing: {missing}"))
                 .hint(remedy)
                 .hint("`endow doctor` tells more"),
+            PlanError::Beyond { keys, inside, .. } => {
+                let this = keys.iter().fold(this, Self::cause);
+                let this = this.hint("take these out of the policy: without namespaces, a grant stands at its own path and is open as a whole");
+                if inside {
+                    this.hint("or start the outer endow with `--allow userns`")
+                } else {
+                    this.hint("or run without `--require landlock`")
+                }
+            }
             PlanError::Unenforceable { word, reason } => {
                 this.cause(reason).hint(format!("`--best-effort {word}` accepts the loss"))
             }

@@ -199,8 +199,9 @@ fn policy(planned: &Planned) -> Value {
 }
 
 fn namespaces(planned: &Planned) -> Vec<&'static str> {
+    let Some(made) = planned.plan.opening.namespaces else { return Vec::new() };
     let mut names = vec!["user", "mount", "pid", "ipc", "uts", "cgroup"];
-    names.extend(planned.plan.opening.namespaces.network.then_some("network"));
+    names.extend(made.network.then_some("network"));
     names
 }
 

@@ -7,7 +7,7 @@ use rustix::io::Errno;
 
 use super::error::{CommandError, Kind};
 use super::stages::Planned;
-use crate::apply::{Begun, Prepared, SpawnError, begin, spawn};
+use crate::apply::{Begun, Prepared, SpawnError, spawn};
 use crate::supervise::{self, Capture, Ended, Notice, Renewal, Supervised, Terminal};
 
 /// A run that is over.
@@ -39,7 +39,6 @@ pub(crate) fn run(
     let start = Instant::now();
     let renewal = Renewal::new(&plan.supervise.renew, prepared.covers())
         .map_err(failed("can't watch covered names"))?;
-    let begun = begun.map_or_else(|| begin(&plan.opening, prepared.cgroup()), Ok)?;
     let sandbox = spawn(begun, plan, prepared)?;
     prepared.hand_over();
     let supervised = Supervised::new(sandbox, &plan.supervise, renewal, plan.starts_own_session());

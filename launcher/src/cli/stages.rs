@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::fs::DirBuilder;
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use endow_policy::{HostPath, MountClass, MountSpec};
@@ -227,7 +228,16 @@ fn exec_request(request: Request, surroundings: &Surroundings, id: &RunId) -> Ex
         keep: request.keep,
         captured: request.captured,
         die_with_parent: request.die_with_parent,
+        directory: directory(&surroundings.dirs.state, id),
     }
+}
+
+/// Where the run's directory will be, links resolved as far as it exists.
+fn directory(state: &Path, id: &RunId) -> Option<HostPath> {
+    let existing = state.ancestors().find_map(|path| Some((path, path.canonicalize().ok()?)));
+    let (above, resolved) = existing?;
+    let state = resolved.join(state.strip_prefix(above).ok()?);
+    HostPath::new(state.join("runs").join(id.as_str())).ok()
 }
 
 fn identity(surroundings: &Surroundings) -> Vec<(&'static str, OsString)> {

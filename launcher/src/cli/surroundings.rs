@@ -2,6 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
+use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -99,10 +100,22 @@ fn dirs(home: Option<&HostPath>) -> Result<Dirs, CommandError> {
         Ok(home.join(fallback).join("endow"))
     };
     Ok(Dirs {
-        state: below("ENDOW_STATE_DIR", "XDG_STATE_HOME", ".local/state")?,
-        cache: below("ENDOW_CACHE_DIR", "XDG_CACHE_HOME", ".cache")?,
+        state: reachable(below("ENDOW_STATE_DIR", "XDG_STATE_HOME", ".local/state")?, "state"),
+        cache: reachable(below("ENDOW_CACHE_DIR", "XDG_CACHE_HOME", ".cache")?, "cache"),
         config: below("ENDOW_CONFIG_DIR", "XDG_CONFIG_HOME", ".config")?,
     })
+}
+
+/// Inside a run at level `landlock` a home is there and out of reach, and the directory for
+/// temporary files is the run's own.
+fn reachable(path: PathBuf, name: &str) -> PathBuf {
+    let existing = path.ancestors().find(|path| path.exists());
+    let error = existing.and_then(|path| fs::File::open(path).err());
+    let closed = error.is_some_and(|error| error.kind() == ErrorKind::PermissionDenied);
+    match variable("TMPDIR").filter(|it| closed && it.is_absolute()) {
+        Some(temporary) => temporary.join("endow").join(name),
+        None => path,
+    }
 }
 
 /// Where a user without a home keeps what a run needs while it lasts. Anybody may make names in

@@ -1,12 +1,13 @@
 //! Invariants that hold for every plan; a finding is a bug of endow, never of its user.
 
 use std::collections::{BTreeSet, HashMap};
+use std::path::Path;
 
 use endow_policy::{Access, HostPath};
 
-use super::Plan;
-use super::landlock::{LandlockPlan, Rights};
-use super::step::{ConfineStep, InitStep, PayloadStep, Source};
+use super::landlock::{LandlockPlan, Rights, Rule};
+use super::step::{ConfineStep, InitStep, PayloadStep, PrepareStep, Source};
+use super::{KERNEL_FILES, Plan};
 
 /// One broken invariant.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,6 +22,12 @@ pub enum Finding {
     SeccompNotLast,
     /// A host path is mounted that no grant names.
     SourceNotGranted(HostPath),
+    /// A plan without namespaces mounts, or changes what only a namespace holds.
+    StepWithoutNamespace(String),
+    /// A Landlock rule is made on a host path that no grant names, or on anything that is there.
+    LooseRule(String),
+    /// Without namespaces, a layer is missing that must hold in their place.
+    NotInPlace(&'static str),
     /// Landlock would allow changes where the mount is read-only.
     WritableRule(String),
     /// Landlock would refuse what the mount allows.
@@ -35,6 +42,9 @@ impl std::fmt::Display for Finding {
             Self::ConfineOrder(step) => write!(f, "step missing or out of order: {step}"),
             Self::SeccompNotLast => f.write_str("seccomp is not the last step"),
             Self::SourceNotGranted(path) => write!(f, "source without a grant: {path}"),
+            Self::StepWithoutNamespace(step) => write!(f, "step without a namespace: {step}"),
+            Self::LooseRule(at) => write!(f, "rule without a grant or its file: {at}"),
+            Self::NotInPlace(layer) => write!(f, "missing without namespaces: {layer}"),
             Self::WritableRule(at) => write!(f, "write rule on a read-only mount: {at}"),
             Self::MissingRule(at) => write!(f, "mount without its rule: {at}"),
         }
@@ -44,7 +54,11 @@ impl std::fmt::Display for Finding {
 /// Returns every invariant that `plan` breaks.
 pub fn check(plan: &Plan) -> Vec<Finding> {
     let mut findings = Vec::new();
-    findings.extend(pivot(plan));
+    if plan.opening.namespaces.is_some() {
+        findings.extend(pivot(plan));
+    } else {
+        findings.extend(in_place(plan));
+    }
     findings.extend(confine_order(plan));
     findings.extend(seccomp_last(plan));
     findings.extend(sources(plan));
@@ -52,6 +66,45 @@ pub fn check(plan: &Plan) -> Vec<Finding> {
         findings.extend(rules(plan, landlock));
     }
     findings
+}
+
+/// Without namespaces nothing is mounted, each rule is tied to a file that was seen, and what pid 1
+/// sends to all stays within the run.
+fn in_place(plan: &Plan) -> Vec<Finding> {
+    let step = |step: &InitStep| Finding::StepWithoutNamespace(format!("{step:?}"));
+    let mut findings: Vec<Finding> = plan.init.iter().map(step).collect();
+    match landlock(plan) {
+        Some(landlock) if landlock.handled.0 != 0 && landlock.scope_signal => {
+            findings.extend(loose_rules(plan, landlock));
+        }
+        _ => findings.push(Finding::NotInPlace("landlock")),
+    }
+    let of_pid_1 = [
+        (ConfineStep::ProveScope, "prove-scope"),
+        (ConfineStep::AdoptOrphans, "adopt-orphans"),
+        (ConfineStep::EndWithSocket, "end-with-socket"),
+    ];
+    let missing = of_pid_1.iter().filter(|(step, _)| !plan.confine.contains(step));
+    findings.extend(missing.map(|(_, name)| Finding::NotInPlace(name)));
+    if !plan.payload.contains(&PayloadStep::OwnDomain) {
+        findings.push(Finding::NotInPlace("own-domain"));
+    }
+    findings
+}
+
+/// The run's own directory is made later, and has no number yet.
+fn loose_rules(plan: &Plan, landlock: &LandlockPlan) -> Vec<Finding> {
+    let made = plan.prepare.iter().any(|step| matches!(step, PrepareStep::MakeDir { .. }));
+    let unseen: Vec<_> = landlock.rules.iter().filter(|rule| rule.expect.is_none()).collect();
+    let is_granted = |rule: &&Rule| {
+        let at = rule.at.as_path();
+        let is_kernels = KERNEL_FILES.iter().any(|file| at == Path::new(file));
+        is_kernels || at.starts_with("/dev") || plan.placement.at(&rule.at).is_some()
+    };
+    let seen = landlock.rules.iter().filter(|rule| rule.expect.is_some());
+    let foreign = seen.filter(|rule| !is_granted(rule));
+    let loose = unseen.into_iter().skip(usize::from(made));
+    loose.chain(foreign).map(|rule| Finding::LooseRule(rule.at.to_string())).collect()
 }
 
 fn pivot(plan: &Plan) -> Vec<Finding> {
@@ -68,7 +121,9 @@ fn is_mount(step: &InitStep) -> bool {
 
 fn confine_order(plan: &Plan) -> Option<Finding> {
     let place = |wanted: fn(&ConfineStep) -> bool| plan.confine.iter().position(wanted);
-    let capabilities = place(|step| *step == ConfineStep::DropCapabilities);
+    let capabilities = place(|step| {
+        matches!(step, ConfineStep::DropCapabilities | ConfineStep::ClearCapabilities)
+    });
     let privileges = place(|step| *step == ConfineStep::NoNewPrivs);
     let landlock = place(|step| matches!(step, ConfineStep::Landlock(_)));
     let dumpable = place(|step| *step == ConfineStep::NotDumpable);

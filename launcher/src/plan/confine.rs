@@ -2,19 +2,16 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use endow_policy::{Access, AllowWord, BackendSpec, GuestPath, MountSpec, Policy};
+use endow_policy::{Access, AllowWord, BackendSpec, GuestPath, Level, MountSpec, Network, Policy};
 
 use super::PlanError;
 use super::host::{HostFacts, StreamFact};
-use super::landlock::{LandlockPlan, Rights, Rule, StreamRule};
+use super::landlock::{ABI_WITH_SCOPES, LandlockPlan, Rights, Rule, StreamRule};
 use super::level::{self, Enforcement};
 use super::place::{Placed, Placement};
-use super::seccomp::{self, Arch, SeccompInput};
+use super::seccomp::{self, Arch, SeccompInput, Shared};
 use super::skeleton::DEVICES;
 use super::step::{ConfineStep, PayloadStep, Rlimit};
-
-/// The first Landlock ABI with scopes for signals and abstract sockets.
-const ABI_WITH_SCOPES: u32 = 6;
 
 /// Plans the steps of pid 1 that the command inherits, in the order that findings require.
 pub(super) fn plan(
@@ -55,23 +52,36 @@ pub(super) fn payload(
     if policy.process.new_session {
         steps.push(PayloadStep::NewSession);
     }
-    steps.extend(rlimits(policy, host));
+    if enforcement.level == Level::Landlock {
+        steps.extend([PayloadStep::DieWithReaper, PayloadStep::OwnDomain]);
+    }
+    steps.extend(rlimits(policy, host, enforcement.level));
     steps.push(PayloadStep::RestoreSignals);
     steps.push(PayloadStep::ChangeDir { to: policy.chdir.clone() });
+    let shared = shared(policy, enforcement.level);
     steps.push(PayloadStep::Seccomp(seccomp::plan(&SeccompInput {
         arch,
         allow: &policy.process.allow,
         signal_scoped: enforcement.landlock_abi >= ABI_WITH_SCOPES,
-        tcp_ports_ruled: false,
+        tcp_ports_ruled: shared == Shared::NoNetwork,
         observe: false,
+        shared,
     })));
     Ok(steps)
 }
 
-fn rlimits(policy: &Policy, host: &HostFacts) -> Vec<PayloadStep> {
+fn shared(policy: &Policy, level: Level) -> Shared {
+    match (level, policy.network) {
+        (Level::Landlock, Network::None) => Shared::NoNetwork,
+        (Level::Landlock, Network::Host) => Shared::Network,
+        _ => Shared::Nothing,
+    }
+}
+
+fn rlimits(policy: &Policy, host: &HostFacts, level: Level) -> Vec<PayloadStep> {
     let limits = &policy.limits;
     let no_group = !host.cgroup.controllers.iter().any(|controller| controller == "pids");
-    let processes = limits.pids.filter(|_| no_group && level::counts_by_rlimit(host));
+    let processes = limits.pids.filter(|_| no_group && level::counts_by_rlimit(host, level));
     let wanted = [
         (Rlimit::Core, Some(0)),
         (Rlimit::Cpu, limits.cpu_time.map(|time| time.as_secs().max(1))),
@@ -96,18 +106,22 @@ fn landlock(
     let abi = enforcement.landlock_abi;
     let nested = policy.process.allow.contains(&AllowWord::Userns);
     let handled = if nested { Rights::default() } else { Rights::of_abi(abi) };
-    let given = |stream: &&StreamFact| stream.number == 0 || !captured;
-    let streams = host.streams.iter().filter(given).map(stream_rule);
-    let streams = streams.map(|rule| StreamRule { rights: rule.rights.within(handled), ..rule });
     LandlockPlan {
         abi,
         handled,
         rules: if nested { Vec::new() } else { rules(placement, handled) },
-        streams: if nested { Vec::new() } else { streams.collect() },
+        streams: if nested { Vec::new() } else { stream_rules(host, captured, handled) },
         refuse_tcp: false,
         scope_signal: abi >= ABI_WITH_SCOPES,
         scope_abstract: abi >= ABI_WITH_SCOPES,
     }
+}
+
+/// The standard streams can be opened again as they are.
+pub(super) fn stream_rules(host: &HostFacts, captured: bool, handled: Rights) -> Vec<StreamRule> {
+    let given = |stream: &&StreamFact| stream.number == 0 || !captured;
+    let streams = host.streams.iter().filter(given).map(stream_rule);
+    streams.map(|rule| StreamRule { rights: rule.rights.within(handled), ..rule }).collect()
 }
 
 fn stream_rule(stream: &StreamFact) -> StreamRule {
@@ -141,7 +155,7 @@ fn rules(placement: &Placement, handled: Rights) -> Vec<Rule> {
         rules.iter().map(|(at, rights)| (at.as_bytes(), *rights)).collect();
     let allowed = |(at, rights): (&GuestPath, &Rights)| {
         let is_new = !above(&by_place, at).contains(*rights);
-        is_new.then(|| Rule { at: at.clone(), rights: *rights })
+        is_new.then(|| Rule { at: at.clone(), rights: *rights, expect: None })
     };
     rules.iter().filter_map(allowed).collect()
 }
@@ -166,7 +180,8 @@ fn kernel_rules() -> Vec<(GuestPath, Rights)> {
     rules
 }
 
-fn mount_rule(placed: &Placed) -> (GuestPath, Rights) {
+/// Returns the rule for one mount.
+pub(super) fn mount_rule(placed: &Placed) -> (GuestPath, Rights) {
     let spec = &placed.spec;
     if is_small_file(spec) {
         let directory = spec.at.parent().unwrap_or_else(GuestPath::root);

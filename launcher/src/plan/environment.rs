@@ -35,12 +35,13 @@ impl Serialize for Environment {
     }
 }
 
-/// Plans the environment: `set` wins, then exact names, `drop`, patterns; some are always set.
+/// Plans the environment, with `/tmp` or another directory for temporary files: `set` wins, then exact names, `drop`, patterns; some are always set.
 pub(super) fn plan(
     policy: &Policy,
     placement: &Placement,
     host: &HostFacts,
     request: &ExecRequest,
+    temporary: Option<&HostPath>,
 ) -> Environment {
     let rules = &policy.environment;
     let mut variables = BTreeMap::new();
@@ -50,8 +51,10 @@ pub(super) fn plan(
         }
     }
     let runtime = placement.runtime_directory(host.user.uid);
+    let temporary = temporary.map_or(Path::new("/tmp"), HostPath::as_path);
+    variables.insert("TMPDIR".into(), always_set(temporary.as_os_str().to_owned()));
     for (name, value) in always(policy, request, runtime.as_ref()) {
-        variables.insert(name.into(), Variable { value, rule: "always set".to_owned() });
+        variables.insert(name.into(), always_set(value));
     }
     for (name, (value, origin)) in &rules.set {
         let rule = format!("set by {origin}");
@@ -83,6 +86,10 @@ fn passes(rules: &EnvironmentRules, name: &OsStr) -> Option<String> {
     matching(&rules.pass_pattern)
 }
 
+fn always_set(value: OsString) -> Variable {
+    Variable { value, rule: "always set".to_owned() }
+}
+
 /// Variables that name places of the view, whatever they name outside.
 fn always(
     policy: &Policy,
@@ -90,7 +97,6 @@ fn always(
     runtime: Option<&GuestPath>,
 ) -> Vec<(&'static str, OsString)> {
     let mut variables = vec![
-        ("TMPDIR", OsString::from("/tmp")),
         ("PWD", policy.chdir.as_path().as_os_str().to_owned()),
         ("ENDOW_RUN", OsString::from(&request.run)),
     ];

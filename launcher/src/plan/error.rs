@@ -42,6 +42,9 @@ pub enum PlanError {
     /// The host can't reach the level that is required.
     #[error("this host can't enforce level `{}`", wanted.word())]
     Level { wanted: Level, missing: &'static str, remedy: &'static str },
+    /// The policy asks for what a level does not have.
+    #[error("the policy needs more than level `{}`", level.word())]
+    Beyond { level: Level, keys: Vec<Beyond>, inside: bool },
     /// A limit or rule can't be enforced here.
     #[error("this host can't enforce: {word}")]
     Unenforceable { word: &'static str, reason: String },
@@ -51,6 +54,22 @@ pub enum PlanError {
     /// The probe was not asked about a path: a bug.
     #[error("path was not probed: {0}")]
     Unprobed(HostPath),
+}
+
+/// One entry of a policy that a level does not have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Beyond {
+    /// The entry, and why not.
+    pub what: String,
+    /// Who asked for it; `None` where the entry itself tells.
+    pub origin: Option<Origin>,
+}
+
+impl std::fmt::Display for Beyond {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.what)?;
+        self.origin.as_ref().map_or(Ok(()), |origin| write!(f, " ({origin})"))
+    }
 }
 
 impl PlanError {

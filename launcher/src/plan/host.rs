@@ -223,4 +223,6 @@ pub struct ExecRequest {
     pub captured: bool,
     /// The run dies with the process that started endow.
     pub die_with_parent: bool,
+    /// The run's directory on the host, for what stands there without a view.
+    pub directory: Option<HostPath>,
 }

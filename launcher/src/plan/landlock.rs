@@ -1,9 +1,15 @@
 //! The Landlock ruleset, derived from the same mounts as the view.
 //!
-//! Rights and ABI versions are those of landlock(7). Rules are opened inside the finished view.
+//! Rights and ABI versions are those of landlock(7). Rules are opened inside the finished view; where
+//! there is none, at level `landlock`, on the host, and compared with what was seen before.
 
 use endow_policy::GuestPath;
 use serde::Serialize;
+
+use super::step::FileId;
+
+/// The first ABI with scopes for signals and abstract sockets.
+pub(super) const ABI_WITH_SCOPES: u32 = 6;
 
 /// File-system rights, as the kernel numbers them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -96,6 +102,9 @@ pub struct Rule {
     pub at: GuestPath,
     /// What is allowed there.
     pub rights: Rights,
+    /// What must be there when the rule is made; `None` in a view of endow's own making.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expect: Option<FileId>,
 }
 
 /// A rule on the very file behind a standard stream, so that it can be opened again.

@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use super::PlanError;
 use super::host::{HostFacts, UsernsRefusal};
+use super::landlock::ABI_WITH_SCOPES;
 
 /// How much holds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -36,11 +37,10 @@ pub(super) fn decide(policy: &Policy, host: &HostFacts) -> Result<Enforcement, P
         return Err(PlanError::UnknownLoss { word: word.clone(), known: LOSSES.join(", ") });
     }
     let level = reached(policy, host)?;
-    let landlock_abi = if level == Level::Full { host.kernel.landlock_abi } else { 0 };
-    let landlock_abi = if nested(policy) { host.kernel.landlock_abi } else { landlock_abi };
-    let losses = limit_losses(policy, host);
-    let degradations = losses.into_iter().map(|loss| accept(policy, loss));
-    Ok(Enforcement { level, landlock_abi, degradations: degradations.collect::<Result<_, _>>()? })
+    let takes_part = level != Level::Namespaces || nested(policy);
+    let landlock_abi = if takes_part { host.kernel.landlock_abi } else { 0 };
+    let losses = limit_losses(policy, host, level);
+    Ok(Enforcement { level, landlock_abi, degradations: accept_all(policy, losses)? })
 }
 
 fn nested(policy: &Policy) -> bool {
@@ -50,11 +50,18 @@ fn nested(policy: &Policy) -> bool {
 fn reached(policy: &Policy, host: &HostFacts) -> Result<Level, PlanError> {
     let wanted = policy.require.level;
     let refuse = |missing, remedy| Err(PlanError::Level { wanted, missing, remedy });
-    if host.outer_level.as_deref().map(str::trim) == Some(Level::Full.word()) {
-        return refuse(
-            "user namespaces: this runs inside endow already",
-            "start the outer endow with `--allow userns`",
-        );
+    if wanted == Level::Landlock {
+        return in_place(host);
+    }
+    if host.outer_level.is_some() && host.kernel.userns_refused.is_some() {
+        // The outer view holds; whoever asks for more by name is not put off with less.
+        return match policy.require.origin {
+            None => in_place(host),
+            Some(_) => refuse(
+                "user namespaces: this runs inside endow already",
+                "ask for no level, or for `landlock`: it narrows the outer view; or start the outer endow with `--allow userns`",
+            ),
+        };
     }
     if let Some(refusal) = host.kernel.userns_refused {
         return refuse(refusal.words(), refusal.remedy());
@@ -76,6 +83,22 @@ fn reached(policy: &Policy, host: &HostFacts) -> Result<Level, PlanError> {
         ),
         (0, _) => Ok(Level::Namespaces),
         _ => Ok(Level::Full),
+    }
+}
+
+/// Level `landlock`: without its scope of signals, any process of the user could be ended.
+fn in_place(host: &HostFacts) -> Result<Level, PlanError> {
+    let refuse =
+        |missing, remedy| Err(PlanError::Level { wanted: Level::Landlock, missing, remedy });
+    match host.kernel.landlock_abi {
+        0 => refuse("Landlock", "boot with `landlock` in the kernel's lsm= list"),
+        abi if abi < ABI_WITH_SCOPES => {
+            refuse("Landlock's scope of signals (ABI 6)", "run Linux 6.12 or later")
+        }
+        _ if !host.kernel.seccomp => {
+            refuse("seccomp filters", "run a kernel built with CONFIG_SECCOMP_FILTER")
+        }
+        _ => Ok(Level::Landlock),
     }
 }
 
@@ -105,14 +128,14 @@ impl UsernsRefusal {
     }
 }
 
-fn limit_losses(policy: &Policy, host: &HostFacts) -> Vec<Degradation> {
+fn limit_losses(policy: &Policy, host: &HostFacts, level: Level) -> Vec<Degradation> {
     let has = |controller: &str| host.cgroup.controllers.iter().any(|it| it == controller);
     let reason = |controller| format!("no `{controller}` controller: {}", host.cgroup.reason);
     let mut losses = Vec::new();
     if policy.limits.memory_bytes.is_some() && !has("memory") {
         losses.push(Degradation { word: "memory", reason: reason("memory") });
     }
-    if policy.limits.pids.is_some() && !has("pids") && !counts_by_rlimit(host) {
+    if policy.limits.pids.is_some() && !has("pids") && !counts_by_rlimit(host, level) {
         losses.push(Degradation { word: "pids", reason: reason("pids") });
     }
     losses.extend(protect_loss(policy));
@@ -132,9 +155,17 @@ fn protect_loss(policy: &Policy) -> Option<Degradation> {
 }
 
 /// Since Linux 5.14 RLIMIT_NPROC counts within the user namespace, which is the run; the host's
-/// root is exempt from it.
-pub(super) fn counts_by_rlimit(host: &HostFacts) -> bool {
-    host.kernel.version >= (5, 14) && host.user.uid != 0
+/// root is exempt from it. Without a namespace all processes of the user count.
+pub(super) fn counts_by_rlimit(host: &HostFacts, level: Level) -> bool {
+    level != Level::Landlock && host.kernel.version >= (5, 14) && host.user.uid != 0
+}
+
+/// Takes the losses that were accepted by name; the first other one is an error.
+pub(super) fn accept_all(
+    policy: &Policy,
+    losses: Vec<Degradation>,
+) -> Result<Vec<Degradation>, PlanError> {
+    losses.into_iter().map(|loss| accept(policy, loss)).collect()
 }
 
 fn accept(policy: &Policy, loss: Degradation) -> Result<Degradation, PlanError> {

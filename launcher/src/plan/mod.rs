@@ -11,9 +11,11 @@ mod environment;
 mod error;
 mod held;
 pub mod host;
+mod in_place;
 pub mod landlock;
 mod level;
 mod mounts;
+mod narrow;
 mod opening;
 pub mod place;
 mod planted;
@@ -28,8 +30,9 @@ pub mod why;
 
 pub use check::check;
 pub use environment::Environment;
-pub use error::PlanError;
+pub use error::{Beyond, PlanError};
 pub use held::{POLICY_FILE, policy_files};
+pub use in_place::KERNEL_FILES;
 pub use level::{Degradation, Enforcement};
 pub use mounts::{HIDDEN_DIRECTORY, HIDDEN_FILE, content_key};
 pub use opening::{Namespaces, Opening, opening, opens_early};
@@ -37,12 +40,13 @@ pub use skeleton::DEVICES;
 
 use std::ffi::{OsStr, OsString};
 
-use endow_policy::{HostPath, Policy};
+use endow_policy::{HostPath, Level, Policy};
 use serde::Serialize;
 
 use host::{ExecRequest, HiddenNames, HostFacts};
 use place::Placement;
 use step::{ConfineStep, ExecSpec, FinishStep, InitStep, PayloadStep, PrepareStep, SupervisePlan};
+use view::ViewPlan;
 
 /// Everything that a run will do, in order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -116,16 +120,20 @@ fn walk((source, names): (&HostPath, &HiddenNames)) -> Walk {
 
 /// Decides everything.
 pub fn plan(policy: &Policy, host: &HostFacts, request: &ExecRequest) -> Result<Plan, PlanError> {
-    let enforcement = level::decide(policy, host)?;
+    let mut enforcement = level::decide(policy, host)?;
     let placement = place::place(&policy.mounts, host)?;
-    let mut view = view::plan(policy, &placement, host, enforcement.level)?;
+    let parts = if enforcement.level == Level::Landlock {
+        in_place(policy, &placement, host, &mut enforcement, request)?
+    } else {
+        apart(policy, placement, host, &enforcement, request)?
+    };
+    let Parts { placement, mut view, opening, confine, temporary } = parts;
     view.prepare.extend(cgroup::plan(policy, host, &request.run).map(PrepareStep::Cgroup));
-    let environment = environment::plan(policy, &placement, host, request);
-    let confine = confine::plan(policy, &placement, host, &enforcement, request.captured);
+    let environment = environment::plan(policy, &placement, host, request, temporary.as_ref());
     let payload = confine::payload(policy, &placement, host, &enforcement)?;
     Ok(Plan {
         prepare: view.prepare,
-        opening: opening(policy, host.user.uid, host.user.gid),
+        opening,
         init: view.init,
         confine,
         payload,
@@ -138,4 +146,44 @@ pub fn plan(policy: &Policy, host: &HostFacts, request: &ExecRequest) -> Result<
         enforcement,
         placement,
     })
+}
+
+/// What differs between a run with namespaces and one without.
+struct Parts {
+    placement: Placement,
+    view: ViewPlan,
+    opening: Opening,
+    confine: Vec<ConfineStep>,
+    /// Where temporary files go, when not to `/tmp`.
+    temporary: Option<HostPath>,
+}
+
+fn apart(
+    policy: &Policy,
+    placement: Placement,
+    host: &HostFacts,
+    enforcement: &Enforcement,
+    request: &ExecRequest,
+) -> Result<Parts, PlanError> {
+    let view = view::plan(policy, &placement, host, enforcement.level)?;
+    let confine = confine::plan(policy, &placement, host, enforcement, request.captured);
+    let opening = opening(policy, host.user.uid, host.user.gid);
+    Ok(Parts { placement, view, opening, confine, temporary: None })
+}
+
+fn in_place(
+    policy: &Policy,
+    placement: &Placement,
+    host: &HostFacts,
+    enforcement: &mut Enforcement,
+    request: &ExecRequest,
+) -> Result<Parts, PlanError> {
+    let narrowed = narrow::narrow(policy, placement, host)?;
+    enforcement.degradations.extend(level::accept_all(policy, narrowed.losses)?);
+    let placement = narrowed.placement;
+    let view = ViewPlan { prepare: in_place::prepare(request), ..ViewPlan::default() };
+    let confine = in_place::confine(policy, &placement, host, enforcement, request);
+    let temporary = in_place::scratch(request);
+    let opening = Opening::in_place();
+    Ok(Parts { placement, view, opening, confine, temporary })
 }

@@ -1,6 +1,6 @@
 //! What follows from the policy alone: the kernel makes it while the host is still being asked.
 
-use endow_policy::{Network, Policy};
+use endow_policy::{Level, Network, Policy};
 use serde::Serialize;
 
 use super::step::InitStep;
@@ -8,8 +8,8 @@ use super::step::InitStep;
 /// The namespaces, and what is done in them before the view is known.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Opening {
-    /// The namespaces that are made.
-    pub namespaces: Namespaces,
+    /// The namespaces that are made; `None` at level `landlock`.
+    pub namespaces: Option<Namespaces>,
     /// The first steps of pid 1.
     #[serde(rename = "opening")]
     pub steps: Vec<InitStep>,
@@ -37,10 +37,20 @@ pub fn opening(policy: &Policy, uid: u32, gid: u32) -> Opening {
         #[cfg(feature = "test-switches")]
         shared_ipc: false,
     };
-    Opening { namespaces, steps }
+    Opening { namespaces: Some(namespaces), steps }
 }
 
-/// Returns whether a run can be opened before it is planned: a control group must be there first.
+impl Opening {
+    /// Nothing is made: the run stays among the host's processes and files.
+    pub(super) fn in_place() -> Self {
+        Self { namespaces: None, steps: Vec::new() }
+    }
+}
+
+/// Returns whether a run can be opened before it is planned: a control group must be there first,
+/// and at level `landlock` there is nothing to open.
 pub fn opens_early(policy: &Policy) -> bool {
-    policy.limits.memory_bytes.is_none() && policy.limits.pids.is_none()
+    let limits = &policy.limits;
+    let grouped = limits.memory_bytes.is_some() || limits.pids.is_some();
+    !grouped && policy.require.level != Level::Landlock
 }

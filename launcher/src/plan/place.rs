@@ -96,6 +96,15 @@ impl Placement {
 }
 
 impl Placement {
+    /// Returns the same links with other mounts.
+    pub(super) fn with_mounts(&self, mounts: Vec<Placed>, absent: Vec<GuestPath>) -> Self {
+        let by_path: BTreeMap<_, _> =
+            mounts.into_iter().map(|placed| (placed.spec.at.clone(), placed)).collect();
+        let mut placement = Self { links: self.links.clone(), absent, ..Self::default() };
+        placement.set_mounts(by_path.into_values().collect());
+        placement
+    }
+
     /// Returns the place of `XDG_RUNTIME_DIR`, where the view has room for one.
     pub fn runtime_directory(&self, uid: u32) -> Option<GuestPath> {
         let path = GuestPath::new(format!("/run/user/{uid}")).ok()?;

@@ -7,7 +7,7 @@ use endow_policy::BackendSpec;
 use super::landlock::LandlockPlan;
 use super::place::Placed;
 use super::step::{ConfineStep, ExecSpec, InitStep, MountFlags, PayloadStep, PrepareStep, Source};
-use super::{Plan, Walk};
+use super::{Namespaces, Plan, Walk};
 
 impl Display for Plan {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -18,8 +18,13 @@ impl Display for Plan {
         lines(f, "mount", &self.placement.mounts)?;
         lines(f, "walk", &self.walks)?;
         lines(f, "prepare", &self.prepare)?;
-        let network = if self.opening.namespaces.network { " network" } else { "" };
-        writeln!(f, "clone   user mount pid ipc uts cgroup{network}")?;
+        match self.opening.namespaces {
+            Some(Namespaces { network: true, .. }) => {
+                writeln!(f, "clone   user mount pid ipc uts cgroup network")?;
+            }
+            Some(_) => writeln!(f, "clone   user mount pid ipc uts cgroup")?,
+            None => writeln!(f, "clone   no namespaces")?,
+        }
         lines(f, "open", &self.opening.steps)?;
         lines(f, "init", &self.init)?;
         lines(f, "confine", &self.confine)?;
@@ -148,6 +153,10 @@ impl Display for ConfineStep {
             Self::KeepCapabilities => f.write_str("keep-capabilities"),
             Self::NoNewPrivs => f.write_str("no-new-privs"),
             Self::Landlock(landlock) => landlock.fmt(f),
+            Self::AdoptOrphans => f.write_str("adopt-orphans"),
+            Self::ClearCapabilities => f.write_str("clear-capabilities"),
+            Self::ProveScope => f.write_str("prove-scope"),
+            Self::EndWithSocket => f.write_str("end-with-socket"),
             Self::NotDumpable => f.write_str("not-dumpable"),
             Self::WipeArguments => f.write_str("wipe-arguments"),
         }
@@ -160,6 +169,7 @@ impl Display for LandlockPlan {
         for rule in &self.rules {
             write!(f, " {}:{}", rule.at, rule.rights)?;
         }
+        f.write_str(if self.refuse_tcp { " refuse-tcp" } else { "" })?;
         f.write_str(if self.scope_signal { " scope-signal" } else { "" })?;
         f.write_str(if self.scope_abstract { " scope-abstract" } else { "" })
     }
@@ -173,6 +183,8 @@ impl Display for PayloadStep {
                 write!(f, "rlimit {resource:?} {soft} {hard}")
             }
             Self::RestoreSignals => f.write_str("restore-signals"),
+            Self::DieWithReaper => f.write_str("die-with-reaper"),
+            Self::OwnDomain => f.write_str("own-domain"),
             Self::ChangeDir { to } => write!(f, "chdir {to}"),
             Self::Seccomp(plan) => {
                 write!(f, "seccomp {}", plan.arch.name())?;

@@ -175,6 +175,11 @@ pub enum ConfineStep {
     SendNamespaces,
     /// Joins a new session keyring; a full quota is reported, not fatal.
     NewSessionKeyring,
+    /// Becomes the parent of processes whose own has ended: there is no pid namespace.
+    AdoptOrphans,
+    /// Empties the ambient, effective, permitted and inheritable sets: without a user namespace
+    /// nobody may empty the others, and under `no_new_privs` nothing fills these again.
+    ClearCapabilities,
     /// Empties the bounding, ambient, effective, permitted and inheritable sets.
     DropCapabilities,
     /// Keeps all of them, for the command too.
@@ -184,6 +189,11 @@ pub enum ConfineStep {
     NoNewPrivs,
     /// Enforces the Landlock ruleset.
     Landlock(LandlockPlan),
+    /// Makes sure that no signal reaches the supervisor: what pid 1 sends to all processes then
+    /// reaches those of the run alone.
+    ProveScope,
+    /// Outlives the supervisor for as long as it takes to end the run: the end of the socket tells.
+    EndWithSocket,
     /// PR_SET_DUMPABLE 0: nothing inside can trace pid 1 or read its memory.
     NotDumpable,
     /// Overwrites the argument and environment strings of pid 1.
@@ -200,6 +210,10 @@ pub enum PayloadStep {
     Rlimit { resource: Rlimit, soft: u64, hard: u64 },
     /// Gives the signal mask and dispositions back that the caller had.
     RestoreSignals,
+    /// Dies with pid 1, for there is no pid namespace that would end.
+    DieWithReaper,
+    /// Enters a Landlock domain below pid 1's: no signal of the command reaches pid 1.
+    OwnDomain,
     /// Changes to the directory where the command starts.
     ChangeDir { to: GuestPath },
     /// Installs the seccomp filter.

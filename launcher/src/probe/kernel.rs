@@ -6,14 +6,15 @@ use std::io::Read;
 use crate::plan::host::KernelFacts;
 use crate::sys;
 
-/// Asks the kernel. Whether user namespaces work is seen when one is made; `doctor` asks more.
-pub(super) fn facts() -> KernelFacts {
+/// Asks the kernel. Whether user namespaces work is seen when one is made, but inside another
+/// endow, where no is the common answer; `doctor` asks more.
+pub(super) fn facts(outer_level: Option<&str>) -> KernelFacts {
     let uname = rustix::system::uname();
     KernelFacts {
         version: version(&uname.release().to_string_lossy()),
         arch: uname.machine().to_string_lossy().into_owned(),
         landlock_abi: sys::landlock::abi(),
-        userns_refused: None,
+        userns_refused: outer_level.and_then(super::userns::refused_inside),
         seccomp: true,
         proc_mountable: true,
     }

@@ -8,6 +8,7 @@ pub(crate) mod deep;
 pub(crate) mod doctor;
 mod git_user;
 mod hidden;
+mod inside;
 mod kernel;
 mod object;
 mod paths;
@@ -25,7 +26,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use endow_policy::{BackendSpec, GuestPath, HostPath, MountSpec, Policy, Vars};
+use endow_policy::{BackendSpec, GuestPath, HostPath, Level, MountSpec, Policy, Vars};
 
 use crate::plan::host::{HostFacts, PathFact};
 use crate::plan::step::FileId;
@@ -53,41 +54,57 @@ pub(crate) struct Looked {
     /// What was found at each.
     pub(crate) paths: BTreeMap<HostPath, PathFact>,
     terminal: Option<HostPath>,
+    /// The level at which an outer endow runs this one.
+    outer_level: Option<String>,
 }
 
 /// Looks at every path that the policy leads to, at `search`, the directories of PATH, and at the
 /// files that the policy was made of.
 pub(crate) fn look(policy: &Policy, search: Vec<HostPath>, policies: &[HostPath]) -> Looked {
     let terminal = streams::terminal();
+    let outer_level = inside::level();
+    let is_inside = outer_level.is_some();
     let mut wanted = sources(policy);
     wanted.extend(search);
     wanted.extend(devices(terminal.as_ref()));
     wanted.extend(policies.iter().cloned());
+    if is_inside || policy.require.level == Level::Landlock {
+        wanted.extend(inside::kernel_files());
+    }
+    if is_inside {
+        wanted.extend(inside::small_files(policy));
+    }
     let mut paths = paths::look_at_all(wanted);
     let points = mount_points(&policy.mounts, &paths);
     paths.extend(paths::look_at_all(points));
     let own = policies.iter().filter_map(|file| Some(paths.get(file)?.resolved.clone()));
-    let held: BTreeSet<HostPath> = held_files(policy, &paths).into_iter().chain(own).collect();
+    let mut held: BTreeSet<HostPath> = held_files(policy, &paths).into_iter().chain(own).collect();
+    if is_inside {
+        inside::leave_out_held(&mut held);
+    }
     paths.extend(paths::look_at_all(held));
-    Looked { paths, terminal }
+    Looked { paths, terminal, outer_level }
 }
 
 /// Answers everything else that a plan asks about this host.
 pub(crate) fn host_facts(questions: &Questions<'_>, looked: Looked) -> HostFacts {
     let (policy, vars) = (questions.policy, questions.vars);
-    let Looked { paths, terminal } = looked;
-    let hidden = hidden::find(policy, &paths, &questions.hidden);
+    let Looked { paths, terminal, outer_level } = looked;
+    let mut hidden = hidden::find(policy, &paths, &questions.hidden);
+    if outer_level.is_some() {
+        inside::leave_out_covered(&mut hidden);
+    }
     HostFacts {
-        kernel: kernel::facts(),
+        kernel: kernel::facts(outer_level.as_deref()),
         user: user::facts(vars),
-        policies: questions.policies.to_vec(),
+        policies: inside::not_held(questions.policies, outer_level.is_some()),
         contents: contents::read(policy, vars),
         hidden,
         proc_entries: proc::entries(vars.uid),
         terminal,
         streams: streams::facts(),
         cgroup: cgroup::facts(&policy.limits, Path::new("/")),
-        outer_level: std::fs::read_to_string("/run/endow/level").ok(),
+        outer_level,
         paths,
     }
 }

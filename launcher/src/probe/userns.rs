@@ -3,6 +3,16 @@
 use super::kernel::read_word;
 use crate::plan::host::UsernsRefusal;
 
+/// Finds out whether an endow inside another, which runs at level `outer`, is refused them.
+pub(super) fn refused_inside(outer: &str) -> Option<UsernsRefusal> {
+    let count = read_word("/proc/sys/user/max_user_namespaces");
+    match (outer.trim(), count.as_deref()) {
+        (_, Some("0")) => Some(UsernsRefusal::Count),
+        ("namespaces", _) => None,
+        _ => Some(UsernsRefusal::Seccomp),
+    }
+}
+
 /// Finds the most likely reason. Where no switch of the host speaks against user namespaces, a
 /// filter in front does, as container engines install.
 pub(crate) fn refusal() -> UsernsRefusal {

@@ -213,9 +213,7 @@ impl Supervised {
                 let message = Message::Terminate.encode();
                 let _ = sys::socket::send(&self.sandbox.socket, &message, &[]);
             }
-            Action::Kill => {
-                let _ = sys::signal::send(&self.sandbox.pidfd, libc::SIGKILL);
-            }
+            Action::Kill => self.sandbox.kill(),
             Action::StopSelf(signal) => {
                 if let Some(command) = &self.sandbox.descriptors.command {
                     stop::as_stopped(command, signal);

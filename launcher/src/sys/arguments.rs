@@ -10,6 +10,9 @@ pub(crate) struct StringArea {
 }
 
 impl StringArea {
+    /// No strings: where they are can't be seen.
+    pub(crate) const NONE: Self = Self { start: 0, end: 0 };
+
     /// Finds the area in the text of `/proc/self/stat`; also says how many threads there are.
     pub(crate) fn parse(stat: &str) -> Option<(Self, u32)> {
         let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_ascii_whitespace().collect();
@@ -23,6 +26,9 @@ impl StringArea {
     /// Overwrites the strings with zeroes. Nothing may use `argv` or the original environment
     /// afterwards; a forked child does so after everything it needs has been copied.
     pub(crate) fn wipe(self) {
+        if self == Self::NONE {
+            return;
+        }
         let start = self.start as *mut c_void;
         // SAFETY: the kernel reported the area as the argument and environment strings of this
         // process; they lie on the writable stack mapping above every frame.

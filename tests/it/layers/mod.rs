@@ -4,6 +4,7 @@
 mod alone;
 
 mod files;
+mod in_place;
 mod kernel;
 mod others;
 mod processes;

@@ -109,6 +109,34 @@ pub(super) const CASES: &[Case] = &[
         name: "require-namespaces",
         flags: |flags| flags.require = Some("namespaces".to_owned()),
     },
+    Case {
+        name: "require-landlock",
+        flags: |flags| {
+            flags.require = Some("landlock".to_owned());
+            flags.no_default_deny = true;
+            flags.ro.extend(["/srv/data", "/home/user/docs"].map(Into::into));
+        },
+    },
+    Case {
+        name: "require-landlock-network-host",
+        flags: |flags| {
+            flags.require = Some("landlock".to_owned());
+            flags.no_default_deny = true;
+            flags.net.push("host".to_owned());
+        },
+    },
+    Case {
+        name: "require-landlock-beyond",
+        flags: |flags| {
+            flags.require = Some("landlock".to_owned());
+            flags.ro.extend(["/data=/srv/data", "/srv/docs"].map(Into::into));
+            flags.rw.push("/srv".into());
+            flags.tmp.push("/scratch".into());
+            flags.allow.extend(["io-uring", "perf"].map(str::to_owned));
+            flags.hostname = Some("box".to_owned());
+        },
+    },
+    Case { name: "require-full", flags: |flags| flags.require = Some("full".to_owned()) },
 ];
 
 impl Case {
@@ -157,5 +185,6 @@ pub(super) fn request() -> ExecRequest {
         keep: Vec::new(),
         captured: false,
         die_with_parent: false,
+        directory: HostPath::new("/home/user/.local/state/endow/runs/run").ok(),
     }
 }

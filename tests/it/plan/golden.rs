@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use endow::plan::PlanError;
+
 use super::cases::{CASES, Case, request};
 use super::hosts::{HOSTS, Host};
 
@@ -9,8 +11,14 @@ fn plan(case: &Case, host: &Host) -> String {
     let policy = case.policy();
     match endow::plan::plan(&policy, &host.facts(&policy), &request()) {
         Ok(plan) => plan.to_string(),
-        Err(error) => format!("refused {error}\n"),
+        Err(error) => format!("refused {error}\n{}", entries(&error)),
     }
+}
+
+/// Returns what of the policy a level does not have.
+fn entries(error: &PlanError) -> String {
+    let PlanError::Beyond { keys, .. } = error else { return String::new() };
+    keys.iter().map(|key| format!("  {key}\n")).collect()
 }
 
 /// Returns the lines that are gone and those that are new.

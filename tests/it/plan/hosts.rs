@@ -60,7 +60,13 @@ pub(super) const HOSTS: &[Host] = &[
             };
         },
     },
-    Host { name: "inside endow", change: |host| host.outer_level = Some("full\n".to_owned()) },
+    Host {
+        name: "inside endow",
+        change: |host| {
+            host.outer_level = Some("full\n".to_owned());
+            host.kernel.userns_refused = Some(UsernsRefusal::Count);
+        },
+    },
     Host {
         name: "root",
         change: |host| {

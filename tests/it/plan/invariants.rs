@@ -5,6 +5,15 @@ use endow::plan::step::{ConfineStep, InitStep};
 use super::cases::{CASES, request};
 use super::hosts::HOSTS;
 
+/// Plans that make namespaces, and a view in them.
+fn for_each_view(check: impl Fn(&str, &endow::plan::Plan)) {
+    for_each_plan(|name, plan| {
+        if plan.opening.namespaces.is_some() {
+            check(name, plan);
+        }
+    });
+}
+
 fn for_each_plan(check: impl Fn(&str, &endow::plan::Plan)) {
     for case in CASES {
         let policy = case.policy();
@@ -45,7 +54,7 @@ fn landlock_takes_part_wherever_the_kernel_has_it() {
 
 #[test]
 fn mounts_go_below_an_attached_root_before_linux_6_15() {
-    for_each_plan(|name, plan| {
+    for_each_view(|name, plan| {
         let place = |wanted: &InitStep| plan.init.iter().position(|step| step == wanted);
         let attached = place(&InitStep::AttachRoot).expect("attached");
         let old = name.ends_with("linux 6.1");
@@ -55,7 +64,7 @@ fn mounts_go_below_an_attached_root_before_linux_6_15() {
 
 #[test]
 fn an_endow_inside_is_told_the_level_that_is_reached() {
-    for_each_plan(|name, plan| {
+    for_each_view(|name, plan| {
         let told = plan.init.iter().find_map(|step| match step {
             InitStep::Write { at, content, .. } if at.as_bytes() == b"/run/endow/level" => {
                 Some(content)
@@ -65,4 +74,29 @@ fn an_endow_inside_is_told_the_level_that_is_reached() {
         let level = format!("{}\n", plan.enforcement.level.word());
         assert_eq!(told.map(Vec::as_slice), Some(level.as_bytes()), "{name}");
     });
+}
+
+/// What a namespace would keep apart, other layers must.
+#[test]
+fn without_namespaces_the_other_layers_are_whole() {
+    let count = std::cell::Cell::new(0);
+    for_each_plan(|name, plan| {
+        if plan.opening.namespaces.is_some() {
+            return;
+        }
+        count.set(count.get() + 1);
+        assert!(plan.init.is_empty(), "{name}");
+        let landlock = plan.confine.iter().find_map(|step| match step {
+            ConfineStep::Landlock(landlock) => Some(landlock),
+            _ => None,
+        });
+        let landlock = landlock.expect("a ruleset");
+        assert!(landlock.scope_signal && landlock.scope_abstract, "{name}");
+        let listed = landlock.rules.iter().map(|rule| rule.at.to_string());
+        let too_much = ["/", "/proc", "/dev", "/etc", "/run", "/tmp", "/home/user"];
+        assert_eq!(listed.filter(|at| too_much.contains(&at.as_str())).count(), 0, "{name}");
+        let unseen = landlock.rules.iter().filter(|rule| rule.expect.is_none()).count();
+        assert_eq!(unseen, 1, "{name}: the run's own directory alone is made later");
+    });
+    assert!(count.get() > 10, "{}", count.get());
 }

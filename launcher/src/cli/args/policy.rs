@@ -108,7 +108,7 @@ pub(crate) struct PolicyArgs {
     /// Read no policy file at all
     #[arg(long, help_heading = "Policy")]
     pub(crate) no_policy: bool,
-    /// The level that must hold: full, namespaces or landlock
+    /// The level that must hold: full, namespaces or landlock (no namespaces; grants in place)
     #[arg(long, value_name = "LEVEL", help_heading = "Policy")]
     require: Option<String>,
     /// Accept one loss by name, such as `memory`

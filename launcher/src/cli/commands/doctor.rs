@@ -19,7 +19,7 @@ use crate::probe::doctor::{self, Finding, Status};
 #[derive(Debug, Serialize)]
 struct Diagnosis {
     version: u32,
-    /// The highest level that works here: `full`, `namespaces` or none.
+    /// The highest level that works here: `full`, `namespaces`, `landlock` or none.
     level: Option<String>,
     checks: Vec<Finding>,
     /// What a process in a sandbox saw of itself.
@@ -41,8 +41,10 @@ pub(crate) fn run(_args: &DoctorArgs, output: &Output) -> Result<ExitCode, Comma
     let trial = sandbox();
     let mut level = trial.level;
     checks.insert(0, trial.finding);
-    if level.is_some() {
-        checks.insert(1, hiding());
+    match level.as_deref() {
+        None => checks.insert(1, in_place()),
+        Some("landlock") => {}
+        Some(_) => checks.insert(1, hiding()),
     }
     let is_short = checks.iter().any(|check| check.status == Status::Missing);
     level = level.filter(|level| level != "full" || !is_short);
@@ -83,15 +85,24 @@ fn hiding() -> Finding {
     }
 }
 
+/// Starts a sandbox without namespaces, which nobody gets who does not ask for it.
+fn in_place() -> Finding {
+    match tried(&PolicyArgs::trivial().requiring("landlock")) {
+        Ok(_) => {
+            Finding::new("in-place", Status::Note, "without namespaces, `--require landlock` works")
+        }
+        Err(error) => of_error("in-place", Status::Limited, &error),
+    }
+}
+
 type Seen = BTreeMap<String, String>;
 
 fn tried(args: &PolicyArgs) -> Result<(String, Seen), CommandError> {
     let request = Request { argv: vec!["true".into()], ..Request::default() };
     // Without Landlock the other layers are tried all the same.
-    let mut planned = match stages::plan(args, request.clone()) {
-        Err(_) => stages::plan(&args.clone().requiring("namespaces"), request)?,
-        planned => planned?,
-    };
+    let planned = stages::plan(args, request.clone())
+        .or_else(|_| stages::plan(&args.clone().requiring("namespaces"), request));
+    let mut planned = planned?;
     let level = planned.plan.enforcement.level.word().to_owned();
     let said = helper::run(&mut planned, Task::Report)?;
     let pairs = said.lines().filter_map(|line| line.split_once(' '));
@@ -103,13 +114,14 @@ fn tried(args: &PolicyArgs) -> Result<(String, Seen), CommandError> {
 fn unexpected(seen: &Seen, level: &str) -> Option<String> {
     let is = |name: &str, value: &str| seen.get(name).is_some_and(|it| it == value);
     let none = "0000000000000000";
+    let apart = level != "landlock";
     let wanted = [
-        (is("CapEff", none) && is("CapBnd", none), "capabilities are left"),
+        (is("CapEff", none) && (!apart || is("CapBnd", none)), "capabilities are left"),
         (is("NoNewPrivs", "1"), "programs may gain privileges"),
-        (is("Seccomp", "2"), "no system call filter holds"),
-        (level != "full" || !is("Landlock", "0"), "no Landlock ruleset holds"),
+        (!apart || is("Seccomp", "2"), "no system call filter holds"),
+        (level == "namespaces" || !is("Landlock", "0"), "no Landlock ruleset holds"),
         (
-            seen.get("NSpid").is_some_and(|pid| pid.ends_with('2')),
+            !apart || seen.get("NSpid").is_some_and(|pid| pid.ends_with('2')),
             "the process numbers are the host's",
         ),
     ];
@@ -128,6 +140,9 @@ fn of_error(name: &'static str, status: Status, error: &CommandError) -> Finding
 fn text(diagnosis: &Diagnosis) -> String {
     let head = match diagnosis.level.as_deref() {
         Some("full") => "level full: every promise is kept here\n".to_owned(),
+        Some("landlock") => {
+            "level landlock: this is inside another endow; runs here narrow its view\n".to_owned()
+        }
         Some(level) => format!("level {level}: `full` does not work here\n"),
         None => "no sandbox can be started here\n".to_owned(),
     };

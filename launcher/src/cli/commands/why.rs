@@ -129,7 +129,7 @@ fn answers(planned: &Planned, subjects: &[Subject]) -> Result<Vec<Answer>, Comma
     let questions = Questions::new(plan, policy, &planned.host, &tree, protects_links());
     let answer = |subject: &Subject| match subject {
         Subject::Path(path, operation) => Ok(questions.path(Path::new(path), *operation)),
-        Subject::Connection(host, port) => Ok(why::connection(policy, host, *port)),
+        Subject::Connection(host, port) => Ok(why::connection(plan, policy, host, *port)),
         Subject::Call(name) => why::call(plan, name).ok_or_else(|| {
             CommandError::new(Kind::Usage, "Linux has no such system call").about(name)
         }),

@@ -20,8 +20,12 @@ pub enum Check {
     SocketFamilies,
     /// `socket`: the list with packet, raw and all netlink sockets.
     SocketFamiliesRaw,
+    /// `socket`: the list without Unix sockets.
+    SocketInternet,
     /// `socketpair`: only Unix sockets.
     SocketPair,
+    /// `socketpair`: only Unix sockets that stay connected to each other.
+    SocketPairConnected,
     /// `ioctl`: nothing that types into the terminal or changes its line discipline.
     TerminalRequests,
     /// `kill`: only job control for the caller's process group, which reaches outside.
@@ -30,6 +34,12 @@ pub enum Check {
     PriorityGroup,
     /// `ioprio_set`: not for the caller's process group, which reaches outside.
     IoPriorityGroup,
+    /// `setpriority`: only for the calling thread.
+    OwnPriority,
+    /// `ioprio_set`: only for the calling thread.
+    OwnIoPriority,
+    /// `prlimit64` and `sched_set*`: only for the caller.
+    OwnProcess,
     /// `clock_adjtime`: only the host's real-time clock, which the kernel itself guards.
     ClockAdjust,
     /// `sendto` and `sendmmsg`: no TCP fast open, which connects past Landlock's rules.
@@ -88,11 +98,16 @@ impl Check {
         Self::Personality,
         Self::SocketFamilies,
         Self::SocketFamiliesRaw,
+        Self::SocketInternet,
         Self::SocketPair,
+        Self::SocketPairConnected,
         Self::TerminalRequests,
         Self::KillGroup,
         Self::PriorityGroup,
         Self::IoPriorityGroup,
+        Self::OwnPriority,
+        Self::OwnIoPriority,
+        Self::OwnProcess,
         Self::ClockAdjust,
         Self::SendToFlags,
         Self::SendMessageFlags,
@@ -108,11 +123,18 @@ impl Check {
             Self::Personality => Decision { rules: PERSONALITY, otherwise: EPERM },
             Self::SocketFamilies => Decision { rules: SOCKET, otherwise: EAFNOSUPPORT },
             Self::SocketFamiliesRaw => Decision { rules: SOCKET_RAW, otherwise: EAFNOSUPPORT },
+            Self::SocketInternet => Decision { rules: SOCKET_INTERNET, otherwise: EAFNOSUPPORT },
             Self::SocketPair => Decision { rules: SOCKET_PAIR, otherwise: EAFNOSUPPORT },
+            Self::SocketPairConnected => {
+                Decision { rules: SOCKET_PAIR_CONNECTED, otherwise: EAFNOSUPPORT }
+            }
             Self::TerminalRequests => Decision { rules: TERMINAL, otherwise: Action::Allow },
             Self::KillGroup => Decision { rules: KILL, otherwise: Action::Allow },
             Self::PriorityGroup => Decision { rules: PRIORITY, otherwise: Action::Allow },
             Self::IoPriorityGroup => Decision { rules: IO_PRIORITY, otherwise: Action::Allow },
+            Self::OwnPriority => Decision { rules: OWN_PRIORITY, otherwise: EPERM },
+            Self::OwnIoPriority => Decision { rules: OWN_IO_PRIORITY, otherwise: EPERM },
+            Self::OwnProcess => Decision { rules: OWN_PROCESS, otherwise: EPERM },
             Self::ClockAdjust => Decision { rules: CLOCK, otherwise: EPERM },
             Self::SendToFlags => Decision { rules: SEND_TO, otherwise: Action::Allow },
             Self::SendMessageFlags => Decision { rules: SEND_MESSAGE, otherwise: Action::Allow },
@@ -134,10 +156,17 @@ impl Check {
                 "the list, and packet, raw and all netlink; other protocols EPROTONOSUPPORT, \
                  other families EAFNOSUPPORT"
             }
+            Self::SocketInternet => {
+                "TCP, UDP, ICMP over IPv4 and IPv6, and route netlink; raw EPERM, other protocols \
+                 EPROTONOSUPPORT, other families EAFNOSUPPORT"
+            }
             Self::SocketPair => "EAFNOSUPPORT unless Unix",
+            Self::SocketPairConnected => "EAFNOSUPPORT unless Unix streams and packets",
             Self::TerminalRequests => "EPERM for TIOCSTI, TIOCLINUX, TIOCSETD",
             Self::KillGroup => "EPERM for the caller's group (pid 0), except job control",
             Self::PriorityGroup | Self::IoPriorityGroup => "EPERM for the caller's group (0)",
+            Self::OwnPriority | Self::OwnIoPriority => "EPERM unless for the calling thread (0)",
+            Self::OwnProcess => "EPERM unless for the caller (0)",
             Self::ClockAdjust => "EPERM unless CLOCK_REALTIME",
             Self::SendToFlags | Self::SendMessageFlags => "EOPNOTSUPP with MSG_FASTOPEN",
             Self::SocketOption => "ENOENT for TCP_ULP",
@@ -210,6 +239,7 @@ const SOCK_TYPE_MASK: u32 = 0xf;
 const SOCK_STREAM: u32 = 1;
 const SOCK_DGRAM: u32 = 2;
 const SOCK_RAW: u32 = 3;
+const SOCK_SEQPACKET: u32 = 5;
 /// Makes a packet socket out of an Internet one.
 const SOCK_PACKET: u32 = 10;
 /// The default, and TCP. MPTCP, SCTP and SMC are not under Landlock's TCP rules.
@@ -240,6 +270,14 @@ const SOCKET: &[Rule] = &[
     rule(&[Test::low(0, &[AF_NETLINK]), Test::low(2, &[NETLINK_ROUTE])], Action::Allow),
     rule(&[Test::low(0, &[AF_NETLINK])], EPROTONOSUPPORT),
 ];
+const SOCKET_INTERNET: &[Rule] = &[
+    STREAM_SOCKET,
+    DATAGRAM_SOCKET,
+    rule(RAW_SOCKET, EPERM),
+    rule(&[INTERNET], EPROTONOSUPPORT),
+    rule(&[Test::low(0, &[AF_NETLINK]), Test::low(2, &[NETLINK_ROUTE])], Action::Allow),
+    rule(&[Test::low(0, &[AF_NETLINK])], EPROTONOSUPPORT),
+];
 const SOCKET_RAW: &[Rule] = &[
     rule(&[Test::low(0, &[AF_UNIX, AF_NETLINK, AF_PACKET])], Action::Allow),
     STREAM_SOCKET,
@@ -248,6 +286,11 @@ const SOCKET_RAW: &[Rule] = &[
     rule(&[INTERNET], EPROTONOSUPPORT),
 ];
 const SOCKET_PAIR: &[Rule] = &[UNIX_SOCKET];
+/// A datagram socket of a pair can be connected anew, and sent to any path from; these can't.
+const SOCKET_PAIR_CONNECTED: &[Rule] = &[rule(
+    &[Test::low(0, &[AF_UNIX]), Test::bits(1, SOCK_TYPE_MASK, &[SOCK_STREAM, SOCK_SEQPACKET])],
+    Action::Allow,
+)];
 
 const TIOCSTI: u32 = 0x5412;
 const TIOCLINUX: u32 = 0x541c;
@@ -265,6 +308,11 @@ const KILL: &[Rule] =
 /// the pid namespace and may have members there; no other number names it inside.
 const PRIORITY: &[Rule] = &[rule(&[Test::low(0, &[1]), Test::low(1, &[0])], EPERM)];
 const IO_PRIORITY: &[Rule] = &[rule(&[Test::low(0, &[2]), Test::low(1, &[0])], EPERM)];
+
+/// `PRIO_PROCESS` is 0, `IOPRIO_WHO_PROCESS` is 1.
+const OWN_PRIORITY: &[Rule] = &[rule(&[Test::low(0, &[0]), Test::low(1, &[0])], Action::Allow)];
+const OWN_IO_PRIORITY: &[Rule] = &[rule(&[Test::low(0, &[1]), Test::low(1, &[0])], Action::Allow)];
+const OWN_PROCESS: &[Rule] = &[rule(&[Test::low(0, &[0])], Action::Allow)];
 
 /// `CLOCK_REALTIME`: glibc's `adjtimex` and `ntp_gettime` read by it. Clocks of devices ask for no
 /// capability.

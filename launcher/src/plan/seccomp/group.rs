@@ -117,6 +117,10 @@ groups! {
         always(Leaf::Check(Check::PriorityGroup));
     IoPriority "io-priority" "priorities of input and output; the group reaches outside"
         always(Leaf::Check(Check::IoPriorityGroup));
+    SharedMemory "shared-memory" "System V and POSIX queues, semaphores and shared memory"
+        always(Leaf::ALLOW);
+    Scheduling "scheduling" "limits and scheduling of processes, by their number"
+        always(Leaf::ALLOW);
     SendTo "send-to" "data; a fast open would connect past the rules on ports"
         only(Applies::WithTcpRules, Leaf::Check(Check::SendToFlags));
     SendMessage "send-message" "data; a fast open would connect past the rules on ports"

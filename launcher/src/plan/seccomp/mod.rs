@@ -19,6 +19,9 @@
 //! narrow; mknod makes no devices in a user namespace; `adjtimex` and most of `prctl` ask for
 //! capabilities.
 //!
+//! A run without namespaces, at level `landlock`, shares with the host what these keep apart: the
+//! groups of [`Shared`] are stricter there.
+//!
 //! seccompiler is not used: it has one action for a match and one for a mismatch per program, and
 //! emits whole programs with their own architecture guard, so that its argument tests can't be
 //! spliced into our tree. The fragments are 40 lines here, and checked against an interpreter.
@@ -38,6 +41,7 @@ mod plan;
 mod reaper;
 mod reference;
 mod run;
+mod shared;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -53,4 +57,5 @@ pub use leaf::Leaf;
 pub use plan::{Foreign, SeccompInput, SeccompPlan, plan};
 pub use reaper::ReaperPlan;
 pub use reference::render as render_reference;
+pub use shared::Shared;
 pub use table::{CALLS, Call};

@@ -10,6 +10,7 @@ use super::arch::Arch;
 use super::compat;
 use super::group::{Applies, Group};
 use super::leaf::Leaf;
+use super::shared::Shared;
 use super::table::{CALLS, Call};
 
 /// What the filter of a run depends on.
@@ -25,6 +26,8 @@ pub struct SeccompInput<'a> {
     pub tcp_ports_ruled: bool,
     /// The supervisor sees which programs start and what they connect to.
     pub observe: bool,
+    /// What the run shares with the host for want of namespaces.
+    pub shared: Shared,
 }
 
 /// The decided filter of a run.
@@ -108,6 +111,11 @@ impl SeccompPlan {
 }
 
 fn decide(group: Group, input: &SeccompInput<'_>) -> Leaf {
+    input.shared.leaf(group).unwrap_or_else(|| decide_apart(group, input))
+}
+
+/// Decides for a run whose namespaces keep apart what they are about.
+fn decide_apart(group: Group, input: &SeccompInput<'_>) -> Leaf {
     let rule = group.rule();
     let lift = rule.lift.filter(|lift| input.allow.contains(&lift.word));
     match lift {

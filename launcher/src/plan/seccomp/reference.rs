@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use super::group::{Applies, Group};
 use super::reaper::ReaperPlan;
+use super::shared::Shared;
 use super::table::CALLS;
 
 const HEAD: &str = "\
@@ -24,12 +25,23 @@ aarch64) pass, ruled by the same groups. What can't be ruled is i386's `socketca
 
 ";
 
+const SHARED: &str = "\
+A run at level `landlock` has no namespaces. What these keep apart, the filter refuses there,
+whatever words are given:
+
+| group | without network | with the host's network |
+|---|---|---|
+";
+
 /// Renders the reference page.
 pub fn render() -> String {
     let mut page = HEAD.to_owned();
     page.push_str("| group | without the word | lifted by | what it is |\n|---|---|---|---|\n");
     page.extend(Group::ALL.iter().map(|group| row(*group)));
     page.push_str(FOREIGN);
+    page.push_str(SHARED);
+    page.extend(Group::ALL.iter().filter_map(|group| shared_row(*group)));
+    page.push('\n');
     page.extend(Group::ALL.iter().map(|group| section(*group)));
     page.push_str(&reaper());
     page
@@ -45,6 +57,12 @@ fn row(group: Group) -> String {
         Applies::WhenObserved => " (when observed)",
     };
     format!("| {} | {}{when} | {word} | {} |\n", group.name(), rule.default, rule.about)
+}
+
+fn shared_row(group: Group) -> Option<String> {
+    let without = Shared::NoNetwork.leaf(group)?;
+    let with = Shared::Network.leaf(group)?;
+    Some(format!("| {} | {without} | {with} |\n", group.name()))
 }
 
 fn section(group: Group) -> String {

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use endow_policy::GuestPath;
 
 use super::Layer;
+use crate::plan::landlock::Rights;
 use crate::plan::step::{
     ConfineStep, InitStep, MountFlags, PayloadStep, PrepareStep, RunPath, Source,
 };
@@ -19,10 +20,16 @@ pub fn remove(mut plan: Plan, layer: Layer) -> Plan {
         Layer::ProcCovers => plan.init.retain(|step| !is_proc_cover(step)),
         Layer::UsernsCount => plan.init.retain(|step| *step != InitStep::NoNestedUserns),
         Layer::NetworkNamespace => {
-            plan.opening.namespaces.network = false;
+            if let Some(namespaces) = &mut plan.opening.namespaces {
+                namespaces.network = false;
+            }
             plan.opening.steps.retain(|step| *step != InitStep::LoopbackUp);
         }
-        Layer::IpcNamespace => plan.opening.namespaces.shared_ipc = true,
+        Layer::IpcNamespace => {
+            if let Some(namespaces) = &mut plan.opening.namespaces {
+                namespaces.shared_ipc = true;
+            }
+        }
         Layer::Keyring => confine_without(&mut plan, &ConfineStep::NewSessionKeyring),
         Layer::Capabilities => {
             for step in plan.confine.iter_mut().filter(|it| **it == ConfineStep::DropCapabilities) {
@@ -30,7 +37,7 @@ pub fn remove(mut plan: Plan, layer: Layer) -> Plan {
             }
         }
         Layer::NoNewPrivs => confine_without(&mut plan, &ConfineStep::NoNewPrivs),
-        Layer::Landlock => plan.confine.retain(|step| !matches!(step, ConfineStep::Landlock(_))),
+        Layer::Landlock => landlock(&mut plan),
         Layer::NotDumpable => confine_without(&mut plan, &ConfineStep::NotDumpable),
         Layer::Seccomp => plan.payload.retain(|step| !matches!(step, PayloadStep::Seccomp(_))),
     }
@@ -39,6 +46,22 @@ pub fn remove(mut plan: Plan, layer: Layer) -> Plan {
 
 fn confine_without(plan: &mut Plan, unwanted: &ConfineStep) {
     plan.confine.retain(|step| step != unwanted);
+}
+
+/// Without namespaces the scope of signals stays: pid 1 ends a run by a signal to all that it
+/// reaches.
+fn landlock(plan: &mut Plan) {
+    if plan.opening.namespaces.is_some() {
+        plan.confine.retain(|step| !matches!(step, ConfineStep::Landlock(_)));
+    }
+    for step in &mut plan.confine {
+        if let ConfineStep::Landlock(landlock) = step {
+            landlock.handled = Rights::default();
+            landlock.rules.clear();
+            landlock.streams.clear();
+            landlock.refuse_tcp = false;
+        }
+    }
 }
 
 fn mount_flags(plan: &mut Plan) {

@@ -54,7 +54,11 @@ impl Verdict {
             Some(Refusal::Absent) => Self::Absent,
             Some(Refusal::ReadOnly) => Self::ReadOnly,
             Some(
-                Refusal::Denied | Refusal::Unpermitted | Refusal::Unreachable | Refusal::NoCall,
+                Refusal::Denied
+                | Refusal::Unpermitted
+                | Refusal::Unreachable
+                | Refusal::NoFamily
+                | Refusal::NoCall,
             ) => Self::Denied,
             Some(_) => Self::Impossible,
         }

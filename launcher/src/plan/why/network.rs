@@ -7,12 +7,19 @@ use endow_policy::{Network, Policy};
 use super::Operation;
 use super::answer::{Answer, Layer, Verdict};
 use super::refusal::Refusal;
+use crate::plan::Plan;
 
 /// Answers whether a connection to `host` at `port` can be made.
-pub fn connection(policy: &Policy, host: &str, port: u16) -> Answer {
+pub fn connection(plan: &Plan, policy: &Policy, host: &str, port: u16) -> Answer {
+    let is_apart = plan.opening.namespaces.is_some();
     let own = is_loopback(host);
     let (refusal, reason, remedy) = match (policy.network, own) {
         (Network::Host, _) => (None, "the network is the host's", "leave out --net host"),
+        (Network::None, _) if !is_apart => (
+            Some(Refusal::NoFamily),
+            "at level `landlock` no socket of the network can be made: the loopback is the host's too",
+            "--net host",
+        ),
         (Network::None, true) => (
             None,
             "the loopback is the sandbox's own: what listens there runs inside, never on the host",
@@ -24,6 +31,7 @@ pub fn connection(policy: &Policy, host: &str, port: u16) -> Answer {
             "--net host",
         ),
     };
+    let layer = if is_apart { Layer::Network } else { Layer::Seccomp };
     Answer {
         subject: format!("{host}:{port}"),
         operation: Some(Operation::Connect),
@@ -35,7 +43,7 @@ pub fn connection(policy: &Policy, host: &str, port: u16) -> Answer {
             Network::None => "network = none".to_owned(),
             Network::Host => "network = host".to_owned(),
         }),
-        layers: refusal.map(|_| Layer::Network).into_iter().collect(),
+        layers: refusal.map(|_| layer).into_iter().collect(),
         remedy: Some(remedy.to_owned()).filter(|remedy| !remedy.is_empty()),
     }
 }

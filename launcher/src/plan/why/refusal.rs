@@ -40,6 +40,7 @@ refusals! {
     TooLong "ENAMETOOLONG" 36 "A name is too long.";
     NoCall "ENOSYS" 38 "There is no such call.";
     Loop "ELOOP" 40 "Too many symbolic links.";
+    NoFamily "EAFNOSUPPORT" 97 "No socket of this kind can be made.";
     Unreachable "ENETUNREACH" 101 "There is no way there.";
     Unheard "ECONNREFUSED" 111 "Nobody listens.";
 }

@@ -60,6 +60,9 @@ impl<'a> Questions<'a> {
 
     /// Answers for a path of the view, absolute or from where the command starts.
     pub fn path(&self, path: &Path, operation: Operation) -> Answer {
+        if operation == Operation::Connect && self.plan.opening.namespaces.is_none() {
+            return no_socket(path);
+        }
         let outcome = self.outcome(path, operation);
         let refusal = outcome.refusals.first().map(|(refusal, _)| *refusal);
         let mut layers: Vec<Layer> = outcome.refusals.iter().map(|(_, layer)| *layer).collect();
@@ -139,6 +142,9 @@ impl<'a> Questions<'a> {
                 format!("nothing in {} may be executed", self.mount_name(&outcome.at))
             }
             (Layer::Mount, _) => "devices of this mount can't be opened".to_owned(),
+            (Layer::Landlock, _) if self.is_ungranted(outcome) => {
+                "the host has it, and no grant opens it".to_owned()
+            }
             (Layer::Landlock, _) => "no rule of the Landlock ruleset allows it".to_owned(),
             (_, refusal) => in_words(*refusal).to_owned(),
         }
@@ -188,6 +194,11 @@ impl<'a> Questions<'a> {
         )
     }
 
+    /// Without a view everything is there, and Landlock opens what is granted.
+    fn is_ungranted(&self, outcome: &Outcome) -> bool {
+        self.plan.opening.namespaces.is_none() && self.covering(&outcome.at).is_none()
+    }
+
     fn host_has(&self, at: &GuestPath) -> bool {
         self.tree.look(&at.to_host()).is_ok()
     }
@@ -204,6 +215,7 @@ impl<'a> Questions<'a> {
                 self.hiding_rule(&outcome.at).map(|(pattern, _)| format!("--deny '!{pattern}'"))
             }
             Layer::View => self.grant(outcome, operation),
+            Layer::Landlock if self.is_ungranted(outcome) => self.grant(outcome, operation),
             Layer::Permissions => {
                 outcome.node.as_ref().and_then(|node| self.chmod(node, operation))
             }
@@ -322,6 +334,22 @@ impl Outcome {
 
     fn is_hidden(&self) -> bool {
         self.refusals.first().is_some_and(|(_, layer)| *layer == Layer::Deny)
+    }
+}
+
+/// At level `landlock` no Unix socket is made, whatever the path leads to.
+fn no_socket(path: &Path) -> Answer {
+    Answer {
+        subject: path.to_string_lossy().into_owned(),
+        operation: Some(Operation::Connect),
+        answer: Verdict::of(Some(Refusal::NoFamily)),
+        errno: Some(Refusal::NoFamily),
+        leads_to: None,
+        reason: "at level `landlock` no Unix socket can be made: nothing else keeps their paths"
+            .to_owned(),
+        rule: None,
+        layers: vec![Layer::Seccomp],
+        remedy: None,
     }
 }
 

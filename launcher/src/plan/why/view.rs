@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use endow_policy::{GuestPath, HostPath};
 
@@ -10,6 +11,9 @@ use super::node::{Identity, Missing, Node, NodeOrigin};
 use crate::plan::Plan;
 use crate::plan::host::UserFacts;
 use crate::plan::step::{InitStep, MaskPoint, MountFlags, PrepareStep, RunPath, Source};
+
+/// Where everything stands when nothing is mounted.
+static ROOT: LazyLock<HostPath> = LazyLock::new(HostPath::root);
 
 /// The view of a plan.
 pub(super) struct View<'a> {
@@ -54,11 +58,13 @@ impl<'a> View<'a> {
     /// Replays the steps.
     pub(super) fn new(plan: &'a Plan, user: &UserFacts, host: &'a dyn HostTree) -> Self {
         let mut view = Self { host, owner: (user.uid, user.gid), mounts: Vec::new() };
-        view.mount(
-            GuestPath::root(),
-            Shows::Empty { mode: 0o755, seeds: Vec::new() },
-            MountFlags::default(),
-        );
+        let root = match plan.opening.namespaces {
+            Some(_) => Shows::Empty { mode: 0o755, seeds: Vec::new() },
+            None => Shows::Host(&ROOT),
+        };
+        let flags =
+            MountFlags { devices: plan.opening.namespaces.is_none(), ..MountFlags::default() };
+        view.mount(GuestPath::root(), root, flags);
         for step in &plan.init {
             view.step(step, plan);
         }

@@ -16,7 +16,7 @@ pub(super) fn findings() -> Vec<Finding> {
 }
 
 fn version() -> Finding {
-    let (major, minor) = facts().version;
+    let (major, minor) = facts(None).version;
     let detail = format!("Linux {major}.{minor}");
     if (major, minor) >= OLDEST {
         return Finding::ok("kernel", detail);

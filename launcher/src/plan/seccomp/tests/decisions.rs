@@ -6,7 +6,8 @@ use endow_policy::AllowWord;
 
 use super::super::interpret::SeccompData;
 use super::super::{
-    Action, Arch, CALLS, Call, Errno, ReaperPlan, SeccompInput, compile, compile_reaper, plan,
+    Action, Arch, CALLS, Call, Errno, ReaperPlan, SeccompInput, Shared, compile, compile_reaper,
+    plan,
 };
 use super::harness::{
     EAFNOSUPPORT, ENOSYS, EOPNOTSUPP, EPERM, EPROTONOSUPPORT, HIGH, action_of, ask,
@@ -166,6 +167,44 @@ fn facts_of_the_run_lift_their_checks() {
         assert_eq!(run(&open, "sendto", &[3, 0, 0, 0x2000_0000]), Action::Allow);
         assert_eq!(run(&open, "setsockopt", &[3, 6, 31]), Action::Allow);
         assert!(!open.notifies());
+    }
+}
+
+/// What namespaces keep apart otherwise.
+#[test]
+fn a_run_without_namespaces_reaches_nothing_shared() {
+    let words = AllowWord::ALL.iter().copied().collect();
+    for (arch, shared) in Arch::ALL
+        .iter()
+        .flat_map(|arch| [Shared::NoNetwork, Shared::Network].map(|shared| (*arch, shared)))
+    {
+        let filter = plan(&SeccompInput { shared, ..strict(arch, &words) });
+        let refuses = |name: &str, args: &[u64], action| {
+            assert_eq!(run(&filter, name, args), action, "{name} {args:?} {shared:?}");
+        };
+        for name in ["shmget", "shmat", "semget", "semop", "msgget", "msgrcv", "mq_open"] {
+            refuses(name, &[], ENOSYS);
+        }
+        let none = Action::Errno(Errno::EAFNOSUPPORT);
+        let internet = if shared == Shared::Network { Action::Allow } else { none };
+        refuses("socket", &[1, 1, 0], none);
+        refuses("socket", &[2, 1, 0], internet);
+        refuses("socket", &[10, 2, 17], internet);
+        refuses("socket", &[16, 3, 0], internet);
+        refuses("socket", &[40, 1, 0], none);
+        refuses("socketpair", &[1, 1 | 0o2_000_000, 0], Action::Allow);
+        refuses("socketpair", &[1, 2, 0], none);
+        refuses("socketpair", &[1, 3, 0], none);
+        refuses("socketpair", &[1, 5, 0], Action::Allow);
+        refuses("prlimit64", &[0, 7], Action::Allow);
+        refuses("prlimit64", &[17, 7], EPERM);
+        refuses("sched_setaffinity", &[17], EPERM);
+        refuses("setpriority", &[0, 0, 19], Action::Allow);
+        refuses("setpriority", &[0, 17, 19], EPERM);
+        refuses("setpriority", &[1, 0, 19], EPERM);
+        refuses("setpriority", &[2, 0, 19], EPERM);
+        refuses("ioprio_set", &[1, 0, 0], Action::Allow);
+        refuses("ioprio_set", &[2, 0, 0], EPERM);
     }
 }
 

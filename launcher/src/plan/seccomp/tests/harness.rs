@@ -13,6 +13,7 @@ use super::super::insn::Insn;
 use super::super::interpret::{SeccompData, Verdict, interpret};
 use super::super::leaf::Leaf;
 use super::super::plan::{SeccompInput, SeccompPlan, plan};
+use super::super::shared::Shared;
 use super::super::table::Call;
 
 pub(super) const EPERM: Action = Action::Errno(Errno::EPERM);
@@ -24,7 +25,14 @@ pub(super) const HIGH: u64 = 1 << 32;
 
 /// The strictest run, and what a test changes about it.
 pub(super) fn strict(arch: Arch, allow: &BTreeSet<AllowWord>) -> SeccompInput<'_> {
-    SeccompInput { arch, allow, signal_scoped: false, tcp_ports_ruled: true, observe: false }
+    SeccompInput {
+        arch,
+        allow,
+        signal_scoped: false,
+        tcp_ports_ruled: true,
+        observe: false,
+        shared: Shared::Nothing,
+    }
 }
 
 pub(super) fn planned(arch: Arch, words: &[AllowWord]) -> SeccompPlan {

@@ -9,7 +9,7 @@ use super::super::compile::program;
 use super::super::interpret::SeccompData;
 use super::super::run::runs;
 use super::super::{
-    Action, Arch, Call, Check, Leaf, ReaperPlan, SeccompInput, SeccompPlan, compile,
+    Action, Arch, Call, Check, Leaf, ReaperPlan, SeccompInput, SeccompPlan, Shared, compile,
     compile_reaper, plan,
 };
 use super::harness::{AUDITS, ask, assert_as_declared, assert_loadable, data, declared, planned};
@@ -79,8 +79,11 @@ proptest! {
         (arch, allow, [signal_scoped, tcp_ports_ruled, observe]) in any_input(),
         calls in prop::collection::vec((any_number(), prop::array::uniform6(any_argument())), 400),
         audit in prop::sample::select(AUDITS),
+        shared in prop::sample::select(Shared::ALL),
     ) {
-        let input = SeccompInput { arch, allow: &allow, signal_scoped, tcp_ports_ruled, observe };
+        let allow = &allow;
+        let input =
+            SeccompInput { arch, allow, signal_scoped, tcp_ports_ruled, observe, shared };
         let plan = plan(&input);
         let program = compile(&plan);
         assert_loadable(&program);
@@ -99,8 +102,9 @@ proptest! {
     ) {
         let none = BTreeSet::new();
         let [strict, lifted] = [&none, &allow].map(|allow| {
-            let observe = false;
-            let input = SeccompInput { arch, allow, signal_scoped, tcp_ports_ruled, observe };
+            let (observe, shared) = (false, Shared::Nothing);
+            let input =
+                SeccompInput { arch, allow, signal_scoped, tcp_ports_ruled, observe, shared };
             plan(&input).leaf(number).decide(args)
         });
         prop_assert!(strict != Action::Allow || lifted == Action::Allow);

@@ -7,6 +7,7 @@ use endow_policy::AllowWord;
 use super::super::check::Check;
 use super::super::compat::COMPAT_CALLS;
 use super::super::group::Group;
+use super::super::shared::Shared;
 use super::super::{Arch, CALLS, Call, Leaf, SeccompPlan, answer, plan, render_reference};
 use super::harness::{EPERM, planned, strict};
 
@@ -99,7 +100,10 @@ fn every_check_is_used() {
     let leaves = Group::ALL.iter().map(|group| group.rule()).flat_map(|rule| {
         [Some(rule.default), rule.lift.map(|lift| lift.leaf)].into_iter().flatten()
     });
-    let used: BTreeSet<Leaf> = leaves.collect();
+    let shared = Shared::ALL
+        .iter()
+        .flat_map(|shared| Group::ALL.iter().filter_map(|group| shared.leaf(*group)));
+    let used: BTreeSet<Leaf> = leaves.chain(shared).collect();
     assert!(Check::ALL.iter().all(|check| used.contains(&Leaf::Check(*check))));
 }
 

@@ -1,0 +1,112 @@
+//! The first process inside: what it does from the clone until it reaps.
+
+use std::fs::File;
+use std::io::{Read, Seek};
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::io::Errno;
+use rustix::net::RecvFlags;
+use rustix::process::{Signal, set_parent_process_death_signal};
+
+use super::init::View;
+use super::lower::{Filter, Init, Lowered};
+use super::message::{Message, SIZE, Stage, StepFailure};
+use super::payload::Inherited;
+use super::{confine, payload, reaper};
+use crate::plan::Namespaces;
+use crate::sys;
+use crate::sys::arguments::StringArea;
+use crate::sys::clone::Cloned;
+use crate::sys::signal::{Disposition, SignalSet};
+
+/// What pid 1 begins with.
+pub(super) struct Start {
+    /// Those that it is to have; the user and pid namespaces are made.
+    pub(super) namespaces: Option<Namespaces>,
+    /// The steps of the opening.
+    pub(super) steps: Vec<Init>,
+    /// The way to the supervisor.
+    pub(super) socket: OwnedFd,
+    /// Where the plan will be written.
+    pub(super) paper: File,
+    /// The strings that are wiped.
+    pub(super) strings: StringArea,
+}
+
+/// Opens the sandbox, waits for the plan, carries it out and reaps; never returns.
+pub(super) fn run(start: &Start) -> ! {
+    let mut view = View::default();
+    let done = open(start, &mut view).and_then(|inherited| become_pid_1(start, view, inherited));
+    match done {
+        Ok((command, filter)) => reaper::run(&start.socket, command, &filter),
+        Err(failure) => fail(&start.socket, failure),
+    }
+}
+
+fn fail(socket: &OwnedFd, failure: StepFailure) -> ! {
+    let _ = sys::socket::send(socket, &Message::Failed(failure).encode(), &[]);
+    sys::clone::exit_now(1)
+}
+
+fn failure(stage: Stage) -> impl Fn(Errno) -> StepFailure + Copy {
+    move |errno| StepFailure { stage, step: 0, detail: 0, errno: errno.raw_os_error() }
+}
+
+/// Makes what does not depend on the view.
+fn open(start: &Start, view: &mut View) -> Result<Inherited, StepFailure> {
+    let of_pid_1 = failure(Stage::Reaper);
+    set_parent_process_death_signal(Some(Signal::KILL)).map_err(of_pid_1)?;
+    let mask = sys::signal::set_mask(SignalSet::ALL).map_err(of_pid_1)?;
+    let sigchld_ignored = sys::signal::is_ignored(libc::SIGCHLD);
+    sys::signal::set_disposition(libc::SIGCHLD, Disposition::Default);
+    let umask = rustix::process::umask(rustix::fs::Mode::empty());
+    sys::clone::unshare(others(start.namespaces)).map_err(failure(Stage::Clone))?;
+    view.run(Stage::Opening, &start.steps)?;
+    Ok(Inherited { mask, sigchld_ignored, umask, parent: rustix::process::getpid() })
+}
+
+/// Waits for the plan; a supervisor that is gone has none.
+fn planned(start: &Start) -> Result<Lowered, Errno> {
+    let mut bytes = [0; SIZE];
+    match sys::socket::receive(&start.socket, &mut bytes, RecvFlags::empty())? {
+        (SIZE, _) if Message::decode(&bytes) == Some(Message::Planned) => {}
+        _ => sys::clone::exit_now(0),
+    }
+    let mut text = Vec::new();
+    let mut paper = &start.paper;
+    let read = paper.rewind().and_then(|()| paper.read_to_end(&mut text));
+    read.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
+    postcard::from_bytes(&text).map_err(|_| Errno::BADMSG)
+}
+
+fn become_pid_1(
+    start: &Start,
+    mut view: View,
+    inherited: Inherited,
+) -> Result<(i32, Filter), StepFailure> {
+    let of_pid_1 = failure(Stage::Reaper);
+    let socket = &start.socket;
+    let lowered = planned(start).map_err(of_pid_1)?;
+    view.run(Stage::Init, &lowered.init)?;
+    drop(view);
+    let context = confine::Context { socket: socket.as_fd(), strings: start.strings };
+    confine::run(&lowered.confine, &context)?;
+    match sys::clone::clone(0, None).map_err(of_pid_1)? {
+        Cloned::Child => fail(socket, payload::run(&lowered, &inherited, socket.as_fd())),
+        Cloned::Parent { pid, pidfd } => {
+            let started = Message::Started.encode();
+            sys::socket::send(socket, &started, &[pidfd.as_fd()]).map_err(of_pid_1)?;
+            Ok((pid, lowered.reaper))
+        }
+    }
+}
+
+/// The namespaces that pid 1 makes by itself.
+fn others(namespaces: Option<Namespaces>) -> i32 {
+    let Some(namespaces) = namespaces else { return 0 };
+    let always =
+        libc::CLONE_NEWNS | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS | libc::CLONE_NEWCGROUP;
+    #[cfg(feature = "test-switches")]
+    let always = if namespaces.shared_ipc { always & !libc::CLONE_NEWIPC } else { always };
+    if namespaces.network { always | libc::CLONE_NEWNET } else { always }
+}
