@@ -15,10 +15,9 @@ use rustix::mount::{
 };
 
 use super::layer::Layer;
-use super::lower::{From, Init, Place};
+use super::lower::{Expected, From, Init, Place};
 use super::message::{Stage, StepFailure};
 use crate::sys;
-use crate::sys::identity::Identity;
 
 /// The bytes that the skeleton may hold: names, links and a few small files.
 const SKELETON_BYTES: &CStr = c"16777216";
@@ -166,7 +165,9 @@ impl View {
                 let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
                 let source = openat2(CWD, path, flags, Mode::empty(), resolve)?;
                 match expect {
-                    Some(expect) if sys::identity::of(&source)? != *expect => Err(Errno::STALE),
+                    Some(expect) if sys::identity::of(&source)?.parts() != *expect => {
+                        Err(Errno::STALE)
+                    }
                     _ => Ok(source),
                 }
             }
@@ -214,9 +215,9 @@ fn kept(layer: Option<&OwnedFd>) -> Result<u64, Errno> {
 
 /// Clones the mount at a host path and compares what it holds: the file that was found is the
 /// right one whatever way led to it, and any other is refused before it is placed.
-fn clone_expected(path: &CStr, expect: Identity, flags: OpenTreeFlags) -> Result<OwnedFd, Errno> {
+fn clone_expected(path: &CStr, expect: Expected, flags: OpenTreeFlags) -> Result<OwnedFd, Errno> {
     let tree = open_tree(CWD, path, flags | OpenTreeFlags::AT_SYMLINK_NOFOLLOW)?;
-    if sys::identity::of(&tree)? == expect { Ok(tree) } else { Err(Errno::STALE) }
+    if sys::identity::of(&tree)?.parts() == expect { Ok(tree) } else { Err(Errno::STALE) }
 }
 
 fn inside() -> ResolveFlags {

@@ -60,7 +60,7 @@ fn open(rule: &Rule) -> Result<OwnedFd, Errno> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let place = openat2(CWD, &rule.at, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)?;
     match rule.expect {
-        Some(expect) if sys::identity::of(&place)? != expect => Err(Errno::STALE),
+        Some(expect) if sys::identity::of(&place)?.parts() != expect => Err(Errno::STALE),
         _ => Ok(place),
     }
 }
@@ -107,7 +107,8 @@ mod tests {
         std::fs::write(&file, "").expect("written");
         std::os::unix::fs::symlink("file", &link).expect("a link");
         let seen = sys::identity::of(std::fs::File::open(&file).expect("opened")).expect("seen");
-        let other = sys::identity::Identity { ino: seen.ino + 1, ..seen };
+        let other = sys::identity::Identity { ino: seen.ino + 1, ..seen }.parts();
+        let seen = seen.parts();
         let opened = |path: &std::path::Path, expect| {
             let at = CString::new(path.as_os_str().as_bytes()).expect("a path");
             open(&Rule { at, rights: 4, expect }).map(drop)

@@ -18,9 +18,8 @@ use crate::plan::seccomp::{self, ReaperPlan, SeccompPlan};
 use crate::plan::step::{
     ConfineStep, ExecSpec, FileId, InitStep, MountFlags, PayloadStep, Rlimit, Source,
 };
-use crate::sys::identity::Identity;
 use crate::sys::mount::attribute;
-use crate::sys::seccomp::{Instruction, Listener};
+use crate::sys::seccomp::Instruction;
 
 /// A plan in the form that the child carries out.
 #[derive(Debug, Serialize, Deserialize)]
@@ -75,11 +74,14 @@ pub(super) struct Place {
     pub(super) own: bool,
 }
 
+/// What must be at a path: device, inode and birth.
+pub(super) type Expected = (u64, u64, u64);
+
 /// What is mounted.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum From {
     /// A host path, and what must be there.
-    Host { path: CString, expect: Option<Identity> },
+    Host { path: CString, expect: Option<Expected> },
     /// A layer that is made in memory, or why it can't be.
     Memory { layer: Result<Layer, i32>, mode: CString },
     /// A path of the view.
@@ -146,7 +148,7 @@ pub(super) struct Rule {
     pub(super) at: CString,
     pub(super) rights: u64,
     /// What must be there.
-    pub(super) expect: Option<Identity>,
+    pub(super) expect: Option<Expected>,
 }
 
 /// A step of the command's process.
@@ -158,7 +160,7 @@ pub(super) enum Payload {
     DieWithReaper,
     OwnDomain,
     ChangeDir { to: CString },
-    Seccomp { filter: Filter, listener: Listener },
+    Seccomp { filter: Filter, listens: bool },
 }
 
 /// Lowers the steps that come before the view is known.
@@ -232,8 +234,7 @@ fn payload(step: &PayloadStep) -> Result<Payload, NulError> {
 
 fn filter(plan: &SeccompPlan) -> Payload {
     let filter = Filter::new(seccomp::compile(plan));
-    let listener = if plan.notifies() { Listener::Wanted } else { Listener::None };
-    Payload::Seccomp { filter, listener }
+    Payload::Seccomp { filter, listens: plan.notifies() }
 }
 
 fn confine(step: &ConfineStep) -> Result<Confine, NulError> {
@@ -254,14 +255,14 @@ fn confine(step: &ConfineStep) -> Result<Confine, NulError> {
     })
 }
 
-fn identity(file: FileId) -> Identity {
-    Identity { dev: file.dev, ino: file.ino, born: file.born }
+fn expected(file: FileId) -> Expected {
+    (file.dev, file.ino, file.born)
 }
 
 fn ruleset(plan: &LandlockPlan) -> Result<Landlock, NulError> {
     let rule = |rule: &landlock::Rule| {
         let at = CString::new(rule.at.as_bytes())?;
-        Ok(Rule { at, rights: rule.rights.0, expect: rule.expect.map(identity) })
+        Ok(Rule { at, rights: rule.rights.0, expect: rule.expect.map(expected) })
     };
     Ok(Landlock {
         handled: plan.handled.0,
@@ -337,7 +338,7 @@ impl Lowering<'_> {
     fn from(&self, source: &Source) -> Result<From, NulError> {
         Ok(match source {
             Source::Host { path, expect } => {
-                From::Host { path: CString::new(path.as_bytes())?, expect: Some(identity(*expect)) }
+                From::Host { path: CString::new(path.as_bytes())?, expect: Some(expected(*expect)) }
             }
             Source::Run(relative) => {
                 let path = self.run.join(&relative.0);

@@ -8,11 +8,12 @@ use rustix::io::Errno;
 use rustix::process::{Pid, Resource, Signal, getppid, set_parent_process_death_signal, setrlimit};
 
 use super::landlock;
-use super::lower::{Lowered, Payload};
+use super::lower::{Filter, Lowered, Payload};
 use super::message::{Message, Stage, StepFailure};
 use crate::plan::step::Rlimit;
 use crate::sys;
 use crate::sys::exec::StringList;
+use crate::sys::seccomp::Listener;
 use crate::sys::signal::{Disposition, SignalSet};
 
 /// What the caller had, given back to the command.
@@ -56,15 +57,17 @@ fn apply(
         Payload::DieWithReaper => die_with(inherited.parent),
         Payload::OwnDomain => landlock::scope_signals(),
         Payload::ChangeDir { to } => rustix::process::chdir(to.as_c_str()),
-        Payload::Seccomp { filter, listener } => {
-            match sys::seccomp::install(&filter.instructions(), *listener)? {
-                Some(listener) => {
-                    let message = Message::Listener.encode();
-                    sys::socket::send(socket, &message, &[listener.as_fd()])
-                }
-                None => Ok(()),
-            }
+        Payload::Seccomp { filter, listens } => seccomp(filter, *listens, socket),
+    }
+}
+
+fn seccomp(filter: &Filter, listens: bool, socket: BorrowedFd<'_>) -> Result<(), Errno> {
+    let listener = if listens { Listener::Wanted } else { Listener::None };
+    match sys::seccomp::install(&filter.instructions(), listener)? {
+        Some(listener) => {
+            sys::socket::send(socket, &Message::Listener.encode(), &[listener.as_fd()])
         }
+        None => Ok(()),
     }
 }
 

@@ -6,7 +6,7 @@ use std::io::{self, Read, Seek, Write};
 use std::os::fd::AsRawFd;
 
 use super::error::{CommandError, Kind};
-use super::running;
+use super::running::{self, Given};
 use super::stages::Planned;
 use crate::apply::{SpawnError, prepare};
 use crate::finish::finish;
@@ -61,7 +61,7 @@ fn write(mut file: &File, text: &[u8]) -> io::Result<()> {
 
 fn start(planned: &Planned) -> Result<(), CommandError> {
     let mut prepared = prepare(&planned.plan, &planned.surroundings.dirs.state, &planned.id)?;
-    let ended = running::run(planned, None, &mut prepared, None, None, &mut |_| {})?.ended;
+    let ended = running::run(planned, &mut prepared, Given::default(), &mut |_| {})?.ended;
     finish(&planned.plan.finish, prepared).map_err(|error| {
         CommandError::new(Kind::Setup, "can't remove the run's directory").cause(error)
     })?;

@@ -23,13 +23,22 @@ pub(crate) struct Ran {
     pub(crate) run_time: Duration,
 }
 
-/// Starts the sandbox, which may have begun before, and supervises it to its end.
+/// What a run may have besides its plan.
+#[derive(Debug, Default)]
+pub(crate) struct Given<'a> {
+    /// A pid 1 that waits for the plan.
+    pub(crate) begun: Option<Begun>,
+    /// The terminal that is given back.
+    pub(crate) terminal: Option<&'a Terminal>,
+    /// Where the command's output is kept.
+    pub(crate) capture: Option<Capture>,
+}
+
+/// Starts the sandbox and supervises it to its end.
 pub(crate) fn run(
     planned: &Planned,
-    begun: Option<Begun>,
     prepared: &mut Prepared,
-    terminal: Option<&Terminal>,
-    capture: Option<Capture>,
+    given: Given<'_>,
     notify: &mut dyn FnMut(Notice),
 ) -> Result<Ran, CommandError> {
     let plan = &planned.plan;
@@ -39,12 +48,12 @@ pub(crate) fn run(
     let start = Instant::now();
     let renewal = Renewal::new(&plan.supervise.renew, prepared.covers())
         .map_err(failed("can't watch covered names"))?;
-    let sandbox = spawn(begun, plan, prepared)?;
+    let sandbox = spawn(given.begun, plan, prepared)?;
     prepared.hand_over();
     let supervised = Supervised::new(sandbox, &plan.supervise, renewal, plan.starts_own_session());
-    let mut set = [supervised.capturing(capture)];
+    let mut set = [supervised.capturing(given.capture)];
     let spawned = Instant::now();
-    let ended = supervise::run(&mut set, terminal, &mut |_, notice| notify(notice))
+    let ended = supervise::run(&mut set, given.terminal, &mut |_, notice| notify(notice))
         .map_err(failed("can't supervise"))?;
     let ended = ended.first().copied().ok_or(SpawnError::Killed)?;
     let [supervised] = set;

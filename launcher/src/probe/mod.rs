@@ -173,8 +173,8 @@ fn source<'a>(spec: &MountSpec, paths: &'a BTreeMap<HostPath, PathFact>) -> Opti
 
 /// Returns the host path that the nearest mount above `at` shows there.
 fn shown_at(at: &GuestPath, sources: &HashMap<&[u8], &HostPath>) -> Option<HostPath> {
-    let above = at.way_up().skip(1);
-    let (depth, source) = above.filter_map(|path| Some((path.len(), sources.get(path)?))).next()?;
+    let mut above = at.way_up().skip(1);
+    let (depth, source) = above.find_map(|path| Some((path.len(), sources.get(path)?)))?;
     let rest = at.as_bytes().get(depth..)?;
     let relative = rest.strip_prefix(b"/").unwrap_or(rest);
     source.join(OsStr::from_bytes(relative)).ok()

@@ -5,10 +5,9 @@ use std::os::fd::AsFd;
 use rustix::fs::{AtFlags, FileType, Statx, StatxFlags, makedev, statx};
 use rustix::io::Errno;
 use rustix::path::Arg;
-use serde::{Deserialize, Serialize};
 
 /// A file, told from every other that exists or existed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Identity {
     /// The device number as `stat` gives it.
     pub(crate) dev: u64,

@@ -3,7 +3,6 @@
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 
 use rustix::io::Errno;
-use serde::{Deserialize, Serialize};
 
 use super::check;
 
@@ -11,7 +10,7 @@ use super::check;
 pub(crate) type Instruction = libc::sock_filter;
 
 /// Whether the supervisor wants to hear of calls that the filter marks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Listener {
     /// No call is announced.
     None,

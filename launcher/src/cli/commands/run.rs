@@ -10,10 +10,11 @@ use crate::cli::error::{CommandError, Kind};
 use crate::cli::events::Events;
 use crate::cli::output::Output;
 use crate::cli::report::{Finished, Phases, Report};
+use crate::cli::running::{self, Given};
 #[cfg(feature = "test-switches")]
 use crate::cli::stages::Planned;
 use crate::cli::stages::{self, Own, Request, Settled};
-use crate::cli::{ending, running, words};
+use crate::cli::{ending, words};
 use crate::finish::finish;
 use crate::supervise::Terminal;
 
@@ -101,8 +102,8 @@ fn supervised(
         events.notice(notice);
         output.detail(&words::notice(notice, &planned));
     };
-    let terminal = terminal.as_ref();
-    let ran = running::run(&planned, begun, &mut prepared, terminal, capture, &mut notify)?;
+    let given = Given { begun, terminal: terminal.as_ref(), capture };
+    let ran = running::run(&planned, &mut prepared, given, &mut notify)?;
     finish(&planned.plan.finish, prepared).map_err(|error| {
         CommandError::new(Kind::Setup, "can't remove the run's directory").cause(error)
     })?;
