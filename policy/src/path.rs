@@ -199,6 +199,7 @@ fn is_normal(bytes: &[u8]) -> bool {
 }
 
 /// Compares with the slash below every other byte.
+#[inline]
 fn by_components(a: &[u8], b: &[u8]) -> Ordering {
     let same = common_length(a, b);
     match (a.get(same), b.get(same)) {
@@ -210,11 +211,18 @@ fn by_components(a: &[u8], b: &[u8]) -> Ordering {
 
 /// Returns how many bytes are the same at the beginning: eight at a time, since most paths that
 /// are compared have a directory in common.
+#[inline]
 fn common_length(a: &[u8], b: &[u8]) -> usize {
     let (a_words, b_words) = (a.as_chunks::<8>().0, b.as_chunks::<8>().0);
-    let same = a_words.iter().zip(b_words).take_while(|(a, b)| a == b).count() * 8;
-    let (a, b) = (a.get(same..).unwrap_or_default(), b.get(same..).unwrap_or_default());
-    same + a.iter().zip(b).take_while(|(a, b)| a == b).count()
+    for (number, (a, b)) in a_words.iter().zip(b_words).enumerate() {
+        let differing = u64::from_le_bytes(*a) ^ u64::from_le_bytes(*b);
+        if differing != 0 {
+            return number * 8 + differing.trailing_zeros() as usize / 8;
+        }
+    }
+    let whole = a_words.len().min(b_words.len()) * 8;
+    let (a, b) = (a.get(whole..).unwrap_or_default(), b.get(whole..).unwrap_or_default());
+    whole + a.iter().zip(b).take_while(|(a, b)| a == b).count()
 }
 
 #[cfg(test)]

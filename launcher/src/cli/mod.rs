@@ -27,8 +27,11 @@ use args::{Command, Invocation, Usage};
 use error::{CommandError, Kind};
 use output::Output;
 
+use crate::sys;
+
 /// Runs the program with the arguments of the process.
 pub fn main() -> ExitCode {
+    sys::heap::keep_freed();
     let arguments: Vec<OsString> = std::env::args_os().collect();
     let invocation = match args::parse(arguments) {
         Ok(invocation) => invocation,

@@ -7,6 +7,7 @@ pub(crate) mod arguments;
 pub(crate) mod clone;
 pub(crate) mod exec;
 pub(crate) mod fd;
+pub(crate) mod heap;
 pub(crate) mod identity;
 pub(crate) mod keyring;
 pub(crate) mod landlock;
