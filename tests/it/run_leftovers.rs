@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::harness::{Running, World, mark, marked, said, send, soon, within};
+use crate::harness::{Running, World, endow, mark, marked, said, send, soon, within};
 
 const KILL: i32 = 9;
 
@@ -156,4 +156,25 @@ fn kill_supervisor(marked: &[i32]) {
     let sleep = marked.iter().copied().find(|pid| is_sleep(*pid)).expect("the command");
     let supervisor = parent(parent(sleep));
     send(KILL, supervisor);
+}
+
+/// Adopts what loses its parent, runs a command, and tells whether a process is left of it.
+const ADOPTS: &str = "import ctypes, os, subprocess, sys
+ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)
+code = subprocess.call(sys.argv[1:], stderr=subprocess.DEVNULL)
+try:
+    os.waitpid(-1, os.WNOHANG)
+    print(code, 'left')
+except ChildProcessError:
+    print(code, 'none')";
+
+#[test]
+fn run_that_is_refused_after_it_began_leaves_no_process() {
+    let world = World::new();
+    // The policy can hold, so pid 1 is begun; that the source is missing shows in the plan.
+    let mut command = world.command("python3");
+    command.args(["-c", ADOPTS]).arg(endow());
+    command.args(["run", "--ro", "/there/is/no/such/source", "--", "true"]);
+    assert_eq!(said(&mut command).ok(), "125 none\n");
+    world.assert_no_run_left();
 }

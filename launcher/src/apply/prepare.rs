@@ -1,9 +1,8 @@
 //! The host side before any process exists: the run's directory and what lies in it.
 
-use std::fs::{DirBuilder, File, OpenOptions, Permissions, set_permissions};
+use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -16,7 +15,7 @@ use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
 use rustix::io::Errno;
 
 use super::cgroup::Cgroup;
-use crate::plan::step::{CgroupPlan, ExecSpec, FileId, MaskPoint, PrepareStep, RunPath};
+use crate::plan::step::{CgroupPlan, ExecSpec, FileId, MaskPoint, PrepareStep};
 use crate::plan::{HIDDEN_DIRECTORY, HIDDEN_FILE, Plan};
 use crate::sys;
 
@@ -27,8 +26,8 @@ pub(crate) enum PrepareError {
     /// The state directory can't be used.
     #[error("can't use the state directory")]
     State(#[source] StateError),
-    /// A file or directory of the run can't be made.
-    #[error("can't make a part of the run's state: {}", path.display())]
+    /// The control group of the run can't be made.
+    #[error("can't make a control group: {}", path.display())]
     Make {
         path: PathBuf,
         #[source]
@@ -148,18 +147,22 @@ fn sweep() -> Sweep {
     Sweep { candidates: 16, start: usize::try_from(nanos).unwrap_or(0), now }
 }
 
-fn apply(step: &PrepareStep, run: &RunDir) -> Result<(), PrepareError> {
+fn apply(step: &PrepareStep, run: &mut RunDir) -> Result<(), PrepareError> {
     match step {
         PrepareStep::Cgroup(_) => Ok(()),
-        PrepareStep::MakeDir { at, mode } => make(run, at, |path| make_directory(path, *mode)),
-        PrepareStep::MakeFile { at, mode } => make(run, at, |path| make_file(path, *mode)),
+        PrepareStep::MakeDir { at, mode } => {
+            run.make_dir(&OsFs, &at.0, *mode).map_err(PrepareError::State)
+        }
+        PrepareStep::MakeFile { at, mode } => {
+            run.make_file(&OsFs, &at.0, *mode).map_err(PrepareError::State)
+        }
         PrepareStep::Seed { from, to } => {
             let seeds = [Seed { source: from.as_path().to_owned(), to: to.0.clone() }];
             let seeded = seed(&OsFs, run.as_fd(), &seeds, SeedLimits::default());
             seeded.map(drop).map_err(PrepareError::Seed)
         }
         PrepareStep::Mask { at, like, expect, hide, points } => {
-            make(run, at, |_| Ok(()))?;
+            run.make_way(&OsFs, &at.0).map_err(PrepareError::State)?;
             let plan = mask_plan(hide, points).map_err(PrepareError::MaskNames)?;
             let real = open_expected(like, *expect)?;
             mask::apply(&OsFs, &plan, real.as_fd(), run.as_fd(), at.0.as_os_str())
@@ -186,29 +189,6 @@ fn mask_plan(hide: &[PathBuf], points: &[MaskPoint]) -> Result<MaskPlan, MaskErr
     let kind = |it: &MaskPoint| if it.directory { PointKind::Directory } else { PointKind::File };
     let points = points.iter().map(|point| (point.path.as_path(), kind(point)));
     MaskPlan::new(hide.iter().map(PathBuf::as_path), points)
-}
-
-/// Makes something below the run, with the directories that lead to it.
-fn make(
-    run: &RunDir,
-    at: &RunPath,
-    make: impl FnOnce(&Path) -> io::Result<()>,
-) -> Result<(), PrepareError> {
-    let path = run.path().join(&at.0);
-    let above = path.parent().unwrap_or(&path);
-    let made =
-        DirBuilder::new().recursive(true).mode(0o700).create(above).and_then(|()| make(&path));
-    made.map_err(|source| PrepareError::Make { path, source })
-}
-
-fn make_directory(path: &Path, mode: u32) -> io::Result<()> {
-    DirBuilder::new().mode(0o700).create(path)?;
-    // The caller's umask has no say in it.
-    if mode == 0o700 { Ok(()) } else { set_permissions(path, Permissions::from_mode(mode)) }
-}
-
-fn make_file(path: &Path, mode: u32) -> io::Result<()> {
-    OpenOptions::new().write(true).create_new(true).mode(mode).open(path).map(drop)
 }
 
 /// Copies the running program into a sealed file in memory: nothing inside can change it, and a

@@ -5,7 +5,7 @@ use std::path::Path;
 use proptest::prelude::*;
 
 use super::*;
-use crate::fs::{Errno, Kind};
+use crate::fs::Errno;
 use crate::names::NameRules;
 use crate::testing::{Scratch, git};
 
@@ -86,15 +86,13 @@ fn index_agrees_with_git_on_many_names() {
 }
 
 #[test]
-fn tracked_is_by_path_and_kind() {
+fn state_is_remembered_of_exactly_what_is_tracked() {
     let scratch = planted(&[]);
     let tracked = loaded(&scratch.path().join("r"));
-    let is = |path: &str, kind| tracked.is_tracked(path.as_bytes(), kind);
-    assert!(is("a/b/x", Kind::File) && is("key.pem", Kind::File));
-    assert!(is("a", Kind::Directory) && is("a/b/long", Kind::Directory));
-    assert!(!is("a", Kind::File), "a file in place of a tracked directory is not tracked");
-    assert!(!is("a/b/untracked", Kind::File) && !is("a/b/lon", Kind::Directory));
-    assert!(!is("z", Kind::Directory) && !is("", Kind::File));
+    let has = |path: &str| tracked.stamp(path.as_bytes()).is_some();
+    assert!(has("a/b/x") && has("key.pem"));
+    assert!(!has("a"), "a file in place of a tracked directory is not tracked");
+    assert!(!has("a/b/untracked") && !has("a/b/lon") && !has("z") && !has(""));
 }
 
 struct Env;
@@ -148,8 +146,8 @@ fn index_of_linked_worktree_submodule_and_link_is_found() {
     git(&above, &args);
     assert_eq!(names(&loaded(&above.join("sub"))), expected());
     let tracked = loaded(&above);
-    assert!(tracked.is_tracked(b"sub", Kind::Directory));
-    assert!(!tracked.is_tracked(b"sub/key.pem", Kind::File));
+    assert!(tracked.stamp(b"sub").is_some());
+    assert!(tracked.stamp(b"sub/key.pem").is_none());
     fs::create_dir(scratch.path().join("by-link")).expect("mkdir");
     symlink("../r/.git", scratch.path().join("by-link/.git")).expect("symlink");
     assert_eq!(names(&loaded(&scratch.path().join("by-link"))), expected());

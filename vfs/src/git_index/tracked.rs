@@ -5,7 +5,6 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
 use super::{IndexFault, Stamp};
-use crate::fs::Kind;
 use crate::names::NameRules;
 
 /// The longest path that a kernel call can name.
@@ -24,16 +23,6 @@ pub struct Tracked {
 }
 
 impl Tracked {
-    /// Returns whether a path is tracked: a directory is when anything below is, or when it is a
-    /// submodule's.
-    pub fn is_tracked(&self, path: &[u8], kind: Kind) -> bool {
-        let first = self.first_from(path);
-        if self.get(first) == Some(path) {
-            return true;
-        }
-        kind == Kind::Directory && self.has_below(path)
-    }
-
     /// Returns what the index remembers of a file's state.
     pub fn stamp(&self, path: &[u8]) -> Option<Stamp> {
         let index = self.first_from(path);
@@ -73,12 +62,6 @@ impl Tracked {
     /// Returns whether nothing is tracked.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
-    }
-
-    fn has_below(&self, dir: &[u8]) -> bool {
-        let prefix = [dir, b"/"].concat();
-        let first = self.get(self.first_from(&prefix));
-        first.is_some_and(|path| path.starts_with(&prefix))
     }
 
     /// Returns the index of the first path that is not before `path`.

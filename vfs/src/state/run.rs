@@ -10,9 +10,6 @@ use super::{RunId, StateError};
 use crate::fs::{Errno, Fs, OsFs};
 use crate::tree::{RemoveError, remove_tree};
 
-/// Where private directories and uppers stand until a checkpoint starts the next layer.
-const LAYER: &str = "layers/000";
-
 /// The open directory that holds all runs.
 #[derive(Debug)]
 pub(super) struct Runs {
@@ -63,50 +60,43 @@ impl RunDir {
         }
     }
 
-    /// Makes an empty private directory, number `number` of this run, and returns its name below
-    /// the run.
+    /// Makes an empty directory below the run, and those that lead to it.
     ///
     /// # Errors
-    /// A failing call, or a number used twice.
-    pub fn make_private(
-        &mut self,
-        fs: &dyn Fs,
-        number: usize,
-        mode: u32,
-    ) -> Result<PathBuf, StateError> {
-        self.make_once(fs, "layers")?;
-        self.make_once(fs, LAYER)?;
-        let name = OsString::from(format!("{LAYER}/p{number:03}"));
-        self.make(fs, name.clone(), 0o700)?;
-        if mode != 0o700 {
-            self.set_mode(fs, &name, mode)?;
-        }
-        Ok(name.into())
+    /// A failing call, or a name that is there.
+    pub fn make_dir(&mut self, fs: &dyn Fs, at: &Path, mode: u32) -> Result<(), StateError> {
+        self.make_above(fs, at)?;
+        self.make(fs, at.as_os_str())?;
+        if mode == 0o700 { Ok(()) } else { self.set_mode(fs, at.as_os_str(), mode) }
     }
 
-    /// Returns the name of mask layer `number`, with what is above it made; the layer itself is
-    /// made by [`crate::mask::apply`], and removed with the run.
+    /// Makes an empty file below the run, and the directories that lead to it.
     ///
     /// # Errors
-    /// A failing call.
-    pub fn plan_mask(&mut self, fs: &dyn Fs, number: usize) -> Result<PathBuf, StateError> {
-        self.make_once(fs, "mask")?;
-        let name = OsString::from(format!("mask/{number:03}"));
-        self.made.push(name.clone());
-        Ok(name.into())
+    /// A failing call, or a name that is there.
+    pub fn make_file(&mut self, fs: &dyn Fs, at: &Path, mode: u32) -> Result<(), StateError> {
+        self.make_above(fs, at)?;
+        let made = fs.create_file(self.dir.as_fd(), at.as_os_str());
+        let set = made.and_then(|file| fs.set_mode(file.as_fd(), mode));
+        set.map_err(failed("make", self.path().join(at)))?;
+        self.made.push(at.into());
+        Ok(())
     }
 
-    /// Opens a directory below the run that this run made.
+    /// Makes the directories that lead to a layer; the layer itself is made by
+    /// [`crate::mask::apply`], and removed with the run.
     ///
     /// # Errors
     /// A failing call.
-    pub fn open_dir(&self, fs: &dyn Fs, name: &Path) -> Result<OwnedFd, StateError> {
-        let opened = fs.open_dir(self.dir.as_fd(), name.as_os_str());
-        opened.map_err(failed("open", self.path().join(name)))
+    pub fn make_way(&mut self, fs: &dyn Fs, layer: &Path) -> Result<(), StateError> {
+        self.make_above(fs, layer)?;
+        self.made.push(layer.into());
+        Ok(())
     }
 
-    /// Leaves the directory in place when the run ends; its lock goes all the same.
-    pub fn keep(mut self) {
+    /// Leaves the directory in place, as a supervisor that is killed does; its lock goes.
+    #[cfg(test)]
+    pub(crate) fn keep(mut self) {
         self.is_done = true;
     }
 
@@ -129,17 +119,17 @@ impl RunDir {
         self.runs.path.join(self.id.as_str())
     }
 
-    fn make_once(&mut self, fs: &dyn Fs, name: &str) -> Result<(), StateError> {
-        if self.made.iter().any(|made| made == name) {
-            return Ok(());
-        }
-        self.make(fs, name.into(), 0o700)
+    fn make_above(&mut self, fs: &dyn Fs, at: &Path) -> Result<(), StateError> {
+        let above = at.ancestors().skip(1).filter(|path| !path.as_os_str().is_empty());
+        let mut missing: Vec<&OsStr> = above.map(Path::as_os_str).collect();
+        missing.retain(|path| !self.made.iter().any(|made| made == path));
+        missing.into_iter().rev().try_for_each(|path| self.make(fs, path))
     }
 
-    fn make(&mut self, fs: &dyn Fs, name: OsString, mode: u32) -> Result<(), StateError> {
-        let made = fs.make_dir(self.dir.as_fd(), &name, mode);
-        made.map_err(failed("make", self.path().join(&name)))?;
-        self.made.push(name);
+    fn make(&mut self, fs: &dyn Fs, name: &OsStr) -> Result<(), StateError> {
+        let made = fs.make_dir(self.dir.as_fd(), name, 0o700);
+        made.map_err(failed("make", self.path().join(name)))?;
+        self.made.push(name.to_owned());
         Ok(())
     }
 

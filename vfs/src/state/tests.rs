@@ -37,6 +37,9 @@ fn mode(path: &Path) -> u32 {
     fs::metadata(path).expect("there").permissions().mode() & 0o7777
 }
 
+/// Where the first private directory of a run stands.
+const PRIVATE: &str = "layers/000/p000";
+
 #[test]
 fn id_sorts_by_time_and_reads_back() {
     let at = |millis| UNIX_EPOCH + Duration::from_millis(millis);
@@ -121,13 +124,16 @@ fn run_has_its_parts_and_goes_whole() {
     let scratch = Scratch::new();
     let state = open(&scratch);
     let mut run = state.create_run(&OsFs, &new_id()).expect("a run");
-    let home = run.make_private(&OsFs, 0, 0o700).expect("made");
-    let tmp = run.make_private(&OsFs, 1, 0o1777).expect("made");
-    assert_eq!(home, Path::new("layers/000/p000"));
-    assert_eq!((mode(&run.path().join(&home)), mode(&run.path().join(&tmp))), (0o700, 0o1777));
-    let mask = run.plan_mask(&OsFs, 3).expect("planned");
-    fs::create_dir_all(run.path().join(&mask).join("a")).expect("mkdir");
-    fs::create_dir_all(run.path().join(&home).join("x/y")).expect("mkdir");
+    let [home, tmp, hidden] = ["layers/000/p000", "layers/000/p001", "mask/hidden"].map(Path::new);
+    run.make_dir(&OsFs, home, 0o700).expect("made");
+    run.make_dir(&OsFs, tmp, 0o1777).expect("made");
+    run.make_file(&OsFs, hidden, 0).expect("made");
+    let modes = [home, tmp, hidden].map(|path| mode(&run.path().join(path)));
+    assert_eq!(modes, [0o700, 0o1777, 0]);
+    assert!(run.make_dir(&OsFs, home, 0o700).is_err(), "made twice");
+    run.make_way(&OsFs, Path::new("mask/3")).expect("made");
+    fs::create_dir_all(run.path().join("mask/3/a")).expect("mkdir");
+    fs::create_dir_all(run.path().join(home).join("x/y")).expect("mkdir");
     fs::write(run.path().join("report.json"), "").expect("write");
     assert_eq!(mode(&run.path()), 0o700);
     run.remove(&OsFs).expect("removed");
@@ -141,7 +147,9 @@ fn mask_of_a_run_is_made_below_it_and_goes_with_it() {
     let mut run = state.create_run(&OsFs, &new_id()).expect("a run");
     let plan = crate::mask::MaskPlan::new([Path::new("secret")], []).expect("a plan");
     for number in 0..2 {
-        let name = run.plan_mask(&OsFs, number).expect("planned");
+        let name = format!("mask/{number}");
+        let name = Path::new(&name);
+        run.make_way(&OsFs, name).expect("made");
         let made = crate::mask::apply(&OsFs, &plan, scratch.fd(), run.as_fd(), name.as_os_str());
         made.expect("made");
         assert!(fs::symlink_metadata(run.path().join(name).join("secret")).is_ok());
@@ -168,8 +176,8 @@ fn sweep_takes_the_dead_and_leaves_the_living() {
     let state = open(&scratch);
     let living = state.create_run(&OsFs, &new_id()).expect("a run");
     let mut dead = state.create_run(&OsFs, &new_id()).expect("a run");
-    let private = dead.make_private(&OsFs, 0, 0o700).expect("made");
-    fs::write(dead.path().join(private).join("file"), "").expect("write");
+    dead.make_dir(&OsFs, Path::new(PRIVATE), 0o700).expect("made");
+    fs::write(dead.path().join(PRIVATE).join("file"), "").expect("write");
     let id = dead.id().to_string();
     dead.keep();
     let swept = state.sweep(&OsFs, all()).expect("swept");
@@ -233,10 +241,10 @@ fn runs_start_and_sweep_together() {
         for round in 0..10 {
             let state = open(&scratch);
             let mut run = state.create_run(&OsFs, &new_id()).expect("a run");
-            run.make_private(&OsFs, 0, 0o755).expect("its directory is its own");
+            run.make_dir(&OsFs, Path::new(PRIVATE), 0o755).expect("its directory is its own");
             let old = Sweep { now: SystemTime::now() + Duration::from_hours(1), ..all() };
             state.sweep(&OsFs, Sweep { start: start + round, ..old }).expect("swept");
-            assert!(run.path().join("layers/000/p000").exists(), "swept alive");
+            assert!(run.path().join(PRIVATE).exists(), "swept alive");
             if round % 2 == 0 { run.keep() } else { run.remove(&OsFs).expect("removed") }
         }
     };
@@ -258,7 +266,7 @@ fn start_and_end_of_a_run_are_few_calls() {
     let state = StateDir::open(&fs, &scratch.path().join("state/endow")).expect("open");
     let mut run = state.create_run(&fs, &new_id()).expect("a run");
     for number in 0..3 {
-        run.make_private(&fs, number, 0o700).expect("made");
+        run.make_dir(&fs, Path::new(&format!("layers/000/p00{number}")), 0o700).expect("made");
     }
     run.remove(&fs).expect("removed");
     // Six directories made and removed; the rest opens, verifies, locks and names.
@@ -274,8 +282,8 @@ fn fault_leaves_nothing_that_a_sweep_does_not_take() {
         let attempt = || -> Result<(), StateError> {
             let state = StateDir::open(fs, &scratch.path().join("state/endow"))?;
             let mut run = state.create_run(fs, &new_id())?;
-            run.make_private(fs, 0, 0o777)?;
-            run.plan_mask(fs, 0)?;
+            run.make_dir(fs, Path::new(PRIVATE), 0o777)?;
+            run.make_file(fs, Path::new("mask/hidden"), 0)?;
             run.remove(fs)
         };
         failures += usize::from(attempt().is_err());
