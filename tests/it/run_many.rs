@@ -4,6 +4,8 @@ use std::fs;
 use std::io::Read;
 use std::process::{Child, Stdio};
 
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
 use crate::harness::World;
 
 /// How many stand at once. Each is three processes, of which a user has some thousands.
@@ -29,8 +31,16 @@ fn wait_until_ready(run: &mut Child) {
     }
 }
 
+/// This process holds three pipes of each run; a user has 1,024 descriptors unless they ask.
+fn raise_open_files() {
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit { current: limit.maximum, ..limit };
+    setrlimit(Resource::Nofile, raised).expect("up to the hard limit");
+}
+
 #[test]
 fn five_hundred_stand_at_once() {
+    raise_open_files();
     let world = World::new();
     let mut runs: Vec<Child> = Vec::new();
     for number in 0..AT_ONCE {
