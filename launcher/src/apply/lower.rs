@@ -1,12 +1,12 @@
 //! The last moment in the parent: steps become the strings and numbers that system calls take, and
 //! these the bytes by which they reach pid 1, which runs already.
 
-use std::collections::HashSet;
 use std::ffi::{CString, NulError, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
 use endow_policy::GuestPath;
+use rustc_hash::FxHashSet;
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
@@ -165,14 +165,14 @@ pub(super) enum Payload {
 
 /// Lowers the steps that come before the view is known.
 pub(super) fn open(steps: &[InitStep]) -> Result<Vec<Init>, NulError> {
-    let mut lowering = Lowering { run: Path::new("/"), mounted: HashSet::new() };
+    let mut lowering = Lowering { run: Path::new("/"), mounted: FxHashSet::default() };
     steps.iter().map(|step| lowering.init(step)).collect()
 }
 
 /// Lowers a whole plan; an error names a string with a NUL byte, which no call can take.
 pub(super) fn lower(plan: &Plan, prepared: &Prepared) -> Result<Lowered, NulError> {
     let run = prepared.directory();
-    let mut lowering = Lowering { run: &run, mounted: HashSet::new() };
+    let mut lowering = Lowering { run: &run, mounted: FxHashSet::default() };
     let init = plan.init.iter().map(|step| lowering.init(step)).collect::<Result<_, _>>()?;
     let payload = plan.payload.iter().map(payload).collect::<Result<_, _>>()?;
     let (argv, candidates) = exec(&plan.exec)?;
@@ -277,7 +277,7 @@ fn ruleset(plan: &LandlockPlan) -> Result<Landlock, NulError> {
 struct Lowering<'a> {
     run: &'a Path,
     /// Where mounts stand so far: names below them are not endow's own.
-    mounted: HashSet<Vec<u8>>,
+    mounted: FxHashSet<Vec<u8>>,
 }
 
 impl Lowering<'_> {

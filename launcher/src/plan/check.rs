@@ -1,9 +1,10 @@
 //! Invariants that hold for every plan; a finding is a bug of endow, never of its user.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use endow_policy::{Access, HostPath};
+use rustc_hash::FxHashMap;
 
 use super::landlock::{LandlockPlan, Rights, Rule};
 use super::step::{ConfineStep, InitStep, PayloadStep, PrepareStep, Source};
@@ -181,7 +182,7 @@ fn landlock(plan: &Plan) -> Option<&LandlockPlan> {
 
 fn rules(plan: &Plan, landlock: &LandlockPlan) -> Vec<Finding> {
     let physical = plan.placement.mounts.iter().filter(|placed| placed.source.is_some());
-    let by_place: HashMap<_, _> =
+    let by_place: FxHashMap<_, _> =
         landlock.rules.iter().map(|rule| (rule.at.as_bytes(), rule.rights)).collect();
     let mut findings = Vec::new();
     for placed in physical {

@@ -1,8 +1,9 @@
 //! What pid 1 and the command give up, and the Landlock rules from the same mounts as the view.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use endow_policy::{Access, AllowWord, BackendSpec, GuestPath, Level, MountSpec, Network, Policy};
+use rustc_hash::FxHashMap;
 
 use super::PlanError;
 use super::host::{HostFacts, StreamFact};
@@ -151,7 +152,7 @@ fn rules(placement: &Placement, handled: Rights) -> Vec<Rule> {
         let (at, rights) = mount_rule(placed);
         allow(at, rights);
     }
-    let by_place: HashMap<&[u8], Rights> =
+    let by_place: FxHashMap<&[u8], Rights> =
         rules.iter().map(|(at, rights)| (at.as_bytes(), *rights)).collect();
     let allowed = |(at, rights): (&GuestPath, &Rights)| {
         let is_new = !above(&by_place, at).contains(*rights);
@@ -161,7 +162,7 @@ fn rules(placement: &Placement, handled: Rights) -> Vec<Rule> {
 }
 
 /// What the rules on the way to a path allow there: the kernel adds them up.
-fn above(rules: &HashMap<&[u8], Rights>, at: &GuestPath) -> Rights {
+fn above(rules: &FxHashMap<&[u8], Rights>, at: &GuestPath) -> Rights {
     let rights = at.way_up().skip(1).filter_map(|path| rules.get(path));
     rights.fold(Rights::default(), |all, rights| all.and(*rights))
 }

@@ -1,9 +1,10 @@
 //! Where each mount really stands: symbolic links of the host become links of the view.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use endow_policy::{Access, BackendSpec, GuestPath, HostPath, MountClass, MountSpec};
+use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 use super::host::{Found, HostFacts, PathFact};
@@ -66,7 +67,7 @@ pub struct Placement {
     pub absent: Vec<GuestPath>,
     /// The number of each mount, by its place.
     #[serde(skip)]
-    by_place: HashMap<Vec<u8>, usize>,
+    by_place: FxHashMap<Vec<u8>, usize>,
 }
 
 impl Placement {

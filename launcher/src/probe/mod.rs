@@ -21,12 +21,13 @@ mod userns;
 pub(crate) use object::{HostObjects, protects_links};
 pub(crate) use userns::refusal as userns_refusal;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use endow_policy::{BackendSpec, GuestPath, HostPath, Level, MountSpec, Policy, Vars};
+use rustc_hash::FxHashMap;
 
 use crate::plan::host::{HostFacts, PathFact};
 use crate::plan::step::FileId;
@@ -143,7 +144,7 @@ fn mount_points(mounts: &[MountSpec], paths: &BTreeMap<HostPath, PathFact>) -> B
     let kernel = KERNEL_PLACES.iter().filter_map(|path| GuestPath::new(path).ok());
     let places: Vec<GuestPath> =
         mounts.iter().map(|spec| place(spec, paths)).chain(kernel).collect();
-    let sources: HashMap<&[u8], &HostPath> = places
+    let sources: FxHashMap<&[u8], &HostPath> = places
         .iter()
         .zip(mounts)
         .filter_map(|(at, spec)| Some((at.as_bytes(), source(spec, paths)?)))
@@ -172,7 +173,7 @@ fn source<'a>(spec: &MountSpec, paths: &'a BTreeMap<HostPath, PathFact>) -> Opti
 }
 
 /// Returns the host path that the nearest mount above `at` shows there.
-fn shown_at(at: &GuestPath, sources: &HashMap<&[u8], &HostPath>) -> Option<HostPath> {
+fn shown_at(at: &GuestPath, sources: &FxHashMap<&[u8], &HostPath>) -> Option<HostPath> {
     let mut above = at.way_up().skip(1);
     let (depth, source) = above.find_map(|path| Some((path.len(), sources.get(path)?)))?;
     let rest = at.as_bytes().get(depth..)?;

@@ -1,12 +1,13 @@
 //! Host paths as they are now: links resolved, identity noted.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
-use std::os::unix::ffi::OsStringExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
 
 use endow_policy::HostPath;
+use rustc_hash::FxHashMap;
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, openat2, readlink};
 use rustix::io::Errno;
 
@@ -31,7 +32,7 @@ pub(super) fn look_at_all(
 
 /// Directories that were opened, or why they can't be: most paths have neighbours.
 #[derive(Default)]
-struct Directories(HashMap<PathBuf, Result<OwnedFd, Errno>>);
+struct Directories(FxHashMap<Vec<u8>, Result<OwnedFd, Errno>>);
 
 impl Directories {
     fn look_at(&mut self, path: &HostPath) -> PathFact {
@@ -68,7 +69,7 @@ impl Directories {
         let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
             return Ok((sys::identity::of(open(path)?)?, FileType::Directory));
         };
-        if let Some(directory) = self.0.get(parent) {
+        if let Some(directory) = self.0.get(parent.as_os_str().as_bytes()) {
             return sys::identity::at(directory.as_ref().map_err(|errno| *errno)?, name);
         }
         let directory = open(parent);
@@ -76,7 +77,7 @@ impl Directories {
             Ok(directory) => sys::identity::at(directory, name),
             Err(errno) => Err(*errno),
         };
-        self.0.insert(parent.to_owned(), directory);
+        self.0.insert(parent.as_os_str().as_bytes().to_vec(), directory);
         identity
     }
 }

@@ -1,6 +1,7 @@
 //! Mounts of all sources by their absolute path: the later replaces.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::ffi::OsString;
 
 use super::{ComposeError, Composed, absolute};
@@ -53,24 +54,31 @@ impl Composed {
         Ok(())
     }
 
-    fn put(&mut self, at: GuestPath, mut mount: ComposedMount, source: &MountSource) {
-        let weaker = self.mounts.remove(&at);
-        if let Some(mut weaker) = weaker {
-            if let Some(BackendSpec::Private { seed, .. }) = &mut mount.backend {
-                let mut all = weaker.take_seed();
-                all.append(seed);
-                all.dedup();
-                all.retain(|path| !is_taken_out(path, source));
-                *seed = all;
+    fn put(&mut self, at: GuestPath, mount: ComposedMount, source: &MountSource) {
+        match self.mounts.entry(at) {
+            Entry::Vacant(free) => {
+                free.insert(mount);
             }
-            mount.replaced = std::mem::take(&mut weaker.replaced);
-            mount.replaced.push(weaker.origin);
+            Entry::Occupied(mut taken) => taken.get_mut().give_way(mount, source),
         }
-        self.mounts.insert(at, mount);
     }
 }
 
 impl ComposedMount {
+    /// Puts a stronger source's mount in this one's place; private directories keep their seeds.
+    fn give_way(&mut self, mut stronger: Self, source: &MountSource) {
+        if let Some(BackendSpec::Private { seed, .. }) = &mut stronger.backend {
+            let mut all = self.take_seed();
+            all.append(seed);
+            all.dedup();
+            all.retain(|path| !is_taken_out(path, source));
+            *seed = all;
+        }
+        let weaker = std::mem::replace(self, stronger);
+        self.replaced = weaker.replaced;
+        self.replaced.push(weaker.origin);
+    }
+
     fn take_seed(&mut self) -> Vec<HostPath> {
         match &mut self.backend {
             Some(BackendSpec::Private { seed, .. }) => std::mem::take(seed),

@@ -1,11 +1,13 @@
 //! endow's own directories, which no grant may show.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::fs::Metadata;
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+
+use rustc_hash::FxHashMap;
 
 use crate::fs::FileId;
 
@@ -73,7 +75,7 @@ pub struct EndowDirs {
     dirs: Vec<Known>,
     /// Which of them the directories lie in that are above the sources that were asked about: many
     /// sources have the same one.
-    above: RefCell<HashMap<PathBuf, Option<OwnDir>>>,
+    above: RefCell<FxHashMap<Vec<u8>, Option<OwnDir>>>,
 }
 
 /// A path's directories from the root on, links resolved, and the ids of those that exist.
@@ -130,12 +132,12 @@ impl EndowDirs {
     /// Returns in which of the directories the one above a source lies.
     fn above(&self, source: &Path) -> Result<Option<OwnDir>, OwnDirsError> {
         let Some(above) = source.parent() else { return Ok(None) };
-        if let Some(inside) = self.above.borrow().get(above) {
+        if let Some(inside) = self.above.borrow().get(above.as_os_str().as_bytes()) {
             return Ok(*inside);
         }
         let chain = chain_of_resolved(above).map_err(|error| failed(above, error))?;
         let inside = self.inside(&chain);
-        self.above.borrow_mut().insert(above.to_path_buf(), inside);
+        self.above.borrow_mut().insert(above.as_os_str().as_bytes().to_vec(), inside);
         Ok(inside)
     }
 
