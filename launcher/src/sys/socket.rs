@@ -33,6 +33,9 @@ pub(crate) fn send(
 }
 
 /// Receives one message; length 0 means that the other side is gone.
+///
+/// A side that went without having read all that it was sent leaves an error, which is told once
+/// and before what it had said itself (unix(7)).
 pub(crate) fn receive(
     socket: impl AsFd,
     message: &mut [u8],
@@ -42,7 +45,10 @@ pub(crate) fn receive(
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
     let mut parts = [IoSliceMut::new(message)];
     let flags = flags | RecvFlags::CMSG_CLOEXEC;
-    let received = recvmsg(socket, &mut parts, &mut ancillary, flags)?;
+    let received = match recvmsg(&socket, &mut parts, &mut ancillary, flags) {
+        Err(Errno::CONNRESET) => recvmsg(&socket, &mut parts, &mut ancillary, flags),
+        other => other,
+    }?;
     let mut descriptors = Vec::new();
     for part in ancillary.drain() {
         if let RecvAncillaryMessage::ScmRights(passed) = part {
@@ -50,4 +56,20 @@ pub(crate) fn receive(
         }
     }
     Ok((received.bytes, descriptors))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn last_words_arrive_from_who_did_not_listen() {
+        let (ours, theirs) = pair().expect("a pair");
+        send(&theirs, b"failed", &[]).expect("sent");
+        send(&ours, b"never read", &[]).expect("sent");
+        drop(theirs);
+        let mut bytes = [0; 16];
+        let mut said = || receive(&ours, &mut bytes, RecvFlags::DONTWAIT).map(|(length, _)| length);
+        assert_eq!((said(), said()), (Ok(6), Ok(0)));
+    }
 }
