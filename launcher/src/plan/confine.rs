@@ -188,17 +188,20 @@ pub(super) fn mount_rule(placed: &Placed) -> (GuestPath, Rights) {
         let directory = spec.at.parent().unwrap_or_else(GuestPath::root);
         return (directory, Rights::READ_FILE);
     }
-    let mut rights = match spec.access {
-        Access::Ro => Rights::READ_EXECUTE,
-        Access::Rw | Access::Cow => Rights::READ_EXECUTE.and(Rights::CHANGE),
-    };
-    if spec.options.noexec {
-        rights = rights.without(Rights::EXECUTE);
-    }
+    let mut rights = granted(spec);
     if !placed.is_directory() {
         rights = rights.without(Rights::DIRECTORY);
     }
     (spec.at.clone(), rights.without(Rights::MAKE_DEVICE))
+}
+
+/// Returns what a mount's access says, whether it is a directory or not.
+pub(super) fn granted(spec: &MountSpec) -> Rights {
+    let rights = match spec.access {
+        Access::Ro => Rights::READ_EXECUTE,
+        Access::Rw | Access::Cow => Rights::READ_EXECUTE.and(Rights::CHANGE),
+    };
+    if spec.options.noexec { rights.without(Rights::EXECUTE) } else { rights }
 }
 
 fn is_small_file(spec: &MountSpec) -> bool {

@@ -10,10 +10,10 @@ use endow_policy::{
 };
 
 use super::PlanError;
+use super::confine::granted;
 use super::error::Beyond;
 use super::held::policy_files;
 use super::host::{Found, HiddenName, HiddenNames, HostFacts, PathFact};
-use super::landlock::Rights;
 use super::level::Degradation;
 use super::place::{Placed, PlacedSource, Placement};
 
@@ -151,10 +151,10 @@ fn file(fact: &PathFact) -> Option<PlacedSource> {
 /// Landlock adds up what the rules on the way to the root allow: a mount that allows less than one
 /// above it can't be had.
 fn within_more(placed: &Placed, placement: &Placement) -> Option<Beyond> {
-    let own = allowed(placed);
+    let own = granted(&placed.spec);
     let above = std::iter::successors(placed.spec.at.parent(), GuestPath::parent);
     let mut above = above.filter_map(|at| placement.at(&at));
-    let wider = above.find(|outer| !own.contains(allowed(outer)))?;
+    let wider = above.find(|outer| !own.contains(granted(&outer.spec)))?;
     let words = |placed: &Placed| {
         let access = if placed.spec.access == Access::Ro { "ro" } else { "rw" };
         let noexec = if placed.spec.options.noexec { ",noexec" } else { "" };
@@ -163,15 +163,6 @@ fn within_more(placed: &Placed, placement: &Placement) -> Option<Beyond> {
     let (at, outer) = (&placed.spec.at, &wider.spec.at);
     let what = format!("{at} ({}) lies in {outer} ({})", words(placed), words(wider));
     Some(entry(what, &placed.spec))
-}
-
-/// Returns what a mount's access says, whether it is a directory or not.
-fn allowed(placed: &Placed) -> Rights {
-    let rights = match placed.spec.access {
-        Access::Ro => Rights::READ_EXECUTE,
-        Access::Rw | Access::Cow => Rights::READ_EXECUTE.and(Rights::CHANGE),
-    };
-    if placed.spec.options.noexec { rights.without(Rights::EXECUTE) } else { rights }
 }
 
 /// Names below a grant that must not be reached.
