@@ -53,13 +53,7 @@ impl View {
             Init::AttachRoot => attach_root(self.root()?),
             Init::Mkdir { at, mode } => self.mkdir(at, *mode),
             Init::Touch { at } => self.touch(at),
-            Init::Symlink { at, to } => {
-                if at.own {
-                    return symlinkat(to, self.root()?, &at.path);
-                }
-                let (parent, name) = self.parent(at)?;
-                symlinkat(to, parent.as_fd(), name)
-            }
+            Init::Symlink { at, to } => self.make(at, |parent, name| symlinkat(to, parent, name)),
             Init::Write { at, content, mode } => write_all(&self.create(at, *mode)?, content),
             Init::Bind { from, at, attributes, recursive } => {
                 self.bind(from, at, *attributes, *recursive)
@@ -97,28 +91,30 @@ impl View {
     }
 
     fn mkdir(&self, at: &Place, mode: u32) -> Result<(), Errno> {
-        if at.own {
-            return mkdirat(self.root()?, &at.path, Mode::from_raw_mode(mode));
-        }
-        let (parent, name) = self.parent(at)?;
-        mkdirat(parent.as_fd(), name, Mode::from_raw_mode(mode))
+        self.make(at, |parent, name| mkdirat(parent, name, Mode::from_raw_mode(mode)))
     }
 
     fn touch(&self, at: &Place) -> Result<(), Errno> {
-        let file = |parent: BorrowedFd<'_>, name: &CStr| {
-            mknodat(parent, name, FileType::RegularFile, Mode::from_raw_mode(0o644), 0)
-        };
-        if at.own {
-            return file(self.root()?, &at.path);
-        }
-        let (parent, name) = self.parent(at)?;
-        file(parent.as_fd(), name)
+        let mode = Mode::from_raw_mode(0o644);
+        self.make(at, |parent, name| mknodat(parent, name, FileType::RegularFile, mode, 0))
     }
 
     fn create(&self, at: &Place, mode: u32) -> Result<OwnedFd, Errno> {
         let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
+        self.make(at, |parent, name| openat(parent, name, flags, Mode::from_raw_mode(mode)))
+    }
+
+    /// Makes something at a place, relative to a directory that no link leads to.
+    fn make<T>(
+        &self,
+        at: &Place,
+        make: impl FnOnce(BorrowedFd<'_>, &CStr) -> Result<T, Errno>,
+    ) -> Result<T, Errno> {
+        if at.own {
+            return make(self.root()?, &at.path);
+        }
         let (parent, name) = self.parent(at)?;
-        openat(parent.as_fd(), name, flags, Mode::from_raw_mode(mode))
+        make(parent.as_fd(), name)
     }
 
     /// Opens the directory of a place. No name on the way may be a symbolic link: below a live
