@@ -108,6 +108,7 @@ mod tests {
         std::os::unix::fs::symlink("file", &link).expect("a link");
         let seen = sys::identity::of(std::fs::File::open(&file).expect("opened")).expect("seen");
         let other = sys::identity::Identity { ino: seen.ino + 1, ..seen }.parts();
+        let reborn = sys::identity::Identity { born: seen.born + 1, ..seen }.parts();
         let seen = seen.parts();
         let opened = |path: &std::path::Path, expect| {
             let at = CString::new(path.as_os_str().as_bytes()).expect("a path");
@@ -116,6 +117,7 @@ mod tests {
         assert_eq!(opened(&file, None), Ok(()));
         assert_eq!(opened(&file, Some(seen)), Ok(()));
         assert_eq!(opened(&file, Some(other)), Err(Errno::STALE));
+        assert_eq!(opened(&file, Some(reborn)), Err(Errno::STALE));
         assert_eq!(opened(&link, Some(seen)), Err(Errno::STALE));
     }
 }

@@ -57,3 +57,26 @@ fn born(found: &Statx) -> u64 {
     let nanos = seconds.wrapping_mul(1_000_000_000).wrapping_add(found.stx_btime.tv_nsec.into());
     if is_known { nanos } else { 0 }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{File, remove_file};
+
+    use super::*;
+
+    #[test]
+    fn file_made_again_is_another_whatever_its_number() {
+        let root = tempfile::tempdir().expect("a directory");
+        let path = root.path().join("file");
+        let made = || {
+            let seen = of(File::create_new(&path).expect("made")).expect("seen");
+            remove_file(&path).expect("removed");
+            seen
+        };
+        let first = made();
+        assert_ne!(first.born, 0, "this file system keeps no time of birth");
+        // The kernel's clock for files moves in steps of some milliseconds.
+        let later = (0..1_000_000).map(|_| made()).find(|it| it.born != first.born);
+        assert_ne!(later.expect("a later birth").parts(), first.parts());
+    }
+}
