@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::{Access, Expectation, HostPath, Level, Made, MountOptions, Network, Stated};
+use crate::{Access, Expectation, HostPath, Level, Made, MountOptions, Network, Stated, SyncTable};
 
 /// Where a [`PolicyFile`] stands among the layers, and so what it may say.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -53,6 +53,8 @@ pub struct PolicyFile {
     pub process: ProcessTable,
     /// The table `[require]`.
     pub require: RequireTable,
+    /// The table `[sync]`.
+    pub sync: SyncTable,
     /// The tables `[[expect]]`.
     pub expect: Vec<Expectation>,
     /// The value of `--chdir`.

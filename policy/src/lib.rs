@@ -31,6 +31,7 @@ mod resolve;
 #[cfg(feature = "schema")]
 mod schema;
 mod stated;
+mod sync;
 #[cfg(test)]
 mod testing;
 mod trust;
@@ -63,6 +64,7 @@ pub use resolve::{ErrorKind, ResolveError, resolve};
 #[cfg(feature = "schema")]
 pub use schema::schema;
 pub use stated::Stated;
+pub use sync::{OnConflict, SyncMode, SyncRules, SyncTable};
 pub use trust::{Grant, Judgement, TrustError, judge};
 pub use unit::{UnitError, parse_duration, parse_size};
 pub use vars::Vars;

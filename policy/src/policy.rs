@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::{
     EnvironmentRules, Expectation, GuestPath, Limits, MountSpec, Network, Origin, PatternRule,
-    ProcessRules, Require,
+    ProcessRules, Require, SyncRules,
 };
 
 /// The resolved policy: absolute paths, no variables, every entry with its origin.
@@ -32,6 +32,8 @@ pub struct Policy {
     pub process: ProcessRules,
     /// How much of this must hold.
     pub require: Require,
+    /// How the changes of copy-on-write mounts are written back.
+    pub sync: SyncRules,
     /// What `endow verify` checks in the running sandbox.
     pub expect: Vec<Expectation>,
     /// Who else had an entry at a mount's path, weakest first, where the later replaced it.

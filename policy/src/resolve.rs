@@ -95,6 +95,7 @@ pub fn resolve(composed: &Composed, vars: &Vars) -> Result<Policy, ResolveError>
         limits: limits(&composed.limits),
         process: process(composed),
         require: require(composed),
+        sync: composed.sync.clone(),
         expect: composed.expect.clone(),
         replaced: replaced(composed),
         sources: composed.sources.clone(),

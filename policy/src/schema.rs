@@ -221,7 +221,7 @@ image!(
     Secret { from: Word, r#for: Word, header: Word, }
 );
 image!(
-    /// How changes are written back. Not available yet.
+    /// How the changes of copy-on-write mounts are written back.
     Sync { mode: SyncMode, on_conflict: OnConflict, only: Vec<Word>, }
 );
 image!(

@@ -13,7 +13,7 @@ pub(crate) use mounts::ComposedMount;
 use crate::place::{PlaceError, Places};
 use crate::{
     EnvironmentRules, ErrorKind, Expectation, FileKind, GuestPath, LimitsTable, Network, Origin,
-    ParseError, PatternRule, PolicyFile, Stated, Vars, WorkspaceAccess,
+    ParseError, PatternRule, PolicyFile, Stated, SyncRules, Vars, WorkspaceAccess,
 };
 use crate::{HostPath, Level};
 
@@ -142,6 +142,7 @@ pub struct Composed {
     pub(crate) hostname: Option<Stated<String>>,
     pub(crate) level: Option<Stated<Level>>,
     pub(crate) best_effort: Vec<Stated<String>>,
+    pub(crate) sync: SyncRules,
     pub(crate) expect: Vec<Expectation>,
     pub(crate) chdir: Option<Stated<GuestPath>>,
     pub(crate) unavailable: Vec<Stated<String>>,
@@ -209,6 +210,7 @@ impl Composed {
             self.chdir = Some(chdir.with(absolute(&places, chdir)?.to_guest()));
         }
         lists::push_limits(&mut self.limits, &file.limits);
+        self.push_sync(file);
         self.expect.extend(file.expect.iter().cloned());
         self.unavailable.extend(file.unavailable.iter().chain(&file.actions).cloned());
         Ok(())
@@ -238,10 +240,7 @@ impl Composed {
                 FileKind::Builtin => &mut patterns.builtin,
                 _ => &mut patterns.added,
             };
-            list.extend(table.patterns.iter().map(|pattern| PatternRule {
-                pattern: pattern.value.clone(),
-                origin: pattern.origin.clone(),
-            }));
+            list.extend(table.patterns.iter().map(rule));
             replace(&mut patterns.defaults, table.defaults.as_ref());
         }
     }
@@ -253,6 +252,26 @@ impl Composed {
         replace(&mut self.hostname, file.process.hostname.as_ref());
         replace(&mut self.level, file.require.level.as_ref());
     }
+}
+
+impl Composed {
+    fn push_sync(&mut self, file: &PolicyFile) {
+        let table = &file.sync;
+        take(&mut self.sync.mode, table.mode.as_ref());
+        take(&mut self.sync.on_conflict, table.on_conflict.as_ref());
+        take(&mut self.sync.strict, table.strict.as_ref());
+        self.sync.only.extend(table.only.iter().map(rule));
+    }
+}
+
+fn take<T: Copy>(current: &mut T, later: Option<&Stated<T>>) {
+    if let Some(later) = later {
+        *current = later.value;
+    }
+}
+
+fn rule(pattern: &Stated<String>) -> PatternRule {
+    PatternRule { pattern: pattern.value.clone(), origin: pattern.origin.clone() }
 }
 
 /// Takes the later value when there is one.

@@ -8,9 +8,9 @@ use super::mounts::ACCESS_WORDS;
 use super::{Decoder, Section};
 use crate::nearest::did_you_mean;
 use crate::{
-    AllowWord, EnvTable, Expectation, FileKind, Level, LimitsTable, Network, PatternTable,
-    PolicyFile, Probe, ProcessTable, RequireTable, Stated, Verdict, WorkspaceAccess, WorkspaceRoot,
-    WorkspaceTable, parse_duration, parse_size,
+    AllowWord, EnvTable, Expectation, FileKind, Level, LimitsTable, Network, OnConflict,
+    PatternTable, PolicyFile, Probe, ProcessTable, RequireTable, Stated, SyncMode, SyncTable,
+    Verdict, WorkspaceAccess, WorkspaceRoot, WorkspaceTable, parse_duration, parse_size,
 };
 
 /// The keys of a file.
@@ -95,6 +95,7 @@ impl Decoder<'_> {
             limits: self.limits(top),
             process: self.process(top),
             require: self.require(top),
+            sync: self.sync(top),
             expect: self.expectations(top),
             unavailable: mounts.unavailable,
             ..PolicyFile::default()
@@ -165,13 +166,19 @@ impl Decoder<'_> {
         let Some(section) = self.section(top, key, &[list, "defaults"]) else {
             return PatternTable::default();
         };
-        let patterns = self.texts(&section, list);
+        let patterns = self.globs(&section, list);
+        PatternTable { patterns, defaults: self.flag(&section, "defaults") }
+    }
+
+    /// Decodes a list of patterns of paths.
+    fn globs(&mut self, section: &Section<'_>, key: &str) -> Vec<Stated<String>> {
+        let patterns = self.texts(section, key);
         for pattern in &patterns {
             if let Err(error) = crate::pattern::check(&pattern.value) {
-                self.problem(pattern.span.clone(), error.to_string()).key = Some(section.key(list));
+                self.problem(pattern.span.clone(), error.to_string()).key = Some(section.key(key));
             }
         }
-        PatternTable { patterns, defaults: self.flag(&section, "defaults") }
+        patterns
     }
 
     fn env(&mut self, top: &Section<'_>) -> EnvTable {
@@ -278,6 +285,20 @@ impl Decoder<'_> {
         RequireTable {
             level: self.choice(&section, "level", LEVELS),
             best_effort: self.texts(&section, "best_effort"),
+        }
+    }
+
+    fn sync(&mut self, top: &Section<'_>) -> SyncTable {
+        let Some(section) = self.section(top, "sync", &["mode", "on_conflict", "only"]) else {
+            return SyncTable::default();
+        };
+        let modes: Vec<_> = SyncMode::ALL.iter().map(|mode| (mode.word(), *mode)).collect();
+        let choices: Vec<_> = OnConflict::ALL.iter().map(|it| (it.word(), *it)).collect();
+        SyncTable {
+            mode: self.choice(&section, "mode", &modes),
+            on_conflict: self.choice(&section, "on_conflict", &choices),
+            only: self.globs(&section, "only"),
+            strict: None,
         }
     }
 

@@ -25,11 +25,6 @@ enum Shape {
 type Shapes = &'static [(&'static str, Shape)];
 
 const SECRET: Shapes = &[("from", Shape::Text), ("for", Shape::Text), ("header", Shape::Text)];
-const SYNC: Shapes = &[
-    ("mode", Shape::Word(&["apply", "apply-ok", "review", "discard"])),
-    ("on_conflict", Shape::Word(&["host", "guest", "merge", "abort"])),
-    ("only", Shape::Texts),
-];
 const STATE: Shapes = &[("runs", Shape::Count), ("days", Shape::Count), ("size", Shape::Size)];
 const BUILD: Shapes = &[("root", Shape::Source), ("share_host_root", Shape::Flag)];
 const ACTION: Shapes = &[
@@ -56,7 +51,7 @@ impl Decoder<'_> {
     /// Checks the tables of missing features and notes in `file` that they are there.
     pub(super) fn missing_features(&mut self, top: &Section<'_>, file: &mut PolicyFile) {
         for (key, shapes) in
-            [("sync", SYNC), ("state", STATE), ("build", BUILD), ("remote", REMOTE)]
+            [("state", STATE), ("build", BUILD), ("remote", REMOTE)]
         {
             self.missing_table(top, key, shapes, &mut file.unavailable);
         }

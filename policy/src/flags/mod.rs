@@ -11,8 +11,8 @@ use crate::decode::{LEVELS, is_hostname};
 use crate::nearest::did_you_mean;
 use crate::unit::UnitError;
 use crate::{
-    Access, AllowWord, FileKind, LimitsTable, Network, Origin, PatternFault, PolicyFile, Stated,
-    WorkspaceAccess, parse_duration, parse_size,
+    Access, AllowWord, FileKind, LimitsTable, Network, OnConflict, Origin, PatternFault, PolicyFile,
+    Stated, SyncMode, WorkspaceAccess, parse_duration, parse_size,
 };
 
 use mount::MountFlag;
@@ -77,6 +77,14 @@ pub struct Flags {
     pub best_effort: Vec<String>,
     /// The value of `--chdir`.
     pub chdir: Option<OsString>,
+    /// The value of `--sync`.
+    pub sync: Option<String>,
+    /// The values of `--sync-only`.
+    pub sync_only: Vec<String>,
+    /// The value of `--on-conflict`.
+    pub on_conflict: Option<String>,
+    /// `--strict` was given.
+    pub strict: bool,
 }
 
 /// A flag whose value can't be used.
@@ -162,6 +170,7 @@ impl Flags {
             let access = choice("--workspace", word, WORKSPACE_WORDS)?;
             file.workspace.access = Some(access);
         }
+        self.push_sync(&mut file)?;
         if let Some(chdir) = &self.chdir {
             file.chdir = Some(Stated::new(chdir.clone(), origin("--chdir", chdir)));
         }
@@ -244,6 +253,20 @@ impl Flags {
             let entry = Stated::new(word.clone(), origin("--best-effort", word));
             file.require.best_effort.push(entry);
         }
+        Ok(())
+    }
+
+    fn push_sync(&self, file: &mut PolicyFile) -> Result<(), FlagError> {
+        if let Some(word) = &self.sync {
+            let modes: Vec<_> = SyncMode::ALL.iter().map(|mode| (mode.word(), *mode)).collect();
+            file.sync.mode = Some(choice("--sync", word, &modes)?);
+        }
+        if let Some(word) = &self.on_conflict {
+            let choices: Vec<_> = OnConflict::ALL.iter().map(|it| (it.word(), *it)).collect();
+            file.sync.on_conflict = Some(choice("--on-conflict", word, &choices)?);
+        }
+        file.sync.only = patterns("--sync-only", "", &self.sync_only)?;
+        file.sync.strict = self.strict.then(|| switch("--strict", true));
         Ok(())
     }
 

@@ -99,6 +99,7 @@ impl Judgement {
         for entry in &file.actions {
             self.note(true, &entry.origin, "action".to_owned());
         }
+        self.each("sync.only", &file.sync.only, |_| false);
         self.each("key", &file.unavailable, |_| false);
     }
 
@@ -121,6 +122,13 @@ impl Judgement {
         }
         if let Some(name) = &file.process.hostname {
             self.note(false, &name.origin, "process.hostname".to_owned());
+        }
+        if let Some(mode) = &file.sync.mode {
+            self.note(false, &mode.origin, format!("sync.mode = {:?}", mode.value.word()));
+        }
+        if let Some(choice) = &file.sync.on_conflict {
+            let what = format!("sync.on_conflict = {:?}", choice.value.word());
+            self.note(false, &choice.origin, what);
         }
         if let Some(level) = &file.require.level {
             let before = weaker.level.as_ref().map(|level| level.value).unwrap_or_default();

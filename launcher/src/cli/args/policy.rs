@@ -20,7 +20,7 @@ pub(crate) struct PolicyArgs {
     /// Show a host path live: writes reach the host at once
     #[arg(long, value_name = "[GUEST=]PATH", help_heading = "Mounts")]
     rw: Vec<OsString>,
-    /// Show a host path copy-on-write: writes are buffered (not available yet)
+    /// Show a host path copy-on-write: writes are buffered, and written back on exit
     #[arg(long, value_name = "[GUEST=]PATH", help_heading = "Mounts")]
     cow: Vec<OsString>,
     /// Mount memory: GUEST[,size=256M,inodes=N,mode=1777]
@@ -32,7 +32,7 @@ pub(crate) struct PolicyArgs {
     /// Mount a content-addressed tree: GUEST=DIGEST (not available yet)
     #[arg(long, value_name = "GUEST=DIGEST", help_heading = "Mounts")]
     cas: Vec<OsString>,
-    /// How the workspace is shown: cow (not available yet), rw, ro or none
+    /// How the workspace is shown: cow, rw, ro or none
     #[arg(long, value_name = "ACCESS", help_heading = "Mounts")]
     workspace: Option<String>,
     /// Keep a copy of the workspace before the run (not available yet)
@@ -108,6 +108,19 @@ pub(crate) struct PolicyArgs {
     /// Read no policy file at all
     #[arg(long, help_heading = "Policy")]
     pub(crate) no_policy: bool,
+    /// When changes of copy-on-write mounts are written back: apply, apply-ok, review or discard
+    #[arg(long, value_name = "MODE", help_heading = "Write-back")]
+    sync: Option<String>,
+    /// Write back only what matches
+    #[arg(long, value_name = "GLOB", help_heading = "Write-back")]
+    sync_only: Vec<String>,
+    /// Who wins where both sides changed a path: host, guest, merge or abort
+    #[arg(long, value_name = "CHOICE", help_heading = "Write-back")]
+    on_conflict: Option<String>,
+    /// Exit with 121 also when changes are held
+    #[arg(long, help_heading = "Write-back")]
+    strict: bool,
+
     /// The level that must hold: full, namespaces or landlock (no namespaces; grants in place)
     #[arg(long, value_name = "LEVEL", help_heading = "Policy")]
     require: Option<String>,
@@ -177,6 +190,10 @@ impl PolicyArgs {
             require: it.require,
             best_effort: it.best_effort,
             chdir: it.chdir,
+            sync: it.sync,
+            sync_only: it.sync_only,
+            on_conflict: it.on_conflict,
+            strict: it.strict,
         }
     }
 }
