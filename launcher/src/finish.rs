@@ -10,6 +10,7 @@ pub(crate) fn finish(steps: &[FinishStep], prepared: Prepared) -> Result<(), Sta
     let mut prepared = Some(prepared);
     for step in steps {
         match step {
+            FinishStep::WriteBack => {}
             FinishStep::RemoveRun => prepared.take().map_or(Ok(()), Prepared::remove)?,
         }
     }

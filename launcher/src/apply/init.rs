@@ -1,10 +1,10 @@
 //! The interpreter of pid 1's steps: one match, a line or two per step, nothing decided.
 
 use std::ffi::CStr;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{
-    CWD, FileType, Mode, OFlags, ResolveFlags, StatVfsMountFlags, fstatvfs, mkdirat, mknodat,
+    CWD, FileType, Mode, OFlags, ResolveFlags, mkdirat, mknodat,
     openat, openat2, symlinkat,
 };
 use rustix::io::Errno;
@@ -14,13 +14,13 @@ use rustix::mount::{
     open_tree, unmount,
 };
 
-use super::layer::Layer;
 use super::lower::{Expected, From, Init, Place};
 use super::message::{Stage, StepFailure};
+use super::overlay;
 use crate::sys;
 
 /// The bytes that the skeleton may hold: names, links and a few small files.
-const SKELETON_BYTES: &CStr = c"16777216";
+pub(super) const SKELETON_BYTES: &CStr = c"16777216";
 
 /// The view under construction.
 #[derive(Debug, Default)]
@@ -28,6 +28,8 @@ pub(super) struct View {
     root: Option<OwnedFd>,
     proc: Option<OwnedFd>,
     devpts: Option<OwnedFd>,
+    /// The roots of upper layers in memory, in the order of their steps.
+    pub(super) layers: Vec<OwnedFd>,
 }
 
 impl View {
@@ -59,10 +61,12 @@ impl View {
                 self.bind(from, at, *attributes, *recursive)
             }
             Init::Tmpfs { at, size, inodes, mode, attributes } => {
-                let tmpfs = tmpfs(size, inodes.as_deref(), mode, *attributes)?;
+                let tmpfs = tmpfs(Some(size), inodes.as_deref(), mode, *attributes)?;
                 self.place_mount(&tmpfs, at)
             }
-            Init::Overlay { lower, at, attributes } => self.overlay(lower, at, *attributes),
+            Init::Overlay { lower, upper, at, attributes } => {
+                self.overlay(lower, upper.as_ref(), at, *attributes)
+            }
             Init::Proc { at } => self.place_mount(self.proc.as_ref().ok_or(Errno::BADF)?, at),
             Init::Devpts { at } => self.place_mount(self.devpts.as_ref().ok_or(Errno::BADF)?, at),
             Init::Seal { at } => {
@@ -86,7 +90,7 @@ impl View {
 
     fn new_root(&mut self) -> Result<(), Errno> {
         let attributes = sys::mount::attribute::NOSUID | sys::mount::attribute::NODEV;
-        self.root = Some(tmpfs(SKELETON_BYTES, None, c"755", attributes)?);
+        self.root = Some(tmpfs(Some(SKELETON_BYTES), None, c"755", attributes)?);
         Ok(())
     }
 
@@ -152,10 +156,10 @@ impl View {
 
     /// Opens a source in this mount namespace and compares it with what was seen before: a
     /// descriptor from before the clone belongs to another mount namespace and can't be mounted.
-    fn source(&self, from: &From) -> Result<OwnedFd, Errno> {
+    pub(super) fn source(&self, from: &From) -> Result<OwnedFd, Errno> {
         match from {
             From::Guest(place) => self.open(place),
-            From::Memory { layer, mode } => layer_in_memory(layer, mode),
+            From::Memory { layer, mode } => overlay::layer_in_memory(layer, mode),
             From::Host { path, expect } => {
                 let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
                 let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
@@ -170,28 +174,7 @@ impl View {
         }
     }
 
-    fn overlay(&self, lower: &[From], at: &Place, attributes: u64) -> Result<(), Errno> {
-        let mut layers: [Option<OwnedFd>; LAYERS_MAX] = [const { None }; LAYERS_MAX];
-        let mut names = LayerNames { text: [0; 128], length: 0 };
-        for (slot, from) in layers.iter_mut().zip(lower) {
-            let layer = self.source(from)?;
-            names.push(layer.as_raw_fd())?;
-            *slot = Some(layer);
-        }
-        let overlay = fsopen(c"overlay", FsOpenFlags::FSOPEN_CLOEXEC)?;
-        fsconfig_set_string(&overlay, c"source", c"endow")?;
-        fsconfig_set_string(&overlay, c"lowerdir", names.as_bytes())?;
-        fsconfig_set_flag(&overlay, c"userxattr")?;
-        fsconfig_create(&overlay)?;
-        // The overlay has its layers; what was stacked upon the root for it goes again.
-        let in_memory = lower.iter().filter(|from| matches!(from, From::Memory { .. }));
-        in_memory.into_iter().try_for_each(|_| unmount(c"/", UnmountFlags::DETACH))?;
-        let attributes = attributes | kept(layers.iter().flatten().last())?;
-        let mount = fsmount(&overlay, FsMountFlags::FSMOUNT_CLOEXEC, attribute_flags(attributes))?;
-        self.place_mount(&mount, at)
-    }
-
-    fn place_mount(&self, mount: &OwnedFd, at: &Place) -> Result<(), Errno> {
+    pub(super) fn place_mount(&self, mount: &OwnedFd, at: &Place) -> Result<(), Errno> {
         let from_here = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
         if at.own {
             return move_mount(mount, c"", self.root()?, &at.path, from_here);
@@ -200,13 +183,6 @@ impl View {
         let flags = from_here | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
         move_mount(mount, c"", &target, c"", flags)
     }
-}
-
-/// What the mount of an overlay's lowest layer forbids: an overlay does not take that over.
-fn kept(layer: Option<&OwnedFd>) -> Result<u64, Errno> {
-    let Some(layer) = layer else { return Ok(0) };
-    let noexec = fstatvfs(layer)?.f_flag.contains(StatVfsMountFlags::NOEXEC);
-    Ok(if noexec { sys::mount::attribute::NOEXEC } else { 0 })
 }
 
 /// Clones the mount at a host path and compares what it holds: the file that was found is the
@@ -218,32 +194,6 @@ fn clone_expected(path: &CStr, expect: Expected, flags: OpenTreeFlags) -> Result
 
 fn inside() -> ResolveFlags {
     ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS
-}
-
-/// The most layers of one overlay: a mask and what it masks.
-const LAYERS_MAX: usize = 4;
-
-/// `/proc/self/fd/N:/proc/self/fd/M`, written without allocating: short whatever the paths are,
-/// and no path of the host's shows in the guest's mount table.
-struct LayerNames {
-    text: [u8; 128],
-    length: usize,
-}
-
-impl LayerNames {
-    fn push(&mut self, descriptor: i32) -> Result<(), Errno> {
-        use std::io::Write as _;
-        let separator = if self.length == 0 { "" } else { ":" };
-        let mut rest = self.text.get_mut(self.length..).ok_or(Errno::NAMETOOLONG)?;
-        let before = rest.len();
-        write!(rest, "{separator}/proc/self/fd/{descriptor}").map_err(|_| Errno::NAMETOOLONG)?;
-        self.length += before - rest.len();
-        Ok(())
-    }
-
-    fn as_bytes(&self) -> &[u8] {
-        self.text.get(..self.length).unwrap_or_default()
-    }
 }
 
 fn id_maps(uid_map: &CStr, gid_map: &CStr) -> Result<(), Errno> {
@@ -266,7 +216,7 @@ fn write_all(file: &OwnedFd, mut content: &[u8]) -> Result<(), Errno> {
 
 /// Attaches the new root over the old one: `/` exists everywhere, and names still resolve from
 /// the old root, which the process has as its own.
-fn attach_root(root: BorrowedFd<'_>) -> Result<(), Errno> {
+pub(super) fn attach_root(root: BorrowedFd<'_>) -> Result<(), Errno> {
     move_mount(root, c"", CWD, c"/", MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)
 }
 
@@ -277,31 +227,22 @@ fn pivot(root: BorrowedFd<'_>) -> Result<(), Errno> {
     rustix::process::chdir(c"/")
 }
 
-fn tmpfs(
-    size: &CStr,
+pub(super) fn tmpfs(
+    size: Option<&CStr>,
     inodes: Option<&CStr>,
     mode: &CStr,
     attributes: u64,
 ) -> Result<OwnedFd, Errno> {
     let tmpfs = fsopen(c"tmpfs", FsOpenFlags::FSOPEN_CLOEXEC)?;
-    fsconfig_set_string(&tmpfs, c"size", size)?;
+    if let Some(size) = size {
+        fsconfig_set_string(&tmpfs, c"size", size)?;
+    }
     if let Some(inodes) = inodes {
         fsconfig_set_string(&tmpfs, c"nr_inodes", inodes)?;
     }
     fsconfig_set_string(&tmpfs, c"mode", mode)?;
     fsconfig_create(&tmpfs)?;
     fsmount(&tmpfs, FsMountFlags::FSMOUNT_CLOEXEC, attribute_flags(attributes))
-}
-
-/// Makes a layer in memory. Below Linux 6.15 overlayfs takes only layers that are attached: until
-/// it has this one, that is stacked upon the root.
-fn layer_in_memory(layer: &Result<Layer, i32>, mode: &CStr) -> Result<OwnedFd, Errno> {
-    let layer = layer.as_ref().map_err(|errno| Errno::from_raw_os_error(*errno))?;
-    let attributes = sys::mount::attribute::NOSUID | sys::mount::attribute::NODEV;
-    let memory = tmpfs(SKELETON_BYTES, None, mode, attributes)?;
-    layer.fill(memory.as_fd())?;
-    attach_root(memory.as_fd())?;
-    Ok(memory)
 }
 
 fn proc() -> Result<OwnedFd, Errno> {
@@ -323,6 +264,6 @@ fn devpts() -> Result<OwnedFd, Errno> {
     fsmount(&devpts, FsMountFlags::FSMOUNT_CLOEXEC, attributes)
 }
 
-fn attribute_flags(attributes: u64) -> MountAttrFlags {
+pub(super) fn attribute_flags(attributes: u64) -> MountAttrFlags {
     MountAttrFlags::from_bits_retain(u32::try_from(attributes).unwrap_or(u32::MAX))
 }

@@ -16,7 +16,7 @@ use crate::plan::Plan;
 use crate::plan::landlock::{self, LandlockPlan};
 use crate::plan::seccomp::{self, ReaperPlan, SeccompPlan};
 use crate::plan::step::{
-    ConfineStep, ExecSpec, FileId, InitStep, MountFlags, PayloadStep, Rlimit, Source,
+    self, ConfineStep, ExecSpec, FileId, InitStep, MountFlags, PayloadStep, Rlimit, RunPath, Source,
 };
 use crate::sys::mount::attribute;
 use crate::sys::seccomp::Instruction;
@@ -88,6 +88,15 @@ pub(super) enum From {
     Guest(Place),
 }
 
+/// Where the changes of a mount go.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) enum Upper {
+    /// The upper and the work directory.
+    Host { upper: From, work: From },
+    /// A file system in memory.
+    Memory { size: Option<CString>, inodes: Option<CString> },
+}
+
 /// A step of pid 1.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Init {
@@ -102,7 +111,7 @@ pub(super) enum Init {
     Write { at: Place, content: Vec<u8>, mode: u32 },
     Bind { from: From, at: Place, attributes: u64, recursive: bool },
     Tmpfs { at: Place, size: CString, inodes: Option<CString>, mode: CString, attributes: u64 },
-    Overlay { lower: Vec<From>, at: Place, attributes: u64 },
+    Overlay { lower: Vec<From>, upper: Option<Upper>, at: Place, attributes: u64 },
     Proc { at: Place },
     Devpts { at: Place },
     Seal { at: Place },
@@ -323,8 +332,9 @@ impl Lowering<'_> {
                 mode: CString::new(format!("{mode:o}"))?,
                 attributes: attributes(*flags),
             },
-            InitStep::Overlay { lower, at, flags } => Init::Overlay {
+            InitStep::Overlay { lower, upper, at, flags } => Init::Overlay {
                 lower: lower.iter().map(|layer| self.from(layer)).collect::<Result<_, _>>()?,
+                upper: upper.as_ref().map(|upper| self.upper(upper)).transpose()?,
                 at: self.mount_point(at)?,
                 attributes: attributes(*flags),
             },
@@ -352,6 +362,19 @@ impl Lowering<'_> {
                 From::Memory { layer, mode }
             }
             Source::Guest(path) => From::Guest(self.place(path)?),
+        })
+    }
+
+    fn upper(&self, upper: &step::Upper) -> Result<Upper, NulError> {
+        let number = |number: Option<u64>| number.map(|it| CString::new(it.to_string())).transpose();
+        Ok(match upper {
+            step::Upper::Run(at) => {
+                let below = |name| self.from(&Source::Run(RunPath(at.0.join(name))));
+                Upper::Host { upper: below(step::UPPER)?, work: below(step::WORK)? }
+            }
+            step::Upper::Memory { size_bytes, inodes } => {
+                Upper::Memory { size: number(*size_bytes)?, inodes: number(*inodes)? }
+            }
         })
     }
 

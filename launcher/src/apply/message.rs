@@ -74,6 +74,8 @@ pub(crate) enum Message {
     Exited { status: i32, leftovers: u32, usage: Usage },
     /// The descriptor on which the filter announces calls travels with it.
     Listener,
+    /// The root of an upper layer in memory travels with it, in the order of the plan.
+    Layer,
     /// The supervisor asks: end every process, politely.
     Terminate,
     /// The supervisor says: the plan is written.
@@ -111,6 +113,7 @@ impl Message {
             Self::Terminate => [8, 0, 0, 0, 0, 0],
             Self::Listener => [9, 0, 0, 0, 0, 0],
             Self::Planned => [10, 0, 0, 0, 0, 0],
+            Self::Layer => [11, 0, 0, 0, 0, 0],
         };
         let mut bytes = [0; SIZE];
         for (chunk, word) in bytes.chunks_exact_mut(8).zip(words) {
@@ -151,6 +154,7 @@ impl Message {
             8 => Self::Terminate,
             9 => Self::Listener,
             10 => Self::Planned,
+            11 => Self::Layer,
             _ => return None,
         })
     }
@@ -175,6 +179,7 @@ mod tests {
             Message::Terminate,
             Message::Listener,
             Message::Planned,
+            Message::Layer,
         ];
         for message in messages {
             assert_eq!(Message::decode(&message.encode()), Some(message));

@@ -88,6 +88,9 @@ fn become_pid_1(
     let socket = &start.socket;
     let lowered = planned(start).map_err(of_pid_1)?;
     view.run(Stage::Init, &lowered.init)?;
+    for layer in &view.layers {
+        sys::socket::send(socket, &Message::Layer.encode(), &[layer.as_fd()]).map_err(of_pid_1)?;
+    }
     drop(view);
     let context = confine::Context { socket: socket.as_fd(), strings: start.strings };
     confine::run(&lowered.confine, &context)?;

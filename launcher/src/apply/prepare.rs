@@ -7,17 +7,16 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use endow_policy::HostPath;
-use endow_vfs::fs::OsFs;
+use endow_vfs::fs::{OsFs, Timespec};
 use endow_vfs::mask::{self, MaskApplyError, MaskError, MaskPlan, PointKind};
 use endow_vfs::private::{Seed, SeedError, SeedLimits, seed};
 use endow_vfs::state::{RunDir, RunId, StateDir, StateError, Sweep};
-use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
-use rustix::io::Errno;
+use rustix::fs::OFlags;
 
 use super::cgroup::Cgroup;
-use crate::plan::step::{CgroupPlan, ExecSpec, FileId, MaskPoint, PrepareStep};
+use super::layers::{self, open_expected};
+use crate::plan::step::{CgroupPlan, ExecSpec, MaskPoint, PrepareStep};
 use crate::plan::{HIDDEN_DIRECTORY, HIDDEN_FILE, Plan};
-use crate::sys;
 
 /// Why the host side could not be prepared. What was made is gone again.
 #[derive(Debug, thiserror::Error)]
@@ -52,6 +51,9 @@ pub(crate) enum PrepareError {
     /// What is masked is not what was found before.
     #[error("source was replaced while the sandbox started: {0}")]
     Swapped(HostPath),
+    /// The moment of the start can't be told.
+    #[error("can't tell the time of the state's file system")]
+    Stamp(#[source] io::Error),
     /// endow's own guest-side code can't be put into memory.
     #[error("can't copy endow into memory")]
     Helper(#[source] io::Error),
@@ -64,6 +66,7 @@ pub(crate) struct Prepared {
     helper: Option<OwnedFd>,
     cgroup: Option<Cgroup>,
     captured: Option<[OwnedFd; 2]>,
+    stamp: Option<Timespec>,
 }
 
 impl Prepared {
@@ -114,7 +117,7 @@ pub(crate) fn prepare(plan: &Plan, state: &Path, id: &RunId) -> Result<Prepared,
         ExecSpec::Helper { .. } => Some(helper().map_err(PrepareError::Helper)?),
         ExecSpec::Command { .. } => None,
     };
-    let mut prepared = Prepared { run: None, helper, cgroup: None, captured: None };
+    let mut prepared = Prepared { run: None, helper, cgroup: None, captured: None, stamp: None };
     if plan.prepare.is_empty() {
         return Ok(prepared);
     }
@@ -128,6 +131,9 @@ pub(crate) fn prepare(plan: &Plan, state: &Path, id: &RunId) -> Result<Prepared,
             PrepareStep::Cgroup(group) => prepared.cgroup = Some(cgroup(group)?),
             _ => apply(step, run)?,
         }
+    }
+    if !plan.buffered.is_empty() {
+        prepared.stamp = Some(layers::stamp(run)?);
     }
     Ok(prepared)
 }
@@ -161,27 +167,15 @@ fn apply(step: &PrepareStep, run: &mut RunDir) -> Result<(), PrepareError> {
             let seeded = seed(&OsFs, run.as_fd(), &seeds, SeedLimits::default());
             seeded.map(drop).map_err(PrepareError::Seed)
         }
+        PrepareStep::Layer { at, like, expect } => layers::make(run, &at.0, like, *expect),
+        PrepareStep::CopyFile { at, from, expect } => layers::copy_file(run, &at.0, from, *expect),
         PrepareStep::Mask { at, like, expect, hide, points } => {
             run.make_way(&OsFs, &at.0).map_err(PrepareError::State)?;
             let plan = mask_plan(hide, points).map_err(PrepareError::MaskNames)?;
-            let real = open_expected(like, *expect)?;
+            let real = open_expected(like, *expect, OFlags::DIRECTORY)?;
             mask::apply(&OsFs, &plan, real.as_fd(), run.as_fd(), at.0.as_os_str())
                 .map_err(PrepareError::Mask)
         }
-    }
-}
-
-/// Opens a directory that was found before, and nothing that was put in its place since.
-fn open_expected(path: &HostPath, expect: FileId) -> Result<OwnedFd, PrepareError> {
-    let failed = |errno: Errno| PrepareError::Open { path: path.clone(), source: errno.into() };
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-    let opened = openat2(CWD, path.as_path(), flags, Mode::empty(), resolve).map_err(failed)?;
-    let found = sys::identity::of(&opened).map_err(failed)?;
-    if FileId::from(found.parts()) == expect {
-        Ok(opened)
-    } else {
-        Err(PrepareError::Swapped(path.clone()))
     }
 }
 
@@ -210,6 +204,8 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
+    use crate::plan::step::FileId;
+    use crate::sys;
 
     fn host(path: &Path) -> HostPath {
         HostPath::new(path).expect("a path")
@@ -224,12 +220,12 @@ mod tests {
         std::fs::create_dir(&two).expect("a directory");
         let found = sys::identity::of(File::open(&one).expect("opened")).expect("found");
         let expect = FileId::from(found.parts());
-        open_expected(&host(&one), expect).expect("what was found");
-        let swapped = open_expected(&host(&two), expect).expect_err("another directory");
+        open_expected(&host(&one), expect, OFlags::DIRECTORY).expect("what was found");
+        let swapped = open_expected(&host(&two), expect, OFlags::DIRECTORY).expect_err("another directory");
         assert!(matches!(&swapped, PrepareError::Swapped(path) if *path == host(&two)));
         let link = root.join("link");
         symlink(&one, &link).expect("a link");
-        let through = open_expected(&host(&link), expect);
+        let through = open_expected(&host(&link), expect, OFlags::DIRECTORY);
         assert!(matches!(through, Err(PrepareError::Open { .. })));
     }
 }

@@ -48,6 +48,8 @@ pub(crate) struct Descriptors {
     pub(crate) command: Option<OwnedFd>,
     /// Where the filter announces calls.
     pub(crate) listener: Option<OwnedFd>,
+    /// The roots of upper layers in memory, in the order of the plan.
+    pub(crate) layers: Vec<OwnedFd>,
 }
 
 impl Sandbox {
@@ -73,6 +75,7 @@ impl Sandbox {
             }
             Message::Started => own.command = descriptors.next(),
             Message::Listener => own.listener = descriptors.next(),
+            Message::Layer => own.layers.extend(descriptors.next()),
             _ => {}
         }
     }

@@ -237,6 +237,7 @@ impl From<PlanError> for CommandError {
         let kind = match &error {
             PlanError::Level { .. }
             | PlanError::Beyond { .. }
+            | PlanError::MountBelow { .. }
             | PlanError::Unenforceable { .. } => Kind::Unenforceable,
             PlanError::Unprobed(_) => Kind::Bug,
             PlanError::PolicyByLink { .. } => Kind::Policy,
@@ -265,14 +266,15 @@ impl From<PlanError> for CommandError {
             PlanError::HiddenMountPoint { hidden, .. } => this
                 .cause(format!("it lies in {hidden}, which is hidden: nothing stands there"))
                 .hint("re-admit that name with a pattern `!NAME`, or mount somewhere else"),
-            PlanError::NotYet { origin, what, .. } => {
-                let this = this.asked_by(&origin);
-                if what.starts_with("copy-on-write") {
-                    this.hint("use `--workspace rw`, `--rw` or `--ro` instead")
-                } else {
-                    this
-                }
-            }
+            PlanError::NotYet { origin, .. } => this.asked_by(&origin),
+            PlanError::MountBelow { path, below, origin } => this
+                .cause(format!("mounted below it: {below}"))
+                .asked_by(&origin)
+                .hint(format!("`--rw {path}` shows both live; or unmount {below}, or grant directories beside it")),
+            PlanError::ForeignRoot { path, owner, origin } => this
+                .cause(format!("it belongs to user {} and group {}; inside there are only your own user and first group", owner.0, owner.1))
+                .asked_by(&origin)
+                .hint(format!("`chown` it to yourself and your first group, or show it with `--rw {path}` or `--ro {path}`")),
             PlanError::Level { missing, remedy, .. } => this
                 .cause(format!("missing: {missing}"))
                 .hint(remedy)

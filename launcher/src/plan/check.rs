@@ -192,7 +192,7 @@ fn rules(plan: &Plan, landlock: &LandlockPlan) -> Vec<Finding> {
         let mut reaching = at.way_up().filter_map(|path| by_place.get(path).copied());
         match placed.spec.access {
             Access::Ro if writes(own) => findings.push(Finding::WritableRule(at.to_string())),
-            Access::Rw if !reaching.any(writes) => {
+            Access::Rw | Access::Cow if !reaching.any(writes) => {
                 findings.push(Finding::MissingRule(at.to_string()));
             }
             _ => {}

@@ -30,6 +30,12 @@ pub enum PlanError {
     /// A seed lies outside the directory that it is for.
     #[error("seed is not below its directory: {seed}")]
     SeedElsewhere { seed: HostPath, at: GuestPath, origin: Origin },
+    /// A directory with a mount below it can't be buffered.
+    #[error("can't buffer changes of a directory with a mount below it: {path}")]
+    MountBelow { path: HostPath, below: HostPath, origin: Origin },
+    /// A directory of another owner or group can't be buffered.
+    #[error("can't buffer changes of a directory of another owner or group: {path}")]
+    ForeignRoot { path: HostPath, owner: (u32, u32), origin: Origin },
     /// Something of the policy is not built yet.
     #[error("not available in this version: {what} at {at}")]
     NotYet { what: &'static str, at: GuestPath, origin: Origin },

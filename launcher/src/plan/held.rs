@@ -31,7 +31,7 @@ impl Builder<'_> {
     /// No policy file may be read through a link that a command could change: the link can't be
     /// covered. A project's file is held by its digest.
     pub(super) fn refuse_policies_by_link(&self) -> Result<(), PlanError> {
-        let sources = self.placement.mounts.iter().filter(|it| it.spec.access != Access::Ro);
+        let sources = self.placement.mounts.iter().filter(|it| it.spec.access == Access::Rw);
         let live: Vec<&HostPath> =
             sources.filter_map(|placed| Some(&placed.source.as_ref()?.path)).collect();
         for (file, fact) in self.policies() {

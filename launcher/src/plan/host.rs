@@ -22,6 +22,9 @@ pub struct HostFacts {
     pub policies: Vec<HostPath>,
     /// Names hidden by deny patterns, for each physical mount that has any, by its source.
     pub hidden: BTreeMap<HostPath, HiddenNames>,
+    /// What stands in the way of buffering, for each directory that is mounted copy-on-write, by
+    /// its source.
+    pub buffered: BTreeMap<HostPath, BufferedFact>,
     /// Entries of the kernel's process file system that must be covered, as found here.
     pub proc_entries: Vec<ProcEntry>,
     /// The terminal behind the standard streams.
@@ -129,6 +132,17 @@ impl Found {
     pub fn is_directory(self) -> Option<bool> {
         self.id().map(|_| matches!(self, Self::Directory(_)))
     }
+}
+
+/// What overlayfs can't do with a directory.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct BufferedFact {
+    /// Mounts of the host below it.
+    pub mounts: Vec<HostPath>,
+    /// Its owner and group, where they are not the user's own.
+    pub owner: Option<(u32, u32)>,
+    /// Names in it of another owner or group that the user may change all the same.
+    pub foreign: Vec<PathBuf>,
 }
 
 /// What the walk of names found below one source.

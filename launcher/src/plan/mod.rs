@@ -4,6 +4,7 @@
 //! value made of the policy and of [`HostFacts`], so each feature is tested
 //! against hosts that exist only on paper.
 
+mod buffered;
 mod cgroup;
 mod check;
 mod confine;
@@ -45,7 +46,7 @@ use serde::Serialize;
 
 use host::{ExecRequest, HiddenNames, HostFacts};
 use place::Placement;
-use step::{ConfineStep, ExecSpec, FinishStep, InitStep, PayloadStep, PrepareStep, SupervisePlan};
+use step::{Buffered, ConfineStep, ExecSpec, FinishStep, InitStep, PayloadStep, PrepareStep, SupervisePlan};
 use view::ViewPlan;
 
 /// Everything that a run will do, in order.
@@ -70,6 +71,8 @@ pub struct Plan {
     pub keep: Vec<i32>,
     /// What the supervisor does meanwhile.
     pub supervise: SupervisePlan,
+    /// The copy-on-write mounts, whose changes are written back.
+    pub buffered: Vec<Buffered>,
     /// What follows when the last process is gone.
     pub finish: Vec<FinishStep>,
     /// What looking for hidden names cost.
@@ -141,11 +144,17 @@ pub fn plan(policy: &Policy, host: &HostFacts, request: &ExecRequest) -> Result<
         environment,
         keep: request.keep.clone(),
         supervise: supervise::plan(policy, request, view.renew),
-        finish: vec![FinishStep::RemoveRun],
+        finish: finish(&view.buffered),
+        buffered: view.buffered,
         walks: host.hidden.iter().map(walk).collect(),
         enforcement,
         placement,
     })
+}
+
+fn finish(buffered: &[Buffered]) -> Vec<FinishStep> {
+    let write_back = (!buffered.is_empty()).then_some(FinishStep::WriteBack);
+    write_back.into_iter().chain([FinishStep::RemoveRun]).collect()
 }
 
 /// What differs between a run with namespaces and one without.

@@ -9,14 +9,14 @@ use super::step::{Cover, InitStep, MaskPoint, MountFlags, PrepareStep, RunPath, 
 use super::view::{Builder, DATA_ONLY};
 
 /// Where the run keeps the first stack of layers: private directories lie in it.
-const LAYER: &str = "layers/000";
+pub(super) const LAYER: &str = "layers/000";
 /// What covers a hidden file or directory of a live mount: nobody may open it.
 pub const HIDDEN_FILE: &str = "mask/hidden-file";
 pub const HIDDEN_DIRECTORY: &str = "mask/hidden-directory";
 
 /// Returns whether a mask layer stands before the source, which can hold names of its own.
 pub(super) fn is_masked(placed: &Placed) -> bool {
-    placed.spec.access == Access::Ro && placed.source.as_ref().is_some_and(|it| it.directory)
+    placed.spec.access != Access::Rw && placed.source.as_ref().is_some_and(|it| it.directory)
 }
 
 impl Placed {
@@ -35,7 +35,10 @@ impl Builder<'_> {
         self.must_be_walked(spec, source)?;
         let hidden = self.hidden_names(spec, source);
         let points = self.missing_points(placed, &hidden);
-        let live = spec.access != Access::Ro;
+        if spec.access == Access::Cow {
+            return self.buffered(placed, source, &hidden, points);
+        }
+        let live = spec.access == Access::Rw;
         if live || (hidden.is_empty() && points.is_empty()) {
             self.bind(spec, source);
         } else {
@@ -68,6 +71,21 @@ impl Builder<'_> {
         hidden: &[HiddenName],
         points: Vec<MaskPoint>,
     ) {
+        let mask = self.mask(source, hidden, points);
+        let real = Source::Host { path: source.path.clone(), expect: source.id };
+        let flags = MountFlags { recursive: false, ..flags_of(spec, true) };
+        let lower = vec![mask, real];
+        self.step(InitStep::Overlay { lower, upper: None, at: spec.at.clone(), flags });
+        self.mounted(&spec.at, false);
+    }
+
+    /// Plans the layer that hides names and provides mount points.
+    pub(super) fn mask(
+        &mut self,
+        source: &PlacedSource,
+        hidden: &[HiddenName],
+        points: Vec<MaskPoint>,
+    ) -> Source {
         let layer = RunPath(format!("mask/{}", self.plan.prepare.len()).into());
         self.plan.prepare.push(PrepareStep::Mask {
             at: layer.clone(),
@@ -76,14 +94,7 @@ impl Builder<'_> {
             hide: hidden.iter().map(|name| name.path.clone()).collect(),
             points,
         });
-        let real = Source::Host { path: source.path.clone(), expect: source.id };
-        let flags = MountFlags { recursive: false, ..flags_of(spec, true) };
-        // endow's own directories lie below: among them the run's, and in it the mask.
-        let holds_state = hidden.iter().any(|name| name.rule.is_none());
-        let mask = if holds_state { Source::Memory(layer) } else { Source::Run(layer) };
-        let lower = vec![mask, real];
-        self.step(InitStep::Overlay { lower, at: spec.at.clone(), flags });
-        self.mounted(&spec.at, false);
+        if holds_state(hidden) { Source::Memory(layer) } else { Source::Run(layer) }
     }
 
     /// What could not be walked may hold names that must be hidden.
@@ -144,7 +155,7 @@ impl Builder<'_> {
 
     /// Returns the hidden directory of a live mount in which `at` lies: an empty one stands there.
     pub(super) fn covered_above(&self, placed: &Placed, at: &GuestPath) -> Option<GuestPath> {
-        let source = placed.source.as_ref().filter(|_| placed.spec.access != Access::Ro)?;
+        let source = placed.source.as_ref().filter(|_| placed.spec.access == Access::Rw)?;
         let hidden = self.hidden_names(&placed.spec, source);
         let mut places = hidden.iter().filter_map(|name| placed.spec.at.join(&name.path).ok());
         places.find(|hidden| {
@@ -199,6 +210,11 @@ impl Builder<'_> {
         let content = self.host.contents.get(&content_key(&spec.backend)).cloned();
         content.map_or(Ok(()), |content| self.content(&spec.at, content))
     }
+}
+
+/// endow's own directories lie below: among them the run's, and in it the layers.
+pub(super) fn holds_state(hidden: &[HiddenName]) -> bool {
+    hidden.iter().any(|name| name.rule.is_none())
 }
 
 fn seed_target(spec: &MountSpec, at: &RunPath, from: &HostPath) -> Result<RunPath, PlanError> {

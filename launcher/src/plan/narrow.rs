@@ -123,6 +123,9 @@ fn physical(placed: &Placed, source: &PlacedSource, host: &HostFacts) -> Express
             spec.at
         ));
     }
+    if spec.access == Access::Cow {
+        return Expressed::Beyond(format!("{}: copy-on-write needs a mount", spec.at));
+    }
     let found = host.paths.get(&source.path).map(|fact| fact.found);
     if matches!(found, Some(Found::Special(_))) {
         return Expressed::Beyond(format!("{}: it is a device, socket or pipe", spec.at));

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use endow_policy::{Access, BackendSpec, GuestPath, HostPath, MountClass, MountSpec};
+use endow_policy::{BackendSpec, GuestPath, HostPath, MountClass, MountSpec};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
@@ -202,9 +202,6 @@ fn place_physical(
     host: &HostFacts,
     placement: &mut Placement,
 ) -> Result<Option<Placed>, PlanError> {
-    if spec.access == Access::Cow {
-        return Err(PlanError::not_yet(spec, "copy-on-write mounts"));
-    }
     let fact = host.paths.get(source).ok_or_else(|| PlanError::Unprobed(source.clone()))?;
     let Some(found) = source_of(fact) else {
         return missing(spec, source, fact, placement);

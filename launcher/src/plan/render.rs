@@ -6,7 +6,9 @@ use endow_policy::BackendSpec;
 
 use super::landlock::LandlockPlan;
 use super::place::Placed;
-use super::step::{ConfineStep, ExecSpec, InitStep, MountFlags, PayloadStep, PrepareStep, Source};
+use super::step::{
+    ConfineStep, ExecSpec, InitStep, MountFlags, PayloadStep, PrepareStep, Source, Upper,
+};
 use super::{Namespaces, Plan, Walk};
 
 impl Display for Plan {
@@ -75,6 +77,8 @@ impl Display for PrepareStep {
             Self::MakeDir { at, mode } => write!(f, "mkdir $RUN/{} {mode:04o}", at.0.display()),
             Self::MakeFile { at, mode } => write!(f, "touch $RUN/{} {mode:04o}", at.0.display()),
             Self::Seed { from, to } => write!(f, "seed $RUN/{} <- {from}", to.0.display()),
+            Self::Layer { at, like, .. } => write!(f, "layer $RUN/{} like {like}", at.0.display()),
+            Self::CopyFile { at, from, .. } => write!(f, "copy $RUN/{} <- {from}", at.0.display()),
             Self::Cgroup(group) => {
                 write!(f, "cgroup {}/{}", group.parent, group.name)?;
                 group.limits.iter().try_for_each(|(file, value)| write!(f, " {file}={value}"))
@@ -95,6 +99,19 @@ impl Display for Source {
             Self::Run(path) => write!(f, "$RUN/{}", path.0.display()),
             Self::Memory(path) => write!(f, "memory $RUN/{}", path.0.display()),
             Self::Guest(path) => write!(f, "guest {path}"),
+        }
+    }
+}
+
+impl Display for Upper {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Run(path) => write!(f, "$RUN/{}", path.0.display()),
+            Self::Memory { size_bytes, inodes } => {
+                f.write_str("memory")?;
+                size_bytes.map_or(Ok(()), |size| write!(f, " size={size}"))?;
+                inodes.map_or(Ok(()), |inodes| write!(f, " inodes={inodes}"))
+            }
         }
     }
 }
@@ -127,8 +144,9 @@ impl Display for InitStep {
                 inodes.map_or(Ok(()), |inodes| write!(f, " inodes={inodes}"))?;
                 write!(f, "{flags}")
             }
-            Self::Overlay { lower, at, flags } => {
+            Self::Overlay { lower, upper, at, flags } => {
                 write!(f, "overlay {at} <-")?;
+                upper.as_ref().map_or(Ok(()), |upper| write!(f, " {upper} above"))?;
                 lower.iter().try_for_each(|layer| write!(f, " {layer}"))?;
                 write!(f, "{flags}")
             }

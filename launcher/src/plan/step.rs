@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use endow_policy::{GuestPath, HostPath, Limits};
 use serde::{Deserialize, Serialize};
 
+use super::host::HiddenName;
 use super::landlock::LandlockPlan;
 use super::seccomp::SeccompPlan;
 
@@ -58,6 +59,45 @@ pub enum Source {
     Guest(GuestPath),
 }
 
+/// Where the changes of a copy-on-write mount go.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Upper {
+    /// The names [`UPPER`] and [`WORK`] of a directory of the run's own state.
+    Run(RunPath),
+    /// A file system in memory, whose root the supervisor gets.
+    Memory {
+        /// The most bytes it holds; `None` leaves the kernel's default.
+        size_bytes: Option<u64>,
+        /// The most files it holds; `None` leaves the kernel's default.
+        inodes: Option<u64>,
+    },
+}
+
+/// The directory of a layer that holds what was changed.
+pub const UPPER: &str = "upper";
+/// The directory of a layer that overlayfs works in.
+pub const WORK: &str = "work";
+
+/// A copy-on-write mount: what is changed in it is written back to its source.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Buffered {
+    /// Its place in the view.
+    pub at: GuestPath,
+    /// What it shows.
+    pub source: HostPath,
+    /// What was found there.
+    pub id: FileId,
+    /// Whether it is a directory, and not a single file.
+    pub directory: bool,
+    /// Where the run keeps its layer, or the copy of a single file.
+    pub layer: RunPath,
+    /// Whether the layer is in memory while the command runs.
+    pub in_memory: bool,
+    /// Names that are hidden in it, relative to it.
+    pub hidden: Vec<HiddenName>,
+}
+
 /// Mount attributes that are set; none is ever cleared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[expect(clippy::struct_excessive_bools, reason = "each is one attribute bit of mount_setattr(2)")]
@@ -82,6 +122,21 @@ pub enum PrepareStep {
     MakeFile { at: RunPath, mode: u32 },
     /// Copies a host file into a private directory.
     Seed { from: HostPath, to: RunPath },
+    /// Makes the upper and the work directory of a copy-on-write mount; the upper one is the
+    /// mount's root, so it has the mode and the times of `like`.
+    Layer {
+        at: RunPath,
+        like: HostPath,
+        /// What must still be at `like`.
+        expect: FileId,
+    },
+    /// Copies a single file that is mounted copy-on-write.
+    CopyFile {
+        at: RunPath,
+        from: HostPath,
+        /// What must still be at `from`.
+        expect: FileId,
+    },
     /// Makes a control group with limits; the clone starts pid 1 in it.
     Cgroup(CgroupPlan),
     /// Builds a mask layer: directories like those of `like`, a whiteout for each hidden name,
@@ -149,8 +204,9 @@ pub enum InitStep {
     Bind { source: Source, at: GuestPath, flags: MountFlags },
     /// Mounts a file system in memory.
     Tmpfs { at: GuestPath, size_bytes: u64, inodes: Option<u64>, mode: u32, flags: MountFlags },
-    /// Mounts a stack of layers read-only, topmost first.
-    Overlay { lower: Vec<Source>, at: GuestPath, flags: MountFlags },
+    /// Mounts a stack of layers, topmost first: read-only, or below an upper layer that takes
+    /// every change.
+    Overlay { lower: Vec<Source>, upper: Option<Upper>, at: GuestPath, flags: MountFlags },
     /// Mounts the process file system.
     Proc { at: GuestPath },
     /// Mounts the terminal file system.
@@ -311,6 +367,8 @@ pub enum Cover {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "do", rename_all = "kebab-case")]
 pub enum FinishStep {
-    /// Removes the run's private directories.
+    /// Writes back what was changed in copy-on-write mounts.
+    WriteBack,
+    /// Removes the run's directory, unless changes or undo data are kept in it.
     RemoveRun,
 }

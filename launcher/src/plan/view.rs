@@ -4,12 +4,12 @@ use std::collections::{BTreeSet, HashMap};
 use std::ops::Bound;
 use std::path::PathBuf;
 
-use endow_policy::{AllowWord, BackendSpec, GuestPath, Level, Policy};
+use endow_policy::{AllowWord, BackendSpec, GuestPath, Level, Limits, Policy};
 
 use super::PlanError;
 use super::host::{Found, HostFacts};
 use super::place::{Placed, Placement};
-use super::step::{InitStep, MountFlags, PrepareStep, Renew};
+use super::step::{Buffered, InitStep, MountFlags, PrepareStep, Renew};
 
 /// What the view needs from the host side, from pid 1 and from the supervisor.
 #[derive(Debug, Default)]
@@ -17,6 +17,7 @@ pub(crate) struct ViewPlan {
     pub(crate) prepare: Vec<PrepareStep>,
     pub(crate) init: Vec<InitStep>,
     pub(crate) renew: Vec<Renew>,
+    pub(crate) buffered: Vec<Buffered>,
 }
 
 /// Plans the whole view.
@@ -26,7 +27,7 @@ pub(crate) fn plan(
     host: &HostFacts,
     level: Level,
 ) -> Result<ViewPlan, PlanError> {
-    let mut builder = Builder::new(placement, host, &policy.chdir);
+    let mut builder = Builder::new(placement, host, policy);
     builder.refuse_policies_by_link()?;
     builder.begin();
     let (root, others): (Vec<_>, Vec<_>) =
@@ -45,6 +46,8 @@ pub(super) struct Builder<'a> {
     pub(super) host: &'a HostFacts,
     /// Where the command starts.
     pub(super) start: &'a GuestPath,
+    /// What the run may use.
+    pub(super) limits: &'a Limits,
     pub(super) plan: ViewPlan,
     /// Places that exist in the view by now: made by a step or mounted.
     standing: BTreeSet<GuestPath>,
@@ -55,11 +58,13 @@ pub(super) struct Builder<'a> {
 }
 
 impl<'a> Builder<'a> {
-    fn new(placement: &'a Placement, host: &'a HostFacts, start: &'a GuestPath) -> Self {
+    fn new(placement: &'a Placement, host: &'a HostFacts, policy: &'a Policy) -> Self {
+        let (start, limits) = (&policy.chdir, &policy.limits);
         let standing = BTreeSet::from([GuestPath::root()]);
         let empty = standing.clone();
         let below = below(placement);
-        Self { placement, host, start, plan: ViewPlan::default(), standing, below, empty }
+        let plan = ViewPlan::default();
+        Self { placement, host, start, limits, plan, standing, below, empty }
     }
 
     /// Returns the mounts right below `placed`.

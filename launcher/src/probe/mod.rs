@@ -2,6 +2,7 @@
 //!
 //! Nothing here fails: what can't be found out is a fact too.
 
+mod buffered;
 mod cgroup;
 mod contents;
 pub(crate) mod deep;
@@ -101,6 +102,7 @@ pub(crate) fn host_facts(questions: &Questions<'_>, looked: Looked) -> HostFacts
         policies: inside::not_held(questions.policies, outer_level.is_some()),
         contents: contents::read(policy, vars),
         hidden,
+        buffered: buffered::look(policy, &paths, (vars.uid, vars.gid)),
         proc_entries: proc::entries(vars.uid),
         terminal,
         streams: streams::facts(),

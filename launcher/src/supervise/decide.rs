@@ -118,9 +118,11 @@ fn said(state: &mut State, message: Message) -> Decision {
             state.exited = Some((status, leftovers, usage));
             Decision::default()
         }
-        Message::Namespaces | Message::Listener | Message::Terminate | Message::Planned => {
-            Decision::default()
-        }
+        Message::Namespaces
+        | Message::Listener
+        | Message::Layer
+        | Message::Terminate
+        | Message::Planned => Decision::default(),
     }
 }
 

@@ -99,6 +99,7 @@ fn full(policy: &Policy) -> HostFacts {
         paths: tree::facts(paths(policy)),
         policies: Vec::new(),
         hidden: hidden(policy),
+        buffered: BTreeMap::new(),
         proc_entries: vec![
             ProcEntry { name: "acpi".to_owned(), cover: ProcCover::EmptyDirectory },
             ProcEntry { name: "kcore".to_owned(), cover: ProcCover::EmptyFile },

@@ -96,9 +96,11 @@ fn hidden(plan: &mut Plan) {
     plan.supervise.renew.clear();
     plan.init.retain(|step| !is_hiding(step));
     for step in &mut plan.init {
-        if let InitStep::Overlay { lower, at, flags } = step
-            && let Some(source) = lower.pop()
-        {
+        let InitStep::Overlay { lower, upper, at, flags } = step else { continue };
+        let Some(source) = lower.pop() else { continue };
+        if upper.is_some() {
+            *lower = vec![source];
+        } else {
             let flags = MountFlags { recursive: true, ..*flags };
             *step = InitStep::Bind { source, at: at.clone(), flags };
         }

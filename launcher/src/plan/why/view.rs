@@ -42,8 +42,10 @@ enum Shows<'a> {
     Empty { mode: u32, seeds: Vec<(&'a Path, &'a HostPath)> },
     /// The host's.
     Host(&'a HostPath),
-    /// The host's, less what is hidden.
-    Masked { like: &'a HostPath, hide: &'a [PathBuf], points: &'a [MaskPoint] },
+    /// The host's, less what is hidden, and with room for changes.
+    Layered(Layers<'a>),
+    /// A copy of one file of the host.
+    Copied(&'a HostPath),
     /// Something that nobody may open.
     Cover { directory: bool },
     /// The kernel's file system of processes.
@@ -52,6 +54,15 @@ enum Shows<'a> {
     Terminals,
     /// A name of another mount once more.
     Again(usize),
+}
+
+/// A directory of the host below layers of endow's own.
+struct Layers<'a> {
+    like: &'a HostPath,
+    hide: &'a [PathBuf],
+    points: &'a [MaskPoint],
+    /// An upper layer takes changes.
+    writable: bool,
 }
 
 impl<'a> View<'a> {
@@ -87,8 +98,8 @@ impl<'a> View<'a> {
                 let shows = self.bound(source, plan);
                 self.mount(at.clone(), shows, *flags);
             }
-            InitStep::Overlay { lower, at, flags } => {
-                self.mount(at.clone(), masked(lower, plan), *flags);
+            InitStep::Overlay { lower, upper, at, flags } => {
+                self.mount(at.clone(), layered(lower, upper.is_some(), plan), *flags);
             }
             InitStep::Tmpfs { at, mode, flags, .. } => {
                 let shows = Shows::Empty { mode: *mode, seeds: Vec::new() };
@@ -181,7 +192,11 @@ impl<'a> View<'a> {
             }
             Shows::Empty { seeds, .. } => self.seeded(seeds, below).map(from_host),
             Shows::Host(source) => self.on_host(source, below).map(from_host),
-            Shows::Masked { like, hide, points } => self.masked(like, (hide, points), below),
+            Shows::Layered(layers) => self.layered(layers, below),
+            Shows::Copied(from) => {
+                let copied = self.on_host(from, Path::new(""))?;
+                Ok(from_host(self.own(copied.kind, copied.mode & 0o777)))
+            }
             Shows::Cover { directory } => {
                 let kind = if *directory { EntryKind::Directory } else { EntryKind::File };
                 Ok((self.own(kind, 0), NodeOrigin::Cover))
@@ -214,10 +229,9 @@ impl<'a> View<'a> {
 
     /// A directory on the way to something hidden is one of the mask's: its bits are the real
     /// one's, its owner is the user.
-    fn masked(
+    fn layered(
         &self,
-        like: &HostPath,
-        (hide, points): (&[PathBuf], &[MaskPoint]),
+        &Layers { like, hide, points, writable }: &Layers<'_>,
         below: &Path,
     ) -> Result<(Entry, NodeOrigin), Missing> {
         let is_hidden = hide.iter().any(|name| below.starts_with(name));
@@ -235,12 +249,14 @@ impl<'a> View<'a> {
         if matches!(entry.kind, EntryKind::Socket { .. }) {
             entry.kind = EntryKind::Socket { reachable: false };
         }
-        entry.readonly = Readonly::FileSystem;
+        if !writable {
+            entry.readonly = Readonly::FileSystem;
+        }
         Ok((entry, NodeOrigin::Host))
     }
 
     fn behind(&self, mount: &Mount<'_>, path: &GuestPath) -> Option<Entry> {
-        let Shows::Masked { like, .. } = mount.shows else { return None };
+        let Shows::Layered(Layers { like, .. }) = mount.shows else { return None };
         self.on_host(like, path.below(&mount.at)?).ok()
     }
 
@@ -291,6 +307,13 @@ fn private<'a>(at: &RunPath, plan: &'a Plan) -> Shows<'a> {
     if name == Path::new(crate::plan::HIDDEN_DIRECTORY) {
         return Shows::Cover { directory: true };
     }
+    let copied = plan.prepare.iter().find_map(|step| match step {
+        PrepareStep::CopyFile { at: made, from, .. } if made == at => Some(Shows::Copied(from)),
+        _ => None,
+    });
+    if let Some(copied) = copied {
+        return copied;
+    }
     let mode = plan.prepare.iter().find_map(|step| match step {
         PrepareStep::MakeDir { at: made, mode } if made == at => Some(*mode),
         _ => None,
@@ -302,16 +325,21 @@ fn private<'a>(at: &RunPath, plan: &'a Plan) -> Shows<'a> {
     Shows::Empty { mode: mode.unwrap_or(0o700), seeds: seeds.collect() }
 }
 
-fn masked<'a>(lower: &'a [Source], plan: &'a Plan) -> Shows<'a> {
+fn layered<'a>(lower: &'a [Source], writable: bool, plan: &'a Plan) -> Shows<'a> {
     let mask = lower.iter().find_map(|layer| match layer {
         Source::Run(at) | Source::Memory(at) => Some(at),
         _ => None,
     });
     let built = plan.prepare.iter().find_map(|step| match step {
         PrepareStep::Mask { at, like, hide, points, .. } if Some(at) == mask => {
-            Some(Shows::Masked { like, hide, points })
+            Some(Layers { like, hide, points, writable })
         }
         _ => None,
     });
-    built.unwrap_or(Shows::Empty { mode: 0o755, seeds: Vec::new() })
+    let plain = lower.iter().find_map(|layer| match layer {
+        Source::Host { path, .. } => Some(Layers { like: path, hide: &[], points: &[], writable }),
+        _ => None,
+    });
+    let empty = Shows::Empty { mode: 0o755, seeds: Vec::new() };
+    built.or(plain).map_or(empty, Shows::Layered)
 }

@@ -1,0 +1,97 @@
+//! The layers of copy-on-write mounts on the host side, and the moment from which changes outside
+//! count as made while the run went on.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+
+use endow_policy::HostPath;
+use endow_vfs::fs::{Fs, OsFs, Status, Timespec};
+use endow_vfs::state::RunDir;
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
+use rustix::io::Errno;
+
+use super::prepare::PrepareError;
+use crate::plan::step::{FileId, UPPER, WORK};
+use crate::sys;
+
+/// The file whose time of change is the run's start.
+const STAMP: &str = "started";
+
+/// Makes an upper and a work directory. The upper one shows as the root of the mount, so it is
+/// like what the mount shows.
+pub(super) fn make(
+    run: &mut RunDir,
+    at: &Path,
+    like: &HostPath,
+    expect: FileId,
+) -> Result<(), PrepareError> {
+    let real = open_expected(like, expect, OFlags::DIRECTORY)?;
+    let status = OsFs.status_of(real.as_fd()).map_err(failed(like))?;
+    for name in [WORK, UPPER] {
+        run.make_dir(&OsFs, &at.join(name), 0o700).map_err(PrepareError::State)?;
+    }
+    let made = OsFs.open_dir(run.as_fd(), at.join(UPPER).as_os_str());
+    made.and_then(|upper| copy_status(&upper, &status)).map_err(failed(like))
+}
+
+/// Copies a single file.
+pub(super) fn copy_file(
+    run: &mut RunDir,
+    at: &Path,
+    from: &HostPath,
+    expect: FileId,
+) -> Result<(), PrepareError> {
+    let mut real = File::from(open_expected(from, expect, OFlags::NONBLOCK)?);
+    let status = OsFs.status_of(real.as_fd()).map_err(failed(from))?;
+    run.make_way(&OsFs, at).map_err(PrepareError::State)?;
+    let copy = OsFs.create_file(run.as_fd(), at.as_os_str()).map_err(failed(from))?;
+    let mut copy = File::from(copy);
+    io::copy(&mut real, &mut copy)
+        .map_err(|source| PrepareError::Open { path: from.clone(), source })?;
+    copy_status(&copy.into(), &status).map_err(failed(from))
+}
+
+fn copy_status(copy: &OwnedFd, status: &Status) -> Result<(), Errno> {
+    OsFs.set_mode(copy.as_fd(), status.mode & 0o777)?;
+    OsFs.set_times(copy.as_fd(), status)
+}
+
+/// Returns the moment after every change made so far, and not after any that is still to come.
+///
+/// Since Linux 6.13 a file's time of change is exact when its last one was looked at: no earlier
+/// change is as late, and no later one is earlier (multigrain timestamps). Before, times are those
+/// of the last tick of the clock, so that a change shortly before may count as one after.
+pub(super) fn stamp(run: &mut RunDir) -> Result<Timespec, PrepareError> {
+    run.make_file(&OsFs, Path::new(STAMP), 0o600).map_err(PrepareError::State)?;
+    let changed = OsFs.open_file(run.as_fd(), STAMP.as_ref()).and_then(|file| {
+        OsFs.status_of(file.as_fd())?;
+        OsFs.set_mode(file.as_fd(), 0o600)?;
+        OsFs.status_of(file.as_fd())
+    });
+    let failed = |errno: Errno| PrepareError::Stamp(errno.into());
+    changed.map(|status| status.changed).map_err(failed)
+}
+
+/// Opens what was found before, and nothing that was put in its place since.
+pub(super) fn open_expected(
+    path: &HostPath,
+    expect: FileId,
+    kind: OFlags,
+) -> Result<OwnedFd, PrepareError> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | kind;
+    let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    let opened =
+        openat2(CWD, path.as_path(), flags, Mode::empty(), resolve).map_err(failed(path))?;
+    let found = sys::identity::of(&opened).map_err(failed(path))?;
+    if FileId::from(found.parts()) == expect {
+        Ok(opened)
+    } else {
+        Err(PrepareError::Swapped(path.clone()))
+    }
+}
+
+fn failed(path: &HostPath) -> impl Fn(Errno) -> PrepareError {
+    move |errno| PrepareError::Open { path: path.clone(), source: errno.into() }
+}

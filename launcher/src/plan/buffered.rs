@@ -1,0 +1,104 @@
+//! Copy-on-write mounts: an upper layer of the run takes every change.
+
+use endow_policy::MountSpec;
+
+use super::PlanError;
+use super::host::HiddenName;
+use super::mounts::{LAYER, flags_of, holds_state};
+use super::place::{Placed, PlacedSource};
+use super::step::{
+    Buffered, InitStep, MaskPoint, MountFlags, PrepareStep, RunPath, Source, Upper,
+};
+use super::view::Builder;
+
+/// The first version whose file systems in memory take `user.*` attributes, without which they
+/// can be no upper layer.
+const MEMORY_UPPER: (u32, u32) = (6, 6);
+
+impl Builder<'_> {
+    pub(super) fn buffered(
+        &mut self,
+        placed: &Placed,
+        source: &PlacedSource,
+        hidden: &[HiddenName],
+        points: Vec<MaskPoint>,
+    ) -> Result<(), PlanError> {
+        let spec = &placed.spec;
+        self.must_be_whole(spec, source)?;
+        let at = RunPath(format!("{LAYER}/m{:03}", self.plan.buffered.len()).into());
+        let in_memory = source.directory && holds_state(hidden);
+        if source.directory {
+            self.layered(spec, source, (hidden, points), (&at, in_memory))?;
+        } else {
+            self.copied(spec, source, &at);
+        }
+        self.mounted(&spec.at, false);
+        self.plan.buffered.push(Buffered {
+            at: spec.at.clone(),
+            source: source.path.clone(),
+            id: source.id,
+            directory: source.directory,
+            layer: at,
+            in_memory,
+            hidden: hidden.to_vec(),
+        });
+        Ok(())
+    }
+
+    /// A single file is a copy of its own: it can be written, and not replaced.
+    fn copied(&mut self, spec: &MountSpec, source: &PlacedSource, at: &RunPath) {
+        let (from, expect) = (source.path.clone(), source.id);
+        self.plan.prepare.push(PrepareStep::CopyFile { at: at.clone(), from, expect });
+        let (source, flags) = (Source::Run(at.clone()), flags_of(spec, false));
+        self.step(InitStep::Bind { source, at: spec.at.clone(), flags });
+    }
+
+    fn layered(
+        &mut self,
+        spec: &MountSpec,
+        source: &PlacedSource,
+        (hidden, points): (&[HiddenName], Vec<MaskPoint>),
+        (at, in_memory): (&RunPath, bool),
+    ) -> Result<(), PlanError> {
+        let upper = if in_memory {
+            self.memory_upper(spec)?
+        } else {
+            let (like, expect) = (source.path.clone(), source.id);
+            self.plan.prepare.push(PrepareStep::Layer { at: at.clone(), like, expect });
+            Upper::Run(at.clone())
+        };
+        let masked = !(hidden.is_empty() && points.is_empty());
+        let mask = masked.then(|| self.mask(source, hidden, points));
+        let real = Source::Host { path: source.path.clone(), expect: source.id };
+        let lower = mask.into_iter().chain([real]).collect();
+        let flags = MountFlags { recursive: false, ..flags_of(spec, true) };
+        self.step(InitStep::Overlay { lower, upper: Some(upper), at: spec.at.clone(), flags });
+        Ok(())
+    }
+
+    /// The layer can't lie in the tree that it stands above.
+    fn memory_upper(&self, spec: &MountSpec) -> Result<Upper, PlanError> {
+        let version = self.host.kernel.version;
+        if version < MEMORY_UPPER {
+            let reason = format!(
+                "{}: endow's state lies in it, and the layer in memory needs Linux 6.6, not {}.{}",
+                spec.at, version.0, version.1
+            );
+            return Err(PlanError::Unenforceable { word: "cow", reason });
+        }
+        let (size_bytes, inodes) = (self.limits.layer_size_bytes, self.limits.layer_files);
+        Ok(Upper::Memory { size_bytes, inodes })
+    }
+
+    /// Overlayfs can't stand above a directory with mounts below it: the kernel locks these.
+    fn must_be_whole(&self, spec: &MountSpec, source: &PlacedSource) -> Result<(), PlanError> {
+        let Some(fact) = self.host.buffered.get(&source.path) else { return Ok(()) };
+        let (path, origin) = (source.path.clone(), spec.origin.clone());
+        match (fact.mounts.first().cloned(), fact.owner) {
+            (Some(below), _) => Err(PlanError::MountBelow { path, below, origin }),
+            // An owner or group without a number inside can't be copied up: EOVERFLOW.
+            (None, Some(owner)) => Err(PlanError::ForeignRoot { path, owner, origin }),
+            (None, None) => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! What overlayfs can't do with the directories that are mounted copy-on-write.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use endow_policy::{Access, BackendSpec, HostPath, Policy};
+use rustix::fs::{AtFlags, CWD, accessat};
+
+use crate::plan::host::{BufferedFact, Found, PathFact};
+
+/// The most names of one directory that are looked at.
+const NAMES_MAX: usize = 4096;
+
+/// Looks at each directory that is mounted copy-on-write; those that nothing is wrong with are
+/// left out.
+pub(super) fn look(
+    policy: &Policy,
+    paths: &BTreeMap<HostPath, PathFact>,
+    user: (u32, u32),
+) -> BTreeMap<HostPath, BufferedFact> {
+    let sources = policy.mounts.iter().filter(|spec| spec.access == Access::Cow);
+    let sources: Vec<&HostPath> = sources
+        .filter_map(|spec| match &spec.backend {
+            BackendSpec::Physical { host } => paths.get(host),
+            _ => None,
+        })
+        .filter(|fact| matches!(fact.found, Found::Directory(_)))
+        .map(|fact| &fact.resolved)
+        .collect();
+    if sources.is_empty() {
+        return BTreeMap::new();
+    }
+    let mounts = mount_points();
+    let facts = sources.into_iter().map(|source| (source.clone(), fact(source, &mounts, user)));
+    facts.filter(|(_, fact)| *fact != BufferedFact::default()).collect()
+}
+
+fn fact(source: &HostPath, mounts: &[HostPath], user: (u32, u32)) -> BufferedFact {
+    let is_below = |point: &&HostPath| *point != source && point.is_within(source);
+    let owner = rustix::fs::lstat(source.as_path()).map(|it| (it.st_uid, it.st_gid)).ok();
+    BufferedFact {
+        mounts: mounts.iter().filter(is_below).cloned().collect(),
+        owner: owner.filter(|owner| *owner != user),
+        foreign: foreign_names(source.as_path(), user),
+    }
+}
+
+/// Names of somebody else's that the user may change all the same: deeper ones are explained when
+/// a change fails, for no tree is scanned.
+fn foreign_names(directory: &Path, user: (u32, u32)) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(directory) else { return Vec::new() };
+    let names = entries.take(NAMES_MAX).filter_map(|entry| Some(entry.ok()?.file_name()));
+    let mut names: Vec<PathBuf> =
+        names.map(PathBuf::from).filter(|name| is_foreign(&directory.join(name), user)).collect();
+    names.sort();
+    names
+}
+
+fn is_foreign(path: &Path, user: (u32, u32)) -> bool {
+    let Ok(status) = rustix::fs::lstat(path) else { return false };
+    let is_link = rustix::fs::FileType::from_raw_mode(status.st_mode).is_symlink();
+    let may_write = || accessat(CWD, path, rustix::fs::Access::WRITE_OK, AtFlags::EACCESS).is_ok();
+    (status.st_uid, status.st_gid) != user && !is_link && may_write()
+}
+
+/// Returns where the host's mounts stand, as this process sees them.
+fn mount_points() -> Vec<HostPath> {
+    let Ok(table) = std::fs::read("/proc/self/mountinfo") else { return Vec::new() };
+    table.split(|byte| *byte == b'\n').filter_map(mount_point).collect()
+}
+
+/// The fifth field of a line (proc_pid_mountinfo(5)), in which blanks stand as octal numbers.
+fn mount_point(line: &[u8]) -> Option<HostPath> {
+    let field = line.split(|byte| *byte == b' ').nth(4)?;
+    HostPath::new(Path::new(OsStr::from_bytes(&unescaped(field)))).ok()
+}
+
+fn unescaped(field: &[u8]) -> Vec<u8> {
+    let mut plain = Vec::with_capacity(field.len());
+    let mut rest = field;
+    while let Some((first, after)) = rest.split_first() {
+        let digits = after.get(..3).filter(|_| *first == b'\\');
+        let octal = digits.and_then(|digits| std::str::from_utf8(digits).ok());
+        match octal.and_then(|octal| u8::from_str_radix(octal, 8).ok()) {
+            Some(byte) => {
+                plain.push(byte);
+                rest = after.get(3..).unwrap_or_default();
+            }
+            None => {
+                plain.push(*first);
+                rest = after;
+            }
+        }
+    }
+    plain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mount_point_is_the_fifth_field_with_blanks_put_back() {
+        let line = br"36 35 98:0 / /mnt\040a/\134x rw,noatime shared:1 - ext4 /dev/root rw";
+        let expected = HostPath::new(r"/mnt a/\x").expect("a path");
+        assert_eq!(mount_point(line), Some(expected));
+        assert_eq!(mount_point(b"36 35"), None);
+    }
+}
