@@ -7,8 +7,10 @@
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
+pub mod base64;
 pub mod fs;
 pub mod git_index;
+pub mod json_path;
 pub mod mask;
 pub mod mount_table;
 pub mod names;

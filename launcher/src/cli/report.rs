@@ -5,6 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use endow_policy::{BackendSpec, Network};
+use endow_vfs::base64;
 use serde_json::{Value, json};
 
 use super::args::RunArgs;
@@ -138,23 +139,7 @@ fn set(value: &mut Value, key: &str, content: Value) {
 
 /// A name as text, or as `{"base64": ..}` when it is not UTF-8.
 fn text(name: &OsStr) -> Value {
-    name.to_str().map_or_else(|| json!({"base64": base64(name.as_bytes())}), |it| json!(it))
-}
-
-fn base64(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::new();
-    for chunk in bytes.chunks(3) {
-        let byte = |number: usize| u32::from(chunk.get(number).copied().unwrap_or(0));
-        let word = byte(0) << 16 | byte(1) << 8 | byte(2);
-        for digit in 0..4usize {
-            let shift = 18 - 6 * u32::try_from(digit).unwrap_or(0);
-            let index = usize::try_from(word >> shift & 63).unwrap_or(0);
-            let known = DIGITS.get(index).copied().unwrap_or(b'=');
-            text.push(if digit <= chunk.len() { char::from(known) } else { '=' });
-        }
-    }
-    text
+    name.to_str().map_or_else(|| json!({"base64": base64::encode(name.as_bytes())}), |it| json!(it))
 }
 
 /// Returns the `outcome` object.
@@ -232,18 +217,4 @@ fn resources(ended: &Ended) -> Value {
             "leftover_processes": ended.leftovers,
         })
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::base64;
-
-    #[test]
-    fn base64_of_known_texts() {
-        for (plain, coded) in
-            [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg==")]
-        {
-            assert_eq!(base64(plain.as_bytes()), coded);
-        }
-    }
 }
