@@ -5,7 +5,12 @@ use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
+use endow_policy::{GuestPath, HostPath};
+
 use crate::fs::OsFs;
+use crate::state::{
+    Moment, MountRecord, OnConflict, Record, RootId, RunId, RunState, SyncMode, SyncRules, Unknown,
+};
 use crate::tree::remove_tree;
 
 /// A directory that is gone at the end of a test, whatever the test left in it.
@@ -72,4 +77,40 @@ pub(crate) fn git(dir: &Path, args: &[&str]) -> String {
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "git {args:?}: {said}");
     String::from_utf8(output.stdout).expect("a text")
+}
+
+/// A run with one directory mount, as its supervisor writes it down.
+pub(crate) fn record(id: &RunId, state: RunState) -> Record {
+    let time = Moment { seconds: 1_790_000_000, nanoseconds: 7 };
+    let path = |text: &str| HostPath::new(text).expect("a path");
+    Record {
+        id: id.clone(),
+        name: None,
+        state,
+        command: "make".into(),
+        workspace: Some(path("/home/u/src")),
+        started: time,
+        ended: None,
+        outcome: None,
+        sync: SyncRules {
+            mode: SyncMode::Apply,
+            on_conflict: OnConflict::Host,
+            only: Vec::new(),
+            strict: false,
+        },
+        deny: vec!["*.pem".into()],
+        protect: Vec::new(),
+        mounts: vec![MountRecord {
+            at: GuestPath::new("/home/u/src").expect("a path"),
+            source: path("/home/u/src"),
+            id: RootId { dev: 1, ino: 2, born: Some(time) },
+            directory: true,
+            layer: "layers/000/m000".into(),
+            in_memory: false,
+            stamp: time,
+            hidden: Vec::new(),
+        }],
+        changes: None,
+        unknown: Unknown::new(),
+    }
 }

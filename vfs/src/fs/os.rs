@@ -146,8 +146,16 @@ impl Fs for OsFs {
         rustix::fs::unlinkat(at, name, AtFlags::REMOVEDIR)
     }
 
+    fn sync(&self, file: BorrowedFd<'_>) -> Result<()> {
+        rustix::fs::fsync(file)
+    }
+
     fn lock(&self, file: BorrowedFd<'_>) -> Result<()> {
         rustix::fs::flock(file.as_fd(), FlockOperation::NonBlockingLockExclusive)
+    }
+
+    fn lock_shared(&self, file: BorrowedFd<'_>) -> Result<()> {
+        rustix::fs::flock(file.as_fd(), FlockOperation::NonBlockingLockShared)
     }
 }
 

@@ -57,6 +57,15 @@ impl StateDir {
         }
         Err(StateError::NoRun { path: self.runs.path.clone() })
     }
+
+    /// Opens a run that was kept and takes its lock.
+    ///
+    /// # Errors
+    /// [`StateError::InUse`] while it runs or somebody else works on it, [`StateError::Gone`] when
+    /// it is not there, or a failing call.
+    pub fn open_run(&self, fs: &dyn Fs, id: &RunId) -> Result<RunDir, StateError> {
+        RunDir::open(fs, &self.runs, id)
+    }
 }
 
 /// Makes sure that a directory is this user's and closed to others; makes it when it is not there.

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use super::record::RecordError;
 use crate::fs::Errno;
 use crate::tree::RemoveError;
 
@@ -47,6 +48,21 @@ pub enum StateError {
     InUse {
         /// The run.
         path: PathBuf,
+    },
+    /// There is no such run any more.
+    #[error("no such run: {}", path.display())]
+    Gone {
+        /// Where it would be.
+        path: PathBuf,
+    },
+    /// What a run is can't be read.
+    #[error("can't use the record: {}", path.display())]
+    Record {
+        /// The record.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        error: RecordError,
     },
     /// No name for a run was free, time after time.
     #[error("can't make a run: {}", path.display())]

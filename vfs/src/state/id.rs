@@ -3,6 +3,8 @@
 use std::fmt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use serde::{Deserialize, Serialize};
+
 use crate::fs::{Errno, Result};
 
 /// Crockford's digits: no letter that looks like another digit, in the order of their bytes.
@@ -19,8 +21,17 @@ pub struct RunIdError;
 /// The name of a run: 8 digits of its time, 8 that can't be guessed.
 ///
 /// Ids sort by time (to 1/32 s), so that the newest is the last and a unique prefix is short.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String")]
 pub struct RunId(String);
+
+impl TryFrom<String> for RunId {
+    type Error = RunIdError;
+
+    fn try_from(text: String) -> std::result::Result<Self, RunIdError> {
+        Self::parse(&text)
+    }
+}
 
 impl RunId {
     /// Makes an id of the current time and the kernel's randomness.

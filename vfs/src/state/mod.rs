@@ -5,21 +5,31 @@
 //! <state>/runs/<id>/layers/000/p<n>  a private directory: gone with the run
 //! <state>/runs/<id>/layers/000/m<n>  a copy-on-write mount's upper and work: something to keep
 //! <state>/runs/<id>/mask/<n>         a mask layer: gone with the run
+//! <state>/runs/<id>/record.json      what the run is: whoever finds one decides by its state
 //! <state>/runs/.new-<id>             a run being made
 //! ```
 
 mod dir;
 mod error;
+mod find;
 mod id;
+mod list;
 mod own_dirs;
+mod record;
 mod run;
 mod sweep;
 
 pub use dir::{StateDir, make_private};
 pub use error::StateError;
+pub use find::{FindError, Wanted, find};
 pub use id::{RunId, RunIdError};
+pub use list::Listed;
 pub use own_dirs::{Contained, EndowDirs, OwnDir, OwnDirsError, Relation};
-pub use run::RunDir;
+pub use record::{
+    ChangeCounts, Ending, HiddenPath, Moment, MountRecord, OnConflict, Record, RecordError, RootId,
+    RunState, SyncMode, SyncRules, Unknown,
+};
+pub use run::{Durability, RunDir};
 pub use sweep::{Sweep, Swept};
 
 #[cfg(test)]

@@ -4,11 +4,33 @@ use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::error::failed;
+use super::record::{Record, RecordError};
 use super::{RunId, StateError};
-use crate::fs::{Errno, Fs, OsFs};
+use crate::fs::{Errno, Fs, OsFs, Result as FsResult};
 use crate::tree::{RemoveError, remove_tree};
+
+/// The record of a run, below its directory.
+pub(super) const RECORD: &str = "record.json";
+/// The record that is to take its place.
+pub(super) const NEW_RECORD: &str = "record.new";
+/// No record is larger.
+const RECORD_MAX: u64 = 64 << 20;
+/// How often a lock that is taken is tried again, for those who hold one for a moment only: a
+/// list of the runs, a sweep.
+const LOCK_TRIES: u32 = 10;
+const LOCK_PAUSE: Duration = Duration::from_millis(5);
+
+/// Whether what was written must survive a loss of power.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Durability {
+    /// It is on the disk when the call returns.
+    Durable,
+    /// The kernel writes it when it likes.
+    Cached,
+}
 
 /// The open directory that holds all runs.
 #[derive(Debug)]
@@ -20,7 +42,8 @@ pub(super) struct Runs {
 /// The directory of a living run, with its lock.
 ///
 /// The lock is that of the open directory: it ends with the last copy of the descriptor, so no
-/// other process may inherit one. Dropped, the run is removed, unless it was kept.
+/// other process may inherit one. Dropped, a run that was made here is removed, unless it was kept;
+/// one that was opened stays.
 #[derive(Debug)]
 pub struct RunDir {
     runs: Arc<Runs>,
@@ -60,6 +83,50 @@ impl RunDir {
         }
     }
 
+    /// Opens a run that is there and takes its lock.
+    pub(super) fn open(fs: &dyn Fs, runs: &Arc<Runs>, id: &RunId) -> Result<Self, StateError> {
+        let path = || runs.path.join(id.as_str());
+        let name = OsStr::new(id.as_str());
+        let dir = match fs.open_dir(runs.dir.as_fd(), name) {
+            Err(Errno::NOENT) => return Err(StateError::Gone { path: path() }),
+            result => result.map_err(failed("open", path()))?,
+        };
+        match lock_patiently(fs, dir.as_fd()) {
+            Err(Errno::WOULDBLOCK) => return Err(StateError::InUse { path: path() }),
+            result => result.map_err(failed("lock", path()))?,
+        }
+        // Whoever held the lock may have removed the run.
+        match fs.open_dir(runs.dir.as_fd(), name) {
+            Err(Errno::NOENT) => return Err(StateError::Gone { path: path() }),
+            result => result.map_err(failed("open", path()))?,
+        };
+        let (runs, id) = (Arc::clone(runs), id.clone());
+        Ok(Self { runs, dir, id, made: Vec::new(), is_done: true })
+    }
+
+    /// Writes what the run is, all of it or nothing.
+    ///
+    /// # Errors
+    /// A failing call; the record that was there is still there.
+    pub fn write_record(
+        &self,
+        fs: &dyn Fs,
+        record: &Record,
+        durability: Durability,
+    ) -> Result<(), StateError> {
+        let written = write_whole(fs, self.dir.as_fd(), &record.to_json(), durability);
+        written.map_err(failed("write", self.path().join(RECORD)))
+    }
+
+    /// Reads what the run is; `None` when it never said.
+    ///
+    /// # Errors
+    /// It can't be read or understood; then nothing of the run may be touched.
+    pub fn read_record(&self, fs: &dyn Fs) -> Result<Option<Record>, StateError> {
+        read_record(fs, self.dir.as_fd(), &self.id)
+            .map_err(|error| StateError::Record { path: self.path().join(RECORD), error })
+    }
+
     /// Makes an empty directory below the run, and those that lead to it.
     ///
     /// # Errors
@@ -94,9 +161,8 @@ impl RunDir {
         Ok(())
     }
 
-    /// Leaves the directory in place, as a supervisor that is killed does; its lock goes.
-    #[cfg(test)]
-    pub(crate) fn keep(mut self) {
+    /// Leaves the run where it is; its lock goes.
+    pub fn keep(mut self) {
         self.is_done = true;
     }
 
@@ -169,4 +235,78 @@ fn make_locked(fs: &dyn Fs, at: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd,
     let dir = fs.open_dir(at, name)?;
     fs.lock(dir.as_fd())?;
     Ok(dir)
+}
+
+/// Takes a lock, also when somebody has it for a moment only.
+fn lock_patiently(fs: &dyn Fs, dir: BorrowedFd<'_>) -> FsResult<()> {
+    for _ in 1..LOCK_TRIES {
+        match fs.lock(dir) {
+            Err(Errno::WOULDBLOCK) => std::thread::sleep(LOCK_PAUSE),
+            result => return result,
+        }
+    }
+    fs.lock(dir)
+}
+
+fn write_whole(
+    fs: &dyn Fs,
+    dir: BorrowedFd<'_>,
+    text: &[u8],
+    durability: Durability,
+) -> FsResult<()> {
+    let (new, named) = (OsStr::new(NEW_RECORD), OsStr::new(RECORD));
+    let file = match fs.create_file(dir, new) {
+        // A writer was killed before it could rename.
+        Err(Errno::EXIST) => {
+            fs.unlink(dir, new)?;
+            fs.create_file(dir, new)?
+        }
+        result => result?,
+    };
+    let mut rest = text;
+    while !rest.is_empty() {
+        let written = fs.write(file.as_fd(), rest)?;
+        rest = rest.get(written..).unwrap_or_default();
+    }
+    if durability == Durability::Durable {
+        fs.sync(file.as_fd())?;
+    }
+    fs.rename(dir, new, named)?;
+    if durability == Durability::Durable { fs.sync(dir) } else { Ok(()) }
+}
+
+/// Reads the record of a run, whose lock anybody may hold: it is replaced as a whole.
+pub(super) fn read_record(
+    fs: &dyn Fs,
+    dir: BorrowedFd<'_>,
+    id: &RunId,
+) -> Result<Option<Record>, RecordError> {
+    let text = match read_whole(fs, dir, OsStr::new(RECORD)) {
+        Ok(Some(text)) => text,
+        Ok(None) => return Err(RecordError::TooLarge),
+        Err(Errno::NOENT) => return Ok(None),
+        Err(errno) => return Err(RecordError::Unreadable(errno)),
+    };
+    let record = Record::parse(&text)?;
+    if record.id == *id { Ok(Some(record)) } else { Err(RecordError::Another { id: record.id }) }
+}
+
+/// Reads a file; `None` when it is larger than any record.
+fn read_whole(fs: &dyn Fs, dir: BorrowedFd<'_>, name: &OsStr) -> FsResult<Option<Vec<u8>>> {
+    let file = fs.open_file(dir, name)?;
+    let size = fs.status_of(file.as_fd())?.size;
+    let Some(size) = usize::try_from(size).ok().filter(|_| size <= RECORD_MAX) else {
+        return Ok(None);
+    };
+    // It does not grow: a new one takes its place.
+    let mut text = vec![0; size];
+    let mut length = 0;
+    while let Some(rest) = text.get_mut(length..).filter(|rest| !rest.is_empty()) {
+        match fs.read(file.as_fd(), rest)? {
+            0 => break,
+            read => length += read,
+        }
+    }
+    text.truncate(length);
+    Ok(Some(text))
 }

@@ -5,7 +5,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, SystemTime};
 
 use super::error::failed;
-use super::{RunId, StateDir, StateError};
+use super::run::{NEW_RECORD, RECORD, read_record};
+use super::{RunId, RunState, StateDir, StateError};
 use crate::fs::{Entry, Errno, Fs, Kind, Result};
 use crate::tree::remove_tree;
 
@@ -76,7 +77,7 @@ impl StateDir {
             Err(Errno::WOULDBLOCK) => return Ok(Fate::Alive),
             result => result?,
         }
-        if !is_disposable(fs, dir.as_fd())? {
+        if !ended_badly(fs, dir.as_fd(), name) || !is_disposable(fs, dir.as_fd())? {
             return Ok(Fate::Kept);
         }
         // The lock is held until the name is gone: a second sweep finds nothing or waits for none.
@@ -102,11 +103,22 @@ fn is_candidate(entry: &Entry, now: SystemTime) -> bool {
     }
 }
 
-/// Returns whether a run holds only masks and private directories.
+/// Returns whether nobody saw the end of a run. Where somebody did, its record says what became
+/// of its changes, and it is kept until it is taken away on purpose. A record that can't be
+/// understood may be of a later program.
+fn ended_badly(fs: &dyn Fs, run: BorrowedFd<'_>, name: &OsStr) -> bool {
+    let Some(Ok(id)) = name.to_str().map(RunId::parse) else { return true };
+    match read_record(fs, run, &id) {
+        Ok(record) => record.is_none_or(|record| record.state == RunState::Running),
+        Err(_) => false,
+    }
+}
+
+/// Returns whether a run holds only masks, private directories and layers without a change.
 fn is_disposable(fs: &dyn Fs, run: BorrowedFd<'_>) -> Result<bool> {
     for entry in fs.list(run, FEW)? {
         let is_disposable = match entry.name.to_str() {
-            Some("mask") => true,
+            Some("mask" | RECORD | NEW_RECORD) => true,
             Some("layers") => each_below(fs, run, &entry.name, is_disposable_layer)?,
             _ => false,
         };
@@ -118,10 +130,25 @@ fn is_disposable(fs: &dyn Fs, run: BorrowedFd<'_>) -> Result<bool> {
 }
 
 fn is_disposable_layer(fs: &dyn Fs, layers: BorrowedFd<'_>, layer: &Entry) -> Result<bool> {
-    let is_private = |_: &dyn Fs, _: BorrowedFd<'_>, entry: &Entry| {
-        Ok(entry.kind == Some(Kind::Directory) && numbered(&entry.name, "p"))
+    Ok(numbered(&layer.name, "") && each_below(fs, layers, &layer.name, holds_nothing)?)
+}
+
+/// Returns whether part of a layer is a private directory, or a copy-on-write mount's in which
+/// nothing was changed.
+fn holds_nothing(fs: &dyn Fs, layer: BorrowedFd<'_>, part: &Entry) -> Result<bool> {
+    if part.kind != Some(Kind::Directory) {
+        return Ok(false);
+    }
+    let is_unchanged = |fs: &dyn Fs, mount: BorrowedFd<'_>, entry: &Entry| {
+        match entry.name.to_str() {
+            // What the kernel was doing when it ended; no name of it was ever seen.
+            Some("work") => Ok(true),
+            Some("upper") => each_below(fs, mount, &entry.name, |_, _, _| Ok(false)),
+            _ => Ok(false),
+        }
     };
-    Ok(numbered(&layer.name, "") && each_below(fs, layers, &layer.name, is_private)?)
+    let is_private = numbered(&part.name, "p");
+    Ok(is_private || numbered(&part.name, "m") && each_below(fs, layer, &part.name, is_unchanged)?)
 }
 
 fn each_below(
@@ -143,3 +170,6 @@ fn numbered(name: &OsStr, prefix: &str) -> bool {
     let number = name.to_str().and_then(|name| name.strip_prefix(prefix));
     number.is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()))
 }
+
+#[cfg(test)]
+mod tests;

@@ -190,7 +190,7 @@ fn sweep_keeps_whatever_it_does_not_know() {
     let scratch = Scratch::new();
     let state = open(&scratch);
     let mut expected = Vec::new();
-    for part in ["report.json", "layers/000/m000", "layers/000/p", "layers/x", "held"] {
+    for part in ["report.json", "layers/000/m000/x", "layers/000/p", "layers/x", "held"] {
         let run = state.create_run(&OsFs, &new_id()).expect("a run");
         fs::create_dir_all(run.path().join(part)).expect("mkdir");
         expected.push(run.id().as_str().into());

@@ -1,0 +1,81 @@
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use super::*;
+use crate::fs::OsFs;
+use crate::state::{Durability, RunDir};
+use crate::testing::{Scratch, record};
+
+fn open(scratch: &Scratch) -> StateDir {
+    StateDir::open(&OsFs, &scratch.path().join("state")).expect("a state directory")
+}
+
+/// Makes a run as prepare does, with a copy-on-write mount that the kernel has worked in.
+fn made(state: &StateDir) -> RunDir {
+    let id = RunId::generate().expect("an id");
+    let mut run = state.create_run(&OsFs, &id).expect("a run");
+    for part in ["mask", "layers/000/p000", "layers/000/m000/upper", "layers/000/m000/work"] {
+        run.make_dir(&OsFs, Path::new(part), 0o700).expect("made");
+    }
+    let work = run.path().join("layers/000/m000").join("work").join("work");
+    fs::create_dir(&work).expect("mkdir");
+    fs::set_permissions(&work, fs::Permissions::from_mode(0o000)).expect("chmod");
+    run
+}
+
+/// Sweeps a dead run and returns whether it was taken away.
+fn is_swept(is: Option<RunState>, change: impl FnOnce(&Path)) -> bool {
+    let scratch = Scratch::new();
+    let state = open(&scratch);
+    let run = made(&state);
+    if let Some(is) = is {
+        let record = record(run.id(), is);
+        run.write_record(&OsFs, &record, Durability::Cached).expect("written");
+    }
+    change(&run.path());
+    let path = run.path();
+    run.keep();
+    let sweep = Sweep { candidates: usize::MAX, start: 0, now: SystemTime::now() };
+    let swept = state.sweep(&OsFs, sweep).expect("swept");
+    assert!(swept.failed.is_empty(), "{swept:?}");
+    assert_eq!(swept.removed.len(), usize::from(!path.exists()));
+    !path.exists()
+}
+
+fn write(run: &Path, name: &str) {
+    fs::write(run.join(name), "x").expect("write");
+}
+
+#[test]
+fn dead_run_without_a_change_goes() {
+    assert!(is_swept(None, |_| {}));
+    assert!(is_swept(Some(RunState::Running), |_| {}));
+    assert!(is_swept(Some(RunState::Running), |run| write(run, "record.new")));
+    assert!(is_swept(Some(RunState::Running), |run| write(run, "layers/000/p000/x")));
+}
+
+#[test]
+fn dead_run_with_anything_to_keep_stays() {
+    for name in
+        ["layers/000/m000/upper/x", "layers/000/m000/x", "layers/000/x", "journal", "report.json"]
+    {
+        assert!(!is_swept(None, |run| write(run, name)), "{name}");
+        assert!(!is_swept(Some(RunState::Running), |run| write(run, name)), "{name}");
+    }
+}
+
+#[test]
+fn whoever_saw_the_end_decides() {
+    for is in RunState::ALL.into_iter().filter(|is| *is != RunState::Running) {
+        assert!(!is_swept(Some(is), |_| {}), "{}", is.word());
+    }
+}
+
+#[test]
+fn run_of_a_newer_program_stays_untouched() {
+    for text in ["{\"version\": 2}", "{}", ""] {
+        let replace = |run: &Path| fs::write(run.join("record.json"), text).expect("write");
+        assert!(!is_swept(Some(RunState::Running), replace), "{text}");
+    }
+}
