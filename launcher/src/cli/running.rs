@@ -8,7 +8,7 @@ use rustix::io::Errno;
 use super::error::{CommandError, Kind};
 use super::stages::Planned;
 use crate::apply::{Begun, Prepared, SpawnError, spawn};
-use crate::supervise::{self, Capture, Ended, Notice, Renewal, Supervised, Terminal};
+use crate::supervise::{self, Capture, Ended, Notice, Renames, Renewal, Supervised, Terminal};
 
 /// A run that is over.
 #[derive(Debug)]
@@ -48,10 +48,12 @@ pub(crate) fn run(
     let start = Instant::now();
     let renewal = Renewal::new(&plan.supervise.renew, prepared.covers())
         .map_err(failed("can't watch covered names"))?;
+    let renames = Renames::new(&plan.buffered)
+        .map_err(failed("can't open a copy-on-write mount's source"))?;
     let sandbox = spawn(given.begun, plan, prepared)?;
     prepared.hand_over();
     let supervised = Supervised::new(sandbox, &plan.supervise, renewal, plan.starts_own_session());
-    let mut set = [supervised.capturing(given.capture)];
+    let mut set = [supervised.capturing(given.capture).renaming(renames)];
     let spawned = Instant::now();
     let ended = supervise::run(&mut set, given.terminal, &mut |_, notice| notify(notice))
         .map_err(failed("can't supervise"))?;

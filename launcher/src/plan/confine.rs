@@ -66,9 +66,14 @@ pub(super) fn payload(
         signal_scoped: enforcement.landlock_abi >= ABI_WITH_SCOPES,
         tcp_ports_ruled: shared == Shared::NoNetwork,
         observe: false,
+        buffered: placement.mounts.iter().any(is_layered),
         shared,
     })));
     Ok(steps)
+}
+
+fn is_layered(placed: &Placed) -> bool {
+    placed.spec.access == Access::Cow && placed.is_physical() && placed.is_directory()
 }
 
 fn shared(policy: &Policy, level: Level) -> Shared {

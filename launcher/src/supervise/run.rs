@@ -11,6 +11,7 @@ use super::capture::Capture;
 use super::decide::{Decision, State, decide};
 use super::event::{Action, Event, Notice};
 use super::outcome::Ended;
+use super::renames::Renames;
 use super::renew::Renewal;
 use super::stop;
 use super::terminal::Terminal;
@@ -34,6 +35,7 @@ pub(crate) struct Supervised {
     state: State,
     wake: Option<Instant>,
     renewal: Option<Renewal>,
+    renames: Option<Renames>,
     capture: Option<Capture>,
     ended: Option<Ended>,
 }
@@ -52,12 +54,18 @@ impl Supervised {
         let ignored = sys::signal::ignored();
         let state = State::new(timeout, grace, own_session).ignoring(ignored);
         let state = if renewal.is_some() { state.on_duty() } else { state };
-        Self { sandbox, silent: false, state, wake: None, renewal, capture: None, ended: None }
+        Self { sandbox, silent: false, state, wake: None, renewal, renames: None, capture: None, ended: None }
     }
 
     /// Reads what the command writes.
     pub(crate) fn capturing(mut self, capture: Option<Capture>) -> Self {
         self.capture = capture;
+        self
+    }
+
+    /// Prepares directories of copy-on-write mounts for being renamed.
+    pub(crate) fn renaming(mut self, renames: Option<Renames>) -> Self {
+        self.renames = renames;
         self
     }
 
@@ -125,7 +133,10 @@ impl Supervised {
         let pid_1 = socket.into_iter().chain([self.sandbox.pidfd.as_fd()]);
         let captured = self.capture.iter().flat_map(Capture::descriptors);
         let renewal = self.renewal.as_ref().and_then(Renewal::descriptor);
-        pid_1.chain(renewal).chain(captured)
+        let listener = self.sandbox.descriptors.listener.as_ref().map(AsFd::as_fd);
+        let renames = self.renames.as_ref().zip(listener);
+        let renames = renames.and_then(|(renames, listener)| renames.descriptor(listener));
+        pid_1.chain(renewal).chain(renames).chain(captured)
     }
 
     /// Returns whether a signal tells of a watched directory, and is nobody else's matter.
@@ -145,6 +156,11 @@ impl Supervised {
         }
         if let Some(renewal) = &mut self.renewal {
             renewal.renew(&self.sandbox, &mut |number| notify(Notice::Renewed(number)));
+        }
+        if let (Some(renames), Some(listener)) =
+            (&mut self.renames, &self.sandbox.descriptors.listener)
+        {
+            renames.look(listener.as_fd());
         }
         if let Some(capture) = &mut self.capture {
             capture.read();

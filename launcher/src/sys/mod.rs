@@ -3,6 +3,7 @@
 //! Nothing here knows a policy or a plan. Each function is one call, returns the kernel's errno
 //! and hands out owned descriptors.
 
+pub(crate) mod announced;
 pub(crate) mod arguments;
 pub(crate) mod clone;
 pub(crate) mod exec;

@@ -27,19 +27,25 @@ pub(crate) fn install(
         len: u16::try_from(filter.len()).map_err(|_| Errno::INVAL)?,
         filter: filter.as_ptr().cast_mut(),
     };
-    let flags = match listener {
-        Listener::None => 0,
-        Listener::Wanted => libc::SECCOMP_FILTER_FLAG_NEW_LISTENER,
-    };
-    // SAFETY: `program` points to `filter`, which the kernel only reads; both live across the call.
-    let result = unsafe {
-        libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, flags, &raw const program)
-    };
-    let value = check(result)?;
-    match listener {
-        Listener::None => Ok(None),
-        Listener::Wanted => owned(value).map(Some),
+    if listener == Listener::None {
+        return set(&program, 0).map(|_| None);
     }
+    let wanted = libc::SECCOMP_FILTER_FLAG_NEW_LISTENER;
+    // A caller that waits for an answer is not woken by each signal (Linux 5.19).
+    let number = match set(&program, wanted | libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV) {
+        Err(Errno::INVAL) => set(&program, wanted),
+        other => other,
+    };
+    owned(number?).map(Some)
+}
+
+fn set(program: &libc::sock_fprog, flags: libc::c_ulong) -> Result<libc::c_long, Errno> {
+    let program: *const libc::sock_fprog = program;
+    // SAFETY: `program` points to a filter that the kernel only reads; both live across the call.
+    let result = unsafe {
+        libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, flags, program)
+    };
+    check(result)
 }
 
 fn owned(value: libc::c_long) -> Result<OwnedFd, Errno> {

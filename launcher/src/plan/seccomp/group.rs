@@ -31,6 +31,8 @@ pub enum Applies {
     WithTcpRules,
     /// When the run is observed.
     WhenObserved,
+    /// When there are copy-on-write mounts.
+    WhenBuffered,
 }
 
 /// What a word makes of a group.
@@ -73,6 +75,8 @@ groups! {
         always(Leaf::ALLOW);
     Observed "observed" "starting programs and connecting"
         only(Applies::WhenObserved, Leaf::Do(Action::Notify));
+    Rename "rename" "renaming; a directory of a copy-on-write mount is made ready for it first"
+        only(Applies::WhenBuffered, Leaf::Do(Action::Notify));
     Mounts "mounts" "the view itself: mounts, roots, entering namespaces, their names"
         lifted(EPERM, AllowWord::Userns);
     Clone "clone" "processes and threads; namespaces only by the word"

@@ -26,6 +26,8 @@ pub struct SeccompInput<'a> {
     pub tcp_ports_ruled: bool,
     /// The supervisor sees which programs start and what they connect to.
     pub observe: bool,
+    /// The supervisor prepares directories of copy-on-write mounts for being renamed.
+    pub buffered: bool,
     /// What the run shares with the host for want of namespaces.
     pub shared: Shared,
 }
@@ -131,6 +133,7 @@ fn applies(applies: Applies, input: &SeccompInput<'_>) -> bool {
         Applies::WithoutSignalScope => !input.signal_scoped,
         Applies::WithTcpRules => input.tcp_ports_ruled,
         Applies::WhenObserved => input.observe,
+        Applies::WhenBuffered => input.buffered,
     }
 }
 

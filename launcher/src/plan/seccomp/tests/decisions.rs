@@ -243,6 +243,19 @@ fn observed_calls_notify() {
 }
 
 #[test]
+fn renaming_is_announced_where_changes_are_buffered() {
+    let none = BTreeSet::new();
+    for arch in Arch::ALL {
+        let buffered = plan(&SeccompInput { buffered: true, ..strict(*arch, &none) });
+        assert!(buffered.notifies());
+        assert_eq!(run(&buffered, "renameat2", &[]), Action::Notify);
+        assert_eq!(run(&buffered, "execve", &[]), Action::Allow);
+        assert_eq!(run(&planned(*arch, &[]), "renameat2", &[]), Action::Allow);
+        assert_as_declared(&buffered);
+    }
+}
+
+#[test]
 fn foreign_calls_and_x32_are_killed() {
     for words in [vec![], vec![AllowWord::ForeignArch], AllowWord::ALL.to_vec()] {
         let plan = planned(Arch::X86_64, &words);

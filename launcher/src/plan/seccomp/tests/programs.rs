@@ -77,13 +77,21 @@ proptest! {
     #[test]
     fn compiled_as_declared(
         (arch, allow, [signal_scoped, tcp_ports_ruled, observe]) in any_input(),
+        buffered in any::<bool>(),
         calls in prop::collection::vec((any_number(), prop::array::uniform6(any_argument())), 400),
         audit in prop::sample::select(AUDITS),
         shared in prop::sample::select(Shared::ALL),
     ) {
         let allow = &allow;
-        let input =
-            SeccompInput { arch, allow, signal_scoped, tcp_ports_ruled, observe, shared };
+        let input = SeccompInput {
+            arch,
+            allow,
+            signal_scoped,
+            tcp_ports_ruled,
+            observe,
+            buffered,
+            shared,
+        };
         let plan = plan(&input);
         let program = compile(&plan);
         assert_loadable(&program);
@@ -102,9 +110,8 @@ proptest! {
     ) {
         let none = BTreeSet::new();
         let [strict, lifted] = [&none, &allow].map(|allow| {
-            let (observe, shared) = (false, Shared::Nothing);
-            let input =
-                SeccompInput { arch, allow, signal_scoped, tcp_ports_ruled, observe, shared };
+            let strict = strict(arch, allow);
+            let input = SeccompInput { signal_scoped, tcp_ports_ruled, ..strict };
             plan(&input).leaf(number).decide(args)
         });
         prop_assert!(strict != Action::Allow || lifted == Action::Allow);

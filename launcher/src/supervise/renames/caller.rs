@@ -1,0 +1,92 @@
+//! What a call names: read from its caller, who may change it at any time.
+
+use std::ffi::{OsStr, OsString};
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat, openat2};
+
+use super::of_process;
+use crate::sys::announced::Announced;
+
+/// The most bytes of a path, as the kernel has it.
+const PATH_MAX: usize = 4096;
+
+/// A name in an open directory of the sandbox's view.
+#[derive(Debug)]
+pub(super) struct Named {
+    /// The directory.
+    pub(super) parent: OwnedFd,
+    /// Where that is in the view.
+    place: PathBuf,
+    /// The name in it.
+    pub(super) name: OsString,
+}
+
+impl Named {
+    /// Returns where it is in the view.
+    pub(super) fn path(&self) -> PathBuf {
+        self.place.join(&self.name)
+    }
+}
+
+/// Returns what a call renames; `None` for what can't be told, and for names that no rename takes.
+pub(super) fn old_name(call: &Announced) -> Option<Named> {
+    let [first, second, ..] = call.arguments;
+    let (directory, address) = match i64::from(call.number) {
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_rename => (libc::AT_FDCWD, first),
+        libc::SYS_renameat | libc::SYS_renameat2 => (descriptor(first)?, second),
+        _ => return None,
+    };
+    let text = path_at(call.pid, address)?;
+    let path = Path::new(OsStr::from_bytes(&text));
+    let name = path.file_name()?.to_owned();
+    let parent = place_of(call.pid, directory, path.parent()?)?;
+    let root = open(&format!("/proc/{}/root", call.pid))?;
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let resolve = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
+    let parent = openat2(root, parent, flags, Mode::empty(), resolve).ok()?;
+    let place = where_is(&parent)?;
+    Some(Named { parent, place, name })
+}
+
+/// Returns a directory's path in the caller's view.
+fn place_of(pid: u32, directory: i32, path: &Path) -> Option<PathBuf> {
+    if path.is_absolute() {
+        return Some(path.to_owned());
+    }
+    let base = if directory == libc::AT_FDCWD {
+        std::fs::read_link(format!("/proc/{pid}/cwd"))
+    } else {
+        std::fs::read_link(format!("/proc/{pid}/fd/{directory}"))
+    };
+    Some(base.ok()?.join(path))
+}
+
+/// Descriptors are 32 bits wide.
+fn descriptor(argument: u64) -> Option<i32> {
+    u32::try_from(argument & u64::from(u32::MAX)).ok().map(u32::cast_signed)
+}
+
+fn open(path: &str) -> Option<OwnedFd> {
+    openat(CWD, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok()
+}
+
+fn where_is(directory: &OwnedFd) -> Option<PathBuf> {
+    use std::os::fd::AsRawFd;
+    std::fs::read_link(format!("/proc/self/fd/{}", directory.as_raw_fd())).ok()
+}
+
+/// Reads a path from the caller's memory.
+fn path_at(pid: u32, address: u64) -> Option<Vec<u8>> {
+    let memory = of_process(pid, "mem")?;
+    let mut text = vec![0; PATH_MAX];
+    let read = memory.read_at(&mut text, address).ok()?;
+    text.truncate(read);
+    let end = text.iter().position(|byte| *byte == 0)?;
+    text.truncate(end);
+    Some(OsString::from_vec(text).into_vec())
+}

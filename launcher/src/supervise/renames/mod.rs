@@ -1,0 +1,151 @@
+//! Renaming directories of copy-on-write mounts.
+//!
+//! Overlayfs refuses to rename a directory that a lower layer has, with EXDEV (it may not write
+//! redirects in a user namespace). So renames are announced, and such a directory is moved into the
+//! upper layer before the call goes on. This prepares: it never decides what is allowed, and where
+//! it can't prepare, the call meets the kernel's EXDEV.
+
+mod caller;
+mod lift;
+
+use std::fs::File;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, openat2, statat};
+use rustix::io::Errno;
+
+use crate::plan::step::Buffered;
+use crate::sys;
+use crate::sys::announced::Announced;
+use crate::sys::clone::Cloned;
+use caller::Named;
+
+/// The calls that wait, and the directories they are about.
+#[derive(Debug)]
+pub(crate) struct Renames {
+    mounts: Vec<Layered>,
+    worker: Option<Worker>,
+    /// Nobody is left who could call.
+    closed: bool,
+}
+
+/// A copy-on-write mount.
+#[derive(Debug)]
+struct Layered {
+    /// Its place in the view.
+    at: PathBuf,
+    /// What it shows.
+    source: OwnedFd,
+}
+
+/// A process that prepares one directory while the supervisor goes on.
+#[derive(Debug)]
+struct Worker {
+    call: Announced,
+    pid: i32,
+    pidfd: OwnedFd,
+}
+
+impl Renames {
+    /// Returns what is needed for these mounts; `None` when no directory is among them.
+    pub(crate) fn new(buffered: &[Buffered]) -> Result<Option<Self>, Errno> {
+        let layered = buffered.iter().filter(|it| it.directory).map(|it| {
+            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            let source = openat2(CWD, it.source.as_path(), flags, Mode::empty(), no_links())?;
+            Ok(Layered { at: it.at.as_path().to_owned(), source })
+        });
+        let mounts: Vec<Layered> = layered.collect::<Result<_, Errno>>()?;
+        Ok((!mounts.is_empty()).then_some(Self { mounts, worker: None, closed: false }))
+    }
+
+    /// Returns what to wait for: the end of the work, or else the next call.
+    pub(super) fn descriptor<'a>(&'a self, listener: BorrowedFd<'a>) -> Option<BorrowedFd<'a>> {
+        let waited = self.worker.as_ref().map_or(listener, |worker| worker.pidfd.as_fd());
+        (!self.closed).then_some(waited)
+    }
+
+    /// Answers calls whose work is done, and looks at those that wait.
+    pub(super) fn look(&mut self, listener: BorrowedFd<'_>) {
+        while let Some(waited) = self.descriptor(listener) {
+            let mut fd = [PollFd::from_borrowed_fd(waited, PollFlags::IN)];
+            let polled = poll(&mut fd, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }));
+            let ready = fd.first().map_or(PollFlags::empty(), PollFd::revents);
+            if polled != Ok(1) {
+                return;
+            }
+            self.closed = !ready.contains(PollFlags::IN);
+            match self.worker.take() {
+                Some(worker) => {
+                    let _ = sys::wait::until_ended(worker.pid);
+                    sys::announced::let_go_on(listener, &worker.call);
+                }
+                None => self.take_next(listener),
+            }
+        }
+    }
+
+    fn take_next(&mut self, listener: BorrowedFd<'_>) {
+        if self.closed {
+            return;
+        }
+        let Ok(call) = sys::announced::receive(listener) else { return };
+        match self.lifted(listener, &call) {
+            Some(named) => self.start(listener, call, &named),
+            None => sys::announced::let_go_on(listener, &call),
+        }
+    }
+
+    /// Returns the directory that a call renames, when it must be prepared.
+    fn lifted(&self, listener: BorrowedFd<'_>, call: &Announced) -> Option<Named> {
+        let named = caller::old_name(call)?;
+        let status = statat(&named.parent, &named.name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+        if FileType::from_raw_mode(status.st_mode) != FileType::Directory {
+            return None;
+        }
+        let path = named.path();
+        let covering = self.mounts.iter().filter(|it| path.starts_with(&it.at));
+        let mount = covering.max_by_key(|it| it.at.as_os_str().len())?;
+        let below = path.strip_prefix(&mount.at).ok()?;
+        // What was read of the caller was its own while it waited.
+        (has_directory(&mount.source, below) && sys::announced::still_waits(listener, call))
+            .then_some(named)
+    }
+
+    fn start(&mut self, listener: BorrowedFd<'_>, call: Announced, named: &Named) {
+        match sys::clone::clone(0, None) {
+            Ok(Cloned::Child) => {
+                sys::clone::exit_now(i32::from(lift::lift(&named.parent, &named.name).is_err()))
+            }
+            Ok(Cloned::Parent { pid, pidfd }) => self.worker = Some(Worker { call, pid, pidfd }),
+            Err(_) => sys::announced::let_go_on(listener, &call),
+        }
+    }
+}
+
+impl Drop for Renames {
+    /// Nothing may change a layer once the run is over.
+    fn drop(&mut self) {
+        if let Some(worker) = self.worker.take() {
+            let _ = sys::signal::send(&worker.pidfd, libc::SIGKILL);
+            let _ = sys::wait::until_ended(worker.pid);
+        }
+    }
+}
+
+/// Whether the lower layer has a directory there. One that the guest made anew in its place needs
+/// no preparation, and takes none amiss.
+fn has_directory(source: &OwnedFd, below: &Path) -> bool {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    openat2(source, below, flags, Mode::empty(), no_links() | ResolveFlags::BENEATH).is_ok()
+}
+
+fn no_links() -> ResolveFlags {
+    ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS
+}
+
+/// Opens a file of the process file system.
+fn of_process(pid: u32, name: &str) -> Option<File> {
+    File::open(format!("/proc/{pid}/{name}")).ok()
+}
