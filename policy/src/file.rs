@@ -55,6 +55,8 @@ pub struct PolicyFile {
     pub require: RequireTable,
     /// The table `[sync]`.
     pub sync: SyncTable,
+    /// The table `[state]`, which only the user's file may have.
+    pub state: StateTable,
     /// The tables `[[expect]]`.
     pub expect: Vec<Expectation>,
     /// The value of `--chdir`.
@@ -222,6 +224,17 @@ impl LimitsTable {
         ];
         all.iter().filter(|(_, zero)| *zero == Some(true)).map(|(key, _)| *key).collect()
     }
+}
+
+/// The table `[state]`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StateTable {
+    /// The most runs that keep what is needed to undo them.
+    pub runs: Option<Stated<u64>>,
+    /// For how many days they keep it.
+    pub days: Option<Stated<u64>>,
+    /// The most bytes of it.
+    pub size: Option<Stated<u64>>,
 }
 
 /// The table `[process]`.

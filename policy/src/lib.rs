@@ -30,6 +30,7 @@ mod require;
 mod resolve;
 #[cfg(feature = "schema")]
 mod schema;
+mod state;
 mod stated;
 mod sync;
 #[cfg(test)]
@@ -46,7 +47,7 @@ pub use expect::{Expectation, Probe, Verdict};
 pub use explain::{Cover, explain};
 pub use file::{
     EnvTable, FileKind, LimitsTable, MountEntry, MountSource, PatternTable, PolicyFile,
-    ProcessTable, RequireTable, WorkspaceAccess, WorkspaceRoot, WorkspaceTable,
+    ProcessTable, RequireTable, StateTable, WorkspaceAccess, WorkspaceRoot, WorkspaceTable,
 };
 pub use flags::{FlagError, FlagFault, Flags};
 pub use limits::Limits;
@@ -63,6 +64,7 @@ pub use require::{Level, Require};
 pub use resolve::{ErrorKind, ResolveError, resolve};
 #[cfg(feature = "schema")]
 pub use schema::schema;
+pub use state::StateRules;
 pub use stated::Stated;
 pub use sync::{OnConflict, SyncMode, SyncRules, SyncTable};
 pub use trust::{Grant, Judgement, TrustError, judge};

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::{
     EnvironmentRules, Expectation, GuestPath, Limits, MountSpec, Network, Origin, PatternRule,
-    ProcessRules, Require, SyncRules,
+    ProcessRules, Require, StateRules, SyncRules,
 };
 
 /// The resolved policy: absolute paths, no variables, every entry with its origin.
@@ -34,6 +34,8 @@ pub struct Policy {
     pub require: Require,
     /// How the changes of copy-on-write mounts are written back.
     pub sync: SyncRules,
+    /// How long finished runs are kept.
+    pub state: StateRules,
     /// What `endow verify` checks in the running sandbox.
     pub expect: Vec<Expectation>,
     /// Who else had an entry at a mount's path, weakest first, where the later replaced it.

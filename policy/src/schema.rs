@@ -21,6 +21,7 @@ struct File {
     body: Body,
     /// In the user's file: what holds below one directory.
     project: Option<BTreeMap<String, Body>>,
+    state: Option<State>,
 }
 
 /// What a file and a `[project]` table may say.
@@ -45,7 +46,6 @@ struct Body {
     expect: Option<Vec<Expect>>,
     secrets: Option<BTreeMap<String, Secret>>,
     sync: Option<Sync>,
-    state: Option<State>,
     build: Option<Build>,
     action: Option<Vec<Action>>,
     remote: Option<Remote>,
@@ -225,7 +225,7 @@ image!(
     Sync { mode: SyncMode, on_conflict: OnConflict, only: Vec<Word>, }
 );
 image!(
-    /// How long runs are kept. Not available yet.
+    /// How long runs that were written back can be undone. In the user's file only.
     State { runs: u64, days: u64, size: Size, }
 );
 image!(

@@ -1,6 +1,6 @@
 //! Lists that add up and limits that replace.
 
-use crate::{LimitsTable, Stated};
+use crate::{LimitsTable, StateTable, Stated};
 
 use super::replace;
 
@@ -26,4 +26,11 @@ pub(super) fn push_limits(limits: &mut LimitsTable, later: &LimitsTable) {
     replace(&mut limits.cpu_time, later.cpu_time.as_ref());
     replace(&mut limits.layer_size, later.layer_size.as_ref());
     replace(&mut limits.layer_files, later.layer_files.as_ref());
+}
+
+/// Replaces what is said of how long runs are kept.
+pub(super) fn push_state(state: &mut StateTable, later: &StateTable) {
+    replace(&mut state.runs, later.runs.as_ref());
+    replace(&mut state.days, later.days.as_ref());
+    replace(&mut state.size, later.size.as_ref());
 }

@@ -13,7 +13,7 @@ pub(crate) use mounts::ComposedMount;
 use crate::place::{PlaceError, Places};
 use crate::{
     EnvironmentRules, ErrorKind, Expectation, FileKind, GuestPath, LimitsTable, Network, Origin,
-    ParseError, PatternRule, PolicyFile, Stated, SyncRules, Vars, WorkspaceAccess,
+    ParseError, PatternRule, PolicyFile, StateTable, Stated, SyncRules, Vars, WorkspaceAccess,
 };
 use crate::{HostPath, Level};
 
@@ -137,6 +137,7 @@ pub struct Composed {
     pub(crate) env: EnvironmentRules,
     pub(crate) network: Option<Stated<Network>>,
     pub(crate) limits: LimitsTable,
+    pub(crate) state: StateTable,
     pub(crate) allow: Vec<Stated<String>>,
     pub(crate) new_session: Option<Stated<bool>>,
     pub(crate) hostname: Option<Stated<String>>,
@@ -211,6 +212,7 @@ impl Composed {
         }
         lists::push_limits(&mut self.limits, &file.limits);
         self.push_sync(file);
+        lists::push_state(&mut self.state, &file.state);
         self.expect.extend(file.expect.iter().cloned());
         self.unavailable.extend(file.unavailable.iter().chain(&file.actions).cloned());
         Ok(())

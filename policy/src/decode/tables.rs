@@ -9,8 +9,8 @@ use super::{Decoder, Section};
 use crate::nearest::did_you_mean;
 use crate::{
     AllowWord, EnvTable, Expectation, FileKind, Level, LimitsTable, Network, OnConflict,
-    PatternTable, PolicyFile, Probe, ProcessTable, RequireTable, Stated, SyncMode, SyncTable,
-    Verdict, WorkspaceAccess, WorkspaceRoot, WorkspaceTable, parse_duration, parse_size,
+    PatternTable, PolicyFile, Probe, ProcessTable, RequireTable, StateTable, Stated, SyncMode,
+    SyncTable, Verdict, WorkspaceAccess, WorkspaceRoot, WorkspaceTable, parse_duration, parse_size,
 };
 
 /// The keys of a file.
@@ -61,6 +61,7 @@ impl Decoder<'_> {
         self.version(&top);
         let mut file = self.body(&top);
         file.project = self.projects(&top);
+        file.state = self.state(&top);
         file
     }
 
@@ -125,11 +126,34 @@ impl Decoder<'_> {
             };
             let section = Section { table: inner, path: "" };
             let known: Vec<&str> = TOP_KEYS[1..TOP_KEYS.len() - 1].to_vec();
+            self.only_in_users_file(&section);
             self.only_known(&section, &known);
             let at = self.stated(path.span(), OsString::from(path.get_ref().as_ref()));
             projects.push((at, self.body(&section)));
         }
         projects
+    }
+
+    /// Decodes how long runs are kept: those of all projects, so it is no project's to say.
+    fn state(&mut self, top: &Section<'_>) -> StateTable {
+        let Some(section) = self.section(top, "state", &["runs", "days", "size"]) else {
+            return StateTable::default();
+        };
+        if self.kind != FileKind::User {
+            self.only_in_users_file(top);
+        }
+        StateTable {
+            runs: self.count(&section, "runs"),
+            days: self.count(&section, "days"),
+            size: self.unit(&section, "size", parse_size),
+        }
+    }
+
+    fn only_in_users_file(&mut self, section: &Section<'_>) {
+        if let Some((at, _)) = section.table.get_key_value("state") {
+            self.problem(at.span(), "`state` belongs at the top of the user's policy.toml").key =
+                Some("state".to_owned());
+        }
     }
 
     fn workspace(

@@ -4,7 +4,7 @@
 use toml::de::DeValue;
 
 use super::{Decoder, Section, type_word};
-use crate::{PolicyFile, Stated, parse_duration, parse_size};
+use crate::{PolicyFile, Stated, parse_duration};
 
 /// What the value of a key must be.
 #[derive(Clone, Copy, Debug)]
@@ -12,9 +12,7 @@ enum Shape {
     Text,
     Texts,
     Flag,
-    Size,
     Duration,
-    Count,
     Table,
     /// A string or a table.
     Source,
@@ -25,7 +23,6 @@ enum Shape {
 type Shapes = &'static [(&'static str, Shape)];
 
 const SECRET: Shapes = &[("from", Shape::Text), ("for", Shape::Text), ("header", Shape::Text)];
-const STATE: Shapes = &[("runs", Shape::Count), ("days", Shape::Count), ("size", Shape::Size)];
 const BUILD: Shapes = &[("root", Shape::Source), ("share_host_root", Shape::Flag)];
 const ACTION: Shapes = &[
     ("name", Shape::Text),
@@ -50,9 +47,7 @@ const REMOTE: Shapes = &[
 impl Decoder<'_> {
     /// Checks the tables of missing features and notes in `file` that they are there.
     pub(super) fn missing_features(&mut self, top: &Section<'_>, file: &mut PolicyFile) {
-        for (key, shapes) in
-            [("state", STATE), ("build", BUILD), ("remote", REMOTE)]
-        {
+        for (key, shapes) in [("build", BUILD), ("remote", REMOTE)] {
             self.missing_table(top, key, shapes, &mut file.unavailable);
         }
         self.secrets(top, &mut file.unavailable);
@@ -129,9 +124,7 @@ impl Decoder<'_> {
             Shape::Text => drop(self.word(section, key)),
             Shape::Texts => drop(self.texts(section, key)),
             Shape::Flag => drop(self.flag(section, key)),
-            Shape::Size => drop(self.unit(section, key, parse_size)),
             Shape::Duration => drop(self.unit(section, key, parse_duration)),
-            Shape::Count => drop(self.count(section, key)),
             Shape::Table | Shape::Source => self.table_or_text(section, key, shape),
             Shape::Word(words) => {
                 let words: Vec<(&str, ())> = words.iter().map(|word| (*word, ())).collect();

@@ -1,6 +1,8 @@
 //! Where the workspace and the start are.
 
-use endow_policy::{ErrorKind, Flags, Sources, Vars, compose, resolve};
+use endow_policy::{
+    ErrorKind, FileKind, Flags, PolicyText, Sources, StateRules, Vars, compose, parse, resolve,
+};
 use insta::assert_snapshot;
 
 use crate::harness::*;
@@ -198,9 +200,36 @@ fn errors_have_a_kind_and_hints() {
     `--workspace none --chdir GUEST` starts without a workspace
     `--rw /home/u` grants it all the same
     "#);
-    let composed = compose(&user("[state]\nruns = 1"), &vars()).expect("composes");
+    let composed = compose(&user("[remote]\nurl = \"x\""), &vars()).expect("composes");
     let error = resolve(&composed, &vars()).expect_err("not built");
     assert_eq!(error.kind(), ErrorKind::Policy);
+}
+
+#[test]
+fn state_is_kept_as_said_or_as_usual() {
+    let state = |text: &str| policy(&user(text), &vars()).expect("resolves").state;
+    assert_eq!(state(""), StateRules { runs: 20, days: 14, size_bytes: 5 << 30 });
+    let said = state("[state]\nruns = 0\nsize = \"1M\"");
+    assert_eq!(said, StateRules { runs: 0, days: 14, size_bytes: 1 << 20 });
+}
+
+#[test]
+fn state_is_no_projects_to_say() {
+    let text = b"version = 1\n[project.\"/x\".state]\nruns = 1\n";
+    let project = PolicyText {
+        name: "x",
+        kind: FileKind::Project,
+        directory: None,
+        text: b"version = 1\n[state]\nruns = 1\n",
+    };
+    let nested = PolicyText { name: "x", kind: FileKind::User, directory: None, text };
+    for source in [project, nested] {
+        let error = parse(source).expect_err("refused");
+        assert_eq!(
+            error.problems[0].message,
+            "`state` belongs at the top of the user's policy.toml"
+        );
+    }
 }
 
 #[test]
