@@ -6,6 +6,7 @@ use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use endow_policy::{GuestPath, HostPath};
+pub use endow_policy::{OnConflict, SyncMode};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -162,36 +163,6 @@ pub struct SyncRules {
     /// Whether held changes count as not written back.
     #[serde(default)]
     pub strict: bool,
-}
-
-/// Whether changes are written back.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum SyncMode {
-    /// Always.
-    #[default]
-    Apply,
-    /// When the command succeeded.
-    ApplyOk,
-    /// When the user says so.
-    Review,
-    /// Never.
-    Discard,
-}
-
-/// What happens to a path that also changed outside.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum OnConflict {
-    /// The host's stays.
-    #[default]
-    Host,
-    /// The run's wins.
-    Guest,
-    /// Texts are merged.
-    Merge,
-    /// Nothing is written back.
-    Abort,
 }
 
 /// A copy-on-write mount of a run.
