@@ -60,6 +60,8 @@ pub struct Status {
     pub uid: u32,
     /// Its size in bytes.
     pub size: u64,
+    /// The bytes it takes on the disk.
+    pub allocated: u64,
     /// When it was read last.
     pub accessed: Timespec,
     /// When its content changed last.

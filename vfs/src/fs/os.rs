@@ -182,6 +182,8 @@ pub(crate) fn status(stat: &Stat) -> Status {
         mode: stat.st_mode & 0o7777,
         uid: stat.st_uid,
         size: u64::try_from(stat.st_size).unwrap_or(0),
+        // Blocks of 512 bytes, whatever the file system's are: stat(3type).
+        allocated: u64::try_from(stat.st_blocks).unwrap_or(0).saturating_mul(512),
         accessed: time(stat.st_atime as i64, stat.st_atime_nsec as i64),
         modified: time(stat.st_mtime as i64, stat.st_mtime_nsec as i64),
         changed: time(stat.st_ctime as i64, stat.st_ctime_nsec as i64),
