@@ -12,6 +12,7 @@ use super::error::failed;
 use super::run::Runs;
 use super::{RunDir, RunId, StateError};
 use crate::fs::{Errno, Fs, Kind, Status};
+use crate::tree::{Measure, measure_tree};
 
 /// How often it is tried: another process may sweep what is just being made.
 const TRIES: usize = 8;
@@ -56,6 +57,24 @@ impl StateDir {
             }
         }
         Err(StateError::NoRun { path: self.runs.path.clone() })
+    }
+
+    /// Measures a part of a run, or all of it when the part has no name. Its lock is not needed.
+    ///
+    /// # Errors
+    /// A failing call.
+    pub fn measure(&self, fs: &dyn Fs, id: &RunId, part: &str) -> Result<Measure, StateError> {
+        let name = Path::new(id.as_str()).join(part);
+        let path = || self.runs.path.join(&name);
+        let dir = match fs.open_dir(self.runs.dir.as_fd(), OsStr::new(id.as_str())) {
+            Err(Errno::NOENT) => return Ok(Measure::default()),
+            result => result.map_err(failed("open", path()))?,
+        };
+        let (at, name) = match part {
+            "" => (self.runs.dir.as_fd(), id.as_str()),
+            part => (dir.as_fd(), part),
+        };
+        measure_tree(fs, at, OsStr::new(name)).map_err(failed("measure", path()))
     }
 
     /// Opens a run that was kept and takes its lock.

@@ -6,14 +6,14 @@ use super::list::Listed;
 use super::{RunId, RunState};
 
 /// Which run is meant.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub enum Wanted<'a> {
     /// The one with this id, this name, or the only one whose id begins so.
     Named(&'a str),
     /// The newest of a workspace in one of these states.
     Newest {
-        /// The workspace.
-        workspace: &'a HostPath,
+        /// Which workspaces are meant.
+        here: &'a dyn Fn(&HostPath) -> bool,
         /// The states.
         states: &'a [RunState],
     },
@@ -41,10 +41,10 @@ pub enum FindError {
 pub fn find<'a>(runs: &'a [Listed], wanted: Wanted<'_>) -> Result<&'a Listed, FindError> {
     match wanted {
         Wanted::Named(name) => named(runs, name),
-        Wanted::Newest { workspace, states } => {
+        Wanted::Newest { here, states } => {
             let is_it = |run: &&Listed| {
-                let here = run.record().and_then(|record| record.workspace.as_ref());
-                here == Some(workspace) && run.state().is_some_and(|it| states.contains(&it))
+                let workspace = run.record().and_then(|record| record.workspace.as_ref());
+                workspace.is_some_and(here) && run.state().is_some_and(|it| states.contains(&it))
             };
             runs.iter().filter(is_it).max_by(|a, b| a.id.cmp(&b.id)).ok_or(FindError::NoneHere)
         }

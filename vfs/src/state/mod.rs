@@ -11,6 +11,7 @@
 
 mod dir;
 mod error;
+mod expire;
 mod find;
 mod id;
 mod list;
@@ -21,6 +22,7 @@ mod sweep;
 
 pub use dir::{StateDir, make_private};
 pub use error::StateError;
+pub use expire::{Bounds, Settled, expired};
 pub use find::{FindError, Wanted, find};
 pub use id::{RunId, RunIdError};
 pub use list::Listed;

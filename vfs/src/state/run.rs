@@ -127,6 +127,15 @@ impl RunDir {
             .map_err(|error| StateError::Record { path: self.path().join(RECORD), error })
     }
 
+    /// Takes a part of the run away; what is not there is no error.
+    ///
+    /// # Errors
+    /// What could not be removed.
+    pub fn remove_part(&self, fs: &dyn Fs, name: &str) -> Result<(), StateError> {
+        let removed = remove_tree(fs, self.dir.as_fd(), OsStr::new(name));
+        removed.map_err(|left| StateError::Remove { path: self.path(), left })
+    }
+
     /// Makes an empty directory below the run, and those that lead to it.
     ///
     /// # Errors

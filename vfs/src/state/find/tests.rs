@@ -88,7 +88,8 @@ fn newest_of_a_workspace_has_a_state_that_is_wanted() {
     let applied = keep(&state, 3000, RunState::Applied, None);
     let runs = state.runs(&OsFs).expect("a list");
     let newest = |workspace: &HostPath, states: &[RunState]| {
-        find(&runs, Wanted::Newest { workspace, states }).map(|run| run.id.clone())
+        let here = |path: &HostPath| path == workspace;
+        find(&runs, Wanted::Newest { here: &here, states }).map(|run| run.id.clone())
     };
     assert_eq!(newest(&here(), USABLE), Ok(dead));
     assert_eq!(newest(&here(), &[RunState::Waiting]), Ok(older));
