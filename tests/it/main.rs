@@ -10,6 +10,7 @@ mod layers;
 mod plan;
 mod run_basic;
 mod run_bytes;
+mod run_cow;
 mod run_deny;
 mod run_identity;
 mod run_installation;

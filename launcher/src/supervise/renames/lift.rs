@@ -7,8 +7,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{
-    AtFlags, Dir, FileType, Mode, OFlags, RenameFlags, ResolveFlags, Stat, Timestamps, chmodat,
-    fstat, mkdirat, openat2, renameat_with, statat, unlinkat, utimensat,
+    AtFlags, Dir, FileType, Mode, OFlags, RenameFlags, ResolveFlags, Stat, Timestamps, XattrFlags,
+    chmodat, fgetxattr, flistxattr, fsetxattr, fstat, mkdirat, openat2, renameat_with, statat,
+    unlinkat, utimensat,
 };
 use rustix::io::Errno;
 use rustix::time::Timespec;
@@ -16,6 +17,10 @@ use rustix::time::Timespec;
 /// The longest path below the directory: names are opened by it, and the kernel takes no longer
 /// one.
 const PATH_MAX: usize = 3900;
+
+/// The most bytes that the kernel gives for a list of attributes, and for one of them (xattr(7)).
+const LIST_MAX: usize = 65_536;
+const VALUE_MAX: usize = 65_536;
 
 /// Moves the directory `name` of `parent` into the upper layer. On an error everything is where it
 /// was, as far as the layer still takes changes.
@@ -100,6 +105,7 @@ impl Lifting {
             self.moved += 1;
         }
         for (path, status) in self.directories.iter().rev() {
+            copy_attributes(&self.old, new, path)?;
             copy_status(new.as_fd(), path, status)?;
         }
         Ok(())
@@ -138,6 +144,22 @@ fn copy_status(root: BorrowedFd<'_>, path: &Path, status: &Stat) -> Result<(), E
     let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
     chmodat(root, path, Mode::from_raw_mode(status.st_mode), AtFlags::empty())?;
     utimensat(root, path, &times(status), AtFlags::SYMLINK_NOFOLLOW)
+}
+
+/// Copies the `user.` attributes; overlayfs shows none of its own.
+fn copy_attributes(old: &OwnedFd, new: &OwnedFd, path: &Path) -> Result<(), Errno> {
+    let (from, to) = (open(old.as_fd(), path)?, open(new.as_fd(), path)?);
+    let mut names = vec![0; LIST_MAX];
+    let length = flistxattr(&from, &mut names[..])?;
+    names.truncate(length);
+    let names = names.split(|byte| *byte == 0).filter(|name| name.starts_with(b"user."));
+    for name in names.map(OsStr::from_bytes) {
+        let mut value = vec![0; VALUE_MAX];
+        let length = fgetxattr(&from, name, &mut value[..])?;
+        value.truncate(length);
+        fsetxattr(&to, name, &value, XattrFlags::empty())?;
+    }
+    Ok(())
 }
 
 fn times(status: &Stat) -> Timestamps {
