@@ -9,6 +9,7 @@
 
 pub mod base64;
 pub mod fs;
+pub mod git_dir;
 pub mod git_index;
 pub mod json_path;
 pub mod mask;

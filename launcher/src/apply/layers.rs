@@ -9,12 +9,15 @@ use std::path::Path;
 use endow_policy::HostPath;
 use endow_vfs::fs::{Fs, OsFs, Status, Timespec};
 use endow_vfs::state::RunDir;
-use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, XattrFlags, fsetxattr, openat, openat2};
 use rustix::io::Errno;
 
 use super::prepare::PrepareError;
 use crate::plan::step::{FileId, UPPER, WORK};
 use crate::sys;
+
+/// What overlayfs leaves on what it copied up: the host has such a name.
+const ORIGIN: &str = "user.overlay.origin";
 
 /// The file whose time of change is the run's start.
 const STAMP: &str = "started";
@@ -45,12 +48,23 @@ pub(super) fn copy_file(
 ) -> Result<(), PrepareError> {
     let mut real = File::from(open_expected(from, expect, OFlags::NONBLOCK)?);
     let status = OsFs.status_of(real.as_fd()).map_err(failed(from))?;
-    run.make_way(&OsFs, at).map_err(PrepareError::State)?;
-    let copy = OsFs.create_file(run.as_fd(), at.as_os_str()).map_err(failed(from))?;
+    run.make_file(&OsFs, at, 0o600).map_err(PrepareError::State)?;
+    let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let copy = openat(run.as_fd(), at, flags, Mode::empty()).map_err(failed(from))?;
     let mut copy = File::from(copy);
     io::copy(&mut real, &mut copy)
         .map_err(|source| PrepareError::Open { path: from.clone(), source })?;
-    copy_status(&copy.into(), &status).map_err(failed(from))
+    fsetxattr(&copy, ORIGIN, b"", XattrFlags::empty()).map_err(failed(from))?;
+    copy_status(&copy.into(), &status).map_err(failed(from))?;
+    directory_like(run, at, from)
+}
+
+/// The directory around the copy is an upper layer, so it is like the real one.
+fn directory_like(run: &RunDir, at: &Path, from: &HostPath) -> Result<(), PrepareError> {
+    let (Some(above), Some(real)) = (at.parent(), from.parent()) else { return Ok(()) };
+    let status = OsFs.open_canonical(real.as_path()).and_then(|it| OsFs.status_of(it.as_fd()));
+    let made = OsFs.open_dir(run.as_fd(), above.as_os_str());
+    made.and_then(|made| copy_status(&made, &status?)).map_err(failed(from))
 }
 
 fn copy_status(copy: &OwnedFd, status: &Status) -> Result<(), Errno> {

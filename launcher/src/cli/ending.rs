@@ -34,6 +34,10 @@ pub(crate) fn tell(
             output.notice("the time limit has passed; the run was ended");
             Ok(ExitCode::from(exit::TIMED_OUT))
         }
+        Outcome::LayerFull => {
+            output.notice("a layer is as large as it may be; the run was ended");
+            Ok(ExitCode::from(exit::TIMED_OUT))
+        }
         Outcome::SetupFailed(failure) => {
             Err(with_grant(SpawnError::of_step(&failure, &planned.plan), planned))
         }

@@ -12,6 +12,7 @@ mod helper;
 mod installation;
 mod junit;
 mod output;
+mod recorded;
 mod report;
 mod running;
 mod sources;

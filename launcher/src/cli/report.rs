@@ -148,6 +148,7 @@ pub(crate) fn outcome(ended: &Ended) -> Value {
         Outcome::Exited(code) => ("exited", Some(code), None),
         Outcome::Signaled(signal) => ("signaled", None, Some(signal)),
         Outcome::TimedOut => ("timed_out", None, None),
+        Outcome::LayerFull => ("limit", None, None),
         Outcome::SetupFailed(_) => ("setup_failed", None, None),
         Outcome::Lost => ("signaled", None, Some(SIGKILL)),
     };

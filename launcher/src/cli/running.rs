@@ -8,7 +8,7 @@ use rustix::io::Errno;
 use super::error::{CommandError, Kind};
 use super::stages::Planned;
 use crate::apply::{Begun, Prepared, SpawnError, spawn};
-use crate::supervise::{self, Capture, Ended, Notice, Renames, Renewal, Supervised, Terminal};
+use crate::supervise::{self, Capture, Ended, Measured, Notice, Renames, Renewal, Supervised, Terminal};
 
 /// A run that is over.
 #[derive(Debug)]
@@ -50,10 +50,13 @@ pub(crate) fn run(
         .map_err(failed("can't watch covered names"))?;
     let renames = Renames::new(&plan.buffered)
         .map_err(failed("can't open a copy-on-write mount's source"))?;
+    let measured = Measured::new(&plan.buffered, &plan.supervise.limits, &prepared.directory())
+        .map_err(failed("can't open a layer"))?;
     let sandbox = spawn(given.begun, plan, prepared)?;
     prepared.hand_over();
     let supervised = Supervised::new(sandbox, &plan.supervise, renewal, plan.starts_own_session());
-    let mut set = [supervised.capturing(given.capture).renaming(renames)];
+    let supervised = supervised.capturing(given.capture).renaming(renames).measuring(measured);
+    let mut set = [supervised];
     let spawned = Instant::now();
     let ended = supervise::run(&mut set, given.terminal, &mut |_, notice| notify(notice))
         .map_err(failed("can't supervise"))?;

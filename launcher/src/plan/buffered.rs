@@ -7,7 +7,8 @@ use super::host::HiddenName;
 use super::mounts::{LAYER, flags_of, holds_state};
 use super::place::{Placed, PlacedSource};
 use super::step::{
-    Buffered, InitStep, MaskPoint, MountFlags, PrepareStep, RunPath, Source, Upper,
+    Buffered, InitStep, MaskPoint, MountFlags, PrepareStep, RunPath, Source, UPPER,
+    Upper,
 };
 use super::view::Builder;
 
@@ -30,7 +31,7 @@ impl Builder<'_> {
         if source.directory {
             self.layered(spec, source, (hidden, points), (&at, in_memory))?;
         } else {
-            self.copied(spec, source, &at);
+            self.copied(spec, source, &at)?;
         }
         self.mounted(&spec.at, false);
         self.plan.buffered.push(Buffered {
@@ -46,11 +47,19 @@ impl Builder<'_> {
     }
 
     /// A single file is a copy of its own: it can be written, and not replaced.
-    fn copied(&mut self, spec: &MountSpec, source: &PlacedSource, at: &RunPath) {
+    fn copied(
+        &mut self,
+        spec: &MountSpec,
+        source: &PlacedSource,
+        at: &RunPath,
+    ) -> Result<(), PlanError> {
         let (from, expect) = (source.path.clone(), source.id);
-        self.plan.prepare.push(PrepareStep::CopyFile { at: at.clone(), from, expect });
-        let (source, flags) = (Source::Run(at.clone()), flags_of(spec, false));
-        self.step(InitStep::Bind { source, at: spec.at.clone(), flags });
+        let name = from.as_path().file_name().ok_or_else(|| PlanError::no_place(spec))?;
+        let copy = RunPath(at.0.join(UPPER).join(name));
+        self.plan.prepare.push(PrepareStep::CopyFile { at: copy.clone(), from, expect });
+        let flags = flags_of(spec, false);
+        self.step(InitStep::Bind { source: Source::Run(copy), at: spec.at.clone(), flags });
+        Ok(())
     }
 
     fn layered(

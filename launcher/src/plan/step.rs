@@ -130,7 +130,7 @@ pub enum PrepareStep {
         /// What must still be at `like`.
         expect: FileId,
     },
-    /// Copies a single file that is mounted copy-on-write.
+    /// Copies a single file that is mounted copy-on-write, into an upper layer of its directory.
     CopyFile {
         at: RunPath,
         from: HostPath,

@@ -25,6 +25,7 @@ pub(crate) struct State {
     held: SignalSet,
     phase: Phase,
     timed_out: bool,
+    layer_full: bool,
     given_up: bool,
     signals: u32,
     no_keyring: bool,
@@ -66,6 +67,7 @@ impl State {
             held: SignalSet::default(),
             phase: Phase::Starting,
             timed_out: false,
+            layer_full: false,
             given_up: false,
             signals: 0,
             no_keyring: false,
@@ -92,6 +94,11 @@ pub(crate) fn decide(state: &mut State, event: Event) -> Decision {
         Event::Gone => Decision { ended: Some(ended(state)), ..Decision::default() },
         Event::Signal { signal, from_terminal } => signaled(state, signal, from_terminal),
         Event::Time => time(state),
+        Event::LayerLimit if state.phase == Phase::Running => {
+            state.layer_full = true;
+            terminate(state, Notice::LayerLimit)
+        }
+        Event::LayerLimit => Decision::default(),
     }
 }
 
@@ -170,17 +177,21 @@ fn kill(state: &mut State) -> Decision {
 fn time(state: &mut State) -> Decision {
     match state.phase {
         Phase::Running => {
-            state.phase = Phase::Terminating;
             state.timed_out = true;
-            Decision {
-                action: Some(Action::Terminate),
-                notice: Some(Notice::TimeLimit),
-                wake_ms: Some(state.grace_ms),
-                ended: None,
-            }
+            terminate(state, Notice::TimeLimit)
         }
         Phase::Terminating => kill(state),
         Phase::Starting | Phase::Killed => Decision::default(),
+    }
+}
+
+fn terminate(state: &mut State, notice: Notice) -> Decision {
+    state.phase = Phase::Terminating;
+    Decision {
+        action: Some(Action::Terminate),
+        notice: Some(notice),
+        wake_ms: Some(state.grace_ms),
+        ended: None,
     }
 }
 
@@ -188,6 +199,7 @@ fn ended(state: &State) -> Ended {
     let outcome = match (state.failure, state.exited) {
         (Some(failure), _) => Outcome::SetupFailed(failure),
         _ if state.timed_out => Outcome::TimedOut,
+        _ if state.layer_full => Outcome::LayerFull,
         (None, Some((status, ..))) => Outcome::of_status(status),
         (None, None) if state.phase == Phase::Killed => Outcome::Signaled(libc::SIGKILL),
         (None, None) => Outcome::Lost,
@@ -314,6 +326,18 @@ mod tests {
         assert_eq!(decide(&mut state, Event::Time).action, Some(Action::Kill));
         let ended = decide(&mut state, Event::Gone).ended.expect("an end");
         assert_eq!(ended.outcome, Outcome::TimedOut);
+    }
+
+    #[test]
+    fn full_layer_terminates_then_kills() {
+        let mut state = State::new(None, 50, false);
+        decide(&mut state, Event::Said(Message::Started));
+        let first = decide(&mut state, Event::LayerLimit);
+        assert_eq!((first.action, first.wake_ms), (Some(Action::Terminate), Some(50)));
+        assert_eq!(decide(&mut state, Event::LayerLimit), Decision::default());
+        assert_eq!(decide(&mut state, Event::Time).action, Some(Action::Kill));
+        let ended = decide(&mut state, Event::Gone).ended.expect("an end");
+        assert_eq!(ended.outcome, Outcome::LayerFull);
     }
 
     #[test]

@@ -19,6 +19,8 @@ pub(crate) enum Event {
     },
     /// A point in time that was asked for has come.
     Time,
+    /// A layer holds more than it may.
+    LayerLimit,
 }
 
 /// What follows.
@@ -47,6 +49,8 @@ pub(crate) enum Notice {
     Continued,
     /// The time limit has passed; the processes were asked to end.
     TimeLimit,
+    /// A layer holds more than it may; the processes were asked to end.
+    LayerLimit,
     /// What was left after that was killed.
     Killed,
     /// A hidden name was covered again, by its number in the plan.

@@ -5,6 +5,7 @@ mod capture;
 mod decide;
 mod enter;
 mod event;
+mod measured;
 mod outcome;
 mod renames;
 mod renew;
@@ -16,6 +17,7 @@ mod watch;
 
 pub(crate) use capture::Capture;
 pub(crate) use event::Notice;
+pub(crate) use measured::Measured;
 pub(crate) use outcome::{Ended, Outcome};
 pub(crate) use renames::Renames;
 pub(crate) use renew::Renewal;

@@ -11,6 +11,8 @@ pub(crate) enum Outcome {
     Signaled(i32),
     /// The time limit ended it.
     TimedOut,
+    /// The limit of a layer ended it.
+    LayerFull,
     /// It never started.
     SetupFailed(StepFailure),
     /// Pid 1 was killed from outside before the command ended.
@@ -35,7 +37,7 @@ pub(crate) struct Ended {
 impl Outcome {
     /// Returns whether something else ended the command.
     pub(super) fn was_ended(self) -> bool {
-        matches!(self, Self::Signaled(_) | Self::TimedOut | Self::Lost)
+        matches!(self, Self::Signaled(_) | Self::TimedOut | Self::LayerFull | Self::Lost)
     }
 
     /// Reads a wait status.

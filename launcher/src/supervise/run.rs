@@ -10,6 +10,7 @@ use rustix::net::RecvFlags;
 use super::capture::Capture;
 use super::decide::{Decision, State, decide};
 use super::event::{Action, Event, Notice};
+use super::measured::Measured;
 use super::outcome::Ended;
 use super::renames::Renames;
 use super::renew::Renewal;
@@ -36,6 +37,7 @@ pub(crate) struct Supervised {
     wake: Option<Instant>,
     renewal: Option<Renewal>,
     renames: Option<Renames>,
+    measured: Option<Measured>,
     capture: Option<Capture>,
     ended: Option<Ended>,
 }
@@ -54,7 +56,7 @@ impl Supervised {
         let ignored = sys::signal::ignored();
         let state = State::new(timeout, grace, own_session).ignoring(ignored);
         let state = if renewal.is_some() { state.on_duty() } else { state };
-        Self { sandbox, silent: false, state, wake: None, renewal, renames: None, capture: None, ended: None }
+        Self { sandbox, silent: false, state, wake: None, renewal, renames: None, measured: None, capture: None, ended: None }
     }
 
     /// Reads what the command writes.
@@ -66,6 +68,12 @@ impl Supervised {
     /// Prepares directories of copy-on-write mounts for being renamed.
     pub(crate) fn renaming(mut self, renames: Option<Renames>) -> Self {
         self.renames = renames;
+        self
+    }
+
+    /// Ends the run when its layers pass their limits.
+    pub(crate) fn measuring(mut self, measured: Option<Measured>) -> Self {
+        self.measured = measured;
         self
     }
 
@@ -118,7 +126,7 @@ fn wait(signals: &OwnedFd, set: &[Supervised]) -> Result<(), Errno> {
     for one in set.iter().filter(|one| one.ended.is_none()) {
         fds.extend(one.descriptors().map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
     }
-    let soonest = set.iter().filter_map(|one| one.wake).min();
+    let soonest = set.iter().filter_map(Supervised::next_time).min();
     let left = soonest.map(|at| at.saturating_duration_since(Instant::now()));
     let left = left.and_then(|left| Timespec::try_from(left).ok());
     match poll(&mut fds, left.as_ref()) {
@@ -128,6 +136,11 @@ fn wait(signals: &OwnedFd, set: &[Supervised]) -> Result<(), Errno> {
 }
 
 impl Supervised {
+    fn next_time(&self) -> Option<Instant> {
+        let measure = self.measured.as_ref().map(Measured::next);
+        self.wake.into_iter().chain(measure).min().filter(|_| self.ended.is_none())
+    }
+
     fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         let socket = (!self.silent).then(|| self.sandbox.socket.as_fd());
         let pid_1 = socket.into_iter().chain([self.sandbox.pidfd.as_fd()]);
@@ -153,6 +166,9 @@ impl Supervised {
         if self.wake.is_some_and(|at| at <= Instant::now()) {
             self.wake = None;
             self.on(Event::Time, notify);
+        }
+        if self.measured.as_mut().is_some_and(Measured::is_passed) {
+            self.on(Event::LayerLimit, notify);
         }
         if let Some(renewal) = &mut self.renewal {
             renewal.renew(&self.sandbox, &mut |number| notify(Notice::Renewed(number)));

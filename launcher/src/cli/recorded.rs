@@ -1,0 +1,83 @@
+//! What the state remembers of a run with copy-on-write mounts.
+
+use std::path::Path;
+use std::time::SystemTime;
+
+use endow_policy::{HostPath, PatternRule, Policy, SyncRules};
+use endow_vfs::fs::Timespec;
+use endow_vfs::state::{
+    self, HiddenPath, Moment, MountRecord, Record, RootId, RunState, Unknown,
+};
+
+use super::stages::Planned;
+use crate::plan::host::HiddenName;
+use crate::plan::step::{Buffered, FileId};
+
+const NANOSECONDS: u64 = 1_000_000_000;
+
+/// Returns the record of a run that is about to start; changes outside count from `stamp`.
+pub(crate) fn of_run(planned: &Planned, stamp: Timespec) -> Record {
+    let policy = &planned.found.policy;
+    Record {
+        id: planned.id.clone(),
+        name: None,
+        state: RunState::Running,
+        command: planned.plan.command_name().to_owned(),
+        workspace: workspace(planned),
+        started: Moment::from(SystemTime::now()),
+        ended: None,
+        outcome: None,
+        sync: sync(&policy.sync),
+        deny: texts(&policy.deny),
+        protect: texts(&policy.protect),
+        mounts: planned.plan.buffered.iter().map(|it| mount(it, policy, stamp)).collect(),
+        changes: None,
+        unknown: Unknown::default(),
+    }
+}
+
+fn workspace(planned: &Planned) -> Option<HostPath> {
+    let at = planned.found.policy.workspace.as_ref()?;
+    let placed = planned.plan.placement.covering(at)?;
+    Some(placed.source.as_ref()?.path.clone())
+}
+
+fn sync(rules: &SyncRules) -> state::SyncRules {
+    state::SyncRules {
+        mode: rules.mode,
+        on_conflict: rules.on_conflict,
+        only: texts(&rules.only),
+        strict: rules.strict,
+    }
+}
+
+fn texts(rules: &[PatternRule]) -> Vec<String> {
+    rules.iter().map(|rule| rule.pattern.clone()).collect()
+}
+
+fn mount(buffered: &Buffered, policy: &Policy, stamp: Timespec) -> MountRecord {
+    MountRecord {
+        at: buffered.at.clone(),
+        source: buffered.source.clone(),
+        id: root_id(buffered.id),
+        directory: buffered.directory,
+        layer: buffered.layer.0.clone(),
+        in_memory: buffered.in_memory,
+        stamp: Moment::from(stamp),
+        hidden: buffered.hidden.iter().map(|name| hidden(name, policy)).collect(),
+    }
+}
+
+fn hidden(name: &HiddenName, policy: &Policy) -> HiddenPath {
+    let rule = name.rule.and_then(|rule| policy.deny.get(rule));
+    let rule = rule.map_or_else(|| "endow's own".to_owned(), |rule| rule.pattern.clone());
+    HiddenPath { path: Path::to_owned(&name.path), rule }
+}
+
+fn root_id(id: FileId) -> RootId {
+    let born = (id.born != 0).then(|| Moment {
+        seconds: i64::try_from(id.born / NANOSECONDS).unwrap_or(i64::MAX),
+        nanoseconds: u32::try_from(id.born % NANOSECONDS).unwrap_or(0),
+    });
+    RootId { dev: id.dev, ino: id.ino, born }
+}

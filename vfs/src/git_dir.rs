@@ -1,0 +1,127 @@
+//! What is what in a git directory (gitrepository-layout(5)): objects, which are only ever added;
+//! what a repository's state is, which changes as one; and the rest.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+/// What a name in a git directory is part of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// An object or a pack: never changed once it is there.
+    Object,
+    /// Made from the objects, and made again when it is missing.
+    Derived,
+    /// A lock or an unfinished file of a process.
+    Passing,
+    /// Where the repository stands: references, `HEAD`, the index, logs, work in progress.
+    State,
+    /// Anything else, such as `config` and `hooks`.
+    Other,
+}
+
+/// Directories and files whose content is where a repository stands.
+const STATE: &[&str] = &[
+    "HEAD",
+    "index",
+    "logs",
+    "modules",
+    "packed-refs",
+    "rebase-apply",
+    "rebase-merge",
+    "refs",
+    "reftable",
+    "sequencer",
+    "shallow",
+    "worktrees",
+];
+
+/// Returns what a path in a git directory is part of.
+pub fn part(path: &Path) -> Part {
+    let mut names = path.iter();
+    let Some(first) = names.next().map(OsStr::as_bytes) else { return Part::Other };
+    let last = path.file_name().map(OsStr::as_bytes).unwrap_or_default();
+    if last.ends_with(b".lock") || path == Path::new("gc.pid") {
+        return Part::Passing;
+    }
+    if first == b"objects" {
+        return object_part(names.next(), last);
+    }
+    if STATE.iter().any(|name| name.as_bytes() == first) || is_state_file(first) {
+        return Part::State;
+    }
+    Part::Other
+}
+
+fn object_part(second: Option<&OsStr>, last: &[u8]) -> Part {
+    if last.starts_with(b"tmp_") {
+        return Part::Passing;
+    }
+    let derived = second.is_some_and(|it| it == "info") || last.starts_with(b"multi-pack-index");
+    if derived { Part::Derived } else { Part::Object }
+}
+
+/// `MERGE_HEAD`, `COMMIT_EDITMSG`, `BISECT_LOG` and their like, and parts of a split index.
+fn is_state_file(name: &[u8]) -> bool {
+    let capital = |byte: &u8| byte.is_ascii_uppercase() || *byte == b'_';
+    (name.len() > 1 && name.iter().all(capital)) || name.starts_with(b"sharedindex.")
+}
+
+/// Returns whether a text is the name of an object, as a reference holds it.
+pub fn is_object_name(text: &[u8]) -> bool {
+    let hex = |byte: &u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(byte);
+    matches!(text.len(), 40 | 64) && text.iter().all(hex)
+}
+
+/// Returns the references of a file `packed-refs`: name and object.
+pub fn packed_refs(text: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
+    text.split(|byte| *byte == b'\n').filter_map(|line| {
+        let space = line.iter().position(|byte| *byte == b' ')?;
+        let (object, name) = (line.get(..space)?, line.get(space + 1..)?);
+        (is_object_name(object) && name.starts_with(b"refs/")).then_some((name, object))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_has_its_part() {
+        let parts = [
+            ("objects", Part::Object),
+            ("objects/ab/cdef", Part::Object),
+            ("objects/pack/pack-1.idx", Part::Object),
+            ("objects/pack/multi-pack-index", Part::Derived),
+            ("objects/info/commit-graph", Part::Derived),
+            ("objects/info/alternates", Part::Derived),
+            ("objects/pack/tmp_pack_x", Part::Passing),
+            ("index.lock", Part::Passing),
+            ("refs/heads/main.lock", Part::Passing),
+            ("gc.pid", Part::Passing),
+            ("index", Part::State),
+            ("HEAD", Part::State),
+            ("ORIG_HEAD", Part::State),
+            ("COMMIT_EDITMSG", Part::State),
+            ("refs/heads/main", Part::State),
+            ("refs/heads/tmp_work", Part::State),
+            ("logs/HEAD", Part::State),
+            ("rebase-merge/done", Part::State),
+            ("config", Part::Other),
+            ("hooks/pre-commit", Part::Other),
+            ("info/exclude", Part::Other),
+            ("description", Part::Other),
+        ];
+        for (path, expected) in parts {
+            assert_eq!(part(Path::new(path)), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn packed_references_are_read_and_nothing_else() {
+        let id = "0123456789abcdef0123456789abcdef01234567";
+        let text = format!("# pack-refs with: peeled\n{id} refs/heads/a\n^{id}\n{id} ../x\nrubbish");
+        let found: Vec<_> = packed_refs(text.as_bytes()).collect();
+        assert_eq!(found, [(&b"refs/heads/a"[..], id.as_bytes())]);
+    }
+}
