@@ -18,6 +18,7 @@ mod running;
 mod sources;
 mod stages;
 mod surroundings;
+mod synced;
 mod trusted;
 mod words;
 
