@@ -13,15 +13,20 @@
 //! ```
 
 mod change;
+mod collect;
 mod plan;
 mod report;
+mod root;
 mod rules;
+mod settled;
 mod stored;
 
 pub use change::{
     Attributed, Attributes, Change, ChangeKind, ChangeSet, Conflict, Differs, Directory, Identity,
     Refusal, Seen, Time,
 };
+pub use collect::{Source, collect};
 pub use plan::{Amend, Operation, Place, SyncPlan, Take, plan};
 pub use report::{Applied, Failed, SyncError, SyncReport};
 pub use rules::{Held, HeldPath, LeftOut, OnConflict, Refused, Resolved, Rules, Winner};
+pub use settled::Settled;
