@@ -14,7 +14,7 @@ use crate::cli::running::{self, Given};
 #[cfg(feature = "test-switches")]
 use crate::cli::stages::Planned;
 use crate::cli::stages::{self, Own, Request, Settled};
-use crate::cli::{ending, words};
+use crate::cli::{ending, naming, words};
 use crate::finish::finish;
 use crate::supervise::Terminal;
 
@@ -88,6 +88,9 @@ fn supervised(
         own: Own::Made,
     };
     let settled = stages::settle(&args.policy)?;
+    if let Some(name) = &args.name {
+        naming::accept(name, settled.state())?;
+    }
     let begun = begin_early(&settled, args, &request);
     let planned = stages::decide(settled, request)?;
     #[cfg(feature = "test-switches")]
