@@ -8,6 +8,7 @@ pub(crate) mod faulty;
 mod os;
 
 use std::ffi::{OsStr, OsString};
+use std::ops::Range;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::Path;
 
@@ -15,6 +16,7 @@ pub use os::OsFs;
 pub(crate) use os::kind as kind_of;
 pub use rustix::fs::Timespec;
 pub use rustix::io::{Errno, Result};
+use serde::{Deserialize, Serialize};
 
 /// Which file this is, on this host, until it is removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -26,7 +28,8 @@ pub struct FileId {
 }
 
 /// The kinds of file this crate tells apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Kind {
     /// A regular file.
     File,
@@ -68,6 +71,34 @@ pub struct Status {
     pub modified: Timespec,
     /// When anything of it changed last; no call can set it.
     pub changed: Timespec,
+}
+
+/// What a file is beyond the three kinds that are written back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Special {
+    /// The character device 0:0, by which an overlay's layer says that a name is gone.
+    Whiteout,
+    /// Any other device.
+    Device,
+    /// A socket.
+    Socket,
+    /// A FIFO.
+    Fifo,
+}
+
+/// What a name leads to, as far as write-back compares it.
+#[derive(Clone, Copy, Debug)]
+pub struct Node {
+    /// What [`Fs::status`] tells.
+    pub status: Status,
+    /// When the inode was made, where the file system knows.
+    pub born: Option<Timespec>,
+    /// How many names it has.
+    pub links: u32,
+    /// What it is when it is none of the kinds that are written back.
+    pub special: Option<Special>,
+    /// The mount it was found in.
+    pub mount: u64,
 }
 
 /// File calls below open directories.
@@ -143,12 +174,85 @@ pub trait Fs: Sync {
     /// Removes an empty directory.
     fn remove_dir(&self, at: BorrowedFd<'_>, name: &OsStr) -> Result<()>;
 
-    /// Writes what is cached of an open file or directory to its disk.
-    fn sync(&self, file: BorrowedFd<'_>) -> Result<()>;
-
     /// Takes the exclusive lock of an open file or directory, or fails with `WOULDBLOCK`.
     fn lock(&self, file: BorrowedFd<'_>) -> Result<()>;
 
     /// Takes a lock that others may share, or fails with `WOULDBLOCK`.
     fn lock_shared(&self, file: BorrowedFd<'_>) -> Result<()>;
+
+    /// Returns all that write-back compares of a name, of the link itself for a link; an empty
+    /// name is `at` itself.
+    fn node(&self, at: BorrowedFd<'_>, name: &OsStr) -> Result<Node>;
+
+    /// Opens a directory some levels below `at`: it follows no link, leaves neither `at` nor the
+    /// mount.
+    fn open_below(&self, at: BorrowedFd<'_>, path: &Path, open: Open) -> Result<OwnedFd>;
+
+    /// Renames; fails with `EXIST` when the new name is taken.
+    fn rename_new(&self, from: At<'_>, to: At<'_>) -> Result<()>;
+
+    /// Exchanges what two names lead to.
+    fn exchange(&self, one: At<'_>, other: At<'_>) -> Result<()>;
+
+    /// Gives a file, or a symbolic link, a further name.
+    fn link(&self, from: At<'_>, to: At<'_>) -> Result<()>;
+
+    /// Returns the `user.*` attributes and the file capability of a name, with their values.
+    fn attributes(&self, at: At<'_>) -> Result<Vec<Attribute>>;
+
+    /// Sets one attribute.
+    fn set_attribute(&self, at: At<'_>, name: &OsStr, value: &[u8]) -> Result<()>;
+
+    /// Removes one attribute.
+    fn remove_attribute(&self, at: At<'_>, name: &OsStr) -> Result<()>;
+
+    /// Sets the permission bits of a name that is no symbolic link.
+    fn set_mode_at(&self, at: At<'_>, mode: u32) -> Result<()>;
+
+    /// Returns where data begins at or behind `offset`; `None` when none follows.
+    fn next_data(&self, file: BorrowedFd<'_>, offset: u64) -> Result<Option<u64>>;
+
+    /// Returns where a hole, or the end, begins at or behind `offset`.
+    fn next_hole(&self, file: BorrowedFd<'_>, offset: u64) -> Result<u64>;
+
+    /// Reads some bytes at a place; 0 at the end.
+    fn read_at(&self, file: BorrowedFd<'_>, buffer: &mut [u8], offset: u64) -> Result<usize>;
+
+    /// Copies some bytes to the same place of another file; 0 at the end.
+    fn copy_range(
+        &self,
+        from: BorrowedFd<'_>,
+        to: BorrowedFd<'_>,
+        range: Range<u64>,
+    ) -> Result<u64>;
+
+    /// Sets the size of a file open for writing.
+    fn set_size(&self, file: BorrowedFd<'_>, size: u64) -> Result<()>;
+
+    /// Writes an open file, or the names of an open directory, to the disk.
+    fn sync_file(&self, file: BorrowedFd<'_>) -> Result<()>;
+
+    /// Writes all of the file system that holds an open file to the disk.
+    fn sync_all(&self, file: BorrowedFd<'_>) -> Result<()>;
 }
+
+/// A name in an open directory.
+#[derive(Clone, Copy, Debug)]
+pub struct At<'a> {
+    /// The directory.
+    pub dir: BorrowedFd<'a>,
+    /// The name there.
+    pub name: &'a OsStr,
+}
+
+/// What a directory is opened for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Open {
+    /// To name things below it, which needs no right to list it.
+    Handle,
+    /// To list it.
+    List,
+}
+
+/// An extended attribute: its name and its value.
+pub type Attribute = (OsString, Vec<u8>);

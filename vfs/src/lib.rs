@@ -17,6 +17,7 @@ pub mod mount_table;
 pub mod names;
 pub mod private;
 pub mod state;
+pub mod sync;
 pub mod tree;
 
 #[cfg(test)]

@@ -1,23 +1,30 @@
 //! A file system that fails one chosen call, for tests.
 
 use std::ffi::{OsStr, OsString};
+use std::ops::Range;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::{Entry, Errno, Fs, OsFs, Result, Status};
+use super::{At, Attribute, Entry, Errno, Fs, Node, Open, OsFs, Result, Status};
 
 /// Passes all calls on, but for the one with the chosen number.
 pub(crate) struct FaultyFs {
     calls: AtomicUsize,
     fails: usize,
     errno: Errno,
+    is_dead: bool,
 }
 
 impl FaultyFs {
     /// Fails call number `fails`, counted from 0.
     pub(crate) fn new(fails: usize, errno: Errno) -> Self {
-        Self { calls: AtomicUsize::new(0), fails, errno }
+        Self { calls: AtomicUsize::new(0), fails, errno, is_dead: false }
+    }
+
+    /// Fails call number `from` and all that follow: to the disk, what SIGKILL there would do.
+    pub(crate) fn killed(from: usize) -> Self {
+        Self { is_dead: true, ..Self::new(from, Errno::IO) }
     }
 
     /// Fails nothing and counts.
@@ -32,7 +39,8 @@ impl FaultyFs {
 
     fn tick(&self) -> Result<OsFs> {
         let call = self.calls.fetch_add(1, Ordering::Relaxed);
-        if call == self.fails { Err(self.errno) } else { Ok(OsFs) }
+        let fails = call == self.fails || (self.is_dead && call > self.fails);
+        if fails { Err(self.errno) } else { Ok(OsFs) }
     }
 }
 
@@ -145,15 +153,82 @@ impl Fs for FaultyFs {
         self.tick()?.remove_dir(at, name)
     }
 
-    fn sync(&self, file: BorrowedFd<'_>) -> Result<()> {
-        self.tick()?.sync(file)
-    }
-
     fn lock(&self, file: BorrowedFd<'_>) -> Result<()> {
         self.tick()?.lock(file)
     }
 
     fn lock_shared(&self, file: BorrowedFd<'_>) -> Result<()> {
         self.tick()?.lock_shared(file)
+    }
+
+    fn node(&self, at: BorrowedFd<'_>, name: &OsStr) -> Result<Node> {
+        self.tick()?.node(at, name)
+    }
+
+    fn open_below(&self, at: BorrowedFd<'_>, path: &Path, open: Open) -> Result<OwnedFd> {
+        self.tick()?.open_below(at, path, open)
+    }
+
+    fn rename_new(&self, from: At<'_>, to: At<'_>) -> Result<()> {
+        self.tick()?.rename_new(from, to)
+    }
+
+    fn exchange(&self, one: At<'_>, other: At<'_>) -> Result<()> {
+        self.tick()?.exchange(one, other)
+    }
+
+    fn link(&self, from: At<'_>, to: At<'_>) -> Result<()> {
+        self.tick()?.link(from, to)
+    }
+
+    fn attributes(&self, at: At<'_>) -> Result<Vec<Attribute>> {
+        self.tick()?.attributes(at)
+    }
+
+    fn set_attribute(&self, at: At<'_>, name: &OsStr, value: &[u8]) -> Result<()> {
+        self.tick()?.set_attribute(at, name, value)
+    }
+
+    fn remove_attribute(&self, at: At<'_>, name: &OsStr) -> Result<()> {
+        self.tick()?.remove_attribute(at, name)
+    }
+
+    fn set_mode_at(&self, at: At<'_>, mode: u32) -> Result<()> {
+        self.tick()?.set_mode_at(at, mode)
+    }
+
+    fn next_data(&self, file: BorrowedFd<'_>, offset: u64) -> Result<Option<u64>> {
+        self.tick()?.next_data(file, offset)
+    }
+
+    fn next_hole(&self, file: BorrowedFd<'_>, offset: u64) -> Result<u64> {
+        self.tick()?.next_hole(file, offset)
+    }
+
+    fn read_at(&self, file: BorrowedFd<'_>, buffer: &mut [u8], offset: u64) -> Result<usize> {
+        self.tick()?.read_at(file, buffer, offset)
+    }
+
+    fn copy_range(
+        &self,
+        from: BorrowedFd<'_>,
+        to: BorrowedFd<'_>,
+        range: Range<u64>,
+    ) -> Result<u64> {
+        // A short copy, which every caller must go on from.
+        let end = range.start + (range.end - range.start).div_ceil(2);
+        self.tick()?.copy_range(from, to, range.start..end)
+    }
+
+    fn set_size(&self, file: BorrowedFd<'_>, size: u64) -> Result<()> {
+        self.tick()?.set_size(file, size)
+    }
+
+    fn sync_file(&self, file: BorrowedFd<'_>) -> Result<()> {
+        self.tick()?.sync_file(file)
+    }
+
+    fn sync_all(&self, file: BorrowedFd<'_>) -> Result<()> {
+        self.tick()?.sync_all(file)
     }
 }

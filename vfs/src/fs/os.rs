@@ -1,23 +1,33 @@
 //! The file calls of the kernel.
 
+mod attributes;
+mod node;
+
 use std::ffi::{OsStr, OsString};
 use std::mem::MaybeUninit;
+use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
 use rustix::fs::{
-    AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, RawDir, ResolveFlags, SeekFrom, Stat,
-    Timespec, Timestamps, XattrFlags,
+    AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, RawDir, RenameFlags, ResolveFlags,
+    SeekFrom, Stat, Timespec, Timestamps, XattrFlags,
 };
 
-use super::{Entry, Errno, FileId, Fs, Kind, Result, Status};
+use super::{At, Attribute, Entry, Errno, FileId, Fs, Kind, Node, Open, Result, Status};
+
+use attributes::{attributes, proc_path};
+use node::node;
 
 const DIRECTORY: OFlags =
     OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
 const HANDLE: OFlags =
     OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+
+/// A bound on one copy, so that a signal is answered in time.
+const COPY_AT_ONCE: usize = 64 << 20;
 
 /// The real thing.
 #[derive(Clone, Copy, Debug, Default)]
@@ -146,16 +156,115 @@ impl Fs for OsFs {
         rustix::fs::unlinkat(at, name, AtFlags::REMOVEDIR)
     }
 
-    fn sync(&self, file: BorrowedFd<'_>) -> Result<()> {
-        rustix::fs::fsync(file)
-    }
-
     fn lock(&self, file: BorrowedFd<'_>) -> Result<()> {
         rustix::fs::flock(file.as_fd(), FlockOperation::NonBlockingLockExclusive)
     }
 
     fn lock_shared(&self, file: BorrowedFd<'_>) -> Result<()> {
         rustix::fs::flock(file.as_fd(), FlockOperation::NonBlockingLockShared)
+    }
+
+    fn node(&self, at: BorrowedFd<'_>, name: &OsStr) -> Result<Node> {
+        node(at, name)
+    }
+
+    fn open_below(&self, at: BorrowedFd<'_>, path: &Path, open: Open) -> Result<OwnedFd> {
+        let flags = if open == Open::List { DIRECTORY } else { HANDLE };
+        let resolve = ResolveFlags::BENEATH
+            | ResolveFlags::NO_SYMLINKS
+            | ResolveFlags::NO_MAGICLINKS
+            | ResolveFlags::NO_XDEV;
+        // openat2(2) answers EAGAIN while something above is being renamed.
+        loop {
+            match rustix::fs::openat2(at, path, flags, Mode::empty(), resolve) {
+                Err(Errno::AGAIN | Errno::INTR) => {}
+                result => return result,
+            }
+        }
+    }
+
+    fn rename_new(&self, from: At<'_>, to: At<'_>) -> Result<()> {
+        let flags = RenameFlags::NOREPLACE;
+        rustix::fs::renameat_with(from.dir, from.name, to.dir, to.name, flags)
+    }
+
+    fn exchange(&self, one: At<'_>, other: At<'_>) -> Result<()> {
+        let flags = RenameFlags::EXCHANGE;
+        rustix::fs::renameat_with(one.dir, one.name, other.dir, other.name, flags)
+    }
+
+    fn link(&self, from: At<'_>, to: At<'_>) -> Result<()> {
+        rustix::fs::linkat(from.dir, from.name, to.dir, to.name, AtFlags::empty())
+    }
+
+    fn attributes(&self, at: At<'_>) -> Result<Vec<Attribute>> {
+        attributes(at)
+    }
+
+    fn set_attribute(&self, at: At<'_>, name: &OsStr, value: &[u8]) -> Result<()> {
+        rustix::fs::lsetxattr(proc_path(at), name, value, XattrFlags::empty())
+    }
+
+    fn remove_attribute(&self, at: At<'_>, name: &OsStr) -> Result<()> {
+        rustix::fs::lremovexattr(proc_path(at), name)
+    }
+
+    fn set_mode_at(&self, at: At<'_>, mode: u32) -> Result<()> {
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let handle = rustix::fs::openat(at.dir, at.name, flags, Mode::empty())?;
+        let link = format!("/proc/self/fd/{}", handle.as_raw_fd());
+        rustix::fs::chmodat(CWD, link, Mode::from_raw_mode(mode), AtFlags::empty())
+    }
+
+    fn next_data(&self, file: BorrowedFd<'_>, offset: u64) -> Result<Option<u64>> {
+        match rustix::fs::seek(file, SeekFrom::Data(offset)) {
+            Ok(start) => Ok(Some(start)),
+            Err(Errno::NXIO) => Ok(None),
+            Err(errno) => Err(errno),
+        }
+    }
+
+    fn next_hole(&self, file: BorrowedFd<'_>, offset: u64) -> Result<u64> {
+        rustix::fs::seek(file, SeekFrom::Hole(offset))
+    }
+
+    fn read_at(&self, file: BorrowedFd<'_>, buffer: &mut [u8], offset: u64) -> Result<usize> {
+        rustix::io::retry_on_intr(|| rustix::io::pread(file, &mut *buffer, offset))
+    }
+
+    fn copy_range(
+        &self,
+        from: BorrowedFd<'_>,
+        to: BorrowedFd<'_>,
+        range: Range<u64>,
+    ) -> Result<u64> {
+        let (mut read, mut written) = (range.start, range.start);
+        let length = usize::try_from(range.end - range.start).unwrap_or(usize::MAX);
+        let copied = rustix::fs::copy_file_range(
+            from,
+            Some(&mut read),
+            to,
+            Some(&mut written),
+            length.min(COPY_AT_ONCE),
+        );
+        match copied {
+            Err(Errno::XDEV | Errno::NOSYS | Errno::INVAL | Errno::OPNOTSUPP) => {
+                copy_by_hand(from, to, range)
+            }
+            result => result.map(|length| length as u64),
+        }
+    }
+
+    fn set_size(&self, file: BorrowedFd<'_>, size: u64) -> Result<()> {
+        rustix::fs::ftruncate(file, size)
+    }
+
+    fn sync_file(&self, file: BorrowedFd<'_>) -> Result<()> {
+        rustix::fs::fsync(file)
+    }
+
+    fn sync_all(&self, file: BorrowedFd<'_>) -> Result<()> {
+        rustix::fs::syncfs(file)
     }
 }
 
@@ -188,6 +297,23 @@ pub(crate) fn status(stat: &Stat) -> Status {
         modified: time(stat.st_mtime as i64, stat.st_mtime_nsec as i64),
         changed: time(stat.st_ctime as i64, stat.st_ctime_nsec as i64),
     }
+}
+
+/// Copies up to one buffer, where the kernel can't copy between the two file systems.
+fn copy_by_hand(from: BorrowedFd<'_>, to: BorrowedFd<'_>, range: Range<u64>) -> Result<u64> {
+    let mut buffer = vec![0; 128 * 1024];
+    let length = usize::try_from(range.end - range.start).unwrap_or(usize::MAX);
+    let room = buffer.len().min(length);
+    let length = rustix::io::retry_on_intr(|| {
+        rustix::io::pread(from, buffer.get_mut(..room).unwrap_or_default(), range.start)
+    })?;
+    let mut written = 0;
+    while written < length {
+        let rest = buffer.get(written..length).unwrap_or_default();
+        let at = range.start + written as u64;
+        written += rustix::io::retry_on_intr(|| rustix::io::pwrite(to, rest, at))?;
+    }
+    Ok(length as u64)
 }
 
 fn timestamps(status: &Status) -> Timestamps {

@@ -290,10 +290,10 @@ fn write_whole(
         rest = rest.get(written..).unwrap_or_default();
     }
     if durability == Durability::Durable {
-        fs.sync(file.as_fd())?;
+        fs.sync_file(file.as_fd())?;
     }
     fs.rename(dir, new, named)?;
-    if durability == Durability::Durable { fs.sync(dir) } else { Ok(()) }
+    if durability == Durability::Durable { fs.sync_file(dir) } else { Ok(()) }
 }
 
 /// Reads the record of a run, whose lock anybody may hold: it is replaced as a whole.

@@ -1,0 +1,256 @@
+//! What a run changed: the values that collecting gives.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::stored;
+use crate::fs::{Kind, Node, Timespec};
+
+/// A time of a file, since 1970.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Time {
+    /// Whole seconds.
+    pub seconds: i64,
+    /// And nanoseconds.
+    pub nanoseconds: i64,
+}
+
+impl From<Timespec> for Time {
+    fn from(time: Timespec) -> Self {
+        Self { seconds: time.tv_sec, nanoseconds: time.tv_nsec }
+    }
+}
+
+impl From<Time> for Timespec {
+    fn from(time: Time) -> Self {
+        Self { tv_sec: time.seconds, tv_nsec: time.nanoseconds }
+    }
+}
+
+/// Which inode the root of a mount is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Identity {
+    /// The device of its file system.
+    pub dev: u64,
+    /// Its inode number there.
+    pub ino: u64,
+    /// When it was made, where the file system knows.
+    pub born: Option<Time>,
+}
+
+impl From<&Node> for Identity {
+    fn from(node: &Node) -> Self {
+        let id = node.status.id;
+        Self { dev: id.dev, ino: id.ino, born: node.born.map(Time::from) }
+    }
+}
+
+/// What stood at a path when it was looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Seen {
+    /// What kind of file.
+    pub kind: Kind,
+    /// Its inode number.
+    pub ino: u64,
+    /// When the inode was made, where the file system knows.
+    pub born: Option<Time>,
+    /// Its size in bytes; means nothing for a directory.
+    pub size: u64,
+    /// Its permission bits.
+    pub mode: u32,
+    /// When its content changed last.
+    pub modified: Time,
+    /// When anything of it changed last.
+    pub changed: Time,
+}
+
+impl From<&Node> for Seen {
+    fn from(node: &Node) -> Self {
+        let status = &node.status;
+        Self {
+            kind: status.kind,
+            ino: status.id.ino,
+            born: node.born.map(Time::from),
+            size: status.size,
+            mode: status.mode,
+            modified: status.modified.into(),
+            changed: status.changed.into(),
+        }
+    }
+}
+
+impl Seen {
+    /// Returns whether this is the inode that `other` was.
+    pub fn is_same_inode(&self, other: &Self) -> bool {
+        self.kind == other.kind && self.ino == other.ino && self.born == other.born
+    }
+
+    /// Returns whether this is what `other` was, apart from a rename or a further name.
+    ///
+    /// The content of a directory is compared by a walk, not by its times.
+    pub fn is_still(&self, other: &Self) -> bool {
+        let is_same_content = self.kind == Kind::Directory
+            || (self.size == other.size && self.modified == other.modified);
+        self.is_same_inode(other) && self.mode == other.mode && is_same_content
+    }
+}
+
+/// Mode, time and attributes that an entry gets or had; `None` stays as it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Attributes {
+    /// Permission bits.
+    pub mode: Option<u32>,
+    /// Time of the last modification.
+    pub modified: Option<Time>,
+    /// All `user.*` attributes, sorted, those of overlayfs left out.
+    #[serde(with = "stored::pairs")]
+    pub user: Option<Vec<(OsString, Vec<u8>)>>,
+}
+
+/// What the run did to a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ChangeKind {
+    /// The host has nothing there.
+    Created,
+    /// Other bytes, another target of a link, or another hard link.
+    Modified,
+    /// The run removed it.
+    Deleted,
+    /// The host has something of this kind there.
+    Replaced(Kind),
+    /// Mode, time or attributes only.
+    Attributes,
+}
+
+/// What differs where the content is equal.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Differs {
+    /// The permission bits.
+    pub mode: bool,
+    /// The time of the last modification.
+    pub modified: bool,
+    /// The `user.*` attributes.
+    pub user: bool,
+}
+
+/// Why the host's side of a path counts as changed since the run began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Conflict {
+    /// The root of the mount is another directory now.
+    Root,
+    /// A directory above was replaced, or is gone.
+    Ancestor,
+    /// The entry was changed or replaced.
+    Changed,
+    /// The entry appeared.
+    Appeared,
+    /// The entry is gone.
+    Vanished,
+}
+
+/// Why a change is never written back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Refusal {
+    /// A device file.
+    Device,
+    /// A socket.
+    Socket,
+    /// A FIFO.
+    Fifo,
+    /// Set-user-id or set-group-id.
+    SetId,
+    /// A file capability.
+    Capability,
+    /// An attribute by which an overlay would be steered.
+    OverlayAttribute,
+    /// A symbolic link that leads out of the mount.
+    LinkOut,
+    /// It belongs to another user than the layer.
+    ForeignOwner,
+    /// A name that write-back uses itself.
+    Reserved,
+    /// The host's side, or the layer's, can't be read.
+    Unreadable,
+    /// The directory it stands in is not written back.
+    Ancestor,
+    /// It stands on a mount point of the host.
+    MountPoint,
+}
+
+/// One changed path of a mount.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// Where, below the root of the mount; empty for the root itself.
+    pub path: PathBuf,
+    /// What the run did.
+    pub kind: ChangeKind,
+    /// What differs when `kind` is [`ChangeKind::Attributes`].
+    pub differs: Differs,
+    /// What stands in the layer; `None` when the run removed it.
+    pub upper: Option<Seen>,
+    /// What stands on the host; `None` when nothing does.
+    pub host: Option<Seen>,
+    /// The `user.*` attributes of both, where they differ or the entry is new.
+    pub user: Attributed,
+    /// The layer's inode, when it has several names in the layer.
+    pub group: Option<u64>,
+    /// Set when the host's side changed too.
+    pub conflict: Option<Conflict>,
+    /// Set when it can't be written back.
+    pub refused: Option<Refusal>,
+}
+
+/// The `user.*` attributes of the two sides of a change.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Attributed {
+    /// Those in the layer.
+    pub upper: Vec<(OsString, Vec<u8>)>,
+    /// Those on the host.
+    pub host: Vec<(OsString, Vec<u8>)>,
+}
+
+impl Change {
+    /// Returns what kind of file the change leaves, or took away.
+    pub fn node(&self) -> Kind {
+        self.upper.or(self.host).map_or(Kind::Other, |seen| seen.kind)
+    }
+
+    /// Returns whether only the time of a directory differs: a trace of what happened in it,
+    /// not worth a line.
+    pub fn is_trace(&self) -> bool {
+        self.kind == ChangeKind::Attributes
+            && self.node() == Kind::Directory
+            && self.refused.is_none()
+            && !(self.differs.mode || self.differs.user)
+    }
+}
+
+/// A directory that both sides have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Directory {
+    /// What stands on the host.
+    pub host: Seen,
+    /// What stands in the layer.
+    pub upper: Seen,
+    /// Names came or went on the host since the run began, or its bits changed.
+    pub is_changed: bool,
+}
+
+/// All that a run changed in one mount, in the order of the paths: directories before what is in
+/// them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ChangeSet {
+    /// The changes.
+    pub changes: Vec<Change>,
+    /// The directories of the host's tree that the layer has too.
+    pub directories: BTreeMap<PathBuf, Directory>,
+    /// Paths that the caller treats as units of their own, present in the layer, or on the host
+    /// below something that the run removed.
+    pub aside: Vec<PathBuf>,
+}

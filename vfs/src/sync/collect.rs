@@ -1,0 +1,347 @@
+//! What a layer says that a run changed.
+
+mod compare;
+mod entry;
+mod groups;
+mod refuse;
+
+use std::collections::VecDeque;
+use std::ffi::{OsStr, OsString};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::{Path, PathBuf};
+
+use super::root::{Closed, Dir, Root};
+use super::{
+    Attributed, Change, ChangeKind, ChangeSet, Conflict, Differs, Identity, Refusal, Seen, Settled,
+    SyncError, Time,
+};
+use crate::fs::{Errno, Fs, Kind, Node, Special};
+use compare::Buffers;
+use groups::Groups;
+
+/// A layer and the tree it stands on.
+pub struct Source<'a> {
+    /// The upper layer. Its root must have been made with the mode and the times of the target's.
+    pub upper: BorrowedFd<'a>,
+    /// The root of the target.
+    pub root: BorrowedFd<'a>,
+    /// Which directory that was when the run began.
+    pub identity: Identity,
+    /// When the run began, by the target's own clock.
+    pub stamp: Time,
+    /// What was already written back of this run.
+    pub settled: &'a Settled,
+    /// Says which paths the caller treats as units of their own: they are listed and left alone.
+    pub aside: &'a dyn Fn(&Path) -> bool,
+}
+
+/// Walks the layer, never the target, and returns what the run changed.
+///
+/// Of the target only what the layer has too is looked at, and what the run removed. Files that
+/// were copied up and are equal to the host's are no changes. No link is followed, nothing but
+/// regular files and directories is opened, and the number of descriptors does not depend on the
+/// depth. Directories of the layer that are closed to their owner are opened meanwhile.
+///
+/// # Errors
+/// A call that fails on the layer, or one on the target that can't be explained by its contents.
+pub fn collect(fs: &dyn Fs, source: &Source<'_>) -> Result<ChangeSet, SyncError> {
+    let mut collector = Collector::new(fs, source);
+    let collected = collector.run();
+    let closed = collector.upper.close();
+    collected?;
+    closed.map_err(io("close", Path::new("")))?;
+    let mut set = collector.set;
+    set.changes.sort_by(|one, other| one.path.cmp(&other.path));
+    set.aside.sort();
+    Ok(set)
+}
+
+/// A directory yet to be looked at.
+enum Task {
+    /// Of the layer, and the host's where it has one.
+    Both(Both),
+    /// Of the host's alone: what was in a directory that the run removed.
+    Removed { path: PathBuf, conflict: Option<Conflict>, host: Seen },
+}
+
+struct Both {
+    path: PathBuf,
+    /// The host's directory at this path.
+    host: Option<Seen>,
+    /// Names came or went there since the run began.
+    is_changed: bool,
+    /// What the layer does not have is removed.
+    is_opaque: bool,
+    /// Holds for all below.
+    conflict: Option<Conflict>,
+    /// The layer's bits.
+    mode: u32,
+}
+
+struct Collector<'a> {
+    fs: &'a dyn Fs,
+    source: &'a Source<'a>,
+    upper: Root<'a>,
+    host: Root<'a>,
+    set: ChangeSet,
+    tasks: VecDeque<Task>,
+    groups: Groups,
+    owner: u32,
+    device: u64,
+    buffers: Buffers,
+}
+
+impl<'a> Collector<'a> {
+    fn new(fs: &'a dyn Fs, source: &'a Source<'a>) -> Self {
+        Self {
+            fs,
+            source,
+            upper: Root::new(fs, source.upper, Closed::Open),
+            host: Root::new(fs, source.root, Closed::Stay),
+            set: ChangeSet::default(),
+            tasks: VecDeque::new(),
+            groups: Groups::default(),
+            owner: 0,
+            device: 0,
+            buffers: Buffers::default(),
+        }
+    }
+
+    fn run(&mut self) -> Result<(), SyncError> {
+        self.begin()?;
+        // The last task first: the walk goes down before it goes on, so that the next directory
+        // is mostly opened from the one before.
+        while let Some(task) = self.tasks.pop_back() {
+            match task {
+                Task::Both(both) => self.look_at_both(&both)?,
+                Task::Removed { path, conflict, host } => {
+                    self.look_at_removed(&path, conflict, &host)?
+                }
+            }
+        }
+        let groups = std::mem::take(&mut self.groups);
+        let mut changes = std::mem::take(&mut self.set.changes);
+        groups.settle(&mut changes, |host| self.changed(host));
+        self.set.changes = changes;
+        Ok(())
+    }
+
+    fn begin(&mut self) -> Result<(), SyncError> {
+        let (name, here) = (OsStr::new(""), PathBuf::new());
+        let upper = self.fs.node(self.source.upper, name).map_err(io("look at", &here))?;
+        let root = self.fs.node(self.source.root, name).map_err(io("look at", &here))?;
+        (self.owner, self.device) = (upper.status.uid, root.status.id.dev);
+        let is_same = is_same_root(&root, &self.source.identity);
+        let inherited = (!is_same).then_some(Conflict::Root);
+        let dir = Dir::Root(self.source.upper);
+        let found = entry::Found { name: OsStr::new("."), path: here, node: upper, dir: &dir };
+        let host = entry::HostSide::Here(Dir::Root(self.source.root), root);
+        let parent = entry::Parent { is_changed: false, conflict: inherited, mode: 0 };
+        self.compare(&found, &host, &parent)
+    }
+
+    fn look_at_both(&mut self, both: &Both) -> Result<(), SyncError> {
+        let failed = |action| io(action, &both.path);
+        let listed = self.upper.list(&both.path).map_err(failed("open"))?;
+        let mut names = self.names(listed.as_fd(), &both.path)?;
+        names.sort();
+        drop(listed);
+        let (above, closed) = self.host_dir(both)?;
+        let parent =
+            entry::Parent { is_changed: both.is_changed, conflict: both.conflict, mode: both.mode };
+        let dir = self.upper.dir(&both.path).map_err(failed("open"))?;
+        for name in &names {
+            let path = both.path.join(name);
+            if (self.source.aside)(&path) {
+                self.set.aside.push(path);
+                continue;
+            }
+            let node = self.fs.node(dir.as_fd(), name).map_err(io("look at", &path))?;
+            let found = entry::Found { name, path, node, dir: &dir };
+            let host = self.host_entry(above.as_ref(), closed, &found)?;
+            self.compare(&found, &host, &parent)?;
+        }
+        match above {
+            Some(above) if both.is_opaque => self.remove_others(both, &above, &names),
+            _ => Ok(()),
+        }
+    }
+
+    /// Opens the host's directory; one that is gone meanwhile is a conflict when it is applied.
+    fn host_dir(&mut self, both: &Both) -> Result<(Option<Dir<'a>>, Option<Refusal>), SyncError> {
+        if both.host.is_none() {
+            return Ok((None, None));
+        }
+        match self.host.dir(&both.path) {
+            Ok(dir) => Ok((Some(dir), None)),
+            Err(Errno::ACCESS) => Ok((None, Some(Refusal::Unreadable))),
+            Err(Errno::XDEV) => Ok((None, Some(Refusal::MountPoint))),
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok((None, None)),
+            Err(errno) => Err(io("open", &both.path)(errno)),
+        }
+    }
+
+    fn host_entry(
+        &self,
+        above: Option<&Dir<'a>>,
+        closed: Option<Refusal>,
+        found: &entry::Found<'_, '_>,
+    ) -> Result<entry::HostSide<'a>, SyncError> {
+        if let Some(refusal) = closed {
+            return Ok(entry::HostSide::Closed(refusal));
+        }
+        let Some(dir) = above else { return Ok(entry::HostSide::Absent) };
+        match self.fs.node(dir.as_fd(), found.name) {
+            Ok(node) => Ok(entry::HostSide::Here(dir.clone(), node)),
+            Err(Errno::NOENT | Errno::NAMETOOLONG) => Ok(entry::HostSide::Absent),
+            Err(Errno::ACCESS) => Ok(entry::HostSide::Closed(Refusal::Unreadable)),
+            Err(errno) => Err(io("look at", &found.path)(errno)),
+        }
+    }
+
+    /// Removes what an opaque directory of the layer hides.
+    fn remove_others(
+        &mut self,
+        both: &Both,
+        above: &Dir<'a>,
+        kept: &[OsString],
+    ) -> Result<(), SyncError> {
+        let listed = self.host.list(&both.path).map_err(io("open", &both.path))?;
+        let mut names = self.names(listed.as_fd(), &both.path)?;
+        names.retain(|name| kept.binary_search(name).is_err());
+        for name in names {
+            self.remove_entry(above, &both.path, &name, both.conflict, both.is_changed)?;
+        }
+        Ok(())
+    }
+
+    fn look_at_removed(
+        &mut self,
+        path: &Path,
+        conflict: Option<Conflict>,
+        host: &Seen,
+    ) -> Result<(), SyncError> {
+        let listed = match self.host.list(path) {
+            Ok(listed) => listed,
+            Err(errno @ (Errno::ACCESS | Errno::XDEV)) => return self.refuse_removal(path, errno),
+            // It went meanwhile: what applies this looks again.
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(()),
+            Err(errno) => return Err(io("open", path)(errno)),
+        };
+        let names = self.names(listed.as_fd(), path)?;
+        let dir = self.host.dir(path).map_err(io("open", path))?;
+        let is_changed = self.changed(host).is_some();
+        for name in names {
+            self.remove_entry(&dir, path, &name, conflict, is_changed)?;
+        }
+        Ok(())
+    }
+
+    fn refuse_removal(&mut self, path: &Path, errno: Errno) -> Result<(), SyncError> {
+        let refusal = if errno == Errno::XDEV { Refusal::MountPoint } else { Refusal::Unreadable };
+        let changes = self.set.changes.iter_mut().rev();
+        if let Some(change) = changes.into_iter().find(|change| change.path == path) {
+            change.refused = Some(refusal);
+        }
+        Ok(())
+    }
+
+    fn remove_entry(
+        &mut self,
+        dir: &Dir<'a>,
+        above: &Path,
+        name: &OsStr,
+        conflict: Option<Conflict>,
+        is_changed: bool,
+    ) -> Result<(), SyncError> {
+        let path = above.join(name);
+        if (self.source.aside)(&path) {
+            self.set.aside.push(path);
+            return Ok(());
+        }
+        match self.fs.node(dir.as_fd(), name) {
+            Ok(node) => {
+                self.removed(path, &node, conflict, is_changed);
+                Ok(())
+            }
+            Err(Errno::NOENT) => Ok(()),
+            Err(errno) => Err(io("look at", &path)(errno)),
+        }
+    }
+
+    /// Notes that the run removed what the host has at a path.
+    fn removed(
+        &mut self,
+        path: PathBuf,
+        node: &Node,
+        conflict: Option<Conflict>,
+        is_changed: bool,
+    ) {
+        let host = Seen::from(node);
+        let is_dir = host.kind == Kind::Directory;
+        let own = if is_dir { self.replaced(&host, is_changed) } else { self.changed(&host) };
+        if is_dir {
+            let conflict = conflict.or(own.map(|_| Conflict::Ancestor));
+            self.tasks.push_back(Task::Removed { path: path.clone(), conflict, host });
+        }
+        self.push(Change {
+            path,
+            kind: ChangeKind::Deleted,
+            differs: Differs::default(),
+            upper: None,
+            host: Some(host),
+            user: Attributed::default(),
+            group: None,
+            conflict: conflict.or(own),
+            refused: None,
+        });
+    }
+
+    fn push(&mut self, change: Change) {
+        self.set.changes.push(change);
+    }
+
+    fn names(&self, dir: BorrowedFd<'_>, path: &Path) -> Result<Vec<OsString>, SyncError> {
+        let entries = self.fs.list(dir, usize::MAX).map_err(io("list", path))?;
+        Ok(entries.into_iter().map(|entry| entry.name).collect())
+    }
+
+    /// Returns a conflict when the host's entry is not what it was when the run began.
+    fn changed(&self, host: &Seen) -> Option<Conflict> {
+        let stamp = self.source.stamp;
+        let is_younger = host.changed >= stamp || host.born.is_some_and(|born| born >= stamp);
+        (is_younger && !self.source.settled.has(host)).then_some(Conflict::Changed)
+    }
+
+    /// Returns a conflict when the host's directory is another than when the run began, for all
+    /// that can be told: one that is renamed into place, or whose bits change, keeps its time of
+    /// modification. Renamed into place it changes the directory above, too.
+    fn replaced(&self, host: &Seen, is_parent_changed: bool) -> Option<Conflict> {
+        let stamp = self.source.stamp;
+        let is_new = host.born.is_some_and(|born| born >= stamp);
+        let is_moved = is_parent_changed && host.changed >= stamp && host.modified < stamp;
+        let is_ours =
+            if is_new { self.source.settled.knows(host) } else { self.source.settled.has(host) };
+        ((is_new || is_moved) && !is_ours).then_some(Conflict::Changed)
+    }
+}
+
+fn is_same_root(root: &Node, expected: &Identity) -> bool {
+    let found = Identity::from(root);
+    // Device numbers may change when the machine starts; a time of birth does not.
+    found.ino == expected.ino
+        && found.born == expected.born
+        && (found.born.is_some() || found.dev == expected.dev)
+}
+
+fn is_whiteout(node: &Node) -> bool {
+    node.special == Some(Special::Whiteout)
+}
+
+pub(super) fn io(action: &'static str, path: &Path) -> impl FnOnce(Errno) -> SyncError + use<> {
+    let path = path.to_owned();
+    move |errno| SyncError::Io { action, path, errno }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,358 @@
+//! One entry of a layer against the host's.
+
+use std::ffi::OsStr;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use super::refuse::{self, Told};
+use super::{Both, Collector, Task, io, is_whiteout};
+use crate::fs::{At, Errno, Kind, Node};
+use crate::sync::root::Dir;
+use crate::sync::{
+    Attributed, Change, ChangeKind, Conflict, Differs, Directory, Refusal, Seen, SyncError,
+};
+
+/// An entry of the layer.
+pub(super) struct Found<'d, 'a> {
+    pub(super) name: &'d OsStr,
+    pub(super) path: PathBuf,
+    pub(super) node: Node,
+    pub(super) dir: &'d Dir<'a>,
+}
+
+/// What the host has at the same path.
+pub(super) enum HostSide<'a> {
+    Absent,
+    Here(Dir<'a>, Node),
+    /// It can't be looked at.
+    Closed(Refusal),
+}
+
+/// What holds for all entries of a directory.
+pub(super) struct Parent {
+    /// Names came or went on the host since the run began.
+    pub(super) is_changed: bool,
+    pub(super) conflict: Option<Conflict>,
+    pub(super) mode: u32,
+}
+
+impl<'a> Collector<'a> {
+    /// Compares an entry of the layer with the host's and notes what changed.
+    pub(super) fn compare(
+        &mut self,
+        found: &Found<'_, 'a>,
+        host: &HostSide<'a>,
+        parent: &Parent,
+    ) -> Result<(), SyncError> {
+        let there = match host {
+            HostSide::Here(_, node) => Some(node),
+            HostSide::Absent | HostSide::Closed(_) => None,
+        };
+        if is_whiteout(&found.node) {
+            if let Some(node) = there {
+                self.removed(found.path.clone(), node, parent.conflict, parent.is_changed);
+            } else if let HostSide::Closed(refusal) = host {
+                self.push(Change { refused: Some(*refusal), ..bare(found, ChangeKind::Deleted) });
+            }
+            return Ok(());
+        }
+        let told = self.told(found)?;
+        let refusal = refuse::node(&found.node, self.owner).or(told.refusal);
+        let refusal = refusal.or(refuse::is_reserved(&found.path).then_some(Refusal::Reserved));
+        let refusal = match host {
+            HostSide::Closed(closed) => refusal.or(Some(*closed)),
+            _ => refusal,
+        };
+        let entry = Entry { found, told, parent, refusal };
+        match (found.node.status.kind, host) {
+            (Kind::Directory, HostSide::Here(dir, node)) if node.status.kind == Kind::Directory => {
+                self.both_directories(entry, dir, node)
+            }
+            (kind, HostSide::Here(dir, node))
+                if node.status.kind == kind && kind != Kind::Other =>
+            {
+                self.same_kind(entry, dir, node)
+            }
+            (_, HostSide::Here(_, node)) => self.other_kind(entry, node),
+            (_, HostSide::Absent | HostSide::Closed(_)) => self.created(entry),
+        }
+    }
+
+    fn told(&self, found: &Found<'_, 'a>) -> Result<Told, SyncError> {
+        if !matches!(found.node.status.kind, Kind::File | Kind::Directory) {
+            return Ok(Told::default());
+        }
+        let at = found.dir.at(found.name);
+        let attributes = match self.fs.attributes(at) {
+            Err(Errno::ACCESS) => {
+                self.with_mode(at, found.node.status.mode, |at| self.fs.attributes(at))
+            }
+            result => result,
+        };
+        attributes.map(refuse::tell).map_err(io("look at", &found.path))
+    }
+
+    /// Does something with a file of the layer that its owner may not read.
+    fn with_mode<T>(
+        &self,
+        at: At<'_>,
+        mode: u32,
+        call: impl FnOnce(At<'_>) -> Result<T, Errno>,
+    ) -> Result<T, Errno> {
+        self.fs.set_mode_at(at, mode | 0o400)?;
+        let result = call(at);
+        self.fs.set_mode_at(at, mode)?;
+        result
+    }
+
+    fn created(&mut self, entry: Entry<'_, '_, 'a>) -> Result<(), SyncError> {
+        let found = entry.found;
+        let is_gone = entry.told.has_origin && entry.parent.is_changed;
+        let conflict = entry.parent.conflict.or(is_gone.then_some(Conflict::Vanished));
+        let refused = self.refuse_new(&entry, None)?;
+        self.group(found, None, false);
+        self.descend_new(&entry);
+        let user = Attributed { upper: entry.told.user, host: Vec::new() };
+        self.push(Change { user, conflict, refused, ..bare(found, ChangeKind::Created) });
+        Ok(())
+    }
+
+    fn other_kind(&mut self, entry: Entry<'_, '_, 'a>, node: &Node) -> Result<(), SyncError> {
+        let (found, host) = (entry.found, Seen::from(node));
+        let conflict = entry.parent.conflict.or_else(|| self.changed(&host));
+        let refused = self.refuse_new(&entry, None)?;
+        self.group(found, None, false);
+        self.descend_new(&entry);
+        let user = Attributed { upper: entry.told.user, host: Vec::new() };
+        let kind = ChangeKind::Replaced(host.kind);
+        self.push(Change { user, conflict, refused, host: Some(host), ..bare(found, kind) });
+        if host.kind == Kind::Directory {
+            let above = entry.parent.conflict;
+            let conflict =
+                above.or(self.replaced(&host, entry.parent.is_changed).map(|_| Conflict::Ancestor));
+            self.tasks.push_back(Task::Removed { path: found.path.clone(), conflict, host });
+        }
+        Ok(())
+    }
+
+    fn descend_new(&mut self, entry: &Entry<'_, '_, 'a>) {
+        if entry.found.node.status.kind == Kind::Directory {
+            self.tasks.push_back(Task::Both(Both {
+                path: entry.found.path.clone(),
+                host: None,
+                is_changed: false,
+                is_opaque: false,
+                conflict: None,
+                mode: entry.found.node.status.mode,
+            }));
+        }
+    }
+
+    fn both_directories(
+        &mut self,
+        entry: Entry<'_, '_, 'a>,
+        dir: &Dir<'a>,
+        node: &Node,
+    ) -> Result<(), SyncError> {
+        let (found, host) = (entry.found, Seen::from(node));
+        let (path, told) = (found.path.clone(), &entry.told);
+        let upper = Seen::from(&found.node);
+        let is_changed = self.changed(&host).is_some();
+        let is_new = host.born.is_some_and(|born| born >= self.source.stamp);
+        // Both made a directory here: what is in it is compared name by name.
+        let is_made_twice = is_new && told.is_opaque && !told.has_origin;
+        let replaced = match path.as_os_str().is_empty() || is_made_twice {
+            true => None,
+            false => self.replaced(&host, entry.parent.is_changed),
+        };
+        let conflict = entry.parent.conflict.or(replaced.map(|_| Conflict::Ancestor));
+        self.set.directories.insert(path.clone(), Directory { host, upper, is_changed });
+        let is_opaque = told.is_opaque && !is_new;
+        let mode = upper.mode;
+        let user = self.host_user(dir, found.name, &path)?;
+        self.attributes(entry, &host, user);
+        let host = Some(host);
+        self.tasks.push_back(Task::Both(Both {
+            path,
+            host,
+            is_changed,
+            is_opaque,
+            conflict,
+            mode,
+        }));
+        Ok(())
+    }
+
+    fn same_kind(
+        &mut self,
+        entry: Entry<'_, '_, 'a>,
+        dir: &Dir<'a>,
+        node: &Node,
+    ) -> Result<(), SyncError> {
+        let (found, host) = (entry.found, Seen::from(node));
+        let is_shared = node.status.id == found.node.status.id;
+        if is_shared || self.is_equal(found, dir, node)? {
+            self.group(found, Some(host), is_shared);
+            let user = match host.kind {
+                Kind::File => self.host_user(dir, found.name, &found.path)?,
+                _ => Vec::new(),
+            };
+            self.attributes(entry, &host, user);
+            return Ok(());
+        }
+        self.group(found, None, false);
+        let changed = self.changed(&host).map(|changed| {
+            let is_new = host.born.is_some_and(|born| born >= self.source.stamp);
+            if is_new && !entry.told.has_origin { Conflict::Appeared } else { changed }
+        });
+        let conflict = entry.parent.conflict.or(changed);
+        let refused = self.refuse_new(&entry, Some(&host))?;
+        let kind = ChangeKind::Modified;
+        let user = Attributed { upper: entry.told.user, host: Vec::new() };
+        self.push(Change { user, conflict, refused, host: Some(host), ..bare(found, kind) });
+        Ok(())
+    }
+
+    /// Notes what differs beside the content.
+    fn attributes(
+        &mut self,
+        entry: Entry<'_, '_, 'a>,
+        host: &Seen,
+        host_user: Vec<crate::fs::Attribute>,
+    ) {
+        let (found, parent) = (entry.found, entry.parent);
+        let upper = Seen::from(&found.node);
+        let differs = Differs {
+            mode: upper.mode != host.mode && host.kind != Kind::Symlink,
+            modified: upper.modified != host.modified,
+            user: entry.told.user != host_user,
+        };
+        let changed = parent.conflict.or_else(|| self.changed(host));
+        let is_by_host = changed.is_some() && !differs.mode && !differs.user;
+        let refused = entry.refusal.or_else(|| {
+            refuse::set_id(host.kind, upper.mode, Some(host.mode), entry.parent.mode)
+                .filter(|_| differs.mode)
+        });
+        // A time alone that the host's own change may have set is the host's.
+        if (differs == Differs::default() || is_by_host) && refused.is_none() {
+            return;
+        }
+        let user = match differs.user {
+            true => Attributed { upper: entry.told.user, host: host_user },
+            false => Attributed::default(),
+        };
+        self.push(Change {
+            differs,
+            user,
+            conflict: changed,
+            refused,
+            host: Some(*host),
+            ..bare(found, ChangeKind::Attributes)
+        });
+    }
+
+    fn host_user(
+        &self,
+        dir: &Dir<'a>,
+        name: &OsStr,
+        path: &Path,
+    ) -> Result<Vec<crate::fs::Attribute>, SyncError> {
+        match self.fs.attributes(dir.at(name)) {
+            Ok(attributes) => Ok(refuse::users(attributes)),
+            Err(Errno::ACCESS | Errno::NOENT) => Ok(Vec::new()),
+            Err(errno) => Err(io("look at", path)(errno)),
+        }
+    }
+
+    fn is_equal(
+        &mut self,
+        found: &Found<'_, 'a>,
+        dir: &Dir<'a>,
+        node: &Node,
+    ) -> Result<bool, SyncError> {
+        let failed = |errno| io("compare", &found.path)(errno);
+        if node.status.kind == Kind::Symlink {
+            let ours = self.fs.read_link(found.dir.as_fd(), found.name).map_err(failed)?;
+            return Ok(self
+                .fs
+                .read_link(dir.as_fd(), found.name)
+                .is_ok_and(|theirs| theirs == ours));
+        }
+        if node.status.size != found.node.status.size {
+            return Ok(false);
+        }
+        if node.status.size == 0 {
+            return Ok(true);
+        }
+        let Some(host) = self.open_same(dir, found.name, node) else { return Ok(false) };
+        let upper = self.open_upper(found).map_err(failed)?;
+        let size = found.node.status.size;
+        self.buffers.equal(self.fs, [upper.as_fd(), host.as_fd()], size).map_err(failed)
+    }
+
+    /// Opens a host's file; one that can't be read, or is another one now, is not equal.
+    fn open_same(&self, dir: &Dir<'a>, name: &OsStr, node: &Node) -> Option<OwnedFd> {
+        let file = self.fs.open_file(dir.as_fd(), name).ok()?;
+        let status = self.fs.status_of(file.as_fd()).ok()?;
+        (status.id == node.status.id && status.kind == Kind::File).then_some(file)
+    }
+
+    fn open_upper(&self, found: &Found<'_, 'a>) -> Result<OwnedFd, Errno> {
+        match self.fs.open_file(found.dir.as_fd(), found.name) {
+            Err(Errno::ACCESS) => {
+                let at = found.dir.at(found.name);
+                self.with_mode(at, found.node.status.mode, |at| self.fs.open_file(at.dir, at.name))
+            }
+            result => result,
+        }
+    }
+
+    fn refuse_new(
+        &self,
+        entry: &Entry<'_, '_, 'a>,
+        host: Option<&Seen>,
+    ) -> Result<Option<Refusal>, SyncError> {
+        let (found, status) = (entry.found, &entry.found.node.status);
+        if entry.refusal.is_some() {
+            return Ok(entry.refusal);
+        }
+        if status.kind == Kind::Symlink {
+            let target = self.fs.read_link(found.dir.as_fd(), found.name);
+            let target = target.map_err(io("read", &found.path))?;
+            let leads_out = refuse::leads_out(&found.path, &target);
+            return Ok(leads_out.then_some(Refusal::LinkOut));
+        }
+        let host = host.map(|host| host.mode);
+        Ok(refuse::set_id(status.kind, status.mode, host, entry.parent.mode))
+    }
+
+    fn group(&mut self, found: &Found<'_, 'a>, equal: Option<Seen>, is_shared: bool) {
+        let node = &found.node;
+        if node.links > 1 && matches!(node.status.kind, Kind::File | Kind::Symlink) {
+            self.groups.add(found.path.clone(), Seen::from(node), equal, is_shared);
+        }
+    }
+}
+
+/// An entry of the layer with what is known before the host's is looked at.
+struct Entry<'e, 'd, 'a> {
+    found: &'e Found<'d, 'a>,
+    told: Told,
+    parent: &'e Parent,
+    refusal: Option<Refusal>,
+}
+
+/// Returns a change with what the layer alone tells.
+fn bare(found: &Found<'_, '_>, kind: ChangeKind) -> Change {
+    Change {
+        path: found.path.clone(),
+        kind,
+        differs: Differs::default(),
+        upper: (!is_whiteout(&found.node)).then(|| Seen::from(&found.node)),
+        host: None,
+        user: Attributed::default(),
+        group: None,
+        conflict: None,
+        refused: None,
+    }
+}

@@ -1,0 +1,69 @@
+//! Hard links among the names of a layer.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use crate::sync::{Attributed, Change, ChangeKind, Conflict, Differs, Seen};
+
+/// The names of each inode that has several in the layer, or might.
+#[derive(Default)]
+pub(super) struct Groups {
+    members: BTreeMap<u64, Vec<Member>>,
+}
+
+struct Member {
+    path: PathBuf,
+    upper: Seen,
+    /// The host's entry, when it is equal in content.
+    equal: Option<Seen>,
+    /// The host's entry is this very inode.
+    is_shared: bool,
+}
+
+impl Groups {
+    pub(super) fn add(&mut self, path: PathBuf, upper: Seen, equal: Option<Seen>, is_shared: bool) {
+        self.members.entry(upper.ino).or_default().push(Member { path, upper, equal, is_shared });
+    }
+
+    /// Makes changes of all names of a group, unless the host has them as one inode already.
+    pub(super) fn settle(
+        self,
+        changes: &mut Vec<Change>,
+        changed: impl Fn(&Seen) -> Option<Conflict>,
+    ) {
+        let groups = self.members.into_iter().filter(|(_, members)| members.len() > 1);
+        let mut grouped: BTreeMap<PathBuf, (u64, Member)> = BTreeMap::new();
+        for (ino, members) in groups {
+            let first = members.first().and_then(|member| member.equal).map(|host| host.ino);
+            let is_one = first.is_some()
+                && members.iter().all(|member| member.equal.map(|host| host.ino) == first);
+            let others = members.into_iter().filter(|member| !is_one && !member.is_shared);
+            grouped.extend(others.map(|member| (member.path.clone(), (ino, member))));
+        }
+        if grouped.is_empty() {
+            return;
+        }
+        for change in changes.iter_mut() {
+            let Some((ino, member)) = grouped.remove(&change.path) else { continue };
+            change.group = Some(ino);
+            if change.kind == ChangeKind::Attributes {
+                change.kind = ChangeKind::Modified;
+                change.conflict = change.conflict.or(member.equal.as_ref().and_then(&changed));
+            }
+        }
+        for (path, (ino, member)) in grouped {
+            let Some(host) = member.equal else { continue };
+            changes.push(Change {
+                path,
+                kind: ChangeKind::Modified,
+                differs: Differs::default(),
+                upper: Some(member.upper),
+                host: Some(host),
+                user: Attributed::default(),
+                group: Some(ino),
+                conflict: changed(&host),
+                refused: None,
+            });
+        }
+    }
+}

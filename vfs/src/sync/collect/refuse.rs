@@ -1,0 +1,87 @@
+//! What is never written back.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path};
+
+use crate::fs::{Attribute, Kind, Node, Special};
+use crate::sync::Refusal;
+
+const OVERLAY: &[u8] = b"user.overlay.";
+/// What overlayfs leaves in a layer by itself, and what does no harm outside.
+const KNOWN: &[&[u8]] = &[b"origin", b"impure", b"opaque", b"uuid", b"nlink"];
+const SET_ID: u32 = 0o6000;
+const SET_GID: u32 = 0o2000;
+
+/// Attributes of an entry of a layer, told apart.
+#[derive(Debug, Default)]
+pub(super) struct Told {
+    pub(super) user: Vec<Attribute>,
+    pub(super) has_origin: bool,
+    pub(super) is_opaque: bool,
+    pub(super) refusal: Option<Refusal>,
+}
+
+/// Tells overlayfs' own attributes from the user's, and from what must not be.
+pub(super) fn tell(attributes: Vec<Attribute>) -> Told {
+    let mut told = Told::default();
+    for (name, value) in attributes {
+        match name.as_bytes().strip_prefix(OVERLAY) {
+            Some(b"origin") => told.has_origin = true,
+            Some(b"opaque") if value == b"y" => told.is_opaque = true,
+            Some(b"opaque") => told.refusal = Some(Refusal::OverlayAttribute),
+            Some(known) if KNOWN.contains(&known) => {}
+            Some(_) => told.refusal = Some(Refusal::OverlayAttribute),
+            None if name.as_bytes().starts_with(b"user.") => told.user.push((name, value)),
+            None => told.refusal = Some(Refusal::Capability),
+        }
+    }
+    told
+}
+
+/// Leaves the `user.*` attributes of a host's entry.
+pub(super) fn users(attributes: Vec<Attribute>) -> Vec<Attribute> {
+    let is_users = |name: &OsStr| {
+        name.as_bytes().starts_with(b"user.") && !name.as_bytes().starts_with(OVERLAY)
+    };
+    attributes.into_iter().filter(|(name, _)| is_users(name)).collect()
+}
+
+/// Returns why a node is refused whatever it contains.
+pub(super) fn node(node: &Node, owner: u32) -> Option<Refusal> {
+    match node.special {
+        Some(Special::Whiteout | Special::Device) => return Some(Refusal::Device),
+        Some(Special::Socket) => return Some(Refusal::Socket),
+        Some(Special::Fifo) => return Some(Refusal::Fifo),
+        None => {}
+    }
+    (node.status.uid != owner).then_some(Refusal::ForeignOwner)
+}
+
+/// Returns whether bits must not be given to an entry that has `host`'s bits, in a directory that
+/// has `above`'s: a directory inherits set-group-id from the one it is made in.
+pub(super) fn set_id(kind: Kind, mode: u32, host: Option<u32>, above: u32) -> Option<Refusal> {
+    let inherited = if kind == Kind::Directory { above & SET_GID } else { 0 };
+    let allowed = if kind == Kind::Directory { host.unwrap_or(0) | inherited } else { 0 };
+    (mode & SET_ID & !allowed != 0).then_some(Refusal::SetId)
+}
+
+/// Returns whether a link that stands at `path` leads out of the root, by its words alone.
+pub(super) fn leads_out(path: &Path, target: &OsStr) -> bool {
+    let mut depth = path.components().count().saturating_sub(1);
+    for component in Path::new(target).components() {
+        match component {
+            Component::Normal(_) => depth += 1,
+            Component::CurDir => {}
+            Component::ParentDir if depth > 0 => depth -= 1,
+            Component::ParentDir | Component::RootDir | Component::Prefix(_) => return true,
+        }
+    }
+    false
+}
+
+/// Returns whether write-back uses this name at the root of a tree for itself.
+pub(super) fn is_reserved(path: &Path) -> bool {
+    let name = path.as_os_str().as_bytes();
+    !name.contains(&b'/') && name.starts_with(b".endow-") && name.ends_with(b"-stage")
+}

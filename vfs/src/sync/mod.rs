@@ -1,0 +1,32 @@
+//! Write-back: what a run left in its layers becomes part of the host's tree, and back.
+//!
+//! [`collect()`] walks an upper layer and says what changed against the host's tree; [`plan()`], which
+//! is pure, decides what of it is done; [`apply()`] stages all new content, writes a journal and
+//! then only swaps names; [`resume()`] finishes what a killed process left; [`undo()`] is the same
+//! backwards.
+//!
+//! ```text
+//! <run>/undo/m<nnn>/<n>      staged new content, later the original that it displaced
+//! <run>/undo/applied.json    what was applied, and by it what can be undone
+//! <run>/journal              a write-back or undo under way, everything staged
+//! <target>/.endow-<run>-stage  in place of the first where the run is on another file system
+//! ```
+
+mod change;
+mod collect;
+mod plan;
+mod report;
+mod root;
+mod rules;
+mod settled;
+mod stored;
+
+pub use change::{
+    Attributed, Attributes, Change, ChangeKind, ChangeSet, Conflict, Differs, Directory, Identity,
+    Refusal, Seen, Time,
+};
+pub use collect::{Source, collect};
+pub use plan::{Amend, Operation, Place, SyncPlan, Take, plan};
+pub use report::{Applied, Failed, SyncError, SyncReport};
+pub use rules::{Held, HeldPath, LeftOut, OnConflict, Refused, Resolved, Rules, Winner};
+pub use settled::Settled;

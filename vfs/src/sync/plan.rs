@@ -1,0 +1,164 @@
+//! Deciding what of a run's changes is made: pure.
+
+mod operations;
+mod verdicts;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use super::{
+    Attributes, ChangeKind, ChangeSet, HeldPath, LeftOut, OnConflict, Refused, Resolved, Rules,
+    Seen, Winner,
+};
+use verdicts::{Verdict, Verdicts};
+
+/// What is done to a tree, in order, and what is not and why.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SyncPlan {
+    /// The operations: new content parents first, removals deepest first, attributes bottom-up.
+    pub operations: Vec<Operation>,
+    /// The inodes of the host's directories that operations name things in.
+    pub parents: BTreeMap<PathBuf, u64>,
+    /// Conflicts, those included that the run won.
+    pub conflicts: Vec<Resolved>,
+    /// What can't be written back.
+    pub refused: Vec<Refused>,
+    /// What waits for a review.
+    pub held: Vec<HeldPath>,
+    /// What else is not done.
+    pub left_out: Vec<LeftOut>,
+}
+
+/// One effect on the target's tree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// Puts new content at a path.
+    Place(Place),
+    /// Takes something away, a directory with all that is in it.
+    Take(Take),
+    /// Sets mode, time or attributes of what stays.
+    Amend(Amend),
+}
+
+/// New content for a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Where.
+    pub path: PathBuf,
+    /// What the run had done.
+    pub kind: ChangeKind,
+    /// What stands in the layer.
+    pub upper: Seen,
+    /// The layer's inode, when several names of the layer share it.
+    pub group: Option<u64>,
+    /// What is displaced by it.
+    pub over: Option<Seen>,
+    /// All that is in the displaced directory, by paths below it.
+    pub below: Vec<(PathBuf, Seen)>,
+}
+
+/// A removal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Take {
+    /// Where.
+    pub path: PathBuf,
+    /// What is removed.
+    pub host: Seen,
+    /// All that is in the removed directory, by paths below it.
+    pub below: Vec<(PathBuf, Seen)>,
+}
+
+/// A change of attributes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Amend {
+    /// Where.
+    pub path: PathBuf,
+    /// Whether the run changed them, and not only what is in the directory.
+    pub is_change: bool,
+    /// What they are set on; `None` for a directory that this plan makes.
+    pub host: Option<Seen>,
+    /// What they are.
+    pub before: Attributes,
+    /// What they become.
+    pub after: Attributes,
+}
+
+/// Decides what is done with the changes of one mount.
+///
+/// With [`OnConflict::Abort`] a conflict empties the plan; that the plans of a run's other mounts
+/// are given up with it is the caller's part, by [`SyncPlan::abandon`].
+pub fn plan(changes: &ChangeSet, rules: &Rules<'_>) -> SyncPlan {
+    let verdicts = Verdicts::of(changes, rules);
+    let mut plan = SyncPlan::default();
+    for (at, change) in changes.changes.iter().enumerate() {
+        let path = change.path.clone();
+        let kind = change.kind;
+        match verdicts.of_change(at) {
+            Verdict::Go => {}
+            Verdict::Conflict => {}
+            Verdict::Refused(reason) => plan.refused.push(Refused { path, reason: *reason }),
+            Verdict::Held(reason) => {
+                plan.held.push(HeldPath { path, kind, reason: reason.clone() });
+            }
+            Verdict::NotSelected if change.is_trace() => {}
+            Verdict::NotSelected => plan.left_out.push(LeftOut::NotSelected(path)),
+            Verdict::NotEmpty => plan.left_out.push(LeftOut::NotEmpty(path)),
+            Verdict::Blocked => plan.left_out.push(LeftOut::Blocked(path)),
+        }
+        plan.conflicts.extend(resolved(&verdicts, at, change));
+    }
+    operations::add(&mut plan, changes, &verdicts);
+    if rules.on_conflict == OnConflict::Abort && !plan.conflicts.is_empty() {
+        plan.abandon();
+    }
+    plan
+}
+
+fn resolved(verdicts: &Verdicts, at: usize, change: &super::Change) -> Option<Resolved> {
+    let winner = match verdicts.of_change(at) {
+        Verdict::Conflict => Winner::Host,
+        Verdict::Go => Winner::Guest,
+        _ => return None,
+    };
+    let (path, kind) = (change.path.clone(), change.kind);
+    change.conflict.map(|conflict| Resolved { path, kind, conflict, winner })
+}
+
+impl SyncPlan {
+    /// Gives the plan up: nothing of it is done, and all that was to be done is left out.
+    pub fn abandon(&mut self) {
+        self.parents.clear();
+        for operation in self.operations.drain(..) {
+            if let Some(path) = operation.into_change() {
+                self.left_out.push(LeftOut::Aborted(path));
+            }
+        }
+        for conflict in &mut self.conflicts {
+            conflict.winner = Winner::Host;
+        }
+    }
+
+    /// Returns whether a conflict was decided for the host.
+    pub fn has_conflicts(&self) -> bool {
+        self.conflicts.iter().any(|conflict| conflict.winner == Winner::Host)
+    }
+}
+
+impl Operation {
+    /// Returns where it takes effect.
+    pub fn path(&self) -> &std::path::Path {
+        match self {
+            Self::Place(place) => &place.path,
+            Self::Take(take) => &take.path,
+            Self::Amend(amend) => &amend.path,
+        }
+    }
+
+    fn into_change(self) -> Option<PathBuf> {
+        match self {
+            Self::Place(place) => Some(place.path),
+            Self::Take(take) => Some(take.path),
+            Self::Amend(amend) => amend.is_change.then_some(amend.path),
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! Whether each change is made.
+
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+
+use crate::fs::Kind;
+use crate::sync::{Change, ChangeKind, ChangeSet, Held, OnConflict, Refusal, Rules};
+
+/// What becomes of a change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    Go,
+    Conflict,
+    Refused(Refusal),
+    Held(Held),
+    NotSelected,
+    NotEmpty,
+    Blocked,
+}
+
+/// The verdicts on all changes of a set, by their places in it.
+pub(super) struct Verdicts {
+    verdicts: Vec<Verdict>,
+}
+
+impl Verdicts {
+    pub(super) fn of(set: &ChangeSet, rules: &Rules<'_>) -> Self {
+        let changes = &set.changes;
+        let index = changes.iter().enumerate().map(|(at, change)| (change.path.as_path(), at));
+        let index: HashMap<&Path, usize> = index.collect();
+        let mut judge = Judge { changes, index, rules, verdicts: Vec::new(), wanted: Vec::new() };
+        judge.judge_each();
+        judge.select();
+        judge.keep_what_is_not_empty(&set.aside);
+        judge.block_below_what_stays();
+        judge.judge_traces();
+        Self { verdicts: judge.verdicts }
+    }
+
+    pub(super) fn of_change(&self, at: usize) -> &Verdict {
+        self.verdicts.get(at).unwrap_or(&Verdict::Blocked)
+    }
+
+    pub(super) fn goes(&self, at: usize) -> bool {
+        *self.of_change(at) == Verdict::Go
+    }
+}
+
+struct Judge<'a> {
+    changes: &'a [Change],
+    index: HashMap<&'a Path, usize>,
+    rules: &'a Rules<'a>,
+    verdicts: Vec<Verdict>,
+    wanted: Vec<bool>,
+}
+
+impl Judge<'_> {
+    /// Judges each change by itself and by the directory it is in, selection left aside.
+    fn judge_each(&mut self) {
+        for change in self.changes {
+            let own = self.judge_alone(change);
+            let verdict = self.parent(change).and_then(|at| self.inherit(at, change));
+            self.verdicts.push(verdict.unwrap_or(own));
+        }
+    }
+
+    fn judge_alone(&self, change: &Change) -> Verdict {
+        if let Some(reason) = change.refused {
+            return Verdict::Refused(reason);
+        }
+        if change.is_trace() {
+            return Verdict::Go;
+        }
+        if let Some(reason) = (self.rules.held)(&change.path, change.node()) {
+            return Verdict::Held(reason);
+        }
+        match change.conflict {
+            Some(_) if self.rules.on_conflict != OnConflict::Guest => Verdict::Conflict,
+            _ => Verdict::Go,
+        }
+    }
+
+    /// Returns the verdict that the change of the directory above forces on `change`.
+    fn inherit(&self, above: usize, change: &Change) -> Option<Verdict> {
+        let (parent, verdict) = (self.changes.get(above)?, self.verdicts.get(above)?);
+        let forced = match verdict {
+            Verdict::Refused(_) => Verdict::Refused(Refusal::Ancestor),
+            Verdict::Held(reason) => Verdict::Held(reason.clone()),
+            Verdict::Conflict | Verdict::Blocked => Verdict::Blocked,
+            Verdict::Go | Verdict::NotSelected | Verdict::NotEmpty => return None,
+        };
+        let is_removal = change.kind == ChangeKind::Deleted && parent.kind == ChangeKind::Deleted;
+        let is_bound = makes_directory(parent)
+            || removes_directory(parent) && (parent.kind != ChangeKind::Deleted)
+            || is_removal && matches!(verdict, Verdict::Held(_));
+        is_bound.then_some(forced)
+    }
+
+    /// Finds what was asked for, and the new directories that it needs.
+    fn select(&mut self) {
+        for (at, change) in self.changes.iter().enumerate() {
+            let parent = self.parent(change);
+            let with_parent = parent.is_some_and(|above| {
+                change.kind == ChangeKind::Deleted
+                    && self.wanted.get(above) == Some(&true)
+                    && self.changes.get(above).is_some_and(removes_directory)
+            });
+            let wanted = with_parent || (self.rules.only)(&change.path);
+            self.wanted.push(wanted);
+            if wanted && self.verdicts.get(at) == Some(&Verdict::Go) && !change.is_trace() {
+                self.want_above(parent);
+            }
+        }
+        for (verdict, wanted) in self.verdicts.iter_mut().zip(&self.wanted) {
+            if !wanted {
+                *verdict = Verdict::NotSelected;
+            }
+        }
+    }
+
+    fn want_above(&mut self, mut above: Option<usize>) {
+        while let Some(at) = above
+            && self.changes.get(at).is_some_and(makes_directory)
+            && let Some(wanted @ false) = self.wanted.get_mut(at)
+        {
+            *wanted = true;
+            above = self.changes.get(at).and_then(|change| self.parent(change));
+        }
+    }
+
+    /// Keeps directories that the run removed and in which something stays.
+    fn keep_what_is_not_empty(&mut self, aside: &[PathBuf]) {
+        let mut kept: HashSet<&Path> = HashSet::new();
+        for path in aside {
+            kept.extend(path.ancestors().skip(1));
+        }
+        for (change, verdict) in self.changes.iter().zip(&mut self.verdicts).rev() {
+            if !removes(change) {
+                continue;
+            }
+            if *verdict == Verdict::Go && kept.contains(change.path.as_path()) {
+                let is_removal = change.kind == ChangeKind::Deleted;
+                *verdict = if is_removal { Verdict::NotEmpty } else { Verdict::Blocked };
+            }
+            if change.kind == ChangeKind::Deleted && *verdict != Verdict::Go {
+                kept.extend(change.path.parent());
+            }
+        }
+    }
+
+    /// Leaves what is in a directory that was to be replaced and is not.
+    fn block_below_what_stays(&mut self) {
+        for (at, change) in self.changes.iter().enumerate() {
+            let Some(above) = self.parent(change) else { continue };
+            let Some(parent) = self.changes.get(above) else { continue };
+            let stays = self.verdicts.get(above) != Some(&Verdict::Go);
+            let is_part = change.kind == ChangeKind::Deleted
+                && matches!(parent.kind, ChangeKind::Replaced(Kind::Directory));
+            let is_part = is_part || self.is_below_replaced(above);
+            if let Some(verdict @ Verdict::Go) = self.verdicts.get_mut(at)
+                && stays
+                && (is_part || makes_directory(parent))
+            {
+                *verdict = Verdict::Blocked;
+            }
+        }
+    }
+
+    fn is_below_replaced(&self, at: usize) -> bool {
+        let mut at = Some(at);
+        while let Some(change) = at.and_then(|at| self.changes.get(at)) {
+            match change.kind {
+                ChangeKind::Replaced(Kind::Directory) => return true,
+                ChangeKind::Deleted => at = self.parent(change),
+                _ => return false,
+            }
+        }
+        false
+    }
+
+    /// Lets the time of a directory follow what is done in it.
+    fn judge_traces(&mut self) {
+        let mut has_any: HashSet<&Path> = HashSet::new();
+        let mut has_done: HashSet<&Path> = HashSet::new();
+        for (change, verdict) in self.changes.iter().zip(&self.verdicts) {
+            let above = change.path.parent();
+            if change.is_trace() || change.kind == ChangeKind::Attributes {
+                continue;
+            }
+            has_any.extend(above);
+            if *verdict == Verdict::Go {
+                has_done.extend(above);
+            }
+        }
+        for (change, verdict) in self.changes.iter().zip(&mut self.verdicts) {
+            let path = change.path.as_path();
+            if change.is_trace() && has_any.contains(path) {
+                let is_done = has_done.contains(path);
+                *verdict = if is_done { Verdict::Go } else { Verdict::NotSelected };
+            }
+        }
+    }
+
+    fn parent(&self, change: &Change) -> Option<usize> {
+        self.index.get(change.path.parent()?).copied()
+    }
+}
+
+/// Returns whether the change makes a directory where none was.
+pub(super) fn makes_directory(change: &Change) -> bool {
+    change.upper.is_some_and(|upper| upper.kind == Kind::Directory)
+        && matches!(change.kind, ChangeKind::Created | ChangeKind::Replaced(_))
+}
+
+/// Returns whether the change takes a directory away.
+pub(super) fn removes_directory(change: &Change) -> bool {
+    removes(change) && change.host.is_some_and(|host| host.kind == Kind::Directory)
+}
+
+fn removes(change: &Change) -> bool {
+    matches!(change.kind, ChangeKind::Deleted | ChangeKind::Replaced(Kind::Directory))
+}

@@ -1,0 +1,100 @@
+//! What became of a plan.
+
+use std::path::PathBuf;
+
+use super::{ChangeKind, Conflict, HeldPath, LeftOut, Refused, Resolved};
+use crate::fs::{Errno, Kind};
+
+/// A change that was made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Applied {
+    /// Where, below the root of the mount.
+    pub path: PathBuf,
+    /// What was done.
+    pub kind: ChangeKind,
+    /// To what kind of file.
+    pub node: Kind,
+}
+
+/// A change that the kernel did not allow.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failed {
+    /// Where.
+    pub path: PathBuf,
+    /// What it said.
+    pub errno: Errno,
+}
+
+/// What became of one mount's plan.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SyncReport {
+    /// What was done, parents first.
+    pub applied: Vec<Applied>,
+    /// Conflicts of the plan, and those found while applying.
+    pub conflicts: Vec<Resolved>,
+    /// What the plan refused.
+    pub refused: Vec<Refused>,
+    /// What the plan held.
+    pub held: Vec<HeldPath>,
+    /// What the plan left out.
+    pub left_out: Vec<LeftOut>,
+    /// What the kernel did not allow; all else is done.
+    pub failed: Vec<Failed>,
+}
+
+impl SyncReport {
+    /// Returns whether everything that the run changed stands in the tree now, so that its layer
+    /// has nothing left to keep.
+    pub fn is_complete(&self) -> bool {
+        let all_won = self.conflicts.iter().all(|found| found.winner == super::Winner::Guest);
+        let none_left = self.refused.is_empty() && self.held.is_empty() && self.left_out.is_empty();
+        all_won && none_left && self.failed.is_empty()
+    }
+
+    pub(super) fn lost(&mut self, path: PathBuf, kind: ChangeKind, conflict: Conflict) {
+        let winner = super::Winner::Host;
+        self.conflicts.push(Resolved { path, kind, conflict, winner });
+    }
+}
+
+/// Why a tree could not be collected, written back or restored.
+#[derive(Debug, thiserror::Error)]
+pub enum SyncError {
+    /// A call that must not fail, in the run's directory, the layer or the target.
+    #[error("can't {action}: {}", path.display())]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// On what, below the directory it was tried in.
+        path: PathBuf,
+        /// What the kernel said.
+        #[source]
+        errno: Errno,
+    },
+    /// A file of ours that another version wrote, or nobody.
+    #[error("can't read what is stored: {}", path.display())]
+    Stored {
+        /// Which file of the run's directory.
+        path: PathBuf,
+        /// What is wrong with it.
+        #[source]
+        error: serde_json::Error,
+    },
+    /// A file of a newer version.
+    #[error("written by a newer version ({version}): {}", path.display())]
+    Newer {
+        /// Which file of the run's directory.
+        path: PathBuf,
+        /// Its version.
+        version: u32,
+    },
+    /// A journal is there: what it tells must be finished first.
+    #[error("an earlier write-back is not finished")]
+    Unfinished,
+    /// The journal tells of a mount that was not handed in, or whose root is another directory.
+    #[error("the directory of mount {mount} is another one")]
+    OtherRoot {
+        /// The number of the mount.
+        mount: u32,
+    },
+}

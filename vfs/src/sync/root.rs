@@ -1,0 +1,175 @@
+//! Directories by their paths below an open root.
+
+use std::ffi::OsStr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Component, Path, PathBuf};
+use std::rc::Rc;
+
+use crate::fs::{At, Errno, Fs, Kind, Open, Result};
+
+/// The longest path handed to the kernel at once; its own bound is 4096 with the end.
+const LONGEST: usize = 3800;
+
+/// An open directory at or below a root.
+#[derive(Clone, Debug)]
+pub(super) enum Dir<'a> {
+    Root(BorrowedFd<'a>),
+    Below(Rc<OwnedFd>),
+}
+
+impl AsFd for Dir<'_> {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Root(root) => *root,
+            Self::Below(dir) => dir.as_fd(),
+        }
+    }
+}
+
+impl Dir<'_> {
+    pub(super) fn at<'b>(&'b self, name: &'b OsStr) -> At<'b> {
+        At { dir: self.as_fd(), name }
+    }
+}
+
+/// What becomes of directories whose bits keep their owner out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Closed {
+    /// They stay closed.
+    Stay,
+    /// They are opened, and closed again by [`Root::close`].
+    Open,
+}
+
+/// A root, and the directory below it that was opened last: neighbours are opened in order, so
+/// one is enough and the number of descriptors does not grow with the depth.
+pub(super) struct Root<'a> {
+    fs: &'a dyn Fs,
+    root: BorrowedFd<'a>,
+    closed: Closed,
+    last: Option<(PathBuf, Rc<OwnedFd>)>,
+    opened: Vec<(PathBuf, u32)>,
+}
+
+impl<'a> Root<'a> {
+    pub(super) fn new(fs: &'a dyn Fs, root: BorrowedFd<'a>, closed: Closed) -> Self {
+        Self { fs, root, closed, last: None, opened: Vec::new() }
+    }
+
+    /// Opens a handle of a directory.
+    pub(super) fn dir(&mut self, path: &Path) -> Result<Dir<'a>> {
+        if path.as_os_str().is_empty() {
+            return Ok(Dir::Root(self.root));
+        }
+        if let Some((known, dir)) = &self.last
+            && known == path
+        {
+            return Ok(Dir::Below(Rc::clone(dir)));
+        }
+        let dir = match self.walk(path) {
+            Err(Errno::ACCESS) if self.closed == Closed::Open => {
+                self.open_up(path)?;
+                self.walk(path)?
+            }
+            result => result?,
+        };
+        let dir = Rc::new(dir);
+        self.last = Some((path.to_owned(), Rc::clone(&dir)));
+        Ok(Dir::Below(dir))
+    }
+
+    /// Opens a directory for listing.
+    pub(super) fn list(&mut self, path: &Path) -> Result<OwnedFd> {
+        let dir = self.dir(path)?;
+        match self.fs.open_below(dir.as_fd(), Path::new("."), Open::List) {
+            Err(Errno::ACCESS) if self.closed == Closed::Open => {
+                self.open_up(path)?;
+                self.fs.open_below(dir.as_fd(), Path::new("."), Open::List)
+            }
+            result => result,
+        }
+    }
+
+    /// Opens the directory that a path's last name is in, and returns that name.
+    pub(super) fn above<'p>(&mut self, path: &'p Path) -> Result<(Dir<'a>, &'p OsStr)> {
+        match (path.parent(), path.file_name()) {
+            (Some(above), Some(name)) => Ok((self.dir(above)?, name)),
+            _ => Ok((Dir::Root(self.root), OsStr::new("."))),
+        }
+    }
+
+    /// Forgets what is open, since a directory of this path may be another one now.
+    pub(super) fn forget(&mut self) {
+        self.last = None;
+    }
+
+    /// Makes the directory writable for its owner; tells whether anything was to do.
+    pub(super) fn open_up(&mut self, path: &Path) -> Result<bool> {
+        let before = self.opened.len();
+        let mut above = PathBuf::new();
+        let names = path.components().map(Component::as_os_str);
+        for name in std::iter::once(OsStr::new(".")).chain(names) {
+            let dir = if above.as_os_str().is_empty() {
+                Dir::Root(self.root)
+            } else {
+                Dir::Below(Rc::new(self.walk(&above)?))
+            };
+            let status = self.fs.node(dir.as_fd(), name)?.status;
+            above.push(if name == "." { OsStr::new("") } else { name });
+            if status.kind == Kind::Directory && status.mode & 0o700 != 0o700 {
+                self.fs.set_mode_at(dir.at(name), status.mode | 0o700)?;
+                self.opened.push((above.clone(), status.mode));
+            }
+        }
+        Ok(self.opened.len() > before)
+    }
+
+    /// Gives the directories that were opened up their bits again.
+    pub(super) fn close(&mut self) -> Result<()> {
+        let mut result = Ok(());
+        while let Some((path, mode)) = self.opened.pop() {
+            let closed =
+                self.above(&path).and_then(|(dir, name)| self.fs.set_mode_at(dir.at(name), mode));
+            if !matches!(closed, Err(Errno::NOENT)) {
+                result = result.and(closed);
+            }
+        }
+        result
+    }
+
+    fn walk(&self, path: &Path) -> Result<OwnedFd> {
+        let (mut dir, mut rest) = match &self.last {
+            Some((known, dir)) => match path.strip_prefix(known) {
+                Ok(rest) => (Some(Rc::clone(dir)), rest),
+                Err(_) => (None, path),
+            },
+            None => (None, path),
+        };
+        if rest.as_os_str().is_empty() {
+            rest = Path::new(".");
+        }
+        let mut names = rest.components();
+        loop {
+            let (part, more) = first_part(&mut names);
+            let at = dir.as_ref().map_or(self.root, |dir| dir.as_fd());
+            let next = self.fs.open_below(at, &part, Open::Handle)?;
+            if !more {
+                return Ok(next);
+            }
+            dir = Some(Rc::new(next));
+        }
+    }
+}
+
+/// Takes as many names as the kernel reads at once; tells whether more follow.
+fn first_part(names: &mut std::path::Components<'_>) -> (PathBuf, bool) {
+    let mut part = PathBuf::new();
+    while let Some(name) = names.clone().next() {
+        if part.as_os_str().len() + name.as_os_str().len() > LONGEST {
+            return (part, true);
+        }
+        part.push(name);
+        names.next();
+    }
+    (part, false)
+}
