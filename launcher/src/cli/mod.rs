@@ -3,6 +3,7 @@
 mod args;
 mod commands;
 mod descriptors;
+mod diff;
 mod ending;
 mod error;
 mod events;
