@@ -10,7 +10,7 @@ use endow_policy::HostPath;
 use endow_vfs::fs::{OsFs, Timespec};
 use endow_vfs::mask::{self, MaskApplyError, MaskError, MaskPlan, PointKind};
 use endow_vfs::private::{Seed, SeedError, SeedLimits, seed};
-use endow_vfs::state::{RunDir, RunId, StateDir, StateError, Sweep};
+use endow_vfs::state::{Durability, Record, RunDir, RunId, StateDir, StateError, Sweep};
 use rustix::fs::OFlags;
 
 use super::cgroup::Cgroup;
@@ -105,9 +105,20 @@ impl Prepared {
         self.helper.as_ref().map(AsRawFd::as_raw_fd)
     }
 
-    /// Removes the run's directory.
-    pub(crate) fn remove(self) -> Result<(), StateError> {
-        self.run.map_or(Ok(()), |run| run.remove(&OsFs))
+    /// Returns the moment from which changes outside count.
+    pub(crate) fn stamp(&self) -> Option<Timespec> {
+        self.stamp
+    }
+
+    /// Writes down what the run is: should endow die, its changes are found by it.
+    pub(crate) fn record(&self, record: &Record) -> Result<(), PrepareError> {
+        let write = |run: &RunDir| run.write_record(&OsFs, record, Durability::Cached);
+        self.run.as_ref().map_or(Ok(()), write).map_err(PrepareError::State)
+    }
+
+    /// Returns the run's directory, and takes away all else that was prepared.
+    pub(crate) fn into_run(self) -> Option<RunDir> {
+        self.run
     }
 }
 

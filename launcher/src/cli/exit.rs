@@ -8,7 +8,9 @@ pub(crate) const BUG: u8 = 70;
 pub(crate) const POLICY: u8 = 120;
 /// This host can't enforce what was asked.
 pub(crate) const UNENFORCEABLE: u8 = 122;
-/// A time limit ended the run.
+/// The command succeeded, and something was not written back.
+pub(crate) const NOT_WRITTEN_BACK: u8 = 121;
+/// A limit of time or of a layer ended the run.
 pub(crate) const TIMED_OUT: u8 = 124;
 /// The sandbox could not be set up.
 pub(crate) const SETUP_FAILED: u8 = 125;

@@ -23,6 +23,7 @@ mod sources;
 mod stages;
 mod stale;
 mod surroundings;
+mod synced;
 mod table;
 mod trusted;
 mod words;

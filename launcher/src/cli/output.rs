@@ -67,6 +67,22 @@ impl Output {
         }
     }
 
+    /// Prints one line that explains an exit code of endow's own; `-q` silences it.
+    pub(crate) fn warning(&self, line: &str) {
+        if !self.quiet {
+            self.line("1;31", &format!("endow: {}", printable(line)));
+        }
+    }
+
+    /// Prints what went wrong after the command had ended, whose exit code may stand all the same.
+    pub(crate) fn problem(&self, what: &str, error: &dyn std::error::Error) {
+        self.line("1;31", &format!("endow: {what}"));
+        let causes = std::iter::successors(Some(error), |error| error.source());
+        for cause in causes {
+            self.line("", &format!("cause: {}", printable(&cause.to_string())));
+        }
+    }
+
     /// Prints one line that only `-v` wants.
     pub(crate) fn detail(&self, line: &str) {
         if self.verbose {

@@ -12,6 +12,8 @@ use super::error::CommandError;
 use super::json;
 use super::sources::digest;
 use super::stages::{Planned, Took};
+use super::synced;
+use crate::finish;
 use crate::plan::place::Placed;
 use crate::supervise::{Capture, Ended, Outcome};
 
@@ -25,6 +27,7 @@ pub(crate) struct Phases {
     pub(crate) prepare_time: Duration,
     pub(crate) spawn_time: Duration,
     pub(crate) run_time: Duration,
+    pub(crate) sync_time: Duration,
 }
 
 /// A run that is over, with everything that a report tells of it.
@@ -32,6 +35,8 @@ pub(crate) struct Phases {
 pub(crate) struct Finished {
     pub(crate) planned: Planned,
     pub(crate) ended: Ended,
+    /// What became of its changes; `None` without copy-on-write mounts.
+    pub(crate) sync: Option<finish::Finished>,
     pub(crate) phases: Phases,
     /// What the command wrote, when that was kept.
     pub(crate) captured: Option<Capture>,
@@ -75,6 +80,10 @@ impl Report {
         );
         set(&mut value, "mounts", planned.plan.placement.mounts.iter().map(mount).collect());
         set(&mut value, "resources", resources(ended));
+        if let Some(sync) = &run.sync {
+            set(&mut value, "changes", synced::changes(sync));
+            set(&mut value, "sync", synced::sync(sync));
+        }
         add_captured(&mut value, run.captured.as_ref());
         Self { value }
     }
@@ -138,7 +147,7 @@ fn set(value: &mut Value, key: &str, content: Value) {
 }
 
 /// A name as text, or as `{"base64": ..}` when it is not UTF-8.
-fn text(name: &OsStr) -> Value {
+pub(crate) fn text(name: &OsStr) -> Value {
     json::text(name.as_bytes())
 }
 
@@ -164,7 +173,7 @@ fn phases_us(phases: Phases) -> Value {
     json!({
         "probe": micros(phases.took.probe), "plan": micros(phases.took.plan),
         "prepare": micros(phases.prepare_time), "spawn": micros(phases.spawn_time),
-        "run": micros(phases.run_time), "diff": null, "sync": null,
+        "run": micros(phases.run_time), "diff": null, "sync": micros(phases.sync_time),
     })
 }
 

@@ -1,6 +1,7 @@
 //! From a prepared plan to the end of its last process.
 
 use std::io;
+use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
@@ -17,6 +18,8 @@ pub(crate) struct Ran {
     pub(crate) ended: Ended,
     /// What the command wrote, when that was kept.
     pub(crate) captured: Option<Capture>,
+    /// The layers of copy-on-write mounts that are in memory.
+    pub(crate) layers: Vec<OwnedFd>,
     /// The time until pid 1 existed.
     pub(crate) spawn_time: Duration,
     /// The time from then to the end.
@@ -62,8 +65,9 @@ pub(crate) fn run(
         .map_err(failed("can't supervise"))?;
     let ended = ended.first().copied().ok_or(SpawnError::Killed)?;
     let [supervised] = set;
-    let captured = supervised.into_captured();
-    Ok(Ran { ended, captured, spawn_time: spawned - start, run_time: spawned.elapsed() })
+    let run_time = spawned.elapsed();
+    let (captured, layers) = supervised.into_parts();
+    Ok(Ran { ended, captured, layers, spawn_time: spawned - start, run_time })
 }
 
 fn failed(what: &'static str) -> impl FnOnce(Errno) -> CommandError {

@@ -77,9 +77,9 @@ impl Supervised {
         self
     }
 
-    /// Returns what the command wrote.
-    pub(crate) fn into_captured(self) -> Option<Capture> {
-        self.capture
+    /// Returns what the command wrote, and the layers in memory.
+    pub(crate) fn into_parts(self) -> (Option<Capture>, Vec<OwnedFd>) {
+        (self.capture, self.sandbox.descriptors.layers)
     }
 }
 

@@ -143,8 +143,8 @@ impl RunDir {
     ///
     /// # Errors
     /// What could not be removed.
-    pub fn remove_part(&self, fs: &dyn Fs, name: &str) -> Result<(), StateError> {
-        let removed = remove_tree(fs, self.dir.as_fd(), OsStr::new(name));
+    pub fn remove_part(&self, fs: &dyn Fs, name: &Path) -> Result<(), StateError> {
+        let removed = remove_tree(fs, self.dir.as_fd(), name.as_os_str());
         removed.map_err(|left| StateError::Remove { path: self.path(), left })
     }
 

@@ -1,5 +1,6 @@
 //! `endow discard`.
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use endow_vfs::fs::OsFs;
@@ -40,7 +41,7 @@ fn whole(opened: &Opened) -> Result<RunState, CommandError> {
     };
     // First the word, then the deed: half a layer must never be taken for the whole.
     opened.dir.write_record(&OsFs, &record, Durability::Durable)?;
-    opened.dir.remove_part(&OsFs, "layers")?;
+    opened.dir.remove_part(&OsFs, Path::new("layers"))?;
     stale::remove_of(&record.id, &record);
     Ok(record.state)
 }

@@ -3,6 +3,8 @@
 use std::process::ExitCode;
 use std::time::Instant;
 
+use endow_vfs::state::Record;
+
 use crate::apply::{self, Begun, prepare};
 use crate::cli::args::RunArgs;
 use crate::cli::descriptors;
@@ -10,11 +12,12 @@ use crate::cli::error::{CommandError, Kind};
 use crate::cli::events::Events;
 use crate::cli::output::Output;
 use crate::cli::report::{Finished, Phases, Report};
+use crate::cli::recorded;
 use crate::cli::running::{self, Given};
 #[cfg(feature = "test-switches")]
 use crate::cli::stages::Planned;
 use crate::cli::stages::{self, Own, Request, Settled};
-use crate::cli::{ending, naming, words};
+use crate::cli::{ending, naming, synced, words};
 use crate::finish::finish;
 use crate::supervise::Terminal;
 
@@ -37,6 +40,7 @@ pub(crate) fn run(args: &RunArgs, output: &Output) -> Result<ExitCode, CommandEr
                 }
             }
             let code = ending::tell(&run.planned, &run.ended, output);
+            let code = code.map(|code| synced::tell(&run, code, output));
             // Nothing follows but the end of the process, which frees everything at once.
             std::mem::forget(run);
             code
@@ -106,12 +110,18 @@ fn supervised(
         output.detail(&words::notice(notice, &planned));
     };
     let given = Given { begun, terminal: terminal.as_ref(), capture };
+    let record = prepared.stamp().map(|stamp| Record {
+        name: args.name.clone(),
+        ..recorded::of_run(&planned, stamp)
+    });
+    record.as_ref().map_or(Ok(()), |record| prepared.record(record))?;
     let ran = running::run(&planned, &mut prepared, given, &mut notify)?;
-    finish(&planned.plan.finish, prepared).map_err(|error| {
-        CommandError::new(Kind::Setup, "can't remove the run's directory").cause(error)
-    })?;
     events.ended(&ran.ended);
-    let (spawn_time, run_time) = (ran.spawn_time, ran.run_time);
-    let phases = Phases { took: planned.took, prepare_time, spawn_time, run_time };
-    Ok(Finished { planned, ended: ran.ended, phases, captured: ran.captured })
+    let finishing = Instant::now();
+    let sync = finish(&planned.plan, prepared, record, &ran.ended, ran.layers).map_err(|error| {
+        CommandError::new(Kind::Setup, "can't remove the run's directory").because(&error)
+    })?;
+    let (spawn_time, run_time, sync_time) = (ran.spawn_time, ran.run_time, finishing.elapsed());
+    let phases = Phases { took: planned.took, prepare_time, spawn_time, run_time, sync_time };
+    Ok(Finished { planned, ended: ran.ended, sync, phases, captured: ran.captured })
 }

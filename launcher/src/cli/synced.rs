@@ -1,0 +1,221 @@
+//! What became of a run's changes, in words, as exit code and in the report.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::ExitCode;
+
+use endow_policy::GuestPath;
+use endow_vfs::state::RunState;
+use endow_vfs::sync::{ChangeKind, Conflict, Held, LeftOut, Refusal, SyncReport, Winner};
+use serde_json::{Value, json};
+
+use super::exit;
+use super::output::Output;
+use super::report::{self, Finished};
+use crate::finish;
+use crate::supervise::Outcome;
+
+/// The most names that one line lists.
+const NAMES_MAX: usize = 3;
+/// The most entries of a list in the report.
+const LIST_MAX: usize = 10_000;
+
+/// Says what the user must know, and returns the exit code: that of the command, unless it
+/// succeeded and something was not written back.
+pub(crate) fn tell(run: &Finished, code: ExitCode, output: &Output) -> ExitCode {
+    let Some(sync) = &run.sync else { return code };
+    let id = run.planned.id.as_str();
+    for line in lines(sync, id) {
+        if line.is_short { output.warning(&line.text) } else { output.notice(&line.text) }
+    }
+    if let Some(error) = &sync.error {
+        output.problem("changes are kept and not written back", error);
+    }
+    let succeeded = matches!(run.ended.outcome, Outcome::Exited(0));
+    if succeeded && is_short(sync) { ExitCode::from(exit::NOT_WRITTEN_BACK) } else { code }
+}
+
+/// Returns whether something that was to be written back was not.
+fn is_short(sync: &finish::Finished) -> bool {
+    let reports = sync.written.mounts.iter().map(|(_, report)| report);
+    let of_report = |report: &SyncReport| {
+        let lost = report.conflicts.iter().any(|it| it.winner == Winner::Host);
+        let held = sync.rules.strict && !report.held.is_empty();
+        lost || held || !report.refused.is_empty() || !report.failed.is_empty()
+    };
+    sync.error.is_some() || reports.into_iter().any(of_report)
+}
+
+/// One line about changes that are not in the tree.
+struct Line {
+    text: String,
+    /// They were to be, so that the exit code tells of it.
+    is_short: bool,
+}
+
+fn lines(sync: &finish::Finished, id: &str) -> Vec<Line> {
+    let written = &sync.written;
+    let waiting: Vec<String> = places(&written.waiting, |it| &it.path);
+    let all = |of: fn(&SyncReport) -> Vec<&Path>| -> Vec<String> {
+        let paths = |(at, report): &(GuestPath, SyncReport)| -> Vec<String> {
+            of(report).into_iter().map(|path| shown(at, path)).collect()
+        };
+        written.mounts.iter().flat_map(paths).collect()
+    };
+    let lost = all(|it| {
+        let lost = it.conflicts.iter().filter(|it| it.winner == Winner::Host);
+        lost.map(|it| it.path.as_path()).collect()
+    });
+    let refused = all(|it| it.refused.iter().map(|it| it.path.as_path()).collect());
+    let failed = all(|it| it.failed.iter().map(|it| it.path.as_path()).collect());
+    let held = all(|it| it.held.iter().map(|it| it.path.as_path()).collect());
+    let rows = [
+        (waiting, false, "waiting", format!("endow diff {id}; endow apply {id}")),
+        (lost, true, "not written back, changed outside too", format!("endow diff {id}")),
+        (refused, true, "refused", format!("endow diff {id}")),
+        (failed, true, "could not be written", format!("endow apply {id}")),
+        (held, sync.rules.strict, "held for review", format!("endow apply {id} PATH")),
+    ];
+    let full = rows.into_iter().filter(|(names, ..)| !names.is_empty());
+    full.map(|(names, is_short, what, then)| Line {
+        text: format!("{} {what}: {} ({then})", names.len(), some(&names)),
+        is_short,
+    })
+    .collect()
+}
+
+fn places<T>(mounts: &[(GuestPath, Vec<T>)], path: impl Fn(&T) -> &Path) -> Vec<String> {
+    let of_mount = |(at, them): &(GuestPath, Vec<T>)| -> Vec<String> {
+        them.iter().map(|it| shown(at, path(it))).collect()
+    };
+    mounts.iter().flat_map(of_mount).collect()
+}
+
+fn shown(at: &GuestPath, path: &Path) -> String {
+    at.as_path().join(path).display().to_string()
+}
+
+fn some(names: &[String]) -> String {
+    let mut text = names.iter().take(NAMES_MAX).cloned().collect::<Vec<_>>().join(", ");
+    if names.len() > NAMES_MAX {
+        text.push_str(", ...");
+    }
+    text
+}
+
+/// Returns the report's `changes`.
+pub(crate) fn changes(sync: &finish::Finished) -> Value {
+    let mut lists: [Vec<Value>; 4] = Default::default();
+    let applied = sync.written.mounts.iter().map(|(at, report)| (at, &report.applied));
+    let waiting = sync.written.waiting.iter().map(|(at, changes)| (at, changes));
+    for (at, changes) in applied.chain(waiting) {
+        for change in changes {
+            let list = match change.kind {
+                ChangeKind::Created => 0,
+                ChangeKind::Modified | ChangeKind::Replaced(_) => 1,
+                ChangeKind::Deleted => 2,
+                ChangeKind::Attributes => 3,
+            };
+            if let Some(list) = lists.get_mut(list) {
+                list.push(place(at, &change.path));
+            }
+        }
+    }
+    let truncated = lists.iter().any(|list| list.len() > LIST_MAX);
+    lists.iter_mut().for_each(|list| list.truncate(LIST_MAX));
+    let [created, modified, deleted, mode] = lists;
+    json!({
+        "created": created, "modified": modified, "deleted": deleted, "renamed": null,
+        "mode": mode, "truncated": truncated,
+    })
+}
+
+/// Returns the report's `sync`.
+pub(crate) fn sync(sync: &finish::Finished) -> Value {
+    let mounts = &sync.written.mounts;
+    let applied: usize = mounts.iter().map(|(_, report)| report.applied.len()).sum();
+    let each = |of: &dyn Fn(&GuestPath, &SyncReport) -> Vec<Value>| -> Vec<Value> {
+        mounts.iter().flat_map(|(at, report)| of(at, report)).take(LIST_MAX).collect()
+    };
+    json!({
+        "mode": sync.rules.mode.word(),
+        "state": sync.state.map(RunState::word),
+        "applied": applied,
+        "conflicts": each(&|at, report| {
+            let one = |it: &endow_vfs::sync::Resolved| json!({
+                "path": place(at, &it.path), "reason": conflict(it.conflict),
+                "winner": if it.winner == Winner::Host { "host" } else { "guest" },
+            });
+            report.conflicts.iter().map(one).collect()
+        }),
+        "refused": each(&|at, report| {
+            let refused = report.refused.iter().map(|it| (&it.path, refusal(it.reason).to_owned()));
+            let failed = report.failed.iter().map(|it| (&it.path, it.errno.to_string()));
+            refused.chain(failed)
+                .map(|(path, reason)| json!({"path": place(at, path), "reason": reason}))
+                .collect()
+        }),
+        "held": each(&|at, report| {
+            let one = |it: &endow_vfs::sync::HeldPath| {
+                json!({"path": place(at, &it.path), "reason": held(&it.reason)})
+            };
+            report.held.iter().map(one).collect()
+        }),
+        "left_out": each(&|at, report| {
+            report.left_out.iter().map(|it| place(at, left_out(it))).collect()
+        }),
+        "ref": null,
+        "digest": null,
+    })
+}
+
+fn place(at: &GuestPath, path: &Path) -> Value {
+    let whole: OsString = at.as_path().join(path).into();
+    report::text(&whole)
+}
+
+fn left_out(left: &LeftOut) -> &Path {
+    match left {
+        LeftOut::NotSelected(path)
+        | LeftOut::NotEmpty(path)
+        | LeftOut::Blocked(path)
+        | LeftOut::Aborted(path) => path,
+    }
+}
+
+/// Returns why a change met another, in words.
+pub(crate) fn conflict(conflict: Conflict) -> &'static str {
+    match conflict {
+        Conflict::Root => "the mount's root is another directory now",
+        Conflict::Ancestor => "a directory above was replaced",
+        Conflict::Changed => "changed outside",
+        Conflict::Appeared => "appeared outside",
+        Conflict::Vanished => "vanished outside",
+    }
+}
+
+/// Returns why a change is refused, in words.
+pub(crate) fn refusal(refusal: Refusal) -> &'static str {
+    match refusal {
+        Refusal::Device => "a device",
+        Refusal::Socket => "a socket",
+        Refusal::Fifo => "a FIFO",
+        Refusal::SetId => "set-user-id or set-group-id",
+        Refusal::Capability => "a file capability",
+        Refusal::OverlayAttribute => "an attribute that would steer an overlay",
+        Refusal::LinkOut => "a link that leads out of the mount",
+        Refusal::ForeignOwner => "it belongs to another user",
+        Refusal::Reserved => "a name that endow uses itself",
+        Refusal::Unreadable => "it can't be read",
+        Refusal::Ancestor => "its directory is not written back",
+        Refusal::MountPoint => "a mount of the host stands there",
+    }
+}
+
+/// Returns why a change is held, in words.
+pub(crate) fn held(held: &Held) -> String {
+    match held {
+        Held::Protected(pattern) => format!("protected: {pattern}"),
+        Held::Denied(pattern) => format!("the host hides a name there: {pattern}"),
+    }
+}

@@ -1,0 +1,155 @@
+//! `finish`: what follows when the last process of a run is gone. Changes of copy-on-write mounts
+//! are written back, kept or dropped, and the rest of the run's directory goes.
+
+mod fate;
+mod rules;
+mod targets;
+mod write_back;
+
+pub(crate) use fate::{Fate, fate};
+pub(crate) use rules::Selection;
+pub(crate) use targets::{Target, TargetError, targets};
+pub(crate) use write_back::{Looked, WriteBackError, WrittenBack, look, resume, write_back};
+
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use endow_policy::GuestPath;
+use endow_vfs::fs::OsFs;
+use endow_vfs::state::{Durability, Ending, Moment, Record, RunDir, RunState, StateError, SyncRules};
+
+use crate::apply::Prepared;
+use crate::plan::Plan;
+use crate::plan::step::PrepareStep;
+use crate::supervise::{Ended, Outcome};
+
+/// The signal that ends pid 1 from outside.
+const SIGKILL: i32 = 9;
+
+/// What became of a run's changes.
+#[derive(Debug)]
+pub(crate) struct Finished {
+    /// How it was to be written back.
+    pub(crate) rules: SyncRules,
+    /// The state the run is in; `None` when nothing is kept of it.
+    pub(crate) state: Option<RunState>,
+    /// What was written back and what was not, by mount.
+    pub(crate) written: WrittenBack,
+    /// Why not everything could be done.
+    pub(crate) error: Option<WriteBackError>,
+}
+
+/// Ends a run. One without copy-on-write mounts, which has no record, leaves nothing.
+///
+/// # Errors
+/// What must go can't be removed.
+pub(crate) fn finish(
+    plan: &Plan,
+    prepared: Prepared,
+    record: Option<Record>,
+    ended: &Ended,
+    memory: Vec<OwnedFd>,
+) -> Result<Option<Finished>, StateError> {
+    let Some(run) = prepared.into_run() else { return Ok(None) };
+    match record {
+        Some(record) => end(run, record, ended, memory, &private(plan)).map(Some),
+        None => run.remove(&OsFs).map(|()| None),
+    }
+}
+
+/// Directories and files that were the command's own.
+fn private(plan: &Plan) -> Vec<PathBuf> {
+    let made = plan.prepare.iter().filter_map(|step| match step {
+        PrepareStep::MakeDir { at, .. } => Some(at.0.clone()),
+        _ => None,
+    });
+    made.collect()
+}
+
+/// Ends a run with copy-on-write mounts; `memory` are the layers that are in memory, in the order
+/// of their mounts, and `private` the parts of the run's directory that go whatever becomes of it.
+///
+/// # Errors
+/// What must go can't be removed. What goes wrong with write-back is told in the result: the
+/// changes are kept.
+fn end(
+    run: RunDir,
+    mut record: Record,
+    ended: &Ended,
+    memory: Vec<OwnedFd>,
+    private: &[PathBuf],
+) -> Result<Finished, StateError> {
+    let fate = fate(record.sync.mode, ended);
+    let mut finished = Finished {
+        rules: record.sync.clone(),
+        state: None,
+        written: WrittenBack::default(),
+        error: None,
+    };
+    record.ended = Some(Moment::from(SystemTime::now()));
+    record.outcome = Some(ending(ended.outcome));
+    if fate != Fate::Drop {
+        match end_kept(&run, &mut record, fate, memory) {
+            Ok((state, written)) => (finished.state, finished.written) = (state, written),
+            Err(error) => {
+                finished.state = Some(RunState::Waiting);
+                finished.error = Some(error);
+            }
+        }
+    }
+    let Some(state) = finished.state else {
+        return run.remove(&OsFs).map(|()| finished);
+    };
+    record.state = state;
+    record.changes = Some(finished.written.counts());
+    run.write_record(&OsFs, &record, Durability::Cached)?;
+    for part in disposable(state) {
+        run.remove_part(&OsFs, Path::new(part))?;
+    }
+    private.iter().try_for_each(|part| run.remove_part(&OsFs, part))?;
+    run.keep();
+    Ok(finished)
+}
+
+/// What a finished run needs no more.
+fn disposable(state: RunState) -> &'static [&'static str] {
+    match state {
+        RunState::Applied => &["mask", "started", "layers"],
+        _ => &["mask", "started"],
+    }
+}
+
+fn end_kept(
+    run: &RunDir,
+    record: &mut Record,
+    fate: Fate,
+    memory: Vec<OwnedFd>,
+) -> Result<(Option<RunState>, WrittenBack), WriteBackError> {
+    let targets = targets(run, record, memory)?;
+    if targets.iter().all(Target::is_untouched) {
+        return Ok((None, WrittenBack::default()));
+    }
+    if fate == Fate::Keep {
+        let looked = look(run, &targets)?;
+        let waiting = looked.iter().any(Looked::has_changes).then_some(RunState::Waiting);
+        return Ok((waiting, WrittenBack::waiting(&looked)));
+    }
+    let written = write_back(run, record, &targets, &Selection::default())?;
+    Ok((written.state(), written))
+}
+
+fn ending(outcome: Outcome) -> Ending {
+    let (kind, code, signal) = match outcome {
+        Outcome::Exited(code) => ("exited", Some(code), None),
+        Outcome::Signaled(signal) => ("signaled", None, Some(signal)),
+        Outcome::TimedOut => ("timed_out", None, None),
+        Outcome::LayerFull => ("limit", None, None),
+        Outcome::SetupFailed(_) => ("setup_failed", None, None),
+        Outcome::Lost => ("signaled", None, Some(SIGKILL)),
+    };
+    Ending { kind: kind.to_owned(), code, signal }
+}
+
+/// One place of a mount and what is reported of it.
+pub(crate) type OfMount<T> = (GuestPath, T);

@@ -1,0 +1,93 @@
+//! The rules of a record as write-back asks them.
+
+use std::path::{Path, PathBuf};
+
+use endow_policy::{Origin, PatternRule, PatternSet};
+use endow_vfs::fs::Kind;
+use endow_vfs::state::{MountRecord, Record};
+use endow_vfs::sync::Held;
+
+use super::WriteBackError;
+
+/// What of a run is written back, by word of the user; all of it by default.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Selection {
+    /// Paths below the root of each mount, by its number; a path stands for all below it.
+    pub(crate) paths: Option<Vec<(u32, PathBuf)>>,
+}
+
+impl Selection {
+    /// Returns whether the user named this path, or a directory above it.
+    fn names(&self, mount: u32, path: &Path) -> bool {
+        let paths = self.paths.as_deref().unwrap_or_default();
+        paths.iter().any(|(number, named)| *number == mount && path.starts_with(named))
+    }
+}
+
+/// The rules of one mount.
+pub(super) struct MountRules<'a> {
+    number: u32,
+    mount: &'a MountRecord,
+    protect: &'a Patterns,
+    only: &'a Patterns,
+    selection: &'a Selection,
+}
+
+impl<'a> MountRules<'a> {
+    pub(super) fn new(
+        number: u32,
+        mount: &'a MountRecord,
+        (protect, only): (&'a Patterns, &'a Patterns),
+        selection: &'a Selection,
+    ) -> Self {
+        Self { number, mount, protect, only, selection }
+    }
+
+    /// Holds protected names, and names in the place of something that is hidden: the command
+    /// could not know of it. What the user names is held no more.
+    pub(super) fn held(&self, path: &Path, _kind: Kind) -> Option<Held> {
+        if self.selection.names(self.number, path) {
+            return None;
+        }
+        let hidden = self.mount.hidden.iter().find(|hidden| path.starts_with(&hidden.path));
+        let denied = hidden.map(|hidden| Held::Denied(hidden.rule.clone()));
+        denied.or_else(|| self.protect.matching(path).map(Held::Protected))
+    }
+
+    pub(super) fn only(&self, path: &Path) -> bool {
+        if self.selection.paths.is_some() {
+            return self.selection.names(self.number, path);
+        }
+        self.only.is_empty() || self.only.matching(path).is_some()
+    }
+}
+
+/// Compiled patterns and their texts.
+pub(super) struct Patterns {
+    texts: Vec<String>,
+    set: PatternSet,
+}
+
+impl Patterns {
+    fn new(texts: &[String]) -> Result<Self, WriteBackError> {
+        let rule = |text: &String| PatternRule { pattern: text.clone(), origin: Origin::Default };
+        let rules: Vec<PatternRule> = texts.iter().map(rule).collect();
+        let set = PatternSet::new(&rules).map_err(WriteBackError::Pattern)?;
+        Ok(Self { texts: texts.to_vec(), set })
+    }
+
+    fn is_empty(&self) -> bool {
+        self.texts.is_empty()
+    }
+
+    /// Returns the pattern that decides for a path, unless it re-admits it.
+    fn matching(&self, path: &Path) -> Option<String> {
+        let decision = self.set.decide(path).filter(|decision| decision.hidden)?;
+        self.texts.get(decision.rule).cloned()
+    }
+}
+
+/// Compiles the protected names and what alone is written back.
+pub(super) fn patterns(record: &Record) -> Result<(Patterns, Patterns), WriteBackError> {
+    Ok((Patterns::new(&record.protect)?, Patterns::new(&record.sync.only)?))
+}

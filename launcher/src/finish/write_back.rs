@@ -1,0 +1,213 @@
+//! Writing back: look at the layers, decide, apply; the same at the end of a run and for the
+//! commands `diff`, `apply` and their like.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+
+use endow_policy::{GuestPath, PatternError};
+use endow_vfs::fs::OsFs;
+use endow_vfs::state::{ChangeCounts, OnConflict, Record, RunDir, RunState};
+use endow_vfs::sync::{
+    self, Applied, Change, ChangeKind, ChangeSet, Ledger, MountPlace, Rules, RunPlace, Source,
+    SyncError, SyncPlan, SyncReport, Winner,
+};
+use rustix::io::Errno;
+
+use super::rules::{MountRules, patterns};
+use super::{OfMount, Selection, Target, TargetError};
+
+/// Why changes could not be written back. They are kept.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum WriteBackError {
+    /// A side can't be opened.
+    #[error(transparent)]
+    Target(#[from] TargetError),
+    /// Something failed on the way.
+    #[error(transparent)]
+    Sync(#[from] SyncError),
+    /// The record holds a pattern that can't be used.
+    #[error(transparent)]
+    Pattern(PatternError),
+    /// The directory can't be locked against others.
+    #[error("can't lock: {0}")]
+    Lock(endow_policy::HostPath, #[source] Errno),
+}
+
+/// What was found in one mount.
+#[derive(Debug)]
+pub(crate) struct Looked {
+    /// Its place in the view.
+    pub(crate) at: GuestPath,
+    /// The number of the mount in the record.
+    pub(crate) number: u32,
+    /// What changed.
+    pub(crate) changes: ChangeSet,
+}
+
+impl Looked {
+    /// Returns whether there is anything to write back or to tell.
+    pub(crate) fn has_changes(&self) -> bool {
+        self.changes.changes.iter().any(|change| !change.is_trace())
+    }
+}
+
+/// What became of a run's changes.
+#[derive(Debug, Default)]
+pub(crate) struct WrittenBack {
+    /// By mount.
+    pub(crate) mounts: Vec<OfMount<SyncReport>>,
+    /// What waits for a word of the user, by mount.
+    pub(crate) waiting: Vec<OfMount<Vec<Applied>>>,
+}
+
+impl WrittenBack {
+    /// What waits for a word of the user.
+    pub(crate) fn waiting(looked: &[Looked]) -> Self {
+        let of_mount = |it: &Looked| {
+            let changes = it.changes.changes.iter().filter(|it| !it.is_trace());
+            (it.at.clone(), changes.map(change).collect())
+        };
+        Self { mounts: Vec::new(), waiting: looked.iter().map(of_mount).collect() }
+    }
+
+    /// Returns whether everything was written back.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.waiting.iter().all(|(_, changes)| changes.is_empty()) && self.mounts.iter().all(|(_, report)| report.is_complete())
+    }
+
+    /// Returns the state of a run of which this is what became.
+    pub(crate) fn state(&self) -> Option<RunState> {
+        let applied = self.mounts.iter().any(|(_, report)| !report.applied.is_empty());
+        match (self.is_complete(), applied) {
+            (true, true) => Some(RunState::Applied),
+            (true, false) => None,
+            (false, _) => Some(RunState::Waiting),
+        }
+    }
+
+    /// Returns how much changed.
+    pub(crate) fn counts(&self) -> ChangeCounts {
+        let waiting: usize = self.waiting.iter().map(|(_, changes)| changes.len()).sum();
+        let left = u64::try_from(waiting).unwrap_or(u64::MAX);
+        let mut counts = ChangeCounts { left, ..ChangeCounts::default() };
+        for (_, report) in &self.mounts {
+            for applied in &report.applied {
+                match applied.kind {
+                    ChangeKind::Created => counts.created += 1,
+                    ChangeKind::Deleted => counts.deleted += 1,
+                    _ => counts.modified += 1,
+                }
+            }
+            counts.left += u64::try_from(left(report)).unwrap_or(u64::MAX);
+        }
+        counts
+    }
+}
+
+/// Returns how many changes a report tells of that were not made.
+fn left(report: &SyncReport) -> usize {
+    let lost = report.conflicts.iter().filter(|it| it.winner == Winner::Host).count();
+    let not_wanted = report.held.len() + report.left_out.len();
+    lost + report.refused.len() + report.failed.len() + not_wanted
+}
+
+fn change(change: &Change) -> Applied {
+    Applied { path: change.path.clone(), kind: change.kind, node: change.node() }
+}
+
+/// Says what changed in each mount.
+pub(crate) fn look(
+    run: &RunDir,
+    targets: &[Target],
+) -> Result<Vec<Looked>, WriteBackError> {
+    let ledger = Ledger::read(&OsFs, run.as_fd())?;
+    targets.iter().filter_map(|target| look_at(target, &ledger).transpose()).collect()
+}
+
+fn look_at(target: &Target, ledger: &Ledger) -> Result<Option<Looked>, WriteBackError> {
+    let Some(upper) = &target.upper else { return Ok(None) };
+    let nothing_aside = |_: &Path| false;
+    let changes = sync::collect(
+        &OsFs,
+        &Source {
+            upper: upper.as_fd(),
+            root: target.root.as_fd(),
+            identity: target.identity,
+            stamp: target.stamp,
+            settled: &ledger.settled(target.number),
+            aside: &nothing_aside,
+        },
+    )?;
+    Ok(Some(Looked { at: target.at.clone(), number: target.number, changes }))
+}
+
+/// Finishes what a killed write-back or undo left.
+pub(crate) fn resume(run: &RunDir, targets: &[Target]) -> Result<(), WriteBackError> {
+    let places: Vec<MountPlace<'_>> = targets.iter().map(place).collect();
+    let id = run.id().clone();
+    sync::resume(&OsFs, &RunPlace { dir: run.as_fd(), id: id.as_str() }, &places)?;
+    Ok(())
+}
+
+fn place(target: &Target) -> MountPlace<'_> {
+    let upper = target.upper.as_ref().map(AsFd::as_fd);
+    MountPlace { number: target.number, root: target.root.as_fd(), upper }
+}
+
+/// Writes back what is selected and nothing speaks against.
+pub(crate) fn write_back(
+    run: &RunDir,
+    record: &Record,
+    targets: &[Target],
+    selection: &Selection,
+) -> Result<WrittenBack, WriteBackError> {
+    let _locks = lock_all(run, targets)?;
+    let looked = look(run, targets)?;
+    let plans = plan_all(record, &looked, selection)?;
+    let places = looked.iter().filter_map(|it| targets.iter().find(|to| to.number == it.number));
+    let parts: Vec<(MountPlace<'_>, &SyncPlan)> = places.map(place).zip(&plans).collect();
+    let id = run.id().clone();
+    let reports = sync::apply(&OsFs, &RunPlace { dir: run.as_fd(), id: id.as_str() }, &parts)?;
+    let mounts = looked.into_iter().map(|it| it.at).zip(reports).collect();
+    Ok(WrittenBack { mounts, waiting: Vec::new() })
+}
+
+/// In the order of the paths, so that two runs never wait for each other.
+fn lock_all(run: &RunDir, targets: &[Target]) -> Result<Vec<OwnedFd>, WriteBackError> {
+    let locks = run.path().join("../../locks");
+    let mut targets: Vec<&Target> = targets.iter().collect();
+    targets.sort_by(|one, other| one.path.cmp(&other.path));
+    targets.dedup_by(|one, other| one.path == other.path);
+    let lock = |target: &&Target| {
+        target.lock(&locks).map_err(|errno| WriteBackError::Lock(target.path.clone(), errno))
+    };
+    targets.iter().map(lock).collect()
+}
+
+fn plan_all(
+    record: &Record,
+    looked: &[Looked],
+    selection: &Selection,
+) -> Result<Vec<SyncPlan>, WriteBackError> {
+    let (protect, only) = patterns(record)?;
+    let mut plans = Vec::new();
+    for it in looked {
+        let Some(mount) = usize::try_from(it.number).ok().and_then(|at| record.mounts.get(at))
+        else {
+            continue;
+        };
+        let rules = MountRules::new(it.number, mount, (&protect, &only), selection);
+        plans.push(sync::plan(
+            &it.changes,
+            &Rules {
+                held: &|path, kind| rules.held(path, kind),
+                only: &|path| rules.only(path),
+                on_conflict: record.sync.on_conflict,
+            },
+        ));
+    }
+    if record.sync.on_conflict == OnConflict::Abort && plans.iter().any(SyncPlan::has_conflicts) {
+        plans.iter_mut().for_each(SyncPlan::abandon);
+    }
+    Ok(plans)
+}
