@@ -6,7 +6,7 @@ use crate::compose::{Composed, ComposedMount};
 use crate::workspace::place;
 use crate::{
     AllowWord, GuestPath, HostPath, Level, Limits, LimitsTable, MountSpec, Origin, Policy,
-    ProcessRules, Require, StateRules, StateTable, Stated, Vars,
+    ProcessRules, Require, StateRules, Stated, Vars,
 };
 
 /// Whose fault an error is, and so which exit code it gets.
@@ -96,7 +96,7 @@ pub fn resolve(composed: &Composed, vars: &Vars) -> Result<Policy, ResolveError>
         process: process(composed),
         require: require(composed),
         sync: composed.sync.clone(),
-        state: state(&composed.state),
+        state: StateRules::from(&composed.state),
         expect: composed.expect.clone(),
         replaced: replaced(composed),
         sources: composed.sources.clone(),
@@ -142,16 +142,6 @@ fn limits(table: &LimitsTable) -> Limits {
         cpu_time: value(table.cpu_time.as_ref()),
         layer_size_bytes: value(table.layer_size.as_ref()),
         layer_files: value(table.layer_files.as_ref()),
-    }
-}
-
-fn state(table: &StateTable) -> StateRules {
-    let value = |said: &Option<Stated<u64>>| said.as_ref().map(|said| said.value);
-    let usual = StateRules::default();
-    StateRules {
-        runs: value(&table.runs).unwrap_or(usual.runs),
-        days: value(&table.days).unwrap_or(usual.days),
-        size_bytes: value(&table.size).unwrap_or(usual.size_bytes),
     }
 }
 

@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use crate::{StateTable, Stated};
+
 /// What `endow gc` leaves of runs that were written back. Changes that were not are always kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct StateRules {
@@ -16,5 +18,18 @@ pub struct StateRules {
 impl Default for StateRules {
     fn default() -> Self {
         Self { runs: 20, days: 14, size_bytes: 5 << 30 }
+    }
+}
+
+impl From<&StateTable> for StateRules {
+    /// Takes what is said, and the default where nothing is.
+    fn from(table: &StateTable) -> Self {
+        let value = |said: &Option<Stated<u64>>| said.as_ref().map(|said| said.value);
+        let usual = Self::default();
+        Self {
+            runs: value(&table.runs).unwrap_or(usual.runs),
+            days: value(&table.days).unwrap_or(usual.days),
+            size_bytes: value(&table.size).unwrap_or(usual.size_bytes),
+        }
     }
 }

@@ -174,9 +174,6 @@ pub trait Fs: Sync {
     /// Removes an empty directory.
     fn remove_dir(&self, at: BorrowedFd<'_>, name: &OsStr) -> Result<()>;
 
-    /// Writes what is cached of an open file or directory to its disk.
-    fn sync(&self, file: BorrowedFd<'_>) -> Result<()>;
-
     /// Takes the exclusive lock of an open file or directory, or fails with `WOULDBLOCK`.
     fn lock(&self, file: BorrowedFd<'_>) -> Result<()>;
 

@@ -113,7 +113,7 @@ impl CommandError {
     }
 
     /// Adds every cause of an error.
-    fn because(mut self, error: &dyn std::error::Error) -> Self {
+    pub(crate) fn because(mut self, error: &dyn std::error::Error) -> Self {
         let mut cause = error.source();
         while let Some(error) = cause {
             self.causes.push(error.to_string());

@@ -3,6 +3,7 @@
 mod args;
 mod commands;
 mod descriptors;
+mod diff;
 mod ending;
 mod error;
 mod events;
@@ -10,15 +11,20 @@ mod excerpt;
 mod exit;
 mod helper;
 mod installation;
+mod json;
 mod junit;
+mod kept;
+mod naming;
 mod output;
 mod recorded;
 mod report;
 mod running;
 mod sources;
 mod stages;
+mod stale;
 mod surroundings;
 mod synced;
+mod table;
 mod trusted;
 mod words;
 
@@ -67,6 +73,10 @@ fn dispatch(invocation: Invocation, output: &Output) -> Result<ExitCode, Command
         Command::Why(why) => commands::why::run(&why, output),
         Command::Doctor(doctor) => commands::doctor::run(&doctor, output),
         Command::Trust(trust) => commands::trust::run(&trust, output),
+        Command::Runs(runs) => commands::runs::run(&runs, output),
+        Command::Discard(discard) => commands::discard::run(&discard, output),
+        Command::Gc(gc) => commands::gc::run(&gc, output),
+        Command::Du(du) => commands::du::run(&du, output),
         Command::Profile(profile) => commands::profile::run(&profile, output),
         Command::Completions(shell) => Ok(commands::completions::run(&shell, output)),
         Command::Man => commands::man::run(output),

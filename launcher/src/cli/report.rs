@@ -5,11 +5,11 @@ use std::os::unix::ffi::OsStrExt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use endow_policy::{BackendSpec, Network};
-use endow_vfs::base64;
 use serde_json::{Value, json};
 
 use super::args::RunArgs;
 use super::error::CommandError;
+use super::json;
 use super::sources::digest;
 use super::stages::{Planned, Took};
 use super::synced;
@@ -147,8 +147,8 @@ fn set(value: &mut Value, key: &str, content: Value) {
 }
 
 /// A name as text, or as `{"base64": ..}` when it is not UTF-8.
-pub(super) fn text(name: &OsStr) -> Value {
-    name.to_str().map_or_else(|| json!({"base64": base64::encode(name.as_bytes())}), |it| json!(it))
+pub(crate) fn text(name: &OsStr) -> Value {
+    json::text(name.as_bytes())
 }
 
 /// Returns the `outcome` object.

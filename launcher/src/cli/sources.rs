@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use endow_policy::{
     Composed, FileKind, HostPath, Judgement, Policy, PolicyFile, PolicyText, ProfileText, Sources,
-    Vars, compose, judge, parse, resolve,
+    StateRules, Vars, compose, judge, parse, resolve,
 };
 use sha2::{Digest, Sha256};
 
@@ -77,6 +77,13 @@ pub(crate) fn project(path: &Path, surroundings: &Surroundings) -> Result<Projec
     let user = reader.user_file()?;
     let weaker = Sources { user_profiles, user, ..Sources::default() };
     reader.judged(path, &weaker).map(|(project, _)| project)
+}
+
+/// Returns how long runs are kept: the user's word, since it is about the runs of all projects.
+pub(crate) fn state_rules(surroundings: &Surroundings) -> Result<StateRules, CommandError> {
+    let user = Reader::new(surroundings).user_file()?;
+    let state = user.map(|file| file.state).unwrap_or_default();
+    Ok(StateRules::from(&state))
 }
 
 /// Returns the profiles that the user wrote.

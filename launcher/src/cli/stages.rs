@@ -81,6 +81,11 @@ pub(crate) struct Settled {
 }
 
 impl Settled {
+    /// Returns where runs are kept.
+    pub(crate) fn state(&self) -> &Path {
+        &self.surroundings.dirs.state
+    }
+
     /// Returns what the sandbox begins with, when that can be made before the rest is planned.
     pub(crate) fn opening(&self) -> Option<Opening> {
         let (policy, vars) = (&self.found.policy, &self.surroundings.vars);

@@ -1,5 +1,6 @@
 //! The hermetic world of an end-to-end test: a home, a project and a state of its own.
 
+mod kept;
 mod process;
 mod pty;
 mod require;
@@ -11,6 +12,7 @@ use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
 
+pub(crate) use kept::MadeUp;
 pub(crate) use process::{PATIENCE, Running, mark, marked, pid, send, soon, within};
 pub(crate) use pty::Pty;
 pub(crate) use require::{debian_program, skip};

@@ -153,10 +153,6 @@ impl Fs for FaultyFs {
         self.tick()?.remove_dir(at, name)
     }
 
-    fn sync(&self, file: BorrowedFd<'_>) -> Result<()> {
-        self.tick()?.sync(file)
-    }
-
     fn lock(&self, file: BorrowedFd<'_>) -> Result<()> {
         self.tick()?.lock(file)
     }

@@ -156,10 +156,6 @@ impl Fs for OsFs {
         rustix::fs::unlinkat(at, name, AtFlags::REMOVEDIR)
     }
 
-    fn sync(&self, file: BorrowedFd<'_>) -> Result<()> {
-        rustix::fs::fsync(file)
-    }
-
     fn lock(&self, file: BorrowedFd<'_>) -> Result<()> {
         rustix::fs::flock(file.as_fd(), FlockOperation::NonBlockingLockExclusive)
     }

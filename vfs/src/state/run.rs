@@ -127,6 +127,18 @@ impl RunDir {
             .map_err(|error| StateError::Record { path: self.path().join(RECORD), error })
     }
 
+    /// Returns whether a part of the run is there.
+    ///
+    /// # Errors
+    /// A failing call.
+    pub fn has(&self, fs: &dyn Fs, part: &str) -> Result<bool, StateError> {
+        match fs.status(self.dir.as_fd(), OsStr::new(part)) {
+            Ok(_) => Ok(true),
+            Err(Errno::NOENT) => Ok(false),
+            Err(errno) => Err(failed("look at", self.path().join(part))(errno)),
+        }
+    }
+
     /// Takes a part of the run away; what is not there is no error.
     ///
     /// # Errors
@@ -278,10 +290,10 @@ fn write_whole(
         rest = rest.get(written..).unwrap_or_default();
     }
     if durability == Durability::Durable {
-        fs.sync(file.as_fd())?;
+        fs.sync_file(file.as_fd())?;
     }
     fs.rename(dir, new, named)?;
-    if durability == Durability::Durable { fs.sync(dir) } else { Ok(()) }
+    if durability == Durability::Durable { fs.sync_file(dir) } else { Ok(()) }
 }
 
 /// Reads the record of a run, whose lock anybody may hold: it is replaced as a whole.

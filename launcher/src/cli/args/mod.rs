@@ -1,11 +1,13 @@
 //! What was typed, exactly: clap types, not understood any further.
 
+mod kept;
 mod parse;
 mod policy;
 #[cfg(test)]
 mod reference;
 mod run;
 
+pub(crate) use kept::{Chosen, DiscardArgs, DuArgs, GcArgs, RunsArgs, RunsCommand};
 pub(crate) use parse::{Usage, command, parse};
 pub(crate) use policy::PolicyArgs;
 pub(crate) use run::{CommandLine, RunArgs};
@@ -49,6 +51,14 @@ pub(crate) enum Command {
     Doctor(DoctorArgs),
     /// Accept a project's policy file as it is now
     Trust(TrustArgs),
+    /// List kept runs, or remove some
+    Runs(RunsArgs),
+    /// Drop a waiting run's changes
+    Discard(DiscardArgs),
+    /// Remove what runs left that is older or larger than the policy says
+    Gc(GcArgs),
+    /// Say how much disk each run takes
+    Du(DuArgs),
     /// List or show profiles
     Profile(ProfileArgs),
     /// Print the completions of a shell
@@ -67,6 +77,10 @@ impl Command {
             Self::Why(args) => args.style.clone(),
             Self::Doctor(args) => args.style.clone(),
             Self::Trust(args) => args.style.clone(),
+            Self::Runs(args) => args.style.clone(),
+            Self::Discard(args) => args.style.clone(),
+            Self::Gc(args) => args.style.clone(),
+            Self::Du(args) => args.style.clone(),
             Self::Profile(args) => args.style.clone(),
             Self::Completions(_) | Self::Man => Style::default(),
         }

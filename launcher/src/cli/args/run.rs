@@ -16,6 +16,9 @@ pub(crate) struct RunArgs {
     /// Hand descriptor N to the command (0, 1 and 2 always are)
     #[arg(long = "keep-fd", value_name = "N", help_heading = "Process")]
     pub(crate) keep_fd: Vec<i32>,
+    /// Call the run so: NAME stands for its id in other commands
+    #[arg(long, value_name = "NAME", help_heading = "Process")]
+    pub(crate) name: Option<String>,
     /// End the run when the process that started endow ends
     #[arg(long, help_heading = "Process")]
     pub(crate) die_with_parent: bool,

@@ -2,10 +2,14 @@
 
 pub(crate) mod check;
 pub(crate) mod completions;
+pub(crate) mod discard;
 pub(crate) mod doctor;
+pub(crate) mod du;
+pub(crate) mod gc;
 pub(crate) mod man;
 pub(crate) mod plan;
 pub(crate) mod profile;
 pub(crate) mod run;
+pub(crate) mod runs;
 pub(crate) mod trust;
 pub(crate) mod why;

@@ -3,6 +3,8 @@
 use std::process::ExitCode;
 use std::time::Instant;
 
+use endow_vfs::state::Record;
+
 use crate::apply::{self, Begun, prepare};
 use crate::cli::args::RunArgs;
 use crate::cli::descriptors;
@@ -15,7 +17,7 @@ use crate::cli::running::{self, Given};
 #[cfg(feature = "test-switches")]
 use crate::cli::stages::Planned;
 use crate::cli::stages::{self, Own, Request, Settled};
-use crate::cli::{ending, synced, words};
+use crate::cli::{ending, naming, synced, words};
 use crate::finish::finish;
 use crate::supervise::Terminal;
 
@@ -90,6 +92,9 @@ fn supervised(
         own: Own::Made,
     };
     let settled = stages::settle(&args.policy)?;
+    if let Some(name) = &args.name {
+        naming::accept(name, settled.state())?;
+    }
     let begun = begin_early(&settled, args, &request);
     let planned = stages::decide(settled, request)?;
     #[cfg(feature = "test-switches")]
@@ -105,7 +110,10 @@ fn supervised(
         output.detail(&words::notice(notice, &planned));
     };
     let given = Given { begun, terminal: terminal.as_ref(), capture };
-    let record = prepared.stamp().map(|stamp| recorded::of_run(&planned, stamp));
+    let record = prepared.stamp().map(|stamp| Record {
+        name: args.name.clone(),
+        ..recorded::of_run(&planned, stamp)
+    });
     record.as_ref().map_or(Ok(()), |record| prepared.record(record))?;
     let ran = running::run(&planned, &mut prepared, given, &mut notify)?;
     events.ended(&ran.ended);

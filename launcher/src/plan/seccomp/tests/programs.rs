@@ -12,6 +12,7 @@ use super::super::{
     Action, Arch, Call, Check, Leaf, ReaperPlan, SeccompInput, SeccompPlan, Shared, compile,
     compile_reaper, plan,
 };
+use super::harness::strict;
 use super::harness::{AUDITS, ask, assert_as_declared, assert_loadable, data, declared, planned};
 
 #[test]

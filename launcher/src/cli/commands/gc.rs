@@ -1,0 +1,130 @@
+//! `endow gc`.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Duration, SystemTime};
+
+use endow_policy::StateRules;
+use endow_vfs::fs::OsFs;
+use endow_vfs::state::{Bounds, Listed, RunId, RunState, Settled, StateDir, Sweep, expired};
+use serde_json::json;
+
+use crate::cli::args::GcArgs;
+use crate::cli::error::CommandError;
+use crate::cli::kept::{Kept, Verb};
+use crate::cli::output::Output;
+use crate::cli::{json, sources, stale, surroundings, table};
+
+const REMOVE: Verb =
+    Verb { word: "remove", states: &[RunState::Applied, RunState::Discarded, RunState::Undone] };
+
+/// What was done, or would be.
+#[derive(Default)]
+struct Collected {
+    /// Dead runs that held nothing.
+    swept: Vec<String>,
+    /// Settled runs beyond a bound, with what they took.
+    removed: Vec<(RunId, u64)>,
+    stages: Vec<PathBuf>,
+    /// Runs that should have gone.
+    failed: Vec<(RunId, String)>,
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &GcArgs, output: &Output) -> Result<ExitCode, CommandError> {
+    let rules = sources::state_rules(&surroundings::read(None)?)?;
+    let mut collected = Collected::default();
+    let before = Kept::list()?;
+    if let Some(state) = before.state().filter(|_| !args.dry_run) {
+        collected.swept = swept(state)?;
+    }
+    let kept = Kept::list()?;
+    let candidates = settled(&kept)?;
+    let gone = expired(&candidates, bounds(rules), SystemTime::now());
+    for run in kept.runs.iter().filter(|run| gone.contains(&run.id)) {
+        let bytes = candidates.iter().find(|it| it.id == run.id).map_or(0, |it| it.bytes);
+        match remove(&kept, run, args.dry_run) {
+            Ok(stages) => {
+                collected.stages.extend(stages);
+                collected.removed.push((run.id.clone(), bytes));
+            }
+            Err(error) => collected.failed.push((run.id.clone(), error.message)),
+        }
+    }
+    if !args.dry_run {
+        collected.stages.extend(remove_stages(&kept));
+    }
+    tell(&collected, args.dry_run, output);
+    Ok(ExitCode::SUCCESS)
+}
+
+fn bounds(rules: StateRules) -> Bounds {
+    let age = Duration::from_secs(rules.days.saturating_mul(86_400));
+    Bounds { runs: rules.runs, age, bytes: rules.size_bytes }
+}
+
+/// Takes dead runs away that hold nothing.
+fn swept(state: &StateDir) -> Result<Vec<String>, CommandError> {
+    let sweep = Sweep { candidates: usize::MAX, start: 0, now: SystemTime::now() };
+    let swept = state.sweep(&OsFs, sweep)?;
+    Ok(swept.removed.iter().map(|name| name.to_string_lossy().into_owned()).collect())
+}
+
+/// Measures the runs that may go.
+fn settled(kept: &Kept) -> Result<Vec<Settled>, CommandError> {
+    let Some(state) = kept.state() else { return Ok(Vec::new()) };
+    let mut settled = Vec::new();
+    for run in kept.runs.iter().filter(|run| !run.in_use) {
+        let Some((is, record)) = run.state().zip(run.record()) else { continue };
+        if is.is_settled() {
+            let bytes = state.measure(&OsFs, &run.id, "")?.bytes;
+            let ended = record.ended.unwrap_or(record.started).into();
+            settled.push(Settled { id: run.id.clone(), state: is, ended, bytes });
+        }
+    }
+    Ok(settled)
+}
+
+fn remove(kept: &Kept, run: &Listed, dry: bool) -> Result<Vec<PathBuf>, CommandError> {
+    if dry {
+        return Ok(Vec::new());
+    }
+    let opened = kept.open(run, REMOVE)?;
+    let stages = stale::remove_of(&run.id, &opened.record);
+    opened.dir.remove(&OsFs)?;
+    Ok(stages)
+}
+
+/// Removes the stages, at mounts of any run that is there, of runs that are gone.
+fn remove_stages(kept: &Kept) -> Vec<PathBuf> {
+    let alive: BTreeSet<&RunId> = kept.runs.iter().map(|run| &run.id).collect();
+    let is_stale = |run: &RunId| !alive.contains(run);
+    let records = kept.runs.iter().filter_map(Listed::record);
+    records.flat_map(|record| stale::remove(record, is_stale)).collect()
+}
+
+fn tell(collected: &Collected, dry: bool, output: &Output) {
+    let freed = collected.removed.iter().map(|(_, bytes)| bytes).sum::<u64>();
+    if output.is_json() {
+        let removed = collected.removed.iter();
+        let removed: Vec<_> =
+            removed.map(|(id, bytes)| json!({"id": id.as_str(), "bytes": bytes})).collect();
+        let failed = collected.failed.iter();
+        let failed: Vec<_> =
+            failed.map(|(id, why)| json!({"id": id.as_str(), "error": why})).collect();
+        let stages = collected.stages.iter().map(|path| json::path(path));
+        return output.json(&json!({
+            "version": 1, "dry_run": dry, "removed": removed, "freed_bytes": freed,
+            "swept": collected.swept, "stages": stages.collect::<Vec<_>>(), "failed": failed,
+        }));
+    }
+    let verb = if dry { "would remove" } else { "removed" };
+    let lines = collected
+        .removed
+        .iter()
+        .map(|(id, bytes)| format!("{verb} {id} ({})\n", table::size(*bytes)));
+    let swept = collected.swept.iter().map(|name| format!("removed {name} (it held nothing)\n"));
+    let failed = collected.failed.iter().map(|(id, why)| format!("left {id}: {why}\n"));
+    output.text(&lines.chain(swept).chain(failed).collect::<String>());
+}

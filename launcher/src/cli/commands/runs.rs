@@ -1,0 +1,116 @@
+//! `endow runs`.
+
+use std::os::unix::ffi::OsStrExt;
+use std::process::ExitCode;
+use std::time::SystemTime;
+
+use endow_vfs::fs::OsFs;
+use endow_vfs::state::{ChangeCounts, Listed, Moment, RunState};
+use serde_json::{Value, json};
+
+use crate::cli::args::{RunsArgs, RunsCommand};
+use crate::cli::error::CommandError;
+use crate::cli::kept::{Kept, Verb};
+use crate::cli::output::Output;
+use crate::cli::{json, stale, table};
+
+const REMOVE: Verb =
+    Verb { word: "remove", states: &[RunState::Applied, RunState::Discarded, RunState::Undone] };
+
+/// Runs the command.
+pub(crate) fn run(args: &RunsArgs, output: &Output) -> Result<ExitCode, CommandError> {
+    let kept = Kept::list()?;
+    match &args.command {
+        None => list(&kept, output),
+        Some(RunsCommand::Rm { runs }) => remove(&kept, runs, output)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn list(kept: &Kept, output: &Output) {
+    if output.is_json() {
+        let runs: Vec<Value> = kept.runs.iter().map(value).collect();
+        return output.json(&json!({"version": 1, "runs": runs}));
+    }
+    if kept.runs.is_empty() {
+        return output.notice("no runs are kept");
+    }
+    let head = ["ID", "NAME", "STATE", "AGE", "CHANGES", "COMMAND", "WORKSPACE"];
+    let now = SystemTime::now();
+    let rows: Vec<[String; 7]> = kept.runs.iter().rev().map(|run| row(run, now)).collect();
+    output.text(&table::render(head, &rows));
+}
+
+fn row(run: &Listed, now: SystemTime) -> [String; 7] {
+    let none = || "-".to_owned();
+    let record = run.record();
+    let changes = record.and_then(|record| record.changes);
+    let command = record.map(|record| record.command.to_string_lossy().into_owned());
+    let workspace = record.and_then(|record| record.workspace.as_ref());
+    [
+        run.id.to_string(),
+        run.name().map_or_else(none, str::to_owned),
+        state(run).to_owned(),
+        now.duration_since(run.id.time()).map_or_else(|_| none(), table::age),
+        changes.map_or_else(none, counts),
+        command.unwrap_or_else(none),
+        workspace.map_or_else(none, ToString::to_string),
+    ]
+}
+
+/// Returns the state as a word; a record that can't be used has none.
+pub(crate) fn state(run: &Listed) -> &'static str {
+    run.state().map_or("unusable", RunState::word)
+}
+
+fn counts(changes: ChangeCounts) -> String {
+    let ChangeCounts { created, modified, deleted, .. } = changes;
+    format!("+{created} ~{modified} -{deleted}")
+}
+
+fn value(run: &Listed) -> Value {
+    let record = run.record();
+    let seconds = |moment: Moment| moment.seconds;
+    let error = run.record.as_ref().and_then(|record| record.as_ref().err());
+    json!({
+        "id": run.id.as_str(),
+        "name": run.name(),
+        "state": run.state().map(RunState::word),
+        "in_use": run.in_use,
+        "started": record.map(|record| seconds(record.started)),
+        "ended": record.and_then(|record| record.ended).map(seconds),
+        "command": record.map(|record| json::text(record.command.as_bytes())),
+        "workspace": record.and_then(|it| it.workspace.as_ref()).map(|it| json::text(it.as_bytes())),
+        "outcome": record.and_then(|record| record.outcome.as_ref()),
+        "changes": record.and_then(|record| record.changes),
+        "error": error.map(ToString::to_string),
+    })
+}
+
+/// Removes runs; all of them can be, or none is.
+fn remove(kept: &Kept, names: &[String], output: &Output) -> Result<(), CommandError> {
+    let mut opened = Vec::new();
+    for name in names {
+        let run = kept.named(name)?;
+        if opened.iter().any(|(known, _): &(&Listed, _)| known.id == run.id) {
+            continue;
+        }
+        opened.push((run, kept.open(run, REMOVE)?));
+    }
+    let mut removed = Vec::new();
+    let mut failure = None;
+    for (run, open) in opened {
+        stale::remove_of(&run.id, &open.record);
+        match open.dir.remove(&OsFs) {
+            Ok(()) => removed.push(run.id.as_str()),
+            Err(error) => failure = failure.or(Some(error)),
+        }
+    }
+    if output.is_json() && failure.is_none() {
+        output.json(&json!({"version": 1, "removed": removed}));
+    }
+    for id in &removed {
+        output.notice(&format!("removed {id}"));
+    }
+    failure.map_or(Ok(()), |error| Err(CommandError::from(error)))
+}

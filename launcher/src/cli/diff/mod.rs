@@ -1,0 +1,13 @@
+//! Differences as git writes them: patches that `git apply` takes, counts, quoted names.
+
+mod binary;
+mod blob;
+mod hunks;
+mod patch;
+mod quote;
+mod stat;
+
+pub(crate) use blob::{Blob, Content, Pair, read};
+pub(crate) use patch::{Look, patch};
+pub(crate) use quote::quoted;
+pub(crate) use stat::{Counted, count, table};

@@ -1,0 +1,224 @@
+//! Runs that were kept: which there are, and which one is meant.
+
+use std::ffi::OsStr;
+use std::path::{Component, Path, PathBuf};
+
+use endow_policy::{HostPath, Vars};
+use endow_vfs::fs::{Errno, OsFs};
+use endow_vfs::state::{
+    FindError, Listed, Record, RunDir, RunState, StateDir, StateError, Wanted, find,
+};
+
+use super::args::Chosen;
+use super::error::{CommandError, Kind};
+use super::surroundings;
+
+/// Where a write-back or an undo that is under way is written down, below a run.
+const JOURNAL: &str = "journal";
+
+/// The runs that are there, and from where they are looked at.
+pub(crate) struct Kept {
+    /// Absent as long as there was never a run.
+    state: Option<StateDir>,
+    /// All runs, the oldest first.
+    pub(crate) runs: Vec<Listed>,
+    vars: Vars,
+}
+
+/// What is to be done with a run, and in which states it can be.
+#[derive(Clone, Copy)]
+pub(crate) struct Verb {
+    /// As it stands behind "can't".
+    pub(crate) word: &'static str,
+    /// The states.
+    pub(crate) states: &'static [RunState],
+}
+
+/// A run that is locked, with what it says of itself.
+pub(crate) struct Opened {
+    pub(crate) dir: RunDir,
+    pub(crate) record: Record,
+}
+
+impl Kept {
+    /// Lists all runs.
+    pub(crate) fn list() -> Result<Self, CommandError> {
+        let surroundings = surroundings::read(None)?;
+        let path = &surroundings.dirs.state;
+        let is_there = path.symlink_metadata().is_ok();
+        let state = is_there.then(|| StateDir::open(&OsFs, path)).transpose()?;
+        let runs = state.as_ref().map(|state| state.runs(&OsFs)).transpose()?.unwrap_or_default();
+        Ok(Self { state, runs, vars: surroundings.vars })
+    }
+
+    /// Returns the state directory, when there is one.
+    pub(crate) fn state(&self) -> Option<&StateDir> {
+        self.state.as_ref()
+    }
+
+    /// Finds a run by what the user typed, in whatever state.
+    pub(crate) fn named(&self, name: &str) -> Result<&Listed, CommandError> {
+        find(&self.runs, Wanted::Named(name)).map_err(|error| not_found(name, error))
+    }
+
+    /// Finds the run that words of a command line mean, and the paths that follow it.
+    pub(crate) fn choose(
+        &self,
+        chosen: &Chosen,
+        verb: Verb,
+    ) -> Result<(&Listed, Vec<HostPath>), CommandError> {
+        let (run, paths) = self.divide(chosen)?;
+        let run = match run {
+            Some(run) => usable(run, verb)?,
+            None => self.newest(verb, chosen)?,
+        };
+        let paths = paths.iter().map(|path| self.absolute(path));
+        Ok((run, paths.collect::<Result<_, _>>()?))
+    }
+
+    /// The first word is a run where one is called so, else all are paths. Nothing with a slash
+    /// is a run.
+    fn divide<'a>(
+        &self,
+        chosen: &'a Chosen,
+    ) -> Result<(Option<&Listed>, Vec<&'a OsStr>), CommandError> {
+        let words: Vec<&OsStr> = chosen.words.iter().map(AsRef::as_ref).collect();
+        let paths = chosen.paths.iter().map(AsRef::as_ref);
+        let Some((first, rest)) = words.split_first() else {
+            return Ok((None, paths.collect()));
+        };
+        let name = first.to_str().filter(|name| !name.contains('/'));
+        let found = name.map(|name| find(&self.runs, Wanted::Named(name)));
+        match found {
+            Some(Ok(run)) => Ok((Some(run), rest.iter().copied().chain(paths).collect())),
+            Some(Err(error)) if error != FindError::NoSuch || !chosen.paths.is_empty() => {
+                Err(not_found(&first.to_string_lossy(), error))
+            }
+            _ => Ok((None, words.iter().copied().chain(paths).collect())),
+        }
+    }
+
+    fn newest(&self, verb: Verb, chosen: &Chosen) -> Result<&Listed, CommandError> {
+        let here = |workspace: &HostPath| self.is_here(workspace);
+        let newest = Wanted::Newest { here: &here, states: verb.states };
+        find(&self.runs, newest).map_err(|_| {
+            let message = format!("there is no run of this workspace to {}", verb.word);
+            let error = CommandError::new(Kind::Usage, message);
+            let error = match chosen.words.first() {
+                Some(word) => error.cause(format!("{} is no run either", word.display())),
+                None => error,
+            };
+            error.hint("`endow runs` lists all runs")
+        })
+    }
+
+    /// Whether a run of this workspace had its workspace here: the current directory is in it, and
+    /// no other repository begins in between.
+    fn is_here(&self, workspace: &HostPath) -> bool {
+        let root = self.vars.git_root.as_ref();
+        self.vars.cwd.is_within(workspace) && root.is_none_or(|root| workspace.is_within(root))
+    }
+
+    fn absolute(&self, path: &OsStr) -> Result<HostPath, CommandError> {
+        let joined = self.vars.cwd.as_path().join(path);
+        HostPath::new(without_dots(&joined)).map_err(|error| {
+            CommandError::new(Kind::Usage, "no such path").about(path.display()).cause(error)
+        })
+    }
+
+    /// Locks a run and reads again what it is.
+    pub(crate) fn open(&self, run: &Listed, verb: Verb) -> Result<Opened, CommandError> {
+        let gone = || CommandError::new(Kind::Usage, "no such run").about(&run.id);
+        let state = self.state.as_ref().ok_or_else(gone)?;
+        let dir = state.open_run(&OsFs, &run.id)?;
+        let record = dir.read_record(&OsFs)?;
+        let now = Listed { id: run.id.clone(), in_use: false, record: record.map(Ok) };
+        usable(&now, verb)?;
+        let record = now.record.and_then(Result::ok).ok_or_else(gone)?;
+        if dir.has(&OsFs, JOURNAL)? {
+            return Err(CommandError::new(Kind::Setup, "an earlier write-back is not finished")
+                .about(&run.id));
+        }
+        Ok(Opened { dir, record })
+    }
+}
+
+/// Returns the run when something can be done with it as it is.
+pub(crate) fn usable(run: &Listed, verb: Verb) -> Result<&Listed, CommandError> {
+    if let Some(Err(error)) = &run.record {
+        return Err(CommandError::new(Kind::Setup, "can't use the run")
+            .about(&run.id)
+            .cause(error)
+            .hint("nothing of it was touched"));
+    }
+    match run.state() {
+        Some(state) if verb.states.contains(&state) => Ok(run),
+        state => Err(unsuitable(run, state, verb)),
+    }
+}
+
+fn unsuitable(run: &Listed, state: Option<RunState>, verb: Verb) -> CommandError {
+    let word = state.map_or("without a record", RunState::word);
+    let message = format!("can't {} a run that is {word}", verb.word);
+    let error = CommandError::new(Kind::Usage, message).about(&run.id);
+    let id = &run.id;
+    match state {
+        Some(RunState::Waiting | RunState::Interrupted) => error.hint(format!(
+            "`endow apply {id}` writes its changes back, `endow discard {id}` drops them"
+        )),
+        Some(RunState::Applied) => error.hint(format!("`endow undo {id}` takes its changes back")),
+        Some(RunState::Running) => error.hint("it ends with its command"),
+        _ => error,
+    }
+}
+
+fn not_found(name: &str, error: FindError) -> CommandError {
+    let this = CommandError::new(Kind::Usage, error.to_string()).about(name);
+    match error {
+        FindError::Ambiguous(ids) => ids.iter().fold(this, CommandError::cause),
+        _ => this.hint("`endow runs` lists all runs"),
+    }
+}
+
+/// Takes `.` and `..` out of an absolute path, as text.
+fn without_dots(path: &Path) -> PathBuf {
+    let mut whole = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::ParentDir => drop(whole.pop()),
+            Component::CurDir => {}
+            other => whole.push(other),
+        }
+    }
+    whole
+}
+
+impl From<StateError> for CommandError {
+    fn from(error: StateError) -> Self {
+        let (kind, hint) = match &error {
+            StateError::InUse { .. } => (Kind::Usage, Some("it runs, or is being worked on")),
+            StateError::Gone { .. } => (Kind::Usage, Some("`endow runs` lists all runs")),
+            StateError::Record { .. } => (Kind::Setup, Some("nothing of it was touched")),
+            StateError::Io { errno: Errno::NOSPC | Errno::DQUOT, .. } => {
+                (Kind::Setup, Some("`endow gc` and `endow runs rm` make room"))
+            }
+            _ => (Kind::Setup, None),
+        };
+        let this = Self::new(kind, error.to_string()).because(&error);
+        hint.into_iter().fold(this, Self::hint)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dots_are_taken_out() {
+        for (path, expected) in
+            [("/a/b/../c", "/a/c"), ("/a/./b/", "/a/b"), ("/../..", "/"), ("/a/../../b", "/b")]
+        {
+            assert_eq!(without_dots(Path::new(path)), Path::new(expected), "{path}");
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! Runs that look as if a supervisor had kept them: made by hand, layer and record.
+
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use endow_policy::{GuestPath, HostPath, OnConflict, SyncMode};
+use endow_vfs::fs::OsFs;
+use endow_vfs::state::{
+    Durability, Moment, MountRecord, Record, RootId, RunDir, RunId, RunState, StateDir, SyncRules,
+    Unknown,
+};
+
+use super::World;
+
+/// A run that is being made up.
+pub(crate) struct MadeUp {
+    dir: RunDir,
+    /// What it will say of itself.
+    pub(crate) record: Record,
+}
+
+impl World {
+    /// Begins a run of the project that ended `ago`, with one copy-on-write mount: the project.
+    pub(crate) fn make_up(&self, ago: Duration) -> MadeUp {
+        let state = StateDir::open(&OsFs, &self.state()).expect("a state directory");
+        let then = SystemTime::now() - ago;
+        static NEXT: std::sync::atomic::AtomicU8 = std::sync::atomic::AtomicU8::new(0);
+        let next = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let mut dir = state.create_run(&OsFs, &RunId::new(then, [next; 5])).expect("a run");
+        for part in ["upper", "work"] {
+            let part = Path::new("layers/000/m000").join(part);
+            dir.make_dir(&OsFs, &part, 0o755).expect("made");
+        }
+        let project = self.project().canonicalize().expect("a path");
+        let record = record(dir.id().clone(), &project, then);
+        MadeUp { dir, record }
+    }
+}
+
+fn record(id: RunId, project: &Path, then: SystemTime) -> Record {
+    let root = fs::metadata(project).expect("a project");
+    Record {
+        id,
+        name: None,
+        state: RunState::Waiting,
+        command: OsString::from("make"),
+        workspace: HostPath::new(project).ok(),
+        started: then.into(),
+        ended: Some(then.into()),
+        outcome: None,
+        sync: SyncRules {
+            mode: SyncMode::Apply,
+            on_conflict: OnConflict::Host,
+            only: Vec::new(),
+            strict: false,
+        },
+        deny: Vec::new(),
+        protect: Vec::new(),
+        mounts: vec![MountRecord {
+            at: GuestPath::new(project).expect("a path"),
+            source: HostPath::new(project).expect("a path"),
+            id: RootId { dev: root.dev(), ino: root.ino(), born: born(&root) },
+            directory: true,
+            layer: "layers/000/m000".into(),
+            in_memory: false,
+            stamp: Moment::from(SystemTime::now()),
+            hidden: Vec::new(),
+        }],
+        changes: None,
+        unknown: Unknown::new(),
+    }
+}
+
+fn born(found: &fs::Metadata) -> Option<Moment> {
+    found.created().ok().map(Moment::from)
+}
+
+impl MadeUp {
+    /// Returns its directory.
+    pub(crate) fn path(&self) -> PathBuf {
+        self.dir.path()
+    }
+
+    /// Returns where the layer of its mount is.
+    pub(crate) fn upper(&self) -> PathBuf {
+        self.path().join("layers/000/m000/upper")
+    }
+
+    /// Keeps it in a state, and returns its id.
+    pub(crate) fn keep(mut self, state: RunState) -> String {
+        self.record.state = state;
+        self.dir.write_record(&OsFs, &self.record, Durability::Cached).expect("written");
+        let id = self.dir.id().to_string();
+        self.dir.keep();
+        id
+    }
+}

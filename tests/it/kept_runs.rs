@@ -1,0 +1,226 @@
+//! `endow runs`, `gc`, `du` and `discard`: runs that are kept, and how they go.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use endow_vfs::state::{ChangeCounts, RunState};
+use serde_json::Value;
+
+use crate::harness::{MadeUp, World, said};
+
+const MINUTE: Duration = Duration::from_mins(1);
+const DAY: Duration = Duration::from_hours(24);
+
+fn json(world: &World, arguments: &[&str]) -> Value {
+    let said = said(world.endow(arguments).arg("--json"));
+    serde_json::from_str(said.ok()).expect("JSON")
+}
+
+/// Returns id and state of each run.
+fn states(world: &World) -> Vec<(String, String)> {
+    let word = |value: &Value| value.as_str().unwrap_or("?").to_owned();
+    let listed = json(world, &["runs"]);
+    let runs = listed["runs"].as_array().expect("a list");
+    runs.iter().map(|run| (word(&run["id"]), word(&run["state"]))).collect()
+}
+
+fn changed(world: &World, ago: Duration) -> MadeUp {
+    let run = world.make_up(ago);
+    fs::write(run.upper().join("new"), "made inside\n").expect("written");
+    run
+}
+
+fn path(world: &World, id: &str) -> PathBuf {
+    world.state().join("runs").join(id)
+}
+
+#[test]
+fn no_runs_are_no_error() {
+    let world = World::new();
+    assert_eq!(said(&mut world.endow(["runs"])).ok(), "");
+    assert_eq!(json(&world, &["runs"])["runs"], serde_json::json!([]));
+    said(&mut world.endow(["gc"])).ok();
+    said(&mut world.endow(["du"])).ok();
+    let error = said(&mut world.endow(["discard"]));
+    assert!(error.fails(2).contains("no run of this workspace to discard"), "{}", error.stderr);
+    assert!(!world.state().exists(), "looking made a directory");
+}
+
+#[test]
+fn runs_are_listed_with_state_age_and_place() {
+    let world = World::new();
+    let mut first = changed(&world, 3 * MINUTE);
+    first.record.name = Some("try".to_owned());
+    first.record.changes = Some(ChangeCounts { created: 1, modified: 2, deleted: 3, left: 0 });
+    let first = first.keep(RunState::Waiting);
+    let second = changed(&world, MINUTE).keep(RunState::Running);
+    let newer = changed(&world, MINUTE).keep(RunState::Applied);
+    fs::write(path(&world, &newer).join("record.json"), "{\"version\": 9}").expect("written");
+    let said = said(&mut world.endow(["runs"]));
+    let lines: Vec<Vec<&str>> =
+        said.ok().lines().map(|line| line.split_whitespace().collect()).collect();
+    let project = world.project().canonicalize().expect("a path");
+    let project = project.to_str().expect("a text");
+    assert_eq!(lines[0], ["ID", "NAME", "STATE", "AGE", "CHANGES", "COMMAND", "WORKSPACE"]);
+    assert_eq!(lines[1], [&*newer, "-", "unusable", "1m", "-", "-", "-"]);
+    assert_eq!(lines[2], [&*second, "-", "interrupted", "1m", "-", "make", project]);
+    assert_eq!(lines[3], [&*first, "try", "waiting", "3m", "+1", "~2", "-3", "make", project]);
+    let listed = json(&world, &["runs"]);
+    assert_eq!(listed["runs"][0]["changes"]["deleted"], 3);
+    assert_eq!(listed["runs"][2]["error"], "written by a newer endow (format 9, known is 1)");
+}
+
+#[test]
+fn hostile_names_do_not_reach_the_terminal() {
+    let world = World::new();
+    let mut run = changed(&world, MINUTE);
+    run.record.command = "a\x1b]0;x\x07\nb".into();
+    run.keep(RunState::Waiting);
+    let said = said(&mut world.endow(["runs"]));
+    assert!(!said.ok().contains('\x1b'), "{:?}", said.stdout);
+    assert_eq!(said.stdout.lines().count(), 2, "{:?}", said.stdout);
+}
+
+#[test]
+fn settled_runs_are_removed_and_others_are_not() {
+    let world = World::new();
+    let applied = changed(&world, MINUTE).keep(RunState::Applied);
+    let waiting = changed(&world, 2 * MINUTE).keep(RunState::Waiting);
+    let refused = said(&mut world.endow(["runs", "rm", &applied, &waiting]));
+    assert!(refused.fails(2).contains("can't remove a run that is waiting"), "{}", refused.stderr);
+    assert!(refused.stderr.contains(&format!("endow discard {waiting}")), "{}", refused.stderr);
+    assert!(path(&world, &applied).exists(), "all or none");
+    said(&mut world.endow(["runs", "rm", &applied, &applied])).ok();
+    assert_eq!(states(&world), [(waiting, "waiting".to_owned())]);
+    said(&mut world.endow(["runs", "rm", "nope"])).fails(2);
+}
+
+#[test]
+fn running_run_and_a_newer_one_are_left_alone() {
+    let world = World::new();
+    let newer = changed(&world, MINUTE).keep(RunState::Applied);
+    let record = path(&world, &newer).join("record.json");
+    fs::write(&record, "{\"version\": 9}").expect("written");
+    for command in [&["runs", "rm", &*newer][..], &["discard", &*newer], &["gc"]] {
+        let said = said(&mut world.endow(command));
+        assert!(command[0] == "gc" || said.code == 125, "{command:?}: {}", said.stderr);
+        assert_eq!(fs::read_to_string(&record).expect("there"), "{\"version\": 9}");
+    }
+    let held = changed(&world, MINUTE);
+    let id = held.record.id.to_string();
+    said(&mut world.endow(["discard", &id])).fails(2);
+    assert!(held.path().exists());
+}
+
+#[test]
+fn discard_drops_the_newest_of_this_workspace() {
+    let world = World::new();
+    let older = changed(&world, 3 * MINUTE).keep(RunState::Waiting);
+    let newer = changed(&world, 2 * MINUTE).keep(RunState::Running);
+    changed(&world, MINUTE).keep(RunState::Applied);
+    fs::create_dir(world.project().join("sub")).expect("mkdir");
+    let mut command = world.endow(["discard", "--json"]);
+    let said_first = said(command.current_dir(world.project().join("sub")));
+    assert!(said_first.ok().contains(&newer), "{}", said_first.stdout);
+    assert!(!path(&world, &newer).join("layers").exists());
+    let again = said(&mut world.endow(["discard", &newer]));
+    assert!(again.fails(2).contains("that is discarded"), "{}", again.stderr);
+    let mut elsewhere = world.endow(["discard"]);
+    said(elsewhere.current_dir(world.home())).fails(2);
+    said(&mut world.endow(["discard"])).ok();
+    let listed = states(&world);
+    assert!(listed.contains(&(older, "discarded".to_owned())), "{listed:?}");
+}
+
+#[test]
+fn gc_bounds_what_is_settled_and_keeps_the_rest() {
+    let world = World::new();
+    world.write("config/policy.toml", "version = 1\n[state]\nruns = 2\ndays = 30\n");
+    let old = changed(&world, 40 * DAY).keep(RunState::Undone);
+    let waiting = changed(&world, 50 * DAY).keep(RunState::Waiting);
+    let interrupted = changed(&world, 50 * DAY).keep(RunState::Running);
+    let empty = world.make_up(50 * DAY).keep(RunState::Running);
+    let settled: Vec<String> =
+        (1..4).map(|days| changed(&world, days * DAY).keep(RunState::Applied)).collect();
+    let dry = json(&world, &["gc", "--dry-run"]);
+    assert_eq!(dry["removed"].as_array().expect("a list").len(), 2, "{dry}");
+    assert_eq!(states(&world).len(), 7);
+    let done = json(&world, &["gc"]);
+    assert_eq!(done["removed"], dry["removed"]);
+    assert_eq!(done["swept"], serde_json::json!([empty]));
+    let mut left: Vec<String> = states(&world).into_iter().map(|(id, _)| id).collect();
+    left.sort();
+    let mut expected = vec![waiting, interrupted, settled[0].clone(), settled[1].clone()];
+    expected.sort();
+    assert_eq!(left, expected, "{old} goes by age, {} by count", settled[2]);
+}
+
+#[test]
+fn gc_bounds_by_size_oldest_first() {
+    let world = World::new();
+    world.write("config/policy.toml", "version = 1\n[state]\nsize = \"3M\"\n");
+    let large = |ago| {
+        let run = world.make_up(ago);
+        let undo = run.path().join("undo/m000");
+        fs::create_dir_all(&undo).expect("mkdir");
+        fs::write(undo.join("0"), vec![7; 2 << 20]).expect("written");
+        run.keep(RunState::Applied)
+    };
+    let (older, newer) = (large(2 * DAY), large(DAY));
+    let removed = json(&world, &["gc"])["removed"].clone();
+    assert_eq!(removed[0]["id"], *older);
+    assert_eq!(states(&world), [(newer, "applied".to_owned())]);
+}
+
+#[test]
+fn gc_takes_stages_that_nobody_needs() {
+    let world = World::new();
+    let alive = changed(&world, MINUTE).keep(RunState::Waiting);
+    let project = world.project();
+    let stale = ".endow-1nb2ew00zzzzzzzz-stage".to_owned();
+    let kept = [format!(".endow-{alive}-stage"), ".endow-x-stage".to_owned()];
+    for name in kept.iter().chain([&stale]) {
+        fs::create_dir_all(project.join(name).join("deep")).expect("mkdir");
+    }
+    let done = json(&world, &["gc"]);
+    assert_eq!(done["stages"].as_array().expect("a list").len(), 1, "{done}");
+    assert!(!project.join(&stale).exists());
+    assert!(kept.iter().all(|name| project.join(name).exists()));
+}
+
+#[test]
+fn du_counts_blocks_of_layer_and_undo() {
+    let world = World::new();
+    let run = changed(&world, MINUTE);
+    fs::write(run.upper().join("large"), vec![7; 1 << 20]).expect("written");
+    let sparse = fs::File::create(run.upper().join("sparse")).expect("created");
+    sparse.set_len(1 << 40).expect("a size");
+    let id = run.keep(RunState::Waiting);
+    let taken = json(&world, &["du"]);
+    let layer = taken["runs"][0]["layer_bytes"].as_u64().expect("a number");
+    assert!((1 << 20..2 << 20).contains(&layer), "{taken}");
+    assert_eq!(taken["runs"][0]["undo_bytes"], 0);
+    assert!(taken["total_bytes"].as_u64() >= Some(layer));
+    let text = said(&mut world.endow(["du", &id]));
+    assert!(text.ok().contains(&id) && text.stdout.contains("total"), "{}", text.stdout);
+}
+
+#[test]
+fn name_of_a_run_is_checked_before_it_starts() {
+    let world = World::new();
+    let mut run = changed(&world, MINUTE);
+    run.record.name = Some("try".to_owned());
+    let id = run.keep(RunState::Waiting);
+    let named = |name: &str| world.run(&["run", "--workspace", "ro", "--name", name], "echo ran");
+    let taken = named("try");
+    assert!(taken.fails(125).contains("another run has this name"), "{}", taken.stderr);
+    assert!(taken.stderr.contains(&id), "{}", taken.stderr);
+    for name in ["", "a/b", "1nb2ew00zzzzzzzz"] {
+        let refused = named(name);
+        assert!(refused.fails(125).contains("not a name for a run"), "{}", refused.stderr);
+        assert!(!refused.stdout.contains("ran"));
+    }
+    assert_eq!(named("other").ok(), "ran\n");
+    said(&mut world.endow(["discard", "try"])).ok();
+}
