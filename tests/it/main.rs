@@ -5,14 +5,15 @@ mod doctor;
 mod escape;
 mod harness;
 mod in_place;
+mod kept_runs;
 #[cfg(feature = "test-switches")]
 mod layers;
 mod plan;
-mod kept_runs;
 mod run_basic;
 mod run_bytes;
 mod run_cow;
 mod run_deny;
+mod run_git;
 mod run_identity;
 mod run_installation;
 mod run_leftovers;

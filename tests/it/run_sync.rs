@@ -99,7 +99,10 @@ fn only_what_matches_is_written_back() {
     let script = "echo guest >file; echo guest >dir/inner; mkdir -p out/sub; echo x >out/sub/made";
     let (said, report) = reported(&world, &["--sync-only", "out/**"], script);
     said.ok();
-    assert_eq!((read(&world, "file"), read(&world, "dir/inner")), ("host\n".into(), "inner\n".into()));
+    assert_eq!(
+        (read(&world, "file"), read(&world, "dir/inner")),
+        ("host\n".into(), "inner\n".into())
+    );
     assert_eq!(read(&world, "out/sub/made"), "x\n");
     assert_eq!(report["sync"]["left_out"].as_array().expect("a list").len(), 2);
 }
@@ -116,7 +119,10 @@ fn both_sides_changed_and_the_hosts_stays() {
     world.write("home/project/file", "outside\n");
     running.say("\n");
     assert_eq!(running.end(), 121);
-    assert_eq!((read(&world, "file"), read(&world, "other")), ("outside\n".into(), "guest\n".into()));
+    assert_eq!(
+        (read(&world, "file"), read(&world, "other")),
+        ("outside\n".into(), "guest\n".into())
+    );
     let report: Value =
         serde_json::from_str(&fs::read_to_string(&report).expect("a report")).expect("json");
     let conflicts = &report["sync"]["conflicts"];
@@ -157,7 +163,8 @@ fn refused_kinds_are_named_and_all_else_is_written() {
     let message = said.fails(121);
     assert!(message.contains("refused"), "{message}");
     let refused = report["sync"]["refused"].as_array().expect("a list");
-    let name = |it: &Value| it["path"].as_str().expect("text").rsplit('/').next().map(str::to_owned);
+    let name =
+        |it: &Value| it["path"].as_str().expect("text").rsplit('/').next().map(str::to_owned);
     let mut names: Vec<String> = refused.iter().filter_map(name).collect();
     names.sort();
     assert_eq!(names, ["out", "pipe", "suid", "up"]);

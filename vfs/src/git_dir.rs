@@ -73,6 +73,16 @@ pub fn is_object_name(text: &[u8]) -> bool {
     matches!(text.len(), 40 | 64) && text.iter().all(hex)
 }
 
+/// Returns whether a reference may have this name, as git-check-ref-format(1) has it.
+pub fn is_reference(name: &str) -> bool {
+    let part = |part: &str| {
+        !(part.is_empty() || part.starts_with('.') || part.ends_with(['.', '/']))
+            && !part.ends_with(".lock")
+    };
+    let odd = |c: char| c.is_control() || " ~^:?*[\\".contains(c);
+    name.split('/').all(part) && !name.contains(odd) && !name.contains("..") && !name.contains("@{")
+}
+
 /// Returns the references of a file `packed-refs`: name and object.
 pub fn packed_refs(text: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
     text.split(|byte| *byte == b'\n').filter_map(|line| {
@@ -120,7 +130,8 @@ mod tests {
     #[test]
     fn packed_references_are_read_and_nothing_else() {
         let id = "0123456789abcdef0123456789abcdef01234567";
-        let text = format!("# pack-refs with: peeled\n{id} refs/heads/a\n^{id}\n{id} ../x\nrubbish");
+        let text =
+            format!("# pack-refs with: peeled\n{id} refs/heads/a\n^{id}\n{id} ../x\nrubbish");
         let found: Vec<_> = packed_refs(text.as_bytes()).collect();
         assert_eq!(found, [(&b"refs/heads/a"[..], id.as_bytes())]);
     }

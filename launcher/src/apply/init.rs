@@ -4,8 +4,7 @@ use std::ffi::CStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{
-    CWD, FileType, Mode, OFlags, ResolveFlags, mkdirat, mknodat,
-    openat, openat2, symlinkat,
+    CWD, FileType, Mode, OFlags, ResolveFlags, mkdirat, mknodat, openat, openat2, symlinkat,
 };
 use rustix::io::Errno;
 use rustix::mount::{

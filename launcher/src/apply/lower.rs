@@ -366,7 +366,8 @@ impl Lowering<'_> {
     }
 
     fn upper(&self, upper: &step::Upper) -> Result<Upper, NulError> {
-        let number = |number: Option<u64>| number.map(|it| CString::new(it.to_string())).transpose();
+        let number =
+            |number: Option<u64>| number.map(|it| CString::new(it.to_string())).transpose();
         Ok(match upper {
             step::Upper::Run(at) => {
                 let below = |name| self.from(&Source::Run(RunPath(at.0.join(name))));

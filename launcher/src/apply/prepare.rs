@@ -232,7 +232,8 @@ mod tests {
         let found = sys::identity::of(File::open(&one).expect("opened")).expect("found");
         let expect = FileId::from(found.parts());
         open_expected(&host(&one), expect, OFlags::DIRECTORY).expect("what was found");
-        let swapped = open_expected(&host(&two), expect, OFlags::DIRECTORY).expect_err("another directory");
+        let swapped =
+            open_expected(&host(&two), expect, OFlags::DIRECTORY).expect_err("another directory");
         assert!(matches!(&swapped, PrepareError::Swapped(path) if *path == host(&two)));
         let link = root.join("link");
         symlink(&one, &link).expect("a link");

@@ -5,9 +5,7 @@ use std::time::SystemTime;
 
 use endow_policy::{HostPath, PatternRule, Policy, SyncRules};
 use endow_vfs::fs::Timespec;
-use endow_vfs::state::{
-    self, HiddenPath, Moment, MountRecord, Record, RootId, RunState, Unknown,
-};
+use endow_vfs::state::{self, HiddenPath, Moment, MountRecord, Record, RootId, RunState, Unknown};
 
 use super::stages::Planned;
 use crate::plan::host::HiddenName;

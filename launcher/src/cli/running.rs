@@ -9,7 +9,9 @@ use rustix::io::Errno;
 use super::error::{CommandError, Kind};
 use super::stages::Planned;
 use crate::apply::{Begun, Prepared, SpawnError, spawn};
-use crate::supervise::{self, Capture, Ended, Measured, Notice, Renames, Renewal, Supervised, Terminal};
+use crate::supervise::{
+    self, Capture, Ended, Measured, Notice, Renames, Renewal, Supervised, Terminal,
+};
 
 /// A run that is over.
 #[derive(Debug)]

@@ -207,6 +207,7 @@ pub(crate) fn refusal(refusal: Refusal) -> &'static str {
         Refusal::ForeignOwner => "it belongs to another user",
         Refusal::Reserved => "a name that endow uses itself",
         Refusal::Unreadable => "it can't be read",
+        Refusal::Repository => "it would take a git repository away",
         Refusal::Ancestor => "its directory is not written back",
         Refusal::MountPoint => "a mount of the host stands there",
     }

@@ -17,7 +17,9 @@ use std::time::SystemTime;
 
 use endow_policy::GuestPath;
 use endow_vfs::fs::OsFs;
-use endow_vfs::state::{Durability, Ending, Moment, Record, RunDir, RunState, StateError, SyncRules};
+use endow_vfs::state::{
+    Durability, Ending, Moment, Record, RunDir, RunState, StateError, SyncRules,
+};
 
 use crate::apply::Prepared;
 use crate::plan::Plan;

@@ -72,7 +72,8 @@ impl WrittenBack {
 
     /// Returns whether everything was written back.
     pub(crate) fn is_complete(&self) -> bool {
-        self.waiting.iter().all(|(_, changes)| changes.is_empty()) && self.mounts.iter().all(|(_, report)| report.is_complete())
+        self.waiting.iter().all(|(_, changes)| changes.is_empty())
+            && self.mounts.iter().all(|(_, report)| report.is_complete())
     }
 
     /// Returns the state of a run of which this is what became.
@@ -116,28 +117,36 @@ fn change(change: &Change) -> Applied {
 }
 
 /// Says what changed in each mount.
-pub(crate) fn look(
-    run: &RunDir,
-    targets: &[Target],
-) -> Result<Vec<Looked>, WriteBackError> {
+pub(crate) fn look(run: &RunDir, targets: &[Target]) -> Result<Vec<Looked>, WriteBackError> {
     let ledger = Ledger::read(&OsFs, run.as_fd())?;
-    targets.iter().filter_map(|target| look_at(target, &ledger).transpose()).collect()
+    targets.iter().filter_map(|target| look_at(target, &ledger, None).transpose()).collect()
 }
 
-fn look_at(target: &Target, ledger: &Ledger) -> Result<Option<Looked>, WriteBackError> {
+/// Looks at one mount; with the run's name, the references of repositories that both sides moved
+/// are set aside as those of the run.
+fn look_at(
+    target: &Target,
+    ledger: &Ledger,
+    set_aside: Option<&str>,
+) -> Result<Option<Looked>, WriteBackError> {
     let Some(upper) = &target.upper else { return Ok(None) };
-    let nothing_aside = |_: &Path| false;
-    let changes = sync::collect(
-        &OsFs,
-        &Source {
-            upper: upper.as_fd(),
-            root: target.root.as_fd(),
-            identity: target.identity,
-            stamp: target.stamp,
-            settled: &ledger.settled(target.number),
-            aside: &nothing_aside,
-        },
-    )?;
+    let source = Source {
+        upper: upper.as_fd(),
+        root: target.root.as_fd(),
+        identity: target.identity,
+        stamp: target.stamp,
+        settled: &ledger.settled(target.number),
+        aside: &|_: &Path| false,
+    };
+    let mut changes = sync::collect(&OsFs, &source)?;
+    let moved = sync::unite(&OsFs, &source, &mut changes)?;
+    if let Some(run) = set_aside.filter(|_| !moved.is_empty()) {
+        for repository in &moved {
+            sync::set_aside(&OsFs, upper.as_fd(), repository, run)?;
+        }
+        changes = sync::collect(&OsFs, &source)?;
+        sync::unite(&OsFs, &source, &mut changes)?;
+    }
     Ok(Some(Looked { at: target.at.clone(), number: target.number, changes }))
 }
 
@@ -162,11 +171,15 @@ pub(crate) fn write_back(
     selection: &Selection,
 ) -> Result<WrittenBack, WriteBackError> {
     let _locks = lock_all(run, targets)?;
-    let looked = look(run, targets)?;
+    let id = run.id().clone();
+    let keeps_host = matches!(record.sync.on_conflict, OnConflict::Host | OnConflict::Merge);
+    let set_aside = keeps_host.then(|| id.as_str());
+    let ledger = Ledger::read(&OsFs, run.as_fd())?;
+    let looked = targets.iter().filter_map(|it| look_at(it, &ledger, set_aside).transpose());
+    let looked: Vec<Looked> = looked.collect::<Result<_, _>>()?;
     let plans = plan_all(record, &looked, selection)?;
     let places = looked.iter().filter_map(|it| targets.iter().find(|to| to.number == it.number));
     let parts: Vec<(MountPlace<'_>, &SyncPlan)> = places.map(place).zip(&plans).collect();
-    let id = run.id().clone();
     let reports = sync::apply(&OsFs, &RunPlace { dir: run.as_fd(), id: id.as_str() }, &parts)?;
     let mounts = looked.into_iter().map(|it| it.at).zip(reports).collect();
     Ok(WrittenBack { mounts, waiting: Vec::new() })

@@ -7,8 +7,7 @@ use super::host::HiddenName;
 use super::mounts::{LAYER, flags_of, holds_state};
 use super::place::{Placed, PlacedSource};
 use super::step::{
-    Buffered, InitStep, MaskPoint, MountFlags, PrepareStep, RunPath, Source, UPPER,
-    Upper,
+    Buffered, InitStep, MaskPoint, MountFlags, PrepareStep, RunPath, Source, UPPER, Upper,
 };
 use super::view::Builder;
 

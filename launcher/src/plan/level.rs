@@ -1,8 +1,6 @@
 //! How much of the promise holds on this host, and what was accepted as lost.
 
-use endow_policy::{
-    Access, AllowWord, BackendSpec, Level, MountSpec, Origin, PatternRule, Policy,
-};
+use endow_policy::{Access, AllowWord, BackendSpec, Level, MountSpec, Origin, PatternRule, Policy};
 use serde::Serialize;
 
 use super::PlanError;
@@ -158,7 +156,9 @@ fn protect_loss(policy: &Policy) -> Option<Degradation> {
     }
     let rule = policy.protect.iter().find(by_user)?;
     let (pattern, origin) = (&rule.pattern, &rule.origin);
-    let reason = format!("this version holds no changes to protected names in live mounts: {pattern} of {origin}");
+    let reason = format!(
+        "this version holds no changes to protected names in live mounts: {pattern} of {origin}"
+    );
     Some(Degradation { word: "protect", reason })
 }
 

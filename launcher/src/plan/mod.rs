@@ -46,7 +46,9 @@ use serde::Serialize;
 
 use host::{ExecRequest, HiddenNames, HostFacts};
 use place::Placement;
-use step::{Buffered, ConfineStep, ExecSpec, FinishStep, InitStep, PayloadStep, PrepareStep, SupervisePlan};
+use step::{
+    Buffered, ConfineStep, ExecSpec, FinishStep, InitStep, PayloadStep, PrepareStep, SupervisePlan,
+};
 use view::ViewPlan;
 
 /// Everything that a run will do, in order.

@@ -3,9 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use endow_policy::{BackendSpec, HostPath, Policy};
-use rustix::fs::{
-    AtFlags, CWD, Mode, StatVfsMountFlags, StatxFlags, statat, statvfs, statx,
-};
+use rustix::fs::{AtFlags, CWD, Mode, StatVfsMountFlags, StatxFlags, statat, statvfs, statx};
 
 use crate::plan::KERNEL_FILES;
 use crate::plan::host::HiddenNames;

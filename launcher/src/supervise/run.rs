@@ -56,7 +56,17 @@ impl Supervised {
         let ignored = sys::signal::ignored();
         let state = State::new(timeout, grace, own_session).ignoring(ignored);
         let state = if renewal.is_some() { state.on_duty() } else { state };
-        Self { sandbox, silent: false, state, wake: None, renewal, renames: None, measured: None, capture: None, ended: None }
+        Self {
+            sandbox,
+            silent: false,
+            state,
+            wake: None,
+            renewal,
+            renames: None,
+            measured: None,
+            capture: None,
+            ended: None,
+        }
     }
 
     /// Reads what the command writes.

@@ -26,12 +26,7 @@ pub(crate) fn receive(listener: BorrowedFd<'_>) -> Result<Announced, Errno> {
     // SAFETY: the kernel writes one such structure, which lives across the call.
     let result = unsafe { libc::ioctl(listener.as_raw_fd(), request, &raw mut call) };
     check(result.into())?;
-    Ok(Announced {
-        id: call.id,
-        pid: call.pid,
-        number: call.data.nr,
-        arguments: call.data.args,
-    })
+    Ok(Announced { id: call.id, pid: call.pid, number: call.data.nr, arguments: call.data.args })
 }
 
 /// Returns whether the caller still waits, so that its process id is its own.

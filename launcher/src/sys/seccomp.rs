@@ -42,9 +42,8 @@ pub(crate) fn install(
 fn set(program: &libc::sock_fprog, flags: libc::c_ulong) -> Result<libc::c_long, Errno> {
     let program: *const libc::sock_fprog = program;
     // SAFETY: `program` points to a filter that the kernel only reads; both live across the call.
-    let result = unsafe {
-        libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, flags, program)
-    };
+    let result =
+        unsafe { libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, flags, program) };
     check(result)
 }
 

@@ -11,8 +11,8 @@ use crate::decode::{LEVELS, is_hostname};
 use crate::nearest::did_you_mean;
 use crate::unit::UnitError;
 use crate::{
-    Access, AllowWord, FileKind, LimitsTable, Network, OnConflict, Origin, PatternFault, PolicyFile,
-    Stated, SyncMode, WorkspaceAccess, parse_duration, parse_size,
+    Access, AllowWord, FileKind, LimitsTable, Network, OnConflict, Origin, PatternFault,
+    PolicyFile, Stated, SyncMode, WorkspaceAccess, parse_duration, parse_size,
 };
 
 use mount::MountFlag;

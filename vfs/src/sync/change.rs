@@ -181,6 +181,8 @@ pub enum Refusal {
     Unreadable,
     /// The directory it stands in is not written back.
     Ancestor,
+    /// It would take a git repository away.
+    Repository,
     /// It stands on a mount point of the host.
     MountPoint,
 }

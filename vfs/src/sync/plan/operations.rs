@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use super::verdicts::{Verdicts, makes_directory, removes_directory};
 use super::{Amend, Operation, Place, SyncPlan, Take};
 use crate::fs::Kind;
+use crate::sync::repository::rank;
 use crate::sync::{Attributes, Change, ChangeKind, ChangeSet, Seen};
 
 /// Adds the operations that carry the verdicts out.
@@ -46,6 +47,7 @@ impl<'a> Builder<'a> {
             touched.extend(change.path.parent());
         }
         self.touched.append(&mut touched);
+        places.sort_by_key(|place| rank(&place.path));
         places
     }
 

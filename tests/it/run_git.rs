@@ -1,0 +1,168 @@
+//! A repository in a copy-on-write workspace: the command commits while the host goes on.
+
+use std::process::Stdio;
+
+use crate::harness::{Running, World};
+
+const WHO: &str = "-c user.name=t -c user.email=t@example.com";
+
+/// A repository with two committed files.
+fn repository() -> World {
+    let world = World::new();
+    let script = format!(
+        "git init -q -b main . && echo one >one && echo two >two && git add . \
+         && git {WHO} commit -qm first"
+    );
+    world.bare(&script).ok();
+    world
+}
+
+fn git(world: &World, arguments: &str) -> String {
+    world.bare(&format!("git {WHO} {arguments}")).ok().to_owned()
+}
+
+/// Runs a script inside, does something outside in its middle, and returns the exit code.
+fn meanwhile(world: &World, inside: &str, outside: &str) -> i32 {
+    let script = format!("set -e; {inside}; echo in; read go");
+    let mut command = world.endow(["run", "--", "sh", "-c", &script]);
+    let mut running = Running::start(command.stdin(Stdio::piped()));
+    running.expect("in");
+    world.bare(outside).ok();
+    running.say("\n");
+    running.end()
+}
+
+fn commit(message: &str) -> String {
+    format!("echo {message} >two && git {WHO} commit -qam {message}")
+}
+
+#[test]
+fn commit_inside_arrives_as_it_is() {
+    let world = repository();
+    let script =
+        format!("{}; git checkout -qb topic; {}; git tag t", commit("second"), commit("third"));
+    world.run(&[], &script).ok();
+    assert_eq!(git(&world, "log --format=%s"), "third\nsecond\nfirst\n");
+    assert_eq!(git(&world, "status --porcelain -b"), "## topic\n");
+    assert_eq!(git(&world, "rev-parse t"), git(&world, "rev-parse topic"));
+    assert_eq!(git(&world, "fsck --strict 2>&1"), "");
+}
+
+/// What both sides did, and what must hold then: the host's side as the host left it, the run's
+/// commit reachable, and a plain commit holds only the host's change.
+fn check(inside: &str, outside: &str, staged: &[&str]) {
+    let world = repository();
+    let code = meanwhile(&world, inside, outside);
+    assert_eq!(code, 121, "{outside}");
+    let head = git(&world, "rev-parse HEAD");
+    assert_eq!(git(&world, "fsck --strict 2>&1 | grep -v ^dangling || true"), "");
+    let references = git(&world, "for-each-ref --format='%(refname) %(objectname)' refs/endow");
+    let (name, theirs) = references.lines().next().and_then(|it| it.split_once(' ')).expect("one");
+    assert!(name.ends_with("/heads/main"), "{references}");
+    assert_eq!(git(&world, &format!("log -1 --format=%s {theirs}")), "guest\n");
+    assert_ne!(head.trim(), theirs);
+    git(&world, "commit --allow-empty -qm plain");
+    let changed = git(&world, "show --format= --name-only HEAD");
+    assert_eq!(changed.lines().collect::<Vec<_>>(), staged, "{outside}");
+}
+
+#[test]
+fn host_stages_meanwhile() {
+    check(&commit("guest"), "echo host >one && git add one", &["one"]);
+}
+
+#[test]
+fn host_commits_meanwhile() {
+    let outside = format!("echo host >one && git {WHO} commit -qam host");
+    check(&commit("guest"), &outside, &[]);
+}
+
+#[test]
+fn host_switches_the_branch_meanwhile() {
+    check(&commit("guest"), "git checkout -qb other", &[]);
+}
+
+#[test]
+fn host_collects_garbage_meanwhile() {
+    let world = repository();
+    let outside = "git gc -q --prune=now && git fsck";
+    let code = meanwhile(&world, &commit("guest"), outside);
+    assert!([0, 121].contains(&code), "{code}");
+    assert_eq!(git(&world, "fsck --strict 2>&1 | grep -v ^dangling || true"), "");
+    let all = git(&world, "log --all --format=%s");
+    assert!(all.contains("guest\n") && all.contains("first\n"), "{all}");
+}
+
+#[test]
+fn host_fetches_meanwhile() {
+    let world = repository();
+    let other = world.root().join("other").display().to_string();
+    world
+        .bare(&format!(
+            "git clone -q . {other} && git -C {other} {WHO} commit -q --allow-empty -m far"
+        ))
+        .ok();
+    let outside = format!("git fetch -q {other} main:refs/remotes/far/main");
+    let code = meanwhile(&world, &commit("guest"), &outside);
+    assert_eq!(code, 0, "nothing of both sides is the same");
+    assert_eq!(git(&world, "log -1 --format=%s refs/remotes/far/main"), "far\n");
+    assert_eq!(git(&world, "log -1 --format=%s main"), "guest\n");
+    assert_eq!(git(&world, "fsck --strict 2>&1 | grep -v ^dangling || true"), "");
+}
+
+#[test]
+fn collection_inside_removes_nothing_outside() {
+    let world = repository();
+    let objects = "find .git/objects -type f | sort";
+    let before = world.bare(objects).ok().to_owned();
+    world.run(&[], &format!("{} && git gc -q --prune=now", commit("guest"))).ok();
+    let after = world.bare(objects).ok().to_owned();
+    for object in before.lines() {
+        assert!(after.contains(object), "{object}");
+    }
+    assert_eq!(git(&world, "fsck --strict 2>&1 | grep -v ^dangling || true"), "");
+    assert_eq!(git(&world, "log --format=%s"), "guest\nfirst\n");
+    assert_eq!(git(&world, "status --porcelain"), "");
+}
+
+#[test]
+fn packed_references_of_both_sides_are_kept() {
+    let world = repository();
+    let inside = format!("{} && git tag t1 && git pack-refs --all", commit("guest"));
+    let code = meanwhile(&world, &inside, "echo host >one && git add one");
+    assert_eq!(code, 121);
+    let references = git(&world, "for-each-ref --format='%(refname:lstrip=3)' refs/endow");
+    assert_eq!(references, "heads/main\ntags/t1\n");
+}
+
+#[test]
+fn repository_is_not_taken_away() {
+    let world = repository();
+    world.run(&[], "rm -rf .git one").fails(121);
+    assert_eq!(git(&world, "log --format=%s"), "first\n");
+    assert!(!world.project().join("one").exists());
+}
+
+#[test]
+fn rebase_and_switch_leave_the_same_as_bare() {
+    let script = format!(
+        "set -e; export GIT_AUTHOR_DATE=@1000000000 GIT_COMMITTER_DATE=@1000000000
+        git checkout -qb topic; mkdir -p deep/er; echo t >deep/er/file; git add .
+        git {WHO} commit -qm topic; git checkout -q main; test ! -e deep; echo m >main
+        git add .; git {WHO} commit -qm main; git checkout -q topic; git {WHO} rebase -q main
+        git mv deep moved; git {WHO} commit -qm moved; git checkout -q main; git checkout -q topic"
+    );
+    let tree = "find . -path ./.git -prune -o -printf '%P %y %m %l\\n' | sort; git status -s -b; \
+                git log --format='%T %s' --all; git fsck --strict";
+    let init = "GIT_AUTHOR_DATE=@1 GIT_COMMITTER_DATE=@1";
+    let worlds = [World::new(), World::new()];
+    for world in &worlds {
+        let script = format!(
+            "{init}; git init -q -b main . && echo one >one && git add . && git {WHO} commit -qm first"
+        );
+        world.bare(&script).ok();
+    }
+    worlds[0].bare(&script).ok();
+    worlds[1].run(&[], &script).ok();
+    assert_eq!(worlds[1].bare(tree).ok(), worlds[0].bare(tree).ok());
+}

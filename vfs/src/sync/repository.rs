@@ -1,0 +1,340 @@
+//! A git directory is one unit: objects are only added, and where the repository stands (its
+//! references, `HEAD`, index and logs) is written back as a whole or not at all.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path, PathBuf};
+
+use super::collect::{Source, io};
+use super::{Change, ChangeKind, ChangeSet, Conflict, Refusal, Seen, SyncError};
+use crate::fs::{Errno, Fs, Kind, Open};
+use crate::git_dir::{self, Part};
+
+/// The longest file that is read for references: `packed-refs` of a large repository.
+const TEXT_MAX: usize = 64 << 20;
+/// What tells where a repository stands, whatever else the run changed in it.
+const STANDING: [&str; 3] = ["HEAD", "index", "packed-refs"];
+/// What tells a git directory from any other (gitrepository-layout(5)).
+const PARTS: [&str; 3] = ["HEAD", "objects", "refs"];
+/// Where references of runs stand.
+const OWN: &str = "refs/endow";
+
+/// A repository that both sides moved.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Moved {
+    /// The git directory, below the root of the mount.
+    pub path: PathBuf,
+    /// The run's references, without `refs/`, and the objects they name.
+    pub references: BTreeMap<String, String>,
+}
+
+/// Makes the changes of each git directory one unit, and returns the repositories that both sides
+/// moved: of these nothing but objects is written back as it is.
+///
+/// # Errors
+/// A call that fails on either side.
+pub fn unite(
+    fs: &dyn Fs,
+    source: &Source<'_>,
+    set: &mut ChangeSet,
+) -> Result<Vec<Moved>, SyncError> {
+    let mut moved = Vec::new();
+    for path in git_dirs(fs, source, set)? {
+        if is_removed(set, &path) {
+            keep_whole(set, &path);
+            continue;
+        }
+        set.changes.retain(|change| !is_passed_over(change, &path));
+        if !set.changes.iter().any(|change| is_state(change, &path)) {
+            continue;
+        }
+        if !is_moved(fs, source, set, &path)? {
+            continue;
+        }
+        let references = references(fs, source, set, &path)?;
+        for change in set.changes.iter_mut().filter(|change| is_state(change, &path)) {
+            change.conflict.get_or_insert(Conflict::Changed);
+        }
+        moved.push(Moved { path, references });
+    }
+    Ok(moved)
+}
+
+/// Returns in which order new content appears: where a repository stands comes after all else, its
+/// objects among that, and the index and logs come last.
+pub(super) fn rank(path: &Path) -> u8 {
+    let Some(below) = below_git_dir(path) else { return 0 };
+    match (git_dir::part(&below), below.iter().next().map(OsStr::as_bytes)) {
+        (Part::State, Some(b"index" | b"logs")) => 3,
+        (Part::State, Some(b"HEAD")) => 2,
+        (Part::State, _) => 1,
+        _ => 0,
+    }
+}
+
+/// Git directories of the host in which something changed.
+fn git_dirs(
+    fs: &dyn Fs,
+    source: &Source<'_>,
+    set: &ChangeSet,
+) -> Result<BTreeSet<PathBuf>, SyncError> {
+    let named = set.changes.iter().filter_map(|change| {
+        let names: PathBuf = change.path.components().take_while(|it| !is_git(it)).collect();
+        (names != change.path).then(|| names.join(".git"))
+    });
+    let mut dirs: BTreeSet<PathBuf> = named.collect();
+    if !set.changes.is_empty() {
+        dirs.insert(PathBuf::new());
+    }
+    let mut found = BTreeSet::new();
+    for dir in dirs {
+        if is_git_dir(fs, source.root, &dir)? {
+            found.insert(dir);
+        }
+    }
+    Ok(found)
+}
+
+fn is_git(name: &Component<'_>) -> bool {
+    name.as_os_str() == ".git"
+}
+
+fn is_git_dir(fs: &dyn Fs, root: BorrowedFd<'_>, path: &Path) -> Result<bool, SyncError> {
+    let Some(dir) = open(fs, root, path)? else { return Ok(false) };
+    for part in PARTS {
+        if !exists(fs, dir.as_fd(), part).map_err(io("look at", path))? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn exists(fs: &dyn Fs, dir: BorrowedFd<'_>, name: &str) -> Result<bool, Errno> {
+    match fs.node(dir, OsStr::new(name)) {
+        Ok(_) => Ok(true),
+        Err(Errno::NOENT) => Ok(false),
+        Err(errno) => Err(errno),
+    }
+}
+
+/// Opens a directory on the way to which no link lies; `None` when there is none.
+fn open(fs: &dyn Fs, root: BorrowedFd<'_>, path: &Path) -> Result<Option<OwnedFd>, SyncError> {
+    let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+    match fs.open_below(root, path, Open::Handle) {
+        Ok(dir) => Ok(Some(dir)),
+        Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::ACCESS | Errno::XDEV) => Ok(None),
+        Err(errno) => Err(io("open", path)(errno)),
+    }
+}
+
+fn is_removed(set: &ChangeSet, path: &Path) -> bool {
+    let gone = |change: &Change| {
+        let replaced = matches!(change.kind, ChangeKind::Deleted | ChangeKind::Replaced(_));
+        replaced && path.starts_with(&change.path) && !change.path.as_os_str().is_empty()
+    };
+    set.changes.iter().any(gone)
+}
+
+/// A repository is never taken away by write-back: whoever wants that does it by hand.
+fn keep_whole(set: &mut ChangeSet, path: &Path) {
+    for change in &mut set.changes {
+        if path.starts_with(&change.path) && !change.path.as_os_str().is_empty() {
+            change.refused = Some(Refusal::Repository);
+        }
+    }
+    set.changes.retain(|change| change.path == *path || !change.path.starts_with(path));
+}
+
+/// What a collection of garbage removes, what is made from the rest, and what a process that was
+/// ended left half-done.
+fn is_passed_over(change: &Change, git_dir: &Path) -> bool {
+    let Ok(below) = change.path.strip_prefix(git_dir) else { return false };
+    match git_dir::part(below) {
+        Part::Derived | Part::Passing => true,
+        Part::Object => change.kind != ChangeKind::Created && !change.is_trace(),
+        Part::State | Part::Other => false,
+    }
+}
+
+fn is_state(change: &Change, git_dir: &Path) -> bool {
+    let Ok(below) = change.path.strip_prefix(git_dir) else { return false };
+    let own = below.starts_with(OWN) || Path::new(OWN).starts_with(below);
+    git_dir::part(below) == Part::State && !own && !change.is_trace()
+}
+
+/// Returns whether the host moved too: what the run changed, or where the repository stands.
+fn is_moved(
+    fs: &dyn Fs,
+    source: &Source<'_>,
+    set: &ChangeSet,
+    git_dir: &Path,
+) -> Result<bool, SyncError> {
+    let mut of_run = set.changes.iter().filter(|change| is_state(change, git_dir));
+    if of_run.any(|change| change.conflict.is_some()) {
+        return Ok(true);
+    }
+    let Some(dir) = open(fs, source.root, git_dir)? else { return Ok(true) };
+    for name in STANDING {
+        let found = match fs.node(dir.as_fd(), OsStr::new(name)) {
+            Ok(node) => Seen::from(&node),
+            Err(Errno::NOENT) => continue,
+            Err(errno) => return Err(io("look at", &git_dir.join(name))(errno)),
+        };
+        if found.changed >= source.stamp && !source.settled.has(&found) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Returns the references that the run left, those in `packed-refs` first.
+fn references(
+    fs: &dyn Fs,
+    source: &Source<'_>,
+    set: &ChangeSet,
+    git_dir: &Path,
+) -> Result<BTreeMap<String, String>, SyncError> {
+    let mut found = BTreeMap::new();
+    let packed = git_dir.join("packed-refs");
+    if set.changes.iter().any(|change| change.path == packed && change.upper.is_some()) {
+        let known = text(fs, source.root, &packed)?;
+        let known: BTreeSet<_> = git_dir::packed_refs(&known).collect();
+        let ours = text(fs, source.upper, &packed)?;
+        let new = git_dir::packed_refs(&ours).filter(|line| !known.contains(line));
+        found.extend(new.filter_map(|(name, object)| reference(name, object)));
+    }
+    for change in set.changes.iter().filter(|change| is_state(change, git_dir)) {
+        let Ok(below) = change.path.strip_prefix(git_dir) else { continue };
+        let names_object = below.starts_with("refs") || below == Path::new("HEAD");
+        if names_object && change.upper.is_some_and(|upper| upper.kind == Kind::File) {
+            let object = text(fs, source.upper, &change.path)?;
+            found.extend(reference(below.as_os_str().as_bytes(), object.trim_ascii_end()));
+        }
+    }
+    Ok(found)
+}
+
+/// A reference by its name below `refs/`; one that names another reference is none of its own.
+fn reference(name: &[u8], object: &[u8]) -> Option<(String, String)> {
+    let name = str::from_utf8(name.strip_prefix(b"refs/").unwrap_or(name)).ok()?;
+    if !git_dir::is_object_name(object) || !git_dir::is_reference(name) {
+        return None;
+    }
+    Some((name.to_owned(), String::from_utf8(object.to_vec()).ok()?))
+}
+
+fn text(fs: &dyn Fs, root: BorrowedFd<'_>, path: &Path) -> Result<Vec<u8>, SyncError> {
+    let (Some(above), Some(name)) = (path.parent(), path.file_name()) else {
+        return Ok(Vec::new());
+    };
+    let Some(dir) = open(fs, root, above)? else { return Ok(Vec::new()) };
+    let file = match fs.open_file(dir.as_fd(), name) {
+        Err(Errno::NOENT | Errno::LOOP) => return Ok(Vec::new()),
+        file => file.map_err(io("open", path))?,
+    };
+    let mut text = Vec::new();
+    let mut buffer = vec![0; 1 << 16];
+    while text.len() < TEXT_MAX {
+        match fs.read(file.as_fd(), &mut buffer) {
+            Ok(0) => break,
+            Ok(length) => text.extend_from_slice(buffer.get(..length).unwrap_or_default()),
+            Err(Errno::INTR) => {}
+            Err(errno) => return Err(io("read", path)(errno)),
+        }
+    }
+    Ok(text)
+}
+
+/// Writes the references of a repository that both sides moved into the layer, as those of a run:
+/// the next look finds them as new.
+///
+/// # Errors
+/// A call that fails on the layer.
+pub fn set_aside(
+    fs: &dyn Fs,
+    upper: BorrowedFd<'_>,
+    moved: &Moved,
+    run: &str,
+) -> Result<(), SyncError> {
+    for (name, object) in &moved.references {
+        let path = moved.path.join(OWN).join(run).join(name);
+        match write(fs, upper, &path, object) {
+            // The run put something else there: its reference stays in the layer alone.
+            Ok(()) | Err(Errno::NOTDIR | Errno::LOOP | Errno::ISDIR) => {}
+            Err(errno) => return Err(io("write", &path)(errno)),
+        }
+    }
+    Ok(())
+}
+
+fn write(fs: &dyn Fs, upper: BorrowedFd<'_>, path: &Path, object: &str) -> Result<(), Errno> {
+    let mut above = PathBuf::new();
+    let mut dir: Option<OwnedFd> = None;
+    for name in path.parent().into_iter().flatten() {
+        let at = dir.as_ref().map_or(upper, AsFd::as_fd);
+        match fs.make_dir(at, name, 0o755) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(errno) => return Err(errno),
+        }
+        above.push(name);
+        dir = Some(fs.open_below(at, Path::new(name), Open::Handle)?);
+    }
+    let at = dir.as_ref().map_or(upper, AsFd::as_fd);
+    let name = path.file_name().ok_or(Errno::INVAL)?;
+    let file = match fs.create_file(at, name) {
+        // An earlier look wrote it.
+        Err(Errno::EXIST) => return Ok(()),
+        file => file?,
+    };
+    fs.set_mode(file.as_fd(), 0o644)?;
+    let text = format!("{object}\n");
+    let mut rest = text.as_bytes();
+    while !rest.is_empty() {
+        let written = fs.write(file.as_fd(), rest)?;
+        rest = rest.get(written..).unwrap_or_default();
+    }
+    Ok(())
+}
+
+/// Returns the path within the innermost git directory.
+fn below_git_dir(path: &Path) -> Option<PathBuf> {
+    let names: Vec<_> = path.components().collect();
+    let at = names.iter().rposition(is_git)?;
+    Some(names.get(at + 1..)?.iter().collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn objects_come_before_what_names_them() {
+        let ranks = [
+            ("src/main.rs", 0),
+            (".git", 0),
+            (".git/objects/ab/cd", 0),
+            (".git/config", 0),
+            (".git/refs/heads/main", 1),
+            (".git/HEAD", 2),
+            (".git/index", 3),
+            (".git/logs/HEAD", 3),
+            ("vendor/x/.git/index", 3),
+        ];
+        for (path, expected) in ranks {
+            assert_eq!(rank(Path::new(path)), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn hostile_references_are_none() {
+        let object = b"0123456789abcdef0123456789abcdef01234567";
+        let known = reference(b"refs/heads/main", object).expect("a reference");
+        assert_eq!(known.0, "heads/main");
+        for name in ["refs/../x", "refs/heads/.hidden", "refs//x", "refs/x.lock", "refs/a b"] {
+            assert_eq!(reference(name.as_bytes(), object), None, "{name}");
+        }
+        assert_eq!(reference(b"refs/heads/main", b"ref: refs/heads/other"), None);
+    }
+}
