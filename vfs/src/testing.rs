@@ -21,7 +21,21 @@ pub(crate) struct Scratch {
 
 impl Scratch {
     pub(crate) fn new() -> Self {
-        let path = tempfile::Builder::new().prefix("endow-vfs-").tempdir().expect("a directory");
+        Self::of(tempfile::Builder::new().prefix("endow-vfs-").tempdir())
+    }
+
+    /// Makes one on another file system than this one's.
+    pub(crate) fn elsewhere(&self) -> Self {
+        let device =
+            |path: &Path| std::os::unix::fs::MetadataExt::dev(&path.metadata().expect("stat"));
+        let other = ["/dev/shm", "/var/tmp", "/tmp"].map(Path::new).into_iter();
+        let mut other = other.filter(|path| path.exists() && device(path) != device(self.path()));
+        let other = other.next().expect("a second file system");
+        Self::of(tempfile::Builder::new().prefix("endow-vfs-").tempdir_in(other))
+    }
+
+    fn of(path: std::io::Result<tempfile::TempDir>) -> Self {
+        let path = path.expect("a directory");
         let dir = File::open(path.path()).expect("open");
         Self { path, dir }
     }

@@ -102,11 +102,13 @@ impl Seen {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attributes {
     /// Permission bits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<u32>,
     /// Time of the last modification.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub modified: Option<Time>,
     /// All `user.*` attributes, sorted, those of overlayfs left out.
-    #[serde(with = "stored::pairs")]
+    #[serde(with = "stored::pairs", default, skip_serializing_if = "Option::is_none")]
     pub user: Option<Vec<(OsString, Vec<u8>)>>,
 }
 

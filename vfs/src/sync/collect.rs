@@ -17,7 +17,9 @@ use super::{
 };
 use crate::fs::{Errno, Fs, Kind, Node, Special};
 use compare::Buffers;
+pub(super) use compare::{data as compare_data, hole as compare_hole};
 use groups::Groups;
+pub(super) use refuse::{is_overlays, users};
 
 /// A layer and the tree it stands on.
 pub struct Source<'a> {
@@ -326,7 +328,7 @@ impl<'a> Collector<'a> {
     }
 }
 
-fn is_same_root(root: &Node, expected: &Identity) -> bool {
+pub(super) fn is_same_root(root: &Node, expected: &Identity) -> bool {
     let found = Identity::from(root);
     // Device numbers may change when the machine starts; a time of birth does not.
     found.ino == expected.ino
@@ -342,6 +344,3 @@ pub(super) fn io(action: &'static str, path: &Path) -> impl FnOnce(Errno) -> Syn
     let path = path.to_owned();
     move |errno| SyncError::Io { action, path, errno }
 }
-
-#[cfg(test)]
-mod tests;

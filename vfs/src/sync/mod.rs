@@ -12,21 +12,33 @@
 //! <target>/.endow-<run>-stage  in place of the first where the run is on another file system
 //! ```
 
+mod apply;
 mod change;
 mod collect;
+mod journal;
 mod plan;
 mod report;
+mod resume;
 mod root;
 mod rules;
 mod settled;
 mod stored;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
+mod undo;
 
+pub use apply::{MountPlace, RunPlace, apply};
 pub use change::{
     Attributed, Attributes, Change, ChangeKind, ChangeSet, Conflict, Differs, Directory, Identity,
     Refusal, Seen, Time,
 };
 pub use collect::{Source, collect};
+pub use journal::{Direction, Ledger};
 pub use plan::{Amend, Operation, Place, SyncPlan, Take, plan};
 pub use report::{Applied, Failed, SyncError, SyncReport};
+pub use resume::{Resumed, resume};
 pub use rules::{Held, HeldPath, LeftOut, OnConflict, Refused, Resolved, Rules, Winner};
 pub use settled::Settled;
+pub use undo::{UndoReport, undo};

@@ -17,8 +17,8 @@ use verdicts::{Verdict, Verdicts};
 pub struct SyncPlan {
     /// The operations: new content parents first, removals deepest first, attributes bottom-up.
     pub operations: Vec<Operation>,
-    /// The inodes of the host's directories that operations name things in.
-    pub parents: BTreeMap<PathBuf, u64>,
+    /// The host's directories that operations name things in.
+    pub parents: BTreeMap<PathBuf, Seen>,
     /// Conflicts, those included that the run won.
     pub conflicts: Vec<Resolved>,
     /// What can't be written back.

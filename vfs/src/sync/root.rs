@@ -124,6 +124,18 @@ impl<'a> Root<'a> {
         Ok(self.opened.len() > before)
     }
 
+    /// Notes that a directory may have been opened up by a process that was killed.
+    pub(super) fn was_open(&mut self, path: &Path, mode: u32) {
+        if mode & 0o700 != 0o700 {
+            self.opened.push((path.to_owned(), mode));
+        }
+    }
+
+    /// Notes that a directory gets other bits than it had when it was opened up.
+    pub(super) fn will_have(&mut self, path: &Path, mode: u32) {
+        self.opened.iter_mut().filter(|(known, _)| known == path).for_each(|known| known.1 = mode);
+    }
+
     /// Gives the directories that were opened up their bits again.
     pub(super) fn close(&mut self) -> Result<()> {
         let mut result = Ok(());

@@ -48,6 +48,32 @@ pub(super) mod path {
     }
 }
 
+/// For a list of paths with what stood there.
+pub(super) mod seen {
+    use std::path::PathBuf;
+
+    use super::{Bytes, Deserialize, Deserializer, OsStrExt, OsString, OsStringExt, Serializer};
+    use crate::sync::Seen;
+
+    pub(in crate::sync) fn serialize<S: Serializer>(
+        list: &[(PathBuf, Seen)],
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        let stored =
+            list.iter().map(|(path, seen)| (Bytes::new(path.as_os_str().as_bytes()), seen));
+        to.collect_seq(stored)
+    }
+
+    pub(in crate::sync) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Vec<(PathBuf, Seen)>, D::Error> {
+        let stored = Vec::<(Bytes, Seen)>::deserialize(from)?;
+        let pair =
+            |(path, seen): (Bytes, Seen)| Ok((OsString::from_vec(path.decode()?).into(), seen));
+        stored.into_iter().map(pair).collect()
+    }
+}
+
 /// For optional extended attributes.
 pub(super) mod pairs {
     use super::{

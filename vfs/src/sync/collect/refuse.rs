@@ -40,11 +40,14 @@ pub(super) fn tell(attributes: Vec<Attribute>) -> Told {
 }
 
 /// Leaves the `user.*` attributes of a host's entry.
-pub(super) fn users(attributes: Vec<Attribute>) -> Vec<Attribute> {
-    let is_users = |name: &OsStr| {
-        name.as_bytes().starts_with(b"user.") && !name.as_bytes().starts_with(OVERLAY)
-    };
+pub(in crate::sync) fn users(attributes: Vec<Attribute>) -> Vec<Attribute> {
+    let is_users = |name: &OsStr| name.as_bytes().starts_with(b"user.") && !is_overlays(name);
     attributes.into_iter().filter(|(name, _)| is_users(name)).collect()
+}
+
+/// Returns whether an attribute is overlayfs' own.
+pub(in crate::sync) fn is_overlays(name: &OsStr) -> bool {
+    name.as_bytes().starts_with(OVERLAY)
 }
 
 /// Returns why a node is refused whatever it contains.

@@ -114,7 +114,7 @@ impl<'a> Builder<'a> {
         })
     }
 
-    fn parents(&self) -> BTreeMap<PathBuf, u64> {
+    fn parents(&self) -> BTreeMap<PathBuf, Seen> {
         let mut parents = BTreeMap::new();
         let removed = self.set.changes.iter().filter(|change| change.kind == ChangeKind::Deleted);
         let removed: BTreeMap<&Path, &Change> =
@@ -126,7 +126,7 @@ impl<'a> Builder<'a> {
         for path in self.touched.iter().copied().chain(amended) {
             let known = self.set.directories.get(path).map(|directory| directory.host);
             let known = known.or_else(|| removed.get(path).and_then(|change| change.host));
-            parents.extend(known.map(|seen| (path.to_owned(), seen.ino)));
+            parents.extend(known.map(|seen| (path.to_owned(), seen)));
         }
         parents
     }

@@ -1,0 +1,246 @@
+//! Carrying a plan out: everything is staged, then only names are swapped.
+
+mod amend;
+mod bench;
+mod commit;
+pub(super) mod copy;
+mod finish;
+mod stage;
+
+use std::collections::HashMap;
+use std::os::fd::BorrowedFd;
+use std::path::PathBuf;
+
+use super::collect::io;
+use super::journal::{self, Act, Batch, Direction, Ledger, MountBatch, Step};
+use super::{Applied, ChangeKind, Identity, Operation, Seen, SyncError, SyncPlan, SyncReport};
+use crate::fs::{Errno, Fs, Kind};
+use std::ffi::OsStr;
+use std::path::Path;
+
+pub(super) use bench::{Bench, clear, name as number_name};
+pub(super) use commit::{Outcome, carry};
+pub(super) use finish::{end, finish, publish};
+
+/// The directory of the run.
+#[derive(Clone, Copy, Debug)]
+pub struct RunPlace<'a> {
+    /// It, open for listing; its lock is the caller's.
+    pub dir: BorrowedFd<'a>,
+    /// Its name, which names the stage in a target on another file system.
+    pub id: &'a str,
+}
+
+/// One mount of the run.
+#[derive(Clone, Copy, Debug)]
+pub struct MountPlace<'a> {
+    /// Its place in the run's record.
+    pub number: u32,
+    /// The root of the target.
+    pub root: BorrowedFd<'a>,
+    /// The upper layer; `None` where it is not needed any more.
+    pub upper: Option<BorrowedFd<'a>>,
+}
+
+/// Carries out the plans of a run's mounts.
+///
+/// Nothing of the trees changes before all new content is staged and on the disk, and the journal
+/// with it. From there on the batch is finished, by [`super::resume()`] if not by this process. A
+/// path where the host's side is no longer what the plan expects is left alone and reported.
+///
+/// # Errors
+/// Before the journal holds, nothing has changed. Afterwards [`super::resume()`] goes on.
+pub fn apply(
+    fs: &dyn Fs,
+    run: &RunPlace<'_>,
+    plans: &[(MountPlace<'_>, &SyncPlan)],
+) -> Result<Vec<SyncReport>, SyncError> {
+    if journal::has_journal(fs, run.dir)? {
+        return Err(SyncError::Unfinished);
+    }
+    let mut reports: Vec<SyncReport> = plans.iter().map(|(_, plan)| report_of(plan)).collect();
+    if plans.iter().all(|(_, plan)| plan.operations.is_empty()) {
+        return Ok(reports);
+    }
+    let mut ledger = Ledger::read(fs, run.dir)?;
+    let places: Vec<MountPlace<'_>> = plans.iter().map(|(place, _)| *place).collect();
+    clear(fs, run, &places, &ledger)?;
+    let staged = stage_all(fs, run, plans, &ledger);
+    let (mut batch, mut benches) = match staged {
+        Ok(staged) => staged,
+        Err(error) => {
+            // The error that counts is the first; what is left here is swept by the next command.
+            drop(clear(fs, run, &places, &ledger));
+            return Err(error);
+        }
+    };
+    if let Err(error) = publish(fs, run, &batch, &benches) {
+        if matches!(journal::has_journal(fs, run.dir), Ok(false)) {
+            drop(clear(fs, run, &places, &ledger));
+        }
+        return Err(error);
+    }
+    let outcomes = carry(fs, &mut benches, &batch, false)?;
+    finish(fs, run, &mut ledger, &mut batch, &mut benches, &outcomes)?;
+    let mut parts = batch.mounts.iter().zip(&outcomes);
+    for ((place, plan), report) in plans.iter().zip(&mut reports) {
+        if plan.operations.is_empty() {
+            continue;
+        }
+        if let Some((part, outcomes)) = parts.next() {
+            debug_assert_eq!(part.mount, place.number);
+            tell(report, part, outcomes);
+        }
+    }
+    Ok(reports)
+}
+
+fn report_of(plan: &SyncPlan) -> SyncReport {
+    SyncReport {
+        conflicts: plan.conflicts.clone(),
+        refused: plan.refused.clone(),
+        held: plan.held.clone(),
+        left_out: plan.left_out.clone(),
+        ..SyncReport::default()
+    }
+}
+
+/// Adds what became of the steps to a report.
+pub(super) fn tell(report: &mut SyncReport, part: &MountBatch, outcomes: &[Outcome]) {
+    for (step, outcome) in part.steps.iter().zip(outcomes) {
+        let Some(kind) = step.change else { continue };
+        match outcome {
+            Outcome::Done => {
+                let (path, node) = (step.path.clone(), step.node);
+                report.applied.push(Applied { path, kind, node });
+                let below = step.below.iter().map(|(path, seen)| Applied {
+                    path: step.path.join(path),
+                    kind: ChangeKind::Deleted,
+                    node: seen.kind,
+                });
+                report.applied.extend(below);
+            }
+            Outcome::Lost(conflict) | Outcome::Kept(conflict) => {
+                report.lost(step.path.clone(), kind, *conflict);
+            }
+            Outcome::Failed(errno) => {
+                report.failed.push(super::Failed { path: step.path.clone(), errno: *errno });
+            }
+            Outcome::Skipped => {}
+        }
+    }
+}
+
+type Staged<'a> = (Batch, Vec<Bench<'a>>);
+
+fn stage_all<'a>(
+    fs: &'a dyn Fs,
+    run: &RunPlace<'a>,
+    plans: &[(MountPlace<'a>, &SyncPlan)],
+    ledger: &Ledger,
+) -> Result<Staged<'a>, SyncError> {
+    let mut batch = Batch::new(Direction::Apply, ledger);
+    let mut benches = Vec::new();
+    for (place, plan) in plans.iter().filter(|(_, plan)| !plan.operations.is_empty()) {
+        let mut bench = Bench::open(fs, run, place)?;
+        let part = stage_mount(fs, &mut bench, place, plan, &mut batch.next)?;
+        batch.mounts.push(part);
+        benches.push(bench);
+    }
+    Ok((batch, benches))
+}
+
+fn stage_mount(
+    fs: &dyn Fs,
+    bench: &mut Bench<'_>,
+    place: &MountPlace<'_>,
+    plan: &SyncPlan,
+    next: &mut u32,
+) -> Result<MountBatch, SyncError> {
+    let root = fs.node(place.root, OsStr::new("")).map_err(io("look at", Path::new("")))?;
+    let upper = place.upper.ok_or(Errno::BADF).map_err(io("open the layer of", Path::new("")))?;
+    let mut stage = stage::Stage::new(fs, bench, upper);
+    let mut steps = Vec::new();
+    let staged = stage_operations(fs, &mut stage, plan, next, &mut steps);
+    let closed = stage.close();
+    staged?;
+    closed.map_err(io("close", Path::new("")))?;
+    amend::check_times(fs, bench, &mut steps)?;
+    Ok(MountBatch {
+        mount: place.number,
+        root: Identity::from(&root),
+        is_beside: bench.is_beside(),
+        root_time: bench.root_time(),
+        parents: plan.parents.iter().map(|(path, seen)| (path.clone(), *seen)).collect(),
+        steps,
+    })
+}
+
+fn stage_operations(
+    fs: &dyn Fs,
+    stage: &mut stage::Stage<'_, '_>,
+    plan: &SyncPlan,
+    next: &mut u32,
+    steps: &mut Vec<Step>,
+) -> Result<(), SyncError> {
+    let mut made: HashMap<PathBuf, Seen> = HashMap::new();
+    for operation in &plan.operations {
+        let step = match operation {
+            Operation::Place(place) => {
+                let new = stage.place(fs, place, *next)?;
+                if place.upper.kind == Kind::Directory {
+                    made.insert(place.path.clone(), new);
+                }
+                Step {
+                    act: if place.over.is_some() { Act::Swap } else { Act::Put },
+                    change: Some(place.kind),
+                    node: place.upper.kind,
+                    new: Some(new),
+                    old: place.over,
+                    below: place.below.clone(),
+                    ..blank(&place.path, *next)
+                }
+            }
+            Operation::Take(take) => Step {
+                act: Act::Take,
+                change: Some(ChangeKind::Deleted),
+                node: take.host.kind,
+                old: Some(take.host),
+                below: take.below.clone(),
+                ..blank(&take.path, *next)
+            },
+            Operation::Amend(amend) => {
+                let on = amend.host.or_else(|| made.get(&amend.path).copied());
+                Step {
+                    change: amend.is_change.then_some(ChangeKind::Attributes),
+                    node: on.map_or(Kind::Directory, |seen| seen.kind),
+                    new: on,
+                    // What was there before is known only for what was.
+                    old: amend.host,
+                    before: amend.before.clone(),
+                    after: amend.after.clone(),
+                    ..blank(&amend.path, *next)
+                }
+            }
+        };
+        *next += 1;
+        steps.push(step);
+    }
+    Ok(())
+}
+
+fn blank(path: &Path, number: u32) -> Step {
+    Step {
+        path: path.to_owned(),
+        act: Act::Amend,
+        number,
+        change: None,
+        node: Kind::File,
+        new: None,
+        old: None,
+        below: Vec::new(),
+        before: super::Attributes::default(),
+        after: super::Attributes::default(),
+        keeps: false,
+    }
+}

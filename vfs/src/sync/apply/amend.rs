@@ -1,0 +1,100 @@
+//! Mode, times and attributes of what stands.
+
+use std::os::fd::AsFd;
+
+use rustix::fs::UTIME_OMIT;
+
+use super::Bench;
+use crate::fs::{At, Attribute, Errno, Fs, Kind, Result, Timespec};
+use crate::sync::collect::{io, users};
+use crate::sync::journal::{Act, Step};
+use crate::sync::{Attributes, Seen, SyncError, Time};
+
+/// Sets the time of the last modification and leaves that of the last access.
+pub(in crate::sync) fn set_time(fs: &dyn Fs, at: At<'_>, time: Time) -> Result<()> {
+    let mut status = fs.status(at.dir, at.name)?;
+    status.accessed = Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT };
+    status.modified = time.into();
+    fs.set_times_at(at.dir, at.name, &status)
+}
+
+/// Makes the `user.*` attributes of a name `after`, knowing that they are `before`.
+pub(in crate::sync) fn set_user(
+    fs: &dyn Fs,
+    at: At<'_>,
+    before: &[Attribute],
+    after: &[Attribute],
+) -> Result<()> {
+    for (name, _) in before.iter().filter(|(name, _)| !after.iter().any(|(kept, _)| kept == name)) {
+        match fs.remove_attribute(at, name) {
+            Err(Errno::NODATA) => {}
+            result => result?,
+        }
+    }
+    for (name, value) in after.iter().filter(|attribute| !before.contains(attribute)) {
+        fs.set_attribute(at, name, value)?;
+    }
+    Ok(())
+}
+
+/// Sets attributes of a name that is `seen`; done twice it is as done once.
+pub(super) fn set(fs: &dyn Fs, at: At<'_>, seen: &Seen, after: &Attributes) -> Result<()> {
+    let mode = after.mode.filter(|_| seen.kind != Kind::Symlink);
+    if let Some(user) = &after.user {
+        with_writable(fs, at, mode.unwrap_or(seen.mode), || {
+            let before = users(fs.attributes(at)?);
+            set_user(fs, at, &before, user)
+        })?;
+    }
+    if let Some(mode) = mode {
+        fs.set_mode_at(at, mode)?;
+    }
+    match after.modified {
+        Some(time) => set_time(fs, at, time),
+        None => Ok(()),
+    }
+}
+
+/// Calls again with the owner's bits set where they were missing; `mode` is what holds then.
+pub(super) fn with_writable(
+    fs: &dyn Fs,
+    at: At<'_>,
+    mode: u32,
+    call: impl Fn() -> Result<()>,
+) -> Result<()> {
+    match call() {
+        Err(Errno::ACCESS) => {
+            fs.set_mode_at(at, mode | 0o600)?;
+            let result = call();
+            fs.set_mode_at(at, mode)?;
+            result
+        }
+        result => result,
+    }
+}
+
+/// Leaves the time of a directory to the host where names came or went since it was collected.
+pub(super) fn check_times(
+    fs: &dyn Fs,
+    bench: &mut Bench<'_>,
+    steps: &mut [Step],
+) -> std::result::Result<(), SyncError> {
+    // The stage itself was made in the root.
+    let root_time = bench.root_time();
+    let steps = steps.iter_mut().filter(|step| step.act == Act::Amend);
+    for step in steps.filter(|step| step.node == Kind::Directory && step.old.is_some()) {
+        let (Ok((dir, name)), Some(old)) = (bench.root.above(&step.path), step.old) else {
+            continue;
+        };
+        let found = match fs.node(dir.as_fd(), name) {
+            Err(Errno::NOENT) => continue,
+            result => result.map_err(io("look at", &step.path))?,
+        };
+        let is_root = step.path.as_os_str().is_empty();
+        let modified = root_time.filter(|_| is_root).unwrap_or(found.status.modified.into());
+        if modified != old.modified {
+            step.after.modified = None;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,163 @@
+//! Where content is staged and originals are kept: a directory of the run, or one at the root of
+//! a target on another file system.
+
+use std::ffi::{OsStr, OsString};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use super::{MountPlace, RunPlace};
+use crate::fs::{At, Errno, Fs, Node, Result};
+use crate::sync::collect::io;
+use crate::sync::journal::{self, Ledger, UNDO};
+use crate::sync::root::{Closed, Root};
+use crate::sync::{SyncError, Time};
+use crate::tree::remove_tree;
+
+/// The work place of one mount's batch.
+pub(in crate::sync) struct Bench<'a> {
+    pub(in crate::sync) root: Root<'a>,
+    /// Where content is staged.
+    stage: OwnedFd,
+    /// Where originals end up.
+    undo: OwnedFd,
+    /// The name of the stage at the root of the target.
+    beside: Option<OsString>,
+    root_time: Option<Time>,
+    top: BorrowedFd<'a>,
+}
+
+impl<'a> Bench<'a> {
+    /// Opens the work place of a mount, making what is not there.
+    pub(in crate::sync) fn open(
+        fs: &'a dyn Fs,
+        run: &RunPlace<'_>,
+        mount: &MountPlace<'a>,
+    ) -> std::result::Result<Self, SyncError> {
+        let own = own_path(mount.number);
+        let undo = make_own(fs, run.dir, mount.number).map_err(io("make", &own))?;
+        let here = fs.node(undo.as_fd(), OsStr::new("")).map_err(io("look at", &own))?;
+        let there = fs.node(mount.root, OsStr::new("")).map_err(io("look at", Path::new("")))?;
+        let root = Root::new(fs, mount.root, Closed::Stay);
+        let beside = (!is_same_mount(&here, &there)).then(|| stage_name(run.id));
+        let mut bench = Self {
+            root,
+            stage: undo.try_clone().map_err(|_| Errno::MFILE).map_err(io("open", &own))?,
+            undo,
+            beside: None,
+            root_time: None,
+            top: mount.root,
+        };
+        if let Some(name) = beside {
+            bench.root_time = Some(there.status.modified.into());
+            let made = bench.make_beside(fs, mount.root, &name);
+            bench.stage = made.map_err(io("make", Path::new(&name)))?;
+            bench.beside = Some(name);
+        }
+        Ok(bench)
+    }
+
+    fn make_beside(&mut self, fs: &dyn Fs, root: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd> {
+        let made = match fs.make_dir(root, name, 0o700) {
+            Err(Errno::ACCESS) if self.root.open_up(Path::new(""))? => {
+                fs.make_dir(root, name, 0o700)
+            }
+            result => result,
+        };
+        match made {
+            Ok(()) | Err(Errno::EXIST) => fs.open_dir(root, name),
+            Err(errno) => Err(errno),
+        }
+    }
+
+    pub(in crate::sync) fn stage(&self) -> BorrowedFd<'_> {
+        self.stage.as_fd()
+    }
+
+    pub(in crate::sync) fn undo(&self) -> BorrowedFd<'_> {
+        self.undo.as_fd()
+    }
+
+    pub(in crate::sync) fn is_beside(&self) -> bool {
+        self.beside.is_some()
+    }
+
+    pub(in crate::sync) fn root_time(&self) -> Option<Time> {
+        self.root_time
+    }
+
+    /// Takes the stage away from the root of the target, and gives the root its time again.
+    pub(in crate::sync) fn leave(
+        &mut self,
+        fs: &dyn Fs,
+        time: Option<Time>,
+    ) -> std::result::Result<(), SyncError> {
+        let Some(name) = self.beside.take() else { return Ok(()) };
+        let path = Path::new(&name);
+        remove_tree(fs, self.top, &name).map_err(|left| io("remove", path)(left.errno))?;
+        if let Some(time) = time {
+            let at = At { dir: self.top, name: OsStr::new(".") };
+            super::amend::set_time(fs, at, time).map_err(io("set the time of", Path::new("")))?;
+        }
+        Ok(())
+    }
+}
+
+/// Removes what a killed process staged and no journal knows.
+pub(in crate::sync) fn clear(
+    fs: &dyn Fs,
+    run: &RunPlace<'_>,
+    mounts: &[MountPlace<'_>],
+    ledger: &Ledger,
+) -> std::result::Result<(), SyncError> {
+    journal::remove_unfinished(fs, run.dir).map_err(io("remove", Path::new(journal::JOURNAL)))?;
+    for mount in mounts {
+        let own = own_path(mount.number);
+        match fs.open_below(run.dir, &own, crate::fs::Open::List) {
+            Ok(undo) => clear_own(fs, undo.as_fd(), ledger.next).map_err(io("clear", &own))?,
+            Err(Errno::NOENT) => {}
+            Err(errno) => return Err(io("open", &own)(errno)),
+        }
+        let name = stage_name(run.id);
+        let removed = remove_tree(fs, mount.root, &name);
+        removed.map_err(|left| io("remove", Path::new(&name))(left.errno))?;
+    }
+    Ok(())
+}
+
+fn clear_own(fs: &dyn Fs, undo: BorrowedFd<'_>, next: u32) -> Result<()> {
+    for entry in fs.list(undo, usize::MAX)? {
+        let number = entry.name.to_str().and_then(|name| name.parse::<u32>().ok());
+        if number.is_none_or(|number| number >= next) {
+            remove_tree(fs, undo, &entry.name).map_err(|left| left.errno)?;
+        }
+    }
+    Ok(())
+}
+
+/// Returns the name of a number in a stage.
+pub(in crate::sync) fn name(number: u32) -> OsString {
+    number.to_string().into()
+}
+
+fn own_path(mount: u32) -> PathBuf {
+    Path::new(UNDO).join(format!("m{mount:03}"))
+}
+
+fn make_own(fs: &dyn Fs, run: BorrowedFd<'_>, mount: u32) -> Result<OwnedFd> {
+    let path = own_path(mount);
+    for path in [Path::new(UNDO), &path] {
+        match fs.make_dir(run, path.as_os_str(), 0o700) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
+    fs.open_dir(run, path.as_os_str())
+}
+
+fn stage_name(run: &str) -> OsString {
+    format!(".endow-{run}-stage").into()
+}
+
+fn is_same_mount(one: &Node, other: &Node) -> bool {
+    one.mount == other.mount && one.status.id.dev == other.status.id.dev
+}

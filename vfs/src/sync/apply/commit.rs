@@ -1,0 +1,399 @@
+//! Committing: names are swapped, one step after the other.
+
+use std::collections::{HashMap, HashSet};
+use std::ffi::OsStr;
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+
+use super::amend::{set, with_writable};
+use super::bench::{Bench, name};
+use crate::fs::{At, Errno, Fs, Kind, Open, Result};
+use crate::sync::collect::{io, is_overlays};
+use crate::sync::journal::{Act, Batch, Direction, MountBatch, Step};
+use crate::sync::root::{Closed, Dir, Root};
+use crate::sync::{Conflict, Seen, SyncError};
+
+/// How often a step that a signal interrupted is tried.
+const TRIES: usize = 4;
+
+/// What became of a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::sync) enum Outcome {
+    Done,
+    /// The host's side is not what the step expects; nothing was done.
+    Lost(Conflict),
+    /// As before, but what was displaced could not go back, since its place was taken: it stays
+    /// with the undo data.
+    Kept(Conflict),
+    /// The kernel does not allow it.
+    Failed(Errno),
+    /// There was nothing to do it on.
+    Skipped,
+}
+
+/// Carries all steps of a batch out. With `is_again` some may be done already.
+pub(in crate::sync) fn carry(
+    fs: &dyn Fs,
+    benches: &mut [Bench<'_>],
+    batch: &Batch,
+    is_again: bool,
+) -> std::result::Result<Vec<Vec<Outcome>>, SyncError> {
+    let mut all = Vec::new();
+    for (bench, part) in benches.iter_mut().zip(&batch.mounts) {
+        let outcomes = Carrier::new(fs, bench, part, (batch.direction, is_again)).carry(part);
+        let closed = bench.root.close();
+        all.push(outcomes?);
+        closed.map_err(io("close", Path::new("")))?;
+    }
+    Ok(all)
+}
+
+struct Carrier<'c, 'a> {
+    fs: &'c dyn Fs,
+    bench: &'c mut Bench<'a>,
+    direction: Direction,
+    is_again: bool,
+    parents: HashMap<&'c Path, &'c Seen>,
+    /// The directory whose inode was compared last.
+    checked: Option<PathBuf>,
+    /// Directories that should have been made, and were not.
+    lost: HashSet<PathBuf>,
+    /// Inodes whose time of change is of our own making.
+    moved: HashSet<u64>,
+}
+
+impl<'c, 'a> Carrier<'c, 'a> {
+    fn new(
+        fs: &'c dyn Fs,
+        bench: &'c mut Bench<'a>,
+        part: &'c MountBatch,
+        (direction, is_again): (Direction, bool),
+    ) -> Self {
+        let parents = part.parents.iter().map(|(path, seen)| (path.as_path(), seen)).collect();
+        if is_again {
+            for (path, seen) in &part.parents {
+                bench.root.was_open(path, seen.mode);
+            }
+        }
+        let (lost, moved) = (HashSet::new(), HashSet::new());
+        Self { fs, bench, direction, is_again, parents, checked: None, lost, moved }
+    }
+
+    fn carry(&mut self, part: &MountBatch) -> std::result::Result<Vec<Outcome>, SyncError> {
+        let mut outcomes = Vec::with_capacity(part.steps.len());
+        for step in &part.steps {
+            let outcome = self.step(step)?;
+            if outcome != Outcome::Done && step.node == Kind::Directory && step.act != Act::Amend {
+                self.lost.insert(step.path.clone());
+            }
+            if [step.node, step.old.map_or(step.node, |old| old.kind)].contains(&Kind::Directory) {
+                self.bench.root.forget();
+                self.checked = None;
+            }
+            outcomes.push(outcome);
+        }
+        Ok(outcomes)
+    }
+
+    fn step(&mut self, step: &Step) -> std::result::Result<Outcome, SyncError> {
+        let is_amend = step.act == Act::Amend;
+        if is_amend && self.lost.contains(&step.path) {
+            return Ok(Outcome::Skipped);
+        }
+        if self.direction == Direction::Apply
+            && step.path.parent().is_some_and(|above| self.lost.contains(above))
+        {
+            return Ok(Outcome::Lost(Conflict::Ancestor));
+        }
+        for _ in 0..TRIES {
+            let result = match step.act {
+                Act::Put => self.put(step),
+                Act::Swap => self.swap(step),
+                Act::Take => self.take(step),
+                Act::Amend => self.amend(step),
+            };
+            match result {
+                Ok(outcome) => return Ok(outcome),
+                Err(Errno::INTR) => self.is_again = true,
+                Err(errno) => {
+                    return outcome_of(errno).ok_or_else(|| io("write", &step.path)(errno));
+                }
+            }
+        }
+        Err(io("write", &step.path)(Errno::INTR))
+    }
+
+    fn put(&mut self, step: &Step) -> Result<Outcome> {
+        if self.is_again && !self.is_staged(step)? {
+            return Ok(Outcome::Done);
+        }
+        let (dir, leaf) = self.parent(step)?;
+        self.strip(step)?;
+        let (fs, number) = (self.fs, name(step.number));
+        let moved = self.moving(
+            step,
+            dir.at(leaf),
+            |staged, target| fs.rename_new(staged, target),
+            &number,
+        );
+        match moved {
+            Err(Errno::EXIST) => Ok(Outcome::Lost(Conflict::Appeared)),
+            result => result.map(|()| Outcome::Done),
+        }
+    }
+
+    fn swap(&mut self, step: &Step) -> Result<Outcome> {
+        let (dir, leaf) = self.parent(step)?;
+        let (fs, number) = (self.fs, name(step.number));
+        if !self.is_again || self.is_staged(step)? {
+            if let Some(conflict) = self.differs(step, dir.at(leaf))? {
+                return Ok(Outcome::Lost(conflict));
+            }
+            self.strip(step)?;
+            self.moving(step, dir.at(leaf), |staged, target| fs.exchange(staged, target), &number)?;
+        }
+        if self.is_displaced(step)? {
+            return Ok(Outcome::Done);
+        }
+        let staged = At { dir: self.bench.stage(), name: &number };
+        Ok(match fs.exchange(staged, dir.at(leaf)) {
+            Ok(()) => Outcome::Lost(Conflict::Changed),
+            Err(_) => Outcome::Kept(Conflict::Changed),
+        })
+    }
+
+    fn take(&mut self, step: &Step) -> Result<Outcome> {
+        let (fs, number) = (self.fs, name(step.number));
+        let (dir, leaf) = self.parent(step)?;
+        if !(self.is_again && self.is_taken(&number)?) {
+            if let Some(conflict) = self.differs(step, dir.at(leaf))? {
+                return Ok(Outcome::Lost(conflict));
+            }
+            self.moving(
+                step,
+                dir.at(leaf),
+                |staged, target| fs.rename_new(target, staged),
+                &number,
+            )?;
+        }
+        if self.is_displaced(step)? {
+            return Ok(Outcome::Done);
+        }
+        let staged = At { dir: self.bench.stage(), name: &number };
+        Ok(match fs.rename_new(staged, dir.at(leaf)) {
+            Ok(()) => Outcome::Lost(Conflict::Changed),
+            Err(_) => Outcome::Kept(Conflict::Changed),
+        })
+    }
+
+    fn amend(&mut self, step: &Step) -> Result<Outcome> {
+        let Some(on) = step.new else { return Ok(Outcome::Skipped) };
+        let (dir, leaf) = self.parent(step)?;
+        let found = match self.fs.node(dir.as_fd(), leaf) {
+            Err(Errno::NOENT) => None,
+            result => Some(Seen::from(&result?)),
+        };
+        let is_change = step.change.is_some();
+        match found {
+            Some(found) if found.is_same_inode(&on) && (!is_change || is_as(&found, &on, step)) => {
+            }
+            _ if !is_change => return Ok(Outcome::Skipped),
+            None => return Ok(Outcome::Lost(Conflict::Vanished)),
+            Some(_) => return Ok(Outcome::Lost(Conflict::Changed)),
+        }
+        set(self.fs, dir.at(leaf), &on, &step.after)?;
+        if let Some(mode) = step.after.mode {
+            self.bench.root.will_have(&step.path, mode);
+        }
+        Ok(Outcome::Done)
+    }
+
+    /// Opens the directory that a step names something in, if it is the one that was planned for.
+    fn parent<'p>(&mut self, step: &'p Step) -> Result<(Dir<'a>, &'p OsStr)> {
+        let (dir, leaf) = self.bench.root.above(&step.path)?;
+        let Some(above) = step.path.parent() else { return Ok((dir, leaf)) };
+        if self.checked.as_deref() == Some(above) {
+            return Ok((dir, leaf));
+        }
+        if let Some(expected) = self.parents.get(above) {
+            let found = Seen::from(&self.fs.node(dir.as_fd(), OsStr::new(""))?);
+            if !found.is_same_inode(expected) {
+                return Err(Errno::NOTDIR);
+            }
+        }
+        self.checked = Some(above.to_owned());
+        Ok((dir, leaf))
+    }
+
+    /// Returns what speaks against displacing what stands at the target.
+    fn differs(&mut self, step: &Step, at: At<'_>) -> Result<Option<Conflict>> {
+        let Some(old) = step.old else { return Ok(Some(Conflict::Appeared)) };
+        let found = match self.fs.node(at.dir, at.name) {
+            Err(Errno::NOENT) => return Ok(Some(Conflict::Vanished)),
+            result => Seen::from(&result?),
+        };
+        let is_own =
+            self.is_again || self.direction == Direction::Undo || self.moved.contains(&old.ino);
+        let is_untouched = is_own || old.kind == Kind::Directory || found.changed == old.changed;
+        if !found.is_still(&old) || !is_untouched {
+            return Ok(Some(Conflict::Changed));
+        }
+        if old.kind == Kind::Directory && step.below.is_empty() {
+            let dir = self.fs.open_below(at.dir, Path::new(at.name), Open::List);
+            let is_empty = match dir {
+                Ok(dir) => self.fs.list(dir.as_fd(), 1)?.is_empty(),
+                Err(Errno::ACCESS) => true,
+                Err(errno) => return Err(errno),
+            };
+            return Ok((!is_empty).then_some(Conflict::Changed));
+        }
+        Ok(None)
+    }
+
+    /// Returns whether the stage has what the step puts in place.
+    fn is_staged(&self, step: &Step) -> Result<bool> {
+        match self.fs.node(self.bench.stage(), &name(step.number)) {
+            Err(Errno::NOENT) => Ok(false),
+            result => {
+                let found = Seen::from(&result?);
+                Ok(step.new.is_some_and(|new| found.is_same_inode(&new)))
+            }
+        }
+    }
+
+    fn is_taken(&self, number: &OsStr) -> Result<bool> {
+        match self.fs.node(self.bench.stage(), number) {
+            Err(Errno::NOENT) => Ok(false),
+            result => result.map(|_| true),
+        }
+    }
+
+    /// Returns whether what was displaced is what was expected there.
+    fn is_displaced(&mut self, step: &Step) -> Result<bool> {
+        let Some(old) = step.old else { return Ok(true) };
+        self.moved.insert(old.ino);
+        let number = name(step.number);
+        let found = Seen::from(&self.fs.node(self.bench.stage(), &number)?);
+        if !found.is_still(&old) {
+            return Ok(false);
+        }
+        if old.kind != Kind::Directory {
+            return Ok(true);
+        }
+        let at = At { dir: self.bench.stage(), name: &number };
+        is_same_below(self.fs, at, &step.below)
+    }
+
+    /// Takes overlayfs' own attributes from a file that comes out of a layer by a link.
+    fn strip(&self, step: &Step) -> Result<()> {
+        let (Direction::Apply, Kind::File, Some(new)) = (self.direction, step.node, step.new)
+        else {
+            return Ok(());
+        };
+        let (fs, number) = (self.fs, name(step.number));
+        let at = At { dir: self.bench.stage(), name: &number };
+        with_writable(fs, at, new.mode, || {
+            let attributes = fs.attributes(at)?.into_iter();
+            for (name, _) in attributes.filter(|(name, _)| is_overlays(name)) {
+                fs.remove_attribute(at, &name)?;
+            }
+            Ok(())
+        })?;
+        if self.is_again { fs.set_mode_at(at, new.mode) } else { Ok(()) }
+    }
+
+    /// Renames between stage and target, opening directories up that forbid it to their owner.
+    fn moving(
+        &mut self,
+        step: &Step,
+        target: At<'_>,
+        call: impl Fn(At<'_>, At<'_>) -> Result<()>,
+        number: &OsStr,
+    ) -> Result<()> {
+        let staged = At { dir: self.bench.stage(), name: number };
+        let mut result = call(staged, target);
+        if result != Err(Errno::ACCESS) {
+            return result;
+        }
+        let above = step.path.parent().unwrap_or(Path::new(""));
+        self.bench.root.open_up(above)?;
+        let staged = At { dir: self.bench.stage(), name: number };
+        result = call(staged, target);
+        if result != Err(Errno::ACCESS) {
+            return result;
+        }
+        // A directory that changes its parent must be writable itself.
+        let fs = self.fs;
+        let places = [staged, target];
+        set_modes(fs, places, step, 0o700);
+        result = call(staged, target);
+        set_modes(fs, places, step, 0);
+        result
+    }
+}
+
+/// Gives the directories of a step their bits and some more, wherever they are now.
+fn set_modes(fs: &dyn Fs, places: [At<'_>; 2], step: &Step, more: u32) {
+    for at in places {
+        let Ok(found) = fs.node(at.dir, at.name).map(|node| Seen::from(&node)) else { continue };
+        for seen in [step.new, step.old].into_iter().flatten() {
+            if seen.kind == Kind::Directory && seen.is_same_inode(&found) {
+                // One that can't be opened up fails the rename that follows.
+                let _ = fs.set_mode_at(at, seen.mode | more);
+            }
+        }
+    }
+}
+
+/// Returns whether attributes are as the step expects them, before it or after it.
+fn is_as(found: &Seen, on: &Seen, step: &Step) -> bool {
+    let mode = [Some(on.mode), Some(on.mode | 0o700), step.after.mode].contains(&Some(found.mode));
+    let is_dir = on.kind == Kind::Directory;
+    let modified = [Some(on.modified), step.after.modified].contains(&Some(found.modified));
+    mode && (is_dir || (modified && found.size == on.size))
+}
+
+/// Returns what an error of one step means, when it is no reason to stop.
+fn outcome_of(errno: Errno) -> Option<Outcome> {
+    match errno {
+        Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::XDEV => {
+            Some(Outcome::Lost(Conflict::Ancestor))
+        }
+        Errno::EXIST | Errno::NOTEMPTY | Errno::ISDIR => Some(Outcome::Lost(Conflict::Changed)),
+        Errno::ACCESS | Errno::PERM | Errno::ROFS | Errno::BUSY | Errno::NAMETOOLONG => {
+            Some(Outcome::Failed(errno))
+        }
+        _ => None,
+    }
+}
+
+/// Returns whether a directory holds exactly what it held.
+fn is_same_below(fs: &dyn Fs, at: At<'_>, below: &[(PathBuf, Seen)]) -> Result<bool> {
+    let top = match fs.open_below(at.dir, Path::new(at.name), Open::Handle) {
+        Err(Errno::ACCESS) => return Ok(below.is_empty()),
+        result => result?,
+    };
+    let expected: HashMap<&Path, &Seen> =
+        below.iter().map(|(path, seen)| (path.as_path(), seen)).collect();
+    let mut root = Root::new(fs, top.as_fd(), Closed::Stay);
+    let (mut pending, mut count) = (vec![PathBuf::new()], 0);
+    while let Some(path) = pending.pop() {
+        let listed = match root.list(&path) {
+            Err(Errno::ACCESS) if below.is_empty() => return Ok(true),
+            result => result?,
+        };
+        let dir = root.dir(&path)?;
+        for entry in fs.list(listed.as_fd(), usize::MAX)? {
+            let found = Seen::from(&fs.node(dir.as_fd(), &entry.name)?);
+            let path = path.join(&entry.name);
+            if !expected.get(path.as_path()).is_some_and(|seen| found.is_still(seen)) {
+                return Ok(false);
+            }
+            count += 1;
+            if found.kind == Kind::Directory {
+                pending.push(path);
+            }
+        }
+    }
+    Ok(count == expected.len())
+}

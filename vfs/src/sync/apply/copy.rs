@@ -1,0 +1,145 @@
+//! Exact copies between file systems: bytes, holes, mode, times, `user.*` attributes, links.
+
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use super::amend::{set_time, set_user};
+use crate::fs::{At, Errno, Fs, Kind, Node, Open, Result};
+use crate::sync::collect::{compare_data, compare_hole, users};
+use crate::sync::root::{Closed, Root};
+
+/// Copies a name with all that is below it; the new name must be free.
+///
+/// Devices, sockets and FIFOs are left out: no process can make them equal.
+pub(in crate::sync) fn copy_tree(fs: &dyn Fs, from: At<'_>, to: At<'_>) -> Result<()> {
+    let node = fs.node(from.dir, from.name)?;
+    match node.status.kind {
+        Kind::Directory => copy_dir(fs, from, to, &node),
+        _ => copy_leaf(fs, from, to, &node),
+    }
+}
+
+/// Copies a file or a link.
+pub(in crate::sync) fn copy_leaf(fs: &dyn Fs, from: At<'_>, to: At<'_>, node: &Node) -> Result<()> {
+    match node.status.kind {
+        Kind::File => copy_file(fs, from, to, node),
+        Kind::Symlink => {
+            let target = fs.read_link(from.dir, from.name)?;
+            fs.make_symlink(&target, to.dir, to.name)?;
+            set_time(fs, to, node.status.modified.into())
+        }
+        Kind::Directory | Kind::Other => Ok(()),
+    }
+}
+
+fn copy_file(fs: &dyn Fs, from: At<'_>, to: At<'_>, node: &Node) -> Result<()> {
+    let source = open_readable(fs, from, node.status.mode)?;
+    let copy = fs.create_file(to.dir, to.name)?;
+    copy_bytes(fs, source.as_fd(), copy.as_fd(), node.status.size)?;
+    set_user(fs, to, &[], &users(fs.attributes(from).or_else(denied)?))?;
+    fs.set_mode(copy.as_fd(), node.status.mode)?;
+    set_time(fs, to, node.status.modified.into())
+}
+
+fn denied<T: Default>(errno: Errno) -> Result<T> {
+    if errno == Errno::ACCESS { Ok(T::default()) } else { Err(errno) }
+}
+
+/// Opens a file that is ours, also when its bits keep its owner out.
+fn open_readable(fs: &dyn Fs, at: At<'_>, mode: u32) -> Result<OwnedFd> {
+    match fs.open_file(at.dir, at.name) {
+        Err(Errno::ACCESS) => {
+            fs.set_mode_at(at, mode | 0o400)?;
+            let opened = fs.open_file(at.dir, at.name);
+            fs.set_mode_at(at, mode)?;
+            opened
+        }
+        result => result,
+    }
+}
+
+fn copy_bytes(fs: &dyn Fs, from: BorrowedFd<'_>, to: BorrowedFd<'_>, size: u64) -> Result<()> {
+    fs.set_size(to, size)?;
+    let mut at = 0;
+    while at < size
+        && let Some(start) = compare_data(fs, from, at)?.filter(|start| *start < size)
+    {
+        let end = compare_hole(fs, from, start)?.unwrap_or(size).min(size);
+        at = start;
+        while at < end {
+            match fs.copy_range(from, to, at..end)? {
+                0 => return Err(Errno::STALE),
+                length => at += length,
+            }
+        }
+    }
+    Ok(())
+}
+
+struct Made {
+    path: PathBuf,
+    node: Node,
+}
+
+fn copy_dir(fs: &dyn Fs, from: At<'_>, to: At<'_>, node: &Node) -> Result<()> {
+    fs.make_dir(to.dir, to.name, 0o700)?;
+    let source = fs.open_below(from.dir, Path::new(from.name), Open::Handle)?;
+    let copy = fs.open_below(to.dir, Path::new(to.name), Open::Handle)?;
+    let mut sources = Root::new(fs, source.as_fd(), Closed::Open);
+    let mut copies = Root::new(fs, copy.as_fd(), Closed::Stay);
+    let copied = copy_below(fs, &mut sources, &mut copies, node);
+    let closed = sources.close();
+    copied.and(closed)
+}
+
+fn copy_below(
+    fs: &dyn Fs,
+    sources: &mut Root<'_>,
+    copies: &mut Root<'_>,
+    node: &Node,
+) -> Result<()> {
+    let mut linked: HashMap<u64, PathBuf> = HashMap::new();
+    let mut dirs = vec![Made { path: PathBuf::new(), node: *node }];
+    let mut pending = vec![PathBuf::new()];
+    while let Some(path) = pending.pop() {
+        let listed = sources.list(&path)?;
+        for entry in fs.list(listed.as_fd(), usize::MAX)? {
+            let path = path.join(&entry.name);
+            let (from, name) = sources.above(&path)?;
+            let (to, _) = copies.above(&path)?;
+            let node = fs.node(from.as_fd(), name)?;
+            if node.status.kind == Kind::Directory {
+                fs.make_dir(to.as_fd(), name, 0o700)?;
+                dirs.push(Made { path: path.clone(), node });
+                pending.push(path);
+            } else if let Some(known) = linked.get(&node.status.id.ino) {
+                let (other, known) = copies.above(known)?;
+                fs.link(other.at(known), to.at(name))?;
+            } else {
+                copy_leaf(fs, from.at(name), to.at(name), &node)?;
+                if node.links > 1 && node.special.is_none() {
+                    linked.insert(node.status.id.ino, path);
+                }
+            }
+        }
+    }
+    for made in dirs.iter().rev() {
+        finish_dir(fs, sources, copies, made)?;
+    }
+    Ok(())
+}
+
+fn finish_dir(
+    fs: &dyn Fs,
+    sources: &mut Root<'_>,
+    copies: &mut Root<'_>,
+    made: &Made,
+) -> Result<()> {
+    let (from, to) = (sources.dir(&made.path)?, copies.dir(&made.path)?);
+    let here = OsStr::new(".");
+    set_user(fs, to.at(here), &[], &users(fs.attributes(from.at(here)).or_else(denied)?))?;
+    fs.set_mode_at(to.at(here), made.node.status.mode)?;
+    set_time(fs, to.at(here), made.node.status.modified.into())
+}

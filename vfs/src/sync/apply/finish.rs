@@ -1,0 +1,232 @@
+//! Before and after the commits: the journal holds, the ledger holds, nothing else is left.
+
+use std::collections::HashSet;
+use std::os::fd::AsFd;
+use std::path::Path;
+
+use super::bench::{Bench, name};
+use super::copy::copy_tree;
+use super::{Outcome, RunPlace};
+use crate::fs::{At, Errno, Fs, Kind, Open};
+use crate::sync::collect::io;
+use crate::sync::journal::{
+    self, Act, Batch, Direction, Ledger, MountBatch, Step, publish_journal, remove_journal,
+};
+use crate::sync::{Seen, SyncError, Time};
+use crate::tree::remove_tree;
+
+/// Writes all that is staged to the disk, and then the journal: from here on the batch goes
+/// forward.
+pub(in crate::sync) fn publish(
+    fs: &dyn Fs,
+    run: &RunPlace<'_>,
+    batch: &Batch,
+    benches: &[Bench<'_>],
+) -> Result<(), SyncError> {
+    batch.write_journal(fs, run.dir)?;
+    sync_all(fs, benches)?;
+    publish_journal(fs, run.dir).map_err(io("write", Path::new(journal::JOURNAL)))
+}
+
+/// Notes what was done, so that it can be undone, and takes journal and stage away.
+pub(in crate::sync) fn finish(
+    fs: &dyn Fs,
+    run: &RunPlace<'_>,
+    ledger: &mut Ledger,
+    batch: &mut Batch,
+    benches: &mut [Bench<'_>],
+    outcomes: &[Vec<Outcome>],
+) -> Result<(), SyncError> {
+    let direction = batch.direction;
+    let parts = batch.mounts.iter_mut().zip(benches.iter_mut());
+    for ((part, bench), outcomes) in parts.zip(outcomes) {
+        for (step, outcome) in part.steps.iter_mut().zip(outcomes) {
+            let cleared = clear_step(fs, bench, step, *outcome, direction);
+            cleared.map_err(io("clear the stage of", &step.path))?;
+            if matches!(outcome, Outcome::Done | Outcome::Kept(_)) {
+                let path = step.path.clone();
+                let failed = |errno| io("look at", &path)(errno);
+                let seen = refresh(fs, bench, step).map_err(failed)?;
+                let is_copy = bench.is_beside() && direction == Direction::Undo;
+                if is_copy && seen.is_some_and(|seen| seen.kind == Kind::Directory) {
+                    let below = below(fs, bench, &path).map_err(failed)?;
+                    ledger.settle_all(part.mount, below);
+                }
+                ledger.settle_all(part.mount, seen);
+            }
+        }
+    }
+    enter(ledger, batch, outcomes);
+    ledger.forget_earlier();
+    let undo = fs.open_below(run.dir, Path::new(journal::UNDO), Open::List);
+    let undo = undo.map_err(io("open", Path::new(journal::UNDO)))?;
+    ledger.write(fs, undo.as_fd())?;
+    sync_all(fs, benches)?;
+    Ledger::publish(fs, undo.as_fd()).map_err(io("write", Path::new(journal::UNDO)))?;
+    end(fs, run, batch, benches)
+}
+
+/// Takes the stages and the journal of a batch away that is in the ledger.
+pub(in crate::sync) fn end(
+    fs: &dyn Fs,
+    run: &RunPlace<'_>,
+    batch: &Batch,
+    benches: &mut [Bench<'_>],
+) -> Result<(), SyncError> {
+    for (bench, part) in benches.iter_mut().zip(&batch.mounts) {
+        bench.leave(fs, root_time(part))?;
+    }
+    remove_journal(fs, run.dir).map_err(io("remove", Path::new(journal::JOURNAL)))
+}
+
+/// One sync of each file system that the batch is on.
+fn sync_all(fs: &dyn Fs, benches: &[Bench<'_>]) -> Result<(), SyncError> {
+    let mut synced = HashSet::new();
+    for bench in benches {
+        for dir in [bench.stage(), bench.undo()] {
+            let status = fs.status_of(dir).map_err(io("look at", Path::new("")))?;
+            if synced.insert(status.id.dev) {
+                fs.sync_all(dir).map_err(io("write", Path::new("")))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Removes what was staged in vain, and brings originals to the run's directory.
+fn clear_step(
+    fs: &dyn Fs,
+    bench: &Bench<'_>,
+    step: &Step,
+    outcome: Outcome,
+    direction: Direction,
+) -> Result<(), Errno> {
+    let number = name(step.number);
+    let staged = At { dir: bench.stage(), name: &number };
+    let displaces = matches!(step.act, Act::Swap | Act::Take);
+    match outcome {
+        Outcome::Done | Outcome::Kept(_) if displaces && direction == Direction::Apply => {
+            if bench.is_beside() { bring_home(fs, bench, staged) } else { Ok(()) }
+        }
+        // Undo of a batch within one file system: it can be had again.
+        Outcome::Lost(_) | Outcome::Failed(_)
+            if direction == Direction::Apply && matches!(step.act, Act::Put | Act::Swap) =>
+        {
+            let found = match fs.node(staged.dir, staged.name) {
+                Err(Errno::NOENT) => return Ok(()),
+                result => Seen::from(&result?),
+            };
+            if step.new.is_some_and(|new| new.is_same_inode(&found)) {
+                return remove_tree(fs, staged.dir, staged.name).map_err(|left| left.errno);
+            }
+            Ok(())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Copies an original to the run's directory, again if it was begun; the stage goes as a whole.
+fn bring_home(fs: &dyn Fs, bench: &Bench<'_>, staged: At<'_>) -> Result<(), Errno> {
+    match fs.node(staged.dir, staged.name) {
+        Err(Errno::NOENT) => return Ok(()),
+        result => result?,
+    };
+    let home = At { dir: bench.undo(), name: staged.name };
+    remove_tree(fs, home.dir, home.name).map_err(|left| left.errno)?;
+    copy_tree(fs, staged, home)
+}
+
+/// Notes what a step left at its path, if nobody changed it meanwhile.
+fn refresh(fs: &dyn Fs, bench: &mut Bench<'_>, step: &mut Step) -> Result<Option<Seen>, Errno> {
+    let Some(new) = step.new.filter(|_| step.act != Act::Take) else { return Ok(None) };
+    let (dir, leaf) = match bench.root.above(&step.path) {
+        Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::XDEV | Errno::ACCESS) => {
+            return Ok(None);
+        }
+        result => result?,
+    };
+    let found = match fs.node(dir.as_fd(), leaf) {
+        Err(Errno::NOENT | Errno::ACCESS) => return Ok(None),
+        result => Seen::from(&result?),
+    };
+    let modified = step.after.modified.unwrap_or(new.modified);
+    let is_same = found.is_same_inode(&new)
+        && (found.kind == Kind::Directory
+            || (found.size == new.size && found.modified == modified));
+    if is_same {
+        step.new = Some(found);
+    }
+    Ok(is_same.then_some(found))
+}
+
+/// Returns all that is in a directory: copies of originals, which no host changed.
+fn below(fs: &dyn Fs, bench: &mut Bench<'_>, top: &Path) -> Result<Vec<Seen>, Errno> {
+    let (mut pending, mut found) = (vec![top.to_owned()], Vec::new());
+    while let Some(path) = pending.pop() {
+        let listed = bench.root.list(&path)?;
+        for entry in fs.list(listed.as_fd(), usize::MAX)? {
+            let seen = Seen::from(&fs.node(listed.as_fd(), &entry.name)?);
+            if seen.kind == Kind::Directory {
+                pending.push(path.join(&entry.name));
+            }
+            found.push(seen);
+        }
+    }
+    Ok(found)
+}
+
+/// Returns the time that the root gets when the stage in it is gone.
+fn root_time(part: &MountBatch) -> Option<Time> {
+    let amends = part.steps.iter().filter(|step| step.act == Act::Amend);
+    let amends = amends.filter(|step| step.path.as_os_str().is_empty());
+    amends.filter_map(|step| step.after.modified).last().or(part.root_time)
+}
+
+/// Enters a batch into the ledger.
+fn enter(ledger: &mut Ledger, batch: &Batch, outcomes: &[Vec<Outcome>]) {
+    ledger.last = batch.serial;
+    match batch.direction {
+        Direction::Apply => {
+            let mut done = batch.clone();
+            for (part, outcomes) in done.mounts.iter_mut().zip(outcomes) {
+                let mut outcomes = outcomes.iter();
+                part.steps
+                    .retain(|_| matches!(outcomes.next(), Some(Outcome::Done | Outcome::Kept(_))));
+            }
+            ledger.batches.push(done);
+            ledger.next = batch.next;
+        }
+        Direction::Undo => {
+            for (part, outcomes) in batch.mounts.iter().zip(outcomes) {
+                strike(ledger, part, outcomes);
+            }
+        }
+    }
+}
+
+/// Strikes out what was undone.
+fn strike(ledger: &mut Ledger, part: &MountBatch, outcomes: &[Outcome]) {
+    let steps = part.steps.iter().zip(outcomes);
+    let done = steps.filter(|(_, outcome)| **outcome == Outcome::Done).map(|(step, _)| step);
+    let (kept, gone): (Vec<&Step>, Vec<&Step>) = done.partition(|step| step.keeps);
+    let gone: HashSet<u32> = gone.iter().map(|step| step.number).collect();
+    let parts = ledger.batches.iter_mut().flat_map(|batch| &mut batch.mounts);
+    for known in parts.filter(|known| known.mount == part.mount) {
+        known.steps.retain(|step| !gone.contains(&step.number));
+        let made: HashSet<_> = known
+            .steps
+            .iter()
+            .filter(|step| step.act != Act::Amend)
+            .map(|step| step.path.clone())
+            .collect();
+        known.steps.retain(|step| {
+            step.act != Act::Amend || step.old.is_some() || made.contains(&step.path)
+        });
+        for step in &mut known.steps {
+            if let Some(kept) = kept.iter().find(|kept| kept.number == step.number) {
+                step.new = kept.new;
+            }
+        }
+    }
+    ledger.batches.retain(|batch| batch.mounts.iter().any(|part| !part.steps.is_empty()));
+}

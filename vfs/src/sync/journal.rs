@@ -1,0 +1,297 @@
+//! What is on the disk about a write-back: the journal of one under way, and the ledger of those
+//! that were done.
+
+use std::collections::HashSet;
+use std::ffi::OsStr;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::{Path, PathBuf};
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::collect::io;
+use super::{Attributes, ChangeKind, Identity, Seen, Settled, SyncError, stored};
+use crate::fs::{Errno, Fs, Kind, Result};
+
+/// The version of both files that this code writes, and the newest it reads.
+const VERSION: u32 = 1;
+pub(super) const JOURNAL: &str = "journal";
+const JOURNAL_NEW: &str = "journal.new";
+const LEDGER: &str = "applied.json";
+const LEDGER_NEW: &str = "applied.json.new";
+pub(super) const UNDO: &str = "undo";
+
+/// Which way a batch goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Direction {
+    /// A run's changes are written back.
+    Apply,
+    /// They are taken back.
+    Undo,
+}
+
+/// One write-back or undo of a run, in all its mounts.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Batch {
+    pub(super) version: u32,
+    pub(super) direction: Direction,
+    /// Its place among all batches of the run.
+    pub(super) serial: u32,
+    /// The first number that this batch does not use.
+    pub(super) next: u32,
+    pub(super) mounts: Vec<MountBatch>,
+}
+
+/// The part of a batch that is done in one mount.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct MountBatch {
+    pub(super) mount: u32,
+    pub(super) root: Identity,
+    /// The stage is a directory at the root of the target.
+    #[serde(default)]
+    pub(super) is_beside: bool,
+    /// The root's time before that directory was made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) root_time: Option<super::Time>,
+    /// The host's directories in which names come and go.
+    #[serde(with = "stored::seen")]
+    pub(super) parents: Vec<(PathBuf, Seen)>,
+    pub(super) steps: Vec<Step>,
+}
+
+/// How a step is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Act {
+    /// The staged content goes to where nothing is.
+    Put,
+    /// The staged content and what is there change places.
+    Swap,
+    /// What is there goes to the stage.
+    Take,
+    /// Attributes are set on what stays.
+    Amend,
+}
+
+/// One effect, with all that is needed to find whether it is done, and to take it back.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Step {
+    #[serde(with = "stored::path")]
+    pub(super) path: PathBuf,
+    pub(super) act: Act,
+    /// The name in the stage.
+    pub(super) number: u32,
+    /// What is reported; `None` when it only serves other steps.
+    pub(super) change: Option<ChangeKind>,
+    pub(super) node: Kind,
+    /// What the step puts there, or what stays there when attributes are set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) new: Option<Seen>,
+    /// What the step displaces.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) old: Option<Seen>,
+    /// All that is in the displaced directory.
+    #[serde(with = "stored::seen", default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) below: Vec<(PathBuf, Seen)>,
+    #[serde(default)]
+    pub(super) before: Attributes,
+    #[serde(default)]
+    pub(super) after: Attributes,
+    /// An undo that leaves the step in force.
+    #[serde(default)]
+    pub(super) keeps: bool,
+}
+
+/// What was written back of a run and not undone.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Ledger {
+    pub(super) version: u32,
+    /// The first number that no undo data has.
+    pub(super) next: u32,
+    /// The last batch that is entered here, undone ones included.
+    pub(super) last: u32,
+    /// In the order in which they were done.
+    pub(super) batches: Vec<Batch>,
+    /// What write-back left in the trees, by mount.
+    pub(super) settled: Vec<(u32, Seen)>,
+}
+
+impl Default for Ledger {
+    fn default() -> Self {
+        Self { version: VERSION, next: 1, last: 0, batches: Vec::new(), settled: Vec::new() }
+    }
+}
+
+impl Ledger {
+    /// Reads what was written back; nothing was when there is no such file.
+    ///
+    /// # Errors
+    /// A failing call, or a file that is not ours or too new.
+    pub fn read(fs: &dyn Fs, run: BorrowedFd<'_>) -> std::result::Result<Self, SyncError> {
+        let name = Path::new(UNDO).join(LEDGER);
+        Ok(read(fs, run, &name)?.unwrap_or_default())
+    }
+
+    /// Returns what a later [`super::collect()`] of a mount must not take for the host's changes.
+    pub fn settled(&self, mount: u32) -> Settled {
+        let mut settled = Settled::default();
+        self.settled.iter().filter(|(known, _)| *known == mount).for_each(|(_, seen)| {
+            settled.add(seen);
+        });
+        settled
+    }
+
+    /// Returns what of a mount can be undone, in the order in which it was done.
+    pub fn applied(&self, mount: u32) -> impl Iterator<Item = (&Path, ChangeKind)> {
+        let mounts = self.batches.iter().flat_map(|batch| &batch.mounts);
+        let steps = mounts.filter(move |part| part.mount == mount).flat_map(|part| &part.steps);
+        steps.filter_map(|step| step.change.map(|kind| (step.path.as_path(), kind)))
+    }
+
+    pub(super) fn settle_all(&mut self, mount: u32, seen: impl IntoIterator<Item = Seen>) {
+        self.settled.extend(seen.into_iter().map(|seen| (mount, seen)));
+    }
+
+    /// Keeps the last of what is known of each inode.
+    pub(super) fn forget_earlier(&mut self) {
+        let mut known = HashSet::new();
+        let mut kept: Vec<_> = std::mem::take(&mut self.settled);
+        kept.reverse();
+        kept.retain(|(mount, seen)| known.insert((*mount, seen.ino)));
+        kept.reverse();
+        self.settled = kept;
+    }
+
+    /// Writes it beside the one that holds; [`Self::publish`] makes it hold.
+    pub(super) fn write(
+        &self,
+        fs: &dyn Fs,
+        undo: BorrowedFd<'_>,
+    ) -> std::result::Result<(), SyncError> {
+        write(fs, undo, LEDGER_NEW, self)
+    }
+
+    pub(super) fn publish(fs: &dyn Fs, undo: BorrowedFd<'_>) -> Result<()> {
+        fs.rename(undo, OsStr::new(LEDGER_NEW), OsStr::new(LEDGER))?;
+        fs.sync_file(undo)
+    }
+}
+
+impl Batch {
+    pub(super) fn new(direction: Direction, ledger: &Ledger) -> Self {
+        let (serial, next) = (ledger.last + 1, ledger.next);
+        Self { version: VERSION, direction, serial, next, mounts: Vec::new() }
+    }
+
+    /// Reads the journal of a run, if one is there.
+    pub(super) fn read_journal(
+        fs: &dyn Fs,
+        run: BorrowedFd<'_>,
+    ) -> std::result::Result<Option<Self>, SyncError> {
+        read(fs, run, Path::new(JOURNAL))
+    }
+
+    pub(super) fn write_journal(
+        &self,
+        fs: &dyn Fs,
+        run: BorrowedFd<'_>,
+    ) -> std::result::Result<(), SyncError> {
+        write(fs, run, JOURNAL_NEW, self)
+    }
+}
+
+/// Makes the journal that was written hold: from here on the batch goes forward.
+pub(super) fn publish_journal(fs: &dyn Fs, run: BorrowedFd<'_>) -> Result<()> {
+    fs.rename(run, OsStr::new(JOURNAL_NEW), OsStr::new(JOURNAL))?;
+    fs.sync_file(run)
+}
+
+pub(super) fn has_journal(
+    fs: &dyn Fs,
+    run: BorrowedFd<'_>,
+) -> std::result::Result<bool, SyncError> {
+    match fs.node(run, OsStr::new(JOURNAL)) {
+        Ok(_) => Ok(true),
+        Err(Errno::NOENT) => Ok(false),
+        Err(errno) => Err(io("look for", Path::new(JOURNAL))(errno)),
+    }
+}
+
+pub(super) fn remove_journal(fs: &dyn Fs, run: BorrowedFd<'_>) -> Result<()> {
+    gone(fs.unlink(run, OsStr::new(JOURNAL)))
+}
+
+pub(super) fn remove_unfinished(fs: &dyn Fs, run: BorrowedFd<'_>) -> Result<()> {
+    gone(fs.unlink(run, OsStr::new(JOURNAL_NEW)))?;
+    match fs.unlink(run, Path::new(UNDO).join(LEDGER_NEW).as_os_str()) {
+        Err(Errno::NOTDIR) => Ok(()),
+        result => gone(result),
+    }
+}
+
+fn gone(result: Result<()>) -> Result<()> {
+    match result {
+        Err(Errno::NOENT) => Ok(()),
+        result => result,
+    }
+}
+
+fn write<T: Serialize>(
+    fs: &dyn Fs,
+    dir: BorrowedFd<'_>,
+    name: &str,
+    value: &T,
+) -> std::result::Result<(), SyncError> {
+    let path = Path::new(name);
+    let text = serde_json::to_vec(value)
+        .map_err(|error| SyncError::Stored { path: path.to_owned(), error })?;
+    let written = || {
+        gone(fs.unlink(dir, path.as_os_str()))?;
+        let file = fs.create_file(dir, path.as_os_str())?;
+        let mut rest = text.as_slice();
+        while !rest.is_empty() {
+            let length = fs.write(file.as_fd(), rest)?;
+            rest = rest.get(length..).unwrap_or_default();
+        }
+        fs.sync_file(file.as_fd())
+    };
+    written().map_err(io("write", path))
+}
+
+/// Only the version, to tell a newer file from a broken one.
+#[derive(Deserialize)]
+struct Versioned {
+    version: u32,
+}
+
+fn read<T: DeserializeOwned>(
+    fs: &dyn Fs,
+    dir: BorrowedFd<'_>,
+    path: &Path,
+) -> std::result::Result<Option<T>, SyncError> {
+    let text = match read_all(fs, dir, path) {
+        Err(Errno::NOENT) => return Ok(None),
+        result => result.map_err(io("read", path))?,
+    };
+    let broken = |error| SyncError::Stored { path: path.to_owned(), error };
+    let Versioned { version } = serde_json::from_slice(&text).map_err(broken)?;
+    if version > VERSION {
+        return Err(SyncError::Newer { path: path.to_owned(), version });
+    }
+    serde_json::from_slice(&text).map(Some).map_err(broken)
+}
+
+fn read_all(fs: &dyn Fs, dir: BorrowedFd<'_>, path: &Path) -> Result<Vec<u8>> {
+    let file = fs.open_file(dir, path.as_os_str())?;
+    let size = fs.status_of(file.as_fd())?.size;
+    let mut text = Vec::with_capacity(usize::try_from(size).unwrap_or(0));
+    let mut buffer = vec![0; 64 * 1024];
+    loop {
+        let length = fs.read(file.as_fd(), &mut buffer)?;
+        if length == 0 {
+            return Ok(text);
+        }
+        text.extend_from_slice(buffer.get(..length).unwrap_or_default());
+    }
+}

@@ -1,0 +1,78 @@
+//! After a kill or a power loss: what was begun is finished, what was not is taken away.
+
+use super::apply::{Bench, MountPlace, Outcome, RunPlace, carry, clear, end, finish, tell};
+use super::collect::{io, is_same_root};
+use super::journal::{Batch, Direction, Ledger, MountBatch};
+use super::{Conflict, SyncError, SyncReport};
+use crate::fs::Fs;
+use std::collections::HashSet;
+use std::ffi::OsStr;
+use std::path::Path;
+
+/// What was finished.
+#[derive(Clone, Debug)]
+pub struct Resumed {
+    /// Whether it was a write-back or an undo.
+    pub direction: Direction,
+    /// What became of it, by mount; what its plan had left out is not known any more.
+    pub reports: Vec<(u32, SyncReport)>,
+}
+
+/// Finishes the batch that a journal tells of; `None` when there is none, and what was staged for
+/// one is gone. Doing it twice is as doing it once.
+///
+/// # Errors
+/// A failing call, after which it can be tried again.
+pub fn resume(
+    fs: &dyn Fs,
+    run: &RunPlace<'_>,
+    mounts: &[MountPlace<'_>],
+) -> Result<Option<Resumed>, SyncError> {
+    let mut ledger = Ledger::read(fs, run.dir)?;
+    let Some(mut batch) = Batch::read_journal(fs, run.dir)? else {
+        clear(fs, run, mounts, &ledger)?;
+        return Ok(None);
+    };
+    let mut benches = Vec::new();
+    for part in &mut batch.mounts {
+        let number = part.mount;
+        let other = || SyncError::OtherRoot { mount: number };
+        let mount = mounts.iter().find(|mount| mount.number == number).ok_or_else(other)?;
+        let root = fs.node(mount.root, OsStr::new("")).map_err(io("look at", Path::new("")))?;
+        if !is_same_root(&root, &part.root) {
+            return Err(other());
+        }
+        let bench = Bench::open(fs, run, mount)?;
+        if bench.is_beside() != part.is_beside {
+            return Err(other());
+        }
+        benches.push(bench);
+    }
+    let outcomes = if ledger.last >= batch.serial {
+        end(fs, run, &batch, &mut benches)?;
+        batch.mounts.iter().map(|part| recall(&ledger, batch.direction, part)).collect()
+    } else {
+        let outcomes = carry(fs, &mut benches, &batch, true)?;
+        finish(fs, run, &mut ledger, &mut batch, &mut benches, &outcomes)?;
+        outcomes
+    };
+    let reports = batch.mounts.iter().zip(&outcomes).map(|(part, outcomes)| {
+        let mut report = SyncReport::default();
+        tell(&mut report, part, outcomes);
+        (part.mount, report)
+    });
+    Ok(Some(Resumed { direction: batch.direction, reports: reports.collect() }))
+}
+
+/// Returns what became of the steps of a batch that is in the ledger already.
+fn recall(ledger: &Ledger, direction: Direction, part: &MountBatch) -> Vec<Outcome> {
+    let parts = ledger.batches.iter().flat_map(|batch| &batch.mounts);
+    let parts = parts.filter(|known| known.mount == part.mount);
+    let known: HashSet<u32> =
+        parts.flat_map(|known| &known.steps).map(|step| step.number).collect();
+    let outcomes = part.steps.iter().map(|step| {
+        let is_done = known.contains(&step.number) == (direction == Direction::Apply);
+        if is_done { Outcome::Done } else { Outcome::Lost(Conflict::Changed) }
+    });
+    outcomes.collect()
+}

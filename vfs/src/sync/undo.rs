@@ -1,0 +1,85 @@
+//! Taking a write-back back.
+
+mod inverse;
+
+use std::path::{Path, PathBuf};
+
+use super::apply::{Bench, MountPlace, Outcome, RunPlace, carry, clear, finish, publish};
+use super::journal::{self, Batch, Direction, Ledger};
+use super::{Failed, SyncError};
+use crate::fs::Fs;
+
+/// What became of an undo in one mount.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct UndoReport {
+    /// The number of the mount.
+    pub mount: u32,
+    /// What is as it was before the write-back.
+    pub undone: Vec<PathBuf>,
+    /// What changed since it was written back, and so stays as it is.
+    pub changed_since: Vec<PathBuf>,
+    /// What the kernel did not allow, or whose undo data is gone.
+    pub failed: Vec<Failed>,
+}
+
+/// Takes back what was written back of a run, all of it or the selected paths; what changed since
+/// stays, is named, and can be tried again.
+///
+/// A directory that was removed as a whole comes back as a whole when any path in it is selected.
+///
+/// # Errors
+/// Before the journal holds, nothing has changed. Afterwards [`super::resume()`] goes on.
+pub fn undo(
+    fs: &dyn Fs,
+    run: &RunPlace<'_>,
+    mounts: &[MountPlace<'_>],
+    selected: &dyn Fn(u32, &Path) -> bool,
+) -> Result<Vec<UndoReport>, SyncError> {
+    if journal::has_journal(fs, run.dir)? {
+        return Err(SyncError::Unfinished);
+    }
+    let mut ledger = Ledger::read(fs, run.dir)?;
+    clear(fs, run, mounts, &ledger)?;
+    let mut batch = Batch::new(Direction::Undo, &ledger);
+    let (mut benches, mut reports) = (Vec::new(), Vec::new());
+    for mount in mounts {
+        let chosen = |path: &Path| selected(mount.number, path);
+        let mut report = UndoReport { mount: mount.number, ..UndoReport::default() };
+        if ledger
+            .batches
+            .iter()
+            .flat_map(|known| &known.mounts)
+            .any(|part| part.mount == mount.number)
+        {
+            let mut bench = Bench::open(fs, run, mount)?;
+            let part = inverse::invert(fs, &mut bench, mount, &ledger, (&chosen, &mut report));
+            let part = part.inspect_err(|_| drop(clear(fs, run, mounts, &ledger)))?;
+            batch.mounts.push(part);
+            benches.push(bench);
+        }
+        reports.push(report);
+    }
+    if batch.mounts.iter().all(|part| part.steps.is_empty()) {
+        clear(fs, run, mounts, &ledger)?;
+        return Ok(reports);
+    }
+    publish(fs, run, &batch, &benches)?;
+    let outcomes = carry(fs, &mut benches, &batch, false)?;
+    finish(fs, run, &mut ledger, &mut batch, &mut benches, &outcomes)?;
+    for (part, outcomes) in batch.mounts.iter().zip(&outcomes) {
+        let Some(report) = reports.iter_mut().find(|report| report.mount == part.mount) else {
+            continue;
+        };
+        for (step, outcome) in part.steps.iter().zip(outcomes) {
+            let path = step.path.clone();
+            match outcome {
+                _ if step.change.is_none() => {}
+                Outcome::Done => report.undone.push(path),
+                Outcome::Lost(_) | Outcome::Kept(_) => report.changed_since.push(path),
+                Outcome::Failed(errno) => report.failed.push(Failed { path, errno: *errno }),
+                Outcome::Skipped => {}
+            }
+        }
+    }
+    Ok(reports)
+}

@@ -1,0 +1,184 @@
+//! The steps that take other steps back.
+
+use std::collections::{HashMap, HashSet};
+use std::ffi::OsStr;
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+
+use super::UndoReport;
+use crate::fs::{At, Errno, Fs, Kind};
+use crate::sync::apply::{Bench, MountPlace, copy, number_name};
+use crate::sync::collect::io;
+use crate::sync::journal::{Act, Ledger, MountBatch, Step};
+use crate::sync::{Attributes, Failed, Identity, Seen, SyncError};
+
+type Chosen<'r> = (&'r dyn Fn(&Path) -> bool, &'r mut UndoReport);
+
+/// Returns the batch that takes back the chosen steps of all batches of a mount, the last first.
+pub(super) fn invert(
+    fs: &dyn Fs,
+    bench: &mut Bench<'_>,
+    mount: &MountPlace<'_>,
+    ledger: &Ledger,
+    (chosen, report): Chosen<'_>,
+) -> Result<MountBatch, SyncError> {
+    let root = fs.node(mount.root, OsStr::new("")).map_err(io("look at", Path::new("")))?;
+    let parts = ledger.batches.iter().rev().flat_map(|batch| &batch.mounts);
+    let parts: Vec<&MountBatch> = parts.filter(|part| part.mount == mount.number).collect();
+    let is_chosen = |step: &Step| {
+        chosen(&step.path) || step.below.iter().any(|(path, _)| chosen(&step.path.join(path)))
+    };
+    let mut inverse = Inverse {
+        fs,
+        bench,
+        report,
+        steps: Vec::new(),
+        stays: HashSet::new(),
+        touched: HashSet::new(),
+        now: HashMap::new(),
+    };
+    for part in &parts {
+        for step in part.steps.iter().rev().filter(|step| step.act != Act::Amend) {
+            if is_chosen(step) {
+                inverse.invert(step)?;
+            } else {
+                inverse.stays.extend(step.path.parent().map(Path::to_owned));
+            }
+        }
+    }
+    for part in &parts {
+        for step in part.steps.iter().filter(|step| step.act == Act::Amend) {
+            inverse.amend(step, chosen(&step.path))?;
+        }
+    }
+    let parents = inverse.parents()?;
+    let steps = inverse.steps;
+    Ok(MountBatch {
+        mount: mount.number,
+        root: Identity::from(&root),
+        is_beside: bench.is_beside(),
+        root_time: bench.root_time(),
+        parents,
+        steps,
+    })
+}
+
+struct Inverse<'i, 'a> {
+    fs: &'i dyn Fs,
+    bench: &'i mut Bench<'a>,
+    report: &'i mut UndoReport,
+    steps: Vec<Step>,
+    /// Directories in which something of the write-back stays.
+    stays: HashSet<PathBuf>,
+    /// Directories in which names come or go.
+    touched: HashSet<PathBuf>,
+    /// Bits and times as the steps so far leave them.
+    now: HashMap<PathBuf, Seen>,
+}
+
+impl Inverse<'_, '_> {
+    fn invert(&mut self, step: &Step) -> Result<(), SyncError> {
+        let (act, new) = match step.act {
+            Act::Put => (Act::Take, None),
+            Act::Swap | Act::Take => {
+                let act = if step.act == Act::Swap { Act::Swap } else { Act::Put };
+                match self.original(step)? {
+                    Some(original) => (act, Some(original)),
+                    None => return Ok(()),
+                }
+            }
+            Act::Amend => return Ok(()),
+        };
+        let old = step.new.filter(|_| step.act != Act::Take);
+        let node = step.old.map_or(step.node, |seen| seen.kind);
+        self.touched.extend(step.path.parent().map(Path::to_owned));
+        self.steps.push(Step { act, new, old, node, below: Vec::new(), ..step.clone() });
+        Ok(())
+    }
+
+    /// Returns what the stage has of the original, brought there if it must be.
+    fn original(&mut self, step: &Step) -> Result<Option<Seen>, SyncError> {
+        let (fs, number) = (self.fs, number_name(step.number));
+        let failed = |errno| io("stage", &step.path)(errno);
+        match fs.node(self.bench.undo(), &number) {
+            Err(Errno::NOENT) => {
+                let path = step.path.clone();
+                self.report.failed.push(Failed { path, errno: Errno::NOENT });
+                return Ok(None);
+            }
+            result => result.map_err(failed)?,
+        };
+        let at = At { dir: self.bench.stage(), name: &number };
+        if self.bench.is_beside() {
+            copy::copy_tree(fs, At { dir: self.bench.undo(), name: &number }, at)
+                .map_err(failed)?;
+        }
+        fs.node(at.dir, at.name).map(|node| Some(Seen::from(&node))).map_err(failed)
+    }
+
+    fn amend(&mut self, step: &Step, is_chosen: bool) -> Result<(), SyncError> {
+        let (Some(on), Some(_)) = (step.new, step.old) else { return Ok(()) };
+        let is_change = step.change.is_some();
+        if is_change && !is_chosen {
+            return Ok(());
+        }
+        let Some(found) = self.found(&step.path)? else { return Ok(()) };
+        let is_dir = on.kind == Kind::Directory;
+        let is_untouched = found.modified == on.modified;
+        if !found.is_same_inode(&on) || found.mode != on.mode || !(is_dir || is_untouched) {
+            if is_change {
+                self.report.changed_since.push(step.path.clone());
+            }
+            return Ok(());
+        }
+        // While something of the write-back stays in the directory, so does its time, which the
+        // steps before change.
+        let (stays, is_touched) =
+            (self.stays.contains(&step.path), self.touched.contains(&step.path));
+        if !is_change && !is_touched && (stays || !is_chosen) {
+            return Ok(());
+        }
+        let keeps = !is_change && stays;
+        let modified = if keeps { Some(on.modified) } else { step.before.modified };
+        let after = Attributes {
+            modified: modified.filter(|_| is_untouched),
+            ..if keeps { Attributes::default() } else { step.before.clone() }
+        };
+        let mut now = found;
+        now.mode = after.mode.unwrap_or(now.mode);
+        now.modified = after.modified.unwrap_or(now.modified);
+        self.now.insert(step.path.clone(), now);
+        self.steps.push(Step { new: Some(found), after, keeps, ..step.clone() });
+        Ok(())
+    }
+
+    fn found(&mut self, path: &Path) -> Result<Option<Seen>, SyncError> {
+        if let Some(seen) = self.now.get(path) {
+            return Ok(Some(*seen));
+        }
+        let (dir, name) = match self.bench.root.above(path) {
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::XDEV) => return Ok(None),
+            result => result.map_err(io("look at", path))?,
+        };
+        let found = match self.fs.node(dir.as_fd(), name) {
+            Err(Errno::NOENT) => return Ok(None),
+            result => result.map_err(io("look at", path))?,
+        };
+        let mut seen = Seen::from(&found);
+        if let Some(time) = self.bench.root_time().filter(|_| path.as_os_str().is_empty()) {
+            seen.modified = time;
+        }
+        Ok(Some(seen))
+    }
+
+    fn parents(&mut self) -> Result<Vec<(PathBuf, Seen)>, SyncError> {
+        let mut parents = HashMap::new();
+        let paths = self.steps.iter().filter_map(|step| step.path.parent().map(Path::to_owned));
+        let paths: HashSet<PathBuf> = paths.collect();
+        for path in paths {
+            let found = self.found(&path)?;
+            parents.extend(found.map(|seen| (path, seen)));
+        }
+        Ok(parents.into_iter().collect())
+    }
+}
