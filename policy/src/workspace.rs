@@ -8,9 +8,8 @@ use crate::{
     ResolveError, Vars, WorkspaceAccess,
 };
 
-/// The access of a workspace about which nobody says anything. The design says `cow`; it is
-/// `rw` until copy-on-write exists.
-pub const DEFAULT_WORKSPACE_ACCESS: Access = Access::Rw;
+/// The access of a workspace about which nobody says anything.
+pub const DEFAULT_WORKSPACE_ACCESS: Access = Access::Cow;
 
 /// Directories that are never the workspace by default, with all below them.
 const SYSTEM_TREES: &[&str] = &[

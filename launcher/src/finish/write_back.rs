@@ -88,8 +88,8 @@ impl WrittenBack {
     /// Returns how much changed.
     pub(crate) fn counts(&self) -> ChangeCounts {
         let waiting: usize = self.waiting.iter().map(|(_, changes)| changes.len()).sum();
-        let left = u64::try_from(waiting).unwrap_or(u64::MAX);
-        let mut counts = ChangeCounts { left, ..ChangeCounts::default() };
+        let waiting = u64::try_from(waiting).unwrap_or(u64::MAX);
+        let mut counts = ChangeCounts { left: waiting, ..ChangeCounts::default() };
         for (_, report) in &self.mounts {
             for applied in &report.applied {
                 match applied.kind {

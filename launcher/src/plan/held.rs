@@ -15,13 +15,13 @@ use super::view::Builder;
 /// The name of a project's policy file.
 pub const POLICY_FILE: &str = "endow.toml";
 
-/// Returns the places of policy files in a live workspace: from where the command starts up to the
+/// Returns the places of policy files in a writable workspace: from where the command starts up to the
 /// workspace's root.
 pub fn policy_files<'a>(
     spec: &'a MountSpec,
     start: &GuestPath,
 ) -> impl Iterator<Item = GuestPath> + use<'a> {
-    let live = spec.class == MountClass::Workspace && spec.access == Access::Rw;
+    let live = spec.class == MountClass::Workspace && spec.access != Access::Ro;
     let above = std::iter::successors(live.then(|| start.clone()), GuestPath::parent);
     let within = above.take_while(|path| path.is_within(&spec.at));
     within.filter_map(|path| path.join(POLICY_FILE).ok())

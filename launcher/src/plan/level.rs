@@ -1,6 +1,8 @@
 //! How much of the promise holds on this host, and what was accepted as lost.
 
-use endow_policy::{AllowWord, Level, Origin, PatternRule, Policy};
+use endow_policy::{
+    Access, AllowWord, BackendSpec, Level, MountSpec, Origin, PatternRule, Policy,
+};
 use serde::Serialize;
 
 use super::PlanError;
@@ -148,9 +150,15 @@ fn protect_loss(policy: &Policy) -> Option<Degradation> {
     let by_user = |rule: &&PatternRule| {
         !matches!(rule.origin, Origin::Profile { .. }) && !rule.pattern.starts_with('!')
     };
+    let is_live = |spec: &MountSpec| {
+        spec.access == Access::Rw && matches!(spec.backend, BackendSpec::Physical { .. })
+    };
+    if !policy.mounts.iter().any(is_live) {
+        return None;
+    }
     let rule = policy.protect.iter().find(by_user)?;
     let (pattern, origin) = (&rule.pattern, &rule.origin);
-    let reason = format!("this version holds no changes to protected names: {pattern} of {origin}");
+    let reason = format!("this version holds no changes to protected names in live mounts: {pattern} of {origin}");
     Some(Degradation { word: "protect", reason })
 }
 

@@ -189,6 +189,7 @@ fn in_place(
 ) -> Result<Parts, PlanError> {
     let narrowed = narrow::narrow(policy, placement, host)?;
     enforcement.degradations.extend(level::accept_all(policy, narrowed.losses)?);
+    enforcement.degradations.extend(narrowed.told);
     let placement = narrowed.placement;
     let view = ViewPlan { prepare: in_place::prepare(request), ..ViewPlan::default() };
     let confine = in_place::confine(policy, &placement, host, enforcement, request);

@@ -26,6 +26,8 @@ pub(super) struct Narrowed {
     pub(super) placement: Placement,
     /// What can't be kept, and may be accepted by name.
     pub(super) losses: Vec<Degradation>,
+    /// What can't be kept, was not asked for by anybody, and is told.
+    pub(super) told: Option<Degradation>,
 }
 
 /// Keeps what rules can express.
@@ -35,6 +37,7 @@ pub(super) fn narrow(
     host: &HostFacts,
 ) -> Result<Narrowed, PlanError> {
     let mut beyond = of_processes(policy);
+    let told = not_buffered(placement);
     let mut kept = Vec::new();
     let mut absent = placement.absent.clone();
     for placed in &placement.mounts {
@@ -51,7 +54,7 @@ pub(super) fn narrow(
     }
     if beyond.is_empty() {
         let losses = held_policies(policy, &placement, host);
-        return Ok(Narrowed { placement, losses });
+        return Ok(Narrowed { placement, losses, told });
     }
     let inside = host.outer_level.is_some();
     Err(PlanError::Beyond { level: Level::Landlock, keys: beyond, inside })
@@ -123,14 +126,28 @@ fn physical(placed: &Placed, source: &PlacedSource, host: &HostFacts) -> Express
             spec.at
         ));
     }
-    if spec.access == Access::Cow {
-        return Expressed::Beyond(format!("{}: copy-on-write needs a mount", spec.at));
+    if spec.access == Access::Cow && spec.origin != Origin::Default {
+        let what = "changes can't be buffered without a mount; `rw` shows it live";
+        return Expressed::Beyond(format!("{}: {what}", spec.at));
     }
     let found = host.paths.get(&source.path).map(|fact| fact.found);
     if matches!(found, Some(Found::Special(_))) {
         return Expressed::Beyond(format!("{}: it is a device, socket or pipe", spec.at));
     }
-    Expressed::Kept(placed.clone())
+    Expressed::Kept(live(placed))
+}
+
+/// What nobody asked to be buffered is live at this level, and the report says so.
+fn live(placed: &Placed) -> Placed {
+    let access = if placed.spec.access == Access::Cow { Access::Rw } else { placed.spec.access };
+    Placed { spec: MountSpec { access, ..placed.spec.clone() }, source: placed.source.clone() }
+}
+
+fn not_buffered(placement: &Placement) -> Option<Degradation> {
+    let is_cow = |placed: &&Placed| placed.spec.access == Access::Cow;
+    let placed = placement.mounts.iter().find(is_cow)?;
+    let reason = format!("changes below {} reach the host at once: no mounts", placed.spec.at);
+    Some(Degradation { word: "cow", reason })
 }
 
 /// A small file of the base, which stands in a view as a copy, is read where it is.

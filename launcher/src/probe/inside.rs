@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use endow_policy::{BackendSpec, HostPath, Policy};
-use rustix::fs::{AtFlags, CWD, Mode, StatVfsMountFlags, statat, statvfs};
+use rustix::fs::{
+    AtFlags, CWD, Mode, StatVfsMountFlags, StatxFlags, statat, statvfs, statx,
+};
 
 use crate::plan::KERNEL_FILES;
 use crate::plan::host::HiddenNames;
@@ -38,15 +40,31 @@ fn is_covered(path: &HostPath) -> bool {
 
 /// Leaves out the policy files that the outer endow holds.
 pub(super) fn leave_out_held(files: &mut BTreeSet<HostPath>) {
-    files.retain(|path| !is_readonly(path));
+    files.retain(|path| !is_held(path));
 }
 
 /// Returns the policy files that are still to be held: an outer endow may hold some.
 pub(super) fn not_held(files: &[HostPath], is_inside: bool) -> Vec<HostPath> {
-    files.iter().filter(|path| !is_inside || !is_readonly(path)).cloned().collect()
+    files.iter().filter(|path| !is_inside || !is_held(path)).cloned().collect()
+}
+
+/// An outer endow holds a policy file by a read-only mount, or, in a copy-on-write one, its changes
+/// at write-back.
+fn is_held(path: &HostPath) -> bool {
+    is_readonly(path) || is_buffered(path)
 }
 
 fn is_readonly(path: &HostPath) -> bool {
     let found = statvfs(path.as_path());
     found.is_ok_and(|found| found.f_flag.contains(StatVfsMountFlags::RDONLY))
+}
+
+/// Whether the mount of a file is an overlay that an endow made.
+fn is_buffered(path: &HostPath) -> bool {
+    let Ok(found) = statx(CWD, path.as_path(), AtFlags::empty(), StatxFlags::MNT_ID) else {
+        return false;
+    };
+    let table = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    let number = format!("{} ", found.stx_mnt_id);
+    table.lines().any(|line| line.starts_with(&number) && line.contains(" - overlay endow "))
 }

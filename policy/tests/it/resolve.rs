@@ -29,16 +29,16 @@ fn with(flag: impl FnOnce(&mut Flags)) -> Sources {
 fn workspace_is_the_work_tree() {
     assert_snapshot!(show(&Sources::default(), &vars()), @r#"
     workspace /home/u/src/app, start /home/u/src/app
-    /home/u/src/app Rw Workspace Physical { host: HostPath("/home/u/src/app") } <- default
+    /home/u/src/app Cow Workspace Physical { host: HostPath("/home/u/src/app") } <- default
     "#);
     let below = Vars { cwd: host("/home/u/src/app/sub"), ..vars() };
     assert_snapshot!(show(&Sources::default(), &below), @r#"
     workspace /home/u/src/app, start /home/u/src/app/sub
-    /home/u/src/app Rw Workspace Physical { host: HostPath("/home/u/src/app") } <- default
+    /home/u/src/app Cow Workspace Physical { host: HostPath("/home/u/src/app") } <- default
     "#);
     assert_snapshot!(show(&Sources::default(), &vars_in("/home/u/notes")), @r#"
     workspace /home/u/notes, start /home/u/notes
-    /home/u/notes Rw Workspace Physical { host: HostPath("/home/u/notes") } <- default
+    /home/u/notes Cow Workspace Physical { host: HostPath("/home/u/notes") } <- default
     "#);
 }
 
@@ -55,7 +55,7 @@ fn workspace_access() {
     "#);
     assert_snapshot!(show(&user("[workspace]\nroot = \"~/src\""), &vars()), @r#"
     workspace /home/u/src, start /home/u/src/app
-    /home/u/src Rw Workspace Physical { host: HostPath("/home/u/src") } <- default
+    /home/u/src Cow Workspace Physical { host: HostPath("/home/u/src") } <- default
     "#);
 }
 
@@ -64,14 +64,14 @@ fn workspace_of_a_linked_worktree() {
     let linked = Vars { git_dirs: vec![host("/home/u/main/.git")], ..vars() };
     assert_snapshot!(show(&Sources::default(), &linked), @r#"
     workspace /home/u/src/app, start /home/u/src/app
-    /home/u/main/.git Rw Workspace Physical { host: HostPath("/home/u/main/.git") } <- default
-    /home/u/src/app Rw Workspace Physical { host: HostPath("/home/u/src/app") } <- default
+    /home/u/main/.git Cow Workspace Physical { host: HostPath("/home/u/main/.git") } <- default
+    /home/u/src/app Cow Workspace Physical { host: HostPath("/home/u/src/app") } <- default
     "#);
     let narrow = with(|flags| flags.rw = vec!["./sub=./sub".into()]);
     assert_snapshot!(show(&narrow, &linked), @r#"
     workspace /home/u/src/app, start /home/u/src/app
-    /home/u/main/.git Rw Workspace Physical { host: HostPath("/home/u/main/.git") } <- default
-    /home/u/src/app Rw Workspace Physical { host: HostPath("/home/u/src/app") } <- default
+    /home/u/main/.git Cow Workspace Physical { host: HostPath("/home/u/main/.git") } <- default
+    /home/u/src/app Cow Workspace Physical { host: HostPath("/home/u/src/app") } <- default
     /home/u/src/app/sub Rw Granted Physical { host: HostPath("/home/u/src/app/sub") } <- --rw ./sub=./sub
     "#);
     let hostile = Vars { git_dirs: vec![host("/home/u")], ..vars() };
@@ -102,14 +102,14 @@ fn grant_of_the_current_directory_is_the_workspace() {
 fn grant_inside_adds() {
     assert_snapshot!(show(&with(|flags| flags.ro = vec!["./vendor".into()]), &vars()), @r#"
     workspace /home/u/src/app, start /home/u/src/app
-    /home/u/src/app Rw Workspace Physical { host: HostPath("/home/u/src/app") } <- default
+    /home/u/src/app Cow Workspace Physical { host: HostPath("/home/u/src/app") } <- default
     /home/u/src/app/vendor Ro Granted Physical { host: HostPath("/home/u/src/app/vendor") } <- --ro ./vendor
     "#);
     // The private home is deeper than this grant, so that the default workspace is needed.
     assert_snapshot!(show(&with(|flags| flags.ro = vec!["/home".into()]), &vars()), @r#"
     workspace /home/u/src/app, start /home/u/src/app
     /home Ro Granted Physical { host: HostPath("/home") } <- --ro /home
-    /home/u/src/app Rw Workspace Physical { host: HostPath("/home/u/src/app") } <- default
+    /home/u/src/app Cow Workspace Physical { host: HostPath("/home/u/src/app") } <- default
     "#);
 }
 

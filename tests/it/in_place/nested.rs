@@ -80,8 +80,13 @@ fn names_that_the_outer_run_hides_are_no_obstacle() {
     world.write("home/project/keys/id_rsa", "SECRET=2");
     world.write("home/project/endow.toml", "version = 1\n");
     let script = "$E -- sh -c 'cat .env; echo code=$?; echo x >>endow.toml; echo code=$?'";
-    let said = outer(&world, &[], script);
+    let said = outer(&world, &["--workspace", "rw"], script);
     assert_eq!(said.ok(), "code=1\ncode=2\n", "{}", said.stderr);
+    // The outer run holds what becomes of the file until somebody asks for it.
+    let said = outer(&world, &["--workspace", "cow"], script);
+    assert_eq!(said.ok(), "code=1\ncode=0\n", "{}", said.stderr);
+    let policy = std::fs::read_to_string(world.project().join("endow.toml")).expect("there");
+    assert_eq!(policy, "version = 1\n");
     // What the outer one shows, the inner one would have to hide, and can't.
     let said = outer(&world, &["--deny", "!.env"], "$E -- true; echo code=$?");
     assert_eq!(said.ok(), "code=122\n");

@@ -118,7 +118,7 @@ fn ended_badly(fs: &dyn Fs, run: BorrowedFd<'_>, name: &OsStr) -> bool {
 fn is_disposable(fs: &dyn Fs, run: BorrowedFd<'_>) -> Result<bool> {
     for entry in fs.list(run, FEW)? {
         let is_disposable = match entry.name.to_str() {
-            Some("mask" | RECORD | NEW_RECORD) => true,
+            Some("mask" | "started" | RECORD | NEW_RECORD) => true,
             Some("layers") => each_below(fs, run, &entry.name, is_disposable_layer)?,
             _ => false,
         };

@@ -2,25 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+pub use endow_policy::OnConflict;
 use serde::{Deserialize, Serialize};
 
 use super::{ChangeKind, Conflict, Refusal};
 use crate::fs::Kind;
-
-/// Who wins when host and run changed the same path.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum OnConflict {
-    /// The host's stays; the run's is kept in its layer.
-    #[default]
-    Host,
-    /// The run's; the host's can be had back by undo.
-    Guest,
-    /// Both where that is possible. Without a known base it is not, so this is `Host`.
-    Merge,
-    /// Nobody: one conflict and nothing is applied.
-    Abort,
-}
 
 /// Why a path is held for review.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

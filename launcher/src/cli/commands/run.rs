@@ -119,7 +119,7 @@ fn supervised(
     events.ended(&ran.ended);
     let finishing = Instant::now();
     let sync = finish(&planned.plan, prepared, record, &ran.ended, ran.layers).map_err(|error| {
-        CommandError::new(Kind::Setup, "can't remove the run's directory").because(&error)
+        CommandError::new(Kind::Setup, "can't remove the run's directory").cause(error)
     })?;
     let (spawn_time, run_time, sync_time) = (ran.spawn_time, ran.run_time, finishing.elapsed());
     let phases = Phases { took: planned.took, prepare_time, spawn_time, run_time, sync_time };
