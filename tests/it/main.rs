@@ -8,6 +8,7 @@ mod in_place;
 #[cfg(feature = "test-switches")]
 mod layers;
 mod plan;
+mod kept_changes;
 mod kept_runs;
 mod run_basic;
 mod run_bytes;

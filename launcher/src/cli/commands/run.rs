@@ -11,8 +11,8 @@ use crate::cli::descriptors;
 use crate::cli::error::{CommandError, Kind};
 use crate::cli::events::Events;
 use crate::cli::output::Output;
-use crate::cli::report::{Finished, Phases, Report};
 use crate::cli::recorded;
+use crate::cli::report::{Finished, Phases, Report};
 use crate::cli::running::{self, Given};
 #[cfg(feature = "test-switches")]
 use crate::cli::stages::Planned;
@@ -110,17 +110,17 @@ fn supervised(
         output.detail(&words::notice(notice, &planned));
     };
     let given = Given { begun, terminal: terminal.as_ref(), capture };
-    let record = prepared.stamp().map(|stamp| Record {
-        name: args.name.clone(),
-        ..recorded::of_run(&planned, stamp)
-    });
+    let record = prepared
+        .stamp()
+        .map(|stamp| Record { name: args.name.clone(), ..recorded::of_run(&planned, stamp) });
     record.as_ref().map_or(Ok(()), |record| prepared.record(record))?;
     let ran = running::run(&planned, &mut prepared, given, &mut notify)?;
     events.ended(&ran.ended);
     let finishing = Instant::now();
-    let sync = finish(&planned.plan, prepared, record, &ran.ended, ran.layers).map_err(|error| {
-        CommandError::new(Kind::Setup, "can't remove the run's directory").cause(error)
-    })?;
+    let sync =
+        finish(&planned.plan, prepared, record, &ran.ended, ran.layers).map_err(|error| {
+            CommandError::new(Kind::Setup, "can't remove the run's directory").cause(error)
+        })?;
     let (spawn_time, run_time, sync_time) = (ran.spawn_time, ran.run_time, finishing.elapsed());
     let phases = Phases { took: planned.took, prepare_time, spawn_time, run_time, sync_time };
     Ok(Finished { planned, ended: ran.ended, sync, phases, captured: ran.captured })

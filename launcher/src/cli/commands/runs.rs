@@ -14,8 +14,11 @@ use crate::cli::kept::{Kept, Verb};
 use crate::cli::output::Output;
 use crate::cli::{json, stale, table};
 
-const REMOVE: Verb =
-    Verb { word: "remove", states: &[RunState::Applied, RunState::Discarded, RunState::Undone] };
+const REMOVE: Verb = Verb {
+    word: "remove",
+    states: &[RunState::Applied, RunState::Discarded, RunState::Undone],
+    fits: |_| true,
+};
 
 /// Runs the command.
 pub(crate) fn run(args: &RunsArgs, output: &Output) -> Result<ExitCode, CommandError> {
