@@ -24,6 +24,7 @@ mod run_odd_files;
 mod run_report;
 mod run_signals;
 mod run_streams;
+mod run_sync;
 mod run_terminal;
 mod run_tools;
 mod run_usage;

@@ -1,0 +1,272 @@
+//! Write-back at the end of a run: what the bare command would have left, and what is not.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::process::Stdio;
+
+use serde_json::Value;
+
+use crate::harness::{Running, Said, World};
+
+/// Runs a script in the default workspace, which is buffered.
+fn run(world: &World, options: &[&str], script: &str) -> Said {
+    world.run(&[&["run"], options].concat(), script)
+}
+
+fn project() -> World {
+    let world = World::new();
+    world.write("home/project/file", "host\n");
+    world.write("home/project/dir/inner", "inner\n");
+    world.write("home/project/dir/sub/deep", "deep\n");
+    symlink("file", world.project().join("link")).expect("a link");
+    world
+}
+
+fn read(world: &World, name: &str) -> String {
+    fs::read_to_string(world.project().join(name)).unwrap_or_else(|_| "absent".to_owned())
+}
+
+/// Everything below a directory: names, kinds, modes, times, targets and contents.
+fn tree(world: &World) -> String {
+    let script = "find . -printf '%P %y %m %T@ %l\\n' | sort; find . -type f | sort | xargs cat";
+    world.bare(script).ok().to_owned()
+}
+
+/// Runs with a report, and returns what the command said and the report.
+fn reported(world: &World, options: &[&str], script: &str) -> (Said, Value) {
+    let path = world.root().join("report.json");
+    let report = path.display().to_string();
+    let said = run(world, &[options, &["--report", &report]].concat(), script);
+    let text = fs::read_to_string(&path).expect("a report");
+    (said, serde_json::from_str(&text).expect("json"))
+}
+
+fn states(world: &World) -> Vec<String> {
+    let runs = fs::read_dir(world.state().join("runs")).into_iter().flatten();
+    let records = runs.filter_map(|run| fs::read(run.ok()?.path().join("record.json")).ok());
+    let states = records.map(|text| {
+        let record: Value = serde_json::from_slice(&text).expect("json");
+        record["state"].as_str().expect("a state").to_owned()
+    });
+    states.collect()
+}
+
+#[test]
+fn bare_and_buffered_leave_the_same() {
+    let script = "set -e; umask 022; touch -d @1000000000 file
+        echo more >>file; rm -r dir; mkdir -m 750 dir; echo new >dir/new; chmod 600 dir/new
+        ln -sfn dir link; mkdir -p a/b/c; echo deep >a/b/c/deep; ln a/b/c/deep a/linked
+        truncate -s 1M hole; touch -d @1100000000 hole; cp file copy; mv copy moved
+        touch -d @1200000000 a/b dir a; find . -exec touch -h -d @1300000000 '{}' +";
+    let (bare, buffered) = (project(), project());
+    bare.bare(script).ok();
+    run(&buffered, &[], script).ok();
+    assert_eq!(tree(&buffered), tree(&bare));
+    assert_eq!(states(&buffered), ["applied"]);
+}
+
+#[test]
+fn run_that_changes_nothing_leaves_nothing() {
+    let world = project();
+    let before = tree(&world);
+    run(&world, &[], "cat file; touch -r file file; chmod 644 dir/inner").ok();
+    assert_eq!(tree(&world), before);
+    world.assert_no_run_left();
+}
+
+#[test]
+fn mode_decides_when() {
+    let rows = [
+        ("apply", "true", "guest\n", "applied"),
+        ("apply", "false", "guest\n", "applied"),
+        ("apply-ok", "true", "guest\n", "applied"),
+        ("apply-ok", "false", "host\n", "waiting"),
+        ("review", "true", "host\n", "waiting"),
+        ("discard", "true", "host\n", ""),
+    ];
+    for (mode, end, content, state) in rows {
+        let world = project();
+        let said = run(&world, &["--sync", mode], &format!("echo guest >file; {end}"));
+        assert_eq!(said.code, i32::from(end == "false"), "{mode} {end}");
+        assert_eq!(read(&world, "file"), content, "{mode} {end}");
+        assert_eq!(states(&world).join(" "), state, "{mode} {end}");
+    }
+}
+
+#[test]
+fn only_what_matches_is_written_back() {
+    let world = project();
+    let script = "echo guest >file; echo guest >dir/inner; mkdir -p out/sub; echo x >out/sub/made";
+    let (said, report) = reported(&world, &["--sync-only", "out/**"], script);
+    said.ok();
+    assert_eq!((read(&world, "file"), read(&world, "dir/inner")), ("host\n".into(), "inner\n".into()));
+    assert_eq!(read(&world, "out/sub/made"), "x\n");
+    assert_eq!(report["sync"]["left_out"].as_array().expect("a list").len(), 2);
+}
+
+#[test]
+fn both_sides_changed_and_the_hosts_stays() {
+    let world = project();
+    let script = "echo guest >file; echo guest >other; echo in; read go";
+    let report = world.root().join("report.json");
+    let mut command = world.endow(["run", "--report", &report.display().to_string()]);
+    command.args(["--", "sh", "-c", script]).stdin(Stdio::piped());
+    let mut running = Running::start(&mut command);
+    running.expect("in");
+    world.write("home/project/file", "outside\n");
+    running.say("\n");
+    assert_eq!(running.end(), 121);
+    assert_eq!((read(&world, "file"), read(&world, "other")), ("outside\n".into(), "guest\n".into()));
+    let report: Value =
+        serde_json::from_str(&fs::read_to_string(&report).expect("a report")).expect("json");
+    let conflicts = &report["sync"]["conflicts"];
+    assert_eq!(conflicts[0]["path"], world.project().join("file").display().to_string());
+    assert_eq!(conflicts[0]["winner"], "host");
+    assert_eq!(states(&world), ["waiting"]);
+}
+
+#[test]
+fn commands_own_failure_wins_over_a_conflict() {
+    let world = project();
+    let script = "echo guest >file; echo in; read go; exit 3";
+    let mut command = world.endow(["run", "--", "sh", "-c", script]);
+    let mut running = Running::start(command.stdin(Stdio::piped()));
+    running.expect("in");
+    world.write("home/project/file", "outside\n");
+    running.say("\n");
+    assert_eq!(running.end(), 3);
+    assert_eq!(read(&world, "file"), "outside\n");
+}
+
+#[test]
+fn what_changed_before_the_start_is_no_conflict() {
+    for _ in 0..20 {
+        let world = World::new();
+        world.write("home/project/file", "host\n");
+        run(&world, &[], "echo guest >file").ok();
+        assert_eq!(read(&world, "file"), "guest\n");
+    }
+}
+
+#[test]
+fn refused_kinds_are_named_and_all_else_is_written() {
+    let world = project();
+    let script = "mkfifo pipe; ln -s /etc/passwd out; ln -s ../../up up; echo x >fine
+        cp /bin/true suid; chmod u+s suid; ln -s dir/inner within";
+    let (said, report) = reported(&world, &[], script);
+    let message = said.fails(121);
+    assert!(message.contains("refused"), "{message}");
+    let refused = report["sync"]["refused"].as_array().expect("a list");
+    let name = |it: &Value| it["path"].as_str().expect("text").rsplit('/').next().map(str::to_owned);
+    let mut names: Vec<String> = refused.iter().filter_map(name).collect();
+    names.sort();
+    assert_eq!(names, ["out", "pipe", "suid", "up"]);
+    assert_eq!(read(&world, "fine"), "x\n");
+    assert!(world.project().join("within").exists());
+    for name in ["pipe", "out", "suid", "up"] {
+        assert!(fs::symlink_metadata(world.project().join(name)).is_err(), "{name}");
+    }
+}
+
+#[test]
+fn protected_names_are_held() {
+    let world = project();
+    world.write("home/project/.git/hooks/keep", "host\n");
+    let script = "echo evil >.git/hooks/pre-commit; echo evil >.git/hooks/keep; mkdir .vscode
+        echo evil >.vscode/tasks.json; echo evil >endow.toml; echo fine >code";
+    let (said, report) = reported(&world, &[], script);
+    said.ok();
+    let held = report["sync"]["held"].as_array().expect("a list");
+    assert!(held.len() >= 4, "{held:?}");
+    assert_eq!(read(&world, ".git/hooks/keep"), "host\n");
+    for name in [".git/hooks/pre-commit", ".vscode/tasks.json", "endow.toml"] {
+        assert_eq!(read(&world, name), "absent", "{name}");
+    }
+    assert_eq!(read(&world, "code"), "fine\n");
+    let world = project();
+    run(&world, &["--strict"], "echo evil >endow.toml").fails(121);
+}
+
+#[test]
+fn name_in_the_place_of_a_hidden_one_is_held() {
+    let world = project();
+    world.write("home/project/.env", "secret\n");
+    let script = "echo own >.env; mkdir new; echo own >new/.env";
+    let (said, report) = reported(&world, &[], script);
+    said.ok();
+    assert_eq!(read(&world, ".env"), "secret\n");
+    assert_eq!(read(&world, "new/.env"), "own\n");
+    assert_eq!(report["sync"]["held"].as_array().expect("a list").len(), 1);
+}
+
+#[test]
+fn second_signal_keeps_changes_unapplied() {
+    let world = project();
+    let script = "trap '' TERM; echo guest >file; echo in; while :; do sleep 1; done";
+    let mut running = Running::start(&mut world.endow(["run", "--", "sh", "-c", script]));
+    running.expect("in");
+    running.signal(15);
+    std::thread::sleep(std::time::Duration::from_millis(200));
+    running.signal(15);
+    assert_eq!(running.end(), 137);
+    assert_eq!(read(&world, "file"), "host\n");
+    assert_eq!(states(&world), ["waiting"]);
+}
+
+#[test]
+fn full_layer_ends_the_run_and_keeps_changes() {
+    let world = project();
+    let policy = world.write("policy.toml", "version = 1\n[limits]\nlayer_size = \"1M\"\n");
+    let policy = policy.display().to_string();
+    let script = "head -c 8M /dev/urandom >large; sync; sleep 60";
+    let said = run(&world, &["-p", &policy], script);
+    assert_eq!(said.code, 124, "{}", said.stderr);
+    assert_eq!((read(&world, "large"), states(&world)), ("absent".into(), vec!["waiting".into()]));
+}
+
+#[test]
+fn killed_supervisor_leaves_the_changes() {
+    let world = project();
+    let script = "echo guest >file; echo in; sleep 60";
+    let mut running = Running::start(&mut world.endow(["run", "--", "sh", "-c", script]));
+    running.expect("in");
+    running.signal(9);
+    running.end();
+    assert_eq!(read(&world, "file"), "host\n");
+    run(&world, &[], "true").ok();
+    assert_eq!(states(&world), ["running"], "kept, and nobody holds its lock");
+}
+
+#[test]
+fn two_runs_on_one_tree_conflict_only_where_both_changed() {
+    let world = project();
+    let first = "echo first >one; echo first >both; echo in; read go";
+    let mut command = world.endow(["run", "--", "sh", "-c", first]);
+    let mut running = Running::start(command.stdin(Stdio::piped()));
+    running.expect("in");
+    run(&world, &[], "echo second >two; echo second >both; echo second >dir/inner").ok();
+    running.say("\n");
+    assert_eq!(running.end(), 121);
+    let contents = ["one", "two", "both", "dir/inner"].map(|name| read(&world, name));
+    assert_eq!(contents, ["first\n", "second\n", "second\n", "second\n"]);
+}
+
+#[test]
+fn single_file_is_written_back() {
+    let world = World::new();
+    let file = world.write("data/file", "host\n");
+    world.write("data/other", "other\n");
+    let at = file.display().to_string();
+    run(&world, &["--cow", &at], &format!("echo guest >{at}")).ok();
+    assert_eq!(fs::read_to_string(&file).expect("there"), "guest\n");
+}
+
+#[test]
+fn layer_in_memory_is_written_back() {
+    let world = project();
+    let root = world.root().display().to_string();
+    let script = format!("echo guest >{root}/made; echo guest >>{root}/home/project/file");
+    run(&world, &["--cow", &root], &script).ok();
+    assert_eq!(fs::read_to_string(world.root().join("made")).expect("there"), "guest\n");
+    assert_eq!(read(&world, "file"), "host\nguest\n");
+}
