@@ -5,11 +5,11 @@ mod doctor;
 mod escape;
 mod harness;
 mod in_place;
+mod kept_changes;
+mod kept_runs;
 #[cfg(feature = "test-switches")]
 mod layers;
 mod plan;
-mod kept_changes;
-mod kept_runs;
 mod run_basic;
 mod run_bytes;
 mod run_cow;
