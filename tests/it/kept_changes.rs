@@ -172,6 +172,11 @@ fn apply_writes_back_and_undo_takes_back() {
     assert_eq!(applied["state"], "applied");
     run.assert_after();
     assert_eq!(run.state(), "applied");
+    let names = run.endow(&["diff"]);
+    assert_eq!(names.ok(), "M\tedited\nA\tempty\nD\tgone\nA\tnew name\n");
+    run.endow(&["diff", "--patch"]).fails(2);
+    assert_eq!(run.endow(&["diff", "gone"]).ok(), "D\tgone\n");
+    run.endow(&["diff", "sub"]).fails(2);
     let again = run.endow(&["apply", &run.id]);
     assert!(again.fails(2).contains("can't apply a run that is applied"), "{}", again.stderr);
     let undone = run.json(&["undo"]);

@@ -105,8 +105,13 @@ impl Picked {
 
     /// Returns whether anything of the run is written back and not taken back.
     pub(crate) fn has_applied(&self) -> Result<bool, CommandError> {
-        let ledger = Ledger::read(&OsFs, self.run.as_fd()).map_err(WriteBackError::from)?;
+        let ledger = self.ledger()?;
         Ok(self.targets.iter().any(|target| ledger.applied(target.number).next().is_some()))
+    }
+
+    /// Returns what was written back.
+    pub(crate) fn ledger(&self) -> Result<Ledger, CommandError> {
+        Ok(Ledger::read(&OsFs, self.run.as_fd()).map_err(WriteBackError::from)?)
     }
 
     /// Returns the directory on the host that a mount's paths are relative to.

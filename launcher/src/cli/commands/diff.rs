@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::cli::args::DiffArgs;
 use crate::cli::diff::{Counted, Look, Pair, count, patch, quoted, read, table};
-use crate::cli::error::CommandError;
+use crate::cli::error::{CommandError, Kind as ErrorKind};
 use crate::cli::kept::{Kept, Verb};
 use crate::cli::output::Output;
 use crate::cli::picked::{self, Picked};
@@ -22,8 +22,11 @@ use crate::finish::{Looked, Selection, Target};
 /// The most entries of a list in JSON.
 const LIST_MAX: usize = 10_000;
 
-const DIFF: Verb =
-    Verb { word: "show", states: &[RunState::Waiting, RunState::Interrupted], fits: |_| true };
+const DIFF: Verb = Verb {
+    word: "show",
+    states: &[RunState::Waiting, RunState::Interrupted, RunState::Applied],
+    fits: |_| true,
+};
 
 /// One change that is shown.
 struct Shown<'a> {
@@ -38,6 +41,9 @@ pub(crate) fn run(args: &DiffArgs, output: &Output) -> Result<ExitCode, CommandE
     let kept = Kept::list()?;
     let picked = picked::pick(&kept, &args.chosen, DIFF)?;
     let selection = picked.selection()?;
+    if picked.record.state == RunState::Applied {
+        return applied(&picked, &selection, args, output);
+    }
     let looked = picked.look()?;
     let shown = shown(&picked, &looked, &selection);
     if output.is_json() {
@@ -65,14 +71,78 @@ fn shown<'a>(picked: &'a Picked, looked: &'a [Looked], selection: &Selection) ->
         let wanted = changes.iter().filter(|it| !it.is_trace() && !implied(it));
         let wanted = wanted.filter(|it| selection.takes(mount.number, &it.path));
         shown.extend(wanted.map(|change| {
-            let whole = target.path.as_path().join(&change.path);
-            let workspace = picked.record.workspace.as_ref();
-            let below = workspace.and_then(|it| whole.strip_prefix(it.as_path()).ok());
-            let path = below.or_else(|| whole.strip_prefix("/").ok()).unwrap_or(&whole);
-            Shown { path: path.to_owned(), change, target }
+            let path = shown_as(picked, target, &change.path);
+            Shown { path, change, target }
         }));
     }
     shown
+}
+
+/// Returns a path as it is shown: below the workspace, else without the leading slash.
+fn shown_as(picked: &Picked, target: &Target, path: &Path) -> PathBuf {
+    let whole = target.path.as_path().join(path);
+    let workspace = picked.record.workspace.as_ref();
+    let below = workspace.and_then(|it| whole.strip_prefix(it.as_path()).ok());
+    below.or_else(|| whole.strip_prefix("/").ok()).unwrap_or(&whole).to_owned()
+}
+
+/// Names what was written back. What stood there before is undo data, and the host goes on: there
+/// are not two sides to compare.
+fn applied(
+    picked: &Picked,
+    selection: &Selection,
+    args: &DiffArgs,
+    output: &Output,
+) -> Result<ExitCode, CommandError> {
+    let id = picked.run.id().as_str();
+    if args.patch || args.stat {
+        return Err(CommandError::new(
+            ErrorKind::Usage,
+            "only names are known of what was written back",
+        )
+        .about(id)
+        .hint(format!("`endow diff --name-status {id}` shows them"))
+        .hint("`--sync review` lets changes wait, to be looked at first"));
+    }
+    let ledger = picked.ledger()?;
+    let mut names = Vec::new();
+    for target in &picked.targets {
+        let applied = ledger.applied(target.number);
+        let wanted = applied.filter(|(path, _)| selection.takes(target.number, path));
+        names.extend(wanted.map(|(path, kind)| (target, path.to_owned(), kind)));
+    }
+    names.sort_by(|(_, one, _), (_, other, _)| one.cmp(other));
+    if names.is_empty() && selection.paths.is_some() {
+        return Err(
+            CommandError::new(ErrorKind::Usage, "not among what was written back").about(id)
+        );
+    }
+    if output.is_json() {
+        output.json(&applied_value(picked, &names));
+    } else {
+        let line = |(target, path, kind): &(&Target, PathBuf, ChangeKind)| {
+            let path = shown_as(picked, target, path);
+            format!("{}\t{}\n", word(*kind), quoted("", &path))
+        };
+        output.text(&names.iter().map(line).collect::<String>());
+    }
+    Ok(ExitCode::from(u8::from(args.exit_code && !names.is_empty())))
+}
+
+fn applied_value(picked: &Picked, names: &[(&Target, PathBuf, ChangeKind)]) -> Value {
+    let one = |(target, path, kind): &(&Target, PathBuf, ChangeKind)| {
+        json!({
+            "path": json::path(&target.path.as_path().join(path)),
+            "shown_as": json::path(&shown_as(picked, target, path)),
+            "status": word(*kind).to_string(),
+            "old": null, "new": null, "conflict": null, "refused": null,
+        })
+    };
+    let changes: Vec<Value> = names.iter().take(LIST_MAX).map(one).collect();
+    json!({
+        "version": 1, "run": picked.run.id().as_str(), "changes": changes,
+        "truncated": names.len() > LIST_MAX,
+    })
 }
 
 /// Reads both sides of a change.
@@ -113,12 +183,18 @@ fn show(shown: &[Shown<'_>], args: &DiffArgs, output: &Output) {
 }
 
 fn letter(change: &Change) -> char {
-    match change.kind {
+    if change.differs.mode && change.kind == ChangeKind::Attributes {
+        return 'M';
+    }
+    word(change.kind)
+}
+
+fn word(kind: ChangeKind) -> char {
+    match kind {
         ChangeKind::Created => 'A',
         ChangeKind::Deleted => 'D',
         ChangeKind::Modified => 'M',
         ChangeKind::Replaced(_) => 'T',
-        ChangeKind::Attributes if change.differs.mode => 'M',
         ChangeKind::Attributes => 'P',
     }
 }
