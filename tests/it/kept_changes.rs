@@ -10,7 +10,7 @@ use endow_vfs::fs::{Fs, OsFs};
 use endow_vfs::state::RunState;
 use serde_json::Value;
 
-use crate::harness::{MadeUp, Said, World, said};
+use crate::harness::{MadeUp, Pty, Said, World, said};
 
 const MINUTE: Duration = Duration::from_mins(1);
 
@@ -151,6 +151,19 @@ fn colour_is_for_terminals_and_who_asks() {
     assert!(run.endow(&["diff", "--color", "always"]).ok().contains("\x1b[31m-two\x1b[m\n"));
     let mut quiet = run.world.endow(["diff"]);
     assert!(!said(quiet.env("NO_COLOR", "1")).ok().contains('\x1b'));
+}
+
+#[test]
+fn terminal_is_not_driven_by_what_a_run_wrote() {
+    let run = Changed::with(|run| {
+        fs::write(run.upper().join("sly"), "\x1b]0;title\x07\u{9b}2J\n").expect("written");
+    });
+    let (code, screen) = Pty::start(&run.world.endow(["diff"])).end();
+    assert_eq!(code, 0, "{screen}");
+    assert!(screen.contains("\x1b[32m+\\u{1b}]0;title\\u{7}\\u{9b}2J\x1b[m"), "{screen:?}");
+    assert!(!screen.contains("\x1b]0"), "{screen:?}");
+    let piped = run.endow(&["diff"]);
+    assert!(piped.ok().contains("+\x1b]0;title\x07"), "a patch is exact: {:?}", piped.stdout);
 }
 
 #[test]

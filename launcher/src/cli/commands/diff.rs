@@ -44,7 +44,12 @@ pub(crate) fn run(args: &DiffArgs, output: &Output) -> Result<ExitCode, CommandE
     if picked.record.state == RunState::Applied {
         return applied(&picked, &selection, args, output);
     }
-    let looked = picked.look()?;
+    // Nothing was to be written back.
+    let failed = |error| CommandError { kind: ErrorKind::Setup, ..error };
+    let looked = picked.look().map_err(|error| match error.kind {
+        ErrorKind::NotWrittenBack => failed(error),
+        _ => error,
+    })?;
     let shown = shown(&picked, &looked, &selection);
     if output.is_json() {
         output.json(&value(&picked, &shown, args));

@@ -67,8 +67,13 @@ pub(crate) fn state(run: &Listed) -> &'static str {
 }
 
 fn counts(changes: ChangeCounts) -> String {
-    let ChangeCounts { created, modified, deleted, .. } = changes;
-    format!("+{created} ~{modified} -{deleted}")
+    let ChangeCounts { created, modified, deleted, left } = changes;
+    let written = format!("+{created} ~{modified} -{deleted}");
+    match (created + modified + deleted, left) {
+        (_, 0) => written,
+        (0, left) => format!("{left} wait"),
+        (_, left) => format!("{written}, {left} wait"),
+    }
 }
 
 fn value(run: &Listed) -> Value {
