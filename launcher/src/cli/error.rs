@@ -38,6 +38,8 @@ pub(crate) enum Kind {
     Unenforceable,
     /// The sandbox could not be set up.
     Setup,
+    /// Something could not be written back, or taken back.
+    NotWrittenBack,
     /// The command can't be executed.
     NotExecutable,
     /// The command was not found.
@@ -53,6 +55,7 @@ impl Kind {
             Self::Usage | Self::Setup => exit::SETUP_FAILED,
             Self::Policy => exit::POLICY,
             Self::Unenforceable => exit::UNENFORCEABLE,
+            Self::NotWrittenBack => exit::NOT_WRITTEN_BACK,
             Self::NotExecutable => exit::NOT_EXECUTABLE,
             Self::NotFound => exit::NOT_FOUND,
             Self::Bug => exit::BUG,
@@ -66,6 +69,7 @@ impl Kind {
             Self::Policy => "policy",
             Self::Unenforceable => "unenforceable",
             Self::Setup => "setup",
+            Self::NotWrittenBack => "not_written_back",
             Self::NotExecutable => "not_executable",
             Self::NotFound => "not_found",
             Self::Bug => "bug",

@@ -13,9 +13,6 @@ use super::args::Chosen;
 use super::error::{CommandError, Kind};
 use super::surroundings;
 
-/// Where a write-back or an undo that is under way is written down, below a run.
-const JOURNAL: &str = "journal";
-
 /// The runs that are there, and from where they are looked at.
 pub(crate) struct Kept {
     /// Absent as long as there was never a run.
@@ -32,6 +29,8 @@ pub(crate) struct Verb {
     pub(crate) word: &'static str,
     /// The states.
     pub(crate) states: &'static [RunState],
+    /// Which runs are meant when none is named.
+    pub(crate) fits: fn(&Record) -> bool,
 }
 
 /// A run that is locked, with what it says of itself.
@@ -99,8 +98,10 @@ impl Kept {
     }
 
     fn newest(&self, verb: Verb, chosen: &Chosen) -> Result<&Listed, CommandError> {
-        let here = |workspace: &HostPath| self.is_here(workspace);
-        let newest = Wanted::Newest { here: &here, states: verb.states };
+        let fits = |record: &Record| {
+            record.workspace.as_ref().is_some_and(|it| self.is_here(it)) && (verb.fits)(record)
+        };
+        let newest = Wanted::Newest { fits: &fits, states: verb.states };
         find(&self.runs, newest).map_err(|_| {
             let message = format!("there is no run of this workspace to {}", verb.word);
             let error = CommandError::new(Kind::Usage, message);
@@ -126,8 +127,20 @@ impl Kept {
         })
     }
 
-    /// Locks a run and reads again what it is.
+    /// Locks a run and reads again what it is; one whose write-back was killed on the way is none
+    /// to decide about.
     pub(crate) fn open(&self, run: &Listed, verb: Verb) -> Result<Opened, CommandError> {
+        let opened = self.open_begun(run, verb)?;
+        if opened.is_begun()? {
+            return Err(CommandError::new(Kind::Setup, "a write-back is not finished")
+                .about(&run.id)
+                .hint("`endow gc` finishes it"));
+        }
+        Ok(opened)
+    }
+
+    /// The same for a run whose write-back the caller finishes first.
+    pub(crate) fn open_begun(&self, run: &Listed, verb: Verb) -> Result<Opened, CommandError> {
         let gone = || CommandError::new(Kind::Usage, "no such run").about(&run.id);
         let state = self.state.as_ref().ok_or_else(gone)?;
         let dir = state.open_run(&OsFs, &run.id)?;
@@ -135,11 +148,14 @@ impl Kept {
         let now = Listed { id: run.id.clone(), in_use: false, record: record.map(Ok) };
         usable(&now, verb)?;
         let record = now.record.and_then(Result::ok).ok_or_else(gone)?;
-        if dir.has(&OsFs, JOURNAL)? {
-            return Err(CommandError::new(Kind::Setup, "an earlier write-back is not finished")
-                .about(&run.id));
-        }
         Ok(Opened { dir, record })
+    }
+}
+
+impl Opened {
+    /// Returns whether a write-back, or an undo, was killed on the way.
+    pub(crate) fn is_begun(&self) -> Result<bool, CommandError> {
+        Ok(self.dir.has(&OsFs, "journal")?)
     }
 }
 

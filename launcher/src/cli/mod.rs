@@ -16,6 +16,7 @@ mod junit;
 mod kept;
 mod naming;
 mod output;
+mod picked;
 mod recorded;
 mod report;
 mod running;
@@ -73,6 +74,9 @@ fn dispatch(invocation: Invocation, output: &Output) -> Result<ExitCode, Command
         Command::Why(why) => commands::why::run(&why, output),
         Command::Doctor(doctor) => commands::doctor::run(&doctor, output),
         Command::Trust(trust) => commands::trust::run(&trust, output),
+        Command::Diff(diff) => commands::diff::run(&diff, output),
+        Command::Apply(apply) => commands::apply::run(&apply, output),
+        Command::Undo(undo) => commands::undo::run(&undo, output),
         Command::Runs(runs) => commands::runs::run(&runs, output),
         Command::Discard(discard) => commands::discard::run(&discard, output),
         Command::Gc(gc) => commands::gc::run(&gc, output),

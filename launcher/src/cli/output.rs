@@ -18,19 +18,21 @@ pub(crate) struct Output {
     verbose: bool,
     terminal: bool,
     color: bool,
+    /// What `--color` says, when it does.
+    wish: Option<bool>,
 }
 
 impl Output {
     /// Decides by flags, terminal and `NO_COLOR`.
     pub(crate) fn new(style: &Style) -> Self {
         let terminal = std::io::stderr().is_terminal();
-        let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-        let color = match style.color {
-            Color::Always => true,
-            Color::Never => false,
-            Color::Auto => terminal && !no_color,
+        let wish = match style.color {
+            Color::Always => Some(true),
+            Color::Never => Some(false),
+            Color::Auto => None,
         };
-        Self { json: style.json, quiet: style.quiet, verbose: style.verbose, terminal, color }
+        let color = wish.unwrap_or(terminal && !no_color());
+        Self { json: style.json, quiet: style.quiet, verbose: style.verbose, terminal, color, wish }
     }
 
     /// Returns whether data is to be one JSON object.
@@ -44,6 +46,18 @@ impl Output {
         let mut stdout = std::io::stdout().lock();
         // A reader that has gone, as in `endow plan | head`, has what it wanted.
         drop(stdout.write_all(text.as_bytes()));
+    }
+
+    /// Prints data as bytes; false when nobody reads it any more.
+    #[expect(clippy::unused_self, reason = "printing is done by those who were handed an output")]
+    pub(crate) fn bytes(&self, bytes: &[u8]) -> bool {
+        std::io::stdout().lock().write_all(bytes).is_ok()
+    }
+
+    /// Returns whether data goes to a terminal, and whether it is coloured.
+    pub(crate) fn data_look(&self) -> (bool, bool) {
+        let terminal = std::io::stdout().is_terminal();
+        (terminal, self.wish.unwrap_or(terminal && !no_color()))
     }
 
     /// Prints data as JSON.
@@ -144,6 +158,10 @@ impl Output {
         // Nobody listens: nothing more can be said.
         drop(result);
     }
+}
+
+fn no_color() -> bool {
+    std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
 }
 
 /// Names of files may hold escape sequences; none of them reaches the terminal.

@@ -24,15 +24,20 @@ const LIST_MAX: usize = 10_000;
 /// succeeded and something was not written back.
 pub(crate) fn tell(run: &Finished, code: ExitCode, output: &Output) -> ExitCode {
     let Some(sync) = &run.sync else { return code };
-    let id = run.planned.id.as_str();
+    let is_short = say(sync, run.planned.id.as_str(), output);
+    let succeeded = matches!(run.ended.outcome, Outcome::Exited(0));
+    if succeeded && is_short { ExitCode::from(exit::NOT_WRITTEN_BACK) } else { code }
+}
+
+/// Says what the user must know; returns whether something that was to be written back was not.
+pub(crate) fn say(sync: &finish::Finished, id: &str, output: &Output) -> bool {
     for line in lines(sync, id) {
         if line.is_short { output.warning(&line.text) } else { output.notice(&line.text) }
     }
     if let Some(error) = &sync.error {
         output.problem("changes are kept and not written back", error);
     }
-    let succeeded = matches!(run.ended.outcome, Outcome::Exited(0));
-    if succeeded && is_short(sync) { ExitCode::from(exit::NOT_WRITTEN_BACK) } else { code }
+    is_short(sync)
 }
 
 /// Returns whether something that was to be written back was not.

@@ -1,13 +1,17 @@
 //! `finish`: what follows when the last process of a run is gone. Changes of copy-on-write mounts
 //! are written back, kept or dropped, and the rest of the run's directory goes.
 
+mod drop_path;
 mod fate;
 mod rules;
+mod take_back;
 mod targets;
 mod write_back;
 
+pub(crate) use drop_path::{DropError, drop_path};
 pub(crate) use fate::{Fate, fate};
 pub(crate) use rules::Selection;
+pub(crate) use take_back::{state_of, take_back};
 pub(crate) use targets::{Target, TargetError, targets};
 pub(crate) use write_back::{Looked, WriteBackError, WrittenBack, look, resume, write_back};
 

@@ -17,6 +17,11 @@ pub(crate) struct Selection {
 }
 
 impl Selection {
+    /// Returns whether a path is meant.
+    pub(crate) fn takes(&self, mount: u32, path: &Path) -> bool {
+        self.paths.is_none() || self.names(mount, path)
+    }
+
     /// Returns whether the user named this path, or a directory above it.
     fn names(&self, mount: u32, path: &Path) -> bool {
         let paths = self.paths.as_deref().unwrap_or_default();

@@ -158,7 +158,7 @@ pub(crate) fn resume(run: &RunDir, targets: &[Target]) -> Result<(), WriteBackEr
     Ok(())
 }
 
-fn place(target: &Target) -> MountPlace<'_> {
+pub(super) fn place(target: &Target) -> MountPlace<'_> {
     let upper = target.upper.as_ref().map(AsFd::as_fd);
     MountPlace { number: target.number, root: target.root.as_fd(), upper }
 }
@@ -186,7 +186,7 @@ pub(crate) fn write_back(
 }
 
 /// In the order of the paths, so that two runs never wait for each other.
-fn lock_all(run: &RunDir, targets: &[Target]) -> Result<Vec<OwnedFd>, WriteBackError> {
+pub(super) fn lock_all(run: &RunDir, targets: &[Target]) -> Result<Vec<OwnedFd>, WriteBackError> {
     let locks = run.path().join("../../locks");
     let mut targets: Vec<&Target> = targets.iter().collect();
     targets.sort_by(|one, other| one.path.cmp(&other.path));

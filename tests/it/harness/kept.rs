@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{Duration, SystemTime};
 
 use endow_policy::{GuestPath, HostPath, OnConflict, SyncMode};
@@ -14,6 +15,9 @@ use endow_vfs::state::{
 };
 
 use super::World;
+
+/// Makes ids of the same time differ.
+static NEXT: AtomicU8 = AtomicU8::new(0);
 
 /// A run that is being made up.
 pub(crate) struct MadeUp {
@@ -27,8 +31,7 @@ impl World {
     pub(crate) fn make_up(&self, ago: Duration) -> MadeUp {
         let state = StateDir::open(&OsFs, &self.state()).expect("a state directory");
         let then = SystemTime::now() - ago;
-        static NEXT: std::sync::atomic::AtomicU8 = std::sync::atomic::AtomicU8::new(0);
-        let next = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let next = NEXT.fetch_add(1, Ordering::Relaxed);
         let mut dir = state.create_run(&OsFs, &RunId::new(then, [next; 5])).expect("a run");
         for part in ["upper", "work"] {
             let part = Path::new("layers/000/m000").join(part);

@@ -1,19 +1,17 @@
 //! Finding the run that is meant.
 
-use endow_policy::HostPath;
-
 use super::list::Listed;
-use super::{RunId, RunState};
+use super::{Record, RunId, RunState};
 
 /// Which run is meant.
 #[derive(Clone, Copy)]
 pub enum Wanted<'a> {
     /// The one with this id, this name, or the only one whose id begins so.
     Named(&'a str),
-    /// The newest of a workspace in one of these states.
+    /// The newest of some in one of these states.
     Newest {
-        /// Which workspaces are meant.
-        here: &'a dyn Fn(&HostPath) -> bool,
+        /// Which ones.
+        fits: &'a dyn Fn(&Record) -> bool,
         /// The states.
         states: &'a [RunState],
     },
@@ -41,10 +39,9 @@ pub enum FindError {
 pub fn find<'a>(runs: &'a [Listed], wanted: Wanted<'_>) -> Result<&'a Listed, FindError> {
     match wanted {
         Wanted::Named(name) => named(runs, name),
-        Wanted::Newest { here, states } => {
+        Wanted::Newest { fits, states } => {
             let is_it = |run: &&Listed| {
-                let workspace = run.record().and_then(|record| record.workspace.as_ref());
-                workspace.is_some_and(here) && run.state().is_some_and(|it| states.contains(&it))
+                run.record().is_some_and(fits) && run.state().is_some_and(|it| states.contains(&it))
             };
             runs.iter().filter(is_it).max_by(|a, b| a.id.cmp(&b.id)).ok_or(FindError::NoneHere)
         }

@@ -2,7 +2,8 @@
 
 use std::ffi::OsString;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
+use endow_policy::OnConflict;
 
 use super::Style;
 
@@ -53,6 +54,73 @@ pub(crate) struct DiscardArgs {
     pub(crate) style: Style,
     #[command(flatten)]
     pub(crate) chosen: Chosen,
+}
+
+/// `endow apply`
+#[derive(Args, Debug)]
+pub(crate) struct ApplyArgs {
+    #[command(flatten)]
+    pub(crate) style: Style,
+    /// Who wins where both sides changed a path; left out, as the run was started with
+    #[arg(long, value_enum, value_name = "CHOICE")]
+    pub(crate) on_conflict: Option<Winner>,
+    #[command(flatten)]
+    pub(crate) chosen: Chosen,
+}
+
+/// `endow undo`
+#[derive(Args, Debug)]
+pub(crate) struct UndoArgs {
+    #[command(flatten)]
+    pub(crate) style: Style,
+    #[command(flatten)]
+    pub(crate) chosen: Chosen,
+}
+
+/// `endow diff`
+#[derive(Args, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag as it was typed")]
+pub(crate) struct DiffArgs {
+    #[command(flatten)]
+    pub(crate) style: Style,
+    /// Show how much changed in each file
+    #[arg(long)]
+    pub(crate) stat: bool,
+    /// Show a patch for `git apply`: what is shown when nothing else is asked for
+    #[arg(short = 'p', long)]
+    pub(crate) patch: bool,
+    /// Show names only, each with a letter for what was done
+    #[arg(long)]
+    pub(crate) name_status: bool,
+    /// Exit with 1 when there are changes
+    #[arg(long)]
+    pub(crate) exit_code: bool,
+    #[command(flatten)]
+    pub(crate) chosen: Chosen,
+}
+
+/// Who wins where both sides changed a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Winner {
+    /// The host's stays, the run's is kept
+    Host,
+    /// The run's; undo takes it back
+    Guest,
+    /// Texts are merged where that can be done, else as `host`
+    Merge,
+    /// Nobody: one conflict, and nothing is applied
+    Abort,
+}
+
+impl From<Winner> for OnConflict {
+    fn from(winner: Winner) -> Self {
+        match winner {
+            Winner::Host => Self::Host,
+            Winner::Guest => Self::Guest,
+            Winner::Merge => Self::Merge,
+            Winner::Abort => Self::Abort,
+        }
+    }
 }
 
 /// A run, and paths of it.

@@ -7,7 +7,9 @@ mod policy;
 mod reference;
 mod run;
 
-pub(crate) use kept::{Chosen, DiscardArgs, DuArgs, GcArgs, RunsArgs, RunsCommand};
+pub(crate) use kept::{
+    ApplyArgs, Chosen, DiffArgs, DiscardArgs, DuArgs, GcArgs, RunsArgs, RunsCommand, UndoArgs,
+};
 pub(crate) use parse::{Usage, command, parse};
 pub(crate) use policy::PolicyArgs;
 pub(crate) use run::{CommandLine, RunArgs};
@@ -51,10 +53,16 @@ pub(crate) enum Command {
     Doctor(DoctorArgs),
     /// Accept a project's policy file as it is now
     Trust(TrustArgs),
-    /// List kept runs, or remove some
-    Runs(RunsArgs),
+    /// Show what a run changed, as git does
+    Diff(DiffArgs),
+    /// Write a waiting run's changes back
+    Apply(ApplyArgs),
     /// Drop a waiting run's changes
     Discard(DiscardArgs),
+    /// Take applied changes back
+    Undo(UndoArgs),
+    /// List kept runs, or remove some
+    Runs(RunsArgs),
     /// Remove what runs left that is older or larger than the policy says
     Gc(GcArgs),
     /// Say how much disk each run takes
@@ -77,6 +85,9 @@ impl Command {
             Self::Why(args) => args.style.clone(),
             Self::Doctor(args) => args.style.clone(),
             Self::Trust(args) => args.style.clone(),
+            Self::Diff(args) => args.style.clone(),
+            Self::Apply(args) => args.style.clone(),
+            Self::Undo(args) => args.style.clone(),
             Self::Runs(args) => args.style.clone(),
             Self::Discard(args) => args.style.clone(),
             Self::Gc(args) => args.style.clone(),

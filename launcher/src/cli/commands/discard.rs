@@ -1,47 +1,66 @@
 //! `endow discard`.
 
-use std::path::Path;
 use std::process::ExitCode;
 
-use endow_vfs::fs::OsFs;
-use endow_vfs::state::{Durability, RunState};
+use endow_vfs::state::RunState;
 use serde_json::json;
 
 use crate::cli::args::DiscardArgs;
 use crate::cli::error::{CommandError, Kind};
-use crate::cli::kept::{Kept, Opened, Verb};
+use crate::cli::kept::{Kept, Verb};
 use crate::cli::output::Output;
+use crate::cli::picked::{self, Picked};
 use crate::cli::stale;
+use crate::finish::{self, DropError, Selection};
 
-const DISCARD: Verb = Verb { word: "discard", states: &[RunState::Waiting, RunState::Interrupted] };
+const DISCARD: Verb =
+    Verb { word: "discard", states: &[RunState::Waiting, RunState::Interrupted], fits: |_| true };
 
-/// Drops the changes of a run that waits.
+/// Drops the changes of a run that waits, or those at some paths.
 pub(crate) fn run(args: &DiscardArgs, output: &Output) -> Result<ExitCode, CommandError> {
     let kept = Kept::list()?;
-    let (run, paths) = kept.choose(&args.chosen, DISCARD)?;
-    if let Some(path) = paths.first() {
-        return Err(CommandError::new(Kind::Usage, "neither a run nor a change").about(path));
-    }
-    let opened = kept.open(run, DISCARD)?;
-    let state = whole(&opened)?;
+    let mut picked = picked::pick(&kept, &args.chosen, DISCARD)?;
+    let selection = picked.selection()?;
+    let state = match &selection.paths {
+        None => whole(&mut picked)?,
+        Some(_) => part(&mut picked, &selection)?,
+    };
+    let id = picked.run.id().as_str();
     if output.is_json() {
-        output.json(&json!({"version": 1, "run": run.id.as_str(), "state": state.word()}));
+        output.json(&json!({"version": 1, "run": id, "state": state.word()}));
     }
-    output.notice(&format!("discarded the changes of {}", run.id));
+    let what = if selection.paths.is_some() { "these changes" } else { "the changes" };
+    output.notice(&format!("discarded {what} of {id}"));
     Ok(ExitCode::SUCCESS)
 }
 
-/// Drops all changes that wait. What was applied of the run before can still be undone.
-fn whole(opened: &Opened) -> Result<RunState, CommandError> {
-    let mut record = opened.record.clone();
-    record.state = if opened.dir.has(&OsFs, "undo/applied.json")? {
-        RunState::Applied
-    } else {
-        RunState::Discarded
-    };
-    // First the word, then the deed: half a layer must never be taken for the whole.
-    opened.dir.write_record(&OsFs, &record, Durability::Durable)?;
-    opened.dir.remove_part(&OsFs, Path::new("layers"))?;
-    stale::remove_of(&record.id, &record);
-    Ok(record.state)
+/// Drops all changes that wait. What was applied of the run before can still be undone. The record
+/// is written first: half a layer must never be taken for the whole.
+fn whole(picked: &mut Picked) -> Result<RunState, CommandError> {
+    let state = if picked.has_applied()? { RunState::Applied } else { RunState::Discarded };
+    picked.set_state(state)?;
+    stale::remove_of(picked.run.id(), &picked.record);
+    Ok(state)
+}
+
+fn part(picked: &mut Picked, selection: &Selection) -> Result<RunState, CommandError> {
+    picked.look()?;
+    for (number, path) in selection.paths.iter().flatten() {
+        let Some(target) = picked.target(*number) else { continue };
+        finish::drop_path(target, path)?;
+    }
+    let state = finish::state_of(&picked.run, &picked.targets)?.unwrap_or(RunState::Discarded);
+    picked.set_state(state)?;
+    Ok(state)
+}
+
+impl From<DropError> for CommandError {
+    fn from(error: DropError) -> Self {
+        let kind = match error {
+            DropError::Part(_) => Kind::Usage,
+            DropError::Io(..) | DropError::Left(..) => Kind::Setup,
+        };
+        let this = Self::new(kind, error.to_string()).because(&error);
+        if kind == Kind::Usage { this.hint("discard the directory as a whole") } else { this }
+    }
 }

@@ -11,17 +11,22 @@ use endow_vfs::state::{Bounds, Listed, RunId, RunState, Settled, StateDir, Sweep
 use serde_json::json;
 
 use crate::cli::args::GcArgs;
-use crate::cli::error::CommandError;
+use crate::cli::error::{CommandError, Kind};
 use crate::cli::kept::{Kept, Verb};
 use crate::cli::output::Output;
-use crate::cli::{json, sources, stale, surroundings, table};
+use crate::cli::{json, picked, sources, stale, surroundings, table};
 
-const REMOVE: Verb =
-    Verb { word: "remove", states: &[RunState::Applied, RunState::Discarded, RunState::Undone] };
+const REMOVE: Verb = Verb {
+    word: "remove",
+    states: &[RunState::Applied, RunState::Discarded, RunState::Undone],
+    fits: |_| true,
+};
 
 /// What was done, or would be.
 #[derive(Default)]
 struct Collected {
+    /// Runs whose write-back was killed on the way, and is finished now.
+    finished: Vec<RunId>,
     /// Dead runs that held nothing.
     swept: Vec<String>,
     /// Settled runs beyond a bound, with what they took.
@@ -38,6 +43,7 @@ pub(crate) fn run(args: &GcArgs, output: &Output) -> Result<ExitCode, CommandErr
     let before = Kept::list()?;
     if let Some(state) = before.state().filter(|_| !args.dry_run) {
         collected.swept = swept(state)?;
+        finish_begun(&before, &mut collected);
     }
     let kept = Kept::list()?;
     let candidates = settled(&kept)?;
@@ -57,6 +63,19 @@ pub(crate) fn run(args: &GcArgs, output: &Output) -> Result<ExitCode, CommandErr
     }
     tell(&collected, args.dry_run, output);
     Ok(ExitCode::SUCCESS)
+}
+
+/// Finishes write-backs of runs that nobody holds.
+fn finish_begun(kept: &Kept, collected: &mut Collected) {
+    for run in kept.runs.iter().filter(|run| !run.in_use && run.record().is_some()) {
+        match picked::finish_begun(kept, run) {
+            Ok(false) => {}
+            Ok(true) => collected.finished.push(run.id.clone()),
+            // Swept just before, or taken up by somebody else.
+            Err(error) if error.kind == Kind::Usage => {}
+            Err(error) => collected.failed.push((run.id.clone(), error.message)),
+        }
+    }
 }
 
 fn bounds(rules: StateRules) -> Bounds {
@@ -116,7 +135,8 @@ fn tell(collected: &Collected, dry: bool, output: &Output) {
         let stages = collected.stages.iter().map(|path| json::path(path));
         return output.json(&json!({
             "version": 1, "dry_run": dry, "removed": removed, "freed_bytes": freed,
-            "swept": collected.swept, "stages": stages.collect::<Vec<_>>(), "failed": failed,
+            "swept": collected.swept,
+            "finished": collected.finished.iter().map(RunId::as_str).collect::<Vec<_>>(), "stages": stages.collect::<Vec<_>>(), "failed": failed,
         }));
     }
     let verb = if dry { "would remove" } else { "removed" };
@@ -126,5 +146,6 @@ fn tell(collected: &Collected, dry: bool, output: &Output) {
         .map(|(id, bytes)| format!("{verb} {id} ({})\n", table::size(*bytes)));
     let swept = collected.swept.iter().map(|name| format!("removed {name} (it held nothing)\n"));
     let failed = collected.failed.iter().map(|(id, why)| format!("left {id}: {why}\n"));
-    output.text(&lines.chain(swept).chain(failed).collect::<String>());
+    let finished = collected.finished.iter().map(|id| format!("finished the write-back of {id}\n"));
+    output.text(&finished.chain(lines).chain(swept).chain(failed).collect::<String>());
 }

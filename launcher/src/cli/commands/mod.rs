@@ -1,7 +1,9 @@
 //! One file a command; each only joins stages.
 
+pub(crate) mod apply;
 pub(crate) mod check;
 pub(crate) mod completions;
+pub(crate) mod diff;
 pub(crate) mod discard;
 pub(crate) mod doctor;
 pub(crate) mod du;
@@ -12,4 +14,5 @@ pub(crate) mod profile;
 pub(crate) mod run;
 pub(crate) mod runs;
 pub(crate) mod trust;
+pub(crate) mod undo;
 pub(crate) mod why;

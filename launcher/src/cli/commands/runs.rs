@@ -14,8 +14,11 @@ use crate::cli::kept::{Kept, Verb};
 use crate::cli::output::Output;
 use crate::cli::{json, stale, table};
 
-const REMOVE: Verb =
-    Verb { word: "remove", states: &[RunState::Applied, RunState::Discarded, RunState::Undone] };
+const REMOVE: Verb = Verb {
+    word: "remove",
+    states: &[RunState::Applied, RunState::Discarded, RunState::Undone],
+    fits: |_| true,
+};
 
 /// Runs the command.
 pub(crate) fn run(args: &RunsArgs, output: &Output) -> Result<ExitCode, CommandError> {
@@ -64,8 +67,13 @@ pub(crate) fn state(run: &Listed) -> &'static str {
 }
 
 fn counts(changes: ChangeCounts) -> String {
-    let ChangeCounts { created, modified, deleted, .. } = changes;
-    format!("+{created} ~{modified} -{deleted}")
+    let ChangeCounts { created, modified, deleted, left } = changes;
+    let written = format!("+{created} ~{modified} -{deleted}");
+    match (created + modified + deleted, left) {
+        (_, 0) => written,
+        (0, left) => format!("{left} wait"),
+        (_, left) => format!("{written}, {left} wait"),
+    }
 }
 
 fn value(run: &Listed) -> Value {

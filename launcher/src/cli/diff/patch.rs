@@ -101,12 +101,11 @@ impl Patch {
     fn binary(&mut self, path: &Path, old: Option<&Blob>, new: Option<&Blob>) {
         // A terminal is told that there is something; whoever applies it needs all of it.
         let body = if self.look.escaped { None } else { binary::body(old, new) };
-        match body {
-            Some(body) => self.bytes.extend_from_slice(body.as_bytes()),
-            None => {
-                let (a, b) = (side("a/", path, old), side("b/", path, new));
-                self.line("", &format!("Binary files {a} and {b} differ"));
-            }
+        if let Some(body) = body {
+            self.bytes.extend_from_slice(body.as_bytes());
+        } else {
+            let (a, b) = (side("a/", path, old), side("b/", path, new));
+            self.line("", &format!("Binary files {a} and {b} differ"));
         }
     }
 

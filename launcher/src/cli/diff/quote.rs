@@ -18,7 +18,7 @@ pub(crate) fn quoted(prefix: &str, name: &Path) -> String {
         }
         for byte in chunk.invalid() {
             is_plain = false;
-            text.push_str(&format!("\\{byte:03o}"));
+            push_octal(&mut text, *byte);
         }
     }
     if is_plain { format!("{prefix}{text}") } else { format!("\"{prefix}{text}\"") }
@@ -34,7 +34,7 @@ fn push(text: &mut String, c: char) -> bool {
         c if c.is_control() || turns_text(c) => {
             let mut bytes = [0; 4];
             for byte in c.encode_utf8(&mut bytes).bytes() {
-                text.push_str(&format!("\\{byte:03o}"));
+                push_octal(text, byte);
             }
         }
         c => {
@@ -43,6 +43,11 @@ fn push(text: &mut String, c: char) -> bool {
         }
     }
     false
+}
+
+fn push_octal(text: &mut String, byte: u8) {
+    let digit = |shift: u32| char::from(b'0' + (byte >> shift & 7));
+    text.extend(['\\', digit(6), digit(3), digit(0)]);
 }
 
 /// Characters that change how others are laid out, or are not seen at all.

@@ -1,6 +1,8 @@
 use std::fs;
 use std::time::{Duration, UNIX_EPOCH};
 
+use endow_policy::HostPath;
+
 use super::*;
 use crate::fs::OsFs;
 use crate::state::{Durability, RecordError, StateDir, StateError};
@@ -88,8 +90,8 @@ fn newest_of_a_workspace_has_a_state_that_is_wanted() {
     let applied = keep(&state, 3000, RunState::Applied, None);
     let runs = state.runs(&OsFs).expect("a list");
     let newest = |workspace: &HostPath, states: &[RunState]| {
-        let here = |path: &HostPath| path == workspace;
-        find(&runs, Wanted::Newest { here: &here, states }).map(|run| run.id.clone())
+        let fits = |record: &Record| record.workspace.as_ref() == Some(workspace);
+        find(&runs, Wanted::Newest { fits: &fits, states }).map(|run| run.id.clone())
     };
     assert_eq!(newest(&here(), USABLE), Ok(dead));
     assert_eq!(newest(&here(), &[RunState::Waiting]), Ok(older));

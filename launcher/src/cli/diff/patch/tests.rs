@@ -7,14 +7,16 @@ use std::process::{Command, Stdio};
 use proptest::prelude::*;
 
 use super::*;
-use crate::cli::diff::Content;
+use crate::cli::diff::blob::Content;
 
-fn blob(mode: u32, bytes: &[u8]) -> Option<Blob> {
-    Some(Blob { mode, content: Content::Bytes(bytes.to_vec()) })
+fn blob(mode: u32, bytes: &[u8]) -> Blob {
+    Blob { mode, content: Content::Bytes(bytes.to_vec()) }
 }
 
+/// A plain file as a side of a change.
+#[expect(clippy::unnecessary_wraps, reason = "a side may also be nothing")]
 fn file(bytes: &[u8]) -> Option<Blob> {
-    blob(0o100_644, bytes)
+    Some(blob(0o100_644, bytes))
 }
 
 /// Makes a side of a change below a directory.
@@ -36,10 +38,11 @@ fn found(dir: &Path, path: &Path) -> Option<Blob> {
     let place = dir.join(path);
     let status = fs::symlink_metadata(&place).ok()?;
     if status.is_symlink() {
-        return blob(0o120_000, fs::read_link(&place).expect("a link").as_os_str().as_bytes());
+        let target = fs::read_link(&place).expect("a link");
+        return Some(blob(0o120_000, target.as_os_str().as_bytes()));
     }
     let mode = if status.permissions().mode() & 0o100 == 0 { 0o100_644 } else { 0o100_755 };
-    blob(mode, &fs::read(&place).expect("read"))
+    Some(blob(mode, &fs::read(&place).expect("read")))
 }
 
 /// Applies a patch with git itself.
@@ -70,12 +73,18 @@ fn check(name: &[u8], old: Option<Blob>, new: Option<Blob>) {
     apply(dir.path(), &patch, &[]);
     assert_eq!(found(dir.path(), path), pair.new, "{}", String::from_utf8_lossy(&patch));
     apply(dir.path(), &patch, &["--reverse"]);
-    let mut back = found(dir.path(), path);
-    if let (Some(back), Some(old), None) = (&mut back, &pair.old, &pair.new) {
-        // What git brings back of its own patches is not executable either.
-        back.mode |= old.mode & 0o111;
+    let back = found(dir.path(), path);
+    let was_removed = pair
+        .new
+        .as_ref()
+        .is_none_or(|new| pair.old.as_ref().is_none_or(|old| old.is_link() != new.is_link()));
+    if was_removed {
+        // What git brings back of any patch of a removal is a plain file.
+        let content = |blob: Option<Blob>| blob.map(|blob| blob.content);
+        assert_eq!(content(back), content(pair.old), "{}", String::from_utf8_lossy(&patch));
+    } else {
+        assert_eq!(back, pair.old, "{}", String::from_utf8_lossy(&patch));
     }
-    assert_eq!(back, pair.old, "{}", String::from_utf8_lossy(&patch));
 }
 
 #[test]
@@ -86,8 +95,8 @@ fn git_applies_every_kind_of_change() {
         file(b""),
         file(b"one\ntwo\nthree\n"),
         file(b"one\n2\nthree"),
-        blob(0o100_755, b"one\ntwo\nthree\n"),
-        blob(0o120_000, b"one"),
+        Some(blob(0o100_755, b"one\ntwo\nthree\n")),
+        Some(blob(0o120_000, b"one")),
         file(b"\0binary"),
         file(&long),
     ];
@@ -131,7 +140,7 @@ proptest! {
 
 #[test]
 fn patch_of_a_text_is_gits() {
-    let pair = Pair { old: file(b"a\nb\n"), new: blob(0o100_755, b"a\nc") };
+    let pair = Pair { old: file(b"a\nb\n"), new: Some(blob(0o100_755, b"a\nc")) };
     let patch = patch(Path::new("x y"), &pair, Look::default());
     let expected = "diff --git a/x y b/x y\nold mode 100644\nnew mode 100755\n\
                     index 422c2b7ab3..59a9d94a1b\n--- a/x y\t\n+++ b/x y\t\n@@ -1,2 +1,2 @@\n a\n-b\n\

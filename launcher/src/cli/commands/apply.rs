@@ -1,0 +1,63 @@
+//! `endow apply`.
+
+use std::process::ExitCode;
+
+use endow_vfs::state::{ChangeCounts, RunState};
+use serde_json::json;
+
+use crate::cli::args::ApplyArgs;
+use crate::cli::error::CommandError;
+use crate::cli::kept::{Kept, Verb};
+use crate::cli::output::Output;
+use crate::cli::picked::{self, Picked};
+use crate::cli::{exit, synced};
+use crate::finish::{self, Finished, WrittenBack};
+
+const APPLY: Verb =
+    Verb { word: "apply", states: &[RunState::Waiting, RunState::Interrupted], fits: |_| true };
+
+/// Writes the changes of a run back.
+pub(crate) fn run(args: &ApplyArgs, output: &Output) -> Result<ExitCode, CommandError> {
+    let kept = Kept::list()?;
+    let mut picked = picked::pick(&kept, &args.chosen, APPLY)?;
+    if let Some(choice) = args.on_conflict {
+        picked.record.sync.on_conflict = choice.into();
+    }
+    let selection = picked.selection()?;
+    picked.look()?;
+    let written = finish::write_back(&picked.run, &picked.record, &picked.targets, &selection)?;
+    let state = finish::state_of(&picked.run, &picked.targets)?.unwrap_or(RunState::Discarded);
+    picked.record.changes = Some(counts(&picked, &written));
+    let rules = picked.record.sync.clone();
+    picked.set_state(state)?;
+    let sync = Finished { rules, state: Some(state), written, error: None };
+    let id = picked.run.id().as_str();
+    if output.is_json() {
+        let changes = synced::changes(&sync);
+        let sync = synced::sync(&sync);
+        output.json(&json!({
+            "version": 1, "run": id, "state": state.word(), "changes": changes, "sync": sync,
+        }));
+    }
+    let is_short = synced::say(&sync, id, output);
+    if !output.is_json() && !is_short {
+        output.notice(&format!("applied {}; `endow undo {id}` takes it back", told(&sync.written)));
+    }
+    Ok(ExitCode::from(if is_short { exit::NOT_WRITTEN_BACK } else { 0 }))
+}
+
+/// What was written back before counts as well.
+fn counts(picked: &Picked, written: &WrittenBack) -> ChangeCounts {
+    let (before, now) = (picked.record.changes.unwrap_or_default(), written.counts());
+    ChangeCounts {
+        created: before.created + now.created,
+        modified: before.modified + now.modified,
+        deleted: before.deleted + now.deleted,
+        left: now.left,
+    }
+}
+
+fn told(written: &WrittenBack) -> String {
+    let ChangeCounts { created, modified, deleted, .. } = written.counts();
+    format!("{created} created, {modified} modified, {deleted} deleted")
+}

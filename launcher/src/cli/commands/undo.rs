@@ -1,0 +1,76 @@
+//! `endow undo`.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use endow_policy::GuestPath;
+use endow_vfs::state::{Record, RunState};
+use endow_vfs::sync::UndoReport;
+use serde_json::{Value, json};
+
+use crate::cli::args::UndoArgs;
+use crate::cli::error::{CommandError, Kind};
+use crate::cli::kept::{Kept, Verb};
+use crate::cli::output::Output;
+use crate::cli::picked;
+use crate::cli::{exit, json};
+use crate::finish::{self, OfMount};
+
+/// Also a run of which only a part was written back.
+const UNDO: Verb = Verb {
+    word: "undo",
+    states: &[RunState::Applied, RunState::Waiting, RunState::Interrupted],
+    fits: was_applied,
+};
+
+fn was_applied(record: &Record) -> bool {
+    let some = record.changes.is_some_and(|it| it.created + it.modified + it.deleted > 0);
+    record.state == RunState::Applied || some
+}
+
+/// Takes the applied changes of a run back.
+pub(crate) fn run(args: &UndoArgs, output: &Output) -> Result<ExitCode, CommandError> {
+    let kept = Kept::list()?;
+    let mut picked = picked::pick(&kept, &args.chosen, UNDO)?;
+    let id = picked.run.id().to_string();
+    if !picked.has_applied()? {
+        return Err(CommandError::new(Kind::Usage, "nothing of the run is written back").about(id));
+    }
+    let selection = picked.selection()?;
+    let reports = finish::take_back(&picked.run, &picked.targets, &selection)?;
+    let state = finish::state_of(&picked.run, &picked.targets)?.unwrap_or(RunState::Undone);
+    picked.record.changes = None;
+    picked.set_state(state)?;
+    let is_short = tell(&reports, &id, state, output);
+    Ok(ExitCode::from(if is_short { exit::NOT_WRITTEN_BACK } else { 0 }))
+}
+
+/// Says what was taken back and what was not; returns whether anything was not.
+fn tell(reports: &[OfMount<UndoReport>], id: &str, state: RunState, output: &Output) -> bool {
+    let paths = |of: fn(&UndoReport) -> Vec<&Path>| -> Vec<PathBuf> {
+        let whole = |(at, report): &(GuestPath, UndoReport)| -> Vec<PathBuf> {
+            of(report).into_iter().map(|path| at.as_path().join(path)).collect()
+        };
+        reports.iter().flat_map(whole).collect()
+    };
+    let undone = paths(|it| it.undone.iter().map(PathBuf::as_path).collect());
+    let changed = paths(|it| it.changed_since.iter().map(PathBuf::as_path).collect());
+    let failed = paths(|it| it.failed.iter().map(|it| it.path.as_path()).collect());
+    if output.is_json() {
+        let list =
+            |paths: &[PathBuf]| paths.iter().map(|it| json::path(it)).collect::<Vec<Value>>();
+        output.json(&json!({
+            "version": 1, "run": id, "state": state.word(), "undone": list(&undone),
+            "changed_since": list(&changed), "failed": list(&failed),
+        }));
+    }
+    for path in &changed {
+        output
+            .warning(&format!("changed since it was written back, left alone: {}", path.display()));
+    }
+    for path in &failed {
+        output.warning(&format!("could not be taken back: {}", path.display()));
+    }
+    output.notice(&format!("took back {} changes of {id}", undone.len()));
+    !changed.is_empty() || !failed.is_empty()
+}

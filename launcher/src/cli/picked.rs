@@ -1,0 +1,153 @@
+//! A run that was chosen, opened for `diff`, `apply`, `discard` and `undo`.
+
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+
+use endow_policy::{GuestPath, HostPath};
+use endow_vfs::fs::OsFs;
+use endow_vfs::state::{Durability, Listed, Record, RunDir, RunState};
+use endow_vfs::sync::Ledger;
+use rustix::io::Errno;
+
+use super::args::Chosen;
+use super::error::{CommandError, Kind};
+use super::kept::{Kept, Opened, Verb};
+use crate::finish::{self, Looked, Selection, Target, WriteBackError};
+
+/// Whatever has become of it.
+const ANY: Verb = Verb { word: "finish", states: &RunState::ALL, fits: |_| true };
+
+/// A run, locked, with both sides of its mounts and the paths that were named.
+pub(crate) struct Picked {
+    pub(crate) run: RunDir,
+    pub(crate) record: Record,
+    pub(crate) targets: Vec<Target>,
+    paths: Vec<HostPath>,
+}
+
+/// Finds, locks and opens the run; a write-back that a killed process left is finished first.
+pub(crate) fn pick(kept: &Kept, chosen: &Chosen, verb: Verb) -> Result<Picked, CommandError> {
+    let (listed, paths) = kept.choose(chosen, verb)?;
+    open(kept.open_begun(listed, verb)?, paths)
+}
+
+/// Finishes what a killed process left of a run; tells whether there was anything.
+pub(crate) fn finish_begun(kept: &Kept, run: &Listed) -> Result<bool, CommandError> {
+    let opened = kept.open_begun(run, ANY)?;
+    if !opened.is_begun()? {
+        return Ok(false);
+    }
+    open(opened, Vec::new()).map(|_| true)
+}
+
+fn open(opened: Opened, paths: Vec<HostPath>) -> Result<Picked, CommandError> {
+    let is_begun = opened.is_begun()?;
+    let Opened { dir: run, record } = opened;
+    let targets = finish::targets(&run, &record, Vec::new()).map_err(WriteBackError::from)?;
+    let mut picked = Picked { run, record, targets, paths };
+    if is_begun {
+        finish::resume(&picked.run, &picked.targets)?;
+        let state = finish::state_of(&picked.run, &picked.targets)?;
+        picked.set_state(state.unwrap_or(RunState::Undone))?;
+    }
+    Ok(picked)
+}
+
+impl Picked {
+    /// Returns what the paths that were named mean in each mount; everything when none was.
+    pub(crate) fn selection(&self) -> Result<Selection, CommandError> {
+        if self.paths.is_empty() {
+            return Ok(Selection::default());
+        }
+        let mut selected = Vec::new();
+        for path in &self.paths {
+            let found = self.places(path);
+            if found.is_empty() {
+                return Err(nothing(path).cause("no copy-on-write mount of the run holds it"));
+            }
+            selected.extend(found);
+        }
+        Ok(Selection { paths: Some(selected) })
+    }
+
+    /// Where a path is in the mounts: by its place on the host, else by that in the sandbox.
+    fn places(&self, path: &HostPath) -> Vec<(u32, PathBuf)> {
+        let on_host = |target: &Target| within(path, &target.path);
+        let guest = GuestPath::new(path.as_path()).ok();
+        let inside = |target: &Target| {
+            let guest = guest.as_ref()?;
+            let below = guest.below(&target.at).map(Path::to_owned);
+            below.or_else(|| target.at.is_within(guest).then(PathBuf::new))
+        };
+        let all = |of: &dyn Fn(&Target) -> Option<PathBuf>| -> Vec<(u32, PathBuf)> {
+            self.targets.iter().filter_map(|it| Some((it.number, of(it)?))).collect()
+        };
+        let found = all(&on_host);
+        if found.is_empty() { all(&inside) } else { found }
+    }
+
+    /// Says what changed; every path that was named must have a change.
+    pub(crate) fn look(&self) -> Result<Vec<Looked>, CommandError> {
+        let looked = finish::look(&self.run, &self.targets)?;
+        let has_change = |(number, path): &(u32, PathBuf)| {
+            let mounts = looked.iter().filter(|it| it.number == *number);
+            let mut changes = mounts.flat_map(|it| &it.changes.changes);
+            changes.any(|change| change.path.starts_with(path))
+        };
+        for path in &self.paths {
+            let mut places = self.places(path).into_iter();
+            if !places.any(|place| has_change(&place)) {
+                return Err(nothing(path));
+            }
+        }
+        Ok(looked)
+    }
+
+    /// Returns whether anything of the run is written back and not taken back.
+    pub(crate) fn has_applied(&self) -> Result<bool, CommandError> {
+        let ledger = self.ledger()?;
+        Ok(self.targets.iter().any(|target| ledger.applied(target.number).next().is_some()))
+    }
+
+    /// Returns what was written back.
+    pub(crate) fn ledger(&self) -> Result<Ledger, CommandError> {
+        Ok(Ledger::read(&OsFs, self.run.as_fd()).map_err(WriteBackError::from)?)
+    }
+
+    /// Returns the directory on the host that a mount's paths are relative to.
+    pub(crate) fn target(&self, number: u32) -> Option<&Target> {
+        self.targets.iter().find(|target| target.number == number)
+    }
+
+    /// Writes down what the run is now, and takes away what such a run needs no more.
+    pub(crate) fn set_state(&mut self, state: RunState) -> Result<(), CommandError> {
+        self.record.state = state;
+        self.run.write_record(&OsFs, &self.record, Durability::Durable)?;
+        if state.is_settled() {
+            self.run.remove_part(&OsFs, Path::new("layers"))?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns a path below a directory; the whole directory when the path is above it.
+fn within(path: &HostPath, directory: &HostPath) -> Option<PathBuf> {
+    let below = path.below(directory).map(Path::to_owned);
+    below.or_else(|| directory.is_within(path).then(PathBuf::new))
+}
+
+fn nothing(path: &HostPath) -> CommandError {
+    CommandError::new(Kind::Usage, "neither a run nor a change of this one").about(path)
+}
+
+impl From<WriteBackError> for CommandError {
+    fn from(error: WriteBackError) -> Self {
+        let is_full =
+            std::iter::successors(Some(&error as &dyn std::error::Error), |error| error.source())
+                .filter_map(|error| error.downcast_ref::<Errno>())
+                .any(|errno| matches!(*errno, Errno::NOSPC | Errno::DQUOT));
+        let this = Self::new(Kind::NotWrittenBack, error.to_string()).because(&error);
+        let this = this.hint("nothing is lost: the run is kept as it is");
+        if is_full { this.hint("`endow gc` and `endow runs rm` make room") } else { this }
+    }
+}

@@ -1,0 +1,38 @@
+//! Taking written changes back, and finishing what a killed process began.
+
+use std::os::fd::AsFd;
+
+use endow_vfs::fs::OsFs;
+use endow_vfs::state::{RunDir, RunState};
+use endow_vfs::sync::{self, Ledger, MountPlace, RunPlace, UndoReport};
+
+use super::write_back::{lock_all, place};
+use super::{Looked, OfMount, Selection, Target, WriteBackError, look};
+
+/// Takes back what was written back of a run, all of it or what is selected.
+pub(crate) fn take_back(
+    run: &RunDir,
+    targets: &[Target],
+    selection: &Selection,
+) -> Result<Vec<OfMount<UndoReport>>, WriteBackError> {
+    let _locks = lock_all(run, targets)?;
+    let places: Vec<MountPlace<'_>> = targets.iter().map(place).collect();
+    let id = run.id().clone();
+    let run = RunPlace { dir: run.as_fd(), id: id.as_str() };
+    let reports = sync::undo(&OsFs, &run, &places, &|mount, path| selection.takes(mount, path))?;
+    Ok(targets.iter().map(|target| target.at.clone()).zip(reports).collect())
+}
+
+/// Returns the state that a run is in by what is there of it: changes that wait, or ones that can
+/// be taken back; `None` when there is neither.
+pub(crate) fn state_of(
+    run: &RunDir,
+    targets: &[Target],
+) -> Result<Option<RunState>, WriteBackError> {
+    if look(run, targets)?.iter().any(Looked::has_changes) {
+        return Ok(Some(RunState::Waiting));
+    }
+    let ledger = Ledger::read(&OsFs, run.as_fd())?;
+    let applied = targets.iter().any(|target| ledger.applied(target.number).next().is_some());
+    Ok(applied.then_some(RunState::Applied))
+}
