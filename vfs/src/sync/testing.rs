@@ -17,12 +17,12 @@ pub(super) const RUN: &str = "r1";
 
 /// Where the tree is, seen from the run's directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum Where {
     Same,
     Elsewhere,
 }
 
-pub(super) const PLACES: [Place; 2] = [Place::Same, Place::Elsewhere];
+pub(super) const PLACES: [Where; 2] = [Where::Same, Where::Elsewhere];
 
 /// A run with a layer over a tree.
 pub(super) struct World {
@@ -34,9 +34,9 @@ pub(super) struct World {
 
 impl World {
     /// Makes a tree by a shell script and lets time pass.
-    pub(super) fn new(place: Place, tree_script: &str) -> Self {
+    pub(super) fn new(place: Where, tree_script: &str) -> Self {
         let run = Scratch::new();
-        let tree = if place == Place::Same { Scratch::new() } else { run.elsewhere() };
+        let tree = if place == Where::Same { Scratch::new() } else { run.elsewhere() };
         std::fs::create_dir(tree.path().join("root")).expect("mkdir");
         let mut world = Self {
             identity: Identity { dev: 0, ino: 0, born: None },

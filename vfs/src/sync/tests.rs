@@ -1,3 +1,9 @@
+mod conflicts;
+mod faults;
+mod hostile;
+mod races;
+mod random;
+mod undoing;
 
 use std::path::Path;
 

@@ -1,6 +1,6 @@
 //! Before and after the commits: the journal holds, the ledger holds, nothing else is left.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::os::fd::AsFd;
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use crate::sync::collect::io;
 use crate::sync::journal::{
     self, Act, Batch, Direction, Ledger, MountBatch, Step, publish_journal, remove_journal,
 };
-use crate::sync::{Seen, SyncError, Time};
+use crate::sync::{Attributes, Seen, SyncError, Time};
 use crate::tree::remove_tree;
 
 /// Writes all that is staged to the disk, and then the journal: from here on the batch goes
@@ -52,7 +52,9 @@ pub(in crate::sync) fn finish(
                     let below = below(fs, bench, &path).map_err(failed)?;
                     ledger.settle_all(part.mount, below);
                 }
-                ledger.settle_all(part.mount, seen);
+                // Where nothing was set, the host's own changes are still to be seen.
+                let is_ours = step.act != Act::Amend || step.after != Attributes::default();
+                ledger.settle_all(part.mount, seen.filter(|_| is_ours));
             }
         }
     }
@@ -209,6 +211,11 @@ fn strike(ledger: &mut Ledger, part: &MountBatch, outcomes: &[Outcome]) {
     let steps = part.steps.iter().zip(outcomes);
     let done = steps.filter(|(_, outcome)| **outcome == Outcome::Done).map(|(step, _)| step);
     let (kept, gone): (Vec<&Step>, Vec<&Step>) = done.partition(|step| step.keeps);
+    let stands: HashMap<&Path, Seen> = gone
+        .iter()
+        .filter(|step| matches!(step.act, Act::Put | Act::Swap))
+        .filter_map(|step| Some((step.path.as_path(), step.new?)))
+        .collect();
     let gone: HashSet<u32> = gone.iter().map(|step| step.number).collect();
     let parts = ledger.batches.iter_mut().flat_map(|batch| &mut batch.mounts);
     for known in parts.filter(|known| known.mount == part.mount) {
@@ -225,6 +232,11 @@ fn strike(ledger: &mut Ledger, part: &MountBatch, outcomes: &[Outcome]) {
         for step in &mut known.steps {
             if let Some(kept) = kept.iter().find(|kept| kept.number == step.number) {
                 step.new = kept.new;
+            }
+            // An earlier step at the same path left what a copy stands for now.
+            if let (Some(seen), Act::Put | Act::Swap) = (stands.get(step.path.as_path()), step.act)
+            {
+                step.new = Some(*seen);
             }
         }
     }
