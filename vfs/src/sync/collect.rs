@@ -117,7 +117,7 @@ impl<'a> Collector<'a> {
             match task {
                 Task::Both(both) => self.look_at_both(&both)?,
                 Task::Removed { path, conflict, host } => {
-                    self.look_at_removed(&path, conflict, &host)?
+                    self.look_at_removed(&path, conflict, &host)?;
                 }
             }
         }
@@ -218,7 +218,7 @@ impl<'a> Collector<'a> {
         let mut names = self.names(listed.as_fd(), &both.path)?;
         names.retain(|name| kept.binary_search(name).is_err());
         for name in names {
-            self.remove_entry(above, &both.path, &name, both.conflict, both.is_changed)?;
+            self.remove_entry(above, both.path.join(name), both.conflict, both.is_changed)?;
         }
         Ok(())
     }
@@ -231,7 +231,10 @@ impl<'a> Collector<'a> {
     ) -> Result<(), SyncError> {
         let listed = match self.host.list(path) {
             Ok(listed) => listed,
-            Err(errno @ (Errno::ACCESS | Errno::XDEV)) => return self.refuse_removal(path, errno),
+            Err(errno @ (Errno::ACCESS | Errno::XDEV)) => {
+                self.refuse_removal(path, errno);
+                return Ok(());
+            }
             // It went meanwhile: what applies this looks again.
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(()),
             Err(errno) => return Err(io("open", path)(errno)),
@@ -240,33 +243,31 @@ impl<'a> Collector<'a> {
         let dir = self.host.dir(path).map_err(io("open", path))?;
         let is_changed = self.changed(host).is_some();
         for name in names {
-            self.remove_entry(&dir, path, &name, conflict, is_changed)?;
+            self.remove_entry(&dir, path.join(name), conflict, is_changed)?;
         }
         Ok(())
     }
 
-    fn refuse_removal(&mut self, path: &Path, errno: Errno) -> Result<(), SyncError> {
+    fn refuse_removal(&mut self, path: &Path, errno: Errno) {
         let refusal = if errno == Errno::XDEV { Refusal::MountPoint } else { Refusal::Unreadable };
         let changes = self.set.changes.iter_mut().rev();
         if let Some(change) = changes.into_iter().find(|change| change.path == path) {
             change.refused = Some(refusal);
         }
-        Ok(())
     }
 
     fn remove_entry(
         &mut self,
         dir: &Dir<'a>,
-        above: &Path,
-        name: &OsStr,
+        path: PathBuf,
         conflict: Option<Conflict>,
         is_changed: bool,
     ) -> Result<(), SyncError> {
-        let path = above.join(name);
         if (self.source.aside)(&path) {
             self.set.aside.push(path);
             return Ok(());
         }
+        let name = path.file_name().unwrap_or_default();
         match self.fs.node(dir.as_fd(), name) {
             Ok(node) => {
                 self.removed(path, &node, conflict, is_changed);

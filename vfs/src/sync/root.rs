@@ -46,21 +46,21 @@ pub(super) enum Closed {
 /// one is enough and the number of descriptors does not grow with the depth.
 pub(super) struct Root<'a> {
     fs: &'a dyn Fs,
-    root: BorrowedFd<'a>,
+    top: BorrowedFd<'a>,
     closed: Closed,
     last: Option<(PathBuf, Rc<OwnedFd>)>,
     opened: Vec<(PathBuf, u32)>,
 }
 
 impl<'a> Root<'a> {
-    pub(super) fn new(fs: &'a dyn Fs, root: BorrowedFd<'a>, closed: Closed) -> Self {
-        Self { fs, root, closed, last: None, opened: Vec::new() }
+    pub(super) fn new(fs: &'a dyn Fs, top: BorrowedFd<'a>, closed: Closed) -> Self {
+        Self { fs, top, closed, last: None, opened: Vec::new() }
     }
 
     /// Opens a handle of a directory.
     pub(super) fn dir(&mut self, path: &Path) -> Result<Dir<'a>> {
         if path.as_os_str().is_empty() {
-            return Ok(Dir::Root(self.root));
+            return Ok(Dir::Root(self.top));
         }
         if let Some((known, dir)) = &self.last
             && known.as_os_str() == path.as_os_str()
@@ -95,7 +95,7 @@ impl<'a> Root<'a> {
     pub(super) fn above<'p>(&mut self, path: &'p Path) -> Result<(Dir<'a>, &'p OsStr)> {
         match (path.parent(), path.file_name()) {
             (Some(above), Some(name)) => Ok((self.dir(above)?, name)),
-            _ => Ok((Dir::Root(self.root), OsStr::new("."))),
+            _ => Ok((Dir::Root(self.top), OsStr::new("."))),
         }
     }
 
@@ -111,7 +111,7 @@ impl<'a> Root<'a> {
         let names = path.components().map(Component::as_os_str);
         for name in std::iter::once(OsStr::new(".")).chain(names) {
             let dir = if above.as_os_str().is_empty() {
-                Dir::Root(self.root)
+                Dir::Root(self.top)
             } else {
                 Dir::Below(Rc::new(self.walk(&above)?))
             };
@@ -163,7 +163,7 @@ impl<'a> Root<'a> {
         loop {
             let (part, more) = first_part(rest);
             let part = if part.is_empty() { b"." } else { part };
-            let at = dir.as_ref().map_or(self.root, |dir| dir.as_fd());
+            let at = dir.as_ref().map_or(self.top, |dir| dir.as_fd());
             let next = self.fs.open_below(at, Path::new(OsStr::from_bytes(part)), Open::Handle)?;
             match more {
                 Some(more) => (dir, rest) = (Some(Rc::new(next)), more),

@@ -162,10 +162,8 @@ impl<'a> Collector<'a> {
         let is_new = host.born.is_some_and(|born| born >= self.source.stamp);
         // Both made a directory here: what is in it is compared name by name.
         let is_made_twice = is_new && !told.has_origin;
-        let replaced = match path.as_os_str().is_empty() || is_made_twice {
-            true => None,
-            false => self.replaced(&host, entry.parent.is_changed),
-        };
+        let is_kept = path.as_os_str().is_empty() || is_made_twice;
+        let replaced = self.replaced(&host, entry.parent.is_changed).filter(|_| !is_kept);
         let conflict = entry.parent.conflict.or(replaced.map(|_| Conflict::Ancestor));
         self.set.directories.insert(path.clone(), Directory { host, upper, is_changed });
         // Below an opaque directory nothing is marked: all of it is the run's.
@@ -239,9 +237,10 @@ impl<'a> Collector<'a> {
         if (differs == Differs::default() || is_by_host) && refused.is_none() {
             return;
         }
-        let user = match differs.user {
-            true => Attributed { upper: entry.told.user, host: host_user },
-            false => Attributed::default(),
+        let user = if differs.user {
+            Attributed { upper: entry.told.user, host: host_user }
+        } else {
+            Attributed::default()
         };
         self.push(Change {
             differs,

@@ -143,8 +143,10 @@ impl Judge<'_> {
                 continue;
             }
             if *verdict == Verdict::Go && kept.contains(change.path.as_path()) {
-                let is_removal = change.kind == ChangeKind::Deleted;
-                *verdict = if is_removal { Verdict::NotEmpty } else { Verdict::Blocked };
+                *verdict = match change.kind {
+                    ChangeKind::Deleted => Verdict::NotEmpty,
+                    _ => Verdict::Blocked,
+                };
             }
             if change.kind == ChangeKind::Deleted && *verdict != Verdict::Go {
                 kept.extend(change.path.parent());
@@ -175,7 +177,7 @@ impl Judge<'_> {
     /// Lets the time of a directory follow what is done in it.
     fn judge_traces(&mut self) {
         let mut has_any: HashSet<&Path> = HashSet::new();
-        let mut has_done: HashSet<&Path> = HashSet::new();
+        let mut done: HashSet<&Path> = HashSet::new();
         for (change, verdict) in self.changes.iter().zip(&self.verdicts) {
             let above = change.path.parent();
             if change.is_trace() || change.kind == ChangeKind::Attributes {
@@ -183,14 +185,13 @@ impl Judge<'_> {
             }
             has_any.extend(above);
             if *verdict == Verdict::Go {
-                has_done.extend(above);
+                done.extend(above);
             }
         }
         for (change, verdict) in self.changes.iter().zip(&mut self.verdicts) {
             let path = change.path.as_path();
             if change.is_trace() && has_any.contains(path) {
-                let is_done = has_done.contains(path);
-                *verdict = if is_done { Verdict::Go } else { Verdict::NotSelected };
+                *verdict = done.get(path).map_or(Verdict::NotSelected, |_| Verdict::Go);
             }
         }
     }

@@ -73,7 +73,7 @@ fn refused_kinds_are_reported_and_the_rest_is_written() {
             ["", ".wh.old", "d", "d/.endow-r1-stage", "d/fine", "good", "inside", "known", "old"]
         );
         assert!(now.get(Path::new("good")).is_some_and(|text| text.contains("user.mine")));
-        assert_eq!(world.debris(), [Path::new(""); 0]);
+        world.assert_clean();
     }
 }
 

@@ -33,7 +33,7 @@ fn race(place: Where, rounds: usize) {
         "mkdir -p outside/sub; echo safe > outside/file; echo safe > outside/sub/file; echo safe > outside/gone",
     );
     let link = |name: &str, to: &Path| {
-        std::os::unix::fs::symlink(to, world.root().join(name)).expect("link")
+        std::os::unix::fs::symlink(to, world.root().join(name)).expect("link");
     };
     link("trap", &outside);
     link("other/sub", &outside.join("sub"));
