@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsStr;
+use std::fmt::Write;
 use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
@@ -17,12 +18,12 @@ pub(super) const RUN: &str = "r1";
 
 /// Where the tree is, seen from the run's directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum Where {
     Same,
     Elsewhere,
 }
 
-pub(super) const PLACES: [Place; 2] = [Place::Same, Place::Elsewhere];
+pub(super) const PLACES: [Where; 2] = [Where::Same, Where::Elsewhere];
 
 /// A run with a layer over a tree.
 pub(super) struct World {
@@ -34,9 +35,9 @@ pub(super) struct World {
 
 impl World {
     /// Makes a tree by a shell script and lets time pass.
-    pub(super) fn new(place: Place, tree_script: &str) -> Self {
+    pub(super) fn new(place: Where, tree_script: &str) -> Self {
         let run = Scratch::new();
-        let tree = if place == Place::Same { Scratch::new() } else { run.elsewhere() };
+        let tree = if place == Where::Same { Scratch::new() } else { run.elsewhere() };
         std::fs::create_dir(tree.path().join("root")).expect("mkdir");
         let mut world = Self {
             identity: Identity { dev: 0, ino: 0, born: None },
@@ -161,13 +162,13 @@ impl World {
         snapshot(&self.root())
     }
 
-    /// Returns whatever write-back left besides its undo data.
-    pub(super) fn debris(&self) -> Vec<PathBuf> {
+    /// Fails when write-back left anything besides its undo data.
+    pub(super) fn assert_clean(&self) {
         let mut found = Vec::new();
         for dir in [self.run.path().to_owned(), self.root(), self.run.path().join("undo")] {
             let Ok(entries) = dir.read_dir() else { continue };
             let names = entries.map(|entry| entry.expect("entry").file_name());
-            let known = ["upper", "work", "merged", "undo", "m001", "applied.json"];
+            let known = ["upper", "work", "merged", "copy", "bare", "undo", "m001", "applied.json"];
             let ours = names.filter(|name| {
                 let text = name.to_string_lossy();
                 let is_stage = text.starts_with(".endow-");
@@ -175,7 +176,7 @@ impl World {
             });
             found.extend(ours.map(|name| dir.join(name)));
         }
-        found
+        assert!(found.is_empty(), "left: {found:?}");
     }
 }
 
@@ -212,12 +213,12 @@ pub(super) fn snapshot(root: &Path) -> BTreeMap<PathBuf, String> {
             names.sort();
             pending.extend(names.into_iter().rev().map(|name| path.join(name)));
         } else if status.is_symlink() {
-            text += &format!(" -> {:?}", full.read_link().expect("link"));
+            write!(text, " -> {:?}", full.read_link().expect("link")).expect("text");
         } else if status.is_file() && status.size() < 1 << 24 {
-            text +=
-                &format!(" {:?}", std::fs::read(&full).map(|bytes| summary(&bytes)).expect("read"));
+            let bytes = std::fs::read(&full).expect("read");
+            write!(text, " {}", summary(&bytes)).expect("text");
         } else {
-            text += &format!(" {} bytes", status.size());
+            write!(text, " {} bytes", status.size()).expect("text");
         }
         if status.is_file() && status.nlink() > 1 {
             groups.entry(status.ino()).or_default().push(path.clone());
@@ -227,7 +228,8 @@ pub(super) fn snapshot(root: &Path) -> BTreeMap<PathBuf, String> {
     for mut group in groups.into_values().filter(|group| group.len() > 1) {
         group.sort();
         for path in &group {
-            tree.entry(path.clone()).and_modify(|text| *text += &format!(" = {group:?}"));
+            let text = tree.get_mut(path).expect("known");
+            write!(text, " = {group:?}").expect("text");
         }
     }
     tree
@@ -238,7 +240,7 @@ fn summary(bytes: &[u8]) -> String {
         (sum ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
     });
     let head = bytes.get(..bytes.len().min(20)).unwrap_or_default();
-    format!("{} {sum:x} {}", bytes.len(), String::from_utf8_lossy(head))
+    format!("{} {sum:x} {:?}", bytes.len(), String::from_utf8_lossy(head))
 }
 
 fn user_attributes(path: &Path) -> Result<Vec<crate::fs::Attribute>> {
