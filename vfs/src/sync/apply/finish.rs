@@ -23,8 +23,9 @@ pub(in crate::sync) fn publish(
     batch: &Batch,
     benches: &[Bench<'_>],
 ) -> Result<(), SyncError> {
-    batch.write_journal(fs, run.dir)?;
-    sync_all(fs, benches)?;
+    let written = batch.write_journal(fs, run.dir).and_then(|()| sync_all(fs, benches));
+    // A journal that is not published says nothing, and is not left.
+    written.inspect_err(|_| drop(journal::remove_unfinished(fs, run.dir)))?;
     publish_journal(fs, run.dir).map_err(io("write", Path::new(journal::JOURNAL)))
 }
 
