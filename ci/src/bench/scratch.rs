@@ -108,7 +108,7 @@ impl Scratch {
 }
 
 /// Builds endow as it is released; cargo says where it put it.
-fn released() -> Result<PathBuf> {
+pub(super) fn released() -> Result<PathBuf> {
     let arguments = ["build", "--quiet", "--release", "--locked", "--package", "endow"];
     let mut build = workspace::cargo();
     build.args(arguments).arg("--message-format=json").stderr(Stdio::inherit());
