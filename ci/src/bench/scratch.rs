@@ -78,7 +78,9 @@ impl Scratch {
     /// endow as released, with a policy that grants exactly the view.
     pub(super) fn endow(&self, view: &View) -> Result<Contestant> {
         let program = released()?.display().to_string();
-        let policy = self.in_memory("policy")?.join(format!("{}.toml", view.len()));
+        let policies = self.in_memory("policy")?;
+        let number = fs::read_dir(&policies)?.count();
+        let policy = policies.join(format!("{number}.toml"));
         fs::write(&policy, view.endow_policy())?;
         let policy = policy.display().to_string();
         let words = ["run", "--policy", &policy, "--profile", "none", "--chdir", "/", "--"];
