@@ -36,7 +36,11 @@ pub(super) struct World {
 impl World {
     /// Makes a tree by a shell script and lets time pass.
     pub(super) fn new(place: Where, tree_script: &str) -> Self {
-        let run = Scratch::new();
+        Self::over(Scratch::new(), place, tree_script)
+    }
+
+    /// Makes one whose run is on a file system of the caller's choice.
+    pub(super) fn over(run: Scratch, place: Where, tree_script: &str) -> Self {
         let tree = if place == Where::Same { Scratch::new() } else { run.elsewhere() };
         std::fs::create_dir(tree.path().join("root")).expect("mkdir");
         let mut world = Self {
@@ -55,6 +59,25 @@ impl World {
         );
         let node = OsFs.node(world.tree.fd(), OsStr::new("root")).expect("stat");
         world.identity = Identity::from(&node);
+        world.stamp = world.stamp_now();
+        world
+    }
+
+    /// Copies tree and layer to a new world.
+    pub(super) fn again(&self) -> Self {
+        let run = Scratch::new();
+        let is_same = self.run.path().metadata().expect("stat").dev()
+            == self.root().metadata().expect("stat").dev();
+        let tree = if is_same { Scratch::new() } else { run.elsewhere() };
+        let copy = format!(
+            "cp -a '{}' '{}'; cp -a '{}' .",
+            self.root().display(),
+            tree.path().display(),
+            self.upper().display()
+        );
+        shell(run.path(), &copy);
+        let node = OsFs.node(tree.fd(), OsStr::new("root")).expect("stat");
+        let mut world = Self { run, tree, identity: Identity::from(&node), stamp: self.stamp };
         world.stamp = world.stamp_now();
         world
     }
