@@ -188,3 +188,9 @@ fn the_size_of_the_tree_costs_nothing() {
     };
     assert_eq!(calls(400), calls(4000));
 }
+
+/// Found by chance: what is below an opaque directory is not marked as opaque itself.
+#[test]
+fn a_directory_made_again_in_one_made_again_is_empty() {
+    check("rm -r a; mkdir a; mkdir a/b", &["D a/b/two", "D a/link", "D a/one"]);
+}

@@ -204,7 +204,7 @@ fn killed_at_any_call_of_resume() {
     for place in PLACES {
         let cases = Cases::new(place);
         let (after, calls) = finished(&cases, false);
-        for first in [calls * 5 / 8, calls * 3 / 4, calls * 7 / 8] {
+        for first in [calls * 3 / 8, calls / 2, calls * 3 / 4] {
             let end = (0..1000).find(|second| kill_twice(&cases, first, *second, &after));
             println!("{} kills of resume, {place:?}", end.expect("an end"));
         }
