@@ -132,6 +132,11 @@ impl<'a> Root<'a> {
         }
     }
 
+    /// Returns the bits of a directory from before it was opened up.
+    pub(super) fn opened(&self, path: &Path) -> Option<u32> {
+        self.opened.iter().find(|(known, _)| known == path).map(|(_, mode)| *mode)
+    }
+
     /// Notes that a directory gets other bits than it had when it was opened up.
     pub(super) fn will_have(&mut self, path: &Path, mode: u32) {
         self.opened.iter_mut().filter(|(known, _)| known == path).for_each(|known| known.1 = mode);

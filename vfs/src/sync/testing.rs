@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::fmt::Write;
 use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use super::*;
@@ -36,8 +36,12 @@ pub(super) struct World {
 impl World {
     /// Makes a tree by a shell script and lets time pass.
     pub(super) fn new(place: Where, tree_script: &str) -> Self {
-        let run = Scratch::new();
-        let tree = if place == Where::Same { Scratch::new() } else { run.elsewhere() };
+        Self::over(Scratch::new(), place, tree_script)
+    }
+
+    /// Makes one whose run is on a file system of the caller's choice.
+    pub(super) fn over(run: Scratch, place: Where, tree_script: &str) -> Self {
+        let tree = if place == Where::Same { run.beside() } else { run.elsewhere() };
         std::fs::create_dir(tree.path().join("root")).expect("mkdir");
         let mut world = Self {
             identity: Identity { dev: 0, ino: 0, born: None },
@@ -55,6 +59,25 @@ impl World {
         );
         let node = OsFs.node(world.tree.fd(), OsStr::new("root")).expect("stat");
         world.identity = Identity::from(&node);
+        world.stamp = world.stamp_now();
+        world
+    }
+
+    /// Copies tree and layer to a new world.
+    pub(super) fn again(&self) -> Self {
+        let run = Scratch::new();
+        let is_same = self.run.path().metadata().expect("stat").dev()
+            == self.root().metadata().expect("stat").dev();
+        let tree = if is_same { run.beside() } else { run.elsewhere() };
+        let copy = format!(
+            "cp -a '{}' '{}'; cp -a '{}' .",
+            self.root().display(),
+            tree.path().display(),
+            self.upper().display()
+        );
+        shell(run.path(), &copy);
+        let node = OsFs.node(tree.fd(), OsStr::new("root")).expect("stat");
+        let mut world = Self { run, tree, identity: Identity::from(&node), stamp: self.stamp };
         world.stamp = world.stamp_now();
         world
     }
@@ -215,7 +238,7 @@ pub(super) fn snapshot(root: &Path) -> BTreeMap<PathBuf, String> {
         } else if status.is_symlink() {
             write!(text, " -> {:?}", full.read_link().expect("link")).expect("text");
         } else if status.is_file() && status.size() < 1 << 24 {
-            let bytes = std::fs::read(&full).expect("read");
+            let bytes = read(&full, status.mode());
             write!(text, " {}", summary(&bytes)).expect("text");
         } else {
             write!(text, " {} bytes", status.size()).expect("text");
@@ -233,6 +256,19 @@ pub(super) fn snapshot(root: &Path) -> BTreeMap<PathBuf, String> {
         }
     }
     tree
+}
+
+/// Reads a file, also one that is closed to its owner.
+fn read(path: &Path, mode: u32) -> Vec<u8> {
+    let set =
+        |mode| std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).expect("chmod");
+    if mode & 0o400 != 0 {
+        return std::fs::read(path).expect("read");
+    }
+    set(mode | 0o400);
+    let bytes = std::fs::read(path).expect("read");
+    set(mode);
+    bytes
 }
 
 fn summary(bytes: &[u8]) -> String {

@@ -239,6 +239,8 @@ impl<'c, 'a> Carrier<'c, 'a> {
             Err(Errno::NOENT) => return Ok(Some(Conflict::Vanished)),
             result => Seen::from(&result?),
         };
+        let mode = self.bench.root.opened(&step.path).unwrap_or(found.mode);
+        let found = Seen { mode, ..found };
         let is_own =
             self.is_again || self.direction == Direction::Undo || self.moved.contains(&old.ino);
         let is_untouched = is_own || old.kind == Kind::Directory || found.changed == old.changed;
@@ -273,14 +275,19 @@ impl<'c, 'a> Carrier<'c, 'a> {
         let Some(old) = step.old else { return Ok(true) };
         self.moved.insert(old.ino);
         let number = name(step.number);
-        let found = Seen::from(&self.fs.node(self.bench.stage(), &number)?);
+        let mut found = Seen::from(&self.fs.node(self.bench.stage(), &number)?);
+        let at = At { dir: self.bench.stage(), name: &number };
+        if old.kind == Kind::Directory && found.mode == old.mode | 0o700 {
+            // Opened up for what was taken out of it.
+            self.fs.set_mode_at(at, old.mode)?;
+            found.mode = old.mode;
+        }
         if !found.is_still(&old) {
             return Ok(false);
         }
         if old.kind != Kind::Directory {
             return Ok(true);
         }
-        let at = At { dir: self.bench.stage(), name: &number };
         is_same_below(self.fs, at, &step.below)
     }
 

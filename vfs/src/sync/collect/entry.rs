@@ -285,7 +285,12 @@ impl<'a> Collector<'a> {
         if node.status.size == 0 {
             return Ok(true);
         }
-        let Some(host) = self.open_same(dir, found.name, node) else { return Ok(false) };
+        let Some(host) = self.open_same(dir, found.name, node) else {
+            // One that its own bits close, and that write-back put there, is what it was.
+            let seen = Seen::from(node);
+            let is_same_time = seen.modified == found.node.status.modified.into();
+            return Ok(is_same_time && self.source.settled.knows(&seen));
+        };
         let upper = self.open_upper(found).map_err(failed)?;
         let size = found.node.status.size;
         self.buffers.equal(self.fs, [upper.as_fd(), host.as_fd()], size).map_err(failed)
