@@ -5,6 +5,7 @@
 //! time it runs.
 
 use std::collections::BTreeMap;
+use std::io::Write;
 use std::process::Command;
 
 use crate::harness::{Said, World, endow, said};
@@ -229,7 +230,8 @@ fn sweep(before: &[&str], words: &[&str], what: &str) {
         waiting.check_end(&about);
     }
     assert!(hits > 0, "{words:?}: nothing was tampered with");
-    eprintln!("{words:?} {what}: {hits} injections of {total} calls");
+    let line = format!("{words:?} {what}: {hits} injections of {total} calls\n");
+    std::io::stderr().write_all(line.as_bytes()).expect("stderr");
 }
 
 #[test]

@@ -185,8 +185,10 @@ impl View {
 impl Mount {
     fn at(&self) -> &Path {
         match self {
-            Self::Ro { to, .. } | Self::Rw { to, .. } => to,
-            Self::Cow { to, .. } | Self::Memory { to } => to,
+            Self::Ro { to, .. }
+            | Self::Rw { to, .. }
+            | Self::Cow { to, .. }
+            | Self::Memory { to } => to,
         }
     }
 }

@@ -25,7 +25,10 @@ pub(in crate::sync) fn publish(
 ) -> Result<(), SyncError> {
     let written = batch.write_journal(fs, run.dir).and_then(|()| sync_all(fs, benches));
     // A journal that is not published says nothing, and is not left.
-    written.inspect_err(|_| drop(journal::remove_unfinished(fs, run.dir)))?;
+    if written.is_err() {
+        let _ = journal::remove_unfinished(fs, run.dir);
+    }
+    written?;
     publish_journal(fs, run.dir).map_err(io("write", Path::new(journal::JOURNAL)))
 }
 
