@@ -1,12 +1,12 @@
 //! Write-back at the end of a run: what the bare command would have left, and what is not.
 
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{MetadataExt, symlink};
 use std::process::Stdio;
 
 use serde_json::Value;
 
-use crate::harness::{Running, Said, World};
+use crate::harness::{Running, Said, World, endow, pid, said};
 
 /// Runs a script in the default workspace, which is buffered.
 fn run(world: &World, options: &[&str], script: &str) -> Said {
@@ -276,4 +276,73 @@ fn layer_in_memory_is_written_back() {
     run(&world, &["--cow", &root], &script).ok();
     assert_eq!(fs::read_to_string(world.root().join("made")).expect("there"), "guest\n");
     assert_eq!(read(&world, "file"), "host\nguest\n");
+}
+
+#[test]
+fn layer_in_memory_waits_on_the_disk() {
+    let world = project();
+    let root = world.root().display().to_string();
+    let script = format!(
+        "set -e; cd {root}; echo guest >made; echo guest >>home/project/file; mkfifo pipe
+        rm -r home/project/dir/sub; rm home/project/link; mkdir -m 000 closed; mkdir -p d/e
+        echo x >d/e/one; ln d/e/one d/other; truncate -s 1M d/hole; chmod 000 d/e/one; ln -s d to"
+    );
+    run(&world, &["--cow", &root, "--sync", "review"], &script).ok();
+    assert!(!world.root().join("made").exists());
+    assert_eq!((read(&world, "file"), states(&world)), ("host\n".into(), vec!["waiting".into()]));
+    let diff = said(&mut world.endow(["diff", "--name-status"]));
+    let lines = [format!("A\t{}/d/other", &root[1..]), "M\tfile".into(), "D\tlink".into()];
+    for line in lines {
+        assert!(diff.ok().lines().any(|it| it == line), "{line}: {}", diff.stdout);
+    }
+    said(&mut world.endow(["apply"])).fails(121);
+    assert_eq!(read(&world, "file"), "host\nguest\n");
+    let at = |name: &str| fs::metadata(world.root().join(name)).expect("there");
+    assert_eq!(at("d/other").ino(), at("d/e/one").ino());
+    assert_eq!((at("d/other").mode() & 0o777, at("closed").mode() & 0o777), (0, 0));
+    assert!(at("d/hole").blocks() == 0 && at("d/hole").len() == 1 << 20);
+    assert!(!world.project().join("dir/sub").exists() && !world.project().join("link").exists());
+    assert_eq!(states(&world), ["waiting"], "the FIFO still waits");
+    let diff = said(&mut world.endow(["diff", "--name-status"]));
+    assert_eq!(diff.ok(), format!("A\t{}/pipe\n", &root[1..]));
+    said(&mut world.endow(["undo"])).ok();
+    assert_eq!(read(&world, "dir/sub/deep"), "deep\n");
+}
+
+#[test]
+fn layer_in_memory_is_kept_when_the_command_fails() {
+    let world = project();
+    let root = world.root().display().to_string();
+    let script = format!("echo guest >{root}/made; exit 3");
+    let said_of = run(&world, &["--cow", &root, "--sync", "apply-ok"], &script);
+    assert_eq!((said_of.code, states(&world)), (3, vec!["waiting".into()]));
+    said(&mut world.endow(["apply"])).ok();
+    assert_eq!(fs::read_to_string(world.root().join("made")).expect("there"), "guest\n");
+}
+
+/// The copy is refused as by a disk that is full: endow may write no more than a small file.
+#[test]
+fn layer_in_memory_that_does_not_fit_is_told_to_be_lost() {
+    let world = project();
+    let root = world.root().display().to_string();
+    let script = format!("head -c 1M /dev/urandom >{root}/large; echo in; read go");
+    let report = world.root().join("report.json");
+    let options = ["run", "--cow", &root, "--sync", "review", "--report"];
+    let mut command = world.command("sh");
+    command.args(["-c", "trap '' XFSZ; exec \"$@\"", "sh"]).arg(endow()).args(options);
+    command.arg(&report).args(["--", "sh", "-c", &script]).stdin(Stdio::piped());
+    let mut running = Running::start(&mut command);
+    running.expect("in");
+    let limit = rustix::process::Rlimit { current: Some(64 << 10), maximum: Some(64 << 10) };
+    rustix::process::prlimit(Some(pid(running.pid())), rustix::process::Resource::Fsize, limit)
+        .expect("a limit");
+    running.say("\n");
+    assert_eq!(running.end(), 121);
+    world.assert_no_run_left();
+    let report: Value =
+        serde_json::from_str(&fs::read_to_string(&report).expect("a report")).expect("json");
+    assert_eq!(report["sync"]["lost"][0]["path"], root);
+    let reason = report["sync"]["lost"][0]["reason"].as_str().expect("a text");
+    assert!(reason.starts_with("can't copy: large: "), "{reason}");
+    assert_eq!(report["sync"]["state"], Value::Null);
 }

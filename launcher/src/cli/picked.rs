@@ -43,7 +43,7 @@ pub(crate) fn finish_begun(kept: &Kept, run: &Listed) -> Result<bool, CommandErr
 fn open(opened: Opened, paths: Vec<HostPath>) -> Result<Picked, CommandError> {
     let is_begun = opened.is_begun()?;
     let Opened { dir: run, record } = opened;
-    let targets = finish::targets(&run, &record, Vec::new()).map_err(WriteBackError::from)?;
+    let targets = finish::targets(&run, &record, &[]).map_err(WriteBackError::from)?;
     let mut picked = Picked { run, record, targets, paths };
     if is_begun {
         finish::resume(&picked.run, &picked.targets)?;

@@ -76,6 +76,12 @@ impl WrittenBack {
             && self.mounts.iter().all(|(_, report)| report.is_complete())
     }
 
+    /// Returns whether something of a mount was not written back.
+    pub(super) fn waits_at(&self, at: &GuestPath) -> bool {
+        self.waiting.iter().any(|(it, changes)| it == at && !changes.is_empty())
+            || self.mounts.iter().any(|(it, report)| it == at && !report.is_complete())
+    }
+
     /// Returns the state of a run of which this is what became.
     pub(crate) fn state(&self) -> Option<RunState> {
         let applied = self.mounts.iter().any(|(_, report)| !report.applied.is_empty());

@@ -119,7 +119,7 @@ fn supervised(
     let finishing = Instant::now();
     let sync =
         finish(&planned.plan, prepared, record, &ran.ended, ran.layers).map_err(|error| {
-            CommandError::new(Kind::Setup, "can't remove the run's directory").cause(error)
+            CommandError::new(Kind::Setup, "can't put the run's directory in order").cause(error)
         })?;
     let (spawn_time, run_time, sync_time) = (ran.spawn_time, ran.run_time, finishing.elapsed());
     let phases = Phases { took: planned.took, prepare_time, spawn_time, run_time, sync_time };
