@@ -346,3 +346,64 @@ fn layer_in_memory_that_does_not_fit_is_told_to_be_lost() {
     assert!(reason.starts_with("can't copy: large: "), "{reason}");
     assert_eq!(report["sync"]["state"], Value::Null);
 }
+
+/// The layer, by names.
+fn layer(world: &World) -> Vec<String> {
+    let script = "cd $ENDOW_STATE_DIR/runs/*/layers/000/m000/upper && find . -mindepth 1 | sort";
+    world.bare(script).ok().lines().map(|line| line[2..].to_owned()).collect()
+}
+
+#[test]
+fn layer_lets_go_of_what_was_written_back() {
+    let world = project();
+    world.write("home/project/old/one", "one\n");
+    world.write("home/project/old/two", "two\n");
+    world.write("home/project/old/sub/three", "three\n");
+    let before = tree(&world);
+    let script =
+        "echo guest >>file; rm -r dir; mkdir -p new/sub; echo x >new/sub/a; mkfifo new/pipe
+        rm -r old; mkdir old; echo x >old/one; echo x >old/fresh; rm link; echo x >endow.toml
+        chmod 500 new/sub; touch -d @1000000000 new old .";
+    run(&world, &[], script).fails(121);
+    assert_eq!(states(&world), ["waiting"]);
+    let linked = "find . -type f -links +1";
+    assert_eq!(world.bare(linked).ok(), "", "what the layer still holds");
+    assert_eq!(layer(&world), ["endow.toml", "new", "new/pipe"]);
+    assert_eq!((read(&world, "old/one"), read(&world, "old/two")), ("x\n".into(), "absent".into()));
+    let left = said(&mut world.endow(["diff", "--name-status"]));
+    assert_eq!(left.ok(), "A\tendow.toml\nA\tnew/pipe\n");
+    said(&mut world.endow(["apply", "endow.toml"])).ok();
+    assert_eq!(layer(&world), ["new", "new/pipe"]);
+    assert_eq!((world.bare(linked).ok(), read(&world, "endow.toml")), ("", "x\n".into()));
+    said(&mut world.endow(["undo"])).ok();
+    assert_eq!(tree(&world), before);
+    assert_eq!(states(&world), ["waiting"], "the FIFO");
+}
+
+#[test]
+fn layer_hides_by_name_what_is_still_to_go() {
+    let world = project();
+    for name in ["one", "two", "three"] {
+        world.write(format!("home/project/old/{name}"), "host\n");
+    }
+    let script = "rm -r old; mkdir old; echo guest >old/one; echo guest >old/new; echo in; read go";
+    let mut command = world.endow(["run", "--", "sh", "-c", script]);
+    let mut running = Running::start(command.stdin(Stdio::piped()));
+    running.expect("in");
+    world.write("home/project/old/two", "outside\n");
+    running.say("\n");
+    assert_eq!(running.end(), 121);
+    let names = ["one", "two", "three", "new"].map(|name| read(&world, &format!("old/{name}")));
+    assert_eq!(names, ["guest\n", "outside\n", "absent", "guest\n"]);
+    assert_eq!(layer(&world), ["old", "old/two"]);
+    world.write("home/project/old/later", "host\n");
+    assert_eq!(said(&mut world.endow(["diff", "--name-status"])).ok(), "D\told/two\n");
+    said(&mut world.endow(["apply", "--on-conflict", "guest"])).ok();
+    assert_eq!(
+        (read(&world, "old/two"), read(&world, "old/later")),
+        ("absent".into(), "host\n".into())
+    );
+    said(&mut world.endow(["undo"])).ok();
+    let names = ["one", "two", "three", "new"].map(|name| read(&world, &format!("old/{name}")));
+    assert_eq!(names, ["host\n", "outside\n", "host\n", "absent"]);
+}

@@ -48,7 +48,9 @@ fn open(opened: Opened, paths: Vec<HostPath>) -> Result<Picked, CommandError> {
     if is_begun {
         finish::resume(&picked.run, &picked.targets)?;
         let state = finish::state_of(&picked.run, &picked.targets)?;
-        picked.set_state(state.unwrap_or(RunState::Undone))?;
+        let state = state.unwrap_or(RunState::Undone);
+        picked.prune(state);
+        picked.set_state(state)?;
     }
     Ok(picked)
 }
@@ -117,6 +119,14 @@ impl Picked {
     /// Returns the directory on the host that a mount's paths are relative to.
     pub(crate) fn target(&self, number: u32) -> Option<&Target> {
         self.targets.iter().find(|target| target.number == number)
+    }
+
+    /// Takes what is written back out of the layers of a run in which more waits. One that can't be
+    /// pruned is as good: a later write-back tries again.
+    pub(crate) fn prune(&self, state: RunState) {
+        if state == RunState::Waiting {
+            drop(finish::prune(&self.run, &self.targets));
+        }
     }
 
     /// Writes down what the run is now, and takes away what such a run needs no more.

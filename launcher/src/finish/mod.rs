@@ -4,6 +4,7 @@
 mod drop_path;
 mod fate;
 mod in_memory;
+mod prune;
 mod rules;
 mod take_back;
 mod targets;
@@ -12,6 +13,7 @@ mod write_back;
 pub(crate) use drop_path::{DropError, drop_path};
 pub(crate) use fate::{Fate, fate};
 pub(crate) use in_memory::Lost;
+pub(crate) use prune::prune;
 pub(crate) use rules::Selection;
 pub(crate) use take_back::{state_of, take_back};
 pub(crate) use targets::{Target, TargetError, targets};
@@ -177,6 +179,10 @@ fn end_kept(
         return Ok((waiting, WrittenBack::waiting(&looked)));
     }
     let written = write_back(run, record, &targets, &Selection::default())?;
+    if written.is_partial() {
+        // The layer is as good without; a later write-back tries again.
+        drop(prune(run, &targets));
+    }
     Ok((written.state(), written))
 }
 
