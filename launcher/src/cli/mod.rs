@@ -14,6 +14,7 @@ mod installation;
 mod json;
 mod junit;
 mod kept;
+mod left_over;
 mod naming;
 mod output;
 mod picked;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use endow_policy::{GuestPath, HostPath};
 use endow_vfs::fs::OsFs;
-use endow_vfs::state::{Durability, Listed, Record, RunDir, RunState};
+use endow_vfs::state::{Durability, Listed, Record, RunDir, RunId, RunState, StateDir};
 use endow_vfs::sync::Ledger;
 use rustix::io::Errno;
 
@@ -34,6 +34,17 @@ pub(crate) fn pick(kept: &Kept, chosen: &Chosen, verb: Verb) -> Result<Picked, C
 /// Finishes what a killed process left of a run; tells whether there was anything.
 pub(crate) fn finish_begun(kept: &Kept, run: &Listed) -> Result<bool, CommandError> {
     let opened = kept.open_begun(run, ANY)?;
+    if !opened.is_begun()? {
+        return Ok(false);
+    }
+    open(opened, Vec::new()).map(|_| true)
+}
+
+/// The same for a run that a sweep found; one without a record is left alone.
+pub(crate) fn finish_left(state: &StateDir, id: &RunId) -> Result<bool, CommandError> {
+    let dir = state.open_run(&OsFs, id)?;
+    let Some(record) = dir.read_record(&OsFs)? else { return Ok(false) };
+    let opened = Opened { dir, record };
     if !opened.is_begun()? {
         return Ok(false);
     }

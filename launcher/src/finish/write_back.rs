@@ -173,6 +173,7 @@ pub(super) fn source<'a>(
 
 /// Finishes what a killed write-back or undo left.
 pub(crate) fn resume(run: &RunDir, targets: &[Target]) -> Result<(), WriteBackError> {
+    let _locks = lock_all(run, targets)?;
     let places: Vec<MountPlace<'_>> = targets.iter().map(place).collect();
     let id = run.id().clone();
     sync::resume(&OsFs, &RunPlace { dir: run.as_fd(), id: id.as_str() }, &places)?;

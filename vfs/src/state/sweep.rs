@@ -2,6 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use super::error::failed;
@@ -10,10 +11,14 @@ use super::{RunId, RunState, StateDir, StateError};
 use crate::fs::{Entry, Errno, Fs, Kind, Result};
 use crate::tree::remove_tree;
 
+/// What tells of a write-back under way, below the run's directory.
+const JOURNAL: &str = "journal";
 /// Runs being made are left alone for this long.
 const NEW_FOR: Duration = Duration::from_mins(1);
 /// The most names of the runs directory that are looked at.
 const NAMES: usize = 4096;
+/// The most runs that are asked for a journal: one call each.
+const JOURNALS: usize = 256;
 /// The most names a run's directories may have to be looked at at all.
 const FEW: usize = 1024;
 
@@ -38,6 +43,8 @@ pub struct Swept {
     pub kept: Vec<OsString>,
     /// Dead runs that could not be taken away.
     pub failed: Vec<OsString>,
+    /// Dead runs whose write-back, or undo, is to be finished: they have a journal.
+    pub begun: Vec<RunId>,
 }
 
 enum Fate {
@@ -57,7 +64,10 @@ impl StateDir {
     pub fn sweep(&self, fs: &dyn Fs, sweep: Sweep) -> std::result::Result<Swept, StateError> {
         let names = fs.list(self.runs.dir.as_fd(), NAMES);
         let names = names.map_err(failed("list", &self.runs.path))?;
-        let mut swept = Swept::default();
+        let begun = candidates(names.clone(), Sweep { candidates: JOURNALS, ..sweep });
+        let begun = begun.filter(|name| self.is_begun(fs, name));
+        let begun = begun.filter_map(|name| RunId::parse(name.to_str()?).ok()).collect();
+        let mut swept = Swept { begun, ..Swept::default() };
         for name in candidates(names, sweep) {
             let list = match self.sweep_one(fs, &name) {
                 Ok(Fate::Alive) | Err(Errno::NOENT | Errno::WOULDBLOCK) => continue,
@@ -68,6 +78,13 @@ impl StateDir {
             list.push(name);
         }
         Ok(swept)
+    }
+
+    /// Returns whether nobody works on a run that has a journal.
+    fn is_begun(&self, fs: &dyn Fs, name: &OsStr) -> bool {
+        let runs = self.runs.dir.as_fd();
+        fs.status(runs, Path::new(name).join(JOURNAL).as_os_str()).is_ok()
+            && fs.open_dir(runs, name).is_ok_and(|dir| fs.lock(dir.as_fd()).is_ok())
     }
 
     fn sweep_one(&self, fs: &dyn Fs, name: &OsStr) -> Result<Fate> {

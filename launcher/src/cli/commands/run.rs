@@ -10,6 +10,7 @@ use crate::cli::args::RunArgs;
 use crate::cli::descriptors;
 use crate::cli::error::{CommandError, Kind};
 use crate::cli::events::Events;
+use crate::cli::left_over;
 use crate::cli::output::Output;
 use crate::cli::recorded;
 use crate::cli::report::{Finished, Phases, Report};
@@ -96,6 +97,7 @@ fn supervised(
         naming::accept(name, settled.state())?;
     }
     let begun = begin_early(&settled, args, &request);
+    left_over::clear(settled.state(), output);
     let planned = stages::decide(settled, request)?;
     #[cfg(feature = "test-switches")]
     let planned = without(planned, args);

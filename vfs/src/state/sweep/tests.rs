@@ -79,3 +79,30 @@ fn run_of_a_newer_program_stays_untouched() {
         assert!(!is_swept(Some(RunState::Running), replace), "{text}");
     }
 }
+
+#[test]
+fn journals_of_dead_runs_are_told() {
+    let scratch = Scratch::new();
+    let state = open(&scratch);
+    let begun = || {
+        let sweep = Sweep { candidates: 1, start: 7, now: SystemTime::now() };
+        state.sweep(&OsFs, sweep).expect("swept").begun
+    };
+    let kept = |journal: bool| {
+        let run = made(&state);
+        run.write_record(&OsFs, &record(run.id(), RunState::Waiting), Durability::Cached)
+            .expect("written");
+        if journal {
+            write(&run.path(), "journal");
+        }
+        run
+    };
+    (0..5).for_each(|_| kept(false).keep());
+    let run = kept(true);
+    assert_eq!(begun(), [], "it is alive");
+    let id = run.id().clone();
+    run.keep();
+    for _ in 0..2 {
+        assert_eq!(begun(), [id.clone()]);
+    }
+}

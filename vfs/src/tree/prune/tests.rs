@@ -145,7 +145,7 @@ fn fault_leaves_all_that_is_needed() {
         let hides =
             is_opaque(&scratch) || scratch.path().join("opaque/held").symlink_metadata().is_ok();
         assert!(hides, "a name that waits shows through: {result:?}");
-        drop(prune_layer(&OsFs, scratch.fd(), &waiting()));
+        let _ = prune_layer(&OsFs, scratch.fd(), &waiting());
         let left: Vec<String> = names(&scratch);
         let without_bits = |name: &str| name.split(' ').next().unwrap_or_default().to_owned();
         let left: Vec<String> = left.iter().map(|name| without_bits(name)).collect();
@@ -161,7 +161,7 @@ fn killed_at_any_call_and_done_again() {
     for call in 0..10_000 {
         plant(&scratch);
         let fs = FaultyFs::killed(call);
-        drop(prune_layer(&fs, scratch.fd(), &waiting()));
+        let _ = prune_layer(&fs, scratch.fd(), &waiting());
         prune_layer(&OsFs, scratch.fd(), &waiting()).expect("pruned");
         assert!(!is_opaque(&scratch));
         clear(&scratch);
