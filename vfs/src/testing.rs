@@ -125,6 +125,7 @@ pub(crate) fn record(id: &RunId, state: RunState) -> Record {
             hidden: Vec::new(),
         }],
         changes: None,
+        undo_bytes: None,
         unknown: Unknown::new(),
     }
 }

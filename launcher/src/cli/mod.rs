@@ -1,6 +1,7 @@
 //! The command line: the only part that prints, and the only one that joins stages.
 
 mod args;
+mod bounds;
 mod commands;
 mod descriptors;
 mod diff;

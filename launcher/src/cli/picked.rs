@@ -143,6 +143,7 @@ impl Picked {
     /// Writes down what the run is now, and takes away what such a run needs no more.
     pub(crate) fn set_state(&mut self, state: RunState) -> Result<(), CommandError> {
         self.record.state = state;
+        self.record.undo_bytes = finish::undo_bytes(&self.run, state);
         self.run.write_record(&OsFs, &self.record, Durability::Durable)?;
         if state.is_settled() {
             self.run.remove_part(&OsFs, Path::new("layers"))?;

@@ -30,6 +30,7 @@ pub(crate) fn of_run(planned: &Planned, stamp: Timespec) -> Record {
         protect: texts(&policy.protect),
         mounts: planned.plan.buffered.iter().map(|it| mount(it, policy, stamp)).collect(),
         changes: None,
+        undo_bytes: None,
         unknown: Unknown::default(),
     }
 }

@@ -130,10 +130,16 @@ fn end(
     };
     record.state = state;
     record.changes = Some(finished.written.counts());
+    record.undo_bytes = undo_bytes(&run, state);
     // Whatever fails from here on, the changes stay.
     let settled = settle(&run, &record, private);
     run.keep();
     settled.map(|()| finished)
+}
+
+/// Measures what is left of a settled run; what can't be is measured when it must be known.
+pub(crate) fn undo_bytes(run: &RunDir, state: RunState) -> Option<u64> {
+    state.is_settled().then(|| run.measure(&OsFs, "undo").ok()).flatten()
 }
 
 fn settle(run: &RunDir, record: &Record, private: &[PathBuf]) -> Result<(), StateError> {

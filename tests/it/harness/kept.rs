@@ -73,6 +73,7 @@ fn record(id: RunId, project: &Path, then: SystemTime) -> Record {
             hidden: Vec::new(),
         }],
         changes: None,
+        undo_bytes: None,
         unknown: Unknown::new(),
     }
 }

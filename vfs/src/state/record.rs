@@ -58,6 +58,9 @@ pub struct Record {
     /// How much changed, once that was counted.
     #[serde(default)]
     pub changes: Option<ChangeCounts>,
+    /// The bytes that the means to undo it take, once it was settled and they were measured.
+    #[serde(default)]
+    pub undo_bytes: Option<u64>,
     /// What a later program wrote.
     #[serde(flatten)]
     pub unknown: Unknown,

@@ -7,6 +7,7 @@ use endow_vfs::state::Record;
 
 use crate::apply::{self, Begun, prepare};
 use crate::cli::args::RunArgs;
+use crate::cli::bounds;
 use crate::cli::descriptors;
 use crate::cli::error::{CommandError, Kind};
 use crate::cli::events::Events;
@@ -42,6 +43,9 @@ pub(crate) fn run(args: &RunArgs, output: &Output) -> Result<ExitCode, CommandEr
             }
             let code = ending::tell(&run.planned, &run.ended, output);
             let code = code.map(|code| synced::tell(&run, code, output));
+            if run.sync.as_ref().is_some_and(|sync| sync.state.is_some()) {
+                bounds::keep(&run.planned.surroundings);
+            }
             // Nothing follows but the end of the process, which frees everything at once.
             std::mem::forget(run);
             code
