@@ -245,6 +245,20 @@ fn killed_supervisor_leaves_the_changes() {
 }
 
 #[test]
+fn killed_supervisor_leaves_bits_of_the_root_and_nothing_else() {
+    for (script, left) in [("chmod 711 .", vec!["running"]), ("cat file", vec![])] {
+        let world = project();
+        let script = format!("{script}; echo in; sleep 60");
+        let mut running = Running::start(&mut world.endow(["run", "--", "sh", "-c", &script]));
+        while running.line() != "in" {}
+        running.signal(9);
+        running.end();
+        run(&world, &[], "true").ok();
+        assert_eq!(states(&world), left, "{script}");
+    }
+}
+
+#[test]
 fn two_runs_on_one_tree_conflict_only_where_both_changed() {
     let world = project();
     let first = "echo first >one; echo first >both; echo in; read go";

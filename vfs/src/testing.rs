@@ -121,6 +121,7 @@ pub(crate) fn record(id: &RunId, state: RunState) -> Record {
             directory: true,
             layer: "layers/000/m000".into(),
             in_memory: false,
+            made_like: None,
             stamp: time,
             hidden: Vec::new(),
         }],

@@ -6,15 +6,15 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::path::{Path, PathBuf};
 
 use endow_policy::HostPath;
-use endow_vfs::fs::{OsFs, Timespec};
+use endow_vfs::fs::{Fs, OsFs, Timespec};
 use endow_vfs::mask::{self, MaskApplyError, MaskError, MaskPlan, PointKind};
 use endow_vfs::private::{Seed, SeedError, SeedLimits, seed};
-use endow_vfs::state::{Durability, Record, RunDir, RunId, StateDir, StateError};
+use endow_vfs::state::{Durability, MadeLike, Record, RunDir, RunId, StateDir, StateError};
 use rustix::fs::OFlags;
 
 use super::cgroup::Cgroup;
 use super::layers::{self, open_expected};
-use crate::plan::step::{CgroupPlan, ExecSpec, MaskPoint, PrepareStep};
+use crate::plan::step::{CgroupPlan, ExecSpec, MaskPoint, PrepareStep, UPPER};
 use crate::plan::{HIDDEN_DIRECTORY, HIDDEN_FILE, Plan};
 
 /// Why the host side could not be prepared. What was made is gone again.
@@ -107,6 +107,13 @@ impl Prepared {
     /// Returns the moment from which changes outside count.
     pub(crate) fn stamp(&self) -> Option<Timespec> {
         self.stamp
+    }
+
+    /// Returns what the root of a layer on the disk was made like.
+    pub(crate) fn made_like(&self, layer: &Path) -> Option<MadeLike> {
+        let run = self.run.as_ref()?;
+        let status = OsFs.status(run.as_fd(), layer.join(UPPER).as_os_str()).ok()?;
+        Some(MadeLike::from(&status))
     }
 
     /// Writes down what the run is: should endow die, its changes are found by it.

@@ -130,7 +130,9 @@ pub(crate) fn changes(sync: &finish::Finished) -> Value {
         }
     }
     let truncated = lists.iter().any(|list| list.len() > LIST_MAX);
-    lists.iter_mut().for_each(|list| list.truncate(LIST_MAX));
+    for list in &mut lists {
+        list.truncate(LIST_MAX);
+    }
     let [created, modified, deleted, mode] = lists;
     json!({
         "created": created, "modified": modified, "deleted": deleted, "renamed": null,

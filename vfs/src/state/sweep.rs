@@ -7,8 +7,8 @@ use std::time::{Duration, SystemTime};
 
 use super::error::failed;
 use super::run::{NEW_RECORD, RECORD, read_record};
-use super::{RunId, RunState, StateDir, StateError};
-use crate::fs::{Entry, Errno, Fs, Kind, Result};
+use super::{MadeLike, Record, RunId, RunState, StateDir, StateError};
+use crate::fs::{Entry, Errno, Fs, Kind, Result, Status};
 use crate::tree::remove_tree;
 
 /// What tells of a write-back under way, below the run's directory.
@@ -94,7 +94,8 @@ impl StateDir {
             Err(Errno::WOULDBLOCK) => return Ok(Fate::Alive),
             result => result?,
         }
-        if !ended_badly(fs, dir.as_fd(), name) || !is_disposable(fs, dir.as_fd())? {
+        let Some(dead) = dead(fs, dir.as_fd(), name) else { return Ok(Fate::Kept) };
+        if !is_disposable(fs, dir.as_fd(), &dead)? {
             return Ok(Fate::Kept);
         }
         // The lock is held until the name is gone: a second sweep finds nothing or waits for none.
@@ -120,23 +121,31 @@ fn is_candidate(entry: &Entry, now: SystemTime) -> bool {
     }
 }
 
-/// Returns whether nobody saw the end of a run. Where somebody did, its record says what became
-/// of its changes, and it is kept until it is taken away on purpose. A record that can't be
-/// understood may be of a later program.
-fn ended_badly(fs: &dyn Fs, run: BorrowedFd<'_>, name: &OsStr) -> bool {
-    let Some(Ok(id)) = name.to_str().map(RunId::parse) else { return true };
-    match read_record(fs, run, &id) {
-        Ok(record) => record.is_none_or(|record| record.state == RunState::Running),
-        Err(_) => false,
-    }
+/// A run whose end nobody saw.
+struct Dead {
+    /// What it said; nothing when it died before its command started.
+    record: Option<Record>,
+}
+
+/// Returns a run whose end nobody saw. Where somebody did, its record says what became of its
+/// changes, and it is kept until it is taken away on purpose. A record that can't be understood
+/// may be of a later program.
+fn dead(fs: &dyn Fs, run: BorrowedFd<'_>, name: &OsStr) -> Option<Dead> {
+    let Some(Ok(id)) = name.to_str().map(RunId::parse) else { return Some(Dead { record: None }) };
+    let record = read_record(fs, run, &id).ok()?;
+    let is_dead = record.as_ref().is_none_or(|record| record.state == RunState::Running);
+    is_dead.then_some(Dead { record })
 }
 
 /// Returns whether a run holds only masks, private directories and layers without a change.
-fn is_disposable(fs: &dyn Fs, run: BorrowedFd<'_>) -> Result<bool> {
+fn is_disposable(fs: &dyn Fs, run: BorrowedFd<'_>, dead: &Dead) -> Result<bool> {
     for entry in fs.list(run, FEW)? {
         let is_disposable = match entry.name.to_str() {
             Some("mask" | "started" | RECORD | NEW_RECORD) => true,
-            Some("layers") => each_below(fs, run, &entry.name, is_disposable_layer)?,
+            Some("layers") => each_below(fs, run, &entry.name, |fs, layers, layer| {
+                Ok(numbered(&layer.name, "")
+                    && dead.is_disposable_layer(fs, layers, &layer.name)?)
+            })?,
             _ => false,
         };
         if !is_disposable {
@@ -146,26 +155,52 @@ fn is_disposable(fs: &dyn Fs, run: BorrowedFd<'_>) -> Result<bool> {
     Ok(true)
 }
 
-fn is_disposable_layer(fs: &dyn Fs, layers: BorrowedFd<'_>, layer: &Entry) -> Result<bool> {
-    Ok(numbered(&layer.name, "") && each_below(fs, layers, &layer.name, holds_nothing)?)
-}
-
-/// Returns whether part of a layer is a private directory, or a copy-on-write mount's in which
-/// nothing was changed.
-fn holds_nothing(fs: &dyn Fs, layer: BorrowedFd<'_>, part: &Entry) -> Result<bool> {
-    if part.kind != Some(Kind::Directory) {
-        return Ok(false);
+impl Dead {
+    fn is_disposable_layer(
+        &self,
+        fs: &dyn Fs,
+        layers: BorrowedFd<'_>,
+        layer: &OsStr,
+    ) -> Result<bool> {
+        let path = Path::new("layers").join(layer);
+        each_below(fs, layers, layer, |fs, dir, part| {
+            self.holds_nothing(fs, dir, part, &path.join(&part.name))
+        })
     }
-    let is_unchanged = |fs: &dyn Fs, mount: BorrowedFd<'_>, entry: &Entry| {
-        match entry.name.to_str() {
-            // What the kernel was doing when it ended; no name of it was ever seen.
-            Some("work") => Ok(true),
-            Some("upper") => each_below(fs, mount, &entry.name, |_, _, _| Ok(false)),
-            _ => Ok(false),
+
+    /// Returns whether part of a layer is a private directory, or a copy-on-write mount's in which
+    /// nothing was changed.
+    fn holds_nothing(
+        &self,
+        fs: &dyn Fs,
+        layer: BorrowedFd<'_>,
+        part: &Entry,
+        path: &Path,
+    ) -> Result<bool> {
+        if part.kind != Some(Kind::Directory) {
+            return Ok(false);
         }
-    };
-    let is_private = numbered(&part.name, "p");
-    Ok(is_private || numbered(&part.name, "m") && each_below(fs, layer, &part.name, is_unchanged)?)
+        let is_unchanged = |fs: &dyn Fs, mount: BorrowedFd<'_>, entry: &Entry| {
+            match entry.name.to_str() {
+                // What the kernel was doing when it ended; no name of it was ever seen.
+                Some("work") => Ok(true),
+                Some("upper") => Ok(self.is_like_made(path, &fs.status(mount, &entry.name)?)
+                    && each_below(fs, mount, &entry.name, |_, _, _| Ok(false))?),
+                _ => Ok(false),
+            }
+        };
+        let is_private = numbered(&part.name, "p");
+        Ok(is_private
+            || numbered(&part.name, "m") && each_below(fs, layer, &part.name, is_unchanged)?)
+    }
+
+    /// Returns whether the root of a layer has the bits and the time it was made with.
+    fn is_like_made(&self, layer: &Path, root: &Status) -> bool {
+        let Some(record) = &self.record else { return true };
+        let mount = record.mounts.iter().find(|mount| mount.layer == layer);
+        let made_like = mount.and_then(|mount| mount.made_like);
+        made_like.is_some_and(|made_like| made_like == MadeLike::from(root))
+    }
 }
 
 fn each_below(

@@ -116,9 +116,8 @@ fn supervised(
         output.detail(&words::notice(notice, &planned));
     };
     let given = Given { begun, terminal: terminal.as_ref(), capture };
-    let record = prepared
-        .stamp()
-        .map(|stamp| Record { name: args.name.clone(), ..recorded::of_run(&planned, stamp) });
+    let record = recorded::of_run(&planned, &prepared);
+    let record = record.map(|record| Record { name: args.name.clone(), ..record });
     record.as_ref().map_or(Ok(()), |record| prepared.record(record))?;
     let ran = running::run(&planned, &mut prepared, given, &mut notify)?;
     events.ended(&ran.ended);

@@ -30,7 +30,9 @@ fn is_swept(is: Option<RunState>, change: impl FnOnce(&Path)) -> bool {
     let state = open(&scratch);
     let run = made(&state);
     if let Some(is) = is {
-        let record = record(run.id(), is);
+        let mut record = record(run.id(), is);
+        let root = OsFs.status(run.as_fd(), OsStr::new("layers/000/m000/upper")).expect("a layer");
+        record.mounts[0].made_like = Some(MadeLike::from(&root));
         run.write_record(&OsFs, &record, Durability::Cached).expect("written");
     }
     change(&run.path());
@@ -63,6 +65,24 @@ fn dead_run_with_anything_to_keep_stays() {
         assert!(!is_swept(None, |run| write(run, name)), "{name}");
         assert!(!is_swept(Some(RunState::Running), |run| write(run, name)), "{name}");
     }
+}
+
+#[test]
+fn bits_and_time_of_a_root_are_changes() {
+    let upper = |run: &Path| run.join("layers/000/m000/upper");
+    let bits = fs::Permissions::from_mode(0o755);
+    assert!(!is_swept(Some(RunState::Running), |run| {
+        fs::set_permissions(upper(run), bits.clone()).expect("chmod");
+    }));
+    assert!(!is_swept(Some(RunState::Running), |run| {
+        let dir = fs::File::open(upper(run)).expect("open");
+        dir.set_modified(SystemTime::UNIX_EPOCH).expect("a time");
+    }));
+    assert!(!is_swept(Some(RunState::Running), |run| {
+        let text = fs::read_to_string(run.join("record.json")).expect("a record");
+        let without = text.replace("made_like", "unknown");
+        fs::write(run.join("record.json"), without).expect("write");
+    }));
 }
 
 #[test]

@@ -38,7 +38,7 @@ fn plant(scratch: &Scratch) {
     OsFs.make_opaque(opaque.as_fd()).expect("an attribute");
     OsFs.make_whiteout(dir.as_fd(), OsStr::new("gone")).expect("mknod");
     OsFs.make_whiteout(dir.as_fd(), OsStr::new("waits")).expect("mknod");
-    fs::set_permissions(root.join("some/closed"), Permissions::from_mode(0)).expect("chmod");
+    fs::set_permissions(root.join("some/closed"), Permissions::from_mode(0o000)).expect("chmod");
     fs::set_permissions(root.join("some"), Permissions::from_mode(0o500)).expect("chmod");
 }
 
