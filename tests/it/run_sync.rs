@@ -334,24 +334,43 @@ fn layer_in_memory_is_kept_when_the_command_fails() {
     assert_eq!(fs::read_to_string(world.root().join("made")).expect("there"), "guest\n");
 }
 
-/// The copy is refused as by a disk that is full: endow may write no more than a small file.
+#[test]
+fn layer_in_memory_keeps_only_what_was_refused() {
+    let world = project();
+    let root = world.root().display().to_string();
+    let script = format!("echo guest >{root}/made; mkfifo {root}/pipe; rm -r dir");
+    run(&world, &["--cow", &root], &script).fails(121);
+    assert_eq!(fs::read_to_string(world.root().join("made")).expect("there"), "guest\n");
+    assert_eq!((states(&world), layer(&world)), (vec!["waiting".into()], vec!["pipe".into()]));
+    said(&mut world.endow(["undo"])).ok();
+    assert!(!world.root().join("made").exists());
+    assert_eq!(read(&world, "dir/inner"), "inner\n");
+}
+
+/// Limits how much endow may write into one file, as a disk that is full would; the command's
+/// files are written by then.
+fn end_with_little_room(world: &World, options: &[&str], script: &str, room: u64) -> i32 {
+    let script = format!("{script}; echo in; read go");
+    let mut command = world.command("sh");
+    command.args(["-c", "trap '' XFSZ; exec \"$@\"", "sh"]).arg(endow()).arg("run").args(options);
+    command.args(["--", "sh", "-c", &script]).stdin(Stdio::piped());
+    let mut running = Running::start(&mut command);
+    running.expect("in");
+    let limit = rustix::process::Rlimit { current: Some(room), maximum: Some(room) };
+    let resource = rustix::process::Resource::Fsize;
+    rustix::process::prlimit(Some(pid(running.pid())), resource, limit).expect("a limit");
+    running.say("\n");
+    running.end()
+}
+
 #[test]
 fn layer_in_memory_that_does_not_fit_is_told_to_be_lost() {
     let world = project();
     let root = world.root().display().to_string();
-    let script = format!("head -c 1M /dev/urandom >{root}/large; echo in; read go");
-    let report = world.root().join("report.json");
-    let options = ["run", "--cow", &root, "--sync", "review", "--report"];
-    let mut command = world.command("sh");
-    command.args(["-c", "trap '' XFSZ; exec \"$@\"", "sh"]).arg(endow()).args(options);
-    command.arg(&report).args(["--", "sh", "-c", &script]).stdin(Stdio::piped());
-    let mut running = Running::start(&mut command);
-    running.expect("in");
-    let limit = rustix::process::Rlimit { current: Some(64 << 10), maximum: Some(64 << 10) };
-    rustix::process::prlimit(Some(pid(running.pid())), rustix::process::Resource::Fsize, limit)
-        .expect("a limit");
-    running.say("\n");
-    assert_eq!(running.end(), 121);
+    let script = format!("head -c 1M /dev/urandom >{root}/large");
+    let report = world.root().join("report.json").display().to_string();
+    let options = ["--cow", &root, "--sync", "review", "--report", &report];
+    assert_eq!(end_with_little_room(&world, &options, &script, 64 << 10), 121);
     world.assert_no_run_left();
     let report: Value =
         serde_json::from_str(&fs::read_to_string(&report).expect("a report")).expect("json");
@@ -359,6 +378,16 @@ fn layer_in_memory_that_does_not_fit_is_told_to_be_lost() {
     let reason = report["sync"]["lost"][0]["reason"].as_str().expect("a text");
     assert!(reason.starts_with("can't copy: large: "), "{reason}");
     assert_eq!(report["sync"]["state"], Value::Null);
+}
+
+#[test]
+fn record_that_can_not_be_written_leaves_the_changes() {
+    let world = project();
+    let options = ["--sync", "review"];
+    assert_eq!(end_with_little_room(&world, &options, "echo guest >file", 64), 125);
+    assert_eq!(states(&world), ["running"], "and nobody runs it");
+    said(&mut world.endow(["apply"])).ok();
+    assert_eq!(read(&world, "file"), "guest\n");
 }
 
 /// The layer, by names.
