@@ -21,7 +21,7 @@ usage: cargo ci <task>
   provision                              fetch other people's work that tests do (network)
   check                                  formatting, lints, documentation, tidy
   tidy                                   the project's own rules about its text
-  bench [launch] [memory] [build]        measure against the floor and against bubblewrap
+  bench [launch] [memory] [build] [sync]        measure against the floor and against bubblewrap
         [--rounds N] [--peer NAME] [--core LIST] [--json]";
 
 fn main() -> ExitCode {

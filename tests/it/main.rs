@@ -30,6 +30,7 @@ mod run_terminal;
 mod run_tools;
 mod run_usage;
 mod run_workspace;
+mod sync_crash;
 mod trust;
 mod why;
 mod work;

@@ -76,8 +76,9 @@ pub fn is_object_name(text: &[u8]) -> bool {
 /// Returns whether a reference may have this name, as git-check-ref-format(1) has it.
 pub fn is_reference(name: &str) -> bool {
     let part = |part: &str| {
-        !(part.is_empty() || part.starts_with('.') || part.ends_with(['.', '/']))
-            && !part.ends_with(".lock")
+        let ends_badly =
+            part.ends_with('.') || Path::new(part).extension() == Some("lock".as_ref());
+        !(part.is_empty() || part.starts_with('.') || ends_badly)
     };
     let odd = |c: char| c.is_control() || " ~^:?*[\\".contains(c);
     name.split('/').all(part) && !name.contains(odd) && !name.contains("..") && !name.contains("@{")

@@ -34,6 +34,12 @@ impl Scratch {
         Self::of(tempfile::Builder::new().prefix("endow-vfs-").tempdir_in(other))
     }
 
+    /// Makes one on the same file system.
+    pub(crate) fn beside(&self) -> Self {
+        let above = self.path().parent().expect("a directory");
+        Self::of(tempfile::Builder::new().prefix("endow-vfs-").tempdir_in(above))
+    }
+
     fn of(path: std::io::Result<tempfile::TempDir>) -> Self {
         let path = path.expect("a directory");
         let dir = File::open(path.path()).expect("open");

@@ -23,7 +23,10 @@ pub(super) fn run(scratch: &Scratch, rounds: usize) -> Result<Value> {
     // At its own path, so that the same command line serves everywhere.
     view.rw(&project, &project);
     let outside = Contestant::new("outside", vec!["/usr/bin/env".to_owned()]);
-    let inside = [Contestant::new("bwrap", view.bwrap()), scratch.endow(&view)?];
+    let mut buffering = View::system();
+    buffering.cow(&project, &project);
+    let buffered = Contestant { name: "endow, buffered".to_owned(), ..scratch.endow(&buffering)? };
+    let inside = [Contestant::new("bwrap", view.bwrap()), scratch.endow(&view)?, buffered];
     let able = inside.into_iter().filter(|one| one.is_able(view.marker()));
     let contestants: Vec<Contestant> = std::iter::once(outside).chain(able).collect();
     let place = project.display().to_string();

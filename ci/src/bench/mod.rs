@@ -11,6 +11,7 @@ mod mountinfo;
 mod rounds;
 mod scratch;
 mod stats;
+mod sync;
 mod table;
 mod view;
 
@@ -44,7 +45,8 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
             "launch" => launch::run(&scratch, options.rounds.unwrap_or(200), &options.peer)?,
             "memory" => vec![memory::run(&scratch)?],
             "build" => vec![compile::run(&scratch, options.rounds.unwrap_or(11))?],
-            other => bail!("nothing called {other} can be measured: launch, memory, build"),
+            "sync" => sync::run(&scratch, options.rounds.unwrap_or(11))?,
+            other => bail!("nothing called {other} can be measured: launch, memory, build, sync"),
         });
     }
     if options.json {
@@ -76,7 +78,7 @@ impl Options {
             }
         }
         if options.what.is_empty() {
-            options.what = ["launch", "memory", "build"].map(str::to_owned).to_vec();
+            options.what = ["launch", "memory", "build", "sync"].map(str::to_owned).to_vec();
         }
         Ok(options)
     }
@@ -99,7 +101,7 @@ mod tests {
     #[test]
     fn options_have_defaults() {
         let options = parse(&[]).expect("no words are fine");
-        assert_eq!(options.what, ["launch", "memory", "build"]);
+        assert_eq!(options.what, ["launch", "memory", "build", "sync"]);
         assert_eq!((options.peer.as_str(), options.rounds, options.json), ("floor", None, false));
     }
 

@@ -78,7 +78,9 @@ impl Scratch {
     /// endow as released, with a policy that grants exactly the view.
     pub(super) fn endow(&self, view: &View) -> Result<Contestant> {
         let program = released()?.display().to_string();
-        let policy = self.in_memory("policy")?.join(format!("{}.toml", view.len()));
+        let policies = self.in_memory("policy")?;
+        let number = fs::read_dir(&policies)?.count();
+        let policy = policies.join(format!("{number}.toml"));
         fs::write(&policy, view.endow_policy())?;
         let policy = policy.display().to_string();
         let words = ["run", "--policy", &policy, "--profile", "none", "--chdir", "/", "--"];
@@ -108,7 +110,7 @@ impl Scratch {
 }
 
 /// Builds endow as it is released; cargo says where it put it.
-fn released() -> Result<PathBuf> {
+pub(super) fn released() -> Result<PathBuf> {
     let arguments = ["build", "--quiet", "--release", "--locked", "--package", "endow"];
     let mut build = workspace::cargo();
     build.args(arguments).arg("--message-format=json").stderr(Stdio::inherit());

@@ -15,9 +15,22 @@ const USR_LINKS: &[&str] = &["bin", "sbin", "lib", "lib64"];
 /// A mount besides `/proc` and `/dev`, which every view has.
 #[derive(Clone, Debug)]
 enum Mount {
-    Ro { from: PathBuf, to: PathBuf },
-    Rw { from: PathBuf, to: PathBuf },
-    Memory { to: PathBuf },
+    Ro {
+        from: PathBuf,
+        to: PathBuf,
+    },
+    Rw {
+        from: PathBuf,
+        to: PathBuf,
+    },
+    /// Buffered by endow; a plain bind for the others.
+    Cow {
+        from: PathBuf,
+        to: PathBuf,
+    },
+    Memory {
+        to: PathBuf,
+    },
 }
 
 /// A list of mounts.
@@ -58,7 +71,9 @@ impl View {
         for line in mountinfo::parse(guest).into_iter().filter(|line| !is_standard(&line.at)) {
             let to = line.at.clone();
             let source = line.source(&host).filter(|source| source.exists());
+            let buffered = wanted.buffered(&to);
             match source {
+                None if buffered.is_some() => view.mounts.extend(buffered.cloned()),
                 None if line.kind == "tmpfs" => view.mounts.push(Mount::Memory { to }),
                 None if line.kind == "overlay" => eprintln!("not comparable: {}", to.display()),
                 None => view.mounts.push(Mount::Rw { from: private.to_owned(), to }),
@@ -70,6 +85,16 @@ impl View {
         let mounts = &view.mounts;
         view.links.retain(|(_, at)| !mounts.iter().any(|mount| mount.at() == at));
         view
+    }
+
+    fn buffered(&self, at: &Path) -> Option<&Mount> {
+        self.mounts.iter().find(|mount| matches!(mount, Mount::Cow { to, .. } if to == at))
+    }
+
+    /// Shows a host directory whose changes endow buffers.
+    pub(super) fn cow(&mut self, from: &Path, to: &Path) {
+        self.marker = to.display().to_string();
+        self.mounts.push(Mount::Cow { from: from.to_owned(), to: to.to_owned() });
     }
 
     /// Shows a host directory read-only.
@@ -110,7 +135,7 @@ impl View {
         for mount in &self.mounts {
             match mount {
                 Mount::Ro { from, to } => list.mount("ro", from, to),
-                Mount::Rw { from, to } => list.mount("rw", from, to),
+                Mount::Rw { from, to } | Mount::Cow { from, to } => list.mount("rw", from, to),
                 Mount::Memory { to } => list.mount("tmpfs", Path::new("-"), to),
             }
         }
@@ -132,7 +157,7 @@ impl View {
         for mount in &self.mounts {
             match mount {
                 Mount::Ro { from, to } => add("--ro-bind", &[from, to]),
-                Mount::Rw { from, to } => add("--bind", &[from, to]),
+                Mount::Rw { from, to } | Mount::Cow { from, to } => add("--bind", &[from, to]),
                 Mount::Memory { to } => add("--tmpfs", &[to]),
             }
         }
@@ -147,6 +172,7 @@ impl View {
             let line = match mount {
                 Mount::Ro { from, to } => host_mount(from, to, "ro"),
                 Mount::Rw { from, to } => host_mount(from, to, "rw"),
+                Mount::Cow { from, to } => host_mount(from, to, "cow"),
                 Mount::Memory { to } => format!("\"{}\" = {{ memory = true }}", to.display()),
             };
             text.push_str(&line);
@@ -159,7 +185,8 @@ impl View {
 impl Mount {
     fn at(&self) -> &Path {
         match self {
-            Self::Ro { to, .. } | Self::Rw { to, .. } | Self::Memory { to } => to,
+            Self::Ro { to, .. } | Self::Rw { to, .. } => to,
+            Self::Cow { to, .. } | Self::Memory { to } => to,
         }
     }
 }

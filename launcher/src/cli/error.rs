@@ -270,7 +270,6 @@ impl From<PlanError> for CommandError {
             PlanError::HiddenMountPoint { hidden, .. } => this
                 .cause(format!("it lies in {hidden}, which is hidden: nothing stands there"))
                 .hint("re-admit that name with a pattern `!NAME`, or mount somewhere else"),
-            PlanError::NotYet { origin, .. } => this.asked_by(&origin),
             PlanError::MountBelow { path, below, origin } => this
                 .cause(format!("mounted below it: {below}"))
                 .asked_by(&origin)
@@ -300,7 +299,9 @@ impl From<PlanError> for CommandError {
             PlanError::SeedElsewhere { origin, at, .. } => {
                 this.asked_by(&origin).hint(format!("seeds of {at} must lie below it"))
             }
-            PlanError::NoPlace { origin, .. } => this.asked_by(&origin),
+            PlanError::NoPlace { origin, .. } | PlanError::NotYet { origin, .. } => {
+                this.asked_by(&origin)
+            }
             PlanError::NoDevice(_) | PlanError::Unprobed(_) => this,
         }
     }

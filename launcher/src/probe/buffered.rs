@@ -83,16 +83,9 @@ fn unescaped(field: &[u8]) -> Vec<u8> {
     while let Some((first, after)) = rest.split_first() {
         let digits = after.get(..3).filter(|_| *first == b'\\');
         let octal = digits.and_then(|digits| std::str::from_utf8(digits).ok());
-        match octal.and_then(|octal| u8::from_str_radix(octal, 8).ok()) {
-            Some(byte) => {
-                plain.push(byte);
-                rest = after.get(3..).unwrap_or_default();
-            }
-            None => {
-                plain.push(*first);
-                rest = after;
-            }
-        }
+        let byte = octal.and_then(|octal| u8::from_str_radix(octal, 8).ok());
+        plain.push(byte.unwrap_or(*first));
+        rest = byte.and_then(|_| after.get(3..)).unwrap_or(after);
     }
     plain
 }

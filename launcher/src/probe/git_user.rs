@@ -1,4 +1,5 @@
 //! The user's name and mail from the host's git configuration: nothing else of it goes inside.
+//! What git would do there by itself, collect garbage, is the host's matter.
 
 use std::path::PathBuf;
 
@@ -6,17 +7,20 @@ use endow_policy::Vars;
 
 use super::small_file;
 
+/// A collection inside would rewrite every pack into a layer, to remove nothing outside.
+const NO_COLLECTION: &str = "[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n";
+
 /// The largest configuration that is read, in bytes.
 const CONFIG_MAX: u64 = 1 << 20;
 
-/// Returns a configuration with name and mail; `None` when the host's has neither.
+/// Returns a configuration with name and mail, as far as the host's has them; `None` without a home.
 pub(super) fn config(vars: &Vars) -> Option<String> {
     let home = vars.home.as_ref()?.as_path();
     let files: [PathBuf; 2] = [home.join(".config/git/config"), home.join(".gitconfig")];
     let texts = files.iter().filter_map(|file| small_file::read(file, CONFIG_MAX).ok());
     let texts = texts.filter_map(|text| String::from_utf8(text).ok());
     let user = texts.fold(User::default(), |user, text| user.read(&text));
-    (user != User::default()).then(|| user.render())
+    Some(user.render() + NO_COLLECTION)
 }
 
 #[derive(Debug, Default, PartialEq, Eq)]

@@ -39,7 +39,7 @@ pub(crate) fn still_waits(listener: BorrowedFd<'_>, call: &Announced) -> bool {
 
 /// Has the kernel carry the call out as if nobody had listened.
 pub(crate) fn let_go_on(listener: BorrowedFd<'_>, call: &Announced) {
-    let flags = libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32;
+    let flags = u32::try_from(libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE).unwrap_or(1);
     let mut answer = libc::seccomp_notif_resp { id: call.id, val: 0, error: 0, flags };
     let request = libc::SECCOMP_IOCTL_NOTIF_SEND;
     // SAFETY: the kernel reads one such structure, which lives across the call. A caller that has

@@ -4,6 +4,7 @@
 
 mod agents;
 mod builds;
+mod installs;
 mod model;
 mod normal;
 mod script;

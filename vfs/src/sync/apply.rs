@@ -81,7 +81,7 @@ pub fn apply(
         return Err(error);
     }
     let outcomes = carry(fs, &mut benches, &batch, false)?;
-    finish(fs, run, &mut ledger, &mut batch, &mut benches, &outcomes)?;
+    finish(fs, run, &mut ledger, (&mut batch, &mut benches), &outcomes)?;
     let mut parts = batch.mounts.iter().zip(&outcomes);
     for ((place, plan), report) in plans.iter().zip(&mut reports) {
         if plan.operations.is_empty() {

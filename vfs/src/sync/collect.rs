@@ -5,7 +5,7 @@ mod entry;
 mod groups;
 mod refuse;
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
@@ -117,13 +117,14 @@ impl<'a> Collector<'a> {
             match task {
                 Task::Both(both) => self.look_at_both(&both)?,
                 Task::Removed { path, conflict, host } => {
-                    self.look_at_removed(&path, conflict, &host)?
+                    self.look_at_removed(&path, conflict, &host)?;
                 }
             }
         }
         let groups = std::mem::take(&mut self.groups);
         let mut changes = std::mem::take(&mut self.set.changes);
         groups.settle(&mut changes, |host| self.changed(host));
+        know_renamed(&mut changes);
         self.set.changes = changes;
         Ok(())
     }
@@ -138,7 +139,8 @@ impl<'a> Collector<'a> {
         let dir = Dir::Root(self.source.upper);
         let found = entry::Found { name: OsStr::new("."), path: here, node: upper, dir: &dir };
         let host = entry::HostSide::Here(Dir::Root(self.source.root), root);
-        let parent = entry::Parent { is_changed: false, conflict: inherited, mode: 0 };
+        let parent =
+            entry::Parent { is_changed: false, conflict: inherited, is_opaque: false, mode: 0 };
         self.compare(&found, &host, &parent)
     }
 
@@ -149,8 +151,12 @@ impl<'a> Collector<'a> {
         names.sort();
         drop(listed);
         let (above, closed) = self.host_dir(both)?;
-        let parent =
-            entry::Parent { is_changed: both.is_changed, conflict: both.conflict, mode: both.mode };
+        let parent = entry::Parent {
+            is_changed: both.is_changed,
+            conflict: both.conflict,
+            is_opaque: both.is_opaque,
+            mode: both.mode,
+        };
         let dir = self.upper.dir(&both.path).map_err(failed("open"))?;
         for name in &names {
             let path = both.path.join(name);
@@ -212,7 +218,7 @@ impl<'a> Collector<'a> {
         let mut names = self.names(listed.as_fd(), &both.path)?;
         names.retain(|name| kept.binary_search(name).is_err());
         for name in names {
-            self.remove_entry(above, &both.path, &name, both.conflict, both.is_changed)?;
+            self.remove_entry(above, both.path.join(name), both.conflict, both.is_changed)?;
         }
         Ok(())
     }
@@ -225,7 +231,10 @@ impl<'a> Collector<'a> {
     ) -> Result<(), SyncError> {
         let listed = match self.host.list(path) {
             Ok(listed) => listed,
-            Err(errno @ (Errno::ACCESS | Errno::XDEV)) => return self.refuse_removal(path, errno),
+            Err(errno @ (Errno::ACCESS | Errno::XDEV)) => {
+                self.refuse_removal(path, errno);
+                return Ok(());
+            }
             // It went meanwhile: what applies this looks again.
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(()),
             Err(errno) => return Err(io("open", path)(errno)),
@@ -234,33 +243,31 @@ impl<'a> Collector<'a> {
         let dir = self.host.dir(path).map_err(io("open", path))?;
         let is_changed = self.changed(host).is_some();
         for name in names {
-            self.remove_entry(&dir, path, &name, conflict, is_changed)?;
+            self.remove_entry(&dir, path.join(name), conflict, is_changed)?;
         }
         Ok(())
     }
 
-    fn refuse_removal(&mut self, path: &Path, errno: Errno) -> Result<(), SyncError> {
+    fn refuse_removal(&mut self, path: &Path, errno: Errno) {
         let refusal = if errno == Errno::XDEV { Refusal::MountPoint } else { Refusal::Unreadable };
         let changes = self.set.changes.iter_mut().rev();
         if let Some(change) = changes.into_iter().find(|change| change.path == path) {
             change.refused = Some(refusal);
         }
-        Ok(())
     }
 
     fn remove_entry(
         &mut self,
         dir: &Dir<'a>,
-        above: &Path,
-        name: &OsStr,
+        path: PathBuf,
         conflict: Option<Conflict>,
         is_changed: bool,
     ) -> Result<(), SyncError> {
-        let path = above.join(name);
         if (self.source.aside)(&path) {
             self.set.aside.push(path);
             return Ok(());
         }
+        let name = path.file_name().unwrap_or_default();
         match self.fs.node(dir.as_fd(), name) {
             Ok(node) => {
                 self.removed(path, &node, conflict, is_changed);
@@ -325,6 +332,24 @@ impl<'a> Collector<'a> {
         let is_ours =
             if is_new { self.source.settled.knows(host) } else { self.source.settled.has(host) };
         ((is_new || is_moved) && !is_ours).then_some(Conflict::Changed)
+    }
+}
+
+/// Takes back the conflict of files that look as if the host had removed them, where the run
+/// removed a file of the same size and time: it renamed that one.
+fn know_renamed(changes: &mut [Change]) {
+    let key = |seen: &Seen| (seen.kind, seen.size, seen.modified);
+    let vanished = |change: &Change| change.conflict == Some(Conflict::Vanished);
+    if !changes.iter().any(vanished) {
+        return;
+    }
+    let removed = changes.iter().filter(|change| change.kind == ChangeKind::Deleted);
+    let removed: HashSet<_> = removed.filter_map(|change| change.host.as_ref().map(key)).collect();
+    for change in changes.iter_mut().filter(|change| vanished(change)) {
+        let is_file = change.node() == Kind::File;
+        if is_file && change.upper.as_ref().is_some_and(|upper| removed.contains(&key(upper))) {
+            change.conflict = None;
+        }
     }
 }
 

@@ -94,8 +94,7 @@ pub fn plan(changes: &ChangeSet, rules: &Rules<'_>) -> SyncPlan {
         let path = change.path.clone();
         let kind = change.kind;
         match verdicts.of_change(at) {
-            Verdict::Go => {}
-            Verdict::Conflict => {}
+            Verdict::Go | Verdict::Conflict => {}
             Verdict::Refused(reason) => plan.refused.push(Refused { path, reason: *reason }),
             Verdict::Held(reason) => {
                 plan.held.push(HeldPath { path, kind, reason: reason.clone() });

@@ -53,7 +53,7 @@ pub fn resume(
         batch.mounts.iter().map(|part| recall(&ledger, batch.direction, part)).collect()
     } else {
         let outcomes = carry(fs, &mut benches, &batch, true)?;
-        finish(fs, run, &mut ledger, &mut batch, &mut benches, &outcomes)?;
+        finish(fs, run, &mut ledger, (&mut batch, &mut benches), &outcomes)?;
         outcomes
     };
     let reports = batch.mounts.iter().zip(&outcomes).map(|(part, outcomes)| {

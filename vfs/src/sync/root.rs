@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 use std::rc::Rc;
 
@@ -45,24 +46,24 @@ pub(super) enum Closed {
 /// one is enough and the number of descriptors does not grow with the depth.
 pub(super) struct Root<'a> {
     fs: &'a dyn Fs,
-    root: BorrowedFd<'a>,
+    top: BorrowedFd<'a>,
     closed: Closed,
     last: Option<(PathBuf, Rc<OwnedFd>)>,
     opened: Vec<(PathBuf, u32)>,
 }
 
 impl<'a> Root<'a> {
-    pub(super) fn new(fs: &'a dyn Fs, root: BorrowedFd<'a>, closed: Closed) -> Self {
-        Self { fs, root, closed, last: None, opened: Vec::new() }
+    pub(super) fn new(fs: &'a dyn Fs, top: BorrowedFd<'a>, closed: Closed) -> Self {
+        Self { fs, top, closed, last: None, opened: Vec::new() }
     }
 
     /// Opens a handle of a directory.
     pub(super) fn dir(&mut self, path: &Path) -> Result<Dir<'a>> {
         if path.as_os_str().is_empty() {
-            return Ok(Dir::Root(self.root));
+            return Ok(Dir::Root(self.top));
         }
         if let Some((known, dir)) = &self.last
-            && known == path
+            && known.as_os_str() == path.as_os_str()
         {
             return Ok(Dir::Below(Rc::clone(dir)));
         }
@@ -94,7 +95,7 @@ impl<'a> Root<'a> {
     pub(super) fn above<'p>(&mut self, path: &'p Path) -> Result<(Dir<'a>, &'p OsStr)> {
         match (path.parent(), path.file_name()) {
             (Some(above), Some(name)) => Ok((self.dir(above)?, name)),
-            _ => Ok((Dir::Root(self.root), OsStr::new("."))),
+            _ => Ok((Dir::Root(self.top), OsStr::new("."))),
         }
     }
 
@@ -110,7 +111,7 @@ impl<'a> Root<'a> {
         let names = path.components().map(Component::as_os_str);
         for name in std::iter::once(OsStr::new(".")).chain(names) {
             let dir = if above.as_os_str().is_empty() {
-                Dir::Root(self.root)
+                Dir::Root(self.top)
             } else {
                 Dir::Below(Rc::new(self.walk(&above)?))
             };
@@ -129,6 +130,11 @@ impl<'a> Root<'a> {
         if mode & 0o700 != 0o700 {
             self.opened.push((path.to_owned(), mode));
         }
+    }
+
+    /// Returns the bits of a directory from before it was opened up.
+    pub(super) fn opened(&self, path: &Path) -> Option<u32> {
+        self.opened.iter().find(|(known, _)| known == path).map(|(_, mode)| *mode)
     }
 
     /// Notes that a directory gets other bits than it had when it was opened up.
@@ -150,38 +156,33 @@ impl<'a> Root<'a> {
     }
 
     fn walk(&self, path: &Path) -> Result<OwnedFd> {
-        let (mut dir, mut rest) = match &self.last {
-            Some((known, dir)) => match path.strip_prefix(known) {
-                Ok(rest) => (Some(Rc::clone(dir)), rest),
-                Err(_) => (None, path),
-            },
-            None => (None, path),
+        let whole = path.as_os_str().as_bytes();
+        let known = self.last.as_ref().and_then(|(known, dir)| {
+            let rest = whole.strip_prefix(known.as_os_str().as_bytes())?.strip_prefix(b"/")?;
+            Some((Rc::clone(dir), rest))
+        });
+        let (mut dir, mut rest) = match known {
+            Some((dir, rest)) => (Some(dir), rest),
+            None => (None, whole),
         };
-        if rest.as_os_str().is_empty() {
-            rest = Path::new(".");
-        }
-        let mut names = rest.components();
         loop {
-            let (part, more) = first_part(&mut names);
-            let at = dir.as_ref().map_or(self.root, |dir| dir.as_fd());
-            let next = self.fs.open_below(at, &part, Open::Handle)?;
-            if !more {
-                return Ok(next);
+            let (part, more) = first_part(rest);
+            let part = if part.is_empty() { b"." } else { part };
+            let at = dir.as_ref().map_or(self.top, |dir| dir.as_fd());
+            let next = self.fs.open_below(at, Path::new(OsStr::from_bytes(part)), Open::Handle)?;
+            match more {
+                Some(more) => (dir, rest) = (Some(Rc::new(next)), more),
+                None => return Ok(next),
             }
-            dir = Some(Rc::new(next));
         }
     }
 }
 
-/// Takes as many names as the kernel reads at once; tells whether more follow.
-fn first_part(names: &mut std::path::Components<'_>) -> (PathBuf, bool) {
-    let mut part = PathBuf::new();
-    while let Some(name) = names.clone().next() {
-        if part.as_os_str().len() + name.as_os_str().len() > LONGEST {
-            return (part, true);
-        }
-        part.push(name);
-        names.next();
+/// Takes as many names as the kernel reads at once, and what follows them.
+fn first_part(path: &[u8]) -> (&[u8], Option<&[u8]>) {
+    let cut = path.get(..LONGEST).and_then(|head| head.iter().rposition(|byte| *byte == b'/'));
+    match cut.and_then(|at| Some((path.get(..at)?, path.get(at + 1..)?))) {
+        Some((part, more)) => (part, Some(more)),
+        None => (path, None),
     }
-    (part, false)
 }

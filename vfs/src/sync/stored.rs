@@ -75,6 +75,7 @@ pub(super) mod seen {
 }
 
 /// For optional extended attributes.
+#[expect(clippy::ref_option, reason = "serde hands in a reference to the field")]
 pub(super) mod pairs {
     use super::{
         Bytes, Deserialize, Deserializer, OsStr, OsStrExt, OsString, OsStringExt, Serialize,

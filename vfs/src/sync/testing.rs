@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsStr;
+use std::fmt::Write;
 use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use super::*;
@@ -17,12 +18,12 @@ pub(super) const RUN: &str = "r1";
 
 /// Where the tree is, seen from the run's directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum Where {
     Same,
     Elsewhere,
 }
 
-pub(super) const PLACES: [Place; 2] = [Place::Same, Place::Elsewhere];
+pub(super) const PLACES: [Where; 2] = [Where::Same, Where::Elsewhere];
 
 /// A run with a layer over a tree.
 pub(super) struct World {
@@ -34,9 +35,13 @@ pub(super) struct World {
 
 impl World {
     /// Makes a tree by a shell script and lets time pass.
-    pub(super) fn new(place: Place, tree_script: &str) -> Self {
-        let run = Scratch::new();
-        let tree = if place == Place::Same { Scratch::new() } else { run.elsewhere() };
+    pub(super) fn new(place: Where, tree_script: &str) -> Self {
+        Self::over(Scratch::new(), place, tree_script)
+    }
+
+    /// Makes one whose run is on a file system of the caller's choice.
+    pub(super) fn over(run: Scratch, place: Where, tree_script: &str) -> Self {
+        let tree = if place == Where::Same { run.beside() } else { run.elsewhere() };
         std::fs::create_dir(tree.path().join("root")).expect("mkdir");
         let mut world = Self {
             identity: Identity { dev: 0, ino: 0, born: None },
@@ -54,6 +59,25 @@ impl World {
         );
         let node = OsFs.node(world.tree.fd(), OsStr::new("root")).expect("stat");
         world.identity = Identity::from(&node);
+        world.stamp = world.stamp_now();
+        world
+    }
+
+    /// Copies tree and layer to a new world.
+    pub(super) fn again(&self) -> Self {
+        let run = Scratch::new();
+        let is_same = self.run.path().metadata().expect("stat").dev()
+            == self.root().metadata().expect("stat").dev();
+        let tree = if is_same { run.beside() } else { run.elsewhere() };
+        let copy = format!(
+            "cp -a '{}' '{}'; cp -a '{}' .",
+            self.root().display(),
+            tree.path().display(),
+            self.upper().display()
+        );
+        shell(run.path(), &copy);
+        let node = OsFs.node(tree.fd(), OsStr::new("root")).expect("stat");
+        let mut world = Self { run, tree, identity: Identity::from(&node), stamp: self.stamp };
         world.stamp = world.stamp_now();
         world
     }
@@ -161,13 +185,13 @@ impl World {
         snapshot(&self.root())
     }
 
-    /// Returns whatever write-back left besides its undo data.
-    pub(super) fn debris(&self) -> Vec<PathBuf> {
+    /// Fails when write-back left anything besides its undo data.
+    pub(super) fn assert_clean(&self) {
         let mut found = Vec::new();
         for dir in [self.run.path().to_owned(), self.root(), self.run.path().join("undo")] {
             let Ok(entries) = dir.read_dir() else { continue };
             let names = entries.map(|entry| entry.expect("entry").file_name());
-            let known = ["upper", "work", "merged", "undo", "m001", "applied.json"];
+            let known = ["upper", "work", "merged", "copy", "bare", "undo", "m001", "applied.json"];
             let ours = names.filter(|name| {
                 let text = name.to_string_lossy();
                 let is_stage = text.starts_with(".endow-");
@@ -175,7 +199,7 @@ impl World {
             });
             found.extend(ours.map(|name| dir.join(name)));
         }
-        found
+        assert!(found.is_empty(), "left: {found:?}");
     }
 }
 
@@ -212,12 +236,12 @@ pub(super) fn snapshot(root: &Path) -> BTreeMap<PathBuf, String> {
             names.sort();
             pending.extend(names.into_iter().rev().map(|name| path.join(name)));
         } else if status.is_symlink() {
-            text += &format!(" -> {:?}", full.read_link().expect("link"));
+            write!(text, " -> {:?}", full.read_link().expect("link")).expect("text");
         } else if status.is_file() && status.size() < 1 << 24 {
-            text +=
-                &format!(" {:?}", std::fs::read(&full).map(|bytes| summary(&bytes)).expect("read"));
+            let bytes = read(&full, status.mode());
+            write!(text, " {}", summary(&bytes)).expect("text");
         } else {
-            text += &format!(" {} bytes", status.size());
+            write!(text, " {} bytes", status.size()).expect("text");
         }
         if status.is_file() && status.nlink() > 1 {
             groups.entry(status.ino()).or_default().push(path.clone());
@@ -227,10 +251,24 @@ pub(super) fn snapshot(root: &Path) -> BTreeMap<PathBuf, String> {
     for mut group in groups.into_values().filter(|group| group.len() > 1) {
         group.sort();
         for path in &group {
-            tree.entry(path.clone()).and_modify(|text| *text += &format!(" = {group:?}"));
+            let text = tree.get_mut(path).expect("known");
+            write!(text, " = {group:?}").expect("text");
         }
     }
     tree
+}
+
+/// Reads a file, also one that is closed to its owner.
+fn read(path: &Path, mode: u32) -> Vec<u8> {
+    let set =
+        |mode| std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).expect("chmod");
+    if mode & 0o400 != 0 {
+        return std::fs::read(path).expect("read");
+    }
+    set(mode | 0o400);
+    let bytes = std::fs::read(path).expect("read");
+    set(mode);
+    bytes
 }
 
 fn summary(bytes: &[u8]) -> String {
@@ -238,7 +276,7 @@ fn summary(bytes: &[u8]) -> String {
         (sum ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
     });
     let head = bytes.get(..bytes.len().min(20)).unwrap_or_default();
-    format!("{} {sum:x} {}", bytes.len(), String::from_utf8_lossy(head))
+    format!("{} {sum:x} {:?}", bytes.len(), String::from_utf8_lossy(head))
 }
 
 fn user_attributes(path: &Path) -> Result<Vec<crate::fs::Attribute>> {

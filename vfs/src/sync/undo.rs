@@ -65,7 +65,7 @@ pub fn undo(
     }
     publish(fs, run, &batch, &benches)?;
     let outcomes = carry(fs, &mut benches, &batch, false)?;
-    finish(fs, run, &mut ledger, &mut batch, &mut benches, &outcomes)?;
+    finish(fs, run, &mut ledger, (&mut batch, &mut benches), &outcomes)?;
     for (part, outcomes) in batch.mounts.iter().zip(&outcomes) {
         let Some(report) = reports.iter_mut().find(|report| report.mount == part.mount) else {
             continue;

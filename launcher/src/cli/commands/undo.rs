@@ -34,6 +34,13 @@ pub(crate) fn run(args: &UndoArgs, output: &Output) -> Result<ExitCode, CommandE
     let mut picked = picked::pick(&kept, &args.chosen, UNDO)?;
     let id = picked.run.id().to_string();
     if !picked.has_applied()? {
+        if picked.record.state == RunState::Applied {
+            // An earlier undo was ended between its last change and the record of it.
+            let state = finish::state_of(&picked.run, &picked.targets)?;
+            picked.set_state(state.unwrap_or(RunState::Undone))?;
+            output.notice(&format!("the changes of {id} were taken back already"));
+            return Ok(ExitCode::SUCCESS);
+        }
         return Err(CommandError::new(Kind::Usage, "nothing of the run is written back").about(id));
     }
     let selection = picked.selection()?;

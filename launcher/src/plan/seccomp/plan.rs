@@ -15,6 +15,7 @@ use super::table::{CALLS, Call};
 
 /// What the filter of a run depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is one fact that a group depends on")]
 pub struct SeccompInput<'a> {
     /// The architecture of the kernel.
     pub arch: Arch,

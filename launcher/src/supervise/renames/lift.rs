@@ -92,8 +92,8 @@ impl Lifting {
     fn make(&mut self, parent: &OwnedFd, name: &OsStr) -> Result<(), Errno> {
         mkdirat(parent, name, Mode::RWXU)?;
         let new = open(parent.as_fd(), Path::new(name))?;
-        let below = self.directories.iter().skip(1);
-        let made = below.map(|(path, _)| mkdirat(&new, path, Mode::RWXU)).collect();
+        let mut below = self.directories.iter().skip(1);
+        let made = below.try_for_each(|(path, _)| mkdirat(&new, path, Mode::RWXU));
         self.new = Some(new);
         made
     }
@@ -132,9 +132,10 @@ impl Lifting {
         }
         for (path, status) in self.directories.iter().rev() {
             let _ = copy_status(self.old.as_fd(), path, status);
-            let _ = match path.as_os_str().is_empty() {
-                true => unlinkat(parent, name, AtFlags::REMOVEDIR),
-                false => unlinkat(new, path, AtFlags::REMOVEDIR),
+            let _ = if path.as_os_str().is_empty() {
+                unlinkat(parent, name, AtFlags::REMOVEDIR)
+            } else {
+                unlinkat(new, path, AtFlags::REMOVEDIR)
             };
         }
     }

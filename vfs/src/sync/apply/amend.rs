@@ -94,6 +94,7 @@ pub(super) fn check_times(
         let modified = root_time.filter(|_| is_root).unwrap_or(found.status.modified.into());
         if modified != old.modified {
             step.after.modified = None;
+            step.before.modified = Some(modified);
         }
     }
     Ok(())

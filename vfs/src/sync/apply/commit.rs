@@ -143,17 +143,24 @@ impl<'c, 'a> Carrier<'c, 'a> {
     }
 
     fn swap(&mut self, step: &Step) -> Result<Outcome> {
+        // Done already, it is judged by what it displaced: the directories that lead to it may be
+        // gone by later steps.
+        let is_done = self.is_again && !self.is_staged(step)?;
+        if is_done && self.is_displaced(step)? {
+            return Ok(Outcome::Done);
+        }
         let (dir, leaf) = self.parent(step)?;
         let (fs, number) = (self.fs, name(step.number));
-        if !self.is_again || self.is_staged(step)? {
+        if !is_done {
             if let Some(conflict) = self.differs(step, dir.at(leaf))? {
                 return Ok(Outcome::Lost(conflict));
             }
             self.strip(step)?;
-            self.moving(step, dir.at(leaf), |staged, target| fs.exchange(staged, target), &number)?;
-        }
-        if self.is_displaced(step)? {
-            return Ok(Outcome::Done);
+            let exchange = |staged: At<'_>, target: At<'_>| fs.exchange(staged, target);
+            self.moving(step, dir.at(leaf), exchange, &number)?;
+            if self.is_displaced(step)? {
+                return Ok(Outcome::Done);
+            }
         }
         let staged = At { dir: self.bench.stage(), name: &number };
         Ok(match fs.exchange(staged, dir.at(leaf)) {
@@ -164,20 +171,20 @@ impl<'c, 'a> Carrier<'c, 'a> {
 
     fn take(&mut self, step: &Step) -> Result<Outcome> {
         let (fs, number) = (self.fs, name(step.number));
+        let is_done = self.is_again && self.is_taken(&number)?;
+        if is_done && self.is_displaced(step)? {
+            return Ok(Outcome::Done);
+        }
         let (dir, leaf) = self.parent(step)?;
-        if !(self.is_again && self.is_taken(&number)?) {
+        if !is_done {
             if let Some(conflict) = self.differs(step, dir.at(leaf))? {
                 return Ok(Outcome::Lost(conflict));
             }
-            self.moving(
-                step,
-                dir.at(leaf),
-                |staged, target| fs.rename_new(target, staged),
-                &number,
-            )?;
-        }
-        if self.is_displaced(step)? {
-            return Ok(Outcome::Done);
+            let take = |staged: At<'_>, target: At<'_>| fs.rename_new(target, staged);
+            self.moving(step, dir.at(leaf), take, &number)?;
+            if self.is_displaced(step)? {
+                return Ok(Outcome::Done);
+            }
         }
         let staged = At { dir: self.bench.stage(), name: &number };
         Ok(match fs.rename_new(staged, dir.at(leaf)) {
@@ -232,22 +239,17 @@ impl<'c, 'a> Carrier<'c, 'a> {
             Err(Errno::NOENT) => return Ok(Some(Conflict::Vanished)),
             result => Seen::from(&result?),
         };
+        let mode = self.bench.root.opened(&step.path).unwrap_or(found.mode);
+        let found = Seen { mode, ..found };
         let is_own =
             self.is_again || self.direction == Direction::Undo || self.moved.contains(&old.ino);
         let is_untouched = is_own || old.kind == Kind::Directory || found.changed == old.changed;
         if !found.is_still(&old) || !is_untouched {
             return Ok(Some(Conflict::Changed));
         }
-        if old.kind == Kind::Directory && step.below.is_empty() {
-            let dir = self.fs.open_below(at.dir, Path::new(at.name), Open::List);
-            let is_empty = match dir {
-                Ok(dir) => self.fs.list(dir.as_fd(), 1)?.is_empty(),
-                Err(Errno::ACCESS) => true,
-                Err(errno) => return Err(errno),
-            };
-            return Ok((!is_empty).then_some(Conflict::Changed));
-        }
-        Ok(None)
+        // Looked at where it stands first: users of a directory that stays see no gap.
+        let is_same = old.kind != Kind::Directory || is_same_below(self.fs, at, &step.below)?;
+        Ok((!is_same).then_some(Conflict::Changed))
     }
 
     /// Returns whether the stage has what the step puts in place.
@@ -273,14 +275,19 @@ impl<'c, 'a> Carrier<'c, 'a> {
         let Some(old) = step.old else { return Ok(true) };
         self.moved.insert(old.ino);
         let number = name(step.number);
-        let found = Seen::from(&self.fs.node(self.bench.stage(), &number)?);
+        let mut found = Seen::from(&self.fs.node(self.bench.stage(), &number)?);
+        let at = At { dir: self.bench.stage(), name: &number };
+        if old.kind == Kind::Directory && found.mode == old.mode | 0o700 {
+            // Opened up for what was taken out of it.
+            self.fs.set_mode_at(at, old.mode)?;
+            found.mode = old.mode;
+        }
         if !found.is_still(&old) {
             return Ok(false);
         }
         if old.kind != Kind::Directory {
             return Ok(true);
         }
-        let at = At { dir: self.bench.stage(), name: &number };
         is_same_below(self.fs, at, &step.below)
     }
 

@@ -108,21 +108,22 @@ fn copy_below(
         for entry in fs.list(listed.as_fd(), usize::MAX)? {
             let path = path.join(&entry.name);
             let (from, name) = sources.above(&path)?;
-            let (to, _) = copies.above(&path)?;
             let node = fs.node(from.as_fd(), name)?;
+            let (to, _) = copies.above(&path)?;
             if node.status.kind == Kind::Directory {
                 fs.make_dir(to.as_fd(), name, 0o700)?;
                 dirs.push(Made { path: path.clone(), node });
                 pending.push(path);
-            } else if let Some(known) = linked.get(&node.status.id.ino) {
+                continue;
+            }
+            if let Some(known) = linked.get(&node.status.id.ino) {
                 let (other, known) = copies.above(known)?;
                 fs.link(other.at(known), to.at(name))?;
-            } else {
-                copy_leaf(fs, from.at(name), to.at(name), &node)?;
-                if node.links > 1 && node.special.is_none() {
-                    linked.insert(node.status.id.ino, path);
-                }
+                continue;
             }
+            copy_leaf(fs, from.at(name), to.at(name), &node)?;
+            let has_links = node.links > 1 && node.special.is_none();
+            linked.extend(has_links.then_some((node.status.id.ino, path)));
         }
     }
     for made in dirs.iter().rev() {

@@ -1,6 +1,6 @@
 //! Before and after the commits: the journal holds, the ledger holds, nothing else is left.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::os::fd::AsFd;
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use crate::sync::collect::io;
 use crate::sync::journal::{
     self, Act, Batch, Direction, Ledger, MountBatch, Step, publish_journal, remove_journal,
 };
-use crate::sync::{Seen, SyncError, Time};
+use crate::sync::{Attributes, Seen, SyncError, Time};
 use crate::tree::remove_tree;
 
 /// Writes all that is staged to the disk, and then the journal: from here on the batch goes
@@ -23,8 +23,9 @@ pub(in crate::sync) fn publish(
     batch: &Batch,
     benches: &[Bench<'_>],
 ) -> Result<(), SyncError> {
-    batch.write_journal(fs, run.dir)?;
-    sync_all(fs, benches)?;
+    let written = batch.write_journal(fs, run.dir).and_then(|()| sync_all(fs, benches));
+    // A journal that is not published says nothing, and is not left.
+    written.inspect_err(|_| drop(journal::remove_unfinished(fs, run.dir)))?;
     publish_journal(fs, run.dir).map_err(io("write", Path::new(journal::JOURNAL)))
 }
 
@@ -33,8 +34,7 @@ pub(in crate::sync) fn finish(
     fs: &dyn Fs,
     run: &RunPlace<'_>,
     ledger: &mut Ledger,
-    batch: &mut Batch,
-    benches: &mut [Bench<'_>],
+    (batch, benches): (&mut Batch, &mut [Bench<'_>]),
     outcomes: &[Vec<Outcome>],
 ) -> Result<(), SyncError> {
     let direction = batch.direction;
@@ -44,15 +44,8 @@ pub(in crate::sync) fn finish(
             let cleared = clear_step(fs, bench, step, *outcome, direction);
             cleared.map_err(io("clear the stage of", &step.path))?;
             if matches!(outcome, Outcome::Done | Outcome::Kept(_)) {
-                let path = step.path.clone();
-                let failed = |errno| io("look at", &path)(errno);
-                let seen = refresh(fs, bench, step).map_err(failed)?;
-                let is_copy = bench.is_beside() && direction == Direction::Undo;
-                if is_copy && seen.is_some_and(|seen| seen.kind == Kind::Directory) {
-                    let below = below(fs, bench, &path).map_err(failed)?;
-                    ledger.settle_all(part.mount, below);
-                }
-                ledger.settle_all(part.mount, seen);
+                let seen = settled(fs, bench, step, direction);
+                ledger.settle_all(part.mount, seen.map_err(io("look at", &step.path))?);
             }
         }
     }
@@ -159,6 +152,23 @@ fn refresh(fs: &dyn Fs, bench: &mut Bench<'_>, step: &mut Step) -> Result<Option
     Ok(is_same.then_some(found))
 }
 
+/// Returns what a step left that is no change of the host's.
+fn settled(
+    fs: &dyn Fs,
+    bench: &mut Bench<'_>,
+    step: &mut Step,
+    direction: Direction,
+) -> Result<Vec<Seen>, Errno> {
+    let seen = refresh(fs, bench, step)?;
+    let is_copy = bench.is_beside() && direction == Direction::Undo;
+    let has_copies = is_copy && seen.is_some_and(|seen| seen.kind == Kind::Directory);
+    let mut all = if has_copies { below(fs, bench, &step.path)? } else { Vec::new() };
+    // Where nothing was set, the host's own changes are still to be seen.
+    let is_ours = step.act != Act::Amend || step.after != Attributes::default();
+    all.extend(seen.filter(|_| is_ours));
+    Ok(all)
+}
+
 /// Returns all that is in a directory: copies of originals, which no host changed.
 fn below(fs: &dyn Fs, bench: &mut Bench<'_>, top: &Path) -> Result<Vec<Seen>, Errno> {
     let (mut pending, mut found) = (vec![top.to_owned()], Vec::new());
@@ -179,7 +189,8 @@ fn below(fs: &dyn Fs, bench: &mut Bench<'_>, top: &Path) -> Result<Vec<Seen>, Er
 fn root_time(part: &MountBatch) -> Option<Time> {
     let amends = part.steps.iter().filter(|step| step.act == Act::Amend);
     let amends = amends.filter(|step| step.path.as_os_str().is_empty());
-    amends.filter_map(|step| step.after.modified).last().or(part.root_time)
+    let last = amends.rev().find_map(|step| step.after.modified);
+    last.or(part.root_time)
 }
 
 /// Enters a batch into the ledger.
@@ -209,6 +220,11 @@ fn strike(ledger: &mut Ledger, part: &MountBatch, outcomes: &[Outcome]) {
     let steps = part.steps.iter().zip(outcomes);
     let done = steps.filter(|(_, outcome)| **outcome == Outcome::Done).map(|(step, _)| step);
     let (kept, gone): (Vec<&Step>, Vec<&Step>) = done.partition(|step| step.keeps);
+    let stands: HashMap<&Path, Seen> = gone
+        .iter()
+        .filter(|step| matches!(step.act, Act::Put | Act::Swap))
+        .filter_map(|step| Some((step.path.as_path(), step.new?)))
+        .collect();
     let gone: HashSet<u32> = gone.iter().map(|step| step.number).collect();
     let parts = ledger.batches.iter_mut().flat_map(|batch| &mut batch.mounts);
     for known in parts.filter(|known| known.mount == part.mount) {
@@ -225,6 +241,11 @@ fn strike(ledger: &mut Ledger, part: &MountBatch, outcomes: &[Outcome]) {
         for step in &mut known.steps {
             if let Some(kept) = kept.iter().find(|kept| kept.number == step.number) {
                 step.new = kept.new;
+            }
+            // An earlier step at the same path left what a copy stands for now.
+            if let (Some(seen), Act::Put | Act::Swap) = (stands.get(step.path.as_path()), step.act)
+            {
+                step.new = Some(*seen);
             }
         }
     }

@@ -1,5 +1,6 @@
 //! Whether two files have the same bytes.
 
+use std::ops::Range;
 use std::os::fd::BorrowedFd;
 
 use crate::fs::{Errno, Fs, Result};
@@ -25,16 +26,30 @@ impl Buffers {
         self.other.resize(SIZE, 0);
         let mut at = 0;
         while let Some((start, end)) = next_stretch(fs, files, at, size)? {
-            at = start;
-            while at < end {
-                let length = usize::try_from(end - at).unwrap_or(SIZE).min(SIZE);
-                let one = fill(fs, files[0], self.one.get_mut(..length), at)?;
-                let other = fill(fs, files[1], self.other.get_mut(..length), at)?;
-                if one != other || one != length || self.one.get(..one) != self.other.get(..one) {
-                    return Ok(false);
-                }
-                at += length as u64;
+            if !self.equal_stretch(fs, files, start..end)? {
+                return Ok(false);
             }
+            at = end;
+        }
+        Ok(true)
+    }
+
+    fn equal_stretch(
+        &mut self,
+        fs: &dyn Fs,
+        files: [BorrowedFd<'_>; 2],
+        stretch: Range<u64>,
+    ) -> Result<bool> {
+        let mut at = stretch.start;
+        while at < stretch.end {
+            let length = usize::try_from(stretch.end - at).unwrap_or(SIZE).min(SIZE);
+            let one = fill(fs, files[0], self.one.get_mut(..length), at)?;
+            let other = fill(fs, files[1], self.other.get_mut(..length), at)?;
+            let is_whole = one == length && other == length;
+            if !is_whole || self.one.get(..one) != self.other.get(..one) {
+                return Ok(false);
+            }
+            at += length as u64;
         }
         Ok(true)
     }

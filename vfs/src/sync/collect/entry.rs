@@ -33,6 +33,7 @@ pub(super) struct Parent {
     /// Names came or went on the host since the run began.
     pub(super) is_changed: bool,
     pub(super) conflict: Option<Conflict>,
+    pub(super) is_opaque: bool,
     pub(super) mode: u32,
 }
 
@@ -160,14 +161,13 @@ impl<'a> Collector<'a> {
         let is_changed = self.changed(&host).is_some();
         let is_new = host.born.is_some_and(|born| born >= self.source.stamp);
         // Both made a directory here: what is in it is compared name by name.
-        let is_made_twice = is_new && told.is_opaque && !told.has_origin;
-        let replaced = match path.as_os_str().is_empty() || is_made_twice {
-            true => None,
-            false => self.replaced(&host, entry.parent.is_changed),
-        };
+        let is_made_twice = is_new && !told.has_origin;
+        let is_kept = path.as_os_str().is_empty() || is_made_twice;
+        let replaced = self.replaced(&host, entry.parent.is_changed).filter(|_| !is_kept);
         let conflict = entry.parent.conflict.or(replaced.map(|_| Conflict::Ancestor));
         self.set.directories.insert(path.clone(), Directory { host, upper, is_changed });
-        let is_opaque = told.is_opaque && !is_new;
+        // Below an opaque directory nothing is marked: all of it is the run's.
+        let is_opaque = (told.is_opaque || entry.parent.is_opaque) && !is_new;
         let mode = upper.mode;
         let user = self.host_user(dir, found.name, &path)?;
         self.attributes(entry, &host, user);
@@ -237,9 +237,10 @@ impl<'a> Collector<'a> {
         if (differs == Differs::default() || is_by_host) && refused.is_none() {
             return;
         }
-        let user = match differs.user {
-            true => Attributed { upper: entry.told.user, host: host_user },
-            false => Attributed::default(),
+        let user = if differs.user {
+            Attributed { upper: entry.told.user, host: host_user }
+        } else {
+            Attributed::default()
         };
         self.push(Change {
             differs,
@@ -284,7 +285,12 @@ impl<'a> Collector<'a> {
         if node.status.size == 0 {
             return Ok(true);
         }
-        let Some(host) = self.open_same(dir, found.name, node) else { return Ok(false) };
+        let Some(host) = self.open_same(dir, found.name, node) else {
+            // One that its own bits close, and that write-back put there, is what it was.
+            let seen = Seen::from(node);
+            let is_same_time = seen.modified == found.node.status.modified.into();
+            return Ok(is_same_time && self.source.settled.knows(&seen));
+        };
         let upper = self.open_upper(found).map_err(failed)?;
         let size = found.node.status.size;
         self.buffers.equal(self.fs, [upper.as_fd(), host.as_fd()], size).map_err(failed)

@@ -84,8 +84,9 @@ impl<'a> Builder<'a> {
 
     fn amends(&self) -> (Vec<Amend>, BTreeMap<&'a Path, Amend>) {
         let (mut files, mut dirs) = (Vec::new(), BTreeMap::new());
+        let removed = self.removed();
         for path in &self.touched {
-            dirs.extend(self.restore(path).map(|amend| (*path, amend)));
+            dirs.extend(self.restore(path, &removed).map(|amend| (*path, amend)));
         }
         for (_, change) in self.going() {
             let path = change.path.as_path();
@@ -101,33 +102,36 @@ impl<'a> Builder<'a> {
         (files, dirs)
     }
 
-    /// Returns how a directory gets the time that it has in the layer, after names came and went;
-    /// nothing where the host's own changes gave it another.
-    fn restore(&self, path: &Path) -> Option<Amend> {
-        let directory = self.set.directories.get(path).filter(|found| !found.is_changed)?;
+    /// Returns how a directory gets the time that it has in the layer, after names came and went.
+    /// Where the host's own changes gave it another, or the run removed it, its time is only
+    /// noted for an undo.
+    fn restore(&self, path: &Path, removed: &BTreeMap<&Path, Seen>) -> Option<Amend> {
         let modified =
-            |seen: &Seen| Attributes { modified: Some(seen.modified), ..Default::default() };
-        Some(Amend {
-            path: path.to_owned(),
-            is_change: false,
-            host: Some(directory.host),
-            before: modified(&directory.host),
-            after: modified(&directory.upper),
-        })
+            |seen: Seen| Attributes { modified: Some(seen.modified), ..Default::default() };
+        let (host, after) = match self.set.directories.get(path) {
+            Some(found) if found.is_changed => (found.host, Attributes::default()),
+            Some(found) => (found.host, modified(found.upper)),
+            None => (*removed.get(path)?, Attributes::default()),
+        };
+        let (path, before) = (path.to_owned(), modified(host));
+        Some(Amend { path, is_change: false, host: Some(host), before, after })
+    }
+
+    fn removed(&self) -> BTreeMap<&'a Path, Seen> {
+        let removed = self.set.changes.iter().filter(|change| change.kind == ChangeKind::Deleted);
+        removed.filter_map(|change| Some((change.path.as_path(), change.host?))).collect()
     }
 
     fn parents(&self) -> BTreeMap<PathBuf, Seen> {
         let mut parents = BTreeMap::new();
-        let removed = self.set.changes.iter().filter(|change| change.kind == ChangeKind::Deleted);
-        let removed: BTreeMap<&Path, &Change> =
-            removed.map(|change| (change.path.as_path(), change)).collect();
+        let removed = self.removed();
         let amended = self.going().filter_map(|(_, change)| match change.kind {
             ChangeKind::Attributes => change.path.parent(),
             _ => None,
         });
         for path in self.touched.iter().copied().chain(amended) {
             let known = self.set.directories.get(path).map(|directory| directory.host);
-            let known = known.or_else(|| removed.get(path).and_then(|change| change.host));
+            let known = known.or_else(|| removed.get(path).copied());
             parents.extend(known.map(|seen| (path.to_owned(), seen)));
         }
         parents

@@ -28,7 +28,10 @@ impl Verdicts {
         let changes = &set.changes;
         let index = changes.iter().enumerate().map(|(at, change)| (change.path.as_path(), at));
         let index: HashMap<&Path, usize> = index.collect();
-        let mut judge = Judge { changes, index, rules, verdicts: Vec::new(), wanted: Vec::new() };
+        let above = |change: &Change| index.get(change.path.parent()?).copied();
+        let parents = changes.iter().map(above).collect();
+        let (verdicts, wanted) = (Vec::new(), Vec::new());
+        let mut judge = Judge { changes, parents, rules, verdicts, wanted };
         judge.judge_each();
         judge.select();
         judge.keep_what_is_not_empty(&set.aside);
@@ -48,7 +51,8 @@ impl Verdicts {
 
 struct Judge<'a> {
     changes: &'a [Change],
-    index: HashMap<&'a Path, usize>,
+    /// The change of the directory that each change is in, if that changed.
+    parents: Vec<Option<usize>>,
     rules: &'a Rules<'a>,
     verdicts: Vec<Verdict>,
     wanted: Vec<bool>,
@@ -57,9 +61,9 @@ struct Judge<'a> {
 impl Judge<'_> {
     /// Judges each change by itself and by the directory it is in, selection left aside.
     fn judge_each(&mut self) {
-        for change in self.changes {
+        for (at, change) in self.changes.iter().enumerate() {
             let own = self.judge_alone(change);
-            let verdict = self.parent(change).and_then(|at| self.inherit(at, change));
+            let verdict = self.parent(at).and_then(|at| self.inherit(at, change));
             self.verdicts.push(verdict.unwrap_or(own));
         }
     }
@@ -99,7 +103,7 @@ impl Judge<'_> {
     /// Finds what was asked for, and the new directories that it needs.
     fn select(&mut self) {
         for (at, change) in self.changes.iter().enumerate() {
-            let parent = self.parent(change);
+            let parent = self.parent(at);
             let with_parent = parent.is_some_and(|above| {
                 change.kind == ChangeKind::Deleted
                     && self.wanted.get(above) == Some(&true)
@@ -124,7 +128,7 @@ impl Judge<'_> {
             && let Some(wanted @ false) = self.wanted.get_mut(at)
         {
             *wanted = true;
-            above = self.changes.get(at).and_then(|change| self.parent(change));
+            above = self.parent(at);
         }
     }
 
@@ -139,8 +143,10 @@ impl Judge<'_> {
                 continue;
             }
             if *verdict == Verdict::Go && kept.contains(change.path.as_path()) {
-                let is_removal = change.kind == ChangeKind::Deleted;
-                *verdict = if is_removal { Verdict::NotEmpty } else { Verdict::Blocked };
+                *verdict = match change.kind {
+                    ChangeKind::Deleted => Verdict::NotEmpty,
+                    _ => Verdict::Blocked,
+                };
             }
             if change.kind == ChangeKind::Deleted && *verdict != Verdict::Go {
                 kept.extend(change.path.parent());
@@ -148,40 +154,30 @@ impl Judge<'_> {
         }
     }
 
-    /// Leaves what is in a directory that was to be replaced and is not.
+    /// Leaves what is in a directory that was to be replaced, or made, and is not.
     fn block_below_what_stays(&mut self) {
+        let mut is_part = vec![false; self.changes.len()];
         for (at, change) in self.changes.iter().enumerate() {
-            let Some(above) = self.parent(change) else { continue };
+            let Some(above) = self.parent(at) else { continue };
             let Some(parent) = self.changes.get(above) else { continue };
+            let is_old = change.kind == ChangeKind::Deleted
+                && (matches!(parent.kind, ChangeKind::Replaced(Kind::Directory))
+                    || is_part.get(above) == Some(&true));
+            is_part[at] = is_old;
             let stays = self.verdicts.get(above) != Some(&Verdict::Go);
-            let is_part = change.kind == ChangeKind::Deleted
-                && matches!(parent.kind, ChangeKind::Replaced(Kind::Directory));
-            let is_part = is_part || self.is_below_replaced(above);
             if let Some(verdict @ Verdict::Go) = self.verdicts.get_mut(at)
                 && stays
-                && (is_part || makes_directory(parent))
+                && (is_old || makes_directory(parent))
             {
                 *verdict = Verdict::Blocked;
             }
         }
     }
 
-    fn is_below_replaced(&self, at: usize) -> bool {
-        let mut at = Some(at);
-        while let Some(change) = at.and_then(|at| self.changes.get(at)) {
-            match change.kind {
-                ChangeKind::Replaced(Kind::Directory) => return true,
-                ChangeKind::Deleted => at = self.parent(change),
-                _ => return false,
-            }
-        }
-        false
-    }
-
     /// Lets the time of a directory follow what is done in it.
     fn judge_traces(&mut self) {
         let mut has_any: HashSet<&Path> = HashSet::new();
-        let mut has_done: HashSet<&Path> = HashSet::new();
+        let mut done: HashSet<&Path> = HashSet::new();
         for (change, verdict) in self.changes.iter().zip(&self.verdicts) {
             let above = change.path.parent();
             if change.is_trace() || change.kind == ChangeKind::Attributes {
@@ -189,20 +185,19 @@ impl Judge<'_> {
             }
             has_any.extend(above);
             if *verdict == Verdict::Go {
-                has_done.extend(above);
+                done.extend(above);
             }
         }
         for (change, verdict) in self.changes.iter().zip(&mut self.verdicts) {
             let path = change.path.as_path();
             if change.is_trace() && has_any.contains(path) {
-                let is_done = has_done.contains(path);
-                *verdict = if is_done { Verdict::Go } else { Verdict::NotSelected };
+                *verdict = done.get(path).map_or(Verdict::NotSelected, |_| Verdict::Go);
             }
         }
     }
 
-    fn parent(&self, change: &Change) -> Option<usize> {
-        self.index.get(change.path.parent()?).copied()
+    fn parent(&self, at: usize) -> Option<usize> {
+        self.parents.get(at).copied().flatten()
     }
 }
 

@@ -34,6 +34,7 @@ pub(super) fn invert(
         report,
         steps: Vec::new(),
         stays: HashSet::new(),
+        stands: HashMap::new(),
         touched: HashSet::new(),
         now: HashMap::new(),
     };
@@ -70,6 +71,8 @@ struct Inverse<'i, 'a> {
     steps: Vec<Step>,
     /// Directories in which something of the write-back stays.
     stays: HashSet<PathBuf>,
+    /// What stands at a path after the steps so far.
+    stands: HashMap<PathBuf, Seen>,
     /// Directories in which names come or go.
     touched: HashSet<PathBuf>,
     /// Bits and times as the steps so far leave them.
@@ -89,7 +92,10 @@ impl Inverse<'_, '_> {
             }
             Act::Amend => return Ok(()),
         };
-        let old = step.new.filter(|_| step.act != Act::Take);
+        let left = step.new.filter(|_| step.act != Act::Take);
+        // A later step's original that came from another file system is a copy.
+        let old = left.map(|left| self.stands.get(&step.path).copied().unwrap_or(left));
+        self.stands.extend(new.map(|new| (step.path.clone(), new)));
         let node = step.old.map_or(step.node, |seen| seen.kind);
         self.touched.extend(step.path.parent().map(Path::to_owned));
         self.steps.push(Step { act, new, old, node, below: Vec::new(), ..step.clone() });

@@ -1,0 +1,118 @@
+//! Layers that a command made to do harm, built without an overlay.
+
+use std::os::fd::AsFd;
+use std::path::Path;
+
+use super::super::testing::*;
+use super::super::*;
+use crate::fs::{At, Fs, OsFs};
+use crate::testing::{Scratch, is_root};
+
+fn attribute(path: &Path, name: &str, value: &[u8]) {
+    let above = std::fs::File::open(path.parent().expect("a directory")).expect("open");
+    let at = At { dir: above.as_fd(), name: path.file_name().expect("a name") };
+    OsFs.set_attribute(at, name.as_ref(), value).expect("set");
+}
+
+#[test]
+fn refused_kinds_are_reported_and_the_rest_is_written() {
+    for place in PLACES {
+        let world = World::new(place, "echo old > old; mkdir d; ln -s /etc/hostname known");
+        shell(
+            &world.upper(),
+            "
+            mkfifo fifo; echo x > suid; chmod 4755 suid; echo x > sgid; chmod 2755 sgid
+            mkdir sdir; chmod 4755 sdir; echo x > sdir/in
+            ln -s /etc/passwd out; ln -s ../../x up; ln -s ../d/x up2; ln -s d/../old inside
+            mkdir d; ln -s ../old d/fine; ln -s ../../old d/out
+            echo x > forged; echo x > redirect; mkdir white; echo good > good; echo x > .wh.old
+            mkdir .endow-r2-stage; echo x > d/.endow-r1-stage
+            ln -s /etc/hostname known; touch -h -d '1999-01-01' known",
+        );
+        let socket = world.upper().join("socket");
+        drop(std::os::unix::net::UnixListener::bind(socket).expect("a socket"));
+        attribute(&world.upper().join("forged"), "user.overlay.overlay.opaque", b"y");
+        attribute(&world.upper().join("redirect"), "user.overlay.redirect", b"/etc");
+        attribute(&world.upper().join("white"), "user.overlay.opaque", b"x");
+        attribute(&world.upper().join("good"), "user.mine", b"kept\0\xff");
+        if is_root() {
+            shell(&world.upper(), "mknod null c 1 3; echo x > foreign; chown 12345 foreign");
+        }
+        let report = world.sync(OnConflict::Host);
+        let mut refused: Vec<String> = report
+            .refused
+            .iter()
+            .map(|refused| format!("{} {:?}", refused.path.display(), refused.reason))
+            .collect();
+        refused.sort();
+        let mut expected = vec![
+            ".endow-r2-stage Reserved",
+            "d/out LinkOut",
+            "fifo Fifo",
+            "forged OverlayAttribute",
+            "out LinkOut",
+            "redirect OverlayAttribute",
+            "sdir SetId",
+            "sdir/in Ancestor",
+            "sgid SetId",
+            "socket Socket",
+            "suid SetId",
+            "up LinkOut",
+            "up2 LinkOut",
+            "white OverlayAttribute",
+        ];
+        if is_root() {
+            expected.extend(["null Device", "foreign ForeignOwner"]);
+            expected.sort_unstable();
+        }
+        assert_eq!(refused, expected, "{place:?}");
+        let now = world.snapshot();
+        let names: Vec<&str> = now.keys().filter_map(|path| path.to_str()).collect();
+        assert_eq!(
+            names,
+            ["", ".wh.old", "d", "d/.endow-r1-stage", "d/fine", "good", "inside", "known", "old"]
+        );
+        assert!(now.get(Path::new("good")).is_some_and(|text| text.contains("user.mine")));
+        world.assert_clean();
+    }
+}
+
+#[test]
+fn a_hundred_thousand_files_are_written_and_undone() {
+    // In memory: making them takes longer than all the rest.
+    let world = World::over(Scratch::new().elsewhere(), Where::Same, "mkdir d");
+    let upper = world.upper().join("many");
+    for dir in 0..100 {
+        let dir = upper.join(dir.to_string());
+        std::fs::create_dir_all(&dir).expect("mkdir");
+        for file in 0..1000 {
+            std::fs::File::create(dir.join(file.to_string())).expect("create");
+        }
+    }
+    let report = world.sync(OnConflict::Host);
+    assert!(report.is_complete());
+    assert_eq!(report.applied.len(), 100_101);
+    assert!(world.root().join("many/99/999").exists());
+    let undone = world.undo(&OsFs).expect("undone");
+    assert_eq!(undone.undone.len(), 100_101);
+    assert!(!world.root().join("many").exists());
+}
+
+#[test]
+fn a_journal_of_a_newer_version_is_left_alone() {
+    let world = World::new(Where::Same, "echo a > a");
+    world.guest("echo b > b");
+    let journal = world.run.path().join("journal");
+    for (text, is_newer) in
+        [("{\"version\": 2, \"new\": 1}", true), ("{\"version\": 1}", false), ("", false)]
+    {
+        std::fs::write(&journal, text).expect("write");
+        let error = world.resume(&OsFs).expect_err("refused");
+        assert_eq!(matches!(error, SyncError::Newer { version: 2, .. }), is_newer, "{error}");
+        let plan = plan(&world.collect(), &rules(OnConflict::Host));
+        assert!(matches!(world.apply(&OsFs, &plan), Err(SyncError::Unfinished)));
+        assert!(matches!(world.undo(&OsFs), Err(SyncError::Unfinished)));
+        assert_eq!(std::fs::read_to_string(&journal).expect("there"), text);
+    }
+    assert!(!world.root().join("b").exists());
+}

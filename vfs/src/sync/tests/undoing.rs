@@ -1,0 +1,150 @@
+//! Partial write-backs, partial undo, and what changed since.
+
+use std::path::Path;
+
+use super::super::testing::*;
+use super::super::*;
+use crate::fs::{Kind, OsFs};
+
+const TREE: &str = "
+    mkdir -p d/sub e; echo 1 > d/one; echo 2 > d/sub/two; echo 3 > e/three; echo 4 > four
+    touch -d '2001-02-03 04:05:06.7' d/one d/sub/two e/three four d/sub d e .";
+const GUEST: &str = "
+    echo x >> d/one; rm d/sub/two; mkdir -p n/m; echo n > n/n; echo m > n/m/m; rm -r e; chmod 600 four
+    ln n/n n/m/hard";
+
+fn only(world: &World, paths: &[&str]) -> SyncReport {
+    let selected = |path: &Path| paths.iter().any(|one| path.starts_with(one));
+    let rules = Rules { only: &selected, ..rules(OnConflict::Host) };
+    world.apply(&OsFs, &plan(&world.collect(), &rules)).expect("applied")
+}
+
+#[test]
+fn parts_make_the_whole_and_are_undone_together() {
+    for place in PLACES {
+        let world = World::new(place, TREE);
+        let before = world.snapshot();
+        world.guest(&format!("{GUEST}\ncp -a . ../copy"));
+        let after = snapshot(&world.run.path().join("copy"));
+        for (part, left) in [
+            ("n/m", vec!["M d/one", "D d/sub/two", "D e/", "D e/three", "m four", "A n/n"]),
+            ("four", vec!["M d/one", "D d/sub/two", "D e/", "D e/three", "A n/n"]),
+            ("d", vec!["D e/", "D e/three", "A n/n"]),
+            ("e", vec!["A n/n"]),
+            ("n", vec![]),
+        ] {
+            let report = only(&world, &[part]);
+            assert!(
+                report.conflicts.is_empty() && !report.applied.is_empty(),
+                "{part}: {report:?}"
+            );
+            let mut found = told(&world.collect());
+            // Between two file systems the links of a group are made one again with the last.
+            found.retain(|line| !(place == Where::Elsewhere && line == "M n/m/hard"));
+            assert_eq!(found, left, "{place:?} after {part}");
+        }
+        assert_same(&world.snapshot(), &after, &format!("{place:?}"));
+        let undone = world.undo(&OsFs).expect("undone");
+        assert!(undone.changed_since.is_empty(), "{undone:?}");
+        assert_same(&world.snapshot(), &before, &format!("{place:?} undone"));
+    }
+}
+
+#[test]
+fn undo_of_parts() {
+    for place in PLACES {
+        let world = World::new(place, TREE);
+        let before = world.snapshot();
+        world.guest(GUEST);
+        assert!(world.sync(OnConflict::Host).is_complete());
+        for part in ["d/one", "e/three", "n/m", "n", "four", ""] {
+            let undone = world.undo_only(&OsFs, &|path| path.starts_with(part)).expect("undone");
+            assert!(
+                undone.changed_since.is_empty() && !undone.undone.is_empty(),
+                "{part} {undone:?}"
+            );
+            let ledger = Ledger::read(&OsFs, world.run.fd()).expect("read");
+            assert!(!ledger.applied(MOUNT).any(|(path, _)| path.starts_with(part)), "{part}");
+        }
+        assert_same(&world.snapshot(), &before, &format!("{place:?}"));
+    }
+}
+
+#[test]
+fn undo_leaves_what_changed_since() {
+    for place in PLACES {
+        let world = World::new(place, TREE);
+        world.guest(GUEST);
+        assert!(world.sync(OnConflict::Host).is_complete());
+        world.host("echo since >> d/one; mkdir e; echo since > n/m/since; echo since > four");
+        let undone = world.undo(&OsFs).expect("undone");
+        let mut stayed: Vec<_> =
+            undone.changed_since.iter().filter_map(|path| path.to_str()).collect();
+        stayed.sort_unstable();
+        assert_eq!(stayed, ["d/one", "e", "four", "n", "n/m"], "{place:?}");
+        let read = |path: &str| std::fs::read_to_string(world.root().join(path)).expect("there");
+        assert_eq!((read("d/one"), read("n/m/since")), ("1\nx\nsince\n".into(), "since\n".into()));
+        assert_eq!(read("d/sub/two"), "2\n");
+        assert!(!world.root().join("n/n").exists() && !world.root().join("e/three").exists());
+        // Once nothing stands in the way the rest can be had, too.
+        world.host("rmdir e; rm n/m/since");
+        let undone = world.undo(&OsFs).expect("undone");
+        assert_eq!(read("e/three"), "3\n");
+        assert!(!world.root().join("n").exists(), "{undone:?}");
+        assert_eq!(undone.changed_since.len(), 2, "{undone:?}");
+    }
+}
+
+#[test]
+fn what_is_applied_undone_and_applied_again() {
+    for place in PLACES {
+        let world = World::new(place, TREE);
+        let before = world.snapshot();
+        world.guest(GUEST);
+        for _ in 0..3 {
+            let report = world.sync(OnConflict::Host);
+            assert!(report.is_complete(), "{report:?}");
+            assert!(world.undo(&OsFs).expect("undone").changed_since.is_empty());
+            assert_same(&world.snapshot(), &before, &format!("{place:?}"));
+        }
+    }
+}
+
+#[test]
+fn held_refused_and_conflicting_entries_stop_nothing_else() {
+    for place in PLACES {
+        let world = World::new(place, TREE);
+        world.guest(
+            "mkdir -p new/.vscode; echo t > new/.vscode/tasks; echo f > new/file; mkfifo new/fifo
+            rm -r d e; echo t > .envrc",
+        );
+        world.host("echo host > e/three");
+        let held = |path: &Path, _: Kind| {
+            let is_held =
+                path.ends_with(".vscode") || path.ends_with("d/one") || path == Path::new(".envrc");
+            is_held.then(|| Held::Protected("p".to_owned()))
+        };
+        let rules = Rules { held: &held, ..rules(OnConflict::Host) };
+        let report = world.apply(&OsFs, &plan(&world.collect(), &rules)).expect("applied");
+        let applied: Vec<_> = report.applied.iter().filter_map(|one| one.path.to_str()).collect();
+        assert_eq!(applied, ["new", "new/file", "d/sub", "d/sub/two"], "{place:?}");
+        let held: Vec<_> = report.held.iter().filter_map(|one| one.path.to_str()).collect();
+        assert_eq!(held, [".envrc", "d/one", "new/.vscode", "new/.vscode/tasks"]);
+        assert_eq!(report.refused.len(), 1);
+        assert_eq!(report.conflicts.len(), 1);
+        let kept = ["d", "e"].map(|dir| LeftOut::NotEmpty(dir.into()));
+        assert_eq!(report.left_out, kept);
+        world.undo(&OsFs).expect("undone");
+        assert!(world.root().join("d/sub/two").exists() && !world.root().join("new").exists());
+    }
+}
+
+#[test]
+fn a_subtree_set_aside_is_left_alone() {
+    let world = World::new(Where::Same, "mkdir -p .git/refs; echo h > .git/HEAD; echo a > a");
+    world.guest("rm -r .git a; mkdir .git; echo n > .git/new");
+    let set = world.collect();
+    assert_eq!((told(&set), set.aside), (vec!["D a".to_owned()], vec![".git".into()]));
+    assert!(world.sync(OnConflict::Host).is_complete());
+    assert!(world.root().join(".git/HEAD").exists());
+}
