@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::{StateTable, Stated};
 
-/// What `endow gc` leaves of runs that were written back. Changes that were not are always kept.
+/// What is left of runs that were written back. Changes that were not are always kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct StateRules {
     /// The most runs.

@@ -339,6 +339,53 @@ fn killed_apply_is_finished_or_as_if_it_never_began() {
     assert!(run.state() == "undone", "{} after {begun}", run.state());
 }
 
+/// Kills a write-back once its journal holds; the run then is neither written back nor waiting.
+fn killed_on_the_way() -> Changed {
+    for _ in 0..50 {
+        let run = Changed::with(|run| {
+            for number in 0..3000 {
+                fs::write(run.upper().join(format!("many{number:04}")), "x").expect("written");
+            }
+        });
+        let journal = run.world.state().join("runs").join(&run.id).join("journal");
+        let mut child = run.world.endow(["apply", &run.id]).spawn().expect("endow starts");
+        while !journal.exists() && child.try_wait().expect("a child").is_none() {
+            std::thread::yield_now();
+        }
+        child.kill().expect("killed");
+        child.wait().expect("ended");
+        if journal.exists() {
+            return run;
+        }
+    }
+    panic!("never killed on the way");
+}
+
+#[test]
+fn next_run_finishes_what_was_begun() {
+    let run = killed_on_the_way();
+    let inside = run.world.run(&["run"], "ls many* | wc -l; cat edited");
+    assert_eq!(inside.ok(), "3000\none\n2\n", "it sees all of it");
+    assert_eq!(run.state(), "applied");
+    run.assert_after();
+    run.endow(&["undo", &run.id]).ok();
+    run.assert_before();
+}
+
+#[test]
+fn run_starts_though_a_write_back_can_not_be_finished() {
+    let run = killed_on_the_way();
+    let (project, moved) = (run.world.project(), run.world.home().join("moved"));
+    fs::rename(&project, &moved).expect("moved");
+    fs::create_dir(&project).expect("a project");
+    assert_eq!(run.world.run(&["run"], "echo ran").ok(), "ran\n");
+    fs::remove_dir(&project).expect("removed");
+    fs::rename(&moved, &project).expect("moved back");
+    run.world.run(&["run"], "true").ok();
+    assert_eq!(run.state(), "applied");
+    run.assert_after();
+}
+
 #[test]
 fn real_run_waits_and_is_reviewed() {
     let world = World::new();

@@ -226,3 +226,25 @@ fn name_of_a_run_is_checked_before_it_starts() {
     assert_eq!(named("other").ok(), "ran\n");
     said(&mut world.endow(["discard", "try"])).ok();
 }
+
+#[test]
+fn bounds_hold_at_the_end_of_a_run_that_is_kept() {
+    let world = World::new();
+    world.write("config/policy.toml", "version = 1\n[state]\nruns = 3\nsize = \"1M\"\n");
+    let settled = |ago| changed(&world, ago).keep(RunState::Applied);
+    let old: Vec<String> = (2..6).map(|minutes| settled(minutes * MINUTE)).collect();
+    let waiting = changed(&world, 9 * DAY).keep(RunState::Waiting);
+    let there = |ids: &[String]| ids.iter().map(|id| path(&world, id).exists()).collect::<Vec<_>>();
+    world.run(&["run"], "true").ok();
+    assert_eq!(there(&old), [true; 4], "nothing was kept");
+    world.run(&["run"], "echo x >made").ok();
+    assert_eq!(there(&old), [true, true, false, false]);
+    let mut large = changed(&world, MINUTE);
+    large.record.undo_bytes = Some(1 << 20);
+    let large = large.keep(RunState::Undone);
+    world.run(&["run"], "echo y >made").ok();
+    assert_eq!(there(&old), [false; 4]);
+    assert!(!path(&world, &large).exists() && path(&world, &waiting).exists());
+    let applied = states(&world).iter().filter(|(_, state)| state == "applied").count();
+    assert_eq!(applied, 2);
+}

@@ -1,12 +1,12 @@
 //! Write-back at the end of a run: what the bare command would have left, and what is not.
 
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{MetadataExt, symlink};
 use std::process::Stdio;
 
 use serde_json::Value;
 
-use crate::harness::{Running, Said, World};
+use crate::harness::{Running, Said, World, endow, pid, said};
 
 /// Runs a script in the default workspace, which is buffered.
 fn run(world: &World, options: &[&str], script: &str) -> Said {
@@ -245,6 +245,20 @@ fn killed_supervisor_leaves_the_changes() {
 }
 
 #[test]
+fn killed_supervisor_leaves_bits_of_the_root_and_nothing_else() {
+    for (script, left) in [("chmod 711 .", vec!["running"]), ("cat file", vec![])] {
+        let world = project();
+        let script = format!("{script}; echo in; sleep 60");
+        let mut running = Running::start(&mut world.endow(["run", "--", "sh", "-c", &script]));
+        while running.line() != "in" {}
+        running.signal(9);
+        running.end();
+        run(&world, &[], "true").ok();
+        assert_eq!(states(&world), left, "{script}");
+    }
+}
+
+#[test]
 fn two_runs_on_one_tree_conflict_only_where_both_changed() {
     let world = project();
     let first = "echo first >one; echo first >both; echo in; read go";
@@ -276,4 +290,163 @@ fn layer_in_memory_is_written_back() {
     run(&world, &["--cow", &root], &script).ok();
     assert_eq!(fs::read_to_string(world.root().join("made")).expect("there"), "guest\n");
     assert_eq!(read(&world, "file"), "host\nguest\n");
+}
+
+#[test]
+fn layer_in_memory_waits_on_the_disk() {
+    let world = project();
+    let root = world.root().display().to_string();
+    let script = format!(
+        "set -e; cd {root}; echo guest >made; echo guest >>home/project/file; mkfifo pipe
+        rm -r home/project/dir/sub; rm home/project/link; mkdir -m 000 closed; mkdir -p d/e
+        echo x >d/e/one; ln d/e/one d/other; truncate -s 1M d/hole; chmod 000 d/e/one; ln -s d to"
+    );
+    run(&world, &["--cow", &root, "--sync", "review"], &script).ok();
+    assert!(!world.root().join("made").exists());
+    assert_eq!((read(&world, "file"), states(&world)), ("host\n".into(), vec!["waiting".into()]));
+    let diff = said(&mut world.endow(["diff", "--name-status"]));
+    let lines = [format!("A\t{}/d/other", &root[1..]), "M\tfile".into(), "D\tlink".into()];
+    for line in lines {
+        assert!(diff.ok().lines().any(|it| it == line), "{line}: {}", diff.stdout);
+    }
+    said(&mut world.endow(["apply"])).fails(121);
+    assert_eq!(read(&world, "file"), "host\nguest\n");
+    let at = |name: &str| fs::metadata(world.root().join(name)).expect("there");
+    assert_eq!(at("d/other").ino(), at("d/e/one").ino());
+    assert_eq!((at("d/other").mode() & 0o777, at("closed").mode() & 0o777), (0, 0));
+    assert!(at("d/hole").blocks() == 0 && at("d/hole").len() == 1 << 20);
+    assert!(!world.project().join("dir/sub").exists() && !world.project().join("link").exists());
+    assert_eq!(states(&world), ["waiting"], "the FIFO still waits");
+    let diff = said(&mut world.endow(["diff", "--name-status"]));
+    assert_eq!(diff.ok(), format!("A\t{}/pipe\n", &root[1..]));
+    said(&mut world.endow(["undo"])).ok();
+    assert_eq!(read(&world, "dir/sub/deep"), "deep\n");
+}
+
+#[test]
+fn layer_in_memory_is_kept_when_the_command_fails() {
+    let world = project();
+    let root = world.root().display().to_string();
+    let script = format!("echo guest >{root}/made; exit 3");
+    let said_of = run(&world, &["--cow", &root, "--sync", "apply-ok"], &script);
+    assert_eq!((said_of.code, states(&world)), (3, vec!["waiting".into()]));
+    said(&mut world.endow(["apply"])).ok();
+    assert_eq!(fs::read_to_string(world.root().join("made")).expect("there"), "guest\n");
+}
+
+#[test]
+fn layer_in_memory_keeps_only_what_was_refused() {
+    let world = project();
+    let root = world.root().display().to_string();
+    let script = format!("echo guest >{root}/made; mkfifo {root}/pipe; rm -r dir");
+    run(&world, &["--cow", &root], &script).fails(121);
+    assert_eq!(fs::read_to_string(world.root().join("made")).expect("there"), "guest\n");
+    assert_eq!((states(&world), layer(&world)), (vec!["waiting".into()], vec!["pipe".into()]));
+    said(&mut world.endow(["undo"])).ok();
+    assert!(!world.root().join("made").exists());
+    assert_eq!(read(&world, "dir/inner"), "inner\n");
+}
+
+/// Limits how much endow may write into one file, as a disk that is full would; the command's
+/// files are written by then.
+fn end_with_little_room(world: &World, options: &[&str], script: &str, room: u64) -> i32 {
+    let script = format!("{script}; echo in; read go");
+    let mut command = world.command("sh");
+    command.args(["-c", "trap '' XFSZ; exec \"$@\"", "sh"]).arg(endow()).arg("run").args(options);
+    command.args(["--", "sh", "-c", &script]).stdin(Stdio::piped());
+    let mut running = Running::start(&mut command);
+    running.expect("in");
+    let limit = rustix::process::Rlimit { current: Some(room), maximum: Some(room) };
+    let resource = rustix::process::Resource::Fsize;
+    rustix::process::prlimit(Some(pid(running.pid())), resource, limit).expect("a limit");
+    running.say("\n");
+    running.end()
+}
+
+#[test]
+fn layer_in_memory_that_does_not_fit_is_told_to_be_lost() {
+    let world = project();
+    let root = world.root().display().to_string();
+    let script = format!("head -c 1M /dev/urandom >{root}/large");
+    let report = world.root().join("report.json").display().to_string();
+    let options = ["--cow", &root, "--sync", "review", "--report", &report];
+    assert_eq!(end_with_little_room(&world, &options, &script, 64 << 10), 121);
+    world.assert_no_run_left();
+    let report: Value =
+        serde_json::from_str(&fs::read_to_string(&report).expect("a report")).expect("json");
+    assert_eq!(report["sync"]["lost"][0]["path"], root);
+    let reason = report["sync"]["lost"][0]["reason"].as_str().expect("a text");
+    assert!(reason.starts_with("can't copy: large: "), "{reason}");
+    assert_eq!(report["sync"]["state"], Value::Null);
+}
+
+#[test]
+fn record_that_can_not_be_written_leaves_the_changes() {
+    let world = project();
+    let options = ["--sync", "review"];
+    assert_eq!(end_with_little_room(&world, &options, "echo guest >file", 64), 125);
+    assert_eq!(states(&world), ["running"], "and nobody runs it");
+    said(&mut world.endow(["apply"])).ok();
+    assert_eq!(read(&world, "file"), "guest\n");
+}
+
+/// The layer, by names.
+fn layer(world: &World) -> Vec<String> {
+    let script = "cd $ENDOW_STATE_DIR/runs/*/layers/000/m000/upper && find . -mindepth 1 | sort";
+    world.bare(script).ok().lines().map(|line| line[2..].to_owned()).collect()
+}
+
+#[test]
+fn layer_lets_go_of_what_was_written_back() {
+    let world = project();
+    world.write("home/project/old/one", "one\n");
+    world.write("home/project/old/two", "two\n");
+    world.write("home/project/old/sub/three", "three\n");
+    let before = tree(&world);
+    let script =
+        "echo guest >>file; rm -r dir; mkdir -p new/sub; echo x >new/sub/a; mkfifo new/pipe
+        rm -r old; mkdir old; echo x >old/one; echo x >old/fresh; rm link; echo x >endow.toml
+        chmod 500 new/sub; touch -d @1000000000 new old .";
+    run(&world, &[], script).fails(121);
+    assert_eq!(states(&world), ["waiting"]);
+    let linked = "find . -type f -links +1";
+    assert_eq!(world.bare(linked).ok(), "", "what the layer still holds");
+    assert_eq!(layer(&world), ["endow.toml", "new", "new/pipe"]);
+    assert_eq!((read(&world, "old/one"), read(&world, "old/two")), ("x\n".into(), "absent".into()));
+    let left = said(&mut world.endow(["diff", "--name-status"]));
+    assert_eq!(left.ok(), "A\tendow.toml\nA\tnew/pipe\n");
+    said(&mut world.endow(["apply", "endow.toml"])).ok();
+    assert_eq!(layer(&world), ["new", "new/pipe"]);
+    assert_eq!((world.bare(linked).ok(), read(&world, "endow.toml")), ("", "x\n".into()));
+    said(&mut world.endow(["undo"])).ok();
+    assert_eq!(tree(&world), before);
+    assert_eq!(states(&world), ["waiting"], "the FIFO");
+}
+
+#[test]
+fn layer_hides_by_name_what_is_still_to_go() {
+    let world = project();
+    for name in ["one", "two", "three"] {
+        world.write(format!("home/project/old/{name}"), "host\n");
+    }
+    let script = "rm -r old; mkdir old; echo guest >old/one; echo guest >old/new; echo in; read go";
+    let mut command = world.endow(["run", "--", "sh", "-c", script]);
+    let mut running = Running::start(command.stdin(Stdio::piped()));
+    running.expect("in");
+    world.write("home/project/old/two", "outside\n");
+    running.say("\n");
+    assert_eq!(running.end(), 121);
+    let names = ["one", "two", "three", "new"].map(|name| read(&world, &format!("old/{name}")));
+    assert_eq!(names, ["guest\n", "outside\n", "absent", "guest\n"]);
+    assert_eq!(layer(&world), ["old", "old/two"]);
+    world.write("home/project/old/later", "host\n");
+    assert_eq!(said(&mut world.endow(["diff", "--name-status"])).ok(), "D\told/two\n");
+    said(&mut world.endow(["apply", "--on-conflict", "guest"])).ok();
+    assert_eq!(
+        (read(&world, "old/two"), read(&world, "old/later")),
+        ("absent".into(), "host\n".into())
+    );
+    said(&mut world.endow(["undo"])).ok();
+    let names = ["one", "two", "three", "new"].map(|name| read(&world, &format!("old/{name}")));
+    assert_eq!(names, ["host\n", "outside\n", "host\n", "absent"]);
 }

@@ -150,6 +150,9 @@ pub trait Fs: Sync {
     /// Makes a whiteout: the device file 0:0 that hides a name in an overlay.
     fn make_whiteout(&self, at: BorrowedFd<'_>, name: &OsStr) -> Result<()>;
 
+    /// Makes a FIFO or a socket that nobody listens on.
+    fn make_special(&self, at: At<'_>, special: Special) -> Result<()>;
+
     /// Marks a directory as opaque: in an overlay nothing of the layers below shows through.
     fn make_opaque(&self, dir: BorrowedFd<'_>) -> Result<()>;
 

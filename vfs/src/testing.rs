@@ -127,10 +127,12 @@ pub(crate) fn record(id: &RunId, state: RunState) -> Record {
             directory: true,
             layer: "layers/000/m000".into(),
             in_memory: false,
+            made_like: None,
             stamp: time,
             hidden: Vec::new(),
         }],
         changes: None,
+        undo_bytes: None,
         unknown: Unknown::new(),
     }
 }

@@ -4,18 +4,17 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 
 use endow_policy::HostPath;
-use endow_vfs::fs::{OsFs, Timespec};
+use endow_vfs::fs::{Fs, OsFs, Timespec};
 use endow_vfs::mask::{self, MaskApplyError, MaskError, MaskPlan, PointKind};
 use endow_vfs::private::{Seed, SeedError, SeedLimits, seed};
-use endow_vfs::state::{Durability, Record, RunDir, RunId, StateDir, StateError, Sweep};
+use endow_vfs::state::{Durability, MadeLike, Record, RunDir, RunId, StateDir, StateError};
 use rustix::fs::OFlags;
 
 use super::cgroup::Cgroup;
 use super::layers::{self, open_expected};
-use crate::plan::step::{CgroupPlan, ExecSpec, MaskPoint, PrepareStep};
+use crate::plan::step::{CgroupPlan, ExecSpec, MaskPoint, PrepareStep, UPPER};
 use crate::plan::{HIDDEN_DIRECTORY, HIDDEN_FILE, Plan};
 
 /// Why the host side could not be prepared. What was made is gone again.
@@ -110,6 +109,13 @@ impl Prepared {
         self.stamp
     }
 
+    /// Returns what the root of a layer on the disk was made like.
+    pub(crate) fn made_like(&self, layer: &Path) -> Option<MadeLike> {
+        let run = self.run.as_ref()?;
+        let status = OsFs.status(run.as_fd(), layer.join(UPPER).as_os_str()).ok()?;
+        Some(MadeLike::from(&status))
+    }
+
     /// Writes down what the run is: should endow die, its changes are found by it.
     pub(crate) fn record(&self, record: &Record) -> Result<(), PrepareError> {
         let write = |run: &RunDir| run.write_record(&OsFs, record, Durability::Cached);
@@ -133,8 +139,6 @@ pub(crate) fn prepare(plan: &Plan, state: &Path, id: &RunId) -> Result<Prepared,
         return Ok(prepared);
     }
     let state = StateDir::open(&OsFs, state).map_err(PrepareError::State)?;
-    // Left over from supervisors that were killed; a later run tries again.
-    drop(state.sweep(&OsFs, sweep()));
     let run = state.create_run(&OsFs, id).map_err(PrepareError::State)?;
     let run = prepared.run.insert(run);
     for step in &plan.prepare {
@@ -155,13 +159,6 @@ fn cgroup(plan: &CgroupPlan) -> Result<Cgroup, PrepareError> {
         path: plan.parent.as_path().join(&plan.name),
         source,
     })
-}
-
-/// A few runs a start, others each time.
-fn sweep() -> Sweep {
-    let now = SystemTime::now();
-    let nanos = now.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |time| time.subsec_nanos());
-    Sweep { candidates: 16, start: usize::try_from(nanos).unwrap_or(0), now }
 }
 
 fn apply(step: &PrepareStep, run: &mut RunDir) -> Result<(), PrepareError> {

@@ -1,6 +1,7 @@
 //! The command line: the only part that prints, and the only one that joins stages.
 
 mod args;
+mod bounds;
 mod commands;
 mod descriptors;
 mod diff;
@@ -14,6 +15,7 @@ mod installation;
 mod json;
 mod junit;
 mod kept;
+mod left_over;
 mod naming;
 mod output;
 mod picked;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use endow_policy::{GuestPath, HostPath};
 use endow_vfs::fs::OsFs;
-use endow_vfs::state::{Durability, Listed, Record, RunDir, RunState};
+use endow_vfs::state::{Durability, Listed, Record, RunDir, RunId, RunState, StateDir};
 use endow_vfs::sync::Ledger;
 use rustix::io::Errno;
 
@@ -40,15 +40,28 @@ pub(crate) fn finish_begun(kept: &Kept, run: &Listed) -> Result<bool, CommandErr
     open(opened, Vec::new()).map(|_| true)
 }
 
+/// The same for a run that a sweep found; one without a record is left alone.
+pub(crate) fn finish_left(state: &StateDir, id: &RunId) -> Result<bool, CommandError> {
+    let dir = state.open_run(&OsFs, id)?;
+    let Some(record) = dir.read_record(&OsFs)? else { return Ok(false) };
+    let opened = Opened { dir, record };
+    if !opened.is_begun()? {
+        return Ok(false);
+    }
+    open(opened, Vec::new()).map(|_| true)
+}
+
 fn open(opened: Opened, paths: Vec<HostPath>) -> Result<Picked, CommandError> {
     let is_begun = opened.is_begun()?;
     let Opened { dir: run, record } = opened;
-    let targets = finish::targets(&run, &record, Vec::new()).map_err(WriteBackError::from)?;
+    let targets = finish::targets(&run, &record, &[]).map_err(WriteBackError::from)?;
     let mut picked = Picked { run, record, targets, paths };
     if is_begun {
         finish::resume(&picked.run, &picked.targets)?;
         let state = finish::state_of(&picked.run, &picked.targets)?;
-        picked.set_state(state.unwrap_or(RunState::Undone))?;
+        let state = state.unwrap_or(RunState::Undone);
+        picked.prune(state);
+        picked.set_state(state)?;
     }
     Ok(picked)
 }
@@ -119,9 +132,18 @@ impl Picked {
         self.targets.iter().find(|target| target.number == number)
     }
 
+    /// Takes what is written back out of the layers of a run in which more waits. One that can't be
+    /// pruned is as good: a later write-back tries again.
+    pub(crate) fn prune(&self, state: RunState) {
+        if state == RunState::Waiting {
+            drop(finish::prune(&self.run, &self.targets));
+        }
+    }
+
     /// Writes down what the run is now, and takes away what such a run needs no more.
     pub(crate) fn set_state(&mut self, state: RunState) -> Result<(), CommandError> {
         self.record.state = state;
+        self.record.undo_bytes = finish::undo_bytes(&self.run, state);
         self.run.write_record(&OsFs, &self.record, Durability::Durable)?;
         if state.is_settled() {
             self.run.remove_part(&OsFs, Path::new("layers"))?;

@@ -8,13 +8,24 @@ use endow_vfs::fs::Timespec;
 use endow_vfs::state::{self, HiddenPath, Moment, MountRecord, Record, RootId, RunState, Unknown};
 
 use super::stages::Planned;
+use crate::apply::Prepared;
 use crate::plan::host::HiddenName;
 use crate::plan::step::{Buffered, FileId};
 
 const NANOSECONDS: u64 = 1_000_000_000;
 
-/// Returns the record of a run that is about to start; changes outside count from `stamp`.
-pub(crate) fn of_run(planned: &Planned, stamp: Timespec) -> Record {
+/// Returns the record of a run that is about to start; `None` for one that buffers nothing.
+pub(crate) fn of_run(planned: &Planned, prepared: &Prepared) -> Option<Record> {
+    let stamp = prepared.stamp()?;
+    let mount = |buffered: &Buffered| MountRecord {
+        made_like: prepared.made_like(&buffered.layer.0),
+        ..mount(buffered, &planned.found.policy, stamp)
+    };
+    let mounts = planned.plan.buffered.iter().map(mount).collect();
+    Some(Record { mounts, ..bare(planned) })
+}
+
+fn bare(planned: &Planned) -> Record {
     let policy = &planned.found.policy;
     Record {
         id: planned.id.clone(),
@@ -28,8 +39,9 @@ pub(crate) fn of_run(planned: &Planned, stamp: Timespec) -> Record {
         sync: sync(&policy.sync),
         deny: texts(&policy.deny),
         protect: texts(&policy.protect),
-        mounts: planned.plan.buffered.iter().map(|it| mount(it, policy, stamp)).collect(),
+        mounts: Vec::new(),
         changes: None,
+        undo_bytes: None,
         unknown: Unknown::default(),
     }
 }
@@ -61,6 +73,7 @@ fn mount(buffered: &Buffered, policy: &Policy, stamp: Timespec) -> MountRecord {
         directory: buffered.directory,
         layer: buffered.layer.0.clone(),
         in_memory: buffered.in_memory,
+        made_like: None,
         stamp: Moment::from(stamp),
         hidden: buffered.hidden.iter().map(|name| hidden(name, policy)).collect(),
     }

@@ -35,7 +35,11 @@ pub(crate) fn say(sync: &finish::Finished, id: &str, output: &Output) -> bool {
         if line.is_short { output.warning(&line.text) } else { output.notice(&line.text) }
     }
     if let Some(error) = &sync.error {
-        output.problem("changes are kept and not written back", error);
+        let kept = if sync.lost.is_empty() { "kept and " } else { "" };
+        output.problem(&format!("changes are {kept}not written back"), error);
+    }
+    for lost in &sync.lost {
+        output.problem(&format!("changes are lost: {}", lost.at), &lost.error);
     }
     is_short(sync)
 }
@@ -48,7 +52,7 @@ fn is_short(sync: &finish::Finished) -> bool {
         let held = sync.rules.strict && !report.held.is_empty();
         lost || held || !report.refused.is_empty() || !report.failed.is_empty()
     };
-    sync.error.is_some() || reports.into_iter().any(of_report)
+    sync.error.is_some() || !sync.lost.is_empty() || reports.into_iter().any(of_report)
 }
 
 /// One line about changes that are not in the tree.
@@ -60,12 +64,18 @@ struct Line {
 
 fn lines(sync: &finish::Finished, id: &str) -> Vec<Line> {
     let written = &sync.written;
-    let waiting: Vec<String> = places(&written.waiting, |it| &it.path);
+    let is_lost = |at: &GuestPath| sync.lost.iter().any(|lost| lost.at == *at);
+    let waiting = written
+        .waiting
+        .iter()
+        .filter(|(at, _)| !is_lost(at))
+        .flat_map(|(at, them)| them.iter().map(|it| shown(at, &it.path)).collect::<Vec<_>>());
+    let waiting: Vec<String> = waiting.collect();
     let all = |of: fn(&SyncReport) -> Vec<&Path>| -> Vec<String> {
         let paths = |(at, report): &(GuestPath, SyncReport)| -> Vec<String> {
             of(report).into_iter().map(|path| shown(at, path)).collect()
         };
-        written.mounts.iter().flat_map(paths).collect()
+        written.mounts.iter().filter(|(at, _)| !is_lost(at)).flat_map(paths).collect()
     };
     let lost = all(|it| {
         let lost = it.conflicts.iter().filter(|it| it.winner == Winner::Host);
@@ -87,13 +97,6 @@ fn lines(sync: &finish::Finished, id: &str) -> Vec<Line> {
         is_short,
     })
     .collect()
-}
-
-fn places<T>(mounts: &[(GuestPath, Vec<T>)], path: impl Fn(&T) -> &Path) -> Vec<String> {
-    let of_mount = |(at, them): &(GuestPath, Vec<T>)| -> Vec<String> {
-        them.iter().map(|it| shown(at, path(it))).collect()
-    };
-    mounts.iter().flat_map(of_mount).collect()
 }
 
 fn shown(at: &GuestPath, path: &Path) -> String {
@@ -171,9 +174,19 @@ pub(crate) fn sync(sync: &finish::Finished) -> Value {
         "left_out": each(&|at, report| {
             report.left_out.iter().map(|it| place(at, left_out(it))).collect()
         }),
+        "lost": sync.lost.iter().map(|lost| {
+            let at: OsString = lost.at.as_path().into();
+            json!({"path": report::text(&at), "reason": whole(&lost.error)})
+        }).collect::<Vec<_>>(),
         "ref": null,
         "digest": null,
     })
+}
+
+/// Returns an error with its causes.
+fn whole(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 
 fn place(at: &GuestPath, path: &Path) -> Value {

@@ -3,6 +3,8 @@
 
 mod drop_path;
 mod fate;
+mod in_memory;
+mod prune;
 mod rules;
 mod take_back;
 mod targets;
@@ -10,12 +12,14 @@ mod write_back;
 
 pub(crate) use drop_path::{DropError, drop_path};
 pub(crate) use fate::{Fate, fate};
+pub(crate) use in_memory::Lost;
+pub(crate) use prune::prune;
 pub(crate) use rules::Selection;
 pub(crate) use take_back::{state_of, take_back};
 pub(crate) use targets::{Target, TargetError, targets};
 pub(crate) use write_back::{Looked, WriteBackError, WrittenBack, look, resume, write_back};
 
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -24,6 +28,7 @@ use endow_vfs::fs::OsFs;
 use endow_vfs::state::{
     Durability, Ending, Moment, Record, RunDir, RunState, StateError, SyncRules,
 };
+use endow_vfs::sync::Ledger;
 
 use crate::apply::Prepared;
 use crate::plan::Plan;
@@ -44,6 +49,15 @@ pub(crate) struct Finished {
     pub(crate) written: WrittenBack,
     /// Why not everything could be done.
     pub(crate) error: Option<WriteBackError>,
+    /// Changes that were to be kept, and could not be.
+    pub(crate) lost: Vec<Lost>,
+}
+
+impl Finished {
+    /// Returns whether changes of a mount wait for the user; after an error all do.
+    fn waits(&self, at: &GuestPath) -> bool {
+        self.error.is_some() || self.written.waits_at(at)
+    }
 }
 
 /// Ends a run. One without copy-on-write mounts, which has no record, leaves nothing.
@@ -78,9 +92,9 @@ fn private(plan: &Plan) -> Vec<PathBuf> {
 ///
 /// # Errors
 /// What must go can't be removed. What goes wrong with write-back is told in the result: the
-/// changes are kept.
+/// changes are kept, or told to be lost.
 fn end(
-    run: RunDir,
+    mut run: RunDir,
     mut record: Record,
     ended: &Ended,
     memory: Vec<OwnedFd>,
@@ -92,11 +106,12 @@ fn end(
         state: None,
         written: WrittenBack::default(),
         error: None,
+        lost: Vec::new(),
     };
     record.ended = Some(Moment::from(SystemTime::now()));
     record.outcome = Some(ending(ended.outcome));
     if fate != Fate::Drop {
-        match end_kept(&run, &mut record, fate, memory) {
+        match end_kept(&run, &record, fate, &memory) {
             Ok((state, written)) => (finished.state, finished.written) = (state, written),
             Err(error) => {
                 finished.state = Some(RunState::Waiting);
@@ -104,18 +119,46 @@ fn end(
             }
         }
     }
+    if finished.state == Some(RunState::Waiting) {
+        finished.lost = in_memory::keep(&mut run, &mut record, &memory, |at| finished.waits(at));
+        if !finished.lost.is_empty() {
+            finished.state = what_is_left(&run, &record, &finished);
+        }
+    }
     let Some(state) = finished.state else {
         return run.remove(&OsFs).map(|()| finished);
     };
     record.state = state;
     record.changes = Some(finished.written.counts());
-    run.write_record(&OsFs, &record, Durability::Cached)?;
-    for part in disposable(state) {
-        run.remove_part(&OsFs, Path::new(part))?;
-    }
-    private.iter().try_for_each(|part| run.remove_part(&OsFs, part))?;
+    record.undo_bytes = undo_bytes(&run, state);
+    // Whatever fails from here on, the changes stay.
+    let settled = settle(&run, &record, private);
     run.keep();
-    Ok(finished)
+    settled.map(|()| finished)
+}
+
+/// Measures what is left of a settled run; what can't be is measured when it must be known.
+pub(crate) fn undo_bytes(run: &RunDir, state: RunState) -> Option<u64> {
+    state.is_settled().then(|| run.measure(&OsFs, "undo").ok()).flatten()
+}
+
+fn settle(run: &RunDir, record: &Record, private: &[PathBuf]) -> Result<(), StateError> {
+    run.write_record(&OsFs, record, Durability::Cached)?;
+    let parts = disposable(record.state).iter().map(Path::new);
+    let mut parts = parts.chain(private.iter().map(PathBuf::as_path));
+    parts.try_for_each(|part| run.remove_part(&OsFs, part))
+}
+
+/// Returns the state of a run of which a layer is lost.
+fn what_is_left(run: &RunDir, record: &Record, finished: &Finished) -> Option<RunState> {
+    let mut on_disk = record.mounts.iter().filter(|mount| !mount.in_memory);
+    let is_begun = run.has(&OsFs, "journal").unwrap_or(true);
+    if is_begun || on_disk.any(|mount| finished.waits(&mount.at)) {
+        return Some(RunState::Waiting);
+    }
+    let ledger = Ledger::read(&OsFs, run.as_fd()).ok()?;
+    let mut numbers = (0..).zip(&record.mounts).map(|(number, _)| number);
+    numbers.any(|number| ledger.applied(number).next().is_some()).then_some(RunState::Applied)
 }
 
 /// What a finished run needs no more.
@@ -128,9 +171,9 @@ fn disposable(state: RunState) -> &'static [&'static str] {
 
 fn end_kept(
     run: &RunDir,
-    record: &mut Record,
+    record: &Record,
     fate: Fate,
-    memory: Vec<OwnedFd>,
+    memory: &[OwnedFd],
 ) -> Result<(Option<RunState>, WrittenBack), WriteBackError> {
     let targets = targets(run, record, memory)?;
     if targets.iter().all(Target::is_untouched) {
@@ -142,6 +185,10 @@ fn end_kept(
         return Ok((waiting, WrittenBack::waiting(&looked)));
     }
     let written = write_back(run, record, &targets, &Selection::default())?;
+    if written.is_partial() {
+        // The layer is as good without; a later write-back tries again.
+        drop(prune(run, &targets));
+    }
     Ok((written.state(), written))
 }
 

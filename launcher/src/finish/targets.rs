@@ -47,9 +47,9 @@ pub(crate) struct TargetError {
 pub(crate) fn targets(
     run: &RunDir,
     record: &Record,
-    memory: Vec<OwnedFd>,
+    memory: &[OwnedFd],
 ) -> Result<Vec<Target>, TargetError> {
-    let mut memory = memory.into_iter();
+    let mut memory = memory.iter();
     let numbered = (0u32..).zip(&record.mounts);
     let opened = numbered.map(|(number, mount)| {
         let memory = mount.in_memory.then(|| memory.next()).flatten();
@@ -62,7 +62,7 @@ fn target(
     number: u32,
     mount: &MountRecord,
     run: &RunDir,
-    memory: Option<OwnedFd>,
+    memory: Option<&OwnedFd>,
 ) -> Result<Target, TargetError> {
     let path = if mount.directory { Some(mount.source.clone()) } else { mount.source.parent() };
     let path = path.ok_or_else(|| failed(mount.source.as_path(), Errno::INVAL))?;
@@ -101,11 +101,11 @@ fn open_root(path: &Path) -> Result<OwnedFd, Errno> {
 fn open_upper(
     mount: &MountRecord,
     run: &RunDir,
-    memory: Option<OwnedFd>,
+    memory: Option<&OwnedFd>,
 ) -> Result<Option<OwnedFd>, TargetError> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let place = mount.layer.join(UPPER);
-    let opened = match &memory {
+    let opened = match memory {
         Some(memory) => openat(memory, UPPER, flags, Mode::empty()),
         None => openat(run.as_fd(), &place, flags, Mode::empty()),
     };

@@ -8,8 +8,8 @@ use endow_policy::{GuestPath, PatternError};
 use endow_vfs::fs::OsFs;
 use endow_vfs::state::{ChangeCounts, OnConflict, Record, RunDir, RunState};
 use endow_vfs::sync::{
-    self, Applied, Change, ChangeKind, ChangeSet, Ledger, MountPlace, Rules, RunPlace, Source,
-    SyncError, SyncPlan, SyncReport, Winner,
+    self, Applied, Change, ChangeKind, ChangeSet, Ledger, MountPlace, Rules, RunPlace, Settled,
+    Source, SyncError, SyncPlan, SyncReport, Winner,
 };
 use rustix::io::Errno;
 
@@ -76,6 +76,17 @@ impl WrittenBack {
             && self.mounts.iter().all(|(_, report)| report.is_complete())
     }
 
+    /// Returns whether some was written back, and some was not.
+    pub(super) fn is_partial(&self) -> bool {
+        !self.is_complete() && self.mounts.iter().any(|(_, report)| !report.applied.is_empty())
+    }
+
+    /// Returns whether something of a mount was not written back.
+    pub(super) fn waits_at(&self, at: &GuestPath) -> bool {
+        self.waiting.iter().any(|(it, changes)| it == at && !changes.is_empty())
+            || self.mounts.iter().any(|(it, report)| it == at && !report.is_complete())
+    }
+
     /// Returns the state of a run of which this is what became.
     pub(crate) fn state(&self) -> Option<RunState> {
         let applied = self.mounts.iter().any(|(_, report)| !report.applied.is_empty());
@@ -130,14 +141,8 @@ fn look_at(
     set_aside: Option<&str>,
 ) -> Result<Option<Looked>, WriteBackError> {
     let Some(upper) = &target.upper else { return Ok(None) };
-    let source = Source {
-        upper: upper.as_fd(),
-        root: target.root.as_fd(),
-        identity: target.identity,
-        stamp: target.stamp,
-        settled: &ledger.settled(target.number),
-        aside: &|_: &Path| false,
-    };
+    let settled = ledger.settled(target.number);
+    let source = source(target, upper, &settled);
     let mut changes = sync::collect(&OsFs, &source)?;
     let moved = sync::unite(&OsFs, &source, &mut changes)?;
     if let Some(run) = set_aside.filter(|_| !moved.is_empty()) {
@@ -150,8 +155,25 @@ fn look_at(
     Ok(Some(Looked { at: target.at.clone(), number: target.number, changes }))
 }
 
+/// What is compared in a mount.
+pub(super) fn source<'a>(
+    target: &'a Target,
+    upper: &'a OwnedFd,
+    settled: &'a Settled,
+) -> Source<'a> {
+    Source {
+        upper: upper.as_fd(),
+        root: target.root.as_fd(),
+        identity: target.identity,
+        stamp: target.stamp,
+        settled,
+        aside: &|_: &Path| false,
+    }
+}
+
 /// Finishes what a killed write-back or undo left.
 pub(crate) fn resume(run: &RunDir, targets: &[Target]) -> Result<(), WriteBackError> {
+    let _locks = lock_all(run, targets)?;
     let places: Vec<MountPlace<'_>> = targets.iter().map(place).collect();
     let id = run.id().clone();
     sync::resume(&OsFs, &RunPlace { dir: run.as_fd(), id: id.as_str() }, &places)?;

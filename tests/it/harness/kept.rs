@@ -2,16 +2,17 @@
 
 use std::ffi::OsString;
 use std::fs;
+use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{Duration, SystemTime};
 
 use endow_policy::{GuestPath, HostPath, OnConflict, SyncMode};
-use endow_vfs::fs::OsFs;
+use endow_vfs::fs::{Fs, OsFs};
 use endow_vfs::state::{
-    Durability, Moment, MountRecord, Record, RootId, RunDir, RunId, RunState, StateDir, SyncRules,
-    Unknown,
+    Durability, MadeLike, Moment, MountRecord, Record, RootId, RunDir, RunId, RunState, StateDir,
+    SyncRules, Unknown,
 };
 
 use super::World;
@@ -38,7 +39,10 @@ impl World {
             dir.make_dir(&OsFs, &part, 0o755).expect("made");
         }
         let project = self.project().canonicalize().expect("a path");
-        let record = record(dir.id().clone(), &project, then);
+        let mut record = record(dir.id().clone(), &project, then);
+        let upper = Path::new("layers/000/m000/upper").as_os_str();
+        let upper = OsFs.status(dir.as_fd(), upper).expect("a layer");
+        record.mounts[0].made_like = Some(MadeLike::from(&upper));
         MadeUp { dir, record }
     }
 }
@@ -69,10 +73,12 @@ fn record(id: RunId, project: &Path, then: SystemTime) -> Record {
             directory: true,
             layer: "layers/000/m000".into(),
             in_memory: false,
+            made_like: None,
             stamp: Moment::from(SystemTime::now()),
             hidden: Vec::new(),
         }],
         changes: None,
+        undo_bytes: None,
         unknown: Unknown::new(),
     }
 }

@@ -6,7 +6,7 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::{At, Attribute, Entry, Errno, Fs, Node, Open, OsFs, Result, Status};
+use super::{At, Attribute, Entry, Errno, Fs, Node, Open, OsFs, Result, Special, Status};
 
 /// Passes all calls on, but for the one with the chosen number.
 pub(crate) struct FaultyFs {
@@ -119,6 +119,10 @@ impl Fs for FaultyFs {
 
     fn make_whiteout(&self, at: BorrowedFd<'_>, name: &OsStr) -> Result<()> {
         self.tick()?.make_whiteout(at, name)
+    }
+
+    fn make_special(&self, at: At<'_>, special: Special) -> Result<()> {
+        self.tick()?.make_special(at, special)
     }
 
     fn make_opaque(&self, dir: BorrowedFd<'_>) -> Result<()> {

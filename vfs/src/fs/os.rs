@@ -15,7 +15,7 @@ use rustix::fs::{
     SeekFrom, Stat, Timespec, Timestamps, XattrFlags,
 };
 
-use super::{At, Attribute, Entry, Errno, FileId, Fs, Kind, Node, Open, Result, Status};
+use super::{At, Attribute, Entry, Errno, FileId, Fs, Kind, Node, Open, Result, Special, Status};
 
 use attributes::{attributes, proc_path};
 use node::node;
@@ -118,6 +118,16 @@ impl Fs for OsFs {
     fn make_whiteout(&self, at: BorrowedFd<'_>, name: &OsStr) -> Result<()> {
         // An ordinary user may make this one device: mknod(2) checks for WHITEOUT_DEV since 5.8.
         rustix::fs::mknodat(at, name, FileType::CharacterDevice, Mode::empty(), 0)
+    }
+
+    fn make_special(&self, at: At<'_>, special: Special) -> Result<()> {
+        let kind = match special {
+            Special::Whiteout => return self.make_whiteout(at.dir, at.name),
+            Special::Fifo => FileType::Fifo,
+            Special::Socket => FileType::Socket,
+            Special::Device => return Err(Errno::PERM),
+        };
+        rustix::fs::mknodat(at.dir, at.name, kind, Mode::RUSR | Mode::WUSR, 0)
     }
 
     fn make_opaque(&self, dir: BorrowedFd<'_>) -> Result<()> {

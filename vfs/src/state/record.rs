@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::RunId;
-use crate::fs::{Errno, Timespec};
+use crate::fs::{Errno, Status, Timespec};
 use crate::json_path;
 
 /// The version of the format that this program writes.
@@ -58,6 +58,9 @@ pub struct Record {
     /// How much changed, once that was counted.
     #[serde(default)]
     pub changes: Option<ChangeCounts>,
+    /// The bytes that the means to undo it take, once it was settled and they were measured.
+    #[serde(default)]
+    pub undo_bytes: Option<u64>,
     /// What a later program wrote.
     #[serde(flatten)]
     pub unknown: Unknown,
@@ -184,6 +187,9 @@ pub struct MountRecord {
     /// Its changes were in memory, and are gone.
     #[serde(default)]
     pub in_memory: bool,
+    /// What the root of the layer on the disk was made like.
+    #[serde(default)]
+    pub made_like: Option<MadeLike>,
     /// What changed outside at this time or later may conflict.
     pub stamp: Moment,
     /// What was hidden at the start.
@@ -201,6 +207,21 @@ pub struct RootId {
     /// When it was made, where the file system knows.
     #[serde(default)]
     pub born: Option<Moment>,
+}
+
+/// Bits and time of a directory: all that a command can change of a mount's root itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MadeLike {
+    /// The permission bits.
+    pub mode: u32,
+    /// When its names changed last.
+    pub modified: Moment,
+}
+
+impl From<&Status> for MadeLike {
+    fn from(status: &Status) -> Self {
+        Self { mode: status.mode, modified: status.modified.into() }
+    }
 }
 
 /// A name that a deny rule hid.

@@ -10,7 +10,7 @@ use super::error::failed;
 use super::record::{Record, RecordError};
 use super::{RunId, StateError};
 use crate::fs::{Errno, Fs, OsFs, Result as FsResult};
-use crate::tree::{RemoveError, remove_tree};
+use crate::tree::{RemoveError, measure_tree, remove_tree};
 
 /// The record of a run, below its directory.
 pub(super) const RECORD: &str = "record.json";
@@ -146,6 +146,15 @@ impl RunDir {
     pub fn remove_part(&self, fs: &dyn Fs, name: &Path) -> Result<(), StateError> {
         let removed = remove_tree(fs, self.dir.as_fd(), name.as_os_str());
         removed.map_err(|left| StateError::Remove { path: self.path(), left })
+    }
+
+    /// Returns the bytes that a part of the run takes on the disk.
+    ///
+    /// # Errors
+    /// A failing call.
+    pub fn measure(&self, fs: &dyn Fs, part: &str) -> Result<u64, StateError> {
+        let measure = measure_tree(fs, self.dir.as_fd(), OsStr::new(part));
+        measure.map(|it| it.bytes).map_err(failed("measure", self.path().join(part)))
     }
 
     /// Makes an empty directory below the run, and those that lead to it.

@@ -2,18 +2,23 @@
 
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use super::error::failed;
 use super::run::{NEW_RECORD, RECORD, read_record};
-use super::{RunId, RunState, StateDir, StateError};
-use crate::fs::{Entry, Errno, Fs, Kind, Result};
+use super::{MadeLike, Record, RunId, RunState, StateDir, StateError};
+use crate::fs::{Entry, Errno, Fs, Kind, Result, Status};
 use crate::tree::remove_tree;
 
+/// What tells of a write-back under way, below the run's directory.
+const JOURNAL: &str = "journal";
 /// Runs being made are left alone for this long.
 const NEW_FOR: Duration = Duration::from_mins(1);
 /// The most names of the runs directory that are looked at.
 const NAMES: usize = 4096;
+/// The most runs that are asked for a journal: one call each.
+const JOURNALS: usize = 256;
 /// The most names a run's directories may have to be looked at at all.
 const FEW: usize = 1024;
 
@@ -38,6 +43,8 @@ pub struct Swept {
     pub kept: Vec<OsString>,
     /// Dead runs that could not be taken away.
     pub failed: Vec<OsString>,
+    /// Dead runs whose write-back, or undo, is to be finished: they have a journal.
+    pub begun: Vec<RunId>,
 }
 
 enum Fate {
@@ -57,7 +64,10 @@ impl StateDir {
     pub fn sweep(&self, fs: &dyn Fs, sweep: Sweep) -> std::result::Result<Swept, StateError> {
         let names = fs.list(self.runs.dir.as_fd(), NAMES);
         let names = names.map_err(failed("list", &self.runs.path))?;
-        let mut swept = Swept::default();
+        let begun = candidates(names.clone(), Sweep { candidates: JOURNALS, ..sweep });
+        let begun = begun.filter(|name| self.is_begun(fs, name));
+        let begun = begun.filter_map(|name| RunId::parse(name.to_str()?).ok()).collect();
+        let mut swept = Swept { begun, ..Swept::default() };
         for name in candidates(names, sweep) {
             let list = match self.sweep_one(fs, &name) {
                 Ok(Fate::Alive) | Err(Errno::NOENT | Errno::WOULDBLOCK) => continue,
@@ -70,6 +80,13 @@ impl StateDir {
         Ok(swept)
     }
 
+    /// Returns whether nobody works on a run that has a journal.
+    fn is_begun(&self, fs: &dyn Fs, name: &OsStr) -> bool {
+        let runs = self.runs.dir.as_fd();
+        fs.status(runs, Path::new(name).join(JOURNAL).as_os_str()).is_ok()
+            && fs.open_dir(runs, name).is_ok_and(|dir| fs.lock(dir.as_fd()).is_ok())
+    }
+
     fn sweep_one(&self, fs: &dyn Fs, name: &OsStr) -> Result<Fate> {
         let runs = self.runs.dir.as_fd();
         let dir = fs.open_dir(runs, name)?;
@@ -77,7 +94,8 @@ impl StateDir {
             Err(Errno::WOULDBLOCK) => return Ok(Fate::Alive),
             result => result?,
         }
-        if !ended_badly(fs, dir.as_fd(), name) || !is_disposable(fs, dir.as_fd())? {
+        let Some(dead) = dead(fs, dir.as_fd(), name) else { return Ok(Fate::Kept) };
+        if !is_disposable(fs, dir.as_fd(), &dead)? {
             return Ok(Fate::Kept);
         }
         // The lock is held until the name is gone: a second sweep finds nothing or waits for none.
@@ -103,23 +121,31 @@ fn is_candidate(entry: &Entry, now: SystemTime) -> bool {
     }
 }
 
-/// Returns whether nobody saw the end of a run. Where somebody did, its record says what became
-/// of its changes, and it is kept until it is taken away on purpose. A record that can't be
-/// understood may be of a later program.
-fn ended_badly(fs: &dyn Fs, run: BorrowedFd<'_>, name: &OsStr) -> bool {
-    let Some(Ok(id)) = name.to_str().map(RunId::parse) else { return true };
-    match read_record(fs, run, &id) {
-        Ok(record) => record.is_none_or(|record| record.state == RunState::Running),
-        Err(_) => false,
-    }
+/// A run whose end nobody saw.
+struct Dead {
+    /// What it said; nothing when it died before its command started.
+    record: Option<Record>,
+}
+
+/// Returns a run whose end nobody saw. Where somebody did, its record says what became of its
+/// changes, and it is kept until it is taken away on purpose. A record that can't be understood
+/// may be of a later program.
+fn dead(fs: &dyn Fs, run: BorrowedFd<'_>, name: &OsStr) -> Option<Dead> {
+    let Some(Ok(id)) = name.to_str().map(RunId::parse) else { return Some(Dead { record: None }) };
+    let record = read_record(fs, run, &id).ok()?;
+    let is_dead = record.as_ref().is_none_or(|record| record.state == RunState::Running);
+    is_dead.then_some(Dead { record })
 }
 
 /// Returns whether a run holds only masks, private directories and layers without a change.
-fn is_disposable(fs: &dyn Fs, run: BorrowedFd<'_>) -> Result<bool> {
+fn is_disposable(fs: &dyn Fs, run: BorrowedFd<'_>, dead: &Dead) -> Result<bool> {
     for entry in fs.list(run, FEW)? {
         let is_disposable = match entry.name.to_str() {
             Some("mask" | "started" | RECORD | NEW_RECORD) => true,
-            Some("layers") => each_below(fs, run, &entry.name, is_disposable_layer)?,
+            Some("layers") => each_below(fs, run, &entry.name, |fs, layers, layer| {
+                Ok(numbered(&layer.name, "")
+                    && dead.is_disposable_layer(fs, layers, &layer.name)?)
+            })?,
             _ => false,
         };
         if !is_disposable {
@@ -129,26 +155,52 @@ fn is_disposable(fs: &dyn Fs, run: BorrowedFd<'_>) -> Result<bool> {
     Ok(true)
 }
 
-fn is_disposable_layer(fs: &dyn Fs, layers: BorrowedFd<'_>, layer: &Entry) -> Result<bool> {
-    Ok(numbered(&layer.name, "") && each_below(fs, layers, &layer.name, holds_nothing)?)
-}
-
-/// Returns whether part of a layer is a private directory, or a copy-on-write mount's in which
-/// nothing was changed.
-fn holds_nothing(fs: &dyn Fs, layer: BorrowedFd<'_>, part: &Entry) -> Result<bool> {
-    if part.kind != Some(Kind::Directory) {
-        return Ok(false);
+impl Dead {
+    fn is_disposable_layer(
+        &self,
+        fs: &dyn Fs,
+        layers: BorrowedFd<'_>,
+        layer: &OsStr,
+    ) -> Result<bool> {
+        let path = Path::new("layers").join(layer);
+        each_below(fs, layers, layer, |fs, dir, part| {
+            self.holds_nothing(fs, dir, part, &path.join(&part.name))
+        })
     }
-    let is_unchanged = |fs: &dyn Fs, mount: BorrowedFd<'_>, entry: &Entry| {
-        match entry.name.to_str() {
-            // What the kernel was doing when it ended; no name of it was ever seen.
-            Some("work") => Ok(true),
-            Some("upper") => each_below(fs, mount, &entry.name, |_, _, _| Ok(false)),
-            _ => Ok(false),
+
+    /// Returns whether part of a layer is a private directory, or a copy-on-write mount's in which
+    /// nothing was changed.
+    fn holds_nothing(
+        &self,
+        fs: &dyn Fs,
+        layer: BorrowedFd<'_>,
+        part: &Entry,
+        path: &Path,
+    ) -> Result<bool> {
+        if part.kind != Some(Kind::Directory) {
+            return Ok(false);
         }
-    };
-    let is_private = numbered(&part.name, "p");
-    Ok(is_private || numbered(&part.name, "m") && each_below(fs, layer, &part.name, is_unchanged)?)
+        let is_unchanged = |fs: &dyn Fs, mount: BorrowedFd<'_>, entry: &Entry| {
+            match entry.name.to_str() {
+                // What the kernel was doing when it ended; no name of it was ever seen.
+                Some("work") => Ok(true),
+                Some("upper") => Ok(self.is_like_made(path, &fs.status(mount, &entry.name)?)
+                    && each_below(fs, mount, &entry.name, |_, _, _| Ok(false))?),
+                _ => Ok(false),
+            }
+        };
+        let is_private = numbered(&part.name, "p");
+        Ok(is_private
+            || numbered(&part.name, "m") && each_below(fs, layer, &part.name, is_unchanged)?)
+    }
+
+    /// Returns whether the root of a layer has the bits and the time it was made with.
+    fn is_like_made(&self, layer: &Path, root: &Status) -> bool {
+        let Some(record) = &self.record else { return true };
+        let mount = record.mounts.iter().find(|mount| mount.layer == layer);
+        let made_like = mount.and_then(|mount| mount.made_like);
+        made_like.is_some_and(|made_like| made_like == MadeLike::from(root))
+    }
 }
 
 fn each_below(

@@ -1,7 +1,12 @@
-//! Trees of files: measuring them, and taking them away, whatever a command left in them.
+//! Trees of files: measuring them, copying and pruning layers, and taking trees away, whatever a command left
+//! in them.
 
+mod copy;
 mod measure;
+mod prune;
 mod remove;
 
+pub use copy::{CopyError, copy_layer};
 pub use measure::{Measure, measure_tree};
+pub use prune::{Needed, prune_layer};
 pub use remove::{RemoveError, remove_tree};

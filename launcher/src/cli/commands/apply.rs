@@ -27,10 +27,11 @@ pub(crate) fn run(args: &ApplyArgs, output: &Output) -> Result<ExitCode, Command
     picked.look()?;
     let written = finish::write_back(&picked.run, &picked.record, &picked.targets, &selection)?;
     let state = finish::state_of(&picked.run, &picked.targets)?.unwrap_or(RunState::Discarded);
+    picked.prune(state);
     picked.record.changes = Some(counts(&picked, &written));
     let rules = picked.record.sync.clone();
     picked.set_state(state)?;
-    let sync = Finished { rules, state: Some(state), written, error: None };
+    let sync = Finished { rules, state: Some(state), written, error: None, lost: Vec::new() };
     let id = picked.run.id().as_str();
     if output.is_json() {
         let changes = synced::changes(&sync);

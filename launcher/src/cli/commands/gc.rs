@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
-use endow_policy::StateRules;
 use endow_vfs::fs::OsFs;
-use endow_vfs::state::{Bounds, Listed, RunId, RunState, Settled, StateDir, Sweep, expired};
+use endow_vfs::state::{Listed, RunId, RunState, StateDir, Sweep, expired};
 use serde_json::json;
 
 use crate::cli::args::GcArgs;
+use crate::cli::bounds::{self, Sizes};
 use crate::cli::error::{CommandError, Kind};
 use crate::cli::kept::{Kept, Verb};
 use crate::cli::output::Output;
@@ -46,8 +46,9 @@ pub(crate) fn run(args: &GcArgs, output: &Output) -> Result<ExitCode, CommandErr
         finish_begun(&before, &mut collected);
     }
     let kept = Kept::list()?;
-    let candidates = settled(&kept)?;
-    let gone = expired(&candidates, bounds(rules), SystemTime::now());
+    let measured = |state| bounds::settled(state, &kept.runs, Sizes::Measured);
+    let candidates = kept.state().map(measured).transpose()?.unwrap_or_default();
+    let gone = expired(&candidates, bounds::of_rules(rules), SystemTime::now());
     for run in kept.runs.iter().filter(|run| gone.contains(&run.id)) {
         let bytes = candidates.iter().find(|it| it.id == run.id).map_or(0, |it| it.bytes);
         match remove(&kept, run, args.dry_run) {
@@ -78,31 +79,11 @@ fn finish_begun(kept: &Kept, collected: &mut Collected) {
     }
 }
 
-fn bounds(rules: StateRules) -> Bounds {
-    let age = Duration::from_secs(rules.days.saturating_mul(86_400));
-    Bounds { runs: rules.runs, age, bytes: rules.size_bytes }
-}
-
 /// Takes dead runs away that hold nothing.
 fn swept(state: &StateDir) -> Result<Vec<String>, CommandError> {
     let sweep = Sweep { candidates: usize::MAX, start: 0, now: SystemTime::now() };
     let swept = state.sweep(&OsFs, sweep)?;
     Ok(swept.removed.iter().map(|name| name.to_string_lossy().into_owned()).collect())
-}
-
-/// Measures the runs that may go.
-fn settled(kept: &Kept) -> Result<Vec<Settled>, CommandError> {
-    let Some(state) = kept.state() else { return Ok(Vec::new()) };
-    let mut settled = Vec::new();
-    for run in kept.runs.iter().filter(|run| !run.in_use) {
-        let Some((is, record)) = run.state().zip(run.record()) else { continue };
-        if is.is_settled() {
-            let bytes = state.measure(&OsFs, &run.id, "")?.bytes;
-            let ended = record.ended.unwrap_or(record.started).into();
-            settled.push(Settled { id: run.id.clone(), state: is, ended, bytes });
-        }
-    }
-    Ok(settled)
 }
 
 fn remove(kept: &Kept, run: &Listed, dry: bool) -> Result<Vec<PathBuf>, CommandError> {

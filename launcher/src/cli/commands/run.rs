@@ -7,9 +7,11 @@ use endow_vfs::state::Record;
 
 use crate::apply::{self, Begun, prepare};
 use crate::cli::args::RunArgs;
+use crate::cli::bounds;
 use crate::cli::descriptors;
 use crate::cli::error::{CommandError, Kind};
 use crate::cli::events::Events;
+use crate::cli::left_over;
 use crate::cli::output::Output;
 use crate::cli::recorded;
 use crate::cli::report::{Finished, Phases, Report};
@@ -41,6 +43,9 @@ pub(crate) fn run(args: &RunArgs, output: &Output) -> Result<ExitCode, CommandEr
             }
             let code = ending::tell(&run.planned, &run.ended, output);
             let code = code.map(|code| synced::tell(&run, code, output));
+            if run.sync.as_ref().is_some_and(|sync| sync.state.is_some()) {
+                bounds::keep(&run.planned.surroundings);
+            }
             // Nothing follows but the end of the process, which frees everything at once.
             std::mem::forget(run);
             code
@@ -96,6 +101,7 @@ fn supervised(
         naming::accept(name, settled.state())?;
     }
     let begun = begin_early(&settled, args, &request);
+    left_over::clear(settled.state(), output);
     let planned = stages::decide(settled, request)?;
     #[cfg(feature = "test-switches")]
     let planned = without(planned, args);
@@ -110,16 +116,15 @@ fn supervised(
         output.detail(&words::notice(notice, &planned));
     };
     let given = Given { begun, terminal: terminal.as_ref(), capture };
-    let record = prepared
-        .stamp()
-        .map(|stamp| Record { name: args.name.clone(), ..recorded::of_run(&planned, stamp) });
+    let record = recorded::of_run(&planned, &prepared);
+    let record = record.map(|record| Record { name: args.name.clone(), ..record });
     record.as_ref().map_or(Ok(()), |record| prepared.record(record))?;
     let ran = running::run(&planned, &mut prepared, given, &mut notify)?;
     events.ended(&ran.ended);
     let finishing = Instant::now();
     let sync =
         finish(&planned.plan, prepared, record, &ran.ended, ran.layers).map_err(|error| {
-            CommandError::new(Kind::Setup, "can't remove the run's directory").cause(error)
+            CommandError::new(Kind::Setup, "can't put the run's directory in order").cause(error)
         })?;
     let (spawn_time, run_time, sync_time) = (ran.spawn_time, ran.run_time, finishing.elapsed());
     let phases = Phases { took: planned.took, prepare_time, spawn_time, run_time, sync_time };

@@ -30,7 +30,9 @@ fn is_swept(is: Option<RunState>, change: impl FnOnce(&Path)) -> bool {
     let state = open(&scratch);
     let run = made(&state);
     if let Some(is) = is {
-        let record = record(run.id(), is);
+        let mut record = record(run.id(), is);
+        let root = OsFs.status(run.as_fd(), OsStr::new("layers/000/m000/upper")).expect("a layer");
+        record.mounts[0].made_like = Some(MadeLike::from(&root));
         run.write_record(&OsFs, &record, Durability::Cached).expect("written");
     }
     change(&run.path());
@@ -66,6 +68,24 @@ fn dead_run_with_anything_to_keep_stays() {
 }
 
 #[test]
+fn bits_and_time_of_a_root_are_changes() {
+    let upper = |run: &Path| run.join("layers/000/m000/upper");
+    let bits = fs::Permissions::from_mode(0o755);
+    assert!(!is_swept(Some(RunState::Running), |run| {
+        fs::set_permissions(upper(run), bits.clone()).expect("chmod");
+    }));
+    assert!(!is_swept(Some(RunState::Running), |run| {
+        let dir = fs::File::open(upper(run)).expect("open");
+        dir.set_modified(SystemTime::UNIX_EPOCH).expect("a time");
+    }));
+    assert!(!is_swept(Some(RunState::Running), |run| {
+        let text = fs::read_to_string(run.join("record.json")).expect("a record");
+        let without = text.replace("made_like", "unknown");
+        fs::write(run.join("record.json"), without).expect("write");
+    }));
+}
+
+#[test]
 fn whoever_saw_the_end_decides() {
     for is in RunState::ALL.into_iter().filter(|is| *is != RunState::Running) {
         assert!(!is_swept(Some(is), |_| {}), "{}", is.word());
@@ -77,5 +97,32 @@ fn run_of_a_newer_program_stays_untouched() {
     for text in ["{\"version\": 2}", "{}", ""] {
         let replace = |run: &Path| fs::write(run.join("record.json"), text).expect("write");
         assert!(!is_swept(Some(RunState::Running), replace), "{text}");
+    }
+}
+
+#[test]
+fn journals_of_dead_runs_are_told() {
+    let scratch = Scratch::new();
+    let state = open(&scratch);
+    let begun = || {
+        let sweep = Sweep { candidates: 1, start: 7, now: SystemTime::now() };
+        state.sweep(&OsFs, sweep).expect("swept").begun
+    };
+    let kept = |journal: bool| {
+        let run = made(&state);
+        run.write_record(&OsFs, &record(run.id(), RunState::Waiting), Durability::Cached)
+            .expect("written");
+        if journal {
+            write(&run.path(), "journal");
+        }
+        run
+    };
+    (0..5).for_each(|_| kept(false).keep());
+    let run = kept(true);
+    assert_eq!(begun(), [], "it is alive");
+    let id = run.id().clone();
+    run.keep();
+    for _ in 0..2 {
+        assert_eq!(begun(), [id.clone()]);
     }
 }

@@ -1,0 +1,41 @@
+//! What supervisors that were killed left: swept, and finished, by the next run.
+
+use std::path::Path;
+use std::time::SystemTime;
+
+use endow_vfs::fs::OsFs;
+use endow_vfs::state::{StateDir, Sweep};
+
+use super::error::Kind;
+use super::output::Output;
+use super::picked;
+
+/// Takes a few dead runs away that hold nothing, others each time, and finishes write-backs that
+/// were begun: before the host is asked anything, so that this run sees all of them.
+///
+/// Nothing of it ends this run: a later one tries again.
+pub(crate) fn clear(state: &Path, output: &Output) {
+    if state.symlink_metadata().is_err() {
+        return;
+    }
+    let Ok(state) = StateDir::open(&OsFs, state) else { return };
+    let Ok(swept) = state.sweep(&OsFs, sweep()) else { return };
+    for id in &swept.begun {
+        match picked::finish_left(&state, id) {
+            Ok(true) => output.notice(&format!("finished the write-back of {id}")),
+            Ok(false) => {}
+            // Gone, or taken up by somebody else.
+            Err(error) if error.kind == Kind::Usage => {}
+            Err(error) => {
+                output
+                    .notice(&format!("the write-back of {id} is not finished: {}", error.message));
+            }
+        }
+    }
+}
+
+fn sweep() -> Sweep {
+    let now = SystemTime::now();
+    let nanos = now.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |time| time.subsec_nanos());
+    Sweep { candidates: 16, start: usize::try_from(nanos).unwrap_or(0), now }
+}

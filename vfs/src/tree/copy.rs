@@ -1,0 +1,323 @@
+//! An exact copy of an overlay's upper layer, whiteouts and marks of the overlay included.
+
+use std::collections::HashSet;
+use std::ffi::{OsStr, OsString};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use crate::fs::{At, Entry, Errno, FileId, Fs, Kind, Node, Result, Special, Status};
+use crate::tree::remove_tree;
+
+/// Directories of the current path that stay open, on both sides; deeper ones are reached again
+/// by `..`.
+const KEPT_OPEN: usize = 64;
+/// What a directory's owner needs to list it and to name things in it.
+const OPEN: u32 = 0o700;
+
+/// Why a layer could not be copied.
+#[derive(Debug, thiserror::Error)]
+#[error("can't copy: {}", path.display())]
+pub struct CopyError {
+    /// What could not be copied, below the layer; `.` for the layer itself.
+    pub path: PathBuf,
+    /// What the kernel said.
+    #[source]
+    pub errno: Errno,
+}
+
+/// Copies the layer `from`, which nobody changes meanwhile: bytes, holes, modes, times, `user.*`
+/// attributes, links, whiteouts, FIFOs and sockets.
+///
+/// It follows no link, enters no other mount, holds a bounded number of descriptors and leaves
+/// bits of the layer as they were. The new name must be free; until the copy is whole it should be
+/// one that nobody takes for a layer. Next to it the name `to` with `.links` is used meanwhile.
+///
+/// # Errors
+/// The first name that can't be copied; nothing of the copy is left then, if it can be removed.
+pub fn copy_layer(fs: &dyn Fs, from: At<'_>, to: At<'_>) -> std::result::Result<(), CopyError> {
+    let mut pool = to.name.to_owned();
+    pool.push(".links");
+    let links = Links { at: to.dir, name: pool, dir: None, known: HashSet::new() };
+    let mut copying = Copying { fs, from: from.dir, to: to.dir, levels: Vec::new(), links };
+    let copied = copying.run(from.name, to.name);
+    let failed = copied.map_err(|(name, errno)| CopyError { path: copying.path(name), errno });
+    copying.put_back();
+    let pool = remove_tree(fs, to.dir, &copying.links.name);
+    let pool = pool.map_err(|left| CopyError { path: left.path, errno: left.errno });
+    let whole = failed.and(pool);
+    if whole.is_err() {
+        // The error that counts is the first.
+        drop(remove_tree(fs, to.dir, &copying.links.name));
+        drop(remove_tree(fs, to.dir, to.name));
+    }
+    whole
+}
+
+/// One directory on the way down.
+struct Level {
+    name: OsString,
+    status: Status,
+    dirs: Option<Dirs>,
+    ids: [FileId; 2],
+    pending: Vec<Entry>,
+}
+
+/// A directory and its copy; closed while the copying is far below.
+struct Dirs {
+    from: OwnedFd,
+    to: OwnedFd,
+}
+
+/// Files that have several names: each has one more here, so that a further one can be made
+/// wherever the copying is.
+struct Links<'a> {
+    at: BorrowedFd<'a>,
+    name: OsString,
+    dir: Option<Rc<OwnedFd>>,
+    known: HashSet<u64>,
+}
+
+struct Copying<'a> {
+    fs: &'a dyn Fs,
+    from: BorrowedFd<'a>,
+    to: BorrowedFd<'a>,
+    levels: Vec<Level>,
+    links: Links<'a>,
+}
+
+impl Copying<'_> {
+    /// Fails with the name that could not be copied, when it is one in the current directory.
+    fn run(
+        &mut self,
+        from: &OsStr,
+        to: &OsStr,
+    ) -> std::result::Result<(), (Option<OsString>, Errno)> {
+        self.enter(from, to).map_err(|errno| (None, errno))?;
+        while let Some(level) = self.levels.last_mut() {
+            match level.pending.pop() {
+                Some(Entry { name, .. }) => {
+                    self.copy(&name).map_err(|errno| (Some(name), errno))?;
+                }
+                None => self.leave().map_err(|errno| (None, errno))?,
+            }
+        }
+        Ok(())
+    }
+
+    fn copy(&mut self, name: &OsStr) -> Result<()> {
+        let Self { fs, levels, links, .. } = self;
+        let dirs = levels.last().and_then(|level| level.dirs.as_ref()).ok_or(Errno::BADF)?;
+        let node = fs.node(dirs.from.as_fd(), name)?;
+        let (from, to) = (At { dir: dirs.from.as_fd(), name }, At { dir: dirs.to.as_fd(), name });
+        if node.status.kind == Kind::Directory {
+            return self.enter(name, name);
+        }
+        // Whiteouts share one inode, which is no tie between them.
+        if node.links < 2 || node.special == Some(Special::Whiteout) {
+            return copy_leaf(*fs, from, to, &node);
+        }
+        let (ino, pool) = (node.status.id.ino, links.open(*fs)?);
+        let shared = OsString::from(ino.to_string());
+        let shared = At { dir: pool.as_fd(), name: &shared };
+        if links.known.contains(&ino) {
+            return fs.link(shared, to);
+        }
+        copy_leaf(*fs, from, to, &node)?;
+        fs.link(to, shared)?;
+        links.known.insert(ino);
+        Ok(())
+    }
+
+    fn enter(&mut self, from: &OsStr, to: &OsStr) -> Result<()> {
+        let (at, copy) = if self.levels.is_empty() {
+            (self.from, self.to)
+        } else {
+            let dirs = self.current()?;
+            (dirs.from.as_fd(), dirs.to.as_fd())
+        };
+        let status = self.fs.node(at, from)?.status;
+        self.fs.make_dir(copy, to, OPEN)?;
+        let copy = self.fs.open_dir_here(copy, to)?;
+        if status.mode & OPEN != OPEN {
+            self.fs.set_dir_mode(at, from, status.mode | OPEN)?;
+        }
+        let opened = self.fs.open_dir_here(at, from).and_then(|dir| {
+            let ids = [self.fs.status_of(dir.as_fd())?.id, self.fs.status_of(copy.as_fd())?.id];
+            let pending = self.fs.list(dir.as_fd(), usize::MAX)?;
+            Ok((dir, ids, pending))
+        });
+        let (dir, ids, pending) = match opened {
+            Ok(opened) => opened,
+            Err(errno) => {
+                let _ = self.fs.set_dir_mode(at, from, status.mode);
+                return Err(errno);
+            }
+        };
+        if self.levels.len() >= KEPT_OPEN
+            && let Some(above) = self.levels.last_mut()
+        {
+            above.dirs = None;
+        }
+        let dirs = Some(Dirs { from: dir, to: copy });
+        self.levels.push(Level { name: from.to_owned(), status, dirs, ids, pending });
+        Ok(())
+    }
+
+    /// Comes back from a directory, which gets its attributes now that all is in it.
+    fn leave(&mut self) -> Result<()> {
+        self.reopen()?;
+        let fs = self.fs;
+        let (here, dirs) = (OsStr::new("."), self.current()?);
+        copy_attributes(
+            fs,
+            At { dir: dirs.from.as_fd(), name: here },
+            At { dir: dirs.to.as_fd(), name: here },
+        )?;
+        let Some(status) = self.levels.last().map(|level| level.status) else { return Ok(()) };
+        fs.set_mode(dirs.to.as_fd(), status.mode)?;
+        fs.set_times(dirs.to.as_fd(), &status)?;
+        if status.mode & OPEN != OPEN {
+            fs.set_mode(dirs.from.as_fd(), status.mode)?;
+        }
+        self.levels.pop();
+        Ok(())
+    }
+
+    /// Makes sure that the directory above the last one is open: once that has its bits, the way
+    /// up may be closed.
+    fn reopen(&mut self) -> Result<()> {
+        let [.., above, level] = self.levels.as_mut_slice() else { return Ok(()) };
+        if above.dirs.is_some() {
+            return Ok(());
+        }
+        let dirs = level.dirs.as_ref().ok_or(Errno::BADF)?;
+        let mut up = [&dirs.from, &dirs.to].into_iter().zip(above.ids).map(|(dir, id)| {
+            let up = self.fs.open_dir(dir.as_fd(), OsStr::new(".."))?;
+            let is_it = self.fs.status_of(up.as_fd())?.id == id;
+            if is_it { Ok(up) } else { Err(Errno::STALE) }
+        });
+        if let (Some(from), Some(to)) = (up.next(), up.next()) {
+            above.dirs = Some(Dirs { from: from?, to: to? });
+        }
+        Ok(())
+    }
+
+    /// After an error: gives directories of the layer that were opened up their bits again, as far
+    /// as they are in reach.
+    fn put_back(&mut self) {
+        while !self.levels.is_empty() {
+            let _ = self.reopen();
+            let Some(level) = self.levels.pop() else { return };
+            if let Some(dirs) = level.dirs.filter(|_| level.status.mode & OPEN != OPEN) {
+                let _ = self.fs.set_mode(dirs.from.as_fd(), level.status.mode);
+            }
+        }
+    }
+
+    fn current(&self) -> Result<&Dirs> {
+        self.levels.last().and_then(|level| level.dirs.as_ref()).ok_or(Errno::BADF)
+    }
+
+    /// Returns the path of a name in the current directory, or of that itself.
+    fn path(&self, name: Option<OsString>) -> PathBuf {
+        let above = self.levels.iter().skip(1).map(|level| level.name.as_os_str());
+        let path: PathBuf = above.chain(name.as_deref()).collect();
+        if path.as_os_str().is_empty() { PathBuf::from(".") } else { path }
+    }
+}
+
+impl Links<'_> {
+    fn open(&mut self, fs: &dyn Fs) -> Result<Rc<OwnedFd>> {
+        if let Some(dir) = &self.dir {
+            return Ok(Rc::clone(dir));
+        }
+        fs.make_dir(self.at, &self.name, OPEN)?;
+        let dir = Rc::new(fs.open_dir(self.at, &self.name)?);
+        Ok(Rc::clone(self.dir.insert(dir)))
+    }
+}
+
+fn copy_leaf(fs: &dyn Fs, from: At<'_>, to: At<'_>, node: &Node) -> Result<()> {
+    let status = &node.status;
+    match (status.kind, node.special) {
+        (Kind::Symlink, _) => {
+            let target = fs.read_link(from.dir, from.name)?;
+            fs.make_symlink(&target, to.dir, to.name)?;
+            fs.set_times_at(to.dir, to.name, status)
+        }
+        (Kind::File, _) => copy_file(fs, from, to, status),
+        (_, Some(Special::Whiteout)) => fs.make_whiteout(to.dir, to.name),
+        (_, Some(special @ (Special::Fifo | Special::Socket))) => {
+            fs.make_special(to, special)?;
+            fs.set_mode_at(to, status.mode)?;
+            fs.set_times_at(to.dir, to.name, status)
+        }
+        // A command can't make any, and it would be refused.
+        (Kind::Directory | Kind::Other, _) => Ok(()),
+    }
+}
+
+fn copy_file(fs: &dyn Fs, from: At<'_>, to: At<'_>, status: &Status) -> Result<()> {
+    let closed = status.mode & 0o400 == 0;
+    if closed {
+        fs.set_mode_at(from, status.mode | 0o400)?;
+    }
+    let read = || {
+        let source = fs.open_file(from.dir, from.name)?;
+        let copy = fs.create_file(to.dir, to.name)?;
+        copy_bytes(fs, source.as_fd(), copy.as_fd(), status.size)?;
+        copy_attributes(fs, from, to)?;
+        Ok(copy)
+    };
+    let copy = read();
+    if closed {
+        fs.set_mode_at(from, status.mode)?;
+    }
+    let copy = copy?;
+    fs.set_mode(copy.as_fd(), status.mode)?;
+    fs.set_times(copy.as_fd(), status)
+}
+
+/// A file capability is left: only a privileged process sets one, and a command is none.
+fn copy_attributes(fs: &dyn Fs, from: At<'_>, to: At<'_>) -> Result<()> {
+    let attributes = fs.attributes(from)?;
+    let mut attributes =
+        attributes.iter().filter(|(name, _)| name.as_bytes().starts_with(b"user."));
+    attributes.try_for_each(|(name, value)| fs.set_attribute(to, name, value))
+}
+
+fn copy_bytes(fs: &dyn Fs, from: BorrowedFd<'_>, to: BorrowedFd<'_>, size: u64) -> Result<()> {
+    fs.set_size(to, size)?;
+    let mut at = 0;
+    while let Some(start) = next_data(fs, from, at)?.filter(|start| *start < size) {
+        let end = next_hole(fs, from, start)?.unwrap_or(size).min(size);
+        at = start;
+        while at < end {
+            match fs.copy_range(from, to, at..end)? {
+                0 => return Err(Errno::STALE),
+                length => at += length,
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Where the file system knows no holes, all is data.
+fn next_data(fs: &dyn Fs, file: BorrowedFd<'_>, at: u64) -> Result<Option<u64>> {
+    match fs.next_data(file, at) {
+        Err(Errno::INVAL | Errno::OPNOTSUPP) => Ok(Some(at)),
+        result => result,
+    }
+}
+
+fn next_hole(fs: &dyn Fs, file: BorrowedFd<'_>, at: u64) -> Result<Option<u64>> {
+    match fs.next_hole(file, at) {
+        Err(Errno::INVAL | Errno::OPNOTSUPP | Errno::NXIO) => Ok(None),
+        result => result.map(Some),
+    }
+}
+
+#[cfg(test)]
+mod tests;
