@@ -123,6 +123,6 @@ fn journals_of_dead_runs_are_told() {
     let id = run.id().clone();
     run.keep();
     for _ in 0..2 {
-        assert_eq!(begun(), [id.clone()]);
+        assert_eq!(begun(), std::slice::from_ref(&id));
     }
 }
