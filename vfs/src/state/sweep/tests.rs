@@ -117,7 +117,9 @@ fn journals_of_dead_runs_are_told() {
         }
         run
     };
-    (0..5).for_each(|_| kept(false).keep());
+    for _ in 0..5 {
+        kept(false).keep();
+    }
     let run = kept(true);
     assert_eq!(begun(), [], "it is alive");
     let id = run.id().clone();
