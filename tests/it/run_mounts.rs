@@ -93,7 +93,7 @@ fn private_directories_are_empty_writable_and_gone_at_the_end() {
     for at in [world.home().as_path(), "/tmp".as_ref(), "/var/tmp".as_ref()] {
         assert!(!at.join(&marker).exists(), "{}", at.display());
     }
-    assert_eq!(run(&world, &[], "ls -A /var/tmp; ls -A ~").ok(), "project\n");
+    assert_eq!(run(&world, &[], "ls -A /var/tmp; ls -A ~").ok(), ".gitconfig\nproject\n");
     world.assert_no_run_left();
 }
 
@@ -218,7 +218,7 @@ fn seed_of_a_private_directory_is_a_copy() {
     world.write("home/project/policy.toml", policy);
     let script = "cat ~/.toolrc ~/.tool/deep/file; ls -A ~; echo changed >~/.toolrc; cat ~/.toolrc";
     let inside = run(&world, &["-p", "policy.toml"], script);
-    assert_eq!(inside.ok(), "setting\ndeep\n.tool\n.toolrc\nproject\nchanged\n");
+    assert_eq!(inside.ok(), "setting\ndeep\n.gitconfig\n.tool\n.toolrc\nproject\nchanged\n");
     let kept = fs::read_to_string(world.home().join(".toolrc")).expect("kept");
     assert_eq!(kept, "setting\n");
 }

@@ -35,7 +35,7 @@ fn work_tree_is_the_workspace_and_the_command_starts_where_the_user_stood() {
     let world = World::new();
     let repository = repository(&world, "repo");
     let inside = at(&world, &repository.join("sub"), &[], "pwd; ls ..; cat file; ls -A ~");
-    let expected = format!("{}/sub\nsub\ncontent\nrepo\n", repository.display());
+    let expected = format!("{}/sub\nsub\ncontent\n.gitconfig\nrepo\n", repository.display());
     assert_eq!(inside.ok(), expected);
 }
 
@@ -143,7 +143,7 @@ fn grant_of_the_current_directory_is_the_workspace() {
     assert_ne!(here.code, 0);
     let moved = format!("/work={path}");
     let there = at(&world, &project, &["--rw", &moved], "pwd; cat file; ls -A ~");
-    assert_eq!(there.ok(), "/work\ncontent\n");
+    assert_eq!(there.ok(), "/work\ncontent\n.gitconfig\n");
 }
 
 #[test]
