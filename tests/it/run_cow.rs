@@ -203,3 +203,59 @@ except OSError as e: print(e.strerror)\"";
     assert_eq!(run(&world, &[], script).ok(), "Connection refused\n");
     drop(listener);
 }
+
+/// While a directory is made ready to be renamed, the command swaps what is in it: nothing outside
+/// the mount moves or changes its mode.
+#[test]
+fn swapped_directories_of_a_rename_lead_nowhere() {
+    let world = World::new();
+    let script = "mkdir -p d/sub d/zz ../victim ../loot; for n in $(seq 3000); do : >d/f$n; done
+        echo secret >../victim/secret; echo x >d/sub/secret; chmod 700 ../victim ../loot";
+    world.bare(script).ok();
+    let outside = "stat -c '%n %a %i' ../victim ../loot ../victim/secret; ls -A ../loot";
+    let before = world.bare(outside).ok().to_owned();
+    let home = world.home().display().to_string();
+    let attack = format!(
+        "import os, threading, shutil
+def swap():
+    while not os.path.exists('.endow-rename') and not done: pass
+    for base, to in (('d', '{home}/victim'), ('.endow-rename', '{home}/loot')):
+        for _ in range(2000):
+            try: shutil.rmtree(base + '/sub', ignore_errors=True); os.symlink(to, base + '/sub')
+            except OSError: pass
+done = False
+thread = threading.Thread(target=swap); thread.start()
+try: os.rename('d', 'e')
+except OSError: pass
+done = True; thread.join(); print('tried')"
+    );
+    let policy = world.write("attack.py", &attack).display().to_string();
+    for _ in 0..3 {
+        let run = run(&world, &["--ro", &policy], &format!("python3 {policy}"));
+        assert_eq!(run.ok(), "tried\n");
+        assert_eq!(world.bare(outside).ok(), before);
+    }
+}
+
+#[test]
+fn run_that_ends_in_the_middle_of_a_rename_leaves_a_whole_tree() {
+    let world = World::new();
+    world.bare("mkdir -p d/sub; for n in $(seq 4000); do echo x >d/f$n; done").ok();
+    let count = "find . -type f | wc -l; find . -name '.endow*' | wc -l";
+    let script = "python3 -c \"import os; os.rename('d', 'e')\" & sleep 0.1; exit 0";
+    world.run(&["run"], script).ok();
+    assert_eq!(world.bare(count).ok(), "4000\n0\n");
+}
+
+#[test]
+fn directory_of_a_live_mount_is_renamed_by_the_kernel_alone() {
+    let world = project();
+    world.write("home/project/live/dir/file", "x\n");
+    let live = world.project().join("live").display().to_string();
+    let number = "stat -c %i live/dir 2>/dev/null || stat -c %i live/moved";
+    let before = world.bare(number).ok().to_owned();
+    let script = "python3 -c \"import os; os.rename('live/dir', 'live/moved')\"";
+    run(&world, &["--rw", &live], script).ok();
+    assert!(world.project().join("live/moved/file").exists());
+    assert_eq!(world.bare(number).ok(), before, "the same directory");
+}

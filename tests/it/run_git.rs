@@ -166,3 +166,39 @@ fn rebase_and_switch_leave_the_same_as_bare() {
     worlds[1].run(&[], &script).ok();
     assert_eq!(worlds[1].bare(tree).ok(), worlds[0].bare(tree).ok());
 }
+
+/// What git on the host would run or follow next, planted in every way that leads there.
+#[test]
+fn planted_repositories_are_held() {
+    let canary = "touch \"$PWD/../ran\"";
+    let evil = |at: &str| {
+        format!(
+            "mkdir -p {at}/objects {at}/refs; echo 'ref: refs/heads/main' >{at}/HEAD
+            printf '[core]\\n\\trepositoryformatversion = 0\\n\\tfsmonitor = touch ~/ran; false\\n' >{at}/config
+            mkdir {at}/hooks; echo '{canary}' >{at}/hooks/post-checkout; chmod +x {at}/hooks/post-checkout"
+        )
+    };
+    let attacks = [
+        format!("{}; echo ../evil >.git/commondir", evil("evil")),
+        format!("{}; mkdir sub; echo 'gitdir: ../look' >sub/.git", evil("look")),
+        format!("{}; mkdir sub; ln -s ../look sub/.git", evil("look")),
+        format!("mkdir -p sub; cd sub; {}; cd ..", evil("bare")),
+        "mkdir .git/rebase-merge; echo 'exec touch ~/ran' >.git/rebase-merge/git-rebase-todo"
+            .to_owned(),
+    ];
+    let status = "git status >/dev/null 2>&1; for at in sub sub/bare look evil; do \
+        (cd $at 2>/dev/null && git status >/dev/null 2>&1); done; test ! -e ~/ran";
+    for attack in attacks {
+        let bare = repository();
+        bare.bare(&attack).ok();
+        let world = repository();
+        world.run(&[], &attack).ok();
+        let held = ["commondir", "git-rebase-todo", "config", "post-checkout", "sub/.git"];
+        let found = world.bare("find . -path ./.git/hooks -prune -o -print").ok().to_owned();
+        for name in held {
+            let planted = |line: &&str| line.ends_with(name) && *line != "./.git/config";
+            assert!(!found.lines().any(|line| planted(&line)), "{attack}: {name}: {found}");
+        }
+        world.bare(status).ok();
+    }
+}

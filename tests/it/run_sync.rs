@@ -450,3 +450,32 @@ fn layer_hides_by_name_what_is_still_to_go() {
     let names = ["one", "two", "three", "new"].map(|name| read(&world, &format!("old/{name}")));
     assert_eq!(names, ["host\n", "outside\n", "host\n", "absent"]);
 }
+
+#[test]
+fn nothing_is_held_back_from_a_symlink_free_tree_but_ways_to_protected_names_are() {
+    let world = project();
+    let script =
+        "mkdir c g; echo evil >c/config.toml; ln -s c .cargo; ln -s g .github; ln -s c .config
+        ln -s dir fine";
+    let (said, report) = reported(&world, &[], script);
+    said.ok();
+    assert_eq!(report["sync"]["held"].as_array().expect("a list").len(), 3, "{report}");
+    assert!(world.project().join("fine").exists());
+    for name in [".cargo", ".github", ".config"] {
+        assert!(fs::symlink_metadata(world.project().join(name)).is_err(), "{name}");
+    }
+}
+
+#[test]
+fn link_that_leads_out_by_another_link_is_refused() {
+    let world = project();
+    world.write("home/outside/secret", "secret\n");
+    let script =
+        "mkdir -p a/b/c; ln -s ../../.. a/b/c/d; ln -s a/b/c/d/../outside l; ln -s ../dir a/in";
+    let (said, report) = reported(&world, &[], script);
+    said.fails(121);
+    let refused = report["sync"]["refused"].as_array().expect("a list");
+    assert_eq!(refused.len(), 1, "{refused:?}");
+    assert!(fs::symlink_metadata(world.project().join("l")).is_err());
+    assert!(world.project().join("a/in").exists());
+}

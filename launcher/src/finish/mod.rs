@@ -3,6 +3,7 @@
 
 mod drop_path;
 mod fate;
+mod git_traps;
 mod in_memory;
 mod prune;
 mod rules;

@@ -7,7 +7,8 @@ use endow_vfs::fs::Kind;
 use endow_vfs::state::{MountRecord, Record};
 use endow_vfs::sync::Held;
 
-use super::WriteBackError;
+use super::git_traps::{GitTraps, beginnings};
+use super::{Target, WriteBackError};
 
 /// What of a run is written back, by word of the user; all of it by default.
 #[derive(Clone, Debug, Default)]
@@ -33,30 +34,33 @@ impl Selection {
 pub(super) struct MountRules<'a> {
     number: u32,
     mount: &'a MountRecord,
-    protect: &'a Patterns,
+    traps: GitTraps<'a>,
+    protect: &'a Protected,
     only: &'a Patterns,
     selection: &'a Selection,
 }
 
 impl<'a> MountRules<'a> {
     pub(super) fn new(
-        number: u32,
-        mount: &'a MountRecord,
-        (protect, only): (&'a Patterns, &'a Patterns),
+        (number, mount, target): (u32, &'a MountRecord, &'a Target),
+        (protect, only): (&'a Protected, &'a Patterns),
         selection: &'a Selection,
     ) -> Self {
-        Self { number, mount, protect, only, selection }
+        let traps = GitTraps::new(target);
+        Self { number, mount, traps, protect, only, selection }
     }
 
     /// Holds protected names, and names in the place of something that is hidden: the command
     /// could not know of it. What the user names is held no more.
-    pub(super) fn held(&self, path: &Path, _kind: Kind) -> Option<Held> {
+    pub(super) fn held(&self, path: &Path, kind: Kind) -> Option<Held> {
         if self.selection.names(self.number, path) {
             return None;
         }
         let hidden = self.mount.hidden.iter().find(|hidden| path.starts_with(&hidden.path));
         let denied = hidden.map(|hidden| Held::Denied(hidden.rule.clone()));
-        denied.or_else(|| self.protect.matching(path).map(Held::Protected))
+        denied
+            .or_else(|| self.protect.matching(path, kind).map(Held::Protected))
+            .or_else(|| self.traps.held(path, kind).map(|it| Held::Protected(it.to_owned())))
     }
 
     pub(super) fn only(&self, path: &Path) -> bool {
@@ -64,6 +68,25 @@ impl<'a> MountRules<'a> {
             return self.selection.names(self.number, path);
         }
         self.only.is_empty() || self.only.matching(path).is_some()
+    }
+}
+
+/// Protected names, and the names that lead to them.
+pub(super) struct Protected {
+    names: Patterns,
+    ways: Patterns,
+}
+
+impl Protected {
+    fn new(texts: &[String]) -> Result<Self, WriteBackError> {
+        let ways: Vec<String> = texts.iter().flat_map(|text| beginnings(text)).collect();
+        Ok(Self { names: Patterns::new(texts)?, ways: Patterns::new(&ways)? })
+    }
+
+    /// A link on the way to a protected name would lead there by another.
+    fn matching(&self, path: &Path, kind: Kind) -> Option<String> {
+        let by_name = self.names.matching(path);
+        by_name.or_else(|| self.ways.matching_itself(path).filter(|_| kind == Kind::Symlink))
     }
 }
 
@@ -90,9 +113,15 @@ impl Patterns {
         let decision = self.set.decide(path).filter(|decision| decision.hidden)?;
         self.texts.get(decision.rule).cloned()
     }
+
+    /// Like [`matching`](Self::matching), the directories above the path left aside.
+    fn matching_itself(&self, path: &Path) -> Option<String> {
+        let decision = self.set.decide_entry(path).filter(|decision| decision.hidden)?;
+        self.texts.get(decision.rule).cloned()
+    }
 }
 
 /// Compiles the protected names and what alone is written back.
-pub(super) fn patterns(record: &Record) -> Result<(Patterns, Patterns), WriteBackError> {
-    Ok((Patterns::new(&record.protect)?, Patterns::new(&record.sync.only)?))
+pub(super) fn patterns(record: &Record) -> Result<(Protected, Patterns), WriteBackError> {
+    Ok((Protected::new(&record.protect)?, Patterns::new(&record.sync.only)?))
 }

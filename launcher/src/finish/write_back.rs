@@ -2,7 +2,7 @@
 //! commands `diff`, `apply` and their like.
 
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use endow_policy::{GuestPath, PatternError};
 use endow_vfs::fs::OsFs;
@@ -15,6 +15,7 @@ use rustix::io::Errno;
 
 use super::rules::{MountRules, patterns};
 use super::{OfMount, Selection, Target, TargetError};
+use crate::supervise::HALF_WAY;
 
 /// Why changes could not be written back. They are kept.
 #[derive(Debug, thiserror::Error)]
@@ -28,6 +29,9 @@ pub(crate) enum WriteBackError {
     /// The record holds a pattern that can't be used.
     #[error(transparent)]
     Pattern(PatternError),
+    /// A directory was being made ready to be renamed when the run was killed.
+    #[error("a directory was half-way into the layer when the run was killed: {}", .0.display())]
+    HalfWay(PathBuf),
     /// The directory can't be locked against others.
     #[error("can't lock: {0}")]
     Lock(endow_policy::HostPath, #[source] Errno),
@@ -199,12 +203,21 @@ pub(crate) fn write_back(
     let ledger = Ledger::read(&OsFs, run.as_fd())?;
     let looked = targets.iter().filter_map(|it| look_at(it, &ledger, set_aside).transpose());
     let looked: Vec<Looked> = looked.collect::<Result<_, _>>()?;
-    let plans = plan_all(record, &looked, selection)?;
+    if let Some(path) = looked.iter().find_map(|it| half_way(&it.changes)) {
+        return Err(WriteBackError::HalfWay(path));
+    }
+    let plans = plan_all(record, &looked, (targets, selection))?;
     let places = looked.iter().filter_map(|it| targets.iter().find(|to| to.number == it.number));
     let parts: Vec<(MountPlace<'_>, &SyncPlan)> = places.map(place).zip(&plans).collect();
     let reports = sync::apply(&OsFs, &RunPlace { dir: run.as_fd(), id: id.as_str() }, &parts)?;
     let mounts = looked.into_iter().map(|it| it.at).zip(reports).collect();
     Ok(WrittenBack { mounts, waiting: Vec::new() })
+}
+
+/// Returns a directory that a killed run was moving into its layer: its files are in two places.
+fn half_way(changes: &ChangeSet) -> Option<PathBuf> {
+    let mut names = changes.changes.iter().filter_map(|it| Some((it, it.path.file_name()?)));
+    names.find(|(_, name)| *name == HALF_WAY).map(|(change, _)| change.path.clone())
 }
 
 /// In the order of the paths, so that two runs never wait for each other.
@@ -222,7 +235,7 @@ pub(super) fn lock_all(run: &RunDir, targets: &[Target]) -> Result<Vec<OwnedFd>,
 fn plan_all(
     record: &Record,
     looked: &[Looked],
-    selection: &Selection,
+    (targets, selection): (&[Target], &Selection),
 ) -> Result<Vec<SyncPlan>, WriteBackError> {
     let (protect, only) = patterns(record)?;
     let mut plans = Vec::new();
@@ -231,7 +244,8 @@ fn plan_all(
         else {
             continue;
         };
-        let rules = MountRules::new(it.number, mount, (&protect, &only), selection);
+        let Some(target) = targets.iter().find(|to| to.number == it.number) else { continue };
+        let rules = MountRules::new((it.number, mount, target), (&protect, &only), selection);
         plans.push(sync::plan(
             &it.changes,
             &Rules {

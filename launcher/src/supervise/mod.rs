@@ -19,7 +19,7 @@ pub(crate) use capture::Capture;
 pub(crate) use event::Notice;
 pub(crate) use measured::Measured;
 pub(crate) use outcome::{Ended, Outcome};
-pub(crate) use renames::Renames;
+pub(crate) use renames::{HALF_WAY, Renames};
 pub(crate) use renew::Renewal;
 pub(crate) use run::{Supervised, die_with_parent, run};
 pub(crate) use terminal::Terminal;

@@ -87,8 +87,12 @@ impl Supervised {
         self
     }
 
-    /// Returns what the command wrote, and the layers in memory.
+    /// Returns what the command wrote, and the layers in memory, when nothing changes them any
+    /// more.
     pub(crate) fn into_parts(self) -> (Option<Capture>, Vec<OwnedFd>) {
+        if let Some(renames) = self.renames {
+            renames.finish();
+        }
         (self.capture, self.sandbox.descriptors.layers)
     }
 }

@@ -18,6 +18,8 @@ const TEXT_MAX: usize = 64 << 20;
 const STANDING: [&str; 3] = ["HEAD", "index", "packed-refs"];
 /// What tells a git directory from any other (gitrepository-layout(5)).
 const PARTS: [&str; 3] = ["HEAD", "objects", "refs"];
+/// The most references of one run; what is beyond stays in the layer.
+const REFERENCES_MAX: usize = 10_000;
 /// Where references of runs stand.
 const OWN: &str = "refs/endow";
 
@@ -201,7 +203,7 @@ fn references(
     if set.changes.iter().any(|change| change.path == packed && change.upper.is_some()) {
         let known = text(fs, source.root, &packed)?;
         let known: BTreeSet<_> = git_dir::packed_refs(&known).collect();
-        let ours = text(fs, source.upper, &packed)?;
+        let ours = text(fs, source.upper, &packed).unwrap_or_default();
         let new = git_dir::packed_refs(&ours).filter(|line| !known.contains(line));
         found.extend(new.filter_map(|(name, object)| reference(name, object)));
     }
@@ -209,9 +211,13 @@ fn references(
         let Ok(below) = change.path.strip_prefix(git_dir) else { continue };
         let names_object = below.starts_with("refs") || below == Path::new("HEAD");
         if names_object && change.upper.is_some_and(|upper| upper.kind == Kind::File) {
-            let object = text(fs, source.upper, &change.path)?;
+            // The run may have closed it: then it stays in the layer alone.
+            let object = text(fs, source.upper, &change.path).unwrap_or_default();
             found.extend(reference(below.as_os_str().as_bytes(), object.trim_ascii_end()));
         }
+    }
+    if found.len() > REFERENCES_MAX {
+        found = found.into_iter().take(REFERENCES_MAX).collect();
     }
     Ok(found)
 }
@@ -262,8 +268,10 @@ pub fn set_aside(
         let path = moved.path.join(OWN).join(run).join(name);
         match write(fs, upper, &path, object) {
             // The run put something else there: its reference stays in the layer alone.
-            Ok(()) | Err(Errno::NOTDIR | Errno::LOOP | Errno::ISDIR) => {}
-            Err(errno) => return Err(io("write", &path)(errno)),
+            Err(errno @ (Errno::NOSPC | Errno::DQUOT | Errno::IO)) => {
+                return Err(io("write", &path)(errno));
+            }
+            Ok(()) | Err(_) => {}
         }
     }
     Ok(())

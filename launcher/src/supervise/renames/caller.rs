@@ -6,7 +6,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat, openat2};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags, StatxFlags, openat, openat2, statx};
 
 use super::of_process;
 use crate::sys::announced::Announced;
@@ -19,13 +19,24 @@ const PATH_MAX: usize = 4096;
 pub(super) struct Named {
     /// The directory.
     pub(super) parent: OwnedFd,
-    /// Where that is in the view.
+    /// The root of the view.
+    root: OwnedFd,
+    /// Where the directory is in the view.
     place: PathBuf,
     /// The name in it.
     pub(super) name: OsString,
 }
 
 impl Named {
+    /// Returns whether it lies on the very mount at `at`, and on none below that.
+    pub(super) fn is_on_mount(&self, at: &Path) -> bool {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let resolve = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
+        let top = openat2(&self.root, at, flags, Mode::empty(), resolve);
+        let is_known = |number: Option<u64>| number.is_some() && number == mount(&self.parent);
+        top.is_ok_and(|top| is_known(mount(&top)))
+    }
+
     /// Returns where it is in the view.
     pub(super) fn path(&self) -> PathBuf {
         self.place.join(&self.name)
@@ -48,9 +59,9 @@ pub(super) fn old_name(call: &Announced) -> Option<Named> {
     let root = open(&format!("/proc/{}/root", call.pid))?;
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let resolve = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
-    let parent = openat2(root, parent, flags, Mode::empty(), resolve).ok()?;
+    let parent = openat2(&root, parent, flags, Mode::empty(), resolve).ok()?;
     let place = where_is(&parent)?;
-    Some(Named { parent, place, name })
+    Some(Named { parent, root, place, name })
 }
 
 /// Returns a directory's path in the caller's view.
@@ -73,6 +84,13 @@ fn descriptor(argument: u64) -> Option<i32> {
 
 fn open(path: &str) -> Option<OwnedFd> {
     openat(CWD, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok()
+}
+
+/// Returns the number of the mount that a directory is on.
+fn mount(directory: &OwnedFd) -> Option<u64> {
+    let found = statx(directory, c"", AtFlags::EMPTY_PATH, StatxFlags::MNT_ID).ok()?;
+    let is_told = StatxFlags::from_bits_retain(found.stx_mask).contains(StatxFlags::MNT_ID);
+    is_told.then_some(found.stx_mnt_id)
 }
 
 fn where_is(directory: &OwnedFd) -> Option<PathBuf> {

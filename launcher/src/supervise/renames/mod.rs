@@ -15,12 +15,17 @@ use std::path::{Path, PathBuf};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, openat2, statat};
 use rustix::io::Errno;
+use rustix::process::{Pid, Signal, getpid, getppid, set_parent_process_death_signal};
 
 use crate::plan::step::Buffered;
 use crate::sys;
 use crate::sys::announced::Announced;
 use crate::sys::clone::Cloned;
 use caller::Named;
+pub(crate) use lift::NEW as HALF_WAY;
+
+/// How long a directory that is half-way is waited for when the run is over.
+const PATIENCE: Timespec = Timespec { tv_sec: 60, tv_nsec: 0 };
 
 /// The calls that wait, and the directories they are about.
 #[derive(Debug)]
@@ -108,15 +113,18 @@ impl Renames {
         let covering = self.mounts.iter().filter(|it| path.starts_with(&it.at));
         let mount = covering.max_by_key(|it| it.at.as_os_str().len())?;
         let below = path.strip_prefix(&mount.at).ok()?;
+        let is_lower = has_directory(&mount.source, below) && named.is_on_mount(&mount.at);
         // What was read of the caller was its own while it waited.
-        (has_directory(&mount.source, below) && sys::announced::still_waits(listener, call))
-            .then_some(named)
+        (is_lower && sys::announced::still_waits(listener, call)).then_some(named)
     }
 
     fn start(&mut self, listener: BorrowedFd<'_>, call: Announced, named: &Named) {
+        let supervisor = getpid();
         match sys::clone::clone(0, None) {
             Ok(Cloned::Child) => {
-                sys::clone::exit_now(i32::from(lift::lift(&named.parent, &named.name).is_err()))
+                let lifted = die_with_parent(supervisor)
+                    .and_then(|()| lift::lift(named.parent.as_fd(), &named.name));
+                sys::clone::exit_now(i32::from(lifted.is_err()))
             }
             Ok(Cloned::Parent { pid, pidfd }) => self.worker = Some(Worker { call, pid, pidfd }),
             Err(_) => sys::announced::let_go_on(listener, &call),
@@ -124,14 +132,30 @@ impl Renames {
     }
 }
 
+impl Renames {
+    /// Waits until nothing changes a layer any more. A directory that is half-way is moved to its
+    /// end, or back, though nobody waits for it; one that takes too long is found half-way when
+    /// changes are to be written back, which then wait.
+    pub(super) fn finish(self) {
+        let Some(worker) = &self.worker else { return };
+        let mut fd = [PollFd::new(&worker.pidfd, PollFlags::IN)];
+        let _ = poll(&mut fd, Some(&PATIENCE));
+    }
+}
+
 impl Drop for Renames {
-    /// Nothing may change a layer once the run is over.
     fn drop(&mut self) {
         if let Some(worker) = self.worker.take() {
             let _ = sys::signal::send(&worker.pidfd, libc::SIGKILL);
             let _ = sys::wait::until_ended(worker.pid);
         }
     }
+}
+
+/// Nothing of a run outlives its supervisor.
+fn die_with_parent(supervisor: Pid) -> Result<(), Errno> {
+    set_parent_process_death_signal(Some(Signal::KILL))?;
+    if getppid() == Some(supervisor) { Ok(()) } else { Err(Errno::SRCH) }
 }
 
 /// Whether the lower layer has a directory there. One that the guest made anew in its place needs

@@ -69,14 +69,16 @@ pub(super) fn set_id(kind: Kind, mode: u32, host: Option<u32>, above: u32) -> Op
     (mode & SET_ID & !allowed != 0).then_some(Refusal::SetId)
 }
 
-/// Returns whether a link that stands at `path` leads out of the root, by its words alone.
+/// Returns whether a link that stands at `path` may lead out of the root, by its words alone. The
+/// way back from a name may begin elsewhere, when that name is a link itself.
 pub(super) fn leads_out(path: &Path, target: &OsStr) -> bool {
-    let mut depth = path.components().count().saturating_sub(1);
+    let mut above = path.components().count().saturating_sub(1);
+    let mut has_name = false;
     for component in Path::new(target).components() {
         match component {
-            Component::Normal(_) => depth += 1,
+            Component::Normal(_) => has_name = true,
             Component::CurDir => {}
-            Component::ParentDir if depth > 0 => depth -= 1,
+            Component::ParentDir if above > 0 && !has_name => above -= 1,
             Component::ParentDir | Component::RootDir | Component::Prefix(_) => return true,
         }
     }
