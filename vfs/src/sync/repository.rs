@@ -266,12 +266,11 @@ pub fn set_aside(
 ) -> Result<(), SyncError> {
     for (name, object) in &moved.references {
         let path = moved.path.join(OWN).join(run).join(name);
-        match write(fs, upper, &path, object) {
-            // The run put something else there: its reference stays in the layer alone.
-            Err(errno @ (Errno::NOSPC | Errno::DQUOT | Errno::IO)) => {
-                return Err(io("write", &path)(errno));
-            }
-            Ok(()) | Err(_) => {}
+        // Where the run put something else in the way, its reference stays in the layer alone.
+        if let Err(errno @ (Errno::NOSPC | Errno::DQUOT | Errno::IO)) =
+            write(fs, upper, &path, object)
+        {
+            return Err(io("write", &path)(errno));
         }
     }
     Ok(())
