@@ -66,7 +66,8 @@ pub(super) fn payload(
         signal_scoped: enforcement.landlock_abi >= ABI_WITH_SCOPES,
         tcp_ports_ruled: shared == Shared::NoNetwork,
         observe: false,
-        buffered: placement.mounts.iter().any(is_layered),
+        // An outer endow's filter lets nobody listen.
+        buffered: host.outer_level.is_none() && placement.mounts.iter().any(is_layered),
         shared,
     })));
     Ok(steps)

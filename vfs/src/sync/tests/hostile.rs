@@ -23,7 +23,7 @@ fn refused_kinds_are_reported_and_the_rest_is_written() {
             "
             mkfifo fifo; echo x > suid; chmod 4755 suid; echo x > sgid; chmod 2755 sgid
             mkdir sdir; chmod 4755 sdir; echo x > sdir/in
-            ln -s /etc/passwd out; ln -s ../../x up; ln -s ../d/x up2; ln -s d/../old inside
+            ln -s /etc/passwd out; ln -s ../../x up; ln -s ../d/x up2; ln -s ./old inside
             mkdir d; ln -s ../old d/fine; ln -s ../../old d/out
             echo x > forged; echo x > redirect; mkdir white; echo good > good; echo x > .wh.old
             mkdir .endow-r2-stage; echo x > d/.endow-r1-stage
