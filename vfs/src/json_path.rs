@@ -67,20 +67,20 @@ impl JsonPath for HostPath {
 /// The two ways to write a path.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
-enum Written {
+pub(crate) enum Written {
     Text(String),
     Bytes { base64: String },
 }
 
 impl Written {
-    fn of(bytes: &[u8]) -> Self {
+    pub(crate) fn of(bytes: &[u8]) -> Self {
         match std::str::from_utf8(bytes) {
             Ok(text) => Self::Text(text.to_owned()),
             Err(_) => Self::Bytes { base64: base64::encode(bytes) },
         }
     }
 
-    fn bytes(self) -> Result<Vec<u8>, String> {
+    pub(crate) fn bytes(self) -> Result<Vec<u8>, String> {
         match self {
             Self::Text(text) => Ok(text.into_bytes()),
             Self::Bytes { base64 } => {
@@ -133,5 +133,24 @@ pub mod option {
         let Some(written) = Option::<Written>::deserialize(deserializer)? else { return Ok(None) };
         let bytes = written.bytes().map_err(D::Error::custom)?;
         P::from_bytes(bytes).map(Some).map_err(D::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    struct Stored(#[serde(with = "super")] PathBuf);
+
+    proptest! {
+        #[test]
+        fn any_path_survives(bytes in proptest::collection::vec(1_u8.., 0..40)) {
+            let stored = Stored(OsString::from_vec(bytes).into());
+            let text = serde_json::to_string(&stored).expect("text");
+            prop_assert_eq!(serde_json::from_str::<Stored>(&text).expect("read"), stored);
+        }
     }
 }

@@ -77,7 +77,7 @@ pub(super) enum Act {
 /// One effect, with all that is needed to find whether it is done, and to take it back.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Step {
-    #[serde(with = "stored::path")]
+    #[serde(with = "crate::json_path")]
     pub(super) path: PathBuf,
     pub(super) act: Act,
     /// The name in the stage.
