@@ -15,10 +15,7 @@ use super::stages::{Planned, Took};
 use super::synced;
 use crate::finish;
 use crate::plan::place::Placed;
-use crate::supervise::{Capture, Ended, Outcome};
-
-/// The signal that ends pid 1 from outside.
-const SIGKILL: i32 = 9;
+use crate::supervise::{Capture, Ended};
 
 /// How long each phase took.
 #[derive(Clone, Copy, Debug, Default)]
@@ -153,14 +150,7 @@ pub(crate) fn text(name: &OsStr) -> Value {
 
 /// Returns the `outcome` object.
 pub(crate) fn outcome(ended: &Ended) -> Value {
-    let (kind, code, signal) = match ended.outcome {
-        Outcome::Exited(code) => ("exited", Some(code), None),
-        Outcome::Signaled(signal) => ("signaled", None, Some(signal)),
-        Outcome::TimedOut => ("timed_out", None, None),
-        Outcome::LayerFull => ("limit", None, None),
-        Outcome::SetupFailed(_) => ("setup_failed", None, None),
-        Outcome::Lost => ("signaled", None, Some(SIGKILL)),
-    };
+    let (kind, code, signal) = ended.outcome.told();
     json!({"kind": kind, "code": code, "signal": signal})
 }
 

@@ -36,9 +36,6 @@ use crate::plan::Plan;
 use crate::plan::step::PrepareStep;
 use crate::supervise::{Ended, Outcome};
 
-/// The signal that ends pid 1 from outside.
-const SIGKILL: i32 = 9;
-
 /// What became of a run's changes.
 #[derive(Debug)]
 pub(crate) struct Finished {
@@ -194,14 +191,7 @@ fn end_kept(
 }
 
 fn ending(outcome: Outcome) -> Ending {
-    let (kind, code, signal) = match outcome {
-        Outcome::Exited(code) => ("exited", Some(code), None),
-        Outcome::Signaled(signal) => ("signaled", None, Some(signal)),
-        Outcome::TimedOut => ("timed_out", None, None),
-        Outcome::LayerFull => ("limit", None, None),
-        Outcome::SetupFailed(_) => ("setup_failed", None, None),
-        Outcome::Lost => ("signaled", None, Some(SIGKILL)),
-    };
+    let (kind, code, signal) = outcome.told();
     Ending { kind: kind.to_owned(), code, signal }
 }
 

@@ -35,6 +35,18 @@ pub(crate) struct Ended {
 }
 
 impl Outcome {
+    /// Returns its name in reports and records, with the exit code or the signal.
+    pub(crate) fn told(self) -> (&'static str, Option<i32>, Option<i32>) {
+        match self {
+            Self::Exited(code) => ("exited", Some(code), None),
+            Self::Signaled(signal) => ("signaled", None, Some(signal)),
+            Self::TimedOut => ("timed_out", None, None),
+            Self::LayerFull => ("limit", None, None),
+            Self::SetupFailed(_) => ("setup_failed", None, None),
+            Self::Lost => ("signaled", None, Some(libc::SIGKILL)),
+        }
+    }
+
     /// Returns whether something else ended the command.
     pub(super) fn was_ended(self) -> bool {
         matches!(self, Self::Signaled(_) | Self::TimedOut | Self::LayerFull | Self::Lost)
