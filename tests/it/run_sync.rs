@@ -452,7 +452,7 @@ fn layer_hides_by_name_what_is_still_to_go() {
 }
 
 #[test]
-fn nothing_is_held_back_from_a_symlink_free_tree_but_ways_to_protected_names_are() {
+fn link_on_the_way_to_a_protected_name_is_held() {
     let world = project();
     let script =
         "mkdir c g; echo evil >c/config.toml; ln -s c .cargo; ln -s g .github; ln -s c .config
