@@ -1,8 +1,8 @@
 //! Write-back, undo and gc, killed or failed at system calls one after another: each file is old or
 //! new, the next command finishes or rolls back, and nothing is left over.
 //!
-//! `ENDOW_SWEEP=all` tries every call; by default each of these tests takes some, other ones each
-//! time it runs.
+//! `ENDOW_SWEEP=all` tries every call, `ENDOW_SWEEP=renameat:1` one; by default each of these tests
+//! takes some, other ones each time it runs.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -202,10 +202,15 @@ fn calls(before: &[&str], words: &[&str]) -> Vec<Call> {
     numbered.collect()
 }
 
-/// Leaves some, spread over all and other ones each time.
+/// Leaves some, spread over all and other ones each time, or those that were asked for.
 fn some(calls: Vec<Call>) -> Vec<Call> {
-    if std::env::var("ENDOW_SWEEP").is_ok_and(|word| word == "all") {
+    let asked = std::env::var("ENDOW_SWEEP").unwrap_or_default();
+    if asked == "all" {
         return calls;
+    }
+    if let Some((name, at)) = asked.split_once(':') {
+        let is_it = |(known, number): &Call| known == name && number.to_string() == at;
+        return calls.into_iter().filter(is_it).collect();
     }
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     let seed = usize::try_from(now.expect("a time").subsec_nanos()).expect("small");

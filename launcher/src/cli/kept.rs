@@ -157,6 +157,11 @@ impl Opened {
     pub(crate) fn is_begun(&self) -> Result<bool, CommandError> {
         Ok(self.dir.has(&OsFs, "journal")?)
     }
+
+    /// Returns whether anything was ever staged, or begun to be.
+    pub(crate) fn has_staged(&self) -> Result<bool, CommandError> {
+        Ok(self.dir.has(&OsFs, "undo")? || self.dir.has(&OsFs, "journal.new")?)
+    }
 }
 
 /// Returns the run when something can be done with it as it is.

@@ -31,13 +31,18 @@ pub(crate) fn pick(kept: &Kept, chosen: &Chosen, verb: Verb) -> Result<Picked, C
     open(kept.open_begun(listed, verb)?, paths)
 }
 
-/// Finishes what a killed process left of a run; tells whether there was anything.
+/// Finishes what a killed process left of a run; tells whether there was anything. What one staged
+/// that no journal knows goes, too.
 pub(crate) fn finish_begun(kept: &Kept, run: &Listed) -> Result<bool, CommandError> {
     let opened = kept.open_begun(run, ANY)?;
-    if !opened.is_begun()? {
-        return Ok(false);
+    if opened.is_begun()? {
+        return open(opened, Vec::new()).map(|_| true);
     }
-    open(opened, Vec::new()).map(|_| true)
+    if opened.has_staged()? {
+        // Where a mount's tree is gone, nothing can be written back to it: it goes with the run.
+        drop(open(opened, Vec::new()).map(|it| finish::resume(&it.run, &it.targets)));
+    }
+    Ok(false)
 }
 
 /// The same for a run that a sweep found; one without a record is left alone.

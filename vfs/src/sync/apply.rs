@@ -20,7 +20,8 @@ use std::path::Path;
 
 pub(super) use bench::{Bench, clear, name as number_name};
 pub(super) use commit::{Outcome, carry};
-pub(super) use finish::{end, finish, publish};
+use finish::publish;
+pub(super) use finish::{end, finish};
 
 /// The directory of the run.
 #[derive(Clone, Copy, Debug)]
@@ -74,12 +75,7 @@ pub fn apply(
             return Err(error);
         }
     };
-    if let Err(error) = publish(fs, run, &batch, &benches) {
-        if matches!(journal::has_journal(fs, run.dir), Ok(false)) {
-            drop(clear(fs, run, &places, &ledger));
-        }
-        return Err(error);
-    }
+    publish_or_clear(fs, run, &places, (&batch, &benches), &ledger)?;
     let outcomes = carry(fs, &mut benches, &batch, false)?;
     finish(fs, run, &mut ledger, (&mut batch, &mut benches), &outcomes)?;
     let mut parts = batch.mounts.iter().zip(&outcomes);
@@ -93,6 +89,22 @@ pub fn apply(
         }
     }
     Ok(reports)
+}
+
+/// Makes the journal hold; what is staged for one that does not is taken away.
+pub(super) fn publish_or_clear(
+    fs: &dyn Fs,
+    run: &RunPlace<'_>,
+    mounts: &[MountPlace<'_>],
+    (batch, benches): (&Batch, &[Bench<'_>]),
+    ledger: &Ledger,
+) -> Result<(), SyncError> {
+    let published = publish(fs, run, batch, benches);
+    if published.is_err() && matches!(journal::has_journal(fs, run.dir), Ok(false)) {
+        // The error that counts is the first; what is left here is swept by `endow gc`.
+        drop(clear(fs, run, mounts, ledger));
+    }
+    published
 }
 
 fn report_of(plan: &SyncPlan) -> SyncReport {

@@ -4,7 +4,7 @@ mod inverse;
 
 use std::path::{Path, PathBuf};
 
-use super::apply::{Bench, MountPlace, Outcome, RunPlace, carry, clear, finish, publish};
+use super::apply::{Bench, MountPlace, Outcome, RunPlace, carry, clear, finish, publish_or_clear};
 use super::journal::{self, Batch, Direction, Ledger};
 use super::{Failed, SyncError};
 use crate::fs::Fs;
@@ -63,7 +63,7 @@ pub fn undo(
         clear(fs, run, mounts, &ledger)?;
         return Ok(reports);
     }
-    publish(fs, run, &batch, &benches)?;
+    publish_or_clear(fs, run, mounts, (&batch, &benches), &ledger)?;
     let outcomes = carry(fs, &mut benches, &batch, false)?;
     finish(fs, run, &mut ledger, (&mut batch, &mut benches), &outcomes)?;
     for (part, outcomes) in batch.mounts.iter().zip(&outcomes) {
