@@ -31,6 +31,10 @@ pub(crate) fn tell(run: &Finished, code: ExitCode, output: &Output) -> ExitCode 
 
 /// Says what the user must know; returns whether something that was to be written back was not.
 pub(crate) fn say(sync: &finish::Finished, id: &str, output: &Output) -> bool {
+    if !sync.foreign.is_empty() {
+        let names: Vec<String> = sync.foreign.iter().map(ToString::to_string).collect();
+        output.notice(&unchangeable(&names));
+    }
     for line in lines(sync, id) {
         if line.is_short { output.warning(&line.text) } else { output.notice(&line.text) }
     }
@@ -42,6 +46,15 @@ pub(crate) fn say(sync: &finish::Finished, id: &str, output: &Output) -> bool {
         output.problem(&format!("changes are lost: {}", lost.at), &lost.error);
     }
     is_short(sync)
+}
+
+/// Says what overlayfs can't change, and what helps.
+pub(crate) fn unchangeable(names: &[String]) -> String {
+    format!(
+        "{} can't be changed inside (EOVERFLOW), of another owner or group: {} (`chown` to yourself and your first group, or --rw)",
+        names.len(),
+        some(names)
+    )
 }
 
 /// Returns whether something that was to be written back was not.
@@ -177,6 +190,10 @@ pub(crate) fn sync(sync: &finish::Finished) -> Value {
         "lost": sync.lost.iter().map(|lost| {
             let at: OsString = lost.at.as_path().into();
             json!({"path": report::text(&at), "reason": whole(&lost.error)})
+        }).collect::<Vec<_>>(),
+        "unchangeable": sync.foreign.iter().take(LIST_MAX).map(|it| {
+            let at: OsString = it.as_path().into();
+            report::text(&at)
         }).collect::<Vec<_>>(),
         "ref": null,
         "digest": null,

@@ -3,6 +3,7 @@
 
 mod drop_path;
 mod fate;
+mod foreign;
 mod git_traps;
 mod in_memory;
 mod prune;
@@ -30,6 +31,7 @@ use endow_vfs::state::{
     Durability, Ending, Moment, Record, RunDir, RunState, StateError, SyncRules,
 };
 use endow_vfs::sync::Ledger;
+use rustix::process::{getgid, getuid};
 
 use crate::apply::Prepared;
 use crate::plan::Plan;
@@ -47,6 +49,9 @@ pub(crate) struct Finished {
     pub(crate) written: WrittenBack,
     /// Why not everything could be done.
     pub(crate) error: Option<WriteBackError>,
+    /// Where the command failed: names that it could not change, for they are of another owner or
+    /// group.
+    pub(crate) foreign: Vec<GuestPath>,
     /// Changes that were to be kept, and could not be.
     pub(crate) lost: Vec<Lost>,
 }
@@ -104,6 +109,7 @@ fn end(
         state: None,
         written: WrittenBack::default(),
         error: None,
+        foreign: foreign_names(&run, &record, ended, &memory),
         lost: Vec::new(),
     };
     record.ended = Some(Moment::from(SystemTime::now()));
@@ -133,6 +139,20 @@ fn end(
     let settled = settle(&run, &record, private);
     run.keep();
     settled.map(|()| finished)
+}
+
+/// Returns what may explain why a command failed.
+fn foreign_names(
+    run: &RunDir,
+    record: &Record,
+    ended: &Ended,
+    memory: &[OwnedFd],
+) -> Vec<GuestPath> {
+    if ended.outcome == Outcome::Exited(0) {
+        return Vec::new();
+    }
+    let user = (getuid().as_raw(), getgid().as_raw());
+    targets(run, record, memory).map_or_else(|_| Vec::new(), |it| foreign::foreign(&it, user))
 }
 
 /// Measures what is left of a settled run; what can't be is measured when it must be known.

@@ -41,6 +41,11 @@ impl Builder<'_> {
             layer: at,
             in_memory,
             hidden: hidden.to_vec(),
+            foreign: self
+                .host
+                .buffered
+                .get(&source.path)
+                .map_or_else(Vec::new, |it| it.foreign.clone()),
         });
         Ok(())
     }

@@ -96,6 +96,9 @@ pub struct Buffered {
     pub in_memory: bool,
     /// Names that are hidden in it, relative to it.
     pub hidden: Vec<HiddenName>,
+    /// Names in it that can't be changed inside: they are of another owner or group.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub foreign: Vec<PathBuf>,
 }
 
 /// Mount attributes that are set; none is ever cleared.

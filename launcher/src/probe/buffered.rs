@@ -2,16 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
+use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use endow_policy::{Access, BackendSpec, HostPath, Policy};
-use rustix::fs::{AtFlags, CWD, accessat};
+use endow_vfs::foreign::foreign_names;
+use endow_vfs::fs::{Fs, OsFs};
 
 use crate::plan::host::{BufferedFact, Found, PathFact};
-
-/// The most names of one directory that are looked at.
-const NAMES_MAX: usize = 4096;
 
 /// Looks at each directory that is mounted copy-on-write; those that nothing is wrong with are
 /// left out.
@@ -43,26 +42,16 @@ fn fact(source: &HostPath, mounts: &[HostPath], user: (u32, u32)) -> BufferedFac
     BufferedFact {
         mounts: mounts.iter().filter(is_below).cloned().collect(),
         owner: owner.filter(|owner| *owner != user),
-        foreign: foreign_names(source.as_path(), user),
+        foreign: foreign(source.as_path(), user),
     }
 }
 
-/// Names of somebody else's that the user may change all the same: deeper ones are explained when
-/// a change fails, for no tree is scanned.
-fn foreign_names(directory: &Path, user: (u32, u32)) -> Vec<PathBuf> {
-    let Ok(entries) = std::fs::read_dir(directory) else { return Vec::new() };
-    let names = entries.take(NAMES_MAX).filter_map(|entry| Some(entry.ok()?.file_name()));
-    let mut names: Vec<PathBuf> =
-        names.map(PathBuf::from).filter(|name| is_foreign(&directory.join(name), user)).collect();
-    names.sort();
-    names
-}
-
-fn is_foreign(path: &Path, user: (u32, u32)) -> bool {
-    let Ok(status) = rustix::fs::lstat(path) else { return false };
-    let is_link = rustix::fs::FileType::from_raw_mode(status.st_mode).is_symlink();
-    let may_write = || accessat(CWD, path, rustix::fs::Access::WRITE_OK, AtFlags::EACCESS).is_ok();
-    (status.st_uid, status.st_gid) != user && !is_link && may_write()
+/// Deeper ones are explained when the run is over, for no tree is scanned.
+fn foreign(directory: &Path, user: (u32, u32)) -> Vec<PathBuf> {
+    let opened = OsFs.open_canonical(directory);
+    let opened = opened.and_then(|handle| OsFs.open_dir(handle.as_fd(), OsStr::new(".")));
+    let Ok(opened) = opened else { return Vec::new() };
+    foreign_names(opened.as_fd(), user).into_iter().map(PathBuf::from).collect()
 }
 
 /// Returns where the host's mounts stand, as this process sees them.

@@ -31,7 +31,14 @@ pub(crate) fn run(args: &ApplyArgs, output: &Output) -> Result<ExitCode, Command
     picked.record.changes = Some(counts(&picked, &written));
     let rules = picked.record.sync.clone();
     picked.set_state(state)?;
-    let sync = Finished { rules, state: Some(state), written, error: None, lost: Vec::new() };
+    let sync = Finished {
+        rules,
+        state: Some(state),
+        written,
+        error: None,
+        foreign: Vec::new(),
+        lost: Vec::new(),
+    };
     let id = picked.run.id().as_str();
     if output.is_json() {
         let changes = synced::changes(&sync);

@@ -1,5 +1,6 @@
 //! `endow run`, and the prefix form.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -21,6 +22,8 @@ use crate::cli::stages::Planned;
 use crate::cli::stages::{self, Own, Request, Settled};
 use crate::cli::{ending, naming, synced, words};
 use crate::finish::finish;
+use crate::plan::Plan;
+use crate::plan::step::Buffered;
 use crate::supervise::Terminal;
 
 /// Runs the command.
@@ -84,6 +87,16 @@ fn without(planned: Planned, args: &RunArgs) -> Planned {
     Planned { plan, ..planned }
 }
 
+/// Says before the start what of a copy-on-write mount can't be changed.
+fn tell_unchangeable(plan: &Plan, output: &Output) {
+    let place = |mount: &Buffered, name: &PathBuf| mount.at.as_path().join(name);
+    let names = plan.buffered.iter().flat_map(|it| it.foreign.iter().map(|name| place(it, name)));
+    let names: Vec<String> = names.map(|path| path.display().to_string()).collect();
+    if !names.is_empty() {
+        output.notice(&synced::unchangeable(&names));
+    }
+}
+
 fn supervised(
     args: &RunArgs,
     output: &Output,
@@ -103,6 +116,7 @@ fn supervised(
     let begun = begin_early(&settled, args, &request);
     left_over::clear(settled.state(), output);
     let planned = stages::decide(settled, request)?;
+    tell_unchangeable(&planned.plan, output);
     #[cfg(feature = "test-switches")]
     let planned = without(planned, args);
     events.planned(&planned);
