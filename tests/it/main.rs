@@ -15,6 +15,7 @@ mod run_bytes;
 mod run_cow;
 mod run_deny;
 mod run_foreign;
+mod run_from;
 mod run_git;
 mod run_identity;
 mod run_installation;

@@ -7,13 +7,15 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
 use endow_policy::HostPath;
-use endow_vfs::fs::{Fs, OsFs, Status, Timespec};
+use endow_vfs::fs::{At, Fs, Open, OsFs, Status, Timespec};
 use endow_vfs::state::RunDir;
+use endow_vfs::sync::Ledger;
+use endow_vfs::tree::copy_layer;
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, XattrFlags, fsetxattr, openat, openat2};
 use rustix::io::Errno;
 
 use super::prepare::PrepareError;
-use crate::plan::step::{FileId, UPPER, WORK};
+use crate::plan::step::{FileId, TakenLayer, UPPER, WORK};
 use crate::sys;
 
 /// What overlayfs leaves on what it copied up: the host has such a name.
@@ -65,6 +67,29 @@ fn directory_like(run: &RunDir, at: &Path, from: &HostPath) -> Result<(), Prepar
     let status = OsFs.open_canonical(real.as_path()).and_then(|it| OsFs.status_of(it.as_fd()));
     let made = OsFs.open_dir(run.as_fd(), above.as_os_str());
     made.and_then(|made| copy_status(&made, &status?)).map_err(failed(from))
+}
+
+/// Copies the layers of an earlier run in the place of empty ones; what of that run's changes was
+/// written back is no change of the host's for this one, too.
+pub(super) fn go_on(
+    run: &mut RunDir,
+    from: &HostPath,
+    layers: &[TakenLayer],
+) -> Result<(), PrepareError> {
+    let earlier = OsFs.open_canonical(from.as_path()).map_err(failed(from))?;
+    for taken in layers {
+        run.remove_part(&OsFs, &taken.at.0.join(UPPER)).map_err(PrepareError::State)?;
+        let old =
+            OsFs.open_below(earlier.as_fd(), &taken.layer, Open::Handle).map_err(failed(from))?;
+        let new = OsFs.open_below(run.as_fd(), &taken.at.0, Open::Handle).map_err(failed(from))?;
+        let (old, new) = (
+            At { dir: old.as_fd(), name: UPPER.as_ref() },
+            At { dir: new.as_fd(), name: UPPER.as_ref() },
+        );
+        copy_layer(&OsFs, old, new).map_err(PrepareError::Layer)?;
+    }
+    let numbers: Vec<(u32, u32)> = layers.iter().map(|it| (it.was, it.number)).collect();
+    Ledger::hand_on(&OsFs, earlier.as_fd(), run.as_fd(), &numbers).map_err(PrepareError::Earlier)
 }
 
 fn copy_status(copy: &OwnedFd, status: &Status) -> Result<(), Errno> {

@@ -10,6 +10,8 @@ use endow_vfs::fs::{Fs, OsFs, Timespec};
 use endow_vfs::mask::{self, MaskApplyError, MaskError, MaskPlan, PointKind};
 use endow_vfs::private::{Seed, SeedError, SeedLimits, seed};
 use endow_vfs::state::{Durability, MadeLike, Record, RunDir, RunId, StateDir, StateError};
+use endow_vfs::sync::SyncError;
+use endow_vfs::tree::CopyError;
 use rustix::fs::OFlags;
 
 use super::cgroup::Cgroup;
@@ -50,6 +52,12 @@ pub(crate) enum PrepareError {
     /// What is masked is not what was found before.
     #[error("source was replaced while the sandbox started: {0}")]
     Swapped(HostPath),
+    /// A layer of an earlier run can't be copied.
+    #[error("can't copy the layer of the earlier run")]
+    Layer(#[source] CopyError),
+    /// What the earlier run wrote back can't be read or handed on.
+    #[error("can't go on from the earlier run")]
+    Earlier(#[source] SyncError),
     /// The moment of the start can't be told.
     #[error("can't tell the time of the state's file system")]
     Stamp(#[source] io::Error),
@@ -176,6 +184,7 @@ fn apply(step: &PrepareStep, run: &mut RunDir) -> Result<(), PrepareError> {
             seeded.map(drop).map_err(PrepareError::Seed)
         }
         PrepareStep::Layer { at, like, expect } => layers::make(run, &at.0, like, *expect),
+        PrepareStep::GoOn { from, layers } => layers::go_on(run, from, layers),
         PrepareStep::CopyFile { at, from, expect } => layers::copy_file(run, &at.0, from, *expect),
         PrepareStep::Mask { at, like, expect, hide, points } => {
             run.make_way(&OsFs, &at.0).map_err(PrepareError::State)?;

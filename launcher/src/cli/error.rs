@@ -245,7 +245,7 @@ impl From<PlanError> for CommandError {
             | PlanError::Unenforceable { .. } => Kind::Unenforceable,
             PlanError::Unprobed(_) => Kind::Bug,
             PlanError::PolicyByLink { .. } => Kind::Policy,
-            PlanError::UnknownLoss { .. } => Kind::Usage,
+            PlanError::UnknownLoss { .. } | PlanError::NotAsEarlier { .. } => Kind::Usage,
             _ => Kind::Setup,
         };
         let this = Self::new(kind, error.to_string());
@@ -278,6 +278,9 @@ impl From<PlanError> for CommandError {
                 .cause(format!("it belongs to user {} and group {}; inside there are only your own user and first group", owner.0, owner.1))
                 .asked_by(&origin)
                 .hint(format!("`chown` it to yourself and your first group, or show it with `--rw {path}` or `--ro {path}`")),
+            PlanError::NotAsEarlier { reason, .. } => {
+                this.cause(reason).hint("run it from the same place with the same grants")
+            }
             PlanError::Level { missing, remedy, .. } => this
                 .cause(format!("missing: {missing}"))
                 .hint(remedy)

@@ -5,6 +5,7 @@ mod bounds;
 mod commands;
 mod descriptors;
 mod diff;
+mod earlier;
 mod ending;
 mod error;
 mod events;

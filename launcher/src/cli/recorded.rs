@@ -74,7 +74,7 @@ fn mount(buffered: &Buffered, policy: &Policy, stamp: Timespec) -> MountRecord {
         layer: buffered.layer.0.clone(),
         in_memory: buffered.in_memory,
         made_like: None,
-        stamp: Moment::from(stamp),
+        stamp: buffered.since.unwrap_or(Moment::from(stamp)),
         hidden: buffered.hidden.iter().map(|name| hidden(name, policy)).collect(),
     }
 }

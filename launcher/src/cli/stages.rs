@@ -18,7 +18,7 @@ use super::installation;
 use super::sources::{self, Found};
 use super::surroundings::{self, Dirs, Surroundings};
 use crate::plan::host::{ExecRequest, HostFacts, PathFact};
-use crate::plan::{self, Opening, Plan};
+use crate::plan::{self, Earlier, Opening, Plan};
 use crate::probe::{self, HiddenOptions, Questions};
 
 /// A plan, and what it was made of.
@@ -58,6 +58,8 @@ pub(crate) struct Request {
     pub(crate) captured: bool,
     /// The run dies with the process that started endow.
     pub(crate) die_with_parent: bool,
+    /// The run whose changes this one begins with.
+    pub(crate) earlier: Option<Earlier>,
     /// Whether endow's own directories are made where a grant would show their place.
     pub(crate) own: Own,
 }
@@ -234,6 +236,7 @@ fn exec_request(request: Request, surroundings: &Surroundings, id: &RunId) -> Ex
         captured: request.captured,
         die_with_parent: request.die_with_parent,
         directory: directory(&surroundings.dirs.state, id),
+        earlier: request.earlier,
     }
 }
 

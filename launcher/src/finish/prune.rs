@@ -18,6 +18,11 @@ use super::{Target, WriteBackError};
 /// What is written back does not differ, and so is not missed; done twice it is as done once.
 pub(crate) fn prune(run: &RunDir, targets: &[Target]) -> Result<(), WriteBackError> {
     let ledger = Ledger::read(&OsFs, run.as_fd())?;
+    let standing = targets.iter().map(|target| {
+        let root = target.root.as_fd();
+        (sync::standing(&OsFs, &ledger, target.number, root), root)
+    });
+    let standing: Vec<_> = standing.collect();
     for target in targets {
         let Some(upper) = &target.upper else { continue };
         let settled = ledger.settled(target.number);
@@ -27,6 +32,7 @@ pub(crate) fn prune(run: &RunDir, targets: &[Target]) -> Result<(), WriteBackErr
         let path = PathBuf::new();
         pruned.map_err(|errno| SyncError::Io { action: "prune the layer of", path, errno })?;
     }
+    sync::settle_again(&OsFs, run.as_fd(), ledger, &standing)?;
     Ok(())
 }
 

@@ -46,6 +46,7 @@ impl Builder<'_> {
                 .buffered
                 .get(&source.path)
                 .map_or_else(Vec::new, |it| it.foreign.clone()),
+            since: None,
         });
         Ok(())
     }

@@ -36,6 +36,9 @@ pub enum PlanError {
     /// A directory of another owner or group can't be buffered.
     #[error("can't buffer changes of a directory of another owner or group: {path}")]
     ForeignRoot { path: HostPath, owner: (u32, u32), origin: Origin },
+    /// A run can't go on from an earlier one.
+    #[error("can't go on from run {run}: {at}")]
+    NotAsEarlier { run: String, at: GuestPath, reason: &'static str },
     /// Something of the policy is not built yet.
     #[error("not available in this version: {what} at {at}")]
     NotYet { what: &'static str, at: GuestPath, origin: Origin },

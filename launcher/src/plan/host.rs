@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use endow_policy::HostPath;
 use serde::Serialize;
 
+use super::Earlier;
 use super::step::FileId;
 
 /// Answers to the read-only questions of `probe`.
@@ -239,4 +240,6 @@ pub struct ExecRequest {
     pub die_with_parent: bool,
     /// The run's directory on the host, for what stands there without a view.
     pub directory: Option<HostPath>,
+    /// The run whose changes this one begins with.
+    pub earlier: Option<Earlier>,
 }

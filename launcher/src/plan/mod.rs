@@ -8,6 +8,7 @@ mod buffered;
 mod cgroup;
 mod check;
 mod confine;
+mod earlier;
 mod environment;
 mod error;
 mod held;
@@ -30,6 +31,7 @@ mod view;
 pub mod why;
 
 pub use check::check;
+pub use earlier::{Earlier, EarlierMount};
 pub use environment::Environment;
 pub use error::{Beyond, PlanError};
 pub use held::{POLICY_FILE, policy_files};
@@ -133,6 +135,7 @@ pub fn plan(policy: &Policy, host: &HostFacts, request: &ExecRequest) -> Result<
         apart(policy, placement, host, &enforcement, request)?
     };
     let Parts { placement, mut view, opening, confine, temporary } = parts;
+    request.earlier.iter().try_for_each(|earlier| earlier::go_on(&mut view, earlier))?;
     view.prepare.extend(cgroup::plan(policy, host, &request.run).map(PrepareStep::Cgroup));
     let environment = environment::plan(policy, &placement, host, request, temporary.as_ref());
     let payload = confine::payload(policy, &placement, host, &enforcement)?;

@@ -7,7 +7,8 @@ use endow_policy::BackendSpec;
 use super::landlock::LandlockPlan;
 use super::place::Placed;
 use super::step::{
-    ConfineStep, ExecSpec, InitStep, MountFlags, PayloadStep, PrepareStep, Source, Upper,
+    ConfineStep, ExecSpec, InitStep, MountFlags, PayloadStep, PrepareStep, Source, TakenLayer,
+    Upper,
 };
 use super::{Namespaces, Plan, Walk};
 
@@ -79,6 +80,13 @@ impl Display for PrepareStep {
             Self::Seed { from, to } => write!(f, "seed $RUN/{} <- {from}", to.0.display()),
             Self::Layer { at, like, .. } => write!(f, "layer $RUN/{} like {like}", at.0.display()),
             Self::CopyFile { at, from, .. } => write!(f, "copy $RUN/{} <- {from}", at.0.display()),
+            Self::GoOn { from, layers } => {
+                write!(f, "go on from {from}")?;
+                let one = |it: &TakenLayer| {
+                    format!(" $RUN/{} <- {}", it.at.0.display(), it.layer.display())
+                };
+                layers.iter().try_for_each(|it| f.write_str(&one(it)))
+            }
             Self::Cgroup(group) => {
                 write!(f, "cgroup {}/{}", group.parent, group.name)?;
                 group.limits.iter().try_for_each(|(file, value)| write!(f, " {file}={value}"))

@@ -4,6 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use endow_policy::{GuestPath, HostPath, Limits};
+use endow_vfs::state::Moment;
 use serde::{Deserialize, Serialize};
 
 use super::host::HiddenName;
@@ -99,6 +100,22 @@ pub struct Buffered {
     /// Names in it that can't be changed inside: they are of another owner or group.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub foreign: Vec<PathBuf>,
+    /// What changed outside since then may conflict; `None` for the start of this run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub since: Option<Moment>,
+}
+
+/// A layer of an earlier run that a new one begins with.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct TakenLayer {
+    /// The new layer.
+    pub at: RunPath,
+    /// The place of its mount among the copy-on-write mounts.
+    pub number: u32,
+    /// The layer that is copied, below the earlier run's directory.
+    pub layer: PathBuf,
+    /// The place of its mount in the earlier run.
+    pub was: u32,
 }
 
 /// Mount attributes that are set; none is ever cleared.
@@ -132,6 +149,12 @@ pub enum PrepareStep {
         like: HostPath,
         /// What must still be at `like`.
         expect: FileId,
+    },
+    /// Fills layers with copies of those of an earlier run.
+    GoOn {
+        /// That run's directory.
+        from: HostPath,
+        layers: Vec<TakenLayer>,
     },
     /// Copies a single file that is mounted copy-on-write, into an upper layer of its directory.
     CopyFile {

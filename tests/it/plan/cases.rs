@@ -186,5 +186,6 @@ pub(super) fn request() -> ExecRequest {
         captured: false,
         die_with_parent: false,
         directory: HostPath::new("/home/user/.local/state/endow/runs/run").ok(),
+        earlier: None,
     }
 }

@@ -142,11 +142,45 @@ impl Ledger {
         settled
     }
 
+    /// Gives a new run that goes on from an earlier one's layers what write-back of that one left
+    /// in the trees; `numbers` are those of the mounts in both.
+    ///
+    /// # Errors
+    /// A failing call, or a ledger that is not ours or too new.
+    pub fn hand_on(
+        fs: &dyn Fs,
+        from: BorrowedFd<'_>,
+        to: BorrowedFd<'_>,
+        numbers: &[(u32, u32)],
+    ) -> std::result::Result<(), SyncError> {
+        let earlier = Self::read(fs, from)?;
+        let renumbered = |(mount, seen): &(u32, Seen)| {
+            let (_, now) = numbers.iter().find(|(was, _)| was == mount)?;
+            Some((*now, *seen))
+        };
+        let settled: Vec<_> = earlier.settled.iter().filter_map(renumbered).collect();
+        if settled.is_empty() {
+            return Ok(());
+        }
+        fs.make_dir(to, OsStr::new(UNDO), 0o700).map_err(io("make", Path::new(UNDO)))?;
+        let undo = fs.open_dir(to, OsStr::new(UNDO)).map_err(io("open", Path::new(UNDO)))?;
+        Self { settled, ..Self::default() }.write(fs, undo.as_fd())?;
+        Self::publish(fs, undo.as_fd()).map_err(io("write", Path::new(LEDGER)))
+    }
+
     /// Returns what of a mount can be undone, in the order in which it was done.
     pub fn applied(&self, mount: u32) -> impl Iterator<Item = (&Path, ChangeKind)> {
         let mounts = self.batches.iter().flat_map(|batch| &batch.mounts);
         let steps = mounts.filter(move |part| part.mount == mount).flat_map(|part| &part.steps);
         steps.filter_map(|step| step.change.map(|kind| (step.path.as_path(), kind)))
+    }
+
+    /// Returns the files of a mount that write-back put or touched.
+    pub(super) fn left(&self, mount: u32) -> impl Iterator<Item = &Path> {
+        let mounts = self.batches.iter().flat_map(|batch| &batch.mounts);
+        let steps = mounts.filter(move |part| part.mount == mount).flat_map(|part| &part.steps);
+        let files = steps.filter(|step| step.new.is_some() && step.node == Kind::File);
+        files.map(|step| step.path.as_path())
     }
 
     pub(super) fn settle_all(&mut self, mount: u32, seen: impl IntoIterator<Item = Seen>) {

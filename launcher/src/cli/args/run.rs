@@ -19,6 +19,9 @@ pub(crate) struct RunArgs {
     /// Call the run so: NAME stands for its id in other commands
     #[arg(long, value_name = "NAME", help_heading = "Process")]
     pub(crate) name: Option<String>,
+    /// Begin with the changes of RUN, which wait for a word: RUN stays as it is
+    #[arg(long, value_name = "RUN", help_heading = "Process")]
+    pub(crate) from: Option<String>,
     /// End the run when the process that started endow ends
     #[arg(long, help_heading = "Process")]
     pub(crate) die_with_parent: bool,

@@ -10,6 +10,7 @@ use crate::apply::{self, Begun, prepare};
 use crate::cli::args::RunArgs;
 use crate::cli::bounds;
 use crate::cli::descriptors;
+use crate::cli::earlier;
 use crate::cli::error::{CommandError, Kind};
 use crate::cli::events::Events;
 use crate::cli::left_over;
@@ -102,11 +103,13 @@ fn supervised(
     output: &Output,
     mut events: Events,
 ) -> Result<Finished, CommandError> {
+    let earlier = args.from.as_deref().map(earlier::open).transpose()?;
     let request = Request {
         argv: args.command.argv.clone(),
         keep: args.keep_fd.clone(),
         die_with_parent: args.die_with_parent,
         captured: output.is_json(),
+        earlier: earlier.as_ref().map(earlier::facts).transpose()?,
         own: Own::Made,
     };
     let settled = stages::settle(&args.policy)?;
@@ -123,6 +126,8 @@ fn supervised(
     let start = Instant::now();
     let terminal = Terminal::remember();
     let mut prepared = prepare(&planned.plan, &planned.surroundings.dirs.state, &planned.id)?;
+    // Its layers are copied: others may have it now.
+    drop(earlier);
     let prepare_time = start.elapsed();
     let capture = if output.is_json() { Some(prepared.start_capture()?) } else { None };
     let mut notify = |notice| {

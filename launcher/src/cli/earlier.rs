@@ -1,0 +1,54 @@
+//! The run that another goes on from.
+
+use endow_policy::HostPath;
+use endow_vfs::state::{Moment, MountRecord, RootId, RunState};
+
+use super::error::{CommandError, Kind};
+use super::kept::{Kept, Opened, Verb};
+use crate::plan::step::FileId;
+use crate::plan::{Earlier, EarlierMount};
+
+const GO_ON: Verb = Verb {
+    word: "go on from",
+    states: &[RunState::Waiting, RunState::Interrupted],
+    fits: |_| true,
+};
+
+/// Finds the run and locks it: while its layers are copied nobody may write them back.
+pub(crate) fn open(name: &str) -> Result<Opened, CommandError> {
+    let kept = Kept::list()?;
+    let run = kept.named(name)?;
+    kept.open(run, GO_ON)
+}
+
+/// Returns what the plan must know of it.
+pub(crate) fn facts(opened: &Opened) -> Result<Earlier, CommandError> {
+    let path = opened.dir.path();
+    let canonical = path.canonicalize().ok().and_then(|path| HostPath::new(path).ok());
+    let directory = canonical.ok_or_else(|| {
+        CommandError::new(Kind::Setup, "can't open the run").about(path.display())
+    })?;
+    let mounts = (0..).zip(&opened.record.mounts).filter(|(_, mount)| !mount.in_memory);
+    let mounts = mounts.map(|(number, mount)| of_mount(number, mount)).collect();
+    Ok(Earlier { run: opened.record.id.as_str().to_owned(), directory, mounts })
+}
+
+fn of_mount(number: u32, mount: &MountRecord) -> EarlierMount {
+    EarlierMount {
+        number,
+        at: mount.at.clone(),
+        source: mount.source.clone(),
+        id: file_id(mount.id),
+        layer: mount.layer.clone(),
+        stamp: mount.stamp,
+    }
+}
+
+fn file_id(id: RootId) -> FileId {
+    FileId { dev: id.dev, ino: id.ino, born: id.born.map_or(0, nanoseconds) }
+}
+
+fn nanoseconds(moment: Moment) -> u64 {
+    let seconds = u64::try_from(moment.seconds).unwrap_or(0);
+    seconds.saturating_mul(1_000_000_000).saturating_add(moment.nanoseconds.into())
+}
