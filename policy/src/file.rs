@@ -76,6 +76,8 @@ pub struct WorkspaceTable {
     pub access: Option<Stated<WorkspaceAccess>>,
     /// Which directory it is.
     pub root: Option<Stated<WorkspaceRoot>>,
+    /// Whether what a live one held is recorded.
+    pub checkpoint: Option<Stated<bool>>,
 }
 
 /// The access of the workspace, or that there is none.

@@ -16,6 +16,8 @@ pub struct Policy {
     pub mounts: Vec<MountSpec>,
     /// The workspace's place in the view, when there is one.
     pub workspace: Option<GuestPath>,
+    /// Whether what a live workspace held is recorded, so that it can be had again.
+    pub checkpoint: bool,
     /// Where the command starts.
     pub chdir: GuestPath,
     /// Patterns of names that are hidden in physical mounts, in order: the last match decides.

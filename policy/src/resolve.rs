@@ -87,6 +87,7 @@ pub fn resolve(composed: &Composed, vars: &Vars) -> Result<Policy, ResolveError>
     Ok(Policy {
         mounts: mounts.into_values().collect(),
         workspace: placed.workspace,
+        checkpoint: composed.checkpoint.as_ref().is_some_and(|it| it.value),
         chdir: placed.chdir,
         deny: composed.deny.rules(),
         protect: composed.protect.rules(),

@@ -132,6 +132,7 @@ pub struct Composed {
     pub(crate) mounts: BTreeMap<GuestPath, ComposedMount>,
     pub(crate) workspace_access: Option<Stated<WorkspaceAccess>>,
     pub(crate) workspace_root: Option<Stated<ComposedRoot>>,
+    pub(crate) checkpoint: Option<Stated<bool>>,
     pub(crate) deny: Patterns,
     pub(crate) protect: Patterns,
     pub(crate) env: EnvironmentRules,
@@ -225,6 +226,7 @@ impl Composed {
     ) -> Result<(), ComposeError> {
         use crate::WorkspaceRoot::{Cwd, Git, Path};
         replace(&mut self.workspace_access, file.workspace.access.as_ref());
+        replace(&mut self.checkpoint, file.workspace.checkpoint.as_ref());
         let Some(root) = &file.workspace.root else { return Ok(()) };
         let value = match &root.value {
             Git => ComposedRoot::Git,

@@ -101,7 +101,7 @@ impl Decoder<'_> {
             unavailable: mounts.unavailable,
             ..PolicyFile::default()
         };
-        file.workspace = self.workspace(top, &mut file.unavailable);
+        file.workspace = self.workspace(top);
         file.network = self.network(top, &mut file.unavailable);
         self.missing_features(top, &mut file);
         file
@@ -156,11 +156,7 @@ impl Decoder<'_> {
         }
     }
 
-    fn workspace(
-        &mut self,
-        top: &Section<'_>,
-        unavailable: &mut Vec<Stated<String>>,
-    ) -> WorkspaceTable {
+    fn workspace(&mut self, top: &Section<'_>) -> WorkspaceTable {
         let Some(section) = self.section(top, "workspace", &["access", "root", "checkpoint"])
         else {
             return WorkspaceTable::default();
@@ -170,11 +166,7 @@ impl Decoder<'_> {
             .map(|(word, access)| (*word, WorkspaceAccess::Granted(*access)))
             .collect();
         words.push(("none", WorkspaceAccess::None));
-        if let Some(checkpoint) = self.flag(&section, "checkpoint")
-            && checkpoint.value
-        {
-            unavailable.push(checkpoint.with("workspace.checkpoint".to_owned()));
-        }
+        let checkpoint = self.flag(&section, "checkpoint");
         let root = self.word(&section, "root").map(|root| {
             let value = match root.value {
                 "git" => WorkspaceRoot::Git,
@@ -183,7 +175,7 @@ impl Decoder<'_> {
             };
             root.with(value)
         });
-        WorkspaceTable { access: self.choice(&section, "access", &words), root }
+        WorkspaceTable { access: self.choice(&section, "access", &words), root, checkpoint }
     }
 
     fn patterns(&mut self, top: &Section<'_>, key: &'static str, list: &str) -> PatternTable {

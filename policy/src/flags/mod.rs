@@ -156,9 +156,6 @@ impl Flags {
     /// # Errors
     /// The first flag whose value can't be used.
     pub fn layer(&self) -> Result<PolicyFile, FlagError> {
-        if self.checkpoint {
-            return Err(fault("--checkpoint", FlagFault::Unavailable));
-        }
         let mut file = PolicyFile { kind: FileKind::Flags, ..PolicyFile::default() };
         self.push_mounts(&mut file)?;
         self.push_patterns(&mut file)?;
@@ -169,6 +166,9 @@ impl Flags {
         if let Some(word) = &self.workspace {
             let access = choice("--workspace", word, WORKSPACE_WORDS)?;
             file.workspace.access = Some(access);
+        }
+        if self.checkpoint {
+            file.workspace.checkpoint = Some(switch("--checkpoint", true));
         }
         self.push_sync(&mut file)?;
         if let Some(chdir) = &self.chdir {

@@ -143,6 +143,11 @@ impl Judgement {
             let before = weaker.workspace_access.as_ref().map_or(default, |access| access.value);
             self.note(access.value <= before, &access.origin, "workspace.access".to_owned());
         }
+        if let Some(checkpoint) = &file.workspace.checkpoint {
+            let before = weaker.checkpoint.as_ref().is_some_and(|it| it.value);
+            let narrows = checkpoint.value || !before;
+            self.note(narrows, &checkpoint.origin, "workspace.checkpoint".to_owned());
+        }
         if let Some(root) = &file.workspace.root {
             let narrows = match root.value {
                 WorkspaceRoot::Cwd => weaker.workspace_root_is_git(),

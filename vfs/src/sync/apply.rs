@@ -1,6 +1,6 @@
 //! Carrying a plan out: everything is staged, then only names are swapped.
 
-mod amend;
+pub(super) mod amend;
 mod bench;
 mod commit;
 pub(super) mod copy;
@@ -18,7 +18,7 @@ use crate::fs::{Errno, Fs, Kind};
 use std::ffi::OsStr;
 use std::path::Path;
 
-pub(super) use bench::{Bench, clear, name as number_name};
+pub(super) use bench::{Bench, clear, make_own, name as number_name};
 pub(super) use commit::{Outcome, carry};
 use finish::publish;
 pub(super) use finish::{end, finish};
@@ -241,7 +241,7 @@ fn stage_operations(
     Ok(())
 }
 
-fn blank(path: &Path, number: u32) -> Step {
+pub(super) fn blank(path: &Path, number: u32) -> Step {
     Step {
         path: path.to_owned(),
         act: Act::Amend,

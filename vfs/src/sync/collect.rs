@@ -16,7 +16,7 @@ use super::{
     SyncError, Time,
 };
 use crate::fs::{Errno, Fs, Kind, Node, Special};
-use compare::Buffers;
+pub(super) use compare::Buffers;
 pub(super) use compare::{data as compare_data, hole as compare_hole};
 use groups::Groups;
 pub(super) use refuse::{is_overlays, users};

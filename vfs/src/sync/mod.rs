@@ -14,6 +14,7 @@
 
 mod apply;
 mod change;
+pub mod checkpoint;
 mod collect;
 mod journal;
 mod plan;

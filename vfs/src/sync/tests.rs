@@ -1,3 +1,4 @@
+mod checkpoint;
 mod conflicts;
 mod faults;
 mod hostile;

@@ -143,7 +143,8 @@ fn own_path(mount: u32) -> PathBuf {
     Path::new(UNDO).join(format!("m{mount:03}"))
 }
 
-fn make_own(fs: &dyn Fs, run: BorrowedFd<'_>, mount: u32) -> Result<OwnedFd> {
+/// Makes the place of a mount's undo data, where it is not there.
+pub(in crate::sync) fn make_own(fs: &dyn Fs, run: BorrowedFd<'_>, mount: u32) -> Result<OwnedFd> {
     let path = own_path(mount);
     for path in [Path::new(UNDO), &path] {
         match fs.make_dir(run, path.as_os_str(), 0o700) {

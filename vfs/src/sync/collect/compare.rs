@@ -9,14 +9,14 @@ const SIZE: usize = 64 * 1024;
 
 /// Room to read two files side by side, made once for a whole layer.
 #[derive(Default)]
-pub(super) struct Buffers {
+pub(in crate::sync) struct Buffers {
     one: Vec<u8>,
     other: Vec<u8>,
 }
 
 impl Buffers {
     /// Returns whether two open files of `size` bytes are equal; holes are not read.
-    pub(super) fn equal(
+    pub(in crate::sync) fn equal(
         &mut self,
         fs: &dyn Fs,
         files: [BorrowedFd<'_>; 2],

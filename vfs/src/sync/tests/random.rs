@@ -89,7 +89,7 @@ fn act() -> impl Strategy<Value = Act> {
     ]
 }
 
-fn acts(length: std::ops::Range<usize>) -> impl Strategy<Value = String> {
+pub(super) fn acts(length: std::ops::Range<usize>) -> impl Strategy<Value = String> {
     let lines = |acts: Vec<Act>| {
         acts.iter().map(|act| format!("{{ {}; }} 2> /dev/null || :\n", script(act))).collect()
     };

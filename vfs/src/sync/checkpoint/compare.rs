@@ -1,0 +1,260 @@
+//! What became of a tree that was recorded.
+
+use std::collections::{HashMap, HashSet};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::{Path, PathBuf};
+
+use super::list::{FILES, Kept, Left, Recorded};
+use crate::fs::{At, Fs, Kind, Open, Result};
+use crate::sync::apply::number_name;
+use crate::sync::collect::Buffers;
+use crate::sync::root::{Closed, Root};
+use crate::sync::{Seen, Time};
+
+/// What became of a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Became {
+    /// Nothing was there.
+    Created(Seen),
+    /// Another content, or another kind of file.
+    Changed { then: Seen, now: Seen },
+    /// Other bits or times.
+    Amended { then: Seen, now: Seen },
+    /// Nothing is there.
+    Deleted(Seen),
+}
+
+/// What changed in a tree.
+#[derive(Debug, Default)]
+pub(super) struct Differences {
+    /// By path, directories before what is in them; what is below a deleted one is not named.
+    pub(super) changes: Vec<(PathBuf, Became)>,
+    /// What changed and can't be taken back.
+    pub(super) uncovered: Vec<(PathBuf, Left)>,
+}
+
+/// Compares a tree with what was recorded of it; nobody changes it any more.
+pub(super) fn compare(
+    fs: &dyn Fs,
+    (root, place): (BorrowedFd<'_>, BorrowedFd<'_>),
+    recorded: &Recorded,
+    (stamp, hidden): (Time, &[PathBuf]),
+) -> Result<Differences> {
+    let mut comparing = Comparing {
+        fs,
+        root: Root::new(fs, root, Closed::Stay),
+        place,
+        recorded,
+        stamp,
+        hidden,
+        buffers: Buffers::default(),
+        found: HashSet::new(),
+        made: HashSet::new(),
+        replaced: HashSet::new(),
+        stayed: HashMap::new(),
+        differences: Differences::default(),
+    };
+    comparing.tree()?;
+    comparing.gone();
+    comparing.touched();
+    let mut differences = comparing.differences;
+    differences.changes.sort_by(|(one, _), (other, _)| one.cmp(other));
+    differences.uncovered.sort_by(|(one, _), (other, _)| one.cmp(other));
+    Ok(differences)
+}
+
+struct Comparing<'c> {
+    fs: &'c dyn Fs,
+    root: Root<'c>,
+    place: BorrowedFd<'c>,
+    recorded: &'c Recorded,
+    stamp: Time,
+    hidden: &'c [PathBuf],
+    buffers: Buffers,
+    /// Recorded paths that are there.
+    found: HashSet<PathBuf>,
+    /// Directories that were not there before.
+    made: HashSet<PathBuf>,
+    /// Directories that something else stands in the place of.
+    replaced: HashSet<PathBuf>,
+    /// Directories that were there and are.
+    stayed: HashMap<PathBuf, (Seen, Seen)>,
+    differences: Differences,
+}
+
+impl Comparing<'_> {
+    fn tree(&mut self) -> Result<()> {
+        let top = PathBuf::new();
+        let (dir, name) = self.root.above(&top)?;
+        let now = Seen::from(&self.fs.node(dir.as_fd(), name)?);
+        self.one(top.clone(), now)?;
+        let mut pending = vec![top];
+        while let Some(path) = pending.pop() {
+            // A directory that can't be listed hides what is in it: nothing there counts as gone.
+            let Ok(listed) = self.root.list(&path) else {
+                self.keep_below(&path);
+                continue;
+            };
+            for entry in self.fs.list(listed.as_fd(), usize::MAX)? {
+                let path = path.join(&entry.name);
+                if self.hidden.contains(&path) {
+                    continue;
+                }
+                let now = Seen::from(&self.fs.node(listed.as_fd(), &entry.name)?);
+                if self.one(path.clone(), now)? && now.kind == Kind::Directory {
+                    pending.push(path);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn keep_below(&mut self, top: &Path) {
+        let all = self.recorded.entries.keys();
+        self.found.extend(all.filter(|path| path.starts_with(top)).cloned());
+    }
+
+    /// Compares one path; returns whether what is in it is to be compared.
+    fn one(&mut self, path: PathBuf, now: Seen) -> Result<bool> {
+        let Some((then, kept)) = self.recorded.entries.get(&path).copied() else {
+            return Ok(self.unrecorded(path, now));
+        };
+        self.found.insert(path.clone());
+        let is_as_it_was = now.is_same_inode(&then) && now.changed == then.changed;
+        match kept {
+            Kept::Left(Left::Changed) => self.uncovered(path, Left::Changed),
+            Kept::Left(left) if now.kind == Kind::Directory && then.kind == Kind::Directory => {
+                if !now.is_same_inode(&then) {
+                    self.uncovered(path, left);
+                }
+            }
+            Kept::Left(left) if !is_as_it_was => self.uncovered(path, left),
+            Kept::Left(_) => {}
+            Kept::Directory if now.kind == Kind::Directory => {
+                if now.mode != then.mode || now.modified != then.modified {
+                    self.push(path.clone(), Became::Amended { then, now });
+                }
+                // Names may have gone before anybody looked.
+                if !self.recorded.listed.contains(&path) && now.changed >= self.stamp {
+                    self.uncovered(path.clone(), Left::Changed);
+                }
+                self.stayed.insert(path, (then, now));
+                return Ok(true);
+            }
+            _ if is_as_it_was => {}
+            _ => return self.changed(path, (then, now), kept),
+        }
+        Ok(false)
+    }
+
+    fn changed(&mut self, path: PathBuf, (then, now): (Seen, Seen), kept: Kept) -> Result<bool> {
+        if now.kind == Kind::Other {
+            self.uncovered(path, Left::Special);
+            return Ok(false);
+        }
+        if !self.is_same_content(&path, (then, now), kept)? {
+            if now.kind == Kind::Directory {
+                self.made.insert(path.clone());
+            }
+            if then.kind == Kind::Directory {
+                self.replaced.insert(path.clone());
+            }
+            self.push(path, Became::Changed { then, now });
+            return Ok(now.kind == Kind::Directory);
+        }
+        if now.mode != then.mode || now.modified != then.modified {
+            self.push(path, Became::Amended { then, now });
+        }
+        Ok(false)
+    }
+
+    fn is_same_content(
+        &mut self,
+        path: &Path,
+        (then, now): (Seen, Seen),
+        kept: Kept,
+    ) -> Result<bool> {
+        let Kept::Copy(number) = kept else { return Ok(false) };
+        if now.kind != then.kind || now.size != then.size {
+            return Ok(false);
+        }
+        let name = number_name(number);
+        let files = self.fs.open_below(self.place, Path::new(FILES), Open::Handle)?;
+        let copy = At { dir: files.as_fd(), name: &name };
+        let (dir, leaf) = self.root.above(path)?;
+        if now.kind == Kind::Symlink {
+            let targets = [dir.at(leaf), copy].map(|at| self.fs.read_link(at.dir, at.name));
+            let [one, other] = targets;
+            return Ok(one? == other?);
+        }
+        // What can't be read any more is not the same.
+        let Ok(file) = self.fs.open_file(dir.as_fd(), leaf) else { return Ok(false) };
+        let Ok(copy) = self.fs.open_file(copy.dir, copy.name) else { return Ok(false) };
+        self.buffers.equal(self.fs, [file.as_fd(), copy.as_fd()], now.size)
+    }
+
+    /// Judges a path that was not recorded; returns whether what is in it is to be looked at.
+    fn unrecorded(&mut self, path: PathBuf, now: Seen) -> bool {
+        let above = path.parent().unwrap_or(Path::new(""));
+        let is_new = self.made.contains(above) || self.recorded.listed.contains(above);
+        if is_new && now.kind == Kind::Other {
+            self.uncovered(path, Left::Special);
+            return false;
+        }
+        if is_new {
+            if now.kind == Kind::Directory {
+                self.made.insert(path.clone());
+            }
+            self.push(path, Became::Created(now));
+        } else if now.changed >= self.stamp {
+            // It may have been there before, and nobody knows how.
+            self.uncovered(path, Left::Changed);
+        }
+        now.kind == Kind::Directory
+    }
+
+    /// Finds what was recorded and is not there.
+    fn gone(&mut self) {
+        let mut top: Option<&Path> = None;
+        for (path, (then, kept)) in &self.recorded.entries {
+            if self.found.contains(path) || top.is_some_and(|top| path.starts_with(top)) {
+                continue;
+            }
+            // What replaced a directory tells of all that was in it.
+            if path.ancestors().skip(1).any(|above| self.replaced.contains(above)) {
+                continue;
+            }
+            match kept {
+                Kept::Left(left) => self.differences.uncovered.push((path.clone(), *left)),
+                _ => self.differences.changes.push((path.clone(), Became::Deleted(*then))),
+            }
+            top = Some(path);
+        }
+    }
+
+    /// Notes the time of each directory in which an undo will change names, for it must have that
+    /// again even where the run left it.
+    fn touched(&mut self) {
+        let mut known: HashSet<PathBuf> = HashSet::new();
+        let mut above: HashSet<PathBuf> = HashSet::new();
+        for (path, became) in &self.differences.changes {
+            match became {
+                Became::Amended { .. } => drop(known.insert(path.clone())),
+                _ => above.extend(path.parent().map(Path::to_owned)),
+            }
+        }
+        for path in above.difference(&known) {
+            if let Some((then, now)) = self.stayed.get(path).copied() {
+                self.differences.changes.push((path.clone(), Became::Amended { then, now }));
+            }
+        }
+    }
+
+    fn push(&mut self, path: PathBuf, became: Became) {
+        self.differences.changes.push((path, became));
+    }
+
+    fn uncovered(&mut self, path: PathBuf, left: Left) {
+        self.differences.uncovered.push((path, left));
+    }
+}

@@ -1,0 +1,148 @@
+//! What is on the disk about a checkpoint.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::fs::{Errno, Fs, Result};
+use crate::sync::Seen;
+
+/// The version that this code writes, and the newest it reads.
+const VERSION: u32 = 1;
+pub(super) const LIST: &str = "list";
+pub(super) const FILES: &str = "files";
+/// Lines are written when this much is waiting.
+const BUFFER: usize = 64 * 1024;
+
+/// Why a path is not covered by a checkpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Left {
+    /// It changed before it was recorded, or nobody came to it before the end.
+    Changed,
+    /// The file is larger than a checkpoint copies.
+    Large,
+    /// There was no room for it: the checkpoint is as large as it may be.
+    Full,
+    /// A directory of things that can be made again.
+    Cache,
+    /// A git directory, which keeps its own history.
+    Repository,
+    /// It can't be read.
+    Unreadable,
+    /// A device, socket or FIFO.
+    Special,
+    /// Another file system is mounted there.
+    MountPoint,
+}
+
+/// What is kept of a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Kept {
+    /// A directory: what `Seen` says, and the entries of its own names.
+    Directory,
+    /// A copy with this number.
+    Copy(u32),
+    /// Nothing.
+    Left(Left),
+}
+
+/// A path as it was.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Entry {
+    #[serde(with = "crate::json_path")]
+    pub(super) path: PathBuf,
+    pub(super) seen: Seen,
+    pub(super) kept: Kept,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Line {
+    Version(u32),
+    Entry(Entry),
+    /// All names of the directory are recorded, and none came or went before.
+    Listed(#[serde(with = "crate::json_path")] PathBuf),
+}
+
+/// The list while it is written.
+pub(super) struct Writer<'a> {
+    fs: &'a dyn Fs,
+    file: OwnedFd,
+    waiting: Vec<u8>,
+}
+
+impl<'a> Writer<'a> {
+    pub(super) fn create(fs: &'a dyn Fs, place: BorrowedFd<'_>) -> Result<Self> {
+        let file = fs.create_file(place, OsStr::new(LIST))?;
+        let mut writer = Self { fs, file, waiting: Vec::new() };
+        writer.line(&Line::Version(VERSION))?;
+        Ok(writer)
+    }
+
+    pub(super) fn entry(&mut self, entry: Entry) -> Result<()> {
+        self.line(&Line::Entry(entry))
+    }
+
+    pub(super) fn listed(&mut self, path: PathBuf) -> Result<()> {
+        self.line(&Line::Listed(path))
+    }
+
+    fn line(&mut self, line: &Line) -> Result<()> {
+        serde_json::to_writer(&mut self.waiting, line).map_err(|_| Errno::INVAL)?;
+        self.waiting.push(b'\n');
+        if self.waiting.len() < BUFFER { Ok(()) } else { self.flush() }
+    }
+
+    pub(super) fn flush(&mut self) -> Result<()> {
+        let mut rest = self.waiting.as_slice();
+        while !rest.is_empty() {
+            let length = self.fs.write(self.file.as_fd(), rest)?;
+            rest = rest.get(length..).unwrap_or_default();
+        }
+        self.waiting.clear();
+        Ok(())
+    }
+}
+
+/// What was recorded of a tree.
+#[derive(Debug, Default)]
+pub(super) struct Recorded {
+    pub(super) entries: BTreeMap<PathBuf, (Seen, Kept)>,
+    /// Directories of which every name is among the entries.
+    pub(super) listed: std::collections::HashSet<PathBuf>,
+}
+
+/// Reads a list; one that a killed process did not finish ends at its last whole line.
+pub(super) fn read(fs: &dyn Fs, place: BorrowedFd<'_>) -> Result<Recorded> {
+    let text = read_all(fs, place)?;
+    let mut recorded = Recorded::default();
+    for line in text.split(|byte| *byte == b'\n') {
+        match serde_json::from_slice(line) {
+            Ok(Line::Version(VERSION)) => {}
+            Ok(Line::Version(_)) => return Err(Errno::NOTSUP),
+            Ok(Line::Entry(entry)) => {
+                recorded.entries.insert(entry.path, (entry.seen, entry.kept));
+            }
+            Ok(Line::Listed(path)) => drop(recorded.listed.insert(path)),
+            Err(_) => break,
+        }
+    }
+    Ok(recorded)
+}
+
+fn read_all(fs: &dyn Fs, place: BorrowedFd<'_>) -> Result<Vec<u8>> {
+    let file = fs.open_file(place, Path::new(LIST).as_os_str())?;
+    let (mut text, mut buffer) = (Vec::new(), vec![0; BUFFER]);
+    loop {
+        let length = fs.read(file.as_fd(), &mut buffer)?;
+        if length == 0 {
+            return Ok(text);
+        }
+        text.extend_from_slice(buffer.get(..length).unwrap_or_default());
+    }
+}

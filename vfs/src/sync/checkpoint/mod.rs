@@ -1,0 +1,22 @@
+//! Checkpoints: what a live tree held when a run began, so that what became of it can be told and
+//! taken back.
+//!
+//! [`record()`] walks the tree while the command already runs, and copies what the command may
+//! change. When the run is over [`settle()`] compares: each change becomes a step of the ledger, as
+//! if it had been written back, with the copy as its undo data. What had changed before it was
+//! recorded, and what was left out on purpose, is named and can't be taken back.
+//!
+//! ```text
+//! <run>/checkpoint/list       what stood where, one JSON value a line
+//! <run>/checkpoint/files/<n>  copies
+//! ```
+
+mod compare;
+mod list;
+mod originals;
+mod record;
+mod settle;
+
+pub use list::Left;
+pub use record::{Limits, Recording, record};
+pub use settle::{Checkpointed, Uncovered, settle};

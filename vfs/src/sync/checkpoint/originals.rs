@@ -1,0 +1,71 @@
+//! What an undo puts back, made of the copies of a checkpoint.
+
+use std::ffi::OsStr;
+use std::ops::Bound;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::{Path, PathBuf};
+
+use super::list::{FILES, Kept, Left, Recorded};
+use crate::fs::{At, Fs, Kind, Open, Result};
+use crate::sync::Seen;
+use crate::sync::apply::amend::set_time;
+use crate::sync::apply::number_name;
+
+/// What was made of a path.
+#[derive(Debug, Default)]
+pub(super) struct Original {
+    /// All that is in it, when it is a directory.
+    pub(super) below: Vec<(PathBuf, Seen)>,
+    /// What was in it and can't be had again.
+    pub(super) missing: Vec<(PathBuf, Left)>,
+}
+
+/// Makes `to` what stood at `path`: a further name of the copy, or a directory of such names.
+pub(super) fn make(
+    fs: &dyn Fs,
+    place: BorrowedFd<'_>,
+    recorded: &Recorded,
+    path: &Path,
+    to: At<'_>,
+) -> Result<Original> {
+    let mut original = Original::default();
+    let Some((seen, kept)) = recorded.entries.get(path) else { return Ok(original) };
+    if seen.kind != Kind::Directory {
+        link(fs, place, *kept, to)?;
+        return Ok(original);
+    }
+    fs.make_dir(to.dir, to.name, 0o700)?;
+    let top = fs.open_below(to.dir, Path::new(to.name), Open::Handle)?;
+    let mut dirs = vec![(PathBuf::from("."), *seen)];
+    let below = recorded.entries.range::<Path, _>((Bound::Excluded(path), Bound::Unbounded));
+    for (whole, (seen, kept)) in below.take_while(|(below, _)| below.starts_with(path)) {
+        let Ok(path) = whole.strip_prefix(path) else { continue };
+        if let Kept::Left(left) = kept {
+            original.missing.push((whole.clone(), *left));
+            continue;
+        }
+        original.below.push((path.to_owned(), *seen));
+        let (Some(above), Some(name)) = (path.parent(), path.file_name()) else { continue };
+        let above = if above.as_os_str().is_empty() { Path::new(".") } else { above };
+        let dir = fs.open_below(top.as_fd(), above, Open::Handle)?;
+        if seen.kind == Kind::Directory {
+            fs.make_dir(dir.as_fd(), name, 0o700)?;
+            dirs.push((path.to_owned(), *seen));
+        } else {
+            link(fs, place, *kept, At { dir: dir.as_fd(), name })?;
+        }
+    }
+    for (path, seen) in dirs.iter().rev() {
+        let dir = fs.open_below(top.as_fd(), path, Open::Handle)?;
+        let at = At { dir: dir.as_fd(), name: OsStr::new(".") };
+        set_time(fs, at, seen.modified)?;
+        fs.set_mode_at(at, seen.mode)?;
+    }
+    Ok(original)
+}
+
+fn link(fs: &dyn Fs, place: BorrowedFd<'_>, kept: Kept, to: At<'_>) -> Result<()> {
+    let Kept::Copy(number) = kept else { return Ok(()) };
+    let files = fs.open_below(place, Path::new(FILES), Open::Handle)?;
+    fs.link(At { dir: files.as_fd(), name: &number_name(number) }, to)
+}

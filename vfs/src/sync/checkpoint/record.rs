@@ -1,0 +1,188 @@
+//! Recording a tree that is being changed.
+
+use std::ffi::OsStr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use super::list::{Entry, FILES, Kept, Left, Writer};
+use crate::fs::{At, Errno, Fs, Kind, Node, Result};
+use crate::sync::apply::{copy::copy_leaf, number_name};
+use crate::sync::root::{Closed, Root};
+use crate::sync::{Seen, Time};
+use crate::tree::remove_tree;
+
+/// Directories that every tool makes again.
+const CACHES: &[&str] = &["node_modules", "__pycache__", ".venv", ".tox", ".mypy_cache"];
+/// The file that says the same of any directory (bford.info/cachedir).
+const TAG: &str = "CACHEDIR.TAG";
+const SIGNATURE: &[u8] = b"Signature: 8a477f597d28d172789f06886806bc55";
+
+/// How much a checkpoint copies.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// The most bytes of one file.
+    pub file_bytes: u64,
+    /// The most bytes of all files.
+    pub bytes: u64,
+    /// The most files.
+    pub files: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { file_bytes: 64 << 20, bytes: 1 << 30, files: 200_000 }
+    }
+}
+
+/// What is recorded, and where to.
+pub struct Recording<'a> {
+    /// The root of the tree.
+    pub root: BorrowedFd<'a>,
+    /// The run's directory for it, empty and open for listing.
+    pub place: BorrowedFd<'a>,
+    /// The run's start: what changed at that time or later is not what was there before.
+    pub stamp: Time,
+    /// Names that the command does not see, and so can't change.
+    pub hidden: &'a [PathBuf],
+    /// How much is copied.
+    pub limits: Limits,
+    /// Asked between two names: whether the run is over.
+    pub is_over: &'a dyn Fn() -> bool,
+}
+
+/// Records the tree. The command may do anything with it meanwhile: nothing is followed, no other
+/// mount is entered, and what changes under way counts as not recorded.
+///
+/// # Errors
+/// The record can't be written; what is there of it holds.
+pub fn record(fs: &dyn Fs, recording: &Recording<'_>) -> Result<()> {
+    fs.make_dir(recording.place, OsStr::new(FILES), 0o700)?;
+    let files = fs.open_dir(recording.place, OsStr::new(FILES))?;
+    let mut recorder = Recorder {
+        fs,
+        of: recording,
+        root: Root::new(fs, recording.root, Closed::Stay),
+        files,
+        list: Writer::create(fs, recording.place)?,
+        pending: vec![PathBuf::new()],
+        copied: 0,
+        bytes: 0,
+    };
+    recorder.top()?;
+    while let Some(path) = recorder.pending.pop() {
+        if (recording.is_over)() {
+            break;
+        }
+        recorder.directory(&path)?;
+    }
+    recorder.list.flush()
+}
+
+struct Recorder<'r> {
+    fs: &'r dyn Fs,
+    of: &'r Recording<'r>,
+    root: Root<'r>,
+    files: OwnedFd,
+    list: Writer<'r>,
+    pending: Vec<PathBuf>,
+    copied: u32,
+    bytes: u64,
+}
+
+impl Recorder<'_> {
+    fn top(&mut self) -> Result<()> {
+        let seen = Seen::from(&self.fs.node(self.of.root, OsStr::new(""))?);
+        self.list.entry(Entry { path: PathBuf::new(), seen, kept: Kept::Directory })
+    }
+
+    /// Records the names of a directory. One that can't be opened any more was changed, or will be
+    /// seen to be.
+    fn directory(&mut self, path: &Path) -> Result<()> {
+        let Ok(listed) = self.root.list(path) else { return Ok(()) };
+        let Ok(before) = self.fs.node(listed.as_fd(), OsStr::new("")) else { return Ok(()) };
+        let Ok(entries) = self.fs.list(listed.as_fd(), usize::MAX) else { return Ok(()) };
+        for entry in entries {
+            let path = path.join(&entry.name);
+            if self.of.hidden.contains(&path) {
+                continue;
+            }
+            if (self.of.is_over)() {
+                return Ok(());
+            }
+            self.name(path, At { dir: listed.as_fd(), name: &entry.name })?;
+        }
+        // Names may have come and gone where the directory changed since the start.
+        if Time::from(before.status.changed) < self.of.stamp {
+            self.list.listed(path.to_owned())?;
+        }
+        Ok(())
+    }
+
+    fn name(&mut self, path: PathBuf, at: At<'_>) -> Result<()> {
+        let Ok(node) = self.fs.node(at.dir, at.name) else { return Ok(()) };
+        let seen = Seen::from(&node);
+        let kept = match seen.kind {
+            Kind::Other => Kept::Left(Left::Special),
+            // Something else may have stood in its place.
+            Kind::Directory if seen.born.is_some_and(|born| born >= self.of.stamp) => {
+                Kept::Left(Left::Changed)
+            }
+            Kind::Directory => self.kept_directory(at),
+            _ if seen.changed >= self.of.stamp => Kept::Left(Left::Changed),
+            Kind::File | Kind::Symlink => self.kept_copy(at, &node)?,
+        };
+        if kept == Kept::Directory {
+            self.pending.push(path.clone());
+        }
+        self.list.entry(Entry { path, seen, kept })
+    }
+
+    fn kept_directory(&self, at: At<'_>) -> Kept {
+        let opened = match self.fs.open_dir_here(at.dir, at.name) {
+            Err(Errno::XDEV) => return Kept::Left(Left::MountPoint),
+            Err(_) => return Kept::Left(Left::Unreadable),
+            Ok(opened) => opened,
+        };
+        if at.name == ".git" {
+            return Kept::Left(Left::Repository);
+        }
+        let is_cache = CACHES.iter().any(|name| at.name == *name) || self.is_tagged(&opened);
+        if is_cache { Kept::Left(Left::Cache) } else { Kept::Directory }
+    }
+
+    fn is_tagged(&self, directory: &OwnedFd) -> bool {
+        let Ok(file) = self.fs.open_file(directory.as_fd(), OsStr::new(TAG)) else { return false };
+        let mut text = [0; SIGNATURE.len()];
+        self.fs.read(file.as_fd(), &mut text).is_ok_and(|length| length == text.len())
+            && text == SIGNATURE
+    }
+
+    fn kept_copy(&mut self, from: At<'_>, node: &Node) -> Result<Kept> {
+        let size = node.status.size;
+        let limits = self.of.limits;
+        if size > limits.file_bytes {
+            return Ok(Kept::Left(Left::Large));
+        }
+        if self.copied >= limits.files || self.bytes.saturating_add(size) > limits.bytes {
+            return Ok(Kept::Left(Left::Full));
+        }
+        // A copy opens up what its owner can't read: that would be a change of the tree.
+        if node.status.kind == Kind::File && self.fs.open_file(from.dir, from.name).is_err() {
+            return Ok(Kept::Left(Left::Unreadable));
+        }
+        let number = self.copied + 1;
+        let name = number_name(number);
+        let copied = copy_leaf(self.fs, from, At { dir: self.files.as_fd(), name: &name }, node);
+        let after = self.fs.node(from.dir, from.name).map(|node| Seen::from(&node));
+        if copied.is_ok() && after == Ok(Seen::from(node)) {
+            self.copied = number;
+            self.bytes = self.bytes.saturating_add(node.status.allocated);
+            return Ok(Kept::Copy(number));
+        }
+        remove_tree(self.fs, self.files.as_fd(), &name).map_err(|left| left.errno)?;
+        Ok(Kept::Left(match copied {
+            Err(Errno::NOSPC | Errno::DQUOT) => Left::Full,
+            _ => Left::Changed,
+        }))
+    }
+}

@@ -1,0 +1,207 @@
+//! A checkpoint becomes a batch of the ledger.
+
+use std::ffi::OsStr;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::{Path, PathBuf};
+
+use super::compare::{Became, Differences, compare};
+use super::list::{self, Kept, Left, Recorded};
+use super::originals;
+use crate::fs::{At, Fs, Kind};
+use crate::sync::apply::{
+    MountPlace, Outcome, RunPlace, blank, clear, make_own, number_name, tell,
+};
+use crate::sync::collect::io;
+use crate::sync::journal::{Act, Batch, Direction, Ledger, MountBatch, Step, UNDO};
+use crate::sync::{Attributes, ChangeKind, Identity, Seen, SyncError, SyncReport, Time};
+
+/// The directory of a checkpoint, in the run's.
+pub(super) const PLACE: &str = "checkpoint";
+
+/// A path that a checkpoint does not bring back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Uncovered {
+    /// Where, below the root of the tree.
+    pub path: PathBuf,
+    /// Why.
+    pub left: Left,
+}
+
+/// What became of a tree that was recorded.
+#[derive(Clone, Debug, Default)]
+pub struct Checkpointed {
+    /// What changed and can be taken back.
+    pub report: SyncReport,
+    /// What changed, or may have, and can't.
+    pub uncovered: Vec<Uncovered>,
+    /// What was left out on purpose, whatever became of it.
+    pub left_out: Vec<Uncovered>,
+}
+
+/// Compares the tree with what was recorded of it, and enters what changed into the run's ledger,
+/// as changes that were written back.
+///
+/// Nothing of the tree changes. Done again after a kill it is as done once: the ledger appears as a
+/// whole, and only then the record may be removed.
+///
+/// # Errors
+/// A failing call; the record is still there.
+pub fn settle(
+    fs: &dyn Fs,
+    run: &RunPlace<'_>,
+    mount: &MountPlace<'_>,
+    (stamp, hidden): (Time, &[PathBuf]),
+) -> Result<Checkpointed, SyncError> {
+    let about = |errno| io("read", Path::new(PLACE))(errno);
+    let place = fs.open_dir(run.dir, OsStr::new(PLACE)).map_err(about)?;
+    let recorded = list::read(fs, place.as_fd()).map_err(about)?;
+    let mut ledger = Ledger::read(fs, run.dir)?;
+    clear(fs, run, std::slice::from_ref(mount), &ledger)?;
+    let sides = (mount.root, place.as_fd());
+    let found = compare(fs, sides, &recorded, (stamp, hidden));
+    let found = found.map_err(io("compare", Path::new("")))?;
+    let mut batch = Batch::new(Direction::Apply, &ledger);
+    let mut entering = Entering {
+        fs,
+        place: place.as_fd(),
+        recorded: &recorded,
+        steps: Vec::new(),
+        missing: Vec::new(),
+    };
+    let own = make_own(fs, run.dir, mount.number).map_err(io("make", Path::new(UNDO)))?;
+    entering.all(&found, own.as_fd(), &mut batch.next)?;
+    let Entering { steps, missing, .. } = entering;
+    let mut settled = Checkpointed { left_out: left_out(&recorded), ..Checkpointed::default() };
+    let uncovered = found.uncovered.into_iter().chain(missing);
+    settled.uncovered.extend(uncovered.map(|(path, left)| Uncovered { path, left }));
+    if steps.iter().all(|step| step.change.is_none()) {
+        return Ok(settled);
+    }
+    let root = fs.node(mount.root, OsStr::new("")).map_err(io("look at", Path::new("")))?;
+    let part = MountBatch {
+        mount: mount.number,
+        root: Identity::from(&root),
+        is_beside: false,
+        root_time: None,
+        parents: Vec::new(),
+        steps,
+    };
+    tell(&mut settled.report, &part, &vec![Outcome::Done; part.steps.len()]);
+    settled.report.applied.sort_by(|one, other| one.path.cmp(&other.path));
+    batch.mounts.push(part);
+    (ledger.last, ledger.next) = (batch.serial, batch.next);
+    ledger.batches.push(batch);
+    let undo = fs.open_dir(run.dir, OsStr::new(UNDO)).map_err(io("open", Path::new(UNDO)))?;
+    ledger.write(fs, undo.as_fd())?;
+    fs.sync_all(undo.as_fd()).map_err(io("write", Path::new(UNDO)))?;
+    Ledger::publish(fs, undo.as_fd()).map_err(io("write", Path::new(UNDO)))?;
+    Ok(settled)
+}
+
+/// Returns what was not recorded on purpose.
+fn left_out(recorded: &Recorded) -> Vec<Uncovered> {
+    let left = recorded.entries.iter().filter_map(|(path, (_, kept))| match kept {
+        Kept::Left(left) if *left != Left::Changed => {
+            Some(Uncovered { path: path.clone(), left: *left })
+        }
+        _ => None,
+    });
+    left.collect()
+}
+
+struct Entering<'e> {
+    fs: &'e dyn Fs,
+    place: BorrowedFd<'e>,
+    recorded: &'e Recorded,
+    steps: Vec<Step>,
+    missing: Vec<(PathBuf, Left)>,
+}
+
+impl Entering<'_> {
+    /// Makes steps in the order in which they would have been done: what an undo takes back last
+    /// comes first.
+    fn all(
+        &mut self,
+        found: &Differences,
+        own: BorrowedFd<'_>,
+        next: &mut u32,
+    ) -> Result<(), SyncError> {
+        let rank = |became: &Became| match became {
+            Became::Created(_) | Became::Changed { .. } => 0,
+            Became::Deleted(_) => 1,
+            Became::Amended { now, .. } if now.kind != Kind::Directory => 2,
+            Became::Amended { .. } => 3,
+        };
+        for wanted in 0..4 {
+            let some = found.changes.iter().filter(|(_, became)| rank(became) == wanted);
+            let mut some: Vec<_> = some.collect();
+            if wanted == 3 {
+                some.reverse();
+            }
+            for (path, became) in some {
+                let step = self.step(path, became, own, *next)?;
+                self.steps.push(step);
+                *next += 1;
+            }
+        }
+        Ok(())
+    }
+
+    fn step(
+        &mut self,
+        path: &Path,
+        became: &Became,
+        own: BorrowedFd<'_>,
+        number: u32,
+    ) -> Result<Step, SyncError> {
+        let mut step = blank(path, number);
+        match *became {
+            Became::Created(now) => {
+                (step.act, step.change, step.new) =
+                    (Act::Put, Some(ChangeKind::Created), Some(now));
+                step.node = now.kind;
+            }
+            Became::Changed { then, now } => {
+                let is_kind = then.kind == now.kind;
+                let change =
+                    if is_kind { ChangeKind::Modified } else { ChangeKind::Replaced(then.kind) };
+                (step.act, step.change, step.node) = (Act::Swap, Some(change), now.kind);
+                (step.new, step.old) = (Some(now), Some(then));
+                step.below = self.original(path, own, number)?;
+            }
+            Became::Deleted(then) => {
+                (step.act, step.change) = (Act::Take, Some(ChangeKind::Deleted));
+                (step.node, step.old) = (then.kind, Some(then));
+                step.below = self.original(path, own, number)?;
+            }
+            Became::Amended { then, now } => amended(&mut step, then, now),
+        }
+        Ok(step)
+    }
+
+    fn original(
+        &mut self,
+        path: &Path,
+        own: BorrowedFd<'_>,
+        number: u32,
+    ) -> Result<Vec<(PathBuf, Seen)>, SyncError> {
+        let to = At { dir: own, name: &number_name(number) };
+        let made = originals::make(self.fs, self.place, self.recorded, path, to);
+        let made = made.map_err(io("keep", path))?;
+        self.missing.extend(made.missing);
+        Ok(made.below)
+    }
+}
+
+/// The time of a directory alone is no change: it is what names that came and went leave.
+fn amended(step: &mut Step, then: Seen, now: Seen) {
+    let is_trace = now.kind == Kind::Directory && then.mode == now.mode;
+    let side = |seen: Seen| Attributes {
+        mode: (then.mode != now.mode).then_some(seen.mode),
+        modified: Some(seen.modified),
+        user: None,
+    };
+    step.change = (!is_trace).then_some(ChangeKind::Attributes);
+    (step.node, step.new, step.old) = (now.kind, Some(now), Some(then));
+    (step.before, step.after) = (side(then), side(now));
+}
