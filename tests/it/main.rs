@@ -12,6 +12,7 @@ mod layers;
 mod plan;
 mod run_basic;
 mod run_bytes;
+mod run_checkpoint;
 mod run_cow;
 mod run_deny;
 mod run_foreign;

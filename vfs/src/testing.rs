@@ -128,6 +128,7 @@ pub(crate) fn record(id: &RunId, state: RunState) -> Record {
             id: RootId { dev: 1, ino: 2, born: Some(time) },
             directory: true,
             layer: "layers/000/m000".into(),
+            live: false,
             in_memory: false,
             made_like: None,
             stamp: time,

@@ -155,7 +155,7 @@ pub(crate) fn prepare(plan: &Plan, state: &Path, id: &RunId) -> Result<Prepared,
             _ => apply(step, run)?,
         }
     }
-    if !plan.buffered.is_empty() {
+    if !plan.buffered.is_empty() || plan.checkpoint.is_some() {
         prepared.stamp = Some(layers::stamp(run)?);
     }
     Ok(prepared)
@@ -184,6 +184,9 @@ fn apply(step: &PrepareStep, run: &mut RunDir) -> Result<(), PrepareError> {
             seeded.map(drop).map_err(PrepareError::Seed)
         }
         PrepareStep::Layer { at, like, expect } => layers::make(run, &at.0, like, *expect),
+        PrepareStep::Checkpoint { at } => {
+            run.make_dir(&OsFs, &at.0, 0o700).map_err(PrepareError::State)
+        }
         PrepareStep::GoOn { from, layers } => layers::go_on(run, from, layers),
         PrepareStep::CopyFile { at, from, expect } => layers::copy_file(run, &at.0, from, *expect),
         PrepareStep::Mask { at, like, expect, hide, points } => {

@@ -28,7 +28,8 @@ pub(crate) fn facts(opened: &Opened) -> Result<Earlier, CommandError> {
     let directory = canonical.ok_or_else(|| {
         CommandError::new(Kind::Setup, "can't open the run").about(path.display())
     })?;
-    let mounts = (0..).zip(&opened.record.mounts).filter(|(_, mount)| !mount.in_memory);
+    let mounts =
+        (0..).zip(&opened.record.mounts).filter(|(_, mount)| !mount.in_memory && !mount.live);
     let mounts = mounts.map(|(number, mount)| of_mount(number, mount)).collect();
     Ok(Earlier { run: opened.record.id.as_str().to_owned(), directory, mounts })
 }

@@ -63,6 +63,9 @@ fn open(opened: Opened, paths: Vec<HostPath>) -> Result<Picked, CommandError> {
     let mut picked = Picked { run, record, targets, paths };
     if is_begun {
         finish::resume(&picked.run, &picked.targets)?;
+    }
+    let settled = finish::settle_checkpoint(&picked.run, &picked.record, &picked.targets)?;
+    if is_begun || settled.is_some() {
         let state = finish::state_of(&picked.run, &picked.targets)?;
         let state = state.unwrap_or(RunState::Undone);
         picked.prune(state);

@@ -1,6 +1,6 @@
 //! What the state remembers of a run with copy-on-write mounts.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use endow_policy::{HostPath, PatternRule, Policy, SyncRules};
@@ -9,6 +9,7 @@ use endow_vfs::state::{self, HiddenPath, Moment, MountRecord, Record, RootId, Ru
 
 use super::stages::Planned;
 use crate::apply::Prepared;
+use crate::plan::Checkpoint;
 use crate::plan::host::HiddenName;
 use crate::plan::step::{Buffered, FileId};
 
@@ -21,7 +22,8 @@ pub(crate) fn of_run(planned: &Planned, prepared: &Prepared) -> Option<Record> {
         made_like: prepared.made_like(&buffered.layer.0),
         ..mount(buffered, &planned.found.policy, stamp)
     };
-    let mounts = planned.plan.buffered.iter().map(mount).collect();
+    let live = planned.plan.checkpoint.iter().map(|it| live(it, stamp));
+    let mounts: Vec<_> = planned.plan.buffered.iter().map(mount).chain(live).collect();
     Some(Record { mounts, ..bare(planned) })
 }
 
@@ -72,10 +74,28 @@ fn mount(buffered: &Buffered, policy: &Policy, stamp: Timespec) -> MountRecord {
         id: root_id(buffered.id),
         directory: buffered.directory,
         layer: buffered.layer.0.clone(),
+        live: false,
         in_memory: buffered.in_memory,
         made_like: None,
         stamp: buffered.since.unwrap_or(Moment::from(stamp)),
         hidden: buffered.hidden.iter().map(|name| hidden(name, policy)).collect(),
+    }
+}
+
+/// A live workspace has no layer: its place in the run's directory is that of the record.
+fn live(checkpoint: &Checkpoint, stamp: Timespec) -> MountRecord {
+    let rule = |path: &PathBuf| HiddenPath { path: path.clone(), rule: String::new() };
+    MountRecord {
+        at: checkpoint.at.clone(),
+        source: checkpoint.source.clone(),
+        id: root_id(checkpoint.id),
+        directory: true,
+        layer: checkpoint.place.0.clone(),
+        live: true,
+        in_memory: false,
+        made_like: None,
+        stamp: Moment::from(stamp),
+        hidden: checkpoint.hidden.iter().map(rule).collect(),
     }
 }
 

@@ -80,6 +80,7 @@ impl Report {
         if let Some(sync) = &run.sync {
             set(&mut value, "changes", synced::changes(sync));
             set(&mut value, "sync", synced::sync(sync));
+            set(&mut value, "checkpoint", synced::checkpoint(sync));
         }
         add_captured(&mut value, run.captured.as_ref());
         Self { value }
@@ -132,7 +133,7 @@ fn empty() -> Value {
     json!({
         "version": 1, "run": null, "command": null, "outcome": null, "started": null,
         "duration_ms": null, "phases_us": null, "policy": null, "enforcement": null,
-        "mounts": null, "changes": null, "sync": null, "denials": null, "connections": null,
+        "mounts": null, "changes": null, "sync": null, "checkpoint": null, "denials": null, "connections": null,
         "resources": null,
     })
 }

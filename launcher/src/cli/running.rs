@@ -9,8 +9,9 @@ use rustix::io::Errno;
 use super::error::{CommandError, Kind};
 use super::stages::Planned;
 use crate::apply::{Begun, Prepared, SpawnError, spawn};
+use crate::plan::Plan;
 use crate::supervise::{
-    self, Capture, Ended, Measured, Notice, Renames, Renewal, Supervised, Terminal,
+    self, Capture, Ended, Measured, Notice, Recorder, Renames, Renewal, Supervised, Terminal,
 };
 
 /// A run that is over.
@@ -63,13 +64,29 @@ pub(crate) fn run(
     let supervised = supervised.capturing(given.capture).renaming(renames).measuring(measured);
     let mut set = [supervised];
     let spawned = Instant::now();
-    let ended = supervise::run(&mut set, given.terminal, &mut |_, notice| notify(notice))
+    let mut recorder = None;
+    let mut noticed = |notice| {
+        // The command has started: recording costs it nothing before.
+        if notice == Notice::Started {
+            recorder = recorded(plan, prepared);
+        }
+        notify(notice);
+    };
+    let ended = supervise::run(&mut set, given.terminal, &mut |_, notice| noticed(notice))
         .map_err(failed("can't supervise"))?;
+    drop(recorder);
     let ended = ended.first().copied().ok_or(SpawnError::Killed)?;
     let [supervised] = set;
     let run_time = spawned.elapsed();
     let (captured, layers) = supervised.into_parts();
     Ok(Ran { ended, captured, layers, spawn_time: spawned - start, run_time })
+}
+
+/// Starts recording a live workspace. Where that can't be, there is no record, and the end of the
+/// run says that nothing can be taken back.
+fn recorded(plan: &Plan, prepared: &Prepared) -> Option<Recorder> {
+    let (checkpoint, stamp) = (plan.checkpoint.as_ref()?, prepared.stamp()?);
+    Recorder::start(checkpoint, &prepared.directory(), stamp).ok()
 }
 
 fn failed(what: &'static str) -> impl FnOnce(Errno) -> CommandError {

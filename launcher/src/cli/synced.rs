@@ -1,11 +1,12 @@
 //! What became of a run's changes, in words, as exit code and in the report.
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use endow_policy::GuestPath;
 use endow_vfs::state::RunState;
+use endow_vfs::sync::checkpoint::{Left, Uncovered};
 use endow_vfs::sync::{ChangeKind, Conflict, Held, LeftOut, Refusal, SyncReport, Winner};
 use serde_json::{Value, json};
 
@@ -35,6 +36,7 @@ pub(crate) fn say(sync: &finish::Finished, id: &str, output: &Output) -> bool {
         let names: Vec<String> = sync.foreign.iter().map(ToString::to_string).collect();
         output.notice(&unchangeable(&names));
     }
+    tell_checkpoint(sync, output);
     for line in lines(sync, id) {
         if line.is_short { output.warning(&line.text) } else { output.notice(&line.text) }
     }
@@ -46,6 +48,61 @@ pub(crate) fn say(sync: &finish::Finished, id: &str, output: &Output) -> bool {
         output.problem(&format!("changes are lost: {}", lost.at), &lost.error);
     }
     is_short(sync)
+}
+
+/// Says what of a live workspace can't be taken back.
+fn tell_checkpoint(sync: &finish::Finished, output: &Output) {
+    match &sync.checkpoint {
+        None => {}
+        Some(Err(error)) => output.problem("nothing of the workspace can be taken back yet", error),
+        Some(Ok((at, settled))) => {
+            let shown =
+                |(path, left): (PathBuf, Left)| format!("{} ({})", path.display(), why(left));
+            let names = |list: &[Uncovered]| -> Vec<String> {
+                finish::uncovered_names(at, list).into_iter().map(shown).collect()
+            };
+            let (uncovered, left_out) = (names(&settled.uncovered), names(&settled.left_out));
+            if !uncovered.is_empty() {
+                let text = some(&uncovered);
+                output.notice(&format!("{} can't be taken back: {text}", uncovered.len()));
+            }
+            if !left_out.is_empty() {
+                output.detail(&format!("the checkpoint leaves out: {}", left_out.join(", ")));
+            }
+        }
+    }
+}
+
+/// Returns why a checkpoint does not cover a path, in words.
+fn why(left: Left) -> &'static str {
+    match left {
+        Left::Changed => "changed before it was recorded",
+        Left::Large => "too large",
+        Left::Full => "the checkpoint is full",
+        Left::Cache => "a cache",
+        Left::Repository => "git's own history",
+        Left::Unreadable => "it can't be read",
+        Left::Special => "no file, directory or link",
+        Left::MountPoint => "a mount of the host",
+    }
+}
+
+/// Returns the report's `checkpoint`; `null` where none was made.
+pub(crate) fn checkpoint(sync: &finish::Finished) -> Value {
+    match &sync.checkpoint {
+        None => Value::Null,
+        Some(Err(error)) => json!({"error": whole(error)}),
+        Some(Ok((at, settled))) => {
+            let one = |(path, left): (PathBuf, Left)| json!({"path": report::text(path.as_os_str()), "reason": why(left)});
+            let all = |list: &[Uncovered]| -> Vec<Value> {
+                finish::uncovered_names(at, list).into_iter().take(LIST_MAX).map(one).collect()
+            };
+            json!({
+                "covered": settled.report.applied.len(),
+                "uncovered": all(&settled.uncovered), "left_out": all(&settled.left_out),
+            })
+        }
+    }
 }
 
 /// Says what overlayfs can't change, and what helps.

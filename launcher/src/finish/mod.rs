@@ -1,6 +1,7 @@
 //! `finish`: what follows when the last process of a run is gone. Changes of copy-on-write mounts
 //! are written back, kept or dropped, and the rest of the run's directory goes.
 
+mod checkpoint;
 mod drop_path;
 mod fate;
 mod foreign;
@@ -12,6 +13,7 @@ mod take_back;
 mod targets;
 mod write_back;
 
+pub(crate) use checkpoint::{names as uncovered_names, settle as settle_checkpoint};
 pub(crate) use drop_path::{DropError, drop_path};
 pub(crate) use fate::{Fate, fate};
 pub(crate) use in_memory::Lost;
@@ -31,6 +33,7 @@ use endow_vfs::state::{
     Durability, Ending, Moment, Record, RunDir, RunState, StateError, SyncRules,
 };
 use endow_vfs::sync::Ledger;
+use endow_vfs::sync::checkpoint::Checkpointed;
 use rustix::process::{getgid, getuid};
 
 use crate::apply::Prepared;
@@ -49,6 +52,8 @@ pub(crate) struct Finished {
     pub(crate) written: WrittenBack,
     /// Why not everything could be done.
     pub(crate) error: Option<WriteBackError>,
+    /// What became of a live workspace that was recorded.
+    pub(crate) checkpoint: Option<Result<OfMount<Checkpointed>, WriteBackError>>,
     /// Where the command failed: names that it could not change, for they are of another owner or
     /// group.
     pub(crate) foreign: Vec<GuestPath>,
@@ -60,6 +65,25 @@ impl Finished {
     /// Returns whether changes of a mount wait for the user; after an error all do.
     fn waits(&self, at: &GuestPath) -> bool {
         self.error.is_some() || self.written.waits_at(at)
+    }
+}
+
+impl Finished {
+    /// Settles what became of a live workspace: changes that can be taken back count as written
+    /// back. Where that fails the run is kept, and an undo tries again.
+    fn checkpointed(&mut self, run: &RunDir, record: &Record) {
+        let settled = targets(run, record, &[]).map_err(WriteBackError::from);
+        let settled = settled.and_then(|targets| checkpoint::settle(run, record, &targets));
+        self.checkpoint = settled.transpose();
+        match &self.checkpoint {
+            None => {}
+            Some(Err(_)) => drop(self.state.get_or_insert(RunState::Interrupted)),
+            Some(Ok((at, settled))) if !settled.report.applied.is_empty() => {
+                self.state.get_or_insert(RunState::Applied);
+                self.written.mounts.push((at.clone(), settled.report.clone()));
+            }
+            Some(Ok(_)) => {}
+        }
     }
 }
 
@@ -109,6 +133,7 @@ fn end(
         state: None,
         written: WrittenBack::default(),
         error: None,
+        checkpoint: None,
         foreign: foreign_names(&run, &record, ended, &memory),
         lost: Vec::new(),
     };
@@ -128,6 +153,9 @@ fn end(
         if !finished.lost.is_empty() {
             finished.state = what_is_left(&run, &record, &finished);
         }
+    }
+    if !matches!(ended.outcome, Outcome::SetupFailed(_)) {
+        finished.checkpointed(&run, &record);
     }
     let Some(state) = finished.state else {
         return run.remove(&OsFs).map(|()| finished);

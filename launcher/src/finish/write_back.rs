@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use endow_policy::{GuestPath, PatternError};
 use endow_vfs::fs::OsFs;
-use endow_vfs::state::{ChangeCounts, OnConflict, Record, RunDir, RunState};
+use endow_vfs::state::{ChangeCounts, OnConflict, Record, RunDir, RunState, StateError};
 use endow_vfs::sync::{
     self, Applied, Change, ChangeKind, ChangeSet, Ledger, MountPlace, Rules, RunPlace, Settled,
     Source, SyncError, SyncPlan, SyncReport, Winner,
@@ -32,6 +32,9 @@ pub(crate) enum WriteBackError {
     /// A directory was being made ready to be renamed when the run was killed.
     #[error("a directory was half-way into the layer when the run was killed: {}", .0.display())]
     HalfWay(PathBuf),
+    /// The record of a live workspace can't be removed.
+    #[error("can't remove the record of the workspace")]
+    Checkpoint(#[source] StateError),
     /// The directory can't be locked against others.
     #[error("can't lock: {0}")]
     Lock(endow_policy::HostPath, #[source] Errno),

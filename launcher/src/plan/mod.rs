@@ -7,6 +7,7 @@
 mod buffered;
 mod cgroup;
 mod check;
+mod checkpoint;
 mod confine;
 mod earlier;
 mod environment;
@@ -31,6 +32,7 @@ mod view;
 pub mod why;
 
 pub use check::check;
+pub use checkpoint::Checkpoint;
 pub use earlier::{Earlier, EarlierMount};
 pub use environment::Environment;
 pub use error::{Beyond, PlanError};
@@ -77,6 +79,9 @@ pub struct Plan {
     pub supervise: SupervisePlan,
     /// The copy-on-write mounts, whose changes are written back.
     pub buffered: Vec<Buffered>,
+    /// A live workspace that is recorded, for an undo.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub checkpoint: Option<Checkpoint>,
     /// What follows when the last process is gone.
     pub finish: Vec<FinishStep>,
     /// What looking for hidden names cost.
@@ -137,6 +142,8 @@ pub fn plan(policy: &Policy, host: &HostFacts, request: &ExecRequest) -> Result<
     let Parts { placement, mut view, opening, confine, temporary } = parts;
     request.earlier.iter().try_for_each(|earlier| earlier::go_on(&mut view, earlier))?;
     view.prepare.extend(cgroup::plan(policy, host, &request.run).map(PrepareStep::Cgroup));
+    let checkpoint = checkpoint::plan(policy, &placement, host);
+    view.prepare.extend(checkpoint.as_ref().map(Checkpoint::prepare));
     let environment = environment::plan(policy, &placement, host, request, temporary.as_ref());
     let payload = confine::payload(policy, &placement, host, &enforcement)?;
     Ok(Plan {
@@ -151,6 +158,7 @@ pub fn plan(policy: &Policy, host: &HostFacts, request: &ExecRequest) -> Result<
         supervise: supervise::plan(policy, request, view.renew),
         finish: finish(&view.buffered),
         buffered: view.buffered,
+        checkpoint,
         walks: host.hidden.iter().map(walk).collect(),
         enforcement,
         placement,

@@ -35,7 +35,8 @@ impl Display for Plan {
         for (name, variable) in &self.environment.variables {
             writeln!(f, "env     {} ({})", name.to_string_lossy(), variable.rule)?;
         }
-        writeln!(f, "exec    {}", self.exec)
+        writeln!(f, "exec    {}", self.exec)?;
+        self.checkpoint.iter().try_for_each(|it| writeln!(f, "record  {} <- {}", it.at, it.source))
     }
 }
 
@@ -80,6 +81,7 @@ impl Display for PrepareStep {
             Self::Seed { from, to } => write!(f, "seed $RUN/{} <- {from}", to.0.display()),
             Self::Layer { at, like, .. } => write!(f, "layer $RUN/{} like {like}", at.0.display()),
             Self::CopyFile { at, from, .. } => write!(f, "copy $RUN/{} <- {from}", at.0.display()),
+            Self::Checkpoint { at } => write!(f, "mkdir $RUN/{} 0700", at.0.display()),
             Self::GoOn { from, layers } => {
                 write!(f, "go on from {from}")?;
                 let one = |it: &TakenLayer| {

@@ -150,6 +150,8 @@ pub enum PrepareStep {
         /// What must still be at `like`.
         expect: FileId,
     },
+    /// Makes the place for the record of a live workspace.
+    Checkpoint { at: RunPath },
     /// Fills layers with copies of those of an earlier run.
     GoOn {
         /// That run's directory.

@@ -163,7 +163,6 @@ fn other_flags_refused() {
     let base = Flags::default;
     let rows = [
         Flags { workspace: some("rx"), ..base() },
-        Flags { checkpoint: true, ..base() },
         Flags { deny: many("[a"), ..base() },
         Flags { unprotect: many("a/"), ..base() },
         Flags { env: vec!["=secretvalue".into()], ..base() },
@@ -183,7 +182,6 @@ fn other_flags_refused() {
     let report: Vec<_> = rows.iter().map(read).collect();
     insta::assert_snapshot!(report.join("\n"), @r#"
     unknown word: --workspace rx | did you mean `ro`
-    not available in this version: --checkpoint | -
     pattern has `[` without `]`: --deny [a | -
     pattern ends in `/`: --unprotect a/ | -
     not a variable's name: --env  | -

@@ -26,6 +26,7 @@ fn narrowing_entries() {
 [workspace]
 access = "ro"
 root = "cwd"
+checkpoint = true
 [mounts]
 "/opt" = false
 "/scratch" = { memory = true }
@@ -60,26 +61,27 @@ name = "x"
     let verdicts = verdicts(user, project);
     assert!(!verdicts.contains('+'), "{verdicts}");
     assert_snapshot!(verdicts, @r#"
-    - endow.toml:12 deny.patterns = "*.secret"
-    - endow.toml:15 protect.names = "Makefile"
-    - endow.toml:17 env.drop = "X"
-    - endow.toml:18 env.pass = "!TERM"
-    - endow.toml:25 process.allow = "!perf"
-    - endow.toml:25 process.allow = "userns"
-    - endow.toml:30 expect
-    - endow.toml:32 action
-    - endow.toml:13 deny.defaults = true
-    - endow.toml:20 network.mode
-    - endow.toml:26 process.new_session
-    - endow.toml:28 require.level = "full"
+    - endow.toml:13 deny.patterns = "*.secret"
+    - endow.toml:16 protect.names = "Makefile"
+    - endow.toml:18 env.drop = "X"
+    - endow.toml:19 env.pass = "!TERM"
+    - endow.toml:26 process.allow = "!perf"
+    - endow.toml:26 process.allow = "userns"
+    - endow.toml:31 expect
+    - endow.toml:33 action
+    - endow.toml:14 deny.defaults = true
+    - endow.toml:21 network.mode
+    - endow.toml:27 process.new_session
+    - endow.toml:29 require.level = "full"
     - endow.toml:4 workspace.access
+    - endow.toml:6 workspace.checkpoint
     - endow.toml:5 workspace.root
-    - endow.toml:7 mounts."/opt" (removed)
-    - endow.toml:8 mounts."/scratch" (memory)
-    - endow.toml:9 mounts."/ref" (git)
-    - endow.toml:10 mounts."/data" (ro)
-    - endow.toml:22 limits.timeout
-    - endow.toml:23 limits.pids
+    - endow.toml:8 mounts."/opt" (removed)
+    - endow.toml:9 mounts."/scratch" (memory)
+    - endow.toml:10 mounts."/ref" (git)
+    - endow.toml:11 mounts."/data" (ro)
+    - endow.toml:23 limits.timeout
+    - endow.toml:24 limits.pids
     "#);
 }
 
@@ -164,6 +166,15 @@ fn options_may_not_loosen() {
     assert_snapshot!(verdicts(user, "[mounts]\n\"/data\" = \"ro\""), @r#"+ endow.toml:3 mounts."/data" (ro)"#);
     assert_snapshot!(verdicts(user, "[mounts]\n\"/data\" = { noexec = true }"), @r#"- endow.toml:3 mounts."/data" (ro)"#);
     assert_snapshot!(verdicts(user, "[mounts]\n\"/data\" = { host = \"/etc\", noexec = true }"), @r#"+ endow.toml:3 mounts."/data" (ro)"#);
+}
+
+#[test]
+fn checkpoint_of_the_user_is_no_projects_to_drop() {
+    let user = "[workspace]\ncheckpoint = true";
+    let without = "[workspace]\ncheckpoint = false";
+    assert_snapshot!(verdicts(user, without), @"+ endow.toml:3 workspace.checkpoint");
+    assert_snapshot!(verdicts("", without), @"- endow.toml:3 workspace.checkpoint");
+    assert_snapshot!(verdicts(user, user), @"- endow.toml:3 workspace.checkpoint");
 }
 
 #[test]

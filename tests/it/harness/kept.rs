@@ -72,6 +72,7 @@ fn record(id: RunId, project: &Path, then: SystemTime) -> Record {
             id: RootId { dev: root.dev(), ino: root.ino(), born: born(&root) },
             directory: true,
             layer: "layers/000/m000".into(),
+            live: false,
             in_memory: false,
             made_like: None,
             stamp: Moment::from(SystemTime::now()),

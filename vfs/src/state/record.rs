@@ -184,6 +184,9 @@ pub struct MountRecord {
     /// Where its changes are, below the run's directory.
     #[serde(with = "json_path")]
     pub layer: PathBuf,
+    /// It is live: changes reach it at once, and only what it held is kept.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub live: bool,
     /// Its changes were in memory, and are gone.
     #[serde(default)]
     pub in_memory: bool,

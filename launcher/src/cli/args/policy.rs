@@ -26,7 +26,7 @@ pub(crate) struct PolicyArgs {
     /// Mount memory: GUEST[,size=256M,inodes=N,mode=1777]
     #[arg(long, value_name = "GUEST", help_heading = "Mounts")]
     tmp: Vec<OsString>,
-    /// Mount a git tree: GUEST=[REPO@]TREEISH (not available yet)
+    /// Mount a git tree: GUEST=[REPO@]TREEISH
     #[arg(long, value_name = "GUEST=TREEISH", help_heading = "Mounts")]
     git: Vec<OsString>,
     /// Mount a content-addressed tree: GUEST=DIGEST (not available yet)
@@ -35,7 +35,7 @@ pub(crate) struct PolicyArgs {
     /// How the workspace is shown: cow, rw, ro or none
     #[arg(long, value_name = "ACCESS", help_heading = "Mounts")]
     workspace: Option<String>,
-    /// Keep a copy of the workspace before the run (not available yet)
+    /// Record what a live workspace holds while the command starts, so that `endow undo` can bring it back
     #[arg(long, help_heading = "Mounts")]
     checkpoint: bool,
     /// Hide names that match

@@ -36,6 +36,7 @@ pub(crate) fn run(args: &ApplyArgs, output: &Output) -> Result<ExitCode, Command
         state: Some(state),
         written,
         error: None,
+        checkpoint: None,
         foreign: Vec::new(),
         lost: Vec::new(),
     };

@@ -25,7 +25,8 @@ const UNDO: Verb = Verb {
 
 fn was_applied(record: &Record) -> bool {
     let some = record.changes.is_some_and(|it| it.created + it.modified + it.deleted > 0);
-    record.state == RunState::Applied || some
+    let is_live = record.mounts.iter().any(|mount| mount.live);
+    record.state == RunState::Applied || some || is_live
 }
 
 /// Takes the applied changes of a run back.

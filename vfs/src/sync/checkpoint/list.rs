@@ -119,7 +119,11 @@ pub(super) struct Recorded {
 
 /// Reads a list; one that a killed process did not finish ends at its last whole line.
 pub(super) fn read(fs: &dyn Fs, place: BorrowedFd<'_>) -> Result<Recorded> {
-    let text = read_all(fs, place)?;
+    let text = match read_all(fs, place) {
+        // Nobody came to record anything.
+        Err(Errno::NOENT) => return Ok(Recorded::default()),
+        result => result?,
+    };
     let mut recorded = Recorded::default();
     for line in text.split(|byte| *byte == b'\n') {
         match serde_json::from_slice(line) {

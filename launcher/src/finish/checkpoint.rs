@@ -1,0 +1,48 @@
+//! What became of a live workspace that was recorded.
+
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+
+use endow_policy::GuestPath;
+use endow_vfs::fs::OsFs;
+use endow_vfs::state::{Record, RunDir};
+use endow_vfs::sync::RunPlace;
+use endow_vfs::sync::checkpoint::{self, Checkpointed};
+
+use super::write_back::{lock_all, place};
+use super::{OfMount, Target, WriteBackError};
+
+/// The record, in the run's directory.
+const PLACE: &str = "checkpoint";
+
+/// Enters what changed into the run's ledger, and takes the record away; `None` when there is none.
+/// After an error the record is still there, and it can be tried again.
+pub(crate) fn settle(
+    run: &RunDir,
+    record: &Record,
+    targets: &[Target],
+) -> Result<Option<OfMount<Checkpointed>>, WriteBackError> {
+    let live = (0u32..).zip(&record.mounts).find(|(_, mount)| mount.live);
+    let Some((number, mount)) = live.filter(|_| run.has(&OsFs, PLACE).unwrap_or(true)) else {
+        return Ok(None);
+    };
+    let Some(target) = targets.iter().find(|target| target.number == number) else {
+        return Ok(None);
+    };
+    let _locks = lock_all(run, std::slice::from_ref(target))?;
+    let hidden: Vec<PathBuf> = mount.hidden.iter().map(|name| name.path.clone()).collect();
+    let id = run.id().clone();
+    let of_run = RunPlace { dir: run.as_fd(), id: id.as_str() };
+    let settled =
+        checkpoint::settle(&OsFs, &of_run, &place(target), (target.stamp, hidden.as_slice()))?;
+    run.remove_part(&OsFs, Path::new(PLACE)).map_err(WriteBackError::Checkpoint)?;
+    Ok(Some((mount.at.clone(), settled)))
+}
+
+/// Returns places of the view.
+pub(crate) fn names(
+    at: &GuestPath,
+    list: &[checkpoint::Uncovered],
+) -> Vec<(PathBuf, checkpoint::Left)> {
+    list.iter().map(|it| (at.as_path().join(&it.path), it.left)).collect()
+}

@@ -1,0 +1,195 @@
+//! Checkpoints of live workspaces: changes reach the host at once, and can be taken back.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::harness::{Running, Said, World, said, soon};
+
+const LIVE: [&str; 4] = ["run", "--workspace", "rw", "--checkpoint"];
+const CHANGE: &str = "set -e; echo guest >file; rm gone; rm -r old; mkdir old; echo x >old/new
+    mv dir moved; ln -s file link; chmod 600 mode; rm swap; mkdir swap; echo in >swap/in";
+
+fn project() -> World {
+    let world = World::new();
+    let script = "mkdir -p dir/sub old/deep
+        for it in file gone dir/sub/deep dir/inner old/deep/x mode swap; do echo host $it >$it; done
+        find . -exec touch -h -d @1400000000 '{}' +";
+    world.bare(script).ok();
+    world
+}
+
+fn endow(world: &World, words: &[&str]) -> Said {
+    said(&mut world.endow(words))
+}
+
+/// Everything below the project: names, kinds, modes, times, targets and contents.
+fn tree(world: &World) -> String {
+    let script = "find . -printf '%P %y %m %T@ %l\\n' | sort; find . -type f | sort | xargs cat";
+    world.bare(script).ok().to_owned()
+}
+
+/// Whether the record of the one run is whole.
+fn is_recorded(world: &World) -> bool {
+    let runs = fs::read_dir(world.state().join("runs")).into_iter().flatten();
+    let mut lists =
+        runs.filter_map(|run| fs::read_to_string(run.ok()?.path().join("checkpoint/list")).ok());
+    let ends = [":\"\"}", "old/deep\"}"];
+    let is_listed = |list: &str, end: &str| {
+        list.lines().any(|line| line.contains("\"listed\"") && line.ends_with(end))
+    };
+    lists.any(|list| ends.iter().all(|end| is_listed(&list, end)))
+}
+
+/// Waits until the tree is recorded, then does what the script says.
+fn run_recorded(world: &World, options: &[&str], script: &str) -> i32 {
+    let script = format!("echo in; read go; {script}");
+    let words = [&LIVE[..], options, &["--", "sh", "-c", &script]].concat();
+    let mut command = world.endow(words);
+    let mut running = Running::start(command.stdin(std::process::Stdio::piped()));
+    running.expect("in");
+    soon("the record", || is_recorded(world));
+    running.say("\n");
+    running.end()
+}
+
+fn report(world: &World, script: &str) -> Value {
+    let path = world.root().join("report.json");
+    let words = ["--report", path.to_str().expect("text")];
+    assert_eq!(run_recorded(world, &words, script), 0);
+    serde_json::from_slice(&fs::read(&path).expect("a report")).expect("json")
+}
+
+#[test]
+fn live_changes_are_told_and_taken_back() {
+    let (world, bare) = (project(), project());
+    let before = tree(&world);
+    let report = report(&world, CHANGE);
+    bare.bare(CHANGE).ok();
+    assert_eq!(
+        world.bare("find . | sort; cat file old/new").ok(),
+        bare.bare("find . | sort; cat file old/new").ok()
+    );
+    assert_eq!(report["checkpoint"]["uncovered"], json!([]));
+    let at = |name: &str| json!(world.project().join(name));
+    assert_eq!(report["changes"]["modified"], json!([at("file"), at("swap")]));
+    assert_eq!(report["changes"]["mode"], json!([at("mode")]));
+    let listed = endow(&world, &["diff", "--name-status"]);
+    for line in [
+        "M\tfile",
+        "D\tgone",
+        "D\told/deep",
+        "T\tswap",
+        "P\tmode",
+        "A\told/new",
+        "A\tlink",
+        "A\tswap/in",
+    ] {
+        assert!(listed.ok().lines().any(|it| it == line), "{line}: {}", listed.stdout);
+    }
+    assert!(endow(&world, &["runs"]).ok().contains("applied"));
+    endow(&world, &["undo", "file"]).ok();
+    assert_eq!(fs::read_to_string(world.project().join("file")).expect("there"), "host file\n");
+    assert!(world.project().join("old/new").exists());
+    endow(&world, &["undo"]).ok();
+    assert_eq!(tree(&world), before);
+}
+
+#[test]
+fn what_the_user_changed_since_stays() {
+    let world = project();
+    assert_eq!(run_recorded(&world, &[], "echo guest >file; echo guest >gone"), 0);
+    world.write("home/project/file", "mine\n");
+    assert_eq!(endow(&world, &["undo"]).code, 121);
+    assert_eq!(world.bare("cat file gone").ok(), "mine\nhost gone\n");
+}
+
+#[test]
+fn run_that_changes_nothing_leaves_nothing() {
+    let world = project();
+    let before = tree(&world);
+    assert_eq!(run_recorded(&world, &[], "cat file"), 0);
+    assert_eq!(tree(&world), before);
+    world.assert_no_run_left();
+}
+
+#[test]
+fn what_changed_too_early_is_named() {
+    let world = project();
+    // Enough that the record is not there when the command writes.
+    world.bare("mkdir many; cd many; for it in $(seq 3000); do echo $it >$it; done").ok();
+    let path = world.root().join("report.json");
+    let script = "for it in many/1 many/2999 file; do echo guest >$it; done";
+    let words = [&LIVE[..], &["-v", "--report", path.to_str().expect("text")]].concat();
+    let said = world.run(&words, script);
+    said.ok();
+    let report: Value = serde_json::from_slice(&fs::read(&path).expect("a report")).expect("json");
+    let (covered, uncovered) =
+        (&report["checkpoint"]["covered"], &report["checkpoint"]["uncovered"]);
+    let names = uncovered.as_array().expect("a list").len();
+    assert_eq!(covered.as_u64().expect("a number") + names as u64, 3, "{report}");
+    assert_eq!(said.stderr.contains("can't be taken back"), names > 0, "{}", said.stderr);
+    if *covered != 0 {
+        endow(&world, &["undo"]).ok();
+    }
+    for it in uncovered.as_array().expect("a list") {
+        let name = it["path"].as_str().expect("text");
+        assert_eq!(fs::read_to_string(name).expect("there"), "guest\n", "it stays");
+        assert_eq!(it["reason"], "changed before it was recorded");
+    }
+}
+
+#[test]
+fn hidden_names_are_not_copied() {
+    let world = project();
+    world.write("home/project/.env", "canary\n");
+    assert_eq!(run_recorded(&world, &[], "echo guest >file; grep -rs canary . && exit 1; :"), 0);
+    let found =
+        std::process::Command::new("grep").args(["-rs", "canary"]).arg(world.state()).output();
+    assert!(found.expect("grep").stdout.is_empty());
+}
+
+#[test]
+fn killed_supervisor_leaves_what_an_undo_needs() {
+    let world = project();
+    let before = tree(&world);
+    let script = "echo in; read go; echo guest >file; echo done; read go";
+    let mut command = world.endow([&LIVE[..], &["--", "sh", "-c", script]].concat());
+    let mut running = Running::start(command.stdin(std::process::Stdio::piped()));
+    running.expect("in");
+    soon("the record", || is_recorded(&world));
+    running.say("\n");
+    running.expect("done");
+    running.signal(9);
+    running.end();
+    soon("the end of the run", || endow(&world, &["runs"]).stdout.contains("interrupted"));
+    endow(&world, &["undo"]).ok();
+    assert_eq!(tree(&world), before);
+}
+
+#[test]
+fn buffered_mounts_and_a_checkpoint_are_undone_together() {
+    let world = project();
+    let before = tree(&world);
+    let other = world.write("data/file", "host\n");
+    let data = other.parent().expect("a directory").display().to_string();
+    let script = format!("echo guest >file; echo guest >{data}/file");
+    assert_eq!(run_recorded(&world, &["--cow", &data], &script), 0);
+    assert_eq!(fs::read_to_string(&other).expect("there"), "guest\n");
+    endow(&world, &["undo"]).ok();
+    assert_eq!(fs::read_to_string(&other).expect("there"), "host\n");
+    assert_eq!(tree(&world), before);
+}
+
+#[test]
+fn policy_and_plan_say_so() {
+    let world = project();
+    let plan = endow(&world, &["plan", "--workspace", "rw", "--checkpoint", "--", "true"]);
+    assert!(
+        plan.ok().contains(&format!("record  {}", world.project().display())),
+        "{}",
+        plan.stdout
+    );
+    let plan = endow(&world, &["plan", "--workspace", "cow", "--checkpoint", "--", "true"]);
+    assert!(!plan.ok().contains("record  "), "a buffered one needs none");
+}
