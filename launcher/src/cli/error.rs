@@ -238,16 +238,7 @@ impl From<ResolveError> for CommandError {
 
 impl From<PlanError> for CommandError {
     fn from(error: PlanError) -> Self {
-        let kind = match &error {
-            PlanError::Level { .. }
-            | PlanError::Beyond { .. }
-            | PlanError::MountBelow { .. }
-            | PlanError::Unenforceable { .. } => Kind::Unenforceable,
-            PlanError::Unprobed(_) => Kind::Bug,
-            PlanError::PolicyByLink { .. } => Kind::Policy,
-            PlanError::UnknownLoss { .. } | PlanError::NotAsEarlier { .. } => Kind::Usage,
-            _ => Kind::Setup,
-        };
+        let kind = kind_of(&error);
         let this = Self::new(kind, error.to_string());
         match error {
             PlanError::MissingSource { origin, .. } => {
@@ -307,6 +298,20 @@ impl From<PlanError> for CommandError {
             }
             PlanError::NoDevice(_) | PlanError::Unprobed(_) => this,
         }
+    }
+}
+
+/// Returns the kind of a refusal to plan.
+fn kind_of(error: &PlanError) -> Kind {
+    match error {
+        PlanError::Level { .. }
+        | PlanError::Beyond { .. }
+        | PlanError::MountBelow { .. }
+        | PlanError::Unenforceable { .. } => Kind::Unenforceable,
+        PlanError::Unprobed(_) => Kind::Bug,
+        PlanError::PolicyByLink { .. } => Kind::Policy,
+        PlanError::UnknownLoss { .. } | PlanError::NotAsEarlier { .. } => Kind::Usage,
+        _ => Kind::Setup,
     }
 }
 

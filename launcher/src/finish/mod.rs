@@ -76,13 +76,12 @@ impl Finished {
         let settled = settled.and_then(|targets| checkpoint::settle(run, record, &targets));
         self.checkpoint = settled.transpose();
         match &self.checkpoint {
-            None => {}
             Some(Err(_)) => drop(self.state.get_or_insert(RunState::Interrupted)),
             Some(Ok((at, settled))) if !settled.report.applied.is_empty() => {
                 self.state.get_or_insert(RunState::Applied);
                 self.written.mounts.push((at.clone(), settled.report.clone()));
             }
-            Some(Ok(_)) => {}
+            Some(Ok(_)) | None => {}
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What became of a tree that was recorded.
 
 use std::collections::{HashMap, HashSet};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use super::list::{FILES, Kept, Left, Recorded};
@@ -90,23 +90,29 @@ impl Comparing<'_> {
         self.one(top.clone(), now)?;
         let mut pending = vec![top];
         while let Some(path) = pending.pop() {
-            // A directory that can't be listed hides what is in it: nothing there counts as gone.
-            let Ok(listed) = self.root.list(&path) else {
-                self.keep_below(&path);
-                continue;
-            };
-            for entry in self.fs.list(listed.as_fd(), usize::MAX)? {
-                let path = path.join(&entry.name);
-                if self.hidden.contains(&path) {
-                    continue;
-                }
-                let now = Seen::from(&self.fs.node(listed.as_fd(), &entry.name)?);
-                if self.one(path.clone(), now)? && now.kind == Kind::Directory {
-                    pending.push(path);
-                }
+            match self.root.list(&path) {
+                Ok(listed) => pending.extend(self.names(&path, &listed)?),
+                // One that can't be listed hides what is in it: nothing there counts as gone.
+                Err(_) => self.keep_below(&path),
             }
         }
         Ok(())
+    }
+
+    /// Compares what is in a directory; returns the directories that are to be looked into.
+    fn names(&mut self, above: &Path, listed: &OwnedFd) -> Result<Vec<PathBuf>> {
+        let mut directories = Vec::new();
+        for entry in self.fs.list(listed.as_fd(), usize::MAX)? {
+            let path = above.join(&entry.name);
+            if self.hidden.contains(&path) {
+                continue;
+            }
+            let now = Seen::from(&self.fs.node(listed.as_fd(), &entry.name)?);
+            if self.one(path.clone(), now)? && now.kind == Kind::Directory {
+                directories.push(path);
+            }
+        }
+        Ok(directories)
     }
 
     fn keep_below(&mut self, top: &Path) {

@@ -202,7 +202,10 @@ fn what_is_left_out_is_named() {
     let hidden = [PathBuf::from(".env")];
     let limits = Limits { file_bytes: 4096, ..Limits::default() };
     recorded(&world, &hidden, limits);
-    let copied = shell_says(&world, "cat checkpoint/files/*");
+    let files = world.run.path().join("checkpoint/files").read_dir().expect("listed");
+    let copied =
+        files.filter_map(|file| std::fs::read_to_string(file.expect("a file").path()).ok());
+    let copied: String = copied.collect();
     assert!(!copied.contains('s'), "a hidden name is not copied");
     world.host(
         "echo 2 > .git/HEAD; echo 2 > cache/c; echo 2 > big/file; echo 2 > .env; echo 2 > top",
@@ -219,12 +222,6 @@ fn what_is_left_out_is_named() {
     ];
     let expected = expected.map(|(path, left)| (path.to_owned(), left));
     assert_eq!(left(&settled.left_out), expected);
-}
-
-fn shell_says(world: &World, script: &str) -> String {
-    let mut command = std::process::Command::new("sh");
-    let said = command.args(["-c", script]).current_dir(world.run.path()).output().expect("sh");
-    String::from_utf8(said.stdout).expect("text")
 }
 
 #[test]
