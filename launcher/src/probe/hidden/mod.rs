@@ -25,6 +25,9 @@ use rules::Rules;
 
 /// Threads of one walk; all are joined before it returns.
 const THREADS: usize = 2;
+/// From so many sources on, half of them are walked by a thread of their own: one costs as much as
+/// a few dozen small walks.
+const MANY: usize = 64;
 
 /// How names are looked for.
 #[derive(Debug)]
@@ -60,64 +63,87 @@ pub(super) fn find(
 ) -> BTreeMap<HostPath, HiddenNames> {
     let Ok(patterns) = PatternSet::new(&policy.deny) else { return BTreeMap::new() };
     let rules = Rules { patterns: &patterns, written: &policy.deny, spared: BTreeSet::new() };
-    let mut found = BTreeMap::new();
-    for spec in &policy.mounts {
-        let BackendSpec::Physical { host } = &spec.backend else { continue };
-        let Some(source) = paths.get(host).and_then(Source::of) else { continue };
-        let names = match spec.class {
-            MountClass::System => own::below_system(&source, options),
-            MountClass::Workspace | MountClass::Granted => below(spec, &source, &rules, options),
-        };
-        if names != HiddenNames::default() {
-            found.insert(source.path, names);
+    let remembered = options.cache.and_then(cache_directory);
+    let (digest, work_tree) = (rules.digest(), options.work_tree);
+    let looking = Looking { rules, digest, work_tree, remembered };
+    let sources = policy.mounts.iter().filter_map(|spec| match &spec.backend {
+        BackendSpec::Physical { host } => Some((spec, paths.get(host).and_then(Source::of)?)),
+        _ => None,
+    });
+    let sources: Vec<(&MountSpec, Source)> = sources.collect();
+    let walked = looking.all(&sources);
+    let found = sources.into_iter().zip(walked).map(|((spec, source), mut names)| {
+        match spec.class {
+            MountClass::System => names = own::below_system(&source, options),
+            _ => own::add(&mut names, &source, options),
         }
-    }
-    found
+        (source.path, names)
+    });
+    found.filter(|(_, names)| *names != HiddenNames::default()).collect()
 }
 
-fn below(
-    spec: &MountSpec,
-    source: &Source,
-    rules: &Rules<'_>,
-    options: &HiddenOptions<'_>,
-) -> HiddenNames {
-    let mut names = HiddenNames::default();
-    if !spec.options.nodeny && rules.needs_walk() {
-        names = match look_below(source, rules, options) {
-            Ok(walked) => hidden(walked, rules),
-            Err(errno) => failed(errno),
+/// What all walks have in common.
+struct Looking<'a> {
+    rules: Rules<'a>,
+    digest: [u8; 32],
+    work_tree: Option<&'a HostPath>,
+    /// The place of remembered walks; without one every walk lists every directory.
+    remembered: Option<File>,
+}
+
+impl Looking<'_> {
+    fn all(&self, sources: &[(&MountSpec, Source)]) -> Vec<HiddenNames> {
+        let look = |some: &[(&MountSpec, Source)]| -> Vec<HiddenNames> {
+            some.iter().map(|(spec, source)| self.one(spec, source)).collect()
         };
+        if sources.len() < MANY {
+            return look(sources);
+        }
+        let (some, others) = sources.split_at(sources.len() / 2);
+        std::thread::scope(|scope| {
+            let others = scope.spawn(|| look(others));
+            let mut found = look(some);
+            // A walk that panics is a bug, and ends the program as one here would.
+            found.extend(others.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+            found
+        })
     }
-    own::add(&mut names, source, options);
-    names
+
+    fn one(&self, spec: &MountSpec, source: &Source) -> HiddenNames {
+        if spec.class == MountClass::System || spec.options.nodeny || !self.rules.needs_walk() {
+            return HiddenNames::default();
+        }
+        match self.look_below(source) {
+            Ok(walked) => hidden(walked, &self.rules),
+            Err(errno) => failed(errno),
+        }
+    }
+
+    /// Walks the tree; when something is hidden that git tracks, once more with that spared.
+    fn look_below(&self, source: &Source) -> Result<Walked, Errno> {
+        let root = open(source)?;
+        let look = |rules: &Rules<'_>, digest| {
+            let dir = self.remembered.as_ref().map(AsFd::as_fd);
+            let cache = dir.map(|dir| WalkCache { fs: &OsFs, dir, rules: digest });
+            let options = WalkOptions { threads: THREADS, cache, ..WalkOptions::default() };
+            walk(root.as_fd(), rules, &options)
+        };
+        let rules = &self.rules;
+        let walked = look(rules, self.digest)?;
+        if !walked.hidden.iter().any(|name| rules.is_builtin(&name.path)) {
+            return Ok(walked);
+        }
+        let spared = tracked_below(source, rules, self.work_tree);
+        if spared.is_empty() {
+            return Ok(walked);
+        }
+        let rules = Rules { spared, ..*rules };
+        look(&rules, rules.digest())
+    }
 }
 
 fn failed(errno: Errno) -> HiddenNames {
     HiddenNames { failed: Some(errno.raw_os_error()), ..HiddenNames::default() }
-}
-
-/// Walks the tree; when something is hidden that git tracks, once more with that spared.
-fn look_below(
-    source: &Source,
-    rules: &Rules<'_>,
-    options: &HiddenOptions<'_>,
-) -> Result<Walked, Errno> {
-    let root = open(source)?;
-    let memory = options.cache.and_then(cache_directory);
-    let look = |rules: &Rules<'_>| {
-        let dir = memory.as_ref().map(AsFd::as_fd);
-        let cache = dir.map(|dir| WalkCache { fs: &OsFs, dir, rules: rules.digest() });
-        let options = WalkOptions { threads: THREADS, cache, ..WalkOptions::default() };
-        walk(root.as_fd(), rules, &options)
-    };
-    let walked = look(rules)?;
-    if !walked.hidden.iter().any(|name| rules.is_builtin(&name.path)) {
-        return Ok(walked);
-    }
-    match tracked_below(source, rules, options) {
-        spared if spared.is_empty() => Ok(walked),
-        spared => look(&Rules { spared, ..*rules }),
-    }
 }
 
 /// Opens what was found before, and nothing that was put in its place since.
@@ -144,9 +170,9 @@ fn cache_directory(cache: &Path) -> Option<File> {
 fn tracked_below(
     source: &Source,
     rules: &Rules<'_>,
-    options: &HiddenOptions<'_>,
+    work_tree: Option<&HostPath>,
 ) -> BTreeSet<PathBuf> {
-    let Some(work_tree) = options.work_tree else { return BTreeSet::new() };
+    let Some(work_tree) = work_tree else { return BTreeSet::new() };
     let Some(prefix) = source.path.below(work_tree) else { return BTreeSet::new() };
     let (tracked, _) = git_index::load(work_tree.as_path());
     let is_own = |path: &Path| is_as_tracked(&tracked, work_tree, path);
