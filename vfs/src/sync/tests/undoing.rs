@@ -71,6 +71,20 @@ fn undo_of_parts() {
 }
 
 #[test]
+fn directory_removed_in_two_parts_gets_its_time_again() {
+    for place in PLACES {
+        let world = World::new(place, TREE);
+        let before = world.snapshot();
+        world.guest("rm -r d");
+        only(&world, &["d/one"]);
+        assert!(world.sync(OnConflict::Host).is_complete());
+        assert!(!world.root().join("d").exists());
+        world.undo(&OsFs).expect("undone");
+        assert_same(&world.snapshot(), &before, &format!("{place:?}"));
+    }
+}
+
+#[test]
 fn undo_leaves_what_changed_since() {
     for place in PLACES {
         let world = World::new(place, TREE);

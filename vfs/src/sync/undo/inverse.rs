@@ -128,10 +128,17 @@ impl Inverse<'_, '_> {
         if is_change && !is_chosen {
             return Ok(());
         }
-        let Some(found) = self.found(&step.path)? else { return Ok(()) };
+        // What an earlier step of this undo brings back was there when this was set.
+        let back = self.stands.get(&step.path).copied().filter(|back| back.kind == on.kind);
+        let found = match (self.now.get(&step.path), back) {
+            (None, Some(back)) => Some(back),
+            _ => self.found(&step.path)?,
+        };
+        let Some(found) = found else { return Ok(()) };
+        let is_it = back.is_some() || found.is_same_inode(&on);
         let is_dir = on.kind == Kind::Directory;
         let is_untouched = found.modified == on.modified;
-        if !found.is_same_inode(&on) || found.mode != on.mode || !(is_dir || is_untouched) {
+        if !is_it || found.mode != on.mode || !(is_dir || is_untouched) {
             if is_change {
                 self.report.changed_since.push(step.path.clone());
             }
