@@ -13,6 +13,7 @@ mod plan;
 mod run_basic;
 mod run_bytes;
 mod run_checkpoint;
+mod run_conflicts;
 mod run_cow;
 mod run_deny;
 mod run_foreign;
