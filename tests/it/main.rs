@@ -35,6 +35,7 @@ mod run_tools;
 mod run_usage;
 mod run_workspace;
 mod sync_crash;
+mod sync_races;
 mod trust;
 mod why;
 mod work;

@@ -36,8 +36,16 @@ pub(crate) struct Said {
 impl World {
     /// Makes a home with an empty project in it.
     pub(crate) fn new() -> Self {
-        let root = tempfile::Builder::new().prefix("endow-it-").tempdir().expect("a directory");
-        let world = Self { root };
+        Self::of(tempfile::Builder::new().prefix("endow-it-").tempdir())
+    }
+
+    /// Makes one in memory: a write-back there does not wait for a disk.
+    pub(crate) fn in_memory() -> Self {
+        Self::of(tempfile::Builder::new().prefix("endow-it-").tempdir_in("/dev/shm"))
+    }
+
+    fn of(root: std::io::Result<TempDir>) -> Self {
+        let world = Self { root: root.expect("a directory") };
         fs::create_dir_all(world.project()).expect("a project");
         world
     }
