@@ -167,30 +167,33 @@ fn rebase_and_switch_leave_the_same_as_bare() {
     assert_eq!(worlds[1].bare(tree).ok(), worlds[0].bare(tree).ok());
 }
 
+/// What a planted git directory makes git run: what watches the files, and a hook.
+fn evil(at: &str) -> String {
+    format!(
+        "mkdir -p {at}/objects {at}/refs {at}/hooks; echo 'ref: refs/heads/main' >{at}/HEAD
+        printf '[core]\\n\\trepositoryformatversion = 0\\n\\tbare = false\\n' >{at}/config
+        printf '\\tfsmonitor = \"touch ~/ran; false\"\\n' >>{at}/config
+        echo 'touch ~/ran' >{at}/hooks/post-checkout; chmod +x {at}/hooks/post-checkout"
+    )
+}
+
 /// What git on the host would run or follow next, planted in every way that leads there.
 #[test]
 fn planted_repositories_are_held() {
-    let canary = "touch \"$PWD/../ran\"";
-    let evil = |at: &str| {
-        format!(
-            "mkdir -p {at}/objects {at}/refs; echo 'ref: refs/heads/main' >{at}/HEAD
-            printf '[core]\\n\\trepositoryformatversion = 0\\n\\tfsmonitor = touch ~/ran; false\\n' >{at}/config
-            mkdir {at}/hooks; echo '{canary}' >{at}/hooks/post-checkout; chmod +x {at}/hooks/post-checkout"
-        )
-    };
     let attacks = [
         format!("{}; echo ../evil >.git/commondir", evil("evil")),
         format!("{}; mkdir sub; echo 'gitdir: ../look' >sub/.git", evil("look")),
         format!("{}; mkdir sub; ln -s ../look sub/.git", evil("look")),
-        format!("mkdir -p sub; cd sub; {}; cd ..", evil("bare")),
-        "mkdir .git/rebase-merge; echo 'exec touch ~/ran' >.git/rebase-merge/git-rebase-todo"
+        format!("mkdir sub; {}; printf '\\tworktree = ..\\n' >>sub/bare/config", evil("sub/bare")),
+        "mkdir .git/rebase-merge; cd .git/rebase-merge; echo 'exec touch ~/ran' >git-rebase-todo
+        : >done; : >interactive; echo refs/heads/main >head-name
+        git rev-parse HEAD >onto; cp onto orig-head; cd ../.."
             .to_owned(),
     ];
-    let status = "git status >/dev/null 2>&1; for at in sub sub/bare look evil; do \
-        (cd $at 2>/dev/null && git status >/dev/null 2>&1); done; test ! -e ~/ran";
     for attack in attacks {
         let bare = repository();
         bare.bare(&attack).ok();
+        assert!(runs_what_was_planted(&bare), "{attack}: harmless without endow, too");
         let world = repository();
         world.run(&[], &attack).ok();
         let held = ["commondir", "git-rebase-todo", "config", "post-checkout", "sub/.git"];
@@ -199,6 +202,14 @@ fn planted_repositories_are_held() {
             let planted = |line: &&str| line.ends_with(name) && *line != "./.git/config";
             assert!(!found.lines().any(|line| planted(&line)), "{attack}: {name}: {found}");
         }
-        world.bare(status).ok();
+        assert!(!runs_what_was_planted(&world), "{attack}");
     }
+}
+
+/// Uses git as the host's user would, all over the project.
+fn runs_what_was_planted(world: &World) -> bool {
+    let script = "exec >/dev/null 2>&1; git status; git rebase --continue
+        for at in sub sub/bare look evil; do (cd $at && git status); done; true";
+    world.bare(script).ok();
+    world.home().join("ran").exists()
 }
