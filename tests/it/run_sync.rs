@@ -209,11 +209,12 @@ fn name_in_the_place_of_a_hidden_one_is_held() {
 #[test]
 fn second_signal_keeps_changes_unapplied() {
     let world = project();
-    let script = "trap '' TERM; echo guest >file; echo in; while :; do sleep 1; done";
+    let script =
+        "trap 'echo asked' TERM; echo guest >file; echo in; while :; do sleep 9 & wait; done";
     let mut running = Running::start(&mut world.endow(["run", "--", "sh", "-c", script]));
     running.expect("in");
     running.signal(15);
-    std::thread::sleep(std::time::Duration::from_millis(200));
+    running.expect("asked");
     running.signal(15);
     assert_eq!(running.end(), 137);
     assert_eq!(read(&world, "file"), "host\n");
