@@ -406,3 +406,42 @@ fn real_run_waits_and_is_reviewed() {
     assert_eq!(fs::read_to_string(project.join("sub/b")).expect("there"), "b\n");
     assert!(!project.join("new").exists());
 }
+
+/// A command has no power to make one, so it is put into the layer; an ordinary user's holds in a
+/// user namespace only.
+#[test]
+fn file_capability_is_refused() {
+    for name in ["edited", "tool"] {
+        let run = Changed::with(|run| {
+            let tool = run.upper().join(name);
+            fs::write(&tool, "changed\n").expect("written");
+            give_capability(&tool);
+        });
+        let listed = run.json(&["diff"]);
+        let changes = listed["changes"].as_array().expect("a list");
+        let of_tool: Vec<_> = changes.iter().filter(|it| it["shown_as"] == name).collect();
+        assert_eq!(of_tool.len(), 1, "{listed}");
+        assert_eq!(of_tool[0]["refused"], "a file capability", "{listed}");
+        let before = run.read(name);
+        let said = run.endow(&["apply"]);
+        assert!(said.fails(121).contains("refused"), "{}", said.stderr);
+        assert_eq!(run.read(name), before, "{name}");
+        assert_eq!(run.read("new name").as_deref(), Some("n\n"), "all else is written");
+        run.endow(&["apply", "--on-conflict", "guest", name]).fails(121);
+        assert_eq!(run.read(name), before, "{name}, asked for");
+    }
+}
+
+/// Gives a file a capability, as version 2 of `struct vfs_cap_data` says it (capabilities(7)).
+fn give_capability(file: &Path) {
+    let script = "import os, struct, sys
+os.setxattr(sys.argv[1], 'security.capability', struct.pack('<5I', 0x2000001, 1 << 13, 0, 0, 0))";
+    let mut command = if rustix::process::geteuid().is_root() {
+        Command::new("python3")
+    } else {
+        let mut command = Command::new("unshare");
+        command.args(["--user", "--map-root-user", "python3"]);
+        command
+    };
+    said(command.args(["-c", script]).arg(file)).ok();
+}
