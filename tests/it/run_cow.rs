@@ -204,34 +204,36 @@ except OSError as e: print(e.strerror)\"";
     drop(listener);
 }
 
-/// While a directory is made ready to be renamed, the command swaps what is in it: nothing outside
-/// the mount moves or changes its mode.
+/// While a directory is made ready to be renamed, the command puts links in the place of directories
+/// that are emptied, and of those that are filled: nothing outside the mount moves or changes.
 #[test]
 fn swapped_directories_of_a_rename_lead_nowhere() {
     let world = World::new();
-    let script = "mkdir -p d/sub d/zz ../victim ../loot; for n in $(seq 3000); do : >d/f$n; done
-        echo secret >../victim/secret; echo x >d/sub/secret; chmod 700 ../victim ../loot";
+    let script = "mkdir d ../victim ../loot; cd d; mkdir $(seq -f s%g 300)
+        for n in $(seq 3000); do : >f$n; done; cd ..; echo secret >../victim/secret
+        touch -d @1000000000 ../victim ../loot; chmod 700 ../victim ../loot";
     world.bare(script).ok();
-    let outside = "stat -c '%n %a %i' ../victim ../loot ../victim/secret; ls -A ../loot";
+    let outside = "stat -c '%n %a %i %Y' ../victim ../loot ../victim/secret; ls -A ../loot";
     let before = world.bare(outside).ok().to_owned();
     let home = world.home().display().to_string();
     let attack = format!(
-        "import os, threading, shutil
-def swap():
-    while not os.path.exists('.endow-rename') and not done: pass
-    for base, to in (('d', '{home}/victim'), ('.endow-rename', '{home}/loot')):
-        for _ in range(2000):
-            try: shutil.rmtree(base + '/sub', ignore_errors=True); os.symlink(to, base + '/sub')
-            except OSError: pass
-done = False
-thread = threading.Thread(target=swap); thread.start()
+        "import os, sys
+def swap(base, to):
+    while not os.path.exists('.endow-rename'): pass
+    for n in range(1, 301):
+        try:
+            if base == 'd': os.rmdir(f'd/s{{n}}')
+            os.symlink(to, f'{{base}}/s{{n}}')
+        except OSError: pass
+for base, to in (('.endow-rename', '{home}/loot'), ('d', '{home}/victim')):
+    if base in sys.argv[1:] and not os.fork(): swap(base, to); os._exit(0)
 try: os.rename('d', 'e')
 except OSError: pass
-done = True; thread.join(); print('tried')"
+print('tried')"
     );
     let policy = world.write("attack.py", &attack).display().to_string();
-    for _ in 0..3 {
-        let run = run(&world, &["--ro", &policy], &format!("python3 {policy}"));
+    for swapped in [".endow-rename", "d", ".endow-rename d"] {
+        let run = run(&world, &["--ro", &policy], &format!("python3 {policy} {swapped}"));
         assert_eq!(run.ok(), "tried\n");
         assert_eq!(world.bare(outside).ok(), before);
     }
