@@ -2,7 +2,7 @@
 //! commands `diff`, `apply` and their like.
 
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use endow_policy::{GuestPath, PatternError};
 use endow_vfs::fs::OsFs;
@@ -174,7 +174,6 @@ pub(super) fn source<'a>(
         identity: target.identity,
         stamp: target.stamp,
         settled,
-        aside: &|_: &Path| false,
     }
 }
 

@@ -254,7 +254,4 @@ pub struct ChangeSet {
     pub changes: Vec<Change>,
     /// The directories of the host's tree that the layer has too.
     pub directories: BTreeMap<PathBuf, Directory>,
-    /// Paths that the caller treats as units of their own, present in the layer, or on the host
-    /// below something that the run removed.
-    pub aside: Vec<PathBuf>,
 }

@@ -33,8 +33,6 @@ pub struct Source<'a> {
     pub stamp: Time,
     /// What was already written back of this run.
     pub settled: &'a Settled,
-    /// Says which paths the caller treats as units of their own: they are listed and left alone.
-    pub aside: &'a dyn Fn(&Path) -> bool,
 }
 
 /// Walks the layer, never the target, and returns what the run changed.
@@ -54,7 +52,6 @@ pub fn collect(fs: &dyn Fs, source: &Source<'_>) -> Result<ChangeSet, SyncError>
     closed.map_err(io("close", Path::new("")))?;
     let mut set = collector.set;
     set.changes.sort_by(|one, other| one.path.cmp(&other.path));
-    set.aside.sort();
     Ok(set)
 }
 
@@ -160,10 +157,6 @@ impl<'a> Collector<'a> {
         let dir = self.upper.dir(&both.path).map_err(failed("open"))?;
         for name in &names {
             let path = both.path.join(name);
-            if (self.source.aside)(&path) {
-                self.set.aside.push(path);
-                continue;
-            }
             let node = self.fs.node(dir.as_fd(), name).map_err(io("look at", &path))?;
             let found = entry::Found { name, path, node, dir: &dir };
             let host = self.host_entry(above.as_ref(), closed, &found)?;
@@ -263,10 +256,6 @@ impl<'a> Collector<'a> {
         conflict: Option<Conflict>,
         is_changed: bool,
     ) -> Result<(), SyncError> {
-        if (self.source.aside)(&path) {
-            self.set.aside.push(path);
-            return Ok(());
-        }
         let name = path.file_name().unwrap_or_default();
         match self.fs.node(dir.as_fd(), name) {
             Ok(node) => {

@@ -131,7 +131,6 @@ impl World {
             identity: self.identity,
             stamp: self.stamp,
             settled: &settled,
-            aside: &|path| path == Path::new(".git"),
         };
         collect(fs, &source)
     }

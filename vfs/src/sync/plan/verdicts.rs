@@ -1,7 +1,7 @@
 //! Whether each change is made.
 
 use std::collections::{HashMap, HashSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::fs::Kind;
 use crate::sync::{Change, ChangeKind, ChangeSet, Held, OnConflict, Refusal, Rules};
@@ -34,7 +34,7 @@ impl Verdicts {
         let mut judge = Judge { changes, parents, rules, verdicts, wanted };
         judge.judge_each();
         judge.select();
-        judge.keep_what_is_not_empty(&set.aside);
+        judge.keep_what_is_not_empty();
         judge.block_below_what_stays();
         judge.judge_traces();
         Self { verdicts: judge.verdicts }
@@ -133,11 +133,8 @@ impl Judge<'_> {
     }
 
     /// Keeps directories that the run removed and in which something stays.
-    fn keep_what_is_not_empty(&mut self, aside: &[PathBuf]) {
+    fn keep_what_is_not_empty(&mut self) {
         let mut kept: HashSet<&Path> = HashSet::new();
-        for path in aside {
-            kept.extend(path.ancestors().skip(1));
-        }
         for (change, verdict) in self.changes.iter().zip(&mut self.verdicts).rev() {
             if !removes(change) {
                 continue;

@@ -152,13 +152,3 @@ fn held_refused_and_conflicting_entries_stop_nothing_else() {
         assert!(world.root().join("d/sub/two").exists() && !world.root().join("new").exists());
     }
 }
-
-#[test]
-fn a_subtree_set_aside_is_left_alone() {
-    let world = World::new(Where::Same, "mkdir -p .git/refs; echo h > .git/HEAD; echo a > a");
-    world.guest("rm -r .git a; mkdir .git; echo n > .git/new");
-    let set = world.collect();
-    assert_eq!((told(&set), set.aside), (vec!["D a".to_owned()], vec![".git".into()]));
-    assert!(world.sync(OnConflict::Host).is_complete());
-    assert!(world.root().join(".git/HEAD").exists());
-}
