@@ -168,9 +168,10 @@ impl<'a> Collector<'a> {
         self.set.directories.insert(path.clone(), Directory { host, upper, is_changed });
         // Below an opaque directory nothing is marked: all of it is the run's.
         let is_opaque = (told.is_opaque || entry.parent.is_opaque) && !is_new;
-        let mode = upper.mode;
         let user = self.host_user(dir, found.name, &path)?;
-        self.attributes(entry, &host, user);
+        let refused = self.attributes(entry, &host, user);
+        // What is below inherits bits that the directory really gets.
+        let mode = if refused.is_some() { host.mode } else { upper.mode };
         let host = Some(host);
         self.tasks.push_back(Task::Both(Both {
             path,
@@ -213,13 +214,13 @@ impl<'a> Collector<'a> {
         Ok(())
     }
 
-    /// Notes what differs beside the content.
+    /// Notes what differs beside the content; returns why that can't be written back.
     fn attributes(
         &mut self,
         entry: Entry<'_, '_, 'a>,
         host: &Seen,
         host_user: Vec<crate::fs::Attribute>,
-    ) {
+    ) -> Option<Refusal> {
         let (found, parent) = (entry.found, entry.parent);
         let upper = Seen::from(&found.node);
         let differs = Differs {
@@ -235,7 +236,7 @@ impl<'a> Collector<'a> {
         });
         // A time alone that the host's own change may have set is the host's.
         if (differs == Differs::default() || is_by_host) && refused.is_none() {
-            return;
+            return None;
         }
         let user = if differs.user {
             Attributed { upper: entry.told.user, host: host_user }
@@ -250,6 +251,7 @@ impl<'a> Collector<'a> {
             host: Some(*host),
             ..bare(found, ChangeKind::Attributes)
         });
+        refused
     }
 
     fn host_user(

@@ -1,6 +1,7 @@
 //! Layers that a command made to do harm, built without an overlay.
 
 use std::os::fd::AsFd;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use super::super::testing::*;
@@ -74,6 +75,23 @@ fn refused_kinds_are_reported_and_the_rest_is_written() {
         );
         assert!(now.get(Path::new("good")).is_some_and(|text| text.contains("user.mine")));
         world.assert_clean();
+    }
+}
+
+/// A directory inherits set-group-id from the one it is made in, unless that one never had it.
+#[test]
+fn set_group_id_is_inherited_only_from_what_is_written() {
+    for place in PLACES {
+        let world = World::new(place, "mkdir plain kept; chmod 2755 kept");
+        shell(&world.upper(), "mkdir plain kept; chmod 2755 plain kept; mkdir plain/in kept/in");
+        let report = world.sync(OnConflict::Host);
+        let mut refused: Vec<_> = report.refused.iter().map(|it| it.path.as_path()).collect();
+        refused.sort();
+        assert_eq!(refused, [Path::new("plain"), Path::new("plain/in")], "{place:?}");
+        let mode = |path| world.root().join(path).metadata().map(|it| it.permissions().mode());
+        assert_eq!(mode("plain").expect("there") & 0o7000, 0);
+        assert!(mode("plain/in").is_err());
+        assert_eq!(mode("kept/in").expect("there") & 0o7000, 0o2000);
     }
 }
 
