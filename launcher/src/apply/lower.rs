@@ -10,7 +10,7 @@ use rustc_hash::FxHashSet;
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
-use super::layer::Layer;
+use super::mask_layer::MaskLayer;
 use super::prepare::Prepared;
 use crate::plan::Plan;
 use crate::plan::landlock::{self, LandlockPlan};
@@ -83,7 +83,7 @@ pub(super) enum From {
     /// A host path, and what must be there.
     Host { path: CString, expect: Option<Expected> },
     /// A layer that is made in memory, or why it can't be.
-    Memory { layer: Result<Layer, i32>, mode: CString },
+    Memory { layer: Result<MaskLayer, i32>, mode: CString },
     /// A path of the view.
     Guest(Place),
 }
@@ -355,8 +355,8 @@ impl Lowering<'_> {
                 From::Host { path: CString::new(path.into_os_string().into_vec())?, expect: None }
             }
             Source::Memory(relative) => {
-                let layer = Layer::read(&self.run.join(&relative.0));
-                let mode = CString::new(layer.as_ref().map(Layer::mode).unwrap_or_default())?;
+                let layer = MaskLayer::read(&self.run.join(&relative.0));
+                let mode = CString::new(layer.as_ref().map(MaskLayer::mode).unwrap_or_default())?;
                 let errno = |error| Errno::from_io_error(&error).unwrap_or(Errno::IO);
                 let layer = layer.map_err(|error| errno(error).raw_os_error());
                 From::Memory { layer, mode }

@@ -2,12 +2,12 @@
 
 mod cgroup;
 mod confine;
+mod cow_layer;
 mod failure;
 mod init;
 mod landlock;
-mod layer;
-mod layers;
 mod lower;
+mod mask_layer;
 mod message;
 mod overlay;
 mod payload;

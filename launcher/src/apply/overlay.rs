@@ -15,8 +15,8 @@ use rustix::mount::{
 use rustix::time::Timespec;
 
 use super::init::{SKELETON_BYTES, View, attach_root, attribute_flags, tmpfs};
-use super::layer::Layer;
 use super::lower::{From, Place, Upper};
+use super::mask_layer::MaskLayer;
 use crate::sys;
 
 /// The most lower layers of one overlay: a mask and what it masks.
@@ -121,7 +121,10 @@ fn kept(layer: Option<&OwnedFd>) -> Result<u64, Errno> {
 
 /// Makes a mask in memory. Below Linux 6.15 overlayfs takes only layers that are attached: until
 /// it has this one, that is stacked upon the root.
-pub(super) fn layer_in_memory(layer: &Result<Layer, i32>, mode: &CStr) -> Result<OwnedFd, Errno> {
+pub(super) fn layer_in_memory(
+    layer: &Result<MaskLayer, i32>,
+    mode: &CStr,
+) -> Result<OwnedFd, Errno> {
     let layer = layer.as_ref().map_err(|errno| Errno::from_raw_os_error(*errno))?;
     let attributes = sys::mount::attribute::NOSUID | sys::mount::attribute::NODEV;
     let memory = tmpfs(Some(SKELETON_BYTES), None, mode, attributes)?;

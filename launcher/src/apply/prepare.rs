@@ -15,7 +15,7 @@ use endow_vfs::tree::CopyError;
 use rustix::fs::OFlags;
 
 use super::cgroup::Cgroup;
-use super::layers::{self, open_expected};
+use super::cow_layer::{self, open_expected};
 use crate::plan::step::{CgroupPlan, ExecSpec, MaskPoint, PrepareStep, UPPER};
 use crate::plan::{HIDDEN_DIRECTORY, HIDDEN_FILE, Plan};
 
@@ -156,7 +156,7 @@ pub(crate) fn prepare(plan: &Plan, state: &Path, id: &RunId) -> Result<Prepared,
         }
     }
     if !plan.buffered.is_empty() || plan.checkpoint.is_some() {
-        prepared.stamp = Some(layers::stamp(run)?);
+        prepared.stamp = Some(cow_layer::stamp(run)?);
     }
     Ok(prepared)
 }
@@ -183,12 +183,14 @@ fn apply(step: &PrepareStep, run: &mut RunDir) -> Result<(), PrepareError> {
             let seeded = seed(&OsFs, run.as_fd(), &seeds, SeedLimits::default());
             seeded.map(drop).map_err(PrepareError::Seed)
         }
-        PrepareStep::Layer { at, like, expect } => layers::make(run, &at.0, like, *expect),
+        PrepareStep::Layer { at, like, expect } => cow_layer::make(run, &at.0, like, *expect),
         PrepareStep::Checkpoint { at } => {
             run.make_dir(&OsFs, &at.0, 0o700).map_err(PrepareError::State)
         }
-        PrepareStep::GoOn { from, layers } => layers::go_on(run, from, layers),
-        PrepareStep::CopyFile { at, from, expect } => layers::copy_file(run, &at.0, from, *expect),
+        PrepareStep::GoOn { from, layers } => cow_layer::go_on(run, from, layers),
+        PrepareStep::CopyFile { at, from, expect } => {
+            cow_layer::copy_file(run, &at.0, from, *expect)
+        }
         PrepareStep::Mask { at, like, expect, hide, points } => {
             run.make_way(&OsFs, &at.0).map_err(PrepareError::State)?;
             let plan = mask_plan(hide, points).map_err(PrepareError::MaskNames)?;

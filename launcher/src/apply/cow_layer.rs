@@ -1,4 +1,4 @@
-//! The layers of copy-on-write mounts on the host side, and the moment from which changes outside
+//! The layer of a copy-on-write mount on the host side, and the moment from which changes outside
 //! count as made while the run went on.
 
 use std::fs::File;

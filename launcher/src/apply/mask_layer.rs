@@ -18,7 +18,7 @@ const OPAQUE: &std::ffi::CStr = c"user.overlay.opaque";
 
 /// The names of a layer, each directory before what is in it.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub(super) struct Layer {
+pub(super) struct MaskLayer {
     mode: u32,
     entries: Vec<Entry>,
 }
@@ -36,7 +36,7 @@ enum Kind {
     Whiteout,
 }
 
-impl Layer {
+impl MaskLayer {
     /// Reads the layer that was made on disk.
     pub(super) fn read(root: &Path) -> io::Result<Self> {
         let mut layer = Self { mode: fs::metadata(root)?.mode() & 0o7777, entries: Vec::new() };
