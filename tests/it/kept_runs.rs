@@ -1,10 +1,13 @@
 //! `endow runs`, `gc`, `du` and `discard`: runs that are kept, and how they go.
 
 use std::fs;
-use std::path::PathBuf;
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use endow_vfs::fs::OsFs;
 use endow_vfs::state::{ChangeCounts, RunState};
+use endow_vfs::sync::mark_stage;
 use serde_json::Value;
 
 use crate::harness::{MadeUp, World, said};
@@ -175,20 +178,36 @@ fn gc_bounds_by_size_oldest_first() {
     assert_eq!(states(&world), [(newer, "applied".to_owned())]);
 }
 
+/// A stage of a run that is gone goes; not one of a run that is there, of a run of another state
+/// directory, whether it is there or not, or of nobody known.
 #[test]
 fn gc_takes_stages_that_nobody_needs() {
     let world = World::new();
     let alive = changed(&world, MINUTE).keep(RunState::Waiting);
-    let project = world.project();
-    let stale = ".endow-1nb2ew00zzzzzzzz-stage".to_owned();
-    let kept = [format!(".endow-{alive}-stage"), ".endow-x-stage".to_owned()];
-    for name in kept.iter().chain([&stale]) {
-        fs::create_dir_all(project.join(name).join("deep")).expect("mkdir");
-    }
+    let mine = world.state().join("runs").join(&alive);
+    let others = world.root().join("other/runs/1nb2ew00yyyyyyyy");
+    fs::create_dir_all(&others).expect("mkdir");
+    let stage = |run: &str, owner: Option<&Path>| {
+        let stage = world.project().join(format!(".endow-{run}-stage"));
+        fs::create_dir_all(stage.join("1/deep")).expect("mkdir");
+        if let Some(owner) = owner {
+            let [stage, owner] = [&stage, owner].map(|it| fs::File::open(it).expect("open"));
+            mark_stage(&OsFs, stage.as_fd(), owner.as_fd()).expect("marked");
+        }
+        stage
+    };
+    let stale = stage("1nb2ew00zzzzzzzz", Some(&mine));
+    let kept = [
+        stage(&alive, Some(&mine)),
+        stage("x", Some(&mine)),
+        stage("1nb2ew00yyyyyyyy", Some(&others)),
+        stage("1nb2ew00xxxxxxxx", Some(&others)),
+        stage("1nb2ew00wwwwwwww", None),
+    ];
     let done = json(&world, &["gc"]);
     assert_eq!(done["stages"].as_array().expect("a list").len(), 1, "{done}");
-    assert!(!project.join(&stale).exists());
-    assert!(kept.iter().all(|name| project.join(name).exists()));
+    assert!(!stale.exists());
+    assert!(kept.iter().all(|stage| stage.join("1/deep").exists()));
 }
 
 #[test]

@@ -17,6 +17,7 @@ mod change;
 pub mod checkpoint;
 mod collect;
 mod journal;
+mod owner;
 mod plan;
 mod report;
 mod repository;
@@ -39,6 +40,7 @@ pub use change::{
 };
 pub use collect::{Source, collect};
 pub use journal::{Direction, Ledger};
+pub use owner::{is_stage_of, mark_stage};
 pub use plan::{Amend, Operation, Place, SyncPlan, Take, plan};
 pub use report::{Applied, Failed, SyncError, SyncReport};
 pub use repository::{Moved, set_aside, unite};

@@ -168,7 +168,7 @@ impl World {
         })
     }
 
-    fn with_place<T>(&self, call: impl FnOnce(RunPlace<'_>, MountPlace<'_>) -> T) -> T {
+    pub(super) fn with_place<T>(&self, call: impl FnOnce(RunPlace<'_>, MountPlace<'_>) -> T) -> T {
         let (root, upper) = (self.root_fd(), self.upper_fd());
         let run = RunPlace { dir: self.run.fd(), id: RUN };
         call(run, MountPlace { number: MOUNT, root: root.as_fd(), upper: Some(upper.as_fd()) })

@@ -6,6 +6,9 @@ mod races;
 mod random;
 mod undoing;
 
+use std::os::fd::AsFd;
+use std::path::Path;
+
 use super::testing::*;
 use super::*;
 use crate::fs::OsFs;
@@ -188,6 +191,20 @@ fn the_size_of_the_tree_costs_nothing() {
         fs.calls()
     };
     assert_eq!(calls(400), calls(4000));
+}
+
+#[test]
+fn a_stage_beside_a_tree_says_whose_it_is() {
+    let world = World::new(Where::Elsewhere, TREE);
+    let is_of = |runs: &Path| {
+        let runs = std::fs::File::open(runs).expect("open");
+        world.with_place(|run, mount| {
+            let bench = apply::Bench::open(&OsFs, &run, &mount).expect("open");
+            is_stage_of(&OsFs, bench.stage(), runs.as_fd())
+        })
+    };
+    assert!(is_of(world.run.path().parent().expect("above")));
+    assert!(!is_of(world.run.path()) && !is_of(world.tree.path()));
 }
 
 /// Found by chance: what is below an opaque directory is not marked as opaque itself.

@@ -1,6 +1,5 @@
 //! `endow gc`.
 
-use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::SystemTime;
@@ -98,10 +97,9 @@ fn remove(kept: &Kept, run: &Listed, dry: bool) -> Result<Vec<PathBuf>, CommandE
 
 /// Removes the stages, at mounts of any run that is there, of runs that are gone.
 fn remove_stages(kept: &Kept) -> Vec<PathBuf> {
-    let alive: BTreeSet<&RunId> = kept.runs.iter().map(|run| &run.id).collect();
-    let is_stale = |run: &RunId| !alive.contains(run);
+    let Some(state) = kept.state() else { return Vec::new() };
     let records = kept.runs.iter().filter_map(Listed::record);
-    records.flat_map(|record| stale::remove(record, is_stale)).collect()
+    records.flat_map(|record| stale::remove_left(state, record)).collect()
 }
 
 fn tell(collected: &Collected, dry: bool, output: &Output) {

@@ -10,7 +10,7 @@ use crate::fs::{At, Errno, Fs, Node, Result};
 use crate::sync::collect::io;
 use crate::sync::journal::{self, Ledger, UNDO};
 use crate::sync::root::{Closed, Root};
-use crate::sync::{SyncError, Time};
+use crate::sync::{SyncError, Time, mark_stage};
 use crate::tree::remove_tree;
 
 /// The work place of one mount's batch.
@@ -49,7 +49,10 @@ impl<'a> Bench<'a> {
         };
         if let Some(name) = beside {
             bench.root_time = Some(there.status.modified.into());
-            let made = bench.make_beside(fs, mount.root, &name);
+            let made = bench.make_beside(fs, mount.root, &name).and_then(|stage| {
+                mark_stage(fs, stage.as_fd(), run.dir)?;
+                Ok(stage)
+            });
             bench.stage = made.map_err(io("make", Path::new(&name)))?;
             bench.beside = Some(name);
         }
