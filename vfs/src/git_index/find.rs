@@ -12,7 +12,7 @@ use super::{IndexFault, IndexWarning, Tracked};
 use crate::fs::{Errno, Fs, Kind, OsFs, Result};
 
 /// The largest index that is read: a million names have about 100 MB.
-const SIZE: u64 = 256 << 20;
+pub(super) const SIZE: u64 = 256 << 20;
 /// The largest `.git` file.
 const LINK_SIZE: u64 = 8192;
 
@@ -62,7 +62,11 @@ fn open(path: &Path) -> Result<OwnedFd> {
     rustix::fs::openat(CWD, path, flags, Mode::empty())
 }
 
-fn read(path: &Path, file: &OwnedFd, most: u64) -> std::result::Result<Vec<u8>, IndexWarning> {
+pub(super) fn read(
+    path: &Path,
+    file: &OwnedFd,
+    most: u64,
+) -> std::result::Result<Vec<u8>, IndexWarning> {
     let status = OsFs.status_of(file.as_fd()).map_err(unreadable(path))?;
     if status.kind != Kind::File {
         return Err(unusable(path)(IndexFault::NotAFile));
@@ -83,10 +87,10 @@ fn read(path: &Path, file: &OwnedFd, most: u64) -> std::result::Result<Vec<u8>, 
     Ok(bytes)
 }
 
-fn unreadable(path: &Path) -> impl Fn(Errno) -> IndexWarning {
+pub(super) fn unreadable(path: &Path) -> impl Fn(Errno) -> IndexWarning {
     move |errno| IndexWarning::Unreadable { path: path.to_owned(), errno }
 }
 
-fn unusable(path: &Path) -> impl Fn(IndexFault) -> IndexWarning {
+pub(super) fn unusable(path: &Path) -> impl Fn(IndexFault) -> IndexWarning {
     move |fault| IndexWarning::Unusable { path: path.to_owned(), fault }
 }

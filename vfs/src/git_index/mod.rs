@@ -1,16 +1,18 @@
-//! Which paths a git work tree tracks, read from its index; no program is run.
+//! Which paths a git work tree tracks and which contents, read from its index; no program is run.
 //!
 //! An own reader: gix-index 0.58 without features brings 84 packages into the lock file, and all
-//! that is asked here is the list of names. Formats 2, 3 and 4 are read, with SHA-1 and SHA-256
+//! that is asked here is the list of names, and the ids of a few. Formats 2, 3 and 4 are read, with SHA-1 and SHA-256
 //! ids. A split index is refused, and the checksum is not verified: who can write the index can
 //! write a right checksum.
 
+mod blobs;
 mod find;
 mod parse;
 mod stamp;
 mod tracked;
 mod warning;
 
+pub use blobs::{Blob, blobs};
 pub use find::load;
 pub use stamp::Stamp;
 pub use tracked::Tracked;

@@ -1,10 +1,11 @@
 //! The format of an index, as in gitformat-index(5).
 
-use super::IndexFault;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::CStr;
 
 use super::stamp::Stamp;
 use super::tracked::{Builder, Tracked};
+use super::{Blob, IndexFault};
 
 type Result<T> = std::result::Result<T, IndexFault>;
 
@@ -15,49 +16,103 @@ const SHA1: usize = 20;
 const SHA256: usize = 32;
 /// The flag of a second pair of flag bytes.
 const EXTENDED: u16 = 0x4000;
+/// The flags of a stage of a conflict.
+const STAGES: u16 = 0x3000;
+/// The flag, of the second pair, of a name that was added without its content.
+const NAME_ONLY: u16 = 0x2000;
+/// The type bits.
+const TYPE: u32 = 0o170_000;
+const REGULAR: u32 = 0o100_000;
 /// The type bits of a directory that a sparse index folded up.
 const FOLDED: u32 = 0o040_000;
 
 /// Reads the names of an index.
 pub(super) fn parse(bytes: &[u8]) -> Result<Tracked> {
-    let mut reader = Reader { rest: bytes, length: bytes.len() };
-    if reader.take(4)? != b"DIRC" {
-        return Err(IndexFault::Damaged);
-    }
-    let version = reader.u32()?;
-    if !(2..=4).contains(&version) {
-        return Err(IndexFault::Version(version));
-    }
-    let count = reader.u32()?;
+    let head = Head::read(bytes)?;
     // The repository's configuration tells the kind of ids; the right one ends where it should.
-    match parse_with(reader, Format { version, id: SHA1 }, count) {
-        Err(IndexFault::Damaged | IndexFault::Extension) => {
-            parse_with(reader, Format { version, id: SHA256 }, count)
-        }
+    match track(head, SHA1) {
+        Err(IndexFault::Damaged | IndexFault::Extension) => track(head, SHA256),
         result => result,
     }
+}
+
+fn track(head: Head<'_>, id: usize) -> Result<Tracked> {
+    let mut names = Builder::default();
+    head.each(id, &mut |entry, name| match entry.mode & TYPE {
+        FOLDED => Ok(()),
+        _ => names.add(name, entry.stamp),
+    })?;
+    Ok(names.finish())
+}
+
+/// Reads what an index with SHA-1 ids has of the files that are wanted.
+pub(super) fn parse_blobs(
+    bytes: &[u8],
+    wanted: &BTreeSet<Vec<u8>>,
+) -> Result<BTreeMap<Vec<u8>, Blob>> {
+    let mut blobs = BTreeMap::new();
+    Head::read(bytes)?.each(SHA1, &mut |entry, name| {
+        if let Some(id) = entry.id.filter(|_| wanted.contains(name)) {
+            blobs.insert(name.to_vec(), Blob { id, stamp: entry.stamp });
+        }
+        Ok(())
+    })?;
+    Ok(blobs)
+}
+
+/// The beginning of an index, and what follows it.
+#[derive(Clone, Copy)]
+struct Head<'a> {
+    rest: Reader<'a>,
+    version: u32,
+    count: u32,
+}
+
+/// What is told of each entry that has a name.
+type Each<'e> = dyn FnMut(&Entry, &[u8]) -> Result<()> + 'e;
+
+impl<'a> Head<'a> {
+    fn read(bytes: &'a [u8]) -> Result<Self> {
+        let mut rest = Reader { rest: bytes, length: bytes.len() };
+        if rest.take(4)? != b"DIRC" {
+            return Err(IndexFault::Damaged);
+        }
+        let version = rest.u32()?;
+        if !(2..=4).contains(&version) {
+            return Err(IndexFault::Version(version));
+        }
+        let count = rest.u32()?;
+        Ok(Self { rest, version, count })
+    }
+
+    fn each(self, id: usize, call: &mut Each<'_>) -> Result<()> {
+        let (mut reader, mut name) = (self.rest, Vec::new());
+        let format = Format { version: self.version, id };
+        let mut is_complete = true;
+        for _ in 0..self.count {
+            let entry = reader.entry(format, &mut name)?;
+            // Entries without a name replace some of a split index's other file.
+            is_complete &= !name.is_empty();
+            if !name.is_empty() {
+                call(&entry, &name)?;
+            }
+        }
+        reader.extensions(id)?;
+        if is_complete { Ok(()) } else { Err(IndexFault::Damaged) }
+    }
+}
+
+struct Entry {
+    mode: u32,
+    stamp: Stamp,
+    /// The SHA-1 name of what a regular file had, unless both sides of a conflict have one.
+    id: Option<[u8; SHA1]>,
 }
 
 #[derive(Clone, Copy)]
 struct Format {
     version: u32,
     id: usize,
-}
-
-fn parse_with(mut reader: Reader<'_>, format: Format, count: u32) -> Result<Tracked> {
-    let mut names = Builder::default();
-    let mut name = Vec::new();
-    let mut is_complete = true;
-    for _ in 0..count {
-        let (mode, stamp) = reader.entry(format, &mut name)?;
-        // Entries without a name replace some of a split index's other file.
-        is_complete &= !name.is_empty();
-        if mode & 0o170_000 != FOLDED && !name.is_empty() {
-            names.add(&name, stamp)?;
-        }
-    }
-    reader.extensions(format.id)?;
-    if is_complete { Ok(names.finish()) } else { Err(IndexFault::Damaged) }
 }
 
 #[derive(Clone, Copy)]
@@ -67,19 +122,28 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// Reads one entry into `name`, which holds the name before, and returns its mode and stamp.
-    fn entry(&mut self, format: Format, name: &mut Vec<u8>) -> Result<(u32, Stamp)> {
+    /// Reads one entry, and its name into `name`, which holds the one before.
+    fn entry(&mut self, format: Format, name: &mut Vec<u8>) -> Result<Entry> {
         let start = self.position();
         let stat = self.take(STAT)?;
         let mode = stat.get(MODE..).and_then(<[u8]>::first_chunk).ok_or(IndexFault::Damaged)?;
+        let mode = u32::from_be_bytes(*mode);
         let stamp = Stamp::parse(stat).ok_or(IndexFault::Damaged)?;
-        self.take(format.id)?;
-        if self.u16()? & EXTENDED != 0 {
+        let id = <[u8; SHA1]>::try_from(self.take(format.id)?).ok();
+        let flags = self.u16()?;
+        let mut more = 0;
+        if flags & EXTENDED != 0 {
             if format.version < 3 {
                 return Err(IndexFault::Damaged);
             }
-            self.u16()?;
+            more = self.u16()?;
         }
+        self.name(format, start, name)?;
+        let is_whole = mode & TYPE == REGULAR && flags & STAGES == 0 && more & NAME_ONLY == 0;
+        Ok(Entry { mode, stamp, id: id.filter(|_| is_whole) })
+    }
+
+    fn name(&mut self, format: Format, start: usize, name: &mut Vec<u8>) -> Result<()> {
         if format.version == 4 {
             let removed = self.varint()?;
             let kept = name.len().checked_sub(removed).ok_or(IndexFault::Damaged)?;
@@ -88,10 +152,7 @@ impl<'a> Reader<'a> {
             name.clear();
         }
         name.extend_from_slice(self.text()?);
-        if format.version < 4 {
-            self.padding(start)?;
-        }
-        Ok((u32::from_be_bytes(*mode), stamp))
+        if format.version < 4 { self.padding(start) } else { Ok(()) }
     }
 
     /// Reads the NULs that make an entry's length a multiple of eight; one is read already.

@@ -3,6 +3,8 @@
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 
+use crate::fs::Timespec;
+
 /// Times, inode number and size of a file, as its index entry has them: each cut to four bytes.
 ///
 /// Somebody who can write the index but can't see the file does not know them, so an entry that
@@ -33,6 +35,22 @@ impl Stamp {
     /// Returns whether a file is still in the state that the index remembers.
     pub fn matches(&self, found: &Metadata) -> bool {
         *self == Self::of(found)
+    }
+
+    /// Returns whether the index was told of this state before a moment, as far as the file's times
+    /// say: one that does not know them, or only whole seconds that may be too late, was not.
+    pub fn is_before(&self, moment: Timespec) -> bool {
+        let is_before = |[seconds, nanoseconds]: [u32; 2]| {
+            let time = (i64::from(seconds), i64::from(nanoseconds));
+            let end = if nanoseconds == 0 { 0 } else { moment.tv_nsec };
+            time < (moment.tv_sec, end)
+        };
+        self.changed != [0, 0] && is_before(self.changed) && is_before(self.modified)
+    }
+
+    /// Returns the size of the file.
+    pub fn size(&self) -> u32 {
+        self.size
     }
 
     #[expect(

@@ -1,4 +1,5 @@
 use std::fs;
+use std::os::fd::AsFd;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
@@ -246,11 +247,96 @@ fn truncated_index_is_damaged_at_every_length() {
     }
 }
 
+/// Returns what the index in `r` has of some files, as ids in hexadecimal.
+fn ids(root: &Path, wanted: &[&str]) -> Vec<(String, String)> {
+    let wanted = wanted.iter().map(|name| name.as_bytes().to_vec()).collect();
+    let git_dir = fs::File::open(root.join(".git")).expect("open");
+    let found = blobs(git_dir.as_fd(), &wanted).expect("read");
+    let hex = |id: [u8; 20]| id.map(|byte| format!("{byte:02x}")).concat();
+    let text = |name: Vec<u8>| String::from_utf8(name).expect("a text");
+    found.into_iter().map(|(name, blob)| (text(name), hex(blob.id))).collect()
+}
+
+#[test]
+fn ids_are_those_that_git_tells() {
+    let scratch = planted(&[]);
+    let root = scratch.path().join("r");
+    symlink("a-b", root.join("link")).expect("symlink");
+    fs::write(root.join("name-only"), "text").expect("write");
+    git(&root, &["add", "link"]);
+    git(&root, &["add", "-N", "name-only"]);
+    let expected: Vec<(String, String)> = ["a-b", "a/b/x", "key.pem"]
+        .map(|name| (name.to_owned(), git(&root, &["hash-object", name]).trim_end().to_owned()))
+        .into();
+    for version in ["3", "4"] {
+        git(&root, &["update-index", "--index-version", version]);
+        let wanted = ["key.pem", "a-b", "a/b/x", "a/b/untracked", "link", "name-only"];
+        assert_eq!(ids(&root, &wanted), expected, "{version}");
+    }
+}
+
+#[test]
+fn conflict_has_no_id() {
+    let scratch = planted(&[]);
+    let root = scratch.path().join("r");
+    git(&root, &["commit", "-qm", "base"]);
+    git(&root, &["branch", "other"]);
+    fs::write(root.join("a-b"), "one").expect("write");
+    git(&root, &["commit", "-qam", "one"]);
+    git(&root, &["checkout", "-q", "other"]);
+    fs::write(root.join("a-b"), "two").expect("write");
+    git(&root, &["commit", "-qam", "two"]);
+    assert_eq!(ids(&root, &["a-b"]).len(), 1);
+    git(&root, &["read-tree", "-m", "HEAD~1", "HEAD", "@{-1}"]);
+    assert!(git(&root, &["ls-files", "-u"]).contains("a-b"), "the control");
+    assert_eq!(ids(&root, &["a-b"]), []);
+}
+
+#[test]
+fn ids_of_another_kind_and_links_are_not_read() {
+    let scratch = planted(&["--object-format", "sha256"]);
+    let git_dir = fs::File::open(scratch.path().join("r/.git")).expect("open");
+    let wanted = [b"a-b".to_vec()].into();
+    assert!(blobs(git_dir.as_fd(), &wanted).is_err());
+    let scratch = planted(&[]);
+    let git_dir = scratch.path().join("r/.git");
+    fs::rename(git_dir.join("index"), git_dir.join("other")).expect("rename");
+    symlink("other", git_dir.join("index")).expect("symlink");
+    let git_dir = fs::File::open(git_dir).expect("open");
+    assert!(blobs(git_dir.as_fd(), &wanted).is_err());
+}
+
+#[test]
+fn state_is_before_a_moment_only_by_both_times() {
+    let entry = |changed: [u32; 2], modified: [u32; 2]| {
+        let numbers = [changed, modified, [0, 0], [0, 0], [0, 7]].concat();
+        let bytes: Vec<u8> = numbers.into_iter().flat_map(u32::to_be_bytes).collect();
+        Stamp::parse(&bytes).expect("a stamp")
+    };
+    let moment = crate::fs::Timespec { tv_sec: 10, tv_nsec: 5 };
+    let rows = [
+        ([9, 9], [8, 8], true),
+        ([10, 4], [10, 4], true),
+        ([10, 5], [8, 8], false),
+        ([9, 9], [10, 5], false),
+        ([9, 9], [11, 0], false),
+        ([9, 0], [9, 0], true),
+        ([10, 0], [9, 0], false),
+        ([0, 0], [0, 0], false),
+    ];
+    for (changed, modified, expected) in rows {
+        let stamp = entry(changed, modified);
+        assert_eq!(stamp.is_before(moment), expected, "{changed:?} {modified:?}");
+        assert_eq!(stamp.size(), 7);
+    }
+}
+
 proptest! {
     #[test]
     fn any_bytes_are_survived(version in 2_u32..5, count in 0_u32..9, rest: Vec<u8>) {
         let mut bytes = header(version, count);
         bytes.extend(rest);
         drop(super::parse::parse(&bytes));
+        drop(super::parse::parse_blobs(&bytes, &[vec![]].into()));
     }
 }
