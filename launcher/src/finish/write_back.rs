@@ -254,6 +254,7 @@ fn plan_all(
                 held: &|path, kind| rules.held(path, kind),
                 only: &|path| rules.only(path),
                 on_conflict: record.sync.on_conflict,
+                merged: &|_| None,
             },
         ));
     }

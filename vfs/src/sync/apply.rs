@@ -136,6 +136,7 @@ pub(super) fn tell(report: &mut SyncReport, part: &MountBatch, outcomes: &[Outco
                 report.lost(step.path.clone(), kind, *conflict);
             }
             Outcome::Failed(errno) => {
+                report.conflicts.retain(|found| found.path != step.path);
                 report.failed.push(super::Failed { path: step.path.clone(), errno: *errno });
             }
             Outcome::Skipped => {}
@@ -210,6 +211,7 @@ fn stage_operations(
                     new: Some(new),
                     old: place.over,
                     below: place.below.clone(),
+                    merged: place.merged.is_some().then_some(place.upper),
                     ..blank(&place.path, *next)
                 }
             }
@@ -254,5 +256,6 @@ pub(super) fn blank(path: &Path, number: u32) -> Step {
         before: super::Attributes::default(),
         after: super::Attributes::default(),
         keeps: false,
+        merged: None,
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -223,6 +223,19 @@ impl Change {
     /// Returns what kind of file the change leaves, or took away.
     pub fn node(&self) -> Kind {
         self.upper.or(self.host).map_or(Kind::Other, |seen| seen.kind)
+    }
+
+    /// Returns whether the versions of both sides may be merged: two regular files of one name and
+    /// the same bits, of which the host's is known. Nothing of a git directory is.
+    pub fn is_mergeable(&self) -> bool {
+        let is_both = matches!(self.conflict, Some(Conflict::Changed | Conflict::Appeared))
+            && self.kind == ChangeKind::Modified;
+        let is_alike = self.upper.zip(self.host).is_some_and(|(upper, host)| {
+            upper.kind == Kind::File && host.kind == Kind::File && upper.mode == host.mode
+        });
+        let in_git_dir = |path: &Path| path.iter().any(|name| name.eq_ignore_ascii_case(".git"));
+        let is_alone = self.group.is_none() && self.refused.is_none();
+        is_both && is_alike && is_alone && !in_git_dir(&self.path)
     }
 
     /// Returns whether only the time of a directory differs: a trace of what happened in it,

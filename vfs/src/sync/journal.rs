@@ -101,6 +101,9 @@ pub(super) struct Step {
     /// An undo that leaves the step in force.
     #[serde(default)]
     pub(super) keeps: bool,
+    /// The layer's file, where both sides were merged into what is put there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) merged: Option<Seen>,
 }
 
 /// What was written back of a run and not undone.
@@ -115,11 +118,31 @@ pub struct Ledger {
     pub(super) batches: Vec<Batch>,
     /// What write-back left in the trees, by mount.
     pub(super) settled: Vec<(u32, Seen)>,
+    /// What of the layers is part of files of the tree now, by mount. It stays so after an undo:
+    /// put in place by itself, it would take away what the host had changed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) merged: Vec<Merged>,
+}
+
+/// A file of a layer that was merged with the host's.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Merged {
+    pub(super) mount: u32,
+    #[serde(with = "crate::json_path")]
+    pub(super) path: PathBuf,
+    pub(super) upper: Seen,
 }
 
 impl Default for Ledger {
     fn default() -> Self {
-        Self { version: VERSION, next: 1, last: 0, batches: Vec::new(), settled: Vec::new() }
+        Self {
+            version: VERSION,
+            next: 1,
+            last: 0,
+            batches: Vec::new(),
+            settled: Vec::new(),
+            merged: Vec::new(),
+        }
     }
 }
 
@@ -139,6 +162,9 @@ impl Ledger {
         self.settled.iter().filter(|(known, _)| *known == mount).for_each(|(_, seen)| {
             settled.add(seen);
         });
+        for known in self.merged.iter().filter(|known| known.mount == mount) {
+            settled.add_merged(&known.path, &known.upper);
+        }
         settled
     }
 

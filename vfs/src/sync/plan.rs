@@ -5,10 +5,11 @@ mod verdicts;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use super::{
-    Attributes, ChangeKind, ChangeSet, HeldPath, LeftOut, OnConflict, Refused, Resolved, Rules,
-    Seen, Winner,
+    Attributes, Change, ChangeKind, ChangeSet, HeldPath, LeftOut, OnConflict, Refused, Resolved,
+    Rules, Seen, Winner,
 };
 use verdicts::{Verdict, Verdicts};
 
@@ -55,6 +56,8 @@ pub struct Place {
     pub over: Option<Seen>,
     /// All that is in the displaced directory, by paths below it.
     pub below: Vec<(PathBuf, Seen)>,
+    /// What it gets in place of what the layer has; all else is as in the layer.
+    pub merged: Option<Arc<[u8]>>,
 }
 
 /// A removal.
@@ -104,18 +107,24 @@ pub fn plan(changes: &ChangeSet, rules: &Rules<'_>) -> SyncPlan {
             Verdict::NotEmpty => plan.left_out.push(LeftOut::NotEmpty(path)),
             Verdict::Blocked => plan.left_out.push(LeftOut::Blocked(path)),
         }
-        plan.conflicts.extend(resolved(&verdicts, at, change));
+        plan.conflicts.extend(resolved(&verdicts, at, change, rules));
     }
-    operations::add(&mut plan, changes, &verdicts);
+    operations::add(&mut plan, changes, &verdicts, rules);
     if rules.on_conflict == OnConflict::Abort && !plan.conflicts.is_empty() {
         plan.abandon();
     }
     plan
 }
 
-fn resolved(verdicts: &Verdicts, at: usize, change: &super::Change) -> Option<Resolved> {
+fn resolved(
+    verdicts: &Verdicts,
+    at: usize,
+    change: &Change,
+    rules: &Rules<'_>,
+) -> Option<Resolved> {
     let winner = match verdicts.of_change(at) {
         Verdict::Conflict => Winner::Host,
+        Verdict::Go if rules.merged(change).is_some() => Winner::Merged,
         Verdict::Go => Winner::Guest,
         _ => return None,
     };

@@ -46,13 +46,15 @@ impl SyncReport {
     /// Returns whether everything that the run changed stands in the tree now, so that its layer
     /// has nothing left to keep.
     pub fn is_complete(&self) -> bool {
-        let all_won = self.conflicts.iter().all(|found| found.winner == super::Winner::Guest);
+        let all_won = self.conflicts.iter().all(|found| found.winner != super::Winner::Host);
         let none_left = self.refused.is_empty() && self.held.is_empty() && self.left_out.is_empty();
         all_won && none_left && self.failed.is_empty()
     }
 
     pub(super) fn lost(&mut self, path: PathBuf, kind: ChangeKind, conflict: Conflict) {
         let winner = super::Winner::Host;
+        // The plan may have taken it for won.
+        self.conflicts.retain(|found| found.path != path);
         self.conflicts.push(Resolved { path, kind, conflict, winner });
     }
 }

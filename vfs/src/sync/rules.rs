@@ -1,11 +1,12 @@
 //! The rules that a plan follows, and what it says of changes that it leaves.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 pub use endow_policy::OnConflict;
 use serde::{Deserialize, Serialize};
 
-use super::{ChangeKind, Conflict, Refusal};
+use super::{Change, ChangeKind, Conflict, Refusal};
 use crate::fs::Kind;
 
 /// Why a path is held for review.
@@ -27,6 +28,17 @@ pub struct Rules<'a> {
     pub only: &'a dyn Fn(&Path) -> bool,
     /// Who wins.
     pub on_conflict: OnConflict,
+    /// Returns what both sides made of a file together, asked for with [`OnConflict::Merge`]. It
+    /// was merged from exactly what the change tells of both.
+    pub merged: &'a dyn Fn(&Path) -> Option<Arc<[u8]>>,
+}
+
+impl Rules<'_> {
+    /// Returns what a file gets in place of the run's version.
+    pub(super) fn merged(&self, change: &Change) -> Option<Arc<[u8]>> {
+        let is_asked = self.on_conflict == OnConflict::Merge && change.is_mergeable();
+        is_asked.then(|| (self.merged)(&change.path)).flatten()
+    }
 }
 
 /// Whose version of a path stands in the tree after a conflict.
@@ -37,6 +49,8 @@ pub enum Winner {
     Host,
     /// The run's.
     Guest,
+    /// Neither's: one that holds the changes of both.
+    Merged,
 }
 
 /// A conflict, and what became of it.

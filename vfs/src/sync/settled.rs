@@ -1,4 +1,7 @@
-//! What endow itself left in a tree, which is no change of the host's.
+//! What endow itself left in a tree, which is no change of the host's, and what of a layer is no
+//! change of the run's any more.
+
+use std::path::{Path, PathBuf};
 
 use rustc_hash::FxHashMap;
 
@@ -9,11 +12,22 @@ use super::{Seen, Time};
 #[derive(Clone, Debug, Default)]
 pub struct Settled {
     known: FxHashMap<u64, (Option<Time>, Time)>,
+    merged: FxHashMap<PathBuf, (u64, Time)>,
 }
 
 impl Settled {
     pub(super) fn add(&mut self, seen: &Seen) {
         self.known.insert(seen.ino, (seen.born, seen.changed));
+    }
+
+    pub(super) fn add_merged(&mut self, path: &Path, upper: &Seen) {
+        self.merged.insert(path.to_owned(), (upper.size, upper.modified));
+    }
+
+    /// Returns whether what the layer has at a path is part of the host's version already. Known by
+    /// size and time, which a copy of the layer has, too.
+    pub(super) fn has_merged(&self, path: &Path, upper: &Seen) -> bool {
+        self.merged.get(path) == Some(&(upper.size, upper.modified))
     }
 
     /// Returns whether write-back left this inode in the tree, whatever happened to it since.

@@ -203,7 +203,7 @@ impl World {
 }
 
 pub(super) fn rules(on_conflict: OnConflict) -> Rules<'static> {
-    Rules { held: &|_, _| None, only: &|_| true, on_conflict }
+    Rules { held: &|_, _| None, only: &|_| true, on_conflict, merged: &|_| None }
 }
 
 #[expect(clippy::disallowed_types, reason = "a script is the shortest way to describe a tree")]

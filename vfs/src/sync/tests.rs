@@ -2,6 +2,7 @@ mod checkpoint;
 mod conflicts;
 mod faults;
 mod hostile;
+mod merging;
 mod races;
 mod random;
 mod undoing;

@@ -43,6 +43,24 @@ fn copy_file(fs: &dyn Fs, from: At<'_>, to: At<'_>, node: &Node) -> Result<()> {
     set_time(fs, to, node.status.modified.into())
 }
 
+/// Makes a file with other bytes, and the mode and attributes of one of the layer; its times are
+/// those of its making.
+pub(in crate::sync) fn write_leaf(
+    fs: &dyn Fs,
+    from: At<'_>,
+    to: At<'_>,
+    (node, bytes): (&Node, &[u8]),
+) -> Result<()> {
+    let file = fs.create_file(to.dir, to.name)?;
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        let written = fs.write(file.as_fd(), rest)?;
+        rest = rest.get(written..).unwrap_or_default();
+    }
+    set_user(fs, to, &[], &users(fs.attributes(from).or_else(denied)?))?;
+    fs.set_mode(file.as_fd(), node.status.mode)
+}
+
 fn denied<T: Default>(errno: Errno) -> Result<T> {
     if errno == Errno::ACCESS { Ok(T::default()) } else { Err(errno) }
 }

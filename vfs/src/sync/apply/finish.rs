@@ -10,7 +10,7 @@ use super::{Outcome, RunPlace};
 use crate::fs::{At, Errno, Fs, Kind, Open};
 use crate::sync::collect::io;
 use crate::sync::journal::{
-    self, Act, Batch, Direction, Ledger, MountBatch, Step, publish_journal, remove_journal,
+    self, Act, Batch, Direction, Ledger, Merged, MountBatch, Step, publish_journal, remove_journal,
 };
 use crate::sync::{Attributes, Seen, SyncError, Time};
 use crate::tree::remove_tree;
@@ -52,6 +52,7 @@ pub(in crate::sync) fn finish(
             }
         }
     }
+    note_merged(ledger, batch, outcomes);
     enter(ledger, batch, outcomes);
     ledger.forget_earlier();
     let undo = fs.open_below(run.dir, Path::new(journal::UNDO), Open::List);
@@ -60,6 +61,20 @@ pub(in crate::sync) fn finish(
     sync_all(fs, benches)?;
     Ledger::publish(fs, undo.as_fd()).map_err(io("write", Path::new(journal::UNDO)))?;
     end(fs, run, batch, benches)
+}
+
+/// Notes what of the layers is part of what stands in the tree now.
+fn note_merged(ledger: &mut Ledger, batch: &Batch, outcomes: &[Vec<Outcome>]) {
+    if batch.direction == Direction::Undo {
+        return;
+    }
+    for (part, outcomes) in batch.mounts.iter().zip(outcomes) {
+        let done = part.steps.iter().zip(outcomes).filter(|(_, it)| **it == Outcome::Done);
+        let merged = done.filter_map(|(step, _)| {
+            Some(Merged { mount: part.mount, path: step.path.clone(), upper: step.merged? })
+        });
+        ledger.merged.extend(merged);
+    }
 }
 
 /// Takes the stages and the journal of a batch away that is in the ledger.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use super::bench::{Bench, name};
-use super::copy::copy_leaf;
+use super::copy::{copy_leaf, write_leaf};
 use crate::fs::{At, Errno, Fs, Kind, Result};
 use crate::sync::collect::io;
 use crate::sync::root::{Closed, Root};
@@ -53,6 +53,9 @@ impl<'b, 'a> Stage<'b, 'a> {
         let node = fs.node(from.dir, from.name)?;
         if !Seen::from(&node).is_still(&place.upper) {
             return Err(Errno::STALE);
+        }
+        if let Some(merged) = &place.merged {
+            return write_leaf(fs, from, to, (&node, merged));
         }
         if self.can_link {
             match fs.link(from, to) {

@@ -57,6 +57,9 @@ impl<'a> Collector<'a> {
             }
             return Ok(());
         }
+        if self.source.settled.has_merged(&found.path, &Seen::from(&found.node)) {
+            return Ok(());
+        }
         let told = self.told(found)?;
         let refusal = refuse::node(&found.node, self.owner).or(told.refusal);
         let refusal = refusal.or(refuse::is_reserved(&found.path).then_some(Refusal::Reserved));

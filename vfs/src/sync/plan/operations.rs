@@ -7,11 +7,11 @@ use super::verdicts::{Verdicts, makes_directory, removes_directory};
 use super::{Amend, Operation, Place, SyncPlan, Take};
 use crate::fs::Kind;
 use crate::sync::repository::rank;
-use crate::sync::{Attributes, Change, ChangeKind, ChangeSet, Seen};
+use crate::sync::{Attributes, Change, ChangeKind, ChangeSet, Rules, Seen};
 
 /// Adds the operations that carry the verdicts out.
-pub(super) fn add(plan: &mut SyncPlan, set: &ChangeSet, verdicts: &Verdicts) {
-    let mut builder = Builder { set, verdicts, touched: BTreeSet::new() };
+pub(super) fn add(plan: &mut SyncPlan, set: &ChangeSet, verdicts: &Verdicts, rules: &Rules<'_>) {
+    let mut builder = Builder { set, verdicts, rules, touched: BTreeSet::new() };
     let places = builder.places();
     let takes = builder.takes();
     let (files, dirs) = builder.amends();
@@ -25,6 +25,7 @@ pub(super) fn add(plan: &mut SyncPlan, set: &ChangeSet, verdicts: &Verdicts) {
 struct Builder<'a> {
     set: &'a ChangeSet,
     verdicts: &'a Verdicts,
+    rules: &'a Rules<'a>,
     /// Directories in which names come or go.
     touched: BTreeSet<&'a Path>,
 }
@@ -43,7 +44,8 @@ impl<'a> Builder<'a> {
             let (true, Some(upper)) = (is_placed, change.upper) else { continue };
             let below = if removes_directory(change) { self.below(at) } else { Vec::new() };
             let (path, kind, group) = (change.path.clone(), change.kind, change.group);
-            places.push(Place { path, kind, upper, group, over: change.host, below });
+            let merged = change.conflict.and_then(|_| self.rules.merged(change));
+            places.push(Place { path, kind, upper, group, over: change.host, below, merged });
             touched.extend(change.path.parent());
         }
         self.touched.append(&mut touched);

@@ -79,8 +79,10 @@ impl Judge<'_> {
             return Verdict::Held(reason);
         }
         match change.conflict {
-            Some(_) if self.rules.on_conflict != OnConflict::Guest => Verdict::Conflict,
-            _ => Verdict::Go,
+            None => Verdict::Go,
+            Some(_) if self.rules.on_conflict == OnConflict::Guest => Verdict::Go,
+            Some(_) if self.rules.merged(change).is_some() => Verdict::Go,
+            Some(_) => Verdict::Conflict,
         }
     }
 
