@@ -24,6 +24,7 @@ mod run_installation;
 mod run_leftovers;
 mod run_limits;
 mod run_many;
+mod run_merge;
 mod run_mounts;
 mod run_odd_files;
 mod run_report;

@@ -154,7 +154,12 @@ fn lines(sync: &finish::Finished, id: &str) -> Vec<Line> {
     let refused = all(|it| it.refused.iter().map(|it| it.path.as_path()).collect());
     let failed = all(|it| it.failed.iter().map(|it| it.path.as_path()).collect());
     let held = all(|it| it.held.iter().map(|it| it.path.as_path()).collect());
+    let merged = all(|it| {
+        let merged = it.conflicts.iter().filter(|it| it.winner == Winner::Merged);
+        merged.map(|it| it.path.as_path()).collect()
+    });
     let rows = [
+        (merged, false, "merged with changes outside", format!("endow undo {id}")),
         (waiting, false, "waiting", format!("endow diff {id}; endow apply {id}")),
         (lost, true, "not written back, changed outside too", format!("endow diff {id}")),
         (refused, true, "refused", format!("endow diff {id}")),
@@ -224,7 +229,7 @@ pub(crate) fn sync(sync: &finish::Finished) -> Value {
         "conflicts": each(&|at, report| {
             let one = |it: &endow_vfs::sync::Resolved| json!({
                 "path": place(at, &it.path), "reason": conflict(it.conflict),
-                "winner": if it.winner == Winner::Host { "host" } else { "guest" },
+                "winner": winner(it.winner),
             });
             report.conflicts.iter().map(one).collect()
         }),
@@ -274,6 +279,14 @@ fn left_out(left: &LeftOut) -> &Path {
         | LeftOut::NotEmpty(path)
         | LeftOut::Blocked(path)
         | LeftOut::Aborted(path) => path,
+    }
+}
+
+fn winner(winner: Winner) -> &'static str {
+    match winner {
+        Winner::Host => "host",
+        Winner::Guest => "guest",
+        Winner::Merged => "merged",
     }
 }
 

@@ -7,6 +7,7 @@ mod fate;
 mod foreign;
 mod git_traps;
 mod in_memory;
+mod merge;
 mod prune;
 mod rules;
 mod take_back;

@@ -13,6 +13,7 @@ use endow_vfs::sync::{
 };
 use rustix::io::Errno;
 
+use super::merge::{Merged, merge};
 use super::rules::{MountRules, patterns};
 use super::{OfMount, Selection, Target, TargetError};
 use crate::supervise::HALF_WAY;
@@ -208,7 +209,11 @@ pub(crate) fn write_back(
     if let Some(path) = looked.iter().find_map(|it| half_way(&it.changes)) {
         return Err(WriteBackError::HalfWay(path));
     }
-    let plans = plan_all(record, &looked, (targets, selection))?;
+    let merged = match record.sync.on_conflict {
+        OnConflict::Merge => merge(run, &looked, targets, selection),
+        OnConflict::Host | OnConflict::Guest | OnConflict::Abort => Merged::default(),
+    };
+    let plans = plan_all(record, &looked, (targets, selection), &merged)?;
     let places = looked.iter().filter_map(|it| targets.iter().find(|to| to.number == it.number));
     let parts: Vec<(MountPlace<'_>, &SyncPlan)> = places.map(place).zip(&plans).collect();
     let reports = sync::apply(&OsFs, &RunPlace { dir: run.as_fd(), id: id.as_str() }, &parts)?;
@@ -238,6 +243,7 @@ fn plan_all(
     record: &Record,
     looked: &[Looked],
     (targets, selection): (&[Target], &Selection),
+    merged: &Merged,
 ) -> Result<Vec<SyncPlan>, WriteBackError> {
     let (protect, only) = patterns(record)?;
     let mut plans = Vec::new();
@@ -254,7 +260,7 @@ fn plan_all(
                 held: &|path, kind| rules.held(path, kind),
                 only: &|path| rules.only(path),
                 on_conflict: record.sync.on_conflict,
-                merged: &|_| None,
+                merged: &|path| merged.text(it.number, path),
             },
         ));
     }

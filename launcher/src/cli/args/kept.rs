@@ -106,7 +106,7 @@ pub(crate) enum Winner {
     Host,
     /// The run's; undo takes it back
     Guest,
-    /// Texts are merged where that can be done, else as `host`
+    /// Texts that git knows are merged, else as `host`
     Merge,
     /// Nobody: one conflict, and nothing is applied
     Abort,

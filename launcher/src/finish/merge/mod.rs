@@ -1,0 +1,143 @@
+//! Three-way merges of text files that both sides changed.
+//!
+//! The base is what git knew of the file before the run began: the blob that the index of its work
+//! tree names. Nothing of a repository is believed that is not checked, for a command may have
+//! written it: its configuration is never read, and what git hands out must have its name. Whatever
+//! is missing or odd, the base is unknown and the host's version stays.
+
+mod objects;
+mod sides;
+mod text;
+mod work_tree;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use endow_vfs::git_index::{self, Blob};
+use endow_vfs::state::RunDir;
+use endow_vfs::sync::Change;
+
+use super::{Looked, Selection, Target};
+use objects::Wanted;
+use work_tree::{WorkTree, WorkTrees};
+
+/// The largest version that is merged.
+const LARGEST: u64 = 4 << 20;
+/// The most bytes of all merged files together: they are held in memory until they are staged.
+const ALL: usize = 64 << 20;
+/// The most time for all of it; what is left then is not merged.
+const TIME: Duration = Duration::from_secs(10);
+
+/// What was merged, by mount.
+#[derive(Debug, Default)]
+pub(super) struct Merged {
+    texts: BTreeMap<u32, BTreeMap<PathBuf, Arc<[u8]>>>,
+    size: usize,
+}
+
+impl Merged {
+    /// Returns what both sides made of a file together.
+    pub(super) fn text(&self, mount: u32, path: &Path) -> Option<Arc<[u8]>> {
+        self.texts.get(&mount)?.get(path).cloned()
+    }
+
+    fn add(&mut self, mount: u32, path: &Path, text: Vec<u8>) {
+        self.size = self.size.saturating_add(text.len());
+        if self.size <= ALL {
+            self.texts.entry(mount).or_default().insert(path.to_owned(), text.into());
+        }
+    }
+}
+
+/// Merges what can be merged of what both sides changed and the user wants.
+pub(super) fn merge(
+    run: &RunDir,
+    looked: &[Looked],
+    targets: &[Target],
+    selection: &Selection,
+) -> Merged {
+    let mut merged = Merged::default();
+    let until = Instant::now() + TIME;
+    for it in looked {
+        let Some(target) = targets.iter().find(|target| target.number == it.number) else {
+            continue;
+        };
+        let changes = it.changes.changes.iter().filter(|change| {
+            let sizes = [change.upper, change.host];
+            let is_small = sizes.iter().flatten().all(|seen| seen.size <= LARGEST);
+            is_small && change.is_mergeable() && selection.takes(it.number, &change.path)
+        });
+        for (tree, changes) in by_tree(target, changes) {
+            merge_tree((run, until), target, (&tree, &changes), &mut merged);
+        }
+    }
+    merged
+}
+
+type Group<'a> = (Rc<WorkTree>, Vec<&'a Change>);
+
+/// Returns the changes by the work tree that they lie in.
+fn by_tree<'a>(target: &Target, changes: impl Iterator<Item = &'a Change>) -> Vec<Group<'a>> {
+    let mut trees = WorkTrees::new(target);
+    let mut groups: Vec<Group<'a>> = Vec::new();
+    for change in changes {
+        let Some(tree) = trees.of(&change.path) else { continue };
+        match groups.iter_mut().find(|(known, _)| Rc::ptr_eq(known, &tree)) {
+            Some((_, changes)) => changes.push(change),
+            None => groups.push((tree, vec![change])),
+        }
+    }
+    groups
+}
+
+fn merge_tree(
+    (run, until): (&RunDir, Instant),
+    target: &Target,
+    (tree, changes): (&WorkTree, &[&Change]),
+    merged: &mut Merged,
+) {
+    let known = known(target, tree, changes);
+    let wanted: Vec<Wanted> = known.iter().map(|(_, wanted)| *wanted).collect();
+    let Some(mut bases) = objects::ask(run, tree.objects(), &wanted, until) else { return };
+    for (change, wanted) in known {
+        let base = bases.next(wanted);
+        let text = base.and_then(|base| merge_file(target, change, &base, until));
+        if let Some(text) = text {
+            merged.add(target.number, &change.path, text);
+        }
+    }
+}
+
+/// Returns the changes of which the index tells the base.
+fn known<'a>(
+    target: &Target,
+    tree: &WorkTree,
+    changes: &[&'a Change],
+) -> Vec<(&'a Change, Wanted)> {
+    let name =
+        |change: &Change| tree.name(&change.path).map(|it| it.as_os_str().as_bytes().to_vec());
+    let wanted: BTreeSet<Vec<u8>> = changes.iter().filter_map(|change| name(change)).collect();
+    let blobs = git_index::blobs(tree.git_dir(), &wanted).unwrap_or_default();
+    let of = |change: &&'a Change| {
+        let blob = blobs.get(&name(change)?)?;
+        is_base(blob, target).then_some((*change, Wanted { id: blob.id, size: blob.stamp.size() }))
+    };
+    changes.iter().filter_map(of).collect()
+}
+
+/// One of after the start may hold what the host did meanwhile, which would then count as undone by
+/// the run; one of before is older than what both sides began with, or that itself.
+fn is_base(blob: &Blob, target: &Target) -> bool {
+    u64::from(blob.stamp.size()) <= LARGEST && blob.stamp.is_before(target.stamp.into())
+}
+
+fn merge_file(target: &Target, change: &Change, base: &[u8], until: Instant) -> Option<Vec<u8>> {
+    let upper = sides::upper(target, change)?;
+    let host = sides::host(target, change)?;
+    let is_text = [base, &upper, &host].iter().all(|bytes| !bytes.contains(&0));
+    is_text.then(|| text::merge(base, [&host, &upper], until)).flatten()
+}
