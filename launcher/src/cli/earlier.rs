@@ -1,10 +1,12 @@
 //! The run that another goes on from.
 
 use endow_policy::HostPath;
+use endow_vfs::fs::OsFs;
 use endow_vfs::state::{Moment, MountRecord, RootId, RunState};
 
 use super::error::{CommandError, Kind};
 use super::kept::{Kept, Opened, Verb};
+use crate::finish::{self, WriteBackError};
 use crate::plan::step::FileId;
 use crate::plan::{Earlier, EarlierMount};
 
@@ -14,11 +16,17 @@ const GO_ON: Verb = Verb {
     fits: |_| true,
 };
 
-/// Finds the run and locks it: while its layers are copied nobody may write them back.
+/// Finds the run and locks it: while its layers are copied nobody may write them back. What is
+/// written back of it is in none of them.
 pub(crate) fn open(name: &str) -> Result<Opened, CommandError> {
     let kept = Kept::list()?;
     let run = kept.named(name)?;
-    kept.open(run, GO_ON)
+    let opened = kept.open(run, GO_ON)?;
+    if opened.dir.has(&OsFs, "undo")? {
+        let targets = finish::targets(&opened.dir, &opened.record, &[]);
+        finish::prune(&opened.dir, &targets.map_err(WriteBackError::from)?)?;
+    }
+    Ok(opened)
 }
 
 /// Returns what the plan must know of it.
