@@ -193,3 +193,76 @@ fn policy_and_plan_say_so() {
     let plan = endow(&world, &["plan", "--workspace", "cow", "--checkpoint", "--", "true"]);
     assert!(!plan.ok().contains("record  "), "a buffered one needs none");
 }
+
+/// A repository with files that it has packed, others that it has loose, and some that it does not
+/// have as they are.
+fn repository() -> World {
+    let world = project();
+    let script = "git init -q .; git config user.name x; git config user.email x; chmod 755 mode
+        git add -A; git commit -qm one; git gc -q; echo loose >loose; echo twice >dir/twice
+        git add -A; git commit -qm two; echo edited >swap
+        printf 'a\\r\\nb\\r\\n' >crlf; echo 'crlf text' >.gitattributes; git add -A 2>/dev/null; git commit -qm three
+        echo untracked >own; find . -path ./.git -prune -o -exec touch -h -d @1400000000 '{}' +";
+    world.bare(script).ok();
+    world
+}
+
+fn files(world: &World) -> String {
+    let script = "find . -path ./.git -prune -o -printf '%P %y %m %T@ %l\\n' | sort
+        find . -path ./.git -prune -o -type f -print | sort | xargs cat";
+    world.bare(script).ok().to_owned()
+}
+
+const EDITS: &str = "echo guest >file; echo guest >loose; echo guest >mode; rm -r dir; rm gone
+    echo guest >crlf; echo guest >own; echo guest >swap";
+
+#[test]
+fn what_git_has_is_not_copied_and_comes_back() {
+    let world = repository();
+    let before = files(&world);
+    let copied = "find $(dirname $LIST)/files -type f | xargs grep -l . | xargs cat | sort";
+    let script = format!("echo in; read go; {EDITS}");
+    let mut command = world.endow([&LIVE[..], &["--", "sh", "-c", &script]].concat());
+    let mut running = Running::start(command.stdin(std::process::Stdio::piped()));
+    running.expect("in");
+    soon("the record", || is_recorded(&world));
+    let lists = world.state().join("runs");
+    let list =
+        said(std::process::Command::new("find").arg(lists).args(["-path", "*/checkpoint/list"]));
+    let copied = format!("LIST={}; {copied}", list.ok().trim_end());
+    let copies = world.bare(&copied);
+    assert!(!copies.ok().contains("loose") && !copies.stdout.contains("host"), "{}", copies.stdout);
+    assert!(
+        copies.stdout.contains("untracked") && copies.stdout.contains("a\r\n"),
+        "{}",
+        copies.stdout
+    );
+    running.say("\n");
+    assert_eq!(running.end(), 0);
+    assert_ne!(files(&world), before);
+    endow(&world, &["undo"]).ok();
+    assert_eq!(files(&world), before);
+    assert_eq!(world.bare("git status --porcelain; git fsck").ok(), "?? own\n");
+}
+
+#[test]
+fn removed_repository_takes_nothing_from_an_undo() {
+    let world = repository();
+    let before = files(&world);
+    assert_eq!(run_recorded(&world, &[], &format!("{EDITS}; rm -rf .git/objects .git/index")), 0);
+    endow(&world, &["undo"]).ok();
+    assert_eq!(files(&world), before);
+}
+
+#[test]
+fn changed_objects_are_found_out() {
+    let world = repository();
+    let script = "for it in $(find .git/objects -type f); do chmod u+w $it; echo forged >$it; done
+        echo guest >loose; echo guest >own";
+    let report = report(&world, script);
+    let lost =
+        json!([{"path": world.project().join("loose"), "reason": "the repository has it no more"}]);
+    assert_eq!(report["checkpoint"]["uncovered"], lost);
+    endow(&world, &["undo"]).ok();
+    assert_eq!(world.bare("cat loose own").ok(), "guest\nuntracked\n");
+}

@@ -10,6 +10,7 @@
 pub mod base64;
 pub mod foreign;
 pub mod fs;
+pub mod git_blob;
 pub mod git_dir;
 pub mod git_index;
 pub mod json_path;

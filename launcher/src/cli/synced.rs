@@ -84,6 +84,7 @@ fn why(left: Left) -> &'static str {
         Left::Unreadable => "it can't be read",
         Left::Special => "no file, directory or link",
         Left::MountPoint => "a mount of the host",
+        Left::Lost => "the repository has it no more",
     }
 }
 

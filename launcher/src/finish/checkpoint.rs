@@ -1,19 +1,24 @@
 //! What became of a live workspace that was recorded.
 
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use endow_policy::GuestPath;
 use endow_vfs::fs::OsFs;
 use endow_vfs::state::{Record, RunDir};
 use endow_vfs::sync::RunPlace;
-use endow_vfs::sync::checkpoint::{self, Checkpointed};
+use endow_vfs::sync::checkpoint::{self, Checkpointed, Found, Wanted};
+use rustix::io::Errno;
 
+use super::git_objects;
 use super::write_back::{lock_all, place};
 use super::{OfMount, Target, WriteBackError};
 
 /// The record, in the run's directory.
 const PLACE: &str = "checkpoint";
+/// The most time that git gets for all that it is asked for.
+const TIME: Duration = Duration::from_mins(1);
 
 /// Enters what changed into the run's ledger, and takes the record away; `None` when there is none.
 /// After an error the record is still there, and it can be tried again.
@@ -33,10 +38,31 @@ pub(crate) fn settle(
     let hidden: Vec<PathBuf> = mount.hidden.iter().map(|name| name.path.clone()).collect();
     let id = run.id().clone();
     let of_run = RunPlace { dir: run.as_fd(), id: id.as_str() };
-    let settled =
-        checkpoint::settle(&OsFs, &of_run, &place(target), (target.stamp, hidden.as_slice()))?;
+    let start = (target.stamp, hidden.as_slice());
+    let bring = |objects: BorrowedFd<'_>, wanted: &[Wanted], found: &mut Found<'_>| {
+        bring(run, objects, wanted, found)
+    };
+    let settled = checkpoint::settle(&OsFs, &of_run, &place(target), start, &bring)?;
     run.remove_part(&OsFs, Path::new(PLACE)).map_err(WriteBackError::Checkpoint)?;
     Ok(Some((mount.at.clone(), settled)))
+}
+
+/// Asks git for contents; those that it does not give in time are missing.
+fn bring(
+    run: &RunDir,
+    objects: BorrowedFd<'_>,
+    wanted: &[Wanted],
+    found: &mut Found<'_>,
+) -> Result<(), Errno> {
+    let asked = |it: &Wanted| {
+        let size = u32::try_from(it.size).ok()?;
+        Some(git_objects::Wanted { id: it.name, size })
+    };
+    let asked: Vec<_> = wanted.iter().filter_map(asked).collect();
+    let Some(mut answers) = git_objects::ask(run, objects, &asked, Instant::now() + TIME) else {
+        return Ok(());
+    };
+    asked.iter().filter_map(|wanted| answers.next(*wanted)).try_for_each(|content| found(&content))
 }
 
 /// Returns places of the view.

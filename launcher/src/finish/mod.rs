@@ -5,6 +5,7 @@ mod checkpoint;
 mod drop_path;
 mod fate;
 mod foreign;
+mod git_objects;
 mod git_traps;
 mod in_memory;
 mod merge;

@@ -31,6 +31,21 @@ pub fn blobs(
     git_dir: BorrowedFd<'_>,
     wanted: &BTreeSet<Vec<u8>>,
 ) -> Result<BTreeMap<Vec<u8>, Blob>, IndexWarning> {
+    look(git_dir, &|name| wanted.contains(name))
+}
+
+/// The same for all files.
+///
+/// # Errors
+/// There is no index, or none that can be read.
+pub fn all_blobs(git_dir: BorrowedFd<'_>) -> Result<BTreeMap<Vec<u8>, Blob>, IndexWarning> {
+    look(git_dir, &|_| true)
+}
+
+fn look(
+    git_dir: BorrowedFd<'_>,
+    wanted: &dyn Fn(&[u8]) -> bool,
+) -> Result<BTreeMap<Vec<u8>, Blob>, IndexWarning> {
     let path = Path::new(INDEX);
     let file = OsFs.open_file(git_dir, OsStr::new(INDEX)).map_err(unreadable(path))?;
     let bytes = read(path, &file, SIZE)?;

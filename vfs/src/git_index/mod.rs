@@ -12,7 +12,7 @@ mod stamp;
 mod tracked;
 mod warning;
 
-pub use blobs::{Blob, blobs};
+pub use blobs::{Blob, all_blobs, blobs};
 pub use find::load;
 pub use stamp::Stamp;
 pub use tracked::Tracked;

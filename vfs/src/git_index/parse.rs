@@ -1,6 +1,6 @@
 //! The format of an index, as in gitformat-index(5).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ffi::CStr;
 
 use super::stamp::Stamp;
@@ -48,11 +48,11 @@ fn track(head: Head<'_>, id: usize) -> Result<Tracked> {
 /// Reads what an index with SHA-1 ids has of the files that are wanted.
 pub(super) fn parse_blobs(
     bytes: &[u8],
-    wanted: &BTreeSet<Vec<u8>>,
+    wanted: &dyn Fn(&[u8]) -> bool,
 ) -> Result<BTreeMap<Vec<u8>, Blob>> {
     let mut blobs = BTreeMap::new();
     Head::read(bytes)?.each(SHA1, &mut |entry, name| {
-        if let Some(id) = entry.id.filter(|_| wanted.contains(name)) {
+        if let Some(id) = entry.id.filter(|_| wanted(name)) {
             blobs.insert(name.to_vec(), Blob { id, stamp: entry.stamp });
         }
         Ok(())

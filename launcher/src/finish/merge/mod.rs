@@ -5,7 +5,6 @@
 //! written it: its configuration is never read, and what git hands out must have its name. Whatever
 //! is missing or odd, the base is unknown and the host's version stays.
 
-mod objects;
 mod sides;
 mod text;
 mod work_tree;
@@ -21,8 +20,8 @@ use endow_vfs::git_index::{self, Blob};
 use endow_vfs::state::RunDir;
 use endow_vfs::sync::Change;
 
+use super::git_objects::{self, Wanted};
 use super::{Looked, Selection, Target};
-use objects::Wanted;
 use work_tree::{WorkTree, WorkTrees};
 
 /// The largest version that is merged.
@@ -102,7 +101,7 @@ fn merge_tree(
 ) {
     let known = known(target, tree, changes);
     let wanted: Vec<Wanted> = known.iter().map(|(_, wanted)| *wanted).collect();
-    let Some(mut bases) = objects::ask(run, tree.objects(), &wanted, until) else { return };
+    let Some(mut bases) = git_objects::ask(run, tree.objects(), &wanted, until) else { return };
     for (change, wanted) in known {
         let base = bases.next(wanted);
         let text = base.and_then(|base| merge_file(target, change, &base, until));

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::list::{FILES, Kept, Left, Recorded};
 use crate::fs::{At, Fs, Kind, Open, Result};
+use crate::git_blob::{Name, name_of};
 use crate::sync::apply::number_name;
 use crate::sync::collect::Buffers;
 use crate::sync::root::{Closed, Root};
@@ -180,10 +181,14 @@ impl Comparing<'_> {
         (then, now): (Seen, Seen),
         kept: Kept,
     ) -> Result<bool> {
-        let Kept::Copy(number) = kept else { return Ok(false) };
         if now.kind != then.kind || now.size != then.size {
             return Ok(false);
         }
+        let number = match kept {
+            Kept::Copy(number) => number,
+            Kept::Git(name) => return self.is_named(path, now.size, &name),
+            Kept::Directory | Kept::Left(_) => return Ok(false),
+        };
         let name = number_name(number);
         let files = self.fs.open_below(self.place, Path::new(FILES), Open::Handle)?;
         let copy = At { dir: files.as_fd(), name: &name };
@@ -197,6 +202,12 @@ impl Comparing<'_> {
         let Ok(file) = self.fs.open_file(dir.as_fd(), leaf) else { return Ok(false) };
         let Ok(copy) = self.fs.open_file(copy.dir, copy.name) else { return Ok(false) };
         self.buffers.equal(self.fs, [file.as_fd(), copy.as_fd()], now.size)
+    }
+
+    fn is_named(&mut self, path: &Path, size: u64, name: &Name) -> Result<bool> {
+        let (dir, leaf) = self.root.above(path)?;
+        let Ok(file) = self.fs.open_file(dir.as_fd(), leaf) else { return Ok(false) };
+        Ok(name_of(self.fs, file.as_fd(), size).is_ok_and(|found| found == *name))
     }
 
     /// Judges a path that was not recorded; returns whether what is in it is to be looked at.

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::fs::{Errno, Fs, Result};
+use crate::git_blob::Name;
 use crate::sync::Seen;
 
 /// The version that this code writes, and the newest it reads.
@@ -37,6 +38,8 @@ pub enum Left {
     Special,
     /// Another file system is mounted there.
     MountPoint,
+    /// The repository has it no more.
+    Lost,
 }
 
 /// What is kept of a path.
@@ -47,6 +50,8 @@ pub(super) enum Kept {
     Directory,
     /// A copy with this number.
     Copy(u32),
+    /// The name that git has for the bytes.
+    Git(Name),
     /// Nothing.
     Left(Left),
 }

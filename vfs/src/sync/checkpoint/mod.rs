@@ -9,6 +9,7 @@
 //! ```text
 //! <run>/checkpoint/list       what stood where, one JSON value a line
 //! <run>/checkpoint/files/<n>  copies
+//! <run>/checkpoint/objects    further names of what git has, in the place of copies
 //! ```
 
 mod compare;
@@ -16,7 +17,8 @@ mod list;
 mod originals;
 mod record;
 mod settle;
+mod tracked;
 
 pub use list::Left;
 pub use record::{Limits, Recording, record};
-pub use settle::{Checkpointed, Uncovered, settle};
+pub use settle::{Bring, Checkpointed, Found, Uncovered, Wanted, settle};

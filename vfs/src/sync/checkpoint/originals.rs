@@ -1,14 +1,16 @@
 //! What an undo puts back, made of the copies of a checkpoint.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::ops::Bound;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 
 use super::list::{FILES, Kept, Left, Recorded};
-use crate::fs::{At, Fs, Kind, Open, Result};
+use crate::fs::{At, Errno, Fs, Kind, Open, Result};
+use crate::git_blob::{Name, digits};
 use crate::sync::Seen;
 use crate::sync::apply::amend::set_time;
+use crate::sync::apply::copy::copy_leaf;
 use crate::sync::apply::number_name;
 
 /// What was made of a path.
@@ -31,7 +33,9 @@ pub(super) fn make(
     let mut original = Original::default();
     let Some((seen, kept)) = recorded.entries.get(path) else { return Ok(original) };
     if seen.kind != Kind::Directory {
-        link(fs, place, *kept, to)?;
+        if !bring(fs, place, (seen, *kept), to)? {
+            original.missing.push((path.to_owned(), Left::Lost));
+        }
         return Ok(original);
     }
     fs.make_dir(to.dir, to.name, 0o700)?;
@@ -44,16 +48,17 @@ pub(super) fn make(
             original.missing.push((whole.clone(), *left));
             continue;
         }
-        original.below.push((path.to_owned(), *seen));
         let (Some(above), Some(name)) = (path.parent(), path.file_name()) else { continue };
         let above = if above.as_os_str().is_empty() { Path::new(".") } else { above };
         let dir = fs.open_below(top.as_fd(), above, Open::Handle)?;
         if seen.kind == Kind::Directory {
             fs.make_dir(dir.as_fd(), name, 0o700)?;
             dirs.push((path.to_owned(), *seen));
-        } else {
-            link(fs, place, *kept, At { dir: dir.as_fd(), name })?;
+        } else if !bring(fs, place, (seen, *kept), At { dir: dir.as_fd(), name })? {
+            original.missing.push((whole.clone(), Left::Lost));
+            continue;
         }
+        original.below.push((path.to_owned(), *seen));
     }
     for (path, seen) in dirs.iter().rev() {
         let dir = fs.open_below(top.as_fd(), path, Open::Handle)?;
@@ -64,8 +69,35 @@ pub(super) fn make(
     Ok(original)
 }
 
-fn link(fs: &dyn Fs, place: BorrowedFd<'_>, kept: Kept, to: At<'_>) -> Result<()> {
-    let Kept::Copy(number) = kept else { return Ok(()) };
+/// Makes a file or link what it was; tells whether it could.
+fn bring(
+    fs: &dyn Fs,
+    place: BorrowedFd<'_>,
+    (seen, kept): (&Seen, Kept),
+    to: At<'_>,
+) -> Result<bool> {
     let files = fs.open_below(place, Path::new(FILES), Open::Handle)?;
-    fs.link(At { dir: files.as_fd(), name: &number_name(number) }, to)
+    match kept {
+        Kept::Copy(number) => {
+            fs.link(At { dir: files.as_fd(), name: &number_name(number) }, to)?;
+            Ok(true)
+        }
+        Kept::Git(name) => {
+            let from = At { dir: files.as_fd(), name: &brought(&name) };
+            let copied =
+                fs.node(from.dir, from.name).and_then(|node| copy_leaf(fs, from, to, &node));
+            match copied {
+                Err(Errno::NOENT) => return Ok(false),
+                result => result?,
+            }
+            set_time(fs, to, seen.modified)?;
+            fs.set_mode_at(to, seen.mode).map(|()| true)
+        }
+        Kept::Directory | Kept::Left(_) => Ok(false),
+    }
+}
+
+/// Returns the name of a content that git gave back.
+pub(super) fn brought(name: &Name) -> OsString {
+    format!("git-{}", digits(name)).into()
 }

@@ -5,7 +5,9 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use super::list::{Entry, FILES, Kept, Left, Writer};
+use super::tracked::Tracked;
 use crate::fs::{At, Errno, Fs, Kind, Node, Result};
+use crate::git_blob::Name;
 use crate::sync::apply::{copy::copy_leaf, number_name};
 use crate::sync::root::{Closed, Root};
 use crate::sync::{Seen, Time};
@@ -64,6 +66,7 @@ pub fn record(fs: &dyn Fs, recording: &Recording<'_>) -> Result<()> {
         root: Root::new(fs, recording.root, Closed::Stay),
         files,
         list: Writer::create(fs, recording.place)?,
+        tracked: Tracked::open(fs, recording.root, recording.place),
         pending: vec![PathBuf::new()],
         copied: 0,
         bytes: 0,
@@ -84,6 +87,7 @@ struct Recorder<'r> {
     root: Root<'r>,
     files: OwnedFd,
     list: Writer<'r>,
+    tracked: Option<Tracked<'r>>,
     pending: Vec<PathBuf>,
     copied: u32,
     bytes: u64,
@@ -129,7 +133,10 @@ impl Recorder<'_> {
             }
             Kind::Directory => self.kept_directory(at),
             _ if seen.changed >= self.of.stamp => Kept::Left(Left::Changed),
-            Kind::File | Kind::Symlink => self.kept_copy(at, &node)?,
+            Kind::File | Kind::Symlink => match self.kept_by_git(&path, at, &node) {
+                Some(name) => Kept::Git(name),
+                None => self.kept_copy(at, &node)?,
+            },
         };
         if kept == Kept::Directory {
             self.pending.push(path.clone());
@@ -155,6 +162,16 @@ impl Recorder<'_> {
         let mut text = [0; SIGNATURE.len()];
         self.fs.read(file.as_fd(), &mut text).is_ok_and(|length| length == text.len())
             && text == SIGNATURE
+    }
+
+    /// Returns git's name of a file's content. Attributes are nothing that git has.
+    fn kept_by_git(&mut self, path: &Path, at: At<'_>, node: &Node) -> Option<Name> {
+        let tracked = self.tracked.as_mut().filter(|_| node.status.kind == Kind::File)?;
+        let file = self.fs.open_file(at.dir, at.name).ok()?;
+        let name = tracked.name(path, file.as_fd(), node)?;
+        let is_plain = self.fs.attributes(at).is_ok_and(|attributes| attributes.is_empty());
+        let after = self.fs.node(at.dir, at.name).map(|node| Seen::from(&node));
+        (is_plain && after == Ok(Seen::from(node))).then_some(name)
     }
 
     fn kept_copy(&mut self, from: At<'_>, node: &Node) -> Result<Kept> {

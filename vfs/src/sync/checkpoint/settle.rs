@@ -1,19 +1,24 @@
 //! A checkpoint becomes a batch of the ledger.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
+use std::ops::Bound;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 
 use super::compare::{Became, Differences, compare};
-use super::list::{self, Kept, Left, Recorded};
+use super::list::{self, FILES, Kept, Left, Recorded};
 use super::originals;
+use super::tracked::OBJECTS;
 use crate::fs::{At, Fs, Kind};
+use crate::git_blob::{self, Name};
 use crate::sync::apply::{
     MountPlace, Outcome, RunPlace, blank, clear, make_own, number_name, tell,
 };
 use crate::sync::collect::io;
 use crate::sync::journal::{Act, Batch, Direction, Ledger, MountBatch, Step, UNDO};
 use crate::sync::{Attributes, ChangeKind, Identity, Seen, SyncError, SyncReport, Time};
+use crate::tree::remove_tree;
 
 /// The directory of a checkpoint, in the run's.
 pub(super) const PLACE: &str = "checkpoint";
@@ -38,6 +43,23 @@ pub struct Checkpointed {
     pub left_out: Vec<Uncovered>,
 }
 
+/// A content that git has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Wanted {
+    /// Its name.
+    pub name: Name,
+    /// Its size in bytes.
+    pub size: u64,
+}
+
+/// Takes one content that was wanted; it is checked to be that.
+pub type Found<'a> = dyn FnMut(&[u8]) -> crate::fs::Result<()> + 'a;
+
+/// Asks git for contents, of the objects in the directory that is handed in, and hands over each
+/// that is there.
+pub type Bring<'a> =
+    dyn Fn(BorrowedFd<'_>, &[Wanted], &mut Found<'_>) -> crate::fs::Result<()> + 'a;
+
 /// Compares the tree with what was recorded of it, and enters what changed into the run's ledger,
 /// as changes that were written back.
 ///
@@ -51,6 +73,7 @@ pub fn settle(
     run: &RunPlace<'_>,
     mount: &MountPlace<'_>,
     (stamp, hidden): (Time, &[PathBuf]),
+    bring: &Bring<'_>,
 ) -> Result<Checkpointed, SyncError> {
     let about = |errno| io("read", Path::new(PLACE))(errno);
     let place = fs.open_dir(run.dir, OsStr::new(PLACE)).map_err(about)?;
@@ -60,6 +83,7 @@ pub fn settle(
     let sides = (mount.root, place.as_fd());
     let found = compare(fs, sides, &recorded, (stamp, hidden));
     let found = found.map_err(io("compare", Path::new("")))?;
+    fetch(fs, place.as_fd(), &wanted(&recorded, &found), bring).map_err(about)?;
     let mut batch = Batch::new(Direction::Apply, &ledger);
     let mut entering = Entering {
         fs,
@@ -96,6 +120,57 @@ pub fn settle(
     fs.sync_all(undo.as_fd()).map_err(io("write", Path::new(UNDO)))?;
     Ledger::publish(fs, undo.as_fd()).map_err(io("write", Path::new(UNDO)))?;
     Ok(settled)
+}
+
+/// Returns what an undo needs of git: what changed or is gone, and what was in directories that are.
+fn wanted(recorded: &Recorded, found: &Differences) -> BTreeSet<Wanted> {
+    let lost = found.changes.iter().filter_map(|(path, became)| match became {
+        Became::Changed { then, .. } | Became::Deleted(then) => Some((path, then)),
+        Became::Created(_) | Became::Amended { .. } => None,
+    });
+    let mut wanted = BTreeSet::new();
+    for (path, then) in lost {
+        let below = recorded.entries.range::<Path, _>((Bound::Included(&**path), Bound::Unbounded));
+        let below = below.take_while(|(below, _)| {
+            *below == path || (then.kind == Kind::Directory && below.starts_with(path))
+        });
+        wanted.extend(below.filter_map(|(_, (seen, kept))| match kept {
+            Kept::Git(name) => Some(Wanted { name: *name, size: seen.size }),
+            _ => None,
+        }));
+    }
+    wanted
+}
+
+/// Writes what git gives beside the copies; what is not what its name says is as missing.
+fn fetch(
+    fs: &dyn Fs,
+    place: BorrowedFd<'_>,
+    wanted: &BTreeSet<Wanted>,
+    bring: &Bring<'_>,
+) -> crate::fs::Result<()> {
+    if wanted.is_empty() {
+        return Ok(());
+    }
+    let names: BTreeSet<Name> = wanted.iter().map(|wanted| wanted.name).collect();
+    let files = fs.open_dir(place, OsStr::new(FILES))?;
+    let objects = fs.open_dir(place, OsStr::new(OBJECTS))?;
+    let wanted: Vec<Wanted> = wanted.iter().copied().collect();
+    bring(objects.as_fd(), &wanted, &mut |content| {
+        let name = git_blob::name(content);
+        if !names.contains(&name) {
+            return Ok(());
+        }
+        let name = originals::brought(&name);
+        remove_tree(fs, files.as_fd(), &name).map_err(|left| left.errno)?;
+        let file = fs.create_file(files.as_fd(), &name)?;
+        let mut rest = content;
+        while !rest.is_empty() {
+            let length = fs.write(file.as_fd(), rest)?;
+            rest = rest.get(length..).unwrap_or_default();
+        }
+        Ok(())
+    })
 }
 
 /// Returns what was not recorded on purpose.
@@ -140,7 +215,7 @@ impl Entering<'_> {
             }
             for (path, became) in some {
                 let step = self.step(path, became, own, *next)?;
-                self.steps.push(step);
+                self.steps.extend(step);
                 *next += 1;
             }
         }
@@ -153,7 +228,7 @@ impl Entering<'_> {
         became: &Became,
         own: BorrowedFd<'_>,
         number: u32,
-    ) -> Result<Step, SyncError> {
+    ) -> Result<Option<Step>, SyncError> {
         let mut step = blank(path, number);
         match *became {
             Became::Created(now) => {
@@ -167,29 +242,33 @@ impl Entering<'_> {
                     if is_kind { ChangeKind::Modified } else { ChangeKind::Replaced(then.kind) };
                 (step.act, step.change, step.node) = (Act::Swap, Some(change), now.kind);
                 (step.new, step.old) = (Some(now), Some(then));
-                step.below = self.original(path, own, number)?;
+                let Some(below) = self.original(path, own, number)? else { return Ok(None) };
+                step.below = below;
             }
             Became::Deleted(then) => {
                 (step.act, step.change) = (Act::Take, Some(ChangeKind::Deleted));
                 (step.node, step.old) = (then.kind, Some(then));
-                step.below = self.original(path, own, number)?;
+                let Some(below) = self.original(path, own, number)? else { return Ok(None) };
+                step.below = below;
             }
             Became::Amended { then, now } => amended(&mut step, then, now),
         }
-        Ok(step)
+        Ok(Some(step))
     }
 
+    /// Makes what an undo puts back; `None` when that is lost.
     fn original(
         &mut self,
         path: &Path,
         own: BorrowedFd<'_>,
         number: u32,
-    ) -> Result<Vec<(PathBuf, Seen)>, SyncError> {
+    ) -> Result<Option<Vec<(PathBuf, Seen)>>, SyncError> {
         let to = At { dir: own, name: &number_name(number) };
         let made = originals::make(self.fs, self.place, self.recorded, path, to);
         let made = made.map_err(io("keep", path))?;
+        let is_lost = made.missing.iter().any(|(missing, _)| missing == path);
         self.missing.extend(made.missing);
-        Ok(made.below)
+        Ok((!is_lost).then_some(made.below))
     }
 }
 

@@ -44,7 +44,7 @@ fn settled(world: &World, hidden: &[PathBuf]) -> Checkpointed {
     let root = world.root_fd();
     let run = RunPlace { dir: world.run.fd(), id: RUN };
     let mount = MountPlace { number: MOUNT, root: root.as_fd(), upper: None };
-    settle(&OsFs, &run, &mount, (world.stamp, hidden)).expect("settled")
+    settle(&OsFs, &run, &mount, (world.stamp, hidden), &|_, _, _| Ok(())).expect("settled")
 }
 
 fn told(settled: &Checkpointed) -> Vec<String> {

@@ -15,10 +15,10 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Instant;
 
 use endow_vfs::fs::{Errno, Fs, OsFs, Result, Timespec};
+use endow_vfs::git_blob::{self, digits};
 use endow_vfs::state::RunDir;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
-use sha1::{Digest, Sha1};
 
 /// Where git lies: not by `PATH`, whose directories a command may have been granted.
 const PROGRAMS: [&str; 4] =
@@ -31,6 +31,8 @@ const HEAD: &str = "ref: refs/heads/none\n";
 /// Large contents, and large packs, take little memory.
 const CONFIG: &str = "[core]\n\trepositoryformatversion = 0\n\tbare = true\n\
     \tbigFileThreshold = 16m\n\tpackedGitWindowSize = 32m\n";
+/// The largest content that is taken.
+const LARGEST: u64 = 4 << 20;
 /// The most memory of git: a few bytes of a pack can unfold to any size.
 const MEMORY: u64 = 1 << 30;
 /// The longest line that git answers with.
@@ -91,7 +93,7 @@ fn make_own(run: &RunDir, wanted: &[Wanted]) -> Result<File> {
     OsFs.make_dir(run.as_fd(), OsStr::new(OWN), 0o700)?;
     let own = OsFs.open_dir(run.as_fd(), OsStr::new(OWN))?;
     OsFs.make_dir(own.as_fd(), OsStr::new("refs"), 0o700)?;
-    let ids: String = wanted.iter().map(|wanted| format!("{}\n", hex(wanted.id))).collect();
+    let ids: String = wanted.iter().map(|wanted| format!("{}\n", digits(&wanted.id))).collect();
     for (name, text) in [("HEAD", HEAD), ("config", CONFIG), (IDS, &ids)] {
         let file = OsFs.create_file(own.as_fd(), OsStr::new(name))?;
         let mut rest = text.as_bytes();
@@ -101,10 +103,6 @@ fn make_own(run: &RunDir, wanted: &[Wanted]) -> Result<File> {
         }
     }
     OsFs.open_file(own.as_fd(), OsStr::new(IDS)).map(File::from)
-}
-
-fn hex(id: [u8; 20]) -> String {
-    id.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn start(
@@ -140,7 +138,9 @@ impl Answers<'_> {
             return None;
         }
         match self.answer(wanted) {
-            Some(Answer::Content(content)) if name(&content) == wanted.id => Some(content),
+            Some(Answer::Content(content)) if git_blob::name(&content) == wanted.id => {
+                Some(content)
+            }
             Some(_) => None,
             None => {
                 self.is_over = true;
@@ -151,12 +151,12 @@ impl Answers<'_> {
 
     fn answer(&mut self, wanted: Wanted) -> Option<Answer> {
         let line = String::from_utf8(self.line()?).ok()?;
-        let rest = line.strip_prefix(&hex(wanted.id))?;
+        let rest = line.strip_prefix(&digits(&wanted.id))?;
         if rest == " missing" {
             return Some(Answer::Other);
         }
         let size: u64 = rest.strip_prefix(" blob ")?.parse().ok()?;
-        if size > super::LARGEST {
+        if size > LARGEST {
             return None;
         }
         let content = self.take(usize::try_from(size).ok()?)?;
@@ -210,10 +210,4 @@ impl Drop for Answers<'_> {
         drop(self.child.wait());
         drop(self.run.remove_part(&OsFs, Path::new(OWN)));
     }
-}
-
-/// Returns the name that git gives to a content.
-fn name(content: &[u8]) -> [u8; 20] {
-    let head = format!("blob {}\0", content.len());
-    Sha1::new().chain_update(head).chain_update(content).finalize().into()
 }
