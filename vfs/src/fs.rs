@@ -3,6 +3,7 @@
 //! Every call names a thing by one name below an open directory and none follows a symbolic
 //! link in that name. Callers decide; implementations only do.
 
+mod data;
 #[cfg(test)]
 pub(crate) mod faulty;
 mod os;
@@ -12,6 +13,7 @@ use std::ops::Range;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::Path;
 
+pub(crate) use data::{copy_bytes, next_data, next_hole};
 pub use os::OsFs;
 pub(crate) use os::kind as kind_of;
 pub use rustix::fs::Timespec;

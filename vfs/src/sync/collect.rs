@@ -17,7 +17,6 @@ use super::{
 };
 use crate::fs::{Errno, Fs, Kind, Node, Special};
 pub(super) use compare::Buffers;
-pub(super) use compare::{data as compare_data, hole as compare_hole};
 use groups::Groups;
 pub(super) use refuse::{is_overlays, users};
 

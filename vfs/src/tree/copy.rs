@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use crate::fs::{At, Entry, Errno, FileId, Fs, Kind, Node, Result, Special, Status};
+use crate::fs::{At, Entry, Errno, FileId, Fs, Kind, Node, Result, Special, Status, copy_bytes};
 use crate::tree::remove_tree;
 
 /// Directories of the current path that stay open, on both sides; deeper ones are reached again
@@ -286,37 +286,6 @@ fn copy_attributes(fs: &dyn Fs, from: At<'_>, to: At<'_>) -> Result<()> {
     let mut attributes =
         attributes.iter().filter(|(name, _)| name.as_bytes().starts_with(b"user."));
     attributes.try_for_each(|(name, value)| fs.set_attribute(to, name, value))
-}
-
-fn copy_bytes(fs: &dyn Fs, from: BorrowedFd<'_>, to: BorrowedFd<'_>, size: u64) -> Result<()> {
-    fs.set_size(to, size)?;
-    let mut at = 0;
-    while let Some(start) = next_data(fs, from, at)?.filter(|start| *start < size) {
-        let end = next_hole(fs, from, start)?.unwrap_or(size).min(size);
-        at = start;
-        while at < end {
-            match fs.copy_range(from, to, at..end)? {
-                0 => return Err(Errno::STALE),
-                length => at += length,
-            }
-        }
-    }
-    Ok(())
-}
-
-/// Where the file system knows no holes, all is data.
-fn next_data(fs: &dyn Fs, file: BorrowedFd<'_>, at: u64) -> Result<Option<u64>> {
-    match fs.next_data(file, at) {
-        Err(Errno::INVAL | Errno::OPNOTSUPP) => Ok(Some(at)),
-        result => result,
-    }
-}
-
-fn next_hole(fs: &dyn Fs, file: BorrowedFd<'_>, at: u64) -> Result<Option<u64>> {
-    match fs.next_hole(file, at) {
-        Err(Errno::INVAL | Errno::OPNOTSUPP | Errno::NXIO) => Ok(None),
-        result => result.map(Some),
-    }
 }
 
 #[cfg(test)]

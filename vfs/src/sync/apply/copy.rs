@@ -2,12 +2,12 @@
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use super::amend::{set_time, set_user};
-use crate::fs::{At, Errno, Fs, Kind, Node, Open, Result};
-use crate::sync::collect::{compare_data, compare_hole, users};
+use crate::fs::{At, Errno, Fs, Kind, Node, Open, Result, copy_bytes};
+use crate::sync::collect::users;
 use crate::sync::root::{Closed, Root};
 
 /// Copies a name with all that is below it; the new name must be free.
@@ -76,24 +76,6 @@ fn open_readable(fs: &dyn Fs, at: At<'_>, mode: u32) -> Result<OwnedFd> {
         }
         result => result,
     }
-}
-
-fn copy_bytes(fs: &dyn Fs, from: BorrowedFd<'_>, to: BorrowedFd<'_>, size: u64) -> Result<()> {
-    fs.set_size(to, size)?;
-    let mut at = 0;
-    while at < size
-        && let Some(start) = compare_data(fs, from, at)?.filter(|start| *start < size)
-    {
-        let end = compare_hole(fs, from, start)?.unwrap_or(size).min(size);
-        at = start;
-        while at < end {
-            match fs.copy_range(from, to, at..end)? {
-                0 => return Err(Errno::STALE),
-                length => at += length,
-            }
-        }
-    }
-    Ok(())
 }
 
 struct Made {

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::os::fd::BorrowedFd;
 
-use crate::fs::{Errno, Fs, Result};
+use crate::fs::{Fs, Result, next_data, next_hole};
 
 const SIZE: usize = 64 * 1024;
 
@@ -67,7 +67,7 @@ fn next_stretch(
     }
     let mut first: Option<(u64, BorrowedFd<'_>)> = None;
     for file in files {
-        let start = data(fs, file, at)?.filter(|start| *start < size);
+        let start = next_data(fs, file, at)?.filter(|start| *start < size);
         if let Some(start) = start
             && first.is_none_or(|(known, _)| start < known)
         {
@@ -75,23 +75,8 @@ fn next_stretch(
         }
     }
     let Some((start, file)) = first else { return Ok(None) };
-    let end = hole(fs, file, start)?.unwrap_or(size).min(size);
+    let end = next_hole(fs, file, start)?.unwrap_or(size).min(size);
     Ok((end > start).then_some((start, end)))
-}
-
-/// Where the file system knows no holes, all is data.
-pub(in crate::sync) fn data(fs: &dyn Fs, file: BorrowedFd<'_>, at: u64) -> Result<Option<u64>> {
-    match fs.next_data(file, at) {
-        Err(Errno::INVAL | Errno::OPNOTSUPP) => Ok(Some(at)),
-        result => result,
-    }
-}
-
-pub(in crate::sync) fn hole(fs: &dyn Fs, file: BorrowedFd<'_>, at: u64) -> Result<Option<u64>> {
-    match fs.next_hole(file, at) {
-        Err(Errno::INVAL | Errno::OPNOTSUPP | Errno::NXIO) => Ok(None),
-        result => result.map(Some),
-    }
 }
 
 fn fill(fs: &dyn Fs, file: BorrowedFd<'_>, buffer: Option<&mut [u8]>, at: u64) -> Result<usize> {
