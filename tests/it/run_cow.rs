@@ -1,23 +1,14 @@
 //! Copy-on-write mounts: what the command sees while it runs, and what the host does not.
 
 use std::fs;
-use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
-use crate::harness::{Running, Said, World, said};
+use crate::harness::{Running, Said, World, project, said};
 
 /// Runs a script in a buffered project whose changes are dropped at the end.
 fn run(world: &World, options: &[&str], script: &str) -> Said {
     let fixed = ["run", "--workspace", "cow", "--sync", "discard"];
     world.run(&[&fixed, options].concat(), script)
-}
-
-fn project() -> World {
-    let world = World::new();
-    world.write("home/project/file", "host\n");
-    world.write("home/project/dir/inner", "inner\n");
-    world.write("home/project/dir/sub/deep", "deep\n");
-    symlink("file", world.project().join("link")).expect("a link");
-    world
 }
 
 /// Everything below the project: names, kinds, modes, times and contents.

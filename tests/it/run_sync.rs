@@ -1,25 +1,16 @@
 //! Write-back at the end of a run: what the bare command would have left, and what is not.
 
 use std::fs;
-use std::os::unix::fs::{MetadataExt, symlink};
+use std::os::unix::fs::MetadataExt;
 use std::process::Stdio;
 
 use serde_json::Value;
 
-use crate::harness::{Running, Said, World, endow, pid, said};
+use crate::harness::{Running, Said, World, endow, pid, project, said};
 
 /// Runs a script in the default workspace, which is buffered.
 fn run(world: &World, options: &[&str], script: &str) -> Said {
     world.run(&[&["run"], options].concat(), script)
-}
-
-fn project() -> World {
-    let world = World::new();
-    world.write("home/project/file", "host\n");
-    world.write("home/project/dir/inner", "inner\n");
-    world.write("home/project/dir/sub/deep", "deep\n");
-    symlink("file", world.project().join("link")).expect("a link");
-    world
 }
 
 fn read(world: &World, name: &str) -> String {

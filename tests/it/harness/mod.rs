@@ -7,6 +7,7 @@ mod require;
 
 use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -123,6 +124,16 @@ impl World {
         let left: Vec<_> = runs.into_iter().flatten().map(|it| it.expect("a run").path()).collect();
         assert!(left.is_empty(), "left behind: {left:?}");
     }
+}
+
+/// Makes a world whose project holds a few files, directories and a link.
+pub(crate) fn project() -> World {
+    let world = World::new();
+    world.write("home/project/file", "host\n");
+    world.write("home/project/dir/inner", "inner\n");
+    world.write("home/project/dir/sub/deep", "deep\n");
+    symlink("file", world.project().join("link")).expect("a link");
+    world
 }
 
 /// Returns the program under test: `ENDOW_BIN`, or the one cargo built.
