@@ -10,6 +10,7 @@
 //! <run>/undo/applied.json    what was applied, and by it what can be undone
 //! <run>/journal              a write-back or undo under way, everything staged
 //! <target>/.endow-<run>-stage  in place of the first where the run is on another file system
+//!                            with a link `owner` that says where the run is
 //! ```
 
 mod apply;
