@@ -181,14 +181,14 @@ fn hostile_names_are_quoted() {
 #[test]
 fn apply_writes_back_and_undo_takes_back() {
     let run = Changed::new();
+    let waiting = run.endow(&["diff"]);
     let applied = run.json(&["apply"]);
     assert_eq!(applied["state"], "applied");
     run.assert_after();
     assert_eq!(run.state(), "applied");
-    let names = run.endow(&["diff"]);
-    assert_eq!(names.ok(), "M\tedited\nA\tempty\nD\tgone\nA\tnew name\n");
-    run.endow(&["diff", "--patch"]).fails(2);
-    assert_eq!(run.endow(&["diff", "gone"]).ok(), "D\tgone\n");
+    assert_eq!(run.endow(&["diff"]).ok(), waiting.ok(), "both sides are still there");
+    let names = run.endow(&["diff", "--name-status"]);
+    assert_eq!(names.ok(), "M\tedited\nA\tempty/\nD\tgone\nA\tnew name\n");
     run.endow(&["diff", "sub"]).fails(2);
     let again = run.endow(&["apply", &run.id]);
     assert!(again.fails(2).contains("can't apply a run that is applied"), "{}", again.stderr);

@@ -78,15 +78,17 @@ fn live_changes_are_told_and_taken_back() {
     for line in [
         "M\tfile",
         "D\tgone",
-        "D\told/deep",
-        "T\tswap",
-        "P\tmode",
+        "D\told/deep/x",
+        "T\tswap/",
+        "M\tmode",
         "A\told/new",
         "A\tlink",
         "A\tswap/in",
     ] {
         assert!(listed.ok().lines().any(|it| it == line), "{line}: {}", listed.stdout);
     }
+    let patch = endow(&world, &["diff", "file"]);
+    assert!(patch.ok().contains("-host file\n+guest\n"), "{}", patch.stdout);
     assert!(endow(&world, &["runs"]).ok().contains("applied"));
     endow(&world, &["undo", "file"]).ok();
     assert_eq!(fs::read_to_string(world.project().join("file")).expect("there"), "host file\n");
@@ -165,6 +167,43 @@ fn killed_supervisor_leaves_what_an_undo_needs() {
     soon("the end of the run", || endow(&world, &["runs"]).stdout.contains("interrupted"));
     endow(&world, &["undo"]).ok();
     assert_eq!(tree(&world), before);
+}
+
+#[test]
+fn what_the_user_did_after_a_killed_run_stays() {
+    let world = project();
+    let script = "echo in; read go; echo guest >file; echo done; read go";
+    let mut command = world.endow([&LIVE[..], &["--", "sh", "-c", script]].concat());
+    let mut running = Running::start(command.stdin(std::process::Stdio::piped()));
+    running.expect("in");
+    soon("the record", || is_recorded(&world));
+    running.say("\n");
+    running.expect("done");
+    running.signal(9);
+    running.end();
+    soon("the end of the run", || endow(&world, &["runs"]).stdout.contains("interrupted"));
+    world.bare("echo mine >gone; echo mine >mine; rm mode").ok();
+    endow(&world, &["undo"]).ok();
+    assert_eq!(
+        world.bare("cat file gone mine; ls mode 2>&1").stdout.lines().take(3).collect::<Vec<_>>(),
+        ["host file", "mine", "mine"]
+    );
+    assert!(!world.project().join("mode").exists());
+}
+
+#[test]
+fn directory_in_the_place_of_the_workspace_is_left() {
+    let world = project();
+    assert_eq!(run_recorded(&world, &[], "echo guest >file; rm gone"), 0);
+    let moved = world.project().with_extension("moved");
+    fs::rename(world.project(), &moved).expect("renamed");
+    world.write("home/project/file", "another\n");
+    let id = endow(&world, &["runs", "--json"]);
+    let runs: Value = serde_json::from_str(&id.stdout).expect("json");
+    let id = runs["runs"][0]["id"].as_str().expect("an id").to_owned();
+    let refused = endow(&world, &["undo", &id]);
+    assert!(refused.fails(121).contains("is another one"), "{}", refused.stderr);
+    assert_eq!(world.bare("cat *").ok(), "another\n");
 }
 
 #[test]

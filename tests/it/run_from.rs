@@ -124,3 +124,18 @@ fn what_can_not_be_gone_on_from_is_named() {
     );
     assert!(!world.project().join("started").exists());
 }
+
+/// A layer holds what its run saw, and stands above what is masked.
+#[test]
+fn names_that_are_hidden_now_must_have_been() {
+    let world = project();
+    review(&world, "one", &[], "echo more >>dir/inner").ok();
+    for options in [&["--deny", "**/inner"][..], &["--no-default-deny"]] {
+        let words = [&["run", "--from", "one"], options].concat();
+        let said = world.run(&words, "cat dir/inner");
+        assert!(said.fails(125).contains("other names were hidden from it"), "{}", said.stderr);
+    }
+    world.write("home/project/.env", "secret\n");
+    let said = world.run(&["run", "--from", "one"], "cat dir/inner");
+    assert!(said.fails(125).contains("a name in it is hidden that was not"), "{}", said.stderr);
+}

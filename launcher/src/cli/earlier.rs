@@ -39,7 +39,8 @@ pub(crate) fn facts(opened: &Opened) -> Result<Earlier, CommandError> {
     let mounts =
         (0..).zip(&opened.record.mounts).filter(|(_, mount)| !mount.in_memory && !mount.live);
     let mounts = mounts.map(|(number, mount)| of_mount(number, mount)).collect();
-    Ok(Earlier { run: opened.record.id.as_str().to_owned(), directory, mounts })
+    let run = opened.record.id.as_str().to_owned();
+    Ok(Earlier { run, directory, deny: opened.record.deny.clone(), mounts })
 }
 
 fn of_mount(number: u32, mount: &MountRecord) -> EarlierMount {
@@ -50,6 +51,7 @@ fn of_mount(number: u32, mount: &MountRecord) -> EarlierMount {
         id: file_id(mount.id),
         layer: mount.layer.clone(),
         stamp: mount.stamp,
+        hidden: mount.hidden.iter().map(|name| name.path.clone()).collect(),
     }
 }
 

@@ -1,47 +1,30 @@
 //! Stage directories that a killed write-back left at the root of a mount.
 //!
-//! They stand there only while a write-back is under way on another file system than the run's.
-//! One whose run is gone, or has no journal, belongs to nobody. Whether a run is gone only its own
-//! state directory knows, so stages of others are left: one may hold what was displaced.
+//! They stand there only while a write-back is under way on another file system than the run's. A
+//! run knows which one it made; all others of such a name are left.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use endow_vfs::fs::{At, Errno, Fs, OsFs};
-use endow_vfs::state::{MountRecord, Record, RunId, StateDir};
-use endow_vfs::sync::is_stage_of;
-use endow_vfs::tree::remove_tree;
-
-/// The most names of a directory that are looked at.
-const NAMES: usize = 100_000;
+use endow_vfs::fs::{Fs, OsFs};
+use endow_vfs::state::{MountRecord, Record, RunDir};
+use endow_vfs::sync::{self, MountPlace, RunPlace};
 
 /// Removes the stage directories of one run, which the caller holds and which has no journal.
-pub(crate) fn remove_of(id: &RunId, record: &Record) -> Vec<PathBuf> {
-    remove(record, |run, _| run == id)
-}
-
-/// Removes the stage directories, at the mounts of a record, of runs that were in this state
-/// directory and are gone.
-pub(crate) fn remove_left(state: &StateDir, record: &Record) -> Vec<PathBuf> {
-    let Ok(runs) = OsFs.open_dir(state.as_fd(), OsStr::new("runs")) else { return Vec::new() };
-    remove(record, |run, at| {
-        let stage = OsFs.open_dir(at.dir, at.name);
-        stage.is_ok_and(|stage| is_stage_of(&OsFs, stage.as_fd(), runs.as_fd()))
-            && matches!(OsFs.status(runs.as_fd(), run.as_str().as_ref()), Err(Errno::NOENT))
-    })
-}
-
-fn remove(record: &Record, is_stale: impl Fn(&RunId, At<'_>) -> bool) -> Vec<PathBuf> {
+pub(crate) fn remove_of(run: &RunDir, record: &Record) -> Vec<PathBuf> {
+    let id = run.id().clone();
+    let place = RunPlace { dir: run.as_fd(), id: id.as_str() };
     let mut removed = Vec::new();
-    for mount in &record.mounts {
-        let Some((path, dir)) = open(mount) else { continue };
-        for name in stages(&dir) {
-            let at = At { dir: dir.as_fd(), name: &name };
-            let of_run = run_of(&name).filter(|run| is_stale(run, at));
-            if of_run.is_some() && remove_tree(&OsFs, dir.as_fd(), &name).is_ok() {
-                removed.push(path.join(name));
-            }
+    for (number, mount) in (0u32..).zip(&record.mounts) {
+        let Some((path, root)) = open(mount) else { continue };
+        let name = format!(".endow-{id}-stage");
+        let is_there = || OsFs.status(root.as_fd(), OsStr::new(&name)).is_ok();
+        let was_there = is_there();
+        let mount = MountPlace { number, root: root.as_fd(), upper: None };
+        // One that can't be removed is left, as one that is somebody else's.
+        if sync::remove_stage(&OsFs, &place, &mount).is_ok() && was_there && !is_there() {
+            removed.push(path.join(name));
         }
     }
     removed
@@ -56,14 +39,4 @@ fn open(mount: &MountRecord) -> Option<(&Path, OwnedFd)> {
     let found = OsFs.status_of(dir.as_fd()).ok()?.id;
     let is_it = (found.dev, found.ino) == (mount.id.dev, mount.id.ino);
     (is_it || !mount.directory).then_some((path, dir))
-}
-
-fn stages(dir: &OwnedFd) -> Vec<OsString> {
-    let entries = OsFs.list(dir.as_fd(), NAMES).unwrap_or_default();
-    entries.into_iter().map(|entry| entry.name).filter(|name| run_of(name).is_some()).collect()
-}
-
-fn run_of(name: &OsStr) -> Option<RunId> {
-    let id = name.to_str()?.strip_prefix(".endow-")?.strip_suffix("-stage")?;
-    RunId::parse(id).ok()
 }

@@ -1,14 +1,15 @@
 //! What became of a live workspace that was recorded.
 
+use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use endow_policy::GuestPath;
-use endow_vfs::fs::OsFs;
+use endow_vfs::fs::{Fs, OsFs};
 use endow_vfs::state::{Record, RunDir};
-use endow_vfs::sync::RunPlace;
-use endow_vfs::sync::checkpoint::{self, Checkpointed, Found, Wanted};
+use endow_vfs::sync::checkpoint::{self, Checkpointed, Found, Span, Wanted};
+use endow_vfs::sync::{self, RunPlace, SyncError};
 use rustix::io::Errno;
 
 use super::git_objects;
@@ -34,17 +35,34 @@ pub(crate) fn settle(
     let Some(target) = targets.iter().find(|target| target.number == number) else {
         return Ok(None);
     };
+    must_be_root(target)?;
     let _locks = lock_all(run, std::slice::from_ref(target))?;
     let hidden: Vec<PathBuf> = mount.hidden.iter().map(|name| name.path.clone()).collect();
     let id = run.id().clone();
     let of_run = RunPlace { dir: run.as_fd(), id: id.as_str() };
-    let start = (target.stamp, hidden.as_slice());
+    let place_of_it = OsFs.open_dir(run.as_fd(), OsStr::new(PLACE));
+    let end = place_of_it.and_then(|place| checkpoint::end(&OsFs, place.as_fd()));
+    let end = end.map_err(|errno| SyncError::Io { action: "read", path: PLACE.into(), errno })?;
+    // Where nobody saw the end, nothing that changed is known to be the run's.
+    let end = end.unwrap_or(target.stamp);
+    let span = Span { stamp: target.stamp, end: Some(end), hidden: &hidden };
     let bring = |objects: BorrowedFd<'_>, wanted: &[Wanted], found: &mut Found<'_>| {
         bring(run, objects, wanted, found)
     };
-    let settled = checkpoint::settle(&OsFs, &of_run, &place(target), start, &bring)?;
+    let settled = checkpoint::settle(&OsFs, &of_run, &place(target), &span, &bring)?;
     run.remove_part(&OsFs, Path::new(PLACE)).map_err(WriteBackError::Checkpoint)?;
     Ok(Some((mount.at.clone(), settled)))
+}
+
+/// What stands in the place of the workspace holds nothing of the run.
+fn must_be_root(target: &Target) -> Result<(), WriteBackError> {
+    let found = OsFs.node(target.root.as_fd(), OsStr::new(""));
+    let found =
+        found.map_err(|errno| SyncError::Io { action: "look at", path: PathBuf::new(), errno })?;
+    if sync::is_root(&found, &target.identity) {
+        return Ok(());
+    }
+    Err(SyncError::OtherRoot { mount: target.number }.into())
 }
 
 /// Asks git for contents; those that it does not give in time are missing.

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use endow_policy::{GuestPath, HostPath};
+use endow_policy::{GuestPath, HostPath, Policy};
 use endow_vfs::state::Moment;
 use serde::Serialize;
 
@@ -17,6 +17,8 @@ pub struct Earlier {
     pub run: String,
     /// Its directory.
     pub directory: HostPath,
+    /// The deny patterns that held, as written.
+    pub deny: Vec<String>,
     /// Its copy-on-write mounts.
     pub mounts: Vec<EarlierMount>,
 }
@@ -36,12 +38,23 @@ pub struct EarlierMount {
     pub layer: PathBuf,
     /// What changed outside since then may conflict.
     pub stamp: Moment,
+    /// Names that were hidden in it, relative to it.
+    pub hidden: Vec<PathBuf>,
 }
 
 /// Fills the layers with those of an earlier run. Every mount of that run must be there again: its
-/// changes belong together.
-pub(super) fn go_on(view: &mut ViewPlan, earlier: &Earlier) -> Result<(), PlanError> {
-    let taken = earlier.mounts.iter().map(|it| take(&mut view.buffered, earlier, it));
+/// changes belong together. What was hidden then must be what is hidden now: a layer may hold what
+/// its run saw, and stands above the names that are masked.
+pub(super) fn go_on(
+    view: &mut ViewPlan,
+    earlier: &Earlier,
+    policy: &Policy,
+) -> Result<(), PlanError> {
+    let is_hidden_alike = policy.deny.iter().map(|rule| &rule.pattern).eq(&earlier.deny);
+    let taken = earlier.mounts.iter().map(|it| match is_hidden_alike {
+        true => take(&mut view.buffered, earlier, it),
+        false => Err(not_as_earlier(earlier, it, "other names were hidden from it")),
+    });
     let layers = taken.collect::<Result<_, _>>()?;
     view.prepare.push(PrepareStep::GoOn { from: earlier.directory.clone(), layers });
     Ok(())
@@ -52,8 +65,7 @@ fn take(
     earlier: &Earlier,
     mount: &EarlierMount,
 ) -> Result<TakenLayer, PlanError> {
-    let cant =
-        |reason| PlanError::NotAsEarlier { run: earlier.run.clone(), at: mount.at.clone(), reason };
+    let cant = |reason| not_as_earlier(earlier, mount, reason);
     let mut numbered = (0..).zip(buffered.iter_mut());
     let found = numbered.find(|(_, it)| it.at == mount.at);
     let (number, now) = found.ok_or_else(|| cant("this run does not mount it copy-on-write"))?;
@@ -63,7 +75,14 @@ fn take(
     if now.in_memory {
         return Err(cant("its layer would be in memory, for endow's own state lies in it"));
     }
+    if now.hidden.iter().any(|name| !mount.hidden.contains(&name.path)) {
+        return Err(cant("a name in it is hidden that was not"));
+    }
     now.since = Some(mount.stamp);
     let (at, layer) = (now.layer.clone(), mount.layer.clone());
     Ok(TakenLayer { at, number, layer, was: mount.number })
+}
+
+fn not_as_earlier(earlier: &Earlier, mount: &EarlierMount, reason: &'static str) -> PlanError {
+    PlanError::NotAsEarlier { run: earlier.run.clone(), at: mount.at.clone(), reason }
 }

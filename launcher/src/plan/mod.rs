@@ -140,7 +140,7 @@ pub fn plan(policy: &Policy, host: &HostFacts, request: &ExecRequest) -> Result<
         apart(policy, placement, host, &enforcement, request)?
     };
     let Parts { placement, mut view, opening, confine, temporary } = parts;
-    request.earlier.iter().try_for_each(|earlier| earlier::go_on(&mut view, earlier))?;
+    request.earlier.iter().try_for_each(|earlier| earlier::go_on(&mut view, earlier, policy))?;
     view.prepare.extend(cgroup::plan(policy, host, &request.run).map(PrepareStep::Cgroup));
     let checkpoint = checkpoint::plan(policy, &placement, host);
     view.prepare.extend(checkpoint.as_ref().map(Checkpoint::prepare));

@@ -1,15 +1,16 @@
-//! The process that records a live workspace while the command already runs.
+//! The process that records a live workspace while the command already runs, and notes when it
+//! ended.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
 use endow_vfs::fs::{Fs, OsFs, Timespec};
-use endow_vfs::sync::checkpoint::{Limits, Recording, record};
+use endow_vfs::sync::checkpoint::{self, Limits, Recording, record};
 use rustix::event::{PollFd, PollFlags, Timespec as Timeout, poll};
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
-use rustix::process::{Pid, Signal, getpid, getppid, nice, set_parent_process_death_signal};
+use rustix::process::{Pid, getpid, getppid, nice};
 
 use crate::plan::Checkpoint;
 use crate::plan::step::FileId;
@@ -20,7 +21,7 @@ use crate::sys::signal::SignalSet;
 /// How much less of the processor it gets than the command.
 const NICENESS: i32 = 5;
 
-/// A recorder, which ends with its tree or with the run.
+/// A recorder, which ends with the run.
 #[derive(Debug)]
 pub(crate) struct Recorder {
     pid: i32,
@@ -44,13 +45,14 @@ impl Recorder {
                 drop(going_on);
                 let recorded = apart(supervisor).and_then(|_signals| {
                     let is_over = || is_closed(&over);
-                    let (root, place) = (root.as_fd(), place.as_fd());
                     let (stamp, hidden) = (stamp.into(), plan.hidden.as_slice());
                     let limits = Limits::default();
-                    record(
-                        &OsFs,
-                        &Recording { root, place, stamp, hidden, limits, is_over: &is_over },
-                    )
+                    let (root, of) = (root.as_fd(), place.as_fd());
+                    let recording =
+                        Recording { root, place: of, stamp, hidden, limits, is_over: &is_over };
+                    let recorded = record(&OsFs, &recording);
+                    wait_for(&over);
+                    checkpoint::ended(&OsFs, of).and(recorded)
                 });
                 sys::clone::exit_now(i32::from(recorded.is_err()))
             }
@@ -73,9 +75,9 @@ fn open(path: &Path) -> Result<OwnedFd, Errno> {
     openat2(CWD, path, flags, Mode::empty(), resolve)
 }
 
-/// What a terminal sends to the command is not for it, and it does not outlive the supervisor.
+/// What a terminal sends to the command is not for it. When the supervisor dies, it notes the
+/// time, which is the command's end too, and follows.
 fn apart(supervisor: Pid) -> Result<OwnedFd, Errno> {
-    set_parent_process_death_signal(Some(Signal::KILL))?;
     if getppid() != Some(supervisor) {
         return Err(Errno::SRCH);
     }
@@ -86,4 +88,8 @@ fn apart(supervisor: Pid) -> Result<OwnedFd, Errno> {
 fn is_closed(over: &OwnedFd) -> bool {
     let mut fds = [PollFd::new(over, PollFlags::empty())];
     poll(&mut fds, Some(&Timeout { tv_sec: 0, tv_nsec: 0 })) != Ok(0)
+}
+
+fn wait_for(over: &OwnedFd) {
+    while poll(&mut [PollFd::new(over, PollFlags::empty())], None) == Err(Errno::INTR) {}
 }

@@ -20,7 +20,7 @@ pub(super) const NEW_RECORD: &str = "record.new";
 const RECORD_MAX: u64 = 64 << 20;
 /// How often a lock that is taken is tried again, for those who hold one for a moment only: a
 /// list of the runs, a sweep.
-const LOCK_TRIES: u32 = 10;
+const LOCK_TRIES: u32 = 60;
 const LOCK_PAUSE: Duration = Duration::from_millis(5);
 
 /// Whether what was written must survive a loss of power.

@@ -2,6 +2,7 @@
 
 pub(super) mod amend;
 mod bench;
+mod beside;
 mod commit;
 pub(super) mod copy;
 mod finish;
@@ -18,7 +19,8 @@ use crate::fs::{Errno, Fs, Kind};
 use std::ffi::OsStr;
 use std::path::Path;
 
-pub(super) use bench::{Bench, clear, make_own, name as number_name};
+pub use bench::remove_stage;
+pub(super) use bench::{Bench, clear, clear_undo, make_own, name as number_name, own_path};
 pub(super) use commit::{Outcome, carry};
 use finish::publish;
 pub(super) use finish::{end, finish};

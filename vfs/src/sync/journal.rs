@@ -196,17 +196,24 @@ impl Ledger {
 
     /// Returns what of a mount can be undone, in the order in which it was done.
     pub fn applied(&self, mount: u32) -> impl Iterator<Item = (&Path, ChangeKind)> {
+        self.steps(mount).filter_map(|step| step.change.map(|kind| (step.path.as_path(), kind)))
+    }
+
+    pub(super) fn steps(&self, mount: u32) -> impl Iterator<Item = &Step> {
         let mounts = self.batches.iter().flat_map(|batch| &batch.mounts);
-        let steps = mounts.filter(move |part| part.mount == mount).flat_map(|part| &part.steps);
-        steps.filter_map(|step| step.change.map(|kind| (step.path.as_path(), kind)))
+        mounts.filter(move |part| part.mount == mount).flat_map(|part| &part.steps)
     }
 
     /// Returns the files of a mount that write-back put or touched.
     pub(super) fn left(&self, mount: u32) -> impl Iterator<Item = &Path> {
-        let mounts = self.batches.iter().flat_map(|batch| &batch.mounts);
-        let steps = mounts.filter(move |part| part.mount == mount).flat_map(|part| &part.steps);
-        let files = steps.filter(|step| step.new.is_some() && step.node == Kind::File);
+        let has_file = |step: &&Step| step.new.is_some() && step.node == Kind::File;
+        let files = self.steps(mount).filter(has_file);
         files.map(|step| step.path.as_path())
+    }
+
+    /// Returns whether anything of a mount is entered.
+    pub(super) fn knows(&self, mount: u32) -> bool {
+        self.batches.iter().flat_map(|batch| &batch.mounts).any(|part| part.mount == mount)
     }
 
     pub(super) fn settle_all(&mut self, mount: u32, seen: impl IntoIterator<Item = Seen>) {

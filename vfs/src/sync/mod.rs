@@ -10,15 +10,15 @@
 //! <run>/undo/applied.json    what was applied, and by it what can be undone
 //! <run>/journal              a write-back or undo under way, everything staged
 //! <target>/.endow-<run>-stage  in place of the first where the run is on another file system
-//!                            with a link `owner` that says where the run is
+//! <run>/undo/stage-m<nnn>    which directory that is
 //! ```
 
 mod apply;
 mod change;
 pub mod checkpoint;
 mod collect;
+mod done;
 mod journal;
-mod owner;
 mod plan;
 mod report;
 mod repository;
@@ -34,14 +34,14 @@ mod testing;
 mod tests;
 mod undo;
 
-pub use apply::{MountPlace, RunPlace, apply};
+pub use apply::{MountPlace, RunPlace, apply, remove_stage};
 pub use change::{
     Attributed, Attributes, Change, ChangeKind, ChangeSet, Conflict, Differs, Directory, Identity,
     Refusal, Seen, Time,
 };
-pub use collect::{Source, collect};
+pub use collect::{Source, collect, is_same_root as is_root};
+pub use done::{Done, done};
 pub use journal::{Direction, Ledger};
-pub use owner::{is_stage_of, mark_stage};
 pub use plan::{Amend, Operation, Place, SyncPlan, Take, plan};
 pub use report::{Applied, Failed, SyncError, SyncReport};
 pub use repository::{Moved, set_aside, unite};

@@ -7,9 +7,6 @@ mod races;
 mod random;
 mod undoing;
 
-use std::os::fd::AsFd;
-use std::path::Path;
-
 use super::testing::*;
 use super::*;
 use crate::fs::OsFs;
@@ -195,17 +192,19 @@ fn the_size_of_the_tree_costs_nothing() {
 }
 
 #[test]
-fn a_stage_beside_a_tree_says_whose_it_is() {
+fn stage_of_somebody_else_is_left() {
     let world = World::new(Where::Elsewhere, TREE);
-    let is_of = |runs: &Path| {
-        let runs = std::fs::File::open(runs).expect("open");
-        world.with_place(|run, mount| {
-            let bench = apply::Bench::open(&OsFs, &run, &mount).expect("open");
-            is_stage_of(&OsFs, bench.stage(), runs.as_fd())
-        })
-    };
-    assert!(is_of(world.run.path().parent().expect("above")));
-    assert!(!is_of(world.run.path()) && !is_of(world.tree.path()));
+    world.guest("echo new > top");
+    let planted = world.root().join(format!(".endow-{RUN}-stage"));
+    std::fs::create_dir(&planted).expect("mkdir");
+    std::fs::write(planted.join("1"), "the user's").expect("written");
+    let plan = plan(&world.collect(), &rules(OnConflict::Host));
+    world.apply(&OsFs, &plan).expect_err("its place is taken");
+    assert!(world.resume(&OsFs).expect("nothing to do").is_none());
+    assert_eq!(std::fs::read(planted.join("1")).expect("there"), b"the user's");
+    std::fs::remove_file(planted.join("1")).expect("removed");
+    world.apply(&OsFs, &plan).expect("an empty one gives way");
+    world.assert_clean();
 }
 
 /// Found by chance: what is below an opaque directory is not marked as opaque itself.

@@ -2,9 +2,11 @@
 
 mod inverse;
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use super::apply::{Bench, MountPlace, Outcome, RunPlace, carry, clear, finish, publish_or_clear};
+use super::collect::{io, is_same_root};
 use super::journal::{self, Batch, Direction, Ledger};
 use super::{Failed, SyncError};
 use crate::fs::Fs;
@@ -51,6 +53,7 @@ pub fn undo(
             .flat_map(|known| &known.mounts)
             .any(|part| part.mount == mount.number)
         {
+            must_be_root(fs, mount, &ledger)?;
             let mut bench = Bench::open(fs, run, mount)?;
             let part = inverse::invert(fs, &mut bench, mount, &ledger, (&chosen, &mut report));
             let part = part.inspect_err(|_| drop(clear(fs, run, mounts, &ledger)))?;
@@ -82,4 +85,12 @@ pub fn undo(
         }
     }
     Ok(reports)
+}
+
+/// A directory that stands in the place of the one that was written to holds nothing of the run.
+fn must_be_root(fs: &dyn Fs, mount: &MountPlace<'_>, ledger: &Ledger) -> Result<(), SyncError> {
+    let root = fs.node(mount.root, OsStr::new("")).map_err(io("look at", Path::new("")))?;
+    let mut parts = ledger.batches.iter().flat_map(|batch| &batch.mounts);
+    let is_it = parts.all(|part| part.mount != mount.number || is_same_root(&root, &part.root));
+    if is_it { Ok(()) } else { Err(SyncError::OtherRoot { mount: mount.number }) }
 }

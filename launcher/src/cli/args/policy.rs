@@ -26,7 +26,7 @@ pub(crate) struct PolicyArgs {
     /// Mount memory: GUEST[,size=256M,inodes=N,mode=1777]
     #[arg(long, value_name = "GUEST", help_heading = "Mounts")]
     tmp: Vec<OsString>,
-    /// Mount a git tree: GUEST=[REPO@]TREEISH
+    /// Mount a git tree: GUEST=[REPO@]TREEISH (not available yet)
     #[arg(long, value_name = "GUEST=TREEISH", help_heading = "Mounts")]
     git: Vec<OsString>,
     /// Mount a content-addressed tree: GUEST=DIGEST (not available yet)

@@ -1,13 +1,13 @@
 //! `endow diff`.
 
 use std::collections::BTreeSet;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use endow_vfs::fs::Kind;
+use endow_vfs::fs::{Kind, OsFs};
 use endow_vfs::state::RunState;
-use endow_vfs::sync::{Change, ChangeKind};
+use endow_vfs::sync::{self, Change, ChangeKind, Conflict, Done, Refusal, Seen};
 use serde_json::{Value, json};
 
 use crate::cli::args::DiffArgs;
@@ -32,8 +32,23 @@ const DIFF: Verb = Verb {
 struct Shown<'a> {
     /// Below the workspace, else without the leading slash: as `git apply` wants it.
     path: PathBuf,
-    change: &'a Change,
-    target: &'a Target,
+    /// On the host.
+    place: PathBuf,
+    kind: ChangeKind,
+    /// What stands on either side, and where its content is.
+    old: Side<'a>,
+    new: Side<'a>,
+    conflict: Option<Conflict>,
+    refused: Option<Refusal>,
+    /// Somebody changed it since it was written back: the host's side is none of the run's.
+    is_changed_since: bool,
+}
+
+/// One side of a change.
+struct Side<'a> {
+    seen: Option<Seen>,
+    dir: BorrowedFd<'a>,
+    path: PathBuf,
 }
 
 /// Shows what a run changed.
@@ -42,7 +57,8 @@ pub(crate) fn run(args: &DiffArgs, output: &Output) -> Result<ExitCode, CommandE
     let picked = picked::pick(&kept, &args.chosen, DIFF)?;
     let selection = picked.selection()?;
     if picked.record.state == RunState::Applied {
-        return applied(&picked, &selection, args, output);
+        let shown = applied(&picked, &selection)?;
+        return Ok(all(&picked, &shown, args, output));
     }
     // Nothing was to be written back.
     let failed = |error| CommandError { kind: ErrorKind::Setup, ..error };
@@ -50,19 +66,23 @@ pub(crate) fn run(args: &DiffArgs, output: &Output) -> Result<ExitCode, CommandE
         ErrorKind::NotWrittenBack => failed(error),
         _ => error,
     })?;
-    let shown = shown(&picked, &looked, &selection);
+    let shown = waiting(&picked, &looked, &selection);
+    Ok(all(&picked, &shown, args, output))
+}
+
+fn all(picked: &Picked, shown: &[Shown<'_>], args: &DiffArgs, output: &Output) -> ExitCode {
     if output.is_json() {
-        output.json(&value(&picked, &shown, args));
+        output.json(&value(picked, shown, args));
     } else {
-        show(&shown, args, output);
-        tell(&shown, picked.run.id().as_str(), output);
+        show(shown, args, output);
+        tell(shown, picked.run.id().as_str(), output);
     }
-    Ok(ExitCode::from(u8::from(args.exit_code && !shown.is_empty())))
+    ExitCode::from(u8::from(args.exit_code && !shown.is_empty()))
 }
 
 /// Returns the changes that are shown: not those of a directory's time, and no directory that is
 /// shown by what is in it.
-fn shown<'a>(picked: &'a Picked, looked: &'a [Looked], selection: &Selection) -> Vec<Shown<'a>> {
+fn waiting<'a>(picked: &'a Picked, looked: &'a [Looked], selection: &Selection) -> Vec<Shown<'a>> {
     let mut shown = Vec::new();
     for mount in looked {
         let Some(target) = picked.target(mount.number) else { continue };
@@ -75,12 +95,24 @@ fn shown<'a>(picked: &'a Picked, looked: &'a [Looked], selection: &Selection) ->
         };
         let wanted = changes.iter().filter(|it| !it.is_trace() && !implied(it));
         let wanted = wanted.filter(|it| selection.takes(mount.number, &it.path));
-        shown.extend(wanted.map(|change| {
-            let path = shown_as(picked, target, &change.path);
-            Shown { path, change, target }
-        }));
+        shown.extend(wanted.map(|change| waits(picked, target, change)));
     }
     shown
+}
+
+fn waits<'a>(picked: &Picked, target: &'a Target, change: &Change) -> Shown<'a> {
+    let (root, path) = (target.root.as_fd(), &change.path);
+    let upper = target.upper.as_ref().map_or(root, AsFd::as_fd);
+    Shown {
+        path: shown_as(picked, target, path),
+        place: target.path.as_path().join(path),
+        kind: change.kind,
+        old: Side { seen: change.host, dir: root, path: path.clone() },
+        new: Side { seen: change.upper, dir: upper, path: path.clone() },
+        conflict: change.conflict,
+        refused: change.refused,
+        is_changed_since: false,
+    }
 }
 
 /// Returns a path as it is shown: below the workspace, else without the leading slash.
@@ -91,73 +123,58 @@ fn shown_as(picked: &Picked, target: &Target, path: &Path) -> PathBuf {
     below.or_else(|| whole.strip_prefix("/").ok()).unwrap_or(&whole).to_owned()
 }
 
-/// Names what was written back. What stood there before is undo data, and the host goes on: there
-/// are not two sides to compare.
-fn applied(
-    picked: &Picked,
-    selection: &Selection,
-    args: &DiffArgs,
-    output: &Output,
-) -> Result<ExitCode, CommandError> {
-    let id = picked.run.id().as_str();
-    if args.patch || args.stat {
-        return Err(CommandError::new(
-            ErrorKind::Usage,
-            "only names are known of what was written back",
-        )
-        .about(id)
-        .hint(format!("`endow diff --name-status {id}` shows them"))
-        .hint("`--sync review` lets changes wait, to be looked at first"));
-    }
+/// Returns what was written back, or became of a live workspace: what stood there before is undo
+/// data, and what stands there now is the run's unless somebody changed it since.
+fn applied<'a>(picked: &'a Picked, selection: &Selection) -> Result<Vec<Shown<'a>>, CommandError> {
     let ledger = picked.ledger()?;
-    let mut names = Vec::new();
+    let mut shown = Vec::new();
     for target in &picked.targets {
-        let applied = ledger.applied(target.number);
-        let wanted = applied.filter(|(path, _)| selection.takes(target.number, path));
-        names.extend(wanted.map(|(path, kind)| (target, path.to_owned(), kind)));
-    }
-    names.sort_by(|(_, one, _), (_, other, _)| one.cmp(other));
-    if names.is_empty() && selection.paths.is_some() {
-        return Err(
-            CommandError::new(ErrorKind::Usage, "not among what was written back").about(id)
-        );
-    }
-    if output.is_json() {
-        output.json(&applied_value(picked, &names));
-    } else {
-        let line = |(target, path, kind): &(&Target, PathBuf, ChangeKind)| {
-            let path = shown_as(picked, target, path);
-            format!("{}\t{}\n", word(*kind), quoted("", &path))
+        let done = sync::done(&OsFs, &ledger, target.number, target.root.as_fd());
+        let made: BTreeSet<PathBuf> =
+            done.iter().filter_map(|it| it.path.parent().map(Path::to_owned)).collect();
+        let implied = |done: &Done| {
+            let is_directory = done.new.or(done.old).is_some_and(|it| it.kind == Kind::Directory);
+            let comes_or_goes = matches!(done.kind, ChangeKind::Created | ChangeKind::Deleted);
+            is_directory && comes_or_goes && made.contains(&done.path)
         };
-        output.text(&names.iter().map(line).collect::<String>());
+        let wanted = done.into_iter().filter(|it| selection.takes(target.number, &it.path));
+        let wanted = wanted.filter(|it| !implied(it));
+        shown.extend(wanted.map(|done| stands(picked, target, done)));
     }
-    Ok(ExitCode::from(u8::from(args.exit_code && !names.is_empty())))
+    if shown.is_empty() && selection.paths.is_some() {
+        let error = CommandError::new(ErrorKind::Usage, "not among what was written back");
+        return Err(error.about(picked.run.id()));
+    }
+    shown.sort_by(|one, other| one.place.cmp(&other.place));
+    Ok(shown)
 }
 
-fn applied_value(picked: &Picked, names: &[(&Target, PathBuf, ChangeKind)]) -> Value {
-    let one = |(target, path, kind): &(&Target, PathBuf, ChangeKind)| {
-        json!({
-            "path": json::path(&target.path.as_path().join(path)),
-            "shown_as": json::path(&shown_as(picked, target, path)),
-            "status": word(*kind).to_string(),
-            "old": null, "new": null, "conflict": null, "refused": null,
-        })
+fn stands<'a>(picked: &'a Picked, target: &'a Target, done: Done) -> Shown<'a> {
+    let (root, path) = (target.root.as_fd(), done.path);
+    let old = match done.original {
+        Some(original) => Side { seen: done.old, dir: picked.run.as_fd(), path: original },
+        // Only attributes changed: the content is the same.
+        None => Side { seen: done.old, dir: root, path: path.clone() },
     };
-    let changes: Vec<Value> = names.iter().take(LIST_MAX).map(one).collect();
-    json!({
-        "version": 1, "run": picked.run.id().as_str(), "changes": changes,
-        "truncated": names.len() > LIST_MAX,
-    })
+    Shown {
+        path: shown_as(picked, target, &path),
+        place: target.path.as_path().join(&path),
+        kind: done.kind,
+        old,
+        new: Side { seen: done.new, dir: root, path },
+        conflict: None,
+        refused: None,
+        is_changed_since: done.is_changed_since,
+    }
 }
 
-/// Reads both sides of a change.
+/// Reads both sides of a change; none where one of them is nobody's any more.
 fn pair(shown: &Shown<'_>) -> Pair {
-    let Shown { change, target, .. } = shown;
-    let upper = target.upper.as_ref().map_or(target.root.as_fd(), AsFd::as_fd);
-    Pair {
-        old: read(target.root.as_fd(), &change.path, change.host.as_ref()),
-        new: read(upper, &change.path, change.upper.as_ref()),
+    if shown.is_changed_since {
+        return Pair::default();
     }
+    let side = |side: &Side<'_>| read(side.dir, &side.path, side.seen.as_ref());
+    Pair { old: side(&shown.old), new: side(&shown.new) }
 }
 
 fn show(shown: &[Shown<'_>], args: &DiffArgs, output: &Output) {
@@ -187,11 +204,17 @@ fn show(shown: &[Shown<'_>], args: &DiffArgs, output: &Output) {
     }
 }
 
-fn letter(change: &Change) -> char {
-    if change.differs.mode && change.kind == ChangeKind::Attributes {
+fn letter(shown: &Shown<'_>) -> char {
+    let modes = [&shown.old, &shown.new].map(|side| side.seen.map(|seen| seen.mode));
+    if shown.kind == ChangeKind::Attributes && modes[0] != modes[1] {
         return 'M';
     }
-    word(change.kind)
+    word(shown.kind)
+}
+
+/// What kind of file the change leaves, or took away.
+fn node(shown: &Shown<'_>) -> Kind {
+    shown.new.seen.or(shown.old.seen).map_or(Kind::Other, |seen| seen.kind)
 }
 
 fn word(kind: ChangeKind) -> char {
@@ -205,18 +228,20 @@ fn word(kind: ChangeKind) -> char {
 }
 
 fn name_status(shown: &Shown<'_>) -> String {
-    let slash = if shown.change.node() == Kind::Directory { "/" } else { "" };
+    let slash = if node(shown) == Kind::Directory { "/" } else { "" };
     let mut path = shown.path.clone().into_os_string();
     path.push(slash);
-    format!("{}\t{}\n", letter(shown.change), quoted("", Path::new(&path)))
+    format!("{}\t{}\n", letter(shown), quoted("", Path::new(&path)))
 }
 
 /// What git's format has no place for, as a line that it skips.
 fn beside(shown: &Shown<'_>) -> String {
-    let change = shown.change;
     let name = quoted("", &shown.path);
-    let mode = |seen: Option<endow_vfs::sync::Seen>| seen.map(|seen| seen.mode);
-    let what = match (change.node(), change.kind, mode(change.host), mode(change.upper)) {
+    if shown.is_changed_since {
+        return format!("# {name}: {}, and changed since\n", done_to_it(shown.kind));
+    }
+    let mode = |side: &Side<'_>| side.seen.map(|seen| seen.mode);
+    let what = match (node(shown), shown.kind, mode(&shown.old), mode(&shown.new)) {
         (Kind::Directory, ChangeKind::Created, ..) => "directory made".to_owned(),
         (Kind::Directory, ChangeKind::Deleted, ..) => "directory removed".to_owned(),
         (Kind::Directory, ChangeKind::Replaced(_), ..) => "directory in its place".to_owned(),
@@ -230,9 +255,18 @@ fn beside(shown: &Shown<'_>) -> String {
     format!("# {name}: {what}\n")
 }
 
+fn done_to_it(kind: ChangeKind) -> &'static str {
+    match kind {
+        ChangeKind::Created => "created",
+        ChangeKind::Deleted => "deleted",
+        ChangeKind::Modified | ChangeKind::Replaced(_) => "modified",
+        ChangeKind::Attributes => "mode, time or attributes",
+    }
+}
+
 fn tell(shown: &[Shown<'_>], id: &str, output: &Output) {
-    let conflicts = shown.iter().filter(|it| it.change.conflict.is_some()).count();
-    let refused = shown.iter().filter(|it| it.change.refused.is_some()).count();
+    let conflicts = shown.iter().filter(|it| it.conflict.is_some()).count();
+    let refused = shown.iter().filter(|it| it.refused.is_some()).count();
     if conflicts > 0 {
         output.notice(&format!(
             "{conflicts} of these changed outside too (`endow diff {id} --json`)"
@@ -254,21 +288,20 @@ fn value(picked: &Picked, shown: &[Shown<'_>], args: &DiffArgs) -> Value {
 }
 
 fn of_change(shown: &Shown<'_>, args: &DiffArgs) -> Value {
-    let change = shown.change;
-    let side = |seen: Option<endow_vfs::sync::Seen>| {
-        seen.map(|seen| {
+    let side = |side: &Side<'_>| {
+        side.seen.map(|seen| {
             json!({"kind": kind(seen.kind), "mode": format!("{:04o}", seen.mode), "size": seen.size})
         })
     };
-    let place = shown.target.path.as_path().join(&change.path);
     let mut value = json!({
-        "path": json::path(&place),
+        "path": json::path(&shown.place),
         "shown_as": json::path(&shown.path),
-        "status": letter(change).to_string(),
-        "old": side(change.host),
-        "new": side(change.upper),
-        "conflict": change.conflict.map(synced::conflict),
-        "refused": change.refused.map(synced::refusal),
+        "status": letter(shown).to_string(),
+        "old": side(&shown.old),
+        "new": side(&shown.new),
+        "conflict": shown.conflict.map(synced::conflict),
+        "refused": shown.refused.map(synced::refusal),
+        "changed_since": shown.is_changed_since,
     });
     if let (true, Some(object)) = (args.stat || args.patch, value.as_object_mut()) {
         let pair = pair(shown);

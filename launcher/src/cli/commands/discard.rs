@@ -39,7 +39,7 @@ pub(crate) fn run(args: &DiscardArgs, output: &Output) -> Result<ExitCode, Comma
 fn whole(picked: &mut Picked) -> Result<RunState, CommandError> {
     let state = if picked.has_applied()? { RunState::Applied } else { RunState::Discarded };
     picked.set_state(state)?;
-    stale::remove_of(picked.run.id(), &picked.record);
+    stale::remove_of(&picked.run, &picked.record);
     Ok(state)
 }
 

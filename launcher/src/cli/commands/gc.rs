@@ -58,9 +58,6 @@ pub(crate) fn run(args: &GcArgs, output: &Output) -> Result<ExitCode, CommandErr
             Err(error) => collected.failed.push((run.id.clone(), error.message)),
         }
     }
-    if !args.dry_run {
-        collected.stages.extend(remove_stages(&kept));
-    }
     tell(&collected, args.dry_run, output);
     Ok(ExitCode::SUCCESS)
 }
@@ -90,16 +87,9 @@ fn remove(kept: &Kept, run: &Listed, dry: bool) -> Result<Vec<PathBuf>, CommandE
         return Ok(Vec::new());
     }
     let opened = kept.open(run, REMOVE)?;
-    let stages = stale::remove_of(&run.id, &opened.record);
+    let stages = stale::remove_of(&opened.dir, &opened.record);
     opened.dir.remove(&OsFs)?;
     Ok(stages)
-}
-
-/// Removes the stages, at mounts of any run that is there, of runs that are gone.
-fn remove_stages(kept: &Kept) -> Vec<PathBuf> {
-    let Some(state) = kept.state() else { return Vec::new() };
-    let records = kept.runs.iter().filter_map(Listed::record);
-    records.flat_map(|record| stale::remove_left(state, record)).collect()
 }
 
 fn tell(collected: &Collected, dry: bool, output: &Output) {

@@ -108,7 +108,7 @@ fn remove(kept: &Kept, names: &[String], output: &Output) -> Result<(), CommandE
     let mut removed = Vec::new();
     let mut failure = None;
     for (run, open) in opened {
-        stale::remove_of(&run.id, &open.record);
+        stale::remove_of(&open.dir, &open.record);
         match open.dir.remove(&OsFs) {
             Ok(()) => removed.push(run.id.as_str()),
             Err(error) => failure = failure.or(Some(error)),

@@ -5,12 +5,13 @@ use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
+use super::beside::Beside;
 use super::{MountPlace, RunPlace};
 use crate::fs::{At, Errno, Fs, Node, Result};
 use crate::sync::collect::io;
 use crate::sync::journal::{self, Ledger, UNDO};
 use crate::sync::root::{Closed, Root};
-use crate::sync::{SyncError, Time, mark_stage};
+use crate::sync::{SyncError, Time};
 use crate::tree::remove_tree;
 
 /// The work place of one mount's batch.
@@ -24,13 +25,15 @@ pub(in crate::sync) struct Bench<'a> {
     beside: Option<OsString>,
     root_time: Option<Time>,
     top: BorrowedFd<'a>,
+    run: BorrowedFd<'a>,
+    mount: u32,
 }
 
 impl<'a> Bench<'a> {
     /// Opens the work place of a mount, making what is not there.
     pub(in crate::sync) fn open(
         fs: &'a dyn Fs,
-        run: &RunPlace<'_>,
+        run: &RunPlace<'a>,
         mount: &MountPlace<'a>,
     ) -> std::result::Result<Self, SyncError> {
         let own = own_path(mount.number);
@@ -46,29 +49,23 @@ impl<'a> Bench<'a> {
             beside: None,
             root_time: None,
             top: mount.root,
+            run: run.dir,
+            mount: mount.number,
         };
         if let Some(name) = beside {
             bench.root_time = Some(there.status.modified.into());
-            let made = bench.make_beside(fs, mount.root, &name).and_then(|stage| {
-                mark_stage(fs, stage.as_fd(), run.dir)?;
-                Ok(stage)
-            });
+            let made = bench.make_beside(fs, &name);
             bench.stage = made.map_err(io("make", Path::new(&name)))?;
             bench.beside = Some(name);
         }
         Ok(bench)
     }
 
-    fn make_beside(&mut self, fs: &dyn Fs, root: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd> {
-        let made = match fs.make_dir(root, name, 0o700) {
-            Err(Errno::ACCESS) if self.root.open_up(Path::new(""))? => {
-                fs.make_dir(root, name, 0o700)
-            }
+    fn make_beside(&mut self, fs: &dyn Fs, name: &OsStr) -> Result<OwnedFd> {
+        let beside = Beside { root: self.top, name, run: self.run, mount: self.mount };
+        match beside.open(fs) {
+            Err(Errno::ACCESS) if self.root.open_up(Path::new(""))? => beside.open(fs),
             result => result,
-        };
-        match made {
-            Ok(()) | Err(Errno::EXIST) => fs.open_dir(root, name),
-            Err(errno) => Err(errno),
         }
     }
 
@@ -96,7 +93,8 @@ impl<'a> Bench<'a> {
     ) -> std::result::Result<(), SyncError> {
         let Some(name) = self.beside.take() else { return Ok(()) };
         let path = Path::new(&name);
-        remove_tree(fs, self.top, &name).map_err(|left| io("remove", path)(left.errno))?;
+        let beside = Beside { root: self.top, name: &name, run: self.run, mount: self.mount };
+        beside.remove(fs).map_err(io("remove", path))?;
         if let Some(time) = time {
             let at = At { dir: self.top, name: OsStr::new(".") };
             super::amend::set_time(fs, at, time).map_err(io("set the time of", Path::new("")))?;
@@ -112,19 +110,41 @@ pub(in crate::sync) fn clear(
     mounts: &[MountPlace<'_>],
     ledger: &Ledger,
 ) -> std::result::Result<(), SyncError> {
-    journal::remove_unfinished(fs, run.dir).map_err(io("remove", Path::new(journal::JOURNAL)))?;
     for mount in mounts {
-        let own = own_path(mount.number);
-        match fs.open_below(run.dir, &own, crate::fs::Open::List) {
-            Ok(undo) => clear_own(fs, undo.as_fd(), ledger.next).map_err(io("clear", &own))?,
-            Err(Errno::NOENT) => {}
-            Err(errno) => return Err(io("open", &own)(errno)),
-        }
-        let name = stage_name(run.id);
-        let removed = remove_tree(fs, mount.root, &name);
-        removed.map_err(|left| io("remove", Path::new(&name))(left.errno))?;
+        clear_undo(fs, run.dir, mount.number, ledger.next)?;
+        remove_stage(fs, run, mount)?;
     }
     Ok(())
+}
+
+/// Removes the stage that a run made at the root of a mount, with what is in it.
+///
+/// # Errors
+/// A failing call.
+pub fn remove_stage(
+    fs: &dyn Fs,
+    run: &RunPlace<'_>,
+    mount: &MountPlace<'_>,
+) -> std::result::Result<(), SyncError> {
+    let name = stage_name(run.id);
+    let beside = Beside { root: mount.root, name: &name, run: run.dir, mount: mount.number };
+    beside.remove(fs).map_err(io("remove", Path::new(&name)))
+}
+
+/// Removes what of a run's undo data no ledger knows, which is all that a checkpoint may have left.
+pub(in crate::sync) fn clear_undo(
+    fs: &dyn Fs,
+    run: BorrowedFd<'_>,
+    mount: u32,
+    next: u32,
+) -> std::result::Result<(), SyncError> {
+    journal::remove_unfinished(fs, run).map_err(io("remove", Path::new(journal::JOURNAL)))?;
+    let own = own_path(mount);
+    match fs.open_below(run, &own, crate::fs::Open::List) {
+        Ok(undo) => clear_own(fs, undo.as_fd(), next).map_err(io("clear", &own)),
+        Err(Errno::NOENT) => Ok(()),
+        Err(errno) => Err(io("open", &own)(errno)),
+    }
 }
 
 fn clear_own(fs: &dyn Fs, undo: BorrowedFd<'_>, next: u32) -> Result<()> {
@@ -142,7 +162,8 @@ pub(in crate::sync) fn name(number: u32) -> OsString {
     number.to_string().into()
 }
 
-fn own_path(mount: u32) -> PathBuf {
+/// Returns the place of a mount's undo data, below the run's directory.
+pub(in crate::sync) fn own_path(mount: u32) -> PathBuf {
     Path::new(UNDO).join(format!("m{mount:03}"))
 }
 

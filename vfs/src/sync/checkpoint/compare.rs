@@ -8,7 +8,7 @@ use super::list::{FILES, Kept, Left, Recorded};
 use crate::fs::{At, Fs, Kind, Open, Result};
 use crate::git_blob::{Name, name_of};
 use crate::sync::apply::number_name;
-use crate::sync::collect::Buffers;
+use crate::sync::collect::{Buffers, users};
 use crate::sync::root::{Closed, Root};
 use crate::sync::{Seen, Time};
 
@@ -34,20 +34,32 @@ pub(super) struct Differences {
     pub(super) uncovered: Vec<(PathBuf, Left)>,
 }
 
+/// When a run was, and what it did not see.
+#[derive(Clone, Copy, Debug)]
+pub struct Span<'a> {
+    /// Its start.
+    pub stamp: Time,
+    /// Its end, when it is not just now: what changed later is not the run's.
+    pub end: Option<Time>,
+    /// Names that were hidden from it.
+    pub hidden: &'a [PathBuf],
+}
+
 /// Compares a tree with what was recorded of it; nobody changes it any more.
 pub(super) fn compare(
     fs: &dyn Fs,
     (root, place): (BorrowedFd<'_>, BorrowedFd<'_>),
     recorded: &Recorded,
-    (stamp, hidden): (Time, &[PathBuf]),
+    of_run: &Span<'_>,
 ) -> Result<Differences> {
     let mut comparing = Comparing {
         fs,
-        root: Root::new(fs, root, Closed::Stay),
+        // What the command closed is no less changed.
+        root: Root::new(fs, root, Closed::Open),
         place,
         recorded,
-        stamp,
-        hidden,
+        known: known(recorded),
+        of_run: *of_run,
         buffers: Buffers::default(),
         found: HashSet::new(),
         made: HashSet::new(),
@@ -55,7 +67,9 @@ pub(super) fn compare(
         stayed: HashMap::new(),
         differences: Differences::default(),
     };
-    comparing.tree()?;
+    let compared = comparing.tree();
+    let closed = comparing.root.close();
+    compared.and(closed)?;
     comparing.gone();
     comparing.touched();
     let mut differences = comparing.differences;
@@ -69,12 +83,13 @@ struct Comparing<'c> {
     root: Root<'c>,
     place: BorrowedFd<'c>,
     recorded: &'c Recorded,
-    stamp: Time,
-    hidden: &'c [PathBuf],
+    /// Inodes of which everything is kept, or that are directories: they can be had again.
+    known: HashSet<(u64, Option<Time>)>,
+    of_run: Span<'c>,
     buffers: Buffers,
     /// Recorded paths that are there.
     found: HashSet<PathBuf>,
-    /// Directories that were not there before.
+    /// Directories that the run made, or moved.
     made: HashSet<PathBuf>,
     /// Directories that something else stands in the place of.
     replaced: HashSet<PathBuf>,
@@ -93,8 +108,11 @@ impl Comparing<'_> {
         while let Some(path) = pending.pop() {
             match self.root.list(&path) {
                 Ok(listed) => pending.extend(self.names(&path, &listed)?),
-                // One that can't be listed hides what is in it: nothing there counts as gone.
-                Err(_) => self.keep_below(&path),
+                // What is in it can't be told.
+                Err(_) => {
+                    self.keep_below(&path);
+                    self.uncovered(path, Left::Unreadable);
+                }
             }
         }
         Ok(())
@@ -105,7 +123,7 @@ impl Comparing<'_> {
         let mut directories = Vec::new();
         for entry in self.fs.list(listed.as_fd(), usize::MAX)? {
             let path = above.join(&entry.name);
-            if self.hidden.contains(&path) {
+            if self.of_run.hidden.contains(&path) {
                 continue;
             }
             let now = Seen::from(&self.fs.node(listed.as_fd(), &entry.name)?);
@@ -138,11 +156,12 @@ impl Comparing<'_> {
             Kept::Left(left) if !is_as_it_was => self.uncovered(path, left),
             Kept::Left(_) => {}
             Kept::Directory if now.kind == Kind::Directory => {
-                if now.mode != then.mode || now.modified != then.modified {
+                let is_amended = now.mode != then.mode || now.modified != then.modified;
+                if is_amended && !self.is_later(&now) {
                     self.push(path.clone(), Became::Amended { then, now });
                 }
                 // Names may have gone before anybody looked.
-                if !self.recorded.listed.contains(&path) && now.changed >= self.stamp {
+                if !self.recorded.listed.contains(&path) && now.changed >= self.of_run.stamp {
                     self.uncovered(path.clone(), Left::Changed);
                 }
                 self.stayed.insert(path, (then, now));
@@ -158,6 +177,10 @@ impl Comparing<'_> {
         if now.kind == Kind::Other {
             self.uncovered(path, Left::Special);
             return Ok(false);
+        }
+        if self.is_later(&now) || !(now.is_same_inode(&then) || self.can_go(&now)) {
+            self.uncovered(path, Left::Changed);
+            return Ok(now.kind == Kind::Directory);
         }
         if !self.is_same_content(&path, (then, now), kept)? {
             if now.kind == Kind::Directory {
@@ -200,34 +223,50 @@ impl Comparing<'_> {
         }
         // What can't be read any more is not the same.
         let Ok(file) = self.fs.open_file(dir.as_fd(), leaf) else { return Ok(false) };
-        let Ok(copy) = self.fs.open_file(copy.dir, copy.name) else { return Ok(false) };
-        self.buffers.equal(self.fs, [file.as_fd(), copy.as_fd()], now.size)
+        let Ok(held) = self.fs.open_file(copy.dir, copy.name) else { return Ok(false) };
+        if !self.buffers.equal(self.fs, [file.as_fd(), held.as_fd()], now.size)? {
+            return Ok(false);
+        }
+        let attributes = [dir.at(leaf), copy].map(|at| self.fs.attributes(at).map(users));
+        Ok(attributes[0] == attributes[1])
     }
 
     fn is_named(&mut self, path: &Path, size: u64, name: &Name) -> Result<bool> {
         let (dir, leaf) = self.root.above(path)?;
         let Ok(file) = self.fs.open_file(dir.as_fd(), leaf) else { return Ok(false) };
-        Ok(name_of(self.fs, file.as_fd(), size).is_ok_and(|found| found == *name))
+        let is_plain = self.fs.attributes(dir.at(leaf)).is_ok_and(|it| users(it).is_empty());
+        Ok(is_plain && name_of(self.fs, file.as_fd(), size).is_ok_and(|found| found == *name))
     }
 
     /// Judges a path that was not recorded; returns whether what is in it is to be looked at.
     fn unrecorded(&mut self, path: PathBuf, now: Seen) -> bool {
-        let above = path.parent().unwrap_or(Path::new(""));
-        let is_new = self.made.contains(above) || self.recorded.listed.contains(above);
-        if is_new && now.kind == Kind::Other {
+        if now.kind == Kind::Other {
             self.uncovered(path, Left::Special);
             return false;
         }
-        if is_new {
+        let above = path.parent().unwrap_or(Path::new(""));
+        let is_new = self.recorded.listed.contains(above) || self.made.contains(above);
+        if is_new && self.can_go(&now) && !self.is_later(&now) {
             if now.kind == Kind::Directory {
                 self.made.insert(path.clone());
             }
             self.push(path, Became::Created(now));
-        } else if now.changed >= self.stamp {
-            // It may have been there before, and nobody knows how.
+        } else if now.changed >= self.of_run.stamp {
+            // It may have been there before, or be all that is left of what was.
             self.uncovered(path, Left::Changed);
         }
         now.kind == Kind::Directory
+    }
+
+    /// Returns whether an undo may take something away: what is as old as the run was made by it,
+    /// and of what is older everything must be kept.
+    fn can_go(&self, now: &Seen) -> bool {
+        let is_younger = now.born.is_some_and(|born| born >= self.of_run.stamp);
+        is_younger || self.known.contains(&(now.ino, now.born))
+    }
+
+    fn is_later(&self, now: &Seen) -> bool {
+        self.of_run.end.is_some_and(|end| now.changed >= end)
     }
 
     /// Finds what was recorded and is not there.
@@ -239,6 +278,13 @@ impl Comparing<'_> {
             }
             // What replaced a directory tells of all that was in it.
             if path.ancestors().skip(1).any(|above| self.replaced.contains(above)) {
+                continue;
+            }
+            // Where somebody changed names after the end, it may be his.
+            let above = path.parent().and_then(|above| self.stayed.get(above));
+            if above.is_some_and(|(_, now)| self.is_later(now)) {
+                self.differences.uncovered.push((path.clone(), Left::Changed));
+                top = Some(path);
                 continue;
             }
             match kept {
@@ -274,4 +320,14 @@ impl Comparing<'_> {
     fn uncovered(&mut self, path: PathBuf, left: Left) {
         self.differences.uncovered.push((path, left));
     }
+}
+
+/// Returns the inodes of which an undo has all that it needs.
+fn known(recorded: &Recorded) -> HashSet<(u64, Option<Time>)> {
+    let kept = recorded.entries.iter().filter(|(path, (_, kept))| match kept {
+        Kept::Copy(_) | Kept::Git(_) => true,
+        Kept::Directory => recorded.listed.contains(*path),
+        Kept::Left(_) => false,
+    });
+    kept.map(|(_, (seen, _))| (seen.ino, seen.born)).collect()
 }

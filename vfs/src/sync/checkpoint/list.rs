@@ -9,12 +9,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::fs::{Errno, Fs, Result};
 use crate::git_blob::Name;
-use crate::sync::Seen;
+use crate::sync::{Seen, Time};
 
 /// The version that this code writes, and the newest it reads.
 const VERSION: u32 = 1;
 pub(super) const LIST: &str = "list";
 pub(super) const FILES: &str = "files";
+const ENDED: &str = "ended";
 /// Lines are written when this much is waiting.
 const BUFFER: usize = 64 * 1024;
 
@@ -111,6 +112,30 @@ impl<'a> Writer<'a> {
         }
         self.waiting.clear();
         Ok(())
+    }
+}
+
+/// Notes that the run ended, in the place of its checkpoint.
+///
+/// # Errors
+/// A failing call.
+pub fn ended(fs: &dyn Fs, place: BorrowedFd<'_>) -> Result<()> {
+    let file = fs.create_file(place, OsStr::new(ENDED))?;
+    // Asked for, a time of change is exact from the next change on (Linux 6.13): later than all
+    // that was changed before, and not later than what follows.
+    fs.status_of(file.as_fd())?;
+    fs.set_mode(file.as_fd(), 0o600)?;
+    fs.status_of(file.as_fd()).map(drop)
+}
+
+/// Returns when the run ended; `None` when nobody noted it.
+///
+/// # Errors
+/// A failing call.
+pub fn end(fs: &dyn Fs, place: BorrowedFd<'_>) -> Result<Option<Time>> {
+    match fs.status(place, OsStr::new(ENDED)) {
+        Err(Errno::NOENT) => Ok(None),
+        result => result.map(|status| Some(status.changed.into())),
     }
 }
 

@@ -9,6 +9,7 @@
 //! ```text
 //! <run>/checkpoint/list       what stood where, one JSON value a line
 //! <run>/checkpoint/files/<n>  copies
+//! <run>/checkpoint/ended      made when the run ended: its time of change is that moment
 //! <run>/checkpoint/objects    further names of what git has, in the place of copies
 //! ```
 
@@ -19,6 +20,7 @@ mod record;
 mod settle;
 mod tracked;
 
-pub use list::Left;
+pub use compare::Span;
+pub use list::{Left, end, ended};
 pub use record::{Limits, Recording, record};
 pub use settle::{Bring, Checkpointed, Found, Uncovered, Wanted, settle};

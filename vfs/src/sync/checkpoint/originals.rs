@@ -20,6 +20,8 @@ pub(super) struct Original {
     pub(super) below: Vec<(PathBuf, Seen)>,
     /// What was in it and can't be had again.
     pub(super) missing: Vec<(PathBuf, Left)>,
+    /// There is nothing to put back.
+    pub(super) is_lost: bool,
 }
 
 /// Makes `to` what stood at `path`: a further name of the copy, or a directory of such names.
@@ -35,8 +37,13 @@ pub(super) fn make(
     if seen.kind != Kind::Directory {
         if !bring(fs, place, (seen, *kept), to)? {
             original.missing.push((path.to_owned(), Left::Lost));
+            original.is_lost = true;
         }
         return Ok(original);
+    }
+    if !recorded.listed.contains(path) {
+        // What it held is not known; what is known of it comes back.
+        original.missing.push((path.to_owned(), Left::Changed));
     }
     fs.make_dir(to.dir, to.name, 0o700)?;
     let top = fs.open_below(to.dir, Path::new(to.name), Open::Handle)?;
@@ -57,6 +64,9 @@ pub(super) fn make(
         } else if !bring(fs, place, (seen, *kept), At { dir: dir.as_fd(), name })? {
             original.missing.push((whole.clone(), Left::Lost));
             continue;
+        }
+        if *kept == Kept::Directory && !recorded.listed.contains(whole) {
+            original.missing.push((whole.clone(), Left::Changed));
         }
         original.below.push((path.to_owned(), *seen));
     }

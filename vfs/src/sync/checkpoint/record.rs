@@ -28,11 +28,13 @@ pub struct Limits {
     pub bytes: u64,
     /// The most files.
     pub files: u32,
+    /// The most names.
+    pub entries: u32,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { file_bytes: 64 << 20, bytes: 1 << 30, files: 200_000 }
+        Self { file_bytes: 64 << 20, bytes: 1 << 30, files: 200_000, entries: 2_000_000 }
     }
 }
 
@@ -67,16 +69,17 @@ pub fn record(fs: &dyn Fs, recording: &Recording<'_>) -> Result<()> {
         files,
         list: Writer::create(fs, recording.place)?,
         tracked: Tracked::open(fs, recording.root, recording.place),
-        pending: vec![PathBuf::new()],
+        pending: Vec::new(),
+        entries: 0,
         copied: 0,
         bytes: 0,
     };
     recorder.top()?;
-    while let Some(path) = recorder.pending.pop() {
-        if (recording.is_over)() {
+    while let Some((path, seen)) = recorder.pending.pop() {
+        if recorder.is_over() {
             break;
         }
-        recorder.directory(&path)?;
+        recorder.directory(&path, &seen)?;
     }
     recorder.list.flush()
 }
@@ -88,66 +91,89 @@ struct Recorder<'r> {
     files: OwnedFd,
     list: Writer<'r>,
     tracked: Option<Tracked<'r>>,
-    pending: Vec<PathBuf>,
+    /// Directories with the inodes that they are.
+    pending: Vec<(PathBuf, Seen)>,
+    entries: u32,
     copied: u32,
     bytes: u64,
 }
 
 impl Recorder<'_> {
+    /// The command may make names without end; what is not recorded is not covered.
+    fn is_over(&self) -> bool {
+        self.entries >= self.of.limits.entries || (self.of.is_over)()
+    }
+
     fn top(&mut self) -> Result<()> {
         let seen = Seen::from(&self.fs.node(self.of.root, OsStr::new(""))?);
+        self.pending.push((PathBuf::new(), seen));
         self.list.entry(Entry { path: PathBuf::new(), seen, kept: Kept::Directory })
     }
 
-    /// Records the names of a directory. One that can't be opened any more was changed, or will be
-    /// seen to be.
-    fn directory(&mut self, path: &Path) -> Result<()> {
+    /// Records the names of a directory. One that is not the one that was found there any more, or
+    /// can't be opened, is not listed.
+    fn directory(&mut self, path: &Path, expected: &Seen) -> Result<()> {
         let Ok(listed) = self.root.list(path) else { return Ok(()) };
-        let Ok(before) = self.fs.node(listed.as_fd(), OsStr::new("")) else { return Ok(()) };
+        let before = self.fs.node(listed.as_fd(), OsStr::new("")).map(|node| Seen::from(&node));
+        let Some(before) = before.ok().filter(|before| before.is_same_inode(expected)) else {
+            return Ok(());
+        };
         let Ok(entries) = self.fs.list(listed.as_fd(), usize::MAX) else { return Ok(()) };
+        let mut is_whole = before.changed < self.of.stamp;
         for entry in entries {
             let path = path.join(&entry.name);
             if self.of.hidden.contains(&path) {
                 continue;
             }
-            if (self.of.is_over)() {
+            if self.is_over() {
                 return Ok(());
             }
-            self.name(path, At { dir: listed.as_fd(), name: &entry.name })?;
+            is_whole &= self.name(path, At { dir: listed.as_fd(), name: &entry.name })?;
         }
-        // Names may have come and gone where the directory changed since the start.
-        if Time::from(before.status.changed) < self.of.stamp {
+        // Where names came or went since the start, those that are there may be others.
+        let after = self.fs.node(listed.as_fd(), OsStr::new("")).map(|node| Seen::from(&node));
+        if is_whole && after.is_ok_and(|after| after.changed < self.of.stamp) {
             self.list.listed(path.to_owned())?;
         }
         Ok(())
     }
 
-    fn name(&mut self, path: PathBuf, at: At<'_>) -> Result<()> {
-        let Ok(node) = self.fs.node(at.dir, at.name) else { return Ok(()) };
+    /// Records a name; returns whether there was something to record.
+    fn name(&mut self, path: PathBuf, at: At<'_>) -> Result<bool> {
+        let Ok(node) = self.fs.node(at.dir, at.name) else { return Ok(false) };
         let seen = Seen::from(&node);
+        let is_old = seen.changed < self.of.stamp;
         let kept = match seen.kind {
             Kind::Other => Kept::Left(Left::Special),
-            // Something else may have stood in its place.
-            Kind::Directory if seen.born.is_some_and(|born| born >= self.of.stamp) => {
-                Kept::Left(Left::Changed)
-            }
-            Kind::Directory => self.kept_directory(at),
-            _ if seen.changed >= self.of.stamp => Kept::Left(Left::Changed),
-            Kind::File | Kind::Symlink => match self.kept_by_git(&path, at, &node) {
+            Kind::Directory if is_old || self.stood(at, &seen) => self.kept_directory(at, is_old),
+            // It is younger than the run, or had another name: something else may have stood here.
+            _ if !is_old => Kept::Left(Left::Changed),
+            _ => match self.kept_by_git(&path, at, &node) {
                 Some(name) => Kept::Git(name),
                 None => self.kept_copy(at, &node)?,
             },
         };
         if kept == Kept::Directory {
-            self.pending.push(path.clone());
+            self.pending.push((path.clone(), seen));
         }
-        self.list.entry(Entry { path, seen, kept })
+        self.entries += 1;
+        self.list.entry(Entry { path, seen, kept }).map(|()| true)
     }
 
-    fn kept_directory(&self, at: At<'_>) -> Kept {
+    /// Returns whether a directory that changed since the start had its name then: a rename changes
+    /// the directory above, too, which is looked at afterwards.
+    fn stood(&self, at: At<'_>, seen: &Seen) -> bool {
+        let above = self.fs.node(at.dir, OsStr::new("")).map(|node| Seen::from(&node));
+        let is_younger = seen.born.is_none_or(|born| born >= self.of.stamp);
+        !is_younger && above.is_ok_and(|above| above.changed < self.of.stamp)
+    }
+
+    /// What the command did to a directory since the start is no reason to leave it out.
+    fn kept_directory(&self, at: At<'_>, is_old: bool) -> Kept {
         let opened = match self.fs.open_dir_here(at.dir, at.name) {
             Err(Errno::XDEV) => return Kept::Left(Left::MountPoint),
-            Err(_) => return Kept::Left(Left::Unreadable),
+            Err(_) if is_old => return Kept::Left(Left::Unreadable),
+            Err(_) => return Kept::Left(Left::Changed),
             Ok(opened) => opened,
         };
         if at.name == ".git" {
@@ -160,7 +186,9 @@ impl Recorder<'_> {
     fn is_tagged(&self, directory: &OwnedFd) -> bool {
         let Ok(file) = self.fs.open_file(directory.as_fd(), OsStr::new(TAG)) else { return false };
         let mut text = [0; SIGNATURE.len()];
-        self.fs.read(file.as_fd(), &mut text).is_ok_and(|length| length == text.len())
+        let is_old = self.fs.node(directory.as_fd(), OsStr::new(TAG));
+        is_old.is_ok_and(|node| Time::from(node.status.changed) < self.of.stamp)
+            && self.fs.read(file.as_fd(), &mut text).is_ok_and(|length| length == text.len())
             && text == SIGNATURE
     }
 

@@ -6,18 +6,18 @@ use std::ops::Bound;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 
-use super::compare::{Became, Differences, compare};
+use super::compare::{Became, Differences, Span, compare};
 use super::list::{self, FILES, Kept, Left, Recorded};
 use super::originals;
 use super::tracked::OBJECTS;
 use crate::fs::{At, Fs, Kind};
 use crate::git_blob::{self, Name};
 use crate::sync::apply::{
-    MountPlace, Outcome, RunPlace, blank, clear, make_own, number_name, tell,
+    MountPlace, Outcome, RunPlace, blank, clear_undo, make_own, number_name, tell,
 };
 use crate::sync::collect::io;
 use crate::sync::journal::{Act, Batch, Direction, Ledger, MountBatch, Step, UNDO};
-use crate::sync::{Attributes, ChangeKind, Identity, Seen, SyncError, SyncReport, Time};
+use crate::sync::{Attributes, ChangeKind, Identity, Seen, SyncError, SyncReport};
 use crate::tree::remove_tree;
 
 /// The directory of a checkpoint, in the run's.
@@ -72,16 +72,20 @@ pub fn settle(
     fs: &dyn Fs,
     run: &RunPlace<'_>,
     mount: &MountPlace<'_>,
-    (stamp, hidden): (Time, &[PathBuf]),
+    of_run: &Span<'_>,
     bring: &Bring<'_>,
 ) -> Result<Checkpointed, SyncError> {
     let about = |errno| io("read", Path::new(PLACE))(errno);
     let place = fs.open_dir(run.dir, OsStr::new(PLACE)).map_err(about)?;
     let recorded = list::read(fs, place.as_fd()).map_err(about)?;
     let mut ledger = Ledger::read(fs, run.dir)?;
-    clear(fs, run, std::slice::from_ref(mount), &ledger)?;
+    if ledger.knows(mount.number) {
+        // It was entered, and the record could not be removed.
+        return Ok(Checkpointed::default());
+    }
+    clear_undo(fs, run.dir, mount.number, ledger.next)?;
     let sides = (mount.root, place.as_fd());
-    let found = compare(fs, sides, &recorded, (stamp, hidden));
+    let found = compare(fs, sides, &recorded, of_run);
     let found = found.map_err(io("compare", Path::new("")))?;
     fetch(fs, place.as_fd(), &wanted(&recorded, &found), bring).map_err(about)?;
     let mut batch = Batch::new(Direction::Apply, &ledger);
@@ -266,9 +270,8 @@ impl Entering<'_> {
         let to = At { dir: own, name: &number_name(number) };
         let made = originals::make(self.fs, self.place, self.recorded, path, to);
         let made = made.map_err(io("keep", path))?;
-        let is_lost = made.missing.iter().any(|(missing, _)| missing == path);
         self.missing.extend(made.missing);
-        Ok((!is_lost).then_some(made.below))
+        Ok((!made.is_lost).then_some(made.below))
     }
 }
 

@@ -1,0 +1,108 @@
+//! The stage at the root of a target on another file system than the run's.
+//!
+//! Anybody who may write there can make a directory of that name. So the run notes which one it
+//! made, by number and birth, where no command comes to, and takes away only that; of another one
+//! only the name, and only while it is empty.
+
+use std::ffi::OsStr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use crate::fs::{Errno, Fs, Result};
+use crate::sync::Identity;
+use crate::sync::collect::is_same_root;
+use crate::sync::journal::UNDO;
+use crate::tree::remove_tree;
+
+/// A stage, and where it is noted.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Beside<'a> {
+    /// The root that it stands in.
+    pub(super) root: BorrowedFd<'a>,
+    /// Its name there.
+    pub(super) name: &'a OsStr,
+    /// The run's directory.
+    pub(super) run: BorrowedFd<'a>,
+    /// The number of the mount.
+    pub(super) mount: u32,
+}
+
+impl Beside<'_> {
+    /// Opens the stage, making it when it is not there.
+    pub(super) fn open(&self, fs: &dyn Fs) -> Result<OwnedFd> {
+        match fs.make_dir(self.root, self.name, 0o700) {
+            Ok(()) => {}
+            Err(Errno::EXIST) => match self.own(fs)? {
+                Some(stage) => return Ok(stage),
+                None => {
+                    fs.remove_dir(self.root, self.name)?;
+                    fs.make_dir(self.root, self.name, 0o700)?;
+                }
+            },
+            Err(errno) => return Err(errno),
+        }
+        let stage = fs.open_dir(self.root, self.name)?;
+        self.write_note(fs, stage.as_fd())?;
+        Ok(stage)
+    }
+
+    /// Takes the stage away with all that is in it.
+    pub(super) fn remove(&self, fs: &dyn Fs) -> Result<()> {
+        if let Some(stage) = self.own(fs)? {
+            for entry in fs.list(stage.as_fd(), usize::MAX)? {
+                remove_tree(fs, stage.as_fd(), &entry.name).map_err(|left| left.errno)?;
+            }
+        }
+        match fs.remove_dir(self.root, self.name) {
+            // Somebody else's, whatever it is.
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::NOTEMPTY) => {}
+            result => result?,
+        }
+        match fs.unlink(self.run, self.note().as_os_str()) {
+            Err(Errno::NOENT | Errno::NOTDIR) => Ok(()),
+            result => result,
+        }
+    }
+
+    /// Opens what stands there, if it is what the run made.
+    fn own(&self, fs: &dyn Fs) -> Result<Option<OwnedFd>> {
+        let stage = match fs.open_dir(self.root, self.name) {
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::ACCESS) => return Ok(None),
+            result => result?,
+        };
+        let found = fs.node(stage.as_fd(), OsStr::new(""))?;
+        let noted = self.read_note(fs)?;
+        Ok(noted.is_some_and(|noted| is_same_root(&found, &noted)).then_some(stage))
+    }
+
+    fn note(&self) -> PathBuf {
+        Path::new(UNDO).join(format!("stage-m{:03}", self.mount))
+    }
+
+    fn write_note(&self, fs: &dyn Fs, stage: BorrowedFd<'_>) -> Result<()> {
+        let made = Identity::from(&fs.node(stage, OsStr::new(""))?);
+        let text = serde_json::to_vec(&made).map_err(|_| Errno::INVAL)?;
+        let note = self.note();
+        match fs.unlink(self.run, note.as_os_str()) {
+            Err(Errno::NOENT) => {}
+            result => result?,
+        }
+        let file = fs.create_file(self.run, note.as_os_str())?;
+        let mut rest = text.as_slice();
+        while !rest.is_empty() {
+            let length = fs.write(file.as_fd(), rest)?;
+            rest = rest.get(length..).unwrap_or_default();
+        }
+        Ok(())
+    }
+
+    fn read_note(&self, fs: &dyn Fs) -> Result<Option<Identity>> {
+        let file = match fs.open_file(self.run, self.note().as_os_str()) {
+            Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
+            result => result?,
+        };
+        let mut text = [0; 256];
+        let length = fs.read(file.as_fd(), &mut text)?;
+        Ok(serde_json::from_slice(text.get(..length).unwrap_or_default()).ok())
+    }
+}
