@@ -51,9 +51,12 @@ pub(super) fn go_on(
     policy: &Policy,
 ) -> Result<(), PlanError> {
     let is_hidden_alike = policy.deny.iter().map(|rule| &rule.pattern).eq(&earlier.deny);
-    let taken = earlier.mounts.iter().map(|it| match is_hidden_alike {
-        true => take(&mut view.buffered, earlier, it),
-        false => Err(not_as_earlier(earlier, it, "other names were hidden from it")),
+    let taken = earlier.mounts.iter().map(|it| {
+        if is_hidden_alike {
+            take(&mut view.buffered, earlier, it)
+        } else {
+            Err(not_as_earlier(earlier, it, "other names were hidden from it"))
+        }
     });
     let layers = taken.collect::<Result<_, _>>()?;
     view.prepare.push(PrepareStep::GoOn { from: earlier.directory.clone(), layers });

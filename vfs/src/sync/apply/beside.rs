@@ -31,15 +31,14 @@ impl Beside<'_> {
     /// Opens the stage, making it when it is not there.
     pub(super) fn open(&self, fs: &dyn Fs) -> Result<OwnedFd> {
         match fs.make_dir(self.root, self.name, 0o700) {
-            Ok(()) => {}
-            Err(Errno::EXIST) => match self.own(fs)? {
-                Some(stage) => return Ok(stage),
-                None => {
-                    fs.remove_dir(self.root, self.name)?;
-                    fs.make_dir(self.root, self.name, 0o700)?;
+            Err(Errno::EXIST) => {
+                if let Some(stage) = self.own(fs)? {
+                    return Ok(stage);
                 }
-            },
-            Err(errno) => return Err(errno),
+                fs.remove_dir(self.root, self.name)?;
+                fs.make_dir(self.root, self.name, 0o700)?;
+            }
+            result => result?,
         }
         let stage = fs.open_dir(self.root, self.name)?;
         self.write_note(fs, stage.as_fd())?;

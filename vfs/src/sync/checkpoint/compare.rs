@@ -106,14 +106,13 @@ impl Comparing<'_> {
         self.one(top.clone(), now)?;
         let mut pending = vec![top];
         while let Some(path) = pending.pop() {
-            match self.root.list(&path) {
-                Ok(listed) => pending.extend(self.names(&path, &listed)?),
+            let Ok(listed) = self.root.list(&path) else {
                 // What is in it can't be told.
-                Err(_) => {
-                    self.keep_below(&path);
-                    self.uncovered(path, Left::Unreadable);
-                }
-            }
+                self.keep_below(&path);
+                self.uncovered(path, Left::Unreadable);
+                continue;
+            };
+            pending.extend(self.names(&path, &listed)?);
         }
         Ok(())
     }

@@ -328,12 +328,12 @@ fn what_moves_while_it_is_recorded_is_not_mistaken() {
         let over = || {
             let at = count.replace(count.get() + 1);
             if at == first || at == first + 9 {
-                world.host(if moved.replace(!moved.get()) { back } else { there });
+                world.host([there, back][usize::from(moved.replace(!moved.get()))]);
             }
             false
         };
         recorded_while(&world, (&[], Limits::default()), &over);
-        world.host(if moved.get() { back } else { "true" });
+        world.host(["true", back][usize::from(moved.get())]);
         world.host("rm top");
         settled(&world, &[]);
         nothing_is_lost(&world, &before);
