@@ -191,6 +191,31 @@ fn what_the_user_did_after_a_killed_run_stays() {
     assert!(!world.project().join("mode").exists());
 }
 
+/// As a power cut leaves it.
+#[test]
+fn run_whose_end_nobody_saw_takes_nothing_back() {
+    let world = project();
+    let script = "echo in; read go; echo guest >file; echo done; read go";
+    let mut command = world.endow([&LIVE[..], &["--", "sh", "-c", script]].concat());
+    let mut running = Running::start(command.stdin(std::process::Stdio::piped()));
+    running.expect("in");
+    soon("the record", || is_recorded(&world));
+    running.say("\n");
+    running.expect("done");
+    running.signal(9);
+    running.end();
+    soon("the end of the run", || endow(&world, &["runs"]).stdout.contains("interrupted"));
+    let find = |what: &str| {
+        let script = format!("find {} -path '*/checkpoint/{what}'", world.state().display());
+        world.bare(&script).ok().trim_end().to_owned()
+    };
+    fs::remove_file(find("ended")).expect("it was noted");
+    endow(&world, &["undo"]).fails(2);
+    assert_eq!(world.bare("cat file").ok(), "guest\n");
+    assert!(!find("files").is_empty(), "its copies stay");
+    endow(&world, &["discard"]).ok();
+}
+
 #[test]
 fn directory_in_the_place_of_the_workspace_is_left() {
     let world = project();

@@ -64,7 +64,11 @@ fn open(opened: Opened, paths: Vec<HostPath>) -> Result<Picked, CommandError> {
     if is_begun {
         finish::resume(&picked.run, &picked.targets)?;
     }
-    let settled = finish::settle_checkpoint(&picked.run, &picked.record, &picked.targets)?;
+    let settled = match finish::settle_checkpoint(&picked.run, &picked.record, &picked.targets) {
+        // Its copies stay until the run is discarded.
+        Err(WriteBackError::NoEnd) => None,
+        settled => settled?,
+    };
     if is_begun || settled.is_some() {
         let state = finish::state_of(&picked.run, &picked.targets)?;
         let state = state.unwrap_or(RunState::Undone);

@@ -43,8 +43,8 @@ pub(crate) fn settle(
     let place_of_it = OsFs.open_dir(run.as_fd(), OsStr::new(PLACE));
     let end = place_of_it.and_then(|place| checkpoint::end(&OsFs, place.as_fd()));
     let end = end.map_err(|errno| SyncError::Io { action: "read", path: PLACE.into(), errno })?;
-    // Where nobody saw the end, nothing that changed is known to be the run's.
-    let end = end.unwrap_or(target.stamp);
+    // What changed after a moment that nobody saw is not known to be the run's.
+    let end = end.ok_or(WriteBackError::NoEnd)?;
     let span = Span { stamp: target.stamp, end: Some(end), hidden: &hidden };
     let bring = |objects: BorrowedFd<'_>, wanted: &[Wanted], found: &mut Found<'_>| {
         bring(run, objects, wanted, found)

@@ -33,6 +33,9 @@ pub(crate) enum WriteBackError {
     /// A directory was being made ready to be renamed when the run was killed.
     #[error("a directory was half-way into the layer when the run was killed: {}", .0.display())]
     HalfWay(PathBuf),
+    /// Nobody noted when a run with a checkpoint ended, as when the machine lost its power.
+    #[error("nobody saw when the run ended")]
+    NoEnd,
     /// The record of a live workspace can't be removed.
     #[error("can't remove the record of the workspace")]
     Checkpoint(#[source] StateError),
