@@ -170,11 +170,14 @@ impl Inverse<'_, '_> {
             return Ok(Some(*seen));
         }
         let (dir, name) = match self.bench.root.above(path) {
-            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::XDEV) => return Ok(None),
+            // What is in a closed directory can be taken back when that is open again.
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::XDEV | Errno::ACCESS) => {
+                return Ok(None);
+            }
             result => result.map_err(io("look at", path))?,
         };
         let found = match self.fs.node(dir.as_fd(), name) {
-            Err(Errno::NOENT) => return Ok(None),
+            Err(Errno::NOENT | Errno::ACCESS) => return Ok(None),
             result => result.map_err(io("look at", path))?,
         };
         let mut seen = Seen::from(&found);
