@@ -156,7 +156,11 @@ impl Picked {
     pub(crate) fn set_state(&mut self, state: RunState) -> Result<(), CommandError> {
         self.record.state = state;
         self.record.undo_bytes = finish::undo_bytes(&self.run, state);
-        self.run.write_record(&OsFs, &self.record, Durability::Durable)?;
+        // What was written back is on the disk, whatever the record says: a command that finds an
+        // old one finds that nothing is left to do. What is dropped must be known first.
+        let is_told = matches!(state, RunState::Applied | RunState::Undone);
+        let durability = if is_told { Durability::Cached } else { Durability::Durable };
+        self.run.write_record(&OsFs, &self.record, durability)?;
         if state.is_settled() {
             self.run.remove_part(&OsFs, Path::new("layers"))?;
         }

@@ -191,6 +191,7 @@ impl Ledger {
         fs.make_dir(to, OsStr::new(UNDO), 0o700).map_err(io("make", Path::new(UNDO)))?;
         let undo = fs.open_dir(to, OsStr::new(UNDO)).map_err(io("open", Path::new(UNDO)))?;
         Self { settled, ..Self::default() }.write(fs, undo.as_fd())?;
+        fs.sync_all(undo.as_fd()).map_err(io("write", Path::new(LEDGER)))?;
         Self::publish(fs, undo.as_fd()).map_err(io("write", Path::new(LEDGER)))
     }
 
@@ -230,7 +231,8 @@ impl Ledger {
         self.settled = kept;
     }
 
-    /// Writes it beside the one that holds; [`Self::publish`] makes it hold.
+    /// Writes it beside the one that holds; once its file system is synced, [`Self::publish`] makes
+    /// it hold.
     pub(super) fn write(
         &self,
         fs: &dyn Fs,
@@ -304,6 +306,7 @@ fn gone(result: Result<()>) -> Result<()> {
     }
 }
 
+/// Writes a file beside the one that holds. Its file system is to be synced before it is published.
 fn write<T: Serialize>(
     fs: &dyn Fs,
     dir: BorrowedFd<'_>,
@@ -321,7 +324,7 @@ fn write<T: Serialize>(
             let length = fs.write(file.as_fd(), rest)?;
             rest = rest.get(length..).unwrap_or_default();
         }
-        fs.sync_file(file.as_fd())
+        Ok(())
     };
     written().map_err(io("write", path))
 }

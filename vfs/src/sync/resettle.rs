@@ -58,6 +58,7 @@ pub fn settle_again(
     let undo = fs.open_below(run, Path::new(UNDO), Open::List);
     let undo = undo.map_err(io("open", Path::new(UNDO)))?;
     ledger.write(fs, undo.as_fd())?;
+    fs.sync_all(undo.as_fd()).map_err(io("write", Path::new(UNDO)))?;
     Ledger::publish(fs, undo.as_fd()).map_err(io("write", Path::new(UNDO)))
 }
 

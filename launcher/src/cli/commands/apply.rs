@@ -24,9 +24,17 @@ pub(crate) fn run(args: &ApplyArgs, output: &Output) -> Result<ExitCode, Command
         picked.record.sync.on_conflict = choice.into();
     }
     let selection = picked.selection()?;
-    picked.look()?;
+    let is_whole = selection.paths.is_none();
+    if !is_whole {
+        // Each path that was named must have a change.
+        picked.look()?;
+    }
     let written = finish::write_back(&picked.run, &picked.record, &picked.targets, &selection)?;
-    let state = finish::state_of(&picked.run, &picked.targets)?.unwrap_or(RunState::Discarded);
+    let state = if is_whole && written.is_complete() && picked.has_applied()? {
+        RunState::Applied
+    } else {
+        finish::state_of(&picked.run, &picked.targets)?.unwrap_or(RunState::Discarded)
+    };
     picked.prune(state);
     picked.record.changes = Some(counts(&picked, &written));
     let rules = picked.record.sync.clone();
