@@ -7,6 +7,7 @@ mod data;
 #[cfg(test)]
 pub(crate) mod faulty;
 mod os;
+mod whole;
 
 use std::ffi::{OsStr, OsString};
 use std::ops::Range;
@@ -19,6 +20,8 @@ pub(crate) use os::kind as kind_of;
 pub use rustix::fs::Timespec;
 pub use rustix::io::{Errno, Result};
 use serde::{Deserialize, Serialize};
+pub(crate) use whole::read_all;
+pub use whole::write_all;
 
 /// Which file this is, on this host, until it is removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Instant;
 
-use endow_vfs::fs::{Errno, Fs, OsFs, Result, Timespec};
+use endow_vfs::fs::{Errno, Fs, OsFs, Result, Timespec, write_all};
 use endow_vfs::git_blob::{self, digits};
 use endow_vfs::state::RunDir;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -96,11 +96,7 @@ fn make_own(run: &RunDir, wanted: &[Wanted]) -> Result<File> {
     let ids: String = wanted.iter().map(|wanted| format!("{}\n", digits(&wanted.id))).collect();
     for (name, text) in [("HEAD", HEAD), ("config", CONFIG), (IDS, &ids)] {
         let file = OsFs.create_file(own.as_fd(), OsStr::new(name))?;
-        let mut rest = text.as_bytes();
-        while !rest.is_empty() {
-            let written = OsFs.write(file.as_fd(), rest)?;
-            rest = rest.get(written..).unwrap_or_default();
-        }
+        write_all(&OsFs, file.as_fd(), text.as_bytes())?;
     }
     OsFs.open_file(own.as_fd(), OsStr::new(IDS)).map(File::from)
 }

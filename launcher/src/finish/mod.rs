@@ -68,9 +68,7 @@ impl Finished {
     fn waits(&self, at: &GuestPath) -> bool {
         self.error.is_some() || self.written.waits_at(at)
     }
-}
 
-impl Finished {
     /// Settles what became of a live workspace: changes that can be taken back count as written
     /// back. Where that fails the run is kept, and an undo tries again.
     fn checkpointed(&mut self, run: &RunDir, record: &Record) {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::error::failed;
 use super::record::{Record, RecordError};
 use super::{RunId, StateError};
-use crate::fs::{Errno, Fs, OsFs, Result as FsResult};
+use crate::fs::{Errno, Fs, OsFs, Result as FsResult, write_all};
 use crate::tree::{RemoveError, measure_tree, remove_tree};
 
 /// The record of a run, below its directory.
@@ -293,11 +293,7 @@ fn write_whole(
         }
         result => result?,
     };
-    let mut rest = text;
-    while !rest.is_empty() {
-        let written = fs.write(file.as_fd(), rest)?;
-        rest = rest.get(written..).unwrap_or_default();
-    }
+    write_all(fs, file.as_fd(), text)?;
     if durability == Durability::Durable {
         fs.sync_file(file.as_fd())?;
     }

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::collect::io;
 use super::{Attributes, ChangeKind, Identity, Seen, Settled, SyncError, stored};
-use crate::fs::{Errno, Fs, Kind, Result};
+use crate::fs::{Errno, Fs, Kind, Result, read_all, write_all};
 
 /// The version of both files that this code writes, and the newest it reads.
 const VERSION: u32 = 1;
@@ -319,11 +319,7 @@ fn write<T: Serialize>(
     let written = || {
         gone(fs.unlink(dir, path.as_os_str()))?;
         let file = fs.create_file(dir, path.as_os_str())?;
-        let mut rest = text.as_slice();
-        while !rest.is_empty() {
-            let length = fs.write(file.as_fd(), rest)?;
-            rest = rest.get(length..).unwrap_or_default();
-        }
+        write_all(fs, file.as_fd(), text.as_slice())?;
         Ok(())
     };
     written().map_err(io("write", path))
@@ -350,18 +346,4 @@ fn read<T: DeserializeOwned>(
         return Err(SyncError::Newer { path: path.to_owned(), version });
     }
     serde_json::from_slice(&text).map(Some).map_err(broken)
-}
-
-fn read_all(fs: &dyn Fs, dir: BorrowedFd<'_>, path: &Path) -> Result<Vec<u8>> {
-    let file = fs.open_file(dir, path.as_os_str())?;
-    let size = fs.status_of(file.as_fd())?.size;
-    let mut text = Vec::with_capacity(usize::try_from(size).unwrap_or(0));
-    let mut buffer = vec![0; 64 * 1024];
-    loop {
-        let length = fs.read(file.as_fd(), &mut buffer)?;
-        if length == 0 {
-            return Ok(text);
-        }
-        text.extend_from_slice(buffer.get(..length).unwrap_or_default());
-    }
 }

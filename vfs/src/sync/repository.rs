@@ -9,7 +9,7 @@ use std::path::{Component, Path, PathBuf};
 
 use super::collect::{Source, io};
 use super::{Change, ChangeKind, ChangeSet, Conflict, Refusal, Seen, SyncError};
-use crate::fs::{Errno, Fs, Kind, Open};
+use crate::fs::{Errno, Fs, Kind, Open, write_all};
 use crate::git_dir::{self, Part};
 
 /// The longest file that is read for references: `packed-refs` of a large repository.
@@ -297,11 +297,7 @@ fn write(fs: &dyn Fs, upper: BorrowedFd<'_>, path: &Path, object: &str) -> Resul
     };
     fs.set_mode(file.as_fd(), 0o644)?;
     let text = format!("{object}\n");
-    let mut rest = text.as_bytes();
-    while !rest.is_empty() {
-        let written = fs.write(file.as_fd(), rest)?;
-        rest = rest.get(written..).unwrap_or_default();
-    }
+    write_all(fs, file.as_fd(), text.as_bytes())?;
     Ok(())
 }
 

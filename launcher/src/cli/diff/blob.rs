@@ -6,8 +6,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
 use endow_vfs::fs::{Errno, Fs, Kind, Open, OsFs, Result};
+use endow_vfs::git_blob;
 use endow_vfs::sync::Seen;
-use sha1::{Digest, Sha1};
 
 /// Larger files are named and not shown.
 const LARGEST: u64 = 64 << 20;
@@ -77,11 +77,7 @@ impl Blob {
 /// Returns the name that git gives to a content; zeros for nothing and for what is not at hand.
 pub(super) fn object_name(blob: Option<&Blob>) -> String {
     let Some(bytes) = blob.and_then(Blob::bytes) else { return "0".repeat(40) };
-    let mut hash = Sha1::new();
-    hash.update(format!("blob {}\0", bytes.len()));
-    hash.update(bytes);
-    let name: [u8; 20] = hash.finalize().into();
-    name.iter().map(|byte| format!("{byte:02x}")).collect()
+    git_blob::digits(&git_blob::name(bytes))
 }
 
 /// Reads one side of a change below an open root; `None` for what git does not track.

@@ -8,7 +8,7 @@ use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use crate::fs::{Errno, Fs, Result};
+use crate::fs::{Errno, Fs, Result, write_all};
 use crate::sync::Identity;
 use crate::sync::collect::is_same_root;
 use crate::sync::journal::UNDO;
@@ -87,11 +87,7 @@ impl Beside<'_> {
             result => result?,
         }
         let file = fs.create_file(self.run, note.as_os_str())?;
-        let mut rest = text.as_slice();
-        while !rest.is_empty() {
-            let length = fs.write(file.as_fd(), rest)?;
-            rest = rest.get(length..).unwrap_or_default();
-        }
+        write_all(fs, file.as_fd(), text.as_slice())?;
         Ok(())
     }
 

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use super::amend::{set_time, set_user};
-use crate::fs::{At, Errno, Fs, Kind, Node, Open, Result, copy_bytes};
+use crate::fs::{At, Errno, Fs, Kind, Node, Open, Result, copy_bytes, write_all};
 use crate::sync::collect::users;
 use crate::sync::root::{Closed, Root};
 
@@ -52,11 +52,7 @@ pub(in crate::sync) fn write_leaf(
     (node, bytes): (&Node, &[u8]),
 ) -> Result<()> {
     let file = fs.create_file(to.dir, to.name)?;
-    let mut rest = bytes;
-    while !rest.is_empty() {
-        let written = fs.write(file.as_fd(), rest)?;
-        rest = rest.get(written..).unwrap_or_default();
-    }
+    write_all(fs, file.as_fd(), bytes)?;
     set_user(fs, to, &[], &users(fs.attributes(from).or_else(denied)?))?;
     fs.set_mode(file.as_fd(), node.status.mode)
 }

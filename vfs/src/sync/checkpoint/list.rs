@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::fs::{Errno, Fs, Result};
+use crate::fs::{Errno, Fs, Result, read_all, write_all};
 use crate::git_blob::Name;
 use crate::sync::{Seen, Time};
 
@@ -105,11 +105,7 @@ impl<'a> Writer<'a> {
     }
 
     pub(super) fn flush(&mut self) -> Result<()> {
-        let mut rest = self.waiting.as_slice();
-        while !rest.is_empty() {
-            let length = self.fs.write(self.file.as_fd(), rest)?;
-            rest = rest.get(length..).unwrap_or_default();
-        }
+        write_all(self.fs, self.file.as_fd(), self.waiting.as_slice())?;
         self.waiting.clear();
         Ok(())
     }
@@ -149,7 +145,7 @@ pub(super) struct Recorded {
 
 /// Reads a list; one that a killed process did not finish ends at its last whole line.
 pub(super) fn read(fs: &dyn Fs, place: BorrowedFd<'_>) -> Result<Recorded> {
-    let text = match read_all(fs, place) {
+    let text = match read_all(fs, place, Path::new(LIST)) {
         // Nobody came to record anything.
         Err(Errno::NOENT) => return Ok(Recorded::default()),
         result => result?,
@@ -167,16 +163,4 @@ pub(super) fn read(fs: &dyn Fs, place: BorrowedFd<'_>) -> Result<Recorded> {
         }
     }
     Ok(recorded)
-}
-
-fn read_all(fs: &dyn Fs, place: BorrowedFd<'_>) -> Result<Vec<u8>> {
-    let file = fs.open_file(place, Path::new(LIST).as_os_str())?;
-    let (mut text, mut buffer) = (Vec::new(), vec![0; BUFFER]);
-    loop {
-        let length = fs.read(file.as_fd(), &mut buffer)?;
-        if length == 0 {
-            return Ok(text);
-        }
-        text.extend_from_slice(buffer.get(..length).unwrap_or_default());
-    }
 }

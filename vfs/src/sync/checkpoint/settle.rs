@@ -10,7 +10,7 @@ use super::compare::{Became, Differences, Span, compare};
 use super::list::{self, FILES, Kept, Left, Recorded};
 use super::originals;
 use super::tracked::OBJECTS;
-use crate::fs::{At, Fs, Kind};
+use crate::fs::{At, Fs, Kind, write_all};
 use crate::git_blob::{self, Name};
 use crate::sync::apply::{
     MountPlace, Outcome, RunPlace, blank, clear_undo, make_own, number_name, tell,
@@ -168,11 +168,7 @@ fn fetch(
         let name = originals::brought(&name);
         remove_tree(fs, files.as_fd(), &name).map_err(|left| left.errno)?;
         let file = fs.create_file(files.as_fd(), &name)?;
-        let mut rest = content;
-        while !rest.is_empty() {
-            let length = fs.write(file.as_fd(), rest)?;
-            rest = rest.get(length..).unwrap_or_default();
-        }
+        write_all(fs, file.as_fd(), content)?;
         Ok(())
     })
 }
