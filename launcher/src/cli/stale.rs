@@ -18,14 +18,10 @@ pub(crate) fn remove_of(run: &RunDir, record: &Record) -> Vec<PathBuf> {
     let mut removed = Vec::new();
     for (number, mount) in (0u32..).zip(&record.mounts) {
         let Some((path, root)) = open(mount) else { continue };
-        let name = format!(".endow-{id}-stage");
-        let is_there = || OsFs.status(root.as_fd(), OsStr::new(&name)).is_ok();
-        let was_there = is_there();
         let mount = MountPlace { number, root: root.as_fd(), upper: None };
         // One that can't be removed is left, as one that is somebody else's.
-        if sync::remove_stage(&OsFs, &place, &mount).is_ok() && was_there && !is_there() {
-            removed.push(path.join(name));
-        }
+        let name = sync::remove_stage(&OsFs, &place, &mount).ok().flatten();
+        removed.extend(name.map(|name| path.join(name)));
     }
     removed
 }

@@ -117,7 +117,8 @@ pub(in crate::sync) fn clear(
     Ok(())
 }
 
-/// Removes the stage that a run made at the root of a mount, with what is in it.
+/// Removes the stage that a run made at the root of a mount, with what is in it; returns its name
+/// when there was one.
 ///
 /// # Errors
 /// A failing call.
@@ -125,10 +126,11 @@ pub fn remove_stage(
     fs: &dyn Fs,
     run: &RunPlace<'_>,
     mount: &MountPlace<'_>,
-) -> std::result::Result<(), SyncError> {
+) -> std::result::Result<Option<OsString>, SyncError> {
     let name = stage_name(run.id);
     let beside = Beside { root: mount.root, name: &name, run: run.dir, mount: mount.number };
-    beside.remove(fs).map_err(io("remove", Path::new(&name)))
+    let is_gone = beside.remove(fs).map_err(io("remove", Path::new(&name)))?;
+    Ok(is_gone.then_some(name))
 }
 
 /// Removes what of a run's undo data no ledger knows, which is all that a checkpoint may have left.

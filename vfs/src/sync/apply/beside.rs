@@ -45,21 +45,21 @@ impl Beside<'_> {
         Ok(stage)
     }
 
-    /// Takes the stage away with all that is in it.
-    pub(super) fn remove(&self, fs: &dyn Fs) -> Result<()> {
+    /// Takes the stage away with all that is in it; tells whether there was one.
+    pub(super) fn remove(&self, fs: &dyn Fs) -> Result<bool> {
         if let Some(stage) = self.own(fs)? {
             for entry in fs.list(stage.as_fd(), usize::MAX)? {
                 remove_tree(fs, stage.as_fd(), &entry.name).map_err(|left| left.errno)?;
             }
         }
-        match fs.remove_dir(self.root, self.name) {
+        let is_gone = match fs.remove_dir(self.root, self.name) {
             // Somebody else's, whatever it is.
-            Err(Errno::NOENT | Errno::NOTDIR | Errno::NOTEMPTY) => {}
-            result => result?,
-        }
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::NOTEMPTY) => false,
+            result => result.map(|()| true)?,
+        };
         match fs.unlink(self.run, self.note().as_os_str()) {
-            Err(Errno::NOENT | Errno::NOTDIR) => Ok(()),
-            result => result,
+            Err(Errno::NOENT | Errno::NOTDIR) => Ok(is_gone),
+            result => result.map(|()| is_gone),
         }
     }
 
