@@ -53,6 +53,20 @@ fn run_recorded(world: &World, options: &[&str], script: &str) -> i32 {
     running.end()
 }
 
+/// Changes a file once the tree is recorded; then endow is killed.
+fn run_killed(world: &World) {
+    let script = "echo in; read go; echo guest >file; echo done; read go";
+    let mut command = world.endow([&LIVE[..], &["--", "sh", "-c", script]].concat());
+    let mut running = Running::start(command.stdin(std::process::Stdio::piped()));
+    running.expect("in");
+    soon("the record", || is_recorded(world));
+    running.say("\n");
+    running.expect("done");
+    running.signal(9);
+    running.end();
+    soon("the end of the run", || endow(world, &["runs"]).stdout.contains("interrupted"));
+}
+
 fn report(world: &World, script: &str) -> Value {
     let path = world.root().join("report.json");
     let words = ["--report", path.to_str().expect("text")];
@@ -155,16 +169,7 @@ fn hidden_names_are_not_copied() {
 fn killed_supervisor_leaves_what_an_undo_needs() {
     let world = project();
     let before = tree(&world);
-    let script = "echo in; read go; echo guest >file; echo done; read go";
-    let mut command = world.endow([&LIVE[..], &["--", "sh", "-c", script]].concat());
-    let mut running = Running::start(command.stdin(std::process::Stdio::piped()));
-    running.expect("in");
-    soon("the record", || is_recorded(&world));
-    running.say("\n");
-    running.expect("done");
-    running.signal(9);
-    running.end();
-    soon("the end of the run", || endow(&world, &["runs"]).stdout.contains("interrupted"));
+    run_killed(&world);
     endow(&world, &["undo"]).ok();
     assert_eq!(tree(&world), before);
 }
@@ -172,16 +177,7 @@ fn killed_supervisor_leaves_what_an_undo_needs() {
 #[test]
 fn what_the_user_did_after_a_killed_run_stays() {
     let world = project();
-    let script = "echo in; read go; echo guest >file; echo done; read go";
-    let mut command = world.endow([&LIVE[..], &["--", "sh", "-c", script]].concat());
-    let mut running = Running::start(command.stdin(std::process::Stdio::piped()));
-    running.expect("in");
-    soon("the record", || is_recorded(&world));
-    running.say("\n");
-    running.expect("done");
-    running.signal(9);
-    running.end();
-    soon("the end of the run", || endow(&world, &["runs"]).stdout.contains("interrupted"));
+    run_killed(&world);
     world.bare("echo mine >gone; echo mine >mine; rm mode").ok();
     endow(&world, &["undo"]).ok();
     assert_eq!(
@@ -195,16 +191,7 @@ fn what_the_user_did_after_a_killed_run_stays() {
 #[test]
 fn run_whose_end_nobody_saw_takes_nothing_back() {
     let world = project();
-    let script = "echo in; read go; echo guest >file; echo done; read go";
-    let mut command = world.endow([&LIVE[..], &["--", "sh", "-c", script]].concat());
-    let mut running = Running::start(command.stdin(std::process::Stdio::piped()));
-    running.expect("in");
-    soon("the record", || is_recorded(&world));
-    running.say("\n");
-    running.expect("done");
-    running.signal(9);
-    running.end();
-    soon("the end of the run", || endow(&world, &["runs"]).stdout.contains("interrupted"));
+    run_killed(&world);
     let find = |what: &str| {
         let script = format!("find {} -path '*/checkpoint/{what}'", world.state().display());
         world.bare(&script).ok().trim_end().to_owned()
