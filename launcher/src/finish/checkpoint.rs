@@ -8,16 +8,14 @@ use std::time::{Duration, Instant};
 use endow_policy::GuestPath;
 use endow_vfs::fs::{Fs, OsFs};
 use endow_vfs::state::{Record, RunDir};
-use endow_vfs::sync::checkpoint::{self, Checkpointed, Found, Span, Wanted};
-use endow_vfs::sync::{self, RunPlace, SyncError};
+use endow_vfs::sync::checkpoint::{self, Checkpointed, Found, PLACE, Span, Wanted};
+use endow_vfs::sync::{RunPlace, SyncError};
 use rustix::io::Errno;
 
 use super::git_objects;
 use super::write_back::{lock_all, place};
 use super::{OfMount, Target, WriteBackError};
 
-/// The record, in the run's directory.
-const PLACE: &str = "checkpoint";
 /// The most time that git gets for all that it is asked for.
 const TIME: Duration = Duration::from_mins(1);
 
@@ -35,7 +33,6 @@ pub(crate) fn settle(
     let Some(target) = targets.iter().find(|target| target.number == number) else {
         return Ok(None);
     };
-    must_be_root(target)?;
     let _locks = lock_all(run, std::slice::from_ref(target))?;
     let hidden: Vec<PathBuf> = mount.hidden.iter().map(|name| name.path.clone()).collect();
     let id = run.id().clone();
@@ -45,24 +42,13 @@ pub(crate) fn settle(
     let end = end.map_err(|errno| SyncError::Io { action: "read", path: PLACE.into(), errno })?;
     // What changed after a moment that nobody saw is not known to be the run's.
     let end = end.ok_or(WriteBackError::NoEnd)?;
-    let span = Span { stamp: target.stamp, end: Some(end), hidden: &hidden };
+    let span = Span { root: target.identity, stamp: target.stamp, end, hidden: &hidden };
     let bring = |objects: BorrowedFd<'_>, wanted: &[Wanted], found: &mut Found<'_>| {
         bring(run, objects, wanted, found)
     };
     let settled = checkpoint::settle(&OsFs, &of_run, &place(target), &span, &bring)?;
     run.remove_part(&OsFs, Path::new(PLACE)).map_err(WriteBackError::Checkpoint)?;
     Ok(Some((mount.at.clone(), settled)))
-}
-
-/// What stands in the place of the workspace holds nothing of the run.
-fn must_be_root(target: &Target) -> Result<(), WriteBackError> {
-    let found = OsFs.node(target.root.as_fd(), OsStr::new(""));
-    let found =
-        found.map_err(|errno| SyncError::Io { action: "look at", path: PathBuf::new(), errno })?;
-    if sync::is_root(&found, &target.identity) {
-        return Ok(());
-    }
-    Err(SyncError::OtherRoot { mount: target.number }.into())
 }
 
 /// Asks git for contents; those that it does not give in time are missing.

@@ -4,14 +4,12 @@
 use std::path::PathBuf;
 
 use endow_policy::{Access, GuestPath, HostPath, Policy};
+use endow_vfs::sync::checkpoint::PLACE;
 use serde::Serialize;
 
 use super::host::HostFacts;
 use super::place::Placement;
 use super::step::{FileId, PrepareStep, RunPath};
-
-/// Where the record stands, in the run's directory.
-const PLACE: &str = "checkpoint";
 
 /// What is recorded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

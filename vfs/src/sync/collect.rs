@@ -342,7 +342,7 @@ fn know_renamed(changes: &mut [Change]) {
 }
 
 /// Returns whether a root is still the directory that it was.
-pub fn is_same_root(root: &Node, expected: &Identity) -> bool {
+pub(super) fn is_same_root(root: &Node, expected: &Identity) -> bool {
     let found = Identity::from(root);
     // Device numbers may change when the machine starts; a time of birth does not.
     found.ino == expected.ino

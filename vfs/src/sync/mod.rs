@@ -39,7 +39,7 @@ pub use change::{
     Attributed, Attributes, Change, ChangeKind, ChangeSet, Conflict, Differs, Directory, Identity,
     Refusal, Seen, Time,
 };
-pub use collect::{Source, collect, is_same_root as is_root};
+pub use collect::{Source, collect};
 pub use done::{Done, done};
 pub use journal::{Direction, Ledger};
 pub use plan::{Amend, Operation, Place, SyncPlan, Take, plan};

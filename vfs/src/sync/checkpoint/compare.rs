@@ -10,7 +10,7 @@ use crate::git_blob::{Name, name_of};
 use crate::sync::apply::number_name;
 use crate::sync::collect::{Buffers, users};
 use crate::sync::root::{Closed, Root};
-use crate::sync::{Seen, Time};
+use crate::sync::{Identity, Seen, Time};
 
 /// What became of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,13 +34,15 @@ pub(super) struct Differences {
     pub(super) uncovered: Vec<(PathBuf, Left)>,
 }
 
-/// When a run was, and what it did not see.
+/// Where and when a run was, and what it did not see.
 #[derive(Clone, Copy, Debug)]
 pub struct Span<'a> {
+    /// The directory that the tree's root was.
+    pub root: Identity,
     /// Its start.
     pub stamp: Time,
-    /// Its end, when it is not just now: what changed later is not the run's.
-    pub end: Option<Time>,
+    /// Its end: what changed then or later is not the run's.
+    pub end: Time,
     /// Names that were hidden from it.
     pub hidden: &'a [PathBuf],
 }
@@ -265,7 +267,7 @@ impl Comparing<'_> {
     }
 
     fn is_later(&self, now: &Seen) -> bool {
-        self.of_run.end.is_some_and(|end| now.changed >= end)
+        now.changed >= self.of_run.end
     }
 
     /// Finds what was recorded and is not there.

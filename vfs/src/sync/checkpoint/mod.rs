@@ -23,4 +23,4 @@ mod tracked;
 pub use compare::Span;
 pub use list::{Left, end, ended};
 pub use record::{Limits, Recording, record};
-pub use settle::{Bring, Checkpointed, Found, Uncovered, Wanted, settle};
+pub use settle::{Bring, Checkpointed, Found, PLACE, Uncovered, Wanted, settle};

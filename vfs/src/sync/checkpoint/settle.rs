@@ -15,13 +15,13 @@ use crate::git_blob::{self, Name};
 use crate::sync::apply::{
     MountPlace, Outcome, RunPlace, blank, clear_undo, make_own, number_name, tell,
 };
-use crate::sync::collect::io;
+use crate::sync::collect::{io, is_same_root};
 use crate::sync::journal::{Act, Batch, Direction, Ledger, MountBatch, Step, UNDO};
-use crate::sync::{Attributes, ChangeKind, Identity, Seen, SyncError, SyncReport};
+use crate::sync::{Attributes, ChangeKind, Seen, SyncError, SyncReport};
 use crate::tree::remove_tree;
 
 /// The directory of a checkpoint, in the run's.
-pub(super) const PLACE: &str = "checkpoint";
+pub const PLACE: &str = "checkpoint";
 
 /// A path that a checkpoint does not bring back.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,6 +75,11 @@ pub fn settle(
     of_run: &Span<'_>,
     bring: &Bring<'_>,
 ) -> Result<Checkpointed, SyncError> {
+    let root = fs.node(mount.root, OsStr::new("")).map_err(io("look at", Path::new("")))?;
+    if !is_same_root(&root, &of_run.root) {
+        // What stands in its place holds nothing of the run.
+        return Err(SyncError::OtherRoot { mount: mount.number });
+    }
     let about = |errno| io("read", Path::new(PLACE))(errno);
     let place = fs.open_dir(run.dir, OsStr::new(PLACE)).map_err(about)?;
     let recorded = list::read(fs, place.as_fd()).map_err(about)?;
@@ -105,10 +110,9 @@ pub fn settle(
     if steps.iter().all(|step| step.change.is_none()) {
         return Ok(settled);
     }
-    let root = fs.node(mount.root, OsStr::new("")).map_err(io("look at", Path::new("")))?;
     let part = MountBatch {
         mount: mount.number,
-        root: Identity::from(&root),
+        root: of_run.root,
         is_beside: false,
         root_time: None,
         parents: Vec::new(),

@@ -44,7 +44,8 @@ fn settled(world: &World, hidden: &[PathBuf]) -> Checkpointed {
     let root = world.root_fd();
     let run = RunPlace { dir: world.run.fd(), id: RUN };
     let mount = MountPlace { number: MOUNT, root: root.as_fd(), upper: None };
-    let span = Span { stamp: world.stamp, end: None, hidden };
+    let (root_id, end) = (world.identity, world.stamp_now());
+    let span = Span { root: root_id, stamp: world.stamp, end, hidden };
     settle(&OsFs, &run, &mount, &span, &|_, _, _| Ok(())).expect("settled")
 }
 
@@ -398,7 +399,7 @@ fn what_changed_after_the_end_is_nobodys() {
     let root = world.root_fd();
     let run = RunPlace { dir: world.run.fd(), id: RUN };
     let mount = MountPlace { number: MOUNT, root: root.as_fd(), upper: None };
-    let span = Span { stamp: world.stamp, end: Some(end), hidden: &[] };
+    let span = Span { root: world.identity, stamp: world.stamp, end, hidden: &[] };
     let settled = settle(&OsFs, &run, &mount, &span, &|_, _, _| Ok(())).expect("settled");
     assert_eq!(told(&settled), ["M a/one", "D c/c"]);
     let names: Vec<String> = left(&settled.uncovered).into_iter().map(|(path, _)| path).collect();
