@@ -29,6 +29,7 @@ mod run_mounts;
 mod run_odd_files;
 mod run_report;
 mod run_signals;
+mod run_single;
 mod run_streams;
 mod run_sync;
 mod run_terminal;

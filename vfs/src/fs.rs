@@ -125,6 +125,9 @@ pub trait Fs: Sync {
     /// Opens a file for reading; returns at once also for a FIFO.
     fn open_file(&self, at: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd>;
 
+    /// Opens a file for reading and writing; returns at once also for a FIFO.
+    fn open_to_write(&self, at: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd>;
+
     /// Creates a file for writing; the name must be free.
     fn create_file(&self, at: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd>;
 

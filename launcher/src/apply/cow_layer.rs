@@ -1,25 +1,20 @@
 //! The layer of a copy-on-write mount on the host side, and the moment from which changes outside
 //! count as made while the run went on.
 
-use std::fs::File;
-use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
 use endow_policy::HostPath;
 use endow_vfs::fs::{At, Fs, Open, OsFs, Status, Timespec};
 use endow_vfs::state::RunDir;
-use endow_vfs::sync::Ledger;
+use endow_vfs::sync::{Ledger, Single, make_single};
 use endow_vfs::tree::copy_layer;
-use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, XattrFlags, fsetxattr, openat, openat2};
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
 use rustix::io::Errno;
 
 use super::prepare::PrepareError;
 use crate::plan::step::{FileId, TakenLayer, UPPER, WORK};
 use crate::sys;
-
-/// What overlayfs leaves on what it copied up: the host has such a name.
-const ORIGIN: &str = "user.overlay.origin";
 
 /// The file whose time of change is the run's start.
 const STAMP: &str = "started";
@@ -41,32 +36,36 @@ pub(super) fn make(
     made.and_then(|upper| copy_status(&upper, &status)).map_err(failed(like))
 }
 
-/// Copies a single file.
+/// Copies a single file to where the command finds it.
 pub(super) fn copy_file(
     run: &mut RunDir,
-    at: &Path,
+    (layer, at): (&Path, &Path),
     from: &HostPath,
     expect: FileId,
 ) -> Result<(), PrepareError> {
-    let mut real = File::from(open_expected(from, expect, OFlags::NONBLOCK)?);
-    let status = OsFs.status_of(real.as_fd()).map_err(failed(from))?;
-    run.make_file(&OsFs, at, 0o600).map_err(PrepareError::State)?;
-    let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let copy = openat(run.as_fd(), at, flags, Mode::empty()).map_err(failed(from))?;
-    let mut copy = File::from(copy);
-    io::copy(&mut real, &mut copy)
-        .map_err(|source| PrepareError::Open { path: from.clone(), source })?;
-    fsetxattr(&copy, ORIGIN, b"", XattrFlags::empty()).map_err(failed(from))?;
-    copy_status(&copy.into(), &status).map_err(failed(from))?;
-    directory_like(run, at, from)
+    // As long as it is open no other file gets its number.
+    let real = open_expected(from, expect, OFlags::NONBLOCK)?;
+    run.make_dir(&OsFs, &layer.join(UPPER), 0o700).map_err(PrepareError::State)?;
+    let path = from.as_path();
+    let (Some(above), Some(name)) = (path.parent(), path.file_name()) else {
+        return Err(failed(from)(Errno::ISDIR));
+    };
+    let made = OsFs.open_canonical(above).and_then(|host| {
+        let host = At { dir: host.as_fd(), name };
+        let copied = make_single(&OsFs, host, run.as_fd(), (layer, at))?;
+        directory_like(run, &layer.join(UPPER), host.dir)?;
+        Ok(copied.status.id)
+    });
+    let copied = made.map_err(failed(from))?;
+    let is_it = OsFs.status_of(real.as_fd()).map_err(failed(from))?.id == copied;
+    if is_it { Ok(()) } else { Err(PrepareError::Swapped(from.clone())) }
 }
 
 /// The directory around the copy is an upper layer, so it is like the real one.
-fn directory_like(run: &RunDir, at: &Path, from: &HostPath) -> Result<(), PrepareError> {
-    let (Some(above), Some(real)) = (at.parent(), from.parent()) else { return Ok(()) };
-    let status = OsFs.open_canonical(real.as_path()).and_then(|it| OsFs.status_of(it.as_fd()));
-    let made = OsFs.open_dir(run.as_fd(), above.as_os_str());
-    made.and_then(|made| copy_status(&made, &status?)).map_err(failed(from))
+fn directory_like(run: &RunDir, upper: &Path, real: BorrowedFd<'_>) -> Result<(), Errno> {
+    let status = OsFs.status_of(real)?;
+    let made = OsFs.open_dir(run.as_fd(), upper.as_os_str())?;
+    copy_status(&made, &status)
 }
 
 /// Copies the layers of an earlier run in the place of empty ones; what of that run's changes was
@@ -87,6 +86,12 @@ pub(super) fn go_on(
             At { dir: new.as_fd(), name: UPPER.as_ref() },
         );
         copy_layer(&OsFs, old, new).map_err(PrepareError::Layer)?;
+        if let Some(file) = &taken.file {
+            let single = (taken.number, taken.at.0.as_path());
+            let single = Single::open(&OsFs, run.as_fd(), single, file.as_os_str());
+            let spread = single.and_then(|single| single.spread(old.dir));
+            spread.map_err(PrepareError::Earlier)?;
+        }
     }
     let numbers: Vec<(u32, u32)> = layers.iter().map(|it| (it.was, it.number)).collect();
     Ledger::hand_on(&OsFs, earlier.as_fd(), run.as_fd(), &numbers).map_err(PrepareError::Earlier)

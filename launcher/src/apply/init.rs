@@ -4,7 +4,8 @@ use std::ffi::CStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{
-    CWD, FileType, Mode, OFlags, ResolveFlags, mkdirat, mknodat, openat, openat2, symlinkat,
+    AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, mkdirat, mknodat, openat, openat2, statat,
+    symlinkat,
 };
 use rustix::io::Errno;
 use rustix::mount::{
@@ -93,13 +94,20 @@ impl View {
         Ok(())
     }
 
+    /// What was brought into a private directory before may have the name already.
     fn mkdir(&self, at: &Place, mode: u32) -> Result<(), Errno> {
-        self.make(at, |parent, name| mkdirat(parent, name, Mode::from_raw_mode(mode)))
+        self.make(at, |parent, name| {
+            let made = mkdirat(parent, name, Mode::from_raw_mode(mode));
+            made.or_else(|errno| stands(parent, name, (FileType::Directory, errno)))
+        })
     }
 
     fn touch(&self, at: &Place) -> Result<(), Errno> {
-        let mode = Mode::from_raw_mode(0o644);
-        self.make(at, |parent, name| mknodat(parent, name, FileType::RegularFile, mode, 0))
+        let (mode, kind) = (Mode::from_raw_mode(0o644), FileType::RegularFile);
+        self.make(at, |parent, name| {
+            let made = mknodat(parent, name, kind, mode, 0);
+            made.or_else(|errno| stands(parent, name, (kind, errno)))
+        })
     }
 
     fn create(&self, at: &Place, mode: u32) -> Result<OwnedFd, Errno> {
@@ -265,4 +273,15 @@ fn devpts() -> Result<OwnedFd, Errno> {
 
 pub(super) fn attribute_flags(attributes: u64) -> MountAttrFlags {
     MountAttrFlags::from_bits_retain(u32::try_from(attributes).unwrap_or(u32::MAX))
+}
+
+/// Accepts that a name is taken by what it was to be.
+fn stands(
+    parent: BorrowedFd<'_>,
+    name: &CStr,
+    (kind, errno): (FileType, Errno),
+) -> Result<(), Errno> {
+    let is_it = |mode| FileType::from_raw_mode(mode) == kind;
+    let found = statat(parent, name, AtFlags::SYMLINK_NOFOLLOW).map(|it| is_it(it.st_mode));
+    if errno == Errno::EXIST && found == Ok(true) { Ok(()) } else { Err(errno) }
 }

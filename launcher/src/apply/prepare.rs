@@ -130,6 +130,11 @@ impl Prepared {
         self.run.as_ref().map_or(Ok(()), write).map_err(PrepareError::State)
     }
 
+    /// Returns the run's directory, for a run that needs one.
+    pub(crate) fn run(&self) -> Option<&RunDir> {
+        self.run.as_ref()
+    }
+
     /// Returns the run's directory, and takes away all else that was prepared.
     pub(crate) fn into_run(self) -> Option<RunDir> {
         self.run
@@ -188,8 +193,8 @@ fn apply(step: &PrepareStep, run: &mut RunDir) -> Result<(), PrepareError> {
             run.make_dir(&OsFs, &at.0, 0o700).map_err(PrepareError::State)
         }
         PrepareStep::GoOn { from, layers } => cow_layer::go_on(run, from, layers),
-        PrepareStep::CopyFile { at, from, expect } => {
-            cow_layer::copy_file(run, &at.0, from, *expect)
+        PrepareStep::CopyFile { at, layer, from, expect } => {
+            cow_layer::copy_file(run, (&layer.0, &at.0), from, *expect)
         }
         PrepareStep::Mask { at, like, expect, hide, points } => {
             run.make_way(&OsFs, &at.0).map_err(PrepareError::State)?;

@@ -22,9 +22,10 @@ pub(crate) fn open(name: &str) -> Result<Opened, CommandError> {
     let kept = Kept::list()?;
     let run = kept.named(name)?;
     let opened = kept.open(run, GO_ON)?;
+    let targets = finish::targets(&opened.dir, &opened.record, &[]);
+    let targets = targets.map_err(WriteBackError::from)?;
     if opened.dir.has(&OsFs, "undo")? {
-        let targets = finish::targets(&opened.dir, &opened.record, &[]);
-        finish::prune(&opened.dir, &targets.map_err(WriteBackError::from)?)?;
+        finish::prune(&opened.dir, &targets)?;
     }
     Ok(opened)
 }

@@ -101,8 +101,8 @@ impl Picked {
         let guest = GuestPath::new(path.as_path()).ok();
         let inside = |target: &Target| {
             let guest = guest.as_ref()?;
-            let below = guest.below(&target.at).map(Path::to_owned);
-            below.or_else(|| target.at.is_within(guest).then(PathBuf::new))
+            let below = guest.below(&target.shown.at).map(Path::to_owned);
+            below.or_else(|| target.shown.at.is_within(guest).then(PathBuf::new))
         };
         let all = |of: &dyn Fn(&Target) -> Option<PathBuf>| -> Vec<(u32, PathBuf)> {
             self.targets.iter().filter_map(|it| Some((it.number, of(it)?))).collect()

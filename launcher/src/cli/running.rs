@@ -4,14 +4,18 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
+use endow_vfs::state::Record;
 use rustix::io::Errno;
 
 use super::error::{CommandError, Kind};
 use super::stages::Planned;
 use crate::apply::{Begun, Prepared, SpawnError, spawn};
+use crate::finish::{self, Published};
 use crate::plan::Plan;
+use crate::plan::step::Buffered;
 use crate::supervise::{
-    self, Capture, Ended, Measured, Notice, Recorder, Renames, Renewal, Supervised, Terminal,
+    self, Attempt, Capture, Ended, Measured, Notice, PublishedFile, Publisher, Recorder, Renames,
+    Renewal, Supervised, Terminal,
 };
 
 /// A run that is over.
@@ -38,6 +42,8 @@ pub(crate) struct Given<'a> {
     pub(crate) terminal: Option<&'a Terminal>,
     /// Where the command's output is kept.
     pub(crate) capture: Option<Capture>,
+    /// What the state remembers of the run.
+    pub(crate) record: Option<&'a Record>,
 }
 
 /// Starts the sandbox and supervises it to its end.
@@ -64,17 +70,23 @@ pub(crate) fn run(
     let supervised = supervised.capturing(given.capture).renaming(renames).measuring(measured);
     let mut set = [supervised];
     let spawned = Instant::now();
-    let mut recorder = None;
+    let (mut recorder, mut publisher) = (None, None);
     let mut noticed = |notice| {
-        // The command has started: recording costs it nothing before.
-        if notice == Notice::Started {
-            recorder = recorded(plan, prepared);
+        match notice {
+            // The command has started: recording costs it nothing before.
+            Notice::Started => {
+                recorder = recorded(plan, prepared);
+                publisher = given.record.and_then(|record| published(plan, prepared, record));
+            }
+            // What is closed from now on is half written.
+            Notice::Killed => publisher = None,
+            _ => {}
         }
         notify(notice);
     };
     let ended = supervise::run(&mut set, given.terminal, &mut |_, notice| noticed(notice))
         .map_err(failed("can't supervise"))?;
-    drop(recorder);
+    drop((recorder, publisher));
     let ended = ended.first().copied().ok_or(SpawnError::Killed)?;
     let [supervised] = set;
     let run_time = spawned.elapsed();
@@ -87,6 +99,23 @@ pub(crate) fn run(
 fn recorded(plan: &Plan, prepared: &Prepared) -> Option<Recorder> {
     let (checkpoint, stamp) = (plan.checkpoint.as_ref()?, prepared.stamp()?);
     Recorder::start(checkpoint, &prepared.directory(), stamp).ok()
+}
+
+/// Starts publishing single files. Where that can't be, they are written back at the end.
+fn published(plan: &Plan, prepared: &Prepared, record: &Record) -> Option<Publisher> {
+    let directory = prepared.directory();
+    let file = |(number, it): (u32, &Buffered)| {
+        let own = directory.join(&it.published.as_ref()?.0);
+        Some(PublishedFile { number, sides: [own, it.source.as_path().to_owned()] })
+    };
+    let files: Vec<_> = (0..).zip(&plan.buffered).filter_map(file).collect();
+    let run = prepared.run().filter(|_| !files.is_empty())?;
+    let publish = |number| match finish::publish(run, record, number) {
+        Ok(Published::Settled) => Attempt::Settled,
+        Ok(Published::Later) => Attempt::Later,
+        Err(_) => Attempt::Failed,
+    };
+    Publisher::start(&files, publish).ok()
 }
 
 fn failed(what: &'static str) -> impl FnOnce(Errno) -> CommandError {

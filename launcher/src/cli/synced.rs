@@ -4,7 +4,6 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use endow_policy::GuestPath;
 use endow_vfs::state::RunState;
 use endow_vfs::sync::checkpoint::{Left, Uncovered};
 use endow_vfs::sync::{ChangeKind, Conflict, Held, LeftOut, Refusal, SyncReport, Winner};
@@ -13,7 +12,7 @@ use serde_json::{Value, json};
 use super::exit;
 use super::output::Output;
 use super::report::{self, Finished};
-use crate::finish;
+use crate::finish::{self, InView, OfMount};
 use crate::supervise::Outcome;
 
 /// The most names that one line lists.
@@ -135,7 +134,7 @@ struct Line {
 
 fn lines(sync: &finish::Finished, id: &str) -> Vec<Line> {
     let written = &sync.written;
-    let is_lost = |at: &GuestPath| sync.lost.iter().any(|lost| lost.at == *at);
+    let is_lost = |it: &InView| sync.lost.iter().any(|lost| lost.at == it.at);
     let waiting = written
         .waiting
         .iter()
@@ -143,7 +142,7 @@ fn lines(sync: &finish::Finished, id: &str) -> Vec<Line> {
         .flat_map(|(at, them)| them.iter().map(|it| shown(at, &it.path)).collect::<Vec<_>>());
     let waiting: Vec<String> = waiting.collect();
     let all = |of: fn(&SyncReport) -> Vec<&Path>| -> Vec<String> {
-        let paths = |(at, report): &(GuestPath, SyncReport)| -> Vec<String> {
+        let paths = |(at, report): &OfMount<SyncReport>| -> Vec<String> {
             of(report).into_iter().map(|path| shown(at, path)).collect()
         };
         written.mounts.iter().filter(|(at, _)| !is_lost(at)).flat_map(paths).collect()
@@ -175,8 +174,8 @@ fn lines(sync: &finish::Finished, id: &str) -> Vec<Line> {
     .collect()
 }
 
-fn shown(at: &GuestPath, path: &Path) -> String {
-    at.as_path().join(path).display().to_string()
+fn shown(at: &InView, path: &Path) -> String {
+    at.place(path).display().to_string()
 }
 
 fn some(names: &[String]) -> String {
@@ -220,7 +219,7 @@ pub(crate) fn changes(sync: &finish::Finished) -> Value {
 pub(crate) fn sync(sync: &finish::Finished) -> Value {
     let mounts = &sync.written.mounts;
     let applied: usize = mounts.iter().map(|(_, report)| report.applied.len()).sum();
-    let each = |of: &dyn Fn(&GuestPath, &SyncReport) -> Vec<Value>| -> Vec<Value> {
+    let each = |of: &dyn Fn(&InView, &SyncReport) -> Vec<Value>| -> Vec<Value> {
         mounts.iter().flat_map(|(at, report)| of(at, report)).take(LIST_MAX).collect()
     };
     json!({
@@ -269,8 +268,8 @@ fn whole(error: &dyn std::error::Error) -> String {
     causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 
-fn place(at: &GuestPath, path: &Path) -> Value {
-    let whole: OsString = at.as_path().join(path).into();
+fn place(at: &InView, path: &Path) -> Value {
+    let whole: OsString = at.place(path).into();
     report::text(&whole)
 }
 

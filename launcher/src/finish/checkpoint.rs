@@ -5,7 +5,6 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use endow_policy::GuestPath;
 use endow_vfs::fs::{Fs, OsFs};
 use endow_vfs::state::{Record, RunDir};
 use endow_vfs::sync::checkpoint::{self, Checkpointed, Found, PLACE, Span, Wanted};
@@ -14,7 +13,7 @@ use rustix::io::Errno;
 
 use super::git_objects;
 use super::write_back::{lock_all, place};
-use super::{OfMount, Target, WriteBackError};
+use super::{InView, OfMount, Target, WriteBackError};
 
 /// The most time that git gets for all that it is asked for.
 const TIME: Duration = Duration::from_mins(1);
@@ -48,7 +47,7 @@ pub(crate) fn settle(
     };
     let settled = checkpoint::settle(&OsFs, &of_run, &place(target), &span, &bring)?;
     run.remove_part(&OsFs, Path::new(PLACE)).map_err(WriteBackError::Checkpoint)?;
-    Ok(Some((mount.at.clone(), settled)))
+    Ok(Some((InView::of(mount), settled)))
 }
 
 /// Asks git for contents; those that it does not give in time are missing.
@@ -71,8 +70,8 @@ fn bring(
 
 /// Returns places of the view.
 pub(crate) fn names(
-    at: &GuestPath,
+    at: &InView,
     list: &[checkpoint::Uncovered],
 ) -> Vec<(PathBuf, checkpoint::Left)> {
-    list.iter().map(|it| (at.as_path().join(&it.path), it.left)).collect()
+    list.iter().map(|it| (at.place(&it.path), it.left)).collect()
 }

@@ -32,7 +32,7 @@ fn foreign_in(target: &Target, user: (u32, u32)) -> Vec<GuestPath> {
         let Some(directories) = directories_of(target, &path) else { continue };
         let Ok(host) = list_below(target.root.as_fd(), &path) else { continue };
         let names = foreign_names(host.as_fd(), user).into_iter();
-        let places = names.map(|name| target.at.as_path().join(&path).join(name));
+        let places = names.map(|name| target.shown.place(&path).join(name));
         found.extend(places.filter_map(|place| GuestPath::new(place).ok()));
         pending.extend(directories);
     }

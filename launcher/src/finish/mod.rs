@@ -8,8 +8,10 @@ mod foreign;
 mod git_objects;
 mod git_traps;
 mod in_memory;
+mod in_view;
 mod merge;
 mod prune;
+mod publish;
 mod rules;
 mod take_back;
 mod targets;
@@ -19,7 +21,9 @@ pub(crate) use checkpoint::{names as uncovered_names, settle as settle_checkpoin
 pub(crate) use drop_path::{DropError, drop_path};
 pub(crate) use fate::{Fate, fate};
 pub(crate) use in_memory::Lost;
+pub(crate) use in_view::{InView, OfMount};
 pub(crate) use prune::prune;
+pub(crate) use publish::{Published, publish};
 pub(crate) use rules::Selection;
 pub(crate) use take_back::{state_of, take_back};
 pub(crate) use targets::{Target, TargetError, targets};
@@ -221,15 +225,14 @@ fn end_kept(
     memory: &[OwnedFd],
 ) -> Result<(Option<RunState>, WrittenBack), WriteBackError> {
     let targets = targets(run, record, memory)?;
-    if targets.iter().all(Target::is_untouched) {
-        return Ok((None, WrittenBack::default()));
-    }
-    if fate == Fate::Keep {
-        let looked = look(run, &targets)?;
-        let waiting = looked.iter().any(Looked::has_changes).then_some(RunState::Waiting);
-        return Ok((waiting, WrittenBack::waiting(&looked)));
-    }
-    let written = write_back(run, record, &targets, &Selection::default())?;
+    let mut written = if targets.iter().all(Target::is_untouched) {
+        WrittenBack::default()
+    } else if fate == Fate::Keep {
+        WrittenBack::waiting(&look(run, &targets)?)
+    } else {
+        write_back(run, record, &targets, &Selection::default())?
+    };
+    publish::tell(run, record, &mut written)?;
     if written.is_partial() {
         // The layer is as good without; a later write-back tries again.
         drop(prune(run, &targets));
@@ -241,6 +244,3 @@ fn ending(outcome: Outcome) -> Ending {
     let (kind, code, signal) = outcome.told();
     Ending { kind: kind.to_owned(), code, signal }
 }
-
-/// One place of a mount and what is reported of it.
-pub(crate) type OfMount<T> = (GuestPath, T);

@@ -20,7 +20,7 @@ pub(crate) fn take_back(
     let id = run.id().clone();
     let run = RunPlace { dir: run.as_fd(), id: id.as_str() };
     let reports = sync::undo(&OsFs, &run, &places, &|mount, path| selection.takes(mount, path))?;
-    Ok(targets.iter().map(|target| target.at.clone()).zip(reports).collect())
+    Ok(targets.iter().map(|target| target.shown.clone()).zip(reports).collect())
 }
 
 /// Returns the state that a run is in by what is there of it: changes that wait, or ones that can

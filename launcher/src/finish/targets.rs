@@ -1,15 +1,17 @@
 //! The two sides of write-back, open: the layers of a run and the directories they belong to.
 
+use std::ffi::OsString;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use endow_policy::{GuestPath, HostPath};
+use endow_policy::HostPath;
 use endow_vfs::fs::{Fs, OsFs};
 use endow_vfs::state::{MountRecord, Record, RunDir};
-use endow_vfs::sync::{Identity, Time};
+use endow_vfs::sync::{Identity, Single, SyncError, Time};
 use rustix::fs::{CWD, FlockOperation, Mode, OFlags, ResolveFlags, flock, openat, openat2};
 use rustix::io::Errno;
 
+use super::InView;
 use crate::plan::step::UPPER;
 
 /// A directory that changes are written back to.
@@ -18,7 +20,7 @@ pub(crate) struct Target {
     /// The number of the mount in the record.
     pub(crate) number: u32,
     /// Its place in the view.
-    pub(crate) at: GuestPath,
+    pub(crate) shown: InView,
     /// The directory on the host: for a single file the one it lies in.
     pub(crate) path: HostPath,
     /// It, open.
@@ -29,17 +31,27 @@ pub(crate) struct Target {
     pub(crate) stamp: Time,
     /// The upper layer; `None` when it is gone.
     pub(crate) upper: Option<OwnedFd>,
-    /// A single file is mounted.
-    single: bool,
+    /// The name of the file and the place of its layer, where a single one is mounted.
+    single: Option<(OsString, PathBuf)>,
 }
 
-/// A side that can't be opened.
+/// A side that can't be used.
 #[derive(Debug, thiserror::Error)]
-#[error("can't open: {}", path.display())]
-pub(crate) struct TargetError {
-    pub(crate) path: PathBuf,
-    #[source]
-    pub(crate) errno: Errno,
+pub(crate) enum TargetError {
+    /// It can't be opened.
+    #[error("can't open: {}", path.display())]
+    Open {
+        path: PathBuf,
+        #[source]
+        errno: Errno,
+    },
+    /// What became of a single file can't be told.
+    #[error("can't look at a file below: {path}")]
+    Single {
+        path: HostPath,
+        #[source]
+        source: SyncError,
+    },
 }
 
 /// Opens both sides of each mount of a run; `memory` are the layers that are in memory, in the
@@ -53,9 +65,20 @@ pub(crate) fn targets(
     let numbered = (0u32..).zip(&record.mounts);
     let opened = numbered.map(|(number, mount)| {
         let memory = mount.in_memory.then(|| memory.next()).flatten();
-        target(number, mount, run, memory)
+        let target = target(number, mount, run, memory)?;
+        gather(run, &target).map(|()| target)
     });
     opened.collect()
+}
+
+/// Opens both sides of a mount of a run that goes on.
+pub(super) fn one(
+    run: &RunDir,
+    record: &Record,
+    number: u32,
+) -> Result<Option<Target>, TargetError> {
+    let mount = usize::try_from(number).ok().and_then(|at| record.mounts.get(at));
+    mount.map(|mount| target(number, mount, run, None)).transpose()
 }
 
 fn target(
@@ -67,16 +90,25 @@ fn target(
     let path = if mount.directory { Some(mount.source.clone()) } else { mount.source.parent() };
     let path = path.ok_or_else(|| failed(mount.source.as_path(), Errno::INVAL))?;
     let root = open_root(path.as_path()).map_err(|errno| failed(path.as_path(), errno))?;
+    let single = mount.source.as_path().file_name().filter(|_| !mount.directory);
     Ok(Target {
         number,
-        at: mount.at.clone(),
+        shown: InView::of(mount),
         identity: identity(mount, &root).map_err(|errno| failed(path.as_path(), errno))?,
         stamp: time(mount.stamp),
         upper: open_upper(mount, run, memory)?,
-        single: !mount.directory,
+        single: single.map(|name| (name.to_owned(), mount.layer.clone())),
         path,
         root,
     })
+}
+
+/// What commands made of single files becomes a layer, now that they are gone.
+fn gather(run: &RunDir, target: &Target) -> Result<(), TargetError> {
+    let single = target.single(run).transpose();
+    let gathered = single
+        .and_then(|single| single.map_or(Ok(()), |single| single.gather(target.root.as_fd())));
+    gathered.map_err(|source| TargetError::Single { path: target.path.clone(), source })
 }
 
 /// A single file is known by itself; its directory may be any.
@@ -117,7 +149,7 @@ fn open_upper(
 }
 
 fn failed(path: &Path, errno: Errno) -> TargetError {
-    TargetError { path: path.to_owned(), errno }
+    TargetError::Open { path: path.to_owned(), errno }
 }
 
 impl Target {
@@ -125,7 +157,19 @@ impl Target {
     /// still. That is how most runs end, and costs no more than these few calls.
     pub(crate) fn is_untouched(&self) -> bool {
         let Some(upper) = &self.upper else { return true };
-        !self.single && is_empty(upper) && is_like(upper, &self.root).unwrap_or(false)
+        let is_like = || self.single.is_some() || is_like(upper, &self.root).unwrap_or(false);
+        is_empty(upper) && is_like()
+    }
+
+    /// Returns whether a single file is mounted.
+    pub(super) fn is_single(&self) -> bool {
+        self.single.is_some()
+    }
+
+    /// Returns the single file that is mounted, as long as the run has it.
+    pub(super) fn single<'a>(&self, run: &'a RunDir) -> Option<Result<Single<'a>, SyncError>> {
+        let (name, layer) = self.single.as_ref().filter(|_| self.upper.is_some())?;
+        Some(Single::open(&OsFs, run.as_fd(), (self.number, layer), name))
     }
 
     /// Waits until no other write-back works on this directory, and keeps others from it. The

@@ -15,7 +15,7 @@ use rustix::io::Errno;
 
 use super::merge::{Merged, merge};
 use super::rules::{MountRules, patterns};
-use super::{OfMount, Selection, Target, TargetError};
+use super::{InView, OfMount, Selection, Target, TargetError};
 use crate::supervise::HALF_WAY;
 
 /// Why changes could not be written back. They are kept.
@@ -48,7 +48,7 @@ pub(crate) enum WriteBackError {
 #[derive(Debug)]
 pub(crate) struct Looked {
     /// Its place in the view.
-    pub(crate) at: GuestPath,
+    pub(crate) at: InView,
     /// The number of the mount in the record.
     pub(crate) number: u32,
     /// What changed.
@@ -94,8 +94,8 @@ impl WrittenBack {
 
     /// Returns whether something of a mount was not written back.
     pub(super) fn waits_at(&self, at: &GuestPath) -> bool {
-        self.waiting.iter().any(|(it, changes)| it == at && !changes.is_empty())
-            || self.mounts.iter().any(|(it, report)| it == at && !report.is_complete())
+        self.waiting.iter().any(|(it, changes)| it.at == *at && !changes.is_empty())
+            || self.mounts.iter().any(|(it, report)| it.at == *at && !report.is_complete())
     }
 
     /// Returns the state of a run of which this is what became.
@@ -163,7 +163,7 @@ fn look_at(
         changes = sync::collect(&OsFs, &source)?;
         sync::unite(&OsFs, &source, &mut changes)?;
     }
-    Ok(Some(Looked { at: target.at.clone(), number: target.number, changes }))
+    Ok(Some(Looked { at: target.shown.clone(), number: target.number, changes }))
 }
 
 /// What is compared in a mount.
@@ -213,8 +213,10 @@ pub(crate) fn write_back(
         return Err(WriteBackError::HalfWay(path));
     }
     let merged = match record.sync.on_conflict {
-        OnConflict::Merge => merge(run, &looked, targets, selection),
-        OnConflict::Host | OnConflict::Guest | OnConflict::Abort => Merged::default(),
+        choice @ (OnConflict::Merge | OnConflict::Host) => {
+            merge(run, &looked, targets, (selection, choice))
+        }
+        OnConflict::Guest | OnConflict::Abort => Merged::default(),
     };
     let plans = plan_all(record, &looked, (targets, selection), &merged)?;
     let places = looked.iter().filter_map(|it| targets.iter().find(|to| to.number == it.number));

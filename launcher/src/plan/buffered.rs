@@ -1,19 +1,23 @@
 //! Copy-on-write mounts: an upper layer of the run takes every change.
 
-use endow_policy::MountSpec;
+use endow_policy::{MountSpec, OnConflict, SyncMode, SyncRules};
 
 use super::PlanError;
 use super::host::HiddenName;
 use super::mounts::{LAYER, flags_of, holds_state};
 use super::place::{Placed, PlacedSource};
-use super::step::{
-    Buffered, InitStep, MaskPoint, MountFlags, PrepareStep, RunPath, Source, UPPER, Upper,
-};
+use super::step::{Buffered, InitStep, MaskPoint, MountFlags, PrepareStep, RunPath, Source, Upper};
 use super::view::Builder;
 
 /// The first version whose file systems in memory take `user.*` attributes, without which they
 /// can be no upper layer.
 const MEMORY_UPPER: (u32, u32) = (6, 6);
+
+/// Single files are published as they are closed where all that the command leaves is written back,
+/// and no conflict elsewhere forbids it.
+fn publishes(rules: &SyncRules) -> bool {
+    rules.mode == SyncMode::Apply && rules.on_conflict != OnConflict::Abort
+}
 
 impl Builder<'_> {
     pub(super) fn buffered(
@@ -27,18 +31,21 @@ impl Builder<'_> {
         self.must_be_whole(spec, source)?;
         let at = RunPath(format!("{LAYER}/m{:03}", self.plan.buffered.len()).into());
         let in_memory = source.directory && holds_state(hidden);
-        if source.directory {
+        let published = if source.directory {
             self.layered(spec, source, (hidden, points), (&at, in_memory))?;
+            self.mounted(&spec.at, false);
+            None
         } else {
-            self.copied(spec, source, &at)?;
-        }
-        self.mounted(&spec.at, false);
+            let stands = self.single(spec, source, &at)?;
+            (publishes(self.sync) && self.outlasts_a_swap(spec)).then_some(stands)
+        };
         self.plan.buffered.push(Buffered {
             at: spec.at.clone(),
             source: source.path.clone(),
             id: source.id,
             directory: source.directory,
             layer: at,
+            published,
             in_memory,
             hidden: hidden.to_vec(),
             foreign: self
@@ -48,22 +55,6 @@ impl Builder<'_> {
                 .map_or_else(Vec::new, |it| it.foreign.clone()),
             since: None,
         });
-        Ok(())
-    }
-
-    /// A single file is a copy of its own: it can be written, and not replaced.
-    fn copied(
-        &mut self,
-        spec: &MountSpec,
-        source: &PlacedSource,
-        at: &RunPath,
-    ) -> Result<(), PlanError> {
-        let (from, expect) = (source.path.clone(), source.id);
-        let name = from.as_path().file_name().ok_or_else(|| PlanError::no_place(spec))?;
-        let copy = RunPath(at.0.join(UPPER).join(name));
-        self.plan.prepare.push(PrepareStep::CopyFile { at: copy.clone(), from, expect });
-        let flags = flags_of(spec, false);
-        self.step(InitStep::Bind { source: Source::Run(copy), at: spec.at.clone(), flags });
         Ok(())
     }
 

@@ -83,7 +83,8 @@ fn take(
     }
     now.since = Some(mount.stamp);
     let (at, layer) = (now.layer.clone(), mount.layer.clone());
-    Ok(TakenLayer { at, number, layer, was: mount.number })
+    let file = now.source.as_path().file_name().filter(|_| !now.directory).map(PathBuf::from);
+    Ok(TakenLayer { at, number, layer, was: mount.number, file })
 }
 
 fn not_as_earlier(earlier: &Earlier, mount: &EarlierMount, reason: &'static str) -> PlanError {

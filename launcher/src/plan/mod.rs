@@ -24,6 +24,7 @@ pub mod place;
 mod planted;
 mod render;
 pub mod seccomp;
+mod single;
 mod skeleton;
 pub mod step;
 mod supervise;

@@ -31,7 +31,10 @@ impl Builder<'_> {
     pub(super) fn physical(&mut self, placed: &Placed) -> Result<(), PlanError> {
         let Some(source) = &placed.source else { return Ok(()) };
         let spec = &placed.spec;
-        self.mount_point(&spec.at, source.directory)?;
+        let is_single = spec.access == Access::Cow && !source.directory;
+        if !is_single {
+            self.mount_point(&spec.at, source.directory)?;
+        }
         self.must_be_walked(spec, source)?;
         let hidden = self.hidden_names(spec, source);
         let points = self.missing_points(placed, &hidden);
@@ -196,6 +199,7 @@ impl Builder<'_> {
             self.plan.prepare.push(PrepareStep::Seed { from: from.clone(), to });
         }
         self.directory(&spec.at, 0o755)?;
+        self.private.insert(spec.at.clone(), at.clone());
         let (source, flags) = (Source::Run(at), flags_of(spec, false));
         self.step(InitStep::Bind { source, at: spec.at.clone(), flags });
         self.mounted(&spec.at, true);

@@ -152,6 +152,12 @@ pub fn place(mounts: &[MountSpec], host: &HostFacts) -> Result<Placement, PlanEr
         let kept = placement.mounts.iter().filter(|placed| !is_repeated(placed, &placement));
         placement.set_mounts(kept.cloned().collect());
     }
+    let rooms = super::single::rooms(&placement);
+    if !rooms.is_empty() {
+        let absent = std::mem::take(&mut placement.absent);
+        let mounts = placement.mounts.iter().cloned().chain(rooms).collect();
+        placement = placement.with_mounts(mounts, absent);
+    }
     let links = std::mem::take(&mut placement.links);
     let shown = |link: &GuestPath| placement.covering(link).is_some_and(Placed::is_physical);
     placement.links = links.into_iter().filter(|(link, _)| !shown(link)).collect();

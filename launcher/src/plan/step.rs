@@ -91,8 +91,12 @@ pub struct Buffered {
     pub id: FileId,
     /// Whether it is a directory, and not a single file.
     pub directory: bool,
-    /// Where the run keeps its layer, or the copy of a single file.
+    /// Where the run keeps its layer.
     pub layer: RunPath,
+    /// Where the run keeps the command's file, when a single one is published while the command
+    /// runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub published: Option<RunPath>,
     /// Whether the layer is in memory while the command runs.
     pub in_memory: bool,
     /// Names that are hidden in it, relative to it.
@@ -116,6 +120,9 @@ pub struct TakenLayer {
     pub layer: PathBuf,
     /// The place of its mount in the earlier run.
     pub was: u32,
+    /// The name of the file, when the mount is a single one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<PathBuf>,
 }
 
 /// Mount attributes that are set; none is ever cleared.
@@ -158,9 +165,11 @@ pub enum PrepareStep {
         from: HostPath,
         layers: Vec<TakenLayer>,
     },
-    /// Copies a single file that is mounted copy-on-write, into an upper layer of its directory.
+    /// Copies a single file that is mounted copy-on-write to where the command finds it, and makes
+    /// the layer that is written back by.
     CopyFile {
         at: RunPath,
+        layer: RunPath,
         from: HostPath,
         /// What must still be at `from`.
         expect: FileId,

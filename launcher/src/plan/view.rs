@@ -4,12 +4,12 @@ use std::collections::{BTreeSet, HashMap};
 use std::ops::Bound;
 use std::path::PathBuf;
 
-use endow_policy::{AllowWord, BackendSpec, GuestPath, Level, Limits, Policy};
+use endow_policy::{AllowWord, BackendSpec, GuestPath, Level, Limits, Policy, SyncRules};
 
 use super::PlanError;
 use super::host::{Found, HostFacts};
 use super::place::{Placed, Placement};
-use super::step::{Buffered, InitStep, MountFlags, PrepareStep, Renew};
+use super::step::{Buffered, InitStep, MountFlags, PrepareStep, Renew, RunPath};
 
 /// What the view needs from the host side, from pid 1 and from the supervisor.
 #[derive(Debug, Default)]
@@ -48,9 +48,13 @@ pub(super) struct Builder<'a> {
     pub(super) start: &'a GuestPath,
     /// What the run may use.
     pub(super) limits: &'a Limits,
+    /// What is to become of changes.
+    pub(super) sync: &'a SyncRules,
     pub(super) plan: ViewPlan,
     /// Places that exist in the view by now: made by a step or mounted.
     standing: BTreeSet<GuestPath>,
+    /// Where the run keeps what private directories show, by their places.
+    pub(super) private: HashMap<GuestPath, RunPath>,
     /// The mounts right below each mount, by its place.
     below: HashMap<GuestPath, Vec<&'a Placed>>,
     /// Mount points made so far that are empty at first: what lies below must be made too.
@@ -59,12 +63,13 @@ pub(super) struct Builder<'a> {
 
 impl<'a> Builder<'a> {
     fn new(placement: &'a Placement, host: &'a HostFacts, policy: &'a Policy) -> Self {
-        let (start, limits) = (&policy.chdir, &policy.limits);
+        let (start, limits, sync) = (&policy.chdir, &policy.limits, &policy.sync);
         let standing = BTreeSet::from([GuestPath::root()]);
         let empty = standing.clone();
         let below = below(placement);
         let plan = ViewPlan::default();
-        Self { placement, host, start, limits, plan, standing, below, empty }
+        let private = HashMap::new();
+        Self { placement, host, start, limits, sync, plan, standing, private, below, empty }
     }
 
     /// Returns the mounts right below `placed`.
@@ -149,6 +154,11 @@ impl<'a> Builder<'a> {
             self.step(InitStep::Write { at: at.clone(), content, mode: 0o644 });
         }
         Ok(())
+    }
+
+    /// Records that something stands at `at` that no step makes.
+    pub(super) fn stands(&mut self, at: &GuestPath) {
+        self.standing.insert(at.clone());
     }
 
     /// Records that a mount stands at `at`, empty or not.

@@ -1,12 +1,14 @@
 //! `supervise`: one loop outside the sandboxes. Everything that happens becomes an [`Event`](event::Event),
 //! [`decide`](decide::decide) says what follows, and the loop does it.
 
+mod aside;
 mod capture;
 mod decide;
 mod enter;
 mod event;
 mod measured;
 mod outcome;
+mod publisher;
 mod recorder;
 mod renames;
 mod renew;
@@ -20,6 +22,7 @@ pub(crate) use capture::Capture;
 pub(crate) use event::Notice;
 pub(crate) use measured::Measured;
 pub(crate) use outcome::{Ended, Outcome};
+pub(crate) use publisher::{Attempt, PublishedFile, Publisher};
 pub(crate) use recorder::Recorder;
 pub(crate) use renames::{HALF_WAY, Renames};
 pub(crate) use renew::Renewal;

@@ -12,6 +12,7 @@ pub(crate) mod heap;
 pub(crate) mod identity;
 pub(crate) mod keyring;
 pub(crate) mod landlock;
+pub(crate) mod lease;
 pub(crate) mod mount;
 pub(crate) mod net;
 pub(crate) mod notify;

@@ -71,6 +71,18 @@ pub(super) const CASES: &[Case] = &[
         flags: |flags| flags.tmp.push("/scratch,size=8M,inodes=100,mode=0700".into()),
     },
     Case { name: "cow", flags: |flags| flags.cow.push("/srv/data".into()) },
+    Case { name: "cow-file", flags: |flags| flags.cow.push("/home/user/notes.txt".into()) },
+    Case {
+        name: "cow-file-alone",
+        flags: |flags| flags.cow.push("/srv/one=/home/user/notes.txt".into()),
+    },
+    Case {
+        name: "cow-file-in-live",
+        flags: |flags| {
+            flags.rw.push("/srv/data".into());
+            flags.cow.push("/srv/data/sub/one=/home/user/notes.txt".into());
+        },
+    },
     Case { name: "git", flags: |flags| flags.git.push("/ref=HEAD".into()) },
     Case { name: "network-host", flags: |flags| flags.net.push("host".to_owned()) },
     Case { name: "allow-userns", flags: |flags| flags.allow.push("userns".to_owned()) },

@@ -80,6 +80,10 @@ impl Fs for FaultyFs {
         self.tick()?.open_file(at, name)
     }
 
+    fn open_to_write(&self, at: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd> {
+        self.tick()?.open_to_write(at, name)
+    }
+
     fn create_file(&self, at: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd> {
         self.tick()?.create_file(at, name)
     }

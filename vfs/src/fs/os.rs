@@ -63,6 +63,11 @@ impl Fs for OsFs {
         rustix::fs::openat(at, name, flags | OFlags::NOCTTY, Mode::empty())
     }
 
+    fn open_to_write(&self, at: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd> {
+        let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        rustix::fs::openat(at, name, flags | OFlags::NOCTTY, Mode::empty())
+    }
+
     fn create_file(&self, at: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         rustix::fs::openat(at, name, flags, Mode::RUSR | Mode::WUSR)

@@ -188,9 +188,21 @@ impl Ledger {
         if settled.is_empty() {
             return Ok(());
         }
-        fs.make_dir(to, OsStr::new(UNDO), 0o700).map_err(io("make", Path::new(UNDO)))?;
-        let undo = fs.open_dir(to, OsStr::new(UNDO)).map_err(io("open", Path::new(UNDO)))?;
-        Self { settled, ..Self::default() }.write(fs, undo.as_fd())?;
+        Self { settled, ..Self::default() }.store(fs, to)
+    }
+
+    /// Makes it hold, durably.
+    pub(super) fn store(
+        &self,
+        fs: &dyn Fs,
+        run: BorrowedFd<'_>,
+    ) -> std::result::Result<(), SyncError> {
+        match fs.make_dir(run, OsStr::new(UNDO), 0o700) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(errno) => return Err(io("make", Path::new(UNDO))(errno)),
+        }
+        let undo = fs.open_dir(run, OsStr::new(UNDO)).map_err(io("open", Path::new(UNDO)))?;
+        self.write(fs, undo.as_fd())?;
         fs.sync_all(undo.as_fd()).map_err(io("write", Path::new(LEDGER)))?;
         Self::publish(fs, undo.as_fd()).map_err(io("write", Path::new(LEDGER)))
     }

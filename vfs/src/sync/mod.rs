@@ -27,6 +27,7 @@ mod resume;
 mod root;
 mod rules;
 mod settled;
+mod single;
 mod stored;
 #[cfg(test)]
 mod testing;
@@ -49,4 +50,5 @@ pub use resettle::{Standing, settle_again, standing};
 pub use resume::{Resumed, resume};
 pub use rules::{Held, HeldPath, LeftOut, OnConflict, Refused, Resolved, Rules, Winner};
 pub use settled::Settled;
+pub use single::{Alone, Ours, Single, TakenIn, make_single};
 pub use undo::{UndoReport, undo};

@@ -4,11 +4,10 @@
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 
-use super::collect::io;
-use super::journal::{Ledger, UNDO};
+use super::journal::Ledger;
 use super::root::{Closed, Root};
 use super::{Seen, SyncError};
-use crate::fs::{Fs, Open};
+use crate::fs::Fs;
 
 /// What write-back left in a tree, and is still as it was left.
 #[derive(Debug)]
@@ -55,11 +54,7 @@ pub fn settle_again(
         return Ok(());
     }
     ledger.forget_earlier();
-    let undo = fs.open_below(run, Path::new(UNDO), Open::List);
-    let undo = undo.map_err(io("open", Path::new(UNDO)))?;
-    ledger.write(fs, undo.as_fd())?;
-    fs.sync_all(undo.as_fd()).map_err(io("write", Path::new(UNDO)))?;
-    Ledger::publish(fs, undo.as_fd()).map_err(io("write", Path::new(UNDO)))
+    ledger.store(fs, run)
 }
 
 fn look(fs: &dyn Fs, root: &mut Root<'_>, path: &Path) -> Option<Seen> {

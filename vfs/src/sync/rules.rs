@@ -36,7 +36,8 @@ pub struct Rules<'a> {
 impl Rules<'_> {
     /// Returns what a file gets in place of the run's version.
     pub(super) fn merged(&self, change: &Change) -> Option<Arc<[u8]>> {
-        let is_asked = self.on_conflict == OnConflict::Merge && change.is_mergeable();
+        let keeps_host = matches!(self.on_conflict, OnConflict::Merge | OnConflict::Host);
+        let is_asked = keeps_host && change.is_mergeable();
         is_asked.then(|| (self.merged)(&change.path)).flatten()
     }
 }

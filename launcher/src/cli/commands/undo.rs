@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use endow_policy::GuestPath;
 use endow_vfs::state::{Record, RunState};
 use endow_vfs::sync::UndoReport;
 use serde_json::{Value, json};
@@ -56,8 +55,8 @@ pub(crate) fn run(args: &UndoArgs, output: &Output) -> Result<ExitCode, CommandE
 /// Says what was taken back and what was not; returns whether anything was not.
 fn tell(reports: &[OfMount<UndoReport>], id: &str, state: RunState, output: &Output) -> bool {
     let paths = |of: fn(&UndoReport) -> Vec<&Path>| -> Vec<PathBuf> {
-        let whole = |(at, report): &(GuestPath, UndoReport)| -> Vec<PathBuf> {
-            of(report).into_iter().map(|path| at.as_path().join(path)).collect()
+        let whole = |(at, report): &OfMount<UndoReport>| -> Vec<PathBuf> {
+            of(report).into_iter().map(|path| at.place(path)).collect()
         };
         reports.iter().flat_map(whole).collect()
     };

@@ -5,7 +5,9 @@
 //! written it: its configuration is never read, and what git hands out must have its name. Whatever
 //! is missing or odd, the base is unknown and the host's version stays.
 
+mod json;
 mod sides;
+mod single;
 mod text;
 mod work_tree;
 
@@ -17,7 +19,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use endow_vfs::git_index::{self, Blob};
-use endow_vfs::state::RunDir;
+use endow_vfs::state::{OnConflict, RunDir};
 use endow_vfs::sync::Change;
 
 use super::git_objects::{self, Wanted};
@@ -57,7 +59,7 @@ pub(super) fn merge(
     run: &RunDir,
     looked: &[Looked],
     targets: &[Target],
-    selection: &Selection,
+    (selection, on_conflict): (&Selection, OnConflict),
 ) -> Merged {
     let mut merged = Merged::default();
     let until = Instant::now() + TIME;
@@ -65,16 +67,27 @@ pub(super) fn merge(
         let Some(target) = targets.iter().find(|target| target.number == it.number) else {
             continue;
         };
-        let changes = it.changes.changes.iter().filter(|change| {
-            let sizes = [change.upper, change.host];
-            let is_small = sizes.iter().flatten().all(|seen| seen.size <= LARGEST);
-            is_small && change.is_mergeable() && selection.takes(it.number, &change.path)
-        });
+        if target.is_single() {
+            single::merge(run, (it, target), (on_conflict, until), &mut merged);
+            continue;
+        }
+        let changes = it
+            .changes
+            .changes
+            .iter()
+            .filter(|change| is_small(change) && selection.takes(it.number, &change.path));
+        let is_wanted = on_conflict == OnConflict::Merge;
+        let changes = changes.filter(|_| is_wanted);
         for (tree, changes) in by_tree(target, changes) {
             merge_tree((run, until), target, (&tree, &changes), &mut merged);
         }
     }
     merged
+}
+
+fn is_small(change: &Change) -> bool {
+    let sizes = [change.upper, change.host];
+    change.is_mergeable() && sizes.iter().flatten().all(|seen| seen.size <= LARGEST)
 }
 
 type Group<'a> = (Rc<WorkTree>, Vec<&'a Change>);
@@ -137,6 +150,5 @@ fn is_base(blob: &Blob, target: &Target) -> bool {
 fn merge_file(target: &Target, change: &Change, base: &[u8], until: Instant) -> Option<Vec<u8>> {
     let upper = sides::upper(target, change)?;
     let host = sides::host(target, change)?;
-    let is_text = [base, &upper, &host].iter().all(|bytes| !bytes.contains(&0));
-    is_text.then(|| text::merge(base, [&host, &upper], until)).flatten()
+    text::merge_texts(base, [&host, &upper], until)
 }

@@ -7,9 +7,15 @@ use std::time::Instant;
 
 use similar::{Algorithm, DiffOp, capture_diff_slices_deadline};
 
+/// Merges what is text on all sides.
+pub(super) fn merge_texts(base: &[u8], sides: [&[u8]; 2], until: Instant) -> Option<Vec<u8>> {
+    let is_text = [base, sides[0], sides[1]].iter().all(|bytes| !bytes.contains(&0));
+    is_text.then(|| merge(base, sides, until)).flatten()
+}
+
 /// Returns what both sides made of `base`. Changes of one place must be the same on both sides,
 /// and changed lines that touch are one place.
-pub(super) fn merge(base: &[u8], sides: [&[u8]; 2], until: Instant) -> Option<Vec<u8>> {
+fn merge(base: &[u8], sides: [&[u8]; 2], until: Instant) -> Option<Vec<u8>> {
     let base = lines(base);
     let sides = sides.map(lines);
     let [one, other] = &sides;

@@ -320,6 +320,7 @@ fn private<'a>(at: &RunPath, plan: &'a Plan) -> Shows<'a> {
     });
     let seeds = plan.prepare.iter().filter_map(|step| match step {
         PrepareStep::Seed { from, to } => Some((to.0.strip_prefix(name).ok()?, from)),
+        PrepareStep::CopyFile { at, from, .. } => Some((at.0.strip_prefix(name).ok()?, from)),
         _ => None,
     });
     Shows::Empty { mode: mode.unwrap_or(0o700), seeds: seeds.collect() }

@@ -62,7 +62,7 @@ fn denied<T: Default>(errno: Errno) -> Result<T> {
 }
 
 /// Opens a file that is ours, also when its bits keep its owner out.
-fn open_readable(fs: &dyn Fs, at: At<'_>, mode: u32) -> Result<OwnedFd> {
+pub(in crate::sync) fn open_readable(fs: &dyn Fs, at: At<'_>, mode: u32) -> Result<OwnedFd> {
     match fs.open_file(at.dir, at.name) {
         Err(Errno::ACCESS) => {
             fs.set_mode_at(at, mode | 0o400)?;

@@ -1,0 +1,244 @@
+//! Three-way merges of JSON objects, key by key, as programs write their settings. Values are taken
+//! as they are written: no number changes its digits.
+
+use std::collections::HashSet;
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::{Error, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+/// How deep objects are merged; deeper ones are values like others.
+const DEPTH: usize = 32;
+
+/// Merges what the host and the run made of an object; `None` when one of the three is none, or
+/// both changed one value in different ways.
+pub(super) fn merge(base: &[u8], [host, run]: [&[u8]; 2]) -> Option<Vec<u8>> {
+    let [base, host, run] = [base, host, run].map(|text| std::str::from_utf8(text).ok());
+    let (base, host, run) = (base?, host?, run?);
+    let objects = [base, host, run].map(|text| serde_json::from_str::<&RawValue>(text).ok());
+    let [base, ours, theirs] = objects.map(|raw| raw.and_then(Object::of));
+    let mut writer = Writer::like(host);
+    writer.merge((&base?, &ours?, &theirs?), 0)?;
+    writer.text.push_str(host.get(host.trim_end().len()..).unwrap_or_default());
+    Some(writer.text.into_bytes())
+}
+
+/// The entries of an object, in their order, each key once.
+struct Object<'a>(Vec<(String, &'a RawValue)>);
+
+impl<'a> Object<'a> {
+    fn of(raw: &'a RawValue) -> Option<Self> {
+        serde_json::from_str(raw.get()).ok()
+    }
+
+    fn get(&self, key: &str) -> Option<&'a RawValue> {
+        self.0.iter().find(|(known, _)| known == key).map(|(_, value)| *value)
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Object<'a> {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_map(Entries)
+    }
+}
+
+struct Entries;
+
+impl<'de> Visitor<'de> for Entries {
+    type Value = Object<'de>;
+
+    fn expecting(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let (mut entries, mut keys) = (Vec::new(), HashSet::new());
+        while let Some((key, value)) = map.next_entry::<String, &'de RawValue>()? {
+            if !keys.insert(key.clone()) {
+                return Err(A::Error::custom("a key stands twice"));
+            }
+            entries.push((key, value));
+        }
+        Ok(Object(entries))
+    }
+}
+
+/// Writes an object as the host's is written.
+struct Writer {
+    text: String,
+    /// What a line of one level begins with; `None` for an object on one line.
+    indent: Option<String>,
+}
+
+/// What becomes of a key.
+enum Merged<'a> {
+    Value(&'a RawValue),
+    Objects([Object<'a>; 3]),
+    Gone,
+}
+
+impl Writer {
+    fn like(host: &str) -> Self {
+        let after = host.trim_start().trim_start_matches('{');
+        let line = after.strip_prefix("\r\n").or_else(|| after.strip_prefix('\n'));
+        let indent = line.map(|line| line.chars().take_while(|it| " \t".contains(*it)).collect());
+        Self { text: String::new(), indent }
+    }
+
+    fn merge(
+        &mut self,
+        (base, host, run): (&Object<'_>, &Object<'_>, &Object<'_>),
+        depth: usize,
+    ) -> Option<()> {
+        let new = run.0.iter().filter(|(key, _)| host.get(key).is_none());
+        let mut is_first = true;
+        self.text.push('{');
+        for (key, _) in host.0.iter().chain(new) {
+            let merged = decide([base, host, run].map(|object| object.get(key)), depth)?;
+            if matches!(merged, Merged::Gone) {
+                continue;
+            }
+            self.key(key, (std::mem::take(&mut is_first), depth))?;
+            match merged {
+                Merged::Value(value) => self.text.push_str(value.get()),
+                Merged::Objects([base, host, run]) => {
+                    self.merge((&base, &host, &run), depth + 1)?;
+                }
+                Merged::Gone => {}
+            }
+        }
+        if !is_first {
+            self.line(depth);
+        }
+        self.text.push('}');
+        Some(())
+    }
+
+    fn key(&mut self, key: &str, (is_first, depth): (bool, usize)) -> Option<()> {
+        if !is_first {
+            self.text.push(',');
+        }
+        self.line(depth + 1);
+        self.text.push_str(&serde_json::to_string(key).ok()?);
+        self.text.push_str(if self.indent.is_some() { ": " } else { ":" });
+        Some(())
+    }
+
+    fn line(&mut self, depth: usize) {
+        if let Some(indent) = &self.indent {
+            self.text.push('\n');
+            self.text.extend(std::iter::repeat_n(indent.as_str(), depth));
+        }
+    }
+}
+
+fn decide<'a>([base, host, run]: [Option<&'a RawValue>; 3], depth: usize) -> Option<Merged<'a>> {
+    let is_same =
+        |one: Option<&RawValue>, other: Option<&RawValue>| one.map(plain) == other.map(plain);
+    let taken = |value: Option<&'a RawValue>| Some(value.map_or(Merged::Gone, Merged::Value));
+    if is_same(host, run) || is_same(base, run) {
+        return taken(host);
+    }
+    if is_same(base, host) {
+        return taken(run);
+    }
+    let objects = (Object::of(host?), Object::of(run?));
+    let (Some(host), Some(run)) = objects else { return None };
+    let base = base.and_then(Object::of).unwrap_or(Object(Vec::new()));
+    (depth < DEPTH).then_some(Merged::Objects([base, host, run]))
+}
+
+/// Returns a value without white space between its parts.
+fn plain(value: &RawValue) -> String {
+    let (mut is_text, mut is_escaped) = (false, false);
+    let keep = |it: &char| {
+        let is_quote = *it == '"' && !is_escaped;
+        is_escaped = is_text && *it == '\\' && !is_escaped;
+        is_text ^= is_quote;
+        is_text || !it.is_ascii_whitespace()
+    };
+    value.get().chars().filter(keep).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn merged(base: &str, host: &str, run: &str) -> Option<String> {
+        let merged = merge(base.as_bytes(), [host.as_bytes(), run.as_bytes()]);
+        merged.map(|text| String::from_utf8(text).expect("text"))
+    }
+
+    #[test]
+    fn both_sides_are_taken() {
+        let rows = [
+            (r#"{"a":1}"#, r#"{"a":1,"b":2}"#, r#"{"a":3}"#, r#"{"a":3,"b":2}"#),
+            (r#"{"a":1,"b":2}"#, r#"{"a":1}"#, r#"{"a":4,"b":2}"#, r#"{"a":4}"#),
+            (
+                r#"{"a":1}"#,
+                r#"{"a":1,"h":[1, 2]}"#,
+                r#"{"r":"x y","a":1}"#,
+                r#"{"a":1,"h":[1, 2],"r":"x y"}"#,
+            ),
+            (
+                r#"{"a":{"x":1}}"#,
+                r#"{"a":{"x":1,"h":1}}"#,
+                r#"{"a":{"x":2}}"#,
+                r#"{"a":{"x":2,"h":1}}"#,
+            ),
+            ("{}", r#"{"n":{"h":1}}"#, r#"{"n":{"r":1}}"#, r#"{"n":{"h":1,"r":1}}"#),
+            (r#"{"a":1}"#, r#"{"a":2}"#, r#"{"a": 2}"#, r#"{"a":2}"#),
+            (r#"{"a":1}"#, "{}", "{}", "{}"),
+            (r#"{"q":"\" {"}"#, r#"{"q":"\" {","h":0}"#, r#"{"q":"\"{"}"#, r#"{"q":"\"{","h":0}"#),
+        ];
+        for (base, host, run, expected) in rows {
+            assert_eq!(merged(base, host, run).as_deref(), Some(expected), "{base} {host} {run}");
+        }
+    }
+
+    #[test]
+    fn numbers_keep_their_digits() {
+        let (base, host) =
+            (r#"{"n":12345678901234567890123,"a":0}"#, r#"{"n":12345678901234567890124,"a":0}"#);
+        let run = r#"{"n":12345678901234567890123,"a":1e2}"#;
+        let expected = r#"{"n":12345678901234567890124,"a":1e2}"#;
+        assert_eq!(merged(base, host, run).as_deref(), Some(expected));
+    }
+
+    #[test]
+    fn layout_is_the_hosts() {
+        let base = "{\n  \"a\": 1,\n  \"o\": {\n    \"x\": 1\n  }\n}\n";
+        let host =
+            "{\n  \"a\": 1,\n  \"h\": true,\n  \"o\": {\n    \"x\": 1,\n    \"h\": []\n  }\n}\n";
+        let run = "{\"a\":2,\"o\":{\"x\":2}}";
+        let expected =
+            "{\n  \"a\": 2,\n  \"h\": true,\n  \"o\": {\n    \"x\": 2,\n    \"h\": []\n  }\n}\n";
+        assert_eq!(merged(base, host, run).as_deref(), Some(expected));
+    }
+
+    #[test]
+    fn what_is_unclear_is_not_merged() {
+        let rows = [
+            (r#"{"a":1}"#, r#"{"a":2}"#, r#"{"a":3}"#),
+            (r#"{"a":1}"#, r#"{"a":2}"#, "{}"),
+            (r#"{"a":[1]}"#, r#"{"a":[1,2]}"#, r#"{"a":[0,1]}"#),
+            ("[]", "[1]", "[2]"),
+            (r#"{"a":1}"#, r#"{"a":1,"a":2}"#, r#"{"a":1,"b":2}"#),
+            ("{", "{}", "{}"),
+            (r#"{"a":1}"#, "not json", r#"{"a":2}"#),
+        ];
+        for (base, host, run) in rows {
+            assert_eq!(merged(base, host, run), None, "{base} {host} {run}");
+        }
+    }
+
+    #[test]
+    fn deep_objects_do_not_overflow_the_stack() {
+        let deep = |leaf: &str| format!("{}{leaf}{}", r#"{"a":"#.repeat(60), "}".repeat(60));
+        assert_eq!(merged(&deep("1"), &deep("2"), &deep("3")), None);
+        let flat = deep("1");
+        let wide = format!("{},\"h\":1}}", flat.trim_end_matches('}').to_owned() + &"}".repeat(59));
+        assert!(merged(&flat, &wide, &deep("2")).is_some());
+    }
+}

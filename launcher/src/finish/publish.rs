@@ -1,0 +1,97 @@
+//! A single file while the command runs: what it closed reaches the host, and what changed there
+//! reaches it.
+
+use std::os::fd::{AsFd, BorrowedFd};
+use std::slice;
+
+use endow_vfs::fs::{Kind, OsFs};
+use endow_vfs::state::{Record, RunDir};
+use endow_vfs::sync::{Applied, Ledger, Ours, Single, SyncReport, TakenIn};
+use rustix::fs::FileType;
+
+use super::targets::{self, Target};
+use super::write_back::{WriteBackError, WrittenBack, write_back};
+use super::{InView, Selection};
+use crate::sys;
+
+/// What came of an attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Published {
+    /// Nothing more can be done until something changes.
+    Settled,
+    /// Somebody has the file open.
+    Later,
+}
+
+/// Makes both sides of the single file of a mount the same, as far as the rules of the run and the
+/// changes of both sides allow. Whatever can't be done now is done, or told, at the end.
+pub(crate) fn publish(
+    run: &RunDir,
+    record: &Record,
+    number: u32,
+) -> Result<Published, WriteBackError> {
+    let Some(target) = targets::one(run, record, number)? else { return Ok(Published::Settled) };
+    let Some(single) = target.single(run).transpose()? else { return Ok(Published::Settled) };
+    let is_done = match single.snapshot(target.root.as_fd(), &is_alone)? {
+        Ours::Same => true,
+        Ours::Changed => write_out(run, record, (&target, &single))?,
+        Ours::Odd => false,
+        Ours::Busy => return Ok(Published::Later),
+    };
+    if !is_done {
+        return Ok(Published::Settled);
+    }
+    match single.take_in(target.root.as_fd(), &is_alone)? {
+        TakenIn::Busy => Ok(Published::Later),
+        TakenIn::Nothing | TakenIn::Taken => Ok(Published::Settled),
+    }
+}
+
+/// Returns whether the host has all that the command made of its file.
+fn write_out(
+    run: &RunDir,
+    record: &Record,
+    (target, single): (&Target, &Single<'_>),
+) -> Result<bool, WriteBackError> {
+    let targets = slice::from_ref(target);
+    let written = write_back(run, record, targets, &Selection::default());
+    let is_done = written.as_ref().is_ok_and(WrittenBack::is_complete);
+    single.end_snapshot(target.root.as_fd(), is_done)?;
+    written?;
+    if is_done {
+        single.fold()?;
+    }
+    Ok(is_done)
+}
+
+fn is_alone(file: BorrowedFd<'_>) -> bool {
+    let is_file = rustix::fs::fstat(file)
+        .is_ok_and(|it| FileType::from_raw_mode(it.st_mode) == FileType::RegularFile);
+    is_file && sys::lease::take(file).is_ok()
+}
+
+/// Adds what was published while the command ran to what was written back at its end.
+pub(super) fn tell(
+    run: &RunDir,
+    record: &Record,
+    written: &mut WrittenBack,
+) -> Result<(), WriteBackError> {
+    let mut singles = (0u32..).zip(&record.mounts).filter(|(_, it)| !it.directory).peekable();
+    if singles.peek().is_none() {
+        return Ok(());
+    }
+    let ledger = Ledger::read(&OsFs, run.as_fd())?;
+    for (number, mount) in singles {
+        let Some((path, kind)) = ledger.applied(number).next() else { continue };
+        let applied = Applied { path: path.to_owned(), kind, node: Kind::File };
+        match written.mounts.iter_mut().find(|(it, _)| it.at == mount.at) {
+            Some((_, report)) if report.applied.iter().any(|it| it.path == path) => {}
+            Some((_, report)) => report.applied.push(applied),
+            None => {
+                let report = SyncReport { applied: vec![applied], ..SyncReport::default() };
+                written.mounts.push((InView::of(mount), report));
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,87 @@
+//! Processes of the supervisor's own that work while the command runs, and end with the run.
+
+use std::os::fd::OwnedFd;
+
+use rustix::event::{PollFd, PollFlags, Timespec as Timeout, poll};
+use rustix::io::Errno;
+use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::process::{Pid, getpid, getppid, nice};
+
+use crate::sys;
+use crate::sys::clone::Cloned;
+use crate::sys::signal::SignalSet;
+
+/// How much less of the processor they get than the command.
+const NICENESS: i32 = 5;
+
+/// Such a process. Dropped, it is told that the run is over, and what it is just doing is waited
+/// for.
+#[derive(Debug)]
+pub(super) struct Aside {
+    /// Tells by a byte that the run is over. Closed with the supervisor's death alone: those that
+    /// are started later have it, too.
+    going_on: OwnedFd,
+    /// At its end when the work is done. That process itself may take its time to end: the kernel
+    /// takes some milliseconds to close a watch.
+    done: OwnedFd,
+}
+
+/// By what such a process knows that the run is over, or the supervisor gone.
+#[derive(Debug)]
+pub(super) struct Over(OwnedFd);
+
+impl Aside {
+    /// Starts a process that does `work`, which gets all signals blocked.
+    pub(super) fn start(work: impl FnOnce(&Over) -> bool) -> Result<Self, Errno> {
+        let (over, going_on) = pipe_with(PipeFlags::CLOEXEC)?;
+        let (done, working) = pipe_with(PipeFlags::CLOEXEC)?;
+        let supervisor = getpid();
+        match sys::clone::clone(0, None)? {
+            Cloned::Child => {
+                drop(going_on);
+                let is_done = apart(supervisor).is_ok_and(|_signals| work(&Over(over)));
+                drop(working);
+                sys::clone::exit_now(i32::from(!is_done))
+            }
+            Cloned::Parent { .. } => Ok(Self { going_on, done }),
+        }
+    }
+}
+
+impl Drop for Aside {
+    fn drop(&mut self) {
+        let _ = rustix::io::write(&self.going_on, b"-");
+        while rustix::io::read(&self.done, &mut [0; 1]) == Err(Errno::INTR) {}
+    }
+}
+
+/// What a terminal sends to the command is not for it. When the supervisor dies, it ends what it is
+/// doing and follows.
+fn apart(supervisor: Pid) -> Result<OwnedFd, Errno> {
+    if getppid() != Some(supervisor) {
+        return Err(Errno::SRCH);
+    }
+    let _ = nice(NICENESS);
+    sys::signal::descriptor(SignalSet::ALL)
+}
+
+impl Over {
+    /// Returns whether it is.
+    pub(super) fn is_over(&self) -> bool {
+        self.wait(None, Some(Timeout { tv_sec: 0, tv_nsec: 0 }))
+    }
+
+    /// Waits for it.
+    pub(super) fn wait_for(&self) {
+        while !self.wait(None, None) {}
+    }
+
+    /// Waits for it, for something else, or for some time; returns whether it is over.
+    pub(super) fn wait(&self, other: Option<&OwnedFd>, timeout: Option<Timeout>) -> bool {
+        let over = PollFd::new(&self.0, PollFlags::IN);
+        let other = other.map(|other| PollFd::new(other, PollFlags::IN));
+        let mut fds: Vec<PollFd<'_>> = std::iter::once(over).chain(other).collect();
+        let _ = poll(&mut fds, timeout.as_ref());
+        fds.first().is_some_and(|over| !over.revents().is_empty())
+    }
+}
