@@ -34,11 +34,16 @@ fn is_recorded(world: &World) -> bool {
     let runs = fs::read_dir(world.state().join("runs")).into_iter().flatten();
     let mut lists =
         runs.filter_map(|run| fs::read_to_string(run.ok()?.path().join("checkpoint/list")).ok());
-    let ends = [":\"\"}", "old/deep\"}"];
-    let is_listed = |list: &str, end: &str| {
-        list.lines().any(|line| line.contains("\"listed\"") && line.ends_with(end))
-    };
-    lists.any(|list| ends.iter().all(|end| is_listed(&list, end)))
+    lists.any(|list| list.contains("\"listed\"") && names_without_content(&list) == 0)
+}
+
+/// Counts names of which the last line tells only that they were there.
+fn names_without_content(list: &str) -> usize {
+    let lines = list.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let entries = lines.filter_map(|line| line.get("entry").cloned());
+    let last: std::collections::BTreeMap<String, Value> =
+        entries.map(|entry| (entry["path"].to_string(), entry["kept"].clone())).collect();
+    last.values().filter(|kept| **kept == "name").count()
 }
 
 /// Waits until the tree is recorded, then does what the script says.
@@ -158,11 +163,12 @@ fn what_changed_too_early_is_named() {
 #[test]
 fn hidden_names_are_not_copied() {
     let world = project();
-    world.write("home/project/.env", "canary\n");
-    assert_eq!(run_recorded(&world, &[], "echo guest >file; grep -rs canary . && exit 1; :"), 0);
-    let found =
-        std::process::Command::new("grep").args(["-rs", "canary"]).arg(world.state()).output();
-    assert!(found.expect("grep").stdout.is_empty());
+    world.write("home/project/.env", "hidden canary\n");
+    world.write("home/project/plain", "plain canary\n");
+    let script = "echo guest >plain; grep -rs canary . && exit 1; :";
+    assert_eq!(run_recorded(&world, &[], script), 0);
+    let search = format!("grep -rhs canary {}", world.state().display());
+    assert_eq!(world.bare(&search).ok(), "plain canary\n", "the same search finds what is copied");
 }
 
 #[test]
@@ -179,7 +185,9 @@ fn what_the_user_did_after_a_killed_run_stays() {
     let world = project();
     run_killed(&world);
     world.bare("echo mine >gone; echo mine >mine; rm mode").ok();
-    endow(&world, &["undo"]).ok();
+    let undo = endow(&world, &["undo", "-v"]);
+    undo.ok();
+    assert!(undo.stderr.contains("can't be taken back"), "{undo:?}");
     assert_eq!(
         world.bare("cat file gone mine; ls mode 2>&1").stdout.lines().take(3).collect::<Vec<_>>(),
         ["host file", "mine", "mine"]

@@ -21,7 +21,7 @@ pub(crate) fn clear(state: &Path, output: &Output) {
     let Ok(state) = StateDir::open(&OsFs, state) else { return };
     let Ok(swept) = state.sweep(&OsFs, sweep()) else { return };
     for id in &swept.begun {
-        match picked::finish_left(&state, id) {
+        match picked::finish_left(&state, id, output) {
             Ok(true) => output.notice(&format!("finished the write-back of {id}")),
             Ok(false) => {}
             // Gone, or taken up by somebody else.

@@ -12,6 +12,8 @@ use rustix::io::Errno;
 use super::args::Chosen;
 use super::error::{CommandError, Kind};
 use super::kept::{Kept, Opened, Verb};
+use super::output::Output;
+use super::synced;
 use crate::finish::{self, Looked, Selection, Target, WriteBackError};
 
 /// Whatever has become of it.
@@ -25,38 +27,53 @@ pub(crate) struct Picked {
     paths: Vec<HostPath>,
 }
 
-/// Finds, locks and opens the run; a write-back that a killed process left is finished first.
-pub(crate) fn pick(kept: &Kept, chosen: &Chosen, verb: Verb) -> Result<Picked, CommandError> {
+/// Finds, locks and opens the run; a write-back that a killed process left is finished first, and its
+/// checkpoint compared.
+pub(crate) fn pick(
+    kept: &Kept,
+    chosen: &Chosen,
+    verb: Verb,
+    output: &Output,
+) -> Result<Picked, CommandError> {
     let (listed, paths) = kept.choose(chosen, verb)?;
-    open(kept.open_begun(listed, verb)?, paths)
+    open(kept.open_begun(listed, verb)?, paths, output)
 }
 
 /// Finishes what a killed process left of a run; tells whether there was anything. What one staged
 /// that no journal knows goes, too.
-pub(crate) fn finish_begun(kept: &Kept, run: &Listed) -> Result<bool, CommandError> {
+pub(crate) fn finish_begun(
+    kept: &Kept,
+    run: &Listed,
+    output: &Output,
+) -> Result<bool, CommandError> {
     let opened = kept.open_begun(run, ANY)?;
     if opened.is_begun()? {
-        return open(opened, Vec::new()).map(|_| true);
+        return open(opened, Vec::new(), output).map(|_| true);
     }
     if opened.has_staged()? {
         // Where a mount's tree is gone, nothing can be written back to it: it goes with the run.
-        drop(open(opened, Vec::new()).map(|it| finish::resume(&it.run, &it.targets)));
+        let opened = open(opened, Vec::new(), output);
+        drop(opened.map(|it| finish::resume(&it.run, &it.targets)));
     }
     Ok(false)
 }
 
 /// The same for a run that a sweep found; one without a record is left alone.
-pub(crate) fn finish_left(state: &StateDir, id: &RunId) -> Result<bool, CommandError> {
+pub(crate) fn finish_left(
+    state: &StateDir,
+    id: &RunId,
+    output: &Output,
+) -> Result<bool, CommandError> {
     let dir = state.open_run(&OsFs, id)?;
     let Some(record) = dir.read_record(&OsFs)? else { return Ok(false) };
     let opened = Opened { dir, record };
     if !opened.is_begun()? {
         return Ok(false);
     }
-    open(opened, Vec::new()).map(|_| true)
+    open(opened, Vec::new(), output).map(|_| true)
 }
 
-fn open(opened: Opened, paths: Vec<HostPath>) -> Result<Picked, CommandError> {
+fn open(opened: Opened, paths: Vec<HostPath>, output: &Output) -> Result<Picked, CommandError> {
     let is_begun = opened.is_begun()?;
     let Opened { dir: run, record } = opened;
     let targets = finish::targets(&run, &record, &[]).map_err(WriteBackError::from)?;
@@ -69,6 +86,9 @@ fn open(opened: Opened, paths: Vec<HostPath>) -> Result<Picked, CommandError> {
         Err(WriteBackError::NoEnd) => None,
         settled => settled?,
     };
+    if let Some(settled) = &settled {
+        synced::tell_covered(settled, output);
+    }
     if is_begun || settled.is_some() {
         let state = finish::state_of(&picked.run, &picked.targets)?;
         let state = state.unwrap_or(RunState::Undone);

@@ -70,12 +70,12 @@ pub(crate) fn run(
     let supervised = supervised.capturing(given.capture).renaming(renames).measuring(measured);
     let mut set = [supervised];
     let spawned = Instant::now();
-    let (mut recorder, mut publisher) = (None, None);
+    // While pid 1 builds the view there is nothing else to do.
+    let recorder = recorded(plan, prepared);
+    let mut publisher = None;
     let mut noticed = |notice| {
         match notice {
-            // The command has started: recording costs it nothing before.
             Notice::Started => {
-                recorder = recorded(plan, prepared);
                 publisher = given.record.and_then(|record| published(plan, prepared, record));
             }
             // What is closed from now on is half written.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use endow_vfs::state::RunState;
-use endow_vfs::sync::checkpoint::{Left, Uncovered};
+use endow_vfs::sync::checkpoint::{Checkpointed, Left, Uncovered};
 use endow_vfs::sync::{ChangeKind, Conflict, Held, LeftOut, Refusal, SyncReport, Winner};
 use serde_json::{Value, json};
 
@@ -54,21 +54,23 @@ fn tell_checkpoint(sync: &finish::Finished, output: &Output) {
     match &sync.checkpoint {
         None => {}
         Some(Err(error)) => output.problem("nothing of the workspace can be taken back yet", error),
-        Some(Ok((at, settled))) => {
-            let shown =
-                |(path, left): (PathBuf, Left)| format!("{} ({})", path.display(), why(left));
-            let names = |list: &[Uncovered]| -> Vec<String> {
-                finish::uncovered_names(at, list).into_iter().map(shown).collect()
-            };
-            let (uncovered, left_out) = (names(&settled.uncovered), names(&settled.left_out));
-            if !uncovered.is_empty() {
-                let text = some(&uncovered);
-                output.notice(&format!("{} can't be taken back: {text}", uncovered.len()));
-            }
-            if !left_out.is_empty() {
-                output.detail(&format!("the checkpoint leaves out: {}", left_out.join(", ")));
-            }
-        }
+        Some(Ok(settled)) => tell_covered(settled, output),
+    }
+}
+
+/// Says what a checkpoint does not bring back.
+pub(crate) fn tell_covered((at, settled): &OfMount<Checkpointed>, output: &Output) {
+    let shown = |(path, left): (PathBuf, Left)| format!("{} ({})", path.display(), why(left));
+    let names = |list: &[Uncovered]| -> Vec<String> {
+        finish::uncovered_names(at, list).into_iter().map(shown).collect()
+    };
+    let (uncovered, left_out) = (names(&settled.uncovered), names(&settled.left_out));
+    if !uncovered.is_empty() {
+        let text = some(&uncovered);
+        output.notice(&format!("{} can't be taken back: {text}", uncovered.len()));
+    }
+    if !left_out.is_empty() {
+        output.detail(&format!("the checkpoint leaves out: {}", left_out.join(", ")));
     }
 }
 

@@ -19,7 +19,7 @@ const APPLY: Verb =
 /// Writes the changes of a run back.
 pub(crate) fn run(args: &ApplyArgs, output: &Output) -> Result<ExitCode, CommandError> {
     let kept = Kept::list()?;
-    let mut picked = picked::pick(&kept, &args.chosen, APPLY)?;
+    let mut picked = picked::pick(&kept, &args.chosen, APPLY, output)?;
     if let Some(choice) = args.on_conflict {
         picked.record.sync.on_conflict = choice.into();
     }

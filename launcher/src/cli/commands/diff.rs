@@ -54,7 +54,7 @@ struct Side<'a> {
 /// Shows what a run changed.
 pub(crate) fn run(args: &DiffArgs, output: &Output) -> Result<ExitCode, CommandError> {
     let kept = Kept::list()?;
-    let picked = picked::pick(&kept, &args.chosen, DIFF)?;
+    let picked = picked::pick(&kept, &args.chosen, DIFF, output)?;
     let selection = picked.selection()?;
     if picked.record.state == RunState::Applied {
         let shown = applied(&picked, &selection)?;

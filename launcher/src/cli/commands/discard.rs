@@ -19,7 +19,7 @@ const DISCARD: Verb =
 /// Drops the changes of a run that waits, or those at some paths.
 pub(crate) fn run(args: &DiscardArgs, output: &Output) -> Result<ExitCode, CommandError> {
     let kept = Kept::list()?;
-    let mut picked = picked::pick(&kept, &args.chosen, DISCARD)?;
+    let mut picked = picked::pick(&kept, &args.chosen, DISCARD, output)?;
     let selection = picked.selection()?;
     let state = match &selection.paths {
         None => whole(&mut picked)?,

@@ -42,7 +42,7 @@ pub(crate) fn run(args: &GcArgs, output: &Output) -> Result<ExitCode, CommandErr
     let before = Kept::list()?;
     if let Some(state) = before.state().filter(|_| !args.dry_run) {
         collected.swept = swept(state)?;
-        finish_begun(&before, &mut collected);
+        finish_begun(&before, &mut collected, output);
     }
     let kept = Kept::list()?;
     let measured = |state| bounds::settled(state, &kept.runs, Sizes::Measured);
@@ -63,9 +63,9 @@ pub(crate) fn run(args: &GcArgs, output: &Output) -> Result<ExitCode, CommandErr
 }
 
 /// Finishes write-backs of runs that nobody holds.
-fn finish_begun(kept: &Kept, collected: &mut Collected) {
+fn finish_begun(kept: &Kept, collected: &mut Collected, output: &Output) {
     for run in kept.runs.iter().filter(|run| !run.in_use && run.record().is_some()) {
-        match picked::finish_begun(kept, run) {
+        match picked::finish_begun(kept, run, output) {
             Ok(false) => {}
             Ok(true) => collected.finished.push(run.id.clone()),
             // Swept just before, or taken up by somebody else.

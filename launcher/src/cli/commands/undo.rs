@@ -31,7 +31,7 @@ fn was_applied(record: &Record) -> bool {
 /// Takes the applied changes of a run back.
 pub(crate) fn run(args: &UndoArgs, output: &Output) -> Result<ExitCode, CommandError> {
     let kept = Kept::list()?;
-    let mut picked = picked::pick(&kept, &args.chosen, UNDO)?;
+    let mut picked = picked::pick(&kept, &args.chosen, UNDO, output)?;
     let id = picked.run.id().to_string();
     if !picked.has_applied()? {
         if picked.record.state == RunState::Applied {

@@ -155,7 +155,8 @@ impl Comparing<'_> {
                 }
             }
             Kept::Left(left) if !is_as_it_was => self.uncovered(path, left),
-            Kept::Left(_) => {}
+            Kept::Name if !is_as_it_was => self.uncovered(path, Left::Changed),
+            Kept::Left(_) | Kept::Name => {}
             Kept::Directory if now.kind == Kind::Directory => {
                 let is_amended = now.mode != then.mode || now.modified != then.modified;
                 if is_amended && !self.is_later(&now) {
@@ -211,7 +212,7 @@ impl Comparing<'_> {
         let number = match kept {
             Kept::Copy(number) => number,
             Kept::Git(name) => return self.is_named(path, now.size, &name),
-            Kept::Directory | Kept::Left(_) => return Ok(false),
+            Kept::Directory | Kept::Name | Kept::Left(_) => return Ok(false),
         };
         let name = number_name(number);
         let files = self.fs.open_below(self.place, Path::new(FILES), Open::Handle)?;
@@ -288,9 +289,9 @@ impl Comparing<'_> {
                 top = Some(path);
                 continue;
             }
-            match kept {
-                Kept::Left(left) => self.differences.uncovered.push((path.clone(), *left)),
-                _ => self.differences.changes.push((path.clone(), Became::Deleted(*then))),
+            match kept.left() {
+                Some(left) => self.differences.uncovered.push((path.clone(), left)),
+                None => self.differences.changes.push((path.clone(), Became::Deleted(*then))),
             }
             top = Some(path);
         }
@@ -328,7 +329,7 @@ fn known(recorded: &Recorded) -> HashSet<(u64, Option<Time>)> {
     let kept = recorded.entries.iter().filter(|(path, (_, kept))| match kept {
         Kept::Copy(_) | Kept::Git(_) => true,
         Kept::Directory => recorded.listed.contains(*path),
-        Kept::Left(_) => false,
+        Kept::Name | Kept::Left(_) => false,
     });
     kept.map(|(_, (seen, _))| (seen.ino, seen.born)).collect()
 }

@@ -53,11 +53,24 @@ pub(super) enum Kept {
     Copy(u32),
     /// The name that git has for the bytes.
     Git(Name),
+    /// That it was there: nobody has come to its content yet.
+    Name,
     /// Nothing.
     Left(Left),
 }
 
-/// A path as it was.
+impl Kept {
+    /// Returns why a path that changed can't be had again, when it can't.
+    pub(super) fn left(self) -> Option<Left> {
+        match self {
+            Self::Left(left) => Some(left),
+            Self::Name => Some(Left::Changed),
+            Self::Directory | Self::Copy(_) | Self::Git(_) => None,
+        }
+    }
+}
+
+/// A path as it was. A later entry of the same path says more.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Entry {
     #[serde(with = "crate::json_path")]

@@ -51,8 +51,8 @@ pub(super) fn make(
     let below = recorded.entries.range::<Path, _>((Bound::Excluded(path), Bound::Unbounded));
     for (whole, (seen, kept)) in below.take_while(|(below, _)| below.starts_with(path)) {
         let Ok(path) = whole.strip_prefix(path) else { continue };
-        if let Kept::Left(left) = kept {
-            original.missing.push((whole.clone(), *left));
+        if let Some(left) = kept.left() {
+            original.missing.push((whole.clone(), left));
             continue;
         }
         let (Some(above), Some(name)) = (path.parent(), path.file_name()) else { continue };
@@ -103,7 +103,7 @@ fn bring(
             set_time(fs, to, seen.modified)?;
             fs.set_mode_at(to, seen.mode).map(|()| true)
         }
-        Kept::Directory | Kept::Left(_) => Ok(false),
+        Kept::Directory | Kept::Name | Kept::Left(_) => Ok(false),
     }
 }
 

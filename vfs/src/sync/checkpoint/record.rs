@@ -54,8 +54,9 @@ pub struct Recording<'a> {
     pub is_over: &'a dyn Fn() -> bool,
 }
 
-/// Records the tree. The command may do anything with it meanwhile: nothing is followed, no other
-/// mount is entered, and what changes under way counts as not recorded.
+/// Records the tree: all names first, which is quick, then what is copied. The command may do anything
+/// with it meanwhile: nothing is followed, no other mount is entered, and what changes under way counts
+/// as not recorded.
 ///
 /// # Errors
 /// The record can't be written; what is there of it holds.
@@ -68,19 +69,16 @@ pub fn record(fs: &dyn Fs, recording: &Recording<'_>) -> Result<()> {
         root: Root::new(fs, recording.root, Closed::Stay),
         files,
         list: Writer::create(fs, recording.place)?,
-        tracked: Tracked::open(fs, recording.root, recording.place),
-        pending: Vec::new(),
+        tracked: None,
+        directories: Vec::new(),
         entries: 0,
         copied: 0,
         bytes: 0,
     };
-    recorder.top()?;
-    while let Some((path, seen)) = recorder.pending.pop() {
-        if recorder.is_over() {
-            break;
-        }
-        recorder.directory(&path, &seen)?;
-    }
+    recorder.names()?;
+    recorder.list.flush()?;
+    recorder.tracked = Tracked::open(fs, recording.root, recording.place);
+    recorder.contents()?;
     recorder.list.flush()
 }
 
@@ -91,8 +89,8 @@ struct Recorder<'r> {
     files: OwnedFd,
     list: Writer<'r>,
     tracked: Option<Tracked<'r>>,
-    /// Directories with the inodes that they are.
-    pending: Vec<(PathBuf, Seen)>,
+    /// Directories with the inodes that they are, those above before those below.
+    directories: Vec<(PathBuf, Seen)>,
     entries: u32,
     copied: u32,
     bytes: u64,
@@ -104,20 +102,34 @@ impl Recorder<'_> {
         self.entries >= self.of.limits.entries || (self.of.is_over)()
     }
 
-    fn top(&mut self) -> Result<()> {
+    /// Records names level by level: a command mostly begins at the top.
+    fn names(&mut self) -> Result<()> {
         let seen = Seen::from(&self.fs.node(self.of.root, OsStr::new(""))?);
-        self.pending.push((PathBuf::new(), seen));
-        self.list.entry(Entry { path: PathBuf::new(), seen, kept: Kept::Directory })
+        self.directories.push((PathBuf::new(), seen));
+        self.list.entry(Entry { path: PathBuf::new(), seen, kept: Kept::Directory })?;
+        let mut next = 0;
+        while let Some((path, seen)) = self.directories.get(next).cloned() {
+            if self.is_over() {
+                break;
+            }
+            self.directory(&path, &seen)?;
+            next += 1;
+        }
+        Ok(())
+    }
+
+    /// Opens a directory that still is the one that was found there.
+    fn open(&mut self, path: &Path, expected: &Seen) -> Option<(OwnedFd, Seen)> {
+        let listed = self.root.list(path).ok()?;
+        let now = self.fs.node(listed.as_fd(), OsStr::new("")).ok()?;
+        let now = Seen::from(&now);
+        now.is_same_inode(expected).then_some((listed, now))
     }
 
     /// Records the names of a directory. One that is not the one that was found there any more, or
     /// can't be opened, is not listed.
     fn directory(&mut self, path: &Path, expected: &Seen) -> Result<()> {
-        let Ok(listed) = self.root.list(path) else { return Ok(()) };
-        let before = self.fs.node(listed.as_fd(), OsStr::new("")).map(|node| Seen::from(&node));
-        let Some(before) = before.ok().filter(|before| before.is_same_inode(expected)) else {
-            return Ok(());
-        };
+        let Some((listed, before)) = self.open(path, expected) else { return Ok(()) };
         let Ok(entries) = self.fs.list(listed.as_fd(), usize::MAX) else { return Ok(()) };
         let mut is_whole = before.changed < self.of.stamp;
         for entry in entries {
@@ -148,16 +160,50 @@ impl Recorder<'_> {
             Kind::Directory if is_old || self.stood(at, &seen) => self.kept_directory(at, is_old),
             // It is younger than the run, or had another name: something else may have stood here.
             _ if !is_old => Kept::Left(Left::Changed),
-            _ => match self.kept_by_git(&path, at, &node) {
-                Some(name) => Kept::Git(name),
-                None => self.kept_copy(at, &node)?,
-            },
+            _ => Kept::Name,
         };
         if kept == Kept::Directory {
-            self.pending.push((path.clone(), seen));
+            self.directories.push((path.clone(), seen));
         }
         self.entries += 1;
         self.list.entry(Entry { path, seen, kept }).map(|()| true)
+    }
+
+    /// Records what files and links hold that did not change since the start.
+    fn contents(&mut self) -> Result<()> {
+        for (path, seen) in std::mem::take(&mut self.directories) {
+            if (self.of.is_over)() {
+                break;
+            }
+            let Some((listed, _)) = self.open(&path, &seen) else { continue };
+            let Ok(entries) = self.fs.list(listed.as_fd(), usize::MAX) else { continue };
+            for entry in entries {
+                let at = At { dir: listed.as_fd(), name: &entry.name };
+                self.content(path.join(&entry.name), at)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn content(&mut self, path: PathBuf, at: At<'_>) -> Result<()> {
+        if self.of.hidden.contains(&path) || (self.of.is_over)() {
+            return Ok(());
+        }
+        let Ok(node) = self.fs.node(at.dir, at.name) else { return Ok(()) };
+        let seen = Seen::from(&node);
+        let has_content = matches!(seen.kind, Kind::File | Kind::Symlink);
+        if !has_content || seen.changed >= self.of.stamp {
+            return Ok(());
+        }
+        let kept = match self.kept_by_git(&path, at, &node) {
+            Some(name) => Kept::Git(name),
+            None => self.kept_copy(at, &node)?,
+        };
+        // That its name is known says as much.
+        if kept == Kept::Left(Left::Changed) {
+            return Ok(());
+        }
+        self.list.entry(Entry { path, seen, kept })
     }
 
     /// Returns whether a directory that changed since the start had its name then: a rename changes

@@ -304,7 +304,7 @@ const MANY: &str = "for d in a b c d; do mkdir -p $d/sub; for f in 1 2 3; do
 
 #[test]
 fn what_was_renamed_before_it_was_recorded_stays() {
-    for stop in 1..40 {
+    for stop in 1..90 {
         let world = live(Where::Same, MANY);
         let before = contents(&world);
         let count = Cell::new(0);
@@ -319,10 +319,38 @@ fn what_was_renamed_before_it_was_recorded_stays() {
 }
 
 #[test]
+fn names_are_known_before_anything_is_copied() {
+    for place in PLACES {
+        let world = live(place, MANY);
+        let is_begun = Cell::new(false);
+        let over = || {
+            let list = world.run.path().join("checkpoint/list");
+            let are_named = list.metadata().is_ok_and(|list| list.len() > 0);
+            if are_named && !is_begun.replace(true) {
+                world.host(
+                    "echo new > new; mkdir a/dir; echo new > a/dir/new; mv d/1 d/one; rm top",
+                );
+            }
+            false
+        };
+        recorded_while(&world, (&[], Limits::default()), &over);
+        let settled = settled(&world, &[]);
+        assert_eq!(told(&settled), ["A a/dir", "A a/dir/new", "A new"], "{place:?}");
+        let lost: Vec<_> =
+            settled.uncovered.iter().map(|it| it.path.display().to_string()).collect();
+        assert_eq!(lost, ["d/1", "d/one", "top"]);
+        forget(&world);
+        world.undo(&OsFs).expect("undone");
+        let there = ["new", "a/dir", "d/one"].map(|name| world.root().join(name).exists());
+        assert_eq!(there, [false, false, true]);
+    }
+}
+
+#[test]
 fn what_moves_while_it_is_recorded_is_not_mistaken() {
     let (there, back) =
         ("mv a x; mv b a; mv x b; mv c/sub c/s", "mv a x; mv b a; mv x b; mv c/s c/sub");
-    for first in 1..24 {
+    for first in (1..24).chain(40..70) {
         let world = live(Where::Same, MANY);
         let (before, tree) = (contents(&world), world.snapshot());
         let (count, moved) = (Cell::new(0), Cell::new(false));
