@@ -33,9 +33,14 @@ pub(super) struct View {
 }
 
 impl View {
-    /// Carries out every step of a stage; the error says which one failed.
-    pub(super) fn run(&mut self, stage: Stage, steps: &[Init]) -> Result<(), StepFailure> {
-        for (number, step) in (0u32..).zip(steps) {
+    /// Carries out steps of a stage, of which the first has the number `first`; the error says which
+    /// one failed.
+    pub(super) fn run(
+        &mut self,
+        (stage, first): (Stage, u32),
+        steps: &[Init],
+    ) -> Result<(), StepFailure> {
+        for (number, step) in (first..).zip(steps) {
             self.step(step).map_err(|errno| StepFailure {
                 stage,
                 step: number,

@@ -19,6 +19,9 @@ use crate::sys::arguments::StringArea;
 use crate::sys::clone::Cloned;
 use crate::sys::signal::{Disposition, SignalSet};
 
+/// The most bytes of steps that come before the plan.
+pub(super) const STEPS_MAX: usize = 64 * 1024;
+
 /// What pid 1 begins with.
 pub(super) struct Start {
     /// Those that it is to have; the user and pid namespaces are made.
@@ -61,17 +64,37 @@ fn open(start: &Start, view: &mut View) -> Result<Inherited, StepFailure> {
     sys::signal::set_disposition(libc::SIGCHLD, Disposition::Default);
     let umask = rustix::process::umask(rustix::fs::Mode::empty());
     sys::clone::unshare(others(start.namespaces)).map_err(failure(Stage::Clone))?;
-    view.run(Stage::Opening, &start.steps)?;
+    view.run((Stage::Opening, 0), &start.steps)?;
     Ok(Inherited { mask, sigchld_ignored, umask, parent: rustix::process::getpid() })
 }
 
-/// Waits for the plan; a supervisor that is gone has none.
-fn planned(start: &Start) -> Result<Lowered, Errno> {
-    let mut bytes = [0; SIZE];
-    match sys::socket::receive(&start.socket, &mut bytes, RecvFlags::empty())? {
-        (SIZE, _) if Message::decode(&bytes) == Some(Message::Planned) => {}
-        _ => sys::clone::exit_now(0),
+/// Waits for the plan, and carries out what comes before; returns how many steps that were. A
+/// supervisor that is gone has no plan.
+fn wait(start: &Start, view: &mut View) -> Result<u32, StepFailure> {
+    let (of_pid_1, mut done) = (failure(Stage::Reaper), 0);
+    loop {
+        let mut bytes = [0; SIZE];
+        let received = sys::socket::receive(&start.socket, &mut bytes, RecvFlags::empty());
+        match received.map_err(of_pid_1)? {
+            (SIZE, _) if Message::decode(&bytes) == Some(Message::Planned) => return Ok(done),
+            (SIZE, _) if Message::decode(&bytes) == Some(Message::Steps) => {
+                let steps = steps(start).map_err(of_pid_1)?;
+                view.run((Stage::Init, done), &steps)?;
+                done += u32::try_from(steps.len()).unwrap_or(u32::MAX);
+            }
+            _ => sys::clone::exit_now(0),
+        }
     }
+}
+
+fn steps(start: &Start) -> Result<Vec<Init>, Errno> {
+    let mut bytes = vec![0; STEPS_MAX];
+    let (length, _) = sys::socket::receive(&start.socket, &mut bytes, RecvFlags::empty())?;
+    postcard::from_bytes(bytes.get(..length).unwrap_or_default()).map_err(|_| Errno::BADMSG)
+}
+
+/// Reads the plan.
+fn planned(start: &Start) -> Result<Lowered, Errno> {
     let mut text = Vec::new();
     let mut paper = &start.paper;
     let read = paper.rewind().and_then(|()| paper.read_to_end(&mut text));
@@ -86,8 +109,10 @@ fn become_pid_1(
 ) -> Result<(i32, Filter), StepFailure> {
     let of_pid_1 = failure(Stage::Reaper);
     let socket = &start.socket;
+    let done = wait(start, &mut view)?;
     let lowered = planned(start).map_err(of_pid_1)?;
-    view.run(Stage::Init, &lowered.init)?;
+    let rest = usize::try_from(done).ok().and_then(|done| lowered.init.get(done..));
+    view.run((Stage::Init, done), rest.ok_or(Errno::BADMSG).map_err(of_pid_1)?)?;
     for layer in &view.layers {
         sys::socket::send(socket, &Message::Layer.encode(), &[layer.as_fd()]).map_err(of_pid_1)?;
     }

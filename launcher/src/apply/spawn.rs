@@ -14,6 +14,7 @@ use super::lower;
 use super::message::Message;
 use super::pid_1::{self, Start};
 use super::prepare::Prepared;
+use crate::plan::step::InitStep;
 use crate::plan::{Namespaces, Opening, Plan};
 use crate::sys;
 use crate::sys::arguments::StringArea;
@@ -85,9 +86,28 @@ impl Sandbox {
 #[derive(Debug)]
 pub(crate) struct Begun {
     opening: Opening,
+    /// The steps that it carries out before the plan is there.
+    early: Vec<InitStep>,
     /// Where the plan is written.
     paper: File,
     sandbox: Option<Sandbox>,
+}
+
+impl Begun {
+    /// Has it carry out steps with which the plan will begin; where it begins otherwise, another
+    /// pid 1 is made. What can't be sent is done with the plan.
+    pub(crate) fn go_ahead(&mut self, steps: Vec<InitStep>) {
+        let Some(sandbox) = &self.sandbox else { return };
+        let Ok(lowered) = lower::open(&steps) else { return };
+        let Ok(bytes) = postcard::to_allocvec(&lowered) else { return };
+        if steps.is_empty() || bytes.len() > pid_1::STEPS_MAX {
+            return;
+        }
+        let announced = sys::socket::send(&sandbox.socket, &Message::Steps.encode(), &[]);
+        // A pid 1 that is gone tells why when the plan is to be handed over.
+        let _ = announced.and_then(|()| sys::socket::send(&sandbox.socket, &bytes, &[]));
+        self.early = steps;
+    }
 }
 
 impl Drop for Begun {
@@ -116,7 +136,8 @@ pub(crate) fn begin(opening: &Opening, cgroup: Option<RawFd>) -> Result<Begun, S
         Ok(Cloned::Parent { pid, pidfd }) => {
             let (descriptors, apart) = (Descriptors::default(), opening.namespaces.is_some());
             let sandbox = Sandbox { pid, pidfd, socket: ours, descriptors, apart };
-            Ok(Begun { opening: opening.clone(), paper, sandbox: Some(sandbox) })
+            let (opening, early) = (opening.clone(), Vec::new());
+            Ok(Begun { opening, early, paper, sandbox: Some(sandbox) })
         }
         Err(errno) => Err(SpawnError::of_clone(errno)),
     }
@@ -129,7 +150,8 @@ pub(crate) fn spawn(
     plan: &Plan,
     prepared: &Prepared,
 ) -> Result<Sandbox, SpawnError> {
-    let waiting = begun.filter(|begun| begun.opening == plan.opening);
+    let waiting =
+        begun.filter(|begun| begun.opening == plan.opening && plan.init.starts_with(&begun.early));
     let mut begun = waiting.map_or_else(|| begin(&plan.opening, prepared.cgroup()), Ok)?;
     let lowered = lower::lower(plan, prepared).map_err(|_| SpawnError::Nul)?;
     let bytes = postcard::to_allocvec(&lowered).map_err(|_| SpawnError::system(Errno::INVAL))?;

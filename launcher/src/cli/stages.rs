@@ -17,7 +17,8 @@ use super::error::{CommandError, Kind};
 use super::installation;
 use super::sources::{self, Found};
 use super::surroundings::{self, Dirs, Surroundings};
-use crate::plan::host::{ExecRequest, HostFacts, PathFact};
+use crate::plan::host::{ExecRequest, HostFacts, KernelFiles, PathFact};
+use crate::plan::step::InitStep;
 use crate::plan::{self, Earlier, Opening, Plan};
 use crate::probe::{self, HiddenOptions, Questions};
 
@@ -80,12 +81,22 @@ pub(crate) struct Settled {
     begun: Instant,
     surroundings: Surroundings,
     found: Found,
+    /// What was asked already.
+    files: Option<KernelFiles>,
 }
 
 impl Settled {
     /// Returns where runs are kept.
     pub(crate) fn state(&self) -> &Path {
         &self.surroundings.dirs.state
+    }
+
+    /// Asks the host what every plan asks, and returns with what most views begin.
+    pub(crate) fn early(&mut self) -> Vec<InitStep> {
+        let files = probe::kernel_files(self.surroundings.vars.uid);
+        let steps = plan::early(&self.found.policy, &files);
+        self.files = Some(files);
+        steps
     }
 
     /// Returns what the sandbox begins with, when that can be made before the rest is planned.
@@ -105,17 +116,18 @@ pub(crate) fn settle(args: &PolicyArgs) -> Result<Settled, CommandError> {
     let begun = Instant::now();
     let surroundings = surroundings::read(args.directory.as_deref())?;
     let found = sources::read(args, &surroundings)?;
-    Ok(Settled { begun, surroundings, found })
+    Ok(Settled { begun, surroundings, found, files: None })
 }
 
 /// Goes from a policy to a checked plan.
 pub(crate) fn decide(settled: Settled, request: Request) -> Result<Planned, CommandError> {
-    let Settled { begun, surroundings, mut found } = settled;
+    let Settled { begun, surroundings, mut found, files } = settled;
     if let Some(name) = request.argv.first() {
         installation::grant(name, &surroundings, &mut found.policy);
     }
     let search = sources::search_path(&surroundings.environment);
-    let looked = probe::look(&found.policy, search, &found.held);
+    let files = files.unwrap_or_else(|| probe::kernel_files(surroundings.vars.uid));
+    let looked = probe::look(&found.policy, search, &found.held, files);
     let mut own = own_directories(&surroundings.dirs)?;
     let missing = own_missing_in_grant(&found, &own, &looked.paths)?;
     if request.own == Own::Made && missing {

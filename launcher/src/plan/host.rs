@@ -40,6 +40,21 @@ pub struct HostFacts {
     pub outer_level: Option<String>,
 }
 
+/// The kernel and its files, which every plan asks about.
+#[derive(Clone, Debug)]
+pub struct KernelFiles {
+    /// What the kernel offers.
+    pub kernel: KernelFacts,
+    /// Devices and the terminal, as found.
+    pub paths: BTreeMap<HostPath, PathFact>,
+    /// Entries of the kernel's process file system that must be covered, as found here.
+    pub proc_entries: Vec<ProcEntry>,
+    /// The terminal behind the standard streams.
+    pub terminal: Option<HostPath>,
+    /// The level at which an outer endow runs this one.
+    pub outer_level: Option<String>,
+}
+
 /// What the kernel offers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct KernelFacts {

@@ -41,6 +41,18 @@ pub(crate) fn plan(
     Ok(builder.plan)
 }
 
+/// Plans what comes before any mount of the policy, unless the root is one.
+pub(super) fn first_steps(
+    policy: &Policy,
+    placement: &Placement,
+    host: &HostFacts,
+) -> Result<Vec<InitStep>, PlanError> {
+    let mut builder = Builder::new(placement, host, policy);
+    builder.begin();
+    builder.kernel_file_systems(policy)?;
+    Ok(builder.plan.init)
+}
+
 pub(super) struct Builder<'a> {
     pub(super) placement: &'a Placement,
     pub(super) host: &'a HostFacts,

@@ -30,7 +30,7 @@ use std::path::Path;
 use endow_policy::{BackendSpec, GuestPath, HostPath, Level, MountSpec, Policy, Vars};
 use rustc_hash::FxHashMap;
 
-use crate::plan::host::{HostFacts, PathFact};
+use crate::plan::host::{HostFacts, KernelFiles, PathFact};
 use crate::plan::step::FileId;
 use crate::plan::{DEVICES, policy_files};
 use crate::sys::identity::Identity;
@@ -55,20 +55,33 @@ pub(crate) struct Questions<'a> {
 pub(crate) struct Looked {
     /// What was found at each.
     pub(crate) paths: BTreeMap<HostPath, PathFact>,
-    terminal: Option<HostPath>,
-    /// The level at which an outer endow runs this one.
-    outer_level: Option<String>,
+    files: KernelFiles,
+}
+
+/// Asks what every plan asks, whatever the policy.
+pub(crate) fn kernel_files(uid: u32) -> KernelFiles {
+    let terminal = streams::terminal();
+    let outer_level = inside::level();
+    KernelFiles {
+        kernel: kernel::facts(outer_level.as_deref()),
+        paths: paths::look_at_all(devices(terminal.as_ref())),
+        proc_entries: proc::entries(uid),
+        terminal,
+        outer_level,
+    }
 }
 
 /// Looks at every path that the policy leads to, at `search`, the directories of PATH, and at the
 /// files that the policy was made of.
-pub(crate) fn look(policy: &Policy, search: Vec<HostPath>, policies: &[HostPath]) -> Looked {
-    let terminal = streams::terminal();
-    let outer_level = inside::level();
-    let is_inside = outer_level.is_some();
+pub(crate) fn look(
+    policy: &Policy,
+    search: Vec<HostPath>,
+    policies: &[HostPath],
+    mut files: KernelFiles,
+) -> Looked {
+    let is_inside = files.outer_level.is_some();
     let mut wanted = sources(policy);
     wanted.extend(search);
-    wanted.extend(devices(terminal.as_ref()));
     wanted.extend(policies.iter().cloned());
     if is_inside || policy.require.level == Level::Landlock {
         wanted.extend(inside::kernel_files());
@@ -77,6 +90,8 @@ pub(crate) fn look(policy: &Policy, search: Vec<HostPath>, policies: &[HostPath]
         wanted.extend(inside::small_files(policy));
     }
     let mut paths = paths::look_at_all(wanted);
+    // As pid 1 has them already.
+    paths.append(&mut files.paths);
     let points = mount_points(&policy.mounts, &paths);
     paths.extend(paths::look_at_all(points));
     let own = policies.iter().filter_map(|file| Some(paths.get(file)?.resolved.clone()));
@@ -85,25 +100,26 @@ pub(crate) fn look(policy: &Policy, search: Vec<HostPath>, policies: &[HostPath]
         inside::leave_out_held(&mut held);
     }
     paths.extend(paths::look_at_all(held));
-    Looked { paths, terminal, outer_level }
+    Looked { paths, files }
 }
 
 /// Answers everything else that a plan asks about this host.
 pub(crate) fn host_facts(questions: &Questions<'_>, looked: Looked) -> HostFacts {
     let (policy, vars) = (questions.policy, questions.vars);
-    let Looked { paths, terminal, outer_level } = looked;
+    let Looked { paths, files } = looked;
+    let KernelFiles { kernel, proc_entries, terminal, outer_level, .. } = files;
     let mut hidden = hidden::find(policy, &paths, &questions.hidden);
     if outer_level.is_some() {
         inside::leave_out_covered(&mut hidden);
     }
     HostFacts {
-        kernel: kernel::facts(outer_level.as_deref()),
+        kernel,
         user: user::facts(vars),
         policies: inside::not_held(questions.policies, outer_level.is_some()),
         contents: contents::read(policy, vars),
         hidden,
         buffered: buffered::look(policy, &paths, (vars.uid, vars.gid)),
-        proc_entries: proc::entries(vars.uid),
+        proc_entries,
         terminal,
         streams: streams::facts(),
         cgroup: cgroup::facts(&policy.limits, Path::new("/")),

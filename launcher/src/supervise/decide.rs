@@ -129,7 +129,8 @@ fn said(state: &mut State, message: Message) -> Decision {
         | Message::Listener
         | Message::Layer
         | Message::Terminate
-        | Message::Planned => Decision::default(),
+        | Message::Planned
+        | Message::Steps => Decision::default(),
     }
 }
 

@@ -63,9 +63,11 @@ pub(crate) fn run(args: &RunArgs, output: &Output) -> Result<ExitCode, CommandEr
 
 /// Begins the sandbox while the host is asked. What is captured needs descriptors that are not
 /// open yet; and a refusal is told when the plan is made.
-fn begin_early(settled: &Settled, args: &RunArgs, request: &Request) -> Option<Begun> {
+fn begin_early(settled: &mut Settled, args: &RunArgs, request: &Request) -> Option<Begun> {
     let opening = settled.opening().filter(|_| !request.captured && is_whole(args))?;
-    apply::begin(&opening, None).ok()
+    let mut begun = apply::begin(&opening, None).ok()?;
+    begun.go_ahead(settled.early());
+    Some(begun)
 }
 
 /// Whether no layer is taken away, the opening's own among them.
@@ -112,11 +114,11 @@ fn supervised(
         earlier: earlier.as_ref().map(earlier::facts).transpose()?,
         own: Own::Made,
     };
-    let settled = stages::settle(&args.policy)?;
+    let mut settled = stages::settle(&args.policy)?;
     if let Some(name) = &args.name {
         naming::accept(name, settled.state())?;
     }
-    let begun = begin_early(&settled, args, &request);
+    let begun = begin_early(&mut settled, args, &request);
     left_over::clear(settled.state(), output);
     let planned = stages::decide(settled, request)?;
     tell_unchangeable(&planned.plan, output);
