@@ -309,16 +309,141 @@ fn file_in_another_mount_is_written_in_place() {
 
 #[test]
 fn what_is_no_file_any_more_is_told_and_does_not_leave() {
-    for (script, text) in [
-        ("rm .tool.json; ln -s ../../etc/passwd .tool.json", "host\n"),
-        ("rm .tool.json; mkfifo .tool.json", "host\n"),
+    for script in [
+        "rm .tool.json; ln -s ../../etc/passwd .tool.json",
+        "ln -sf .ssh/id .tool.json",
+        "rm .tool.json; mkfifo .tool.json",
+        "rm .tool.json; mkdir .tool.json; ln -s ../.ssh .tool.json/x",
     ] {
         let settings = Settings::new("host\n");
+        settings.world.write("home/.ssh/id", "secret\n");
         assert_eq!(settings.run(&[], &format!("cd; {script}")), 121, "{script}");
-        assert_eq!(settings.text(), text, "{script}");
+        assert_eq!(settings.text(), "host\n", "{script}");
         assert!(settings.file.symlink_metadata().expect("there").is_file(), "{script}");
         assert_eq!(settings.states(), ["waiting"], "{script}");
+        let forced = said(&mut settings.world.endow(["apply", "--on-conflict", "guest"]));
+        assert_eq!((forced.code, settings.text()), (121, "host\n".to_owned()), "{script}");
+        let next = settings.world.run(&["run", "--cow", &settings.at], "cat ~/.tool.json");
+        assert_eq!(next.ok(), "host\n", "{script}");
+        settings.endow(&["discard"]);
     }
+}
+
+#[test]
+fn directory_that_moves_on_the_host_loses_nothing() {
+    let world = project();
+    let (file, other) = (world.write("home/a/one", "host\n"), world.write("home/b/two", "host\n"));
+    let [one, two] = [&file, &other].map(|it| it.display().to_string());
+    let script = "echo in; read go; echo work >~/a/one; echo work >~/b/two";
+    let words =
+        ["run", "--sync", "apply-ok", "--cow", &one, "--cow", &two, "--", "sh", "-c", script];
+    let mut command = world.endow(words);
+    let mut running = Running::start(command.stdin(Stdio::piped()));
+    running.expect("in");
+    let (a, moved) = (world.home().join("a"), world.home().join("moved"));
+    fs::rename(&a, &moved).expect("renamed");
+    running.say("\n");
+    assert_eq!(running.end(), 121);
+    let read = |path: &Path| fs::read_to_string(path).unwrap_or_else(|_| "absent".to_owned());
+    assert_eq!((read(&moved.join("one")), read(&other)), ("host\n".into(), "host\n".into()));
+    fs::rename(&moved, &a).expect("renamed");
+    said(&mut world.endow(["apply"])).ok();
+    assert_eq!((read(&file), read(&other)), ("work\n".into(), "work\n".into()));
+}
+
+#[test]
+fn directory_that_moves_inside_is_refused_and_loses_nothing() {
+    let world = project();
+    let file = world.write("home/.config/tool/x", "host\n");
+    let at = file.display().to_string();
+    let script = "cd ~/.config; mv tool real; ln -s real tool; echo work >tool/x";
+    let words = ["run", "--cow", &at, "--", "sh", "-c", script];
+    assert_eq!(said(&mut world.endow(words)).code, 121);
+    assert_eq!(fs::read_to_string(&file).expect("there"), "host\n");
+    let search = format!("grep -rs work {}/runs", world.state().display());
+    assert!(world.bare(&search).stdout.contains("real/x"), "what it wrote is kept");
+    said(&mut world.endow(["discard"])).ok();
+    assert!(!world.bare(&search).stdout.contains("real/x"));
+}
+
+#[test]
+fn file_of_a_buffered_directory_does_not_disturb_the_rest() {
+    let world = project();
+    let file = world.write("home/project/conf", "host\n");
+    let at = file.display().to_string();
+    let script = "echo guest >conf; sleep 0.2; echo more >>file; mv file moved; ls";
+    let said = world.run(&["run", "--cow", &at], script);
+    assert_eq!(said.ok(), "conf\ndir\nlink\nmoved\n");
+    let read = |name: &str| fs::read_to_string(world.project().join(name)).expect("there");
+    assert_eq!((read("conf"), read("moved")), ("guest\n".into(), "host\nmore\n".into()));
+    assert!(!world.project().join("file").exists());
+}
+
+#[test]
+fn host_that_removes_and_writes_anew_is_followed() {
+    let settings = Settings::new("host\n");
+    let script = "cd; echo in; while ! grep -qs again .tool.json; do sleep 0.05; done; echo again
+        while test -e .tool.json; do sleep 0.05; done; echo gone
+        while ! grep -qs back .tool.json; do sleep 0.05; done; echo guest >>.tool.json; read go";
+    let mut running = settings.start(&[], script);
+    running.expect("in");
+    fs::remove_file(&settings.file).expect("removed");
+    settings.world.write("home/.tool.json", "again\n");
+    running.expect("again");
+    fs::remove_file(&settings.file).expect("removed");
+    running.expect("gone");
+    settings.world.write("home/.tool.json", "back\n");
+    soon("published", || settings.text() == "back\nguest\n");
+    running.say("\n");
+    assert_eq!(running.end(), 0);
+}
+
+#[test]
+fn two_runs_on_one_file_lose_no_key() {
+    let settings = Settings::new("{\"first\": 1}\n");
+    let script = |key: &str| {
+        format!("cd; cat >s.py <<'S'\n{ADD}S\npython3 s.py {key} && echo done && read go")
+    };
+    let mut runs = ["one", "two"].map(|key| settings.start(&[], &script(key)));
+    for running in &mut runs {
+        running.expect("done");
+    }
+    let keys = |text: &str| json(text).as_object().expect("an object").len();
+    // One that reads just before and writes just after what came in undoes that, as without endow.
+    soon("all keys", || keys(&settings.text()) >= 40);
+    for running in &mut runs {
+        running.say("\n");
+        assert_eq!(running.end(), 0);
+    }
+    assert!(keys(&settings.text()) >= 40, "{}", settings.text());
+}
+
+/// Adds keys to the file, each to what is there when it has read it and it did not change since.
+const ADD: &str = "
+import json, os, sys, time
+def stamp(): return os.stat('.tool.json').st_ino
+added = 0
+while added < 20:
+    before = stamp()
+    value = json.load(open('.tool.json'))
+    value[sys.argv[1] + str(added)] = added
+    with open('t', 'w') as file:
+        json.dump(value, file)
+    if stamp() != before:
+        continue
+    os.rename('t', '.tool.json')
+    added += 1
+    time.sleep(0.02)
+";
+
+#[test]
+fn file_of_another_owner_is_refused_at_the_start() {
+    let settings = Settings::new("host\n");
+    if std::os::unix::fs::chown(&settings.file, Some(12345), None).is_err() {
+        return;
+    }
+    let refused = settings.world.run(&["run", "--cow", &settings.at], "true");
+    assert!(refused.fails(125).contains("owner"), "{refused:?}");
 }
 
 /// Writes the file anew, many times.

@@ -1,7 +1,7 @@
 //! The layer of a copy-on-write mount on the host side, and the moment from which changes outside
 //! count as made while the run went on.
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
 use endow_policy::HostPath;
@@ -9,8 +9,9 @@ use endow_vfs::fs::{At, Fs, Open, OsFs, Status, Timespec};
 use endow_vfs::state::RunDir;
 use endow_vfs::sync::{Ledger, Single, make_single};
 use endow_vfs::tree::copy_layer;
-use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, fstat, openat2};
 use rustix::io::Errno;
+use rustix::process::{getegid, geteuid};
 
 use super::prepare::PrepareError;
 use crate::plan::step::{FileId, TakenLayer, UPPER, WORK};
@@ -45,6 +46,11 @@ pub(super) fn copy_file(
 ) -> Result<(), PrepareError> {
     // As long as it is open no other file gets its number.
     let real = open_expected(from, expect, OFlags::NONBLOCK)?;
+    let status = fstat(&real).map_err(failed(from))?;
+    if (status.st_uid, status.st_gid) != (geteuid().as_raw(), getegid().as_raw()) {
+        let (uid, gid) = (status.st_uid, status.st_gid);
+        return Err(PrepareError::Foreign { path: from.clone(), uid, gid });
+    }
     run.make_dir(&OsFs, &layer.join(UPPER), 0o700).map_err(PrepareError::State)?;
     let path = from.as_path();
     let (Some(above), Some(name)) = (path.parent(), path.file_name()) else {
@@ -53,19 +59,11 @@ pub(super) fn copy_file(
     let made = OsFs.open_canonical(above).and_then(|host| {
         let host = At { dir: host.as_fd(), name };
         let copied = make_single(&OsFs, host, run.as_fd(), (layer, at))?;
-        directory_like(run, &layer.join(UPPER), host.dir)?;
         Ok(copied.status.id)
     });
     let copied = made.map_err(failed(from))?;
     let is_it = OsFs.status_of(real.as_fd()).map_err(failed(from))?.id == copied;
     if is_it { Ok(()) } else { Err(PrepareError::Swapped(from.clone())) }
-}
-
-/// The directory around the copy is an upper layer, so it is like the real one.
-fn directory_like(run: &RunDir, upper: &Path, real: BorrowedFd<'_>) -> Result<(), Errno> {
-    let status = OsFs.status_of(real)?;
-    let made = OsFs.open_dir(run.as_fd(), upper.as_os_str())?;
-    copy_status(&made, &status)
 }
 
 /// Copies the layers of an earlier run in the place of empty ones; what of that run's changes was

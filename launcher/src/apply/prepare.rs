@@ -52,6 +52,11 @@ pub(crate) enum PrepareError {
     /// What is masked is not what was found before.
     #[error("source was replaced while the sandbox started: {0}")]
     Swapped(HostPath),
+    /// What would be written back would get another owner or group.
+    #[error(
+        "of another owner or group (uid {uid}, gid {gid}), so that changes can't be written back: {path}"
+    )]
+    Foreign { path: HostPath, uid: u32, gid: u32 },
     /// A layer of an earlier run can't be copied.
     #[error("can't copy the layer of the earlier run")]
     Layer(#[source] CopyError),

@@ -319,6 +319,7 @@ pub(crate) fn refusal(refusal: Refusal) -> &'static str {
         Refusal::Repository => "it would take a git repository away",
         Refusal::Ancestor => "its directory is not written back",
         Refusal::MountPoint => "a mount of the host stands there",
+        Refusal::NotFile => "no regular file any more",
     }
 }
 

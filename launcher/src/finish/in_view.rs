@@ -21,8 +21,11 @@ impl InView {
 
     /// Returns the place in the view of a path below the mount's root.
     pub(crate) fn place(&self, path: &Path) -> PathBuf {
-        let is_root = self.is_single || path.as_os_str().is_empty();
-        if is_root { self.at.as_path().to_owned() } else { self.at.as_path().join(path) }
+        let mut names = path.iter();
+        if self.is_single {
+            names.next();
+        }
+        std::iter::once(self.at.as_path().as_os_str()).chain(names).collect()
     }
 }
 

@@ -157,7 +157,8 @@ fn end(
             finished.state = what_is_left(&run, &record, &finished);
         }
     }
-    if !matches!(ended.outcome, Outcome::SetupFailed(_)) {
+    let is_live = record.mounts.iter().any(|mount| mount.live);
+    if is_live && !matches!(ended.outcome, Outcome::SetupFailed(_)) {
         finished.checkpointed(&run, &record);
     }
     let Some(state) = finished.state else {
@@ -194,7 +195,10 @@ pub(crate) fn undo_bytes(run: &RunDir, state: RunState) -> Option<u64> {
 fn settle(run: &RunDir, record: &Record, private: &[PathBuf]) -> Result<(), StateError> {
     run.write_record(&OsFs, record, Durability::Cached)?;
     let parts = disposable(record.state).iter().map(Path::new);
-    let mut parts = parts.chain(private.iter().map(PathBuf::as_path));
+    let kept = targets::standing(run, record);
+    let is_kept = |part: &Path| kept.iter().any(|path| path.starts_with(part));
+    let private = private.iter().map(PathBuf::as_path).filter(|part| !is_kept(part));
+    let mut parts = parts.chain(private);
     parts.try_for_each(|part| run.remove_part(&OsFs, part))
 }
 
@@ -225,6 +229,9 @@ fn end_kept(
     memory: &[OwnedFd],
 ) -> Result<(Option<RunState>, WrittenBack), WriteBackError> {
     let targets = targets(run, record, memory)?;
+    if run.has(&OsFs, "journal").unwrap_or(true) {
+        resume(run, &targets)?;
+    }
     let mut written = if targets.iter().all(Target::is_untouched) {
         WrittenBack::default()
     } else if fate == Fate::Keep {

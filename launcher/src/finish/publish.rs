@@ -3,16 +3,20 @@
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::slice;
+use std::time::{Duration, SystemTime};
 
-use endow_vfs::fs::{Kind, OsFs};
-use endow_vfs::state::{Record, RunDir};
+use endow_vfs::fs::{Fs, Kind, OsFs};
+use endow_vfs::state::{Moment, Record, RunDir};
 use endow_vfs::sync::{Applied, Ledger, Ours, Single, SyncReport, TakenIn};
 use rustix::fs::FileType;
 
 use super::targets::{self, Target};
-use super::write_back::{WriteBackError, WrittenBack, write_back};
+use super::write_back::{WriteBackError, WrittenBack, resume, write_back};
 use super::{InView, Selection};
 use crate::sys;
+
+/// How long the host's directory must be at rest before a missing file counts as removed.
+const QUIET: Duration = Duration::from_millis(500);
 
 /// What came of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,8 +36,9 @@ pub(crate) fn publish(
 ) -> Result<Published, WriteBackError> {
     let Some(target) = targets::one(run, record, number)? else { return Ok(Published::Settled) };
     let Some(single) = target.single(run).transpose()? else { return Ok(Published::Settled) };
-    let is_done = match single.snapshot(target.root.as_fd(), &is_alone)? {
-        Ours::Same => true,
+    finish_begun(run, &target, &single)?;
+    let is_done = match single.snapshot(&is_alone)? {
+        Ours::Same | Ours::Absent => true,
         Ours::Changed => write_out(run, record, (&target, &single))?,
         Ours::Odd => false,
         Ours::Busy => return Ok(Published::Later),
@@ -41,10 +46,31 @@ pub(crate) fn publish(
     if !is_done {
         return Ok(Published::Settled);
     }
-    match single.take_in(target.root.as_fd(), &is_alone)? {
+    match single.take_in(target.root.as_fd(), &is_alone, is_quiet(&target)?)? {
         TakenIn::Busy => Ok(Published::Later),
         TakenIn::Nothing | TakenIn::Taken => Ok(Published::Settled),
     }
+}
+
+/// Finishes what failed on the way before.
+pub(super) fn finish_begun(
+    run: &RunDir,
+    target: &Target,
+    single: &Single<'_>,
+) -> Result<(), WriteBackError> {
+    if run.has(&OsFs, "journal").unwrap_or(true) {
+        return resume(run, slice::from_ref(target));
+    }
+    Ok(single.catch_up(target.root.as_fd())?)
+}
+
+/// Returns whether no name came or went in the host's directory for a while: many programs remove a
+/// file before they write it anew.
+fn is_quiet(target: &Target) -> Result<bool, WriteBackError> {
+    let status = OsFs.status_of(target.root.as_fd());
+    let failed = |errno| WriteBackError::from(targets::failed(target.path.as_path(), errno));
+    let changed = SystemTime::from(Moment::from(status.map_err(failed)?.modified));
+    Ok(changed.elapsed().is_ok_and(|since| since >= QUIET))
 }
 
 /// Returns whether the host has all that the command made of its file.
@@ -53,13 +79,18 @@ fn write_out(
     record: &Record,
     (target, single): (&Target, &Single<'_>),
 ) -> Result<bool, WriteBackError> {
-    let targets = slice::from_ref(target);
+    let (targets, root) = (slice::from_ref(target), target.root.as_fd());
+    let known = single.known(root)?;
     let written = write_back(run, record, targets, &Selection::default());
     let is_done = written.as_ref().is_ok_and(WrittenBack::is_complete);
-    single.end_snapshot(target.root.as_fd(), is_done)?;
+    if run.has(&OsFs, "journal").unwrap_or(true) {
+        // It goes forward from here; what it does is found when it is finished.
+        return written.map(|_| false);
+    }
+    single.end_snapshot(root, is_done)?;
     written?;
-    if is_done {
-        single.fold()?;
+    if let Some(known) = known.filter(|_| is_done) {
+        single.fold(&known)?;
     }
     Ok(is_done)
 }

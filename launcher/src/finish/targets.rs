@@ -46,7 +46,7 @@ pub(crate) enum TargetError {
         errno: Errno,
     },
     /// What became of a single file can't be told.
-    #[error("can't look at a file below: {path}")]
+    #[error("can't tell what became of the file: {path}")]
     Single {
         path: HostPath,
         #[source]
@@ -61,14 +61,15 @@ pub(crate) fn targets(
     record: &Record,
     memory: &[OwnedFd],
 ) -> Result<Vec<Target>, TargetError> {
+    gather(run, record)?;
     let mut memory = memory.iter();
     let numbered = (0u32..).zip(&record.mounts);
     let opened = numbered.map(|(number, mount)| {
         let memory = mount.in_memory.then(|| memory.next()).flatten();
-        let target = target(number, mount, run, memory)?;
-        gather(run, &target).map(|()| target)
+        target(number, mount, run, memory)
     });
-    opened.collect()
+    let targets: Vec<Target> = opened.collect::<Result<_, _>>()?;
+    targets.iter().try_for_each(|target| catch_up(run, target)).map(|()| targets)
 }
 
 /// Opens both sides of a mount of a run that goes on.
@@ -103,12 +104,47 @@ fn target(
     })
 }
 
-/// What commands made of single files becomes a layer, now that they are gone.
-fn gather(run: &RunDir, target: &Target) -> Result<(), TargetError> {
-    let single = target.single(run).transpose();
-    let gathered = single
-        .and_then(|single| single.map_or(Ok(()), |single| single.gather(target.root.as_fd())));
-    gathered.map_err(|source| TargetError::Single { path: target.path.clone(), source })
+/// What the command made of single files becomes a layer, now that it is gone: of each, whatever
+/// became of the host's side.
+pub(super) fn gather(run: &RunDir, record: &Record) -> Result<(), TargetError> {
+    let mut first = Ok(());
+    for (number, mount) in (0u32..).zip(&record.mounts) {
+        let gathered = match single(run, number, mount) {
+            Some(single) => single.and_then(|single| single.gather()),
+            None => Ok(()),
+        };
+        let gathered =
+            gathered.map_err(|source| TargetError::Single { path: mount.source.clone(), source });
+        first = first.and(gathered);
+    }
+    first
+}
+
+fn single<'a>(
+    run: &'a RunDir,
+    number: u32,
+    mount: &MountRecord,
+) -> Option<Result<Single<'a>, SyncError>> {
+    let name = mount.source.as_path().file_name().filter(|_| !mount.directory)?;
+    let layer = mount.layer.join(UPPER);
+    let is_there = OsFs.node(run.as_fd(), layer.as_os_str()).is_ok();
+    is_there.then(|| Single::open(&OsFs, run.as_fd(), (number, &mount.layer), name))
+}
+
+/// Returns where files of the command stand that could not be gathered.
+pub(super) fn standing(run: &RunDir, record: &Record) -> Vec<PathBuf> {
+    let singles = (0u32..).zip(&record.mounts).filter_map(|(number, it)| single(run, number, it));
+    singles.filter_map(|single| single.ok()?.stands().ok()?).collect()
+}
+
+/// Finds what of single files was just written back when a process was killed.
+fn catch_up(run: &RunDir, target: &Target) -> Result<(), TargetError> {
+    let failed = |source| TargetError::Single { path: target.path.clone(), source };
+    let is_begun = run.has(&OsFs, "journal").unwrap_or(true);
+    match target.single(run).transpose().map_err(failed)? {
+        Some(single) if !is_begun => single.catch_up(target.root.as_fd()).map_err(failed),
+        _ => Ok(()),
+    }
 }
 
 /// A single file is known by itself; its directory may be any.
@@ -148,7 +184,7 @@ fn open_upper(
     }
 }
 
-fn failed(path: &Path, errno: Errno) -> TargetError {
+pub(super) fn failed(path: &Path, errno: Errno) -> TargetError {
     TargetError::Open { path: path.to_owned(), errno }
 }
 

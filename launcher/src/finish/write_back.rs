@@ -141,24 +141,28 @@ fn change(change: &Change) -> Applied {
 /// Says what changed in each mount.
 pub(crate) fn look(run: &RunDir, targets: &[Target]) -> Result<Vec<Looked>, WriteBackError> {
     let ledger = Ledger::read(&OsFs, run.as_fd())?;
-    targets.iter().filter_map(|target| look_at(target, &ledger, None).transpose()).collect()
+    targets.iter().filter_map(|target| look_at(run, target, (&ledger, None)).transpose()).collect()
 }
 
 /// Looks at one mount; with the run's name, the references of repositories that both sides moved
 /// are set aside as those of the run.
 fn look_at(
+    run: &RunDir,
     target: &Target,
-    ledger: &Ledger,
-    set_aside: Option<&str>,
+    (ledger, set_aside): (&Ledger, Option<&str>),
 ) -> Result<Option<Looked>, WriteBackError> {
     let Some(upper) = &target.upper else { return Ok(None) };
     let settled = ledger.settled(target.number);
     let source = source(target, upper, &settled);
     let mut changes = sync::collect(&OsFs, &source)?;
+    if let Some(single) = target.single(run).transpose()? {
+        single.narrow(target.root.as_fd(), &mut changes)?;
+        return Ok(Some(Looked { at: target.shown.clone(), number: target.number, changes }));
+    }
     let moved = sync::unite(&OsFs, &source, &mut changes)?;
-    if let Some(run) = set_aside.filter(|_| !moved.is_empty()) {
+    if let Some(name) = set_aside.filter(|_| !moved.is_empty()) {
         for repository in &moved {
-            sync::set_aside(&OsFs, upper.as_fd(), repository, run)?;
+            sync::set_aside(&OsFs, upper.as_fd(), repository, name)?;
         }
         changes = sync::collect(&OsFs, &source)?;
         sync::unite(&OsFs, &source, &mut changes)?;
@@ -187,6 +191,11 @@ pub(crate) fn resume(run: &RunDir, targets: &[Target]) -> Result<(), WriteBackEr
     let places: Vec<MountPlace<'_>> = targets.iter().map(place).collect();
     let id = run.id().clone();
     sync::resume(&OsFs, &RunPlace { dir: run.as_fd(), id: id.as_str() }, &places)?;
+    for target in targets {
+        if let Some(single) = target.single(run).transpose()? {
+            single.catch_up(target.root.as_fd())?;
+        }
+    }
     Ok(())
 }
 
@@ -207,7 +216,7 @@ pub(crate) fn write_back(
     let keeps_host = matches!(record.sync.on_conflict, OnConflict::Host | OnConflict::Merge);
     let set_aside = keeps_host.then(|| id.as_str());
     let ledger = Ledger::read(&OsFs, run.as_fd())?;
-    let looked = targets.iter().filter_map(|it| look_at(it, &ledger, set_aside).transpose());
+    let looked = targets.iter().filter_map(|it| look_at(run, it, (&ledger, set_aside)).transpose());
     let looked: Vec<Looked> = looked.collect::<Result<_, _>>()?;
     if let Some(path) = looked.iter().find_map(|it| half_way(&it.changes)) {
         return Err(WriteBackError::HalfWay(path));

@@ -36,8 +36,8 @@ impl Builder<'_> {
             self.mounted(&spec.at, false);
             None
         } else {
-            let stands = self.single(spec, source, &at)?;
-            (publishes(self.sync) && self.outlasts_a_swap(spec)).then_some(stands)
+            let published = self.single(spec, source, &at)?;
+            published.filter(|_| publishes(self.sync))
         };
         self.plan.buffered.push(Buffered {
             at: spec.at.clone(),

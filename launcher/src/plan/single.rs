@@ -77,20 +77,15 @@ impl Builder<'_> {
         is_alike.then(|| RunPath(directory.0.join(below)))
     }
 
-    /// Returns whether a file stays in view when the host's is replaced: a mount goes with the name
-    /// that it stands on, and in a directory of the host that name is the host's.
-    pub(super) fn outlasts_a_swap(&self, spec: &MountSpec) -> bool {
-        let above = self.placement.above(&spec.at);
-        above.is_none_or(|above| !above.is_physical() || above.spec.access == Access::Cow)
-    }
-
-    /// Plans a file of the command's own, and returns where the run keeps it.
+    /// Plans a file of the command's own. Returns where the run keeps it, when it is a name in a
+    /// private directory: then it can be published, and replaced from outside. A file that is a mount
+    /// itself would go with the name of the host's that it stands on.
     pub(super) fn single(
         &mut self,
         spec: &MountSpec,
         source: &PlacedSource,
         layer: &RunPath,
-    ) -> Result<RunPath, PlanError> {
+    ) -> Result<Option<RunPath>, PlanError> {
         let name = source.path.as_path().file_name().ok_or_else(|| PlanError::no_place(spec))?;
         let in_private = self.stands_in_private(spec);
         let stands = in_private.clone().unwrap_or_else(|| {
@@ -105,13 +100,13 @@ impl Builder<'_> {
         });
         if in_private.is_some() {
             self.stands(&spec.at);
-            return Ok(stands);
+            return Ok(in_private);
         }
         self.file(&spec.at)?;
         let flags = flags_of(spec, false);
-        let source = Source::Run(stands.clone());
+        let source = Source::Run(stands);
         self.step(InitStep::Bind { source, at: spec.at.clone(), flags });
         self.mounted(&spec.at, false);
-        Ok(stands)
+        Ok(None)
     }
 }

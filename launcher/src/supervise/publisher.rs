@@ -14,6 +14,8 @@ use super::aside::{Aside, Over};
 /// After how many milliseconds is tried again what somebody has open, at most: a file that is just
 /// closed counts as open for some microseconds.
 const LONGEST_MS: u64 = 200;
+/// The least time between two rounds: each write-back syncs a file system.
+const ROUND: Timeout = Timeout { tv_sec: 0, tv_nsec: 50_000_000 };
 /// How many failures in a row are followed by another attempt without news.
 const TRIES: u32 = 5;
 /// How often is looked where the kernel gives no watch.
@@ -121,6 +123,9 @@ fn attempt(files: &mut [Watched<'_>], publish: &mut dyn FnMut(u32) -> Attempt) {
 
 /// Waits for news. What somebody has open tells of itself all the time: then only time helps.
 fn wait(files: &mut [Watched<'_>], queue: Option<&OwnedFd>, over: &Over) {
+    if over.wait(None, Some(ROUND)) {
+        return;
+    }
     let tries = files.iter().filter(|file| file.state == State::Later).map(|file| file.tries);
     if let Some(tries) = tries.min() {
         over.wait(None, Some(pause(tries)));

@@ -19,7 +19,6 @@ use crate::fs::{Errno, Fs, Kind};
 use std::ffi::OsStr;
 use std::path::Path;
 
-pub(super) use amend::set_user;
 pub use bench::remove_stage;
 pub(super) use bench::{Bench, clear, clear_undo, make_own, name as number_name, own_path};
 pub(super) use commit::{Outcome, carry};

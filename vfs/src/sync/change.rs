@@ -185,6 +185,8 @@ pub enum Refusal {
     Repository,
     /// It stands on a mount point of the host.
     MountPoint,
+    /// A single file was mounted, and this is none.
+    NotFile,
 }
 
 /// One changed path of a mount.

@@ -1,7 +1,7 @@
 //! Three-way merges of JSON objects, key by key, as programs write their settings. Values are taken
 //! as they are written: no number changes its digits.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::fmt;
 
 use serde::Deserialize;
@@ -25,7 +25,10 @@ pub(super) fn merge(base: &[u8], [host, run]: [&[u8]; 2]) -> Option<Vec<u8>> {
 }
 
 /// The entries of an object, in their order, each key once.
-struct Object<'a>(Vec<(String, &'a RawValue)>);
+struct Object<'a> {
+    entries: Vec<(String, &'a RawValue)>,
+    places: HashMap<String, usize>,
+}
 
 impl<'a> Object<'a> {
     fn of(raw: &'a RawValue) -> Option<Self> {
@@ -33,7 +36,8 @@ impl<'a> Object<'a> {
     }
 
     fn get(&self, key: &str) -> Option<&'a RawValue> {
-        self.0.iter().find(|(known, _)| known == key).map(|(_, value)| *value)
+        let place = self.places.get(key)?;
+        self.entries.get(*place).map(|(_, value)| *value)
     }
 }
 
@@ -53,14 +57,14 @@ impl<'de> Visitor<'de> for Entries {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let (mut entries, mut keys) = (Vec::new(), HashSet::new());
+        let mut object = Object { entries: Vec::new(), places: HashMap::new() };
         while let Some((key, value)) = map.next_entry::<String, &'de RawValue>()? {
-            if !keys.insert(key.clone()) {
+            if object.places.insert(key.clone(), object.entries.len()).is_some() {
                 return Err(A::Error::custom("a key stands twice"));
             }
-            entries.push((key, value));
+            object.entries.push((key, value));
         }
-        Ok(Object(entries))
+        Ok(object)
     }
 }
 
@@ -91,10 +95,10 @@ impl Writer {
         (base, host, run): (&Object<'_>, &Object<'_>, &Object<'_>),
         depth: usize,
     ) -> Option<()> {
-        let new = run.0.iter().filter(|(key, _)| host.get(key).is_none());
+        let new = run.entries.iter().filter(|(key, _)| host.get(key).is_none());
         let mut is_first = true;
         self.text.push('{');
-        for (key, _) in host.0.iter().chain(new) {
+        for (key, _) in host.entries.iter().chain(new) {
             let merged = decide([base, host, run].map(|object| object.get(key)), depth)?;
             if matches!(merged, Merged::Gone) {
                 continue;
@@ -145,7 +149,8 @@ fn decide<'a>([base, host, run]: [Option<&'a RawValue>; 3], depth: usize) -> Opt
     }
     let objects = (Object::of(host?), Object::of(run?));
     let (Some(host), Some(run)) = objects else { return None };
-    let base = base.and_then(Object::of).unwrap_or(Object(Vec::new()));
+    let base =
+        base.and_then(Object::of).unwrap_or(Object { entries: Vec::new(), places: HashMap::new() });
     (depth < DEPTH).then_some(Merged::Objects([base, host, run]))
 }
 
@@ -231,6 +236,18 @@ mod tests {
         for (base, host, run) in rows {
             assert_eq!(merged(base, host, run), None, "{base} {host} {run}");
         }
+    }
+
+    #[test]
+    fn many_keys_are_merged_in_time() {
+        let object = |value: &str| {
+            let keys: Vec<String> = (0..40_000).map(|at| format!("\"key{at}\":{value}")).collect();
+            format!("{{{}}}", keys.join(","))
+        };
+        let (base, host) = (object("1"), object("1").replace("\"key7\":1", "\"key7\":2"));
+        let run = object("1").replace("\"key9\":1", "\"key9\":3");
+        let merged = merged(&base, &host, &run).expect("merged");
+        assert!(merged.contains("\"key7\":2,\"key8\":1,\"key9\":3"));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::os::fd::{AsFd, BorrowedFd};
 
 use super::Single;
-use crate::fs::{At, Attribute, Errno, Kind, Result};
+use crate::fs::{At, Attribute, Errno, Kind, Result, Status};
 use crate::sync::apply::open_readable;
 use crate::sync::collect::{Buffers, users};
 
@@ -11,30 +11,42 @@ impl Single<'_> {
     /// Returns whether two names lead to files with the same bytes, bits, time of modification and
     /// attributes of the user's.
     pub(super) fn is_same(&self, one: At<'_>, other: At<'_>) -> Result<bool> {
-        let Some(mode) = self.is_alike(one, other)? else { return Ok(false) };
+        let Some(mode) = self.is_alike(one, other, |it| it.modified)? else { return Ok(false) };
         let opened = open_readable(self.fs, one, mode)?;
         self.has_bytes_of(opened.as_fd(), other)
     }
 
-    /// The same for a file that is open, and that nobody may open now.
+    /// The same, whatever the times are.
+    pub(super) fn is_same_but_for_time(&self, one: At<'_>, other: At<'_>) -> Result<bool> {
+        let Some(mode) = self.is_alike(one, other, |_| ())? else { return Ok(false) };
+        let opened = open_readable(self.fs, one, mode)?;
+        self.has_bytes_of(opened.as_fd(), other)
+    }
+
+    /// The same as [`is_same`](Self::is_same) for a file that is open, and that nobody may open.
     pub(super) fn is_open_same(
         &self,
         (file, at): (BorrowedFd<'_>, At<'_>),
         other: At<'_>,
     ) -> Result<bool> {
-        Ok(self.is_alike(at, other)?.is_some() && self.has_bytes_of(file, other)?)
+        let is_alike = self.is_alike(at, other, |it| it.modified)?.is_some();
+        Ok(is_alike && self.has_bytes_of(file, other)?)
     }
 
     /// Returns the bits of two files that differ at most in their bytes.
-    fn is_alike(&self, one: At<'_>, other: At<'_>) -> Result<Option<u32>> {
+    fn is_alike<T: PartialEq>(
+        &self,
+        one: At<'_>,
+        other: At<'_>,
+        time: impl Fn(&Status) -> T,
+    ) -> Result<Option<u32>> {
         let (Some(first), Some(second)) = (self.look(one)?, self.look(other)?) else {
             return Ok(None);
         };
         let (first, second) = (first.status, second.status);
         let is_alike = [first.kind, second.kind] == [Kind::File; 2]
-            && first.size == second.size
-            && first.mode & 0o777 == second.mode & 0o777
-            && first.modified == second.modified
+            && (first.size, first.mode) == (second.size, second.mode)
+            && time(&first) == time(&second)
             && self.attributes(one)? == self.attributes(other)?;
         Ok(is_alike.then_some(first.mode))
     }

@@ -11,13 +11,14 @@ use crate::sync::{Seen, SyncError};
 
 impl Single<'_> {
     /// Joins the last write-back of this file with the one before, if what it displaced was that
-    /// one's: an undo brings back what stood there before both.
+    /// one's and nobody had touched it since, as `known` says: an undo brings back what stood there
+    /// before both.
     ///
     /// # Errors
     /// A failing call; both write-backs can be undone as they are.
-    pub fn fold(&self) -> Result<(), SyncError> {
+    pub fn fold(&self, known: &Seen) -> Result<(), SyncError> {
         let mut ledger = Ledger::read(self.fs, self.run)?;
-        let Some(number) = joined(&mut ledger, self.number) else { return Ok(()) };
+        let Some(number) = joined(&mut ledger, self.number, known) else { return Ok(()) };
         ledger.store(self.fs, self.run)?;
         self.forget(number)
     }
@@ -35,7 +36,7 @@ impl Single<'_> {
 
 /// Takes the last batch out of a ledger whose effect is that of the one before; returns the number
 /// of what it displaced.
-fn joined(ledger: &mut Ledger, mount: u32) -> Option<u32> {
+fn joined(ledger: &mut Ledger, mount: u32, known: &Seen) -> Option<u32> {
     let last = ledger.batches.pop()?;
     let swapped =
         swapped(&last, mount).map(|step| (step.number, step.path.clone(), step.old, step.new));
@@ -44,7 +45,8 @@ fn joined(ledger: &mut Ledger, mount: u32) -> Option<u32> {
         let mut steps = earlier.filter(|part| part.mount == mount).flat_map(|part| &mut part.steps);
         let earlier = steps.find(|step| step.path == path)?;
         let is_ours = matches!(earlier.act, Act::Put | Act::Swap)
-            && is_still(earlier.new.as_ref()?, old.as_ref()?);
+            && old.as_ref() == Some(known)
+            && earlier.new.as_ref()?.is_same_inode(known);
         is_ours.then(|| {
             earlier.new = new;
             number
@@ -54,12 +56,6 @@ fn joined(ledger: &mut Ledger, mount: u32) -> Option<u32> {
         ledger.batches.push(last);
     }
     found
-}
-
-fn is_still(ours: &Seen, displaced: &Seen) -> bool {
-    ours.is_same_inode(displaced)
-        && ours.size == displaced.size
-        && ours.modified == displaced.modified
 }
 
 /// Returns the only change of a batch, when it replaced the one file of a mount; that the time of

@@ -1,10 +1,10 @@
 //! The command's file becomes a layer for good, when no process of the run is left.
 
 use std::ffi::OsStr;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 
-use super::{BASE, INCOMING, NEXT, STANDS, Single, copy_at_rest};
+use super::{BASE, ENTERING, GONE, INCOMING, Own, STANDS, Single, copy_at_rest};
 use crate::fs::{At, Kind, Result, Special};
 use crate::sync::SyncError;
 use crate::sync::collect::io;
@@ -12,36 +12,53 @@ use crate::tree::remove_tree;
 
 impl Single<'_> {
     /// Moves what the command made of its file into the layer: nothing, when it did not change it.
-    /// Done again, it does nothing.
+    /// Done again, it does nothing. Where the command moved the directory away, or put a link in
+    /// its place, what became of the file is not known: that is refused, and all stays where it is.
     ///
     /// # Errors
     /// A failing call; it can be done again.
-    pub fn gather(&self, root: BorrowedFd<'_>) -> std::result::Result<(), SyncError> {
-        self.gathered(root).map_err(io("gather", Path::new(&self.name)))
+    pub fn gather(&self) -> std::result::Result<(), SyncError> {
+        self.gathered().map_err(io("gather", Path::new(&self.name)))
     }
 
-    fn gathered(&self, root: BorrowedFd<'_>) -> Result<()> {
-        if self.look(self.in_layer(STANDS))?.is_none() {
-            return Ok(());
+    fn gathered(&self) -> Result<()> {
+        let Some(own) = self.own()? else { return Ok(()) };
+        let Own::At(dir, name) = own else { return self.mark_unknown() };
+        self.bring(At { dir: dir.as_fd(), name: &name })?;
+        // What was just written back is compared with the host's once more.
+        for name in [INCOMING, ENTERING] {
+            self.remove(self.in_layer(name))?;
         }
-        self.bring()?;
-        self.like(root)?;
-        self.remove(self.in_layer(NEXT))?;
-        self.remove(self.in_layer(INCOMING))?;
         self.fs.unlink(self.in_layer(STANDS).dir, OsStr::new(STANDS))
     }
 
-    fn bring(&self) -> Result<()> {
-        let own = self.own()?;
-        let found = own.as_ref().map(|own| self.look(own.at())).transpose()?.flatten();
-        let (Some(own), Some(found)) = (own, found) else { return self.bring_removal() };
+    fn bring(&self, own: At<'_>) -> Result<()> {
+        let Some(found) = self.look(own)? else { return self.bring_removal() };
         // What is there is of a process that was killed.
-        remove_tree(self.fs, self.upper_dir(), &self.name).map_err(|left| left.errno)?;
-        if self.is_same(own.at(), self.in_layer(BASE))? {
+        let upper = self.in_upper();
+        remove_tree(self.fs, upper.dir, upper.name).map_err(|left| left.errno)?;
+        let is_file = found.status.kind == Kind::File;
+        if is_file && self.is_same(own, self.in_layer(BASE))? {
             return Ok(());
         }
-        self.fs.rename_new(own.at(), self.in_upper())?;
-        if found.status.kind == Kind::File { self.mark() } else { Ok(()) }
+        self.fs.rename_new(own, upper)
+    }
+
+    /// The command removed it, unless both sides did, or it was brought before.
+    fn bring_removal(&self) -> Result<()> {
+        let at = self.in_upper();
+        let had = self.look(self.in_layer(BASE))?.is_some();
+        if self.look(at)?.is_some() || !had {
+            return Ok(());
+        }
+        self.fs.make_whiteout(at.dir, at.name)
+    }
+
+    /// A directory in the place of the file: that is never written back.
+    fn mark_unknown(&self) -> Result<()> {
+        let at = self.in_upper();
+        remove_tree(self.fs, at.dir, at.name).map_err(|left| left.errno)?;
+        self.fs.make_dir(at.dir, at.name, 0o700)
     }
 
     /// The other way: puts what the layer has in the place of the command's file, when a run goes
@@ -54,31 +71,27 @@ impl Single<'_> {
     }
 
     fn spread_out(&self, earlier: BorrowedFd<'_>) -> Result<()> {
-        let base = At { dir: earlier, name: OsStr::new(BASE) };
-        let (Some(own), Some(node)) = (self.own()?, self.look(self.in_upper())?) else {
-            return Ok(());
-        };
-        if self.look(base)?.is_some() {
-            copy_at_rest(self.fs, base, self.in_layer(BASE))?;
-        }
-        self.remove(own.at())?;
+        let Some(Own::At(dir, name)) = self.own()? else { return Ok(()) };
+        let own = At { dir: dir.as_fd(), name: &name };
+        let Some(node) = self.look(self.in_upper())? else { return Ok(()) };
+        self.take_base(earlier)?;
+        self.remove(own)?;
         if node.special == Some(Special::Whiteout) {
             return self.remove(self.in_upper());
         }
-        self.fs.rename_new(self.in_upper(), own.at())
+        self.fs.rename_new(self.in_upper(), own)
     }
 
-    /// The command removed it, unless both sides did, or it was brought before.
-    fn bring_removal(&self) -> Result<()> {
-        let is_brought = self.look(self.in_upper())?.is_some();
-        if is_brought || self.look(self.in_layer(BASE))?.is_none() {
-            return Ok(());
+    /// What both sides held last is what they held before the earlier run, if that is known.
+    fn take_base(&self, earlier: BorrowedFd<'_>) -> Result<()> {
+        self.remove(self.in_layer(BASE))?;
+        for name in [BASE, GONE] {
+            copy_at_rest(
+                self.fs,
+                At { dir: earlier, name: OsStr::new(name) },
+                self.in_layer(name),
+            )?;
         }
-        let at = self.in_upper();
-        self.fs.make_whiteout(at.dir, at.name)
-    }
-
-    fn upper_dir(&self) -> BorrowedFd<'_> {
-        self.in_upper().dir
+        Ok(())
     }
 }

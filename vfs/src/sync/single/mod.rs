@@ -5,18 +5,20 @@
 //! <layer>/stands         where the command's file is, below the run; gone when the run is over
 //! <layer>/own/<name>     it, when no private directory holds it
 //! <layer>/base           what both sides held when they were the same last
+//! <layer>/base.gone      it once more, when both sides have no file
 //! <layer>/upper/<name>   what is just written back, or waits: a layer like that of a directory
 //! ```
 //!
-//! The command's file and the base are equal unless the command changed it; whether the host
-//! changed its own is told as for every other file, by the run's start and the ledger. Each step is
-//! made in an order in which a process that is killed in between leaves what counts as a change of
-//! the command's with the host's own content, which is none.
+//! The command's file and the base are equal unless the command changed it, and so are the host's
+//! and the base: nothing else decides about conflicts. Each step is made in an order in which a
+//! process that is killed in between leaves what counts as a change of the command's with the
+//! host's own content, which is none.
 
 mod compare;
 mod fold;
 mod gather;
 mod make;
+mod narrow;
 mod snapshot;
 mod take_in;
 #[cfg(test)]
@@ -42,12 +44,15 @@ const STANDS: &str = "stands";
 const BASE: &str = "base";
 /// What takes the place of the base when it was written back.
 const NEXT: &str = "base.new";
-/// The host's version on its way in.
+/// The base when there is no file on both sides.
+const GONE: &str = "base.gone";
+/// The host's version on its way in, and what takes the place of the command's.
 const INCOMING: &str = "incoming";
+const ENTERING: &str = "entering";
 /// The layer.
 const UPPER: &str = "upper";
-/// What tells that the host had the file, as overlayfs marks what it copied.
-const ORIGIN: &str = "user.overlay.origin";
+/// What no copy has: a file with one of these bits is refused.
+const SET_ID: u32 = 0o6000;
 /// How often a file is copied anew that changes meanwhile.
 const TRIES: usize = 5;
 
@@ -62,15 +67,11 @@ pub struct Single<'a> {
 }
 
 /// Where the command's file is.
-struct Own {
-    dir: OwnedFd,
-    name: OsString,
-}
-
-impl Own {
-    fn at(&self) -> At<'_> {
-        At { dir: self.dir.as_fd(), name: &self.name }
-    }
+enum Own {
+    /// A name in a directory; there may be nothing.
+    At(OwnedFd, OsString),
+    /// The directory is gone, or a link stands on the way.
+    Unreachable,
 }
 
 impl<'a> Single<'a> {
@@ -90,17 +91,32 @@ impl<'a> Single<'a> {
         Ok(Self { fs, run, number, layer: opened, upper, name: name.to_owned() })
     }
 
-    /// Returns where the command's file is; `None` when the run is over, or its directory is gone.
+    /// Returns the place of the command's file below the run, as long as the run has it.
+    ///
+    /// # Errors
+    /// A failing call.
+    pub fn stands(&self) -> std::result::Result<Option<PathBuf>, SyncError> {
+        self.place().map_err(io("read", Path::new(STANDS)))
+    }
+
+    fn place(&self) -> Result<Option<PathBuf>> {
+        match read_all(self.fs, self.layer.as_fd(), Path::new(STANDS)) {
+            Err(Errno::NOENT) => Ok(None),
+            text => Ok(Some(PathBuf::from(OsString::from_vec(text?)))),
+        }
+    }
+
+    /// Returns where the command's file is; `None` when the run is over.
     fn own(&self) -> Result<Option<Own>> {
-        let text = match read_all(self.fs, self.layer.as_fd(), Path::new(STANDS)) {
-            Err(Errno::NOENT) => return Ok(None),
-            result => result?,
+        let Some(path) = self.place()? else { return Ok(None) };
+        let (Some(above), Some(name)) = (path.parent(), path.file_name()) else {
+            return Ok(Some(Own::Unreachable));
         };
-        let path = PathBuf::from(OsString::from_vec(text));
-        let (Some(above), Some(name)) = (path.parent(), path.file_name()) else { return Ok(None) };
         match self.fs.open_below(self.run, above, Open::Handle) {
-            Ok(dir) => Ok(Some(Own { dir, name: name.to_owned() })),
-            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(None),
+            Ok(dir) => Ok(Some(Own::At(dir, name.to_owned()))),
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::XDEV) => {
+                Ok(Some(Own::Unreachable))
+            }
             Err(errno) => Err(errno),
         }
     }
@@ -132,34 +148,10 @@ impl<'a> Single<'a> {
     fn remove(&self, at: At<'_>) -> Result<()> {
         gone(self.fs.unlink(at.dir, at.name))
     }
-
-    /// Gives the layer the time of the directory that it stands above: names come and go in the
-    /// layer for reasons of our own.
-    fn like(&self, root: BorrowedFd<'_>) -> Result<()> {
-        let status = self.fs.status_of(root)?;
-        self.fs.set_times_at(self.layer.as_fd(), OsStr::new(UPPER), &status)
-    }
-
-    /// Marks a file of the layer as one that the host had.
-    fn mark(&self) -> Result<()> {
-        if self.look(self.in_layer(BASE))?.is_none() {
-            return Ok(());
-        }
-        let at = self.in_upper();
-        match self.fs.set_attribute(at, OsStr::new(ORIGIN), b"") {
-            Err(Errno::ACCESS) => {
-                let mode = self.fs.node(at.dir, at.name)?.status.mode;
-                self.fs.set_mode_at(at, mode | 0o200)?;
-                let set = self.fs.set_attribute(at, OsStr::new(ORIGIN), b"");
-                self.fs.set_mode_at(at, mode)?;
-                set
-            }
-            result => result,
-        }
-    }
 }
 
-/// Copies a file as it is at one moment; `None` when it is no file, or changes all the time.
+/// Copies a file as it is at one moment; `None` when it is no file, or changes all the time. A copy
+/// opens a file up that its owner can't read: that changes its time of change.
 fn copy_at_rest(fs: &dyn Fs, from: At<'_>, to: At<'_>) -> Result<Option<Node>> {
     for _ in 0..TRIES {
         let before = match fs.node(from.dir, from.name) {
@@ -170,11 +162,13 @@ fn copy_at_rest(fs: &dyn Fs, from: At<'_>, to: At<'_>) -> Result<Option<Node>> {
             return Ok(None);
         }
         gone(fs.unlink(to.dir, to.name))?;
-        let mut plain = before;
-        plain.status.mode &= 0o777;
-        copy_leaf(fs, from, to, &plain)?;
-        let after = fs.node(from.dir, from.name)?;
-        if after.status.id == before.status.id && after.status.changed == before.status.changed {
+        copy_leaf(fs, from, to, &before)?;
+        let after = fs.node(from.dir, from.name)?.status;
+        let (before, opened) = (before, before.status.mode & 0o400 == 0);
+        let is_at_rest = after.id == before.status.id
+            && (after.size, after.modified) == (before.status.size, before.status.modified)
+            && (opened || after.changed == before.status.changed);
+        if is_at_rest {
             return Ok(Some(before));
         }
     }

@@ -5,11 +5,11 @@ use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 
-use super::{Alone, BASE, NEXT, Single, copy_at_rest};
-use crate::fs::{Kind, Node, Result};
+use super::{Alone, BASE, GONE, NEXT, Own, Single, copy_at_rest};
+use crate::fs::{At, Kind, Node, Result};
 use crate::sync::apply::open_readable;
 use crate::sync::collect::io;
-use crate::sync::{Ledger, SyncError, settle_again, standing};
+use crate::sync::{Ledger, Seen, SyncError, settle_again, standing};
 
 /// The largest file that is written back while the command runs: it is copied as a whole.
 const LARGEST: u64 = 64 << 20;
@@ -19,47 +19,82 @@ const LARGEST: u64 = 64 << 20;
 pub enum Ours {
     /// It is as it was.
     Same,
+    /// There is none, and the host has none, or had none when both were the same last.
+    Absent,
     /// It is in the layer, to be written back.
     Changed,
-    /// There is none, or something else, or a large one: that is looked at when the run is over.
+    /// It is removed, or something else, or large: that is looked at when the run is over.
     Odd,
     /// Somebody has it open for writing.
     Busy,
 }
 
 impl Single<'_> {
+    /// Finds whether what was being written back when a process was killed stands on the host, whose
+    /// directory is `root`. No write-back may be under way.
+    ///
+    /// # Errors
+    /// A failing call.
+    pub fn catch_up(&self, root: BorrowedFd<'_>) -> std::result::Result<(), SyncError> {
+        let host = At { dir: root, name: &self.name };
+        let next = self.in_layer(NEXT);
+        let caught_up = || {
+            if self.look(next)?.is_none() {
+                return Ok(());
+            }
+            if self.is_same(next, host)? { self.rebase(next) } else { self.remove(next) }
+        };
+        caught_up().map_err(io("settle", Path::new(&self.name)))
+    }
+
+    /// Makes a file of the layer what both sides held last.
+    pub(super) fn rebase(&self, from: At<'_>) -> Result<()> {
+        self.fs.rename(from.dir, from.name, OsStr::new(BASE))?;
+        self.remove(self.in_layer(GONE))
+    }
+
+    /// Returns the host's file, if the run knows it as it is.
+    ///
+    /// # Errors
+    /// A failing call.
+    pub fn known(&self, root: BorrowedFd<'_>) -> std::result::Result<Option<Seen>, SyncError> {
+        let found = self.look(At { dir: root, name: &self.name });
+        let found = found.map_err(io("look at", Path::new(&self.name)))?;
+        let settled = Ledger::read(self.fs, self.run)?.settled(self.number);
+        Ok(found.map(|node| Seen::from(&node)).filter(|seen| settled.has(seen)))
+    }
+
     /// Copies the command's file into the layer if it changed.
     ///
     /// # Errors
     /// A failing call.
-    pub fn snapshot(
-        &self,
-        root: BorrowedFd<'_>,
-        alone: Alone<'_>,
-    ) -> std::result::Result<Ours, SyncError> {
-        self.taken(root, alone).map_err(io("copy", Path::new(&self.name)))
+    pub fn snapshot(&self, alone: Alone<'_>) -> std::result::Result<Ours, SyncError> {
+        self.taken(alone).map_err(io("copy", Path::new(&self.name)))
     }
 
-    fn taken(&self, root: BorrowedFd<'_>, alone: Alone<'_>) -> Result<Ours> {
+    fn taken(&self, alone: Alone<'_>) -> Result<Ours> {
         self.remove(self.in_upper())?;
-        let Some(own) = self.own()? else { return Ok(Ours::Odd) };
-        let found = self.look(own.at())?;
+        let Some(Own::At(dir, name)) = self.own()? else { return Ok(Ours::Odd) };
+        let own = At { dir: dir.as_fd(), name: &name };
+        let Some(found) = self.look(own)? else {
+            let is_gone = self.look(self.in_layer(GONE))?.is_some();
+            return Ok(if is_gone { Ours::Absent } else { Ours::Odd });
+        };
         let is_usual = |node: &Node| node.status.kind == Kind::File && node.status.size <= LARGEST;
-        let Some(found) = found.filter(is_usual) else { return Ok(Ours::Odd) };
-        let file = open_readable(self.fs, own.at(), found.status.mode)?;
+        if !is_usual(&found) {
+            return Ok(Ours::Odd);
+        }
+        let file = open_readable(self.fs, own, found.status.mode)?;
         if !alone(file.as_fd()) {
             return Ok(Ours::Busy);
         }
-        if self.is_same(own.at(), self.in_layer(BASE))? {
+        if self.is_same(own, self.in_layer(BASE))? {
             return Ok(Ours::Same);
         }
-        let copied = copy_at_rest(self.fs, own.at(), self.in_layer(NEXT))?;
-        if copied.is_none() {
+        if copy_at_rest(self.fs, own, self.in_layer(NEXT))?.is_none() {
             return Ok(Ours::Busy);
         }
         copy_at_rest(self.fs, self.in_layer(NEXT), self.in_upper())?;
-        self.mark()?;
-        self.like(root)?;
         Ok(Ours::Changed)
     }
 
@@ -78,11 +113,19 @@ impl Single<'_> {
         let standing = standing(self.fs, &ledger, self.number, root);
         self.remove(self.in_upper()).map_err(failed)?;
         settle_again(self.fs, self.run, ledger, &[(standing, root)])?;
-        let (next, base) = (self.in_layer(NEXT), OsStr::new(BASE));
-        let ended = || {
-            self.like(root)?;
-            if is_done { self.fs.rename(next.dir, next.name, base) } else { self.remove(next) }
-        };
-        ended().map_err(failed)
+        let next = self.in_layer(NEXT);
+        if !is_done {
+            return self.remove(next).map_err(failed);
+        }
+        self.rebase(next).map_err(failed)?;
+        self.forget_merged()
+    }
+
+    /// What was merged is known by the base from now on.
+    fn forget_merged(&self) -> std::result::Result<(), SyncError> {
+        let mut ledger = Ledger::read(self.fs, self.run)?;
+        let before = ledger.merged.len();
+        ledger.merged.retain(|it| it.mount != self.number);
+        if ledger.merged.len() == before { Ok(()) } else { ledger.store(self.fs, self.run) }
     }
 }

@@ -4,11 +4,13 @@ use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
-use super::{BASE, INCOMING, Own, Single, copy_at_rest};
-use crate::fs::{At, Errno, Kind, Node, Result, copy_bytes};
-use crate::sync::apply::{open_readable, set_user};
-use crate::sync::collect::{io, users};
+use super::{BASE, ENTERING, GONE, INCOMING, Own, SET_ID, Single, copy_at_rest};
+use crate::fs::{At, Errno, Kind, Node, Result};
+use crate::sync::collect::io;
 use crate::sync::{Ledger, Seen, SyncError};
+
+/// How often a file that the command replaces at the same moment is put back.
+const TRIES: usize = 64;
 
 /// What became of the host's version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,7 +19,7 @@ pub enum TakenIn {
     Nothing,
     /// The command has it.
     Taken,
-    /// The command has its file open, or changed it: later.
+    /// The command has its file open, or changed it, or the host's is being replaced: later.
     Busy,
 }
 
@@ -26,8 +28,9 @@ pub enum TakenIn {
 pub type Alone<'a> = &'a dyn Fn(BorrowedFd<'_>) -> bool;
 
 impl Single<'_> {
-    /// Gives the command what changed on the host, if the command changed nothing itself. `root`
-    /// is the host's directory.
+    /// Gives the command what changed on the host, if the command changed nothing itself: its file
+    /// is replaced as a whole. `root` is the host's directory; `is_gone` says whether a file that is
+    /// not there counts as removed, and not as one that is being replaced.
     ///
     /// # Errors
     /// A failing call; the command has what it had, or what the host has.
@@ -35,96 +38,117 @@ impl Single<'_> {
         &self,
         root: BorrowedFd<'_>,
         alone: Alone<'_>,
+        is_gone: bool,
     ) -> std::result::Result<TakenIn, SyncError> {
         let host = At { dir: root, name: &self.name };
         let failed = |errno| io("take in", Path::new(&self.name))(errno);
-        let Some(own) = self.own().map_err(failed)? else { return Ok(TakenIn::Nothing) };
-        let Some(node) = self.look(host).map_err(failed)? else {
-            return self.take_out(&own, alone).map_err(failed);
+        let Some(Own::At(dir, name)) = self.own().map_err(failed)? else {
+            return Ok(TakenIn::Nothing);
         };
-        if node.status.kind != Kind::File
-            || self.is_same(host, self.in_layer(BASE)).map_err(failed)?
-        {
+        let own = At { dir: dir.as_fd(), name: &name };
+        let Some(node) = self.look(host).map_err(failed)? else {
+            return self.take_out(own, alone, is_gone).map_err(failed);
+        };
+        if node.status.kind != Kind::File || node.status.mode & SET_ID != 0 {
             return Ok(TakenIn::Nothing);
         }
-        let Some(node) = copy_at_rest(self.fs, host, self.in_layer(INCOMING)).map_err(failed)?
-        else {
+        if self.is_same(host, self.in_layer(BASE)).map_err(failed)? {
+            return Ok(TakenIn::Nothing);
+        }
+        let Some(node) = self.bring_in(host, own, alone).map_err(failed)? else {
             return Ok(TakenIn::Busy);
         };
-        if !self.overwrite(&own, &node, alone).map_err(failed)? {
-            return Ok(TakenIn::Busy);
-        }
         Ledger::adopt(self.fs, self.run, self.number, Seen::from(&node))?;
-        let incoming = self.in_layer(INCOMING);
-        self.fs.rename(incoming.dir, incoming.name, OsStr::new(BASE)).map_err(failed)?;
+        self.rebase(self.in_layer(INCOMING)).map_err(failed)?;
         Ok(TakenIn::Taken)
+    }
+
+    /// Returns what the host has, once the command has it.
+    fn bring_in(&self, host: At<'_>, own: At<'_>, alone: Alone<'_>) -> Result<Option<Node>> {
+        let (incoming, entering) = (self.in_layer(INCOMING), self.in_layer(ENTERING));
+        let Some(node) = copy_at_rest(self.fs, host, incoming)? else { return Ok(None) };
+        if copy_at_rest(self.fs, incoming, entering)?.is_none() {
+            return Ok(None);
+        }
+        if self.look(own)?.is_none() {
+            return self.put_new(own, node);
+        }
+        let Some(file) = self.open_unchanged(own, alone)? else { return Ok(None) };
+        let expected = self.fs.status_of(file.as_fd())?.id;
+        let is_in = self.exchange(own, expected)?;
+        self.remove(entering)?;
+        Ok(is_in.then_some(node))
+    }
+
+    /// Where both sides had none.
+    fn put_new(&self, own: At<'_>, node: Node) -> Result<Option<Node>> {
+        let entering = self.in_layer(ENTERING);
+        if self.look(self.in_layer(GONE))?.is_none() {
+            return self.remove(entering).map(|()| None);
+        }
+        match self.fs.rename_new(entering, own) {
+            Err(Errno::EXIST) => self.remove(entering).map(|()| None),
+            result => result.map(|()| Some(node)),
+        }
+    }
+
+    /// Exchanges the command's file with what enters, if it is the expected one. The command may
+    /// rename another into its place at the same moment: the newest that is found goes back.
+    fn exchange(&self, own: At<'_>, expected: crate::fs::FileId) -> Result<bool> {
+        let entering = self.in_layer(ENTERING);
+        let (mut there, mut is_in) = (expected, true);
+        for _ in 0..TRIES {
+            let ours = self.fs.node(entering.dir, entering.name)?.status.id;
+            match self.fs.exchange(entering, own) {
+                // The command removed it; what was to go back is older than that.
+                Err(Errno::NOENT) => return Ok(false),
+                result => result?,
+            }
+            if self.fs.node(entering.dir, entering.name)?.status.id == there {
+                return Ok(is_in);
+            }
+            (there, is_in) = (ours, false);
+        }
+        Ok(false)
     }
 
     /// The host's file is gone, and so is the command's, where that can be removed.
-    fn take_out(&self, own: &Own, alone: Alone<'_>) -> Result<TakenIn> {
-        let base = self.in_layer(BASE);
-        if self.look(base)?.is_none() || !self.is_file(own)? || self.is_mounted(own)? {
+    fn take_out(&self, own: At<'_>, alone: Alone<'_>, is_gone: bool) -> Result<TakenIn> {
+        if self.look(self.in_layer(BASE))?.is_none() || self.look(own)?.is_none() {
             return Ok(TakenIn::Nothing);
         }
-        let file = self.open_to_write(own)?;
-        if !alone(file.as_fd()) || !self.is_open_same((file.as_fd(), own.at()), base)? {
+        if !is_gone {
             return Ok(TakenIn::Busy);
         }
-        self.fs.unlink(own.dir.as_fd(), &own.name)?;
-        self.remove(base)?;
+        let Some(file) = self.open_unchanged(own, alone)? else { return Ok(TakenIn::Busy) };
+        let leaving = self.in_layer(ENTERING);
+        self.remove(leaving)?;
+        self.fs.rename_new(own, leaving)?;
+        if self.fs.node(leaving.dir, leaving.name)?.status.id != self.fs.status_of(file.as_fd())?.id
+        {
+            // The command was faster: its own goes back, unless there is a newer one still.
+            return match self.fs.rename_new(leaving, own) {
+                Ok(()) | Err(Errno::EXIST) => Ok(TakenIn::Busy),
+                Err(errno) => Err(errno),
+            };
+        }
+        self.fs.rename(self.layer.as_fd(), OsStr::new(BASE), OsStr::new(GONE))?;
+        self.remove(leaving)?;
         Ok(TakenIn::Taken)
     }
 
-    /// Returns whether the command's file is a mount of its own: only its content can change.
-    fn is_mounted(&self, own: &Own) -> Result<bool> {
-        let here =
-            self.fs.open_below(self.layer.as_fd(), Path::new("own"), crate::fs::Open::Handle);
-        match here {
-            Ok(here) => {
-                let ids = [here.as_fd(), own.dir.as_fd()].map(|dir| self.fs.status_of(dir));
-                let [here, there] = ids;
-                Ok(here?.id == there?.id)
-            }
-            Err(Errno::NOENT) => Ok(false),
-            Err(errno) => Err(errno),
-        }
-    }
-
-    fn is_file(&self, own: &Own) -> Result<bool> {
-        Ok(self.look(own.at())?.is_some_and(|node| node.status.kind == Kind::File))
-    }
-
-    fn overwrite(&self, own: &Own, node: &Node, alone: Alone<'_>) -> Result<bool> {
-        let (base, incoming) = (self.in_layer(BASE), self.in_layer(INCOMING));
-        if !self.is_file(own)? {
-            return Ok(false);
+    /// Opens the command's file if it is as both sides had it, and nobody else has it open.
+    fn open_unchanged(&self, own: At<'_>, alone: Alone<'_>) -> Result<Option<OwnedFd>> {
+        if self.look(own)?.is_none_or(|node| node.status.kind != Kind::File) {
+            return Ok(None);
         }
         let file = self.open_to_write(own)?;
-        if !alone(file.as_fd()) || !self.is_open_same((file.as_fd(), own.at()), base)? {
-            return Ok(false);
-        }
-        let filled = self.fill(own, &file, incoming);
-        if filled.is_err() {
-            // There is no room: the base is as large as what stood there.
-            self.fill(own, &file, base)?;
-        }
-        filled?;
-        self.fs.set_mode(file.as_fd(), node.status.mode & 0o777)?;
-        self.fs.set_times(file.as_fd(), &node.status)?;
-        Ok(true)
+        let is_ready =
+            alone(file.as_fd()) && self.is_open_same((file.as_fd(), own), self.in_layer(BASE))?;
+        Ok(is_ready.then_some(file))
     }
 
-    fn fill(&self, own: &Own, file: &OwnedFd, from: At<'_>) -> Result<()> {
-        let node = self.fs.node(from.dir, from.name)?;
-        let source = open_readable(self.fs, from, node.status.mode)?;
-        self.fs.set_size(file.as_fd(), 0)?;
-        copy_bytes(self.fs, source.as_fd(), file.as_fd(), node.status.size)?;
-        let [before, after] = [own.at(), from].map(|at| self.fs.attributes(at).map(users));
-        set_user(self.fs, own.at(), &before?, &after?)
-    }
-
-    fn open_to_write(&self, own: &Own) -> Result<OwnedFd> {
-        let at = own.at();
+    fn open_to_write(&self, at: At<'_>) -> Result<OwnedFd> {
         match self.fs.open_to_write(at.dir, at.name) {
             Err(Errno::ACCESS) => {
                 let mode = self.fs.node(at.dir, at.name)?.status.mode;

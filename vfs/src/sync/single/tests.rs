@@ -46,35 +46,46 @@ fn never(_: BorrowedFd<'_>) -> bool {
     false
 }
 
+/// What write-back takes for changed.
+fn changes(world: &World) -> ChangeSet {
+    let mut set = world.collect();
+    let root = world.root_fd();
+    single(world, &OsFs).expect("opened").narrow(root.as_fd(), &mut set).expect("compared");
+    set
+}
+
 /// Publishes what the command made of its file, as the launcher does.
 fn publish(world: &World, fs: &dyn Fs) -> Result<Ours, SyncError> {
     let single = single(world, fs)?;
     let root = world.root_fd();
-    let ours = single.snapshot(root.as_fd(), &always)?;
+    single.catch_up(root.as_fd())?;
+    let ours = single.snapshot(&always)?;
     if ours == Ours::Changed {
-        let plan = plan(&world.collect(), &rules(OnConflict::Host));
+        let known = single.known(root.as_fd())?;
+        let plan = plan(&changes(world), &rules(OnConflict::Host));
         let report = world.apply(fs, &plan)?;
         let is_done = report.is_complete();
         single.end_snapshot(root.as_fd(), is_done)?;
-        if is_done {
-            single.fold()?;
+        if let Some(known) = known.filter(|_| is_done) {
+            single.fold(&known)?;
         }
     }
     Ok(ours)
 }
 
 fn take_in(world: &World, fs: &dyn Fs) -> Result<TakenIn, SyncError> {
-    single(world, fs)?.take_in(world.root_fd().as_fd(), &always)
+    single(world, fs)?.take_in(world.root_fd().as_fd(), &always, true)
 }
 
 fn gather(world: &World, fs: &dyn Fs) -> Result<(), SyncError> {
-    single(world, fs)?.gather(world.root_fd().as_fd())
+    single(world, fs)?.gather()
 }
 
 /// Writes back what is left at the end of a run.
 fn end(world: &World) -> SyncReport {
     gather(world, &OsFs).expect("gathered");
-    let plan = plan(&world.collect(), &rules(OnConflict::Host));
+    single(world, &OsFs).expect("opened").catch_up(world.root_fd().as_fd()).expect("settled");
+    let plan = plan(&changes(world), &rules(OnConflict::Host));
     world.apply(&OsFs, &plan).expect("applied")
 }
 
@@ -127,7 +138,8 @@ fn what_changes_outside_is_taken_in_and_known() {
     for place in PLACES {
         let world = world(place);
         world.host("echo outside > n; chmod 600 n; mv n f");
-        let busy = single(&world, &OsFs).expect("opened").take_in(world.root_fd().as_fd(), &never);
+        let busy =
+            single(&world, &OsFs).expect("opened").take_in(world.root_fd().as_fd(), &never, true);
         assert_eq!((busy.expect("tried"), text(&world, OWN)), (TakenIn::Busy, "host\n".into()));
         assert_eq!(take_in(&world, &OsFs).expect("taken"), TakenIn::Taken);
         assert_eq!(sides(&world), ["outside\n"; 2]);
@@ -176,30 +188,147 @@ fn removals_reach_the_other_side() {
         ours.undo(&OsFs).expect("undone");
         assert_eq!(text(&ours, "host"), "host\n");
     }
-    // A name in a private directory can go; a file that is a mount of its own can't.
-    let world = World::new(Where::Same, "echo host > f");
-    let root = world.root_fd();
-    let host = At { dir: root.as_fd(), name: OsStr::new("f") };
-    let places = (Path::new(LAYER), Path::new("home/f"));
-    make_single(&OsFs, host, world.run.fd(), places).expect("made");
+    let world = world(Where::Same);
     world.host("rm f");
+    let soon =
+        single(&world, &OsFs).expect("opened").take_in(world.root_fd().as_fd(), &always, false);
+    assert_eq!(soon.expect("looked"), TakenIn::Busy, "it may come again");
     assert_eq!(take_in(&world, &OsFs).expect("taken"), TakenIn::Taken);
-    assert_eq!(text(&world, "home/f"), "absent");
+    assert_eq!(text(&world, OWN), "absent");
+    assert_eq!(publish(&world, &OsFs).expect("looked"), Ours::Absent);
+    world.host("echo again > f");
+    assert_eq!(take_in(&world, &OsFs).expect("taken"), TakenIn::Taken);
+    assert_eq!(sides(&world), ["again\n"; 2]);
+    guest(&world, "echo more >> f");
+    assert_eq!(publish(&world, &OsFs).expect("published"), Ours::Changed);
+    assert_eq!(text(&world, "host"), "again\nmore\n");
     assert!(end(&world).conflicts.is_empty());
 }
 
 #[test]
-fn other_kinds_wait_for_the_end() {
-    for script in ["rm f; ln -s /etc/passwd f", "rm f; mkfifo f", "rm f; mkdir f; echo x > f/x"] {
+fn other_kinds_are_refused() {
+    let scripts = [
+        "rm f; ln -s other f",
+        "rm f; ln -s /etc/passwd f",
+        "rm f; mkfifo f",
+        "rm f; mkdir f; echo x > f/x; ln -s ../other f/link",
+        "echo guest > f; chmod 4755 f",
+        "chmod 2711 f",
+    ];
+    for script in scripts {
         let world = world(Where::Same);
+        world.host("echo other > other");
         guest(&world, script);
-        assert_eq!(publish(&world, &OsFs).expect("looked"), Ours::Odd, "{script}");
-        world.host("echo outside > f");
-        assert_ne!(take_in(&world, &OsFs).expect("looked"), TakenIn::Taken, "{script}");
+        publish(&world, &OsFs).expect("looked");
+        assert_eq!(text(&world, "host"), "host\n", "{script}");
         let report = end(&world);
-        assert_eq!(text(&world, "host"), "outside\n", "{script}: {report:?}");
-        assert!(!report.is_complete(), "{script}");
+        assert_eq!(text(&world, "host"), "host\n", "{script}: {report:?}");
+        assert!(!report.refused.is_empty() && report.applied.is_empty(), "{script}: {report:?}");
     }
+}
+
+#[test]
+fn file_whose_directory_moved_away_is_neither_removed_nor_lost() {
+    for script in ["mv own elsewhere", "mv own real; ln -s real own", "rm -r own"] {
+        let world = world(Where::Same);
+        super::super::testing::shell(world.run.path(), &format!("echo work > own/f; {script}"));
+        assert_eq!(publish(&world, &OsFs).expect("looked"), Ours::Odd, "{script}");
+        for _ in 0..2 {
+            let report = end(&world);
+            assert_eq!((report.refused.len(), report.applied.len()), (1, 0), "{script}");
+        }
+        assert_eq!(text(&world, "host"), "host\n", "{script}");
+        let stands = single(&world, &OsFs).expect("opened").stands().expect("read");
+        assert!(stands.is_some(), "{script}: what holds it must stay");
+    }
+}
+
+#[test]
+fn nothing_of_the_directory_around_it_is_written_back() {
+    let world = world(Where::Same);
+    world.host("setfattr -n user.note -v x . 2>/dev/null || true; chmod 2775 .; touch -d @1 .");
+    guest(&world, "echo guest > f");
+    let bits = || {
+        let root = world.root_fd();
+        let at = At { dir: root.as_fd(), name: OsStr::new(".") };
+        (OsFs.status_of(root.as_fd()).expect("stat").mode, OsFs.attributes(at).expect("listed"))
+    };
+    let before = bits();
+    publish(&world, &OsFs).expect("published");
+    end(&world);
+    assert_eq!(bits(), before);
+    assert_eq!(text(&world, "host"), "guest\n");
+}
+
+#[test]
+fn link_that_a_seed_brought_is_not_followed() {
+    let world = World::new(Where::Same, "echo host > f");
+    let victim = world.tree.path().join("victim");
+    std::fs::create_dir(&victim).expect("made");
+    std::fs::write(victim.join("f"), "victim\n").expect("written");
+    std::fs::create_dir(world.run.path().join("home")).expect("made");
+    std::os::unix::fs::symlink(&victim, world.run.path().join("home/d")).expect("linked");
+    let root = world.root_fd();
+    let host = At { dir: root.as_fd(), name: OsStr::new("f") };
+    let places = (Path::new(LAYER), Path::new("home/d/f"));
+    let made = make_single(&OsFs, host, world.run.fd(), places);
+    assert!(matches!(made, Err(Errno::LOOP | Errno::NOTDIR)), "{made:?}");
+    assert_eq!(std::fs::read_to_string(victim.join("f")).expect("there"), "victim\n");
+}
+
+#[test]
+fn edit_between_two_versions_of_the_command_is_a_conflict() {
+    let world = world(Where::Same);
+    guest(&world, "echo one > f");
+    publish(&world, &OsFs).expect("published");
+    // Another writes before the command's file followed.
+    world.host("echo outside >> f; touch -d @1000000001 f");
+    guest(&world, "echo two > f");
+    publish(&world, &OsFs).expect("tried");
+    assert_eq!(sides(&world), ["one\noutside\n", "two\n"]);
+    assert_eq!(end(&world).conflicts.len(), 1);
+}
+
+#[test]
+fn edit_that_hides_in_size_and_time_is_no_version_of_ours() {
+    let world = world(Where::Same);
+    guest(&world, "echo one > f; touch -d @1000000000 f");
+    publish(&world, &OsFs).expect("published");
+    world.host("echo out > f; touch -d @1000000000 f");
+    guest(&world, "echo two > f; touch -d @1000000000 f");
+    let single = single(&world, &OsFs).expect("opened");
+    single.snapshot(&always).expect("copied");
+    let plan = plan(&changes(&world), &rules(OnConflict::Guest));
+    assert!(single.known(world.root_fd().as_fd()).expect("looked").is_none());
+    world.apply(&OsFs, &plan).expect("applied");
+    world.undo(&OsFs).expect("undone");
+    assert_eq!(text(&world, "host"), "host\n");
+    let kept = std::fs::read_dir(world.run.path().join("undo/m001")).expect("there").count();
+    assert!(kept >= 1, "what the host had is kept");
+}
+
+#[test]
+fn version_that_the_command_makes_at_the_same_moment_stays() {
+    let world = world(Where::Same);
+    let mut taken = 0;
+    for number in 0..400 {
+        world.host(&format!("echo outside {number} > f"));
+        let own = world.run.path().join("own");
+        let text_of_guest = format!("guest {number}\n");
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                std::thread::sleep(std::time::Duration::from_micros(number % 40 * 10));
+                std::fs::write(own.join("n"), &text_of_guest).expect("written");
+                std::fs::rename(own.join("n"), own.join("f")).expect("renamed");
+            });
+            let result = take_in(&world, &OsFs);
+            taken += u32::from(matches!(result, Ok(TakenIn::Taken)));
+        });
+        assert_eq!(text(&world, OWN), text_of_guest);
+        // Both sides begin the next round alike.
+        guest(&world, "cp -p ../base f");
+    }
+    assert!(taken > 0, "some came in before the command wrote");
 }
 
 #[test]
@@ -227,7 +356,6 @@ fn fault_while_the_hosts_version_comes_in_loses_neither_side() {
             world.host("echo outside, and longer > f");
             let tried = take_in(&world, fs);
             let own = text(&world, OWN);
-            // The second fault of a call that repairs the first does not come.
             assert!(["host\n", "outside, and longer\n"].contains(&own.as_str()), "{tried:?}");
             let report = end(&world);
             assert_eq!(text(&world, "host"), "outside, and longer\n", "{tried:?} {report:?}");
