@@ -24,6 +24,7 @@ use crate::sys::seccomp::Instruction;
 /// A plan in the form that the child carries out.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Lowered {
+    /// What is left of the view.
     pub(super) init: Vec<Init>,
     pub(super) confine: Vec<Confine>,
     pub(super) payload: Vec<Payload>,
@@ -178,11 +179,21 @@ pub(super) fn open(steps: &[InitStep]) -> Result<Vec<Init>, NulError> {
     steps.iter().map(|step| lowering.init(step)).collect()
 }
 
-/// Lowers a whole plan; an error names a string with a NUL byte, which no call can take.
-pub(super) fn lower(plan: &Plan, prepared: &Prepared) -> Result<Lowered, NulError> {
-    let run = prepared.directory();
-    let mut lowering = Lowering { run: &run, mounted: FxHashSet::default() };
-    let init = plan.init.iter().map(|step| lowering.init(step)).collect::<Result<_, _>>()?;
+/// Lowers the steps that build the view, but for the first `done`; an error names a string with a NUL
+/// byte, which no call can take.
+pub(super) fn view(plan: &Plan, run: &Path, done: usize) -> Result<Vec<Init>, NulError> {
+    let mut lowering = Lowering { run, mounted: FxHashSet::default() };
+    let all: Vec<Init> =
+        plan.init.iter().map(|step| lowering.init(step)).collect::<Result<_, _>>()?;
+    Ok(all.into_iter().skip(done).collect())
+}
+
+/// Lowers all else of a plan; `init` are the steps that are left to build the view.
+pub(super) fn lower(
+    plan: &Plan,
+    prepared: &Prepared,
+    init: Vec<Init>,
+) -> Result<Lowered, NulError> {
     let payload = plan.payload.iter().map(payload).collect::<Result<_, _>>()?;
     let (argv, candidates) = exec(&plan.exec)?;
     let environment = plan.environment.variables.iter().map(|(name, variable)| {

@@ -20,7 +20,7 @@ use crate::sys::clone::Cloned;
 use crate::sys::signal::{Disposition, SignalSet};
 
 /// The most bytes of steps that come before the plan.
-pub(super) const STEPS_MAX: usize = 64 * 1024;
+pub(super) const STEPS_MAX: usize = 128 * 1024;
 
 /// What pid 1 begins with.
 pub(super) struct Start {
@@ -111,8 +111,7 @@ fn become_pid_1(
     let socket = &start.socket;
     let done = wait(start, &mut view)?;
     let lowered = planned(start).map_err(of_pid_1)?;
-    let rest = usize::try_from(done).ok().and_then(|done| lowered.init.get(done..));
-    view.run((Stage::Init, done), rest.ok_or(Errno::BADMSG).map_err(of_pid_1)?)?;
+    view.run((Stage::Init, done), &lowered.init)?;
     for layer in &view.layers {
         sys::socket::send(socket, &Message::Layer.encode(), &[layer.as_fd()]).map_err(of_pid_1)?;
     }

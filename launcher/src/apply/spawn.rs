@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use rustix::net::{Shutdown, shutdown};
 
 use super::failure::SpawnError;
-use super::lower;
+use super::lower::{self, Init};
 use super::message::Message;
 use super::pid_1::{self, Start};
 use super::prepare::Prepared;
@@ -97,16 +97,25 @@ impl Begun {
     /// Has it carry out steps with which the plan will begin; where it begins otherwise, another
     /// pid 1 is made. What can't be sent is done with the plan.
     pub(crate) fn go_ahead(&mut self, steps: Vec<InitStep>) {
-        let Some(sandbox) = &self.sandbox else { return };
         let Ok(lowered) = lower::open(&steps) else { return };
-        let Ok(bytes) = postcard::to_allocvec(&lowered) else { return };
-        if steps.is_empty() || bytes.len() > pid_1::STEPS_MAX {
-            return;
+        if self.send(lowered).is_empty() {
+            self.early = steps;
         }
+    }
+
+    /// Sends steps; returns those that are too large for a packet.
+    fn send(&self, steps: Vec<Init>) -> Vec<Init> {
+        let Some(sandbox) = self.sandbox.as_ref().filter(|_| !steps.is_empty()) else {
+            return steps;
+        };
+        let bytes = postcard::to_allocvec(&steps).ok();
+        let Some(bytes) = bytes.filter(|bytes| bytes.len() <= pid_1::STEPS_MAX) else {
+            return steps;
+        };
         let announced = sys::socket::send(&sandbox.socket, &Message::Steps.encode(), &[]);
-        // A pid 1 that is gone tells why when the plan is to be handed over.
+        // A pid 1 that is gone has said why.
         let _ = announced.and_then(|()| sys::socket::send(&sandbox.socket, &bytes, &[]));
-        self.early = steps;
+        Vec::new()
     }
 }
 
@@ -153,7 +162,10 @@ pub(crate) fn spawn(
     let waiting =
         begun.filter(|begun| begun.opening == plan.opening && plan.init.starts_with(&begun.early));
     let mut begun = waiting.map_or_else(|| begin(&plan.opening, prepared.cgroup()), Ok)?;
-    let lowered = lower::lower(plan, prepared).map_err(|_| SpawnError::Nul)?;
+    let init = lower::view(plan, &prepared.directory(), begun.early.len());
+    let left = begun.send(init.map_err(|_| SpawnError::Nul)?);
+    // What follows the view is lowered while that is built.
+    let lowered = lower::lower(plan, prepared, left).map_err(|_| SpawnError::Nul)?;
     let bytes = postcard::to_allocvec(&lowered).map_err(|_| SpawnError::system(Errno::INVAL))?;
     begun.paper.write_all(&bytes).map_err(failed)?;
     sys::signal::set_disposition(libc::SIGCHLD, Disposition::Default);

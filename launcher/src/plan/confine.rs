@@ -156,6 +156,10 @@ fn rules(placement: &Placement, handled: Rights) -> Vec<Rule> {
     }
     for placed in &placement.mounts {
         let (at, rights) = mount_rule(placed);
+        if is_small_file(&placed.spec) && is_executable(placement, &at) {
+            // No small file is, but then what is mounted beside them needs no rules of its own.
+            allow(at.clone(), Rights::EXECUTE);
+        }
         allow(at, rights);
     }
     let by_place: FxHashMap<&[u8], Rights> =
@@ -165,6 +169,12 @@ fn rules(placement: &Placement, handled: Rights) -> Vec<Rule> {
         is_new.then(|| Rule { at: at.clone(), rights: *rights, expect: None })
     };
     rules.iter().filter_map(allowed).collect()
+}
+
+/// Returns whether all that is mounted in a directory may be executed.
+fn is_executable(placement: &Placement, directory: &GuestPath) -> bool {
+    let mut within = placement.mounts.iter().filter(|it| it.spec.at.is_within(directory));
+    within.all(|it| is_small_file(&it.spec) || granted(&it.spec).contains(Rights::EXECUTE))
 }
 
 /// What the rules on the way to a path allow there: the kernel adds them up.
