@@ -36,7 +36,7 @@ pub(crate) fn publish(
 ) -> Result<Published, WriteBackError> {
     let Some(target) = targets::one(run, record, number)? else { return Ok(Published::Settled) };
     let Some(single) = target.single(run).transpose()? else { return Ok(Published::Settled) };
-    finish_begun(run, &target, &single)?;
+    finish_begun(run, record, (&target, &single))?;
     let is_done = match single.snapshot(&is_alone)? {
         Ours::Same | Ours::Absent => true,
         Ours::Changed => write_out(run, record, (&target, &single))?,
@@ -52,14 +52,14 @@ pub(crate) fn publish(
     }
 }
 
-/// Finishes what failed on the way before.
-pub(super) fn finish_begun(
+/// Finishes what failed on the way before, of this file or another.
+fn finish_begun(
     run: &RunDir,
-    target: &Target,
-    single: &Single<'_>,
+    record: &Record,
+    (target, single): (&Target, &Single<'_>),
 ) -> Result<(), WriteBackError> {
     if run.has(&OsFs, "journal").unwrap_or(true) {
-        return resume(run, slice::from_ref(target));
+        return resume(run, &targets::open(run, record, &[])?);
     }
     Ok(single.catch_up(target.root.as_fd())?)
 }

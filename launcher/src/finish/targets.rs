@@ -54,22 +54,31 @@ pub(crate) enum TargetError {
     },
 }
 
-/// Opens both sides of each mount of a run; `memory` are the layers that are in memory, in the
-/// order of their mounts.
+/// Opens both sides of each mount of a run that is over; `memory` are the layers that are in memory,
+/// in the order of their mounts.
 pub(crate) fn targets(
     run: &RunDir,
     record: &Record,
     memory: &[OwnedFd],
 ) -> Result<Vec<Target>, TargetError> {
     gather(run, record)?;
+    let targets = open(run, record, memory)?;
+    targets.iter().try_for_each(|target| catch_up(run, target)).map(|()| targets)
+}
+
+/// Opens both sides of each mount as they are.
+pub(super) fn open(
+    run: &RunDir,
+    record: &Record,
+    memory: &[OwnedFd],
+) -> Result<Vec<Target>, TargetError> {
     let mut memory = memory.iter();
     let numbered = (0u32..).zip(&record.mounts);
     let opened = numbered.map(|(number, mount)| {
         let memory = mount.in_memory.then(|| memory.next()).flatten();
         target(number, mount, run, memory)
     });
-    let targets: Vec<Target> = opened.collect::<Result<_, _>>()?;
-    targets.iter().try_for_each(|target| catch_up(run, target)).map(|()| targets)
+    opened.collect()
 }
 
 /// Opens both sides of a mount of a run that goes on.

@@ -14,6 +14,9 @@ use crate::sync::{Ledger, Seen, SyncError, settle_again, standing};
 /// The largest file that is written back while the command runs: it is copied as a whole.
 const LARGEST: u64 = 64 << 20;
 
+/// How many versions that stood on the host are remembered.
+const REMEMBERED: usize = 64;
+
 /// What the command made of its file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ours {
@@ -118,14 +121,23 @@ impl Single<'_> {
             return self.remove(next).map_err(failed);
         }
         self.rebase(next).map_err(failed)?;
-        self.forget_merged()
+        self.forget_earlier()
     }
 
-    /// What was merged is known by the base from now on.
-    fn forget_merged(&self) -> std::result::Result<(), SyncError> {
+    /// What was merged is known by the base from now on, and of what was left on the host an undo
+    /// looks for the last ones.
+    fn forget_earlier(&self) -> std::result::Result<(), SyncError> {
         let mut ledger = Ledger::read(self.fs, self.run)?;
-        let before = ledger.merged.len();
+        let before = (ledger.merged.len(), ledger.settled.len());
         ledger.merged.retain(|it| it.mount != self.number);
-        if ledger.merged.len() == before { Ok(()) } else { ledger.store(self.fs, self.run) }
+        let of_file = ledger.settled.iter().filter(|(mount, _)| *mount == self.number).count();
+        let mut excess = of_file.saturating_sub(REMEMBERED);
+        ledger.settled.retain(|(mount, _)| {
+            let is_old = *mount == self.number && excess > 0;
+            excess -= usize::from(is_old);
+            !is_old
+        });
+        let is_same = (ledger.merged.len(), ledger.settled.len()) == before;
+        if is_same { Ok(()) } else { ledger.store(self.fs, self.run) }
     }
 }
