@@ -1,6 +1,8 @@
 //! What pid 1 and the command give up, and the Landlock rules from the same mounts as the view.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 
 use endow_policy::{Access, AllowWord, BackendSpec, GuestPath, Level, MountSpec, Network, Policy};
 use rustc_hash::FxHashMap;
@@ -156,10 +158,9 @@ fn rules(placement: &Placement, handled: Rights) -> Vec<Rule> {
     }
     for placed in &placement.mounts {
         let (at, rights) = mount_rule(placed);
-        if is_small_file(&placed.spec) && is_executable(placement, &at) {
-            // No small file is, but then what is mounted beside them needs no rules of its own.
-            allow(at.clone(), Rights::EXECUTE);
-        }
+        allow(at, rights);
+    }
+    for (at, rights) in shared_rules(placement) {
         allow(at, rights);
     }
     let by_place: FxHashMap<&[u8], Rights> =
@@ -171,10 +172,26 @@ fn rules(placement: &Placement, handled: Rights) -> Vec<Rule> {
     rules.iter().filter_map(allowed).collect()
 }
 
-/// Returns whether all that is mounted in a directory may be executed.
-fn is_executable(placement: &Placement, directory: &GuestPath) -> bool {
-    let mut within = placement.mounts.iter().filter(|it| it.spec.at.is_within(directory));
-    within.all(|it| is_small_file(&it.spec) || granted(&it.spec).contains(Rights::EXECUTE))
+/// Returns what all mounts in a directory of endow's own making have in common: one rule there in the
+/// place of many. What else stands in it is endow's, read-only and nothing to execute.
+fn shared_rules(placement: &Placement) -> Vec<(GuestPath, Rights)> {
+    let mut within: FxHashMap<&[u8], (u32, Rights)> = FxHashMap::default();
+    for placed in placement.mounts.iter().filter(|it| !is_small_file(&it.spec)) {
+        let rights = granted(&placed.spec).within(Rights::READ_EXECUTE);
+        let needs_rule =
+            placed.spec.access == Access::Ro && placement.above(&placed.spec.at).is_none();
+        for above in placed.spec.at.way_up().skip(1) {
+            let (count, common) = within.entry(above).or_insert((0, rights));
+            (*count, *common) = (*count + u32::from(needs_rule), common.within(rights));
+        }
+    }
+    let shared = within.iter().filter(|(_, (count, _))| *count > 1);
+    let places = shared.filter_map(|(at, (_, rights))| {
+        let at = GuestPath::new(OsStr::from_bytes(at)).ok()?;
+        let is_own = at != GuestPath::root() && placement.covering(&at).is_none();
+        is_own.then_some((at, *rights))
+    });
+    places.collect()
 }
 
 /// What the rules on the way to a path allow there: the kernel adds them up.

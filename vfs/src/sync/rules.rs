@@ -28,8 +28,8 @@ pub struct Rules<'a> {
     pub only: &'a dyn Fn(&Path) -> bool,
     /// Who wins.
     pub on_conflict: OnConflict,
-    /// Returns what both sides made of a file together, asked for with [`OnConflict::Merge`]. It
-    /// was merged from exactly what the change tells of both.
+    /// Returns what both sides made of a file together, asked for where the host's version would
+    /// stay else. It was merged from exactly what the change tells of both.
     pub merged: &'a dyn Fn(&Path) -> Option<Arc<[u8]>>,
 }
 

@@ -70,13 +70,18 @@ fn merged_text_stands_and_undo_gives_the_hosts_back() {
 
 #[test]
 fn only_what_was_asked_for_is_merged() {
-    for on_conflict in [OnConflict::Host, OnConflict::Abort] {
+    let rows = [
+        (OnConflict::Abort, Winner::Host, "HOST!\n"),
+        // Of single files the base is known: the caller merges these with `host`, too.
+        (OnConflict::Host, Winner::Merged, MERGED),
+    ];
+    for (on_conflict, winner, expected) in rows {
         let world = changed(Where::Same);
         let merged = |_: &Path| Some(Arc::from(MERGED.as_bytes()));
         let rules = Rules { merged: &merged, ..rules(on_conflict) };
         let report = world.apply(&OsFs, &plan(&world.collect(), &rules)).expect("applied");
-        assert_eq!(winners(&report), [(Path::new("d/f"), Winner::Host)]);
-        assert_eq!(text(&world.root(), "d/f"), "HOST!\n");
+        assert_eq!(winners(&report), [(Path::new("d/f"), winner)]);
+        assert_eq!(text(&world.root(), "d/f"), expected);
     }
 }
 
