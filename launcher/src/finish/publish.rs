@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use endow_vfs::fs::{Fs, Kind, OsFs};
 use endow_vfs::state::{Moment, Record, RunDir};
-use endow_vfs::sync::{Applied, Ledger, Ours, Single, SyncReport, TakenIn};
+use endow_vfs::sync::{Alone, Applied, Ledger, Ours, Single, SyncReport, TakenIn};
 use rustix::fs::FileType;
 
 use super::targets::{self, Target};
@@ -17,6 +17,9 @@ use crate::sys;
 
 /// How long the host's directory must be at rest before a missing file counts as removed.
 const QUIET: Duration = Duration::from_millis(500);
+
+/// How long after its name was looked up a file may be opened still.
+const LATE: Duration = Duration::from_millis(5);
 
 /// What came of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +40,7 @@ pub(crate) fn publish(
     let Some(target) = targets::one(run, record, number)? else { return Ok(Published::Settled) };
     let Some(single) = target.single(run).transpose()? else { return Ok(Published::Settled) };
     finish_begun(run, record, (&target, &single))?;
-    let is_done = match single.snapshot(&is_alone)? {
+    let is_done = match single.snapshot(&Leases)? {
         Ours::Same | Ours::Absent => true,
         Ours::Changed => write_out(run, record, (&target, &single))?,
         Ours::Odd => false,
@@ -46,7 +49,7 @@ pub(crate) fn publish(
     if !is_done {
         return Ok(Published::Settled);
     }
-    match single.take_in(target.root.as_fd(), &is_alone, is_quiet(&target)?)? {
+    match single.take_in(target.root.as_fd(), &Leases, is_quiet(&target)?)? {
         TakenIn::Busy => Ok(Published::Later),
         TakenIn::Nothing | TakenIn::Taken => Ok(Published::Settled),
     }
@@ -80,7 +83,6 @@ fn write_out(
     (target, single): (&Target, &Single<'_>),
 ) -> Result<bool, WriteBackError> {
     let (targets, root) = (slice::from_ref(target), target.root.as_fd());
-    let known = single.known(root)?;
     let written = write_back(run, record, targets, &Selection::default());
     let is_done = written.as_ref().is_ok_and(WrittenBack::is_complete);
     if run.has(&OsFs, "journal").unwrap_or(true) {
@@ -89,16 +91,26 @@ fn write_out(
     }
     single.end_snapshot(root, is_done)?;
     written?;
-    if let Some(known) = known.filter(|_| is_done) {
-        single.fold(&known)?;
+    if is_done {
+        single.fold()?;
     }
     Ok(is_done)
 }
 
-fn is_alone(file: BorrowedFd<'_>) -> bool {
-    let is_file = rustix::fs::fstat(file)
-        .is_ok_and(|it| FileType::from_raw_mode(it.st_mode) == FileType::RegularFile);
-    is_file && sys::lease::take(file).is_ok()
+/// By leases of the kernel.
+struct Leases;
+
+impl Alone for Leases {
+    fn take(&self, file: BorrowedFd<'_>) -> bool {
+        let is_file = rustix::fs::fstat(file)
+            .is_ok_and(|it| FileType::from_raw_mode(it.st_mode) == FileType::RegularFile);
+        is_file && sys::lease::take(file).is_ok()
+    }
+
+    fn is_alone_still(&self, file: BorrowedFd<'_>) -> bool {
+        std::thread::sleep(LATE);
+        sys::lease::is_unbroken(file)
+    }
 }
 
 /// Adds what was published while the command ran to what was written back at its end.

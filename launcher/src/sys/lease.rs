@@ -18,3 +18,10 @@ pub(crate) fn take(file: BorrowedFd<'_>) -> Result<(), Errno> {
     let result = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETLEASE, kind) };
     check(result.into()).map(drop)
 }
+
+/// Returns whether a write lease holds and nobody waits for its end.
+pub(crate) fn is_unbroken(file: BorrowedFd<'_>) -> bool {
+    // SAFETY: the call takes two numbers, and the descriptor is open.
+    let lease = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GETLEASE) };
+    lease == libc::F_WRLCK
+}

@@ -14,6 +14,7 @@
 //! ```
 
 mod apply;
+mod chain;
 mod change;
 pub mod checkpoint;
 mod collect;

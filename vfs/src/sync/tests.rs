@@ -195,7 +195,7 @@ fn the_size_of_the_tree_costs_nothing() {
 fn stage_of_somebody_else_is_left() {
     let world = World::new(Where::Elsewhere, TREE);
     world.guest("echo new > top");
-    let planted = world.root().join(format!(".endow-{RUN}-stage"));
+    let planted = world.root().join(format!(".endow-{RUN}-{MOUNT}-stage"));
     std::fs::create_dir(&planted).expect("mkdir");
     std::fs::write(planted.join("1"), "the user's").expect("written");
     let plan = plan(&world.collect(), &rules(OnConflict::Host));

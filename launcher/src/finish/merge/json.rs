@@ -73,6 +73,8 @@ struct Writer {
     text: String,
     /// What a line of one level begins with; `None` for an object on one line.
     indent: Option<String>,
+    /// What a line ends with.
+    newline: &'static str,
 }
 
 /// What becomes of a key.
@@ -87,7 +89,8 @@ impl Writer {
         let after = host.trim_start().trim_start_matches('{');
         let line = after.strip_prefix("\r\n").or_else(|| after.strip_prefix('\n'));
         let indent = line.map(|line| line.chars().take_while(|it| " \t".contains(*it)).collect());
-        Self { text: String::new(), indent }
+        let newline = if after.starts_with("\r\n") { "\r\n" } else { "\n" };
+        Self { text: String::new(), indent, newline }
     }
 
     fn merge(
@@ -131,7 +134,7 @@ impl Writer {
 
     fn line(&mut self, depth: usize) {
         if let Some(indent) = &self.indent {
-            self.text.push('\n');
+            self.text.push_str(self.newline);
             self.text.extend(std::iter::repeat_n(indent.as_str(), depth));
         }
     }
@@ -220,6 +223,8 @@ mod tests {
         let expected =
             "{\n  \"a\": 2,\n  \"h\": true,\n  \"o\": {\n    \"x\": 2,\n    \"h\": []\n  }\n}\n";
         assert_eq!(merged(base, host, run).as_deref(), Some(expected));
+        let [base, host, expected] = [base, host, expected].map(|text| text.replace('\n', "\r\n"));
+        assert_eq!(merged(&base, &host, run), Some(expected));
     }
 
     #[test]

@@ -41,7 +41,7 @@ impl<'a> Bench<'a> {
         let here = fs.node(undo.as_fd(), OsStr::new("")).map_err(io("look at", &own))?;
         let there = fs.node(mount.root, OsStr::new("")).map_err(io("look at", Path::new("")))?;
         let root = Root::new(fs, mount.root, Closed::Stay);
-        let beside = (!is_same_mount(&here, &there)).then(|| stage_name(run.id));
+        let beside = (!is_same_mount(&here, &there)).then(|| stage_name(run.id, mount.number));
         let mut bench = Self {
             root,
             stage: undo.try_clone().map_err(|_| Errno::MFILE).map_err(io("open", &own))?,
@@ -127,7 +127,7 @@ pub fn remove_stage(
     run: &RunPlace<'_>,
     mount: &MountPlace<'_>,
 ) -> std::result::Result<Option<OsString>, SyncError> {
-    let name = stage_name(run.id);
+    let name = stage_name(run.id, mount.number);
     let beside = Beside { root: mount.root, name: &name, run: run.dir, mount: mount.number };
     let is_gone = beside.remove(fs).map_err(io("remove", Path::new(&name)))?;
     Ok(is_gone.then_some(name))
@@ -181,8 +181,12 @@ pub(in crate::sync) fn make_own(fs: &dyn Fs, run: BorrowedFd<'_>, mount: u32) ->
     fs.open_dir(run, path.as_os_str())
 }
 
-fn stage_name(run: &str) -> OsString {
-    format!(".endow-{run}-stage").into()
+/// Mounts of one run may have one root.
+fn stage_name(run: &str, mount: u32) -> OsString {
+    match mount {
+        0 => format!(".endow-{run}-stage").into(),
+        _ => format!(".endow-{run}-{mount}-stage").into(),
+    }
 }
 
 fn is_same_mount(one: &Node, other: &Node) -> bool {

@@ -8,6 +8,7 @@ use super::bench::{Bench, name};
 use super::copy::copy_tree;
 use super::{Outcome, RunPlace};
 use crate::fs::{At, Errno, Fs, Kind, Open};
+use crate::sync::chain::superseded;
 use crate::sync::collect::io;
 use crate::sync::journal::{
     self, Act, Batch, Direction, Ledger, Merged, MountBatch, Step, publish_journal, remove_journal,
@@ -243,7 +244,9 @@ fn strike(ledger: &mut Ledger, part: &MountBatch, outcomes: &[Outcome]) {
         .filter(|step| matches!(step.act, Act::Put | Act::Swap))
         .filter_map(|step| Some((step.path.as_path(), step.new?)))
         .collect();
-    let gone: HashSet<u32> = gone.iter().map(|step| step.number).collect();
+    let mut gone: HashSet<u32> = gone.iter().map(|step| step.number).collect();
+    // What nothing stands of any more can't be taken back.
+    gone.extend(superseded(ledger, part.mount, |step| gone.contains(&step.number)));
     let parts = ledger.batches.iter_mut().flat_map(|batch| &mut batch.mounts);
     for known in parts.filter(|known| known.mount == part.mount) {
         known.steps.retain(|step| !gone.contains(&step.number));

@@ -1,6 +1,7 @@
 //! A file that is published many times has one original.
 
 use std::os::fd::{AsFd, BorrowedFd};
+use std::path::Path;
 
 use super::Single;
 use crate::fs::{Errno, Open};
@@ -11,14 +12,13 @@ use crate::sync::{Seen, SyncError};
 
 impl Single<'_> {
     /// Joins the last write-back of this file with the one before, if what it displaced was that
-    /// one's and nobody had touched it since, as `known` says: an undo brings back what stood there
-    /// before both.
+    /// one's and nobody had touched it since: an undo brings back what stood there before both.
     ///
     /// # Errors
     /// A failing call; both write-backs can be undone as they are.
-    pub fn fold(&self, known: &Seen) -> Result<(), SyncError> {
+    pub fn fold(&self) -> Result<(), SyncError> {
         let mut ledger = Ledger::read(self.fs, self.run)?;
-        let Some(number) = joined(&mut ledger, self.number, known) else { return Ok(()) };
+        let Some(number) = joined(&mut ledger, self.number) else { return Ok(()) };
         ledger.store(self.fs, self.run)?;
         self.forget(number)
     }
@@ -36,7 +36,7 @@ impl Single<'_> {
 
 /// Takes the last batch out of a ledger whose effect is that of the one before; returns the number
 /// of what it displaced.
-fn joined(ledger: &mut Ledger, mount: u32, known: &Seen) -> Option<u32> {
+fn joined(ledger: &mut Ledger, mount: u32) -> Option<u32> {
     let last = ledger.batches.pop()?;
     let swapped =
         swapped(&last, mount).map(|step| (step.number, step.path.clone(), step.old, step.new));
@@ -44,9 +44,8 @@ fn joined(ledger: &mut Ledger, mount: u32, known: &Seen) -> Option<u32> {
         let earlier = ledger.batches.iter_mut().rev().flat_map(|batch| &mut batch.mounts);
         let mut steps = earlier.filter(|part| part.mount == mount).flat_map(|part| &mut part.steps);
         let earlier = steps.find(|step| step.path == path)?;
-        let is_ours = matches!(earlier.act, Act::Put | Act::Swap)
-            && old.as_ref() == Some(known)
-            && earlier.new.as_ref()?.is_same_inode(known);
+        let is_ours =
+            matches!(earlier.act, Act::Put | Act::Swap) && old.is_some() && earlier.new == old;
         is_ours.then(|| {
             earlier.new = new;
             number
@@ -68,6 +67,16 @@ fn swapped(batch: &Batch, mount: u32) -> Option<&Step> {
 }
 
 impl Ledger {
+    /// Notes what the last write-back of a path left there.
+    pub(super) fn left_at(&mut self, mount: u32, path: &Path, seen: Seen) {
+        let parts = self.batches.iter_mut().rev().flat_map(|batch| &mut batch.mounts);
+        let mut steps = parts.filter(|part| part.mount == mount).flat_map(|part| &mut part.steps);
+        let step = steps.find(|step| step.path == path && step.act != Act::Amend);
+        if let Some(step) = step.filter(|step| step.new.is_some_and(|new| seen.is_still(&new))) {
+            step.new = Some(seen);
+        }
+    }
+
     /// Notes that what the host has is known to the run, and no change against it.
     pub(super) fn adopt(
         fs: &dyn crate::fs::Fs,

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 
-use super::{BASE, ENTERING, GONE, INCOMING, Own, STANDS, Single, copy_at_rest};
+use super::{BASE, GONE, Own, STANDS, Single, copy_at_rest};
 use crate::fs::{At, Kind, Result, Special};
 use crate::sync::SyncError;
 use crate::sync::collect::io;
@@ -25,10 +25,6 @@ impl Single<'_> {
         let Some(own) = self.own()? else { return Ok(()) };
         let Own::At(dir, name) = own else { return self.mark_unknown() };
         self.bring(At { dir: dir.as_fd(), name: &name })?;
-        // What was just written back is compared with the host's once more.
-        for name in [INCOMING, ENTERING] {
-            self.remove(self.in_layer(name))?;
-        }
         self.fs.unlink(self.in_layer(STANDS).dir, OsStr::new(STANDS))
     }
 

@@ -5,11 +5,11 @@ use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 
-use super::{Alone, BASE, GONE, NEXT, Own, Single, copy_at_rest};
+use super::{Alone, BASE, ENTERING, GONE, INCOMING, NEXT, Own, Single, copy_at_rest};
 use crate::fs::{At, Kind, Node, Result};
 use crate::sync::apply::open_readable;
 use crate::sync::collect::io;
-use crate::sync::{Ledger, Seen, SyncError, settle_again, standing};
+use crate::sync::{Ledger, Seen, SyncError};
 
 /// The largest file that is written back while the command runs: it is copied as a whole.
 const LARGEST: u64 = 64 << 20;
@@ -39,15 +39,21 @@ impl Single<'_> {
     /// # Errors
     /// A failing call.
     pub fn catch_up(&self, root: BorrowedFd<'_>) -> std::result::Result<(), SyncError> {
+        self.caught_up(root).map_err(io("settle", Path::new(&self.name)))
+    }
+
+    fn caught_up(&self, root: BorrowedFd<'_>) -> Result<()> {
         let host = At { dir: root, name: &self.name };
-        let next = self.in_layer(NEXT);
-        let caught_up = || {
-            if self.look(next)?.is_none() {
-                return Ok(());
-            }
-            if self.is_same(next, host)? { self.rebase(next) } else { self.remove(next) }
-        };
-        caught_up().map_err(io("settle", Path::new(&self.name)))
+        let [next, incoming, entering] = [NEXT, INCOMING, ENTERING].map(|name| self.in_layer(name));
+        if self.look(next)?.is_some() {
+            if self.is_same(next, host)? { self.rebase(next) } else { self.remove(next) }?;
+        }
+        // What was on its way in has taken the place of what the command had.
+        if self.is_same(entering, self.in_layer(BASE))? && self.is_same(incoming, host)? {
+            self.rebase(incoming)?;
+        }
+        self.remove(incoming)?;
+        self.remove(entering)
     }
 
     /// Makes a file of the layer what both sides held last.
@@ -56,26 +62,15 @@ impl Single<'_> {
         self.remove(self.in_layer(GONE))
     }
 
-    /// Returns the host's file, if the run knows it as it is.
-    ///
-    /// # Errors
-    /// A failing call.
-    pub fn known(&self, root: BorrowedFd<'_>) -> std::result::Result<Option<Seen>, SyncError> {
-        let found = self.look(At { dir: root, name: &self.name });
-        let found = found.map_err(io("look at", Path::new(&self.name)))?;
-        let settled = Ledger::read(self.fs, self.run)?.settled(self.number);
-        Ok(found.map(|node| Seen::from(&node)).filter(|seen| settled.has(seen)))
-    }
-
     /// Copies the command's file into the layer if it changed.
     ///
     /// # Errors
     /// A failing call.
-    pub fn snapshot(&self, alone: Alone<'_>) -> std::result::Result<Ours, SyncError> {
+    pub fn snapshot(&self, alone: &dyn Alone) -> std::result::Result<Ours, SyncError> {
         self.taken(alone).map_err(io("copy", Path::new(&self.name)))
     }
 
-    fn taken(&self, alone: Alone<'_>) -> Result<Ours> {
+    fn taken(&self, alone: &dyn Alone) -> Result<Ours> {
         self.remove(self.in_upper())?;
         let Some(Own::At(dir, name)) = self.own()? else { return Ok(Ours::Odd) };
         let own = At { dir: dir.as_fd(), name: &name };
@@ -88,7 +83,7 @@ impl Single<'_> {
             return Ok(Ours::Odd);
         }
         let file = open_readable(self.fs, own, found.status.mode)?;
-        if !alone(file.as_fd()) {
+        if !alone.take(file.as_fd()) {
             return Ok(Ours::Busy);
         }
         if self.is_same(own, self.in_layer(BASE))? {
@@ -111,24 +106,36 @@ impl Single<'_> {
         is_done: bool,
     ) -> std::result::Result<(), SyncError> {
         let failed = |errno| io("settle", Path::new(&self.name))(errno);
-        // What stands in the tree may be one inode with the layer's.
-        let ledger = Ledger::read(self.fs, self.run)?;
-        let standing = standing(self.fs, &ledger, self.number, root);
+        let host = At { dir: root, name: &self.name };
+        let seen = || Ok(self.look(host)?.map(|node| Seen::from(&node)));
+        // What stands in the tree may be one inode with the layer's: that it loses this name changes
+        // its time of change.
+        let before = seen().map_err(failed)?;
         self.remove(self.in_upper()).map_err(failed)?;
-        settle_again(self.fs, self.run, ledger, &[(standing, root)])?;
+        let after = seen().map_err(failed)?;
         let next = self.in_layer(NEXT);
-        if !is_done {
-            return self.remove(next).map_err(failed);
+        if is_done {
+            self.settle(before, after)?;
+            self.rebase(next).map_err(failed)
+        } else {
+            self.remove(next).map_err(failed)
         }
-        self.rebase(next).map_err(failed)?;
-        self.forget_earlier()
     }
 
-    /// What was merged is known by the base from now on, and of what was left on the host an undo
-    /// looks for the last ones.
-    fn forget_earlier(&self) -> std::result::Result<(), SyncError> {
+    /// Writes down what stands on the host. What was merged is known by the base from now on, and of
+    /// what was left on the host an undo looks for the last ones.
+    fn settle(
+        &self,
+        before: Option<Seen>,
+        after: Option<Seen>,
+    ) -> std::result::Result<(), SyncError> {
         let mut ledger = Ledger::read(self.fs, self.run)?;
-        let before = (ledger.merged.len(), ledger.settled.len());
+        let is_ours = before.is_some_and(|it| ledger.settled(self.number).has(&it));
+        if let (true, Some(after)) = (is_ours, after) {
+            ledger.settle_all(self.number, [after]);
+            ledger.forget_earlier();
+            ledger.left_at(self.number, Path::new(&self.name), after);
+        }
         ledger.merged.retain(|it| it.mount != self.number);
         let of_file = ledger.settled.iter().filter(|(mount, _)| *mount == self.number).count();
         let mut excess = of_file.saturating_sub(REMEMBERED);
@@ -137,7 +144,6 @@ impl Single<'_> {
             excess -= usize::from(is_old);
             !is_old
         });
-        let is_same = (ledger.merged.len(), ledger.settled.len()) == before;
-        if is_same { Ok(()) } else { ledger.store(self.fs, self.run) }
+        ledger.store(self.fs, self.run)
     }
 }

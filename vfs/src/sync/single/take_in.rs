@@ -23,9 +23,15 @@ pub enum TakenIn {
     Busy,
 }
 
-/// Returns whether nobody else has an open file open, or for writing when it is open for reading, and
-/// keeps it so until it is closed.
-pub type Alone<'a> = &'a dyn Fn(BorrowedFd<'_>) -> bool;
+/// Keeps others from a file.
+pub trait Alone {
+    /// Returns whether nobody else has an open file open, or for writing when it is open for
+    /// reading, and keeps it so until it is closed: whoever opens it waits.
+    fn take(&self, file: BorrowedFd<'_>) -> bool;
+
+    /// Returns whether nobody waits, of those either who had looked its name up just before.
+    fn is_alone_still(&self, file: BorrowedFd<'_>) -> bool;
+}
 
 impl Single<'_> {
     /// Gives the command what changed on the host, if the command changed nothing itself: its file
@@ -37,7 +43,7 @@ impl Single<'_> {
     pub fn take_in(
         &self,
         root: BorrowedFd<'_>,
-        alone: Alone<'_>,
+        alone: &dyn Alone,
         is_gone: bool,
     ) -> std::result::Result<TakenIn, SyncError> {
         let host = At { dir: root, name: &self.name };
@@ -64,7 +70,7 @@ impl Single<'_> {
     }
 
     /// Returns what the host has, once the command has it.
-    fn bring_in(&self, host: At<'_>, own: At<'_>, alone: Alone<'_>) -> Result<Option<Node>> {
+    fn bring_in(&self, host: At<'_>, own: At<'_>, alone: &dyn Alone) -> Result<Option<Node>> {
         let (incoming, entering) = (self.in_layer(INCOMING), self.in_layer(ENTERING));
         let Some(node) = copy_at_rest(self.fs, host, incoming)? else { return Ok(None) };
         if copy_at_rest(self.fs, incoming, entering)?.is_none() {
@@ -75,9 +81,21 @@ impl Single<'_> {
         }
         let Some(file) = self.open_unchanged(own, alone)? else { return Ok(None) };
         let expected = self.fs.status_of(file.as_fd())?.id;
-        let is_in = self.exchange(own, expected)?;
+        let ours = self.fs.node(entering.dir, entering.name)?.status.id;
+        let mut is_in = self.exchange(own, expected)?;
+        // Whoever waits for the file that was there writes into that.
+        if is_in && !(alone.is_alone_still(file.as_fd()) && self.is_in_place(own)?) {
+            self.exchange(own, ours)?;
+            is_in = false;
+        }
         self.remove(entering)?;
         Ok(is_in.then_some(node))
+    }
+
+    /// Returns whether the way to the command's file still leads to the directory that is open.
+    fn is_in_place(&self, own: At<'_>) -> Result<bool> {
+        let Some(Own::At(dir, _)) = self.own()? else { return Ok(false) };
+        Ok(self.fs.status_of(dir.as_fd())?.id == self.fs.status_of(own.dir)?.id)
     }
 
     /// Where both sides had none.
@@ -113,7 +131,7 @@ impl Single<'_> {
     }
 
     /// The host's file is gone, and so is the command's, where that can be removed.
-    fn take_out(&self, own: At<'_>, alone: Alone<'_>, is_gone: bool) -> Result<TakenIn> {
+    fn take_out(&self, own: At<'_>, alone: &dyn Alone, is_gone: bool) -> Result<TakenIn> {
         if self.look(self.in_layer(BASE))?.is_none() || self.look(own)?.is_none() {
             return Ok(TakenIn::Nothing);
         }
@@ -124,8 +142,9 @@ impl Single<'_> {
         let leaving = self.in_layer(ENTERING);
         self.remove(leaving)?;
         self.fs.rename_new(own, leaving)?;
-        if self.fs.node(leaving.dir, leaving.name)?.status.id != self.fs.status_of(file.as_fd())?.id
-        {
+        let is_it = self.fs.node(leaving.dir, leaving.name)?.status.id
+            == self.fs.status_of(file.as_fd())?.id;
+        if !(is_it && alone.is_alone_still(file.as_fd()) && self.is_in_place(own)?) {
             // The command was faster: its own goes back, unless there is a newer one still.
             return match self.fs.rename_new(leaving, own) {
                 Ok(()) | Err(Errno::EXIST) => Ok(TakenIn::Busy),
@@ -138,13 +157,13 @@ impl Single<'_> {
     }
 
     /// Opens the command's file if it is as both sides had it, and nobody else has it open.
-    fn open_unchanged(&self, own: At<'_>, alone: Alone<'_>) -> Result<Option<OwnedFd>> {
+    fn open_unchanged(&self, own: At<'_>, alone: &dyn Alone) -> Result<Option<OwnedFd>> {
         if self.look(own)?.is_none_or(|node| node.status.kind != Kind::File) {
             return Ok(None);
         }
         let file = self.open_to_write(own)?;
-        let is_ready =
-            alone(file.as_fd()) && self.is_open_same((file.as_fd(), own), self.in_layer(BASE))?;
+        let is_ready = alone.take(file.as_fd())
+            && self.is_open_same((file.as_fd(), own), self.in_layer(BASE))?;
         Ok(is_ready.then_some(file))
     }
 

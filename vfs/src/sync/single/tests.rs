@@ -38,13 +38,23 @@ fn sides(world: &World) -> [String; 2] {
     ["host", OWN].map(|name| text(world, name))
 }
 
-fn always(_: BorrowedFd<'_>) -> bool {
-    true
+/// Says always the same of both questions.
+struct Says(bool, bool);
+
+impl Alone for Says {
+    fn take(&self, _: BorrowedFd<'_>) -> bool {
+        self.0
+    }
+
+    fn is_alone_still(&self, _: BorrowedFd<'_>) -> bool {
+        self.1
+    }
 }
 
-fn never(_: BorrowedFd<'_>) -> bool {
-    false
-}
+#[expect(non_upper_case_globals, reason = "read as words")]
+const always: Says = Says(true, true);
+#[expect(non_upper_case_globals, reason = "read as words")]
+const never: Says = Says(false, false);
 
 /// What write-back takes for changed.
 fn changes(world: &World) -> ChangeSet {
@@ -61,13 +71,12 @@ fn publish(world: &World, fs: &dyn Fs) -> Result<Ours, SyncError> {
     single.catch_up(root.as_fd())?;
     let ours = single.snapshot(&always)?;
     if ours == Ours::Changed {
-        let known = single.known(root.as_fd())?;
         let plan = plan(&changes(world), &rules(OnConflict::Host));
         let report = world.apply(fs, &plan)?;
         let is_done = report.is_complete();
         single.end_snapshot(root.as_fd(), is_done)?;
-        if let Some(known) = known.filter(|_| is_done) {
-            single.fold(&known)?;
+        if is_done {
+            single.fold()?;
         }
     }
     Ok(ours)
@@ -290,21 +299,55 @@ fn edit_between_two_versions_of_the_command_is_a_conflict() {
 }
 
 #[test]
-fn edit_that_hides_in_size_and_time_is_no_version_of_ours() {
+fn undo_brings_back_what_the_host_wrote_in_between() {
+    let edits = ["echo edit > n; mv n f", "echo edit > f", "echo edit > f; touch -d @1000000001 f"];
+    for place in PLACES {
+        for edit in edits {
+            let world = world(place);
+            for number in 0..2 {
+                guest(&world, &format!("echo run{number} > n; mv n f"));
+                publish(&world, &OsFs).expect("published");
+            }
+            world.host(edit);
+            let edited = text(&world, "host");
+            assert_eq!(take_in(&world, &OsFs).expect("taken"), TakenIn::Taken, "{edit}");
+            for number in 2..4 {
+                guest(&world, &format!("echo run{number} > n; mv n f"));
+                publish(&world, &OsFs).expect("published");
+            }
+            assert_eq!(text(&world, "host"), "run3\n");
+            let undone = world.undo(&OsFs).expect("undone");
+            assert_eq!(text(&world, "host"), edited, "{place:?} {edit}: {undone:?}");
+            assert!(undone.changed_since.is_empty(), "{undone:?}");
+            let ledger = Ledger::read(&OsFs, world.run.fd()).expect("read");
+            assert_eq!(ledger.applied(MOUNT).count(), 0, "{edit}: nothing is left to undo");
+        }
+    }
+}
+
+#[test]
+fn undo_of_a_file_that_the_host_had_removed_removes_it() {
     let world = world(Where::Same);
-    guest(&world, "echo one > f; touch -d @1000000000 f");
+    guest(&world, "echo one > f");
     publish(&world, &OsFs).expect("published");
-    world.host("echo out > f; touch -d @1000000000 f");
-    guest(&world, "echo two > f; touch -d @1000000000 f");
-    let single = single(&world, &OsFs).expect("opened");
-    single.snapshot(&always).expect("copied");
-    let plan = plan(&changes(&world), &rules(OnConflict::Guest));
-    assert!(single.known(world.root_fd().as_fd()).expect("looked").is_none());
-    world.apply(&OsFs, &plan).expect("applied");
-    world.undo(&OsFs).expect("undone");
-    assert_eq!(text(&world, "host"), "host\n");
-    let kept = std::fs::read_dir(world.run.path().join("undo/m001")).expect("there").count();
-    assert!(kept >= 1, "what the host had is kept");
+    world.host("rm f");
+    assert_eq!(take_in(&world, &OsFs).expect("taken"), TakenIn::Taken);
+    guest(&world, "echo two > f");
+    publish(&world, &OsFs).expect("published");
+    let undone = world.undo(&OsFs).expect("undone");
+    assert_eq!((text(&world, "host").as_str(), undone.changed_since.len()), ("absent", 0));
+}
+
+#[test]
+fn nothing_comes_in_while_somebody_waits_for_the_file() {
+    let world = world(Where::Same);
+    for edit in ["echo outside > f", "rm f"] {
+        world.host(edit);
+        let waited = single(&world, &OsFs)
+            .and_then(|it| it.take_in(world.root_fd().as_fd(), &Says(true, false), true));
+        assert_eq!(waited.expect("tried"), TakenIn::Busy, "{edit}");
+        assert_eq!(text(&world, OWN), "host\n", "{edit}");
+    }
 }
 
 #[test]

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use super::UndoReport;
 use crate::fs::{At, Errno, Fs, Kind};
 use crate::sync::apply::{Bench, MountPlace, copy, number_name};
+use crate::sync::chain::superseded;
 use crate::sync::collect::io;
 use crate::sync::journal::{Act, Ledger, MountBatch, Step};
 use crate::sync::{Attributes, Failed, Identity, Seen, SyncError};
@@ -38,8 +39,12 @@ pub(super) fn invert(
         touched: HashSet::new(),
         now: HashMap::new(),
     };
+    let superseded = superseded(ledger, mount.number, is_chosen);
     for part in &parts {
         for step in part.steps.iter().rev().filter(|step| step.act != Act::Amend) {
+            if superseded.contains(&step.number) {
+                continue;
+            }
             if is_chosen(step) {
                 inverse.invert(step)?;
             } else {
@@ -48,7 +53,8 @@ pub(super) fn invert(
         }
     }
     for part in &parts {
-        for step in part.steps.iter().filter(|step| step.act == Act::Amend) {
+        let amends = part.steps.iter().filter(|step| step.act == Act::Amend);
+        for step in amends.filter(|step| !superseded.contains(&step.number)) {
             inverse.amend(step, chosen(&step.path))?;
         }
     }
