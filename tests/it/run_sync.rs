@@ -32,16 +32,6 @@ fn reported(world: &World, options: &[&str], script: &str) -> (Said, Value) {
     (said, serde_json::from_str(&text).expect("json"))
 }
 
-fn states(world: &World) -> Vec<String> {
-    let runs = fs::read_dir(world.state().join("runs")).into_iter().flatten();
-    let records = runs.filter_map(|run| fs::read(run.ok()?.path().join("record.json")).ok());
-    let states = records.map(|text| {
-        let record: Value = serde_json::from_slice(&text).expect("json");
-        record["state"].as_str().expect("a state").to_owned()
-    });
-    states.collect()
-}
-
 #[test]
 fn bare_and_buffered_leave_the_same() {
     let script = "set -e; umask 022; touch -d @1000000000 file
@@ -53,7 +43,7 @@ fn bare_and_buffered_leave_the_same() {
     bare.bare(script).ok();
     run(&buffered, &[], script).ok();
     assert_eq!(tree(&buffered), tree(&bare));
-    assert_eq!(states(&buffered), ["applied"]);
+    assert_eq!(buffered.states(), ["applied"]);
 }
 
 #[test]
@@ -80,7 +70,7 @@ fn mode_decides_when() {
         let said = run(&world, &["--sync", mode], &format!("echo guest >file; {end}"));
         assert_eq!(said.code, i32::from(end == "false"), "{mode} {end}");
         assert_eq!(read(&world, "file"), content, "{mode} {end}");
-        assert_eq!(states(&world).join(" "), state, "{mode} {end}");
+        assert_eq!(world.states().join(" "), state, "{mode} {end}");
     }
 }
 
@@ -119,7 +109,7 @@ fn both_sides_changed_and_the_hosts_stays() {
     let conflicts = &report["sync"]["conflicts"];
     assert_eq!(conflicts[0]["path"], world.project().join("file").display().to_string());
     assert_eq!(conflicts[0]["winner"], "host");
-    assert_eq!(states(&world), ["waiting"]);
+    assert_eq!(world.states(), ["waiting"]);
 }
 
 #[test]
@@ -209,7 +199,7 @@ fn second_signal_keeps_changes_unapplied() {
     running.signal(15);
     assert_eq!(running.end(), 137);
     assert_eq!(read(&world, "file"), "host\n");
-    assert_eq!(states(&world), ["waiting"]);
+    assert_eq!(world.states(), ["waiting"]);
 }
 
 #[test]
@@ -220,7 +210,7 @@ fn full_layer_ends_the_run_and_keeps_changes() {
     let script = "head -c 8M /dev/urandom >large; sync; sleep 60";
     let said = run(&world, &["-p", &policy], script);
     assert_eq!(said.code, 124, "{}", said.stderr);
-    assert_eq!((read(&world, "large"), states(&world)), ("absent".into(), vec!["waiting".into()]));
+    assert_eq!((read(&world, "large"), world.states()), ("absent".into(), vec!["waiting".into()]));
 }
 
 #[test]
@@ -233,7 +223,7 @@ fn killed_supervisor_leaves_the_changes() {
     running.end();
     assert_eq!(read(&world, "file"), "host\n");
     run(&world, &[], "true").ok();
-    assert_eq!(states(&world), ["running"], "kept, and nobody holds its lock");
+    assert_eq!(world.states(), ["running"], "kept, and nobody holds its lock");
 }
 
 #[test]
@@ -246,7 +236,7 @@ fn killed_supervisor_leaves_bits_of_the_root_and_nothing_else() {
         running.signal(9);
         running.end();
         run(&world, &[], "true").ok();
-        assert_eq!(states(&world), left, "{script}");
+        assert_eq!(world.states(), left, "{script}");
     }
 }
 
@@ -295,7 +285,7 @@ fn layer_in_memory_waits_on_the_disk() {
     );
     run(&world, &["--cow", &root, "--sync", "review"], &script).ok();
     assert!(!world.root().join("made").exists());
-    assert_eq!((read(&world, "file"), states(&world)), ("host\n".into(), vec!["waiting".into()]));
+    assert_eq!((read(&world, "file"), world.states()), ("host\n".into(), vec!["waiting".into()]));
     let diff = said(&mut world.endow(["diff", "--name-status"]));
     let lines = [format!("A\t{}/d/other", &root[1..]), "M\tfile".into(), "D\tlink".into()];
     for line in lines {
@@ -308,7 +298,7 @@ fn layer_in_memory_waits_on_the_disk() {
     assert_eq!((at("d/other").mode() & 0o777, at("closed").mode() & 0o777), (0, 0));
     assert!(at("d/hole").blocks() == 0 && at("d/hole").len() == 1 << 20);
     assert!(!world.project().join("dir/sub").exists() && !world.project().join("link").exists());
-    assert_eq!(states(&world), ["waiting"], "the FIFO still waits");
+    assert_eq!(world.states(), ["waiting"], "the FIFO still waits");
     let diff = said(&mut world.endow(["diff", "--name-status"]));
     assert_eq!(diff.ok(), format!("A\t{}/pipe\n", &root[1..]));
     said(&mut world.endow(["undo"])).ok();
@@ -321,7 +311,7 @@ fn layer_in_memory_is_kept_when_the_command_fails() {
     let root = world.root().display().to_string();
     let script = format!("echo guest >{root}/made; exit 3");
     let said_of = run(&world, &["--cow", &root, "--sync", "apply-ok"], &script);
-    assert_eq!((said_of.code, states(&world)), (3, vec!["waiting".into()]));
+    assert_eq!((said_of.code, world.states()), (3, vec!["waiting".into()]));
     said(&mut world.endow(["apply"])).ok();
     assert_eq!(fs::read_to_string(world.root().join("made")).expect("there"), "guest\n");
 }
@@ -333,7 +323,7 @@ fn layer_in_memory_keeps_only_what_was_refused() {
     let script = format!("echo guest >{root}/made; mkfifo {root}/pipe; rm -r dir");
     run(&world, &["--cow", &root], &script).fails(121);
     assert_eq!(fs::read_to_string(world.root().join("made")).expect("there"), "guest\n");
-    assert_eq!((states(&world), layer(&world)), (vec!["waiting".into()], vec!["pipe".into()]));
+    assert_eq!((world.states(), layer(&world)), (vec!["waiting".into()], vec!["pipe".into()]));
     said(&mut world.endow(["undo"])).ok();
     assert!(!world.root().join("made").exists());
     assert_eq!(read(&world, "dir/inner"), "inner\n");
@@ -377,7 +367,7 @@ fn record_that_can_not_be_written_leaves_the_changes() {
     let world = project();
     let options = ["--sync", "review"];
     assert_eq!(end_with_little_room(&world, &options, "echo guest >file", 64), 125);
-    assert_eq!(states(&world), ["running"], "and nobody runs it");
+    assert_eq!(world.states(), ["running"], "and nobody runs it");
     said(&mut world.endow(["apply"])).ok();
     assert_eq!(read(&world, "file"), "guest\n");
 }
@@ -400,7 +390,7 @@ fn layer_lets_go_of_what_was_written_back() {
         rm -r old; mkdir old; echo x >old/one; echo x >old/fresh; rm link; echo x >endow.toml
         chmod 500 new/sub; touch -d @1000000000 new old .";
     run(&world, &[], script).fails(121);
-    assert_eq!(states(&world), ["waiting"]);
+    assert_eq!(world.states(), ["waiting"]);
     let linked = "find . -type f -links +1";
     assert_eq!(world.bare(linked).ok(), "", "what the layer still holds");
     assert_eq!(layer(&world), ["endow.toml", "new", "new/pipe"]);
@@ -412,7 +402,7 @@ fn layer_lets_go_of_what_was_written_back() {
     assert_eq!((world.bare(linked).ok(), read(&world, "endow.toml")), ("", "x\n".into()));
     said(&mut world.endow(["undo"])).ok();
     assert_eq!(tree(&world), before);
-    assert_eq!(states(&world), ["waiting"], "the FIFO");
+    assert_eq!(world.states(), ["waiting"], "the FIFO");
 }
 
 #[test]

@@ -11,6 +11,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use serde_json::Value;
 use tempfile::TempDir;
 
 pub(crate) use kept::MadeUp;
@@ -116,6 +117,17 @@ impl World {
     /// Runs a script of the shell without a sandbox: the control of an attack.
     pub(crate) fn bare(&self, script: &str) -> Said {
         said(self.command("sh").args(["-c", script]))
+    }
+
+    /// Returns the states of the runs that are kept, as their records say.
+    pub(crate) fn states(&self) -> Vec<String> {
+        let runs = fs::read_dir(self.state().join("runs")).into_iter().flatten();
+        let records = runs.filter_map(|run| fs::read(run.ok()?.path().join("record.json")).ok());
+        let states = records.map(|text| {
+            let record: Value = serde_json::from_slice(&text).expect("json");
+            record["state"].as_str().expect("a state").to_owned()
+        });
+        states.collect()
     }
 
     /// Asserts that nothing of any run is left in the state directory.

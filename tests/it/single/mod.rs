@@ -7,8 +7,6 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Stdio;
 
-use serde_json::Value;
-
 use crate::harness::{Running, World, project, said};
 
 /// A project and a file of settings in the user's home.
@@ -52,12 +50,6 @@ impl Settings {
     }
 
     fn states(&self) -> Vec<String> {
-        let runs = fs::read_dir(self.world.state().join("runs")).into_iter().flatten();
-        let records = runs.filter_map(|run| fs::read(run.ok()?.path().join("record.json")).ok());
-        let state = |text: Vec<u8>| {
-            let record: Value = serde_json::from_slice(&text).expect("json");
-            record["state"].as_str().expect("a state").to_owned()
-        };
-        records.map(state).collect()
+        self.world.states()
     }
 }

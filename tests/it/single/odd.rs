@@ -107,6 +107,15 @@ fn file_in_another_mount_is_written_in_place() {
     assert_eq!(fs::read_to_string(&file).expect("there"), "guest\n");
 }
 
+/// Without a sandbox the link stands, and whoever reads the file next reads what it leads to.
+#[test]
+fn control_link_in_the_place_of_the_file_is_followed() {
+    let settings = Settings::new("host\n");
+    settings.world.write("home/.ssh/id", "secret\n");
+    settings.world.bare("cd; ln -sf .ssh/id .tool.json").ok();
+    assert_eq!(settings.text(), "secret\n");
+}
+
 #[test]
 fn what_is_no_file_any_more_is_told_and_does_not_leave() {
     for script in [
