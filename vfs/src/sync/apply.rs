@@ -22,7 +22,7 @@ use std::path::Path;
 pub use bench::remove_stage;
 pub(super) use bench::{Bench, clear, clear_undo, make_own, name as number_name, own_path};
 pub(super) use commit::{Outcome, carry};
-pub(super) use copy::{copy_leaf, open_readable};
+pub(super) use copy::{copy_leaf, open_readable, with_bits};
 use finish::publish;
 pub(super) use finish::{end, finish};
 

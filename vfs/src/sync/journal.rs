@@ -191,6 +191,29 @@ impl Ledger {
         Self { settled, ..Self::default() }.store(fs, to)
     }
 
+    /// Notes what the last write-back of a path left there.
+    pub(super) fn left_at(&mut self, mount: u32, path: &Path, seen: Seen) {
+        let parts = self.batches.iter_mut().rev().flat_map(|batch| &mut batch.mounts);
+        let mut steps = parts.filter(|part| part.mount == mount).flat_map(|part| &mut part.steps);
+        let step = steps.find(|step| step.path == path && step.act != Act::Amend);
+        if let Some(step) = step.filter(|step| step.new.is_some_and(|new| seen.is_still(&new))) {
+            step.new = Some(seen);
+        }
+    }
+
+    /// Notes that what the host has is known to the run, and no change against it.
+    pub(super) fn adopt(
+        fs: &dyn Fs,
+        run: BorrowedFd<'_>,
+        mount: u32,
+        seen: Seen,
+    ) -> std::result::Result<(), SyncError> {
+        let mut ledger = Self::read(fs, run)?;
+        ledger.settle_all(mount, [seen]);
+        ledger.forget_earlier();
+        ledger.store(fs, run)
+    }
+
     /// Makes it hold, durably.
     pub(super) fn store(
         &self,

@@ -63,12 +63,23 @@ fn denied<T: Default>(errno: Errno) -> Result<T> {
 
 /// Opens a file that is ours, also when its bits keep its owner out.
 pub(in crate::sync) fn open_readable(fs: &dyn Fs, at: At<'_>, mode: u32) -> Result<OwnedFd> {
-    match fs.open_file(at.dir, at.name) {
+    with_bits(fs, at, (mode, 0o400), || fs.open_file(at.dir, at.name))
+}
+
+/// Does something with a file that is ours; where its mode keeps its owner out, with further bits
+/// meanwhile.
+pub(in crate::sync) fn with_bits<T>(
+    fs: &dyn Fs,
+    at: At<'_>,
+    (mode, bits): (u32, u32),
+    call: impl Fn() -> Result<T>,
+) -> Result<T> {
+    match call() {
         Err(Errno::ACCESS) => {
-            fs.set_mode_at(at, mode | 0o400)?;
-            let opened = fs.open_file(at.dir, at.name);
+            fs.set_mode_at(at, mode | bits)?;
+            let result = call();
             fs.set_mode_at(at, mode)?;
-            opened
+            result
         }
         result => result,
     }

@@ -123,10 +123,7 @@ pub fn settle(
     batch.mounts.push(part);
     (ledger.last, ledger.next) = (batch.serial, batch.next);
     ledger.batches.push(batch);
-    let undo = fs.open_dir(run.dir, OsStr::new(UNDO)).map_err(io("open", Path::new(UNDO)))?;
-    ledger.write(fs, undo.as_fd())?;
-    fs.sync_all(undo.as_fd()).map_err(io("write", Path::new(UNDO)))?;
-    Ledger::publish(fs, undo.as_fd()).map_err(io("write", Path::new(UNDO)))?;
+    ledger.store(fs, run.dir)?;
     Ok(settled)
 }
 

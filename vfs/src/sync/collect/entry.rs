@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use super::refuse::{self, Told};
 use super::{Both, Collector, Task, io, is_whiteout};
-use crate::fs::{At, Errno, Kind, Node};
+use crate::fs::{Errno, Kind, Node};
+use crate::sync::apply::{open_readable, with_bits};
 use crate::sync::root::Dir;
 use crate::sync::{
     Attributed, Change, ChangeKind, Conflict, Differs, Directory, Refusal, Seen, SyncError,
@@ -87,26 +88,9 @@ impl<'a> Collector<'a> {
             return Ok(Told::default());
         }
         let at = found.dir.at(found.name);
-        let attributes = match self.fs.attributes(at) {
-            Err(Errno::ACCESS) => {
-                self.with_mode(at, found.node.status.mode, |at| self.fs.attributes(at))
-            }
-            result => result,
-        };
+        let bits = (found.node.status.mode, 0o400);
+        let attributes = with_bits(self.fs, at, bits, || self.fs.attributes(at));
         attributes.map(refuse::tell).map_err(io("look at", &found.path))
-    }
-
-    /// Does something with a file of the layer that its owner may not read.
-    fn with_mode<T>(
-        &self,
-        at: At<'_>,
-        mode: u32,
-        call: impl FnOnce(At<'_>) -> Result<T, Errno>,
-    ) -> Result<T, Errno> {
-        self.fs.set_mode_at(at, mode | 0o400)?;
-        let result = call(at);
-        self.fs.set_mode_at(at, mode)?;
-        result
     }
 
     fn created(&mut self, entry: Entry<'_, '_, 'a>) -> Result<(), SyncError> {
@@ -296,7 +280,8 @@ impl<'a> Collector<'a> {
             let is_same_time = seen.modified == found.node.status.modified.into();
             return Ok(is_same_time && self.source.settled.knows(&seen));
         };
-        let upper = self.open_upper(found).map_err(failed)?;
+        let upper = open_readable(self.fs, found.dir.at(found.name), found.node.status.mode)
+            .map_err(failed)?;
         let size = found.node.status.size;
         self.buffers.equal(self.fs, [upper.as_fd(), host.as_fd()], size).map_err(failed)
     }
@@ -306,16 +291,6 @@ impl<'a> Collector<'a> {
         let file = self.fs.open_file(dir.as_fd(), name).ok()?;
         let status = self.fs.status_of(file.as_fd()).ok()?;
         (status.id == node.status.id && status.kind == Kind::File).then_some(file)
-    }
-
-    fn open_upper(&self, found: &Found<'_, 'a>) -> Result<OwnedFd, Errno> {
-        match self.fs.open_file(found.dir.as_fd(), found.name) {
-            Err(Errno::ACCESS) => {
-                let at = found.dir.at(found.name);
-                self.with_mode(at, found.node.status.mode, |at| self.fs.open_file(at.dir, at.name))
-            }
-            result => result,
-        }
     }
 
     fn refuse_new(

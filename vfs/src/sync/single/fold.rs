@@ -1,14 +1,13 @@
 //! A file that is published many times has one original.
 
-use std::os::fd::{AsFd, BorrowedFd};
-use std::path::Path;
+use std::os::fd::AsFd;
 
 use super::Single;
 use crate::fs::{Errno, Open};
+use crate::sync::SyncError;
 use crate::sync::apply::{number_name, own_path};
 use crate::sync::collect::io;
 use crate::sync::journal::{Act, Batch, Ledger, Step};
-use crate::sync::{Seen, SyncError};
 
 impl Single<'_> {
     /// Joins the last write-back of this file with the one before, if what it displaced was that
@@ -64,29 +63,4 @@ fn swapped(batch: &Batch, mount: u32) -> Option<&Step> {
     let mut changes = part.steps.iter().filter(|step| step.change.is_some());
     let step = changes.next()?;
     (part.mount == mount && step.act == Act::Swap && changes.next().is_none()).then_some(step)
-}
-
-impl Ledger {
-    /// Notes what the last write-back of a path left there.
-    pub(super) fn left_at(&mut self, mount: u32, path: &Path, seen: Seen) {
-        let parts = self.batches.iter_mut().rev().flat_map(|batch| &mut batch.mounts);
-        let mut steps = parts.filter(|part| part.mount == mount).flat_map(|part| &mut part.steps);
-        let step = steps.find(|step| step.path == path && step.act != Act::Amend);
-        if let Some(step) = step.filter(|step| step.new.is_some_and(|new| seen.is_still(&new))) {
-            step.new = Some(seen);
-        }
-    }
-
-    /// Notes that what the host has is known to the run, and no change against it.
-    pub(super) fn adopt(
-        fs: &dyn crate::fs::Fs,
-        run: BorrowedFd<'_>,
-        mount: u32,
-        seen: Seen,
-    ) -> Result<(), SyncError> {
-        let mut ledger = Self::read(fs, run)?;
-        ledger.settle_all(mount, [seen]);
-        ledger.forget_earlier();
-        ledger.store(fs, run)
-    }
 }

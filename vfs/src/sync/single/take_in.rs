@@ -6,6 +6,7 @@ use std::path::Path;
 
 use super::{BASE, ENTERING, GONE, INCOMING, Own, SET_ID, Single, copy_at_rest};
 use crate::fs::{At, Errno, Kind, Node, Result};
+use crate::sync::apply::with_bits;
 use crate::sync::collect::io;
 use crate::sync::{Ledger, Seen, SyncError};
 
@@ -168,15 +169,7 @@ impl Single<'_> {
     }
 
     fn open_to_write(&self, at: At<'_>) -> Result<OwnedFd> {
-        match self.fs.open_to_write(at.dir, at.name) {
-            Err(Errno::ACCESS) => {
-                let mode = self.fs.node(at.dir, at.name)?.status.mode;
-                self.fs.set_mode_at(at, mode | 0o600)?;
-                let opened = self.fs.open_to_write(at.dir, at.name);
-                self.fs.set_mode_at(at, mode)?;
-                opened
-            }
-            result => result,
-        }
+        let mode = self.fs.node(at.dir, at.name)?.status.mode;
+        with_bits(self.fs, at, (mode, 0o600), || self.fs.open_to_write(at.dir, at.name))
     }
 }
