@@ -115,7 +115,7 @@ fn target(
 
 /// What the command made of single files becomes a layer, now that it is gone: of each, whatever
 /// became of the host's side.
-pub(super) fn gather(run: &RunDir, record: &Record) -> Result<(), TargetError> {
+fn gather(run: &RunDir, record: &Record) -> Result<(), TargetError> {
     let mut first = Ok(());
     for (number, mount) in (0u32..).zip(&record.mounts) {
         let gathered = match single(run, number, mount) {

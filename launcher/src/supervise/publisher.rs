@@ -1,8 +1,9 @@
 //! The process that keeps single files the same inside and outside while the command runs.
 
-use std::ffi::OsString;
+use std::ffi::OsStr;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use rustix::event::Timespec as Timeout;
@@ -69,7 +70,7 @@ impl Publisher {
 }
 
 struct Watched<'a> {
-    file: &'a PublishedFile,
+    published: &'a PublishedFile,
     /// The watches on the two directories.
     watches: [i32; 2],
     state: State,
@@ -86,13 +87,13 @@ enum State {
 }
 
 impl<'a> Watched<'a> {
-    fn new(file: &'a PublishedFile) -> Self {
-        Self { file, watches: [-1; 2], state: State::Changed, tries: 0, failures: 0 }
+    fn new(published: &'a PublishedFile) -> Self {
+        Self { published, watches: [-1; 2], state: State::Changed, tries: 0, failures: 0 }
     }
 
-    fn is_named(&self, watch: i32, name: &OsString) -> bool {
-        let mut sides = self.watches.iter().zip(&self.file.sides);
-        sides.any(|(known, path)| *known == watch && path.file_name() == Some(name.as_os_str()))
+    fn is_named(&self, watch: i32, name: &OsStr) -> bool {
+        let mut sides = self.watches.iter().zip(&self.published.sides);
+        sides.any(|(known, path)| *known == watch && path.file_name() == Some(name))
     }
 }
 
@@ -101,7 +102,7 @@ fn watch(files: &mut [Watched<'_>]) -> Result<OwnedFd, Errno> {
     let flags = WatchFlags::CLOSE_WRITE | WatchFlags::MOVED_TO | WatchFlags::MOVED_FROM;
     let flags = flags | WatchFlags::DELETE | WatchFlags::ONLYDIR;
     for file in files {
-        for (watch, path) in file.watches.iter_mut().zip(&file.file.sides) {
+        for (watch, path) in file.watches.iter_mut().zip(&file.published.sides) {
             *watch = inotify::add_watch(&queue, path.parent().unwrap_or(Path::new("/")), flags)?;
         }
     }
@@ -110,7 +111,7 @@ fn watch(files: &mut [Watched<'_>]) -> Result<OwnedFd, Errno> {
 
 fn attempt(files: &mut [Watched<'_>], publish: &mut dyn FnMut(u32) -> Attempt) {
     for file in files.iter_mut().filter(|it| it.state != State::Settled) {
-        let attempt = publish(file.file.number);
+        let attempt = publish(file.published.number);
         file.failures = if attempt == Attempt::Failed { file.failures + 1 } else { 0 };
         file.state = match attempt {
             Attempt::Settled => State::Settled,
@@ -155,11 +156,8 @@ fn read(files: &mut [Watched<'_>], queue: &OwnedFd) {
     let mut reader = inotify::Reader::new(queue.as_fd(), &mut buffer);
     while let Ok(event) = reader.next() {
         let is_full = event.events().contains(ReadFlags::QUEUE_OVERFLOW);
-        let name = event
-            .file_name()
-            .map(|name| std::os::unix::ffi::OsStringExt::from_vec(name.to_bytes().to_vec()));
-        let is_it =
-            |file: &Watched<'_>| name.as_ref().is_some_and(|name| file.is_named(event.wd(), name));
+        let name = event.file_name().map(|name| OsStr::from_bytes(name.to_bytes()));
+        let is_it = |file: &Watched<'_>| name.is_some_and(|name| file.is_named(event.wd(), name));
         files.iter_mut().filter(|file| is_full || is_it(file)).for_each(changed);
     }
 }
