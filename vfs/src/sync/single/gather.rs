@@ -22,6 +22,10 @@ impl Single<'_> {
     }
 
     fn gathered(&self) -> Result<()> {
+        if self.place()?.is_none() {
+            return Ok(());
+        }
+        self.put_back()?;
         let Some(own) = self.own()? else { return Ok(()) };
         let Own::At(dir, name) = own else { return self.mark_unknown() };
         self.bring(At { dir: dir.as_fd(), name: &name })?;

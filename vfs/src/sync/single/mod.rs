@@ -19,6 +19,7 @@ mod fold;
 mod gather;
 mod make;
 mod narrow;
+mod settle;
 mod snapshot;
 mod take_in;
 #[cfg(test)]
@@ -49,6 +50,11 @@ const GONE: &str = "base.gone";
 /// The host's version on its way in, and what takes the place of the command's.
 const INCOMING: &str = "incoming";
 const ENTERING: &str = "entering";
+/// The second while it is copied.
+const COPYING: &str = "entering.new";
+/// A version that the command had, which something newer took the place of when the process was
+/// killed that moved it.
+const DISPLACED: &str = "displaced";
 /// The layer.
 const UPPER: &str = "upper";
 /// What no copy has: a file with one of these bits is refused.

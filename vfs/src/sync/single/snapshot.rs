@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 
-use super::{Alone, BASE, ENTERING, GONE, INCOMING, NEXT, Own, Single, copy_at_rest};
+use super::{Alone, BASE, GONE, NEXT, Own, Single, copy_at_rest};
 use crate::fs::{At, Kind, Node, Result};
 use crate::sync::apply::open_readable;
 use crate::sync::collect::io;
@@ -33,29 +33,6 @@ pub enum Ours {
 }
 
 impl Single<'_> {
-    /// Finds whether what was being written back when a process was killed stands on the host, whose
-    /// directory is `root`. No write-back may be under way.
-    ///
-    /// # Errors
-    /// A failing call.
-    pub fn catch_up(&self, root: BorrowedFd<'_>) -> std::result::Result<(), SyncError> {
-        self.caught_up(root).map_err(io("settle", Path::new(&self.name)))
-    }
-
-    fn caught_up(&self, root: BorrowedFd<'_>) -> Result<()> {
-        let host = At { dir: root, name: &self.name };
-        let [next, incoming, entering] = [NEXT, INCOMING, ENTERING].map(|name| self.in_layer(name));
-        if self.look(next)?.is_some() {
-            if self.is_same(next, host)? { self.rebase(next) } else { self.remove(next) }?;
-        }
-        // What was on its way in has taken the place of what the command had.
-        if self.is_same(entering, self.in_layer(BASE))? && self.is_same(incoming, host)? {
-            self.rebase(incoming)?;
-        }
-        self.remove(incoming)?;
-        self.remove(entering)
-    }
-
     /// Makes a file of the layer what both sides held last.
     pub(super) fn rebase(&self, from: At<'_>) -> Result<()> {
         self.fs.rename(from.dir, from.name, OsStr::new(BASE))?;

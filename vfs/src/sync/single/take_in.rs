@@ -4,8 +4,8 @@ use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
-use super::{BASE, ENTERING, GONE, INCOMING, Own, SET_ID, Single, copy_at_rest};
-use crate::fs::{At, Errno, Kind, Node, Result};
+use super::{BASE, COPYING, ENTERING, GONE, INCOMING, Own, SET_ID, Single, copy_at_rest};
+use crate::fs::{At, Errno, FileId, Kind, Node, Result};
 use crate::sync::apply::with_bits;
 use crate::sync::collect::io;
 use crate::sync::{Ledger, Seen, SyncError};
@@ -72,11 +72,13 @@ impl Single<'_> {
 
     /// Returns what the host has, once the command has it.
     fn bring_in(&self, host: At<'_>, own: At<'_>, alone: &dyn Alone) -> Result<Option<Node>> {
-        let (incoming, entering) = (self.in_layer(INCOMING), self.in_layer(ENTERING));
+        let [incoming, copying, entering] =
+            [INCOMING, COPYING, ENTERING].map(|name| self.in_layer(name));
         let Some(node) = copy_at_rest(self.fs, host, incoming)? else { return Ok(None) };
-        if copy_at_rest(self.fs, incoming, entering)?.is_none() {
+        if copy_at_rest(self.fs, incoming, copying)?.is_none() {
             return Ok(None);
         }
+        self.fs.rename(copying.dir, copying.name, entering.name)?;
         if self.look(own)?.is_none() {
             return self.put_new(own, node);
         }
@@ -113,7 +115,7 @@ impl Single<'_> {
 
     /// Exchanges the command's file with what enters, if it is the expected one. The command may
     /// rename another into its place at the same moment: the newest that is found goes back.
-    fn exchange(&self, own: At<'_>, expected: crate::fs::FileId) -> Result<bool> {
+    pub(super) fn exchange(&self, own: At<'_>, expected: FileId) -> Result<bool> {
         let entering = self.in_layer(ENTERING);
         let (mut there, mut is_in) = (expected, true);
         for _ in 0..TRIES {
