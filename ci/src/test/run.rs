@@ -14,6 +14,8 @@ use crate::workspace;
 
 /// Seconds after which an executable's tests count as hung.
 const TIME_LIMIT: &str = "900";
+/// The same when every call is failed once, which are thousands of runs of endow.
+const SWEEP_TIME_LIMIT: &str = "7200";
 
 /// A root user's tools may live in a home that the test user cannot enter.
 const USER_PATH: &str = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin";
@@ -84,7 +86,14 @@ impl Runner<'_> {
 
     fn command(&self, test: &TestBinary) -> Command {
         let mut command = Command::new("timeout");
-        command.args(["--kill-after=10", TIME_LIMIT, "sh", "-c", "umask 022 && exec \"$@\"", "sh"]);
+        command.args([
+            "--kill-after=10",
+            time_limit(),
+            "sh",
+            "-c",
+            "umask 022 && exec \"$@\"",
+            "sh",
+        ]);
         command.arg(&test.path).current_dir(&test.package).stdin(Stdio::null());
         let home = self.place.home(self.identity.name());
         match self.identity {
@@ -93,7 +102,7 @@ impl Runner<'_> {
                 command.env_clear().uid(*uid).gid(*gid);
                 command.env("PATH", USER_PATH).env("USER", name).env("LOGNAME", name);
                 command.env("SHELL", "/bin/sh").env("LANG", "C.UTF-8");
-                let passed = ["CI", "ENDOW_TEST_REQUIRE", "RUST_BACKTRACE", "TERM"];
+                let passed = ["CI", "ENDOW_SWEEP", "ENDOW_TEST_REQUIRE", "RUST_BACKTRACE", "TERM"];
                 let value = |name| std::env::var_os(name).map(|value| (name, value));
                 command.envs(passed.into_iter().filter_map(value));
             }
@@ -146,4 +155,9 @@ fn show(command: &mut Command) -> Result<Counts> {
         println!("{complaint}");
     }
     Ok(counts)
+}
+
+fn time_limit() -> &'static str {
+    let is_sweep = std::env::var_os("ENDOW_SWEEP").is_some_and(|value| value == "all");
+    if is_sweep { SWEEP_TIME_LIMIT } else { TIME_LIMIT }
 }
