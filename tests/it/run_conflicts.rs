@@ -298,12 +298,11 @@ retypes: d/f/n a directory above was replaced: replace
 links: d changed outside: rmdir again empty
 links: real/f a directory above was replaced: edit replace delete
 ";
-/// An edit of a file that was read, and that the host removed since, is none: overlayfs copies such
-/// a file up as if it were new.
 const READ: &str = "\
 edits: d/f changed outside: edit replace delete rmdir again empty
 replaces: d/f appeared outside: edit replace again same
 replaces: d/f changed outside: delete rmdir empty
+deletes: d/f vanished outside: edit
 creates: d/new appeared outside: replace again
 creates: d/new changed outside: edit delete rmdir empty
 retypes: d/f changed outside: edit replace again same

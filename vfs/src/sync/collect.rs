@@ -17,6 +17,7 @@ use super::{
 };
 use crate::fs::{Errno, Fs, Kind, Node, Special};
 pub(super) use compare::Buffers;
+use entry::HostSide;
 use groups::Groups;
 pub(super) use refuse::{is_overlays, users};
 
@@ -70,6 +71,8 @@ struct Both {
     is_changed: bool,
     /// What the layer does not have is removed.
     is_opaque: bool,
+    /// Something was copied up into the layer's.
+    is_impure: bool,
     /// Holds for all below.
     conflict: Option<Conflict>,
     /// The layer's bits.
@@ -134,9 +137,14 @@ impl<'a> Collector<'a> {
         let inherited = (!is_same).then_some(Conflict::Root);
         let dir = Dir::Root(self.source.upper);
         let found = entry::Found { name: OsStr::new("."), path: here, node: upper, dir: &dir };
-        let host = entry::HostSide::Here(Dir::Root(self.source.root), root);
-        let parent =
-            entry::Parent { is_changed: false, conflict: inherited, is_opaque: false, mode: 0 };
+        let host = HostSide::Here(Dir::Root(self.source.root), root);
+        let parent = entry::Parent {
+            is_changed: false,
+            conflict: inherited,
+            is_opaque: false,
+            has_vanished: false,
+            mode: 0,
+        };
         self.compare(&found, &host, &parent)
     }
 
@@ -147,17 +155,16 @@ impl<'a> Collector<'a> {
         names.sort();
         drop(listed);
         let (above, closed) = self.host_dir(both)?;
+        let dir = self.upper.dir(&both.path).map_err(failed("open"))?;
         let parent = entry::Parent {
             is_changed: both.is_changed,
             conflict: both.conflict,
             is_opaque: both.is_opaque,
+            has_vanished: self.has_vanished((both, &dir), (above.as_ref(), closed), &names)?,
             mode: both.mode,
         };
-        let dir = self.upper.dir(&both.path).map_err(failed("open"))?;
         for name in &names {
-            let path = both.path.join(name);
-            let node = self.fs.node(dir.as_fd(), name).map_err(io("look at", &path))?;
-            let found = entry::Found { name, path, node, dir: &dir };
+            let found = self.found(&both.path, &dir, name)?;
             let host = self.host_entry(above.as_ref(), closed, &found)?;
             self.compare(&found, &host, &parent)?;
         }
@@ -165,6 +172,42 @@ impl<'a> Collector<'a> {
             Some(above) if both.is_opaque => self.remove_others(both, &above, &names),
             _ => Ok(()),
         }
+    }
+
+    fn found<'d>(
+        &self,
+        above: &Path,
+        dir: &'d Dir<'a>,
+        name: &'d OsStr,
+    ) -> Result<entry::Found<'d, 'a>, SyncError> {
+        let path = above.join(name);
+        let node = self.fs.node(dir.as_fd(), name).map_err(io("look at", &path))?;
+        Ok(entry::Found { name, path, node, dir })
+    }
+
+    /// Returns whether a file was copied up that the host had removed before. overlayfs marks the
+    /// directory as ever, but not the file: it has no name any more (`ovl_do_copy_up`). When the
+    /// host changed the directory, and no entry explains the mark, it is one of the new files.
+    fn has_vanished(
+        &self,
+        (both, dir): (&Both, &Dir<'a>),
+        host: (Option<&Dir<'a>>, Option<Refusal>),
+        names: &[OsString],
+    ) -> Result<bool, SyncError> {
+        if !(both.is_impure && both.is_changed) {
+            return Ok(false);
+        }
+        for name in names {
+            let found = self.found(&both.path, dir, name)?;
+            let is_on_host = !matches!(self.host_entry(host.0, host.1, &found)?, HostSide::Absent);
+            if is_on_host || !matches!(found.node.status.kind, Kind::File | Kind::Directory) {
+                return Ok(false);
+            }
+            if self.told(&found)?.has_origin {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Opens the host's directory; one that is gone meanwhile is a conflict when it is applied.
@@ -186,15 +229,15 @@ impl<'a> Collector<'a> {
         above: Option<&Dir<'a>>,
         closed: Option<Refusal>,
         found: &entry::Found<'_, '_>,
-    ) -> Result<entry::HostSide<'a>, SyncError> {
+    ) -> Result<HostSide<'a>, SyncError> {
         if let Some(refusal) = closed {
-            return Ok(entry::HostSide::Closed(refusal));
+            return Ok(HostSide::Closed(refusal));
         }
-        let Some(dir) = above else { return Ok(entry::HostSide::Absent) };
+        let Some(dir) = above else { return Ok(HostSide::Absent) };
         match self.fs.node(dir.as_fd(), found.name) {
-            Ok(node) => Ok(entry::HostSide::Here(dir.clone(), node)),
-            Err(Errno::NOENT | Errno::NAMETOOLONG) => Ok(entry::HostSide::Absent),
-            Err(Errno::ACCESS) => Ok(entry::HostSide::Closed(Refusal::Unreadable)),
+            Ok(node) => Ok(HostSide::Here(dir.clone(), node)),
+            Err(Errno::NOENT | Errno::NAMETOOLONG) => Ok(HostSide::Absent),
+            Err(Errno::ACCESS) => Ok(HostSide::Closed(Refusal::Unreadable)),
             Err(errno) => Err(io("look at", &found.path)(errno)),
         }
     }

@@ -35,6 +35,8 @@ pub(super) struct Parent {
     pub(super) is_changed: bool,
     pub(super) conflict: Option<Conflict>,
     pub(super) is_opaque: bool,
+    /// A file was copied up that the host had removed: it looks as if it were new.
+    pub(super) has_vanished: bool,
     pub(super) mode: u32,
 }
 
@@ -83,7 +85,8 @@ impl<'a> Collector<'a> {
         }
     }
 
-    fn told(&self, found: &Found<'_, 'a>) -> Result<Told, SyncError> {
+    /// What overlayfs notes of an entry, and the user's attributes.
+    pub(super) fn told(&self, found: &Found<'_, 'a>) -> Result<Told, SyncError> {
         if !matches!(found.node.status.kind, Kind::File | Kind::Directory) {
             return Ok(Told::default());
         }
@@ -95,7 +98,8 @@ impl<'a> Collector<'a> {
 
     fn created(&mut self, entry: Entry<'_, '_, 'a>) -> Result<(), SyncError> {
         let found = entry.found;
-        let is_gone = entry.told.has_origin && entry.parent.is_changed;
+        let had_vanished = entry.parent.has_vanished && found.node.status.kind == Kind::File;
+        let is_gone = entry.told.has_origin && entry.parent.is_changed || had_vanished;
         let conflict = entry.parent.conflict.or(is_gone.then_some(Conflict::Vanished));
         let refused = self.refuse_new(&entry, None)?;
         self.group(found, None, false);
@@ -130,6 +134,7 @@ impl<'a> Collector<'a> {
                 host: None,
                 is_changed: false,
                 is_opaque: false,
+                is_impure: false,
                 conflict: None,
                 mode: entry.found.node.status.mode,
             }));
@@ -155,6 +160,7 @@ impl<'a> Collector<'a> {
         self.set.directories.insert(path.clone(), Directory { host, upper, is_changed });
         // Below an opaque directory nothing is marked: all of it is the run's.
         let is_opaque = (told.is_opaque || entry.parent.is_opaque) && !is_new;
+        let is_impure = told.is_impure;
         let user = self.host_user(dir, found.name, &path)?;
         let refused = self.attributes(entry, &host, user);
         // What is below inherits bits that the directory really gets.
@@ -165,6 +171,7 @@ impl<'a> Collector<'a> {
             host,
             is_changed,
             is_opaque,
+            is_impure,
             conflict,
             mode,
         }));

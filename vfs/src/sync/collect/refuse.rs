@@ -9,7 +9,7 @@ use crate::sync::Refusal;
 
 const OVERLAY: &[u8] = b"user.overlay.";
 /// What overlayfs leaves in a layer by itself, and what does no harm outside.
-const KNOWN: &[&[u8]] = &[b"origin", b"impure", b"opaque", b"uuid", b"nlink"];
+const KNOWN: &[&[u8]] = &[b"uuid", b"nlink"];
 const SET_ID: u32 = 0o6000;
 const SET_GID: u32 = 0o2000;
 
@@ -18,6 +18,8 @@ const SET_GID: u32 = 0o2000;
 pub(super) struct Told {
     pub(super) user: Vec<Attribute>,
     pub(super) has_origin: bool,
+    /// A directory: something was copied up into it.
+    pub(super) is_impure: bool,
     pub(super) is_opaque: bool,
     pub(super) refusal: Option<Refusal>,
 }
@@ -28,6 +30,7 @@ pub(super) fn tell(attributes: Vec<Attribute>) -> Told {
     for (name, value) in attributes {
         match name.as_bytes().strip_prefix(OVERLAY) {
             Some(b"origin") => told.has_origin = true,
+            Some(b"impure") => told.is_impure = true,
             Some(b"opaque") if value == b"y" => told.is_opaque = true,
             Some(b"opaque") => told.refusal = Some(Refusal::OverlayAttribute),
             Some(known) if KNOWN.contains(&known) => {}
