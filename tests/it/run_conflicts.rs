@@ -376,3 +376,26 @@ fn table_with_the_layer_on_the_disk() {
 fn table_with_the_layer_in_memory() {
     check_all(Layer::Memory);
 }
+
+/// Which of the new files of a directory the host had removed is told by nothing: all of them are
+/// held where one must be, and none where another entry explains what overlayfs notes.
+#[test]
+fn new_file_conflicts_only_where_nothing_else_was_edited() {
+    for (edited, code, there) in [("d/f", 121, "g"), ("d/f d/g", 0, "f g new")] {
+        let world = World::new();
+        world.bare(CELL).ok();
+        let inside = format!(
+            "cat d/* >/dev/null; echo read; read go
+            for at in {edited} d/new; do echo guest >>$at; done"
+        );
+        let mut command = world.endow(&["run", "--", "sh", "-c", &inside]);
+        let mut running = Running::start(command.stdin(Stdio::piped()).stderr(Stdio::null()));
+        running.expect("read");
+        world.bare("rm d/f").ok();
+        running.say("\n");
+        assert_eq!(running.end(), code, "{edited}");
+        assert_eq!(world.bare("echo $(ls d)").ok().trim(), there, "{edited}");
+        let patch = said(&mut world.endow(&["diff", "--patch"]));
+        assert!(code == 0 || patch.ok().matches("+guest").count() == 2, "{}", patch.stdout);
+    }
+}
