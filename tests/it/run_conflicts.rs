@@ -388,14 +388,14 @@ fn new_file_conflicts_only_where_nothing_else_was_edited() {
             "cat d/* >/dev/null; echo read; read go
             for at in {edited} d/new; do echo guest >>$at; done"
         );
-        let mut command = world.endow(&["run", "--", "sh", "-c", &inside]);
+        let mut command = world.endow(["run", "--", "sh", "-c", &inside]);
         let mut running = Running::start(command.stdin(Stdio::piped()).stderr(Stdio::null()));
         running.expect("read");
         world.bare("rm d/f").ok();
         running.say("\n");
         assert_eq!(running.end(), code, "{edited}");
         assert_eq!(world.bare("echo $(ls d)").ok().trim(), there, "{edited}");
-        let patch = said(&mut world.endow(&["diff", "--patch"]));
+        let patch = said(&mut world.endow(["diff", "--patch"]));
         assert!(code == 0 || patch.ok().matches("+guest").count() == 2, "{}", patch.stdout);
     }
 }

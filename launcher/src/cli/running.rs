@@ -14,8 +14,8 @@ use crate::finish::{self, Published};
 use crate::plan::Plan;
 use crate::plan::step::Buffered;
 use crate::supervise::{
-    self, Attempt, Capture, Ended, Measured, Notice, PublishedFile, Publisher, Recorder, Renames,
-    Renewal, Supervised, Terminal,
+    self, Attempt, Capture, Ended, Measured, Notice, Over, PublishedFile, Publisher, Recorder,
+    Renames, Renewal, Supervised, Terminal,
 };
 
 /// A run that is over.
@@ -78,8 +78,8 @@ pub(crate) fn run(
             Notice::Started => {
                 publisher = given.record.and_then(|record| published(plan, prepared, record));
             }
-            // What is closed from now on is half written.
-            Notice::Killed => publisher = None,
+            // What is closed from now on is half written. The kill waits for nobody.
+            Notice::Killed => publisher.iter().for_each(Publisher::stop),
             _ => {}
         }
         notify(notice);
@@ -110,11 +110,12 @@ fn published(plan: &Plan, prepared: &Prepared, record: &Record) -> Option<Publis
     };
     let files: Vec<_> = (0..).zip(&plan.buffered).filter_map(file).collect();
     let run = prepared.run().filter(|_| !files.is_empty())?;
-    let publish = |number| match finish::publish(run, record, number) {
-        Ok(Published::Settled) => Attempt::Settled,
-        Ok(Published::Later) => Attempt::Later,
-        Err(_) => Attempt::Failed,
-    };
+    let publish =
+        |number, over: &Over| match finish::publish(run, record, number, &|| over.is_over()) {
+            Ok(Published::Settled) => Attempt::Settled,
+            Ok(Published::Later) => Attempt::Later,
+            Err(_) => Attempt::Failed,
+        };
     Publisher::start(&files, publish).ok()
 }
 

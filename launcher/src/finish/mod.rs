@@ -9,6 +9,7 @@ mod git_objects;
 mod git_traps;
 mod in_memory;
 mod in_view;
+mod leases;
 mod merge;
 mod prune;
 mod publish;

@@ -1,25 +1,21 @@
 //! A single file while the command runs: what it closed reaches the host, and what changed there
 //! reaches it.
 
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::AsFd;
 use std::slice;
 use std::time::{Duration, SystemTime};
 
 use endow_vfs::fs::{Fs, Kind, OsFs};
 use endow_vfs::state::{Moment, Record, RunDir};
-use endow_vfs::sync::{Alone, Applied, Ledger, Ours, Single, SyncReport, TakenIn};
-use rustix::fs::FileType;
+use endow_vfs::sync::{Applied, Ledger, Ours, Single, SyncReport, TakenIn};
 
+use super::leases::Leases;
 use super::targets::{self, Target};
 use super::write_back::{WriteBackError, WrittenBack, resume, write_back};
 use super::{InView, Selection};
-use crate::sys;
 
 /// How long the host's directory must be at rest before a missing file counts as removed.
 const QUIET: Duration = Duration::from_millis(500);
-
-/// How long after its name was looked up a file may be opened still.
-const LATE: Duration = Duration::from_millis(5);
 
 /// What came of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,17 +27,24 @@ pub(crate) enum Published {
 }
 
 /// Makes both sides of the single file of a mount the same, as far as the rules of the run and the
-/// changes of both sides allow. Whatever can't be done now is done, or told, at the end.
+/// changes of both sides allow. Whatever can't be done now is done, or told, at the end; `is_over`
+/// says whether that has come.
 pub(crate) fn publish(
     run: &RunDir,
     record: &Record,
     number: u32,
+    is_over: &dyn Fn() -> bool,
 ) -> Result<Published, WriteBackError> {
     let Some(target) = targets::one(run, record, number)? else { return Ok(Published::Settled) };
     let Some(single) = target.single(run).transpose()? else { return Ok(Published::Settled) };
     finish_begun(run, record, (&target, &single))?;
     let is_done = match single.snapshot(&Leases)? {
         Ours::Same | Ours::Absent => true,
+        // A process that was killed may have closed it meanwhile, half written.
+        Ours::Changed if is_over() => {
+            single.end_snapshot(target.root.as_fd(), false)?;
+            false
+        }
         Ours::Changed => write_out(run, record, (&target, &single))?,
         Ours::Odd => false,
         Ours::Busy => return Ok(Published::Later),
@@ -90,27 +93,7 @@ fn write_out(
         return written.map(|_| false);
     }
     single.end_snapshot(root, is_done)?;
-    written?;
-    if is_done {
-        single.fold()?;
-    }
-    Ok(is_done)
-}
-
-/// By leases of the kernel.
-struct Leases;
-
-impl Alone for Leases {
-    fn take(&self, file: BorrowedFd<'_>) -> bool {
-        let is_file = rustix::fs::fstat(file)
-            .is_ok_and(|it| FileType::from_raw_mode(it.st_mode) == FileType::RegularFile);
-        is_file && sys::lease::take(file).is_ok()
-    }
-
-    fn is_alone_still(&self, file: BorrowedFd<'_>) -> bool {
-        std::thread::sleep(LATE);
-        sys::lease::is_unbroken(file)
-    }
+    written.map(|_| is_done)
 }
 
 /// Adds what was published while the command ran to what was written back at its end.

@@ -217,17 +217,21 @@ impl Target {
         Some(Single::open(&OsFs, run.as_fd(), (self.number, layer), name))
     }
 
-    /// Waits until no other write-back works on this directory, and keeps others from it. The
-    /// lock is a file of endow's own: a command could hold a lock of the directory itself.
-    pub(super) fn lock(&self, locks: &Path) -> Result<OwnedFd, Errno> {
+    /// Returns the name of the lock of this directory, which is the same by whatever path.
+    pub(super) fn lock_name(&self) -> Result<String, Errno> {
+        let id = OsFs.status_of(self.root.as_fd())?.id;
+        Ok(format!("{}-{}", id.dev, id.ino))
+    }
+
+    /// Waits until no other write-back works on a directory, and keeps others from it. The lock is
+    /// a file of endow's own: a command could hold a lock of the directory itself.
+    pub(super) fn lock(locks: &Path, name: &str) -> Result<OwnedFd, Errno> {
         match rustix::fs::mkdir(locks, Mode::RWXU) {
             Ok(()) | Err(Errno::EXIST) => {}
             Err(errno) => return Err(errno),
         }
-        let status = OsFs.status_of(self.root.as_fd())?;
-        let name = locks.join(format!("{}-{}", status.id.dev, status.id.ino));
         let flags = OFlags::CREATE | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file = openat(CWD, &name, flags, Mode::RUSR | Mode::WUSR)?;
+        let file = openat(CWD, locks.join(name), flags, Mode::RUSR | Mode::WUSR)?;
         flock(&file, FlockOperation::LockExclusive)?;
         Ok(file)
     }

@@ -1,6 +1,7 @@
 //! Writing back: look at the layers, decide, apply; the same at the end of a run and for the
 //! commands `diff`, `apply` and their like.
 
+use std::collections::BTreeMap;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 
@@ -13,6 +14,7 @@ use endow_vfs::sync::{
 };
 use rustix::io::Errno;
 
+use super::leases::Leases;
 use super::merge::{Merged, merge};
 use super::rules::{MountRules, patterns};
 use super::{InView, OfMount, Selection, Target, TargetError};
@@ -231,6 +233,11 @@ pub(crate) fn write_back(
     let places = looked.iter().filter_map(|it| targets.iter().find(|to| to.number == it.number));
     let parts: Vec<(MountPlace<'_>, &SyncPlan)> = places.map(place).zip(&plans).collect();
     let reports = sync::apply(&OsFs, &RunPlace { dir: run.as_fd(), id: id.as_str() }, &parts)?;
+    for target in targets {
+        if let Some(single) = target.single(run).transpose()? {
+            single.fold(&Leases)?;
+        }
+    }
     let mounts = looked.into_iter().map(|it| it.at).zip(reports).collect();
     Ok(WrittenBack { mounts, waiting: Vec::new() })
 }
@@ -241,16 +248,18 @@ fn half_way(changes: &ChangeSet) -> Option<PathBuf> {
     names.find(|(_, name)| *name == HALF_WAY).map(|(change, _)| change.path.clone())
 }
 
-/// In the order of the paths, so that two runs never wait for each other.
+/// In the order of the directories' identities, so that two runs never wait for each other, and each
+/// once, whatever paths lead there.
 pub(super) fn lock_all(run: &RunDir, targets: &[Target]) -> Result<Vec<OwnedFd>, WriteBackError> {
     let locks = run.path().join("../../locks");
-    let mut targets: Vec<&Target> = targets.iter().collect();
-    targets.sort_by(|one, other| one.path.cmp(&other.path));
-    targets.dedup_by(|one, other| one.path == other.path);
-    let lock = |target: &&Target| {
-        target.lock(&locks).map_err(|errno| WriteBackError::Lock(target.path.clone(), errno))
-    };
-    targets.iter().map(lock).collect()
+    let failed = |it: &Target, errno| WriteBackError::Lock(it.path.clone(), errno);
+    let name = |it: &Target| it.lock_name().map_err(|errno| failed(it, errno));
+    let named = targets.iter().map(|it| Ok((name(it)?, it)));
+    let named: BTreeMap<String, &Target> = named.collect::<Result<_, WriteBackError>>()?;
+    let locked = named
+        .iter()
+        .map(|(name, it)| Target::lock(&locks, name).map_err(|errno| failed(it, errno)));
+    locked.collect()
 }
 
 fn plan_all(

@@ -28,7 +28,7 @@ pub(super) struct Aside {
 
 /// By what such a process knows that the run is over, or the supervisor gone.
 #[derive(Debug)]
-pub(super) struct Over(OwnedFd);
+pub(crate) struct Over(OwnedFd);
 
 impl Aside {
     /// Starts a process that does `work`, which gets all signals blocked.
@@ -46,11 +46,16 @@ impl Aside {
             Cloned::Parent { .. } => Ok(Self { going_on, done }),
         }
     }
+
+    /// Tells it that the run is over, without waiting.
+    pub(super) fn stop(&self) {
+        let _ = rustix::io::write(&self.going_on, b"-");
+    }
 }
 
 impl Drop for Aside {
     fn drop(&mut self) {
-        let _ = rustix::io::write(&self.going_on, b"-");
+        self.stop();
         while rustix::io::read(&self.done, &mut [0; 1]) == Err(Errno::INTR) {}
     }
 }
@@ -67,7 +72,7 @@ fn apart(supervisor: Pid) -> Result<OwnedFd, Errno> {
 
 impl Over {
     /// Returns whether it is.
-    pub(super) fn is_over(&self) -> bool {
+    pub(crate) fn is_over(&self) -> bool {
         self.wait(None, Some(Timeout { tv_sec: 0, tv_nsec: 0 }))
     }
 

@@ -18,6 +18,7 @@ mod stop;
 mod terminal;
 mod watch;
 
+pub(crate) use aside::Over;
 pub(crate) use capture::Capture;
 pub(crate) use event::Notice;
 pub(crate) use measured::Measured;

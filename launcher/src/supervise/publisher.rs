@@ -45,27 +45,33 @@ pub(crate) enum Attempt {
 /// The process, which ends with the run.
 #[derive(Debug)]
 pub(crate) struct Publisher {
-    _aside: Aside,
+    aside: Aside,
 }
 
 impl Publisher {
-    /// Starts it; `publish` makes both sides of the file of a mount the same.
+    /// Starts it; `publish` makes both sides of the file of a mount the same, as long as the run is
+    /// not over.
     pub(crate) fn start(
         files: &[PublishedFile],
-        mut publish: impl FnMut(u32) -> Attempt,
+        mut publish: impl FnMut(u32, &Over) -> Attempt,
     ) -> Result<Self, Errno> {
         let aside = Aside::start(|over| {
             let mut files: Vec<Watched<'_>> = files.iter().map(Watched::new).collect();
             let queue = watch(&mut files).ok();
             while !files.is_empty() && !over.is_over() {
-                attempt(&mut files, &mut publish);
+                attempt(&mut files, &mut |number| publish(number, over));
                 wait(&mut files, queue.as_ref(), over);
             }
             // Closing it takes long; the end of the process closes it, too.
             std::mem::forget(queue);
             true
         })?;
-        Ok(Self { _aside: aside })
+        Ok(Self { aside })
+    }
+
+    /// Has it write back nothing that it did not look at yet, and does not wait for it.
+    pub(crate) fn stop(&self) {
+        self.aside.stop();
     }
 }
 

@@ -1,5 +1,6 @@
 //! Single files that are mounted copy-on-write.
 
+mod ended;
 mod odd;
 mod published;
 

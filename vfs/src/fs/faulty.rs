@@ -4,6 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::ops::Range;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::Path;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::{At, Attribute, Entry, Errno, Fs, Node, Open, OsFs, Result, Special, Status};
@@ -14,12 +15,24 @@ pub(crate) struct FaultyFs {
     fails: usize,
     errno: Errno,
     is_dead: bool,
+    races: Mutex<Vec<Race>>,
+}
+
+/// What happens around the next call that moves an entry from one directory to another.
+pub(crate) enum Race {
+    /// Somebody does something right before it.
+    Before(Box<dyn FnOnce() + Send>),
+    /// The same right after it.
+    After(Box<dyn FnOnce() + Send>),
+    /// All calls after it fail.
+    Death,
 }
 
 impl FaultyFs {
     /// Fails call number `fails`, counted from 0.
     pub(crate) fn new(fails: usize, errno: Errno) -> Self {
-        Self { calls: AtomicUsize::new(0), fails, errno, is_dead: false }
+        let (calls, races) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+        Self { calls, fails, errno, is_dead: false, races }
     }
 
     /// Fails call number `from` and all that follow: to the disk, what SIGKILL there would do.
@@ -32,6 +45,11 @@ impl FaultyFs {
         Self::new(usize::MAX, Errno::IO)
     }
 
+    /// Fails nothing, and lets others act at moves, in this order.
+    pub(crate) fn racing(races: Vec<Race>) -> Self {
+        Self { races: Mutex::new(races), ..Self::counting() }
+    }
+
     /// Returns how many calls were made.
     pub(crate) fn calls(&self) -> usize {
         self.calls.load(Ordering::Relaxed)
@@ -40,7 +58,29 @@ impl FaultyFs {
     fn tick(&self) -> Result<OsFs> {
         let call = self.calls.fetch_add(1, Ordering::Relaxed);
         let fails = call == self.fails || (self.is_dead && call > self.fails);
-        if fails { Err(self.errno) } else { Ok(OsFs) }
+        if fails || self.is_killed() { Err(self.errno) } else { Ok(OsFs) }
+    }
+
+    fn is_killed(&self) -> bool {
+        self.races.lock().is_ok_and(|races| matches!(races.first(), Some(Race::Death)))
+    }
+
+    /// Makes a call that moves an entry, and lets others act around it.
+    fn moving(&self, call: impl FnOnce(OsFs) -> Result<()>) -> Result<()> {
+        let os = self.tick()?;
+        if let Some(Race::Before(act)) = self.next(|race| matches!(race, Race::Before(_))) {
+            act();
+        }
+        let result = call(os);
+        if let Some(Race::After(act)) = self.next(|race| matches!(race, Race::After(_))) {
+            act();
+        }
+        result
+    }
+
+    fn next(&self, is_it: impl FnOnce(&Race) -> bool) -> Option<Race> {
+        let mut races = self.races.lock().ok()?;
+        races.first().is_some_and(is_it).then(|| races.remove(0))
     }
 }
 
@@ -178,11 +218,11 @@ impl Fs for FaultyFs {
     }
 
     fn rename_new(&self, from: At<'_>, to: At<'_>) -> Result<()> {
-        self.tick()?.rename_new(from, to)
+        self.moving(|os| os.rename_new(from, to))
     }
 
     fn exchange(&self, one: At<'_>, other: At<'_>) -> Result<()> {
-        self.tick()?.exchange(one, other)
+        self.moving(|os| os.exchange(one, other))
     }
 
     fn link(&self, from: At<'_>, to: At<'_>) -> Result<()> {

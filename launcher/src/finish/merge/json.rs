@@ -10,6 +10,10 @@ use serde_json::value::RawValue;
 
 /// How deep objects are merged; deeper ones are values like others.
 const DEPTH: usize = 32;
+/// How many blanks a level may be indented by; with more, all of it is written on one line.
+const INDENT: usize = 16;
+/// How many bytes are written: the three together have less, but for how they are indented.
+const LONGEST: usize = 32 << 20;
 
 /// Merges what the host and the run made of an object; `None` when one of the three is none, or
 /// both changed one value in different ways.
@@ -88,7 +92,8 @@ impl Writer {
     fn like(host: &str) -> Self {
         let after = host.trim_start().trim_start_matches('{');
         let line = after.strip_prefix("\r\n").or_else(|| after.strip_prefix('\n'));
-        let indent = line.map(|line| line.chars().take_while(|it| " \t".contains(*it)).collect());
+        let blank = |line: &str| line.chars().take_while(|it| " \t".contains(*it)).collect();
+        let indent = line.map(blank).filter(|it: &String| it.len() <= INDENT);
         let newline = if after.starts_with("\r\n") { "\r\n" } else { "\n" };
         Self { text: String::new(), indent, newline }
     }
@@ -129,7 +134,7 @@ impl Writer {
         self.line(depth + 1);
         self.text.push_str(&serde_json::to_string(key).ok()?);
         self.text.push_str(if self.indent.is_some() { ": " } else { ":" });
-        Some(())
+        (self.text.len() <= LONGEST).then_some(())
     }
 
     fn line(&mut self, depth: usize) {
@@ -253,6 +258,28 @@ mod tests {
         let run = object("1").replace("\"key9\":1", "\"key9\":3");
         let merged = merged(&base, &host, &run).expect("merged");
         assert!(merged.contains("\"key7\":2,\"key8\":1,\"key9\":3"));
+    }
+
+    #[test]
+    fn blanks_do_not_make_it_grow() {
+        let object = |value: &str| {
+            let keys: Vec<String> = (0..1000).map(|at| format!("\"key{at}\":{value}")).collect();
+            format!("{{\n{}{}}}", " ".repeat(100_000), keys.join(","))
+        };
+        let (host, run) =
+            (object("1").replace("y7\":1", "y7\":2"), object("1").replace("y9\":1", "y9\":3"));
+        let merged = merged(&object("1"), &host, &run).expect("merged");
+        assert!(merged.len() < 20_000, "{}", merged.len());
+        let nested = |leaf: &str| {
+            format!("{}{leaf}{}", "{\n                \"a\":".repeat(31), "}".repeat(31))
+        };
+        let wide = |value: &str| {
+            let keys: Vec<String> = (0..100_000).map(|at| format!("\"{at}\":{value}")).collect();
+            nested(&format!("{{{}}}", keys.join(",")))
+        };
+        let (host, run) =
+            (wide("1").replace("\"7\":1", "\"7\":2"), wide("1").replace("\"9\":1", "\"9\":3"));
+        assert!(super::merge(wide("1").as_bytes(), [host.as_bytes(), run.as_bytes()]).is_none());
     }
 
     #[test]

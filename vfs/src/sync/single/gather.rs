@@ -4,10 +4,11 @@ use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 
-use super::{BASE, GONE, Own, STANDS, Single, copy_at_rest};
+use super::{BASE, GONE, NEXT, Own, SENT, STANDS, Single, copy_at_rest, is_unreachable};
 use crate::fs::{At, Kind, Result, Special};
 use crate::sync::SyncError;
 use crate::sync::collect::io;
+use crate::sync::root::{Closed, Root};
 use crate::tree::remove_tree;
 
 impl Single<'_> {
@@ -22,14 +23,35 @@ impl Single<'_> {
     }
 
     fn gathered(&self) -> Result<()> {
-        if self.place()?.is_none() {
-            return Ok(());
-        }
-        self.put_back()?;
+        let Some(place) = self.place()? else { return Ok(()) };
+        // The command may have closed the directory.
+        let mut run = Root::new(self.fs, self.run, Closed::Open);
+        let opened = run.open_up(place.parent().unwrap_or(Path::new("")));
+        let gathered = match opened {
+            Err(errno) if !is_unreachable(errno) => Err(errno),
+            _ => self.gather_opened(),
+        };
+        gathered.and(run.close())
+    }
+
+    fn gather_opened(&self) -> Result<()> {
+        self.settle_moves()?;
+        self.withdraw()?;
         let Some(own) = self.own()? else { return Ok(()) };
         let Own::At(dir, name) = own else { return self.mark_unknown() };
         self.bring(At { dir: dir.as_fd(), name: &name })?;
         self.fs.unlink(self.in_layer(STANDS).dir, OsStr::new(STANDS))
+    }
+
+    /// What was being written back leaves the layer to what there is now; whether it stands on the
+    /// host is found later.
+    fn withdraw(&self) -> Result<()> {
+        let next = self.in_layer(NEXT);
+        if self.look(next)?.is_none() {
+            return Ok(());
+        }
+        self.remove(self.in_upper())?;
+        self.fs.rename(next.dir, next.name, OsStr::new(SENT))
     }
 
     fn bring(&self, own: At<'_>) -> Result<()> {
@@ -41,7 +63,14 @@ impl Single<'_> {
         if is_file && self.is_same(own, self.in_layer(BASE))? {
             return Ok(());
         }
-        self.fs.rename_new(own, upper)
+        let mode = found.status.mode;
+        if is_file || mode & 0o700 == 0o700 {
+            return self.fs.rename_new(own, upper);
+        }
+        // A directory that is closed can't be moved.
+        self.fs.set_mode_at(own, mode | 0o700)?;
+        self.fs.rename_new(own, upper)?;
+        self.fs.set_mode_at(upper, mode)
     }
 
     /// The command removed it, unless both sides did, or it was brought before.

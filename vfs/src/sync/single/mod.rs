@@ -50,10 +50,14 @@ const GONE: &str = "base.gone";
 /// The host's version on its way in, and what takes the place of the command's.
 const INCOMING: &str = "incoming";
 const ENTERING: &str = "entering";
-/// The second while it is copied.
-const COPYING: &str = "entering.new";
-/// A version that the command had, which something newer took the place of when the process was
-/// killed that moved it.
+/// What the command had, when the host's is gone.
+const LEAVING: &str = "leaving";
+/// What is being copied, until it is whole.
+const COPYING: &str = "copying";
+/// What takes the place of the base, from when the command is gone on.
+const SENT: &str = "base.sent";
+/// Versions that the command made while its file was exchanged, and that found no way back: they
+/// are followed by a number.
 const DISPLACED: &str = "displaced";
 /// The layer.
 const UPPER: &str = "upper";
@@ -120,9 +124,7 @@ impl<'a> Single<'a> {
         };
         match self.fs.open_below(self.run, above, Open::Handle) {
             Ok(dir) => Ok(Some(Own::At(dir, name.to_owned()))),
-            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::XDEV) => {
-                Ok(Some(Own::Unreachable))
-            }
+            Err(errno) if is_unreachable(errno) => Ok(Some(Own::Unreachable)),
             Err(errno) => Err(errno),
         }
     }
@@ -179,6 +181,10 @@ fn copy_at_rest(fs: &dyn Fs, from: At<'_>, to: At<'_>) -> Result<Option<Node>> {
         }
     }
     Ok(None)
+}
+
+fn is_unreachable(errno: Errno) -> bool {
+    matches!(errno, Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::XDEV)
 }
 
 fn gone(result: Result<()>) -> Result<()> {

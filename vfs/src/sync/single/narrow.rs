@@ -23,14 +23,25 @@ impl Single<'_> {
         let name = Path::new(&self.name);
         set.changes.retain(|change| change.path.starts_with(name));
         let is_known = self.has_base().map_err(io("look at", Path::new(BASE)))?;
+        let mut is_untouched = false;
         for change in &mut set.changes {
             if change.path != name || !is_file_or_nothing(change) {
                 change.refused = change.refused.or(Some(Refusal::NotFile));
             } else if is_known {
                 change.conflict = self.conflict(root, change).map_err(io("compare", name))?;
+                is_untouched = change.conflict.is_some()
+                    && self.is_untouched().map_err(io("compare", name))?;
             }
         }
+        if is_untouched {
+            set.changes.clear();
+        }
         Ok(())
+    }
+
+    /// A time alone says nothing against the host's change.
+    fn is_untouched(&self) -> Result<bool> {
+        self.is_same_but_for_time(self.in_upper(), self.in_layer(BASE))
     }
 
     /// A layer that an earlier version made has none.

@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 
-use super::{Alone, BASE, GONE, NEXT, Own, Single, copy_at_rest};
+use super::{Alone, BASE, COPYING, GONE, NEXT, Own, Single, copy_at_rest};
 use crate::fs::{At, Kind, Node, Result};
 use crate::sync::apply::open_readable;
 use crate::sync::collect::io;
@@ -66,10 +66,16 @@ impl Single<'_> {
         if self.is_same(own, self.in_layer(BASE))? {
             return Ok(Ours::Same);
         }
-        if copy_at_rest(self.fs, own, self.in_layer(NEXT))?.is_none() {
+        let [next, copying] = [NEXT, COPYING].map(|name| self.in_layer(name));
+        let copied = copy_at_rest(self.fs, own, next)?;
+        let leased = self.fs.status_of(file.as_fd())?.id;
+        if copied.is_none_or(|node| node.status.id != leased) {
+            self.remove(next)?;
             return Ok(Ours::Busy);
         }
-        copy_at_rest(self.fs, self.in_layer(NEXT), self.in_upper())?;
+        // What is in the layer is whole.
+        copy_at_rest(self.fs, next, copying)?;
+        self.fs.rename_new(copying, self.in_upper())?;
         Ok(Ours::Changed)
     }
 

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
-use super::{BASE, COPYING, ENTERING, GONE, INCOMING, Own, SET_ID, Single, copy_at_rest};
+use super::{BASE, COPYING, ENTERING, GONE, INCOMING, LEAVING, Own, SET_ID, Single, copy_at_rest};
 use crate::fs::{At, Errno, FileId, Kind, Node, Result};
 use crate::sync::apply::with_bits;
 use crate::sync::collect::io;
@@ -65,12 +65,13 @@ impl Single<'_> {
         let Some(node) = self.bring_in(host, own, alone).map_err(failed)? else {
             return Ok(TakenIn::Busy);
         };
-        Ledger::adopt(self.fs, self.run, self.number, Seen::from(&node))?;
         self.rebase(self.in_layer(INCOMING)).map_err(failed)?;
+        self.remove(self.in_layer(ENTERING)).map_err(failed)?;
+        Ledger::adopt(self.fs, self.run, self.number, Seen::from(&node))?;
         Ok(TakenIn::Taken)
     }
 
-    /// Returns what the host has, once the command has it.
+    /// Returns what the host has, once the command has it; what the command had is set down still.
     fn bring_in(&self, host: At<'_>, own: At<'_>, alone: &dyn Alone) -> Result<Option<Node>> {
         let [incoming, copying, entering] =
             [INCOMING, COPYING, ENTERING].map(|name| self.in_layer(name));
@@ -91,7 +92,9 @@ impl Single<'_> {
             self.exchange(own, ours)?;
             is_in = false;
         }
-        self.remove(entering)?;
+        if !is_in {
+            self.set_down(ENTERING, &[expected, ours])?;
+        }
         Ok(is_in.then_some(node))
     }
 
@@ -121,7 +124,7 @@ impl Single<'_> {
         for _ in 0..TRIES {
             let ours = self.fs.node(entering.dir, entering.name)?.status.id;
             match self.fs.exchange(entering, own) {
-                // The command removed it; what was to go back is older than that.
+                // The command removed it, or moved it away.
                 Err(Errno::NOENT) => return Ok(false),
                 result => result?,
             }
@@ -142,16 +145,15 @@ impl Single<'_> {
             return Ok(TakenIn::Busy);
         }
         let Some(file) = self.open_unchanged(own, alone)? else { return Ok(TakenIn::Busy) };
-        let leaving = self.in_layer(ENTERING);
-        self.remove(leaving)?;
+        let leaving = self.in_layer(LEAVING);
         self.fs.rename_new(own, leaving)?;
-        let is_it = self.fs.node(leaving.dir, leaving.name)?.status.id
-            == self.fs.status_of(file.as_fd())?.id;
+        let expected = self.fs.status_of(file.as_fd())?.id;
+        let is_it = self.fs.node(leaving.dir, leaving.name)?.status.id == expected;
         if !(is_it && alone.is_alone_still(file.as_fd()) && self.is_in_place(own)?) {
             // The command was faster: its own goes back, unless there is a newer one still.
             return match self.fs.rename_new(leaving, own) {
-                Ok(()) | Err(Errno::EXIST) => Ok(TakenIn::Busy),
-                Err(errno) => Err(errno),
+                Err(Errno::EXIST) => self.set_down(LEAVING, &[expected]).map(|()| TakenIn::Busy),
+                result => result.map(|()| TakenIn::Busy),
             };
         }
         self.fs.rename(self.layer.as_fd(), OsStr::new(BASE), OsStr::new(GONE))?;

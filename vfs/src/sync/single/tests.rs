@@ -8,6 +8,9 @@ use super::{Ours, Single, TakenIn, make_single};
 use crate::fs::faulty::{FaultyFs, each_fault};
 use crate::fs::{At, Errno, Fs, OsFs};
 
+mod folding;
+mod races;
+
 const LAYER: &str = ".";
 const OWN: &str = "own/f";
 
@@ -76,7 +79,7 @@ fn publish(world: &World, fs: &dyn Fs) -> Result<Ours, SyncError> {
         let is_done = report.is_complete();
         single.end_snapshot(root.as_fd(), is_done)?;
         if is_done {
-            single.fold()?;
+            single.fold(&always)?;
         }
     }
     Ok(ours)
@@ -441,59 +444,4 @@ fn killed_anywhere_the_commands_version_is_found() {
         }
     }
     panic!("it never ends");
-}
-
-/// Lets the command replace its file when that was just exchanged, and somebody waits for that.
-struct Meanwhile<'a>(&'a World);
-
-impl Alone for Meanwhile<'_> {
-    fn take(&self, _: BorrowedFd<'_>) -> bool {
-        true
-    }
-
-    fn is_alone_still(&self, _: BorrowedFd<'_>) -> bool {
-        guest(self.0, "echo guest > n; mv n f");
-        false
-    }
-}
-
-#[test]
-fn killed_anywhere_a_version_of_the_same_moment_is_found() {
-    for edit in ["echo outside > f", "rm f"] {
-        for at in 0.. {
-            let world = world(Where::Same);
-            world.host(edit);
-            let host = text(&world, "host");
-            let fs = FaultyFs::killed(at);
-            let single = single(&world, &fs);
-            let root = world.root_fd();
-            drop(single.and_then(|it| it.take_in(root.as_fd(), &Meanwhile(&world), true)));
-            let is_made = [OWN, "entering"].iter().any(|name| text(&world, name) == "guest\n");
-            end(&world);
-            let is_found = ["upper/f", "host"].iter().any(|name| text(&world, name) == "guest\n");
-            assert_eq!(is_found, is_made, "killed at {at}: {edit}");
-            // It may have replaced the host's version in its place, which is no conflict.
-            world.undo(&OsFs).expect("undone");
-            assert_eq!(text(&world, "host"), host, "killed at {at}: {edit}");
-            if fs.calls() <= at {
-                break;
-            }
-        }
-    }
-}
-
-#[test]
-fn version_that_the_hosts_took_the_place_of_goes_back() {
-    let [newer, same] = ["echo newer > f", "true"];
-    for (then, kept, displaced) in [(same, "guest\n", "absent"), (newer, "newer\n", "guest\n")] {
-        let world = world(Where::Same);
-        world.host("echo outside > f");
-        let tree = world.root().join("f");
-        // What a publisher leaves that is killed when the command was faster.
-        guest(&world, &format!("cp -p {} ../incoming; cp -p ../incoming f", tree.display()));
-        guest(&world, &format!("echo guest > ../entering; {then}"));
-        end(&world);
-        let found = ["upper/f", "displaced", "host"].map(|it| text(&world, it));
-        assert_eq!(found, [kept, displaced, "outside\n"]);
-    }
 }
