@@ -53,7 +53,8 @@ fn is_executable(path: &Path) -> bool {
 
 /// Returns the mount in whose place `path` lies.
 fn covering<'a>(policy: &'a Policy, path: &Path) -> Option<&'a MountSpec> {
-    let above = policy.mounts.iter().filter(|spec| path.starts_with(spec.at.as_path()));
+    let path = GuestPath::new(path).ok()?;
+    let above = policy.mounts.iter().filter(|spec| path.is_within(&spec.at));
     above.max_by_key(|spec| spec.at.as_bytes().len())
 }
 

@@ -27,7 +27,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use endow_policy::{BackendSpec, GuestPath, HostPath, Level, MountSpec, Policy, Vars};
+use endow_policy::{BackendSpec, GuestPath, HostPath, Level, MountClass, MountSpec, Policy, Vars};
 use rustc_hash::FxHashMap;
 
 use crate::plan::host::{HostFacts, KernelFiles, PathFact};
@@ -140,7 +140,8 @@ fn held_files(policy: &Policy, paths: &BTreeMap<HostPath, PathFact>) -> BTreeSet
         let files = policy_files(spec, &policy.chdir);
         files.filter_map(|at| source.join(at.below(&spec.at)?).ok()).collect()
     };
-    policy.mounts.iter().flat_map(of_mount).collect()
+    let workspaces = policy.mounts.iter().filter(|spec| spec.class == MountClass::Workspace);
+    workspaces.flat_map(of_mount).collect()
 }
 
 fn sources(policy: &Policy) -> BTreeSet<HostPath> {

@@ -1,6 +1,6 @@
 //! Mounts of all sources by their absolute path: the later replaces.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::collections::btree_map::Entry;
 use std::ffi::OsString;
 
@@ -31,7 +31,7 @@ impl Composed {
         places: &Places<'_>,
         vars: &Vars,
     ) -> Result<(), ComposeError> {
-        let mut own: BTreeMap<GuestPath, Origin> = BTreeMap::new();
+        let mut own: HashMap<GuestPath, Origin> = HashMap::new();
         for entry in &file.mounts {
             let at = match absolute(places, &entry.at) {
                 // Without a home the base has no place for its program directories.

@@ -28,17 +28,30 @@ pub(crate) struct Decoder<'t> {
     pub(crate) problems: Vec<Diagnostic>,
 }
 
-/// A table with the key that leads to it.
+/// A table with what leads to it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Section<'d> {
     table: &'d DeTable<'d>,
-    path: &'d str,
+    above: Above<'d>,
+}
+
+/// What leads to a table.
+#[derive(Clone, Copy, Debug)]
+enum Above<'d> {
+    Nothing,
+    Key(&'d str),
+    /// The path of an entry of `[mounts]`.
+    Mount(&'d str),
 }
 
 impl Section<'_> {
     /// Returns the full name of one of its keys.
     fn key(&self, key: &str) -> String {
-        if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
+        match self.above {
+            Above::Nothing => key.to_owned(),
+            Above::Key(above) => format!("{above}.{key}"),
+            Above::Mount(path) => format!("mounts.\"{path}\".{key}"),
+        }
     }
 }
 
@@ -215,7 +228,7 @@ impl<'t> Decoder<'t> {
             self.wrong_type(parent, key, "a table");
             return None;
         };
-        let section = Section { table, path: key };
+        let section = Section { table, above: Above::Key(key) };
         self.only_known(&section, known);
         Some(section)
     }
@@ -235,7 +248,10 @@ impl<'t> Decoder<'t> {
             self.wrong_type(parent, key, &format!("tables, written as `[[{key}]]`"));
             return Vec::new();
         };
-        tables.into_iter().map(|(span, table)| (span, Section { table, path: key })).collect()
+        tables
+            .into_iter()
+            .map(|(span, table)| (span, Section { table, above: Above::Key(key) }))
+            .collect()
     }
 }
 

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use toml::de::{DeTable, DeValue};
 
-use super::{Decoder, Entry, Section, type_word};
+use super::{Above, Decoder, Entry, Section, type_word};
 use crate::nearest::did_you_mean;
 use crate::{Access, FileKind, Made, MountEntry, MountOptions, MountSource, Stated};
 
@@ -72,8 +72,12 @@ impl Decoder<'_> {
         mounts
     }
 
-    /// Two spellings of one path in a file are a mistake: which counts would be a guess.
+    /// Two spellings of one path in a file are a mistake: which counts would be a guess. The same
+    /// spelling twice is none of TOML's.
     fn no_duplicates(&mut self, table: &DeTable<'_>) {
+        if table.keys().all(|key| is_lexical(key.get_ref())) {
+            return;
+        }
         let mut seen: BTreeMap<String, usize> = BTreeMap::new();
         let mut keys: Vec<_> = table.keys().collect();
         keys.sort_by_key(|key| key.span().start);
@@ -143,8 +147,8 @@ impl Decoder<'_> {
         span: Range<usize>,
         unavailable: &mut Vec<Stated<String>>,
     ) -> Option<MountEntry> {
-        let path = quoted(&at.value.to_string_lossy());
-        let section = Section { table, path: &path };
+        let path = at.value.to_string_lossy();
+        let section = Section { table, above: Above::Mount(&path) };
         let before = self.problems.len();
         self.known_mount_keys(&section);
         let source = self.source(&section, span);
@@ -161,11 +165,15 @@ impl Decoder<'_> {
     }
 
     fn known_mount_keys(&mut self, section: &Section<'_>) {
-        let mut known = MOUNT_KEYS.to_vec();
         if self.kind == FileKind::Builtin {
-            known.extend(MAKE_KEYS);
+            self.only_known(section, &[MOUNT_KEYS, MAKE_KEYS].concat());
+        } else {
+            self.only_known(section, MOUNT_KEYS);
         }
-        self.only_known(section, &known);
+        let is_source = |key: &&str| SOURCE_KEYS.contains(key);
+        if section.table.keys().map(|key| key.get_ref().as_ref()).filter(is_source).count() < 2 {
+            return;
+        }
         let spoken: Vec<&str> =
             SOURCE_KEYS.iter().copied().filter(|key| section.table.contains_key(*key)).collect();
         if let [first, second, ..] = spoken.as_slice()
@@ -178,7 +186,10 @@ impl Decoder<'_> {
 
     fn source(&mut self, section: &Section<'_>, span: Range<usize>) -> Option<MountSource> {
         let has = |key: &str| section.table.contains_key(key);
-        let (kind, allowed): (_, &[&str]) = if has("git") {
+        let (kind, allowed): (_, &[&str]) = if has("host") {
+            let host = self.word(section, "host").map(|host| host.value.into());
+            (Some(MountSource::Host { host }), &["host"])
+        } else if has("git") {
             (self.git_source(section, span), &["git", "rev", "sync"])
         } else if has("cas") {
             (self.cas_source(section), &["cas"])
@@ -193,8 +204,7 @@ impl Decoder<'_> {
             let made = self.choice(section, "made", MADE_WORDS);
             (made.map(|made| MountSource::Made { made: made.value }), &["made"])
         } else {
-            let host = self.word(section, "host").map(|host| host.value.into());
-            (Some(MountSource::Host { host }), &["host"])
+            (Some(MountSource::Host { host: None }), &["host"])
         };
         self.only_for_source(section, allowed);
         kind
@@ -358,6 +368,12 @@ fn entry(at: Stated<OsString>, source: MountSource, access: Access) -> MountEntr
 
 fn quoted(path: &str) -> String {
     format!("mounts.\"{path}\"")
+}
+
+/// Returns whether a path is written without doubled and trailing slashes and `.` parts.
+fn is_lexical(path: &str) -> bool {
+    let rest = path.strip_prefix('/').unwrap_or(path);
+    !rest.is_empty() && rest.split('/').all(|part| !matches!(part, "" | "."))
 }
 
 /// The text of a path without doubled and trailing slashes and `.` parts.

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use toml::de::DeTable;
 
 use super::mounts::ACCESS_WORDS;
-use super::{Decoder, Section};
+use super::{Above, Decoder, Section};
 use crate::nearest::did_you_mean;
 use crate::{
     AllowWord, EnvTable, Expectation, FileKind, Level, LimitsTable, Network, OnConflict,
@@ -56,7 +56,7 @@ const NETWORKS: &[(&str, Network)] = &[("none", Network::None), ("host", Network
 impl Decoder<'_> {
     /// Decodes a whole file.
     pub(crate) fn file(&mut self, table: &DeTable<'_>) -> PolicyFile {
-        let top = Section { table, path: "" };
+        let top = Section { table, above: Above::Nothing };
         self.only_known(&top, TOP_KEYS);
         self.version(&top);
         let mut file = self.body(&top);
@@ -124,7 +124,7 @@ impl Decoder<'_> {
                 self.problem(value.span(), "expected a table").key = Some("project".to_owned());
                 continue;
             };
-            let section = Section { table: inner, path: "" };
+            let section = Section { table: inner, above: Above::Nothing };
             let known: Vec<&str> = TOP_KEYS[1..TOP_KEYS.len() - 1].to_vec();
             self.only_in_users_file(&section);
             self.only_known(&section, &known);
@@ -215,7 +215,7 @@ impl Decoder<'_> {
             self.wrong_type(env, "set", "a table");
             return Vec::new();
         };
-        let section = Section { table, path: "env.set" };
+        let section = Section { table, above: Above::Key("env.set") };
         let mut set = Vec::new();
         for key in table.keys() {
             let name: &str = key.get_ref();

@@ -3,7 +3,7 @@
 
 use toml::de::DeValue;
 
-use super::{Decoder, Section, type_word};
+use super::{Above, Decoder, Section, type_word};
 use crate::{PolicyFile, Stated, parse_duration};
 
 /// What the value of a key must be.
@@ -101,7 +101,9 @@ impl Decoder<'_> {
         for (name, value) in table {
             let path = format!("secrets.{}", name.get_ref());
             match value.get_ref() {
-                DeValue::Table(table) => self.shaped(&Section { table, path: &path }, SECRET),
+                DeValue::Table(table) => {
+                    self.shaped(&Section { table, above: Above::Key(&path) }, SECRET);
+                }
                 other => {
                     let message = format!("expected a table, found {}", type_word(other));
                     self.problem(value.span(), message).key = Some(path.clone());
