@@ -399,3 +399,18 @@ fn new_file_conflicts_only_where_nothing_else_was_edited() {
         assert!(code == 0 || patch.ok().matches("+guest").count() == 2, "{}", patch.stdout);
     }
 }
+
+/// What a part of the changes explained is explained when that part is gone.
+#[test]
+fn rest_of_the_changes_does_not_conflict_after_a_part() {
+    for part in ["apply", "discard"] {
+        let world = World::new();
+        world.bare(CELL).ok();
+        let inside = "echo guest >>d/f; echo guest >d/new";
+        said(&mut world.endow(["run", "--sync", "review", "--", "sh", "-c", inside]));
+        said(&mut world.endow([part, "--", "d/f"])).ok();
+        world.bare("cat d/f >d/n; mv d/n d/f; echo host >d/mine").ok();
+        said(&mut world.endow(["apply"])).ok();
+        assert_eq!(world.bare("echo $(ls d)").ok().trim(), "f g mine new", "{part}");
+    }
+}

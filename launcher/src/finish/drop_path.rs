@@ -36,7 +36,18 @@ pub(crate) fn drop_path(target: &Target, path: &Path) -> Result<(), DropError> {
     // A name that comes or goes is a trace of what is dropped.
     let before = OsFs.status_of(dir.as_fd()).map_err(failed)?;
     remove_tree(&OsFs, dir.as_fd(), name).map_err(|it| DropError::Left(path.to_owned(), it))?;
+    forget_copy_up(dir.as_fd()).map_err(failed)?;
     OsFs.set_times(dir.as_fd(), &before).map_err(failed)
+}
+
+/// Takes back overlayfs' mark that something was copied up into a directory: what it stood for may
+/// be dropped.
+fn forget_copy_up(dir: BorrowedFd<'_>) -> Result<(), Errno> {
+    let here = At { dir, name: OsStr::new(".") };
+    match OsFs.remove_attribute(here, OsStr::new("user.overlay.impure")) {
+        Err(Errno::NODATA | Errno::OPNOTSUPP) => Ok(()),
+        result => result,
+    }
 }
 
 fn drop_all(root: &OwnedFd, path: &Path) -> Result<(), DropError> {

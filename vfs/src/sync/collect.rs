@@ -187,14 +187,15 @@ impl<'a> Collector<'a> {
 
     /// Returns whether a file was copied up that the host had removed before. overlayfs marks the
     /// directory as ever, but not the file: it has no name any more (`ovl_do_copy_up`). When the
-    /// host changed the directory, and no entry explains the mark, it is one of the new files.
+    /// host changed the directory, and no entry explains the mark, it is one of the new files. Once
+    /// something was written back, what left the layer with that may explain it.
     fn has_vanished(
         &self,
         (both, dir): (&Both, &Dir<'a>),
         host: (Option<&Dir<'a>>, Option<Refusal>),
         names: &[OsString],
     ) -> Result<bool, SyncError> {
-        if !(both.is_impure && both.is_changed) {
+        if !(both.is_impure && both.is_changed && self.source.settled.is_empty()) {
             return Ok(false);
         }
         for name in names {

@@ -24,6 +24,11 @@ impl Settled {
         self.merged.insert(path.to_owned(), (upper.size, upper.modified));
     }
 
+    /// Returns whether nothing of the layer was written back: then it holds all that the run did.
+    pub(super) fn is_empty(&self) -> bool {
+        self.known.is_empty() && self.merged.is_empty()
+    }
+
     /// Returns whether what the layer has at a path is part of the host's version already. Known by
     /// size and time, which a copy of the layer has, too.
     pub(super) fn has_merged(&self, path: &Path, upper: &Seen) -> bool {
