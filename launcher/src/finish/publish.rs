@@ -11,7 +11,7 @@ use endow_vfs::sync::{Applied, Ledger, Ours, Single, SyncReport, TakenIn};
 
 use super::leases::Leases;
 use super::targets::{self, Target};
-use super::write_back::{WriteBackError, WrittenBack, resume, write_back};
+use super::write_back::{WriteBackError, WrittenBack, resume, write_back_apart};
 use super::{InView, Selection};
 
 /// How long the host's directory must be at rest before a missing file counts as removed.
@@ -37,7 +37,9 @@ pub(crate) fn publish(
 ) -> Result<Published, WriteBackError> {
     let Some(target) = targets::one(run, record, number)? else { return Ok(Published::Settled) };
     let Some(single) = target.single(run).transpose()? else { return Ok(Published::Settled) };
-    finish_begun(run, record, (&target, &single))?;
+    if !finish_begun(run, record, (&target, &single))? {
+        return Ok(Published::Later);
+    }
     let is_done = match single.snapshot(&Leases)? {
         Ours::Same | Ours::Absent => true,
         // A process that was killed may have closed it meanwhile, half written.
@@ -58,16 +60,16 @@ pub(crate) fn publish(
     }
 }
 
-/// Finishes what failed on the way before, of this file or another.
+/// Finishes what failed on the way before, of this file or another; returns whether it could.
 fn finish_begun(
     run: &RunDir,
     record: &Record,
     (target, single): (&Target, &Single<'_>),
-) -> Result<(), WriteBackError> {
+) -> Result<bool, WriteBackError> {
     if run.has(&OsFs, "journal").unwrap_or(true) {
-        return resume(run, &targets::open(run, record, &[])?);
+        resume(run, &targets::open(run, record, &[])?)?;
     }
-    Ok(single.catch_up(target.root.as_fd())?)
+    Ok(single.catch_up(target.root.as_fd(), &Leases)?)
 }
 
 /// Returns whether no name came or went in the host's directory for a while: many programs remove a
@@ -86,14 +88,18 @@ fn write_out(
     (target, single): (&Target, &Single<'_>),
 ) -> Result<bool, WriteBackError> {
     let (targets, root) = (slice::from_ref(target), target.root.as_fd());
-    let written = write_back(run, record, targets, &Selection::default());
+    let written = write_back_apart(run, record, targets, &Selection::default());
     let is_done = written.as_ref().is_ok_and(WrittenBack::is_complete);
     if run.has(&OsFs, "journal").unwrap_or(true) {
         // It goes forward from here; what it does is found when it is finished.
         return written.map(|_| false);
     }
+    // What failed may stand on the host: that is found by what was to be written.
+    written?;
     single.end_snapshot(root, is_done)?;
-    written.map(|_| is_done)
+    // What can't be joined is undone one after the other.
+    drop(single.fold(&Leases));
+    Ok(is_done)
 }
 
 /// Adds what was published while the command ran to what was written back at its end.

@@ -12,6 +12,7 @@ use rustix::fs::{CWD, FlockOperation, Mode, OFlags, ResolveFlags, flock, openat,
 use rustix::io::Errno;
 
 use super::InView;
+use super::leases::Leases;
 use crate::plan::step::UPPER;
 
 /// A directory that changes are written back to.
@@ -151,7 +152,9 @@ fn catch_up(run: &RunDir, target: &Target) -> Result<(), TargetError> {
     let failed = |source| TargetError::Single { path: target.path.clone(), source };
     let is_begun = run.has(&OsFs, "journal").unwrap_or(true);
     match target.single(run).transpose().map_err(failed)? {
-        Some(single) if !is_begun => single.catch_up(target.root.as_fd()).map_err(failed),
+        Some(single) if !is_begun => {
+            single.catch_up(target.root.as_fd(), &Leases).map(drop).map_err(failed)
+        }
         _ => Ok(()),
     }
 }

@@ -195,7 +195,7 @@ pub(crate) fn resume(run: &RunDir, targets: &[Target]) -> Result<(), WriteBackEr
     sync::resume(&OsFs, &RunPlace { dir: run.as_fd(), id: id.as_str() }, &places)?;
     for target in targets {
         if let Some(single) = target.single(run).transpose()? {
-            single.catch_up(target.root.as_fd())?;
+            single.catch_up(target.root.as_fd(), &Leases)?;
         }
     }
     Ok(())
@@ -208,6 +208,21 @@ pub(super) fn place(target: &Target) -> MountPlace<'_> {
 
 /// Writes back what is selected and nothing speaks against.
 pub(crate) fn write_back(
+    run: &RunDir,
+    record: &Record,
+    targets: &[Target],
+    selection: &Selection,
+) -> Result<WrittenBack, WriteBackError> {
+    let written = write_back_apart(run, record, targets, selection)?;
+    // What can't be joined is undone one after the other.
+    for single in targets.iter().filter_map(|target| target.single(run)?.ok()) {
+        drop(single.fold(&Leases));
+    }
+    Ok(written)
+}
+
+/// The same without joining it with earlier write-backs of single files.
+pub(super) fn write_back_apart(
     run: &RunDir,
     record: &Record,
     targets: &[Target],
@@ -233,11 +248,6 @@ pub(crate) fn write_back(
     let places = looked.iter().filter_map(|it| targets.iter().find(|to| to.number == it.number));
     let parts: Vec<(MountPlace<'_>, &SyncPlan)> = places.map(place).zip(&plans).collect();
     let reports = sync::apply(&OsFs, &RunPlace { dir: run.as_fd(), id: id.as_str() }, &parts)?;
-    for target in targets {
-        if let Some(single) = target.single(run).transpose()? {
-            single.fold(&Leases)?;
-        }
-    }
     let mounts = looked.into_iter().map(|it| it.at).zip(reports).collect();
     Ok(WrittenBack { mounts, waiting: Vec::new() })
 }

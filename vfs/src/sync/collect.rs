@@ -87,6 +87,10 @@ struct Collector<'a> {
     set: ChangeSet,
     tasks: VecDeque<Task>,
     groups: Groups,
+    /// The layer has new entries and edits in place alone: nothing was moved, removed or replaced.
+    is_plain: bool,
+    /// New files that may be edits of ones that the host removed.
+    vanished: Vec<PathBuf>,
     owner: u32,
     device: u64,
     buffers: Buffers,
@@ -102,6 +106,8 @@ impl<'a> Collector<'a> {
             set: ChangeSet::default(),
             tasks: VecDeque::new(),
             groups: Groups::default(),
+            is_plain: true,
+            vanished: Vec::new(),
             owner: 0,
             device: 0,
             buffers: Buffers::default(),
@@ -120,12 +126,24 @@ impl<'a> Collector<'a> {
                 }
             }
         }
+        self.mark_vanished();
         let groups = std::mem::take(&mut self.groups);
         let mut changes = std::mem::take(&mut self.set.changes);
         groups.settle(&mut changes, |host| self.changed(host));
         know_renamed(&mut changes);
         self.set.changes = changes;
         Ok(())
+    }
+
+    /// What was moved into a directory leaves overlayfs' mark there, whatever became of it.
+    fn mark_vanished(&mut self) {
+        if !self.is_plain {
+            return;
+        }
+        let vanished: HashSet<PathBuf> = std::mem::take(&mut self.vanished).into_iter().collect();
+        for change in self.set.changes.iter_mut().filter(|it| vanished.contains(&it.path)) {
+            change.conflict.get_or_insert(Conflict::Vanished);
+        }
     }
 
     fn begin(&mut self) -> Result<(), SyncError> {
@@ -185,10 +203,10 @@ impl<'a> Collector<'a> {
         Ok(entry::Found { name, path, node, dir })
     }
 
-    /// Returns whether a file was copied up that the host had removed before. overlayfs marks the
-    /// directory as ever, but not the file: it has no name any more (`ovl_do_copy_up`). When the
-    /// host changed the directory, and no entry explains the mark, it is one of the new files. Once
-    /// something was written back, what left the layer with that may explain it.
+    /// Returns whether a file may have been copied up that the host had removed before. overlayfs
+    /// marks the directory as ever, but not the file: it has no name any more (`ovl_do_copy_up`).
+    /// When the host changed the directory, and no entry explains the mark, it is one of the new
+    /// files. Once something was written back, what left the layer with that may explain it.
     fn has_vanished(
         &self,
         (both, dir): (&Both, &Dir<'a>),

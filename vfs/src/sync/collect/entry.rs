@@ -35,7 +35,7 @@ pub(super) struct Parent {
     pub(super) is_changed: bool,
     pub(super) conflict: Option<Conflict>,
     pub(super) is_opaque: bool,
-    /// A file was copied up that the host had removed: it looks as if it were new.
+    /// A file may have been copied up that the host had removed: it looks as if it were new.
     pub(super) has_vanished: bool,
     pub(super) mode: u32,
 }
@@ -53,6 +53,7 @@ impl<'a> Collector<'a> {
             HostSide::Absent | HostSide::Closed(_) => None,
         };
         if is_whiteout(&found.node) {
+            self.is_plain = false;
             if let Some(node) = there {
                 self.removed(found.path.clone(), node, parent.conflict, parent.is_changed);
             } else if let HostSide::Closed(refusal) = host {
@@ -98,8 +99,10 @@ impl<'a> Collector<'a> {
 
     fn created(&mut self, entry: Entry<'_, '_, 'a>) -> Result<(), SyncError> {
         let found = entry.found;
-        let had_vanished = entry.parent.has_vanished && found.node.status.kind == Kind::File;
-        let is_gone = entry.told.has_origin && entry.parent.is_changed || had_vanished;
+        let is_gone = entry.told.has_origin && entry.parent.is_changed;
+        if entry.parent.has_vanished && found.node.status.kind == Kind::File {
+            self.vanished.push(found.path.clone());
+        }
         let conflict = entry.parent.conflict.or(is_gone.then_some(Conflict::Vanished));
         let refused = self.refuse_new(&entry, None)?;
         self.group(found, None, false);
@@ -111,6 +114,7 @@ impl<'a> Collector<'a> {
 
     fn other_kind(&mut self, entry: Entry<'_, '_, 'a>, node: &Node) -> Result<(), SyncError> {
         let (found, host) = (entry.found, Seen::from(node));
+        self.is_plain = false;
         let conflict = entry.parent.conflict.or_else(|| self.changed(&host));
         let refused = self.refuse_new(&entry, None)?;
         self.group(found, None, false);
@@ -150,6 +154,7 @@ impl<'a> Collector<'a> {
         let (found, host) = (entry.found, Seen::from(node));
         let (path, told) = (found.path.clone(), &entry.told);
         let upper = Seen::from(&found.node);
+        self.is_plain &= !told.is_opaque;
         let is_changed = self.changed(&host).is_some();
         let is_new = host.born.is_some_and(|born| born >= self.source.stamp);
         // Both made a directory here: what is in it is compared name by name.
@@ -185,6 +190,7 @@ impl<'a> Collector<'a> {
         node: &Node,
     ) -> Result<(), SyncError> {
         let (found, host) = (entry.found, Seen::from(node));
+        self.is_plain &= entry.told.has_origin;
         let is_shared = node.status.id == found.node.status.id;
         if is_shared || self.is_equal(found, dir, node)? {
             self.group(found, Some(host), is_shared);

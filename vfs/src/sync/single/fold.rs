@@ -5,8 +5,8 @@ use std::os::fd::AsFd;
 use std::path::Path;
 
 use super::{Alone, Single, gone};
-use crate::fs::{At, Errno, Kind, Open, Result};
-use crate::sync::apply::{number_name, own_path};
+use crate::fs::{At, Kind, Open, Result};
+use crate::sync::apply::{number_name, open_readable, own_path};
 use crate::sync::collect::io;
 use crate::sync::journal::{Act, Batch, Ledger, MountBatch, Step};
 use crate::sync::{Seen, SyncError};
@@ -38,13 +38,10 @@ impl Single<'_> {
         let own = self.fs.open_below(self.run, &own_path(self.number), Open::Handle)?;
         let at = At { dir: own.as_fd(), name: &number_name(number) };
         let Some(node) = self.look(at)? else { return Ok(false) };
-        let (found, opened) = (Seen::from(&node), self.fs.open_file(at.dir, at.name));
+        let found = Seen::from(&node);
+        let file = open_readable(self.fs, at, node.status.mode)?;
         let is_it = (found.size, found.modified) == (old.size, old.modified);
-        match opened {
-            // What its own bits close nobody has opened since.
-            Err(Errno::ACCESS) => Ok(is_it),
-            file => Ok(is_it && alone.take(file?.as_fd())),
-        }
+        Ok(is_it && alone.take(file.as_fd()))
     }
 
     /// Removes what no step of the ledger can bring back; a process that was killed here leaves such

@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 
+use super::settle::Nobody;
 use super::{BASE, GONE, NEXT, Own, SENT, STANDS, Single, copy_at_rest, is_unreachable};
 use crate::fs::{At, Kind, Result, Special};
 use crate::sync::SyncError;
@@ -35,7 +36,8 @@ impl Single<'_> {
     }
 
     fn gather_opened(&self) -> Result<()> {
-        self.settle_moves()?;
+        // What went back may leave something to be settled.
+        while !self.settle_moves(&Nobody)? {}
         self.withdraw()?;
         let Some(own) = self.own()? else { return Ok(()) };
         let Own::At(dir, name) = own else { return self.mark_unknown() };
@@ -60,7 +62,9 @@ impl Single<'_> {
         let upper = self.in_upper();
         remove_tree(self.fs, upper.dir, upper.name).map_err(|left| left.errno)?;
         let is_file = found.status.kind == Kind::File;
-        if is_file && self.is_same(own, self.in_layer(BASE))? {
+        // What was sent may become the base.
+        let is_sent = self.look(self.in_layer(SENT))?.is_some();
+        if is_file && !is_sent && self.is_same(own, self.in_layer(BASE))? {
             return Ok(());
         }
         let mode = found.status.mode;

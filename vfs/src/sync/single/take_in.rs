@@ -49,6 +49,9 @@ impl Single<'_> {
     ) -> std::result::Result<TakenIn, SyncError> {
         let host = At { dir: root, name: &self.name };
         let failed = |errno| io("take in", Path::new(&self.name))(errno);
+        if !self.settle_moves(alone).map_err(failed)? {
+            return Ok(TakenIn::Busy);
+        }
         let Some(Own::At(dir, name)) = self.own().map_err(failed)? else {
             return Ok(TakenIn::Nothing);
         };
@@ -92,9 +95,7 @@ impl Single<'_> {
             self.exchange(own, ours)?;
             is_in = false;
         }
-        if !is_in {
-            self.set_down(ENTERING, &[expected, ours])?;
-        }
+        // What is not in is settled when nobody has it open.
         Ok(is_in.then_some(node))
     }
 
@@ -152,7 +153,7 @@ impl Single<'_> {
         if !(is_it && alone.is_alone_still(file.as_fd()) && self.is_in_place(own)?) {
             // The command was faster: its own goes back, unless there is a newer one still.
             return match self.fs.rename_new(leaving, own) {
-                Err(Errno::EXIST) => self.set_down(LEAVING, &[expected]).map(|()| TakenIn::Busy),
+                Err(Errno::EXIST) => Ok(TakenIn::Busy),
                 result => result.map(|()| TakenIn::Busy),
             };
         }
@@ -172,7 +173,7 @@ impl Single<'_> {
         Ok(is_ready.then_some(file))
     }
 
-    fn open_to_write(&self, at: At<'_>) -> Result<OwnedFd> {
+    pub(super) fn open_to_write(&self, at: At<'_>) -> Result<OwnedFd> {
         let mode = self.fs.node(at.dir, at.name)?.status.mode;
         with_bits(self.fs, at, (mode, 0o600), || self.fs.open_to_write(at.dir, at.name))
     }

@@ -71,16 +71,13 @@ fn changes(world: &World) -> ChangeSet {
 fn publish(world: &World, fs: &dyn Fs) -> Result<Ours, SyncError> {
     let single = single(world, fs)?;
     let root = world.root_fd();
-    single.catch_up(root.as_fd())?;
+    single.catch_up(root.as_fd(), &always)?;
     let ours = single.snapshot(&always)?;
     if ours == Ours::Changed {
         let plan = plan(&changes(world), &rules(OnConflict::Host));
         let report = world.apply(fs, &plan)?;
-        let is_done = report.is_complete();
-        single.end_snapshot(root.as_fd(), is_done)?;
-        if is_done {
-            single.fold(&always)?;
-        }
+        single.end_snapshot(root.as_fd(), report.is_complete())?;
+        drop(single.fold(&always));
     }
     Ok(ours)
 }
@@ -96,7 +93,10 @@ fn gather(world: &World, fs: &dyn Fs) -> Result<(), SyncError> {
 /// Writes back what is left at the end of a run.
 fn end(world: &World) -> SyncReport {
     gather(world, &OsFs).expect("gathered");
-    single(world, &OsFs).expect("opened").catch_up(world.root_fd().as_fd()).expect("settled");
+    single(world, &OsFs)
+        .expect("opened")
+        .catch_up(world.root_fd().as_fd(), &always)
+        .expect("settled");
     let plan = plan(&changes(world), &rules(OnConflict::Host));
     world.apply(&OsFs, &plan).expect("applied")
 }

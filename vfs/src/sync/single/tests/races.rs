@@ -220,3 +220,70 @@ fn version_that_the_hosts_took_the_place_of_goes_back() {
         assert_eq!(found, [kept, displaced, "outside\n"]);
     }
 }
+
+/// Somebody waits for the file that was exchanged, and somebody else writes into what came in.
+struct BothWrite<'a>(&'a World);
+
+impl Alone for BothWrite<'_> {
+    fn take(&self, _: BorrowedFd<'_>) -> bool {
+        true
+    }
+
+    fn is_alone_still(&self, _: BorrowedFd<'_>) -> bool {
+        guest(self.0, "echo line >> f");
+        false
+    }
+}
+
+#[test]
+fn what_is_written_into_the_hosts_version_is_kept() {
+    let world = world(Where::Same);
+    world.host(EDIT);
+    let (single, root) = (single(&world, &OsFs).expect("opened"), world.root_fd());
+    let taken = single.take_in(root.as_fd(), &BothWrite(&world), true).expect("tried");
+    assert_eq!(taken, TakenIn::Busy);
+    // Whoever writes has it open still.
+    assert!(!single.catch_up(root.as_fd(), &never).expect("looked"));
+    end(&world);
+    assert!(is_kept(&world, "outside\nline\n"));
+}
+
+#[test]
+fn file_that_somebody_waits_for_is_kept_while_it_is_open() {
+    let world = world(Where::Same);
+    world.host("rm f");
+    let (single, root) = (single(&world, &OsFs).expect("opened"), world.root_fd());
+    let taken = single.take_in(root.as_fd(), &Meanwhile(&world), true).expect("tried");
+    assert_eq!((taken, text(&world, "leaving").as_str()), (TakenIn::Busy, "host\n"));
+    assert!(!single.catch_up(root.as_fd(), &never).expect("looked"));
+    std::fs::write(world.run.path().join("leaving"), "host\nline\n").expect("written");
+    end(&world);
+    assert!(is_kept(&world, "host\nline\n") && is_kept(&world, "guest\n"));
+}
+
+#[test]
+fn original_that_comes_back_after_a_half_done_write_back_is_written() {
+    let back = |world: &World, about: &str| {
+        guest(world, "mv f.bak f");
+        gather(world, &OsFs).expect("gathered");
+        world.resume(&OsFs).expect("resumed");
+        end(world);
+        assert_eq!(text(world, "host"), "host\n", "{about}");
+    };
+    for at in 0.. {
+        let world = world(Where::Same);
+        guest(&world, "mv f f.bak; echo new > f");
+        let fs = FaultyFs::killed(at);
+        drop(publish(&world, &fs));
+        back(&world, &format!("killed at {at}"));
+        if fs.calls() <= at {
+            break;
+        }
+    }
+    each_fault(Errno::IO, |fs| {
+        let world = world(Where::Same);
+        guest(&world, "mv f f.bak; echo new > f");
+        let tried = publish(&world, fs);
+        back(&world, &format!("{tried:?}"));
+    });
+}
