@@ -242,8 +242,10 @@ for number in range(200):
         file.write('line %d\\n' % number)
     time.sleep(0.002)
 S
-python3 s.py; echo done; read go";
+echo in; python3 s.py; echo done; read go";
     let mut running = settings.start(&["--sync", "apply"], script);
+    // A file that is replaced before it stands ends the start.
+    running.expect("in");
     for number in 0..6 {
         std::thread::sleep(std::time::Duration::from_millis(60));
         let text = settings.text();
