@@ -53,6 +53,11 @@ pub fn part(path: &Path) -> Part {
     Part::Other
 }
 
+/// Returns whether a path in a git directory is that of a pack or of one of its companions.
+pub fn is_pack(path: &Path) -> bool {
+    path.parent() == Some(Path::new("objects/pack"))
+}
+
 fn object_part(second: Option<&OsStr>, last: &[u8]) -> Part {
     if last.starts_with(b"tmp_") {
         return Part::Passing;

@@ -49,6 +49,7 @@ pub fn unite(
             continue;
         }
         set.changes.retain(|change| !is_passed_over(change, &path));
+        keep_objects(set, &path);
         if !set.changes.iter().any(|change| is_state(change, &path)) {
             continue;
         }
@@ -74,6 +75,17 @@ pub(super) fn rank(path: &Path) -> u8 {
         (Part::State, _) => 1,
         _ => 0,
     }
+}
+
+/// Returns the git directory whose objects what stands at `path` may name.
+pub(super) fn names_objects_of(path: &Path) -> Option<PathBuf> {
+    (rank(path) > 0).then(|| git_dir_of(path)).flatten()
+}
+
+/// Returns the git directory that lacks something when there is nothing at `path`.
+pub(super) fn has_object_at(path: &Path) -> Option<PathBuf> {
+    let below = below_git_dir(path)?;
+    (git_dir::part(&below) == Part::Object).then(|| git_dir_of(path)).flatten()
 }
 
 /// Git directories of the host in which something changed.
@@ -155,9 +167,26 @@ fn is_passed_over(change: &Change, git_dir: &Path) -> bool {
     let Ok(below) = change.path.strip_prefix(git_dir) else { return false };
     match git_dir::part(below) {
         Part::Derived | Part::Passing => true,
+        // The run gave it a new time; the host put what was in it elsewhere.
+        Part::Object if git_dir::is_pack(below) && is_vanished(change) => true,
         Part::Object => change.kind != ChangeKind::Created && !change.is_trace(),
         Part::State | Part::Other => false,
     }
+}
+
+/// Takes back the conflict of loose objects whose directory, or whose file, a collection of
+/// garbage on the host took away: they are written again.
+fn keep_objects(set: &mut ChangeSet, git_dir: &Path) {
+    for change in set.changes.iter_mut().filter(|change| is_vanished(change)) {
+        let below = change.path.strip_prefix(git_dir);
+        if below.is_ok_and(|below| git_dir::part(below) == Part::Object) {
+            change.conflict = None;
+        }
+    }
+}
+
+fn is_vanished(change: &Change) -> bool {
+    change.kind == ChangeKind::Created && change.conflict == Some(Conflict::Vanished)
 }
 
 fn is_state(change: &Change, git_dir: &Path) -> bool {
@@ -303,9 +332,14 @@ fn write(fs: &dyn Fs, upper: BorrowedFd<'_>, path: &Path, object: &str) -> Resul
 
 /// Returns the path within the innermost git directory.
 fn below_git_dir(path: &Path) -> Option<PathBuf> {
+    path.strip_prefix(git_dir_of(path)?).ok().map(Path::to_owned)
+}
+
+/// Returns the innermost git directory.
+fn git_dir_of(path: &Path) -> Option<PathBuf> {
     let names: Vec<_> = path.components().collect();
     let at = names.iter().rposition(is_git)?;
-    Some(names.get(at + 1..)?.iter().collect())
+    Some(names.get(..=at)?.iter().collect())
 }
 
 #[cfg(test)]

@@ -135,7 +135,7 @@ impl World {
         collect(fs, &source)
     }
 
-    fn upper_fd(&self) -> OwnedFd {
+    pub(super) fn upper_fd(&self) -> OwnedFd {
         OsFs.open_dir(self.run.fd(), OsStr::new("upper")).expect("open")
     }
 

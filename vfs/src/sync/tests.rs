@@ -5,6 +5,7 @@ mod hostile;
 mod merging;
 mod races;
 mod random;
+mod repository;
 mod undoing;
 
 use super::testing::*;

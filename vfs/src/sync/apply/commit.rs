@@ -11,7 +11,7 @@ use crate::fs::{At, Errno, Fs, Kind, Open, Result};
 use crate::sync::collect::{io, is_overlays};
 use crate::sync::journal::{Act, Batch, Direction, MountBatch, Step};
 use crate::sync::root::{Closed, Dir, Root};
-use crate::sync::{Conflict, Seen, SyncError};
+use crate::sync::{Conflict, Seen, SyncError, repository};
 
 /// How often a step that a signal interrupted is tried.
 const TRIES: usize = 4;
@@ -58,6 +58,8 @@ struct Carrier<'c, 'a> {
     checked: Option<PathBuf>,
     /// Directories that should have been made, and were not.
     lost: HashSet<PathBuf>,
+    /// Git directories that lack an object that was to be placed.
+    lacking: HashSet<PathBuf>,
     /// Inodes whose time of change is of our own making.
     moved: HashSet<u64>,
 }
@@ -75,14 +77,15 @@ impl<'c, 'a> Carrier<'c, 'a> {
                 bench.root.was_open(path, seen.mode);
             }
         }
-        let (lost, moved) = (HashSet::new(), HashSet::new());
-        Self { fs, bench, direction, is_again, parents, checked: None, lost, moved }
+        let (lost, lacking, moved) = (HashSet::new(), HashSet::new(), HashSet::new());
+        Self { fs, bench, direction, is_again, parents, checked: None, lost, lacking, moved }
     }
 
     fn carry(&mut self, part: &MountBatch) -> std::result::Result<Vec<Outcome>, SyncError> {
         let mut outcomes = Vec::with_capacity(part.steps.len());
         for step in &part.steps {
             let outcome = self.step(step)?;
+            self.note_lacking(step, outcome);
             if outcome != Outcome::Done && step.node == Kind::Directory && step.act != Act::Amend {
                 self.lost.insert(step.path.clone());
             }
@@ -105,6 +108,9 @@ impl<'c, 'a> Carrier<'c, 'a> {
         {
             return Ok(Outcome::Lost(Conflict::Ancestor));
         }
+        if self.lacks_objects(&step.path) {
+            return Ok(Outcome::Lost(Conflict::Ancestor));
+        }
         for _ in 0..TRIES {
             let result = match step.act {
                 Act::Put => self.put(step),
@@ -121,6 +127,20 @@ impl<'c, 'a> Carrier<'c, 'a> {
             }
         }
         Err(io("write", &step.path)(Errno::INTR))
+    }
+
+    fn lacks_objects(&self, path: &Path) -> bool {
+        let lacks = |git_dir: PathBuf| self.lacking.contains(&git_dir);
+        !self.lacking.is_empty() && repository::names_objects_of(path).is_some_and(lacks)
+    }
+
+    /// Notes a git directory that lacks an object now. One that has appeared meanwhile is the same:
+    /// its name says what is in it.
+    fn note_lacking(&mut self, step: &Step, outcome: Outcome) {
+        let is_there = matches!(outcome, Outcome::Done | Outcome::Lost(Conflict::Appeared));
+        if self.direction == Direction::Apply && step.act == Act::Put && !is_there {
+            self.lacking.extend(repository::has_object_at(&step.path));
+        }
     }
 
     fn put(&mut self, step: &Step) -> Result<Outcome> {

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use crate::fs::Kind;
+use crate::sync::repository::{has_object_at, names_objects_of};
 use crate::sync::{Change, ChangeKind, ChangeSet, Held, OnConflict, Refusal, Rules};
 
 /// What becomes of a change.
@@ -36,6 +37,7 @@ impl Verdicts {
         judge.select();
         judge.keep_what_is_not_empty();
         judge.block_below_what_stays();
+        judge.block_what_lacks_objects();
         judge.judge_traces();
         Self { verdicts: judge.verdicts }
     }
@@ -168,6 +170,25 @@ impl Judge<'_> {
                 && stays
                 && (is_old || makes_directory(parent))
             {
+                *verdict = Verdict::Blocked;
+            }
+        }
+    }
+
+    /// Leaves references and all else that may name objects where an object stays.
+    fn block_what_lacks_objects(&mut self) {
+        let changes = self.changes.iter().zip(&self.verdicts);
+        let staying = changes.filter(|(change, verdict)| {
+            change.upper.is_some() && !change.is_trace() && **verdict != Verdict::Go
+        });
+        let lacking: HashSet<_> =
+            staying.filter_map(|(change, _)| has_object_at(&change.path)).collect();
+        if lacking.is_empty() {
+            return;
+        }
+        for (change, verdict) in self.changes.iter().zip(&mut self.verdicts) {
+            let lacks = || names_objects_of(&change.path).is_some_and(|it| lacking.contains(&it));
+            if *verdict == Verdict::Go && !change.is_trace() && lacks() {
                 *verdict = Verdict::Blocked;
             }
         }

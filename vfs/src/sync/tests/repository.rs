@@ -1,0 +1,87 @@
+//! A git directory is one unit, whatever the host's git does with its objects meanwhile.
+
+use std::os::fd::AsFd;
+use std::path::Path;
+
+use super::super::testing::*;
+use super::super::*;
+use crate::fs::OsFs;
+
+const TREE: &str = "
+    mkdir -p .git/objects/ab .git/objects/pack .git/refs/heads; echo old > .git/objects/ab/old
+    echo pack > .git/objects/pack/p.pack; echo 'ref: refs/heads/main' > .git/HEAD
+    echo old > .git/refs/heads/main";
+const GUEST: &str = "echo new > .git/objects/ab/new; echo new > .git/refs/heads/main";
+const COLLECTED: &str = "echo pack > .git/objects/pack/q.pack; rm -r .git/objects/ab";
+
+fn world(guest: &str) -> World {
+    let world = World::new(Where::Same, TREE);
+    world.guest(guest);
+    world
+}
+
+fn united(world: &World) -> ChangeSet {
+    let mut set = world.collect();
+    let (root, upper) = (world.root_fd(), world.upper_fd());
+    let source = Source {
+        upper: upper.as_fd(),
+        root: root.as_fd(),
+        identity: world.identity,
+        stamp: world.stamp,
+        settled: &Settled::default(),
+    };
+    let moved = unite(&OsFs, &source, &mut set).expect("united");
+    assert_eq!(moved, [], "where the repository stands is the run's alone");
+    set
+}
+
+fn planned(world: &World) -> SyncPlan {
+    plan(&united(world), &rules(OnConflict::Host))
+}
+
+fn text(world: &World, path: &str) -> Option<String> {
+    std::fs::read_to_string(world.root().join(".git").join(path)).ok()
+}
+
+#[test]
+fn objects_are_written_where_a_collection_took_their_directory() {
+    let world = world(GUEST);
+    world.host(COLLECTED);
+    let plan = planned(&world);
+    let report = world.apply(&OsFs, &plan).expect("applied");
+    assert!(report.is_complete(), "{report:?}");
+    assert_eq!(text(&world, "objects/ab/new").as_deref(), Some("new\n"));
+    assert_eq!(text(&world, "refs/heads/main").as_deref(), Some("new\n"));
+}
+
+#[test]
+fn object_that_the_run_touched_is_kept_and_a_pack_is_not() {
+    let world = world("touch .git/objects/ab/old .git/objects/pack/p.pack");
+    world.host("rm .git/objects/ab/old .git/objects/pack/p.pack");
+    assert_eq!(told(&united(&world)), ["A .git/objects/ab/old"]);
+}
+
+#[test]
+fn references_stay_where_an_object_stays() {
+    let world = world(GUEST);
+    let only = |path: &Path| !path.ends_with("new");
+    let rules = Rules { only: &only, ..rules(OnConflict::Host) };
+    let plan = plan(&united(&world), &rules);
+    let reference = ".git/refs/heads/main".into();
+    assert!(plan.left_out.contains(&LeftOut::Blocked(reference)), "{plan:?}");
+    let report = world.apply(&OsFs, &plan).expect("applied");
+    assert_eq!((report.applied, text(&world, "refs/heads/main")), (vec![], Some("old\n".into())));
+}
+
+#[test]
+fn references_stay_where_an_object_can_not_be_placed_any_more() {
+    let world = world(GUEST);
+    let plan = planned(&world);
+    world.host(COLLECTED);
+    let report = world.apply(&OsFs, &plan).expect("applied");
+    assert_eq!((report.applied, text(&world, "refs/heads/main")), (vec![], Some("old\n".into())));
+    let again = world.apply(&OsFs, &planned(&world));
+    assert!(again.expect("applied").is_complete());
+    assert_eq!(text(&world, "objects/ab/new").as_deref(), Some("new\n"));
+    assert_eq!(text(&world, "refs/heads/main").as_deref(), Some("new\n"));
+}
