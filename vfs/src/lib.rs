@@ -18,6 +18,7 @@ pub mod mask;
 pub mod mount_table;
 pub mod names;
 pub mod private;
+pub mod snapshot;
 pub mod state;
 pub mod sync;
 pub mod tree;
