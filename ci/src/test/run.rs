@@ -86,14 +86,8 @@ impl Runner<'_> {
 
     fn command(&self, test: &TestBinary) -> Command {
         let mut command = Command::new("timeout");
-        command.args([
-            "--kill-after=10",
-            time_limit(),
-            "sh",
-            "-c",
-            "umask 022 && exec \"$@\"",
-            "sh",
-        ]);
+        command.args(["--kill-after=10", time_limit()]);
+        command.args(["sh", "-c", "umask 022 && exec \"$@\"", "sh"]);
         command.arg(&test.path).current_dir(&test.package).stdin(Stdio::null());
         let home = self.place.home(self.identity.name());
         match self.identity {

@@ -160,7 +160,7 @@ impl<'a> Collector<'a> {
             is_changed: false,
             conflict: inherited,
             is_opaque: false,
-            has_vanished: false,
+            may_have_vanished: false,
             mode: 0,
         };
         self.compare(&found, &host, &parent)
@@ -178,7 +178,11 @@ impl<'a> Collector<'a> {
             is_changed: both.is_changed,
             conflict: both.conflict,
             is_opaque: both.is_opaque,
-            has_vanished: self.has_vanished((both, &dir), (above.as_ref(), closed), &names)?,
+            may_have_vanished: self.may_have_vanished(
+                (both, &dir),
+                (above.as_ref(), closed),
+                &names,
+            )?,
             mode: both.mode,
         };
         for name in &names {
@@ -207,7 +211,7 @@ impl<'a> Collector<'a> {
     /// marks the directory as ever, but not the file: it has no name any more (`ovl_do_copy_up`).
     /// When the host changed the directory, and no entry explains the mark, it is one of the new
     /// files. Once something was written back, what left the layer with that may explain it.
-    fn has_vanished(
+    fn may_have_vanished(
         &self,
         (both, dir): (&Both, &Dir<'a>),
         host: (Option<&Dir<'a>>, Option<Refusal>),

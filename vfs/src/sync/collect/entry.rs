@@ -36,7 +36,7 @@ pub(super) struct Parent {
     pub(super) conflict: Option<Conflict>,
     pub(super) is_opaque: bool,
     /// A file may have been copied up that the host had removed: it looks as if it were new.
-    pub(super) has_vanished: bool,
+    pub(super) may_have_vanished: bool,
     pub(super) mode: u32,
 }
 
@@ -100,7 +100,7 @@ impl<'a> Collector<'a> {
     fn created(&mut self, entry: Entry<'_, '_, 'a>) -> Result<(), SyncError> {
         let found = entry.found;
         let is_gone = entry.told.has_origin && entry.parent.is_changed;
-        if entry.parent.has_vanished && found.node.status.kind == Kind::File {
+        if entry.parent.may_have_vanished && found.node.status.kind == Kind::File {
             self.vanished.push(found.path.clone());
         }
         let conflict = entry.parent.conflict.or(is_gone.then_some(Conflict::Vanished));
