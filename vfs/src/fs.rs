@@ -176,6 +176,10 @@ pub trait Fs: Sync {
     /// Sets the times of a name, of the link itself for a link.
     fn set_times_at(&self, at: BorrowedFd<'_>, name: &OsStr, status: &Status) -> Result<()>;
 
+    /// Sets the time of the last modification of a name, of the link itself for a link; an empty
+    /// name is `at` itself. The time of the last access stays.
+    fn set_modified(&self, at: At<'_>, time: Timespec) -> Result<()>;
+
     /// Renames within one directory, replacing what is there.
     fn rename(&self, at: BorrowedFd<'_>, from: &OsStr, to: &OsStr) -> Result<()>;
 

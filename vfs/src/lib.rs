@@ -15,6 +15,7 @@ pub mod git_dir;
 pub mod git_index;
 pub mod json_path;
 pub mod mask;
+pub mod materialize;
 pub mod mount_table;
 pub mod names;
 pub mod private;
@@ -22,6 +23,7 @@ pub mod snapshot;
 pub mod state;
 pub mod sync;
 pub mod tree;
+pub mod trees;
 
 #[cfg(test)]
 mod testing;

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::{At, Attribute, Entry, Errno, Fs, Node, Open, OsFs, Result, Special, Status};
+use super::{At, Attribute, Entry, Errno, Fs, Node, Open, OsFs, Result, Special, Status, Timespec};
 
 /// Passes all calls on, but for the one with the chosen number.
 pub(crate) struct FaultyFs {
@@ -183,6 +183,10 @@ impl Fs for FaultyFs {
 
     fn set_times(&self, file: BorrowedFd<'_>, status: &Status) -> Result<()> {
         self.tick()?.set_times(file, status)
+    }
+
+    fn set_modified(&self, at: At<'_>, time: Timespec) -> Result<()> {
+        self.tick()?.set_modified(at, time)
     }
 
     fn set_times_at(&self, at: BorrowedFd<'_>, name: &OsStr, status: &Status) -> Result<()> {

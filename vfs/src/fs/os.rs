@@ -159,6 +159,13 @@ impl Fs for OsFs {
         rustix::fs::utimensat(at, name, &timestamps(status), AtFlags::SYMLINK_NOFOLLOW)
     }
 
+    fn set_modified(&self, at: At<'_>, time: Timespec) -> Result<()> {
+        let kept = Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_OMIT };
+        let times = Timestamps { last_access: kept, last_modification: time };
+        let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::EMPTY_PATH;
+        rustix::fs::utimensat(at.dir, at.name, &times, flags)
+    }
+
     fn rename(&self, at: BorrowedFd<'_>, from: &OsStr, to: &OsStr) -> Result<()> {
         rustix::fs::renameat(at, from, at, to)
     }

@@ -1,0 +1,177 @@
+//! The manifest of a tree: what every path must hold, so that damage can be found without the
+//! source. Fields end with a NUL: kind, content or target, size, path.
+
+use std::ffi::OsStr;
+use std::fmt;
+use std::os::fd::BorrowedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use sha1::Sha1;
+use sha2::{Digest as _, Sha256};
+
+use crate::fs::{Errno, Fs, Result, write_all};
+use crate::snapshot::{Node, Snapshot};
+
+const CHUNK: usize = 64 << 10;
+
+/// The name of a content, which follows from its bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ContentName {
+    /// A blob of a git repository.
+    GitSha1([u8; 20]),
+    /// A blob of a git repository with SHA-256 names.
+    GitSha256([u8; 32]),
+    /// The bytes and nothing else.
+    Sha256([u8; 32]),
+}
+
+impl fmt::Display for ContentName {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (kind, bytes): (_, &[u8]) = match self {
+            Self::GitSha1(bytes) => ("git-sha1", bytes),
+            Self::GitSha256(bytes) => ("git-sha256", bytes),
+            Self::Sha256(bytes) => ("sha256", bytes),
+        };
+        write!(out, "{kind}:")?;
+        bytes.iter().try_for_each(|byte| write!(out, "{byte:02x}"))
+    }
+}
+
+impl FromStr for ContentName {
+    type Err = ();
+
+    fn from_str(text: &str) -> std::result::Result<Self, ()> {
+        let (kind, digits) = text.split_once(':').ok_or(())?;
+        match kind {
+            "git-sha1" => bytes(digits).map(Self::GitSha1),
+            "git-sha256" => bytes(digits).map(Self::GitSha256),
+            "sha256" => bytes(digits).map(Self::Sha256),
+            _ => None,
+        }
+        .ok_or(())
+    }
+}
+
+fn bytes<const N: usize>(digits: &str) -> Option<[u8; N]> {
+    let mut bytes = [0; N];
+    if digits.len() != 2 * N || !digits.bytes().all(|it| matches!(it, b'0'..=b'9' | b'a'..=b'f')) {
+        return None;
+    }
+    for (byte, at) in bytes.iter_mut().zip((0..).step_by(2)) {
+        *byte = u8::from_str_radix(digits.get(at..at + 2)?, 16).ok()?;
+    }
+    Some(bytes)
+}
+
+impl ContentName {
+    /// Returns whether this is the name of what an open file of `size` bytes holds.
+    pub(super) fn is_of(&self, fs: &dyn Fs, file: BorrowedFd<'_>, size: u64) -> Result<bool> {
+        let blob = format!("blob {size}\0");
+        Ok(match self {
+            Self::GitSha1(name) => {
+                let mut hash = Sha1::new().chain_update(blob);
+                read(fs, file, size, &mut |bytes| hash.update(bytes))?
+                    && <[u8; 20]>::from(hash.finalize()) == *name
+            }
+            Self::GitSha256(name) => digest(fs, file, size, blob.as_bytes())? == Some(*name),
+            Self::Sha256(name) => digest(fs, file, size, b"")? == Some(*name),
+        })
+    }
+}
+
+fn digest(fs: &dyn Fs, file: BorrowedFd<'_>, size: u64, before: &[u8]) -> Result<Option<[u8; 32]>> {
+    let mut hash = Sha256::new().chain_update(before);
+    let is_whole = read(fs, file, size, &mut |bytes| hash.update(bytes))?;
+    Ok(is_whole.then(|| hash.finalize().into()))
+}
+
+/// Hands all bytes over; returns whether there were as many.
+fn read(fs: &dyn Fs, file: BorrowedFd<'_>, size: u64, take: &mut dyn FnMut(&[u8])) -> Result<bool> {
+    let (mut buffer, mut at) = (vec![0; CHUNK], 0);
+    while at <= size {
+        let length = fs.read_at(file, &mut buffer, at)?;
+        if length == 0 {
+            break;
+        }
+        take(buffer.get(..length).unwrap_or_default());
+        at += length as u64;
+    }
+    Ok(at == size)
+}
+
+/// What must stand at a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Expected {
+    Directory,
+    File { content: ContentName, executable: bool, size: u64 },
+    Symlink { target: PathBuf },
+}
+
+/// Writes the manifest of a tree; `name` tells the name of a content.
+///
+/// # Errors
+/// A failing call.
+pub fn write_manifest<C>(
+    fs: &dyn Fs,
+    dir: BorrowedFd<'_>,
+    snapshot: &Snapshot<C>,
+    name: impl Fn(&C) -> ContentName,
+) -> Result<()> {
+    use std::os::fd::AsFd as _;
+    let file = fs.create_file(dir, OsStr::new("manifest"))?;
+    let mut text = Vec::with_capacity(2 * CHUNK);
+    for entry in snapshot.entries() {
+        let (kind, what, size) = match &entry.node {
+            Node::Directory => ("d", Vec::new(), 0),
+            Node::File { content, size, executable } => {
+                (if *executable { "x" } else { "f" }, name(content).to_string().into_bytes(), *size)
+            }
+            Node::Symlink { target } => ("l", target.as_os_str().as_bytes().to_vec(), 0),
+        };
+        let (size, path) = (size.to_string(), entry.path.as_os_str().as_bytes());
+        for field in [kind.as_bytes(), &what, size.as_bytes(), path] {
+            text.extend_from_slice(field);
+            text.push(0);
+        }
+        if text.len() >= CHUNK {
+            write_all(fs, file.as_fd(), &text)?;
+            text.clear();
+        }
+    }
+    write_all(fs, file.as_fd(), &text)
+}
+
+/// Reads a manifest; one that is not whole is `INVAL`.
+pub(super) fn parse(text: &[u8]) -> Result<Vec<(PathBuf, Expected)>> {
+    let mut fields = text.split(|byte| *byte == 0);
+    let mut entries = Vec::new();
+    loop {
+        match fields.next() {
+            // Behind the last NUL.
+            Some(b"") if fields.next().is_none() => return Ok(entries),
+            Some(kind) => entries.push(entry(kind, &mut fields).ok_or(Errno::INVAL)?),
+            None => return Err(Errno::INVAL),
+        }
+    }
+}
+
+fn entry<'a>(
+    kind: &[u8],
+    fields: &mut impl Iterator<Item = &'a [u8]>,
+) -> Option<(PathBuf, Expected)> {
+    let (what, size, path) = (fields.next()?, fields.next()?, fields.next()?);
+    let path = Path::new(OsStr::from_bytes(path)).to_owned();
+    let expected = match kind {
+        b"d" => Expected::Directory,
+        b"l" => Expected::Symlink { target: PathBuf::from(OsStr::from_bytes(what)) },
+        b"f" | b"x" => Expected::File {
+            content: str::from_utf8(what).ok()?.parse().ok()?,
+            executable: kind == b"x",
+            size: str::from_utf8(size).ok()?.parse().ok()?,
+        },
+        _ => return None,
+    };
+    Some((path, expected))
+}

@@ -1,0 +1,158 @@
+//! Comparing a tree with its manifest, byte for byte.
+
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use super::manifest::{Expected, parse};
+use super::{ROOT, Seal, TreeCache, TreeError, TreeKey, beside};
+use crate::fs::{At, Errno, Fs, Kind, Node, Open, Result as FsResult, read_all};
+
+/// What is wrong with a tree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Damage {
+    /// The path in the tree, or what tells of it; empty for its root.
+    pub path: PathBuf,
+    /// In words.
+    pub what: &'static str,
+}
+
+/// What came of comparing a tree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verified {
+    /// There is none.
+    Absent,
+    /// It is what its name says.
+    Whole,
+    /// It is not, and it was taken away: the next run that needs it makes it again.
+    Damaged(Damage),
+}
+
+impl TreeCache {
+    /// Compares a tree with what its name says, and takes a damaged one away.
+    ///
+    /// # Errors
+    /// A failing call.
+    pub fn verify(&self, fs: &dyn Fs, key: &TreeKey) -> Result<Verified, TreeError> {
+        let _lock = self.lock(fs, key)?;
+        let Some(tree) = self.find(fs, key)? else {
+            // A seal that is none, or a directory that was exchanged, is taken away as well.
+            self.remove(fs, key)?;
+            return Ok(Verified::Absent);
+        };
+        let damage = self.compare(fs, key, &tree.seal)?;
+        let (seal, lease) = (tree.seal.clone(), tree.into_lease());
+        if let Some(damage) = damage {
+            drop(lease);
+            self.remove(fs, key)?;
+            return Ok(Verified::Damaged(damage));
+        }
+        // Others that hold the old seal would be lost sight of.
+        if seal.boot.is_some() && fs.lock(lease.as_fd()).is_ok() {
+            drop(self.seal(fs, key, &Seal { boot: None, ..seal })?);
+        }
+        Ok(Verified::Whole)
+    }
+
+    fn compare(
+        &self,
+        fs: &dyn Fs,
+        key: &TreeKey,
+        seal: &Seal,
+    ) -> Result<Option<Damage>, TreeError> {
+        let name = beside(key, ".manifest");
+        let damage = |what| Some(Damage { path: PathBuf::from(&name), what });
+        let text = match read_all(fs, self.fd(), Path::new(&name)) {
+            Err(Errno::NOENT) => return Ok(damage("it is missing")),
+            text => text.map_err(self.failed("read", &name))?,
+        };
+        let Ok(entries) = parse(&text) else { return Ok(damage("it is not whole")) };
+        if entries.len() as u64 != seal.made.entries {
+            return Ok(damage("it does not tell of all"));
+        }
+        let root =
+            self.open_root(fs, key).map_err(self.failed("open", OsStr::new(key.as_str())))?;
+        let comparison = Comparison { fs, root: root.as_fd() };
+        Ok(comparison.find_damage(&entries))
+    }
+
+    /// Opens a tree from outside: for that moment the directory above it is open to its owner.
+    fn open_root(&self, fs: &dyn Fs, key: &TreeKey) -> FsResult<OwnedFd> {
+        let at = At { dir: self.fd(), name: OsStr::new(key.as_str()) };
+        fs.set_mode_at(at, 0o700)?;
+        let root = fs.open_below(self.fd(), &Path::new(key.as_str()).join(ROOT), Open::List);
+        let closed = fs.set_mode_at(at, 0);
+        closed.and(root)
+    }
+}
+
+struct Comparison<'a> {
+    fs: &'a dyn Fs,
+    root: BorrowedFd<'a>,
+}
+
+impl Comparison<'_> {
+    fn find_damage(&self, entries: &[(PathBuf, Expected)]) -> Option<Damage> {
+        let mut count: HashMap<&Path, usize> = HashMap::from([(Path::new(""), 0)]);
+        for (path, expected) in entries {
+            *count.entry(path.parent().unwrap_or(Path::new(""))).or_default() += 1;
+            if *expected == Expected::Directory {
+                count.entry(path).or_default();
+            }
+        }
+        let damage = |path: &Path, what| Damage { path: path.to_owned(), what };
+        let wrong = |(path, expected): &(PathBuf, Expected)| {
+            self.what_is_wrong(path, expected).map(|what| damage(path, what))
+        };
+        let more = |(path, count): (&&Path, &usize)| {
+            self.has_more(path, *count).then(|| damage(path, "something is there that was not"))
+        };
+        entries.iter().find_map(wrong).or_else(|| count.iter().find_map(more))
+    }
+
+    fn has_more(&self, path: &Path, expected: usize) -> bool {
+        let listed = self.open(path).and_then(|dir| self.fs.list(dir.as_fd(), expected + 1));
+        listed.is_ok_and(|names| names.len() > expected)
+    }
+
+    fn what_is_wrong(&self, path: &Path, expected: &Expected) -> Option<&'static str> {
+        let name = path.file_name().unwrap_or_default();
+        let Ok(dir) = self.open(path.parent().unwrap_or(Path::new(""))) else {
+            return Some("its directory can't be opened");
+        };
+        let node = match self.fs.node(dir.as_fd(), name) {
+            Ok(node) => node,
+            Err(Errno::NOENT) => return Some("it is missing"),
+            Err(_) => return Some("it can't be looked at"),
+        };
+        match expected {
+            Expected::Directory => wrong_node(&node, Kind::Directory, 0o755),
+            Expected::Symlink { target } => {
+                let found = self.fs.read_link(dir.as_fd(), name);
+                let is_same = found.is_ok_and(|found| Path::new(&found) == target);
+                (!is_same).then_some("the link leads elsewhere")
+            }
+            Expected::File { content, executable, size } => {
+                let mode = if *executable { 0o755 } else { 0o644 };
+                wrong_node(&node, Kind::File, mode).or_else(|| {
+                    let file = self.fs.open_file(dir.as_fd(), name);
+                    let is_same = file.and_then(|file| content.is_of(self.fs, file.as_fd(), *size));
+                    (!matches!(is_same, Ok(true))).then_some("its bytes are not what they were")
+                })
+            }
+        }
+    }
+
+    fn open(&self, path: &Path) -> FsResult<OwnedFd> {
+        let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+        self.fs.open_below(self.root, path, Open::List)
+    }
+}
+
+fn wrong_node(node: &Node, kind: Kind, mode: u32) -> Option<&'static str> {
+    if node.status.kind != kind {
+        return Some("it is of another kind");
+    }
+    (node.status.mode != mode).then_some("its bits are not what they were")
+}
