@@ -7,7 +7,7 @@
 mod cache;
 mod list;
 mod options;
-mod pool;
+pub(crate) mod pool;
 mod walk;
 mod walked;
 

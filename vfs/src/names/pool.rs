@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// Jobs that any thread may take.
-pub(super) struct Pool<T> {
+pub(crate) struct Pool<T> {
     shared: Mutex<Shared<T>>,
     changed: Condvar,
     waiting: AtomicUsize,
@@ -17,13 +17,13 @@ struct Shared<T> {
 
 impl<T> Pool<T> {
     /// Makes a pool for `threads` threads, which all count as working until they take.
-    pub(super) fn new(jobs: Vec<T>, threads: usize) -> Self {
+    pub(crate) fn new(jobs: Vec<T>, threads: usize) -> Self {
         let shared = Mutex::new(Shared { jobs, working: threads });
         Self { shared, changed: Condvar::new(), waiting: AtomicUsize::new(0) }
     }
 
     /// Waits for jobs and takes about half of them; `None` when all work is done.
-    pub(super) fn take(&self) -> Option<Vec<T>> {
+    pub(crate) fn take(&self) -> Option<Vec<T>> {
         let mut shared = self.lock();
         shared.working -= 1;
         self.waiting.fetch_add(1, Ordering::Relaxed);
@@ -41,7 +41,7 @@ impl<T> Pool<T> {
     }
 
     /// Gives the older half of `jobs` away when a thread waits for some.
-    pub(super) fn share(&self, jobs: &mut Vec<T>) {
+    pub(crate) fn share(&self, jobs: &mut Vec<T>) {
         if jobs.len() < 2 || self.waiting.load(Ordering::Relaxed) == 0 {
             return;
         }
