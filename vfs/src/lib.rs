@@ -8,6 +8,7 @@
 #![deny(missing_docs)]
 
 pub mod base64;
+pub mod cas;
 pub mod foreign;
 pub mod fs;
 pub mod git_blob;
