@@ -5,5 +5,6 @@
 //! hashed again, messages are taken in canonical form only.
 
 mod digest;
+pub mod message;
 
 pub use digest::{Digest, DigestError, Hasher};
