@@ -3,8 +3,21 @@
 //! The store has the layout of the BuildBox tools, trees are `Directory` messages of the Remote
 //! Execution API. Nothing that is read from a store or given by a digest is believed: contents are
 //! hashed again, messages are taken in canonical form only.
+//!
+//! Whoever writes holds a [`Publishing`]. A collection of what is not used waits until there is
+//! none, so that what a publisher was told is there stays until it has leased or retained it.
 
 mod digest;
+mod lock;
 pub mod message;
+mod other;
+mod publish;
+mod store;
+mod temporary;
+#[cfg(test)]
+mod testing;
 
 pub use digest::{Digest, DigestError, Hasher};
+pub use other::{Layout, Other};
+pub use publish::{Publishing, Stored};
+pub use store::{Damage, Store, StoreError, Usage};
