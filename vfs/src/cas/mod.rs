@@ -16,8 +16,10 @@ mod store;
 mod temporary;
 #[cfg(test)]
 mod testing;
+mod tree;
 
 pub use digest::{Digest, DigestError, Hasher};
 pub use other::{Layout, Other};
 pub use publish::{Publishing, Stored};
 pub use store::{Damage, Store, StoreError, Usage};
+pub use tree::{CasError, snapshot, snapshot_of_tree_message};
