@@ -12,6 +12,7 @@ mod lock;
 pub mod message;
 mod other;
 mod publish;
+mod put;
 mod store;
 mod temporary;
 #[cfg(test)]
@@ -21,5 +22,6 @@ mod tree;
 pub use digest::{Digest, DigestError, Hasher};
 pub use other::{Layout, Other};
 pub use publish::{Publishing, Stored};
+pub use put::{Put, PutError, put_tree};
 pub use store::{Damage, Store, StoreError, Usage};
 pub use tree::{CasError, snapshot, snapshot_of_tree_message};
