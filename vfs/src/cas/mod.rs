@@ -8,11 +8,16 @@
 //! none, so that what a publisher was told is there stays until it has leased or retained it.
 
 mod digest;
+mod gc;
+mod lease;
 mod lock;
+mod mark;
 pub mod message;
 mod other;
 mod publish;
 mod put;
+mod retain;
+mod roots;
 mod store;
 mod temporary;
 #[cfg(test)]
@@ -20,8 +25,11 @@ mod testing;
 mod tree;
 
 pub use digest::{Digest, DigestError, Hasher};
+pub use gc::{GcProgress, GcReport, gc};
+pub use lease::Lease;
 pub use other::{Layout, Other};
 pub use publish::{Publishing, Stored};
 pub use put::{Put, PutError, put_tree};
+pub use retain::{PinName, PinNameError};
 pub use store::{Damage, Store, StoreError, Usage};
 pub use tree::{CasError, snapshot, snapshot_of_tree_message};
