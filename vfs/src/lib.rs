@@ -14,6 +14,7 @@ pub mod fs;
 pub mod git_blob;
 pub mod git_dir;
 pub mod git_index;
+pub mod git_tree;
 pub mod json_path;
 pub mod mask;
 pub mod materialize;

@@ -1,0 +1,127 @@
+//! The packs of all object directories, open.
+
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use gix_hash::{Kind, Prefix};
+use gix_pack::{MMap, data, index};
+
+use super::files::Dir;
+use super::{GitError, Id};
+
+/// The largest index that is read: that of some 50 million objects.
+const INDEX_SIZE: u64 = 2 << 30;
+/// All memory that one object and what it is a delta of may take.
+const MEMORY: usize = 5 << 29;
+
+/// A pack. What was opened can be read when the file is gone.
+pub(super) struct Pack {
+    index: index::File<Vec<u8>>,
+    pub(super) data: data::File<MMap>,
+}
+
+/// The packs that were there at one moment.
+#[derive(Default)]
+pub(super) struct Packs {
+    /// By object directory and name.
+    open: HashMap<(usize, OsString), Arc<Pack>>,
+    /// Those that can't be used; what they hold is missing then.
+    broken: Vec<PathBuf>,
+}
+
+impl Packs {
+    /// Opens all packs, those that are open already excepted.
+    pub(super) fn load(dirs: &[Dir], kind: Kind, before: &Self) -> Result<Self, GitError> {
+        let mut packs = Self::default();
+        for (number, dir) in dirs.iter().enumerate() {
+            let names = dir.names(Path::new("pack"))?.into_iter();
+            let is_index = |name: &OsString| Path::new(name).extension() == Some("idx".as_ref());
+            for name in names.filter(is_index) {
+                match before.open.get(&(number, name.clone())) {
+                    Some(pack) => packs.keep(number, name, pack.clone()),
+                    None => packs.add(dir, number, name, kind)?,
+                }
+            }
+        }
+        Ok(packs)
+    }
+
+    /// Returns a pack that has an object, and where in it.
+    pub(super) fn find(&self, id: &Id) -> Option<(Arc<Pack>, u64)> {
+        self.open.values().find_map(|pack| Some((pack.clone(), pack.offset(id)?)))
+    }
+
+    /// Adds the objects whose names begin so.
+    pub(super) fn with_prefix(&self, prefix: Prefix, found: &mut Vec<Id>) {
+        for pack in self.open.values() {
+            let mut range = 0..0;
+            pack.index.lookup_prefix(prefix, Some(&mut range));
+            found.extend(range.map(|at| Id::from_object(&pack.index.oid_at_index(at).into())));
+        }
+    }
+
+    /// Returns a pack that can't be used.
+    pub(super) fn broken(&self) -> Option<&Path> {
+        self.broken.first().map(PathBuf::as_path)
+    }
+
+    fn keep(&mut self, dir: usize, name: OsString, pack: Arc<Pack>) {
+        self.open.insert((dir, name), pack);
+    }
+
+    fn add(
+        &mut self,
+        dir: &Dir,
+        number: usize,
+        name: OsString,
+        kind: Kind,
+    ) -> Result<(), GitError> {
+        let path = Path::new("pack").join(&name);
+        match Pack::open(dir, &path, kind) {
+            Ok(Some(pack)) => self.keep(number, name, Arc::new(pack)),
+            // A collection took it away since it was listed, or has not finished it.
+            Ok(None) => {}
+            Err(GitError::Damaged { path }) => self.broken.push(path),
+            Err(other) => return Err(other),
+        }
+        Ok(())
+    }
+}
+
+impl Pack {
+    fn open(dir: &Dir, index: &Path, kind: Kind) -> Result<Option<Self>, GitError> {
+        // The index is in memory: no one can change what was checked once.
+        let Some(bytes) = dir.read(index, INDEX_SIZE)? else { return Ok(None) };
+        let name = index.with_extension("pack");
+        let Some(opened) = dir.file(&name)? else { return Ok(None) };
+        let damaged = |name: &Path| GitError::Damaged { path: dir.path().join(name) };
+        let index = index::File::from_data(bytes, dir.path().join(index), kind)
+            .map_err(|_| damaged(index))?;
+        // By its descriptor, since the file behind the name may be another one by now.
+        let path = format!("/proc/self/fd/{}", opened.file.as_raw_fd());
+        let mut data = data::File::at(path, kind).map_err(|_| damaged(&name))?;
+        if data.num_objects() != index.num_objects() {
+            return Err(damaged(&name));
+        }
+        data.id = next_number();
+        Ok(Some(Self { index, data: data.with_alloc_limit_bytes(Some(MEMORY)) }))
+    }
+
+    pub(super) fn offset(&self, id: &Id) -> Option<u64> {
+        self.offset_of(&id.object())
+    }
+
+    pub(super) fn offset_of(&self, id: &gix_hash::oid) -> Option<u64> {
+        self.index.lookup(id).map(|at| self.index.pack_offset_at_index(at))
+    }
+}
+
+/// Caches tell packs apart by their numbers.
+fn next_number() -> u32 {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}

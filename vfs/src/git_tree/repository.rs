@@ -1,0 +1,130 @@
+//! An opened repository.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use super::config::{self, Format};
+use super::files::Dir;
+use super::layout::{self, Layout};
+use super::packs::Packs;
+use super::reader::Reader;
+use super::{Algorithm, GitError, Id, Options, Resolved, revision, walk};
+use crate::snapshot::Snapshot;
+
+use super::walk::Blob;
+
+/// A repository, open to be read. Threads share it; each reads through a [`Reader`] of its own.
+///
+/// The directories that it was opened with stay the ones that are read: who moves, replaces or adds
+/// one later changes nothing.
+pub struct Repository {
+    layout: Layout,
+    format: Format,
+    packs: RwLock<Arc<Packs>>,
+}
+
+impl Repository {
+    /// Opens the repository of a work tree, plain or linked, of a git directory, or a bare one.
+    ///
+    /// The caller has checked who owns the directory. Nothing in it is run, and no setting beside
+    /// the format is used. What it leads to outside of the path is in [`Self::object_dirs`].
+    ///
+    /// # Errors
+    /// There is no repository, or one in a format that can't be read here.
+    pub fn open(path: &Path) -> Result<Self, GitError> {
+        let layout = layout::open(path)?;
+        let mut format = config::format(&layout.common)?;
+        let packs = Packs::load(&layout.objects, format.algorithm.kind(), &Packs::default())?;
+        format.is_partial |= has_promises(&layout.objects)?;
+        Ok(Self { layout, format, packs: RwLock::new(Arc::new(packs)) })
+    }
+
+    /// Returns the object directories that are not below the path the repository was opened with,
+    /// without links in them.
+    ///
+    /// A repository decides itself what its `.git` file, `commondir`, alternates and links name:
+    /// whoever could write it can make this process read objects of any other repository of the same
+    /// user. So a tree is shown only when the caller trusts all of these, because a linked work tree
+    /// or a shared clone was allowed, say. None is added later.
+    pub fn object_dirs(&self) -> &[PathBuf] {
+        &self.layout.foreign
+    }
+
+    /// Returns the directory with `HEAD`, without links in it.
+    pub fn git_dir(&self) -> &Path {
+        self.layout.git.path()
+    }
+
+    /// Returns the directory with configuration and branches, which linked work trees share.
+    pub fn common_dir(&self) -> &Path {
+        self.layout.common.path()
+    }
+
+    /// Returns how objects are named.
+    pub fn algorithm(&self) -> Algorithm {
+        self.format.algorithm
+    }
+
+    /// Resolves a revision to a tree: a name, an id or the beginning of one, and any of `~`, `^`,
+    /// `^{kind}` and `:path` after it, as in gitrevisions(7).
+    ///
+    /// # Errors
+    /// It is unknown, ambiguous or no tree, or an object can't be read.
+    pub fn resolve(&self, rev: &str) -> Result<Resolved, GitError> {
+        revision::resolve(self, rev)
+    }
+
+    /// Reads a tree: all names, the size of each content, and where links lead.
+    ///
+    /// # Errors
+    /// An object can't be read, an entry can't be shown, or a bound is passed.
+    pub fn snapshot(&self, tree: &Id, options: &Options) -> Result<Snapshot<Blob>, GitError> {
+        walk::snapshot(self, tree, options)
+    }
+
+    /// Returns a reader for one thread.
+    pub fn reader(&self) -> Reader<'_> {
+        Reader::new(self)
+    }
+
+    pub(super) fn is_partial(&self) -> bool {
+        self.format.is_partial
+    }
+
+    pub(super) fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    pub(super) fn object_store(&self) -> &[Dir] {
+        &self.layout.objects
+    }
+
+    pub(super) fn packs(&self) -> Arc<Packs> {
+        self.packs.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Looks which packs there are now.
+    pub(super) fn refresh(&self) -> Result<Arc<Packs>, GitError> {
+        let kind = self.format.algorithm.kind();
+        let packs = Arc::new(Packs::load(&self.layout.objects, kind, &self.packs())?);
+        *self.packs.write().unwrap_or_else(PoisonError::into_inner) = packs.clone();
+        Ok(packs)
+    }
+}
+
+impl std::fmt::Debug for Repository {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Repository").field("layout", &self.layout).finish_non_exhaustive()
+    }
+}
+
+/// Returns whether a pack promises that what it lacks can be fetched.
+fn has_promises(dirs: &[Dir]) -> Result<bool, GitError> {
+    for dir in dirs {
+        let names = dir.names(Path::new("pack"))?;
+        if names.iter().any(|name| Path::new(name).extension() == Some("promisor".as_ref())) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}

@@ -1,0 +1,151 @@
+//! Revisions, as `git rev-parse` resolves them.
+
+use super::*;
+
+fn fault(repository: &Repository, rev: &str) -> RevisionFault {
+    match repository.resolve(rev) {
+        Err(GitError::Revision { rev: named, fault }) => {
+            assert_eq!(named, rev);
+            fault
+        }
+        other => panic!("{rev}: {other:?}"),
+    }
+}
+
+#[test]
+fn revisions_are_those_of_git() {
+    let scratch = small();
+    let dir = scratch.path();
+    git(dir, &["tag", "light", "HEAD~1"]);
+    git(dir, &["tag", "-a", "-m", "x", "v1"]);
+    git(dir, &["tag", "-a", "-m", "x", "v2", "v1"]);
+    git(dir, &["checkout", "-q", "-b", "feature/x", "HEAD~1"]);
+    write(&dir.join("more"), "more");
+    commit(dir, "side");
+    git(dir, &["checkout", "-q", "main"]);
+    git(dir, &["merge", "-q", "--no-edit", "feature/x"]);
+    git(dir, &["update-ref", "refs/remotes/origin/main", "HEAD"]);
+    git(dir, &["symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/main"]);
+    let described = said(dir, &["describe", "--long", "HEAD"]);
+    let short = said(dir, &["rev-parse", "--short=7", "HEAD"]);
+    let short_tree = said(dir, &["rev-parse", "--short=9", "HEAD^{tree}"]);
+    let long = said(dir, &["rev-parse", "HEAD"]);
+    let revs = [
+        "HEAD",
+        "@",
+        "main",
+        "heads/main",
+        "refs/heads/main",
+        "feature/x",
+        "light",
+        "v1",
+        "v2",
+        "tags/v1",
+        "v1^{}",
+        "v2^{commit}",
+        "v1^{tree}",
+        "v1^{tag}",
+        "HEAD~1",
+        "HEAD^",
+        "HEAD^2",
+        "HEAD^2~1",
+        "HEAD^0",
+        "HEAD~2",
+        "@^^",
+        "HEAD:a",
+        "HEAD:a/b",
+        "v1:a/",
+        "v2~1^{tree}:a/b",
+        "origin",
+        "origin/main",
+        "ORIG_HEAD",
+        "HEAD^{object}",
+        &described,
+        &short,
+        &short_tree,
+        &long,
+    ];
+    for round in ["loose", "packed"] {
+        let repository = open(dir);
+        for rev in revs {
+            let kind = if rev.contains(':') { "" } else { "^{tree}" };
+            let whole = format!("{rev}{kind}");
+            let tree = said(dir, &["rev-parse", &whole]);
+            let found = repository.resolve(rev);
+            assert_eq!(found.map(|it| it.tree), Ok(id(&tree)), "{rev} {round}");
+        }
+        git(dir, &["pack-refs", "--all"]);
+        git(dir, &["repack", "-q", "-ad"]);
+    }
+}
+
+#[test]
+fn commit_and_time_are_told() {
+    let scratch = small();
+    let repository = open(scratch.path());
+    for (rev, commit) in [("HEAD", "HEAD"), ("HEAD~1^{tree}", "HEAD~1"), ("HEAD~1:a", "HEAD~1")] {
+        let said = |args: &[&str]| said(scratch.path(), args);
+        let found = repository.resolve(rev).expect("a tree");
+        assert_eq!(found.commit, Some(id(&said(&["rev-parse", commit]))));
+        let time = said(&["show", "-s", "--format=%ct", commit]);
+        assert_eq!(found.time, Some(time.parse().expect("a number")));
+    }
+    let tree = said(scratch.path(), &["rev-parse", "HEAD^{tree}"]);
+    let found = repository.resolve(&tree).expect("a tree");
+    assert_eq!((found.commit, found.time), (None, None));
+}
+
+#[test]
+fn what_is_no_tree_is_an_error_that_names_it() {
+    let scratch = small();
+    let dir = scratch.path();
+    let repository = open(dir);
+    for rev in ["", "-x", "--all", "HEAD\n", "a\0b"] {
+        assert_eq!(fault(&repository, rev), RevisionFault::Malformed, "{rev:?}");
+    }
+    for rev in ["nothing", "HEAD:nothing", "abcdef0", "config", "refs/heads/no"] {
+        assert_eq!(fault(&repository, rev), RevisionFault::Unknown, "{rev:?}");
+    }
+    assert_eq!(fault(&repository, "HEAD~9"), RevisionFault::NoParent);
+    assert_eq!(fault(&repository, "HEAD^2"), RevisionFault::NoParent);
+    assert_eq!(fault(&repository, "HEAD:top"), RevisionFault::Kind("tree"));
+    assert_eq!(fault(&repository, "HEAD^{blob}"), RevisionFault::Kind("blob"));
+    assert_eq!(fault(&repository, "HEAD^{tag}"), RevisionFault::Kind("tag"));
+    for rev in ["HEAD@{1}", "a..b", "../config", ":/x", ":top", "HEAD^{/x}"] {
+        assert!(matches!(fault(&repository, rev), RevisionFault::Unsupported(_)), "{rev:?}");
+    }
+    let zero = "0".repeat(40);
+    assert_eq!(repository.resolve(&zero), Err(GitError::Missing { id: id(&zero) }));
+    write(&dir.join(".git/refs/heads/a"), "ref: refs/heads/b\n");
+    write(&dir.join(".git/refs/heads/b"), "ref: refs/heads/a\n");
+    assert_eq!(fault(&repository, "a"), RevisionFault::Loop);
+    write(&dir.join(".git/refs/heads/c"), "ref: ../../../etc/passwd\n");
+    let path = dir.join(".git/refs/heads/c");
+    assert_eq!(repository.resolve("c"), Err(GitError::Damaged { path }));
+}
+
+#[test]
+fn ambiguous_names_are_told_in_full() {
+    let scratch = small();
+    let dir = scratch.path();
+    git(dir, &["tag", "both", "HEAD"]);
+    git(dir, &["branch", "both", "HEAD~1"]);
+    let names = ["refs/tags/both", "refs/heads/both"].map(str::to_owned).to_vec();
+    let repository = open(dir);
+    assert_eq!(fault(&repository, "both"), RevisionFault::Ambiguous(names));
+    repository.resolve("heads/both").expect("only one");
+    // Enough commits for two with the same first four digits: a birthday among 65536.
+    let commit = |number| {
+        let who = format!("t <t@example.invalid> {number} +0000");
+        format!("commit refs/heads/many\ncommitter {who}\ndata 0\n")
+    };
+    let input: String = (0..2500).map(commit).collect();
+    git_with(dir, &["fast-import", "--quiet", "--force"], input.as_bytes());
+    let mut all: Vec<String> = said(dir, &["rev-list", "many"]).lines().map(String::from).collect();
+    all.sort();
+    let twins = all.windows(2).find(|pair| pair[0][..4] == pair[1][..4]).expect("twins");
+    match fault(&repository, &twins[0][..4]) {
+        RevisionFault::Ambiguous(names) => assert!(names.contains(&twins[1])),
+        other => panic!("{other:?}"),
+    }
+}
