@@ -63,11 +63,13 @@ pub struct Bounds {
     pub depth: usize,
     /// Bytes of a path below the root.
     pub path: usize,
+    /// Bytes of all paths together: what a tree takes while it is looked at.
+    pub paths: u64,
 }
 
 impl Default for Bounds {
     fn default() -> Self {
-        Self { entries: 4_000_000, bytes: 256 << 30, depth: 512, path: 3072 }
+        Self { entries: 4_000_000, bytes: 256 << 30, depth: 512, path: 3072, paths: 512 << 20 }
     }
 }
 
@@ -132,6 +134,8 @@ pub struct Builder<C> {
     directories: HashSet<PathBuf>,
     paths: HashSet<PathBuf>,
     snapshot: Snapshot<C>,
+    /// Bytes of all paths.
+    named: u64,
 }
 
 impl<C> Builder<C> {
@@ -139,7 +143,7 @@ impl<C> Builder<C> {
     pub fn new(naming: Naming, bounds: Bounds) -> Self {
         let snapshot = Snapshot { entries: Vec::new(), bytes: 0 };
         let directories = HashSet::from([PathBuf::new()]);
-        Self { naming, bounds, directories, paths: HashSet::new(), snapshot }
+        Self { naming, bounds, directories, paths: HashSet::new(), snapshot, named: 0 }
     }
 
     /// Adds an entry of a directory that was added before, and returns its path. The root is the
@@ -186,11 +190,13 @@ impl<C> Builder<C> {
         }
         let entries = self.snapshot.entries.len() as u64 + 1;
         let (depth, length) = (path.components().count() as u64 - 1, path.as_os_str().len() as u64);
+        self.named += length;
         let bounds = [
             (entries, self.bounds.entries as u64, "files and directories"),
             (self.snapshot.bytes, self.bounds.bytes, "bytes"),
             (depth, self.bounds.depth as u64, "directories above one another"),
             (length, self.bounds.path as u64, "bytes in a path"),
+            (self.named, self.bounds.paths, "bytes in all paths"),
         ];
         match bounds.into_iter().find(|(is, limit, _)| is > limit) {
             Some((_, limit, of)) => {

@@ -5,7 +5,7 @@ use super::*;
 const FILE: Node<u8> = Node::File { content: 0, size: 10, executable: false };
 
 fn builder() -> Builder<u8> {
-    Builder::new(Naming::Git, Bounds { entries: 6, bytes: 30, depth: 2, path: 20 })
+    Builder::new(Naming::Git, Bounds { entries: 6, bytes: 30, depth: 2, path: 20, paths: 50 })
 }
 
 fn link(target: &str) -> Node<u8> {
@@ -120,6 +120,11 @@ fn each_bound_holds() {
     tree.push(Path::new("a/b"), b"c", FILE).expect("two directories above it");
     let long = tree.push(root, &[b'n'; 21], FILE).map(drop);
     assert_eq!(of(long), ("bytes in a path", 20));
+    let mut tree = builder();
+    tree.push(root, &[b'm'; 20], FILE).expect("a long one");
+    tree.push(root, &[b'n'; 20], FILE).expect("and another");
+    let all = tree.push(root, &[b'o'; 11], FILE).map(drop);
+    assert_eq!(of(all), ("bytes in all paths", 50));
     let mut tree = Builder::new(Naming::Any, Bounds { depth: 1, ..Bounds::default() });
     tree.push(root, b"a", Node::Directory).expect("a directory");
     tree.push(Path::new("a"), b"b", Node::Directory).expect("a directory");

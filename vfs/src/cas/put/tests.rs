@@ -155,7 +155,7 @@ fn bounds_hold_while_the_tree_is_read() {
         let publishing = store.publish().expect("the lock");
         put_tree(&OsFs, &publishing, tree.fd(), bounds)
     };
-    let fits = Bounds { entries: 4, bytes: 10, depth: 2, path: 5 };
+    let fits = Bounds { entries: 4, bytes: 10, depth: 2, path: 5, paths: 1 << 20 };
     let root = with(fits).expect("it fits").root;
     snapshot(&store, &root, fits).expect("the same bounds");
     let tight = [

@@ -30,7 +30,7 @@ fn shown(snapshot: &Snapshot<Digest>) -> Vec<String> {
 }
 
 fn bounds() -> Bounds {
-    Bounds { entries: 100, bytes: 1000, depth: 10, path: 100 }
+    Bounds { entries: 100, bytes: 1000, depth: 10, path: 100, paths: 1 << 20 }
 }
 
 #[test]
