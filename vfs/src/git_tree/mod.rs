@@ -17,6 +17,7 @@ mod id;
 mod layout;
 mod loose;
 mod packs;
+mod places;
 mod reader;
 mod refs;
 mod repository;
@@ -26,6 +27,7 @@ mod walk;
 
 pub use error::{GitError, RevisionFault, TreeFault};
 pub use id::{Algorithm, BadId, Id};
+pub use places::{Places, places};
 pub use reader::Reader;
 pub use repository::Repository;
 pub use revision::Resolved;
