@@ -43,6 +43,17 @@ impl Building {
 }
 
 impl TreeCache {
+    /// Finds a tree, or begins to make it once nobody else does.
+    ///
+    /// # Errors
+    /// A failing call.
+    pub fn begin_or_find(&self, fs: &dyn Fs, key: &TreeKey) -> Result<Begun, TreeError> {
+        match self.find(fs, key)? {
+            Some(tree) => Ok(Begun::Ready(tree)),
+            None => self.begin(fs, key),
+        }
+    }
+
     /// Begins to make a tree, once nobody else does.
     ///
     /// # Errors

@@ -96,7 +96,7 @@ impl TreeCache {
         if !self.is_sealed(fs, key, &seal)? {
             return Ok(None);
         }
-        self.note_use(fs, &lease);
+        note_use(fs, &lease);
         Ok(Some(Tree::new(self, key, seal, lease)))
     }
 
@@ -116,16 +116,17 @@ impl TreeCache {
         }
         Ok(true)
     }
+}
 
-    fn note_use(&self, fs: &dyn Fs, lease: &OwnedFd) {
-        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        let now = i64::try_from(now.as_secs()).unwrap_or(i64::MAX);
-        let Ok(status) = fs.status_of(lease.as_fd()) else { return };
-        let every = i64::try_from(USED_EVERY.as_secs()).unwrap_or(i64::MAX);
-        if now.saturating_sub(status.modified.tv_sec) > every {
-            let at = At { dir: lease.as_fd(), name: OsStr::new("") };
-            // A tree that seems older than it is goes sooner, which costs time and nothing else.
-            let _ = fs.set_modified(at, Timespec { tv_sec: now, tv_nsec: 0 });
-        }
+/// Makes a seal new that is older than an hour.
+fn note_use(fs: &dyn Fs, lease: &OwnedFd) {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let now = i64::try_from(now.as_secs()).unwrap_or(i64::MAX);
+    let Ok(status) = fs.status_of(lease.as_fd()) else { return };
+    let every = i64::try_from(USED_EVERY.as_secs()).unwrap_or(i64::MAX);
+    if now.saturating_sub(status.modified.tv_sec) > every {
+        let at = At { dir: lease.as_fd(), name: OsStr::new("") };
+        // A tree that seems older than it is goes sooner, which costs time and nothing else.
+        let _ = fs.set_modified(at, Timespec { tv_sec: now, tv_nsec: 0 });
     }
 }

@@ -83,6 +83,16 @@ impl TreeCache {
     }
 }
 
+/// Returns where a tree lies, or would lie, below the user's cache directory.
+pub fn place(cache: &Path, key: &TreeKey) -> PathBuf {
+    cache.join("trees").join(VERSION).join(key.as_str()).join(ROOT)
+}
+
+/// Returns whether a tree seems to be made: a guess, for whoever only plans.
+pub fn is_made(cache: &Path, key: &TreeKey) -> bool {
+    cache.join("trees").join(VERSION).join(beside(key, ".seal")).exists()
+}
+
 /// Returns the name of a file that belongs to a tree.
 fn beside(key: &TreeKey, ending: &str) -> OsString {
     OsString::from(format!("{key}{ending}"))

@@ -174,9 +174,12 @@ fn exchanged_directory_is_not_the_tree() {
     assert_eq!(cache.verify(&OsFs, &key).expect("compared"), Verified::Whole);
 }
 
+/// What somebody does to a tree.
+type Harm = fn(&Path);
+
 #[test]
 fn every_damage_is_found_and_taken_away() {
-    let damages: [(&str, fn(&Path)); 9] = [
+    let damages: [(&str, Harm); 9] = [
         ("dir/one", |root| std::fs::write(root.join("dir/one"), "onf\n").expect("written")),
         ("dir/one", |root| std::fs::write(root.join("dir/one"), "one\n\n").expect("written")),
         ("empty", |root| std::fs::write(root.join("empty"), "x").expect("written")),
