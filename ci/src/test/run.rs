@@ -13,7 +13,7 @@ use super::summary::{Counts, SortedLines};
 use crate::workspace;
 
 /// Seconds after which an executable's tests count as hung.
-const TIME_LIMIT: &str = "900";
+const TIME_LIMIT: &str = "1800";
 /// The same when every call is failed once, which are thousands of runs of endow.
 const SWEEP_TIME_LIMIT: &str = "7200";
 
