@@ -1,7 +1,6 @@
 //! Enforcing the Landlock ruleset, its rules opened in the finished view or where the host's files
 //! are.
 
-use std::error::Error;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use landlock::{
@@ -13,6 +12,7 @@ use rustix::io::Errno;
 
 use super::lower::{Landlock, Rule};
 use crate::sys;
+use crate::sys::landlock::errno_of;
 
 /// Restricts this process and all it starts. Every feature of the plan is a hard requirement.
 /// On an error `detail` is the number of the rule that failed, counted from 1.
@@ -79,17 +79,6 @@ fn allow(
 
 fn flags(rights: u64) -> BitFlags<AccessFs> {
     BitFlags::from_bits_truncate(rights)
-}
-
-fn errno_of(error: &(dyn Error + 'static)) -> Errno {
-    let mut cause = Some(error);
-    while let Some(error) = cause {
-        if let Some(io) = error.downcast_ref::<std::io::Error>() {
-            return Errno::from_io_error(io).unwrap_or(Errno::INVAL);
-        }
-        cause = error.source();
-    }
-    Errno::INVAL
 }
 
 #[cfg(test)]

@@ -1,0 +1,216 @@
+//! Work on data of others, such as a repository, in a process that reaches what it works on and
+//! nothing else: whatever the data makes of it, it can neither read other files nor start a program.
+
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::PathBuf;
+
+use landlock::{
+    ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, PathBeneath, Ruleset, RulesetAttr,
+    RulesetCreatedAttr, RulesetError, Scope,
+};
+use rustix::fs::{CWD, Mode, OFlags, openat};
+use rustix::io::Errno;
+use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::process::{Pid, Signal, getpid, getppid, set_parent_process_death_signal};
+use rustix::thread::set_no_new_privs;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::sys;
+use crate::sys::clone::Cloned;
+
+/// The most bytes of an answer.
+const ANSWER_MAX: u64 = 64 << 20;
+
+/// What such a process reaches.
+#[derive(Debug, Default)]
+pub(crate) struct Reach<'a> {
+    /// Directories and files that it may read.
+    pub(crate) read: Vec<PathBuf>,
+    /// Open directories in which it may make, write and remove.
+    pub(crate) write: Vec<BorrowedFd<'a>>,
+}
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ConfinedError {
+    /// The process can't be made, or can't be confined.
+    #[error("can't {action}")]
+    System {
+        /// What was tried.
+        action: &'static str,
+        /// What the kernel said.
+        #[source]
+        errno: Errno,
+    },
+    /// This kernel has no Landlock, without which it would reach everything.
+    #[error("Landlock is not available")]
+    NoLandlock,
+    /// It ended before it answered.
+    #[error("the confined process ended without an answer")]
+    Died,
+}
+
+/// Does `work` in a process of its own and returns what it answers. It may have threads, which it
+/// must join; the caller has none.
+///
+/// # Errors
+/// A process that can't be made or confined, or one that dies.
+pub(crate) fn run<T: Serialize + DeserializeOwned>(
+    reach: &Reach<'_>,
+    work: impl FnOnce() -> T,
+) -> Result<T, ConfinedError> {
+    if sys::landlock::abi() == 0 {
+        return Err(ConfinedError::NoLandlock);
+    }
+    let (answer, told) = pipe_with(PipeFlags::CLOEXEC).map_err(failed("make a pipe"))?;
+    let caller = getpid();
+    match sys::clone::clone(0, None).map_err(failed("make a process"))? {
+        Cloned::Child => {
+            drop(answer);
+            let told = File::from(told);
+            sys::clone::exit_now(match confine(caller, reach) {
+                Ok(()) => answered(&told, Ok(work())),
+                Err(errno) => answered::<T>(&told, Err(errno.raw_os_error())),
+            })
+        }
+        Cloned::Parent { pid, .. } => {
+            drop(told);
+            let answer = read(answer);
+            sys::wait::until_ended(pid).map_err(failed("wait for the confined process"))?;
+            answer
+        }
+    }
+}
+
+/// Writes the answer; returns the exit code.
+fn answered<T: Serialize>(mut told: &File, answer: Result<T, i32>) -> i32 {
+    let written = postcard::to_allocvec(&answer)
+        .is_ok_and(|bytes| std::io::Write::write_all(&mut told, &bytes).is_ok());
+    i32::from(!written)
+}
+
+fn read<T: DeserializeOwned>(answer: OwnedFd) -> Result<T, ConfinedError> {
+    let mut bytes = Vec::new();
+    let whole = File::from(answer).take(ANSWER_MAX).read_to_end(&mut bytes);
+    whole.map_err(|_| ConfinedError::Died)?;
+    let answer: Result<T, i32> = postcard::from_bytes(&bytes).map_err(|_| ConfinedError::Died)?;
+    answer.map_err(|errno| ConfinedError::System {
+        action: "confine the process that reads",
+        errno: Errno::from_raw_os_error(errno),
+    })
+}
+
+/// Gives up all that the work does not need. It dies with its caller.
+fn confine(caller: Pid, reach: &Reach<'_>) -> Result<(), Errno> {
+    set_parent_process_death_signal(Some(Signal::KILL))?;
+    if getppid() != Some(caller) {
+        return Err(Errno::SRCH);
+    }
+    set_no_new_privs(true)?;
+    restrict(reach)
+}
+
+fn restrict(reach: &Reach<'_>) -> Result<(), Errno> {
+    let errno = |error: RulesetError| sys::landlock::errno_of(&error);
+    let read = AccessFs::ReadFile | AccessFs::ReadDir;
+    let write = read
+        | AccessFs::WriteFile
+        | AccessFs::Truncate
+        | AccessFs::MakeReg
+        | AccessFs::MakeDir
+        | AccessFs::MakeSym
+        | AccessFs::RemoveFile
+        | AccessFs::RemoveDir
+        | AccessFs::Refer;
+    // What an older kernel does not know it can't allow either, but for what it never refuses.
+    let ruleset = Ruleset::default().set_compatibility(CompatLevel::BestEffort);
+    let ruleset = ruleset.handle_access(AccessFs::from_all(ABI::V7)).map_err(errno)?;
+    let ruleset = ruleset.handle_access(AccessNet::from_all(ABI::V7)).map_err(errno)?;
+    let ruleset = ruleset.scope(Scope::from_all(ABI::V7)).map_err(errno)?;
+    let mut created = ruleset.create().map_err(errno)?;
+    for path in &reach.read {
+        let flags = OFlags::PATH | OFlags::CLOEXEC;
+        let place = openat(CWD, path, flags, Mode::empty())?;
+        created = created.add_rule(PathBeneath::new(place, read)).map_err(errno)?;
+    }
+    for place in &reach.write {
+        created = created.add_rule(PathBeneath::new(place.as_fd(), write)).map_err(errno)?;
+    }
+    created.restrict_self().map(drop).map_err(errno)
+}
+
+fn failed(action: &'static str) -> impl FnOnce(Errno) -> ConfinedError {
+    move |errno| ConfinedError::System { action, errno }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::ErrorKind;
+    use std::net::TcpStream;
+
+    use super::*;
+
+    /// The tests' own process has threads, of which none holds a lock that the work needs.
+    fn confined<T: Serialize + DeserializeOwned>(
+        read: &[&std::path::Path],
+        work: impl FnOnce() -> T,
+    ) -> Result<T, ConfinedError> {
+        let read = read.iter().map(|path| path.to_path_buf()).collect();
+        run(&Reach { read, write: Vec::new() }, work)
+    }
+
+    fn kind<T>(result: std::io::Result<T>) -> Option<String> {
+        result.err().map(|error| format!("{:?}", error.kind()))
+    }
+
+    #[test]
+    fn answer_comes_back_whole() {
+        let answer = confined(&[], || (0..100_000_u32).collect::<Vec<_>>()).expect("answered");
+        assert_eq!(answer.len(), 100_000);
+        assert_eq!(answer.last(), Some(&99_999));
+    }
+
+    #[test]
+    fn what_is_not_named_is_out_of_reach() {
+        let scratch = tempfile::tempdir().expect("a directory");
+        let (named, other) = (scratch.path().join("named"), scratch.path().join("other"));
+        for path in [&named, &other] {
+            std::fs::create_dir(path).expect("made");
+            std::fs::write(path.join("file"), "text").expect("written");
+        }
+        let tried = || {
+            [
+                kind(std::fs::read(named.join("file"))),
+                kind(std::fs::write(named.join("new"), "x")),
+                kind(std::fs::read(other.join("file"))),
+                kind(std::fs::read_dir(&other)),
+                kind(std::fs::read(scratch.path().join("named/../other/file"))),
+                kind(TcpStream::connect("127.0.0.1:1")),
+            ]
+        };
+        let denied = Some(format!("{:?}", ErrorKind::PermissionDenied));
+        let inside = confined(&[&named], tried).expect("answered");
+        assert_eq!(inside[0], None);
+        for (number, outcome) in inside.iter().enumerate().skip(1) {
+            assert_eq!(*outcome, denied, "{number}");
+        }
+        // The same outside: nothing but Landlock was in the way.
+        let refused = Some(format!("{:?}", ErrorKind::ConnectionRefused));
+        assert_eq!(tried(), [None, None, None, None, None, refused]);
+    }
+
+    #[test]
+    fn death_is_told() {
+        let died = confined(&[], || -> u32 { sys::clone::exit_now(0) });
+        assert!(matches!(died, Err(ConfinedError::Died)));
+    }
+
+    #[test]
+    fn missing_place_is_an_error() {
+        let missing = confined(&[std::path::Path::new("/nonexistent/x")], || 1);
+        assert!(matches!(missing, Err(ConfinedError::System { errno: Errno::NOENT, .. })));
+    }
+}
