@@ -7,6 +7,7 @@ compile_error!("test-switches takes protection away: it is for tests, never for 
 
 mod apply;
 pub mod cli;
+mod confined;
 mod finish;
 pub mod guest;
 pub mod plan;
@@ -14,3 +15,4 @@ mod probe;
 mod supervise;
 #[expect(unsafe_code, reason = "the one place where raw system calls are made")]
 mod sys;
+mod trees;

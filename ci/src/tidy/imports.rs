@@ -55,9 +55,21 @@ const FOLDERS: &[Folder] = &[
         no_std: EFFECTS,
     },
     Folder {
+        path: "launcher/src/confined/",
+        modules: Some(&["sys"]),
+        no_names: &["clap", "endow_policy", "endow_vfs"],
+        no_std: &[],
+    },
+    Folder {
+        path: "launcher/src/trees/",
+        modules: Some(&["trees", "confined", "probe", "plan"]),
+        no_names: &["clap"],
+        no_std: &[],
+    },
+    Folder {
         path: "launcher/src/apply/",
         // It asks `probe` why the kernel refused a namespace, after the refusal.
-        modules: Some(&["apply", "probe", "plan", "sys"]),
+        modules: Some(&["apply", "trees", "probe", "plan", "sys"]),
         no_names: &["clap"],
         no_std: &[],
     },

@@ -365,6 +365,7 @@ impl Lowering<'_> {
                 let path = self.run.join(&relative.0);
                 From::Host { path: CString::new(path.into_os_string().into_vec())?, expect: None }
             }
+            Source::Tree(path) => From::Host { path: CString::new(path.as_bytes())?, expect: None },
             Source::Memory(relative) => {
                 let layer = MaskLayer::read(&self.run.join(&relative.0));
                 let mode = CString::new(layer.as_ref().map(MaskLayer::mode).unwrap_or_default())?;

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::path::{Path, PathBuf};
 
 use endow_policy::HostPath;
-use endow_vfs::fs::{Fs, OsFs, Timespec};
+use endow_vfs::fs::{Errno, Fs, OsFs, Timespec};
 use endow_vfs::mask::{self, MaskApplyError, MaskError, MaskPlan, PointKind};
 use endow_vfs::private::{Seed, SeedError, SeedLimits, seed};
 use endow_vfs::state::{Durability, MadeLike, Record, RunDir, RunId, StateDir, StateError};
@@ -16,8 +16,12 @@ use rustix::fs::OFlags;
 
 use super::cgroup::Cgroup;
 use super::cow_layer::{self, open_expected};
-use crate::plan::step::{CgroupPlan, ExecSpec, MaskPoint, PrepareStep, UPPER};
-use crate::plan::{HIDDEN_DIRECTORY, HIDDEN_FILE, Plan};
+use crate::plan::step::{CgroupPlan, ExecSpec, MaskPoint, PrepareStep, RunPath, UPPER};
+use crate::plan::{HIDDEN_DIRECTORY, HIDDEN_FILE, Plan, TreeFact};
+use crate::trees::{self, MakeError};
+
+/// The bits of directories in which mount points stand.
+const POINT_MODE: u32 = 0o755;
 
 /// Why the host side could not be prepared. What was made is gone again.
 #[derive(Debug, thiserror::Error)]
@@ -66,9 +70,23 @@ pub(crate) enum PrepareError {
     /// The moment of the start can't be told.
     #[error("can't tell the time of the state's file system")]
     Stamp(#[source] io::Error),
+    /// A tree can't be made.
+    #[error("can't show {id} of {origin}")]
+    Tree {
+        id: String,
+        origin: HostPath,
+        #[source]
+        source: MakeError,
+    },
     /// endow's own guest-side code can't be put into memory.
     #[error("can't copy endow into memory")]
     Helper(#[source] io::Error),
+}
+
+impl PrepareError {
+    fn tree(tree: &TreeFact, source: MakeError) -> Self {
+        Self::Tree { id: tree.id.clone(), origin: tree.source.clone(), source }
+    }
 }
 
 /// The host side of a run, removed when it is dropped.
@@ -79,6 +97,8 @@ pub(crate) struct Prepared {
     cgroup: Option<Cgroup>,
     captured: Option<[OwnedFd; 2]>,
     stamp: Option<Timespec>,
+    /// What keeps the trees of the cache.
+    leases: Vec<OwnedFd>,
 }
 
 impl Prepared {
@@ -152,7 +172,14 @@ pub(crate) fn prepare(plan: &Plan, state: &Path, id: &RunId) -> Result<Prepared,
         ExecSpec::Helper { .. } => Some(helper().map_err(PrepareError::Helper)?),
         ExecSpec::Command { .. } => None,
     };
-    let mut prepared = Prepared { run: None, helper, cgroup: None, captured: None, stamp: None };
+    let mut prepared = Prepared {
+        run: None,
+        helper,
+        cgroup: None,
+        captured: None,
+        stamp: None,
+        leases: Vec::new(),
+    };
     if plan.prepare.is_empty() {
         return Ok(prepared);
     }
@@ -162,6 +189,10 @@ pub(crate) fn prepare(plan: &Plan, state: &Path, id: &RunId) -> Result<Prepared,
     for step in &plan.prepare {
         match step {
             PrepareStep::Cgroup(group) => prepared.cgroup = Some(cgroup(group)?),
+            PrepareStep::Tree { tree } => {
+                let lease = trees::ready(tree);
+                prepared.leases.push(lease.map_err(|error| PrepareError::tree(tree, error))?);
+            }
             _ => apply(step, run)?,
         }
     }
@@ -181,7 +212,8 @@ fn cgroup(plan: &CgroupPlan) -> Result<Cgroup, PrepareError> {
 
 fn apply(step: &PrepareStep, run: &mut RunDir) -> Result<(), PrepareError> {
     match step {
-        PrepareStep::Cgroup(_) => Ok(()),
+        PrepareStep::Cgroup(_) | PrepareStep::Tree { .. } => Ok(()),
+        PrepareStep::Points { at, points } => make_points(run, at, points),
         PrepareStep::MakeDir { at, mode } => {
             run.make_dir(&OsFs, &at.0, *mode).map_err(PrepareError::State)
         }
@@ -208,6 +240,34 @@ fn apply(step: &PrepareStep, run: &mut RunDir) -> Result<(), PrepareError> {
             mask::apply(&OsFs, &plan, real.as_fd(), run.as_fd(), at.0.as_os_str())
                 .map_err(PrepareError::Mask)
         }
+    }
+}
+
+/// Makes a layer that has nothing but mount points.
+fn make_points(run: &mut RunDir, at: &RunPath, points: &[MaskPoint]) -> Result<(), PrepareError> {
+    run.make_dir(&OsFs, &at.0, POINT_MODE).map_err(PrepareError::State)?;
+    for point in points {
+        let above = point.path.ancestors().skip(1).filter(|path| !path.as_os_str().is_empty());
+        let mut above: Vec<&Path> = above.collect();
+        above.reverse();
+        for directory in above {
+            make_once(run, &at.0.join(directory))?;
+        }
+        let place = at.0.join(&point.path);
+        if point.directory {
+            make_once(run, &place)?;
+        } else {
+            run.make_file(&OsFs, &place, 0o644).map_err(PrepareError::State)?;
+        }
+    }
+    Ok(())
+}
+
+/// Makes a directory that another point may have made.
+fn make_once(run: &mut RunDir, place: &Path) -> Result<(), PrepareError> {
+    match run.make_dir(&OsFs, place, POINT_MODE) {
+        Err(StateError::Io { errno: Errno::EXIST, .. }) => Ok(()),
+        made => made.map_err(PrepareError::State),
     }
 }
 

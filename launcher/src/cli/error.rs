@@ -293,6 +293,10 @@ impl From<PlanError> for CommandError {
             PlanError::SeedElsewhere { origin, at, .. } => {
                 this.asked_by(&origin).hint(format!("seeds of {at} must lie below it"))
             }
+            PlanError::NoTree { at, fault, origin } => {
+                let this = this.cause(format!("mounted at {at}")).asked_by(&origin);
+                fault.hint.into_iter().fold(this, Self::hint)
+            }
             PlanError::NoPlace { origin, .. } | PlanError::NotYet { origin, .. } => {
                 this.asked_by(&origin)
             }

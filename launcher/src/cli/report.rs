@@ -14,6 +14,7 @@ use super::sources::digest;
 use super::stages::{Planned, Took};
 use super::synced;
 use crate::finish;
+use crate::plan::TreeFact;
 use crate::plan::place::Placed;
 use crate::supervise::{Capture, Ended};
 
@@ -205,8 +206,14 @@ fn mount(placed: &Placed) -> Value {
     let source = placed.source.as_ref().map(|source| text(source.path.as_path().as_os_str()));
     json!({
         "at": text(spec.at.as_path().as_os_str()), "kind": kind, "source": source,
-        "access": spec.access, "resolved": null, "presented_as": null,
+        "access": spec.access, "resolved": resolved(placed), "presented_as": null,
     })
+}
+
+/// What the name of a tree led to when the run began.
+fn resolved(placed: &Placed) -> Value {
+    let told = |tree: &TreeFact| json!({"tree": tree.id, "commit": tree.commit});
+    placed.tree.as_deref().map_or(Value::Null, told)
 }
 
 fn resources(ended: &Ended) -> Value {

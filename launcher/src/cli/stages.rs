@@ -21,6 +21,7 @@ use crate::plan::host::{ExecRequest, HostFacts, KernelFiles, PathFact};
 use crate::plan::step::InitStep;
 use crate::plan::{self, Earlier, Opening, Plan};
 use crate::probe::{self, HiddenOptions, Questions};
+use crate::trees::{self, Places};
 
 /// A plan, and what it was made of.
 #[derive(Debug)]
@@ -144,7 +145,11 @@ pub(crate) fn decide(settled: Settled, request: Request) -> Result<Planned, Comm
             work_tree: surroundings.vars.git_root.as_ref(),
         },
     };
-    let host = probe::host_facts(&questions, looked);
+    let places = Places { cache: &surroundings.dirs.cache };
+    let host = HostFacts {
+        trees: trees::resolve(&found.policy.mounts, places),
+        ..probe::host_facts(&questions, looked)
+    };
     let id = RunId::generate().map_err(|errno| {
         CommandError::new(Kind::Setup, "can't name the run").cause(std::io::Error::from(errno))
     })?;

@@ -1,9 +1,8 @@
 //! The user, the place and endow's own directories, read from the environment once.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fs;
 use std::io::ErrorKind;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use endow_policy::{HostPath, Vars};
@@ -13,10 +12,7 @@ use rustix::io::Errno;
 use rustix::process::{getegid, geteuid};
 
 use super::error::CommandError;
-use crate::probe::small_file;
-
-/// The largest of git's files that name a directory, in bytes.
-const NAMED_MAX: u64 = 8192;
+use crate::probe::git_dirs;
 
 /// Everything that the surroundings say.
 #[derive(Debug)]
@@ -184,7 +180,7 @@ struct WorkTree {
 
 fn git_work_tree(cwd: &HostPath) -> Option<WorkTree> {
     let root = cwd.as_path().ancestors().find(|path| is_git(&path.join(".git")))?;
-    let outside = outside_directories(root);
+    let outside = git_dirs::outside(root).into_iter().filter_map(|path| host(&path)).collect();
     Some(WorkTree { root: host(root)?, outside })
 }
 
@@ -194,46 +190,4 @@ fn is_git(dot_git: &Path) -> bool {
         Ok(found) => found.is_file(),
         Err(_) => false,
     }
-}
-
-/// Follows a `.git` file to the directory it names, and from there to the common one. What the
-/// file names must look like a git directory and point back, or a planted file could name any.
-fn outside_directories(root: &Path) -> Vec<HostPath> {
-    let Some(named) = named_in(&root.join(".git"), b"gitdir: ") else { return Vec::new() };
-    let Ok(directory) = fs::canonicalize(root.join(named)) else { return Vec::new() };
-    if directory.join("HEAD").symlink_metadata().is_err() || !points_back(&directory, root) {
-        return Vec::new();
-    }
-    let found = common_of(&directory).unwrap_or(directory);
-    host(found).into_iter().filter(|path| !path.as_path().starts_with(root)).collect()
-}
-
-/// Returns the directory of which `directory` is a linked work tree's. git makes those as
-/// `worktrees/NAME` of a git directory: anything else that is named may be any directory above.
-fn common_of(directory: &Path) -> Option<PathBuf> {
-    let named = named_in(&directory.join("commondir"), b"")?;
-    let common = fs::canonicalize(directory.join(named)).ok()?;
-    let is_git = ["HEAD", "objects"].iter().all(|it| common.join(it).symlink_metadata().is_ok());
-    (is_git && directory.parent()? == common.join("worktrees")).then_some(common)
-}
-
-fn points_back(directory: &Path, root: &Path) -> bool {
-    let dot_git = root.join(".git");
-    let linked = named_in(&directory.join("gitdir"), b"");
-    let linked = linked.is_some_and(|named| directory.join(named) == dot_git);
-    linked || is_submodule_of(directory, root)
-}
-
-/// A submodule's directory lies in `.git/modules` of a work tree above, under its own path.
-fn is_submodule_of(directory: &Path, root: &Path) -> bool {
-    let above = root.ancestors().skip(1);
-    above.map(|above| above.join(".git/modules")).any(|modules| directory.starts_with(modules))
-}
-
-fn named_in(file: &Path, prefix: &[u8]) -> Option<PathBuf> {
-    let text = small_file::read(file, NAMED_MAX).ok()?;
-    let text = text.strip_prefix(prefix)?;
-    let end = text.iter().position(|byte| *byte == b'\n').unwrap_or(text.len());
-    let name = text.get(..end)?;
-    (!name.is_empty()).then(|| PathBuf::from(OsStr::from_bytes(name)))
 }

@@ -161,7 +161,7 @@ fn sources(plan: &Plan) -> Vec<Finding> {
 fn bound(plan: &Plan) -> impl Iterator<Item = &HostPath> {
     plan.init.iter().flat_map(sources_of).filter_map(|source| match source {
         Source::Host { path, .. } => Some(path),
-        Source::Run(_) | Source::Memory(_) | Source::Guest(_) => None,
+        Source::Run(_) | Source::Memory(_) | Source::Tree(_) | Source::Guest(_) => None,
     })
 }
 

@@ -29,6 +29,7 @@ fn facts(files: &KernelFiles) -> HostFacts {
         policies: Vec::new(),
         hidden: BTreeMap::new(),
         buffered: BTreeMap::new(),
+        trees: BTreeMap::new(),
         proc_entries: files.proc_entries.clone(),
         terminal: files.terminal.clone(),
         streams: Vec::new(),

@@ -2,6 +2,8 @@
 
 use endow_policy::{GuestPath, HostPath, Level, MountSpec, Origin};
 
+use super::tree::TreeFault;
+
 /// Why no plan can be made. Nothing has been touched when it is returned.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -39,6 +41,9 @@ pub enum PlanError {
     /// A run can't go on from an earlier one.
     #[error("can't go on from run {run}: {at}")]
     NotAsEarlier { run: String, at: GuestPath, reason: &'static str },
+    /// The name of a tree leads to none that can be shown.
+    #[error("{}", fault.message)]
+    NoTree { at: GuestPath, fault: TreeFault, origin: Origin },
     /// Something of the policy is not built yet.
     #[error("not available in this version: {what} at {at}")]
     NotYet { what: &'static str, at: GuestPath, origin: Origin },

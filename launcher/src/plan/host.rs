@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::Earlier;
 use super::step::FileId;
+use super::tree::{TreeFact, TreeFault};
 
 /// Answers to the read-only questions of `probe`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -26,6 +27,9 @@ pub struct HostFacts {
     /// What stands in the way of buffering, for each directory that is mounted copy-on-write, by
     /// its source.
     pub buffered: BTreeMap<HostPath, BufferedFact>,
+    /// Trees of repositories and of the content-addressed store, by [`tree_name`](super::tree_name).
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub trees: BTreeMap<String, Result<TreeFact, TreeFault>>,
     /// Entries of the kernel's process file system that must be covered, as found here.
     pub proc_entries: Vec<ProcEntry>,
     /// The terminal behind the standard streams.

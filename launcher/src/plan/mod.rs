@@ -30,6 +30,7 @@ mod skeleton;
 pub mod step;
 mod supervise;
 pub mod switches;
+mod tree;
 mod view;
 pub mod why;
 
@@ -45,6 +46,7 @@ pub use level::{Degradation, Enforcement};
 pub use mounts::{HIDDEN_DIRECTORY, HIDDEN_FILE, content_key};
 pub use opening::{Namespaces, Opening, opening, opens_early};
 pub use skeleton::DEVICES;
+pub use tree::{TreeFact, TreeFault, tree_name};
 
 use std::ffi::{OsStr, OsString};
 

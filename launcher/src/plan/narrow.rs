@@ -140,7 +140,7 @@ fn physical(placed: &Placed, source: &PlacedSource, host: &HostFacts) -> Express
 /// What nobody asked to be buffered is live at this level, and the report says so.
 fn live(placed: &Placed) -> Placed {
     let access = if placed.spec.access == Access::Cow { Access::Rw } else { placed.spec.access };
-    Placed { spec: MountSpec { access, ..placed.spec.clone() }, source: placed.source.clone() }
+    Placed { spec: MountSpec { access, ..placed.spec.clone() }, ..placed.clone() }
 }
 
 fn not_buffered(placement: &Placement) -> Option<Degradation> {
@@ -158,7 +158,7 @@ fn as_it_is(spec: &MountSpec, source: PlacedSource) -> Placed {
         access: Access::Ro,
         ..spec.clone()
     };
-    Placed { spec, source: Some(source) }
+    Placed { spec, source: Some(source), tree: None }
 }
 
 fn file(fact: &PathFact) -> Option<PlacedSource> {

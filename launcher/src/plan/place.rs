@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::host::{Found, HostFacts, PathFact};
 use super::step::FileId;
+use super::tree::{TreeFact, place_tree};
 use super::{PlanError, planted};
 
 /// A mount of the policy, at the place where it is made.
@@ -18,6 +19,9 @@ pub struct Placed {
     pub spec: MountSpec,
     /// The source as found, for mounts that have one on the host.
     pub source: Option<PlacedSource>,
+    /// The tree that it shows, for git and content-addressed mounts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tree: Option<Box<TreeFact>>,
 }
 
 impl Placed {
@@ -195,10 +199,15 @@ fn place_one(
         BackendSpec::Copy { host: source } => place_copy(spec, source, host, placement),
         BackendSpec::Private { .. } => Ok(Some(place_private(spec, host, placement))),
         BackendSpec::Memory { .. } | BackendSpec::Made { .. } => {
-            Ok(Some(Placed { spec: spec.clone(), source: None }))
+            Ok(Some(Placed { spec: spec.clone(), source: None, tree: None }))
         }
-        BackendSpec::Git { .. } => Err(PlanError::not_yet(spec, "git mounts")),
-        BackendSpec::Cas { .. } => Err(PlanError::not_yet(spec, "content-addressed mounts")),
+        BackendSpec::Git { .. } | BackendSpec::Cas { .. } => {
+            let placed = place_tree(spec, host)?;
+            if placed.is_none() {
+                placement.absent.push(spec.at.clone());
+            }
+            Ok(placed)
+        }
     }
 }
 
@@ -217,7 +226,7 @@ fn place_physical(
         adopt_links(placement, fact);
         spec.at = fact.resolved.to_guest();
     }
-    Ok(Some(Placed { spec, source: Some(found) }))
+    Ok(Some(Placed { spec, source: Some(found), tree: None }))
 }
 
 fn place_copy(
@@ -228,7 +237,9 @@ fn place_copy(
 ) -> Result<Option<Placed>, PlanError> {
     let fact = host.paths.get(source).ok_or_else(|| PlanError::Unprobed(source.clone()))?;
     match fact.found {
-        Found::File(_) => Ok(Some(Placed { spec: spec.clone(), source: source_of(fact) })),
+        Found::File(_) => {
+            Ok(Some(Placed { spec: spec.clone(), source: source_of(fact), tree: None }))
+        }
         _ => missing(spec, source, fact, placement),
     }
 }
@@ -243,7 +254,7 @@ fn place_private(spec: &MountSpec, host: &HostFacts, placement: &mut Placement) 
         adopt_links(placement, fact);
         spec.at = fact.resolved.to_guest();
     }
-    Placed { spec, source: None }
+    Placed { spec, source: None, tree: None }
 }
 
 fn adopt_links(placement: &mut Placement, fact: &PathFact) {

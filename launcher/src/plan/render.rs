@@ -62,6 +62,9 @@ impl Display for Placed {
         {
             write!(f, " <- {}", source.path)?;
         }
+        if let Some(tree) = &self.tree {
+            write!(f, " <- {}", tree.id)?;
+        }
         write!(f, " ({})", spec.origin)
     }
 }
@@ -89,6 +92,14 @@ impl Display for PrepareStep {
                 };
                 layers.iter().try_for_each(|it| f.write_str(&one(it)))
             }
+            Self::Tree { tree } => {
+                let what = if tree.is_made { "tree" } else { "make tree" };
+                write!(f, "{what} {} {} <- {}", tree.root, tree.id, tree.source)
+            }
+            Self::Points { at, points } => {
+                write!(f, "points $RUN/{}", at.0.display())?;
+                points.iter().try_for_each(|point| write!(f, " +{}", point.path.display()))
+            }
             Self::Cgroup(group) => {
                 write!(f, "cgroup {}/{}", group.parent, group.name)?;
                 group.limits.iter().try_for_each(|(file, value)| write!(f, " {file}={value}"))
@@ -105,7 +116,7 @@ impl Display for PrepareStep {
 impl Display for Source {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Host { path, .. } => write!(f, "{path}"),
+            Self::Host { path, .. } | Self::Tree(path) => write!(f, "{path}"),
             Self::Run(path) => write!(f, "$RUN/{}", path.0.display()),
             Self::Memory(path) => write!(f, "memory $RUN/{}", path.0.display()),
             Self::Guest(path) => write!(f, "guest {path}"),

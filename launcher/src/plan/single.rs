@@ -63,7 +63,7 @@ fn room(at: GuestPath, single: &MountSpec) -> Placed {
         class: MountClass::Granted,
         origin: single.origin.clone(),
     };
-    Placed { spec, source: None }
+    Placed { spec, source: None, tree: None }
 }
 
 impl Builder<'_> {

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::host::HiddenName;
 use super::landlock::LandlockPlan;
 use super::seccomp::SeccompPlan;
+use super::tree::TreeFact;
 
 /// What a source is, compared again inside the sandbox's mount namespace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -56,6 +57,8 @@ pub enum Source {
     /// A directory of the run's own state, copied into memory: a layer above a tree that holds the
     /// state itself.
     Memory(RunPath),
+    /// A tree of the cache, which nobody but endow reaches.
+    Tree(HostPath),
     /// A file or directory of the view under construction.
     Guest(GuestPath),
 }
@@ -174,6 +177,10 @@ pub enum PrepareStep {
         /// What must still be at `from`.
         expect: FileId,
     },
+    /// Makes sure that a tree is in the cache and stays there: makes it when it is not.
+    Tree { tree: TreeFact },
+    /// Makes a layer of nothing but mount points and the directories that lead to them.
+    Points { at: RunPath, points: Vec<MaskPoint> },
     /// Makes a control group with limits; the clone starts pid 1 in it.
     Cgroup(CgroupPlan),
     /// Builds a mask layer: directories like those of `like`, a whiteout for each hidden name,

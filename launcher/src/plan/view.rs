@@ -216,6 +216,9 @@ impl<'a> Builder<'a> {
     fn stands_on_host(&self, at: &GuestPath, directory: bool) -> Result<(), PlanError> {
         let parent = at.parent().unwrap_or_else(GuestPath::root);
         let Some(placed) = self.mount_over(&parent) else { return Ok(()) };
+        if placed.has_points() {
+            return Ok(());
+        }
         if let Some(hidden) = self.covered_above(placed, at) {
             return Err(PlanError::HiddenMountPoint { at: at.clone(), hidden });
         }
@@ -236,9 +239,7 @@ impl<'a> Builder<'a> {
             BackendSpec::Memory { .. } => self.memory(&placed.spec),
             BackendSpec::Private { .. } => self.private(&placed.spec),
             BackendSpec::Copy { .. } | BackendSpec::Made { .. } => self.small_file(&placed.spec),
-            BackendSpec::Git { .. } | BackendSpec::Cas { .. } => {
-                Err(PlanError::not_yet(&placed.spec, "this kind of mount"))
-            }
+            BackendSpec::Git { .. } | BackendSpec::Cas { .. } => self.tree(placed),
         }
     }
 }

@@ -7,6 +7,7 @@ mod cgroup;
 mod contents;
 pub(crate) mod deep;
 pub(crate) mod doctor;
+pub(crate) mod git_dirs;
 mod git_user;
 mod hidden;
 mod inside;
@@ -119,6 +120,7 @@ pub(crate) fn host_facts(questions: &Questions<'_>, looked: Looked) -> HostFacts
         contents: contents::read(policy, vars),
         hidden,
         buffered: buffered::look(policy, &paths, (vars.uid, vars.gid)),
+        trees: BTreeMap::new(),
         proc_entries,
         terminal,
         streams: streams::facts(),

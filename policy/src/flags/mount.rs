@@ -33,7 +33,8 @@ impl MountFlag {
         match option {
             "size" | "inodes" | "mode" => self == Self::Tmp,
             "cow" | "sync" => matches!(self, Self::Git | Self::Cas),
-            "optional" | "nodeny" => matches!(self, Self::Host(_)),
+            "optional" => self != Self::Tmp,
+            "nodeny" => matches!(self, Self::Host(_)),
             _ => true,
         }
     }

@@ -100,6 +100,7 @@ fn full(policy: &Policy) -> HostFacts {
         policies: Vec::new(),
         hidden: hidden(policy),
         buffered: BTreeMap::new(),
+        trees: BTreeMap::new(),
         proc_entries: vec![
             ProcEntry { name: "acpi".to_owned(), cover: ProcCover::EmptyDirectory },
             ProcEntry { name: "kcore".to_owned(), cover: ProcCover::EmptyFile },

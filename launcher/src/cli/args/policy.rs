@@ -26,10 +26,10 @@ pub(crate) struct PolicyArgs {
     /// Mount memory: GUEST[,size=256M,inodes=N,mode=1777]
     #[arg(long, value_name = "GUEST", help_heading = "Mounts")]
     tmp: Vec<OsString>,
-    /// Mount a git tree: GUEST=[REPO@]TREEISH (not available yet)
+    /// Mount a git tree, read-only: GUEST=[REPO@]TREEISH
     #[arg(long, value_name = "GUEST=TREEISH", help_heading = "Mounts")]
     git: Vec<OsString>,
-    /// Mount a content-addressed tree: GUEST=DIGEST (not available yet)
+    /// Mount a content-addressed tree, read-only: GUEST=DIGEST
     #[arg(long, value_name = "GUEST=DIGEST", help_heading = "Mounts")]
     cas: Vec<OsString>,
     /// How the workspace is shown: cow, rw, ro or none

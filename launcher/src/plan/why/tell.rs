@@ -153,6 +153,8 @@ impl<'a> Questions<'a> {
     fn shown(&self, at: &GuestPath) -> String {
         match self.covering(at).map(|placed| (&placed.spec.backend, &placed.source)) {
             Some((_, Some(source))) => format!("the view shows {} there", source.path),
+            Some((BackendSpec::Git { .. }, _)) => "a git tree, as it was at the start".to_owned(),
+            Some((BackendSpec::Cas { .. }, _)) => "a content-addressed tree".to_owned(),
             Some((BackendSpec::Memory { .. }, _)) => "memory of the run's own".to_owned(),
             Some((BackendSpec::Private { .. }, _)) => "a private directory of the run".to_owned(),
             _ => "a part of every view".to_owned(),

@@ -54,6 +54,8 @@ enum Shows<'a> {
     Terminals,
     /// A name of another mount once more.
     Again(usize),
+    /// A tree of the cache.
+    Tree,
 }
 
 /// A directory of the host below layers of endow's own.
@@ -118,6 +120,7 @@ impl<'a> View<'a> {
         match source {
             Source::Host { path, .. } => Shows::Host(path),
             Source::Guest(at) => Shows::Again(self.number_of(at)),
+            Source::Tree(_) => Shows::Tree,
             Source::Run(at) | Source::Memory(at) => private(at, plan),
         }
     }
@@ -203,6 +206,10 @@ impl<'a> View<'a> {
             }
             Shows::Processes => self.process(path).map(from_host),
             Shows::Terminals => terminal(below).map(|entry| (entry, NodeOrigin::Step)),
+            Shows::Tree if below.as_os_str().is_empty() => {
+                Ok((self.own(EntryKind::Directory, 0o755), NodeOrigin::Step))
+            }
+            Shows::Tree => Err(Missing::Unknown),
             Shows::Again(_) => self.look_again(mount, path).map(|node| (node.entry, node.origin)),
         }
     }
@@ -327,6 +334,9 @@ fn private<'a>(at: &RunPath, plan: &'a Plan) -> Shows<'a> {
 }
 
 fn layered<'a>(lower: &'a [Source], writable: bool, plan: &'a Plan) -> Shows<'a> {
+    if lower.iter().any(|layer| matches!(layer, Source::Tree(_))) {
+        return Shows::Tree;
+    }
     let mask = lower.iter().find_map(|layer| match layer {
         Source::Run(at) | Source::Memory(at) => Some(at),
         _ => None,

@@ -1,0 +1,116 @@
+//! Mounts of git trees and of content-addressed trees: made once in the user's cache, shown
+//! read-only.
+
+use std::path::PathBuf;
+
+use endow_policy::{Access, BackendSpec, HostPath, MountSpec};
+use serde::Serialize;
+
+use super::PlanError;
+use super::host::HostFacts;
+use super::mounts::flags_of;
+use super::place::Placed;
+use super::step::{InitStep, MaskPoint, MountFlags, PrepareStep, RunPath, Source};
+use super::view::Builder;
+
+/// A tree that a mount shows, as its name was resolved: once, before the start.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+pub struct TreeFact {
+    /// What the tree is: `git-sha1:HEX`, `git-sha256:HEX` or `sha256:HEX/SIZE`.
+    pub id: String,
+    /// The commit that was named, when it was one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
+    /// Its name in the cache.
+    pub key: String,
+    /// The cache.
+    pub cache: HostPath,
+    /// Where it lies once it is made.
+    pub root: HostPath,
+    /// Where its contents are: the repository or the store.
+    pub source: HostPath,
+    /// Whether it is made already.
+    pub is_made: bool,
+}
+
+/// Why the name of a tree leads to none.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct TreeFault {
+    /// What went wrong, and on what.
+    pub message: String,
+    /// What to do about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+    /// Whether there is nothing of this name, rather than something that can't be used.
+    pub is_absent: bool,
+}
+
+/// Returns what the facts of the host know a tree by; `None` for other kinds of mount.
+pub fn tree_name(backend: &BackendSpec) -> Option<String> {
+    match backend {
+        BackendSpec::Git { repository, rev } => Some(format!("{repository}@{rev}")),
+        BackendSpec::Cas { digest } => Some(digest.clone()),
+        _ => None,
+    }
+}
+
+/// Places a tree; `None` for an optional one that is not there.
+pub(super) fn place_tree(spec: &MountSpec, host: &HostFacts) -> Result<Option<Placed>, PlanError> {
+    if spec.access == Access::Cow {
+        return Err(PlanError::not_yet(spec, "copy-on-write mounts of git and cas trees"));
+    }
+    let found = tree_name(&spec.backend).and_then(|name| host.trees.get(&name));
+    match found.ok_or_else(|| PlanError::no_place(spec))? {
+        Ok(fact) => Ok(Some(Placed {
+            spec: spec.clone(),
+            source: None,
+            tree: Some(Box::new(fact.clone())),
+        })),
+        Err(fault) if fault.is_absent && spec.options.optional => Ok(None),
+        Err(fault) => {
+            let (at, origin) = (spec.at.clone(), spec.origin.clone());
+            Err(PlanError::NoTree { at, fault: fault.clone(), origin })
+        }
+    }
+}
+
+impl Builder<'_> {
+    /// Shows a tree; where other mounts stand in it, a layer above it has their places.
+    pub(super) fn tree(&mut self, placed: &Placed) -> Result<(), PlanError> {
+        let Some(fact) = &placed.tree else { return Ok(()) };
+        let spec = &placed.spec;
+        self.directory(&spec.at, 0o755)?;
+        let step = PrepareStep::Tree { tree: TreeFact::clone(fact) };
+        if !self.plan.prepare.contains(&step) {
+            self.plan.prepare.push(step);
+        }
+        let (tree, at) = (Source::Tree(fact.root.clone()), spec.at.clone());
+        let flags = MountFlags { recursive: false, ..flags_of(spec, false) };
+        let points = self.points_in(placed);
+        if points.is_empty() {
+            self.step(InitStep::Bind { source: tree, at, flags });
+        } else {
+            let layer = RunPath(format!("mask/{}", self.plan.prepare.len()).into());
+            self.plan.prepare.push(PrepareStep::Points { at: layer.clone(), points });
+            let lower = vec![Source::Run(layer), tree];
+            self.step(InitStep::Overlay { lower, upper: None, at, flags });
+        }
+        self.mounted(&spec.at, false);
+        Ok(())
+    }
+
+    fn points_in(&self, placed: &Placed) -> Vec<MaskPoint> {
+        let point = |other: &&Placed| {
+            let path: PathBuf = other.spec.at.below(&placed.spec.at)?.to_path_buf();
+            Some(MaskPoint { path, directory: other.is_directory() })
+        };
+        self.below(placed).iter().filter_map(point).collect()
+    }
+}
+
+impl Placed {
+    /// Returns whether names that the tree lacks can be mount points in it.
+    pub(super) fn has_points(&self) -> bool {
+        self.tree.is_some()
+    }
+}

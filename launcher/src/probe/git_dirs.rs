@@ -1,0 +1,53 @@
+//! The directories of git that lie outside of a work tree.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use super::small_file;
+
+/// The longest `.git` file that is read.
+const NAMED_MAX: u64 = 8192;
+
+/// Follows a `.git` file to the directory it names, and from there to the common one. What the
+/// file names must look like a git directory and point back, or a planted file could name any.
+pub(crate) fn outside(root: &Path) -> Vec<PathBuf> {
+    let Some(named) = named_in(&root.join(".git"), b"gitdir: ") else { return Vec::new() };
+    let Ok(directory) = fs::canonicalize(root.join(named)) else { return Vec::new() };
+    if directory.join("HEAD").symlink_metadata().is_err() || !points_back(&directory, root) {
+        return Vec::new();
+    }
+    let found = common_of(&directory).unwrap_or(directory);
+    if found.starts_with(root) { Vec::new() } else { vec![found] }
+}
+
+/// Returns the directory of which `directory` is a linked work tree's. git makes those as
+/// `worktrees/NAME` of a git directory: anything else that is named may be any directory above.
+fn common_of(directory: &Path) -> Option<PathBuf> {
+    let named = named_in(&directory.join("commondir"), b"")?;
+    let common = fs::canonicalize(directory.join(named)).ok()?;
+    let is_git = ["HEAD", "objects"].iter().all(|it| common.join(it).symlink_metadata().is_ok());
+    (is_git && directory.parent()? == common.join("worktrees")).then_some(common)
+}
+
+fn points_back(directory: &Path, root: &Path) -> bool {
+    let dot_git = root.join(".git");
+    let linked = named_in(&directory.join("gitdir"), b"");
+    let linked = linked.is_some_and(|named| directory.join(named) == dot_git);
+    linked || is_submodule_of(directory, root)
+}
+
+/// A submodule's directory lies in `.git/modules` of a work tree above, under its own path.
+fn is_submodule_of(directory: &Path, root: &Path) -> bool {
+    let above = root.ancestors().skip(1);
+    above.map(|above| above.join(".git/modules")).any(|modules| directory.starts_with(modules))
+}
+
+fn named_in(file: &Path, prefix: &[u8]) -> Option<PathBuf> {
+    let text = small_file::read(file, NAMED_MAX).ok()?;
+    let text = text.strip_prefix(prefix)?;
+    let end = text.iter().position(|byte| *byte == b'\n').unwrap_or(text.len());
+    let name = text.get(..end)?;
+    (!name.is_empty()).then(|| PathBuf::from(OsStr::from_bytes(name)))
+}

@@ -1,0 +1,111 @@
+//! Trees of the content-addressed store.
+
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::{Path, PathBuf};
+
+use endow_vfs::cas::{self, Digest, Hasher, Store};
+use endow_vfs::fs::{At, Fs, OsFs, write_all};
+use endow_vfs::materialize::{self, ContentError, Contents, Maker, finish_file};
+use endow_vfs::snapshot::Bounds;
+use endow_vfs::trees::{Building, ContentName, Made, write_manifest};
+
+use super::{MakeError, Places, WORKERS, fact, fault, told};
+use crate::confined::{self, Reach};
+use crate::plan::{TreeFact, TreeFault};
+
+const CHUNK: usize = 64 << 10;
+
+/// Returns where the user's store is.
+pub(crate) fn store(cache: &Path) -> PathBuf {
+    cache.join("cas")
+}
+
+/// Finds the tree of a digest.
+pub(super) fn resolve(digest: &str, places: Places<'_>) -> Result<TreeFact, TreeFault> {
+    let parsed: Digest = digest.parse().map_err(|_| fault(format!("no digest: {digest}")))?;
+    let source = store(places.cache);
+    let kept = parsed.to_hex();
+    let name = format!("{kept}-{}", parsed.size);
+    let fact = fact(("sha256", &name), &source, places)?;
+    if !fact.is_made && !is_there(&source, &parsed)? {
+        return Err(TreeFault {
+            message: format!("the store has no {digest}"),
+            hint: Some("`endow cas put DIRECTORY` puts a tree there and tells its digest".into()),
+            is_absent: true,
+        });
+    }
+    Ok(TreeFact { id: parsed.to_string(), ..fact })
+}
+
+fn is_there(source: &Path, digest: &Digest) -> Result<bool, TreeFault> {
+    if !source.is_dir() {
+        return Ok(false);
+    }
+    let store = Store::open(&OsFs, source).map_err(|error| fault(told(&error)))?;
+    store.has(digest).map_err(|error| fault(told(&error)))
+}
+
+/// Makes the tree of a digest.
+pub(super) fn make(tree: &TreeFact, building: &Building) -> Result<Made, MakeError> {
+    let digest: Digest = tree.id.parse().map_err(|_| MakeError::Name(tree.id.clone()))?;
+    let store = Store::open(&OsFs, tree.source.as_path());
+    let store = store.map_err(|error| MakeError::Source(told(&error)))?;
+    // What it is made of must not be collected meanwhile.
+    let _lease = store.lease(&[digest]).map_err(|error| MakeError::Source(told(&error)))?;
+    let read = vec![tree.source.as_path().to_owned()];
+    let reach = Reach { read, write: vec![building.dir()] };
+    let made = confined::run(&reach, || {
+        fill(&store, &digest, building.root(), building.dir()).map_err(|error| told(&*error))
+    });
+    made.map_err(MakeError::Confined)?.map_err(MakeError::Source)
+}
+
+fn fill(
+    store: &Store<'_>,
+    digest: &Digest,
+    root: BorrowedFd<'_>,
+    dir: BorrowedFd<'_>,
+) -> Result<Made, Box<dyn std::error::Error>> {
+    let snapshot = cas::snapshot(store, digest, Bounds::default())?;
+    let contents = objects(store);
+    materialize::apply(&OsFs, root, &materialize::plan(&snapshot), &contents, WORKERS)?;
+    write_manifest(&OsFs, dir, &snapshot, |digest| ContentName::Sha256(digest.hash))?;
+    Ok(Made { entries: snapshot.entries().len() as u64, bytes: snapshot.bytes() })
+}
+
+/// The contents of a store.
+pub(crate) struct Objects<'a>(&'a Store<'a>);
+
+/// Returns the contents of a store; each is compared with its digest when it is used.
+pub(crate) fn objects<'a>(store: &'a Store<'a>) -> Objects<'a> {
+    Objects(store)
+}
+
+impl Contents<Digest> for Objects<'_> {
+    fn maker(&self) -> Box<dyn Maker<Digest> + '_> {
+        Box::new(objects(self.0))
+    }
+}
+
+impl Maker<Digest> for Objects<'_> {
+    fn make(&mut self, digest: &Digest, executable: bool, at: At<'_>) -> Result<(), ContentError> {
+        let object = self.0.open_object(digest);
+        let object = object.map_err(|error| ContentError::Source(told(&error)))?;
+        let failed = |action| move |errno| ContentError::Io { action, errno };
+        let file = OsFs.create_file(at.dir, at.name).map_err(failed("create the file"))?;
+        let (mut hash, mut buffer) = (Hasher::default(), vec![0; CHUNK]);
+        loop {
+            let length = OsFs.read(object.as_fd(), &mut buffer).map_err(failed("read"))?;
+            let bytes = buffer.get(..length).unwrap_or_default();
+            if bytes.is_empty() {
+                break;
+            }
+            hash.update(bytes);
+            write_all(&OsFs, file.as_fd(), bytes).map_err(failed("write"))?;
+        }
+        if hash.finish() != *digest {
+            return Err(ContentError::Source(format!("the store's {digest} is damaged")));
+        }
+        finish_file(&OsFs, file.as_fd(), executable)
+    }
+}

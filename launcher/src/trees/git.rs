@@ -1,0 +1,107 @@
+//! Trees of a git repository.
+
+use std::os::fd::BorrowedFd;
+use std::path::Path;
+
+use endow_policy::HostPath;
+use endow_vfs::fs::{At, OsFs};
+use endow_vfs::git_tree::{Algorithm, Blob, GitError, Id, Options, Reader, Repository};
+use endow_vfs::materialize::{self, ContentError, Contents, Maker, make_file};
+use endow_vfs::trees::{Building, ContentName, Made, write_manifest};
+
+use super::git_places::{self, Parts};
+use super::{MakeError, Places, WORKERS, fact, fault, told};
+use crate::confined::{self, Reach};
+use crate::plan::{TreeFact, TreeFault};
+
+/// What a revision leads to, as the confined process tells it.
+type Found = (String, String, Option<String>);
+
+/// Finds the tree of a revision.
+pub(super) fn resolve(
+    repository: &HostPath,
+    rev: &str,
+    places: Places<'_>,
+) -> Result<TreeFact, TreeFault> {
+    let source = repository.as_path();
+    let Parts { git_dir, read } = git_places::find(source)?;
+    let (algorithm, tree, commit) =
+        confined::run(&Reach { read, write: Vec::new() }, || find(&git_dir, rev))
+            .map_err(|error| fault(format!("can't read {repository}: {}", told(&error))))?
+            .map_err(|(message, is_absent)| TreeFault {
+                hint: None,
+                is_absent,
+                message: format!("{repository}: {message}"),
+            })?;
+    let kind = format!("git-{algorithm}");
+    let fact = fact((&kind, &tree), source, places)?;
+    Ok(TreeFact { id: format!("{kind}:{tree}"), commit, ..fact })
+}
+
+fn find(git_dir: &Path, rev: &str) -> Result<Found, (String, bool)> {
+    let found = Repository::open(git_dir).and_then(|repository| repository.resolve(rev));
+    let found = found.map_err(|error| (told(&error), is_absent(&error)))?;
+    let algorithm = found.tree.algorithm().to_string();
+    Ok((algorithm, found.tree.to_string(), found.commit.map(|commit| commit.to_string())))
+}
+
+fn is_absent(error: &GitError) -> bool {
+    matches!(error, GitError::NotARepository { .. })
+}
+
+/// Makes the tree of this name.
+pub(super) fn make(tree: &TreeFact, name: &str, building: &Building) -> Result<Made, MakeError> {
+    let id: Id = name.parse().map_err(|_| MakeError::Name(tree.id.clone()))?;
+    let source = tree.source.as_path();
+    let parts = git_places::find(source).map_err(|fault| MakeError::Source(fault.message))?;
+    let Parts { git_dir, read } = parts;
+    let reach = Reach { read, write: vec![building.dir()] };
+    let made = confined::run(&reach, || {
+        fill(&git_dir, &id, building.root(), building.dir()).map_err(|error| told(&*error))
+    });
+    made.map_err(MakeError::Confined)?.map_err(MakeError::Source)
+}
+
+fn fill(
+    git_dir: &Path,
+    id: &Id,
+    root: BorrowedFd<'_>,
+    dir: BorrowedFd<'_>,
+) -> Result<Made, Box<dyn std::error::Error>> {
+    let repository = Repository::open(git_dir)?;
+    let snapshot = repository.snapshot(id, &Options::default())?;
+    let contents = Blobs(&repository);
+    materialize::apply(&OsFs, root, &materialize::plan(&snapshot), &contents, WORKERS)?;
+    write_manifest(&OsFs, dir, &snapshot, name_of)?;
+    Ok(Made { entries: snapshot.entries().len() as u64, bytes: snapshot.bytes() })
+}
+
+fn name_of(blob: &Blob) -> ContentName {
+    let bytes = blob.id.as_bytes();
+    match blob.id.algorithm() {
+        Algorithm::Sha1 => ContentName::GitSha1(bytes.try_into().unwrap_or_default()),
+        Algorithm::Sha256 => ContentName::GitSha256(bytes.try_into().unwrap_or_default()),
+    }
+}
+
+/// The contents of a repository.
+struct Blobs<'a>(&'a Repository);
+
+struct BlobMaker<'a> {
+    reader: Reader<'a>,
+    bytes: Vec<u8>,
+}
+
+impl Contents<Blob> for Blobs<'_> {
+    fn maker(&self) -> Box<dyn Maker<Blob> + '_> {
+        Box::new(BlobMaker { reader: self.0.reader(), bytes: Vec::new() })
+    }
+}
+
+impl Maker<Blob> for BlobMaker<'_> {
+    fn make(&mut self, blob: &Blob, executable: bool, at: At<'_>) -> Result<(), ContentError> {
+        let read = self.reader.read(blob, &mut self.bytes);
+        read.map_err(|error| ContentError::Source(told(&error)))?;
+        make_file(&OsFs, at, executable, &self.bytes)
+    }
+}

@@ -1,0 +1,141 @@
+//! Trees of repositories and of the content-addressed store: which tree a name leads to, and making
+//! it in the cache. Both read what others may have written, so both are done in a confined process.
+
+mod cas;
+mod git;
+mod git_places;
+
+use std::collections::BTreeMap;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+use endow_policy::{BackendSpec, HostPath, MountSpec};
+use endow_vfs::fs::OsFs;
+use endow_vfs::trees::{Begun, Building, Made, TreeCache, TreeError, TreeKey};
+
+pub(crate) use cas::{objects, store};
+
+use crate::confined::ConfinedError;
+use crate::plan::{TreeFact, TreeFault, tree_name};
+
+/// Each tree by its name in the policy.
+type TreeFacts = BTreeMap<String, Result<TreeFact, TreeFault>>;
+
+/// Threads that make files beside the first.
+const WORKERS: usize = 3;
+/// Names the start of the machine.
+const BOOT: &str = "/proc/sys/kernel/random/boot_id";
+
+/// Where trees are looked for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Places<'a> {
+    /// endow's cache directory.
+    pub(crate) cache: &'a Path,
+}
+
+/// Why a tree is not there.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum MakeError {
+    /// The cache can't be used.
+    #[error("can't use the cache of trees")]
+    Cache(#[source] TreeError),
+    /// The process that reads can't be confined, or died.
+    #[error("can't read the source of the tree")]
+    Confined(#[source] ConfinedError),
+    /// What it found can't be shown.
+    #[error("{0}")]
+    Source(String),
+    /// The name in the plan is none: a bug.
+    #[error("no name of a tree: {0}")]
+    Name(String),
+}
+
+/// Finds out which trees the mounts of a policy show. Nothing is made.
+pub(crate) fn resolve(mounts: &[MountSpec], places: Places<'_>) -> TreeFacts {
+    let mut facts = TreeFacts::new();
+    for spec in mounts {
+        let Some(name) = tree_name(&spec.backend) else { continue };
+        facts.entry(name).or_insert_with(|| match &spec.backend {
+            BackendSpec::Git { repository, rev } => git::resolve(repository, rev, places),
+            BackendSpec::Cas { digest } => cas::resolve(digest, places),
+            _ => Err(fault("no tree".to_owned())),
+        });
+    }
+    facts
+}
+
+/// Makes sure that a tree is in the cache; it stays there for as long as the returned descriptor is
+/// open.
+///
+/// # Errors
+/// A source that can't be read or shown, or a cache that can't be used.
+pub(crate) fn ready(tree: &TreeFact) -> Result<OwnedFd, MakeError> {
+    let name = || MakeError::Name(tree.key.clone());
+    let (kind, rest) = tree.key.split_once('-').ok_or_else(name)?;
+    let key = TreeKey::new(kind, rest).ok_or_else(name)?;
+    let cache = TreeCache::open(&OsFs, tree.cache.as_path()).map_err(MakeError::Cache)?;
+    let boot = std::fs::read_to_string(BOOT).unwrap_or_default();
+    let boot = boot.trim_end();
+    let mut is_compared = false;
+    loop {
+        match cache.begin_or_find(&OsFs, &key).map_err(MakeError::Cache)? {
+            Begun::Ready(found) if !is_compared && found.is_doubtful(boot) => {
+                drop(found);
+                // One that is damaged is gone then, and made again.
+                cache.verify(&OsFs, &key).map_err(MakeError::Cache)?;
+                is_compared = true;
+            }
+            Begun::Ready(found) => return Ok(found.into_lease()),
+            Begun::New(building) => {
+                let made = make(tree, &building)?;
+                let published = cache.publish(&OsFs, building, made, boot);
+                return Ok(published.map_err(MakeError::Cache)?.into_lease());
+            }
+        }
+    }
+}
+
+fn make(tree: &TreeFact, building: &Building) -> Result<Made, MakeError> {
+    match tree.id.split_once(':') {
+        Some(("sha256", _)) => cas::make(tree, building),
+        Some((_, name)) => git::make(tree, name, building),
+        None => Err(MakeError::Name(tree.id.clone())),
+    }
+}
+
+/// Returns what a plan says of a tree.
+fn fact(
+    (kind, name): (&str, &str),
+    source: &Path,
+    places: Places<'_>,
+) -> Result<TreeFact, TreeFault> {
+    let fault = || fault(format!("no path for a tree: {}", places.cache.display()));
+    let key = TreeKey::new(kind, name).ok_or_else(fault)?;
+    let host = |path: &Path| HostPath::new(path).map_err(|_| fault());
+    let root = endow_vfs::trees::place(places.cache, &key);
+    Ok(TreeFact {
+        id: String::new(),
+        commit: None,
+        key: key.to_string(),
+        is_made: endow_vfs::trees::is_made(places.cache, &key),
+        cache: host(places.cache)?,
+        root: host(&root)?,
+        source: host(source)?,
+    })
+}
+
+fn fault(message: String) -> TreeFault {
+    TreeFault { message, hint: None, is_absent: false }
+}
+
+/// Returns an error with all its causes in one line.
+fn told(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        cause = error.source();
+    }
+    text
+}
