@@ -38,6 +38,7 @@ mod run_workspace;
 mod single;
 mod sync_crash;
 mod sync_races;
+mod trees;
 mod trust;
 mod why;
 mod work;

@@ -84,6 +84,7 @@ fn dispatch(invocation: Invocation, output: &Output) -> Result<ExitCode, Command
         Command::Discard(discard) => commands::discard::run(&discard, output),
         Command::Gc(gc) => commands::gc::run(&gc, output),
         Command::Du(du) => commands::du::run(&du, output),
+        Command::Cas(cas) => commands::cas::run(&cas, output),
         Command::Profile(profile) => commands::profile::run(&profile, output),
         Command::Completions(shell) => Ok(commands::completions::run(&shell, output)),
         Command::Man => commands::man::run(output),

@@ -1,5 +1,6 @@
 //! What was typed, exactly: clap types, not understood any further.
 
+mod cas;
 mod kept;
 mod parse;
 mod policy;
@@ -7,6 +8,7 @@ mod policy;
 mod reference;
 mod run;
 
+pub(crate) use cas::{CasArgs, CasCommand};
 pub(crate) use kept::{
     ApplyArgs, Chosen, DiffArgs, DiscardArgs, DuArgs, GcArgs, RunsArgs, RunsCommand, UndoArgs,
 };
@@ -67,6 +69,8 @@ pub(crate) enum Command {
     Gc(GcArgs),
     /// Say how much disk each run takes
     Du(DuArgs),
+    /// Use the content-addressed store
+    Cas(CasArgs),
     /// List or show profiles
     Profile(ProfileArgs),
     /// Print the completions of a shell
@@ -92,6 +96,7 @@ impl Command {
             Self::Discard(args) => args.style.clone(),
             Self::Gc(args) => args.style.clone(),
             Self::Du(args) => args.style.clone(),
+            Self::Cas(args) => args.style.clone(),
             Self::Profile(args) => args.style.clone(),
             Self::Completions(_) | Self::Man => Style::default(),
         }

@@ -1,6 +1,7 @@
 //! One file a command; each only joins stages.
 
 pub(crate) mod apply;
+pub(crate) mod cas;
 pub(crate) mod check;
 pub(crate) mod completions;
 pub(crate) mod diff;

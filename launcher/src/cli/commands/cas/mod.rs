@@ -1,0 +1,86 @@
+//! `endow cas`: the content-addressed store.
+
+mod import;
+mod keep;
+mod put;
+mod read;
+mod verify;
+
+use std::process::ExitCode;
+
+use endow_vfs::cas::{CasError, Digest, Store, StoreError};
+use endow_vfs::fs::OsFs;
+use endow_vfs::trees::TreeCache;
+
+use crate::cli::args::{CasArgs, CasCommand};
+use crate::cli::error::{CommandError, Kind};
+use crate::cli::output::Output;
+use crate::cli::surroundings;
+use crate::trees;
+
+/// Runs the command.
+pub(crate) fn run(args: &CasArgs, output: &Output) -> Result<ExitCode, CommandError> {
+    let cas = Cas::open()?;
+    match &args.command {
+        CasCommand::Put { retain, paths } => put::run(&cas, retain.as_deref(), paths, output),
+        CasCommand::Get { digest, directory } => read::get(&cas, digest, directory),
+        CasCommand::Ls { recursive, digest, path } => {
+            read::list(&cas, (digest, path.as_deref()), *recursive, output)
+        }
+        CasCommand::Cat { digest, path } => read::cat(&cas, digest, path.as_deref(), output),
+        CasCommand::Verify { digests } => verify::run(&cas, digests, output),
+        CasCommand::Retain { name, digests } => keep::retain(&cas, name, digests),
+        CasCommand::Release { name } => keep::release(&cas, name),
+        CasCommand::Import { store, digests } => import::run(&cas, store, digests, output),
+        CasCommand::Gc { max_size } => keep::collect(&cas, max_size, output),
+    }
+}
+
+/// The user's store, and the cache of the trees that are made of it and of repositories.
+struct Cas {
+    store: Store<'static>,
+    trees: TreeCache,
+}
+
+impl Cas {
+    fn open() -> Result<Self, CommandError> {
+        let cache = surroundings::read(None)?.dirs.cache;
+        let trees = TreeCache::open(&OsFs, &cache);
+        let trees = trees.map_err(|error| failed("can't use the cache of trees", &error))?;
+        let store = Store::open(&OsFs, &trees::store(&cache));
+        Ok(Self { store: store.map_err(|error| of_store(&error))?, trees })
+    }
+}
+
+fn digest(text: &str) -> Result<Digest, CommandError> {
+    text.parse().map_err(|error: endow_vfs::cas::DigestError| {
+        let said = CommandError::new(Kind::Usage, "not a digest").about(text).cause(error);
+        said.hint("write `sha256:<64 hex digits>/<size>`")
+    })
+}
+
+/// Says what the store refused.
+fn of_store(error: &StoreError) -> CommandError {
+    match error {
+        StoreError::Missing { digest } => {
+            CommandError::new(Kind::Usage, "not in the store").about(digest)
+        }
+        StoreError::Damaged { digest, .. } => failed("the store is damaged", error)
+            .about(digest)
+            .hint("`endow cas verify` removes what is damaged, so that it can be put again"),
+        error => failed("can't use the store", error),
+    }
+}
+
+fn of_tree(error: &CasError) -> CommandError {
+    match error {
+        CasError::Store { error: error @ StoreError::Missing { .. }, .. } => of_store(error),
+        error => failed("can't read the tree", error),
+    }
+}
+
+/// Starts an error with all that led to it.
+fn failed(what: &str, error: &dyn std::error::Error) -> CommandError {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    causes.fold(CommandError::new(Kind::Setup, what), CommandError::cause)
+}

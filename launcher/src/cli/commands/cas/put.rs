@@ -1,0 +1,102 @@
+//! `endow cas put`.
+
+use std::fs::File;
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use endow_vfs::cas::{Digest, Publishing, PutError, StoreError, put_tree};
+use endow_vfs::fs::OsFs;
+use endow_vfs::snapshot::Bounds;
+use serde_json::{Value, json};
+
+use super::{Cas, failed, keep, of_store};
+use crate::cli::error::{CommandError, Kind};
+use crate::cli::json;
+use crate::cli::output::{Output, printable};
+
+/// What was put.
+struct Done<'a> {
+    path: &'a Path,
+    digest: Digest,
+    /// Files and bytes of a tree.
+    tree: Option<(u64, u64)>,
+    new_bytes: u64,
+}
+
+pub(super) fn run(
+    cas: &Cas,
+    retain: Option<&str>,
+    paths: &[PathBuf],
+    output: &Output,
+) -> Result<ExitCode, CommandError> {
+    let publishing = cas.store.publish().map_err(|error| of_store(&error))?;
+    let mut done = Vec::new();
+    for path in paths {
+        done.push(put(&publishing, path)?);
+    }
+    cas.store.sync().map_err(|error| of_store(&error))?;
+    if let Some(name) = retain {
+        let digests: Vec<Digest> = done.iter().map(|it| it.digest).collect();
+        let name = keep::name(name)?;
+        cas.store.retain(&name, &digests).map_err(|error| of_store(&error))?;
+    }
+    tell(&done, output);
+    Ok(ExitCode::SUCCESS)
+}
+
+fn put<'a>(publishing: &Publishing<'_>, path: &'a Path) -> Result<Done<'a>, CommandError> {
+    if path == Path::new("-") {
+        return put_file(publishing, path, &std::io::stdin());
+    }
+    let opened = File::open(path).and_then(|file| Ok((file.metadata()?, file)));
+    let (found, file) = opened.map_err(|error| refused(path, &error))?;
+    if !found.is_dir() {
+        return put_file(publishing, path, &file);
+    }
+    let put = put_tree(&OsFs, publishing, file.as_fd(), Bounds::default());
+    let put = put.map_err(|error| match error {
+        PutError::Store(error) => of_store(&error),
+        error => refused(path, &error),
+    })?;
+    let tree = Some((put.files, put.bytes));
+    Ok(Done { path, digest: put.root, tree, new_bytes: put.new_bytes })
+}
+
+fn put_file<'a>(
+    publishing: &Publishing<'_>,
+    path: &'a Path,
+    file: &dyn AsFd,
+) -> Result<Done<'a>, CommandError> {
+    let stored = publishing.put_file(file.as_fd()).map_err(|error| match error {
+        error @ StoreError::Source { .. } => refused(path, &error),
+        error => of_store(&error),
+    })?;
+    let new_bytes = if stored.is_new { stored.digest.size } else { 0 };
+    Ok(Done { path, digest: stored.digest, tree: None, new_bytes })
+}
+
+fn refused(path: &Path, error: &dyn std::error::Error) -> CommandError {
+    let this = failed("can't be put into the store", error).about(path.display());
+    CommandError { kind: Kind::Usage, ..this }
+}
+
+fn tell(done: &[Done<'_>], output: &Output) {
+    if output.is_json() {
+        let put: Vec<Value> = done.iter().map(value).collect();
+        return output.json(&json!({"version": 1, "put": put}));
+    }
+    let line =
+        |it: &Done<'_>| format!("{}\t{}\n", it.digest, printable(&it.path.display().to_string()));
+    output.text(&done.iter().map(line).collect::<String>());
+}
+
+fn value(done: &Done<'_>) -> Value {
+    json!({
+        "digest": done.digest.to_string(), "path": json::path(done.path),
+        "kind": if done.tree.is_some() { "tree" } else { "file" },
+        "files": done.tree.map(|tree| tree.0),
+        "bytes": done.tree.map_or(done.digest.size, |tree| tree.1),
+        "new_bytes": done.new_bytes,
+    })
+}

@@ -1,0 +1,86 @@
+//! `endow cas verify`.
+
+use std::process::ExitCode;
+
+use endow_vfs::cas::{Digest, StoreError};
+use endow_vfs::fs::OsFs;
+use endow_vfs::trees::Verified;
+use serde_json::json;
+
+use super::{Cas, digest, failed, of_store};
+use crate::cli::error::CommandError;
+use crate::cli::output::Output;
+
+/// What was compared, and what of it is damaged.
+#[derive(Default)]
+struct Compared {
+    contents: usize,
+    trees: usize,
+    /// Lines that name what was removed.
+    damaged: Vec<String>,
+}
+
+pub(super) fn run(
+    cas: &Cas,
+    digests: &[String],
+    output: &Output,
+) -> Result<ExitCode, CommandError> {
+    let mut compared = Compared::default();
+    if digests.is_empty() {
+        for object in cas.store.list().map_err(|error| of_store(&error))? {
+            compared.content(cas, &object)?;
+        }
+        compared.all_trees(cas)?;
+    }
+    for text in digests {
+        compared.content(cas, &digest(text)?)?;
+    }
+    compared.tell(output);
+    Ok(if compared.damaged.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+impl Compared {
+    fn content(&mut self, cas: &Cas, object: &Digest) -> Result<(), CommandError> {
+        self.contents += 1;
+        match cas.store.verify(object) {
+            Ok(()) => return Ok(()),
+            Err(StoreError::Damaged { .. }) => {}
+            Err(error) => return Err(of_store(&error)),
+        }
+        self.damaged.push(format!("{object}: its bytes are not what its digest says"));
+        match cas.store.remove(object) {
+            Ok(()) | Err(StoreError::Missing { .. }) => Ok(()),
+            Err(error) => Err(of_store(&error)),
+        }
+    }
+
+    fn all_trees(&mut self, cas: &Cas) -> Result<(), CommandError> {
+        let said = |error| failed("can't use the cache of trees", &error);
+        for tree in cas.trees.trees(&OsFs).map_err(said)? {
+            self.trees += 1;
+            if let Verified::Damaged(found) = cas.trees.verify(&OsFs, &tree.key).map_err(said)? {
+                let path = found.path.display();
+                self.damaged.push(format!("cached tree {}: {path}: {}", tree.key, found.what));
+            }
+        }
+        Ok(())
+    }
+
+    fn tell(&self, output: &Output) {
+        if output.is_json() {
+            return output.json(&json!({
+                "version": 1, "contents": self.contents, "trees": self.trees,
+                "damaged": self.damaged,
+            }));
+        }
+        for line in &self.damaged {
+            output.warning(&format!("damaged and removed: {line}"));
+        }
+        let ending = |count, one: &str, many: &str| {
+            format!("{count} {}", if count == 1 { one } else { many })
+        };
+        let contents = ending(self.contents, "content", "contents");
+        let trees = ending(self.trees, "tree", "trees");
+        output.text(&format!("{contents}, {trees}, {} damaged\n", self.damaged.len()));
+    }
+}
