@@ -84,6 +84,23 @@ pub(super) const CASES: &[Case] = &[
         },
     },
     Case { name: "git", flags: |flags| flags.git.push("/ref=HEAD".into()) },
+    Case {
+        name: "git-with-a-point",
+        flags: |flags| {
+            flags.git.push("/ref=HEAD,noexec".into());
+            flags.tmp.push("/ref/out/new".into());
+        },
+    },
+    Case { name: "git-cow", flags: |flags| flags.git.push("/ref=HEAD,cow".into()) },
+    Case { name: "git-absent", flags: |flags| flags.git.push("/ref=nowhere".into()) },
+    Case {
+        name: "git-absent-optional",
+        flags: |flags| flags.git.push("/ref=nowhere,optional".into()),
+    },
+    Case {
+        name: "cas",
+        flags: |flags| flags.cas.push(format!("/ref=sha256:{}/7", "0".repeat(64)).into()),
+    },
     Case { name: "network-host", flags: |flags| flags.net.push("host".to_owned()) },
     Case { name: "allow-userns", flags: |flags| flags.allow.push("userns".to_owned()) },
     Case {

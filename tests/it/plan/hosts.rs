@@ -7,6 +7,7 @@ use endow::plan::host::{
     CgroupFact, HiddenName, HiddenNames, HostFacts, KernelFacts, ProcCover, ProcEntry, StreamFact,
     UserFacts, UsernsRefusal,
 };
+use endow::plan::{TreeFact, TreeFault, tree_name};
 use endow_policy::{BackendSpec, GuestPath, HostPath, MountClass, Policy};
 
 use super::tree;
@@ -100,7 +101,7 @@ fn full(policy: &Policy) -> HostFacts {
         policies: Vec::new(),
         hidden: hidden(policy),
         buffered: BTreeMap::new(),
-        trees: BTreeMap::new(),
+        trees: trees(policy),
         proc_entries: vec![
             ProcEntry { name: "acpi".to_owned(), cover: ProcCover::EmptyDirectory },
             ProcEntry { name: "kcore".to_owned(), cover: ProcCover::EmptyFile },
@@ -148,6 +149,34 @@ fn place(at: &GuestPath) -> GuestPath {
     let facts = tree::facts([at.to_host()]);
     facts.values().next().map_or_else(|| at.clone(), |fact| fact.resolved.to_guest())
 }
+
+/// On paper a repository has no revision `nowhere`, its other trees are made, and those of the store
+/// are not.
+fn trees(policy: &Policy) -> BTreeMap<String, Result<TreeFact, TreeFault>> {
+    let host = |path: &str| HostPath::new(path).expect("a path");
+    let fact = |id: &str, source: &str| TreeFact {
+        id: id.to_owned(),
+        commit: (source != STORE).then(|| "c0ffee".to_owned()),
+        key: id.replace(':', "-"),
+        cache: host("/home/user/.cache/endow"),
+        root: host("/home/user/.cache/endow/trees/v1/KEY/root"),
+        source: host(source),
+        is_made: source != STORE,
+    };
+    let absent = || TreeFault { message: "nothing there".to_owned(), hint: None, is_absent: true };
+    let found = |backend: &BackendSpec| match backend {
+        BackendSpec::Git { rev, .. } if rev == "nowhere" => Some(Err(absent())),
+        BackendSpec::Git { repository, .. } => {
+            Some(Ok(fact("git-sha1:7ee", &repository.to_string())))
+        }
+        BackendSpec::Cas { digest } => Some(Ok(fact(digest, STORE))),
+        _ => None,
+    };
+    let trees = policy.mounts.iter().map(|spec| &spec.backend);
+    trees.filter_map(|backend| Some((tree_name(backend)?, found(backend)?))).collect()
+}
+
+const STORE: &str = "/home/user/.cache/endow/cas";
 
 /// On paper the deny patterns hide two names of the project, and one of a data directory.
 fn hidden(policy: &Policy) -> BTreeMap<HostPath, HiddenNames> {
