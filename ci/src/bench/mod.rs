@@ -6,6 +6,7 @@
 
 mod compile;
 mod launch;
+mod materialize;
 mod memory;
 mod mountinfo;
 mod rounds;
@@ -22,6 +23,9 @@ use serde_json::{Value, json};
 
 use self::scratch::Scratch;
 use crate::workspace;
+
+/// Everything that can be measured.
+const ALL: [&str; 5] = ["launch", "memory", "build", "sync", "materialize"];
 
 /// What to measure and how.
 struct Options {
@@ -46,7 +50,8 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
             "memory" => vec![memory::run(&scratch)?],
             "build" => vec![compile::run(&scratch, options.rounds.unwrap_or(11))?],
             "sync" => sync::run(&scratch, options.rounds.unwrap_or(11))?,
-            other => bail!("nothing called {other} can be measured: launch, memory, build, sync"),
+            "materialize" => materialize::run(&scratch, options.rounds.unwrap_or(11))?,
+            other => bail!("nothing called {other} can be measured: {}", ALL.join(", ")),
         });
     }
     if options.json {
@@ -78,7 +83,7 @@ impl Options {
             }
         }
         if options.what.is_empty() {
-            options.what = ["launch", "memory", "build", "sync"].map(str::to_owned).to_vec();
+            options.what = ALL.map(str::to_owned).to_vec();
         }
         Ok(options)
     }
@@ -101,7 +106,7 @@ mod tests {
     #[test]
     fn options_have_defaults() {
         let options = parse(&[]).expect("no words are fine");
-        assert_eq!(options.what, ["launch", "memory", "build", "sync"]);
+        assert_eq!(options.what, ALL);
         assert_eq!((options.peer.as_str(), options.rounds, options.json), ("floor", None, false));
     }
 

@@ -10,6 +10,9 @@ use super::rounds::Contestant;
 use super::view::View;
 use crate::workspace;
 
+/// The size of a disk, in bytes.
+const DISK: u64 = 2 << 30;
+
 /// Directories that are gone when the measurement ends.
 pub(super) struct Scratch {
     memory: PathBuf,
@@ -129,6 +132,35 @@ impl Drop for Scratch {
             if let Err(error) = fs::remove_dir_all(dir) {
                 eprintln!("ci: {} is left behind: {error}", dir.display());
             }
+        }
+    }
+}
+
+/// A fresh ext4 file system in a file.
+pub(super) struct Disk {
+    /// Where it is mounted.
+    pub(super) place: PathBuf,
+}
+
+impl Disk {
+    /// Makes and mounts one; `None` for whoever may not mount.
+    pub(super) fn new(scratch: &Scratch) -> Result<Option<Self>> {
+        let place = scratch.on_disk("disk")?;
+        let image = scratch.on_disk("image")?.join("ext4");
+        fs::File::create(&image)?.set_len(DISK)?;
+        workspace::must(Command::new("mkfs.ext4").args(["-q", "-F"]).arg(&image))?;
+        let mut mount = Command::new("mount");
+        let status =
+            mount.args(["-o", "loop"]).arg(&image).arg(&place).stderr(Stdio::null()).status();
+        Ok(status.is_ok_and(|status| status.success()).then_some(Self { place }))
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        let status = Command::new("umount").arg(&self.place).status();
+        if !status.is_ok_and(|status| status.success()) {
+            eprintln!("ci: {} is still mounted", self.place.display());
         }
     }
 }

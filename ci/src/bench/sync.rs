@@ -8,7 +8,7 @@ use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
 use super::rounds::{self, Contestant};
-use super::scratch::{Scratch, released};
+use super::scratch::{Disk, Scratch, released};
 use super::table;
 use super::view::View;
 use crate::workspace;
@@ -21,8 +21,6 @@ const TREES: [usize; 2] = [400, 40_000];
 const CHANGES: usize = 100;
 /// Files that are written durably.
 const DURABLE: usize = 1000;
-/// The size of the disk for that, in bytes.
-const DISK: u64 = 1 << 30;
 
 /// Measures all three.
 pub(super) fn run(scratch: &Scratch, rounds: usize) -> Result<Vec<Value>> {
@@ -151,33 +149,6 @@ fn by_hand(scratch: &Scratch) -> Result<PathBuf> {
     let source = workspace::root().join("tests/benches/durable.c");
     workspace::must(Command::new("gcc").args(["-O2", "-o"]).arg(&program).arg(source))?;
     Ok(program)
-}
-
-/// A fresh ext4 file system in a file.
-struct Disk {
-    place: PathBuf,
-}
-
-impl Disk {
-    fn new(scratch: &Scratch) -> Result<Option<Self>> {
-        let place = scratch.on_disk("disk")?;
-        let image = scratch.on_disk("image")?.join("ext4");
-        fs::File::create(&image)?.set_len(DISK)?;
-        workspace::must(Command::new("mkfs.ext4").args(["-q", "-F"]).arg(&image))?;
-        let mut mount = Command::new("mount");
-        let status =
-            mount.args(["-o", "loop"]).arg(&image).arg(&place).stderr(Stdio::null()).status();
-        Ok(status.is_ok_and(|status| status.success()).then_some(Self { place }))
-    }
-}
-
-impl Drop for Disk {
-    fn drop(&mut self) {
-        let status = Command::new("umount").arg(&self.place).status();
-        if !status.is_ok_and(|status| status.success()) {
-            eprintln!("ci: {} is still mounted", self.place.display());
-        }
-    }
 }
 
 /// A buffered view in which nothing is changed, against a plain bind.
