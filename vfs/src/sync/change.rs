@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::repository::GitDirs;
 use super::stored;
 use crate::fs::{Kind, Node, Timespec};
 
@@ -269,4 +270,6 @@ pub struct ChangeSet {
     pub changes: Vec<Change>,
     /// The directories of the host's tree that the layer has too.
     pub directories: BTreeMap<PathBuf, Directory>,
+    /// Where git directories are.
+    pub(super) git_dirs: GitDirs,
 }

@@ -43,6 +43,7 @@ pub fn unite(
     set: &mut ChangeSet,
 ) -> Result<Vec<Moved>, SyncError> {
     let mut moved = Vec::new();
+    set.git_dirs = GitDirs::below(fs, source.root)?;
     for path in git_dirs(fs, source, set)? {
         if is_removed(set, &path) {
             keep_whole(set, &path);
@@ -65,27 +66,62 @@ pub fn unite(
     Ok(moved)
 }
 
-/// Returns in which order new content appears: where a repository stands comes after all else, its
-/// objects among that, and the index and logs come last.
-pub(super) fn rank(path: &Path) -> u8 {
-    let Some(below) = below_git_dir(path) else { return 0 };
-    match (git_dir::part(&below), below.iter().next().map(OsStr::as_bytes)) {
-        (Part::State, Some(b"index" | b"logs")) => 3,
-        (Part::State, Some(b"HEAD")) => 2,
-        (Part::State, _) => 1,
-        _ => 0,
+/// Which git directory a path of a mount lies in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct GitDirs {
+    /// The root of the mount is one itself: a bare repository, or one that is mounted alone.
+    pub(super) is_root: bool,
+}
+
+impl GitDirs {
+    /// Looks whether the root of a mount is one.
+    pub(super) fn below(fs: &dyn Fs, root: BorrowedFd<'_>) -> Result<Self, SyncError> {
+        Ok(Self { is_root: is_git_dir(fs, root, Path::new(""))? })
+    }
+
+    /// Returns in which order new content appears: where a repository stands comes after all else,
+    /// its objects among that, and the index and logs come last.
+    pub(super) fn rank(self, path: &Path) -> u8 {
+        let Some((_, below)) = self.split(path) else { return 0 };
+        match (git_dir::part(&below), below.iter().next().map(OsStr::as_bytes)) {
+            (Part::State, Some(b"index" | b"logs")) => 3,
+            (Part::State, Some(b"HEAD")) => 2,
+            (Part::State, _) => 1,
+            _ => 0,
+        }
+    }
+
+    /// Returns the git directory whose objects what stands at `path` may name.
+    pub(super) fn names_objects_of(self, path: &Path) -> Option<PathBuf> {
+        let (git_dir, below) = self.split(path)?;
+        (git_dir::part(&below) == Part::State).then_some(git_dir)
+    }
+
+    /// Returns the git directory that lacks something when there is nothing at `path`.
+    pub(super) fn has_object_at(self, path: &Path) -> Option<PathBuf> {
+        let (git_dir, below) = self.split(path)?;
+        (git_dir::part(&below) == Part::Object).then_some(git_dir)
+    }
+
+    /// Returns the innermost git directory, a submodule's among them, and the path within it.
+    fn split(self, path: &Path) -> Option<(PathBuf, PathBuf)> {
+        let names: Vec<_> = path.components().collect();
+        let outer = names.iter().rposition(is_git).map(|at| at + 1);
+        let outer = outer.or(self.is_root.then_some(0))?;
+        let at = outer + submodule(names.get(outer..)?);
+        Some((names.get(..at)?.iter().collect(), names.get(at..)?.iter().collect()))
     }
 }
 
-/// Returns the git directory whose objects what stands at `path` may name.
-pub(super) fn names_objects_of(path: &Path) -> Option<PathBuf> {
-    (rank(path) > 0).then(|| git_dir_of(path)).flatten()
-}
-
-/// Returns the git directory that lacks something when there is nothing at `path`.
-pub(super) fn has_object_at(path: &Path) -> Option<PathBuf> {
-    let below = below_git_dir(path)?;
-    (git_dir::part(&below) == Part::Object).then(|| git_dir_of(path)).flatten()
+/// Returns how many names of a path within a git directory lead to the one of a submodule:
+/// `modules/NAME`, where NAME may have slashes, up to the first name that git itself gives.
+fn submodule(below: &[Component<'_>]) -> usize {
+    let is = |name: &Component<'_>, known: &[&str]| known.iter().any(|it| name.as_os_str() == *it);
+    if !below.first().is_some_and(|name| is(name, &["modules"])) {
+        return 0;
+    }
+    let own = ["HEAD", "index", "logs", "objects", "packed-refs", "refs"];
+    below.iter().skip(2).position(|name| is(name, &own)).map_or(0, |at| at + 2)
 }
 
 /// Git directories of the host in which something changed.
@@ -330,18 +366,6 @@ fn write(fs: &dyn Fs, upper: BorrowedFd<'_>, path: &Path, object: &str) -> Resul
     Ok(())
 }
 
-/// Returns the path within the innermost git directory.
-fn below_git_dir(path: &Path) -> Option<PathBuf> {
-    path.strip_prefix(git_dir_of(path)?).ok().map(Path::to_owned)
-}
-
-/// Returns the innermost git directory.
-fn git_dir_of(path: &Path) -> Option<PathBuf> {
-    let names: Vec<_> = path.components().collect();
-    let at = names.iter().rposition(is_git)?;
-    Some(names.get(..=at)?.iter().collect())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -351,6 +375,7 @@ mod tests {
         let ranks = [
             ("src/main.rs", 0),
             (".git", 0),
+            ("HEAD", 0),
             (".git/objects/ab/cd", 0),
             (".git/config", 0),
             (".git/refs/heads/main", 1),
@@ -358,10 +383,21 @@ mod tests {
             (".git/index", 3),
             (".git/logs/HEAD", 3),
             ("vendor/x/.git/index", 3),
+            (".git/modules/a/objects/ab/cd", 0),
+            (".git/modules/a/b/HEAD", 2),
+            (".git/modules/HEAD/refs/heads/x", 1),
+            (".git/modules/a/modules/b/index", 3),
         ];
         for (path, expected) in ranks {
-            assert_eq!(rank(Path::new(path)), expected, "{path}");
+            assert_eq!(GitDirs::default().rank(Path::new(path)), expected, "{path}");
         }
+        let bare = GitDirs { is_root: true };
+        for (path, expected) in [("objects/ab/cd", 0), ("refs/heads/x", 1), ("x/.git/HEAD", 2)] {
+            assert_eq!(bare.rank(Path::new(path)), expected, "{path}");
+        }
+        assert_eq!(bare.names_objects_of(Path::new("refs/heads/x")), Some(PathBuf::new()));
+        let submodule = GitDirs::default().has_object_at(Path::new(".git/modules/a/b/objects/x"));
+        assert_eq!(submodule, Some(".git/modules/a/b".into()));
     }
 
     #[test]

@@ -69,6 +69,11 @@ impl<'a> Bench<'a> {
         }
     }
 
+    /// Returns the root of the mount.
+    pub(in crate::sync) fn top(&self) -> BorrowedFd<'a> {
+        self.top
+    }
+
     pub(in crate::sync) fn stage(&self) -> BorrowedFd<'_> {
         self.stage.as_fd()
     }

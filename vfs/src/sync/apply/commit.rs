@@ -10,8 +10,9 @@ use super::bench::{Bench, name};
 use crate::fs::{At, Errno, Fs, Kind, Open, Result};
 use crate::sync::collect::{io, is_overlays};
 use crate::sync::journal::{Act, Batch, Direction, MountBatch, Step};
+use crate::sync::repository::GitDirs;
 use crate::sync::root::{Closed, Dir, Root};
-use crate::sync::{Conflict, Seen, SyncError, repository};
+use crate::sync::{Conflict, Seen, SyncError};
 
 /// How often a step that a signal interrupted is tried.
 const TRIES: usize = 4;
@@ -40,7 +41,9 @@ pub(in crate::sync) fn carry(
 ) -> std::result::Result<Vec<Vec<Outcome>>, SyncError> {
     let mut all = Vec::new();
     for (bench, part) in benches.iter_mut().zip(&batch.mounts) {
-        let outcomes = Carrier::new(fs, bench, part, (batch.direction, is_again)).carry(part);
+        let git_dirs = GitDirs::below(fs, bench.top())?;
+        let carrier = Carrier::new(fs, bench, part, (batch.direction, is_again));
+        let outcomes = Carrier { git_dirs, ..carrier }.carry(part);
         let closed = bench.root.close();
         all.push(outcomes?);
         closed.map_err(io("close", Path::new("")))?;
@@ -58,6 +61,7 @@ struct Carrier<'c, 'a> {
     checked: Option<PathBuf>,
     /// Directories that should have been made, and were not.
     lost: HashSet<PathBuf>,
+    git_dirs: GitDirs,
     /// Git directories that lack an object that was to be placed.
     lacking: HashSet<PathBuf>,
     /// Inodes whose time of change is of our own making.
@@ -78,7 +82,8 @@ impl<'c, 'a> Carrier<'c, 'a> {
             }
         }
         let (lost, lacking, moved) = (HashSet::new(), HashSet::new(), HashSet::new());
-        Self { fs, bench, direction, is_again, parents, checked: None, lost, lacking, moved }
+        let (checked, git_dirs) = (None, GitDirs::default());
+        Self { fs, bench, direction, is_again, parents, checked, lost, git_dirs, lacking, moved }
     }
 
     fn carry(&mut self, part: &MountBatch) -> std::result::Result<Vec<Outcome>, SyncError> {
@@ -131,7 +136,7 @@ impl<'c, 'a> Carrier<'c, 'a> {
 
     fn lacks_objects(&self, path: &Path) -> bool {
         let lacks = |git_dir: PathBuf| self.lacking.contains(&git_dir);
-        !self.lacking.is_empty() && repository::names_objects_of(path).is_some_and(lacks)
+        !self.lacking.is_empty() && self.git_dirs.names_objects_of(path).is_some_and(lacks)
     }
 
     /// Notes a git directory that lacks an object now. One that has appeared meanwhile is the same:
@@ -139,7 +144,7 @@ impl<'c, 'a> Carrier<'c, 'a> {
     fn note_lacking(&mut self, step: &Step, outcome: Outcome) {
         let is_there = matches!(outcome, Outcome::Done | Outcome::Lost(Conflict::Appeared));
         if self.direction == Direction::Apply && step.act == Act::Put && !is_there {
-            self.lacking.extend(repository::has_object_at(&step.path));
+            self.lacking.extend(self.git_dirs.has_object_at(&step.path));
         }
     }
 

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use super::verdicts::{Verdicts, makes_directory, removes_directory};
 use super::{Amend, Operation, Place, SyncPlan, Take};
 use crate::fs::Kind;
-use crate::sync::repository::rank;
 use crate::sync::{Attributes, Change, ChangeKind, ChangeSet, Rules, Seen};
 
 /// Adds the operations that carry the verdicts out.
@@ -49,7 +48,7 @@ impl<'a> Builder<'a> {
             touched.extend(change.path.parent());
         }
         self.touched.append(&mut touched);
-        places.sort_by_key(|place| rank(&place.path));
+        places.sort_by_key(|place| self.set.git_dirs.rank(&place.path));
         places
     }
 

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use crate::fs::Kind;
-use crate::sync::repository::{has_object_at, names_objects_of};
+use crate::sync::repository::GitDirs;
 use crate::sync::{Change, ChangeKind, ChangeSet, Held, OnConflict, Refusal, Rules};
 
 /// What becomes of a change.
@@ -32,7 +32,8 @@ impl Verdicts {
         let above = |change: &Change| index.get(change.path.parent()?).copied();
         let parents = changes.iter().map(above).collect();
         let (verdicts, wanted) = (Vec::new(), Vec::new());
-        let mut judge = Judge { changes, parents, rules, verdicts, wanted };
+        let git_dirs = set.git_dirs;
+        let mut judge = Judge { changes, parents, git_dirs, rules, verdicts, wanted };
         judge.judge_each();
         judge.select();
         judge.keep_what_is_not_empty();
@@ -55,6 +56,7 @@ struct Judge<'a> {
     changes: &'a [Change],
     /// The change of the directory that each change is in, if that changed.
     parents: Vec<Option<usize>>,
+    git_dirs: GitDirs,
     rules: &'a Rules<'a>,
     verdicts: Vec<Verdict>,
     wanted: Vec<bool>,
@@ -182,12 +184,13 @@ impl Judge<'_> {
             change.upper.is_some() && !change.is_trace() && **verdict != Verdict::Go
         });
         let lacking: HashSet<_> =
-            staying.filter_map(|(change, _)| has_object_at(&change.path)).collect();
+            staying.filter_map(|(change, _)| self.git_dirs.has_object_at(&change.path)).collect();
         if lacking.is_empty() {
             return;
         }
         for (change, verdict) in self.changes.iter().zip(&mut self.verdicts) {
-            let lacks = || names_objects_of(&change.path).is_some_and(|it| lacking.contains(&it));
+            let git_dir = || self.git_dirs.names_objects_of(&change.path);
+            let lacks = || git_dir().is_some_and(|it| lacking.contains(&it));
             if *verdict == Verdict::Go && !change.is_trace() && lacks() {
                 *verdict = Verdict::Blocked;
             }

@@ -73,6 +73,24 @@ fn references_stay_where_an_object_stays() {
     assert_eq!((report.applied, text(&world, "refs/heads/main")), (vec![], Some("old\n".into())));
 }
 
+/// A bare repository, or one that is mounted alone, and a submodule's.
+#[test]
+fn references_stay_in_every_kind_of_git_directory() {
+    for place in ["", ".git/modules/sub"] {
+        let tree = format!("mkdir -p './{place}'; cd './{place}'; {}", TREE.replace(".git/", ""));
+        let world = World::new(Where::Same, &format!("{TREE}\n{tree}"));
+        world.guest(&format!("cd './{place}'; {}", GUEST.replace(".git/", "")));
+        let only = |path: &Path| !path.ends_with("new");
+        let rules = Rules { only: &only, ..rules(OnConflict::Host) };
+        let set = united(&world);
+        let report = world.apply(&OsFs, &plan(&set, &rules)).expect("applied");
+        assert_eq!(report.applied, vec![], "{place}");
+        world.host(&format!("rm -r './{place}/objects/ab'"));
+        let report = world.apply(&OsFs, &plan(&set, &super::rules(OnConflict::Host)));
+        assert_eq!(report.expect("applied").applied, vec![], "{place}");
+    }
+}
+
 #[test]
 fn references_stay_where_an_object_can_not_be_placed_any_more() {
     let world = world(GUEST);
