@@ -5,8 +5,8 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use super::GitError;
 use super::files::{Dir, errno_of};
+use super::{GitError, Places};
 
 /// The largest `.git` or `commondir` file.
 const LINK_SIZE: u64 = 8192;
@@ -46,6 +46,20 @@ pub(super) fn open(path: &Path) -> Result<Layout, GitError> {
     let paths = objects.iter().map(|dir| dir.path().to_owned());
     let foreign = paths.filter(|path| !path.starts_with(&root)).collect();
     Ok(Layout { git, common, objects, foreign })
+}
+
+/// Opens exactly these directories: nothing in them is asked where the others are.
+pub(super) fn open_at(places: &Places) -> Result<Layout, GitError> {
+    let [git, common] = places.git.each_ref().map(|path| exactly(path));
+    let objects = places.objects.iter().map(|path| exactly(path));
+    let objects = objects.collect::<Result<_, _>>()?;
+    Ok(Layout { git: git?, common: common?, objects, foreign: Vec::new() })
+}
+
+/// Opens a directory whose path has no link in it, as when it was found.
+fn exactly(path: &Path) -> Result<Dir, GitError> {
+    let dir = Dir::open(path)?;
+    if dir.path() == path { Ok(dir) } else { Err(GitError::Outside { path: path.to_owned() }) }
 }
 
 /// Returns the git directory of a work tree, or the directory itself when it can only be one.

@@ -72,7 +72,9 @@ impl<'a> Refs<'a> {
             let damaged = || GitError::Damaged { path: dir.path().join(&at) };
             let line = text.trim_ascii_end();
             let Some(target) = line.strip_prefix(b"ref:") else {
-                return Id::from_digits(line).map(Some).ok_or_else(damaged);
+                // Behind it, `FETCH_HEAD` says where it comes from.
+                let digits = line.split(u8::is_ascii_whitespace).next().unwrap_or_default();
+                return Id::from_digits(digits).map(Some).ok_or_else(damaged);
             };
             let target = std::str::from_utf8(target.trim_ascii_start()).map_err(|_| damaged())?;
             if !is_reference(target) || !target.starts_with("refs/") {

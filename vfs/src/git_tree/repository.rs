@@ -8,7 +8,7 @@ use super::files::Dir;
 use super::layout::{self, Layout};
 use super::packs::Packs;
 use super::reader::Reader;
-use super::{Algorithm, GitError, Id, Options, Resolved, revision, walk};
+use super::{Algorithm, GitError, Id, Options, Places, Resolved, revision, walk};
 use crate::snapshot::Snapshot;
 
 use super::walk::Blob;
@@ -32,7 +32,19 @@ impl Repository {
     /// # Errors
     /// There is no repository, or one in a format that can't be read here.
     pub fn open(path: &Path) -> Result<Self, GitError> {
-        let layout = layout::open(path)?;
+        Self::of(layout::open(path)?)
+    }
+
+    /// Opens the repository whose directories were found by [`places`](super::places), and nothing
+    /// that they lead to by now.
+    ///
+    /// # Errors
+    /// As [`Self::open`], and a directory that another path leads to.
+    pub fn open_at(places: &Places) -> Result<Self, GitError> {
+        Self::of(layout::open_at(places)?)
+    }
+
+    fn of(layout: Layout) -> Result<Self, GitError> {
         let mut format = config::format(&layout.common)?;
         let packs = Packs::load(&layout.objects, format.algorithm.kind(), &Packs::default())?;
         format.is_partial |= has_promises(&layout.objects)?;

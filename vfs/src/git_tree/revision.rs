@@ -270,6 +270,10 @@ impl Walk<'_> {
 /// Returns the ids that begin so, sorted.
 fn with_prefix(repository: &Repository, digits: &str) -> Result<Vec<Id>, GitError> {
     let mut found = Vec::new();
+    // A guess must not find what another repository has, from which objects are borrowed.
+    if repository.object_store().len() > 1 {
+        return Ok(found);
+    }
     let length = repository.algorithm().length() * 2;
     let padded: Option<Id> = format!("{digits:0<length$}").parse().ok();
     let prefix = padded.and_then(|id| Prefix::new(&id.object(), digits.len()).ok());
