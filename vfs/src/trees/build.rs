@@ -101,6 +101,17 @@ impl TreeCache {
         Ok(Tree::new(self, key, seal, lease))
     }
 
+    /// Gives a tree up, with all that was made of it.
+    ///
+    /// # Errors
+    /// What could not be removed; a later sweep tries again.
+    pub fn abandon(&self, fs: &dyn Fs, building: Building) -> Result<(), TreeError> {
+        let name = new_name(&building.key);
+        let removed = self.remove_named(fs, &name);
+        drop(building);
+        removed
+    }
+
     /// Writes a seal, whose shared lock is held before anybody sees it.
     pub(super) fn seal(
         &self,

@@ -138,8 +138,19 @@ fn what_was_not_finished_is_made_anew() {
     drop(building);
     assert!(cache.find(&OsFs, &key).expect("looked").is_none());
     build(&cache, &key);
-    assert_eq!(cache.verify(&OsFs, &key).expect("compared"), Verified::Whole);
+    assert_eq!(cache.verify(&OsFs, &key, BOOT).expect("compared"), Verified::Whole);
     assert_eq!(names(&cache), [".lock-test-a", "test-a", "test-a.manifest", "test-a.seal"]);
+}
+
+#[test]
+fn tree_that_is_given_up_leaves_nothing() {
+    let scratch = Scratch::new();
+    let (cache, key) = (cache(&scratch), key("a"));
+    let Begun::New(building) = cache.begin(&OsFs, &key).expect("begun") else { panic!("new") };
+    fill(&building);
+    cache.abandon(&OsFs, building).expect("given up");
+    assert_eq!(names(&cache), [".lock-test-a"]);
+    build(&cache, &key);
 }
 
 #[test]
@@ -171,7 +182,7 @@ fn exchanged_directory_is_not_the_tree() {
     std::fs::create_dir_all(cache.path().join("test-a/root")).expect("planted");
     assert!(cache.find(&OsFs, &key).expect("looked").is_none());
     build(&cache, &key);
-    assert_eq!(cache.verify(&OsFs, &key).expect("compared"), Verified::Whole);
+    assert_eq!(cache.verify(&OsFs, &key, BOOT).expect("compared"), Verified::Whole);
 }
 
 /// What somebody does to a tree.
@@ -203,15 +214,15 @@ fn every_damage_is_found_and_taken_away() {
     let (cache, key) = (cache(&scratch), key("a"));
     for (path, damage) in damages {
         build(&cache, &key);
-        assert_eq!(cache.verify(&OsFs, &key).expect("compared"), Verified::Whole);
+        assert_eq!(cache.verify(&OsFs, &key, BOOT).expect("compared"), Verified::Whole);
         damage(&open(&cache, &key));
-        match cache.verify(&OsFs, &key).expect("compared") {
+        match cache.verify(&OsFs, &key, BOOT).expect("compared") {
             Verified::Damaged(damage) => assert_eq!(damage.path, Path::new(path)),
             other => panic!("{path}: {other:?}"),
         }
         assert!(cache.find(&OsFs, &key).expect("looked").is_none());
     }
-    assert_eq!(cache.verify(&OsFs, &key).expect("compared"), Verified::Absent);
+    assert_eq!(cache.verify(&OsFs, &key, BOOT).expect("compared"), Verified::Absent);
 }
 
 #[test]
@@ -219,11 +230,14 @@ fn compared_tree_is_no_longer_doubtful() {
     let scratch = Scratch::new();
     let (cache, key) = (cache(&scratch), key("a"));
     let held = build(&cache, &key);
-    assert_eq!(cache.verify(&OsFs, &key).expect("compared"), Verified::Whole);
     let found = |cache: &TreeCache| cache.find(&OsFs, &key).expect("looked").expect("there");
+    let verify = |boot| assert_eq!(cache.verify(&OsFs, &key, boot).expect("ok"), Verified::Whole);
+    verify("later");
     assert!(found(&cache).is_doubtful("later"), "a run has the seal");
     drop(held);
-    assert_eq!(cache.verify(&OsFs, &key).expect("compared"), Verified::Whole);
+    verify(BOOT);
+    assert!(found(&cache).is_doubtful("later"), "it may not be on the disk yet");
+    verify("later");
     assert!(!found(&cache).is_doubtful("later"));
 }
 

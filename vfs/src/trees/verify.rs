@@ -9,6 +9,9 @@ use super::manifest::{Expected, parse};
 use super::{ROOT, Seal, TreeCache, TreeError, TreeKey, beside};
 use crate::fs::{At, Errno, Fs, Kind, Node, Open, Result as FsResult, read_all};
 
+/// How often a tree is opened that somebody closes at the same time.
+const TRIES: usize = 100;
+
 /// What is wrong with a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Damage {
@@ -30,11 +33,12 @@ pub enum Verified {
 }
 
 impl TreeCache {
-    /// Compares a tree with what its name says, and takes a damaged one away.
+    /// Compares a tree with what its name says, and takes a damaged one away. `boot` names the start
+    /// of the machine: before the next one, what is compared may not be on the disk yet.
     ///
     /// # Errors
     /// A failing call.
-    pub fn verify(&self, fs: &dyn Fs, key: &TreeKey) -> Result<Verified, TreeError> {
+    pub fn verify(&self, fs: &dyn Fs, key: &TreeKey, boot: &str) -> Result<Verified, TreeError> {
         let _lock = self.lock(fs, key)?;
         let Some(tree) = self.find(fs, key)? else {
             // A seal that is none, or a directory that was exchanged, is taken away as well.
@@ -42,6 +46,7 @@ impl TreeCache {
             return Ok(Verified::Absent);
         };
         let damage = self.compare(fs, key, &tree.seal)?;
+        let is_doubtful = tree.is_doubtful(boot);
         let (seal, lease) = (tree.seal.clone(), tree.into_lease());
         if let Some(damage) = damage {
             drop(lease);
@@ -49,7 +54,7 @@ impl TreeCache {
             return Ok(Verified::Damaged(damage));
         }
         // Others that hold the old seal would be lost sight of.
-        if seal.boot.is_some() && fs.lock(lease.as_fd()).is_ok() {
+        if is_doubtful && fs.lock(lease.as_fd()).is_ok() {
             drop(self.seal(fs, key, &Seal { boot: None, ..seal })?);
         }
         Ok(Verified::Whole)
@@ -80,10 +85,17 @@ impl TreeCache {
     /// Opens a tree from outside: for that moment the directory above it is open to its owner.
     fn open_root(&self, fs: &dyn Fs, key: &TreeKey) -> FsResult<OwnedFd> {
         let at = At { dir: self.fd(), name: OsStr::new(key.as_str()) };
-        fs.set_mode_at(at, 0o700)?;
-        let root = fs.open_below(self.fd(), &Path::new(key.as_str()).join(ROOT), Open::List);
-        let closed = fs.set_mode_at(at, 0);
-        closed.and(root)
+        let path = Path::new(key.as_str()).join(ROOT);
+        let mut opened = Err(Errno::ACCESS);
+        // Whoever finds the tree meanwhile closes it.
+        for _ in 0..TRIES {
+            fs.set_mode_at(at, 0o700)?;
+            opened = fs.open_below(self.fd(), &path, Open::List);
+            if !matches!(opened, Err(Errno::ACCESS)) {
+                break;
+            }
+        }
+        fs.set_mode_at(at, 0).and(opened)
     }
 }
 
