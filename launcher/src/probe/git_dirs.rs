@@ -9,6 +9,8 @@ use super::small_file;
 
 /// The longest `.git` file that is read.
 const NAMED_MAX: u64 = 8192;
+/// The largest settings of a submodule that are read.
+const CONFIG_MAX: u64 = 1 << 20;
 
 /// Follows a `.git` file to the directory it names, and from there to the common one. What the
 /// file names must look like a git directory and point back, or a planted file could name any.
@@ -38,10 +40,23 @@ fn points_back(directory: &Path, root: &Path) -> bool {
     linked || is_submodule_of(directory, root)
 }
 
-/// A submodule's directory lies in `.git/modules` of a work tree above, under its own path.
+/// A submodule's directory lies in `.git/modules` of a work tree above, and its settings name the
+/// work tree: beside it lie those of others.
 fn is_submodule_of(directory: &Path, root: &Path) -> bool {
     let above = root.ancestors().skip(1);
-    above.map(|above| above.join(".git/modules")).any(|modules| directory.starts_with(modules))
+    let mut modules = above.map(|above| above.join(".git/modules"));
+    modules.any(|modules| directory.starts_with(modules)) && names_work_tree(directory, root)
+}
+
+fn names_work_tree(directory: &Path, root: &Path) -> bool {
+    let text = small_file::read(&directory.join("config"), CONFIG_MAX).unwrap_or_default();
+    let mut named = text.split(|byte| *byte == b'\n').filter_map(|line| {
+        let (key, value) = line.split_at_checked(line.iter().position(|byte| *byte == b'=')?)?;
+        let value = value.get(1..)?.trim_ascii();
+        (key.trim_ascii() == b"worktree").then(|| directory.join(OsStr::from_bytes(value)))
+    });
+    let root = fs::canonicalize(root).ok();
+    root.is_some() && named.any(|named| fs::canonicalize(named).ok() == root)
 }
 
 fn named_in(file: &Path, prefix: &[u8]) -> Option<PathBuf> {
