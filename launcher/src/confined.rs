@@ -3,7 +3,7 @@
 
 use std::fs::File;
 use std::io::Read;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 
 use landlock::{
@@ -13,7 +13,9 @@ use landlock::{
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
-use rustix::process::{Pid, Signal, getpid, getppid, set_parent_process_death_signal};
+use rustix::process::{
+    Pid, Resource, Rlimit, Signal, getpid, getppid, set_parent_process_death_signal, setrlimit,
+};
 use rustix::thread::set_no_new_privs;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -24,6 +26,9 @@ use crate::sys::clone::Cloned;
 /// The most bytes of an answer.
 const ANSWER_MAX: u64 = 64 << 20;
 
+/// The most bytes of memory of its own that it may have: what it reads may ask for more.
+const MEMORY_MAX: u64 = 6 << 30;
+
 /// What such a process reaches.
 #[derive(Debug, Default)]
 pub(crate) struct Reach<'a> {
@@ -31,6 +36,8 @@ pub(crate) struct Reach<'a> {
     pub(crate) read: Vec<PathBuf>,
     /// Open directories in which it may make, write and remove.
     pub(crate) write: Vec<BorrowedFd<'a>>,
+    /// Other descriptors that it works with: all else that is open is closed.
+    pub(crate) keep: Vec<BorrowedFd<'a>>,
 }
 
 /// Why there is no answer.
@@ -71,7 +78,8 @@ pub(crate) fn run<T: Serialize + DeserializeOwned>(
         Cloned::Child => {
             drop(answer);
             let told = File::from(told);
-            sys::clone::exit_now(match confine(caller, reach) {
+            let confined = close_others(told.as_fd(), reach).and_then(|()| confine(caller, reach));
+            sys::clone::exit_now(match confined {
                 Ok(()) => answered(&told, Ok(work())),
                 Err(errno) => answered::<T>(&told, Err(errno.raw_os_error())),
             })
@@ -103,12 +111,30 @@ fn read<T: DeserializeOwned>(answer: OwnedFd) -> Result<T, ConfinedError> {
     })
 }
 
+/// Closes what the caller has open for others: what steers a sandbox that is begun, for one.
+fn close_others(told: BorrowedFd<'_>, reach: &Reach<'_>) -> Result<(), Errno> {
+    let kept =
+        [told].into_iter().chain(reach.write.iter().copied()).chain(reach.keep.iter().copied());
+    let mut kept: Vec<u32> = kept.map(|fd| fd.as_raw_fd().cast_unsigned()).collect();
+    kept.sort_unstable();
+    let mut first = 3;
+    for number in kept.into_iter().filter(|number| *number >= 3) {
+        if number > first {
+            sys::fd::close_between(first, number - 1)?;
+        }
+        first = number + 1;
+    }
+    sys::fd::close_between(first, u32::MAX)
+}
+
 /// Gives up all that the work does not need. It dies with its caller.
 fn confine(caller: Pid, reach: &Reach<'_>) -> Result<(), Errno> {
     set_parent_process_death_signal(Some(Signal::KILL))?;
     if getppid() != Some(caller) {
         return Err(Errno::SRCH);
     }
+    let limit = Rlimit { current: Some(MEMORY_MAX), maximum: Some(MEMORY_MAX) };
+    setrlimit(Resource::Data, limit)?;
     set_no_new_privs(true)?;
     restrict(reach)
 }
@@ -159,7 +185,7 @@ mod tests {
         work: impl FnOnce() -> T,
     ) -> Result<T, ConfinedError> {
         let read = read.iter().map(|path| path.to_path_buf()).collect();
-        run(&Reach { read, write: Vec::new() }, work)
+        run(&Reach { read, ..Reach::default() }, work)
     }
 
     fn kind<T>(result: std::io::Result<T>) -> Option<String> {
@@ -200,6 +226,22 @@ mod tests {
         // The same outside: nothing but Landlock was in the way.
         let refused = Some(format!("{:?}", ErrorKind::ConnectionRefused));
         assert_eq!(tried(), [None, None, None, None, None, refused]);
+    }
+
+    #[test]
+    fn what_the_caller_has_open_is_closed() {
+        let scratch = tempfile::tempdir().expect("a directory");
+        let opened = |name: &str| {
+            std::fs::write(scratch.path().join(name), "text").expect("written");
+            File::open(scratch.path().join(name)).expect("opened")
+        };
+        let (kept, other) = (opened("kept"), opened("other"));
+        let read = |file: &File| kind((&*file).read(&mut [0; 4]));
+        let reach = Reach { keep: vec![kept.as_fd()], ..Reach::default() };
+        let inside = run(&reach, || [read(&kept), read(&other)]).expect("answered");
+        assert_eq!(inside[0], None);
+        assert!(inside[1].is_some());
+        assert_eq!(read(&other), None, "outside it is open");
     }
 
     #[test]
