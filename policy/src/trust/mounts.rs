@@ -42,7 +42,6 @@ fn narrows(entry: &MountEntry, places: &Places<'_>, weaker: &Composed, vars: &Va
     match &entry.source {
         MountSource::Memory { .. } => true,
         MountSource::Private { seed, .. } => seed.is_empty(),
-        MountSource::Git { repository, .. } => repository.is_none(),
         MountSource::Removed => !uncovers(&at, weaker, vars),
         MountSource::Host { host } => {
             let Ok(host) = places.absolute(host.as_ref().unwrap_or(&entry.at.value)) else {
@@ -50,7 +49,12 @@ fn narrows(entry: &MountEntry, places: &Places<'_>, weaker: &Composed, vars: &Va
             };
             lowers(entry, &at, &host, weaker, vars)
         }
-        MountSource::Cas { .. } | MountSource::Copy { .. } | MountSource::Made { .. } => false,
+        // What a repository shows depends on files that a command may have written, and it may be
+        // larger than the workspace.
+        MountSource::Git { .. }
+        | MountSource::Cas { .. }
+        | MountSource::Copy { .. }
+        | MountSource::Made { .. } => false,
     }
 }
 
