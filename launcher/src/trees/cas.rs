@@ -48,13 +48,15 @@ fn is_there(source: &Path, digest: &Digest) -> Result<bool, TreeFault> {
 /// Makes the tree of a digest.
 pub(super) fn make(tree: &TreeFact, building: &Building) -> Result<Made, MakeError> {
     let digest: Digest = tree.id.parse().map_err(|_| MakeError::Name(tree.id.clone()))?;
-    let store = Store::open(&OsFs, tree.source.as_path());
-    let store = store.map_err(|error| MakeError::Source(told(&error)))?;
+    let source = tree.source.as_path();
+    let open = || Store::open(&OsFs, source).map_err(|error| MakeError::Source(told(&error)));
+    let store = open()?;
     // What it is made of must not be collected meanwhile.
     let _lease = store.lease(&[digest]).map_err(|error| MakeError::Source(told(&error)))?;
-    let read = vec![tree.source.as_path().to_owned()];
-    let reach = Reach { read, write: vec![building.dir()] };
+    let (read, write) = (vec![source.to_owned()], vec![building.dir()]);
+    let reach = Reach { read, write, keep: vec![building.root()] };
     let made = confined::run(&reach, || {
+        let store = open().map_err(|error| error.to_string())?;
         fill(&store, &digest, building.root(), building.dir()).map_err(|error| told(&*error))
     });
     made.map_err(MakeError::Confined)?.map_err(MakeError::Source)

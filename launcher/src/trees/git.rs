@@ -1,11 +1,10 @@
 //! Trees of a git repository.
 
 use std::os::fd::BorrowedFd;
-use std::path::Path;
 
 use endow_policy::HostPath;
 use endow_vfs::fs::{At, OsFs};
-use endow_vfs::git_tree::{Algorithm, Blob, GitError, Id, Options, Reader, Repository};
+use endow_vfs::git_tree::{self, Algorithm, Blob, GitError, Id, Options, Reader, Repository};
 use endow_vfs::materialize::{self, ContentError, Contents, Maker, make_file};
 use endow_vfs::trees::{Building, ContentName, Made, write_manifest};
 
@@ -24,22 +23,22 @@ pub(super) fn resolve(
     places: Places<'_>,
 ) -> Result<TreeFact, TreeFault> {
     let source = repository.as_path();
-    let Parts { git_dir, read } = git_places::find(source)?;
-    let (algorithm, tree, commit) =
-        confined::run(&Reach { read, write: Vec::new() }, || find(&git_dir, rev))
-            .map_err(|error| fault(format!("can't read {repository}: {}", told(&error))))?
-            .map_err(|(message, is_absent)| TreeFault {
-                hint: None,
-                is_absent,
-                message: format!("{repository}: {message}"),
-            })?;
+    let parts = git_places::find(source)?;
+    let reach = Reach { read: parts.read, ..Reach::default() };
+    let (algorithm, tree, commit) = confined::run(&reach, || find(&parts.places, rev))
+        .map_err(|error| fault(format!("can't read {repository}: {}", told(&error))))?
+        .map_err(|(message, is_absent)| TreeFault {
+            hint: None,
+            is_absent,
+            message: format!("{repository}: {message}"),
+        })?;
     let kind = format!("git-{algorithm}");
     let fact = fact((&kind, &tree), source, places)?;
     Ok(TreeFact { id: format!("{kind}:{tree}"), commit, ..fact })
 }
 
-fn find(git_dir: &Path, rev: &str) -> Result<Found, (String, bool)> {
-    let found = Repository::open(git_dir).and_then(|repository| repository.resolve(rev));
+fn find(places: &git_tree::Places, rev: &str) -> Result<Found, (String, bool)> {
+    let found = Repository::open_at(places).and_then(|repository| repository.resolve(rev));
     let found = found.map_err(|error| (told(&error), is_absent(&error)))?;
     let algorithm = found.tree.algorithm().to_string();
     Ok((algorithm, found.tree.to_string(), found.commit.map(|commit| commit.to_string())))
@@ -54,21 +53,22 @@ pub(super) fn make(tree: &TreeFact, name: &str, building: &Building) -> Result<M
     let id: Id = name.parse().map_err(|_| MakeError::Name(tree.id.clone()))?;
     let source = tree.source.as_path();
     let parts = git_places::find(source).map_err(|fault| MakeError::Source(fault.message))?;
-    let Parts { git_dir, read } = parts;
-    let reach = Reach { read, write: vec![building.dir()] };
+    let Parts { places, read } = parts;
+    let (write, keep) = (vec![building.dir()], vec![building.root()]);
+    let reach = Reach { read, write, keep };
     let made = confined::run(&reach, || {
-        fill(&git_dir, &id, building.root(), building.dir()).map_err(|error| told(&*error))
+        fill(&places, &id, building.root(), building.dir()).map_err(|error| told(&*error))
     });
     made.map_err(MakeError::Confined)?.map_err(MakeError::Source)
 }
 
 fn fill(
-    git_dir: &Path,
+    places: &git_tree::Places,
     id: &Id,
     root: BorrowedFd<'_>,
     dir: BorrowedFd<'_>,
 ) -> Result<Made, Box<dyn std::error::Error>> {
-    let repository = Repository::open(git_dir)?;
+    let repository = Repository::open_at(places)?;
     let snapshot = repository.snapshot(id, &Options::default())?;
     let contents = Blobs(&repository);
     materialize::apply(&OsFs, root, &materialize::plan(&snapshot), &contents, WORKERS)?;

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use endow_vfs::git_tree;
+use endow_vfs::git_tree::{self, Places};
 
 use super::{fault, told};
 use crate::plan::TreeFault;
@@ -13,37 +13,45 @@ use crate::probe::git_dirs;
 
 /// What is read of a repository.
 pub(super) struct Parts {
-    /// The directory with `HEAD`.
-    pub(super) git_dir: PathBuf,
-    /// All that must be read, all of it the user's or root's.
+    /// Its directories.
+    pub(super) places: Places,
+    /// The same, as a confined process is allowed them; all are the user's or root's.
     pub(super) read: Vec<PathBuf>,
 }
 
 /// Finds the parts of a repository.
 pub(super) fn find(repository: &Path) -> Result<Parts, TreeFault> {
     let shown = repository.display();
-    let found = git_tree::places(repository).map_err(|error| TreeFault {
+    let places = git_tree::places(repository).map_err(|error| TreeFault {
         message: format!("{shown}: {}", told(&error)),
         hint: Some("name a repository: `--git GUEST=REPOSITORY@REVISION`".to_owned()),
         is_absent: !repository.exists(),
     })?;
-    if let Some(elsewhere) = found.git.iter().find(|path| !path.starts_with(&found.root)) {
-        let trusted = git_dirs::outside(&found.root);
-        if !trusted.iter().any(|path| elsewhere.starts_with(path)) {
-            let message = format!(
-                "{shown}: its .git file leads to {}, which does not lead back",
-                elsewhere.display()
-            );
-            let hint = Some("name that repository itself if it is meant".to_owned());
-            return Err(TreeFault { message, hint, is_absent: false });
-        }
+    let trusted = git_dirs::outside(&places.root);
+    let leads_away = |path: &&PathBuf| {
+        !path.starts_with(&places.root) && !trusted.iter().any(|it| path.starts_with(it))
+    };
+    if let Some(elsewhere) = places.git.iter().find(leads_away) {
+        let elsewhere = elsewhere.display();
+        let message = format!("{shown}: it leads to {elsewhere}, which does not lead back");
+        let hint = Some("name that repository itself if it is meant".to_owned());
+        return Err(TreeFault { message, hint, is_absent: false });
     }
-    let git_dir = found.git[0].clone();
-    let read: Vec<PathBuf> = found.git.into_iter().chain(found.objects).collect();
+    if let Some(odd) = places.objects.iter().find(|path| !is_of_repository(path)) {
+        let odd = odd.display();
+        return Err(fault(format!("{shown}: it borrows from {odd}, which is no repository's")));
+    }
+    let read: Vec<PathBuf> = places.git.iter().chain(&places.objects).cloned().collect();
     match read.iter().find(|path| is_foreign(path)) {
         Some(foreign) => Err(fault(format!("{}: it belongs to another user", foreign.display()))),
-        None => Ok(Parts { git_dir, read }),
+        None => Ok(Parts { places, read }),
     }
+}
+
+/// Returns whether a directory is one for objects: any other would be read, too.
+fn is_of_repository(objects: &Path) -> bool {
+    let has_head = objects.parent().is_some_and(|above| above.join("HEAD").is_file());
+    has_head && objects.file_name().is_some_and(|name| name == "objects")
 }
 
 fn is_foreign(path: &Path) -> bool {

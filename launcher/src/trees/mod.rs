@@ -23,7 +23,7 @@ type TreeFacts = BTreeMap<String, Result<TreeFact, TreeFault>>;
 
 /// Threads that make files beside the first.
 const WORKERS: usize = 3;
-/// Names the start of the machine.
+/// Where the kernel names the start of the machine.
 const BOOT: &str = "/proc/sys/kernel/random/boot_id";
 
 /// Where trees are looked for.
@@ -74,25 +74,36 @@ pub(crate) fn ready(tree: &TreeFact) -> Result<OwnedFd, MakeError> {
     let (kind, rest) = tree.key.split_once('-').ok_or_else(name)?;
     let key = TreeKey::new(kind, rest).ok_or_else(name)?;
     let cache = TreeCache::open(&OsFs, tree.cache.as_path()).map_err(MakeError::Cache)?;
-    let boot = std::fs::read_to_string(BOOT).unwrap_or_default();
-    let boot = boot.trim_end();
+    let boot = &boot();
     let mut is_compared = false;
     loop {
         match cache.begin_or_find(&OsFs, &key).map_err(MakeError::Cache)? {
             Begun::Ready(found) if !is_compared && found.is_doubtful(boot) => {
                 drop(found);
                 // One that is damaged is gone then, and made again.
-                cache.verify(&OsFs, &key).map_err(MakeError::Cache)?;
+                cache.verify(&OsFs, &key, boot).map_err(MakeError::Cache)?;
                 is_compared = true;
             }
             Begun::Ready(found) => return Ok(found.into_lease()),
             Begun::New(building) => {
-                let made = make(tree, &building)?;
+                let made = match make(tree, &building) {
+                    Ok(made) => made,
+                    Err(error) => {
+                        // The error that counts is the first; a sweep takes what is left.
+                        drop(cache.abandon(&OsFs, building));
+                        return Err(error);
+                    }
+                };
                 let published = cache.publish(&OsFs, building, made, boot);
                 return Ok(published.map_err(MakeError::Cache)?.into_lease());
             }
         }
     }
+}
+
+/// Names the start of the machine.
+pub(crate) fn boot() -> String {
+    std::fs::read_to_string(BOOT).unwrap_or_default().trim_end().to_owned()
 }
 
 fn make(tree: &TreeFact, building: &Building) -> Result<Made, MakeError> {

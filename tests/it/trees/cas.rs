@@ -99,6 +99,16 @@ fn flipped_byte_is_refused_by_its_digest() {
 }
 
 #[test]
+fn sound_content_is_not_removed_for_a_wrong_question() {
+    let world = project();
+    let digest = put(&world, "file");
+    let wrong = digest.replace("/5", "/4");
+    cas(&world, &["verify", &wrong]).fails(2);
+    assert_eq!(cas(&world, &["cat", &digest]).ok(), "host\n");
+    cas(&world, &["verify", &digest]).ok();
+}
+
+#[test]
 fn what_is_retained_stays() {
     let world = project();
     let kept = put(&world, "dir");

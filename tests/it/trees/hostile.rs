@@ -103,3 +103,93 @@ fn damaged_objects_are_not_shown() {
     let said = world.run(&["run", "--git", "/ref=HEAD"], "cat /ref/file");
     assert!(said.fails(125).contains(&object), "{}", said.stderr);
 }
+
+const CANARY: &str = "canary\n";
+
+/// A repository of the user's that nobody granted.
+fn secret(world: &World) -> std::path::PathBuf {
+    let secret = world.home().join("secret");
+    fs::create_dir(&secret).expect("a directory");
+    let make = format!(
+        "cd ../secret && git init -q -b main . && echo canary >file && git add . \
+         && git {WHO} commit -qm s"
+    );
+    world.bare(&make).ok();
+    secret.join(".git")
+}
+
+/// What a command with a live workspace may leave in a git directory, for the next run.
+#[test]
+fn planted_files_in_a_git_directory_show_no_other_repository() {
+    let world = repository("");
+    let secret = secret(&world);
+    let git = world.project().join(".git");
+    fs::write(
+        git.join("objects/info/alternates"),
+        format!("{}\n", secret.join("objects").display()),
+    )
+    .expect("written");
+    fs::write(git.join(".git"), format!("gitdir: {}\n", secret.display())).expect("written");
+    assert_eq!(world.run(&["run", "--git", "/ref=HEAD"], "cat /ref/file").ok(), "new\n");
+    // A reader that looks for `.git` again finds the other one.
+    assert_eq!(
+        world.bare("git -C .git/.. --git-dir=$(sed s/gitdir:.// .git/.git) show HEAD:file").ok(),
+        CANARY
+    );
+    // The beginning of an id is looked for at home only.
+    let id = world.bare(&format!("git --git-dir={} rev-parse HEAD", secret.display()));
+    let id = id.ok().trim().to_owned();
+    assert_eq!(world.bare(&format!("git show {}:file", &id[..8])).ok(), CANARY);
+    let said = world.run(&["run", "--git", &format!("/ref={}", &id[..8])], "cat /ref/file");
+    said.fails(125);
+    // What is no repository's is not read at all.
+    fs::write(git.join("objects/info/alternates"), "/\n").expect("written");
+    assert!(world.run(&["run", "--git", "/ref=HEAD"], "true").fails(125).contains("borrows"));
+}
+
+#[test]
+fn planted_common_directory_is_not_followed() {
+    let world = repository("");
+    let secret = secret(&world);
+    world.bare("git worktree add -q ../linked v1").ok();
+    let admin = world.project().join(".git/worktrees/linked");
+    fs::write(admin.join("commondir"), format!("{}\n", secret.display())).expect("written");
+    fs::write(admin.join("HEAD"), "ref: refs/heads/main\n").expect("written");
+    assert_eq!(world.bare("git -C ../linked show HEAD:file").ok(), CANARY, "git follows");
+    let value = format!("/ref={}@HEAD", world.home().join("linked").display());
+    let said = world.run(&["run", "--git", &value], "cat /ref/file");
+    assert!(said.fails(125).contains("lead back"), "{}", said.stderr);
+}
+
+#[test]
+fn submodule_shows_no_other_submodule() {
+    let world = repository("");
+    let secret = secret(&world);
+    let make = format!(
+        "mkdir -p .git/modules pub private && cp -r {0} .git/modules/private \
+         && git --git-dir=.git/modules/private config core.worktree ../../../private \
+         && echo 'gitdir: ../.git/modules/private' | tee pub/.git >private/.git",
+        secret.display()
+    );
+    world.bare(&make).ok();
+    assert_eq!(world.bare("git -C pub show HEAD:file").ok(), CANARY, "git follows");
+    let show = |name: &str| {
+        let value = format!("/ref={}@HEAD", world.project().join(name).display());
+        world.run(&["run", "--git", &value], "cat /ref/file")
+    };
+    assert!(show("pub").fails(125).contains("lead back"));
+    assert_eq!(show("private").ok(), CANARY, "its own it may show");
+}
+
+#[test]
+fn project_file_shows_no_tree_before_it_is_trusted() {
+    let world = repository("");
+    world.write(
+        "home/project/endow.toml",
+        "version = 1\n[mounts]\n\"/x\" = { git = \".\", rev = \"HEAD\" }\n",
+    );
+    let said = world.run(&[], "cat /x/file");
+    assert!(said.fails(120).contains("endow trust"), "{}", said.stderr);
+    crate::harness::said(&mut world.endow(["trust", "--yes"])).ok();
+    assert_eq!(world.run(&[], "cat /x/file").ok(), "new\n");
+}

@@ -10,6 +10,7 @@ use serde_json::json;
 use super::{Cas, digest, failed, of_store};
 use crate::cli::error::CommandError;
 use crate::cli::output::Output;
+use crate::trees;
 
 /// What was compared, and what of it is damaged.
 #[derive(Default)]
@@ -26,24 +27,39 @@ pub(super) fn run(
     output: &Output,
 ) -> Result<ExitCode, CommandError> {
     let mut compared = Compared::default();
+    let all = cas.store.list().map_err(|error| of_store(&error))?;
     if digests.is_empty() {
-        for object in cas.store.list().map_err(|error| of_store(&error))? {
-            compared.content(cas, &object)?;
-        }
+        all.iter().try_for_each(|object| compared.content(cas, object))?;
         compared.all_trees(cas)?;
     }
     for text in digests {
-        compared.content(cas, &digest(text)?)?;
+        let asked = digest(text)?;
+        let stored = as_stored(&all, asked)?;
+        let before = compared.damaged.len();
+        compared.content(cas, &stored)?;
+        // It is sound, and not what was asked about.
+        if stored != asked && compared.damaged.len() == before {
+            return Err(of_store(&StoreError::Missing { digest: asked }));
+        }
     }
     compared.tell(output);
     Ok(if compared.damaged.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+/// Returns the name of the content that the store has under these digits: the digest may be damaged
+/// and have another size, or the question may have a wrong one, and then nothing is touched.
+fn as_stored(all: &[Digest], asked: Digest) -> Result<Digest, CommandError> {
+    let found = all.iter().find(|object| object.hash == asked.hash);
+    let missing = || of_store(&StoreError::Missing { digest: asked });
+    found.copied().ok_or_else(missing)
 }
 
 impl Compared {
     fn content(&mut self, cas: &Cas, object: &Digest) -> Result<(), CommandError> {
         self.contents += 1;
         match cas.store.verify(object) {
-            Ok(()) => return Ok(()),
+            // Somebody collected it meanwhile.
+            Ok(()) | Err(StoreError::Missing { .. }) => return Ok(()),
             Err(StoreError::Damaged { .. }) => {}
             Err(error) => return Err(of_store(&error)),
         }
@@ -56,9 +72,12 @@ impl Compared {
 
     fn all_trees(&mut self, cas: &Cas) -> Result<(), CommandError> {
         let said = |error| failed("can't use the cache of trees", &error);
+        let boot = trees::boot();
         for tree in cas.trees.trees(&OsFs).map_err(said)? {
             self.trees += 1;
-            if let Verified::Damaged(found) = cas.trees.verify(&OsFs, &tree.key).map_err(said)? {
+            if let Verified::Damaged(found) =
+                cas.trees.verify(&OsFs, &tree.key, &boot).map_err(said)?
+            {
                 let path = found.path.display();
                 self.damaged.push(format!("cached tree {}: {path}: {}", tree.key, found.what));
             }
