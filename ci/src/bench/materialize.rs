@@ -43,7 +43,7 @@ fn repository(scratch: &Scratch) -> Result<PathBuf> {
             fs::write(place.join(format!("f{file}.txt")), text(dir * FILES_PER_DIR + file)?)?;
         }
     }
-    let commit = "git init -q . && git add . && git -c user.name=b -c user.email=b@example.com \
+    let commit = "git init -q . && git config gc.auto 0 && git add . && git -c user.name=b -c user.email=b@example.com \
         commit -qm all && git gc -q && git config checkout.workers 2 \
         && git config checkout.thresholdForParallelism 0";
     workspace::must(Command::new("sh").args(["-c", commit]).current_dir(&root))?;
