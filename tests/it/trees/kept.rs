@@ -57,8 +57,8 @@ fn calls(strace: &Path, files: usize) -> usize {
 fn warm_start_does_not_depend_on_the_size_of_the_tree() {
     let Some(strace) = debian_program("strace") else { return };
     let (few, many) = (calls(&strace, 100), calls(&strace, 3000));
-    // A pack, or an object, more or less has to be opened; nothing is done for each file.
-    assert!(few > 500 && many.abs_diff(few) < 40, "{few} calls with 100 files, {many} with 3,000");
+    // Who waits for whom differs from run to run; a call for each file would be 2,900 more.
+    assert!(few > 500 && many.abs_diff(few) < 300, "{few} calls with 100 files, {many} with 3,000");
 }
 
 #[test]
