@@ -178,6 +178,8 @@ fn exchanged_directory_is_not_the_tree() {
     let scratch = Scratch::new();
     let (cache, key) = (cache(&scratch), key("a"));
     build(&cache, &key);
+    // A directory that is moved elsewhere must be open to its owner.
+    open(&cache, &key);
     std::fs::rename(cache.path().join("test-a"), scratch.path().join("aside")).expect("renamed");
     std::fs::create_dir_all(cache.path().join("test-a/root")).expect("planted");
     assert!(cache.find(&OsFs, &key).expect("looked").is_none());
