@@ -30,7 +30,7 @@ checkpoint = true
 [mounts]
 "/opt" = false
 "/scratch" = { memory = true }
-"/ref" = { git = ".", rev = "HEAD" }
+"/ref" = { memory = true }
 "/data" = "ro"
 [deny]
 patterns = ["*.secret"]
@@ -78,7 +78,7 @@ name = "x"
     - endow.toml:5 workspace.root
     - endow.toml:8 mounts."/opt" (removed)
     - endow.toml:9 mounts."/scratch" (memory)
-    - endow.toml:10 mounts."/ref" (git)
+    - endow.toml:10 mounts."/ref" (memory)
     - endow.toml:11 mounts."/data" (ro)
     - endow.toml:23 limits.timeout
     - endow.toml:24 limits.pids
@@ -95,7 +95,7 @@ root = "~"
 "/data" = "rw"
 "/new" = "ro"
 "./vendor" = "ro"
-"/other" = { git = "/elsewhere", rev = "HEAD" }
+"/other" = { git = ".", rev = "HEAD" }
 "~" = { private = true, seed = ["~/.ssh/id_rsa"] }
 "~/hidden" = false
 "/usr/secret" = false
