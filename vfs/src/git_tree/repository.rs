@@ -35,7 +35,7 @@ impl Repository {
         Self::of(layout::open(path)?)
     }
 
-    /// Opens the repository whose directories were found by [`places`](super::places), and nothing
+    /// Opens the repository whose directories were found by [`super::places()`], and nothing
     /// that they lead to by now.
     ///
     /// # Errors
