@@ -21,7 +21,7 @@ use super::Digest;
 use super::lock::StoreLock;
 use super::publish::Publishing;
 use crate::fs::{Errno, Fs, Kind, Status, Timespec};
-use crate::state::make_private;
+use crate::state::{make_private, open_below};
 
 /// How long a publisher or a collection waits for the other.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -59,7 +59,7 @@ impl<'fs> Store<'fs> {
         })?;
         let root = fs.open_dir(CWD, path.as_os_str()).map_err(failed("open", path))?;
         let part = |name| {
-            let opened = open_or_make(fs, root.as_fd(), OsStr::new(name));
+            let opened = open_below(fs, root.as_fd(), OsStr::new(name));
             opened.map_err(failed("open", path.join(name)))
         };
         let store = Self {
@@ -171,7 +171,7 @@ impl<'fs> Store<'fs> {
     /// Opens the directory of an object and makes it when it is not there.
     pub(super) fn fan(&self, digest: &Digest) -> Result<(OwnedFd, OsString), StoreError> {
         let (fan, name) = names(digest);
-        let opened = open_or_make(self.fs, self.objects.as_fd(), &fan);
+        let opened = open_below(self.fs, self.objects.as_fd(), &fan);
         Ok((opened.map_err(failed("open", self.path.join("objects").join(&fan)))?, name))
     }
 
@@ -228,16 +228,4 @@ fn is_stale(status: &Status) -> Option<Status> {
     };
     let age = now.tv_sec.saturating_sub(status.modified.tv_sec);
     (age > FRESH_SECONDS).then_some(Status { accessed: now, modified: now, ..*status })
-}
-
-/// Opens a directory and makes it first when it is not there; another process may be faster.
-fn open_or_make(fs: &dyn Fs, at: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd, Errno> {
-    match fs.open_dir(at, name) {
-        Err(Errno::NOENT) => {}
-        result => return result,
-    }
-    match fs.make_dir(at, name, 0o700) {
-        Ok(()) | Err(Errno::EXIST) => fs.open_dir(at, name),
-        Err(errno) => Err(errno),
-    }
 }

@@ -118,7 +118,7 @@ fn open_or_make(fs: &dyn Fs, path: &Path) -> Result<OwnedFd, StateError> {
 }
 
 /// Opens a directory and makes it first when it is not there; another process may be faster.
-fn open_below(fs: &dyn Fs, at: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd, Errno> {
+pub(crate) fn open_below(fs: &dyn Fs, at: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd, Errno> {
     match fs.open_dir(at, name) {
         Err(Errno::NOENT) => {}
         result => return result,

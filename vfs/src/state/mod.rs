@@ -20,6 +20,7 @@ mod record;
 mod run;
 mod sweep;
 
+pub(crate) use dir::open_below;
 pub use dir::{StateDir, make_private};
 pub use error::StateError;
 pub use expire::{Bounds, Settled, expired};
