@@ -21,7 +21,7 @@ use crate::plan::host::{ExecRequest, HostFacts, KernelFiles, PathFact};
 use crate::plan::step::InitStep;
 use crate::plan::{self, Earlier, Opening, Plan};
 use crate::probe::{self, HiddenOptions, Questions};
-use crate::trees::{self, Places};
+use crate::trees;
 
 /// A plan, and what it was made of.
 #[derive(Debug)]
@@ -145,9 +145,8 @@ pub(crate) fn decide(settled: Settled, request: Request) -> Result<Planned, Comm
             work_tree: surroundings.vars.git_root.as_ref(),
         },
     };
-    let places = Places { cache: &surroundings.dirs.cache };
     let host = HostFacts {
-        trees: trees::resolve(&found.policy.mounts, places),
+        trees: trees::resolve(&found.policy.mounts, &surroundings.dirs.cache),
         ..probe::host_facts(&questions, looked)
     };
     let id = RunId::generate().map_err(|errno| {

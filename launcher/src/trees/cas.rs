@@ -9,7 +9,7 @@ use endow_vfs::materialize::{self, ContentError, Contents, Maker, finish_file};
 use endow_vfs::snapshot::Bounds;
 use endow_vfs::trees::{Building, ContentName, Made, write_manifest};
 
-use super::{MakeError, Places, WORKERS, fact, fault, told};
+use super::{MakeError, WORKERS, fact, fault, told};
 use crate::confined::{self, Reach};
 use crate::plan::{TreeFact, TreeFault};
 
@@ -21,12 +21,12 @@ pub(crate) fn store(cache: &Path) -> PathBuf {
 }
 
 /// Finds the tree of a digest.
-pub(super) fn resolve(digest: &str, places: Places<'_>) -> Result<TreeFact, TreeFault> {
+pub(super) fn resolve(digest: &str, cache: &Path) -> Result<TreeFact, TreeFault> {
     let parsed: Digest = digest.parse().map_err(|_| fault(format!("no digest: {digest}")))?;
-    let source = store(places.cache);
+    let source = store(cache);
     let kept = parsed.to_hex();
     let name = format!("{kept}-{}", parsed.size);
-    let fact = fact(("sha256", &name), &source, places)?;
+    let fact = fact(("sha256", &name), &source, cache)?;
     if !fact.is_made && !is_there(&source, &parsed)? {
         return Err(TreeFault {
             message: format!("the store has no {digest}"),
@@ -71,7 +71,7 @@ fn fill(
     let snapshot = cas::snapshot(store, digest, Bounds::default())?;
     let contents = objects(store);
     materialize::apply(&OsFs, root, &materialize::plan(&snapshot), &contents, WORKERS)?;
-    write_manifest(&OsFs, dir, &snapshot, |digest| ContentName::Sha256(digest.hash))?;
+    write_manifest(&OsFs, dir, &snapshot, |digest| ContentName::Cas(*digest))?;
     Ok(Made { entries: snapshot.entries().len() as u64, bytes: snapshot.bytes() })
 }
 

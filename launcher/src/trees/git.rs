@@ -1,15 +1,16 @@
 //! Trees of a git repository.
 
 use std::os::fd::BorrowedFd;
+use std::path::Path;
 
 use endow_policy::HostPath;
 use endow_vfs::fs::{At, OsFs};
-use endow_vfs::git_tree::{self, Algorithm, Blob, GitError, Id, Options, Reader, Repository};
+use endow_vfs::git_tree::{self, Blob, GitError, Id, Options, Reader, Repository};
 use endow_vfs::materialize::{self, ContentError, Contents, Maker, make_file};
 use endow_vfs::trees::{Building, ContentName, Made, write_manifest};
 
 use super::git_places::{self, Parts};
-use super::{MakeError, Places, WORKERS, fact, fault, told};
+use super::{MakeError, WORKERS, fact, fault, told};
 use crate::confined::{self, Reach};
 use crate::plan::{TreeFact, TreeFault};
 
@@ -20,7 +21,7 @@ type Found = (String, String, Option<String>);
 pub(super) fn resolve(
     repository: &HostPath,
     rev: &str,
-    places: Places<'_>,
+    cache: &Path,
 ) -> Result<TreeFact, TreeFault> {
     let source = repository.as_path();
     let parts = git_places::find(source)?;
@@ -33,7 +34,7 @@ pub(super) fn resolve(
             message: format!("{repository}: {message}"),
         })?;
     let kind = format!("git-{algorithm}");
-    let fact = fact((&kind, &tree), source, places)?;
+    let fact = fact((&kind, &tree), source, cache)?;
     Ok(TreeFact { id: format!("{kind}:{tree}"), commit, ..fact })
 }
 
@@ -72,16 +73,8 @@ fn fill(
     let snapshot = repository.snapshot(id, &Options::default())?;
     let contents = Blobs(&repository);
     materialize::apply(&OsFs, root, &materialize::plan(&snapshot), &contents, WORKERS)?;
-    write_manifest(&OsFs, dir, &snapshot, name_of)?;
+    write_manifest(&OsFs, dir, &snapshot, |blob| ContentName::Git(blob.id))?;
     Ok(Made { entries: snapshot.entries().len() as u64, bytes: snapshot.bytes() })
-}
-
-fn name_of(blob: &Blob) -> ContentName {
-    let bytes = blob.id.as_bytes();
-    match blob.id.algorithm() {
-        Algorithm::Sha1 => ContentName::GitSha1(bytes.try_into().unwrap_or_default()),
-        Algorithm::Sha256 => ContentName::GitSha256(bytes.try_into().unwrap_or_default()),
-    }
 }
 
 /// The contents of a repository.

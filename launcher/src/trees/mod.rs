@@ -22,16 +22,9 @@ use crate::plan::{TreeFact, TreeFault, tree_name};
 type TreeFacts = BTreeMap<String, Result<TreeFact, TreeFault>>;
 
 /// Threads that make files beside the first.
-const WORKERS: usize = 3;
+pub(crate) const WORKERS: usize = 3;
 /// Where the kernel names the start of the machine.
 const BOOT: &str = "/proc/sys/kernel/random/boot_id";
-
-/// Where trees are looked for.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Places<'a> {
-    /// endow's cache directory.
-    pub(crate) cache: &'a Path,
-}
 
 /// Why a tree is not there.
 #[derive(Debug, thiserror::Error)]
@@ -50,14 +43,15 @@ pub(crate) enum MakeError {
     Name(String),
 }
 
-/// Finds out which trees the mounts of a policy show. Nothing is made.
-pub(crate) fn resolve(mounts: &[MountSpec], places: Places<'_>) -> TreeFacts {
+/// Finds out which trees the mounts of a policy show; `cache` is endow's cache directory. Nothing is
+/// made.
+pub(crate) fn resolve(mounts: &[MountSpec], cache: &Path) -> TreeFacts {
     let mut facts = TreeFacts::new();
     for spec in mounts {
         let Some(name) = tree_name(&spec.backend) else { continue };
         facts.entry(name).or_insert_with(|| match &spec.backend {
-            BackendSpec::Git { repository, rev } => git::resolve(repository, rev, places),
-            BackendSpec::Cas { digest } => cas::resolve(digest, places),
+            BackendSpec::Git { repository, rev } => git::resolve(repository, rev, cache),
+            BackendSpec::Cas { digest } => cas::resolve(digest, cache),
             _ => Err(fault("no tree".to_owned())),
         });
     }
@@ -115,21 +109,17 @@ fn make(tree: &TreeFact, building: &Building) -> Result<Made, MakeError> {
 }
 
 /// Returns what a plan says of a tree.
-fn fact(
-    (kind, name): (&str, &str),
-    source: &Path,
-    places: Places<'_>,
-) -> Result<TreeFact, TreeFault> {
-    let fault = || fault(format!("no path for a tree: {}", places.cache.display()));
+fn fact((kind, name): (&str, &str), source: &Path, cache: &Path) -> Result<TreeFact, TreeFault> {
+    let fault = || fault(format!("no path for a tree: {}", cache.display()));
     let key = TreeKey::new(kind, name).ok_or_else(fault)?;
     let host = |path: &Path| HostPath::new(path).map_err(|_| fault());
-    let root = endow_vfs::trees::place(places.cache, &key);
+    let root = endow_vfs::trees::place(cache, &key);
     Ok(TreeFact {
         id: String::new(),
         commit: None,
         key: key.to_string(),
-        is_made: endow_vfs::trees::is_made(places.cache, &key),
-        cache: host(places.cache)?,
+        is_made: endow_vfs::trees::is_made(cache, &key),
+        cache: host(cache)?,
         root: host(&root)?,
         source: host(source)?,
     })

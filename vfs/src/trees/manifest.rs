@@ -8,10 +8,12 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use sha1::Sha1;
 use sha2::{Digest as _, Sha256};
 
+use crate::cas::Digest;
 use crate::fs::{Errno, Fs, Result, write_all};
+use crate::git_blob;
+use crate::git_tree::{Algorithm, Id};
 use crate::snapshot::{Node, Snapshot};
 
 const CHUNK: usize = 64 << 10;
@@ -20,22 +22,17 @@ const CHUNK: usize = 64 << 10;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ContentName {
     /// A blob of a git repository.
-    GitSha1([u8; 20]),
-    /// A blob of a git repository with SHA-256 names.
-    GitSha256([u8; 32]),
+    Git(Id),
     /// The bytes and nothing else.
-    Sha256([u8; 32]),
+    Cas(Digest),
 }
 
 impl fmt::Display for ContentName {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (kind, bytes): (_, &[u8]) = match self {
-            Self::GitSha1(bytes) => ("git-sha1", bytes),
-            Self::GitSha256(bytes) => ("git-sha256", bytes),
-            Self::Sha256(bytes) => ("sha256", bytes),
-        };
-        write!(out, "{kind}:")?;
-        bytes.iter().try_for_each(|byte| write!(out, "{byte:02x}"))
+        match self {
+            Self::Git(id) => write!(out, "git-{}:{id}", id.algorithm()),
+            Self::Cas(digest) => digest.fmt(out),
+        }
     }
 }
 
@@ -43,41 +40,31 @@ impl FromStr for ContentName {
     type Err = ();
 
     fn from_str(text: &str) -> std::result::Result<Self, ()> {
-        let (kind, digits) = text.split_once(':').ok_or(())?;
-        match kind {
-            "git-sha1" => bytes(digits).map(Self::GitSha1),
-            "git-sha256" => bytes(digits).map(Self::GitSha256),
-            "sha256" => bytes(digits).map(Self::Sha256),
-            _ => None,
-        }
-        .ok_or(())
+        let name = match text.strip_prefix("git-").and_then(|text| text.split_once(':')) {
+            Some((_, id)) => Self::Git(id.parse().map_err(|_| ())?),
+            None => Self::Cas(text.parse().map_err(|_| ())?),
+        };
+        // Anything that reads otherwise is another name.
+        if name.to_string() == text { Ok(name) } else { Err(()) }
     }
-}
-
-fn bytes<const N: usize>(digits: &str) -> Option<[u8; N]> {
-    let mut bytes = [0; N];
-    if digits.len() != 2 * N || !digits.bytes().all(|it| matches!(it, b'0'..=b'9' | b'a'..=b'f')) {
-        return None;
-    }
-    for (byte, at) in bytes.iter_mut().zip((0..).step_by(2)) {
-        *byte = u8::from_str_radix(digits.get(at..at + 2)?, 16).ok()?;
-    }
-    Some(bytes)
 }
 
 impl ContentName {
     /// Returns whether this is the name of what an open file of `size` bytes holds.
     pub(super) fn is_of(&self, fs: &dyn Fs, file: BorrowedFd<'_>, size: u64) -> Result<bool> {
-        let blob = format!("blob {size}\0");
-        Ok(match self {
-            Self::GitSha1(name) => {
-                let mut hash = Sha1::new().chain_update(blob);
-                read(fs, file, size, &mut |bytes| hash.update(bytes))?
-                    && <[u8; 20]>::from(hash.finalize()) == *name
+        match self {
+            Self::Git(id) if id.algorithm() == Algorithm::Sha1 => {
+                match git_blob::name_of(fs, file, size) {
+                    Err(Errno::STALE) => Ok(false),
+                    name => Ok(name? == id.as_bytes()),
+                }
             }
-            Self::GitSha256(name) => digest(fs, file, size, blob.as_bytes())? == Some(*name),
-            Self::Sha256(name) => digest(fs, file, size, b"")? == Some(*name),
-        })
+            Self::Git(id) => {
+                let found = digest(fs, file, size, format!("blob {size}\0").as_bytes())?;
+                Ok(found.is_some_and(|found| found == id.as_bytes()))
+            }
+            Self::Cas(name) => Ok(digest(fs, file, size, b"")? == Some(name.hash)),
+        }
     }
 }
 

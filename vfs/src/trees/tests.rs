@@ -306,7 +306,7 @@ fn names_of_contents_are_read_back() {
     let names = [
         ONE,
         EMPTY,
-        &format!("sha256:{}", "0f".repeat(32)),
+        &format!("sha256:{}/12", "0f".repeat(32)),
         &format!("git-sha256:{}", "a0".repeat(32)),
     ];
     for name in names {

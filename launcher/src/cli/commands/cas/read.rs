@@ -20,8 +20,6 @@ use crate::cli::output::{Output, printable};
 use crate::trees;
 
 const CHUNK: usize = 64 << 10;
-/// Threads that make files beside the first.
-const WORKERS: usize = 3;
 
 /// Makes a tree a directory of the user's.
 pub(super) fn get(cas: &Cas, name: &str, directory: &Path) -> Result<ExitCode, CommandError> {
@@ -33,7 +31,7 @@ pub(super) fn get(cas: &Cas, name: &str, directory: &Path) -> Result<ExitCode, C
     })?;
     let made = File::open(directory).map_err(|error| failed("can't open the directory", &error))?;
     let (plan, objects) = (materialize::plan(&snapshot), trees::objects(&cas.store));
-    let made = materialize::apply(&OsFs, made.as_fd(), &plan, &objects, WORKERS);
+    let made = materialize::apply(&OsFs, made.as_fd(), &plan, &objects, trees::WORKERS);
     made.map_err(|error| failed("can't make the tree", &error).about(directory.display()))?;
     Ok(ExitCode::SUCCESS)
 }
