@@ -32,4 +32,4 @@ pub use publish::{Publishing, Stored};
 pub use put::{Put, PutError, put_tree};
 pub use retain::{PinName, PinNameError};
 pub use store::{Damage, Store, StoreError, Usage};
-pub use tree::{CasError, snapshot, snapshot_of_tree_message};
+pub use tree::{CasError, DIRECTORY_MAX, snapshot, snapshot_of_tree_message};

@@ -7,7 +7,7 @@ use super::{Digest, Store, StoreError};
 use crate::snapshot::{Bounds, Builder, Naming, Node, Snapshot, SnapshotError};
 
 /// The most bytes of a `Directory` message: about 200 000 entries.
-pub(super) const DIRECTORY_MAX: u64 = 32 << 20;
+pub const DIRECTORY_MAX: u64 = 32 << 20;
 /// The most bytes of a `Tree` message.
 pub(super) const TREE_MAX: u64 = 128 << 20;
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use endow_vfs::cas::message::Listing;
-use endow_vfs::cas::{Digest, Other, Publishing};
+use endow_vfs::cas::{DIRECTORY_MAX, Digest, Other, Publishing};
 use endow_vfs::fs::OsFs;
 use serde_json::json;
 
@@ -13,8 +13,6 @@ use super::{Cas, digest, of_store};
 use crate::cli::error::{CommandError, Kind};
 use crate::cli::output::Output;
 
-/// What may be the message of a directory is looked at when it has at most so many bytes.
-const MESSAGE_MAX: u64 = 32 << 20;
 /// The most entries of such a message.
 const ENTRIES_MAX: usize = 1 << 20;
 
@@ -62,7 +60,7 @@ impl Importing<'_> {
             }
             let stored = self.publishing.import(&self.other, &next);
             self.new += usize::from(stored.map_err(|error| of_store(&error))?.is_new);
-            if may_be_directory && next.size <= MESSAGE_MAX {
+            if may_be_directory && next.size <= DIRECTORY_MAX {
                 pending.extend(self.named_by(&next)?);
             }
         }
@@ -71,7 +69,7 @@ impl Importing<'_> {
 
     /// Returns what a directory names; anything else names nothing.
     fn named_by(&self, directory: &Digest) -> Result<Vec<(Digest, bool)>, CommandError> {
-        let bytes = self.publishing.read(directory, MESSAGE_MAX);
+        let bytes = self.publishing.read(directory, DIRECTORY_MAX);
         let bytes = bytes.map_err(|error| of_store(&error))?;
         let Ok(listing) = Listing::decode(&bytes, ENTRIES_MAX) else { return Ok(Vec::new()) };
         let files = listing.files().iter().map(|file| (file.digest, false));
