@@ -136,6 +136,35 @@ pub mod option {
     }
 }
 
+/// The same for a list of paths.
+pub mod list {
+    use super::{Deserialize, Deserializer, JsonPath, Serializer, Written};
+    use serde::de::Error as _;
+
+    /// Writes paths.
+    ///
+    /// # Errors
+    /// Those of the serializer.
+    pub fn serialize<P: JsonPath, S: Serializer>(
+        paths: &[P],
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(paths.iter().map(|path| Written::of(path.bytes())))
+    }
+
+    /// Reads paths.
+    ///
+    /// # Errors
+    /// Something else stands there.
+    pub fn deserialize<'de, P: JsonPath, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Vec<P>, D::Error> {
+        let written = Vec::<Written>::deserialize(deserializer)?;
+        let path = |it: Written| it.bytes().and_then(P::from_bytes).map_err(D::Error::custom);
+        written.into_iter().map(path).collect()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

@@ -16,6 +16,7 @@ pub mod git_dir;
 pub mod git_index;
 pub mod git_tree;
 pub mod json_path;
+pub mod layer;
 pub mod mask;
 pub mod materialize;
 pub mod mount_table;
@@ -26,6 +27,7 @@ pub mod state;
 pub mod sync;
 pub mod tree;
 pub mod trees;
+pub mod working_copy;
 
 #[cfg(test)]
 mod testing;

@@ -18,5 +18,13 @@ pub use stamp::Stamp;
 pub use tracked::Tracked;
 pub use warning::{IndexFault, IndexWarning};
 
+/// Reads which paths the bytes of an index track.
+///
+/// # Errors
+/// They are no index, or one of a kind that is not read.
+pub fn tracked(bytes: &[u8]) -> Result<Tracked, IndexFault> {
+    parse::parse(bytes)
+}
+
 #[cfg(test)]
 mod tests;

@@ -64,6 +64,17 @@ impl Tracked {
         self.ends.is_empty()
     }
 
+    /// Returns whether a path is tracked.
+    pub fn has(&self, path: &[u8]) -> bool {
+        self.get(self.first_from(path)) == Some(path)
+    }
+
+    /// Returns whether a path below a directory is tracked.
+    pub fn has_below(&self, directory: &[u8]) -> bool {
+        let first = [directory, b"/"].concat();
+        self.get(self.first_from(&first)).is_some_and(|known| known.starts_with(&first))
+    }
+
     /// Returns the index of the first path that is not before `path`.
     fn first_from(&self, path: &[u8]) -> usize {
         let (mut low, mut high) = (0, self.ends.len());

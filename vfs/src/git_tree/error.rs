@@ -159,6 +159,8 @@ pub enum RevisionFault {
     Unsupported(&'static str),
     /// References lead to each other without an end.
     Loop,
+    /// There are more references than are read.
+    TooMany(usize),
 }
 
 impl fmt::Display for RevisionFault {
@@ -173,6 +175,7 @@ impl fmt::Display for RevisionFault {
             Self::Kind(expected) => write!(out, "not a {expected}"),
             Self::Unsupported(what) => write!(out, "{what} is not supported; write a commit"),
             Self::Loop => out.write_str("references lead to each other without an end"),
+            Self::TooMany(most) => write!(out, "more than {most} references"),
         }
     }
 }

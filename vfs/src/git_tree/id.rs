@@ -23,7 +23,7 @@ impl Algorithm {
         }
     }
 
-    pub(super) fn kind(self) -> Kind {
+    pub(crate) fn kind(self) -> Kind {
         match self {
             Self::Sha1 => Kind::Sha1,
             Self::Sha256 => Kind::Sha256,
@@ -64,7 +64,7 @@ impl Id {
         self.bytes.get(..self.algorithm.length()).unwrap_or_default()
     }
 
-    pub(super) fn from_bytes(name: &[u8]) -> Option<Self> {
+    pub(crate) fn from_bytes(name: &[u8]) -> Option<Self> {
         let algorithm = match name.len() {
             20 => Algorithm::Sha1,
             32 => Algorithm::Sha256,
@@ -80,7 +80,7 @@ impl Id {
     }
 
     /// Reads the digits of a line in a file of git.
-    pub(super) fn from_digits(digits: &[u8]) -> Option<Self> {
+    pub(crate) fn from_digits(digits: &[u8]) -> Option<Self> {
         std::str::from_utf8(digits).ok()?.parse().ok()
     }
 

@@ -16,10 +16,21 @@ const BEGIN: u64 = 1024;
 const HEADER: usize = 64;
 
 /// Returns where an object's file stands below an object directory.
-fn path(id: &Id) -> PathBuf {
+pub(crate) fn path(id: &Id) -> PathBuf {
     let digits = id.to_string();
     let (first, rest) = digits.split_at(2);
     [first, rest].iter().collect()
+}
+
+/// Returns whether an object has a file.
+pub(super) fn is_there(dirs: &[Dir], id: &Id) -> Result<bool, GitError> {
+    let path = path(id);
+    for dir in dirs {
+        if dir.file(&path)?.is_some() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Returns kind and size of an object that has a file.

@@ -19,6 +19,7 @@ mod loose;
 mod packs;
 mod places;
 mod reader;
+mod references;
 mod refs;
 mod repository;
 mod revision;
@@ -29,9 +30,15 @@ pub use error::{GitError, RevisionFault, TreeFault};
 pub use id::{Algorithm, BadId, Id};
 pub use places::{Places, places};
 pub use reader::Reader;
+pub use references::Head;
 pub use repository::Repository;
 pub use revision::Resolved;
 pub use walk::{Blob, Options};
+
+pub(crate) use loose::path as loose_path;
+pub(crate) use reader::{Limit, OBJECT_MAX};
+pub(crate) use revision::{STRUCTURE_MAX, field};
+pub(crate) use tree::{DIRECTORY, Entry, check, entry, order};
 
 #[cfg(test)]
 mod tests;

@@ -13,7 +13,7 @@ use super::repository::Repository;
 use super::{Blob, GitError, Id, loose};
 
 /// The largest content that is read.
-pub(super) const OBJECT_MAX: u64 = 1 << 30;
+pub(crate) const OBJECT_MAX: u64 = 1 << 30;
 
 /// Reads objects of a repository. It keeps what deltas are made against, so each thread has its own.
 pub struct Reader<'a> {
@@ -25,7 +25,7 @@ pub struct Reader<'a> {
 
 /// How large an object may be.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Limit(pub(super) u64);
+pub(crate) struct Limit(pub(crate) u64);
 
 impl Limit {
     pub(super) fn check(self, id: &Id, size: u64) -> Result<(), GitError> {
@@ -56,7 +56,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads an object of a kind.
-    pub(super) fn object(
+    pub(crate) fn object(
         &mut self,
         id: &Id,
         kind: Kind,
@@ -68,7 +68,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads an object of any kind.
-    pub(super) fn any(
+    pub(crate) fn any(
         &mut self,
         id: &Id,
         limit: Limit,
@@ -79,11 +79,17 @@ impl<'a> Reader<'a> {
     }
 
     /// Returns kind and size of an object, as the repository claims them.
-    pub(super) fn header(&mut self, id: &Id) -> Result<(Kind, u64), GitError> {
+    pub(crate) fn header(&mut self, id: &Id) -> Result<(Kind, u64), GitError> {
         self.look_up(id, |reader| match reader.packs.find(id) {
             Some((pack, offset)) => reader.packed_header(id, &pack, offset).map(Some),
             None => loose::header(reader.repository.object_store(), id),
         })
+    }
+
+    /// Returns whether an object is there, for all that is known now: one that a collection moves
+    /// meanwhile may be missed.
+    pub(crate) fn has(&self, id: &Id) -> Result<bool, GitError> {
+        Ok(self.packs.find(id).is_some() || loose::is_there(self.repository.object_store(), id)?)
     }
 
     /// Looks again when nothing is found: a collection may have moved the object meanwhile.

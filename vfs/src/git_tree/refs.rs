@@ -9,9 +9,9 @@ use super::{GitError, Id};
 use crate::git_dir::{is_reference, packed_refs};
 
 /// The largest file of one reference.
-const REF_SIZE: u64 = 4096;
+pub(super) const REF_SIZE: u64 = 4096;
 /// The largest `packed-refs`: some millions.
-const PACKED_SIZE: u64 = 256 << 20;
+pub(super) const PACKED_SIZE: u64 = 256 << 20;
 /// How often a reference may lead to another one (git has the same).
 const LINKS: usize = 5;
 /// Where a short name may stand, in the order of gitrevisions(7).

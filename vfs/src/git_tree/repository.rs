@@ -1,5 +1,6 @@
 //! An opened repository.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -8,7 +9,7 @@ use super::files::Dir;
 use super::layout::{self, Layout};
 use super::packs::Packs;
 use super::reader::Reader;
-use super::{Algorithm, GitError, Id, Options, Places, Resolved, revision, walk};
+use super::{Algorithm, GitError, Head, Id, Options, Places, Resolved, references, revision, walk};
 use crate::snapshot::Snapshot;
 
 use super::walk::Blob;
@@ -44,8 +45,20 @@ impl Repository {
         Self::of(layout::open_at(places)?)
     }
 
+    /// Opens directories in the format of another repository, whatever their own settings say.
+    ///
+    /// # Errors
+    /// As [`Self::open_at`].
+    pub fn open_like(places: &Places, other: &Self) -> Result<Self, GitError> {
+        Self::in_format(layout::open_at(places)?, other.format)
+    }
+
     fn of(layout: Layout) -> Result<Self, GitError> {
-        let mut format = config::format(&layout.common)?;
+        let format = config::format(&layout.common)?;
+        Self::in_format(layout, format)
+    }
+
+    fn in_format(layout: Layout, mut format: Format) -> Result<Self, GitError> {
         let packs = Packs::load(&layout.objects, format.algorithm.kind(), &Packs::default())?;
         format.is_partial |= has_promises(&layout.objects)?;
         Ok(Self { layout, format, packs: RwLock::new(Arc::new(packs)) })
@@ -84,6 +97,22 @@ impl Repository {
     /// It is unknown, ambiguous or no tree, or an object can't be read.
     pub fn resolve(&self, rev: &str) -> Result<Resolved, GitError> {
         revision::resolve(self, rev)
+    }
+
+    /// Returns what `HEAD` says.
+    ///
+    /// # Errors
+    /// It can't be read, or names no object.
+    pub fn head(&self) -> Result<Head, GitError> {
+        references::head(&self.layout)
+    }
+
+    /// Returns all references below `refs` that lead to an object themselves.
+    ///
+    /// # Errors
+    /// There are more than `most`, or a file can't be read.
+    pub fn references(&self, most: usize) -> Result<BTreeMap<String, Id>, GitError> {
+        references::all(&self.layout, most)
     }
 
     /// Reads a tree: all names, the size of each content, and where links lead.

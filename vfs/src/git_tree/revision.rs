@@ -11,7 +11,7 @@ use super::refs::{Refs, fault};
 use super::{Algorithm, GitError, Id, Repository, RevisionFault, tree};
 
 /// The largest commit, tag or tree.
-pub(super) const STRUCTURE_MAX: Limit = Limit(256 << 20);
+pub(crate) const STRUCTURE_MAX: Limit = Limit(256 << 20);
 /// The shortest beginning of an id (git has the same).
 const SHORTEST: usize = 4;
 /// How many tags may stand for one another.
@@ -293,7 +293,7 @@ fn with_prefix(repository: &Repository, digits: &str) -> Result<Vec<Id>, GitErro
 }
 
 /// Returns the value of a header line of a commit or tag, counted among those of its name.
-fn field<'a>(object: &'a [u8], name: &str, number: usize) -> Option<&'a [u8]> {
+pub(crate) fn field<'a>(object: &'a [u8], name: &str, number: usize) -> Option<&'a [u8]> {
     let lines = object.split(|byte| *byte == b'\n').take_while(|line| !line.is_empty());
     let value = |line: &'a [u8]| line.strip_prefix(name.as_bytes())?.strip_prefix(b" ");
     lines.filter_map(value).nth(number)

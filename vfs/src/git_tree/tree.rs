@@ -5,18 +5,18 @@ use std::cmp::Ordering;
 use super::{Algorithm, Id, TreeFault};
 
 /// The type of a directory, in a mode.
-pub(super) const DIRECTORY: u32 = 0o040_000;
+pub(crate) const DIRECTORY: u32 = 0o040_000;
 
 /// One name in a tree object.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Entry<'a> {
-    pub(super) mode: u32,
-    pub(super) name: &'a [u8],
-    pub(super) id: Id,
+pub(crate) struct Entry<'a> {
+    pub(crate) mode: u32,
+    pub(crate) name: &'a [u8],
+    pub(crate) id: Id,
 }
 
 /// Reads entries from where one begins; also returns where the next one does.
-pub(super) fn entry(
+pub(crate) fn entry(
     bytes: &[u8],
     at: usize,
     algorithm: Algorithm,
@@ -30,7 +30,7 @@ pub(super) fn entry(
 }
 
 /// Checks that all entries are whole and in order, and each is there once.
-pub(super) fn check(bytes: &[u8], algorithm: Algorithm) -> Result<(), TreeFault> {
+pub(crate) fn check(bytes: &[u8], algorithm: Algorithm) -> Result<(), TreeFault> {
     let (mut at, mut before) = (0, None);
     while let Some((this, next)) = entry(bytes, at, algorithm)? {
         match before.map(|before: Entry<'_>| (before.name == this.name, order(&before, &this))) {
@@ -44,7 +44,7 @@ pub(super) fn check(bytes: &[u8], algorithm: Algorithm) -> Result<(), TreeFault>
 }
 
 /// The name of a directory compares as if it ended in a slash.
-fn order(one: &Entry<'_>, other: &Entry<'_>) -> Ordering {
+pub(crate) fn order(one: &Entry<'_>, other: &Entry<'_>) -> Ordering {
     bytes(one).cmp(bytes(other))
 }
 

@@ -25,7 +25,7 @@ mod report;
 mod repository;
 mod resettle;
 mod resume;
-mod root;
+pub(crate) mod root;
 mod rules;
 mod settled;
 mod single;

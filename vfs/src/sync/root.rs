@@ -13,7 +13,7 @@ const LONGEST: usize = 3800;
 
 /// An open directory at or below a root.
 #[derive(Clone, Debug)]
-pub(super) enum Dir<'a> {
+pub(crate) enum Dir<'a> {
     Root(BorrowedFd<'a>),
     Below(Rc<OwnedFd>),
 }
@@ -28,14 +28,14 @@ impl AsFd for Dir<'_> {
 }
 
 impl Dir<'_> {
-    pub(super) fn at<'b>(&'b self, name: &'b OsStr) -> At<'b> {
+    pub(crate) fn at<'b>(&'b self, name: &'b OsStr) -> At<'b> {
         At { dir: self.as_fd(), name }
     }
 }
 
 /// What becomes of directories whose bits keep their owner out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Closed {
+pub(crate) enum Closed {
     /// They stay closed.
     Stay,
     /// They are opened, and closed again by [`Root::close`].
@@ -44,7 +44,7 @@ pub(super) enum Closed {
 
 /// A root, and the directory below it that was opened last: neighbours are opened in order, so
 /// one is enough and the number of descriptors does not grow with the depth.
-pub(super) struct Root<'a> {
+pub(crate) struct Root<'a> {
     fs: &'a dyn Fs,
     top: BorrowedFd<'a>,
     closed: Closed,
@@ -53,12 +53,12 @@ pub(super) struct Root<'a> {
 }
 
 impl<'a> Root<'a> {
-    pub(super) fn new(fs: &'a dyn Fs, top: BorrowedFd<'a>, closed: Closed) -> Self {
+    pub(crate) fn new(fs: &'a dyn Fs, top: BorrowedFd<'a>, closed: Closed) -> Self {
         Self { fs, top, closed, last: None, opened: Vec::new() }
     }
 
     /// Opens a handle of a directory.
-    pub(super) fn dir(&mut self, path: &Path) -> Result<Dir<'a>> {
+    pub(crate) fn dir(&mut self, path: &Path) -> Result<Dir<'a>> {
         if path.as_os_str().is_empty() {
             return Ok(Dir::Root(self.top));
         }
@@ -80,7 +80,7 @@ impl<'a> Root<'a> {
     }
 
     /// Opens a directory for listing.
-    pub(super) fn list(&mut self, path: &Path) -> Result<OwnedFd> {
+    pub(crate) fn list(&mut self, path: &Path) -> Result<OwnedFd> {
         let dir = self.dir(path)?;
         match self.fs.open_below(dir.as_fd(), Path::new("."), Open::List) {
             Err(Errno::ACCESS) if self.closed == Closed::Open => {
@@ -92,7 +92,7 @@ impl<'a> Root<'a> {
     }
 
     /// Opens the directory that a path's last name is in, and returns that name.
-    pub(super) fn above<'p>(&mut self, path: &'p Path) -> Result<(Dir<'a>, &'p OsStr)> {
+    pub(crate) fn above<'p>(&mut self, path: &'p Path) -> Result<(Dir<'a>, &'p OsStr)> {
         match (path.parent(), path.file_name()) {
             (Some(above), Some(name)) => Ok((self.dir(above)?, name)),
             _ => Ok((Dir::Root(self.top), OsStr::new("."))),
@@ -100,12 +100,12 @@ impl<'a> Root<'a> {
     }
 
     /// Forgets what is open, since a directory of this path may be another one now.
-    pub(super) fn forget(&mut self) {
+    pub(crate) fn forget(&mut self) {
         self.last = None;
     }
 
     /// Makes the directory writable for its owner; tells whether anything was to do.
-    pub(super) fn open_up(&mut self, path: &Path) -> Result<bool> {
+    pub(crate) fn open_up(&mut self, path: &Path) -> Result<bool> {
         let before = self.opened.len();
         let mut above = PathBuf::new();
         let names = path.components().map(Component::as_os_str);
@@ -126,24 +126,24 @@ impl<'a> Root<'a> {
     }
 
     /// Notes that a directory may have been opened up by a process that was killed.
-    pub(super) fn was_open(&mut self, path: &Path, mode: u32) {
+    pub(crate) fn was_open(&mut self, path: &Path, mode: u32) {
         if mode & 0o700 != 0o700 {
             self.opened.push((path.to_owned(), mode));
         }
     }
 
     /// Returns the bits of a directory from before it was opened up.
-    pub(super) fn opened(&self, path: &Path) -> Option<u32> {
+    pub(crate) fn opened(&self, path: &Path) -> Option<u32> {
         self.opened.iter().find(|(known, _)| known == path).map(|(_, mode)| *mode)
     }
 
     /// Notes that a directory gets other bits than it had when it was opened up.
-    pub(super) fn will_have(&mut self, path: &Path, mode: u32) {
+    pub(crate) fn will_have(&mut self, path: &Path, mode: u32) {
         self.opened.iter_mut().filter(|(known, _)| known == path).for_each(|known| known.1 = mode);
     }
 
     /// Gives the directories that were opened up their bits again.
-    pub(super) fn close(&mut self) -> Result<()> {
+    pub(crate) fn close(&mut self) -> Result<()> {
         let mut result = Ok(());
         while let Some((path, mode)) = self.opened.pop() {
             let closed =

@@ -1,0 +1,81 @@
+//! The paths at which two trees differ: whole directories that are the same are not looked into.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use super::CopyError;
+use super::objects::Objects;
+use super::trees::{Leaf, Trees};
+use crate::git_tree::{DIRECTORY, Id};
+
+/// What two trees have at a path, directories excepted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Sides {
+    pub(super) old: Option<Leaf>,
+    pub(super) new: Option<Leaf>,
+}
+
+/// The most differences that are looked at.
+const MOST: usize = 4_000_000;
+
+/// Returns what differs, by path.
+pub(super) fn diff(
+    (objects, trees): (&mut Objects<'_>, &mut Trees),
+    old: Option<Id>,
+    new: Option<Id>,
+) -> Result<BTreeMap<PathBuf, Sides>, CopyError> {
+    let mut differences = BTreeMap::new();
+    let mut pairs = vec![(PathBuf::new(), old, new)];
+    while let Some((path, old, new)) = pairs.pop() {
+        if old == new {
+            continue;
+        }
+        let names = both(objects, trees, [old, new])?;
+        for (name, [old, new]) in names.into_iter().filter(|(_, [old, new])| old != new) {
+            let path = path.join(OsStr::from_bytes(&name));
+            let directory = |leaf: Option<Leaf>| match leaf {
+                Some((DIRECTORY, id)) => Some(id),
+                _ => None,
+            };
+            let other = |leaf: Option<Leaf>| leaf.filter(|(mode, _)| *mode != DIRECTORY);
+            let sides = Sides { old: other(old), new: other(new) };
+            if sides.old != sides.new {
+                differences.insert(path.clone(), sides);
+            }
+            pairs.push((path, directory(old), directory(new)));
+        }
+        if differences.len() + pairs.len() > MOST {
+            return Err(CopyError::TooMuch { what: "changed paths", most: MOST as u64 });
+        }
+    }
+    Ok(differences)
+}
+
+type Both = BTreeMap<Vec<u8>, [Option<Leaf>; 2]>;
+
+/// Returns the entries of one or two trees by name.
+fn both(
+    objects: &mut Objects<'_>,
+    trees: &mut Trees,
+    [old, new]: [Option<Id>; 2],
+) -> Result<Both, CopyError> {
+    let mut names = Both::new();
+    if let Some(id) = old {
+        for entry in trees.entries(objects, &id)?.iter() {
+            names.entry(entry.name.clone()).or_default()[0] = Some(entry.leaf);
+        }
+    }
+    if let Some(id) = new {
+        for entry in trees.entries(objects, &id)?.iter() {
+            names.entry(entry.name.clone()).or_default()[1] = Some(entry.leaf);
+        }
+    }
+    Ok(names)
+}
+
+/// Returns whether one of the paths is a directory, or stands, at or above `path`.
+pub(super) fn covers(paths: &std::collections::BTreeSet<PathBuf>, path: &Path) -> bool {
+    path.ancestors().any(|above| paths.contains(above))
+}

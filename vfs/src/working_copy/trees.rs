@@ -1,0 +1,98 @@
+//! Trees of both repositories, read once each.
+
+use std::collections::HashMap;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::rc::Rc;
+
+use gix_object::Kind;
+
+use super::CopyError;
+use super::error::ObjectFault;
+use super::objects::Objects;
+use crate::git_tree::{self, DIRECTORY, Id, STRUCTURE_MAX};
+
+/// The type of a submodule, in a mode.
+pub(super) const SUBMODULE: u32 = 0o160_000;
+
+/// What a name in a tree leads to: kind and bits, and the object.
+pub(super) type Leaf = (u32, Id);
+
+/// An entry of a tree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Named {
+    pub(super) name: Vec<u8>,
+    pub(super) leaf: Leaf,
+}
+
+/// Trees that were read.
+#[derive(Default)]
+pub(super) struct Trees(HashMap<Id, Rc<[Named]>>);
+
+impl Trees {
+    /// Returns the entries of a tree.
+    pub(super) fn entries(
+        &mut self,
+        objects: &mut Objects<'_>,
+        id: &Id,
+    ) -> Result<Rc<[Named]>, CopyError> {
+        if let Some(known) = self.0.get(id) {
+            return Ok(known.clone());
+        }
+        let mut bytes = Vec::new();
+        if objects.read(id, STRUCTURE_MAX, &mut bytes)? != Kind::Tree {
+            return Err(CopyError::Object { id: *id, fault: ObjectFault::Kind });
+        }
+        let entries: Rc<[Named]> = parse(id, &bytes)?.into();
+        self.0.insert(*id, entries.clone());
+        Ok(entries)
+    }
+
+    /// Returns what a tree has at a path; the root is no entry.
+    pub(super) fn find(
+        &mut self,
+        objects: &mut Objects<'_>,
+        root: &Id,
+        path: &Path,
+    ) -> Result<Option<Leaf>, CopyError> {
+        let (mut at, mut names) = (*root, path.iter().peekable());
+        while let Some(name) = names.next() {
+            let entries = self.entries(objects, &at)?;
+            let Some(found) = entries.iter().find(|it| it.name == name.as_bytes()) else {
+                return Ok(None);
+            };
+            match found.leaf {
+                leaf if names.peek().is_none() => return Ok(Some(leaf)),
+                (DIRECTORY, id) => at = id,
+                _ => return Ok(None),
+            }
+        }
+        Ok(None)
+    }
+}
+
+fn parse(id: &Id, bytes: &[u8]) -> Result<Vec<Named>, CopyError> {
+    let bad = |_| CopyError::Object { id: *id, fault: ObjectFault::Format };
+    let (mut at, mut entries) = (0, Vec::new());
+    while let Some((entry, next)) = git_tree::entry(bytes, at, id.algorithm()).map_err(bad)? {
+        entries.push(Named { name: entry.name.to_vec(), leaf: (entry.mode, entry.id) });
+        at = next;
+    }
+    Ok(entries)
+}
+
+/// Returns the bytes of a tree with these entries, which are put in order.
+pub(super) fn bytes(entries: &mut [Named]) -> Vec<u8> {
+    fn entry(named: &Named) -> git_tree::Entry<'_> {
+        git_tree::Entry { mode: named.leaf.0, name: &named.name, id: named.leaf.1 }
+    }
+    entries.sort_by(|one, other| git_tree::order(&entry(one), &entry(other)));
+    let mut bytes = Vec::new();
+    for Named { name, leaf: (mode, id) } in entries.iter() {
+        bytes.extend_from_slice(format!("{mode:o} ").as_bytes());
+        bytes.extend_from_slice(name);
+        bytes.push(0);
+        bytes.extend_from_slice(id.as_bytes());
+    }
+    bytes
+}

@@ -1,0 +1,227 @@
+//! What the command left in the work tree, against the commit that its `HEAD` names: what git would
+//! commit if everything was added.
+
+use std::collections::BTreeSet;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use gix_object::Kind;
+
+use super::diff::{Sides, covers, diff};
+use super::edit::Edits;
+use super::ignore::{FILE, FILE_MAX, Patterns};
+use super::objects::{Objects, failed};
+use super::trees::{Leaf, SUBMODULE, Trees};
+use super::{CopyError, Taken};
+use crate::fs::{At, Errno, Fs, Open, read_all};
+use crate::git_index::Tracked;
+use crate::git_tree::{DIRECTORY, Id, Limit};
+use crate::layer::{Descend, Found, LayerEntry, found, walk};
+use crate::snapshot::Naming;
+
+/// The git directory of the command.
+pub(super) const GIT: &str = ".git";
+const FILE_MODE: u32 = 0o100_644;
+const EXECUTABLE_MODE: u32 = 0o100_755;
+const LINK_MODE: u32 = 0o120_000;
+
+/// What the work tree stands on.
+pub(super) struct Below<'a> {
+    /// The tree that the mount showed.
+    pub(super) shown: Id,
+    /// The tree of the command's `HEAD`.
+    pub(super) head: Id,
+    /// What the command's index tracks, beside what `head` has.
+    pub(super) tracked: Option<&'a Tracked>,
+    pub(super) exclude: &'a [u8],
+    pub(super) ignored: Taken,
+}
+
+/// What is different in the work tree.
+#[derive(Default)]
+pub(super) struct Left {
+    pub(super) edits: Edits,
+    pub(super) ignored: Vec<PathBuf>,
+    pub(super) refused: Vec<(PathBuf, String)>,
+}
+
+/// Looks at the layer, and stages new contents.
+pub(super) fn look(
+    fs: &dyn Fs,
+    upper: BorrowedFd<'_>,
+    below: &Below<'_>,
+    (objects, trees): (&mut Objects<'_>, &mut Trees),
+) -> Result<Left, CopyError> {
+    let patterns = Patterns::new(below.exclude);
+    let (left, touched, opaque) = (Left::default(), BTreeSet::new(), BTreeSet::new());
+    let mut look = Look { fs, upper, below, objects, trees, patterns, left, touched, opaque };
+    walk(fs, upper, &mut |entry| look.entry(entry))?;
+    look.untouched()?;
+    Ok(look.left)
+}
+
+struct Look<'a, 'o> {
+    fs: &'a dyn Fs,
+    upper: BorrowedFd<'a>,
+    below: &'a Below<'a>,
+    objects: &'a mut Objects<'o>,
+    trees: &'a mut Trees,
+    patterns: Patterns,
+    left: Left,
+    /// Paths that the layer decides about, with all below them.
+    touched: BTreeSet<PathBuf>,
+    /// Directories through which nothing of the tree shows.
+    opaque: BTreeSet<PathBuf>,
+}
+
+impl Look<'_, '_> {
+    fn entry(&mut self, entry: &LayerEntry<'_>) -> Result<Descend, CopyError> {
+        let path = entry.path;
+        if path == Path::new(GIT) {
+            return Ok(Descend::Past);
+        }
+        let name = path.file_name().unwrap_or_default().as_bytes();
+        if let Some(fault) = Naming::Git.fault(name) {
+            return Ok(self.refuse(path, fault.to_string()));
+        }
+        match &entry.found {
+            Found::Directory { opaque } => return self.directory(entry, *opaque),
+            Found::Whiteout => self.left.edits.set(path, None),
+            Found::Special(what) => return Ok(self.refuse(path, format!("{what} is in no tree"))),
+            Found::File { .. } | Found::Symlink(_) if self.is_left_out(path, false)? => {
+                self.leave_out(path)?;
+            }
+            Found::File { size, executable } => {
+                let opened = self.fs.open_file(entry.at.dir, entry.at.name);
+                let file = opened.map_err(failed("open", path))?;
+                let id = self.objects.put_file(file.as_fd(), *size, path)?;
+                let mode = if *executable { EXECUTABLE_MODE } else { FILE_MODE };
+                self.left.edits.set(path, Some((mode, id)));
+            }
+            Found::Symlink(target) => {
+                let id = self.objects.put(Kind::Blob, target.as_os_str().as_bytes())?;
+                self.left.edits.set(path, Some((LINK_MODE, id)));
+            }
+        }
+        self.touched.insert(path.to_owned());
+        Ok(Descend::Past)
+    }
+
+    /// What is refused stays as the commit has it.
+    fn refuse(&mut self, path: &Path, why: String) -> Descend {
+        self.left.refused.push((path.to_owned(), why));
+        self.touched.insert(path.to_owned());
+        Descend::Past
+    }
+
+    /// What the commit has there is of another kind, and gone.
+    fn leave_out(&mut self, path: &Path) -> Result<(), CopyError> {
+        if self.in_head(path)?.is_some() {
+            self.left.edits.set(path, None);
+        }
+        self.left.ignored.push(path.to_owned());
+        Ok(())
+    }
+
+    fn directory(&mut self, entry: &LayerEntry<'_>, opaque: bool) -> Result<Descend, CopyError> {
+        let (path, at) = (entry.path, entry.at);
+        let open = || self.fs.open_dir(at.dir, at.name);
+        if self.in_head(path)?.is_some_and(|(mode, _)| mode == SUBMODULE) {
+            let inside = open().and_then(|dir| self.fs.list(dir.as_fd(), 1));
+            return Ok(match inside {
+                Ok(names) if names.is_empty() => Descend::Past,
+                _ => self.refuse(path, "it is a submodule".to_owned()),
+            });
+        }
+        let own = open().and_then(|dir| self.fs.node(dir.as_fd(), GIT.as_ref()).map(drop));
+        if own.is_ok() {
+            return Ok(self.refuse(path, "it is a repository of its own".to_owned()));
+        }
+        if !self.is_tracked(path, true)? && self.is_left_out(path, true)? {
+            self.leave_out(path)?;
+            self.touched.insert(path.to_owned());
+            return Ok(Descend::Past);
+        }
+        if opaque {
+            self.left.edits.replace(path);
+            self.touched.insert(path.to_owned());
+            self.opaque.insert(path.to_owned());
+        }
+        Ok(Descend::Into)
+    }
+
+    /// What `HEAD` changed without the work tree: as after `git reset --soft`, or `git rm --cached`.
+    fn untouched(&mut self) -> Result<(), CopyError> {
+        let sides = [self.below.shown, self.below.head].map(Some);
+        let [shown, head] = sides;
+        let changed = diff((&mut *self.objects, &mut *self.trees), shown, head)?;
+        for (path, Sides { old, new }) in changed {
+            if covers(&self.touched, &path) {
+                continue;
+            }
+            if old.is_some() && new.is_none() && self.is_left_out(&path, false)? {
+                self.left.ignored.push(path);
+            } else {
+                self.left.edits.set(&path, old);
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns whether git would not take a path in.
+    fn is_left_out(&mut self, path: &Path, is_directory: bool) -> Result<bool, CopyError> {
+        if self.below.ignored == Taken::All || self.is_tracked(path, is_directory)? {
+            return Ok(false);
+        }
+        let mut patterns = std::mem::replace(&mut self.patterns, Patterns::new(b""));
+        let decided = patterns.leave_out(path, is_directory, &mut |it| self.patterns_of(it));
+        self.patterns = patterns;
+        decided
+    }
+
+    fn is_tracked(&mut self, path: &Path, is_directory: bool) -> Result<bool, CopyError> {
+        let bytes = path.as_os_str().as_bytes();
+        let in_index = |tracked: &Tracked| {
+            if is_directory { tracked.has_below(bytes) } else { tracked.has(bytes) }
+        };
+        if self.below.tracked.is_some_and(in_index) {
+            return Ok(true);
+        }
+        let found = self.in_head(path)?;
+        Ok(found.is_some_and(|(mode, _)| (mode == DIRECTORY) == is_directory))
+    }
+
+    fn in_head(&mut self, path: &Path) -> Result<Option<Leaf>, CopyError> {
+        self.trees.find(self.objects, &self.below.head, path)
+    }
+
+    /// Reads the patterns that a directory has: the layer's file, or what shows through it.
+    fn patterns_of(&mut self, directory: &Path) -> Result<Option<Vec<u8>>, CopyError> {
+        let path = directory.join(FILE);
+        let is_root = directory.as_os_str().is_empty();
+        let place = if is_root { Path::new(".") } else { directory };
+        match self.fs.open_below(self.upper, place, Open::Handle) {
+            Ok(dir) => match found(self.fs, At { dir: dir.as_fd(), name: FILE.as_ref() }, &path) {
+                Ok(Found::File { size, .. }) if size <= FILE_MAX => {
+                    let text = read_all(self.fs, dir.as_fd(), Path::new(FILE));
+                    return text.map(Some).map_err(failed("read", &path));
+                }
+                Ok(_) => return Ok(None),
+                Err(error) if error.errno == Errno::NOENT => {}
+                Err(error) => return Err(error.into()),
+            },
+            Err(Errno::NOENT | Errno::NOTDIR) => {}
+            Err(errno) => return Err(failed("open", directory)(errno)),
+        }
+        if covers(&self.opaque, directory) { Ok(None) } else { self.shown_patterns(&path) }
+    }
+
+    fn shown_patterns(&mut self, path: &Path) -> Result<Option<Vec<u8>>, CopyError> {
+        let found = self.trees.find(self.objects, &self.below.shown, path)?;
+        let Some((FILE_MODE | EXECUTABLE_MODE, id)) = found else { return Ok(None) };
+        let mut text = Vec::new();
+        self.objects.read(&id, Limit(FILE_MAX), &mut text)?;
+        Ok(Some(text))
+    }
+}
