@@ -4,7 +4,9 @@ use std::ffi::OsString;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::{Access, Expectation, HostPath, Level, Made, MountOptions, Network, Stated, SyncTable};
+use crate::{
+    Access, Expectation, HostPath, Landing, Level, Made, MountOptions, Network, Stated, SyncTable,
+};
 
 /// Where a [`PolicyFile`] stands among the layers, and so what it may say.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -147,6 +149,8 @@ pub enum MountSource {
         repository: Option<OsString>,
         /// The tree-ish.
         rev: String,
+        /// Where changes go, when there can be any.
+        landing: Landing,
     },
     /// A tree of the content-addressed store.
     Cas {

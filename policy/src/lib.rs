@@ -15,6 +15,7 @@ mod expect;
 mod explain;
 mod file;
 mod flags;
+mod landing;
 mod limits;
 mod mount;
 mod nearest;
@@ -50,6 +51,7 @@ pub use file::{
     ProcessTable, RequireTable, StateTable, WorkspaceAccess, WorkspaceRoot, WorkspaceTable,
 };
 pub use flags::{FlagError, FlagFault, Flags};
+pub use landing::{Landing, LandsAt};
 pub use limits::Limits;
 pub use mount::{Access, BackendSpec, Made, MountClass, MountOptions, MountSpec};
 pub use network::Network;

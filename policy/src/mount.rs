@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::{GuestPath, HostPath, Origin};
+use crate::{GuestPath, HostPath, Landing, Origin};
 
 /// What the guest may do below a mount.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -60,6 +60,9 @@ pub enum BackendSpec {
         repository: HostPath,
         /// The tree-ish, resolved once at start.
         rev: String,
+        /// Where changes go, when there can be any.
+        #[serde(flatten, skip_serializing_if = "Landing::is_default")]
+        landing: Landing,
     },
     /// A tree of the content-addressed store.
     Cas {

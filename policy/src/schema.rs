@@ -166,6 +166,10 @@ image!(
         nodeny: bool,
         /// Where a git tree's changes go.
         sync: Word,
+        /// What git ignores goes there, too.
+        sync_ignored: bool,
+        /// `Name <address>` of a commit of what was not committed.
+        author: Word,
         /// Why it is there; for readers.
         reason: String,
     }

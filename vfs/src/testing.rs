@@ -134,6 +134,7 @@ pub(crate) fn record(id: &RunId, state: RunState) -> Record {
             stamp: time,
             hidden: Vec::new(),
         }],
+        trees: Vec::new(),
         changes: None,
         undo_bytes: None,
         unknown: Unknown::new(),

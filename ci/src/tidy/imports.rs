@@ -89,7 +89,7 @@ const FOLDERS: &[Folder] = &[
     },
     Folder {
         path: "launcher/src/finish/",
-        modules: Some(&["finish", "apply", "supervise", "plan", "sys"]),
+        modules: Some(&["trees", "finish", "apply", "supervise", "plan", "sys"]),
         no_names: &["clap"],
         no_std: &[],
     },

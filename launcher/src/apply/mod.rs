@@ -15,6 +15,7 @@ mod pid_1;
 mod prepare;
 mod reaper;
 mod spawn;
+mod tree_layer;
 
 pub(crate) use failure::SpawnError;
 #[cfg(test)]

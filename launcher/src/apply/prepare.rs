@@ -16,6 +16,7 @@ use rustix::fs::OFlags;
 
 use super::cgroup::Cgroup;
 use super::cow_layer::{self, open_expected};
+use super::tree_layer::{self, TreeLayerError};
 use crate::plan::step::{CgroupPlan, ExecSpec, MaskPoint, PrepareStep, RunPath, UPPER};
 use crate::plan::{HIDDEN_DIRECTORY, HIDDEN_FILE, Plan, TreeFact};
 use crate::trees::{self, MakeError};
@@ -70,6 +71,9 @@ pub(crate) enum PrepareError {
     /// The moment of the start can't be told.
     #[error("can't tell the time of the state's file system")]
     Stamp(#[source] io::Error),
+    /// The layer above a tree can't be made.
+    #[error("can't make the layer above a tree")]
+    TreeLayer(#[source] TreeLayerError),
     /// A tree can't be made.
     #[error("can't show {id} of {origin}")]
     Tree {
@@ -196,7 +200,7 @@ pub(crate) fn prepare(plan: &Plan, state: &Path, id: &RunId) -> Result<Prepared,
             _ => apply(step, run)?,
         }
     }
-    if !plan.buffered.is_empty() || plan.checkpoint.is_some() {
+    if !plan.buffered.is_empty() || !plan.trees.is_empty() || plan.checkpoint.is_some() {
         prepared.stamp = Some(cow_layer::stamp(run)?);
     }
     Ok(prepared)
@@ -213,6 +217,9 @@ fn cgroup(plan: &CgroupPlan) -> Result<Cgroup, PrepareError> {
 fn apply(step: &PrepareStep, run: &mut RunDir) -> Result<(), PrepareError> {
     match step {
         PrepareStep::Cgroup(_) | PrepareStep::Tree { .. } => Ok(()),
+        PrepareStep::TreeLayer { at, git } => {
+            tree_layer::make(run, &at.0, git.as_ref()).map_err(PrepareError::TreeLayer)
+        }
         PrepareStep::Points { at, points } => make_points(run, at, points),
         PrepareStep::MakeDir { at, mode } => {
             run.make_dir(&OsFs, &at.0, *mode).map_err(PrepareError::State)

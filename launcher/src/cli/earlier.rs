@@ -2,7 +2,7 @@
 
 use endow_policy::HostPath;
 use endow_vfs::fs::OsFs;
-use endow_vfs::state::{Moment, MountRecord, RootId, RunState};
+use endow_vfs::state::{Moment, MountRecord, RootId, RunState, TreeRecord};
 
 use super::error::{CommandError, Kind};
 use super::kept::{Kept, Opened, Verb};
@@ -22,6 +22,12 @@ pub(crate) fn open(name: &str) -> Result<Opened, CommandError> {
     let kept = Kept::list()?;
     let run = kept.named(name)?;
     let opened = kept.open(run, GO_ON)?;
+    if opened.record.trees.iter().any(TreeRecord::waits) {
+        let error = CommandError::new(Kind::Usage, "can't go on from changes of a git tree");
+        return Err(error
+            .about(&run.id)
+            .hint(format!("`endow apply {}`, then name that commit", run.id)));
+    }
     let targets = finish::targets(&opened.dir, &opened.record, &[]);
     let targets = targets.map_err(WriteBackError::from)?;
     if opened.dir.has(&OsFs, "undo")? {

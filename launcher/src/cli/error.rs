@@ -297,7 +297,7 @@ impl From<PlanError> for CommandError {
                 let this = this.cause(format!("mounted at {at}")).asked_by(&origin);
                 fault.hint.into_iter().fold(this, Self::hint)
             }
-            PlanError::NoPlace { origin, .. } | PlanError::NotYet { origin, .. } => {
+            PlanError::NoPlace { origin, .. } => {
                 this.asked_by(&origin)
             }
             PlanError::NoDevice(_) | PlanError::Unprobed(_) => this,

@@ -99,7 +99,9 @@ impl Kept {
 
     fn newest(&self, verb: Verb, chosen: &Chosen) -> Result<&Listed, CommandError> {
         let fits = |record: &Record| {
-            record.workspace.as_ref().is_some_and(|it| self.is_here(it)) && (verb.fits)(record)
+            let repositories = record.trees.iter().map(|tree| &tree.git.repository);
+            let mut places = record.workspace.iter().chain(repositories);
+            places.any(|it| self.is_here(it)) && (verb.fits)(record)
         };
         let newest = Wanted::Newest { fits: &fits, states: verb.states };
         find(&self.runs, newest).map_err(|_| {

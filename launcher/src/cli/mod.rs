@@ -16,6 +16,7 @@ mod installation;
 mod json;
 mod junit;
 mod kept;
+mod landed;
 mod left_over;
 mod naming;
 mod output;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use endow_policy::{GuestPath, HostPath};
 use endow_vfs::fs::OsFs;
-use endow_vfs::state::{Durability, Listed, Record, RunDir, RunId, RunState, StateDir};
+use endow_vfs::state::{Durability, Listed, Record, RunDir, RunId, RunState, StateDir, TreeRecord};
 use endow_vfs::sync::Ledger;
 use rustix::io::Errno;
 
@@ -90,8 +90,7 @@ fn open(opened: Opened, paths: Vec<HostPath>, output: &Output) -> Result<Picked,
         synced::tell_covered(settled, output);
     }
     if is_begun || settled.is_some() {
-        let state = finish::state_of(&picked.run, &picked.targets)?;
-        let state = state.unwrap_or(RunState::Undone);
+        let state = picked.state_of()?.unwrap_or(RunState::Undone);
         picked.prune(state);
         picked.set_state(state)?;
     }
@@ -148,10 +147,28 @@ impl Picked {
         Ok(looked)
     }
 
+    /// Returns whether results of trees wait, or may.
+    pub(crate) fn has_waiting_trees(&self) -> bool {
+        self.record.trees.iter().any(TreeRecord::waits)
+    }
+
+    /// Returns the state that the run is in by what is there of it.
+    pub(crate) fn state_of(&self) -> Result<Option<RunState>, CommandError> {
+        let state = finish::state_of(&self.run, &self.targets)?;
+        let has_landed = self.record.trees.iter().any(|tree| !tree.landed.is_empty());
+        Ok(match state {
+            _ if self.has_waiting_trees() => Some(RunState::Waiting),
+            None if has_landed => Some(RunState::Applied),
+            state => state,
+        })
+    }
+
     /// Returns whether anything of the run is written back and not taken back.
     pub(crate) fn has_applied(&self) -> Result<bool, CommandError> {
         let ledger = self.ledger()?;
-        Ok(self.targets.iter().any(|target| ledger.applied(target.number).next().is_some()))
+        let has_landed = self.record.trees.iter().any(|tree| !tree.landed.is_empty());
+        Ok(has_landed
+            || self.targets.iter().any(|target| ledger.applied(target.number).next().is_some()))
     }
 
     /// Returns what was written back.

@@ -3,15 +3,20 @@
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use endow_policy::{HostPath, PatternRule, Policy, SyncRules};
+use endow_policy::{HostPath, LandsAt, PatternRule, Policy, SyncRules};
 use endow_vfs::fs::Timespec;
-use endow_vfs::state::{self, HiddenPath, Moment, MountRecord, Record, RootId, RunState, Unknown};
+use endow_vfs::state::{
+    self, GitRecord, HiddenPath, Moment, MountRecord, Place, Record, RootId, RunState, TreeRecord,
+    Unknown,
+};
+use endow_vfs::working_copy::Taken;
 
 use super::stages::Planned;
 use crate::apply::Prepared;
-use crate::plan::Checkpoint;
 use crate::plan::host::HiddenName;
+use crate::plan::place::PlacedSource;
 use crate::plan::step::{Buffered, FileId};
+use crate::plan::{ChangedTree, Checkpoint};
 
 const NANOSECONDS: u64 = 1_000_000_000;
 
@@ -24,7 +29,8 @@ pub(crate) fn of_run(planned: &Planned, prepared: &Prepared) -> Option<Record> {
     };
     let live = planned.plan.checkpoint.iter().map(|it| live(it, stamp));
     let mounts: Vec<_> = planned.plan.buffered.iter().map(mount).chain(live).collect();
-    Some(Record { mounts, ..bare(planned) })
+    let trees = planned.plan.trees.iter().filter_map(tree).collect();
+    Some(Record { mounts, trees, ..bare(planned) })
 }
 
 fn bare(planned: &Planned) -> Record {
@@ -42,6 +48,7 @@ fn bare(planned: &Planned) -> Record {
         deny: texts(&policy.deny),
         protect: texts(&policy.protect),
         mounts: Vec::new(),
+        trees: Vec::new(),
         changes: None,
         undo_bytes: None,
         unknown: Unknown::default(),
@@ -97,6 +104,25 @@ fn live(checkpoint: &Checkpoint, stamp: Timespec) -> MountRecord {
         stamp: Moment::from(stamp),
         hidden: checkpoint.hidden.iter().map(rule).collect(),
     }
+}
+
+fn tree(changed: &ChangedTree) -> Option<TreeRecord> {
+    let (copy, landing) = (changed.tree.copy.as_ref()?, changed.landing.clone()?);
+    let place = |it: &PlacedSource| Place { path: it.path.clone(), id: root_id(it.id) };
+    let git = GitRecord {
+        repository: changed.tree.source.clone(),
+        places: copy.git.each_ref().map(place),
+        objects: copy.objects.iter().map(|it| place(&it.place)).collect(),
+        commit: changed.tree.commit.clone()?,
+        branch: match landing.to {
+            LandsAt::Ref => None,
+            LandsAt::Branch(name) => Some(name),
+        },
+        taken: if landing.ignored { Taken::All } else { Taken::Unignored },
+        author: landing.author.unwrap_or_else(|| copy.author.clone()),
+    };
+    let (at, layer) = (changed.at.clone(), changed.layer.0.clone());
+    Some(TreeRecord { at, layer, git, captured: None, landed: Vec::new(), undone: false })
 }
 
 fn hidden(name: &HiddenName, policy: &Policy) -> HiddenPath {

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::args::RunArgs;
 use super::error::CommandError;
 use super::json;
+use super::landed;
 use super::sources::digest;
 use super::stages::{Planned, Took};
 use super::synced;
@@ -82,6 +83,7 @@ impl Report {
             set(&mut value, "changes", synced::changes(sync));
             set(&mut value, "sync", synced::sync(sync));
             set(&mut value, "checkpoint", synced::checkpoint(sync));
+            set(&mut value, "trees", landed::value(&sync.trees));
         }
         add_captured(&mut value, run.captured.as_ref());
         Self { value }
@@ -134,7 +136,7 @@ fn empty() -> Value {
     json!({
         "version": 1, "run": null, "command": null, "outcome": null, "started": null,
         "duration_ms": null, "phases_us": null, "policy": null, "enforcement": null,
-        "mounts": null, "changes": null, "sync": null, "checkpoint": null, "denials": null, "connections": null,
+        "mounts": null, "changes": null, "sync": null, "checkpoint": null, "trees": null, "denials": null, "connections": null,
         "resources": null,
     })
 }

@@ -146,7 +146,7 @@ pub(crate) fn decide(settled: Settled, request: Request) -> Result<Planned, Comm
         },
     };
     let host = HostFacts {
-        trees: trees::resolve(&found.policy.mounts, &surroundings.dirs.cache),
+        trees: trees::resolve(&found.policy.mounts, &surroundings.dirs.cache, &surroundings.vars),
         ..probe::host_facts(&questions, looked)
     };
     let id = RunId::generate().map_err(|errno| {

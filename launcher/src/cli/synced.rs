@@ -10,6 +10,7 @@ use endow_vfs::sync::{ChangeKind, Conflict, Held, LeftOut, Refusal, SyncReport, 
 use serde_json::{Value, json};
 
 use super::exit;
+use super::landed;
 use super::output::Output;
 use super::report::{self, Finished};
 use crate::finish::{self, InView, OfMount};
@@ -46,7 +47,8 @@ pub(crate) fn say(sync: &finish::Finished, id: &str, output: &Output) -> bool {
     for lost in &sync.lost {
         output.problem(&format!("changes are lost: {}", lost.at), &lost.error);
     }
-    is_short(sync)
+    let is_tree_short = landed::say(&sync.trees, id, output);
+    is_short(sync) || is_tree_short
 }
 
 /// Says what of a live workspace can't be taken back.
@@ -259,7 +261,7 @@ pub(crate) fn sync(sync: &finish::Finished) -> Value {
             let at: OsString = it.as_path().into();
             report::text(&at)
         }).collect::<Vec<_>>(),
-        "ref": null,
+        "ref": landed::reference(&sync.trees),
         "digest": null,
     })
 }

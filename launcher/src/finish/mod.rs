@@ -16,6 +16,7 @@ mod publish;
 mod rules;
 mod take_back;
 mod targets;
+mod trees;
 mod write_back;
 
 pub(crate) use checkpoint::{names as uncovered_names, settle as settle_checkpoint};
@@ -28,6 +29,7 @@ pub(crate) use publish::{Published, publish};
 pub(crate) use rules::Selection;
 pub(crate) use take_back::{state_of, take_back};
 pub(crate) use targets::{Target, TargetError, targets};
+pub(crate) use trees::{Landing, TreeEnd, TreeEndError, counts, end_trees, take_back_trees};
 pub(crate) use write_back::{Looked, WriteBackError, WrittenBack, look, resume, write_back};
 
 use std::os::fd::{AsFd, OwnedFd};
@@ -66,12 +68,25 @@ pub(crate) struct Finished {
     pub(crate) foreign: Vec<GuestPath>,
     /// Changes that were to be kept, and could not be.
     pub(crate) lost: Vec<Lost>,
+    /// What became of copy-on-write mounts of trees.
+    pub(crate) trees: Vec<TreeEnd>,
 }
 
 impl Finished {
     /// Returns whether changes of a mount wait for the user; after an error all do.
     fn waits(&self, at: &GuestPath) -> bool {
         self.error.is_some() || self.written.waits_at(at)
+    }
+
+    /// Captures what the command left of trees; what waits makes the run wait.
+    fn end_trees(&mut self, run: &RunDir, record: &mut Record, fate: Fate) {
+        let landing = if fate == Fate::Keep { Landing::Later } else { Landing::Now };
+        self.trees = end_trees(run, record, landing);
+        if self.trees.iter().any(TreeEnd::waits) {
+            self.state = Some(RunState::Waiting);
+        } else if self.trees.iter().any(TreeEnd::has_changes) {
+            self.state.get_or_insert(RunState::Applied);
+        }
     }
 
     /// Settles what became of a live workspace: changes that can be taken back count as written
@@ -140,6 +155,7 @@ fn end(
         checkpoint: None,
         foreign: foreign_names(&run, &record, ended, &memory),
         lost: Vec::new(),
+        trees: Vec::new(),
     };
     record.ended = Some(Moment::from(SystemTime::now()));
     record.outcome = Some(ending(ended.outcome));
@@ -151,6 +167,9 @@ fn end(
                 finished.error = Some(error);
             }
         }
+    }
+    if fate != Fate::Drop {
+        finished.end_trees(&run, &mut record, fate);
     }
     if finished.state == Some(RunState::Waiting) {
         finished.lost = in_memory::keep(&mut run, &mut record, &memory, |at| finished.waits(at));
@@ -166,7 +185,7 @@ fn end(
         return run.remove(&OsFs).map(|()| finished);
     };
     record.state = state;
-    record.changes = Some(finished.written.counts());
+    record.changes = Some(finished.written.counts().plus(counts(&finished.trees)));
     record.undo_bytes = undo_bytes(&run, state);
     // Whatever fails from here on, the changes stay.
     let settled = settle(&run, &record, private);

@@ -7,6 +7,7 @@ use endow_policy::{Access, HostPath};
 use rustc_hash::FxHashMap;
 
 use super::landlock::{LandlockPlan, Rights, Rule};
+use super::place::Placed;
 use super::step::{ConfineStep, InitStep, PayloadStep, PrepareStep, Source};
 use super::{KERNEL_FILES, Plan};
 
@@ -147,15 +148,15 @@ fn seccomp_last(plan: &Plan) -> Option<Finding> {
 }
 
 fn sources(plan: &Plan) -> Vec<Finding> {
-    let granted: BTreeSet<&HostPath> = plan
-        .placement
-        .mounts
-        .iter()
-        .filter_map(|placed| placed.source.as_ref().map(|source| &source.path))
-        .collect();
+    let granted: BTreeSet<&HostPath> = plan.placement.mounts.iter().flat_map(granted).collect();
     let is_device = |path: &HostPath| path.as_path().starts_with("/dev");
     let allowed = |path: &&HostPath| !granted.contains(path) && !is_device(path);
     bound(plan).filter(allowed).cloned().map(Finding::SourceNotGranted).collect()
+}
+
+fn granted(placed: &Placed) -> impl Iterator<Item = &HostPath> {
+    let own = placed.source.iter().map(|source| &source.path);
+    own.chain(placed.tree.iter().flat_map(|tree| tree.borrowed()))
 }
 
 fn bound(plan: &Plan) -> impl Iterator<Item = &HostPath> {

@@ -44,9 +44,6 @@ pub enum PlanError {
     /// The name of a tree leads to none that can be shown.
     #[error("{}", fault.message)]
     NoTree { at: GuestPath, fault: TreeFault, origin: Origin },
-    /// Something of the policy is not built yet.
-    #[error("not available in this version: {what} at {at}")]
-    NotYet { what: &'static str, at: GuestPath, origin: Origin },
     /// A device that every command needs is missing on the host.
     #[error("host device is missing: {0}")]
     NoDevice(String),
@@ -87,10 +84,6 @@ impl std::fmt::Display for Beyond {
 }
 
 impl PlanError {
-    pub(super) fn not_yet(spec: &MountSpec, what: &'static str) -> Self {
-        Self::NotYet { what, at: spec.at.clone(), origin: spec.origin.clone() }
-    }
-
     pub(super) fn no_place(spec: &MountSpec) -> Self {
         Self::NoPlace { at: spec.at.clone(), origin: spec.origin.clone() }
     }

@@ -33,6 +33,7 @@ pub mod switches;
 mod tree;
 mod view;
 pub mod why;
+mod working_copy;
 
 pub use check::check;
 pub use checkpoint::Checkpoint;
@@ -47,6 +48,7 @@ pub use mounts::{HIDDEN_DIRECTORY, HIDDEN_FILE, content_key};
 pub use opening::{Namespaces, Opening, opening, opens_early};
 pub use skeleton::DEVICES;
 pub use tree::{TreeFact, TreeFault, tree_name};
+pub use working_copy::{BorrowedFact, ChangedTree, CopyFact, GitStart};
 
 use std::ffi::{OsStr, OsString};
 
@@ -84,6 +86,9 @@ pub struct Plan {
     pub supervise: SupervisePlan,
     /// The copy-on-write mounts, whose changes are written back.
     pub buffered: Vec<Buffered>,
+    /// The copy-on-write mounts of trees, whose changes become commits and digests.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub trees: Vec<ChangedTree>,
     /// A live workspace that is recorded, for an undo.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checkpoint: Option<Checkpoint>,
@@ -151,6 +156,7 @@ pub fn plan(policy: &Policy, host: &HostFacts, request: &ExecRequest) -> Result<
     view.prepare.extend(checkpoint.as_ref().map(Checkpoint::prepare));
     let environment = environment::plan(policy, &placement, host, request, temporary.as_ref());
     let payload = confine::payload(policy, &placement, host, &enforcement)?;
+    let finish = finish(&view);
     Ok(Plan {
         prepare: view.prepare,
         opening,
@@ -161,8 +167,9 @@ pub fn plan(policy: &Policy, host: &HostFacts, request: &ExecRequest) -> Result<
         environment,
         keep: request.keep.clone(),
         supervise: supervise::plan(policy, request, view.renew),
-        finish: finish(&view.buffered),
+        finish,
         buffered: view.buffered,
+        trees: view.trees,
         checkpoint,
         walks: host.hidden.iter().map(walk).collect(),
         enforcement,
@@ -170,8 +177,9 @@ pub fn plan(policy: &Policy, host: &HostFacts, request: &ExecRequest) -> Result<
     })
 }
 
-fn finish(buffered: &[Buffered]) -> Vec<FinishStep> {
-    let write_back = (!buffered.is_empty()).then_some(FinishStep::WriteBack);
+fn finish(view: &ViewPlan) -> Vec<FinishStep> {
+    let buffers = !(view.buffered.is_empty() && view.trees.is_empty());
+    let write_back = buffers.then_some(FinishStep::WriteBack);
     write_back.into_iter().chain([FinishStep::RemoveRun]).collect()
 }
 

@@ -96,6 +96,11 @@ impl Display for PrepareStep {
                 let what = if tree.is_made { "tree" } else { "make tree" };
                 write!(f, "{what} {} {} <- {}", tree.root, tree.id, tree.source)
             }
+            Self::TreeLayer { at, git } => {
+                write!(f, "layer $RUN/{}", at.0.display())?;
+                let git = git.iter().map(|it| format!(" with .git at {}", it.commit));
+                git.into_iter().try_for_each(|text| f.write_str(&text))
+            }
             Self::Points { at, points } => {
                 write!(f, "points $RUN/{}", at.0.display())?;
                 points.iter().try_for_each(|point| write!(f, " +{}", point.path.display()))

@@ -11,6 +11,7 @@ use super::host::HiddenName;
 use super::landlock::LandlockPlan;
 use super::seccomp::SeccompPlan;
 use super::tree::TreeFact;
+use super::working_copy::GitStart;
 
 /// What a source is, compared again inside the sandbox's mount namespace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -179,6 +180,13 @@ pub enum PrepareStep {
     },
     /// Makes sure that a tree is in the cache and stays there: makes it when it is not.
     Tree { tree: TreeFact },
+    /// Makes the upper and the work directory of a copy-on-write mount of a tree, and the git
+    /// directory of a commit.
+    TreeLayer {
+        at: RunPath,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        git: Option<GitStart>,
+    },
     /// Makes a layer of nothing but mount points and the directories that lead to them.
     Points { at: RunPath, points: Vec<MaskPoint> },
     /// Makes a control group with limits; the clone starts pid 1 in it.

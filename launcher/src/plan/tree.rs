@@ -10,11 +10,12 @@ use super::PlanError;
 use super::host::HostFacts;
 use super::mounts::flags_of;
 use super::place::Placed;
-use super::step::{InitStep, MaskPoint, MountFlags, PrepareStep, RunPath, Source};
+use super::step::{InitStep, MaskPoint, MountFlags, Source};
 use super::view::Builder;
+use super::working_copy::{self, CopyFact};
 
 /// A tree that a mount shows, as its name was resolved: once, before the start.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TreeFact {
     /// What the tree is: `git-sha1:HEX`, `git-sha256:HEX` or `sha256:HEX/SIZE`.
     pub id: String,
@@ -31,10 +32,13 @@ pub struct TreeFact {
     pub source: HostPath,
     /// Whether it is made already.
     pub is_made: bool,
+    /// What a working copy of it needs; `None` where there can be none, or is to be none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub copy: Option<Box<CopyFact>>,
 }
 
 /// Why the name of a tree leads to none.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct TreeFault {
     /// What went wrong, and on what.
     pub message: String,
@@ -46,21 +50,24 @@ pub struct TreeFault {
 }
 
 /// Returns what the facts of the host know a tree by; `None` for other kinds of mount.
-pub fn tree_name(backend: &BackendSpec) -> Option<String> {
-    match backend {
-        BackendSpec::Git { repository, rev } => Some(format!("{repository}@{rev}")),
-        BackendSpec::Cas { digest } => Some(digest.clone()),
-        _ => None,
-    }
+pub fn tree_name(spec: &MountSpec) -> Option<String> {
+    let name = match &spec.backend {
+        BackendSpec::Git { repository, rev, .. } => format!("{repository}@{rev}"),
+        BackendSpec::Cas { digest } => digest.clone(),
+        _ => return None,
+    };
+    Some(if spec.access == Access::Cow { format!("cow {name}") } else { name })
 }
 
 /// Places a tree; `None` for an optional one that is not there.
 pub(super) fn place_tree(spec: &MountSpec, host: &HostFacts) -> Result<Option<Placed>, PlanError> {
-    if spec.access == Access::Cow {
-        return Err(PlanError::not_yet(spec, "copy-on-write mounts of git and cas trees"));
-    }
-    let found = tree_name(&spec.backend).and_then(|name| host.trees.get(&name));
+    let found = tree_name(spec).and_then(|name| host.trees.get(&name));
     match found.ok_or_else(|| PlanError::no_place(spec))? {
+        Ok(fact) if refused(spec, fact).is_some() => {
+            let (at, origin) = (spec.at.clone(), spec.origin.clone());
+            let fault = refused(spec, fact).unwrap_or_default();
+            Err(PlanError::NoTree { at, fault, origin })
+        }
         Ok(fact) => Ok(Some(Placed {
             spec: spec.clone(),
             source: None,
@@ -74,32 +81,38 @@ pub(super) fn place_tree(spec: &MountSpec, host: &HostFacts) -> Result<Option<Pl
     }
 }
 
+/// Returns why a tree can't be changed as a policy wants it.
+fn refused(spec: &MountSpec, fact: &TreeFact) -> Option<TreeFault> {
+    let BackendSpec::Git { landing, .. } = &spec.backend else { return None };
+    let cow = (spec.access == Access::Cow).then(|| working_copy::refuse(landing, fact));
+    let (message, hint) = cow.flatten()?;
+    Some(TreeFault { message, hint: Some(hint.to_owned()), is_absent: false })
+}
+
 impl Builder<'_> {
     /// Shows a tree; where other mounts stand in it, a layer above it has their places.
     pub(super) fn tree(&mut self, placed: &Placed) -> Result<(), PlanError> {
         let Some(fact) = &placed.tree else { return Ok(()) };
         let spec = &placed.spec;
         self.directory(&spec.at, 0o755)?;
-        let step = PrepareStep::Tree { tree: TreeFact::clone(fact) };
-        if !self.plan.prepare.contains(&step) {
-            self.plan.prepare.push(step);
+        self.needs_tree(fact);
+        if spec.access == Access::Cow {
+            return self.changed_tree(placed, fact);
         }
         let (tree, at) = (Source::Tree(fact.root.clone()), spec.at.clone());
         let flags = MountFlags { recursive: false, ..flags_of(spec, false) };
-        let points = self.points_in(placed);
-        if points.is_empty() {
-            self.step(InitStep::Bind { source: tree, at, flags });
-        } else {
-            let layer = RunPath(format!("mask/{}", self.plan.prepare.len()).into());
-            self.plan.prepare.push(PrepareStep::Points { at: layer.clone(), points });
-            let lower = vec![Source::Run(layer), tree];
-            self.step(InitStep::Overlay { lower, upper: None, at, flags });
+        match self.points_of(placed) {
+            None => self.step(InitStep::Bind { source: tree, at, flags }),
+            Some(points) => {
+                let lower = vec![points, tree];
+                self.step(InitStep::Overlay { lower, upper: None, at, flags });
+            }
         }
         self.mounted(&spec.at, false);
         Ok(())
     }
 
-    fn points_in(&self, placed: &Placed) -> Vec<MaskPoint> {
+    pub(super) fn points_in(&self, placed: &Placed) -> Vec<MaskPoint> {
         let point = |other: &&Placed| {
             let path: PathBuf = other.spec.at.below(&placed.spec.at)?.to_path_buf();
             Some(MaskPoint { path, directory: other.is_directory() })

@@ -10,6 +10,7 @@ use super::PlanError;
 use super::host::{Found, HostFacts};
 use super::place::{Placed, Placement};
 use super::step::{Buffered, InitStep, MountFlags, PrepareStep, Renew, RunPath};
+use super::working_copy::ChangedTree;
 
 /// What the view needs from the host side, from pid 1 and from the supervisor.
 #[derive(Debug, Default)]
@@ -18,6 +19,7 @@ pub(crate) struct ViewPlan {
     pub(crate) init: Vec<InitStep>,
     pub(crate) renew: Vec<Renew>,
     pub(crate) buffered: Vec<Buffered>,
+    pub(crate) trees: Vec<ChangedTree>,
 }
 
 /// Plans the whole view.

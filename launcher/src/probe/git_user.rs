@@ -15,12 +15,27 @@ const CONFIG_MAX: u64 = 1 << 20;
 
 /// Returns a configuration with name and mail, as far as the host's has them; `None` without a home.
 pub(super) fn config(vars: &Vars) -> Option<String> {
+    Some(host_user(vars)?.render() + NO_COLLECTION)
+}
+
+fn host_user(vars: &Vars) -> Option<User> {
     let home = vars.home.as_ref()?.as_path();
     let files: [PathBuf; 2] = [home.join(".config/git/config"), home.join(".gitconfig")];
     let texts = files.iter().filter_map(|file| small_file::read(file, CONFIG_MAX).ok());
     let texts = texts.filter_map(|text| String::from_utf8(text).ok());
-    let user = texts.fold(User::default(), |user, text| user.read(&text));
-    Some(user.render() + NO_COLLECTION)
+    Some(texts.fold(User::default(), |user, text| user.read(&text)))
+}
+
+/// Returns who makes commits, as `Name <address>`: the user, as far as git knows one.
+pub(crate) fn author(vars: &Vars) -> String {
+    let user = host_user(vars).unwrap_or_default();
+    match (user.name, user.email) {
+        (Some(name), Some(email)) => {
+            let plain = |text: String| text.replace(['<', '>'], "").replace(char::is_control, "");
+            format!("{} <{}>", plain(name), plain(email))
+        }
+        _ => "endow <endow@localhost>".to_owned(),
+    }
 }
 
 #[derive(Debug, Default, PartialEq, Eq)]

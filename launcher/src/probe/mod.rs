@@ -8,7 +8,7 @@ mod contents;
 pub(crate) mod deep;
 pub(crate) mod doctor;
 pub(crate) mod git_dirs;
-mod git_user;
+pub(crate) mod git_user;
 mod hidden;
 mod inside;
 mod kernel;

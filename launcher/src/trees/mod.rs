@@ -1,22 +1,27 @@
 //! Trees of repositories and of the content-addressed store: which tree a name leads to, and making
 //! it in the cache. Both read what others may have written, so both are done in a confined process.
 
+mod capture;
 mod cas;
 mod git;
 mod git_places;
+mod working_copy;
 
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
-use endow_policy::{BackendSpec, HostPath, MountSpec};
+use endow_policy::{Access, BackendSpec, HostPath, MountSpec, Vars};
 use endow_vfs::fs::OsFs;
 use endow_vfs::trees::{Begun, Building, Made, TreeCache, TreeError, TreeKey};
 
+pub(crate) use capture::{CaptureError, STAGED, Signed, capture, descends, open};
 pub(crate) use cas::{objects, store};
+pub(crate) use working_copy::checked_out;
 
 use crate::confined::ConfinedError;
 use crate::plan::{TreeFact, TreeFault, tree_name};
+use crate::probe::git_user;
 
 /// Each tree by its name in the policy.
 type TreeFacts = BTreeMap<String, Result<TreeFact, TreeFault>>;
@@ -45,12 +50,20 @@ pub(crate) enum MakeError {
 
 /// Finds out which trees the mounts of a policy show; `cache` is endow's cache directory. Nothing is
 /// made.
-pub(crate) fn resolve(mounts: &[MountSpec], cache: &Path) -> TreeFacts {
+pub(crate) fn resolve(mounts: &[MountSpec], cache: &Path, vars: &Vars) -> TreeFacts {
     let mut facts = TreeFacts::new();
     for spec in mounts {
-        let Some(name) = tree_name(&spec.backend) else { continue };
+        let Some(name) = tree_name(spec) else { continue };
         facts.entry(name).or_insert_with(|| match &spec.backend {
-            BackendSpec::Git { repository, rev } => git::resolve(repository, rev, cache),
+            BackendSpec::Git { repository, rev, .. } => {
+                let found = git::resolve(repository, rev, cache);
+                found.and_then(|tree| match spec.access {
+                    Access::Cow => {
+                        working_copy::resolve(tree, rev, (cache, &git_user::author(vars)))
+                    }
+                    _ => Ok(tree),
+                })
+            }
             BackendSpec::Cas { digest } => cas::resolve(digest, cache),
             _ => Err(fault("no tree".to_owned())),
         });
@@ -103,6 +116,9 @@ pub(crate) fn boot() -> String {
 fn make(tree: &TreeFact, building: &Building) -> Result<Made, MakeError> {
     match tree.id.split_once(':') {
         Some(("sha256", _)) => cas::make(tree, building),
+        Some((kind, name)) if kind.starts_with(working_copy::INDEX) => {
+            working_copy::make(tree, name, building)
+        }
         Some((_, name)) => git::make(tree, name, building),
         None => Err(MakeError::Name(tree.id.clone())),
     }
@@ -119,6 +135,7 @@ fn fact((kind, name): (&str, &str), source: &Path, cache: &Path) -> Result<TreeF
         commit: None,
         key: key.to_string(),
         is_made: endow_vfs::trees::is_made(cache, &key),
+        copy: None,
         cache: host(cache)?,
         root: host(&root)?,
         source: host(source)?,

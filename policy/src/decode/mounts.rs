@@ -35,6 +35,8 @@ pub(crate) const MOUNT_KEYS: &[&str] = &[
     "noexec",
     "nodeny",
     "sync",
+    "sync_ignored",
+    "author",
     "reason",
 ];
 /// The further keys of an entry in a built-in profile.
@@ -155,9 +157,7 @@ impl Decoder<'_> {
         let options = self.options(&section);
         let access = self.mount_access(&section, source.as_ref());
         let reason = self.text(&section, "reason").map(|reason| reason.value.to_owned());
-        for key in ["write_back", "sync"] {
-            self.later(&section, key, unavailable);
-        }
+        self.later(&section, "write_back", unavailable);
         if self.problems.len() > before {
             return None;
         }
@@ -190,7 +190,10 @@ impl Decoder<'_> {
             let host = self.word(section, "host").map(|host| host.value.into());
             (Some(MountSource::Host { host }), &["host"])
         } else if has("git") {
-            (self.git_source(section, span), &["git", "rev", "sync"])
+            {
+                let keys: &[&str] = &["git", "rev", "sync", "sync_ignored", "author"];
+                (self.git_source(section, span), keys)
+            }
         } else if has("cas") {
             (self.cas_source(section), &["cas"])
         } else if has("memory") {
@@ -212,12 +215,22 @@ impl Decoder<'_> {
 
     /// Keys of one source beside another would be ignored, so they are refused.
     fn only_for_source(&mut self, section: &Section<'_>, allowed: &[&str]) {
-        const BOUND: &[&str] = &["rev", "sync", "size", "inodes", "mode", "seed", "write_back"];
+        const BOUND: &[&str] = &[
+            "rev",
+            "sync",
+            "sync_ignored",
+            "author",
+            "size",
+            "inodes",
+            "mode",
+            "seed",
+            "write_back",
+        ];
         for (key, _) in section.table {
             let name: &str = key.get_ref();
             if BOUND.contains(&name) && !allowed.contains(&name) {
                 let owner = match name {
-                    "rev" | "sync" => "git",
+                    "rev" | "sync" | "sync_ignored" | "author" => "git",
                     "size" | "inodes" => "memory",
                     "mode" => "memory or private",
                     _ => "private",
@@ -236,7 +249,8 @@ impl Decoder<'_> {
         }
         let rev = self.word(section, "rev")?.value.to_owned();
         let repository = (repository.value != ".").then(|| repository.value.into());
-        Some(MountSource::Git { repository, rev })
+        let landing = self.landing(section);
+        Some(MountSource::Git { repository, rev, landing })
     }
 
     fn cas_source(&mut self, section: &Section<'_>) -> Option<MountSource> {

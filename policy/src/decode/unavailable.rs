@@ -65,8 +65,7 @@ impl Decoder<'_> {
         unavailable: &mut Vec<Stated<String>>,
     ) {
         let Some(found) = section.table.get(key) else { return };
-        let shape = if key == "sync" { Shape::Text } else { Shape::Texts };
-        self.shape(section, key, shape);
+        self.shape(section, key, Shape::Texts);
         unavailable.push(self.stated(found.span(), section.key(key)));
     }
 

@@ -145,6 +145,9 @@ pub enum FlagFault {
     /// The host name can't be used.
     #[error("not a host name")]
     NotAHostname,
+    /// Where changes go, and there can be none.
+    #[error("`sync` needs `cow`")]
+    NeedsCow,
     /// The feature is not built yet.
     #[error("not available in this version")]
     Unavailable,

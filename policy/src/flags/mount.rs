@@ -5,7 +5,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use super::{FlagError, FlagFault, fault, origin};
 use crate::decode::{DEFAULT_MEMORY_MODE, DEFAULT_MEMORY_SIZE, is_digest, parse_mode};
-use crate::{Access, MountEntry, MountOptions, MountSource, Stated, parse_size};
+use crate::{Access, Landing, LandsAt, MountEntry, MountOptions, MountSource, Stated, parse_size};
 
 /// Which mount flag it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +32,8 @@ impl MountFlag {
     fn takes(self, option: &str) -> bool {
         match option {
             "size" | "inodes" | "mode" => self == Self::Tmp,
-            "cow" | "sync" => matches!(self, Self::Git | Self::Cas),
+            "cow" => matches!(self, Self::Git | Self::Cas),
+            "sync" => self == Self::Git,
             "optional" => self != Self::Tmp,
             "nodeny" => matches!(self, Self::Host(_)),
             _ => true,
@@ -69,7 +70,10 @@ pub(super) fn parse(flag: MountFlag, value: &OsStr) -> Result<MountEntry, FlagEr
         MountFlag::Host(_) => Ok(MountSource::Host { host: source.map(unescape) }),
         MountFlag::Tmp if source.is_some() => Err(FlagFault::TakesNoSource),
         MountFlag::Tmp => Ok(options.memory()),
-        MountFlag::Git => source.ok_or(FlagFault::NoSource).and_then(git_source),
+        MountFlag::Git if !options.cow && options.sync.is_some() => Err(FlagFault::NeedsCow),
+        MountFlag::Git => {
+            source.ok_or(FlagFault::NoSource).and_then(|it| git_source(it, options.landing()))
+        }
         MountFlag::Cas => source.ok_or(FlagFault::NoSource).and_then(cas_source),
     };
     let source = source.map_err(|kind| FlagError { hint: form(flag, kind), ..refuse(kind) })?;
@@ -87,6 +91,7 @@ pub(super) fn parse(flag: MountFlag, value: &OsStr) -> Result<MountEntry, FlagEr
 struct Options {
     mount: MountOptions,
     cow: bool,
+    sync: Option<LandsAt>,
     size: Option<u64>,
     inodes: Option<u64>,
     mode: Option<u32>,
@@ -107,7 +112,8 @@ impl Options {
             "size" => self.size = Some(parse_size(value).map_err(FlagFault::Unit)?),
             "inodes" => self.inodes = Some(value.parse().map_err(|_| bad)?),
             "mode" => self.mode = Some(parse_mode(value).ok_or(bad)?),
-            _ => return Err(FlagFault::Unavailable),
+            "sync" => self.sync = Some(LandsAt::parse(value).ok_or(bad)?),
+            _ => return Err(FlagFault::OptionNotHere),
         }
         Ok(())
     }
@@ -118,6 +124,10 @@ impl Options {
             inodes: self.inodes,
             mode: self.mode.unwrap_or(DEFAULT_MEMORY_MODE),
         }
+    }
+
+    fn landing(&self) -> Landing {
+        Landing { to: self.sync.clone().unwrap_or_default(), ..Landing::default() }
     }
 
     fn access(&self, flag: MountFlag) -> Access {
@@ -187,7 +197,7 @@ fn docker_order(flag: MountFlag, value: &[u8]) -> Option<String> {
 }
 
 /// `[REPO@]TREEISH`: the last `@` that is neither escaped nor before `{` splits.
-fn git_source(source: &[u8]) -> Result<MountSource, FlagFault> {
+fn git_source(source: &[u8], landing: Landing) -> Result<MountSource, FlagFault> {
     let split = unescaped(source, b'@').filter(|at| source.get(at + 1) != Some(&b'{')).last();
     let (repository, rev) = match split {
         Some(0) => return Err(FlagFault::Empty),
@@ -199,7 +209,7 @@ fn git_source(source: &[u8]) -> Result<MountSource, FlagFault> {
         return Err(FlagFault::Empty);
     }
     let repository = repository.map(unescape).filter(|path| path != ".");
-    Ok(MountSource::Git { repository, rev })
+    Ok(MountSource::Git { repository, rev, landing })
 }
 
 fn cas_source(source: &[u8]) -> Result<MountSource, FlagFault> {
@@ -210,7 +220,7 @@ fn cas_source(source: &[u8]) -> Result<MountSource, FlagFault> {
 fn form(flag: MountFlag, fault: FlagFault) -> Option<String> {
     let form = match (flag, fault) {
         (MountFlag::Tmp, _) => "--tmp GUEST[,size=256M,inodes=N,mode=1777]",
-        (MountFlag::Git, _) => "--git GUEST=[REPO@]TREEISH[,cow]",
+        (MountFlag::Git, _) => "--git GUEST=[REPO@]TREEISH[,cow,sync=branch:NAME]",
         (MountFlag::Cas, _) => "--cas GUEST=sha256:HEX/SIZE[,cow]",
         (MountFlag::Host(_), _) => return None,
     };

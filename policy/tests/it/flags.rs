@@ -86,12 +86,12 @@ fn mount_flags() {
     --ro /a:/b=/a:/b: /a:/b <- Host { host: Some("/a:/b") } Ro
     --tmp /t: /t <- Memory { size_bytes: 268435456, inodes: None, mode: 1023 } Rw
     --tmp /t,size=1G,inodes=10,mode=0700,noexec: /t <- Memory { size_bytes: 1073741824, inodes: Some(10), mode: 448 } Rw noexec
-    --git /g=main: /g <- Git { repository: None, rev: "main" } Ro
-    --git /g=HEAD@{1}: /g <- Git { repository: None, rev: "HEAD@{1}" } Ro
-    --git /g=../other@main~2: /g <- Git { repository: Some("../other"), rev: "main~2" } Ro
-    --git /g=a@b@HEAD@{2},cow: /g <- Git { repository: Some("a@b"), rev: "HEAD@{2}" } Cow
-    --git /g=a\@b@main: /g <- Git { repository: Some("a@b"), rev: "main" } Ro
-    --git /g=.@main: /g <- Git { repository: None, rev: "main" } Ro
+    --git /g=main: /g <- Git { repository: None, rev: "main", landing: Landing { to: Ref, ignored: false, author: None } } Ro
+    --git /g=HEAD@{1}: /g <- Git { repository: None, rev: "HEAD@{1}", landing: Landing { to: Ref, ignored: false, author: None } } Ro
+    --git /g=../other@main~2: /g <- Git { repository: Some("../other"), rev: "main~2", landing: Landing { to: Ref, ignored: false, author: None } } Ro
+    --git /g=a@b@HEAD@{2},cow: /g <- Git { repository: Some("a@b"), rev: "HEAD@{2}", landing: Landing { to: Ref, ignored: false, author: None } } Cow
+    --git /g=a\@b@main: /g <- Git { repository: Some("a@b"), rev: "main", landing: Landing { to: Ref, ignored: false, author: None } } Ro
+    --git /g=.@main: /g <- Git { repository: None, rev: "main", landing: Landing { to: Ref, ignored: false, author: None } } Ro
     --cas /c=sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa/12,cow: /c <- Cas { digest: "sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa/12" } Cow
     "#);
 }
@@ -118,6 +118,8 @@ fn mount_flags_refused() {
         ("--git", "/g=@main"),
         ("--git", "/g=repo@"),
         ("--git", "/g=main,sync=ref"),
+        ("--git", "/g=main,cow,sync=branch:next"),
+        ("--git", "/g=main,cow,sync=main"),
         ("--cas", "/c=sha256:abc/1"),
         ("--cas", "/c"),
     ];
@@ -138,10 +140,12 @@ fn mount_flags_refused() {
     bad value of an option: --tmp /t,mode=9 | -
     bad value of an option: --tmp /t,inodes=x | -
     option is not for this flag: --tmp /t,optional | -
-    no source: --git /g | write `--git GUEST=[REPO@]TREEISH[,cow]`
-    empty value: --git /g=@main | write `--git GUEST=[REPO@]TREEISH[,cow]`
-    empty value: --git /g=repo@ | write `--git GUEST=[REPO@]TREEISH[,cow]`
-    not available in this version: --git /g=main,sync=ref | -
+    no source: --git /g | write `--git GUEST=[REPO@]TREEISH[,cow,sync=branch:NAME]`
+    empty value: --git /g=@main | write `--git GUEST=[REPO@]TREEISH[,cow,sync=branch:NAME]`
+    empty value: --git /g=repo@ | write `--git GUEST=[REPO@]TREEISH[,cow,sync=branch:NAME]`
+    `sync` needs `cow`: --git /g=main,sync=ref | write `--git GUEST=[REPO@]TREEISH[,cow,sync=branch:NAME]`
+    /g <- Git { repository: None, rev: "main", landing: Landing { to: Branch("next"), ignored: false, author: None } } Cow
+    bad value of an option: --git /g=main,cow,sync=main | -
     not a digest: --cas /c=sha256:abc/1 | write `--cas GUEST=sha256:HEX/SIZE[,cow]`
     no source: --cas /c | write `--cas GUEST=sha256:HEX/SIZE[,cow]`
     "#);

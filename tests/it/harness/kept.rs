@@ -78,6 +78,7 @@ fn record(id: RunId, project: &Path, then: SystemTime) -> Record {
             stamp: Moment::from(SystemTime::now()),
             hidden: Vec::new(),
         }],
+        trees: Vec::new(),
         changes: None,
         undo_bytes: None,
         unknown: Unknown::new(),

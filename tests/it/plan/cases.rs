@@ -92,6 +92,15 @@ pub(super) const CASES: &[Case] = &[
         },
     },
     Case { name: "git-cow", flags: |flags| flags.git.push("/ref=HEAD,cow".into()) },
+    Case {
+        name: "git-cow-branch",
+        flags: |flags| flags.git.push("/ref=HEAD,cow,sync=branch:next".into()),
+    },
+    Case {
+        name: "git-cow-branch-checked-out",
+        flags: |flags| flags.git.push("/ref=HEAD,cow,sync=branch:main".into()),
+    },
+    Case { name: "git-cow-no-commit", flags: |flags| flags.git.push("/ref=HEAD:sub,cow".into()) },
     Case { name: "git-absent", flags: |flags| flags.git.push("/ref=nowhere".into()) },
     Case {
         name: "git-absent-optional",

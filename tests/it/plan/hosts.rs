@@ -7,8 +7,11 @@ use endow::plan::host::{
     CgroupFact, HiddenName, HiddenNames, HostFacts, KernelFacts, ProcCover, ProcEntry, StreamFact,
     UserFacts, UsernsRefusal,
 };
-use endow::plan::{TreeFact, TreeFault, tree_name};
-use endow_policy::{BackendSpec, GuestPath, HostPath, MountClass, Policy};
+use endow::plan::place::PlacedSource;
+use endow::plan::step::FileId;
+
+use endow::plan::{BorrowedFact, CopyFact, TreeFact, TreeFault, tree_name};
+use endow_policy::{Access, BackendSpec, GuestPath, HostPath, MountClass, MountSpec, Policy};
 
 use super::tree;
 
@@ -162,18 +165,53 @@ fn trees(policy: &Policy) -> BTreeMap<String, Result<TreeFact, TreeFault>> {
         root: host("/home/user/.cache/endow/trees/v1/KEY/root"),
         source: host(source),
         is_made: source != STORE,
+        copy: None,
+    };
+    let changed = |mut fact: TreeFact| {
+        fact.copy = Some(Box::new(copy(&fact)));
+        fact
     };
     let absent = || TreeFault { message: "nothing there".to_owned(), hint: None, is_absent: true };
-    let found = |backend: &BackendSpec| match backend {
+    let found = |spec: &MountSpec| match &spec.backend {
         BackendSpec::Git { rev, .. } if rev == "nowhere" => Some(Err(absent())),
-        BackendSpec::Git { repository, .. } => {
-            Some(Ok(fact("git-sha1:7ee", &repository.to_string())))
+        BackendSpec::Git { repository, rev, .. } => {
+            let tree = fact("git-sha1:7ee", &repository.to_string());
+            let is_changed = spec.access == Access::Cow && rev != "HEAD:sub";
+            Some(Ok(if is_changed { changed(tree) } else { tree }))
         }
         BackendSpec::Cas { digest } => Some(Ok(fact(digest, STORE))),
         _ => None,
     };
-    let trees = policy.mounts.iter().map(|spec| &spec.backend);
-    trees.filter_map(|backend| Some((tree_name(backend)?, found(backend)?))).collect()
+    policy.mounts.iter().filter_map(|spec| Some((tree_name(spec)?, found(spec)?))).collect()
+}
+
+/// On paper a repository borrows from another one, and `main` is checked out.
+fn copy(tree: &TreeFact) -> CopyFact {
+    let place = |path: &str, ino| PlacedSource {
+        path: HostPath::new(path).expect("a path"),
+        id: FileId { dev: 1, ino, born: 0 },
+        directory: true,
+    };
+    let borrowed =
+        |path, ino, has_alternates| BorrowedFact { place: place(path, ino), has_alternates };
+    CopyFact {
+        branch: Some("refs/heads/main".to_owned()),
+        references: Vec::new(),
+        exclude: Vec::new(),
+        index: TreeFact {
+            id: "git-index-sha1:7ee".to_owned(),
+            key: "git-index-sha1-7ee".to_owned(),
+            is_made: false,
+            ..tree.clone()
+        },
+        git: [place("/home/user/src/app/.git", 900), place("/home/user/src/app/.git", 900)],
+        objects: vec![
+            borrowed("/home/user/src/app/.git/objects", 901, true),
+            borrowed("/srv/data/objects", 902, false),
+        ],
+        author: "User <user@example.com>".to_owned(),
+        checked_out: vec!["main".to_owned()],
+    }
 }
 
 const STORE: &str = "/home/user/.cache/endow/cas";

@@ -2,5 +2,6 @@
 
 mod cas;
 mod git;
+mod git_cow;
 mod hostile;
 mod kept;

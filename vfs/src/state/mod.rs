@@ -19,6 +19,7 @@ mod own_dirs;
 mod record;
 mod run;
 mod sweep;
+mod tree_record;
 
 pub(crate) use dir::open_below;
 pub use dir::{StateDir, make_private};
@@ -34,6 +35,7 @@ pub use record::{
 };
 pub use run::{Durability, RunDir};
 pub use sweep::{Sweep, Swept};
+pub use tree_record::{GitRecord, LandedReference, Place, TreeRecord};
 
 #[cfg(test)]
 mod tests;

@@ -10,7 +10,7 @@ pub use endow_policy::{OnConflict, SyncMode};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::RunId;
+use super::{RunId, TreeRecord};
 use crate::fs::{Errno, Status, Timespec};
 use crate::json_path;
 
@@ -55,6 +55,9 @@ pub struct Record {
     /// The copy-on-write mounts.
     #[serde(default)]
     pub mounts: Vec<MountRecord>,
+    /// The copy-on-write mounts of trees.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub trees: Vec<TreeRecord>,
     /// How much changed, once that was counted.
     #[serde(default)]
     pub changes: Option<ChangeCounts>,
@@ -251,6 +254,19 @@ pub struct ChangeCounts {
     pub left: u64,
 }
 
+impl ChangeCounts {
+    /// Returns how much both are.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            created: self.created + other.created,
+            modified: self.modified + other.modified,
+            deleted: self.deleted + other.deleted,
+            left: self.left + other.left,
+        }
+    }
+}
+
 /// Why a record can't be used. Nothing of such a run may be touched.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -309,8 +325,10 @@ impl Record {
         }
         let mut record: Self = serde_json::from_slice(text).map_err(RecordError::Invalid)?;
         record.unknown.remove("version");
-        match record.mounts.iter().find(|mount| !is_below(&mount.layer)) {
-            Some(mount) => Err(RecordError::Outside { layer: mount.layer.clone() }),
+        let layers = record.mounts.iter().map(|mount| &mount.layer);
+        let mut layers = layers.chain(record.trees.iter().map(|tree| &tree.layer));
+        match layers.find(|layer| !is_below(layer)) {
+            Some(layer) => Err(RecordError::Outside { layer: layer.clone() }),
             None => Ok(record),
         }
     }

@@ -190,7 +190,10 @@ impl Dead {
             }
         };
         let is_private = numbered(&part.name, "p");
+        // Without a record the command had not begun.
+        let is_begun = self.record.is_none() && numbered(&part.name, "t");
         Ok(is_private
+            || is_begun
             || numbered(&part.name, "m") && each_below(fs, layer, &part.name, is_unchanged)?)
     }
 

@@ -148,7 +148,8 @@ impl TreeCache {
         let name = lock_name(key);
         let file = match fs.create_file(self.fd(), &name) {
             Err(Errno::EXIST) => fs.open_file(self.fd(), &name),
-            created => created,
+            // Somebody removed the whole cache.
+            created => Ok(created.map_err(self.failed("create", &name))?),
         };
         let file = match file {
             // Gone in between.

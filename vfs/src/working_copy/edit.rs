@@ -65,6 +65,7 @@ impl Edits {
                 continue;
             }
             let id = objects.put(Kind::Tree, &bytes(&mut entries))?;
+            trees.remember(id, entries);
             match path.file_name() {
                 Some(_) => self.set(&path, Some((DIRECTORY, id))),
                 None => result = id,

@@ -2,6 +2,7 @@
 //! (gitformat-index(5), version 2, with the trees that the entries make).
 
 use std::os::fd::{AsFd, BorrowedFd};
+use std::path::Path;
 use std::rc::Rc;
 
 use gix_object::Kind;
@@ -11,9 +12,11 @@ use super::objects::failed;
 use super::start::INDEX;
 use super::trees::SUBMODULE;
 use super::work_tree::GIT;
+use crate::cas::Digest;
 use crate::fs::{At, Fs, Timespec, write_all};
 use crate::git_tree::{self, DIRECTORY, GitError, Id, Reader, Repository, STRUCTURE_MAX};
 use crate::materialize::MODIFIED;
+use crate::snapshot::{Bounds, Builder, Naming, Node, Snapshot};
 
 /// Entries are filled up to a multiple of this.
 const ALIGNED: usize = 8;
@@ -24,7 +27,8 @@ const LENGTH_MAX: usize = 0xfff;
 /// The most entries.
 const ENTRIES: usize = 4_000_000;
 
-/// Writes the index of a tree into the directory `.git`, which it makes in `root`.
+/// Writes the index of a tree into the directory `.git`, which it makes in `root`, and returns what
+/// it made.
 ///
 /// # Errors
 /// An object can't be read, or a call fails.
@@ -33,7 +37,7 @@ pub fn write_index(
     root: BorrowedFd<'_>,
     repository: &Repository,
     tree: &Id,
-) -> Result<(), CopyError> {
+) -> Result<Snapshot<Digest>, CopyError> {
     let mut flat = Flat::new(repository.reader());
     flat.read(tree)?;
     let bytes = flat.bytes(repository);
@@ -45,7 +49,17 @@ pub fn write_index(
     // Were it as old as the files, git would read every one of them to be sure.
     let later = Timespec { tv_sec: MODIFIED.tv_sec + 1, tv_nsec: 0 };
     let at = At { dir: file.as_fd(), name: "".as_ref() };
-    fs.set_modified(at, later).map_err(failed("set the time of", INDEX))
+    fs.set_modified(at, later).map_err(failed("set the time of", INDEX))?;
+    made(&bytes)
+}
+
+fn made(bytes: &[u8]) -> Result<Snapshot<Digest>, CopyError> {
+    let mut made = Builder::new(Naming::Any, Bounds::default());
+    let (content, size) = (Digest::of(bytes), bytes.len() as u64);
+    let file = Node::File { content, size, executable: false };
+    made.push(Path::new(""), GIT.as_bytes(), Node::Directory).map_err(GitError::from)?;
+    made.push(Path::new(GIT), INDEX.as_bytes(), file).map_err(GitError::from)?;
+    Ok(made.finish())
 }
 
 struct Entry {

@@ -84,7 +84,9 @@ pub fn land_objects(
         }
     }
     // A reference must name nothing that a loss of power takes away.
-    fs.sync_all(objects).map_err(failed("write out", Path::new("objects")))?;
+    let open = fs.open_below(objects, Path::new("."), Open::List);
+    let open = open.map_err(failed("open", Path::new("objects")))?;
+    fs.sync_all(open.as_fd()).map_err(failed("write out", Path::new("objects")))?;
     Ok(landed)
 }
 
@@ -142,7 +144,7 @@ pub fn put_reference(
     (expected, new): (Option<&str>, &str),
 ) -> Result<Landed, LandError> {
     let lock = Lock::take(fs, git, name)?;
-    let found = lock.current(git)?;
+    let found = current(fs, git, &lock.dir, &lock.path)?;
     if found.as_deref() == Some(new) {
         return lock.release().map(|()| Landed::Before);
     }
@@ -152,6 +154,48 @@ pub fn put_reference(
     }
     lock.write(format!("{new}\n").as_bytes())?;
     Ok(Landed::Now)
+}
+
+/// Returns what a reference names.
+///
+/// # Errors
+/// A failing call, or a directory in its place.
+pub fn reference(
+    fs: &dyn Fs,
+    git: BorrowedFd<'_>,
+    name: &str,
+) -> Result<Option<String>, LandError> {
+    let whole = Path::new(name);
+    let above = whole.parent().unwrap_or(Path::new(""));
+    match fs.open_below(git, above, Open::Handle) {
+        Ok(dir) => current(fs, git, &dir, whole),
+        Err(Errno::NOENT) => of_packed(fs, git, whole),
+        Err(errno) => Err(failed("open", above)(errno)),
+    }
+}
+
+fn current(
+    fs: &dyn Fs,
+    git: BorrowedFd<'_>,
+    dir: &OwnedFd,
+    whole: &Path,
+) -> Result<Option<String>, LandError> {
+    let name = whole.file_name().unwrap_or_default();
+    match fs.status(dir.as_fd(), name) {
+        Ok(status) if status.kind == Kind::File && status.size <= REFERENCE_MAX => {
+            let text = read_all(fs, dir.as_fd(), Path::new(name)).map_err(failed("read", whole))?;
+            Ok(Some(String::from_utf8_lossy(text.trim_ascii_end()).into_owned()))
+        }
+        Ok(_) => Err(failed("use", whole)(Errno::ISDIR)),
+        Err(Errno::NOENT) => of_packed(fs, git, whole),
+        Err(errno) => Err(failed("look at", whole)(errno)),
+    }
+}
+
+fn of_packed(fs: &dyn Fs, git: BorrowedFd<'_>, name: &Path) -> Result<Option<String>, LandError> {
+    let (text, name) = (packed(fs, git)?, name.as_os_str().as_encoded_bytes());
+    let found = packed_refs(&text).find(|(known, _)| *known == name);
+    Ok(found.map(|(_, id)| String::from_utf8_lossy(id).into_owned()))
 }
 
 /// Removes a reference if it is `expected` still, in whichever of the two places it stands; one
@@ -166,7 +210,7 @@ pub fn take_reference(
     expected: &str,
 ) -> Result<(), LandError> {
     let lock = Lock::take(fs, git, name)?;
-    let found = lock.current(git)?;
+    let found = current(fs, git, &lock.dir, &lock.path)?;
     if found.is_none() {
         return lock.release();
     }
@@ -231,25 +275,6 @@ impl<'a> Lock<'a> {
             created => created.map_err(failed("lock", whole))?,
         };
         Ok(Self { fs, path: whole.to_owned(), dir, name, locked, file })
-    }
-
-    /// Returns what the reference names now.
-    fn current(&self, git: BorrowedFd<'_>) -> Result<Option<String>, LandError> {
-        match self.fs.status(self.dir.as_fd(), &self.name) {
-            Ok(status) if status.kind == Kind::File && status.size <= REFERENCE_MAX => {
-                let text = read_all(self.fs, self.dir.as_fd(), Path::new(&self.name));
-                let text = text.map_err(failed("read", &self.path))?;
-                return Ok(Some(String::from_utf8_lossy(text.trim_ascii_end()).into_owned()));
-            }
-            Ok(_) => return Err(failed("use", &self.path)(Errno::ISDIR)),
-            Err(Errno::NOENT) => {}
-            Err(errno) => return Err(failed("look at", &self.path)(errno)),
-        }
-        let text = packed(self.fs, git)?;
-        let name = self.path.as_os_str().as_encoded_bytes();
-        let found = packed_refs(&text).find(|(known, _)| *known == name);
-        let found = found.filter(|(_, id)| is_object_name(id));
-        Ok(found.map(|(_, id)| String::from_utf8_lossy(id).into_owned()))
     }
 
     fn write(self, text: &[u8]) -> Result<(), LandError> {

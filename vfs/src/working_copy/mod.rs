@@ -28,5 +28,7 @@ pub use capture::RefusedPath;
 pub use capture::{Captured, ChangedKind, ChangedPath, Source, Taken, capture};
 pub use error::CopyError;
 pub use index::write_index;
-pub use land::{LandError, Landed, descends, land_objects, put_reference, take_reference};
-pub use start::{BORROWED, Start, make};
+pub use land::{
+    LandError, Landed, descends, land_objects, put_reference, reference, take_reference,
+};
+pub use start::{BORROWED, REFERENCES, Start, make, packed};

@@ -15,6 +15,8 @@ use crate::git_tree::{Algorithm, Head, Id};
 
 /// Where the object directories that are borrowed from stand, each by its number.
 pub const BORROWED: &str = ".git/borrowed";
+/// The file of a layer that has the references at the start.
+pub const REFERENCES: &str = "references";
 /// The name of the index.
 pub(super) const INDEX: &str = "index";
 /// The largest index that is read.
@@ -89,7 +91,8 @@ fn config(algorithm: Algorithm) -> String {
     )
 }
 
-fn packed(references: &BTreeMap<String, Id>) -> String {
+/// Returns references as a file `packed-refs` has them.
+pub fn packed(references: &BTreeMap<String, Id>) -> String {
     let mut text = String::from("# pack-refs with: sorted \n");
     for (name, id) in references {
         // Writing to a string does not fail.

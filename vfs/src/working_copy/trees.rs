@@ -48,6 +48,11 @@ impl Trees {
         Ok(entries)
     }
 
+    /// Takes the entries of a tree that is staged: it is in no repository yet.
+    pub(super) fn remember(&mut self, id: Id, entries: Vec<Named>) {
+        self.0.insert(id, entries.into());
+    }
+
     /// Returns what a tree has at a path; the root is no entry.
     pub(super) fn find(
         &mut self,

@@ -11,7 +11,7 @@ use crate::cli::kept::{Kept, Verb};
 use crate::cli::output::Output;
 use crate::cli::picked::{self, Picked};
 use crate::cli::{exit, synced};
-use crate::finish::{self, Finished, WrittenBack};
+use crate::finish::{self, Finished, Landing, TreeEnd, WrittenBack};
 
 const APPLY: Verb =
     Verb { word: "apply", states: &[RunState::Waiting, RunState::Interrupted], fits: |_| true };
@@ -30,13 +30,22 @@ pub(crate) fn run(args: &ApplyArgs, output: &Output) -> Result<ExitCode, Command
         picked.look()?;
     }
     let written = finish::write_back(&picked.run, &picked.record, &picked.targets, &selection)?;
-    let state = if is_whole && written.is_complete() && picked.has_applied()? {
+    let trees = if is_whole {
+        finish::end_trees(&picked.run, &mut picked.record, Landing::Now)
+    } else {
+        Vec::new()
+    };
+    let waits = trees.iter().any(TreeEnd::waits) || (!is_whole && picked.has_waiting_trees());
+    let state = if waits {
+        RunState::Waiting
+    } else if is_whole && written.is_complete() && picked.has_applied()? {
         RunState::Applied
     } else {
-        finish::state_of(&picked.run, &picked.targets)?.unwrap_or(RunState::Discarded)
+        picked.state_of()?.unwrap_or(RunState::Discarded)
     };
     picked.prune(state);
-    picked.record.changes = Some(counts(&picked, &written));
+    let now = written.counts().plus(finish::counts(&trees));
+    picked.record.changes = Some(counts(&picked, now));
     let rules = picked.record.sync.clone();
     picked.set_state(state)?;
     let sync = Finished {
@@ -47,6 +56,7 @@ pub(crate) fn run(args: &ApplyArgs, output: &Output) -> Result<ExitCode, Command
         checkpoint: None,
         foreign: Vec::new(),
         lost: Vec::new(),
+        trees,
     };
     let id = picked.run.id().as_str();
     if output.is_json() {
@@ -64,14 +74,9 @@ pub(crate) fn run(args: &ApplyArgs, output: &Output) -> Result<ExitCode, Command
 }
 
 /// What was written back before counts as well.
-fn counts(picked: &Picked, written: &WrittenBack) -> ChangeCounts {
-    let (before, now) = (picked.record.changes.unwrap_or_default(), written.counts());
-    ChangeCounts {
-        created: before.created + now.created,
-        modified: before.modified + now.modified,
-        deleted: before.deleted + now.deleted,
-        left: now.left,
-    }
+fn counts(picked: &Picked, now: ChangeCounts) -> ChangeCounts {
+    let before = ChangeCounts { left: 0, ..picked.record.changes.unwrap_or_default() };
+    before.plus(now)
 }
 
 fn told(written: &WrittenBack) -> String {

@@ -49,7 +49,7 @@ fn part(picked: &mut Picked, selection: &Selection) -> Result<RunState, CommandE
         let Some(target) = picked.target(*number) else { continue };
         finish::drop_path(target, path)?;
     }
-    let state = finish::state_of(&picked.run, &picked.targets)?.unwrap_or(RunState::Discarded);
+    let state = picked.state_of()?.unwrap_or(RunState::Discarded);
     picked.set_state(state)?;
     Ok(state)
 }

@@ -12,7 +12,7 @@ use crate::cli::error::{CommandError, Kind};
 use crate::cli::kept::{Kept, Verb};
 use crate::cli::output::Output;
 use crate::cli::picked;
-use crate::cli::{exit, json};
+use crate::cli::{exit, json, landed};
 use crate::finish::{self, OfMount};
 
 /// Also a run of which only a part was written back.
@@ -36,7 +36,7 @@ pub(crate) fn run(args: &UndoArgs, output: &Output) -> Result<ExitCode, CommandE
     if !picked.has_applied()? {
         if picked.record.state == RunState::Applied {
             // An earlier undo was ended between its last change and the record of it.
-            let state = finish::state_of(&picked.run, &picked.targets)?;
+            let state = picked.state_of()?;
             picked.set_state(state.unwrap_or(RunState::Undone))?;
             output.notice(&format!("the changes of {id} were taken back already"));
             return Ok(ExitCode::SUCCESS);
@@ -45,10 +45,15 @@ pub(crate) fn run(args: &UndoArgs, output: &Output) -> Result<ExitCode, CommandE
     }
     let selection = picked.selection()?;
     let reports = finish::take_back(&picked.run, &picked.targets, &selection)?;
-    let state = finish::state_of(&picked.run, &picked.targets)?.unwrap_or(RunState::Undone);
+    let trees = match &selection.paths {
+        None => finish::take_back_trees(&mut picked.record),
+        Some(_) => Vec::new(),
+    };
+    let state = picked.state_of()?.unwrap_or(RunState::Undone);
     picked.record.changes = None;
     picked.set_state(state)?;
-    let is_short = tell(&reports, &id, state, output);
+    let is_short = landed::say_taken_back(&trees, output);
+    let is_short = tell(&reports, &id, state, output) || is_short;
     Ok(ExitCode::from(if is_short { exit::NOT_WRITTEN_BACK } else { 0 }))
 }
 

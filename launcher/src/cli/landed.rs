@@ -1,0 +1,116 @@
+//! What became of copy-on-write mounts of trees, in words and in the report.
+
+use std::path::PathBuf;
+
+use endow_policy::GuestPath;
+use endow_vfs::state::LandedReference;
+use endow_vfs::working_copy::{Captured, ChangedPath, RefusedPath};
+use serde_json::{Value, json};
+
+use super::output::Output;
+use super::{json, report};
+use crate::finish::{TreeEnd, TreeEndError};
+
+/// The most names that one line lists.
+const NAMES_MAX: usize = 3;
+/// Digits of a commit that a line shows.
+const SHORT: usize = 12;
+
+/// Says where results are; returns whether something that was to be written back was not.
+pub(crate) fn say(trees: &[TreeEnd], id: &str, output: &Output) -> bool {
+    for end in trees {
+        if let Some(captured) = &end.captured {
+            say_result(end, captured, id, output);
+        }
+        if let Some(error) = &end.error {
+            let what = if end.landed.is_empty() { "its changes wait" } else { "not as was asked" };
+            output.problem(&format!("{}: {what}", end.at), error);
+        }
+    }
+    trees.iter().any(TreeEnd::is_short)
+}
+
+fn say_result(end: &TreeEnd, captured: &Captured, id: &str, output: &Output) {
+    let at = &end.at;
+    for LandedReference { name, new, .. } in &end.landed {
+        let commit = new.get(..SHORT).unwrap_or(new);
+        output.notice(&format!("{at}: {} in {name} ({commit})", changes(captured.changed)));
+    }
+    if end.landed.is_empty() && end.error.is_none() {
+        let then = format!("endow diff {id}; endow apply {id}");
+        output.notice(&format!("{at}: {} waiting ({then})", changes(captured.changed)));
+    }
+    let names = |paths: Vec<&PathBuf>| -> String {
+        let shown: Vec<_> =
+            paths.iter().take(NAMES_MAX).map(|it| it.display().to_string()).collect();
+        let more = if paths.len() > NAMES_MAX { ", ..." } else { "" };
+        format!("{}{more}", shown.join(", "))
+    };
+    if !captured.ignored.is_empty() {
+        let (count, shown) = (captured.ignored.len(), names(captured.ignored.iter().collect()));
+        output.notice(&format!("{at}: {count} left out, git ignores them: {shown}"));
+    }
+    if !captured.refused.is_empty() {
+        let count = captured.refused.len();
+        let shown = names(captured.refused.iter().map(|it| &it.path).collect());
+        output.warning(&format!("{at}: {count} in no commit: {shown} (endow diff {id})"));
+    }
+}
+
+fn changes(count: u64) -> String {
+    if count == 1 { "1 change".to_owned() } else { format!("{count} changes") }
+}
+
+/// Says which references could not be taken back; returns whether there were any.
+pub(crate) fn say_taken_back(
+    trees: &[(GuestPath, Result<(), TreeEndError>)],
+    output: &Output,
+) -> bool {
+    for (at, result) in trees {
+        match result {
+            Ok(()) => output.notice(&format!("{at}: the references are what they were")),
+            Err(error) => output.problem(&format!("{at}: left alone"), error),
+        }
+    }
+    trees.iter().any(|(_, result)| result.is_err())
+}
+
+/// Returns the report's `trees`.
+pub(crate) fn value(trees: &[TreeEnd]) -> Value {
+    trees.iter().map(one).collect()
+}
+
+/// Returns the report's `sync.ref`.
+pub(crate) fn reference(trees: &[TreeEnd]) -> Option<&str> {
+    trees.iter().find_map(|end| Some(end.landed.first()?.name.as_str()))
+}
+
+fn one(end: &TreeEnd) -> Value {
+    let causes = |error: &TreeEndError| {
+        let all = std::iter::successors(Some(error as &dyn std::error::Error), |it| it.source());
+        all.map(ToString::to_string).collect::<Vec<_>>().join(": ")
+    };
+    let at = report::text(end.at.as_path().as_os_str());
+    let landed = end.landed.iter();
+    let landed: Vec<Value> =
+        landed.map(|it| json!({"name": it.name, "old": it.old, "new": it.new})).collect();
+    json!({
+        "at": at,
+        "commit": end.captured.as_ref().map(|it| &it.tip),
+        "is_commit_made": end.captured.as_ref().is_some_and(|it| it.is_made),
+        "references": landed,
+        "changed": end.captured.as_ref().map_or(0, |it| it.changed),
+        "changes": end.captured.iter().flat_map(|it| &it.changes).map(changed).collect::<Vec<_>>(),
+        "ignored": end.captured.iter().flat_map(|it| &it.ignored).map(|it| json::path(it)).collect::<Vec<_>>(),
+        "refused": end.captured.iter().flat_map(|it| &it.refused).map(refused).collect::<Vec<_>>(),
+        "error": end.error.as_ref().map(causes),
+    })
+}
+
+fn changed(ChangedPath { path, kind }: &ChangedPath) -> Value {
+    json!({"path": json::path(path), "kind": kind})
+}
+
+fn refused(RefusedPath { path, why }: &RefusedPath) -> Value {
+    json!({"path": json::path(path), "reason": why})
+}

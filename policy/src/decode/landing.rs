@@ -1,0 +1,46 @@
+//! Where the changes of a git mount go.
+
+use super::{Decoder, Section};
+use crate::Landing;
+use crate::landing::{LandsAt, is_author};
+
+/// The keys that need changes to be possible.
+const KEYS: &[&str] = &["sync", "sync_ignored", "author"];
+
+impl Decoder<'_> {
+    pub(super) fn landing(&mut self, section: &Section<'_>) -> Landing {
+        self.only_with_changes(section);
+        let ignored = self.flag(section, "sync_ignored").is_some_and(|flag| flag.value);
+        Landing { to: self.lands_at(section), ignored, author: self.author(section) }
+    }
+
+    fn only_with_changes(&mut self, section: &Section<'_>) {
+        let access = section.table.get("access").and_then(|it| it.get_ref().as_str());
+        if access == Some("cow") {
+            return;
+        }
+        let found = KEYS.iter().find_map(|key| Some((key, section.table.get(*key)?)));
+        if let Some((key, value)) = found {
+            self.problem(value.span(), format!("`{key}` is for changes, and there can be none"))
+                .explain(&section.key(key), "add `access = \"cow\"`".to_owned());
+        }
+    }
+
+    fn lands_at(&mut self, section: &Section<'_>) -> LandsAt {
+        let Some(word) = self.word(section, "sync") else { return LandsAt::default() };
+        LandsAt::parse(word.value).unwrap_or_else(|| {
+            self.problem(word.span, "neither `ref` nor a branch")
+                .explain(&section.key("sync"), "write `ref` or `branch:NAME`".to_owned());
+            LandsAt::default()
+        })
+    }
+
+    fn author(&mut self, section: &Section<'_>) -> Option<String> {
+        let word = self.word(section, "author")?;
+        if !is_author(word.value) {
+            self.problem(word.span, "not an author")
+                .explain(&section.key("author"), "write `Name <address>`".to_owned());
+        }
+        Some(word.value.to_owned())
+    }
+}
