@@ -73,7 +73,9 @@ impl Dir {
 
     /// Opens a regular file; none is `None`, and so is a directory.
     pub(super) fn file(&self, name: &Path) -> Result<Option<Opened>, GitError> {
-        let Some(fd) = self.below(name, OFlags::empty())? else { return Ok(None) };
+        let Some(fd) = self.below(name, OFlags::empty(), ResolveFlags::empty())? else {
+            return Ok(None);
+        };
         let status = OsFs.status_of(fd.as_fd()).map_err(|errno| self.failed(name, errno))?;
         match status.kind {
             Kind::File => Ok(Some(Opened { file: fd.into(), size: status.size })),
@@ -84,7 +86,20 @@ impl Dir {
 
     /// Returns the names in a directory below; none is an empty one.
     pub(super) fn names(&self, name: &Path) -> Result<Vec<OsString>, GitError> {
-        let Some(fd) = self.below(name, OFlags::DIRECTORY)? else { return Ok(Vec::new()) };
+        let opened = self.below(name, OFlags::DIRECTORY, ResolveFlags::empty())?;
+        self.list(name, opened)
+    }
+
+    /// The same through no link; what a link leads to is none.
+    pub(super) fn own_names(&self, name: &Path) -> Result<Vec<OsString>, GitError> {
+        match self.below(name, OFlags::DIRECTORY, ResolveFlags::NO_SYMLINKS) {
+            Err(GitError::Damaged { .. }) => Ok(Vec::new()),
+            opened => self.list(name, opened?),
+        }
+    }
+
+    fn list(&self, name: &Path, opened: Option<OwnedFd>) -> Result<Vec<OsString>, GitError> {
+        let Some(fd) = opened else { return Ok(Vec::new()) };
         let list = rustix::fs::Dir::new(fd).map_err(|errno| self.failed(name, errno))?;
         let mut names = Vec::new();
         for entry in list {
@@ -94,8 +109,13 @@ impl Dir {
         Ok(names)
     }
 
-    fn below(&self, name: &Path, more: OFlags) -> Result<Option<OwnedFd>, GitError> {
-        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+    fn below(
+        &self,
+        name: &Path,
+        more: OFlags,
+        resolve: ResolveFlags,
+    ) -> Result<Option<OwnedFd>, GitError> {
+        let resolve = resolve | ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
         let flags = FLAGS | more;
         match retry(|| rustix::fs::openat2(&self.fd, name, flags, Mode::empty(), resolve)) {
             Ok(fd) => Ok(Some(fd)),

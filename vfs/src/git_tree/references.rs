@@ -41,11 +41,13 @@ pub(super) fn all(layout: &Layout, most: usize) -> Result<BTreeMap<String, Id>, 
         if let Some((name, id)) = name.zip(Id::from_digits(id)) {
             found.insert(name.to_owned(), id);
         }
-        bounded(&found, most)?;
+        bounded(found.len(), most)?;
     }
-    let mut directories = VecDeque::from(["refs".to_owned()]);
+    let (mut directories, mut looked) = (VecDeque::from(["refs".to_owned()]), 0);
     while let Some(directory) = directories.pop_front() {
-        for name in layout.common.names(Path::new(&directory))? {
+        looked += 1;
+        // A link to a directory is none: a few could lead round without end.
+        for name in layout.common.own_names(Path::new(&directory))? {
             let Some(name) = name.to_str() else { continue };
             let whole = format!("{directory}/{name}");
             if matches!(name, "." | "..") || !is_reference(&whole) {
@@ -58,14 +60,14 @@ pub(super) fn all(layout: &Layout, most: usize) -> Result<BTreeMap<String, Id>, 
                     found.extend(Id::from_digits(text.trim_ascii_end()).map(|id| (whole, id)));
                 }
             }
-            bounded(&found, most)?;
+            bounded(found.len().max(looked), most)?;
         }
     }
     Ok(found)
 }
 
-fn bounded(found: &BTreeMap<String, Id>, most: usize) -> Result<(), GitError> {
-    if found.len() <= most {
+fn bounded(found: usize, most: usize) -> Result<(), GitError> {
+    if found <= most {
         return Ok(());
     }
     Err(fault("refs", RevisionFault::TooMany(most)))
