@@ -10,6 +10,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
+pub(crate) use name::is_gitmodules;
 pub use name::{NameFault, Naming};
 
 /// The longest target of a symbolic link (PATH_MAX of limits.h, without its NUL).

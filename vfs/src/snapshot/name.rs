@@ -62,18 +62,37 @@ impl Naming {
 
 /// Returns whether HFS+ or NTFS, which ignore some characters, case and endings, would find `.git`.
 fn is_dot_git(name: &[u8]) -> bool {
-    is_hfs_dot_git(name) || is_ntfs_dot_git(name)
+    is_hfs(name, ".git") || is_ntfs_dot_git(name)
 }
 
 /// HFS+ ignores case and some characters without width.
-fn is_hfs_dot_git(name: &[u8]) -> bool {
+fn is_hfs(name: &[u8], known: &str) -> bool {
     let text = String::from_utf8_lossy(name);
     let seen = text.chars().filter(|c| !is_ignored(*c)).flat_map(char::to_lowercase);
-    seen.eq(".git".chars())
+    seen.eq(known.chars())
 }
 
 fn is_ignored(c: char) -> bool {
     matches!(c, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}')
+}
+
+/// Returns whether some system takes a name for `.gitmodules`, which must be no symbolic link.
+pub(crate) fn is_gitmodules(name: &[u8]) -> bool {
+    is_hfs(name, ".gitmodules") || is_ntfs_gitmodules(name)
+}
+
+/// The file's own name, one of the first four short names like it, or a later one, which begins
+/// with a digest.
+fn is_ntfs_gitmodules(name: &[u8]) -> bool {
+    let stem = ntfs_stem(name).to_ascii_lowercase();
+    let (before, number) = match stem.iter().position(|byte| *byte == b'~') {
+        Some(tilde) => (stem.get(..tilde), stem.get(tilde + 1..)),
+        None => return stem == b".gitmodules",
+    };
+    let (before, number) = (before.unwrap_or_default(), number.unwrap_or_default());
+    let is_first = before == b"gitmod" && matches!(number, [b'1'..=b'4']);
+    let is_number = number.first() != Some(&b'0') && number.iter().all(u8::is_ascii_digit);
+    is_first || (stem.len() == 8 && is_number && b"gi7eba".starts_with(before))
 }
 
 /// NTFS ignores case, dots and spaces at the end and the name of a stream; `git~1` is the short
@@ -81,9 +100,14 @@ fn is_ignored(c: char) -> bool {
 fn is_ntfs_dot_git(name: &[u8]) -> bool {
     let mut parts = name.split(|byte| *byte == b'\\');
     parts.any(|part| {
-        let stem = part.split(|byte| *byte == b':').next().unwrap_or_default();
-        let end = stem.iter().rposition(|byte| !matches!(byte, b'.' | b' ')).map_or(0, |at| at + 1);
-        let stem = stem.get(..end).unwrap_or_default();
+        let stem = ntfs_stem(part);
         stem.eq_ignore_ascii_case(b".git") || stem.eq_ignore_ascii_case(b"git~1")
     })
+}
+
+/// Returns a name without what NTFS ignores.
+fn ntfs_stem(name: &[u8]) -> &[u8] {
+    let stem = name.split(|byte| *byte == b':').next().unwrap_or_default();
+    let end = stem.iter().rposition(|byte| !matches!(byte, b'.' | b' ')).map_or(0, |at| at + 1);
+    stem.get(..end).unwrap_or_default()
 }

@@ -1,5 +1,7 @@
 //! Commits: which tree and parents one has, and a new one.
 
+use std::collections::{HashSet, VecDeque};
+
 use gix_object::Kind;
 
 use super::CopyError;
@@ -51,8 +53,9 @@ pub(super) fn comes_after<E>(
     old: &Id,
     parents: &mut dyn FnMut(&Id) -> Result<Vec<Id>, E>,
 ) -> Result<bool, E> {
-    let (mut seen, mut wanted) = (std::collections::HashSet::new(), vec![*commit]);
-    while let Some(id) = wanted.pop() {
+    let (mut seen, mut wanted) = (HashSet::new(), VecDeque::from([*commit]));
+    // The nearest first: a merge brings a whole history along.
+    while let Some(id) = wanted.pop_front() {
         if id == *old {
             return Ok(true);
         }

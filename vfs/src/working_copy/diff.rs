@@ -19,6 +19,10 @@ pub(super) struct Sides {
 
 /// The most differences that are looked at.
 const MOST: usize = 4_000_000;
+/// The most directories that are looked into: a few trees can stand for any number.
+const DIRECTORIES: usize = 400_000;
+/// The longest path: no tree with a longer one is shown.
+const PATH: usize = 3072;
 
 /// Returns what differs, by path.
 pub(super) fn diff(
@@ -27,14 +31,22 @@ pub(super) fn diff(
     new: Option<Id>,
 ) -> Result<BTreeMap<PathBuf, Sides>, CopyError> {
     let mut differences = BTreeMap::new();
-    let mut pairs = vec![(PathBuf::new(), old, new)];
+    let (mut pairs, mut looked) = (vec![(PathBuf::new(), old, new)], 0);
     while let Some((path, old, new)) = pairs.pop() {
         if old == new {
             continue;
         }
         let names = both(objects, trees, [old, new])?;
+        looked += 1;
+        if looked > DIRECTORIES {
+            let (what, most) = ("changed directories", DIRECTORIES as u64);
+            return Err(CopyError::TooMuch { what, most });
+        }
         for (name, [old, new]) in names.into_iter().filter(|(_, [old, new])| old != new) {
             let path = path.join(OsStr::from_bytes(&name));
+            if path.as_os_str().len() > PATH {
+                return Err(CopyError::TooMuch { what: "bytes in a path", most: PATH as u64 });
+            }
             let directory = |leaf: Option<Leaf>| match leaf {
                 Some((DIRECTORY, id)) => Some(id),
                 _ => None,
@@ -63,13 +75,13 @@ fn both(
 ) -> Result<Both, CopyError> {
     let mut names = Both::new();
     if let Some(id) = old {
-        for entry in trees.entries(objects, &id)?.iter() {
-            names.entry(entry.name.clone()).or_default()[0] = Some(entry.leaf);
+        for (name, leaf) in trees.entries(objects, &id)?.iter() {
+            names.entry(name.clone()).or_default()[0] = Some(*leaf);
         }
     }
     if let Some(id) = new {
-        for entry in trees.entries(objects, &id)?.iter() {
-            names.entry(entry.name.clone()).or_default()[1] = Some(entry.leaf);
+        for (name, leaf) in trees.entries(objects, &id)?.iter() {
+            names.entry(name.clone()).or_default()[1] = Some(*leaf);
         }
     }
     Ok(names)

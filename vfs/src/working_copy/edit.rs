@@ -8,7 +8,7 @@ use gix_object::Kind;
 
 use super::CopyError;
 use super::objects::Objects;
-use super::trees::{Leaf, Named, Trees, bytes};
+use super::trees::{Entries, Leaf, Trees, bytes};
 use crate::git_tree::{DIRECTORY, Id};
 
 /// Changes of a tree, by the directories they are in.
@@ -27,6 +27,12 @@ impl Edits {
     pub(super) fn set(&mut self, path: &Path, leaf: Option<Leaf>) {
         let (Some(above), Some(name)) = (path.parent(), path.file_name()) else { return };
         self.way(above).entries.insert(name.as_bytes().to_vec(), leaf);
+    }
+
+    /// Sets that nothing stands at a path, unless something was set.
+    fn unset(&mut self, path: &Path) {
+        let (Some(above), Some(name)) = (path.parent(), path.file_name()) else { return };
+        self.way(above).entries.entry(name.as_bytes().to_vec()).or_insert(None);
     }
 
     /// A directory that has nothing but what is set in it.
@@ -58,13 +64,13 @@ impl Edits {
         for path in paths {
             let Some(directory) = self.0.remove(&path) else { continue };
             let entries = old.remove(&path).unwrap_or_default();
-            let mut entries = directory.on(entries);
-            // An empty directory is none for git.
+            let entries = directory.on(entries);
+            // An empty directory is none for git. In its place may stand a file by now.
             if entries.is_empty() && path.file_name().is_some() {
-                self.set(&path, None);
+                self.unset(&path);
                 continue;
             }
-            let id = objects.put(Kind::Tree, &bytes(&mut entries))?;
+            let id = objects.put(Kind::Tree, &bytes(&entries))?;
             trees.remember(id, entries);
             match path.file_name() {
                 Some(_) => self.set(&path, Some((DIRECTORY, id))),
@@ -80,29 +86,31 @@ impl Edits {
         objects: &mut Objects<'_>,
         trees: &mut Trees,
         root: &Id,
-    ) -> Result<BTreeMap<PathBuf, Vec<Named>>, CopyError> {
-        let mut old = BTreeMap::new();
+    ) -> Result<BTreeMap<PathBuf, Entries>, CopyError> {
+        let mut old: BTreeMap<PathBuf, Entries> = BTreeMap::new();
         for (path, directory) in &self.0 {
             let id = match (path.parent(), path.file_name()) {
                 (Some(above), Some(name)) => {
-                    let entries: &[Named] = old.get(above).map_or(&[], Vec::as_slice);
-                    let found = entries.iter().find(|it| it.name == name.as_bytes());
-                    found.map(|it| it.leaf).filter(|it| it.0 == DIRECTORY).map(|it| it.1)
+                    let found = old.get(above).and_then(|it| it.get(name.as_bytes()));
+                    found.filter(|it| it.0 == DIRECTORY).map(|it| it.1)
                 }
                 _ => Some(*root),
             };
             let Some(id) = id.filter(|_| !directory.is_new) else { continue };
-            old.insert(path.clone(), trees.entries(objects, &id)?.to_vec());
+            old.insert(path.clone(), trees.entries(objects, &id)?.as_ref().clone());
         }
         Ok(old)
     }
 }
 
 impl Directory {
-    fn on(self, mut entries: Vec<Named>) -> Vec<Named> {
-        entries.retain(|entry| !self.entries.contains_key(&entry.name));
-        let set = self.entries.into_iter();
-        entries.extend(set.filter_map(|(name, leaf)| Some(Named { name, leaf: leaf? })));
+    fn on(self, mut entries: Entries) -> Entries {
+        for (name, leaf) in self.entries {
+            match leaf {
+                Some(leaf) => entries.insert(name, leaf),
+                None => entries.remove(&name),
+            };
+        }
         entries
     }
 }

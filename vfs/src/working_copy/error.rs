@@ -53,6 +53,12 @@ pub enum ObjectFault {
     Format,
     /// A tree has a name that it must not have.
     Name(NameFault),
+    /// A tree has a name twice.
+    Twice,
+    /// A tree has an entry that leads to no object.
+    Null,
+    /// A tree has a symbolic link in the place of a file that git reads.
+    Link,
     /// A tree has an entry of a kind that there is not.
     Mode(u32),
     /// It is not what the object that names it says.
@@ -64,6 +70,9 @@ impl std::fmt::Display for ObjectFault {
         match self {
             Self::Format => out.write_str("is not in the format of its kind"),
             Self::Name(fault) => write!(out, "has a name that no tree may have: {fault}"),
+            Self::Twice => out.write_str("has a name twice"),
+            Self::Null => out.write_str("has an entry that leads to no object"),
+            Self::Link => out.write_str("has a symbolic link named .gitmodules"),
             Self::Mode(mode) => write!(out, "has an entry of the unknown mode {mode:o}"),
             Self::Kind => out.write_str("is of another kind than is said of it"),
         }

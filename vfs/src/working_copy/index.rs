@@ -127,6 +127,9 @@ impl<'a> Flat<'a> {
         let mut bytes = Vec::new();
         self.reader.object(id, Kind::Tree, STRUCTURE_MAX, &mut bytes)?;
         let number = self.directories.len();
+        if number > ENTRIES {
+            return Err(CopyError::TooMuch { what: "directories", most: ENTRIES as u64 });
+        }
         // What is counted so far is taken off when it is closed.
         let entries = self.entries.len();
         let name = name.to_vec();

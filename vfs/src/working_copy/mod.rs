@@ -20,15 +20,19 @@ mod import;
 mod index;
 mod land;
 mod objects;
+mod reference;
 mod start;
 mod trees;
+mod verify;
 mod work_tree;
 
 pub use capture::RefusedPath;
 pub use capture::{Captured, ChangedKind, ChangedPath, Source, Taken, capture};
 pub use error::CopyError;
 pub use index::write_index;
-pub use land::{
-    LandError, Landed, descends, land_objects, put_reference, reference, take_reference,
-};
+pub use land::{LandError, descends, land_objects};
+pub use reference::{Landed, put_reference, reference, take_reference};
 pub use start::{BORROWED, REFERENCES, Start, make, packed};
+
+#[cfg(test)]
+mod tests;

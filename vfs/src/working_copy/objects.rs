@@ -13,8 +13,10 @@ use gix_zlib::stream::deflate;
 
 use super::CopyError;
 use crate::fs::{Errno, Fs, Open, write_all};
-use crate::git_tree::{Algorithm, Id, Limit, Reader, Repository, loose_path};
+use crate::git_tree::{Algorithm, GitError, Id, Limit, Reader, Repository, loose_path};
 
+/// The most bytes of new contents, all together: what takes no room may be of any size.
+const BYTES: u64 = 64 << 30;
 const CHUNK: usize = 128 << 10;
 /// As git writes objects that have a file each: fast.
 const LEVEL: i32 = 1;
@@ -26,6 +28,8 @@ pub(super) struct Objects<'a> {
     host: Reader<'a>,
     guest: Option<Reader<'a>>,
     staged: HashSet<Id>,
+    /// The bytes of all that was put.
+    bytes: u64,
 }
 
 impl<'a> Objects<'a> {
@@ -36,7 +40,15 @@ impl<'a> Objects<'a> {
         guest: Option<&'a Repository>,
     ) -> Self {
         let (algorithm, guest) = (host.algorithm(), guest.map(Repository::reader));
-        Self { fs, staging, algorithm, host: host.reader(), guest, staged: HashSet::new() }
+        Self {
+            fs,
+            staging,
+            algorithm,
+            host: host.reader(),
+            guest,
+            staged: HashSet::new(),
+            bytes: 0,
+        }
     }
 
     /// Returns how many objects the repository lacks of what was put.
@@ -44,8 +56,18 @@ impl<'a> Objects<'a> {
         self.staged.len()
     }
 
+    /// Returns whether the host's repository has an object.
+    pub(super) fn is_there(&self, id: &Id) -> Result<bool, CopyError> {
+        Ok(id.algorithm() == self.algorithm && self.host.has(id)?)
+    }
+
+    /// Returns the kind of an object that the host's repository has.
+    pub(super) fn kind(&mut self, id: &Id) -> Result<Kind, CopyError> {
+        Ok(self.host.header(id)?.0)
+    }
+
     /// Returns whether nothing is to do for the host's repository to have an object.
-    pub(super) fn knows(&self, id: &Id) -> Result<bool, CopyError> {
+    fn knows(&self, id: &Id) -> Result<bool, CopyError> {
         Ok(self.staged.contains(id) || self.host.has(id)?)
     }
 
@@ -56,14 +78,21 @@ impl<'a> Objects<'a> {
         limit: Limit,
         out: &mut Vec<u8>,
     ) -> Result<Kind, CopyError> {
-        match &mut self.guest {
-            Some(guest) if !self.host.has(id)? => Ok(guest.any(id, limit, out)?),
-            _ => Ok(self.host.any(id, limit, out)?),
+        if let Some(guest) = &mut self.guest
+            && !self.host.has(id)?
+        {
+            match guest.any(id, limit, out) {
+                // A collection may have moved it meanwhile: the host's repository is asked again.
+                Err(GitError::Missing { .. }) => {}
+                read => return Ok(read?),
+            }
         }
+        Ok(self.host.any(id, limit, out)?)
     }
 
     /// Stages an object unless it is known.
     pub(super) fn put(&mut self, kind: Kind, bytes: &[u8]) -> Result<Id, CopyError> {
+        self.count(bytes.len() as u64)?;
         let mut name = Name::of(self.algorithm, kind, bytes.len() as u64);
         name.update(bytes);
         let id = name.finish()?;
@@ -83,6 +112,7 @@ impl<'a> Objects<'a> {
         size: u64,
         path: &Path,
     ) -> Result<Id, CopyError> {
+        self.count(size)?;
         let mut name = Name::of(self.algorithm, Kind::Blob, size);
         each_chunk(self.fs, (file, size, path), &mut |bytes| {
             name.update(bytes);
@@ -96,6 +126,14 @@ impl<'a> Objects<'a> {
             self.staged.insert(id);
         }
         Ok(id)
+    }
+
+    fn count(&mut self, size: u64) -> Result<(), CopyError> {
+        self.bytes = self.bytes.saturating_add(size);
+        if self.bytes > BYTES {
+            return Err(CopyError::TooMuch { what: "bytes of new contents", most: BYTES });
+        }
+        Ok(())
     }
 
     fn begin(&self, id: &Id, kind: Kind, size: u64) -> Result<Object<'a>, CopyError> {

@@ -1,6 +1,6 @@
 //! Trees of both repositories, read once each.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::rc::Rc;
@@ -18,16 +18,12 @@ pub(super) const SUBMODULE: u32 = 0o160_000;
 /// What a name in a tree leads to: kind and bits, and the object.
 pub(super) type Leaf = (u32, Id);
 
-/// An entry of a tree.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Named {
-    pub(super) name: Vec<u8>,
-    pub(super) leaf: Leaf,
-}
+/// The entries of a tree by name.
+pub(super) type Entries = BTreeMap<Vec<u8>, Leaf>;
 
 /// Trees that were read.
 #[derive(Default)]
-pub(super) struct Trees(HashMap<Id, Rc<[Named]>>);
+pub(super) struct Trees(HashMap<Id, Rc<Entries>>);
 
 impl Trees {
     /// Returns the entries of a tree.
@@ -35,7 +31,7 @@ impl Trees {
         &mut self,
         objects: &mut Objects<'_>,
         id: &Id,
-    ) -> Result<Rc<[Named]>, CopyError> {
+    ) -> Result<Rc<Entries>, CopyError> {
         if let Some(known) = self.0.get(id) {
             return Ok(known.clone());
         }
@@ -43,14 +39,14 @@ impl Trees {
         if objects.read(id, STRUCTURE_MAX, &mut bytes)? != Kind::Tree {
             return Err(CopyError::Object { id: *id, fault: ObjectFault::Kind });
         }
-        let entries: Rc<[Named]> = parse(id, &bytes)?.into();
+        let entries = Rc::new(parse(id, &bytes)?);
         self.0.insert(*id, entries.clone());
         Ok(entries)
     }
 
     /// Takes the entries of a tree that is staged: it is in no repository yet.
-    pub(super) fn remember(&mut self, id: Id, entries: Vec<Named>) {
-        self.0.insert(id, entries.into());
+    pub(super) fn remember(&mut self, id: Id, entries: Entries) {
+        self.0.insert(id, Rc::new(entries));
     }
 
     /// Returns what a tree has at a path; the root is no entry.
@@ -63,10 +59,8 @@ impl Trees {
         let (mut at, mut names) = (*root, path.iter().peekable());
         while let Some(name) = names.next() {
             let entries = self.entries(objects, &at)?;
-            let Some(found) = entries.iter().find(|it| it.name == name.as_bytes()) else {
-                return Ok(None);
-            };
-            match found.leaf {
+            let Some(found) = entries.get(name.as_bytes()) else { return Ok(None) };
+            match *found {
                 leaf if names.peek().is_none() => return Ok(Some(leaf)),
                 (DIRECTORY, id) => at = id,
                 _ => return Ok(None),
@@ -76,24 +70,24 @@ impl Trees {
     }
 }
 
-fn parse(id: &Id, bytes: &[u8]) -> Result<Vec<Named>, CopyError> {
+fn parse(id: &Id, bytes: &[u8]) -> Result<Entries, CopyError> {
     let bad = |_| CopyError::Object { id: *id, fault: ObjectFault::Format };
-    let (mut at, mut entries) = (0, Vec::new());
+    let (mut at, mut entries) = (0, Entries::new());
     while let Some((entry, next)) = git_tree::entry(bytes, at, id.algorithm()).map_err(bad)? {
-        entries.push(Named { name: entry.name.to_vec(), leaf: (entry.mode, entry.id) });
+        entries.insert(entry.name.to_vec(), (entry.mode, entry.id));
         at = next;
     }
     Ok(entries)
 }
 
-/// Returns the bytes of a tree with these entries, which are put in order.
-pub(super) fn bytes(entries: &mut [Named]) -> Vec<u8> {
-    fn entry(named: &Named) -> git_tree::Entry<'_> {
-        git_tree::Entry { mode: named.leaf.0, name: &named.name, id: named.leaf.1 }
-    }
-    entries.sort_by(|one, other| git_tree::order(&entry(one), &entry(other)));
+/// Returns the bytes of a tree with these entries.
+pub(super) fn bytes(entries: &Entries) -> Vec<u8> {
+    let entries =
+        entries.iter().map(|(name, (mode, id))| git_tree::Entry { mode: *mode, name, id: *id });
+    let mut entries: Vec<_> = entries.collect();
+    entries.sort_by(git_tree::order);
     let mut bytes = Vec::new();
-    for Named { name, leaf: (mode, id) } in entries.iter() {
+    for git_tree::Entry { mode, name, id } in entries {
         bytes.extend_from_slice(format!("{mode:o} ").as_bytes());
         bytes.extend_from_slice(name);
         bytes.push(0);

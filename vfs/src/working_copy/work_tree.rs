@@ -16,15 +16,18 @@ use super::trees::{Leaf, SUBMODULE, Trees};
 use super::{CopyError, Taken};
 use crate::fs::{At, Errno, Fs, Open, read_all};
 use crate::git_index::Tracked;
-use crate::git_tree::{DIRECTORY, Id, Limit};
+use crate::git_tree::{DIRECTORY, GitError, Id, Limit, OBJECT_MAX};
 use crate::layer::{Descend, Found, LayerEntry, found, walk};
-use crate::snapshot::Naming;
+use crate::snapshot::{Naming, is_gitmodules};
 
 /// The git directory of the command.
 pub(super) const GIT: &str = ".git";
 const FILE_MODE: u32 = 0o100_644;
 const EXECUTABLE_MODE: u32 = 0o100_755;
 const LINK_MODE: u32 = 0o120_000;
+/// No tree with a longer path, or with more directories above a file, can be shown again.
+const PATH: usize = 3072;
+const DEPTH: usize = 512;
 
 /// What the work tree stands on.
 pub(super) struct Below<'a> {
@@ -85,6 +88,9 @@ impl Look<'_, '_> {
         if let Some(fault) = Naming::Git.fault(name) {
             return Ok(self.refuse(path, fault.to_string()));
         }
+        if path.as_os_str().len() > PATH || path.iter().count() > DEPTH {
+            return Ok(self.refuse(path, "its path is too long".to_owned()));
+        }
         match &entry.found {
             Found::Directory { opaque } => return self.directory(entry, *opaque),
             Found::Whiteout => self.left.edits.set(path, None),
@@ -92,9 +98,19 @@ impl Look<'_, '_> {
             Found::File { .. } | Found::Symlink(_) if self.is_left_out(path, false)? => {
                 self.leave_out(path)?;
             }
+            Found::File { size, .. } if *size > OBJECT_MAX => {
+                return Ok(self.refuse(path, "it is larger than an object may be".to_owned()));
+            }
+            Found::Symlink(_) if is_gitmodules(name) => {
+                return Ok(self.refuse(path, "git reads no link of this name".to_owned()));
+            }
             Found::File { size, executable } => {
-                let opened = self.fs.open_file(entry.at.dir, entry.at.name);
-                let file = opened.map_err(failed("open", path))?;
+                let file = match self.fs.open_file(entry.at.dir, entry.at.name) {
+                    Err(Errno::ACCESS) => {
+                        return Ok(self.refuse(path, "its bits allow nobody to read it".to_owned()));
+                    }
+                    opened => opened.map_err(failed("open", path))?,
+                };
                 let id = self.objects.put_file(file.as_fd(), *size, path)?;
                 let mode = if *executable { EXECUTABLE_MODE } else { FILE_MODE };
                 self.left.edits.set(path, Some((mode, id)));
@@ -129,10 +145,11 @@ impl Look<'_, '_> {
         let open = || self.fs.open_dir(at.dir, at.name);
         if self.in_head(path)?.is_some_and(|(mode, _)| mode == SUBMODULE) {
             let inside = open().and_then(|dir| self.fs.list(dir.as_fd(), 1));
-            return Ok(match inside {
-                Ok(names) if names.is_empty() => Descend::Past,
-                _ => self.refuse(path, "it is a submodule".to_owned()),
-            });
+            if inside.is_ok_and(|names| names.is_empty()) {
+                self.touched.insert(path.to_owned());
+                return Ok(Descend::Past);
+            }
+            return Ok(self.refuse(path, "it is a submodule".to_owned()));
         }
         let own = open().and_then(|dir| self.fs.node(dir.as_fd(), GIT.as_ref()).map(drop));
         if own.is_ok() {
@@ -160,10 +177,16 @@ impl Look<'_, '_> {
             if covers(&self.touched, &path) {
                 continue;
             }
-            if old.is_some() && new.is_none() && self.is_left_out(&path, false)? {
+            let is_submodule = |leaf: Option<Leaf>| leaf.is_some_and(|leaf| leaf.0 == SUBMODULE);
+            if is_submodule(old) && is_submodule(new) {
+                continue;
+            }
+            // The directory of a submodule is empty, which is nothing for git.
+            let shown = old.filter(|leaf| leaf.0 != SUBMODULE);
+            if shown.is_some() && new.is_none() && self.is_left_out(&path, false)? {
                 self.left.ignored.push(path);
             } else {
-                self.left.edits.set(&path, old);
+                self.left.edits.set(&path, shown);
             }
         }
         Ok(())
@@ -221,7 +244,9 @@ impl Look<'_, '_> {
         let found = self.trees.find(self.objects, &self.below.shown, path)?;
         let Some((FILE_MODE | EXECUTABLE_MODE, id)) = found else { return Ok(None) };
         let mut text = Vec::new();
-        self.objects.read(&id, Limit(FILE_MAX), &mut text)?;
-        Ok(Some(text))
+        match self.objects.read(&id, Limit(FILE_MAX), &mut text) {
+            Err(CopyError::Git(GitError::ObjectSize { .. })) => Ok(None),
+            read => read.map(|_| Some(text)),
+        }
     }
 }
