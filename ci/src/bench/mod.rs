@@ -4,6 +4,7 @@
 //! differences come with an interval. Every launcher makes the mounts that the kernel lists inside
 //! endow: see [`view::View::like`].
 
+mod bound;
 mod compile;
 mod launch;
 mod materialize;
