@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use gix_hash::{Kind, Prefix};
 use gix_pack::{MMap, data, index};
 
-use super::files::Dir;
+use super::files::{Dir, Opened};
 use super::{GitError, Id};
 
 /// The largest index that is read: that of some 50 million objects.
@@ -20,7 +20,7 @@ const MEMORY: usize = 5 << 29;
 
 /// A pack. What was opened can be read when the file is gone.
 pub(super) struct Pack {
-    index: index::File<Vec<u8>>,
+    index: index::File<MMap>,
     pub(super) data: data::File<MMap>,
 }
 
@@ -94,16 +94,17 @@ impl Packs {
 
 impl Pack {
     fn open(dir: &Dir, index: &Path, kind: Kind) -> Result<Option<Self>, GitError> {
-        // The index is in memory: no one can change what was checked once.
-        let Some(bytes) = dir.read(index, INDEX_SIZE)? else { return Ok(None) };
+        let Some(table) = dir.file(index)? else { return Ok(None) };
         let name = index.with_extension("pack");
         let Some(opened) = dir.file(&name)? else { return Ok(None) };
         let damaged = |name: &Path| GitError::Damaged { path: dir.path().join(name) };
-        let index = index::File::from_data(bytes, dir.path().join(index), kind)
-            .map_err(|_| damaged(index))?;
-        // By its descriptor, since the file behind the name may be another one by now.
-        let path = format!("/proc/self/fd/{}", opened.file.as_raw_fd());
-        let mut data = data::File::at(path, kind).map_err(|_| damaged(&name))?;
+        if table.size > INDEX_SIZE {
+            return Err(damaged(index));
+        }
+        // Mapped, since most runs look up two objects of many. Whoever changes it meanwhile changes
+        // where objects are looked for; each is compared with its name.
+        let index = index::File::at(path_of(&table), kind).map_err(|_| damaged(index))?;
+        let mut data = data::File::at(path_of(&opened), kind).map_err(|_| damaged(&name))?;
         if data.num_objects() != index.num_objects() {
             return Err(damaged(&name));
         }
@@ -118,6 +119,11 @@ impl Pack {
     pub(super) fn offset_of(&self, id: &gix_hash::oid) -> Option<u64> {
         self.index.lookup(id).map(|at| self.index.pack_offset_at_index(at))
     }
+}
+
+/// By its descriptor, since the file behind the name may be another one by now.
+fn path_of(opened: &Opened) -> String {
+    format!("/proc/self/fd/{}", opened.file.as_raw_fd())
 }
 
 /// Caches tell packs apart by their numbers.
