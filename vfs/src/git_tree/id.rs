@@ -105,8 +105,19 @@ impl FromStr for Id {
 
 impl fmt::Display for Id {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.as_bytes().iter().try_for_each(|byte| write!(out, "{byte:02x}"))
+        let mut digits = [0; 64];
+        let pairs = digits.as_chunks_mut::<2>().0.iter_mut();
+        for (pair, byte) in pairs.zip(self.as_bytes()) {
+            *pair = [digit(byte >> 4), digit(byte & 15)];
+        }
+        let digits = digits.get(..2 * self.algorithm.length()).unwrap_or_default();
+        out.write_str(std::str::from_utf8(digits).unwrap_or_default())
     }
+}
+
+/// Trees have many names, and all are written: faster than a `write!` for each byte.
+fn digit(value: u8) -> u8 {
+    if value < 10 { b'0' + value } else { b'a' + value - 10 }
 }
 
 impl fmt::Debug for Id {

@@ -5,7 +5,7 @@ mod name;
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, hash_map};
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
@@ -132,19 +132,26 @@ impl<C> Snapshot<C> {
 pub struct Builder<C> {
     naming: Naming,
     bounds: Bounds,
-    directories: HashSet<PathBuf>,
-    paths: HashSet<PathBuf>,
+    /// Whether each path is a directory. Bytes: a path is hashed and compared name by name.
+    paths: HashMap<Box<[u8]>, Is>,
     snapshot: Snapshot<C>,
     /// Bytes of all paths.
     named: u64,
+}
+
+/// What stands at a path, as far as the next entry asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Is {
+    Directory,
+    Other,
 }
 
 impl<C> Builder<C> {
     /// Begins an empty tree.
     pub fn new(naming: Naming, bounds: Bounds) -> Self {
         let snapshot = Snapshot { entries: Vec::new(), bytes: 0 };
-        let directories = HashSet::from([PathBuf::new()]);
-        Self { naming, bounds, directories, paths: HashSet::new(), snapshot, named: 0 }
+        let paths = HashMap::from([(Box::default(), Is::Directory)]);
+        Self { naming, bounds, paths, snapshot, named: 0 }
     }
 
     /// Adds an entry of a directory that was added before, and returns its path. The root is the
@@ -163,17 +170,17 @@ impl<C> Builder<C> {
         if let Some(fault) = self.naming.fault(name) {
             return Err(SnapshotError::Name { path, fault });
         }
-        if !self.directories.contains(directory) {
+        if self.paths.get(directory.as_os_str().as_bytes()) != Some(&Is::Directory) {
             return Err(SnapshotError::NoParent { path });
         }
         self.measure(&path, &node)?;
-        if !self.paths.insert(path.clone()) {
-            return Err(SnapshotError::Twice { path });
+        let is = if matches!(node, Node::Directory) { Is::Directory } else { Is::Other };
+        match self.paths.entry(path.as_os_str().as_bytes().into()) {
+            hash_map::Entry::Occupied(_) => return Err(SnapshotError::Twice { path }),
+            hash_map::Entry::Vacant(free) => drop(free.insert(is)),
         }
-        match &node {
-            Node::Directory => drop(self.directories.insert(path.clone())),
-            Node::File { .. } => {}
-            Node::Symlink { target } => check_target(&path, target)?,
+        if let Node::Symlink { target } = &node {
+            check_target(&path, target)?;
         }
         let entries = &mut self.snapshot.entries;
         entries.push(Entry { path, node });
@@ -190,7 +197,9 @@ impl<C> Builder<C> {
             self.snapshot.bytes = self.snapshot.bytes.saturating_add(*size);
         }
         let entries = self.snapshot.entries.len() as u64 + 1;
-        let (depth, length) = (path.components().count() as u64 - 1, path.as_os_str().len() as u64);
+        let bytes = path.as_os_str().as_bytes();
+        let depth = bytes.split(|byte| *byte == b'/').count() as u64 - 1;
+        let length = bytes.len() as u64;
         self.named += length;
         let bounds = [
             (entries, self.bounds.entries as u64, "files and directories"),
