@@ -131,6 +131,10 @@ pub trait Fs: Sync {
     /// Creates a file for writing; the name must be free.
     fn create_file(&self, at: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd>;
 
+    /// Creates a file for writing, with these bits but for those that the process's mask takes
+    /// away; the name must be free.
+    fn create_file_as(&self, at: At<'_>, mode: u32) -> Result<OwnedFd>;
+
     /// Returns the status of a name, of the link itself for a link.
     fn status(&self, at: BorrowedFd<'_>, name: &OsStr) -> Result<Status>;
 

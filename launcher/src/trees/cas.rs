@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use endow_vfs::cas::{self, Digest, Hasher, Store};
 use endow_vfs::fs::{At, Fs, OsFs, write_all};
-use endow_vfs::materialize::{self, ContentError, Contents, Maker, finish_file};
+use endow_vfs::materialize::{self, ContentError, Contents, Maker, create_file, finish_file};
 use endow_vfs::snapshot::Bounds;
 use endow_vfs::trees::{Building, ContentName, Made, write_manifest};
 
@@ -94,7 +94,7 @@ impl Maker<Digest> for Objects<'_> {
         let object = self.0.open_object(digest);
         let object = object.map_err(|error| ContentError::Source(told(&error)))?;
         let failed = |action| move |errno| ContentError::Io { action, errno };
-        let file = OsFs.create_file(at.dir, at.name).map_err(failed("create the file"))?;
+        let file = create_file(&OsFs, at, executable)?;
         let (mut hash, mut buffer) = (Hasher::default(), vec![0; CHUNK]);
         loop {
             let length = OsFs.read(object.as_fd(), &mut buffer).map_err(failed("read"))?;
@@ -108,6 +108,6 @@ impl Maker<Digest> for Objects<'_> {
         if hash.finish() != *digest {
             return Err(ContentError::Source(format!("the store's {digest} is damaged")));
         }
-        finish_file(&OsFs, file.as_fd(), executable)
+        finish_file(&OsFs, file.as_fd())
     }
 }

@@ -128,6 +128,10 @@ impl Fs for FaultyFs {
         self.tick()?.create_file(at, name)
     }
 
+    fn create_file_as(&self, at: At<'_>, mode: u32) -> Result<OwnedFd> {
+        self.tick()?.create_file_as(at, mode)
+    }
+
     fn status(&self, at: BorrowedFd<'_>, name: &OsStr) -> Result<Status> {
         self.tick()?.status(at, name)
     }

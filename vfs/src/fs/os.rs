@@ -69,8 +69,12 @@ impl Fs for OsFs {
     }
 
     fn create_file(&self, at: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd> {
+        self.create_file_as(At { dir: at, name }, 0o600)
+    }
+
+    fn create_file_as(&self, at: At<'_>, mode: u32) -> Result<OwnedFd> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-        rustix::fs::openat(at, name, flags, Mode::RUSR | Mode::WUSR)
+        rustix::fs::openat(at.dir, at.name, flags, Mode::from_raw_mode(mode))
     }
 
     fn status(&self, at: BorrowedFd<'_>, name: &OsStr) -> Result<Status> {

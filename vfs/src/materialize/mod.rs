@@ -7,7 +7,7 @@ mod plan;
 mod tests;
 
 use std::ffi::OsStr;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 
 pub use apply::apply;
@@ -80,23 +80,32 @@ pub fn make_file(
     bytes: &[u8],
 ) -> Result<(), ContentError> {
     let failed = |action| move |errno| ContentError::Io { action, errno };
-    let file = fs.create_file(at.dir, at.name).map_err(failed("create the file"))?;
+    let file = create_file(fs, at, executable)?;
     write_all(fs, file.as_fd(), bytes).map_err(failed("write"))?;
-    finish_file(fs, file.as_fd(), executable)
+    finish_file(fs, file.as_fd())
 }
 
-/// Gives a new file its bits and its time.
+/// Creates a file with its bits.
 ///
 /// # Errors
 /// A failing call.
-pub fn finish_file(
-    fs: &dyn Fs,
-    file: BorrowedFd<'_>,
-    executable: bool,
-) -> Result<(), ContentError> {
+pub fn create_file(fs: &dyn Fs, at: At<'_>, executable: bool) -> Result<OwnedFd, ContentError> {
     let failed = |action| move |errno| ContentError::Io { action, errno };
     let mode = if executable { EXECUTABLE_MODE } else { FILE_MODE };
-    fs.set_mode(file, mode).map_err(failed("set the bits"))?;
+    let file = fs.create_file_as(at, mode).map_err(failed("create the file"))?;
+    // The process's mask takes none away, as a rule; setting bits costs a disk more than a look.
+    if fs.status_of(file.as_fd()).map_err(failed("look at the file"))?.mode != mode {
+        fs.set_mode(file.as_fd(), mode).map_err(failed("set the bits"))?;
+    }
+    Ok(file)
+}
+
+/// Gives a file that is written its time.
+///
+/// # Errors
+/// A failing call.
+pub fn finish_file(fs: &dyn Fs, file: BorrowedFd<'_>) -> Result<(), ContentError> {
     let at = At { dir: file, name: OsStr::new("") };
-    fs.set_modified(at, MODIFIED).map_err(failed("set the time"))
+    let failed = |errno| ContentError::Io { action: "set the time", errno };
+    fs.set_modified(at, MODIFIED).map_err(failed)
 }
