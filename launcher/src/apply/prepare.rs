@@ -164,6 +164,15 @@ impl Prepared {
         self.run.as_ref()
     }
 
+    /// Makes the run's directory, once there is something to put there.
+    fn make_run(&mut self, state: &Path, id: &RunId) -> Result<&mut RunDir, PrepareError> {
+        if self.run.is_none() {
+            let state = StateDir::open(&OsFs, state).map_err(PrepareError::State)?;
+            self.run = Some(state.create_run(&OsFs, id).map_err(PrepareError::State)?);
+        }
+        Ok(self.run.as_mut().expect("just made"))
+    }
+
     /// Returns the run's directory, and takes away all else that was prepared.
     pub(crate) fn into_run(self) -> Option<RunDir> {
         self.run
@@ -184,24 +193,21 @@ pub(crate) fn prepare(plan: &Plan, state: &Path, id: &RunId) -> Result<Prepared,
         stamp: None,
         leases: Vec::new(),
     };
-    if plan.prepare.is_empty() {
-        return Ok(prepared);
-    }
-    let state = StateDir::open(&OsFs, state).map_err(PrepareError::State)?;
-    let run = state.create_run(&OsFs, id).map_err(PrepareError::State)?;
-    let run = prepared.run.insert(run);
     for step in &plan.prepare {
         match step {
-            PrepareStep::Cgroup(group) => prepared.cgroup = Some(cgroup(group)?),
+            PrepareStep::Cgroup(group) => {
+                prepared.make_run(state, id)?;
+                prepared.cgroup = Some(cgroup(group)?);
+            }
             PrepareStep::Tree { tree } => {
                 let lease = trees::ready(tree);
                 prepared.leases.push(lease.map_err(|error| PrepareError::tree(tree, error))?);
             }
-            _ => apply(step, run)?,
+            _ => apply(step, prepared.make_run(state, id)?)?,
         }
     }
     if !plan.buffered.is_empty() || !plan.trees.is_empty() || plan.checkpoint.is_some() {
-        prepared.stamp = Some(cow_layer::stamp(run)?);
+        prepared.stamp = Some(cow_layer::stamp(prepared.make_run(state, id)?)?);
     }
     Ok(prepared)
 }
