@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use endow_vfs::cas::{self, Digest, Hasher, Store};
 use endow_vfs::fs::{At, Fs, OsFs, write_all};
-use endow_vfs::materialize::{self, ContentError, Contents, Maker, create_file, finish_file};
+use endow_vfs::materialize::{ContentError, Contents, Maker, create_file, finish_file};
 use endow_vfs::snapshot::Bounds;
-use endow_vfs::trees::{Building, ContentName, Made, write_manifest};
+use endow_vfs::trees::{Building, ContentName, Made};
 
-use super::{MakeError, WORKERS, fact, fault, told};
+use super::{MakeError, fact, fault, make_all, told};
 use crate::confined::{self, Reach};
 use crate::plan::{TreeFact, TreeFault};
 
@@ -69,10 +69,7 @@ fn fill(
     dir: BorrowedFd<'_>,
 ) -> Result<Made, Box<dyn std::error::Error>> {
     let snapshot = cas::snapshot(store, digest, Bounds::default())?;
-    let contents = objects(store);
-    materialize::apply(&OsFs, root, &materialize::plan(&snapshot), &contents, WORKERS)?;
-    write_manifest(&OsFs, dir, &snapshot, |digest| ContentName::Cas(*digest))?;
-    Ok(Made { entries: snapshot.entries().len() as u64, bytes: snapshot.bytes() })
+    make_all((root, dir), &snapshot, &objects(store), |digest| ContentName::Cas(*digest))
 }
 
 /// The contents of a store.

@@ -6,11 +6,11 @@ use std::path::Path;
 use endow_policy::HostPath;
 use endow_vfs::fs::{At, OsFs};
 use endow_vfs::git_tree::{self, Blob, GitError, Id, Options, Reader, Repository};
-use endow_vfs::materialize::{self, ContentError, Contents, Maker, make_file};
-use endow_vfs::trees::{Building, ContentName, Made, write_manifest};
+use endow_vfs::materialize::{ContentError, Contents, Maker, make_file};
+use endow_vfs::trees::{Building, ContentName, Made};
 
 use super::git_places::{self, Parts};
-use super::{MakeError, WORKERS, fact, fault, told};
+use super::{MakeError, fact, fault, make_all, told};
 use crate::confined::{self, Reach};
 use crate::plan::{TreeFact, TreeFault};
 
@@ -71,10 +71,7 @@ fn fill(
 ) -> Result<Made, Box<dyn std::error::Error>> {
     let repository = Repository::open_at(places)?;
     let snapshot = repository.snapshot(id, &Options::default())?;
-    let contents = Blobs(&repository);
-    materialize::apply(&OsFs, root, &materialize::plan(&snapshot), &contents, WORKERS)?;
-    write_manifest(&OsFs, dir, &snapshot, |blob| ContentName::Git(blob.id))?;
-    Ok(Made { entries: snapshot.entries().len() as u64, bytes: snapshot.bytes() })
+    make_all((root, dir), &snapshot, &Blobs(&repository), |blob| ContentName::Git(blob.id))
 }
 
 /// The contents of a repository.

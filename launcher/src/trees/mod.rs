@@ -8,12 +8,17 @@ mod git_places;
 mod working_copy;
 
 use std::collections::BTreeMap;
-use std::os::fd::OwnedFd;
+use std::error::Error;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::Path;
 
 use endow_policy::{Access, BackendSpec, HostPath, MountSpec, Vars};
 use endow_vfs::fs::OsFs;
-use endow_vfs::trees::{Begun, Building, Made, TreeCache, TreeError, TreeKey};
+use endow_vfs::materialize::{self, Contents, MaterializeError};
+use endow_vfs::snapshot::Snapshot;
+use endow_vfs::trees::{
+    Begun, Building, ContentName, Made, TreeCache, TreeError, TreeKey, write_manifest,
+};
 
 pub(crate) use capture::{CaptureError, STAGED, Signed, capture, descends, open};
 pub(crate) use cas::{objects, store};
@@ -122,6 +127,23 @@ fn make(tree: &TreeFact, building: &Building) -> Result<Made, MakeError> {
         Some((_, name)) => git::make(tree, name, building),
         None => Err(MakeError::Name(tree.id.clone())),
     }
+}
+
+/// Makes all of a tree in `root`, and its manifest in the directory above it.
+fn make_all<C: Sync>(
+    (root, dir): (BorrowedFd<'_>, BorrowedFd<'_>),
+    snapshot: &Snapshot<C>,
+    contents: &dyn Contents<C>,
+    name: impl Fn(&C) -> ContentName + Sync,
+) -> Result<Made, Box<dyn Error>> {
+    let plan = materialize::plan(snapshot);
+    let written = std::thread::scope(|scope| {
+        let manifest = scope.spawn(|| write_manifest(&OsFs, dir, snapshot, &name));
+        materialize::apply(&OsFs, root, &plan, contents, WORKERS)?;
+        Ok::<_, MaterializeError>(manifest.join().expect("a panic ends the process"))
+    });
+    written??;
+    Ok(Made { entries: snapshot.entries().len() as u64, bytes: snapshot.bytes() })
 }
 
 /// Returns what a plan says of a tree.
