@@ -16,7 +16,7 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{
     Pid, Resource, Rlimit, Signal, getpid, getppid, set_parent_process_death_signal, setrlimit,
 };
-use rustix::thread::set_no_new_privs;
+use rustix::thread::{CapabilitySet, capabilities, set_capabilities, set_no_new_privs};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -136,7 +136,18 @@ fn confine(caller: Pid, reach: &Reach<'_>) -> Result<(), Errno> {
     let limit = Rlimit { current: Some(MEMORY_MAX), maximum: Some(MEMORY_MAX) };
     setrlimit(Resource::Data, limit)?;
     set_no_new_privs(true)?;
+    give_up_devices()?;
     restrict(reach)
+}
+
+/// Root could make the device of a disk and open that; of whiteouts everybody may make as many as
+/// there are names.
+fn give_up_devices() -> Result<(), Errno> {
+    let mut has = capabilities(None)?;
+    has.effective.remove(CapabilitySet::MKNOD);
+    has.permitted.remove(CapabilitySet::MKNOD);
+    has.inheritable.remove(CapabilitySet::MKNOD);
+    set_capabilities(None, has)
 }
 
 fn restrict(reach: &Reach<'_>) -> Result<(), Errno> {
@@ -148,6 +159,8 @@ fn restrict(reach: &Reach<'_>) -> Result<(), Errno> {
         | AccessFs::MakeReg
         | AccessFs::MakeDir
         | AccessFs::MakeSym
+        // The whiteouts of a layer; no other device, see below.
+        | AccessFs::MakeChar
         | AccessFs::RemoveFile
         | AccessFs::RemoveDir
         | AccessFs::Refer;
@@ -226,6 +239,25 @@ mod tests {
         // The same outside: nothing but Landlock was in the way.
         let refused = Some(format!("{:?}", ErrorKind::ConnectionRefused));
         assert_eq!(tried(), [None, None, None, None, None, refused]);
+    }
+
+    #[test]
+    fn whiteout_is_the_only_device_that_it_can_make() {
+        let scratch = tempfile::tempdir().expect("a directory");
+        let dir = File::open(scratch.path()).expect("opened");
+        // 1:3 is /dev/null's device.
+        let make = |name: &str, device| {
+            let kind = rustix::fs::FileType::CharacterDevice;
+            let made = rustix::fs::mknodat(&dir, name, kind, Mode::empty(), device);
+            made.err().map(Errno::raw_os_error)
+        };
+        let null = rustix::fs::makedev(1, 3);
+        let reach = Reach { write: vec![dir.as_fd()], ..Reach::default() };
+        let inside = run(&reach, || [make("whiteout", 0), make("null", null)]).expect("answered");
+        assert_eq!(inside, [None, Some(Errno::PERM.raw_os_error())]);
+        // Outside root can: its power was given up, Landlock allows devices there.
+        let is_root = rustix::process::geteuid().is_root();
+        assert_eq!(make("null", null).is_none(), is_root);
     }
 
     #[test]

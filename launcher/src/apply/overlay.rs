@@ -19,8 +19,8 @@ use super::lower::{From, Place, Upper};
 use super::mask_layer::MaskLayer;
 use crate::sys;
 
-/// The most lower layers of one overlay: a mask and what it masks.
-const LAYERS_MAX: usize = 4;
+/// The most lower layers of one overlay: masks, mount points, and a tree over another.
+const LAYERS_MAX: usize = 6;
 
 impl View {
     pub(super) fn overlay(

@@ -200,8 +200,8 @@ pub(crate) fn prepare(plan: &Plan, state: &Path, id: &RunId) -> Result<Prepared,
                 prepared.cgroup = Some(cgroup(group)?);
             }
             PrepareStep::Tree { tree } => {
-                let lease = trees::ready(tree);
-                prepared.leases.push(lease.map_err(|error| PrepareError::tree(tree, error))?);
+                let leases = trees::ready(tree);
+                prepared.leases.extend(leases.map_err(|error| PrepareError::tree(tree, error))?);
             }
             _ => apply(step, prepared.make_run(state, id)?)?,
         }

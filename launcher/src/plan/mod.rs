@@ -47,7 +47,7 @@ pub use level::{Degradation, Enforcement};
 pub use mounts::{HIDDEN_DIRECTORY, HIDDEN_FILE, content_key};
 pub use opening::{Namespaces, Opening, opening, opens_early};
 pub use skeleton::DEVICES;
-pub use tree::{TreeFact, TreeFault, tree_name};
+pub use tree::{TreeBase, TreeFact, TreeFault, tree_name};
 pub use working_copy::{BorrowedFact, ChangedTree, CopyFact, GitStart};
 
 use std::ffi::{OsStr, OsString};

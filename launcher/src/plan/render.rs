@@ -94,7 +94,8 @@ impl Display for PrepareStep {
             }
             Self::Tree { tree } => {
                 let what = if tree.is_made { "tree" } else { "make tree" };
-                write!(f, "{what} {} {} <- {}", tree.root, tree.id, tree.source)
+                write!(f, "{what} {} {} <- {}", tree.root, tree.id, tree.source)?;
+                tree.base.iter().try_for_each(|base| write!(f, " on {}", base.root))
             }
             Self::TreeLayer { at, git } => {
                 write!(f, "layer $RUN/{}", at.0.display())?;

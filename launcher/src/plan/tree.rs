@@ -35,6 +35,34 @@ pub struct TreeFact {
     /// What a working copy of it needs; `None` where there can be none, or is to be none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub copy: Option<Box<CopyFact>>,
+    /// The tree over which this one is a layer of differences; without one it is whole.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub base: Option<TreeBase>,
+}
+
+/// A tree of the cache, of the same source, that another one stands on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct TreeBase {
+    /// What the tree is.
+    pub id: String,
+    /// Its name in the cache.
+    pub key: String,
+    /// Where it lies.
+    pub root: HostPath,
+}
+
+impl TreeFact {
+    /// Returns the layers that together are the tree, the topmost first.
+    pub fn layers(&self) -> Vec<Source> {
+        let base = self.base.as_ref().map(|base| &base.root);
+        std::iter::once(&self.root).chain(base).cloned().map(Source::Tree).collect()
+    }
+
+    /// Returns the whole tree that this one stands on.
+    pub fn whole_base(&self) -> Option<Self> {
+        let TreeBase { id, key, root } = self.base.clone()?;
+        Some(Self { id, key, root, base: None, commit: None, copy: None, ..self.clone() })
+    }
 }
 
 /// Why the name of a tree leads to none.
@@ -99,15 +127,15 @@ impl Builder<'_> {
         if spec.access == Access::Cow {
             return self.changed_tree(placed, fact);
         }
-        let (tree, at) = (Source::Tree(fact.root.clone()), spec.at.clone());
+        let (mut lower, at) = (fact.layers(), spec.at.clone());
         let flags = MountFlags { recursive: false, ..flags_of(spec, false) };
-        match self.points_of(placed) {
-            None => self.step(InitStep::Bind { source: tree, at, flags }),
-            Some(points) => {
-                let lower = vec![points, tree];
-                self.step(InitStep::Overlay { lower, upper: None, at, flags });
-            }
+        if let Some(points) = self.points_of(placed) {
+            lower.insert(0, points);
         }
+        self.step(match <[Source; 1]>::try_from(lower) {
+            Ok([source]) => InitStep::Bind { source, at, flags },
+            Err(lower) => InitStep::Overlay { lower, upper: None, at, flags },
+        });
         self.mounted(&spec.at, false);
         Ok(())
     }

@@ -97,7 +97,7 @@ impl Builder<'_> {
             self.needs_tree(&copy.index);
             lower.push(Source::Tree(copy.index.root.clone()));
         }
-        lower.push(Source::Tree(fact.root.clone()));
+        lower.extend(fact.layers());
         let (upper, flags) = (Some(Upper::Run(layer.clone())), flags_of(spec, false));
         self.step(InitStep::Overlay { lower, upper, at: spec.at.clone(), flags });
         self.mounted(&spec.at, false);

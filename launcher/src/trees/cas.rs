@@ -69,7 +69,7 @@ fn fill(
     dir: BorrowedFd<'_>,
 ) -> Result<Made, Box<dyn std::error::Error>> {
     let snapshot = cas::snapshot(store, digest, Bounds::default())?;
-    make_all((root, dir), &snapshot, &objects(store), |digest| ContentName::Cas(*digest))
+    make_all((root, dir), (&snapshot, &[]), &objects(store), |digest| ContentName::Cas(*digest))
 }
 
 /// The contents of a store.

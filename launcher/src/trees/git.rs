@@ -10,7 +10,7 @@ use endow_vfs::materialize::{ContentError, Contents, Maker, make_file};
 use endow_vfs::trees::{Building, ContentName, Made};
 
 use super::git_places::{self, Parts};
-use super::{MakeError, fact, fault, make_all, told};
+use super::{MakeError, fact, fault, layers, make_all, told};
 use crate::confined::{self, Reach};
 use crate::plan::{TreeFact, TreeFault};
 
@@ -25,7 +25,7 @@ pub(super) fn resolve(
 ) -> Result<TreeFact, TreeFault> {
     let source = repository.as_path();
     let parts = git_places::find(source)?;
-    let reach = Reach { read: parts.read, ..Reach::default() };
+    let reach = Reach { read: parts.read.clone(), ..Reach::default() };
     let (algorithm, tree, commit) = confined::run(&reach, || find(&parts.places, rev))
         .map_err(|error| fault(format!("can't read {repository}: {}", told(&error))))?
         .map_err(|(message, is_absent)| TreeFault {
@@ -35,7 +35,8 @@ pub(super) fn resolve(
         })?;
     let kind = format!("git-{algorithm}");
     let fact = fact((&kind, &tree), source, cache)?;
-    Ok(TreeFact { id: format!("{kind}:{tree}"), commit, ..fact })
+    let whole = TreeFact { id: format!("{kind}:{tree}"), commit, ..fact };
+    Ok(if whole.is_made { whole } else { layers::on_another(whole, &parts) })
 }
 
 fn find(places: &git_tree::Places, rev: &str) -> Result<Found, (String, bool)> {
@@ -52,26 +53,38 @@ fn is_absent(error: &GitError) -> bool {
 /// Makes the tree of this name.
 pub(super) fn make(tree: &TreeFact, name: &str, building: &Building) -> Result<Made, MakeError> {
     let id: Id = name.parse().map_err(|_| MakeError::Name(tree.id.clone()))?;
+    let base = tree.base.as_ref().map(|base| id_of(&base.id)).transpose()?;
     let source = tree.source.as_path();
     let parts = git_places::find(source).map_err(|fault| MakeError::Source(fault.message))?;
     let Parts { places, read } = parts;
     let (write, keep) = (vec![building.dir()], vec![building.root()]);
     let reach = Reach { read, write, keep };
     let made = confined::run(&reach, || {
-        fill(&places, &id, building.root(), building.dir()).map_err(|error| told(&*error))
+        let at = (building.root(), building.dir());
+        fill(&places, (base.as_ref(), &id), at).map_err(|error| told(&*error))
     });
     made.map_err(MakeError::Confined)?.map_err(MakeError::Source)
 }
 
+fn id_of(tree: &str) -> Result<Id, MakeError> {
+    let id = tree.split_once(':').and_then(|(_, id)| id.parse().ok());
+    id.ok_or_else(|| MakeError::Name(tree.to_owned()))
+}
+
 fn fill(
     places: &git_tree::Places,
-    id: &Id,
-    root: BorrowedFd<'_>,
-    dir: BorrowedFd<'_>,
+    (base, id): (Option<&Id>, &Id),
+    at: (BorrowedFd<'_>, BorrowedFd<'_>),
 ) -> Result<Made, Box<dyn std::error::Error>> {
-    let repository = Repository::open_at(places)?;
-    let snapshot = repository.snapshot(id, &Options::default())?;
-    make_all((root, dir), &snapshot, &Blobs(&repository), |blob| ContentName::Git(blob.id))
+    let (repository, options) = (Repository::open_at(places)?, Options::default());
+    let (snapshot, gone) = match base {
+        None => (repository.snapshot(id, &options)?, Vec::new()),
+        Some(base) => {
+            let found = repository.difference(base, id, usize::MAX, &options)?;
+            found.map(|found| (found.snapshot, found.gone)).ok_or("too many differences")?
+        }
+    };
+    make_all(at, (&snapshot, &gone), &Blobs(&repository), |blob| ContentName::Git(blob.id))
 }
 
 /// The contents of a repository.

@@ -5,12 +5,13 @@ mod capture;
 mod cas;
 mod git;
 mod git_places;
+mod layers;
 mod working_copy;
 
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::os::fd::{BorrowedFd, OwnedFd};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use endow_policy::{Access, BackendSpec, HostPath, MountSpec, Vars};
 use endow_vfs::fs::OsFs;
@@ -76,12 +77,17 @@ pub(crate) fn resolve(mounts: &[MountSpec], cache: &Path, vars: &Vars) -> TreeFa
     facts
 }
 
-/// Makes sure that a tree is in the cache; it stays there for as long as the returned descriptor is
-/// open.
+/// Makes sure that a tree is in the cache, with the one it stands on; both stay there for as long as
+/// the returned descriptors are open.
 ///
 /// # Errors
 /// A source that can't be read or shown, or a cache that can't be used.
-pub(crate) fn ready(tree: &TreeFact) -> Result<OwnedFd, MakeError> {
+pub(crate) fn ready(tree: &TreeFact) -> Result<Vec<OwnedFd>, MakeError> {
+    // First what is below: one that was damaged, or collected since it was found, is made again.
+    tree.whole_base().iter().chain([tree]).map(one_ready).collect()
+}
+
+fn one_ready(tree: &TreeFact) -> Result<OwnedFd, MakeError> {
     let name = || MakeError::Name(tree.key.clone());
     let (kind, rest) = tree.key.split_once('-').ok_or_else(name)?;
     let key = TreeKey::new(kind, rest).ok_or_else(name)?;
@@ -129,21 +135,22 @@ fn make(tree: &TreeFact, building: &Building) -> Result<Made, MakeError> {
     }
 }
 
-/// Makes all of a tree in `root`, and its manifest in the directory above it.
+/// Makes all of a tree in `root`, or a layer that hides what is gone, and its manifest in the directory above it.
 fn make_all<C: Sync>(
     (root, dir): (BorrowedFd<'_>, BorrowedFd<'_>),
-    snapshot: &Snapshot<C>,
+    (snapshot, gone): (&Snapshot<C>, &[PathBuf]),
     contents: &dyn Contents<C>,
     name: impl Fn(&C) -> ContentName + Sync,
 ) -> Result<Made, Box<dyn Error>> {
-    let plan = materialize::plan(snapshot);
+    let plan = materialize::plan_layer(snapshot, gone);
     let written = std::thread::scope(|scope| {
-        let manifest = scope.spawn(|| write_manifest(&OsFs, dir, snapshot, &name));
+        let manifest = scope.spawn(|| write_manifest(&OsFs, dir, (snapshot, gone), &name));
         materialize::apply(&OsFs, root, &plan, contents, WORKERS)?;
         Ok::<_, MaterializeError>(manifest.join().expect("a panic ends the process"))
     });
     written??;
-    Ok(Made { entries: snapshot.entries().len() as u64, bytes: snapshot.bytes() })
+    let entries = snapshot.entries().len() + gone.len();
+    Ok(Made { entries: entries as u64, bytes: snapshot.bytes() })
 }
 
 /// Returns what a plan says of a tree.
@@ -161,6 +168,7 @@ fn fact((kind, name): (&str, &str), source: &Path, cache: &Path) -> Result<TreeF
         cache: host(cache)?,
         root: host(&root)?,
         source: host(source)?,
+        base: None,
     })
 }
 

@@ -163,6 +163,6 @@ pub(super) fn make(tree: &TreeFact, name: &str, building: &Building) -> Result<M
 fn fill(places: &Places, id: &Id, building: &Building) -> Result<Made, Box<dyn std::error::Error>> {
     let repository = Repository::open_at(places)?;
     let snapshot = write_index(&OsFs, building.root(), &repository, id)?;
-    write_manifest(&OsFs, building.dir(), &snapshot, |digest| ContentName::Cas(*digest))?;
+    write_manifest(&OsFs, building.dir(), (&snapshot, &[]), |digest| ContentName::Cas(*digest))?;
     Ok(Made { entries: snapshot.entries().len() as u64, bytes: snapshot.bytes() })
 }

@@ -165,6 +165,7 @@ fn trees(policy: &Policy) -> BTreeMap<String, Result<TreeFact, TreeFault>> {
         root: host("/home/user/.cache/endow/trees/v1/KEY/root"),
         source: host(source),
         is_made: source != STORE,
+        base: None,
         copy: None,
     };
     let changed = |mut fact: TreeFact| {

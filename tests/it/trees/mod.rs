@@ -5,3 +5,4 @@ mod git;
 mod git_cow;
 mod hostile;
 mod kept;
+mod layers;

@@ -11,6 +11,7 @@
 
 mod cache;
 mod config;
+mod difference;
 mod error;
 mod files;
 mod id;
@@ -26,6 +27,7 @@ mod revision;
 mod tree;
 mod walk;
 
+pub use difference::Difference;
 pub use error::{GitError, RevisionFault, TreeFault};
 pub use id::{Algorithm, BadId, Id};
 pub use places::{Places, places};

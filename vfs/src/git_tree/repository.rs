@@ -9,7 +9,10 @@ use super::files::Dir;
 use super::layout::{self, Layout};
 use super::packs::Packs;
 use super::reader::Reader;
-use super::{Algorithm, GitError, Head, Id, Options, Places, Resolved, references, revision, walk};
+use super::{
+    Algorithm, Difference, GitError, Head, Id, Options, Places, Resolved, difference, references,
+    revision, walk,
+};
 use crate::snapshot::Snapshot;
 
 use super::walk::Blob;
@@ -121,6 +124,27 @@ impl Repository {
     /// An object can't be read, an entry can't be shown, or a bound is passed.
     pub fn snapshot(&self, tree: &Id, options: &Options) -> Result<Snapshot<Blob>, GitError> {
         walk::snapshot(self, tree, options)
+    }
+
+    /// Compares a tree with another, the base; `None` when more than `most` paths differ. What is the
+    /// same is taken to be well-formed: the base was read as a whole once.
+    ///
+    /// # Errors
+    /// As [`Self::snapshot`].
+    pub fn difference(
+        &self,
+        base: &Id,
+        tree: &Id,
+        most: usize,
+        options: &Options,
+    ) -> Result<Option<Difference>, GitError> {
+        difference::difference(self, (base, tree), most, options)
+    }
+
+    /// Returns whether an object is there.
+    pub fn has(&self, id: &Id) -> bool {
+        let reader = || self.reader().header(id).is_ok();
+        id.algorithm() == self.algorithm() && reader()
     }
 
     /// Returns a reader for one thread.

@@ -2,6 +2,7 @@
 
 mod config;
 mod damage;
+mod difference;
 mod hostile;
 mod layouts;
 mod oracle;

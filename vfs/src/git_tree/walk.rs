@@ -44,12 +44,21 @@ pub(super) fn snapshot(
     options: &Options,
 ) -> Result<Snapshot<Blob>, GitError> {
     let places = Flattening::new(repository, options.bounds).run(id)?;
-    let facts = facts(repository, wanted(&places))?;
-    assemble(&places, &facts, options.bounds)
+    assembled(repository, &places, options.bounds)
+}
+
+/// Learns what is to be known of the contents, and puts the tree together.
+pub(super) fn assembled(
+    repository: &Repository,
+    places: &[Place],
+    bounds: Bounds,
+) -> Result<Snapshot<Blob>, GitError> {
+    let facts = facts(repository, wanted(places))?;
+    assemble(places, &facts, bounds)
 }
 
 /// A path of the tree, before anything is known of its content.
-struct Place {
+pub(super) struct Place {
     /// The place of the directory it is in, one more than its number; zero is the root.
     directory: usize,
     name: Box<[u8]>,
@@ -58,7 +67,7 @@ struct Place {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum What {
+pub(super) enum What {
     Directory,
     /// A commit of another repository: what is in it is not known here.
     Submodule,
@@ -69,7 +78,7 @@ enum What {
 
 impl What {
     /// Git has written 100664 in its first months.
-    fn of(mode: u32) -> Option<Self> {
+    pub(super) fn of(mode: u32) -> Option<Self> {
         match mode {
             DIRECTORY => Some(Self::Directory),
             0o160_000 => Some(Self::Submodule),
@@ -82,24 +91,24 @@ impl What {
 }
 
 /// Lists all places, parents before what is in them.
-struct Flattening<'a> {
+pub(super) struct Flattening<'a> {
     reader: Reader<'a>,
     bounds: Bounds,
-    places: Vec<Place>,
+    pub(super) places: Vec<Place>,
     trees: HashMap<Id, Rc<[u8]>>,
     kept: usize,
 }
 
 /// A tree object of which a part is listed.
-struct Open {
-    bytes: Rc<[u8]>,
-    at: usize,
-    directory: usize,
-    id: Id,
+pub(super) struct Open {
+    pub(super) bytes: Rc<[u8]>,
+    pub(super) at: usize,
+    pub(super) directory: usize,
+    pub(super) id: Id,
 }
 
 impl<'a> Flattening<'a> {
-    fn new(repository: &'a Repository, bounds: Bounds) -> Self {
+    pub(super) fn new(repository: &'a Repository, bounds: Bounds) -> Self {
         let (reader, places, trees) = (repository.reader(), Vec::new(), HashMap::new());
         Self { reader, bounds, places, trees, kept: 0 }
     }
@@ -126,7 +135,11 @@ impl<'a> Flattening<'a> {
     }
 
     /// Adds a place. Names are checked here already, so that long ones take no memory.
-    fn add(&mut self, directory: usize, entry: &tree::Entry<'_>) -> Result<What, GitError> {
+    pub(super) fn add(
+        &mut self,
+        directory: usize,
+        entry: &tree::Entry<'_>,
+    ) -> Result<What, GitError> {
         let name: Box<[u8]> = entry.name.into();
         let path = |it: &Self| path_of(&it.places, directory).join(OsStr::from_bytes(entry.name));
         if let Some(fault) = Naming::Git.fault(entry.name) {
@@ -144,7 +157,7 @@ impl<'a> Flattening<'a> {
         Ok(what)
     }
 
-    fn check_depth(&self, depth: usize) -> Result<(), GitError> {
+    pub(super) fn check_depth(&self, depth: usize) -> Result<(), GitError> {
         if depth <= self.bounds.depth {
             return Ok(());
         }
@@ -154,7 +167,7 @@ impl<'a> Flattening<'a> {
     }
 
     /// Reads a tree object, or takes one that was read before.
-    fn open(&mut self, id: &Id, directory: usize) -> Result<Open, GitError> {
+    pub(super) fn open(&mut self, id: &Id, directory: usize) -> Result<Open, GitError> {
         let bytes = match self.trees.get(id) {
             Some(bytes) => bytes.clone(),
             None => self.read(id)?,
@@ -177,7 +190,7 @@ impl<'a> Flattening<'a> {
 }
 
 /// Returns the path of a directory, counted as in [`Place::directory`].
-fn path_of(places: &[Place], directory: usize) -> PathBuf {
+pub(super) fn path_of(places: &[Place], directory: usize) -> PathBuf {
     let mut names = Vec::new();
     let mut at = directory;
     while let Some(place) = at.checked_sub(1).and_then(|at| places.get(at)) {

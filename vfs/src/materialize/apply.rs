@@ -29,6 +29,9 @@ pub fn apply<C: Sync>(
     for path in &plan.directories {
         make_directory(fs, root, path).map_err(failed(path, "make the directory"))?;
     }
+    for path in plan.gone {
+        make_whiteout(fs, root, path).map_err(failed(path, "hide what is gone"))?;
+    }
     let work = Work { fs, root, groups: &plan.groups, next: AtomicUsize::new(0) };
     let error = Mutex::new(None);
     let labour = || {
@@ -105,6 +108,13 @@ fn make_directory(fs: &dyn Fs, root: BorrowedFd<'_>, path: &Path) -> FsResult<()
         Some(above) => fs.make_dir(open(fs, root, above)?.as_fd(), name, 0o700),
         None => fs.make_dir(root, name, 0o700),
     }
+}
+
+/// A whiteout hides a name and all below it, and ends the search for a directory that has it in
+/// the layer above, so that no directory needs the mark of an opaque one.
+fn make_whiteout(fs: &dyn Fs, root: BorrowedFd<'_>, path: &Path) -> FsResult<()> {
+    let above = open(fs, root, path.parent().unwrap_or(Path::new("")))?;
+    fs.make_whiteout(above.as_fd(), path.file_name().unwrap_or_default())
 }
 
 fn finish_directory(fs: &dyn Fs, root: BorrowedFd<'_>, path: &Path) -> FsResult<()> {

@@ -11,7 +11,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 
 pub use apply::apply;
-pub use plan::{Group, Materialization, plan};
+pub use plan::{Group, Materialization, plan, plan_layer};
 
 use crate::fs::{At, Errno, Fs, Timespec, write_all};
 

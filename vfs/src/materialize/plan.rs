@@ -1,7 +1,7 @@
 //! What is made in which order: pure.
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::snapshot::{Entry, Node, Snapshot};
 
@@ -12,6 +12,8 @@ pub struct Materialization<'a, C> {
     pub directories: Vec<&'a Path>,
     /// Files and links by the directory they are in: a worker opens it once.
     pub groups: Vec<Group<'a, C>>,
+    /// Names that a tree below is not to show: whiteouts, as overlayfs has them.
+    pub gone: &'a [PathBuf],
 }
 
 /// Files and links of one directory.
@@ -25,7 +27,12 @@ pub struct Group<'a, C> {
 
 /// Plans a tree.
 pub fn plan<C>(snapshot: &Snapshot<C>) -> Materialization<'_, C> {
-    let mut plan = Materialization { directories: Vec::new(), groups: Vec::new() };
+    plan_layer(snapshot, &[])
+}
+
+/// Plans a layer, which stands over another tree and hides what is gone of it.
+pub fn plan_layer<'a, C>(snapshot: &'a Snapshot<C>, gone: &'a [PathBuf]) -> Materialization<'a, C> {
+    let mut plan = Materialization { directories: Vec::new(), groups: Vec::new(), gone };
     let mut known: HashMap<&Path, usize> = HashMap::new();
     for entry in snapshot.entries() {
         if matches!(entry.node, Node::Directory) {
@@ -33,6 +40,11 @@ pub fn plan<C>(snapshot: &Snapshot<C>) -> Materialization<'_, C> {
             continue;
         }
         let directory = entry.path.parent().unwrap_or(Path::new(""));
+        // Most stand beside the one before.
+        if let Some(group) = plan.groups.last_mut().filter(|group| is_same(group, directory)) {
+            group.entries.push(entry);
+            continue;
+        }
         let at = *known.entry(directory).or_insert_with(|| {
             plan.groups.push(Group { directory, entries: Vec::new() });
             plan.groups.len() - 1
@@ -40,4 +52,8 @@ pub fn plan<C>(snapshot: &Snapshot<C>) -> Materialization<'_, C> {
         plan.groups.get_mut(at).into_iter().for_each(|group| group.entries.push(entry));
     }
     plan
+}
+
+fn is_same<C>(group: &Group<'_, C>, directory: &Path) -> bool {
+    group.directory.as_os_str() == directory.as_os_str()
 }

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+/// Between a tree and the one it is a layer over.
+const ON: &str = "-on-";
 /// Longer names get no companions within NAME_MAX.
 const LONGEST: usize = 200;
 
@@ -22,6 +24,27 @@ impl TreeKey {
         let text: String = format!("{kind}-{name}").bytes().map(allowed).collect();
         let is_key = !kind.is_empty() && !name.is_empty() && text.len() <= LONGEST;
         is_key.then_some(Self(text))
+    }
+
+    /// Returns the key of the layer that makes this tree of another one of its kind.
+    pub fn on(&self, base: &Self) -> Option<Self> {
+        let (kind, _) = self.0.rsplit_once('-')?;
+        let (base_kind, name) = base.0.rsplit_once('-')?;
+        let text = format!("{}{ON}{name}", self.0);
+        let is_key = kind == base_kind && self.base().is_none() && base.base().is_none();
+        (is_key && text.len() <= LONGEST).then_some(Self(text))
+    }
+
+    /// Returns the tree that this one is a layer over, when it is a layer.
+    pub fn base(&self) -> Option<Self> {
+        let (tree, name) = self.0.split_once(ON)?;
+        let (kind, _) = tree.rsplit_once('-')?;
+        Some(Self(format!("{kind}-{name}")))
+    }
+
+    /// Returns what names the tree among those of its kind.
+    pub fn name(&self) -> Option<&str> {
+        self.0.rsplit_once('-').map(|(_, name)| name)
     }
 
     /// Accepts the name of a directory of the cache.

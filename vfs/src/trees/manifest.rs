@@ -92,18 +92,27 @@ fn read(fs: &dyn Fs, file: BorrowedFd<'_>, size: u64, take: &mut dyn FnMut(&[u8]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Expected {
     Directory,
-    File { content: ContentName, executable: bool, size: u64 },
-    Symlink { target: PathBuf },
+    File {
+        content: ContentName,
+        executable: bool,
+        size: u64,
+    },
+    Symlink {
+        target: PathBuf,
+    },
+    /// A name of the tree below that is gone.
+    Whiteout,
 }
 
-/// Writes the manifest of a tree; `name` tells the name of a content.
+/// Writes the manifest of a tree, or of a layer that hides what is gone; `name` tells the name of a
+/// content.
 ///
 /// # Errors
 /// A failing call.
 pub fn write_manifest<C>(
     fs: &dyn Fs,
     dir: BorrowedFd<'_>,
-    snapshot: &Snapshot<C>,
+    (snapshot, gone): (&Snapshot<C>, &[PathBuf]),
     name: impl Fn(&C) -> ContentName,
 ) -> Result<()> {
     use std::os::fd::AsFd as _;
@@ -117,17 +126,23 @@ pub fn write_manifest<C>(
             }
             Node::Symlink { target } => ("l", target.as_os_str().as_bytes().to_vec(), 0),
         };
-        let (size, path) = (size.to_string(), entry.path.as_os_str().as_bytes());
-        for field in [kind.as_bytes(), &what, size.as_bytes(), path] {
-            text.extend_from_slice(field);
-            text.push(0);
-        }
+        add(&mut text, [kind.as_bytes(), &what, size.to_string().as_bytes()], &entry.path);
         if text.len() >= CHUNK {
             write_all(fs, file.as_fd(), &text)?;
             text.clear();
         }
     }
+    for path in gone {
+        add(&mut text, [b"w", b"", b"0"], path);
+    }
     write_all(fs, file.as_fd(), &text)
+}
+
+fn add(text: &mut Vec<u8>, [kind, what, size]: [&[u8]; 3], path: &Path) {
+    for field in [kind, what, size, path.as_os_str().as_bytes()] {
+        text.extend_from_slice(field);
+        text.push(0);
+    }
 }
 
 /// Reads a manifest; one that is not whole is `INVAL`.
@@ -152,6 +167,7 @@ fn entry<'a>(
     let path = Path::new(OsStr::from_bytes(path)).to_owned();
     let expected = match kind {
         b"d" => Expected::Directory,
+        b"w" => Expected::Whiteout,
         b"l" => Expected::Symlink { target: PathBuf::from(OsStr::from_bytes(what)) },
         b"f" | b"x" => Expected::File {
             content: str::from_utf8(what).ok()?.parse().ok()?,

@@ -6,6 +6,7 @@
 //!                  KEY           0000: no program of the user's reaches the tree by its path
 //!                  KEY.manifest  what every file must hold
 //!                  KEY.seal      the tree is whole; runs that show it hold its shared lock
+//!                  KEY-on-BASE   a layer: what of the tree KEY is not as in the tree BASE
 //!                  .lock-KEY     held while the tree is made or taken away
 //!                  .new-KEY      a tree that is being made
 //! ```
@@ -65,6 +66,13 @@ impl TreeCache {
         Ok(Self { dir, path })
     }
 
+    /// Opens the cache if it is there; nothing is made.
+    pub fn existing(fs: &dyn Fs, cache: &Path) -> Option<Self> {
+        let path = cache.join("trees").join(VERSION);
+        let dir = fs.open_dir(rustix::fs::CWD, path.as_os_str()).ok()?;
+        Some(Self { dir, path })
+    }
+
     /// Returns where the trees lie.
     pub fn path(&self) -> &Path {
         &self.path
@@ -91,6 +99,17 @@ pub fn place(cache: &Path, key: &TreeKey) -> PathBuf {
 /// Returns whether a tree seems to be made: a guess, for whoever only plans.
 pub fn is_made(cache: &Path, key: &TreeKey) -> bool {
     cache.join("trees").join(VERSION).join(beside(key, ".seal")).exists()
+}
+
+/// Returns the tree over which a layer seems to be made for this one: a guess, too.
+pub fn layer_base(fs: &dyn Fs, cache: &Path, key: &TreeKey) -> Option<TreeKey> {
+    let names = TreeCache::existing(fs, cache)?.names(fs).ok()?;
+    let sealed = names.iter().filter_map(|name| TreeKey::of_name(name.strip_suffix(".seal")?));
+    let bases = sealed.filter_map(|layer| {
+        let base = layer.base()?;
+        (key.on(&base)? == layer).then_some(base)
+    });
+    bases.filter(|base| is_made(cache, base)).min()
 }
 
 /// Returns the name of a file that belongs to a tree.

@@ -1,10 +1,11 @@
 //! Taking trees away that were not used for longest, and what dead builders left.
 
+use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::os::fd::AsFd;
 
 use super::build::lock_name;
-use super::{Seal, TreeCache, TreeError, TreeKey, beside};
+use super::{Made, Seal, TreeCache, TreeError, TreeKey, beside};
 use crate::fs::{Errno, Fs};
 
 /// The most names of the cache that are looked at.
@@ -15,6 +16,8 @@ const NAMES: usize = 1 << 20;
 pub struct TreeUse {
     /// Which one.
     pub key: TreeKey,
+    /// Files, directories and links; of a layer also what it hides.
+    pub entries: u64,
     /// Bytes in its files.
     pub bytes: u64,
     /// When it was used last, to the hour, in seconds since 1970.
@@ -33,7 +36,8 @@ pub struct SweptTrees {
 }
 
 impl TreeCache {
-    /// Returns the trees, the one that was not used for longest first.
+    /// Returns the trees, the one that was not used for longest first. A tree is used with each layer
+    /// that stands on it, and comes behind them.
     ///
     /// # Errors
     /// A failing call.
@@ -44,7 +48,8 @@ impl TreeCache {
                 trees.extend(self.look(fs, key)?);
             }
         }
-        trees.sort_by(|one, other| (one.used, &one.key).cmp(&(other.used, &other.key)));
+        note_layers(&mut trees);
+        trees.sort_by(|one, other| order(one).cmp(&order(other)));
         Ok(trees)
     }
 
@@ -57,8 +62,11 @@ impl TreeCache {
         let trees = self.trees(fs)?;
         let mut swept = SweptTrees { kept: trees.len(), ..SweptTrees::default() };
         swept.bytes = trees.iter().map(|tree| tree.bytes).sum();
+        let mut needed: Vec<TreeKey> = trees.iter().filter_map(|tree| tree.key.base()).collect();
         for tree in trees {
-            if swept.bytes > quota && self.take_away(fs, &tree.key)? {
+            let is_needed = needed.contains(&tree.key);
+            if swept.bytes > quota && !is_needed && self.take_away(fs, &tree.key)? {
+                forget_one(&mut needed, tree.key.base());
                 swept.bytes -= tree.bytes;
                 swept.kept -= 1;
                 swept.removed.push(tree);
@@ -78,8 +86,8 @@ impl TreeCache {
         let mut text = vec![0; 4096];
         let length = fs.read(file.as_fd(), &mut text).map_err(self.failed("read", &name))?;
         let seal = serde_json::from_slice::<Seal>(text.get(..length).unwrap_or_default());
-        let bytes = seal.map_or(0, |seal| seal.made.bytes);
-        Ok(Some(TreeUse { key, bytes, used: used.tv_sec }))
+        let Made { entries, bytes } = seal.map_or_else(|_| Made::default(), |seal| seal.made);
+        Ok(Some(TreeUse { key, entries, bytes, used: used.tv_sec }))
     }
 
     /// Takes a tree away if no run shows it and nobody makes it.
@@ -117,8 +125,34 @@ impl TreeCache {
         Ok(())
     }
 
-    fn names(&self, fs: &dyn Fs) -> Result<Vec<String>, TreeError> {
+    pub(super) fn names(&self, fs: &dyn Fs) -> Result<Vec<String>, TreeError> {
         let entries = fs.list(self.fd(), NAMES).map_err(self.failed("list", OsStr::new("")))?;
         Ok(entries.into_iter().filter_map(|entry| entry.name.into_string().ok()).collect())
+    }
+}
+
+/// Whoever uses a layer uses what it stands on.
+fn note_layers(trees: &mut [TreeUse]) {
+    let mut used: HashMap<TreeKey, i64> = HashMap::new();
+    for tree in trees.iter() {
+        if let Some(base) = tree.key.base() {
+            let used = used.entry(base).or_insert(tree.used);
+            *used = tree.used.max(*used);
+        }
+    }
+    for tree in trees {
+        let with_layers = used.get(&tree.key).copied();
+        tree.used = tree.used.max(with_layers.unwrap_or(tree.used));
+    }
+}
+
+fn order(tree: &TreeUse) -> (i64, bool, &TreeKey) {
+    (tree.used, tree.key.base().is_none(), &tree.key)
+}
+
+/// Takes out one of the trees that layers stand on.
+fn forget_one(needed: &mut Vec<TreeKey>, base: Option<TreeKey>) {
+    if let Some(at) = base.and_then(|base| needed.iter().position(|key| *key == base)) {
+        needed.swap_remove(at);
     }
 }

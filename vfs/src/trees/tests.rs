@@ -67,7 +67,7 @@ fn cache(scratch: &Scratch) -> TreeCache {
 fn fill(building: &Building) -> Made {
     let snapshot = tree();
     apply(&OsFs, building.root(), &plan(&snapshot), &Texts, 1).expect("made");
-    write_manifest(&OsFs, building.dir(), &snapshot, name).expect("written");
+    write_manifest(&OsFs, building.dir(), (&snapshot, &[]), name).expect("written");
     Made { entries: snapshot.entries().len() as u64, bytes: snapshot.bytes() }
 }
 
@@ -287,6 +287,85 @@ fn sweep_takes_what_dead_builders_left() {
     assert_eq!(left, [".lock-test-alive", ".new-test-alive"]);
     let made = fill(&alive);
     cache.publish(&OsFs, alive, made, BOOT).expect("published");
+}
+
+fn build_layer(cache: &TreeCache, key: &TreeKey) -> Tree {
+    let Begun::New(building) = cache.begin(&OsFs, key).expect("begun") else { panic!("new") };
+    let (snapshot, gone) = (tree(), [PathBuf::from("dir/gone"), PathBuf::from("old")]);
+    let plan = crate::materialize::plan_layer(&snapshot, &gone);
+    apply(&OsFs, building.root(), &plan, &Texts, 1).expect("made");
+    write_manifest(&OsFs, building.dir(), (&snapshot, &gone), name).expect("written");
+    let entries = (snapshot.entries().len() + gone.len()) as u64;
+    cache.publish(&OsFs, building, Made { entries, bytes: 4 }, BOOT).expect("published")
+}
+
+#[test]
+fn layer_hides_what_is_gone_and_is_compared() {
+    let harms: [Harm; 3] = [
+        |root| std::fs::remove_file(root.join("dir/gone")).expect("removed"),
+        |root| {
+            std::fs::remove_file(root.join("old")).expect("removed");
+            std::fs::write(root.join("old"), "").expect("written");
+        },
+        |root| std::fs::write(root.join("dir/one"), "onf\n").expect("written"),
+    ];
+    let scratch = Scratch::new();
+    let cache = cache(&scratch);
+    let key = key("a").on(&key("b")).expect("a layer's key");
+    for harm in harms {
+        build_layer(&cache, &key);
+        assert_eq!(cache.verify(&OsFs, &key, BOOT).expect("compared"), Verified::Whole);
+        let root = open(&cache, &key);
+        let node = OsFs.node(rustix::fs::CWD, root.join("old").as_os_str()).expect("there");
+        assert_eq!(node.special, Some(crate::fs::Special::Whiteout));
+        let dir = std::fs::metadata(root.join("dir")).expect("there");
+        assert_eq!(dir.modified().expect("a time"), modified(), "made before its time was set");
+        harm(&root);
+        let verified = cache.verify(&OsFs, &key, BOOT).expect("compared");
+        assert!(matches!(verified, Verified::Damaged(_)), "{verified:?}");
+    }
+}
+
+fn modified() -> std::time::SystemTime {
+    let seconds = u64::try_from(crate::materialize::MODIFIED.tv_sec).expect("after 1970");
+    std::time::UNIX_EPOCH + std::time::Duration::from_secs(seconds)
+}
+
+#[test]
+fn sweep_takes_layers_before_what_they_stand_on() {
+    let scratch = Scratch::new();
+    let cache = cache(&scratch);
+    let (base, other) = (key("base"), key("other"));
+    let layer = key("a").on(&base).expect("a layer's key");
+    build(&cache, &base);
+    build(&cache, &other);
+    let held = build_layer(&cache, &layer);
+    let found = |name| layer_base(&OsFs, &scratch.path().join("cache"), &key(name));
+    assert_eq!((found("a"), found("other")), (Some(base.clone()), None));
+    let order: Vec<_> =
+        cache.trees(&OsFs).expect("listed").into_iter().map(|tree| tree.key).collect();
+    let at = |key: &TreeKey| order.iter().position(|it| it == key);
+    assert!(at(&layer) < at(&base), "{order:?}");
+    // Nobody has the base, but who has the layer needs it.
+    let swept = cache.sweep(&OsFs, 0).expect("swept");
+    assert_eq!((swept.removed.len(), swept.kept), (1, 2));
+    assert!(cache.find(&OsFs, &base).expect("looked").is_some());
+    drop(held);
+    assert_eq!(cache.sweep(&OsFs, 0).expect("swept").kept, 0);
+    assert_eq!(names(&cache), [""; 0]);
+}
+
+#[test]
+fn keys_of_layers_name_both_trees() {
+    let [a, b] = ["a", "b"].map(|name| TreeKey::new("git-sha1", name).expect("a key"));
+    let layer = a.on(&b).expect("a key");
+    assert_eq!(layer.as_str(), "git-sha1-a-on-b");
+    assert_eq!(
+        (layer.base(), a.base(), TreeKey::of_name(layer.as_str())),
+        (Some(b.clone()), None, Some(layer.clone()))
+    );
+    assert_eq!((b.on(&layer), layer.on(&b)), (None, None), "a layer stands on a whole tree");
+    assert_eq!(a.on(&TreeKey::new("git-sha256", "b").expect("a key")), None, "of one kind");
 }
 
 #[test]

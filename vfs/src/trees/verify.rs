@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::manifest::{Expected, parse};
 use super::{ROOT, Seal, TreeCache, TreeError, TreeKey, beside};
-use crate::fs::{At, Errno, Fs, Kind, Node, Open, Result as FsResult, read_all};
+use crate::fs::{At, Errno, Fs, Kind, Node, Open, Result as FsResult, Special, read_all};
 
 /// How often a tree is opened that somebody closes at the same time.
 const TRIES: usize = 100;
@@ -140,6 +140,10 @@ impl Comparison<'_> {
         };
         match expected {
             Expected::Directory => wrong_node(&node, Kind::Directory, 0o755),
+            Expected::Whiteout => {
+                let is_one = node.special == Some(Special::Whiteout);
+                (!is_one).then_some("it hides nothing")
+            }
             Expected::Symlink { target } => {
                 let found = self.fs.read_link(dir.as_fd(), name);
                 let is_same = found.is_ok_and(|found| Path::new(&found) == target);
