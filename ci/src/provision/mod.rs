@@ -1,11 +1,12 @@
 //! `cargo ci provision`: other people's work for tests to do: C packages, a crate with its
-//! dependencies and a toolchain, and agents.
+//! dependencies and a toolchain, agents, and a store of contents.
 //!
 //! Everything lies in one directory outside the repository, owned by the user that tests run as,
 //! and is fetched by that user through the clients of the package managers. What is there already
 //! is kept.
 
 mod agents;
+mod casd;
 mod crates;
 mod debian;
 
@@ -33,6 +34,7 @@ pub(crate) fn run() -> Result<ExitCode> {
     work.directory("")?;
     work.part("c", debian::VERSION, debian::fetch)?;
     work.part("rust", crates::VERSION, crates::fetch)?;
+    work.part("casd", casd::VERSION, casd::fetch)?;
     work.part("npm", agents::VERSION, agents::fetch)?;
     println!("provisioned: {}", work.root.display());
     Ok(ExitCode::SUCCESS)

@@ -4,12 +4,12 @@ use std::fs;
 
 use crate::harness::{Said, World, project, said};
 
-fn cas(world: &World, arguments: &[&str]) -> Said {
+pub(super) fn cas(world: &World, arguments: &[&str]) -> Said {
     said(&mut world.endow(["cas"].iter().chain(arguments)))
 }
 
 /// Puts a directory and returns the digest of its tree.
-fn put(world: &World, path: &str) -> String {
+pub(super) fn put(world: &World, path: &str) -> String {
     let said = cas(world, &["put", path]);
     said.ok().split_whitespace().next().expect("a digest").to_owned()
 }

@@ -6,3 +6,4 @@ mod git_cow;
 mod hostile;
 mod kept;
 mod layers;
+mod oracles;

@@ -15,7 +15,7 @@ use std::process::Command;
 use crate::harness::{World, skip};
 
 /// Returns one part of what was provisioned; says so when it is not there.
-fn provisioned(part: &str) -> Option<PathBuf> {
+pub(crate) fn provisioned(part: &str) -> Option<PathBuf> {
     let work = std::env::var_os("ENDOW_TEST_WORK");
     let found = work.map(|work| PathBuf::from(work).join(part)).filter(|path| path.exists());
     if found.is_none() {
