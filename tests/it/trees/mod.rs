@@ -7,3 +7,4 @@ mod hostile;
 mod kept;
 mod layers;
 mod oracles;
+mod real;
