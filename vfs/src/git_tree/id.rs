@@ -54,6 +54,11 @@ pub struct Id {
 pub struct BadId;
 
 impl Id {
+    /// Returns whether this is the tree without entries, which git knows without a repository.
+    pub(super) fn is_of_empty_tree(&self) -> bool {
+        self.object() == ObjectId::empty_tree(self.algorithm.kind())
+    }
+
     /// Returns the algorithm that made the name.
     pub fn algorithm(&self) -> Algorithm {
         self.algorithm

@@ -81,6 +81,7 @@ impl<'a> Reader<'a> {
     /// Returns kind and size of an object, as the repository claims them.
     pub(crate) fn header(&mut self, id: &Id) -> Result<(Kind, u64), GitError> {
         self.look_up(id, |reader| match reader.packs.find(id) {
+            _ if id.is_of_empty_tree() => Ok(Some((Kind::Tree, 0))),
             Some((pack, offset)) => reader.packed_header(id, &pack, offset).map(Some),
             None => loose::header(reader.repository.object_store(), id),
         })
@@ -125,6 +126,10 @@ impl<'a> Reader<'a> {
         limit: Limit,
         out: &mut Vec<u8>,
     ) -> Result<Option<Kind>, GitError> {
+        if id.is_of_empty_tree() {
+            out.clear();
+            return Ok(Some(Kind::Tree));
+        }
         let Some((pack, offset)) = self.packs.find(id) else {
             return loose::read(self.repository.object_store(), id, limit, out);
         };

@@ -149,3 +149,24 @@ fn ambiguous_names_are_told_in_full() {
         other => panic!("{other:?}"),
     }
 }
+
+/// Git knows this tree by itself, and writes it seldom.
+#[test]
+fn tree_without_entries_needs_no_object() {
+    for algorithm in ["sha1", "sha256"] {
+        let scratch = Scratch::new();
+        let dir = scratch.path();
+        git(dir, &["init", "-q", &format!("--object-format={algorithm}")]);
+        let tree = git_with(dir, &["hash-object", "-t", "tree", "--stdin"], b"");
+        git(dir, &["config", "user.name", "t"]);
+        git(dir, &["config", "user.email", "t@example.com"]);
+        let commit = git_with(dir, &["commit-tree", "-m", "nothing", &tree], b"");
+        let stored = dir.join(".git/objects").join(&tree[..2]);
+        assert!(!stored.exists(), "the control: the object is not there");
+        let repository = open(dir);
+        for rev in [&commit, &tree, &format!("{commit}^{{tree}}")] {
+            assert_eq!(repository.resolve(rev).expect("a tree").tree, id(&tree));
+            assert_eq!(whole(&repository, rev), Whole::new());
+        }
+    }
+}
