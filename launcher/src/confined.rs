@@ -4,7 +4,9 @@
 use std::fs::File;
 use std::io::Read;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
+use std::process::ExitStatus;
 
 use landlock::{
     ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, PathBeneath, Ruleset, RulesetAttr,
@@ -56,8 +58,23 @@ pub(crate) enum ConfinedError {
     #[error("Landlock is not available")]
     NoLandlock,
     /// It ended before it answered.
-    #[error("the confined process ended without an answer")]
-    Died,
+    #[error("the confined process ended without an answer{}", why(*signal))]
+    Died {
+        /// The signal that killed it.
+        signal: Option<i32>,
+    },
+}
+
+/// Says what a signal means here.
+fn why(signal: Option<i32>) -> String {
+    match signal.map(Signal::from_named_raw) {
+        None => String::new(),
+        Some(Some(Signal::BUS)) => ": a file became shorter while it was read".to_owned(),
+        Some(Some(Signal::ABORT | Signal::KILL)) => {
+            ": it was killed, perhaps for its memory".to_owned()
+        }
+        Some(_) => format!(": signal {}", signal.unwrap_or_default()),
+    }
 }
 
 /// Does `work` in a process of its own and returns what it answers. It may have threads, which it
@@ -87,8 +104,12 @@ pub(crate) fn run<T: Serialize + DeserializeOwned>(
         Cloned::Parent { pid, .. } => {
             drop(told);
             let answer = read(answer);
-            sys::wait::until_ended(pid).map_err(failed("wait for the confined process"))?;
-            answer
+            let ended = sys::wait::until_ended(pid);
+            let ended = ended.map_err(failed("wait for the confined process"))?;
+            answer.unwrap_or_else(|| {
+                let signal = ended.and_then(|ended| ExitStatus::from_raw(ended.status).signal());
+                Err(ConfinedError::Died { signal })
+            })
         }
     }
 }
@@ -100,15 +121,15 @@ fn answered<T: Serialize>(mut told: &File, answer: Result<T, i32>) -> i32 {
     i32::from(!written)
 }
 
-fn read<T: DeserializeOwned>(answer: OwnedFd) -> Result<T, ConfinedError> {
+/// Returns what it answered, if it did.
+fn read<T: DeserializeOwned>(answer: OwnedFd) -> Option<Result<T, ConfinedError>> {
     let mut bytes = Vec::new();
-    let whole = File::from(answer).take(ANSWER_MAX).read_to_end(&mut bytes);
-    whole.map_err(|_| ConfinedError::Died)?;
-    let answer: Result<T, i32> = postcard::from_bytes(&bytes).map_err(|_| ConfinedError::Died)?;
-    answer.map_err(|errno| ConfinedError::System {
+    File::from(answer).take(ANSWER_MAX).read_to_end(&mut bytes).ok()?;
+    let answer: Result<T, i32> = postcard::from_bytes(&bytes).ok()?;
+    Some(answer.map_err(|errno| ConfinedError::System {
         action: "confine the process that reads",
         errno: Errno::from_raw_os_error(errno),
-    })
+    }))
 }
 
 /// Closes what the caller has open for others: what steers a sandbox that is begun, for one.
@@ -135,6 +156,8 @@ fn confine(caller: Pid, reach: &Reach<'_>) -> Result<(), Errno> {
     }
     let limit = Rlimit { current: Some(MEMORY_MAX), maximum: Some(MEMORY_MAX) };
     setrlimit(Resource::Data, limit)?;
+    // A file that is cut off while it is mapped ends it; what it held stays out of a dump.
+    setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) })?;
     set_no_new_privs(true)?;
     give_up_devices()?;
     restrict(reach)
@@ -279,7 +302,19 @@ mod tests {
     #[test]
     fn death_is_told() {
         let died = confined(&[], || -> u32 { sys::clone::exit_now(0) });
-        assert!(matches!(died, Err(ConfinedError::Died)));
+        assert!(matches!(died, Err(ConfinedError::Died { signal: None })));
+    }
+
+    #[test]
+    fn file_that_is_cut_off_is_told() {
+        // The first one ends in a handler of the standard library, which waits for the next.
+        let died = confined(&[], || -> u32 {
+            loop {
+                rustix::process::kill_process(getpid(), Signal::BUS).expect("sent");
+            }
+        });
+        let told = died.expect_err("it died").to_string();
+        assert!(told.ends_with("a file became shorter while it was read"), "{told}");
     }
 
     #[test]
