@@ -5,13 +5,14 @@ use std::path::Path;
 
 use endow_policy::{ComposeError, ErrorKind, FlagError, Origin, ParseError, ResolveError};
 use endow_vfs::state::StateError;
+use serde::{Deserialize, Serialize};
 
 use super::exit;
 use crate::apply::{PrepareError, SpawnError};
 use crate::plan::PlanError;
 
 /// What went wrong, for whom, and what helps.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct CommandError {
     /// Whose fault it is.
     pub(crate) kind: Kind,
@@ -28,7 +29,7 @@ pub(crate) struct CommandError {
 }
 
 /// Whose fault an error is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Kind {
     /// A flag or argument.
     Usage,

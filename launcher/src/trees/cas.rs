@@ -5,11 +5,15 @@ use std::path::{Path, PathBuf};
 
 use endow_vfs::cas::{self, Digest, Hasher, Store};
 use endow_vfs::fs::{At, Fs, OsFs, write_all};
-use endow_vfs::materialize::{ContentError, Contents, Maker, create_file, finish_file};
+use endow_vfs::materialize::{
+    self, ContentError, Contents, Maker, create_file, finish_file,
+};
 use endow_vfs::snapshot::Bounds;
 use endow_vfs::trees::{Building, ContentName, Made};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
-use super::{MakeError, fact, fault, make_all, told};
+use super::{MakeError, WORKERS, fact, fault, make_all, told};
 use crate::confined::{self, Reach};
 use crate::plan::{TreeFact, TreeFault};
 
@@ -48,41 +52,51 @@ fn is_there(source: &Path, digest: &Digest) -> Result<bool, TreeFault> {
 /// Makes the tree of a digest.
 pub(super) fn make(tree: &TreeFact, building: &Building) -> Result<Made, MakeError> {
     let digest: Digest = tree.id.parse().map_err(|_| MakeError::Name(tree.id.clone()))?;
-    let source = tree.source.as_path();
+    let (write, keep) = (vec![building.dir()], vec![building.root()]);
+    confined(tree.source.as_path(), &digest, (write, keep), |store| {
+        let snapshot = cas::snapshot(store, &digest, Bounds::default())?;
+        let places = (building.root(), building.dir());
+        make_all(places, (&snapshot, &[]), &Objects(store), |digest| ContentName::Cas(*digest))
+    })
+}
+
+/// Makes a tree of the store at `source` in an empty directory.
+///
+/// # Errors
+/// A tree that is damaged or can't be read, or a directory that can't be filled.
+pub(crate) fn copy(source: &Path, digest: &Digest, into: BorrowedFd<'_>) -> Result<(), MakeError> {
+    confined(source, digest, (vec![into], Vec::new()), |store| {
+        let snapshot = cas::snapshot(store, digest, Bounds::default())?;
+        let plan = materialize::plan(&snapshot);
+        Ok(materialize::apply(&OsFs, into, &plan, &Objects(store), WORKERS)?)
+    })
+}
+
+/// Reads a tree in a process that reaches the store, and what it may write and keep open.
+fn confined<T: Serialize + DeserializeOwned>(
+    source: &Path,
+    digest: &Digest,
+    (write, keep): (Vec<BorrowedFd<'_>>, Vec<BorrowedFd<'_>>),
+    work: impl FnOnce(&Store<'_>) -> Result<T, Box<dyn std::error::Error>>,
+) -> Result<T, MakeError> {
     let open = || Store::open(&OsFs, source).map_err(|error| MakeError::Source(told(&error)));
     let store = open()?;
     // What it is made of must not be collected meanwhile.
-    let _lease = store.lease(&[digest]).map_err(|error| MakeError::Source(told(&error)))?;
-    let (read, write) = (vec![source.to_owned()], vec![building.dir()]);
-    let reach = Reach { read, write, keep: vec![building.root()] };
-    let made = confined::run(&reach, || {
+    let _lease = store.lease(&[*digest]).map_err(|error| MakeError::Source(told(&error)))?;
+    let reach = Reach { read: vec![source.to_owned()], write, keep };
+    let done = confined::run(&reach, || {
         let store = open().map_err(|error| error.to_string())?;
-        fill(&store, &digest, building.root(), building.dir()).map_err(|error| told(&*error))
+        work(&store).map_err(|error| told(&*error))
     });
-    made.map_err(MakeError::Confined)?.map_err(MakeError::Source)
+    done.map_err(MakeError::Confined)?.map_err(MakeError::Source)
 }
 
-fn fill(
-    store: &Store<'_>,
-    digest: &Digest,
-    root: BorrowedFd<'_>,
-    dir: BorrowedFd<'_>,
-) -> Result<Made, Box<dyn std::error::Error>> {
-    let snapshot = cas::snapshot(store, digest, Bounds::default())?;
-    make_all((root, dir), (&snapshot, &[]), &objects(store), |digest| ContentName::Cas(*digest))
-}
-
-/// The contents of a store.
-pub(crate) struct Objects<'a>(&'a Store<'a>);
-
-/// Returns the contents of a store; each is compared with its digest when it is used.
-pub(crate) fn objects<'a>(store: &'a Store<'a>) -> Objects<'a> {
-    Objects(store)
-}
+/// The contents of a store; each is compared with its digest when it is used.
+struct Objects<'a>(&'a Store<'a>);
 
 impl Contents<Digest> for Objects<'_> {
     fn maker(&self) -> Box<dyn Maker<Digest> + '_> {
-        Box::new(objects(self.0))
+        Box::new(Objects(self.0))
     }
 }
 

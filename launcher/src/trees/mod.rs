@@ -3,6 +3,7 @@
 
 mod capture;
 mod cas;
+mod collect;
 mod git;
 mod git_places;
 mod layers;
@@ -22,7 +23,8 @@ use endow_vfs::trees::{
 };
 
 pub(crate) use capture::{CaptureError, STAGED, Signed, capture, descends, open};
-pub(crate) use cas::{objects, store};
+pub(crate) use cas::{copy, store};
+pub(crate) use collect::collect_store;
 pub(crate) use working_copy::checked_out;
 
 use crate::confined::ConfinedError;
@@ -33,7 +35,7 @@ use crate::probe::git_user;
 type TreeFacts = BTreeMap<String, Result<TreeFact, TreeFault>>;
 
 /// Threads that make files beside the first.
-pub(crate) const WORKERS: usize = 3;
+const WORKERS: usize = 3;
 /// Where the kernel names the start of the machine.
 const BOOT: &str = "/proc/sys/kernel/random/boot_id";
 

@@ -8,3 +8,4 @@ mod kept;
 mod layers;
 mod oracles;
 mod real;
+mod store;

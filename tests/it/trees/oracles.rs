@@ -89,8 +89,12 @@ fn endow_shows_what_casd_stored() {
     let Some(casd) = Casd::start(&world, "casd") else { return };
     let captured = casd.ask(&["capture", text(&world.project())]);
     let store = world.root().join("casd");
-    cas(&world, &["import", text(&store), &captured[0]]).ok();
-    assert_eq!(listed(&world, &captured[0]), casd.staged(&captured[0]));
+    let imported = cas(&world, &["import", text(&store), &captured[0], &captured[1]]);
+    let kinds = format!("{}\tdirectory\n{}\ttree\n", captured[0], captured[1]);
+    assert!(imported.ok().starts_with(&kinds), "{imported:?}");
+    let staged = casd.staged(&captured[0]);
+    assert_eq!(listed(&world, &captured[0]), staged);
+    assert_eq!(listed(&world, &captured[1]), staged, "of the message of the whole tree");
     let list = "find . -mindepth 1 -printf '%P %y %l\\n' | LC_ALL=C sort
         find . -type f -exec sha256sum {} + | sort; find . -type f -perm -100";
     let mount = format!("/t={}", captured[0]);

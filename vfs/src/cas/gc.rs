@@ -2,6 +2,8 @@
 
 use std::collections::HashSet;
 
+use serde::{Deserialize, Serialize};
+
 use super::lock::StoreLock;
 use super::mark::reachable;
 use super::store::Object;
@@ -27,7 +29,7 @@ pub enum GcProgress {
 }
 
 /// What a collection did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GcReport {
     /// Objects that leases and pins keep.
     pub kept: usize,

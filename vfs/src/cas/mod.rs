@@ -9,6 +9,7 @@
 
 mod digest;
 mod gc;
+mod import;
 mod lease;
 mod lock;
 mod mark;
@@ -26,10 +27,11 @@ mod tree;
 
 pub use digest::{Digest, DigestError, Hasher};
 pub use gc::{GcProgress, GcReport, gc};
+pub use import::{ImportError, Imported, Root, import_all};
 pub use lease::Lease;
 pub use other::{Layout, Other};
 pub use publish::{Publishing, Stored};
 pub use put::{Put, PutError, put_tree};
 pub use retain::{PinName, PinNameError};
 pub use store::{Damage, Store, StoreError, Usage};
-pub use tree::{CasError, DIRECTORY_MAX, snapshot, snapshot_of_tree_message};
+pub use tree::{CasError, DIRECTORY_MAX, snapshot};

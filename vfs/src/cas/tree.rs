@@ -57,15 +57,43 @@ fn show(path: &Path) -> std::path::Display<'_> {
     if path.as_os_str().is_empty() { Path::new(".").display() } else { path.display() }
 }
 
-/// Reads the tree below a `Directory` message. The messages are read and hashed; the files are
-/// only named, so that they may be missing.
+/// Reads the tree below a `Directory` message, or the one in a `Tree` message. The messages are
+/// read and hashed; the files are only named, so that they may be missing.
 ///
 /// Modes, times and further properties in the messages are taken and have no effect.
 ///
 /// # Errors
-/// A message that is missing, damaged or not canonical, or a tree that passes its bounds. One that
-/// names the same directories over and over is counted as large as it would be.
+/// A message that is missing, damaged or not canonical, a directory that a `Tree` names and lacks,
+/// or a tree that passes its bounds. One that names the same directories over and over is counted
+/// as large as it would be.
 pub fn snapshot(
+    store: &Store<'_>,
+    root: &Digest,
+    bounds: Bounds,
+) -> Result<Snapshot<Digest>, CasError> {
+    let error = match of_directories(store, root, bounds) {
+        Err(error) if is_of_root(&error) => error,
+        read => return read,
+    };
+    match of_tree_message(store, root, bounds) {
+        // It is neither.
+        Err(other) if is_of_root(&other) => Err(error),
+        read => read,
+    }
+}
+
+/// Returns whether the bytes of the root are not of the kind that was expected.
+fn is_of_root(error: &CasError) -> bool {
+    match error {
+        CasError::Message { path, .. }
+        | CasError::Store { path, error: StoreError::TooLarge { .. } } => {
+            path.as_os_str().is_empty()
+        }
+        _ => false,
+    }
+}
+
+fn of_directories(
     store: &Store<'_>,
     root: &Digest,
     bounds: Bounds,
@@ -78,11 +106,7 @@ pub fn snapshot(
     walk(root, bounds, read)
 }
 
-/// Reads the tree in a `Tree` message.
-///
-/// # Errors
-/// As [`snapshot`], and a directory that the message names and lacks.
-pub fn snapshot_of_tree_message(
+fn of_tree_message(
     store: &Store<'_>,
     tree: &Digest,
     bounds: Bounds,

@@ -1,9 +1,10 @@
 //! `endow cas retain`, `release` and `gc`: what stays.
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use endow_policy::parse_size;
-use endow_vfs::cas::{Digest, PinName, PinNameError, gc};
+use endow_vfs::cas::{Digest, PinName, PinNameError};
 use endow_vfs::fs::OsFs;
 use serde_json::json;
 
@@ -11,6 +12,10 @@ use super::{Cas, digest, failed, of_store};
 use crate::cli::error::{CommandError, Kind};
 use crate::cli::output::Output;
 use crate::cli::table;
+use crate::trees;
+
+/// How long a collection waits for those who put something.
+const PATIENCE: Duration = Duration::from_mins(1);
 
 pub(super) fn name(text: &str) -> Result<PinName, CommandError> {
     text.parse().map_err(|error: PinNameError| {
@@ -34,7 +39,8 @@ pub(super) fn collect(cas: &Cas, size: &str, output: &Output) -> Result<ExitCode
         .map_err(|error| CommandError::new(Kind::Usage, "not a size").about(size).cause(error))?;
     let swept = cas.trees.sweep(&OsFs, quota);
     let swept = swept.map_err(|error| failed("can't use the cache of trees", &error))?;
-    let store = gc(&cas.store, quota, &mut |_| {}).map_err(|error| of_store(&error))?;
+    let store = trees::collect_store(cas.store.path(), quota, PATIENCE);
+    let store = store.map_err(|error| failed("can't collect the store", &error))?;
     if output.is_json() {
         let removed: Vec<&str> = swept.removed.iter().map(|tree| tree.key.as_str()).collect();
         output.json(&json!({

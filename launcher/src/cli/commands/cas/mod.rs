@@ -11,11 +11,14 @@ use std::process::ExitCode;
 use endow_vfs::cas::{CasError, Digest, Store, StoreError};
 use endow_vfs::fs::OsFs;
 use endow_vfs::trees::TreeCache;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use crate::cli::args::{CasArgs, CasCommand};
 use crate::cli::error::{CommandError, Kind};
 use crate::cli::output::Output;
 use crate::cli::surroundings;
+use crate::confined::{self, Reach};
 use crate::trees;
 
 /// Runs the command.
@@ -49,6 +52,20 @@ impl Cas {
         let trees = trees.map_err(|error| failed("can't use the cache of trees", &error))?;
         let store = Store::open(&OsFs, &trees::store(&cache));
         Ok(Self { store: store.map_err(|error| of_store(&error))?, trees })
+    }
+
+    /// Reads the store in a process that reaches nothing else: trees in it can be anybody's.
+    fn reading<T: Serialize + DeserializeOwned>(
+        &self,
+        work: impl FnOnce(&Store<'_>) -> Result<T, CommandError>,
+    ) -> Result<T, CommandError> {
+        let path = self.store.path();
+        let reach = Reach { read: vec![path.to_owned()], ..Reach::default() };
+        let done = confined::run(&reach, || {
+            let store = Store::open(&OsFs, path).map_err(|error| of_store(&error))?;
+            work(&store)
+        });
+        done.map_err(|error| failed("can't read the store", &error))?
     }
 }
 

@@ -1,5 +1,6 @@
 //! `endow cas get`, `ls` and `cat`.
 
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::Read;
 use std::os::fd::AsFd;
@@ -7,10 +8,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::ExitCode;
 
-use endow_vfs::cas::{self, Digest};
+use endow_vfs::cas::{self, Digest, Store, StoreError};
 use endow_vfs::fs::OsFs;
-use endow_vfs::materialize;
 use endow_vfs::snapshot::{Bounds, Entry, Node, Snapshot};
+use endow_vfs::tree::remove_tree;
 use serde_json::{Value, json};
 
 use super::{Cas, digest, failed, of_store, of_tree};
@@ -21,19 +22,34 @@ use crate::trees;
 
 const CHUNK: usize = 64 << 10;
 
-/// Makes a tree a directory of the user's.
+/// Makes a tree a directory of the user's, whole or not at all.
 pub(super) fn get(cas: &Cas, name: &str, directory: &Path) -> Result<ExitCode, CommandError> {
-    let snapshot = snapshot(cas, name)?;
-    fs::create_dir(directory).map_err(|error| {
-        CommandError::new(Kind::Usage, "can't make the directory")
-            .about(directory.display())
-            .cause(error)
-    })?;
-    let made = File::open(directory).map_err(|error| failed("can't open the directory", &error))?;
-    let (plan, objects) = (materialize::plan(&snapshot), trees::objects(&cas.store));
-    let made = materialize::apply(&OsFs, made.as_fd(), &plan, &objects, trees::WORKERS);
-    made.map_err(|error| failed("can't make the tree", &error).about(directory.display()))?;
-    Ok(ExitCode::SUCCESS)
+    let root = digest(name)?;
+    if !cas.store.has(&root).map_err(|error| of_store(&error))? {
+        return Err(of_store(&StoreError::Missing { digest: root }));
+    }
+    let refused = |error: &dyn std::error::Error| {
+        let said = failed("can't make the directory", error).about(directory.display());
+        CommandError { kind: Kind::Usage, ..said }
+    };
+    if directory.symlink_metadata().is_ok() {
+        return Err(refused(&std::io::Error::from(std::io::ErrorKind::AlreadyExists)));
+    }
+    let above = directory.parent().filter(|above| !above.as_os_str().is_empty());
+    let above = above.unwrap_or(Path::new("."));
+    let begun = OsString::from(format!(".endow-get-{}", std::process::id()));
+    let begun_path = above.join(&begun);
+    fs::create_dir(&begun_path).map_err(|error| refused(&error))?;
+    let opened = File::open(&begun_path).map_err(|error| refused(&error))?;
+    let made = trees::copy(cas.store.path(), &root, opened.as_fd());
+    let made = made.map_err(|error| failed("can't make the tree", &error));
+    let made =
+        made.and_then(|()| fs::rename(&begun_path, directory).map_err(|error| refused(&error)));
+    if made.is_err() {
+        // The first error counts.
+        drop(File::open(above).map(|above| remove_tree(&OsFs, above.as_fd(), &begun)));
+    }
+    made.map(|()| ExitCode::SUCCESS)
 }
 
 /// Lists what is in a tree.
@@ -43,10 +59,20 @@ pub(super) fn list(
     recursive: bool,
     output: &Output,
 ) -> Result<ExitCode, CommandError> {
-    let snapshot = snapshot(cas, name)?;
+    let root = digest(name)?;
     let below = below.unwrap_or(Path::new("")).components().as_path();
+    cas.reading(|store| show(&snapshot(store, &root)?, (name, below), recursive, output))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn show(
+    snapshot: &Snapshot<Digest>,
+    (name, below): (&str, &Path),
+    recursive: bool,
+    output: &Output,
+) -> Result<(), CommandError> {
     if !below.as_os_str().is_empty() {
-        find(&snapshot, below).ok_or_else(|| missing(name, below))?;
+        find(snapshot, below).ok_or_else(|| missing(name, below))?;
     }
     let is_shown = |entry: &&Entry<Digest>| {
         let is_below = entry.path.starts_with(below) && entry.path != below;
@@ -61,7 +87,7 @@ pub(super) fn list(
     } else {
         output.text(&shown.iter().map(|entry| line(entry)).collect::<String>());
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 /// Prints a content.
@@ -71,16 +97,17 @@ pub(super) fn cat(
     path: Option<&Path>,
     output: &Output,
 ) -> Result<ExitCode, CommandError> {
+    let root = digest(name)?;
     let wanted = match path {
-        None => digest(name)?,
-        Some(path) => match find(&snapshot(cas, name)?, path.components().as_path()) {
-            Some(Node::File { content, .. }) => *content,
-            Some(_) => {
-                let what = CommandError::new(Kind::Usage, "not a file of the tree");
-                return Err(what.about(path.display()));
-            }
-            None => return Err(missing(name, path)),
-        },
+        None => root,
+        Some(path) => {
+            let find = |store: &Store<'_>| {
+                let found = file(&snapshot(store, &root)?, name, path)?;
+                Ok((found.hash, found.size))
+            };
+            let (hash, size) = cas.reading(find)?;
+            Digest { hash, size }
+        }
     };
     // Nothing is printed of what is not what its digest says.
     cas.store.verify(&wanted).map_err(|error| of_store(&error))?;
@@ -95,9 +122,19 @@ pub(super) fn cat(
     }
 }
 
-fn snapshot(cas: &Cas, name: &str) -> Result<Snapshot<Digest>, CommandError> {
-    let root = digest(name)?;
-    cas::snapshot(&cas.store, &root, Bounds::default()).map_err(|error| of_tree(&error))
+fn snapshot(store: &Store<'_>, root: &Digest) -> Result<Snapshot<Digest>, CommandError> {
+    cas::snapshot(store, root, Bounds::default()).map_err(|error| of_tree(&error))
+}
+
+/// Returns the content of a file of a tree.
+fn file(snapshot: &Snapshot<Digest>, name: &str, path: &Path) -> Result<Digest, CommandError> {
+    match find(snapshot, path.components().as_path()) {
+        Some(Node::File { content, .. }) => Ok(*content),
+        Some(_) => {
+            Err(CommandError::new(Kind::Usage, "not a file of the tree").about(path.display()))
+        }
+        None => Err(missing(name, path)),
+    }
 }
 
 fn find<'a>(snapshot: &'a Snapshot<Digest>, path: &Path) -> Option<&'a Node<Digest>> {
