@@ -241,6 +241,8 @@ pub struct StateTable {
     pub days: Option<Stated<u64>>,
     /// The most bytes of it.
     pub size: Option<Stated<u64>>,
+    /// The most bytes of cached trees, and of the content-addressed store.
+    pub cache: Option<Stated<u64>>,
 }
 
 /// The table `[process]`.

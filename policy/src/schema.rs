@@ -229,8 +229,8 @@ image!(
     Sync { mode: SyncMode, on_conflict: OnConflict, only: Vec<Word>, }
 );
 image!(
-    /// How long runs that were written back can be undone. In the user's file only.
-    State { runs: u64, days: u64, size: Size, }
+    /// How long runs that were written back can be undone, and how much is kept in the cache. In the user's file only.
+    State { runs: u64, days: u64, size: Size, cache: Size, }
 );
 image!(
     /// Builds. Not available yet.

@@ -1,4 +1,4 @@
-//! How long finished runs are kept.
+//! How long finished runs are kept, and how much of the cache.
 
 use serde::Serialize;
 
@@ -13,11 +13,13 @@ pub struct StateRules {
     pub days: u64,
     /// The most bytes of all together.
     pub size_bytes: u64,
+    /// The most bytes of the trees in the cache, and as many of the content-addressed store.
+    pub cache_bytes: u64,
 }
 
 impl Default for StateRules {
     fn default() -> Self {
-        Self { runs: 20, days: 14, size_bytes: 5 << 30 }
+        Self { runs: 20, days: 14, size_bytes: 5 << 30, cache_bytes: 10 << 30 }
     }
 }
 
@@ -30,6 +32,7 @@ impl From<&StateTable> for StateRules {
             runs: value(&table.runs).unwrap_or(usual.runs),
             days: value(&table.days).unwrap_or(usual.days),
             size_bytes: value(&table.size).unwrap_or(usual.size_bytes),
+            cache_bytes: value(&table.cache).unwrap_or(usual.cache_bytes),
         }
     }
 }

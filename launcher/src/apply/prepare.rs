@@ -199,8 +199,8 @@ pub(crate) fn prepare(plan: &Plan, state: &Path, id: &RunId) -> Result<Prepared,
                 prepared.make_run(state, id)?;
                 prepared.cgroup = Some(cgroup(group)?);
             }
-            PrepareStep::Tree { tree } => {
-                let leases = trees::ready(tree);
+            PrepareStep::Tree { tree, cache_bytes } => {
+                let leases = trees::ready(tree, *cache_bytes);
                 prepared.leases.extend(leases.map_err(|error| PrepareError::tree(tree, error))?);
             }
             _ => apply(step, prepared.make_run(state, id)?)?,

@@ -2,6 +2,7 @@
 
 mod args;
 mod bounds;
+mod cache;
 mod commands;
 mod descriptors;
 mod diff;

@@ -92,7 +92,7 @@ impl Display for PrepareStep {
                 };
                 layers.iter().try_for_each(|it| f.write_str(&one(it)))
             }
-            Self::Tree { tree } => {
+            Self::Tree { tree, .. } => {
                 let what = if tree.is_made { "tree" } else { "make tree" };
                 write!(f, "{what} {} {} <- {}", tree.root, tree.id, tree.source)?;
                 tree.base.iter().try_for_each(|base| write!(f, " on {}", base.root))

@@ -178,8 +178,9 @@ pub enum PrepareStep {
         /// What must still be at `from`.
         expect: FileId,
     },
-    /// Makes sure that a tree is in the cache and stays there: makes it when it is not.
-    Tree { tree: TreeFact },
+    /// Makes sure that a tree is in the cache and stays there: makes it when it is not, and takes
+    /// others away then, so that all together have at most so many bytes.
+    Tree { tree: TreeFact, cache_bytes: u64 },
     /// Makes the upper and the work directory of a copy-on-write mount of a tree, and the git
     /// directory of a commit.
     TreeLayer {

@@ -64,6 +64,8 @@ pub(super) struct Builder<'a> {
     pub(super) limits: &'a Limits,
     /// What is to become of changes.
     pub(super) sync: &'a SyncRules,
+    /// The most bytes of all cached trees.
+    pub(super) cache_bytes: u64,
     pub(super) plan: ViewPlan,
     /// Places that exist in the view by now: made by a step or mounted.
     standing: BTreeSet<GuestPath>,
@@ -83,7 +85,20 @@ impl<'a> Builder<'a> {
         let below = below(placement);
         let plan = ViewPlan::default();
         let private = HashMap::new();
-        Self { placement, host, start, limits, sync, plan, standing, private, below, empty }
+        let cache_bytes = policy.state.cache_bytes;
+        Self {
+            placement,
+            host,
+            start,
+            limits,
+            sync,
+            cache_bytes,
+            plan,
+            standing,
+            private,
+            below,
+            empty,
+        }
     }
 
     /// Returns the mounts right below `placed`.

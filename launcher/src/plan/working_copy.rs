@@ -95,7 +95,7 @@ impl Builder<'_> {
         let mut lower: Vec<Source> = self.points_of(placed).into_iter().collect();
         if let Some(copy) = &fact.copy {
             self.needs_tree(&copy.index);
-            lower.push(Source::Tree(copy.index.root.clone()));
+            lower.extend(copy.index.layers());
         }
         lower.extend(fact.layers());
         let (upper, flags) = (Some(Upper::Run(layer.clone())), flags_of(spec, false));
@@ -150,7 +150,7 @@ impl Builder<'_> {
 
     /// Sees to it that a tree is in the cache.
     pub(super) fn needs_tree(&mut self, fact: &TreeFact) {
-        let step = PrepareStep::Tree { tree: fact.clone() };
+        let step = PrepareStep::Tree { tree: fact.clone(), cache_bytes: self.cache_bytes };
         if !self.plan.prepare.contains(&step) {
             self.plan.prepare.push(step);
         }

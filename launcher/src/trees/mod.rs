@@ -80,16 +80,17 @@ pub(crate) fn resolve(mounts: &[MountSpec], cache: &Path, vars: &Vars) -> TreeFa
 }
 
 /// Makes sure that a tree is in the cache, with the one it stands on; both stay there for as long as
-/// the returned descriptors are open.
+/// the returned descriptors are open. Others that no run shows make room for a new one, so that the
+/// cache has at most `room` bytes.
 ///
 /// # Errors
 /// A source that can't be read or shown, or a cache that can't be used.
-pub(crate) fn ready(tree: &TreeFact) -> Result<Vec<OwnedFd>, MakeError> {
+pub(crate) fn ready(tree: &TreeFact, room: u64) -> Result<Vec<OwnedFd>, MakeError> {
     // First what is below: one that was damaged, or collected since it was found, is made again.
-    tree.whole_base().iter().chain([tree]).map(one_ready).collect()
+    tree.whole_base().iter().chain([tree]).map(|tree| one_ready(tree, room)).collect()
 }
 
-fn one_ready(tree: &TreeFact) -> Result<OwnedFd, MakeError> {
+fn one_ready(tree: &TreeFact, room: u64) -> Result<OwnedFd, MakeError> {
     let name = || MakeError::Name(tree.key.clone());
     let (kind, rest) = tree.key.split_once('-').ok_or_else(name)?;
     let key = TreeKey::new(kind, rest).ok_or_else(name)?;
@@ -115,7 +116,10 @@ fn one_ready(tree: &TreeFact) -> Result<OwnedFd, MakeError> {
                     }
                 };
                 let published = cache.publish(&OsFs, building, made, boot);
-                return Ok(published.map_err(MakeError::Cache)?.into_lease());
+                let lease = published.map_err(MakeError::Cache)?.into_lease();
+                // A cache that is too large is no reason not to start; the next one tries again.
+                drop(cache.sweep(&OsFs, room));
+                return Ok(lease);
             }
         }
     }

@@ -33,4 +33,5 @@ pub(super) fn push_state(state: &mut StateTable, later: &StateTable) {
     replace(&mut state.runs, later.runs.as_ref());
     replace(&mut state.days, later.days.as_ref());
     replace(&mut state.size, later.size.as_ref());
+    replace(&mut state.cache, later.cache.as_ref());
 }

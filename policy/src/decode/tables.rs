@@ -136,7 +136,7 @@ impl Decoder<'_> {
 
     /// Decodes how long runs are kept: those of all projects, so it is no project's to say.
     fn state(&mut self, top: &Section<'_>) -> StateTable {
-        let Some(section) = self.section(top, "state", &["runs", "days", "size"]) else {
+        let Some(section) = self.section(top, "state", &["runs", "days", "size", "cache"]) else {
             return StateTable::default();
         };
         if self.kind != FileKind::User {
@@ -146,6 +146,7 @@ impl Decoder<'_> {
             runs: self.count(&section, "runs"),
             days: self.count(&section, "days"),
             size: self.unit(&section, "size", parse_size),
+            cache: self.unit(&section, "cache", parse_size),
         }
     }
 

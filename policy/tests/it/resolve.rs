@@ -208,9 +208,10 @@ fn errors_have_a_kind_and_hints() {
 #[test]
 fn state_is_kept_as_said_or_as_usual() {
     let state = |text: &str| policy(&user(text), &vars()).expect("resolves").state;
-    assert_eq!(state(""), StateRules { runs: 20, days: 14, size_bytes: 5 << 30 });
-    let said = state("[state]\nruns = 0\nsize = \"1M\"");
-    assert_eq!(said, StateRules { runs: 0, days: 14, size_bytes: 1 << 20 });
+    let usual = StateRules { runs: 20, days: 14, size_bytes: 5 << 30, cache_bytes: 10 << 30 };
+    assert_eq!(state(""), usual);
+    let said = state("[state]\nruns = 0\nsize = \"1M\"\ncache = \"2G\"");
+    assert_eq!(said, StateRules { runs: 0, size_bytes: 1 << 20, cache_bytes: 2 << 30, ..usual });
 }
 
 #[test]

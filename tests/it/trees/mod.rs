@@ -8,4 +8,5 @@ mod kept;
 mod layers;
 mod oracles;
 mod real;
+mod room;
 mod store;

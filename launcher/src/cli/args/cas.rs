@@ -80,8 +80,8 @@ pub(crate) enum CasCommand {
     },
     /// Remove what was not used for longest, until store and cached trees are small enough
     Gc {
-        /// The bytes that each of the two may take
-        #[arg(long, value_name = "SIZE", default_value = "10G")]
-        max_size: String,
+        /// The bytes that each of the two may take; left out, `cache` in `[state]` of the policy
+        #[arg(long, value_name = "SIZE")]
+        max_size: Option<String>,
     },
 }

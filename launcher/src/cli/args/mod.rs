@@ -65,7 +65,7 @@ pub(crate) enum Command {
     Undo(UndoArgs),
     /// List kept runs, or remove some
     Runs(RunsArgs),
-    /// Remove what runs left that is older or larger than the policy says
+    /// Remove what is kept of runs and in the cache beyond the bounds of the policy
     Gc(GcArgs),
     /// Say how much disk each run takes
     Du(DuArgs),

@@ -13,7 +13,7 @@ use crate::cli::bounds::{self, Sizes};
 use crate::cli::error::{CommandError, Kind};
 use crate::cli::kept::{Kept, Verb};
 use crate::cli::output::Output;
-use crate::cli::{json, picked, sources, stale, surroundings, table};
+use crate::cli::{cache, json, picked, sources, stale, surroundings, table};
 
 const REMOVE: Verb = Verb {
     word: "remove",
@@ -33,11 +33,14 @@ struct Collected {
     stages: Vec<PathBuf>,
     /// Runs that should have gone.
     failed: Vec<(RunId, String)>,
+    /// Contents and cached trees that were removed.
+    cache: cache::Collected,
 }
 
 /// Runs the command.
 pub(crate) fn run(args: &GcArgs, output: &Output) -> Result<ExitCode, CommandError> {
-    let rules = sources::state_rules(&surroundings::read(None)?)?;
+    let surroundings = surroundings::read(None)?;
+    let rules = sources::state_rules(&surroundings)?;
     let mut collected = Collected::default();
     let before = Kept::list()?;
     if let Some(state) = before.state().filter(|_| !args.dry_run) {
@@ -57,6 +60,9 @@ pub(crate) fn run(args: &GcArgs, output: &Output) -> Result<ExitCode, CommandErr
             }
             Err(error) => collected.failed.push((run.id.clone(), error.message)),
         }
+    }
+    if !args.dry_run {
+        collected.cache = cache::collect(&surroundings, rules.cache_bytes)?;
     }
     tell(&collected, args.dry_run, output);
     Ok(ExitCode::SUCCESS)
@@ -106,6 +112,9 @@ fn tell(collected: &Collected, dry: bool, output: &Output) {
             "version": 1, "dry_run": dry, "removed": removed, "freed_bytes": freed,
             "swept": collected.swept,
             "finished": collected.finished.iter().map(RunId::as_str).collect::<Vec<_>>(), "stages": stages.collect::<Vec<_>>(), "failed": failed,
+            "contents_removed": collected.cache.store.removed,
+            "trees_removed": collected.cache.trees.removed.len(),
+            "cache_freed_bytes": collected.cache.freed(),
         }));
     }
     let verb = if dry { "would remove" } else { "removed" };
@@ -116,5 +125,6 @@ fn tell(collected: &Collected, dry: bool, output: &Output) {
     let swept = collected.swept.iter().map(|name| format!("removed {name} (it held nothing)\n"));
     let failed = collected.failed.iter().map(|(id, why)| format!("left {id}: {why}\n"));
     let finished = collected.finished.iter().map(|id| format!("finished the write-back of {id}\n"));
-    output.text(&finished.chain(lines).chain(swept).chain(failed).collect::<String>());
+    let cache = collected.cache.lines();
+    output.text(&finished.chain(lines).chain(swept).chain(failed).chain(cache).collect::<String>());
 }

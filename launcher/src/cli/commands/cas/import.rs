@@ -10,6 +10,7 @@ use endow_vfs::fs::OsFs;
 use serde_json::{Value, json};
 
 use super::{Cas, digest, failed, of_store};
+use crate::cli::cache;
 use crate::cli::error::{CommandError, Kind};
 use crate::cli::output::Output;
 use crate::confined::{self, Reach};
@@ -37,6 +38,7 @@ pub(super) fn run(
     let _lease = cas.store.lease(&roots).map_err(|error| of_store(&error))?;
     drop(publishing);
     tell(&roots, &done, output);
+    cache::keep_store(&cas.store, &cas.surroundings, output)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -1,21 +1,16 @@
 //! `endow cas retain`, `release` and `gc`: what stays.
 
 use std::process::ExitCode;
-use std::time::Duration;
 
 use endow_policy::parse_size;
 use endow_vfs::cas::{Digest, PinName, PinNameError};
-use endow_vfs::fs::OsFs;
 use serde_json::json;
 
-use super::{Cas, digest, failed, of_store};
+use super::{Cas, digest, of_store};
+use crate::cli::cache::{self, Collected};
 use crate::cli::error::{CommandError, Kind};
 use crate::cli::output::Output;
-use crate::cli::table;
-use crate::trees;
-
-/// How long a collection waits for those who put something.
-const PATIENCE: Duration = Duration::from_mins(1);
+use crate::cli::{sources, table};
 
 pub(super) fn name(text: &str) -> Result<PinName, CommandError> {
     text.parse().map_err(|error: PinNameError| {
@@ -34,13 +29,19 @@ pub(super) fn release(cas: &Cas, pin: &str) -> Result<ExitCode, CommandError> {
     Ok(ExitCode::SUCCESS)
 }
 
-pub(super) fn collect(cas: &Cas, size: &str, output: &Output) -> Result<ExitCode, CommandError> {
-    let quota = parse_size(size)
-        .map_err(|error| CommandError::new(Kind::Usage, "not a size").about(size).cause(error))?;
-    let swept = cas.trees.sweep(&OsFs, quota);
-    let swept = swept.map_err(|error| failed("can't use the cache of trees", &error))?;
-    let store = trees::collect_store(cas.store.path(), quota, PATIENCE);
-    let store = store.map_err(|error| failed("can't collect the store", &error))?;
+/// Removes what was not used for longest; without a size, what the policy does not keep.
+pub(super) fn collect(
+    cas: &Cas,
+    size: Option<&str>,
+    output: &Output,
+) -> Result<ExitCode, CommandError> {
+    let quota = match size {
+        Some(size) => parse_size(size).map_err(|error| {
+            CommandError::new(Kind::Usage, "not a size").about(size).cause(error)
+        })?,
+        None => sources::state_rules(&cas.surroundings)?.cache_bytes,
+    };
+    let Collected { store, trees: swept } = cache::collect(&cas.surroundings, quota)?;
     if output.is_json() {
         let removed: Vec<&str> = swept.removed.iter().map(|tree| tree.key.as_str()).collect();
         output.json(&json!({

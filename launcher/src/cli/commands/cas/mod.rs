@@ -17,7 +17,7 @@ use serde::de::DeserializeOwned;
 use crate::cli::args::{CasArgs, CasCommand};
 use crate::cli::error::{CommandError, Kind};
 use crate::cli::output::Output;
-use crate::cli::surroundings;
+use crate::cli::surroundings::{self, Surroundings};
 use crate::confined::{self, Reach};
 use crate::trees;
 
@@ -35,7 +35,7 @@ pub(crate) fn run(args: &CasArgs, output: &Output) -> Result<ExitCode, CommandEr
         CasCommand::Retain { name, digests } => keep::retain(&cas, name, digests),
         CasCommand::Release { name } => keep::release(&cas, name),
         CasCommand::Import { store, digests } => import::run(&cas, store, digests, output),
-        CasCommand::Gc { max_size } => keep::collect(&cas, max_size, output),
+        CasCommand::Gc { max_size } => keep::collect(&cas, max_size.as_deref(), output),
     }
 }
 
@@ -43,15 +43,17 @@ pub(crate) fn run(args: &CasArgs, output: &Output) -> Result<ExitCode, CommandEr
 struct Cas {
     store: Store<'static>,
     trees: TreeCache,
+    surroundings: Surroundings,
 }
 
 impl Cas {
     fn open() -> Result<Self, CommandError> {
-        let cache = surroundings::read(None)?.dirs.cache;
-        let trees = TreeCache::open(&OsFs, &cache);
+        let surroundings = surroundings::read(None)?;
+        let cache = &surroundings.dirs.cache;
+        let trees = TreeCache::open(&OsFs, cache);
         let trees = trees.map_err(|error| failed("can't use the cache of trees", &error))?;
-        let store = Store::open(&OsFs, &trees::store(&cache));
-        Ok(Self { store: store.map_err(|error| of_store(&error))?, trees })
+        let store = Store::open(&OsFs, &trees::store(cache));
+        Ok(Self { store: store.map_err(|error| of_store(&error))?, trees, surroundings })
     }
 
     /// Reads the store in a process that reaches nothing else: trees in it can be anybody's.
@@ -77,7 +79,7 @@ fn digest(text: &str) -> Result<Digest, CommandError> {
 }
 
 /// Says what the store refused.
-fn of_store(error: &StoreError) -> CommandError {
+pub(crate) fn of_store(error: &StoreError) -> CommandError {
     match error {
         StoreError::Missing { digest } => {
             CommandError::new(Kind::Usage, "not in the store").about(digest)
@@ -97,7 +99,7 @@ fn of_tree(error: &CasError) -> CommandError {
 }
 
 /// Starts an error with all that led to it.
-fn failed(what: &str, error: &dyn std::error::Error) -> CommandError {
+pub(crate) fn failed(what: &str, error: &dyn std::error::Error) -> CommandError {
     let causes = std::iter::successors(Some(error), |error| error.source());
     causes.fold(CommandError::new(Kind::Setup, what), CommandError::cause)
 }

@@ -11,6 +11,7 @@ use endow_vfs::snapshot::Bounds;
 use serde_json::{Value, json};
 
 use super::{Cas, failed, keep, of_store};
+use crate::cli::cache;
 use crate::cli::error::{CommandError, Kind};
 use crate::cli::json;
 use crate::cli::output::{Output, printable};
@@ -36,12 +37,15 @@ pub(super) fn run(
         done.push(put(&publishing, path)?);
     }
     cas.store.sync().map_err(|error| of_store(&error))?;
+    let digests: Vec<Digest> = done.iter().map(|it| it.digest).collect();
     if let Some(name) = retain {
-        let digests: Vec<Digest> = done.iter().map(|it| it.digest).collect();
         let name = keep::name(name)?;
         cas.store.retain(&name, &digests).map_err(|error| of_store(&error))?;
     }
     tell(&done, output);
+    let _lease = cas.store.lease(&digests).map_err(|error| of_store(&error))?;
+    drop(publishing);
+    cache::keep_store(&cas.store, &cas.surroundings, output)?;
     Ok(ExitCode::SUCCESS)
 }
 

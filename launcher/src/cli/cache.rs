@@ -1,0 +1,85 @@
+//! The bounds of the cache: `[state] cache` of the user's policy.
+
+use std::time::Duration;
+
+use endow_vfs::cas::{GcReport, Store};
+use endow_vfs::fs::OsFs;
+use endow_vfs::trees::{SweptTrees, TreeCache};
+
+use super::commands::cas::{failed, of_store};
+use super::error::CommandError;
+use super::output::Output;
+use super::surroundings::Surroundings;
+use super::{sources, table};
+use crate::trees;
+
+/// How long a collection that somebody asked for waits for those who put something.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// What a collection did, or would do.
+#[derive(Default)]
+pub(crate) struct Collected {
+    /// In the store.
+    pub(crate) store: GcReport,
+    /// In the cache of trees.
+    pub(crate) trees: SweptTrees,
+}
+
+impl Collected {
+    /// Returns the bytes of what was removed.
+    pub(crate) fn freed(&self) -> u64 {
+        self.store.freed + self.trees_freed()
+    }
+
+    /// Says what was removed, a line for each of the two where something was.
+    pub(crate) fn lines(&self) -> impl Iterator<Item = String> {
+        let rows = [
+            (self.store.removed, "contents of the store", self.store.freed),
+            (self.trees.removed.len(), "cached trees", self.trees_freed()),
+        ];
+        let rows = rows.into_iter().filter(|(count, ..)| *count > 0);
+        rows.map(|(count, what, bytes)| {
+            format!("removed {count} {what} ({})\n", table::size(bytes))
+        })
+    }
+
+    fn trees_freed(&self) -> u64 {
+        self.trees.removed.iter().map(|tree| tree.bytes).sum()
+    }
+}
+
+/// Removes from the store and from the cache of trees what was not used for longest, until each has
+/// at most `quota` bytes. What is not there is not made.
+pub(crate) fn collect(surroundings: &Surroundings, quota: u64) -> Result<Collected, CommandError> {
+    let cache = &surroundings.dirs.cache;
+    let mut collected = Collected::default();
+    collected.store.is_within_quota = true;
+    if cache.join("trees").is_dir() {
+        let swept = TreeCache::open(&OsFs, cache).and_then(|trees| trees.sweep(&OsFs, quota));
+        collected.trees = swept.map_err(|error| failed("can't use the cache of trees", &error))?;
+    }
+    let store = trees::store(cache);
+    if store.is_dir() {
+        let report = trees::collect_store(&store, quota, PATIENCE);
+        collected.store = report.map_err(|error| failed("can't collect the store", &error))?;
+    }
+    Ok(collected)
+}
+
+/// Makes the store small enough again after something was put; the caller holds a lease of that.
+/// While others put something it stays as it is: they do the same when they are done.
+pub(crate) fn keep_store(
+    store: &Store<'_>,
+    surroundings: &Surroundings,
+    output: &Output,
+) -> Result<(), CommandError> {
+    let quota = sources::state_rules(surroundings)?.cache_bytes;
+    if store.usage().map_err(|error| of_store(&error))?.allocated <= quota {
+        return Ok(());
+    }
+    if let Ok(report) = trees::collect_store(store.path(), quota, Duration::ZERO) {
+        let freed = table::size(report.freed);
+        output.notice(&format!("removed {} older contents ({freed})", report.removed));
+    }
+    Ok(())
+}
