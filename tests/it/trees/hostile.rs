@@ -193,3 +193,38 @@ fn project_file_shows_no_tree_before_it_is_trusted() {
     crate::harness::said(&mut world.endow(["trust", "--yes"])).ok();
     assert_eq!(world.run(&[], "cat /x/file").ok(), "new\n");
 }
+
+/// Trees whose entries are more than any disk holds, or deeper than a path can be.
+#[test]
+fn bombs_end_the_start() {
+    let world = repository("");
+    let doubled = "printf \"040000 tree $t\\ta\\n040000 tree $t\\tb\\n\"";
+    let deeper = "printf \"040000 tree $t\\ta\\n\"";
+    for (step, times) in [(doubled, 60), (deeper, 600)] {
+        let script = format!(
+            "t=$(git rev-parse HEAD:dir); for i in $(seq {times}); do t=$({step} | git mktree); done
+            git {WHO} commit-tree -m bomb $t"
+        );
+        let commit = world.bare(&script).ok().trim().to_owned();
+        let said = world.run(&["run", "--git", &format!("/ref={commit}")], "echo started");
+        assert!(said.fails(125).contains("cause:"), "{}", said.stderr);
+        assert!(!said.stdout.contains("started"));
+        let left = "ls -A ../../cache/trees/v1 | grep -cv '^.lock-'; true";
+        assert_eq!(world.bare(left).ok().trim(), "0");
+    }
+}
+
+/// To some file systems these are one name; where they are not, each is shown.
+#[test]
+fn names_that_look_alike_are_different_files() {
+    let world = World::new();
+    let script = format!(
+        "git init -q .; git config core.precomposeunicode false
+        for name in Read read READ \u{e9} e\u{301} \u{212a} K; do echo $name >$name; done
+        git add .; git {WHO} commit -qm names; git rm -rq --cached .; rm *"
+    );
+    world.bare(&script).ok();
+    let script =
+        "cd /ref; for name in *; do [ \"$(cat $name)\" = $name ] || echo $name; done; ls | wc -l";
+    assert_eq!(world.run(&["run", "--git", "/ref=HEAD"], script).ok(), "7\n");
+}

@@ -10,3 +10,4 @@ mod oracles;
 mod real;
 mod room;
 mod store;
+mod stress;
