@@ -370,10 +370,9 @@ pub(crate) fn is_digest(text: &str) -> bool {
         return false;
     };
     let lower_hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
-    hex.len() == 64
-        && hex.bytes().all(lower_hex)
-        && size.bytes().all(|byte| byte.is_ascii_digit())
-        && size.parse::<u64>().is_ok()
+    // With zeros or a sign in front it would be another text of the same digest.
+    let is_size = size.parse::<u64>().is_ok_and(|number| number.to_string() == size);
+    hex.len() == 64 && hex.bytes().all(lower_hex) && is_size
 }
 
 fn entry(at: Stated<OsString>, source: MountSource, access: Access) -> MountEntry {

@@ -98,6 +98,7 @@ fn mount_flags() {
 
 #[test]
 fn mount_flags_refused() {
+    let zeros = format!("/c=sha256:{}/01", "a".repeat(64));
     let rows = [
         ("--ro", ""),
         ("--ro", ",optional"),
@@ -121,6 +122,7 @@ fn mount_flags_refused() {
         ("--git", "/g=main,cow,sync=branch:next"),
         ("--git", "/g=main,cow,sync=main"),
         ("--cas", "/c=sha256:abc/1"),
+        ("--cas", &zeros),
         ("--cas", "/c"),
     ];
     let report: Vec<_> = rows.iter().map(|(flag, value)| mount(flag, value)).collect();
@@ -147,6 +149,7 @@ fn mount_flags_refused() {
     /g <- Git { repository: None, rev: "main", landing: Landing { to: Branch("next"), ignored: false, author: None } } Cow
     bad value of an option: --git /g=main,cow,sync=main | -
     not a digest: --cas /c=sha256:abc/1 | write `--cas GUEST=sha256:HEX/SIZE[,cow]`
+    not a digest: --cas /c=sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa/01 | write `--cas GUEST=sha256:HEX/SIZE[,cow]`
     no source: --cas /c | write `--cas GUEST=sha256:HEX/SIZE[,cow]`
     "#);
 }
