@@ -93,7 +93,7 @@ fn step(text: &str) -> Result<(Step<'_>, &str), RevisionFault> {
         let (kind, rest) = rest.split_once('}').ok_or(RevisionFault::Malformed)?;
         return Ok((kind_step(kind)?, rest));
     }
-    let (sign, rest) = text.split_at(1);
+    let (sign, rest) = text.split_at_checked(1).ok_or(RevisionFault::Malformed)?;
     let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
     let (number, rest) = rest.split_at(digits);
     let number = if number.is_empty() { Ok(1) } else { number.parse() };
@@ -332,7 +332,7 @@ mod tests {
             of("a", "[Ancestor(2), Parent(1), Parent(3), To(Commit), Ancestor(1)]")
         );
         assert_eq!(steps("a^{}:b/c:d"), of("a", "[Untag, Path(\"b/c:d\")]"));
-        for bad in ["", "-x", "a\0", "a\n", "a^{x}", "a^{", "a~x", "a^{tree}x"] {
+        for bad in ["", "-x", "a\0", "a\n", "a^{x}", "a^{", "a~x", "a^{tree}x", "a~é"] {
             assert_eq!(steps(bad), Err(RevisionFault::Malformed), "{bad:?}");
         }
         for other in ["a..b", "^a", "@{1}", "a@{u}", ":/x", ":a", "a^{/x}"] {
