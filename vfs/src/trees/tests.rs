@@ -192,7 +192,7 @@ type Harm = fn(&Path);
 
 #[test]
 fn every_damage_is_found_and_taken_away() {
-    let damages: [(&str, Harm); 9] = [
+    let damages: [(&str, Harm); 11] = [
         ("dir/one", |root| std::fs::write(root.join("dir/one"), "onf\n").expect("written")),
         ("dir/one", |root| std::fs::write(root.join("dir/one"), "one\n\n").expect("written")),
         ("empty", |root| std::fs::write(root.join("empty"), "x").expect("written")),
@@ -206,6 +206,19 @@ fn every_damage_is_found_and_taken_away() {
         ("dir/link", |root| {
             std::fs::remove_file(root.join("dir/link")).expect("removed");
             std::os::unix::fs::symlink("/etc", root.join("dir/link")).expect("link");
+        }),
+        ("dir/link", |root| {
+            std::fs::remove_file(root.join("dir/link")).expect("removed");
+            std::os::unix::fs::symlink("one/", root.join("dir/link")).expect("link");
+        }),
+        ("dir/one", |root| {
+            let manifest = root.join("../../test-a.manifest");
+            let text = std::fs::read_to_string(&manifest).expect("read");
+            let (one, link) = (format!("x\0{ONE}\x004\0dir/one\0"), "l\0one\x000\0dir/link\0");
+            assert!(text.contains(&one) && text.contains(link));
+            std::fs::write(&manifest, text.replace(link, &one)).expect("written");
+            std::fs::remove_file(root.join("dir/link")).expect("removed");
+            std::fs::write(root.join("dir/anything"), "").expect("written");
         }),
         ("dir", |root| {
             std::fs::rename(root.join("dir"), root.join("../dir")).expect("renamed");

@@ -1,6 +1,6 @@
 //! Comparing a tree with its manifest, byte for byte.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -106,9 +106,14 @@ struct Comparison<'a> {
 
 impl Comparison<'_> {
     fn find_damage(&self, entries: &[(PathBuf, Expected)]) -> Option<Damage> {
+        let mut seen: HashSet<&Path> = HashSet::new();
         let mut count: HashMap<&Path, usize> = HashMap::from([(Path::new(""), 0)]);
         for (path, expected) in entries {
             *count.entry(path.parent().unwrap_or(Path::new(""))).or_default() += 1;
+            // In place of another path, which nothing would be compared with then.
+            if !seen.insert(path) {
+                return Some(Damage { path: path.clone(), what: "its manifest has it twice" });
+            }
             if *expected == Expected::Directory {
                 count.entry(path).or_default();
             }
@@ -146,7 +151,8 @@ impl Comparison<'_> {
             }
             Expected::Symlink { target } => {
                 let found = self.fs.read_link(dir.as_fd(), name);
-                let is_same = found.is_ok_and(|found| Path::new(&found) == target);
+                // As bytes: for `Path`, `a` and `a/` are the same.
+                let is_same = found.is_ok_and(|found| found == *target.as_os_str());
                 (!is_same).then_some("the link leads elsewhere")
             }
             Expected::File { content, executable, size } => {
