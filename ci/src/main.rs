@@ -7,6 +7,7 @@
 
 mod bench;
 mod check;
+mod fuzz;
 mod provision;
 mod test;
 mod tidy;
@@ -22,7 +23,8 @@ usage: cargo ci <task>
   check                                  formatting, lints, documentation, tidy
   tidy                                   the project's own rules about its text
   bench [launch] [memory] [build] [sync]        measure against the floor and against bubblewrap
-        [--rounds N] [--peer NAME] [--core LIST] [--json]";
+        [--rounds N] [--peer NAME] [--core LIST] [--json]
+  fuzz [TARGET] [--seconds N] [--keep]   hostile input for what reads it; --keep adds to the corpus";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -36,6 +38,7 @@ fn main() -> ExitCode {
         "provision" => provision::run(),
         "tidy" => tidy::run(),
         "bench" => bench::run(rest),
+        "fuzz" => fuzz::run(rest),
         "help" | "--help" | "-h" => {
             println!("{USAGE}");
             return ExitCode::SUCCESS;
