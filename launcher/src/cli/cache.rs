@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
-use endow_vfs::cas::{GcReport, Store};
+use endow_vfs::cas::{Digest, GcReport, Store};
 use endow_vfs::fs::OsFs;
+use endow_vfs::state::{RunState, TreeRecord};
 use endow_vfs::trees::{SweptTrees, TreeCache};
 
 use super::commands::cas::{failed, of_store};
-use super::error::CommandError;
+use super::error::{CommandError, Kind};
+use super::kept::Kept;
 use super::output::Output;
 use super::surroundings::Surroundings;
 use super::{sources, table};
@@ -48,6 +50,27 @@ impl Collected {
     }
 }
 
+/// Returns the trees that were changed by runs which are kept, and what came of them.
+fn kept_by_runs() -> Result<Vec<Digest>, CommandError> {
+    let mut kept = Vec::new();
+    for run in &Kept::list()?.runs {
+        let record = match &run.record {
+            None => continue,
+            Some(Ok(record)) => record,
+            Some(Err(error)) => {
+                let said = failed("it can't be known what a run keeps", error).about(&run.id);
+                return Err(said.hint("`endow runs rm` removes the run"));
+            }
+        };
+        let is_dropped = record.state == RunState::Discarded;
+        let trees = record.trees.iter().filter(|tree| !is_dropped || tree.has_landed());
+        for text in trees.flat_map(TreeRecord::kept_digests) {
+            kept.push(text.parse().map_err(|error| CommandError::new(Kind::Setup, "no digest in a record").about(&run.id).cause(&error))?);
+        }
+    }
+    Ok(kept)
+}
+
 /// Removes from the store and from the cache of trees what was not used for longest, until each has
 /// at most `quota` bytes. What is not there is not made.
 pub(crate) fn collect(surroundings: &Surroundings, quota: u64) -> Result<Collected, CommandError> {
@@ -60,7 +83,7 @@ pub(crate) fn collect(surroundings: &Surroundings, quota: u64) -> Result<Collect
     }
     let store = trees::store(cache);
     if store.is_dir() {
-        let report = trees::collect_store(&store, quota, PATIENCE);
+        let report = trees::collect_store(&store, (quota, kept_by_runs()?), PATIENCE);
         collected.store = report.map_err(|error| failed("can't collect the store", &error))?;
     }
     Ok(collected)
@@ -77,7 +100,7 @@ pub(crate) fn keep_store(
     if store.usage().map_err(|error| of_store(&error))?.allocated <= quota {
         return Ok(());
     }
-    if let Ok(report) = trees::collect_store(store.path(), quota, Duration::ZERO) {
+    if let Ok(report) = trees::collect_store(store.path(), (quota, kept_by_runs()?), Duration::ZERO) {
         let freed = table::size(report.freed);
         output.notice(&format!("removed {} older contents ({freed})", report.removed));
     }

@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 use endow_policy::{HostPath, Vars};
 use endow_vfs::fs::{Errno, OsFs};
 use endow_vfs::state::{
-    FindError, Listed, Record, RunDir, RunState, StateDir, StateError, Wanted, find,
+    FindError, Listed, Record, RunDir, RunState, StateDir, StateError, TreeOrigin, Wanted, find,
 };
 
 use super::args::Chosen;
@@ -99,7 +99,10 @@ impl Kept {
 
     fn newest(&self, verb: Verb, chosen: &Chosen) -> Result<&Listed, CommandError> {
         let fits = |record: &Record| {
-            let repositories = record.trees.iter().map(|tree| &tree.git.repository);
+            let repositories = record.trees.iter().filter_map(|tree| match &tree.from {
+                TreeOrigin::Git(git) => Some(&git.repository),
+                TreeOrigin::Cas(_) => None,
+            });
             let mut places = record.workspace.iter().chain(repositories);
             places.any(|it| self.is_here(it)) && (verb.fits)(record)
         };

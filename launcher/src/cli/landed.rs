@@ -2,14 +2,13 @@
 
 use std::path::PathBuf;
 
-use endow_policy::GuestPath;
 use endow_vfs::state::LandedReference;
 use endow_vfs::working_copy::{Captured, ChangedPath, RefusedPath};
 use serde_json::{Value, json};
 
 use super::output::Output;
 use super::{json, report};
-use crate::finish::{TreeEnd, TreeEndError};
+use crate::finish::{TakenBack, TreeEnd, TreeEndError, TreeKind};
 
 /// The most names that one line lists.
 const NAMES_MAX: usize = 3;
@@ -23,7 +22,7 @@ pub(crate) fn say(trees: &[TreeEnd], id: &str, output: &Output) -> bool {
             say_result(end, captured, id, output);
         }
         if let Some(error) = &end.error {
-            let what = if end.landed.is_empty() { "its changes wait" } else { "not as was asked" };
+            let what = if end.has_landed() { "not as was asked" } else { "its changes wait" };
             output.problem(&format!("{}: {what}", end.at), error);
         }
     }
@@ -36,7 +35,10 @@ fn say_result(end: &TreeEnd, captured: &Captured, id: &str, output: &Output) {
         let commit = new.get(..SHORT).unwrap_or(new);
         output.notice(&format!("{at}: {} in {name} ({commit})", changes(captured.changed)));
     }
-    if end.landed.is_empty() && end.error.is_none() {
+    if let Some(digest) = &end.stored {
+        output.notice(&format!("{at}: {} in {digest}", changes(captured.changed)));
+    }
+    if !end.has_landed() && end.error.is_none() && captured.changed > 0 {
         let then = format!("endow diff {id}; endow apply {id}");
         output.notice(&format!("{at}: {} waiting ({then})", changes(captured.changed)));
     }
@@ -53,7 +55,11 @@ fn say_result(end: &TreeEnd, captured: &Captured, id: &str, output: &Output) {
     if !captured.refused.is_empty() {
         let count = captured.refused.len();
         let shown = names(captured.refused.iter().map(|it| &it.path).collect());
-        output.warning(&format!("{at}: {count} in no commit: {shown} (endow diff {id})"));
+        let what = match end.kind {
+            TreeKind::Git => "commit",
+            TreeKind::Cas => "tree",
+        };
+        output.warning(&format!("{at}: {count} in no {what}: {shown} (endow diff {id})"));
     }
 }
 
@@ -62,17 +68,17 @@ fn changes(count: u64) -> String {
 }
 
 /// Says which references could not be taken back; returns whether there were any.
-pub(crate) fn say_taken_back(
-    trees: &[(GuestPath, Result<(), TreeEndError>)],
-    output: &Output,
-) -> bool {
-    for (at, result) in trees {
+pub(crate) fn say_taken_back(trees: &[TakenBack], output: &Output) -> bool {
+    for (at, kind, result) in trees {
         match result {
+            Ok(()) if *kind == TreeKind::Cas => {
+                output.notice(&format!("{at}: the store keeps the new tree no longer"));
+            }
             Ok(()) => output.notice(&format!("{at}: the references are what they were")),
             Err(error) => output.problem(&format!("{at}: left alone"), error),
         }
     }
-    trees.iter().any(|(_, result)| result.is_err())
+    trees.iter().any(|(_, _, result)| result.is_err())
 }
 
 /// Returns the report's `trees`.
@@ -85,6 +91,11 @@ pub(crate) fn reference(trees: &[TreeEnd]) -> Option<&str> {
     trees.iter().find_map(|end| Some(end.landed.first()?.name.as_str()))
 }
 
+/// Returns the report's `sync.digest`.
+pub(crate) fn digest(trees: &[TreeEnd]) -> Option<&str> {
+    trees.iter().find_map(|end| end.stored.as_deref())
+}
+
 fn one(end: &TreeEnd) -> Value {
     let causes = |error: &TreeEndError| {
         let all = std::iter::successors(Some(error as &dyn std::error::Error), |it| it.source());
@@ -94,10 +105,13 @@ fn one(end: &TreeEnd) -> Value {
     let landed = end.landed.iter();
     let landed: Vec<Value> =
         landed.map(|it| json!({"name": it.name, "old": it.old, "new": it.new})).collect();
+    let tip = end.captured.as_ref().map(|it| &it.tip);
+    let is_made = end.captured.as_ref().is_some_and(|it| it.is_made);
     json!({
         "at": at,
-        "commit": end.captured.as_ref().map(|it| &it.tip),
-        "is_commit_made": end.captured.as_ref().is_some_and(|it| it.is_made),
+        "commit": tip.filter(|_| end.kind == TreeKind::Git),
+        "digest": tip.filter(|_| end.kind == TreeKind::Cas),
+        "is_commit_made": end.kind == TreeKind::Git && is_made,
         "references": landed,
         "changed": end.captured.as_ref().map_or(0, |it| it.changed),
         "changes": end.captured.iter().flat_map(|it| &it.changes).map(changed).collect::<Vec<_>>(),

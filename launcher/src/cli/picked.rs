@@ -155,7 +155,7 @@ impl Picked {
     /// Returns the state that the run is in by what is there of it.
     pub(crate) fn state_of(&self) -> Result<Option<RunState>, CommandError> {
         let state = finish::state_of(&self.run, &self.targets)?;
-        let has_landed = self.record.trees.iter().any(|tree| !tree.landed.is_empty());
+        let has_landed = self.record.trees.iter().any(TreeRecord::has_landed);
         Ok(match state {
             _ if self.has_waiting_trees() => Some(RunState::Waiting),
             None if has_landed => Some(RunState::Applied),
@@ -166,7 +166,7 @@ impl Picked {
     /// Returns whether anything of the run is written back and not taken back.
     pub(crate) fn has_applied(&self) -> Result<bool, CommandError> {
         let ledger = self.ledger()?;
-        let has_landed = self.record.trees.iter().any(|tree| !tree.landed.is_empty());
+        let has_landed = self.record.trees.iter().any(TreeRecord::has_landed);
         Ok(has_landed
             || self.targets.iter().any(|target| ledger.applied(target.number).next().is_some()))
     }

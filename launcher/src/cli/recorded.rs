@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use endow_policy::{HostPath, LandsAt, PatternRule, Policy, SyncRules};
+use endow_policy::{HostPath, Landing, LandsAt, PatternRule, Policy, SyncRules};
 use endow_vfs::fs::Timespec;
 use endow_vfs::state::{
-    self, GitRecord, HiddenPath, Moment, MountRecord, Place, Record, RootId, RunState, TreeRecord,
-    Unknown,
+    self, CasRecord, GitRecord, HiddenPath, Moment, MountRecord, Place, Record, RootId, RunState,
+    TreeOrigin, TreeRecord, Unknown,
 };
 use endow_vfs::working_copy::Taken;
 
@@ -107,9 +107,22 @@ fn live(checkpoint: &Checkpoint, stamp: Timespec) -> MountRecord {
 }
 
 fn tree(changed: &ChangedTree) -> Option<TreeRecord> {
-    let (copy, landing) = (changed.tree.copy.as_ref()?, changed.landing.clone()?);
+    let from = match &changed.landing {
+        Some(landing) => TreeOrigin::Git(git(changed, landing.clone())?),
+        None => TreeOrigin::Cas(CasRecord {
+            store: changed.tree.source.clone(),
+            digest: changed.tree.id.clone(),
+        }),
+    };
+    let (at, layer) = (changed.at.clone(), changed.layer.0.clone());
+    let (captured, landed, stored, undone) = (None, Vec::new(), None, false);
+    Some(TreeRecord { at, layer, from, captured, landed, stored, undone })
+}
+
+fn git(changed: &ChangedTree, landing: Landing) -> Option<GitRecord> {
+    let copy = changed.tree.copy.as_ref()?;
     let place = |it: &PlacedSource| Place { path: it.path.clone(), id: root_id(it.id) };
-    let git = GitRecord {
+    Some(GitRecord {
         repository: changed.tree.source.clone(),
         places: copy.git.each_ref().map(place),
         objects: copy.objects.iter().map(|it| place(&it.place)).collect(),
@@ -120,9 +133,7 @@ fn tree(changed: &ChangedTree) -> Option<TreeRecord> {
         },
         taken: if landing.ignored { Taken::All } else { Taken::Unignored },
         author: landing.author.unwrap_or_else(|| copy.author.clone()),
-    };
-    let (at, layer) = (changed.at.clone(), changed.layer.0.clone());
-    Some(TreeRecord { at, layer, git, captured: None, landed: Vec::new(), undone: false })
+    })
 }
 
 fn hidden(name: &HiddenName, policy: &Policy) -> HiddenPath {

@@ -262,7 +262,7 @@ pub(crate) fn sync(sync: &finish::Finished) -> Value {
             report::text(&at)
         }).collect::<Vec<_>>(),
         "ref": landed::reference(&sync.trees),
-        "digest": null,
+        "digest": landed::digest(&sync.trees),
     })
 }
 

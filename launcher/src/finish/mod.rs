@@ -29,7 +29,9 @@ pub(crate) use publish::{Published, publish};
 pub(crate) use rules::Selection;
 pub(crate) use take_back::{state_of, take_back};
 pub(crate) use targets::{Target, TargetError, targets};
-pub(crate) use trees::{Landing, TreeEnd, TreeEndError, counts, end_trees, take_back_trees};
+pub(crate) use trees::{
+    Landing, TakenBack, TreeEnd, TreeEndError, TreeKind, counts, end_trees, take_back_trees,
+};
 pub(crate) use write_back::{Looked, WriteBackError, WrittenBack, look, resume, write_back};
 
 use std::os::fd::{AsFd, OwnedFd};

@@ -1,14 +1,15 @@
 //! Copy-on-write mounts of trees when the last process is gone: what the command left is captured as
-//! objects, and lands in the repository as one reference.
+//! objects, and lands in the repository as one reference, or in the store as a digest.
 
 use std::os::fd::AsFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use endow_policy::GuestPath;
 use endow_vfs::fs::OsFs;
 use endow_vfs::state::{
-    ChangeCounts, Durability, LandedReference, Moment, Record, RunDir, StateError, TreeRecord,
+    ChangeCounts, Durability, GitRecord, LandedReference, Moment, Record, RunDir, StateError,
+    TreeOrigin, TreeRecord,
 };
 use endow_vfs::working_copy::{
     Captured, ChangedKind, LandError, land_objects, put_reference, reference, take_reference,
@@ -26,12 +27,25 @@ const BRANCHES: &str = "refs/heads";
 pub(crate) struct TreeEnd {
     /// Its place in the view.
     pub(crate) at: GuestPath,
+    /// Whose objects it is made of.
+    pub(crate) kind: TreeKind,
     /// What the command left; `None` when it changed nothing, or that could not be found out.
     pub(crate) captured: Option<Captured>,
     /// The references that were set.
     pub(crate) landed: Vec<LandedReference>,
+    /// The digest of the result, once the store has it.
+    pub(crate) stored: Option<String>,
     /// Why the result is not where it was to be.
     pub(crate) error: Option<TreeEndError>,
+}
+
+/// Whose objects a tree is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TreeKind {
+    /// Those of a repository.
+    Git,
+    /// Those of the content-addressed store.
+    Cas,
 }
 
 /// Why a result is not where it was to be.
@@ -55,20 +69,37 @@ pub(crate) enum TreeEndError {
 }
 
 impl TreeEnd {
+    fn new(tree: &TreeRecord) -> Self {
+        let (at, kind, landed) = (tree.at.clone(), kind(tree), Vec::new());
+        Self { at, kind, captured: None, landed, stored: None, error: None }
+    }
+
     /// Returns whether the command changed anything.
     pub(crate) fn has_changes(&self) -> bool {
         self.captured.is_some()
     }
 
+    /// Returns whether the result is where it was to be, or a part of it.
+    pub(crate) fn has_landed(&self) -> bool {
+        !self.landed.is_empty() || self.stored.is_some()
+    }
+
     /// Returns whether something is left that waits for the user.
     pub(crate) fn waits(&self) -> bool {
         let is_left = self.captured.as_ref().is_some_and(|it| !it.refused.is_empty());
-        self.error.is_some() || is_left || (self.has_changes() && self.landed.is_empty())
+        self.error.is_some() || is_left || (self.has_changes() && !self.has_landed())
     }
 
     /// Returns whether something that was to be written back was not.
     pub(crate) fn is_short(&self) -> bool {
         self.error.is_some() || self.captured.as_ref().is_some_and(|it| !it.refused.is_empty())
+    }
+}
+
+fn kind(tree: &TreeRecord) -> TreeKind {
+    match tree.from {
+        TreeOrigin::Git(_) => TreeKind::Git,
+        TreeOrigin::Cas(_) => TreeKind::Cas,
     }
 }
 
@@ -78,7 +109,7 @@ pub(crate) fn counts(ends: &[TreeEnd]) -> ChangeCounts {
     for end in ends {
         let Some(captured) = &end.captured else { continue };
         counts.left += captured.refused.len() as u64;
-        if end.landed.is_empty() {
+        if !end.has_landed() {
             counts.left += captured.changed;
             continue;
         }
@@ -109,30 +140,28 @@ pub(crate) fn end_trees(run: &RunDir, record: &mut Record, landing: Landing) -> 
 
 fn end_tree(run: &RunDir, record: &mut Record, number: usize, landing: Landing) -> Option<TreeEnd> {
     let mut tree = record.trees.get(number).filter(|tree| !tree.undone)?.clone();
-    let mut end = TreeEnd { at: tree.at.clone(), captured: None, landed: Vec::new(), error: None };
+    let mut end = TreeEnd::new(&tree);
     if tree.captured.is_none() {
         match capture(run, record, &tree) {
             Ok(captured) => tree.captured = Some(captured),
             Err(error) => end.error = Some(error.into()),
         }
     }
-    end.captured = tree.captured.clone().filter(|captured| has_result(&tree, captured));
+    end.captured = tree
+        .captured
+        .clone()
+        .filter(|captured| tree.has_result(captured) || !captured.refused.is_empty());
     if let Some(captured) = end.captured.as_ref().filter(|_| landing == Landing::Now) {
         let intended = intend(run, &tree, captured);
         end.error = intended.error;
-        tree.landed = intended.references;
+        (tree.landed, tree.stored) = (intended.references, intended.digest);
         *record.trees.get_mut(number)? = tree.clone();
         let landed = note(run, record, &tree).and_then(|()| land(run, &mut tree));
         end.error = end.error.or(landed.err());
-        end.landed.clone_from(&tree.landed);
+        (end.landed, end.stored) = (tree.landed.clone(), tree.stored.clone());
     }
     *record.trees.get_mut(number)? = tree;
     Some(end)
-}
-
-fn has_result(tree: &TreeRecord, captured: &Captured) -> bool {
-    let is_same = captured.tip == tree.git.commit && captured.references.is_empty();
-    !is_same || !captured.refused.is_empty()
 }
 
 /// Writes down what is going to be set, so that it can be taken back whatever happens meanwhile.
@@ -143,10 +172,14 @@ fn note(run: &RunDir, record: &Record, tree: &TreeRecord) -> Result<(), TreeEndE
 }
 
 fn capture(run: &RunDir, record: &Record, tree: &TreeRecord) -> Result<Captured, CaptureError> {
+    let git = match &tree.from {
+        TreeOrigin::Git(git) => git,
+        TreeOrigin::Cas(cas) => return trees::capture_cas(&layer(run, tree), cas),
+    };
     let command = record.command.to_string_lossy().replace(char::is_control, "?");
     let message = format!("endow run {}: {command}", record.id);
     let time = Moment::from(SystemTime::now()).seconds;
-    trees::capture(&layer(run, tree), &tree.git, &Signed { time, message: &message })
+    trees::capture(&layer(run, tree), git, &Signed { time, message: &message })
 }
 
 fn layer(run: &RunDir, tree: &TreeRecord) -> PathBuf {
@@ -156,22 +189,29 @@ fn layer(run: &RunDir, tree: &TreeRecord) -> PathBuf {
 /// What is to be set.
 struct Intended {
     references: Vec<LandedReference>,
+    /// What the store gets.
+    digest: Option<String>,
     /// Why the result can't go where it was to go: then it gets a reference of its own.
     error: Option<TreeEndError>,
 }
 
 fn intend(run: &RunDir, tree: &TreeRecord, captured: &Captured) -> Intended {
-    let (id, mut intended) = (run.id(), Intended { references: Vec::new(), error: None });
+    let mut intended = Intended { references: Vec::new(), digest: None, error: None };
+    let (id, is_new) = (run.id(), captured.tip != tree.from.base());
+    let TreeOrigin::Git(git) = &tree.from else {
+        intended.digest = is_new.then(|| captured.tip.clone());
+        return intended;
+    };
     // What was noted by one that was killed on the way.
     if !tree.landed.is_empty() {
         intended.references.clone_from(&tree.landed);
         return intended;
     }
-    if captured.tip != tree.git.commit {
+    if is_new {
         let mut reference =
             LandedReference { name: format!("{OWN}/{id}"), old: None, new: captured.tip.clone() };
-        if let Some(branch) = &tree.git.branch {
-            match forward(run, tree, branch, &captured.tip) {
+        if let Some(branch) = &git.branch {
+            match forward(&layer(run, tree), git, branch, &captured.tip) {
                 Ok(old) => {
                     reference.name = format!("{BRANCHES}/{branch}");
                     reference.old = old;
@@ -192,25 +232,34 @@ fn intend(run: &RunDir, tree: &TreeRecord, captured: &Captured) -> Intended {
 /// Gives the repository the objects, and then the references that name them; those that can't be
 /// set are not noted any more.
 fn land(run: &RunDir, tree: &mut TreeRecord) -> Result<(), TreeEndError> {
+    let git = match &tree.from {
+        TreeOrigin::Git(git) => git,
+        TreeOrigin::Cas(cas) => {
+            let Some(digest) = tree.stored.take() else { return Ok(()) };
+            trees::land_cas(&layer(run, tree), cas, &digest)?;
+            tree.stored = Some(digest);
+            return Ok(());
+        }
+    };
     let wanted = std::mem::take(&mut tree.landed);
     if wanted.is_empty() {
         return Ok(());
     }
-    let [_, common] = &tree.git.places;
-    let git = trees::open(common)?;
-    give_objects(run, tree)?;
+    let [_, common] = &git.places;
+    let dir = trees::open(common)?;
+    give_objects(&layer(run, tree), git)?;
     for reference in wanted {
         let LandedReference { name, old, new } = &reference;
-        put_reference(&OsFs, git.as_fd(), name, (old.as_deref(), new))?;
+        put_reference(&OsFs, dir.as_fd(), name, (old.as_deref(), new))?;
         tree.landed.push(reference);
     }
     Ok(())
 }
 
-fn give_objects(run: &RunDir, tree: &TreeRecord) -> Result<(), TreeEndError> {
-    let Some(objects) = tree.git.objects.first() else { return Ok(()) };
+fn give_objects(layer: &Path, git: &GitRecord) -> Result<(), TreeEndError> {
+    let Some(objects) = git.objects.first() else { return Ok(()) };
     let to = trees::open(objects)?;
-    let staged = layer(run, tree).join(STAGED);
+    let staged = layer.join(STAGED);
     let from = endow_vfs::fs::Fs::open_canonical(&OsFs, &staged);
     let from = from.map_err(|errno| LandError::Io { action: "open", path: staged, errno })?;
     land_objects(&OsFs, from.as_fd(), to.as_fd())?;
@@ -219,12 +268,12 @@ fn give_objects(run: &RunDir, tree: &TreeRecord) -> Result<(), TreeEndError> {
 
 /// Returns what a branch names, when it may go forward to a commit.
 fn forward(
-    run: &RunDir,
-    tree: &TreeRecord,
+    layer: &Path,
+    repository: &GitRecord,
     branch: &str,
     tip: &str,
 ) -> Result<Option<String>, TreeEndError> {
-    let [_, common] = &tree.git.places;
+    let [_, common] = &repository.places;
     if trees::checked_out(common.path.as_path()).iter().any(|it| it == branch) {
         return Err(TreeEndError::CheckedOut(branch.to_owned()));
     }
@@ -232,24 +281,32 @@ fn forward(
     let Some(old) = reference(&OsFs, git.as_fd(), &format!("{BRANCHES}/{branch}"))? else {
         return Ok(None);
     };
-    if old == tip || trees::descends(&layer(run, tree), &tree.git, (tip, &old))? {
+    if old == tip || trees::descends(layer, repository, (tip, &old))? {
         return Ok(Some(old));
     }
     Err(TreeEndError::NotForward(branch.to_owned()))
 }
 
-/// Takes references back that were set; objects stay until the repository collects them.
-pub(crate) fn take_back_trees(record: &mut Record) -> Vec<(GuestPath, Result<(), TreeEndError>)> {
+/// What was taken back of a tree.
+pub(crate) type TakenBack = (GuestPath, TreeKind, Result<(), TreeEndError>);
+
+/// Takes references back that were set; objects stay until the repository collects them. Of the store
+/// nothing goes: it keeps a result no longer.
+pub(crate) fn take_back_trees(record: &mut Record) -> Vec<TakenBack> {
     let back = |tree: &mut TreeRecord| {
         let result = take_back(tree);
-        (tree.at.clone(), result)
+        (tree.at.clone(), kind(tree), result)
     };
-    let landed = record.trees.iter_mut().filter(|tree| !tree.landed.is_empty());
+    let landed = record.trees.iter_mut().filter(|tree| tree.has_landed());
     landed.map(back).collect()
 }
 
 fn take_back(tree: &mut TreeRecord) -> Result<(), TreeEndError> {
-    let [_, common] = &tree.git.places;
+    let TreeOrigin::Git(git) = &tree.from else {
+        (tree.stored, tree.undone) = (None, true);
+        return Ok(());
+    };
+    let [_, common] = &git.places;
     let git = trees::open(common)?;
     while let Some(LandedReference { name, old, new }) = tree.landed.last() {
         match old {

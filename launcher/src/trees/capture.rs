@@ -21,7 +21,7 @@ use crate::confined::{self, ConfinedError, Reach};
 /// git calls it.
 pub(crate) const STAGED: &str = "objects";
 /// The layer itself.
-const UPPER: &str = "upper";
+pub(super) const UPPER: &str = "upper";
 /// The git directory of a working copy.
 const GIT: &str = ".git";
 
@@ -68,14 +68,8 @@ pub(crate) fn capture(
     git: &GitRecord,
     signed: &Signed<'_>,
 ) -> Result<Captured, CaptureError> {
-    let layer = fs::canonicalize(layer).map_err(|error| {
-        failed("find", layer)(Errno::from_io_error(&error).unwrap_or(Errno::IO))
-    })?;
     let (places, _held) = places(git)?;
-    let dir = OsFs.open_canonical(&layer).map_err(failed("open", &layer))?;
-    let upper = OsFs.open_below(dir.as_fd(), Path::new(UPPER), Open::Handle);
-    let upper = upper.map_err(failed("open", &layer))?;
-    let staging = staging(&dir, &layer)?;
+    let Layer { path: layer, upper, staging } = layer_at(layer)?;
     let git_dir = OsFs.open_below(upper.as_fd(), Path::new(GIT), Open::Handle);
     // Without objects it has made none.
     let has_git = git_dir.is_ok_and(|git| is_directory(git.as_fd(), STAGED));
@@ -94,6 +88,28 @@ pub(crate) fn capture(
     });
     let answer = answer.map_err(CaptureError::Confined)?.map_err(CaptureError::Content)?;
     serde_json::from_slice(&answer).map_err(|error| CaptureError::Content(error.to_string()))
+}
+
+/// The layer of a command's changes, opened.
+pub(super) struct Layer {
+    /// Its directory, without links in the path.
+    pub(super) path: PathBuf,
+    /// What the command left.
+    pub(super) upper: OwnedFd,
+    /// An empty directory for objects, [`STAGED`].
+    pub(super) staging: OwnedFd,
+}
+
+/// Opens a layer; what an earlier try staged goes.
+pub(super) fn layer_at(layer: &Path) -> Result<Layer, CaptureError> {
+    let path = fs::canonicalize(layer).map_err(|error| {
+        failed("find", layer)(Errno::from_io_error(&error).unwrap_or(Errno::IO))
+    })?;
+    let dir = OsFs.open_canonical(&path).map_err(failed("open", &path))?;
+    let upper = OsFs.open_below(dir.as_fd(), Path::new(UPPER), Open::Handle);
+    let upper = upper.map_err(failed("open", &path))?;
+    let staging = staging(&dir, &path)?;
+    Ok(Layer { path, upper, staging })
 }
 
 struct Placed<'a> {
@@ -196,7 +212,10 @@ fn is_directory(dir: BorrowedFd<'_>, name: &str) -> bool {
     OsFs.status(dir, name.as_ref()).is_ok_and(|status| status.kind == Kind::Directory)
 }
 
-fn failed(action: &'static str, path: &Path) -> impl FnOnce(Errno) -> CaptureError + use<> {
+pub(super) fn failed(
+    action: &'static str,
+    path: &Path,
+) -> impl FnOnce(Errno) -> CaptureError + use<> {
     let path = path.to_owned();
     move |errno| CaptureError::Io { action, path, errno }
 }

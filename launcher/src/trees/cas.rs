@@ -3,6 +3,7 @@
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 
+use endow_policy::Access;
 use endow_vfs::cas::{self, Digest, Hasher, Store};
 use endow_vfs::fs::{At, Fs, OsFs, write_all};
 use endow_vfs::materialize::{
@@ -24,14 +25,16 @@ pub(crate) fn store(cache: &Path) -> PathBuf {
     cache.join("cas")
 }
 
-/// Finds the tree of a digest.
-pub(super) fn resolve(digest: &str, cache: &Path) -> Result<TreeFact, TreeFault> {
+/// Finds the tree of a digest. One that is to be changed must be in the store, too: what comes of it
+/// has all that was not changed.
+pub(super) fn resolve(digest: &str, access: Access, cache: &Path) -> Result<TreeFact, TreeFault> {
     let parsed: Digest = digest.parse().map_err(|_| fault(format!("no digest: {digest}")))?;
     let source = store(cache);
     let kept = parsed.to_hex();
     let name = format!("{kept}-{}", parsed.size);
     let fact = fact(("sha256", &name), &source, cache)?;
-    if !fact.is_made && !is_there(&source, &parsed)? {
+    let is_enough = fact.is_made && access != Access::Cow;
+    if !is_enough && !is_there(&source, &parsed)? {
         return Err(TreeFault {
             message: format!("the store has no {digest}"),
             hint: Some("`endow cas put DIRECTORY` puts a tree there and tells its digest".into()),

@@ -5,27 +5,28 @@ use std::os::fd::AsFd;
 use std::path::Path;
 use std::time::Duration;
 
-use endow_vfs::cas::{GcReport, Store, gc};
+use endow_vfs::cas::{Digest, GcReport, Store, StoreError, gc};
 use endow_vfs::fs::OsFs;
 
 use super::{MakeError, told};
 use crate::confined::{self, Reach};
 
-/// Removes what neither a lease nor a name keeps and was not used for longest, until the store at
+/// Removes what neither a lease nor a name keeps, nor is in `kept`, and was not used for longest, until the store at
 /// `source` has at most `quota` bytes; waits no longer than `patience` for those who put something.
 ///
 /// # Errors
 /// A store that can't be used, or in which something is put for longer.
 pub(crate) fn collect_store(
     source: &Path,
-    quota: u64,
+    (quota, kept): (u64, Vec<Digest>),
     patience: Duration,
 ) -> Result<GcReport, MakeError> {
     let root = File::open(source).map_err(|error| MakeError::Source(told(&error)))?;
     let reach = Reach { write: vec![root.as_fd()], ..Reach::default() };
     let collected = confined::run(&reach, || {
         let store = Store::open(&OsFs, source).map_err(|error| told(&error))?;
-        gc(&store.with_patience(patience), quota, &mut |_| {}).map_err(|error| told(&error))
+        let others = || Ok::<_, StoreError>(kept);
+        gc(&store.with_patience(patience), quota, others, &mut |_| {}).map_err(|error| told(&error))
     });
     collected.map_err(MakeError::Confined)?.map_err(MakeError::Source)
 }

@@ -3,6 +3,7 @@
 
 mod capture;
 mod cas;
+mod cas_capture;
 mod collect;
 mod git;
 mod git_places;
@@ -24,6 +25,7 @@ use endow_vfs::trees::{
 
 pub(crate) use capture::{CaptureError, STAGED, Signed, capture, descends, open};
 pub(crate) use cas::{copy, store};
+pub(crate) use cas_capture::{capture_cas, land_cas};
 pub(crate) use collect::collect_store;
 pub(crate) use working_copy::checked_out;
 
@@ -72,7 +74,7 @@ pub(crate) fn resolve(mounts: &[MountSpec], cache: &Path, vars: &Vars) -> TreeFa
                     _ => Ok(tree),
                 })
             }
-            BackendSpec::Cas { digest } => cas::resolve(digest, cache),
+            BackendSpec::Cas { digest } => cas::resolve(digest, spec.access, cache),
             _ => Err(fault("no tree".to_owned())),
         });
     }

@@ -48,29 +48,33 @@ pub struct GcReport {
 }
 
 /// Removes objects that neither a living lease nor a pin keeps, those first that were not used
-/// for the longest time, until all together take no more than `quota` bytes of the disk.
+/// for the longest time, until all together take no more than `quota` bytes of the disk. `others`
+/// tells what is to be kept beside these; it is asked when nobody publishes any more.
 ///
 /// It waits until nobody publishes, and nobody can begin to until it is over.
 ///
 /// # Errors
 /// [`StoreError::Busy`] when somebody publishes for too long, [`StoreError::Roots`] when it can't
-/// be known what is to be kept, or a failing call. What was removed by then stays removed.
-pub fn gc(
+/// be known what is to be kept, what `others` answers, or a failing call. What was removed by then
+/// stays removed.
+pub fn gc<E: From<StoreError>>(
     store: &Store<'_>,
     quota: u64,
+    others: impl FnOnce() -> Result<Vec<Digest>, E>,
     progress: &mut dyn FnMut(GcProgress),
-) -> Result<GcReport, StoreError> {
+) -> Result<GcReport, E> {
     let _lock = StoreLock::exclusive(store)?;
     let swept = store.sweep()?;
     store.sweep_retained()?;
     let (mut roots, dead_leases) = store.leased()?;
     roots.extend(store.retained()?.into_iter().flat_map(|(_, roots)| roots));
+    roots.extend(others()?);
     let objects = store.all_objects()?;
     let digests: HashSet<Digest> = objects.iter().map(|object| object.digest).collect();
     let kept = reachable(store, &digests, roots)?;
     progress(GcProgress::Marked { objects: objects.len(), kept: kept.len() });
     let report = GcReport { kept: kept.len(), dead_leases, swept, ..GcReport::default() };
-    collect(Collecting { store, quota, report, progress }, &objects, &kept)
+    Ok(collect(Collecting { store, quota, report, progress }, &objects, &kept)?)
 }
 
 struct Collecting<'a> {

@@ -7,6 +7,7 @@
 //! Whoever writes holds a [`Publishing`]. A collection of what is not used waits until there is
 //! none, so that what a publisher was told is there stays until it has leased or retained it.
 
+mod capture;
 mod digest;
 mod gc;
 mod import;
@@ -25,6 +26,7 @@ mod temporary;
 mod testing;
 mod tree;
 
+pub use capture::{CaptureError, ChangedSource, capture, land_staged};
 pub use digest::{Digest, DigestError, Hasher};
 pub use gc::{GcProgress, GcReport, gc};
 pub use import::{ImportError, Imported, Root, import_all};

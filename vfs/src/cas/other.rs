@@ -56,6 +56,11 @@ impl<'fs> Other<'fs> {
         Ok(None)
     }
 
+    /// A directory of objects in the layout of a store, that is open.
+    pub(super) fn casd(fs: &'fs dyn Fs, objects: OwnedFd, path: &Path) -> Self {
+        Self { fs, layout: Layout::Casd, path: path.to_owned(), objects }
+    }
+
     /// Returns its layout.
     pub fn layout(&self) -> Layout {
         self.layout

@@ -35,7 +35,7 @@ pub use record::{
 };
 pub use run::{Durability, RunDir};
 pub use sweep::{Sweep, Swept};
-pub use tree_record::{GitRecord, LandedReference, Place, TreeRecord};
+pub use tree_record::{CasRecord, GitRecord, LandedReference, Place, TreeOrigin, TreeRecord};
 
 #[cfg(test)]
 mod tests;

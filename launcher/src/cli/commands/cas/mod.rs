@@ -91,6 +91,12 @@ pub(crate) fn of_store(error: &StoreError) -> CommandError {
     }
 }
 
+impl From<StoreError> for CommandError {
+    fn from(error: StoreError) -> Self {
+        of_store(&error)
+    }
+}
+
 fn of_tree(error: &CasError) -> CommandError {
     match error {
         CasError::Store { error: error @ StoreError::Missing { .. }, .. } => of_store(error),
