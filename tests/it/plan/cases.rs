@@ -110,6 +110,10 @@ pub(super) const CASES: &[Case] = &[
         name: "cas",
         flags: |flags| flags.cas.push(format!("/ref=sha256:{}/7", "0".repeat(64)).into()),
     },
+    Case {
+        name: "cas-cow",
+        flags: |flags| flags.cas.push(format!("/ref=sha256:{}/7,cow", "0".repeat(64)).into()),
+    },
     Case { name: "network-host", flags: |flags| flags.net.push("host".to_owned()) },
     Case { name: "allow-userns", flags: |flags| flags.allow.push("userns".to_owned()) },
     Case {

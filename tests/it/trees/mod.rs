@@ -1,6 +1,7 @@
 //! Mounts of git trees and of content-addressed trees.
 
 mod cas;
+mod cas_cow;
 mod git;
 mod git_cow;
 mod hostile;

@@ -145,3 +145,6 @@ pub struct LandedReference {
     /// What it names.
     pub new: String,
 }
+
+#[cfg(test)]
+mod tests;
