@@ -1,6 +1,5 @@
 //! The stages that `run`, `plan` and `why` have in common: from flags to a checked plan.
 
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::DirBuilder;
 use std::io;
@@ -17,7 +16,7 @@ use super::error::{CommandError, Kind};
 use super::installation;
 use super::sources::{self, Found};
 use super::surroundings::{self, Dirs, Surroundings};
-use crate::plan::host::{ExecRequest, HostFacts, KernelFiles, PathFact};
+use crate::plan::host::{ExecRequest, HostFacts, KernelFiles, Paths};
 use crate::plan::step::InitStep;
 use crate::plan::{self, Earlier, Opening, Plan};
 use crate::probe::{self, HiddenOptions, Questions};
@@ -176,7 +175,7 @@ fn own_directories(dirs: &Dirs) -> Result<EndowDirs, CommandError> {
 fn own_missing_in_grant(
     found: &Found,
     own: &EndowDirs,
-    paths: &BTreeMap<HostPath, PathFact>,
+    paths: &Paths,
 ) -> Result<bool, CommandError> {
     let mut missing = false;
     for (spec, host) in granted(found) {

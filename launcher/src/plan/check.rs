@@ -1,10 +1,9 @@
 //! Invariants that hold for every plan; a finding is a bug of endow, never of its user.
 
-use std::collections::BTreeSet;
 use std::path::Path;
 
 use endow_policy::{Access, HostPath};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::landlock::{LandlockPlan, Rights, Rule};
 use super::place::Placed;
@@ -148,7 +147,7 @@ fn seccomp_last(plan: &Plan) -> Option<Finding> {
 }
 
 fn sources(plan: &Plan) -> Vec<Finding> {
-    let granted: BTreeSet<&HostPath> = plan.placement.mounts.iter().flat_map(granted).collect();
+    let granted: FxHashSet<&HostPath> = plan.placement.mounts.iter().flat_map(granted).collect();
     let is_device = |path: &HostPath| path.as_path().starts_with("/dev");
     let allowed = |path: &&HostPath| !granted.contains(path) && !is_device(path);
     bound(plan).filter(allowed).cloned().map(Finding::SourceNotGranted).collect()

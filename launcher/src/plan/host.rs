@@ -5,11 +5,15 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use endow_policy::HostPath;
+use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 use super::Earlier;
 use super::step::FileId;
 use super::tree::{TreeFact, TreeFault};
+
+/// Host paths as found. They are asked for by name alone, many times for each mount.
+pub type Paths = FxHashMap<HostPath, PathFact>;
 
 /// Answers to the read-only questions of `probe`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -19,7 +23,7 @@ pub struct HostFacts {
     /// Who runs endow.
     pub user: UserFacts,
     /// Every host path that the policy names, as found.
-    pub paths: BTreeMap<HostPath, PathFact>,
+    pub paths: Paths,
     /// The policy files that this run was made of, but for a project's, as they were named.
     pub policies: Vec<HostPath>,
     /// Names hidden by deny patterns, for each physical mount that has any, by its source.
@@ -50,7 +54,7 @@ pub struct KernelFiles {
     /// What the kernel offers.
     pub kernel: KernelFacts,
     /// Devices and the terminal, as found.
-    pub paths: BTreeMap<HostPath, PathFact>,
+    pub paths: Paths,
     /// Entries of the kernel's process file system that must be covered, as found here.
     pub proc_entries: Vec<ProcEntry>,
     /// The terminal behind the standard streams.

@@ -141,17 +141,16 @@ impl Placement {
 /// Places every mount of the policy.
 pub fn place(mounts: &[MountSpec], host: &HostFacts) -> Result<Placement, PlanError> {
     let mut placement = Placement::default();
-    let mut by_path: BTreeMap<GuestPath, Placed> = BTreeMap::new();
+    let mut all = Vec::with_capacity(mounts.len());
     let live = planted::live_sources(mounts, host);
     for spec in mounts {
         if is_planted(spec, host, &live)? {
             placement.absent.push(spec.at.clone());
             continue;
         }
-        let Some(placed) = place_one(spec, host, &mut placement)? else { continue };
-        keep_stronger(&mut by_path, placed);
+        all.extend(place_one(spec, host, &mut placement)?);
     }
-    placement.set_mounts(by_path.into_values().collect());
+    placement.set_mounts(keep_stronger(all));
     if placement.mounts.iter().any(|placed| is_repeated(placed, &placement)) {
         let kept = placement.mounts.iter().filter(|placed| !is_repeated(placed, &placement));
         placement.set_mounts(kept.cloned().collect());
@@ -290,13 +289,16 @@ fn missing(
 
 /// Two grants that lead to one place through links: what was granted by name wins over what a
 /// link led to, and between two of those the one with more access.
-fn keep_stronger(by_path: &mut BTreeMap<GuestPath, Placed>, placed: Placed) {
-    match by_path.get(&placed.spec.at) {
-        Some(there) if there.spec.access >= placed.spec.access => {}
-        _ => {
-            by_path.insert(placed.spec.at.clone(), placed);
+fn keep_stronger(mut all: Vec<Placed>) -> Vec<Placed> {
+    all.sort_by(|a, b| a.spec.at.cmp(&b.spec.at));
+    all.dedup_by(|later, kept| {
+        let is_same = later.spec.at == kept.spec.at;
+        if is_same && later.spec.access > kept.spec.access {
+            std::mem::swap(later, kept);
         }
-    }
+        is_same
+    });
+    all
 }
 
 /// A mount that shows what the mount above it shows already, with the same rules, is left out:

@@ -1,10 +1,11 @@
 //! The steps that build the view: what stands where, in the order in which it is made.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::ops::Bound;
 use std::path::PathBuf;
 
 use endow_policy::{AllowWord, BackendSpec, GuestPath, Level, Limits, Policy, SyncRules};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::PlanError;
 use super::host::{Found, HostFacts};
@@ -70,21 +71,21 @@ pub(super) struct Builder<'a> {
     /// Places that exist in the view by now: made by a step or mounted.
     standing: BTreeSet<GuestPath>,
     /// Where the run keeps what private directories show, by their places.
-    pub(super) private: HashMap<GuestPath, RunPath>,
+    pub(super) private: FxHashMap<GuestPath, RunPath>,
     /// The mounts right below each mount, by its place.
-    below: HashMap<GuestPath, Vec<&'a Placed>>,
+    below: FxHashMap<GuestPath, Vec<&'a Placed>>,
     /// Mount points made so far that are empty at first: what lies below must be made too.
-    empty: BTreeSet<GuestPath>,
+    empty: FxHashSet<GuestPath>,
 }
 
 impl<'a> Builder<'a> {
     fn new(placement: &'a Placement, host: &'a HostFacts, policy: &'a Policy) -> Self {
         let (start, limits, sync) = (&policy.chdir, &policy.limits, &policy.sync);
         let standing = BTreeSet::from([GuestPath::root()]);
-        let empty = standing.clone();
+        let empty = FxHashSet::from_iter([GuestPath::root()]);
         let below = below(placement);
         let plan = ViewPlan::default();
-        let private = HashMap::new();
+        let private = FxHashMap::default();
         let cache_bytes = policy.state.cache_bytes;
         Self {
             placement,
@@ -208,11 +209,8 @@ impl<'a> Builder<'a> {
 
     /// Returns whether a step must make `at`; an error when nothing may be made there.
     fn needs_making(&mut self, at: &GuestPath, directory: bool) -> Result<bool, PlanError> {
-        if self.standing.contains(at) {
-            return Ok(false);
-        }
-        let Some(parent) = at.parent() else { return Ok(false) };
-        self.standing.insert(at.clone());
+        let is_new = self.standing.insert(at.clone());
+        let Some(parent) = at.parent().filter(|_| is_new) else { return Ok(false) };
         if self.is_fresh(&parent) {
             self.directory(&parent, 0o755)?;
             return Ok(true);
@@ -261,8 +259,8 @@ impl<'a> Builder<'a> {
     }
 }
 
-fn below(placement: &Placement) -> HashMap<GuestPath, Vec<&Placed>> {
-    let mut below: HashMap<GuestPath, Vec<&Placed>> = HashMap::new();
+fn below(placement: &Placement) -> FxHashMap<GuestPath, Vec<&Placed>> {
+    let mut below: FxHashMap<GuestPath, Vec<&Placed>> = FxHashMap::default();
     for placed in &placement.mounts {
         if let Some(above) = placement.above(&placed.spec.at) {
             below.entry(above.spec.at.clone()).or_default().push(placed);

@@ -10,13 +10,13 @@ use endow_policy::{Access, BackendSpec, HostPath, Policy};
 use endow_vfs::foreign::foreign_names;
 use endow_vfs::fs::{Fs, OsFs};
 
-use crate::plan::host::{BufferedFact, Found, PathFact};
+use crate::plan::host::{BufferedFact, Found, Paths};
 
 /// Looks at each directory that is mounted copy-on-write; those that nothing is wrong with are
 /// left out.
 pub(super) fn look(
     policy: &Policy,
-    paths: &BTreeMap<HostPath, PathFact>,
+    paths: &Paths,
     user: (u32, u32),
 ) -> BTreeMap<HostPath, BufferedFact> {
     let sources = policy.mounts.iter().filter(|spec| spec.access == Access::Cow);

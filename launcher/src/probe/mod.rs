@@ -31,7 +31,7 @@ use std::path::Path;
 use endow_policy::{BackendSpec, GuestPath, HostPath, Level, MountClass, MountSpec, Policy, Vars};
 use rustc_hash::FxHashMap;
 
-use crate::plan::host::{HostFacts, KernelFiles, PathFact};
+use crate::plan::host::{HostFacts, KernelFiles, Paths};
 use crate::plan::step::FileId;
 use crate::plan::{DEVICES, policy_files};
 use crate::sys::identity::Identity;
@@ -55,7 +55,7 @@ pub(crate) struct Questions<'a> {
 #[derive(Debug)]
 pub(crate) struct Looked {
     /// What was found at each.
-    pub(crate) paths: BTreeMap<HostPath, PathFact>,
+    pub(crate) paths: Paths,
     files: KernelFiles,
 }
 
@@ -63,9 +63,11 @@ pub(crate) struct Looked {
 pub(crate) fn kernel_files(uid: u32) -> KernelFiles {
     let terminal = streams::terminal();
     let outer_level = inside::level();
+    let mut paths = Paths::default();
+    paths::look_at_all(&mut paths, devices(terminal.as_ref()));
     KernelFiles {
         kernel: kernel::facts(outer_level.as_deref()),
-        paths: paths::look_at_all(devices(terminal.as_ref())),
+        paths,
         proc_entries: proc::entries(uid),
         terminal,
         outer_level,
@@ -90,17 +92,17 @@ pub(crate) fn look(
     if is_inside {
         wanted.extend(inside::small_files(policy));
     }
-    let mut paths = paths::look_at_all(wanted);
-    // As pid 1 has them already.
-    paths.append(&mut files.paths);
+    // Those that pid 1 has already stay as they were found.
+    let mut paths = std::mem::take(&mut files.paths);
+    paths::look_at_all(&mut paths, wanted);
     let points = mount_points(&policy.mounts, &paths);
-    paths.extend(paths::look_at_all(points));
+    paths::look_at_all(&mut paths, points);
     let own = policies.iter().filter_map(|file| Some(paths.get(file)?.resolved.clone()));
     let mut held: BTreeSet<HostPath> = held_files(policy, &paths).into_iter().chain(own).collect();
     if is_inside {
         inside::leave_out_held(&mut held);
     }
-    paths.extend(paths::look_at_all(held));
+    paths::look_at_all(&mut paths, held);
     Looked { paths, files }
 }
 
@@ -135,7 +137,7 @@ fn file_id(it: &Identity) -> FileId {
 }
 
 /// Host paths of the policy files that a live workspace must not change.
-fn held_files(policy: &Policy, paths: &BTreeMap<HostPath, PathFact>) -> BTreeSet<HostPath> {
+fn held_files(policy: &Policy, paths: &Paths) -> BTreeSet<HostPath> {
     let of_mount = |spec: &MountSpec| {
         let BackendSpec::Physical { host } = &spec.backend else { return Vec::new() };
         let Some(source) = paths.get(host).map(|fact| &fact.resolved) else { return Vec::new() };
@@ -146,7 +148,7 @@ fn held_files(policy: &Policy, paths: &BTreeMap<HostPath, PathFact>) -> BTreeSet
     workspaces.flat_map(of_mount).collect()
 }
 
-fn sources(policy: &Policy) -> BTreeSet<HostPath> {
+fn sources(policy: &Policy) -> Vec<HostPath> {
     let source = |spec: &MountSpec| match &spec.backend {
         BackendSpec::Physical { host } | BackendSpec::Copy { host } => Some(host.clone()),
         BackendSpec::Private { .. } => Some(spec.at.to_host()),
@@ -161,7 +163,7 @@ fn devices(terminal: Option<&HostPath>) -> Vec<HostPath> {
 }
 
 /// Host paths of mount points that lie within other mounts: a plan must know whether they exist.
-fn mount_points(mounts: &[MountSpec], paths: &BTreeMap<HostPath, PathFact>) -> BTreeSet<HostPath> {
+fn mount_points(mounts: &[MountSpec], paths: &Paths) -> Vec<HostPath> {
     let kernel = KERNEL_PLACES.iter().filter_map(|path| GuestPath::new(path).ok());
     let places: Vec<GuestPath> =
         mounts.iter().map(|spec| place(spec, paths)).chain(kernel).collect();
@@ -177,7 +179,7 @@ fn mount_points(mounts: &[MountSpec], paths: &BTreeMap<HostPath, PathFact>) -> B
 const KERNEL_PLACES: [&str; 3] = ["/proc", "/dev", "/run"];
 
 /// The place of a mount: a link of the host's leads to where it points.
-fn place(spec: &MountSpec, paths: &BTreeMap<HostPath, PathFact>) -> GuestPath {
+fn place(spec: &MountSpec, paths: &Paths) -> GuestPath {
     match source(spec, paths) {
         Some(source) if is_identity(spec) => source.to_guest(),
         _ => spec.at.clone(),
@@ -188,7 +190,7 @@ fn is_identity(spec: &MountSpec) -> bool {
     matches!(&spec.backend, BackendSpec::Physical { host } if host.as_bytes() == spec.at.as_bytes())
 }
 
-fn source<'a>(spec: &MountSpec, paths: &'a BTreeMap<HostPath, PathFact>) -> Option<&'a HostPath> {
+fn source<'a>(spec: &MountSpec, paths: &'a Paths) -> Option<&'a HostPath> {
     let BackendSpec::Physical { host } = &spec.backend else { return None };
     paths.get(host).map(|fact| &fact.resolved)
 }

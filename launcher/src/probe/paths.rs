@@ -1,6 +1,6 @@
 //! Host paths as they are now: links resolved, identity noted.
 
-use std::collections::BTreeMap;
+use std::collections::hash_map::Entry;
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -11,23 +11,22 @@ use rustc_hash::FxHashMap;
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, openat2, readlink};
 use rustix::io::Errno;
 
-use crate::plan::host::{Found, PathFact};
+use crate::plan::host::{Found, PathFact, Paths};
 use crate::sys;
 use crate::sys::identity::Identity;
 
 /// The most links on the way to one path, as the kernel has it.
 const LINKS_MAX: usize = 40;
 
-/// Looks at each path.
-pub(super) fn look_at_all(
-    paths: impl IntoIterator<Item = HostPath>,
-) -> BTreeMap<HostPath, PathFact> {
+/// Looks at each path that is not known yet.
+pub(super) fn look_at_all(known: &mut Paths, paths: impl IntoIterator<Item = HostPath>) {
     let mut directories = Directories::default();
-    let facts = paths.into_iter().map(|path| {
-        let fact = directories.look_at(&path);
-        (path, fact)
-    });
-    facts.collect()
+    for path in paths {
+        if let Entry::Vacant(unknown) = known.entry(path) {
+            let fact = directories.look_at(unknown.key());
+            unknown.insert(fact);
+        }
+    }
 }
 
 /// Directories that were opened, or why they can't be: most paths have neighbours.

@@ -1,9 +1,8 @@
 //! A host's file tree on paper.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use endow::plan::host::{Found, PathFact};
+use endow::plan::host::{Found, PathFact, Paths};
 use endow::plan::step::FileId;
 use endow_policy::HostPath;
 
@@ -46,7 +45,7 @@ const ENTRIES: &[&str] = &[
 ];
 
 /// Returns what the probe would say of each path.
-pub(super) fn facts(paths: impl IntoIterator<Item = HostPath>) -> BTreeMap<HostPath, PathFact> {
+pub(super) fn facts(paths: impl IntoIterator<Item = HostPath>) -> Paths {
     paths.into_iter().map(|path| (path.clone(), fact(&path))).collect()
 }
 

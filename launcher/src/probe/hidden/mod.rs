@@ -18,7 +18,7 @@ use endow_vfs::state::EndowDirs;
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
 use rustix::io::Errno;
 
-use crate::plan::host::{Found, HiddenName, HiddenNames, PathFact};
+use crate::plan::host::{Found, HiddenName, HiddenNames, PathFact, Paths};
 use crate::plan::step::FileId;
 use crate::sys;
 use rules::Rules;
@@ -58,12 +58,12 @@ impl Source {
 /// Looks below the source of every physical mount that patterns or endow's own directories touch.
 pub(super) fn find(
     policy: &Policy,
-    paths: &BTreeMap<HostPath, PathFact>,
+    paths: &Paths,
     options: &HiddenOptions<'_>,
 ) -> BTreeMap<HostPath, HiddenNames> {
     let Ok(patterns) = PatternSet::new(&policy.deny) else { return BTreeMap::new() };
     let rules = Rules { patterns: &patterns, written: &policy.deny, spared: BTreeSet::new() };
-    let remembered = options.cache.and_then(cache_directory);
+    let remembered = options.cache.filter(|_| rules.needs_walk()).and_then(cache_directory);
     let (digest, work_tree) = (rules.digest(), options.work_tree);
     let looking = Looking { rules, digest, work_tree, remembered };
     let sources = policy.mounts.iter().filter_map(|spec| match &spec.backend {
@@ -96,7 +96,7 @@ impl Looking<'_> {
         let look = |some: &[(&MountSpec, Source)]| -> Vec<HiddenNames> {
             some.iter().map(|(spec, source)| self.one(spec, source)).collect()
         };
-        if sources.len() < MANY {
+        if sources.len() < MANY || !self.rules.needs_walk() {
             return look(sources);
         }
         let (some, others) = sources.split_at(sources.len() / 2);
