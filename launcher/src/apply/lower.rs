@@ -3,7 +3,7 @@
 
 use std::ffi::{CString, NulError, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::Path;
+use std::path::PathBuf;
 
 use endow_policy::GuestPath;
 use rustc_hash::FxHashSet;
@@ -173,21 +173,6 @@ pub(super) enum Payload {
     Seccomp { filter: Filter, listens: bool },
 }
 
-/// Lowers the steps that come before the view is known.
-pub(super) fn open(steps: &[InitStep]) -> Result<Vec<Init>, NulError> {
-    let mut lowering = Lowering { run: Path::new("/"), mounted: FxHashSet::default() };
-    steps.iter().map(|step| lowering.init(step)).collect()
-}
-
-/// Lowers the steps that build the view, but for the first `done`; an error names a string with a NUL
-/// byte, which no call can take.
-pub(super) fn view(plan: &Plan, run: &Path, done: usize) -> Result<Vec<Init>, NulError> {
-    let mut lowering = Lowering { run, mounted: FxHashSet::default() };
-    let all: Vec<Init> =
-        plan.init.iter().map(|step| lowering.init(step)).collect::<Result<_, _>>()?;
-    Ok(all.into_iter().skip(done).collect())
-}
-
 /// Lowers all else of a plan; `init` are the steps that are left to build the view.
 pub(super) fn lower(
     plan: &Plan,
@@ -294,13 +279,21 @@ fn ruleset(plan: &LandlockPlan) -> Result<Landlock, NulError> {
     })
 }
 
-struct Lowering<'a> {
-    run: &'a Path,
+/// Lowers the steps of pid 1, a few at a time and in their order.
+#[derive(Debug, Default)]
+pub(super) struct Lowering {
+    /// The run's directory, once it is prepared: no step before needs it.
+    pub(super) run: PathBuf,
     /// Where mounts stand so far: names below them are not endow's own.
     mounted: FxHashSet<Vec<u8>>,
 }
 
-impl Lowering<'_> {
+impl Lowering {
+    /// Lowers the next steps; an error names a string with a NUL byte, which no call can take.
+    pub(super) fn steps(&mut self, steps: &[InitStep]) -> Result<Vec<Init>, NulError> {
+        steps.iter().map(|step| self.init(step)).collect()
+    }
+
     fn init(&mut self, step: &InitStep) -> Result<Init, NulError> {
         Ok(match step {
             InitStep::IdMaps { uid, gid } => Init::IdMaps {
@@ -404,7 +397,7 @@ impl Lowering<'_> {
     }
 }
 
-impl Lowering<'_> {
+impl Lowering {
     fn is_own(&self, at: &GuestPath) -> bool {
         !at.way_up().skip(1).any(|path| self.mounted.contains(path))
     }

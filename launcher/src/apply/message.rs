@@ -80,8 +80,8 @@ pub(crate) enum Message {
     Terminate,
     /// The supervisor says: the plan is written.
     Planned,
-    /// The supervisor says: steps follow, in a packet of their own.
-    Steps,
+    /// The supervisor says: steps follow, in a packet of so many bytes.
+    Steps { bytes: u32 },
 }
 
 /// The size of every message.
@@ -116,7 +116,7 @@ impl Message {
             Self::Listener => [9, 0, 0, 0, 0, 0],
             Self::Planned => [10, 0, 0, 0, 0, 0],
             Self::Layer => [11, 0, 0, 0, 0, 0],
-            Self::Steps => [12, 0, 0, 0, 0, 0],
+            Self::Steps { bytes } => [12, bytes.into(), 0, 0, 0, 0],
         };
         let mut bytes = [0; SIZE];
         for (chunk, word) in bytes.chunks_exact_mut(8).zip(words) {
@@ -158,7 +158,7 @@ impl Message {
             9 => Self::Listener,
             10 => Self::Planned,
             11 => Self::Layer,
-            12 => Self::Steps,
+            12 => Self::Steps { bytes: number(first)? },
             _ => return None,
         })
     }
@@ -184,7 +184,7 @@ mod tests {
             Message::Listener,
             Message::Planned,
             Message::Layer,
-            Message::Steps,
+            Message::Steps { bytes: 7 },
         ];
         for message in messages {
             assert_eq!(Message::decode(&message.encode()), Some(message));

@@ -19,9 +19,6 @@ use crate::sys::arguments::StringArea;
 use crate::sys::clone::Cloned;
 use crate::sys::signal::{Disposition, SignalSet};
 
-/// The most bytes of steps that come before the plan.
-pub(super) const STEPS_MAX: usize = 128 * 1024;
-
 /// What pid 1 begins with.
 pub(super) struct Start {
     /// Those that it is to have; the user and pid namespaces are made.
@@ -75,10 +72,11 @@ fn wait(start: &Start, view: &mut View) -> Result<u32, StepFailure> {
     loop {
         let mut bytes = [0; SIZE];
         let received = sys::socket::receive(&start.socket, &mut bytes, RecvFlags::empty());
-        match received.map_err(of_pid_1)? {
-            (SIZE, _) if Message::decode(&bytes) == Some(Message::Planned) => return Ok(done),
-            (SIZE, _) if Message::decode(&bytes) == Some(Message::Steps) => {
-                let steps = steps(start).map_err(of_pid_1)?;
+        let (length, _) = received.map_err(of_pid_1)?;
+        match Message::decode(bytes.get(..length).unwrap_or_default()) {
+            Some(Message::Planned) => return Ok(done),
+            Some(Message::Steps { bytes }) => {
+                let steps = steps(start, bytes).map_err(of_pid_1)?;
                 view.run((Stage::Init, done), &steps)?;
                 done += u32::try_from(steps.len()).unwrap_or(u32::MAX);
             }
@@ -87,8 +85,8 @@ fn wait(start: &Start, view: &mut View) -> Result<u32, StepFailure> {
     }
 }
 
-fn steps(start: &Start) -> Result<Vec<Init>, Errno> {
-    let mut bytes = vec![0; STEPS_MAX];
+fn steps(start: &Start, bytes: u32) -> Result<Vec<Init>, Errno> {
+    let mut bytes = vec![0; usize::try_from(bytes).map_err(|_| Errno::BADMSG)?];
     let (length, _) = sys::socket::receive(&start.socket, &mut bytes, RecvFlags::empty())?;
     postcard::from_bytes(bytes.get(..length).unwrap_or_default()).map_err(|_| Errno::BADMSG)
 }

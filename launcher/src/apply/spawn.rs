@@ -1,6 +1,7 @@
 //! From a plan to a running sandbox, in two halves: pid 1 is begun as soon as the policy is known
 //! and makes its namespaces while the host is asked; the plan follows when it is made.
 
+use std::ffi::NulError;
 use std::fs::File;
 use std::io::{ErrorKind, Write};
 use std::os::fd::{OwnedFd, RawFd};
@@ -10,12 +11,12 @@ use rustix::io::Errno;
 use rustix::net::{Shutdown, shutdown};
 
 use super::failure::SpawnError;
-use super::lower::{self, Init};
+use super::lower::{self, Init, Lowering};
 use super::message::Message;
 use super::pid_1::{self, Start};
 use super::prepare::Prepared;
 use crate::plan::step::InitStep;
-use crate::plan::{Namespaces, Opening, Plan};
+use crate::plan::{Namespaces, Opening, Plan, Sketch};
 use crate::sys;
 use crate::sys::arguments::StringArea;
 use crate::sys::clone::Cloned;
@@ -82,12 +83,20 @@ impl Sandbox {
     }
 }
 
+/// How many steps are sent at once.
+const STEPS_AT_ONCE: usize = 32;
+/// The most bytes that are sent at once: as many as a socket takes.
+const PACKET_MAX: usize = 128 * 1024;
+
 /// A pid 1 that waits for its plan; it is killed when it gets none.
 #[derive(Debug)]
 pub(crate) struct Begun {
     opening: Opening,
-    /// The steps that it carries out before the plan is there.
+    /// The steps that were lowered for it so far.
     early: Vec<InitStep>,
+    lowering: Lowering,
+    /// Those of them that are done with the plan, since one was too large for a packet.
+    left: Vec<Init>,
     /// Where the plan is written.
     paper: File,
     sandbox: Option<Sandbox>,
@@ -95,27 +104,44 @@ pub(crate) struct Begun {
 
 impl Begun {
     /// Has it carry out steps with which the plan will begin; where it begins otherwise, another
-    /// pid 1 is made. What can't be sent is done with the plan.
-    pub(crate) fn go_ahead(&mut self, steps: Vec<InitStep>) {
-        let Ok(lowered) = lower::open(&steps) else { return };
-        if self.send(lowered).is_empty() {
-            self.early = steps;
+    /// pid 1 is made.
+    pub(crate) fn go_ahead(&mut self, steps: &[InitStep]) {
+        // A string that no call can take is found again with the plan.
+        self.send(steps).unwrap_or_default();
+    }
+
+    /// Has it build a part of the view while the rest is planned.
+    pub(crate) fn go_on(&mut self, sketch: &Sketch) {
+        if *sketch.opening() == self.opening
+            && let Some(next) = sketch.ahead().strip_prefix(self.early.as_slice())
+        {
+            self.go_ahead(next);
         }
     }
 
-    /// Sends steps; returns those that are too large for a packet.
-    fn send(&self, steps: Vec<Init>) -> Vec<Init> {
-        let Some(sandbox) = self.sandbox.as_ref().filter(|_| !steps.is_empty()) else {
-            return steps;
-        };
-        let bytes = postcard::to_allocvec(&steps).ok();
-        let Some(bytes) = bytes.filter(|bytes| bytes.len() <= pid_1::STEPS_MAX) else {
-            return steps;
-        };
-        let announced = sys::socket::send(&sandbox.socket, &Message::Steps.encode(), &[]);
+    /// Sends steps, a few at a time: the first are carried out while the next are lowered.
+    fn send(&mut self, steps: &[InitStep]) -> Result<(), NulError> {
+        for some in steps.chunks(STEPS_AT_ONCE) {
+            let lowered = self.lowering.steps(some)?;
+            self.early.extend_from_slice(some);
+            if !self.left.is_empty() || !self.sent(&lowered) {
+                self.left.extend(lowered);
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends lowered steps, unless they are too large for a packet.
+    fn sent(&self, steps: &[Init]) -> bool {
+        let Some(sandbox) = &self.sandbox else { return false };
+        let bytes = postcard::to_allocvec(steps).ok();
+        let Some(bytes) = bytes.filter(|bytes| bytes.len() <= PACKET_MAX) else { return false };
+        let Ok(length) = u32::try_from(bytes.len()) else { return false };
+        let announcement = Message::Steps { bytes: length }.encode();
+        let announced = sys::socket::send(&sandbox.socket, &announcement, &[]);
         // A pid 1 that is gone has said why.
         let _ = announced.and_then(|()| sys::socket::send(&sandbox.socket, &bytes, &[]));
-        Vec::new()
+        true
     }
 }
 
@@ -131,7 +157,7 @@ impl Drop for Begun {
 /// Makes pid 1 and lets it open the sandbox. It has the descriptors that are open now, and is in
 /// the control group `cgroup`.
 pub(crate) fn begin(opening: &Opening, cgroup: Option<RawFd>) -> Result<Begun, SpawnError> {
-    let steps = lower::open(&opening.steps).map_err(|_| SpawnError::Nul)?;
+    let steps = Lowering::default().steps(&opening.steps).map_err(|_| SpawnError::Nul)?;
     let (ours, theirs) = sys::socket::pair().map_err(SpawnError::system)?;
     let paper = memfd_create(c"endow-plan", MemfdFlags::CLOEXEC).map_err(SpawnError::system)?;
     let paper = File::from(paper);
@@ -145,8 +171,14 @@ pub(crate) fn begin(opening: &Opening, cgroup: Option<RawFd>) -> Result<Begun, S
         Ok(Cloned::Parent { pid, pidfd }) => {
             let (descriptors, apart) = (Descriptors::default(), opening.namespaces.is_some());
             let sandbox = Sandbox { pid, pidfd, socket: ours, descriptors, apart };
-            let (opening, early) = (opening.clone(), Vec::new());
-            Ok(Begun { opening, early, paper, sandbox: Some(sandbox) })
+            Ok(Begun {
+                opening: opening.clone(),
+                early: Vec::new(),
+                lowering: Lowering::default(),
+                left: Vec::new(),
+                paper,
+                sandbox: Some(sandbox),
+            })
         }
         Err(errno) => Err(SpawnError::of_clone(errno)),
     }
@@ -162,9 +194,11 @@ pub(crate) fn spawn(
     let waiting =
         begun.filter(|begun| begun.opening == plan.opening && plan.init.starts_with(&begun.early));
     let mut begun = waiting.map_or_else(|| begin(&plan.opening, prepared.cgroup()), Ok)?;
-    let init = lower::view(plan, &prepared.directory(), begun.early.len());
-    let left = begun.send(init.map_err(|_| SpawnError::Nul)?);
+    begun.lowering.run = prepared.directory();
+    let next = plan.init.get(begun.early.len()..).unwrap_or_default();
+    begun.send(next).map_err(|_| SpawnError::Nul)?;
     // What follows the view is lowered while that is built.
+    let left = std::mem::take(&mut begun.left);
     let lowered = lower::lower(plan, prepared, left).map_err(|_| SpawnError::Nul)?;
     let bytes = postcard::to_allocvec(&lowered).map_err(|_| SpawnError::system(Errno::INVAL))?;
     begun.paper.write_all(&bytes).map_err(failed)?;

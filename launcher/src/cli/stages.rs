@@ -18,7 +18,7 @@ use super::sources::{self, Found};
 use super::surroundings::{self, Dirs, Surroundings};
 use crate::plan::host::{ExecRequest, HostFacts, KernelFiles, Paths};
 use crate::plan::step::InitStep;
-use crate::plan::{self, Earlier, Opening, Plan};
+use crate::plan::{self, Earlier, Opening, Plan, Sketch};
 use crate::probe::{self, HiddenOptions, Questions};
 use crate::trees;
 
@@ -108,7 +108,7 @@ impl Settled {
 
 /// Goes from flags to a checked plan.
 pub(crate) fn plan(args: &PolicyArgs, request: Request) -> Result<Planned, CommandError> {
-    decide(settle(args)?, request)
+    decide(settle(args)?, request, &mut |_| {})
 }
 
 /// Goes from flags to a policy.
@@ -119,8 +119,12 @@ pub(crate) fn settle(args: &PolicyArgs) -> Result<Settled, CommandError> {
     Ok(Settled { begun, surroundings, found, files: None })
 }
 
-/// Goes from a policy to a checked plan.
-pub(crate) fn decide(settled: Settled, request: Request) -> Result<Planned, CommandError> {
+/// Goes from a policy to a checked plan; `sketched` gets its first half when that is made.
+pub(crate) fn decide(
+    settled: Settled,
+    request: Request,
+    sketched: &mut dyn FnMut(&Sketch),
+) -> Result<Planned, CommandError> {
     let Settled { begun, surroundings, mut found, files } = settled;
     if let Some(name) = request.argv.first() {
         installation::grant(name, &surroundings, &mut found.policy);
@@ -153,7 +157,9 @@ pub(crate) fn decide(settled: Settled, request: Request) -> Result<Planned, Comm
     })?;
     let probed = Instant::now();
     let request = exec_request(request, &surroundings, &id);
-    let plan = plan::plan(&found.policy, &host, &request)?;
+    let sketch = plan::sketch(&found.policy, &host, &request)?;
+    sketched(&sketch);
+    let plan = plan::complete(sketch, &found.policy, &host, &request)?;
     refuse_broken(&plan)?;
     let took = Took { probe: probed - begun, plan: probed.elapsed() };
     Ok(Planned { surroundings, found, host, plan, id, took })

@@ -52,13 +52,15 @@ pub use working_copy::{BorrowedFact, ChangedTree, CopyFact, GitStart};
 
 use std::ffi::{OsStr, OsString};
 
-use endow_policy::{HostPath, Level, Policy};
+use endow_policy::{GuestPath, HostPath, Level, Policy};
+use rustc_hash::FxHashSet;
 use serde::Serialize;
 
 use host::{ExecRequest, HiddenNames, HostFacts};
 use place::Placement;
 use step::{
-    Buffered, ConfineStep, ExecSpec, FinishStep, InitStep, PayloadStep, PrepareStep, SupervisePlan,
+    Buffered, ConfineStep, ExecSpec, FinishStep, InitStep, PayloadStep, PrepareStep, Source,
+    SupervisePlan,
 };
 use view::ViewPlan;
 
@@ -142,15 +144,75 @@ fn walk((source, names): (&HostPath, &HiddenNames)) -> Walk {
 
 /// Decides everything.
 pub fn plan(policy: &Policy, host: &HostFacts, request: &ExecRequest) -> Result<Plan, PlanError> {
+    complete(sketch(policy, host, request)?, policy, host, request)
+}
+
+/// The first half of a plan: what stands where, and how much holds.
+#[derive(Debug)]
+pub struct Sketch {
+    enforcement: Enforcement,
+    placement: Placement,
+    opening: Opening,
+    view: ViewPlan,
+}
+
+impl Sketch {
+    /// Returns what pid 1 must have begun with.
+    pub fn opening(&self) -> &Opening {
+        &self.opening
+    }
+
+    /// Returns the steps of the view that pid 1 makes while the other half is planned: up to the
+    /// first that takes what is prepared, or covers a name that the supervisor watches before.
+    pub fn ahead(&self) -> &[InitStep] {
+        let watched: FxHashSet<GuestPath> =
+            self.view.renew.iter().filter_map(|it| it.at.join(&it.path).ok()).collect();
+        let waits = |step: &InitStep| match step {
+            InitStep::Bind { source: Source::Guest(_), at, .. } => watched.contains(at),
+            step => step.takes_prepared(),
+        };
+        let steps = &self.view.init;
+        let end = steps.iter().position(waits).unwrap_or(steps.len());
+        steps.get(..end).unwrap_or_default()
+    }
+}
+
+/// Decides the view.
+pub fn sketch(
+    policy: &Policy,
+    host: &HostFacts,
+    request: &ExecRequest,
+) -> Result<Sketch, PlanError> {
     let mut enforcement = level::decide(policy, host)?;
     let placement = place::place(&policy.mounts, host)?;
-    let parts = if enforcement.level == Level::Landlock {
-        in_place(policy, &placement, host, &mut enforcement, request)?
+    let (placement, opening, mut view) = if enforcement.level == Level::Landlock {
+        let narrowed = narrow::narrow(policy, &placement, host)?;
+        enforcement.degradations.extend(level::accept_all(policy, narrowed.losses)?);
+        enforcement.degradations.extend(narrowed.told);
+        let view = ViewPlan { prepare: in_place::prepare(request), ..ViewPlan::default() };
+        (narrowed.placement, Opening::in_place(), view)
     } else {
-        apart(policy, placement, host, &enforcement, request)?
+        let view = view::plan(policy, &placement, host, enforcement.level)?;
+        (placement, opening(policy, host.user.uid, host.user.gid), view)
     };
-    let Parts { placement, mut view, opening, confine, temporary } = parts;
     request.earlier.iter().try_for_each(|earlier| earlier::go_on(&mut view, earlier, policy))?;
+    Ok(Sketch { enforcement, placement, opening, view })
+}
+
+/// Decides the rest, from the same policy and facts.
+pub fn complete(
+    sketch: Sketch,
+    policy: &Policy,
+    host: &HostFacts,
+    request: &ExecRequest,
+) -> Result<Plan, PlanError> {
+    let Sketch { enforcement, placement, opening, mut view } = sketch;
+    let (confine, temporary) = if enforcement.level == Level::Landlock {
+        let confine = in_place::confine(policy, &placement, host, &enforcement, request);
+        (confine, in_place::scratch(request))
+    } else {
+        (confine::plan(policy, &placement, host, &enforcement, request.captured), None)
+    };
     view.prepare.extend(cgroup::plan(policy, host, &request.run).map(PrepareStep::Cgroup));
     let checkpoint = checkpoint::plan(policy, &placement, host);
     view.prepare.extend(checkpoint.as_ref().map(Checkpoint::prepare));
@@ -181,45 +243,4 @@ fn finish(view: &ViewPlan) -> Vec<FinishStep> {
     let buffers = !(view.buffered.is_empty() && view.trees.is_empty());
     let write_back = buffers.then_some(FinishStep::WriteBack);
     write_back.into_iter().chain([FinishStep::RemoveRun]).collect()
-}
-
-/// What differs between a run with namespaces and one without.
-struct Parts {
-    placement: Placement,
-    view: ViewPlan,
-    opening: Opening,
-    confine: Vec<ConfineStep>,
-    /// Where temporary files go, when not to `/tmp`.
-    temporary: Option<HostPath>,
-}
-
-fn apart(
-    policy: &Policy,
-    placement: Placement,
-    host: &HostFacts,
-    enforcement: &Enforcement,
-    request: &ExecRequest,
-) -> Result<Parts, PlanError> {
-    let view = view::plan(policy, &placement, host, enforcement.level)?;
-    let confine = confine::plan(policy, &placement, host, enforcement, request.captured);
-    let opening = opening(policy, host.user.uid, host.user.gid);
-    Ok(Parts { placement, view, opening, confine, temporary: None })
-}
-
-fn in_place(
-    policy: &Policy,
-    placement: &Placement,
-    host: &HostFacts,
-    enforcement: &mut Enforcement,
-    request: &ExecRequest,
-) -> Result<Parts, PlanError> {
-    let narrowed = narrow::narrow(policy, placement, host)?;
-    enforcement.degradations.extend(level::accept_all(policy, narrowed.losses)?);
-    enforcement.degradations.extend(narrowed.told);
-    let placement = narrowed.placement;
-    let view = ViewPlan { prepare: in_place::prepare(request), ..ViewPlan::default() };
-    let confine = in_place::confine(policy, &placement, host, enforcement, request);
-    let temporary = in_place::scratch(request);
-    let opening = Opening::in_place();
-    Ok(Parts { placement, view, opening, confine, temporary })
 }

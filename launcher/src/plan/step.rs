@@ -276,6 +276,17 @@ pub enum InitStep {
     NoNestedUserns,
 }
 
+impl InitStep {
+    /// Returns whether it takes something that is only there when the run is prepared.
+    pub(super) fn takes_prepared(&self) -> bool {
+        match self {
+            Self::Bind { source, .. } => !matches!(source, Source::Host { .. } | Source::Guest(_)),
+            Self::Overlay { .. } => true,
+            _ => false,
+        }
+    }
+}
+
 /// Steps of pid 1 that give up power; the command inherits all of them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "do", rename_all = "kebab-case")]

@@ -130,7 +130,7 @@ fn said(state: &mut State, message: Message) -> Decision {
         | Message::Layer
         | Message::Terminate
         | Message::Planned
-        | Message::Steps => Decision::default(),
+        | Message::Steps { .. } => Decision::default(),
     }
 }
 

@@ -1,6 +1,11 @@
 //! What holds for every plan, whatever the policy and the host.
 
-use endow::plan::step::{ConfineStep, InitStep};
+use std::cell::Cell;
+
+use endow::plan::Plan;
+use endow::plan::host::{Found, HostFacts, PathFact};
+use endow::plan::step::{ConfineStep, FileId, InitStep, Source};
+use endow_policy::{HostPath, Policy};
 
 use super::cases::{CASES, request};
 use super::hosts::HOSTS;
@@ -76,10 +81,57 @@ fn an_endow_inside_is_told_the_level_that_is_reached() {
     });
 }
 
+/// pid 1 builds a part of the view before the run is prepared.
+#[test]
+fn what_is_built_ahead_takes_nothing_prepared() {
+    let takes_prepared = |step: &InitStep| match step {
+        InitStep::Bind { source, .. } => !matches!(source, Source::Host { .. } | Source::Guest(_)),
+        step => matches!(step, InitStep::Overlay { .. }),
+    };
+    let mut further = 0;
+    for case in CASES {
+        let policy = case.policy();
+        for host in HOSTS {
+            let name = format!("{} on {}", case.name, host.name);
+            let Some((ahead, plan)) = in_halves(&policy, &host.facts(&policy)) else { continue };
+            let rest = plan.init.strip_prefix(ahead.as_slice()).expect("the plan begins with it");
+            assert!(!ahead.iter().any(takes_prepared), "{name}");
+            assert!(rest.first().is_none_or(takes_prepared), "{name}");
+            let is_etc = |step: &InitStep| matches!(step, InitStep::Bind { at, .. } if at.as_path().starts_with("/etc"));
+            further += usize::from(ahead.iter().any(is_etc));
+        }
+    }
+    assert!(further > 10, "{further}");
+}
+
+/// What the host replaces between the cover and the first look at a name would be in view.
+#[test]
+fn what_the_supervisor_watches_is_not_covered_ahead() {
+    let case = CASES.iter().find(|case| case.name == "rw").expect("a case");
+    let policy = case.policy();
+    let mut facts = HOSTS.first().expect("a host").facts(&policy);
+    let file = HostPath::new("/srv/data/policy.toml").expect("a path");
+    let found = Found::File(FileId { dev: 1, ino: 99, born: 0 });
+    facts.paths.insert(file.clone(), PathFact { resolved: file.clone(), links: vec![], found });
+    facts.policies.push(file.clone());
+    let (ahead, plan) = in_halves(&policy, &facts).expect("a plan");
+    let covers =
+        |step: &InitStep| matches!(step, InitStep::Bind { at, .. } if *at == file.to_guest());
+    assert_eq!(plan.supervise.renew.len(), 1);
+    assert!(plan.init.iter().any(covers) && !ahead.iter().any(covers), "{ahead:?}");
+}
+
+/// The steps that are carried out ahead, and the plan.
+fn in_halves(policy: &Policy, facts: &HostFacts) -> Option<(Vec<InitStep>, Plan)> {
+    let sketch = endow::plan::sketch(policy, facts, &request()).ok()?;
+    let ahead = sketch.ahead().to_vec();
+    Some((ahead, endow::plan::complete(sketch, policy, facts, &request()).ok()?))
+}
+
 /// What a namespace would keep apart, other layers must.
 #[test]
 fn without_namespaces_the_other_layers_are_whole() {
-    let count = std::cell::Cell::new(0);
+    let count = Cell::new(0);
     for_each_plan(|name, plan| {
         if plan.opening.namespaces.is_some() {
             return;

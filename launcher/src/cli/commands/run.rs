@@ -66,7 +66,7 @@ pub(crate) fn run(args: &RunArgs, output: &Output) -> Result<ExitCode, CommandEr
 fn begin_early(settled: &mut Settled, args: &RunArgs, request: &Request) -> Option<Begun> {
     let opening = settled.opening().filter(|_| !request.captured && is_whole(args))?;
     let mut begun = apply::begin(&opening, None).ok()?;
-    begun.go_ahead(settled.early());
+    begun.go_ahead(&settled.early());
     Some(begun)
 }
 
@@ -118,9 +118,13 @@ fn supervised(
     if let Some(name) = &args.name {
         naming::accept(name, settled.state())?;
     }
-    let begun = begin_early(&mut settled, args, &request);
+    let mut begun = begin_early(&mut settled, args, &request);
     left_over::clear(settled.state(), output);
-    let planned = stages::decide(settled, request)?;
+    let planned = stages::decide(settled, request, &mut |sketch| {
+        if let Some(begun) = &mut begun {
+            begun.go_on(sketch);
+        }
+    })?;
     tell_unchangeable(&planned.plan, output);
     #[cfg(feature = "test-switches")]
     let planned = without(planned, args);
