@@ -65,7 +65,9 @@ fn kept_by_runs() -> Result<Vec<Digest>, CommandError> {
         let is_dropped = record.state == RunState::Discarded;
         let trees = record.trees.iter().filter(|tree| !is_dropped || tree.has_landed());
         for text in trees.flat_map(TreeRecord::kept_digests) {
-            kept.push(text.parse().map_err(|error| CommandError::new(Kind::Setup, "no digest in a record").about(&run.id).cause(&error))?);
+            kept.push(text.parse().map_err(|error| {
+                CommandError::new(Kind::Setup, "no digest in a record").about(&run.id).cause(error)
+            })?);
         }
     }
     Ok(kept)
@@ -100,7 +102,8 @@ pub(crate) fn keep_store(
     if store.usage().map_err(|error| of_store(&error))?.allocated <= quota {
         return Ok(());
     }
-    if let Ok(report) = trees::collect_store(store.path(), (quota, kept_by_runs()?), Duration::ZERO) {
+    if let Ok(report) = trees::collect_store(store.path(), (quota, kept_by_runs()?), Duration::ZERO)
+    {
         let freed = table::size(report.freed);
         output.notice(&format!("removed {} older contents ({freed})", report.removed));
     }

@@ -6,9 +6,7 @@ use std::path::{Path, PathBuf};
 use endow_policy::Access;
 use endow_vfs::cas::{self, Digest, Hasher, Store};
 use endow_vfs::fs::{At, Fs, OsFs, write_all};
-use endow_vfs::materialize::{
-    self, ContentError, Contents, Maker, create_file, finish_file,
-};
+use endow_vfs::materialize::{self, ContentError, Contents, Maker, create_file, finish_file};
 use endow_vfs::snapshot::Bounds;
 use endow_vfs::trees::{Building, ContentName, Made};
 use serde::Serialize;

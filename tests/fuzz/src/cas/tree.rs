@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 
 use endow_vfs::cas::message::wire;
-use endow_vfs::cas::{CasError, Digest, Store, snapshot, snapshot_of_tree_message};
+use endow_vfs::cas::{CasError, Digest, Store, snapshot};
 use endow_vfs::fs::OsFs;
 use endow_vfs::snapshot::{Bounds, Entry, Naming, Node, Snapshot};
 use prost::Message as _;
@@ -76,7 +76,7 @@ fn at_once(store: &Store<'_>, known: &Known, root: &Digest) -> Result<Snapshot<D
     let children = known.values().cloned().collect();
     let message = wire::Tree { root: Some(known[root].clone()), children };
     let digest = put(store, &message.encode_to_vec());
-    let found = snapshot_of_tree_message(store, &digest, BOUNDS);
+    let found = snapshot(store, &digest, BOUNDS);
     store.remove(&digest).expect("removed");
     found
 }

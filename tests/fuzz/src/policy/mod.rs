@@ -60,7 +60,7 @@ fn resolved(file: PolicyFile, vars: &Vars) {
         assert_guest(&mount.at);
         match &mount.backend {
             BackendSpec::Physical { host } | BackendSpec::Copy { host } => assert_host(host),
-            BackendSpec::Git { repository, rev } => {
+            BackendSpec::Git { repository, rev, .. } => {
                 assert_host(repository);
                 assert!(!rev.is_empty());
             }

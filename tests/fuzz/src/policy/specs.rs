@@ -3,7 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
-use endow_policy::{Access, FlagFault, Flags, MountEntry, MountSource, PolicyFile};
+use endow_policy::{Access, FlagFault, Flags, LandsAt, MountEntry, MountSource, PolicyFile};
 
 use super::assert_digest;
 
@@ -76,10 +76,13 @@ fn written(entry: &MountEntry, typed: &[u8]) -> Option<OsString> {
                 add(b"=", &escaped(host.as_bytes()));
             }
         }
-        MountSource::Git { repository, rev } => {
+        MountSource::Git { repository, rev, landing } => {
             let repository = repository.as_ref().map(|it| escaped(it.as_bytes()));
             add(b"=", repository.as_deref().unwrap_or_default());
             add(if repository.is_some() { b"@" } else { b"" }, &escaped(rev.as_bytes()));
+            if let LandsAt::Branch(name) = &landing.to {
+                add(b",sync=branch:", name.as_bytes());
+            }
         }
         MountSource::Cas { digest } => add(b"=", digest.as_bytes()),
         MountSource::Memory { size_bytes, inodes, mode } => {

@@ -183,7 +183,7 @@ fn listing(path: &Path, leaves: BTreeMap<String, Leaf>) -> Result<Listing, Captu
     for (name, leaf) in leaves {
         match leaf {
             Leaf::File { digest, executable } => {
-                files.push(ListedFile { name, digest, executable })
+                files.push(ListedFile { name, digest, executable });
             }
             Leaf::Directory(digest) => directories.push(ListedDirectory { name, digest }),
             Leaf::Symlink(target) => symlinks.push(ListedSymlink { name, target }),
