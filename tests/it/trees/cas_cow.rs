@@ -16,8 +16,7 @@ fn change(world: &World, digest: &str, options: &[&str], script: &str) -> (Said,
     let report = world.root().join("report.json");
     let at = format!("/t={digest},cow");
     let path = report.display().to_string();
-    let fixed =
-        ["run", "--workspace", "none", "--cas", &at, "--chdir", "/t", "--report", path.as_str()];
+    let fixed = ["run", "-v", "--cas", &at, "--chdir", "/t", "--report", path.as_str()];
     let said = world.run(&[&fixed, options].concat(), script);
     let text = fs::read_to_string(report).expect("a report");
     (said, serde_json::from_str(&text).expect("JSON"))
@@ -77,7 +76,7 @@ fn mount_without_cow_is_read_only() {
     let base = put(&world, ".");
     let write = "echo x >/t/file; echo x >/t/new";
     let at = format!("/t={base}");
-    world.run(&["run", "--workspace", "none", "--cas", &at], write).fails(2);
+    world.run(&["run", "--cas", &at], write).fails(2);
     // The same can be written with it, and the next run doesn't see it.
     let (ran, _) = change(&world, &base, &[], write);
     ran.ok();
@@ -102,7 +101,7 @@ fn result_stays_as_long_as_its_run() {
     gc(&world);
     cas(&world, &["cat", &alone]).fails(2);
     assert_eq!(cas(&world, &["cat", &other, "deep"]).ok(), "deep\n", "a part of the tree");
-    let undone = said(&mut world.endow(["undo"]));
+    let undone = said(&mut world.endow(["undo", "-v"]));
     undone.ok();
     assert!(undone.stderr.contains("/t: the store keeps the new tree no longer"), "{undone:?}");
     assert_eq!(world.states(), ["undone"]);
@@ -120,7 +119,7 @@ fn waiting_changes_are_applied_later() {
     assert_eq!(world.states(), ["waiting"]);
     // Nobody else needs the tree at the start.
     gc(&world);
-    let applied = said(&mut world.endow(["--json", "apply"]));
+    let applied = said(&mut world.endow(["apply", "--json"]));
     let applied: Value = serde_json::from_str(applied.ok()).expect("JSON");
     assert_eq!(digest(&applied), put_changed(&world, EDITS));
     assert_eq!(world.states(), ["applied"]);
@@ -154,10 +153,10 @@ fn tree_that_the_store_lacks_is_shown_and_not_changed() {
     let world = project();
     let base = put(&world, ".");
     let at = format!("/t={base}");
-    world.run(&["run", "--workspace", "none", "--cas", &at], "cat /t/file").ok();
+    world.run(&["run", "--cas", &at], "cat /t/file").ok();
     fs::remove_dir_all(world.root().join("cache/cas/objects")).expect("removed");
-    world.run(&["run", "--workspace", "none", "--cas", &at], "cat /t/file").ok();
+    world.run(&["run", "--cas", &at], "cat /t/file").ok();
     let cow = format!("{at},cow");
-    let refused = world.run(&["run", "--workspace", "none", "--cas", &cow], "cat /t/file");
+    let refused = world.run(&["run", "--cas", &cow], "cat /t/file");
     assert!(refused.fails(125).contains("endow cas put"), "{}", refused.stderr);
 }

@@ -155,7 +155,7 @@ fn flat(tree: &Tree) -> BTreeMap<PathBuf, Made> {
                 }
                 // Any of the bits counts.
                 Made::File(text, mode) => Made::File(text.clone(), mode & 0o111),
-                other => other.clone(),
+                other @ Made::Link(_) => other.clone(),
             };
             let shown = match shown {
                 Made::File(text, mode) => Made::File(text, u32::from(mode != 0)),
