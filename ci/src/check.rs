@@ -1,6 +1,6 @@
 //! `cargo ci check`: what has to hold before a commit, besides the tests.
 
-use std::process::{Command, ExitCode};
+use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::Result;
 
@@ -27,7 +27,7 @@ pub(crate) fn run() -> Result<ExitCode> {
     Ok(ExitCode::FAILURE)
 }
 
-fn commands() -> [(&'static str, Command); 3] {
+fn commands() -> [(&'static str, Command); 4] {
     let mut fmt = workspace::cargo();
     fmt.args(["fmt", "--all", "--check"]);
     let mut clippy = workspace::cargo();
@@ -37,5 +37,9 @@ fn commands() -> [(&'static str, Command); 3] {
     doc.args(["doc", "--workspace", "--no-deps", "--all-features", "--locked"]);
     doc.args(["--document-private-items"]);
     doc.env("RUSTDOCFLAGS", "-D warnings");
-    [("fmt", fmt), ("clippy", clippy), ("doc", doc)]
+    // A dependency of the workspace is one of the fuzz targets too, whose lock is their own.
+    let mut lock = workspace::cargo();
+    lock.args(["metadata", "--format-version=1", "--locked"]).stdout(Stdio::null());
+    lock.args(["--manifest-path", "tests/fuzz/Cargo.toml"]);
+    [("fmt", fmt), ("clippy", clippy), ("doc", doc), ("lock of tests/fuzz", lock)]
 }
