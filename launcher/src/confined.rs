@@ -23,7 +23,6 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::sys;
-use crate::sys::clone::Cloned;
 
 /// The most bytes of an answer.
 const ANSWER_MAX: u64 = 64 << 20;
@@ -91,8 +90,8 @@ pub(crate) fn run<T: Serialize + DeserializeOwned>(
     }
     let (answer, told) = pipe_with(PipeFlags::CLOEXEC).map_err(failed("make a pipe"))?;
     let caller = getpid();
-    match sys::clone::clone(0, None).map_err(failed("make a process"))? {
-        Cloned::Child => {
+    match sys::clone::fork().map_err(failed("make a process"))? {
+        None => {
             drop(answer);
             let told = File::from(told);
             let confined = close_others(told.as_fd(), reach).and_then(|()| confine(caller, reach));
@@ -101,7 +100,7 @@ pub(crate) fn run<T: Serialize + DeserializeOwned>(
                 Err(errno) => answered::<T>(&told, Err(errno.raw_os_error())),
             })
         }
-        Cloned::Parent { pid, .. } => {
+        Some(pid) => {
             drop(told);
             let answer = read(answer);
             let ended = sys::wait::until_ended(pid);

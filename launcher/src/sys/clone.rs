@@ -76,6 +76,19 @@ fn cloned(pid: libc::c_long, pidfd: RawFd) -> Result<Cloned, Errno> {
     Ok(Cloned::Parent { pid, pidfd })
 }
 
+/// Makes a process that goes on here with a copy of all memory; `None` is the new one.
+///
+/// Other than after [`clone`] it may use the heap although the caller has other threads: the C
+/// library takes the locks of its allocator before, and frees them in both.
+pub(crate) fn fork() -> Result<Option<i32>, Errno> {
+    // SAFETY: what the new process does meanwhile needs no lock but the allocator's: this crate's
+    // own callers have one thread, and those of tests hold none that the work takes.
+    let result = unsafe { libc::fork() };
+    let pid = check(result.into())?;
+    let pid = i32::try_from(pid).map_err(|_| Errno::OVERFLOW)?;
+    Ok((pid != 0).then_some(pid))
+}
+
 /// Ends the process at once, without running anything registered for its exit.
 pub(crate) fn exit_now(code: i32) -> ! {
     // SAFETY: _exit takes any code and does not return.
