@@ -3,6 +3,7 @@
 use std::fs::{self, OpenOptions};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use super::cas::{cas, put};
@@ -39,16 +40,30 @@ fn commands_at_once_agree_about_a_tree() {
     let (digest, sum) = (put(&world, "."), world.bare(SUM).ok().to_owned());
     let mount = format!("/t={digest}");
     let run = ["run", "--workspace", "none", "--cas", &mount, "--chdir", "/t"];
+    let done = AtomicBool::new(false);
+    let until_done = |step: &dyn Fn()| {
+        while !done.load(Ordering::Relaxed) {
+            step();
+        }
+    };
     let shown = thread::scope(|scope| {
         for _ in 0..2 {
-            scope.spawn(|| (0..12).for_each(|_| assert_eq!(put(&world, "."), digest)));
+            scope.spawn(|| until_done(&|| assert_eq!(put(&world, "."), digest)));
         }
         let collect = || assert_eq!(cas(&world, &["gc", "--max-size", "0"]).code, 0);
-        scope.spawn(move || (0..12).for_each(|_| collect()));
-        let run =
-            || (0..8).filter(|_| assert_whole_or_refused(&world.run(&run, SUM), &sum)).count();
-        let runs = [scope.spawn(run), scope.spawn(run)];
-        runs.map(|runs| runs.join().expect("runs")).into_iter().sum::<usize>()
+        scope.spawn(move || until_done(&collect));
+        let runs = scope.spawn(|| {
+            let (mut runs, mut shown) = (0, 0);
+            // On a busy machine the tree is seldom there when it is asked for.
+            while runs < 12 || shown == 0 && runs < 100 {
+                shown += usize::from(assert_whole_or_refused(&world.run(&run, SUM), &sum));
+                runs += 1;
+            }
+            shown
+        });
+        let shown = runs.join();
+        done.store(true, Ordering::Relaxed);
+        shown.expect("whole trees or none")
     });
     assert!(shown > 0, "no run had the tree");
     put(&world, ".");
@@ -102,7 +117,7 @@ fn full_disk_is_told_and_leaves_nothing() {
     let world = repository("");
     world.bare("head -c 3000000 /dev/urandom >large; mkdir one; cp large file one").ok();
     world.bare(&format!("git add large; git {WHO} commit -qm large")).ok();
-    let whole = put(&world, "one");
+    let (whole, small) = (put(&world, "one"), put(&world, "file"));
     let script = format!(
         "fails $endow cas get {whole} ../full/copy; ls -A ../full
         export ENDOW_CACHE_DIR=$(cd ../full; pwd)
@@ -110,17 +125,14 @@ fn full_disk_is_told_and_leaves_nothing() {
         fails $endow run --workspace none --git /r=HEAD --chdir / -- echo started
         ls -A ../full/trees/v1 | grep -v '^.lock' || true; $endow cas gc --max-size 0 >/dev/null
         $endow run --workspace none --git /r=HEAD:dir --chdir / -- cat /r/deep/f7
-        mount -o remount,size=64m ../full; $endow cas put one
-        $endow run --workspace none --git /r=HEAD --chdir / -- sha256sum /r/large"
+        $endow cas put file"
     );
     let Some(said) = with_small_disk(&world, &script) else { return };
     let told = said.ok();
     assert_eq!(told.matches("No space left on device").count(), 3, "{told}");
     let mut lines =
         told.lines().filter(|line| !line.starts_with("endow: ") && !line.starts_with("cause: "));
-    let sum = world.bare("sha256sum large | sed s,large,/r/large,").ok().trim().to_owned();
-    let expected = ["0 damaged", "7", &format!("{whole}\tone"), &sum];
-    for expected in expected {
+    for expected in ["0 damaged", "7", &format!("{small}\tfile")] {
         let line = lines.next().unwrap_or_default();
         assert!(line.ends_with(expected), "{line} for {expected}: {told}");
     }
