@@ -118,7 +118,7 @@ pub fn found(fs: &dyn Fs, at: At<'_>, path: &Path) -> Result<Found, LayerError> 
     let node = fs.node(at.dir, at.name).map_err(failed("look at", path))?;
     let Node { status, special, .. } = &node;
     Ok(match (status.kind, special) {
-        (Kind::Directory, _) => Found::Directory { opaque: is_opaque(fs, at, path)? },
+        (Kind::Directory, _) => Found::Directory { opaque: is_opaque(fs, at, path, status.mode)? },
         (Kind::File, _) => Found::File { size: status.size, executable: status.mode & 0o100 != 0 },
         (Kind::Symlink, _) => {
             let target = fs.read_link(at.dir, at.name).map_err(failed("read the link", path))?;
@@ -131,8 +131,17 @@ pub fn found(fs: &dyn Fs, at: At<'_>, path: &Path) -> Result<Found, LayerError> 
     })
 }
 
-fn is_opaque(fs: &dyn Fs, at: At<'_>, path: &Path) -> Result<bool, LayerError> {
-    let attributes = fs.attributes(at).map_err(failed("read the attributes of", path))?;
+/// One that is closed to its owner is opened for that long.
+fn is_opaque(fs: &dyn Fs, at: At<'_>, path: &Path, mode: u32) -> Result<bool, LayerError> {
+    let attributes = match fs.attributes(at) {
+        Err(Errno::ACCESS) => {
+            let opened = fs.set_mode_at(at, mode | 0o700).and_then(|()| fs.attributes(at));
+            fs.set_mode_at(at, mode).map_err(failed("close", path))?;
+            opened
+        }
+        read => read,
+    };
+    let attributes = attributes.map_err(failed("read the attributes of", path))?;
     Ok(attributes.iter().any(|(name, value)| name == OsStr::new(OPAQUE) && value == b"y"))
 }
 
