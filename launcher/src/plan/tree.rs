@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 
 use endow_policy::{Access, BackendSpec, HostPath, MountSpec};
+use endow_vfs::trees::NoteName;
 use serde::Serialize;
 
 use super::PlanError;
@@ -24,6 +25,9 @@ pub struct TreeFact {
     pub commit: Option<String>,
     /// Its name in the cache.
     pub key: String,
+    /// What to call a note of which tree the revision leads to, where there is none.
+    #[serde(skip)]
+    pub note: Option<NoteName>,
     /// The cache.
     pub cache: HostPath,
     /// Where it lies once it is made.
@@ -61,7 +65,16 @@ impl TreeFact {
     /// Returns the whole tree that this one stands on.
     pub fn whole_base(&self) -> Option<Self> {
         let TreeBase { id, key, root } = self.base.clone()?;
-        Some(Self { id, key, root, base: None, commit: None, copy: None, ..self.clone() })
+        Some(Self {
+            id,
+            key,
+            root,
+            base: None,
+            commit: None,
+            note: None,
+            copy: None,
+            ..self.clone()
+        })
     }
 }
 

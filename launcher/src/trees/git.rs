@@ -7,15 +7,15 @@ use endow_policy::HostPath;
 use endow_vfs::fs::{At, OsFs};
 use endow_vfs::git_tree::{self, Blob, GitError, Id, Options, Reader, Repository};
 use endow_vfs::materialize::{ContentError, Contents, Maker, make_file};
-use endow_vfs::trees::{Building, ContentName, Made};
+use endow_vfs::trees::{self, Building, ContentName, Known, Made, NoteName};
 
 use super::git_places::{self, Parts};
 use super::{MakeError, fact, fault, layers, make_all, told};
 use crate::confined::{self, Reach};
 use crate::plan::{TreeFact, TreeFault};
 
-/// What a revision leads to, as the confined process tells it.
-type Found = (String, String, Option<String>);
+/// The tree and the commit of a revision, as the confined process tells them.
+type Found = (String, Option<String>);
 
 /// Finds the tree of a revision.
 pub(super) fn resolve(
@@ -25,25 +25,64 @@ pub(super) fn resolve(
 ) -> Result<TreeFact, TreeFault> {
     let source = repository.as_path();
     let parts = git_places::find(source)?;
+    let (Known { tree, commit }, note) = found(repository, rev, &parts, cache)?;
+    let kind = format!("git-{}", tree.algorithm());
+    let fact = fact((&kind, &tree.to_string()), source, cache)?;
+    let id = format!("{kind}:{tree}");
+    let whole = TreeFact { id, note, commit: commit.map(|commit| commit.to_string()), ..fact };
+    Ok(if whole.is_made { whole } else { layers::on_another(whole, &parts) })
+}
+
+/// Finds what a revision leads to: where a run before noted it, or in the repository, and under which
+/// name it can be noted then.
+fn found(
+    repository: &HostPath,
+    rev: &str,
+    parts: &Parts,
+    cache: &Path,
+) -> Result<(Known, Option<NoteName>), TreeFault> {
+    // What is wrong with a revision is told by whoever reads the repository.
+    let start = git_tree::start(&parts.places, rev).ok().flatten();
+    let name = start.as_ref().map(|start| NoteName::of(&start.name));
+    if let Some(known) = name.as_ref().and_then(|name| trees::known(&OsFs, cache, name)) {
+        return Ok((known, None));
+    }
     let reach = Reach { read: parts.read.clone(), ..Reach::default() };
-    let (algorithm, tree, commit) = confined::run(&reach, || find(&parts.places, rev))
+    let from = start.map(|start| start.id);
+    let known = confined::run(&reach, || find(&parts.places, rev, from))
         .map_err(|error| fault(format!("can't read {repository}: {}", told(&error))))?
         .map_err(|(message, is_absent)| TreeFault {
             hint: None,
             is_absent,
             message: format!("{repository}: {message}"),
         })?;
-    let kind = format!("git-{algorithm}");
-    let fact = fact((&kind, &tree), source, cache)?;
-    let whole = TreeFact { id: format!("{kind}:{tree}"), commit, ..fact };
-    Ok(if whole.is_made { whole } else { layers::on_another(whole, &parts) })
+    let known = parsed(&known).ok_or_else(|| fault(format!("{repository}: no answer")))?;
+    // In a repository of the other algorithm, what looks like a whole id is the beginning of one.
+    let is_lasting = from.is_some_and(|from| from.algorithm() == known.tree.algorithm());
+    Ok((known, name.filter(|_| is_lasting)))
 }
 
-fn find(places: &git_tree::Places, rev: &str) -> Result<Found, (String, bool)> {
-    let found = Repository::open_at(places).and_then(|repository| repository.resolve(rev));
+/// Notes what the revision of a tree leads to, if that was not known.
+pub(super) fn note(tree: &TreeFact) {
+    let known = tree.id.split_once(':').map(|(_, id)| (id.to_owned(), tree.commit.clone()));
+    if let (Some(name), Some(known)) = (&tree.note, known.as_ref().and_then(parsed)) {
+        // The next run reads the repository again when that can't be written.
+        drop(trees::note(&OsFs, tree.cache.as_path(), name, &known));
+    }
+}
+
+fn parsed((tree, commit): &Found) -> Option<Known> {
+    let commit = commit.as_ref().map(|commit| commit.parse()).transpose().ok()?;
+    Some(Known { tree: tree.parse().ok()?, commit })
+}
+
+fn find(places: &git_tree::Places, rev: &str, start: Option<Id>) -> Result<Found, (String, bool)> {
+    let found = Repository::open_at(places).and_then(|repository| match start {
+        Some(start) => repository.resolve_from(start, rev),
+        None => repository.resolve(rev),
+    });
     let found = found.map_err(|error| (told(&error), is_absent(&error)))?;
-    let algorithm = found.tree.algorithm().to_string();
-    Ok((algorithm, found.tree.to_string(), found.commit.map(|commit| commit.to_string())))
+    Ok((found.tree.to_string(), found.commit.map(|commit| commit.to_string())))
 }
 
 fn is_absent(error: &GitError) -> bool {

@@ -89,7 +89,10 @@ pub(crate) fn resolve(mounts: &[MountSpec], cache: &Path, vars: &Vars) -> TreeFa
 /// A source that can't be read or shown, or a cache that can't be used.
 pub(crate) fn ready(tree: &TreeFact, room: u64) -> Result<Vec<OwnedFd>, MakeError> {
     // First what is below: one that was damaged, or collected since it was found, is made again.
-    tree.whole_base().iter().chain([tree]).map(|tree| one_ready(tree, room)).collect()
+    let trees = tree.whole_base().into_iter().chain([tree.clone()]);
+    let leases = trees.map(|tree| one_ready(&tree, room)).collect::<Result<_, _>>()?;
+    git::note(tree);
+    Ok(leases)
 }
 
 fn one_ready(tree: &TreeFact, room: u64) -> Result<OwnedFd, MakeError> {
@@ -170,6 +173,7 @@ fn fact((kind, name): (&str, &str), source: &Path, cache: &Path) -> Result<TreeF
     Ok(TreeFact {
         id: String::new(),
         commit: None,
+        note: None,
         key: key.to_string(),
         is_made: endow_vfs::trees::is_made(cache, &key),
         copy: None,

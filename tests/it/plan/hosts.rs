@@ -159,6 +159,7 @@ fn trees(policy: &Policy) -> BTreeMap<String, Result<TreeFact, TreeFault>> {
     let host = |path: &str| HostPath::new(path).expect("a path");
     let fact = |id: &str, source: &str| TreeFact {
         id: id.to_owned(),
+        note: None,
         commit: (source != STORE).then(|| "c0ffee".to_owned()),
         key: id.replace(':', "-"),
         cache: host("/home/user/.cache/endow"),

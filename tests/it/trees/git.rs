@@ -179,7 +179,10 @@ fn plan_changes_nothing_and_says_what_would_be_made() {
         || said(&mut world.endow(["plan", "--git", "/ref=HEAD", "--", "true"])).ok().to_owned();
     let first = plan();
     assert!(first.contains("make tree"), "{first}");
-    assert!(!world.root().join("cache/trees").exists());
+    assert!(
+        !world.root().join("cache/trees").exists()
+            && !world.root().join("cache/revisions").exists()
+    );
     world.run(&["run", "--git", "/ref=HEAD"], "true").ok();
     let second = plan();
     assert!(!second.contains("make tree") && second.contains("tree "), "{second}");

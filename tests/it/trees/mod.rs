@@ -7,6 +7,7 @@ mod git_cow;
 mod hostile;
 mod kept;
 mod layers;
+mod noted;
 mod oracles;
 mod real;
 mod room;

@@ -1,6 +1,6 @@
 //! Files below an open directory: nothing outside it is reached, and no FIFO is waited for.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::Read;
 use std::os::fd::{AsFd, OwnedFd};
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 
 use super::GitError;
-use crate::fs::{Errno, Fs, Kind, OsFs};
+use crate::fs::{Errno, FileId, Fs, Kind, OsFs, Timespec};
 
 const FLAGS: OFlags =
     OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
@@ -44,6 +44,12 @@ impl Dir {
     /// Returns its path, without a link in it.
     pub(super) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Returns which directory it is, and when that was made, where the file system knows.
+    pub(super) fn identity(&self) -> Result<(FileId, Option<Timespec>), Errno> {
+        let node = OsFs.node(self.fd.as_fd(), OsStr::new(""))?;
+        Ok((node.status.id, node.born))
     }
 
     /// Reads a file; none is `None`, and so is a directory.

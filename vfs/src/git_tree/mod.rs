@@ -24,6 +24,7 @@ mod references;
 mod refs;
 mod repository;
 mod revision;
+mod start;
 mod tree;
 mod walk;
 
@@ -35,6 +36,7 @@ pub use reader::Reader;
 pub use references::Head;
 pub use repository::Repository;
 pub use revision::Resolved;
+pub use start::{Start, start};
 pub use walk::{Blob, Options};
 
 pub(crate) use loose::path as loose_path;

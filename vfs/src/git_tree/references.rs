@@ -28,7 +28,7 @@ pub(super) fn head(layout: &Layout) -> Result<Head, GitError> {
     };
     let branch = text.trim_ascii_end().strip_prefix(b"ref:").map(<[u8]>::trim_ascii_start);
     let branch = branch.and_then(|name| std::str::from_utf8(name).ok()).map(str::to_owned);
-    Ok(Head { branch, commit: Refs::read(layout)?.find("HEAD")? })
+    Ok(Head { branch, commit: Refs::new(layout).find("HEAD")? })
 }
 
 /// Returns the references that lead to an object themselves, by their whole names; symbolic ones

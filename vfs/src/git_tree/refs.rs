@@ -1,5 +1,6 @@
 //! References: files, and lines of `packed-refs`.
 
+use std::cell::OnceCell;
 use std::path::Path;
 
 use super::error::RevisionFault;
@@ -28,13 +29,13 @@ const OWN: &[&str] = &["refs/bisect/", "refs/rewritten/", "refs/worktree/"];
 /// The references of a repository.
 pub(super) struct Refs<'a> {
     layout: &'a Layout,
-    packed: Vec<u8>,
+    /// Read once a file of its own is missing: git packs a reference before it removes that.
+    packed: OnceCell<Vec<u8>>,
 }
 
 impl<'a> Refs<'a> {
-    pub(super) fn read(layout: &'a Layout) -> Result<Self, GitError> {
-        let packed = layout.common.read(Path::new("packed-refs"), PACKED_SIZE)?;
-        Ok(Self { layout, packed: packed.unwrap_or_default() })
+    pub(super) fn new(layout: &'a Layout) -> Self {
+        Self { layout, packed: OnceCell::new() }
     }
 
     /// Returns what a name, short or whole, stands for.
@@ -67,7 +68,7 @@ impl<'a> Refs<'a> {
         for _ in 0..=LINKS {
             let dir = self.dir(&at);
             let Some(text) = dir.read(Path::new(&at), REF_SIZE)? else {
-                return Ok(self.packed(&at));
+                return self.packed(&at);
             };
             let damaged = || GitError::Damaged { path: dir.path().join(&at) };
             let line = text.trim_ascii_end();
@@ -90,10 +91,16 @@ impl<'a> Refs<'a> {
         if is_own { &self.layout.git } else { &self.layout.common }
     }
 
-    fn packed(&self, name: &str) -> Option<Id> {
-        let mut lines = packed_refs(&self.packed);
-        let (_, id) = lines.find(|(known, _)| *known == name.as_bytes())?;
-        Id::from_digits(id)
+    fn packed(&self, name: &str) -> Result<Option<Id>, GitError> {
+        let packed = match self.packed.get() {
+            Some(packed) => packed,
+            None => {
+                let read = self.layout.common.read(Path::new("packed-refs"), PACKED_SIZE)?;
+                self.packed.get_or_init(|| read.unwrap_or_default())
+            }
+        };
+        let line = packed_refs(packed).find(|(known, _)| *known == name.as_bytes());
+        Ok(line.and_then(|(_, id)| Id::from_digits(id)))
     }
 }
 

@@ -99,7 +99,15 @@ impl Repository {
     /// # Errors
     /// It is unknown, ambiguous or no tree, or an object can't be read.
     pub fn resolve(&self, rev: &str) -> Result<Resolved, GitError> {
-        revision::resolve(self, rev)
+        revision::resolve(self, rev, None)
+    }
+
+    /// The same for a revision of which [`super::start()`] told where it starts.
+    ///
+    /// # Errors
+    /// As [`Self::resolve`].
+    pub fn resolve_from(&self, start: Id, rev: &str) -> Result<Resolved, GitError> {
+        revision::resolve(self, rev, Some(start))
     }
 
     /// Returns what `HEAD` says.

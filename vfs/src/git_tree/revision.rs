@@ -47,12 +47,19 @@ enum Step<'a> {
     Path(&'a str),
 }
 
-/// Resolves a revision to a tree.
-pub(super) fn resolve(repository: &Repository, rev: &str) -> Result<Resolved, GitError> {
+/// Resolves a revision to a tree; `start` is the object it starts at, where that is known.
+pub(super) fn resolve(
+    repository: &Repository,
+    rev: &str,
+    start: Option<Id>,
+) -> Result<Resolved, GitError> {
     let (base, steps) = split(rev).map_err(|found| fault(rev, found))?;
     let (reader, object) = (repository.reader(), Vec::new());
     let mut walk = Walk { rev, repository, reader, object, commit: None, time: None };
-    let mut id = walk.base(base)?;
+    let mut id = match start.filter(|id| walk.is_of_ours(id)) {
+        Some(id) => id,
+        None => walk.base(base)?,
+    };
     for step in steps {
         id = walk.step(id, step)?;
     }
@@ -60,13 +67,18 @@ pub(super) fn resolve(repository: &Repository, rev: &str) -> Result<Resolved, Gi
     Ok(Resolved { commit: walk.commit, tree, time: walk.time })
 }
 
-/// Takes a revision apart.
-fn split(rev: &str) -> Result<(&str, Vec<Step<'_>>), RevisionFault> {
+/// Returns the name of a reference that the beginning of a revision may be.
+pub(super) fn reference(base: &str) -> &str {
+    if base == "@" { "HEAD" } else { base }
+}
+
+/// Parts what a revision starts at from the steps behind it.
+pub(super) fn halves(rev: &str) -> Result<(&str, &str), RevisionFault> {
     if rev.is_empty() || rev.starts_with('-') || rev.contains(char::is_control) {
         return Err(RevisionFault::Malformed);
     }
     let end = rev.find(['~', '^', ':']).unwrap_or(rev.len());
-    let (base, mut rest) = rev.split_at(end);
+    let (base, steps) = rev.split_at(end);
     if base.contains("@{") {
         return Err(RevisionFault::Unsupported("a reflog or an upstream"));
     }
@@ -76,6 +88,12 @@ fn split(rev: &str) -> Result<(&str, Vec<Step<'_>>), RevisionFault> {
     if base.is_empty() {
         return Err(RevisionFault::Unsupported("a search or the index"));
     }
+    Ok((base, steps))
+}
+
+/// Takes a revision apart.
+fn split(rev: &str) -> Result<(&str, Vec<Step<'_>>), RevisionFault> {
+    let (base, mut rest) = halves(rev)?;
     let mut steps = Vec::new();
     while !rest.is_empty() {
         let (step, after) = step(rest)?;
@@ -140,8 +158,7 @@ impl Walk<'_> {
         if let Some(id) = base.parse().ok().filter(|id: &Id| self.is_of_ours(id)) {
             return Ok(id);
         }
-        let name = if base == "@" { "HEAD" } else { base };
-        let found = Refs::read(self.repository.layout())?.find(name);
+        let found = Refs::new(self.repository.layout()).find(reference(base));
         let found = found.map_err(|error| match error {
             GitError::Revision { fault, .. } => self.fault(fault),
             other => other,

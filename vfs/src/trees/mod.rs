@@ -16,6 +16,7 @@ mod error;
 mod find;
 mod key;
 mod manifest;
+mod revisions;
 mod seal;
 mod sweep;
 #[cfg(test)]
@@ -31,6 +32,7 @@ pub use error::TreeError;
 pub use find::Tree;
 pub use key::TreeKey;
 pub use manifest::{ContentName, write_manifest};
+pub use revisions::{Known, NoteName, known, note};
 pub use seal::{Made, Seal};
 pub use sweep::{SweptTrees, TreeUse};
 pub use verify::{Damage, Verified};

@@ -170,3 +170,54 @@ fn tree_without_entries_needs_no_object() {
         }
     }
 }
+
+#[test]
+fn start_is_what_references_say() {
+    let scratch = small();
+    let dir = scratch.path();
+    git(dir, &["tag", "-a", "-m", "text", "v1"]);
+    git(dir, &["pack-refs", "--all"]);
+    let places = places(dir).expect("a repository");
+    let [head, tag] = ["HEAD", "v1"].map(|rev| id(&said(dir, &["rev-parse", rev])));
+    let start = |rev: &str| start(&places, rev).expect("read");
+    for (rev, expected) in [("HEAD", head), ("@~1", head), ("main^{tree}", head), ("v1:a", tag)] {
+        assert_eq!(start(rev).map(|start| start.id), Some(expected), "{rev}");
+    }
+    let whole = head.to_string();
+    assert_eq!(start(&whole).map(|start| start.id), Some(head));
+    assert_eq!([start("none"), start(&whole[..9])], [None, None]);
+    assert!(super::start(&places, "HEAD..main").is_err());
+    // One name for one object and the same steps from there, another one for all else.
+    let name = |rev: &str| start(rev).map(|start| start.name);
+    assert_eq!(name("HEAD"), name("main"));
+    assert_eq!(name("@~2"), name(&format!("{whole}~2")));
+    assert_ne!(name("HEAD"), name("HEAD~1"));
+    assert_ne!(name("HEAD"), name("v1"));
+}
+
+#[test]
+fn start_of_another_repository_has_another_name() {
+    let scratch = small();
+    let dir = scratch.path();
+    let name = || {
+        let places = places(dir).expect("a repository");
+        start(&places, "HEAD").expect("read").map(|start| start.name)
+    };
+    let before = name();
+    // The same path, the same commit.
+    git(dir, &["clone", "-q", "--bare", ".", "copy"]);
+    std::fs::rename(dir.join(".git"), dir.join("old")).expect("moved");
+    std::fs::rename(dir.join("copy"), dir.join(".git")).expect("moved");
+    assert_ne!(name(), before);
+}
+
+#[test]
+fn known_start_is_not_looked_for_again() {
+    let scratch = small();
+    let repository = open(scratch.path());
+    let before = repository.resolve("HEAD~1").expect("a tree");
+    let start = id(&said(scratch.path(), &["rev-parse", "HEAD"]));
+    commit(scratch.path(), "third");
+    assert_eq!(repository.resolve_from(start, "HEAD~1"), Ok(before));
+    assert_ne!(repository.resolve("HEAD~1"), Ok(before));
+}
