@@ -25,6 +25,11 @@ impl Bound {
         Self { what: what.to_owned(), value: median(series, name) / best, most }
     }
 
+    /// The median itself, in microseconds.
+    pub(super) fn most(what: &str, series: &[Series], name: &str, most: f64) -> Self {
+        Self { what: what.to_owned(), value: median(series, name), most }
+    }
+
     /// What the median of the second is more than that of the first.
     pub(super) fn more(what: &str, series: &[Series], [one, other]: [&str; 2], most: f64) -> Self {
         let value = median(series, other) - median(series, one);
@@ -70,6 +75,8 @@ mod tests {
         assert_eq!((shown(0.8), shown(0.79)), (json!(true), json!(false)));
         let more = |most| Bound::more("", &series(), ["ours", "fast"], most).show();
         assert_eq!((&more(10.0)["is_kept"], &more(9.0)["is_kept"]), (&json!(true), &json!(false)));
+        let own = |most| Bound::most("", &series(), "fast", most).show();
+        assert_eq!((&own(50.0)["is_kept"], &own(49.0)["is_kept"]), (&json!(true), &json!(false)));
         assert_eq!(Bound::calls(5, 6, 0.0).show()["value"], json!(1.0));
     }
 

@@ -1,5 +1,5 @@
 //! What a git tree costs: made for the first time, against git's own ways, made again one commit
-//! later, and shown again. Each has a bound.
+//! later, shown again, and landed with changes. Each has a bound.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -10,6 +10,8 @@ use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
 use super::bound::Bound;
+use super::capture;
+use super::casd;
 use super::rounds::{self, Contestant, Series};
 use super::scratch::{Disk, Scratch, released};
 use super::table;
@@ -24,7 +26,7 @@ const LINES: usize = 40;
 /// Files that one commit changes.
 const CHANGED: usize = 100;
 /// Directories of the tree that is small, for comparison.
-const SMALL_DIRS: usize = 2;
+const SMALL_DIRS: usize = 4;
 
 /// The first time, against the best way of git's.
 const COLD: f64 = 0.8;
@@ -48,6 +50,8 @@ pub(super) fn run(scratch: &Scratch, rounds: usize) -> Result<Vec<Value>> {
         Some(disk) => results.push(first(&repository, &disk.place, "on ext4", rounds)?),
         None => eprintln!("\nnot measured: a tree on ext4 needs root, to mount a disk of its own"),
     }
+    // Last, as it adds to the repositories.
+    results.push(landed(&[&small, &repository], &memory, rounds * 3)?);
     Ok(results)
 }
 
@@ -108,7 +112,7 @@ fn first(repository: &Path, place: &Path, name: &str, rounds: usize) -> Result<V
         workspace::must(&mut old.command(&["true"]))
     };
     series.extend(rounds::measure(&[new], rounds, &["true"], &before)?);
-    series.extend(linked(repository, place, rounds)?);
+    series.extend(others(repository, place, rounds)?);
     empty(repository, place)?;
     let title = format!("a tree of {FILES} files for the first time, {name}, {rounds} rounds");
     let table = table::show(&title, &series, "worktree add");
@@ -140,14 +144,16 @@ fn script(name: &str, script: String) -> Contestant {
     Contestant::new(name, ["sh", "-ec", &script].map(str::to_owned).to_vec())
 }
 
-/// Hard links to a copy that is there: no way to show a tree, but what names alone cost.
-fn linked(repository: &Path, place: &Path, rounds: usize) -> Result<Vec<Series>> {
+/// Others that make trees of what they have: casd of its store, and hard links to a copy that is
+/// there, which is no way to show a tree, but what names alone cost.
+fn others(repository: &Path, place: &Path, rounds: usize) -> Result<Vec<Series>> {
     let (model, out) = (place.join("model"), place.join("out"));
     empty(repository, place)?;
     let make = "mkdir \"$1\"; git -C \"$0\" archive HEAD | tar -x -C \"$1\"";
     workspace::must(Command::new("sh").args(["-ec", make]).arg(repository).arg(&model))?;
     let copy = script("cp -al", format!("cp -al {} {}", model.display(), out.display()));
-    let series = rounds::measure(&[copy], rounds, &["true"], &|| empty(repository, place))?;
+    let mut series = rounds::measure(&[copy], rounds, &["true"], &|| empty(repository, place))?;
+    series.extend(casd::staging(&model, place, rounds)?);
     fs::remove_dir_all(&model)?;
     Ok(series)
 }
@@ -175,6 +181,17 @@ fn again(repositories: &[&Path; 2], place: &Path, rounds: usize) -> Result<Value
     }
     let bounds: Vec<Value> = bounds.into_iter().map(Bound::show).collect();
     Ok(json!({ "table": table, "bounds": bounds }))
+}
+
+/// Landed: a run changed some files of a working copy.
+fn landed([small, large]: &[&Path; 2], place: &Path, rounds: usize) -> Result<Value> {
+    let tree = |name, repository: &Path| {
+        let option = format!("--git=/work={}@HEAD,cow", repository.display());
+        let endow = launcher(place, vec![option])?;
+        let directory = &|number| directory(Path::new("/work"), number).display().to_string();
+        Ok::<_, anyhow::Error>(capture::Tree { name, endow, directory })
+    };
+    capture::run(&[tree("a small tree", small)?, tree("a tree", large)?], place, rounds)
 }
 
 /// Counts the system calls of a run with all its processes; those that wait for another are

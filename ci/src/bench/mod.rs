@@ -5,6 +5,8 @@
 //! endow: see [`view::View::like`].
 
 mod bound;
+mod capture;
+mod casd;
 mod compile;
 mod launch;
 mod materialize;
