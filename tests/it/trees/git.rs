@@ -187,3 +187,12 @@ fn plan_changes_nothing_and_says_what_would_be_made() {
     let second = plan();
     assert!(!second.contains("make tree") && second.contains("tree "), "{second}");
 }
+
+#[test]
+fn mask_of_the_caller_takes_no_bits_from_a_tree() {
+    let world = repository("");
+    let script =
+        "umask 077; exec \"$0\" run --git /ref=HEAD -- stat -c %a /ref /ref/file /ref/dir/run";
+    let said = said(world.command("sh").args(["-c", script]).arg(crate::harness::endow()));
+    assert_eq!(said.ok(), "755\n644\n755\n");
+}

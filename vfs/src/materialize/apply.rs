@@ -8,8 +8,8 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use super::{
-    ContentError, Contents, DIRECTORY_MODE, Group, MODIFIED, Maker, Materialization,
-    MaterializeError,
+    ContentError, Contents, DIRECTORY_MODE, EXECUTABLE_MODE, FILE_MODE, Group, MODIFIED, Maker,
+    Materialization, MaterializeError,
 };
 use crate::fs::{At, Fs, Open, Result as FsResult};
 use crate::snapshot::{Entry, Node};
@@ -68,8 +68,11 @@ impl<C> Work<'_, C> {
         while let Some(group) = self.groups.get(self.next.fetch_add(1, Ordering::Relaxed)) {
             let directory = open(self.fs, self.root, group.directory)
                 .map_err(failed(group.directory, "open the directory"))?;
+            let mut bits = Bits::default();
             for entry in &group.entries {
                 self.make(maker, directory.as_fd(), entry)?;
+                bits.set(self.fs, directory.as_fd(), entry)
+                    .map_err(failed(&entry.path, "set the bits"))?;
             }
         }
         Ok(())
@@ -93,6 +96,30 @@ impl<C> Work<'_, C> {
             Node::Directory => Ok(()),
         };
         made.map_err(|error| MaterializeError { path: entry.path.clone(), error })
+    }
+}
+
+/// Whether the files of a directory get other bits than they were created with, by kind: the process's
+/// mask or a default list of access rights takes the same from all, so that the first is looked at.
+#[derive(Default)]
+struct Bits {
+    plain: Option<bool>,
+    executable: Option<bool>,
+}
+
+impl Bits {
+    fn set<C>(&mut self, fs: &dyn Fs, dir: BorrowedFd<'_>, entry: &Entry<C>) -> FsResult<()> {
+        let Node::File { executable, .. } = entry.node else { return Ok(()) };
+        let (known, mode) = match executable {
+            true => (&mut self.executable, EXECUTABLE_MODE),
+            false => (&mut self.plain, FILE_MODE),
+        };
+        let at = At { dir, name: entry.path.file_name().unwrap_or_default() };
+        let differ = match *known {
+            Some(differ) => differ,
+            None => *known.insert(fs.status(at.dir, at.name)?.mode != mode),
+        };
+        if differ { fs.set_mode_at(at, mode) } else { Ok(()) }
     }
 }
 

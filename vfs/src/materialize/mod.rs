@@ -85,19 +85,15 @@ pub fn make_file(
     finish_file(fs, file.as_fd())
 }
 
-/// Creates a file with its bits.
+/// Creates a file with its bits, but for those that the process's mask takes away: [`apply()`] looks
+/// after them.
 ///
 /// # Errors
 /// A failing call.
 pub fn create_file(fs: &dyn Fs, at: At<'_>, executable: bool) -> Result<OwnedFd, ContentError> {
-    let failed = |action| move |errno| ContentError::Io { action, errno };
+    let failed = |errno| ContentError::Io { action: "create the file", errno };
     let mode = if executable { EXECUTABLE_MODE } else { FILE_MODE };
-    let file = fs.create_file_as(at, mode).map_err(failed("create the file"))?;
-    // The process's mask takes none away, as a rule; setting bits costs a disk more than a look.
-    if fs.status_of(file.as_fd()).map_err(failed("look at the file"))?.mode != mode {
-        fs.set_mode(file.as_fd(), mode).map_err(failed("set the bits"))?;
-    }
-    Ok(file)
+    fs.create_file_as(at, mode).map_err(failed)
 }
 
 /// Gives a file that is written its time.

@@ -147,3 +147,27 @@ fn existing_name_is_not_written_into() {
     assert_eq!(error.expect_err("taken").path, Path::new("a"));
     assert_eq!(std::fs::read_to_string(&outside).expect("read"), "kept");
 }
+
+/// A default list of access rights does what a mask does, in one directory.
+#[test]
+fn bits_that_the_directory_takes_away_are_set() {
+    let scratch = Scratch::new();
+    std::fs::create_dir(scratch.path().join("root")).expect("mkdir");
+    let root = OsFs.open_dir(scratch.fd(), OsStr::new("root")).expect("open");
+    // Version 2; user rwx, group r, mask r, others nothing: each entry has tag, rights and id.
+    let mut list = 2_u32.to_le_bytes().to_vec();
+    for (tag, rights) in [(1_u16, 7_u16), (4, 4), (0x10, 4), (0x20, 0)] {
+        list.extend([tag.to_le_bytes(), rights.to_le_bytes()].concat());
+        list.extend(u32::MAX.to_le_bytes());
+    }
+    let name = "system.posix_acl_default";
+    rustix::fs::fsetxattr(&root, name, &list, rustix::fs::XattrFlags::empty()).expect("set");
+    std::fs::write(scratch.path().join("root/control"), "").expect("written");
+    let control = std::fs::metadata(scratch.path().join("root/control")).expect("stat").mode();
+    assert_eq!(control & 0o777, 0o640, "the list counts here");
+    apply(&OsFs, root.as_fd(), &plan(&tree()), &InMemory::new(&OsFs), 2).expect("made");
+    let found = found(&scratch.path().join("root"));
+    for (path, mode) in [("a", 0o100_644), ("z", 0o100_755), ("dir/run", 0o100_755)] {
+        assert_eq!(found.get(path).map(|found| found.0), Some(mode), "{path}");
+    }
+}
