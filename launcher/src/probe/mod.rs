@@ -7,6 +7,7 @@ mod cgroup;
 mod contents;
 pub(crate) mod deep;
 pub(crate) mod doctor;
+pub(crate) mod file_system;
 pub(crate) mod git_dirs;
 pub(crate) mod git_user;
 mod hidden;

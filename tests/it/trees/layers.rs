@@ -5,7 +5,7 @@ use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::PathBuf;
 
 use super::git::{WHO, repository};
-use crate::harness::{Running, World, said};
+use crate::harness::{Running, World, debian_program, endow, said};
 
 /// Makes a second commit that changes what can be changed of few paths.
 fn changed() -> World {
@@ -106,4 +106,27 @@ fn damage_in_layer_and_base_is_found_and_made_again() {
         said(&mut world.endow(["cas", "verify"])).ok();
         assert_eq!(cached(&world).0.len(), 1, "a layer again");
     }
+}
+
+/// A container's own files, where a user can't make a whiteout.
+#[test]
+fn cache_without_whiteouts_has_whole_trees() {
+    let world = changed();
+    let whole = shown(&world, "HEAD");
+    let Some(unshare) = debian_program("unshare") else { return };
+    let script = format!(
+        "set -e; mkdir ../o; mount -t tmpfs -o mode=700 none ../o; cd ../o; mkdir l u w m
+        mount -t overlay -o lowerdir=l,upperdir=u,workdir=w,userxattr none m; chmod 700 m
+        mknod m/x c 0 0 2>/dev/null && exit 9; export ENDOW_CACHE_DIR=$PWD/m; cd ../project
+        for rev in HEAD~1 HEAD; do {} run --git /ref=$rev -- sh -c '{}' >../$rev; done
+        ls $ENDOW_CACHE_DIR/trees/v1 | grep -c -e -on- || true",
+        endow().display(),
+        ALL.replace('\'', "'\\''")
+    );
+    fs::create_dir_all(world.state()).expect("a directory");
+    let mut command = world.command(unshare);
+    command.args(["--user", "--map-current-user", "--keep-caps", "--mount", "sh", "-c", &script]);
+    assert_eq!(said(&mut command).ok(), "0\n");
+    let inside = fs::read(world.home().join("HEAD")).expect("written");
+    assert_eq!(String::from_utf8_lossy(&inside), whole);
 }
