@@ -290,6 +290,9 @@ fn mask_plan(hide: &[PathBuf], points: &[MaskPoint]) -> Result<MaskPlan, MaskErr
     MaskPlan::new(hide.iter().map(PathBuf::as_path), points)
 }
 
+/// How often sealing is tried; the kernel waits 150 ms each time (`memfd_wait_for_pins`).
+const SEALING: usize = 20;
+
 /// Copies the running program into a sealed file in memory: nothing inside can change it, and a
 /// file of the host would be refused by Landlock.
 fn helper() -> io::Result<OwnedFd> {
@@ -300,7 +303,10 @@ fn helper() -> io::Result<OwnedFd> {
     let mut copy = File::from(memory);
     io::copy(&mut program, &mut copy)?;
     let seals = SealFlags::WRITE | SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL;
-    fcntl_add_seals(&copy, seals)?;
+    // Under load the kernel may hold on to pages for longer than it waits itself (EBUSY).
+    let mut tried = (0..SEALING).map(|_| fcntl_add_seals(&copy, seals));
+    let sealed = tried.find(|sealed| *sealed != Err(Errno::BUSY));
+    sealed.unwrap_or(Err(Errno::BUSY))?;
     Ok(copy.into())
 }
 
