@@ -138,6 +138,7 @@ pub fn capture(fs: &dyn Fs, source: &Source<'_>) -> Result<Captured, CopyError> 
     let new = New { tree, parent: guest.head, author, time, message };
     let is_made = tree != head;
     let tip = if is_made { new.put(&mut objects)? } else { guest.head };
+    objects.write_order()?;
     let changes = diff((&mut objects, &mut trees), Some(shown), Some(tree))?;
     let references = guest.references.iter().map(|(name, id)| (name.clone(), id.to_string()));
     let refused = left.refused.into_iter().map(|(path, why)| RefusedPath { path, why });

@@ -13,11 +13,26 @@ use crate::git_tree::{Id, Limit, OBJECT_MAX, STRUCTURE_MAX};
 /// The most objects that are taken over.
 const MOST: usize = 4_000_000;
 
+/// What is left to do.
+enum Step {
+    /// Take over an object, of this kind when something leads to it.
+    Take(Id, Option<Kind>),
+    /// Say that an object has all that it leads to.
+    End(Id),
+}
+
 /// Stages all objects that `tips` lead to.
 pub(super) fn import(objects: &mut Objects<'_>, tips: &[Id]) -> Result<(), CopyError> {
-    let mut wanted: Vec<(Id, Option<Kind>)> = tips.iter().map(|id| (*id, None)).collect();
+    let mut steps: Vec<Step> = tips.iter().map(|id| Step::Take(*id, None)).collect();
     let (mut seen, mut bytes) = (HashMap::new(), Vec::new());
-    while let Some((id, expected)) = wanted.pop() {
+    while let Some(step) = steps.pop() {
+        let (id, expected) = match step {
+            Step::Take(id, expected) => (id, expected),
+            Step::End(id) => {
+                objects.follows(id);
+                continue;
+            }
+        };
         let fault = |fault| CopyError::Object { id, fault };
         let kind = match seen.get(&id) {
             Some(kind) => *kind,
@@ -26,8 +41,9 @@ pub(super) fn import(objects: &mut Objects<'_>, tips: &[Id]) -> Result<(), CopyE
             None => {
                 let kind = objects.read(&id, limit(expected), &mut bytes)?;
                 let next = verify(kind, &bytes, id.algorithm()).map_err(fault)?;
-                wanted.extend(next.into_iter().map(|(id, kind)| (id, Some(kind))));
-                objects.put(kind, &bytes)?;
+                steps.extend((kind != Kind::Blob).then_some(Step::End(id)));
+                steps.extend(next.into_iter().map(|(id, kind)| Step::Take(id, Some(kind))));
+                objects.put_early(kind, &bytes)?;
                 kind
             }
         };

@@ -20,6 +20,7 @@ mod import;
 mod index;
 mod land;
 mod objects;
+mod order;
 mod reference;
 mod start;
 mod trees;
