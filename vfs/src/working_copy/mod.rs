@@ -15,6 +15,7 @@ mod commit;
 mod diff;
 mod edit;
 mod error;
+mod guest;
 mod ignore;
 mod import;
 mod index;

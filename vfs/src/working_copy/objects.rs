@@ -124,6 +124,19 @@ impl<'a> Objects<'a> {
         self.order.push(id);
     }
 
+    /// Takes back what was staged of an object.
+    pub(super) fn take_out(&mut self, id: &Id) -> Result<(), CopyError> {
+        if !self.staged.remove(id) {
+            return Ok(());
+        }
+        let path = loose_path(id);
+        let above = path.parent().unwrap_or(Path::new(""));
+        let dir = self.fs.open_below(self.staging, above, Open::Handle);
+        let dir = dir.map_err(failed("open the directory of", &path))?;
+        let removed = self.fs.unlink(dir.as_fd(), path.file_name().unwrap_or_default());
+        removed.map_err(failed("remove", &path))
+    }
+
     /// Writes down in which order objects may land, for [`super::land_objects`].
     pub(super) fn write_order(&self) -> Result<(), CopyError> {
         let file = self.fs.create_file(self.staging, ORDER.as_ref());
