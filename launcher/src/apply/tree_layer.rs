@@ -53,6 +53,7 @@ pub(super) fn make(
             references: &references,
             borrowed: &borrowed.collect::<Vec<PathBuf>>(),
             exclude: &git.exclude,
+            shallow: &git.shallow.iter().map(|text| id(text)).collect::<Result<Vec<_>, _>>()?,
         };
         working_copy::make(&OsFs, upper.as_fd(), &start).map_err(TreeLayerError::Git)?;
         // Out of the command's reach: what it began with decides what is new.

@@ -24,6 +24,9 @@ pub struct CopyFact {
     /// The patterns of `info/exclude`.
     #[serde(skip)]
     pub exclude: Vec<u8>,
+    /// The commits at which a shallow clone ends.
+    #[serde(skip)]
+    pub shallow: Vec<String>,
     /// The index that fits the tree, which is a tree of the cache itself.
     pub index: TreeFact,
     /// The git directory of the work tree, and the one that all work trees share.
@@ -77,6 +80,9 @@ pub struct GitStart {
     /// The patterns of `info/exclude`.
     #[serde(skip)]
     pub exclude: Vec<u8>,
+    /// The commits at which a shallow clone ends.
+    #[serde(skip)]
+    pub shallow: Vec<String>,
     /// Where objects are borrowed, inside.
     pub borrowed: Vec<GuestPath>,
 }
@@ -167,6 +173,7 @@ fn git_start(at: &GuestPath, fact: &TreeFact) -> Result<Option<GitStart>, PlanEr
         commit: commit.clone(),
         references: copy.references.clone(),
         exclude: copy.exclude.clone(),
+        shallow: copy.shallow.clone(),
         borrowed: borrowed.collect::<Result<_, _>>()?,
     }))
 }

@@ -36,6 +36,7 @@ const BRANCHES: &str = "refs/heads/";
 struct Asked {
     branch: Option<String>,
     references: BTreeMap<String, String>,
+    shallow: Vec<String>,
 }
 
 /// Adds to what is known of a tree what a working copy needs; a tree without a commit gets nothing.
@@ -60,6 +61,7 @@ pub(super) fn resolve(
         branch: asked.branch,
         references: asked.references.into_iter().collect(),
         exclude: exclude(&git[1]),
+        shallow: asked.shallow,
         index,
         git: [own?, common?],
         objects: objects.iter().map(|path| borrowed(path)).collect::<Result<_, _>>()?,
@@ -89,7 +91,9 @@ fn ask(places: &Places, rev: &str, commit: &str) -> Result<Asked, String> {
     if let Some(name) = &branch {
         references.insert(name.clone(), commit.to_owned());
     }
-    Ok(Asked { branch, references })
+    let shallow = repository.shallow().map_err(|error| told(&error))?;
+    let shallow = shallow.iter().map(ToString::to_string).collect();
+    Ok(Asked { branch, references, shallow })
 }
 
 /// Branches, tags and what was fetched; not what tools keep for themselves.

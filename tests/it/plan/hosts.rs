@@ -200,6 +200,7 @@ fn copy(tree: &TreeFact) -> CopyFact {
         branch: Some("refs/heads/main".to_owned()),
         references: Vec::new(),
         exclude: Vec::new(),
+        shallow: Vec::new(),
         index: TreeFact {
             id: "git-index-sha1:7ee".to_owned(),
             key: "git-index-sha1-7ee".to_owned(),

@@ -5,6 +5,9 @@
 //! ids. A split index is refused, and the checksum is not verified: who can write the index can
 //! write a right checksum.
 
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
 mod blobs;
 mod find;
 mod parse;
@@ -24,6 +27,15 @@ pub use warning::{IndexFault, IndexWarning};
 /// They are no index, or one of a kind that is not read.
 pub fn tracked(bytes: &[u8]) -> Result<Tracked, IndexFault> {
     parse::parse(bytes)
+}
+
+/// Reads which paths a sparse checkout leaves out of the work tree; of a sparse index, whole
+/// directories.
+///
+/// # Errors
+/// As [`tracked`], and more names than are kept.
+pub(crate) fn skipped(bytes: &[u8]) -> Result<BTreeSet<PathBuf>, IndexFault> {
+    parse::parse_skipped(bytes)
 }
 
 #[cfg(test)]

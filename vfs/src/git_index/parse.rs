@@ -1,7 +1,9 @@
 //! The format of an index, as in gitformat-index(5).
 
-use std::collections::BTreeMap;
-use std::ffi::CStr;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::{CStr, OsStr};
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
 
 use super::stamp::Stamp;
 use super::tracked::{Builder, Tracked};
@@ -20,6 +22,10 @@ const EXTENDED: u16 = 0x4000;
 const STAGES: u16 = 0x3000;
 /// The flag, of the second pair, of a name that was added without its content.
 const NAME_ONLY: u16 = 0x2000;
+/// The flag, of the second pair, of a name whose file need not be there: a sparse checkout.
+const SKIPPED: u16 = 0x4000;
+/// The most bytes of all names that are skipped: a packed index could unfold to any size.
+const SKIPPED_BYTES: usize = 256 << 20;
 /// The type bits.
 const TYPE: u32 = 0o170_000;
 const REGULAR: u32 = 0o100_000;
@@ -58,6 +64,27 @@ pub(super) fn parse_blobs(
         Ok(())
     })?;
     Ok(blobs)
+}
+
+/// Reads which paths a sparse checkout leaves out, directories that are folded up included.
+pub(super) fn parse_skipped(bytes: &[u8]) -> Result<BTreeSet<PathBuf>> {
+    let head = Head::read(bytes)?;
+    match skip(head, SHA1) {
+        Err(IndexFault::Damaged | IndexFault::Extension) => skip(head, SHA256),
+        result => result,
+    }
+}
+
+fn skip(head: Head<'_>, id: usize) -> Result<BTreeSet<PathBuf>> {
+    let (mut skipped, mut bytes) = (BTreeSet::new(), 0);
+    head.each(id, &mut |entry, name| {
+        if entry.is_skipped {
+            bytes += name.len();
+            skipped.insert(OsStr::from_bytes(name.strip_suffix(b"/").unwrap_or(name)).into());
+        }
+        if bytes > SKIPPED_BYTES { Err(IndexFault::TooLarge) } else { Ok(()) }
+    })?;
+    Ok(skipped)
 }
 
 /// The beginning of an index, and what follows it.
@@ -107,6 +134,8 @@ struct Entry {
     stamp: Stamp,
     /// The SHA-1 name of what a regular file had, unless both sides of a conflict have one.
     id: Option<[u8; SHA1]>,
+    /// Its file need not be there.
+    is_skipped: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -140,7 +169,8 @@ impl<'a> Reader<'a> {
         }
         self.name(format, start, name)?;
         let is_whole = mode & TYPE == REGULAR && flags & STAGES == 0 && more & NAME_ONLY == 0;
-        Ok(Entry { mode, stamp, id: id.filter(|_| is_whole) })
+        let is_skipped = more & SKIPPED != 0;
+        Ok(Entry { mode, stamp, id: id.filter(|_| is_whole), is_skipped })
     }
 
     fn name(&mut self, format: Format, start: usize, name: &mut Vec<u8>) -> Result<()> {

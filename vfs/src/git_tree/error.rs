@@ -38,6 +38,22 @@ pub enum GitError {
         /// The file.
         path: PathBuf,
     },
+    /// The indexes of packs are larger than what is read.
+    #[error("{}: an index of {size} bytes; all packs together may have {most}", path.display())]
+    PackIndex {
+        /// The index that is one too many.
+        path: PathBuf,
+        /// How many bytes it has.
+        size: u64,
+        /// How many are read, of all indexes.
+        most: u64,
+    },
+    /// A reference names neither an object nor another reference.
+    #[error("{name}: it names no object")]
+    Reference {
+        /// Its whole name.
+        name: String,
+    },
     /// References stand in a reftable.
     #[error(
         "{}: references in a reftable can't be read; \

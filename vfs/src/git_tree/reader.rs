@@ -1,6 +1,5 @@
 //! Reading objects, each checked against its name.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use gix_object::Kind;
@@ -113,8 +112,8 @@ impl<'a> Reader<'a> {
     }
 
     fn missing(&self, id: &Id) -> GitError {
-        match self.packs.broken().map(Path::to_owned) {
-            Some(path) => GitError::Damaged { path },
+        match self.packs.broken() {
+            Some(fault) => fault.clone(),
             None if self.repository.is_partial() => GitError::PartialClone { id: *id },
             None => GitError::Missing { id: *id },
         }

@@ -11,6 +11,13 @@ use crate::git_dir::{is_reference, packed_refs};
 
 /// The deepest directory below `refs` that is looked into.
 const DEPTH: usize = 64;
+const PACKED: &str = "packed-refs";
+/// Where logs of references stand.
+const LOGS: &str = "logs";
+/// The largest log: some hundred thousand lines.
+const LOG_SIZE: u64 = 16 << 20;
+/// The largest list of commits at which a shallow clone ends.
+const SHALLOW_SIZE: u64 = 16 << 20;
 
 /// What `HEAD` says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -31,39 +38,99 @@ pub(super) fn head(layout: &Layout) -> Result<Head, GitError> {
     Ok(Head { branch, commit: Refs::new(layout).find("HEAD")? })
 }
 
-/// Returns the references that lead to an object themselves, by their whole names; symbolic ones
-/// and what no reference can be called are left out.
-pub(super) fn all(layout: &Layout, most: usize) -> Result<BTreeMap<String, Id>, GitError> {
-    let mut found = BTreeMap::new();
-    let packed = layout.common.read(Path::new("packed-refs"), PACKED_SIZE)?.unwrap_or_default();
-    for (name, id) in packed_refs(&packed) {
-        let name = std::str::from_utf8(name).ok().filter(|name| is_reference(name));
-        if let Some((name, id)) = name.zip(Id::from_digits(id)) {
-            found.insert(name.to_owned(), id);
-        }
-        bounded(found.len(), most)?;
-    }
+/// References that were listed.
+#[derive(Default)]
+pub(crate) struct Listed {
+    /// Those that lead to an object themselves, by their whole names.
+    pub(crate) found: BTreeMap<String, Id>,
+    /// What can't be read, or names nothing, and why.
+    pub(crate) broken: BTreeMap<String, GitError>,
+}
+
+/// Returns all references; symbolic ones and what no reference can be called are left out.
+pub(super) fn all(layout: &Layout, most: usize) -> Result<Listed, GitError> {
+    let mut listed = Listed::default();
+    listed.read_packed(layout, most)?;
     let (mut directories, mut looked) = (VecDeque::from(["refs".to_owned()]), 0);
     while let Some(directory) = directories.pop_front() {
         looked += 1;
         // A link to a directory is none: a few could lead round without end.
-        for name in layout.common.own_names(Path::new(&directory))? {
+        let names = match layout.common.own_names(Path::new(&directory)) {
+            Ok(names) => names,
+            Err(fault) => {
+                listed.broken.insert(directory.clone(), fault);
+                Vec::new()
+            }
+        };
+        for name in names {
             let Some(name) = name.to_str() else { continue };
             let whole = format!("{directory}/{name}");
             if matches!(name, "." | "..") || !is_reference(&whole) {
                 continue;
             }
-            match layout.common.read(Path::new(&whole), REF_SIZE)? {
-                None if whole.matches('/').count() < DEPTH => directories.push_back(whole),
-                None => {}
-                Some(text) => {
-                    found.extend(Id::from_digits(text.trim_ascii_end()).map(|id| (whole, id)));
-                }
+            match layout.common.read(Path::new(&whole), REF_SIZE) {
+                Ok(None) if whole.matches('/').count() < DEPTH => directories.push_back(whole),
+                Ok(None) => {}
+                Ok(Some(text)) => listed.add(whole, text.trim_ascii_end()),
+                Err(fault) => drop(listed.broken.insert(whole, fault)),
             }
-            bounded(found.len().max(looked), most)?;
+            bounded(listed.len().max(looked), most)?;
         }
     }
-    Ok(found)
+    Ok(listed)
+}
+
+impl Listed {
+    fn read_packed(&mut self, layout: &Layout, most: usize) -> Result<(), GitError> {
+        let packed = match layout.common.read(Path::new(PACKED), PACKED_SIZE) {
+            Ok(text) => text.unwrap_or_default(),
+            Err(fault) => {
+                self.broken.insert(PACKED.to_owned(), fault);
+                return Ok(());
+            }
+        };
+        for (name, id) in packed_refs(&packed) {
+            let name = std::str::from_utf8(name).ok().filter(|name| is_reference(name));
+            if let Some((name, id)) = name.zip(Id::from_digits(id)) {
+                self.found.insert(name.to_owned(), id);
+            }
+            bounded(self.len(), most)?;
+        }
+        Ok(())
+    }
+
+    /// Adds a file; it goes before a line of the same name.
+    fn add(&mut self, name: String, text: &[u8]) {
+        match Id::from_digits(text) {
+            Some(id) => drop(self.found.insert(name, id)),
+            None if text.starts_with(b"ref:") => {}
+            None => {
+                self.found.remove(&name);
+                self.broken.insert(name.clone(), GitError::Reference { name });
+            }
+        }
+    }
+
+    fn len(&self) -> usize {
+        self.found.len() + self.broken.len()
+    }
+}
+
+/// Returns what a reference named, the newest first; without a log nothing is known.
+pub(super) fn log(layout: &Layout, name: &str) -> Result<Vec<Id>, GitError> {
+    let text = layout.common.read(&Path::new(LOGS).join(name), LOG_SIZE)?.unwrap_or_default();
+    // The id before, the one after, and who did it.
+    let after = |line: &[u8]| Id::from_digits(line.split(|byte| *byte == b' ').nth(1)?);
+    Ok(text.split(|byte| *byte == b'\n').rev().filter_map(after).collect())
+}
+
+/// Returns the commits at which a shallow clone ends.
+pub(super) fn shallow(layout: &Layout) -> Result<Vec<Id>, GitError> {
+    let name = Path::new("shallow");
+    let text = layout.common.read(name, SHALLOW_SIZE)?.unwrap_or_default();
+    let damaged = || GitError::Damaged { path: layout.common.path().join(name) };
+    let lines = text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+    lines.map(|line| Id::from_digits(line).ok_or_else(damaged)).collect()
 }
 
 fn bounded(found: usize, most: usize) -> Result<(), GitError> {

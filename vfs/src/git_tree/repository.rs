@@ -7,8 +7,9 @@ use std::sync::{Arc, PoisonError, RwLock};
 use super::config::{self, Format};
 use super::files::Dir;
 use super::layout::{self, Layout};
-use super::packs::Packs;
+use super::packs::{self, Packs};
 use super::reader::Reader;
+use super::references::Listed;
 use super::{
     Algorithm, Difference, GitError, Head, Id, Options, Places, Resolved, difference, references,
     revision, walk,
@@ -25,6 +26,8 @@ pub struct Repository {
     layout: Layout,
     format: Format,
     packs: RwLock<Arc<Packs>>,
+    /// The most bytes that the indexes of all packs may have.
+    indexes: u64,
 }
 
 impl Repository {
@@ -53,18 +56,19 @@ impl Repository {
     /// # Errors
     /// As [`Self::open_at`].
     pub fn open_like(places: &Places, other: &Self) -> Result<Self, GitError> {
-        Self::in_format(layout::open_at(places)?, other.format)
+        Self::in_format(layout::open_at(places)?, other.format, packs::FOREIGN_INDEXES)
     }
 
     fn of(layout: Layout) -> Result<Self, GitError> {
         let format = config::format(&layout.common)?;
-        Self::in_format(layout, format)
+        Self::in_format(layout, format, packs::INDEXES)
     }
 
-    fn in_format(layout: Layout, mut format: Format) -> Result<Self, GitError> {
-        let packs = Packs::load(&layout.objects, format.algorithm.kind(), &Packs::default())?;
+    fn in_format(layout: Layout, mut format: Format, indexes: u64) -> Result<Self, GitError> {
+        let kind = format.algorithm.kind();
+        let packs = Packs::load(&layout.objects, (kind, indexes), &Packs::default())?;
         format.is_partial |= has_promises(&layout.objects)?;
-        Ok(Self { layout, format, packs: RwLock::new(Arc::new(packs)) })
+        Ok(Self { layout, format, packs: RwLock::new(Arc::new(packs)), indexes })
     }
 
     /// Returns the object directories that are not below the path the repository was opened with,
@@ -123,7 +127,36 @@ impl Repository {
     /// # Errors
     /// There are more than `most`, or a file can't be read.
     pub fn references(&self, most: usize) -> Result<BTreeMap<String, Id>, GitError> {
+        let listed = references::all(&self.layout, most)?;
+        let unreadable = |fault: &GitError| !matches!(fault, GitError::Reference { .. });
+        match listed.broken.into_values().find(unreadable) {
+            Some(fault) => Err(fault),
+            None => Ok(listed.found),
+        }
+    }
+
+    /// The same, with those that are broken beside the others.
+    ///
+    /// # Errors
+    /// There are more than `most`.
+    pub(crate) fn all_references(&self, most: usize) -> Result<Listed, GitError> {
         references::all(&self.layout, most)
+    }
+
+    /// Returns what a reference named at one time or another, as its log tells: the newest first.
+    ///
+    /// # Errors
+    /// The log can't be read.
+    pub(crate) fn log_of(&self, name: &str) -> Result<Vec<Id>, GitError> {
+        references::log(&self.layout, name)
+    }
+
+    /// Returns the commits whose parents a shallow clone does not have.
+    ///
+    /// # Errors
+    /// The list of them can't be read.
+    pub fn shallow(&self) -> Result<Vec<Id>, GitError> {
+        references::shallow(&self.layout)
     }
 
     /// Reads a tree: all names, the size of each content, and where links lead.
@@ -179,7 +212,9 @@ impl Repository {
     /// Looks which packs there are now.
     pub(super) fn refresh(&self) -> Result<Arc<Packs>, GitError> {
         let kind = self.format.algorithm.kind();
-        let packs = Arc::new(Packs::load(&self.layout.objects, kind, &self.packs())?);
+        let before = self.packs();
+        let packs = Packs::load(&self.layout.objects, (kind, self.indexes), &before)?;
+        let packs = Arc::new(packs);
         *self.packs.write().unwrap_or_else(PoisonError::into_inner) = packs.clone();
         Ok(packs)
     }

@@ -8,20 +8,19 @@ use serde::{Deserialize, Serialize};
 
 use super::commit::{self, New};
 use super::diff::{Sides, diff};
-use super::import::import;
+use super::guest::Guest;
+use super::import::Import;
 use super::objects::Objects;
 use super::trees::Trees;
 use super::work_tree::{self, Below, GIT};
 use super::{CopyError, ignore, start};
 use crate::fs::{Fs, Kind, Open, read_all};
-use crate::git_index::{self, Tracked};
+use crate::git_index;
 use crate::git_tree::{Id, Repository};
 use crate::json_path;
 
 /// The directory of the command's own patterns.
 const INFO: &str = ".git/info";
-/// The most references of the command's that are looked at.
-const REFERENCES: usize = 1_000_000;
 /// The most paths of one list that are told.
 const TOLD: usize = 10_000;
 
@@ -123,28 +122,37 @@ pub struct RefusedPath {
 pub fn capture(fs: &dyn Fs, source: &Source<'_>) -> Result<Captured, CopyError> {
     let mut objects = Objects::new(fs, source.staging, source.host, source.guest);
     let mut trees = Trees::default();
-    let guest = Guest::read(source)?;
-    let mut tips: Vec<Id> = guest.references.values().copied().collect();
-    tips.push(guest.head);
-    import(&mut objects, &tips)?;
+    let (guest, mut import) = (Guest::read(source)?, Import::default());
+    let parent = guest.head;
+    import.take(&mut objects, parent)?;
+    let others = guest.take_over(&mut objects, &mut import)?;
     let shown = commit::tree(&mut objects, &source.base)?;
-    let head = commit::tree(&mut objects, &guest.head)?;
-    let (tracked, exclude) = (tracked(fs, source.upper), exclude(fs, source.upper));
-    let ignored = source.ignored;
-    let below = Below { shown, head, tracked: tracked.as_ref(), exclude: &exclude, ignored };
+    let head = commit::tree(&mut objects, &parent)?;
+    let (index, exclude) = (index(fs, source.upper), exclude(fs, source.upper));
+    let tracked = index.as_ref().and_then(|index| git_index::tracked(index).ok());
+    let skipped = index.and_then(|index| git_index::skipped(&index).ok()).unwrap_or_default();
+    let below = Below {
+        shown,
+        head,
+        tracked: tracked.as_ref(),
+        skipped: &skipped,
+        exclude: &exclude,
+        ignored: source.ignored,
+    };
     let left = work_tree::look(fs, source.upper, &below, (&mut objects, &mut trees))?;
     let tree = left.edits.apply((&mut objects, &mut trees), &head)?;
     let (author, time, message) = (source.author, source.time, source.message);
-    let new = New { tree, parent: guest.head, author, time, message };
+    let new = New { tree, parent, author, time, message };
     let is_made = tree != head;
-    let tip = if is_made { new.put(&mut objects)? } else { guest.head };
+    let tip = if is_made { new.put(&mut objects)? } else { parent };
+    objects.write_order()?;
     let changes = diff((&mut objects, &mut trees), Some(shown), Some(tree))?;
-    let references = guest.references.iter().map(|(name, id)| (name.clone(), id.to_string()));
     let refused = left.refused.into_iter().map(|(path, why)| RefusedPath { path, why });
+    let refused = others.refused.into_iter().chain(refused);
     Ok(Captured {
         tip: tip.to_string(),
         is_made,
-        references: references.collect(),
+        references: others.references,
         changed: changes.len() as u64,
         changes: changes.into_iter().take(TOLD).map(changed).collect(),
         ignored: left.ignored.into_iter().take(TOLD).collect(),
@@ -162,38 +170,9 @@ fn changed((path, sides): (PathBuf, Sides)) -> ChangedPath {
     ChangedPath { path, kind }
 }
 
-/// What the command's git directory says.
-struct Guest {
-    /// The commit of its `HEAD`; that of the start when there is none.
-    head: Id,
-    /// Its other references that lead to what the host's repository lacks.
-    references: BTreeMap<String, Id>,
-}
-
-impl Guest {
-    fn read(source: &Source<'_>) -> Result<Self, CopyError> {
-        let Some(guest) = source.guest else {
-            return Ok(Self { head: source.base, references: BTreeMap::new() });
-        };
-        // One that can't be read any more is what the command made of it.
-        let said = guest.head().unwrap_or_default();
-        let head = said.commit.unwrap_or(source.base);
-        let host = source.host.reader();
-        let mut references = guest.references(REFERENCES)?;
-        references.retain(|name, id| source.references.get(name) != Some(id));
-        let mut new = BTreeMap::new();
-        for (name, id) in references {
-            if id != head && Some(&name) != said.branch.as_ref() && !host.has(&id)? {
-                new.insert(name, id);
-            }
-        }
-        Ok(Self { head, references: new })
-    }
-}
-
-/// Reads what the command's index tracks, when it wrote one that can be read.
-fn tracked(fs: &dyn Fs, upper: BorrowedFd<'_>) -> Option<Tracked> {
-    git_index::tracked(&own_file(fs, upper, (GIT, start::INDEX), start::INDEX_MAX)?).ok()
+/// Reads the command's index, when it wrote one.
+fn index(fs: &dyn Fs, upper: BorrowedFd<'_>) -> Option<Vec<u8>> {
+    own_file(fs, upper, (GIT, start::INDEX), start::INDEX_MAX)
 }
 
 fn exclude(fs: &dyn Fs, upper: BorrowedFd<'_>) -> Vec<u8> {

@@ -1,7 +1,8 @@
 //! The paths at which two trees differ: whole directories that are the same are not looked into.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
+use std::ops::Bound;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -88,6 +89,12 @@ fn both(
 }
 
 /// Returns whether one of the paths is a directory, or stands, at or above `path`.
-pub(super) fn covers(paths: &std::collections::BTreeSet<PathBuf>, path: &Path) -> bool {
+pub(super) fn covers(paths: &BTreeSet<PathBuf>, path: &Path) -> bool {
     path.ancestors().any(|above| paths.contains(above))
+}
+
+/// Returns whether one of the paths stands below `path`.
+pub(super) fn below(paths: &BTreeSet<PathBuf>, path: &Path) -> bool {
+    let after = (Bound::Excluded(path), Bound::Unbounded);
+    paths.range::<Path, _>(after).next().is_some_and(|next| next.starts_with(path))
 }

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use gix_object::Kind as ObjectKind;
 
 use super::commit;
+use super::order::in_order;
 use crate::fs::{At, Errno, Fs, Open, write_all};
-use crate::git_dir::is_object_name;
 use crate::git_tree::{GitError, Id, Repository, STRUCTURE_MAX};
 
 const CHUNK: u64 = 1 << 20;
@@ -51,7 +51,8 @@ pub enum LandError {
     },
 }
 
-/// Gives an object directory all objects that are staged. What it has stays as it is.
+/// Gives an object directory all objects that are staged, each after all that it leads to: of a
+/// landing that is cut off nothing is there that leads to what is not. What it has stays as it is.
 ///
 /// # Errors
 /// A failing call; objects that nothing names yet may be left.
@@ -61,35 +62,22 @@ pub fn land_objects(
     objects: BorrowedFd<'_>,
 ) -> Result<u64, LandError> {
     let mut landed = 0;
-    for fan in names(fs, staging, Path::new("."))? {
+    for (fan, name) in in_order(fs, staging)? {
         let path = Path::new(&fan);
-        is_object(&fan, "").then_some(()).ok_or(Errno::INVAL).map_err(failed("use", path))?;
         match fs.make_dir(objects, &fan, 0o755) {
             Ok(()) | Err(Errno::EXIST) => {}
             Err(errno) => return Err(failed("make", path)(errno)),
         }
         let open = |at| fs.open_below(at, path, Open::Handle).map_err(failed("open", path));
         let (from, to) = (open(staging)?, open(objects)?);
-        for name in names(fs, staging, path)? {
-            let whole = path.join(&name);
-            let is_one = name.to_str().is_some_and(|rest| is_object(&fan, rest));
-            is_one.then_some(()).ok_or(Errno::INVAL).map_err(failed("use", &whole))?;
-            let place = |dir| At { dir, name: &name };
-            landed += u64::from(land(fs, place(from.as_fd()), place(to.as_fd()), objects)?);
-        }
+        let place = |dir| At { dir, name: &name };
+        landed += u64::from(land(fs, place(from.as_fd()), place(to.as_fd()), objects)?);
     }
     // A reference must name nothing that a loss of power takes away.
     let open = fs.open_below(objects, Path::new("."), Open::List);
     let open = open.map_err(failed("open", Path::new("objects")))?;
     fs.sync_all(open.as_fd()).map_err(failed("write out", Path::new("objects")))?;
     Ok(landed)
-}
-
-/// Returns whether these are the parts of an object's name, the second of which may not be known.
-fn is_object(first: &OsStr, rest: &str) -> bool {
-    let Some(first) = first.to_str().filter(|first| first.len() == 2) else { return false };
-    let rest = if rest.is_empty() { "0".repeat(38) } else { rest.to_owned() };
-    is_object_name(format!("{first}{rest}").as_bytes())
 }
 
 /// Returns whether the object was not there.
@@ -142,12 +130,6 @@ pub fn descends(repository: &Repository, commit: &Id, old: &Id) -> Result<bool, 
             Err(other) => Err(other),
         }
     })
-}
-
-fn names(fs: &dyn Fs, dir: BorrowedFd<'_>, path: &Path) -> Result<Vec<OsString>, LandError> {
-    let opened = fs.open_below(dir, path, Open::List).map_err(failed("open", path))?;
-    let entries = fs.list(opened.as_fd(), usize::MAX).map_err(failed("list", path))?;
-    Ok(entries.into_iter().map(|entry| entry.name).collect())
 }
 
 pub(super) fn forget(fs: &dyn Fs, dir: BorrowedFd<'_>, name: &OsStr) -> Result<(), LandError> {

@@ -12,6 +12,7 @@ use gix_zlib::Compression;
 use gix_zlib::stream::deflate;
 
 use super::CopyError;
+use super::order::{LINE, ORDER};
 use crate::fs::{Errno, Fs, Open, write_all};
 use crate::git_tree::{Algorithm, GitError, Id, Limit, Reader, Repository, loose_path};
 
@@ -28,6 +29,8 @@ pub(super) struct Objects<'a> {
     host: Reader<'a>,
     guest: Option<Reader<'a>>,
     staged: HashSet<Id>,
+    /// What is staged of trees, commits and tags, each after all that it leads to.
+    order: Vec<Id>,
     /// The bytes of all that was put.
     bytes: u64,
 }
@@ -47,6 +50,7 @@ impl<'a> Objects<'a> {
             host: host.reader(),
             guest,
             staged: HashSet::new(),
+            order: Vec::new(),
             bytes: 0,
         }
     }
@@ -90,8 +94,18 @@ impl<'a> Objects<'a> {
         Ok(self.host.any(id, limit, out)?)
     }
 
-    /// Stages an object unless it is known.
+    /// Stages an object unless it is known; all that it leads to was put before.
     pub(super) fn put(&mut self, kind: Kind, bytes: &[u8]) -> Result<Id, CopyError> {
+        let before = self.staged.len();
+        let id = self.put_early(kind, bytes)?;
+        if kind != Kind::Blob && self.staged.len() > before {
+            self.order.push(id);
+        }
+        Ok(id)
+    }
+
+    /// The same for one whose place in the order is told by [`Self::follows`].
+    pub(super) fn put_early(&mut self, kind: Kind, bytes: &[u8]) -> Result<Id, CopyError> {
         self.count(bytes.len() as u64)?;
         let mut name = Name::of(self.algorithm, kind, bytes.len() as u64);
         name.update(bytes);
@@ -103,6 +117,35 @@ impl<'a> Objects<'a> {
             self.staged.insert(id);
         }
         Ok(id)
+    }
+
+    /// Notes that all is staged by now that an object leads to.
+    pub(super) fn follows(&mut self, id: Id) {
+        self.order.push(id);
+    }
+
+    /// Takes back what was staged of an object.
+    pub(super) fn take_out(&mut self, id: &Id) -> Result<(), CopyError> {
+        if !self.staged.remove(id) {
+            return Ok(());
+        }
+        let path = loose_path(id);
+        let above = path.parent().unwrap_or(Path::new(""));
+        let dir = self.fs.open_below(self.staging, above, Open::Handle);
+        let dir = dir.map_err(failed("open the directory of", &path))?;
+        let removed = self.fs.unlink(dir.as_fd(), path.file_name().unwrap_or_default());
+        removed.map_err(failed("remove", &path))
+    }
+
+    /// Writes down in which order objects may land, for [`super::land_objects`].
+    pub(super) fn write_order(&self) -> Result<(), CopyError> {
+        let file = self.fs.create_file(self.staging, ORDER.as_ref());
+        let file = file.map_err(failed("create", ORDER))?;
+        let lines = |ids: &[Id]| ids.iter().map(|id| format!("{id}\n")).collect::<String>();
+        self.order.chunks(CHUNK / LINE).try_for_each(|ids| {
+            let written = write_all(self.fs, file.as_fd(), lines(ids).as_bytes());
+            written.map_err(failed("write", ORDER))
+        })
     }
 
     /// Stages the content of a file unless it is known.

@@ -35,6 +35,8 @@ pub struct Start<'a> {
     pub borrowed: &'a [PathBuf],
     /// The patterns of `info/exclude`.
     pub exclude: &'a [u8],
+    /// The commits at which the host's repository ends, when it is shallow.
+    pub shallow: &'a [Id],
 }
 
 /// Makes the git directory in a layer that has nothing yet.
@@ -66,7 +68,11 @@ pub fn make(fs: &dyn Fs, upper: BorrowedFd<'_>, start: &Start<'_>) -> Result<(),
         (".git/info/exclude", start.exclude.to_vec()),
         (".git/objects/info/alternates", alternates(start.borrowed)),
     ];
-    files.iter().try_for_each(|(path, text)| make_file(fs, upper, Path::new(path), text))
+    let shallow = start.shallow.iter().map(|id| format!("{id}\n")).collect::<String>();
+    // An empty one would say that the repository is shallow, too.
+    let shallow = (!shallow.is_empty()).then_some((".git/shallow", shallow.into_bytes()));
+    let mut files = files.into_iter().chain(shallow);
+    files.try_for_each(|(path, text)| make_file(fs, upper, Path::new(path), &text))
 }
 
 fn head(head: &Head) -> String {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use gix_object::Kind;
 
-use super::diff::{Sides, covers, diff};
+use super::diff::{Sides, below, covers, diff};
 use super::edit::Edits;
 use super::ignore::{FILE, FILE_MAX, Patterns};
 use super::objects::{Objects, failed};
@@ -37,6 +37,8 @@ pub(super) struct Below<'a> {
     pub(super) head: Id,
     /// What the command's index tracks, beside what `head` has.
     pub(super) tracked: Option<&'a Tracked>,
+    /// What a sparse checkout need not have.
+    pub(super) skipped: &'a BTreeSet<PathBuf>,
     pub(super) exclude: &'a [u8],
     pub(super) ignored: Taken,
 }
@@ -57,9 +59,11 @@ pub(super) fn look(
     (objects, trees): (&mut Objects<'_>, &mut Trees),
 ) -> Result<Left, CopyError> {
     let patterns = Patterns::new(below.exclude);
-    let (left, touched, opaque) = (Left::default(), BTreeSet::new(), BTreeSet::new());
-    let mut look = Look { fs, upper, below, objects, trees, patterns, left, touched, opaque };
+    let (left, touched) = (Left::default(), BTreeSet::new());
+    let (gone, opaque) = (BTreeSet::new(), BTreeSet::new());
+    let mut look = Look { fs, upper, below, objects, trees, patterns, left, touched, gone, opaque };
     walk(fs, upper, &mut |entry| look.entry(entry))?;
+    look.skipped()?;
     look.untouched()?;
     Ok(look.left)
 }
@@ -74,6 +78,8 @@ struct Look<'a, 'o> {
     left: Left,
     /// Paths that the layer decides about, with all below them.
     touched: BTreeSet<PathBuf>,
+    /// Those of them at which nothing stands.
+    gone: BTreeSet<PathBuf>,
     /// Directories through which nothing of the tree shows.
     opaque: BTreeSet<PathBuf>,
 }
@@ -93,7 +99,7 @@ impl Look<'_, '_> {
         }
         match &entry.found {
             Found::Directory { opaque } => return self.directory(entry, *opaque),
-            Found::Whiteout => self.left.edits.set(path, None),
+            Found::Whiteout => self.whiteout(path),
             Found::Special(what) => return Ok(self.refuse(path, format!("{what} is in no tree"))),
             Found::File { .. } | Found::Symlink(_) if self.is_left_out(path, false)? => {
                 self.leave_out(path)?;
@@ -122,6 +128,38 @@ impl Look<'_, '_> {
         }
         self.touched.insert(path.to_owned());
         Ok(Descend::Past)
+    }
+
+    /// Of what a sparse checkout leaves out nothing is deleted.
+    fn whiteout(&mut self, path: &Path) {
+        self.gone.insert(path.to_owned());
+        if covers(self.below.skipped, path) {
+            return;
+        }
+        if below(self.below.skipped, path) {
+            self.left.edits.replace(path);
+        } else {
+            self.left.edits.set(path, None);
+        }
+    }
+
+    /// What a sparse checkout leaves out of directories that are gone, or others, stays as the
+    /// commit has it.
+    fn skipped(&mut self) -> Result<(), CopyError> {
+        let skipped = self.below.skipped;
+        for path in skipped {
+            let is_hidden = covers(&self.gone, path) || covers(&self.opaque, path);
+            let mut above = path.ancestors();
+            let is_there = above.any(|it| {
+                let is_none = self.gone.contains(it) || self.opaque.contains(it);
+                self.touched.contains(it) && !is_none
+            });
+            if is_hidden && !is_there && !below(&self.touched, path) {
+                let leaf = self.in_head(path)?;
+                self.left.edits.set(path, leaf);
+            }
+        }
+        Ok(())
     }
 
     /// What is refused stays as the commit has it.
@@ -175,6 +213,9 @@ impl Look<'_, '_> {
         let changed = diff((&mut *self.objects, &mut *self.trees), shown, head)?;
         for (path, Sides { old, new }) in changed {
             if covers(&self.touched, &path) {
+                continue;
+            }
+            if old.is_none() && covers(self.below.skipped, &path) {
                 continue;
             }
             let is_submodule = |leaf: Option<Leaf>| leaf.is_some_and(|leaf| leaf.0 == SUBMODULE);

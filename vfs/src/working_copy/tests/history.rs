@@ -89,6 +89,36 @@ fn references_to_something_new_are_told() {
 }
 
 #[test]
+fn every_stash_lands() {
+    let world = World::small(SOME);
+    let said = world.run(
+        "for n in 1 2 3; do echo $n >> top; git stash -q; done; git stash drop -q stash@{1}; echo 4 >> top; git stash -q\n\
+         git branch kept stash@{2}; git update-ref refs/stash-1 HEAD; git rev-parse stash@{0} stash@{1} stash@{2}",
+    );
+    let expected: Vec<&str> = said.lines().collect();
+    let captured = world.capture().expect("captured");
+    // A reference that the command has named so itself stays what it is.
+    let stashes = ["refs/stash", "refs/stash-2", "refs/stash-3"];
+    let told = stashes.map(|name| captured.references.get(name).expect("told").as_str());
+    assert_eq!(told.as_slice(), expected);
+    assert!(!captured.references.contains_key("refs/stash-1"), "the host has it");
+    world.land(&captured);
+    for (number, id) in told.into_iter().enumerate() {
+        world.git(&["update-ref", &format!("refs/endow/stash-{number}"), id]);
+    }
+    world.fsck();
+}
+
+#[test]
+fn log_of_stashes_that_can_not_be_read_is_told() {
+    let world = World::small(SOME);
+    world.run("echo x > top; git stash -q; rm .git/logs/refs/stash; mkfifo .git/logs/refs/stash");
+    let captured = world.capture().expect("captured");
+    assert_eq!(refused(&captured), [".git/logs/refs/stash"]);
+    assert!(captured.references.contains_key("refs/stash"));
+}
+
+#[test]
 fn symbolic_branches_and_odd_heads_are_followed() {
     let world = World::small(SOME);
     let captured = world.check(

@@ -1,6 +1,7 @@
 //! Objects on their way into a repository.
 
 use super::*;
+use crate::fs::faulty::FaultyFs;
 
 fn staged(world: &World) -> Captured {
     world.run(
@@ -48,6 +49,80 @@ fn what_is_no_object_does_not_land() {
         let (staging, objects) = (world.open("staging"), world.open("host/.git/objects"));
         land_objects(&OsFs, staging.as_fd(), objects.as_fd()).expect_err("no object");
         assert_eq!(world.host_files(), before);
+        world.fsck();
+    }
+}
+
+/// Two branches, a merge, a tag of a tag, and what was not committed, in directories of some depth.
+const HISTORY: &str = "mkdir -p a/b/c; echo 1 > a/b/c/one; git add -A; git commit -qm one\n\
+    git checkout -q -b side; echo 2 > a/b/two; git add -A; git commit -qm two\n\
+    git checkout -q main; echo 3 > three; git add -A; git commit -qm three; git merge -q -m all side\n\
+    git tag -a -m v1 v1; git tag -a -m v2 v2 v1; mkdir a/d; echo 4 > a/d/four";
+
+/// Cuts a landing off at each of its calls, and returns how often an object was there then that
+/// leads to one which is not.
+fn broken_landings(world: &World, staging: &File) -> usize {
+    let all = "cd host; export GIT_OBJECT_DIRECTORY=../cut GIT_ALTERNATE_OBJECT_DIRECTORIES=.git/objects\n\
+        git cat-file --batch-all-objects --batch-check='%(objectname)' > ../all\n\
+        git rev-list --objects --stdin < ../all > ../reached 2>&1 || echo broken";
+    let cut = world.path().join("cut");
+    let (mut broken, mut before) = (0, 0);
+    for call in 0.. {
+        fs::create_dir(&cut).expect("made");
+        let fs = FaultyFs::killed(call);
+        let landed = land_objects(&fs, staging.as_fd(), world.open("cut").as_fd());
+        let (is_over, there) = (fs.calls() <= call, objects_in(&cut));
+        assert_eq!(landed.is_ok(), is_over, "call {call}");
+        if there > before {
+            broken += usize::from(!in_user_namespace(world.path(), all).is_empty());
+        }
+        fs::remove_dir_all(&cut).expect("removed");
+        if is_over {
+            break;
+        }
+        before = there;
+    }
+    broken
+}
+
+/// Counts objects that have their names.
+fn objects_in(dir: &Path) -> usize {
+    let entries = |dir: &Path| fs::read_dir(dir).expect("listed").map(|it| it.expect("an entry"));
+    let fans = entries(dir).filter(|it| it.file_name().len() == 2);
+    fans.map(|fan| entries(&fan.path()).count()).sum()
+}
+
+#[test]
+fn landing_that_is_cut_off_leaves_no_object_without_what_it_leads_to() {
+    let world = World::small("echo 1 > top");
+    world.run(HISTORY);
+    let captured = world.capture().expect("captured");
+    assert_eq!(broken_landings(&world, &world.open("staging")), 0);
+    // In the order of names there are such moments.
+    let unordered = world.path().join("unordered");
+    in_user_namespace(world.path(), "cp -a staging unordered; rm unordered/order");
+    assert_ne!(broken_landings(&world, &File::open(unordered).expect("opened")), 0);
+    world.land(&captured);
+}
+
+#[test]
+fn landing_that_is_cut_off_on_the_way_from_another_file_system_is_whole_too() {
+    let world = World::small("echo 1 > top");
+    world.run(HISTORY);
+    world.capture().expect("captured");
+    let elsewhere = world.scratch.elsewhere();
+    let script = format!("cp -a staging/. {}", elsewhere.path().display());
+    in_user_namespace(world.path(), &script);
+    assert_eq!(broken_landings(&world, &File::open(elsewhere.path()).expect("opened")), 0);
+}
+
+#[test]
+fn order_that_names_what_is_no_object_is_refused() {
+    for line in ["../x", "config", "zz", "ab"] {
+        let world = World::small("echo 1 > top");
+        fs::write(world.path().join("staging/order"), line).expect("written");
+        let (staging, objects) = (world.open("staging"), world.open("host/.git/objects"));
+        land_objects(&OsFs, staging.as_fd(), objects.as_fd()).expect_err("no object");
         world.fsck();
     }
 }

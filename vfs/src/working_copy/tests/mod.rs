@@ -1,5 +1,6 @@
 //! Working copies in real overlays, changed by real git, against what git makes of them.
 
+mod broken;
 mod edits;
 mod history;
 mod hostile_directory;
@@ -9,7 +10,9 @@ mod index;
 mod land;
 mod random;
 mod references;
+mod shallow;
 mod size;
+mod sparse;
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -83,6 +86,7 @@ impl World {
             references: &self.references,
             borrowed: &[self.path().join("host/.git/objects")],
             exclude: b"*.excluded\n",
+            shallow: &self.repository.shallow().expect("a list"),
         };
         make(&OsFs, self.open("upper").as_fd(), &start).expect("made");
     }
