@@ -4,8 +4,9 @@ use std::os::fd::BorrowedFd;
 use std::path::Path;
 
 use endow_policy::HostPath;
+use endow_vfs::cas::Digest;
 use endow_vfs::fs::{At, OsFs};
-use endow_vfs::git_tree::{self, Blob, GitError, Id, Options, Reader, Repository};
+use endow_vfs::git_tree::{self, Blob, GitError, Id, Options, Reader, Repository, Sparse};
 use endow_vfs::materialize::{ContentError, Contents, Maker, make_file};
 use endow_vfs::trees::{Building, ContentName, Made};
 
@@ -14,13 +15,16 @@ use super::{MakeError, fact, fault, layers, make_all, told};
 use crate::confined::{self, Reach};
 use crate::plan::{TreeFact, TreeFault};
 
+/// Between the id of a tree and the patterns that select a part of it.
+const PART: &str = "/sparse:";
+
 /// What a revision leads to, as the confined process tells it.
 type Found = (String, String, Option<String>);
 
 /// Finds the tree of a revision.
 pub(super) fn resolve(
     repository: &HostPath,
-    rev: &str,
+    (rev, sparse): (&str, &[String]),
     cache: &Path,
 ) -> Result<TreeFact, TreeFault> {
     let source = repository.as_path();
@@ -34,9 +38,26 @@ pub(super) fn resolve(
             message: format!("{repository}: {message}"),
         })?;
     let kind = format!("git-{algorithm}");
+    if !sparse.is_empty() {
+        let part = in_part((&kind, &tree), sparse, (source, cache))?;
+        return Ok(TreeFact { commit, ..part });
+    }
     let fact = fact((&kind, &tree), source, cache)?;
     let whole = TreeFact { id: format!("{kind}:{tree}"), commit, ..fact };
     Ok(if whole.is_made { whole } else { layers::on_another(whole, &parts) })
+}
+
+/// Returns what is known of the part of a tree that patterns select. It is made as a whole: a layer
+/// could stand only on a tree of the same patterns.
+fn in_part(
+    (kind, tree): (&str, &str),
+    sparse: &[String],
+    (source, cache): (&Path, &Path),
+) -> Result<TreeFact, TreeFault> {
+    let hash = Digest::of(sparse.join("\n").as_bytes()).to_hex();
+    let fact = fact((&format!("{kind}-sparse-{hash}"), tree), source, cache)?;
+    let id = format!("{kind}:{tree}{PART}{hash}");
+    Ok(TreeFact { id, sparse: sparse.to_vec(), ..fact })
 }
 
 fn find(places: &git_tree::Places, rev: &str) -> Result<Found, (String, bool)> {
@@ -52,6 +73,7 @@ fn is_absent(error: &GitError) -> bool {
 
 /// Makes the tree of this name.
 pub(super) fn make(tree: &TreeFact, name: &str, building: &Building) -> Result<Made, MakeError> {
+    let name = name.split_once(PART).map_or(name, |(name, _)| name);
     let id: Id = name.parse().map_err(|_| MakeError::Name(tree.id.clone()))?;
     let base = tree.base.as_ref().map(|base| id_of(&base.id)).transpose()?;
     let source = tree.source.as_path();
@@ -61,7 +83,7 @@ pub(super) fn make(tree: &TreeFact, name: &str, building: &Building) -> Result<M
     let reach = Reach { read, write, keep };
     let made = confined::run(&reach, || {
         let at = (building.root(), building.dir());
-        fill(&places, (base.as_ref(), &id), at).map_err(|error| told(&*error))
+        fill(&places, (base.as_ref(), &id, &tree.sparse), at).map_err(|error| told(&*error))
     });
     made.map_err(MakeError::Confined)?.map_err(MakeError::Source)
 }
@@ -73,12 +95,13 @@ fn id_of(tree: &str) -> Result<Id, MakeError> {
 
 fn fill(
     places: &git_tree::Places,
-    (base, id): (Option<&Id>, &Id),
+    (base, id, sparse): (Option<&Id>, &Id, &[String]),
     at: (BorrowedFd<'_>, BorrowedFd<'_>),
 ) -> Result<Made, Box<dyn std::error::Error>> {
     let (repository, options) = (Repository::open_at(places)?, Options::default());
     let (snapshot, gone) = match base {
-        None => (repository.snapshot(id, &options)?, Vec::new()),
+        None if sparse.is_empty() => (repository.snapshot(id, &options)?, Vec::new()),
+        None => (repository.selection(id, &Sparse::new(sparse), &options)?, Vec::new()),
         Some(base) => {
             let found = repository.difference(base, id, usize::MAX, &options)?;
             found.map(|found| (found.snapshot, found.gone)).ok_or("too many differences")?

@@ -10,5 +10,6 @@ mod layers;
 mod oracles;
 mod real;
 mod room;
+mod sparse;
 mod store;
 mod stress;

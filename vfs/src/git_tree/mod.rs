@@ -24,6 +24,7 @@ mod references;
 mod refs;
 mod repository;
 mod revision;
+mod sparse;
 mod tree;
 mod walk;
 
@@ -35,6 +36,7 @@ pub use reader::Reader;
 pub use references::Head;
 pub use repository::Repository;
 pub use revision::Resolved;
+pub use sparse::Sparse;
 pub use walk::{Blob, Options};
 
 pub(crate) use loose::path as loose_path;

@@ -10,8 +10,8 @@ use super::layout::{self, Layout};
 use super::packs::Packs;
 use super::reader::Reader;
 use super::{
-    Algorithm, Difference, GitError, Head, Id, Options, Places, Resolved, difference, references,
-    revision, walk,
+    Algorithm, Difference, GitError, Head, Id, Options, Places, Resolved, Sparse, difference,
+    references, revision, sparse, walk,
 };
 use crate::snapshot::Snapshot;
 
@@ -124,6 +124,20 @@ impl Repository {
     /// An object can't be read, an entry can't be shown, or a bound is passed.
     pub fn snapshot(&self, tree: &Id, options: &Options) -> Result<Snapshot<Blob>, GitError> {
         walk::snapshot(self, tree, options)
+    }
+
+    /// Reads what is selected of a tree, as [`Self::snapshot`] does. A directory is there when
+    /// something in it is selected.
+    ///
+    /// # Errors
+    /// As [`Self::snapshot`], of what is selected and the directories that can lead there.
+    pub fn selection(
+        &self,
+        tree: &Id,
+        sparse: &Sparse,
+        options: &Options,
+    ) -> Result<Snapshot<Blob>, GitError> {
+        sparse::snapshot(self, tree, (sparse, options))
     }
 
     /// Compares a tree with another, the base; `None` when more than `most` paths differ. What is the
