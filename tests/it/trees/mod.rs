@@ -13,3 +13,4 @@ mod room;
 mod sparse;
 mod store;
 mod stress;
+mod unusual;

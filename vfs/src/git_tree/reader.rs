@@ -1,6 +1,6 @@
 //! Reading objects, each checked against its name.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use gix_object::Kind;
@@ -115,7 +115,9 @@ impl<'a> Reader<'a> {
     fn missing(&self, id: &Id) -> GitError {
         match self.packs.broken().map(Path::to_owned) {
             Some(path) => GitError::Damaged { path },
-            None if self.repository.is_partial() => GitError::PartialClone { id: *id },
+            None if self.repository.is_partial() => {
+                GitError::PartialClone { id: *id, path: PathBuf::new() }
+            }
             None => GitError::Missing { id: *id },
         }
     }

@@ -107,6 +107,7 @@ impl Repository {
     /// # Errors
     /// It can't be read, or names no object.
     pub fn head(&self) -> Result<Head, GitError> {
+        self.check_references()?;
         references::head(&self.layout)
     }
 
@@ -115,7 +116,19 @@ impl Repository {
     /// # Errors
     /// There are more than `most`, or a file can't be read.
     pub fn references(&self, most: usize) -> Result<BTreeMap<String, Id>, GitError> {
+        self.check_references()?;
         references::all(&self.layout, most)
+    }
+
+    /// Looks whether references can be read; objects can be without.
+    ///
+    /// # Errors
+    /// They stand in a reftable.
+    pub fn check_references(&self) -> Result<(), GitError> {
+        if !self.format.has_reftable {
+            return Ok(());
+        }
+        Err(GitError::Reftable { path: config::path(&self.layout.common) })
     }
 
     /// Reads a tree: all names, the size of each content, and where links lead.

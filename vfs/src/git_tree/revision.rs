@@ -140,6 +140,8 @@ impl Walk<'_> {
         if let Some(id) = base.parse().ok().filter(|id: &Id| self.is_of_ours(id)) {
             return Ok(id);
         }
+        // A whole id needs no reference.
+        self.repository.check_references()?;
         let name = if base == "@" { "HEAD" } else { base };
         let found = Refs::read(self.repository.layout())?.find(name);
         let found = found.map_err(|error| match error {

@@ -1,5 +1,9 @@
 //! From a tree object to what of it is selected. What can hold nothing that is selected is not read.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
 use super::Sparse;
 use super::select::Within;
 use crate::git_tree::tree::{self, DIRECTORY, Entry};
@@ -80,9 +84,11 @@ impl Selecting<'_> {
         if self.sparse.may_hold(&within) {
             if levels.len() > self.bounds.depth {
                 let (of, limit) = ("directories above one another", self.bounds.depth as u64);
-                return Err(self.too_large(levels, of, limit));
+                return Err(too_large(levels, of, limit));
             }
-            let open = self.flat.open(&entry.id, 0)?;
+            let open = self.flat.open(&entry.id, 0);
+            let path = || path_of(levels).join(OsStr::from_bytes(entry.name));
+            let open = open.map_err(|error| error.needed_for(path))?;
             levels.push(Level { open, within, name: entry.name.into(), is_there: false });
         }
         Ok(())
@@ -107,17 +113,19 @@ impl Selecting<'_> {
         self.seen += 1;
         if self.seen > self.bounds.entries {
             let limit = self.bounds.entries as u64;
-            return Err(self.too_large(levels, "files and directories", limit));
+            return Err(too_large(levels, "files and directories", limit));
         }
         if self.work > MOST {
-            return Err(self.too_large(levels, "comparisons with patterns", MOST));
+            return Err(too_large(levels, "comparisons with patterns", MOST));
         }
         Ok(())
     }
+}
 
-    fn too_large(&self, levels: &[Level], of: &'static str, limit: u64) -> GitError {
-        use std::os::unix::ffi::OsStrExt;
-        let path = levels.iter().map(|it| std::ffi::OsStr::from_bytes(&it.name)).collect();
-        SnapshotError::TooLarge { path, of, limit }.into()
-    }
+fn path_of(levels: &[Level]) -> PathBuf {
+    levels.iter().map(|level| OsStr::from_bytes(&level.name)).collect()
+}
+
+fn too_large(levels: &[Level], of: &'static str, limit: u64) -> GitError {
+    SnapshotError::TooLarge { path: path_of(levels), of, limit }.into()
 }
