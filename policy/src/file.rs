@@ -149,6 +149,8 @@ pub enum MountSource {
         repository: Option<OsString>,
         /// The tree-ish.
         rev: String,
+        /// Which paths of it are shown; without a pattern all are.
+        sparse: Vec<String>,
         /// Where changes go, when there can be any.
         landing: Landing,
     },

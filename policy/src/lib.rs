@@ -31,6 +31,7 @@ mod require;
 mod resolve;
 #[cfg(feature = "schema")]
 mod schema;
+mod sparse;
 mod state;
 mod stated;
 mod sync;
@@ -66,6 +67,7 @@ pub use require::{Level, Require};
 pub use resolve::{ErrorKind, ResolveError, resolve};
 #[cfg(feature = "schema")]
 pub use schema::schema;
+pub use sparse::SparseFault;
 pub use state::StateRules;
 pub use stated::Stated;
 pub use sync::{OnConflict, SyncMode, SyncRules, SyncTable};

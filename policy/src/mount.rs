@@ -60,6 +60,9 @@ pub enum BackendSpec {
         repository: HostPath,
         /// The tree-ish, resolved once at start.
         rev: String,
+        /// Which paths of it are shown; without a pattern all are.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        sparse: Vec<String>,
         /// Where changes go, when there can be any.
         #[serde(flatten, skip_serializing_if = "Landing::is_default")]
         landing: Landing,

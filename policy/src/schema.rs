@@ -164,6 +164,8 @@ image!(
         noexec: bool,
         /// Deny patterns don't apply below.
         nodeny: bool,
+        /// Which paths of a git tree are shown, as in git's sparse-checkout file.
+        sparse: Vec<Word>,
         /// Where a git tree's changes go.
         sync: Word,
         /// What git ignores goes there, too.

@@ -18,11 +18,15 @@ use super::working_copy::{self, CopyFact};
 /// A tree that a mount shows, as its name was resolved: once, before the start.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TreeFact {
-    /// What the tree is: `git-sha1:HEX`, `git-sha256:HEX` or `sha256:HEX/SIZE`.
+    /// What the tree is: `git-sha1:HEX`, `git-sha256:HEX` or `sha256:HEX/SIZE`; with `/sparse:HASH`
+    /// what these patterns select of it.
     pub id: String,
     /// The commit that was named, when it was one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
+    /// Which paths of it are shown; without a pattern all are.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub sparse: Vec<String>,
     /// Its name in the cache.
     pub key: String,
     /// What to call a note of which tree the revision leads to, where there is none.
@@ -93,7 +97,11 @@ pub struct TreeFault {
 /// Returns what the facts of the host know a tree by; `None` for other kinds of mount.
 pub fn tree_name(spec: &MountSpec) -> Option<String> {
     let name = match &spec.backend {
-        BackendSpec::Git { repository, rev, .. } => format!("{repository}@{rev}"),
+        // No pattern has an end of a line.
+        BackendSpec::Git { repository, rev, sparse, .. } => {
+            let patterns: String = sparse.iter().map(|it| format!("\n{it}")).collect();
+            format!("{repository}@{rev}{patterns}")
+        }
         BackendSpec::Cas { digest } => digest.clone(),
         _ => return None,
     };

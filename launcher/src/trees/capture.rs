@@ -125,6 +125,8 @@ fn read_it(
     (git, signed): (&GitRecord, &Signed<'_>),
 ) -> Result<Captured, String> {
     let host = Repository::open_at(places).map_err(|error| told(&error))?;
+    // One that was turned into a reftable meanwhile gets no reference as a file.
+    host.check_references().map_err(|error| told(&error))?;
     let guest = own.map(|own| {
         let places = Places {
             root: own.to_owned(),

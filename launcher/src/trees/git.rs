@@ -4,8 +4,9 @@ use std::os::fd::BorrowedFd;
 use std::path::Path;
 
 use endow_policy::HostPath;
+use endow_vfs::cas::Digest;
 use endow_vfs::fs::{At, OsFs};
-use endow_vfs::git_tree::{self, Blob, GitError, Id, Options, Reader, Repository};
+use endow_vfs::git_tree::{self, Blob, GitError, Id, Options, Reader, Repository, Sparse};
 use endow_vfs::materialize::{ContentError, Contents, Maker, make_file};
 use endow_vfs::trees::{self, Building, ContentName, Known, Made, NoteName};
 
@@ -14,22 +15,28 @@ use super::{MakeError, fact, fault, layers, make_all, told};
 use crate::confined::{self, Reach};
 use crate::plan::{TreeFact, TreeFault};
 
+/// Between the id of a tree and the patterns that select a part of it.
+const PART: &str = "/sparse:";
+
 /// The tree and the commit of a revision, as the confined process tells them.
 type Found = (String, Option<String>);
 
 /// Finds the tree of a revision.
 pub(super) fn resolve(
     repository: &HostPath,
-    rev: &str,
+    (rev, sparse): (&str, &[String]),
     cache: &Path,
 ) -> Result<TreeFact, TreeFault> {
     let source = repository.as_path();
     let parts = git_places::find(source)?;
     let (Known { tree, commit }, note) = found(repository, rev, &parts, cache)?;
-    let kind = format!("git-{}", tree.algorithm());
+    let (kind, commit) = (format!("git-{}", tree.algorithm()), commit.map(|it| it.to_string()));
+    if !sparse.is_empty() {
+        let part = in_part((&kind, &tree.to_string()), sparse, (source, cache))?;
+        return Ok(TreeFact { commit, note, ..part });
+    }
     let fact = fact((&kind, &tree.to_string()), source, cache)?;
-    let id = format!("{kind}:{tree}");
-    let whole = TreeFact { id, note, commit: commit.map(|commit| commit.to_string()), ..fact };
+    let whole = TreeFact { id: format!("{kind}:{tree}"), note, commit, ..fact };
     Ok(if whole.is_made { whole } else { layers::on_another(whole, &parts) })
 }
 
@@ -64,11 +71,25 @@ fn found(
 
 /// Notes what the revision of a tree leads to, if that was not known.
 pub(super) fn note(tree: &TreeFact) {
-    let known = tree.id.split_once(':').map(|(_, id)| (id.to_owned(), tree.commit.clone()));
+    let whole = tree.id.split(PART).next().and_then(|id| id.split_once(':'));
+    let known = whole.map(|(_, id)| (id.to_owned(), tree.commit.clone()));
     if let (Some(name), Some(known)) = (&tree.note, known.as_ref().and_then(parsed)) {
         // The next run reads the repository again when that can't be written.
         drop(trees::note(&OsFs, tree.cache.as_path(), name, &known));
     }
+}
+
+/// Returns what is known of the part of a tree that patterns select. It is made as a whole: a layer
+/// could stand only on a tree of the same patterns.
+fn in_part(
+    (kind, tree): (&str, &str),
+    sparse: &[String],
+    (source, cache): (&Path, &Path),
+) -> Result<TreeFact, TreeFault> {
+    let hash = Digest::of(sparse.join("\n").as_bytes()).to_hex();
+    let fact = fact((&format!("{kind}-sparse-{hash}"), tree), source, cache)?;
+    let id = format!("{kind}:{tree}{PART}{hash}");
+    Ok(TreeFact { id, sparse: sparse.to_vec(), ..fact })
 }
 
 fn parsed((tree, commit): &Found) -> Option<Known> {
@@ -91,6 +112,7 @@ fn is_absent(error: &GitError) -> bool {
 
 /// Makes the tree of this name.
 pub(super) fn make(tree: &TreeFact, name: &str, building: &Building) -> Result<Made, MakeError> {
+    let name = name.split_once(PART).map_or(name, |(name, _)| name);
     let id: Id = name.parse().map_err(|_| MakeError::Name(tree.id.clone()))?;
     let base = tree.base.as_ref().map(|base| id_of(&base.id)).transpose()?;
     let source = tree.source.as_path();
@@ -100,7 +122,7 @@ pub(super) fn make(tree: &TreeFact, name: &str, building: &Building) -> Result<M
     let reach = Reach { read, write, keep };
     let made = confined::run(&reach, || {
         let at = (building.root(), building.dir());
-        fill(&places, (base.as_ref(), &id), at).map_err(|error| told(&*error))
+        fill(&places, (base.as_ref(), &id, &tree.sparse), at).map_err(|error| told(&*error))
     });
     made.map_err(MakeError::Confined)?.map_err(MakeError::Source)
 }
@@ -112,12 +134,13 @@ fn id_of(tree: &str) -> Result<Id, MakeError> {
 
 fn fill(
     places: &git_tree::Places,
-    (base, id): (Option<&Id>, &Id),
+    (base, id, sparse): (Option<&Id>, &Id, &[String]),
     at: (BorrowedFd<'_>, BorrowedFd<'_>),
 ) -> Result<Made, Box<dyn std::error::Error>> {
     let (repository, options) = (Repository::open_at(places)?, Options::default());
     let (snapshot, gone) = match base {
-        None => (repository.snapshot(id, &options)?, Vec::new()),
+        None if sparse.is_empty() => (repository.snapshot(id, &options)?, Vec::new()),
+        None => (repository.selection(id, &Sparse::new(sparse), &options)?, Vec::new()),
         Some(base) => {
             let found = repository.difference(base, id, usize::MAX, &options)?;
             found.map(|found| (found.snapshot, found.gone)).ok_or("too many differences")?

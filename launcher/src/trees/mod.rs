@@ -65,8 +65,8 @@ pub(crate) fn resolve(mounts: &[MountSpec], cache: &Path, vars: &Vars) -> TreeFa
     for spec in mounts {
         let Some(name) = tree_name(spec) else { continue };
         facts.entry(name).or_insert_with(|| match &spec.backend {
-            BackendSpec::Git { repository, rev, .. } => {
-                let found = git::resolve(repository, rev, cache);
+            BackendSpec::Git { repository, rev, sparse, .. } => {
+                let found = git::resolve(repository, (rev, sparse), cache);
                 found.and_then(|tree| match spec.access {
                     Access::Cow => {
                         working_copy::resolve(tree, rev, (cache, &git_user::author(vars)))
@@ -174,6 +174,7 @@ fn fact((kind, name): (&str, &str), source: &Path, cache: &Path) -> Result<TreeF
         id: String::new(),
         commit: None,
         note: None,
+        sparse: Vec::new(),
         key: key.to_string(),
         is_made: endow_vfs::trees::is_made(cache, &key),
         copy: None,

@@ -130,12 +130,13 @@ fn backend(
         MountSource::Private { seed, mode } => {
             BackendSpec::Private { seed: seeds(seed, places)?, write_back: Vec::new(), mode: *mode }
         }
-        MountSource::Git { repository, rev, landing } => BackendSpec::Git {
+        MountSource::Git { repository, rev, sparse, landing } => BackendSpec::Git {
             repository: match repository {
                 Some(repository) => path(repository)?,
                 None => vars.git_root.clone().unwrap_or_else(|| vars.cwd.clone()),
             },
             rev: rev.clone(),
+            sparse: sparse.clone(),
             landing: landing.clone(),
         },
         MountSource::Cas { digest } => BackendSpec::Cas { digest: digest.clone() },

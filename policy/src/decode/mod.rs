@@ -2,6 +2,7 @@
 
 mod landing;
 mod mounts;
+mod sparse;
 mod tables;
 mod unavailable;
 

@@ -34,6 +34,7 @@ pub(crate) const MOUNT_KEYS: &[&str] = &[
     "optional",
     "noexec",
     "nodeny",
+    "sparse",
     "sync",
     "sync_ignored",
     "author",
@@ -43,6 +44,8 @@ pub(crate) const MOUNT_KEYS: &[&str] = &[
 pub(crate) const MAKE_KEYS: &[&str] = &["copy", "made"];
 /// The keys that say what stands at the mount point.
 const SOURCE_KEYS: &[&str] = &["host", "git", "cas", "memory", "private", "copy", "made"];
+/// The keys of a git mount.
+const GIT_KEYS: &[&str] = &["git", "rev", "sparse", "sync", "sync_ignored", "author"];
 
 pub(super) const ACCESS_WORDS: &[(&str, Access)] =
     &[("ro", Access::Ro), ("rw", Access::Rw), ("cow", Access::Cow)];
@@ -190,10 +193,7 @@ impl Decoder<'_> {
             let host = self.word(section, "host").map(|host| host.value.into());
             (Some(MountSource::Host { host }), &["host"])
         } else if has("git") {
-            {
-                let keys: &[&str] = &["git", "rev", "sync", "sync_ignored", "author"];
-                (self.git_source(section, span), keys)
-            }
+            (self.git_source(section, span), GIT_KEYS)
         } else if has("cas") {
             (self.cas_source(section), &["cas"])
         } else if has("memory") {
@@ -217,6 +217,7 @@ impl Decoder<'_> {
     fn only_for_source(&mut self, section: &Section<'_>, allowed: &[&str]) {
         const BOUND: &[&str] = &[
             "rev",
+            "sparse",
             "sync",
             "sync_ignored",
             "author",
@@ -230,7 +231,7 @@ impl Decoder<'_> {
             let name: &str = key.get_ref();
             if BOUND.contains(&name) && !allowed.contains(&name) {
                 let owner = match name {
-                    "rev" | "sync" | "sync_ignored" | "author" => "git",
+                    git if GIT_KEYS.contains(&git) => "git",
                     "size" | "inodes" => "memory",
                     "mode" => "memory or private",
                     _ => "private",
@@ -249,8 +250,8 @@ impl Decoder<'_> {
         }
         let rev = self.word(section, "rev")?.value.to_owned();
         let repository = (repository.value != ".").then(|| repository.value.into());
-        let landing = self.landing(section);
-        Some(MountSource::Git { repository, rev, landing })
+        let (sparse, landing) = (self.sparse(section), self.landing(section));
+        Some(MountSource::Git { repository, rev, sparse, landing })
     }
 
     fn cas_source(&mut self, section: &Section<'_>) -> Option<MountSource> {

@@ -12,7 +12,7 @@ use crate::nearest::did_you_mean;
 use crate::unit::UnitError;
 use crate::{
     Access, AllowWord, FileKind, LimitsTable, Network, OnConflict, Origin, PatternFault,
-    PolicyFile, Stated, SyncMode, WorkspaceAccess, parse_duration, parse_size,
+    PolicyFile, SparseFault, Stated, SyncMode, WorkspaceAccess, parse_duration, parse_size,
 };
 
 use mount::MountFlag;
@@ -148,6 +148,12 @@ pub enum FlagFault {
     /// Where changes go, and there can be none.
     #[error("`sync` needs `cow`")]
     NeedsCow,
+    /// A pattern of shown paths can't be used.
+    #[error(transparent)]
+    Sparse(SparseFault),
+    /// A part of a tree can't be changed.
+    #[error("`sparse` and `cow` exclude each other")]
+    SparseCow,
     /// The feature is not built yet.
     #[error("not available in this version")]
     Unavailable,

@@ -5,6 +5,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use super::{FlagError, FlagFault, fault, origin};
 use crate::decode::{DEFAULT_MEMORY_MODE, DEFAULT_MEMORY_SIZE, is_digest, parse_mode};
+use crate::sparse::{check_pattern, check_patterns};
 use crate::{Access, Landing, LandsAt, MountEntry, MountOptions, MountSource, Stated, parse_size};
 
 /// Which mount flag it is.
@@ -33,7 +34,7 @@ impl MountFlag {
         match option {
             "size" | "inodes" | "mode" => self == Self::Tmp,
             "cow" => matches!(self, Self::Git | Self::Cas),
-            "sync" => self == Self::Git,
+            "sync" | "sparse" => self == Self::Git,
             "optional" => self != Self::Tmp,
             "nodeny" => matches!(self, Self::Host(_)),
             _ => true,
@@ -43,7 +44,7 @@ impl MountFlag {
 
 /// The options that are read from the right; with `=` they have a value.
 const OPTIONS: &[&str] =
-    &["optional", "noexec", "nodeny", "cow", "size=", "inodes=", "mode=", "sync="];
+    &["optional", "noexec", "nodeny", "cow", "size=", "inodes=", "mode=", "sync=", "sparse="];
 
 /// Reads the value of one mount flag.
 pub(super) fn parse(flag: MountFlag, value: &OsStr) -> Result<MountEntry, FlagError> {
@@ -52,8 +53,12 @@ pub(super) fn parse(flag: MountFlag, value: &OsStr) -> Result<MountEntry, FlagEr
     let (rest, words) = split_options(value.as_bytes());
     let mut options = Options::default();
     for word in words {
-        options.add(flag, word).map_err(refuse)?;
+        options
+            .add(flag, word)
+            .map_err(|kind| FlagError { hint: form(flag, kind), ..refuse(kind) })?;
     }
+    // They were read from the right.
+    options.sparse.reverse();
     let (guest, source) = match unescaped(rest, b'=').next() {
         Some(at) => (&rest[..at], Some(&rest[at + 1..])),
         None => (rest, None),
@@ -71,9 +76,7 @@ pub(super) fn parse(flag: MountFlag, value: &OsStr) -> Result<MountEntry, FlagEr
         MountFlag::Tmp if source.is_some() => Err(FlagFault::TakesNoSource),
         MountFlag::Tmp => Ok(options.memory()),
         MountFlag::Git if !options.cow && options.sync.is_some() => Err(FlagFault::NeedsCow),
-        MountFlag::Git => {
-            source.ok_or(FlagFault::NoSource).and_then(|it| git_source(it, options.landing()))
-        }
+        MountFlag::Git => source.ok_or(FlagFault::NoSource).and_then(|it| git_source(it, &options)),
         MountFlag::Cas => source.ok_or(FlagFault::NoSource).and_then(cas_source),
     };
     let source = source.map_err(|kind| FlagError { hint: form(flag, kind), ..refuse(kind) })?;
@@ -92,6 +95,7 @@ struct Options {
     mount: MountOptions,
     cow: bool,
     sync: Option<LandsAt>,
+    sparse: Vec<String>,
     size: Option<u64>,
     inodes: Option<u64>,
     mode: Option<u32>,
@@ -112,6 +116,7 @@ impl Options {
             "size" => self.size = Some(parse_size(value).map_err(FlagFault::Unit)?),
             "inodes" => self.inodes = Some(value.parse().map_err(|_| bad)?),
             "mode" => self.mode = Some(parse_mode(value).ok_or(bad)?),
+            "sparse" => self.sparse.push(pattern(value)?),
             "sync" => self.sync = Some(LandsAt::parse(value).ok_or(bad)?),
             _ => return Err(FlagFault::OptionNotHere),
         }
@@ -128,6 +133,18 @@ impl Options {
 
     fn landing(&self) -> Landing {
         Landing { to: self.sync.clone().unwrap_or_default(), ..Landing::default() }
+    }
+
+    /// Returns which paths are shown.
+    fn sparse(&self) -> Result<Vec<String>, FlagFault> {
+        if self.sparse.is_empty() {
+            return Ok(Vec::new());
+        }
+        if self.cow {
+            return Err(FlagFault::SparseCow);
+        }
+        check_patterns(&self.sparse).map_err(FlagFault::Sparse)?;
+        Ok(self.sparse.clone())
     }
 
     fn access(&self, flag: MountFlag) -> Access {
@@ -197,7 +214,7 @@ fn docker_order(flag: MountFlag, value: &[u8]) -> Option<String> {
 }
 
 /// `[REPO@]TREEISH`: the last `@` that is neither escaped nor before `{` splits.
-fn git_source(source: &[u8], landing: Landing) -> Result<MountSource, FlagFault> {
+fn git_source(source: &[u8], options: &Options) -> Result<MountSource, FlagFault> {
     let split = unescaped(source, b'@').filter(|at| source.get(at + 1) != Some(&b'{')).last();
     let (repository, rev) = match split {
         Some(0) => return Err(FlagFault::Empty),
@@ -209,7 +226,13 @@ fn git_source(source: &[u8], landing: Landing) -> Result<MountSource, FlagFault>
         return Err(FlagFault::Empty);
     }
     let repository = repository.map(unescape).filter(|path| path != ".");
-    Ok(MountSource::Git { repository, rev, landing })
+    Ok(MountSource::Git { repository, rev, sparse: options.sparse()?, landing: options.landing() })
+}
+
+fn pattern(value: &str) -> Result<String, FlagFault> {
+    let text = unescape(value.as_bytes()).into_string().map_err(|_| FlagFault::NotUtf8)?;
+    check_pattern(&text).map_err(FlagFault::Sparse)?;
+    Ok(text)
 }
 
 fn cas_source(source: &[u8]) -> Result<MountSource, FlagFault> {
@@ -219,10 +242,18 @@ fn cas_source(source: &[u8]) -> Result<MountSource, FlagFault> {
 
 fn form(flag: MountFlag, fault: FlagFault) -> Option<String> {
     let form = match (flag, fault) {
+        (_, FlagFault::Sparse(fault)) => return Some(fault.hint().to_owned()),
+        (_, FlagFault::SparseCow) => {
+            return Some("a working copy needs the whole tree: leave one of them out".to_owned());
+        }
+        // What is wrong is one option, not the form.
+        (_, FlagFault::OptionNotHere | FlagFault::OptionValue | FlagFault::Unit(_))
+        | (MountFlag::Host(_), _) => return None,
         (MountFlag::Tmp, _) => "--tmp GUEST[,size=256M,inodes=N,mode=1777]",
-        (MountFlag::Git, _) => "--git GUEST=[REPO@]TREEISH[,cow,sync=branch:NAME]",
+        (MountFlag::Git, _) => {
+            "--git GUEST=[REPO@]TREEISH[,sparse=PATTERN...][,cow,sync=branch:NAME]"
+        }
         (MountFlag::Cas, _) => "--cas GUEST=sha256:HEX/SIZE[,cow]",
-        (MountFlag::Host(_), _) => return None,
     };
     Some(format!("write `{form}`"))
 }

@@ -62,6 +62,7 @@ fn mount_flags() {
         ("--git", "/g=a@b@HEAD@{2},cow"),
         ("--git", "/g=a\\@b@main"),
         ("--git", "/g=.@main"),
+        ("--git", "/g=main,sparse=/*,sparse=!a\\,b,noexec,sparse=c=d"),
         ("--cas", digest.as_str()),
     ];
     let report: Vec<_> = rows
@@ -86,12 +87,13 @@ fn mount_flags() {
     --ro /a:/b=/a:/b: /a:/b <- Host { host: Some("/a:/b") } Ro
     --tmp /t: /t <- Memory { size_bytes: 268435456, inodes: None, mode: 1023 } Rw
     --tmp /t,size=1G,inodes=10,mode=0700,noexec: /t <- Memory { size_bytes: 1073741824, inodes: Some(10), mode: 448 } Rw noexec
-    --git /g=main: /g <- Git { repository: None, rev: "main", landing: Landing { to: Ref, ignored: false, author: None } } Ro
-    --git /g=HEAD@{1}: /g <- Git { repository: None, rev: "HEAD@{1}", landing: Landing { to: Ref, ignored: false, author: None } } Ro
-    --git /g=../other@main~2: /g <- Git { repository: Some("../other"), rev: "main~2", landing: Landing { to: Ref, ignored: false, author: None } } Ro
-    --git /g=a@b@HEAD@{2},cow: /g <- Git { repository: Some("a@b"), rev: "HEAD@{2}", landing: Landing { to: Ref, ignored: false, author: None } } Cow
-    --git /g=a\@b@main: /g <- Git { repository: Some("a@b"), rev: "main", landing: Landing { to: Ref, ignored: false, author: None } } Ro
-    --git /g=.@main: /g <- Git { repository: None, rev: "main", landing: Landing { to: Ref, ignored: false, author: None } } Ro
+    --git /g=main: /g <- Git { repository: None, rev: "main", sparse: [], landing: Landing { to: Ref, ignored: false, author: None } } Ro
+    --git /g=HEAD@{1}: /g <- Git { repository: None, rev: "HEAD@{1}", sparse: [], landing: Landing { to: Ref, ignored: false, author: None } } Ro
+    --git /g=../other@main~2: /g <- Git { repository: Some("../other"), rev: "main~2", sparse: [], landing: Landing { to: Ref, ignored: false, author: None } } Ro
+    --git /g=a@b@HEAD@{2},cow: /g <- Git { repository: Some("a@b"), rev: "HEAD@{2}", sparse: [], landing: Landing { to: Ref, ignored: false, author: None } } Cow
+    --git /g=a\@b@main: /g <- Git { repository: Some("a@b"), rev: "main", sparse: [], landing: Landing { to: Ref, ignored: false, author: None } } Ro
+    --git /g=.@main: /g <- Git { repository: None, rev: "main", sparse: [], landing: Landing { to: Ref, ignored: false, author: None } } Ro
+    --git /g=main,sparse=/*,sparse=!a\,b,noexec,sparse=c=d: /g <- Git { repository: None, rev: "main", sparse: ["/*", "!a,b", "c=d"], landing: Landing { to: Ref, ignored: false, author: None } } Ro noexec
     --cas /c=sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa/12,cow: /c <- Cas { digest: "sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa/12" } Cow
     "#);
 }
@@ -121,6 +123,10 @@ fn mount_flags_refused() {
         ("--git", "/g=main,sync=ref"),
         ("--git", "/g=main,cow,sync=branch:next"),
         ("--git", "/g=main,cow,sync=main"),
+        ("--git", "/g=main,cow,sparse=a"),
+        ("--git", "/g=main,sparse="),
+        ("--git", "/g=main,sparse=!a"),
+        ("--cas", "/c=x,sparse=a"),
         ("--cas", "/c=sha256:abc/1"),
         ("--cas", &zeros),
         ("--cas", "/c"),
@@ -142,12 +148,16 @@ fn mount_flags_refused() {
     bad value of an option: --tmp /t,mode=9 | -
     bad value of an option: --tmp /t,inodes=x | -
     option is not for this flag: --tmp /t,optional | -
-    no source: --git /g | write `--git GUEST=[REPO@]TREEISH[,cow,sync=branch:NAME]`
-    empty value: --git /g=@main | write `--git GUEST=[REPO@]TREEISH[,cow,sync=branch:NAME]`
-    empty value: --git /g=repo@ | write `--git GUEST=[REPO@]TREEISH[,cow,sync=branch:NAME]`
-    `sync` needs `cow`: --git /g=main,sync=ref | write `--git GUEST=[REPO@]TREEISH[,cow,sync=branch:NAME]`
-    /g <- Git { repository: None, rev: "main", landing: Landing { to: Branch("next"), ignored: false, author: None } } Cow
+    no source: --git /g | write `--git GUEST=[REPO@]TREEISH[,sparse=PATTERN...][,cow,sync=branch:NAME]`
+    empty value: --git /g=@main | write `--git GUEST=[REPO@]TREEISH[,sparse=PATTERN...][,cow,sync=branch:NAME]`
+    empty value: --git /g=repo@ | write `--git GUEST=[REPO@]TREEISH[,sparse=PATTERN...][,cow,sync=branch:NAME]`
+    `sync` needs `cow`: --git /g=main,sync=ref | write `--git GUEST=[REPO@]TREEISH[,sparse=PATTERN...][,cow,sync=branch:NAME]`
+    /g <- Git { repository: None, rev: "main", sparse: [], landing: Landing { to: Branch("next"), ignored: false, author: None } } Cow
     bad value of an option: --git /g=main,cow,sync=main | -
+    `sparse` and `cow` exclude each other: --git /g=main,cow,sparse=a | a working copy needs the whole tree: leave one of them out
+    the pattern names nothing: --git /g=main,sparse= | `/*` selects everything, `!NAME` takes a name out
+    no pattern selects a path: --git /g=main,sparse=!a | put `/*` first, or leave `sparse` out to show everything
+    option is not for this flag: --cas /c=x,sparse=a | -
     not a digest: --cas /c=sha256:abc/1 | write `--cas GUEST=sha256:HEX/SIZE[,cow]`
     not a digest: --cas /c=sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa/01 | write `--cas GUEST=sha256:HEX/SIZE[,cow]`
     no source: --cas /c | write `--cas GUEST=sha256:HEX/SIZE[,cow]`

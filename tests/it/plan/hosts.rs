@@ -168,6 +168,7 @@ fn trees(policy: &Policy) -> BTreeMap<String, Result<TreeFact, TreeFault>> {
         is_made: source != STORE,
         base: None,
         copy: None,
+        sparse: Vec::new(),
     };
     let changed = |mut fact: TreeFact| {
         fact.copy = Some(Box::new(copy(&fact)));

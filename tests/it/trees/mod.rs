@@ -11,5 +11,7 @@ mod noted;
 mod oracles;
 mod real;
 mod room;
+mod sparse;
 mod store;
 mod stress;
+mod unusual;

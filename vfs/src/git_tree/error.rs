@@ -1,7 +1,7 @@
 //! What can go wrong with a repository.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::Id;
 use crate::fs::Errno;
@@ -56,8 +56,8 @@ pub enum GitError {
     },
     /// References stand in a reftable.
     #[error(
-        "{}: references in a reftable can't be read; \
-         `git refs migrate --ref-format=files` turns them into files",
+        "{}: references in a reftable can't be read; name the whole id that `git rev-parse` tells, \
+         or turn them into files: `git refs migrate --ref-format=files`",
         path.display()
     )]
     Reftable {
@@ -106,11 +106,15 @@ pub enum GitError {
     },
     /// An object is not there, and would have to be fetched.
     #[error(
-        "object {id} is missing in a partial clone; `git fetch --refetch --no-filter` gets all"
+        "{}object {id} was not fetched by this partial clone; \
+         `git fetch --refetch --no-filter` gets all",
+        before(path)
     )]
     PartialClone {
         /// Which.
         id: Id,
+        /// The first path of the tree that it is needed for; nothing when that is not known.
+        path: PathBuf,
     },
     /// The bytes that stand for an object are not the ones it names.
     #[error("object {id} is damaged; `git fsck` tells more")]
@@ -155,6 +159,23 @@ pub enum GitError {
     /// A tree can't be shown.
     #[error("the tree can't be shown")]
     Snapshot(#[from] SnapshotError),
+}
+
+impl GitError {
+    /// Says for which path an object is needed, where it is not known yet.
+    pub(super) fn needed_for(self, needed: impl FnOnce() -> PathBuf) -> Self {
+        match self {
+            Self::PartialClone { id, path } if path.as_os_str().is_empty() => {
+                Self::PartialClone { id, path: needed() }
+            }
+            other => other,
+        }
+    }
+}
+
+/// Returns a path as it begins a message.
+fn before(path: &Path) -> String {
+    if path.as_os_str().is_empty() { String::new() } else { format!("{}: ", path.display()) }
 }
 
 /// Why a revision can't be resolved.

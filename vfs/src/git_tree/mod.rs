@@ -24,6 +24,7 @@ mod references;
 mod refs;
 mod repository;
 mod revision;
+mod sparse;
 mod start;
 mod tree;
 mod walk;
@@ -36,6 +37,7 @@ pub use reader::Reader;
 pub use references::Head;
 pub use repository::Repository;
 pub use revision::Resolved;
+pub use sparse::Sparse;
 pub use start::{Start, start};
 pub use walk::{Blob, Options};
 

@@ -1,5 +1,6 @@
 //! Reading objects, each checked against its name.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use gix_object::Kind;
@@ -114,7 +115,9 @@ impl<'a> Reader<'a> {
     fn missing(&self, id: &Id) -> GitError {
         match self.packs.broken() {
             Some(fault) => fault.clone(),
-            None if self.repository.is_partial() => GitError::PartialClone { id: *id },
+            None if self.repository.is_partial() => {
+                GitError::PartialClone { id: *id, path: PathBuf::new() }
+            }
             None => GitError::Missing { id: *id },
         }
     }

@@ -11,8 +11,8 @@ use super::packs::{self, Packs};
 use super::reader::Reader;
 use super::references::Listed;
 use super::{
-    Algorithm, Difference, GitError, Head, Id, Options, Places, Resolved, difference, references,
-    revision, walk,
+    Algorithm, Difference, GitError, Head, Id, Options, Places, Resolved, Sparse, difference,
+    references, revision, sparse, walk,
 };
 use crate::snapshot::Snapshot;
 
@@ -119,6 +119,7 @@ impl Repository {
     /// # Errors
     /// It can't be read, or names no object.
     pub fn head(&self) -> Result<Head, GitError> {
+        self.check_references()?;
         references::head(&self.layout)
     }
 
@@ -127,7 +128,7 @@ impl Repository {
     /// # Errors
     /// There are more than `most`, or a file can't be read.
     pub fn references(&self, most: usize) -> Result<BTreeMap<String, Id>, GitError> {
-        let listed = references::all(&self.layout, most)?;
+        let listed = self.all_references(most)?;
         let unreadable = |fault: &GitError| !matches!(fault, GitError::Reference { .. });
         match listed.broken.into_values().find(unreadable) {
             Some(fault) => Err(fault),
@@ -140,6 +141,7 @@ impl Repository {
     /// # Errors
     /// There are more than `most`.
     pub(crate) fn all_references(&self, most: usize) -> Result<Listed, GitError> {
+        self.check_references()?;
         references::all(&self.layout, most)
     }
 
@@ -159,12 +161,37 @@ impl Repository {
         references::shallow(&self.layout)
     }
 
+    /// Looks whether references can be read; objects can be without.
+    ///
+    /// # Errors
+    /// They stand in a reftable.
+    pub fn check_references(&self) -> Result<(), GitError> {
+        if !self.format.has_reftable {
+            return Ok(());
+        }
+        Err(GitError::Reftable { path: config::path(&self.layout.common) })
+    }
+
     /// Reads a tree: all names, the size of each content, and where links lead.
     ///
     /// # Errors
     /// An object can't be read, an entry can't be shown, or a bound is passed.
     pub fn snapshot(&self, tree: &Id, options: &Options) -> Result<Snapshot<Blob>, GitError> {
         walk::snapshot(self, tree, options)
+    }
+
+    /// Reads what is selected of a tree, as [`Self::snapshot`] does. A directory is there when
+    /// something in it is selected.
+    ///
+    /// # Errors
+    /// As [`Self::snapshot`], of what is selected and the directories that can lead there.
+    pub fn selection(
+        &self,
+        tree: &Id,
+        sparse: &Sparse,
+        options: &Options,
+    ) -> Result<Snapshot<Blob>, GitError> {
+        sparse::snapshot(self, tree, (sparse, options))
     }
 
     /// Compares a tree with another, the base; `None` when more than `most` paths differ. What is the

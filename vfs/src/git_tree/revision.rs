@@ -57,7 +57,8 @@ pub(super) fn resolve(
     let (reader, object) = (repository.reader(), Vec::new());
     let mut walk = Walk { rev, repository, reader, object, commit: None, time: None };
     let mut id = match start.filter(|id| walk.is_of_ours(id)) {
-        Some(id) => id,
+        Some(id) if base.parse() == Ok(id) => id,
+        Some(id) => repository.check_references().map(|()| id)?,
         None => walk.base(base)?,
     };
     for step in steps {
@@ -158,6 +159,8 @@ impl Walk<'_> {
         if let Some(id) = base.parse().ok().filter(|id: &Id| self.is_of_ours(id)) {
             return Ok(id);
         }
+        // A whole id needs no reference.
+        self.repository.check_references()?;
         let found = Refs::new(self.repository.layout()).find(reference(base));
         let found = found.map_err(|error| match error {
             GitError::Revision { fault, .. } => self.fault(fault),

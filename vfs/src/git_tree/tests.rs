@@ -7,6 +7,7 @@ mod hostile;
 mod layouts;
 mod oracle;
 mod revisions;
+mod sparse;
 
 use std::collections::BTreeMap;
 use std::io::Write;

@@ -53,7 +53,8 @@ pub(super) fn assembled(
     places: &[Place],
     bounds: Bounds,
 ) -> Result<Snapshot<Blob>, GitError> {
-    let facts = facts(repository, wanted(places))?;
+    let facts = facts(repository, wanted(places));
+    let facts = facts.map_err(|error| first_of(repository, places, error))?;
     assemble(places, &facts, bounds)
 }
 
@@ -87,6 +88,10 @@ impl What {
             0o120_000 => Some(Self::Link),
             _ => None,
         }
+    }
+
+    fn is_content(self) -> bool {
+        matches!(self, Self::File | Self::Executable | Self::Link)
     }
 }
 
@@ -169,9 +174,11 @@ impl<'a> Flattening<'a> {
     /// Reads a tree object, or takes one that was read before.
     pub(super) fn open(&mut self, id: &Id, directory: usize) -> Result<Open, GitError> {
         let bytes = match self.trees.get(id) {
-            Some(bytes) => bytes.clone(),
-            None => self.read(id)?,
+            Some(bytes) => Ok(bytes.clone()),
+            None => self.read(id),
         };
+        let needed = || path_of(&self.places, directory);
+        let bytes = bytes.map_err(|error| error.needed_for(needed))?;
         Ok(Open { bytes, at: 0, directory, id: *id })
     }
 
@@ -212,6 +219,21 @@ fn wanted(places: &[Place]) -> Vec<(Id, Fact)> {
         wanted.entry((id, matches!(fact, Fact::Target(_)))).or_insert(fact);
     }
     wanted.into_iter().map(|((id, _), fact)| (id, fact)).collect()
+}
+
+/// Names what a partial clone lacks first, whichever thread asked for what.
+fn first_of(repository: &Repository, places: &[Place], error: GitError) -> GitError {
+    let GitError::PartialClone { .. } = error else { return error };
+    let mut reader = repository.reader();
+    let mut lacking = |(number, place): (usize, &Place)| match reader.header(&place.id) {
+        Err(error @ GitError::PartialClone { .. }) => {
+            Some(error.needed_for(|| path_of(places, number + 1)))
+        }
+        _ => None,
+    };
+    let contents = places.iter().enumerate().filter(|(_, place)| place.what.is_content());
+    let first = contents.into_iter().find_map(&mut lacking);
+    first.unwrap_or(error)
 }
 
 /// What is known of a content.

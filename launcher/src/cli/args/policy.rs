@@ -26,7 +26,7 @@ pub(crate) struct PolicyArgs {
     /// Mount memory: GUEST[,size=256M,inodes=N,mode=1777]
     #[arg(long, value_name = "GUEST", help_heading = "Mounts")]
     tmp: Vec<OsString>,
-    /// Mount a git tree, read-only or as a working copy: GUEST=[REPO@]TREEISH[,cow,sync=branch:NAME]
+    /// Mount a git tree, read-only or as a working copy: GUEST=[REPO@]TREEISH[,sparse=PATTERN...][,cow,sync=branch:NAME]
     #[arg(long, value_name = "GUEST=TREEISH", help_heading = "Mounts")]
     git: Vec<OsString>,
     /// Mount a content-addressed tree, read-only: GUEST=DIGEST

@@ -76,12 +76,15 @@ fn written(entry: &MountEntry, typed: &[u8]) -> Option<OsString> {
                 add(b"=", &escaped(host.as_bytes()));
             }
         }
-        MountSource::Git { repository, rev, landing } => {
+        MountSource::Git { repository, rev, sparse, landing } => {
             let repository = repository.as_ref().map(|it| escaped(it.as_bytes()));
             add(b"=", repository.as_deref().unwrap_or_default());
             add(if repository.is_some() { b"@" } else { b"" }, &escaped(rev.as_bytes()));
             if let LandsAt::Branch(name) = &landing.to {
                 add(b",sync=branch:", name.as_bytes());
+            }
+            for pattern in sparse {
+                add(b",sparse=", &escaped(pattern.as_bytes()));
             }
         }
         MountSource::Cas { digest } => add(b"=", digest.as_bytes()),

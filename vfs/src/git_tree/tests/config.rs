@@ -17,8 +17,11 @@ fn unknown_formats_are_refused() {
         assert!(expected(&error), "{error:?}");
         assert!(error.to_string().contains("/config: "), "{error}");
     };
-    let reftable = [new, ("extensions.refStorage", "reftable")];
-    is(refusal(&reftable), |it| matches!(it, GitError::Reftable { .. }));
+    let storage = [new, ("extensions.refStorage", "cards")];
+    is(
+        refusal(&storage),
+        |it| matches!(it, GitError::Extension { name, .. } if name == "refstorage"),
+    );
     let format = [new, ("extensions.objectFormat", "sha512")];
     is(refusal(&format), |it| matches!(it, GitError::ObjectFormat { .. }));
     let extension = [new, ("extensions.shiny", "true")];
@@ -52,8 +55,59 @@ fn real_partial_clone_names_its_remedy() {
     let repository = open(&other.path().join("clone"));
     let tree = repository.resolve("HEAD").expect("trees are there").tree;
     let error = repository.snapshot(&tree, &Options::default()).expect_err("no contents");
-    assert!(matches!(error, GitError::PartialClone { .. }), "{error:?}");
-    assert!(error.to_string().contains("git fetch --refetch"));
+    let first = id(&said(scratch.path(), &["rev-parse", "HEAD:a/b/file"]));
+    assert_eq!(error, GitError::PartialClone { id: first, path: "a/b/file".into() });
+    assert!(error.to_string().starts_with(&format!("a/b/file: object {first} was not fetched")));
+    assert!(error.to_string().contains("`git fetch --refetch --no-filter`"));
+    let sparse = repository.selection(&tree, &Sparse::new(&["top"]), &Options::default());
+    let top = id(&said(scratch.path(), &["rev-parse", "HEAD:top"]));
+    let error = sparse.expect_err("no contents");
+    assert_eq!(error, GitError::PartialClone { id: top, path: "top".into() });
+}
+
+#[test]
+fn missing_directory_of_a_partial_clone_is_named() {
+    let (scratch, other) = (small(), Scratch::new());
+    git(scratch.path(), &["config", "uploadpack.allowFilter", "true"]);
+    let url = format!("file://{}", scratch.path().display());
+    git(other.path(), &["clone", "-q", "--bare", "--filter=tree:1", &url, "clone"]);
+    let repository = open(&other.path().join("clone"));
+    let commit = id(&said(scratch.path(), &["rev-parse", "HEAD"]));
+    let tree = id(&said(scratch.path(), &["rev-parse", "HEAD^{tree}"]));
+    let below = id(&said(scratch.path(), &["rev-parse", "HEAD:a"]));
+    assert!(repository.has(&commit));
+    assert!(repository.has(&tree) && !repository.has(&below));
+    let expected = GitError::PartialClone { id: below, path: "a".into() };
+    let whole = repository.snapshot(&tree, &Options::default());
+    assert_eq!(whole.expect_err("no directory"), expected);
+    let sparse = Sparse::new(&["/a/b/"]);
+    let part = repository.selection(&tree, &sparse, &Options::default());
+    assert_eq!(part.expect_err("no directory"), expected);
+}
+
+#[test]
+fn reftable_needs_a_whole_id() {
+    let scratch = Scratch::new();
+    let dir = scratch.path();
+    git(dir, &["init", "-q", "-b", "main", "--ref-format=reftable"]);
+    // Before git 2.48 references with logs can't be migrated.
+    git(dir, &["config", "core.logAllRefUpdates", "false"]);
+    write(&dir.join("top"), "one\n");
+    commit(dir, "first");
+    let repository = open(dir);
+    let whole_id = said(dir, &["rev-parse", "HEAD"]);
+    let tree = id(&said(dir, &["rev-parse", "HEAD^{tree}"]));
+    for rev in [whole_id.clone(), format!("{whole_id}^{{tree}}"), tree.to_string()] {
+        assert_eq!(repository.resolve(&rev).expect("a tree").tree, tree);
+    }
+    for rev in ["HEAD", "main", "refs/heads/main", &whole_id[..12]] {
+        let refused = repository.resolve(rev).expect_err("no reference");
+        assert!(matches!(refused, GitError::Reftable { .. }), "{rev}: {refused:?}");
+    }
+    assert!(repository.head().is_err() && repository.references(10).is_err());
+    // The remedy is one.
+    git(dir, &["refs", "migrate", "--ref-format=files"]);
+    assert_eq!(open(dir).resolve("main").expect("a tree").tree, tree);
 }
 
 /// Every setting that names a program, or a file with more settings.

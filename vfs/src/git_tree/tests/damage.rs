@@ -48,7 +48,7 @@ fn missing_content_is_named() {
     assert_eq!(read_all(scratch.path(), "HEAD"), missing);
     read_all(scratch.path(), "HEAD~1").expect("not in there");
     git(scratch.path(), &["config", "remote.origin.promisor", "true"]);
-    let partial = Err(GitError::PartialClone { id: id(&blob) });
+    let partial = Err(GitError::PartialClone { id: id(&blob), path: "top".into() });
     assert_eq!(read_all(scratch.path(), "HEAD"), partial);
 }
 
