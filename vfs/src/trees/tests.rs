@@ -364,7 +364,12 @@ fn sweep_takes_layers_before_what_they_stand_on() {
     assert_eq!((swept.removed.len(), swept.kept), (1, 2));
     assert!(cache.find(&OsFs, &base).expect("looked").is_some());
     drop(held);
-    assert_eq!(cache.sweep(&OsFs, 0).expect("swept").kept, 0);
+    // A test beside this one that starts a program holds all locks for a moment.
+    let is_empty = |_| {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+        cache.sweep(&OsFs, 0).expect("swept").kept == 0
+    };
+    assert!((0..1000).any(is_empty));
     assert_eq!(names(&cache), [""; 0]);
 }
 
