@@ -4,6 +4,8 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::{PoisonError, RwLock, RwLockWriteGuard};
 
 use endow_policy::{GuestPath, HostPath};
 
@@ -75,6 +77,28 @@ pub(crate) fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
+/// Held to write by a test that must have its locks for itself.
+static STARTS: RwLock<()> = RwLock::new(());
+
+/// Starts a program. Until it is executed it has what this process has open, locks among it.
+#[expect(clippy::disallowed_types, reason = "other programs are what some tests compare with")]
+pub(crate) fn started(command: &mut Command) -> Child {
+    let _others_may = STARTS.read().unwrap_or_else(PoisonError::into_inner);
+    command.spawn().expect("the program starts")
+}
+
+/// Runs a program to its end.
+#[expect(clippy::disallowed_types, reason = "other programs are what some tests compare with")]
+pub(crate) fn output_of(command: &mut Command) -> Output {
+    let command = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    started(command).wait_with_output().expect("the program ends")
+}
+
+/// Keeps programs from starting: no lock of this process is anybody else's for a moment.
+pub(crate) fn no_program_starts() -> RwLockWriteGuard<'static, ()> {
+    STARTS.write().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Runs a shell script as root of a new user and mount namespace and returns its output.
 ///
 /// It fails, and never skips, where the kernel refuses that.
@@ -82,7 +106,7 @@ pub(crate) fn is_root() -> bool {
 pub(crate) fn in_user_namespace(dir: &Path, script: &str) -> String {
     let mut command = std::process::Command::new("unshare");
     command.args(["-Urm", "sh", "-c", script]).current_dir(dir);
-    let output = command.output().expect("unshare starts");
+    let output = output_of(&mut command);
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{}: {said}", output.status);
     String::from_utf8(output.stdout).expect("a text")
@@ -95,7 +119,7 @@ pub(crate) fn git(dir: &Path, args: &[&str]) -> String {
     let identity = ["-c", "user.name=t", "-c", "user.email=t@example.invalid"];
     command.args(identity).args(args).current_dir(dir);
     command.env("GIT_CONFIG_NOSYSTEM", "1").env("GIT_CONFIG_GLOBAL", "/dev/null");
-    let output = command.output().expect("git starts");
+    let output = output_of(&mut command);
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "git {args:?}: {said}");
     String::from_utf8(output.stdout).expect("a text")

@@ -16,7 +16,7 @@ use std::path::Path;
 
 use super::*;
 use crate::snapshot::{Node, Snapshot};
-use crate::testing::{Scratch, git};
+use crate::testing::{Scratch, git, started};
 
 /// Runs git with bytes for it to read, fewer than a pipe holds, and returns its output.
 #[expect(clippy::disallowed_types, reason = "git itself makes what no work tree can hold")]
@@ -24,7 +24,7 @@ fn bytes_of_git(dir: &Path, args: &[&str], input: &[u8]) -> Vec<u8> {
     let mut command = std::process::Command::new("git");
     command.args(args).current_dir(dir).env("GIT_CONFIG_GLOBAL", "/dev/null");
     command.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
-    let mut child = command.spawn().expect("git starts");
+    let mut child = started(&mut command);
     child.stdin.take().expect("a pipe").write_all(input).expect("written");
     let output = child.wait_with_output().expect("git ends");
     assert!(output.status.success(), "git {args:?}");

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use super::*;
 use crate::fs::{At, Fs, Kind, OsFs, Result};
-use crate::testing::{Scratch, in_user_namespace};
+use crate::testing::{Scratch, in_user_namespace, output_of};
 
 /// The number of the one mount.
 pub(super) const MOUNT: u32 = 1;
@@ -209,7 +209,7 @@ pub(super) fn rules(on_conflict: OnConflict) -> Rules<'static> {
 #[expect(clippy::disallowed_types, reason = "a script is the shortest way to describe a tree")]
 pub(super) fn shell(dir: &Path, script: &str) {
     let mut command = std::process::Command::new("sh");
-    let output = command.args(["-ec", script]).current_dir(dir).output().expect("sh starts");
+    let output = output_of(command.args(["-ec", script]).current_dir(dir));
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{script}: {said}");
 }
