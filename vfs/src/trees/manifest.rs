@@ -63,7 +63,9 @@ impl ContentName {
                 let found = digest(fs, file, size, format!("blob {size}\0").as_bytes())?;
                 Ok(found.is_some_and(|found| found == id.as_bytes()))
             }
-            Self::Cas(name) => Ok(digest(fs, file, size, b"")? == Some(name.hash)),
+            Self::Cas(name) => {
+                Ok(name.size == size && digest(fs, file, size, b"")? == Some(name.hash))
+            }
         }
     }
 }

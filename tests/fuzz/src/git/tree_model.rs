@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use endow_vfs::git_tree::{Blob, Id};
 use endow_vfs::snapshot::{Bounds, Node, Snapshot};
 
-use super::object::{Kind, Known};
+use super::object::{Kind, Known, id_of};
 
 /// Small enough that inputs reach them.
 pub(super) const BOUNDS: Bounds =
@@ -41,6 +41,10 @@ pub(super) fn paths(known: &Known, root: &Id) -> Option<Vec<Path>> {
 }
 
 fn add(known: &Known, tree: &Id, above: &[u8], depth: usize, paths: &mut Vec<Path>) -> Option<()> {
+    // Git knows it without a repository.
+    if *tree == id_of(tree.algorithm(), Kind::Tree, b"") {
+        return Some(());
+    }
     let (Kind::Tree, bytes) = known.get(tree)? else { return None };
     for (mode, name, id) in entries(bytes, tree.as_bytes().len())? {
         let separator: &[u8] = if above.is_empty() { b"" } else { b"/" };
