@@ -2,11 +2,13 @@
 
 mod cas;
 mod cas_cow;
+mod diff;
 mod git;
 mod git_cow;
 mod hostile;
 mod kept;
 mod layers;
+mod odd_copies;
 mod oracles;
 mod real;
 mod room;
