@@ -27,6 +27,7 @@ pub mod state;
 pub mod sync;
 pub mod tree;
 pub mod trees;
+pub mod versions;
 pub mod working_copy;
 
 #[cfg(test)]

@@ -25,6 +25,8 @@ mod picked;
 mod recorded;
 mod report;
 mod running;
+mod shown;
+mod shown_trees;
 mod sources;
 mod stages;
 mod stale;

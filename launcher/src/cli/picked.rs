@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 
 use endow_policy::{GuestPath, HostPath};
 use endow_vfs::fs::OsFs;
-use endow_vfs::state::{Durability, Listed, Record, RunDir, RunId, RunState, StateDir, TreeRecord};
+use endow_vfs::state::{
+    Durability, Listed, Record, RunDir, RunId, RunState, StateDir, TreeOrigin, TreeRecord,
+};
 use endow_vfs::sync::Ledger;
 use rustix::io::Errno;
 
@@ -14,7 +16,7 @@ use super::error::{CommandError, Kind};
 use super::kept::{Kept, Opened, Verb};
 use super::output::Output;
 use super::synced;
-use crate::finish::{self, Looked, Selection, Target, WriteBackError};
+use crate::finish::{self, Landing, Looked, Selection, Target, WriteBackError};
 
 /// Whatever has become of it.
 const ANY: Verb = Verb { word: "finish", states: &RunState::ALL, fits: |_| true };
@@ -100,13 +102,32 @@ fn open(opened: Opened, paths: Vec<HostPath>, output: &Output) -> Result<Picked,
 impl Picked {
     /// Returns what the paths that were named mean in each mount; everything when none was.
     pub(crate) fn selection(&self) -> Result<Selection, CommandError> {
+        self.selection_of(&|_| false)
+    }
+
+    /// The same where some may be paths of trees.
+    pub(crate) fn selection_beside_trees(&self) -> Result<Selection, CommandError> {
+        self.selection_of(&|path| self.record.trees.iter().any(|it| in_tree(path, it).is_some()))
+    }
+
+    /// Returns the paths that were named in a tree, all of it when none was; `None` when those that
+    /// were are elsewhere.
+    pub(crate) fn selected_in(&self, tree: &TreeRecord) -> Option<Vec<PathBuf>> {
+        let named: Vec<_> = self.paths.iter().filter_map(|path| in_tree(path, tree)).collect();
+        (self.paths.is_empty() || !named.is_empty()).then_some(named)
+    }
+
+    fn selection_of(
+        &self,
+        is_elsewhere: &dyn Fn(&HostPath) -> bool,
+    ) -> Result<Selection, CommandError> {
         if self.paths.is_empty() {
             return Ok(Selection::default());
         }
         let mut selected = Vec::new();
         for path in &self.paths {
             let found = self.places(path);
-            if found.is_empty() {
+            if found.is_empty() && !is_elsewhere(path) {
                 return Err(nothing(path).cause("no copy-on-write mount of the run holds it"));
             }
             selected.extend(found);
@@ -139,12 +160,28 @@ impl Picked {
             changes.any(|change| change.path.starts_with(path))
         };
         for path in &self.paths {
-            let mut places = self.places(path).into_iter();
-            if !places.any(|place| has_change(&place)) {
+            let places = self.places(path);
+            if !places.is_empty() && !places.iter().any(has_change) {
                 return Err(nothing(path));
             }
         }
         Ok(looked)
+    }
+
+    /// Captures what a run that was killed left of trees, so that it can be shown.
+    pub(crate) fn capture_trees(&mut self, output: &Output) -> Result<(), CommandError> {
+        let is_known = |tree: &TreeRecord| tree.captured.is_some() || tree.undone;
+        if self.record.trees.iter().all(is_known) {
+            return Ok(());
+        }
+        let ends = finish::end_trees(&self.run, &mut self.record, Landing::Later);
+        self.run.write_record(&OsFs, &self.record, Durability::Cached)?;
+        for end in ends {
+            if let Some(error) = &end.error {
+                output.problem(&format!("{}: its changes can't be shown", end.at), error);
+            }
+        }
+        Ok(())
     }
 
     /// Returns whether results of trees wait, or may.
@@ -203,6 +240,18 @@ impl Picked {
         }
         Ok(())
     }
+}
+
+/// Where a path is in a tree: by its place in the sandbox, else by that in the repository.
+fn in_tree(path: &HostPath, tree: &TreeRecord) -> Option<PathBuf> {
+    let inside = GuestPath::new(path.as_path()).ok().and_then(|guest| {
+        let below = guest.below(&tree.at).map(Path::to_owned);
+        below.or_else(|| tree.at.is_within(&guest).then(PathBuf::new))
+    });
+    inside.or_else(|| match &tree.from {
+        TreeOrigin::Git(git) => within(path, &git.repository),
+        TreeOrigin::Cas(_) => None,
+    })
 }
 
 /// Returns a path below a directory; the whole directory when the path is above it.

@@ -178,7 +178,7 @@ pub(crate) fn descends(
 
 /// Opens the directories of a repository that are those of the start; they are held open, so that
 /// no other gets their numbers.
-fn places(git: &GitRecord) -> Result<(Places, Vec<OwnedFd>), CaptureError> {
+pub(super) fn places(git: &GitRecord) -> Result<(Places, Vec<OwnedFd>), CaptureError> {
     let all = git.places.iter().chain(&git.objects);
     let held = all.map(open).collect::<Result<Vec<_>, _>>()?;
     let path = |place: &Place| place.path.as_path().to_owned();

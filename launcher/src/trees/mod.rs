@@ -5,6 +5,7 @@ mod capture;
 mod cas;
 mod cas_capture;
 mod collect;
+mod export;
 mod git;
 mod git_places;
 mod layers;
@@ -27,6 +28,7 @@ pub(crate) use capture::{CaptureError, STAGED, Signed, capture, descends, open};
 pub(crate) use cas::{copy, store};
 pub(crate) use cas_capture::{capture_cas, land_cas};
 pub(crate) use collect::collect_store;
+pub(crate) use export::{Wanted, export};
 pub(crate) use working_copy::checked_out;
 
 use crate::confined::ConfinedError;

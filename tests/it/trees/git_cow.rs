@@ -200,6 +200,8 @@ fn killed_supervisor_loses_nothing() {
     running.wait().expect("gone");
     assert!(references(&world).is_empty());
     let run = said(&world, "ls ../../state/runs");
+    let diff = crate::harness::said(&mut world.endow(["diff", "--name-status", run.as_str()]));
+    assert_eq!(diff.ok(), "A\ta\nA\tready\n");
     let mut apply = world.endow(["apply", run.as_str()]);
     crate::harness::said(&mut apply).ok();
     assert_eq!(said(&world, &format!("git show {}:a", reference(&world))), "1");
@@ -211,15 +213,19 @@ fn other_branches_and_stashes_land_beside_it() {
     let world = repository("");
     let script = format!(
         "set -e; git checkout -q -b topic; echo t >t; git add t; git {WHO} commit -qm topic
-        git checkout -q main; echo s >>file; git {WHO} stash -q; git tag same; git branch other"
+        git checkout -q main; echo older >>file; git {WHO} stash -q; echo s >>file
+        git {WHO} stash -q; git tag same; git branch other"
     );
     landed(&world, &[], &script);
     let names = references(&world);
     let ends: Vec<&str> =
         names.iter().map(|it| it.split_once(".refs/").expect("beside").1).collect();
-    assert_eq!(ends, ["heads/topic", "stash"]);
+    assert_eq!(ends, ["heads/topic", "stash", "stash-1"]);
     assert_eq!(said(&world, &format!("git show {}:t", names[0])), "t");
     assert_eq!(said(&world, &format!("git stash show --name-only {}", names[1])), "file");
+    for (name, line) in [(&names[1], "s"), (&names[2], "older")] {
+        assert_eq!(said(&world, &format!("git show {name}:file | tail -1")), line);
+    }
 }
 
 #[test]

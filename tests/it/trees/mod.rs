@@ -2,12 +2,14 @@
 
 mod cas;
 mod cas_cow;
+mod diff;
 mod git;
 mod git_cow;
 mod hostile;
 mod kept;
 mod layers;
 mod noted;
+mod odd_copies;
 mod oracles;
 mod real;
 mod room;

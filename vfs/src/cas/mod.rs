@@ -26,7 +26,7 @@ mod temporary;
 mod testing;
 mod tree;
 
-pub use capture::{CaptureError, ChangedSource, capture, land_staged};
+pub use capture::{CaptureError, ChangedSource, capture, export, land_staged};
 pub use digest::{Digest, DigestError, Hasher};
 pub use gc::{GcProgress, GcReport, gc};
 pub use import::{ImportError, Imported, Root, import_all};

@@ -6,9 +6,10 @@ use std::str::FromStr;
 use gix_hash::{Kind, ObjectId};
 
 /// How a repository names its objects.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Default, Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Algorithm {
     /// SHA-1: 20 bytes.
+    #[default]
     Sha1,
     /// SHA-256: 32 bytes.
     Sha256,

@@ -70,6 +70,11 @@ impl<'a> Objects<'a> {
         Ok(self.host.header(id)?.0)
     }
 
+    /// Returns the size of such an object, as the repository claims it.
+    pub(super) fn size(&mut self, id: &Id) -> Result<u64, CopyError> {
+        Ok(self.host.header(id)?.1)
+    }
+
     /// Returns whether nothing is to do for the host's repository to have an object.
     fn knows(&self, id: &Id) -> Result<bool, CopyError> {
         Ok(self.staged.contains(id) || self.host.has(id)?)

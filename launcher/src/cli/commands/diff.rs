@@ -1,23 +1,27 @@
 //! `endow diff`.
 
 use std::collections::BTreeSet;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use endow_vfs::fs::{Kind, OsFs};
+use endow_vfs::git_tree::Algorithm;
 use endow_vfs::state::RunState;
-use endow_vfs::sync::{self, Change, ChangeKind, Conflict, Done, Refusal, Seen};
+use endow_vfs::sync::{self, Change, ChangeKind, Done};
 use serde_json::{Value, json};
 
 use crate::cli::args::DiffArgs;
-use crate::cli::diff::{Counted, Look, Pair, count, patch, quoted, read, table};
+use crate::cli::diff::{Counted, Look, count, patch, quoted, table};
 use crate::cli::error::{CommandError, Kind as ErrorKind};
 use crate::cli::kept::{Kept, Verb};
 use crate::cli::output::Output;
 use crate::cli::picked::{self, Picked};
+use crate::cli::shown::{Shown, Side, pair};
+use crate::cli::shown_trees::ShownTrees;
 use crate::cli::{json, synced};
 use crate::finish::{Looked, Selection, Target};
+use crate::trees::Wanted;
 
 /// The most entries of a list in JSON.
 const LIST_MAX: usize = 10_000;
@@ -28,54 +32,56 @@ const DIFF: Verb = Verb {
     fits: |_| true,
 };
 
-/// One change that is shown.
-struct Shown<'a> {
-    /// Below the workspace, else without the leading slash: as `git apply` wants it.
-    path: PathBuf,
-    /// On the host.
-    place: PathBuf,
-    kind: ChangeKind,
-    /// What stands on either side, and where its content is.
-    old: Side<'a>,
-    new: Side<'a>,
-    conflict: Option<Conflict>,
-    refused: Option<Refusal>,
-    /// Somebody changed it since it was written back: the host's side is none of the run's.
-    is_changed_since: bool,
-}
-
-/// One side of a change.
-struct Side<'a> {
-    seen: Option<Seen>,
-    dir: BorrowedFd<'a>,
-    path: PathBuf,
-}
-
 /// Shows what a run changed.
 pub(crate) fn run(args: &DiffArgs, output: &Output) -> Result<ExitCode, CommandError> {
     let kept = Kept::list()?;
-    let picked = picked::pick(&kept, &args.chosen, DIFF, output)?;
-    let selection = picked.selection()?;
-    if picked.record.state == RunState::Applied {
-        let shown = applied(&picked, &selection)?;
-        return Ok(all(&picked, &shown, args, output));
+    let mut picked = picked::pick(&kept, &args.chosen, DIFF, output)?;
+    picked.capture_trees(output)?;
+    let selection = picked.selection_beside_trees()?;
+    let trees = ShownTrees::export(&picked, wanted(args, output))?;
+    let is_applied = picked.record.state == RunState::Applied;
+    let looked = if is_applied { Vec::new() } else { look(&picked)? };
+    let mut shown = if is_applied {
+        applied(&picked, &selection)?
+    } else {
+        waiting(&picked, &looked, &selection)
+    };
+    shown.extend(trees.shown());
+    let is_of_trees = selection.paths.as_ref().is_some_and(Vec::is_empty);
+    if shown.is_empty() && (is_of_trees || is_applied && selection.paths.is_some()) {
+        let what = if is_applied { "what was written back" } else { "what waits" };
+        let error = CommandError::new(ErrorKind::Usage, format!("not among {what}"));
+        return Err(error.about(picked.run.id()));
     }
-    // Nothing was to be written back.
-    let failed = |error| CommandError { kind: ErrorKind::Setup, ..error };
-    let looked = picked.look().map_err(|error| match error.kind {
-        ErrorKind::NotWrittenBack => failed(error),
-        _ => error,
-    })?;
-    let shown = waiting(&picked, &looked, &selection);
-    Ok(all(&picked, &shown, args, output))
+    Ok(all(&picked, (&shown, &trees), args, output))
 }
 
-fn all(picked: &Picked, shown: &[Shown<'_>], args: &DiffArgs, output: &Output) -> ExitCode {
+/// Contents are read when they are shown or counted.
+fn wanted(args: &DiffArgs, output: &Output) -> Wanted {
+    let is_names = args.name_status || output.is_json();
+    if is_names && !args.stat && !args.patch { Wanted::Kinds } else { Wanted::Contents }
+}
+
+/// Nothing was to be written back.
+fn look(picked: &Picked) -> Result<Vec<Looked>, CommandError> {
+    picked.look().map_err(|error| match error.kind {
+        ErrorKind::NotWrittenBack => CommandError { kind: ErrorKind::Setup, ..error },
+        _ => error,
+    })
+}
+
+fn all(
+    picked: &Picked,
+    (shown, trees): (&[Shown<'_>], &ShownTrees<'_>),
+    args: &DiffArgs,
+    output: &Output,
+) -> ExitCode {
     if output.is_json() {
-        output.json(&value(picked, shown, args));
+        output.json(&value(picked, (shown, trees), args));
     } else {
-        show(shown, args, output);
+        show(shown, &trees.beside(), args, output);
         tell(shown, picked.run.id().as_str(), output);
+        trees.tell(picked.run.id().as_str(), output);
     }
     ExitCode::from(u8::from(args.exit_code && !shown.is_empty()))
 }
@@ -107,11 +113,12 @@ fn waits<'a>(picked: &Picked, target: &'a Target, change: &Change) -> Shown<'a> 
         path: shown_as(picked, target, path),
         place: target.path.as_path().join(path),
         kind: change.kind,
-        old: Side { seen: change.host, dir: root, path: path.clone() },
-        new: Side { seen: change.upper, dir: upper, path: path.clone() },
+        old: Side::itself(change.host, root, path.clone()),
+        new: Side::itself(change.upper, upper, path.clone()),
         conflict: change.conflict,
         refused: change.refused,
         is_changed_since: false,
+        algorithm: Algorithm::default(),
     }
 }
 
@@ -141,10 +148,6 @@ fn applied<'a>(picked: &'a Picked, selection: &Selection) -> Result<Vec<Shown<'a
         let wanted = wanted.filter(|it| !implied(it));
         shown.extend(wanted.map(|done| stands(picked, target, done)));
     }
-    if shown.is_empty() && selection.paths.is_some() {
-        let error = CommandError::new(ErrorKind::Usage, "not among what was written back");
-        return Err(error.about(picked.run.id()));
-    }
     shown.sort_by(|one, other| one.place.cmp(&other.place));
     Ok(shown)
 }
@@ -152,32 +155,24 @@ fn applied<'a>(picked: &'a Picked, selection: &Selection) -> Result<Vec<Shown<'a
 fn stands<'a>(picked: &'a Picked, target: &'a Target, done: Done) -> Shown<'a> {
     let (root, path) = (target.root.as_fd(), done.path);
     let old = match done.original {
-        Some(original) => Side { seen: done.old, dir: picked.run.as_fd(), path: original },
+        Some(original) => Side::itself(done.old, picked.run.as_fd(), original),
         // Only attributes changed: the content is the same.
-        None => Side { seen: done.old, dir: root, path: path.clone() },
+        None => Side::itself(done.old, root, path.clone()),
     };
     Shown {
         path: shown_as(picked, target, &path),
         place: target.path.as_path().join(&path),
         kind: done.kind,
         old,
-        new: Side { seen: done.new, dir: root, path },
+        new: Side::itself(done.new, root, path),
         conflict: None,
         refused: None,
         is_changed_since: done.is_changed_since,
+        algorithm: Algorithm::default(),
     }
 }
 
-/// Reads both sides of a change; none where one of them is nobody's any more.
-fn pair(shown: &Shown<'_>) -> Pair {
-    if shown.is_changed_since {
-        return Pair::default();
-    }
-    let side = |side: &Side<'_>| read(side.dir, &side.path, side.seen.as_ref());
-    Pair { old: side(&shown.old), new: side(&shown.new) }
-}
-
-fn show(shown: &[Shown<'_>], args: &DiffArgs, output: &Output) {
+fn show(shown: &[Shown<'_>], more: &str, args: &DiffArgs, output: &Output) {
     let (terminal, color) = output.data_look();
     if args.name_status {
         output.text(&shown.iter().map(name_status).collect::<String>());
@@ -193,14 +188,15 @@ fn show(shown: &[Shown<'_>], args: &DiffArgs, output: &Output) {
         if args.stat && !shown.is_empty() {
             output.text("\n");
         }
-        let look = Look { color, escaped: terminal };
         for it in shown {
+            let look = Look { color, escaped: terminal, algorithm: it.algorithm };
             let mut bytes = beside(it).into_bytes();
             bytes.extend(patch(&it.path, &pair(it), look));
             if !output.bytes(&bytes) {
                 return;
             }
         }
+        output.text(more);
     }
 }
 
@@ -279,11 +275,15 @@ fn tell(shown: &[Shown<'_>], id: &str, output: &Output) {
     }
 }
 
-fn value(picked: &Picked, shown: &[Shown<'_>], args: &DiffArgs) -> Value {
+fn value(
+    picked: &Picked,
+    (shown, trees): (&[Shown<'_>], &ShownTrees<'_>),
+    args: &DiffArgs,
+) -> Value {
     let changes: Vec<Value> = shown.iter().take(LIST_MAX).map(|it| of_change(it, args)).collect();
     json!({
         "version": 1, "run": picked.run.id().as_str(), "changes": changes,
-        "truncated": shown.len() > LIST_MAX,
+        "truncated": shown.len() > LIST_MAX, "trees": trees.value(),
     })
 }
 
@@ -309,7 +309,8 @@ fn of_change(shown: &Shown<'_>, args: &DiffArgs) -> Value {
             object.insert("counted".to_owned(), counted(count(&pair)));
         }
         if args.patch {
-            let bytes = patch(&shown.path, &pair, Look::default());
+            let look = Look { algorithm: shown.algorithm, ..Look::default() };
+            let bytes = patch(&shown.path, &pair, look);
             object.insert("patch".to_owned(), json::text(&bytes));
         }
     }

@@ -5,8 +5,10 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
+use endow_vfs::cas::Digest;
 use endow_vfs::fs::{Errno, Fs, Kind, Open, OsFs, Result};
 use endow_vfs::git_blob;
+use endow_vfs::git_tree::Algorithm;
 use endow_vfs::sync::Seen;
 
 /// Larger files are named and not shown.
@@ -75,23 +77,45 @@ impl Blob {
 }
 
 /// Returns the name that git gives to a content; zeros for nothing and for what is not at hand.
-pub(super) fn object_name(blob: Option<&Blob>) -> String {
-    let Some(bytes) = blob.and_then(Blob::bytes) else { return "0".repeat(40) };
-    git_blob::digits(&git_blob::name(bytes))
+pub(super) fn object_name(blob: Option<&Blob>, algorithm: Algorithm) -> String {
+    match (blob.and_then(Blob::bytes), algorithm) {
+        (None, Algorithm::Sha1) => "0".repeat(40),
+        (None, Algorithm::Sha256) => "0".repeat(64),
+        (Some(bytes), Algorithm::Sha1) => git_blob::digits(&git_blob::name(bytes)),
+        (Some(bytes), Algorithm::Sha256) => {
+            let head = format!("blob {}\0", bytes.len());
+            Digest::of(&[head.as_bytes(), bytes].concat()).to_hex()
+        }
+    }
 }
 
 /// Reads one side of a change below an open root; `None` for what git does not track.
 pub(crate) fn read(root: BorrowedFd<'_>, path: &Path, seen: Option<&Seen>) -> Option<Blob> {
     let seen = seen?;
-    let executable = seen.mode & 0o100 != 0;
-    let mode = match seen.kind {
-        Kind::File if executable => 0o100_755,
-        Kind::File => 0o100_644,
-        Kind::Symlink => 0o120_000,
-        Kind::Directory | Kind::Other => return None,
-    };
+    let mode = git_mode(seen)?;
     let content = content(root, path, seen.kind).unwrap_or(Content::Unreadable);
     Some(Blob { mode, content })
+}
+
+/// Reads one side of a change that was exported: a file in `dir` has its bytes, and those of a link
+/// are its target. Without such a file they are too many.
+pub(crate) fn exported(dir: BorrowedFd<'_>, name: &Path, seen: Option<&Seen>) -> Option<Blob> {
+    let seen = seen?;
+    let mode = git_mode(seen)?;
+    let content = match file(dir, name.as_os_str()) {
+        Err(Errno::NOENT) => Content::TooLarge(seen.size),
+        content => content.unwrap_or(Content::Unreadable),
+    };
+    Some(Blob { mode, content })
+}
+
+fn git_mode(seen: &Seen) -> Option<u32> {
+    match seen.kind {
+        Kind::File if seen.mode & 0o100 != 0 => Some(0o100_755),
+        Kind::File => Some(0o100_644),
+        Kind::Symlink => Some(0o120_000),
+        Kind::Directory | Kind::Other => None,
+    }
 }
 
 fn content(root: BorrowedFd<'_>, path: &Path, kind: Kind) -> Result<Content> {
@@ -154,10 +178,13 @@ mod tests {
 
     #[test]
     fn object_names_are_gits() {
-        let name = |bytes: &[u8]| object_name(Some(&blob(bytes)));
+        let name = |bytes: &[u8]| object_name(Some(&blob(bytes)), Algorithm::Sha1);
         assert_eq!(name(b""), "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391");
         assert_eq!(name(b"hello\n"), "ce013625030ba8dba906f756967f9e9ca394464a");
-        assert_eq!(object_name(None), "0".repeat(40));
+        assert_eq!(object_name(None, Algorithm::Sha1), "0".repeat(40));
+        let long = object_name(Some(&blob(b"")), Algorithm::Sha256);
+        assert_eq!(long, "473a0f4c3be8a93681a267e3b1e9a7dcda1185436fe141f7749120a303721813");
+        assert_eq!(object_name(None, Algorithm::Sha256), "0".repeat(64));
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use endow_vfs::git_tree::Algorithm;
+
 use super::binary;
 use super::blob::{Blob, Pair, object_name};
 use super::hunks::{Mark, hunks};
@@ -14,6 +16,8 @@ pub(crate) struct Look {
     pub(crate) color: bool,
     /// On a terminal: nothing in a file drives it. Elsewhere bytes are bytes.
     pub(crate) escaped: bool,
+    /// How the repository that a patch is for names contents.
+    pub(crate) algorithm: Algorithm,
 }
 
 /// Characters of an object name that identify a text; a binary needs all.
@@ -51,7 +55,7 @@ impl Patch {
         self.line(HEAD, &format!("diff --git {a} {b}"));
         self.modes(old, new);
         let is_text = [old, new].into_iter().flatten().all(Blob::is_text);
-        let (was, is) = (object_name(old), object_name(new));
+        let [was, is] = [old, new].map(|blob| object_name(blob, self.look.algorithm));
         if was == is && [old, new].into_iter().flatten().all(|blob| blob.bytes().is_some()) {
             return;
         }

@@ -4,33 +4,49 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::CaptureError;
-use super::directories::{Leaf, Made, leaves, read};
-use crate::cas::{Digest, Store};
+use super::directories::Leaf;
+use crate::cas::Digest;
 use crate::snapshot::Bounds;
 use crate::working_copy::{ChangedKind, ChangedPath};
 
-/// Two trees, of which the new one has messages that the store lacks.
+/// Reads what is in a directory.
+type Read<'a> = dyn Fn(&Digest) -> Result<BTreeMap<String, Leaf>, CaptureError> + 'a;
+
+/// A path at which two trees differ.
+pub(super) struct Difference {
+    pub(super) path: PathBuf,
+    /// What they have there: the old one, the new one.
+    pub(super) sides: [Option<Leaf>; 2],
+}
+
+impl Difference {
+    pub(super) fn changed(self) -> ChangedPath {
+        let kind = match self.sides {
+            [None, _] => ChangedKind::Created,
+            [_, None] => ChangedKind::Deleted,
+            _ => ChangedKind::Modified,
+        };
+        ChangedPath { path: self.path, kind }
+    }
+}
+
+/// Two trees that are compared.
 pub(super) struct Differences<'a> {
-    store: &'a Store<'a>,
-    made: &'a Made,
+    read: &'a Read<'a>,
     bounds: Bounds,
-    found: Vec<ChangedPath>,
+    found: Vec<Difference>,
     /// Directories that are to be compared; one of them can be missing.
     pending: Vec<(PathBuf, [Option<Digest>; 2])>,
 }
 
 impl<'a> Differences<'a> {
-    pub(super) fn new(store: &'a Store<'a>, made: &'a Made, bounds: Bounds) -> Self {
-        Self { store, made, bounds, found: Vec::new(), pending: Vec::new() }
+    pub(super) fn new(read: &'a Read<'a>, bounds: Bounds) -> Self {
+        Self { read, bounds, found: Vec::new(), pending: Vec::new() }
     }
 
     /// Returns all paths that are different, sorted: directories, too, where there was none or is
     /// none any more. Equal directories are not read.
-    pub(super) fn all(
-        mut self,
-        old: Digest,
-        new: Digest,
-    ) -> Result<Vec<ChangedPath>, CaptureError> {
+    pub(super) fn all(mut self, old: Digest, new: Digest) -> Result<Vec<Difference>, CaptureError> {
         if old != new {
             self.pending.push((PathBuf::new(), [Some(old), Some(new)]));
         }
@@ -48,11 +64,7 @@ impl<'a> Differences<'a> {
     }
 
     fn leaves(&self, digest: Option<Digest>) -> Result<BTreeMap<String, Leaf>, CaptureError> {
-        let Some(digest) = digest else { return Ok(BTreeMap::new()) };
-        match self.made.get(&digest) {
-            Some(listing) => Ok(leaves(listing)),
-            None => Ok(leaves(&read(self.store, &digest, self.bounds)?)),
-        }
+        digest.map_or_else(|| Ok(BTreeMap::new()), |digest| (self.read)(&digest))
     }
 
     fn compare(&mut self, at: &Path, old: &BTreeMap<String, Leaf>, new: &BTreeMap<String, Leaf>) {
@@ -71,13 +83,9 @@ impl<'a> Differences<'a> {
             if directories != [None, None] {
                 self.pending.push((path.clone(), directories));
             }
-            let kind = match pair {
-                [Some(Leaf::Directory(_)), Some(Leaf::Directory(_))] => continue,
-                [None, _] => ChangedKind::Created,
-                [_, None] => ChangedKind::Deleted,
-                _ => ChangedKind::Modified,
-            };
-            self.found.push(ChangedPath { path, kind });
+            if !matches!(pair, [Some(Leaf::Directory(_)), Some(Leaf::Directory(_))]) {
+                self.found.push(Difference { path, sides: pair.map(Option::<&Leaf>::cloned) });
+            }
         }
     }
 }

@@ -6,6 +6,7 @@
 mod diff;
 mod directories;
 mod error;
+mod export;
 mod land;
 mod stage;
 #[cfg(test)]
@@ -15,6 +16,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 
 pub use error::CaptureError;
+pub use export::export;
 pub use land::land_staged;
 
 use super::{Digest, Store};
@@ -22,8 +24,8 @@ use crate::fs::{Errno, Fs, Kind};
 use crate::layer::{Descend, Found, LayerEntry, walk};
 use crate::snapshot::Bounds;
 use crate::working_copy::{Captured, RefusedPath};
-use diff::Differences;
-use directories::{Below, Directories, Leaf};
+use diff::{Difference, Differences};
+use directories::{Below, Directories, Leaf, leaves, read};
 use error::failed;
 use stage::Staging;
 
@@ -62,14 +64,18 @@ pub fn capture(fs: &dyn Fs, source: &ChangedSource<'_>) -> Result<Captured, Capt
     walk(fs, source.upper, &mut |entry| look.entry(entry))?;
     let Look { directories, mut staging, refused, .. } = look;
     let (tip, made) = directories.apply(&mut staging)?;
-    let changes = Differences::new(source.store, &made, source.bounds).all(source.base, tip)?;
+    let read = |digest: &Digest| match made.get(digest) {
+        Some(listing) => Ok(leaves(listing)),
+        None => Ok(leaves(&read(source.store, digest, source.bounds)?)),
+    };
+    let changes = Differences::new(&read, source.bounds).all(source.base, tip)?;
     let refused = refused.into_iter().take(TOLD);
     Ok(Captured {
         tip: tip.to_string(),
         is_made: tip != source.base,
         references: std::collections::BTreeMap::new(),
         changed: changes.len() as u64,
-        changes: changes.into_iter().take(TOLD).collect(),
+        changes: changes.into_iter().take(TOLD).map(Difference::changed).collect(),
         ignored: Vec::new(),
         refused: refused.collect(),
         objects: staging.count(),

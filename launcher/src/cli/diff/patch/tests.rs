@@ -156,11 +156,14 @@ fn patch_of_a_text_is_gits() {
 fn terminal_is_not_driven_by_a_file() {
     let pair =
         Pair { old: file(b"a\n"), new: file("\x1b]0;x\x07\u{202e}\tok\r\n\u{9b}\n".as_bytes()) };
-    let look = Look { color: false, escaped: true };
+    let look = Look { escaped: true, ..Look::default() };
     let text = String::from_utf8(patch(Path::new("f"), &pair, look)).expect("a text");
     assert!(text.contains("+\\u{1b}]0;x\\u{7}\\u{202e}\tok\\u{d}\n+\\u{9b}\n"), "{text:?}");
-    let colored =
-        String::from_utf8(patch(Path::new("f"), &pair, Look { color: true, escaped: true }));
+    let colored = String::from_utf8(patch(
+        Path::new("f"),
+        &pair,
+        Look { color: true, escaped: true, ..Look::default() },
+    ));
     assert!(colored.expect("a text").contains("\x1b[31m-a\x1b[m\n"));
 }
 
