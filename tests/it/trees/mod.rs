@@ -8,6 +8,7 @@ mod hostile;
 mod kept;
 mod layers;
 mod oracles;
+mod progress;
 mod real;
 mod room;
 mod sparse;
