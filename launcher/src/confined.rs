@@ -1,6 +1,8 @@
 //! Work on data of others, such as a repository, in a process that reaches what it works on and
 //! nothing else: whatever the data makes of it, it can neither read other files nor start a program.
 
+mod progress;
+
 use std::fs::File;
 use std::io::Read;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -12,6 +14,7 @@ use landlock::{
     ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, PathBeneath, Ruleset, RulesetAttr,
     RulesetCreatedAttr, RulesetError, Scope,
 };
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
@@ -21,6 +24,8 @@ use rustix::process::{
 use rustix::thread::{CapabilitySet, capabilities, set_capabilities, set_no_new_privs};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+
+pub(crate) use progress::{Amount, Progress, Teller};
 
 use crate::sys;
 
@@ -85,24 +90,40 @@ pub(crate) fn run<T: Serialize + DeserializeOwned>(
     reach: &Reach<'_>,
     work: impl FnOnce() -> T,
 ) -> Result<T, ConfinedError> {
+    watched(reach, &|_| {}, |_| work())
+}
+
+/// Does the same, and calls `watch` now and then with what the work tells of itself.
+///
+/// # Errors
+/// As [`run`].
+pub(crate) fn watched<T: Serialize + DeserializeOwned>(
+    reach: &Reach<'_>,
+    watch: &dyn Fn(Progress),
+    work: impl FnOnce(&Teller) -> T,
+) -> Result<T, ConfinedError> {
     if sys::landlock::abi() == 0 {
         return Err(ConfinedError::NoLandlock);
     }
     let (answer, told) = pipe_with(PipeFlags::CLOEXEC).map_err(failed("make a pipe"))?;
+    let flags = PipeFlags::CLOEXEC | PipeFlags::NONBLOCK;
+    let (progress, teller) = pipe_with(flags).map_err(failed("make a pipe"))?;
     let caller = getpid();
     match sys::clone::fork().map_err(failed("make a process"))? {
         None => {
-            drop(answer);
+            drop((answer, progress));
             let told = File::from(told);
-            let confined = close_others(told.as_fd(), reach).and_then(|()| confine(caller, reach));
+            let own = [told.as_fd(), teller.as_fd()];
+            let confined = close_others(own, reach).and_then(|()| confine(caller, reach));
+            let teller = Teller::new(teller);
             sys::clone::exit_now(match confined {
-                Ok(()) => answered(&told, Ok(work())),
+                Ok(()) => answered(&told, Ok(work(&teller))),
                 Err(errno) => answered::<T>(&told, Err(errno.raw_os_error())),
             })
         }
         Some(pid) => {
-            drop(told);
-            let answer = read(answer);
+            drop((told, teller));
+            let answer = read(answer, (progress, watch));
             let ended = sys::wait::until_ended(pid);
             let ended = ended.map_err(failed("wait for the confined process"))?;
             answer.unwrap_or_else(|| {
@@ -121,7 +142,20 @@ fn answered<T: Serialize>(mut told: &File, answer: Result<T, i32>) -> i32 {
 }
 
 /// Returns what it answered, if it did.
-fn read<T: DeserializeOwned>(answer: OwnedFd) -> Option<Result<T, ConfinedError>> {
+fn read<T: DeserializeOwned>(
+    answer: OwnedFd,
+    (progress, watch): (OwnedFd, &dyn Fn(Progress)),
+) -> Option<Result<T, ConfinedError>> {
+    let progress = File::from(progress);
+    while !is_answering(&answer, &progress) {
+        let mut messages = [0; 4096];
+        // What is no message is the end of it, which the answer's pipe tells, too.
+        let length = (&progress).read(&mut messages).unwrap_or_default();
+        match progress::last(messages.get(..length)?) {
+            Some(progress) => watch(progress),
+            None => break,
+        }
+    }
     let mut bytes = Vec::new();
     File::from(answer).take(ANSWER_MAX).read_to_end(&mut bytes).ok()?;
     let answer: Result<T, i32> = postcard::from_bytes(&bytes).ok()?;
@@ -131,10 +165,22 @@ fn read<T: DeserializeOwned>(answer: OwnedFd) -> Option<Result<T, ConfinedError>
     }))
 }
 
+/// Waits until something comes; returns whether it is the answer, or the end of it.
+fn is_answering(answer: &OwnedFd, progress: &File) -> bool {
+    let mut fds = [PollFd::new(answer, PollFlags::IN), PollFd::new(progress, PollFlags::IN)];
+    loop {
+        match poll(&mut fds, None) {
+            Err(Errno::INTR) => {}
+            // The answer is waited for in any case.
+            Err(_) => return true,
+            Ok(_) => return !fds[0].revents().is_empty(),
+        }
+    }
+}
+
 /// Closes what the caller has open for others: what steers a sandbox that is begun, for one.
-fn close_others(told: BorrowedFd<'_>, reach: &Reach<'_>) -> Result<(), Errno> {
-    let kept =
-        [told].into_iter().chain(reach.write.iter().copied()).chain(reach.keep.iter().copied());
+fn close_others(own: [BorrowedFd<'_>; 2], reach: &Reach<'_>) -> Result<(), Errno> {
+    let kept = own.into_iter().chain(reach.write.iter().copied()).chain(reach.keep.iter().copied());
     let mut kept: Vec<u32> = kept.map(|fd| fd.as_raw_fd().cast_unsigned()).collect();
     kept.sort_unstable();
     let mut first = 3;
@@ -296,6 +342,28 @@ mod tests {
         assert_eq!(inside[0], None);
         assert!(inside[1].is_some());
         assert_eq!(read(&other), None, "outside it is open");
+    }
+
+    #[test]
+    fn progress_is_told_while_the_work_goes_on() {
+        let told = std::cell::RefCell::new(Vec::new());
+        let of = Amount { files: 5, bytes: 50 };
+        let answer = watched(&Reach::default(), &|it| told.borrow_mut().push(it), |teller| {
+            teller.expect(of);
+            for _ in 0..of.files {
+                teller.add(Amount { files: 1, bytes: 10 });
+                std::thread::sleep(std::time::Duration::from_millis(80));
+            }
+            // More than a pipe holds, in a moment: nobody waits.
+            (0..1_000_000).for_each(|_| teller.add(Amount::default()));
+            vec![7_u8; 1 << 20]
+        });
+        assert_eq!(answer.expect("answered").len(), 1 << 20);
+        let told = told.into_inner();
+        let first = Progress { done: Amount { files: 1, bytes: 10 }, of: Some(of) };
+        assert_eq!(told.first(), Some(&first));
+        assert!((3..100).contains(&told.len()), "{}", told.len());
+        assert!(told.is_sorted_by_key(|it| it.done.files), "{told:?}");
     }
 
     #[test]

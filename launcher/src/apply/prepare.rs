@@ -19,7 +19,7 @@ use super::cow_layer::{self, open_expected};
 use super::tree_layer::{self, TreeLayerError};
 use crate::plan::step::{CgroupPlan, ExecSpec, MaskPoint, PrepareStep, RunPath, UPPER};
 use crate::plan::{HIDDEN_DIRECTORY, HIDDEN_FILE, Plan, TreeFact};
-use crate::trees::{self, MakeError};
+use crate::trees::{self, MakeError, Watch};
 
 /// The bits of directories in which mount points stand.
 const POINT_MODE: u32 = 0o755;
@@ -180,7 +180,12 @@ impl Prepared {
 }
 
 /// Carries out the host-side steps.
-pub(crate) fn prepare(plan: &Plan, state: &Path, id: &RunId) -> Result<Prepared, PrepareError> {
+pub(crate) fn prepare(
+    plan: &Plan,
+    state: &Path,
+    id: &RunId,
+    watch: Watch<'_>,
+) -> Result<Prepared, PrepareError> {
     let helper = match plan.exec {
         ExecSpec::Helper { .. } => Some(helper().map_err(PrepareError::Helper)?),
         ExecSpec::Command { .. } => None,
@@ -200,7 +205,7 @@ pub(crate) fn prepare(plan: &Plan, state: &Path, id: &RunId) -> Result<Prepared,
                 prepared.cgroup = Some(cgroup(group)?);
             }
             PrepareStep::Tree { tree, cache_bytes } => {
-                let leases = trees::ready(tree, *cache_bytes);
+                let leases = trees::ready(tree, *cache_bytes, watch);
                 prepared.leases.extend(leases.map_err(|error| PrepareError::tree(tree, error))?);
             }
             _ => apply(step, prepared.make_run(state, id)?)?,

@@ -11,12 +11,16 @@ use super::commands::cas::{failed, of_store};
 use super::error::{CommandError, Kind};
 use super::kept::Kept;
 use super::output::Output;
+use super::progress::ProgressLine;
 use super::surroundings::Surroundings;
 use super::{sources, table};
 use crate::trees;
 
 /// How long a collection that somebody asked for waits for those who put something.
 const PATIENCE: Duration = Duration::from_mins(1);
+
+/// What it says of itself meanwhile.
+const REMOVING: &str = "removing contents";
 
 /// What a collection did, or would do.
 #[derive(Default)]
@@ -75,7 +79,12 @@ fn kept_by_runs() -> Result<Vec<Digest>, CommandError> {
 
 /// Removes from the store and from the cache of trees what was not used for longest, until each has
 /// at most `quota` bytes. What is not there is not made.
-pub(crate) fn collect(surroundings: &Surroundings, quota: u64) -> Result<Collected, CommandError> {
+pub(crate) fn collect(
+    surroundings: &Surroundings,
+    quota: u64,
+    output: &Output,
+) -> Result<Collected, CommandError> {
+    let line = ProgressLine::begin(output, REMOVING);
     let cache = &surroundings.dirs.cache;
     let mut collected = Collected::default();
     collected.store.is_within_quota = true;
@@ -85,7 +94,8 @@ pub(crate) fn collect(surroundings: &Surroundings, quota: u64) -> Result<Collect
     }
     let store = trees::store(cache);
     if store.is_dir() {
-        let report = trees::collect_store(&store, (quota, kept_by_runs()?), PATIENCE);
+        let kept = kept_by_runs()?;
+        let report = trees::collect_store(&store, (quota, kept), PATIENCE, &|it| line.show(it));
         collected.store = report.map_err(|error| failed("can't collect the store", &error))?;
     }
     Ok(collected)
@@ -102,8 +112,12 @@ pub(crate) fn keep_store(
     if store.usage().map_err(|error| of_store(&error))?.allocated <= quota {
         return Ok(());
     }
-    if let Ok(report) = trees::collect_store(store.path(), (quota, kept_by_runs()?), Duration::ZERO)
-    {
+    let line = ProgressLine::begin(output, REMOVING);
+    let wanted = (quota, kept_by_runs()?);
+    let watch = |progress| line.show(progress);
+    let collected = trees::collect_store(store.path(), wanted, Duration::ZERO, &watch);
+    drop(line);
+    if let Ok(report) = collected {
         let freed = table::size(report.freed);
         output.notice(&format!("removed {} older contents ({freed})", report.removed));
     }

@@ -60,7 +60,8 @@ fn write(mut file: &File, text: &[u8]) -> io::Result<()> {
 }
 
 fn start(planned: &Planned) -> Result<(), CommandError> {
-    let mut prepared = prepare(&planned.plan, &planned.surroundings.dirs.state, &planned.id)?;
+    let state = &planned.surroundings.dirs.state;
+    let mut prepared = prepare(&planned.plan, state, &planned.id, &|_| {})?;
     let ended = running::run(planned, &mut prepared, Given::default(), &mut |_| {})?.ended;
     finish(&planned.plan, prepared, None, &ended, Vec::new()).map_err(|error| {
         CommandError::new(Kind::Setup, "can't remove the run's directory").cause(error)

@@ -22,6 +22,7 @@ mod left_over;
 mod naming;
 mod output;
 mod picked;
+mod progress;
 mod recorded;
 mod report;
 mod running;

@@ -81,6 +81,20 @@ impl Output {
         }
     }
 
+    /// Returns whether somebody looks who wants to know how far work has come.
+    pub(crate) fn shows_progress(&self) -> bool {
+        self.terminal && !self.quiet
+    }
+
+    /// Writes over a line of the terminal; an empty one leaves nothing of it.
+    #[expect(clippy::unused_self, reason = "printing is done by those who were handed an output")]
+    pub(crate) fn over(&self, before: &str, line: &str) {
+        let blank = " ".repeat(before.len().saturating_sub(line.len()));
+        let end = if line.is_empty() { "\r" } else { "" };
+        let mut stderr = std::io::stderr().lock();
+        drop(write!(stderr, "\r{line}{blank}{end}").and_then(|()| stderr.flush()));
+    }
+
     /// Prints one line that explains an exit code of endow's own; `-q` silences it.
     pub(crate) fn warning(&self, line: &str) {
         if !self.quiet {

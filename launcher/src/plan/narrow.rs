@@ -42,7 +42,7 @@ pub(super) fn narrow(
     let mut absent = placement.absent.clone();
     for placed in &placement.mounts {
         match in_place(placed, host) {
-            Expressed::Kept(placed) => kept.push(placed),
+            Expressed::Kept(placed) => kept.push(*placed),
             Expressed::LeftOut => absent.push(placed.spec.at.clone()),
             Expressed::Beyond(what) => beyond.push(entry(what, &placed.spec)),
         }
@@ -86,11 +86,15 @@ fn of_processes(policy: &Policy) -> Vec<Beyond> {
 
 enum Expressed {
     /// By a rule on what stands there.
-    Kept(Placed),
+    Kept(Box<Placed>),
     /// Not at all, and only the base asks for it.
     LeftOut,
     /// Not at all.
     Beyond(String),
+}
+
+fn kept(placed: Placed) -> Expressed {
+    Expressed::Kept(Box::new(placed))
 }
 
 fn in_place(placed: &Placed, host: &HostFacts) -> Expressed {
@@ -102,9 +106,9 @@ fn in_place(placed: &Placed, host: &HostFacts) -> Expressed {
     };
     match (&spec.backend, &placed.source) {
         (BackendSpec::Physical { .. }, Some(source)) => physical(placed, source, host),
-        (BackendSpec::Copy { .. }, Some(source)) => Expressed::Kept(as_it_is(spec, source.clone())),
+        (BackendSpec::Copy { .. }, Some(source)) => kept(as_it_is(spec, source.clone())),
         (BackendSpec::Made { .. }, _) => match host.paths.get(&at.to_host()).and_then(file) {
-            Some(source) => Expressed::Kept(as_it_is(spec, source)),
+            Some(source) => kept(as_it_is(spec, source)),
             None => Expressed::LeftOut,
         },
         (BackendSpec::Memory { .. }, _) => beyond("memory can't be mounted"),
@@ -134,7 +138,7 @@ fn physical(placed: &Placed, source: &PlacedSource, host: &HostFacts) -> Express
     if matches!(found, Some(Found::Special(_))) {
         return Expressed::Beyond(format!("{}: it is a device, socket or pipe", spec.at));
     }
-    Expressed::Kept(live(placed))
+    kept(live(placed))
 }
 
 /// What nobody asked to be buffered is live at this level, and the report says so.

@@ -12,8 +12,8 @@ use endow_vfs::trees::{Building, ContentName, Made};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::{MakeError, WORKERS, fact, fault, make_all, told};
-use crate::confined::{self, Reach};
+use super::{Amount, MakeError, WORKERS, Watch, amount_of, fact, fault, make_all, told};
+use crate::confined::{self, Reach, Teller};
 use crate::plan::{TreeFact, TreeFault};
 
 const CHUNK: usize = 64 << 10;
@@ -51,13 +51,19 @@ fn is_there(source: &Path, digest: &Digest) -> Result<bool, TreeFault> {
 }
 
 /// Makes the tree of a digest.
-pub(super) fn make(tree: &TreeFact, building: &Building) -> Result<Made, MakeError> {
+pub(super) fn make(
+    tree: &TreeFact,
+    building: &Building,
+    watch: Watch<'_>,
+) -> Result<Made, MakeError> {
     let digest: Digest = tree.id.parse().map_err(|_| MakeError::Name(tree.id.clone()))?;
     let (write, keep) = (vec![building.dir()], vec![building.root()]);
-    confined(tree.source.as_path(), &digest, (write, keep), |store| {
+    let at = (tree.source.as_path(), &digest);
+    confined(at, (write, keep), watch, |store, teller| {
         let snapshot = cas::snapshot(store, &digest, Bounds::default())?;
         let places = (building.root(), building.dir());
-        make_all(places, (&snapshot, &[]), &Objects(store), |digest| ContentName::Cas(*digest))
+        let objects = Objects { store, teller };
+        make_all(places, (&snapshot, &[]), (&objects, teller), |it| ContentName::Cas(*it))
     })
 }
 
@@ -65,45 +71,56 @@ pub(super) fn make(tree: &TreeFact, building: &Building) -> Result<Made, MakeErr
 ///
 /// # Errors
 /// A tree that is damaged or can't be read, or a directory that can't be filled.
-pub(crate) fn copy(source: &Path, digest: &Digest, into: BorrowedFd<'_>) -> Result<(), MakeError> {
-    confined(source, digest, (vec![into], Vec::new()), |store| {
+pub(crate) fn copy(
+    source: &Path,
+    digest: &Digest,
+    into: BorrowedFd<'_>,
+    watch: Watch<'_>,
+) -> Result<(), MakeError> {
+    confined((source, digest), (vec![into], Vec::new()), watch, |store, teller| {
         let snapshot = cas::snapshot(store, digest, Bounds::default())?;
         let plan = materialize::plan(&snapshot);
-        Ok(materialize::apply(&OsFs, into, &plan, &Objects(store), WORKERS)?)
+        teller.expect(amount_of(&snapshot));
+        let objects = Objects { store, teller };
+        Ok(materialize::apply(&OsFs, into, &plan, &objects, WORKERS)?)
     })
 }
 
 /// Reads a tree in a process that reaches the store, and what it may write and keep open.
 fn confined<T: Serialize + DeserializeOwned>(
-    source: &Path,
-    digest: &Digest,
+    (source, digest): (&Path, &Digest),
     (write, keep): (Vec<BorrowedFd<'_>>, Vec<BorrowedFd<'_>>),
-    work: impl FnOnce(&Store<'_>) -> Result<T, Box<dyn std::error::Error>>,
+    watch: Watch<'_>,
+    work: impl FnOnce(&Store<'_>, &Teller) -> Result<T, Box<dyn std::error::Error>>,
 ) -> Result<T, MakeError> {
     let open = || Store::open(&OsFs, source).map_err(|error| MakeError::Source(told(&error)));
     let store = open()?;
     // What it is made of must not be collected meanwhile.
     let _lease = store.lease(&[*digest]).map_err(|error| MakeError::Source(told(&error)))?;
     let reach = Reach { read: vec![source.to_owned()], write, keep };
-    let done = confined::run(&reach, || {
+    let done = confined::watched(&reach, watch, |teller| {
         let store = open().map_err(|error| error.to_string())?;
-        work(&store).map_err(|error| told(&*error))
+        work(&store, teller).map_err(|error| told(&*error))
     });
     done.map_err(MakeError::Confined)?.map_err(MakeError::Source)
 }
 
 /// The contents of a store; each is compared with its digest when it is used.
-struct Objects<'a>(&'a Store<'a>);
+#[derive(Clone, Copy)]
+struct Objects<'a> {
+    store: &'a Store<'a>,
+    teller: &'a Teller,
+}
 
 impl Contents<Digest> for Objects<'_> {
     fn maker(&self) -> Box<dyn Maker<Digest> + '_> {
-        Box::new(Objects(self.0))
+        Box::new(*self)
     }
 }
 
 impl Maker<Digest> for Objects<'_> {
     fn make(&mut self, digest: &Digest, executable: bool, at: At<'_>) -> Result<(), ContentError> {
-        let object = self.0.open_object(digest);
+        let object = self.store.open_object(digest);
         let object = object.map_err(|error| ContentError::Source(told(&error)))?;
         let failed = |action| move |errno| ContentError::Io { action, errno };
         let file = create_file(&OsFs, at, executable)?;
@@ -120,6 +137,7 @@ impl Maker<Digest> for Objects<'_> {
         if hash.finish() != *digest {
             return Err(ContentError::Source(format!("the store's {digest} is damaged")));
         }
+        self.teller.add(Amount { files: 1, bytes: digest.size });
         finish_file(&OsFs, file.as_fd())
     }
 }

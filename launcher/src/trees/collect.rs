@@ -5,10 +5,10 @@ use std::os::fd::AsFd;
 use std::path::Path;
 use std::time::Duration;
 
-use endow_vfs::cas::{Digest, GcReport, Store, StoreError, gc};
+use endow_vfs::cas::{Digest, GcProgress, GcReport, Store, StoreError, gc};
 use endow_vfs::fs::OsFs;
 
-use super::{MakeError, told};
+use super::{Amount, MakeError, Watch, told};
 use crate::confined::{self, Reach};
 
 /// Removes what neither a lease nor a name keeps, nor is in `kept`, and was not used for longest, until the store at
@@ -20,13 +20,20 @@ pub(crate) fn collect_store(
     source: &Path,
     (quota, kept): (u64, Vec<Digest>),
     patience: Duration,
+    watch: Watch<'_>,
 ) -> Result<GcReport, MakeError> {
     let root = File::open(source).map_err(|error| MakeError::Source(told(&error)))?;
     let reach = Reach { write: vec![root.as_fd()], ..Reach::default() };
-    let collected = confined::run(&reach, || {
+    let collected = confined::watched(&reach, watch, |teller| {
         let store = Store::open(&OsFs, source).map_err(|error| told(&error))?;
         let others = || Ok::<_, StoreError>(kept);
-        gc(&store.with_patience(patience), quota, others, &mut |_| {}).map_err(|error| told(&error))
+        let mut removed = |step| {
+            if let GcProgress::Removed { digest, .. } = step {
+                teller.add(Amount { files: 1, bytes: digest.size });
+            }
+        };
+        let collected = gc(&store.with_patience(patience), quota, others, &mut removed);
+        collected.map_err(|error| told(&error))
     });
     collected.map_err(MakeError::Confined)?.map_err(MakeError::Source)
 }

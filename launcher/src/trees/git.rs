@@ -11,8 +11,8 @@ use endow_vfs::materialize::{ContentError, Contents, Maker, make_file};
 use endow_vfs::trees::{self, Building, ContentName, Known, Made, NoteName};
 
 use super::git_places::{self, Parts};
-use super::{MakeError, fact, fault, layers, make_all, told};
-use crate::confined::{self, Reach};
+use super::{Amount, MakeError, Watch, fact, fault, layers, make_all, told};
+use crate::confined::{self, Reach, Teller};
 use crate::plan::{TreeFact, TreeFault};
 
 /// Between the id of a tree and the patterns that select a part of it.
@@ -111,7 +111,11 @@ fn is_absent(error: &GitError) -> bool {
 }
 
 /// Makes the tree of this name.
-pub(super) fn make(tree: &TreeFact, name: &str, building: &Building) -> Result<Made, MakeError> {
+pub(super) fn make(
+    (tree, name): (&TreeFact, &str),
+    building: &Building,
+    watch: Watch<'_>,
+) -> Result<Made, MakeError> {
     let name = name.split_once(PART).map_or(name, |(name, _)| name);
     let id: Id = name.parse().map_err(|_| MakeError::Name(tree.id.clone()))?;
     let base = tree.base.as_ref().map(|base| id_of(&base.id)).transpose()?;
@@ -120,9 +124,10 @@ pub(super) fn make(tree: &TreeFact, name: &str, building: &Building) -> Result<M
     let Parts { places, read } = parts;
     let (write, keep) = (vec![building.dir()], vec![building.root()]);
     let reach = Reach { read, write, keep };
-    let made = confined::run(&reach, || {
+    let made = confined::watched(&reach, watch, |teller| {
         let at = (building.root(), building.dir());
-        fill(&places, (base.as_ref(), &id, &tree.sparse), at).map_err(|error| told(&*error))
+        fill(&places, (base.as_ref(), &id, &tree.sparse), (at, teller))
+            .map_err(|error| told(&*error))
     });
     made.map_err(MakeError::Confined)?.map_err(MakeError::Source)
 }
@@ -135,7 +140,7 @@ fn id_of(tree: &str) -> Result<Id, MakeError> {
 fn fill(
     places: &git_tree::Places,
     (base, id, sparse): (Option<&Id>, &Id, &[String]),
-    at: (BorrowedFd<'_>, BorrowedFd<'_>),
+    (at, teller): ((BorrowedFd<'_>, BorrowedFd<'_>), &Teller),
 ) -> Result<Made, Box<dyn std::error::Error>> {
     let (repository, options) = (Repository::open_at(places)?, Options::default());
     let (snapshot, gone) = match base {
@@ -146,20 +151,26 @@ fn fill(
             found.map(|found| (found.snapshot, found.gone)).ok_or("too many differences")?
         }
     };
-    make_all(at, (&snapshot, &gone), &Blobs(&repository), |blob| ContentName::Git(blob.id))
+    let blobs = Blobs { repository: &repository, teller };
+    make_all(at, (&snapshot, &gone), (&blobs, teller), |blob| ContentName::Git(blob.id))
 }
 
 /// The contents of a repository.
-struct Blobs<'a>(&'a Repository);
+struct Blobs<'a> {
+    repository: &'a Repository,
+    teller: &'a Teller,
+}
 
 struct BlobMaker<'a> {
     reader: Reader<'a>,
     bytes: Vec<u8>,
+    teller: &'a Teller,
 }
 
 impl Contents<Blob> for Blobs<'_> {
     fn maker(&self) -> Box<dyn Maker<Blob> + '_> {
-        Box::new(BlobMaker { reader: self.0.reader(), bytes: Vec::new() })
+        let reader = self.repository.reader();
+        Box::new(BlobMaker { reader, bytes: Vec::new(), teller: self.teller })
     }
 }
 
@@ -167,6 +178,8 @@ impl Maker<Blob> for BlobMaker<'_> {
     fn make(&mut self, blob: &Blob, executable: bool, at: At<'_>) -> Result<(), ContentError> {
         let read = self.reader.read(blob, &mut self.bytes);
         read.map_err(|error| ContentError::Source(told(&error)))?;
-        make_file(&OsFs, at, executable, &self.bytes)
+        make_file(&OsFs, at, executable, &self.bytes)?;
+        self.teller.add(Amount { files: 1, bytes: blob.size });
+        Ok(())
     }
 }

@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use endow_policy::{Access, BackendSpec, HostPath, MountSpec, Vars};
 use endow_vfs::fs::OsFs;
 use endow_vfs::materialize::{self, Contents, MaterializeError};
-use endow_vfs::snapshot::Snapshot;
+use endow_vfs::snapshot::{Entry, Node, Snapshot};
 use endow_vfs::trees::{
     Begun, Building, ContentName, Made, TreeCache, TreeError, TreeKey, write_manifest,
 };
@@ -31,12 +31,17 @@ pub(crate) use collect::collect_store;
 pub(crate) use export::{Wanted, export};
 pub(crate) use working_copy::checked_out;
 
-use crate::confined::ConfinedError;
+pub(crate) use crate::confined::{Amount, Progress};
+
+use crate::confined::{ConfinedError, Teller};
 use crate::plan::{TreeFact, TreeFault, tree_name};
 use crate::probe::git_user;
 
 /// Each tree by its name in the policy.
 type TreeFacts = BTreeMap<String, Result<TreeFact, TreeFault>>;
+
+/// Is called now and then with how far work has come.
+pub(crate) type Watch<'w> = &'w dyn Fn(Progress);
 
 /// Threads that make files beside the first.
 const WORKERS: usize = 3;
@@ -89,15 +94,19 @@ pub(crate) fn resolve(mounts: &[MountSpec], cache: &Path, vars: &Vars) -> TreeFa
 ///
 /// # Errors
 /// A source that can't be read or shown, or a cache that can't be used.
-pub(crate) fn ready(tree: &TreeFact, room: u64) -> Result<Vec<OwnedFd>, MakeError> {
+pub(crate) fn ready(
+    tree: &TreeFact,
+    room: u64,
+    watch: Watch<'_>,
+) -> Result<Vec<OwnedFd>, MakeError> {
     // First what is below: one that was damaged, or collected since it was found, is made again.
     let trees = tree.whole_base().into_iter().chain([tree.clone()]);
-    let leases = trees.map(|tree| one_ready(&tree, room)).collect::<Result<_, _>>()?;
+    let leases = trees.map(|tree| one_ready(&tree, room, watch)).collect::<Result<_, _>>()?;
     git::note(tree);
     Ok(leases)
 }
 
-fn one_ready(tree: &TreeFact, room: u64) -> Result<OwnedFd, MakeError> {
+fn one_ready(tree: &TreeFact, room: u64, watch: Watch<'_>) -> Result<OwnedFd, MakeError> {
     let name = || MakeError::Name(tree.key.clone());
     let (kind, rest) = tree.key.split_once('-').ok_or_else(name)?;
     let key = TreeKey::new(kind, rest).ok_or_else(name)?;
@@ -114,7 +123,7 @@ fn one_ready(tree: &TreeFact, room: u64) -> Result<OwnedFd, MakeError> {
             }
             Begun::Ready(found) => return Ok(found.into_lease()),
             Begun::New(building) => {
-                let made = match make(tree, &building) {
+                let made = match make(tree, &building, watch) {
                     Ok(made) => made,
                     Err(error) => {
                         // The error that counts is the first; a sweep takes what is left.
@@ -137,13 +146,13 @@ pub(crate) fn boot() -> String {
     std::fs::read_to_string(BOOT).unwrap_or_default().trim_end().to_owned()
 }
 
-fn make(tree: &TreeFact, building: &Building) -> Result<Made, MakeError> {
+fn make(tree: &TreeFact, building: &Building, watch: Watch<'_>) -> Result<Made, MakeError> {
     match tree.id.split_once(':') {
-        Some(("sha256", _)) => cas::make(tree, building),
+        Some(("sha256", _)) => cas::make(tree, building, watch),
         Some((kind, name)) if kind.starts_with(working_copy::INDEX) => {
             working_copy::make(tree, name, building)
         }
-        Some((_, name)) => git::make(tree, name, building),
+        Some((_, name)) => git::make((tree, name), building, watch),
         None => Err(MakeError::Name(tree.id.clone())),
     }
 }
@@ -152,10 +161,11 @@ fn make(tree: &TreeFact, building: &Building) -> Result<Made, MakeError> {
 fn make_all<C: Sync>(
     (root, dir): (BorrowedFd<'_>, BorrowedFd<'_>),
     (snapshot, gone): (&Snapshot<C>, &[PathBuf]),
-    contents: &dyn Contents<C>,
+    (contents, teller): (&dyn Contents<C>, &Teller),
     name: impl Fn(&C) -> ContentName + Sync,
 ) -> Result<Made, Box<dyn Error>> {
     let plan = materialize::plan_layer(snapshot, gone);
+    teller.expect(amount_of(snapshot));
     let written = std::thread::scope(|scope| {
         let manifest = scope.spawn(|| write_manifest(&OsFs, dir, (snapshot, gone), &name));
         materialize::apply(&OsFs, root, &plan, contents, WORKERS)?;
@@ -164,6 +174,13 @@ fn make_all<C: Sync>(
     written??;
     let entries = snapshot.entries().len() + gone.len();
     Ok(Made { entries: entries as u64, bytes: snapshot.bytes() })
+}
+
+/// Returns how much there is to make.
+fn amount_of<C>(snapshot: &Snapshot<C>) -> Amount {
+    let is_file = |entry: &&Entry<C>| matches!(entry.node, Node::File { .. });
+    let files = snapshot.entries().iter().filter(is_file).count();
+    Amount { files: files as u64, bytes: snapshot.bytes() }
 }
 
 /// Returns what a plan says of a tree.

@@ -11,6 +11,7 @@ mod layers;
 mod noted;
 mod odd_copies;
 mod oracles;
+mod progress;
 mod real;
 mod room;
 mod sparse;

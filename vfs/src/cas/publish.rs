@@ -2,6 +2,7 @@
 
 use std::ops::Deref;
 use std::os::fd::BorrowedFd;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::lock::StoreLock;
 use super::store::failed;
@@ -18,6 +19,8 @@ const CHUNK: usize = 128 << 10;
 pub struct Publishing<'a> {
     store: &'a Store<'a>,
     _lock: StoreLock,
+    files: AtomicU64,
+    bytes: AtomicU64,
 }
 
 /// An object that was put.
@@ -37,6 +40,17 @@ pub(super) struct Reading<'a> {
     pub(super) file: BorrowedFd<'a>,
     /// What is behind this place is left out.
     pub(super) limit: u64,
+    /// How the file is read.
+    pub(super) order: Order,
+}
+
+/// How a file is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Order {
+    /// From its beginning, wherever others have come in it.
+    ByPlace,
+    /// From where it stands on: a pipe has no beginning.
+    AsItComes,
 }
 
 impl<'a> Deref for Publishing<'a> {
@@ -49,7 +63,13 @@ impl<'a> Deref for Publishing<'a> {
 
 impl<'a> Publishing<'a> {
     pub(super) fn new(store: &'a Store<'a>, lock: StoreLock) -> Self {
-        Self { store, _lock: lock }
+        let (files, bytes) = (AtomicU64::new(0), AtomicU64::new(0));
+        Self { store, _lock: lock, files, bytes }
+    }
+
+    /// Returns how many files were read so far, and how many bytes of all: another thread may ask.
+    pub fn read_so_far(&self) -> (u64, u64) {
+        (self.files.load(Ordering::Relaxed), self.bytes.load(Ordering::Relaxed))
     }
 
     /// Puts bytes.
@@ -74,7 +94,18 @@ impl<'a> Publishing<'a> {
     /// [`StoreError::Source`] when the file can't be read, or a failing call; nothing is published
     /// then.
     pub fn put_file(&self, file: BorrowedFd<'_>) -> std::result::Result<Stored, StoreError> {
-        let reading = Reading { fs: self.store.fs, file, limit: u64::MAX };
+        let order = Order::ByPlace;
+        let reading = Reading { fs: self.store.fs, file, limit: u64::MAX, order };
+        self.put_reading(&reading, &mut buffer(), None)
+    }
+
+    /// Puts what comes of an open file, a pipe or a socket from now to its end.
+    ///
+    /// # Errors
+    /// As [`Self::put_file`].
+    pub fn put_rest(&self, file: BorrowedFd<'_>) -> std::result::Result<Stored, StoreError> {
+        let order = Order::AsItComes;
+        let reading = Reading { fs: self.store.fs, file, limit: u64::MAX, order };
         self.put_reading(&reading, &mut buffer(), None)
     }
 
@@ -94,7 +125,8 @@ impl<'a> Publishing<'a> {
         let file = other.open_object(digest)?;
         let file = std::os::fd::AsFd::as_fd(&file);
         // One byte more shows a file that has grown.
-        let reading = Reading { fs: other.fs(), file, limit: digest.size.saturating_add(1) };
+        let (limit, order) = (digest.size.saturating_add(1), Order::ByPlace);
+        let reading = Reading { fs: other.fs(), file, limit, order };
         self.put_reading(&reading, &mut buffer(), Some(digest))
     }
 
@@ -105,13 +137,16 @@ impl<'a> Publishing<'a> {
         buffer: &mut [u8],
         expected: Option<&Digest>,
     ) -> std::result::Result<Stored, StoreError> {
-        let length = reading.fill(buffer, 0).map_err(unreadable)?;
+        let length = reading.fill(buffer, (0, &self.bytes)).map_err(unreadable)?;
         let piece = buffer.get(..length).unwrap_or_default();
-        if length == buffer.len() {
-            return self.put_stream(reading, buffer, expected);
-        }
-        expect(&Digest::of(piece), expected)?;
-        self.put_bytes(piece)
+        let stored = if length == buffer.len() {
+            self.put_stream(reading, buffer, expected)?
+        } else {
+            expect(&Digest::of(piece), expected)?;
+            self.put_bytes(piece)?
+        };
+        self.files.fetch_add(1, Ordering::Relaxed);
+        Ok(stored)
     }
 
     /// Puts a file of which one buffer is read.
@@ -127,7 +162,7 @@ impl<'a> Publishing<'a> {
             let piece = buffer.get(..length).unwrap_or_default();
             hasher.update(piece);
             self.write(&temporary, piece)?;
-            length = reading.fill(buffer, hasher.size()).map_err(unreadable)?;
+            length = reading.fill(buffer, (hasher.size(), &self.bytes)).map_err(unreadable)?;
         }
         let digest = hasher.finish();
         expect(&digest, expected)?;
@@ -160,17 +195,22 @@ pub(super) fn buffer() -> Vec<u8> {
 }
 
 impl Reading<'_> {
-    /// Reads until the buffer is full or the file ends.
-    fn fill(&self, buffer: &mut [u8], offset: u64) -> Result<usize> {
+    /// Reads until the buffer is full or the file ends; `sum` grows with what is read.
+    fn fill(&self, buffer: &mut [u8], (offset, sum): (u64, &AtomicU64)) -> Result<usize> {
         let left = self.limit.saturating_sub(offset);
         let room = usize::try_from(left).map_or(buffer.len(), |left| left.min(buffer.len()));
         let mut filled = 0;
         while filled < room {
             let rest = buffer.get_mut(filled..room).unwrap_or_default();
-            match self.fs.read_at(self.file, rest, offset + filled as u64)? {
-                0 => break,
-                length => filled += length,
+            let length = match self.order {
+                Order::ByPlace => self.fs.read_at(self.file, rest, offset + filled as u64)?,
+                Order::AsItComes => self.fs.read(self.file, rest)?,
+            };
+            if length == 0 {
+                break;
             }
+            filled += length;
+            sum.fetch_add(length as u64, Ordering::Relaxed);
         }
         Ok(filled)
     }

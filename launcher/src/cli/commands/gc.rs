@@ -62,7 +62,7 @@ pub(crate) fn run(args: &GcArgs, output: &Output) -> Result<ExitCode, CommandErr
         }
     }
     if !args.dry_run {
-        collected.cache = cache::collect(&surroundings, rules.cache_bytes)?;
+        collected.cache = cache::collect(&surroundings, rules.cache_bytes, output)?;
     }
     tell(&collected, args.dry_run, output);
     Ok(ExitCode::SUCCESS)

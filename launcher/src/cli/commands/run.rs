@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use endow_vfs::state::Record;
 
-use crate::apply::{self, Begun, prepare};
+use crate::apply::{self, Begun, Prepared, prepare};
 use crate::cli::args::RunArgs;
 use crate::cli::bounds;
 use crate::cli::descriptors;
@@ -15,6 +15,7 @@ use crate::cli::error::{CommandError, Kind};
 use crate::cli::events::Events;
 use crate::cli::left_over;
 use crate::cli::output::Output;
+use crate::cli::progress::ProgressLine;
 use crate::cli::recorded;
 use crate::cli::report::{Finished, Phases, Report};
 use crate::cli::running::{self, Given};
@@ -90,6 +91,13 @@ fn without(planned: Planned, args: &RunArgs) -> Planned {
     Planned { plan, ..planned }
 }
 
+/// Prepares the run; a tree that is made for the first time may take a while.
+fn prepared(planned: &Planned, output: &Output) -> Result<Prepared, CommandError> {
+    let line = ProgressLine::begin(output, "making a tree");
+    let state = &planned.surroundings.dirs.state;
+    Ok(prepare(&planned.plan, state, &planned.id, &|progress| line.show(progress))?)
+}
+
 /// Says before the start what of a copy-on-write mount can't be changed.
 fn tell_unchangeable(plan: &Plan, output: &Output) {
     let place = |mount: &Buffered, name: &PathBuf| mount.at.as_path().join(name);
@@ -131,7 +139,7 @@ fn supervised(
     events.planned(&planned);
     let start = Instant::now();
     let terminal = Terminal::remember();
-    let mut prepared = prepare(&planned.plan, &planned.surroundings.dirs.state, &planned.id)?;
+    let mut prepared = prepared(&planned, output)?;
     // Its layers are copied: others may have it now.
     drop(earlier);
     let prepare_time = start.elapsed();

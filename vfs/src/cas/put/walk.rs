@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::{PutError, shown};
 use crate::cas::message::{ListedDirectory, ListedFile, ListedSymlink};
-use crate::cas::publish::{Reading, buffer};
+use crate::cas::publish::{Order, Reading, buffer};
 use crate::cas::{Publishing, StoreError, Stored};
 use crate::fs::{Entry, Errno, Fs, Kind, Open};
 use crate::names::pool::Pool;
@@ -177,7 +177,8 @@ impl<'a> Walk<'a> {
         }
         let bytes = self.bytes.fetch_add(status.size, Ordering::Relaxed);
         check(path, "bytes", bytes.saturating_add(status.size), self.bounds.bytes)?;
-        let reading = Reading { fs: self.fs, file: file.as_fd(), limit: status.size };
+        let (limit, order) = (status.size, Order::ByPlace);
+        let reading = Reading { fs: self.fs, file: file.as_fd(), limit, order };
         let stored = match self.publishing.put_reading(&reading, buffer, None) {
             Err(StoreError::Source { errno }) => return Err(unreadable(&path(), errno)),
             result => result?,

@@ -49,7 +49,7 @@ impl Members {
     fn read(&mut self, text: &[u8]) -> Option<usize> {
         let (byte, rest) = text.split_first()?;
         match (*byte, rest) {
-            (b'\\', _) => self.one(*rest.first()?, 2),
+            (b'\\', _) => Some(self.one(*rest.first()?, 2)),
             (b'-', [to, ..]) if self.before.is_some() && *to != b']' => {
                 let (to, length) = if *to == b'\\' { (*rest.get(1)?, 3) } else { (*to, 2) };
                 let from = self.before.take().unwrap_or_default();
@@ -59,20 +59,20 @@ impl Members {
             (b'[', [b':', name @ ..]) => {
                 let end = name.iter().position(|byte| *byte == b']')?;
                 let Some(name) = name.get(..end)?.strip_suffix(b":") else {
-                    return self.one(b'[', 1);
+                    return Some(self.one(b'[', 1));
                 };
                 self.class.add_all(named(name)?);
                 self.before = None;
                 Some(end + 3)
             }
-            (byte, _) => self.one(byte, 1),
+            (byte, _) => Some(self.one(byte, 1)),
         }
     }
 
-    fn one(&mut self, byte: u8, length: usize) -> Option<usize> {
+    fn one(&mut self, byte: u8, length: usize) -> usize {
         self.class.add(byte);
         self.before = Some(byte);
-        Some(length)
+        length
     }
 }
 

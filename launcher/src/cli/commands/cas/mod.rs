@@ -26,7 +26,7 @@ pub(crate) fn run(args: &CasArgs, output: &Output) -> Result<ExitCode, CommandEr
     let cas = Cas::open()?;
     match &args.command {
         CasCommand::Put { retain, paths } => put::run(&cas, retain.as_deref(), paths, output),
-        CasCommand::Get { digest, directory } => read::get(&cas, digest, directory),
+        CasCommand::Get { digest, directory } => read::get(&cas, digest, directory, output),
         CasCommand::Ls { recursive, digest, path } => {
             read::list(&cas, (digest, path.as_deref()), *recursive, output)
         }

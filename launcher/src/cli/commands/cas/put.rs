@@ -1,11 +1,14 @@
 //! `endow cas put`.
 
+use std::convert::Infallible;
 use std::fs::File;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
 
-use endow_vfs::cas::{Digest, Publishing, PutError, StoreError, put_tree};
+use endow_vfs::cas::{Digest, Publishing, PutError, StoreError, Stored, put_tree};
 use endow_vfs::fs::OsFs;
 use endow_vfs::snapshot::Bounds;
 use serde_json::{Value, json};
@@ -15,6 +18,11 @@ use crate::cli::cache;
 use crate::cli::error::{CommandError, Kind};
 use crate::cli::json;
 use crate::cli::output::{Output, printable};
+use crate::cli::progress::ProgressLine;
+use crate::trees::{Amount, Progress};
+
+/// How often it is looked how far work has come.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// What was put.
 struct Done<'a> {
@@ -34,7 +42,7 @@ pub(super) fn run(
     let publishing = cas.store.publish().map_err(|error| of_store(&error))?;
     let mut done = Vec::new();
     for path in paths {
-        done.push(put(&publishing, path)?);
+        done.push(watched(&publishing, output, || put(&publishing, path))?);
     }
     cas.store.sync().map_err(|error| of_store(&error))?;
     let digests: Vec<Digest> = done.iter().map(|it| it.digest).collect();
@@ -49,14 +57,34 @@ pub(super) fn run(
     Ok(ExitCode::SUCCESS)
 }
 
+/// Shows how far it has come while something is put.
+fn watched<T>(publishing: &Publishing<'_>, output: &Output, work: impl FnOnce() -> T) -> T {
+    if !output.shows_progress() {
+        return work();
+    }
+    let (working, ended) = mpsc::channel::<Infallible>();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            let line = ProgressLine::begin(output, "putting");
+            while ended.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
+                let (files, bytes) = publishing.read_so_far();
+                line.show(Progress { done: Amount { files, bytes }, of: None });
+            }
+        });
+        let done = work();
+        drop(working);
+        done
+    })
+}
+
 fn put<'a>(publishing: &Publishing<'_>, path: &'a Path) -> Result<Done<'a>, CommandError> {
     if path == Path::new("-") {
-        return put_file(publishing, path, &std::io::stdin());
+        return stored(path, publishing.put_rest(std::io::stdin().as_fd()));
     }
     let opened = File::open(path).and_then(|file| Ok((file.metadata()?, file)));
     let (found, file) = opened.map_err(|error| refused(path, &error))?;
     if !found.is_dir() {
-        return put_file(publishing, path, &file);
+        return stored(path, publishing.put_file(file.as_fd()));
     }
     let put = put_tree(&OsFs, publishing, file.as_fd(), Bounds::default());
     let put = put.map_err(|error| match error {
@@ -67,12 +95,8 @@ fn put<'a>(publishing: &Publishing<'_>, path: &'a Path) -> Result<Done<'a>, Comm
     Ok(Done { path, digest: put.root, tree, new_bytes: put.new_bytes })
 }
 
-fn put_file<'a>(
-    publishing: &Publishing<'_>,
-    path: &'a Path,
-    file: &dyn AsFd,
-) -> Result<Done<'a>, CommandError> {
-    let stored = publishing.put_file(file.as_fd()).map_err(|error| match error {
+fn stored(path: &Path, stored: Result<Stored, StoreError>) -> Result<Done<'_>, CommandError> {
+    let stored = stored.map_err(|error| match error {
         error @ StoreError::Source { .. } => refused(path, &error),
         error => of_store(&error),
     })?;

@@ -18,12 +18,18 @@ use super::{Cas, digest, failed, of_store, of_tree};
 use crate::cli::error::{CommandError, Kind};
 use crate::cli::json;
 use crate::cli::output::{Output, printable};
+use crate::cli::progress::ProgressLine;
 use crate::trees;
 
 const CHUNK: usize = 64 << 10;
 
 /// Makes a tree a directory of the user's, whole or not at all.
-pub(super) fn get(cas: &Cas, name: &str, directory: &Path) -> Result<ExitCode, CommandError> {
+pub(super) fn get(
+    cas: &Cas,
+    name: &str,
+    directory: &Path,
+    output: &Output,
+) -> Result<ExitCode, CommandError> {
     let root = digest(name)?;
     if !cas.store.has(&root).map_err(|error| of_store(&error))? {
         return Err(of_store(&StoreError::Missing { digest: root }));
@@ -41,7 +47,9 @@ pub(super) fn get(cas: &Cas, name: &str, directory: &Path) -> Result<ExitCode, C
     let begun_path = above.join(&begun);
     fs::create_dir(&begun_path).map_err(|error| refused(&error))?;
     let opened = File::open(&begun_path).map_err(|error| refused(&error))?;
-    let made = trees::copy(cas.store.path(), &root, opened.as_fd());
+    let line = ProgressLine::begin(output, "making a tree");
+    let made = trees::copy(cas.store.path(), &root, opened.as_fd(), &|it| line.show(it));
+    drop(line);
     let made = made.map_err(|error| failed("can't make the tree", &error));
     let made =
         made.and_then(|()| fs::rename(&begun_path, directory).map_err(|error| refused(&error)));

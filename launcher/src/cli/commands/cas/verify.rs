@@ -10,7 +10,8 @@ use serde_json::json;
 use super::{Cas, digest, failed, of_store};
 use crate::cli::error::CommandError;
 use crate::cli::output::Output;
-use crate::trees;
+use crate::cli::progress::ProgressLine;
+use crate::trees::{self, Amount, Progress};
 
 /// What was compared, and what of it is damaged.
 #[derive(Default)]
@@ -29,8 +30,8 @@ pub(super) fn run(
     let mut compared = Compared::default();
     let all = cas.store.list().map_err(|error| of_store(&error))?;
     if digests.is_empty() {
-        all.iter().try_for_each(|object| compared.content(cas, object))?;
-        compared.all_trees(cas)?;
+        compared.contents(cas, &all, output)?;
+        compared.all_trees(cas, output)?;
     }
     for text in digests {
         let asked = digest(text)?;
@@ -54,7 +55,22 @@ fn as_stored(all: &[Digest], asked: Digest) -> Result<Digest, CommandError> {
     found.copied().ok_or_else(missing)
 }
 
+/// Says that so many of all were compared.
+fn show(line: &ProgressLine<'_>, done: usize, all: usize) {
+    let amount = |count: usize| Amount { files: count as u64, bytes: 0 };
+    line.show(Progress { done: amount(done), of: Some(amount(all)) });
+}
+
 impl Compared {
+    fn contents(&mut self, cas: &Cas, all: &[Digest], output: &Output) -> Result<(), CommandError> {
+        let line = ProgressLine::begin(output, "comparing contents");
+        for (number, object) in all.iter().enumerate() {
+            show(&line, number, all.len());
+            self.content(cas, object)?;
+        }
+        Ok(())
+    }
+
     fn content(&mut self, cas: &Cas, object: &Digest) -> Result<(), CommandError> {
         self.contents += 1;
         match cas.store.verify(object) {
@@ -70,10 +86,13 @@ impl Compared {
         }
     }
 
-    fn all_trees(&mut self, cas: &Cas) -> Result<(), CommandError> {
+    fn all_trees(&mut self, cas: &Cas, output: &Output) -> Result<(), CommandError> {
         let said = |error| failed("can't use the cache of trees", &error);
         let boot = trees::boot();
-        for tree in cas.trees.trees(&OsFs).map_err(said)? {
+        let line = ProgressLine::begin(output, "comparing cached trees");
+        let all = cas.trees.trees(&OsFs).map_err(said)?;
+        for (number, tree) in all.iter().enumerate() {
+            show(&line, number, all.len());
             self.trees += 1;
             if let Verified::Damaged(found) =
                 cas.trees.verify(&OsFs, &tree.key, &boot).map_err(said)?
