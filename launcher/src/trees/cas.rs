@@ -53,10 +53,10 @@ fn is_there(source: &Path, digest: &Digest) -> Result<bool, TreeFault> {
 /// Makes the tree of a digest.
 pub(super) fn make(tree: &TreeFact, building: &Building) -> Result<Made, MakeError> {
     let digest: Digest = tree.id.parse().map_err(|_| MakeError::Name(tree.id.clone()))?;
-    let (write, keep) = (vec![building.dir()], vec![building.root()]);
+    let (write, keep) = (vec![building.root()], vec![building.manifest()]);
     confined(tree.source.as_path(), &digest, (write, keep), |store| {
         let snapshot = cas::snapshot(store, &digest, Bounds::default())?;
-        let places = (building.root(), building.dir());
+        let places = (building.root(), building.manifest());
         make_all(places, (&snapshot, &[]), &Objects(store), |digest| ContentName::Cas(*digest))
     })
 }

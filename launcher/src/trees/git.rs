@@ -57,10 +57,10 @@ pub(super) fn make(tree: &TreeFact, name: &str, building: &Building) -> Result<M
     let source = tree.source.as_path();
     let parts = git_places::find(source).map_err(|fault| MakeError::Source(fault.message))?;
     let Parts { places, read } = parts;
-    let (write, keep) = (vec![building.dir()], vec![building.root()]);
+    let (write, keep) = (vec![building.root()], vec![building.manifest()]);
     let reach = Reach { read, write, keep };
     let made = confined::run(&reach, || {
-        let at = (building.root(), building.dir());
+        let at = (building.root(), building.manifest());
         fill(&places, (base.as_ref(), &id), at).map_err(|error| told(&*error))
     });
     made.map_err(MakeError::Confined)?.map_err(MakeError::Source)

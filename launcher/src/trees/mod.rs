@@ -143,18 +143,18 @@ fn make(tree: &TreeFact, building: &Building) -> Result<Made, MakeError> {
     }
 }
 
-/// Makes all of a tree in `root`, or a layer that hides what is gone, and its manifest in the directory above it.
+/// Makes all of a tree in `root`, or a layer that hides what is gone, and writes its manifest.
 fn make_all<C: Sync>(
-    (root, dir): (BorrowedFd<'_>, BorrowedFd<'_>),
+    (root, manifest): (BorrowedFd<'_>, BorrowedFd<'_>),
     (snapshot, gone): (&Snapshot<C>, &[PathBuf]),
     contents: &dyn Contents<C>,
     name: impl Fn(&C) -> ContentName + Sync,
 ) -> Result<Made, Box<dyn Error>> {
     let plan = materialize::plan_layer(snapshot, gone);
     let written = std::thread::scope(|scope| {
-        let manifest = scope.spawn(|| write_manifest(&OsFs, dir, (snapshot, gone), &name));
+        let written = scope.spawn(|| write_manifest(&OsFs, manifest, (snapshot, gone), &name));
         materialize::apply(&OsFs, root, &plan, contents, WORKERS)?;
-        Ok::<_, MaterializeError>(manifest.join().expect("a panic ends the process"))
+        Ok::<_, MaterializeError>(written.join().expect("a panic ends the process"))
     });
     written??;
     let entries = snapshot.entries().len() + gone.len();

@@ -153,7 +153,7 @@ pub(super) fn make(tree: &TreeFact, name: &str, building: &Building) -> Result<M
     let id: Id = name.parse().map_err(|_| MakeError::Name(tree.id.clone()))?;
     let parts = git_places::find(tree.source.as_path());
     let Parts { places, read } = parts.map_err(|fault| MakeError::Source(fault.message))?;
-    let (write, keep) = (vec![building.dir()], vec![building.root()]);
+    let (write, keep) = (vec![building.root()], vec![building.manifest()]);
     let made = confined::run(&Reach { read, write, keep }, || {
         fill(&places, &id, building).map_err(|error| told(&*error))
     });
@@ -163,6 +163,8 @@ pub(super) fn make(tree: &TreeFact, name: &str, building: &Building) -> Result<M
 fn fill(places: &Places, id: &Id, building: &Building) -> Result<Made, Box<dyn std::error::Error>> {
     let repository = Repository::open_at(places)?;
     let snapshot = write_index(&OsFs, building.root(), &repository, id)?;
-    write_manifest(&OsFs, building.dir(), (&snapshot, &[]), |digest| ContentName::Cas(*digest))?;
+    write_manifest(&OsFs, building.manifest(), (&snapshot, &[]), |digest| {
+        ContentName::Cas(*digest)
+    })?;
     Ok(Made { entries: snapshot.entries().len() as u64, bytes: snapshot.bytes() })
 }
