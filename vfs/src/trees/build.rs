@@ -4,6 +4,8 @@ use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
+use super::error::failed;
+use super::stub::DATA;
 use super::{Made, ROOT, Seal, Tree, TreeCache, TreeError, TreeKey, beside};
 use crate::fs::{At, Errno, Fs, write_all};
 use crate::tree::remove_tree;
@@ -42,6 +44,16 @@ impl Building {
     /// Returns the empty file for the manifest.
     pub fn manifest(&self) -> BorrowedFd<'_> {
         self.manifest.as_fd()
+    }
+
+    /// Makes the directory for the contents of stubs.
+    ///
+    /// # Errors
+    /// A failing call.
+    pub fn make_data(&self, fs: &dyn Fs) -> Result<OwnedFd, TreeError> {
+        let (dir, name) = (self.dir.as_fd(), OsStr::new(DATA));
+        let made = fs.make_dir(dir, name, 0o700).and_then(|()| fs.open_dir(dir, name));
+        made.map_err(failed("make the directory of contents", name))
     }
 }
 
