@@ -84,7 +84,7 @@ fn confined<T: Serialize + DeserializeOwned>(
     let store = open()?;
     // What it is made of must not be collected meanwhile.
     let _lease = store.lease(&[*digest]).map_err(|error| MakeError::Source(told(&error)))?;
-    let reach = Reach { read: vec![source.to_owned()], write, keep };
+    let reach = Reach { read: vec![source.to_owned()], write, keep, ..Reach::default() };
     let done = confined::run(&reach, || {
         let store = open().map_err(|error| error.to_string())?;
         work(&store).map_err(|error| told(&*error))

@@ -58,7 +58,7 @@ pub(super) fn make(tree: &TreeFact, name: &str, building: &Building) -> Result<M
     let parts = git_places::find(source).map_err(|fault| MakeError::Source(fault.message))?;
     let Parts { places, read } = parts;
     let (write, keep) = (vec![building.root()], vec![building.manifest()]);
-    let reach = Reach { read, write, keep };
+    let reach = Reach { read, write, keep, ..Reach::default() };
     let made = confined::run(&reach, || {
         let at = (building.root(), building.manifest());
         fill(&places, (base.as_ref(), &id), at).map_err(|error| told(&*error))

@@ -154,7 +154,7 @@ pub(super) fn make(tree: &TreeFact, name: &str, building: &Building) -> Result<M
     let parts = git_places::find(tree.source.as_path());
     let Parts { places, read } = parts.map_err(|fault| MakeError::Source(fault.message))?;
     let (write, keep) = (vec![building.root()], vec![building.manifest()]);
-    let made = confined::run(&Reach { read, write, keep }, || {
+    let made = confined::run(&Reach { read, write, keep, ..Reach::default() }, || {
         fill(&places, &id, building).map_err(|error| told(&*error))
     });
     made.map_err(MakeError::Confined)?.map_err(MakeError::Source)
