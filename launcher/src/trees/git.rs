@@ -7,7 +7,7 @@ use endow_policy::HostPath;
 use endow_vfs::fs::{At, OsFs};
 use endow_vfs::git_tree::{self, Blob, GitError, Id, Options, Reader, Repository};
 use endow_vfs::materialize::{ContentError, Contents, Maker, make_file};
-use endow_vfs::trees::{Building, ContentName, Made};
+use endow_vfs::trees::{Building, ContentName, Made, TreeKey};
 
 use super::git_places::{self, Parts};
 use super::{MakeError, fact, fault, layers, make_all, told};
@@ -34,7 +34,7 @@ pub(super) fn resolve(
             message: format!("{repository}: {message}"),
         })?;
     let kind = format!("git-{algorithm}");
-    let fact = fact((&kind, &tree), source, cache)?;
+    let fact = fact(TreeKey::new(&kind, &tree), source, cache)?;
     let whole = TreeFact { id: format!("{kind}:{tree}"), commit, ..fact };
     Ok(if whole.is_made { whole } else { layers::on_another(whole, &parts) })
 }

@@ -8,6 +8,7 @@ mod collect;
 mod git;
 mod git_places;
 mod layers;
+mod stubs;
 mod working_copy;
 
 use std::collections::BTreeMap;
@@ -30,7 +31,8 @@ pub(crate) use collect::collect_store;
 pub(crate) use working_copy::checked_out;
 
 use crate::confined::ConfinedError;
-use crate::plan::{TreeFact, TreeFault, tree_name};
+use crate::plan::host::KernelFacts;
+use crate::plan::{Presented, TreeFact, TreeFault, WhyCopied, tree_name};
 use crate::probe::git_user;
 
 /// Each tree by its name in the policy.
@@ -58,9 +60,13 @@ pub(crate) enum MakeError {
     Name(String),
 }
 
-/// Finds out which trees the mounts of a policy show; `cache` is endow's cache directory. Nothing is
-/// made.
-pub(crate) fn resolve(mounts: &[MountSpec], cache: &Path, vars: &Vars) -> TreeFacts {
+/// Finds out which trees the mounts of a policy show, and how; `cache` is endow's cache directory.
+/// Nothing is made.
+pub(crate) fn resolve(
+    mounts: &[MountSpec],
+    (cache, vars): (&Path, &Vars),
+    kernel: &KernelFacts,
+) -> TreeFacts {
     let mut facts = TreeFacts::new();
     for spec in mounts {
         let Some(name) = tree_name(spec) else { continue };
@@ -74,7 +80,7 @@ pub(crate) fn resolve(mounts: &[MountSpec], cache: &Path, vars: &Vars) -> TreeFa
                     _ => Ok(tree),
                 })
             }
-            BackendSpec::Cas { digest } => cas::resolve(digest, spec.access, cache),
+            BackendSpec::Cas { digest } => cas::resolve(digest, spec.access, (cache, kernel)),
             _ => Err(fault("no tree".to_owned())),
         });
     }
@@ -161,10 +167,10 @@ fn make_all<C: Sync>(
     Ok(Made { entries: entries as u64, bytes: snapshot.bytes() })
 }
 
-/// Returns what a plan says of a tree.
-fn fact((kind, name): (&str, &str), source: &Path, cache: &Path) -> Result<TreeFact, TreeFault> {
+/// Returns what a plan says of a tree of files that are whole.
+fn fact(key: Option<TreeKey>, source: &Path, cache: &Path) -> Result<TreeFact, TreeFault> {
     let fault = || fault(format!("no path for a tree: {}", cache.display()));
-    let key = TreeKey::new(kind, name).ok_or_else(fault)?;
+    let key = key.ok_or_else(fault)?;
     let host = |path: &Path| HostPath::new(path).map_err(|_| fault());
     let root = endow_vfs::trees::place(cache, &key);
     Ok(TreeFact {
@@ -177,6 +183,7 @@ fn fact((kind, name): (&str, &str), source: &Path, cache: &Path) -> Result<TreeF
         root: host(&root)?,
         source: host(source)?,
         base: None,
+        presented_as: Presented::Copy(WhyCopied::Packed),
     })
 }
 

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use endow_policy::HostPath;
 use endow_vfs::fs::{Fs, OsFs};
 use endow_vfs::git_tree::{Head, Id, Places, Repository};
-use endow_vfs::trees::{Building, ContentName, Made, write_manifest};
+use endow_vfs::trees::{Building, ContentName, Made, TreeKey, write_manifest};
 use endow_vfs::working_copy::write_index;
 use serde::{Deserialize, Serialize};
 
@@ -53,7 +53,7 @@ pub(super) fn resolve(
         .map_err(|message| fault(format!("{}: {message}", tree.source)))?;
     let Places { git, objects, .. } = &parts.places;
     let (kind, name) = parts_of(&tree.id).ok_or_else(|| fault(tree.id.clone()))?;
-    let index = fact((&format!("{INDEX}{kind}"), name), source, cache)?;
+    let index = fact(TreeKey::new(&format!("{INDEX}{kind}"), name), source, cache)?;
     let index = TreeFact { id: format!("{INDEX}{kind}:{name}"), ..index };
     let [own, common] = git.each_ref().map(|path| placed(path));
     let copy = CopyFact {

@@ -12,3 +12,4 @@ mod real;
 mod room;
 mod store;
 mod stress;
+mod stubs;
