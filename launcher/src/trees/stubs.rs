@@ -98,6 +98,9 @@ impl Linked<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::OsStr;
+    use std::fs::File;
+
     use endow_vfs::snapshot::{Bounds, Builder, Naming};
 
     use super::*;
@@ -110,6 +113,36 @@ mod tests {
         assert_eq!(possible(proc, &proc.join("sys")), Err(WhyCopied::NoAttributes));
         let absent = scratch.path().join("absent");
         assert_eq!(possible(scratch.path(), &absent), Err(WhyCopied::Refused));
+    }
+
+    /// Returns whether a content comes as a stub, which reads as zeros, where links go to `data`.
+    fn is_stub(store: &Store<'_>, data: &Path, digest: &Digest) -> bool {
+        let root = tempfile::tempdir().expect("a directory");
+        let [root_fd, data] = [root.path(), data].map(|it| File::open(it).expect("opened"));
+        let at = At { dir: root_fd.as_fd(), name: OsStr::new("file") };
+        let mut maker = Linked { store, data: data.as_fd() };
+        maker.make(digest, false, at).expect("made");
+        let bytes = std::fs::read(root.path().join("file")).expect("read");
+        assert_eq!(bytes.len() as u64, digest.size);
+        bytes.iter().all(|byte| *byte == 0)
+    }
+
+    #[test]
+    fn content_that_can_not_be_linked_is_copied() {
+        let scratch = tempfile::tempdir().expect("a directory");
+        let store = Store::open(&OsFs, &scratch.path().join("store")).expect("a store");
+        let bytes = [vec![b'x'; usize::try_from(STUB_FROM).expect("small")], vec![b'y']];
+        let put = |bytes| store.publish().expect("the lock").put_bytes(bytes).expect("put").digest;
+        let (large, small) = (put(&bytes[0]), put(&bytes[1]));
+        let data = tempfile::tempdir_in(scratch.path()).expect("a directory");
+        assert!(is_stub(&store, data.path(), &large));
+        assert!(!is_stub(&store, data.path(), &small));
+        let elsewhere = tempfile::tempdir_in("/dev/shm").expect("a directory");
+        assert!(!is_stub(&store, elsewhere.path(), &large));
+        // The name stands for another content.
+        let taken = tempfile::tempdir_in(scratch.path()).expect("a directory");
+        std::fs::write(taken.path().join(stub_content(&large)), "other").expect("written");
+        assert!(!is_stub(&store, taken.path(), &large));
     }
 
     #[test]
