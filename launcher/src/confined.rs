@@ -42,6 +42,8 @@ pub(crate) struct Reach<'a> {
     pub(crate) read: Vec<PathBuf>,
     /// Open directories in which it may make, write and remove.
     pub(crate) write: Vec<BorrowedFd<'a>>,
+    /// Open directories in which it may give the files of `read` further names, and write nothing.
+    pub(crate) link: Vec<BorrowedFd<'a>>,
     /// Other descriptors that it works with: all else that is open is closed.
     pub(crate) keep: Vec<BorrowedFd<'a>>,
 }
@@ -180,7 +182,8 @@ fn is_answering(answer: &OwnedFd, progress: &File) -> bool {
 
 /// Closes what the caller has open for others: what steers a sandbox that is begun, for one.
 fn close_others(own: [BorrowedFd<'_>; 2], reach: &Reach<'_>) -> Result<(), Errno> {
-    let kept = own.into_iter().chain(reach.write.iter().copied()).chain(reach.keep.iter().copied());
+    let all = [&reach.write, &reach.link, &reach.keep];
+    let kept = all.into_iter().flatten().copied().chain(own);
     let mut kept: Vec<u32> = kept.map(|fd| fd.as_raw_fd().cast_unsigned()).collect();
     kept.sort_unstable();
     let mut first = 3;
@@ -232,6 +235,9 @@ fn restrict(reach: &Reach<'_>) -> Result<(), Errno> {
         | AccessFs::RemoveFile
         | AccessFs::RemoveDir
         | AccessFs::Refer;
+    // A link is refused where the file could be used for more by its new name than by its old one.
+    let link = read | AccessFs::MakeReg | AccessFs::Refer;
+    let read = if reach.link.is_empty() { read } else { read | AccessFs::Refer };
     // What an older kernel does not know it can't allow either, but for what it never refuses.
     let ruleset = Ruleset::default().set_compatibility(CompatLevel::BestEffort);
     let ruleset = ruleset.handle_access(AccessFs::from_all(ABI::V7)).map_err(errno)?;
@@ -245,6 +251,9 @@ fn restrict(reach: &Reach<'_>) -> Result<(), Errno> {
     }
     for place in &reach.write {
         created = created.add_rule(PathBeneath::new(place.as_fd(), write)).map_err(errno)?;
+    }
+    for place in &reach.link {
+        created = created.add_rule(PathBeneath::new(place.as_fd(), link)).map_err(errno)?;
     }
     created.restrict_self().map(drop).map_err(errno)
 }
@@ -307,6 +316,38 @@ mod tests {
         // The same outside: nothing but Landlock was in the way.
         let refused = Some(format!("{:?}", ErrorKind::ConnectionRefused));
         assert_eq!(tried(), [None, None, None, None, None, refused]);
+    }
+
+    /// Somebody who may name a file anew where it could write could write it by that name.
+    #[test]
+    fn file_gets_names_only_where_it_can_not_be_written() {
+        let scratch = tempfile::tempdir().expect("a directory");
+        let of = |name: &str| scratch.path().join(name);
+        for name in ["read", "link", "write"] {
+            std::fs::create_dir(of(name)).expect("made");
+        }
+        std::fs::write(of("read/file"), "text").expect("written");
+        let (link, write) = (File::open(of("link")), File::open(of("write")));
+        let (link, write) = (link.expect("opened"), write.expect("opened"));
+        let tried = || {
+            [
+                kind(std::fs::hard_link(of("read/file"), of("link/file"))),
+                kind(std::fs::write(of("link/file"), "x")),
+                kind(std::fs::write(of("link/new"), "x")),
+                kind(std::fs::hard_link(of("read/file"), of("write/file"))),
+                kind(std::fs::rename(of("read/file"), of("link/moved"))),
+                kind(std::fs::remove_file(of("read/file"))),
+            ]
+        };
+        let (read, write, link) = (vec![of("read")], vec![write.as_fd()], vec![link.as_fd()]);
+        let reach = Reach { read, write, link, ..Reach::default() };
+        let inside = run(&reach, tried).expect("answered");
+        assert_eq!(inside[0], None);
+        assert!(inside[1..].iter().all(Option::is_some), "{inside:?}");
+        assert_eq!(std::fs::read(of("link/file")).expect("read"), b"text");
+        // Outside all of it can be done, but for the link that is there.
+        std::fs::remove_file(of("link/file")).expect("removed");
+        assert_eq!(&tried()[..5], [const { None::<String> }; 5]);
     }
 
     #[test]

@@ -172,10 +172,9 @@ impl View {
         match from {
             From::Guest(place) => self.open(place),
             From::Memory { layer, mode } => overlay::layer_in_memory(layer, mode),
+            From::Stubs { root, .. } => open_host(root),
             From::Host { path, expect } => {
-                let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-                let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-                let source = openat2(CWD, path, flags, Mode::empty(), resolve)?;
+                let source = open_host(path)?;
                 match expect {
                     Some(expect) if sys::identity::of(&source)?.parts() != *expect => {
                         Err(Errno::STALE)
@@ -202,6 +201,13 @@ impl View {
 fn clone_expected(path: &CStr, expect: Expected, flags: OpenTreeFlags) -> Result<OwnedFd, Errno> {
     let tree = open_tree(CWD, path, flags | OpenTreeFlags::AT_SYMLINK_NOFOLLOW)?;
     if sys::identity::of(&tree)?.parts() == expect { Ok(tree) } else { Err(Errno::STALE) }
+}
+
+/// Opens a host path on which no link lies.
+pub(super) fn open_host(path: &CStr) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    openat2(CWD, path, flags, Mode::empty(), resolve)
 }
 
 fn inside() -> ResolveFlags {

@@ -83,6 +83,8 @@ pub(super) type Expected = (u64, u64, u64);
 pub(super) enum From {
     /// A host path, and what must be there.
     Host { path: CString, expect: Option<Expected> },
+    /// A tree with stubs, and the directory that has their bytes.
+    Stubs { root: CString, data: CString },
     /// A layer that is made in memory, or why it can't be.
     Memory { layer: Result<MaskLayer, i32>, mode: CString },
     /// A path of the view.
@@ -359,6 +361,10 @@ impl Lowering {
                 From::Host { path: CString::new(path.into_os_string().into_vec())?, expect: None }
             }
             Source::Tree(path) => From::Host { path: CString::new(path.as_bytes())?, expect: None },
+            Source::Stubs { root, data } => From::Stubs {
+                root: CString::new(root.as_bytes())?,
+                data: CString::new(data.as_bytes())?,
+            },
             Source::Memory(relative) => {
                 let layer = MaskLayer::read(&self.run.join(&relative.0));
                 let mode = CString::new(layer.as_ref().map(MaskLayer::mode).unwrap_or_default())?;

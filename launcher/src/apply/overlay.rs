@@ -14,7 +14,7 @@ use rustix::mount::{
 };
 use rustix::time::Timespec;
 
-use super::init::{SKELETON_BYTES, View, attach_root, attribute_flags, tmpfs};
+use super::init::{SKELETON_BYTES, View, attach_root, attribute_flags, open_host, tmpfs};
 use super::lower::{From, Place, Upper};
 use super::mask_layer::MaskLayer;
 use crate::sys;
@@ -34,9 +34,14 @@ impl View {
         let mut names = LayerNames::default();
         for (slot, from) in layers.iter_mut().zip(lower) {
             let layer = self.source(from)?;
-            names.push(layer.as_raw_fd())?;
+            names.push(":", layer.as_raw_fd())?;
             *slot = Some(layer);
         }
+        let data = match lower.last() {
+            Some(From::Stubs { data, .. }) => Some(open_host(data)?),
+            _ => None,
+        };
+        data.iter().try_for_each(|data| names.push("::", data.as_raw_fd()))?;
         let real = layers.iter().flatten().last();
         let overlay = fsopen(c"overlay", FsOpenFlags::FSOPEN_CLOEXEC)?;
         fsconfig_set_string(&overlay, c"source", c"endow")?;
@@ -133,7 +138,7 @@ pub(super) fn layer_in_memory(
     Ok(memory)
 }
 
-/// `/proc/self/fd/N:/proc/self/fd/M`, written without allocating: short whatever the paths are,
+/// `/proc/self/fd/N:/proc/self/fd/M`, with `::` before a layer of data, written without allocating: short whatever the paths are,
 /// and no path of the host's shows in the guest's mount table.
 struct LayerNames {
     text: [u8; 128],
@@ -148,14 +153,14 @@ impl Default for LayerNames {
 
 fn name(layer: &OwnedFd) -> Result<LayerNames, Errno> {
     let mut names = LayerNames::default();
-    names.push(layer.as_raw_fd())?;
+    names.push("", layer.as_raw_fd())?;
     Ok(names)
 }
 
 impl LayerNames {
-    fn push(&mut self, descriptor: i32) -> Result<(), Errno> {
+    fn push(&mut self, separator: &str, descriptor: i32) -> Result<(), Errno> {
         use std::io::Write as _;
-        let separator = if self.length == 0 { "" } else { ":" };
+        let separator = if self.length == 0 { "" } else { separator };
         let mut rest = self.text.get_mut(self.length..).ok_or(Errno::NAMETOOLONG)?;
         let before = rest.len();
         write!(rest, "{separator}/proc/self/fd/{descriptor}").map_err(|_| Errno::NAMETOOLONG)?;

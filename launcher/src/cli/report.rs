@@ -208,8 +208,13 @@ fn mount(placed: &Placed) -> Value {
     let source = placed.source.as_ref().map(|source| text(source.path.as_path().as_os_str()));
     json!({
         "at": text(spec.at.as_path().as_os_str()), "kind": kind, "source": source,
-        "access": spec.access, "resolved": resolved(placed), "presented_as": null,
+        "access": spec.access, "resolved": resolved(placed), "presented_as": presented_as(placed),
     })
+}
+
+/// How the files of a tree stand in the cache, and why they are copies.
+fn presented_as(placed: &Placed) -> Option<String> {
+    Some(placed.tree.as_deref()?.presented_as.to_string())
 }
 
 /// What the name of a tree led to when the run began.

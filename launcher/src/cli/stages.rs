@@ -148,10 +148,10 @@ pub(crate) fn decide(
             work_tree: surroundings.vars.git_root.as_ref(),
         },
     };
-    let host = HostFacts {
-        trees: trees::resolve(&found.policy.mounts, &surroundings.dirs.cache, &surroundings.vars),
-        ..probe::host_facts(&questions, looked)
-    };
+    let host = probe::host_facts(&questions, looked);
+    let places = (surroundings.dirs.cache.as_path(), &surroundings.vars);
+    let trees = trees::resolve(&found.policy.mounts, places, &host.kernel);
+    let host = HostFacts { trees, ..host };
     let id = RunId::generate().map_err(|errno| {
         CommandError::new(Kind::Setup, "can't name the run").cause(std::io::Error::from(errno))
     })?;

@@ -48,6 +48,13 @@ impl Teller {
         Self { pipe: File::from(pipe), begun, next: zero(), files: zero(), bytes: zero(), of }
     }
 
+    /// One to which nobody listens.
+    #[cfg(test)]
+    pub(crate) fn silent() -> Self {
+        let null = std::fs::OpenOptions::new().write(true).open("/dev/null");
+        Self::new(null.expect("opened").into())
+    }
+
     /// Says how much there is to do.
     pub(crate) fn expect(&self, of: Amount) {
         self.of.get_or_init(|| of);

@@ -29,6 +29,8 @@ pub enum Finding {
     LooseRule(String),
     /// Without namespaces, a layer is missing that must hold in their place.
     NotInPlace(&'static str),
+    /// Stubs stand where they would not get their bytes, or another layer would get these.
+    MisplacedStubs(String),
     /// Landlock would allow changes where the mount is read-only.
     WritableRule(String),
     /// Landlock would refuse what the mount allows.
@@ -46,6 +48,7 @@ impl std::fmt::Display for Finding {
             Self::StepWithoutNamespace(step) => write!(f, "step without a namespace: {step}"),
             Self::LooseRule(at) => write!(f, "rule without a grant or its file: {at}"),
             Self::NotInPlace(layer) => write!(f, "missing without namespaces: {layer}"),
+            Self::MisplacedStubs(step) => write!(f, "stubs not at the bottom: {step}"),
             Self::WritableRule(at) => write!(f, "write rule on a read-only mount: {at}"),
             Self::MissingRule(at) => write!(f, "mount without its rule: {at}"),
         }
@@ -63,6 +66,7 @@ pub fn check(plan: &Plan) -> Vec<Finding> {
     findings.extend(confine_order(plan));
     findings.extend(seccomp_last(plan));
     findings.extend(sources(plan));
+    findings.extend(misplaced_stubs(plan));
     if let Some(landlock) = landlock(plan).filter(|landlock| landlock.handled.0 != 0) {
         findings.extend(rules(plan, landlock));
     }
@@ -161,8 +165,25 @@ fn granted(placed: &Placed) -> impl Iterator<Item = &HostPath> {
 fn bound(plan: &Plan) -> impl Iterator<Item = &HostPath> {
     plan.init.iter().flat_map(sources_of).filter_map(|source| match source {
         Source::Host { path, .. } => Some(path),
-        Source::Run(_) | Source::Memory(_) | Source::Tree(_) | Source::Guest(_) => None,
+        Source::Run(_)
+        | Source::Memory(_)
+        | Source::Tree(_)
+        | Source::Stubs { .. }
+        | Source::Guest(_) => None,
     })
+}
+
+/// Only the lowest layer of an overlay may be one of stubs: its bytes come right below it.
+fn misplaced_stubs(plan: &Plan) -> Vec<Finding> {
+    let are_stubs = |source: &Source| matches!(source, Source::Stubs { .. });
+    let misplaced = |step: &&InitStep| match step {
+        InitStep::Overlay { lower, .. } => {
+            lower.split_last().is_some_and(|(_, above)| above.iter().any(are_stubs))
+        }
+        step => sources_of(step).iter().any(are_stubs),
+    };
+    let steps = plan.init.iter().filter(misplaced);
+    steps.map(|step| Finding::MisplacedStubs(format!("{step:?}"))).collect()
 }
 
 fn sources_of(step: &InitStep) -> &[Source] {

@@ -85,6 +85,12 @@ impl KernelFacts {
     pub fn builds_detached(&self) -> bool {
         self.version >= (6, 15)
     }
+
+    /// Returns whether an ordinary user's overlay takes a layer of data, which has the bytes of stubs
+    /// and none of the names (Linux 6.16).
+    pub fn takes_data_layers(&self) -> bool {
+        self.version >= (6, 16)
+    }
 }
 
 /// Why an ordinary user gets no user namespace.

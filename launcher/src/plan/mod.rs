@@ -35,7 +35,7 @@ mod view;
 pub mod why;
 mod working_copy;
 
-pub use check::check;
+pub use check::{Finding, check};
 pub use checkpoint::Checkpoint;
 pub use earlier::{Earlier, EarlierMount};
 pub use early::early;
@@ -47,7 +47,7 @@ pub use level::{Degradation, Enforcement};
 pub use mounts::{HIDDEN_DIRECTORY, HIDDEN_FILE, content_key};
 pub use opening::{Namespaces, Opening, opening, opens_early};
 pub use skeleton::DEVICES;
-pub use tree::{TreeBase, TreeFact, TreeFault, tree_name};
+pub use tree::{Presented, TreeBase, TreeFact, TreeFault, WhyCopied, tree_name};
 pub use working_copy::{BorrowedFact, ChangedTree, CopyFact, GitStart};
 
 use std::ffi::{OsStr, OsString};

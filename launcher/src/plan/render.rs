@@ -10,7 +10,7 @@ use super::step::{
     ConfineStep, ExecSpec, InitStep, MountFlags, PayloadStep, PrepareStep, Source, TakenLayer,
     Upper,
 };
-use super::{Namespaces, Plan, Walk};
+use super::{Namespaces, Plan, Presented, Walk, WhyCopied};
 
 impl Display for Plan {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -95,7 +95,8 @@ impl Display for PrepareStep {
             Self::Tree { tree, .. } => {
                 let what = if tree.is_made { "tree" } else { "make tree" };
                 write!(f, "{what} {} {} <- {}", tree.root, tree.id, tree.source)?;
-                tree.base.iter().try_for_each(|base| write!(f, " on {}", base.root))
+                tree.base.iter().try_for_each(|base| write!(f, " on {}", base.root))?;
+                write!(f, " as {}", tree.presented_as)
             }
             Self::TreeLayer { at, git } => {
                 write!(f, "layer $RUN/{}", at.0.display())?;
@@ -125,6 +126,7 @@ impl Display for Source {
             Self::Host { path, .. } | Self::Tree(path) => write!(f, "{path}"),
             Self::Run(path) => write!(f, "$RUN/{}", path.0.display()),
             Self::Memory(path) => write!(f, "memory $RUN/{}", path.0.display()),
+            Self::Stubs { root, data } => write!(f, "{root} with {data}"),
             Self::Guest(path) => write!(f, "guest {path}"),
         }
     }
@@ -248,5 +250,29 @@ impl Display for ExecSpec {
             }
             Self::Helper { .. } => f.write_str("helper"),
         }
+    }
+}
+
+impl Display for Presented {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Stubs { .. } => f.write_str("stubs over linked objects"),
+            Self::Copy(why) => write!(f, "copy ({why})"),
+        }
+    }
+}
+
+impl Display for WhyCopied {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Packed => "contents are packed in the repository",
+            Self::Made => "it is in the cache already",
+            Self::Kernel(major, minor) => {
+                return write!(f, "Linux {major}.{minor} takes no data-only layers from users");
+            }
+            Self::Refused => "an overlay with a data-only layer is refused here",
+            Self::OtherFileSystem => "the store is on another file system",
+            Self::NoAttributes => "the cache's file system has no user attributes",
+        })
     }
 }

@@ -60,6 +60,15 @@ pub enum Source {
     Memory(RunPath),
     /// A tree of the cache, which nobody but endow reaches.
     Tree(HostPath),
+    /// A tree of the cache whose large files are stubs, and the directory that has their bytes. It
+    /// is the lowest layer of an overlay: anywhere else a stub reads as zeros or not at all, and
+    /// another layer right above the bytes could name any of them.
+    Stubs {
+        /// The tree.
+        root: HostPath,
+        /// The bytes.
+        data: HostPath,
+    },
     /// A file or directory of the view under construction.
     Guest(GuestPath),
 }

@@ -8,7 +8,7 @@ use endow_vfs::trees::NoteName;
 use serde::Serialize;
 
 use super::PlanError;
-use super::host::HostFacts;
+use super::host::{HostFacts, KernelFacts};
 use super::mounts::flags_of;
 use super::place::Placed;
 use super::step::{InitStep, MaskPoint, MountFlags, Source};
@@ -46,6 +46,66 @@ pub struct TreeFact {
     /// The tree over which this one is a layer of differences; without one it is whole.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base: Option<TreeBase>,
+    /// How its files stand in the cache.
+    pub presented_as: Presented,
+}
+
+/// How the files of a tree stand in the cache.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Presented {
+    /// Large ones are stubs. Their bytes are those of the objects of the store, which have further
+    /// names in this directory.
+    Stubs {
+        /// The directory.
+        data: HostPath,
+    },
+    /// All are copies.
+    Copy(WhyCopied),
+}
+
+impl Serialize for Presented {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// Why all files of a tree are copies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WhyCopied {
+    /// A repository has them packed: there is nothing to link.
+    Packed,
+    /// The copies are there already.
+    Made,
+    /// This kernel's overlays take no layer of data from an ordinary user.
+    Kernel(u32, u32),
+    /// The kernel could, and refuses the directories at hand.
+    Refused,
+    /// Objects of the store can't have further names in the cache.
+    OtherFileSystem,
+    /// The cache's file system can't mark a file as a stub.
+    NoAttributes,
+}
+
+impl TreeFact {
+    /// Chooses how a tree of the store is shown: as it is made already, else with stubs where that
+    /// is `possible`, which is asked only then.
+    pub fn choose(
+        stubs: Self,
+        copy: Self,
+        kernel: &KernelFacts,
+        possible: impl FnOnce() -> Result<(), WhyCopied>,
+    ) -> Self {
+        let why = match kernel.version {
+            (major, minor) if !kernel.takes_data_layers() => WhyCopied::Kernel(major, minor),
+            _ if stubs.is_made => return stubs,
+            _ if copy.is_made => WhyCopied::Made,
+            _ => match possible() {
+                Ok(()) => return stubs,
+                Err(why) => why,
+            },
+        };
+        Self { presented_as: Presented::Copy(why), ..copy }
+    }
 }
 
 /// A tree of the cache, of the same source, that another one stands on.
@@ -62,6 +122,9 @@ pub struct TreeBase {
 impl TreeFact {
     /// Returns the layers that together are the tree, the topmost first.
     pub fn layers(&self) -> Vec<Source> {
+        if let Presented::Stubs { data } = &self.presented_as {
+            return vec![Source::Stubs { root: self.root.clone(), data: data.clone() }];
+        }
         let base = self.base.as_ref().map(|base| &base.root);
         std::iter::once(&self.root).chain(base).cloned().map(Source::Tree).collect()
     }
@@ -153,9 +216,9 @@ impl Builder<'_> {
         if let Some(points) = self.points_of(placed) {
             lower.insert(0, points);
         }
-        self.step(match <[Source; 1]>::try_from(lower) {
-            Ok([source]) => InitStep::Bind { source, at, flags },
-            Err(lower) => InitStep::Overlay { lower, upper: None, at, flags },
+        self.step(match lower.as_slice() {
+            [source @ Source::Tree(_)] => InitStep::Bind { source: source.clone(), at, flags },
+            _ => InitStep::Overlay { lower, upper: None, at, flags },
         });
         self.mounted(&spec.at, false);
         Ok(())
@@ -174,5 +237,81 @@ impl Placed {
     /// Returns whether names that the tree lacks can be mount points in it.
     pub(super) fn has_points(&self) -> bool {
         self.tree.is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn host(path: &str) -> HostPath {
+        HostPath::new(path).expect("a path")
+    }
+
+    fn fact(is_made: bool, presented_as: Presented) -> TreeFact {
+        TreeFact {
+            id: "sha256:7ee/7".to_owned(),
+            commit: None,
+            note: None,
+            sparse: Vec::new(),
+            key: "sha256-7ee-7".to_owned(),
+            cache: host("/cache"),
+            root: host("/cache/KEY/root"),
+            source: host("/cache/cas"),
+            is_made,
+            copy: None,
+            base: None,
+            presented_as,
+        }
+    }
+
+    /// Checks how a tree is shown that is made with stubs, or as copies, on a kernel of which more is
+    /// asked when nothing is made.
+    fn check(
+        version: (u32, u32),
+        made: [bool; 2],
+        possible: Option<Result<(), WhyCopied>>,
+        expect: &str,
+    ) {
+        let kernel = KernelFacts {
+            version,
+            arch: String::new(),
+            landlock_abi: 7,
+            userns_refused: None,
+            seccomp: true,
+            proc_mountable: true,
+        };
+        let stubs = fact(made[0], Presented::Stubs { data: host("/cache/KEY/data") });
+        let copy = fact(made[1], Presented::Copy(WhyCopied::Packed));
+        let asked = || possible.expect("it is asked in vain");
+        let chosen = TreeFact::choose(stubs, copy, &kernel, asked);
+        assert_eq!(chosen.presented_as.to_string(), expect);
+        let is_stubs = matches!(chosen.presented_as, Presented::Stubs { .. });
+        assert_eq!(chosen.is_made, made[usize::from(!is_stubs)]);
+    }
+
+    #[test]
+    fn tree_is_shown_as_it_is_made() {
+        check((6, 18), [true, true], None, "stubs over linked objects");
+        check((6, 18), [true, false], None, "stubs over linked objects");
+        check((6, 18), [false, true], None, "copy (it is in the cache already)");
+    }
+
+    #[test]
+    fn tree_that_is_to_be_made_has_stubs_where_it_can() {
+        let none = [false, false];
+        check((6, 16), none, Some(Ok(())), "stubs over linked objects");
+        let refused = |why, words: &str| check((6, 18), none, Some(Err(why)), words);
+        refused(WhyCopied::Refused, "copy (an overlay with a data-only layer is refused here)");
+        refused(WhyCopied::OtherFileSystem, "copy (the store is on another file system)");
+        refused(WhyCopied::NoAttributes, "copy (the cache's file system has no user attributes)");
+    }
+
+    #[test]
+    fn older_kernel_is_shown_copies() {
+        let words = "copy (Linux 6.15 takes no data-only layers from users)";
+        for made in [[true, false], [false, true], [false, false]] {
+            check((6, 15), made, None, words);
+        }
     }
 }

@@ -5,6 +5,7 @@
 mod buffered;
 mod cgroup;
 mod contents;
+pub(crate) mod data_layers;
 pub(crate) mod deep;
 pub(crate) mod doctor;
 pub(crate) mod file_system;

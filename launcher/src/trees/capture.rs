@@ -79,6 +79,7 @@ pub(crate) fn capture(
         read: places.git.iter().chain(&places.objects).cloned().chain(read).collect(),
         write: vec![staging.as_fd()],
         keep: vec![upper.as_fd()],
+        ..Reach::default()
     };
     let answer = confined::run(&reach, || {
         let references = fs::read(layer.join(REFERENCES)).map_err(|error| error.to_string())?;

@@ -8,13 +8,15 @@ use endow_vfs::cas::{self, Digest, Hasher, Store};
 use endow_vfs::fs::{At, Fs, OsFs, write_all};
 use endow_vfs::materialize::{self, ContentError, Contents, Maker, create_file, finish_file};
 use endow_vfs::snapshot::Bounds;
-use endow_vfs::trees::{Building, ContentName, Made};
+use endow_vfs::trees::{Building, ContentName, Made, TreeKey};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::stubs::{self, Linked};
 use super::{Amount, MakeError, WORKERS, Watch, amount_of, fact, fault, make_all, told};
 use crate::confined::{self, Reach, Teller};
-use crate::plan::{TreeFact, TreeFault};
+use crate::plan::host::KernelFacts;
+use crate::plan::{Presented, TreeFact, TreeFault};
 
 const CHUNK: usize = 64 << 10;
 
@@ -23,23 +25,28 @@ pub(crate) fn store(cache: &Path) -> PathBuf {
     cache.join("cas")
 }
 
-/// Finds the tree of a digest. One that is to be changed must be in the store, too: what comes of it
-/// has all that was not changed.
-pub(super) fn resolve(digest: &str, access: Access, cache: &Path) -> Result<TreeFact, TreeFault> {
+/// Finds the tree of a digest, and how it is shown. One that is to be changed must be in the store,
+/// too: what comes of it has all that was not changed.
+pub(super) fn resolve(
+    digest: &str,
+    access: Access,
+    (cache, kernel): (&Path, &KernelFacts),
+) -> Result<TreeFact, TreeFault> {
     let parsed: Digest = digest.parse().map_err(|_| fault(format!("no digest: {digest}")))?;
     let source = store(cache);
-    let kept = parsed.to_hex();
-    let name = format!("{kept}-{}", parsed.size);
-    let fact = fact(("sha256", &name), &source, cache)?;
-    let is_enough = fact.is_made && access != Access::Cow;
-    if !is_enough && !is_there(&source, &parsed)? {
+    let name = format!("{}-{}", parsed.to_hex(), parsed.size);
+    let copy = fact(TreeKey::new("sha256", &name), &source, cache)?;
+    let stubs = stubs::fact(&name, &source, cache)?;
+    let is_made = copy.is_made || (stubs.is_made && kernel.takes_data_layers());
+    if (!is_made || access == Access::Cow) && !is_there(&source, &parsed)? {
         return Err(TreeFault {
             message: format!("the store has no {digest}"),
             hint: Some("`endow cas put DIRECTORY` puts a tree there and tells its digest".into()),
             is_absent: true,
         });
     }
-    Ok(TreeFact { id: parsed.to_string(), ..fact })
+    let chosen = TreeFact::choose(stubs, copy, kernel, || stubs::possible(cache, &source));
+    Ok(TreeFact { id: parsed.to_string(), ..chosen })
 }
 
 fn is_there(source: &Path, digest: &Digest) -> Result<bool, TreeFault> {
@@ -57,13 +64,28 @@ pub(super) fn make(
     watch: Watch<'_>,
 ) -> Result<Made, MakeError> {
     let digest: Digest = tree.id.parse().map_err(|_| MakeError::Name(tree.id.clone()))?;
-    let (write, keep) = (vec![building.dir()], vec![building.root()]);
+    let data = match &tree.presented_as {
+        Presented::Stubs { .. } => Some(building.make_data(&OsFs).map_err(MakeError::Cache)?),
+        Presented::Copy(_) => None,
+    };
+    let data = data.as_ref().map(AsFd::as_fd);
+    let (write, keep) = (vec![building.root()], vec![building.manifest()]);
+    let reach = Reach { write, keep, link: data.into_iter().collect(), ..Reach::default() };
     let at = (tree.source.as_path(), &digest);
-    confined(at, (write, keep), watch, |store, teller| {
+    confined(at, reach, watch, |store, teller| {
         let snapshot = cas::snapshot(store, &digest, Bounds::default())?;
-        let places = (building.root(), building.dir());
+        let (places, snapshot) =
+            ((building.root(), building.manifest()), (&snapshot, [].as_slice()));
+        let name = |digest: &Digest| ContentName::Cas(*digest);
         let objects = Objects { store, teller };
-        make_all(places, (&snapshot, &[]), (&objects, teller), |it| ContentName::Cas(*it))
+        match data {
+            Some(data) => {
+                let linked = Linked { objects, data };
+                let made = make_all(places, snapshot, (&linked, teller), name)?;
+                Ok(Made { bytes: stubs::bytes_of(snapshot.0), ..made })
+            }
+            None => make_all(places, snapshot, (&objects, teller), name),
+        }
     })
 }
 
@@ -77,7 +99,8 @@ pub(crate) fn copy(
     into: BorrowedFd<'_>,
     watch: Watch<'_>,
 ) -> Result<(), MakeError> {
-    confined((source, digest), (vec![into], Vec::new()), watch, |store, teller| {
+    let reach = Reach { write: vec![into], ..Reach::default() };
+    confined((source, digest), reach, watch, |store, teller| {
         let snapshot = cas::snapshot(store, digest, Bounds::default())?;
         let plan = materialize::plan(&snapshot);
         teller.expect(amount_of(&snapshot));
@@ -86,10 +109,10 @@ pub(crate) fn copy(
     })
 }
 
-/// Reads a tree in a process that reaches the store, and what it may write and keep open.
+/// Reads a tree in a process that reaches the store beside all else.
 fn confined<T: Serialize + DeserializeOwned>(
     (source, digest): (&Path, &Digest),
-    (write, keep): (Vec<BorrowedFd<'_>>, Vec<BorrowedFd<'_>>),
+    reach: Reach<'_>,
     watch: Watch<'_>,
     work: impl FnOnce(&Store<'_>, &Teller) -> Result<T, Box<dyn std::error::Error>>,
 ) -> Result<T, MakeError> {
@@ -97,7 +120,7 @@ fn confined<T: Serialize + DeserializeOwned>(
     let store = open()?;
     // What it is made of must not be collected meanwhile.
     let _lease = store.lease(&[*digest]).map_err(|error| MakeError::Source(told(&error)))?;
-    let reach = Reach { read: vec![source.to_owned()], write, keep };
+    let reach = Reach { read: vec![source.to_owned()], ..reach };
     let done = confined::watched(&reach, watch, |teller| {
         let store = open().map_err(|error| error.to_string())?;
         work(&store, teller).map_err(|error| told(&*error))
@@ -107,9 +130,9 @@ fn confined<T: Serialize + DeserializeOwned>(
 
 /// The contents of a store; each is compared with its digest when it is used.
 #[derive(Clone, Copy)]
-struct Objects<'a> {
-    store: &'a Store<'a>,
-    teller: &'a Teller,
+pub(super) struct Objects<'a> {
+    pub(super) store: &'a Store<'a>,
+    pub(super) teller: &'a Teller,
 }
 
 impl Contents<Digest> for Objects<'_> {
@@ -122,22 +145,32 @@ impl Maker<Digest> for Objects<'_> {
     fn make(&mut self, digest: &Digest, executable: bool, at: At<'_>) -> Result<(), ContentError> {
         let object = self.store.open_object(digest);
         let object = object.map_err(|error| ContentError::Source(told(&error)))?;
-        let failed = |action| move |errno| ContentError::Io { action, errno };
+        let failed = |errno| ContentError::Io { action: "write", errno };
         let file = create_file(&OsFs, at, executable)?;
-        let (mut hash, mut buffer) = (Hasher::default(), vec![0; CHUNK]);
-        loop {
-            let length = OsFs.read(object.as_fd(), &mut buffer).map_err(failed("read"))?;
-            let bytes = buffer.get(..length).unwrap_or_default();
-            if bytes.is_empty() {
-                break;
-            }
-            hash.update(bytes);
-            write_all(&OsFs, file.as_fd(), bytes).map_err(failed("write"))?;
-        }
-        if hash.finish() != *digest {
+        let found =
+            read(object.as_fd(), |bytes| write_all(&OsFs, file.as_fd(), bytes).map_err(failed))?;
+        if found != *digest {
             return Err(ContentError::Source(format!("the store's {digest} is damaged")));
         }
         self.teller.add(Amount { files: 1, bytes: digest.size });
         finish_file(&OsFs, file.as_fd())
+    }
+}
+
+/// Hands all bytes of a file over, and returns their digest.
+pub(super) fn read(
+    file: BorrowedFd<'_>,
+    mut take: impl FnMut(&[u8]) -> Result<(), ContentError>,
+) -> Result<Digest, ContentError> {
+    let failed = |errno| ContentError::Io { action: "read", errno };
+    let (mut hash, mut buffer) = (Hasher::default(), vec![0; CHUNK]);
+    loop {
+        let length = OsFs.read(file, &mut buffer).map_err(failed)?;
+        let bytes = buffer.get(..length).unwrap_or_default();
+        if bytes.is_empty() {
+            return Ok(hash.finish());
+        }
+        hash.update(bytes);
+        take(bytes)?;
     }
 }

@@ -23,6 +23,7 @@ pub(crate) fn capture_cas(layer: &Path, record: &CasRecord) -> Result<Captured, 
         read: vec![path.join(UPPER), source.to_owned()],
         write: vec![staging.as_fd()],
         keep: vec![upper.as_fd()],
+        ..Reach::default()
     };
     let answer = confined::run(&reach, || {
         let store = Store::open(&OsFs, source).map_err(|error| told(&error))?;

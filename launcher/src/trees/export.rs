@@ -74,7 +74,7 @@ fn of_git(
     places.objects.extend(staged.map(|staged| staged.path));
     let read = places.git.iter().chain(&places.objects).cloned().collect();
     let sides: [Id; 2] = [parsed(&git.commit)?, parsed(tip)?];
-    confined(&Reach { read, write: vec![dir], keep: Vec::new() }, || {
+    confined(&Reach { read, write: vec![dir], ..Reach::default() }, || {
         let repository = Repository::open_at(&places).map_err(|error| told(&error))?;
         working_copy::export(&repository, sides.each_ref(), export).map_err(|error| told(&error))
     })
@@ -91,7 +91,7 @@ fn of_cas(
     let mut read = vec![source.to_owned()];
     read.extend(staged.iter().map(|staged| staged.path.clone()));
     let keep = staged.iter().map(|staged| staged.dir.as_fd()).collect();
-    confined(&Reach { read, write: vec![dir], keep }, || {
+    confined(&Reach { read, write: vec![dir], keep, ..Reach::default() }, || {
         let store = Store::open(&OsFs, source).map_err(|error| told(&error))?;
         let staged = staged.as_ref().map(|staged| (staged.dir.as_fd(), staged.path.as_path()));
         cas::export((&store, staged), sides, export).map_err(|error| told(&error))

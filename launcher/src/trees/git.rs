@@ -8,7 +8,7 @@ use endow_vfs::cas::Digest;
 use endow_vfs::fs::{At, OsFs};
 use endow_vfs::git_tree::{self, Blob, GitError, Id, Options, Reader, Repository, Sparse};
 use endow_vfs::materialize::{ContentError, Contents, Maker, make_file};
-use endow_vfs::trees::{self, Building, ContentName, Known, Made, NoteName};
+use endow_vfs::trees::{self, Building, ContentName, Known, Made, NoteName, TreeKey};
 
 use super::git_places::{self, Parts};
 use super::{Amount, MakeError, Watch, fact, fault, layers, make_all, told};
@@ -35,7 +35,7 @@ pub(super) fn resolve(
         let part = in_part((&kind, &tree.to_string()), sparse, (source, cache))?;
         return Ok(TreeFact { commit, note, ..part });
     }
-    let fact = fact((&kind, &tree.to_string()), source, cache)?;
+    let fact = fact(TreeKey::new(&kind, &tree.to_string()), source, cache)?;
     let whole = TreeFact { id: format!("{kind}:{tree}"), note, commit, ..fact };
     Ok(if whole.is_made { whole } else { layers::on_another(whole, &parts) })
 }
@@ -87,7 +87,7 @@ fn in_part(
     (source, cache): (&Path, &Path),
 ) -> Result<TreeFact, TreeFault> {
     let hash = Digest::of(sparse.join("\n").as_bytes()).to_hex();
-    let fact = fact((&format!("{kind}-sparse-{hash}"), tree), source, cache)?;
+    let fact = fact(TreeKey::new(&format!("{kind}-sparse-{hash}"), tree), source, cache)?;
     let id = format!("{kind}:{tree}{PART}{hash}");
     Ok(TreeFact { id, sparse: sparse.to_vec(), ..fact })
 }
@@ -122,10 +122,10 @@ pub(super) fn make(
     let source = tree.source.as_path();
     let parts = git_places::find(source).map_err(|fault| MakeError::Source(fault.message))?;
     let Parts { places, read } = parts;
-    let (write, keep) = (vec![building.dir()], vec![building.root()]);
-    let reach = Reach { read, write, keep };
+    let (write, keep) = (vec![building.root()], vec![building.manifest()]);
+    let reach = Reach { read, write, keep, ..Reach::default() };
     let made = confined::watched(&reach, watch, |teller| {
-        let at = (building.root(), building.dir());
+        let at = (building.root(), building.manifest());
         fill(&places, (base.as_ref(), &id, &tree.sparse), (at, teller))
             .map_err(|error| told(&*error))
     });

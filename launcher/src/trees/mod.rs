@@ -9,6 +9,7 @@ mod export;
 mod git;
 mod git_places;
 mod layers;
+mod stubs;
 mod working_copy;
 
 use std::collections::BTreeMap;
@@ -34,7 +35,8 @@ pub(crate) use working_copy::checked_out;
 pub(crate) use crate::confined::{Amount, Progress};
 
 use crate::confined::{ConfinedError, Teller};
-use crate::plan::{TreeFact, TreeFault, tree_name};
+use crate::plan::host::KernelFacts;
+use crate::plan::{Presented, TreeFact, TreeFault, WhyCopied, tree_name};
 use crate::probe::git_user;
 
 /// Each tree by its name in the policy.
@@ -65,9 +67,13 @@ pub(crate) enum MakeError {
     Name(String),
 }
 
-/// Finds out which trees the mounts of a policy show; `cache` is endow's cache directory. Nothing is
-/// made.
-pub(crate) fn resolve(mounts: &[MountSpec], cache: &Path, vars: &Vars) -> TreeFacts {
+/// Finds out which trees the mounts of a policy show, and how; `cache` is endow's cache directory.
+/// Nothing is made.
+pub(crate) fn resolve(
+    mounts: &[MountSpec],
+    (cache, vars): (&Path, &Vars),
+    kernel: &KernelFacts,
+) -> TreeFacts {
     let mut facts = TreeFacts::new();
     for spec in mounts {
         let Some(name) = tree_name(spec) else { continue };
@@ -81,7 +87,7 @@ pub(crate) fn resolve(mounts: &[MountSpec], cache: &Path, vars: &Vars) -> TreeFa
                     _ => Ok(tree),
                 })
             }
-            BackendSpec::Cas { digest } => cas::resolve(digest, spec.access, cache),
+            BackendSpec::Cas { digest } => cas::resolve(digest, spec.access, (cache, kernel)),
             _ => Err(fault("no tree".to_owned())),
         });
     }
@@ -157,9 +163,9 @@ fn make(tree: &TreeFact, building: &Building, watch: Watch<'_>) -> Result<Made, 
     }
 }
 
-/// Makes all of a tree in `root`, or a layer that hides what is gone, and its manifest in the directory above it.
+/// Makes all of a tree in `root`, or a layer that hides what is gone, and writes its manifest.
 fn make_all<C: Sync>(
-    (root, dir): (BorrowedFd<'_>, BorrowedFd<'_>),
+    (root, manifest): (BorrowedFd<'_>, BorrowedFd<'_>),
     (snapshot, gone): (&Snapshot<C>, &[PathBuf]),
     (contents, teller): (&dyn Contents<C>, &Teller),
     name: impl Fn(&C) -> ContentName + Sync,
@@ -167,9 +173,9 @@ fn make_all<C: Sync>(
     let plan = materialize::plan_layer(snapshot, gone);
     teller.expect(amount_of(snapshot));
     let written = std::thread::scope(|scope| {
-        let manifest = scope.spawn(|| write_manifest(&OsFs, dir, (snapshot, gone), &name));
+        let written = scope.spawn(|| write_manifest(&OsFs, manifest, (snapshot, gone), &name));
         materialize::apply(&OsFs, root, &plan, contents, WORKERS)?;
-        Ok::<_, MaterializeError>(manifest.join().expect("a panic ends the process"))
+        Ok::<_, MaterializeError>(written.join().expect("a panic ends the process"))
     });
     written??;
     let entries = snapshot.entries().len() + gone.len();
@@ -183,10 +189,10 @@ fn amount_of<C>(snapshot: &Snapshot<C>) -> Amount {
     Amount { files: files as u64, bytes: snapshot.bytes() }
 }
 
-/// Returns what a plan says of a tree.
-fn fact((kind, name): (&str, &str), source: &Path, cache: &Path) -> Result<TreeFact, TreeFault> {
+/// Returns what a plan says of a tree of files that are whole.
+fn fact(key: Option<TreeKey>, source: &Path, cache: &Path) -> Result<TreeFact, TreeFault> {
     let fault = || fault(format!("no path for a tree: {}", cache.display()));
-    let key = TreeKey::new(kind, name).ok_or_else(fault)?;
+    let key = key.ok_or_else(fault)?;
     let host = |path: &Path| HostPath::new(path).map_err(|_| fault());
     let root = endow_vfs::trees::place(cache, &key);
     Ok(TreeFact {
@@ -201,6 +207,7 @@ fn fact((kind, name): (&str, &str), source: &Path, cache: &Path) -> Result<TreeF
         root: host(&root)?,
         source: host(source)?,
         base: None,
+        presented_as: Presented::Copy(WhyCopied::Packed),
     })
 }
 

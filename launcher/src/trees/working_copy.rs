@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use endow_policy::HostPath;
 use endow_vfs::fs::{Fs, OsFs};
 use endow_vfs::git_tree::{Head, Id, Places, Repository};
-use endow_vfs::trees::{Building, ContentName, Made, write_manifest};
+use endow_vfs::trees::{Building, ContentName, Made, TreeKey, write_manifest};
 use endow_vfs::working_copy::write_index;
 use serde::{Deserialize, Serialize};
 
@@ -54,7 +54,7 @@ pub(super) fn resolve(
         .map_err(|message| fault(format!("{}: {message}", tree.source)))?;
     let Places { git, objects, .. } = &parts.places;
     let (kind, name) = parts_of(&tree.id).ok_or_else(|| fault(tree.id.clone()))?;
-    let index = fact((&format!("{INDEX}{kind}"), name), source, cache)?;
+    let index = fact(TreeKey::new(&format!("{INDEX}{kind}"), name), source, cache)?;
     let index = TreeFact { id: format!("{INDEX}{kind}:{name}"), ..index };
     let [own, common] = git.each_ref().map(|path| placed(path));
     let copy = CopyFact {
@@ -157,8 +157,8 @@ pub(super) fn make(tree: &TreeFact, name: &str, building: &Building) -> Result<M
     let id: Id = name.parse().map_err(|_| MakeError::Name(tree.id.clone()))?;
     let parts = git_places::find(tree.source.as_path());
     let Parts { places, read } = parts.map_err(|fault| MakeError::Source(fault.message))?;
-    let (write, keep) = (vec![building.dir()], vec![building.root()]);
-    let made = confined::run(&Reach { read, write, keep }, || {
+    let (write, keep) = (vec![building.root()], vec![building.manifest()]);
+    let made = confined::run(&Reach { read, write, keep, ..Reach::default() }, || {
         fill(&places, &id, building).map_err(|error| told(&*error))
     });
     made.map_err(MakeError::Confined)?.map_err(MakeError::Source)
@@ -167,6 +167,8 @@ pub(super) fn make(tree: &TreeFact, name: &str, building: &Building) -> Result<M
 fn fill(places: &Places, id: &Id, building: &Building) -> Result<Made, Box<dyn std::error::Error>> {
     let repository = Repository::open_at(places)?;
     let snapshot = write_index(&OsFs, building.root(), &repository, id)?;
-    write_manifest(&OsFs, building.dir(), (&snapshot, &[]), |digest| ContentName::Cas(*digest))?;
+    write_manifest(&OsFs, building.manifest(), (&snapshot, &[]), |digest| {
+        ContentName::Cas(*digest)
+    })?;
     Ok(Made { entries: snapshot.entries().len() as u64, bytes: snapshot.bytes() })
 }

@@ -10,7 +10,7 @@ use endow::plan::host::{
 use endow::plan::place::PlacedSource;
 use endow::plan::step::FileId;
 
-use endow::plan::{BorrowedFact, CopyFact, TreeFact, TreeFault, tree_name};
+use endow::plan::{BorrowedFact, CopyFact, Presented, TreeFact, TreeFault, WhyCopied, tree_name};
 use endow_policy::{Access, BackendSpec, GuestPath, HostPath, MountClass, MountSpec, Policy};
 
 use super::tree;
@@ -85,6 +85,7 @@ impl Host {
     pub(super) fn facts(&self, policy: &Policy) -> HostFacts {
         let mut facts = full(policy);
         (self.change)(&mut facts);
+        facts.trees = trees(policy, &facts.kernel);
         facts
     }
 }
@@ -104,7 +105,7 @@ fn full(policy: &Policy) -> HostFacts {
         policies: Vec::new(),
         hidden: hidden(policy),
         buffered: BTreeMap::new(),
-        trees: trees(policy),
+        trees: BTreeMap::new(),
         proc_entries: vec![
             ProcEntry { name: "acpi".to_owned(), cover: ProcCover::EmptyDirectory },
             ProcEntry { name: "kcore".to_owned(), cover: ProcCover::EmptyFile },
@@ -154,8 +155,8 @@ fn place(at: &GuestPath) -> GuestPath {
 }
 
 /// On paper a repository has no revision `nowhere`, its other trees are made, and those of the store
-/// are not.
-fn trees(policy: &Policy) -> BTreeMap<String, Result<TreeFact, TreeFault>> {
+/// are not; there they could have stubs.
+fn trees(policy: &Policy, kernel: &KernelFacts) -> BTreeMap<String, Result<TreeFact, TreeFault>> {
     let host = |path: &str| HostPath::new(path).expect("a path");
     let fact = |id: &str, source: &str| TreeFact {
         id: id.to_owned(),
@@ -169,6 +170,18 @@ fn trees(policy: &Policy) -> BTreeMap<String, Result<TreeFact, TreeFault>> {
         base: None,
         copy: None,
         sparse: Vec::new(),
+        presented_as: Presented::Copy(WhyCopied::Packed),
+    };
+    let stored = |digest: &str| {
+        let copy = fact(digest, STORE);
+        let data = host("/home/user/.cache/endow/trees/v1/STUBS/data");
+        let stubs = TreeFact {
+            key: digest.replacen(':', "-stubs-", 1),
+            root: host("/home/user/.cache/endow/trees/v1/STUBS/root"),
+            presented_as: Presented::Stubs { data },
+            ..copy.clone()
+        };
+        TreeFact::choose(stubs, copy, kernel, || Ok(()))
     };
     let changed = |mut fact: TreeFact| {
         fact.copy = Some(Box::new(copy(&fact)));
@@ -182,7 +195,7 @@ fn trees(policy: &Policy) -> BTreeMap<String, Result<TreeFact, TreeFault>> {
             let is_changed = spec.access == Access::Cow && rev != "HEAD:sub";
             Some(Ok(if is_changed { changed(tree) } else { tree }))
         }
-        BackendSpec::Cas { digest } => Some(Ok(fact(digest, STORE))),
+        BackendSpec::Cas { digest } => Some(Ok(stored(digest))),
         _ => None,
     };
     policy.mounts.iter().filter_map(|spec| Some((tree_name(spec)?, found(spec)?))).collect()

@@ -2,9 +2,9 @@
 
 use std::cell::Cell;
 
-use endow::plan::Plan;
 use endow::plan::host::{Found, HostFacts, PathFact};
 use endow::plan::step::{ConfineStep, FileId, InitStep, Source};
+use endow::plan::{Finding, Plan};
 use endow_policy::{HostPath, Policy};
 
 use super::cases::{CASES, request};
@@ -34,6 +34,32 @@ fn for_each_plan(check: impl Fn(&str, &endow::plan::Plan)) {
 #[test]
 fn plans_break_no_rule_of_their_own() {
     for_each_plan(|name, plan| assert_eq!(endow::plan::check(plan), [], "{name}"));
+}
+
+/// A layer between stubs and their bytes could name any of these; elsewhere they read as zeros.
+#[test]
+fn misplaced_stubs_are_found() {
+    let found = Cell::new(0);
+    for_each_view(|name, plan| {
+        let shown = plan.init.iter().enumerate().filter_map(|(number, step)| match step {
+            InitStep::Overlay { lower, at, flags, .. } => Some((number, lower.last()?, at, *flags)),
+            _ => None,
+        });
+        let stubs = shown.filter(|(_, source, ..)| matches!(source, Source::Stubs { .. }));
+        for (number, source, at, flags) in stubs {
+            let (source, at, upper) = (source.clone(), at.clone(), None);
+            let lower = vec![source.clone(), source.clone()];
+            let above = InitStep::Overlay { lower, upper, at: at.clone(), flags };
+            for step in [above, InitStep::Bind { source, at, flags }] {
+                let mut plan = plan.clone();
+                plan.init[number] = step;
+                let findings = endow::plan::check(&plan);
+                assert!(matches!(findings[..], [Finding::MisplacedStubs(_)]), "{name}");
+            }
+            found.set(found.get() + 1);
+        }
+    });
+    assert!(found.get() > 10, "{}", found.get());
 }
 
 #[test]

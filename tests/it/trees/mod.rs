@@ -17,4 +17,5 @@ mod room;
 mod sparse;
 mod store;
 mod stress;
+mod stubs;
 mod unusual;

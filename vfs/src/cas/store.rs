@@ -1,6 +1,7 @@
 //! The directory of a store, and what is asked of single objects.
 
 mod error;
+mod link;
 mod list;
 mod read;
 #[cfg(test)]

@@ -4,10 +4,14 @@ use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
+use super::error::failed;
+use super::stub::DATA;
 use super::{Made, ROOT, Seal, Tree, TreeCache, TreeError, TreeKey, beside};
 use crate::fs::{At, Errno, Fs, write_all};
 use crate::tree::remove_tree;
 
+/// What its manifest is called until the tree is whole.
+const MANIFEST: &str = "manifest";
 const PAUSE: Duration = Duration::from_millis(5);
 
 /// What there is when a tree is asked for.
@@ -25,6 +29,7 @@ pub enum Begun {
 pub struct Building {
     key: TreeKey,
     root: OwnedFd,
+    manifest: OwnedFd,
     dir: OwnedFd,
     /// Held until the end.
     _lock: OwnedFd,
@@ -36,9 +41,19 @@ impl Building {
         self.root.as_fd()
     }
 
-    /// Returns the directory above it, for a file `manifest`.
-    pub fn dir(&self) -> BorrowedFd<'_> {
-        self.dir.as_fd()
+    /// Returns the empty file for the manifest.
+    pub fn manifest(&self) -> BorrowedFd<'_> {
+        self.manifest.as_fd()
+    }
+
+    /// Makes the directory for the contents of stubs.
+    ///
+    /// # Errors
+    /// A failing call.
+    pub fn make_data(&self, fs: &dyn Fs) -> Result<OwnedFd, TreeError> {
+        let (dir, name) = (self.dir.as_fd(), OsStr::new(DATA));
+        let made = fs.make_dir(dir, name, 0o700).and_then(|()| fs.open_dir(dir, name));
+        made.map_err(failed("make the directory of contents", name))
     }
 }
 
@@ -73,7 +88,9 @@ impl TreeCache {
         let made = fs.make_dir(dir.as_fd(), OsStr::new(ROOT), 0o700);
         made.map_err(self.failed("make a directory in", &name))?;
         let root = open(dir.as_fd(), OsStr::new(ROOT)).map_err(self.failed("open", &name))?;
-        Ok(Begun::New(Building { key: key.clone(), root, dir, _lock: lock }))
+        let manifest = fs.create_file(dir.as_fd(), OsStr::new(MANIFEST));
+        let manifest = manifest.map_err(self.failed("create a file in", &name))?;
+        Ok(Begun::New(Building { key: key.clone(), root, manifest, dir, _lock: lock }))
     }
 
     /// Shows a tree that is whole to everybody. `boot` names the start of the machine.
@@ -91,9 +108,9 @@ impl TreeCache {
         let (new, name) = (new_name(key), OsStr::new(key.as_str()));
         let at = |name| At { dir: self.fd(), name };
         let manifest = beside(key, ".manifest");
-        let inside = At { dir: building.dir(), name: OsStr::new("manifest") };
+        let inside = At { dir: building.dir.as_fd(), name: OsStr::new(MANIFEST) };
         fs.rename_new(inside, at(&manifest)).map_err(self.failed("name", &manifest))?;
-        fs.set_mode(building.dir(), 0).map_err(self.failed("close", &new))?;
+        fs.set_mode(building.dir.as_fd(), 0).map_err(self.failed("close", &new))?;
         fs.rename_new(at(&new), at(name)).map_err(self.failed("name", name))?;
         let node = fs.node(self.fd(), name).map_err(self.failed("look at", name))?;
         let seal = Seal::of(&node, made, Some(boot));

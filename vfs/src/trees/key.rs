@@ -4,6 +4,8 @@ use std::fmt;
 
 /// Between a tree and the one it is a layer over.
 const ON: &str = "-on-";
+/// The kind of trees of the content-addressed store with stubs in them.
+const STUBS: &str = "sha256-stubs";
 /// Longer names get no companions within NAME_MAX.
 const LONGEST: usize = 200;
 
@@ -24,6 +26,17 @@ impl TreeKey {
         let text: String = format!("{kind}-{name}").bytes().map(allowed).collect();
         let is_key = !kind.is_empty() && !name.is_empty() && text.len() <= LONGEST;
         is_key.then_some(Self(text))
+    }
+
+    /// Makes the key of a tree with stubs of what `name` tells: it is never shown as if the files were
+    /// whole.
+    pub fn of_stubs(name: &str) -> Option<Self> {
+        Self::new(STUBS, name)
+    }
+
+    /// Returns whether files of the tree may be stubs.
+    pub fn has_stubs(&self) -> bool {
+        self.0.strip_prefix(STUBS).is_some_and(|rest| rest.starts_with('-'))
     }
 
     /// Returns the key of the layer that makes this tree of another one of its kind.

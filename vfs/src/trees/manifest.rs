@@ -106,19 +106,17 @@ pub(super) enum Expected {
     Whiteout,
 }
 
-/// Writes the manifest of a tree, or of a layer that hides what is gone; `name` tells the name of a
-/// content.
+/// Writes the manifest of a tree, or of a layer that hides what is gone, into an open file; `name`
+/// tells the name of a content.
 ///
 /// # Errors
 /// A failing call.
 pub fn write_manifest<C>(
     fs: &dyn Fs,
-    dir: BorrowedFd<'_>,
+    file: BorrowedFd<'_>,
     (snapshot, gone): (&Snapshot<C>, &[PathBuf]),
     name: impl Fn(&C) -> ContentName,
 ) -> Result<()> {
-    use std::os::fd::AsFd as _;
-    let file = fs.create_file(dir, OsStr::new("manifest"))?;
     let mut text = Vec::with_capacity(2 * CHUNK);
     for entry in snapshot.entries() {
         let (kind, what, size) = match &entry.node {
@@ -130,14 +128,14 @@ pub fn write_manifest<C>(
         };
         add(&mut text, [kind.as_bytes(), &what, size.to_string().as_bytes()], &entry.path);
         if text.len() >= CHUNK {
-            write_all(fs, file.as_fd(), &text)?;
+            write_all(fs, file, &text)?;
             text.clear();
         }
     }
     for path in gone {
         add(&mut text, [b"w", b"", b"0"], path);
     }
-    write_all(fs, file.as_fd(), &text)
+    write_all(fs, file, &text)
 }
 
 fn add(text: &mut Vec<u8>, [kind, what, size]: [&[u8]; 3], path: &Path) {

@@ -6,6 +6,7 @@
 //!                  KEY           0000: no program of the user's reaches the tree by its path
 //!                  KEY.manifest  what every file must hold
 //!                  KEY.seal      the tree is whole; runs that show it hold its shared lock
+//!                  KEY/data      the contents of stubs, as links to the objects of the store
 //!                  KEY-on-BASE   a layer: what of the tree KEY is not as in the tree BASE
 //!                  .lock-KEY     held while the tree is made or taken away
 //!                  .new-KEY      a tree that is being made
@@ -18,6 +19,7 @@ mod key;
 mod manifest;
 mod revisions;
 mod seal;
+mod stub;
 mod sweep;
 #[cfg(test)]
 mod tests;
@@ -34,12 +36,14 @@ pub use key::TreeKey;
 pub use manifest::{ContentName, write_manifest};
 pub use revisions::{Known, NoteName, known, note};
 pub use seal::{Made, Seal};
+pub use stub::{STUB_FROM, make_stub, stub_content};
 pub use sweep::{SweptTrees, TreeUse};
 pub use verify::{Damage, Verified};
 
 use crate::fs::{Errno, Fs};
 use crate::state::make_private;
 use error::failed;
+use stub::DATA;
 
 /// The version of all that lies below: another one has a directory of its own.
 const VERSION: &str = "v1";
@@ -59,7 +63,7 @@ impl TreeCache {
     /// # Errors
     /// A link, another owner or bits for others in their place, or a failing call.
     pub fn open(fs: &dyn Fs, cache: &Path) -> Result<Self, TreeError> {
-        let path = cache.join("trees").join(VERSION);
+        let path = directory(cache);
         for place in [cache, &cache.join("trees"), &path] {
             make_private(fs, place).map_err(TreeError::Place)?;
         }
@@ -70,7 +74,7 @@ impl TreeCache {
 
     /// Opens the cache if it is there; nothing is made.
     pub fn existing(fs: &dyn Fs, cache: &Path) -> Option<Self> {
-        let path = cache.join("trees").join(VERSION);
+        let path = directory(cache);
         let dir = fs.open_dir(rustix::fs::CWD, path.as_os_str()).ok()?;
         Some(Self { dir, path })
     }
@@ -93,14 +97,24 @@ impl TreeCache {
     }
 }
 
+/// Returns where all trees lie below the user's cache directory.
+pub fn directory(cache: &Path) -> PathBuf {
+    cache.join("trees").join(VERSION)
+}
+
 /// Returns where a tree lies, or would lie, below the user's cache directory.
 pub fn place(cache: &Path, key: &TreeKey) -> PathBuf {
-    cache.join("trees").join(VERSION).join(key.as_str()).join(ROOT)
+    directory(cache).join(key.as_str()).join(ROOT)
+}
+
+/// Returns where the contents of a tree's stubs lie, beside [`place`].
+pub fn data_place(cache: &Path, key: &TreeKey) -> PathBuf {
+    directory(cache).join(key.as_str()).join(DATA)
 }
 
 /// Returns whether a tree seems to be made: a guess, for whoever only plans.
 pub fn is_made(cache: &Path, key: &TreeKey) -> bool {
-    cache.join("trees").join(VERSION).join(beside(key, ".seal")).exists()
+    directory(cache).join(beside(key, ".seal")).exists()
 }
 
 /// Returns the tree over which a layer seems to be made for this one: a guess, too.

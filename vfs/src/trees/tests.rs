@@ -67,7 +67,7 @@ fn cache(scratch: &Scratch) -> TreeCache {
 fn fill(building: &Building) -> Made {
     let snapshot = tree();
     apply(&OsFs, building.root(), &plan(&snapshot), &Texts, 1).expect("made");
-    write_manifest(&OsFs, building.dir(), (&snapshot, &[]), name).expect("written");
+    write_manifest(&OsFs, building.manifest(), (&snapshot, &[]), name).expect("written");
     Made { entries: snapshot.entries().len() as u64, bytes: snapshot.bytes() }
 }
 
@@ -309,7 +309,7 @@ fn build_layer(cache: &TreeCache, key: &TreeKey) -> Tree {
     let (snapshot, gone) = (tree(), [PathBuf::from("dir/gone"), PathBuf::from("old")]);
     let plan = crate::materialize::plan_layer(&snapshot, &gone);
     apply(&OsFs, building.root(), &plan, &Texts, 1).expect("made");
-    write_manifest(&OsFs, building.dir(), (&snapshot, &gone), name).expect("written");
+    write_manifest(&OsFs, building.manifest(), (&snapshot, &gone), name).expect("written");
     let entries = (snapshot.entries().len() + gone.len()) as u64;
     cache.publish(&OsFs, building, Made { entries, bytes: 4 }, BOOT).expect("published")
 }

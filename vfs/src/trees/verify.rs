@@ -6,7 +6,8 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use super::manifest::{Expected, parse};
-use super::{ROOT, Seal, TreeCache, TreeError, TreeKey, beside};
+use super::stub::{DATA, Form, form};
+use super::{ContentName, ROOT, Seal, TreeCache, TreeError, TreeKey, beside};
 use crate::fs::{At, Errno, Fs, Kind, Node, Open, Result as FsResult, Special, read_all};
 
 /// How often a tree is opened that somebody closes at the same time.
@@ -76,16 +77,23 @@ impl TreeCache {
         if entries.len() as u64 != seal.made.entries {
             return Ok(damage("it does not tell of all"));
         }
-        let root =
-            self.open_root(fs, key).map_err(self.failed("open", OsStr::new(key.as_str())))?;
-        let comparison = Comparison { fs, root: root.as_fd() };
-        Ok(comparison.find_damage(&entries))
+        let failed = || self.failed("open", OsStr::new(key.as_str()));
+        let root = self.open_part(fs, key, ROOT).map_err(failed())?;
+        let data = match key.has_stubs().then(|| self.open_part(fs, key, DATA)).transpose() {
+            Err(Errno::NOENT) => {
+                return Ok(Some(Damage { path: DATA.into(), what: "it is missing" }));
+            }
+            data => data.map_err(failed())?,
+        };
+        let data = data.as_ref().map(AsFd::as_fd);
+        Ok(Comparison { fs, root: root.as_fd(), data }.find_damage(&entries))
     }
 
-    /// Opens a tree from outside: for that moment the directory above it is open to its owner.
-    fn open_root(&self, fs: &dyn Fs, key: &TreeKey) -> FsResult<OwnedFd> {
+    /// Opens a tree, or the contents of its stubs, from outside: for that moment the directory above
+    /// is open to its owner.
+    fn open_part(&self, fs: &dyn Fs, key: &TreeKey, part: &str) -> FsResult<OwnedFd> {
         let at = At { dir: self.fd(), name: OsStr::new(key.as_str()) };
-        let path = Path::new(key.as_str()).join(ROOT);
+        let path = Path::new(key.as_str()).join(part);
         let mut opened = Err(Errno::ACCESS);
         // Whoever finds the tree meanwhile closes it.
         for _ in 0..TRIES {
@@ -102,6 +110,8 @@ impl TreeCache {
 struct Comparison<'a> {
     fs: &'a dyn Fs,
     root: BorrowedFd<'a>,
+    /// The contents of its stubs, when there may be any.
+    data: Option<BorrowedFd<'a>>,
 }
 
 impl Comparison<'_> {
@@ -157,13 +167,33 @@ impl Comparison<'_> {
             }
             Expected::File { content, executable, size } => {
                 let mode = if *executable { 0o755 } else { 0o644 };
-                wrong_node(&node, Kind::File, mode).or_else(|| {
-                    let file = self.fs.open_file(dir.as_fd(), name);
-                    let is_same = file.and_then(|file| content.is_of(self.fs, file.as_fd(), *size));
-                    (!matches!(is_same, Ok(true))).then_some("its bytes are not what they were")
-                })
+                let at = At { dir: dir.as_fd(), name };
+                wrong_node(&node, Kind::File, mode)
+                    .or_else(|| self.wrong_bytes(at, (content, *size), node.status.size))
             }
         }
+    }
+
+    fn wrong_bytes(
+        &self,
+        at: At<'_>,
+        (content, size): (&ContentName, u64),
+        found: u64,
+    ) -> Option<&'static str> {
+        let changed = Some("its bytes are not what they were");
+        let form = match self.data.map(|_| self.fs.attributes(at)) {
+            None => Form::Whole,
+            Some(Ok(found)) => form(&found, content),
+            Some(Err(_)) => return Some("it can't be looked at"),
+        };
+        let file = match (form, self.data) {
+            (Form::Whole, _) => self.fs.open_file(at.dir, at.name),
+            (Form::Stub(name), Some(data)) if found == size => self.fs.open_file(data, &name),
+            (Form::Stub(_), _) => return changed,
+            (Form::Forged, _) => return Some("an attribute shows other bytes in its place"),
+        };
+        let is_same = file.and_then(|file| content.is_of(self.fs, file.as_fd(), size));
+        if matches!(is_same, Ok(true)) { None } else { changed }
     }
 
     fn open(&self, path: &Path) -> FsResult<OwnedFd> {

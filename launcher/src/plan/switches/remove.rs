@@ -98,7 +98,7 @@ fn hidden(plan: &mut Plan) {
     for step in &mut plan.init {
         let InitStep::Overlay { lower, upper, at, flags } = step else { continue };
         let Some(source) = lower.pop() else { continue };
-        if upper.is_some() {
+        if upper.is_some() || matches!(source, Source::Stubs { .. }) {
             *lower = vec![source];
         } else {
             let flags = MountFlags { recursive: true, ..*flags };

@@ -120,7 +120,7 @@ impl<'a> View<'a> {
         match source {
             Source::Host { path, .. } => Shows::Host(path),
             Source::Guest(at) => Shows::Again(self.number_of(at)),
-            Source::Tree(_) => Shows::Tree,
+            Source::Tree(_) | Source::Stubs { .. } => Shows::Tree,
             Source::Run(at) | Source::Memory(at) => private(at, plan),
         }
     }
@@ -334,7 +334,7 @@ fn private<'a>(at: &RunPath, plan: &'a Plan) -> Shows<'a> {
 }
 
 fn layered<'a>(lower: &'a [Source], writable: bool, plan: &'a Plan) -> Shows<'a> {
-    if lower.iter().any(|layer| matches!(layer, Source::Tree(_))) {
+    if lower.iter().any(|layer| matches!(layer, Source::Tree(_) | Source::Stubs { .. })) {
         return Shows::Tree;
     }
     let mask = lower.iter().find_map(|layer| match layer {

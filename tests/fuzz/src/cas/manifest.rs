@@ -103,7 +103,7 @@ fn make(cache: &TreeCache, key: &TreeKey) {
     let name = |text: &&str| -> ContentName {
         if text.is_empty() { EMPTY } else { ONE }.parse().expect("a name")
     };
-    write_manifest(&OsFs, building.dir(), (&snapshot, &[]), name).expect("written");
+    write_manifest(&OsFs, building.manifest(), (&snapshot, &[]), name).expect("written");
     let made = Made { entries: snapshot.entries().len() as u64, bytes: snapshot.bytes() };
     drop(cache.publish(&OsFs, building, made, BOOT).expect("published"));
 }

@@ -6,9 +6,11 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 
 use super::*;
 use crate::cas::Stored;
-use crate::cas::testing::{age, age_of, assert_sound, damage, names, path, put, store, try_store};
-use crate::fs::OsFs;
+use crate::cas::testing::{
+    age, age_of, assert_sound, damage, names, path, put, store, store_through, try_store,
+};
 use crate::fs::faulty::{FaultyFs, each_fault};
+use crate::fs::{At, OsFs};
 use crate::testing::Scratch;
 
 fn bits(path: &Path) -> u32 {
@@ -275,4 +277,38 @@ fn faults_leave_whole_objects_only() {
     for call in 0..calls {
         check_fault(&FaultyFs::killed(call));
     }
+}
+
+#[test]
+fn link_keeps_the_bytes_of_an_object() {
+    let scratch = Scratch::new();
+    let store = store(&scratch);
+    let digest = put(&store, b"linked");
+    let at = |name| At { dir: scratch.fd(), name: OsStr::new(name) };
+    assert!(store.link_object(&digest, at("one")).expect("linked"));
+    assert!(store.link_object(&digest, at("one")).expect("there already"));
+    store.remove(&digest).expect("removed");
+    assert_eq!(std::fs::read(scratch.path().join("one")).expect("read"), b"linked");
+    let missing = store.link_object(&digest, at("two"));
+    assert!(matches!(missing, Err(StoreError::Missing { .. })), "{missing:?}");
+}
+
+#[test]
+fn link_that_can_not_be_is_no_error() {
+    let linked = |errno, number| {
+        let scratch = Scratch::new();
+        let digest = put(&store(&scratch), b"linked");
+        let faulty = FaultyFs::new(number, errno);
+        let store = store_through(&faulty, &scratch);
+        // The last call of all makes the link.
+        let to = At { dir: scratch.fd(), name: OsStr::new("one") };
+        (store.link_object(&digest, to), faulty.calls())
+    };
+    let (done, calls) = linked(Errno::IO, usize::MAX);
+    assert!(done.expect("linked"));
+    for errno in [Errno::MLINK, Errno::XDEV, Errno::PERM] {
+        assert!(!linked(errno, calls - 1).0.expect("no link"), "{errno}");
+    }
+    let broken = linked(Errno::IO, calls - 1).0;
+    assert!(matches!(broken, Err(StoreError::Io { .. })), "{broken:?}");
 }

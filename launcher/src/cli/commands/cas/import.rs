@@ -32,7 +32,7 @@ pub(super) fn run(
     let store = File::open(path).map_err(|error| failed("can't open the store", &error))?;
     let (read, write) = (vec![from.to_owned()], vec![store.as_fd()]);
     let done =
-        confined::run(&Reach { read, write, keep: Vec::new() }, || import(path, from, &roots));
+        confined::run(&Reach { read, write, ..Reach::default() }, || import(path, from, &roots));
     let done: Done = done.map_err(|error| failed("can't read the other store", &error))??;
     cas.store.sync().map_err(|error| of_store(&error))?;
     let _lease = cas.store.lease(&roots).map_err(|error| of_store(&error))?;
