@@ -92,12 +92,11 @@ impl<'a> Refs<'a> {
     }
 
     fn packed(&self, name: &str) -> Result<Option<Id>, GitError> {
-        let packed = match self.packed.get() {
-            Some(packed) => packed,
-            None => {
-                let read = self.layout.common.read(Path::new("packed-refs"), PACKED_SIZE)?;
-                self.packed.get_or_init(|| read.unwrap_or_default())
-            }
+        let packed = if let Some(packed) = self.packed.get() {
+            packed
+        } else {
+            let read = self.layout.common.read(Path::new("packed-refs"), PACKED_SIZE)?;
+            self.packed.get_or_init(|| read.unwrap_or_default())
         };
         let line = packed_refs(packed).find(|(known, _)| *known == name.as_bytes());
         Ok(line.and_then(|(_, id)| Id::from_digits(id)))

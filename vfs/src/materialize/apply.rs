@@ -110,9 +110,10 @@ struct Bits {
 impl Bits {
     fn set<C>(&mut self, fs: &dyn Fs, dir: BorrowedFd<'_>, entry: &Entry<C>) -> FsResult<()> {
         let Node::File { executable, .. } = entry.node else { return Ok(()) };
-        let (known, mode) = match executable {
-            true => (&mut self.executable, EXECUTABLE_MODE),
-            false => (&mut self.plain, FILE_MODE),
+        let (known, mode) = if executable {
+            (&mut self.executable, EXECUTABLE_MODE)
+        } else {
+            (&mut self.plain, FILE_MODE)
         };
         let at = At { dir, name: entry.path.file_name().unwrap_or_default() };
         let differ = match *known {
