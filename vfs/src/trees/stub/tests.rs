@@ -152,11 +152,12 @@ fn changed_content_is_damage() {
         bytes,
     );
     check(|it| std::fs::remove_file(it.content(OTHER)).expect("removed"), "other", bytes);
-    check(
-        |it| std::fs::remove_dir_all(it.content(OTHER).parent().expect("above")).expect("removed"),
-        "data",
-        "it is missing",
-    );
+    let lose = |it: &Case| {
+        let content = it.content(LARGE);
+        let data = content.parent().expect("above");
+        std::fs::rename(data, data.with_file_name("elsewhere")).expect("moved");
+    };
+    check(lose, "data", "it is missing");
 }
 
 #[test]
