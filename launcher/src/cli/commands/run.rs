@@ -19,9 +19,7 @@ use crate::cli::progress::ProgressLine;
 use crate::cli::recorded;
 use crate::cli::report::{Finished, Phases, Report};
 use crate::cli::running::{self, Given};
-#[cfg(feature = "test-switches")]
-use crate::cli::stages::Planned;
-use crate::cli::stages::{self, Own, Request, Settled};
+use crate::cli::stages::{self, Own, Planned, Request, Settled};
 use crate::cli::{ending, naming, synced, words};
 use crate::finish::finish;
 use crate::plan::Plan;
