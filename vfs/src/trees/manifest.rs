@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::fmt;
 use std::os::fd::BorrowedFd;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::str::FromStr;
 
 use sha2::{Digest as _, Sha256};
@@ -165,6 +165,10 @@ fn entry<'a>(
 ) -> Option<(PathBuf, Expected)> {
     let (what, size, path) = (fields.next()?, fields.next()?, fields.next()?);
     let path = Path::new(OsStr::from_bytes(path)).to_owned();
+    let is_below = |part| matches!(part, Component::Normal(_));
+    if path.as_os_str().is_empty() || !path.components().all(is_below) {
+        return None;
+    }
     let expected = match kind {
         b"d" => Expected::Directory,
         b"w" => Expected::Whiteout,

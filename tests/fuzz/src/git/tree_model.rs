@@ -40,9 +40,13 @@ pub(super) fn paths(known: &Known, root: &Id) -> Option<Vec<Path>> {
     Some(paths)
 }
 
+/// Returns whether it is the tree without entries, which git knows without a repository.
+pub(super) fn is_empty(tree: &Id) -> bool {
+    *tree == id_of(tree.algorithm(), Kind::Tree, b"")
+}
+
 fn add(known: &Known, tree: &Id, above: &[u8], depth: usize, paths: &mut Vec<Path>) -> Option<()> {
-    // Git knows it without a repository.
-    if *tree == id_of(tree.algorithm(), Kind::Tree, b"") {
+    if is_empty(tree) {
         return Some(());
     }
     let (Kind::Tree, bytes) = known.get(tree)? else { return None };
