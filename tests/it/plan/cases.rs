@@ -91,6 +91,10 @@ pub(super) const CASES: &[Case] = &[
             flags.tmp.push("/ref/out/new".into());
         },
     },
+    Case {
+        name: "git-sparse",
+        flags: |flags| flags.git.push("/ref=HEAD,sparse=src/,sparse=!src/gen/".into()),
+    },
     Case { name: "git-cow", flags: |flags| flags.git.push("/ref=HEAD,cow".into()) },
     Case {
         name: "git-cow-branch",

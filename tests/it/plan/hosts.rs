@@ -190,6 +190,11 @@ fn trees(policy: &Policy, kernel: &KernelFacts) -> BTreeMap<String, Result<TreeF
     let absent = || TreeFault { message: "nothing there".to_owned(), hint: None, is_absent: true };
     let found = |spec: &MountSpec| match &spec.backend {
         BackendSpec::Git { rev, .. } if rev == "nowhere" => Some(Err(absent())),
+        BackendSpec::Git { repository, sparse, .. } if !sparse.is_empty() => {
+            let part = fact("git-sha1:7ee/sparse:5a", &repository.to_string());
+            let key = "git-sha1-sparse-5a-7ee".to_owned();
+            Some(Ok(TreeFact { key, sparse: sparse.clone(), ..part }))
+        }
         BackendSpec::Git { repository, rev, .. } => {
             let tree = fact("git-sha1:7ee", &repository.to_string());
             let is_changed = spec.access == Access::Cow && rev != "HEAD:sub";
