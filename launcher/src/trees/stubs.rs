@@ -37,7 +37,8 @@ pub(super) fn possible(cache: &Path, store: &Path) -> Result<(), WhyCopied> {
     let device = |path: &Path| path.metadata().map(|it| it.dev()).map_err(|_| WhyCopied::Refused);
     let trees = trees::directory(cache);
     // It is made in the cache, unless it is there.
-    let trees = if trees.is_dir() { trees.as_path() } else { cache };
+    let is_there = trees.is_dir();
+    let trees = if is_there { trees.as_path() } else { cache };
     if device(trees)? != device(store)? {
         return Err(WhyCopied::OtherFileSystem);
     }
@@ -45,7 +46,10 @@ pub(super) fn possible(cache: &Path, store: &Path) -> Result<(), WhyCopied> {
         Ok(_) | Err(Errno::NODATA) => {}
         Err(_) => return Err(WhyCopied::NoAttributes),
     }
-    if data_layers::are_taken(trees, store) { Ok(()) } else { Err(WhyCopied::Refused) }
+    // No layer may be within another, and the store is in the cache: two parts of it are not.
+    let [layer, data] = ["tmp", "objects"].map(|part| store.join(part));
+    let are_taken = data_layers::are_taken(if is_there { trees } else { &layer }, &data);
+    if are_taken { Ok(()) } else { Err(WhyCopied::Refused) }
 }
 
 /// Returns how many bytes a tree keeps on the disk: a content that is linked has them once, however
@@ -117,6 +121,16 @@ mod tests {
         assert_eq!(possible(proc, &proc.join("sys")), Err(WhyCopied::NoAttributes));
         let absent = scratch.path().join("absent");
         assert_eq!(possible(scratch.path(), &absent), Err(WhyCopied::Refused));
+    }
+
+    #[test]
+    fn cache_without_trees_is_as_good_as_one_with_trees() {
+        let scratch = tempfile::tempdir().expect("a directory");
+        let (cache, store) = (scratch.path(), super::super::store(scratch.path()));
+        drop(Store::open(&OsFs, &store).expect("a store"));
+        let without = possible(cache, &store);
+        std::fs::create_dir_all(trees::directory(cache)).expect("made");
+        assert_eq!(without, possible(cache, &store));
     }
 
     /// Returns whether a content comes as a stub, which reads as zeros, where links go to `data`.

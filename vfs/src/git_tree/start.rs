@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use super::files::Dir;
 use super::refs::{Refs, fault};
 use super::revision::{halves, reference};
-use super::{GitError, Id, Places, layout};
+use super::{GitError, Id, Places, config, layout};
 use crate::fs::Errno;
 
 /// The object that a revision starts at.
@@ -18,17 +18,20 @@ pub struct Start {
 }
 
 /// Returns where a revision starts that names a reference, or an object in full; `None` for others,
-/// and where there is none.
+/// where there is none, and where files are no references.
 ///
 /// Small files are read and no object, so that nobody needs to be kept from what they make of it.
 ///
 /// # Errors
-/// A malformed revision, or a reference that is ambiguous or can't be read.
+/// A malformed revision, a reference that is ambiguous or can't be read, or a format that can't be.
 pub fn start(places: &Places, rev: &str) -> Result<Option<Start>, GitError> {
     let layout = layout::open_at(places)?;
     let (base, steps) = halves(rev).map_err(|found| fault(rev, found))?;
+    let format = config::format(&layout.common)?;
     let found = match base.parse() {
         Ok(id) => Some(id),
+        // Files beside a reftable are what somebody else put there.
+        Err(_) if format.has_reftable => None,
         Err(_) => Refs::new(&layout).find(reference(base))?,
     };
     let Some(id) = found else { return Ok(None) };

@@ -63,7 +63,7 @@ pub enum ObjectFault {
     Mode(u32),
     /// It is not what the object that names it says.
     Kind,
-    /// It leads to one that can't be taken over.
+    /// It can't be taken over, or leads to one that can't, as was found before.
     Broken,
 }
 
@@ -76,7 +76,7 @@ impl std::fmt::Display for ObjectFault {
             Self::Null => out.write_str("has an entry that leads to no object"),
             Self::Link => out.write_str("has a symbolic link named .gitmodules"),
             Self::Mode(mode) => write!(out, "has an entry of the unknown mode {mode:o}"),
-            Self::Broken => out.write_str("leads to one that can't be taken over"),
+            Self::Broken => out.write_str("can't be taken over, or leads to one that can't"),
             Self::Kind => out.write_str("is of another kind than is said of it"),
         }
     }

@@ -7,8 +7,8 @@ use gix_object::Kind;
 use super::CopyError;
 use super::error::ObjectFault;
 use super::objects::Objects;
-use super::verify::verify;
-use crate::git_tree::{Id, Limit, OBJECT_MAX, STRUCTURE_MAX};
+use super::verify::{Next, verify};
+use crate::git_tree::{GitError, Id, Limit, OBJECT_MAX, STRUCTURE_MAX};
 
 /// The most objects that are taken over.
 const MOST: usize = 4_000_000;
@@ -25,7 +25,7 @@ enum Step {
 #[derive(Default)]
 pub(super) struct Import {
     seen: HashMap<Id, Kind>,
-    /// Those that lead to one that can't be taken over.
+    /// Those that can't be taken over, or lead to one that can't.
     broken: HashSet<Id>,
 }
 
@@ -59,9 +59,7 @@ impl Import {
                 return Err(CopyError::Object { id, fault: ObjectFault::Kind });
             }
             self.seen.insert(id, kind);
-            if self.seen.len() > MOST {
-                return Err(CopyError::TooMuch { what: "new objects", most: MOST as u64 });
-            }
+            self.check()?;
         }
         Ok(())
     }
@@ -72,19 +70,43 @@ impl Import {
         (id, expected): (Id, Option<Kind>),
         steps: &mut Vec<Step>,
     ) -> Result<Kind, CopyError> {
-        let fault = |fault| CopyError::Object { id, fault };
         if self.broken.contains(&id) {
-            return Err(fault(ObjectFault::Broken));
+            return Err(CopyError::Object { id, fault: ObjectFault::Broken });
         }
         let mut bytes = Vec::new();
-        let kind = objects.read(&id, limit(expected), &mut bytes)?;
-        let next = verify(kind, &bytes, id.algorithm()).map_err(fault)?;
+        let (kind, next) = self.read(objects, (id, expected), &mut bytes)?;
         objects.put_early(kind, &bytes)?;
         if kind != Kind::Blob {
             steps.push(Step::End(id));
         }
         steps.extend(next.into_iter().map(|(id, kind)| Step::Take(id, Some(kind))));
         Ok(kind)
+    }
+
+    /// Reads and checks an object. One that may not land is read once, however many references lead
+    /// to it: it may take long.
+    fn read(
+        &mut self,
+        objects: &mut Objects<'_>,
+        (id, expected): (Id, Option<Kind>),
+        bytes: &mut Vec<u8>,
+    ) -> Result<(Kind, Next), CopyError> {
+        let read = objects.read(&id, limit(expected), bytes).and_then(|kind| {
+            let next = verify(kind, bytes, id.algorithm());
+            Ok((kind, next.map_err(|fault| CopyError::Object { id, fault })?))
+        });
+        if let Err(CopyError::Object { .. } | CopyError::Git(GitError::Corrupt { .. })) = read {
+            self.broken.insert(id);
+            self.check()?;
+        }
+        read
+    }
+
+    fn check(&self) -> Result<(), CopyError> {
+        if self.seen.len() + self.broken.len() > MOST {
+            return Err(CopyError::TooMuch { what: "new objects", most: MOST as u64 });
+        }
+        Ok(())
     }
 
     /// What was begun leads to what can't be taken over; no object of it may land.

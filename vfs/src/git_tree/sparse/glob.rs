@@ -147,7 +147,10 @@ fn parse(pattern: &[u8]) -> Option<Vec<Token>> {
             [b'\\'] | [] => return None,
             [byte, ..] => (Token::Byte(byte), 1),
         };
-        tokens.push(token);
+        // Several in a row mean what one means, and each would be gone through from each.
+        if token != Token::Directories || tokens.last() != Some(&token) {
+            tokens.push(token);
+        }
         at += length;
     }
     Some(tokens)

@@ -221,3 +221,21 @@ fn known_start_is_not_looked_for_again() {
     assert_eq!(repository.resolve_from(start, "HEAD~1"), Ok(before));
     assert_ne!(repository.resolve("HEAD~1"), Ok(before));
 }
+
+#[test]
+fn file_beside_a_reftable_is_no_start() {
+    let scratch = Scratch::new();
+    let dir = scratch.path();
+    git(dir, &["init", "-q", "-b", "main", "--ref-format=reftable"]);
+    write(&dir.join("file"), "1");
+    commit(dir, "first");
+    let head = id(&said(dir, &["rev-parse", "HEAD"]));
+    write(&dir.join(".git/refs/main"), &format!("{head}\n"));
+    write(&dir.join(".git/HEAD"), &format!("{head}\n"));
+    let places = places(dir).expect("a repository");
+    let start = |rev: &str| start(&places, rev).expect("read").map(|start| start.id);
+    assert_eq!([start("main"), start("HEAD"), start("@~1")], [None; 3]);
+    assert_eq!(start(&head.to_string()), Some(head));
+    write(&dir.join(".git/config"), "[core]\n\trepositoryformatversion = 9\n");
+    assert!(super::start(&places, &head.to_string()).is_err());
+}

@@ -196,12 +196,14 @@ fn patterns_take_no_time_that_grows_with_their_stars() {
     git(dir, &["init", "-q", "-b", "main"]);
     let long = format!("{}/{}", "a/".repeat(40), "a".repeat(200));
     write(&dir.join(&long), "x");
+    (0..600).for_each(|number| write(&dir.join(number.to_string()), "x"));
     commit(dir, "deep");
-    let list = [
+    let mut list = vec![
         format!("/{}b", "**/a/".repeat(100)),
         format!("{}b", "*a".repeat(250)),
         format!("/{}b", "a*/**/".repeat(100)),
     ];
+    list.extend(vec![format!("/{}b", "**/".repeat(330)); 250]);
     let begun = Instant::now();
     assert_eq!(selected(dir, "HEAD", &list).expect("a selection"), Paths::new());
     assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());

@@ -1,5 +1,6 @@
 //! References of the command that lead to nothing that can be taken over.
 
+use super::super::error::ObjectFault;
 use super::hostile_objects::MAKE;
 use super::*;
 
@@ -62,6 +63,23 @@ fn two_that_lead_to_one_broken_object_are_both_left_out() {
     assert_eq!(refused(&captured), [".git/refs/heads/bad1", ".git/refs/heads/bad2"]);
     assert_eq!(captured.references.len(), 1);
     world.land(&captured);
+}
+
+/// It may unfold to much, and take long each time.
+#[test]
+fn damaged_object_is_read_once() {
+    let world = World::small("echo 1 > top");
+    world.run(
+        "blob=$(echo x | git hash-object -w --stdin); bad=1234567890123456789012345678901234567890
+        mkdir -p .git/objects/12
+        cp .git/objects/$(echo $blob | sed 's,..,&/,') .git/objects/12/34567890123456789012345678901234567890
+        for n in 1 2; do echo $bad > .git/refs/tags/bad$n; done",
+    );
+    let captured = world.capture().expect("captured");
+    assert_eq!(refused(&captured), [".git/refs/tags/bad1", ".git/refs/tags/bad2"]);
+    let [first, second] = [0, 1].map(|at| captured.refused[at].why.as_str());
+    assert!(first.contains("is damaged"), "{first}");
+    assert!(second.ends_with(&ObjectFault::Broken.to_string()), "{second}");
 }
 
 #[test]
