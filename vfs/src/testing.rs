@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Output, Stdio};
 use std::sync::{PoisonError, RwLock, RwLockWriteGuard};
 
 use endow_policy::{GuestPath, HostPath};
@@ -82,14 +82,14 @@ static STARTS: RwLock<()> = RwLock::new(());
 
 /// Starts a program. Until it is executed it has what this process has open, locks among it.
 #[expect(clippy::disallowed_types, reason = "other programs are what some tests compare with")]
-pub(crate) fn started(command: &mut Command) -> Child {
+pub(crate) fn started(command: &mut std::process::Command) -> Child {
     let _others_may = STARTS.read().unwrap_or_else(PoisonError::into_inner);
     command.spawn().expect("the program starts")
 }
 
 /// Runs a program to its end.
 #[expect(clippy::disallowed_types, reason = "other programs are what some tests compare with")]
-pub(crate) fn output_of(command: &mut Command) -> Output {
+pub(crate) fn output_of(command: &mut std::process::Command) -> Output {
     let command = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     started(command).wait_with_output().expect("the program ends")
 }

@@ -33,7 +33,7 @@ pub fn tracked(bytes: &[u8]) -> Result<Tracked, IndexFault> {
 /// directories.
 ///
 /// # Errors
-/// As [`tracked`], and more names than are kept.
+/// As [`tracked()`], and more names than are kept.
 pub(crate) fn skipped(bytes: &[u8]) -> Result<BTreeSet<PathBuf>, IndexFault> {
     parse::parse_skipped(bytes)
 }

@@ -230,8 +230,8 @@ fn file_beside_a_reftable_is_no_start() {
     write(&dir.join("file"), "1");
     commit(dir, "first");
     let head = id(&said(dir, &["rev-parse", "HEAD"]));
-    write(&dir.join(".git/refs/main"), &format!("{head}\n"));
-    write(&dir.join(".git/HEAD"), &format!("{head}\n"));
+    write(&dir.join(".git/refs/main"), format!("{head}\n"));
+    write(&dir.join(".git/HEAD"), format!("{head}\n"));
     let places = places(dir).expect("a repository");
     let start = |rev: &str| start(&places, rev).expect("read").map(|start| start.id);
     assert_eq!([start("main"), start("HEAD"), start("@~1")], [None; 3]);

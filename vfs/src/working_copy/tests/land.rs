@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::fs::faulty::FaultyFs;
+use crate::tree::remove_tree;
 
 fn staged(world: &World) -> Captured {
     world.run(
@@ -76,7 +77,8 @@ fn broken_landings(world: &World, staging: &File) -> usize {
         if there > before {
             broken += usize::from(!in_user_namespace(world.path(), all).is_empty());
         }
-        fs::remove_dir_all(&cut).expect("removed");
+        let name = cut.file_name().expect("a name");
+        remove_tree(&OsFs, world.open(".").as_fd(), name).expect("removed");
         if is_over {
             break;
         }
