@@ -29,6 +29,13 @@ pub(crate) enum FileSystem {
     Unknown(u64),
 }
 
+impl FileSystem {
+    /// Returns whether it is known to hold a layer.
+    pub(crate) fn holds_layers(self) -> bool {
+        matches!(self, Self::Known(_, true))
+    }
+}
+
 /// Returns the file system of a path, or of the nearest directory above that is there.
 pub(crate) fn of(path: &Path) -> FileSystem {
     let existing = path.ancestors().find(|path| path.exists()).unwrap_or(Path::new("/"));

@@ -10,7 +10,7 @@ use endow_vfs::trees::{self, TreeCache, TreeKey, TreeUse};
 use super::git_places::Parts;
 use crate::confined::{self, Reach};
 use crate::plan::{TreeBase, TreeFact};
-use crate::probe::file_system::{self, FileSystem};
+use crate::probe::file_system;
 
 /// How many trees of the cache are looked for in the repository, those that were used last.
 const LOOKED_FOR: usize = 64;
@@ -23,10 +23,10 @@ const WORTH: u64 = 4;
 /// always stands on a whole tree, so that two are looked through and no more. Where the cache can
 /// hold no whiteouts (in a container's own overlayfs, say), every tree is whole.
 pub(super) fn on_another(whole: TreeFact, parts: &Parts) -> TreeFact {
-    match file_system::of(whole.cache.as_path()) {
-        FileSystem::Known(_, true) => stand(&whole, parts).unwrap_or(whole),
-        _ => whole,
+    if !file_system::of(whole.cache.as_path()).holds_layers() {
+        return whole;
     }
+    stand(&whole, parts).unwrap_or(whole)
 }
 
 fn stand(whole: &TreeFact, parts: &Parts) -> Option<TreeFact> {
