@@ -32,11 +32,8 @@ pub(super) struct Tree<'a> {
 /// Measures the end of runs in a small and a large tree.
 pub(super) fn run(trees: &[Tree<'_>; 2], place: &Path, rounds: usize) -> Result<Value> {
     let report = place.join("report.json");
-    let mut series: Vec<Series> = Vec::new();
-    for tree in trees {
-        let name = tree.name.to_owned();
-        series.push(Series { name, times: Vec::new() });
-    }
+    let empty = |tree: &Tree<'_>| Series { name: tree.name.to_owned(), times: Vec::new() };
+    let mut series: Vec<Series> = trees.iter().map(empty).collect();
     // The first round makes the trees and is not counted.
     for round in 0..=rounds {
         for (tree, series) in trees.iter().zip(&mut series) {
