@@ -9,8 +9,8 @@ use super::diff::{Difference, Differences};
 use super::directories::{Leaf, leaves};
 use super::error::failed;
 use crate::cas::message::Listing;
-use crate::cas::{DIRECTORY_MAX, Damage, Digest, Other, Store, StoreError};
-use crate::fs::{Fs, Open};
+use crate::cas::{DIRECTORY_MAX, Digest, Other, Store, StoreError};
+use crate::fs::Open;
 use crate::snapshot::Bounds;
 use crate::versions::{Export, PATHS_MAX, Version, VersionKind, Versions};
 
@@ -30,7 +30,7 @@ pub fn export(
         opened.map(|dir| Other::casd(fs, dir, path)).map_err(failed("open", path))
     });
     let staged = staged.transpose()?;
-    let objects = Objects { fs, store, staged };
+    let objects = Objects { store, staged };
     let read = |digest: &Digest| objects.leaves(digest, bounds);
     let differences = Differences::new(&read, bounds).all(old, new)?;
     let above: BTreeSet<&Path> = differences.iter().filter_map(|it| it.path.parent()).collect();
@@ -61,7 +61,6 @@ pub fn export(
 
 /// The objects of two trees.
 struct Objects<'a> {
-    fs: &'a dyn Fs,
     store: &'a Store<'a>,
     staged: Option<Other<'a>>,
 }
@@ -114,18 +113,6 @@ impl Objects<'_> {
         if digest.size > most {
             return Err(CaptureError::TooMuch { what: "bytes of a message", most });
         }
-        let mut bytes = vec![0; usize::try_from(digest.size).unwrap_or(0)];
-        let mut length = 0;
-        while let Some(rest) = bytes.get_mut(length..).filter(|rest| !rest.is_empty()) {
-            let read = self.fs.read_at(file.as_fd(), rest, length as u64);
-            match read.map_err(failed("read", Path::new(&digest.to_hex())))? {
-                0 => break,
-                more => length += more,
-            }
-        }
-        if Digest::of(&bytes) == *digest {
-            return Ok(bytes);
-        }
-        Err(StoreError::Damaged { digest: *digest, damage: Damage::Hash }.into())
+        Ok(self.store.read_open(digest, file.as_fd())?)
     }
 }

@@ -39,7 +39,12 @@ impl Store<'_> {
         self.hash_open(digest, file.as_fd(), |_| ())
     }
 
-    fn read_open(&self, digest: &Digest, file: BorrowedFd<'_>) -> Result<Vec<u8>, StoreError> {
+    /// Reads what an opened object holds, which may lie in another store.
+    pub(in crate::cas) fn read_open(
+        &self,
+        digest: &Digest,
+        file: BorrowedFd<'_>,
+    ) -> Result<Vec<u8>, StoreError> {
         // Its size was compared when it was opened, so that this is no promise of a stranger.
         let mut bytes = Vec::with_capacity(usize::try_from(digest.size).unwrap_or(0));
         self.hash_open(digest, file, |piece| bytes.extend_from_slice(piece))?;
