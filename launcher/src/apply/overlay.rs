@@ -138,7 +138,8 @@ pub(super) fn layer_in_memory(
     Ok(memory)
 }
 
-/// `/proc/self/fd/N:/proc/self/fd/M`, with `::` before a layer of data, written without allocating: short whatever the paths are,
+/// `/proc/self/fd/N:/proc/self/fd/M`, with `::` before a layer of data, written without allocating:
+/// short whatever the paths are,
 /// and no path of the host's shows in the guest's mount table.
 struct LayerNames {
     text: [u8; 128],
