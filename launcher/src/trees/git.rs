@@ -51,7 +51,7 @@ fn found(
     // What is wrong with a revision is told by whoever reads the repository.
     let start = git_tree::start(&parts.places, rev).ok().flatten();
     let name = start.as_ref().map(|start| NoteName::of(&start.name));
-    if let Some(known) = name.as_ref().and_then(|name| trees::known(&OsFs, cache, name)) {
+    if let Some(known) = name.as_ref().and_then(|name| trees::known_revision(&OsFs, cache, name)) {
         return Ok((known, None));
     }
     let reach = Reach { read: parts.read.clone(), ..Reach::default() };
@@ -75,7 +75,7 @@ pub(super) fn note(tree: &TreeFact) {
     let known = whole.map(|(_, id)| (id.to_owned(), tree.commit.clone()));
     if let (Some(name), Some(known)) = (&tree.note, known.as_ref().and_then(parsed)) {
         // The next run reads the repository again when that can't be written.
-        drop(trees::note(&OsFs, tree.cache.as_path(), name, &known));
+        drop(trees::note_revision(&OsFs, tree.cache.as_path(), name, &known));
     }
 }
 

@@ -106,8 +106,9 @@ pub(crate) fn ready(
     watch: Watch<'_>,
 ) -> Result<Vec<OwnedFd>, MakeError> {
     // First what is below: one that was damaged, or collected since it was found, is made again.
-    let trees = tree.whole_base().into_iter().chain([tree.clone()]);
-    let leases = trees.map(|tree| one_ready(&tree, room, watch)).collect::<Result<_, _>>()?;
+    let base = tree.whole_base();
+    let trees = base.iter().chain([tree]);
+    let leases = trees.map(|tree| one_ready(tree, room, watch)).collect::<Result<_, _>>()?;
     git::note(tree);
     Ok(leases)
 }

@@ -12,16 +12,13 @@ use endow_vfs::cas::Digest;
 use endow_vfs::fs::{At, Fs, OsFs};
 use endow_vfs::materialize::{ContentError, Contents, Maker};
 use endow_vfs::snapshot::{Node, Snapshot};
-use endow_vfs::trees::{self, STUB_FROM, TreeKey, make_stub, stub_content};
+use endow_vfs::trees::{self, METACOPY, STUB_FROM, TreeKey, make_stub, stub_content};
 use rustix::io::Errno;
 
 use super::cas::{Objects, read};
 use super::{Amount, fault, told};
 use crate::plan::{Presented, TreeFact, TreeFault, WhyCopied};
 use crate::probe::data_layers;
-
-/// What the call that looks for it must know; no such attribute has to be there.
-const ATTRIBUTE: &str = "user.overlay.metacopy";
 
 /// Returns what a plan says of a tree with stubs.
 pub(super) fn fact(name: &str, source: &Path, cache: &Path) -> Result<TreeFact, TreeFault> {
@@ -42,7 +39,8 @@ pub(super) fn possible(cache: &Path, store: &Path) -> Result<(), WhyCopied> {
     if device(trees)? != device(store)? {
         return Err(WhyCopied::OtherFileSystem);
     }
-    match rustix::fs::lgetxattr(trees, ATTRIBUTE, &mut [0_u8; 0]) {
+    // No such attribute has to be there.
+    match rustix::fs::lgetxattr(trees, METACOPY, &mut [0_u8; 0]) {
         Ok(_) | Err(Errno::NODATA) => {}
         Err(_) => return Err(WhyCopied::NoAttributes),
     }

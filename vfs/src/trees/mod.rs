@@ -34,9 +34,9 @@ pub use error::TreeError;
 pub use find::Tree;
 pub use key::TreeKey;
 pub use manifest::{ContentName, write_manifest};
-pub use revisions::{Known, NoteName, known, note};
+pub use revisions::{Known, NoteName, known_revision, note_revision};
 pub use seal::{Made, Seal};
-pub use stub::{STUB_FROM, make_stub, stub_content};
+pub use stub::{METACOPY, STUB_FROM, make_stub, stub_content};
 pub use sweep::{SweptTrees, TreeUse};
 pub use verify::{Damage, Verified};
 

@@ -40,7 +40,7 @@ impl NoteName {
 }
 
 /// Returns what is noted.
-pub fn known(fs: &dyn Fs, cache: &Path, name: &NoteName) -> Option<Known> {
+pub fn known_revision(fs: &dyn Fs, cache: &Path, name: &NoteName) -> Option<Known> {
     let dir = fs.open_dir(rustix::fs::CWD, place(cache).as_os_str()).ok()?;
     let noted = fs.read_link(dir.as_fd(), &name.0).ok()?;
     let mut ids = noted.to_str()?.split(' ');
@@ -52,7 +52,12 @@ pub fn known(fs: &dyn Fs, cache: &Path, name: &NoteName) -> Option<Known> {
 ///
 /// # Errors
 /// A directory that is not the user's alone, or a failing call.
-pub fn note(fs: &dyn Fs, cache: &Path, name: &NoteName, known: &Known) -> Result<(), StateError> {
+pub fn note_revision(
+    fs: &dyn Fs,
+    cache: &Path,
+    name: &NoteName,
+    known: &Known,
+) -> Result<(), StateError> {
     let path = place(cache);
     for place in [cache, path.parent().unwrap_or(cache), &path] {
         make_private(fs, place)?;
@@ -108,15 +113,15 @@ mod tests {
     fn note_is_found_by_its_name_alone() {
         let scratch = Scratch::new();
         let cache = scratch.path().join("cache");
-        assert_eq!(known(&OsFs, &cache, &name("a")), None);
+        assert_eq!(known_revision(&OsFs, &cache, &name("a")), None);
         let with_commit = Known { tree: id(1), commit: Some(id(2)) };
         let without = Known { tree: format!("{:064x}", 3).parse().expect("an id"), commit: None };
         for (text, noted) in [("a", with_commit), ("b", without), ("a", with_commit)] {
-            note(&OsFs, &cache, &name(text), &noted).expect("noted");
+            note_revision(&OsFs, &cache, &name(text), &noted).expect("noted");
         }
-        assert_eq!(known(&OsFs, &cache, &name("a")), Some(with_commit));
-        assert_eq!(known(&OsFs, &cache, &name("b")), Some(without));
-        assert_eq!(known(&OsFs, &cache, &name("c")), None);
+        assert_eq!(known_revision(&OsFs, &cache, &name("a")), Some(with_commit));
+        assert_eq!(known_revision(&OsFs, &cache, &name("b")), Some(without));
+        assert_eq!(known_revision(&OsFs, &cache, &name("c")), None);
     }
 
     #[test]
@@ -124,7 +129,7 @@ mod tests {
         let scratch = Scratch::new();
         let cache = scratch.path().join("cache");
         for number in 0..=NOTES {
-            note(
+            note_revision(
                 &OsFs,
                 &cache,
                 &name(&number.to_string()),
@@ -134,7 +139,7 @@ mod tests {
         }
         let left = std::fs::read_dir(place(&cache)).expect("a directory").count();
         assert_eq!(left, 1);
-        let last = known(&OsFs, &cache, &name(&NOTES.to_string()));
+        let last = known_revision(&OsFs, &cache, &name(&NOTES.to_string()));
         assert_eq!(last.map(|known| known.tree), Some(id(NOTES)));
     }
 
@@ -142,7 +147,8 @@ mod tests {
     fn what_is_no_note_is_passed_over() {
         let scratch = Scratch::new();
         let cache = scratch.path().join("cache");
-        note(&OsFs, &cache, &name("a"), &Known { tree: id(1), commit: None }).expect("noted");
+        note_revision(&OsFs, &cache, &name("a"), &Known { tree: id(1), commit: None })
+            .expect("noted");
         let path = place(&cache).join(name("a").0);
         for target in ["", "/etc/passwd", "1234", &format!("{} x", id(1))] {
             std::fs::remove_file(&path).expect("removed");
@@ -150,7 +156,7 @@ mod tests {
                 "" => std::fs::write(&path, "text").expect("written"),
                 target => std::os::unix::fs::symlink(target, &path).expect("a link"),
             }
-            assert_eq!(known(&OsFs, &cache, &name("a")), None, "{target}");
+            assert_eq!(known_revision(&OsFs, &cache, &name("a")), None, "{target}");
         }
     }
 }

@@ -20,7 +20,8 @@ pub const STUB_FROM: u64 = 32 << 10;
 const DIGITS: usize = 22;
 
 const OVERLAY: &[u8] = b"user.overlay.";
-const METACOPY: &str = "user.overlay.metacopy";
+/// The attribute that makes a file a stub.
+pub const METACOPY: &str = "user.overlay.metacopy";
 const REDIRECT: &str = "user.overlay.redirect";
 
 /// Returns what a content is called in the directory of contents.
