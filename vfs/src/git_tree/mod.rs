@@ -44,7 +44,7 @@ pub use walk::{Blob, Options};
 pub(crate) use loose::path as loose_path;
 pub(crate) use reader::{Limit, OBJECT_MAX};
 pub(crate) use revision::{STRUCTURE_MAX, field};
-pub(crate) use tree::{DIRECTORY, Entry, check, entry, order};
+pub(crate) use tree::{DIRECTORY, Entry, SUBMODULE, check, entry, order};
 
 #[cfg(test)]
 mod tests;

@@ -6,6 +6,8 @@ use super::{Algorithm, Id, TreeFault};
 
 /// The type of a directory, in a mode.
 pub(crate) const DIRECTORY: u32 = 0o040_000;
+/// The type of a submodule, in a mode: a commit of another repository, which stands where a directory does.
+pub(crate) const SUBMODULE: u32 = 0o160_000;
 
 /// One name in a tree object.
 #[derive(Clone, Copy, Debug)]

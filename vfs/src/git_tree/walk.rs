@@ -10,7 +10,7 @@ use gix_object::Kind;
 
 use super::reader::{Limit, Reader, wrong_kind};
 use super::revision::STRUCTURE_MAX;
-use super::tree::{self, DIRECTORY};
+use super::tree::{self, DIRECTORY, SUBMODULE};
 use super::{GitError, Id, Repository};
 use crate::snapshot::{Bounds, Builder, Naming, Node, Snapshot, SnapshotError};
 
@@ -82,7 +82,7 @@ impl What {
     pub(super) fn of(mode: u32) -> Option<Self> {
         match mode {
             DIRECTORY => Some(Self::Directory),
-            0o160_000 => Some(Self::Submodule),
+            SUBMODULE => Some(Self::Submodule),
             0o100_644 | 0o100_664 => Some(Self::File),
             0o100_755 => Some(Self::Executable),
             0o120_000 => Some(Self::Link),

@@ -2,9 +2,9 @@
 
 use super::diff::{Sides, diff};
 use super::objects::{Objects, failed};
-use super::trees::{Leaf, SUBMODULE, Trees};
+use super::trees::{Leaf, Trees};
 use super::{CopyError, commit};
-use crate::git_tree::{Id, Limit, Repository};
+use crate::git_tree::{Id, Limit, Repository, SUBMODULE};
 use crate::versions::{Export, PATHS_MAX, Version, VersionKind, Versions};
 
 /// Exports both versions of each path that is wanted and differs, sorted by path.

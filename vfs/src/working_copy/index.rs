@@ -10,11 +10,12 @@ use gix_object::Kind;
 use super::CopyError;
 use super::objects::failed;
 use super::start::INDEX;
-use super::trees::SUBMODULE;
 use super::work_tree::GIT;
 use crate::cas::Digest;
 use crate::fs::{At, Fs, Timespec, write_all};
-use crate::git_tree::{self, DIRECTORY, GitError, Id, Reader, Repository, STRUCTURE_MAX};
+use crate::git_tree::{
+    self, DIRECTORY, GitError, Id, Reader, Repository, STRUCTURE_MAX, SUBMODULE,
+};
 use crate::materialize::MODIFIED;
 use crate::snapshot::{Bounds, Builder, Naming, Node, Snapshot};
 

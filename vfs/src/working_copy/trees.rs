@@ -12,9 +12,6 @@ use super::error::ObjectFault;
 use super::objects::Objects;
 use crate::git_tree::{self, DIRECTORY, Id, STRUCTURE_MAX};
 
-/// The type of a submodule, in a mode.
-pub(super) const SUBMODULE: u32 = 0o160_000;
-
 /// What a name in a tree leads to: kind and bits, and the object.
 pub(super) type Leaf = (u32, Id);
 

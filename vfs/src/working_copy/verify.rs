@@ -5,8 +5,7 @@ use std::collections::BTreeSet;
 use gix_object::Kind;
 
 use super::error::ObjectFault;
-use super::trees::SUBMODULE;
-use crate::git_tree::{self, Algorithm, DIRECTORY, Id, TreeFault, check};
+use crate::git_tree::{self, Algorithm, DIRECTORY, Id, SUBMODULE, TreeFault, check};
 use crate::snapshot::{Naming, is_gitmodules};
 
 const LINK: u32 = 0o120_000;

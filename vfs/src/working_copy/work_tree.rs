@@ -12,11 +12,11 @@ use super::diff::{Sides, below, covers, diff};
 use super::edit::Edits;
 use super::ignore::{FILE, FILE_MAX, Patterns};
 use super::objects::{Objects, failed};
-use super::trees::{Leaf, SUBMODULE, Trees};
+use super::trees::{Leaf, Trees};
 use super::{CopyError, Taken};
 use crate::fs::{At, Errno, Fs, Open, read_all};
 use crate::git_index::Tracked;
-use crate::git_tree::{DIRECTORY, GitError, Id, Limit, OBJECT_MAX};
+use crate::git_tree::{DIRECTORY, GitError, Id, Limit, OBJECT_MAX, SUBMODULE};
 use crate::layer::{Descend, Found, LayerEntry, found, walk};
 use crate::snapshot::{Naming, is_gitmodules};
 

@@ -6,15 +6,13 @@ use std::path::PathBuf;
 
 use super::Sparse;
 use super::select::Within;
-use crate::git_tree::tree::{self, DIRECTORY, Entry};
+use crate::git_tree::tree::{self, DIRECTORY, Entry, SUBMODULE};
 use crate::git_tree::walk::{self, Flattening, Open};
 use crate::git_tree::{Blob, GitError, Id, Options, Repository};
 use crate::snapshot::{Bounds, Snapshot, SnapshotError};
 
 /// What all comparisons of names with patterns may cost together: some ten seconds.
 const MOST: u64 = 1 << 33;
-/// The mode of a commit of another repository, which stands where a directory does.
-const SUBMODULE: u32 = 0o160_000;
 
 /// Reads what is selected of a tree.
 pub(in crate::git_tree) fn snapshot(
