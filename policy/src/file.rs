@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::{
-    Access, Expectation, HostPath, Landing, Level, Made, MountOptions, Network, Stated, SyncTable,
+    Access, Expectation, HostPath, Landing, Level, Made, MountOptions, NetworkMode, Stated,
+    SyncTable,
 };
 
 /// Where a [`PolicyFile`] stands among the layers, and so what it may say.
@@ -48,7 +49,7 @@ pub struct PolicyFile {
     /// The table `[env]`.
     pub env: EnvTable,
     /// The key `network.mode`.
-    pub network: Option<Stated<Network>>,
+    pub network: Option<Stated<NetworkMode>>,
     /// The table `[limits]`.
     pub limits: LimitsTable,
     /// The table `[process]`.

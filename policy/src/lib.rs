@@ -55,7 +55,10 @@ pub use flags::{FlagError, FlagFault, Flags};
 pub use landing::{Landing, LandsAt};
 pub use limits::Limits;
 pub use mount::{Access, BackendSpec, Made, MountClass, MountOptions, MountSpec};
-pub use network::Network;
+pub use network::{
+    AddressRange, AddressRangeError, HostName, HostNameError, HostPattern, HostRule, Network,
+    NetworkMode, Ports, Protocol, PublishedPort, Registry, SpecialRange, special_range,
+};
 pub use origin::Origin;
 pub use parse::{ParseError, PolicyText, parse};
 pub use path::{GuestPath, HostPath, PathError};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::compose::{Composed, ComposedMount};
 use crate::workspace::place;
 use crate::{
-    AllowWord, GuestPath, HostPath, Level, Limits, LimitsTable, MountSpec, Origin, Policy,
+    AllowWord, GuestPath, HostPath, Level, Limits, LimitsTable, MountSpec, Network, Origin, Policy,
     ProcessRules, Require, StateRules, Stated, Vars,
 };
 
@@ -92,7 +92,7 @@ pub fn resolve(composed: &Composed, vars: &Vars) -> Result<Policy, ResolveError>
         deny: composed.deny.rules(),
         protect: composed.protect.rules(),
         environment: composed.env.clone(),
-        network: composed.network.as_ref().map(|mode| mode.value).unwrap_or_default(),
+        network: network(composed),
         limits: limits(&composed.limits),
         process: process(composed),
         require: require(composed),
@@ -127,6 +127,11 @@ fn spec(at: &GuestPath, mount: &ComposedMount) -> Option<MountSpec> {
 fn replaced(composed: &Composed) -> BTreeMap<GuestPath, Vec<Origin>> {
     let with_weaker = composed.mounts.iter().filter(|(_, mount)| !mount.replaced.is_empty());
     with_weaker.map(|(at, mount)| (at.clone(), mount.replaced.clone())).collect()
+}
+
+fn network(composed: &Composed) -> Network {
+    let mode = composed.network.as_ref().map(|mode| mode.value).unwrap_or_default();
+    Network { mode, ..Network::default() }
 }
 
 fn limits(table: &LimitsTable) -> Limits {

@@ -2,16 +2,19 @@
 
 use std::ops::Range;
 
+use serde::Serialize;
+
 use crate::Origin;
 
 /// A value of a policy file or a flag, with its origin and its place in the text.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Stated<T> {
     /// What is said.
     pub value: T,
     /// Who says it.
     pub origin: Origin,
     /// The bytes of the text that say it; empty for flags.
+    #[serde(skip)]
     pub span: Range<usize>,
 }
 

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use endow_policy::{BackendSpec, Network};
+use endow_policy::BackendSpec;
 use serde_json::{Value, json};
 
 use super::args::RunArgs;
@@ -73,7 +73,7 @@ impl Report {
                 "namespaces": namespaces(planned),
                 "landlock": {"abi": landlock, "status": if landlock > 0 { "enforced" } else { "absent" }},
                 "seccomp": "enforced",
-                "network": match planned.found.policy.network { Network::None => "none", Network::Host => "host" },
+                "network": planned.found.policy.network.mode.word(),
                 "degradations": degradations,
             }),
         );

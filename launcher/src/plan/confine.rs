@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
-use endow_policy::{Access, AllowWord, BackendSpec, GuestPath, Level, MountSpec, Network, Policy};
+use endow_policy::{
+    Access, AllowWord, BackendSpec, GuestPath, Level, MountSpec, NetworkMode, Policy,
+};
 use rustc_hash::FxHashMap;
 
 use super::PlanError;
@@ -80,9 +82,9 @@ fn is_layered(placed: &Placed) -> bool {
 }
 
 fn shared(policy: &Policy, level: Level) -> Shared {
-    match (level, policy.network) {
-        (Level::Landlock, Network::None) => Shared::NoNetwork,
-        (Level::Landlock, Network::Host) => Shared::Network,
+    match (level, policy.network.mode) {
+        (Level::Landlock, NetworkMode::None | NetworkMode::Allow) => Shared::NoNetwork,
+        (Level::Landlock, NetworkMode::Host) => Shared::Network,
         _ => Shared::Nothing,
     }
 }

@@ -1,6 +1,6 @@
 //! A run at level `landlock`: no namespaces, no view, the same rules where the host's files are.
 
-use endow_policy::{AllowWord, GuestPath, HostPath, Network, Policy};
+use endow_policy::{AllowWord, GuestPath, HostPath, NetworkMode, Policy};
 
 use super::confine::{mount_rule, stream_rules};
 use super::host::{ExecRequest, HostFacts};
@@ -94,7 +94,7 @@ fn landlock(
         handled,
         rules: rules.into_iter().map(within).collect(),
         streams: stream_rules(host, request.captured, handled),
-        refuse_tcp: policy.network == Network::None,
+        refuse_tcp: policy.network.mode != NetworkMode::Host,
         scope_signal: true,
         scope_abstract: true,
     }

@@ -1,6 +1,6 @@
 //! What follows from the policy alone: the kernel makes it while the host is still being asked.
 
-use endow_policy::{Level, Network, Policy};
+use endow_policy::{Level, NetworkMode, Policy};
 use serde::Serialize;
 
 use super::step::InitStep;
@@ -28,7 +28,7 @@ pub struct Namespaces {
 
 /// Plans the opening of a run of the user `uid`.
 pub fn opening(policy: &Policy, uid: u32, gid: u32) -> Opening {
-    let network = policy.network == Network::None;
+    let network = policy.network.mode != NetworkMode::Host;
     let mut steps = vec![InitStep::IdMaps { uid, gid }];
     steps.extend(network.then_some(InitStep::LoopbackUp));
     steps.extend([InitStep::NewRoot, InitStep::NewProc, InitStep::NewDevpts]);

@@ -12,8 +12,9 @@ pub(crate) use mounts::ComposedMount;
 
 use crate::place::{PlaceError, Places};
 use crate::{
-    EnvironmentRules, ErrorKind, Expectation, FileKind, GuestPath, LimitsTable, Network, Origin,
-    ParseError, PatternRule, PolicyFile, StateTable, Stated, SyncRules, Vars, WorkspaceAccess,
+    EnvironmentRules, ErrorKind, Expectation, FileKind, GuestPath, LimitsTable, NetworkMode,
+    Origin, ParseError, PatternRule, PolicyFile, StateTable, Stated, SyncRules, Vars,
+    WorkspaceAccess,
 };
 use crate::{HostPath, Level};
 
@@ -136,7 +137,7 @@ pub struct Composed {
     pub(crate) deny: Patterns,
     pub(crate) protect: Patterns,
     pub(crate) env: EnvironmentRules,
-    pub(crate) network: Option<Stated<Network>>,
+    pub(crate) network: Option<Stated<NetworkMode>>,
     pub(crate) limits: LimitsTable,
     pub(crate) state: StateTable,
     pub(crate) allow: Vec<Stated<String>>,

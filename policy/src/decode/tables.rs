@@ -8,7 +8,7 @@ use super::mounts::ACCESS_WORDS;
 use super::{Above, Decoder, Section};
 use crate::nearest::did_you_mean;
 use crate::{
-    AllowWord, EnvTable, Expectation, FileKind, Level, LimitsTable, Network, OnConflict,
+    AllowWord, EnvTable, Expectation, FileKind, Level, LimitsTable, NetworkMode, OnConflict,
     PatternTable, PolicyFile, Probe, ProcessTable, RequireTable, StateTable, Stated, SyncMode,
     SyncTable, Verdict, WorkspaceAccess, WorkspaceRoot, WorkspaceTable, parse_duration, parse_size,
 };
@@ -51,7 +51,8 @@ pub(crate) const LEVELS: &[(&str, Level)] = &[
     (Level::Namespaces.word(), Level::Namespaces),
     (Level::Landlock.word(), Level::Landlock),
 ];
-const NETWORKS: &[(&str, Network)] = &[("none", Network::None), ("host", Network::Host)];
+const NETWORKS: &[(&str, NetworkMode)] =
+    &[("none", NetworkMode::None), ("host", NetworkMode::Host)];
 
 impl Decoder<'_> {
     /// Decodes a whole file.
@@ -236,7 +237,7 @@ impl Decoder<'_> {
         &mut self,
         top: &Section<'_>,
         unavailable: &mut Vec<Stated<String>>,
-    ) -> Option<Stated<Network>> {
+    ) -> Option<Stated<NetworkMode>> {
         let section = self.section(top, "network", &["mode", "allow"])?;
         if let Some(first) = self.texts(&section, "allow").into_iter().next() {
             unavailable.push(first.with("network.allow".to_owned()));

@@ -11,7 +11,7 @@ use crate::decode::{LEVELS, is_hostname};
 use crate::nearest::did_you_mean;
 use crate::unit::UnitError;
 use crate::{
-    Access, AllowWord, FileKind, LimitsTable, Network, OnConflict, Origin, PatternFault,
+    Access, AllowWord, FileKind, LimitsTable, NetworkMode, OnConflict, Origin, PatternFault,
     PolicyFile, SparseFault, Stated, SyncMode, WorkspaceAccess, parse_duration, parse_size,
 };
 
@@ -279,12 +279,12 @@ impl Flags {
         Ok(())
     }
 
-    fn network(&self) -> Result<Option<Stated<Network>>, FlagError> {
+    fn network(&self) -> Result<Option<Stated<NetworkMode>>, FlagError> {
         let mut network = None;
         for word in &self.net {
             let mode = match word.as_str() {
-                "none" => Network::None,
-                "host" => Network::Host,
+                "none" => NetworkMode::None,
+                "host" => NetworkMode::Host,
                 other => {
                     let flag = format!("--net {other}");
                     let hint = did_you_mean(other, &["none", "host"]);

@@ -5,7 +5,7 @@ mod mounts;
 
 use crate::compose::Composed;
 use crate::{
-    Network, Origin, PolicyFile, Stated, Vars, WorkspaceAccess, WorkspaceRoot,
+    NetworkMode, Origin, PolicyFile, Stated, Vars, WorkspaceAccess, WorkspaceRoot,
     workspace::DEFAULT_WORKSPACE_ACCESS,
 };
 
@@ -111,8 +111,8 @@ impl Judgement {
             }
         }
         if let Some(mode) = &file.network {
-            let host = weaker.network.as_ref().is_some_and(|mode| mode.value == Network::Host);
-            let narrows = host || mode.value == Network::None;
+            let host = weaker.network.as_ref().is_some_and(|mode| mode.value == NetworkMode::Host);
+            let narrows = host || mode.value == NetworkMode::None;
             self.note(narrows, &mode.origin, "network.mode".to_owned());
         }
         if let Some(session) = &file.process.new_session {

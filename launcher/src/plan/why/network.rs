@@ -2,7 +2,7 @@
 
 use core::net::IpAddr;
 
-use endow_policy::{Network, Policy};
+use endow_policy::{NetworkMode, Policy};
 
 use super::Operation;
 use super::answer::{Answer, Layer, Verdict};
@@ -13,19 +13,19 @@ use crate::plan::Plan;
 pub fn connection(plan: &Plan, policy: &Policy, host: &str, port: u16) -> Answer {
     let is_apart = plan.opening.namespaces.is_some();
     let own = is_loopback(host);
-    let (refusal, reason, remedy) = match (policy.network, own) {
-        (Network::Host, _) => (None, "the network is the host's", "leave out --net host"),
-        (Network::None, _) if !is_apart => (
+    let (refusal, reason, remedy) = match (policy.network.mode, own) {
+        (NetworkMode::Host, _) => (None, "the network is the host's", "leave out --net host"),
+        (NetworkMode::None | NetworkMode::Allow, _) if !is_apart => (
             Some(Refusal::NoFamily),
             "at level `landlock` no socket of the network can be made: the loopback is the host's too",
             "--net host",
         ),
-        (Network::None, true) => (
+        (NetworkMode::None | NetworkMode::Allow, true) => (
             None,
             "the loopback is the sandbox's own: what listens there runs inside, never on the host",
             "",
         ),
-        (Network::None, false) => (
+        (NetworkMode::None | NetworkMode::Allow, false) => (
             Some(Refusal::Unreachable),
             "the sandbox has a network of its own, with a loopback alone",
             "--net host",
@@ -39,10 +39,7 @@ pub fn connection(plan: &Plan, policy: &Policy, host: &str, port: u16) -> Answer
         errno: refusal,
         leads_to: None,
         reason: reason.to_owned(),
-        rule: Some(match policy.network {
-            Network::None => "network = none".to_owned(),
-            Network::Host => "network = host".to_owned(),
-        }),
+        rule: Some(format!("network = {}", policy.network.mode.word())),
         layers: refusal.map(|_| layer).into_iter().collect(),
         remedy: Some(remedy.to_owned()).filter(|remedy| !remedy.is_empty()),
     }

@@ -1,0 +1,108 @@
+//! What the guest may reach over the network, and what may reach it.
+
+mod name;
+mod ports;
+mod publish;
+mod range;
+mod rule;
+mod special;
+#[cfg(test)]
+mod tests;
+
+use core::net::IpAddr;
+
+use serde::Serialize;
+
+pub use name::{HostName, HostNameError};
+pub use ports::Ports;
+pub use publish::PublishedPort;
+pub use range::{AddressRange, AddressRangeError};
+pub use rule::{HostPattern, HostRule, Protocol, Registry};
+pub use special::{SpecialRange, special_range};
+
+use crate::Stated;
+
+/// The network of a sandbox. Never widened when something fails.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Network {
+    /// Whether anything but the sandbox's own loopback is there.
+    pub mode: NetworkMode,
+    /// What can be reached in mode `allow`; empty in the others.
+    pub allow: Vec<Stated<HostRule>>,
+    /// Ports of the sandbox that the host can reach.
+    pub publish: Vec<Stated<PublishedPort>>,
+    /// The port inside at which programs find a proxy that keeps the same rules.
+    pub proxy: Option<Stated<u16>>,
+    /// Whether the name in TLS's first message or HTTP's `Host` must be the allowed one.
+    pub match_server_name: bool,
+}
+
+/// What of the network is there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum NetworkMode {
+    /// Own network namespace with loopback only.
+    #[default]
+    None,
+    /// Own network namespace, from which allowed hosts can be reached.
+    Allow,
+    /// The host's network.
+    Host,
+}
+
+impl NetworkMode {
+    /// All modes, in the order of the documents.
+    pub const ALL: &[Self] = &[Self::None, Self::Allow, Self::Host];
+
+    /// Returns the mode as it is written.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Allow => "allow",
+            Self::Host => "host",
+        }
+    }
+}
+
+impl Network {
+    /// Returns the rules under which `name` may be asked for: those of the name itself, and those
+    /// for what is below a name above it. Whatever else is in a rule (protocol, ports) is not
+    /// looked at; `registry:` rules name no host before the launcher has asked the tool, and the
+    /// host's loopback is no name.
+    pub fn rules_for<'a>(
+        &'a self,
+        name: &'a HostName,
+    ) -> impl Iterator<Item = &'a Stated<HostRule>> {
+        self.allow.iter().filter(|rule| rule.value.host.matches_name(name))
+    }
+
+    /// Returns the rules that state this address themselves, in whatever range.
+    pub fn rules_for_address(&self, address: IpAddr) -> impl Iterator<Item = &Stated<HostRule>> {
+        self.allow.iter().filter(move |rule| rule.value.host.contains(address))
+    }
+
+    /// Returns whether a connection to which a name, or a literal, has led may go to this address.
+    ///
+    /// # Errors
+    /// The special range in which the address lies, when no rule of that protocol and port names
+    /// it. A wider range doesn't: `0.0.0.0/0` stands for addresses of the internet, and whoever
+    /// means a private network writes it.
+    pub fn may_dial(
+        &self,
+        protocol: Protocol,
+        address: IpAddr,
+        port: u16,
+    ) -> Result<(), SpecialRange> {
+        let Some(special) = special_range(address) else { return Ok(()) };
+        let names = |rule: &HostRule| match &rule.host {
+            HostPattern::Range(range) => range.contains(address) && special.range.covers(range),
+            HostPattern::Name(_)
+            | HostPattern::Below(_)
+            | HostPattern::Loopback
+            | HostPattern::Registry(_) => false,
+        };
+        let mut rules = self.allow.iter().map(|rule| &rule.value);
+        let is_named = rules.any(|rule| rule.is_for(protocol, port) && names(rule));
+        if is_named { Ok(()) } else { Err(special) }
+    }
+}
