@@ -1,7 +1,10 @@
 //! The name of a host.
 
+use std::borrow::Cow;
 use std::fmt;
 
+use idna::AsciiDenyList;
+use idna::uts46::{DnsLength, Hyphens, Uts46};
 use serde::{Serialize, Serializer};
 
 /// A valid name of a host: lower case, ASCII, labels of 1 to 63 bytes, without a dot at the end. It
@@ -34,8 +37,8 @@ pub enum HostNameError {
     /// The last label is a number: programs read such a text as an address.
     #[error("neither a host name nor an address in full")]
     Number,
-    /// The name is not ASCII, and not a name of the internationalized ones either.
-    #[error("host name has characters that no domain name has")]
+    /// The name is in no script of internationalized ones, or in no form of them.
+    #[error("not an internationalized host name")]
     NotIdn,
 }
 
@@ -43,17 +46,17 @@ const LABEL_MAX: usize = 63;
 const NAME_MAX: usize = 253;
 
 impl HostName {
-    /// Reads a name as a person or a query writes it: in either case, with or without a dot at the
-    /// end.
+    /// Reads a name as a person or a query writes it: in either case, in any script, with or
+    /// without a dot at the end.
     ///
     /// # Errors
     /// The first thing that no host's name has.
     pub fn parse(text: &str) -> Result<Self, HostNameError> {
-        let text = text.strip_suffix('.').unwrap_or(text);
-        if text.is_empty() {
+        let name = in_ascii(text)?;
+        let name = name.strip_suffix('.').unwrap_or(&name);
+        if name.is_empty() {
             return Err(HostNameError::Empty);
         }
-        let name = text.to_ascii_lowercase();
         name.split('.').try_for_each(check_label)?;
         if name.len() > NAME_MAX {
             return Err(HostNameError::LongName);
@@ -78,6 +81,17 @@ impl HostName {
     pub fn is_loopback(&self) -> bool {
         &*self.0 == "localhost" || self.0.ends_with(".localhost")
     }
+}
+
+/// Returns the form that DNS knows: what the script of a label is, `xn--` says in ASCII.
+fn in_ascii(text: &str) -> Result<String, HostNameError> {
+    let lower = text.to_ascii_lowercase();
+    if lower.is_ascii() && !lower.split('.').any(|label| label.starts_with("xn--")) {
+        return Ok(lower);
+    }
+    let (any, length) = (AsciiDenyList::EMPTY, DnsLength::Ignore);
+    let name = Uts46::new().to_ascii(lower.as_bytes(), any, Hyphens::Allow, length);
+    name.map(Cow::into_owned).map_err(|_| HostNameError::NotIdn)
 }
 
 fn check_label(label: &str) -> Result<(), HostNameError> {

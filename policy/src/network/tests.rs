@@ -25,6 +25,11 @@ fn names_have_one_spelling() {
         ("1.example", "1.example"),
         ("0x.example", "0x.example"),
         ("xn--bcher-kva.example", "xn--bcher-kva.example"),
+        ("XN--BCHER-KVA.example", "xn--bcher-kva.example"),
+        ("bücher.example", "xn--bcher-kva.example"),
+        ("BU\u{308}CHER\u{3002}example\u{ff0e}", "xn--bcher-kva.example"),
+        ("exam\u{ad}ple.com", "example.com"),
+        ("r3---a.example", "r3---a.example"),
         (&long, &long),
     ] {
         assert_eq!(HostName::parse(text).as_ref().map(HostName::as_str), Ok(expected), "{text}");
@@ -33,7 +38,9 @@ fn names_have_one_spelling() {
 
 #[test]
 fn names_refused() {
-    use HostNameError::{Character, Empty, EmptyLabel, Hyphen, LongLabel, LongName, Number};
+    use HostNameError::{
+        Character, Empty, EmptyLabel, Hyphen, LongLabel, LongName, NotIdn, Number,
+    };
     let label = format!("{}.example", "a".repeat(64));
     let long = ["a"; 128].join(".");
     for (text, expected) in [
@@ -60,6 +67,13 @@ fn names_refused() {
         ("example.0X", Number),
         ("1.2.3.4", Number),
         ("1.2.3.4.5", Number),
+        ("\u{ff11}\u{ff12}\u{ff17}.\u{ff11}", Number),
+        ("a\u{ff0f}b.example", Character('/')),
+        ("\u{3002}example", EmptyLabel),
+        ("xn--a-.example", NotIdn),
+        ("xn--.example", NotIdn),
+        ("xn--example.com", NotIdn),
+        ("a\u{200b}b\u{fffd}.example", NotIdn),
     ] {
         assert_eq!(HostName::parse(text), Err(expected), "{text:?}");
     }
