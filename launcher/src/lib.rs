@@ -10,6 +10,7 @@ pub mod cli;
 mod confined;
 mod finish;
 pub mod guest;
+mod network;
 pub mod plan;
 mod probe;
 mod supervise;

@@ -81,6 +81,12 @@ const FOLDERS: &[Folder] = &[
         no_std: &[],
     },
     Folder {
+        path: "launcher/src/network/",
+        modules: Some(&["network", "plan", "sys"]),
+        no_names: &["clap"],
+        no_std: &["env", "process", "thread"],
+    },
+    Folder {
         // It runs inside, after the last step: it knows no policy and no plan.
         path: "launcher/src/guest/",
         modules: Some(&["guest", "sys"]),
