@@ -10,6 +10,7 @@ pub(crate) mod answer;
 mod message;
 mod name;
 pub(crate) mod question;
+pub(crate) mod upstream;
 
 #[cfg(test)]
 mod tests;
