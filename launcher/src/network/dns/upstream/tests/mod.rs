@@ -1,0 +1,4 @@
+//! What servers say.
+
+mod asked;
+mod messages;
