@@ -4,17 +4,85 @@
 //! has to watch: epoll instances nest (epoll(7)). What is found is no judgement: whether an address
 //! may be reached is for the caller to say.
 
+mod cache;
 mod config;
+mod exchange;
+mod half;
 mod hosts;
+mod local;
+mod lookup;
 mod reading;
 mod resolv_conf;
 mod sent;
+mod watched;
 
 #[cfg(test)]
 mod tests;
 
+use std::net::IpAddr;
+use std::os::fd::BorrowedFd;
+use std::time::{Duration, Instant};
+
+use rustix::io::Errno;
+
+use self::cache::Cache;
+pub(crate) use self::config::ResolverConfig;
+use self::lookup::{Lookup, Step};
+use self::watched::Watch;
+use super::name::Name;
+
+/// The most lookups at once. Each has two sockets; the run has other use for descriptors.
+const LOOKUPS_MAX: usize = 64;
+
 /// The most addresses of each family that are kept of a name.
 const ADDRESSES_MAX: usize = 16;
+
+/// How long an answer is believed: a second even if it says less, so that who asks can use it, and
+/// five minutes even if it says more.
+const SECONDS: std::ops::RangeInclusive<u32> = 1..=300;
+
+/// How long it is believed that there is nothing, or one family only.
+const NOTHING_SECONDS: u32 = 10;
+
+/// How long a failure is, so that a command that tries again at once asks nobody.
+const FAILED_SECONDS: u32 = 1;
+
+/// Names looked up, one after the other and at once.
+#[derive(Debug)]
+pub(crate) struct Upstream {
+    config: ResolverConfig,
+    watch: Watch,
+    cache: Cache,
+    lookups: Vec<Lookup>,
+    done: Vec<(LookupId, String, Outcome)>,
+    started: u64,
+}
+
+/// A lookup that is under way. None is ever used again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct LookupId(u64);
+
+/// What became of asking for a name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum LookUp {
+    /// It is known.
+    Done(Outcome),
+    /// It will be among what [`Upstream::take_done`] returns.
+    Waiting(LookupId),
+}
+
+/// What is known of a name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// It has these addresses, IPv4 first, until then.
+    Addresses { addresses: Vec<IpAddr>, expires: Instant },
+    /// There is no such name.
+    NoSuchName,
+    /// It has no address.
+    NoAddress,
+    /// It could not be found out.
+    Failed(Failure),
+}
 
 /// Why a name could not be looked up: what the last server that was asked left to say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,4 +101,115 @@ pub(crate) enum Failure {
     Aliases,
     /// There are as many lookups as there may be.
     Busy,
+}
+
+impl Upstream {
+    /// Makes a resolver. Nothing is asked yet.
+    pub(crate) fn new(config: ResolverConfig) -> Result<Self, Errno> {
+        Ok(Self {
+            config,
+            watch: Watch::new()?,
+            cache: Cache::default(),
+            lookups: Vec::new(),
+            done: Vec::new(),
+            started: 0,
+        })
+    }
+
+    /// Returns what to wait for: once it can be read, [`Upstream::ready`] has work.
+    pub(crate) fn descriptor(&self) -> BorrowedFd<'_> {
+        self.watch.descriptor()
+    }
+
+    /// Answers from what is known, joins the lookup of this name, or starts one.
+    pub(crate) fn look_up(&mut self, name: &str, now: Instant) -> LookUp {
+        let Some(wire) = Name::from_host(name) else { return LookUp::Done(Outcome::NoSuchName) };
+        let name = name.to_ascii_lowercase();
+        if let Some(outcome) = self.known(&name, now) {
+            return LookUp::Done(outcome);
+        }
+        if let Some(lookup) = self.lookups.iter().find(|lookup| lookup.name() == name) {
+            return LookUp::Waiting(lookup.id());
+        }
+        if self.lookups.len() >= LOOKUPS_MAX {
+            return LookUp::Done(Outcome::Failed(Failure::Busy));
+        }
+        self.start(name, &wire, now)
+    }
+
+    /// Reads what arrived.
+    pub(crate) fn ready(&mut self, now: Instant) {
+        let step = Step { config: &self.config, watch: &self.watch, now };
+        for token in self.watch.ready() {
+            for lookup in &mut self.lookups {
+                lookup.ready(token, &step);
+            }
+        }
+        self.collect(now);
+    }
+
+    /// Gives up on what took too long.
+    pub(crate) fn expire(&mut self, now: Instant) {
+        let step = Step { config: &self.config, watch: &self.watch, now };
+        for lookup in &mut self.lookups {
+            lookup.expire(&step);
+        }
+        self.collect(now);
+    }
+
+    /// Returns when to call [`Upstream::expire`]; `None` while nothing is under way.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        self.lookups.iter().filter_map(Lookup::deadline).min()
+    }
+
+    /// Returns the lookups that ended since.
+    pub(crate) fn take_done(&mut self) -> Vec<(LookupId, String, Outcome)> {
+        std::mem::take(&mut self.done)
+    }
+
+    /// What needs no question: numbers, what was asked before, names of this machine's table, and
+    /// of itself.
+    fn known(&self, name: &str, now: Instant) -> Option<Outcome> {
+        if local::is_number(name) {
+            return Some(Outcome::NoSuchName);
+        }
+        self.cache.find(name, now).or_else(|| {
+            let of_table = self.config.hosts.addresses(name);
+            let is_this_machine = of_table.is_empty() && local::is_this_machine(name);
+            let addresses = if is_this_machine { local::LOOPBACK.to_vec() } else { of_table };
+            let expires = now + Duration::from_secs(u64::from(*SECONDS.end()));
+            (!addresses.is_empty()).then_some(Outcome::Addresses { addresses, expires })
+        })
+    }
+
+    fn start(&mut self, name: String, wire: &Name, now: Instant) -> LookUp {
+        let id = LookupId(self.started);
+        self.started += 1;
+        let first = self.config.first_server(self.started);
+        let step = Step { config: &self.config, watch: &self.watch, now };
+        let lookup = Lookup::start(id, (name, wire), first, &step);
+        if let Some((outcome, until)) = lookup.outcome(now) {
+            self.cache.keep(lookup.into_name(), outcome.clone(), until, now);
+            return LookUp::Done(outcome);
+        }
+        self.lookups.push(lookup);
+        LookUp::Waiting(id)
+    }
+
+    /// Moves lookups that ended to where they are taken from, and remembers what they found.
+    fn collect(&mut self, now: Instant) {
+        let (ended, under_way): (Vec<_>, Vec<_>) =
+            self.lookups.drain(..).map(|lookup| (lookup.outcome(now), lookup)).partition(is_ended);
+        self.lookups = under_way.into_iter().map(|(_, lookup)| lookup).collect();
+        for (outcome, lookup) in ended {
+            let Some((outcome, until)) = outcome else { continue };
+            let (id, name) = (lookup.id(), lookup.into_name());
+            self.cache.keep(name.clone(), outcome.clone(), until, now);
+            self.done.push((id, name, outcome));
+        }
+    }
+}
+
+fn is_ended<T, L>((outcome, _): &(Option<T>, L)) -> bool {
+    outcome.is_some()
 }
