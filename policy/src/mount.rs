@@ -49,7 +49,7 @@ pub enum BackendSpec {
         /// The file that is copied, symbolic links followed.
         host: HostPath,
     },
-    /// A small file that endow makes: `passwd`, `group` or `gitconfig`.
+    /// A small file that endow makes, such as `passwd`.
     Made {
         /// Which one.
         made: Made,
@@ -82,6 +82,10 @@ pub enum Made {
     Passwd,
     /// `/etc/group` with root, the user's group and nogroup.
     Group,
+    /// `/etc/resolv.conf` that leads to the resolver inside.
+    ResolvConf,
+    /// `/etc/hosts` with the names of the loopback alone.
+    Hosts,
     /// `~/.gitconfig` with `user.name` and `user.email` of the host's git configuration.
     Gitconfig,
 }

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use crate::compose::{Composed, ComposedMount};
 use crate::workspace::place;
 use crate::{
-    AllowWord, GuestPath, HostPath, Level, Limits, LimitsTable, MountSpec, Network, Origin, Policy,
-    ProcessRules, Require, StateRules, Stated, Vars,
+    AllowWord, BackendSpec, GuestPath, HostPath, Level, Limits, LimitsTable, Made, MountClass,
+    MountSpec, Network, NetworkMode, Origin, Policy, ProcessRules, Require, StateRules, Stated,
+    Vars,
 };
 
 /// Whose fault an error is, and so which exit code it gets.
@@ -83,6 +84,10 @@ pub fn resolve(composed: &Composed, vars: &Vars) -> Result<Policy, ResolveError>
         return Err(ResolveError::Unavailable { key, origin });
     }
     let mut mounts = mounts(composed);
+    let network = network(composed);
+    if network.mode == NetworkMode::Allow {
+        answered_inside(&mut mounts);
+    }
     let placed = place(composed, vars, &mut mounts)?;
     Ok(Policy {
         mounts: mounts.into_values().collect(),
@@ -92,7 +97,7 @@ pub fn resolve(composed: &Composed, vars: &Vars) -> Result<Policy, ResolveError>
         deny: composed.deny.rules(),
         protect: composed.protect.rules(),
         environment: composed.env.clone(),
-        network: network(composed),
+        network,
         limits: limits(&composed.limits),
         process: process(composed),
         require: require(composed),
@@ -111,6 +116,17 @@ fn mounts(composed: &Composed) -> BTreeMap<GuestPath, MountSpec> {
         Some((at.clone(), spec))
     });
     kept.collect()
+}
+
+/// With an allowlist names are answered inside the sandbox: the base's files that say how to find
+/// them are made, not taken from the host. What a user grants in their place stays.
+fn answered_inside(mounts: &mut BTreeMap<GuestPath, MountSpec>) {
+    for (at, made) in [("/etc/resolv.conf", Made::ResolvConf), ("/etc/hosts", Made::Hosts)] {
+        let found = GuestPath::new(at).ok().and_then(|at| mounts.get_mut(&at));
+        if let Some(spec) = found.filter(|spec| spec.class == MountClass::System) {
+            spec.backend = BackendSpec::Made { made };
+        }
+    }
 }
 
 fn spec(at: &GuestPath, mount: &ComposedMount) -> Option<MountSpec> {

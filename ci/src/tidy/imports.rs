@@ -76,7 +76,7 @@ const FOLDERS: &[Folder] = &[
     Folder {
         path: "launcher/src/supervise/",
         // It takes over what `apply` started, and reads the messages of that side.
-        modules: Some(&["supervise", "apply", "plan", "sys"]),
+        modules: Some(&["supervise", "apply", "network", "plan", "sys"]),
         no_names: &["clap"],
         no_std: &[],
     },

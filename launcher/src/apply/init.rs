@@ -16,7 +16,7 @@ use rustix::mount::{
 
 use super::lower::{Expected, From, Init, Place};
 use super::message::{Stage, StepFailure};
-use super::overlay;
+use super::{overlay, served};
 use crate::sys;
 
 /// The bytes that the skeleton may hold: names, links and a few small files.
@@ -30,6 +30,8 @@ pub(super) struct View {
     devpts: Option<OwnedFd>,
     /// The roots of upper layers in memory, in the order of their steps.
     pub(super) layers: Vec<OwnedFd>,
+    /// Sockets for the supervisor.
+    pub(super) sockets: served::Sockets,
 }
 
 impl View {
@@ -80,6 +82,9 @@ impl View {
                 sys::mount::set_attributes(mount.as_fd(), sealed, false)
             }
             Init::LoopbackUp => sys::net::loopback_up(),
+            Init::LocalRange { address, prefix_len } => served::local(*address, *prefix_len),
+            Init::Serve { stream, at } => self.sockets.serve(*stream, *at),
+            Init::SpareSockets { count } => self.sockets.spare(*count),
             Init::Hostname { name } => rustix::system::sethostname(name),
             Init::Pivot => pivot(self.root()?),
             Init::NoNestedUserns => {

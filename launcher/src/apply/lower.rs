@@ -2,10 +2,11 @@
 //! these the bytes by which they reach pid 1, which runs already.
 
 use std::ffi::{CString, NulError, OsString};
+use std::net::{IpAddr, SocketAddr};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
-use endow_policy::GuestPath;
+use endow_policy::{GuestPath, Protocol};
 use rustc_hash::FxHashSet;
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
@@ -119,6 +120,9 @@ pub(super) enum Init {
     Devpts { at: Place },
     Seal { at: Place },
     LoopbackUp,
+    LocalRange { address: IpAddr, prefix_len: u8 },
+    Serve { stream: bool, at: SocketAddr },
+    SpareSockets { count: u16 },
     Hostname { name: Vec<u8> },
     Pivot,
     NoNestedUserns,
@@ -316,6 +320,13 @@ impl Lowering {
                 Init::Write { at: self.place(at)?, content: content.clone(), mode: *mode }
             }
             InitStep::LoopbackUp => Init::LoopbackUp,
+            InitStep::LocalRange { address, prefix_len } => {
+                Init::LocalRange { address: *address, prefix_len: *prefix_len }
+            }
+            InitStep::Serve { protocol, at } => {
+                Init::Serve { stream: *protocol == Protocol::Tcp, at: *at }
+            }
+            InitStep::SpareSockets { count } => Init::SpareSockets { count: *count },
             InitStep::Hostname { name } => Init::Hostname { name: name.clone().into_bytes() },
             InitStep::Pivot => Init::Pivot,
             InitStep::NoNestedUserns => Init::NoNestedUserns,

@@ -74,6 +74,8 @@ pub(crate) enum Message {
     Exited { status: i32, leftovers: u32, usage: Usage },
     /// The descriptor on which the filter announces calls travels with it.
     Listener,
+    /// Sockets of the network namespace travel with it.
+    Sockets,
     /// The root of an upper layer in memory travels with it, in the order of the plan.
     Layer,
     /// The supervisor asks: end every process, politely.
@@ -116,6 +118,7 @@ impl Message {
             Self::Listener => [9, 0, 0, 0, 0, 0],
             Self::Planned => [10, 0, 0, 0, 0, 0],
             Self::Layer => [11, 0, 0, 0, 0, 0],
+            Self::Sockets => [13, 0, 0, 0, 0, 0],
             Self::Steps { bytes } => [12, bytes.into(), 0, 0, 0, 0],
         };
         let mut bytes = [0; SIZE];
@@ -159,6 +162,7 @@ impl Message {
             10 => Self::Planned,
             11 => Self::Layer,
             12 => Self::Steps { bytes: number(first)? },
+            13 => Self::Sockets,
             _ => return None,
         })
     }
@@ -184,6 +188,7 @@ mod tests {
             Message::Listener,
             Message::Planned,
             Message::Layer,
+            Message::Sockets,
             Message::Steps { bytes: 7 },
         ];
         for message in messages {

@@ -14,6 +14,7 @@ mod payload;
 mod pid_1;
 mod prepare;
 mod reaper;
+mod served;
 mod spawn;
 mod tree_layer;
 

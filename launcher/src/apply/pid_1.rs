@@ -62,6 +62,7 @@ fn open(start: &Start, view: &mut View) -> Result<Inherited, StepFailure> {
     let umask = rustix::process::umask(rustix::fs::Mode::empty());
     sys::clone::unshare(others(start.namespaces)).map_err(failure(Stage::Clone))?;
     view.run((Stage::Opening, 0), &start.steps)?;
+    view.sockets.send(start.socket.as_fd()).map_err(failure(Stage::Opening))?;
     Ok(Inherited { mask, sigchld_ignored, umask, parent: rustix::process::getpid() })
 }
 

@@ -6,6 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 
+use super::connections;
 use super::stages::Planned;
 use crate::supervise::{Ended, Notice};
 
@@ -29,7 +30,7 @@ impl Events {
     }
 
     /// Something happened while the command runs.
-    pub(crate) fn notice(&mut self, notice: Notice) {
+    pub(crate) fn notice(&mut self, notice: &Notice) {
         match notice {
             Notice::Started => self.write("started", json!({})),
             Notice::Stopped(signal) => self.write("stopped", json!({"signal": signal})),
@@ -38,6 +39,10 @@ impl Events {
             Notice::LayerLimit => self.write("layer_limit", json!({})),
             Notice::Killed => self.write("killed", json!({})),
             Notice::Renewed(number) => self.write("covered_again", json!({"number": number})),
+            Notice::Published(at, port) => {
+                self.write("published", json!({"address": at.to_string(), "port": port}));
+            }
+            Notice::Connection(entry) => self.write("connection", connections::value(entry)),
         }
     }
 

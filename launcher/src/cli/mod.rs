@@ -4,6 +4,7 @@ mod args;
 mod bounds;
 mod cache;
 mod commands;
+mod connections;
 mod descriptors;
 mod diff;
 mod earlier;

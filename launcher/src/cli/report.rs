@@ -8,6 +8,7 @@ use endow_policy::BackendSpec;
 use serde_json::{Value, json};
 
 use super::args::RunArgs;
+use super::connections;
 use super::error::CommandError;
 use super::json;
 use super::landed;
@@ -15,6 +16,7 @@ use super::sources::digest;
 use super::stages::{Planned, Took};
 use super::synced;
 use crate::finish;
+use crate::network::Log;
 use crate::plan::TreeFact;
 use crate::plan::place::Placed;
 use crate::supervise::{Capture, Ended};
@@ -39,6 +41,8 @@ pub(crate) struct Finished {
     pub(crate) phases: Phases,
     /// What the command wrote, when that was kept.
     pub(crate) captured: Option<Capture>,
+    /// What was connected and refused, when a network was served.
+    pub(crate) connections: Option<Log>,
 }
 
 /// A report, ready to be written.
@@ -85,6 +89,7 @@ impl Report {
             set(&mut value, "checkpoint", synced::checkpoint(sync));
             set(&mut value, "trees", landed::value(&sync.trees));
         }
+        set(&mut value, "connections", connections::list(run.connections.as_ref()));
         add_captured(&mut value, run.captured.as_ref());
         Self { value }
     }

@@ -4,6 +4,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
+use endow_policy::Network;
 use endow_vfs::state::Record;
 use rustix::io::Errno;
 
@@ -11,11 +12,12 @@ use super::error::{CommandError, Kind};
 use super::stages::Planned;
 use crate::apply::{Begun, Prepared, SpawnError, spawn};
 use crate::finish::{self, Published};
+use crate::network::{self, Log, PublishError, Served};
 use crate::plan::Plan;
 use crate::plan::step::Buffered;
 use crate::supervise::{
-    self, Attempt, Capture, Ended, Measured, Notice, Over, PublishedFile, Publisher, Recorder,
-    Renames, Renewal, Supervised, Terminal,
+    self, Attempt, Capture, Ended, Left, Measured, Notice, Over, PublishedFile, Publisher,
+    Recorder, Renames, Renewal, Supervised, Terminal,
 };
 
 /// A run that is over.
@@ -27,6 +29,8 @@ pub(crate) struct Ran {
     pub(crate) captured: Option<Capture>,
     /// The layers of copy-on-write mounts that are in memory.
     pub(crate) layers: Vec<OwnedFd>,
+    /// What was connected and refused, when a network was served.
+    pub(crate) connections: Option<Log>,
     /// The time until pid 1 existed.
     pub(crate) spawn_time: Duration,
     /// The time from then to the end.
@@ -64,10 +68,12 @@ pub(crate) fn run(
         .map_err(failed("can't open a copy-on-write mount's source"))?;
     let measured = Measured::new(&plan.buffered, &plan.supervise.limits, &prepared.directory())
         .map_err(failed("can't open a layer"))?;
+    let served = plan.supervise.network.as_ref().map(|rules| serve(rules, notify)).transpose()?;
     let sandbox = spawn(given.begun, plan, prepared)?;
     prepared.hand_over();
     let supervised = Supervised::new(sandbox, &plan.supervise, renewal, plan.starts_own_session());
     let supervised = supervised.capturing(given.capture).renaming(renames).measuring(measured);
+    let supervised = supervised.serving(served);
     let mut set = [supervised];
     let spawned = Instant::now();
     // While pid 1 builds the view there is nothing else to do.
@@ -90,8 +96,23 @@ pub(crate) fn run(
     let ended = ended.first().copied().ok_or(SpawnError::Killed)?;
     let [supervised] = set;
     let run_time = spawned.elapsed();
-    let (captured, layers) = supervised.into_parts();
-    Ok(Ran { ended, captured, layers, spawn_time: spawned - start, run_time })
+    let Left { captured, layers, connections } = supervised.into_parts();
+    Ok(Ran { ended, captured, layers, connections, spawn_time: spawned - start, run_time })
+}
+
+/// Prepares the network, and says which ports were chosen.
+fn serve(rules: &Network, notify: &mut dyn FnMut(Notice)) -> Result<Served, CommandError> {
+    let mut served = network::serve(rules).map_err(failed("can't serve the network"))?;
+    for (at, port) in served.publish().map_err(not_published)? {
+        notify(Notice::Published(at, port));
+    }
+    Ok(served)
+}
+
+fn not_published(error: PublishError) -> CommandError {
+    let cause = io::Error::from(error.errno);
+    let error = CommandError::new(Kind::Setup, error.to_string()).cause(cause);
+    error.hint("`--publish 0:PORT` takes a port that is free")
 }
 
 /// Starts recording a live workspace. Where that can't be, there is no record, and the end of the

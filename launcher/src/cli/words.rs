@@ -2,6 +2,7 @@
 
 use endow_policy::AllowWord;
 
+use super::connections;
 use super::stages::Planned;
 use crate::supervise::Notice;
 
@@ -11,7 +12,7 @@ pub(crate) fn allow_help() -> String {
 }
 
 /// Returns one line for what happened.
-pub(crate) fn notice(notice: Notice, planned: &Planned) -> String {
+pub(crate) fn notice(notice: &Notice, planned: &Planned) -> String {
     match notice {
         Notice::Started => format!("run {} started", planned.id.as_str()),
         Notice::Stopped(signal) => format!("stopped by signal {signal}"),
@@ -20,10 +21,12 @@ pub(crate) fn notice(notice: Notice, planned: &Planned) -> String {
         Notice::LayerLimit => "layer limit: the processes were asked to end".to_owned(),
         Notice::Killed => "killed".to_owned(),
         Notice::Renewed(number) => {
-            let renewed = planned.plan.supervise.renew.get(number);
+            let renewed = planned.plan.supervise.renew.get(*number);
             let at =
                 renewed.map(|renew| renew.at.as_path().join(&renew.path).display().to_string());
             format!("covered again after the host replaced it: {}", at.unwrap_or_default())
         }
+        Notice::Published(at, port) => format!("published port {port} at {at}"),
+        Notice::Connection(entry) => connections::line(entry),
     }
 }

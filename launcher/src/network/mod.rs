@@ -1,7 +1,25 @@
-//! The network of a sandbox, served from outside: names, connections, ports.
+//! The network of a sandbox, served from outside.
+//!
+//! The sandbox has a network namespace of its own, with a loopback alone. What listens there on
+//! synthetic addresses are sockets of that namespace which the supervisor holds: it answers names,
+//! takes connections, connects outward by itself and moves the bytes. A socket belongs to the
+//! namespace in which it was made, so no route leads out, and no process inside needs a proxy.
 
-#[cfg_attr(
-    not(test),
-    expect(dead_code, reason = "the relay that asks and answers is not joined to it yet")
-)]
-pub(crate) mod dns;
+mod dns;
+mod listeners;
+pub(crate) mod log;
+mod names;
+mod outgoing;
+mod poll;
+mod proxy;
+mod relay;
+mod served;
+mod server_name;
+mod slab;
+mod spares;
+mod synthetic;
+mod target;
+
+pub(crate) use log::{Decision, Entry, Log};
+pub(crate) use served::{PublishError, Served, serve};
+pub(crate) use spares::Inside;

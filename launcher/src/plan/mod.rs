@@ -20,6 +20,7 @@ pub mod landlock;
 mod level;
 mod mounts;
 mod narrow;
+pub mod network;
 mod opening;
 pub mod place;
 mod planted;

@@ -3,6 +3,7 @@
 use endow_policy::{Level, NetworkMode, Policy};
 use serde::Serialize;
 
+use super::network;
 use super::step::InitStep;
 
 /// The namespaces, and what is done in them before the view is known.
@@ -28,12 +29,15 @@ pub struct Namespaces {
 
 /// Plans the opening of a run of the user `uid`.
 pub fn opening(policy: &Policy, uid: u32, gid: u32) -> Opening {
-    let network = policy.network.mode != NetworkMode::Host;
+    let apart = policy.network.mode != NetworkMode::Host;
     let mut steps = vec![InitStep::IdMaps { uid, gid }];
-    steps.extend(network.then_some(InitStep::LoopbackUp));
+    if apart {
+        steps.push(InitStep::LoopbackUp);
+        steps.extend(network::opening(&policy.network));
+    }
     steps.extend([InitStep::NewRoot, InitStep::NewProc, InitStep::NewDevpts]);
     let namespaces = Namespaces {
-        network,
+        network: apart,
         #[cfg(feature = "test-switches")]
         shared_ipc: false,
     };

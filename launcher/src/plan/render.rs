@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use endow_policy::BackendSpec;
+use endow_policy::{BackendSpec, Protocol};
 
 use super::landlock::LandlockPlan;
 use super::place::Placed;
@@ -183,6 +183,12 @@ impl Display for InitStep {
             Self::Devpts { at } => write!(f, "devpts {at}"),
             Self::Seal { at } => write!(f, "seal {at}"),
             Self::LoopbackUp => f.write_str("loopback-up"),
+            Self::LocalRange { address, prefix_len } => {
+                write!(f, "local-range {address}/{prefix_len}")
+            }
+            Self::Serve { protocol: Protocol::Tcp, at } => write!(f, "serve tcp {at}"),
+            Self::Serve { protocol: Protocol::Udp, at } => write!(f, "serve udp {at}"),
+            Self::SpareSockets { count } => write!(f, "spare-sockets {count}"),
             Self::Hostname { name } => write!(f, "hostname {name}"),
             Self::Pivot => f.write_str("pivot"),
             Self::NoNestedUserns => f.write_str("no-nested-userns"),

@@ -1,9 +1,10 @@
 //! The steps of a plan: each is one effect, and leaves nothing to decide when it is applied.
 
 use std::ffi::{OsStr, OsString};
+use core::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
-use endow_policy::{GuestPath, HostPath, Limits};
+use endow_policy::{GuestPath, HostPath, Limits, Network, Protocol};
 use endow_vfs::state::Moment;
 use serde::{Deserialize, Serialize};
 
@@ -277,6 +278,12 @@ pub enum InitStep {
     Seal { at: GuestPath },
     /// Brings the loopback interface up.
     LoopbackUp,
+    /// Makes a range of addresses local to the network namespace.
+    LocalRange { address: IpAddr, prefix_len: u8 },
+    /// Makes a socket at an address, which the supervisor gets.
+    Serve { protocol: Protocol, at: SocketAddr },
+    /// Makes sockets without an address, which the supervisor gets.
+    SpareSockets { count: u16 },
     /// Sets the host name.
     Hostname { name: String },
     /// Makes the new root the root and detaches the old one.
@@ -393,6 +400,9 @@ pub struct SupervisePlan {
     pub renew: Vec<Renew>,
     /// The run dies with the process that started it.
     pub die_with_parent: bool,
+    /// What is served in the network namespace.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub network: Option<Network>,
 }
 
 /// A covered name of a live mount, covered again when the host replaces it.

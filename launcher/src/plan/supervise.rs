@@ -3,10 +3,12 @@
 use endow_policy::Policy;
 
 use super::host::ExecRequest;
+use super::network;
 use super::step::{Renew, SupervisePlan};
 
 /// Plans the supervisor's own duties.
 pub(super) fn plan(policy: &Policy, request: &ExecRequest, renew: Vec<Renew>) -> SupervisePlan {
     let die_with_parent = request.die_with_parent;
-    SupervisePlan { limits: policy.limits.clone(), renew, die_with_parent }
+    let network = network::served(policy);
+    SupervisePlan { limits: policy.limits.clone(), renew, die_with_parent, network }
 }

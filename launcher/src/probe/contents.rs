@@ -8,6 +8,7 @@ use endow_policy::{BackendSpec, Made, MountSpec, Policy, Vars};
 
 use super::git_user;
 use crate::plan::content_key;
+use crate::plan::network::RESOLVER;
 
 /// The most bytes of a copied file; system files of this kind are far smaller.
 const COPY_BYTES_MAX: u64 = 1 << 20;
@@ -35,6 +36,8 @@ fn make(made: Made, vars: &Vars) -> Option<Vec<u8>> {
     match made {
         Made::Passwd => Some(passwd(vars).into_bytes()),
         Made::Group => Some(group(vars).into_bytes()),
+        Made::ResolvConf => Some(format!("nameserver {}\n", RESOLVER.ip()).into_bytes()),
+        Made::Hosts => Some(hosts().into_bytes()),
         Made::Gitconfig => git_user::config(vars).map(String::into_bytes),
     }
 }
@@ -52,4 +55,11 @@ fn group(vars: &Vars) -> String {
     let (group, gid) = (&vars.group, vars.gid);
     let root = if gid == 0 { "" } else { "root:x:0:\n" };
     format!("{root}{group}:x:{gid}:\nnogroup:x:65534:\n")
+}
+
+/// Names that lead nowhere but to the loopback: all others are answered by the resolver inside.
+fn hosts() -> String {
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let host = host.trim();
+    format!("127.0.0.1 localhost {host}\n::1 localhost ip6-localhost ip6-loopback\n")
 }

@@ -128,6 +128,7 @@ fn said(state: &mut State, message: Message) -> Decision {
         Message::Namespaces
         | Message::Listener
         | Message::Layer
+        | Message::Sockets
         | Message::Terminate
         | Message::Planned
         | Message::Steps { .. } => Decision::default(),

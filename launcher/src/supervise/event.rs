@@ -1,6 +1,9 @@
 //! What can happen while a sandbox runs, and what can follow.
 
+use std::net::SocketAddr;
+
 use crate::apply::Message;
+use crate::network::Entry;
 use crate::sys::signal::SignalSet;
 
 /// Something happened.
@@ -39,7 +42,7 @@ pub(crate) enum Action {
 }
 
 /// What a caller may want to hear while the command runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Notice {
     /// The command's process exists.
     Started,
@@ -55,4 +58,8 @@ pub(crate) enum Notice {
     Killed,
     /// A hidden name was covered again, by its number in the plan.
     Renewed(usize),
+    /// A port of the host leads to one inside.
+    Published(SocketAddr, u16),
+    /// Something was connected, or refused.
+    Connection(Entry),
 }

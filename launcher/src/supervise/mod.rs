@@ -27,5 +27,5 @@ pub(crate) use publisher::{Attempt, PublishedFile, Publisher};
 pub(crate) use recorder::Recorder;
 pub(crate) use renames::{HALF_WAY, Renames};
 pub(crate) use renew::Renewal;
-pub(crate) use run::{Supervised, die_with_parent, run};
+pub(crate) use run::{Left, Supervised, die_with_parent, run};
 pub(crate) use terminal::Terminal;

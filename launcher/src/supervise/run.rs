@@ -17,12 +17,16 @@ use super::renew::Renewal;
 use super::stop;
 use super::terminal::Terminal;
 use crate::apply::{MESSAGE_SIZE, Message, Sandbox};
+use crate::network::{Inside, Log, Served};
 use crate::plan::step::SupervisePlan;
 use crate::sys;
 use crate::sys::signal::{Arrived, SignalSet};
 
 /// The time between TERM and KILL when none was said.
 const GRACE_DEFAULT: Duration = Duration::from_secs(10);
+
+/// How long what the command sent may take to arrive when the command is gone.
+const LINGER: Duration = Duration::from_secs(5);
 
 /// The time in which a terminal's signal has reached every process of its group.
 const ONE_AFTER_ANOTHER: Duration = Duration::from_millis(2);
@@ -39,7 +43,19 @@ pub(crate) struct Supervised {
     renames: Option<Renames>,
     measured: Option<Measured>,
     capture: Option<Capture>,
+    served: Option<Served>,
     ended: Option<Ended>,
+}
+
+/// What is left of a sandbox that has ended.
+#[derive(Debug)]
+pub(crate) struct Left {
+    /// What the command wrote, when that was kept.
+    pub(crate) captured: Option<Capture>,
+    /// The layers of copy-on-write mounts that are in memory.
+    pub(crate) layers: Vec<OwnedFd>,
+    /// What was connected and refused, when a network was served.
+    pub(crate) connections: Option<Log>,
 }
 
 impl Supervised {
@@ -65,6 +81,7 @@ impl Supervised {
             renames: None,
             measured: None,
             capture: None,
+            served: None,
             ended: None,
         }
     }
@@ -87,13 +104,20 @@ impl Supervised {
         self
     }
 
-    /// Returns what the command wrote, and the layers in memory, when nothing changes them any
-    /// more.
-    pub(crate) fn into_parts(self) -> (Option<Capture>, Vec<OwnedFd>) {
+    /// Serves a network.
+    pub(crate) fn serving(mut self, served: Option<Served>) -> Self {
+        self.served = served;
+        self
+    }
+
+    /// Returns what is left, when nothing changes it any more.
+    pub(crate) fn into_parts(self) -> Left {
         if let Some(renames) = self.renames {
             renames.finish();
         }
-        (self.capture, self.sandbox.descriptors.layers)
+        let connections = self.served.map(|served| served.finish(LINGER));
+        let layers = self.sandbox.descriptors.layers;
+        Left { captured: self.capture, layers, connections }
     }
 }
 
@@ -152,7 +176,8 @@ fn wait(signals: &OwnedFd, set: &[Supervised]) -> Result<(), Errno> {
 impl Supervised {
     fn next_time(&self) -> Option<Instant> {
         let measure = self.measured.as_ref().map(Measured::next);
-        self.wake.into_iter().chain(measure).min().filter(|_| self.ended.is_none())
+        let served = self.served.as_ref().and_then(Served::deadline);
+        self.wake.into_iter().chain(measure).chain(served).min().filter(|_| self.ended.is_none())
     }
 
     fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
@@ -163,7 +188,8 @@ impl Supervised {
         let listener = self.sandbox.descriptors.listener.as_ref().map(AsFd::as_fd);
         let renames = self.renames.as_ref().zip(listener);
         let renames = renames.and_then(|(renames, listener)| renames.descriptor(listener));
-        pid_1.chain(renewal).chain(renames).chain(captured)
+        let served = self.served.as_ref().map(Served::descriptor);
+        pid_1.chain(renewal).chain(renames).chain(captured).chain(served)
     }
 
     /// Returns whether a signal tells of a watched directory, and is nobody else's matter.
@@ -195,10 +221,27 @@ impl Supervised {
         if let Some(capture) = &mut self.capture {
             capture.read();
         }
+        self.serve(notify);
         // Asked for before the messages were read: pid 1's last words are not lost.
         if gone {
             self.on(Event::Gone, notify);
         }
+    }
+
+    /// Does what there is to do in the sandbox's network.
+    fn serve(&mut self, notify: &mut dyn FnMut(Notice)) {
+        let Some(served) = &mut self.served else { return };
+        let descriptors = &mut self.sandbox.descriptors;
+        for socket in descriptors.sockets.drain(..) {
+            // A socket that can't be watched answers nobody: the command sees that.
+            let _ = served.take(socket);
+        }
+        let (user, network) = (descriptors.user.as_ref(), descriptors.network.as_ref());
+        let inside = user.zip(network);
+        let inside =
+            inside.map(|(user, network)| Inside { user: user.as_fd(), network: network.as_fd() });
+        served.look(inside);
+        served.news().iter().for_each(|entry| notify(Notice::Connection(entry.clone())));
     }
 
     /// Reaps pid 1 when it has ended: the kernel then has ended every process inside.

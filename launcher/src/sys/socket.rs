@@ -11,7 +11,7 @@ use rustix::net::{
 };
 
 /// The most descriptors that travel with one message.
-const DESCRIPTORS_MAX: usize = 8;
+pub(crate) const DESCRIPTORS_MAX: usize = 8;
 
 /// Makes a pair of connected sockets that keep the borders of messages.
 pub(crate) fn pair() -> Result<(OwnedFd, OwnedFd), Errno> {

@@ -9,6 +9,7 @@ use endow_vfs::state::Record;
 use crate::apply::{self, Begun, Prepared, prepare};
 use crate::cli::args::RunArgs;
 use crate::cli::bounds;
+use crate::cli::connections;
 use crate::cli::descriptors;
 use crate::cli::earlier;
 use crate::cli::error::{CommandError, Kind};
@@ -44,6 +45,7 @@ pub(crate) fn run(args: &RunArgs, output: &Output) -> Result<ExitCode, CommandEr
                     output.json(report.value());
                 }
             }
+            run.connections.iter().for_each(|log| connections::tell(log, output));
             let code = ending::tell(&run.planned, &run.ended, output);
             let code = code.map(|code| synced::tell(&run, code, output));
             if run.sync.as_ref().is_some_and(|sync| sync.state.is_some()) {
@@ -143,8 +145,8 @@ fn supervised(
     let prepare_time = start.elapsed();
     let capture = if output.is_json() { Some(prepared.start_capture()?) } else { None };
     let mut notify = |notice| {
-        events.notice(notice);
-        output.detail(&words::notice(notice, &planned));
+        events.notice(&notice);
+        output.detail(&words::notice(&notice, &planned));
     };
     let record = recorded::of_run(&planned, &prepared);
     let record = record.map(|record| Record { name: args.name.clone(), ..record });
@@ -159,5 +161,6 @@ fn supervised(
         })?;
     let (spawn_time, run_time, sync_time) = (ran.spawn_time, ran.run_time, finishing.elapsed());
     let phases = Phases { took: planned.took, prepare_time, spawn_time, run_time, sync_time };
-    Ok(Finished { planned, ended: ran.ended, sync, phases, captured: ran.captured })
+    let (captured, connections) = (ran.captured, ran.connections);
+    Ok(Finished { planned, ended: ran.ended, sync, phases, captured, connections })
 }

@@ -26,8 +26,6 @@ pub(crate) enum Answer<'a> {
     NoSuchName,
     /// It can't be found out.
     Failed,
-    /// It is not said.
-    Refused,
 }
 
 /// One record about the name of the question.
@@ -44,7 +42,6 @@ pub(crate) fn render(question: &Question, answer: &Answer<'_>) -> Vec<u8> {
         Answer::Addresses { .. } | Answer::Name { .. } | Answer::Nothing => code::NO_ERROR,
         Answer::NoSuchName => code::NO_SUCH_NAME,
         Answer::Failed => code::SERVER_FAILURE,
-        Answer::Refused => code::REFUSED,
     };
     question.echo.reply(code, &records(question.kind, answer))
 }

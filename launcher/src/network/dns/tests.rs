@@ -208,7 +208,6 @@ fn replies(question: &Question) -> Vec<Vec<u8>> {
         Answer::Nothing,
         Answer::NoSuchName,
         Answer::Failed,
-        Answer::Refused,
     ];
     answers.iter().map(|answer| render(question, answer)).collect()
 }

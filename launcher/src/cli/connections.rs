@@ -1,0 +1,95 @@
+//! What was connected and what was refused, in words and in the report.
+
+use serde_json::{Value, json};
+
+use super::output::Output;
+use crate::network::{Decision, Entry, Log};
+
+/// The most refused hosts that are named at the end.
+const NAMED_MAX: usize = 5;
+
+/// Returns one line for a connection or a refusal.
+pub(crate) fn line(entry: &Entry) -> String {
+    let place = place(entry);
+    match entry.decision {
+        Decision::Connected(error) => {
+            let end = error.map(|errno| format!(", then {errno}")).unwrap_or_default();
+            let (sent, received) = (entry.sent, entry.received);
+            format!("connected to {place}: {sent} bytes sent, {received} received{end}")
+        }
+        _ => format!("refused {place}: {}", why(entry)),
+    }
+}
+
+/// Returns the object of the report.
+pub(crate) fn value(entry: &Entry) -> Value {
+    let (rule, origin) = entry.rule.clone().unzip();
+    let connected = matches!(entry.decision, Decision::Connected(_));
+    let reason = match entry.decision {
+        Decision::Connected(error) => error.map(|errno| errno.to_string()),
+        _ => Some(why(entry)),
+    };
+    json!({
+        "host": entry.host,
+        "port": entry.port,
+        "protocol": entry.protocol,
+        "address": entry.address.map(|address| address.to_string()),
+        "decision": if connected { "connected" } else { "refused" },
+        "reason": reason,
+        "rule": rule,
+        "origin": origin,
+        "sent": entry.sent,
+        "received": entry.received,
+        "duration_ms": u64::try_from(entry.duration.as_millis()).unwrap_or(u64::MAX),
+        "process": Value::Null,
+    })
+}
+
+/// Returns what the report says; nothing where no network was served.
+pub(crate) fn list(log: Option<&Log>) -> Value {
+    let list = |log: &Log| log.entries().iter().map(value).collect::<Vec<Value>>();
+    log.map_or(Value::Null, |log| json!({"list": list(log), "truncated": log.left_out() > 0}))
+}
+
+/// Says at the end which hosts were refused, and what would allow them.
+pub(crate) fn tell(log: &Log, output: &Output) {
+    let refused = log.entries().iter().filter(|entry| may_be_allowed(entry.decision));
+    let words: Vec<String> = refused.map(|entry| format!("--net {}", word(entry))).collect();
+    if words.is_empty() {
+        return;
+    }
+    let more = words.len().saturating_sub(NAMED_MAX);
+    let more = if more == 0 { String::new() } else { format!(" (and {more} more)") };
+    let named = words.get(..NAMED_MAX.min(words.len())).unwrap_or_default().join(" ");
+    output
+        .notice(&format!("hosts that no rule allows were asked for; to allow them: {named}{more}"));
+}
+
+fn may_be_allowed(decision: Decision) -> bool {
+    matches!(decision, Decision::NotAllowed | Decision::Special(_))
+}
+
+/// The word of `--net` that would allow it.
+fn word(entry: &Entry) -> String {
+    match entry.port {
+        Some(port) => format!("{}:{port}", entry.host),
+        None => entry.host.clone(),
+    }
+}
+
+fn place(entry: &Entry) -> String {
+    entry.port.map_or_else(|| entry.host.clone(), |port| format!("{}:{port}", entry.host))
+}
+
+fn why(entry: &Entry) -> String {
+    match entry.decision {
+        Decision::Connected(_) => String::new(),
+        Decision::NotAllowed => "no rule allows it".to_owned(),
+        Decision::Special(range) => {
+            format!("it leads to an address that needs a rule of its own: {range}")
+        }
+        Decision::OtherServer => "another server was asked for in the connection".to_owned(),
+        Decision::Unreachable(errno) => format!("it can't be reached: {errno}"),
+        Decision::Unresolved => "its name can't be resolved".to_owned(),
+    }
+}

@@ -1,0 +1,99 @@
+//! The sockets of a sandbox's network namespace that take connections for the supervisor.
+
+use std::collections::HashSet;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::io::Errno;
+use rustix::net::{SocketFlags, accept_with};
+
+use super::poll::{Poll, Source};
+use super::slab::{Key, Slab};
+use super::spares::{Inside, Spares};
+use super::target::Target;
+use crate::sys::internet;
+
+/// The most sockets that listen at once; each name that is asked for takes two a port.
+const LISTENERS_MAX: usize = 4096;
+
+/// How many connections of one socket are taken before others have their turn.
+const TAKEN_AT_ONCE: usize = 64;
+
+/// All of them.
+#[derive(Debug, Default)]
+pub(super) struct Listeners {
+    listening: Slab<Listener>,
+    addresses: HashSet<SocketAddr>,
+    /// Nothing is taken for now.
+    paused: bool,
+}
+
+#[derive(Debug)]
+struct Listener {
+    socket: OwnedFd,
+    target: Target,
+}
+
+impl Listeners {
+    /// Takes a socket that listens already.
+    pub(super) fn add(
+        &mut self,
+        poll: &Poll,
+        socket: OwnedFd,
+        target: Target,
+    ) -> Result<(), Errno> {
+        let key = self.listening.insert(Listener { socket, target });
+        match self.listening.get_mut(key) {
+            Some(made) if !self.paused => {
+                poll.add_reader(made.socket.as_fd(), Source::Listener, key)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Sees to it that there is one at an address of the namespace.
+    pub(super) fn ensure(
+        &mut self,
+        poll: &Poll,
+        (spares, inside): (&mut Spares, Option<Inside<'_>>),
+        at: SocketAddr,
+        target: Target,
+    ) -> Result<(), Errno> {
+        if self.addresses.contains(&at) {
+            return Ok(());
+        }
+        if self.listening.len() >= LISTENERS_MAX {
+            return Err(Errno::NFILE);
+        }
+        let socket = spares.take(inside)?;
+        internet::listen_at(socket.as_fd(), at)?;
+        self.add(poll, socket, target)?;
+        self.addresses.insert(at);
+        Ok(())
+    }
+
+    /// Takes connections of one socket.
+    pub(super) fn take(&mut self, key: Key) -> Vec<(OwnedFd, Target)> {
+        let Some(listener) = self.listening.get_mut(key) else { return Vec::new() };
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let taken = std::iter::from_fn(|| accept_with(&listener.socket, flags).ok());
+        let with_target = |socket| (socket, listener.target.clone());
+        taken.take(TAKEN_AT_ONCE).map(with_target).collect()
+    }
+
+    /// Lets connections wait in the kernel, or takes them again.
+    pub(super) fn pause(&mut self, poll: &Poll, pause: bool) {
+        if std::mem::replace(&mut self.paused, pause) == pause {
+            return;
+        }
+        for (key, listener) in self.listening.iter() {
+            let socket = listener.socket.as_fd();
+            if pause {
+                poll.remove(socket);
+            } else {
+                // It was watched before: that took all that can fail.
+                let _ = poll.add_reader(socket, Source::Listener, key);
+            }
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! Bytes between real sockets on the loopback.
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use super::*;
+
+/// Both ends of one connection: the relay's, and a peer's.
+fn pair(listener: &TcpListener) -> (OwnedFd, TcpStream) {
+    let peer = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let (ours, _) = listener.accept().unwrap();
+    ours.set_nonblocking(true).unwrap();
+    (ours.into(), peer)
+}
+
+struct Running {
+    poll: Poll,
+    relay: Relay<u32>,
+    listener: TcpListener,
+    over: Vec<Over<u32>>,
+}
+
+impl Running {
+    fn new() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let (poll, relay) = (Poll::new().unwrap(), Relay::default());
+        Self { poll, relay, listener, over: Vec::new() }
+    }
+
+    /// Joins two new connections; returns the peers of the near and of the far side.
+    fn join(&mut self, about: u32) -> (TcpStream, TcpStream) {
+        let (near, near_peer) = pair(&self.listener);
+        let (far, far_peer) = pair(&self.listener);
+        self.relay.join(&self.poll, (near, far), None, about).unwrap();
+        (near_peer, far_peer)
+    }
+
+    /// Moves bytes until something holds.
+    fn run_until(&mut self, mut done: impl FnMut(&Self) -> bool) {
+        let until = Instant::now() + Duration::from_mins(1);
+        while !done(self) {
+            assert!(Instant::now() < until, "nothing moves");
+            if !self.relay.has_more() {
+                let mut fd = [PollFd::new(&self.poll, PollFlags::IN)];
+                let tick = Timespec { tv_sec: 0, tv_nsec: 10_000_000 };
+                poll(&mut fd, Some(&tick)).unwrap();
+            }
+            self.poll.news().iter().for_each(|news| self.relay.hear(news));
+            self.over.extend(self.relay.turn());
+        }
+    }
+}
+
+/// Bytes that differ along the way.
+fn pattern(length: usize) -> Vec<u8> {
+    (0..length).map(|at| u8::try_from(at * 31 % 251).unwrap()).collect()
+}
+
+#[test]
+fn both_directions_arrive_whole_and_in_order() {
+    let mut running = Running::new();
+    let (near, far) = running.join(7);
+    let bytes = pattern(5_000_003);
+    let workers: Vec<_> = [(near, false), (far, true)]
+        .into_iter()
+        .map(|(peer, backwards)| {
+            let mut sent = bytes.clone();
+            if backwards {
+                sent.reverse();
+            }
+            let reader = peer.try_clone().unwrap();
+            let writer = thread::spawn(move || {
+                let mut peer = peer;
+                peer.write_all(&sent).unwrap();
+                peer.shutdown(Shutdown::Write).unwrap();
+            });
+            let read = thread::spawn(move || {
+                let (mut reader, mut read) = (reader, Vec::new());
+                reader.read_to_end(&mut read).unwrap();
+                read
+            });
+            (writer, read)
+        })
+        .collect();
+    running.run_until(|it| !it.over.is_empty());
+    let read: Vec<Vec<u8>> = workers
+        .into_iter()
+        .map(|(writer, reader)| {
+            writer.join().unwrap();
+            reader.join().unwrap()
+        })
+        .collect();
+    let backwards: Vec<u8> = bytes.iter().rev().copied().collect();
+    assert!(read.first() == Some(&backwards) && read.get(1) == Some(&bytes));
+    let all = bytes.len() as u64;
+    assert_eq!(running.over, [Over { about: 7, sent: all, received: all, broken: None }]);
+    assert_eq!(running.relay.len(), 0);
+}
+
+#[test]
+fn one_side_may_end_before_the_other() {
+    let mut running = Running::new();
+    let (mut near, mut far) = running.join(0);
+    near.write_all(b"question").unwrap();
+    near.shutdown(Shutdown::Write).unwrap();
+    running.run_until(|it| !it.relay.owes(|_| false));
+    let mut question = Vec::new();
+    far.read_to_end(&mut question).unwrap();
+    assert_eq!(question, b"question");
+    far.write_all(b"answer").unwrap();
+    drop(far);
+    running.run_until(|it| !it.over.is_empty());
+    let mut answer = Vec::new();
+    near.read_to_end(&mut answer).unwrap();
+    assert_eq!(answer, b"answer");
+}
+
+#[test]
+fn a_reset_of_one_side_is_seen_by_the_other() {
+    for near_ends in [true, false] {
+        let mut running = Running::new();
+        let (near, far) = running.join(0);
+        let (ends, mut stays) = if near_ends { (near, far) } else { (far, near) };
+        reset(ends.into());
+        running.run_until(|it| !it.over.is_empty());
+        let error = stays.read(&mut [0]).unwrap_err();
+        assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset);
+        assert!(running.over.first().is_some_and(|over| over.broken.is_some()));
+    }
+}
+
+/// More of them than there are pipes: the others go on all the same, and nothing grows.
+#[test]
+fn who_never_reads_stops_nobody() {
+    let mut running = Running::new();
+    let deaf: Vec<_> = (0..100).map(|about| running.join(about)).collect();
+    let bytes = pattern(300_000);
+    for (_, far) in &deaf {
+        far.set_nonblocking(true).unwrap();
+        while (&*far).write(&bytes).is_ok_and(|written| written > 0) {}
+    }
+    running.run_until(|it| !it.relay.has_more());
+    let (near, mut far) = running.join(1000);
+    let sent = bytes.clone();
+    let writer = thread::spawn(move || {
+        far.write_all(&sent).unwrap();
+        far.shutdown(Shutdown::Write).unwrap();
+        far
+    });
+    let reader = thread::spawn(move || {
+        let (mut near, mut read) = (near, Vec::new());
+        near.read_to_end(&mut read).unwrap();
+        (near, read)
+    });
+    running.run_until(|_| reader.is_finished());
+    drop(writer.join().unwrap());
+    assert!(reader.join().unwrap().1 == bytes);
+    running.run_until(|it| it.over.iter().any(|over| over.about == 1000));
+    // Whoever reads at last gets everything.
+    let (near, far) = deaf.into_iter().next().unwrap();
+    far.set_nonblocking(false).unwrap();
+    far.shutdown(Shutdown::Write).unwrap();
+    let reader = thread::spawn(move || {
+        let (mut near, mut length) = (near, 0);
+        let mut buffer = vec![0; 65536];
+        while let Ok(read @ 1..) = near.read(&mut buffer) {
+            length += read;
+        }
+        length
+    });
+    running.run_until(|_| reader.is_finished());
+    assert!(reader.join().unwrap() >= bytes.len());
+}
+
+#[test]
+fn the_first_bytes_must_be_for_the_server_that_was_named() {
+    let request = |host: &str| format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n");
+    for (host, passes) in [("named.example", true), ("other.example", false)] {
+        let mut running = Running::new();
+        let (near, near_peer) = pair(&running.listener);
+        let (far, mut far_peer) = pair(&running.listener);
+        let expected = Some("named.example".to_owned());
+        running.relay.join(&running.poll, (near, far), expected, 0).unwrap();
+        far_peer.write_all(b"greeting").unwrap();
+        let mut greeting = [0; 8];
+        near_peer.set_nonblocking(true).unwrap();
+        running.run_until(|_| near_peer.peek(&mut greeting).is_ok_and(|length| length == 8));
+        for part in request(host).as_bytes().chunks(20) {
+            (&near_peer).write_all(part).unwrap();
+            running.run_until(|it| !it.relay.has_more());
+        }
+        if passes {
+            near_peer.shutdown(Shutdown::Write).unwrap();
+            running.run_until(|it| !it.relay.owes(|_| false));
+            let mut arrived = Vec::new();
+            far_peer.read_to_end(&mut arrived).unwrap();
+            assert_eq!(arrived, request(host).as_bytes());
+        } else {
+            running.run_until(|it| !it.over.is_empty());
+            assert_eq!(running.over.first().unwrap().broken, Some(Broken::OtherServer));
+            assert!(far_peer.read(&mut [0]).is_err());
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! Connections that were taken inside, until both of their sides are there.
+
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::Instant;
+
+use super::{Served, Waiter};
+use crate::network::dns::upstream::{LookUp, Outcome};
+use crate::network::log::Decision;
+use crate::network::outgoing::{About, Ended, Outgoing};
+use crate::network::poll::News;
+use crate::network::proxy::{Language, Verdict};
+use crate::network::relay::reset;
+use crate::network::spares::Inside;
+use crate::network::target::Target;
+
+impl Served {
+    pub(super) fn accept(&mut self, news: &News, inside: Option<Inside<'_>>, now: Instant) {
+        for (near, target) in self.listeners.take(news.key) {
+            match target {
+                Target::Resolver => self.service.join(&self.poll, near),
+                Target::Proxy => self.clients.join(&self.poll, near),
+                Target::Published(port) => self.enter(near, port, inside, now),
+                target => self.begin((near, None), target, now),
+            }
+        }
+    }
+
+    pub(super) fn begin(
+        &mut self,
+        from: (OwnedFd, Option<Language>),
+        target: Target,
+        now: Instant,
+    ) {
+        let (near, language) = from;
+        let rule = self.rule_of(&target);
+        let name = match &target {
+            Target::Name(name, _) => Some(name.as_str().to_owned()),
+            _ => None,
+        };
+        let about = About { target, rule, since: now, address: None };
+        let outgoing = Outgoing { near, language, about };
+        let Some(name) = name else { return self.dial_all(outgoing, &[], now) };
+        match self.upstream.look_up(&name, now) {
+            LookUp::Done(outcome) => self.dial(outgoing, &outcome, now),
+            LookUp::Waiting(id) => {
+                self.waiting.entry(id).or_default().push(Waiter::Connection(outgoing));
+            }
+        }
+    }
+
+    pub(super) fn dial(&mut self, outgoing: Outgoing, outcome: &Outcome, now: Instant) {
+        match outcome {
+            Outcome::Addresses { addresses, .. } => self.dial_all(outgoing, addresses, now),
+            _ => self.give_up(outgoing, Decision::Unresolved, now),
+        }
+    }
+
+    /// Dials the addresses of a name, or those that its target has by itself: of them all, those
+    /// that were checked.
+    pub(super) fn dial_all(&mut self, outgoing: Outgoing, addresses: &[IpAddr], now: Instant) {
+        let (named, checked) = match outgoing.about.target {
+            Target::Name(_, port) => {
+                (addresses.iter().map(|it| SocketAddr::new(*it, port)).collect(), true)
+            }
+            Target::HostLoopback(_) => (outgoing.about.target.addresses(), false),
+            _ => (outgoing.about.target.addresses(), true),
+        };
+        let (mut allowed, mut special) = (Vec::new(), None);
+        for at in named {
+            match self.may_dial(at.ip(), at.port()) {
+                Err(range) if checked => special = Some(range),
+                _ => allowed.push(at),
+            }
+        }
+        if let (true, Some(range)) = (allowed.is_empty(), special) {
+            return self.give_up(outgoing, Decision::Special(range), now);
+        }
+        let ended = self.outgoing.dial(&self.poll, outgoing, allowed, now);
+        self.dialled(ended, now);
+    }
+
+    /// Goes on with a dial that has ended, if it has.
+    pub(super) fn dialled(&mut self, ended: Option<Ended>, now: Instant) {
+        match ended {
+            None => {}
+            Some(Ended::Failed(outgoing, errno)) => {
+                self.give_up(outgoing, Decision::Unreachable(errno), now);
+            }
+            Some(Ended::Connected(outgoing, far)) => {
+                self.poll.remove(far.as_fd());
+                outgoing.tell(Verdict::Connected);
+                let about = outgoing.about.clone();
+                let expected = self.expected(&about.target);
+                let sockets = (outgoing.near, far);
+                let joined = self.relay.join(&self.poll, sockets, expected, outgoing.about);
+                if let Err(errno) = joined {
+                    self.log.add(about.entry(Decision::Connected(Some(errno)), now));
+                }
+            }
+        }
+    }
+
+    /// Returns the server that a connection must be for.
+    fn expected(&self, target: &Target) -> Option<String> {
+        match target {
+            Target::Name(name, _) if self.rules.match_server_name => Some(name.as_str().to_owned()),
+            _ => None,
+        }
+    }
+
+    /// The command sees its connection reset.
+    fn give_up(&mut self, outgoing: Outgoing, decision: Decision, now: Instant) {
+        self.log.add(outgoing.about.entry(decision, now));
+        match outgoing.language {
+            Some(_) => outgoing.tell(Verdict::Unreachable),
+            None => reset(outgoing.near),
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! Everything that is served in one sandbox's network namespace.
+
+mod connections;
+mod names;
+mod published;
+mod rules;
+mod wishes;
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use endow_policy::Network;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::net::sockopt::socket_type;
+use rustix::net::{SocketType, getsockname};
+
+use super::dns::upstream::{LookupId, ResolverConfig, Upstream};
+use super::listeners::Listeners;
+use super::log::{Entry, Log};
+use super::names::{Asked, NameService};
+use super::outgoing::{About, Outgoing, Outgoings};
+use super::poll::{News, Poll, Source};
+use super::proxy::Clients;
+use super::relay::{Over, Relay};
+use super::slab::Key;
+use super::spares::{Inside, Spares};
+use super::synthetic::Names;
+use super::target::Target;
+use crate::sys::internet;
+pub(crate) use published::PublishError;
+
+/// How often everything is looked at before the supervisor turns to its other duties.
+const ROUNDS: usize = 64;
+
+/// The most connections at once; each takes two descriptors.
+const CONNECTIONS_MAX: usize = 4096;
+
+/// The most bytes that are read of a file that says how names are resolved.
+const FILE_MAX: u64 = 1 << 20;
+
+/// The network of one sandbox.
+#[derive(Debug)]
+pub(crate) struct Served {
+    rules: Network,
+    poll: Poll,
+    names: Names,
+    upstream: Upstream,
+    service: NameService,
+    clients: Clients,
+    spares: Spares,
+    listeners: Listeners,
+    outgoing: Outgoings,
+    relay: Relay<About>,
+    /// Who waits for a name to be resolved.
+    waiting: HashMap<LookupId, Vec<Waiter>>,
+    log: Log,
+}
+
+/// Who waits for a name to be resolved.
+#[derive(Debug)]
+enum Waiter {
+    Question(Asked),
+    Connection(Outgoing),
+}
+
+impl Served {
+    /// Prepares to serve what a plan says; names are resolved by `upstream`.
+    pub(crate) fn new(rules: Network, upstream: Upstream) -> Result<Self, Errno> {
+        let poll = Poll::new()?;
+        poll.add_reader(upstream.descriptor(), Source::LookUp, Key::ONLY)?;
+        Ok(Self {
+            rules,
+            poll,
+            names: Names::default(),
+            upstream,
+            service: NameService::default(),
+            clients: Clients::default(),
+            spares: Spares::default(),
+            listeners: Listeners::default(),
+            outgoing: Outgoings::default(),
+            relay: Relay::default(),
+            waiting: HashMap::new(),
+            log: Log::default(),
+        })
+    }
+
+    /// Takes a socket that pid 1 made: what it is for is said by its address.
+    pub(crate) fn take(&mut self, socket: OwnedFd) -> Result<(), Errno> {
+        let at = internet::plain(getsockname(&socket)?.try_into()?);
+        if at.port() == 0 {
+            self.spares.add(socket);
+            return Ok(());
+        }
+        match socket_type(&socket)? {
+            SocketType::DGRAM => self.service.serve(&self.poll, socket),
+            _ => self.listeners.add(&self.poll, socket, self.target_at(at)),
+        }
+    }
+
+    /// Returns what to wait for.
+    pub(crate) fn descriptor(&self) -> BorrowedFd<'_> {
+        self.poll.as_fd()
+    }
+
+    /// Returns when to look without news.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        let more = self.relay.has_more().then(Instant::now);
+        [more, self.upstream.deadline(), self.outgoing.deadline()].into_iter().flatten().min()
+    }
+
+    /// Does all that can be done without waiting, or a good part of it.
+    pub(crate) fn look(&mut self, inside: Option<Inside<'_>>) {
+        for _ in 0..ROUNDS {
+            let news = self.poll.news();
+            if news.is_empty() && !self.relay.has_more() && !self.is_due(Instant::now()) {
+                return;
+            }
+            for news in &news {
+                self.hear(news, inside);
+            }
+            self.pass_time(inside);
+            self.move_bytes();
+        }
+    }
+
+    fn is_due(&self, now: Instant) -> bool {
+        let deadlines = [self.upstream.deadline(), self.outgoing.deadline()];
+        deadlines.into_iter().flatten().any(|at| at <= now)
+    }
+
+    fn hear(&mut self, news: &News, inside: Option<Inside<'_>>) {
+        let now = Instant::now();
+        match news.source {
+            Source::Names => {
+                let asked = self.service.receive();
+                self.ask_all(asked, inside, now);
+            }
+            Source::Asking => {
+                let asked = self.service.read(news.key);
+                self.ask_all(asked, inside, now);
+            }
+            Source::Client => {
+                if let Some((near, wish)) = self.clients.hear(&self.poll, news) {
+                    self.wish(near, &wish, now);
+                }
+            }
+            Source::Listener => self.accept(news, inside, now),
+            Source::LookUp => self.upstream.ready(now),
+            Source::Dial => {
+                let ended = self.outgoing.go_on(&self.poll, news.key, now);
+                self.dialled(ended, now);
+            }
+            Source::Near | Source::Far => self.relay.hear(news),
+        }
+    }
+
+    fn pass_time(&mut self, inside: Option<Inside<'_>>) {
+        let now = Instant::now();
+        self.upstream.expire(now);
+        for (id, name, outcome) in self.upstream.take_done() {
+            for waiter in self.waiting.remove(&id).unwrap_or_default() {
+                match waiter {
+                    Waiter::Question(asked) => self.answer(&asked, &name, &outcome, inside),
+                    Waiter::Connection(outgoing) => self.dial(outgoing, &outcome, now),
+                }
+            }
+        }
+        for key in self.outgoing.due(now) {
+            let ended = self.outgoing.go_on(&self.poll, key, now);
+            self.dialled(ended, now);
+        }
+    }
+
+    fn move_bytes(&mut self) {
+        let over = self.relay.turn();
+        self.note(&over);
+        self.listeners.pause(&self.poll, self.is_full());
+    }
+
+    fn is_full(&self) -> bool {
+        self.relay.len() + self.outgoing.len() >= CONNECTIONS_MAX
+    }
+}
+
+/// The end.
+impl Served {
+    /// Delivers what the command sent before it ended, and ends all else.
+    pub(crate) fn finish(mut self, patience: Duration) -> Log {
+        let until = Instant::now() + patience;
+        self.look(None);
+        while self.owes() && Instant::now() < until {
+            self.wait(until);
+            self.look(None);
+        }
+        let over = self.relay.end_all();
+        self.note(&over);
+        self.log
+    }
+
+    fn note(&mut self, over: &[Over<About>]) {
+        let now = Instant::now();
+        for over in over {
+            self.log.add(over.entry(now));
+        }
+    }
+
+    /// Whether something that the command said may still have to go out. Nobody inside says more.
+    fn owes(&self) -> bool {
+        let published = |about: &About| matches!(about.target, Target::Published(_));
+        let connects = |waiter: &Waiter| matches!(waiter, Waiter::Connection(_));
+        self.relay.owes(published)
+            || self.outgoing.len() > 0
+            || self.waiting.values().flatten().any(connects)
+    }
+
+    fn wait(&self, until: Instant) {
+        let soonest = self.deadline().map_or(until, |at| at.min(until));
+        let left = soonest.saturating_duration_since(Instant::now());
+        let left = Timespec::try_from(left).ok();
+        let mut fd = [PollFd::new(&self.poll, PollFlags::IN)];
+        let _ = poll(&mut fd, left.as_ref());
+    }
+
+    /// Returns what happened since this was asked last.
+    pub(crate) fn news(&mut self) -> &[Entry] {
+        self.log.news()
+    }
+}
+
+/// Prepares to serve what a plan says, with names resolved as on this machine.
+pub(crate) fn serve(rules: &Network) -> Result<Served, Errno> {
+    let text = |path| {
+        let mut text = Vec::new();
+        let read = File::open(path).and_then(|file| file.take(FILE_MAX).read_to_end(&mut text));
+        read.map(|_| String::from_utf8_lossy(&text).into_owned()).unwrap_or_default()
+    };
+    let config = ResolverConfig::new(&text("/etc/hosts"), &text("/etc/resolv.conf"));
+    Served::new(rules.clone(), Upstream::new(config)?)
+}

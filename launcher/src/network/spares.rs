@@ -1,0 +1,68 @@
+//! Sockets of the sandbox's network namespace that have no address yet.
+//!
+//! The first ones come from pid 1. More are made by a short-lived process that enters the namespace:
+//! the supervisor can't, but it owns the user namespace and so may bind any socket of it, to a port
+//! below 1024 as well (user_namespaces(7)).
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SocketType};
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+
+use crate::sys::clone::Cloned;
+use crate::sys::{self, internet};
+
+/// How many are made at once: as many as one message carries.
+const AT_ONCE: usize = sys::socket::DESCRIPTORS_MAX;
+
+/// The namespaces of a sandbox.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Inside<'a> {
+    /// The user namespace, which owns the other.
+    pub(crate) user: BorrowedFd<'a>,
+    /// The network namespace.
+    pub(crate) network: BorrowedFd<'a>,
+}
+
+/// The sockets at hand.
+#[derive(Debug, Default)]
+pub(super) struct Spares(Vec<OwnedFd>);
+
+impl Spares {
+    /// Takes one that pid 1 made.
+    pub(super) fn add(&mut self, socket: OwnedFd) {
+        self.0.push(socket);
+    }
+
+    /// Gives one out.
+    pub(super) fn take(&mut self, inside: Option<Inside<'_>>) -> Result<OwnedFd, Errno> {
+        if self.0.is_empty() {
+            self.0 = make(inside.ok_or(Errno::NOTCONN)?)?;
+        }
+        self.0.pop().ok_or(Errno::MFILE)
+    }
+}
+
+fn make(inside: Inside<'_>) -> Result<Vec<OwnedFd>, Errno> {
+    let (ours, theirs) = sys::socket::pair()?;
+    match sys::clone::clone(0, None)? {
+        Cloned::Child => sys::clone::exit_now(i32::from(made_inside(inside, &theirs).is_err())),
+        Cloned::Parent { pid, .. } => {
+            drop(theirs);
+            let received = sys::socket::receive(&ours, &mut [0], RecvFlags::empty());
+            let _ = sys::wait::until_ended(pid);
+            received.map(|(_, sockets)| sockets)
+        }
+    }
+}
+
+fn made_inside(inside: Inside<'_>, to: &OwnedFd) -> Result<(), Errno> {
+    move_into_link_name_space(inside.user, Some(LinkNameSpaceType::User))?;
+    move_into_link_name_space(inside.network, Some(LinkNameSpaceType::Network))?;
+    let made: Result<Vec<OwnedFd>, Errno> =
+        (0..AT_ONCE).map(|_| internet::socket(SocketType::STREAM)).collect();
+    let made = made?;
+    let made: Vec<BorrowedFd<'_>> = made.iter().map(AsFd::as_fd).collect();
+    sys::socket::send(to, &[0], &made)
+}
