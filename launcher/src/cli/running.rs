@@ -64,7 +64,7 @@ pub(crate) fn run(
     let start = Instant::now();
     let renewal = Renewal::new(&plan.supervise.renew, prepared.covers())
         .map_err(failed("can't watch covered names"))?;
-    let renames = Renames::new(&plan.buffered)
+    let renames = Renames::new(&plan.buffered, plan.supervise.serves_on_demand())
         .map_err(failed("can't open a copy-on-write mount's source"))?;
     let measured = Measured::new(&plan.buffered, &plan.supervise.limits, &prepared.directory())
         .map_err(failed("can't open a layer"))?;

@@ -13,6 +13,7 @@ use super::PlanError;
 use super::host::{HostFacts, StreamFact};
 use super::landlock::{ABI_WITH_SCOPES, LandlockPlan, Rights, Rule, StreamRule};
 use super::level::{self, Enforcement};
+use super::network;
 use super::place::{Placed, Placement};
 use super::seccomp::{self, Arch, SeccompInput, Shared};
 use super::skeleton::DEVICES;
@@ -70,6 +71,7 @@ pub(super) fn payload(
         signal_scoped: enforcement.landlock_abi >= ABI_WITH_SCOPES,
         tcp_ports_ruled: shared == Shared::NoNetwork,
         observe: false,
+        on_demand: enforcement.level != Level::Landlock && network::is_on_demand(&policy.network),
         // An outer endow's filter lets nobody listen.
         buffered: host.outer_level.is_none() && placement.mounts.iter().any(is_layered),
         shared,

@@ -37,6 +37,17 @@ pub(super) fn opening(network: &Network) -> Vec<InitStep> {
     local.chain(served).chain([spares]).collect()
 }
 
+/// Whether a rule allows more addresses than can be served before somebody connects: those of a
+/// range, and those at any port.
+pub(super) fn is_on_demand(network: &Network) -> bool {
+    let many = |rule: &Stated<HostRule>| match &rule.value.host {
+        HostPattern::Range(range) => range.single().is_none() || rule.value.ports == Ports::Any,
+        HostPattern::Name(_) | HostPattern::Below(_) => rule.value.ports == Ports::Any,
+        HostPattern::Loopback | HostPattern::Registry(_) => false,
+    };
+    network.mode == NetworkMode::Allow && network.allow.iter().any(many)
+}
+
 /// The addresses that lead to the supervisor: those that stand for names, and those of rules. The
 /// loopback's are local in any case.
 fn local_ranges(network: &Network) -> Vec<(IpAddr, u8)> {

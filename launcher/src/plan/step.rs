@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::host::HiddenName;
 use super::landlock::LandlockPlan;
+use super::network;
 use super::seccomp::SeccompPlan;
 use super::tree::TreeFact;
 use super::working_copy::GitStart;
@@ -403,6 +404,13 @@ pub struct SupervisePlan {
     /// What is served in the network namespace.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub network: Option<Network>,
+}
+
+impl SupervisePlan {
+    /// Returns whether addresses are served when somebody connects to them.
+    pub fn serves_on_demand(&self) -> bool {
+        self.network.as_ref().is_some_and(network::is_on_demand)
+    }
 }
 
 /// A covered name of a live mount, covered again when the host replaces it.

@@ -3,6 +3,7 @@
 
 mod aside;
 mod capture;
+mod connects;
 mod decide;
 mod enter;
 mod event;

@@ -8,6 +8,7 @@ use rustix::io::Errno;
 use rustix::net::RecvFlags;
 
 use super::capture::Capture;
+use super::connects;
 use super::decide::{Decision, State, decide};
 use super::event::{Action, Event, Notice};
 use super::measured::Measured;
@@ -16,7 +17,7 @@ use super::renames::Renames;
 use super::renew::Renewal;
 use super::stop;
 use super::terminal::Terminal;
-use crate::apply::{MESSAGE_SIZE, Message, Sandbox};
+use crate::apply::{Descriptors, MESSAGE_SIZE, Message, Sandbox};
 use crate::network::{Inside, Log, Served};
 use crate::plan::step::SupervisePlan;
 use crate::sys;
@@ -213,11 +214,7 @@ impl Supervised {
         if let Some(renewal) = &mut self.renewal {
             renewal.renew(&self.sandbox, &mut |number| notify(Notice::Renewed(number)));
         }
-        if let (Some(renames), Some(listener)) =
-            (&mut self.renames, &self.sandbox.descriptors.listener)
-        {
-            renames.look(listener.as_fd());
-        }
+        self.answer_calls();
         if let Some(capture) = &mut self.capture {
             capture.read();
         }
@@ -228,19 +225,28 @@ impl Supervised {
         }
     }
 
+    /// Prepares what calls that wait are about, and lets them go on.
+    fn answer_calls(&mut self) {
+        let descriptors = &self.sandbox.descriptors;
+        let (Some(renames), Some(listener)) = (&mut self.renames, &descriptors.listener) else {
+            return;
+        };
+        let (served, inside) = (&mut self.served, inside(descriptors));
+        renames.look(listener.as_fd(), &mut |call| {
+            if let (Some(served), Some(address)) = (&mut *served, connects::address(call)) {
+                served.expect(address, inside);
+            }
+        });
+    }
+
     /// Does what there is to do in the sandbox's network.
     fn serve(&mut self, notify: &mut dyn FnMut(Notice)) {
         let Some(served) = &mut self.served else { return };
-        let descriptors = &mut self.sandbox.descriptors;
-        for socket in descriptors.sockets.drain(..) {
+        for socket in self.sandbox.descriptors.sockets.drain(..) {
             // A socket that can't be watched answers nobody: the command sees that.
             let _ = served.take(socket);
         }
-        let (user, network) = (descriptors.user.as_ref(), descriptors.network.as_ref());
-        let inside = user.zip(network);
-        let inside =
-            inside.map(|(user, network)| Inside { user: user.as_fd(), network: network.as_fd() });
-        served.look(inside);
+        served.look(inside(&self.sandbox.descriptors));
         served.news().iter().for_each(|entry| notify(Notice::Connection(entry.clone())));
     }
 
@@ -310,6 +316,11 @@ impl Supervised {
             }
         }
     }
+}
+
+fn inside(descriptors: &Descriptors) -> Option<Inside<'_>> {
+    let (user, network) = (descriptors.user.as_ref()?, descriptors.network.as_ref()?);
+    Some(Inside { user: user.as_fd(), network: network.as_fd() })
 }
 
 /// Ends endow, and with it the run, when the process that started it ends.

@@ -17,9 +17,9 @@ pub(super) const INTERNET: u16 = 1;
 /// How large a UDP message we say to take: what arrives in one piece everywhere.
 pub(super) const UDP_PAYLOAD: u16 = 1232;
 
-/// How many pointers a name may follow. One a label is more than a name needs; without an end,
-/// pointers to pointers make every name of a message as long to read as the message is.
-const POINTERS_MAX: usize = 127;
+/// How many pointers a name may follow: more than programs write. Without an end, or with one that
+/// is far, pointers to pointers make a message take long to read.
+const POINTERS_MAX: usize = 32;
 
 /// The bits of a header beside the operation and the code.
 pub(super) mod flag {
@@ -204,8 +204,8 @@ mod tests {
             let to = if link == 0 { 0 } else { 3 + 2 * (link - 1) };
             message.extend((0xc000 | to).to_be_bytes());
         }
-        assert_eq!(name_at(&message, 3 + 2 * 126), Some(("a".to_owned(), 3 + 2 * 127)));
-        assert_eq!(name_at(&message, 3 + 2 * 127), None);
+        assert_eq!(name_at(&message, 3 + 2 * 31), Some(("a".to_owned(), 3 + 2 * 32)));
+        assert_eq!(name_at(&message, 3 + 2 * 32), None);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Everything that is served in one sandbox's network namespace.
 
 mod connections;
+mod demand;
 mod names;
 mod published;
 mod rules;

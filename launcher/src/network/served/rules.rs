@@ -32,7 +32,7 @@ impl Served {
         let (_, port) = target.named();
         let fits = |rule: &&Stated<HostRule>| {
             let rule = &rule.value;
-            port.is_some_and(|port| rule.ports.contains(port)) && target.is_under(&rule.host)
+            port.is_some_and(|port| rule.is_for(Protocol::Tcp, port)) && target.is_under(&rule.host)
         };
         let rule = self.rules.allow.iter().find(fits)?;
         Some((rule.value.to_string(), rule.origin.to_string()))

@@ -68,7 +68,7 @@ macro_rules! calls {
 calls! {
     ioctl 54 54 DeviceControl,
     socket 359 281 Socket,
-    connect 362 283 Observed,
+    connect 362 283 Connect,
     sendto 369 290 SendTo,
     sendmsg 370 296 SendMessage,
     socketpair 360 288 SocketPair,

@@ -31,6 +31,8 @@ pub enum Applies {
     WithTcpRules,
     /// When the run is observed.
     WhenObserved,
+    /// When the run is observed, or addresses are served on demand.
+    WhenConnecting,
     /// When there are copy-on-write mounts.
     WhenBuffered,
 }
@@ -73,8 +75,10 @@ macro_rules! groups {
 groups! {
     Ordinary "ordinary" "what every program needs, and what the other layers hold"
         always(Leaf::ALLOW);
-    Observed "observed" "starting programs and connecting"
+    Observed "observed" "starting programs"
         only(Applies::WhenObserved, Leaf::Do(Action::Notify));
+    Connect "connect" "connecting; an address that only a range or any port allows is served first"
+        only(Applies::WhenConnecting, Leaf::Do(Action::Notify));
     Rename "rename" "renaming; a directory of a copy-on-write mount is made ready for it first"
         only(Applies::WhenBuffered, Leaf::Do(Action::Notify));
     Mounts "mounts" "the view itself: mounts, roots, entering namespaces, their names"

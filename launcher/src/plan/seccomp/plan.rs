@@ -27,6 +27,8 @@ pub struct SeccompInput<'a> {
     pub tcp_ports_ruled: bool,
     /// The supervisor sees which programs start and what they connect to.
     pub observe: bool,
+    /// The supervisor serves addresses of the network when somebody connects to them.
+    pub on_demand: bool,
     /// The supervisor prepares directories of copy-on-write mounts for being renamed.
     pub buffered: bool,
     /// What the run shares with the host for want of namespaces.
@@ -134,6 +136,7 @@ fn applies(applies: Applies, input: &SeccompInput<'_>) -> bool {
         Applies::WithoutSignalScope => !input.signal_scoped,
         Applies::WithTcpRules => input.tcp_ports_ruled,
         Applies::WhenObserved => input.observe,
+        Applies::WhenConnecting => input.observe || input.on_demand,
         Applies::WhenBuffered => input.buffered,
     }
 }

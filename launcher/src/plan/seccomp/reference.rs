@@ -55,6 +55,7 @@ fn row(group: Group) -> String {
         Applies::WithoutSignalScope => " (where Landlock has no signal scope)",
         Applies::WithTcpRules => " (when ports are ruled)",
         Applies::WhenObserved => " (when observed)",
+        Applies::WhenConnecting => " (with rules for ranges or any port)",
         Applies::WhenBuffered => " (where changes are buffered)",
     };
     format!("| {} | {}{when} | {word} | {} |\n", group.name(), rule.default, rule.about)

@@ -105,7 +105,7 @@ calls! {
     getpid 39 172 Ordinary,
     sendfile 40 71 Ordinary,
     socket 41 198 Socket,
-    connect 42 203 Observed,
+    connect 42 203 Connect,
     accept 43 202 Ordinary,
     sendto 44 206 SendTo,
     recvfrom 45 207 Ordinary,

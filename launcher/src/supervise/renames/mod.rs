@@ -54,15 +54,16 @@ struct Worker {
 }
 
 impl Renames {
-    /// Returns what is needed for these mounts; `None` when no directory is among them.
-    pub(crate) fn new(buffered: &[Buffered]) -> Result<Option<Self>, Errno> {
+    /// Returns what is needed for these mounts; `None` when no directory is among them, and no
+    /// other calls are announced.
+    pub(crate) fn new(buffered: &[Buffered], others: bool) -> Result<Option<Self>, Errno> {
         let layered = buffered.iter().filter(|it| it.directory).map(|it| {
             let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
             let source = openat2(CWD, it.source.as_path(), flags, Mode::empty(), no_links())?;
             Ok(Layered { at: it.at.as_path().to_owned(), source })
         });
         let mounts: Vec<Layered> = layered.collect::<Result<_, Errno>>()?;
-        Ok((!mounts.is_empty()).then_some(Self { mounts, worker: None, closed: false }))
+        Ok((others || !mounts.is_empty()).then_some(Self { mounts, worker: None, closed: false }))
     }
 
     /// Returns what to wait for: the end of the work, or else the next call.
@@ -71,8 +72,9 @@ impl Renames {
         (!self.closed).then_some(waited)
     }
 
-    /// Answers calls whose work is done, and looks at those that wait.
-    pub(super) fn look(&mut self, listener: BorrowedFd<'_>) {
+    /// Answers calls whose work is done, and looks at those that wait; `other` gets those that rename
+    /// nothing, before they go on.
+    pub(super) fn look(&mut self, listener: BorrowedFd<'_>, other: &mut dyn FnMut(&Announced)) {
         while let Some(waited) = self.descriptor(listener) {
             let mut fd = [PollFd::from_borrowed_fd(waited, PollFlags::IN)];
             let polled = poll(&mut fd, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }));
@@ -86,16 +88,20 @@ impl Renames {
                     let _ = sys::wait::until_ended(worker.pid);
                     sys::announced::let_go_on(listener, &worker.call);
                 }
-                None => self.take_next(listener),
+                None => self.take_next(listener, other),
             }
         }
     }
 
-    fn take_next(&mut self, listener: BorrowedFd<'_>) {
+    fn take_next(&mut self, listener: BorrowedFd<'_>, other: &mut dyn FnMut(&Announced)) {
         if self.closed {
             return;
         }
         let Ok(call) = sys::announced::receive(listener) else { return };
+        if i64::from(call.number) == libc::SYS_connect {
+            other(&call);
+            return sys::announced::let_go_on(listener, &call);
+        }
         match self.lifted(listener, &call) {
             Some(named) => self.start(listener, call, &named),
             None => sys::announced::let_go_on(listener, &call),
@@ -170,6 +176,6 @@ fn no_links() -> ResolveFlags {
 }
 
 /// Opens a file of the process file system.
-fn of_process(pid: u32, name: &str) -> Option<File> {
+pub(super) fn of_process(pid: u32, name: &str) -> Option<File> {
     File::open(format!("/proc/{pid}/{name}")).ok()
 }

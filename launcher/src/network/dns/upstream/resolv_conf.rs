@@ -76,7 +76,8 @@ impl Default for ResolvConf {
 /// Reads the text. What is not understood is left out, as the C library does.
 pub(super) fn parse(text: &str) -> ResolvConf {
     let mut conf = ResolvConf::default();
-    for line in text.lines() {
+    // What is indented is no keyword to the C library.
+    for line in text.lines().filter(|line| !line.starts_with([' ', '\t'])) {
         let mut words = line.split_ascii_whitespace();
         match words.next() {
             Some("nameserver") if conf.servers.len() < SERVERS_MAX => {
@@ -140,14 +141,14 @@ mod tests {
 
     #[test]
     fn servers_are_the_first_three() {
-        let text = "nameserver 10.0.0.1\nnameserver\t::1 x\n nameserver fe80::1%eth0\n\
+        let text = "nameserver 10.0.0.1\nnameserver\t::1 x\nnameserver fe80::1%eth0\n\
                     nameserver 10.0.0.4\n";
         assert_eq!(servers(text), ["10.0.0.1", "::1", "fe80::1%eth0"]);
     }
 
     #[test]
     fn lines_that_are_no_servers_are_left_out() {
-        let text = "#nameserver 10.0.0.1\n; nameserver 10.0.0.1\nnameserver\nnameserver a.test\n\
+        let text = "#nameserver 10.0.0.1\n nameserver 10.0.0.1\n;nameserver 10.0.0.1\nnameserver\nnameserver a.test\n\
                     nameserver 10.0.0.1%lo\nnameserver10.0.0.1\nsearch a.test\ndomain a.test\n\0";
         assert_eq!(parse(text), ResolvConf::default());
     }

@@ -243,6 +243,18 @@ fn observed_calls_notify() {
 }
 
 #[test]
+fn connecting_is_announced_where_addresses_are_served_on_demand() {
+    let none = BTreeSet::new();
+    for arch in Arch::ALL {
+        let connecting = plan(&SeccompInput { on_demand: true, ..strict(*arch, &none) });
+        assert!(connecting.notifies());
+        assert_eq!(run(&connecting, "connect", &[]), Action::Notify);
+        assert_eq!(run(&connecting, "execve", &[]), Action::Allow);
+        assert_as_declared(&connecting);
+    }
+}
+
+#[test]
 fn renaming_is_announced_where_changes_are_buffered() {
     let none = BTreeSet::new();
     for arch in Arch::ALL {

@@ -31,6 +31,7 @@ pub(super) fn strict(arch: Arch, allow: &BTreeSet<AllowWord>) -> SeccompInput<'_
         signal_scoped: false,
         tcp_ports_ruled: true,
         observe: false,
+        on_demand: false,
         buffered: false,
         shared: Shared::Nothing,
     }

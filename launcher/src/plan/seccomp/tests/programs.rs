@@ -90,6 +90,7 @@ proptest! {
             signal_scoped,
             tcp_ports_ruled,
             observe,
+            on_demand: false,
             buffered,
             shared,
         };
