@@ -5,6 +5,7 @@
 //! takes connections, connects outward by itself and moves the bytes. A socket belongs to the
 //! namespace in which it was made, so no route leads out, and no process inside needs a proxy.
 
+mod datagrams;
 mod dns;
 mod listeners;
 pub(crate) mod log;

@@ -28,6 +28,10 @@ pub(super) enum Source {
     LookUp,
     /// An attempt to connect outward.
     Dial,
+    /// A socket for datagrams inside.
+    DatagramsInside,
+    /// A socket for datagrams outside.
+    DatagramsOutside,
     /// The side of a connection that was taken.
     Near,
     /// The side of a connection that was made.
@@ -35,13 +39,15 @@ pub(super) enum Source {
 }
 
 impl Source {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 10] = [
         Self::Names,
         Self::Listener,
         Self::Asking,
         Self::Client,
         Self::LookUp,
         Self::Dial,
+        Self::DatagramsInside,
+        Self::DatagramsOutside,
         Self::Near,
         Self::Far,
     ];

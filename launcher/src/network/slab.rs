@@ -16,7 +16,7 @@ struct Slot<T> {
 
 /// The place of a value. When that is gone, the key leads to nothing, also when another took the
 /// slot: the upper half is the slot's generation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Key {
     slot: u32,
     generation: u32,

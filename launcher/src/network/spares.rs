@@ -38,16 +38,24 @@ impl Spares {
     /// Gives one out.
     pub(super) fn take(&mut self, inside: Option<Inside<'_>>) -> Result<OwnedFd, Errno> {
         if self.0.is_empty() {
-            self.0 = make(inside.ok_or(Errno::NOTCONN)?)?;
+            self.0 = make(inside, (SocketType::STREAM, AT_ONCE))?;
         }
         self.0.pop().ok_or(Errno::MFILE)
     }
+
+    /// Makes one for datagrams.
+    pub(super) fn datagrams(inside: Option<Inside<'_>>) -> Result<OwnedFd, Errno> {
+        make(inside, (SocketType::DGRAM, 1))?.pop().ok_or(Errno::MFILE)
+    }
 }
 
-fn make(inside: Inside<'_>) -> Result<Vec<OwnedFd>, Errno> {
+fn make(inside: Option<Inside<'_>>, wanted: (SocketType, usize)) -> Result<Vec<OwnedFd>, Errno> {
+    let inside = inside.ok_or(Errno::NOTCONN)?;
     let (ours, theirs) = sys::socket::pair()?;
     match sys::clone::clone(0, None)? {
-        Cloned::Child => sys::clone::exit_now(i32::from(made_inside(inside, &theirs).is_err())),
+        Cloned::Child => {
+            sys::clone::exit_now(i32::from(made_inside(inside, wanted, &theirs).is_err()))
+        }
         Cloned::Parent { pid, .. } => {
             drop(theirs);
             let received = sys::socket::receive(&ours, &mut [0], RecvFlags::empty());
@@ -57,11 +65,14 @@ fn make(inside: Inside<'_>) -> Result<Vec<OwnedFd>, Errno> {
     }
 }
 
-fn made_inside(inside: Inside<'_>, to: &OwnedFd) -> Result<(), Errno> {
+fn made_inside(
+    inside: Inside<'_>,
+    (kind, count): (SocketType, usize),
+    to: &OwnedFd,
+) -> Result<(), Errno> {
     move_into_link_name_space(inside.user, Some(LinkNameSpaceType::User))?;
     move_into_link_name_space(inside.network, Some(LinkNameSpaceType::Network))?;
-    let made: Result<Vec<OwnedFd>, Errno> =
-        (0..AT_ONCE).map(|_| internet::socket(SocketType::STREAM)).collect();
+    let made: Result<Vec<OwnedFd>, Errno> = (0..count).map(|_| internet::socket(kind)).collect();
     let made = made?;
     let made: Vec<BorrowedFd<'_>> = made.iter().map(AsFd::as_fd).collect();
     sys::socket::send(to, &[0], &made)

@@ -34,6 +34,14 @@ impl Target {
         }
     }
 
+    /// Returns its name, if that must be looked up.
+    pub(super) fn name(&self) -> Option<&str> {
+        match self {
+            Self::Name(name, _) => Some(name.as_str()),
+            _ => None,
+        }
+    }
+
     /// Returns whether a rule's host is what the target is.
     pub(super) fn is_under(&self, host: &HostPattern) -> bool {
         match (self, host) {

@@ -71,11 +71,15 @@ fn local_ranges(network: &Network) -> Vec<(IpAddr, u8)> {
 fn served_at(network: &Network) -> Vec<(Protocol, SocketAddr)> {
     let proxy = network.proxy.as_ref();
     let proxy = proxy.map(|port| SocketAddr::from((Ipv4Addr::LOCALHOST, port.value)));
-    let fixed = network.allow.iter().flat_map(|rule| addresses(&rule.value));
+    let of_rule = |rule: &Stated<HostRule>| {
+        let protocol = rule.value.protocol;
+        addresses(&rule.value).into_iter().map(move |at| (protocol, at))
+    };
+    let fixed = network.allow.iter().flat_map(of_rule);
     let mut served = vec![(Protocol::Udp, RESOLVER), (Protocol::Tcp, RESOLVER)];
-    for at in fixed.chain(proxy) {
-        if !served.contains(&(Protocol::Tcp, at)) {
-            served.push((Protocol::Tcp, at));
+    for socket in fixed.chain(proxy.map(|at| (Protocol::Tcp, at))) {
+        if !served.contains(&socket) {
+            served.push(socket);
         }
     }
     served

@@ -1,7 +1,7 @@
 //! The steps of a plan: each is one effect, and leaves nothing to decide when it is applied.
 
-use std::ffi::{OsStr, OsString};
 use core::net::{IpAddr, SocketAddr};
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use endow_policy::{GuestPath, HostPath, Limits, Network, Protocol};

@@ -1,8 +1,10 @@
 //! Connections that were taken inside, until both of their sides are there.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Instant;
+
+use endow_policy::Protocol;
 
 use super::{Served, Waiter};
 use crate::network::dns::upstream::{LookUp, Outcome};
@@ -33,11 +35,8 @@ impl Served {
         now: Instant,
     ) {
         let (near, language) = from;
-        let rule = self.rule_of(&target);
-        let name = match &target {
-            Target::Name(name, _) => Some(name.as_str().to_owned()),
-            _ => None,
-        };
+        let rule = self.rule_of(Protocol::Tcp, &target);
+        let name = target.name().map(str::to_owned);
         let about = About { target, rule, since: now, address: None };
         let outgoing = Outgoing { near, language, about };
         let Some(name) = name else { return self.dial_all(outgoing, &[], now) };
@@ -58,26 +57,14 @@ impl Served {
 
     /// Dials the addresses of a name, or those that its target has by itself: of them all, those
     /// that were checked.
-    pub(super) fn dial_all(&mut self, outgoing: Outgoing, addresses: &[IpAddr], now: Instant) {
-        let (named, checked) = match outgoing.about.target {
-            Target::Name(_, port) => {
-                (addresses.iter().map(|it| SocketAddr::new(*it, port)).collect(), true)
-            }
-            Target::HostLoopback(_) => (outgoing.about.target.addresses(), false),
-            _ => (outgoing.about.target.addresses(), true),
-        };
-        let (mut allowed, mut special) = (Vec::new(), None);
-        for at in named {
-            match self.may_dial(at.ip(), at.port()) {
-                Err(range) if checked => special = Some(range),
-                _ => allowed.push(at),
+    fn dial_all(&mut self, outgoing: Outgoing, real: &[IpAddr], now: Instant) {
+        match self.checked(Protocol::Tcp, &outgoing.about.target, real) {
+            Err(special) => self.give_up(outgoing, Decision::Special(special), now),
+            Ok(addresses) => {
+                let ended = self.outgoing.dial(&self.poll, outgoing, addresses, now);
+                self.dialled(ended, now);
             }
         }
-        if let (true, Some(range)) = (allowed.is_empty(), special) {
-            return self.give_up(outgoing, Decision::Special(range), now);
-        }
-        let ended = self.outgoing.dial(&self.poll, outgoing, allowed, now);
-        self.dialled(ended, now);
     }
 
     /// Goes on with a dial that has ended, if it has.
@@ -103,10 +90,7 @@ impl Served {
 
     /// Returns the server that a connection must be for.
     fn expected(&self, target: &Target) -> Option<String> {
-        match target {
-            Target::Name(name, _) if self.rules.match_server_name => Some(name.as_str().to_owned()),
-            _ => None,
-        }
+        target.name().filter(|_| self.rules.match_server_name).map(str::to_owned)
     }
 
     /// The command sees its connection reset.

@@ -16,11 +16,9 @@ impl Served {
             Some(name) => Target::Name(name, at.port()),
             None => Target::Address(at),
         };
-        let allowed = self.rule_of(&target).is_some();
-        let checked = match target {
-            Target::Address(at) => self.rules.may_dial(Protocol::Tcp, at.ip(), at.port()).is_ok(),
-            _ => true,
-        };
+        let allowed = self.rule_of(Protocol::Tcp, &target).is_some();
+        // The addresses of a name are checked when it is dialled.
+        let checked = self.checked(Protocol::Tcp, &target, &[]).is_ok();
         if allowed && checked && !at.ip().is_loopback() {
             let spares = (&mut self.spares, inside);
             let _ = self.listeners.ensure(&self.poll, spares, at, target);

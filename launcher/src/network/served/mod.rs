@@ -1,6 +1,7 @@
 //! Everything that is served in one sandbox's network namespace.
 
 mod connections;
+mod datagrams;
 mod demand;
 mod names;
 mod published;
@@ -19,6 +20,7 @@ use rustix::io::Errno;
 use rustix::net::sockopt::socket_type;
 use rustix::net::{SocketType, getsockname};
 
+use super::datagrams::{Datagrams, First};
 use super::dns::upstream::{LookupId, ResolverConfig, Upstream};
 use super::listeners::Listeners;
 use super::log::{Entry, Log};
@@ -31,6 +33,7 @@ use super::slab::Key;
 use super::spares::{Inside, Spares};
 use super::synthetic::Names;
 use super::target::Target;
+use crate::plan::network::RESOLVER;
 use crate::sys::internet;
 pub(crate) use published::PublishError;
 
@@ -54,6 +57,7 @@ pub(crate) struct Served {
     clients: Clients,
     spares: Spares,
     listeners: Listeners,
+    datagrams: Datagrams,
     outgoing: Outgoings,
     relay: Relay<About>,
     /// Who waits for a name to be resolved.
@@ -66,6 +70,7 @@ pub(crate) struct Served {
 enum Waiter {
     Question(Asked),
     Connection(Outgoing),
+    Datagram(First),
 }
 
 impl Served {
@@ -82,6 +87,7 @@ impl Served {
             clients: Clients::default(),
             spares: Spares::default(),
             listeners: Listeners::default(),
+            datagrams: Datagrams::default(),
             outgoing: Outgoings::default(),
             relay: Relay::default(),
             waiting: HashMap::new(),
@@ -97,7 +103,8 @@ impl Served {
             return Ok(());
         }
         match socket_type(&socket)? {
-            SocketType::DGRAM => self.service.serve(&self.poll, socket),
+            SocketType::DGRAM if at == RESOLVER => self.service.serve(&self.poll, socket),
+            SocketType::DGRAM => self.datagrams.add(&self.poll, socket, self.target_at(at)),
             _ => self.listeners.add(&self.poll, socket, self.target_at(at)),
         }
     }
@@ -110,7 +117,7 @@ impl Served {
     /// Returns when to look without news.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         let more = self.relay.has_more().then(Instant::now);
-        [more, self.upstream.deadline(), self.outgoing.deadline()].into_iter().flatten().min()
+        self.deadlines().chain(more).min()
     }
 
     /// Does all that can be done without waiting, or a good part of it.
@@ -129,8 +136,12 @@ impl Served {
     }
 
     fn is_due(&self, now: Instant) -> bool {
-        let deadlines = [self.upstream.deadline(), self.outgoing.deadline()];
-        deadlines.into_iter().flatten().any(|at| at <= now)
+        self.deadlines().any(|at| at <= now)
+    }
+
+    fn deadlines(&self) -> impl Iterator<Item = Instant> {
+        let datagrams = self.datagrams.deadline();
+        [self.upstream.deadline(), self.outgoing.deadline(), datagrams].into_iter().flatten()
     }
 
     fn hear(&mut self, news: &News, inside: Option<Inside<'_>>) {
@@ -155,6 +166,8 @@ impl Served {
                 let ended = self.outgoing.go_on(&self.poll, news.key, now);
                 self.dialled(ended, now);
             }
+            Source::DatagramsInside => self.send_out(news.key, now),
+            Source::DatagramsOutside => self.datagrams.take_outside(news.key, now),
             Source::Near | Source::Far => self.relay.hear(news),
         }
     }
@@ -167,12 +180,17 @@ impl Served {
                 match waiter {
                     Waiter::Question(asked) => self.answer(&asked, &name, &outcome, inside),
                     Waiter::Connection(outgoing) => self.dial(outgoing, &outcome, now),
+                    Waiter::Datagram(first) => self.send_first(first, &outcome, now),
                 }
             }
         }
         for key in self.outgoing.due(now) {
             let ended = self.outgoing.go_on(&self.poll, key, now);
             self.dialled(ended, now);
+        }
+        if self.datagrams.deadline().is_some_and(|at| at <= now) {
+            let gone = self.datagrams.let_go(&self.poll, Some(now));
+            self.note_datagrams(&gone);
         }
     }
 
@@ -199,6 +217,8 @@ impl Served {
         }
         let over = self.relay.end_all();
         self.note(&over);
+        let gone = self.datagrams.let_go(&self.poll, None);
+        self.note_datagrams(&gone);
         self.log
     }
 

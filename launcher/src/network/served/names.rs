@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Instant;
 
-use endow_policy::{HostName, SpecialRange};
+use endow_policy::{HostName, Protocol};
 use rustix::io::Errno;
 
 use super::{Served, Waiter};
@@ -38,7 +38,7 @@ impl Served {
         if host.as_ref().is_some_and(HostName::is_loopback) {
             return self.say(&asked, &[Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()]);
         }
-        if host.is_none_or(|host| self.rules(&host).next().is_none()) {
+        if host.is_none_or(|host| !self.knows(&host)) {
             self.log.refuse(&name, None, Decision::NotAllowed);
             return self.service.answer(&asked, &Answer::NoSuchName);
         }
@@ -86,10 +86,10 @@ impl Served {
     ) -> Result<Vec<IpAddr>, Option<Errno>> {
         let host = HostName::parse(name).map_err(|_| None)?;
         let ports = self.ports(&host);
-        let dialled =
-            |address: &IpAddr| ports.iter().map(|port| self.may_dial(*address, *port)).collect();
-        let verdicts: Vec<Result<(), SpecialRange>> =
-            real.iter().flat_map::<Vec<_>, _>(dialled).collect();
+        let checked = |(protocol, port): &(Protocol, u16)| {
+            self.checked(*protocol, &Target::Name(host.clone(), *port), real)
+        };
+        let verdicts: Vec<_> = ports.iter().map(checked).collect();
         if let Some(Err(special)) = verdicts.first()
             && verdicts.iter().all(Result::is_err)
         {
@@ -113,13 +113,18 @@ impl Served {
         &mut self,
         address: IpAddr,
         host: &HostName,
-        ports: &[u16],
+        ports: &[(Protocol, u16)],
         inside: Option<Inside<'_>>,
     ) -> Result<(), Errno> {
-        let at = |port| SocketAddr::new(address, port);
-        ports.iter().try_for_each(|port| {
-            let target = Target::Name(host.clone(), *port);
-            self.listeners.ensure(&self.poll, (&mut self.spares, inside), at(*port), target)
+        ports.iter().try_for_each(|(protocol, port)| {
+            let (at, target) = (SocketAddr::new(address, *port), Target::Name(host.clone(), *port));
+            match protocol {
+                Protocol::Tcp => {
+                    let spares = (&mut self.spares, inside);
+                    self.listeners.ensure(&self.poll, spares, at, target)
+                }
+                Protocol::Udp => self.datagrams.ensure(&self.poll, inside, at, target),
+            }
         })
     }
 }

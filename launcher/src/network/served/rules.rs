@@ -9,33 +9,56 @@ use crate::network::target::Target;
 use crate::plan::network::RESOLVER;
 
 impl Served {
-    pub(super) fn rules<'a>(
-        &'a self,
-        name: &'a HostName,
-    ) -> impl Iterator<Item = &'a Stated<HostRule>> {
-        self.rules.rules_for(name).filter(|rule| rule.value.protocol == Protocol::Tcp)
+    /// Returns whether a rule is about a name, whatever its protocol and ports.
+    pub(super) fn knows(&self, name: &HostName) -> bool {
+        self.rules.rules_for(name).next().is_some()
     }
 
-    pub(super) fn ports(&self, name: &HostName) -> Vec<u16> {
-        let listed = |rule: &Stated<HostRule>| match &rule.value.ports {
-            Ports::Some(ports) => ports.iter().copied().collect(),
-            Ports::Any => Vec::new(),
+    /// Returns the ports at which a name may be reached, as far as rules list them.
+    pub(super) fn ports(&self, name: &HostName) -> Vec<(Protocol, u16)> {
+        let listed = |rule: &Stated<HostRule>| {
+            let ports = match &rule.value.ports {
+                Ports::Some(ports) => ports.iter().copied().collect(),
+                Ports::Any => Vec::new(),
+            };
+            let protocol = rule.value.protocol;
+            ports.into_iter().map(move |port| (protocol, port))
         };
-        self.rules(name).flat_map(listed).collect()
+        self.rules.rules_for(name).flat_map(listed).collect()
     }
 
-    pub(super) fn may_dial(&self, address: IpAddr, port: u16) -> Result<(), SpecialRange> {
-        self.rules.may_dial(Protocol::Tcp, address, port)
-    }
-
-    pub(super) fn rule_of(&self, target: &Target) -> Option<(String, String)> {
+    /// Returns the rule that allows a target, as it was written, and where.
+    pub(super) fn rule_of(&self, protocol: Protocol, target: &Target) -> Option<(String, String)> {
         let (_, port) = target.named();
         let fits = |rule: &&Stated<HostRule>| {
             let rule = &rule.value;
-            port.is_some_and(|port| rule.is_for(Protocol::Tcp, port)) && target.is_under(&rule.host)
+            port.is_some_and(|port| rule.is_for(protocol, port)) && target.is_under(&rule.host)
         };
         let rule = self.rules.allow.iter().find(fits)?;
         Some((rule.value.to_string(), rule.origin.to_string()))
+    }
+
+    /// Returns the addresses of a target that may be dialled: those that its name has, or that it
+    /// has by itself. The range that forbids all is the error.
+    pub(super) fn checked(
+        &self,
+        protocol: Protocol,
+        target: &Target,
+        real: &[IpAddr],
+    ) -> Result<Vec<SocketAddr>, SpecialRange> {
+        let named: Vec<SocketAddr> = match target {
+            Target::HostLoopback(_) => return Ok(target.addresses()),
+            Target::Name(_, port) => real.iter().map(|it| SocketAddr::new(*it, *port)).collect(),
+            _ => target.addresses(),
+        };
+        let (mut allowed, mut special) = (Vec::new(), None);
+        for at in named {
+            match self.rules.may_dial(protocol, at.ip(), at.port()) {
+                Ok(()) => allowed.push(at),
+                Err(range) => special = Some(range),
+            }
+        }
+        special.filter(|_| allowed.is_empty()).map_or(Ok(allowed), Err)
     }
 
     pub(super) fn target_at(&self, at: SocketAddr) -> Target {

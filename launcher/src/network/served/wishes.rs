@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::OwnedFd;
 use std::time::Instant;
 
-use endow_policy::HostName;
+use endow_policy::{HostName, Protocol};
 use rustix::net::{SendFlags, send};
 
 use super::Served;
@@ -16,7 +16,7 @@ impl Served {
     /// Goes where a client of the proxy wants to go, if a rule allows it.
     pub(super) fn wish(&mut self, near: OwnedFd, wish: &Wish, now: Instant) {
         let target = self.wished(wish);
-        let allowed = target.filter(|target| self.rule_of(target).is_some());
+        let allowed = target.filter(|target| self.rule_of(Protocol::Tcp, target).is_some());
         if let Some(target) = allowed {
             return self.begin((near, Some(wish.language)), target, now);
         }

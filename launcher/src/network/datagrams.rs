@@ -1,0 +1,228 @@
+//! Datagrams between the sandbox and hosts that a rule for UDP names.
+//!
+//! Whoever sends from inside gets a socket of its own outside, connected to one address: what comes
+//! from elsewhere the kernel drops.
+
+use std::collections::{HashMap, HashSet};
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags, SocketType, recv, recvfrom, send, sendto};
+
+use super::poll::{Poll, Source};
+use super::slab::{Key, Slab};
+use super::spares::{Inside as Around, Spares};
+use super::target::Target;
+use crate::sys::internet;
+
+/// The longest datagram that UDP carries.
+const DATAGRAM_MAX: usize = 65_535;
+/// The most sockets inside.
+const SOCKETS_MAX: usize = 1024;
+/// How many datagrams are moved before others have their turn.
+const AT_ONCE: usize = 64;
+/// The most senders at once, each with a socket outside.
+const SENDERS_MAX: usize = 512;
+/// How long a sender may be silent and still get answers (RFC 4787, 4.3, for mappings).
+const SILENCE: Duration = Duration::from_mins(2);
+
+/// All sockets for datagrams.
+#[derive(Debug, Default)]
+pub(super) struct Datagrams {
+    inside: Slab<Inside>,
+    addresses: HashSet<SocketAddr>,
+    outside: Slab<Sender>,
+    senders: HashMap<(Key, SocketAddr), Key>,
+    next_look: Option<Instant>,
+}
+
+/// A socket inside that stands for a host.
+#[derive(Debug)]
+struct Inside {
+    socket: OwnedFd,
+    target: Target,
+}
+
+/// Somebody inside who sent something.
+#[derive(Debug)]
+struct Sender {
+    /// The socket inside to which it was sent.
+    to: Key,
+    from: SocketAddr,
+    socket: OwnedFd,
+    used: Instant,
+    /// What is known of it, and how much went by.
+    passed: Passed,
+}
+
+/// What went between a sender and a host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Passed {
+    pub(super) target: Target,
+    pub(super) address: SocketAddr,
+    pub(super) since: Instant,
+    pub(super) sent: u64,
+    pub(super) received: u64,
+}
+
+/// A datagram from somebody who has no socket outside yet.
+#[derive(Debug)]
+pub(super) struct First {
+    to: Key,
+    from: SocketAddr,
+    bytes: Vec<u8>,
+    /// Where to.
+    pub(super) target: Target,
+}
+
+impl Datagrams {
+    /// Takes a socket inside that stands for a target.
+    pub(super) fn add(
+        &mut self,
+        poll: &Poll,
+        socket: OwnedFd,
+        target: Target,
+    ) -> Result<(), Errno> {
+        let key = self.inside.insert(Inside { socket, target });
+        let Some(made) = self.inside.get_mut(key) else { return Ok(()) };
+        poll.add_reader(made.socket.as_fd(), Source::DatagramsInside, key)
+    }
+
+    /// Sees to it that there is one at an address of the namespace.
+    pub(super) fn ensure(
+        &mut self,
+        poll: &Poll,
+        inside: Option<Around<'_>>,
+        at: SocketAddr,
+        target: Target,
+    ) -> Result<(), Errno> {
+        if self.addresses.contains(&at) {
+            return Ok(());
+        }
+        if self.inside.len() >= SOCKETS_MAX {
+            return Err(Errno::NFILE);
+        }
+        let socket = Spares::datagrams(inside)?;
+        internet::bind_to(socket.as_fd(), at)?;
+        self.add(poll, socket, target)?;
+        self.addresses.insert(at);
+        Ok(())
+    }
+
+    /// Moves what was sent inside; hands out what comes from a new sender.
+    pub(super) fn take_inside(&mut self, key: Key, now: Instant) -> Vec<First> {
+        let mut first = Vec::new();
+        let mut bytes = vec![0; DATAGRAM_MAX];
+        for _ in 0..AT_ONCE {
+            let Some(inside) = self.inside.get_mut(key) else { break };
+            let received = recvfrom(&inside.socket, &mut bytes, RecvFlags::DONTWAIT);
+            let Ok((_, length, Some(from))) = received else { break };
+            let Ok(from) = SocketAddr::try_from(from) else { continue };
+            let datagram = bytes.get(..length).unwrap_or_default();
+            let known = self.senders.get(&(key, from));
+            if let Some(sender) = known.and_then(|known| self.outside.get_mut(*known)) {
+                sender.send(datagram, now);
+                continue;
+            }
+            let target = inside.target.clone();
+            first.push(First { to: key, from, bytes: datagram.to_vec(), target });
+        }
+        first
+    }
+
+    /// Gives a new sender a socket outside and sends what it sent.
+    pub(super) fn open(
+        &mut self,
+        poll: &Poll,
+        first: First,
+        addresses: &[SocketAddr],
+        now: Instant,
+    ) -> Result<(), Errno> {
+        let key = (first.to, first.from);
+        if let Some(sender) = self.senders.get(&key).and_then(|it| self.outside.get_mut(*it)) {
+            sender.send(&first.bytes, now);
+            return Ok(());
+        }
+        if self.outside.len() >= SENDERS_MAX {
+            return Err(Errno::NFILE);
+        }
+        let (socket, address) = connected(addresses)?;
+        let target = first.target;
+        let passed = Passed { target, address, since: now, sent: 0, received: 0 };
+        let (to, from) = key;
+        let outside = self.outside.insert(Sender { to, from, socket, used: now, passed });
+        let Some(sender) = self.outside.get_mut(outside) else { return Ok(()) };
+        poll.add_reader(sender.socket.as_fd(), Source::DatagramsOutside, outside)?;
+        sender.send(&first.bytes, now);
+        self.senders.insert(key, outside);
+        self.next_look = self.next_look.or(Some(now + SILENCE));
+        Ok(())
+    }
+
+    /// Moves what came back.
+    pub(super) fn take_outside(&mut self, key: Key, now: Instant) {
+        let Some(sender) = self.outside.get_mut(key) else { return };
+        let Some(inside) = self.inside.get_mut(sender.to) else { return };
+        let mut bytes = vec![0; DATAGRAM_MAX];
+        for _ in 0..AT_ONCE {
+            match recv(&sender.socket, &mut bytes, RecvFlags::DONTWAIT) {
+                Ok((_, length)) => {
+                    let datagram = bytes.get(..length).unwrap_or_default();
+                    let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+                    // What does not get through is lost, as datagrams are.
+                    let _ = sendto(&inside.socket, datagram, flags, &sender.from);
+                    sender.passed.received += length as u64;
+                    sender.used = now;
+                }
+                // An error that came back is told once, and the next may be a datagram.
+                Err(Errno::CONNREFUSED | Errno::HOSTUNREACH | Errno::NETUNREACH) => {}
+                Err(_) => return,
+            }
+        }
+    }
+
+    /// When to look for senders that are silent.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.next_look
+    }
+
+    /// Lets senders go that were silent for long, or all, and hands them out.
+    pub(super) fn let_go(&mut self, poll: &Poll, before: Option<Instant>) -> Vec<Passed> {
+        let silent = |sender: &Sender| before.is_none_or(|now| sender.used + SILENCE <= now);
+        let outside = self.outside.iter();
+        let silent: Vec<Key> =
+            outside.filter(|(_, sender)| silent(sender)).map(|(key, _)| key).collect();
+        let gone: Vec<Sender> =
+            silent.into_iter().filter_map(|key| self.outside.remove(key)).collect();
+        for sender in &gone {
+            poll.remove(sender.socket.as_fd());
+            self.senders.remove(&(sender.to, sender.from));
+        }
+        let left = self.outside.len() > 0;
+        self.next_look = before.filter(|_| left).map(|now| now + SILENCE);
+        gone.into_iter().map(|sender| sender.passed).collect()
+    }
+}
+
+impl Sender {
+    fn send(&mut self, datagram: &[u8], now: Instant) {
+        let sent = send(&self.socket, datagram, SendFlags::DONTWAIT | SendFlags::NOSIGNAL);
+        self.passed.sent += sent.unwrap_or_default() as u64;
+        self.used = now;
+    }
+}
+
+/// Connects to the first address that there is a route to.
+fn connected(addresses: &[SocketAddr]) -> Result<(OwnedFd, SocketAddr), Errno> {
+    let mut last = Errno::HOSTUNREACH;
+    for address in addresses {
+        let socket = internet::socket(SocketType::DGRAM)?;
+        match internet::begin_connect(socket.as_fd(), *address) {
+            Ok(()) => return Ok((socket, *address)),
+            Err(errno) => last = errno,
+        }
+    }
+    Err(last)
+}
