@@ -22,7 +22,8 @@ usage: cargo ci <task>
   provision                              fetch other people's work that tests do (network)
   check                                  formatting, lints, documentation, tidy
   tidy                                   the project's own rules about its text
-  bench [launch] [memory] [build] [sync]        measure against the floor and against bubblewrap
+  bench [launch] [memory] [build] [sync] [materialize] [network]
+                                         measure against the floor and against bubblewrap
         [--rounds N] [--peer NAME] [--core LIST] [--json]
   fuzz [TARGET] [--seconds N] [--keep]   hostile input for what reads it; --keep adds to the corpus";
 
@@ -39,6 +40,8 @@ fn main() -> ExitCode {
         "tidy" => tidy::run(),
         "bench" => bench::run(rest),
         "fuzz" => fuzz::run(rest),
+        // The other end of what `bench network` measures, started by it.
+        "peer" => bench::peer::run(rest).map(|()| ExitCode::SUCCESS),
         "help" | "--help" | "-h" => {
             println!("{USAGE}");
             return ExitCode::SUCCESS;

@@ -12,6 +12,8 @@ mod launch;
 mod materialize;
 mod memory;
 mod mountinfo;
+mod network;
+pub(crate) mod peer;
 mod rounds;
 mod scratch;
 mod stats;
@@ -28,7 +30,7 @@ use self::scratch::Scratch;
 use crate::workspace;
 
 /// Everything that can be measured.
-const ALL: [&str; 5] = ["launch", "memory", "build", "sync", "materialize"];
+const ALL: [&str; 6] = ["launch", "memory", "build", "sync", "materialize", "network"];
 
 /// What to measure and how.
 struct Options {
@@ -54,6 +56,7 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
             "build" => vec![compile::run(&scratch, options.rounds.unwrap_or(11))?],
             "sync" => sync::run(&scratch, options.rounds.unwrap_or(11))?,
             "materialize" => materialize::run(&scratch, options.rounds.unwrap_or(11))?,
+            "network" => network::run(&scratch, options.rounds.unwrap_or(11))?,
             other => bail!("nothing called {other} can be measured: {}", ALL.join(", ")),
         });
     }
