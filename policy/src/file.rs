@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::{
-    Access, Expectation, HostPath, Landing, Level, Made, MountOptions, NetworkMode, Stated,
+    Access, Expectation, HostPath, Landing, Level, Made, MountOptions, NetworkTable, Stated,
     SyncTable,
 };
 
@@ -48,8 +48,8 @@ pub struct PolicyFile {
     pub protect: PatternTable,
     /// The table `[env]`.
     pub env: EnvTable,
-    /// The key `network.mode`.
-    pub network: Option<Stated<NetworkMode>>,
+    /// The table `[network]`.
+    pub network: NetworkTable,
     /// The table `[limits]`.
     pub limits: LimitsTable,
     /// The table `[process]`.

@@ -1,13 +1,14 @@
 //! What all sources say to what holds: the workspace placed, words turned into values.
 
+use core::net::SocketAddr;
 use std::collections::BTreeMap;
 
-use crate::compose::{Composed, ComposedMount};
+use crate::compose::{Composed, ComposedMount, ComposedNetwork};
 use crate::workspace::place;
 use crate::{
     AllowWord, BackendSpec, GuestPath, HostPath, Level, Limits, LimitsTable, Made, MountClass,
-    MountSpec, Network, NetworkMode, Origin, Policy, ProcessRules, Require, StateRules, Stated,
-    Vars,
+    MountSpec, Network, NetworkMode, Origin, Policy, ProcessRules, PublishedPort, Require,
+    StateRules, Stated, Vars,
 };
 
 /// Whose fault an error is, and so which exit code it gets.
@@ -45,16 +46,37 @@ pub enum ResolveError {
         /// The current directory.
         cwd: HostPath,
     },
+    /// Something of the run's own network is asked for, and there is none.
+    #[error("the network is the host's: {what}")]
+    HostNetwork {
+        /// The flag that asks for it.
+        what: String,
+        /// Who wrote it.
+        origin: Origin,
+    },
+    /// Two ports of the sandbox are to be found at one of the host's.
+    #[error("published twice: {at}")]
+    PublishedTwice {
+        /// The port of the host.
+        at: SocketAddr,
+        /// Who wrote the first.
+        first: Origin,
+        /// Who wrote the second.
+        origin: Origin,
+    },
 }
 
 impl ResolveError {
     /// Returns whose fault it is.
     pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::Unavailable { origin: Origin::Flag(_), .. }
-            | Self::WorkspaceRefused { .. }
-            | Self::CwdNotInView { .. } => ErrorKind::Setup,
-            Self::Unavailable { .. } => ErrorKind::Policy,
+            Self::Unavailable { origin, .. }
+            | Self::HostNetwork { origin, .. }
+            | Self::PublishedTwice { origin, .. } => match origin {
+                Origin::Flag(_) => ErrorKind::Setup,
+                Origin::Default | Origin::Profile { .. } | Origin::File { .. } => ErrorKind::Policy,
+            },
+            Self::WorkspaceRefused { .. } | Self::CwdNotInView { .. } => ErrorKind::Setup,
         }
     }
 
@@ -62,6 +84,10 @@ impl ResolveError {
     pub fn hints(&self) -> Vec<String> {
         match self {
             Self::Unavailable { origin, .. } => vec![format!("remove it from {origin}")],
+            Self::HostNetwork { origin, .. } => {
+                vec![format!("remove it from {origin}, or leave out the mode `host`")]
+            }
+            Self::PublishedTwice { first, .. } => vec![format!("the first entry is {first}")],
             Self::WorkspaceRefused { path, .. } => vec![
                 "`--workspace none --chdir GUEST` starts without a workspace".to_owned(),
                 format!("`--rw {path}` grants it all the same"),
@@ -84,7 +110,7 @@ pub fn resolve(composed: &Composed, vars: &Vars) -> Result<Policy, ResolveError>
         return Err(ResolveError::Unavailable { key, origin });
     }
     let mut mounts = mounts(composed);
-    let network = network(composed);
+    let network = network(composed)?;
     if network.mode == NetworkMode::Allow {
         answered_inside(&mut mounts);
     }
@@ -145,9 +171,44 @@ fn replaced(composed: &Composed) -> BTreeMap<GuestPath, Vec<Origin>> {
     with_weaker.map(|(at, mount)| (at.clone(), mount.replaced.clone())).collect()
 }
 
-fn network(composed: &Composed) -> Network {
-    let mode = composed.network.as_ref().map(|mode| mode.value).unwrap_or_default();
-    Network { mode, ..Network::default() }
+/// Checks what no source alone can know: the host's network has nothing of the run's own, and two
+/// things can't be found at one port.
+fn network(composed: &Composed) -> Result<Network, ResolveError> {
+    let network = &composed.network;
+    let mode = network.mode();
+    if mode == NetworkMode::Host {
+        none_of_its_own(network)?;
+    }
+    published_once(&network.publish)?;
+    Ok(Network {
+        mode,
+        allow: network.allow.clone(),
+        publish: network.publish.clone(),
+        proxy: network.proxy.clone(),
+        match_server_name: network.match_server_name.as_ref().is_some_and(|it| it.value),
+    })
+}
+
+fn none_of_its_own(network: &ComposedNetwork) -> Result<(), ResolveError> {
+    let publish = network.publish.first().map(|it| it.with(format!("--publish {}", it.value)));
+    let proxy = network.proxy.as_ref().map(|it| it.with(format!("--proxy {}", it.value)));
+    match publish.or(proxy) {
+        Some(asked) => Err(ResolveError::HostNetwork { what: asked.value, origin: asked.origin }),
+        None => Ok(()),
+    }
+}
+
+fn published_once(ports: &[Stated<PublishedPort>]) -> Result<(), ResolveError> {
+    for (index, later) in ports.iter().enumerate() {
+        let mut before = ports.iter().take(index);
+        let Some(first) = before.find(|port| port.value.is_where(&later.value)) else { continue };
+        return Err(ResolveError::PublishedTwice {
+            at: later.value.at(),
+            first: first.origin.clone(),
+            origin: later.origin.clone(),
+        });
+    }
+    Ok(())
 }
 
 fn limits(table: &LimitsTable) -> Limits {

@@ -113,7 +113,8 @@ shape!(Yes: { "const": true });
 shape!(TextOrTable: { "type": ["string", "object"] });
 words!(Access: "ro" | "rw" | "cow");
 words!(WorkspaceAccess: "ro" | "rw" | "cow" | "none");
-words!(Mode: "none" | "host");
+words!(Mode: "none" | "allow" | "host");
+shape!(Port: { "type": "integer", "minimum": 1, "maximum": 65535 });
 words!(Level: "full" | "namespaces" | "landlock");
 words!(Is: "absent" | "denied" | "allowed");
 words!(SyncMode: "apply" | "apply-ok" | "review" | "discard");
@@ -194,7 +195,18 @@ image!(
 );
 image!(
     /// What the command reaches.
-    Network { mode: Mode, allow: Vec<Word>, }
+    Network {
+        /// `none`, `allow` (which entries of `allow` imply) or `host`.
+        mode: Mode,
+        /// `HOST[:PORT,...]`; `!X` takes X back.
+        allow: Vec<Word>,
+        /// `PORT`, `HOST_PORT:PORT` or `ADDRESS:HOST_PORT:PORT`; `!X` takes X back.
+        publish: Vec<Word>,
+        /// The port of a proxy inside, for programs that insist on one.
+        proxy: Port,
+        /// Whether the name in TLS's first message or HTTP's `Host` must be the allowed one.
+        match_server_name: bool,
+    }
 );
 image!(
     /// What the run may use.

@@ -203,6 +203,9 @@ impl From<ComposeError> for CommandError {
             ComposeError::MountedTwice { first, second, .. } => {
                 this.cause(format!("first by {first}")).cause(format!("again by {second}"))
             }
+            ComposeError::StillAllowed { origin, .. } => {
+                error.hints().into_iter().fold(this.asked_by(origin), Self::hint)
+            }
             _ => this,
         }
         .blamed()
@@ -227,7 +230,10 @@ impl From<ResolveError> for CommandError {
             ErrorKind::Setup => Kind::Setup,
         };
         let mut this = Self::new(kind, error.to_string());
-        if let ResolveError::Unavailable { origin, .. } = &error {
+        if let ResolveError::Unavailable { origin, .. }
+        | ResolveError::HostNetwork { origin, .. }
+        | ResolveError::PublishedTwice { origin, .. } = &error
+        {
             this = this.asked_by(origin);
         }
         if let ResolveError::WorkspaceRefused { reason, .. } = &error {

@@ -3,18 +3,19 @@
 mod environment;
 mod lists;
 mod mounts;
+mod network;
 mod order;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 
 pub(crate) use mounts::ComposedMount;
+pub(crate) use network::ComposedNetwork;
 
 use crate::place::{PlaceError, Places};
 use crate::{
-    EnvironmentRules, ErrorKind, Expectation, FileKind, GuestPath, LimitsTable, NetworkMode,
-    Origin, ParseError, PatternRule, PolicyFile, StateTable, Stated, SyncRules, Vars,
-    WorkspaceAccess,
+    EnvironmentRules, ErrorKind, Expectation, FileKind, GuestPath, HostRule, LimitsTable, Origin,
+    ParseError, PatternRule, PolicyFile, StateTable, Stated, SyncRules, Vars, WorkspaceAccess,
 };
 use crate::{HostPath, Level};
 
@@ -95,6 +96,16 @@ pub enum ComposeError {
         /// The second entry.
         second: Origin,
     },
+    /// What an entry takes back, a wider one allows.
+    #[error("still allowed: {removed}")]
+    StillAllowed {
+        /// What is taken back.
+        removed: Box<HostRule>,
+        /// What allows it.
+        by: Box<Stated<HostRule>>,
+        /// Who takes it back.
+        origin: Origin,
+    },
 }
 
 impl ComposeError {
@@ -105,7 +116,8 @@ impl ComposeError {
             Self::UnknownProfile { origin, .. }
             | Self::Cycle { origin, .. }
             | Self::Place { origin, .. }
-            | Self::MountedTwice { second: origin, .. } => Some(origin),
+            | Self::MountedTwice { second: origin, .. }
+            | Self::StillAllowed { origin, .. } => Some(origin),
         }
     }
 
@@ -122,6 +134,9 @@ impl ComposeError {
         match self {
             Self::UnknownProfile { hint, .. } => vec![hint.clone()],
             Self::MountedTwice { first, .. } => vec![format!("the first entry is {first}")],
+            Self::StillAllowed { by, .. } => {
+                vec![format!("`{}` ({}) allows it: take that back", by.value, by.origin)]
+            }
             Self::Parse(_) | Self::Cycle { .. } | Self::Place { .. } => Vec::new(),
         }
     }
@@ -137,7 +152,7 @@ pub struct Composed {
     pub(crate) deny: Patterns,
     pub(crate) protect: Patterns,
     pub(crate) env: EnvironmentRules,
-    pub(crate) network: Option<Stated<NetworkMode>>,
+    pub(crate) network: ComposedNetwork,
     pub(crate) limits: LimitsTable,
     pub(crate) state: StateTable,
     pub(crate) allow: Vec<Stated<String>>,
@@ -208,7 +223,7 @@ impl Composed {
         self.push_patterns(file);
         environment::push(&mut self.env, file);
         self.push_process(file);
-        replace(&mut self.network, file.network.as_ref());
+        self.network.push(&file.network)?;
         if let Some(chdir) = &file.chdir {
             self.chdir = Some(chdir.with(absolute(&places, chdir)?.to_guest()));
         }

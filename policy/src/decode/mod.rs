@@ -2,6 +2,7 @@
 
 mod landing;
 mod mounts;
+mod network;
 mod sparse;
 mod tables;
 mod unavailable;

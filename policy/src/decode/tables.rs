@@ -8,9 +8,9 @@ use super::mounts::ACCESS_WORDS;
 use super::{Above, Decoder, Section};
 use crate::nearest::did_you_mean;
 use crate::{
-    AllowWord, EnvTable, Expectation, FileKind, Level, LimitsTable, NetworkMode, OnConflict,
-    PatternTable, PolicyFile, Probe, ProcessTable, RequireTable, StateTable, Stated, SyncMode,
-    SyncTable, Verdict, WorkspaceAccess, WorkspaceRoot, WorkspaceTable, parse_duration, parse_size,
+    AllowWord, EnvTable, Expectation, FileKind, Level, LimitsTable, OnConflict, PatternTable,
+    PolicyFile, Probe, ProcessTable, RequireTable, StateTable, Stated, SyncMode, SyncTable,
+    Verdict, WorkspaceAccess, WorkspaceRoot, WorkspaceTable, parse_duration, parse_size,
 };
 
 /// The keys of a file.
@@ -51,8 +51,6 @@ pub(crate) const LEVELS: &[(&str, Level)] = &[
     (Level::Namespaces.word(), Level::Namespaces),
     (Level::Landlock.word(), Level::Landlock),
 ];
-const NETWORKS: &[(&str, NetworkMode)] =
-    &[("none", NetworkMode::None), ("host", NetworkMode::Host)];
 
 impl Decoder<'_> {
     /// Decodes a whole file.
@@ -103,7 +101,7 @@ impl Decoder<'_> {
             ..PolicyFile::default()
         };
         file.workspace = self.workspace(top);
-        file.network = self.network(top, &mut file.unavailable);
+        file.network = self.network(top);
         self.missing_features(top, &mut file);
         file
     }
@@ -231,18 +229,6 @@ impl Decoder<'_> {
             }
         }
         set
-    }
-
-    fn network(
-        &mut self,
-        top: &Section<'_>,
-        unavailable: &mut Vec<Stated<String>>,
-    ) -> Option<Stated<NetworkMode>> {
-        let section = self.section(top, "network", &["mode", "allow"])?;
-        if let Some(first) = self.texts(&section, "allow").into_iter().next() {
-            unavailable.push(first.with("network.allow".to_owned()));
-        }
-        self.choice(&section, "mode", NETWORKS)
     }
 
     fn limits(&mut self, top: &Section<'_>) -> LimitsTable {

@@ -1,6 +1,7 @@
 //! What the flags of `endow run` say, as the strongest source of a policy.
 
 mod mount;
+mod network;
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -11,8 +12,8 @@ use crate::decode::{LEVELS, is_hostname};
 use crate::nearest::did_you_mean;
 use crate::unit::UnitError;
 use crate::{
-    Access, AllowWord, FileKind, LimitsTable, NetworkMode, OnConflict, Origin, PatternFault,
-    PolicyFile, SparseFault, Stated, SyncMode, WorkspaceAccess, parse_duration, parse_size,
+    Access, AllowWord, FileKind, LimitsTable, OnConflict, Origin, PatternFault, PolicyFile,
+    SparseFault, Stated, SyncMode, WordFault, WorkspaceAccess, parse_duration, parse_size,
 };
 
 use mount::MountFlag;
@@ -51,6 +52,10 @@ pub struct Flags {
     pub env_all: bool,
     /// The values of `--net`.
     pub net: Vec<String>,
+    /// The values of `--publish`.
+    pub publish: Vec<String>,
+    /// The value of `--proxy`.
+    pub proxy: Option<String>,
     /// The values of `--allow`.
     pub allow: Vec<String>,
     /// The value of `--timeout`.
@@ -154,9 +159,15 @@ pub enum FlagFault {
     /// A part of a tree can't be changed.
     #[error("`sparse` and `cow` exclude each other")]
     SparseCow,
-    /// The feature is not built yet.
-    #[error("not available in this version")]
-    Unavailable,
+    /// A host, an address or a port can't be used.
+    #[error(transparent)]
+    Network(WordFault),
+    /// A host is allowed where all are.
+    #[error("`--net host` allows every host")]
+    BesideHost,
+    /// The value is no port.
+    #[error("not a port from 1 to 65535")]
+    Port,
 }
 
 impl Flags {
@@ -277,26 +288,6 @@ impl Flags {
         file.sync.only = patterns("--sync-only", "", &self.sync_only)?;
         file.sync.strict = self.strict.then(|| switch("--strict", true));
         Ok(())
-    }
-
-    fn network(&self) -> Result<Option<Stated<NetworkMode>>, FlagError> {
-        let mut network = None;
-        for word in &self.net {
-            let mode = match word.as_str() {
-                "none" => NetworkMode::None,
-                "host" => NetworkMode::Host,
-                other => {
-                    let flag = format!("--net {other}");
-                    let hint = did_you_mean(other, &["none", "host"]);
-                    return Err(FlagError {
-                        hint: Some(hint),
-                        ..fault(&flag, FlagFault::Unavailable)
-                    });
-                }
-            };
-            network = Some(Stated::new(mode, origin("--net", word)));
-        }
-        Ok(network)
     }
 
     fn limits(&self) -> Result<LimitsTable, FlagError> {

@@ -6,8 +6,11 @@ mod publish;
 mod range;
 mod rule;
 mod special;
+mod spelling;
+mod table;
 #[cfg(test)]
 mod tests;
+mod word;
 
 use core::net::IpAddr;
 
@@ -19,6 +22,8 @@ pub use publish::PublishedPort;
 pub use range::{AddressRange, AddressRangeError};
 pub use rule::{HostPattern, HostRule, Protocol, Registry};
 pub use special::{SpecialRange, special_range};
+pub use table::{Edit, NetworkTable};
+pub use word::{WordError, WordFault};
 
 use crate::Stated;
 

@@ -14,6 +14,9 @@ pub enum Ports {
     Some(BTreeSet<u16>),
 }
 
+/// The port of HTTPS, which a host alone stands for.
+pub(super) const HTTPS: u16 = 443;
+
 impl Ports {
     /// Returns one port.
     pub fn one(port: u16) -> Self {
@@ -34,6 +37,26 @@ impl Ports {
             (Self::Any, _) => true,
             (Self::Some(_), Self::Any) => false,
             (Self::Some(all), Self::Some(some)) => some.is_subset(all),
+        }
+    }
+
+    /// Returns whether they have a port in common.
+    pub(crate) fn meets(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Any, _) | (_, Self::Any) => true,
+            (Self::Some(some), Self::Some(others)) => !some.is_disjoint(others),
+        }
+    }
+
+    /// Returns what is left without `other`: nothing of all ports, since the rest of them can't be
+    /// written.
+    pub(crate) fn without(&self, other: &Self) -> Option<Self> {
+        match (self, other) {
+            (Self::Any, _) | (_, Self::Any) => None,
+            (Self::Some(ports), Self::Some(taken)) => {
+                let left: BTreeSet<u16> = ports.difference(taken).copied().collect();
+                (!left.is_empty()).then_some(Self::Some(left))
+            }
         }
     }
 }

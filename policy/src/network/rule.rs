@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-use super::{AddressRange, HostName, Ports};
+use super::{AddressRange, HostName, Ports, special};
 
 /// One thing that may be reached: a host or several, at ports of one protocol.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -69,6 +69,14 @@ impl HostRule {
             && self.ports.covers(&other.ports)
             && self.host.covers(&other.host)
     }
+
+    /// Returns whether something of what `other` allows is allowed by this rule, for every host of
+    /// `other`.
+    pub(crate) fn overlaps(&self, other: &Self) -> bool {
+        self.protocol == other.protocol
+            && self.ports.meets(&other.ports)
+            && self.host.covers(&other.host)
+    }
 }
 
 impl Protocol {
@@ -101,7 +109,11 @@ impl HostPattern {
         match (self, other) {
             (Self::Below(_), Self::Name(name)) => self.matches_name(name),
             (Self::Below(above), Self::Below(below)) => above == below || below.is_below(above),
-            (Self::Range(wide), Self::Range(narrow)) => wide.covers(narrow),
+            // Of special addresses, a range opens those among which all of it lies.
+            (Self::Range(wide), Self::Range(narrow)) => {
+                let special = special::around(narrow);
+                wide.covers(narrow) && special.is_none_or(|special| special.range.covers(wide))
+            }
             _ => self == other,
         }
     }

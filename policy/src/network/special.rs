@@ -26,29 +26,35 @@ impl fmt::Display for SpecialRange {
     }
 }
 
+impl SpecialRange {
+    /// Returns whether it is the loopback.
+    pub fn is_loopback(&self) -> bool {
+        self.name == LOOPBACK
+    }
+
+    /// Returns whether its addresses stand for whoever connects to them.
+    pub(super) fn is_this_host(&self) -> bool {
+        self.name == THIS
+    }
+}
+
 /// Returns the special range in which an address lies, the narrowest that is known. Ranges for
 /// documents are not among them: nothing is there.
 pub fn special_range(address: IpAddr) -> Option<SpecialRange> {
-    match address.to_canonical() {
-        IpAddr::V4(address) => of_v4(address),
-        IpAddr::V6(address) => of_v6(address),
+    around(&AddressRange::one(address))
+}
+
+/// Returns the narrowest special range in which all of a range lies.
+pub(super) fn around(range: &AddressRange) -> Option<SpecialRange> {
+    let IpAddr::V6(first) = range.first() else { return find(V4, range) };
+    match EMBEDDINGS.iter().find(|it| it.range.covers(range)) {
+        Some(embedding) => embedding.special(first, range.prefix()),
+        None => find(V6, range),
     }
 }
 
-fn of_v4(address: Ipv4Addr) -> Option<SpecialRange> {
-    find(V4, address.into())
-}
-
-fn of_v6(address: Ipv6Addr) -> Option<SpecialRange> {
-    let own = EMBEDDINGS.iter().find(|it| it.range.contains(address.into()));
-    match own {
-        Some(embedding) => embedding.special(address),
-        None => find(V6, address.into()),
-    }
-}
-
-fn find(rows: &[Row], address: IpAddr) -> Option<SpecialRange> {
-    let (name, range) = rows.iter().find(|(_, range)| range.contains(address))?;
+fn find(rows: &[Row], within: &AddressRange) -> Option<SpecialRange> {
+    let (name, range) = rows.iter().find(|(_, range)| range.covers(within))?;
     Some(SpecialRange { name, range: *range, through: None })
 }
 
@@ -115,8 +121,8 @@ const V6: &[Row] = &[
 struct Embedding {
     range: AddressRange,
     name: &'static str,
-    /// How many bits stand behind the IPv4 address.
-    behind: u32,
+    /// How many bits stand before the IPv4 address.
+    before: u8,
     /// What its bits are turned by.
     turned: u32,
 }
@@ -126,31 +132,32 @@ const EMBEDDINGS: &[Embedding] = &[
     Embedding {
         range: AddressRange::v6([0x64, 0xff9b, 0, 0, 0, 0, 0, 0], 96),
         name: "NAT64",
-        behind: 0,
+        before: 96,
         turned: 0,
     },
     Embedding {
         range: AddressRange::v6([0x2002, 0, 0, 0, 0, 0, 0, 0], 16),
         name: "6to4",
-        behind: 80,
+        before: 16,
         turned: 0,
     },
     Embedding {
         range: AddressRange::v6([0x2001, 0, 0, 0, 0, 0, 0, 0], 32),
         name: "Teredo",
-        behind: 0,
+        before: 96,
         turned: u32::MAX,
     },
 ];
 
 impl Embedding {
-    /// Returns the special range of the IPv4 address, in the words of IPv6.
-    fn special(&self, address: Ipv6Addr) -> Option<SpecialRange> {
-        let low = u32::try_from((address.to_bits() >> self.behind) & u128::from(u32::MAX));
-        let carried = Ipv4Addr::from_bits(low.unwrap_or_default() ^ self.turned);
-        let special = of_v4(carried)?;
-        let bits = 128 - 32 - u8::try_from(self.behind).unwrap_or_default();
-        let range = AddressRange::around(address.into(), bits + special.range.prefix());
+    /// Returns the special range of the IPv4 addresses, in the words of IPv6.
+    fn special(&self, first: Ipv6Addr, prefix: u8) -> Option<SpecialRange> {
+        let behind = u32::from(96 - self.before);
+        let carried = u32::try_from((first.to_bits() >> behind) & u128::from(u32::MAX));
+        let carried = Ipv4Addr::from_bits(carried.unwrap_or_default() ^ self.turned);
+        let special =
+            around(&AddressRange::around(carried.into(), prefix.checked_sub(self.before)?))?;
+        let range = AddressRange::around(first.into(), self.before + special.range.prefix());
         Some(SpecialRange { range, through: Some(self.name), ..special })
     }
 }

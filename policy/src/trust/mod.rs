@@ -2,10 +2,11 @@
 
 mod limits;
 mod mounts;
+mod network;
 
 use crate::compose::Composed;
 use crate::{
-    NetworkMode, Origin, PolicyFile, Stated, Vars, WorkspaceAccess, WorkspaceRoot,
+    Origin, PolicyFile, Stated, Vars, WorkspaceAccess, WorkspaceRoot,
     workspace::DEFAULT_WORKSPACE_ACCESS,
 };
 
@@ -44,6 +45,7 @@ pub fn judge(file: &PolicyFile, weaker: &Composed, vars: &Vars) -> Judgement {
     judgement.switches(file, weaker);
     judgement.workspace(file, weaker);
     mounts::judge(&mut judgement, file, weaker, vars);
+    network::judge(&mut judgement, &file.network, weaker);
     limits::judge(&mut judgement, &file.limits, &weaker.limits);
     judgement.grants.sort_by(|a, b| a.origin.cmp(&b.origin));
     judgement
@@ -109,11 +111,6 @@ impl Judgement {
                 let what = format!("{key}.defaults = {}", defaults.value);
                 self.note(defaults.value, &defaults.origin, what);
             }
-        }
-        if let Some(mode) = &file.network {
-            let host = weaker.network.as_ref().is_some_and(|mode| mode.value == NetworkMode::Host);
-            let narrows = host || mode.value == NetworkMode::None;
-            self.note(narrows, &mode.origin, "network.mode".to_owned());
         }
         if let Some(session) = &file.process.new_session {
             let had = weaker.new_session.as_ref().is_some_and(|flag| flag.value);

@@ -184,8 +184,12 @@ fn other_flags_refused() {
         Flags { unprotect: many("a/"), ..base() },
         Flags { env: vec!["=secretvalue".into()], ..base() },
         Flags { env: vec!["".into()], ..base() },
-        Flags { net: many("example.com"), ..base() },
         Flags { net: many("hots"), ..base() },
+        Flags { net: many("https://example.com"), ..base() },
+        Flags { net: many("!example.com"), ..base() },
+        Flags { publish: many("8080:3000:80"), ..base() },
+        Flags { proxy: some("0"), ..base() },
+        Flags { proxy: some("http://127.0.0.1:3128"), ..base() },
         Flags { allow: many("iouring"), ..base() },
         Flags { timeout: some("10 parsecs"), ..base() },
         Flags { timeout: some("0"), ..base() },
@@ -197,14 +201,18 @@ fn other_flags_refused() {
         Flags { best_effort: many(""), ..base() },
     ];
     let report: Vec<_> = rows.iter().map(read).collect();
-    insta::assert_snapshot!(report.join("\n"), @r#"
+    insta::assert_snapshot!(report.join("\n"), @r"
     unknown word: --workspace rx | did you mean `ro`
     pattern has `[` without `]`: --deny [a | -
     pattern ends in `/`: --unprotect a/ | -
     not a variable's name: --env  | -
     not a variable's name: --env  | -
-    not available in this version: --net example.com | known: none, host
-    not available in this version: --net hots | did you mean `host`
+    a host of this name needs its port written: --net hots | did you mean `host`; the host is `hots:443`
+    a host is written, not a URL: --net https://example.com | write `example.com:443`
+    host name has a character that can't be in one: '!': --net !example.com | `!` takes an entry back in a policy file; `--net none` takes all back
+    ports are published at an address of this machine: --publish 8080:3000:80 | write `127.0.0.1:8080:3000`, or `0.0.0.0:8080:3000` for all of them
+    not a port from 1 to 65535: --proxy 0 | -
+    not a port from 1 to 65535: --proxy http://127.0.0.1:3128 | -
     unknown word: --allow iouring | did you mean `io-uring`
     unknown unit of time, known: ms, s, m, h, d: --timeout 10 parsecs | -
     a limit of zero lets nothing run: --timeout 0 | -
@@ -214,7 +222,7 @@ fn other_flags_refused() {
     not a host name: --hostname a b | -
     unknown word: --require ful | did you mean `full`
     empty value: --best-effort | -
-    "#);
+    ");
 }
 
 #[test]

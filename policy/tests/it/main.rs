@@ -4,6 +4,9 @@ mod bad_files;
 mod flags;
 mod harness;
 mod layers;
+mod network;
+mod network_properties;
+mod network_words;
 mod parse;
 mod resolve;
 #[cfg(feature = "schema")]

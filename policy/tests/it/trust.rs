@@ -70,7 +70,6 @@ name = "x"
     - endow.toml:31 expect
     - endow.toml:33 action
     - endow.toml:14 deny.defaults = true
-    - endow.toml:21 network.mode
     - endow.toml:27 process.new_session
     - endow.toml:29 require.level = "full"
     - endow.toml:4 workspace.access
@@ -80,6 +79,7 @@ name = "x"
     - endow.toml:9 mounts."/scratch" (memory)
     - endow.toml:10 mounts."/ref" (memory)
     - endow.toml:11 mounts."/data" (ro)
+    - endow.toml:21 network.mode = "none"
     - endow.toml:23 limits.timeout
     - endow.toml:24 limits.pids
     "#);
@@ -110,7 +110,7 @@ pass = ["AWS_SECRET_ACCESS_KEY"]
 set = { LD_PRELOAD = "x" }
 drop = ["!*_TOKEN"]
 [network]
-mode = "host"
+proxy = 3128
 allow = ["example.com"]
 [limits]
 timeout = 30
@@ -141,8 +141,8 @@ A = { from = "env:A" }
     + endow.toml:21 env.pass = "AWS_SECRET_ACCESS_KEY"
     + endow.toml:22 env.set.LD_PRELOAD
     + endow.toml:23 env.drop = "!*_TOKEN"
-    + endow.toml:25 network.mode
-    + endow.toml:26 key = "network.allow"
+    + endow.toml:25 network.proxy = 3128
+    + endow.toml:26 network.allow = "example.com:443"
     + endow.toml:28 limits.timeout
     + endow.toml:30 process.allow = "userns"
     + endow.toml:31 process.hostname

@@ -57,9 +57,15 @@ pub(crate) struct PolicyArgs {
     /// Pass every variable but those that are dropped
     #[arg(long, help_heading = "Environment and network")]
     env_all: bool,
-    /// The network: none or host
-    #[arg(long, value_name = "MODE", help_heading = "Environment and network")]
+    /// What of the network is reached: none, host, or HOST[:PORT,...], udp:HOST:PORT, registry:TOOL
+    #[arg(long, value_name = "HOST[:PORT]", help_heading = "Environment and network")]
     net: Vec<String>,
+    /// Let the host reach a port inside: PORT, HOST_PORT:PORT or ADDRESS:HOST_PORT:PORT
+    #[arg(long, value_name = "[HOST_PORT:]PORT", help_heading = "Environment and network")]
+    publish: Vec<String>,
+    /// Offer a proxy with the rules of `--net` at this port inside, for programs that insist on one
+    #[arg(long, value_name = "PORT", help_heading = "Environment and network")]
+    proxy: Option<String>,
 
     /// Lift a group of kernel services; `--allow help` lists them
     #[arg(long, value_name = "WORD", help_heading = "Process")]
@@ -177,6 +183,8 @@ impl PolicyArgs {
             env: it.env,
             env_all: it.env_all,
             net: it.net,
+            publish: it.publish,
+            proxy: it.proxy,
             allow: it.allow,
             timeout: it.timeout,
             grace: it.grace,
