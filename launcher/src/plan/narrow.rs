@@ -37,6 +37,7 @@ pub(super) fn narrow(
     host: &HostFacts,
 ) -> Result<Narrowed, PlanError> {
     let mut beyond = of_processes(policy);
+    beyond.extend(of_network(policy));
     let told = not_buffered(placement);
     let mut kept = Vec::new();
     let mut absent = placement.absent.clone();
@@ -82,6 +83,21 @@ fn of_processes(policy: &Policy) -> Vec<Beyond> {
         origin: None,
     });
     words.chain(name).collect()
+}
+
+/// Hosts and ports that only a network of the run's own could hold.
+fn of_network(policy: &Policy) -> Vec<Beyond> {
+    let why = "the run has no network of its own";
+    let network = &policy.network;
+    let entry = |word: String, origin: &Origin| Beyond {
+        what: format!("{word}: {why}"),
+        origin: Some(origin.clone()),
+    };
+    let hosts = network.allow.iter().map(|it| entry(format!("--net {}", it.value), &it.origin));
+    let ports =
+        network.publish.iter().map(|it| entry(format!("--publish {}", it.value), &it.origin));
+    let proxy = network.proxy.iter().map(|it| entry(format!("--proxy {}", it.value), &it.origin));
+    hosts.chain(ports).chain(proxy).collect()
 }
 
 enum Expressed {

@@ -36,6 +36,20 @@ fn words_that_open_a_way_past_the_filter_are_refused() {
 }
 
 #[test]
+fn hosts_and_ports_need_a_network_of_the_run() {
+    let world = World::new();
+    let options =
+        ["--net", "example.com:443", "--net", "localhost:80", "--publish", "3000", "--proxy", "1"];
+    let said = refuses(
+        &world,
+        &options,
+        &["--net example.com:443: ", "--net localhost:80: ", "--publish 3000", "--proxy 1: "],
+    );
+    assert_eq!(said.stderr.matches("cause:").count(), 4, "{}", said.stderr);
+    run(&world, &["--net", "example.com", "--net", "none"], "true").ok();
+}
+
+#[test]
 fn less_within_more_is_refused_and_more_within_less_is_not() {
     let world = World::new();
     world.write("tree/sub/file", "content");

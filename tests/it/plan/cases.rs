@@ -182,6 +182,16 @@ pub(super) const CASES: &[Case] = &[
             flags.hostname = Some("box".to_owned());
         },
     },
+    Case {
+        name: "require-landlock-network-allow",
+        flags: |flags| {
+            flags.require = Some("landlock".to_owned());
+            flags.no_default_deny = true;
+            flags.net.extend(["example.com:80,443", "registry:npm"].map(str::to_owned));
+            flags.publish.push("3000".to_owned());
+            flags.proxy = Some("3128".to_owned());
+        },
+    },
     Case { name: "require-full", flags: |flags| flags.require = Some("full".to_owned()) },
 ];
 
