@@ -133,7 +133,9 @@ pub(crate) fn run(
     while set.iter().any(|one| one.ended.is_none()) {
         wait(&signals, set)?;
         while let Some(arrived) = sys::signal::read(&signals) {
-            if set.iter_mut().any(|one| one.takes(arrived)) {
+            // Before 6.5 a splice to a connection that is gone raises SIGPIPE.
+            let own = arrived.from_self && arrived.signal == libc::SIGPIPE;
+            if own || set.iter_mut().any(|one| one.takes(arrived)) {
                 continue;
             }
             let (signal, from_terminal) = (arrived.signal, arrived.from_kernel);

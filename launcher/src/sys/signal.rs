@@ -109,6 +109,8 @@ pub(crate) struct Arrived {
     pub(crate) signal: i32,
     /// Whether the kernel itself sent it, as a terminal does, and not a process.
     pub(crate) from_kernel: bool,
+    /// Whether it came of something that this process did, as SIGPIPE of a write does.
+    pub(crate) from_self: bool,
     /// The descriptor that it tells of, when the kernel sent it for one.
     pub(crate) about: Option<i32>,
 }
@@ -122,10 +124,11 @@ pub(crate) fn read(descriptor: &OwnedFd) -> Option<Arrived> {
     let mut record = [0u8; size_of::<libc::signalfd_siginfo>()];
     let length = rustix::io::read(descriptor, &mut record).ok()?;
     let word = |at: usize| record.get(at..at + 4)?.try_into().ok().map(i32::from_ne_bytes);
-    let (signal, code, number) = (word(0)?, word(8)?, word(20)?);
+    let (signal, code, sender, number) = (word(0)?, word(8)?, word(12)?, word(20)?);
     let about = (ABOUT_DESCRIPTOR.contains(&code) && signal >= libc::SIGRTMIN()).then_some(number);
     let from_kernel = code == libc::SI_KERNEL;
-    (length == record.len()).then_some(Arrived { signal, from_kernel, about })
+    let from_self = !from_kernel && sender == rustix::process::getpid().as_raw_pid();
+    (length == record.len()).then_some(Arrived { signal, from_kernel, from_self, about })
 }
 
 /// Sends `signal` to a process; `-1` is everything in this pid namespace but the caller.
