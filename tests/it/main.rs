@@ -9,6 +9,7 @@ mod kept_changes;
 mod kept_runs;
 #[cfg(feature = "test-switches")]
 mod layers;
+mod network;
 mod plan;
 mod run_basic;
 mod run_bytes;
