@@ -12,3 +12,9 @@ def begin(path):
 
 def note(server, **facts):
     os.write(file, (json.dumps({"server": server, **facts}) + "\n").encode())
+
+
+def place(one):
+    """Returns the address and port of a socket's own side."""
+    host, port = one.getsockname()[:2]
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

@@ -7,7 +7,7 @@ import struct
 import subprocess
 import threading
 
-from noted import note
+from noted import note, place
 
 MIB = 1 << 20
 BLOCK = random.Random(5).randbytes(MIB)
@@ -87,6 +87,19 @@ def server(kind, host, port, **about):
     return Server((host, port), Connection)
 
 
+def echo_once(host, port):
+    """Sends back the first byte; for clients by the thousand, without a thread for each."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.create_server((host, port), family=family, backlog=4096)
+
+    def serve():
+        while True:
+            with listener.accept()[0] as one:
+                one.sendall(one.recv(1))
+
+    threading.Thread(target=serve, daemon=True).start()
+
+
 def echo_datagrams(host, port):
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     one = socket.socket(family, socket.SOCK_DGRAM)
@@ -95,7 +108,7 @@ def echo_datagrams(host, port):
     def serve():
         while True:
             data, peer = one.recvfrom(65536)
-            note("datagram", at=f"{host}:{port}", bytes=len(data))
+            note("datagram", at="udp " + place(one))
             one.sendto(data, peer)
 
     threading.Thread(target=serve, daemon=True).start()

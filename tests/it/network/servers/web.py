@@ -6,7 +6,7 @@ import socketserver
 import ssl
 import subprocess
 
-from noted import note
+from noted import note, place
 
 
 class Request(http.server.BaseHTTPRequestHandler):
@@ -75,11 +75,6 @@ class Server(http.server.ThreadingHTTPServer):
 
     def handle_error(self, *_):
         """A client that hangs up, or talks something else, is nothing to report."""
-
-
-def place(connection):
-    host, port = connection.getsockname()[:2]
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def secured(listener, keys):

@@ -92,6 +92,8 @@ def start(kind, host, port, **about):
         return dns.serve(about["zone"], host, port)
     if kind == "datagrams":
         return streams.echo_datagrams(host, port)
+    if kind == "once":
+        return streams.echo_once(host, port)
     if kind == "http":
         made = web.server(host, port, **about)
     else:
@@ -105,7 +107,7 @@ def note_connections(server, kind):
 
     def noting():
         connection, peer = accept()
-        noted.note("connection", kind=kind, at=web.place(connection))
+        noted.note("connection", kind=kind, at=noted.place(connection))
         return connection, peer
 
     server.get_request = noting

@@ -38,7 +38,7 @@ pub(super) struct NetWorld {
 impl NetWorld {
     /// Makes one; says why where that can't be done.
     pub(super) fn start() -> Option<Self> {
-        for program in ["ip", "nsenter", "openssl", "python3", "timeout", "unshare"] {
+        for program in ["ip", "nsenter", "openssl", "python3", "setpriv", "timeout", "unshare"] {
             debian_program(program)?;
         }
         let files = World::new();
@@ -57,7 +57,8 @@ impl NetWorld {
         &self.files
     }
 
-    /// Returns a command that runs on that machine, without a sandbox, for two minutes at most.
+    /// Returns a command that runs on that machine, without a sandbox: for two minutes at
+    /// most, and not longer than the one who waits for it.
     pub(super) fn command(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = self.files.command("timeout");
         command.args(["--kill-after=5", "120", "nsenter", "--target", &self.pid]);
@@ -65,7 +66,8 @@ impl NetWorld {
         if !is_root() {
             command.args(["--user", "--preserve-credentials"]);
         }
-        command.arg(format!("--wdns={}", self.files.project().display())).arg("--").arg(program);
+        command.arg(format!("--wdns={}", self.files.project().display()));
+        command.args(["--", "setpriv", "--pdeathsig=KILL", "--"]).arg(program);
         command
     }
 
@@ -83,6 +85,16 @@ impl NetWorld {
         text.lines().map(|line| serde_json::from_str(line).expect("json")).collect()
     }
 
+    /// Returns the names that the DNS server was asked for, in lower case, each once.
+    pub(super) fn asked(&self) -> Vec<String> {
+        let of_dns = self.seen().into_iter().filter(|it| it["server"] == "dns");
+        let names = of_dns.map(|it| it["name"].as_str().expect("a name").to_lowercase());
+        let mut names: Vec<String> = names.filter(|name| name != places::FENCE).collect();
+        names.sort();
+        names.dedup();
+        names
+    }
+
     /// Returns the addresses and ports of all servers but DNS that something came to, each once.
     pub(super) fn reached(&self) -> Vec<String> {
         let kinds = ["connection", "datagram"];
@@ -93,6 +105,11 @@ impl NetWorld {
         places.sort();
         places.dedup();
         places
+    }
+
+    /// Returns the HTTP requests in the order in which they came.
+    pub(super) fn requests(&self) -> Vec<Value> {
+        self.seen().into_iter().filter(|it| it["server"] == "http").collect()
     }
 }
 

@@ -100,10 +100,18 @@ fn elsewhere(root: &Path) -> Vec<Value> {
 }
 
 fn web(host: &str, root: &Path) -> Vec<Value> {
-    let plain =
-        [("http", 80), ("echo", 7), ("digest", 9), ("source", 19), ("hold", 4), ("dies", 5)];
+    let plain = [
+        ("http", 80),
+        ("echo", 7),
+        ("digest", 9),
+        ("source", 19),
+        ("hold", 4),
+        ("dies", 5),
+        ("once", 6),
+    ];
     let mut servers: Vec<Value> = plain.map(|(kind, port)| server(kind, host, port)).into();
-    servers.extend([https(host, 443, root), https(host, 8443, root), server("datagrams", host, 7)]);
+    servers.extend([443, 8443].map(|port| https(host, port, root)));
+    servers.extend([7, 443].map(|port| server("datagrams", host, port)));
     let config = root.join("ssh/sshd_config");
     servers.push(json!({ "kind": "ssh", "host": host, "port": 2222, "config": config }));
     servers
