@@ -2,6 +2,7 @@
 
 mod clients;
 mod escape;
+mod streams;
 mod world;
 
 /// How many of the modes there are so far.
