@@ -171,6 +171,14 @@ fn make_ssh(files: &World) {
     files.write("ssh/sshd_config", &lines.join("\n"));
 }
 
+/// Programs find their way by names and addresses alone.
+#[test]
+fn client_is_told_of_no_proxy() {
+    let Some(world) = NetWorld::start() else { return };
+    let script = "env | grep -i -e proxy -e socks || echo none";
+    assert_eq!(said(world.endow(shell(&world, "web.example.test")).arg(script)).ok(), "none\n");
+}
+
 /// Names the address that a copy of these tests is to connect to, as a guest.
 const GUEST: &str = "ENDOW_TEST_CONNECTS_TO";
 

@@ -15,8 +15,8 @@ use crate::escape::prober::{Attempts, script};
 
 const COMMON: &str = include_str!("../probes/common.py");
 
-/// What an attack may be allowed; `none` is as good as a rule for what must fail.
-const RULES: [&str; 1] = ["none"];
+/// What an attack may be allowed: nothing, and one port of one name.
+const RULES: [&str; 2] = ["none", "web.example.test:443"];
 
 /// Where an attack succeeds.
 #[derive(Clone, Copy)]

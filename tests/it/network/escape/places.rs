@@ -1,11 +1,14 @@
 //! Addresses, ports, and the many ways to write them.
 
 use super::{Attack, Control};
+use crate::escape::prober::Attempts;
 use crate::harness::Running;
+use crate::network::world::NetWorld;
 
 const REACH: &str = include_str!("../probes/reach.py");
 const ABSTRACT: &str = include_str!("../probes/abstract.py");
 const TUNNEL: &str = include_str!("../probes/tunnel.py");
+const BESIDE: &str = include_str!("../probes/beside.py");
 
 fn fails(about: &[&str]) {
     Attack { probe: REACH, about, control: Control::HostNetwork }.fails();
@@ -48,6 +51,36 @@ fn escape_to_services_of_the_machine() {
         "machine-4 http 203.0.113.1 8080",
         "machine-6 http 2001:db8::1 8080",
     ]);
+}
+
+/// What is beside the address that an allowed name has inside. No control: outside, there is none.
+#[test]
+fn escape_to_neighbours_of_an_allowed_address() {
+    Attack { probe: BESIDE, about: &[], control: Control::Nowhere }.fails();
+}
+
+/// A port that is allowed for one name is not allowed for another.
+#[test]
+fn escape_by_ports_of_another_rule() {
+    let about = [
+        "crossed-80 http web.example.test 80",
+        "crossed-443 tls other.example.test 443",
+        "own-443 tls web.example.test 443",
+        "own-80 http other.example.test 80",
+    ];
+    let attack = Attack { probe: REACH, about: &about, control: Control::HostNetwork };
+    let Some(world) = NetWorld::start() else { return };
+    attack.inside(&world, "host").all("ok");
+    let mut command = world.endow(["run", "--workspace", "rw", "--net", "web.example.test:443"]);
+    command.args(["--net", "other.example.test:80", "--"]).args(attack.script());
+    let attempts = Attempts::of(&mut command);
+    for stage in ["before", "after"] {
+        attempts.succeed(&[&format!("{stage}/own-443"), &format!("{stage}/own-80")]);
+        for crossed in ["crossed-80", "crossed-443"] {
+            let word = attempts.get(&format!("{stage}/{crossed}"));
+            assert!(!["ok", "late"].contains(&word), "{stage}/{crossed}: {word}");
+        }
+    }
 }
 
 /// Libraries read all of these as addresses: `203.0.113.20`, and `127.0.0.1` in the last two.

@@ -34,8 +34,18 @@ def around(attacks):
 
 def asked(kind, host, port):
     """Connects by name or address, and has a word with what is there."""
+    if kind == "udp":
+        return datagram(host, int(port))
     with so.create_connection((host, int(port)), timeout=3) as one:
         KINDS[kind](one, host)
+
+
+def datagram(host, port):
+    family, kind, protocol, _, address = so.getaddrinfo(host, port, type=so.SOCK_DGRAM)[0]
+    with so.socket(family, kind, protocol) as one:
+        one.settimeout(1)
+        one.connect(address)
+        told(one, b"hello", b"hello")
 
 
 def http(one, host):

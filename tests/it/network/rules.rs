@@ -1,0 +1,86 @@
+//! What each kind of rule lets through, and what it doesn't.
+
+use super::world::NetWorld;
+use crate::escape::prober::{Attempts, script};
+
+const COMMON: &str = include_str!("probes/common.py");
+const REACH: &str = include_str!("probes/reach.py");
+
+/// Rules, and a place that each of them reaches.
+const ALLOWED: [(&str, &str); 17] = [
+    ("*.example.test", "tls other.example.test 443"),
+    ("*.example.test", "tls below.web.example.test 443"),
+    ("WEB.example.test.", "tls web.example.test 443"),
+    ("web.example.test:80,8443", "http web.example.test 80"),
+    ("web.example.test:80,8443", "tls web.example.test 8443"),
+    ("web.example.test:*", "echo web.example.test 7"),
+    ("four.example.test", "tls four.example.test 443"),
+    ("six.example.test", "tls six.example.test 443"),
+    ("to-other.example.test", "tls to-other.example.test 443"),
+    ("long.example.test", "tls long.example.test 443"),
+    ("slow.example.test", "tls slow.example.test 443"),
+    ("203.0.113.20", "tls 203.0.113.20 443"),
+    ("10.77.0.10:80", "http 10.77.0.10 80"),
+    ("[2001:db8::20]:443", "tls 2001:db8::20 443"),
+    ("localhost:8080", "http localhost 8080"),
+    ("localhost:8080", "http 127.0.0.1 8080"),
+    ("udp:web.example.test:7", "udp web.example.test 7"),
+];
+
+/// Rules, and a place near to what they reach.
+const REFUSED: [(&str, &str); 11] = [
+    ("*.example.test", "tls example.test 443"),
+    ("*.web.example.test", "tls web.example.test 443"),
+    ("web.example.test", "http web.example.test 80"),
+    ("web.example.test:80,8443", "tls web.example.test 443"),
+    ("web.example.test:7", "udp web.example.test 7"),
+    ("udp:web.example.test:7", "echo web.example.test 7"),
+    ("203.0.113.20", "tls 203.0.113.10 443"),
+    ("203.0.113.20", "tls other.example.test 443"),
+    ("localhost:8080", "tls 127.0.0.1 443"),
+    ("localhost:8080", "http 203.0.113.1 8080"),
+    ("to-web.example.test", "tls web.example.test 443"),
+];
+
+#[test]
+fn rule_reaches_what_it_names() {
+    let Some(world) = NetWorld::start() else { return };
+    for (rule, place) in ALLOWED {
+        for net in ["host", rule] {
+            assert_eq!(reached(&world, net, place), "ok", "{net}: {place}");
+        }
+    }
+}
+
+#[test]
+fn rule_reaches_nothing_else() {
+    let Some(world) = NetWorld::start() else { return };
+    for (rule, place) in REFUSED {
+        assert_eq!(reached(&world, "host", place), "ok", "{place}");
+        let word = reached(&world, rule, place);
+        assert!(!["ok", "late"].contains(&word.as_str()), "{rule}: {place}: {word}");
+    }
+}
+
+/// Names that have no address are as they would be outside, allowed or not.
+#[test]
+fn rule_makes_no_address() {
+    let Some(world) = NetWorld::start() else { return };
+    for (name, word) in
+        [("nothing", "unknown-name"), ("absent", "unknown-name"), ("broken", "no-resolver")]
+    {
+        let name = format!("{name}.example.test");
+        for net in ["host", &name] {
+            let place = format!("tls {name} 443");
+            assert_eq!(reached(&world, net, &place), word, "{net}: {name}");
+        }
+    }
+}
+
+/// Says what comes of an attempt to reach a place.
+fn reached(world: &NetWorld, net: &str, place: &str) -> String {
+    let about = format!("place {place}");
+    let mut command = world.endow(["run", "--workspace", "rw", "--net", net, "--"]);
+    command.args(script(&format!("{COMMON}\n{REACH}"), &[&about]));
+    Attempts::of(&mut command).get("before/place").to_owned()
+}
