@@ -19,6 +19,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::sockopt::socket_type;
 use rustix::net::{SocketType, getsockname};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::datagrams::{Datagrams, First};
 use super::dns::upstream::{LookupId, ResolverConfig, Upstream};
@@ -43,6 +44,9 @@ const ROUNDS: usize = 64;
 /// The most connections at once; each takes two descriptors.
 const CONNECTIONS_MAX: usize = 4096;
 
+/// How many descriptors are left for all else: pipes, sockets that listen, look-ups.
+const OTHER_DESCRIPTORS: u64 = 512;
+
 /// The most bytes that are read of a file that says how names are resolved.
 const FILE_MAX: u64 = 1 << 20;
 
@@ -60,6 +64,7 @@ pub(crate) struct Served {
     datagrams: Datagrams,
     outgoing: Outgoings,
     relay: Relay<About>,
+    connections_max: usize,
     /// Who waits for a name to be resolved.
     waiting: HashMap<LookupId, Vec<Waiter>>,
     log: Log,
@@ -90,6 +95,7 @@ impl Served {
             datagrams: Datagrams::default(),
             outgoing: Outgoings::default(),
             relay: Relay::default(),
+            connections_max: CONNECTIONS_MAX,
             waiting: HashMap::new(),
             log: Log::default(),
         })
@@ -201,7 +207,21 @@ impl Served {
     }
 
     fn is_full(&self) -> bool {
-        self.relay.len() + self.outgoing.len() >= CONNECTIONS_MAX
+        self.relay.len() + self.outgoing.len() >= self.connections_max
+    }
+
+    /// Takes as many descriptors as the user may have. What was started before keeps its limit: the
+    /// command has that of the caller.
+    pub(crate) fn take_descriptors(&mut self) {
+        let limit = getrlimit(Resource::Nofile);
+        let wanted = Rlimit { current: limit.maximum, ..limit };
+        let most = match setrlimit(Resource::Nofile, wanted) {
+            Ok(()) => limit.maximum,
+            Err(_) => limit.current,
+        };
+        let most = most.map(|most| most.saturating_sub(OTHER_DESCRIPTORS) / 2);
+        let most = most.and_then(|most| usize::try_from(most).ok()).unwrap_or(CONNECTIONS_MAX);
+        self.connections_max = most.clamp(16, CONNECTIONS_MAX);
     }
 }
 
