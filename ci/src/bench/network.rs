@@ -58,7 +58,8 @@ struct Bench<'a> {
 impl Bench<'_> {
     /// Has the client measure, outside and inside in turn.
     fn measure(&self, what: &str, number: &str) -> Result<Vec<Series>> {
-        let mut series = [PLAIN, RELAYED].map(|name| Series { name: name.to_owned(), times: Vec::new() });
+        let mut series =
+            [PLAIN, RELAYED].map(|name| Series { name: name.to_owned(), times: Vec::new() });
         for round in 0..self.rounds {
             for turn in 0..2 {
                 let inside = (turn + round) % 2;

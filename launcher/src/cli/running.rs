@@ -68,7 +68,8 @@ pub(crate) fn run(
         .map_err(failed("can't open a copy-on-write mount's source"))?;
     let measured = Measured::new(&plan.buffered, &plan.supervise.limits, &prepared.directory())
         .map_err(failed("can't open a layer"))?;
-    let mut served = plan.supervise.network.as_ref().map(|rules| serve(rules, notify)).transpose()?;
+    let mut served =
+        plan.supervise.network.as_ref().map(|rules| serve(rules, notify)).transpose()?;
     let sandbox = spawn(given.begun, plan, prepared)?;
     prepared.hand_over();
     if let Some(served) = &mut served {

@@ -11,7 +11,7 @@ use rustix::net::{SendFlags, send};
 use super::log::{Decision, Entry};
 use super::poll::{Poll, Source};
 use super::proxy::{Language, Verdict};
-use super::relay::{Broken, Dial, Dialed, Over};
+use super::relay::{Broken, Dial, Dialed, Over, Place};
 use super::slab::{Key, Slab};
 use super::target::Target;
 
@@ -113,10 +113,10 @@ impl Outgoings {
         &mut self,
         poll: &Poll,
         outgoing: Outgoing,
-        addresses: Vec<SocketAddr>,
+        places: Vec<Place>,
         now: Instant,
     ) -> Option<Ended> {
-        let dial = Dial::new(addresses, now);
+        let dial = Dial::new(places, now);
         let key = self.dialling.insert(Dialling { dial, deadline: None, outgoing });
         self.go_on(poll, key, now)
     }

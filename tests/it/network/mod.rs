@@ -2,8 +2,12 @@
 
 mod clients;
 mod escape;
+mod names;
+mod proxy;
+mod published;
 mod rules;
 mod streams;
+mod told;
 mod world;
 
 /// What a test gives to `--net`: everything, which is its control, and only what it needs.

@@ -119,6 +119,27 @@ pub(super) const CASES: &[Case] = &[
         flags: |flags| flags.cas.push(format!("/ref=sha256:{}/7,cow", "0".repeat(64)).into()),
     },
     Case { name: "network-host", flags: |flags| flags.net.push("host".to_owned()) },
+    Case {
+        name: "network-allow",
+        flags: |flags| {
+            let words =
+                ["api.example.com", "*.example.org:443,8443", "10.20.0.5:22", "localhost:8080"];
+            flags.net.extend(words.map(str::to_owned));
+            flags.net.push("udp:time.example.com:123".to_owned());
+        },
+    },
+    Case {
+        name: "network-on-demand",
+        flags: |flags| flags.net.extend(["10.20.0.0/16:5432", "example.com:*"].map(str::to_owned)),
+    },
+    Case {
+        name: "network-proxy-and-ports",
+        flags: |flags| {
+            flags.net.push("example.com".to_owned());
+            flags.proxy = Some("3128".to_owned());
+            flags.publish.extend(["3000", "0:8000"].map(str::to_owned));
+        },
+    },
     Case { name: "allow-userns", flags: |flags| flags.allow.push("userns".to_owned()) },
     Case {
         name: "allow-others",

@@ -21,12 +21,15 @@ const SILENCE: Duration = Duration::from_mins(1);
 /// An attempt to connect to one of several addresses.
 #[derive(Debug)]
 pub(in crate::network) struct Dial {
-    left: VecDeque<SocketAddr>,
+    left: VecDeque<Place>,
     trying: Vec<(OwnedFd, SocketAddr)>,
     next: Instant,
     until: Instant,
     error: Errno,
 }
+
+/// An address, and the socket to connect to it; without one, the supervisor's own are made.
+pub(in crate::network) type Place = (SocketAddr, Option<OwnedFd>);
 
 /// What became of it.
 #[derive(Debug)]
@@ -41,8 +44,8 @@ pub(in crate::network) enum Dialed {
 
 impl Dial {
     /// Prepares to connect to addresses, the best first.
-    pub(in crate::network) fn new(addresses: Vec<SocketAddr>, now: Instant) -> Self {
-        let (left, trying) = (addresses.into(), Vec::new());
+    pub(in crate::network) fn new(places: Vec<Place>, now: Instant) -> Self {
+        let (left, trying) = (places.into(), Vec::new());
         Self { left, trying, next: now, until: now + PATIENCE, error: Errno::HOSTUNREACH }
     }
 
@@ -61,9 +64,9 @@ impl Dial {
             return Dialed::Connected(socket, address);
         }
         while now < self.until && (self.trying.is_empty() || self.next <= now) {
-            let Some(address) = self.left.pop_front() else { break };
+            let Some((address, socket)) = self.left.pop_front() else { break };
             self.next = now + HEAD_START;
-            match attempt(address).and_then(|it| watch(it.as_fd()).map(|()| it)) {
+            match attempt(address, socket).and_then(|it| watch(it.as_fd()).map(|()| it)) {
                 Ok(socket) => self.trying.push((socket, address)),
                 Err(errno) => self.error = errno,
             }
@@ -97,8 +100,8 @@ impl Dial {
     }
 }
 
-fn attempt(address: SocketAddr) -> Result<OwnedFd, Errno> {
-    let socket = internet::socket(SocketType::STREAM)?;
+fn attempt(address: SocketAddr, socket: Option<OwnedFd>) -> Result<OwnedFd, Errno> {
+    let socket = socket.map_or_else(|| internet::socket(SocketType::STREAM), Ok)?;
     set_socket_keepalive(&socket, true)?;
     set_tcp_keepidle(&socket, SILENCE)?;
     internet::begin_connect(socket.as_fd(), address)?;

@@ -17,7 +17,7 @@ use rustix::net::sockopt::{set_socket_linger, set_tcp_nodelay};
 
 use super::poll::{News, Poll, Source};
 use super::slab::{Key, Slab};
-pub(super) use dial::{Dial, Dialed};
+pub(super) use dial::{Dial, Dialed, Place};
 use flow::{Flow, Side, Tools};
 use gate::Passage;
 

@@ -61,7 +61,8 @@ impl Served {
         match self.checked(Protocol::Tcp, &outgoing.about.target, real) {
             Err(special) => self.give_up(outgoing, Decision::Special(special), now),
             Ok(addresses) => {
-                let ended = self.outgoing.dial(&self.poll, outgoing, addresses, now);
+                let places = addresses.into_iter().map(|address| (address, None)).collect();
+                let ended = self.outgoing.dial(&self.poll, outgoing, places, now);
                 self.dialled(ended, now);
             }
         }

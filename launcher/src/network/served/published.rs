@@ -40,7 +40,7 @@ impl Served {
         wanted.into_iter().map(publish).collect()
     }
 
-    /// Connects a client of the host to a port inside. On a loopback that is settled at once.
+    /// Connects a client of the host to a port inside, by sockets of the inside.
     pub(super) fn enter(
         &mut self,
         near: OwnedFd,
@@ -50,17 +50,13 @@ impl Served {
     ) {
         let target = Target::Published(port);
         let addresses = target.addresses();
-        let about = About { target, rule: None, since: now, address: addresses.first().copied() };
+        let about = About { target, rule: None, since: now, address: None };
         let outgoing = Outgoing { near, language: None, about };
-        let connected = self.spares.take(inside).and_then(|socket| {
-            let connect = |at: &SocketAddr| internet::begin_connect(socket.as_fd(), *at);
-            let mut errno = Errno::CONNREFUSED;
-            let found = addresses.iter().any(|at| connect(at).map_err(|it| errno = it).is_ok());
-            if found { Ok(socket) } else { Err(errno) }
-        });
-        match connected {
-            Ok(far) => self.dialled(Some(Ended::Connected(outgoing, far)), now),
-            Err(errno) => self.dialled(Some(Ended::Failed(outgoing, errno)), now),
-        }
+        let place = |at: SocketAddr| self.spares.take(inside).map(|socket| (at, Some(socket)));
+        let ended = match addresses.into_iter().map(place).collect() {
+            Ok(places) => self.outgoing.dial(&self.poll, outgoing, places, now),
+            Err(errno) => Some(Ended::Failed(outgoing, errno)),
+        };
+        self.dialled(ended, now);
     }
 }
