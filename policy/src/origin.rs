@@ -24,6 +24,24 @@ pub enum Origin {
     },
     /// A flag of the command line, as typed.
     Flag(Arc<str>),
+    /// A word of an entry that stands for what the entry itself doesn't name.
+    Word {
+        /// The word, such as `registry:npm`.
+        word: Arc<str>,
+        /// Where the entry was written.
+        entry: Arc<Origin>,
+    },
+}
+
+impl Origin {
+    /// Returns the origin of what a word of this entry stands for. A flag holds its word already.
+    #[must_use]
+    pub fn of_word(&self, word: &str) -> Self {
+        match self {
+            Self::Flag(flag) => Self::Flag(Arc::clone(flag)),
+            entry => Self::Word { word: word.into(), entry: Arc::new(entry.clone()) },
+        }
+    }
 }
 
 impl fmt::Display for Origin {
@@ -33,6 +51,7 @@ impl fmt::Display for Origin {
             Self::Profile { name } => write!(f, "profile {name}"),
             Self::File { name, line } => write!(f, "{name}:{line}"),
             Self::Flag(flag) => f.write_str(flag),
+            Self::Word { word, entry } => write!(f, "{word}, {entry}"),
         }
     }
 }
@@ -40,5 +59,20 @@ impl fmt::Display for Origin {
 impl Serialize for Origin {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Origin;
+
+    #[test]
+    fn word_stays_beside_its_entry() {
+        let check = |entry: Origin, expected: &str| {
+            assert_eq!(entry.of_word("registry:npm").to_string(), expected);
+        };
+        check(Origin::Flag("--net registry:npm".into()), "--net registry:npm");
+        check(Origin::File { name: "endow.toml".into(), line: 3 }, "registry:npm, endow.toml:3");
+        check(Origin::Profile { name: "node".into() }, "registry:npm, profile node");
     }
 }
