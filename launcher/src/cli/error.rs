@@ -304,10 +304,15 @@ impl From<PlanError> for CommandError {
                 let this = this.cause(format!("mounted at {at}")).asked_by(&origin);
                 fault.hint.into_iter().fold(this, Self::hint)
             }
+            PlanError::Registry { fault, origin, .. } => {
+                let this = this.cause(&fault).asked_by(&origin);
+                let this = fault.remedy().into_iter().fold(this, Self::hint);
+                this.hint("or name the hosts themselves: `--net HOST`")
+            }
             PlanError::NoPlace { origin, .. } => {
                 this.asked_by(&origin)
             }
-            PlanError::NoDevice(_) | PlanError::Unprobed(_) => this,
+            PlanError::NoDevice(_) | PlanError::Unprobed(_) | PlanError::UnaskedRegistry(_) => this,
         }
     }
 }
@@ -319,7 +324,7 @@ fn kind_of(error: &PlanError) -> Kind {
         | PlanError::Beyond { .. }
         | PlanError::MountBelow { .. }
         | PlanError::Unenforceable { .. } => Kind::Unenforceable,
-        PlanError::Unprobed(_) => Kind::Bug,
+        PlanError::Unprobed(_) | PlanError::UnaskedRegistry(_) => Kind::Bug,
         PlanError::PolicyByLink { .. } => Kind::Policy,
         PlanError::UnknownLoss { .. } | PlanError::NotAsEarlier { .. } => Kind::Usage,
         _ => Kind::Setup,

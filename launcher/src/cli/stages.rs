@@ -102,7 +102,7 @@ impl Settled {
     /// Returns what the sandbox begins with, when that can be made before the rest is planned.
     pub(crate) fn opening(&self) -> Option<Opening> {
         let (policy, vars) = (&self.found.policy, &self.surroundings.vars);
-        plan::opens_early(policy).then(|| plan::opening(policy, vars.uid, vars.gid))
+        plan::opens_early(policy).then(|| plan::opening(&policy.network, vars.uid, vars.gid))
     }
 }
 

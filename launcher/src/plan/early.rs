@@ -30,6 +30,7 @@ fn facts(files: &KernelFiles) -> HostFacts {
         hidden: BTreeMap::new(),
         buffered: BTreeMap::new(),
         trees: BTreeMap::new(),
+        registries: BTreeMap::new(),
         proc_entries: files.proc_entries.clone(),
         terminal: files.terminal.clone(),
         streams: Vec::new(),

@@ -1,7 +1,8 @@
 //! Why no plan can be made.
 
-use endow_policy::{GuestPath, HostPath, Level, MountSpec, Origin};
+use endow_policy::{GuestPath, HostPath, Level, MountSpec, Origin, Registry};
 
+use super::registries::RegistryFault;
 use super::tree::TreeFault;
 
 /// Why no plan can be made. Nothing has been touched when it is returned.
@@ -44,6 +45,9 @@ pub enum PlanError {
     /// The name of a tree leads to none that can be shown.
     #[error("{}", fault.message)]
     NoTree { at: GuestPath, fault: TreeFault, origin: Origin },
+    /// The hosts of a registry are not known.
+    #[error("can't tell the hosts of `registry:{}`", registry.word())]
+    Registry { registry: Registry, fault: RegistryFault, origin: Origin },
     /// A device that every command needs is missing on the host.
     #[error("host device is missing: {0}")]
     NoDevice(String),
@@ -65,6 +69,9 @@ pub enum PlanError {
     /// The probe was not asked about a path: a bug.
     #[error("path was not probed: {0}")]
     Unprobed(HostPath),
+    /// The probe was not asked about a registry: a bug.
+    #[error("registry was not asked about: {}", .0.word())]
+    UnaskedRegistry(Registry),
 }
 
 /// One entry of a policy that a level does not have.

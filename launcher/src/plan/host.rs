@@ -9,6 +9,7 @@ use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 use super::Earlier;
+use super::registries::Registries;
 use super::step::FileId;
 use super::tree::{TreeFact, TreeFault};
 
@@ -34,6 +35,9 @@ pub struct HostFacts {
     /// Trees of repositories and of the content-addressed store, by [`tree_name`](super::tree_name).
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub trees: BTreeMap<String, Result<TreeFact, TreeFault>>,
+    /// The hosts of each registry that the policy names.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub registries: Registries,
     /// Entries of the kernel's process file system that must be covered, as found here.
     pub proc_entries: Vec<ProcEntry>,
     /// The terminal behind the standard streams.

@@ -24,6 +24,7 @@ pub mod network;
 mod opening;
 pub mod place;
 mod planted;
+pub mod registries;
 mod render;
 pub mod seccomp;
 mod single;
@@ -53,7 +54,7 @@ pub use working_copy::{BorrowedFact, ChangedTree, CopyFact, GitStart};
 
 use std::ffi::{OsStr, OsString};
 
-use endow_policy::{GuestPath, HostPath, Level, Policy};
+use endow_policy::{GuestPath, HostPath, Level, Network, Policy};
 use rustc_hash::FxHashSet;
 use serde::Serialize;
 
@@ -154,6 +155,8 @@ pub struct Sketch {
     enforcement: Enforcement,
     placement: Placement,
     opening: Opening,
+    /// The network, its registries named.
+    network: Network,
     view: ViewPlan,
 }
 
@@ -186,6 +189,7 @@ pub fn sketch(
 ) -> Result<Sketch, PlanError> {
     let mut enforcement = level::decide(policy, host)?;
     let placement = place::place(&policy.mounts, host)?;
+    let mut network = policy.network.clone();
     let (placement, opening, mut view) = if enforcement.level == Level::Landlock {
         let narrowed = narrow::narrow(policy, &placement, host)?;
         enforcement.degradations.extend(level::accept_all(policy, narrowed.losses)?);
@@ -194,10 +198,11 @@ pub fn sketch(
         (narrowed.placement, Opening::in_place(), view)
     } else {
         let view = view::plan(policy, &placement, host, enforcement.level)?;
-        (placement, opening(policy, host.user.uid, host.user.gid), view)
+        network = registries::named(&network, &host.registries)?;
+        (placement, opening(&network, host.user.uid, host.user.gid), view)
     };
     request.earlier.iter().try_for_each(|earlier| earlier::go_on(&mut view, earlier, policy))?;
-    Ok(Sketch { enforcement, placement, opening, view })
+    Ok(Sketch { enforcement, placement, opening, network, view })
 }
 
 /// Decides the rest, from the same policy and facts.
@@ -207,7 +212,7 @@ pub fn complete(
     host: &HostFacts,
     request: &ExecRequest,
 ) -> Result<Plan, PlanError> {
-    let Sketch { enforcement, placement, opening, mut view } = sketch;
+    let Sketch { enforcement, placement, opening, network, mut view } = sketch;
     let (confine, temporary) = if enforcement.level == Level::Landlock {
         let confine = in_place::confine(policy, &placement, host, &enforcement, request);
         (confine, in_place::scratch(request))
@@ -229,7 +234,7 @@ pub fn complete(
         exec: environment.exec(&request.argv),
         environment,
         keep: request.keep.clone(),
-        supervise: supervise::plan(policy, request, view.renew),
+        supervise: supervise::plan(policy, network, request, view.renew),
         finish,
         buffered: view.buffered,
         trees: view.trees,

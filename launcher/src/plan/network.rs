@@ -2,7 +2,7 @@
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use endow_policy::{HostPattern, HostRule, Network, NetworkMode, Policy, Ports, Protocol, Stated};
+use endow_policy::{HostPattern, HostRule, Network, NetworkMode, Ports, Protocol, Stated};
 
 use super::step::InitStep;
 
@@ -17,11 +17,10 @@ pub const RESOLVER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(198, 1
 /// How many sockets pid 1 makes in advance, for names that are asked for first.
 const SPARE_SOCKETS: u16 = 12;
 
-/// Returns what is served of a policy's network; `None` for one without a say.
-pub(super) fn served(policy: &Policy) -> Option<Network> {
-    let network = &policy.network;
+/// Returns what is served of a network; `None` for one without a say.
+pub(super) fn served(network: Network) -> Option<Network> {
     let serves = network.mode == NetworkMode::Allow || !network.publish.is_empty();
-    serves.then(|| network.clone())
+    serves.then_some(network)
 }
 
 /// The steps of pid 1 that make what is served: nothing of it depends on the host.

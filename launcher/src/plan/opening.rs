@@ -1,10 +1,10 @@
 //! What follows from the policy alone: the kernel makes it while the host is still being asked.
 
-use endow_policy::{Level, NetworkMode, Policy};
+use endow_policy::{Level, Network, NetworkMode, Policy};
 use serde::Serialize;
 
-use super::network;
 use super::step::InitStep;
+use super::{network, registries};
 
 /// The namespaces, and what is done in them before the view is known.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -28,12 +28,12 @@ pub struct Namespaces {
 }
 
 /// Plans the opening of a run of the user `uid`.
-pub fn opening(policy: &Policy, uid: u32, gid: u32) -> Opening {
-    let apart = policy.network.mode != NetworkMode::Host;
+pub fn opening(rules: &Network, uid: u32, gid: u32) -> Opening {
+    let apart = rules.mode != NetworkMode::Host;
     let mut steps = vec![InitStep::IdMaps { uid, gid }];
     if apart {
         steps.push(InitStep::LoopbackUp);
-        steps.extend(network::opening(&policy.network));
+        steps.extend(network::opening(rules));
     }
     steps.extend([InitStep::NewRoot, InitStep::NewProc, InitStep::NewDevpts]);
     let namespaces = Namespaces {
@@ -52,9 +52,10 @@ impl Opening {
 }
 
 /// Returns whether a run can be opened before it is planned: a control group must be there first,
-/// and at level `landlock` there is nothing to open.
+/// so must be what tools say of registries, and at level `landlock` there is nothing to open.
 pub fn opens_early(policy: &Policy) -> bool {
     let limits = &policy.limits;
     let grouped = limits.memory_bytes.is_some() || limits.pids.is_some();
-    !grouped && policy.require.level != Level::Landlock
+    let asks = registries::asked(&policy.network).next().is_some();
+    !grouped && !asks && policy.require.level != Level::Landlock
 }

@@ -125,6 +125,7 @@ pub(crate) fn host_facts(questions: &Questions<'_>, looked: Looked) -> HostFacts
         hidden,
         buffered: buffered::look(policy, &paths, (vars.uid, vars.gid)),
         trees: BTreeMap::new(),
+        registries: BTreeMap::new(),
         proc_entries,
         terminal,
         streams: streams::facts(),

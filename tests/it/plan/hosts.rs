@@ -106,6 +106,7 @@ fn full(policy: &Policy) -> HostFacts {
         hidden: hidden(policy),
         buffered: BTreeMap::new(),
         trees: BTreeMap::new(),
+        registries: BTreeMap::new(),
         proc_entries: vec![
             ProcEntry { name: "acpi".to_owned(), cover: ProcCover::EmptyDirectory },
             ProcEntry { name: "kcore".to_owned(), cover: ProcCover::EmptyFile },
