@@ -142,6 +142,7 @@ pub(crate) fn decide(
         policy: &found.policy,
         policies: &found.held,
         vars: &surroundings.vars,
+        environment: &surroundings.environment,
         hidden: HiddenOptions {
             own: Some(&own),
             cache: Some(&surroundings.dirs.cache),

@@ -17,6 +17,7 @@ mod kernel;
 mod object;
 mod paths;
 mod proc;
+mod registries;
 pub(crate) mod small_file;
 mod streams;
 mod user;
@@ -26,7 +27,7 @@ pub(crate) use object::{HostObjects, protects_links};
 pub(crate) use userns::refusal as userns_refusal;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -49,6 +50,8 @@ pub(crate) struct Questions<'a> {
     pub(crate) policies: &'a [HostPath],
     /// Who and where the user is.
     pub(crate) vars: &'a Vars,
+    /// The caller's environment.
+    pub(crate) environment: &'a [(OsString, OsString)],
     /// How names that deny patterns hide are looked for.
     pub(crate) hidden: HiddenOptions<'a>,
 }
@@ -125,7 +128,7 @@ pub(crate) fn host_facts(questions: &Questions<'_>, looked: Looked) -> HostFacts
         hidden,
         buffered: buffered::look(policy, &paths, (vars.uid, vars.gid)),
         trees: BTreeMap::new(),
-        registries: BTreeMap::new(),
+        registries: registries::ask(questions, &paths),
         proc_entries,
         terminal,
         streams: streams::facts(),
