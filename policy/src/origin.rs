@@ -34,6 +34,15 @@ pub enum Origin {
 }
 
 impl Origin {
+    /// Returns whether the command line said it.
+    pub fn is_flag(&self) -> bool {
+        match self {
+            Self::Flag(_) => true,
+            Self::Word { entry, .. } => entry.is_flag(),
+            Self::Default | Self::Profile { .. } | Self::File { .. } => false,
+        }
+    }
+
     /// Returns the origin of what a word of this entry stands for. A flag holds its word already.
     #[must_use]
     pub fn of_word(&self, word: &str) -> Self {

@@ -72,10 +72,13 @@ impl ResolveError {
         match self {
             Self::Unavailable { origin, .. }
             | Self::HostNetwork { origin, .. }
-            | Self::PublishedTwice { origin, .. } => match origin {
-                Origin::Flag(_) => ErrorKind::Setup,
-                Origin::Default | Origin::Profile { .. } | Origin::File { .. } => ErrorKind::Policy,
-            },
+            | Self::PublishedTwice { origin, .. } => {
+                if origin.is_flag() {
+                    ErrorKind::Setup
+                } else {
+                    ErrorKind::Policy
+                }
+            }
             Self::WorkspaceRefused { .. } | Self::CwdNotInView { .. } => ErrorKind::Setup,
         }
     }
