@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use endow_policy::{BackendSpec, Protocol};
+use endow_policy::{BackendSpec, Network, Protocol};
 
 use super::landlock::LandlockPlan;
 use super::place::Placed;
@@ -19,6 +19,7 @@ impl Display for Plan {
             writeln!(f, "lost    {} ({})", loss.word, loss.reason)?;
         }
         lines(f, "mount", &self.placement.mounts)?;
+        self.supervise.network.iter().try_for_each(|network| served(f, network))?;
         lines(f, "walk", &self.walks)?;
         lines(f, "prepare", &self.prepare)?;
         match self.opening.namespaces {
@@ -38,6 +39,18 @@ impl Display for Plan {
         writeln!(f, "exec    {}", self.exec)?;
         self.checkpoint.iter().try_for_each(|it| writeln!(f, "record  {} <- {}", it.at, it.source))
     }
+}
+
+/// What the supervisor serves, each with who wrote it.
+fn served(f: &mut Formatter<'_>, network: &Network) -> fmt::Result {
+    for rule in &network.allow {
+        writeln!(f, "allow   {} ({})", rule.value, rule.origin)?;
+    }
+    for port in &network.publish {
+        writeln!(f, "publish {} ({})", port.value, port.origin)?;
+    }
+    let proxy = network.proxy.as_ref();
+    proxy.map_or(Ok(()), |port| writeln!(f, "proxy   {} ({})", port.value, port.origin))
 }
 
 fn lines<T: Display>(f: &mut Formatter<'_>, word: &str, items: &[T]) -> fmt::Result {
