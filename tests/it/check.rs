@@ -37,6 +37,18 @@ fn files_of_a_run_here_are_checked() {
 }
 
 #[test]
+fn network_rules_are_noted() {
+    let world = World::new();
+    let policy = "version = 1\n[network]\nallow = [\"*.example.com\", \"a.example.com\", \
+        \"169.254.169.254:80\"]\npublish = [\"0.0.0.0:0:3000\"]\n";
+    let file = world.write("policy.toml", policy);
+    let said = check(&world, &[file.to_str().expect("UTF-8")]);
+    assert!(said.ok().contains("`a.example.com:443` ("), "{}", said.stdout);
+    assert!(said.stdout.contains("a cloud's metadata service"), "{}", said.stdout);
+    assert!(said.stdout.contains("other machines reach port 3000"), "{}", said.stdout);
+}
+
+#[test]
 fn shadows_and_absent_mounts_are_noted() {
     let world = World::new();
     world.write("home/project/sub/file", "");

@@ -86,6 +86,27 @@ impl Network {
         self.allow.iter().filter(move |rule| rule.value.host.contains(address))
     }
 
+    /// Returns each rule that another one makes needless, with that one.
+    pub fn needless(&self) -> Vec<(&Stated<HostRule>, &Stated<HostRule>)> {
+        let wider = |rule: &Stated<HostRule>| {
+            let mut all = self.allow.iter();
+            all.find(|it| it.value != rule.value && it.value.covers(&rule.value))
+        };
+        self.allow.iter().filter_map(|rule| Some((rule, wider(rule)?))).collect()
+    }
+
+    /// Returns each rule that opens nothing but special addresses, with the range that it opens.
+    pub fn special(&self) -> Vec<(&Stated<HostRule>, SpecialRange)> {
+        let opened = |rule: &HostRule| match &rule.host {
+            HostPattern::Range(range) => special::around(range),
+            HostPattern::Name(_)
+            | HostPattern::Below(_)
+            | HostPattern::Loopback
+            | HostPattern::Registry(_) => None,
+        };
+        self.allow.iter().filter_map(|rule| Some((rule, opened(&rule.value)?))).collect()
+    }
+
     /// Returns whether a connection to which a name, or a literal, has led may go to this address.
     ///
     /// # Errors

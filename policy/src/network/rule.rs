@@ -104,6 +104,14 @@ impl HostPattern {
         matches!(self, Self::Range(range) if range.contains(address))
     }
 
+    /// Returns how many bits its addresses share: the more, the fewer they are.
+    pub fn prefix(&self) -> Option<u8> {
+        match self {
+            Self::Range(range) => Some(range.prefix()),
+            Self::Name(_) | Self::Below(_) | Self::Loopback | Self::Registry(_) => None,
+        }
+    }
+
     /// Returns whether every host that `other` means is meant.
     fn covers(&self, other: &Self) -> bool {
         match (self, other) {

@@ -32,6 +32,11 @@ impl SpecialRange {
         self.name == LOOPBACK
     }
 
+    /// Returns whether it is where a cloud's machines find their credentials.
+    pub fn is_metadata(&self) -> bool {
+        self.name == METADATA
+    }
+
     /// Returns whether its addresses stand for whoever connects to them.
     pub(super) fn is_this_host(&self) -> bool {
         self.name == THIS

@@ -231,6 +231,35 @@ fn names_find_their_rules() {
 }
 
 #[test]
+fn rules_that_add_nothing_or_open_what_is_special() {
+    let network = allowing(&[
+        "a.example.com:80",
+        "*.example.com:*",
+        "10.0.0.0/8:22",
+        "0.0.0.0/0:22",
+        "10.1.0.0/16:22",
+        "169.254.169.254:80",
+        "203.0.113.1:22",
+    ]);
+    let needless = network.needless();
+    let needless: Vec<_> =
+        needless.iter().map(|(rule, by)| format!("{} < {}", rule.value, by.value)).collect();
+    assert_snapshot!(needless.join("\n"), @r"
+    a.example.com:80 < *.example.com:*
+    10.1.0.0/16:22 < 10.0.0.0/8:22
+    203.0.113.1:22 < 0.0.0.0/0:22
+    ");
+    let special = network.special();
+    let special: Vec<_> =
+        special.iter().map(|(rule, range)| format!("{}: {range}", rule.value)).collect();
+    assert_snapshot!(special.join("\n"), @r"
+    10.0.0.0/8:22: private addresses: 10.0.0.0/8
+    10.1.0.0/16:22: private addresses: 10.0.0.0/8
+    169.254.169.254:80: a cloud's metadata service: 169.254.169.254
+    ");
+}
+
+#[test]
 fn special_addresses_are_dialled_when_named() {
     let network = allowing(&[
         "api.example.com:*",

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use endow_policy::{Access, HostPath, MountClass};
+use endow_policy::{Access, HostPath, MountClass, Network};
 use endow_vfs::mount_table::{HostView, MountTable, Shadow};
 use serde::Serialize;
 
@@ -95,7 +95,25 @@ fn notes(planned: &Planned) -> Vec<String> {
     notes.extend(absent(planned));
     notes.extend(single_layers(planned));
     notes.extend(losses(planned));
+    notes.extend(network(&planned.found.policy.network));
     notes
+}
+
+/// Entries that add nothing, and those that open more than they look like.
+fn network(network: &Network) -> Vec<String> {
+    let needless = network.needless().into_iter().map(|(rule, by)| {
+        let (it, origin) = (&rule.value, &rule.origin);
+        format!("`{it}` ({origin}) adds nothing to `{}` ({})", by.value, by.origin)
+    });
+    let metadata = network.special().into_iter().filter(|(_, special)| special.is_metadata());
+    let metadata = metadata.map(|(rule, special)| {
+        let (it, origin) = (&rule.value, &rule.origin);
+        format!("`{it}` ({origin}) opens {}, which gives credentials away", special.name)
+    });
+    let wide = network.publish.iter().filter(|port| !port.value.address.is_loopback());
+    let wide =
+        wide.map(|port| format!("other machines reach port {} ({})", port.value.port, port.origin));
+    needless.chain(metadata).chain(wide).collect()
 }
 
 fn shadows(planned: &Planned) -> Vec<String> {
