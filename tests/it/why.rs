@@ -353,6 +353,15 @@ fn connections_and_calls() {
     let refused = why(&world, &["example.com:443"]);
     assert!(refused.stdout.contains("ENETUNREACH") && refused.code == 1, "{}", refused.stdout);
     why(&world, &["--net", "host", "example.com:443"]).ok();
+    assert!(refused.stdout.contains("--net example.com:443"), "{}", refused.stdout);
+    let allowed = why(&world, &["--net", "*.example.com", "a.example.com:443"]);
+    assert!(
+        allowed.stdout.contains("*.example.com:443 (--net *.example.com)"),
+        "{}",
+        allowed.stdout
+    );
+    let private = why(&world, &["--net", "0.0.0.0/0:22", "10.0.0.5:22"]);
+    assert!(private.stdout.contains("10.0.0.0/8") && private.code == 1, "{}", private.stdout);
     why(&world, &["localhost:80"]).ok();
     why(&world, &["call:read"]).ok();
     assert!(why(&world, &["call:mount"]).stdout.starts_with("denied: call:mount (EPERM)"));
