@@ -40,7 +40,7 @@ impl Events {
             Notice::Killed => self.write("killed", json!({})),
             Notice::Renewed(number) => self.write("covered_again", json!({"number": number})),
             Notice::Published(at, port) => {
-                self.write("published", json!({"address": at.to_string(), "port": port}));
+                self.write("published", json!({"address": at.to_string(), "port": port.port}));
             }
             Notice::Connection(entry) => self.write("connection", connections::value(entry)),
         }

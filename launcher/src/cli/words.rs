@@ -26,7 +26,7 @@ pub(crate) fn notice(notice: &Notice, planned: &Planned) -> String {
                 renewed.map(|renew| renew.at.as_path().join(&renew.path).display().to_string());
             format!("covered again after the host replaced it: {}", at.unwrap_or_default())
         }
-        Notice::Published(at, port) => format!("published port {port} at {at}"),
+        Notice::Published(at, port) => format!("port {} is published at {at}", port.port),
         Notice::Connection(entry) => connections::line(entry),
     }
 }

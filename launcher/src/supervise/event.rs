@@ -2,6 +2,8 @@
 
 use std::net::SocketAddr;
 
+use endow_policy::PublishedPort;
+
 use crate::apply::Message;
 use crate::network::Entry;
 use crate::sys::signal::SignalSet;
@@ -59,7 +61,7 @@ pub(crate) enum Notice {
     /// A hidden name was covered again, by its number in the plan.
     Renewed(usize),
     /// A port of the host leads to one inside.
-    Published(SocketAddr, u16),
+    Published(SocketAddr, PublishedPort),
     /// Something was connected, or refused.
     Connection(Entry),
 }

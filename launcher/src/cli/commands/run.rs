@@ -25,7 +25,7 @@ use crate::cli::{ending, naming, synced, words};
 use crate::finish::finish;
 use crate::plan::Plan;
 use crate::plan::step::Buffered;
-use crate::supervise::Terminal;
+use crate::supervise::{Notice, Terminal};
 
 /// Runs the command.
 pub(crate) fn run(args: &RunArgs, output: &Output) -> Result<ExitCode, CommandError> {
@@ -146,7 +146,13 @@ fn supervised(
     let capture = if output.is_json() { Some(prepared.start_capture()?) } else { None };
     let mut notify = |notice| {
         events.notice(&notice);
-        output.detail(&words::notice(&notice, &planned));
+        let told = words::notice(&notice, &planned);
+        // Nobody knows a port that was chosen before it is told.
+        if matches!(notice, Notice::Published(_, port) if port.host_port == 0) {
+            output.notice(&told);
+        } else {
+            output.detail(&told);
+        }
     };
     let record = recorded::of_run(&planned, &prepared);
     let record = record.map(|record| Record { name: args.name.clone(), ..record });

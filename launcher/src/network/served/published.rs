@@ -26,7 +26,7 @@ pub(crate) struct PublishError {
 
 impl Served {
     /// Has ports of the host lead inside. Returns where each is.
-    pub(crate) fn publish(&mut self) -> Result<Vec<(SocketAddr, u16)>, PublishError> {
+    pub(crate) fn publish(&mut self) -> Result<Vec<(SocketAddr, PublishedPort)>, PublishError> {
         let wanted: Vec<PublishedPort> = self.rules.publish.iter().map(|port| port.value).collect();
         let publish = |port: PublishedPort| {
             let failed = |errno| PublishError { at: port.at(), errno };
@@ -35,7 +35,7 @@ impl Served {
             let at = getsockname(&socket).and_then(SocketAddr::try_from).map_err(failed)?;
             let target = Target::Published(port.port);
             self.listeners.add(&self.poll, socket, target).map_err(failed)?;
-            Ok((internet::plain(at), port.port))
+            Ok((internet::plain(at), port))
         };
         wanted.into_iter().map(publish).collect()
     }
