@@ -20,12 +20,21 @@ const LISTENERS_MAX: usize = 4096;
 const TAKEN_AT_ONCE: usize = 64;
 
 /// All of them.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Listeners {
     listening: Slab<Listener>,
     addresses: HashSet<SocketAddr>,
     /// Nothing is taken for now.
     paused: bool,
+    /// The most there may be.
+    most: usize,
+}
+
+impl Default for Listeners {
+    fn default() -> Self {
+        let (listening, addresses) = (Slab::default(), HashSet::new());
+        Self { listening, addresses, paused: false, most: LISTENERS_MAX }
+    }
 }
 
 #[derive(Debug)]
@@ -35,6 +44,12 @@ struct Listener {
 }
 
 impl Listeners {
+    /// Bounds their number, and returns it.
+    pub(super) fn limit(&mut self, most: usize) -> usize {
+        self.most = most.min(LISTENERS_MAX);
+        self.most
+    }
+
     /// Takes a socket that listens already.
     pub(super) fn add(
         &mut self,
@@ -62,7 +77,7 @@ impl Listeners {
         if self.addresses.contains(&at) {
             return Ok(());
         }
-        if self.listening.len() >= LISTENERS_MAX {
+        if self.listening.len() >= self.most {
             return Err(Errno::NFILE);
         }
         let socket = spares.take(inside)?;

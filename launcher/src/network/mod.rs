@@ -20,6 +20,7 @@ mod slab;
 mod spares;
 mod synthetic;
 mod target;
+mod waiting;
 
 pub(crate) use log::{Decision, Entry, Log};
 pub(crate) use served::{PublishError, Served, serve};

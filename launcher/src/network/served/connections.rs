@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use endow_policy::Protocol;
 
-use super::{Served, Waiter};
+use super::Served;
 use crate::network::dns::upstream::{LookUp, Outcome};
 use crate::network::log::Decision;
 use crate::network::outgoing::{About, Ended, Outgoing};
@@ -15,6 +15,7 @@ use crate::network::proxy::{Language, Verdict};
 use crate::network::relay::reset;
 use crate::network::spares::Inside;
 use crate::network::target::Target;
+use crate::network::waiting::Waiter;
 
 impl Served {
     pub(super) fn accept(&mut self, news: &News, inside: Option<Inside<'_>>, now: Instant) {
@@ -43,7 +44,7 @@ impl Served {
         match self.upstream.look_up(&name, now) {
             LookUp::Done(outcome) => self.dial(outgoing, &outcome, now),
             LookUp::Waiting(id) => {
-                self.waiting.entry(id).or_default().push(Waiter::Connection(outgoing));
+                self.waiting.add(id, Waiter::Connection(outgoing));
             }
         }
     }

@@ -5,12 +5,13 @@ use std::time::Instant;
 
 use endow_policy::Protocol;
 
-use super::{Served, Waiter};
+use super::Served;
 use crate::network::datagrams::{First, Passed};
 use crate::network::dns::upstream::{LookUp, Outcome};
 use crate::network::log::{Decision, Entry};
 use crate::network::outgoing::About;
 use crate::network::slab::Key;
+use crate::network::waiting::Waiter;
 
 impl Served {
     pub(super) fn send_out(&mut self, key: Key, now: Instant) {
@@ -20,7 +21,7 @@ impl Served {
                 None => self.send_checked(first, &[], now),
                 Some(LookUp::Done(outcome)) => self.send_first(first, &outcome, now),
                 Some(LookUp::Waiting(id)) => {
-                    self.waiting.entry(id).or_default().push(Waiter::Datagram(first));
+                    self.waiting.add(id, Waiter::Datagram(first));
                 }
             }
         }

@@ -8,7 +8,6 @@ mod published;
 mod rules;
 mod wishes;
 
-use std::collections::HashMap;
 use std::fs::File;
 use std::io::Read;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -21,12 +20,12 @@ use rustix::net::sockopt::socket_type;
 use rustix::net::{SocketType, getsockname};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use super::datagrams::{Datagrams, First};
-use super::dns::upstream::{LookupId, ResolverConfig, Upstream};
+use super::datagrams::Datagrams;
+use super::dns::upstream::{ResolverConfig, Upstream};
 use super::listeners::Listeners;
 use super::log::{Entry, Log};
-use super::names::{Asked, NameService};
-use super::outgoing::{About, Outgoing, Outgoings};
+use super::names::NameService;
+use super::outgoing::{About, Outgoings};
 use super::poll::{News, Poll, Source};
 use super::proxy::Clients;
 use super::relay::{Over, Relay};
@@ -34,6 +33,7 @@ use super::slab::Key;
 use super::spares::{Inside, Spares};
 use super::synthetic::Names;
 use super::target::Target;
+use super::waiting::{Waiter, Waiting};
 use crate::plan::network::RESOLVER;
 use crate::sys::internet;
 pub(crate) use published::PublishError;
@@ -44,8 +44,8 @@ const ROUNDS: usize = 64;
 /// The most connections at once; each takes two descriptors.
 const CONNECTIONS_MAX: usize = 4096;
 
-/// How many descriptors are left for all else: pipes, sockets that listen, look-ups.
-const OTHER_DESCRIPTORS: u64 = 512;
+/// How many descriptors are left for all else: pipes, datagrams, look-ups, what the supervisor has.
+const OTHER_DESCRIPTORS: usize = 512;
 
 /// The most bytes that are read of a file that says how names are resolved.
 const FILE_MAX: u64 = 1 << 20;
@@ -65,17 +65,8 @@ pub(crate) struct Served {
     outgoing: Outgoings,
     relay: Relay<About>,
     connections_max: usize,
-    /// Who waits for a name to be resolved.
-    waiting: HashMap<LookupId, Vec<Waiter>>,
+    waiting: Waiting,
     log: Log,
-}
-
-/// Who waits for a name to be resolved.
-#[derive(Debug)]
-enum Waiter {
-    Question(Asked),
-    Connection(Outgoing),
-    Datagram(First),
 }
 
 impl Served {
@@ -96,7 +87,7 @@ impl Served {
             outgoing: Outgoings::default(),
             relay: Relay::default(),
             connections_max: CONNECTIONS_MAX,
-            waiting: HashMap::new(),
+            waiting: Waiting::default(),
             log: Log::default(),
         })
     }
@@ -182,7 +173,7 @@ impl Served {
         let now = Instant::now();
         self.upstream.expire(now);
         for (id, name, outcome) in self.upstream.take_done() {
-            for waiter in self.waiting.remove(&id).unwrap_or_default() {
+            for waiter in self.waiting.take(id) {
                 match waiter {
                     Waiter::Question(asked) => self.answer(&asked, &name, &outcome, inside),
                     Waiter::Connection(outgoing) => self.dial(outgoing, &outcome, now),
@@ -207,7 +198,7 @@ impl Served {
     }
 
     fn is_full(&self) -> bool {
-        self.relay.len() + self.outgoing.len() >= self.connections_max
+        self.relay.len() + self.outgoing.len() + self.waiting.len() >= self.connections_max
     }
 
     /// Takes as many descriptors as the user may have. What was started before keeps its limit: the
@@ -219,9 +210,10 @@ impl Served {
             Ok(()) => limit.maximum,
             Err(_) => limit.current,
         };
-        let most = most.map(|most| most.saturating_sub(OTHER_DESCRIPTORS) / 2);
-        let most = most.and_then(|most| usize::try_from(most).ok()).unwrap_or(CONNECTIONS_MAX);
-        self.connections_max = most.clamp(16, CONNECTIONS_MAX);
+        let most = most.and_then(|most| usize::try_from(most).ok()).unwrap_or(usize::MAX);
+        let listening = self.listeners.limit(most / 4);
+        let left = most.saturating_sub(listening + OTHER_DESCRIPTORS) / 2;
+        self.connections_max = left.clamp(16, CONNECTIONS_MAX);
     }
 }
 
@@ -252,10 +244,7 @@ impl Served {
     /// Whether something that the command said may still have to go out. Nobody inside says more.
     fn owes(&self) -> bool {
         let published = |about: &About| matches!(about.target, Target::Published(_));
-        let connects = |waiter: &Waiter| matches!(waiter, Waiter::Connection(_));
-        self.relay.owes(published)
-            || self.outgoing.len() > 0
-            || self.waiting.values().flatten().any(connects)
+        self.relay.owes(published) || self.outgoing.len() > 0 || self.waiting.has_connections()
     }
 
     fn wait(&self, until: Instant) {

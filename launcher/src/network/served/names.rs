@@ -6,7 +6,7 @@ use std::time::Instant;
 use endow_policy::{HostName, Protocol};
 use rustix::io::Errno;
 
-use super::{Served, Waiter};
+use super::Served;
 use crate::network::dns::answer::Answer;
 use crate::network::dns::question::Kind;
 use crate::network::dns::upstream::{LookUp, Outcome};
@@ -15,6 +15,7 @@ use crate::network::names::Asked;
 use crate::network::spares::Inside;
 use crate::network::synthetic;
 use crate::network::target::Target;
+use crate::network::waiting::Waiter;
 
 /// How long an answer may be kept inside, in seconds. An address stands for its name to the end.
 const ANSWER_SECONDS: u32 = 60;
@@ -45,7 +46,7 @@ impl Served {
         match self.upstream.look_up(&name, now) {
             LookUp::Done(outcome) => self.answer(&asked, &name, &outcome, inside),
             LookUp::Waiting(id) => {
-                self.waiting.entry(id).or_default().push(Waiter::Question(asked));
+                self.waiting.add(id, Waiter::Question(asked));
             }
         }
     }
