@@ -304,14 +304,12 @@ impl From<PlanError> for CommandError {
                 let this = this.cause(format!("mounted at {at}")).asked_by(&origin);
                 fault.hint.into_iter().fold(this, Self::hint)
             }
-            PlanError::Registry { fault, origin, .. } => {
-                let this = this.cause(&fault).asked_by(&origin);
-                let this = fault.remedy().into_iter().fold(this, Self::hint);
-                this.hint("or name the hosts themselves: `--net HOST`")
-            }
-            PlanError::NoPlace { origin, .. } => {
-                this.asked_by(&origin)
-            }
+            PlanError::Registry { fault, origin, .. } => this
+                .cause(&fault)
+                .asked_by(&origin)
+                .hint(fault.remedy())
+                .hint("or name the hosts themselves: `--net HOST`"),
+            PlanError::NoPlace { origin, .. } => this.asked_by(&origin),
             PlanError::NoDevice(_) | PlanError::Unprobed(_) | PlanError::UnaskedRegistry(_) => this,
         }
     }

@@ -49,8 +49,8 @@ pub enum RegistryFault {
 
 impl RegistryFault {
     /// Returns what to do, besides naming the hosts.
-    pub fn remedy(&self) -> Option<String> {
-        Some(match self {
+    pub fn remedy(&self) -> String {
+        match self {
             Self::NotInstalled { program } => format!("install {program}, or configure a registry"),
             Self::Writable { .. } => {
                 "keep configuration and tools out of what the command may write".to_owned()
@@ -67,7 +67,7 @@ impl RegistryFault {
             Self::Unused { .. } => {
                 "use cargo once outside of a sandbox, with `cargo fetch` for example".to_owned()
             }
-        })
+        }
     }
 }
 
