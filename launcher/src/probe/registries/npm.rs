@@ -113,23 +113,14 @@ fn unquote(text: &str) -> String {
 
 /// Puts variables in the place of `${NAME}`; what is not set stays as it is written.
 fn expand(text: &str, variable: impl Fn(&str) -> Option<String>) -> String {
-    let mut expanded = String::new();
-    let mut rest = text;
-    while let Some((before, behind)) = rest.split_once("${") {
-        expanded.push_str(before);
-        let value = behind.split_once('}').and_then(|(name, after)| Some((variable(name)?, after)));
-        rest = match value {
-            Some((value, after)) => {
-                expanded.push_str(&value);
-                after
-            }
-            None => {
-                expanded.push_str("${");
-                behind
-            }
-        };
+    let mut parts = text.split("${");
+    let mut expanded = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let value = part.split_once('}').and_then(|(name, after)| Some((variable(name)?, after)));
+        let (value, after) = value.unwrap_or_else(|| ("${".to_owned(), part));
+        expanded.extend([value.as_str(), after]);
     }
-    expanded + rest
+    expanded
 }
 
 #[cfg(test)]

@@ -111,7 +111,7 @@ fn parse(text: &str) -> Vec<((String, String), String)> {
             continue;
         }
         if line.starts_with(char::is_whitespace) && goes_on {
-            options.last_mut().into_iter().for_each(|(_, value)| *value += &format!(" {bare}"));
+            options.last_mut().into_iter().for_each(|(_, value)| value.extend([" ", bare]));
             continue;
         }
         let name = bare.strip_prefix('[').and_then(|rest| rest.split_once(']'));

@@ -18,14 +18,18 @@ const HOPS_MAX: usize = 16;
 /// What a configuration says.
 #[derive(Default)]
 pub(super) struct Configured {
-    /// What stands for the default source: `None` where that counts itself.
-    pub(super) default: Option<Source>,
+    /// What stands for the default source.
+    pub(super) default: Source,
     /// Indexes of further registries.
     pub(super) others: Vec<Named>,
 }
 
 /// A source that stands for the default one.
+#[derive(Default)]
 pub(super) enum Source {
+    /// Itself.
+    #[default]
+    Own,
     /// A registry, by its index.
     Index(Named),
     /// A directory of packages.
@@ -63,27 +67,23 @@ fn indexes(table: &Table, place: &str) -> Option<BTreeMap<String, Named>> {
     Some(indexes.collect())
 }
 
-/// Follows what stands for the default source: `Some(None)` when it counts itself.
-fn replacement(
-    table: &Table,
-    indexes: &BTreeMap<String, Named>,
-    place: &str,
-) -> Option<Option<Source>> {
+/// Follows what stands for the default source; `None` when that leads nowhere.
+fn replacement(table: &Table, indexes: &BTreeMap<String, Named>, place: &str) -> Option<Source> {
     let source = |name: &str| table.get("source")?.get(name);
     let mut name = DEFAULT;
     for _ in 0..HOPS_MAX {
         let Some(found) = source(name) else {
-            let index = indexes.get(name).cloned().map(Source::Index);
-            return (name == DEFAULT || index.is_some()).then_some(index);
+            let own = (name == DEFAULT).then_some(Source::Own);
+            return own.or_else(|| indexes.get(name).cloned().map(Source::Index));
         };
         if let Some(next) = found.get("replace-with") {
             name = next.as_str()?;
             continue;
         }
         if let Some(registry) = found.get("registry") {
-            return Some(Some(Source::Index(Named::new(place, registry.as_str()?))));
+            return Some(Source::Index(Named::new(place, registry.as_str()?)));
         }
-        return Some((name != DEFAULT).then_some(Source::OnDisk));
+        return Some(if name == DEFAULT { Source::Own } else { Source::OnDisk });
     }
     None
 }

@@ -25,10 +25,10 @@ pub(super) fn registries(outside: &Outside<'_>) -> Result<Vec<Named>, RegistryFa
     configured.others.extend(config::from_environment(outside));
     let index = home.join("registry/index");
     let used = used::read(outside, &index)?;
-    let default = match configured.default.take() {
-        Some(Source::OnDisk) => Vec::new(),
-        Some(Source::Index(index)) => of_index(&index, &used),
-        None => of_default(&configured.others, &used)
+    let default = match &configured.default {
+        Source::OnDisk => Vec::new(),
+        Source::Index(index) => of_index(index, &used),
+        Source::Own => of_default(&configured.others, &used)
             .ok_or_else(|| RegistryFault::Unused { index: index.display().to_string() })?,
     };
     let others = configured.others.iter().flat_map(|index| of_index(index, &used));
