@@ -111,6 +111,9 @@ pub struct MountOptions {
     pub noexec: bool,
     /// Deny patterns don't apply below.
     pub nodeny: bool,
+    /// The source is a Unix socket that can be connected to.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub socket: bool,
 }
 
 /// One mount of the resolved policy.

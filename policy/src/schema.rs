@@ -165,6 +165,8 @@ image!(
         noexec: bool,
         /// Deny patterns don't apply below.
         nodeny: bool,
+        /// The host's Unix socket that stands there can be connected to.
+        socket: bool,
         /// Which paths of a git tree are shown, as in git's sparse-checkout file.
         sparse: Vec<Word>,
         /// Where a git tree's changes go.

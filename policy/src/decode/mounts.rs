@@ -34,6 +34,7 @@ pub(crate) const MOUNT_KEYS: &[&str] = &[
     "optional",
     "noexec",
     "nodeny",
+    "socket",
     "sparse",
     "sync",
     "sync_ignored",
@@ -159,6 +160,9 @@ impl Decoder<'_> {
         let source = self.source(&section, span);
         let options = self.options(&section);
         let access = self.mount_access(&section, source.as_ref());
+        if options.socket {
+            self.only_a_socket(&section, (source.as_ref(), access));
+        }
         let reason = self.text(&section, "reason").map(|reason| reason.value.to_owned());
         self.later(&section, "write_back", unavailable);
         if self.problems.len() > before {
@@ -313,11 +317,28 @@ impl Decoder<'_> {
             optional: read("optional"),
             noexec: read("noexec"),
             nodeny: read("nodeny"),
+            socket: read("socket"),
         };
         if self.kind == FileKind::Builtin && !section.table.contains_key("optional") {
             options.optional = true;
         }
         options
+    }
+
+    /// A socket is the host's, and nothing is written to it as to a file.
+    fn only_a_socket(
+        &mut self,
+        section: &Section<'_>,
+        (source, access): (Option<&MountSource>, Access),
+    ) {
+        let problem = match source {
+            Some(MountSource::Host { .. }) if access == Access::Ro => return,
+            Some(MountSource::Host { .. }) => "a socket is mounted read-only",
+            _ => "`socket` is for paths of the host only",
+        };
+        if let Some((key, _)) = section.table.get_key_value("socket") {
+            self.problem(key.span(), problem).key = Some(section.key("socket"));
+        }
     }
 
     fn mount_access(&mut self, section: &Section<'_>, source: Option<&MountSource>) -> Access {

@@ -28,6 +28,8 @@ pub struct Flags {
     pub rw: Vec<OsString>,
     /// The values of `--cow`.
     pub cow: Vec<OsString>,
+    /// The values of `--socket`.
+    pub socket: Vec<OsString>,
     /// The values of `--tmp`.
     pub tmp: Vec<OsString>,
     /// The values of `--git`.
@@ -202,6 +204,7 @@ impl Flags {
             (MountFlag::Host(Access::Ro), &self.ro),
             (MountFlag::Host(Access::Rw), &self.rw),
             (MountFlag::Host(Access::Cow), &self.cow),
+            (MountFlag::Socket, &self.socket),
             (MountFlag::Tmp, &self.tmp),
             (MountFlag::Git, &self.git),
             (MountFlag::Cas, &self.cas),

@@ -12,6 +12,7 @@ use crate::{Access, Landing, LandsAt, MountEntry, MountOptions, MountSource, Sta
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MountFlag {
     Host(Access),
+    Socket,
     Tmp,
     Git,
     Cas,
@@ -23,6 +24,7 @@ impl MountFlag {
             Self::Host(Access::Ro) => "--ro",
             Self::Host(Access::Rw) => "--rw",
             Self::Host(Access::Cow) => "--cow",
+            Self::Socket => "--socket",
             Self::Tmp => "--tmp",
             Self::Git => "--git",
             Self::Cas => "--cas",
@@ -37,6 +39,7 @@ impl MountFlag {
             "sync" | "sparse" => self == Self::Git,
             "optional" => self != Self::Tmp,
             "nodeny" => matches!(self, Self::Host(_)),
+            "noexec" => self != Self::Socket,
             _ => true,
         }
     }
@@ -59,6 +62,7 @@ pub(super) fn parse(flag: MountFlag, value: &OsStr) -> Result<MountEntry, FlagEr
     }
     // They were read from the right.
     options.sparse.reverse();
+    options.mount.socket = flag == MountFlag::Socket;
     let (guest, source) = match unescaped(rest, b'=').next() {
         Some(at) => (&rest[..at], Some(&rest[at + 1..])),
         None => (rest, None),
@@ -72,7 +76,9 @@ pub(super) fn parse(flag: MountFlag, value: &OsStr) -> Result<MountEntry, FlagEr
         return Err(FlagError { hint: Some(hint), ..refuse(FlagFault::DockerOrder) });
     }
     let source = match flag {
-        MountFlag::Host(_) => Ok(MountSource::Host { host: source.map(unescape) }),
+        MountFlag::Host(_) | MountFlag::Socket => {
+            Ok(MountSource::Host { host: source.map(unescape) })
+        }
         MountFlag::Tmp if source.is_some() => Err(FlagFault::TakesNoSource),
         MountFlag::Tmp => Ok(options.memory()),
         MountFlag::Git if !options.cow && options.sync.is_some() => Err(FlagFault::NeedsCow),
@@ -150,6 +156,7 @@ impl Options {
     fn access(&self, flag: MountFlag) -> Access {
         match flag {
             MountFlag::Host(access) => access,
+            MountFlag::Socket => Access::Ro,
             MountFlag::Tmp => Access::Rw,
             MountFlag::Git | MountFlag::Cas if self.cow => Access::Cow,
             MountFlag::Git | MountFlag::Cas => Access::Ro,
@@ -248,7 +255,7 @@ fn form(flag: MountFlag, fault: FlagFault) -> Option<String> {
         }
         // What is wrong is one option, not the form.
         (_, FlagFault::OptionNotHere | FlagFault::OptionValue | FlagFault::Unit(_))
-        | (MountFlag::Host(_), _) => return None,
+        | (MountFlag::Host(_) | MountFlag::Socket, _) => return None,
         (MountFlag::Tmp, _) => "--tmp GUEST[,size=256M,inodes=N,mode=1777]",
         (MountFlag::Git, _) => {
             "--git GUEST=[REPO@]TREEISH[,sparse=PATTERN...][,cow,sync=branch:NAME]"

@@ -21,6 +21,7 @@ fn what(entry: &MountEntry) -> String {
     let path = entry.at.value.to_string_lossy();
     let kind = match &entry.source {
         MountSource::Removed => "removed",
+        MountSource::Host { .. } if entry.options.socket => "socket",
         MountSource::Host { .. } => match entry.access {
             Access::Ro => "ro",
             Access::Cow => "cow",
@@ -83,7 +84,8 @@ fn lowers(
 ) -> bool {
     if let Some(before) = weaker.mounts.get(at) {
         let same = matches!(&before.backend, Some(BackendSpec::Physical { host: h }) if h == host);
-        let options = (before.options.nodeny || !entry.options.nodeny)
+        let options = before.options.socket == entry.options.socket
+            && (before.options.nodeny || !entry.options.nodeny)
             && (!before.options.noexec || entry.options.noexec);
         return same && options && entry.access <= before.access;
     }
@@ -92,6 +94,7 @@ fn lowers(
     *host == workspace(vars)
         && at.as_bytes() == host.as_bytes()
         && !entry.options.nodeny
+        && !entry.options.socket
         && WorkspaceAccess::Granted(entry.access) <= before
 }
 

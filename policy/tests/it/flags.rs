@@ -9,8 +9,12 @@ use proptest::prelude::*;
 /// Renders one mount flag's reading.
 fn show(entry: &MountEntry) -> String {
     let options = entry.options;
-    let words =
-        [(options.optional, " optional"), (options.noexec, " noexec"), (options.nodeny, " nodeny")];
+    let words = [
+        (options.optional, " optional"),
+        (options.noexec, " noexec"),
+        (options.nodeny, " nodeny"),
+        (options.socket, " socket"),
+    ];
     let words: String = words.iter().filter(|(on, _)| *on).map(|(_, word)| *word).collect();
     let at = entry.at.value.to_string_lossy();
     format!("{at} <- {:?} {:?}{words}", entry.source, entry.access)
@@ -29,6 +33,7 @@ fn mount(flag: &str, value: &str) -> String {
         "--ro" => Flags { ro: values, ..Flags::default() },
         "--rw" => Flags { rw: values, ..Flags::default() },
         "--cow" => Flags { cow: values, ..Flags::default() },
+        "--socket" => Flags { socket: values, ..Flags::default() },
         "--tmp" => Flags { tmp: values, ..Flags::default() },
         "--git" => Flags { git: values, ..Flags::default() },
         _ => Flags { cas: values, ..Flags::default() },
@@ -54,6 +59,8 @@ fn mount_flags() {
         ("--ro", "/x\\y"),
         ("--ro", "/a:b"),
         ("--ro", "/a:/b=/a:/b"),
+        ("--socket", "/run/user/1000/bus"),
+        ("--socket", "/a=~/b,optional"),
         ("--tmp", "/t"),
         ("--tmp", "/t,size=1G,inodes=10,mode=0700,noexec"),
         ("--git", "/g=main"),
@@ -85,6 +92,8 @@ fn mount_flags() {
     --ro /x\y: /x\y <- Host { host: None } Ro
     --ro /a:b: /a:b <- Host { host: None } Ro
     --ro /a:/b=/a:/b: /a:/b <- Host { host: Some("/a:/b") } Ro
+    --socket /run/user/1000/bus: /run/user/1000/bus <- Host { host: None } Ro socket
+    --socket /a=~/b,optional: /a <- Host { host: Some("~/b") } Ro optional socket
     --tmp /t: /t <- Memory { size_bytes: 268435456, inodes: None, mode: 1023 } Rw
     --tmp /t,size=1G,inodes=10,mode=0700,noexec: /t <- Memory { size_bytes: 1073741824, inodes: Some(10), mode: 448 } Rw noexec
     --git /g=main: /g <- Git { repository: None, rev: "main", sparse: [], landing: Landing { to: Ref, ignored: false, author: None } } Ro
@@ -112,6 +121,8 @@ fn mount_flags_refused() {
         ("--ro", "~/x:/y:rw"),
         ("--ro", "/x,size=1G"),
         ("--rw", "/x,cow"),
+        ("--socket", "/x,noexec"),
+        ("--socket", "/x:/y"),
         ("--tmp", "/t=/x"),
         ("--tmp", "/t,size=big"),
         ("--tmp", "/t,mode=9"),
@@ -143,6 +154,8 @@ fn mount_flags_refused() {
     the place in the sandbox stands first: --ro ~/x:/y:rw | write `--rw /y=~/x`
     option is not for this flag: --ro /x,size=1G | -
     option is not for this flag: --rw /x,cow | -
+    option is not for this flag: --socket /x,noexec | -
+    the place in the sandbox stands first: --socket /x:/y | write `--socket /y=/x`
     takes no source: --tmp /t=/x | write `--tmp GUEST[,size=256M,inodes=N,mode=1777]`
     no number: --tmp /t,size=big | -
     bad value of an option: --tmp /t,mode=9 | -

@@ -161,6 +161,15 @@ fn the_workspace_itself_may_be_lowered() {
 }
 
 #[test]
+fn a_project_opens_no_socket() {
+    let socket = "[mounts]\n\"/data/bus\" = { socket = true }";
+    assert_snapshot!(verdicts("", socket), @r#"+ endow.toml:3 mounts."/data/bus" (socket)"#);
+    let shown = "[mounts]\n\"/data/bus\" = \"ro\"";
+    assert_snapshot!(verdicts(shown, socket), @r#"+ endow.toml:3 mounts."/data/bus" (socket)"#);
+    assert_snapshot!(verdicts("", "[mounts]\n\".\" = { socket = true }"), @r#"+ endow.toml:3 mounts."." (socket)"#);
+}
+
+#[test]
 fn options_may_not_loosen() {
     let user = "[mounts]\n\"/data\" = { access = \"rw\", noexec = true }";
     assert_snapshot!(verdicts(user, "[mounts]\n\"/data\" = \"ro\""), @r#"+ endow.toml:3 mounts."/data" (ro)"#);

@@ -23,6 +23,9 @@ pub(crate) struct PolicyArgs {
     /// Show a host path copy-on-write: writes are buffered, and written back on exit
     #[arg(long, value_name = "[GUEST=]PATH", help_heading = "Mounts")]
     cow: Vec<OsString>,
+    /// Show a Unix socket of the host, and let it be connected to: PATH, or GUEST=PATH
+    #[arg(long, value_name = "[GUEST=]PATH", help_heading = "Mounts")]
+    socket: Vec<OsString>,
     /// Mount memory: GUEST[,size=256M,inodes=N,mode=1777]
     #[arg(long, value_name = "GUEST", help_heading = "Mounts")]
     tmp: Vec<OsString>,
@@ -171,6 +174,7 @@ impl PolicyArgs {
             ro: it.ro,
             rw: it.rw,
             cow: it.cow,
+            socket: it.socket,
             tmp: it.tmp,
             git: it.git,
             cas: it.cas,

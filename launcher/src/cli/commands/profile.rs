@@ -102,6 +102,7 @@ fn texts(list: &[Stated<String>]) -> Vec<&str> {
 fn access(entry: &MountEntry) -> String {
     match &entry.source {
         MountSource::Removed => "removed".to_owned(),
+        MountSource::Host { .. } if entry.options.socket => "socket".to_owned(),
         MountSource::Host { .. } => format!("{:?}", entry.access).to_lowercase(),
         MountSource::Memory { .. } => "memory".to_owned(),
         MountSource::Private { .. } => "private".to_owned(),
