@@ -69,6 +69,9 @@ fn deep_names_sockets() {
     let _listener = UnixListener::bind(&socket).expect("a socket");
     let said = check(&world, &["--deep", policy.to_str().expect("UTF-8")]);
     assert!(said.ok().contains(&format!("{} is a socket", socket.display())), "{}", said.stdout);
+    let later =
+        format!("host makes during a run can be connected to: in {}\n", world.project().display());
+    assert!(said.stdout.contains(&later), "{}", said.stdout);
 }
 
 #[test]

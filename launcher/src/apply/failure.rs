@@ -102,6 +102,9 @@ fn of_init(steps: &[InitStep], failure: &StepFailure, errno: Errno) -> SpawnErro
 fn init_hint(step: &InitStep, errno: Errno) -> Option<&'static str> {
     match (step, errno) {
         (_, Errno::STALE) => Some("the source was replaced while the sandbox started; run again"),
+        (InitStep::Bind { .. }, Errno::NOENT) => {
+            Some("a name went away while the sandbox started; run again")
+        }
         (InitStep::Bind { .. } | InitStep::Overlay { .. }, Errno::LOOP) => {
             Some("a part of the source's path became a symbolic link; run again")
         }

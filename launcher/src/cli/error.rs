@@ -254,6 +254,9 @@ impl From<PlanError> for CommandError {
             PlanError::UnreadableSource { errno, origin, .. } => {
                 this.cause(io::Error::from_raw_os_error(errno)).asked_by(&origin)
             }
+            PlanError::NoSocket { path, origin } => this
+                .asked_by(&origin)
+                .hint(format!("`--ro {path}` or `--rw {path}` shows a file or a directory")),
             PlanError::PlantedLink { to, within, origin, .. } => this
                 .cause(format!("it leads to {to}"))
                 .cause(format!("a command that may write {within} could have made it"))

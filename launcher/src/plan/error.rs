@@ -15,6 +15,9 @@ pub enum PlanError {
     /// The source of a mount can't be looked at.
     #[error("source can't be read: {path}")]
     UnreadableSource { path: HostPath, errno: i32, origin: Origin },
+    /// What is to be connected to is something else.
+    #[error("not a socket: {path}")]
+    NoSocket { path: HostPath, origin: Origin },
     /// A source lies behind a link that a command may have made.
     #[error("link leads out of a writable mount: {link}")]
     PlantedLink { link: HostPath, to: HostPath, within: HostPath, origin: Origin },

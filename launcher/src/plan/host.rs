@@ -145,7 +145,9 @@ pub enum Found {
     Directory(FileId),
     /// A regular file.
     File(FileId),
-    /// A device, socket or pipe.
+    /// A socket.
+    Socket(FileId),
+    /// A device or a pipe.
     Special(FileId),
     /// Nothing.
     Missing,
@@ -157,7 +159,7 @@ impl Found {
     /// Returns the identity of what is there.
     pub fn id(self) -> Option<FileId> {
         match self {
-            Self::Directory(id) | Self::File(id) | Self::Special(id) => Some(id),
+            Self::Directory(id) | Self::File(id) | Self::Socket(id) | Self::Special(id) => Some(id),
             Self::Missing | Self::Unreadable(_) => None,
         }
     }
@@ -193,6 +195,10 @@ pub struct HiddenNames {
     /// The error, by number, that kept the source itself from being walked: what must be hidden in
     /// it is not known.
     pub failed: Option<i32>,
+    /// Mounts of the host lie below, so that no layer can stand before the source; asked where
+    /// there are sockets.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub mounts_below: bool,
 }
 
 /// One hidden name.
@@ -203,8 +209,18 @@ pub struct HiddenName {
     /// Whether it is a directory.
     pub directory: bool,
     /// The index of the rule that hides it; `None` for endow's own directories, which no option
-    /// can show.
+    /// can show, and for sockets.
     pub rule: Option<usize>,
+    /// Whether it is a socket behind which a process of the host may listen.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub socket: bool,
+}
+
+impl HiddenName {
+    /// Returns whether it is one of endow's own directories, or one that nobody could look into.
+    pub fn is_own(&self) -> bool {
+        self.rule.is_none() && !self.socket
+    }
 }
 
 /// An entry of the process file system that is covered.

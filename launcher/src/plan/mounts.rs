@@ -41,17 +41,25 @@ impl Builder<'_> {
         if spec.access == Access::Cow {
             return self.buffered(placed, source, &hidden, points);
         }
-        let live = spec.access == Access::Rw;
-        if live || (hidden.is_empty() && points.is_empty()) {
+        if spec.access == Access::Rw {
             self.bind(spec, source);
-        } else {
-            self.masked(spec, source, &hidden, points);
-        }
-        if live {
             self.cover_hidden(placed, &hidden)?;
-            self.hold_policies(placed, source, &hidden)?;
+            return self.hold_policies(placed, source, &hidden);
         }
+        if points.is_empty() && self.is_bound(source, &hidden) {
+            self.bind(spec, source);
+            return self.cover_hidden(placed, &hidden);
+        }
+        self.masked(spec, source, &hidden, points);
         Ok(())
+    }
+
+    /// Whether a read-only mount shows its source without a layer before it. One that has nothing
+    /// to hide does; so does one with sockets alone and mounts of the host below, which no layer can
+    /// stand before.
+    fn is_bound(&self, source: &PlacedSource, hidden: &[HiddenName]) -> bool {
+        let has_mounts = self.host.hidden.get(&source.path).is_some_and(|it| it.mounts_below);
+        hidden.iter().all(|name| name.socket && has_mounts)
     }
 
     fn mount_point(&mut self, at: &GuestPath, directory: bool) -> Result<(), PlanError> {
@@ -114,8 +122,23 @@ impl Builder<'_> {
 
     fn hidden_names(&self, spec: &MountSpec, source: &PlacedSource) -> Vec<HiddenName> {
         let all = self.host.hidden.get(&source.path).map(|hidden| hidden.names.as_slice());
-        let applies = |name: &&HiddenName| name.rule.is_none() || !spec.options.nodeny;
-        all.unwrap_or_default().iter().filter(applies).cloned().collect()
+        let all = all.unwrap_or_default();
+        let applies = |name: &&HiddenName| name.is_own() || !spec.options.nodeny;
+        let named = all.iter().filter(|name| !name.socket).filter(applies);
+        let mut names: Vec<HiddenName> = named.cloned().collect();
+        let is_free = |it: &&HiddenName| !names.iter().any(|name| it.path.starts_with(&name.path));
+        let sockets = all.iter().filter(|name| self.is_closed(spec, name)).filter(is_free);
+        let sockets: Vec<HiddenName> = sockets.cloned().collect();
+        names.extend(sockets);
+        names
+    }
+
+    /// Whether a name is a socket that this mount must hide. Through an overlay none is reached
+    /// (measured), and one that is mounted by itself is to be.
+    fn is_closed(&self, spec: &MountSpec, name: &HiddenName) -> bool {
+        let at = spec.at.join(&name.path);
+        let is_mounted = at.is_ok_and(|at| self.placement.at(&at).is_some());
+        name.socket && spec.access != Access::Cow && !is_mounted
     }
 
     /// Mount points directly below `placed` that the host does not have, or that are hidden with
@@ -135,12 +158,12 @@ impl Builder<'_> {
         self.below(placed).iter().filter_map(missing).collect()
     }
 
-    /// A live mount can only be covered: the names stay visible, opening them is EACCES, and the
+    /// What has no layer can only be covered: the names stay visible, opening them is EACCES, and the
     /// supervisor covers them again when the host replaces what lies below. What another mount
     /// covers is that one's matter.
     fn cover_hidden(&mut self, placed: &Placed, hidden: &[HiddenName]) -> Result<(), PlanError> {
         let spec = &placed.spec;
-        for name in hidden.iter().filter(|name| name.rule.is_none()) {
+        for name in hidden.iter().filter(|name| name.is_own()) {
             self.hold_way(spec, &name.path)?;
         }
         for name in hidden {
@@ -218,7 +241,7 @@ impl Builder<'_> {
 
 /// endow's own directories lie below: among them the run's, and in it the layers.
 pub(super) fn holds_state(hidden: &[HiddenName]) -> bool {
-    hidden.iter().any(|name| name.rule.is_none())
+    hidden.iter().any(HiddenName::is_own)
 }
 
 fn seed_target(spec: &MountSpec, at: &RunPath, from: &HostPath) -> Result<RunPath, PlanError> {

@@ -151,7 +151,7 @@ fn physical(placed: &Placed, source: &PlacedSource, host: &HostFacts) -> Express
         return Expressed::Beyond(format!("{}: {what}", spec.at));
     }
     let found = host.paths.get(&source.path).map(|fact| fact.found);
-    if matches!(found, Some(Found::Special(_))) {
+    if matches!(found, Some(Found::Socket(_) | Found::Special(_))) {
         return Expressed::Beyond(format!("{}: it is a device, socket or pipe", spec.at));
     }
     kept(live(placed))
@@ -222,7 +222,9 @@ fn hidden(
     let applies = |name: &&HiddenName| {
         let at = spec.at.join(&name.path);
         let spared = spec.options.nodeny || spec.class == MountClass::System;
-        (is_own(name, found) || !spared)
+        // No Unix socket is made at this level: there is nothing to connect with.
+        !name.socket
+            && (is_own(name, found) || !spared)
             && at.is_ok_and(|at| placement.covering(&at) == Some(placed))
     };
     let names: Vec<&HiddenName> = found.names.iter().filter(applies).collect();
@@ -237,7 +239,7 @@ fn hidden(
 
 /// Whether it is one of endow's own directories, and not one that could not be looked into.
 fn is_own(name: &HiddenName, found: &HiddenNames) -> bool {
-    name.rule.is_none() && !found.unreadable.contains(&name.path)
+    name.is_own() && !found.unreadable.contains(&name.path)
 }
 
 fn hidden_name(

@@ -220,6 +220,9 @@ fn place_physical(
     let Some(found) = source_of(fact) else {
         return missing(spec, source, fact, placement);
     };
+    if spec.options.socket && !matches!(fact.found, Found::Socket(_)) {
+        return Err(PlanError::NoSocket { path: source.clone(), origin: spec.origin.clone() });
+    }
     let mut spec = spec.clone();
     if spec.at.as_path() == source.as_path() {
         adopt_links(placement, fact);
@@ -310,6 +313,7 @@ fn is_repeated(placed: &Placed, placement: &Placement) -> bool {
 fn shows_the_same(placed: &Placed, above: &Placed) -> bool {
     let (Some(source), Some(above_source)) = (&placed.source, &above.source) else { return false };
     placed.spec.access == above.spec.access
+        && !placed.spec.options.socket
         && placed.spec.options.noexec == above.spec.options.noexec
         && placed.spec.class == above.spec.class
         && placed.is_physical()

@@ -61,6 +61,7 @@ impl Display for Placed {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let spec = &self.spec;
         let kind = match &spec.backend {
+            BackendSpec::Physical { .. } if spec.options.socket => "socket".to_owned(),
             BackendSpec::Physical { .. } => format!("{:?}", spec.access).to_lowercase(),
             BackendSpec::Memory { size_bytes, .. } => format!("memory {size_bytes}"),
             BackendSpec::Private { .. } => "private".to_owned(),

@@ -55,7 +55,7 @@ fn foreign(directory: &Path, user: (u32, u32)) -> Vec<PathBuf> {
 }
 
 /// Returns where the host's mounts stand, as this process sees them.
-fn mount_points() -> Vec<HostPath> {
+pub(super) fn mount_points() -> Vec<HostPath> {
     let Ok(table) = std::fs::read("/proc/self/mountinfo") else { return Vec::new() };
     table.split(|byte| *byte == b'\n').filter_map(mount_point).collect()
 }

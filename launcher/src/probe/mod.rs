@@ -19,6 +19,7 @@ mod paths;
 mod proc;
 mod registries;
 pub(crate) mod small_file;
+mod sockets;
 mod streams;
 mod user;
 mod userns;
@@ -117,6 +118,9 @@ pub(crate) fn host_facts(questions: &Questions<'_>, looked: Looked) -> HostFacts
     let Looked { paths, files } = looked;
     let KernelFiles { kernel, proc_entries, terminal, outer_level, .. } = files;
     let mut hidden = hidden::find(policy, &paths, &questions.hidden);
+    if policy.require.level != Level::Landlock {
+        sockets::add(&mut hidden, policy, &paths);
+    }
     if outer_level.is_some() {
         inside::leave_out_covered(&mut hidden);
     }

@@ -92,6 +92,7 @@ fn found((identity, kind): &(Identity, FileType)) -> Found {
     match kind {
         FileType::Directory => Found::Directory(id),
         FileType::RegularFile => Found::File(id),
+        FileType::Socket => Found::Socket(id),
         _ => Found::Special(id),
     }
 }

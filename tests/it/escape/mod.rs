@@ -5,6 +5,7 @@ pub(crate) mod prober;
 mod calls;
 mod descriptors;
 mod files;
+mod granted_sockets;
 mod hidden;
 mod links;
 mod policies;

@@ -67,15 +67,11 @@ fn escape_by_sockets_with_a_path() {
     let world = World::new();
     let bus = world.root().join("bus");
     let agent = world.home().join("agent");
-    let granted = world.project().join("granted");
-    let _services = [&bus, &agent, &granted].map(|path| Services::at(path));
+    let _services = [&bus, &agent].map(|path| Services::at(path));
     let paths: Vec<_> = [&bus, &agent].map(|path| path.display().to_string()).into();
     let about: Vec<&str> = paths.iter().map(String::as_str).collect();
     outside(&world, CONNECT, &about).all("ok");
     inside(&world, &["--workspace", "rw"], CONNECT, &about).all("ENOENT");
-    // The documented limit: what stands in a granted directory can be reached, read-only or not.
-    let about = [granted.to_str().expect("a name")];
-    inside(&world, &["--workspace", "ro"], CONNECT, &about).succeed(&["stream:granted"]);
 }
 
 /// The services that sessions have, at their usual places.

@@ -54,6 +54,20 @@ pub(super) const CASES: &[Case] = &[
             flags.ro.push("/srv/data/out".into());
         },
     },
+    Case { name: "ro-with-sockets", flags: |flags| flags.ro.push("/srv/services".into()) },
+    Case { name: "rw-with-sockets", flags: |flags| flags.rw.push("/srv/services".into()) },
+    Case {
+        name: "socket-in-ro",
+        flags: |flags| {
+            flags.ro.push("/srv/services".into());
+            flags.socket.push("/srv/services/bus".into());
+        },
+    },
+    Case { name: "socket", flags: |flags| flags.socket.push("/run/bus=/srv/services/bus".into()) },
+    Case {
+        name: "socket-that-is-none",
+        flags: |flags| flags.socket.push("/home/user/notes.txt".into()),
+    },
     Case { name: "moved", flags: |flags| flags.ro.push("/data=/srv/data".into()) },
     Case { name: "noexec", flags: |flags| flags.rw.push("/srv/data=/srv/data,noexec".into()) },
     Case { name: "file", flags: |flags| flags.rw.push("/home/user/notes.txt".into()) },

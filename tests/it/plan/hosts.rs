@@ -239,23 +239,31 @@ fn copy(tree: &TreeFact) -> CopyFact {
 
 const STORE: &str = "/home/user/.cache/endow/cas";
 
-/// On paper the deny patterns hide two names of the project, and one of a data directory.
+/// On paper the deny patterns hide two names of the project, and two services listen.
 fn hidden(policy: &Policy) -> BTreeMap<HostPath, HiddenNames> {
-    let name =
-        |path: &str, directory| HiddenName { path: PathBuf::from(path), directory, rule: Some(0) };
+    let name = |path: &str, directory| HiddenName {
+        path: PathBuf::from(path),
+        directory,
+        rule: Some(0),
+        socket: false,
+    };
+    let socket = |path: &str| HiddenName { rule: None, socket: true, ..name(path, false) };
     let project = HiddenNames {
         names: vec![name(".env", false), name("keys", true)],
         entries: 5,
         elapsed_us: 3,
-        unreadable: Vec::new(),
-        failed: None,
+        ..HiddenNames::default()
     };
-    let denies = !policy.deny.is_empty();
+    let services =
+        HiddenNames { names: vec![socket("bus"), socket("db/socket")], ..HiddenNames::default() };
     let granted = policy.mounts.iter().filter(|spec| spec.class != MountClass::System);
-    let sources = granted.filter_map(|spec| match &spec.backend {
-        BackendSpec::Physical { host } => Some(host.clone()),
+    let found = granted.filter_map(|spec| match &spec.backend {
+        BackendSpec::Physical { host } => match host.as_bytes() {
+            b"/home/user/src/app" if !policy.deny.is_empty() => Some((host, &project)),
+            b"/srv/services" => Some((host, &services)),
+            _ => None,
+        },
         _ => None,
     });
-    let app = HostPath::new("/home/user/src/app").expect("a path");
-    sources.filter(|host| denies && *host == app).map(|host| (host, project.clone())).collect()
+    found.map(|(host, names)| (host.clone(), names.clone())).collect()
 }

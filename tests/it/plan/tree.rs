@@ -6,7 +6,7 @@ use endow::plan::host::{Found, PathFact, Paths};
 use endow::plan::step::FileId;
 use endow_policy::HostPath;
 
-/// What the paper tree has: a directory ends in a slash, a link has an arrow.
+/// What the paper tree has: a directory ends in a slash, a link has an arrow, a device `!` and a socket `=`.
 const ENTRIES: &[&str] = &[
     "/usr/",
     "/usr/bin/",
@@ -42,6 +42,10 @@ const ENTRIES: &[&str] = &[
     "/srv/data/sub/",
     "/srv/data/in -> sub",
     "/srv/data/out -> /srv/docs",
+    "/srv/services/",
+    "/srv/services/bus=",
+    "/srv/services/db/",
+    "/srv/services/db/socket=",
 ];
 
 /// Returns what the probe would say of each path.
@@ -78,6 +82,8 @@ fn found(path: &HostPath) -> Found {
         Found::File(id(ino))
     } else if let Some(ino) = position(format!("{text}!")) {
         Found::Special(id(ino))
+    } else if let Some(ino) = position(format!("{text}=")) {
+        Found::Socket(id(ino))
     } else {
         Found::Missing
     }

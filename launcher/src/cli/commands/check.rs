@@ -14,6 +14,8 @@ use crate::cli::error::CommandError;
 use crate::cli::exit;
 use crate::cli::output::{Output, printable};
 use crate::cli::stages::{self, Planned, Request};
+use crate::plan::place::Placed;
+use crate::plan::step::{InitStep, Source};
 use crate::probe::deep::{self, Deep, Found};
 
 /// What one policy is like.
@@ -94,6 +96,7 @@ fn notes(planned: &Planned) -> Vec<String> {
     let mut notes = shadows(planned);
     notes.extend(absent(planned));
     notes.extend(single_layers(planned));
+    notes.extend(later_sockets(planned));
     notes.extend(losses(planned));
     notes.extend(network(&planned.found.policy.network));
     notes
@@ -152,7 +155,7 @@ fn single_layers(planned: &Planned) -> Vec<String> {
     let readonly = mounts.iter().filter(|it| {
         it.spec.access == Access::Ro && it.spec.class != MountClass::System && it.source.is_some()
     });
-    let line = |inner: &crate::plan::place::Placed| {
+    let line = |inner: &Placed| {
         let writable = mounts.iter().find(|outer| {
             outer.spec.access == Access::Rw
                 && inner.spec.at != outer.spec.at
@@ -167,6 +170,22 @@ fn single_layers(planned: &Planned) -> Vec<String> {
         })
     };
     readonly.filter_map(line).collect()
+}
+
+/// Directories in which no layer cuts off sockets: what the host makes there later is reached.
+fn later_sockets(planned: &Planned) -> Option<String> {
+    let plan = &planned.plan;
+    let is_open = |placed: &&Placed| {
+        let spec = &placed.spec;
+        let is_bound = |step: &InitStep| matches!(step, InitStep::Bind { source: Source::Host { .. }, at, .. } if *at == spec.at);
+        spec.class != MountClass::System && placed.is_directory() && plan.init.iter().any(is_bound)
+    };
+    let open = plan.placement.mounts.iter().filter(is_open);
+    let open: Vec<String> = open.map(|placed| placed.spec.at.to_string()).collect();
+    let places = open.join(", ");
+    (!open.is_empty()).then(|| {
+        format!("sockets that the host makes during a run can be connected to: in {places}")
+    })
 }
 
 fn losses(planned: &Planned) -> Vec<String> {

@@ -13,7 +13,7 @@ use super::refusal::Refusal;
 use super::view::View;
 use super::walk::{Lost, Place, Walk};
 use crate::plan::Plan;
-use crate::plan::host::HostFacts;
+use crate::plan::host::{HiddenName, HostFacts};
 use crate::plan::place::Placed;
 use crate::plan::step::ConfineStep;
 
@@ -111,14 +111,23 @@ impl<'a> Questions<'a> {
         Some(format!("{} ({})", spec.at, chain.unwrap_or_else(|| spec.origin.to_string())))
     }
 
-    /// Returns the pattern that hides a place, and who wrote it.
-    fn hiding_rule(&self, at: &GuestPath) -> Option<(String, String)> {
+    /// Whether a place is hidden because a socket of the host is there.
+    fn is_socket(&self, at: &GuestPath) -> bool {
+        let name = self.hidden_name(at);
+        name.is_some_and(|name| name.socket)
+    }
+
+    fn hidden_name(&self, at: &GuestPath) -> Option<&HiddenName> {
         let placed = self.covering(at)?;
         let source = placed.source.as_ref()?;
         let below = at.below(&placed.spec.at)?;
         let names = &self.host.hidden.get(&source.path)?.names;
-        let name = names.iter().find(|name| below.starts_with(&name.path))?;
-        let rule = self.policy.deny.get(name.rule?)?;
+        names.iter().find(|name| below.starts_with(&name.path))
+    }
+
+    /// Returns the pattern that hides a place, and who wrote it.
+    fn hiding_rule(&self, at: &GuestPath) -> Option<(String, String)> {
+        let rule = self.policy.deny.get(self.hidden_name(at)?.rule?)?;
         Some((rule.pattern.clone(), rule.origin.to_string()))
     }
 
@@ -168,6 +177,9 @@ impl<'a> Questions<'a> {
 
     fn why_missing(&self, outcome: &Outcome) -> String {
         let text = match outcome.why {
+            _ if outcome.is_hidden() && self.is_socket(&outcome.at) => {
+                "a process of the host may listen behind this socket"
+            }
             _ if outcome.is_hidden() && self.hiding_rule(&outcome.at).is_none() => {
                 "endow's own directories are in no view"
             }
@@ -213,6 +225,7 @@ impl<'a> Questions<'a> {
             return self.prevention(outcome, operation);
         };
         match layer {
+            Layer::Deny if self.is_socket(&outcome.at) => self.socket(&outcome.at),
             Layer::Deny => {
                 self.hiding_rule(&outcome.at).map(|(pattern, _)| format!("--deny '!{pattern}'"))
             }
@@ -228,9 +241,23 @@ impl<'a> Questions<'a> {
     }
 
     fn grant(&self, outcome: &Outcome, operation: Operation) -> Option<String> {
-        let flag = if operation == Operation::Write { "--rw" } else { "--ro" };
+        let flag = match operation {
+            Operation::Write => "--rw",
+            Operation::Connect => "--socket",
+            Operation::Read | Operation::Execute => "--ro",
+        };
         let shown = outcome.why == Some(Missing::NotThere);
         (!shown && self.host_has(&outcome.at)).then(|| format!("{flag} {}", quoted(&outcome.at)))
+    }
+
+    /// A flag that opens a socket which is hidden.
+    fn socket(&self, at: &GuestPath) -> Option<String> {
+        let host = self.host_path(at)?;
+        let at = quoted(at);
+        Some(match quoted(&host.to_guest()) {
+            host if host == at => format!("--socket {at}"),
+            host => format!("--socket {at}={host}"),
+        })
     }
 
     fn chmod(&self, node: &Node, operation: Operation) -> Option<String> {

@@ -195,6 +195,7 @@ fn hidden(walked: Walked, rules: &Rules<'_>) -> HiddenNames {
         rule: rules.deciding(&name.path),
         directory: name.kind == Kind::Directory,
         path: name.path,
+        socket: false,
     };
     let mut names: Vec<HiddenName> = walked.hidden.into_iter().map(name).collect();
     names.sort();
@@ -203,6 +204,6 @@ fn hidden(walked: Walked, rules: &Rules<'_>) -> HiddenNames {
         entries: walked.entries,
         elapsed_us: u64::try_from(walked.elapsed.as_micros()).unwrap_or(u64::MAX),
         unreadable: walked.errors.into_iter().map(|error| error.path).collect(),
-        failed: None,
+        ..HiddenNames::default()
     }
 }

@@ -39,5 +39,6 @@ fn find(source: &Source, options: &HiddenOptions<'_>) -> Result<Vec<HiddenName>,
         Relation::Contains(contained) => contained,
     };
     let present = contained.into_iter().filter(|it| it.exists).map(|it| it.relative);
-    Ok(present.map(|path| HiddenName { path, directory: true, rule: None }).collect())
+    let name = |path| HiddenName { path, directory: true, rule: None, socket: false };
+    Ok(present.map(name).collect())
 }
