@@ -104,6 +104,7 @@ pub enum MountClass {
 
 /// Options of one mount.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option by itself")]
 pub struct MountOptions {
     /// A missing source is skipped instead of refused.
     pub optional: bool,

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::exit;
 use crate::apply::{PrepareError, SpawnError};
-use crate::plan::PlanError;
+use crate::plan::{Beyond, PlanError};
 
 /// What went wrong, for whom, and what helps.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -243,6 +243,19 @@ impl From<ResolveError> for CommandError {
     }
 }
 
+impl CommandError {
+    /// Names the keys that nothing enforces without namespaces, and ways out.
+    fn beyond(self, keys: &[Beyond], inside: bool) -> Self {
+        let this = keys.iter().fold(self, Self::cause);
+        let this = this.hint("take these out of the policy: without namespaces, a grant stands at its own path and is open as a whole");
+        if inside {
+            this.hint("or start the outer endow with `--allow userns`")
+        } else {
+            this.hint("or run without `--require landlock`")
+        }
+    }
+}
+
 impl From<PlanError> for CommandError {
     fn from(error: PlanError) -> Self {
         let kind = kind_of(&error);
@@ -286,15 +299,7 @@ impl From<PlanError> for CommandError {
                 .cause(format!("missing: {missing}"))
                 .hint(remedy)
                 .hint("`endow doctor` tells more"),
-            PlanError::Beyond { keys, inside, .. } => {
-                let this = keys.iter().fold(this, Self::cause);
-                let this = this.hint("take these out of the policy: without namespaces, a grant stands at its own path and is open as a whole");
-                if inside {
-                    this.hint("or start the outer endow with `--allow userns`")
-                } else {
-                    this.hint("or run without `--require landlock`")
-                }
-            }
+            PlanError::Beyond { keys, inside, .. } => this.beyond(&keys, inside),
             PlanError::Unenforceable { word, reason } => {
                 this.cause(reason).hint(format!("`--best-effort {word}` accepts the loss"))
             }

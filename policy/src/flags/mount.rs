@@ -156,10 +156,9 @@ impl Options {
     fn access(&self, flag: MountFlag) -> Access {
         match flag {
             MountFlag::Host(access) => access,
-            MountFlag::Socket => Access::Ro,
             MountFlag::Tmp => Access::Rw,
             MountFlag::Git | MountFlag::Cas if self.cow => Access::Cow,
-            MountFlag::Git | MountFlag::Cas => Access::Ro,
+            MountFlag::Socket | MountFlag::Git | MountFlag::Cas => Access::Ro,
         }
     }
 }
