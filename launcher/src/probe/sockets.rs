@@ -77,6 +77,7 @@ fn table() -> Vec<u8> {
 /// Returns the paths in the kernel's list. Connections repeat that of their listener.
 fn bound(table: &[u8]) -> BTreeSet<PathBuf> {
     let mut paths: Vec<Vec<u8>> = Vec::new();
+    let table = table.strip_suffix(b"\n").unwrap_or(table);
     for line in table.split(|byte| *byte == b'\n') {
         match (path_field(line), paths.last_mut()) {
             (Some(path), _) => paths.push(path.to_vec()),
