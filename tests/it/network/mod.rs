@@ -5,6 +5,7 @@ mod escape;
 mod names;
 mod proxy;
 mod published;
+mod registries;
 mod rules;
 mod streams;
 mod told;

@@ -227,6 +227,11 @@ pub(super) const CASES: &[Case] = &[
             flags.proxy = Some("3128".to_owned());
         },
     },
+    Case { name: "network-registry", flags: |flags| flags.net.push("registry:npm".to_owned()) },
+    Case {
+        name: "network-registry-unknown",
+        flags: |flags| flags.net.push("registry:cargo".to_owned()),
+    },
     Case { name: "require-full", flags: |flags| flags.require = Some("full".to_owned()) },
 ];
 

@@ -8,10 +8,13 @@ use endow::plan::host::{
     UserFacts, UsernsRefusal,
 };
 use endow::plan::place::PlacedSource;
+use endow::plan::registries::{Registries, RegistryFault};
 use endow::plan::step::FileId;
 
 use endow::plan::{BorrowedFact, CopyFact, Presented, TreeFact, TreeFault, WhyCopied, tree_name};
-use endow_policy::{Access, BackendSpec, GuestPath, HostPath, MountClass, MountSpec, Policy};
+use endow_policy::{
+    Access, BackendSpec, GuestPath, HostPath, HostRule, MountClass, MountSpec, Policy, Registry,
+};
 
 use super::tree;
 
@@ -106,7 +109,7 @@ fn full(policy: &Policy) -> HostFacts {
         hidden: hidden(policy),
         buffered: BTreeMap::new(),
         trees: BTreeMap::new(),
-        registries: BTreeMap::new(),
+        registries: registries(),
         proc_entries: vec![
             ProcEntry { name: "acpi".to_owned(), cover: ProcCover::EmptyDirectory },
             ProcEntry { name: "kcore".to_owned(), cover: ProcCover::EmptyFile },
@@ -118,6 +121,17 @@ fn full(policy: &Policy) -> HostFacts {
         cgroup: CgroupFact { reason: "none is delegated".to_owned(), ..CgroupFact::default() },
         outer_level: None,
     }
+}
+
+/// A mirror of npm at a name and an address; cargo was never used.
+fn registries() -> Registries {
+    let rules = ["npm.example.com:8443", "192.0.2.7:4873"].map(|word| HostRule::parse(word));
+    let rules = rules.map(|rule| rule.expect("a rule")).to_vec();
+    let index = "/home/user/.cargo/registry/index".to_owned();
+    BTreeMap::from([
+        (Registry::Npm, Ok(rules)),
+        (Registry::Cargo, Err(RegistryFault::Unused { index })),
+    ])
 }
 
 fn contents() -> BTreeMap<String, Vec<u8>> {

@@ -16,7 +16,8 @@ use crate::plan::Plan;
 /// datagrams.
 pub fn connection(plan: &Plan, policy: &Policy, host: &str, port: u16) -> Answer {
     let question = Question::new(host, port);
-    let network = &policy.network;
+    // Its registries have names.
+    let network = plan.supervise.network.as_ref().unwrap_or(&policy.network);
     let said = match (network.mode, plan.opening.namespaces.is_some()) {
         (NetworkMode::Host, _) => Said::allowed("the network is the host's", "network = host")
             .remedy("leave out --net host"),
@@ -58,6 +59,7 @@ impl Said {
     fn by(reason: String, rule: &Stated<HostRule>) -> Self {
         let remedy = match &rule.origin {
             Origin::Flag(flag) => format!("leave out {flag}"),
+            Origin::Word { word, entry } => format!("take `{word}` out of {entry}"),
             origin => format!("take `{}` out of {origin}", rule.value),
         };
         Self::allowed(reason, format!("{} ({})", rule.value, rule.origin)).remedy(remedy)
@@ -205,20 +207,8 @@ impl<'q> Question<'q> {
             None if is_known => {
                 Said::denied("the name is allowed at other ports alone", network.mode)
             }
-            None => Said::denied(no_rule(network), network.mode),
+            None => Said::denied("no rule has the name: inside, it does not exist", network.mode),
         }
-    }
-}
-
-/// Hosts of a registry are known when a run starts.
-fn no_rule(network: &Network) -> String {
-    let is_registry =
-        |rule: &&Stated<HostRule>| matches!(rule.value.host, HostPattern::Registry(_));
-    match network.allow.iter().find(is_registry) {
-        Some(rule) => {
-            format!("no rule has the name, unless `{}` leads to it when a run starts", rule.value)
-        }
-        None => "no rule has the name: inside, it does not exist".to_owned(),
     }
 }
 
@@ -315,8 +305,18 @@ mod tests {
     }
 
     #[test]
-    fn hosts_of_registries_are_known_later() {
-        let said = why(NetworkMode::Allow, &["registry:npm"], "packages.example.com", 443);
-        insta::assert_snapshot!(said, @"denied: no rule has the name, unless `registry:npm` leads to it when a run starts | network = allow | --net packages.example.com:443");
+    fn word_of_a_host_is_taken_out_of_its_entry() {
+        let said = |origin: Origin| {
+            let rule = HostRule::parse("npm.example.com").expect("a rule");
+            let rule = Stated::new(rule, origin.of_word("registry:npm"));
+            let said = Said::by(String::new(), &rule);
+            format!("{} | {}", said.rule, said.remedy.unwrap_or_default())
+        };
+        let flag = Origin::Flag("--net registry:npm".into());
+        let file = Origin::File { name: "endow.toml".into(), line: 2 };
+        insta::assert_snapshot!([said(flag), said(file)].join("\n"), @r"
+        npm.example.com:443 (--net registry:npm) | leave out --net registry:npm
+        npm.example.com:443 (registry:npm, endow.toml:2) | take `registry:npm` out of endow.toml:2
+        ");
     }
 }
