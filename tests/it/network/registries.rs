@@ -9,6 +9,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::harness::{Said, World, debian_program, said, skip};
+use crate::work::provisioned;
 
 /// What each script says when a package is there.
 const INSTALLED: &str = "installed\n";
@@ -46,11 +47,10 @@ fn pip_installs_with_its_word_alone() {
 
 #[test]
 fn cargo_installs_with_its_word_alone() {
-    let toolchain = Path::new(env!("CARGO")).parent().and_then(Path::parent);
-    let Some(toolchain) = toolchain.filter(|path| path.join("bin/cargo").exists()) else {
-        return skip("the cargo that built this is not here");
-    };
-    installs(&Tools::with(toolchain), CARGO, ["registry:cargo", "registry:npm"]);
+    let Some(rust) = provisioned("rust") else { return };
+    let mut toolchains = std::fs::read_dir(rust.join("home/.rustup/toolchains")).expect("a home");
+    let toolchain = toolchains.next().expect("a toolchain").expect("a name").path();
+    installs(&Tools::with(&toolchain), CARGO, ["registry:cargo", "registry:npm"]);
 }
 
 /// A world whose tools reach their registries as this machine's do.
