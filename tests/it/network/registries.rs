@@ -116,8 +116,7 @@ fn installs(tools: &Tools, script: &str, [own, other]: [&str; 2]) {
     let report = tools.world.root().join("report.json");
     let options = ["--net", own, "--report", report.to_str().expect("a name")];
     assert_eq!(tools.run(&options, script).ok(), INSTALLED);
-    let report: Value =
-        serde_json::from_slice(&fs::read(report).expect("a report")).expect("json");
+    let report: Value = serde_json::from_slice(&fs::read(report).expect("a report")).expect("json");
     let list = report["connections"]["list"].as_array().expect("connections");
     let connected = list.iter().filter(|it| it["decision"] == "connected");
     let origins: BTreeSet<&str> = connected.filter_map(|it| it["origin"].as_str()).collect();

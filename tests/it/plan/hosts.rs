@@ -125,7 +125,7 @@ fn full(policy: &Policy) -> HostFacts {
 
 /// A mirror of npm at a name and an address; cargo was never used.
 fn registries() -> Registries {
-    let rules = ["npm.example.com:8443", "192.0.2.7:4873"].map(|word| HostRule::parse(word));
+    let rules = ["npm.example.com:8443", "192.0.2.7:4873"].map(HostRule::parse);
     let rules = rules.map(|rule| rule.expect("a rule")).to_vec();
     let index = "/home/user/.cargo/registry/index".to_owned();
     BTreeMap::from([
