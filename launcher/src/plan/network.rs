@@ -60,8 +60,12 @@ fn local_ranges(network: &Network) -> Vec<(IpAddr, u8)> {
         (IpAddr::V4(SYNTHETIC_4.0), SYNTHETIC_4.1),
         (IpAddr::V6(SYNTHETIC_6.0), SYNTHETIC_6.1),
     ];
-    ranges.extend(network.allow.iter().filter_map(of_rule));
-    ranges.dedup();
+    // Two rules may state the same range, at other ports.
+    for range in network.allow.iter().filter_map(of_rule) {
+        if !ranges.contains(&range) {
+            ranges.push(range);
+        }
+    }
     ranges
 }
 

@@ -25,8 +25,6 @@ pub(crate) fn make_local(range: IpAddr, prefix_len: u8) -> Result<(), Errno> {
     let code = answer.get(HEADER..ANSWER.min(length)).and_then(|code| code.try_into().ok());
     match code.map(i32::from_ne_bytes).ok_or(Errno::BADMSG)? {
         0 => Ok(()),
-        // Two rules may state the same range.
-        code if code == -libc::EEXIST => Ok(()),
         code => Err(Errno::from_raw_os_error(-code)),
     }
 }
