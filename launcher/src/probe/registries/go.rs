@@ -34,8 +34,7 @@ fn database(value: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::address::rules;
-    use super::super::outside::testing::Host;
+    use super::super::outside::testing::{Host, told};
     use super::*;
 
     fn check(proxy: &str, database: &str, expected: Result<&[&str], &str>) {
@@ -45,9 +44,7 @@ mod tests {
         host.program("bin/go", &format!("cat <<'END'\n{answer}\nEND"));
         let mut host = host;
         host.set("PATH", std::env::join_paths([host.path("bin"), "/bin".into()]).expect("a path"));
-        let found = registries(&host.outside()).and_then(|named| rules(&named));
-        let found = found.map(|rules| rules.iter().map(ToString::to_string).collect::<Vec<_>>());
-        let found = found.map_err(|fault| fault.to_string());
+        let found = told(registries(&host.outside()));
         let expected = expected.map_err(str::to_owned);
         assert_eq!(found, expected.map(|hosts| hosts.iter().map(ToString::to_string).collect()));
     }

@@ -125,15 +125,12 @@ fn expand(text: &str, variable: impl Fn(&str) -> Option<String>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::address::rules;
-    use super::super::outside::testing::Host;
+    use super::super::outside::testing::{Host, told};
     use super::*;
 
     /// Checks the hosts, or the fault.
     fn check(host: &Host, expected: Result<&[&str], &str>) {
-        let found = registries(&host.outside()).and_then(|named| rules(&named));
-        let found = found.map(|rules| rules.iter().map(ToString::to_string).collect::<Vec<_>>());
-        let found = found.map_err(|fault| fault.to_string());
+        let found = told(registries(&host.outside()));
         let expected = expected.map_err(str::to_owned);
         assert_eq!(found, expected.map(|hosts| hosts.iter().map(ToString::to_string).collect()));
     }

@@ -140,6 +140,14 @@ fn source(spec: &MountSpec, paths: &Paths) -> Option<HostPath> {
 pub(super) mod testing {
     use super::*;
 
+    use super::super::address::{Named, rules};
+
+    /// Returns the hosts that a tool's answer comes to, or the fault, in words.
+    pub(crate) fn told(found: Result<Vec<Named>, RegistryFault>) -> Result<Vec<String>, String> {
+        let found = found.and_then(|named| rules(&named)).map_err(|fault| fault.to_string())?;
+        Ok(found.iter().map(ToString::to_string).collect())
+    }
+
     /// A directory that stands for the host.
     pub(crate) struct Host {
         root: tempfile::TempDir,

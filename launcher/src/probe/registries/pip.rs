@@ -130,8 +130,7 @@ fn parse(text: &str) -> Vec<((String, String), String)> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::address::rules;
-    use super::super::outside::testing::Host;
+    use super::super::outside::testing::{Host, told};
     use super::*;
 
     const PYTHON: &str =
@@ -140,9 +139,7 @@ mod tests {
     /// Checks the hosts, or the fault. The machine's own files are left out.
     fn check(host: &mut Host, expected: Result<&[&str], &str>) {
         host.set("XDG_CONFIG_DIRS", host.path("etc"));
-        let found = registries(&host.outside()).and_then(|named| rules(&named));
-        let found = found.map(|rules| rules.iter().map(ToString::to_string).collect::<Vec<_>>());
-        let found = found.map_err(|fault| fault.to_string());
+        let found = told(registries(&host.outside()));
         let expected = expected.map_err(str::to_owned);
         assert_eq!(found, expected.map(|hosts| hosts.iter().map(ToString::to_string).collect()));
     }
