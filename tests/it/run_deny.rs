@@ -226,14 +226,7 @@ fn removed_and_made_again_is_covered_again() {
             fs::remove_file(world.root().join("tree/.env")).expect("removed");
             world.write("tree/.env", SECRET);
         }
-        within(Duration::from_secs(5), "it is covered again", || {
-            running.say("\n");
-            running.line() == "closed"
-        });
-        for _ in 0..3 {
-            running.say("\n");
-            running.expect("closed");
-        }
+        running.is_closed_again();
     }
     running.hush();
     running.end();

@@ -3,10 +3,9 @@
 use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixListener;
 use std::process::Stdio;
-use std::time::Duration;
 
 use super::prober::{inside, outside, script};
-use crate::harness::{Running, World, within};
+use crate::harness::{Running, World};
 
 const GRANTED: &str = include_str!("probes/granted.py");
 const LISTEN: &str = include_str!("probes/listen.py");
@@ -117,14 +116,7 @@ for line in sys.stdin:
         for _ in 0..3 {
             services.running.say("\n");
             services.running.expect("ready");
-            within(Duration::from_secs(5), "it is closed again", || {
-                running.say("\n");
-                running.line() == "closed"
-            });
-            for _ in 0..3 {
-                running.say("\n");
-                running.expect("closed");
-            }
+            running.is_closed_again();
         }
         running.hush();
         assert_eq!(running.end(), 0, "{access}");

@@ -52,6 +52,20 @@ impl Running {
         self.stdin().write_all(text.as_bytes()).expect("stdin takes it");
     }
 
+    /// Waits until what it tries line by line is closed again, and sees that it stays so: it answers
+    /// each line with `open` or `closed`.
+    #[track_caller]
+    pub(crate) fn is_closed_again(&mut self) {
+        within(Duration::from_secs(5), "it is closed again", || {
+            self.say("\n");
+            self.line() == "closed"
+        });
+        for _ in 0..3 {
+            self.say("\n");
+            self.expect("closed");
+        }
+    }
+
     /// Closes its stdin.
     pub(crate) fn hush(&mut self) {
         drop(self.child.stdin.take());
