@@ -16,8 +16,8 @@ use crate::network::{self, Log, PublishError, Served};
 use crate::plan::Plan;
 use crate::plan::step::Buffered;
 use crate::supervise::{
-    self, Attempt, Capture, Ended, Left, Measured, Notice, Over, PublishedFile, Publisher,
-    Recorder, Renames, Renewal, Supervised, Terminal,
+    self, Attempt, Calls, Capture, Ended, Left, Measured, Notice, Over, PublishedFile, Publisher,
+    Recorder, Renewal, Supervised, Terminal,
 };
 
 /// A run that is over.
@@ -64,7 +64,7 @@ pub(crate) fn run(
     let start = Instant::now();
     let renewal = Renewal::new(&plan.supervise.renew, prepared.covers())
         .map_err(failed("can't watch covered names"))?;
-    let renames = Renames::new(&plan.buffered, plan.supervise.serves_on_demand())
+    let calls = Calls::new(&plan.buffered, plan.supervise.serves_on_demand())
         .map_err(failed("can't open a copy-on-write mount's source"))?;
     let measured = Measured::new(&plan.buffered, &plan.supervise.limits, &prepared.directory())
         .map_err(failed("can't open a layer"))?;
@@ -76,7 +76,7 @@ pub(crate) fn run(
         served.take_descriptors();
     }
     let supervised = Supervised::new(sandbox, &plan.supervise, renewal, plan.starts_own_session());
-    let supervised = supervised.capturing(given.capture).renaming(renames).measuring(measured);
+    let supervised = supervised.capturing(given.capture).answering(calls).measuring(measured);
     let supervised = supervised.serving(served);
     let mut set = [supervised];
     let spawned = Instant::now();

@@ -2,6 +2,7 @@
 //! [`decide`](decide::decide) says what follows, and the loop does it.
 
 mod aside;
+mod calls;
 mod capture;
 mod connects;
 mod decide;
@@ -20,13 +21,14 @@ mod terminal;
 mod watch;
 
 pub(crate) use aside::Over;
+pub(crate) use calls::Calls;
 pub(crate) use capture::Capture;
 pub(crate) use event::Notice;
 pub(crate) use measured::Measured;
 pub(crate) use outcome::{Ended, Outcome};
 pub(crate) use publisher::{Attempt, PublishedFile, Publisher};
 pub(crate) use recorder::Recorder;
-pub(crate) use renames::{HALF_WAY, Renames};
+pub(crate) use renames::HALF_WAY;
 pub(crate) use renew::Renewal;
 pub(crate) use run::{Left, Supervised, die_with_parent, run};
 pub(crate) use terminal::Terminal;

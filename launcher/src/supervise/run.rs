@@ -7,13 +7,12 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::RecvFlags;
 
+use super::calls::Calls;
 use super::capture::Capture;
-use super::connects;
 use super::decide::{Decision, State, decide};
 use super::event::{Action, Event, Notice};
 use super::measured::Measured;
 use super::outcome::Ended;
-use super::renames::Renames;
 use super::renew::Renewal;
 use super::stop;
 use super::terminal::Terminal;
@@ -41,7 +40,7 @@ pub(crate) struct Supervised {
     state: State,
     wake: Option<Instant>,
     renewal: Option<Renewal>,
-    renames: Option<Renames>,
+    calls: Option<Calls>,
     measured: Option<Measured>,
     capture: Option<Capture>,
     served: Option<Served>,
@@ -79,7 +78,7 @@ impl Supervised {
             state,
             wake: None,
             renewal,
-            renames: None,
+            calls: None,
             measured: None,
             capture: None,
             served: None,
@@ -93,9 +92,9 @@ impl Supervised {
         self
     }
 
-    /// Prepares directories of copy-on-write mounts for being renamed.
-    pub(crate) fn renaming(mut self, renames: Option<Renames>) -> Self {
-        self.renames = renames;
+    /// Prepares what announced calls are about.
+    pub(crate) fn answering(mut self, calls: Option<Calls>) -> Self {
+        self.calls = calls;
         self
     }
 
@@ -113,8 +112,8 @@ impl Supervised {
 
     /// Returns what is left, when nothing changes it any more.
     pub(crate) fn into_parts(self) -> Left {
-        if let Some(renames) = self.renames {
-            renames.finish();
+        if let Some(calls) = self.calls {
+            calls.finish();
         }
         let connections = self.served.map(|served| served.finish(LINGER));
         let layers = self.sandbox.descriptors.layers;
@@ -189,10 +188,10 @@ impl Supervised {
         let captured = self.capture.iter().flat_map(Capture::descriptors);
         let renewal = self.renewal.as_ref().and_then(Renewal::descriptor);
         let listener = self.sandbox.descriptors.listener.as_ref().map(AsFd::as_fd);
-        let renames = self.renames.as_ref().zip(listener);
-        let renames = renames.and_then(|(renames, listener)| renames.descriptor(listener));
+        let calls = self.calls.as_ref().zip(listener);
+        let calls = calls.and_then(|(calls, listener)| calls.descriptor(listener));
         let served = self.served.as_ref().map(Served::descriptor);
-        pid_1.chain(renewal).chain(renames).chain(captured).chain(served)
+        pid_1.chain(renewal).chain(calls).chain(captured).chain(served)
     }
 
     /// Returns whether a signal tells of a watched directory, and is nobody else's matter.
@@ -230,12 +229,12 @@ impl Supervised {
     /// Prepares what calls that wait are about, and lets them go on.
     fn answer_calls(&mut self) {
         let descriptors = &self.sandbox.descriptors;
-        let (Some(renames), Some(listener)) = (&mut self.renames, &descriptors.listener) else {
+        let (Some(calls), Some(listener)) = (&mut self.calls, &descriptors.listener) else {
             return;
         };
         let (served, inside) = (&mut self.served, inside(descriptors));
-        renames.look(listener.as_fd(), &mut |call| {
-            if let (Some(served), Some(address)) = (&mut *served, connects::address(call)) {
+        calls.look(listener.as_fd(), &mut |address| {
+            if let Some(served) = served {
                 served.expect(address, inside);
             }
         });

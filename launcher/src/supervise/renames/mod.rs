@@ -27,13 +27,11 @@ pub(crate) use lift::NEW as HALF_WAY;
 /// How long a directory that is half-way is waited for when the run is over.
 const PATIENCE: Timespec = Timespec { tv_sec: 60, tv_nsec: 0 };
 
-/// The calls that wait, and the directories they are about.
+/// The call that waits, and the directories it may be about.
 #[derive(Debug)]
-pub(crate) struct Renames {
+pub(super) struct Renames {
     mounts: Vec<Layered>,
     worker: Option<Worker>,
-    /// Nobody is left who could call.
-    closed: bool,
 }
 
 /// A copy-on-write mount.
@@ -54,54 +52,36 @@ struct Worker {
 }
 
 impl Renames {
-    /// Returns what is needed for these mounts; `None` when no directory is among them, and no
-    /// other calls are announced.
-    pub(crate) fn new(buffered: &[Buffered], others: bool) -> Result<Option<Self>, Errno> {
+    /// Returns what is needed for these mounts.
+    pub(super) fn new(buffered: &[Buffered]) -> Result<Self, Errno> {
         let layered = buffered.iter().filter(|it| it.directory).map(|it| {
             let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
             let source = openat2(CWD, it.source.as_path(), flags, Mode::empty(), no_links())?;
             Ok(Layered { at: it.at.as_path().to_owned(), source })
         });
-        let mounts: Vec<Layered> = layered.collect::<Result<_, Errno>>()?;
-        Ok((others || !mounts.is_empty()).then_some(Self { mounts, worker: None, closed: false }))
+        Ok(Self { mounts: layered.collect::<Result<_, Errno>>()?, worker: None })
     }
 
-    /// Returns what to wait for: the end of the work, or else the next call.
-    pub(super) fn descriptor<'a>(&'a self, listener: BorrowedFd<'a>) -> Option<BorrowedFd<'a>> {
-        let waited = self.worker.as_ref().map_or(listener, |worker| worker.pidfd.as_fd());
-        (!self.closed).then_some(waited)
+    /// Returns whether there is any directory that would have to be prepared.
+    pub(super) fn is_needed(&self) -> bool {
+        !self.mounts.is_empty()
     }
 
-    /// Answers calls whose work is done, and looks at those that wait; `other` gets those that rename
-    /// nothing, before they go on.
-    pub(super) fn look(&mut self, listener: BorrowedFd<'_>, other: &mut dyn FnMut(&Announced)) {
-        while let Some(waited) = self.descriptor(listener) {
-            let mut fd = [PollFd::from_borrowed_fd(waited, PollFlags::IN)];
-            let polled = poll(&mut fd, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }));
-            let ready = fd.first().map_or(PollFlags::empty(), PollFd::revents);
-            if polled != Ok(1) {
-                return;
-            }
-            self.closed = !ready.contains(PollFlags::IN);
-            match self.worker.take() {
-                Some(worker) => {
-                    let _ = sys::wait::until_ended(worker.pid);
-                    sys::announced::let_go_on(listener, &worker.call);
-                }
-                None => self.take_next(listener, other),
-            }
+    /// Returns what tells the end of the work on a call that waits.
+    pub(super) fn work(&self) -> Option<BorrowedFd<'_>> {
+        self.worker.as_ref().map(|worker| worker.pidfd.as_fd())
+    }
+
+    /// Lets the call go on whose work is done.
+    pub(super) fn end_work(&mut self, listener: BorrowedFd<'_>) {
+        if let Some(worker) = self.worker.take() {
+            let _ = sys::wait::until_ended(worker.pid);
+            sys::announced::let_go_on(listener, &worker.call);
         }
     }
 
-    fn take_next(&mut self, listener: BorrowedFd<'_>, other: &mut dyn FnMut(&Announced)) {
-        if self.closed {
-            return;
-        }
-        let Ok(call) = sys::announced::receive(listener) else { return };
-        if i64::from(call.number) == libc::SYS_connect {
-            other(&call);
-            return sys::announced::let_go_on(listener, &call);
-        }
+    /// Lets a call go on, when what it renames is prepared.
+    pub(super) fn take(&mut self, listener: BorrowedFd<'_>, call: Announced) {
         match self.lifted(listener, &call) {
             Some(named) => self.start(listener, call, &named),
             None => sys::announced::let_go_on(listener, &call),
