@@ -28,10 +28,13 @@ pub(super) enum Asked {
 
 /// Reads the first bytes of a connection.
 pub(super) fn asked(bytes: &[u8]) -> Asked {
-    let asked = match bytes {
+    // Servers pass over empty lines before a request (RFC 9112, 2.2).
+    let start = bytes.iter().position(|byte| !matches!(byte, b'\r' | b'\n'));
+    let first = start.and_then(|start| bytes.get(start..)).unwrap_or_default();
+    let asked = match first {
         [] => Asked::More,
-        [tls::HANDSHAKE, ..] => of_tls(bytes),
-        [first, ..] if first.is_ascii_uppercase() => of_http(bytes),
+        [tls::HANDSHAKE, ..] => of_tls(first),
+        [letter, ..] if letter.is_ascii_uppercase() => of_http(first),
         _ => Asked::Other,
     };
     match asked {
@@ -209,6 +212,7 @@ mod tests {
         let hosts = [
             ("GET / HTTP/1.1\r\nHost: A.example\r\n\r\n", Asked::For("a.example".to_owned())),
             ("GET / HTTP/1.1\nhost:a.example:8080\n\n", Asked::For("a.example".to_owned())),
+            ("\r\n\nGET / HTTP/1.1\r\nHost: b.example\r\n\r\n", Asked::For("b.example".to_owned())),
             ("POST /x HTTP/1.0\r\nX: y\r\nHost: [::1]:80\r\n\r\n", Asked::For("[::1]".to_owned())),
             ("GET / HTTP/1.1\r\nX: y\r\n\r\n", Asked::Nobody),
             ("GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", Asked::Nobody),
@@ -225,6 +229,8 @@ mod tests {
         }
         let long = format!("GET /{} HTTP/1.1", "a".repeat(BYTES_MAX));
         assert_eq!(asked(long.as_bytes()), Asked::Nobody);
+        assert_eq!(asked("\r\n".as_bytes()), Asked::More);
+        assert_eq!(asked(&[b'\n'; BYTES_MAX]), Asked::Nobody);
     }
 
     #[test]
