@@ -57,7 +57,7 @@ pub(crate) enum Decision {
 pub(crate) struct Log {
     entries: Vec<Entry>,
     /// What was refused already.
-    refused: HashSet<(String, Option<u16>)>,
+    refused: HashSet<(String, Option<(Protocol, u16)>)>,
     left_out: u64,
     told: usize,
 }
@@ -72,8 +72,9 @@ impl Log {
         }
     }
 
-    /// Keeps the refusal of a host, once for each and its port.
-    pub(super) fn refuse(&mut self, host: &str, port: Option<u16>, decision: Decision) {
+    /// Keeps the refusal of a host, once for each and its port: without one, of a name that was asked
+    /// for.
+    pub(super) fn refuse(&mut self, host: &str, port: Option<(Protocol, u16)>, decision: Decision) {
         let what = (host.to_owned(), port);
         if self.refused.contains(&what) {
             return;
@@ -85,8 +86,8 @@ impl Log {
         self.refused.insert(what);
         self.add(Entry {
             host: host.to_owned(),
-            port,
-            protocol: Protocol::Tcp,
+            port: port.map(|(_, port)| port),
+            protocol: port.map_or(Protocol::Tcp, |(protocol, _)| protocol),
             address: None,
             decision,
             rule: None,

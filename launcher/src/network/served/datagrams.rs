@@ -43,6 +43,7 @@ impl Served {
             }
             Err(special) => {
                 let (host, port) = target.named();
+                let port = port.map(|port| (Protocol::Udp, port));
                 self.log.refuse(&host, port, Decision::Special(special));
             }
         }

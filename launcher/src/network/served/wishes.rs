@@ -20,7 +20,7 @@ impl Served {
         if let Some(target) = allowed {
             return self.begin((near, Some(wish.language)), target, now);
         }
-        self.log.refuse(&wish.host, Some(wish.port), Decision::NotAllowed);
+        self.log.refuse(&wish.host, Some((Protocol::Tcp, wish.port)), Decision::NotAllowed);
         let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
         let _ = send(&near, wish.language.reply(Verdict::NotAllowed), flags);
     }
