@@ -7,6 +7,7 @@
 #![deny(missing_docs)]
 
 pub mod builtin;
+mod broker;
 mod compose;
 mod decode;
 mod diagnostic;
@@ -42,6 +43,7 @@ mod unit;
 mod vars;
 mod workspace;
 
+pub use broker::{BrokerAnswer, BrokerOrder, BrokeredHost};
 pub use compose::{ComposeError, Composed, ProfileText, Sources, compose};
 pub use diagnostic::Diagnostic;
 pub use environment::{EnvironmentRules, name_matches};
