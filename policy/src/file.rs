@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::{
-    Access, Expectation, HostPath, Landing, Level, Made, MountOptions, NetworkTable, Stated,
-    SyncTable,
+    Access, Expectation, HostPath, Landing, Level, Made, MountOptions, NetworkTable, SecretTable,
+    Stated, SyncTable,
 };
 
 /// Where a [`PolicyFile`] stands among the layers, and so what it may say.
@@ -50,6 +50,8 @@ pub struct PolicyFile {
     pub env: EnvTable,
     /// The table `[network]`.
     pub network: NetworkTable,
+    /// The table `[secrets]`.
+    pub secrets: SecretTable,
     /// The table `[limits]`.
     pub limits: LimitsTable,
     /// The table `[process]`.

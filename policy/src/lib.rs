@@ -6,8 +6,8 @@
 
 #![deny(missing_docs)]
 
-pub mod builtin;
 mod broker;
+pub mod builtin;
 mod compose;
 mod decode;
 mod diagnostic;
@@ -32,6 +32,7 @@ mod require;
 mod resolve;
 #[cfg(feature = "schema")]
 mod schema;
+mod secret;
 mod sparse;
 mod state;
 mod stated;
@@ -73,6 +74,10 @@ pub use require::{Level, Require};
 pub use resolve::{ErrorKind, ResolveError, resolve};
 #[cfg(feature = "schema")]
 pub use schema::schema;
+pub use secret::{
+    Endpoint, Header, HeaderError, Secret, SecretEntry, SecretSource, SecretTable, SecretUse,
+    Server, ServerError, SourceError, WrittenSource, WrittenUse,
+};
 pub use sparse::SparseFault;
 pub use state::StateRules;
 pub use stated::Stated;

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::{
     EnvironmentRules, Expectation, GuestPath, Limits, MountSpec, Network, Origin, PatternRule,
-    ProcessRules, Require, StateRules, SyncRules,
+    ProcessRules, Require, Secret, StateRules, Stated, SyncRules,
 };
 
 /// The resolved policy: absolute paths, no variables, every entry with its origin.
@@ -28,6 +28,9 @@ pub struct Policy {
     pub environment: EnvironmentRules,
     /// What the network is.
     pub network: Network,
+    /// What it uses without seeing it, or sees at one place alone.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub secrets: Vec<Stated<Secret>>,
     /// What the run may use.
     pub limits: Limits,
     /// What its processes may ask of the kernel.

@@ -8,7 +8,7 @@ use crate::workspace::place;
 use crate::{
     AllowWord, BackendSpec, GuestPath, HostPath, Level, Limits, LimitsTable, Made, MountClass,
     MountSpec, Network, NetworkMode, Origin, Policy, ProcessRules, PublishedPort, Require,
-    StateRules, Stated, Vars,
+    StateRules, Stated, Vars, secret,
 };
 
 /// Whose fault an error is, and so which exit code it gets.
@@ -54,6 +54,16 @@ pub enum ResolveError {
         /// Who wrote it.
         origin: Origin,
     },
+    /// Two things of the sandbox are to have one place.
+    #[error("taken already: {what}")]
+    TakenTwice {
+        /// The port, descriptor or variable.
+        what: String,
+        /// Who has it.
+        first: Origin,
+        /// Who wants it, too.
+        origin: Origin,
+    },
     /// Two ports of the sandbox are to be found at one of the host's.
     #[error("published twice: {at}")]
     PublishedTwice {
@@ -72,6 +82,7 @@ impl ResolveError {
         match self {
             Self::Unavailable { origin, .. }
             | Self::HostNetwork { origin, .. }
+            | Self::TakenTwice { origin, .. }
             | Self::PublishedTwice { origin, .. } => {
                 if origin.is_flag() {
                     ErrorKind::Setup
@@ -90,7 +101,9 @@ impl ResolveError {
             Self::HostNetwork { origin, .. } => {
                 vec![format!("remove it from {origin}, or leave out the mode `host`")]
             }
-            Self::PublishedTwice { first, .. } => vec![format!("the first entry is {first}")],
+            Self::PublishedTwice { first, .. } | Self::TakenTwice { first, .. } => {
+                vec![format!("the first entry is {first}")]
+            }
             Self::WorkspaceRefused { path, .. } => vec![
                 "`--workspace none --chdir GUEST` starts without a workspace".to_owned(),
                 format!("`--rw {path}` grants it all the same"),
@@ -113,7 +126,10 @@ pub fn resolve(composed: &Composed, vars: &Vars) -> Result<Policy, ResolveError>
         return Err(ResolveError::Unavailable { key, origin });
     }
     let mut mounts = mounts(composed);
-    let network = network(composed)?;
+    let mut network = network(composed)?;
+    let secrets = secret::place(&composed.secrets, &mut network)?;
+    let mut environment = composed.env.clone();
+    secret::tell(&secrets, &mut environment);
     if network.mode == NetworkMode::Allow {
         answered_inside(&mut mounts);
     }
@@ -125,8 +141,9 @@ pub fn resolve(composed: &Composed, vars: &Vars) -> Result<Policy, ResolveError>
         chdir: placed.chdir,
         deny: composed.deny.rules(),
         protect: composed.protect.rules(),
-        environment: composed.env.clone(),
+        environment,
         network,
+        secrets,
         limits: limits(&composed.limits),
         process: process(composed),
         require: require(composed),
@@ -189,6 +206,7 @@ fn network(composed: &Composed) -> Result<Network, ResolveError> {
         publish: network.publish.clone(),
         proxy: network.proxy.clone(),
         match_server_name: network.match_server_name.as_ref().is_some_and(|it| it.value),
+        endpoints: Vec::new(),
     })
 }
 

@@ -114,6 +114,7 @@ shape!(TextOrTable: { "type": ["string", "object"] });
 words!(Access: "ro" | "rw" | "cow");
 words!(WorkspaceAccess: "ro" | "rw" | "cow" | "none");
 words!(Mode: "none" | "allow" | "host");
+shape!(Descriptor: { "type": "integer", "minimum": 3, "maximum": 255 });
 shape!(Port: { "type": "integer", "minimum": 1, "maximum": 65535 });
 words!(Level: "full" | "namespaces" | "landlock");
 words!(Is: "absent" | "denied" | "allowed");
@@ -133,6 +134,20 @@ impl JsonSchema for Mount {
         let access = generator.subschema_for::<Access>();
         let table = generator.subschema_for::<MountTable>();
         json_schema!({ "anyOf": [access, table, { "const": false }] })
+    }
+}
+
+/// What the command uses and never sees: a table, or false for nothing.
+struct Secret;
+
+impl JsonSchema for Secret {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Secret".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> schemars::Schema {
+        let table = generator.subschema_for::<SecretTable>();
+        json_schema!({ "anyOf": [table, { "const": false }] })
     }
 }
 
@@ -237,8 +252,23 @@ image!(
     Expect { read: Word, write: Word, execute: Word, connect: Word, is: Is, }
 );
 image!(
-    /// A secret that is never shown inside. Not available yet.
-    Secret { from: Word, r#for: Word, header: Word, }
+    /// A secret in full.
+    SecretTable {
+        /// `env:NAME`, `file:PATH` or `cmd:COMMAND`.
+        from: Word,
+        /// The server: `HOST[:PORT][/PATH]`.
+        r#for: Word,
+        /// `NAME: TEXT {} TEXT`, with `{}` in the secret's place.
+        header: Word,
+        /// The address or range in which the server's must be.
+        address: Word,
+        /// The port inside.
+        port: Port,
+        /// The variable that names the place inside.
+        url: Word,
+        /// The descriptor from which the command reads it.
+        fd: Descriptor,
+    }
 );
 image!(
     /// How the changes of copy-on-write mounts are written back.

@@ -5,12 +5,14 @@ mod lists;
 mod mounts;
 mod network;
 mod order;
+mod secrets;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 
 pub(crate) use mounts::ComposedMount;
 pub(crate) use network::ComposedNetwork;
+pub(crate) use secrets::{ComposedSecret, ComposedSecrets};
 
 use crate::place::{PlaceError, Places};
 use crate::{
@@ -153,6 +155,7 @@ pub struct Composed {
     pub(crate) protect: Patterns,
     pub(crate) env: EnvironmentRules,
     pub(crate) network: ComposedNetwork,
+    pub(crate) secrets: ComposedSecrets,
     pub(crate) limits: LimitsTable,
     pub(crate) state: StateTable,
     pub(crate) allow: Vec<Stated<String>>,
@@ -224,6 +227,7 @@ impl Composed {
         environment::push(&mut self.env, file);
         self.push_process(file);
         self.network.push(&file.network)?;
+        secrets::push(&mut self.secrets, file, &places)?;
         if let Some(chdir) = &file.chdir {
             self.chdir = Some(chdir.with(absolute(&places, chdir)?.to_guest()));
         }

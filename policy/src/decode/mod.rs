@@ -3,6 +3,7 @@
 mod landing;
 mod mounts;
 mod network;
+mod secrets;
 mod sparse;
 mod tables;
 mod unavailable;

@@ -43,7 +43,7 @@ impl Decoder<'_> {
         entries
     }
 
-    fn port(&mut self, section: &Section<'_>, key: &str) -> Option<Stated<u16>> {
+    pub(super) fn port(&mut self, section: &Section<'_>, key: &str) -> Option<Stated<u16>> {
         let count = self.count(section, key)?;
         let port = u16::try_from(count.value).ok().filter(|port| *port != 0);
         if port.is_none() {

@@ -102,6 +102,7 @@ impl Decoder<'_> {
         };
         file.workspace = self.workspace(top);
         file.network = self.network(top);
+        file.secrets = self.secrets(top);
         self.missing_features(top, &mut file);
         file
     }

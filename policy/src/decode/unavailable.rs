@@ -3,7 +3,7 @@
 
 use toml::de::DeValue;
 
-use super::{Above, Decoder, Section, type_word};
+use super::{Decoder, Section};
 use crate::{PolicyFile, Stated, parse_duration};
 
 /// What the value of a key must be.
@@ -22,7 +22,6 @@ enum Shape {
 /// The keys of one table with their shapes.
 type Shapes = &'static [(&'static str, Shape)];
 
-const SECRET: Shapes = &[("from", Shape::Text), ("for", Shape::Text), ("header", Shape::Text)];
 const BUILD: Shapes = &[("root", Shape::Source), ("share_host_root", Shape::Flag)];
 const ACTION: Shapes = &[
     ("name", Shape::Text),
@@ -50,7 +49,6 @@ impl Decoder<'_> {
         for (key, shapes) in [("build", BUILD), ("remote", REMOTE)] {
             self.missing_table(top, key, shapes, &mut file.unavailable);
         }
-        self.secrets(top, &mut file.unavailable);
         for (span, section) in self.sections(top, "action") {
             self.shaped(&section, ACTION);
             file.actions.push(self.stated(span, "action".to_owned()));
@@ -88,27 +86,6 @@ impl Decoder<'_> {
             unavailable.push(self.stated(at.span(), section.key(name)));
         } else if let Some((at, _)) = top.table.get_key_value(key) {
             unavailable.push(self.stated(at.span(), key.to_owned()));
-        }
-    }
-
-    fn secrets(&mut self, top: &Section<'_>, unavailable: &mut Vec<Stated<String>>) {
-        let Some(found) = top.table.get("secrets") else { return };
-        let Some(table) = found.get_ref().as_table() else {
-            self.wrong_type(top, "secrets", "a table");
-            return;
-        };
-        for (name, value) in table {
-            let path = format!("secrets.{}", name.get_ref());
-            match value.get_ref() {
-                DeValue::Table(table) => {
-                    self.shaped(&Section { table, above: Above::Key(&path) }, SECRET);
-                }
-                other => {
-                    let message = format!("expected a table, found {}", type_word(other));
-                    self.problem(value.span(), message).key = Some(path.clone());
-                }
-            }
-            unavailable.push(self.stated(name.span(), path));
         }
     }
 

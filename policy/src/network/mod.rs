@@ -25,7 +25,7 @@ pub use special::{SpecialRange, special_range};
 pub use table::{Edit, NetworkTable};
 pub use word::{WordError, WordFault};
 
-use crate::Stated;
+use crate::{Endpoint, Stated};
 
 /// The network of a sandbox. Never widened when something fails.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -40,6 +40,9 @@ pub struct Network {
     pub proxy: Option<Stated<u16>>,
     /// Whether the name in TLS's first message or HTTP's `Host` must be the allowed one.
     pub match_server_name: bool,
+    /// Where requests are taken to which the broker adds a secret.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub endpoints: Vec<Stated<Endpoint>>,
 }
 
 /// What of the network is there.

@@ -3,6 +3,7 @@
 mod limits;
 mod mounts;
 mod network;
+mod secrets;
 
 use crate::compose::Composed;
 use crate::{
@@ -46,6 +47,7 @@ pub fn judge(file: &PolicyFile, weaker: &Composed, vars: &Vars) -> Judgement {
     judgement.workspace(file, weaker);
     mounts::judge(&mut judgement, file, weaker, vars);
     network::judge(&mut judgement, &file.network, weaker);
+    secrets::judge(&mut judgement, &file.secrets);
     limits::judge(&mut judgement, &file.limits, &weaker.limits);
     judgement.grants.sort_by(|a, b| a.origin.cmp(&b.origin));
     judgement

@@ -11,5 +11,6 @@ mod parse;
 mod resolve;
 #[cfg(feature = "schema")]
 mod schema;
+mod secrets;
 mod timing;
 mod trust;

@@ -121,7 +121,7 @@ hostname = "x"
 level = "landlock"
 best_effort = ["memory"]
 [secrets]
-A = { from = "env:A" }
+A = { from = "env:A", fd = 3 }
 "#;
     let user = "[mounts]\n\"/data\" = \"ro\"\n\"/usr/secret\" = { memory = true }\n\"~/hidden\" = \"ro\"\n[limits]\ntimeout = 20";
     assert_snapshot!(verdicts(user, project), @r#"
@@ -148,7 +148,7 @@ A = { from = "env:A" }
     + endow.toml:31 process.hostname
     + endow.toml:33 require.level = "landlock"
     + endow.toml:34 require.best_effort = "memory"
-    + endow.toml:36 key = "secrets.A"
+    + endow.toml:36 secrets.A
     "#);
 }
 
