@@ -5,6 +5,7 @@
 #[cfg(all(feature = "test-switches", not(debug_assertions)))]
 compile_error!("test-switches takes protection away: it is for tests, never for release builds");
 
+mod adapters;
 mod apply;
 pub mod cli;
 mod confined;

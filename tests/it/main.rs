@@ -29,6 +29,7 @@ mod run_merge;
 mod run_mounts;
 mod run_odd_files;
 mod run_report;
+mod run_secrets;
 mod run_signals;
 mod run_streams;
 mod run_sync;

@@ -82,9 +82,15 @@ const FOLDERS: &[Folder] = &[
     },
     Folder {
         path: "launcher/src/network/",
-        modules: Some(&["network", "plan", "sys"]),
+        modules: Some(&["network", "adapters", "plan", "sys"]),
         no_names: &["clap"],
         no_std: &["env", "process", "thread"],
+    },
+    Folder {
+        path: "launcher/src/adapters/",
+        modules: Some(&["adapters", "sys"]),
+        no_names: &["clap"],
+        no_std: &["thread"],
     },
     Folder {
         // It runs inside, after the last step: it knows no policy and no plan.

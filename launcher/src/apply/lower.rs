@@ -37,6 +37,8 @@ pub(super) struct Lowered {
     pub(super) keep: Vec<i32>,
     /// What becomes standard output and error of the command, where they are captured.
     pub(super) captured: Option<[i32; 2]>,
+    /// Descriptors, and the numbers at which the command gets them.
+    pub(super) handed: Vec<[i32; 2]>,
     pub(super) reaper: Filter,
 }
 
@@ -205,6 +207,7 @@ pub(super) fn lower(
         environment,
         keep: plan.keep.clone(),
         captured: prepared.captured(),
+        handed: prepared.handed(),
         reaper: Filter::new(reaper.unwrap_or_default()),
     })
 }

@@ -1,10 +1,10 @@
 //! The last steps of the command's process, and exec.
 
 use std::ffi::{CStr, CString};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, RawFd};
 
 use rustix::fs::Mode;
-use rustix::io::Errno;
+use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use rustix::process::{Pid, Resource, Signal, getppid, set_parent_process_death_signal, setrlimit};
 
 use super::landlock;
@@ -15,6 +15,9 @@ use crate::sys;
 use crate::sys::exec::StringList;
 use crate::sys::seccomp::Listener;
 use crate::sys::signal::{Disposition, SignalSet};
+
+/// Descriptors of endow's own are above those that the command can be given.
+const ABOVE: RawFd = 256;
 
 /// What the caller had, given back to the command.
 #[derive(Clone, Copy)]
@@ -31,6 +34,12 @@ pub(super) struct Inherited {
 
 /// Runs the steps and executes the command; returns only what failed.
 pub(super) fn run(lowered: &Lowered, inherited: &Inherited, socket: BorrowedFd<'_>) -> StepFailure {
+    // The number that it has may be one that the command is to have.
+    let moved = match lowered.handed.as_slice() {
+        [] => None,
+        _ => fcntl_dupfd_cloexec(socket, ABOVE).ok(),
+    };
+    let socket = moved.as_ref().map_or(socket, AsFd::as_fd);
     for (number, step) in (0u32..).zip(&lowered.payload) {
         if let Err(errno) = apply(step, lowered, inherited, socket) {
             let errno = errno.raw_os_error();
@@ -89,15 +98,19 @@ fn limit(resource: Rlimit, soft: u64, hard: u64) -> Result<(), Errno> {
 }
 
 /// Leaves the command the descriptors it was given: the standard streams as the caller had them,
-/// closed ones included, and those named with `--keep-fd`.
+/// closed ones included, those named with `--keep-fd`, and pipes with secrets.
 fn hand_over(lowered: &Lowered, inherited: &Inherited) -> Result<(), Errno> {
     rustix::process::umask(inherited.umask);
     if let Some([out, err]) = lowered.captured {
         rustix::stdio::dup2_stdout(sys::fd::borrow_number(out)?)?;
         rustix::stdio::dup2_stderr(sys::fd::borrow_number(err)?)?;
     }
+    for [from, number] in &lowered.handed {
+        sys::fd::put_at(sys::fd::borrow_number(*from)?, *number)?;
+    }
     sys::fd::cloexec_from(3)?;
-    lowered.keep.iter().try_for_each(|number| sys::fd::keep_across_exec(*number))?;
+    let handed = lowered.handed.iter().map(|[_, number]| number);
+    handed.chain(&lowered.keep).try_for_each(|number| sys::fd::keep_across_exec(*number))?;
     let last_given = if lowered.captured.is_some() { 0 } else { 2 };
     let closed = (0..=last_given).filter(|number| sys::start::was_closed(*number));
     closed.for_each(sys::fd::close_number);

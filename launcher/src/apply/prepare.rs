@@ -100,6 +100,8 @@ pub(crate) struct Prepared {
     helper: Option<OwnedFd>,
     cgroup: Option<Cgroup>,
     captured: Option<[OwnedFd; 2]>,
+    /// What the command gets at certain numbers.
+    handed: Vec<(OwnedFd, RawFd)>,
     stamp: Option<Timespec>,
     /// What keeps the trees of the cache.
     leases: Vec<OwnedFd>,
@@ -116,14 +118,25 @@ impl Prepared {
         self.captured = Some(streams);
     }
 
-    /// Closes what only the command writes to, once it has it.
+    /// Gives the command these at their numbers.
+    pub(crate) fn hand(&mut self, descriptors: Vec<(OwnedFd, RawFd)>) {
+        self.handed = descriptors;
+    }
+
+    /// Closes what is the command's, once it has it.
     pub(crate) fn hand_over(&mut self) {
         self.captured = None;
+        self.handed.clear();
     }
 
     /// Returns the numbers of what becomes standard output and error.
     pub(super) fn captured(&self) -> Option<[RawFd; 2]> {
         self.captured.as_ref().map(|streams| streams.each_ref().map(AsRawFd::as_raw_fd))
+    }
+
+    /// Returns the numbers of what the command gets, each with that which it has then.
+    pub(super) fn handed(&self) -> Vec<[RawFd; 2]> {
+        self.handed.iter().map(|(it, number)| [it.as_raw_fd(), *number]).collect()
     }
 
     /// Returns the control group in which pid 1 starts.
@@ -195,6 +208,7 @@ pub(crate) fn prepare(
         helper,
         cgroup: None,
         captured: None,
+        handed: Vec::new(),
         stamp: None,
         leases: Vec::new(),
     };

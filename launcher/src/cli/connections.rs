@@ -53,7 +53,9 @@ pub(crate) fn list(log: Option<&Log>) -> Value {
 
 /// Says at the end which hosts were refused, and what would allow them.
 pub(crate) fn tell(log: &Log, output: &Output) {
-    let refused = log.entries().iter().filter(|entry| may_be_allowed(entry.decision));
+    let of_secret =
+        |entry: &Entry| entry.rule.as_ref().is_some_and(|(rule, _)| rule.starts_with("secrets."));
+    let refused = log.entries().iter().filter(|it| may_be_allowed(it.decision) && !of_secret(it));
     let words: Vec<String> = refused.map(|entry| format!("--net {}", word(entry))).collect();
     if words.is_empty() {
         return;

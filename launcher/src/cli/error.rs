@@ -3,7 +3,9 @@
 use std::io;
 use std::path::Path;
 
-use endow_policy::{ComposeError, ErrorKind, FlagError, Origin, ParseError, ResolveError};
+use endow_policy::{
+    ComposeError, ErrorKind, FlagError, GuestPath, Origin, ParseError, ResolveError,
+};
 use endow_vfs::state::StateError;
 use serde::{Deserialize, Serialize};
 
@@ -232,6 +234,7 @@ impl From<ResolveError> for CommandError {
         let mut this = Self::new(kind, error.to_string());
         if let ResolveError::Unavailable { origin, .. }
         | ResolveError::HostNetwork { origin, .. }
+        | ResolveError::TakenTwice { origin, .. }
         | ResolveError::PublishedTwice { origin, .. } = &error
         {
             this = this.asked_by(origin);
@@ -253,6 +256,12 @@ impl CommandError {
         } else {
             this.hint("or run without `--require landlock`")
         }
+    }
+
+    fn secret_shown(self, at: &GuestPath, origin: &Origin) -> Self {
+        self.cause(format!("it stands at {at}"))
+            .asked_by(origin)
+            .hint("hide it there with a `deny` pattern, or move it out of what is granted")
     }
 }
 
@@ -317,6 +326,10 @@ impl From<PlanError> for CommandError {
                 .asked_by(&origin)
                 .hint(fault.remedy())
                 .hint("or name the hosts themselves: `--net HOST`"),
+            PlanError::SecretShown { at, origin, .. } => this.secret_shown(&at, &origin),
+            PlanError::DescriptorTwice { origin, .. } => {
+                this.asked_by(&origin).hint("leave out `--keep-fd`, or choose another `fd`")
+            }
             PlanError::NoPlace { origin, .. } => this.asked_by(&origin),
             PlanError::NoDevice(_) | PlanError::Unprobed(_) | PlanError::UnaskedRegistry(_) => this,
         }

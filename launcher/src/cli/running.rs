@@ -10,6 +10,7 @@ use rustix::io::Errno;
 
 use super::error::{CommandError, Kind};
 use super::stages::Planned;
+use crate::adapters::{self, AdapterError, SecretsError};
 use crate::apply::{Begun, Prepared, SpawnError, spawn};
 use crate::finish::{self, Published};
 use crate::network::{self, Log, PublishError, Served};
@@ -70,6 +71,11 @@ pub(crate) fn run(
         .map_err(failed("can't open a layer"))?;
     let mut served =
         plan.supervise.network.as_ref().map(|rules| serve(rules, notify)).transpose()?;
+    let secrets = adapters::take(&plan.secrets).map_err(not_taken)?;
+    prepared.hand(secrets.handed);
+    if let Some(served) = &mut served {
+        served.adding(secrets.broker);
+    }
     let sandbox = spawn(given.begun, plan, prepared)?;
     prepared.hand_over();
     if let Some(served) = &mut served {
@@ -111,6 +117,16 @@ fn serve(rules: &Network, notify: &mut dyn FnMut(Notice)) -> Result<Served, Comm
         notify(Notice::Published(at, port));
     }
     Ok(served)
+}
+
+fn not_taken(error: SecretsError) -> CommandError {
+    let this = CommandError::new(Kind::Setup, error.to_string()).because(&error);
+    match &error {
+        SecretsError::Broker(AdapterError::Missing(_)) => {
+            this.hint("install the package `endow-broker`, which is part of endow, beside it")
+        }
+        SecretsError::Secret { .. } | SecretsError::Broker(_) | SecretsError::Pipe { .. } => this,
+    }
 }
 
 fn not_published(error: PublishError) -> CommandError {

@@ -13,6 +13,8 @@ pub(super) enum Target {
     Address(SocketAddr),
     /// A port of the host's own loopback.
     HostLoopback(u16),
+    /// A host of this number among those to which the broker adds a secret.
+    Endpoint(HostName, u16, usize),
     /// Names are asked for in the connection.
     Resolver,
     /// Where to go is said in the connection.
@@ -25,7 +27,9 @@ impl Target {
     /// Returns how the command named it, and the port.
     pub(super) fn named(&self) -> (String, Option<u16>) {
         match self {
-            Self::Name(name, port) => (name.as_str().to_owned(), Some(*port)),
+            Self::Name(name, port) | Self::Endpoint(name, port, _) => {
+                (name.as_str().to_owned(), Some(*port))
+            }
             Self::Address(address) => (address.ip().to_string(), Some(address.port())),
             Self::HostLoopback(port) | Self::Published(port) => {
                 ("localhost".to_owned(), Some(*port))
@@ -37,7 +41,7 @@ impl Target {
     /// Returns its name, if that must be looked up.
     pub(super) fn name(&self) -> Option<&str> {
         match self {
-            Self::Name(name, _) => Some(name.as_str()),
+            Self::Name(name, _) | Self::Endpoint(name, ..) => Some(name.as_str()),
             _ => None,
         }
     }
@@ -57,7 +61,7 @@ impl Target {
         match self {
             Self::Address(address) => vec![*address],
             Self::HostLoopback(port) | Self::Published(port) => loopback(*port),
-            Self::Name(..) | Self::Resolver | Self::Proxy => Vec::new(),
+            Self::Name(..) | Self::Endpoint(..) | Self::Resolver | Self::Proxy => Vec::new(),
         }
     }
 }

@@ -51,6 +51,12 @@ pub enum PlanError {
     /// The hosts of a registry are not known.
     #[error("can't tell the hosts of `registry:{}`", registry.word())]
     Registry { registry: Registry, fault: RegistryFault, origin: Origin },
+    /// The view shows the file in which a secret is.
+    #[error("the command would see secret {name}: {file}")]
+    SecretShown { name: String, file: HostPath, at: GuestPath, origin: Origin },
+    /// A secret is to have a descriptor that the caller passes.
+    #[error("descriptor is passed already: {number}")]
+    DescriptorTwice { number: i32, origin: Origin },
     /// A device that every command needs is missing on the host.
     #[error("host device is missing: {0}")]
     NoDevice(String),

@@ -27,6 +27,7 @@ mod planted;
 pub mod registries;
 mod render;
 pub mod seccomp;
+pub mod secrets;
 mod single;
 mod skeleton;
 pub mod step;
@@ -54,7 +55,7 @@ pub use working_copy::{BorrowedFact, ChangedTree, CopyFact, GitStart};
 
 use std::ffi::{OsStr, OsString};
 
-use endow_policy::{GuestPath, HostPath, Level, Network, Policy};
+use endow_policy::{GuestPath, HostPath, Level, Network, Policy, Secret, Stated};
 use rustc_hash::FxHashSet;
 use serde::Serialize;
 
@@ -86,6 +87,9 @@ pub struct Plan {
     pub environment: Environment,
     /// Descriptors that it gets besides the standard streams.
     pub keep: Vec<i32>,
+    /// What it uses without seeing it, or reads from a descriptor.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub secrets: Vec<Stated<Secret>>,
     /// What the supervisor does meanwhile.
     pub supervise: SupervisePlan,
     /// The copy-on-write mounts, whose changes are written back.
@@ -116,7 +120,7 @@ impl Plan {
     /// `keep` besides the standard streams.
     #[must_use]
     pub fn with_helper(self, argv: Vec<OsString>, keep: Vec<i32>) -> Self {
-        Self { exec: ExecSpec::Helper { argv }, keep, ..self }
+        Self { exec: ExecSpec::Helper { argv }, keep, secrets: Vec::new(), ..self }
     }
 
     /// Returns the command's name as it was given.
@@ -224,6 +228,7 @@ pub fn complete(
     view.prepare.extend(checkpoint.as_ref().map(Checkpoint::prepare));
     let environment = environment::plan(policy, &placement, host, request, temporary.as_ref());
     let payload = confine::payload(policy, &placement, host, &enforcement)?;
+    let secrets = secrets::plan(policy, &placement, host, &request.keep)?;
     let finish = finish(&view);
     Ok(Plan {
         prepare: view.prepare,
@@ -234,6 +239,7 @@ pub fn complete(
         exec: environment.exec(&request.argv),
         environment,
         keep: request.keep.clone(),
+        secrets,
         supervise: supervise::plan(policy, network, request, view.renew),
         finish,
         buffered: view.buffered,

@@ -97,7 +97,9 @@ fn of_network(policy: &Policy) -> Vec<Beyond> {
     let ports =
         network.publish.iter().map(|it| entry(format!("--publish {}", it.value), &it.origin));
     let proxy = network.proxy.iter().map(|it| entry(format!("--proxy {}", it.value), &it.origin));
-    hosts.chain(ports).chain(proxy).collect()
+    let endpoints = network.endpoints.iter();
+    let endpoints = endpoints.map(|it| entry(format!("secrets.{}", it.value.secret), &it.origin));
+    hosts.chain(ports).chain(proxy).chain(endpoints).collect()
 }
 
 enum Expressed {

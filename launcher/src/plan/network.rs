@@ -19,21 +19,25 @@ const SPARE_SOCKETS: u16 = 12;
 
 /// Returns what is served of a network; `None` for one without a say.
 pub(super) fn served(network: Network) -> Option<Network> {
-    let serves = network.mode == NetworkMode::Allow || !network.publish.is_empty();
+    let serves = network.mode == NetworkMode::Allow
+        || !network.publish.is_empty()
+        || !network.endpoints.is_empty();
     serves.then_some(network)
 }
 
 /// The steps of pid 1 that make what is served: nothing of it depends on the host.
 pub(super) fn opening(network: &Network) -> Vec<InitStep> {
     let spares = InitStep::SpareSockets { count: SPARE_SOCKETS };
+    let serve = |(protocol, at)| InitStep::Serve { protocol, at };
+    let endpoints = endpoints(network).map(serve);
     if network.mode != NetworkMode::Allow {
-        return (!network.publish.is_empty()).then_some(spares).into_iter().collect();
+        let spares = (!network.publish.is_empty()).then_some(spares);
+        return endpoints.chain(spares).collect();
     }
     let local = local_ranges(network).into_iter();
     let local = local.map(|(address, prefix_len)| InitStep::LocalRange { address, prefix_len });
-    let served = served_at(network).into_iter();
-    let served = served.map(|(protocol, at)| InitStep::Serve { protocol, at });
-    local.chain(served).chain([spares]).collect()
+    let served = served_at(network).into_iter().map(serve);
+    local.chain(served).chain(endpoints).chain([spares]).collect()
 }
 
 /// Whether a rule allows more addresses than can be served before somebody connects: those of a
@@ -86,6 +90,12 @@ fn served_at(network: &Network) -> Vec<(Protocol, SocketAddr)> {
         }
     }
     served
+}
+
+/// Where requests are taken to which the broker adds a secret.
+fn endpoints(network: &Network) -> impl Iterator<Item = (Protocol, SocketAddr)> {
+    let ports = network.endpoints.iter().map(|endpoint| endpoint.value.port);
+    ports.map(|port| (Protocol::Tcp, SocketAddr::from((Ipv4Addr::LOCALHOST, port))))
 }
 
 fn addresses(rule: &HostRule) -> Vec<SocketAddr> {

@@ -4,7 +4,7 @@ use endow_policy::{Level, Network, NetworkMode, Policy};
 use serde::Serialize;
 
 use super::step::InitStep;
-use super::{network, registries};
+use super::{network, registries, secrets};
 
 /// The namespaces, and what is done in them before the view is known.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -52,10 +52,11 @@ impl Opening {
 }
 
 /// Returns whether a run can be opened before it is planned: a control group must be there first,
-/// so must be what tools say of registries, and at level `landlock` there is nothing to open.
+/// so must be what tools say of registries and what is read from descriptors, and at level `landlock` there is nothing to open.
 pub fn opens_early(policy: &Policy) -> bool {
     let limits = &policy.limits;
     let grouped = limits.memory_bytes.is_some() || limits.pids.is_some();
     let asks = registries::asked(&policy.network).next().is_some();
-    !grouped && !asks && policy.require.level != Level::Landlock
+    let handed = !secrets::open_early(policy);
+    !grouped && !asks && !handed && policy.require.level != Level::Landlock
 }

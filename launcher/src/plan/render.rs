@@ -20,6 +20,9 @@ impl Display for Plan {
         }
         lines(f, "mount", &self.placement.mounts)?;
         self.supervise.network.iter().try_for_each(|network| served(f, network))?;
+        for secret in &self.secrets {
+            writeln!(f, "secret  {} ({})", secret.value, secret.origin)?;
+        }
         lines(f, "walk", &self.walks)?;
         lines(f, "prepare", &self.prepare)?;
         match self.opening.namespaces {

@@ -37,7 +37,7 @@ use rustc_hash::FxHashMap;
 
 use crate::plan::host::{HostFacts, KernelFiles, Paths};
 use crate::plan::step::FileId;
-use crate::plan::{DEVICES, policy_files};
+use crate::plan::{self, DEVICES, policy_files};
 use crate::sys::identity::Identity;
 
 pub(crate) use hidden::HiddenOptions;
@@ -90,6 +90,7 @@ pub(crate) fn look(
 ) -> Looked {
     let is_inside = files.outer_level.is_some();
     let mut wanted = sources(policy);
+    wanted.extend(plan::secrets::files(policy).cloned());
     wanted.extend(search);
     wanted.extend(policies.iter().cloned());
     if is_inside || policy.require.level == Level::Landlock {

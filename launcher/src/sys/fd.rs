@@ -1,6 +1,6 @@
 //! Ranges of descriptors, and descriptors known by number.
 
-use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
 use rustix::io::Errno;
 
@@ -43,6 +43,14 @@ pub(crate) fn take_number(number: RawFd) -> Result<OwnedFd, Errno> {
     borrow_number(number)?;
     // SAFETY: the descriptor is open and each number passed on the command line is taken once.
     Ok(unsafe { OwnedFd::from_raw_fd(number) })
+}
+
+/// Puts a descriptor at a number, in the place of what stood there.
+pub(crate) fn put_at(fd: BorrowedFd<'_>, number: RawFd) -> Result<(), Errno> {
+    // SAFETY: the kernel takes any numbers. What stood at the number is closed: callers name one
+    // that no owner in this process uses any more.
+    let result = unsafe { libc::dup2(fd.as_raw_fd(), number) };
+    check(result.into()).map(drop)
 }
 
 /// Lets a descriptor survive exec.

@@ -24,12 +24,30 @@ pub(crate) fn send(
     message: &[u8],
     descriptors: &[BorrowedFd<'_>],
 ) -> Result<(), Errno> {
+    send_with(socket, message, descriptors, SendFlags::NOSIGNAL)
+}
+
+/// Sends one message with descriptors, or fails when the other side takes none now.
+pub(crate) fn send_at_once(
+    socket: impl AsFd,
+    message: &[u8],
+    descriptors: &[BorrowedFd<'_>],
+) -> Result<(), Errno> {
+    send_with(socket, message, descriptors, SendFlags::NOSIGNAL | SendFlags::DONTWAIT)
+}
+
+fn send_with(
+    socket: impl AsFd,
+    message: &[u8],
+    descriptors: &[BorrowedFd<'_>],
+    flags: SendFlags,
+) -> Result<(), Errno> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS_MAX))];
     let mut ancillary = SendAncillaryBuffer::new(&mut space);
     if !descriptors.is_empty() {
         ancillary.push(SendAncillaryMessage::ScmRights(descriptors));
     }
-    sendmsg(socket, &[IoSlice::new(message)], &mut ancillary, SendFlags::NOSIGNAL).map(drop)
+    sendmsg(socket, &[IoSlice::new(message)], &mut ancillary, flags).map(drop)
 }
 
 /// Receives one message; length 0 means that the other side is gone.

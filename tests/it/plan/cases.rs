@@ -3,7 +3,10 @@
 use std::ffi::OsString;
 
 use endow::plan::host::ExecRequest;
-use endow_policy::{Flags, HostPath, Policy, Sources, Vars, compose, resolve};
+use endow_policy::{
+    FileKind, Flags, HostPath, Policy, PolicyFile, PolicyText, Sources, Vars, compose, parse,
+    resolve,
+};
 
 /// One policy, and what it is called in golden files.
 pub(super) struct Case {
@@ -232,8 +235,26 @@ pub(super) const CASES: &[Case] = &[
         name: "network-registry-unknown",
         flags: |flags| flags.net.push("registry:cargo".to_owned()),
     },
+    Case { name: "secrets", flags: |_| {} },
+    Case { name: "secrets-beside-names", flags: |flags| flags.net.push("example.com".to_owned()) },
+    Case {
+        name: "secrets-require-landlock",
+        flags: |flags| flags.require = Some("landlock".to_owned()),
+    },
     Case { name: "require-full", flags: |flags| flags.require = Some("full".to_owned()) },
 ];
+
+/// What a file says in cases of this name.
+const FILES: &[(&str, &str)] = &[(
+    "secrets",
+    r#"
+version = 1
+[secrets]
+API = { from = "env:API_TOKEN", for = "api.example.com/v1", header = "X-Key: {}" }
+INNER = { from = "file:/srv/key", for = "inner.example.com:8443", header = "Authorization: Basic {}", address = "10.1.0.0/16", port = 9000, url = "INNER" }
+PASS = { from = "cmd:pass show x", fd = 3 }
+"#,
+)];
 
 impl Case {
     /// Returns the resolved policy.
@@ -242,10 +263,22 @@ impl Case {
         (self.flags)(&mut flags);
         let vars = vars();
         let layer = flags.layer().expect("good flags");
-        let sources = Sources { flags: Some(layer), ..Sources::default() };
+        let file = FILES.iter().find(|(name, _)| self.name.starts_with(name));
+        let sources = Sources {
+            explicit: file.map(|(_, text)| parsed(text)),
+            flags: Some(layer),
+            ..Sources::default()
+        };
         let composed = compose(&sources, &vars).expect("composes");
         resolve(&composed, &vars).expect("resolves")
     }
+}
+
+fn parsed(text: &str) -> PolicyFile {
+    let text = text.as_bytes();
+    let directory = HostPath::new("/home/user/src/app").ok();
+    parse(PolicyText { name: "policy.toml", kind: FileKind::Explicit, directory, text })
+        .expect("a good file")
 }
 
 fn vars() -> Vars {

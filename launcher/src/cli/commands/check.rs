@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use endow_policy::{Access, HostPath, MountClass, Network};
+use endow_policy::{Access, HostPath, MountClass, Network, Policy, SecretUse};
 use endow_vfs::mount_table::{HostView, MountTable, Shadow};
 use serde::Serialize;
 
@@ -99,7 +99,19 @@ fn notes(planned: &Planned) -> Vec<String> {
     notes.extend(later_sockets(planned));
     notes.extend(losses(planned));
     notes.extend(network(&planned.found.policy.network));
+    notes.extend(withheld(&planned.found.policy));
     notes
+}
+
+/// Secrets whose endpoint a stronger mode of the network takes away.
+fn withheld(policy: &Policy) -> impl Iterator<Item = String> {
+    let secrets = policy.secrets.iter().filter(|it| it.value.to == SecretUse::Withheld);
+    secrets.map(|it| {
+        format!(
+            "secret {} ({}): a stronger mode of the network takes its endpoint away",
+            it.value.name, it.origin
+        )
+    })
 }
 
 /// Entries that add nothing, and those that open more than they look like.

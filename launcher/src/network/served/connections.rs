@@ -5,6 +5,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::time::Instant;
 
 use endow_policy::Protocol;
+use rustix::io::Errno;
 
 use super::Served;
 use crate::network::dns::upstream::{LookUp, Outcome};
@@ -81,8 +82,10 @@ impl Served {
                 outgoing.tell(Verdict::Connected);
                 let about = outgoing.about.clone();
                 let expected = self.expected(&about.target);
-                let sockets = (outgoing.near, far);
-                let joined = self.relay.join(&self.poll, sockets, expected, outgoing.about);
+                let joined = self.beyond(&about.target, far).and_then(|far| {
+                    let sockets = (outgoing.near, far);
+                    self.relay.join(&self.poll, sockets, expected, outgoing.about)
+                });
                 if let Err(errno) = joined {
                     self.log.add(about.entry(Decision::Connected(Some(errno)), now));
                 }
@@ -90,9 +93,17 @@ impl Served {
         }
     }
 
-    /// Returns the server that a connection must be for.
+    /// Returns what stands for the far side: the broker where it adds a secret.
+    fn beyond(&self, target: &Target, far: OwnedFd) -> Result<OwnedFd, Errno> {
+        let Target::Endpoint(_, _, number) = target else { return Ok(far) };
+        self.broker.as_ref().ok_or(Errno::PIPE)?.stand_before(*number, far)
+    }
+
+    /// Returns the server that a connection must be for. What the broker adds a secret to, it sends
+    /// to that server alone.
     fn expected(&self, target: &Target) -> Option<String> {
-        target.name().filter(|_| self.rules.match_server_name).map(str::to_owned)
+        let named = Some(target).filter(|target| !matches!(target, Target::Endpoint(..)))?;
+        named.name().filter(|_| self.rules.match_server_name).map(str::to_owned)
     }
 
     /// The command sees its connection reset.

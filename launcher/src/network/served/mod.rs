@@ -34,6 +34,7 @@ use super::spares::{Inside, Spares};
 use super::synthetic::Names;
 use super::target::Target;
 use super::waiting::{Waiter, Waiting};
+use crate::adapters::Broker;
 use crate::plan::network::RESOLVER;
 use crate::sys::internet;
 pub(crate) use published::PublishError;
@@ -67,6 +68,7 @@ pub(crate) struct Served {
     connections_max: usize,
     waiting: Waiting,
     log: Log,
+    broker: Option<Broker>,
 }
 
 impl Served {
@@ -89,7 +91,13 @@ impl Served {
             connections_max: CONNECTIONS_MAX,
             waiting: Waiting::default(),
             log: Log::default(),
+            broker: None,
         })
+    }
+
+    /// Adds secrets by this broker.
+    pub(crate) fn adding(&mut self, broker: Option<Broker>) {
+        self.broker = broker;
     }
 
     /// Takes a socket that pid 1 made: what it is for is said by its address.

@@ -2,7 +2,9 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use endow_policy::{HostName, HostPattern, HostRule, Ports, Protocol, SpecialRange, Stated};
+use endow_policy::{
+    Endpoint, HostName, HostPattern, HostRule, Ports, Protocol, SpecialRange, Stated, special_range,
+};
 
 use super::Served;
 use crate::network::target::Target;
@@ -29,6 +31,11 @@ impl Served {
 
     /// Returns the rule that allows a target, as it was written, and where.
     pub(super) fn rule_of(&self, protocol: Protocol, target: &Target) -> Option<(String, String)> {
+        if let Target::Endpoint(_, _, number) = target {
+            let endpoint = self.rules.endpoints.get(*number)?;
+            let rule = format!("secrets.{}", endpoint.value.secret);
+            return Some((rule, endpoint.origin.to_string()));
+        }
         let (_, port) = target.named();
         let fits = |rule: &&Stated<HostRule>| {
             let rule = &rule.value;
@@ -46,9 +53,11 @@ impl Served {
         target: &Target,
         real: &[IpAddr],
     ) -> Result<Vec<SocketAddr>, SpecialRange> {
+        let real = |port: &u16| real.iter().map(|it| SocketAddr::new(*it, *port)).collect();
         let named: Vec<SocketAddr> = match target {
             Target::HostLoopback(_) => return Ok(target.addresses()),
-            Target::Name(_, port) => real.iter().map(|it| SocketAddr::new(*it, *port)).collect(),
+            Target::Endpoint(_, port, number) => return self.checked_endpoint(*number, real(port)),
+            Target::Name(_, port) => real(port),
             _ => target.addresses(),
         };
         let (mut allowed, mut special) = (Vec::new(), None);
@@ -59,6 +68,29 @@ impl Served {
             }
         }
         special.filter(|_| allowed.is_empty()).map_or(Ok(allowed), Err)
+    }
+
+    /// Returns those in the range in which the host must be; without one, none is special.
+    fn checked_endpoint(
+        &self,
+        number: usize,
+        mut named: Vec<SocketAddr>,
+    ) -> Result<Vec<SocketAddr>, SpecialRange> {
+        let endpoint = self.rules.endpoints.get(number).map(|endpoint| &endpoint.value);
+        let Some(range) = endpoint.and_then(|endpoint| endpoint.address) else {
+            let special = named.iter().find_map(|at| special_range(at.ip()));
+            named.retain(|at| special_range(at.ip()).is_none());
+            return special.filter(|_| named.is_empty()).map_or(Ok(named), Err);
+        };
+        named.retain(|at| range.contains(at.ip()));
+        Ok(named)
+    }
+
+    fn endpoint_at(&self, port: u16) -> Option<Target> {
+        let is_there = |it: &Stated<Endpoint>| it.value.port == port;
+        let number = self.rules.endpoints.iter().position(is_there)?;
+        let server = &self.rules.endpoints.get(number)?.value.server;
+        Some(Target::Endpoint(server.host.clone(), server.port, number))
     }
 
     pub(super) fn target_at(&self, at: SocketAddr) -> Target {
@@ -72,7 +104,10 @@ impl Served {
             RESOLVER => Target::Resolver,
             _ if loopback && proxy => Target::Proxy,
             _ if loopback && self.rules.allow.iter().any(named) => Target::HostLoopback(port),
-            _ => Target::Address(at),
+            _ => match self.endpoint_at(port).filter(|_| loopback) {
+                Some(endpoint) => endpoint,
+                None => Target::Address(at),
+            },
         }
     }
 }

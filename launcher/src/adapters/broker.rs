@@ -1,0 +1,44 @@
+//! The broker: it adds a secret to requests, in a process that nothing inside can reach but by
+//! these requests.
+
+use std::os::fd::{AsFd, OwnedFd};
+
+use endow_policy::BrokerOrder;
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+use zeroize::{Zeroize, Zeroizing};
+
+use super::process::{Adapter, AdapterError};
+
+const PROGRAM: &str = "endow-broker";
+/// Room for every order, so that none leaves copies behind when it grows.
+const ORDER_MAX: usize = 256 << 10;
+
+/// The broker of a run.
+#[derive(Debug)]
+pub(crate) struct Broker(Adapter);
+
+impl Broker {
+    /// Starts it. What is told to it is wiped here.
+    pub(super) fn start(mut order: BrokerOrder) -> Result<Self, AdapterError> {
+        let mut message = Zeroizing::new(Vec::with_capacity(ORDER_MAX));
+        let written = serde_json::to_writer(&mut *message, &order);
+        for host in &mut order.hosts {
+            host.value.zeroize();
+            host.secret.zeroize();
+        }
+        written.map_err(|error| AdapterError::Refused(error.to_string()))?;
+        Adapter::start(PROGRAM, &message, &[]).map(Self)
+    }
+
+    /// Puts it before a connection to the host of this number. Returns the side of the client, who
+    /// says and hears what stands between plain HTTP and TLS.
+    pub(crate) fn stand_before(&self, number: usize, far: OwnedFd) -> Result<OwnedFd, Errno> {
+        let number = u32::try_from(number).map_err(|_| Errno::INVAL)?;
+        let flags = SocketFlags::CLOEXEC;
+        let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+        self.0.send(&number.to_ne_bytes(), &[theirs.as_fd(), far.as_fd()])?;
+        rustix::io::ioctl_fionbio(&ours, true)?;
+        Ok(ours)
+    }
+}

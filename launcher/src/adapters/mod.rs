@@ -1,0 +1,98 @@
+//! Secrets, and the processes of their own that use them for the command.
+//!
+//! A value is read when a run starts. It goes to the broker (`launcher/adapters/broker`) or into a
+//! pipe, and what it was in is wiped before the command runs: endow itself keeps none.
+
+mod broker;
+mod process;
+mod secret;
+
+use std::os::fd::{AsFd, OwnedFd, RawFd};
+
+use endow_policy::{BrokerOrder, BrokeredHost, Endpoint, Secret, SecretUse, Stated};
+use rustix::io::{Errno, fcntl_dupfd_cloexec};
+use rustix::pipe::{PipeFlags, pipe_with};
+
+pub(crate) use broker::Broker;
+pub(crate) use process::AdapterError;
+pub(crate) use secret::SecretError;
+use secret::Value;
+
+/// Descriptors of endow's own are above those that a secret may have.
+const ABOVE: RawFd = 256;
+
+/// What became of a run's secrets.
+#[derive(Debug, Default)]
+pub(crate) struct Secrets {
+    /// Who adds headers, when there are any to add.
+    pub(crate) broker: Option<Broker>,
+    /// Pipes that hold a value each, and the number that the command has for it.
+    pub(crate) handed: Vec<(OwnedFd, RawFd)>,
+}
+
+/// Why secrets can't be used.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SecretsError {
+    /// A value can't be read.
+    #[error("can't read secret {name}")]
+    Secret { name: String, source: SecretError },
+    /// The broker does not serve.
+    #[error("can't start the broker of secrets")]
+    Broker(#[source] AdapterError),
+    /// A value can't be handed over.
+    #[error("can't hand over secret {name}")]
+    Pipe { name: String, source: Errno },
+}
+
+/// Reads all secrets of a plan, and gives each to whom it is for. The broker knows those in headers
+/// by their order.
+pub(crate) fn take(secrets: &[Stated<Secret>]) -> Result<Secrets, SecretsError> {
+    let (mut order, mut taken) = (BrokerOrder { hosts: Vec::new() }, Secrets::default());
+    for secret in secrets {
+        let Secret { name, from, to } = &secret.value;
+        let read = |kind| {
+            let failed = |source| SecretsError::Secret { name: name.clone(), source };
+            secret::read(from, kind).map_err(failed)
+        };
+        match to {
+            SecretUse::Withheld => {}
+            SecretUse::Descriptor(number) => {
+                let value = read(secret::Kind::Bytes)?;
+                let failed = |source| SecretsError::Pipe { name: name.clone(), source };
+                let pipe = filled(value.as_bytes()).map_err(failed)?;
+                taken.handed.push((pipe, (*number).into()));
+            }
+            SecretUse::Header(endpoint) => {
+                order.hosts.push(brokered(endpoint, &read(secret::Kind::Header)?));
+            }
+        }
+    }
+    if !order.hosts.is_empty() {
+        taken.broker = Some(Broker::start(order).map_err(SecretsError::Broker)?);
+    }
+    Ok(taken)
+}
+
+fn brokered(endpoint: &Endpoint, value: &Value) -> BrokeredHost {
+    let server = &endpoint.server;
+    BrokeredHost {
+        host: server.host.as_str().to_owned(),
+        port: server.port,
+        path: server.path.clone(),
+        header: endpoint.header.name.clone(),
+        value: endpoint.header.with(value.as_text()),
+        secret: value.as_text().to_owned(),
+    }
+}
+
+/// Returns the end of a pipe from which the bytes can be read, once.
+fn filled(bytes: &[u8]) -> Result<OwnedFd, Errno> {
+    let (out, into) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
+    if rustix::io::write(&into, bytes)? != bytes.len() {
+        return Err(Errno::MSGSIZE);
+    }
+    drop(into);
+    // The command reads as from any pipe: the flag belongs to both ends apart.
+    rustix::fs::fcntl_setfl(&out, rustix::fs::OFlags::empty())?;
+    fcntl_dupfd_cloexec(out.as_fd(), ABOVE)
+}

@@ -1,0 +1,120 @@
+//! A process of endow's own that does one thing for a run, outside of the sandbox. It is a program
+//! of its own, which lies beside endow.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use endow_policy::BrokerAnswer;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::net::RecvFlags;
+
+use crate::sys::socket;
+
+/// How long it may take to say that it serves.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// How long it may take to end.
+const GRACE: Duration = Duration::from_secs(6);
+/// The most bytes of an answer.
+const ANSWER_MAX: usize = 1 << 14;
+
+/// Why such a process does not serve.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum AdapterError {
+    /// The program is not there.
+    #[error("no such program: {}", .0.display())]
+    Missing(PathBuf),
+    /// It can't be started or spoken to.
+    #[error("can't start {}", path.display())]
+    Start { path: PathBuf, source: io::Error },
+    /// It says that it can't serve.
+    #[error("{0}")]
+    Refused(String),
+    /// It ended, or said nothing.
+    #[error("{} gives no answer", .0.display())]
+    NoAnswer(PathBuf),
+}
+
+/// Such a process. Dropped, it is told to end and waited for.
+#[derive(Debug)]
+pub(super) struct Adapter {
+    control: Option<OwnedFd>,
+    child: Child,
+}
+
+impl Adapter {
+    /// Starts a program with its orders, and waits until it serves. What it says to nobody in
+    /// particular goes where endow's own errors go.
+    pub(super) fn start(
+        name: &str,
+        order: &[u8],
+        with: &[BorrowedFd<'_>],
+    ) -> Result<Self, AdapterError> {
+        let path = beside_endow(name)?;
+        let started = || -> io::Result<Self> {
+            let (ours, theirs) = socket::pair()?;
+            let mut command = Command::new(&path);
+            command.stdin(Stdio::from(theirs)).stdout(Stdio::null());
+            let adapter = Self { control: Some(ours), child: command.spawn()? };
+            adapter.send(order, with)?;
+            Ok(adapter)
+        };
+        let adapter = started().map_err(|source| match source.kind() {
+            io::ErrorKind::NotFound => AdapterError::Missing(path.clone()),
+            _ => AdapterError::Start { path: path.clone(), source },
+        })?;
+        match adapter.answer() {
+            Some(BrokerAnswer::Ready) => Ok(adapter),
+            Some(BrokerAnswer::Failed(why)) => Err(AdapterError::Refused(why)),
+            None => Err(AdapterError::NoAnswer(path)),
+        }
+    }
+
+    /// Sends a message without waiting: one that does not keep up gets no more.
+    pub(super) fn send(&self, message: &[u8], with: &[BorrowedFd<'_>]) -> Result<(), Errno> {
+        let control = self.control.as_ref().ok_or(Errno::PIPE)?;
+        socket::send_at_once(control, message, with)
+    }
+
+    fn answer(&self) -> Option<BrokerAnswer> {
+        let control = self.control.as_ref()?;
+        wait(control.as_fd(), PATIENCE)?;
+        let mut bytes = vec![0; ANSWER_MAX];
+        let received = socket::receive(control, &mut bytes, RecvFlags::DONTWAIT);
+        let (length, _) = received.ok()?;
+        serde_json::from_slice(bytes.get(..length)?).ok()
+    }
+}
+
+impl Drop for Adapter {
+    fn drop(&mut self) {
+        self.control = None;
+        let until = Instant::now() + GRACE;
+        let ended = rustix::process::Pid::from_child(&self.child);
+        let ended = rustix::process::pidfd_open(ended, rustix::process::PidfdFlags::empty());
+        let in_time = ended.is_ok_and(|pidfd| {
+            wait(pidfd.as_fd(), until.saturating_duration_since(Instant::now())).is_some()
+        });
+        if !in_time {
+            self.child.kill().unwrap_or_default();
+        }
+        drop(self.child.wait());
+    }
+}
+
+/// Waits for something to read.
+fn wait(fd: BorrowedFd<'_>, patience: Duration) -> Option<()> {
+    let timeout = Timespec::try_from(patience).ok()?;
+    let mut fds = [PollFd::from_borrowed_fd(fd, PollFlags::IN)];
+    matches!(poll(&mut fds, Some(&timeout)), Ok(1)).then_some(())
+}
+
+/// Returns where a program of endow's lies: in the directory of endow itself.
+fn beside_endow(name: &str) -> Result<PathBuf, AdapterError> {
+    let own = std::env::current_exe();
+    own.map(|own| own.with_file_name(name))
+        .map_err(|source| AdapterError::Start { path: name.into(), source })
+}

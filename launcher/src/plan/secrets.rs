@@ -1,0 +1,89 @@
+//! What a run does with secrets: their sources are in no view.
+
+use std::path::Path;
+
+use endow_policy::{
+    BackendSpec, GuestPath, HostPath, MountClass, Policy, Secret, SecretSource, SecretUse, Stated,
+};
+
+use super::PlanError;
+use super::host::{HiddenName, HostFacts};
+use super::place::{Placed, Placement};
+
+/// Returns the secrets of a run.
+///
+/// # Errors
+/// One that the command would see anyway.
+pub(super) fn plan(
+    policy: &Policy,
+    placement: &Placement,
+    host: &HostFacts,
+    keep: &[i32],
+) -> Result<Vec<Stated<Secret>>, PlanError> {
+    for secret in &policy.secrets {
+        let (name, origin) = (secret.value.name.clone(), secret.origin.clone());
+        if let SecretUse::Descriptor(number) = secret.value.to
+            && keep.contains(&number.into())
+        {
+            return Err(PlanError::DescriptorTwice { number: number.into(), origin });
+        }
+        if let SecretSource::File(file) = &secret.value.from
+            && let Some(at) = shown(file, placement, host)
+        {
+            let file = file.clone();
+            return Err(PlanError::SecretShown { name, file, at, origin });
+        }
+    }
+    Ok(policy.secrets.clone())
+}
+
+/// Returns whether a run may be opened before secrets are read: what is to be handed over must be
+/// there before pid 1 is.
+pub(super) fn open_early(policy: &Policy) -> bool {
+    let is_handed = |it: &Stated<Secret>| matches!(it.value.to, SecretUse::Descriptor(_));
+    !policy.secrets.iter().any(is_handed)
+}
+
+/// Returns the host files that hold secrets.
+pub fn files(policy: &Policy) -> impl Iterator<Item = &HostPath> {
+    policy.secrets.iter().filter_map(|secret| match &secret.value.from {
+        SecretSource::File(file) => Some(file),
+        SecretSource::Variable(_) | SecretSource::Command(_) => None,
+    })
+}
+
+/// Returns where the view shows a file of the host.
+fn shown(file: &HostPath, placement: &Placement, host: &HostFacts) -> Option<GuestPath> {
+    let file = host.paths.get(file).map_or(file, |fact| &fact.resolved);
+    placement.mounts.iter().find_map(|placed| shown_by(placed, file, placement, host))
+}
+
+fn shown_by(
+    placed: &Placed,
+    file: &HostPath,
+    placement: &Placement,
+    host: &HostFacts,
+) -> Option<GuestPath> {
+    if let BackendSpec::Private { seed, .. } = &placed.spec.backend {
+        let seeded = seed.iter().any(|seed| file.as_path().starts_with(seed.as_path()));
+        return seeded.then(|| placed.spec.at.clone());
+    }
+    let source = placed.source.as_ref()?;
+    let below = file.as_path().strip_prefix(source.path.as_path()).ok()?;
+    let at = if below.as_os_str().is_empty() {
+        placed.spec.at.clone()
+    } else {
+        placed.spec.at.join(below).ok()?
+    };
+    let covered = placement.covering(&at) != Some(placed);
+    (!covered && !is_hidden(placed, below, &source.path, host)).then_some(at)
+}
+
+/// Whether a deny pattern keeps it, or a directory above, out of the view.
+fn is_hidden(placed: &Placed, below: &Path, source: &HostPath, host: &HostFacts) -> bool {
+    let spared = placed.spec.options.nodeny || placed.spec.class == MountClass::System;
+    let hides = |name: &HiddenName| {
+        below.starts_with(&name.path) && (name.is_own() || (!spared && !name.socket))
+    };
+    host.hidden.get(source).is_some_and(|found| found.names.iter().any(hides))
+}

@@ -1,0 +1,143 @@
+//! Secrets that the command reads from a descriptor, and where their values come from.
+
+use crate::harness::{Said, World, project, said};
+
+/// What must be seen at the descriptor alone.
+const CANARY: &str = "canary-5f3a";
+
+/// Runs a script with secrets, `KEY` being the canary.
+fn run(world: &World, secrets: &str, options: &[&str], script: &str) -> Said {
+    let policy = world.write("policy.toml", &format!("version = 1\n{secrets}\n"));
+    let mut endow = world.endow(["run", "-p"]);
+    endow.arg(policy).args(options).args(["--", "bash", "-c", script]).env("KEY", CANARY);
+    said(&mut endow)
+}
+
+const ENV_5: &str = "[secrets]\nT = { from = \"env:KEY\", fd = 5 }";
+
+#[test]
+fn command_reads_it_from_its_descriptor_once() {
+    let world = project();
+    let script = "cat <&5; echo; cat <&5 | wc -c; echo $KEY; \
+                  for n in {0..300}; do (exec 2>/dev/null; true <&$n) && printf '%s ' $n; done; true";
+    let expected = format!("{CANARY}\n0\n\n0 1 2 5 ");
+    for options in [&[][..], &["--require", "landlock"]] {
+        assert_eq!(run(&world, ENV_5, options, script).ok(), expected, "{options:?}");
+    }
+}
+
+#[test]
+fn many_have_descriptors_of_their_own() {
+    let world = project();
+    let line =
+        |number: u16| format!("S{number} = {{ from = \"cmd:echo {number}\", fd = {number} }}\n");
+    let numbers = (3..=20).chain([100, 255]);
+    let policy = format!("[secrets]\n{}", numbers.clone().map(line).collect::<String>());
+    let script = "for n in {3..20} 100 255; do cat <&$n; done";
+    let expected: String = numbers.map(|number| format!("{number}\n")).collect();
+    let script = script.replace("cat <&$n", "cat <&$n; echo");
+    assert_eq!(run(&world, &policy, &[], &script).ok(), expected);
+}
+
+#[test]
+fn value_comes_from_a_file_or_a_command() {
+    let world = project();
+    world.write("elsewhere/token", &format!("{CANARY}\n\n"));
+    let file = world.root().join("elsewhere/token");
+    let sources = [
+        format!("file:{}", file.display()),
+        format!("cmd:cat {}", file.display()),
+        "cmd:printf '%s' $KEY".to_owned(),
+    ];
+    for source in sources {
+        let policy = format!("[secrets]\nT = {{ from = \"{source}\", fd = 3 }}");
+        assert_eq!(run(&world, &policy, &[], "cat <&3").ok(), CANARY, "{source}");
+    }
+}
+
+#[test]
+fn variable_that_holds_it_is_not_passed() {
+    let world = project();
+    let policy = format!("[env]\npass = [\"KEY\"]\n{ENV_5}");
+    assert_eq!(run(&world, &policy, &[], "echo $KEY").ok(), "\n");
+    assert_eq!(run(&world, &policy, &["--env-all"], "echo $KEY").ok(), "\n");
+    assert_eq!(run(&world, &policy, &["--env", "KEY=dummy"], "echo $KEY").ok(), "dummy\n");
+    // The control: the same file without the secret passes it.
+    assert_eq!(
+        run(&world, "[env]\npass = [\"KEY\"]", &[], "echo $KEY").ok(),
+        format!("{CANARY}\n")
+    );
+}
+
+#[test]
+fn value_that_cannot_be_had_ends_the_run_before_it_starts() {
+    let world = project();
+    world.write("elsewhere/empty", "\n");
+    world.write("elsewhere/long", &CANARY.repeat(4000));
+    let at = |name: &str| format!("file:{}", world.root().join("elsewhere").join(name).display());
+    let cases = [
+        ("env:NOT_THERE".to_owned(), "variable is not set: NOT_THERE"),
+        (at("none"), "No such file or directory"),
+        (at("empty"), "it is empty"),
+        (at("long"), "it has more than 32768 bytes"),
+        (at(""), "Is a directory"),
+        (format!("cmd:echo {CANARY}; exit 3"), "its command failed: exit status: 3"),
+        ("cmd:true".to_owned(), "it is empty"),
+    ];
+    for (source, expected) in cases {
+        let policy = format!("[secrets]\nT = {{ from = \"{source}\", fd = 3 }}");
+        let said = run(&world, &policy, &[], "echo started");
+        let told = said.fails(125);
+        assert!(told.contains("can't read secret T") && told.contains(expected), "{told}");
+        assert!(said.stdout.is_empty() && !told.contains(CANARY), "{told}");
+    }
+    world.assert_no_run_left();
+}
+
+#[test]
+fn file_that_the_command_would_see_is_refused() {
+    let world = project();
+    world.write("home/project/token", CANARY);
+    let policy = "[secrets]\nT = { from = \"file:~/project/token\", fd = 3 }";
+    let said = run(&world, policy, &[], "cat <&3");
+    let told = said.fails(125);
+    assert!(told.contains("the command would see secret T"), "{told}");
+    let hidden = format!("[deny]\npatterns = [\"token\"]\n{policy}");
+    assert_eq!(run(&world, &hidden, &[], "cat <&3; ls token 2>/dev/null").stdout, CANARY);
+    let seeded = "[mounts]\n\"~/x\" = { private = true, seed = [\"~/x/token\"] }\n[secrets]\nT = { from = \"file:~/x/token\", fd = 3 }";
+    world.write("home/x/token", CANARY);
+    let told = run(&world, seeded, &["--workspace", "none", "--chdir", "/"], "true");
+    assert!(told.fails(125).contains("the command would see secret T"), "{told:?}");
+}
+
+#[test]
+fn descriptor_that_the_caller_passes_is_refused() {
+    let world = project();
+    let script = format!(
+        "printf 'version = 1\\n{}\\n' >../p.toml; exec {} run -p ../p.toml --keep-fd 5 -- true 5</dev/null",
+        ENV_5.replace('\n', "\\n"),
+        crate::harness::endow().display()
+    );
+    let told = world.bare(&script);
+    assert!(told.fails(125).contains("descriptor is passed already: 5"), "{told:?}");
+}
+
+#[test]
+fn plan_and_report_name_it_without_its_value() {
+    let world = project();
+    let policy = world.write("policy.toml", &format!("version = 1\n{ENV_5}\n"));
+    let plan = |format: &[&str]| {
+        let mut endow = world.endow(["plan", "-p"]);
+        said(endow.arg(&policy).args(format).args(["--", "true"]).env("KEY", CANARY))
+            .ok()
+            .to_owned()
+    };
+    let (text, json) = (plan(&[]), plan(&["--json"]));
+    assert!(text.contains("T env:KEY: descriptor 5"), "{text}");
+    assert!(json.contains("\"env:KEY\""), "{json}");
+    let report = world.root().join("report.json");
+    let report_option = report.display().to_string();
+    run(&world, ENV_5, &["--report", &report_option], "true").ok();
+    let report = std::fs::read_to_string(&report).expect("a report");
+    assert!([text, json, report].iter().all(|it| !it.contains(CANARY)));
+}
