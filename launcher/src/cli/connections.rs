@@ -15,7 +15,9 @@ pub(crate) fn line(entry: &Entry) -> String {
         Decision::Connected(error) => {
             let end = error.map(|errno| format!(", then {errno}")).unwrap_or_default();
             let (sent, received) = (entry.sent, entry.received);
-            format!("connected to {place}: {sent} bytes sent, {received} received{end}")
+            let rule = entry.rule.as_ref().map(|(rule, _)| format!(" by `{rule}`"));
+            let rule = rule.unwrap_or_default();
+            format!("connected to {place}{rule}: {sent} bytes sent, {received} received{end}")
         }
         _ => format!("refused {place}: {}", why(entry)),
     }

@@ -49,7 +49,7 @@ fn end_of_a_run_says_what_would_allow_what_was_refused() {
     let mut endow = world.endow(["run", "-v"]);
     endow.args(RULES).args(["--", "sh", "-c", SCRIPT]);
     let told = said(&mut endow).stderr;
-    assert!(told.contains("connected to web.example.test:80: "), "{told}");
+    assert!(told.contains("connected to web.example.test:80 by `web.example.test:80`: "), "{told}");
     assert!(told.contains("refused refused.example.test: no rule allows it"), "{told}");
     assert!(told.contains("--net refused.example.test"), "{told}");
 }
