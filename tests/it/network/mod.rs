@@ -7,6 +7,7 @@ mod proxy;
 mod published;
 mod registries;
 mod rules;
+mod secrets;
 mod streams;
 mod told;
 mod world;

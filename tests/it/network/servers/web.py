@@ -22,6 +22,9 @@ class Request(http.server.BaseHTTPRequestHandler):
         self.noted()
         if self.path.startswith("/git/"):
             return self.do_git(b"")
+        if self.path == "/repeat":
+            said = self.headers.get("authorization", "")
+            return self.reply(200, f"you said: {said}\n".encode(), [("x-said", said)])
         self.reply(200, f"hello from {place(self.request)}\n".encode())
 
     def do_POST(self):
