@@ -34,6 +34,7 @@ mod resolve;
 mod schema;
 mod secret;
 mod sparse;
+mod ssh_agent;
 mod state;
 mod stated;
 mod sync;
@@ -79,6 +80,7 @@ pub use secret::{
     Server, ServerError, SourceError, WrittenSource, WrittenUse,
 };
 pub use sparse::SparseFault;
+pub use ssh_agent::SshAgentOrder;
 pub use state::StateRules;
 pub use stated::Stated;
 pub use sync::{OnConflict, SyncMode, SyncRules, SyncTable};
