@@ -1,5 +1,6 @@
 //! Builds the test executables and puts them where every user can start them.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
@@ -26,29 +27,36 @@ pub(super) struct TestBinary {
 pub(super) struct Build {
     /// The test executables, unit tests first.
     pub(super) tests: Vec<TestBinary>,
-    /// The program under test.
+    /// The program under test; its helpers lie next to it.
     pub(super) endow: PathBuf,
 }
+
+/// Programs that endow looks for where it lies itself.
+const HELPERS: &[&str] = &["endow-broker"];
 
 /// Builds all tests with `features` and copies the executables to `<place>/bin/<name>`.
 pub(super) fn build(place: &Place, name: &str, features: &[&str]) -> Result<Build> {
     let messages = cargo_test_no_run(place, features)?;
     let bin = place.bin_dir(name)?;
     let mut tests = Vec::new();
-    let mut endow = None;
+    let mut programs = BTreeMap::new();
     for message in messages.lines() {
         let Some(artifact) = artifact(&serde_json::from_str(message)?) else { continue };
         let copied = bin.join(artifact.path.file_name().context("an executable without a name")?);
         std::fs::copy(&artifact.path, &copied)?;
         match artifact.kind {
-            Kind::Program if artifact.name == "endow" => endow = Some(copied),
-            Kind::Program => {}
+            Kind::Program => drop(programs.insert(artifact.name, copied)),
             Kind::Unit => tests.push(artifact.test(copied, false)),
             Kind::EndToEnd => tests.push(artifact.test(copied, true)),
         }
     }
     tests.sort();
-    let Some(endow) = endow else { bail!("the build made no program called endow") };
+    for helper in HELPERS {
+        ensure!(programs.contains_key(*helper), "the build made no program called {helper}");
+    }
+    let Some(endow) = programs.remove("endow") else {
+        bail!("the build made no program called endow")
+    };
     Ok(Build { tests, endow })
 }
 

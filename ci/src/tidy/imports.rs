@@ -112,6 +112,13 @@ const FOLDERS: &[Folder] = &[
         no_std: &[],
     },
     Folder {
+        // A program of its own beside endow, with none of its code.
+        path: "launcher/adapters/broker/src/",
+        modules: None,
+        no_names: &["clap", "endow", "endow_vfs"],
+        no_std: &["fs", "thread"],
+    },
+    Folder {
         path: "launcher/src/sys/",
         modules: Some(&["sys"]),
         no_names: &[
@@ -157,7 +164,7 @@ pub(super) fn follow_the_table(tree: &Tree) -> Vec<Complaint> {
 /// Only the command line prints: everything else returns values.
 pub(super) fn only_cli_prints(tree: &Tree) -> Vec<Complaint> {
     let silent = |file: &&File| {
-        let product = ["policy/src/", "vfs/src/", "launcher/src/"];
+        let product = ["policy/src/", "vfs/src/", "launcher/src/", "launcher/adapters/"];
         let starts = |places: &[&str]| places.iter().any(|place| file.path.starts_with(place));
         starts(&product) && !starts(PRINTERS) && !is_test_file(&file.path)
     };
@@ -293,6 +300,14 @@ mod tests {
         assert_eq!(first_names("a::b;"), ["a"]);
         assert_eq!(first_names("{a::b, c::{d, e}, f};\nuse x, y}"), ["a", "c", "f"]);
         assert_eq!(first_names("{\n    a,\n    b::{c},\n}; d}"), ["a", "b"]);
+    }
+
+    #[test]
+    fn a_broker_that_uses_endow_is_found() {
+        let path = "launcher/adapters/broker/src/serve/mod.rs";
+        assert_eq!(table(path, "use endow::sys;\nuse std::thread::spawn;\n"), 2);
+        assert_eq!(table(path, "use endow_policy::BrokerOrder;\nuse std::process::ExitCode;\n"), 0);
+        assert_eq!(found(only_cli_prints, path, "fn f() { eprintln!(); }\n"), 1);
     }
 
     #[test]

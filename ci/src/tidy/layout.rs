@@ -8,6 +8,9 @@ const LIMIT: usize = 500;
 /// Tables are as long as what they list.
 const TABLES: &[&str] = &["launcher/src/plan/seccomp/table.rs"];
 
+/// Where a package's end-to-end tests stand.
+const TESTS: &str = "tests/it/";
+
 /// No Rust file has more than [`LIMIT`] lines, tables excepted.
 pub(super) fn files_are_short(tree: &Tree) -> Vec<Complaint> {
     let long =
@@ -31,29 +34,35 @@ pub(super) fn files_have_module_docs(tree: &Tree) -> Vec<Complaint> {
     bare.map(|file| Complaint::missing(&file.path, "does not begin with module docs")).collect()
 }
 
-/// Every file below `tests/it` is a module of the test executable: an undeclared one tests nothing.
+/// Every file below a `tests/it` is a module of the test executable: an undeclared one tests nothing.
 pub(super) fn end_to_end_files_are_declared(tree: &Tree) -> Vec<Complaint> {
     let undeclared = tree.rust().filter_map(|file| {
-        let below = file.path.strip_prefix("tests/it/")?.strip_suffix(".rs")?;
+        let (package, below) = file.path.strip_suffix(".rs")?.split_once(TESTS)?;
+        if !(package.is_empty() || package.ends_with('/')) {
+            return None;
+        }
         let module = below.strip_suffix("/mod").unwrap_or(below);
         if module == "main" {
             return None;
         }
         let (folder, name) = module.rsplit_once('/').map_or(("", module), |split| split);
-        let declared = parents(folder).iter().filter_map(|path| tree.file(path)).any(|parent| {
-            parent.code.lines().any(|line| line.trim().ends_with(&format!("mod {name};")))
-        });
+        let declared = parents(&format!("{package}{TESTS}"), folder)
+            .iter()
+            .filter_map(|path| tree.file(path))
+            .any(|parent| {
+                parent.code.lines().any(|line| line.trim().ends_with(&format!("mod {name};")))
+            });
         (!declared).then(|| Complaint::missing(&file.path, format!("no `mod {name};` declares it")))
     });
     undeclared.collect()
 }
 
-/// The files that may declare the modules of a folder below `tests/it`.
-fn parents(folder: &str) -> Vec<String> {
+/// The files that may declare the modules of a folder of tests.
+fn parents(tests: &str, folder: &str) -> Vec<String> {
     if folder.is_empty() {
-        return vec!["tests/it/main.rs".to_owned()];
+        return vec![format!("{tests}main.rs")];
     }
-    vec![format!("tests/it/{folder}/mod.rs"), format!("tests/it/{folder}.rs")]
+    vec![format!("{tests}{folder}/mod.rs"), format!("{tests}{folder}.rs")]
 }
 
 #[cfg(test)]
@@ -93,6 +102,9 @@ mod tests {
             ("tests/it/escape/mod.rs", "mod fds;\n"),
             ("tests/it/escape/fds.rs", ""),
             ("tests/it/escape/proc.rs", ""),
+            ("launcher/adapters/x/tests/it/main.rs", "mod run;\n"),
+            ("launcher/adapters/x/tests/it/run.rs", ""),
+            ("launcher/adapters/x/tests/it/other.rs", ""),
         ]);
         let found: Vec<String> =
             end_to_end_files_are_declared(&tree).iter().map(ToString::to_string).collect();
@@ -101,6 +113,7 @@ mod tests {
             [
                 "tests/it/plan.rs:1: no `mod plan;` declares it",
                 "tests/it/escape/proc.rs:1: no `mod proc;` declares it",
+                "launcher/adapters/x/tests/it/other.rs:1: no `mod other;` declares it",
             ]
         );
     }

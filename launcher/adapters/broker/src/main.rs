@@ -1,0 +1,5 @@
+//! The `endow-broker` command, which endow starts.
+
+fn main() -> std::process::ExitCode {
+    endow_broker::main()
+}

@@ -1,0 +1,10 @@
+//! One request: looked at, changed, sent on; its answer searched and passed back.
+
+mod hop;
+mod pass;
+mod path;
+mod request;
+mod response;
+
+pub(crate) use hop::is_hop_by_hop;
+pub(crate) use pass::Passage;

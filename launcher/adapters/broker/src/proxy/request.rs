@@ -1,0 +1,184 @@
+//! Which requests are passed on, and how they are changed.
+
+use hyper::header::{
+    ACCEPT_ENCODING, CONNECTION, CONTENT_LENGTH, EXPECT, HOST, HeaderValue,
+    SEC_WEBSOCKET_EXTENSIONS, TRANSFER_ENCODING, UPGRADE,
+};
+use hyper::http::request::Parts;
+use hyper::{HeaderMap, Method, Version};
+
+use super::{hop, path};
+use crate::order::Host;
+use crate::refusal::Refusal;
+
+/// Methods that repeat what they are sent, or lead to other servers.
+const REFUSED: [&str; 3] = ["CONNECT", "TRACE", "TRACK"];
+
+/// What a request wants of its connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wish {
+    /// An answer.
+    Answer,
+    /// To go on as a WebSocket.
+    WebSocket,
+}
+
+/// Checks a request.
+pub(super) fn check(parts: &Parts, host: &Host) -> Result<Wish, Refusal> {
+    if REFUSED.contains(&parts.method.as_str()) {
+        return Err(Refusal::Method(parts.method.to_string()));
+    }
+    let uri = &parts.uri;
+    if uri.scheme().is_some() || uri.authority().is_some() || !uri.path().starts_with('/') {
+        return Err(Refusal::Form);
+    }
+    if !path::is_below(uri.path(), &host.path) {
+        return Err(Refusal::Outside { host: host.name.clone(), path: host.path.clone() });
+    }
+    if !host.path.is_empty() && path::is_ambiguous(uri.path()) {
+        return Err(Refusal::Ambiguous);
+    }
+    check_expectation(&parts.headers)?;
+    Ok(wish(parts))
+}
+
+/// Whoever waits to be told to go on is told so by the broker, when the server's side is open.
+fn check_expectation(headers: &HeaderMap) -> Result<(), Refusal> {
+    let known = hop::words(headers, &EXPECT).all(|word| word.eq_ignore_ascii_case("100-continue"));
+    if known { Ok(()) } else { Err(Refusal::Expectation) }
+}
+
+fn wish(parts: &Parts) -> Wish {
+    let asks = parts.method == Method::GET
+        && hop::has_word(&parts.headers, &CONNECTION, "upgrade")
+        && hop::has_word(&parts.headers, &UPGRADE, "websocket");
+    if asks { Wish::WebSocket } else { Wish::Answer }
+}
+
+/// Makes it the host's request, with the header that the client does not know.
+pub(super) fn rewrite(parts: &mut Parts, host: &Host, wish: Wish) {
+    parts.version = Version::HTTP_11;
+    parts.extensions.clear();
+    let headers = &mut parts.headers;
+    if headers.contains_key(TRANSFER_ENCODING) {
+        headers.remove(CONTENT_LENGTH);
+    }
+    hop::strip(headers);
+    headers.remove(EXPECT);
+    if wish == Wish::WebSocket {
+        headers.insert(CONNECTION, HeaderValue::from_static("Upgrade"));
+        headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
+        // Compressed messages could not be searched.
+        headers.remove(SEC_WEBSOCKET_EXTENSIONS);
+    }
+    headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+    headers.insert(HOST, host.authority.clone());
+    headers.insert(host.header.clone(), host.value.clone());
+}
+
+#[cfg(test)]
+mod tests {
+    use hyper::Request;
+
+    use super::*;
+    use crate::order::testing::host;
+
+    fn parts(method: &str, target: &str, headers: &[(&str, &str)]) -> Parts {
+        let mut request = Request::builder().method(method).uri(target);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        request.body(()).expect("a request").into_parts().0
+    }
+
+    fn checked(method: &str, target: &str) -> u16 {
+        let refusal = check(&parts(method, target, &[]), &host("/v1")).err();
+        refusal.map_or(200, |refusal| refusal.answer().status().as_u16())
+    }
+
+    #[test]
+    fn request_for_a_granted_path_passes() {
+        for target in ["/v1", "/v1?q=/../x", "/v1/a/b?c", "/v1/"] {
+            assert_eq!(checked("GET", target), 200, "{target}");
+        }
+        assert_eq!(checked("PROPFIND", "/v1"), 200);
+    }
+
+    #[test]
+    fn other_requests_are_refused() {
+        for (method, target, status) in [
+            ("GET", "http://api.example.com/v1", 400),
+            ("GET", "https://other.example/v1", 400),
+            ("OPTIONS", "*", 400),
+            ("GET", "api.example.com:443", 400),
+            ("CONNECT", "api.example.com:443", 405),
+            ("TRACE", "/v1", 405),
+            ("TRACK", "/v1", 405),
+            ("GET", "/v2", 403),
+            ("GET", "/v1/../v2", 403),
+            ("GET", "/v1/%2e%2E/v2", 403),
+        ] {
+            assert_eq!(checked(method, target), status, "{method} {target}");
+        }
+    }
+
+    #[test]
+    fn expectations_other_than_to_go_on_are_refused() {
+        let expecting = |what| check(&parts("PUT", "/v1", &[("expect", what)]), &host("/v1"));
+        assert_eq!(expecting("100-Continue"), Ok(Wish::Answer));
+        assert_eq!(expecting("miracles"), Err(Refusal::Expectation));
+    }
+
+    #[test]
+    fn headers_become_those_of_the_host() {
+        let mut parts = parts(
+            "POST",
+            "/v1",
+            &[
+                ("Host", "elsewhere"),
+                ("X-Key", "mine"),
+                ("x-key", "mine again"),
+                ("Accept-Encoding", "gzip, br"),
+                ("Connection", "X-Key, keep-alive, X-Gone"),
+                ("X-Gone", "1"),
+                ("Transfer-Encoding", "chunked"),
+                ("Content-Length", "5"),
+                ("Expect", "100-continue"),
+                ("Upgrade", "h2c"),
+                ("X-Kept", "1"),
+            ],
+        );
+        rewrite(&mut parts, &host(""), Wish::Answer);
+        let mut shown: Vec<String> = parts
+            .headers
+            .iter()
+            .map(|(name, value)| format!("{name}: {}", value.to_str().expect("text")))
+            .collect();
+        shown.sort();
+        assert_eq!(
+            shown,
+            [
+                "accept-encoding: identity",
+                "host: api.example.com",
+                "x-kept: 1",
+                "x-key: Bearer secret-of-mine",
+            ]
+        );
+        assert!(parts.headers["x-key"].is_sensitive());
+    }
+
+    #[test]
+    fn web_socket_is_asked_for_without_compression() {
+        let headers = [
+            ("Connection", "keep-alive, Upgrade"),
+            ("Upgrade", "WebSocket"),
+            ("Sec-WebSocket-Extensions", "permessage-deflate"),
+        ];
+        let mut parts = parts("GET", "/v1", &headers);
+        assert_eq!(check(&parts, &host("")), Ok(Wish::WebSocket));
+        rewrite(&mut parts, &host(""), Wish::WebSocket);
+        assert_eq!(parts.headers["connection"], "Upgrade");
+        assert_eq!(parts.headers["upgrade"], "websocket");
+        assert!(!parts.headers.contains_key("sec-websocket-extensions"));
+    }
+}

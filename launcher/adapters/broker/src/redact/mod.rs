@@ -1,0 +1,9 @@
+//! Searching what comes back for what must not come back.
+
+mod body;
+mod needles;
+mod redactor;
+
+pub(crate) use body::RedactedBody;
+pub(crate) use needles::Needles;
+pub(crate) use redactor::Redactor;

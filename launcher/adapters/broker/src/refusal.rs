@@ -1,0 +1,68 @@
+//! What the broker answers itself, in the place of a server.
+
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::header::{CONTENT_TYPE, HeaderValue};
+use hyper::{Response, StatusCode};
+
+/// Why a request has no answer of a server's. No variant holds a header's value.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Refusal {
+    /// It would repeat the header, or open a way to anywhere.
+    #[error("requests of the method {0} are not passed on")]
+    Method(String),
+    /// It names a server, or nothing.
+    #[error("only requests that name a path are passed on")]
+    Form,
+    /// It is outside of what was granted.
+    #[error("at {host}, only {path} and what is below it may be asked for")]
+    Outside {
+        /// The host.
+        host: String,
+        /// What was granted of it.
+        path: String,
+    },
+    /// What the path leads to depends on who reads it.
+    #[error("the path has dot segments, or letters that may be read as such")]
+    Ambiguous,
+    /// It expects something else than to be told to go on.
+    #[error("the expectation is unknown")]
+    Expectation,
+    /// There is no connection, or it broke.
+    #[error("{host}: {cause}")]
+    Unreachable {
+        /// The host.
+        host: String,
+        /// What is wrong.
+        cause: String,
+    },
+    /// The answer can't be searched.
+    #[error("{host} sent an answer that can't be searched: {cause}")]
+    Unsearchable {
+        /// The host.
+        host: String,
+        /// In which way.
+        cause: &'static str,
+    },
+}
+
+impl Refusal {
+    /// The answer to the client.
+    pub(crate) fn answer(&self) -> Response<Full<Bytes>> {
+        let mut response = Response::new(Full::from(format!("endow: {self}\n")));
+        *response.status_mut() = self.status();
+        let kind = HeaderValue::from_static("text/plain; charset=utf-8");
+        response.headers_mut().insert(CONTENT_TYPE, kind);
+        response
+    }
+
+    fn status(&self) -> StatusCode {
+        match self {
+            Self::Method(_) => StatusCode::METHOD_NOT_ALLOWED,
+            Self::Form => StatusCode::BAD_REQUEST,
+            Self::Outside { .. } | Self::Ambiguous => StatusCode::FORBIDDEN,
+            Self::Expectation => StatusCode::EXPECTATION_FAILED,
+            Self::Unreachable { .. } | Self::Unsearchable { .. } => StatusCode::BAD_GATEWAY,
+        }
+    }
+}

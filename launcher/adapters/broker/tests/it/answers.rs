@@ -1,0 +1,46 @@
+//! Answers, in which the secret must not be.
+
+use crate::client::header;
+use crate::process::{Broker, HOST, SECRET, host};
+use crate::server::Server;
+
+#[test]
+fn secret_is_nowhere_in_an_answer() {
+    let (broker, server) = (Broker::serving(""), Server::start());
+    let answer = broker.connect(&server).get("/echo");
+    assert!(server.heads()[0].contains(SECRET), "the control");
+    assert!(answer.head.starts_with("HTTP/1.1 200 OK\r\n"), "{}", answer.head);
+    let stars = "*".repeat(SECRET.len());
+    let value = "*".repeat("Bearer ".len() + SECRET.len());
+    assert_eq!(header(&answer.head, "x-echo"), Some(format!("<{value}>").as_str()));
+    assert_eq!(header(&answer.head, &format!("x-{stars}")), Some("1"));
+    assert_eq!(header(&answer.text(), "x-key"), Some(value.as_str()));
+    assert_eq!(answer.body.len(), server.heads()[0].len());
+    assert!(!answer.head.contains("railer") && !answer.head.contains(SECRET));
+}
+
+#[test]
+fn short_secret_is_not_looked_for() {
+    let mut host = host("");
+    (host.value, host.secret) = ("hel".to_owned(), "hel".to_owned());
+    let (broker, server) = (Broker::serving_all(vec![host]), Server::start());
+    assert_eq!(broker.connect(&server).get("/").text(), "hello /");
+}
+
+#[test]
+fn encoded_answer_is_not_passed_back() {
+    let (broker, server) = (Broker::serving(""), Server::start());
+    let answer = broker.connect(&server).get("/gzip");
+    assert_eq!(answer.status, 502);
+    let text = format!("endow: {HOST} sent an answer that can't be searched: it is encoded\n");
+    assert_eq!(answer.text(), text);
+}
+
+#[test]
+fn garbage_of_a_server_is_told_without_it() {
+    let (broker, server) = (Broker::serving(""), Server::start());
+    let answer = broker.connect(&server).get("/garbage");
+    assert_eq!(answer.status, 502);
+    let text = answer.text();
+    assert!(text.starts_with(&format!("endow: {HOST}: ")) && !text.contains("no answer"), "{text}");
+}

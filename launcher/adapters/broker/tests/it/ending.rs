@@ -1,0 +1,99 @@
+//! How it begins and ends.
+
+use std::io::Read;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use endow_policy::{BrokerAnswer, BrokerOrder};
+
+use crate::process::{Broker, SECRET, host, program};
+use crate::server::Server;
+
+const SOON: Duration = Duration::from_secs(3);
+
+#[test]
+fn end_of_the_socket_is_its_end() {
+    let (mut broker, server) = (Broker::serving(""), Server::start());
+    let mut idle = broker.connect(&server);
+    assert_eq!(idle.get("/").status, 200);
+    broker.let_go();
+    let status = broker.ended_within(SOON).expect("it ends");
+    assert!(status.success());
+    assert!(idle.rest().is_empty());
+    let mut said = String::new();
+    let (stdout, stderr) = (broker.child.stdout.take(), broker.child.stderr.take());
+    stdout.expect("a pipe").read_to_string(&mut said).expect("read");
+    stderr.expect("a pipe").read_to_string(&mut said).expect("read");
+    assert_eq!(said, "");
+}
+
+#[test]
+fn request_under_way_is_finished() {
+    let (mut broker, server) = (Broker::serving(""), Server::start());
+    let mut client = broker.connect(&server);
+    client.write("GET /slow HTTP/1.1\r\nHost: x\r\n\r\n");
+    std::thread::sleep(Duration::from_millis(300));
+    broker.let_go();
+    assert_eq!(client.answer().text(), "slow");
+    drop(client);
+    assert!(broker.ended_within(SOON).expect("it ends").success());
+}
+
+#[test]
+fn request_without_an_end_is_cut_off() {
+    let (mut broker, server) = (Broker::serving(""), Server::start());
+    let mut client = broker.connect(&server);
+    client.write("GET /never HTTP/1.1\r\nHost: x\r\n\r\n");
+    std::thread::sleep(Duration::from_millis(300));
+    let start = Instant::now();
+    broker.let_go();
+    assert!(broker.ended_within(Duration::from_secs(10)).expect("it ends").success());
+    assert!(start.elapsed() > Duration::from_secs(4));
+    assert!(client.rest().is_empty());
+}
+
+#[test]
+fn without_an_order_it_ends() {
+    let mut broker = Broker::start();
+    broker.let_go();
+    assert_eq!(broker.ended_within(SOON).expect("it ends").code(), Some(1));
+}
+
+#[test]
+fn wrong_order_is_told_without_the_secret() {
+    let mut wrong = host("");
+    wrong.header = "Transfer-Encoding".to_owned();
+    let wrong = serde_json::to_vec(&BrokerOrder { hosts: vec![wrong] }).expect("json");
+    let unreadable = format!("{{\"hosts\":\"{SECRET}\"}}").into_bytes();
+    for (order, cause) in [
+        (wrong, "a header that can't be added: Transfer-Encoding"),
+        (unreadable, "it can't be parsed"),
+    ] {
+        let mut broker = Broker::start();
+        let said = broker.ordered(&order);
+        assert_eq!(said, BrokerAnswer::Failed(format!("the order is refused: {cause}")));
+        assert_eq!(broker.ended_within(SOON).expect("it ends").code(), Some(1));
+    }
+}
+
+#[test]
+fn without_root_certificates_it_fails() {
+    let mut command = Command::new(program());
+    command.env_clear().env("SSL_CERT_FILE", "/dev/null");
+    let broker = Broker::start_as(&mut command);
+    let mut bytes = [0; 256];
+    let flags = rustix::net::RecvFlags::empty();
+    let (_, length) =
+        rustix::net::recv(broker.control(), &mut bytes[..], flags).expect("an answer");
+    let said: BrokerAnswer = serde_json::from_slice(&bytes[..length]).expect("json");
+    let cause = "no TLS: the host has no usable root certificate";
+    assert_eq!(said, BrokerAnswer::Failed(cause.to_owned()));
+}
+
+#[test]
+fn started_by_hand_it_says_so() {
+    let output = Command::new(program()).stdin(Stdio::null()).output().expect("it starts");
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "endow-broker is started by endow\n");
+    assert!(output.stdout.is_empty());
+}
