@@ -106,7 +106,11 @@ pub(crate) fn run(
     let ended = ended.first().copied().ok_or(SpawnError::Killed)?;
     let [supervised] = set;
     let run_time = spawned.elapsed();
-    let Left { captured, layers, connections } = supervised.into_parts();
+    let Left { captured, layers, mut connections } = supervised.into_parts();
+    // Connections that ended with the command.
+    for entry in connections.iter_mut().flat_map(|log| log.news().to_vec()) {
+        notify(Notice::Connection(entry));
+    }
     Ok(Ran { ended, captured, layers, connections, spawn_time: spawned - start, run_time })
 }
 

@@ -98,7 +98,7 @@ impl Log {
     }
 
     /// Returns what nobody was told yet.
-    pub(super) fn news(&mut self) -> &[Entry] {
+    pub(crate) fn news(&mut self) -> &[Entry] {
         let from = std::mem::replace(&mut self.told, self.entries.len());
         self.entries.get(from..).unwrap_or_default()
     }
