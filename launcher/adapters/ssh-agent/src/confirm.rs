@@ -1,0 +1,186 @@
+//! Asks the user, by a program that the launcher names: its exit code 0 is the only yes.
+
+use std::os::fd::BorrowedFd;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
+
+/// How long the user has for an answer.
+pub(crate) const TIME_LIMIT: Duration = Duration::from_mins(1);
+
+/// A program that asks, one question at a time.
+#[derive(Debug)]
+pub(crate) struct Confirm {
+    program: Vec<String>,
+    limit: Duration,
+    /// Held while a question is open.
+    turn: Mutex<()>,
+    asking: Mutex<Asking>,
+}
+
+/// Whether a question is open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Asking {
+    /// None is.
+    Nobody,
+    /// This program asks, with whatever it started: a group of processes.
+    Group(Pid),
+    /// None ever will be.
+    Over,
+}
+
+impl Confirm {
+    /// Asks by this program with these arguments, which has so long for an answer.
+    pub(crate) fn new(program: Vec<String>, limit: Duration) -> Self {
+        Self { program, limit, turn: Mutex::new(()), asking: Mutex::new(Asking::Nobody) }
+    }
+
+    /// Asks. No answer in time is a no, and so is a client that is gone meanwhile.
+    pub(crate) fn ask(&self, question: &str, client: BorrowedFd<'_>) -> bool {
+        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        if is_gone(client) {
+            return false;
+        }
+        let Some(mut child) = self.begin(question) else { return false };
+        let answered = self.answered(&child, client);
+        self.take_back(Asking::Nobody);
+        let yes = child.wait().is_ok_and(|status| status.success());
+        answered && yes
+    }
+
+    /// Takes an open question back, and asks none any more.
+    pub(crate) fn end(&self) {
+        self.take_back(Asking::Over);
+    }
+
+    fn take_back(&self, next: Asking) {
+        let mut asking = self.asking.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Asking::Group(group) = *asking {
+            // The group ends whole: a program may have started the one with the window.
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+        if *asking != Asking::Over {
+            *asking = next;
+        }
+    }
+
+    fn begin(&self, question: &str) -> Option<Child> {
+        let (program, args) = self.program.split_first()?;
+        let mut command = Command::new(program);
+        command.args(args).arg(question).process_group(0);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut asking = self.asking.lock().unwrap_or_else(PoisonError::into_inner);
+        if *asking == Asking::Over {
+            return None;
+        }
+        let child = command.spawn().ok()?;
+        *asking = Asking::Group(Pid::from_child(&child));
+        Some(child)
+    }
+
+    /// Waits until the program ends. Whether it did so in time, before the client.
+    fn answered(&self, child: &Child, client: BorrowedFd<'_>) -> bool {
+        let Ok(ended) = pidfd_open(Pid::from_child(child), PidfdFlags::empty()) else {
+            return false;
+        };
+        let limit = Timespec::try_from(self.limit).ok();
+        let mut polled = [
+            PollFd::new(&ended, PollFlags::IN),
+            PollFd::from_borrowed_fd(client, PollFlags::empty()),
+        ];
+        match poll(&mut polled, limit.as_ref()) {
+            Ok(_) => polled[0].revents().contains(PollFlags::IN),
+            Err(_) => false,
+        }
+    }
+}
+
+/// Whether the other end is closed.
+fn is_gone(client: BorrowedFd<'_>) -> bool {
+    let mut polled = [PollFd::from_borrowed_fd(client, PollFlags::empty())];
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    let polled: Result<usize, Errno> = poll(&mut polled, Some(&now));
+    polled != Ok(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsFd;
+    use std::os::unix::net::UnixStream;
+    use std::time::Instant;
+
+    use super::*;
+
+    fn asks(script: &str, limit: Duration) -> Confirm {
+        let program = ["sh", "-c", script, "sh"].map(str::to_owned);
+        Confirm::new(program.to_vec(), limit)
+    }
+
+    fn answer(script: &str, limit: Duration) -> bool {
+        let (client, _other) = UnixStream::pair().expect("a pair");
+        asks(script, limit).ask("may it?", client.as_fd())
+    }
+
+    #[test]
+    fn zero_is_the_only_yes() {
+        assert!(answer("exit 0", TIME_LIMIT));
+        assert!(!answer("exit 1", TIME_LIMIT));
+        assert!(!answer("kill -9 $$", TIME_LIMIT));
+        let (client, _other) = UnixStream::pair().expect("a pair");
+        let missing = Confirm::new(vec!["/nonexistent/asks".to_owned()], TIME_LIMIT);
+        assert!(!missing.ask("may it?", client.as_fd()));
+    }
+
+    #[test]
+    fn question_is_the_last_argument() {
+        assert!(answer("test $# = 1 && test \"$1\" = 'may it?'", TIME_LIMIT));
+    }
+
+    #[test]
+    fn no_answer_in_time_is_a_no() {
+        let begun = Instant::now();
+        assert!(!answer("sleep 30; exit 0", Duration::from_millis(200)));
+        assert!(begun.elapsed() < Duration::from_secs(20));
+    }
+
+    #[test]
+    fn question_of_a_client_that_is_gone_is_taken_back() {
+        let (client, other) = UnixStream::pair().expect("a pair");
+        let begun = Instant::now();
+        std::thread::scope(|scope| {
+            let asked = scope.spawn(|| asks("sleep 30", TIME_LIMIT).ask("", client.as_fd()));
+            std::thread::sleep(Duration::from_millis(200));
+            drop(other);
+            assert!(!asked.join().expect("asked"));
+        });
+        assert!(begun.elapsed() < Duration::from_secs(20));
+        assert!(!asks("exit 0", TIME_LIMIT).ask("", client.as_fd()), "nobody waits for it");
+    }
+
+    #[test]
+    fn nobody_is_asked_after_the_end() {
+        let (client, _other) = UnixStream::pair().expect("a pair");
+        let confirm = asks("exit 0", TIME_LIMIT);
+        assert!(confirm.ask("", client.as_fd()));
+        confirm.end();
+        assert!(!confirm.ask("", client.as_fd()));
+    }
+
+    #[test]
+    fn questions_come_one_at_a_time() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let lock = dir.path().join("lock");
+        let script = format!("mkdir {0} && sleep 0.1 && rmdir {0}", lock.display());
+        let (client, _other) = UnixStream::pair().expect("a pair");
+        let confirm = asks(&script, TIME_LIMIT);
+        std::thread::scope(|scope| {
+            let asked = [(); 4].map(|()| scope.spawn(|| confirm.ask("", client.as_fd())));
+            assert!(asked.into_iter().all(|thread| thread.join().expect("asked")));
+        });
+    }
+}

@@ -1,0 +1,61 @@
+//! The whole life of the process, stage by stage.
+
+use std::error::Error;
+use std::io::stdin;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixListener;
+use std::process::ExitCode;
+
+use endow_policy::{BrokerAnswer, SshAgentOrder};
+
+use crate::agent::Agent;
+use crate::chosen::Chosen;
+use crate::confine::{Reach, confine};
+use crate::confirm::{Confirm, TIME_LIMIT};
+use crate::filter::Filter;
+use crate::harden::harden;
+use crate::{order, serve};
+
+/// Whether standard input is what the launcher gives: a socket that keeps messages apart.
+pub fn is_started_by_endow() -> bool {
+    order::is_launcher(stdin().as_fd())
+}
+
+/// Serves as the launcher orders, until the launcher is gone. Prints nothing.
+pub fn run() -> ExitCode {
+    std::panic::set_hook(Box::new(|_| ()));
+    let launcher = stdin();
+    let (listener, filter) = match prepare(launcher.as_fd()) {
+        Ok(prepared) => prepared,
+        Err(error) => {
+            // A launcher that is gone needs no answer.
+            drop(order::answer(launcher.as_fd(), &BrokerAnswer::Failed(whole(&*error))));
+            return ExitCode::FAILURE;
+        }
+    };
+    if order::answer(launcher.as_fd(), &BrokerAnswer::Ready).is_ok() {
+        serve::until_gone(launcher.as_fd(), listener, filter);
+    }
+    ExitCode::SUCCESS
+}
+
+fn prepare(launcher: BorrowedFd<'_>) -> Result<(UnixListener, Filter), Box<dyn Error>> {
+    harden()?;
+    let (SshAgentOrder { agent, keys, confirm: program }, listener) = order::receive(launcher)?;
+    confine(if program.is_empty() { Reach::Nothing } else { Reach::Reading })?;
+    let held = Agent::reach(agent.as_ref())?.identities()?;
+    let chosen = Chosen::resolve(&keys, &held)?;
+    let confirm = (!program.is_empty()).then(|| Confirm::new(program, TIME_LIMIT));
+    Ok((listener, Filter::new(agent.into(), chosen, confirm)))
+}
+
+/// An error with all that caused it, in one line.
+fn whole(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text = format!("{text}: {error}");
+        cause = error.source();
+    }
+    text
+}
