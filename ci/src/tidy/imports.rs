@@ -119,6 +119,12 @@ const FOLDERS: &[Folder] = &[
         no_std: &["fs", "thread"],
     },
     Folder {
+        path: "launcher/adapters/",
+        modules: None,
+        no_names: &["clap", "endow", "endow_vfs"],
+        no_std: &[],
+    },
+    Folder {
         path: "launcher/src/sys/",
         modules: Some(&["sys"]),
         no_names: &[
