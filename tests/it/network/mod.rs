@@ -1,6 +1,7 @@
 //! The network of a sandbox, in a world that has servers and names of its own.
 
 mod clients;
+mod endings;
 mod escape;
 mod names;
 mod proxy;

@@ -1,5 +1,6 @@
 //! What a connection carries, and how it ends: as it would without anything between.
 
+use std::ffi::OsString;
 use std::fs;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -22,10 +23,15 @@ fn comes(about: &[&str], word: &str) {
     }
 }
 
-fn probe(world: &NetWorld, net: &str, about: &[&str]) -> Command {
+pub(super) fn probe(world: &NetWorld, net: &str, about: &[&str]) -> Command {
     let mut command = world.endow(["run", "--workspace", "rw", "--net", net, "--"]);
-    command.args(script(&format!("{COMMON}\n{STREAMS}"), about));
+    command.args(line(about));
     command
+}
+
+/// Returns the command line of a use of streams.
+pub(super) fn line(about: &[&str]) -> Vec<OsString> {
+    script(&format!("{COMMON}\n{STREAMS}"), about)
 }
 
 #[test]
@@ -82,7 +88,7 @@ fn waits(about: &[&str]) {
 }
 
 /// Returns the process of endow that outlives the command: the child of timeout(1).
-fn supervisor(running: &Running) -> u32 {
+pub(super) fn supervisor(running: &Running) -> u32 {
     let pid = running.pid();
     let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).expect("proc");
     children.trim().parse().expect("one child")

@@ -1,5 +1,5 @@
 # One use of streams between this and the server of a name, named by the argument; says what came.
-import hashlib, random, threading
+import hashlib, random, subprocess, threading
 
 name = "web.example.test"
 MIB = 1 << 20
@@ -142,5 +142,34 @@ def closed_early():
     return down(1)
 
 
-use, *numbers = sys.argv[1:]
-attempt(use, lambda: globals()[use](*map(int, numbers)))
+def held(count, mark):
+    """Connections stand while a marked process sleeps."""
+    streams = [connected(19) for _ in range(count)]
+    for one in streams:
+        one.sendall(b"0\n")
+    subprocess.Popen(["sleep", mark])
+    wait()
+
+
+def absent(*places):
+    """A server that is not there ends a connection, at its start or at the first read, and is no harm
+    to another."""
+    for place in places:
+        host, port = place.split(":")
+        try:
+            with so.create_connection((host, int(port)), timeout=60) as one:
+                one.recv(1)
+            print(place, "open", flush=True)
+        except ConnectionError:
+            print(place, "end", flush=True)
+        except OSError as error:
+            print(place, error, flush=True)
+    return many(1)
+
+
+def value(text):
+    return int(text) if text.isdigit() else text
+
+
+use, *values = sys.argv[1:]
+attempt(use, lambda: globals()[use](*map(value, values)))

@@ -34,11 +34,13 @@ def digest(one):
 
 
 def source(one):
-    """Sends as many MiB as a line asks for, closes that side, and says what still comes."""
+    """Sends as many MiB as a line asks for, closes that side, and says what still comes: of none,
+    it is open on both sides."""
     count = int(one.makefile("r").readline())
     for _ in range(count):
         one.sendall(BLOCK)
-    one.shutdown(socket.SHUT_WR)
+    if count:
+        one.shutdown(socket.SHUT_WR)
     note("rest", bytes=sum(map(len, chunks(one))))
 
 

@@ -151,6 +151,7 @@ fn zone() -> Value {
         "rebound-metadata.example.test": { "A": [[web], [METADATA]] },
         "mixed.example.test": { "A": [PRIVATE[0], web] },
         "nothing.example.test": {},
+        "gone.example.test": { "A": ["203.0.113.99"] },
         "broken.example.test": { "rcode": 2 },
         "slow.example.test": { "A": [web], "delay": 0.5 },
         "long.example.test": { "A": [web], "truncated": true },
