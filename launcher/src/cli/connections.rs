@@ -10,7 +10,8 @@ const NAMED_MAX: usize = 5;
 
 /// Returns one line for a connection or a refusal.
 pub(crate) fn line(entry: &Entry) -> String {
-    let place = place(entry);
+    let process = entry.process.as_ref().map(|it| format!(" for {} ({})", it.name, it.pid));
+    let place = place(entry) + &process.unwrap_or_default();
     match entry.decision {
         Decision::Connected(error) => {
             let end = error.map(|errno| format!(", then {errno}")).unwrap_or_default();
@@ -43,7 +44,7 @@ pub(crate) fn value(entry: &Entry) -> Value {
         "sent": entry.sent,
         "received": entry.received,
         "duration_ms": u64::try_from(entry.duration.as_millis()).unwrap_or(u64::MAX),
-        "process": Value::Null,
+        "process": entry.process.as_ref().map(|it| json!({ "pid": it.pid, "name": it.name })),
     })
 }
 

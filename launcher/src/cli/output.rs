@@ -40,6 +40,11 @@ impl Output {
         self.json
     }
 
+    /// Returns whether anybody is told of details: by `-v`, or in the JSON.
+    pub(crate) fn is_detailed(&self) -> bool {
+        self.verbose || self.json
+    }
+
     /// Prints data as text.
     #[expect(clippy::unused_self, reason = "printing is done by those who were handed an output")]
     pub(crate) fn text(&self, text: &str) {

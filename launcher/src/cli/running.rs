@@ -47,6 +47,8 @@ pub(crate) struct Given<'a> {
     pub(crate) terminal: Option<&'a Terminal>,
     /// Where the command's output is kept.
     pub(crate) capture: Option<Capture>,
+    /// Whether somebody reads which process had a connection.
+    pub(crate) tells_processes: bool,
     /// What the state remembers of the run.
     pub(crate) record: Option<&'a Record>,
 }
@@ -75,6 +77,9 @@ pub(crate) fn run(
     prepared.hand(secrets.handed);
     if let Some(served) = &mut served {
         served.adding(secrets.broker);
+        if given.tells_processes {
+            served.naming_processes();
+        }
     }
     let sandbox = spawn(given.begun, plan, prepared)?;
     prepared.hand_over();

@@ -7,6 +7,8 @@ use std::time::Duration;
 use endow_policy::{Protocol, SpecialRange};
 use rustix::io::Errno;
 
+use super::processes::Process;
+
 /// The most entries that are kept; what came after them is counted.
 const ENTRIES_MAX: usize = 10_000;
 /// The most refused hosts that are told apart.
@@ -27,6 +29,8 @@ pub(crate) struct Entry {
     pub(crate) decision: Decision,
     /// The rule that allows it, as it was written, and where.
     pub(crate) rule: Option<(String, String)>,
+    /// The process inside, where it was looked for and found.
+    pub(crate) process: Option<Process>,
     /// Bytes that the command sent and the other side got.
     pub(crate) sent: u64,
     /// Bytes that came back.
@@ -91,6 +95,7 @@ impl Log {
             address: None,
             decision,
             rule: None,
+            process: None,
             sent: 0,
             received: 0,
             duration: Duration::ZERO,

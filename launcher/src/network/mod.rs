@@ -12,6 +12,7 @@ pub(crate) mod log;
 mod names;
 mod outgoing;
 mod poll;
+mod processes;
 mod proxy;
 mod relay;
 mod served;

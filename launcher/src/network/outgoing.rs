@@ -10,6 +10,7 @@ use rustix::net::{SendFlags, send};
 
 use super::log::{Decision, Entry};
 use super::poll::{Poll, Source};
+use super::processes::Process;
 use super::proxy::{Language, Verdict};
 use super::relay::{Broken, Dial, Dialed, Over, Place};
 use super::slab::{Key, Slab};
@@ -26,6 +27,8 @@ pub(super) struct About {
     pub(super) since: Instant,
     /// The address that answered.
     pub(super) address: Option<SocketAddr>,
+    /// Who has the near side.
+    pub(super) process: Option<Process>,
 }
 
 impl About {
@@ -39,6 +42,7 @@ impl About {
             address: self.address,
             decision,
             rule: self.rule.clone(),
+            process: self.process.clone(),
             sent: 0,
             received: 0,
             duration: now.saturating_duration_since(self.since),

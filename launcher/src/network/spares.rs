@@ -11,7 +11,7 @@ use rustix::net::{RecvFlags, SocketType};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 use crate::sys::clone::Cloned;
-use crate::sys::{self, internet};
+use crate::sys::{self, diagnosis, internet};
 
 /// How many are made at once: as many as one message carries.
 const AT_ONCE: usize = sys::socket::DESCRIPTORS_MAX;
@@ -23,6 +23,8 @@ pub(crate) struct Inside<'a> {
     pub(crate) user: BorrowedFd<'a>,
     /// The network namespace.
     pub(crate) network: BorrowedFd<'a>,
+    /// The number of its first process, as the host sees it.
+    pub(crate) pid_1: i32,
 }
 
 /// The sockets at hand.
@@ -38,18 +40,39 @@ impl Spares {
     /// Gives one out.
     pub(super) fn take(&mut self, inside: Option<Inside<'_>>) -> Result<OwnedFd, Errno> {
         if self.0.is_empty() {
-            self.0 = make(inside, (SocketType::STREAM, AT_ONCE))?;
+            self.0 = make(inside, Wanted::Sockets(SocketType::STREAM, AT_ONCE))?;
         }
         self.0.pop().ok_or(Errno::MFILE)
     }
 
     /// Makes one for datagrams.
     pub(super) fn datagrams(inside: Option<Inside<'_>>) -> Result<OwnedFd, Errno> {
-        make(inside, (SocketType::DGRAM, 1))?.pop().ok_or(Errno::MFILE)
+        make(inside, Wanted::Sockets(SocketType::DGRAM, 1))?.pop().ok_or(Errno::MFILE)
     }
 }
 
-fn make(inside: Option<Inside<'_>>, wanted: (SocketType, usize)) -> Result<Vec<OwnedFd>, Errno> {
+/// What is made inside.
+#[derive(Clone, Copy, Debug)]
+enum Wanted {
+    Sockets(SocketType, usize),
+    Asking,
+}
+
+impl Wanted {
+    fn make(self) -> Result<Vec<OwnedFd>, Errno> {
+        match self {
+            Self::Sockets(kind, count) => (0..count).map(|_| internet::socket(kind)).collect(),
+            Self::Asking => diagnosis::socket().map(|socket| vec![socket]),
+        }
+    }
+}
+
+/// Makes a socket that asks about those of the inside.
+pub(super) fn asking(inside: Inside<'_>) -> Result<OwnedFd, Errno> {
+    make(Some(inside), Wanted::Asking)?.pop().ok_or(Errno::MFILE)
+}
+
+fn make(inside: Option<Inside<'_>>, wanted: Wanted) -> Result<Vec<OwnedFd>, Errno> {
     let inside = inside.ok_or(Errno::NOTCONN)?;
     let (ours, theirs) = sys::socket::pair()?;
     match sys::clone::clone(0, None)? {
@@ -65,15 +88,10 @@ fn make(inside: Option<Inside<'_>>, wanted: (SocketType, usize)) -> Result<Vec<O
     }
 }
 
-fn made_inside(
-    inside: Inside<'_>,
-    (kind, count): (SocketType, usize),
-    to: &OwnedFd,
-) -> Result<(), Errno> {
+fn made_inside(inside: Inside<'_>, wanted: Wanted, to: &OwnedFd) -> Result<(), Errno> {
     move_into_link_name_space(inside.user, Some(LinkNameSpaceType::User))?;
     move_into_link_name_space(inside.network, Some(LinkNameSpaceType::Network))?;
-    let made: Result<Vec<OwnedFd>, Errno> = (0..count).map(|_| internet::socket(kind)).collect();
-    let made = made?;
+    let made = wanted.make()?;
     let made: Vec<BorrowedFd<'_>> = made.iter().map(AsFd::as_fd).collect();
     sys::socket::send(to, &[0], &made)
 }

@@ -16,7 +16,7 @@ use super::outcome::Ended;
 use super::renew::Renewal;
 use super::stop;
 use super::terminal::Terminal;
-use crate::apply::{Descriptors, MESSAGE_SIZE, Message, Sandbox};
+use crate::apply::{MESSAGE_SIZE, Message, Sandbox};
 use crate::network::{Inside, Log, Served};
 use crate::plan::step::SupervisePlan;
 use crate::sys;
@@ -232,7 +232,7 @@ impl Supervised {
         let (Some(calls), Some(listener)) = (&mut self.calls, &descriptors.listener) else {
             return;
         };
-        let (served, inside) = (&mut self.served, inside(descriptors));
+        let (served, inside) = (&mut self.served, inside(&self.sandbox));
         calls.look(listener.as_fd(), &mut |address| {
             if let Some(served) = served {
                 served.expect(address, inside);
@@ -247,7 +247,7 @@ impl Supervised {
             // A socket that can't be watched answers nobody: the command sees that.
             let _ = served.take(socket);
         }
-        served.look(inside(&self.sandbox.descriptors));
+        served.look(inside(&self.sandbox));
         served.news().iter().for_each(|entry| notify(Notice::Connection(entry.clone())));
     }
 
@@ -319,9 +319,10 @@ impl Supervised {
     }
 }
 
-fn inside(descriptors: &Descriptors) -> Option<Inside<'_>> {
+fn inside(sandbox: &Sandbox) -> Option<Inside<'_>> {
+    let descriptors = &sandbox.descriptors;
     let (user, network) = (descriptors.user.as_ref()?, descriptors.network.as_ref()?);
-    Some(Inside { user: user.as_fd(), network: network.as_fd() })
+    Some(Inside { user: user.as_fd(), network: network.as_fd(), pid_1: sandbox.pid })
 }
 
 /// Ends endow, and with it the run, when the process that started it ends.

@@ -6,6 +6,7 @@
 pub(crate) mod announced;
 pub(crate) mod arguments;
 pub(crate) mod clone;
+pub(crate) mod diagnosis;
 pub(crate) mod exec;
 pub(crate) mod fd;
 pub(crate) mod heap;

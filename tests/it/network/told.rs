@@ -9,6 +9,9 @@ const SCRIPT: &str = "curl -s http://web.example.test/ >/dev/null; curl -s http:
     curl -s http://refused.example.test/; curl -s http://private.example.test/; \
     curl -s http://web.example.test:7/ -m 2; true";
 
+/// Children of threads that connect, and one that does through the proxy.
+const CLIENTS: &str = include_str!("probes/clients.py");
+
 const RULES: [&str; 4] = ["--net", "web.example.test:80", "--net", "private.example.test:80"];
 
 #[test]
@@ -35,6 +38,8 @@ fn report_has_each_connection_and_each_refused_name() {
     assert!(web["sent"].as_u64() > Some(50) && web["received"].as_u64() > Some(20), "{web}");
     let address = web["address"].as_str().expect("an address");
     assert!(super::world::places::is_web(address), "{address}");
+    assert_eq!(web["process"]["name"], "curl");
+    assert!(web["process"]["pid"].as_u64().is_some_and(|pid| (2..100).contains(&pid)), "{web}");
     let [refused] = of("refused.example.test").try_into().expect("one refusal for both attempts");
     assert_eq!((&refused["decision"], &refused["port"]), (&"refused".into(), &Value::Null));
     let [private] = of("private.example.test").try_into().expect("one refusal");
@@ -49,9 +54,30 @@ fn end_of_a_run_says_what_would_allow_what_was_refused() {
     let mut endow = world.endow(["run", "-v"]);
     endow.args(RULES).args(["--", "sh", "-c", SCRIPT]);
     let told = said(&mut endow).stderr;
-    assert!(told.contains("connected to web.example.test:80 by `web.example.test:80`: "), "{told}");
+    let connected = |line: &str| {
+        line.contains("connected to web.example.test:80 for curl (")
+            && line.contains(") by `web.example.test:80`: ")
+    };
+    assert!(told.lines().any(connected), "{told}");
     assert!(told.contains("refused refused.example.test: no rule allows it"), "{told}");
     assert!(told.contains("--net refused.example.test"), "{told}");
+}
+
+#[test]
+fn process_of_each_connection_is_told() {
+    let Some(world) = NetWorld::start() else { return };
+    let report = world.files().root().join("report.json");
+    let rules = ["run", "--net", "web.example.test:7", "--proxy", "3128", "--report"];
+    let mut endow = world.endow(rules);
+    said(endow.arg(&report).args(["--", "python3", "-c", CLIENTS])).ok();
+    let text = std::fs::read_to_string(&report).expect("a report");
+    let report: Value = serde_json::from_str(&text).expect("json");
+    let list = report["connections"]["list"].as_array().expect("a list");
+    let name = |it: &Value| it["process"]["name"].as_str().unwrap_or("nobody").to_owned();
+    let mut names: Vec<String> = list.iter().map(name).collect();
+    names.sort();
+    let clients = (0..8).map(|number| format!("client{number}"));
+    assert_eq!(names, clients.chain(["proxied".to_owned()]).collect::<Vec<_>>());
 }
 
 #[test]

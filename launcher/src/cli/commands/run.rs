@@ -157,7 +157,13 @@ fn supervised(
     let record = recorded::of_run(&planned, &prepared);
     let record = record.map(|record| Record { name: args.name.clone(), ..record });
     record.as_ref().map_or(Ok(()), |record| prepared.record(record))?;
-    let given = Given { begun, terminal: terminal.as_ref(), capture, record: record.as_ref() };
+    let given = Given {
+        begun,
+        terminal: terminal.as_ref(),
+        capture,
+        tells_processes: !args.report.is_empty() || args.events.is_some() || output.is_detailed(),
+        record: record.as_ref(),
+    };
     let ran = running::run(&planned, &mut prepared, given, &mut notify)?;
     events.ended(&ran.ended);
     let finishing = Instant::now();

@@ -12,6 +12,7 @@ use crate::network::dns::upstream::{LookUp, Outcome};
 use crate::network::log::Decision;
 use crate::network::outgoing::{About, Ended, Outgoing};
 use crate::network::poll::News;
+use crate::network::processes::Process;
 use crate::network::proxy::{Language, Verdict};
 use crate::network::relay::reset;
 use crate::network::spares::Inside;
@@ -25,21 +26,24 @@ impl Served {
                 Target::Resolver => self.service.join(&self.poll, near),
                 Target::Proxy => self.clients.join(&self.poll, near),
                 Target::Published(port) => self.enter(near, port, inside, now),
-                target => self.begin((near, None), target, now),
+                target => {
+                    let process = self.processes.other_side(&near, inside);
+                    self.begin((near, None, process), target, now);
+                }
             }
         }
     }
 
     pub(super) fn begin(
         &mut self,
-        from: (OwnedFd, Option<Language>),
+        from: (OwnedFd, Option<Language>, Option<Process>),
         target: Target,
         now: Instant,
     ) {
-        let (near, language) = from;
+        let (near, language, process) = from;
         let rule = self.rule_of(Protocol::Tcp, &target);
         let name = target.name().map(str::to_owned);
-        let about = About { target, rule, since: now, address: None };
+        let about = About { target, rule, since: now, address: None, process };
         let outgoing = Outgoing { near, language, about };
         let Some(name) = name else { return self.dial_all(outgoing, &[], now) };
         match self.upstream.look_up(&name, now) {

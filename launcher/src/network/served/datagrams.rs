@@ -53,7 +53,7 @@ impl Served {
         let now = Instant::now();
         for Passed { target, address, since, sent, received } in gone.iter().cloned() {
             let rule = self.rule_of(Protocol::Udp, &target);
-            let about = About { target, rule, since, address: Some(address) };
+            let about = About { target, rule, since, address: Some(address), process: None };
             let entry = about.entry(Decision::Connected(None), now);
             self.log.add(Entry { protocol: Protocol::Udp, sent, received, ..entry });
         }

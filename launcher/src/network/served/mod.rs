@@ -27,6 +27,7 @@ use super::log::{Entry, Log};
 use super::names::NameService;
 use super::outgoing::{About, Outgoings};
 use super::poll::{News, Poll, Source};
+use super::processes::Processes;
 use super::proxy::Clients;
 use super::relay::{Over, Relay};
 use super::slab::Key;
@@ -69,6 +70,7 @@ pub(crate) struct Served {
     waiting: Waiting,
     log: Log,
     broker: Option<Broker>,
+    processes: Processes,
 }
 
 impl Served {
@@ -92,12 +94,18 @@ impl Served {
             waiting: Waiting::default(),
             log: Log::default(),
             broker: None,
+            processes: Processes::default(),
         })
     }
 
     /// Adds secrets by this broker.
     pub(crate) fn adding(&mut self, broker: Option<Broker>) {
         self.broker = broker;
+    }
+
+    /// Finds out the process of each connection.
+    pub(crate) fn naming_processes(&mut self) {
+        self.processes.want();
     }
 
     /// Takes a socket that pid 1 made: what it is for is said by its address.
@@ -162,7 +170,7 @@ impl Served {
             }
             Source::Client => {
                 if let Some((near, wish)) = self.clients.hear(&self.poll, news) {
-                    self.wish(near, &wish, now);
+                    self.wish(near, &wish, inside, now);
                 }
             }
             Source::Listener => self.accept(news, inside, now),

@@ -50,7 +50,7 @@ impl Served {
     ) {
         let target = Target::Published(port);
         let addresses = target.addresses();
-        let about = About { target, rule: None, since: now, address: None };
+        let about = About { target, rule: None, since: now, address: None, process: None };
         let outgoing = Outgoing { near, language: None, about };
         let place = |at: SocketAddr| self.spares.take(inside).map(|socket| (at, Some(socket)));
         let ended = match addresses.into_iter().map(place).collect() {

@@ -10,15 +10,23 @@ use rustix::net::{SendFlags, send};
 use super::Served;
 use crate::network::log::Decision;
 use crate::network::proxy::{Verdict, Wish};
+use crate::network::spares::Inside;
 use crate::network::target::Target;
 
 impl Served {
     /// Goes where a client of the proxy wants to go, if a rule allows it.
-    pub(super) fn wish(&mut self, near: OwnedFd, wish: &Wish, now: Instant) {
+    pub(super) fn wish(
+        &mut self,
+        near: OwnedFd,
+        wish: &Wish,
+        inside: Option<Inside<'_>>,
+        now: Instant,
+    ) {
         let target = self.wished(wish);
         let allowed = target.filter(|target| self.rule_of(Protocol::Tcp, target).is_some());
         if let Some(target) = allowed {
-            return self.begin((near, Some(wish.language)), target, now);
+            let process = self.processes.other_side(&near, inside);
+            return self.begin((near, Some(wish.language), process), target, now);
         }
         self.log.refuse(&wish.host, Some((Protocol::Tcp, wish.port)), Decision::NotAllowed);
         let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
