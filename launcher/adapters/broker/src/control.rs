@@ -74,7 +74,8 @@ impl Control {
         let (_, length) = retry_on_intr(receive)?;
         match length {
             0 => Err(ControlError::Closed),
-            ORDER_MAX.. => Err(ControlError::TooLong),
+            // Only the length tells: the rest is gone.
+            _ if length > ORDER_MAX => Err(ControlError::TooLong),
             _ => {
                 bytes.truncate(length);
                 Ok(bytes)

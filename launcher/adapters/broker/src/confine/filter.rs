@@ -17,9 +17,7 @@ const ALWAYS: &[c_long] = &[
     // Sockets and the event loop.
     libc::SYS_epoll_ctl,
     libc::SYS_epoll_pwait,
-    libc::SYS_epoll_pwait2,
     libc::SYS_read,
-    libc::SYS_readv,
     libc::SYS_write,
     libc::SYS_writev,
     libc::SYS_recvfrom,
@@ -34,7 +32,6 @@ const ALWAYS: &[c_long] = &[
     libc::SYS_madvise,
     // Time, randomness and locks.
     libc::SYS_clock_gettime,
-    libc::SYS_gettimeofday,
     libc::SYS_getrandom,
     libc::SYS_futex,
     libc::SYS_sched_yield,
@@ -56,8 +53,8 @@ const OF_THE_PROCESSOR: &[c_long] = &[libc::SYS_epoll_wait];
 #[cfg(not(target_arch = "x86_64"))]
 const OF_THE_PROCESSOR: &[c_long] = &[];
 
-/// What descriptors may be asked to do.
-const FCNTL: [i32; 3] = [libc::F_GETFL, libc::F_SETFL, libc::F_DUPFD_CLOEXEC];
+/// What may be asked of descriptors. A build with assertions looks whether one is open.
+const FCNTL: [i32; 2] = [libc::F_GETFD, libc::F_GETFL];
 
 /// Installs the filter; every other call gives `EPERM`.
 pub(super) fn install() -> Result<(), ConfineError> {
@@ -75,35 +72,39 @@ fn rules() -> Result<BTreeMap<c_long, Vec<SeccompRule>>, BackendError> {
     let always = ALWAYS.iter().chain(OF_THE_PROCESSOR);
     let mut rules: BTreeMap<_, _> = always.map(|call| (*call, Vec::new())).collect();
     // Memory that holds code is never made.
-    let not_executable = || masked(2, libc::PROT_EXEC);
-    rules.insert(libc::SYS_mmap, vec![rule(vec![not_executable()?])?]);
-    rules.insert(libc::SYS_mprotect, vec![rule(vec![not_executable()?])?]);
-    let fcntl = FCNTL.map(|command| rule(vec![equal(1, command.cast_unsigned().into())?]));
+    rules.insert(libc::SYS_mmap, vec![when([not_set(2, libc::PROT_EXEC)])?]);
+    rules.insert(libc::SYS_mprotect, vec![when([not_set(2, libc::PROT_EXEC)])?]);
+    let fcntl = FCNTL.map(|command| when([is(1, command)]));
     rules.insert(libc::SYS_fcntl, fcntl.into_iter().collect::<Result<_, _>>()?);
-    rules.insert(libc::SYS_ioctl, vec![rule(vec![equal(1, libc::FIONBIO)?])?]);
+    let non_blocking = when([compare(1, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, libc::FIONBIO)]);
+    rules.insert(libc::SYS_ioctl, vec![non_blocking?]);
     // Without an address: with one, a socket that was closed could be connected anew.
-    rules.insert(libc::SYS_sendto, vec![rule(vec![equal(4, 0)?])?]);
-    let no_delay = vec![
-        equal(1, libc::IPPROTO_TCP.cast_unsigned().into())?,
-        equal(2, libc::TCP_NODELAY.cast_unsigned().into())?,
-    ];
-    rules.insert(libc::SYS_setsockopt, vec![rule(no_delay)?]);
+    let no_address = when([compare(4, SeccompCmpArgLen::Qword, SeccompCmpOp::Eq, 0)]);
+    rules.insert(libc::SYS_sendto, vec![no_address?]);
+    let no_delay = when([is(1, libc::IPPROTO_TCP), is(2, libc::TCP_NODELAY)]);
+    rules.insert(libc::SYS_setsockopt, vec![no_delay?]);
     // A panic ends the process by a signal to itself.
-    let own = getpid().as_raw_nonzero().get().cast_unsigned();
-    rules.insert(libc::SYS_tgkill, vec![rule(vec![equal(0, own.into())?])?]);
+    let to_itself = when([is(0, getpid().as_raw_nonzero().get())]);
+    rules.insert(libc::SYS_tgkill, vec![to_itself?]);
     Ok(rules)
 }
 
-fn rule(conditions: Vec<SeccompCondition>) -> Result<SeccompRule, BackendError> {
-    SeccompRule::new(conditions)
+type Condition = Result<SeccompCondition, BackendError>;
+
+fn when<const N: usize>(conditions: [Condition; N]) -> Result<SeccompRule, BackendError> {
+    SeccompRule::new(conditions.into_iter().collect::<Result<_, _>>()?)
 }
 
-/// Compares all 64 bits, so that nothing hides in the upper half.
-fn equal(argument: u8, value: u64) -> Result<SeccompCondition, BackendError> {
-    SeccompCondition::new(argument, SeccompCmpArgLen::Qword, SeccompCmpOp::Eq, value)
+/// An argument that is an `int` to the kernel, which looks at no more than its 32 bits.
+fn is(argument: u8, value: i32) -> Condition {
+    compare(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, value.cast_unsigned().into())
 }
 
-fn masked(argument: u8, absent: i32) -> Result<SeccompCondition, BackendError> {
-    let operator = SeccompCmpOp::MaskedEq(absent.cast_unsigned().into());
-    SeccompCondition::new(argument, SeccompCmpArgLen::Qword, operator, 0)
+fn not_set(argument: u8, bit: i32) -> Condition {
+    let operator = SeccompCmpOp::MaskedEq(bit.cast_unsigned().into());
+    compare(argument, SeccompCmpArgLen::Qword, operator, 0)
+}
+
+fn compare(argument: u8, size: SeccompCmpArgLen, operator: SeccompCmpOp, value: u64) -> Condition {
+    SeccompCondition::new(argument, size, operator, value)
 }

@@ -94,6 +94,8 @@ async fn begun(
     builder.handshake(TokioIo::new(stream)).await
 }
 
+/// A client that has closed its side is one that has left, as most servers see it: what it asked
+/// for may cost the user money, so it is not finished.
 fn builder() -> downstream::Builder {
     let mut builder = downstream::Builder::new();
     builder.max_buf_size(BUFFER_MAX).max_headers(HEADERS_MAX).auto_date_header(false);

@@ -86,6 +86,17 @@ fn client_that_never_reads_takes_no_memory() {
 }
 
 #[test]
+fn server_learns_that_a_client_has_left() {
+    let (broker, server) = (Broker::serving(""), Server::start());
+    let mut client = broker.connect(&server);
+    client.write("GET /watch HTTP/1.1\r\nHost: x\r\n\r\n");
+    client.head();
+    assert_eq!(client.chunk().expect("a chunk"), b"x");
+    drop(client);
+    assert!(server.is_left());
+}
+
+#[test]
 fn broken_answer_ends_broken() {
     let (broker, server) = (Broker::serving(""), Server::start());
     let mut client = broker.connect(&server);

@@ -5,9 +5,10 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use endow_policy::{BrokerAnswer, BrokerOrder};
+use rustix::net::sockopt::set_socket_send_buffer_size;
 
 use crate::process::{Broker, SECRET, host, program};
-use crate::server::Server;
+use crate::server::{Server, certificates};
 
 const SOON: Duration = Duration::from_secs(3);
 
@@ -74,6 +75,37 @@ fn wrong_order_is_told_without_the_secret() {
         assert_eq!(said, BrokerAnswer::Failed(format!("the order is refused: {cause}")));
         assert_eq!(broker.ended_within(SOON).expect("it ends").code(), Some(1));
     }
+}
+
+#[test]
+fn order_has_a_longest_length() {
+    let order = |length: usize| {
+        let order = serde_json::to_vec(&BrokerOrder { hosts: vec![host("")] }).expect("json");
+        let blanks = vec![b' '; length - order.len()];
+        [order, blanks].concat()
+    };
+    let too_long = BrokerAnswer::Failed("no order: it is too long".to_owned());
+    for (length, said) in [(256 << 10, BrokerAnswer::Ready), ((256 << 10) + 1, too_long)] {
+        let broker = Broker::start();
+        set_socket_send_buffer_size(broker.control(), 1 << 20).expect("room");
+        assert_eq!(broker.ordered(&order(length)), said);
+    }
+}
+
+#[test]
+fn more_connections_than_descriptors_are_closed() {
+    let mut command = Command::new("sh");
+    command.args(["-c", "ulimit -n 32; exec \"$0\""]).arg(program());
+    command.env_clear().env("SSL_CERT_FILE", &certificates().roots);
+    let (broker, server) = (Broker::start_as(&mut command), Server::start());
+    let order = serde_json::to_vec(&BrokerOrder { hosts: vec![host("")] }).expect("json");
+    assert_eq!(broker.ordered(&order), BrokerAnswer::Ready);
+    let mut clients: Vec<_> = (0..20).map(|_| broker.connect(&server)).collect();
+    assert!(clients.pop().expect("the last one").rest().is_empty());
+    assert_eq!(clients[0].get("/").status, 200);
+    drop(clients);
+    std::thread::sleep(Duration::from_millis(300));
+    assert_eq!(broker.connect(&server).get("/").status, 200);
 }
 
 #[test]

@@ -49,6 +49,8 @@ struct State {
     connections: AtomicUsize,
     /// Whether the second event may be sent.
     released: AtomicBool,
+    /// Whether the client of an endless answer has left.
+    left: AtomicBool,
 }
 
 type Stream = BufReader<StreamOwned<ServerConnection, TcpStream>>;
@@ -123,6 +125,17 @@ impl Server {
         self.state.connections.load(Ordering::SeqCst)
     }
 
+    /// Whether the client of an endless answer leaves soon.
+    pub(crate) fn is_left(&self) -> bool {
+        for _ in 0..1000 {
+            if self.state.left.load(Ordering::SeqCst) {
+                return true;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        false
+    }
+
     /// Lets the second event come.
     pub(crate) fn release(&self) {
         self.state.released.store(true, Ordering::SeqCst);
@@ -187,6 +200,7 @@ fn answer(stream: &mut Stream, head: &str, state: &State) -> std::io::Result<()>
             std::thread::sleep(Duration::from_mins(1));
             Err(std::io::ErrorKind::Other.into())
         }
+        "/watch" => watch(stream, state),
         "/socket" => socket(stream),
         _ => whole(stream, "", format!("hello {target}").as_bytes()),
     }
@@ -226,6 +240,14 @@ fn events(stream: &mut Stream, state: &State) -> std::io::Result<()> {
         std::thread::sleep(Duration::from_millis(5));
     }
     say(stream, b"b\r\ndata: two\n\n\r\n0\r\n\r\n")
+}
+
+/// An answer that never ends, until the other side does.
+fn watch(stream: &mut Stream, state: &State) -> std::io::Result<()> {
+    say(stream, b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n")?;
+    let read = stream.read(&mut [0; 1]);
+    state.left.store(!matches!(read, Ok(1)), Ordering::SeqCst);
+    Err(std::io::ErrorKind::Other.into())
 }
 
 /// Answers with the length and sum of what was sent.
