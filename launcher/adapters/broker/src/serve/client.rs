@@ -1,7 +1,8 @@
 //! The client's side of a connection, which is closed with patience.
 
+use std::future::{Future, poll_fn};
 use std::io;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
@@ -9,6 +10,7 @@ use std::time::Duration;
 use rustix::net::{Shutdown, shutdown};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::UnixStream;
+use tokio::sync::watch;
 use tokio::time::timeout;
 
 /// How long a client may go on to send what nobody wants.
@@ -26,10 +28,17 @@ impl Client {
 
     /// Says that nothing more is said, and listens for a while. A socket that is closed while it
     /// has unread bytes takes back what it said last: the answer to an upload that was refused.
-    pub(super) async fn part(self) {
-        if shutdown(&*self.0, Shutdown::Write).is_ok() {
-            let _ = timeout(PATIENCE, self.drain()).await;
+    pub(super) async fn part(self, mut ending: watch::Receiver<()>) {
+        if shutdown(&*self.0, Shutdown::Write).is_err() {
+            return;
         }
+        let mut drained = pin!(timeout(PATIENCE, self.drain()));
+        let mut ended = pin!(ending.changed());
+        poll_fn(|cx| match ended.as_mut().poll(cx) {
+            Poll::Ready(_) => Poll::Ready(()),
+            Poll::Pending => drained.as_mut().poll(cx).map(drop),
+        })
+        .await;
     }
 
     async fn drain(&self) {

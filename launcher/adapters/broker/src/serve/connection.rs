@@ -73,14 +73,15 @@ impl Connection {
         match made {
             Ok((sender, server)) => {
                 let passage = Rc::new(Passage::new(Rc::clone(&host), sender));
-                pass_all(&client, server, &passage, ending).await;
+                let upstream = pass_all(&client, server, &passage, ending.clone()).await;
                 if let Some(upgrade) = passage.take_upgrade() {
                     tunnel::join(upgrade, Redactor::new(&host.needles)).await;
                 }
+                drop(upstream);
             }
             Err(cause) => refuse(&client, &host, cause).await,
         }
-        client.part().await;
+        client.part(ending).await;
     }
 }
 
@@ -102,13 +103,14 @@ fn builder() -> downstream::Builder {
     builder
 }
 
-/// Passes on requests until one of both sides, or the supervisor, has enough.
+/// Passes on requests until one of both sides, or the supervisor, has enough. What comes back is
+/// the server's side, which may not have ended.
 async fn pass_all(
     client: &Client,
     server: Server,
     passage: &Rc<Passage>,
     mut ending: watch::Receiver<()>,
-) {
+) -> JoinSet<hyper::Result<()>> {
     let service = service_fn(|request| Rc::clone(passage).pass(request));
     let serving = builder().serve_connection(TokioIo::new(client.clone()), service);
     let mut serving = pin!(serving.with_upgrades());
@@ -127,6 +129,7 @@ async fn pass_all(
     });
     // Whatever broke, both sides learn of it by the end of their connections.
     drop(until_over.await);
+    upstream
 }
 
 /// Answers the first request with the reason for which there is no server.

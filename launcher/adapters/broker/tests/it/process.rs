@@ -15,6 +15,8 @@ use rustix::net::{
     SocketType, recv, send, sendmsg, socketpair,
 };
 
+use tempfile::TempDir;
+
 use crate::client::Client;
 use crate::server::{self, Server};
 
@@ -28,6 +30,8 @@ pub(crate) const HOST: &str = "api.example.com";
 pub(crate) struct Broker {
     pub(crate) child: Child,
     pub(crate) control: Option<OwnedFd>,
+    /// What it trusts, for as long as it may read it.
+    roots: Option<TempDir>,
 }
 
 /// The order of most tests: one host with a key.
@@ -52,9 +56,16 @@ pub(crate) fn program() -> PathBuf {
 impl Broker {
     /// Starts one that trusts the servers of the tests, without an order.
     pub(crate) fn start() -> Self {
-        let mut command = Command::new(program());
-        command.env_clear().env("SSL_CERT_FILE", &server::certificates().roots);
-        Self::start_as(&mut command)
+        Self::trusting(&mut Command::new(program()))
+    }
+
+    /// Starts one that trusts the servers of the tests, as the command says.
+    pub(crate) fn trusting(command: &mut Command) -> Self {
+        let roots = server::roots();
+        command.env_clear().env("SSL_CERT_FILE", roots.path().join("roots.pem"));
+        let mut broker = Self::start_as(command);
+        broker.roots = Some(roots);
+        broker
     }
 
     /// Starts one as the command says.
@@ -66,7 +77,7 @@ impl Broker {
         let child = command.spawn().expect("the broker starts");
         // The command keeps its streams, and the broker would never see the end of its socket.
         command.stdin(Stdio::null());
-        Self { child, control: Some(control) }
+        Self { child, control: Some(control), roots: None }
     }
 
     /// Starts one that serves one host.
@@ -141,5 +152,6 @@ impl Drop for Broker {
         // It may have ended by itself.
         drop(self.child.kill());
         drop(self.child.wait());
+        drop(self.roots.take());
     }
 }

@@ -1,8 +1,9 @@
 //! A server of TLS, which notes what comes to it.
 
+use std::fs::Permissions;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::path::PathBuf;
+use std::os::unix::fs::PermissionsExt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
@@ -18,11 +19,8 @@ use crate::process::{HOST, SECRET};
 pub(crate) const LARGE: usize = 20 << 20;
 
 /// Certificates that all tests share.
-pub(crate) struct Certificates {
-    /// The file that the broker trusts.
-    pub(crate) roots: PathBuf,
+struct Certificates {
     issuer: CertifiedIssuer<'static, KeyPair>,
-    _dir: tempfile::TempDir,
 }
 
 /// Whose certificate a server shows.
@@ -63,15 +61,20 @@ fn authority() -> CertifiedIssuer<'static, KeyPair> {
 }
 
 /// The certificates, made once.
-pub(crate) fn certificates() -> &'static Certificates {
+fn certificates() -> &'static Certificates {
     static MADE: OnceLock<Certificates> = OnceLock::new();
-    MADE.get_or_init(|| {
-        let dir = tempfile::tempdir().expect("a directory");
-        let roots = dir.path().join("roots.pem");
-        let issuer = authority();
-        std::fs::write(&roots, issuer.pem()).expect("written");
-        Certificates { roots, issuer, _dir: dir }
-    })
+    MADE.get_or_init(|| Certificates { issuer: authority() })
+}
+
+/// A directory in which everybody can read `roots.pem`, the authority to trust.
+pub(crate) fn roots() -> tempfile::TempDir {
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = dir.path().join("roots.pem");
+    std::fs::write(&path, certificates().issuer.pem()).expect("written");
+    for (path, mode) in [(dir.path(), 0o755), (&*path, 0o644)] {
+        std::fs::set_permissions(path, Permissions::from_mode(mode)).expect("changed");
+    }
+    dir
 }
 
 fn config(shows: Shows) -> ServerConfig {
