@@ -57,6 +57,9 @@ impl Listeners {
         socket: OwnedFd,
         target: Target,
     ) -> Result<(), Errno> {
+        if !matches!(target, Target::Published(_)) {
+            internet::stays_here(socket.as_fd());
+        }
         let key = self.listening.insert(Listener { socket, target });
         match self.listening.get_mut(key) {
             Some(made) if !self.paused => {

@@ -4,7 +4,9 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{BorrowedFd, OwnedFd};
 
 use rustix::io::Errno;
-use rustix::net::sockopt::{set_ipv6_freebind, set_ipv6_v6only, set_socket_reuseaddr};
+use rustix::net::sockopt::{
+    set_ipv6_freebind, set_ipv6_v6only, set_socket_reuseaddr, set_tcp_congestion,
+};
 use rustix::net::{
     AddressFamily, SocketFlags, SocketType, bind, connect, getsockname, listen, socket_with,
 };
@@ -26,6 +28,13 @@ pub(crate) fn socket(kind: SocketType) -> Result<OwnedFd, Errno> {
         Err(Errno::AFNOSUPPORT) => socket_with(AddressFamily::INET, kind, flags, None),
         Err(errno) => Err(errno),
     }
+}
+
+/// What a socket, or those that a listening one takes, sends stays on this machine: the kernel
+/// needs not find out what the way bears. Its default may, by timers between packets (tcp(7)).
+pub(crate) fn stays_here(socket: BorrowedFd<'_>) {
+    // Every kernel has it; without it, sending takes more time and that is all.
+    let _ = set_tcp_congestion(socket, "reno");
 }
 
 /// Gives a socket its address, whatever its family.

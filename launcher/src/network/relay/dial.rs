@@ -104,6 +104,9 @@ fn attempt(address: SocketAddr, socket: Option<OwnedFd>) -> Result<OwnedFd, Errn
     let socket = socket.map_or_else(|| internet::socket(SocketType::STREAM), Ok)?;
     set_socket_keepalive(&socket, true)?;
     set_tcp_keepidle(&socket, SILENCE)?;
+    if address.ip().is_loopback() {
+        internet::stays_here(socket.as_fd());
+    }
     internet::begin_connect(socket.as_fd(), address)?;
     Ok(socket)
 }
