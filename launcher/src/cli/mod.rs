@@ -22,6 +22,7 @@ mod landed;
 mod left_over;
 mod naming;
 mod output;
+mod own_profile;
 mod picked;
 mod progress;
 mod recorded;

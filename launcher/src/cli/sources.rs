@@ -1,6 +1,6 @@
 //! Finds and reads the policy files of a run.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -13,6 +13,7 @@ use sha2::{Digest, Sha256};
 
 use super::args::PolicyArgs;
 use super::error::CommandError;
+use super::own_profile::{self, OwnProfile};
 use super::surroundings::{Dirs, Surroundings};
 use super::trusted;
 use crate::plan::POLICY_FILE;
@@ -32,11 +33,32 @@ pub(crate) struct Found {
     pub(crate) held: Vec<HostPath>,
 }
 
-/// Reads and merges everything that says what a run may do.
-pub(crate) fn read(args: &PolicyArgs, surroundings: &Surroundings) -> Result<Found, CommandError> {
+/// Reads and merges everything that says what a run of `command` may do. A profile of its name
+/// counts only where the command can't have been put there by an earlier one.
+pub(crate) fn read(
+    args: &PolicyArgs,
+    surroundings: &Surroundings,
+    command: Option<&OsStr>,
+) -> Result<Found, CommandError> {
+    let own = user_profiles(surroundings);
+    let profile = command.and_then(|command| own_profile::of(command, surroundings, &own));
+    let Some(profile) = profile else { return read_with(args, surroundings, None) };
+    let found = read_with(args, surroundings, Some(&profile))?;
+    if profile.is_planted(&found.policy) {
+        return read_with(args, surroundings, None);
+    }
+    Ok(found)
+}
+
+fn read_with(
+    args: &PolicyArgs,
+    surroundings: &Surroundings,
+    profile: Option<&OwnProfile>,
+) -> Result<Found, CommandError> {
     let mut reader = Reader::new(surroundings);
     let mut sources = Sources {
         user_profiles: reader.user_profiles(),
+        command_profile: profile.map(|profile| profile.name.clone()),
         profiles: args.profile.clone(),
         ..Sources::default()
     };

@@ -1,6 +1,6 @@
 //! The stages that `run`, `plan` and `why` have in common: from flags to a checked plan.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::DirBuilder;
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
@@ -108,14 +108,15 @@ impl Settled {
 
 /// Goes from flags to a checked plan.
 pub(crate) fn plan(args: &PolicyArgs, request: Request) -> Result<Planned, CommandError> {
-    decide(settle(args)?, request, &mut |_| {})
+    let settled = settle(args, request.argv.first().map(OsString::as_os_str))?;
+    decide(settled, request, &mut |_| {})
 }
 
-/// Goes from flags to a policy.
-pub(crate) fn settle(args: &PolicyArgs) -> Result<Settled, CommandError> {
+/// Goes from flags to a policy for `command`.
+pub(crate) fn settle(args: &PolicyArgs, command: Option<&OsStr>) -> Result<Settled, CommandError> {
     let begun = Instant::now();
     let surroundings = surroundings::read(args.directory.as_deref())?;
-    let found = sources::read(args, &surroundings)?;
+    let found = sources::read(args, &surroundings, command)?;
     Ok(Settled { begun, surroundings, found, files: None })
 }
 

@@ -10,7 +10,15 @@ mod table;
 use crate::{FileKind, ParseError, PolicyFile, PolicyText, parse};
 
 /// The built-in profiles by name. `base` is below every policy.
-const PROFILES: &[(&str, &str)] = &[("base", include_str!("../../profiles/base.toml"))];
+const PROFILES: &[(&str, &str)] = &[
+    ("base", include_str!("../../profiles/base.toml")),
+    ("agent", include_str!("../../profiles/agent.toml")),
+    ("aider", include_str!("../../profiles/aider.toml")),
+    ("claude", include_str!("../../profiles/claude.toml")),
+    ("codex", include_str!("../../profiles/codex.toml")),
+    ("gemini", include_str!("../../profiles/gemini.toml")),
+    ("opencode", include_str!("../../profiles/opencode.toml")),
+];
 
 /// Returns the names of the built-in profiles.
 pub fn names() -> impl Iterator<Item = &'static str> {

@@ -13,7 +13,7 @@ pub(super) fn push(rules: &mut EnvironmentRules, file: &PolicyFile) {
         drop_name(rules, entry);
     }
     for entry in &file.env.pass {
-        pass_name(rules, entry, file.kind);
+        pass_name(rules, entry, is_base(file));
     }
     for (name, value) in &file.env.set {
         rules.set.insert(name.value.clone(), (value.clone(), name.origin.clone()));
@@ -33,7 +33,12 @@ fn drop_name(rules: &mut EnvironmentRules, entry: &Stated<String>) {
     add(&mut rules.drop, entry);
 }
 
-fn pass_name(rules: &mut EnvironmentRules, entry: &Stated<String>, kind: FileKind) {
+/// Only the base speaks of every command; another built-in profile of one that was chosen.
+fn is_base(file: &PolicyFile) -> bool {
+    file.kind == FileKind::Builtin && &*file.name == "base"
+}
+
+fn pass_name(rules: &mut EnvironmentRules, entry: &Stated<String>, is_base: bool) {
     if let Some(removed) = entry.value.strip_prefix('!') {
         remove(&mut rules.pass_exact, removed);
         remove(&mut rules.pass_pattern, removed);
@@ -43,7 +48,7 @@ fn pass_name(rules: &mut EnvironmentRules, entry: &Stated<String>, kind: FileKin
     let exact = !entry.value.contains(['*', '?']);
     // The base list is weaker than any `drop`, but for names that the same list excepts from a
     // drop pattern of its own (`GIT_AUTHOR_NAME` from `GIT_*`).
-    let strong = kind != FileKind::Builtin || is_dropped(rules, &entry.value);
+    let strong = !is_base || is_dropped(rules, &entry.value);
     if exact && strong {
         remove(&mut rules.drop, &entry.value);
         take_out(&mut rules.set, &entry.value);

@@ -52,7 +52,7 @@ const CODEX: Agent = Agent {
     command: &["codex", "exec", "--sandbox", "danger-full-access"],
     state: ".codex",
     settings: &[("config.toml", include_str!("codex.toml"))],
-    variables: &[("SCRIPTED_API_KEY", "sk-none")],
+    variables: &[("OPENAI_API_KEY", "sk-none")],
 };
 
 impl Agent {
@@ -92,10 +92,15 @@ impl Agent {
         let (program, arguments) = self.command.split_first().expect("a command");
         let mut command = match inside {
             Inside::No => world.command(program),
+            Inside::ByName => {
+                let model = format!("localhost:{port}");
+                world.endow(["--net", &model, "--", program])
+            }
             Inside::Yes => {
                 let state =
                     format!("~/{}", self.state).replace('~', &world.home().to_string_lossy());
-                let mut endow = world.endow(["--workspace", "rw", "--net", "host", "--rw", &state]);
+                let mut endow = world.endow(["--profile", "none", "--workspace", "rw"]);
+                endow.args(["--net", "host", "--rw", &state]);
                 endow.args(self.variables.iter().flat_map(|(name, _)| ["--env", name]));
                 endow.args(["--", program]);
                 endow
@@ -117,6 +122,17 @@ impl Agent {
         link(&npm, &world.home().join(".npm"));
         let bare = self.session(&world, Inside::No);
         let inside = self.session(&world, Inside::Yes);
+        world.assert_no_run_left();
+        self.same(&bare, &inside);
+        self.same(&bare, &self.session(&world, Inside::ByName));
+        // What it did to the live workspace was recorded, and can be taken back.
+        assert_eq!(world.states(), ["applied"]);
+        said(&mut world.endow(["undo"])).ok();
+        assert_eq!(world.bare("sh greet.sh").ok(), "hello\n");
+    }
+
+    /// Asserts that two sessions asked for the same and left the same.
+    fn same(&self, bare: &Session, inside: &Session) {
         assert_eq!(bare.greeting, "good day\n");
         assert_eq!(bare.log.lines().count(), 2, "{}", bare.log);
         assert!(bare.requests.len() >= 5, "{} requests", bare.requests.len());
@@ -124,14 +140,16 @@ impl Agent {
             assert_same(outside, inside);
         }
         assert_eq!(bare, inside);
-        world.assert_no_run_left();
     }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Inside {
     No,
+    /// With what is granted by flags.
     Yes,
+    /// With what the profile of its name grants, and the model.
+    ByName,
 }
 
 /// Commits get the same ids when they are made at the same time.

@@ -1,5 +1,6 @@
 //! `endow run`, and the prefix form.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
@@ -122,7 +123,7 @@ fn supervised(
         earlier: earlier.as_ref().map(earlier::facts).transpose()?,
         own: Own::Made,
     };
-    let mut settled = stages::settle(&args.policy)?;
+    let mut settled = stages::settle(&args.policy, request.argv.first().map(OsString::as_os_str))?;
     if let Some(name) = &args.name {
         naming::accept(name, settled.state())?;
     }

@@ -1,0 +1,74 @@
+//! The profile that belongs to a command by its name: what is called like an agent gets what that
+//! agent needs.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use endow_policy::{Access, BackendSpec, MountSpec, Policy, ProfileText, builtin};
+
+use super::installation::on_host;
+use super::surroundings::Surroundings;
+
+/// How many links lead to a program at most (path_resolution(7)).
+const LINKS_MAX: usize = 40;
+
+/// A profile, and the program for which it is.
+#[derive(Debug)]
+pub(crate) struct OwnProfile {
+    /// Its name.
+    pub(crate) name: String,
+    /// Where the program is found, and every place to which links lead from there.
+    places: Vec<PathBuf>,
+}
+
+/// Returns the profile that has the name of a command, when a shell here would find the command by
+/// that name alone.
+pub(crate) fn of(
+    command: &OsStr,
+    surroundings: &Surroundings,
+    own: &[ProfileText],
+) -> Option<OwnProfile> {
+    let name = command.to_str().filter(|_| !command.as_bytes().contains(&b'/'))?;
+    let is_own = own.iter().any(|profile| profile.name == name);
+    let is_builtin = name != "base" && builtin::names().any(|known| known == name);
+    if !is_own && !is_builtin {
+        return None;
+    }
+    let places = places(on_host(command, surroundings)?);
+    Some(OwnProfile { name: name.to_owned(), places })
+}
+
+impl OwnProfile {
+    /// Returns whether a command that runs under `policy` could have put the program there: then
+    /// the name says nothing.
+    pub(crate) fn is_planted(&self, policy: &Policy) -> bool {
+        let sources: Vec<PathBuf> = policy.mounts.iter().filter_map(writable).collect();
+        self.places.iter().any(|place| sources.iter().any(|source| place.starts_with(source)))
+    }
+}
+
+/// Returns the host path that changes inside can reach.
+fn writable(spec: &MountSpec) -> Option<PathBuf> {
+    match &spec.backend {
+        BackendSpec::Physical { host } if spec.access != Access::Ro => {
+            Some(fs::canonicalize(host.as_path()).unwrap_or_else(|_| host.as_path().to_owned()))
+        }
+        _ => None,
+    }
+}
+
+/// Follows the links from a program, each directory on the way by its real name.
+fn places(path: PathBuf) -> Vec<PathBuf> {
+    let next = |path: &PathBuf| {
+        let target = fs::read_link(path).ok()?;
+        Some(path.parent().unwrap_or(Path::new("/")).join(target))
+    };
+    let links = std::iter::successors(Some(path), next).take(LINKS_MAX);
+    links.filter_map(|path| in_real_directory(&path)).collect()
+}
+
+fn in_real_directory(path: &Path) -> Option<PathBuf> {
+    Some(fs::canonicalize(path.parent()?).ok()?.join(path.file_name()?))
+}
