@@ -1,0 +1,120 @@
+//! The profile that a command gets by its name, and which names get none.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+use crate::harness::{Said, World, project, said};
+
+/// What the profile of `claude` grants and nothing else does.
+const STATE: &str = "home/.claude/login";
+
+/// A world with an agent's state, and the workspace of a repository.
+fn world() -> World {
+    let world = project();
+    world.write(STATE, "token\n");
+    world.write("home/.codex/auth.json", "other token\n");
+    world.bare("git init -q").ok();
+    world
+}
+
+/// Puts a program somewhere that prints the state, and makes a change.
+fn program(world: &World, path: &str) -> PathBuf {
+    let script = "#!/bin/sh\ncat ~/.claude/login; echo seen >seen; cat ~/.codex/auth.json; :\n";
+    let path = world.write(path, script);
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("executable");
+    path
+}
+
+/// Runs a command with a directory before others on the PATH.
+fn run(world: &World, path: &Path, options: &[&str], command: &str) -> Said {
+    let mut endow = world.endow(["run"]);
+    endow.args(options).args(["--", command]);
+    endow.env("PATH", format!("{}:/usr/bin:/bin", path.display()));
+    said(&mut endow)
+}
+
+#[test]
+fn profile_belongs_to_the_command_of_its_name() {
+    let world = world();
+    program(&world, "programs/claude");
+    let programs = world.root().join("programs");
+    let inside = run(&world, &programs, &[], "claude");
+    assert_eq!(inside.ok(), "token\n");
+    assert!(inside.stderr.contains(".codex/auth.json: No such file"), "{inside:?}");
+    // The workspace is live, and what it held is recorded.
+    assert_eq!(fs::read_to_string(world.project().join("seen")).expect("written"), "seen\n");
+    assert_eq!(world.states(), ["applied"]);
+    said(&mut world.endow(["undo"])).ok();
+    assert!(!world.project().join("seen").exists());
+    // Another name, the word for none, and a path have no profile.
+    symlink("claude", programs.join("other")).expect("a link");
+    let by_path = programs.join("claude").display().to_string();
+    let cases = [(&[][..], "other"), (&["--profile", "none"], "claude"), (&[], by_path.as_str())];
+    for (options, command) in cases {
+        let said = run(&world, &programs, options, command);
+        assert!(!said.stdout.contains("token"), "{command}: {said:?}");
+    }
+    let wrapped = ["run", "--", "env", "claude"];
+    let mut wrapped = world.endow(wrapped);
+    wrapped.env("PATH", format!("{}:/usr/bin:/bin", programs.display()));
+    assert!(!said(&mut wrapped).stdout.contains("token"));
+}
+
+/// A program that an earlier run could have left is called what it likes to be.
+#[test]
+fn profile_is_not_had_by_a_planted_program() {
+    let world = world();
+    let planted = program(&world, "home/project/bin/claude");
+    let granted = program(&world, "granted/claude");
+    let granted = granted.parent().expect("a directory");
+    let links = world.root().join("links");
+    fs::create_dir(&links).expect("a directory");
+    symlink(&planted, links.join("claude")).expect("a link");
+    let through = world.root().join("through");
+    fs::create_dir(&through).expect("a directory");
+    symlink(world.project().join("bin"), through.join("bin")).expect("a link");
+    program(&world, "programs/claude");
+    symlink(world.root().join("programs/claude"), world.project().join("hop")).expect("a link");
+    symlink(world.project().join("hop"), through.join("claude")).expect("a link");
+    let rw = granted.display().to_string();
+    let cases: [(&Path, &[&str]); 5] = [
+        (planted.parent().expect("a directory"), &[]),
+        (&links, &[]),
+        (&through.join("bin"), &[]),
+        (&through, &[]),
+        (granted, &["--rw", &rw]),
+    ];
+    for (path, options) in cases {
+        let said = run(&world, path, options, "claude");
+        assert!(!said.stdout.contains("token"), "{}: {said:?}", path.display());
+    }
+    // The control: the same program where nothing inside writes.
+    assert_eq!(run(&world, granted, &[], "claude").ok(), "token\n");
+}
+
+#[test]
+fn profile_of_the_user_goes_before() {
+    let world = world();
+    program(&world, "programs/claude");
+    let own = "version = 1\n[workspace]\naccess = \"ro\"\n[mounts]\n\"~/.codex\" = \"ro\"\n";
+    world.write("config/profiles/claude.toml", own);
+    let said = run(&world, &world.root().join("programs"), &[], "claude");
+    assert_eq!(said.stdout, "other token\n", "{said:?}");
+}
+
+#[test]
+fn profile_can_be_narrowed_by_what_is_said() {
+    let world = world();
+    program(&world, "programs/claude");
+    let programs = world.root().join("programs");
+    let said = run(&world, &programs, &["--workspace", "cow", "--sync", "discard"], "claude");
+    assert_eq!(said.ok(), "token\n");
+    assert!(!world.project().join("seen").exists());
+    let mut plan = world.endow(["plan", "--", "claude"]);
+    plan.env("PATH", format!("{}:/usr/bin:/bin", programs.display()));
+    let plan = crate::harness::said(&mut plan);
+    let plan = plan.ok();
+    assert!(plan.contains("allow   api.anthropic.com:443 (profile claude)"), "{plan}");
+    assert!(plan.lines().any(|line| line.starts_with("mount") && line.contains(".claude rw")));
+}
