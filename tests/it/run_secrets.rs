@@ -56,6 +56,16 @@ fn value_comes_from_a_file_or_a_command() {
 }
 
 #[test]
+fn command_of_a_secret_finds_nothing_of_the_project() {
+    let world = project();
+    // Python and others look for what they load where they are.
+    world.write("home/project/helper", "echo planted");
+    let policy =
+        "[secrets]\nT = { from = \"cmd:pwd; test -e helper && . ./helper; true\", fd = 3 }";
+    assert_eq!(run(&world, policy, &[], "cat <&3").ok(), "/");
+}
+
+#[test]
 fn variable_that_holds_it_is_not_passed() {
     let world = project();
     let policy = format!("[env]\npass = [\"KEY\"]\n{ENV_5}");

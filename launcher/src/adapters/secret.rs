@@ -88,12 +88,14 @@ fn is_visible(byte: u8) -> bool {
     matches!(byte, b' '..=b'~')
 }
 
-/// Has the user's shell write it. The command may ask at the terminal.
+/// Has the user's shell write it. The command may ask at the terminal. It runs in `/`: what lies in
+/// the project, which earlier commands have written, is no part of it.
 fn written_by(command: &str) -> Result<Zeroizing<Vec<u8>>, SecretError> {
     let what = || "what its command writes".to_owned();
     let failed = |source| SecretError::Read { what: what(), source };
     let mut shell = Command::new("/bin/sh");
-    let mut child = shell.arg("-c").arg(command).stdout(Stdio::piped()).spawn().map_err(failed)?;
+    shell.arg("-c").arg(command).current_dir("/").stdout(Stdio::piped());
+    let mut child = shell.spawn().map_err(failed)?;
     let value = child.stdout.take().map(|out| read_all(out, what)).transpose();
     let status = child.wait().map_err(failed)?;
     let value = value?.unwrap_or_default();
