@@ -38,8 +38,11 @@ pub(crate) fn place(
     Ok(secrets)
 }
 
-/// Ports of the loopback inside that are somebody else's.
+/// Ports of the loopback inside that are somebody else's. A published one is the command's: with a
+/// secret behind it, everybody on the host could use the secret.
 fn taken(network: &Network) -> Taken {
+    let published = network.publish.iter();
+    let published = published.map(|it| (port_word(it.value.port), it.origin.clone()));
     let proxy = network.proxy.iter().map(|port| (port_word(port.value), port.origin.clone()));
     let host = network.allow.iter().filter(|rule| rule.value.host == HostPattern::Loopback);
     let host = host.flat_map(|rule| {
@@ -49,7 +52,7 @@ fn taken(network: &Network) -> Taken {
         };
         ports.into_iter().map(|port| (port_word(port), rule.origin.clone()))
     });
-    proxy.chain(host).collect()
+    proxy.chain(host).chain(published).collect()
 }
 
 fn used(

@@ -93,6 +93,8 @@ fn two_things_are_never_at_one_place() {
             "",
             &[],
         ),
+        merged(&with(""), "[network]\npublish = [\"9000:8601\"]", &[]),
+        merged(&with(&api("B", ", port = 3000")), "[network]\npublish = [\"3000\"]", &[]),
         merged("", &format!("[network]\nmode = \"host\"\n[secrets]\n{API}"), &[]),
     ];
     assert_snapshot!(cases.join("\n\n"));
