@@ -121,6 +121,24 @@ fn file_that_the_command_would_see_is_refused() {
 }
 
 #[test]
+fn file_behind_a_link_of_the_project_is_refused() {
+    let world = project();
+    world.write("home/.ssh/id", CANARY);
+    std::os::unix::fs::symlink("../.ssh/id", world.project().join("token")).expect("a link");
+    let through = "[secrets]\nT = { from = \"file:~/project/token\", fd = 3 }";
+    for access in ["ro", "rw", "cow"] {
+        let told = run(&world, through, &["--workspace", access], "cat <&3");
+        let said = told.fails(125);
+        assert!(said.contains("named by a link that may be planted"), "{access}: {told:?}");
+        assert!(said.contains("name the file itself") && told.stdout.is_empty(), "{told:?}");
+    }
+    // A link of the user's own is followed.
+    std::os::unix::fs::symlink(".ssh/id", world.home().join("token")).expect("a link");
+    let own = through.replace("project/", "");
+    assert_eq!(run(&world, &own, &[], "cat <&3").ok(), CANARY);
+}
+
+#[test]
 fn descriptor_that_the_caller_passes_is_refused() {
     let world = project();
     let script = format!(

@@ -327,6 +327,10 @@ impl From<PlanError> for CommandError {
                 .hint(fault.remedy())
                 .hint("or name the hosts themselves: `--net HOST`"),
             PlanError::SecretShown { at, origin, .. } => this.secret_shown(&at, &origin),
+            PlanError::SecretByLink { within, to, origin, .. } => this
+                .cause(format!("it leads to {to}, and others write in {within}"))
+                .asked_by(&origin)
+                .hint(format!("name the file itself: {to}")),
             PlanError::DescriptorTwice { origin, .. } => {
                 this.asked_by(&origin).hint("leave out `--keep-fd`, or choose another `fd`")
             }

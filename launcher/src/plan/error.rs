@@ -54,6 +54,9 @@ pub enum PlanError {
     /// The view shows the file in which a secret is.
     #[error("the command would see secret {name}: {file}")]
     SecretShown { name: String, file: HostPath, at: GuestPath, origin: Origin },
+    /// The file in which a secret is lies behind a link that others may change.
+    #[error("secret {name} is named by a link that may be planted: {link}")]
+    SecretByLink { name: String, link: HostPath, within: HostPath, to: HostPath, origin: Origin },
     /// A secret is to have a descriptor that the caller passes.
     #[error("descriptor is passed already: {number}")]
     DescriptorTwice { number: i32, origin: Origin },

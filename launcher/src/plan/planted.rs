@@ -16,12 +16,19 @@ pub(super) struct Planted<'a> {
 
 /// Returns the sources of live mounts, links resolved.
 pub(super) fn live_sources<'a>(mounts: &[MountSpec], host: &'a HostFacts) -> Vec<&'a HostPath> {
-    let live = mounts.iter().filter(|spec| spec.access != Access::Ro);
+    sources(mounts.iter().filter(|spec| spec.access != Access::Ro), host)
+}
+
+/// Returns the sources of mounts, links resolved.
+pub(super) fn sources<'a, 'b>(
+    mounts: impl Iterator<Item = &'b MountSpec>,
+    host: &'a HostFacts,
+) -> Vec<&'a HostPath> {
     let source = |spec: &MountSpec| match &spec.backend {
         BackendSpec::Physical { host: source } => host.paths.get(source),
         _ => None,
     };
-    live.filter_map(source).map(|fact| &fact.resolved).collect()
+    mounts.filter_map(source).map(|fact| &fact.resolved).collect()
 }
 
 /// Finds the first link on the way to a source that lies in a live mount while the source does

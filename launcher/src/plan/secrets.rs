@@ -3,17 +3,19 @@
 use std::path::Path;
 
 use endow_policy::{
-    BackendSpec, GuestPath, HostPath, MountClass, Policy, Secret, SecretSource, SecretUse, Stated,
+    Access, BackendSpec, GuestPath, HostPath, MountClass, MountSpec, Policy, Secret, SecretSource,
+    SecretUse, Stated,
 };
 
 use super::PlanError;
 use super::host::{HiddenName, HostFacts};
 use super::place::{Placed, Placement};
+use super::planted::{self, Planted};
 
 /// Returns the secrets of a run.
 ///
 /// # Errors
-/// One that the command would see anyway.
+/// One that the command would see anyway, or whose file others choose.
 pub(super) fn plan(
     policy: &Policy,
     placement: &Placement,
@@ -27,11 +29,13 @@ pub(super) fn plan(
         {
             return Err(PlanError::DescriptorTwice { number: number.into(), origin });
         }
-        if let SecretSource::File(file) = &secret.value.from
-            && let Some(at) = shown(file, placement, host)
-        {
+        let SecretSource::File(file) = &secret.value.from else { continue };
+        if let Some(at) = shown(file, placement, host) {
             let file = file.clone();
             return Err(PlanError::SecretShown { name, file, at, origin });
+        }
+        if let Some((link, within, to)) = link(file, &policy.mounts, host) {
+            return Err(PlanError::SecretByLink { name, link, within, to, origin });
         }
     }
     Ok(policy.secrets.clone())
@@ -50,6 +54,22 @@ pub fn files(policy: &Policy) -> impl Iterator<Item = &HostPath> {
         SecretSource::File(file) => Some(file),
         SecretSource::Variable(_) | SecretSource::Command(_) => None,
     })
+}
+
+/// Returns the first link on the way to a file that lies where others write: a command, or whoever
+/// made the project. It could lead to any file of the user's. Then the source of that mount, and
+/// where the link leads now.
+fn link(
+    file: &HostPath,
+    mounts: &[MountSpec],
+    host: &HostFacts,
+) -> Option<(HostPath, HostPath, HostPath)> {
+    let fact = host.paths.get(file)?;
+    let of_others =
+        |spec: &&MountSpec| spec.access != Access::Ro || spec.class == MountClass::Workspace;
+    let sources = planted::sources(mounts.iter().filter(of_others), host);
+    let Planted { link, within } = planted::any(fact, &sources)?;
+    Some((link.clone(), within.clone(), fact.resolved.clone()))
 }
 
 /// Returns where the view shows a file of the host.
