@@ -13,6 +13,9 @@ const ASK: u16 = 20;
 /// The length of `nlmsghdr`, and of `inet_diag_req_v2` behind it.
 const HEADER: usize = 16;
 const REQUEST: usize = 56;
+/// Where `idiag_state` is in an answer, and the one of a socket that listens.
+const STATE: usize = HEADER + 1;
+const LISTENS: u8 = 10;
 /// Where `idiag_inode` is in an answer: behind the header and 68 bytes of `inet_diag_msg`.
 const INODE: usize = HEADER + 68;
 
@@ -29,7 +32,12 @@ pub(crate) fn inode(by: BorrowedFd<'_>, own: SocketAddr, other: SocketAddr) -> R
     let mut answer = [0; 512];
     // The kernel answers before the request returns.
     let (_, length) = recv(by, &mut answer, RecvFlags::DONTWAIT)?;
-    let inode = answer.get(..length).and_then(|it| it.get(INODE..INODE + 4));
+    // An error repeats the request, so that it is long enough to be read as an answer. Where no
+    // socket is connected so, the kernel tells of one that listens there.
+    let is_answer = |it: &&[u8]| it.get(4..6) == Some(&ASK.to_ne_bytes());
+    let answer = answer.get(..length).filter(is_answer);
+    let answer = answer.filter(|it| it.get(STATE) != Some(&LISTENS));
+    let inode = answer.and_then(|it| it.get(INODE..INODE + 4));
     let inode = inode.and_then(|bytes| bytes.try_into().ok()).map(u32::from_ne_bytes);
     inode.filter(|inode| *inode != 0).map(u64::from).ok_or(Errno::NOENT)
 }
@@ -86,10 +94,10 @@ mod tests {
         let expected = std::fs::read_link(link).expect("a link").display().to_string();
         let found = inode(by.as_fd(), ends.0, ends.1).expect("found");
         assert_eq!(format!("socket:[{found}]"), expected);
-        assert_eq!(
-            inode(by.as_fd(), ends.1, "192.0.2.1:9".parse().expect("one")),
-            Err(Errno::NOENT)
-        );
+        let other = "192.0.2.1:9".parse().expect("one");
+        assert_eq!(inode(by.as_fd(), ends.1, other), Err(Errno::NOENT), "it only listens");
+        let nobody = SocketAddr::new(ends.0.ip(), 1);
+        assert_eq!(inode(by.as_fd(), nobody, ends.1), Err(Errno::NOENT));
     }
 
     #[test]
