@@ -3,7 +3,8 @@
 use std::fs;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 use rustix::net::{getpeername, getsockname};
@@ -13,6 +14,12 @@ use crate::sys::{diagnosis, internet};
 
 /// The most processes of a run that are looked at for one connection.
 const PROCESSES_MAX: usize = 256;
+/// The most threads and descriptors of theirs: a command may have millions.
+const ENTRIES_MAX: usize = 8192;
+/// Searches take this part of the supervisor's time at most,
+const SHARE: u32 = 8;
+/// beyond what they may take at first.
+const CREDIT: Duration = Duration::from_millis(100);
 
 /// A process inside.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,6 +38,24 @@ pub(super) struct Processes {
     asking: Option<OwnedFd>,
     /// The one that connected last, as the host sees it.
     last: Option<i32>,
+    pace: Pace,
+}
+
+/// How much time was taken. Whoever connects chooses how often there is a search, and how long it
+/// takes; the supervisor has other duties.
+#[derive(Debug, Default)]
+struct Pace {
+    spent: Duration,
+    asked: Option<Instant>,
+}
+
+impl Pace {
+    /// Returns whether more may be taken.
+    fn allows(&mut self, now: Instant) -> bool {
+        let passed = self.asked.replace(now).map(|asked| now.saturating_duration_since(asked));
+        self.spent = self.spent.saturating_sub(passed.unwrap_or_default() / SHARE);
+        self.spent <= CREDIT
+    }
 }
 
 impl Processes {
@@ -46,12 +71,22 @@ impl Processes {
         inside: Option<Inside<'_>>,
     ) -> Option<Process> {
         let inside = inside.filter(|_| self.wanted)?;
+        let now = Instant::now();
+        if !self.pace.allows(now) {
+            return None;
+        }
+        let holder = self.holder(near, inside);
+        self.pace.spent += now.elapsed();
+        self.last = holder.or(self.last);
+        named(holder?)
+    }
+
+    fn holder(&mut self, near: &OwnedFd, inside: Inside<'_>) -> Option<i32> {
         let inode = self.inode(near, inside).ok()?;
         let link = PathBuf::from(format!("socket:[{inode}]"));
-        let last = self.last.filter(|pid| has(*pid, &link));
-        let holder = last.or_else(|| below(inside.pid_1).find(|pid| has(*pid, &link)))?;
-        self.last = Some(holder);
-        named(holder)
+        let mut left = ENTRIES_MAX;
+        let last = self.last.filter(|pid| has(*pid, &link, &mut left));
+        last.or_else(|| search(inside.pid_1, &link, &mut left))
     }
 
     fn inode(&mut self, near: &OwnedFd, inside: Inside<'_>) -> Result<u64, Errno> {
@@ -66,22 +101,35 @@ impl Processes {
     }
 }
 
-/// Returns the processes of a run, the first one's descendants.
-fn below(pid_1: i32) -> impl Iterator<Item = i32> {
-    let mut left = vec![pid_1];
-    let next = move || {
-        let pid = left.pop()?;
-        left.extend(children(pid));
-        Some(pid)
-    };
-    std::iter::from_fn(next).take(PROCESSES_MAX)
+/// Looks for a socket at the processes of a run, the first one's descendants.
+fn search(pid_1: i32, link: &Path, left: &mut usize) -> Option<i32> {
+    let mut waiting = vec![pid_1];
+    for _ in 0..PROCESSES_MAX {
+        let pid = waiting.pop()?;
+        if has(pid, link, left) {
+            return Some(pid);
+        }
+        waiting.extend(children(pid, left));
+    }
+    None
 }
 
 /// Every thread has children of its own.
-fn children(pid: i32) -> Vec<i32> {
-    let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
-    let lists = threads.filter_map(|it| fs::read_to_string(it.path().join("children")).ok());
+fn children(pid: i32, left: &mut usize) -> Vec<i32> {
+    let threads = entries(format!("/proc/{pid}/task"), left);
+    let lists = threads.filter_map(|it| fs::read_to_string(it.join("children")).ok());
     lists.flat_map(|list| numbers(&list)).collect()
+}
+
+/// Returns what is in a directory, as long as more may be looked at.
+fn entries(directory: String, left: &mut usize) -> impl Iterator<Item = PathBuf> {
+    let found = fs::read_dir(directory).into_iter().flatten().flatten();
+    let may_look = move |_: &fs::DirEntry| {
+        let less = left.checked_sub(1);
+        *left = less.unwrap_or_default();
+        less.is_some()
+    };
+    found.take_while(may_look).map(|it| it.path())
 }
 
 fn numbers(text: &str) -> Vec<i32> {
@@ -89,15 +137,49 @@ fn numbers(text: &str) -> Vec<i32> {
 }
 
 /// Returns whether a process has a descriptor of this socket.
-fn has(pid: i32, link: &PathBuf) -> bool {
-    let descriptors = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
-    descriptors.filter_map(|it| fs::read_link(it.path()).ok()).any(|it| it == *link)
+fn has(pid: i32, link: &Path, left: &mut usize) -> bool {
+    let descriptors = entries(format!("/proc/{pid}/fd"), left);
+    descriptors.filter_map(|it| fs::read_link(it).ok()).any(|it| it == link)
 }
 
 fn named(pid: i32) -> Option<Process> {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    // It may give itself any bytes for a name.
+    let status = fs::read(format!("/proc/{pid}/status")).ok()?;
+    let status = String::from_utf8_lossy(&status);
     let of = |key: &str| status.lines().find_map(|line| line.strip_prefix(key));
     let pid = numbers(of("NSpid:")?).last().copied()?;
     let name = of("Name:")?.trim().chars().map(|c| if c.is_control() { '?' } else { c }).collect();
     Some(Process { pid, name })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+    use std::os::fd::AsRawFd;
+
+    use super::*;
+
+    #[test]
+    fn search_ends_when_it_has_looked_at_enough() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a listener");
+        let link = format!("/proc/self/fd/{}", listener.as_raw_fd());
+        let link = fs::read_link(link).expect("a link");
+        let own = rustix::process::getpid().as_raw_nonzero().get();
+        let search = |mut left| (search(own, &link, &mut left), left);
+        assert_eq!(search(1 << 20).0, Some(own));
+        assert_eq!(search(1), (None, 0));
+    }
+
+    #[test]
+    fn searches_take_a_part_of_the_time() {
+        let (mut pace, start) = (Pace::default(), Instant::now());
+        let mut allows = |milliseconds, took| {
+            let allowed = pace.allows(start + Duration::from_millis(milliseconds));
+            pace.spent += Duration::from_millis(if allowed { took } else { 0 });
+            allowed
+        };
+        assert!(allows(0, 60) && allows(1, 60));
+        assert!(!allows(2, 0) && !allows(100, 0));
+        assert!(allows(200, 60) && !allows(300, 0));
+    }
 }
