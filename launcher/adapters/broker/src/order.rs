@@ -65,12 +65,13 @@ impl Host {
     pub(crate) fn all_of(text: &[u8]) -> Result<Vec<Self>, OrderError> {
         let order = serde_json::from_slice(text).map_err(|_| OrderError::Unreadable)?;
         let BrokerOrder { hosts } = order;
-        hosts.into_iter().map(Self::new).collect()
+        let sought = Sought::of(&hosts);
+        hosts.into_iter().map(|host| Self::new(host, &sought)).collect()
     }
 
-    fn new(host: BrokeredHost) -> Result<Self, OrderError> {
+    fn new(host: BrokeredHost, sought: &Sought) -> Result<Self, OrderError> {
         let BrokeredHost { host: name, port, path, header, value, secret } = host;
-        let (value, secret) = (Zeroizing::new(value), Zeroizing::new(secret));
+        let (value, _wiped) = (Zeroizing::new(value), Zeroizing::new(secret));
         let server = ServerName::try_from(name.clone());
         let server = server.map_err(|_| OrderError::Host(name.clone()))?;
         let header = addable(&header).ok_or(OrderError::Header(header))?;
@@ -79,7 +80,6 @@ impl Host {
             return Err(OrderError::Path(path));
         }
         let authority = authority(&name, port).ok_or_else(|| OrderError::Host(name.clone()))?;
-        let small = [&secret, &value].map(|text| Zeroizing::new(text.to_ascii_lowercase()));
         Ok(Self {
             server,
             name,
@@ -87,9 +87,28 @@ impl Host {
             path,
             header,
             value: wanted,
-            needles: Rc::new(Needles::new([&secret, &value])),
-            small_needles: Rc::new(Needles::new([&small[0], &small[1]])),
+            needles: Rc::clone(&sought.as_is),
+            small_needles: Rc::clone(&sought.small),
         })
+    }
+}
+
+/// What no response may hold, whoever sends it: what one host was told with one request, it may
+/// repeat in answer to another.
+struct Sought {
+    as_is: Rc<Needles>,
+    small: Rc<Needles>,
+}
+
+impl Sought {
+    fn of(hosts: &[BrokeredHost]) -> Self {
+        let texts = hosts.iter().flat_map(|it| [&*it.secret, &*it.value]);
+        // The end of a header loses its blanks on the way.
+        let texts: Vec<&str> = texts.map(|text| text.trim_matches([' ', '\t'])).collect();
+        let small = texts.iter().map(|text| Zeroizing::new(text.to_ascii_lowercase()));
+        let small: Vec<Zeroizing<String>> = small.collect();
+        let small: Vec<&str> = small.iter().map(|text| text.as_str()).collect();
+        Self { as_is: Rc::new(Needles::new(&texts)), small: Rc::new(Needles::new(&small)) }
     }
 }
 
@@ -133,7 +152,8 @@ pub(crate) mod testing {
             value: "Bearer secret-of-mine".to_owned(),
             secret: "secret-of-mine".to_owned(),
         };
-        Host::new(host).unwrap_or_else(|error| panic!("{error}"))
+        let sought = Sought::of(std::slice::from_ref(&host));
+        Host::new(host, &sought).unwrap_or_else(|error| panic!("{error}"))
     }
 }
 
@@ -151,7 +171,8 @@ mod tests {
             secret: "hidden".to_owned(),
         };
         change(&mut host);
-        Host::new(host).err().map_or_else(String::new, |error| error.to_string())
+        let sought = Sought::of(std::slice::from_ref(&host));
+        Host::new(host, &sought).err().map_or_else(String::new, |error| error.to_string())
     }
 
     #[test]

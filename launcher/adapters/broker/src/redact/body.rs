@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn body_keeps_its_length_to_the_end() {
-        let redactor = Redactor::new(&Rc::new(Needles::new(["secret", "secret"])));
+        let redactor = Redactor::new(&Rc::new(Needles::new(&["secret", "secret"])));
         let mut body = RedactedBody::new(Full::from("a secret, a secre"), redactor);
         let mut cx = Context::from_waker(std::task::Waker::noop());
         let mut said = Vec::new();

@@ -1,5 +1,7 @@
 //! What is searched for, with a table that tells where to go on after a byte that does not fit.
 
+use std::collections::BTreeSet;
+
 use zeroize::Zeroizing;
 
 /// Shorter ones stand in every other text by chance.
@@ -18,12 +20,10 @@ pub(super) struct Needle {
 
 impl Needles {
     /// Takes those texts that are long enough, each once.
-    pub(crate) fn new(texts: [&str; 2]) -> Self {
-        let [first, second] = texts;
-        let second = Some(second).filter(|second| *second != first);
-        let texts = [Some(first), second].into_iter().flatten();
-        let long = texts.filter(|text| text.len() >= SHORTEST);
-        Self(long.map(|text| Needle::new(text.as_bytes())).collect())
+    pub(crate) fn new(texts: &[&str]) -> Self {
+        let long = texts.iter().copied().filter(|text| text.len() >= SHORTEST);
+        let texts: BTreeSet<&str> = long.collect();
+        Self(texts.into_iter().map(|text| Needle::new(text.as_bytes())).collect())
     }
 
     /// How many there are.

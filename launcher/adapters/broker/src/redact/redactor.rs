@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     fn needles(first: &str, second: &str) -> Rc<Needles> {
-        Rc::new(Needles::new([first, second]))
+        Rc::new(Needles::new(&[first, second]))
     }
 
     /// Looks at every place of the whole text.

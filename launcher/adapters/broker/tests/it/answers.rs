@@ -44,3 +44,25 @@ fn garbage_of_a_server_is_told_without_it() {
     let text = answer.text();
     assert!(text.starts_with(&format!("endow: {HOST}: ")) && !text.contains("no answer"), "{text}");
 }
+
+#[test]
+fn blanks_around_a_secret_hide_nothing() {
+    let mut host = host("");
+    (host.value, host.secret) = (format!("Bearer {SECRET} "), format!("{SECRET} "));
+    let (broker, server) = (Broker::serving_all(vec![host]), Server::start());
+    let answer = broker.connect(&server).get("/echo");
+    assert!(server.heads()[0].contains(SECRET), "the control");
+    assert!(!answer.head.contains(SECRET) && !answer.text().contains(SECRET), "{answer:?}");
+}
+
+#[test]
+fn secret_of_another_host_is_not_in_an_answer() {
+    let (mut other, told) = (host(""), "0ther-s3cret");
+    (other.value, other.secret) = (format!("key={told}"), told.to_owned());
+    let (broker, server) = (Broker::serving_all(vec![host(""), other]), Server::start());
+    // As a server that remembers what it was told on another connection.
+    let request = format!("GET /echo HTTP/1.1\r\nX-Kept: {told}\r\n\r\n");
+    let answer = broker.connect(&server).ask(&request);
+    assert!(server.heads()[0].contains(told), "the control");
+    assert!(!answer.head.contains(told) && !answer.text().contains(told), "{answer:?}");
+}
