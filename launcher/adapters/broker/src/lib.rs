@@ -10,8 +10,8 @@
 //!
 //! What it can't do: a server that repeats the key *changed* (encoded, reversed, compressed, in
 //! parts) can't be caught, and whoever may send requests may ask for all that the key allows, below
-//! the path that was granted. Of paths it knows what they say, not what the server makes of other
-//! headers that name one. Secrets of less than four bytes are not looked for: they stand everywhere.
+//! the path that was granted. Of paths it knows what they say, and the headers that
+//! are known to name another; not what else a server makes a path of. Secrets of less than four bytes are not looked for: they stand everywhere.
 
 mod confine;
 mod control;

@@ -25,6 +25,9 @@ pub(crate) enum Refusal {
     /// What the path leads to depends on who reads it.
     #[error("the path has dot segments, or letters that may be read as such")]
     Ambiguous,
+    /// A header names a path.
+    #[error("requests with the header {0} are not passed on where paths are granted")]
+    Naming(&'static str),
     /// It expects something else than to be told to go on.
     #[error("the expectation is unknown")]
     Expectation,
@@ -60,7 +63,7 @@ impl Refusal {
         match self {
             Self::Method(_) => StatusCode::METHOD_NOT_ALLOWED,
             Self::Form => StatusCode::BAD_REQUEST,
-            Self::Outside { .. } | Self::Ambiguous => StatusCode::FORBIDDEN,
+            Self::Outside { .. } | Self::Ambiguous | Self::Naming(_) => StatusCode::FORBIDDEN,
             Self::Expectation => StatusCode::EXPECTATION_FAILED,
             Self::Unreachable { .. } | Self::Unsearchable { .. } => StatusCode::BAD_GATEWAY,
         }

@@ -29,14 +29,29 @@ pub(super) fn is_ambiguous(path: &str) -> bool {
 }
 
 fn leads_elsewhere(path: &[u8]) -> bool {
-    // Bytes that UTF-8 never has are a way to write a dot or slash longer than allowed.
-    let odd = |byte: &u8| matches!(byte, b'\\' | 0 | 0xc0 | 0xc1);
-    path.iter().any(odd) || path.split(|byte| *byte == b'/').any(is_dots)
+    let is_odd = |byte: &u8| matches!(byte, b'\\' | 0);
+    path.iter().any(is_odd)
+        || path.windows(2).any(|pair| is_long(pair) || pair.eq_ignore_ascii_case(b"%u"))
+        || path.split(|byte| *byte == b'/').any(is_dots)
 }
 
-/// `.` and `..`, with what some servers leave out: parameters, blanks and control bytes.
+/// Whether a letter of UTF-8 begins so, written longer than allowed, as a dot or slash may be. `%u`
+/// is another way, of Windows.
+fn is_long(pair: &[u8]) -> bool {
+    matches!(
+        pair,
+        [0xc0 | 0xc1, _]
+            | [0xe0, 0x80..=0x9f]
+            | [0xf0, 0x80..=0x8f]
+            | [0xf8, 0x80..=0x87]
+            | [0xfc, 0x80..=0x83]
+    )
+}
+
+/// `.` and `..`, with what some servers leave out: parameters, blanks and control bytes, and what
+/// stands behind the end of a path.
 fn is_dots(segment: &[u8]) -> bool {
-    let name = segment.split(|byte| *byte == b';').next().unwrap_or_default();
+    let name = segment.split(|byte| b";?#".contains(byte)).next().unwrap_or_default();
     let mut seen = name.iter().filter(|byte| !byte.is_ascii_control() && **byte != b' ');
     matches!((seen.next(), seen.next(), seen.next()), (Some(b'.'), None | Some(b'.'), None))
 }
@@ -112,6 +127,15 @@ mod tests {
             "/v1/%20../a",
             "/v1/..%09/a",
             "/v1/%c0%ae%c0%ae/a",
+            "/v1/%e0%80%ae%e0%80%ae/a",
+            "/v1/%25e0%2580%25af",
+            "/v1/%f0%80%80%ae./a",
+            "/v1/%fc%80%80%80%80%ae./a",
+            "/v1/%u002e%u002e/a",
+            "/v1/%U002E./a",
+            "/v1/%25u2216a",
+            "/v1/..%3f/a",
+            "/v1/..%23",
             "/v1/%252525252525252e/a",
         ] {
             assert!(is_ambiguous(path), "{path}");
@@ -123,7 +147,9 @@ mod tests {
         for path in [
             "/v1/a.b/..c/c../...",
             "/v1/100%25",
-            "/v1/a%20b/%C3%BC",
+            "/v1/a%20b/%C3%BC%E2%82%AC",
+            "/v1/%E0%A4%85%F0%9F%98%80%FC",
+            "/v1/a%3fb/a%23",
             "/v1/%",
             "/v1/%zz/%2",
             "/v1/a;b=c",

@@ -14,6 +14,9 @@ use crate::refusal::Refusal;
 /// Methods that repeat what they are sent, or lead to other servers.
 const REFUSED: [&str; 3] = ["CONNECT", "TRACE", "TRACK"];
 
+/// Headers that name a path themselves: of a copy (RFC 4918), or to servers behind others.
+const NAMING: [&str; 3] = ["destination", "x-original-url", "x-rewrite-url"];
+
 /// What a request wants of its connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wish {
@@ -35,11 +38,20 @@ pub(super) fn check(parts: &Parts, host: &Host) -> Result<Wish, Refusal> {
     if !path::is_below(uri.path(), &host.path) {
         return Err(Refusal::Outside { host: host.name.clone(), path: host.path.clone() });
     }
-    if !host.path.is_empty() && path::is_ambiguous(uri.path()) {
-        return Err(Refusal::Ambiguous);
+    if !host.path.is_empty() {
+        check_narrowed(parts)?;
     }
     check_expectation(&parts.headers)?;
     Ok(wish(parts))
+}
+
+/// Where only some paths may be asked for, nothing may name another.
+fn check_narrowed(parts: &Parts) -> Result<(), Refusal> {
+    if path::is_ambiguous(parts.uri.path()) {
+        return Err(Refusal::Ambiguous);
+    }
+    let naming = NAMING.into_iter().find(|name| parts.headers.contains_key(*name));
+    naming.map_or(Ok(()), |name| Err(Refusal::Naming(name)))
 }
 
 /// Whoever waits to be told to go on is told so by the broker, when the server's side is open.
@@ -119,6 +131,16 @@ mod tests {
             ("GET", "/v1/%2e%2E/v2", 403),
         ] {
             assert_eq!(checked(method, target), status, "{method} {target}");
+        }
+    }
+
+    #[test]
+    fn header_that_names_a_path_is_refused_where_paths_are() {
+        for name in ["Destination", "X-Original-URL", "x-rewrite-url"] {
+            let parts = parts("COPY", "/v1/a", &[(name, "/v1/b")]);
+            let refusal = check(&parts, &host("/v1")).err().expect("refused");
+            assert_eq!(refusal.answer().status(), 403, "{name}");
+            assert_eq!(check(&parts, &host("")), Ok(Wish::Answer), "{name}");
         }
     }
 
