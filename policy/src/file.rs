@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::{
     Access, Expectation, HostPath, Landing, Level, Made, MountOptions, NetworkTable, SecretTable,
-    Stated, SyncTable,
+    SshAgentTable, Stated, SyncTable,
 };
 
 /// Where a [`PolicyFile`] stands among the layers, and so what it may say.
@@ -52,6 +52,8 @@ pub struct PolicyFile {
     pub network: NetworkTable,
     /// The table `[secrets]`.
     pub secrets: SecretTable,
+    /// The table `[ssh_agent]`.
+    pub ssh_agent: SshAgentTable,
     /// The table `[limits]`.
     pub limits: LimitsTable,
     /// The table `[process]`.

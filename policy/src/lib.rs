@@ -80,7 +80,7 @@ pub use secret::{
     Server, ServerError, SourceError, WrittenSource, WrittenUse,
 };
 pub use sparse::SparseFault;
-pub use ssh_agent::SshAgentOrder;
+pub use ssh_agent::{SshAgent, SshAgentOrder, SshAgentTable};
 pub use state::StateRules;
 pub use stated::Stated;
 pub use sync::{OnConflict, SyncMode, SyncRules, SyncTable};

@@ -74,7 +74,7 @@ pub enum BackendSpec {
     },
 }
 
-/// Small files that endow writes itself.
+/// Small files that endow makes itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Made {
@@ -88,6 +88,8 @@ pub enum Made {
     Hosts,
     /// `~/.gitconfig` with `user.name` and `user.email` of the host's git configuration.
     Gitconfig,
+    /// The socket at which chosen keys of the user's ssh-agent can be used.
+    SshAgent,
 }
 
 /// Where a mount comes from, as far as rules differ by it.

@@ -28,6 +28,9 @@ pub enum PlaceError {
     /// Another variable was written.
     #[error("only `~` and `$XDG_RUNTIME_DIR` are replaced in paths")]
     Variable,
+    /// It is handed on as text, and the directory that it starts from can't be.
+    #[error("it is not UTF-8")]
+    NotUtf8,
 }
 
 /// Where the paths of one source start.

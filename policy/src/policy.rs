@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::{
     EnvironmentRules, Expectation, GuestPath, Limits, MountSpec, Network, Origin, PatternRule,
-    ProcessRules, Require, Secret, StateRules, Stated, SyncRules,
+    ProcessRules, Require, Secret, SshAgent, StateRules, Stated, SyncRules,
 };
 
 /// The resolved policy: absolute paths, no variables, every entry with its origin.
@@ -31,6 +31,9 @@ pub struct Policy {
     /// What it uses without seeing it, or sees at one place alone.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub secrets: Vec<Stated<Secret>>,
+    /// Which keys of the user's ssh-agent it may use; at least one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ssh_agent: Option<SshAgent>,
     /// What the run may use.
     pub limits: Limits,
     /// What its processes may ask of the kernel.

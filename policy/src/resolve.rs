@@ -8,7 +8,7 @@ use crate::workspace::place;
 use crate::{
     AllowWord, BackendSpec, GuestPath, HostPath, Level, Limits, LimitsTable, Made, MountClass,
     MountSpec, Network, NetworkMode, Origin, Policy, ProcessRules, PublishedPort, Require,
-    StateRules, Stated, Vars, secret,
+    StateRules, Stated, Vars, secret, ssh_agent,
 };
 
 /// Whose fault an error is, and so which exit code it gets.
@@ -57,7 +57,7 @@ pub enum ResolveError {
     /// Two things of the sandbox are to have one place.
     #[error("taken already: {what}")]
     TakenTwice {
-        /// The port, descriptor or variable.
+        /// The port, descriptor, variable or path.
         what: String,
         /// Who has it.
         first: Origin,
@@ -130,6 +130,7 @@ pub fn resolve(composed: &Composed, vars: &Vars) -> Result<Policy, ResolveError>
     let secrets = secret::place(&composed.secrets, &mut network)?;
     let mut environment = composed.env.clone();
     secret::tell(&secrets, &mut environment);
+    let ssh_agent = ssh_agent::place(&composed.ssh_agent, vars.uid, &mut mounts, &mut environment)?;
     if network.mode == NetworkMode::Allow {
         answered_inside(&mut mounts);
     }
@@ -144,6 +145,7 @@ pub fn resolve(composed: &Composed, vars: &Vars) -> Result<Policy, ResolveError>
         environment,
         network,
         secrets,
+        ssh_agent,
         limits: limits(&composed.limits),
         process: process(composed),
         require: require(composed),

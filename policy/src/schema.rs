@@ -44,7 +44,9 @@ struct Body {
     require: Option<Require>,
     /// What `endow verify` checks.
     expect: Option<Vec<Expect>>,
+    #[expect(clippy::zero_sized_map_values, reason = "only the type's schema counts")]
     secrets: Option<BTreeMap<String, Secret>>,
+    ssh_agent: Option<SshAgent>,
     sync: Option<Sync>,
     build: Option<Build>,
     action: Option<Vec<Action>>,
@@ -268,6 +270,17 @@ image!(
         url: Word,
         /// The descriptor from which the command reads it.
         fd: Descriptor,
+    }
+);
+image!(
+    /// Keys of the user's ssh-agent that the command may use.
+    SshAgent {
+        /// `SHA256:...`, a comment, or `*` for all; `!X` takes X back.
+        keys: Vec<Word>,
+        /// The program that asks before a key is used, with its arguments.
+        confirm: Vec<Word>,
+        /// The agent's socket; the one that `SSH_AUTH_SOCK` names when left out.
+        agent: Word,
     }
 );
 image!(

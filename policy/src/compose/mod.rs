@@ -6,6 +6,7 @@ mod mounts;
 mod network;
 mod order;
 mod secrets;
+mod ssh_agent;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -17,7 +18,8 @@ pub(crate) use secrets::{ComposedSecret, ComposedSecrets};
 use crate::place::{PlaceError, Places};
 use crate::{
     EnvironmentRules, ErrorKind, Expectation, FileKind, GuestPath, HostRule, LimitsTable, Origin,
-    ParseError, PatternRule, PolicyFile, StateTable, Stated, SyncRules, Vars, WorkspaceAccess,
+    ParseError, PatternRule, PolicyFile, SshAgent, StateTable, Stated, SyncRules, Vars,
+    WorkspaceAccess,
 };
 use crate::{HostPath, Level};
 
@@ -108,6 +110,16 @@ pub enum ComposeError {
         /// Who takes it back.
         origin: Origin,
     },
+    /// A key that an entry takes back is one of all, which another chooses.
+    #[error("still chosen: {key}")]
+    KeyStillChosen {
+        /// The key as written.
+        key: String,
+        /// Who chooses all.
+        by: Origin,
+        /// Who takes it back.
+        origin: Origin,
+    },
 }
 
 impl ComposeError {
@@ -119,7 +131,8 @@ impl ComposeError {
             | Self::Cycle { origin, .. }
             | Self::Place { origin, .. }
             | Self::MountedTwice { second: origin, .. }
-            | Self::StillAllowed { origin, .. } => Some(origin),
+            | Self::StillAllowed { origin, .. }
+            | Self::KeyStillChosen { origin, .. } => Some(origin),
         }
     }
 
@@ -139,6 +152,9 @@ impl ComposeError {
             Self::StillAllowed { by, .. } => {
                 vec![format!("`{}` ({}) allows it: take that back", by.value, by.origin)]
             }
+            Self::KeyStillChosen { by, .. } => {
+                vec![format!("`*` ({by}) chooses every key: take that back")]
+            }
             Self::Parse(_) | Self::Cycle { .. } | Self::Place { .. } => Vec::new(),
         }
     }
@@ -156,6 +172,7 @@ pub struct Composed {
     pub(crate) env: EnvironmentRules,
     pub(crate) network: ComposedNetwork,
     pub(crate) secrets: ComposedSecrets,
+    pub(crate) ssh_agent: SshAgent,
     pub(crate) limits: LimitsTable,
     pub(crate) state: StateTable,
     pub(crate) allow: Vec<Stated<String>>,
@@ -228,6 +245,7 @@ impl Composed {
         self.push_process(file);
         self.network.push(&file.network)?;
         secrets::push(&mut self.secrets, file, &places)?;
+        ssh_agent::push(&mut self.ssh_agent, &file.ssh_agent, &places)?;
         if let Some(chdir) = &file.chdir {
             self.chdir = Some(chdir.with(absolute(&places, chdir)?.to_guest()));
         }

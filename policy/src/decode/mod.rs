@@ -5,6 +5,7 @@ mod mounts;
 mod network;
 mod secrets;
 mod sparse;
+mod ssh_agent;
 mod tables;
 mod unavailable;
 

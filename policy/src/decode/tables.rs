@@ -24,6 +24,7 @@ pub(crate) const TOP_KEYS: &[&str] = &[
     "env",
     "network",
     "secrets",
+    "ssh_agent",
     "limits",
     "process",
     "sync",
@@ -103,6 +104,7 @@ impl Decoder<'_> {
         file.workspace = self.workspace(top);
         file.network = self.network(top);
         file.secrets = self.secrets(top);
+        file.ssh_agent = self.ssh_agent(top);
         self.missing_features(top, &mut file);
         file
     }

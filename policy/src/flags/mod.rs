@@ -2,6 +2,7 @@
 
 mod mount;
 mod network;
+mod ssh_agent;
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -58,6 +59,8 @@ pub struct Flags {
     pub publish: Vec<String>,
     /// The value of `--proxy`.
     pub proxy: Option<String>,
+    /// The values of `--ssh-agent`.
+    pub ssh_agent: Vec<String>,
     /// The values of `--allow`.
     pub allow: Vec<String>,
     /// The value of `--timeout`.
@@ -184,6 +187,7 @@ impl Flags {
         self.push_env(&mut file)?;
         self.push_process(&mut file)?;
         file.network = self.network()?;
+        file.ssh_agent = self.ssh_agent()?;
         file.limits = self.limits()?;
         if let Some(word) = &self.workspace {
             let access = choice("--workspace", word, WORKSPACE_WORDS)?;

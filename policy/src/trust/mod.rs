@@ -4,6 +4,7 @@ mod limits;
 mod mounts;
 mod network;
 mod secrets;
+mod ssh_agent;
 
 use crate::compose::Composed;
 use crate::{
@@ -48,6 +49,7 @@ pub fn judge(file: &PolicyFile, weaker: &Composed, vars: &Vars) -> Judgement {
     mounts::judge(&mut judgement, file, weaker, vars);
     network::judge(&mut judgement, &file.network, weaker);
     secrets::judge(&mut judgement, &file.secrets);
+    ssh_agent::judge(&mut judgement, &file.ssh_agent);
     limits::judge(&mut judgement, &file.limits, &weaker.limits);
     judgement.grants.sort_by(|a, b| a.origin.cmp(&b.origin));
     judgement

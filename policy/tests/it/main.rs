@@ -12,5 +12,6 @@ mod resolve;
 #[cfg(feature = "schema")]
 mod schema;
 mod secrets;
+mod ssh_agent;
 mod timing;
 mod trust;

@@ -86,6 +86,17 @@ name = "x"
 }
 
 #[test]
+fn keys_of_the_ssh_agent() {
+    let project = "[ssh_agent]\nkeys = [\"work\", \"!home\"]\nconfirm = []\nagent = \"agent\"";
+    assert_snapshot!(verdicts("[ssh_agent]\nkeys = [\"home\"]", project), @r#"
+    - endow.toml:3 ssh_agent.keys = "!home"
+    + endow.toml:3 ssh_agent.keys = "work"
+    + endow.toml:4 ssh_agent.confirm = []
+    + endow.toml:5 ssh_agent.agent = "agent"
+    "#);
+}
+
+#[test]
 fn granting_entries() {
     let project = r#"
 extends = ["x"]
