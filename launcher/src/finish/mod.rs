@@ -239,8 +239,8 @@ fn what_is_left(run: &RunDir, record: &Record, finished: &Finished) -> Option<Ru
 /// What a finished run needs no more.
 fn disposable(state: RunState) -> &'static [&'static str] {
     match state {
-        RunState::Applied => &["mask", "started", "layers"],
-        _ => &["mask", "started"],
+        RunState::Applied => &["mask", "sockets", "started", "layers"],
+        _ => &["mask", "sockets", "started"],
     }
 }
 

@@ -15,7 +15,9 @@ fn open(scratch: &Scratch) -> StateDir {
 fn made(state: &StateDir) -> RunDir {
     let id = RunId::generate().expect("an id");
     let mut run = state.create_run(&OsFs, &id).expect("a run");
-    for part in ["mask", "layers/000/p000", "layers/000/m000/upper", "layers/000/m000/work"] {
+    for part in
+        ["mask", "sockets", "layers/000/p000", "layers/000/m000/upper", "layers/000/m000/work"]
+    {
         run.make_dir(&OsFs, Path::new(part), 0o700).expect("made");
     }
     let work = run.path().join("layers/000/m000").join("work").join("work");
