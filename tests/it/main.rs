@@ -32,6 +32,7 @@ mod run_profiles;
 mod run_report;
 mod run_secrets;
 mod run_signals;
+mod run_ssh_agent;
 mod run_streams;
 mod run_sync;
 mod run_terminal;

@@ -1,4 +1,4 @@
-//! Secrets, and the processes of their own that use them for the command.
+//! Secrets, and the processes of their own that use them or the user's keys for the command.
 //!
 //! A value is read when a run starts. It goes to the broker (`launcher/adapters/broker`) or into a
 //! pipe, and what it was in is wiped before the command runs: endow itself keeps none.
@@ -6,6 +6,7 @@
 mod broker;
 mod process;
 mod secret;
+mod ssh_agent;
 
 use std::os::fd::{AsFd, OwnedFd, RawFd};
 
@@ -17,6 +18,7 @@ pub(crate) use broker::Broker;
 pub(crate) use process::AdapterError;
 pub(crate) use secret::SecretError;
 use secret::Value;
+pub(crate) use ssh_agent::SshAgentFilter;
 
 /// Descriptors of endow's own are above those that a secret may have.
 const ABOVE: RawFd = 256;

@@ -19,6 +19,7 @@ use super::cow_layer::{self, open_expected};
 use super::tree_layer::{self, TreeLayerError};
 use crate::plan::step::{CgroupPlan, ExecSpec, MaskPoint, PrepareStep, RunPath, UPPER};
 use crate::plan::{HIDDEN_DIRECTORY, HIDDEN_FILE, Plan, TreeFact};
+use crate::sys;
 use crate::trees::{self, MakeError, Watch};
 
 /// The bits of directories in which mount points stand.
@@ -82,6 +83,13 @@ pub(crate) enum PrepareError {
         #[source]
         source: MakeError,
     },
+    /// A socket can't be made in the run's directory.
+    #[error("can't make a socket: {}", path.display())]
+    Listen {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
     /// endow's own guest-side code can't be put into memory.
     #[error("can't copy endow into memory")]
     Helper(#[source] io::Error),
@@ -105,6 +113,8 @@ pub(crate) struct Prepared {
     stamp: Option<Timespec>,
     /// What keeps the trees of the cache.
     leases: Vec<OwnedFd>,
+    /// A socket that listens inside.
+    listener: Option<OwnedFd>,
 }
 
 impl Prepared {
@@ -121,6 +131,11 @@ impl Prepared {
     /// Gives the command these at their numbers.
     pub(crate) fn hand(&mut self, descriptors: Vec<(OwnedFd, RawFd)>) {
         self.handed = descriptors;
+    }
+
+    /// Returns the socket that listens inside, for whoever serves it.
+    pub(crate) fn take_listener(&mut self) -> Option<OwnedFd> {
+        self.listener.take()
     }
 
     /// Closes what is the command's, once it has it.
@@ -211,6 +226,7 @@ pub(crate) fn prepare(
         handed: Vec::new(),
         stamp: None,
         leases: Vec::new(),
+        listener: None,
     };
     for step in &plan.prepare {
         match step {
@@ -221,6 +237,9 @@ pub(crate) fn prepare(
             PrepareStep::Tree { tree, cache_bytes } => {
                 let leases = trees::ready(tree, *cache_bytes, watch);
                 prepared.leases.extend(leases.map_err(|error| PrepareError::tree(tree, error))?);
+            }
+            PrepareStep::Listen { at } => {
+                prepared.listener = Some(listen(prepared.make_run(state, id)?, at)?);
             }
             _ => apply(step, prepared.make_run(state, id)?)?,
         }
@@ -239,9 +258,19 @@ fn cgroup(plan: &CgroupPlan) -> Result<Cgroup, PrepareError> {
     })
 }
 
+/// Makes a socket that listens in the run's directory, for the user alone.
+fn listen(run: &mut RunDir, at: &RunPath) -> Result<OwnedFd, PrepareError> {
+    run.make_way(&OsFs, &at.0).map_err(PrepareError::State)?;
+    let made = sys::socket::listen_below(run.as_fd(), &at.0);
+    made.map_err(|errno| PrepareError::Listen {
+        path: run.path().join(&at.0),
+        source: io::Error::from(errno),
+    })
+}
+
 fn apply(step: &PrepareStep, run: &mut RunDir) -> Result<(), PrepareError> {
     match step {
-        PrepareStep::Cgroup(_) | PrepareStep::Tree { .. } => Ok(()),
+        PrepareStep::Cgroup(_) | PrepareStep::Tree { .. } | PrepareStep::Listen { .. } => Ok(()),
         PrepareStep::TreeLayer { at, git } => {
             tree_layer::make(run, &at.0, git.as_ref()).map_err(PrepareError::TreeLayer)
         }
@@ -335,7 +364,6 @@ mod tests {
 
     use super::*;
     use crate::plan::step::FileId;
-    use crate::sys;
 
     fn host(path: &Path) -> HostPath {
         HostPath::new(path).expect("a path")

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::exit;
 use crate::apply::{PrepareError, SpawnError};
+use crate::plan::ssh_agent::SshAgentFault;
 use crate::plan::{Beyond, PlanError};
 
 /// What went wrong, for whom, and what helps.
@@ -205,7 +206,8 @@ impl From<ComposeError> for CommandError {
             ComposeError::MountedTwice { first, second, .. } => {
                 this.cause(format!("first by {first}")).cause(format!("again by {second}"))
             }
-            ComposeError::StillAllowed { origin, .. } => {
+            ComposeError::StillAllowed { origin, .. }
+            | ComposeError::KeyStillChosen { origin, .. } => {
                 error.hints().into_iter().fold(this.asked_by(origin), Self::hint)
             }
             _ => this,
@@ -262,6 +264,11 @@ impl CommandError {
         self.cause(format!("it stands at {at}"))
             .asked_by(origin)
             .hint("hide it there with a `deny` pattern, or move it out of what is granted")
+    }
+
+    fn ssh_agent(self, fault: &SshAgentFault, origin: &Origin) -> Self {
+        let this = fault.cause().into_iter().fold(self, Self::cause).asked_by(origin);
+        fault.remedies().iter().fold(this, |this, remedy| this.hint(*remedy))
     }
 }
 
@@ -334,6 +341,7 @@ impl From<PlanError> for CommandError {
             PlanError::DescriptorTwice { origin, .. } => {
                 this.asked_by(&origin).hint("leave out `--keep-fd`, or choose another `fd`")
             }
+            PlanError::SshAgent { fault, origin } => this.ssh_agent(&fault, &origin),
             PlanError::NoPlace { origin, .. } => this.asked_by(&origin),
             PlanError::NoDevice(_) | PlanError::Unprobed(_) | PlanError::UnaskedRegistry(_) => this,
         }

@@ -4,18 +4,18 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
-use endow_policy::Network;
+use endow_policy::{Network, SshAgentOrder};
 use endow_vfs::state::Record;
 use rustix::io::Errno;
 
 use super::error::{CommandError, Kind};
 use super::stages::Planned;
-use crate::adapters::{self, AdapterError, SecretsError};
+use crate::adapters::{self, AdapterError, SecretsError, SshAgentFilter};
 use crate::apply::{Begun, Prepared, SpawnError, spawn};
 use crate::finish::{self, Published};
 use crate::network::{self, Log, PublishError, Served};
-use crate::plan::Plan;
 use crate::plan::step::Buffered;
+use crate::plan::{ChosenKeys, Plan};
 use crate::supervise::{
     self, Attempt, Calls, Capture, Ended, Left, Measured, Notice, Over, PublishedFile, Publisher,
     Recorder, Renewal, Supervised, Terminal,
@@ -81,6 +81,7 @@ pub(crate) fn run(
             served.naming_processes();
         }
     }
+    let filter = filter(plan, prepared)?;
     let sandbox = spawn(given.begun, plan, prepared)?;
     prepared.hand_over();
     if let Some(served) = &mut served {
@@ -107,7 +108,7 @@ pub(crate) fn run(
     };
     let ended = supervise::run(&mut set, given.terminal, &mut |_, notice| noticed(notice))
         .map_err(failed("can't supervise"))?;
-    drop((recorder, publisher));
+    drop((recorder, publisher, filter));
     let ended = ended.first().copied().ok_or(SpawnError::Killed)?;
     let [supervised] = set;
     let run_time = spawned.elapsed();
@@ -135,6 +136,30 @@ fn not_taken(error: SecretsError) -> CommandError {
             this.hint("install the package `endow-broker`, which is part of endow, beside it")
         }
         SecretsError::Secret { .. } | SecretsError::Broker(_) | SecretsError::Pipe { .. } => this,
+    }
+}
+
+/// Starts the filter before the user's ssh-agent, where keys of it may be used.
+fn filter(plan: &Plan, prepared: &mut Prepared) -> Result<Option<SshAgentFilter>, CommandError> {
+    let Some(chosen) = &plan.ssh_agent else { return Ok(None) };
+    let Some(listener) = prepared.take_listener() else { return Ok(None) };
+    let order = SshAgentOrder {
+        agent: chosen.agent.to_string(),
+        keys: chosen.keys.iter().map(|key| key.value.clone()).collect(),
+        confirm: chosen.confirm.clone(),
+    };
+    SshAgentFilter::start(&order, listener).map(Some).map_err(|error| not_filtered(&error, chosen))
+}
+
+fn not_filtered(error: &AdapterError, chosen: &ChosenKeys) -> CommandError {
+    let this = CommandError::new(Kind::Setup, "can't use keys of the ssh-agent");
+    let this = this.about(&chosen.agent).cause(error).because(error);
+    match error {
+        AdapterError::Missing(_) => {
+            this.hint("install the package `endow-ssh-agent`, which is part of endow, beside it")
+        }
+        AdapterError::Refused(_) => this.hint("`ssh-add -l` lists the agent's keys"),
+        AdapterError::Start { .. } | AdapterError::NoAnswer(_) => this,
     }
 }
 

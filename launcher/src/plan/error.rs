@@ -3,6 +3,7 @@
 use endow_policy::{GuestPath, HostPath, Level, MountSpec, Origin, Registry};
 
 use super::registries::RegistryFault;
+use super::ssh_agent::SshAgentFault;
 use super::tree::TreeFault;
 
 /// Why no plan can be made. Nothing has been touched when it is returned.
@@ -60,6 +61,9 @@ pub enum PlanError {
     /// A secret is to have a descriptor that the caller passes.
     #[error("descriptor is passed already: {number}")]
     DescriptorTwice { number: i32, origin: Origin },
+    /// Keys of the ssh-agent can't be used.
+    #[error("{fault}")]
+    SshAgent { fault: SshAgentFault, origin: Origin },
     /// A device that every command needs is missing on the host.
     #[error("host device is missing: {0}")]
     NoDevice(String),

@@ -30,6 +30,7 @@ pub mod seccomp;
 pub mod secrets;
 mod single;
 mod skeleton;
+pub mod ssh_agent;
 pub mod step;
 mod supervise;
 pub mod switches;
@@ -50,6 +51,7 @@ pub use level::{Degradation, Enforcement};
 pub use mounts::{HIDDEN_DIRECTORY, HIDDEN_FILE, content_key};
 pub use opening::{Namespaces, Opening, opening, opens_early};
 pub use skeleton::DEVICES;
+pub use ssh_agent::ChosenKeys;
 pub use tree::{Presented, TreeBase, TreeFact, TreeFault, WhyCopied, tree_name};
 pub use working_copy::{BorrowedFact, ChangedTree, CopyFact, GitStart};
 
@@ -90,6 +92,9 @@ pub struct Plan {
     /// What it uses without seeing it, or reads from a descriptor.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub secrets: Vec<Stated<Secret>>,
+    /// The keys of the user's ssh-agent that it may use.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ssh_agent: Option<ChosenKeys>,
     /// What the supervisor does meanwhile.
     pub supervise: SupervisePlan,
     /// The copy-on-write mounts, whose changes are written back.
@@ -120,7 +125,8 @@ impl Plan {
     /// `keep` besides the standard streams.
     #[must_use]
     pub fn with_helper(self, argv: Vec<OsString>, keep: Vec<i32>) -> Self {
-        Self { exec: ExecSpec::Helper { argv }, keep, secrets: Vec::new(), ..self }
+        let exec = ExecSpec::Helper { argv };
+        Self { exec, keep, secrets: Vec::new(), ssh_agent: None, ..self }
     }
 
     /// Returns the command's name as it was given.
@@ -229,6 +235,7 @@ pub fn complete(
     let environment = environment::plan(policy, &placement, host, request, temporary.as_ref());
     let payload = confine::payload(policy, &placement, host, &enforcement)?;
     let secrets = secrets::plan(policy, &placement, host, &request.keep)?;
+    let ssh_agent = ssh_agent::plan(policy, host, request)?;
     let finish = finish(&view);
     Ok(Plan {
         prepare: view.prepare,
@@ -240,6 +247,7 @@ pub fn complete(
         environment,
         keep: request.keep.clone(),
         secrets,
+        ssh_agent,
         supervise: supervise::plan(policy, network, request, view.renew),
         finish,
         buffered: view.buffered,

@@ -1,6 +1,6 @@
 //! The steps of each kind of mount.
 
-use endow_policy::{Access, BackendSpec, GuestPath, HostPath, MountSpec};
+use endow_policy::{Access, BackendSpec, GuestPath, HostPath, Made, MountSpec};
 
 use super::PlanError;
 use super::host::{Found, HiddenName};
@@ -230,6 +230,9 @@ impl Builder<'_> {
     }
 
     pub(super) fn small_file(&mut self, spec: &MountSpec) -> Result<(), PlanError> {
+        if spec.backend == (BackendSpec::Made { made: Made::SshAgent }) {
+            return self.ssh_agent(spec);
+        }
         let parent = spec.at.parent().unwrap_or_else(GuestPath::root);
         if !self.is_fresh(&parent) {
             return Ok(());

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use endow_policy::{
-    Access, AllowWord, BackendSpec, GuestPath, HostPath, Level, MountClass, MountSpec, Origin,
-    Policy,
+    Access, AllowWord, BackendSpec, GuestPath, HostPath, Level, Made, MountClass, MountSpec,
+    Origin, Policy,
 };
 
 use super::PlanError;
@@ -38,6 +38,7 @@ pub(super) fn narrow(
 ) -> Result<Narrowed, PlanError> {
     let mut beyond = of_processes(policy);
     beyond.extend(of_network(policy));
+    beyond.extend(of_ssh_agent(policy));
     let told = not_buffered(placement);
     let mut kept = Vec::new();
     let mut absent = placement.absent.clone();
@@ -102,6 +103,15 @@ fn of_network(policy: &Policy) -> Vec<Beyond> {
     hosts.chain(ports).chain(proxy).chain(endpoints).collect()
 }
 
+/// Keys that are used at a socket.
+fn of_ssh_agent(policy: &Policy) -> impl Iterator<Item = Beyond> {
+    let keys = policy.ssh_agent.iter().flat_map(|chosen| &chosen.keys);
+    keys.map(|key| Beyond {
+        what: format!("--ssh-agent {}: no Unix socket can be connected to", key.value),
+        origin: Some(key.origin.clone()),
+    })
+}
+
 enum Expressed {
     /// By a rule on what stands there.
     Kept(Box<Placed>),
@@ -125,6 +135,7 @@ fn in_place(placed: &Placed, host: &HostFacts) -> Expressed {
     match (&spec.backend, &placed.source) {
         (BackendSpec::Physical { .. }, Some(source)) => physical(placed, source, host),
         (BackendSpec::Copy { .. }, Some(source)) => kept(as_it_is(spec, source.clone())),
+        (BackendSpec::Made { made: Made::SshAgent }, _) => Expressed::LeftOut,
         (BackendSpec::Made { .. }, _) => match host.paths.get(&at.to_host()).and_then(file) {
             Some(source) => kept(as_it_is(spec, source)),
             None => Expressed::LeftOut,

@@ -10,7 +10,7 @@ use super::step::{
     ConfineStep, ExecSpec, InitStep, MountFlags, PayloadStep, PrepareStep, Source, TakenLayer,
     Upper,
 };
-use super::{Namespaces, Plan, Presented, Walk, WhyCopied};
+use super::{ChosenKeys, Namespaces, Plan, Presented, Walk, WhyCopied};
 
 impl Display for Plan {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -23,6 +23,7 @@ impl Display for Plan {
         for secret in &self.secrets {
             writeln!(f, "secret  {} ({})", secret.value, secret.origin)?;
         }
+        self.ssh_agent.as_ref().map_or(Ok(()), |chosen| keys(f, chosen))?;
         lines(f, "walk", &self.walks)?;
         lines(f, "prepare", &self.prepare)?;
         match self.opening.namespaces {
@@ -56,6 +57,19 @@ fn served(f: &mut Formatter<'_>, network: &Network) -> fmt::Result {
     proxy.map_or(Ok(()), |port| writeln!(f, "proxy   {} ({})", port.value, port.origin))
 }
 
+/// The keys that can be used, each with who chose it, and who is asked.
+fn keys(f: &mut Formatter<'_>, chosen: &ChosenKeys) -> fmt::Result {
+    for key in &chosen.keys {
+        writeln!(f, "ssh-key {} ({})", key.value, key.origin)?;
+    }
+    writeln!(f, "agent   {}", chosen.agent)?;
+    if chosen.confirm.is_empty() {
+        Ok(())
+    } else {
+        writeln!(f, "asks    {}", chosen.confirm.join(" "))
+    }
+}
+
 fn lines<T: Display>(f: &mut Formatter<'_>, word: &str, items: &[T]) -> fmt::Result {
     items.iter().try_for_each(|item| writeln!(f, "{word:<7} {item}"))
 }
@@ -64,7 +78,7 @@ impl Display for Placed {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let spec = &self.spec;
         let kind = match &spec.backend {
-            BackendSpec::Physical { .. } if spec.options.socket => "socket".to_owned(),
+            _ if spec.options.socket => "socket".to_owned(),
             BackendSpec::Physical { .. } => format!("{:?}", spec.access).to_lowercase(),
             BackendSpec::Memory { size_bytes, .. } => format!("memory {size_bytes}"),
             BackendSpec::Private { .. } => "private".to_owned(),
@@ -98,6 +112,7 @@ impl Display for PrepareStep {
         match self {
             Self::MakeDir { at, mode } => write!(f, "mkdir $RUN/{} {mode:04o}", at.0.display()),
             Self::MakeFile { at, mode } => write!(f, "touch $RUN/{} {mode:04o}", at.0.display()),
+            Self::Listen { at } => write!(f, "listen $RUN/{}", at.0.display()),
             Self::Seed { from, to } => write!(f, "seed $RUN/{} <- {from}", to.0.display()),
             Self::Layer { at, like, .. } => write!(f, "layer $RUN/{} like {like}", at.0.display()),
             Self::CopyFile { at, from, .. } => write!(f, "copy $RUN/{} <- {from}", at.0.display()),

@@ -162,6 +162,8 @@ pub enum PrepareStep {
     MakeDir { at: RunPath, mode: u32 },
     /// Makes an empty file in the run's state.
     MakeFile { at: RunPath, mode: u32 },
+    /// Makes a socket in the run's state that listens; whoever serves it gets it.
+    Listen { at: RunPath },
     /// Copies a host file into a private directory.
     Seed { from: HostPath, to: RunPath },
     /// Makes the upper and the work directory of a copy-on-write mount; the upper one is the

@@ -91,6 +91,7 @@ pub(crate) fn look(
     let is_inside = files.outer_level.is_some();
     let mut wanted = sources(policy);
     wanted.extend(plan::secrets::files(policy).cloned());
+    wanted.extend(plan::ssh_agent::files(policy));
     wanted.extend(search);
     wanted.extend(policies.iter().cloned());
     if is_inside || policy.require.level == Level::Landlock {

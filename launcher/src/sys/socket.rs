@@ -1,13 +1,17 @@
-//! The socket pair between supervisor and pid 1: one message a packet, descriptors beside it.
+//! Unix sockets: the pair between supervisor and pid 1, with one message a packet and descriptors
+//! beside it, and one that listens.
 
 use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::path::Path;
 
+use rustix::fs::{AtFlags, Mode, chmodat};
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recvmsg, sendmsg, socketpair,
+    SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType, bind, listen,
+    recvmsg, sendmsg, socket_with, socketpair,
 };
 
 /// The most descriptors that travel with one message.
@@ -16,6 +20,21 @@ pub(crate) const DESCRIPTORS_MAX: usize = 8;
 /// Makes a pair of connected sockets that keep the borders of messages.
 pub(crate) fn pair() -> Result<(OwnedFd, OwnedFd), Errno> {
     socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
+}
+
+/// How many clients may wait to be accepted.
+const WAITING_MAX: i32 = 64;
+
+/// Makes a socket that listens below an open directory, however long the directory's own path is;
+/// nobody but its owner may connect.
+pub(crate) fn listen_below(directory: BorrowedFd<'_>, name: &Path) -> Result<OwnedFd, Errno> {
+    let flags = SocketFlags::CLOEXEC;
+    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    let opened = Path::new("/proc/self/fd").join(directory.as_raw_fd().to_string());
+    bind(&socket, &SocketAddrUnix::new(opened.join(name))?)?;
+    chmodat(directory, name, Mode::RUSR | Mode::WUSR, AtFlags::empty())?;
+    listen(&socket, WAITING_MAX)?;
+    Ok(socket)
 }
 
 /// Sends one message with descriptors. Never raises SIGPIPE, never allocates.
@@ -79,6 +98,22 @@ pub(crate) fn receive(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn socket_listens_below_a_directory_with_a_long_path() {
+        use std::os::unix::fs::PermissionsExt;
+        let root = tempfile::tempdir().expect("a directory");
+        let path = root.path().join("d".repeat(200));
+        std::fs::create_dir(&path).expect("a directory");
+        let directory = std::fs::File::open(&path).expect("opened");
+        let _listening = listen_below(directory.as_fd(), Path::new("s")).expect("made");
+        let made = std::fs::metadata(path.join("s")).expect("there");
+        assert_eq!(made.permissions().mode() & 0o7777, 0o600);
+        let at = format!("/proc/self/fd/{}/s", directory.as_raw_fd());
+        std::os::unix::net::UnixStream::connect(at).expect("connected");
+        let again = listen_below(directory.as_fd(), Path::new("s"));
+        assert_eq!(again.expect_err("there is one"), Errno::ADDRINUSE);
+    }
 
     #[test]
     fn last_words_arrive_from_who_did_not_listen() {

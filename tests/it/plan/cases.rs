@@ -241,20 +241,62 @@ pub(super) const CASES: &[Case] = &[
         name: "secrets-require-landlock",
         flags: |flags| flags.require = Some("landlock".to_owned()),
     },
+    Case { name: "ssh-agent", flags: |flags| flags.ssh_agent.push("work".to_owned()) },
+    Case { name: "ssh-agent-of-file", flags: |flags| flags.ssh_agent.push("*".to_owned()) },
+    Case {
+        name: "ssh-agent-in-ro",
+        flags: |flags| {
+            flags.ssh_agent.push("work".to_owned());
+            flags.ro.push("/run/user/1000=/srv/data".into());
+        },
+    },
+    Case {
+        name: "ssh-agent-in-rw",
+        flags: |flags| {
+            flags.ssh_agent.push("work".to_owned());
+            flags.rw.push("/run/user/1000=/srv/data".into());
+        },
+    },
+    Case {
+        name: "ssh-agent-in-memory",
+        flags: |flags| {
+            flags.ssh_agent.push("work".to_owned());
+            flags.tmp.push("/run/user/1000,size=1M".into());
+        },
+    },
+    Case {
+        name: "ssh-agent-require-landlock",
+        flags: |flags| {
+            flags.ssh_agent.extend(["work", "SHA256:x"].map(str::to_owned));
+            flags.require = Some("landlock".to_owned());
+        },
+    },
     Case { name: "require-full", flags: |flags| flags.require = Some("full".to_owned()) },
 ];
 
 /// What a file says in cases of this name.
-const FILES: &[(&str, &str)] = &[(
-    "secrets",
-    r#"
+const FILES: &[(&str, &str)] = &[
+    (
+        "ssh-agent-of-file",
+        r#"
+version = 1
+[ssh_agent]
+keys = ["SHA256:x", "home"]
+confirm = ["~/bin/ask", "--now"]
+agent = "~/.gnupg/S.gpg-agent.ssh"
+"#,
+    ),
+    (
+        "secrets",
+        r#"
 version = 1
 [secrets]
 API = { from = "env:API_TOKEN", for = "api.example.com/v1", header = "X-Key: {}" }
 INNER = { from = "file:/srv/key", for = "inner.example.com:8443", header = "Authorization: Basic {}", address = "10.1.0.0/16", port = 9000, url = "INNER" }
 PASS = { from = "cmd:pass show x", fd = 3 }
 "#,
-)];
+    ),
+];
 
 impl Case {
     /// Returns the resolved policy.
@@ -309,6 +351,7 @@ pub(super) fn request() -> ExecRequest {
             pair("PATH", "/usr/bin:/bin:/nonesuch:/home/user/.local/bin"),
             pair("LANG", "C"),
             pair("API_TOKEN", "canary"),
+            pair("SSH_AUTH_SOCK", "/run/user/1000/keyring/ssh"),
             pair("UNKNOWN", "canary"),
         ],
         keep: Vec::new(),

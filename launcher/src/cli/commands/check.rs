@@ -100,6 +100,7 @@ fn notes(planned: &Planned) -> Vec<String> {
     notes.extend(losses(planned));
     notes.extend(network(&planned.found.policy.network));
     notes.extend(withheld(&planned.found.policy));
+    notes.extend(whole_agents(planned));
     notes
 }
 
@@ -112,6 +113,22 @@ fn withheld(policy: &Policy) -> impl Iterator<Item = String> {
             it.value.name, it.origin
         )
     })
+}
+
+/// The ssh-agent itself, beside the chosen keys of it.
+fn whole_agents(planned: &Planned) -> Vec<String> {
+    let chosen = planned.plan.ssh_agent.as_ref();
+    let agent = chosen.and_then(|it| it.agent.as_path().canonicalize().ok());
+    let is_agent = |placed: &&Placed| {
+        let source = placed.source.as_ref().map(|source| source.path.as_path());
+        placed.spec.options.socket && source.is_some() && source == agent.as_deref()
+    };
+    let whole = planned.plan.placement.mounts.iter().filter(is_agent);
+    let line = |it: &Placed| {
+        let (at, origin) = (&it.spec.at, &it.spec.origin);
+        format!("{at} ({origin}) is the whole ssh-agent, beside the chosen keys of it")
+    };
+    whole.map(line).collect()
 }
 
 /// Entries that add nothing, and those that open more than they look like.

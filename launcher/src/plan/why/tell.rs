@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use endow_policy::{BackendSpec, GuestPath, HostPath, MountClass, Policy};
+use endow_policy::{BackendSpec, GuestPath, HostPath, Made, MountClass, Policy};
 
 use super::Operation;
 use super::answer::{Answer, Layer, Verdict};
@@ -165,6 +165,9 @@ impl<'a> Questions<'a> {
             Some((BackendSpec::Git { .. }, _)) => "a git tree, as it was at the start".to_owned(),
             Some((BackendSpec::Cas { .. }, _)) => "a content-addressed tree".to_owned(),
             Some((BackendSpec::Memory { .. }, _)) => "memory of the run's own".to_owned(),
+            Some((BackendSpec::Made { made: Made::SshAgent }, _)) => {
+                "chosen keys of the ssh-agent are served there".to_owned()
+            }
             Some((BackendSpec::Private { .. }, _)) => "a private directory of the run".to_owned(),
             _ => "a part of every view".to_owned(),
         }

@@ -56,6 +56,8 @@ enum Shows<'a> {
     Again(usize),
     /// A tree of the cache.
     Tree,
+    /// A socket of the run's own.
+    Socket,
 }
 
 /// A directory of the host below layers of endow's own.
@@ -210,6 +212,10 @@ impl<'a> View<'a> {
                 Ok((self.own(EntryKind::Directory, 0o755), NodeOrigin::Step))
             }
             Shows::Tree => Err(Missing::Unknown),
+            Shows::Socket => {
+                let kind = EntryKind::Socket { reachable: true };
+                Ok((self.own(kind, 0o600), NodeOrigin::Step))
+            }
             Shows::Again(_) => self.look_again(mount, path).map(|node| (node.entry, node.origin)),
         }
     }
@@ -315,6 +321,7 @@ fn private<'a>(at: &RunPath, plan: &'a Plan) -> Shows<'a> {
         return Shows::Cover { directory: true };
     }
     let copied = plan.prepare.iter().find_map(|step| match step {
+        PrepareStep::Listen { at: made } if made == at => Some(Shows::Socket),
         PrepareStep::CopyFile { at: made, from, .. } if made == at => Some(Shows::Copied(from)),
         _ => None,
     });

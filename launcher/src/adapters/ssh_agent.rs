@@ -1,0 +1,24 @@
+//! The filter before the user's ssh-agent: inside, chosen keys of it can be used, and nothing else.
+
+use std::os::fd::{AsFd, OwnedFd};
+
+use endow_policy::SshAgentOrder;
+
+use super::process::{Adapter, AdapterError};
+
+const PROGRAM: &str = "endow-ssh-agent";
+
+/// The filter of a run. Dropped, it ends.
+#[derive(Debug)]
+pub(crate) struct SshAgentFilter(
+    #[expect(dead_code, reason = "it serves until it is dropped")] Adapter,
+);
+
+impl SshAgentFilter {
+    /// Starts it. From then on nobody else has the socket that listens.
+    pub(crate) fn start(order: &SshAgentOrder, listener: OwnedFd) -> Result<Self, AdapterError> {
+        let refused = |error: serde_json::Error| AdapterError::Refused(error.to_string());
+        let message = serde_json::to_vec(order).map_err(refused)?;
+        Adapter::start(PROGRAM, &message, &[listener.as_fd()]).map(Self)
+    }
+}

@@ -1,0 +1,198 @@
+//! Keys of the user's ssh-agent: a socket of the run's own stands for the agent's.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+
+use endow_policy::{GuestPath, HostPath, MountSpec, Origin, Policy, SshAgent, Stated};
+use serde::Serialize;
+
+use super::host::{ExecRequest, HostFacts};
+use super::step::{InitStep, PrepareStep, RunPath, Source};
+use super::view::{Builder, DATA_ONLY};
+use super::{PlanError, planted};
+
+/// Where the run keeps its socket.
+const SOCKET: &str = "sockets/ssh-agent";
+
+/// What is served at that socket.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ChosenKeys {
+    /// The real agent's socket.
+    pub agent: HostPath,
+    /// The keys, by fingerprint or comment; `*` is all.
+    pub keys: Vec<Stated<String>>,
+    /// The program that asks before one is used, with its arguments; empty when nobody is asked.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub confirm: Vec<String>,
+}
+
+/// Why keys of the user's ssh-agent can't be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SshAgentFault {
+    /// Neither the policy nor the caller names an agent.
+    #[error("no ssh-agent is named")]
+    Unnamed,
+    /// What the caller names can't be reached from everywhere.
+    #[error("SSH_AUTH_SOCK is no plain absolute path")]
+    Relative,
+    /// The socket has no place.
+    #[error("no place for the socket of the ssh-agent: {0}")]
+    NoPlace(GuestPath),
+    /// The program that asks lies where a command may write.
+    #[error("the command could change the program that asks: {program}")]
+    InReach {
+        /// The program as the policy names it.
+        program: String,
+        /// The source of the mount that can be written.
+        within: HostPath,
+    },
+}
+
+impl SshAgentFault {
+    /// Returns what led to it.
+    pub fn cause(&self) -> Option<String> {
+        match self {
+            Self::Unnamed => Some("SSH_AUTH_SOCK is not set".to_owned()),
+            Self::Relative => None,
+            Self::NoPlace(_) => Some(
+                "a directory of the host is mounted there, in which endow makes no names"
+                    .to_owned(),
+            ),
+            Self::InReach { within, .. } => {
+                Some(format!("it would be found by a name in {within}, which a command may write"))
+            }
+        }
+    }
+
+    /// Returns what helps, one line each.
+    pub fn remedies(&self) -> &'static [&'static str] {
+        match self {
+            Self::Unnamed => &[
+                "start one with `eval $(ssh-agent)`, and add keys with `ssh-add`",
+                "or name its socket: `agent = \"PATH\"` under [ssh_agent]",
+            ],
+            Self::Relative => &[],
+            Self::NoPlace(_) => &["grant that directory read-only, or leave it out"],
+            Self::InReach { .. } => &["write the path of a program that lies elsewhere"],
+        }
+    }
+
+    fn by(self, origin: &Origin) -> PlanError {
+        PlanError::SshAgent { fault: self, origin: origin.clone() }
+    }
+}
+
+/// Returns what a run serves.
+///
+/// # Errors
+/// Neither the policy nor the caller's environment names an agent, or a command could change the
+/// program that asks.
+pub(super) fn plan(
+    policy: &Policy,
+    host: &HostFacts,
+    request: &ExecRequest,
+) -> Result<Option<ChosenKeys>, PlanError> {
+    let Some(chosen) = &policy.ssh_agent else { return Ok(None) };
+    let agent = match &chosen.agent {
+        Some(agent) => agent.value.clone(),
+        None => named_outside(chosen, request)?,
+    };
+    let confirm = chosen.confirm.as_ref().map(|it| it.value.clone()).unwrap_or_default();
+    out_of_reach(policy, host, request)?;
+    Ok(Some(ChosenKeys { agent, keys: chosen.keys.clone(), confirm }))
+}
+
+/// Returns the agent of the caller's environment.
+fn named_outside(chosen: &SshAgent, request: &ExecRequest) -> Result<HostPath, PlanError> {
+    let origin = chosen.keys.first().map_or(&Origin::Default, |key| &key.origin);
+    let is_named = |pair: &&(OsString, OsString)| pair.0 == "SSH_AUTH_SOCK" && !pair.1.is_empty();
+    let named = request.environment.iter().find(is_named);
+    let (_, value) = named.ok_or_else(|| SshAgentFault::Unnamed.by(origin))?;
+    let path = HostPath::new(value).ok().filter(|path| path.as_path().to_str().is_some());
+    path.ok_or_else(|| SshAgentFault::Relative.by(origin))
+}
+
+/// Returns the host files that are executed when a key is to be used.
+pub fn files(policy: &Policy) -> impl Iterator<Item = HostPath> {
+    let confirm = policy.ssh_agent.iter().filter_map(|chosen| chosen.confirm.as_ref());
+    confirm.filter_map(|words| HostPath::new(words.value.first()?).ok())
+}
+
+/// The program that asks runs outside: no command of this run, or of an earlier one in the same
+/// place, may have written it.
+fn out_of_reach(policy: &Policy, host: &HostFacts, request: &ExecRequest) -> Result<(), PlanError> {
+    let confirm = policy.ssh_agent.as_ref().and_then(|chosen| chosen.confirm.as_ref());
+    let Some((confirm, program)) = confirm.and_then(|it| Some((it, it.value.first()?))) else {
+        return Ok(());
+    };
+    let live = planted::live_sources(&policy.mounts, host);
+    let places = places(program, policy, request);
+    match places.iter().find_map(|(place, name)| within(place, *name, &live, host)) {
+        None => Ok(()),
+        Some(within) => {
+            Err(SshAgentFault::InReach { program: program.clone(), within }.by(&confirm.origin))
+        }
+    }
+}
+
+/// Returns where a program is: its path, or directories with its name in them.
+fn places<'a>(
+    program: &'a str,
+    policy: &Policy,
+    request: &ExecRequest,
+) -> Vec<(HostPath, Option<&'a str>)> {
+    if let Ok(path) = HostPath::new(program) {
+        return vec![(path, None)];
+    }
+    search_path(policy, request).into_iter().map(|it| (it, Some(program))).collect()
+}
+
+/// Returns the directories in which a program is looked for outside. A relative one starts where
+/// the command does.
+fn search_path(policy: &Policy, request: &ExecRequest) -> Vec<HostPath> {
+    let path = request.environment.iter().find(|(name, _)| name == "PATH");
+    let path = path.map(|(_, value)| value.as_bytes()).unwrap_or_default();
+    let directory = |entry: &[u8]| {
+        HostPath::new(OsStr::from_bytes(entry)).unwrap_or_else(|_| policy.chdir.to_host())
+    };
+    path.split(|byte| *byte == b':').map(directory).collect()
+}
+
+/// Returns the mount by which a command can write a file, or a name in a directory, or a link that
+/// leads there.
+fn within(
+    place: &HostPath,
+    name: Option<&str>,
+    live: &[&HostPath],
+    host: &HostFacts,
+) -> Option<HostPath> {
+    let fact = host.paths.get(place);
+    let whole = |path: &HostPath| match name {
+        Some(name) => path.join(name).ok(),
+        None => Some(path.clone()),
+    };
+    let named = [Some(place), fact.map(|fact| &fact.resolved)];
+    let named: Vec<HostPath> = named.into_iter().flatten().filter_map(whole).collect();
+    let held = live.iter().find(|source| named.iter().any(|path| path.is_within(source)));
+    let linked = || fact.and_then(|fact| planted::any(fact, live)).map(|it| it.within);
+    held.copied().or_else(linked).cloned()
+}
+
+impl Builder<'_> {
+    /// Plans the socket: it is made in the run's directory, and mounted.
+    pub(super) fn ssh_agent(&mut self, spec: &MountSpec) -> Result<(), PlanError> {
+        let at = &spec.at;
+        let no_place = |_| SshAgentFault::NoPlace(at.clone()).by(&spec.origin);
+        if let Some(directory) = at.parent().filter(|it| self.is_fresh(it)) {
+            self.directory(&directory, 0o700)?;
+        }
+        self.file(at).map_err(no_place)?;
+        let socket = RunPath(SOCKET.into());
+        self.plan.prepare.push(PrepareStep::Listen { at: socket.clone() });
+        let source = Source::Run(socket);
+        self.step(InitStep::Bind { source, at: at.clone(), flags: DATA_ONLY });
+        self.mounted(at, false);
+        Ok(())
+    }
+}
