@@ -118,7 +118,8 @@ fn only_chosen_keys_are_listed() {
         (&["*"], &["work", "home"]),
         (&["work", "home", "!work"], &["home"]),
     ] {
-        let options: Vec<&str> = keys.iter().flat_map(|key| ["--ssh-agent", key]).collect();
+        let words: Vec<String> = keys.iter().map(|key| format!("ssh-agent:{key}")).collect();
+        let options: Vec<&str> = words.iter().flat_map(|word| ["--bridge", word]).collect();
         assert_eq!(agent.keys(&options, "ssh-add -l"), seen, "{keys:?}");
     }
     let policy = format!("[ssh_agent]\nkeys = [\"{work}\"]");
@@ -129,7 +130,7 @@ fn only_chosen_keys_are_listed() {
 #[test]
 fn chosen_key_signs_and_no_other_does() {
     let Some(agent) = Agent::start() else { return };
-    let options = ["--ssh-agent", "work", "--workspace", "rw"];
+    let options = ["--bridge", "ssh-agent:work", "--workspace", "rw"];
     agent.run(&options, &sign("work")).ok();
     agent.outside("ssh-keygen -Y check-novalidate -n file -s m.sig <m").ok();
     let refused = agent.run(&options, &sign("home"));
@@ -145,7 +146,7 @@ fn agent_is_not_changed_from_inside() {
     let make = "ssh-keygen -q -t ed25519 -N '' -f ~/new";
     let tries = tries.map(|it| format!("{it} 2>/dev/null && echo '{it}'"));
     let script = format!("{make}; {}; ssh-add -l", tries.join("; "));
-    assert_eq!(agent.keys(&["--ssh-agent", "*"], &script), ["work", "home"]);
+    assert_eq!(agent.keys(&["--bridge", "ssh-agent:*"], &script), ["work", "home"]);
     agent.assert_unchanged();
 }
 
@@ -162,8 +163,8 @@ fn agent_itself_is_out_of_reach() {
         &[][..],
         &["--ro", directory],
         &["--rw", directory],
-        &["--rw", directory, "--ssh-agent", "work"],
-        &["--env-all", "--ssh-agent", "work"],
+        &["--rw", directory, "--bridge", "ssh-agent:work"],
+        &["--env-all", "--bridge", "ssh-agent:work"],
     ] {
         let told = agent.run(options, &ask);
         assert!(told.code == 2 && told.stdout.is_empty(), "{options:?}: {told:?}");
@@ -225,7 +226,7 @@ fn run_without_its_key_does_not_start() {
         assert!(told.stdout.is_empty(), "{told:?}");
         told.fails(125).to_owned()
     };
-    let mut command = agent.command(&["--ssh-agent", "gone"], "echo started");
+    let mut command = agent.command(&["--bridge", "ssh-agent:gone"], "echo started");
     let unknown = told(&mut command);
     let held = ["has no key \"gone\", it has ", "(work)", "(home)", "ssh-add -l"];
     assert!(held.iter().all(|part| unknown.contains(part)), "{unknown}");
@@ -259,7 +260,7 @@ fn without_the_filter_no_run_starts() {
     fs::create_dir(&alone).expect("a directory");
     fs::copy(endow(), alone.join("endow")).expect("a copy");
     let mut command = agent.world.command(alone.join("endow"));
-    command.args(["run", "--ssh-agent", "work", "--", "echo", "started"]);
+    command.args(["run", "--bridge", "ssh-agent:work", "--", "echo", "started"]);
     let told = said(command.env("SSH_AUTH_SOCK", agent.socket()));
     assert!(told.fails(125).contains("install the package `endow-ssh-agent`"), "{told:?}");
     assert!(told.stdout.is_empty());
@@ -270,7 +271,7 @@ fn without_the_filter_no_run_starts() {
 fn filter_ends_with_its_run() {
     let Some(agent) = Agent::start() else { return };
     for kill in [false, true] {
-        let mut command = agent.command(&["--ssh-agent", "work"], "echo ready; read line");
+        let mut command = agent.command(&["--bridge", "ssh-agent:work"], "echo ready; read line");
         let mut running = Running::start(command.stdin(Stdio::piped()));
         running.expect("ready");
         let [filter] = filters(running.pid())[..] else { panic!("not one filter") };
@@ -304,8 +305,8 @@ fn question_ends_with_its_run() {
 #[test]
 fn level_without_namespaces_refuses_it() {
     let Some(agent) = Agent::start() else { return };
-    let told = agent.run(&["--ssh-agent", "work", "--require", "landlock"], "echo started");
-    assert!(told.fails(122).contains("--ssh-agent work"), "{told:?}");
+    let told = agent.run(&["--bridge", "ssh-agent:work", "--require", "landlock"], "echo started");
+    assert!(told.fails(122).contains("--bridge ssh-agent:work"), "{told:?}");
 }
 
 #[test]
@@ -315,7 +316,7 @@ fn commit_is_signed() {
     let user = "-c user.name=n -c user.email=n@example.org -c gpg.format=ssh";
     let commit =
         |key: &str| format!("git {user} -c user.signingkey={key}.pub commit -q -S -m {key}");
-    let options = ["--ssh-agent", "work"];
+    let options = ["--bridge", "ssh-agent:work"];
     agent.run(&options, &commit("work")).ok();
     let verify = "echo \"n@example.org $(cat work.pub)\" >../signers && \
                   git -c gpg.ssh.allowedSignersFile=../signers verify-commit HEAD";
@@ -328,7 +329,7 @@ fn commit_is_signed() {
 fn state_may_have_a_long_path() {
     let Some(agent) = Agent::start() else { return };
     let state = agent.world.root().join("d".repeat(120)).join("e".repeat(120));
-    let mut command = agent.command(&["--ssh-agent", "work"], "ssh-add -l");
+    let mut command = agent.command(&["--bridge", "ssh-agent:work"], "ssh-add -l");
     assert_eq!(comments(said(command.env("ENDOW_STATE_DIR", &state)).ok()), ["work"]);
 }
 
@@ -341,10 +342,10 @@ fn socket_has_its_place_in_what_is_granted_there() {
     let place = format!("{at}={granted}");
     let mounts = [["--ro", &place], ["--cow", &place], ["--tmp", &at]];
     for mount in mounts {
-        let options = [&["--ssh-agent", "work"], &mount[..]].concat();
+        let options = [&["--bridge", "ssh-agent:work"], &mount[..]].concat();
         assert_eq!(agent.keys(&options, "ssh-add -l"), ["work"], "{mount:?}");
     }
-    let told = agent.run(&["--ssh-agent", "work", "--rw", &place], "echo started");
+    let told = agent.run(&["--bridge", "ssh-agent:work", "--rw", &place], "echo started");
     assert!(told.fails(125).contains("no place for the socket of the ssh-agent"), "{told:?}");
     assert_eq!(fs::read_dir(&granted).expect("a directory").count(), 1);
 }
@@ -352,7 +353,7 @@ fn socket_has_its_place_in_what_is_granted_there() {
 #[test]
 fn run_that_is_kept_keeps_no_socket() {
     let Some(agent) = Agent::start() else { return };
-    agent.run(&["--ssh-agent", "work", "--sync", "review"], "echo x >new").ok();
+    agent.run(&["--bridge", "ssh-agent:work", "--sync", "review"], "echo x >new").ok();
     assert_eq!(agent.world.states(), ["waiting"]);
     let runs = fs::read_dir(agent.world.state().join("runs")).expect("runs");
     assert!(runs.flatten().all(|run| !run.path().join("sockets").exists()));
@@ -365,11 +366,12 @@ fn plan_why_and_check_tell_of_it_without_a_filter() {
         let mut endow = agent.world.endow(words);
         said(endow.env("SSH_AUTH_SOCK", agent.socket())).ok().to_owned()
     };
-    let plan = ask(&["plan", "--ssh-agent", "gone", "--", "true"]);
+    let plan = ask(&["plan", "--bridge", "ssh-agent:gone", "--", "true"]);
     let line = format!("agent   {}", agent.socket().display());
-    assert!(plan.contains("ssh-key gone (--ssh-agent gone)") && plan.contains(&line), "{plan}");
+    let key = "ssh-key gone (--bridge ssh-agent:gone)";
+    assert!(plan.contains(key) && plan.contains(&line), "{plan}");
     let at = format!("/run/user/{}/ssh-agent.sock", rustix::process::getuid().as_raw());
-    let why = ask(&["why", "--ssh-agent", "gone", "--to", "connect", "--verify", &at]);
+    let why = ask(&["why", "--bridge", "ssh-agent:gone", "--to", "connect", "--verify", &at]);
     assert!(why.contains("allowed: connect") && why.contains("as answered"), "{why}");
     let whole =
         "[ssh_agent]\nkeys = [\"work\"]\n[mounts]\n\"/x\" = { host = \"./agent\", socket = true }";

@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 
 use endow_policy::{
-    ComposeError, ErrorKind, FlagError, GuestPath, Origin, ParseError, ResolveError,
+    ComposeError, ErrorKind, FlagError, GuestPath, HostPath, Origin, ParseError, ResolveError,
 };
 use endow_vfs::state::StateError;
 use serde::{Deserialize, Serialize};
@@ -260,6 +260,12 @@ impl CommandError {
         }
     }
 
+    fn secret_by_link(self, within: &HostPath, to: &HostPath, origin: &Origin) -> Self {
+        self.cause(format!("it leads to {to}, and others write in {within}"))
+            .asked_by(origin)
+            .hint(format!("name the file itself: {to}"))
+    }
+
     fn secret_shown(self, at: &GuestPath, origin: &Origin) -> Self {
         self.cause(format!("it stands at {at}"))
             .asked_by(origin)
@@ -334,10 +340,9 @@ impl From<PlanError> for CommandError {
                 .hint(fault.remedy())
                 .hint("or name the hosts themselves: `--net HOST`"),
             PlanError::SecretShown { at, origin, .. } => this.secret_shown(&at, &origin),
-            PlanError::SecretByLink { within, to, origin, .. } => this
-                .cause(format!("it leads to {to}, and others write in {within}"))
-                .asked_by(&origin)
-                .hint(format!("name the file itself: {to}")),
+            PlanError::SecretByLink { within, to, origin, .. } => {
+                this.secret_by_link(&within, &to, &origin)
+            }
             PlanError::DescriptorTwice { origin, .. } => {
                 this.asked_by(&origin).hint("leave out `--keep-fd`, or choose another `fd`")
             }

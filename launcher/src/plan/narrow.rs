@@ -107,7 +107,7 @@ fn of_network(policy: &Policy) -> Vec<Beyond> {
 fn of_ssh_agent(policy: &Policy) -> impl Iterator<Item = Beyond> {
     let keys = policy.ssh_agent.iter().flat_map(|chosen| &chosen.keys);
     keys.map(|key| Beyond {
-        what: format!("--ssh-agent {}: no Unix socket can be connected to", key.value),
+        what: format!("--bridge ssh-agent:{}: no Unix socket can be connected to", key.value),
         origin: Some(key.origin.clone()),
     })
 }

@@ -1,8 +1,8 @@
 //! What the flags of `endow run` say, as the strongest source of a policy.
 
+mod bridge;
 mod mount;
 mod network;
-mod ssh_agent;
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -59,8 +59,8 @@ pub struct Flags {
     pub publish: Vec<String>,
     /// The value of `--proxy`.
     pub proxy: Option<String>,
-    /// The values of `--ssh-agent`.
-    pub ssh_agent: Vec<String>,
+    /// The values of `--bridge`.
+    pub bridge: Vec<String>,
     /// The values of `--allow`.
     pub allow: Vec<String>,
     /// The value of `--timeout`.
@@ -116,6 +116,9 @@ pub enum FlagFault {
     /// A word is not one of the known ones.
     #[error("unknown word")]
     UnknownWord,
+    /// What it is about is not built yet.
+    #[error("not available in this version")]
+    Later,
     /// A size or a duration can't be read.
     #[error(transparent)]
     Unit(UnitError),
@@ -187,7 +190,7 @@ impl Flags {
         self.push_env(&mut file)?;
         self.push_process(&mut file)?;
         file.network = self.network()?;
-        file.ssh_agent = self.ssh_agent()?;
+        file.ssh_agent = self.bridges()?;
         file.limits = self.limits()?;
         if let Some(word) = &self.workspace {
             let access = choice("--workspace", word, WORKSPACE_WORDS)?;

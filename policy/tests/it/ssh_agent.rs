@@ -21,10 +21,10 @@ fn show(policy: &Policy) -> String {
     lines.join("\n")
 }
 
-/// Composes a user file, a stronger one and `--ssh-agent` words.
+/// Composes a user file, a stronger one and keys of `--bridge`.
 fn merged(user: &str, explicit: &str, flags: &[&str]) -> String {
-    let keys = flags.iter().map(ToString::to_string).collect();
-    let flags = Flags { ssh_agent: keys, ..Flags::default() };
+    let keys = flags.iter().map(|key| format!("ssh-agent:{key}")).collect();
+    let flags = Flags { bridge: keys, ..Flags::default() };
     let sources = Sources {
         user: Some(text(FileKind::User, user)),
         explicit: Some(text(FileKind::Explicit, explicit)),
@@ -88,9 +88,19 @@ fn place_that_is_taken_is_refused() {
 }
 
 #[test]
-fn empty_word_of_the_flag_is_refused() {
-    for word in ["", "!"] {
-        let flags = Flags { ssh_agent: vec![word.to_owned()], ..Flags::default() };
-        assert_eq!(flags.layer().expect_err("refused").to_string(), "empty value: --ssh-agent");
+fn word_of_the_flag_without_a_meaning_is_refused() {
+    let refused = |word: &str| {
+        let flags = Flags { bridge: vec![word.to_owned()], ..Flags::default() };
+        let error = flags.layer().expect_err("refused");
+        format!("{error} | {}", error.hint.as_deref().unwrap_or("-"))
+    };
+    for word in ["ssh-agent:", "ssh-agent:!"] {
+        assert_eq!(refused(word), format!("empty value: --bridge {word} | -"));
     }
+    let later = "not available in this version: --bridge oauth:1455 | -";
+    assert_eq!(refused("oauth:1455"), later);
+    assert!(refused("ssh").starts_with("unknown word: --bridge ssh | "), "{}", refused("ssh"));
+    let all = Flags { bridge: vec!["ssh-agent".to_owned()], ..Flags::default() };
+    let keys = all.layer().expect("good").ssh_agent.keys;
+    assert_eq!(keys.iter().map(|key| key.value.as_str()).collect::<Vec<_>>(), ["*"]);
 }

@@ -241,33 +241,33 @@ pub(super) const CASES: &[Case] = &[
         name: "secrets-require-landlock",
         flags: |flags| flags.require = Some("landlock".to_owned()),
     },
-    Case { name: "ssh-agent", flags: |flags| flags.ssh_agent.push("work".to_owned()) },
-    Case { name: "ssh-agent-of-file", flags: |flags| flags.ssh_agent.push("*".to_owned()) },
+    Case { name: "ssh-agent", flags: |flags| flags.bridge.push("ssh-agent:work".to_owned()) },
+    Case { name: "ssh-agent-of-file", flags: |flags| flags.bridge.push("ssh-agent:*".to_owned()) },
     Case {
         name: "ssh-agent-in-ro",
         flags: |flags| {
-            flags.ssh_agent.push("work".to_owned());
+            flags.bridge.push("ssh-agent:work".to_owned());
             flags.ro.push("/run/user/1000=/srv/data".into());
         },
     },
     Case {
         name: "ssh-agent-in-rw",
         flags: |flags| {
-            flags.ssh_agent.push("work".to_owned());
+            flags.bridge.push("ssh-agent:work".to_owned());
             flags.rw.push("/run/user/1000=/srv/data".into());
         },
     },
     Case {
         name: "ssh-agent-in-memory",
         flags: |flags| {
-            flags.ssh_agent.push("work".to_owned());
+            flags.bridge.push("ssh-agent:work".to_owned());
             flags.tmp.push("/run/user/1000,size=1M".into());
         },
     },
     Case {
         name: "ssh-agent-require-landlock",
         flags: |flags| {
-            flags.ssh_agent.extend(["work", "SHA256:x"].map(str::to_owned));
+            flags.bridge.extend(["ssh-agent:work", "ssh-agent:SHA256:x"].map(str::to_owned));
             flags.require = Some("landlock".to_owned());
         },
     },

@@ -123,23 +123,12 @@ impl Agent {
         let bare = self.session(&world, Inside::No);
         let inside = self.session(&world, Inside::Yes);
         world.assert_no_run_left();
-        self.same(&bare, &inside);
-        self.same(&bare, &self.session(&world, Inside::ByName));
+        same(&bare, &inside);
+        same(&bare, &self.session(&world, Inside::ByName));
         // What it did to the live workspace was recorded, and can be taken back.
         assert_eq!(world.states(), ["applied"]);
         said(&mut world.endow(["undo"])).ok();
         assert_eq!(world.bare("sh greet.sh").ok(), "hello\n");
-    }
-
-    /// Asserts that two sessions asked for the same and left the same.
-    fn same(&self, bare: &Session, inside: &Session) {
-        assert_eq!(bare.greeting, "good day\n");
-        assert_eq!(bare.log.lines().count(), 2, "{}", bare.log);
-        assert!(bare.requests.len() >= 5, "{} requests", bare.requests.len());
-        for (outside, inside) in bare.requests.iter().zip(&inside.requests) {
-            assert_same(outside, inside);
-        }
-        assert_eq!(bare, inside);
     }
 }
 
@@ -150,6 +139,17 @@ enum Inside {
     Yes,
     /// With what the profile of its name grants, and the model.
     ByName,
+}
+
+/// Asserts that two sessions asked for the same and left the same.
+fn same(bare: &Session, inside: &Session) {
+    assert_eq!(bare.greeting, "good day\n");
+    assert_eq!(bare.log.lines().count(), 2, "{}", bare.log);
+    assert!(bare.requests.len() >= 5, "{} requests", bare.requests.len());
+    for (outside, inside) in bare.requests.iter().zip(&inside.requests) {
+        assert_same(outside, inside);
+    }
+    assert_eq!(bare, inside);
 }
 
 /// Commits get the same ids when they are made at the same time.

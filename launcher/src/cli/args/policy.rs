@@ -69,9 +69,9 @@ pub(crate) struct PolicyArgs {
     /// Offer a proxy with the rules of `--net` at this port inside, for programs that insist on one
     #[arg(long, value_name = "PORT", help_heading = "Environment and network")]
     proxy: Option<String>,
-    /// Let the command use a key of the ssh-agent, by its fingerprint or comment; `*` is all
-    #[arg(long, value_name = "KEY", help_heading = "Environment and network")]
-    ssh_agent: Vec<String>,
+    /// Let the command use keys of the ssh-agent: ssh-agent for all, or one by fingerprint or comment
+    #[arg(long, value_name = "ssh-agent[:KEY]", help_heading = "Environment and network")]
+    bridge: Vec<String>,
 
     /// Lift a group of kernel services; `--allow help` lists them
     #[arg(long, value_name = "WORD", help_heading = "Process")]
@@ -192,7 +192,7 @@ impl PolicyArgs {
             net: it.net,
             publish: it.publish,
             proxy: it.proxy,
-            ssh_agent: it.ssh_agent,
+            bridge: it.bridge,
             allow: it.allow,
             timeout: it.timeout,
             grace: it.grace,
