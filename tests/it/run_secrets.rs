@@ -121,6 +121,18 @@ fn file_that_the_command_would_see_is_refused() {
 }
 
 #[test]
+fn file_that_the_command_would_see_by_another_name_is_refused() {
+    let world = project();
+    let token = world.write("elsewhere/token", CANARY);
+    std::fs::hard_link(&token, world.home().join("other")).expect("a name");
+    let policy = format!("[secrets]\nT = {{ from = \"file:{}\", fd = 3 }}", token.display());
+    assert_eq!(run(&world, &policy, &[], "cat <&3").ok(), CANARY);
+    let other = world.home().join("other").display().to_string();
+    let told = run(&world, &policy, &["--ro", &other], "cat <&3");
+    assert!(told.fails(125).contains("the command would see secret T"), "{told:?}");
+}
+
+#[test]
 fn file_behind_a_link_of_the_project_is_refused() {
     let world = project();
     world.write("home/.ssh/id", CANARY);

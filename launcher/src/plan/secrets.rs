@@ -8,8 +8,8 @@ use endow_policy::{
 };
 
 use super::PlanError;
-use super::host::{HiddenName, HostFacts};
-use super::place::{Placed, Placement};
+use super::host::{HiddenName, HostFacts, Paths};
+use super::place::{Placed, PlacedSource, Placement};
 use super::planted::{self, Planted};
 
 /// Returns the secrets of a run.
@@ -56,6 +56,13 @@ pub fn files(policy: &Policy) -> impl Iterator<Item = &HostPath> {
     })
 }
 
+/// Returns where these files really are, and the directories above them.
+pub fn places(policy: &Policy, paths: &Paths) -> Vec<HostPath> {
+    let resolved = files(policy).filter_map(|file| Some(&paths.get(file)?.resolved));
+    let above = resolved.flat_map(|file| file.as_path().ancestors());
+    above.filter_map(|path| HostPath::new(path).ok()).collect()
+}
+
 /// Returns the first link on the way to a file that lies where others write: a command, or whoever
 /// made the project. It could lead to any file of the user's. Then the source of that mount, and
 /// where the link leads now.
@@ -89,7 +96,7 @@ fn shown_by(
         return seeded.then(|| placed.spec.at.clone());
     }
     let source = placed.source.as_ref()?;
-    let below = file.as_path().strip_prefix(source.path.as_path()).ok()?;
+    let below = below(file, source, host)?;
     let at = if below.as_os_str().is_empty() {
         placed.spec.at.clone()
     } else {
@@ -97,6 +104,18 @@ fn shown_by(
     };
     let covered = placement.covering(&at) != Some(placed);
     (!covered && !is_hidden(placed, below, &source.path, host)).then_some(at)
+}
+
+/// Returns the way from a mount's source to a file: by their paths, or by what is there. Another
+/// mount of the host may show the same directory, and a file may have two names.
+fn below<'a>(file: &'a HostPath, source: &PlacedSource, host: &HostFacts) -> Option<&'a Path> {
+    let is_source = |path: &&Path| {
+        let fact = HostPath::new(path).ok().and_then(|path| host.paths.get(&path));
+        fact.and_then(|fact| fact.found.id()) == Some(source.id)
+    };
+    let file = file.as_path();
+    let by_path = file.strip_prefix(source.path.as_path()).ok();
+    by_path.or_else(|| file.strip_prefix(file.ancestors().find(is_source)?).ok())
 }
 
 /// Whether a deny pattern keeps it, or a directory above, out of the view.

@@ -105,6 +105,8 @@ pub(crate) fn look(
     paths::look_at_all(&mut paths, wanted);
     let points = mount_points(&policy.mounts, &paths);
     paths::look_at_all(&mut paths, points);
+    let secrets = plan::secrets::places(policy, &paths);
+    paths::look_at_all(&mut paths, secrets);
     let own = policies.iter().filter_map(|file| Some(paths.get(file)?.resolved.clone()));
     let mut held: BTreeSet<HostPath> = held_files(policy, &paths).into_iter().chain(own).collect();
     if is_inside {
