@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::exit;
 use crate::apply::{PrepareError, SpawnError};
+use crate::plan::registries::RegistryFault;
 use crate::plan::ssh_agent::SshAgentFault;
 use crate::plan::{Beyond, PlanError};
 
@@ -260,6 +261,13 @@ impl CommandError {
         }
     }
 
+    fn registry(self, fault: &RegistryFault, origin: &Origin) -> Self {
+        self.cause(fault)
+            .asked_by(origin)
+            .hint(fault.remedy())
+            .hint("or name the hosts themselves: `--net HOST`")
+    }
+
     fn secret_by_link(self, within: &HostPath, to: &HostPath, origin: &Origin) -> Self {
         self.cause(format!("it leads to {to}, and others write in {within}"))
             .asked_by(origin)
@@ -334,11 +342,7 @@ impl From<PlanError> for CommandError {
                 let this = this.cause(format!("mounted at {at}")).asked_by(&origin);
                 fault.hint.into_iter().fold(this, Self::hint)
             }
-            PlanError::Registry { fault, origin, .. } => this
-                .cause(&fault)
-                .asked_by(&origin)
-                .hint(fault.remedy())
-                .hint("or name the hosts themselves: `--net HOST`"),
+            PlanError::Registry { fault, origin, .. } => this.registry(&fault, &origin),
             PlanError::SecretShown { at, origin, .. } => this.secret_shown(&at, &origin),
             PlanError::SecretByLink { within, to, origin, .. } => {
                 this.secret_by_link(&within, &to, &origin)

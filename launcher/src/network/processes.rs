@@ -148,7 +148,8 @@ fn named(pid: i32) -> Option<Process> {
     let status = String::from_utf8_lossy(&status);
     let of = |key: &str| status.lines().find_map(|line| line.strip_prefix(key));
     let pid = numbers(of("NSpid:")?).last().copied()?;
-    let name = of("Name:")?.trim().chars().map(|c| if c.is_control() { '?' } else { c }).collect();
+    let name =
+        of("Name:")?.trim().chars().map(|c| if matches!(c, ' '..='~') { c } else { '?' }).collect();
     Some(Process { pid, name })
 }
 

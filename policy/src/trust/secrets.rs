@@ -2,11 +2,24 @@
 //! it may be passed on then.
 
 use super::Judgement;
-use crate::SecretTable;
+use crate::{SecretEntry, SecretTable, WrittenSource, WrittenUse};
 
 pub(super) fn judge(judgement: &mut Judgement, table: &SecretTable) {
     for (name, entry) in table {
-        let removed = if entry.is_none() { " = false" } else { "" };
-        judgement.note(false, &name.origin, format!("secrets.{}{removed}", name.value));
+        let what = entry.as_ref().map_or_else(|| "= false".to_owned(), described);
+        judgement.note(false, &name.origin, format!("secrets.{} {what}", name.value));
+    }
+}
+
+/// From where to where the secret would go.
+fn described(entry: &SecretEntry) -> String {
+    let from = match &entry.from {
+        WrittenSource::Variable(name) => format!("env:{name}"),
+        WrittenSource::File(path) => format!("file:{}", path.to_string_lossy()),
+        WrittenSource::Command(command) => format!("cmd:{command}"),
+    };
+    match &entry.to {
+        WrittenUse::Header { server, .. } => format!("({from} for {server})"),
+        WrittenUse::Descriptor(number) => format!("({from} at descriptor {number})"),
     }
 }

@@ -159,7 +159,7 @@ A = { from = "env:A", fd = 3 }
     + endow.toml:31 process.hostname
     + endow.toml:33 require.level = "landlock"
     + endow.toml:34 require.best_effort = "memory"
-    + endow.toml:36 secrets.A
+    + endow.toml:36 secrets.A (env:A at descriptor 3)
     "#);
 }
 

@@ -28,6 +28,9 @@ pub(crate) enum Refusal {
     /// A header names a path.
     #[error("requests with the header {0} are not passed on where paths are granted")]
     Naming(&'static str),
+    /// It has a body that a server may read as another request.
+    #[error("requests of this method have no body where paths are granted")]
+    Body,
     /// It expects something else than to be told to go on.
     #[error("the expectation is unknown")]
     Expectation,
@@ -62,7 +65,7 @@ impl Refusal {
     fn status(&self) -> StatusCode {
         match self {
             Self::Method(_) => StatusCode::METHOD_NOT_ALLOWED,
-            Self::Form => StatusCode::BAD_REQUEST,
+            Self::Form | Self::Body => StatusCode::BAD_REQUEST,
             Self::Outside { .. } | Self::Ambiguous | Self::Naming(_) => StatusCode::FORBIDDEN,
             Self::Expectation => StatusCode::EXPECTATION_FAILED,
             Self::Unreachable { .. } | Self::Unsearchable { .. } => StatusCode::BAD_GATEWAY,

@@ -28,7 +28,7 @@ pub(super) enum Wish {
 
 /// Checks a request.
 pub(super) fn check(parts: &Parts, host: &Host) -> Result<Wish, Refusal> {
-    if REFUSED.contains(&parts.method.as_str()) {
+    if REFUSED.iter().any(|method| parts.method.as_str().eq_ignore_ascii_case(method)) {
         return Err(Refusal::Method(parts.method.to_string()));
     }
     let uri = &parts.uri;
@@ -49,6 +49,12 @@ pub(super) fn check(parts: &Parts, host: &Host) -> Result<Wish, Refusal> {
 fn check_narrowed(parts: &Parts) -> Result<(), Refusal> {
     if path::is_ambiguous(parts.uri.path()) {
         return Err(Refusal::Ambiguous);
+    }
+    // A server that takes no body of such a request reads it as the next one, of any path.
+    let has_body =
+        [CONTENT_LENGTH, TRANSFER_ENCODING].iter().any(|it| parts.headers.contains_key(it));
+    if has_body && [Method::GET, Method::HEAD].contains(&parts.method) {
+        return Err(Refusal::Body);
     }
     let naming = NAMING.into_iter().find(|name| parts.headers.contains_key(*name));
     naming.map_or(Ok(()), |name| Err(Refusal::Naming(name)))
@@ -126,6 +132,7 @@ mod tests {
             ("CONNECT", "api.example.com:443", 405),
             ("TRACE", "/v1", 405),
             ("TRACK", "/v1", 405),
+            ("trace", "/v1", 405),
             ("GET", "/v2", 403),
             ("GET", "/v1/../v2", 403),
             ("GET", "/v1/%2e%2E/v2", 403),
@@ -135,10 +142,24 @@ mod tests {
     }
 
     #[test]
+    fn body_that_may_be_read_as_a_request_is_refused_where_paths_are() {
+        for (method, header, refused) in [
+            ("GET", "Content-Length", true),
+            ("HEAD", "Transfer-Encoding", true),
+            ("POST", "Content-Length", false),
+            ("GET", "X-Length", false),
+        ] {
+            let parts = parts(method, "/v1/a", &[(header, "4")]);
+            assert_eq!(check(&parts, &host("/v1")).is_err(), refused, "{method} {header}");
+            assert_eq!(check(&parts, &host("")), Ok(Wish::Answer), "{method} {header}");
+        }
+    }
+
+    #[test]
     fn header_that_names_a_path_is_refused_where_paths_are() {
         for name in ["Destination", "X-Original-URL", "x-rewrite-url"] {
             let parts = parts("COPY", "/v1/a", &[(name, "/v1/b")]);
-            let refusal = check(&parts, &host("/v1")).err().expect("refused");
+            let refusal = check(&parts, &host("/v1")).expect_err("refused");
             assert_eq!(refusal.answer().status(), 403, "{name}");
             assert_eq!(check(&parts, &host("")), Ok(Wish::Answer), "{name}");
         }

@@ -20,7 +20,7 @@ use crate::tls::Tls;
 use connection::Connection;
 
 /// The most connections at once; further ones are closed.
-pub(crate) const CONNECTIONS_MAX: usize = 4096;
+pub(crate) const CONNECTIONS_MAX: usize = 512;
 
 /// How long requests may go on when the supervisor is gone.
 const LAST_WORDS: Duration = Duration::from_secs(5);
