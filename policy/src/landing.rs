@@ -1,4 +1,4 @@
-//! Where the changes of a copy-on-write git mount go.
+//! Where the changes of a copy-on-write mount go.
 
 use serde::Serialize;
 
@@ -45,6 +45,11 @@ impl LandsAt {
             None => (text == "ref").then_some(Self::Ref),
         }
     }
+}
+
+/// Returns whether a word drops the changes of a copy-on-write mount of the host.
+pub(crate) fn is_discard(word: &str) -> bool {
+    word == "discard"
 }
 
 /// Returns whether a branch can be called so (git-check-ref-format(1)).

@@ -117,6 +117,9 @@ pub struct MountOptions {
     /// The source is a Unix socket that can be connected to.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub socket: bool,
+    /// What is changed in a copy-on-write mount is dropped at the end, and never written back.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub discard: bool,
 }
 
 /// One mount of the resolved policy.
@@ -134,4 +137,11 @@ pub struct MountSpec {
     pub class: MountClass,
     /// Who asked for it.
     pub origin: Origin,
+}
+
+impl MountSpec {
+    /// Returns whether what a command changes may be found in the source later.
+    pub fn changes_source(&self) -> bool {
+        self.access != Access::Ro && !self.options.discard
+    }
 }

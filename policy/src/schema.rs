@@ -186,7 +186,7 @@ image!(
         socket: bool,
         /// Which paths of a git tree are shown, as in git's sparse-checkout file.
         sparse: Vec<Word>,
-        /// Where a git tree's changes go.
+        /// Where a git tree's changes go; `discard` drops those of a host path.
         sync: Word,
         /// What git ignores goes there, too.
         sync_ignored: bool,

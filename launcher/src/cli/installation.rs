@@ -24,7 +24,7 @@ pub(crate) fn grant(name: &OsStr, surroundings: &Surroundings, policy: &mut Poli
     let Ok(file) = std::fs::canonicalize(&path) else { return };
     let shown = |path: &Path| covering(policy, path).is_some_and(shows_itself);
     let planted = covering(policy, &path).is_some_and(|spec| {
-        spec.class == MountClass::Workspace || (shows_itself(spec) && spec.access != Access::Ro)
+        spec.class == MountClass::Workspace || (shows_itself(spec) && spec.changes_source())
     });
     if planted || (shown(&path) && shown(&file)) || is_shown_by_link(policy, &file) {
         return;

@@ -213,7 +213,7 @@ fn mount(placed: &Placed) -> Value {
     let source = placed.source.as_ref().map(|source| text(source.path.as_path().as_os_str()));
     json!({
         "at": text(spec.at.as_path().as_os_str()), "kind": kind, "source": source,
-        "access": spec.access, "resolved": resolved(placed), "presented_as": presented_as(placed),
+        "access": spec.access, "sync": spec.options.discard.then_some("discard"), "resolved": resolved(placed), "presented_as": presented_as(placed),
     })
 }
 

@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
-use endow_policy::{Network, SshAgentOrder};
+use endow_policy::{GuestPath, Network, SshAgentOrder};
 use endow_vfs::state::Record;
 use rustix::io::Errno;
 
@@ -14,7 +14,7 @@ use crate::adapters::{self, AdapterError, SecretsError, SshAgentFilter};
 use crate::apply::{Begun, Prepared, SpawnError, spawn};
 use crate::finish::{self, Published};
 use crate::network::{self, Log, PublishError, Served};
-use crate::plan::step::Buffered;
+use crate::plan::step::{Buffered, InitStep, Upper};
 use crate::plan::{ChosenKeys, Plan};
 use crate::supervise::{
     self, Attempt, Calls, Capture, Ended, Left, Measured, Notice, Over, PublishedFile, Publisher,
@@ -67,9 +67,9 @@ pub(crate) fn run(
     let start = Instant::now();
     let renewal = Renewal::new(&plan.supervise.renew, prepared.covers())
         .map_err(failed("can't watch covered names"))?;
-    let calls = Calls::new(&plan.buffered, plan.supervise.serves_on_demand())
+    let calls = Calls::new(plan.layered(), plan.supervise.serves_on_demand())
         .map_err(failed("can't open a copy-on-write mount's source"))?;
-    let measured = Measured::new(&plan.buffered, &plan.supervise.limits, &prepared.directory())
+    let measured = Measured::new(plan.layered(), &plan.supervise.limits, &prepared.directory())
         .map_err(failed("can't open a layer"))?;
     let mut served =
         plan.supervise.network.as_ref().map(|rules| serve(rules, notify)).transpose()?;
@@ -113,11 +113,27 @@ pub(crate) fn run(
     let [supervised] = set;
     let run_time = spawned.elapsed();
     let Left { captured, layers, mut connections } = supervised.into_parts();
+    let layers = kept(plan, layers);
     // Connections that ended with the command.
     for entry in connections.iter_mut().flat_map(|log| log.news().to_vec()) {
         notify(Notice::Connection(entry));
     }
     Ok(Ran { ended, captured, layers, connections, spawn_time: spawned - start, run_time })
+}
+
+/// Returns the layers in memory of mounts whose changes are not dropped.
+fn kept(plan: &Plan, layers: Vec<OwnedFd>) -> Vec<OwnedFd> {
+    let in_memory = plan.init.iter().filter_map(|step| match step {
+        InitStep::Overlay { upper: Some(Upper::Memory { .. }), at, .. } => Some(at),
+        _ => None,
+    });
+    let is_kept = |at: &GuestPath| plan.buffered.iter().any(|it| it.at == *at);
+    layers
+        .into_iter()
+        .zip(in_memory)
+        .filter(|(_, at)| is_kept(at))
+        .map(|(layer, _)| layer)
+        .collect()
 }
 
 /// Prepares the network, and says which ports were chosen.

@@ -126,13 +126,14 @@ pub(crate) fn finish(
     }
 }
 
-/// Directories and files that were the command's own.
+/// Directories and files that were the command's own, and what it changed and nobody keeps.
 fn private(plan: &Plan) -> Vec<PathBuf> {
     let made = plan.prepare.iter().filter_map(|step| match step {
         PrepareStep::MakeDir { at, .. } => Some(at.0.clone()),
         _ => None,
     });
-    made.collect()
+    let dropped = plan.dropped.iter().filter(|it| !it.in_memory).map(|it| it.layer.0.clone());
+    made.chain(dropped).collect()
 }
 
 /// Ends a run with copy-on-write mounts; `memory` are the layers that are in memory, in the order

@@ -29,7 +29,8 @@ impl Builder<'_> {
     ) -> Result<(), PlanError> {
         let spec = &placed.spec;
         self.must_be_whole(spec, source)?;
-        let at = RunPath(format!("{LAYER}/m{:03}", self.plan.buffered.len()).into());
+        let discard = spec.options.discard;
+        let at = self.layer(discard);
         let in_memory = source.directory && holds_state(hidden);
         let published = if source.directory {
             self.layered(spec, source, (hidden, points), (&at, in_memory))?;
@@ -37,9 +38,10 @@ impl Builder<'_> {
             None
         } else {
             let published = self.single(spec, source, &at)?;
-            published.filter(|_| publishes(self.sync))
+            published.filter(|_| !discard && publishes(self.sync))
         };
-        self.plan.buffered.push(Buffered {
+        let list = if discard { &mut self.plan.dropped } else { &mut self.plan.buffered };
+        list.push(Buffered {
             at: spec.at.clone(),
             source: source.path.clone(),
             id: source.id,
@@ -56,6 +58,16 @@ impl Builder<'_> {
             since: None,
         });
         Ok(())
+    }
+
+    /// Returns the place of a layer. A sweep takes one away that is named like a private directory.
+    fn layer(&self, discard: bool) -> RunPath {
+        let name = if discard {
+            format!("p{:03}", self.plan.prepare.len())
+        } else {
+            format!("m{:03}", self.plan.buffered.len())
+        };
+        RunPath(format!("{LAYER}/{name}").into())
     }
 
     fn layered(

@@ -52,7 +52,9 @@ pub(super) fn go_on(
 ) -> Result<(), PlanError> {
     let is_hidden_alike = policy.deny.iter().map(|rule| &rule.pattern).eq(&earlier.deny);
     let taken = earlier.mounts.iter().map(|it| {
-        if is_hidden_alike {
+        if view.dropped.iter().any(|now| now.at == it.at) {
+            Err(not_as_earlier(earlier, it, "this run drops what is changed there"))
+        } else if is_hidden_alike {
             take(&mut view.buffered, earlier, it)
         } else {
             Err(not_as_earlier(earlier, it, "other names were hidden from it"))

@@ -99,6 +99,9 @@ pub struct Plan {
     pub supervise: SupervisePlan,
     /// The copy-on-write mounts, whose changes are written back.
     pub buffered: Vec<Buffered>,
+    /// The copy-on-write mounts whose changes are dropped: nothing of a run remembers them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub dropped: Vec<Buffered>,
     /// The copy-on-write mounts of trees, whose changes become commits and digests.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub trees: Vec<ChangedTree>,
@@ -119,6 +122,11 @@ impl Plan {
     /// Returns whether the command gets a session of its own.
     pub fn starts_own_session(&self) -> bool {
         self.payload.contains(&PayloadStep::NewSession)
+    }
+
+    /// Returns all copy-on-write mounts of the host, whatever becomes of their changes.
+    pub fn layered(&self) -> impl Iterator<Item = &Buffered> {
+        self.buffered.iter().chain(&self.dropped)
     }
 
     /// Returns the same sandbox with endow's own helper in the place of the command, which gets
@@ -251,6 +259,7 @@ pub fn complete(
         supervise: supervise::plan(policy, network, request, view.renew),
         finish,
         buffered: view.buffered,
+        dropped: view.dropped,
         trees: view.trees,
         checkpoint,
         walks: host.hidden.iter().map(walk).collect(),

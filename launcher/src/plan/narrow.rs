@@ -160,7 +160,11 @@ fn physical(placed: &Placed, source: &PlacedSource, host: &HostFacts) -> Express
         ));
     }
     if spec.access == Access::Cow && spec.origin != Origin::Default {
-        let what = "changes can't be buffered without a mount; `rw` shows it live";
+        let what = if spec.options.discard {
+            "changes can't be dropped without a mount; `ro` shows it as it is"
+        } else {
+            "changes can't be buffered without a mount; `rw` shows it live"
+        };
         return Expressed::Beyond(format!("{}: {what}", spec.at));
     }
     let found = host.paths.get(&source.path).map(|fact| fact.found);

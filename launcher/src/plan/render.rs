@@ -79,6 +79,7 @@ impl Display for Placed {
         let spec = &self.spec;
         let kind = match &spec.backend {
             _ if spec.options.socket => "socket".to_owned(),
+            BackendSpec::Physical { .. } if spec.options.discard => "cow sync=discard".to_owned(),
             BackendSpec::Physical { .. } => format!("{:?}", spec.access).to_lowercase(),
             BackendSpec::Memory { size_bytes, .. } => format!("memory {size_bytes}"),
             BackendSpec::Private { .. } => "private".to_owned(),

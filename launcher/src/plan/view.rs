@@ -20,6 +20,7 @@ pub(crate) struct ViewPlan {
     pub(crate) init: Vec<InitStep>,
     pub(crate) renew: Vec<Renew>,
     pub(crate) buffered: Vec<Buffered>,
+    pub(crate) dropped: Vec<Buffered>,
     pub(crate) trees: Vec<ChangedTree>,
 }
 

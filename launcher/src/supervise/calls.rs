@@ -23,7 +23,10 @@ pub(crate) struct Calls {
 impl Calls {
     /// Returns what is needed for these mounts, and where `connects` are announced; `None` when
     /// nothing is.
-    pub(crate) fn new(buffered: &[Buffered], connects: bool) -> Result<Option<Self>, Errno> {
+    pub(crate) fn new<'a>(
+        buffered: impl Iterator<Item = &'a Buffered>,
+        connects: bool,
+    ) -> Result<Option<Self>, Errno> {
         let renames = Renames::new(buffered)?;
         Ok((connects || renames.is_needed()).then_some(Self { renames, closed: false }))
     }

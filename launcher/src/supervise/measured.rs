@@ -29,15 +29,15 @@ pub(crate) struct Measured {
 impl Measured {
     /// Returns the layers on disk of a run, when they have limits; those in memory are capped by
     /// the kernel.
-    pub(crate) fn new(
-        buffered: &[Buffered],
+    pub(crate) fn new<'a>(
+        buffered: impl Iterator<Item = &'a Buffered>,
         limits: &Limits,
         run: &Path,
     ) -> Result<Option<Self>, Errno> {
         if limits.layer_size_bytes.is_none() && limits.layer_files.is_none() {
             return Ok(None);
         }
-        let on_disk = buffered.iter().filter(|it| it.directory && !it.in_memory);
+        let on_disk = buffered.filter(|it| it.directory && !it.in_memory);
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let open = |it: &Buffered| openat(CWD, run.join(&it.layer.0), flags, Mode::empty());
         let layers: Vec<OwnedFd> = on_disk.map(open).collect::<Result<_, _>>()?;

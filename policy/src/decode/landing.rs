@@ -1,8 +1,8 @@
-//! Where the changes of a git mount go.
+//! Where the changes of a mount go.
 
 use super::{Decoder, Section};
 use crate::Landing;
-use crate::landing::{LandsAt, is_author};
+use crate::landing::{LandsAt, is_author, is_discard};
 
 /// The keys that need changes to be possible.
 const KEYS: &[&str] = &["sync", "sync_ignored", "author"];
@@ -12,6 +12,20 @@ impl Decoder<'_> {
         self.only_with_changes(section);
         let ignored = self.flag(section, "sync_ignored").is_some_and(|flag| flag.value);
         Landing { to: self.lands_at(section), ignored, author: self.author(section) }
+    }
+
+    /// Reads whether what is changed in a directory of the host is dropped. What becomes of changes
+    /// otherwise is said for all mounts together.
+    pub(super) fn discards(&mut self, section: &Section<'_>) -> bool {
+        self.only_with_changes(section);
+        let Some(word) = self.word(section, "sync") else { return false };
+        if !is_discard(word.value) {
+            self.problem(word.span, "changes of a host path can only be discarded apart").explain(
+                &section.key("sync"),
+                "write `discard`, or leave it out: `[sync]` is for all mounts".to_owned(),
+            );
+        }
+        true
     }
 
     fn only_with_changes(&mut self, section: &Section<'_>) {

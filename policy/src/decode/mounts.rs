@@ -45,6 +45,8 @@ pub(crate) const MOUNT_KEYS: &[&str] = &[
 pub(crate) const MAKE_KEYS: &[&str] = &["copy", "made"];
 /// The keys that say what stands at the mount point.
 const SOURCE_KEYS: &[&str] = &["host", "git", "cas", "memory", "private", "copy", "made"];
+/// The keys of a mount of the host.
+const HOST_KEYS: &[&str] = &["host", "sync"];
 /// The keys of a git mount.
 const GIT_KEYS: &[&str] = &["git", "rev", "sparse", "sync", "sync_ignored", "author"];
 
@@ -158,7 +160,10 @@ impl Decoder<'_> {
         let before = self.problems.len();
         self.known_mount_keys(&section);
         let source = self.source(&section, span);
-        let options = self.options(&section);
+        let mut options = self.options(&section);
+        if matches!(source, Some(MountSource::Host { .. })) {
+            options.discard = self.discards(&section);
+        }
         let access = self.mount_access(&section, source.as_ref());
         if options.socket {
             self.only_a_socket(&section, (source.as_ref(), access));
@@ -195,7 +200,7 @@ impl Decoder<'_> {
         let has = |key: &str| section.table.contains_key(key);
         let (kind, allowed): (_, &[&str]) = if has("host") {
             let host = self.word(section, "host").map(|host| host.value.into());
-            (Some(MountSource::Host { host }), &["host"])
+            (Some(MountSource::Host { host }), HOST_KEYS)
         } else if has("git") {
             (self.git_source(section, span), GIT_KEYS)
         } else if has("cas") {
@@ -211,7 +216,7 @@ impl Decoder<'_> {
             let made = self.choice(section, "made", MADE_WORDS);
             (made.map(|made| MountSource::Made { made: made.value }), &["made"])
         } else {
-            (Some(MountSource::Host { host: None }), &["host"])
+            (Some(MountSource::Host { host: None }), HOST_KEYS)
         };
         self.only_for_source(section, allowed);
         kind
@@ -235,6 +240,7 @@ impl Decoder<'_> {
             let name: &str = key.get_ref();
             if BOUND.contains(&name) && !allowed.contains(&name) {
                 let owner = match name {
+                    "sync" => "host and git",
                     git if GIT_KEYS.contains(&git) => "git",
                     "size" | "inodes" => "memory",
                     "mode" => "memory or private",
@@ -318,6 +324,7 @@ impl Decoder<'_> {
             noexec: read("noexec"),
             nodeny: read("nodeny"),
             socket: read("socket"),
+            discard: false,
         };
         if self.kind == FileKind::Builtin && !section.table.contains_key("optional") {
             options.optional = true;

@@ -5,6 +5,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use super::{FlagError, FlagFault, fault, origin};
 use crate::decode::{DEFAULT_MEMORY_MODE, DEFAULT_MEMORY_SIZE, is_digest, parse_mode};
+use crate::landing::is_discard;
 use crate::sparse::{check_pattern, check_patterns};
 use crate::{Access, Landing, LandsAt, MountEntry, MountOptions, MountSource, Stated, parse_size};
 
@@ -36,7 +37,8 @@ impl MountFlag {
         match option {
             "size" | "inodes" | "mode" => self == Self::Tmp,
             "cow" => matches!(self, Self::Git | Self::Cas),
-            "sync" | "sparse" => self == Self::Git,
+            "sync" => matches!(self, Self::Git | Self::Host(Access::Cow)),
+            "sparse" => self == Self::Git,
             "optional" => self != Self::Tmp,
             "nodeny" => matches!(self, Self::Host(_)),
             "noexec" => self != Self::Socket,
@@ -123,6 +125,9 @@ impl Options {
             "inodes" => self.inodes = Some(value.parse().map_err(|_| bad)?),
             "mode" => self.mode = Some(parse_mode(value).ok_or(bad)?),
             "sparse" => self.sparse.push(pattern(value)?),
+            "sync" if flag != MountFlag::Git => {
+                self.mount.discard = is_discard(value).then_some(true).ok_or(bad)?;
+            }
             "sync" => self.sync = Some(LandsAt::parse(value).ok_or(bad)?),
             _ => return Err(FlagFault::OptionNotHere),
         }
@@ -251,6 +256,9 @@ fn form(flag: MountFlag, fault: FlagFault) -> Option<String> {
         (_, FlagFault::Sparse(fault)) => return Some(fault.hint().to_owned()),
         (_, FlagFault::SparseCow) => {
             return Some("a working copy needs the whole tree: leave one of them out".to_owned());
+        }
+        (MountFlag::Host(Access::Cow), FlagFault::OptionValue) => {
+            "--cow GUEST[=SOURCE],sync=discard"
         }
         // What is wrong is one option, not the form.
         (_, FlagFault::OptionNotHere | FlagFault::OptionValue | FlagFault::Unit(_))

@@ -24,6 +24,7 @@ fn what(entry: &MountEntry) -> String {
         MountSource::Host { .. } if entry.options.socket => "socket",
         MountSource::Host { .. } => match entry.access {
             Access::Ro => "ro",
+            Access::Cow if entry.options.discard => "cow sync=discard",
             Access::Cow => "cow",
             Access::Rw => "rw",
         },
@@ -87,11 +88,16 @@ fn lowers(
         let options = before.options.socket == entry.options.socket
             && (before.options.nodeny || !entry.options.nodeny)
             && (!before.options.noexec || entry.options.noexec);
-        return same && options && entry.access <= before.access;
+        // What is dropped reaches the host no more than what is never written.
+        let dropped = entry.options.discard || entry.access == Access::Ro;
+        let sync = !before.options.discard || dropped;
+        return same && options && sync && entry.access <= before.access;
     }
     let default = WorkspaceAccess::Granted(DEFAULT_WORKSPACE_ACCESS);
     let before = weaker.workspace_access.as_ref().map_or(default, |access| access.value);
+    // A project whose changes are dropped loses work, as by `[sync]`: that is no project's to say.
     *host == workspace(vars)
+        && !entry.options.discard
         && at.as_bytes() == host.as_bytes()
         && !entry.options.nodeny
         && !entry.options.socket

@@ -50,6 +50,7 @@ fn mount_flags() {
         ("--ro", "/y=./x"),
         ("--rw", "/y=~/x,optional,noexec"),
         ("--cow", "/x,nodeny"),
+        ("--cow", "/x=~/y,noexec,sync=discard"),
         ("--ro", "/x=a=b"),
         ("--ro", "/x\\=y=/z"),
         ("--ro", "/x\\,optional"),
@@ -83,6 +84,7 @@ fn mount_flags() {
     --ro /y=./x: /y <- Host { host: Some("./x") } Ro
     --rw /y=~/x,optional,noexec: /y <- Host { host: Some("~/x") } Rw optional noexec
     --cow /x,nodeny: /x <- Host { host: None } Cow nodeny
+    --cow /x=~/y,noexec,sync=discard: /x <- Host { host: Some("~/y") } Cow noexec
     --ro /x=a=b: /x <- Host { host: Some("a=b") } Ro
     --ro /x\=y=/z: /x=y <- Host { host: Some("/z") } Ro
     --ro /x\,optional: /x,optional <- Host { host: None } Ro
@@ -104,6 +106,31 @@ fn mount_flags() {
     --git /g=.@main: /g <- Git { repository: None, rev: "main", sparse: [], landing: Landing { to: Ref, ignored: false, author: None } } Ro
     --git /g=main,sparse=/*,sparse=!a\,b,noexec,sparse=c=d: /g <- Git { repository: None, rev: "main", sparse: ["/*", "!a,b", "c=d"], landing: Landing { to: Ref, ignored: false, author: None } } Ro noexec
     --cas /c=sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa/12,cow: /c <- Cas { digest: "sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa/12" } Cow
+    "#);
+}
+
+#[test]
+fn changes_of_a_host_path_can_only_be_dropped() {
+    let rows = [
+        ("--cow", "/x,sync=apply"),
+        ("--cow", "/x,sync=ref"),
+        ("--cow", "/x,sync="),
+        ("--ro", "/x,sync=discard"),
+        ("--rw", "/x,sync=discard"),
+        ("--tmp", "/x,sync=discard"),
+        ("--git", "/g=main,cow,sync=discard"),
+        ("--cas", "/c,sync=discard"),
+    ];
+    let report: Vec<_> = rows.iter().map(|(flag, value)| mount(flag, value)).collect();
+    insta::assert_snapshot!(report.join("\n"), @r#"
+    bad value of an option: --cow /x,sync=apply | write `--cow GUEST[=SOURCE],sync=discard`
+    bad value of an option: --cow /x,sync=ref | write `--cow GUEST[=SOURCE],sync=discard`
+    bad value of an option: --cow /x,sync= | write `--cow GUEST[=SOURCE],sync=discard`
+    option is not for this flag: --ro /x,sync=discard | -
+    option is not for this flag: --rw /x,sync=discard | -
+    option is not for this flag: --tmp /x,sync=discard | -
+    bad value of an option: --git /g=main,cow,sync=discard | -
+    option is not for this flag: --cas /c,sync=discard | -
     "#);
 }
 

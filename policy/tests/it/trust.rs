@@ -189,6 +189,24 @@ fn options_may_not_loosen() {
 }
 
 #[test]
+fn what_is_dropped_may_not_be_written_back() {
+    let (cow, rw) = ("[mounts]\n\"/data\" = \"cow\"", "[mounts]\n\"/data\" = \"rw\"");
+    let dropped = "[mounts]\n\"/data\" = { access = \"cow\", sync = \"discard\" }";
+    assert_snapshot!(verdicts(cow, dropped), @r#"- endow.toml:3 mounts."/data" (cow sync=discard)"#);
+    assert_snapshot!(verdicts(rw, dropped), @r#"- endow.toml:3 mounts."/data" (cow sync=discard)"#);
+    assert_snapshot!(verdicts(dropped, dropped), @r#"- endow.toml:3 mounts."/data" (cow sync=discard)"#);
+    assert_snapshot!(verdicts(dropped, "[mounts]\n\"/data\" = \"ro\""), @r#"- endow.toml:3 mounts."/data" (ro)"#);
+    assert_snapshot!(verdicts(dropped, cow), @r#"+ endow.toml:3 mounts."/data" (cow)"#);
+    assert_snapshot!(verdicts(dropped, rw), @r#"+ endow.toml:3 mounts."/data" (rw)"#);
+    assert_snapshot!(verdicts("[mounts]\n\"/data\" = \"ro\"", dropped), @r#"+ endow.toml:3 mounts."/data" (cow sync=discard)"#);
+    assert_snapshot!(verdicts("", dropped), @r#"+ endow.toml:3 mounts."/data" (cow sync=discard)"#);
+    assert_snapshot!(verdicts("", "[mounts]\n\".\" = { access = \"cow\", sync = \"discard\" }"), @r#"+ endow.toml:3 mounts."." (cow sync=discard)"#);
+    let elsewhere =
+        "[mounts]\n\"/data\" = { host = \"/other\", access = \"cow\", sync = \"discard\" }";
+    assert_snapshot!(verdicts(cow, elsewhere), @r#"+ endow.toml:3 mounts."/data" (cow sync=discard)"#);
+}
+
+#[test]
 fn checkpoint_of_the_user_is_no_projects_to_drop() {
     let user = "[workspace]\ncheckpoint = true";
     let without = "[workspace]\ncheckpoint = false";

@@ -100,6 +100,18 @@ pub(super) const CASES: &[Case] = &[
             flags.cow.push("/srv/data/sub/one=/home/user/notes.txt".into());
         },
     },
+    Case { name: "cow-discard", flags: |flags| flags.cow.push("/srv/data,sync=discard".into()) },
+    Case {
+        name: "cow-discard-file",
+        flags: |flags| flags.cow.push("/home/user/notes.txt,sync=discard".into()),
+    },
+    Case {
+        name: "cow-discard-alone",
+        flags: |flags| {
+            flags.workspace = Some("ro".to_owned());
+            flags.cow.push("/srv/data,sync=discard".into());
+        },
+    },
     Case { name: "git", flags: |flags| flags.git.push("/ref=HEAD".into()) },
     Case {
         name: "git-with-a-point",

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! <state>/runs/<id>/                 0700, its own exclusive flock(2) held by the supervisor
-//! <state>/runs/<id>/layers/000/p<n>  a private directory: gone with the run
+//! <state>/runs/<id>/layers/000/p<n>  a private directory, or a copy-on-write mount's upper and work
+//!                                    whose changes are dropped: gone with the run
 //! <state>/runs/<id>/layers/000/m<n>  a copy-on-write mount's upper and work: something to keep
 //! <state>/runs/<id>/mask/<n>         a mask layer: gone with the run
 //! <state>/runs/<id>/record.json      what the run is: whoever finds one decides by its state

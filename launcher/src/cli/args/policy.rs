@@ -20,7 +20,7 @@ pub(crate) struct PolicyArgs {
     /// Show a host path live: writes reach the host at once
     #[arg(long, value_name = "[GUEST=]PATH", help_heading = "Mounts")]
     rw: Vec<OsString>,
-    /// Show a host path copy-on-write: writes are buffered, and written back on exit
+    /// Show a host path copy-on-write: writes are buffered, and written back on exit; dropped with `,sync=discard`
     #[arg(long, value_name = "[GUEST=]PATH", help_heading = "Mounts")]
     cow: Vec<OsString>,
     /// Show a Unix socket of the host, and let it be connected to: PATH, or GUEST=PATH

@@ -87,6 +87,7 @@ fn mount(entry: &MountEntry) -> Value {
     json!({
         "at": entry.at.value.to_string_lossy(),
         "access": access(entry),
+        "sync": entry.options.discard.then_some("discard"),
         "reason": entry.reason,
     })
 }
@@ -118,7 +119,8 @@ fn text(file: &PolicyFile) -> String {
     for entry in &file.mounts {
         let at = entry.at.value.to_string_lossy();
         let reason = entry.reason.as_deref().unwrap_or_default();
-        let line = format!("{:<8} {at:<28} {reason}", access(entry));
+        let word = if entry.options.discard { "discard".to_owned() } else { access(entry) };
+        let line = format!("{word:<8} {at:<28} {reason}");
         text.push_str(printable(line.trim_end()).as_str());
         text.push('\n');
     }

@@ -102,7 +102,7 @@ fn prepared(planned: &Planned, output: &Output) -> Result<Prepared, CommandError
 /// Says before the start what of a copy-on-write mount can't be changed.
 fn tell_unchangeable(plan: &Plan, output: &Output) {
     let place = |mount: &Buffered, name: &PathBuf| mount.at.as_path().join(name);
-    let names = plan.buffered.iter().flat_map(|it| it.foreign.iter().map(|name| place(it, name)));
+    let names = plan.layered().flat_map(|it| it.foreign.iter().map(|name| place(it, name)));
     let names: Vec<String> = names.map(|path| path.display().to_string()).collect();
     if !names.is_empty() {
         output.notice(&synced::unchangeable(&names));

@@ -160,7 +160,14 @@ impl<'a> Questions<'a> {
     }
 
     fn shown(&self, at: &GuestPath) -> String {
-        match self.covering(at).map(|placed| (&placed.spec.backend, &placed.source)) {
+        let covering = self.covering(at);
+        match covering.map(|placed| (&placed.spec.backend, &placed.source)) {
+            Some((_, Some(source))) if covering.is_some_and(|it| it.spec.options.discard) => {
+                format!(
+                    "the view shows {source} there, and drops what is changed",
+                    source = source.path
+                )
+            }
             Some((_, Some(source))) => format!("the view shows {} there", source.path),
             Some((BackendSpec::Git { .. }, _)) => "a git tree, as it was at the start".to_owned(),
             Some((BackendSpec::Cas { .. }, _)) => "a content-addressed tree".to_owned(),

@@ -5,7 +5,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use endow_policy::{Access, BackendSpec, HostPath, MountClass, MountSpec};
+use endow_policy::{BackendSpec, HostPath, MountClass, MountSpec};
 
 use super::super::{paths, small_file};
 use crate::plan::host::{Found, PathFact, Paths};
@@ -35,7 +35,7 @@ impl<'a> Outside<'a> {
         home: Option<&'a HostPath>,
     ) -> Self {
         let is_open =
-            |spec: &&MountSpec| spec.access != Access::Ro || spec.class == MountClass::Workspace;
+            |spec: &&MountSpec| spec.changes_source() || spec.class == MountClass::Workspace;
         let writable = mounts.iter().filter(is_open).filter_map(|spec| source(spec, paths));
         Self { writable: writable.collect(), environment, home }
     }

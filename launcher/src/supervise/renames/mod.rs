@@ -53,8 +53,8 @@ struct Worker {
 
 impl Renames {
     /// Returns what is needed for these mounts.
-    pub(super) fn new(buffered: &[Buffered]) -> Result<Self, Errno> {
-        let layered = buffered.iter().filter(|it| it.directory).map(|it| {
+    pub(super) fn new<'a>(buffered: impl Iterator<Item = &'a Buffered>) -> Result<Self, Errno> {
+        let layered = buffered.filter(|it| it.directory).map(|it| {
             let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
             let source = openat2(CWD, it.source.as_path(), flags, Mode::empty(), no_links())?;
             Ok(Layered { at: it.at.as_path().to_owned(), source })

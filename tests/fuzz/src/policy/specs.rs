@@ -103,6 +103,7 @@ fn written(entry: &MountEntry, typed: &[u8]) -> Option<OsString> {
         (entry.options.noexec, ",noexec"),
         (entry.options.nodeny, ",nodeny"),
         (is_cow, ",cow"),
+        (entry.options.discard, ",sync=discard"),
     ] {
         if is {
             add(b"", word.as_bytes());
