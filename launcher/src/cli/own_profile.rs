@@ -52,7 +52,7 @@ impl OwnProfile {
 /// Returns the host path that changes inside can reach.
 fn writable(spec: &MountSpec) -> Option<PathBuf> {
     match &spec.backend {
-        BackendSpec::Physical { host } if spec.access != Access::Ro => {
+        BackendSpec::Physical { host } if spec.access != Access::Ro && !spec.options.discard => {
             Some(fs::canonicalize(host.as_path()).unwrap_or_else(|_| host.as_path().to_owned()))
         }
         _ => None,

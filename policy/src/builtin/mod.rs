@@ -17,7 +17,13 @@ const PROFILES: &[(&str, &str)] = &[
     ("claude", include_str!("../../profiles/claude.toml")),
     ("codex", include_str!("../../profiles/codex.toml")),
     ("gemini", include_str!("../../profiles/gemini.toml")),
+    ("git", include_str!("../../profiles/git.toml")),
+    ("go", include_str!("../../profiles/go.toml")),
+    ("jvm", include_str!("../../profiles/jvm.toml")),
+    ("node", include_str!("../../profiles/node.toml")),
     ("opencode", include_str!("../../profiles/opencode.toml")),
+    ("python", include_str!("../../profiles/python.toml")),
+    ("rust", include_str!("../../profiles/rust.toml")),
 ];
 
 /// Returns the names of the built-in profiles.
@@ -47,7 +53,7 @@ pub fn base() -> PolicyFile {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::MountSource;
+    use crate::{Access, MountSource};
 
     /// Writes `base.rs` anew when asked; otherwise it must be current.
     #[test]
@@ -79,6 +85,60 @@ mod tests {
             assert!(mount.reason.is_some(), "{:?}", mount.at.value);
             let optional = mount.options.optional;
             assert!(optional || !matches!(mount.source, MountSource::Host { .. }));
+        }
+    }
+
+    const TOOLCHAINS: [&str; 6] = ["git", "go", "jvm", "node", "python", "rust"];
+
+    #[test]
+    fn toolchains_change_nothing_on_the_host() {
+        for name in TOOLCHAINS {
+            for mount in profile(name).expect("known").expect("parses").mounts {
+                let at = mount.at.value.to_string_lossy();
+                assert!(mount.reason.is_some() && mount.options.optional, "{at}");
+                assert!(at.starts_with("~/"), "{at}");
+                let is_dropped = mount.access == Access::Cow && mount.options.discard;
+                assert!(is_dropped || mount.access == Access::Ro, "{at}");
+            }
+        }
+    }
+
+    /// Next to caches lie settings, which have passwords.
+    #[test]
+    fn toolchains_show_no_secret() {
+        let secrets = [
+            "~/.m2/settings.xml",
+            "~/.m2/settings-security.xml",
+            "~/.gradle/gradle.properties",
+            "~/.gradle/init.gradle",
+            "~/.ivy2/.credentials",
+            "~/.cargo/credentials.toml",
+            "~/.cargo/config.toml",
+            "~/.npmrc",
+            "~/.config/git/credentials",
+            "~/.config/git/config",
+            "~/.config/pip/pip.conf",
+            "~/.config/go/env",
+            "~/.netrc",
+            "~/.pypirc",
+        ];
+        for name in TOOLCHAINS {
+            let file = profile(name).expect("known").expect("parses");
+            for mount in file.mounts {
+                let at = std::path::PathBuf::from(mount.at.value);
+                let shown =
+                    secrets.iter().find(|secret| std::path::Path::new(secret).starts_with(&at));
+                assert_eq!(shown, None, "{name}");
+            }
+            assert_eq!(file.network, crate::NetworkTable::default(), "{name}");
+            let opens = |name: &str| {
+                let words = ["TOKEN", "AUTH", "PASS", "PROXY", "URL", "REGISTRY", "INDEX"];
+                let name = name.to_uppercase();
+                name.contains('*')
+                    || words.iter().any(|word| name.contains(word) && name != "PIP_NO_INDEX")
+            };
+            let mut passed = file.env.pass.iter().map(|entry| entry.value.as_str());
+            assert_eq!(passed.find(|name| opens(name)), None);
         }
     }
 

@@ -49,6 +49,24 @@ fn later_mounts_replace() {
 }
 
 #[test]
+fn toolchain_replaces_what_the_base_shows() {
+    let rust = |profiles: &[&str], flags: &Flags| {
+        let profiles = profiles.iter().map(|it| (*it).to_owned()).collect();
+        let sources = Sources { profiles, ..crate::harness::flags(flags) };
+        let policy = policy(&sources, &vars()).expect("resolves");
+        let spec = explain(&policy, &guest("/home/u/.cargo/registry")).expect("covered").mount;
+        let (discard, nodeny) = (spec.options.discard, spec.options.nodeny);
+        format!("{} {discard} {nodeny}", why(&policy, "/home/u/.cargo/registry/x"))
+    };
+    assert_snapshot!(rust(&[], &Flags::default()), @"/home/u/.cargo/registry Ro: profile base false false");
+    assert_snapshot!(rust(&["rust"], &Flags::default()), @"/home/u/.cargo/registry Cow: profile rust (instead of profile base) true true");
+    let own = Flags { ro: vec!["~/.cargo/registry".into()], ..Flags::default() };
+    assert_snapshot!(rust(&["rust"], &own), @"/home/u/.cargo/registry Ro: --ro ~/.cargo/registry (instead of profile rust, profile base) false false");
+    let own = Flags { cow: vec!["~/.cargo/registry".into()], ..Flags::default() };
+    assert_snapshot!(rust(&["rust"], &own), @"/home/u/.cargo/registry Cow: --cow ~/.cargo/registry (instead of profile rust, profile base) false false");
+}
+
+#[test]
 fn false_removes() {
     let policy =
         four("", "[mounts]\n\"/opt\" = false\n\"~/.rustup\" = false", "", &Flags::default());

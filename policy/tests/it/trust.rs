@@ -204,6 +204,7 @@ fn what_is_dropped_may_not_be_written_back() {
     let elsewhere =
         "[mounts]\n\"/data\" = { host = \"/other\", access = \"cow\", sync = \"discard\" }";
     assert_snapshot!(verdicts(cow, elsewhere), @r#"+ endow.toml:3 mounts."/data" (cow sync=discard)"#);
+    assert_snapshot!(verdicts("", "extends = [\"rust\"]"), @r#"+ endow.toml:2 extends = "rust""#);
 }
 
 #[test]

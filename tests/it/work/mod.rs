@@ -4,6 +4,7 @@
 
 mod agents;
 mod builds;
+mod caches;
 mod installs;
 mod model;
 mod normal;
