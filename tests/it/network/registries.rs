@@ -162,6 +162,30 @@ fn mirror_stands_for_a_registry() {
     plans(&world, "registry:cargo", &["cargo.example.com:443", "files.example.com:443"]);
 }
 
+/// What is changed in the caches of the profile is dropped: no command can have written them.
+#[test]
+fn registry_is_read_below_a_cache_that_is_dropped() {
+    let world = World::new();
+    world.write(
+        "home/.cargo/registry/index/cargo.example.com-0123456789abcdef/config.json",
+        r#"{"dl": "https://files.example.com/dl", "api": "https://cargo.example.com"}"#,
+    );
+    world.write(
+        "home/.cargo/config.toml",
+        "[source.crates-io]\nreplace-with = 'mirror'\n\
+         [source.mirror]\nregistry = 'sparse+https://cargo.example.com/index/'\n",
+    );
+    let plan = |options: &[&str]| {
+        let word = ["plan", "--net", "registry:cargo"];
+        let mut command = world.endow(word.iter().chain(options).chain(&["--", "/bin/true"]));
+        said(command.env("PATH", world.root()))
+    };
+    let dropped = plan(&["--profile", "rust"]);
+    assert!(dropped.ok().contains("allow   files.example.com:443"), "{dropped:?}");
+    let control = plan(&["--cow", "../.cargo/registry"]);
+    assert!(control.fails(125).contains("a command of this policy may write it"), "{control:?}");
+}
+
 #[test]
 fn go_reports_its_proxies() {
     let world = World::new();
