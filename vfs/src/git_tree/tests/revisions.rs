@@ -161,7 +161,7 @@ fn tree_without_entries_needs_no_object() {
         git(dir, &["config", "user.name", "t"]);
         git(dir, &["config", "user.email", "t@example.com"]);
         let commit = git_with(dir, &["commit-tree", "-m", "nothing", &tree], b"");
-        let stored = dir.join(".git/objects").join(&tree[..2]);
+        let stored = dir.join(".git/objects").join(&tree[..2]).join(&tree[2..]);
         assert!(!stored.exists(), "the control: the object is not there");
         let repository = open(dir);
         for rev in [&commit, &tree, &format!("{commit}^{{tree}}")] {
