@@ -9,6 +9,14 @@ use crate::harness::{Running, mark, marked, said, send, soon};
 
 const RULE: &str = "web.example.test:*";
 
+/// Starts a command that holds a hundred connections, and a marked process; a line ends it.
+fn held(world: &NetWorld, net: &str, mark: &str) -> Running {
+    let mut command = probe(world, net, &["held", "100", mark]);
+    let running = Running::start(command.stdin(Stdio::piped()));
+    while running.line() != "waiting" {}
+    running
+}
+
 /// Returns how many connections the server saw end that it had served whole.
 fn ended(world: &NetWorld) -> usize {
     world.seen().iter().filter(|it| it["server"] == "rest").count()
@@ -19,9 +27,7 @@ fn killed_supervisor_leaves_no_connection_and_no_process() {
     for net in ["host", RULE] {
         let Some(world) = NetWorld::start() else { return };
         let mark = mark();
-        let mut command = probe(&world, net, &["held", "100", &mark]);
-        let mut running = Running::start(command.stdin(Stdio::piped()));
-        while running.line() != "waiting" {}
+        let mut running = held(&world, net, &mark);
         assert_eq!((ended(&world), marked(&mark).is_empty()), (0, false), "{net}");
         send(9, supervisor(&running).cast_signed());
         soon("no process is left", || marked(&mark).is_empty());
@@ -35,9 +41,7 @@ fn ended_command_leaves_no_connection() {
     for net in ["host", RULE] {
         let Some(world) = NetWorld::start() else { return };
         let mark = mark();
-        let mut command = probe(&world, net, &["held", "100", &mark]);
-        let mut running = Running::start(command.stdin(Stdio::piped()));
-        while running.line() != "waiting" {}
+        let mut running = held(&world, net, &mark);
         running.say("\n");
         assert_eq!(running.end(), 0, "{net}");
         assert!(marked(&mark).is_empty(), "{net}");
