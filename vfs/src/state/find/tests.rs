@@ -6,7 +6,7 @@ use endow_policy::HostPath;
 use super::*;
 use crate::fs::OsFs;
 use crate::state::{Durability, RecordError, StateDir, StateError};
-use crate::testing::{Scratch, record};
+use crate::testing::{Scratch, no_program_starts, record};
 
 const USABLE: &[RunState] = &[RunState::Waiting, RunState::Interrupted];
 
@@ -34,6 +34,7 @@ fn here() -> HostPath {
 
 #[test]
 fn list_tells_the_living_from_the_dead() {
+    let _locks_are_ours = no_program_starts();
     let scratch = Scratch::new();
     let state = open(&scratch);
     let dead = keep(&state, 1000, RunState::Running, None);
@@ -61,6 +62,7 @@ fn list_tells_the_living_from_the_dead() {
 
 #[test]
 fn run_is_found_by_id_name_or_prefix() {
+    let _locks_are_ours = no_program_starts();
     let scratch = Scratch::new();
     let state = open(&scratch);
     let ids = [
@@ -83,6 +85,7 @@ fn run_is_found_by_id_name_or_prefix() {
 
 #[test]
 fn newest_of_a_workspace_has_a_state_that_is_wanted() {
+    let _locks_are_ours = no_program_starts();
     let scratch = Scratch::new();
     let state = open(&scratch);
     let older = keep(&state, 1000, RunState::Waiting, None);
@@ -103,6 +106,7 @@ fn newest_of_a_workspace_has_a_state_that_is_wanted() {
 
 #[test]
 fn opened_run_is_locked_and_stays() {
+    let _locks_are_ours = no_program_starts();
     let scratch = Scratch::new();
     let state = open(&scratch);
     let id = keep(&state, 1000, RunState::Waiting, None);
@@ -120,6 +124,7 @@ fn opened_run_is_locked_and_stays() {
 
 #[test]
 fn list_does_not_keep_others_from_opening() {
+    let _locks_are_ours = no_program_starts();
     let scratch = Scratch::new();
     let state = open(&scratch);
     let id = keep(&state, 1000, RunState::Waiting, None);

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::*;
 use crate::fs::OsFs;
 use crate::state::{Durability, RunDir};
-use crate::testing::{Scratch, record};
+use crate::testing::{Scratch, no_program_starts, record};
 
 fn open(scratch: &Scratch) -> StateDir {
     StateDir::open(&OsFs, &scratch.path().join("state")).expect("a state directory")
@@ -53,6 +53,7 @@ fn write(run: &Path, name: &str) {
 
 #[test]
 fn dead_run_without_a_change_goes() {
+    let _locks_are_ours = no_program_starts();
     assert!(is_swept(None, |_| {}));
     assert!(is_swept(Some(RunState::Running), |_| {}));
     assert!(is_swept(Some(RunState::Running), |run| write(run, "record.new")));
@@ -61,6 +62,7 @@ fn dead_run_without_a_change_goes() {
 
 #[test]
 fn dead_run_with_anything_to_keep_stays() {
+    let _locks_are_ours = no_program_starts();
     for name in
         ["layers/000/m000/upper/x", "layers/000/m000/x", "layers/000/x", "journal", "report.json"]
     {
@@ -71,6 +73,7 @@ fn dead_run_with_anything_to_keep_stays() {
 
 #[test]
 fn bits_and_time_of_a_root_are_changes() {
+    let _locks_are_ours = no_program_starts();
     let upper = |run: &Path| run.join("layers/000/m000/upper");
     let bits = fs::Permissions::from_mode(0o755);
     assert!(!is_swept(Some(RunState::Running), |run| {
@@ -89,6 +92,7 @@ fn bits_and_time_of_a_root_are_changes() {
 
 #[test]
 fn whoever_saw_the_end_decides() {
+    let _locks_are_ours = no_program_starts();
     for is in RunState::ALL.into_iter().filter(|is| *is != RunState::Running) {
         assert!(!is_swept(Some(is), |_| {}), "{}", is.word());
     }
@@ -96,6 +100,7 @@ fn whoever_saw_the_end_decides() {
 
 #[test]
 fn run_of_a_newer_program_stays_untouched() {
+    let _locks_are_ours = no_program_starts();
     for text in ["{\"version\": 2}", "{}", ""] {
         let replace = |run: &Path| fs::write(run.join("record.json"), text).expect("write");
         assert!(!is_swept(Some(RunState::Running), replace), "{text}");
@@ -104,6 +109,7 @@ fn run_of_a_newer_program_stays_untouched() {
 
 #[test]
 fn journals_of_dead_runs_are_told() {
+    let _locks_are_ours = no_program_starts();
     let scratch = Scratch::new();
     let state = open(&scratch);
     let begun = || {
