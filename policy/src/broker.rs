@@ -27,10 +27,10 @@ pub struct BrokeredHost {
     pub secret: String,
 }
 
-/// What the broker says when it has its orders.
+/// What an adapter, this one or another, says when it has its orders.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum BrokerAnswer {
+pub enum AdapterAnswer {
     /// It serves.
     Ready,
     /// It can't, for this reason.

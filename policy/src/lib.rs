@@ -45,7 +45,7 @@ mod unit;
 mod vars;
 mod workspace;
 
-pub use broker::{BrokerAnswer, BrokerOrder, BrokeredHost};
+pub use broker::{AdapterAnswer, BrokerOrder, BrokeredHost};
 pub use compose::{ComposeError, Composed, ProfileText, Sources, compose};
 pub use diagnostic::Diagnostic;
 pub use environment::{EnvironmentRules, name_matches};

@@ -5,12 +5,13 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use endow_policy::BrokerAnswer;
+use endow_policy::AdapterAnswer;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::RecvFlags;
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use crate::sys::socket;
 
@@ -67,8 +68,8 @@ impl Adapter {
             _ => AdapterError::Start { path: path.clone(), source },
         })?;
         match adapter.answer() {
-            Some(BrokerAnswer::Ready) => Ok(adapter),
-            Some(BrokerAnswer::Failed(why)) => Err(AdapterError::Refused(why)),
+            Some(AdapterAnswer::Ready) => Ok(adapter),
+            Some(AdapterAnswer::Failed(why)) => Err(AdapterError::Refused(why)),
             None => Err(AdapterError::NoAnswer(path)),
         }
     }
@@ -79,7 +80,7 @@ impl Adapter {
         socket::send_at_once(control, message, with)
     }
 
-    fn answer(&self) -> Option<BrokerAnswer> {
+    fn answer(&self) -> Option<AdapterAnswer> {
         let control = self.control.as_ref()?;
         wait(control.as_fd(), PATIENCE)?;
         let mut bytes = vec![0; ANSWER_MAX];
@@ -92,13 +93,8 @@ impl Adapter {
 impl Drop for Adapter {
     fn drop(&mut self) {
         self.control = None;
-        let until = Instant::now() + GRACE;
-        let ended = rustix::process::Pid::from_child(&self.child);
-        let ended = rustix::process::pidfd_open(ended, rustix::process::PidfdFlags::empty());
-        let in_time = ended.is_ok_and(|pidfd| {
-            wait(pidfd.as_fd(), until.saturating_duration_since(Instant::now())).is_some()
-        });
-        if !in_time {
+        let ended = pidfd_open(Pid::from_child(&self.child), PidfdFlags::empty());
+        if !ended.is_ok_and(|pidfd| wait(pidfd.as_fd(), GRACE).is_some()) {
             self.child.kill().unwrap_or_default();
         }
         drop(self.child.wait());

@@ -4,7 +4,7 @@ use std::io::IoSliceMut;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 
-use endow_policy::BrokerAnswer;
+use endow_policy::AdapterAnswer;
 use rustix::io::{Errno, retry_on_intr};
 use rustix::net::sockopt::{socket_domain, socket_type};
 use rustix::net::{
@@ -84,7 +84,7 @@ impl Control {
     }
 
     /// Answers the order. A supervisor that is gone is noticed by what comes next.
-    pub(crate) fn answer(&self, answer: &BrokerAnswer) {
+    pub(crate) fn answer(&self, answer: &AdapterAnswer) {
         if let Ok(text) = serde_json::to_vec(answer) {
             let _ = retry_on_intr(|| send(self.0, &text, SendFlags::NOSIGNAL));
         }

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::process::ExitCode;
 use std::rc::Rc;
 
-use endow_policy::BrokerAnswer;
+use endow_policy::AdapterAnswer;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::LocalSet;
 
@@ -48,7 +48,7 @@ pub fn main() -> ExitCode {
     match hidden.map_err(StartError::from).and_then(|()| prepare(&control)) {
         Ok(ready) => serve(control, ready),
         Err(error) => {
-            control.answer(&BrokerAnswer::Failed(chain(&error)));
+            control.answer(&AdapterAnswer::Failed(chain(&error)));
             ExitCode::FAILURE
         }
     }
@@ -66,7 +66,7 @@ fn prepare(control: &Control) -> Result<Ready, StartError> {
 }
 
 fn serve(control: Control, ready: Ready) -> ExitCode {
-    control.answer(&BrokerAnswer::Ready);
+    control.answer(&AdapterAnswer::Ready);
     let serving = serve::serve(control, &ready.hosts, &ready.tls);
     match ready.runtime.block_on(LocalSet::new().run_until(serving)) {
         Ok(()) => ExitCode::SUCCESS,

@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixListener;
 
-use endow_policy::{BrokerAnswer, SshAgentOrder};
+use endow_policy::{AdapterAnswer, SshAgentOrder};
 use rustix::io::Errno;
 use rustix::net::sockopt::{socket_acceptconn, socket_domain, socket_type};
 use rustix::net::{AddressFamily, SendFlags, SocketType, send};
@@ -62,7 +62,7 @@ pub(crate) fn receive(
 }
 
 /// Says how it went.
-pub(crate) fn answer(launcher: BorrowedFd<'_>, answer: &BrokerAnswer) -> io::Result<()> {
+pub(crate) fn answer(launcher: BorrowedFd<'_>, answer: &AdapterAnswer) -> io::Result<()> {
     let text = serde_json::to_vec(answer)?;
     send(launcher, &text, SendFlags::NOSIGNAL)?;
     Ok(())

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixListener;
 use std::process::ExitCode;
 
-use endow_policy::{BrokerAnswer, SshAgentOrder};
+use endow_policy::{AdapterAnswer, SshAgentOrder};
 
 use crate::agent::Agent;
 use crate::chosen::Chosen;
@@ -29,11 +29,11 @@ pub fn run() -> ExitCode {
         Ok(prepared) => prepared,
         Err(error) => {
             // A launcher that is gone needs no answer.
-            drop(order::answer(launcher.as_fd(), &BrokerAnswer::Failed(whole(&*error))));
+            drop(order::answer(launcher.as_fd(), &AdapterAnswer::Failed(whole(&*error))));
             return ExitCode::FAILURE;
         }
     };
-    if order::answer(launcher.as_fd(), &BrokerAnswer::Ready).is_ok() {
+    if order::answer(launcher.as_fd(), &AdapterAnswer::Ready).is_ok() {
         serve::until_gone(launcher.as_fd(), listener, filter);
     }
     ExitCode::SUCCESS

@@ -51,7 +51,7 @@ fn its_memory_is_hidden_from_its_user() {
     }
     let broker = Broker::trusting(&mut command);
     let order = serde_json::json!({ "hosts": [] }).to_string();
-    assert_eq!(broker.ordered(order.as_bytes()), endow_policy::BrokerAnswer::Ready);
+    assert_eq!(broker.ordered(order.as_bytes()), endow_policy::AdapterAnswer::Ready);
     let path = format!("/proc/{}/environ", broker.child.id());
     assert_ne!(header(&broker.proc("status"), "Uid").map(|ids| ids.starts_with('0')), Some(true));
     assert_eq!(std::fs::metadata(&path).expect("a file").uid(), 0);
@@ -70,7 +70,7 @@ fn it_keeps_no_descriptor_of_its_starters() {
     command.args(["-c", script]).arg(program());
     let broker = Broker::trusting(&mut command);
     let order = serde_json::json!({ "hosts": [] }).to_string();
-    assert_eq!(broker.ordered(order.as_bytes()), endow_policy::BrokerAnswer::Ready);
+    assert_eq!(broker.ordered(order.as_bytes()), endow_policy::AdapterAnswer::Ready);
     let list = std::fs::read_dir(format!("/proc/{}/fd", broker.child.id()));
     let Ok(list) = list else {
         // Only root may look.

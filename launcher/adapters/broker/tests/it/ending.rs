@@ -4,7 +4,7 @@ use std::io::Read;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use endow_policy::{BrokerAnswer, BrokerOrder};
+use endow_policy::{AdapterAnswer, BrokerOrder};
 use rustix::net::sockopt::set_socket_send_buffer_size;
 
 use crate::process::{Broker, SECRET, host, program};
@@ -72,7 +72,7 @@ fn wrong_order_is_told_without_the_secret() {
     ] {
         let mut broker = Broker::start();
         let said = broker.ordered(&order);
-        assert_eq!(said, BrokerAnswer::Failed(format!("the order is refused: {cause}")));
+        assert_eq!(said, AdapterAnswer::Failed(format!("the order is refused: {cause}")));
         assert_eq!(broker.ended_within(SOON).expect("it ends").code(), Some(1));
     }
 }
@@ -84,8 +84,8 @@ fn order_has_a_longest_length() {
         let blanks = vec![b' '; length - order.len()];
         [order, blanks].concat()
     };
-    let too_long = BrokerAnswer::Failed("no order: it is too long".to_owned());
-    for (length, said) in [(256 << 10, BrokerAnswer::Ready), ((256 << 10) + 1, too_long)] {
+    let too_long = AdapterAnswer::Failed("no order: it is too long".to_owned());
+    for (length, said) in [(256 << 10, AdapterAnswer::Ready), ((256 << 10) + 1, too_long)] {
         let broker = Broker::start();
         set_socket_send_buffer_size(broker.control(), 1 << 20).expect("room");
         assert_eq!(broker.ordered(&order(length)), said);
@@ -98,7 +98,7 @@ fn more_connections_than_descriptors_are_closed() {
     command.args(["-c", "ulimit -n 32; exec \"$0\""]).arg(program());
     let (broker, server) = (Broker::trusting(&mut command), Server::start());
     let order = serde_json::to_vec(&BrokerOrder { hosts: vec![host("")] }).expect("json");
-    assert_eq!(broker.ordered(&order), BrokerAnswer::Ready);
+    assert_eq!(broker.ordered(&order), AdapterAnswer::Ready);
     let mut clients: Vec<_> = (0..20).map(|_| broker.connect(&server)).collect();
     assert!(clients.pop().expect("the last one").rest().is_empty());
     assert_eq!(clients[0].get("/").status, 200);
@@ -116,9 +116,9 @@ fn without_root_certificates_it_fails() {
     let flags = rustix::net::RecvFlags::empty();
     let (_, length) =
         rustix::net::recv(broker.control(), &mut bytes[..], flags).expect("an answer");
-    let said: BrokerAnswer = serde_json::from_slice(&bytes[..length]).expect("json");
+    let said: AdapterAnswer = serde_json::from_slice(&bytes[..length]).expect("json");
     let cause = "no TLS: the host has no usable root certificate";
-    assert_eq!(said, BrokerAnswer::Failed(cause.to_owned()));
+    assert_eq!(said, AdapterAnswer::Failed(cause.to_owned()));
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use endow_policy::{BrokerAnswer, BrokerOrder, BrokeredHost};
+use endow_policy::{AdapterAnswer, BrokerOrder, BrokeredHost};
 use rustix::net::{
     AddressFamily, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags,
     SocketType, recv, send, sendmsg, socketpair,
@@ -89,12 +89,12 @@ impl Broker {
     pub(crate) fn serving_all(hosts: Vec<BrokeredHost>) -> Self {
         let broker = Self::start();
         let order = serde_json::to_vec(&BrokerOrder { hosts }).expect("json");
-        assert_eq!(broker.ordered(&order), BrokerAnswer::Ready);
+        assert_eq!(broker.ordered(&order), AdapterAnswer::Ready);
         broker
     }
 
     /// Sends an order and returns the answer.
-    pub(crate) fn ordered(&self, order: &[u8]) -> BrokerAnswer {
+    pub(crate) fn ordered(&self, order: &[u8]) -> AdapterAnswer {
         send(self.control(), order, SendFlags::NOSIGNAL).expect("sent");
         let mut bytes = vec![0; 4096];
         let (_, length) =

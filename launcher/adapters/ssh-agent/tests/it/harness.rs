@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use endow_policy::{BrokerAnswer, SshAgentOrder};
+use endow_policy::{AdapterAnswer, SshAgentOrder};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, recv, sendmsg};
 
@@ -115,12 +115,12 @@ impl World {
 
     fn serving(&self, order: &SshAgentOrder) -> Filter {
         let (filter, answer) = self.ordered(order);
-        assert_eq!(answer, BrokerAnswer::Ready);
+        assert_eq!(answer, AdapterAnswer::Ready);
         filter
     }
 
     /// A filter that got an order, and its answer.
-    pub(crate) fn ordered(&self, order: &SshAgentOrder) -> (Filter, BrokerAnswer) {
+    pub(crate) fn ordered(&self, order: &SshAgentOrder) -> (Filter, AdapterAnswer) {
         let filter = Filter::start(&mut program());
         let text = serde_json::to_vec(order).expect("encoded");
         filter.tell(&text, &[self.listener().as_fd()]);
@@ -180,7 +180,7 @@ impl Filter {
         sendmsg(launcher, &parts, &mut ancillary, SendFlags::NOSIGNAL).expect("sent");
     }
 
-    pub(crate) fn answer(&self) -> BrokerAnswer {
+    pub(crate) fn answer(&self) -> AdapterAnswer {
         let mut bytes = vec![0; 1 << 16];
         let launcher = self.launcher.as_ref().expect("open");
         let (_, length) = recv(launcher, &mut bytes[..], RecvFlags::empty()).expect("an answer");

@@ -2,16 +2,16 @@
 
 use std::os::fd::AsFd;
 
-use endow_policy::{BrokerAnswer, SshAgentOrder};
+use endow_policy::{AdapterAnswer, SshAgentOrder};
 
 use crate::harness::{Filter, World, program};
 
 /// The reason for which a filter doesn't serve. It ends by itself.
-fn reason(mut filter: Filter, answer: BrokerAnswer) -> String {
+fn reason(mut filter: Filter, answer: AdapterAnswer) -> String {
     assert_eq!(filter.ended(), Some(1));
     match answer {
-        BrokerAnswer::Failed(reason) => reason,
-        BrokerAnswer::Ready => panic!("it serves"),
+        AdapterAnswer::Failed(reason) => reason,
+        AdapterAnswer::Ready => panic!("it serves"),
     }
 }
 

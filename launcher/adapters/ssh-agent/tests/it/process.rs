@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::process::Command;
 
-use endow_policy::BrokerAnswer;
+use endow_policy::AdapterAnswer;
 use rustix::fs::OFlags;
 
 use crate::harness::{Filter, World, ask, eventually, program};
@@ -64,7 +64,7 @@ fn process_keeps_no_descriptor_that_it_inherits() {
     let read = fs::File::open(&fifo).expect("opened by both");
     let text = serde_json::to_vec(&world.order(&["work"])).expect("encoded");
     filter.tell(&text, &[world.listener().as_fd()]);
-    assert_eq!(filter.answer(), BrokerAnswer::Ready);
+    assert_eq!(filter.answer(), AdapterAnswer::Ready);
     rustix::fs::fcntl_setfl(&read, OFlags::NONBLOCK).expect("set");
     assert_eq!(rustix::io::read(&read, &mut [0_u8; 1]), Ok(0), "no writer is left");
 }
