@@ -11,17 +11,15 @@ mod ssh_agent;
 use std::os::fd::{AsFd, OwnedFd, RawFd};
 
 use endow_policy::{BrokerOrder, BrokeredHost, Endpoint, Secret, SecretUse, Stated};
-use rustix::io::{Errno, fcntl_dupfd_cloexec};
+use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
 
+use crate::sys;
 pub(crate) use broker::Broker;
 pub(crate) use process::AdapterError;
 pub(crate) use secret::SecretError;
 use secret::Value;
 pub(crate) use ssh_agent::SshAgentFilter;
-
-/// Descriptors of endow's own are above those that a secret may have.
-const ABOVE: RawFd = 256;
 
 /// What became of a run's secrets.
 #[derive(Debug, Default)]
@@ -96,5 +94,5 @@ fn filled(bytes: &[u8]) -> Result<OwnedFd, Errno> {
     drop(into);
     // The command reads as from any pipe: the flag belongs to both ends apart.
     rustix::fs::fcntl_setfl(&out, rustix::fs::OFlags::empty())?;
-    fcntl_dupfd_cloexec(out.as_fd(), ABOVE)
+    sys::fd::set_aside(out.as_fd())
 }

@@ -1,10 +1,10 @@
 //! The last steps of the command's process, and exec.
 
 use std::ffi::{CStr, CString};
-use std::os::fd::{AsFd, BorrowedFd, RawFd};
+use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::fs::Mode;
-use rustix::io::{Errno, fcntl_dupfd_cloexec};
+use rustix::io::Errno;
 use rustix::process::{Pid, Resource, Signal, getppid, set_parent_process_death_signal, setrlimit};
 
 use super::landlock;
@@ -15,9 +15,6 @@ use crate::sys;
 use crate::sys::exec::StringList;
 use crate::sys::seccomp::Listener;
 use crate::sys::signal::{Disposition, SignalSet};
-
-/// Descriptors of endow's own are above those that the command can be given.
-const ABOVE: RawFd = 256;
 
 /// What the caller had, given back to the command.
 #[derive(Clone, Copy)]
@@ -35,19 +32,23 @@ pub(super) struct Inherited {
 /// Runs the steps and executes the command; returns only what failed.
 pub(super) fn run(lowered: &Lowered, inherited: &Inherited, socket: BorrowedFd<'_>) -> StepFailure {
     // The number that it has may be one that the command is to have.
-    let moved = match lowered.handed.as_slice() {
-        [] => None,
-        _ => fcntl_dupfd_cloexec(socket, ABOVE).ok(),
+    let moved = (!lowered.handed.is_empty()).then(|| sys::fd::set_aside(socket)).transpose();
+    let moved = match moved {
+        Ok(moved) => moved,
+        Err(errno) => return failure(0, errno),
     };
     let socket = moved.as_ref().map_or(socket, AsFd::as_fd);
     for (number, step) in (0u32..).zip(&lowered.payload) {
         if let Err(errno) = apply(step, lowered, inherited, socket) {
-            let errno = errno.raw_os_error();
-            return StepFailure { stage: Stage::Payload, step: number, detail: 0, errno };
+            return failure(number, errno);
         }
     }
     let errno = execute(lowered).raw_os_error();
     StepFailure { stage: Stage::Exec, step: 0, detail: 0, errno }
+}
+
+fn failure(step: u32, errno: Errno) -> StepFailure {
+    StepFailure { stage: Stage::Payload, step, detail: 0, errno: errno.raw_os_error() }
 }
 
 fn apply(

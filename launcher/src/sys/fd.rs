@@ -6,6 +6,9 @@ use rustix::io::Errno;
 
 use super::check;
 
+/// The last number that a policy can have the command find something at.
+const GIVEN_MAX: RawFd = 255;
+
 /// Marks every descriptor from `first` on close-on-exec.
 pub(crate) fn cloexec_from(first: u32) -> Result<(), Errno> {
     close_range(first, u32::MAX, libc::CLOSE_RANGE_CLOEXEC)
@@ -43,6 +46,11 @@ pub(crate) fn take_number(number: RawFd) -> Result<OwnedFd, Errno> {
     borrow_number(number)?;
     // SAFETY: the descriptor is open and each number passed on the command line is taken once.
     Ok(unsafe { OwnedFd::from_raw_fd(number) })
+}
+
+/// Returns a descriptor of the same at a number above those that the command can be given.
+pub(crate) fn set_aside(fd: BorrowedFd<'_>) -> Result<OwnedFd, Errno> {
+    rustix::io::fcntl_dupfd_cloexec(fd, GIVEN_MAX + 1)
 }
 
 /// Puts a descriptor at a number, in the place of what stood there.
