@@ -6,9 +6,10 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use endow_policy::{Access, BackendSpec, MountSpec, Policy, ProfileText, builtin};
+use endow_policy::{BackendSpec, MountSpec, Policy, builtin};
 
 use super::installation::on_host;
+use super::sources;
 use super::surroundings::Surroundings;
 
 /// How many links lead to a program at most (path_resolution(7)).
@@ -25,13 +26,9 @@ pub(crate) struct OwnProfile {
 
 /// Returns the profile that has the name of a command, when a shell here would find the command by
 /// that name alone.
-pub(crate) fn of(
-    command: &OsStr,
-    surroundings: &Surroundings,
-    own: &[ProfileText],
-) -> Option<OwnProfile> {
+pub(crate) fn of(command: &OsStr, surroundings: &Surroundings) -> Option<OwnProfile> {
     let name = command.to_str().filter(|_| !command.as_bytes().contains(&b'/'))?;
-    let is_own = own.iter().any(|profile| profile.name == name);
+    let is_own = sources::profile_path(&surroundings.dirs, name).exists();
     let is_builtin = name != "base" && builtin::names().any(|known| known == name);
     if !is_own && !is_builtin {
         return None;
@@ -52,7 +49,7 @@ impl OwnProfile {
 /// Returns the host path that changes inside can reach.
 fn writable(spec: &MountSpec) -> Option<PathBuf> {
     match &spec.backend {
-        BackendSpec::Physical { host } if spec.access != Access::Ro && !spec.options.discard => {
+        BackendSpec::Physical { host } if spec.changes_source() => {
             Some(fs::canonicalize(host.as_path()).unwrap_or_else(|_| host.as_path().to_owned()))
         }
         _ => None,

@@ -19,6 +19,9 @@ use super::trusted;
 use crate::plan::POLICY_FILE;
 use crate::probe::small_file::{self, Links, SmallFile};
 
+/// Where the user's profiles are, below endow's configuration.
+const PROFILES: &str = "profiles";
+
 /// The largest policy file, in bytes.
 const POLICY_MAX: u64 = 1 << 20;
 
@@ -40,8 +43,7 @@ pub(crate) fn read(
     surroundings: &Surroundings,
     command: Option<&OsStr>,
 ) -> Result<Found, CommandError> {
-    let own = user_profiles(surroundings);
-    let profile = command.and_then(|command| own_profile::of(command, surroundings, &own));
+    let profile = command.and_then(|command| own_profile::of(command, surroundings));
     let Some(profile) = profile else { return read_with(args, surroundings, None) };
     let found = read_with(args, surroundings, Some(&profile))?;
     if profile.is_planted(&found.policy) {
@@ -186,7 +188,7 @@ impl<'a> Reader<'a> {
     }
 
     fn user_profiles(&mut self) -> Vec<ProfileText> {
-        let directory = self.dirs().config.join("profiles");
+        let directory = self.dirs().config.join(PROFILES);
         let Ok(entries) = fs::read_dir(&directory) else { return Vec::new() };
         let files: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
         let mut profiles: Vec<ProfileText> =
@@ -195,6 +197,11 @@ impl<'a> Reader<'a> {
         profiles.sort_by(|a, b| a.name.cmp(&b.name));
         profiles
     }
+}
+
+/// Returns where the user's profile of a name is, if there is one.
+pub(super) fn profile_path(dirs: &Dirs, name: &str) -> PathBuf {
+    dirs.config.join(PROFILES).join(format!("{name}.toml"))
 }
 
 fn profile(path: &Path) -> Option<ProfileText> {
