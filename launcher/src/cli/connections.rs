@@ -56,9 +56,7 @@ pub(crate) fn list(log: Option<&Log>) -> Value {
 
 /// Says at the end which hosts were refused, and what would allow them.
 pub(crate) fn tell(log: &Log, output: &Output) {
-    let of_secret =
-        |entry: &Entry| entry.rule.as_ref().is_some_and(|(rule, _)| rule.starts_with("secrets."));
-    let refused = log.entries().iter().filter(|it| may_be_allowed(it.decision) && !of_secret(it));
+    let refused = log.entries().iter().filter(|entry| may_be_allowed(entry.decision));
     let words: Vec<String> = refused.map(|entry| format!("--net {}", word(entry))).collect();
     if words.is_empty() {
         return;
@@ -92,6 +90,9 @@ fn why(entry: &Entry) -> String {
         Decision::NotAllowed => "no rule allows it".to_owned(),
         Decision::Special(range) => {
             format!("it leads to an address that needs a rule of its own: {range}")
+        }
+        Decision::NotOfSecret(range) => {
+            format!("it leads to an address that the secret must name as `address`: {range}")
         }
         Decision::OtherServer => "another server was asked for in the connection".to_owned(),
         Decision::Unreachable(errno) => format!("it can't be reached: {errno}"),

@@ -48,6 +48,8 @@ pub(crate) enum Decision {
     NotAllowed,
     /// The name leads to an address that only a rule of its own would allow.
     Special(SpecialRange),
+    /// The name of a secret's server leads to an address that the secret does not name.
+    NotOfSecret(SpecialRange),
     /// The server's name that the client asked for is another.
     OtherServer,
     /// The rules allow it, and no address answered.

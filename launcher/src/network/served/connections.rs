@@ -65,7 +65,13 @@ impl Served {
     /// that were checked.
     fn dial_all(&mut self, outgoing: Outgoing, real: &[IpAddr], now: Instant) {
         match self.checked(Protocol::Tcp, &outgoing.about.target, real) {
-            Err(special) => self.give_up(outgoing, Decision::Special(special), now),
+            Err(special) => {
+                let decision = match outgoing.about.target {
+                    Target::Endpoint(..) => Decision::NotOfSecret(special),
+                    _ => Decision::Special(special),
+                };
+                self.give_up(outgoing, decision, now);
+            }
             Ok(addresses) => {
                 let places = addresses.into_iter().map(|address| (address, None)).collect();
                 let ended = self.outgoing.dial(&self.poll, outgoing, places, now);
