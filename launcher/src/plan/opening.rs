@@ -57,6 +57,6 @@ pub fn opens_early(policy: &Policy) -> bool {
     let limits = &policy.limits;
     let grouped = limits.memory_bytes.is_some() || limits.pids.is_some();
     let asks = registries::asked(&policy.network).next().is_some();
-    let handed = !secrets::open_early(policy);
+    let handed = secrets::are_handed(policy);
     !grouped && !asks && !handed && policy.require.level != Level::Landlock
 }

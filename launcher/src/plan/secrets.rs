@@ -41,11 +41,10 @@ pub(super) fn plan(
     Ok(policy.secrets.clone())
 }
 
-/// Returns whether a run may be opened before secrets are read: what is to be handed over must be
-/// there before pid 1 is.
-pub(super) fn open_early(policy: &Policy) -> bool {
+/// Returns whether some are handed to the command: these must be there before pid 1 is.
+pub(super) fn are_handed(policy: &Policy) -> bool {
     let is_handed = |it: &Stated<Secret>| matches!(it.value.to, SecretUse::Descriptor(_));
-    !policy.secrets.iter().any(is_handed)
+    policy.secrets.iter().any(is_handed)
 }
 
 /// Returns the host files that hold secrets.
