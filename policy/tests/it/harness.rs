@@ -47,6 +47,16 @@ pub(crate) fn text(kind: FileKind, body: &str) -> PolicyFile {
         .unwrap_or_else(|error| panic!("{:?}", error.problems))
 }
 
+/// Returns a user's file, one that is named, and flags.
+pub(crate) fn layered(user: &str, explicit: &str, flags: &Flags) -> Sources {
+    Sources {
+        user: Some(text(FileKind::User, user)),
+        explicit: Some(text(FileKind::Explicit, explicit)),
+        flags: Some(flags.layer().expect("flags")),
+        ..Sources::default()
+    }
+}
+
 pub(crate) fn user(body: &str) -> Sources {
     Sources { user: Some(text(FileKind::User, body)), ..Sources::default() }
 }

@@ -1,6 +1,6 @@
 //! What sources make of secrets together.
 
-use endow_policy::{FileKind, Flags, Policy, SecretUse, Sources};
+use endow_policy::{Flags, Policy, SecretUse};
 use insta::assert_snapshot;
 
 use crate::harness::*;
@@ -38,13 +38,7 @@ fn show(policy: &Policy) -> String {
 /// Composes a user file and a stronger one, and `--net` words.
 fn merged(user: &str, explicit: &str, net: &[&str]) -> String {
     let flags = Flags { net: net.iter().map(ToString::to_string).collect(), ..Flags::default() };
-    let sources = Sources {
-        user: Some(text(FileKind::User, user)),
-        explicit: Some(text(FileKind::Explicit, explicit)),
-        flags: Some(flags.layer().expect("flags")),
-        ..Sources::default()
-    };
-    policy(&sources, &vars()).map_or_else(|error| error, |policy| show(&policy))
+    policy(&layered(user, explicit, &flags), &vars()).map_or_else(|error| error, |it| show(&it))
 }
 
 #[test]

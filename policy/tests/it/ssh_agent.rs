@@ -25,13 +25,7 @@ fn show(policy: &Policy) -> String {
 fn merged(user: &str, explicit: &str, flags: &[&str]) -> String {
     let keys = flags.iter().map(|key| format!("ssh-agent:{key}")).collect();
     let flags = Flags { bridge: keys, ..Flags::default() };
-    let sources = Sources {
-        user: Some(text(FileKind::User, user)),
-        explicit: Some(text(FileKind::Explicit, explicit)),
-        flags: Some(flags.layer().expect("flags")),
-        ..Sources::default()
-    };
-    policy(&sources, &vars()).map_or_else(|error| error, |policy| show(&policy))
+    policy(&layered(user, explicit, &flags), &vars()).map_or_else(|error| error, |it| show(&it))
 }
 
 #[test]

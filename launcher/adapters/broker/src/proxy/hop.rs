@@ -35,6 +35,17 @@ pub(super) fn words<'a>(
     lines.flatten().flat_map(|line| line.split(',')).map(str::trim)
 }
 
+/// Returns headers as lines, sorted.
+#[cfg(test)]
+pub(super) fn shown(headers: &HeaderMap) -> Vec<String> {
+    let line = |(name, value): (&hyper::header::HeaderName, &hyper::header::HeaderValue)| {
+        format!("{name}: {}", value.to_str().expect("text"))
+    };
+    let mut lines: Vec<String> = headers.iter().map(line).collect();
+    lines.sort();
+    lines
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
