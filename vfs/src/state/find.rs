@@ -43,7 +43,7 @@ pub fn find<'a>(runs: &'a [Listed], wanted: Wanted<'_>) -> Result<&'a Listed, Fi
             let is_it = |run: &&Listed| {
                 run.record().is_some_and(fits) && run.state().is_some_and(|it| states.contains(&it))
             };
-            runs.iter().filter(is_it).max_by(|a, b| a.id.cmp(&b.id)).ok_or(FindError::NoneHere)
+            runs.iter().filter(is_it).max_by_key(|run| run.age()).ok_or(FindError::NoneHere)
         }
     }
 }

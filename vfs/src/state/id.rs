@@ -20,7 +20,7 @@ pub struct RunIdError;
 
 /// The name of a run: 8 digits of its time, 8 that can't be guessed.
 ///
-/// Ids sort by time (to 1/32 s), so that the newest is the last and a unique prefix is short.
+/// Ids sort by time (to 1/32 s), so that a unique prefix is short.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String")]
 pub struct RunId(String);

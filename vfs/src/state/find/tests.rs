@@ -105,6 +105,27 @@ fn newest_of_a_workspace_has_a_state_that_is_wanted() {
 }
 
 #[test]
+fn runs_of_one_moment_follow_in_the_order_in_which_they_started() {
+    let _locks_are_ours = no_program_starts();
+    let scratch = Scratch::new();
+    let state = open(&scratch);
+    let started = |random, nanoseconds| {
+        let id = RunId::new(UNIX_EPOCH + Duration::from_secs(1000), [random; 5]);
+        let run = state.create_run(&OsFs, &id).expect("a run");
+        let mut record = record(&id, RunState::Waiting);
+        record.started.nanoseconds = nanoseconds;
+        run.write_record(&OsFs, &record, Durability::Cached).expect("written");
+        run.keep();
+        id
+    };
+    let (older, newer) = (started(9, 1), started(7, 2));
+    let runs = state.runs(&OsFs).expect("a list");
+    assert_eq!(runs.iter().map(|run| &run.id).collect::<Vec<_>>(), [&older, &newer]);
+    let newest = Wanted::Newest { fits: &|_| true, states: USABLE };
+    assert_eq!(find(&runs, newest).map(|run| &run.id), Ok(&newer));
+}
+
+#[test]
 fn opened_run_is_locked_and_stays() {
     let _locks_are_ours = no_program_starts();
     let scratch = Scratch::new();
