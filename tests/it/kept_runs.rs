@@ -54,7 +54,7 @@ fn runs_are_listed_with_state_age_and_place() {
     first.record.name = Some("try".to_owned());
     first.record.changes = Some(ChangeCounts { created: 1, modified: 2, deleted: 3, left: 0 });
     let first = first.keep(RunState::Waiting);
-    let mut second = changed(&world, MINUTE);
+    let mut second = changed(&world, 2 * MINUTE);
     second.record.changes = Some(ChangeCounts { left: 5, ..ChangeCounts::default() });
     let second = second.keep(RunState::Running);
     let newer = changed(&world, MINUTE).keep(RunState::Applied);
@@ -66,7 +66,7 @@ fn runs_are_listed_with_state_age_and_place() {
     let project = project.to_str().expect("a text");
     assert_eq!(lines[0], ["ID", "NAME", "STATE", "AGE", "CHANGES", "COMMAND", "WORKSPACE"]);
     assert_eq!(lines[1], [&*newer, "-", "unusable", "1m", "-", "-", "-"]);
-    assert_eq!(lines[2], [&*second, "-", "interrupted", "1m", "5", "wait", "make", project]);
+    assert_eq!(lines[2], [&*second, "-", "interrupted", "2m", "5", "wait", "make", project]);
     assert_eq!(lines[3], [&*first, "try", "waiting", "3m", "+1", "~2", "-3", "make", project]);
     let listed = json(&world, &["runs"]);
     assert_eq!(listed["runs"][0]["changes"]["deleted"], 3);
