@@ -3,7 +3,7 @@
 
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::path::{Component, Path, PathBuf};
+use std::path::Path;
 
 use endow_vfs::fs::{Fs, Kind, Open, OsFs, Special};
 
@@ -66,26 +66,4 @@ fn is_run(name: &OsStr) -> bool {
 /// Some file systems take names of any case for one.
 fn is(name: &OsStr, known: &str) -> bool {
     name.eq_ignore_ascii_case(known)
-}
-
-/// Returns the beginnings of a pattern: a link in the place of one of these would lead what the
-/// pattern guards elsewhere.
-pub(super) fn beginnings(pattern: &str) -> Vec<String> {
-    let pattern = pattern.strip_prefix('!').unwrap_or(pattern);
-    let names: Vec<Component<'_>> = Path::new(pattern).components().collect();
-    let whole = |length: usize| -> PathBuf { names.iter().take(length).collect() };
-    let proper = (1..names.len()).map(whole).filter(|it| it.file_name() != Some("**".as_ref()));
-    proper.filter_map(|it| it.to_str().map(str::to_owned)).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn beginnings_are_all_that_lead_to_a_name() {
-        assert_eq!(beginnings("**/.cargo/config{,.toml}"), ["**/.cargo"]);
-        assert_eq!(beginnings("**/.github/workflows/**"), ["**/.github", "**/.github/workflows"]);
-        assert_eq!(beginnings("endow.toml"), Vec::<String>::new());
-    }
 }

@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use endow_policy::{Origin, PatternRule, PatternSet};
+use endow_policy::{Origin, PatternRule, PatternSet, ProtectSet};
 use endow_vfs::fs::Kind;
 use endow_vfs::state::{MountRecord, Record};
 use endow_vfs::sync::Held;
 
-use super::git_traps::{GitTraps, beginnings};
+use super::git_traps::GitTraps;
 use super::{Target, WriteBackError};
 
 /// What of a run is written back, by word of the user; all of it by default.
@@ -35,7 +35,7 @@ pub(super) struct MountRules<'a> {
     number: u32,
     mount: &'a MountRecord,
     traps: GitTraps<'a>,
-    protect: &'a Protected,
+    protect: &'a ProtectSet,
     only: &'a Patterns,
     selection: &'a Selection,
 }
@@ -43,7 +43,7 @@ pub(super) struct MountRules<'a> {
 impl<'a> MountRules<'a> {
     pub(super) fn new(
         (number, mount, target): (u32, &'a MountRecord, &'a Target),
-        (protect, only): (&'a Protected, &'a Patterns),
+        (protect, only): (&'a ProtectSet, &'a Patterns),
         selection: &'a Selection,
     ) -> Self {
         let traps = GitTraps::new(target);
@@ -59,8 +59,15 @@ impl<'a> MountRules<'a> {
         let hidden = self.mount.hidden.iter().find(|hidden| path.starts_with(&hidden.path));
         let denied = hidden.map(|hidden| Held::Denied(hidden.rule.clone()));
         denied
-            .or_else(|| self.protect.matching(path, kind).map(Held::Protected))
+            .or_else(|| self.protected(path, kind).map(Held::Protected))
             .or_else(|| self.traps.held(path, kind).map(|it| Held::Protected(it.to_owned())))
+    }
+
+    /// A link on the way to a protected name would lead there by another.
+    fn protected(&self, path: &Path, kind: Kind) -> Option<String> {
+        let leading = || self.protect.leading(path).filter(|_| kind == Kind::Symlink);
+        let rule = self.protect.matching(path).or_else(leading);
+        rule.map(|rule| rule.pattern.clone())
     }
 
     pub(super) fn only(&self, path: &Path) -> bool {
@@ -68,25 +75,6 @@ impl<'a> MountRules<'a> {
             return self.selection.names(self.number, path);
         }
         self.only.is_empty() || self.only.matching(path).is_some()
-    }
-}
-
-/// Protected names, and the names that lead to them.
-pub(super) struct Protected {
-    names: Patterns,
-    ways: Patterns,
-}
-
-impl Protected {
-    fn new(texts: &[String]) -> Result<Self, WriteBackError> {
-        let ways: Vec<String> = texts.iter().flat_map(|text| beginnings(text)).collect();
-        Ok(Self { names: Patterns::new(texts)?, ways: Patterns::new(&ways)? })
-    }
-
-    /// A link on the way to a protected name would lead there by another.
-    fn matching(&self, path: &Path, kind: Kind) -> Option<String> {
-        let by_name = self.names.matching(path);
-        by_name.or_else(|| self.ways.matching_itself(path).filter(|_| kind == Kind::Symlink))
     }
 }
 
@@ -98,9 +86,7 @@ pub(super) struct Patterns {
 
 impl Patterns {
     fn new(texts: &[String]) -> Result<Self, WriteBackError> {
-        let rule = |text: &String| PatternRule { pattern: text.clone(), origin: Origin::Default };
-        let rules: Vec<PatternRule> = texts.iter().map(rule).collect();
-        let set = PatternSet::new(&rules).map_err(WriteBackError::Pattern)?;
+        let set = PatternSet::new(&rules_of(texts)).map_err(WriteBackError::Pattern)?;
         Ok(Self { texts: texts.to_vec(), set })
     }
 
@@ -113,15 +99,15 @@ impl Patterns {
         let decision = self.set.decide(path).filter(|decision| decision.hidden)?;
         self.texts.get(decision.rule).cloned()
     }
+}
 
-    /// Like [`matching`](Self::matching), the directories above the path left aside.
-    fn matching_itself(&self, path: &Path) -> Option<String> {
-        let decision = self.set.decide_entry(path).filter(|decision| decision.hidden)?;
-        self.texts.get(decision.rule).cloned()
-    }
+fn rules_of(texts: &[String]) -> Vec<PatternRule> {
+    let rule = |text: &String| PatternRule { pattern: text.clone(), origin: Origin::Default };
+    texts.iter().map(rule).collect()
 }
 
 /// Compiles the protected names and what alone is written back.
-pub(super) fn patterns(record: &Record) -> Result<(Protected, Patterns), WriteBackError> {
-    Ok((Protected::new(&record.protect)?, Patterns::new(&record.sync.only)?))
+pub(super) fn patterns(record: &Record) -> Result<(ProtectSet, Patterns), WriteBackError> {
+    let protect = ProtectSet::new(&rules_of(&record.protect)).map_err(WriteBackError::Pattern)?;
+    Ok((protect, Patterns::new(&record.sync.only)?))
 }

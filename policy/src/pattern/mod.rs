@@ -8,6 +8,7 @@
 
 mod compile;
 mod name;
+mod protect;
 mod set;
 #[cfg(test)]
 mod tests;
@@ -18,6 +19,7 @@ use crate::Origin;
 
 pub(crate) use compile::check;
 pub(crate) use name::matches_word;
+pub use protect::ProtectSet;
 pub use set::{Decision, PatternSet};
 
 /// One pattern as written, with its origin. A leading `!` re-admits.

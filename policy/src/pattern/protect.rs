@@ -1,0 +1,106 @@
+//! Protected names, and the names that lead to them.
+
+use std::path::{Component, Path, PathBuf};
+
+use super::{PatternError, PatternRule, PatternSet};
+
+/// Compiled patterns of protected names.
+#[derive(Clone, Debug)]
+pub struct ProtectSet {
+    rules: Vec<PatternRule>,
+    names: PatternSet,
+    /// The beginnings of patterns, each with the number of its rule.
+    ways: PatternSet,
+    ways_of: Vec<usize>,
+}
+
+impl ProtectSet {
+    /// Compiles patterns; the order counts.
+    ///
+    /// # Errors
+    /// The first pattern that can't be used.
+    pub fn new(rules: &[PatternRule]) -> Result<Self, PatternError> {
+        let (mut ways, mut ways_of) = (Vec::new(), Vec::new());
+        for (number, rule) in rules.iter().enumerate() {
+            for pattern in beginnings(&rule.pattern) {
+                ways.push(PatternRule { pattern, origin: rule.origin.clone() });
+                ways_of.push(number);
+            }
+        }
+        let (names, ways) = (PatternSet::new(rules)?, PatternSet::new(&ways)?);
+        Ok(Self { rules: rules.to_vec(), names, ways, ways_of })
+    }
+
+    /// Returns the pattern that protects a path or a directory above it.
+    pub fn matching(&self, path: &Path) -> Option<&PatternRule> {
+        let decision = self.names.decide(path).filter(|decision| decision.hidden)?;
+        self.rules.get(decision.rule)
+    }
+
+    /// Like [`matching`](Self::matching), the directories above the path left aside.
+    pub fn matching_entry(&self, path: &Path) -> Option<&PatternRule> {
+        let decision = self.names.decide_entry(path).filter(|decision| decision.hidden)?;
+        self.rules.get(decision.rule)
+    }
+
+    /// Returns the pattern to whose names a path leads: a link in its place would lead elsewhere.
+    pub fn leading(&self, path: &Path) -> Option<&PatternRule> {
+        let decision = self.ways.decide_entry(path).filter(|decision| decision.hidden)?;
+        self.rules.get(*self.ways_of.get(decision.rule)?)
+    }
+
+    /// Returns `false` only when no pattern protects an entry of this name, anywhere.
+    pub fn may_match_name(&self, name: &[u8]) -> bool {
+        self.names.may_match_name(name)
+    }
+
+    /// Returns whether there is no pattern.
+    pub fn is_empty(&self) -> bool {
+        self.rules.is_empty()
+    }
+
+    /// Returns the patterns, in order.
+    pub fn rules(&self) -> &[PatternRule] {
+        &self.rules
+    }
+}
+
+/// Returns the beginnings of a pattern: a link in the place of one of these would lead what the
+/// pattern guards elsewhere.
+fn beginnings(pattern: &str) -> Vec<String> {
+    let pattern = pattern.strip_prefix('!').unwrap_or(pattern);
+    let names: Vec<Component<'_>> = Path::new(pattern).components().collect();
+    let whole = |length: usize| -> PathBuf { names.iter().take(length).collect() };
+    let proper = (1..names.len()).map(whole).filter(|it| it.file_name() != Some("**".as_ref()));
+    proper.filter_map(|it| it.to_str().map(str::to_owned)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Origin;
+
+    #[test]
+    fn beginnings_are_all_that_lead_to_a_name() {
+        assert_eq!(beginnings("**/.cargo/config{,.toml}"), ["**/.cargo"]);
+        assert_eq!(beginnings("**/.github/workflows/**"), ["**/.github", "**/.github/workflows"]);
+        assert_eq!(beginnings("endow.toml"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn names_and_what_leads_to_them_are_told_apart() {
+        let rule = |pattern: &str| PatternRule { pattern: pattern.into(), origin: Origin::Default };
+        let rules = ["**/.cargo/config{,.toml}", ".envrc", "!sub/.envrc"].map(rule);
+        let set = ProtectSet::new(&rules).expect("compiled");
+        let text = |rule: Option<&PatternRule>| rule.map(|rule| rule.pattern.clone());
+        let name = |path: &str| text(set.matching(Path::new(path)));
+        assert_eq!(name("a/.cargo/config.toml").as_deref(), Some("**/.cargo/config{,.toml}"));
+        assert_eq!(name(".ENVRC").as_deref(), Some(".envrc"));
+        assert_eq!(name("sub/.envrc"), None);
+        assert_eq!(name("a/.cargo"), None);
+        let way = |path: &str| text(set.leading(Path::new(path)));
+        assert_eq!(way("a/.cargo").as_deref(), Some("**/.cargo/config{,.toml}"));
+        assert_eq!(way("a/.cargo/config"), None);
+        assert!(set.may_match_name(b"config") && !set.may_match_name(b"main.rs"));
+    }
+}
