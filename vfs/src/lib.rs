@@ -12,6 +12,7 @@ pub mod cas;
 pub mod foreign;
 pub mod fs;
 pub mod git_blob;
+pub mod git_config;
 pub mod git_dir;
 pub mod git_index;
 pub mod git_tree;
