@@ -25,6 +25,7 @@ mod run_identity;
 mod run_installation;
 mod run_leftovers;
 mod run_limits;
+mod run_live_git;
 mod run_many;
 mod run_merge;
 mod run_mounts;

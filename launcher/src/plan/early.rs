@@ -35,6 +35,7 @@ fn facts(files: &KernelFiles) -> HostFacts {
         terminal: files.terminal.clone(),
         streams: Vec::new(),
         contents: BTreeMap::new(),
+        repositories: BTreeMap::new(),
         cgroup: CgroupFact::default(),
         outer_level: None,
     }

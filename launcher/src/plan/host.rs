@@ -46,6 +46,9 @@ pub struct HostFacts {
     pub streams: Vec<StreamFact>,
     /// Content of the small files that endow copies or makes, by source path or name.
     pub contents: BTreeMap<String, Vec<u8>>,
+    /// The repository at the root of each live mount that has one, by the mount's source.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub repositories: BTreeMap<HostPath, LiveRepository>,
     /// Whether resource limits of a control group can be set here.
     pub cgroup: CgroupFact,
     /// The level at which an outer endow runs this one.
@@ -221,6 +224,16 @@ impl HiddenName {
     pub fn is_own(&self) -> bool {
         self.rule.is_none() && !self.socket
     }
+}
+
+/// A repository in a live mount.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LiveRepository {
+    /// Where its settings are, and their text without what runs programs and without credentials.
+    #[serde(skip)]
+    pub settings: Option<(PathBuf, Vec<u8>)>,
+    /// Directories of hooks, and links to such: where in the mount.
+    pub hooks: Vec<PathBuf>,
 }
 
 /// An entry of the process file system that is covered.

@@ -18,6 +18,7 @@ pub mod host;
 mod in_place;
 pub mod landlock;
 mod level;
+mod live_repository;
 mod mounts;
 mod narrow;
 pub mod network;

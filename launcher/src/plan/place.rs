@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use endow_policy::{BackendSpec, GuestPath, HostPath, MountClass, MountSpec};
+use endow_policy::{Access, BackendSpec, GuestPath, HostPath, MountClass, MountSpec};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
@@ -28,6 +28,11 @@ impl Placed {
     /// Returns whether a host path is mounted.
     pub fn is_physical(&self) -> bool {
         matches!(self.spec.backend, BackendSpec::Physical { .. })
+    }
+
+    /// Returns whether changes reach a directory of the host at once.
+    pub fn is_live(&self) -> bool {
+        self.is_physical() && self.spec.access == Access::Rw && self.is_directory()
     }
 
     /// Returns whether names that no step makes may stand in it.

@@ -452,7 +452,7 @@ impl Renew {
 pub enum Cover {
     /// An empty file or directory that nobody may open.
     Hidden,
-    /// The file itself, read-only.
+    /// The file or directory itself, read-only.
     Itself,
 }
 

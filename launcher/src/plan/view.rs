@@ -40,6 +40,7 @@ pub(crate) fn plan(
     builder.kernel_file_systems(policy)?;
     others.into_iter().try_for_each(|placed| builder.mount(placed))?;
     builder.links()?;
+    builder.live_repositories()?;
     builder.own_names(level)?;
     builder.end(policy);
     Ok(builder.plan)

@@ -14,6 +14,7 @@ pub(crate) mod git_user;
 mod hidden;
 mod inside;
 mod kernel;
+mod live_repositories;
 mod object;
 mod paths;
 mod proc;
@@ -133,6 +134,7 @@ pub(crate) fn host_facts(questions: &Questions<'_>, looked: Looked) -> HostFacts
         user: user::facts(vars),
         policies: inside::not_held(questions.policies, outer_level.is_some()),
         contents: contents::read(policy, vars),
+        repositories: live_repositories::look(policy, &paths),
         hidden,
         buffered: buffered::look(policy, &paths, (vars.uid, vars.gid)),
         trees: BTreeMap::new(),

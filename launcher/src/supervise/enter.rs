@@ -23,7 +23,7 @@ use crate::sys::mount::attribute;
 pub(super) enum Cover<'a> {
     /// A host path.
     With(&'a Path),
-    /// The regular file that stands there.
+    /// The regular file or directory that stands there.
     Itself,
 }
 
@@ -120,8 +120,8 @@ fn taken_along(source: &Path) -> Result<OwnedFd, Errno> {
 
 /// Clones what the guest sees: whatever it has put there, it shows nothing of the host's.
 fn itself(target: &OwnedFd) -> Result<OwnedFd, Errno> {
-    let mode = fstat(target)?.st_mode;
-    if FileType::from_raw_mode(mode) != FileType::RegularFile {
+    let kind = FileType::from_raw_mode(fstat(target)?.st_mode);
+    if !matches!(kind, FileType::RegularFile | FileType::Directory) {
         return Err(Errno::INVAL);
     }
     let tree = open_tree(target, c"", CLONE | OpenTreeFlags::AT_EMPTY_PATH)?;

@@ -1,7 +1,7 @@
 //! Files: mount attributes, the view, masks and Landlock.
 
 use super::alone::Attack;
-use crate::harness::World;
+use crate::harness::{World, said};
 
 const FILES: &str = r#"
 path = sys.argv[1]
@@ -109,6 +109,26 @@ fn the_view_alone_keeps_names_and_metadata_where_landlock_has_no_right() {
         let path = format!("/host{}", program(&world, "outside/file"));
         check(&world, &["--workspace", "rw"], (attempt, &path), &["mounts"], &[]);
     }
+}
+
+/// Nor can it deny a directory in one that it allows.
+#[test]
+fn covers_alone_keep_hooks_and_settings_of_a_live_repository() {
+    let world = World::new();
+    for part in ["HEAD", "objects/x", "refs/x"] {
+        world.write(format!("home/project/.git/{part}"), "");
+    }
+    world.write("home/project/.git/config", "[credential]\n\thelper = canary\n");
+    let hook = world.write("home/project/.git/hooks/pre-commit", "").display().to_string();
+    let options = ["--workspace", "rw"];
+    check(&world, &options, ("create", &hook), &["hidden"], &["landlock", "seccomp"]);
+    check(&world, &options, ("create", &format!("{hook}s")), &["hidden"], &[]);
+    let shown = |more: &[&str]| {
+        let words = [&["run", "--workspace", "rw"], more, &["--", "cat", ".git/config"]].concat();
+        said(&mut world.endow(words)).ok().contains("canary")
+    };
+    assert!(!shown(&[]));
+    assert!(shown(&["--test-without", "hidden"]));
 }
 
 /// Landlock can't deny a file in a directory that it allows: masks and covers stand alone.

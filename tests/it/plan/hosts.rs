@@ -118,6 +118,7 @@ fn full(policy: &Policy) -> HostFacts {
         terminal: HostPath::new("/dev/pts/3").ok(),
         streams: vec![StreamFact { number: 1, read: true, write: true, device: true }],
         contents: contents(),
+        repositories: BTreeMap::new(),
         cgroup: CgroupFact { reason: "none is delegated".to_owned(), ..CgroupFact::default() },
         outer_level: None,
     }

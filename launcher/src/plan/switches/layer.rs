@@ -25,7 +25,7 @@ macro_rules! layers {
 layers! {
     MountFlags "mount-flags" "Attributes of mounts: read-only, noexec, nodev.",
     Mounts "mounts" "The view: without it the whole host stands at `/host`.",
-    Hidden "hidden" "Mask layers and covers of denied names.",
+    Hidden "hidden" "Mask layers, and covers of denied names and of what git outside goes by.",
     ProcCovers "proc-covers" "Covers below `/proc`.",
     UsernsCount "userns-count" "The count of nested user namespaces.",
     NetworkNamespace "network-namespace" "The network namespace.",

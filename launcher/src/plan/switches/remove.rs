@@ -6,6 +6,7 @@ use endow_policy::GuestPath;
 
 use super::Layer;
 use crate::plan::landlock::Rights;
+use crate::plan::live_repository::COPIES;
 use crate::plan::step::{
     ConfineStep, InitStep, MountFlags, PayloadStep, PrepareStep, RunPath, Source,
 };
@@ -94,7 +95,7 @@ fn mounts(plan: &mut Plan) {
 fn hidden(plan: &mut Plan) {
     plan.prepare.retain(|step| !matches!(step, PrepareStep::Mask { .. }));
     plan.supervise.renew.clear();
-    plan.init.retain(|step| !is_hiding(step));
+    plan.init.retain(|step| !is_hiding(step) && !is_of_repository(step));
     for step in &mut plan.init {
         let InitStep::Overlay { lower, upper, at, flags } = step else { continue };
         let Some(source) = lower.pop() else { continue };
@@ -110,6 +111,13 @@ fn hidden(plan: &mut Plan) {
 fn is_hiding(step: &InitStep) -> bool {
     let covers = [HIDDEN_FILE, HIDDEN_DIRECTORY].map(|name| Source::Run(RunPath(name.into())));
     matches!(step, InitStep::Bind { source, .. } if covers.contains(source))
+}
+
+/// What covers settings and hooks of a repository.
+fn is_of_repository(step: &InitStep) -> bool {
+    let InitStep::Bind { source: Source::Guest(source), at, flags } = step else { return false };
+    let is_copy = source.as_path().starts_with(COPIES);
+    is_copy || source == at && flags.readonly && flags.recursive
 }
 
 fn is_proc_cover(step: &InitStep) -> bool {

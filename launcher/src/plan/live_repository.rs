@@ -1,0 +1,75 @@
+//! Repositories in live mounts: whoever uses git outside runs their hooks, and what their settings
+//! name. So hooks are read-only; of the settings, which may hold credentials too, the command gets
+//! a copy without either, and changes that one.
+//!
+//! git writes its settings by a rename, which no mount point takes. So a symbolic link is mounted
+//! over the file: git follows it to the copy, in a directory of the view's own.
+
+use std::path::{Path, PathBuf};
+
+use super::PlanError;
+use super::place::Placed;
+use super::skeleton::fixed;
+use super::step::{Cover, InitStep, MountFlags, Source};
+use super::view::Builder;
+
+/// Where the copies are.
+pub(super) const COPIES: &str = "/run/endow/git";
+
+impl Builder<'_> {
+    /// Covers hooks and settings of the repositories of live mounts.
+    pub(super) fn live_repositories(&mut self) -> Result<(), PlanError> {
+        let found = self.placement.mounts.iter().filter_map(|placed| {
+            let source = placed.source.as_ref().filter(|_| placed.is_live())?;
+            Some((placed, self.host.repositories.get(&source.path)?))
+        });
+        let found: Vec<_> = found.collect();
+        for (number, (placed, repository)) in found.into_iter().enumerate() {
+            for hooks in &repository.hooks {
+                self.hold_directory(placed, hooks)?;
+            }
+            if let Some((file, text)) = &repository.settings {
+                self.settings(number, placed, (file, text))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Covers a directory, or a link to one, by itself, read-only.
+    fn hold_directory(&mut self, placed: &Placed, path: &Path) -> Result<(), PlanError> {
+        let at = placed.spec.at.join(path).map_err(|_| PlanError::no_place(&placed.spec))?;
+        if self.placement.covering(&at) != Some(placed) {
+            return Ok(());
+        }
+        self.hold_way(&placed.spec, path)?;
+        let flags = MountFlags { readonly: true, recursive: true, ..MountFlags::default() };
+        self.step(InitStep::Bind { source: Source::Guest(at.clone()), at: at.clone(), flags });
+        self.renew(placed, &at, Cover::Itself);
+        Ok(())
+    }
+
+    fn settings(
+        &mut self,
+        number: usize,
+        placed: &Placed,
+        (file, text): (&Path, &[u8]),
+    ) -> Result<(), PlanError> {
+        let at = placed.spec.at.join(file).map_err(|_| PlanError::no_place(&placed.spec))?;
+        let has_room = self.placement.is_writable_and_empty(&fixed(COPIES));
+        if !has_room || self.placement.covering(&at) != Some(placed) {
+            return Ok(());
+        }
+        let directory = fixed(&format!("{COPIES}/{number}"));
+        let copy = fixed(&format!("{COPIES}/{number}/config"));
+        let link = fixed(&format!("{COPIES}/link-{number}"));
+        self.directory(&directory, 0o700)?;
+        self.content(&copy, text.to_vec())?;
+        self.symlink(&link, PathBuf::from(copy.as_path()))?;
+        self.hold_way(&placed.spec, file)?;
+        let (source, flags) = (Source::Guest(link), MountFlags::default());
+        self.step(InitStep::Bind { source, at: at.clone(), flags });
+        self.mounted(&at, false);
+        self.renew(placed, &at, Cover::Itself);
+        Ok(())
+    }
+}

@@ -1,0 +1,224 @@
+//! Repositories in live workspaces: what git runs outside can't be planted, and git works inside.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::harness::{Said, World, said};
+
+/// A repository whose settings hold a credential and a program.
+struct Repository {
+    world: World,
+    root: PathBuf,
+}
+
+impl Repository {
+    fn new() -> Self {
+        let world = World::new();
+        world.write("home/project/file", "content\n");
+        let root = world.project();
+        let this = Self { world, root };
+        for arguments in [
+            &["init", "-q", "-b", "main"][..],
+            &["config", "user.name", "A"],
+            &["config", "user.email", "a@b"],
+            &["add", "-A"],
+            &["commit", "-qm", "first"],
+            &["remote", "add", "origin", "https://user:canary@example.com/a.git"],
+            &["update-ref", "refs/remotes/origin/main", "HEAD"],
+        ] {
+            this.git(&this.root, arguments).ok();
+        }
+        this
+    }
+
+    fn git(&self, at: &Path, arguments: &[&str]) -> Said {
+        let mut command: Command = self.world.command("git");
+        said(command.args(arguments).current_dir(at))
+    }
+
+    fn settings(&self) -> String {
+        fs::read_to_string(self.root.join(".git/config")).expect("settings")
+    }
+
+    fn inside(&self, script: &str) -> Said {
+        let live = ["run", "--workspace", "rw", "--", "sh", "-c", script];
+        said(self.world.endow(live).current_dir(&self.root))
+    }
+
+    /// Returns whether git, used by the user, runs what was planted.
+    fn is_poisoned(&self) -> bool {
+        self.git(&self.root, &["status"]);
+        self.marker().exists()
+    }
+
+    fn marker(&self) -> PathBuf {
+        self.world.root().join("planted")
+    }
+
+    /// Ways to have git outside make the marker.
+    fn attacks(&self) -> Vec<String> {
+        let plant = format!("git config core.fsmonitor 'touch {}'", self.marker().display());
+        let text = format!("[core]\\nfsmonitor = touch {}\\n", self.marker().display());
+        vec![
+            plant.clone(),
+            format!("printf '{text}' >>.git/config"),
+            format!("cp .git/config new; printf '{text}' >>new; mv new .git/config"),
+            format!("mv .git other; cp -r other .git; {plant}"),
+            format!(
+                "cp -rL .git other; printf '{text}' >>other/config; rm -rf .git; mv other .git"
+            ),
+            format!("rm -f .git/config; printf '{text}' >.git/config"),
+            format!("printf '{text}' >new; ln -f new .git/config"),
+        ]
+    }
+}
+
+#[test]
+fn settings_are_a_copy_without_credentials_and_programs() {
+    let repository = Repository::new();
+    repository.git(&repository.root, &["config", "core.sshCommand", "canary"]).ok();
+    let before = repository.settings();
+    let inside = repository.inside("cat .git/config; git config user.name");
+    assert!(!inside.ok().contains("canary"), "{}", inside.stdout);
+    assert!(inside.stdout.contains("https://example.com/a.git") && inside.stdout.ends_with("A\n"));
+    assert_eq!(repository.settings(), before);
+    assert_eq!(before.matches("canary").count(), 2, "control: the host's has both");
+}
+
+#[test]
+fn git_works_and_changes_settings_of_its_own() {
+    let repository = Repository::new();
+    let before = repository.settings();
+    let script = "git checkout -q -b topic --track origin/main && git config branch.topic.merge &&
+        git config --local some.key value && git config some.key && echo more >>file &&
+        git commit -qam second && git stash list && git rebase -q main && git log --format=%s -1";
+    assert_eq!(repository.inside(script).ok(), "refs/heads/main\nvalue\nsecond\n");
+    assert_eq!(repository.settings(), before);
+    let commits = repository.git(&repository.root, &["log", "--format=%s", "topic"]);
+    assert_eq!(commits.ok(), "second\nfirst\n");
+    let status = repository.git(&repository.root, &["status", "--porcelain"]);
+    assert_eq!(status.ok(), "");
+}
+
+#[test]
+fn nothing_that_git_runs_outside_can_be_planted_in_settings() {
+    let number = Repository::new().attacks().len();
+    for attack in 0..number {
+        let control = Repository::new();
+        let script = control.attacks().remove(attack);
+        let mut bare = control.world.command("sh");
+        said(bare.args(["-c", &script]).current_dir(&control.root));
+        assert!(control.is_poisoned(), "control: {script}");
+        let repository = Repository::new();
+        let before = repository.settings();
+        let script = repository.attacks().remove(attack);
+        repository.inside(&script);
+        assert!(!repository.is_poisoned(), "{script}");
+        assert_eq!(repository.settings(), before, "{script}");
+    }
+}
+
+#[test]
+fn no_hook_can_be_planted() {
+    let attacks = |repository: &Repository| -> Vec<String> {
+        let hook = format!("printf '#!/bin/sh\ntouch {}\n'", repository.marker().display());
+        vec![
+            format!("{hook} >.git/hooks/post-commit; chmod +x .git/hooks/post-commit"),
+            format!(
+                "rm -rf .git/hooks; mkdir .git/hooks; {hook} >.git/hooks/post-commit; chmod +x .git/hooks/*"
+            ),
+            format!(
+                "mv .git/hooks h; mkdir .git/hooks; {hook} >.git/hooks/post-commit; chmod +x .git/hooks/*"
+            ),
+            format!(
+                "mv .git g; cp -r g .git; {hook} >.git/hooks/post-commit; chmod +x .git/hooks/*"
+            ),
+            format!("{hook} >new; chmod +x new; ln new .git/hooks/post-commit"),
+            format!(
+                "mkdir h; {hook} >h/post-commit; chmod +x h/*; rm -rf .git/hooks; ln -s ../h .git/hooks"
+            ),
+        ]
+    };
+    let commits = |repository: &Repository| {
+        repository.git(&repository.root, &["commit", "-q", "--allow-empty", "-m", "outside"]).ok();
+        repository.marker().exists()
+    };
+    for attack in 0..attacks(&Repository::new()).len() {
+        let control = Repository::new();
+        let script = attacks(&control).remove(attack);
+        let mut bare = control.world.command("sh");
+        said(bare.args(["-c", &script]).current_dir(&control.root));
+        assert!(commits(&control), "control: {script}");
+        let repository = Repository::new();
+        repository.inside(&attacks(&repository).remove(attack));
+        assert!(!commits(&repository), "{script}");
+    }
+}
+
+#[test]
+fn hooks_at_another_place_are_read_only_as_well() {
+    let repository = Repository::new();
+    let hook = format!("#!/bin/sh\ntouch {}\n", repository.marker().display());
+    for place in ["tracked", "linked"] {
+        repository.world.write(format!("home/project/{place}/pre-commit"), "#!/bin/sh\n");
+    }
+    repository.git(&repository.root, &["config", "core.hooksPath", "tracked"]).ok();
+    fs::remove_dir_all(repository.root.join(".git/hooks")).expect("removed");
+    std::os::unix::fs::symlink("../linked", repository.root.join(".git/hooks")).expect("a link");
+    let script = format!(
+        "for place in tracked linked .git/hooks; do
+            printf '{hook}' >$place/pre-commit && echo written
+            rm -rf $place; mv $place other && echo moved
+        done; test -L .git/hooks && cat .git/hooks/pre-commit"
+    );
+    assert_eq!(repository.inside(&script).stdout, "#!/bin/sh\n");
+}
+
+#[test]
+fn user_may_leave_hooks_and_settings_open() {
+    let repository = Repository::new();
+    let script = "git config some.key value && echo x >.git/hooks/new";
+    let inside = |options: &[&str]| {
+        let words = [&["run", "--workspace", "rw"], options, &["--", "sh", "-c", script]].concat();
+        said(repository.world.endow(words).current_dir(&repository.root))
+    };
+    let new = repository.root.join(".git/hooks/new");
+    inside(&["--unprotect", "**/.git/config"]);
+    assert!(repository.settings().contains("[some]") && !new.exists());
+    inside(&["--unprotect", "**/.git/hooks/**"]).ok();
+    assert!(new.exists());
+}
+
+#[test]
+fn hook_of_the_host_reaches_nothing_outside() {
+    let repository = Repository::new();
+    let hook = format!("#!/bin/sh\necho hook >>hooked; touch {}\n", repository.marker().display());
+    let file = repository.world.write("home/project/.git/hooks/post-rewrite", &hook);
+    fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("set");
+    let script = "git checkout -q -b topic && echo 1 >a && git add a && git commit -qm second &&
+        git checkout -q main && echo 2 >b && git add b && git commit -qm third &&
+        git checkout -q topic && git rebase -q main && cat hooked";
+    assert_eq!(repository.inside(script).ok(), "hook\n");
+    assert!(!repository.marker().exists(), "the hook ran outside");
+    repository.git(&repository.root, &["commit", "-q", "--amend", "-m", "control"]).ok();
+    assert!(repository.marker().exists(), "control");
+}
+
+#[test]
+fn settings_of_a_linked_work_tree_are_a_copy_too() {
+    let repository = Repository::new();
+    repository.git(&repository.root, &["worktree", "add", "-q", "../linked"]).ok();
+    let before = repository.settings();
+    let linked = repository.world.home().join("linked");
+    let plant = format!("git config core.fsmonitor 'touch {}'", repository.marker().display());
+    let script = format!(
+        "git config remote.origin.url; {plant}; echo x >new; git add new; git commit -qm second"
+    );
+    let live = ["run", "--workspace", "rw", "--", "sh", "-c", &script];
+    let inside = said(repository.world.endow(live).current_dir(&linked));
+    assert_eq!(inside.ok(), "https://example.com/a.git\n");
+    assert_eq!(repository.settings(), before);
+    repository.git(&linked, &["show", "HEAD:new"]).ok();
+    assert!(!repository.is_poisoned());
+}
