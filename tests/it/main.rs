@@ -26,6 +26,7 @@ mod run_installation;
 mod run_leftovers;
 mod run_limits;
 mod run_live_git;
+mod run_live_names;
 mod run_many;
 mod run_merge;
 mod run_mounts;

@@ -82,5 +82,9 @@ fn policy_file_made_inside_counts_for_nothing() {
     let world = World::new();
     let script = format!("cat > endow.toml <<'E'\n{GRANTING}E");
     world.run(&["--workspace", "rw"], &script).ok();
+    assert!(!world.project().join("endow.toml").exists());
+    world.run(&["--workspace", "rw"], "ls /data").fails(2);
+    // Where it may be made it still grants nothing.
+    world.run(&["--workspace", "rw", "--unprotect", "endow.toml"], &script).ok();
     world.run(&["--workspace", "rw"], "true").fails(120);
 }

@@ -16,6 +16,7 @@ pub mod git_config;
 pub mod git_dir;
 pub mod git_index;
 pub mod git_tree;
+pub mod held;
 pub mod json_path;
 pub mod layer;
 pub mod mask;

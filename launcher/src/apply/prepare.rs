@@ -244,7 +244,7 @@ pub(crate) fn prepare(
             _ => apply(step, prepared.make_run(state, id)?)?,
         }
     }
-    if !plan.buffered.is_empty() || !plan.trees.is_empty() || plan.checkpoint.is_some() {
+    if plan.is_recorded() {
         prepared.stamp = Some(cow_layer::stamp(prepared.make_run(state, id)?)?);
     }
     Ok(prepared)

@@ -43,8 +43,8 @@ pub(crate) fn facts(opened: &Opened) -> Result<Earlier, CommandError> {
     let directory = canonical.ok_or_else(|| {
         CommandError::new(Kind::Setup, "can't open the run").about(path.display())
     })?;
-    let mounts =
-        (0..).zip(&opened.record.mounts).filter(|(_, mount)| !mount.in_memory && !mount.live);
+    let is_buffered = |mount: &MountRecord| !mount.in_memory && !mount.live && !mount.is_held();
+    let mounts = (0..).zip(&opened.record.mounts).filter(|(_, mount)| is_buffered(mount));
     let mounts = mounts.map(|(number, mount)| of_mount(number, mount)).collect();
     let run = opened.record.id.as_str().to_owned();
     Ok(Earlier { run, directory, deny: opened.record.deny.clone(), mounts })

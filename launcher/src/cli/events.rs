@@ -39,6 +39,11 @@ impl Events {
             Notice::LayerLimit => self.write("layer_limit", json!({})),
             Notice::Killed => self.write("killed", json!({})),
             Notice::Renewed(number) => self.write("covered_again", json!({"number": number})),
+            Notice::Held(name) => {
+                let path = super::report::text(name.path.as_os_str());
+                let (guard, rule) = (name.guard, &name.rule);
+                self.write("held", json!({"number": guard, "path": path, "rule": rule}));
+            }
             Notice::Published(at, port) => {
                 self.write("published", json!({"address": at.to_string(), "port": port.port}));
             }

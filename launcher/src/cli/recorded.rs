@@ -15,7 +15,7 @@ use super::stages::Planned;
 use crate::apply::Prepared;
 use crate::plan::host::HiddenName;
 use crate::plan::place::PlacedSource;
-use crate::plan::step::{Buffered, FileId};
+use crate::plan::step::{Buffered, FileId, Guard};
 use crate::plan::{ChangedTree, Checkpoint};
 
 const NANOSECONDS: u64 = 1_000_000_000;
@@ -28,7 +28,10 @@ pub(crate) fn of_run(planned: &Planned, prepared: &Prepared) -> Option<Record> {
         ..mount(buffered, &planned.found.policy, stamp)
     };
     let live = planned.plan.checkpoint.iter().map(|it| live(it, stamp));
-    let mounts: Vec<_> = planned.plan.buffered.iter().map(mount).chain(live).collect();
+    let guards = planned.plan.supervise.guards.iter();
+    let held = guards.map(|it| held(it, &planned.found.policy, prepared, stamp));
+    let buffered = planned.plan.buffered.iter().map(mount);
+    let mounts: Vec<_> = buffered.chain(live).chain(held).collect();
     let trees = planned.plan.trees.iter().filter_map(tree).collect();
     Some(Record { mounts, trees, ..bare(planned) })
 }
@@ -103,6 +106,22 @@ fn live(checkpoint: &Checkpoint, stamp: Timespec) -> MountRecord {
         made_like: None,
         stamp: Moment::from(stamp),
         hidden: checkpoint.hidden.iter().map(rule).collect(),
+    }
+}
+
+/// What is taken out of a live mount is as if it had been buffered.
+fn held(guard: &Guard, policy: &Policy, prepared: &Prepared, stamp: Timespec) -> MountRecord {
+    MountRecord {
+        at: guard.at.clone(),
+        source: guard.source.clone(),
+        id: root_id(guard.id),
+        directory: true,
+        layer: guard.layer.0.clone(),
+        live: false,
+        in_memory: false,
+        made_like: prepared.made_like(&guard.layer.0),
+        stamp: Moment::from(stamp),
+        hidden: guard.hidden.iter().map(|name| hidden(name, policy)).collect(),
     }
 }
 

@@ -17,8 +17,8 @@ use crate::network::{self, Log, PublishError, Served};
 use crate::plan::step::{Buffered, InitStep, Upper};
 use crate::plan::{ChosenKeys, Plan};
 use crate::supervise::{
-    self, Attempt, Calls, Capture, Ended, Left, Measured, Notice, Over, PublishedFile, Publisher,
-    Recorder, Renewal, Supervised, Terminal,
+    self, Attempt, Calls, Capture, Ended, Guarding, Left, Measured, Notice, Over, PublishedFile,
+    Publisher, Recorder, Renewal, Supervised, Terminal, Watching,
 };
 
 /// A run that is over.
@@ -67,6 +67,9 @@ pub(crate) fn run(
     let start = Instant::now();
     let renewal = Renewal::new(&plan.supervise.renew, prepared.covers())
         .map_err(failed("can't watch covered names"))?;
+    let guards = (&plan.supervise.guards, &planned.found.policy.protect);
+    let watching = Watching::new(guards.0, guards.1, &prepared.directory())
+        .map_err(failed("can't watch live mounts"))?;
     let calls = Calls::new(plan.layered(), plan.supervise.serves_on_demand())
         .map_err(failed("can't open a copy-on-write mount's source"))?;
     let measured = Measured::new(plan.layered(), &plan.supervise.limits, &prepared.directory())
@@ -89,7 +92,9 @@ pub(crate) fn run(
     }
     let supervised = Supervised::new(sandbox, &plan.supervise, renewal, plan.starts_own_session());
     let supervised = supervised.capturing(given.capture).answering(calls).measuring(measured);
-    let supervised = supervised.serving(served);
+    let guarding = watching.map(Guarding::start).transpose();
+    let guarding = guarding.map_err(failed("can't watch live mounts"))?;
+    let supervised = supervised.serving(served).guarding(guarding);
     let mut set = [supervised];
     let spawned = Instant::now();
     // While pid 1 builds the view there is nothing else to do.
@@ -112,7 +117,10 @@ pub(crate) fn run(
     let ended = ended.first().copied().ok_or(SpawnError::Killed)?;
     let [supervised] = set;
     let run_time = spawned.elapsed();
-    let Left { captured, layers, mut connections } = supervised.into_parts();
+    let Left { captured, layers, mut connections, held } = supervised.into_parts();
+    for name in held {
+        notify(Notice::Held(name));
+    }
     let layers = kept(plan, layers);
     // Connections that ended with the command.
     for entry in connections.iter_mut().flat_map(|log| log.news().to_vec()) {

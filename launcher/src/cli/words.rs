@@ -26,6 +26,11 @@ pub(crate) fn notice(notice: &Notice, planned: &Planned) -> String {
                 renewed.map(|renew| renew.at.as_path().join(&renew.path).display().to_string());
             format!("covered again after the host replaced it: {}", at.unwrap_or_default())
         }
+        Notice::Held(name) => {
+            let guard = planned.plan.supervise.guards.get(name.guard);
+            let at = guard.map(|guard| guard.at.as_path().join(&name.path).display().to_string());
+            format!("held, protected by {}: {}", name.rule, at.unwrap_or_default())
+        }
         Notice::Published(at, port) => format!("port {} is published at {at}", port.port),
         Notice::Connection(entry) => connections::line(entry),
     }

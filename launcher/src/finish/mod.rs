@@ -7,6 +7,7 @@ mod fate;
 mod foreign;
 mod git_objects;
 mod git_traps;
+mod held;
 mod in_memory;
 mod in_view;
 mod leases;
@@ -41,7 +42,7 @@ use std::time::SystemTime;
 use endow_policy::GuestPath;
 use endow_vfs::fs::OsFs;
 use endow_vfs::state::{
-    Durability, Ending, Moment, Record, RunDir, RunState, StateError, SyncRules,
+    Durability, Ending, HELD, Moment, Record, RunDir, RunState, StateError, SyncRules,
 };
 use endow_vfs::sync::Ledger;
 use endow_vfs::sync::checkpoint::Checkpointed;
@@ -149,7 +150,7 @@ fn end(
     memory: Vec<OwnedFd>,
     private: &[PathBuf],
 ) -> Result<Finished, StateError> {
-    let fate = fate(record.sync.mode, ended);
+    let fate = held::fate(fate(record.sync.mode, ended), &run, &mut record)?;
     let mut finished = Finished {
         rules: record.sync.clone(),
         state: None,
@@ -240,7 +241,7 @@ fn what_is_left(run: &RunDir, record: &Record, finished: &Finished) -> Option<Ru
 /// What a finished run needs no more.
 fn disposable(state: RunState) -> &'static [&'static str] {
     match state {
-        RunState::Applied => &["mask", "sockets", "started", "layers"],
+        RunState::Applied => &["mask", "sockets", "started", "layers", HELD],
         _ => &["mask", "sockets", "started"],
     }
 }

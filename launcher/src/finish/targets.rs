@@ -30,6 +30,8 @@ pub(crate) struct Target {
     pub(crate) identity: Identity,
     /// Changes outside count from here.
     pub(crate) stamp: Time,
+    /// What changed was taken out of a live mount.
+    pub(crate) is_held: bool,
     /// The upper layer; `None` when it is gone.
     pub(crate) upper: Option<OwnedFd>,
     /// The name of the file and the place of its layer, where a single one is mounted.
@@ -107,6 +109,7 @@ fn target(
         shown: InView::of(mount),
         identity: identity(mount, &root).map_err(|errno| failed(path.as_path(), errno))?,
         stamp: time(mount.stamp),
+        is_held: mount.is_held(),
         upper: open_upper(mount, run, memory)?,
         single: single.map(|name| (name.to_owned(), mount.layer.clone())),
         path,
@@ -205,7 +208,8 @@ impl Target {
     /// still. That is how most runs end, and costs no more than these few calls.
     pub(crate) fn is_untouched(&self) -> bool {
         let Some(upper) = &self.upper else { return true };
-        let is_like = || self.single.is_some() || is_like(upper, &self.root).unwrap_or(false);
+        let is_own = self.single.is_some() || self.is_held;
+        let is_like = || is_own || is_like(upper, &self.root).unwrap_or(false);
         is_empty(upper) && is_like()
     }
 

@@ -14,6 +14,7 @@ use endow_vfs::sync::{
 };
 use rustix::io::Errno;
 
+use super::held;
 use super::leases::Leases;
 use super::merge::{Merged, merge};
 use super::rules::{MountRules, patterns};
@@ -157,6 +158,9 @@ fn look_at(
     let settled = ledger.settled(target.number);
     let source = source(target, upper, &settled);
     let mut changes = sync::collect(&OsFs, &source)?;
+    if target.is_held {
+        held::narrow(&mut changes);
+    }
     if let Some(single) = target.single(run).transpose()? {
         single.narrow(target.root.as_fd(), &mut changes)?;
         return Ok(Some(Looked { at: target.shown.clone(), number: target.number, changes }));

@@ -36,6 +36,7 @@ fn facts(files: &KernelFiles) -> HostFacts {
         streams: Vec::new(),
         contents: BTreeMap::new(),
         repositories: BTreeMap::new(),
+        live_names: BTreeMap::new(),
         cgroup: CgroupFact::default(),
         outer_level: None,
     }

@@ -49,6 +49,9 @@ pub struct HostFacts {
     /// The repository at the root of each live mount that has one, by the mount's source.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub repositories: BTreeMap<HostPath, LiveRepository>,
+    /// The protected names of each live mount, by the mount's source.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub live_names: BTreeMap<HostPath, LiveNames>,
     /// Whether resource limits of a control group can be set here.
     pub cgroup: CgroupFact,
     /// The level at which an outer endow runs this one.
@@ -234,6 +237,17 @@ pub struct LiveRepository {
     pub settings: Option<(PathBuf, Vec<u8>)>,
     /// Directories of hooks, and links to such: where in the mount.
     pub hooks: Vec<PathBuf>,
+}
+
+/// Protected names of a live mount, relative to it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct LiveNames {
+    /// What patterns see before a path: `.git` where the mount is a directory of git's.
+    pub prefix: PathBuf,
+    /// Those that are there, at the root and along the ways; and where links among them lead.
+    pub there: Vec<PathBuf>,
+    /// Directories that lead to protected names, and are none.
+    pub ways: Vec<PathBuf>,
 }
 
 /// An entry of the process file system that is covered.

@@ -138,12 +138,12 @@ fn limit_losses(policy: &Policy, host: &HostFacts, level: Level) -> Vec<Degradat
     if policy.limits.pids.is_some() && !has("pids") && !counts_by_rlimit(host, level) {
         losses.push(Degradation { word: "pids", reason: reason("pids") });
     }
-    losses.extend(protect_loss(policy));
+    losses.extend((level == Level::Landlock).then(|| protect_loss(policy)).flatten());
     losses
 }
 
-/// The built-in list is kept for the version that holds changes; a name that somebody asked to be
-/// protected must not be taken for protected before.
+/// Without a view nothing stands over a name. That the built-in list does not hold then is said; a
+/// name that somebody asked to be protected must not be taken for protected.
 fn protect_loss(policy: &Policy) -> Option<Degradation> {
     let by_user = |rule: &&PatternRule| {
         !matches!(rule.origin, Origin::Profile { .. }) && !rule.pattern.starts_with('!')
@@ -157,7 +157,7 @@ fn protect_loss(policy: &Policy) -> Option<Degradation> {
     let rule = policy.protect.iter().find(by_user)?;
     let (pattern, origin) = (&rule.pattern, &rule.origin);
     let reason = format!(
-        "this version holds no changes to protected names in live mounts: {pattern} of {origin}"
+        "without namespaces no name of a live mount can be protected: {pattern} of {origin}"
     );
     Some(Degradation { word: "protect", reason })
 }

@@ -26,7 +26,7 @@ impl Builder<'_> {
         let found: Vec<_> = found.collect();
         for (number, (placed, repository)) in found.into_iter().enumerate() {
             for hooks in &repository.hooks {
-                self.hold_directory(placed, hooks)?;
+                self.hold_entry(placed, hooks)?;
             }
             if let Some((file, text)) = &repository.settings {
                 self.settings(number, placed, (file, text))?;
@@ -35,16 +35,19 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// Covers a directory, or a link to one, by itself, read-only.
-    fn hold_directory(&mut self, placed: &Placed, path: &Path) -> Result<(), PlanError> {
+    /// Covers a file, a directory or a link by itself, read-only.
+    pub(super) fn hold_entry(&mut self, placed: &Placed, path: &Path) -> Result<(), PlanError> {
         let at = placed.spec.at.join(path).map_err(|_| PlanError::no_place(&placed.spec))?;
         if self.placement.covering(&at) != Some(placed) {
             return Ok(());
         }
         self.hold_way(&placed.spec, path)?;
         let flags = MountFlags { readonly: true, recursive: true, ..MountFlags::default() };
-        self.step(InitStep::Bind { source: Source::Guest(at.clone()), at: at.clone(), flags });
-        self.renew(placed, &at, Cover::Itself);
+        let cover = InitStep::Bind { source: Source::Guest(at.clone()), at: at.clone(), flags };
+        if !self.plan.init.contains(&cover) {
+            self.step(cover);
+            self.renew(placed, &at, Cover::Itself);
+        }
         Ok(())
     }
 

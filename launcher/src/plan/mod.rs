@@ -18,6 +18,7 @@ pub mod host;
 mod in_place;
 pub mod landlock;
 mod level;
+mod live_names;
 mod live_repository;
 mod mounts;
 mod narrow;
@@ -128,6 +129,13 @@ impl Plan {
     /// Returns all copy-on-write mounts of the host, whatever becomes of their changes.
     pub fn layered(&self) -> impl Iterator<Item = &Buffered> {
         self.buffered.iter().chain(&self.dropped)
+    }
+
+    /// Returns whether something may be left of the run when it is over.
+    pub fn is_recorded(&self) -> bool {
+        let is_guarded = !self.supervise.guards.is_empty();
+        let is_buffered = !self.buffered.is_empty() || !self.trees.is_empty();
+        is_buffered || is_guarded || self.checkpoint.is_some()
     }
 
     /// Returns the same sandbox with endow's own helper in the place of the command, which gets
@@ -246,6 +254,7 @@ pub fn complete(
     let secrets = secrets::plan(policy, &placement, host, &request.keep)?;
     let ssh_agent = ssh_agent::plan(policy, host, request)?;
     let finish = finish(&view);
+    let supervise = supervise::plan(policy, network, request, &mut view);
     Ok(Plan {
         prepare: view.prepare,
         opening,
@@ -257,7 +266,7 @@ pub fn complete(
         keep: request.keep.clone(),
         secrets,
         ssh_agent,
-        supervise: supervise::plan(policy, network, request, view.renew),
+        supervise,
         finish,
         buffered: view.buffered,
         dropped: view.dropped,

@@ -401,6 +401,9 @@ pub struct SupervisePlan {
     pub limits: Limits,
     /// Over-mounts that are renewed when the host replaces the file below.
     pub renew: Vec<Renew>,
+    /// Live mounts in which protected names must not come into being.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub guards: Vec<Guard>,
     /// The run dies with the process that started it.
     pub die_with_parent: bool,
     /// What is served in the network namespace.
@@ -444,6 +447,33 @@ impl Renew {
         let below = directory.strip_prefix(self.source.as_path()).ok()?;
         Some(self.at.as_path().join(below).join(self.name()?))
     }
+}
+
+fn is_empty(path: &Path) -> bool {
+    path.as_os_str().is_empty()
+}
+
+/// A live mount in which protected names must not come into being: those that do are moved to a
+/// layer of the run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Guard {
+    /// Its place in the view.
+    pub at: GuestPath,
+    /// What it shows.
+    pub source: HostPath,
+    /// What was found there.
+    pub id: FileId,
+    /// Where the run keeps what is taken away.
+    pub layer: RunPath,
+    /// What patterns see before a path: `.git` where the mount is a directory of git's.
+    #[serde(skip_serializing_if = "is_empty")]
+    pub prefix: PathBuf,
+    /// Protected names that were there.
+    pub there: Vec<PathBuf>,
+    /// Directories in which others would appear, besides the root.
+    pub ways: Vec<PathBuf>,
+    /// Names in it that the command does not see.
+    pub hidden: Vec<HiddenName>,
 }
 
 /// What stands over a name of a live mount.

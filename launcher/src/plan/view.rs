@@ -10,7 +10,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::PlanError;
 use super::host::{Found, HostFacts};
 use super::place::{Placed, Placement};
-use super::step::{Buffered, InitStep, MountFlags, PrepareStep, Renew, RunPath};
+use super::step::{Buffered, Guard, InitStep, MountFlags, PrepareStep, Renew, RunPath};
 use super::working_copy::ChangedTree;
 
 /// What the view needs from the host side, from pid 1 and from the supervisor.
@@ -19,6 +19,7 @@ pub(crate) struct ViewPlan {
     pub(crate) prepare: Vec<PrepareStep>,
     pub(crate) init: Vec<InitStep>,
     pub(crate) renew: Vec<Renew>,
+    pub(crate) guards: Vec<Guard>,
     pub(crate) buffered: Vec<Buffered>,
     pub(crate) dropped: Vec<Buffered>,
     pub(crate) trees: Vec<ChangedTree>,
@@ -41,6 +42,7 @@ pub(crate) fn plan(
     others.into_iter().try_for_each(|placed| builder.mount(placed))?;
     builder.links()?;
     builder.live_repositories()?;
+    builder.live_names()?;
     builder.own_names(level)?;
     builder.end(policy);
     Ok(builder.plan)

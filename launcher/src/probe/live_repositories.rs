@@ -6,11 +6,12 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use endow_policy::{Access, BackendSpec, HostPath, MountClass, MountSpec, Policy, ProtectSet};
+use endow_policy::{HostPath, Policy, ProtectSet};
 use endow_vfs::git_config::{self, Setting};
 
+use super::live_names::live_roots;
 use super::small_file;
-use crate::plan::host::{Found, LiveRepository, Paths};
+use crate::plan::host::{LiveRepository, Paths};
 
 /// What makes a directory one of git's (gitrepository-layout(5)).
 const PARTS: [&str; 3] = ["HEAD", "objects", "refs"];
@@ -24,30 +25,22 @@ struct Wanted {
 
 impl Wanted {
     /// Asks the patterns about a repository, wherever its directory is mounted.
-    fn of(policy: &Policy) -> Self {
-        let protect = ProtectSet::new(&policy.protect).ok();
-        let is_protected = |name: &str| {
-            protect.as_ref().is_some_and(|protect| protect.matching(Path::new(name)).is_some())
-        };
+    fn of(protect: &ProtectSet) -> Self {
+        let is_protected = |name: &str| protect.matching(Path::new(name)).is_some();
         Self { settings: is_protected(".git/config"), hooks: is_protected(".git/hooks") }
     }
 }
 
 /// Looks at the repository at the root of each live mount, by the mount's source.
-pub(super) fn look(policy: &Policy, paths: &Paths) -> BTreeMap<HostPath, LiveRepository> {
-    let wanted = Wanted::of(policy);
-    let live = policy.mounts.iter().filter(|spec| is_live(spec));
-    let sources = live.filter_map(|spec| match &spec.backend {
-        BackendSpec::Physical { host } => paths.get(host),
-        _ => None,
-    });
-    let roots = sources.filter(|fact| matches!(fact.found, Found::Directory(_)));
+pub(super) fn look(
+    policy: &Policy,
+    protect: Option<&ProtectSet>,
+    paths: &Paths,
+) -> BTreeMap<HostPath, LiveRepository> {
+    let Some(protect) = protect else { return BTreeMap::new() };
+    let wanted = Wanted::of(protect);
     let found = |root: &HostPath| Some((root.clone(), repository(root, wanted)?));
-    roots.filter_map(|fact| found(&fact.resolved)).collect()
-}
-
-fn is_live(spec: &MountSpec) -> bool {
-    spec.access == Access::Rw && spec.class != MountClass::System
+    live_roots(policy, paths).filter_map(|(_, root)| found(root)).collect()
 }
 
 fn repository(root: &HostPath, wanted: Wanted) -> Option<LiveRepository> {
@@ -72,13 +65,17 @@ fn repository(root: &HostPath, wanted: Wanted) -> Option<LiveRepository> {
 /// The root holds a repository, or is the git directory of one. A `.git` that is a link or a file
 /// leads elsewhere.
 fn git_directory(root: &Path) -> Option<PathBuf> {
-    let is_git = |dir: &Path| PARTS.iter().all(|part| dir.join(part).symlink_metadata().is_ok());
     let below = root.join(".git");
     let is_directory = below.symlink_metadata().is_ok_and(|found| found.is_dir());
     if is_directory && is_git(&below) {
         return Some(PathBuf::from(".git"));
     }
     is_git(root).then(PathBuf::new)
+}
+
+/// Whether a directory is one of git's.
+pub(super) fn is_git(directory: &Path) -> bool {
+    PARTS.iter().all(|part| directory.join(part).symlink_metadata().is_ok())
 }
 
 /// Returns where in the work tree the settings say that hooks are.

@@ -14,6 +14,7 @@ pub(crate) mod git_user;
 mod hidden;
 mod inside;
 mod kernel;
+mod live_names;
 mod live_repositories;
 mod object;
 mod paths;
@@ -129,12 +130,14 @@ pub(crate) fn host_facts(questions: &Questions<'_>, looked: Looked) -> HostFacts
     if outer_level.is_some() {
         inside::leave_out_covered(&mut hidden);
     }
+    let protect = live_names::compiled(policy, &paths);
     HostFacts {
         kernel,
         user: user::facts(vars),
         policies: inside::not_held(questions.policies, outer_level.is_some()),
         contents: contents::read(policy, vars),
-        repositories: live_repositories::look(policy, &paths),
+        repositories: live_repositories::look(policy, protect.as_ref(), &paths),
+        live_names: live_names::look(policy, protect.as_ref(), &paths),
         hidden,
         buffered: buffered::look(policy, &paths, (vars.uid, vars.gid)),
         trees: BTreeMap::new(),

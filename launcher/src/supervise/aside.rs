@@ -33,6 +33,14 @@ pub(crate) struct Over(OwnedFd);
 impl Aside {
     /// Starts a process that does `work`, which gets all signals blocked.
     pub(super) fn start(work: impl FnOnce(&Over) -> bool) -> Result<Self, Errno> {
+        Self::start_awake(|over| {
+            let _ = nice(NICENESS);
+            work(over)
+        })
+    }
+
+    /// Starts one that gets as much of the processor as the command.
+    pub(super) fn start_awake(work: impl FnOnce(&Over) -> bool) -> Result<Self, Errno> {
         let (over, going_on) = pipe_with(PipeFlags::CLOEXEC)?;
         let (done, working) = pipe_with(PipeFlags::CLOEXEC)?;
         let supervisor = getpid();
@@ -66,7 +74,6 @@ fn apart(supervisor: Pid) -> Result<OwnedFd, Errno> {
     if getppid() != Some(supervisor) {
         return Err(Errno::SRCH);
     }
-    let _ = nice(NICENESS);
     sys::signal::descriptor(SignalSet::ALL)
 }
 
@@ -79,6 +86,14 @@ impl Over {
     /// Waits for it.
     pub(super) fn wait_for(&self) {
         while !self.wait(None, None) {}
+    }
+
+    /// Waits for the command's end where that is not known: the supervisor died.
+    pub(super) fn settle(&self, time: Timeout) {
+        let mut byte = [0; 1];
+        if rustix::io::read(&self.0, &mut byte) == Ok(0) {
+            let _ = poll(&mut [], Some(&time));
+        }
     }
 
     /// Waits for it, for something else, or for some time; returns whether it is over.

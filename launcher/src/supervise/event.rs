@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 
 use endow_policy::PublishedPort;
 
+use super::guard::HeldName;
 use crate::apply::Message;
 use crate::network::Entry;
 use crate::sys::signal::SignalSet;
@@ -60,6 +61,8 @@ pub(crate) enum Notice {
     Killed,
     /// A hidden name was covered again, by its number in the plan.
     Renewed(usize),
+    /// A protected name appeared in a live mount, and was taken away.
+    Held(HeldName),
     /// A port of the host leads to one inside.
     Published(SocketAddr, PublishedPort),
     /// Something was connected, or refused.

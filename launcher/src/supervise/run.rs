@@ -11,6 +11,7 @@ use super::calls::Calls;
 use super::capture::Capture;
 use super::decide::{Decision, State, decide};
 use super::event::{Action, Event, Notice};
+use super::guard::{Guarding, HeldName};
 use super::measured::Measured;
 use super::outcome::Ended;
 use super::renew::Renewal;
@@ -40,6 +41,7 @@ pub(crate) struct Supervised {
     state: State,
     wake: Option<Instant>,
     renewal: Option<Renewal>,
+    guarding: Option<Guarding>,
     calls: Option<Calls>,
     measured: Option<Measured>,
     capture: Option<Capture>,
@@ -56,6 +58,8 @@ pub(crate) struct Left {
     pub(crate) layers: Vec<OwnedFd>,
     /// What was connected and refused, when a network was served.
     pub(crate) connections: Option<Log>,
+    /// What was taken out of live mounts at the very end.
+    pub(crate) held: Vec<HeldName>,
 }
 
 impl Supervised {
@@ -78,6 +82,7 @@ impl Supervised {
             state,
             wake: None,
             renewal,
+            guarding: None,
             calls: None,
             measured: None,
             capture: None,
@@ -89,6 +94,12 @@ impl Supervised {
     /// Reads what the command writes.
     pub(crate) fn capturing(mut self, capture: Option<Capture>) -> Self {
         self.capture = capture;
+        self
+    }
+
+    /// Hears what is taken out of live mounts.
+    pub(crate) fn guarding(mut self, guarding: Option<Guarding>) -> Self {
+        self.guarding = guarding;
         self
     }
 
@@ -115,9 +126,10 @@ impl Supervised {
         if let Some(calls) = self.calls {
             calls.finish();
         }
+        let held = self.guarding.map(Guarding::finish).unwrap_or_default();
         let connections = self.served.map(|served| served.finish(LINGER));
         let layers = self.sandbox.descriptors.layers;
-        Left { captured: self.capture, layers, connections }
+        Left { captured: self.capture, layers, connections, held }
     }
 }
 
@@ -191,7 +203,8 @@ impl Supervised {
         let calls = self.calls.as_ref().zip(listener);
         let calls = calls.and_then(|(calls, listener)| calls.descriptor(listener));
         let served = self.served.as_ref().map(Served::descriptor);
-        pid_1.chain(renewal).chain(calls).chain(captured).chain(served)
+        let guarding = self.guarding.as_ref().and_then(Guarding::descriptor);
+        pid_1.chain(renewal).chain(guarding).chain(calls).chain(captured).chain(served)
     }
 
     /// Returns whether a signal tells of a watched directory, and is nobody else's matter.
@@ -215,6 +228,8 @@ impl Supervised {
         if let Some(renewal) = &mut self.renewal {
             renewal.renew(&self.sandbox, &mut |number| notify(Notice::Renewed(number)));
         }
+        let held = self.guarding.iter_mut().flat_map(Guarding::read);
+        held.for_each(|name| notify(Notice::Held(name)));
         self.answer_calls();
         if let Some(capture) = &mut self.capture {
             capture.read();

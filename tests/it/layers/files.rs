@@ -131,6 +131,25 @@ fn covers_alone_keep_hooks_and_settings_of_a_live_repository() {
     assert!(shown(&["--test-without", "hidden"]));
 }
 
+/// What appears at a protected name is taken away by the watch, and by nothing else.
+#[test]
+fn covers_and_the_watch_alone_keep_protected_names_of_a_live_workspace() {
+    let world = World::new();
+    let there = world.write("home/project/.envrc", "theirs");
+    let absent = world.project().join("Jenkinsfile");
+    let evil = |more: &[&str]| {
+        let script = ["-c", "echo evil >.envrc; echo evil >Jenkinsfile; sleep 0.1"];
+        let words = [&["run", "--workspace", "rw"], more, &["--", "sh"], &script].concat();
+        said(&mut world.endow(words));
+        let text = |path| std::fs::read_to_string(path).unwrap_or_default();
+        [text(&there), text(&absent)].map(|text| text == "evil\n")
+    };
+    for other in ["landlock", "seccomp"] {
+        assert_eq!(evil(&["--test-without", other]), [false, false], "{other}");
+    }
+    assert_eq!(evil(&["--test-without", "hidden"]), [true, true]);
+}
+
 /// Landlock can't deny a file in a directory that it allows: masks and covers stand alone.
 #[test]
 fn masks_and_covers_alone_hide_denied_names() {

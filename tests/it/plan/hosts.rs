@@ -119,6 +119,7 @@ fn full(policy: &Policy) -> HostFacts {
         streams: vec![StreamFact { number: 1, read: true, write: true, device: true }],
         contents: contents(),
         repositories: BTreeMap::new(),
+        live_names: BTreeMap::new(),
         cgroup: CgroupFact { reason: "none is delegated".to_owned(), ..CgroupFact::default() },
         outer_level: None,
     }

@@ -187,7 +187,7 @@ pub struct MountRecord {
     /// Where its changes are, below the run's directory.
     #[serde(with = "json_path")]
     pub layer: PathBuf,
-    /// It is live: changes reach it at once, and only what it held is kept.
+    /// It is live: changes reach it at once.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub live: bool,
     /// Its changes were in memory, and are gone.
@@ -201,6 +201,18 @@ pub struct MountRecord {
     /// What was hidden at the start.
     #[serde(default)]
     pub hidden: Vec<HiddenPath>,
+}
+
+/// Where a run keeps what was taken out of live mounts, below its directory.
+pub const HELD: &str = "held";
+
+impl MountRecord {
+    /// Returns whether the mount was live and the layer has what was taken out of it: protected
+    /// names.
+    #[must_use]
+    pub fn is_held(&self) -> bool {
+        self.layer.starts_with(HELD)
+    }
 }
 
 /// Which file or directory a mount shows.

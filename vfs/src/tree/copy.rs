@@ -55,6 +55,20 @@ pub fn copy_layer(fs: &dyn Fs, from: At<'_>, to: At<'_>) -> std::result::Result<
     whole
 }
 
+/// Copies one entry of any kind; a directory as [`copy_layer`] does.
+///
+/// # Errors
+/// The first name that can't be copied; a device is one.
+pub fn copy_tree(fs: &dyn Fs, from: At<'_>, to: At<'_>) -> std::result::Result<(), CopyError> {
+    let failed = |errno| CopyError { path: from.name.into(), errno };
+    let node = fs.node(from.dir, from.name).map_err(failed)?;
+    match (node.status.kind, node.special) {
+        (Kind::Directory, _) => copy_layer(fs, from, to),
+        (Kind::Other, None | Some(Special::Device)) => Err(failed(Errno::PERM)),
+        _ => copy_leaf(fs, from, to, &node).map_err(failed),
+    }
+}
+
 /// One directory on the way down.
 struct Level {
     name: OsString,

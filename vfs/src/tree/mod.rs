@@ -6,7 +6,7 @@ mod measure;
 mod prune;
 mod remove;
 
-pub use copy::{CopyError, copy_layer};
+pub use copy::{CopyError, copy_layer, copy_tree};
 pub use measure::{Measure, measure_tree};
 pub use prune::{Needed, prune_layer};
 pub use remove::{RemoveError, remove_tree};

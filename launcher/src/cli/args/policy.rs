@@ -47,10 +47,10 @@ pub(crate) struct PolicyArgs {
     /// Don't hide the names of the built-in list
     #[arg(long, help_heading = "Mounts")]
     no_default_deny: bool,
-    /// Hold changes to names that match (not available yet)
+    /// Guard names that match: read-only or held where mounts are live, held back elsewhere
     #[arg(long, value_name = "GLOB", help_heading = "Mounts")]
     protect: Vec<String>,
-    /// Don't hold changes to names that match (not available yet)
+    /// Don't guard names that match
     #[arg(long, value_name = "GLOB", help_heading = "Mounts")]
     unprotect: Vec<String>,
 

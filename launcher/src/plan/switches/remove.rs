@@ -95,7 +95,8 @@ fn mounts(plan: &mut Plan) {
 fn hidden(plan: &mut Plan) {
     plan.prepare.retain(|step| !matches!(step, PrepareStep::Mask { .. }));
     plan.supervise.renew.clear();
-    plan.init.retain(|step| !is_hiding(step) && !is_of_repository(step));
+    plan.supervise.guards.clear();
+    plan.init.retain(|step| !is_hiding(step) && !is_protecting(step));
     for step in &mut plan.init {
         let InitStep::Overlay { lower, upper, at, flags } = step else { continue };
         let Some(source) = lower.pop() else { continue };
@@ -113,8 +114,8 @@ fn is_hiding(step: &InitStep) -> bool {
     matches!(step, InitStep::Bind { source, .. } if covers.contains(source))
 }
 
-/// What covers settings and hooks of a repository.
-fn is_of_repository(step: &InitStep) -> bool {
+/// What covers protected names, and the settings of a repository.
+fn is_protecting(step: &InitStep) -> bool {
     let InitStep::Bind { source: Source::Guest(source), at, flags } = step else { return false };
     let is_copy = source.as_path().starts_with(COPIES);
     is_copy || source == at && flags.readonly && flags.recursive

@@ -1,0 +1,109 @@
+//! The process that takes protected names out of live mounts when they appear there.
+//!
+//! It stands beside the supervisor: it works while that one is stopped at a terminal, and the end of
+//! its watch is not waited for. Between a name's appearance and its removal lies less than a
+//! millisecond on an idle machine.
+
+mod news;
+mod spare;
+mod tree;
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+
+use endow_policy::{PatternRule, ProtectSet};
+use rustix::event::Timespec as Timeout;
+use rustix::fs::inotify::{self, CreateFlags};
+use rustix::io::Errno;
+use rustix::pipe::{PipeFlags, pipe_with};
+
+use super::aside::{Aside, Over};
+use crate::plan::step::Guard;
+pub(crate) use news::HeldName;
+use news::Told;
+use tree::{Queue, Tree};
+
+/// A supervisor that dies takes the command along, a moment later.
+const MOMENT: Timeout = Timeout { tv_sec: 0, tv_nsec: 50_000_000 };
+
+/// The watch, before the process exists.
+#[derive(Debug)]
+pub(crate) struct Watching {
+    queue: Queue,
+    trees: Vec<Tree>,
+    rules: Vec<PatternRule>,
+}
+
+impl Watching {
+    /// Watches the mounts of a run whose directory is `run`: whatever appears from now on is seen.
+    pub(crate) fn new(
+        guards: &[Guard],
+        rules: &[PatternRule],
+        run: &Path,
+    ) -> Result<Option<Self>, Errno> {
+        if guards.is_empty() {
+            return Ok(None);
+        }
+        let watches = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
+        let mut queue = Queue::new(watches);
+        let numbered = guards.iter().enumerate();
+        let trees = numbered.map(|(number, guard)| Tree::open(number, guard, run, &mut queue));
+        let trees = trees.collect::<Result<Vec<_>, _>>()?;
+        Ok(Some(Self { queue, trees, rules: rules.to_vec() }))
+    }
+
+    fn work(mut self, over: &Over, held: &mut dyn FnMut(&HeldName)) -> bool {
+        let Ok(protect) = ProtectSet::new(&self.rules) else { return false };
+        while !over.wait(Some(self.queue.descriptor()), None) {
+            self.queue.look(&mut self.trees, &protect, held);
+        }
+        over.settle(MOMENT);
+        self.queue.look(&mut self.trees, &protect, held);
+        for tree in &mut self.trees {
+            tree.end(&protect, &mut self.queue, held);
+        }
+        // Closing it takes long; the end of the process closes it, too.
+        std::mem::forget(self.queue);
+        true
+    }
+}
+
+/// The process, which ends with the run.
+#[derive(Debug)]
+pub(crate) struct Guarding {
+    /// What it tells, until it ends.
+    news: OwnedFd,
+    is_open: bool,
+    told: Told,
+    aside: Aside,
+}
+
+impl Guarding {
+    /// Starts it.
+    pub(crate) fn start(watching: Watching) -> Result<Self, Errno> {
+        let (news, tell) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
+        let aside = Aside::start_awake(move |over| {
+            watching.work(over, &mut |name: &HeldName| news::tell(&tell, name))
+        })?;
+        Ok(Self { news, is_open: true, told: Told::default(), aside })
+    }
+
+    /// Returns what becomes readable with news.
+    pub(super) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        self.is_open.then(|| self.news.as_fd())
+    }
+
+    /// Returns what was taken away since the last call.
+    pub(super) fn read(&mut self) -> Vec<HeldName> {
+        let (names, is_open) = self.told.read(&self.news);
+        self.is_open = is_open;
+        names
+    }
+
+    /// Waits until all is taken away that must be; returns what was since the last call.
+    pub(super) fn finish(self) -> Vec<HeldName> {
+        let Self { news, mut told, aside, .. } = self;
+        drop(aside);
+        told.read(&news).0
+    }
+}

@@ -1,0 +1,94 @@
+//! What becomes of a protected name. What git makes of those by itself, when a command makes a
+//! repository, is left there as long as it can do nothing.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use endow_vfs::fs::Kind;
+use endow_vfs::git_config::{self, Effect};
+
+/// What becomes of a protected name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// It is taken away.
+    Hold,
+    /// It stays, and is looked at again when it changes.
+    Spare,
+    /// It stays, and what is in it is looked at.
+    Enter,
+    /// What is in it is taken away, and it itself at the end: a command that makes a directory goes on
+    /// to make files in it.
+    Empty,
+}
+
+/// Decides; `read` gives the content of the file.
+pub(super) fn judge(path: &Path, kind: Kind, read: impl FnOnce() -> Option<Vec<u8>>) -> Verdict {
+    let Some(name) = path.file_name().filter(|_| is_of_git(path)) else { return of_kind(kind) };
+    let is_of_hooks = path.parent().and_then(Path::file_name) == Some(OsStr::new("hooks"));
+    let is_settings = name == "config" || name == "config.worktree";
+    match kind {
+        Kind::Directory if name == "hooks" => Verdict::Enter,
+        Kind::File if is_of_hooks && name.as_bytes().ends_with(b".sample") => Verdict::Spare,
+        Kind::File if is_settings && read().is_some_and(|text| is_harmless(&text)) => {
+            Verdict::Spare
+        }
+        _ => of_kind(kind),
+    }
+}
+
+fn of_kind(kind: Kind) -> Verdict {
+    if kind == Kind::Directory { Verdict::Empty } else { Verdict::Hold }
+}
+
+/// Whether a path lies in a directory of git's.
+pub(super) fn is_of_git(path: &Path) -> bool {
+    path.iter().rev().skip(1).any(|name| name == ".git")
+}
+
+/// Whether what stands in the place of a directory on the way to protected names leads elsewhere: a
+/// link, and the file by which git finds a repository.
+pub(super) fn leads_elsewhere(path: &Path, kind: Kind) -> bool {
+    kind == Kind::Symlink || path.file_name() == Some(OsStr::new(".git"))
+}
+
+fn is_harmless(text: &[u8]) -> bool {
+    let settings = git_config::parse(text);
+    settings.is_some_and(|all| all.iter().all(|setting| setting.effect() == Effect::Harmless))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn verdict(path: &str, kind: Kind, text: &str) -> Verdict {
+        judge(Path::new(path), kind, || Some(text.into()))
+    }
+
+    #[test]
+    fn only_what_can_do_nothing_is_spared() {
+        let plain = "[core]\n\tbare = false\n[remote \"origin\"]\n\turl = https://example.com/x\n";
+        assert_eq!(verdict(".git/config", Kind::File, plain), Verdict::Spare);
+        assert_eq!(verdict("sub/.git/modules/m/config", Kind::File, plain), Verdict::Spare);
+        assert_eq!(verdict(".git/hooks", Kind::Directory, ""), Verdict::Enter);
+        assert_eq!(verdict(".git/hooks/pre-commit.sample", Kind::File, ""), Verdict::Spare);
+        let trap = "[core]\n\tfsmonitor = ./x\n";
+        for (path, kind, text) in [
+            (".git/config", Kind::File, trap),
+            (".git/config", Kind::File, "[core"),
+            (".git/config", Kind::Symlink, plain),
+            (".git/hooks", Kind::Symlink, ""),
+            (".git/hooks/pre-commit", Kind::File, ""),
+            (".git/hooks/x.sample", Kind::Symlink, ""),
+            (".git/info/attributes", Kind::File, ""),
+            (".git", Kind::File, "gitdir: x"),
+            ("config", Kind::File, plain),
+        ] {
+            assert_eq!(verdict(path, kind, text), Verdict::Hold, "{path} {text}");
+        }
+        assert_eq!(verdict(".vscode", Kind::Directory, ""), Verdict::Empty);
+        assert_eq!(verdict("hooks", Kind::Directory, ""), Verdict::Empty);
+        let unread = judge(Path::new(".git/config"), Kind::File, || None);
+        assert_eq!(unread, Verdict::Hold);
+    }
+}

@@ -1,0 +1,139 @@
+use std::cell::RefCell;
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::PathBuf;
+
+use super::*;
+use crate::fs::OsFs;
+use crate::testing::Scratch;
+
+/// A tree and a layer, on one file system or on two.
+struct World {
+    tree: Scratch,
+    upper: Scratch,
+    held: RefCell<HeldLayer>,
+}
+
+impl World {
+    fn new(elsewhere: bool) -> Self {
+        let tree = Scratch::new();
+        let upper = if elsewhere { tree.elsewhere() } else { tree.beside() };
+        let held = RefCell::new(HeldLayer::new(tree.dir(), upper.dir()));
+        Self { tree, upper, held }
+    }
+
+    fn at(&self, path: &str) -> PathBuf {
+        self.tree.path().join(path)
+    }
+
+    fn put(&self, path: &str, text: &str) {
+        let path = self.at(path);
+        fs::create_dir_all(path.parent().expect("above")).expect("a directory");
+        fs::write(path, text).expect("a file");
+    }
+
+    fn take(&self, path: &str) -> Taken {
+        let mut held = self.held.borrow_mut();
+        let taken = held.take(&OsFs, Path::new(path), Pace::AtOnce).expect("taken");
+        held.finish(&OsFs).expect("copied");
+        taken
+    }
+
+    fn kept(&self, path: &str) -> Option<String> {
+        fs::read_to_string(self.upper.path().join(path)).ok()
+    }
+}
+
+fn both(check: impl Fn(&World)) {
+    [false, true].map(World::new).iter().for_each(check);
+}
+
+#[test]
+fn entry_leaves_the_tree_and_is_in_the_layer() {
+    both(|world| {
+        world.put("sub/.envrc", "evil");
+        fs::set_permissions(world.at("sub"), PermissionsExt::from_mode(0o750)).expect("bits");
+        assert_eq!(world.take("sub/.envrc"), Taken::Held);
+        assert!(!world.at("sub/.envrc").exists() && world.at("sub").exists());
+        assert_eq!(world.kept("sub/.envrc").as_deref(), Some("evil"));
+        let made = fs::metadata(world.upper.path().join("sub")).expect("made");
+        let real = fs::metadata(world.at("sub")).expect("there");
+        assert_eq!(made.permissions().mode(), real.permissions().mode());
+        assert_eq!(made.modified().ok(), real.modified().ok());
+        assert_eq!(world.take("sub/.envrc"), Taken::Gone);
+        assert_eq!(world.take("none/.envrc"), Taken::Gone);
+    });
+}
+
+#[test]
+fn later_entry_replaces_or_joins_an_earlier_one() {
+    both(|world| {
+        world.put(".vscode/tasks.json", "1");
+        world.put(".vscode/deep/a", "a");
+        assert_eq!(world.take(".vscode"), Taken::Held);
+        world.put(".vscode/tasks.json", "2");
+        world.put(".vscode/deep/b", "b");
+        assert_eq!(world.take(".vscode"), Taken::Held);
+        assert!(!world.at(".vscode").exists());
+        assert_eq!(world.kept(".vscode/tasks.json").as_deref(), Some("2"));
+        assert_eq!(world.kept(".vscode/deep/a").as_deref(), Some("a"));
+        assert_eq!(world.kept(".vscode/deep/b").as_deref(), Some("b"));
+        // A file in the place of the directory, and back.
+        world.put(".vscode", "file");
+        assert_eq!(world.take(".vscode"), Taken::Held);
+        assert_eq!(world.kept(".vscode").as_deref(), Some("file"));
+        world.put(".vscode/x", "x");
+        assert_eq!(world.take(".vscode/x"), Taken::Held);
+        assert_eq!(world.kept(".vscode/x").as_deref(), Some("x"));
+    });
+}
+
+#[test]
+fn nothing_is_followed_out_of_the_tree_or_of_the_layer() {
+    both(|world| {
+        let outside = world.tree.beside();
+        fs::write(outside.path().join(".envrc"), "the user's").expect("a file");
+        symlink(outside.path(), world.at("link")).expect("a link");
+        assert_eq!(world.take("link/.envrc"), Taken::Gone);
+        // What was taken before is a link where a way must be.
+        symlink(outside.path(), world.at(".github")).expect("a link");
+        assert_eq!(world.take(".github"), Taken::Held);
+        world.put(".github/workflows/x.yml", "evil");
+        assert_eq!(world.take(".github/workflows"), Taken::Held);
+        assert_eq!(world.kept(".github/workflows/x.yml").as_deref(), Some("evil"));
+        let names = fs::read_dir(outside.path()).expect("listed").count();
+        assert_eq!(names, 1);
+    });
+}
+
+#[test]
+fn bytes_that_are_written_later_are_there_too() {
+    both(|world| {
+        let mut file = fs::File::create(world.at(".envrc")).expect("a file");
+        let mut held = world.held.borrow_mut();
+        let taken = held.take(&OsFs, Path::new(".envrc"), Pace::AtOnce).expect("taken");
+        assert!(taken == Taken::Held && !world.at(".envrc").exists());
+        file.write_all(b"late").expect("written");
+        file.set_permissions(PermissionsExt::from_mode(0o640)).expect("bits");
+        held.finish(&OsFs).expect("copied");
+        assert_eq!(world.kept(".envrc").as_deref(), Some("late"));
+        let kept = fs::metadata(world.upper.path().join(".envrc")).expect("kept");
+        assert_eq!(kept.permissions().mode() & 0o777, 0o640);
+    });
+}
+
+#[test]
+fn large_directory_of_another_file_system_waits() {
+    let world = World::new(true);
+    world.put(".husky/x", "");
+    let file = fs::File::create(world.at(".husky/x")).expect("a file");
+    let flags = rustix::fs::FallocateFlags::empty();
+    rustix::fs::fallocate(&file, flags, 0, COPIED_AT_ONCE + (1 << 20)).expect("blocks");
+    assert_eq!(world.take(".husky"), Taken::Later);
+    assert!(world.at(".husky/x").exists());
+    let mut held = world.held.borrow_mut();
+    let taken = held.take(&OsFs, Path::new(".husky"), Pace::Whole).expect("taken");
+    assert_eq!(taken, Taken::Held);
+    assert!(!world.at(".husky").exists() && world.upper.path().join(".husky/x").exists());
+}
