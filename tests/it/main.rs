@@ -16,6 +16,7 @@ mod run_bytes;
 mod run_checkpoint;
 mod run_conflicts;
 mod run_cow;
+mod run_deep_names;
 mod run_deny;
 mod run_discard;
 mod run_foreign;

@@ -3,7 +3,7 @@
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
 
 /// What a name in a git directory is part of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +51,68 @@ pub fn part(path: &Path) -> Part {
         return Part::State;
     }
     Part::Other
+}
+
+/// What makes a directory one of git's.
+const PARTS: [&str; 3] = ["HEAD", "objects", "refs"];
+/// Submodules of submodules.
+const DEPTH: usize = 16;
+
+/// Returns whether a directory is one of git's.
+pub fn is(directory: &Path) -> bool {
+    PARTS.iter().all(|part| directory.join(part).symlink_metadata().is_ok())
+}
+
+/// Returns the directories of git's that a repository has for its submodules, and these for theirs,
+/// below the root; no link is followed.
+pub fn submodules(root: &Path, directory: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut pending = vec![(directory.join("modules"), 0)];
+    while let Some((above, depth)) = pending.pop() {
+        // A submodule's name may have slashes.
+        for below in directories(root, &above).into_iter().filter(|_| depth < DEPTH) {
+            let is_repository = is(&root.join(&below));
+            let next = if is_repository { below.join("modules") } else { below.clone() };
+            found.extend(is_repository.then_some(below));
+            pending.push((next, depth + 1));
+        }
+    }
+    found
+}
+
+fn directories(root: &Path, above: &Path) -> Vec<PathBuf> {
+    let is_directory = root.join(above).symlink_metadata().is_ok_and(|found| found.is_dir());
+    let entries = is_directory.then(|| std::fs::read_dir(root.join(above)).ok()).flatten();
+    let entries = entries.into_iter().flatten().flatten();
+    let inner = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+    inner.map(|entry| above.join(entry.file_name())).collect()
+}
+
+/// Whether a file may lead git to a repository.
+pub fn is_file(path: &Path) -> bool {
+    path.file_name() == Some(OsStr::new(".git"))
+}
+
+/// Returns where in a mount the file leads that stands in `above`, when that is what a repository of
+/// the mount keeps for a linked work tree or a submodule (gitrepository-layout(5)).
+pub fn file_leads_to(text: &[u8], above: &Path, root: Option<&Path>) -> Option<PathBuf> {
+    let text = text.strip_prefix(b"gitdir: ")?;
+    let named = Path::new(OsStr::from_bytes(text.strip_suffix(b"\n").unwrap_or(text)));
+    let named =
+        if named.is_absolute() { named.strip_prefix(root?).ok()? } else { &above.join(named) };
+    let mut place = PathBuf::new();
+    for part in named.components() {
+        match part {
+            Component::Normal(name) => place.push(name),
+            Component::ParentDir if place.pop() => {}
+            _ => return None,
+        }
+    }
+    let names: Vec<&OsStr> = place.iter().collect();
+    let kept =
+        |pair: &[&OsStr]| pair[0] == ".git" && (pair[1] == "worktrees" || pair[1] == "modules");
+    let is_kept = names.windows(2).position(kept).is_some_and(|at| names.len() > at + 2);
+    is_kept.then_some(place)
 }
 
 /// Returns whether a path in a git directory is that of a pack or of one of its companions.
@@ -131,6 +193,39 @@ mod tests {
         for (path, expected) in parts {
             assert_eq!(part(Path::new(path)), expected, "{path}");
         }
+    }
+
+    #[test]
+    fn submodules_are_found_at_any_depth() {
+        let scratch = crate::testing::Scratch::new();
+        for repository in ["a", "b/c", "a/modules/d", "b/c/modules/e"] {
+            for part in ["objects", "refs", "HEAD"] {
+                let path = scratch.path().join(".git/modules").join(repository).join(part);
+                std::fs::create_dir_all(path).expect("a directory");
+            }
+        }
+        std::os::unix::fs::symlink("a", scratch.path().join(".git/modules/link")).expect("a link");
+        let mut found = submodules(scratch.path(), Path::new(".git"));
+        found.sort();
+        let expected = ["a", "a/modules/d", "b/c", "b/c/modules/e"];
+        assert_eq!(found, expected.map(|it| Path::new(".git/modules").join(it)));
+    }
+
+    #[test]
+    fn files_lead_to_what_a_repository_of_the_mount_keeps() {
+        let root = Some(Path::new("/home/u/p"));
+        let to = |text: &str, above: &str| file_leads_to(text.as_bytes(), Path::new(above), root);
+        let place = |path: &str| Some(PathBuf::from(path));
+        assert_eq!(to("gitdir: ../.git/modules/lib\n", "lib"), place(".git/modules/lib"));
+        let tree = "gitdir: /home/u/p/.git/worktrees/w\n";
+        assert_eq!(to(tree, "w"), place(".git/worktrees/w"));
+        assert_eq!(file_leads_to(tree.as_bytes(), Path::new("w"), None), None);
+        for other in
+            ["../evil", "../.git", "../.git/modules", "../../.git/modules/x", "/x/.git/modules/y"]
+        {
+            assert_eq!(to(&format!("gitdir: {other}\n"), "lib"), None, "{other}");
+        }
+        assert_eq!(to("../.git/modules/lib", "lib"), None);
     }
 
     #[test]

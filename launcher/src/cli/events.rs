@@ -44,6 +44,7 @@ impl Events {
                 let (guard, rule) = (name.guard, &name.rule);
                 self.write("held", json!({"number": guard, "path": path, "rule": rule}));
             }
+            Notice::Unseen(guard) => self.write("unseen", json!({"number": guard})),
             Notice::Published(at, port) => {
                 self.write("published", json!({"address": at.to_string(), "port": port.port}));
             }

@@ -4,17 +4,17 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
-use endow_policy::{GuestPath, Network, SshAgentOrder};
+use endow_policy::{GuestPath, Network, ProtectSet, SshAgentOrder};
 use endow_vfs::state::Record;
 use rustix::io::Errno;
 
 use super::error::{CommandError, Kind};
-use super::stages::Planned;
+use super::stages::{Planned, noted};
 use crate::adapters::{self, AdapterError, SecretsError, SshAgentFilter};
 use crate::apply::{Begun, Prepared, SpawnError, spawn};
 use crate::finish::{self, Published};
 use crate::network::{self, Log, PublishError, Served};
-use crate::plan::step::{Buffered, InitStep, Upper};
+use crate::plan::step::{Buffered, Guard, InitStep, Upper};
 use crate::plan::{ChosenKeys, Plan};
 use crate::supervise::{
     self, Attempt, Calls, Capture, Ended, Guarding, Left, Measured, Notice, Over, PublishedFile,
@@ -92,7 +92,8 @@ pub(crate) fn run(
     }
     let supervised = Supervised::new(sandbox, &plan.supervise, renewal, plan.starts_own_session());
     let supervised = supervised.capturing(given.capture).answering(calls).measuring(measured);
-    let guarding = watching.map(Guarding::start).transpose();
+    let walk = |guard: &Guard, protect: &ProtectSet| noted(planned, guard, protect);
+    let guarding = watching.map(|watching| Guarding::start(watching, &walk)).transpose();
     let guarding = guarding.map_err(failed("can't watch live mounts"))?;
     let supervised = supervised.serving(served).guarding(guarding);
     let mut set = [supervised];
@@ -118,8 +119,8 @@ pub(crate) fn run(
     let [supervised] = set;
     let run_time = spawned.elapsed();
     let Left { captured, layers, mut connections, held } = supervised.into_parts();
-    for name in held {
-        notify(Notice::Held(name));
+    for news in held {
+        notify(news.into());
     }
     let layers = kept(plan, layers);
     // Connections that ended with the command.

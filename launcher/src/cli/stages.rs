@@ -7,7 +7,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use endow_policy::{HostPath, MountClass, MountSpec};
+use endow_policy::{HostPath, MountClass, MountSpec, ProtectSet};
 use endow_vfs::fs::FileId;
 use endow_vfs::state::{EndowDirs, OwnDir, Relation, RunId};
 
@@ -16,8 +16,8 @@ use super::error::{CommandError, Kind};
 use super::installation;
 use super::sources::{self, Found};
 use super::surroundings::{self, Dirs, Surroundings};
-use crate::plan::host::{ExecRequest, HostFacts, KernelFiles, Paths};
-use crate::plan::step::InitStep;
+use crate::plan::host::{ExecRequest, HostFacts, KernelFiles, Noted, Paths};
+use crate::plan::step::{Guard, InitStep};
 use crate::plan::{self, Earlier, Opening, Plan, Sketch};
 use crate::probe::{self, HiddenOptions, Questions};
 use crate::trees;
@@ -165,6 +165,17 @@ pub(crate) fn decide(
     refuse_broken(&plan)?;
     let took = Took { probe: probed - begun, plan: probed.elapsed() };
     Ok(Planned { surroundings, found, host, plan, id, took })
+}
+
+/// Looks through a live mount when its run is over.
+pub(crate) fn noted(planned: &Planned, guard: &Guard, protect: &ProtectSet) -> Option<Noted> {
+    let surroundings = &planned.surroundings;
+    let options = HiddenOptions {
+        own: None,
+        cache: Some(&surroundings.dirs.cache),
+        work_tree: surroundings.vars.git_root.as_ref(),
+    };
+    probe::noted(&planned.found.policy, protect, (&guard.source, guard.id), &options)
 }
 
 fn own_directories(dirs: &Dirs) -> Result<EndowDirs, CommandError> {

@@ -31,6 +31,11 @@ pub(crate) fn notice(notice: &Notice, planned: &Planned) -> String {
             let at = guard.map(|guard| guard.at.as_path().join(&name.path).display().to_string());
             format!("held, protected by {}: {}", name.rule, at.unwrap_or_default())
         }
+        Notice::Unseen(guard) => {
+            let guard = planned.plan.supervise.guards.get(*guard);
+            let at = guard.map(|guard| guard.at.to_string()).unwrap_or_default();
+            format!("could not be searched for new protected names: {at}")
+        }
         Notice::Published(at, port) => format!("port {} is published at {at}", port.port),
         Notice::Connection(entry) => connections::line(entry),
     }

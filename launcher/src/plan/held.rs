@@ -88,7 +88,7 @@ impl Builder<'_> {
         let flags = MountFlags { readonly: true, ..MountFlags::default() };
         let hold = InitStep::Bind { source: Source::Guest(at.clone()), at: at.clone(), flags };
         let covers = self.placement.covering(&at) == Some(placed);
-        if !is_file || !covers || self.plan.init.contains(&hold) {
+        if !is_file || !covers || !self.bound.insert((at.clone(), true)) {
             return;
         }
         self.step(hold);
@@ -108,18 +108,28 @@ impl Builder<'_> {
         self.plan.renew.push(Renew { source, at: placed.spec.at.clone(), path, cover });
     }
 
+    /// Returns the name further down in a live mount that a path is at or below.
+    fn first_deep<'p>(&self, spec: &MountSpec, path: &'p Path) -> Option<&'p Path> {
+        let names = self.deep.get(&spec.at)?;
+        path.ancestors().find(|above| names.contains(*above))
+    }
+
     /// Makes the directories on the way to a name into mount points: these can't be renamed, or
     /// the guest could move what covers the name away and put something of its own in its place.
+    ///
+    /// Of the ways to a name further down those above it stay as they are: a mount point there would
+    /// keep other names from being moved. What is put in its place is found when the run ends.
     pub(super) fn hold_way(&mut self, spec: &MountSpec, name: &Path) -> Result<(), PlanError> {
         let above = name.ancestors().skip(1).filter(|path| !path.as_os_str().is_empty());
         let mut above: Vec<_> = above.collect();
         above.reverse();
-        for path in above {
+        let first = self.first_deep(spec, name).map_or(0, |path| path.iter().count() - 1);
+        for path in above.into_iter().skip(first) {
             let at = spec.at.join(path).map_err(|_| PlanError::no_place(spec))?;
             let source = Source::Guest(at.clone());
             let flags = super::mounts::flags_of(spec, true);
             let hold = InitStep::Bind { source, at: at.clone(), flags };
-            if !self.plan.init.contains(&hold) {
+            if self.bound.insert((at.clone(), false)) {
                 self.step(hold);
                 self.mounted(&at, false);
             }

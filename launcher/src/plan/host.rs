@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use endow_policy::HostPath;
 use rustc_hash::FxHashMap;
@@ -46,7 +46,7 @@ pub struct HostFacts {
     pub streams: Vec<StreamFact>,
     /// Content of the small files that endow copies or makes, by source path or name.
     pub contents: BTreeMap<String, Vec<u8>>,
-    /// The repository at the root of each live mount that has one, by the mount's source.
+    /// The repositories of each live mount that has any, by the mount's source.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub repositories: BTreeMap<HostPath, LiveRepository>,
     /// The protected names of each live mount, by the mount's source.
@@ -192,6 +192,10 @@ pub struct BufferedFact {
 pub struct HiddenNames {
     /// Hidden names relative to the source, sorted.
     pub names: Vec<HiddenName>,
+    /// Names that protect patterns match, or that lead to such, and directories of git's, in live
+    /// mounts: relative to the source, sorted.
+    #[serde(skip_serializing_if = "Noted::is_nothing")]
+    pub noted: Noted,
     /// How many entries were looked at.
     pub entries: u64,
     /// How long it took, in microseconds.
@@ -205,6 +209,24 @@ pub struct HiddenNames {
     /// there are sockets.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub mounts_below: bool,
+}
+
+/// What the walk of names found besides, and does not hide.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Noted {
+    /// Names, and whether each is a directory.
+    pub names: Vec<(PathBuf, bool)>,
+    /// Directories of git's that are no `.git`.
+    pub repositories: Vec<PathBuf>,
+    /// Whether every directory was looked into.
+    pub whole: bool,
+}
+
+impl Noted {
+    /// Returns whether there is nothing.
+    pub fn is_nothing(&self) -> bool {
+        self.names.is_empty() && self.repositories.is_empty()
+    }
 }
 
 /// One hidden name.
@@ -229,12 +251,12 @@ impl HiddenName {
     }
 }
 
-/// A repository in a live mount.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+/// The repositories in a live mount.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct LiveRepository {
-    /// Where its settings are, and their text without what runs programs and without credentials.
+    /// Where settings are, and their text without what runs programs and without credentials.
     #[serde(skip)]
-    pub settings: Option<(PathBuf, Vec<u8>)>,
+    pub settings: Vec<(PathBuf, Vec<u8>)>,
     /// Directories of hooks, and links to such: where in the mount.
     pub hooks: Vec<PathBuf>,
 }
@@ -243,11 +265,39 @@ pub struct LiveRepository {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct LiveNames {
     /// What patterns see before a path: `.git` where the mount is a directory of git's.
+    #[serde(skip_serializing_if = "is_empty")]
     pub prefix: PathBuf,
     /// Those that are there, at the root and along the ways; and where links among them lead.
     pub there: Vec<PathBuf>,
     /// Directories that lead to protected names, and are none.
     pub ways: Vec<PathBuf>,
+    /// Those further down: what the walk noted.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub deep: Vec<DeepName>,
+    /// Protected names that are there at or below one of those.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub below: Vec<PathBuf>,
+    /// Directories from one of those to such a name, or to where one may come.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub deep_ways: Vec<PathBuf>,
+    /// Whether the whole tree was walked: what is not among these was not there.
+    pub whole: bool,
+}
+
+fn is_empty(path: &Path) -> bool {
+    path.as_os_str().is_empty()
+}
+
+/// A name further down in a live mount. The directories that lead to it may be moved: what stands at
+/// its path later need not be it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct DeepName {
+    /// Where, in the mount.
+    pub path: PathBuf,
+    /// What stands there.
+    pub id: FileId,
+    /// The directory that it is in.
+    pub above: FileId,
 }
 
 /// An entry of the process file system that is covered.

@@ -2,15 +2,32 @@
 //! Those that are there are read-only, and the ways to them can't be moved. One that is not there
 //! can't be prevented: the supervisor takes it away when it appears.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use endow_policy::GuestPath;
 use endow_vfs::state::HELD;
+use rustc_hash::FxHashMap;
 
 use super::PlanError;
-use super::host::{HiddenName, LiveNames};
-use super::place::{Placed, PlacedSource};
+use super::host::{HiddenName, HostFacts, LiveNames};
+use super::place::{Placed, PlacedSource, Placement};
 use super::step::{Guard, PrepareStep, RunPath};
 use super::view::Builder;
+
+/// Returns the names further down in live mounts, by the mount's place.
+pub(super) fn deep<'a>(
+    placement: &Placement,
+    host: &'a HostFacts,
+) -> FxHashMap<GuestPath, BTreeSet<&'a Path>> {
+    let live = placement.mounts.iter().filter(|placed| placed.is_live());
+    let named = live.filter_map(|placed| {
+        let names = host.live_names.get(&placed.source.as_ref()?.path)?;
+        let deep = names.deep.iter().map(|name| name.path.as_path());
+        Some((placed.spec.at.clone(), deep.collect()))
+    });
+    named.collect()
+}
 
 impl<'a> Builder<'a> {
     /// Covers protected names of live mounts, and plans the watch for others.
@@ -37,20 +54,19 @@ impl<'a> Builder<'a> {
     ) -> Result<(), PlanError> {
         let is_shown = |path: &Path| !hidden.iter().any(|name| path.starts_with(&name.path));
         let settings = self.copied_settings(placed);
-        let shown = |path: &&PathBuf| is_shown(path) && Some(path.as_path()) != settings;
-        for path in names.there.iter().filter(shown) {
+        let shown = |path: &&PathBuf| is_shown(path) && !settings.contains(path.as_path());
+        for path in names.there.iter().chain(&names.below).filter(shown) {
             self.hold_entry(placed, path)?;
-        }
-        for way in names.ways.iter().filter(|way| is_shown(way)) {
-            self.hold_way(&placed.spec, &way.join("*"))?;
         }
         Ok(())
     }
 
-    /// The settings of a repository that the command has a copy of.
-    fn copied_settings(&self, placed: &Placed) -> Option<&'a Path> {
-        let repository = self.host.repositories.get(&placed.source.as_ref()?.path)?;
-        repository.settings.as_ref().map(|(place, _)| place.as_path())
+    /// The settings of repositories that the command has copies of.
+    fn copied_settings(&self, placed: &Placed) -> BTreeSet<&'a Path> {
+        let source = placed.source.as_ref().map(|source| &source.path);
+        let repository = source.and_then(|path| self.host.repositories.get(path));
+        let settings = repository.into_iter().flat_map(|it| &it.settings);
+        settings.map(|(place, _)| place.as_path()).collect()
     }
 
     fn guard(
@@ -69,9 +85,7 @@ impl<'a> Builder<'a> {
             source: source.path.clone(),
             id: source.id,
             layer,
-            prefix: names.prefix.clone(),
-            there: names.there.clone(),
-            ways: names.ways.clone(),
+            names: names.clone(),
             hidden: hidden.to_vec(),
         });
     }

@@ -23,13 +23,14 @@ impl Builder<'_> {
             let source = placed.source.as_ref().filter(|_| placed.is_live())?;
             Some((placed, self.host.repositories.get(&source.path)?))
         });
-        let found: Vec<_> = found.collect();
-        for (number, (placed, repository)) in found.into_iter().enumerate() {
+        let (found, mut number) = (found.collect::<Vec<_>>(), 0);
+        for (placed, repository) in found {
             for hooks in &repository.hooks {
                 self.hold_entry(placed, hooks)?;
             }
-            if let Some((file, text)) = &repository.settings {
+            for (file, text) in &repository.settings {
                 self.settings(number, placed, (file, text))?;
+                number += 1;
             }
         }
         Ok(())
@@ -44,7 +45,7 @@ impl Builder<'_> {
         self.hold_way(&placed.spec, path)?;
         let flags = MountFlags { readonly: true, recursive: true, ..MountFlags::default() };
         let cover = InitStep::Bind { source: Source::Guest(at.clone()), at: at.clone(), flags };
-        if !self.plan.init.contains(&cover) {
+        if self.bound.insert((at.clone(), true)) {
             self.step(cover);
             self.renew(placed, &at, Cover::Itself);
         }

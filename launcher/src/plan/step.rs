@@ -8,7 +8,7 @@ use endow_policy::{GuestPath, HostPath, Limits, Network, Protocol};
 use endow_vfs::state::Moment;
 use serde::{Deserialize, Serialize};
 
-use super::host::HiddenName;
+use super::host::{HiddenName, LiveNames};
 use super::landlock::LandlockPlan;
 use super::network;
 use super::seccomp::SeccompPlan;
@@ -449,10 +449,6 @@ impl Renew {
     }
 }
 
-fn is_empty(path: &Path) -> bool {
-    path.as_os_str().is_empty()
-}
-
 /// A live mount in which protected names must not come into being: those that do are moved to a
 /// layer of the run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -465,13 +461,8 @@ pub struct Guard {
     pub id: FileId,
     /// Where the run keeps what is taken away.
     pub layer: RunPath,
-    /// What patterns see before a path: `.git` where the mount is a directory of git's.
-    #[serde(skip_serializing_if = "is_empty")]
-    pub prefix: PathBuf,
-    /// Protected names that were there.
-    pub there: Vec<PathBuf>,
-    /// Directories in which others would appear, besides the root.
-    pub ways: Vec<PathBuf>,
+    /// Protected names that were there, and where others would appear.
+    pub names: LiveNames,
     /// Names in it that the command does not see.
     pub hidden: Vec<HiddenName>,
 }

@@ -2,16 +2,16 @@
 
 use std::collections::BTreeSet;
 use std::ops::Bound;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use endow_policy::{AllowWord, BackendSpec, GuestPath, Level, Limits, Policy, SyncRules};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::PlanError;
 use super::host::{Found, HostFacts};
 use super::place::{Placed, Placement};
 use super::step::{Buffered, Guard, InitStep, MountFlags, PrepareStep, Renew, RunPath};
 use super::working_copy::ChangedTree;
+use super::{PlanError, live_names};
 
 /// What the view needs from the host side, from pid 1 and from the supervisor.
 #[derive(Debug, Default)]
@@ -80,6 +80,10 @@ pub(super) struct Builder<'a> {
     below: FxHashMap<GuestPath, Vec<&'a Placed>>,
     /// Mount points made so far that are empty at first: what lies below must be made too.
     empty: FxHashSet<GuestPath>,
+    /// Places of live mounts that are bound to themselves by now, and whether read-only.
+    pub(super) bound: FxHashSet<(GuestPath, bool)>,
+    /// Names further down in live mounts, by the mount's place.
+    pub(super) deep: FxHashMap<GuestPath, BTreeSet<&'a Path>>,
 }
 
 impl<'a> Builder<'a> {
@@ -103,6 +107,8 @@ impl<'a> Builder<'a> {
             private,
             below,
             empty,
+            bound: FxHashSet::default(),
+            deep: live_names::deep(placement, host),
         }
     }
 

@@ -1,20 +1,27 @@
 //! Protected names of live mounts: which are there, and which directories lead to others.
 //!
-//! Only the root is looked at, and what leads from there to a pattern's name, so that it costs the same
-//! in any tree.
+//! Looked at are the root, and what leads from there to a pattern's name, which costs the same in any
+//! tree; further down what the walk of names noted, where there is one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::FileType;
 use std::path::{Path, PathBuf};
 
 use endow_policy::{
     Access, BackendSpec, HostPath, MountClass, MountSpec, Origin, Policy, ProtectSet,
 };
+use endow_vfs::git_dir;
+use rustix::fs::CWD;
 
-use super::live_repositories::is_git;
-use crate::plan::host::{Found, LiveNames, Paths};
+use super::file_id;
+use super::live_repositories::directories;
+use crate::plan::host::{DeepName, Found, HiddenNames, LiveNames, Noted, Paths};
+use crate::sys::identity;
 
 /// Directories one below the other that are looked at.
 const DEPTH: usize = 8;
+/// What steers a repository, or runs (gitrepository-layout(5)).
+const STEERING: [&str; 5] = ["config", "hooks", "config.worktree", "info/attributes", "commondir"];
 
 /// Compiles the patterns, where a mount is live.
 pub(super) fn compiled(policy: &Policy, paths: &Paths) -> Option<ProtectSet> {
@@ -35,52 +42,170 @@ pub(super) fn live_roots<'a>(
     })
 }
 
-/// Looks at the workspace and at what the user granted. What a profile grants is a tool's own state.
-pub(super) fn look(
-    policy: &Policy,
-    protect: Option<&ProtectSet>,
-    paths: &Paths,
-) -> BTreeMap<HostPath, LiveNames> {
-    let Some(protect) = protect else { return BTreeMap::new() };
+/// Returns the workspace and what the user granted live. What a profile grants is a tool's own state.
+pub(super) fn guarded<'a>(
+    policy: &'a Policy,
+    paths: &'a Paths,
+) -> impl Iterator<Item = &'a HostPath> {
     let is_guarded = |spec: &MountSpec| {
         spec.class == MountClass::Workspace || !matches!(spec.origin, Origin::Profile { .. })
     };
-    let roots = live_roots(policy, paths).filter(|(spec, _)| is_guarded(spec));
-    roots.map(|(_, root)| (root.clone(), names(root.as_path(), protect))).collect()
+    live_roots(policy, paths).filter(move |(spec, _)| is_guarded(spec)).map(|(_, root)| root)
 }
 
-fn names(root: &Path, protect: &ProtectSet) -> LiveNames {
-    let prefix = if is_git(root) { PathBuf::from(".git") } else { PathBuf::new() };
-    let mut names = LiveNames { prefix, ..LiveNames::default() };
-    explore(root, Path::new(""), protect, &mut names);
-    names.there.sort();
-    names.there.dedup();
-    names.ways.sort();
+/// Looks at the live mounts that are guarded.
+pub(super) fn look(
+    (policy, paths, protect): (&Policy, &Paths, Option<&ProtectSet>),
+    hidden: &BTreeMap<HostPath, HiddenNames>,
+) -> BTreeMap<HostPath, LiveNames> {
+    let Some(protect) = protect else { return BTreeMap::new() };
+    let noted = |root: &HostPath| hidden.get(root).map(|it| &it.noted);
+    let found = |root: &HostPath| (root.clone(), names((root.as_path(), protect), noted(root)));
+    guarded(policy, paths).map(found).collect()
+}
+
+fn names((root, protect): (&Path, &ProtectSet), noted: Option<&Noted>) -> LiveNames {
+    let prefix = if git_dir::is(root) { PathBuf::from(".git") } else { PathBuf::new() };
+    let mut top = Explored::default();
+    top.look((root, &prefix), Path::new(""), protect);
+    let mut names = LiveNames {
+        there: top.there.into_iter().chain(top.targets).collect(),
+        ways: top.ways,
+        whole: noted.is_some_and(|it| it.whole),
+        ..LiveNames { prefix, ..LiveNames::default() }
+    };
+    if let Some(noted) = noted.filter(|_| names.prefix.as_os_str().is_empty()) {
+        deep(root, protect, noted, &mut names);
+    }
+    for directory in directories(root, noted) {
+        steering(root, &directory, protect, &mut names);
+    }
+    let lists = [&mut names.there, &mut names.ways, &mut names.below, &mut names.deep_ways];
+    for list in lists {
+        list.sort();
+        list.dedup();
+    }
     names
 }
 
-fn explore(root: &Path, below: &Path, protect: &ProtectSet, names: &mut LiveNames) {
-    let Ok(entries) = std::fs::read_dir(root.join(below)) else { return };
-    for entry in entries.flatten() {
-        let path = below.join(entry.file_name());
-        let Ok(kind) = entry.file_type() else { continue };
-        let shown = names.prefix.join(&path);
+/// What leads from a directory to protected names.
+#[derive(Default)]
+struct Explored {
+    there: Vec<PathBuf>,
+    /// Where links among those lead.
+    targets: Vec<PathBuf>,
+    ways: Vec<PathBuf>,
+}
+
+impl Explored {
+    fn look(&mut self, (root, prefix): (&Path, &Path), below: &Path, protect: &ProtectSet) {
+        let Ok(entries) = std::fs::read_dir(root.join(below)) else { return };
+        for entry in entries.flatten() {
+            let path = below.join(entry.file_name());
+            let Ok(kind) = entry.file_type() else { continue };
+            if self.is_way((root, prefix), &path, protect, kind) {
+                self.look((root, prefix), &path, protect);
+                self.ways.push(path);
+            }
+        }
+    }
+
+    /// Looks at one name; returns whether it is a directory that leads on.
+    fn is_way(
+        &mut self,
+        (root, prefix): (&Path, &Path),
+        path: &Path,
+        protect: &ProtectSet,
+        kind: FileType,
+    ) -> bool {
+        let shown = prefix.join(path);
         if protect.matching_entry(&shown).is_some() {
-            names.there.extend(target(root, &path).filter(|_| kind.is_symlink()));
-            names.there.push(path);
-            continue;
+            self.targets.extend(target(root, path).filter(|_| kind.is_symlink()));
+            self.there.extend((!is_spared(root, path)).then(|| path.to_owned()));
+            return false;
         }
         if protect.leading(&shown).is_none() {
-            continue;
+            return false;
         }
         if !kind.is_dir() {
             // It leads elsewhere: a link, and the file by which git finds a repository.
-            names.there.push(path);
-        } else if path.components().count() < DEPTH {
-            explore(root, &path, protect, names);
-            names.ways.push(path);
+            self.there.push(path.to_owned());
+            return false;
         }
+        path.components().count() < DEPTH
     }
+}
+
+/// Whether a file leads from a linked work tree to a repository of this mount. git takes those away: it
+/// can be changed, and is looked at then.
+fn is_of_work_tree(root: &Path, path: &Path) -> bool {
+    let (Some(above), true) = (path.parent(), git_dir::is_file(path)) else { return false };
+    let text = std::fs::read(root.join(path)).unwrap_or_default();
+    let place = git_dir::file_leads_to(&text, above, Some(root));
+    place.is_some_and(|place| place.iter().any(|it| it == "worktrees") && root.join(place).is_dir())
+}
+
+/// The same holds for what leads to the repository from what it keeps for a linked work tree.
+fn is_spared(root: &Path, path: &Path) -> bool {
+    let is_of_work_tree =
+        path.file_name() == Some("commondir".as_ref()) && path.iter().any(|it| it == "worktrees");
+    is_of_work_tree && std::fs::read(root.join(path)).is_ok_and(|text| text == b"../..\n")
+}
+
+/// Adds what the walk noted below the directories that the root shows.
+fn deep(root: &Path, protect: &ProtectSet, noted: &Noted, names: &mut LiveNames) {
+    let known: BTreeSet<&PathBuf> = names.there.iter().chain(&names.ways).collect();
+    let is_known = |path: &Path| path.ancestors().any(|above| known.contains(&above.to_owned()));
+    let repositories = noted.repositories.iter().map(|path| (path, true));
+    let all = noted.names.iter().map(|(path, is_dir)| (path, *is_dir)).chain(repositories);
+    let all: Vec<_> = all.filter(|(path, _)| !is_known(path) && path.parent().is_some()).collect();
+    let mut covered: Option<&Path> = None;
+    let mut found = Explored::default();
+    for (path, is_dir) in all {
+        if covered.is_some_and(|above| path.starts_with(above)) {
+            continue;
+        }
+        if !is_dir && is_of_work_tree(root, path) {
+            names.deep_ways.extend(path.parent().map(Path::to_owned));
+            continue;
+        }
+        names.deep.extend(deep_name(root, path));
+        if is_dir && protect.matching_entry(path).is_none() {
+            found.look((root, Path::new("")), path, protect);
+            found.ways.push(path.clone());
+            continue;
+        }
+        covered = Some(path);
+        let is_link = root.join(path).symlink_metadata().is_ok_and(|it| it.is_symlink());
+        found.targets.extend(target(root, path).filter(|_| is_link));
+        found.there.push(path.clone());
+    }
+    names.below.extend(found.there);
+    names.deep_ways.extend(found.ways);
+    names.there.extend(found.targets);
+}
+
+fn deep_name(root: &Path, path: &Path) -> Option<DeepName> {
+    let id = |path: &Path| identity::at(CWD, root.join(path)).ok().map(|(it, _)| file_id(&it));
+    Some(DeepName { path: path.to_owned(), id: id(path)?, above: id(path.parent()?)? })
+}
+
+/// Adds what steers a repository, which no pattern names where its directory is no `.git`.
+fn steering(root: &Path, directory: &Path, protect: &ProtectSet, names: &mut LiveNames) {
+    let is_there = |path: &PathBuf| root.join(path).symlink_metadata().is_ok();
+    let is_protected = |part: &&&str| protect.matching(&Path::new(".git").join(part)).is_some();
+    let parts = STEERING.iter().filter(is_protected).map(|part| directory.join(part));
+    names.below.extend(parts.filter(is_there));
+    let info = directory.join("info");
+    names.deep_ways.extend(Some(info).filter(|info| root.join(info).is_dir()));
+    let ways = directory.ancestors().take_while(|it| is_of_git(it));
+    names.deep_ways.extend(ways.map(Path::to_owned));
+    names.deep_ways.extend((!directory.as_os_str().is_empty()).then(|| directory.to_owned()));
+}
+
+/// Whether a path leads through a `.git`.
+fn is_of_git(path: &Path) -> bool {
+    path.iter().any(|name| name == ".git")
 }
 
 /// Returns the place below the root where a link leads.

@@ -42,7 +42,7 @@ use crate::plan::step::FileId;
 use crate::plan::{self, DEVICES, policy_files};
 use crate::sys::identity::Identity;
 
-pub(crate) use hidden::HiddenOptions;
+pub(crate) use hidden::{HiddenOptions, noted};
 
 /// What is asked about besides the policy's own paths.
 #[derive(Debug)]
@@ -123,21 +123,24 @@ pub(crate) fn host_facts(questions: &Questions<'_>, looked: Looked) -> HostFacts
     let (policy, vars) = (questions.policy, questions.vars);
     let Looked { paths, files } = looked;
     let KernelFiles { kernel, proc_entries, terminal, outer_level, .. } = files;
-    let mut hidden = hidden::find(policy, &paths, &questions.hidden);
+    let protect = live_names::compiled(policy, &paths);
+    let roots = || live_names::guarded(policy, &paths).cloned().collect();
+    let live = protect.as_ref().map(|protect| hidden::Live { protect, roots: roots() });
+    let mut hidden = hidden::find(policy, &paths, live.as_ref(), &questions.hidden);
     if policy.require.level != Level::Landlock {
         sockets::add(&mut hidden, policy, &paths);
     }
     if outer_level.is_some() {
         inside::leave_out_covered(&mut hidden);
     }
-    let protect = live_names::compiled(policy, &paths);
+    let asked = (policy, &paths, protect.as_ref());
     HostFacts {
         kernel,
         user: user::facts(vars),
         policies: inside::not_held(questions.policies, outer_level.is_some()),
         contents: contents::read(policy, vars),
-        repositories: live_repositories::look(policy, protect.as_ref(), &paths),
-        live_names: live_names::look(policy, protect.as_ref(), &paths),
+        repositories: live_repositories::look(asked, &hidden),
+        live_names: live_names::look(asked, &hidden),
         hidden,
         buffered: buffered::look(policy, &paths, (vars.uid, vars.gid)),
         trees: BTreeMap::new(),

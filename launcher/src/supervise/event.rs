@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use endow_policy::PublishedPort;
 
-use super::guard::HeldName;
+use super::guard::{HeldName, News};
 use crate::apply::Message;
 use crate::network::Entry;
 use crate::sys::signal::SignalSet;
@@ -63,8 +63,19 @@ pub(crate) enum Notice {
     Renewed(usize),
     /// A protected name appeared in a live mount, and was taken away.
     Held(HeldName),
+    /// A live mount could not be walked at the end: the number of the guard in the plan.
+    Unseen(usize),
     /// A port of the host leads to one inside.
     Published(SocketAddr, PublishedPort),
     /// Something was connected, or refused.
     Connection(Entry),
+}
+
+impl From<News> for Notice {
+    fn from(news: News) -> Self {
+        match news {
+            News::Held(name) => Self::Held(name),
+            News::Unseen(guard) => Self::Unseen(guard),
+        }
+    }
 }

@@ -11,7 +11,7 @@ use super::calls::Calls;
 use super::capture::Capture;
 use super::decide::{Decision, State, decide};
 use super::event::{Action, Event, Notice};
-use super::guard::{Guarding, HeldName};
+use super::guard::{Guarding, News};
 use super::measured::Measured;
 use super::outcome::Ended;
 use super::renew::Renewal;
@@ -59,7 +59,7 @@ pub(crate) struct Left {
     /// What was connected and refused, when a network was served.
     pub(crate) connections: Option<Log>,
     /// What was taken out of live mounts at the very end.
-    pub(crate) held: Vec<HeldName>,
+    pub(crate) held: Vec<News>,
 }
 
 impl Supervised {
@@ -229,7 +229,7 @@ impl Supervised {
             renewal.renew(&self.sandbox, &mut |number| notify(Notice::Renewed(number)));
         }
         let held = self.guarding.iter_mut().flat_map(Guarding::read);
-        held.for_each(|name| notify(Notice::Held(name)));
+        held.for_each(|news| notify(news.into()));
         self.answer_calls();
         if let Some(capture) = &mut self.capture {
             capture.read();

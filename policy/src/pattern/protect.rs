@@ -54,6 +54,11 @@ impl ProtectSet {
         self.names.may_match_name(name)
     }
 
+    /// Returns `false` only when no name leads to a protected one, anywhere.
+    pub fn may_lead_by_name(&self, name: &[u8]) -> bool {
+        self.ways.may_match_name(name)
+    }
+
     /// Returns whether there is no pattern.
     pub fn is_empty(&self) -> bool {
         self.rules.is_empty()
@@ -102,5 +107,6 @@ mod tests {
         assert_eq!(way("a/.cargo").as_deref(), Some("**/.cargo/config{,.toml}"));
         assert_eq!(way("a/.cargo/config"), None);
         assert!(set.may_match_name(b"config") && !set.may_match_name(b"main.rs"));
+        assert!(set.may_lead_by_name(b".cargo") && !set.may_lead_by_name(b"config"));
     }
 }

@@ -5,9 +5,10 @@
 //! the grain of a file system's clock a name can come without the time moving.
 //!
 //! ```text
-//! magic "endownm1" | rules [32] | options u8 | root dev u64, ino u64 | records u32 | record...
+//! magic "endownm2" | rules [32] | options u8 | root dev u64, ino u64 | records u32 | record...
 //! record: path | dev, ino u64 | modified, changed (i64 s, u32 ns) | entries u32
-//!         | hidden u32, (kind u8, name)... | children u32, name...
+//!         | hidden u32, (kind u8, name)... | noted u32, (kind u8, name)... | repository u8
+//!         | children u32, name...
 //! path, name: length u16, bytes. Last: checksum u64. All little-endian.
 //! ```
 
@@ -20,7 +21,7 @@ use super::list::{Record, Stamp};
 use super::{Borders, Vendored, WalkOptions};
 use crate::fs::{Errno, FileId, Fs, Kind, Result, Timespec};
 
-const MAGIC: &[u8; 8] = b"endownm1";
+const MAGIC: &[u8; 8] = b"endownm2";
 /// The largest file that is written or read.
 const SIZE: usize = 64 << 20;
 /// A walk is written down when more than one directory of so many was new.
@@ -165,13 +166,19 @@ fn put_record(bytes: &mut Vec<u8>, record: &Record) {
     put_time(bytes, record.stamp.modified);
     put_time(bytes, record.stamp.changed);
     bytes.extend_from_slice(&record.entries.to_le_bytes());
-    put_count(bytes, record.hidden.len());
-    for (kind, name) in &record.hidden {
-        bytes.push(kind_byte(*kind));
-        put_name(bytes, name);
-    }
+    put_names(bytes, &record.hidden);
+    put_names(bytes, &record.noted);
+    bytes.push(u8::from(record.is_repository));
     put_count(bytes, record.children.len());
     for name in &record.children {
+        put_name(bytes, name);
+    }
+}
+
+fn put_names(bytes: &mut Vec<u8>, names: &[(Kind, Vec<u8>)]) {
+    put_count(bytes, names.len());
+    for (kind, name) in names {
+        bytes.push(kind_byte(*kind));
         put_name(bytes, name);
     }
 }
@@ -215,10 +222,14 @@ impl Reader<'_> {
         let id = FileId { dev: self.u64()?, ino: self.u64()? };
         let stamp = Stamp { id, modified: self.time()?, changed: self.time()? };
         let entries = self.u32()?;
-        let hidden = (0..self.u32()?).map(|_| Some((kind(self.u8()?)?, self.name()?)));
-        let hidden = hidden.collect::<Option<_>>()?;
+        let (hidden, noted) = (self.names()?, self.names()?);
+        let is_repository = self.u8()? != 0;
         let children = (0..self.u32()?).map(|_| self.name()).collect::<Option<_>>()?;
-        Some(Record { path, stamp, entries, hidden, children })
+        Some(Record { path, stamp, entries, hidden, noted, is_repository, children })
+    }
+
+    fn names(&mut self) -> Option<Vec<(Kind, Vec<u8>)>> {
+        (0..self.u32()?).map(|_| Some((kind(self.u8()?)?, self.name()?))).collect()
     }
 
     fn name(&mut self) -> Option<Vec<u8>> {

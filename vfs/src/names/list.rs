@@ -13,6 +13,9 @@ use crate::fs::{FileId, Fs, Kind, OsFs, Result, Status, Timespec};
 /// Names below which the default patterns don't look; `.cargo/registry` is the pair below.
 const VENDORED: [&[u8]; 4] = [b"node_modules", b"site-packages", b"dist-packages", b"vendor"];
 
+/// What makes a directory one of git's (gitrepository-layout(5)).
+const PARTS: [&[u8]; 3] = [b"HEAD", b"objects", b"refs"];
+
 /// What was found in one directory, and the proof that it is still so.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Record {
@@ -20,6 +23,10 @@ pub(super) struct Record {
     pub(super) stamp: Stamp,
     pub(super) entries: u32,
     pub(super) hidden: Vec<(Kind, Vec<u8>)>,
+    /// Names that are shown and of interest.
+    pub(super) noted: Vec<(Kind, Vec<u8>)>,
+    /// It has the parts of a git directory, and those are of interest.
+    pub(super) is_repository: bool,
     /// The directories that the walk enters next.
     pub(super) children: Vec<Vec<u8>>,
 }
@@ -62,7 +69,8 @@ pub(super) fn list(
     question: &Question<'_>,
     buffer: &mut Buffer,
 ) -> Result<Record> {
-    let mut record = Record { path, stamp, entries: 0, hidden: Vec::new(), children: Vec::new() };
+    let mut record = Record::new(path, stamp);
+    let mut parts = 0;
     let mut full = record.path.clone();
     if !full.is_empty() {
         full.push(b'/');
@@ -79,11 +87,19 @@ pub(super) fn list(
             None => OsFs.status(dir.as_fd(), OsStr::from_bytes(name))?.kind,
         };
         record.add(&mut full, name, kind, question);
+        parts += u8::from(PARTS.contains(&name));
     }
+    let has_parts = usize::from(parts) == PARTS.len();
+    record.is_repository = has_parts && question.rules.notes_repositories();
     Ok(record)
 }
 
 impl Record {
+    pub(super) fn new(path: Vec<u8>, stamp: Stamp) -> Self {
+        let (hidden, noted, children) = (Vec::new(), Vec::new(), Vec::new());
+        Self { path, stamp, entries: 0, hidden, noted, is_repository: false, children }
+    }
+
     fn add(&mut self, full: &mut Vec<u8>, name: &[u8], kind: Kind, question: &Question<'_>) {
         self.entries = self.entries.saturating_add(1);
         let is_dir = kind == Kind::Directory;
@@ -91,9 +107,13 @@ impl Record {
             let above = full.len();
             full.extend_from_slice(name);
             let is_hidden = question.rules.decide(full, is_dir) == Some(true);
+            let is_noted = !is_hidden && question.rules.notes(full);
             full.truncate(above);
             if is_hidden {
                 return self.hidden.push((kind, name.to_vec()));
+            }
+            if is_noted {
+                self.noted.push((kind, name.to_vec()));
             }
         }
         if is_dir && question.enters(&self.path, name) {

@@ -5,11 +5,22 @@ use super::WalkCache;
 /// The rules of a walk, asked for each name.
 pub trait NameRules: Sync {
     /// Returns `false` only when [`decide`](Self::decide) has no answer for any path that ends in
-    /// this name.
+    /// this name, and [`notes`](Self::notes) says no to all.
     fn may_match_name(&self, name: &[u8]) -> bool;
 
     /// Returns whether a path below the root is hidden, or `None` when no rule speaks of it.
     fn decide(&self, relative: &[u8], is_dir: bool) -> Option<bool>;
+
+    /// Returns whether a name that is not hidden is of interest; asked for what
+    /// [`may_match_name`](Self::may_match_name) lets pass.
+    fn notes(&self, _relative: &[u8]) -> bool {
+        false
+    }
+
+    /// Returns whether directories of git's are of interest whatever they are called.
+    fn notes_repositories(&self) -> bool {
+        false
+    }
 
     /// Returns whether there is anything to look for.
     fn needs_walk(&self) -> bool;

@@ -198,9 +198,13 @@ fn cache_file(scratch: &Scratch) -> Option<std::path::PathBuf> {
 
 /// Walks with the cache a minute later, when all times are settled.
 fn walk_later(scratch: &Scratch, options: &WalkOptions<'_>) -> Walked {
+    walk_rules_later(scratch, &SECRET, options)
+}
+
+fn walk_rules_later(scratch: &Scratch, rules: &dyn NameRules, options: &WalkOptions<'_>) -> Walked {
     let root = OsFs.open_dir(scratch.fd(), OsStr::new("root")).expect("open");
     let later = SystemTime::now() + Duration::from_mins(1);
-    super::walk::walk_at(root.as_fd(), &SECRET, options, later).expect("walked")
+    super::walk::walk_at(root.as_fd(), rules, options, later).expect("walked")
 }
 
 #[test]
@@ -334,4 +338,48 @@ fn threads_find_the_same() {
     let four = walk_with(&scratch, &SECRET, &WalkOptions { threads: 4, ..Default::default() });
     assert_eq!(one.hidden.len(), 40);
     assert_eq!(Walked { elapsed: one.elapsed, ..four }, one);
+}
+
+/// Hides `secret`, and notes `.vscode` and what makes a repository.
+struct Noting;
+
+impl NameRules for Noting {
+    fn may_match_name(&self, name: &[u8]) -> bool {
+        [&b"secret"[..], b".vscode"].contains(&name)
+    }
+
+    fn decide(&self, relative: &[u8], _is_dir: bool) -> Option<bool> {
+        relative.ends_with(b"secret").then_some(true)
+    }
+
+    fn notes(&self, relative: &[u8]) -> bool {
+        relative.ends_with(b".vscode")
+    }
+
+    fn notes_repositories(&self) -> bool {
+        true
+    }
+
+    fn needs_walk(&self) -> bool {
+        true
+    }
+}
+
+#[test]
+fn noted_names_are_told_and_walked_into() {
+    let scratch = Scratch::new();
+    let bare = ["a/x.git/HEAD", "a/x.git/objects/", "a/x.git/refs/", "a/y.git/HEAD"];
+    make(&scratch, &bare);
+    make(&scratch, &["b/.vscode/secret", "c/secret/.vscode", "d/.git/.vscode", ".vscode"]);
+    let later = || walk_rules_later(&scratch, &Noting, &cached(&OsFs, &scratch));
+    let noted = |walked: &Walked| -> Vec<String> {
+        walked.noted.iter().map(|it| it.path.display().to_string()).collect()
+    };
+    let first = later();
+    assert_eq!(noted(&first), [".vscode", "b/.vscode"]);
+    assert_eq!(first.repositories, [Path::new("a/x.git")]);
+    assert_eq!(hidden(&first), ["b/.vscode/secret", "c/secret"]);
+    let second = later();
+    assert_eq!(second.listed, 0);
+    assert_eq!((noted(&second), second.repositories), (noted(&first), first.repositories));
 }

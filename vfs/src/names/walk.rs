@@ -195,6 +195,12 @@ impl Found {
         for (kind, name) in &record.hidden {
             self.hide(join(&record.path, name), *kind);
         }
+        let noted = record
+            .noted
+            .iter()
+            .map(|(kind, name)| HiddenName { path: path(join(&record.path, name)), kind: *kind });
+        self.walked.noted.extend(noted);
+        self.walked.repositories.extend(record.is_repository.then(|| path(record.path.clone())));
         let above = |name| Job { path: join(&record.path, name), above: dir.cloned() };
         jobs.extend(record.children.iter().map(|name| above(name)));
         self.records.push(record);
@@ -215,6 +221,8 @@ impl Found {
     fn merge(&mut self, other: Self) {
         let (walked, more) = (&mut self.walked, other.walked);
         walked.hidden.extend(more.hidden);
+        walked.noted.extend(more.noted);
+        walked.repositories.extend(more.repositories);
         walked.borders.extend(more.borders);
         walked.errors.extend(more.errors);
         walked.entries += more.entries;
@@ -226,6 +234,8 @@ impl Found {
     fn finish(self, begun: Instant) -> Walked {
         let mut walked = self.walked;
         walked.hidden.sort();
+        walked.noted.sort();
+        walked.repositories.sort();
         walked.borders.sort();
         walked.errors.sort_by(|a, b| a.path.cmp(&b.path));
         walked.errors.truncate(ERRORS);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::fs::{Errno, Kind};
 
-/// One hidden name.
+/// One hidden name, or one that is of interest.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct HiddenName {
     /// Its path below the root of the walk.
@@ -28,6 +28,11 @@ pub struct WalkError {
 pub struct Walked {
     /// The hidden names, sorted.
     pub hidden: Vec<HiddenName>,
+    /// Names that are shown and that the rules note, sorted.
+    pub noted: Vec<HiddenName>,
+    /// Directories with the parts of a git directory, where the rules note those, sorted. No `.git` is
+    /// entered.
+    pub repositories: Vec<PathBuf>,
     /// Mount points of other file systems that were not entered, sorted.
     pub borders: Vec<PathBuf>,
     /// Directories that could not be walked, sorted; at most a thousand.

@@ -149,7 +149,12 @@ fn supervised(
         events.notice(&notice);
         let told = words::notice(&notice, &planned);
         // Nobody knows a port that was chosen before it is told.
-        if matches!(notice, Notice::Published(_, port) if port.host_port == 0) {
+        let is_told = match &notice {
+            Notice::Published(_, port) => port.host_port == 0,
+            Notice::Unseen(_) => true,
+            _ => false,
+        };
+        if is_told {
             output.notice(&told);
         } else {
             output.detail(&told);

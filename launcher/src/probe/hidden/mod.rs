@@ -10,7 +10,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use endow_policy::{BackendSpec, HostPath, MountClass, MountSpec, PatternSet, Policy};
+use endow_policy::{BackendSpec, HostPath, MountClass, MountSpec, PatternSet, Policy, ProtectSet};
 use endow_vfs::fs::{Kind, OsFs};
 use endow_vfs::git_index;
 use endow_vfs::names::{NameRules, WalkCache, WalkOptions, Walked, walk};
@@ -18,7 +18,7 @@ use endow_vfs::state::EndowDirs;
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
 use rustix::io::Errno;
 
-use crate::plan::host::{Found, HiddenName, HiddenNames, PathFact, Paths};
+use crate::plan::host::{Found, HiddenName, HiddenNames, Noted, PathFact, Paths};
 use crate::plan::step::FileId;
 use crate::sys;
 use rules::Rules;
@@ -40,6 +40,12 @@ pub(crate) struct HiddenOptions<'a> {
     pub(crate) work_tree: Option<&'a HostPath>,
 }
 
+/// Live mounts, in which protected names are noted on the way.
+pub(super) struct Live<'a> {
+    pub(super) protect: &'a ProtectSet,
+    pub(super) roots: BTreeSet<HostPath>,
+}
+
 /// A directory that is mounted, as it was found.
 struct Source {
     path: HostPath,
@@ -59,13 +65,19 @@ impl Source {
 pub(super) fn find(
     policy: &Policy,
     paths: &Paths,
+    live: Option<&Live<'_>>,
     options: &HiddenOptions<'_>,
 ) -> BTreeMap<HostPath, HiddenNames> {
     let Ok(patterns) = PatternSet::new(&policy.deny) else { return BTreeMap::new() };
-    let rules = Rules { patterns: &patterns, written: &policy.deny, spared: BTreeSet::new() };
-    let remembered = options.cache.filter(|_| rules.needs_walk()).and_then(cache_directory);
-    let (digest, work_tree) = (rules.digest(), options.work_tree);
-    let looking = Looking { rules, digest, work_tree, remembered };
+    let written = &policy.deny;
+    let plain = Asked::new(Rules { written, ..Rules::of(&patterns) });
+    let noting = live.map(|live| {
+        let rules = Rules { written, protect: Some(live.protect), ..Rules::of(&patterns) };
+        (live.roots.clone(), Asked::new(rules))
+    });
+    let remembered = options.cache.filter(|_| plain.rules.needs_walk()).and_then(cache_directory);
+    let work_tree = options.work_tree;
+    let looking = Looking { plain, live: noting, work_tree, remembered };
     let sources = policy.mounts.iter().filter_map(|spec| match &spec.backend {
         BackendSpec::Physical { host } => Some((spec, paths.get(host).and_then(Source::of)?)),
         _ => None,
@@ -82,10 +94,22 @@ pub(super) fn find(
     found.filter(|(_, names)| *names != HiddenNames::default()).collect()
 }
 
-/// What all walks have in common.
-struct Looking<'a> {
+/// Rules, and what a remembered walk by them is known by.
+struct Asked<'a> {
     rules: Rules<'a>,
     digest: [u8; 32],
+}
+
+impl<'a> Asked<'a> {
+    fn new(rules: Rules<'a>) -> Self {
+        Self { digest: rules.digest(), rules }
+    }
+}
+
+/// What all walks have in common.
+struct Looking<'a> {
+    plain: Asked<'a>,
+    live: Option<(BTreeSet<HostPath>, Asked<'a>)>,
     work_tree: Option<&'a HostPath>,
     /// The place of remembered walks; without one every walk lists every directory.
     remembered: Option<File>,
@@ -96,7 +120,7 @@ impl Looking<'_> {
         let look = |some: &[(&MountSpec, Source)]| -> Vec<HiddenNames> {
             some.iter().map(|(spec, source)| self.one(spec, source)).collect()
         };
-        if sources.len() < MANY || !self.rules.needs_walk() {
+        if sources.len() < MANY || !self.plain.rules.needs_walk() {
             return look(sources);
         }
         let (some, others) = sources.split_at(sources.len() / 2);
@@ -110,26 +134,32 @@ impl Looking<'_> {
     }
 
     fn one(&self, spec: &MountSpec, source: &Source) -> HiddenNames {
-        if spec.class == MountClass::System || spec.options.nodeny || !self.rules.needs_walk() {
+        let Asked { rules, .. } = self.asked(&source.path);
+        if spec.class == MountClass::System || spec.options.nodeny || !rules.needs_walk() {
             return HiddenNames::default();
         }
         match self.look_below(source) {
-            Ok(walked) => hidden(walked, &self.rules),
+            Ok(walked) => hidden(walked, rules),
             Err(errno) => failed(errno),
         }
+    }
+
+    fn asked(&self, source: &HostPath) -> &Asked<'_> {
+        let live = self.live.as_ref().filter(|(roots, _)| roots.contains(source));
+        live.map_or(&self.plain, |(_, asked)| asked)
     }
 
     /// Walks the tree; when something is hidden that git tracks, once more with that spared.
     fn look_below(&self, source: &Source) -> Result<Walked, Errno> {
         let root = open(source)?;
+        let Asked { rules, digest } = self.asked(&source.path);
         let look = |rules: &Rules<'_>, digest| {
             let dir = self.remembered.as_ref().map(AsFd::as_fd);
             let cache = dir.map(|dir| WalkCache { fs: &OsFs, dir, rules: digest });
             let options = WalkOptions { threads: THREADS, cache, ..WalkOptions::default() };
             walk(root.as_fd(), rules, &options)
         };
-        let rules = &self.rules;
-        let walked = look(rules, self.digest)?;
+        let walked = look(rules, *digest)?;
         if !walked.hidden.iter().any(|name| rules.is_builtin(&name.path)) {
             return Ok(walked);
         }
@@ -140,6 +170,33 @@ impl Looking<'_> {
         let rules = Rules { spared, ..*rules };
         look(&rules, rules.digest())
     }
+}
+
+/// Looks at a live tree when its run is over: what protected names and repositories are there now.
+pub(crate) fn noted(
+    policy: &Policy,
+    protect: &ProtectSet,
+    (path, id): (&HostPath, FileId),
+    options: &HiddenOptions<'_>,
+) -> Option<Noted> {
+    let patterns = PatternSet::new(&policy.deny).ok()?;
+    let of_all = Rules { written: &policy.deny, ..Rules::of(&patterns) };
+    let rules = Rules { protect: Some(protect), is_whole: true, ..of_all };
+    let remembered = options.cache.and_then(cache_directory);
+    let (plain, work_tree) = (Asked::new(rules), options.work_tree);
+    let looking = Looking { plain, live: None, work_tree, remembered };
+    let walked = looking.look_below(&Source { path: path.clone(), id }).ok()?;
+    Some(note(walked.noted, walked.repositories, &looking.plain.rules))
+}
+
+fn note(
+    names: Vec<endow_vfs::names::HiddenName>,
+    repositories: Vec<PathBuf>,
+    rules: &Rules<'_>,
+) -> Noted {
+    let names = names.into_iter().map(|name| (name.path, name.kind == Kind::Directory));
+    let whole = rules.protect.is_some() && rules.is_whole();
+    Noted { names: names.collect(), repositories, whole }
 }
 
 fn failed(errno: Errno) -> HiddenNames {
@@ -201,6 +258,7 @@ fn hidden(walked: Walked, rules: &Rules<'_>) -> HiddenNames {
     names.sort();
     HiddenNames {
         names,
+        noted: note(walked.noted, walked.repositories, rules),
         entries: walked.entries,
         elapsed_us: u64::try_from(walked.elapsed.as_micros()).unwrap_or(u64::MAX),
         unreadable: walked.errors.into_iter().map(|error| error.path).collect(),

@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use endow_policy::{Origin, PatternRule, PatternSet};
+use endow_policy::{Origin, PatternRule, PatternSet, ProtectSet};
 use endow_vfs::names::NameRules;
 use sha2::{Digest, Sha256};
 
@@ -13,8 +13,19 @@ use sha2::{Digest, Sha256};
 pub(super) struct Rules<'a> {
     pub(super) patterns: &'a PatternSet,
     pub(super) written: &'a [PatternRule],
+    /// What is noted on the way, where the tree is live.
+    pub(super) protect: Option<&'a ProtectSet>,
+    /// The whole tree is walked, whatever the patterns are.
+    pub(super) is_whole: bool,
     /// What git tracks of the names that built-in patterns would hide.
     pub(super) spared: BTreeSet<PathBuf>,
+}
+
+impl<'a> Rules<'a> {
+    /// Takes patterns that nobody wrote: `written` is to be added.
+    pub(super) fn of(patterns: &'a PatternSet) -> Self {
+        Self { patterns, written: &[], protect: None, is_whole: false, spared: BTreeSet::new() }
+    }
 }
 
 impl Rules<'_> {
@@ -34,12 +45,21 @@ impl Rules<'_> {
         self.patterns.decide_entry(path).is_some_and(|decision| decision.hidden)
     }
 
+    /// Returns whether every directory is walked.
+    pub(super) fn is_whole(&self) -> bool {
+        self.is_whole || self.patterns.is_any_depth()
+    }
+
     /// Returns a digest of all that a walk's result depends on, besides the tree.
     pub(super) fn digest(&self) -> [u8; 32] {
         let mut digest = Sha256::new();
         let patterns = self.written.iter().map(|rule| rule.pattern.as_bytes());
         let spared = self.spared.iter().map(|path| path.as_os_str().as_bytes());
-        for text in patterns.chain([&b"\0spared"[..]]).chain(spared) {
+        let noted = self.protect.iter().flat_map(|it| it.rules());
+        let noted = noted.map(|rule| rule.pattern.as_bytes());
+        let texts = patterns.chain([&b"\0spared"[..]]).chain(spared);
+        let depth: &[u8] = if self.is_whole() { b"\0whole" } else { b"" };
+        for text in texts.chain([&b"\0noted"[..]]).chain(noted).chain([depth]) {
             digest.update(text);
             digest.update([0]);
         }
@@ -49,7 +69,9 @@ impl Rules<'_> {
 
 impl NameRules for Rules<'_> {
     fn may_match_name(&self, name: &[u8]) -> bool {
-        self.patterns.may_match_name(name)
+        let is_of_interest =
+            |set: &ProtectSet| set.may_match_name(name) || set.may_lead_by_name(name);
+        self.patterns.may_match_name(name) || self.protect.is_some_and(is_of_interest)
     }
 
     fn decide(&self, relative: &[u8], _is_dir: bool) -> Option<bool> {
@@ -59,10 +81,21 @@ impl NameRules for Rules<'_> {
     }
 
     fn needs_walk(&self) -> bool {
-        !self.patterns.is_empty()
+        !self.patterns.is_empty() || self.is_whole
     }
 
     fn depth_limit(&self) -> Option<usize> {
-        self.patterns.anchored_depth()
+        self.patterns.anchored_depth().filter(|_| !self.is_whole)
+    }
+
+    fn notes(&self, relative: &[u8]) -> bool {
+        let path = Path::new(OsStr::from_bytes(relative));
+        let is_noted =
+            |set: &ProtectSet| set.matching_entry(path).or_else(|| set.leading(path)).is_some();
+        self.protect.is_some_and(is_noted)
+    }
+
+    fn notes_repositories(&self) -> bool {
+        self.protect.is_some()
     }
 }

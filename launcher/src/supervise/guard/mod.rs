@@ -4,6 +4,7 @@
 //! its watch is not waited for. Between a name's appearance and its removal lies less than a
 //! millisecond on an idle machine.
 
+mod left;
 mod news;
 mod spare;
 mod tree;
@@ -18,26 +19,30 @@ use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
 
 use super::aside::{Aside, Over};
+use crate::plan::host::Noted;
 use crate::plan::step::Guard;
-pub(crate) use news::HeldName;
 use news::Told;
+pub(crate) use news::{HeldName, News};
 use tree::{Queue, Tree};
 
 /// A supervisor that dies takes the command along, a moment later.
 const MOMENT: Timeout = Timeout { tv_sec: 0, tv_nsec: 50_000_000 };
 
+/// Looks through a whole mount; `None` when that can't be.
+pub(crate) type Walk<'a> = dyn Fn(&Guard, &ProtectSet) -> Option<Noted> + 'a;
+
 /// The watch, before the process exists.
-#[derive(Debug)]
-pub(crate) struct Watching {
+pub(crate) struct Watching<'a> {
+    guards: &'a [Guard],
     queue: Queue,
     trees: Vec<Tree>,
     rules: Vec<PatternRule>,
 }
 
-impl Watching {
+impl<'a> Watching<'a> {
     /// Watches the mounts of a run whose directory is `run`: whatever appears from now on is seen.
     pub(crate) fn new(
-        guards: &[Guard],
+        guards: &'a [Guard],
         rules: &[PatternRule],
         run: &Path,
     ) -> Result<Option<Self>, Errno> {
@@ -49,18 +54,25 @@ impl Watching {
         let numbered = guards.iter().enumerate();
         let trees = numbered.map(|(number, guard)| Tree::open(number, guard, run, &mut queue));
         let trees = trees.collect::<Result<Vec<_>, _>>()?;
-        Ok(Some(Self { queue, trees, rules: rules.to_vec() }))
+        Ok(Some(Self { guards, queue, trees, rules: rules.to_vec() }))
     }
 
-    fn work(mut self, over: &Over, held: &mut dyn FnMut(&HeldName)) -> bool {
+    fn work(mut self, over: &Over, walk: &Walk<'_>, tell: &mut dyn FnMut(&News)) -> bool {
         let Ok(protect) = ProtectSet::new(&self.rules) else { return false };
+        let mut held = |name: &HeldName| tell(&News::Held(name.clone()));
         while !over.wait(Some(self.queue.descriptor()), None) {
-            self.queue.look(&mut self.trees, &protect, held);
+            self.queue.look(&mut self.trees, &protect, &mut held);
         }
         over.settle(MOMENT);
-        self.queue.look(&mut self.trees, &protect, held);
-        for tree in &mut self.trees {
-            tree.end(&protect, &mut self.queue, held);
+        self.queue.look(&mut self.trees, &protect, &mut held);
+        for (guard, tree) in self.guards.iter().zip(&mut self.trees) {
+            let noted = walk(guard, &protect);
+            let is_seen = noted.is_some();
+            let mut held = |name: &HeldName| tell(&News::Held(name.clone()));
+            tree.end(&noted.unwrap_or_default(), &protect, &mut self.queue, &mut held);
+            if !is_seen {
+                tell(&News::Unseen(tree.number()));
+            }
         }
         // Closing it takes long; the end of the process closes it, too.
         std::mem::forget(self.queue);
@@ -80,10 +92,10 @@ pub(crate) struct Guarding {
 
 impl Guarding {
     /// Starts it.
-    pub(crate) fn start(watching: Watching) -> Result<Self, Errno> {
+    pub(crate) fn start(watching: Watching<'_>, walk: &Walk<'_>) -> Result<Self, Errno> {
         let (news, tell) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
         let aside = Aside::start_awake(move |over| {
-            watching.work(over, &mut |name: &HeldName| news::tell(&tell, name))
+            watching.work(over, walk, &mut |news: &News| news::tell(&tell, news))
         })?;
         Ok(Self { news, is_open: true, told: Told::default(), aside })
     }
@@ -94,14 +106,14 @@ impl Guarding {
     }
 
     /// Returns what was taken away since the last call.
-    pub(super) fn read(&mut self) -> Vec<HeldName> {
+    pub(super) fn read(&mut self) -> Vec<News> {
         let (names, is_open) = self.told.read(&self.news);
         self.is_open = is_open;
         names
     }
 
     /// Waits until all is taken away that must be; returns what was since the last call.
-    pub(super) fn finish(self) -> Vec<HeldName> {
+    pub(super) fn finish(self) -> Vec<News> {
         let Self { news, mut told, aside, .. } = self;
         drop(aside);
         told.read(&news).0

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
 
@@ -18,18 +18,41 @@ pub(crate) struct HeldName {
     pub(crate) rule: String,
 }
 
-impl HeldName {
+/// What became of a live mount.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum News {
+    /// Something was taken out of it.
+    Held(HeldName),
+    /// It could not be walked at the end: the number of the guard in the plan.
+    Unseen(usize),
+}
+
+impl News {
+    /// An unseen mount has no name and no rule.
     fn encode(&self) -> Vec<u8> {
-        let mut text = format!("{}\0{}\0", self.guard, self.rule).into_bytes();
-        text.extend_from_slice(self.path.as_os_str().as_bytes());
+        let (guard, rule, path) = match self {
+            Self::Held(name) => (name.guard, name.rule.as_str(), name.path.as_path()),
+            Self::Unseen(guard) => (*guard, "", Path::new("")),
+        };
+        let mut text = format!("{guard}\0{rule}\0").into_bytes();
+        text.extend_from_slice(path.as_os_str().as_bytes());
         text.push(0);
         text
+    }
+
+    fn decode(guard: usize, rule: &[u8], path: &[u8]) -> Self {
+        if path.is_empty() {
+            return Self::Unseen(guard);
+        }
+        let rule = String::from_utf8_lossy(rule).into_owned();
+        let path = PathBuf::from(OsString::from_vec(path.to_vec()));
+        Self::Held(HeldName { guard, path, rule })
     }
 }
 
 /// Writes news. When nobody reads them there is no room: the end of the run tells of all.
-pub(super) fn tell(to: &OwnedFd, name: &HeldName) {
-    let text = name.encode();
+pub(super) fn tell(to: &OwnedFd, news: &News) {
+    let text = news.encode();
     // More at once could be torn.
     if text.len() <= rustix::pipe::PIPE_BUF {
         let _ = rustix::io::write(to, &text);
@@ -42,7 +65,7 @@ pub(super) struct Told(Vec<u8>);
 
 impl Told {
     /// Reads what there is; returns it, and whether more may come.
-    pub(super) fn read(&mut self, from: &OwnedFd) -> (Vec<HeldName>, bool) {
+    pub(super) fn read(&mut self, from: &OwnedFd) -> (Vec<News>, bool) {
         let mut buffer = [0; 4096];
         loop {
             match rustix::io::read(from, &mut buffer) {
@@ -55,7 +78,7 @@ impl Told {
         }
     }
 
-    fn take(&mut self) -> Vec<HeldName> {
+    fn take(&mut self) -> Vec<News> {
         let mut parts = self.0.split(|byte| *byte == 0);
         let (mut names, mut length) = (Vec::new(), 0);
         while let (Some(guard), Some(rule), Some(path), true) =
@@ -63,9 +86,7 @@ impl Told {
         {
             length += guard.len() + rule.len() + path.len() + 3;
             let guard = std::str::from_utf8(guard).ok().and_then(|guard| guard.parse().ok());
-            let rule = String::from_utf8_lossy(rule).into_owned();
-            let path = PathBuf::from(OsString::from_vec(path.to_vec()));
-            names.extend(guard.map(|guard| HeldName { guard, path, rule }));
+            names.extend(guard.map(|guard| News::decode(guard, rule, path)));
         }
         self.0.drain(..length.min(self.0.len()));
         names
@@ -78,11 +99,14 @@ mod tests {
 
     #[test]
     fn names_are_read_as_they_were_told() {
-        let name = |path: &str| HeldName { guard: 3, path: path.into(), rule: "**/.x/**".into() };
-        let text: Vec<u8> = [name("a\nb"), name("c")].iter().flat_map(HeldName::encode).collect();
+        let name = |path: &str| {
+            News::Held(HeldName { guard: 3, path: path.into(), rule: "**/.x/**".into() })
+        };
+        let all = [News::Unseen(1), name("a\nb"), name("c")];
+        let text: Vec<u8> = all.iter().flat_map(News::encode).collect();
         let (first, rest) = text.split_at(text.len() - 2);
         let mut told = Told(first.to_vec());
-        assert_eq!(told.take(), [name("a\nb")]);
+        assert_eq!(told.take(), [News::Unseen(1), name("a\nb")]);
         told.0.extend_from_slice(rest);
         assert_eq!(told.take(), [name("c")]);
         assert_eq!(told.take(), []);

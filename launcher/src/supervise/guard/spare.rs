@@ -23,14 +23,22 @@ pub(super) enum Verdict {
 }
 
 /// Decides; `read` gives the content of the file.
-pub(super) fn judge(path: &Path, kind: Kind, read: impl FnOnce() -> Option<Vec<u8>>) -> Verdict {
+pub(super) fn judge(path: &Path, kind: Kind, read: impl Fn() -> Option<Vec<u8>>) -> Verdict {
     let Some(name) = path.file_name().filter(|_| is_of_git(path)) else { return of_kind(kind) };
     let is_of_hooks = path.parent().and_then(Path::file_name) == Some(OsStr::new("hooks"));
     let is_settings = name == "config" || name == "config.worktree";
+    let is_of_work_tree = name == "commondir" && path.iter().any(|it| it == "worktrees");
     match kind {
         Kind::Directory if name == "hooks" => Verdict::Enter,
         Kind::File if is_of_hooks && name.as_bytes().ends_with(b".sample") => Verdict::Spare,
         Kind::File if is_settings && read().is_some_and(|text| is_harmless(&text)) => {
+            Verdict::Spare
+        }
+        // It is empty before it is written. What it would lead to then is protected.
+        Kind::File
+            if is_of_work_tree
+                && read().is_some_and(|it| [&b""[..], b"../..\n"].contains(&&*it)) =>
+        {
             Verdict::Spare
         }
         _ => of_kind(kind),

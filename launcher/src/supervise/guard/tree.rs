@@ -6,21 +6,25 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use endow_policy::ProtectSet;
 use endow_vfs::fs::{Fs, Kind, Open, OsFs};
-use endow_vfs::git_config;
 use endow_vfs::held::{HeldLayer, Pace, Taken};
+use endow_vfs::{git_config, git_dir};
 use rustix::fs::inotify::{self, ReadFlags, WatchFlags};
 use rustix::io::Errno;
 
 use super::HeldName;
+use super::left::Left;
 use super::spare::{self, Verdict};
+use crate::plan::host::Noted;
 use crate::plan::step::{FileId, Guard, UPPER};
 use crate::sys;
 
-/// Directories one below the other that are watched.
+/// Directories one below the other that are watched, and that are looked into at the end.
 const DEPTH: usize = 32;
+const DEPTH_AT_END: usize = 192;
 /// The most directories that are watched in all mounts: the kernel counts them for each user.
 const WATCHES: usize = 1024;
 /// A directory with more names was moved there whole, and is taken away whole.
@@ -32,6 +36,8 @@ pub(super) struct Queue {
     watches: OwnedFd,
     /// The tree of each, and its path there.
     places: BTreeMap<i32, (usize, PathBuf)>,
+    /// The command is over: nothing more is watched.
+    is_over: bool,
 }
 
 /// A live mount.
@@ -41,8 +47,13 @@ pub(super) struct Tree {
     held: HeldLayer,
     /// What patterns see before a path.
     prefix: PathBuf,
-    /// Protected names that were there at the start, and names that the command does not see.
-    left: BTreeSet<PathBuf>,
+    /// Directories of git's that are no `.git`: patterns see one.
+    repositories: BTreeSet<PathBuf>,
+    /// The place of the mount in the view, where the host has it at the same.
+    same_place: Option<PathBuf>,
+    left: Left,
+    /// When the run began, where it is not known what was there further down.
+    begun: Option<SystemTime>,
     /// What was spared, or is taken away when nobody waits.
     later: BTreeSet<PathBuf>,
     ways: Vec<PathBuf>,
@@ -50,23 +61,26 @@ pub(super) struct Tree {
 
 impl Queue {
     pub(super) fn new(watches: OwnedFd) -> Self {
-        Self { watches, places: BTreeMap::new() }
+        Self { watches, places: BTreeMap::new(), is_over: false }
     }
 
     pub(super) fn descriptor(&self) -> &OwnedFd {
         &self.watches
     }
 
-    /// Watches a directory; settings of git are watched for what is written into them, too.
+    /// Watches a directory; with what is written into files, where those can steer git.
     fn add(
         &mut self,
         directory: &OwnedFd,
         tree: usize,
         path: &Path,
-        is_of_git: bool,
+        is_written: bool,
     ) -> Result<(), Errno> {
+        if self.is_over || self.places.len() >= WATCHES {
+            return Ok(());
+        }
         let mut flags = WatchFlags::CREATE | WatchFlags::MOVED_TO | WatchFlags::ONLYDIR;
-        if is_of_git {
+        if is_written {
             flags |= WatchFlags::MODIFY;
         }
         let by_number = format!("/proc/self/fd/{}", directory.as_raw_fd());
@@ -133,26 +147,48 @@ impl Tree {
         }
         let run = run.canonicalize().map_err(|_| Errno::NOENT)?;
         let upper = OsFs.open_canonical(&run.join(&guard.layer.0).join(UPPER))?;
-        let hidden = guard.hidden.iter().map(|name| name.path.clone());
+        let names = &guard.names;
+        let is_same_place = guard.at.as_path() == guard.source.as_path();
         let tree = Self {
             number,
             held: HeldLayer::new(root, upper),
-            prefix: guard.prefix.clone(),
-            left: guard.there.iter().cloned().chain(hidden).collect(),
+            prefix: names.prefix.clone(),
+            repositories: BTreeSet::new(),
+            same_place: is_same_place.then(|| guard.source.as_path().to_owned()),
+            left: Left::of(guard),
+            begun: (!names.whole).then(SystemTime::now),
             later: BTreeSet::new(),
-            ways: guard.ways.clone(),
+            ways: names.ways.iter().chain(&names.deep_ways).cloned().collect(),
         };
         for path in tree.watched() {
             if let Ok(directory) = tree.directory(path) {
-                queue.add(&directory, number, path, tree.is_of_git(path))?;
+                let is_written = tree.is_of_git(path) || tree.has_git_file(path);
+                queue.add(&directory, number, path, is_written)?;
             }
         }
         Ok(tree)
     }
 
+    pub(super) fn number(&self) -> usize {
+        self.number
+    }
+
     /// Whether settings of git may be in a directory.
     fn is_of_git(&self, path: &Path) -> bool {
-        spare::is_of_git(&self.prefix.join(path).join("config"))
+        spare::is_of_git(&self.shown(path).join("config"))
+    }
+
+    /// Whether a directory has a file that leads git to a repository, and can be changed.
+    fn has_git_file(&self, path: &Path) -> bool {
+        self.kind(&path.join(".git")) == Some(Kind::File)
+    }
+
+    /// Returns a path as patterns see it.
+    fn shown(&self, path: &Path) -> PathBuf {
+        let of_git = path.ancestors().find(|above| self.repositories.contains(*above));
+        let below =
+            of_git.and_then(|above| Some(above.join(".git").join(path.strip_prefix(above).ok()?)));
+        self.prefix.join(below.as_deref().unwrap_or(path))
     }
 
     fn watched(&self) -> impl Iterator<Item = &Path> {
@@ -172,22 +208,16 @@ impl Tree {
         queue: &mut Queue,
         held: &mut dyn FnMut(&HeldName),
     ) {
-        let is_left = path.ancestors().any(|above| self.left.contains(above));
-        let shown = self.prefix.join(path);
+        let shown = self.shown(path);
         let rule = protect.matching(&shown);
         let leading = if rule.is_none() { protect.leading(&shown) } else { None };
-        let Some(known) = rule.or(leading).filter(|_| !is_left) else { return };
-        let Some(kind) = self.kind(path) else { return };
-        let verdict = match (rule, kind) {
-            (Some(_), kind) => spare::judge(&shown, kind, || self.text(path)),
-            (None, Kind::Directory) => Verdict::Enter,
-            // In the place of the directory it would lead elsewhere.
-            (None, Kind::Symlink | Kind::File) if spare::leads_elsewhere(&shown, kind) => {
-                Verdict::Hold
-            }
-            (None, _) => return,
-        };
+        let Some(known) = rule.or(leading) else { return };
+        if self.left.has(self.held.root(), path) {
+            return;
+        }
+        let Some(verdict) = self.verdict(path, &shown, rule.is_some()) else { return };
         match verdict {
+            Verdict::Hold | Verdict::Empty if self.is_old(path) => {}
             Verdict::Spare => drop(self.later.insert(path.to_owned())),
             Verdict::Enter if self.enter((path, usize::MAX), protect, queue, held) => {}
             Verdict::Empty if self.enter((path, NAMES), protect, queue, held) => {
@@ -198,6 +228,41 @@ impl Tree {
                 self.hold(path, &known.pattern, held);
             }
         }
+    }
+
+    /// Decides; `None` when a name is gone, or does not matter.
+    fn verdict(&self, path: &Path, shown: &Path, is_protected: bool) -> Option<Verdict> {
+        let kind = self.kind(path)?;
+        if is_protected {
+            return Some(spare::judge(shown, kind, || self.text(path)));
+        }
+        match kind {
+            Kind::Directory => Some(Verdict::Enter),
+            Kind::File if self.is_of_own_repository(path, shown) => Some(Verdict::Spare),
+            // In the place of the directory it would lead elsewhere.
+            Kind::Symlink | Kind::File => {
+                spare::leads_elsewhere(shown, kind).then_some(Verdict::Hold)
+            }
+            Kind::Other => None,
+        }
+    }
+
+    /// Whether a file leads git to a linked work tree or a submodule of a repository in this mount.
+    fn is_of_own_repository(&self, path: &Path, shown: &Path) -> bool {
+        let (Some(above), true) = (path.parent(), git_dir::is_file(shown)) else { return false };
+        let text = self.text(path).unwrap_or_default();
+        let place = git_dir::file_leads_to(&text, above, self.same_place.as_deref());
+        place.is_some_and(|place| self.directory(&place).is_ok())
+    }
+
+    /// Whether it was there before the run, where nothing else tells.
+    fn is_old(&self, path: &Path) -> bool {
+        let Some(begun) = self.begun else { return false };
+        let (Some(above), Some(name)) = (path.parent(), path.file_name()) else { return false };
+        let Ok(above) = self.directory(above) else { return false };
+        let found = sys::identity::at(above.as_fd(), name);
+        let born = found.map_or(0, |(found, _)| found.born);
+        born != 0 && UNIX_EPOCH + Duration::from_nanos(born) < begun
     }
 
     fn hold(&mut self, path: &Path, rule: &str, held: &mut dyn FnMut(&HeldName)) {
@@ -222,7 +287,8 @@ impl Tree {
         held: &mut dyn FnMut(&HeldName),
     ) -> bool {
         let Ok(directory) = self.directory(path) else { return true };
-        if path.iter().count() >= DEPTH || queue.places.len() >= WATCHES {
+        let depth = if queue.is_over { DEPTH_AT_END } else { DEPTH };
+        if path.iter().count() >= depth {
             return false;
         }
         // What comes before the watch is listed, and what comes after it is told.
@@ -250,22 +316,31 @@ impl Tree {
         }
     }
 
-    /// Nobody changes the mount from inside any more, nor waits.
+    /// Nobody changes the mount from inside any more, nor waits: looks at what a walk of the whole tree
+    /// found, too.
     pub(super) fn end(
         &mut self,
+        noted: &Noted,
         protect: &ProtectSet,
         queue: &mut Queue,
         held: &mut dyn FnMut(&HeldName),
     ) {
+        queue.is_over = true;
         self.look_again(protect, queue, held);
+        for (path, _) in &noted.names {
+            self.check(path, protect, queue, held);
+        }
+        for repository in self.found_repositories(noted) {
+            self.repositories.insert(repository.clone());
+            self.enter((&repository, usize::MAX), protect, queue, held);
+        }
         for path in std::mem::take(&mut self.later) {
-            let shown = self.prefix.join(&path);
-            let rule = protect.matching(&shown).or_else(|| protect.leading(&shown));
-            let kind = self.kind(&path);
-            let is_spared =
-                |kind| spare::judge(&shown, kind, || self.text(&path)) == Verdict::Spare;
-            if let (Some(rule), Some(kind)) = (rule, kind)
-                && !is_spared(kind)
+            let shown = self.shown(&path);
+            let matching = protect.matching(&shown);
+            let verdict = self.verdict(&path, &shown, matching.is_some());
+            let rule = matching.or_else(|| protect.leading(&shown));
+            if let Some(rule) = rule
+                && verdict.is_some_and(|verdict| verdict != Verdict::Spare)
                 && self.held.take(&OsFs, &path, Pace::Whole) == Ok(Taken::Held)
             {
                 let (guard, rule) = (self.number, rule.pattern.clone());
@@ -274,6 +349,20 @@ impl Tree {
         }
         // What can't be copied is lost, as it would be were the disk full for the command itself.
         let _ = self.held.finish(&OsFs);
+    }
+
+    /// Returns directories of git's that are no `.git`, those of submodules among them.
+    fn found_repositories(&self, noted: &Noted) -> Vec<PathBuf> {
+        let root = format!("/proc/self/fd/{}/.", self.held.root().as_raw_fd());
+        let root = Path::new(&root);
+        let named = noted.names.iter().map(|(path, _)| path);
+        let named = named.filter(|path| path.file_name() == Some(OsStr::new(".git")));
+        let own = if self.prefix.as_os_str().is_empty() { ".git" } else { "" };
+        let all = named.chain(&noted.repositories).map(PathBuf::as_path);
+        let submodules = all.chain([Path::new(own)]).flat_map(|it| git_dir::submodules(root, it));
+        let mut found: Vec<_> = submodules.chain(noted.repositories.iter().cloned()).collect();
+        found.retain(|path| !path.as_os_str().is_empty());
+        found
     }
 
     fn kind(&self, path: &Path) -> Option<Kind> {

@@ -20,10 +20,15 @@ prop_compose! {
         stamp in some_stamp(),
         entries: u32,
         hidden in prop::collection::vec((0_u8..4, some_name()), 0..4),
+        noted in prop::collection::vec((0_u8..4, some_name()), 0..4),
+        is_repository: bool,
         children in prop::collection::vec(some_name(), 0..4),
     ) -> Record {
-        let hidden = hidden.into_iter().filter_map(|(byte, name)| Some((kind(byte)?, name)));
-        Record { path, stamp, entries, hidden: hidden.collect(), children }
+        let named = |names: Vec<(u8, Vec<u8>)>| {
+            names.into_iter().filter_map(|(byte, name)| Some((kind(byte)?, name))).collect()
+        };
+        let (hidden, noted) = (named(hidden), named(noted));
+        Record { path, stamp, entries, hidden, noted, is_repository, children }
     }
 }
 

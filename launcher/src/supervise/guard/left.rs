@@ -1,0 +1,79 @@
+//! What is left alone: what was there when the run began, as far as it still is.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::{Path, PathBuf};
+
+use endow_vfs::fs::{Fs, Open, OsFs};
+
+use crate::plan::host::DeepName;
+use crate::plan::step::{FileId, Guard};
+use crate::sys;
+
+/// Names that were there, and names that the command does not see.
+#[derive(Debug)]
+pub(super) struct Left {
+    /// Those to which no other way can be made.
+    fixed: BTreeSet<PathBuf>,
+    /// Those at or below a name further down, and those that only the mount's root leads to.
+    below: BTreeSet<PathBuf>,
+    deep: BTreeMap<PathBuf, DeepName>,
+    /// Where what stands at the names further down was: it is covered wherever it is moved.
+    known: BTreeMap<FileId, PathBuf>,
+}
+
+impl Left {
+    pub(super) fn of(guard: &Guard) -> Self {
+        let (names, hidden) = (&guard.names, &guard.hidden);
+        let hidden = hidden.iter().map(|name| name.path.clone());
+        let deep = names.deep.iter().map(|name| (name.path.clone(), name.clone()));
+        Self {
+            fixed: names.there.iter().cloned().chain(hidden).collect(),
+            below: names.below.iter().cloned().collect(),
+            deep: deep.collect(),
+            known: names.deep.iter().map(|name| (name.id, name.path.clone())).collect(),
+        }
+    }
+
+    /// Whether a path, or a directory on the way to it, was there and still is.
+    pub(super) fn has(&self, root: BorrowedFd<'_>, path: &Path) -> bool {
+        path.ancestors().any(|above| self.fixed.contains(above))
+            || self.is_in_place(root, path)
+            || self.is_moved(root, path)
+    }
+
+    /// What covers a name can't be replaced in its directory, and that may have been moved.
+    fn is_in_place(&self, root: BorrowedFd<'_>, path: &Path) -> bool {
+        let deep = path.ancestors().find_map(|above| self.deep.get(above));
+        let is_there = |name: &DeepName| id_above(root, &name.path) == Some(name.above);
+        self.was_there(path) && deep.is_none_or(is_there)
+    }
+
+    fn is_moved(&self, root: BorrowedFd<'_>, path: &Path) -> bool {
+        let known = |above: &Path| Some((above.to_owned(), self.known.get(&id(root, above)?)?));
+        let mut above = path.ancestors().filter(|above| !above.as_os_str().is_empty());
+        let found = (!self.known.is_empty()).then(|| above.find_map(known)).flatten();
+        let Some((now, then)) = found else { return false };
+        path.strip_prefix(now).is_ok_and(|rest| self.was_there(&then.join(rest)))
+    }
+
+    fn was_there(&self, path: &Path) -> bool {
+        path.ancestors().any(|above| self.below.contains(above))
+    }
+}
+
+fn id(root: BorrowedFd<'_>, path: &Path) -> Option<FileId> {
+    let above = directory_above(root, path)?;
+    let (found, _) = sys::identity::at(above, path.file_name()?).ok()?;
+    Some(found.parts().into())
+}
+
+fn id_above(root: BorrowedFd<'_>, path: &Path) -> Option<FileId> {
+    let above = directory_above(root, path)?;
+    Some(sys::identity::of(above.as_fd()).ok()?.parts().into())
+}
+
+fn directory_above(root: BorrowedFd<'_>, path: &Path) -> Option<std::os::fd::OwnedFd> {
+    let above = path.parent().filter(|above| !above.as_os_str().is_empty());
+    OsFs.open_below(root, above.unwrap_or(Path::new(".")), Open::Handle).ok()
+}
