@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use crate::harness::{Pty, World, endow, mark, marked, soon};
+use crate::harness::{Pty, World, endow, mark, marked, said, soon};
 
 const CTRL_C: &str = "\x03";
 const CTRL_Z: &str = "\x1a";
@@ -311,4 +311,92 @@ fn ctrl_c_ends_a_command_in_a_session_of_its_own() {
     pty.expect("got 2;");
     pty.type_in("\n");
     assert_eq!(pty.bracketed(), "[1, 0, 0]");
+}
+
+/// Reads keys as a full-screen program does, and stops itself when asked by one.
+const EDITOR: &str = "import os, signal, sys, termios, tty
+saved = termios.tcgetattr(0)
+tty.setraw(0)
+os.write(1, b'<editing>')
+while (key := os.read(0, 1)) != b'q':
+    if key == b'\\x1a':
+        termios.tcsetattr(0, termios.TCSADRAIN, saved)
+        os.kill(0, signal.SIGTSTP)
+        tty.setraw(0)
+        os.write(1, b'<back>')
+termios.tcsetattr(0, termios.TCSADRAIN, saved)
+";
+
+/// In a live repository names are kept covered meanwhile.
+#[test]
+fn full_screen_program_stops_and_goes_on() {
+    let world = World::new();
+    said(world.command("git").args(["init", "-q"]).current_dir(world.project())).ok();
+    world.write("home/project/editor.py", EDITOR);
+    for workspace in ["cow", "rw"] {
+        let mut pty = shell(&world);
+        pty.type_in(&format!("cd {}\n", world.project().display()));
+        pty.type_in(&format!("$E run --workspace {workspace} -- python3 editor.py\n"));
+        assert_eq!(pty.bracketed(), "editing");
+        pty.type_in(CTRL_Z);
+        pty.expect("at-shell> ");
+        pty.type_in("fg\n");
+        assert_eq!(pty.bracketed(), "back");
+        pty.type_in(CTRL_Z);
+        pty.expect("at-shell> ");
+        pty.type_in("fg\n");
+        assert_eq!(pty.bracketed(), "back");
+        pty.type_in("q");
+        pty.expect("at-shell> ");
+        pty.type_in("echo \"<$?>\"; exit\n");
+        pty.expect("\n<");
+        pty.expect("0>");
+        pty.end();
+    }
+}
+
+/// What the command left behind may still run when it stops, and endow with it.
+#[test]
+fn names_are_kept_covered_while_endow_is_stopped() {
+    let world = World::new();
+    let hidden = world.write("home/project/.env", "canary\n");
+    let job = "(until test -e go; do sleep 0.02; done; cat .env >seen; touch done) &\n\
+        kill -TSTP $$; wait; echo '<on>'";
+    world.write("home/project/job", job);
+    let mut pty = shell(&world);
+    pty.type_in(&format!("cd {}\n", world.project().display()));
+    pty.type_in("$E run -v --workspace rw -- sh job\n");
+    pty.expect("Stopped");
+    world.write("home/project/new", "canary of the editor\n");
+    std::fs::rename(world.project().join("new"), &hidden).expect("renamed");
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    world.write("home/project/go", "");
+    soon("what runs on has looked", || world.project().join("done").exists());
+    assert_eq!(std::fs::read(world.project().join("seen")).expect("read"), b"");
+    pty.type_in("fg\n");
+    pty.expect("<on>");
+    pty.type_in("exit\n");
+    let shown = pty.end().1;
+    assert!(shown.contains("covered again after the host replaced it"), "{shown}");
+}
+
+#[test]
+fn long_paste_arrives_whole() {
+    let world = World::new();
+    let text: String = (0..20_000).map(|number| format!("{number:05}")).collect();
+    let script = "import hashlib, os, tty
+tty.setraw(0)
+os.write(1, b'ready')
+text = b''
+while len(text) < 100_000: text += os.read(0, 65536)
+os.write(1, b'<' + hashlib.sha256(text).hexdigest().encode() + b'>')
+";
+    world.write("home/project/paste.py", script);
+    let mut pty = inside(&world, &["run", "--workspace", "rw"], "exec python3 paste.py");
+    pty.expect("ready");
+    pty.type_in(&text);
+    let digest = <sha2::Sha256 as sha2::Digest>::digest(text.as_bytes());
+    let expected: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    assert_eq!(pty.bracketed(), expected);
+    assert_eq!(pty.end().0, 0);
 }

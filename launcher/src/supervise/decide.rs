@@ -15,8 +15,12 @@ pub(crate) struct State {
     grace_ms: u64,
     /// The command has a session of its own: no terminal reaches it.
     own_session: bool,
-    /// Somebody must stay awake: a time limit runs, or names are kept hidden.
+    /// Names are kept covered.
     on_duty: bool,
+    /// endow was started in the foreground of a terminal, where somebody can continue it.
+    in_front: bool,
+    /// Whether a continue that comes is the one that ends a sleep.
+    sleep: Sleep,
     /// From outside it was asked to stop.
     asked_to_stop: bool,
     /// What the caller ignores, and so does the command unless it says otherwise.
@@ -41,6 +45,17 @@ enum Phase {
     Killed,
 }
 
+/// A shell continues the whole group, the command with endow: one that has been told to go on needs no
+/// second continue, which would undo a stop that it made since.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sleep {
+    None,
+    /// endow stopped itself.
+    Slept,
+    /// The command goes on by itself, or has stopped anew.
+    Reached,
+}
+
 /// What follows from an event.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Decision {
@@ -61,7 +76,9 @@ impl State {
             timeout_ms,
             grace_ms,
             own_session,
-            on_duty: timeout_ms.is_some(),
+            on_duty: false,
+            in_front: false,
+            sleep: Sleep::None,
             asked_to_stop: false,
             ignored: SignalSet::default(),
             held: SignalSet::default(),
@@ -76,9 +93,28 @@ impl State {
         }
     }
 
-    /// Says that there is a duty besides the time limit.
+    /// Says that names are kept covered.
     pub(crate) fn on_duty(self) -> Self {
         Self { on_duty: true, ..self }
+    }
+
+    /// Says whether endow was started in the foreground of a terminal.
+    pub(crate) fn set_in_front(&mut self, in_front: bool) {
+        self.in_front = in_front;
+    }
+
+    fn reach(&mut self) {
+        if self.sleep == Sleep::Slept {
+            self.sleep = Sleep::Reached;
+        }
+    }
+
+    fn resume(&mut self) -> Option<Action> {
+        match std::mem::replace(&mut self.sleep, Sleep::None) {
+            Sleep::None => Some(Action::Forward(libc::SIGCONT)),
+            Sleep::Slept => Some(Action::Resume),
+            Sleep::Reached => None,
+        }
     }
 
     /// Says which signals the caller ignores: they are passed on, but ask for nothing.
@@ -120,7 +156,10 @@ fn said(state: &mut State, message: Message) -> Decision {
             Decision { action, notice, wake_ms: state.timeout_ms, ended: None }
         }
         Message::Stopped { signal } => stopped(state, signal),
-        Message::Continued => Decision { notice: Some(Notice::Continued), ..Decision::default() },
+        Message::Continued => {
+            state.reach();
+            Decision { notice: Some(Notice::Continued), ..Decision::default() }
+        }
         Message::Exited { status, leftovers, usage } => {
             state.exited = Some((status, leftovers, usage));
             Decision::default()
@@ -135,11 +174,17 @@ fn said(state: &mut State, message: Message) -> Decision {
     }
 }
 
-/// The command must not put the supervisor to sleep while there is a duty: what it left behind
-/// would outlive the time limit. As `timeout` does, endow then stays awake, unless it was asked.
+/// The command must not put the supervisor to sleep while there is a time limit: what it left behind
+/// would outlive it. As `timeout` does, endow then stays awake, unless it was asked. So it does where
+/// names are to be kept covered, unless a terminal says that somebody is there to continue it.
 fn stopped(state: &mut State, signal: i32) -> Decision {
-    let follows = !state.own_session && (!state.on_duty || state.asked_to_stop);
+    let may_sleep = state.timeout_ms.is_none() && (!state.on_duty || state.in_front);
+    let follows = !state.own_session && (may_sleep || state.asked_to_stop);
     state.asked_to_stop = false;
+    state.reach();
+    if follows {
+        state.sleep = Sleep::Slept;
+    }
     let action = follows.then_some(Action::StopSelf(signal));
     Decision { action, notice: Some(Notice::Stopped(signal)), ..Decision::default() }
 }
@@ -167,7 +212,9 @@ fn signaled(state: &mut State, signal: i32, from_terminal: bool) -> Decision {
         state.held = state.held.with(signal);
         return Decision::default();
     }
-    Decision { action: Some(Action::Forward(signal)), ..Decision::default() }
+    let action =
+        if signal == libc::SIGCONT { state.resume() } else { Some(Action::Forward(signal)) };
+    Decision { action, ..Decision::default() }
 }
 
 fn kill(state: &mut State) -> Decision {
@@ -363,13 +410,40 @@ mod tests {
     }
 
     #[test]
+    fn a_watch_is_left_to_a_stand_in_only_at_a_terminal() {
+        let mut state = State::new(None, 50, false).on_duty();
+        decide(&mut state, Event::Said(Message::Started));
+        let stop = || Event::Said(Message::Stopped { signal: libc::SIGTSTP });
+        assert_eq!(decide(&mut state, stop()).action, None);
+        state.set_in_front(true);
+        assert_eq!(decide(&mut state, stop()).action, Some(Action::StopSelf(libc::SIGTSTP)));
+    }
+
+    #[test]
     fn a_stop_is_followed_and_goes_on_with_a_continue() {
         let mut state = State::new(None, 50, false);
         decide(&mut state, Event::Said(Message::Started));
         let stop = decide(&mut state, Event::Said(Message::Stopped { signal: libc::SIGTSTP }));
         assert_eq!(stop.action, Some(Action::StopSelf(libc::SIGTSTP)));
         let go = decide(&mut state, by_terminal(libc::SIGCONT));
-        assert_eq!(go.action, Some(Action::Forward(libc::SIGCONT)));
+        assert_eq!(go.action, Some(Action::Resume));
+        let again = decide(&mut state, by_process(libc::SIGCONT));
+        assert_eq!(again.action, Some(Action::Forward(libc::SIGCONT)));
+    }
+
+    #[test]
+    fn a_command_that_went_on_by_itself_is_not_continued_again() {
+        let stopped = || Event::Said(Message::Stopped { signal: libc::SIGTSTP });
+        let went_on = || Event::Said(Message::Continued);
+        for news in [went_on(), stopped()] {
+            let mut state = State::new(None, 50, false);
+            decide(&mut state, Event::Said(Message::Started));
+            state.set_in_front(true);
+            decide(&mut state, stopped());
+            state.timeout_ms = Some(1000);
+            decide(&mut state, news);
+            assert_eq!(decide(&mut state, by_process(libc::SIGCONT)).action, None);
+        }
     }
 
     #[test]

@@ -42,6 +42,8 @@ pub(crate) enum Action {
     Kill,
     /// Stop as the command stopped, so that the caller sees it.
     StopSelf(i32),
+    /// Let the command go on, unless it does by itself.
+    Resume,
 }
 
 /// What a caller may want to hear while the command runs.

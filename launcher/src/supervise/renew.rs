@@ -3,13 +3,15 @@
 //! A mount over a name goes with the name: an editor that renames a new file into place leaves the
 //! secret in view. The supervisor watches the directories and covers the name again from outside;
 //! between the rename and the new cover lies a window of less than a millisecond on an idle machine.
+//! While the supervisor is stopped, as the command is, a process of its own stands in for it.
 
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 
 use endow_policy::HostPath;
 use rustix::io::Errno;
 
+use super::aside::{Aside, Over};
 use super::enter::{self, Covered};
 use super::seen::Seen;
 use super::watch::{Opened, Watch};
@@ -27,6 +29,8 @@ pub(crate) struct Renewal {
     names: Vec<Name>,
     /// What covers a file and what covers a directory.
     covers: [PathBuf; 2],
+    /// What a stand-in covered is still to be told.
+    relieved: bool,
 }
 
 #[derive(Debug)]
@@ -43,6 +47,8 @@ struct Name {
 enum Outcome {
     /// It is covered now.
     Renewed,
+    /// It was covered before.
+    Already,
     /// There is nothing to do.
     Settled,
     /// It was not found where it was.
@@ -65,7 +71,7 @@ impl Renewal {
             Some(Name { renew: renew.clone(), directory, seen })
         };
         let names = names.iter().filter_map(look).collect();
-        Ok(Some(Self { watch, names, covers }))
+        Ok(Some(Self { watch, names, covers, relieved: false }))
     }
 
     /// Starts to watch. Every signal must be blocked.
@@ -83,6 +89,28 @@ impl Renewal {
         self.watch.descriptor()
     }
 
+    /// Starts a process that does the same until it is dropped.
+    pub(super) fn stand_in(&mut self, sandbox: &Sandbox) -> Result<Aside, Errno> {
+        let queue = self.watch.queue()?;
+        let news = queue.share()?;
+        let aside = Aside::start_awake(|over| {
+            self.watch.read_from(queue);
+            self.renew_until(over, &news, sandbox)
+        })?;
+        self.relieved = true;
+        self.watch.all_again();
+        Ok(aside)
+    }
+
+    fn renew_until(&mut self, over: &Over, news: &OwnedFd, sandbox: &Sandbox) -> bool {
+        loop {
+            self.renew(sandbox, &mut |_| {});
+            if over.wait(Some(news), None) {
+                return true;
+            }
+        }
+    }
+
     /// Covers every name that has come into being since the last call, once the view stands.
     pub(super) fn renew(&mut self, sandbox: &Sandbox, renewed: &mut dyn FnMut(usize)) {
         if sandbox.descriptors.mount.is_none() {
@@ -95,10 +123,12 @@ impl Renewal {
             }
             match name.renew(&self.watch, &self.covers, sandbox) {
                 Outcome::Renewed => renewed(number),
-                Outcome::Settled => {}
+                Outcome::Already if self.relieved => renewed(number),
+                Outcome::Already | Outcome::Settled => {}
                 Outcome::Moving => self.watch.again(name.directory),
             }
         }
+        self.relieved = false;
     }
 }
 
@@ -142,7 +172,8 @@ impl Name {
         match covered {
             Ok(Covered::Now) => Outcome::Renewed,
             Ok(Covered::Other) => Outcome::Moving,
-            Ok(Covered::Already) | Err(_) => Outcome::Settled,
+            Ok(Covered::Already) => Outcome::Already,
+            Err(_) => Outcome::Settled,
         }
     }
 }

@@ -38,6 +38,8 @@ pub(crate) struct Supervised {
     sandbox: Sandbox,
     /// Pid 1 says no more; its end is still to come.
     silent: bool,
+    /// endow has just stopped itself.
+    slept: bool,
     state: State,
     wake: Option<Instant>,
     renewal: Option<Renewal>,
@@ -79,6 +81,7 @@ impl Supervised {
         Self {
             sandbox,
             silent: false,
+            slept: false,
             state,
             wake: None,
             renewal,
@@ -141,6 +144,9 @@ pub(crate) fn run(
 ) -> Result<Vec<Ended>, Errno> {
     let signals = sys::signal::descriptor(SignalSet::ALL)?;
     set.iter_mut().filter_map(|one| one.renewal.as_mut()).try_for_each(Renewal::start)?;
+    for one in set.iter_mut() {
+        one.state.set_in_front(terminal.is_some());
+    }
     while set.iter().any(|one| one.ended.is_none()) {
         wait(&signals, set)?;
         while let Some(arrived) = sys::signal::read(&signals) {
@@ -215,7 +221,10 @@ impl Supervised {
     /// Looks at everything that may have news of this sandbox.
     fn look(&mut self, notify: &mut dyn FnMut(Notice)) {
         let gone = self.is_gone();
-        while let Some(message) = self.receive() {
+        // After a sleep the continue that ended it comes first: what was said since is newer.
+        while !std::mem::take(&mut self.slept)
+            && let Some(message) = self.receive()
+        {
             self.on(Event::Said(message), notify);
         }
         if self.wake.is_some_and(|at| at <= Instant::now()) {
@@ -315,21 +324,39 @@ impl Supervised {
         }
     }
 
+    /// Whoever continued endow may have continued the command as well; pid 1 tells of that in a moment.
+    fn resume(&self) {
+        let mut heard = [PollFd::new(&self.sandbox.socket, PollFlags::IN)];
+        let moment = Timespec::try_from(ONE_AFTER_ANOTHER).ok();
+        if !matches!(poll(&mut heard, moment.as_ref()), Ok(1..)) {
+            self.forward(libc::SIGCONT);
+        }
+    }
+
     /// A process that is gone needs no signal, so errors say nothing.
-    fn act(&self, action: Action) {
+    fn act(&mut self, action: Action) {
         match action {
             Action::Forward(signal) => self.forward(signal),
             Action::ForwardHeld(held) => held.each().for_each(|signal| self.forward(signal)),
-            Action::Terminate => {
-                let message = Message::Terminate.encode();
-                let _ = sys::socket::send(&self.sandbox.socket, &message, &[]);
-            }
+            Action::Terminate => self.ask(Message::Terminate),
             Action::Kill => self.sandbox.kill(),
-            Action::StopSelf(signal) => {
-                if let Some(command) = &self.sandbox.descriptors.command {
-                    stop::as_stopped(command, signal);
-                }
-            }
+            Action::Resume => self.resume(),
+            Action::StopSelf(signal) => self.stop(signal),
+        }
+    }
+
+    fn ask(&self, message: Message) {
+        let _ = sys::socket::send(&self.sandbox.socket, &message.encode(), &[]);
+    }
+
+    /// Stops until it is continued; meanwhile a stand-in keeps names covered. Without one endow stays
+    /// awake.
+    fn stop(&mut self, signal: i32) {
+        let Some(command) = &self.sandbox.descriptors.command else { return };
+        let stand_in = self.renewal.as_mut().map(|renewal| renewal.stand_in(&self.sandbox));
+        if !matches!(stand_in, Some(Err(_))) {
+            stop::as_stopped(command, signal);
+            self.slept = true;
         }
     }
 }

@@ -39,8 +39,9 @@ enum Directory {
     Named(HostPath),
 }
 
+/// What inotify tells of the directories.
 #[derive(Debug)]
-struct Inotify {
+pub(super) struct Inotify {
     queue: OwnedFd,
     numbers: BTreeMap<i32, usize>,
 }
@@ -67,15 +68,26 @@ impl Watch {
         if !by_signal {
             self.inotify = Some(Inotify::new(&self.directories)?);
         }
-        self.changed.extend(0..self.directories.len());
+        self.all_again();
         Ok(())
+    }
+
+    /// Returns what tells another process of the same directories.
+    pub(super) fn queue(&self) -> Result<Inotify, Errno> {
+        Inotify::new(&self.directories)
+    }
+
+    /// Hears of the directories by `queue` from now on.
+    pub(super) fn read_from(&mut self, queue: Inotify) {
+        self.inotify = Some(queue);
+        self.all_again();
     }
 
     /// Returns whether a signal was for this watch, and notes what it says.
     pub(super) fn take(&mut self, arrived: Arrived) -> bool {
         // Instead of signals that the queue has no room for, the kernel sends this one.
         if arrived.signal == libc::SIGIO && arrived.from_kernel {
-            self.changed.extend(0..self.directories.len());
+            self.all_again();
             return true;
         }
         let about = arrived.about.filter(|_| arrived.signal == sys::notify::signal());
@@ -100,6 +112,11 @@ impl Watch {
     /// Notes that a directory must be looked at again.
     pub(super) fn again(&mut self, number: usize) {
         self.changed.insert(number);
+    }
+
+    /// Notes that every directory must be looked at again.
+    pub(super) fn all_again(&mut self) {
+        self.changed.extend(0..self.directories.len());
     }
 
     /// Returns what becomes readable with news, besides signals.
@@ -157,6 +174,11 @@ impl Inotify {
             numbers.insert(watch, number);
         }
         Ok(Self { queue, numbers })
+    }
+
+    /// Returns a descriptor of its own that becomes readable with news.
+    pub(super) fn share(&self) -> Result<OwnedFd, Errno> {
+        rustix::io::fcntl_dupfd_cloexec(&self.queue, 0)
     }
 
     fn read(&self, changed: &mut BTreeSet<usize>, all: usize) {
