@@ -117,7 +117,8 @@ impl Reader<'_> {
                     break;
                 }
                 Some(b'"') => value.quote(),
-                Some(b'\\') => value.escaped(self.next()?)?,
+                // To git, the end of the file ends a line.
+                Some(b'\\') => value.escaped(self.next().unwrap_or(b'\n'))?,
                 Some(byte) => value.plain(byte),
             }
         }

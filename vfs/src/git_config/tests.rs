@@ -103,7 +103,12 @@ fn as_git_lists(settings: &[Setting]) -> Vec<u8> {
 
 #[test]
 fn git_reads_the_same() {
-    assert_eq!(parse(TEXT.as_bytes()).map(|it| as_git_lists(&it)), read_by_git(TEXT.as_bytes()));
+    for text in
+        [TEXT, "[s]k = \\", "[s]k = a \\", "[s]k = \"a\\", "[s]k = a \\\r\n", "[s]k = a\\\r"]
+    {
+        let ours = parse(text.as_bytes()).map(|it| as_git_lists(&it));
+        assert_eq!(ours, read_by_git(text.as_bytes()), "{text:?}");
+    }
 }
 
 proptest! {
