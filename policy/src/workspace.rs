@@ -106,9 +106,7 @@ fn add_default(
     let root = match composed.workspace_root.as_ref().map(|root| &root.value) {
         Some(ComposedRoot::Path(path)) => path.clone(),
         Some(ComposedRoot::Cwd) => checked(&vars.cwd, vars)?,
-        Some(ComposedRoot::Git) | None => {
-            checked(vars.git_root.as_ref().unwrap_or(&vars.cwd), vars)?
-        }
+        Some(ComposedRoot::Git) | None => default_workspace(vars)?,
     };
     let at = root.to_guest();
     let granted = mounts.get_mut(&at).filter(|mount| mount.class == MountClass::Granted);
@@ -117,6 +115,14 @@ fn add_default(
         None => drop(mounts.insert(at.clone(), workspace_mount(root, access, origin))),
     }
     Ok(at)
+}
+
+/// Returns the directory that is the workspace when nobody names another.
+///
+/// # Errors
+/// It is a place that is never taken by default, such as the home directory.
+pub fn default_workspace(vars: &Vars) -> Result<HostPath, ResolveError> {
+    checked(vars.git_root.as_ref().unwrap_or(&vars.cwd), vars)
 }
 
 fn workspace_mount(host: HostPath, access: Access, origin: Origin) -> MountSpec {

@@ -5,6 +5,7 @@ mod doctor;
 mod escape;
 mod harness;
 mod in_place;
+mod init;
 mod kept_changes;
 mod kept_runs;
 #[cfg(feature = "test-switches")]

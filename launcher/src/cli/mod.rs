@@ -83,6 +83,7 @@ fn dispatch(invocation: Invocation, output: &Output) -> Result<ExitCode, Command
         Command::Check(check) => commands::check::run(&check, output),
         Command::Why(why) => commands::why::run(&why, output),
         Command::Doctor(doctor) => commands::doctor::run(&doctor, output),
+        Command::Init(init) => commands::init::run(&init, output),
         Command::Trust(trust) => commands::trust::run(&trust, output),
         Command::Diff(diff) => commands::diff::run(&diff, output),
         Command::Apply(apply) => commands::apply::run(&apply, output),

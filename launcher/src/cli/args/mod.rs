@@ -53,6 +53,8 @@ pub(crate) enum Command {
     Why(Box<WhyArgs>),
     /// Say what this host can enforce, what is missing, and the exact remedy
     Doctor(DoctorArgs),
+    /// Write a commented policy file for the project at hand
+    Init(InitArgs),
     /// Accept a project's policy file as it is now
     Trust(TrustArgs),
     /// Show what a run changed, as git does
@@ -88,6 +90,7 @@ impl Command {
             Self::Check(args) => args.style.clone(),
             Self::Why(args) => args.style.clone(),
             Self::Doctor(args) => args.style.clone(),
+            Self::Init(args) => args.style.clone(),
             Self::Trust(args) => args.style.clone(),
             Self::Diff(args) => args.style.clone(),
             Self::Apply(args) => args.style.clone(),
@@ -194,6 +197,16 @@ pub(crate) enum Operation {
 pub(crate) struct DoctorArgs {
     #[command(flatten)]
     pub(crate) style: Style,
+}
+
+/// `endow init`
+#[derive(Args, Debug)]
+pub(crate) struct InitArgs {
+    #[command(flatten)]
+    pub(crate) style: Style,
+    /// Print the file, and write nothing
+    #[arg(long)]
+    pub(crate) print: bool,
 }
 
 /// `endow trust`

@@ -9,6 +9,7 @@ pub(crate) mod discard;
 pub(crate) mod doctor;
 pub(crate) mod du;
 pub(crate) mod gc;
+pub(crate) mod init;
 pub(crate) mod man;
 pub(crate) mod plan;
 pub(crate) mod profile;
