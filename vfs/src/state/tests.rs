@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::fs::faulty::{FaultyFs, each_fault};
 use crate::fs::{Errno, Fs, OsFs};
-use crate::testing::{Scratch, is_root};
+use crate::testing::{Scratch, is_root, no_program_starts};
 
 fn new_id() -> RunId {
     RunId::generate().expect("an id")
@@ -172,6 +172,7 @@ fn dropped_run_goes_and_kept_run_stays() {
 
 #[test]
 fn sweep_takes_the_dead_and_leaves_the_living() {
+    let _locks_are_ours = no_program_starts();
     let scratch = Scratch::new();
     let state = open(&scratch);
     let living = state.create_run(&OsFs, &new_id()).expect("a run");
@@ -187,6 +188,7 @@ fn sweep_takes_the_dead_and_leaves_the_living() {
 
 #[test]
 fn sweep_keeps_whatever_it_does_not_know() {
+    let _locks_are_ours = no_program_starts();
     let scratch = Scratch::new();
     let state = open(&scratch);
     let mut expected = Vec::new();
@@ -235,6 +237,7 @@ fn sweep_is_bounded_and_begins_elsewhere() {
 
 #[test]
 fn runs_start_and_sweep_together() {
+    let _locks_are_ours = no_program_starts();
     let scratch = Scratch::new();
     open(&scratch);
     let work = |start: usize| {
@@ -275,6 +278,7 @@ fn start_and_end_of_a_run_are_few_calls() {
 
 #[test]
 fn fault_leaves_nothing_that_a_sweep_does_not_take() {
+    let _locks_are_ours = no_program_starts();
     let scratch = Scratch::new();
     open(&scratch);
     let mut failures = 0;
@@ -344,6 +348,7 @@ fn own_dirs_are_known_by_inode_not_by_name() {
 
 #[test]
 fn lock_ends_with_the_run() {
+    let _locks_are_ours = no_program_starts();
     let scratch = Scratch::new();
     let state = open(&scratch);
     let run = state.create_run(&OsFs, &new_id()).expect("a run");
