@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use crate::harness::{Pty, World, endow, mark, marked, said, soon};
+use crate::harness::{Pty, World, debian_program, endow, mark, marked, said, soon};
 
 const CTRL_C: &str = "\x03";
 const CTRL_Z: &str = "\x1a";
@@ -399,4 +399,60 @@ os.write(1, b'<' + hashlib.sha256(text).hexdigest().encode() + b'>')
     let expected: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
     assert_eq!(pty.bracketed(), expected);
     assert_eq!(pty.end().0, 0);
+}
+
+/// What a person does with a pager and with an editor: pages, stops, comes back, resizes, quits.
+fn check_full_screen(program: &str, keys: &[(&str, &str)]) {
+    let Some(_) = debian_program(program) else { return };
+    let world = World::new();
+    let lines: String = (1..=400).map(|number| format!("line {number}.\n")).collect();
+    world.write("home/project/text", &lines);
+    let mut pty = shell(&world);
+    pty.type_in("export TERM=xterm\n");
+    pty.expect("at-shell> ");
+    pty.type_in(&format!("$E run --workspace rw --env TERM -- {program} text\n"));
+    pty.expect("line 20.");
+    for (typed, shown) in keys {
+        pty.type_in(typed);
+        pty.expect(shown);
+    }
+    pty.type_in(CTRL_Z);
+    pty.expect("at-shell> ");
+    pty.type_in("fg\n");
+    pty.expect("line 400.");
+    pty.resize(60, 50);
+    // From the top, all of it drawn anew: there is room for that many lines only now.
+    pty.type_in("gg\x0c");
+    pty.expect("line 48.");
+    pty.type_in(if program == "less" { "q" } else { ":wq\r" });
+    pty.expect("at-shell> ");
+    pty.type_in("echo \"<$?>\"; exit\n");
+    pty.expect("\n<");
+    pty.expect("0>");
+    pty.end();
+}
+
+#[test]
+fn pager_pages_stops_and_takes_a_new_size() {
+    check_full_screen("less", &[("/line 77\n", "line 78."), ("G", "line 400.")]);
+}
+
+#[test]
+fn editor_edits_stops_and_takes_a_new_size() {
+    check_full_screen("vim", &[(":1s/line/edited/\r", "edited 1."), ("G", "400,1")]);
+}
+
+/// A window that is closed ends what ran in it, as it ends the bare command.
+#[test]
+fn closed_terminal_ends_the_run() {
+    let world = World::new();
+    let mark = mark();
+    let mut pty = shell(&world);
+    let script = format!("(trap \"\" HUP; sleep {mark}) & echo read\"\"y; sleep {mark}; sleep 60");
+    pty.type_in(&format!("$E run -- sh -c '{script}'\n"));
+    pty.expect("ready");
+    soon("both sleep", || marked(&mark).len() >= 2);
+    pty.close();
+    soon("every process is gone", || marked(&mark).is_empty());
+    soon("so is the run", || world.states().is_empty());
 }

@@ -15,7 +15,8 @@ use super::process::{PATIENCE, code, soon};
 
 /// A program in the foreground of a terminal of its own.
 pub(crate) struct Pty {
-    master: File,
+    /// Until the terminal is closed.
+    master: Option<File>,
     child: Child,
     shown: Vec<u8>,
     /// How much of it has been waited for.
@@ -37,13 +38,14 @@ impl Pty {
         leader.stdin(stream(&slave)).stdout(stream(&slave)).stderr(stream(&slave));
         resize(&master, 80, 24);
         let child = leader.spawn().expect("setsid starts");
-        Self { master: File::from(master), child, shown: Vec::new(), seen: 0 }
+        Self { master: Some(File::from(master)), child, shown: Vec::new(), seen: 0 }
     }
 
     /// Types.
     #[track_caller]
     pub(crate) fn type_in(&mut self, text: &str) {
-        self.master.write_all(text.as_bytes()).expect("the terminal takes it");
+        let mut master = self.master.as_ref().expect("open");
+        master.write_all(text.as_bytes()).expect("the terminal takes it");
     }
 
     /// Waits until `text` is shown after what was waited for before.
@@ -87,7 +89,12 @@ impl Pty {
     /// Gives the terminal a size.
     #[track_caller]
     pub(crate) fn resize(&self, columns: u16, rows: u16) {
-        resize(&self.master, columns, rows);
+        resize(self.master.as_ref().expect("open"), columns, rows);
+    }
+
+    /// Closes the terminal, as its window does.
+    pub(crate) fn close(&mut self) {
+        self.master = None;
     }
 
     /// Returns all that was shown.
@@ -105,13 +112,14 @@ impl Pty {
     }
 
     fn read_within(&mut self, seconds: i64) -> bool {
-        let mut fds = [PollFd::new(&self.master, PollFlags::IN)];
+        let Some(mut master) = self.master.as_ref() else { return false };
+        let mut fds = [PollFd::new(master, PollFlags::IN)];
         let time = Timespec { tv_sec: seconds, tv_nsec: 0 };
         let mut bytes = [0; 4096];
         if !matches!(poll(&mut fds, Some(&time)), Ok(1)) {
             return false;
         }
-        let length = self.master.read(&mut bytes).unwrap_or(0);
+        let length = master.read(&mut bytes).unwrap_or(0);
         self.shown.extend_from_slice(&bytes[..length]);
         length > 0
     }
