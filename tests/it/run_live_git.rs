@@ -222,3 +222,85 @@ fn settings_of_a_linked_work_tree_are_a_copy_too() {
     repository.git(&linked, &["show", "HEAD:new"]).ok();
     assert!(!repository.is_poisoned());
 }
+
+/// Runs a script inside with everything told.
+fn told(repository: &Repository, script: &str) -> Said {
+    let live = ["run", "-v", "--workspace", "rw", "--", "sh", "-c", script];
+    said(repository.world.endow(live).current_dir(&repository.root))
+}
+
+/// The commands that the end of a run names.
+fn proposed(said: &Said) -> Vec<&str> {
+    let lines = said.stderr.lines().filter_map(|line| line.split_once("to make them: "));
+    lines.flat_map(|(_, commands)| commands.split(" && ")).collect()
+}
+
+#[test]
+fn changed_settings_are_told_as_what_makes_them_outside() {
+    let repository = Repository::new();
+    let script = "git checkout -qb topic --track origin/main && git config user.name 'B; $(c)' && \
+        git config core.hooksPath .x && git config x.y z";
+    let said = told(&repository, script);
+    said.ok();
+    assert!(repository.settings().contains("email = a@b"), "{}", repository.settings());
+    let told = said.stderr.lines().find(|line| line.contains("may run programs"));
+    let told = told.unwrap_or_else(|| panic!("{}", said.stderr));
+    assert!(told.contains("core.hookspath, x.y of"), "{told}");
+    for command in proposed(&said) {
+        assert!(command.starts_with("git config --file "), "{command}");
+        repository.world.bare(command).ok();
+    }
+    let list = "git config --local --list";
+    let list = repository.world.bare(&format!("cd {} && {list}", repository.root.display()));
+    let settings: Vec<&str> = list.ok().lines().collect();
+    for line in
+        ["user.name=B; $(c)", "branch.topic.remote=origin", "branch.topic.merge=refs/heads/main"]
+    {
+        assert!(settings.contains(&line), "{line}: {settings:?}\n{}", said.stderr);
+    }
+    let absent = |name: &str| !settings.iter().any(|line| line.starts_with(name));
+    assert!(absent("core.hookspath") && absent("x.y"), "{settings:?}");
+}
+
+#[test]
+fn report_lists_changed_settings() {
+    let repository = Repository::new();
+    let of = |script: &str| {
+        let live = ["run", "--json", "--workspace", "rw", "--", "sh", "-c", script];
+        let told = said(repository.world.endow(live).current_dir(&repository.root));
+        serde_json::from_str::<serde_json::Value>(told.ok()).expect("JSON")["git_settings"].clone()
+    };
+    assert_eq!(of("git status"), serde_json::json!([]));
+    let told = of("git config push.default current; git config core.pager evil");
+    assert_eq!(told[0]["name"], "core.pager");
+    assert_eq!(
+        (&told[0]["effect"], &told[0]["commands"]),
+        (&"runs".into(), &serde_json::Value::Null)
+    );
+    assert_eq!(
+        (&told[1]["name"], &told[1]["values"][0]),
+        (&"push.default".into(), &"current".into())
+    );
+}
+
+/// What the copy becomes is the command's: nothing of it is followed, waited for or shown as it is.
+#[test]
+fn hostile_copies_of_settings_are_told_and_do_nothing() {
+    let repository = Repository::new();
+    let canary = repository.world.write("canary", "[user]\nname = stolen\n");
+    let link = format!("ln -s {}", canary.display());
+    for make in ["mkfifo", "mkdir", link.as_str(), "head -c 2000000 /dev/zero >"] {
+        let said = told(&repository, &format!("c=$(readlink .git/config); rm $c; {make} $c"));
+        said.ok();
+        assert!(
+            said.stderr.contains("can't read what the command made"),
+            "{make}: {}",
+            said.stderr
+        );
+        assert!(!said.stderr.contains("stolen"), "{}", said.stderr);
+    }
+    let said =
+        told(&repository, "printf '[user]\\n\\tname = \"a\\033[2Jb\"\\n' >$(readlink .git/config)");
+    assert!(!said.stderr.contains('\x1b'), "{:?}", said.stderr);
+    assert!(said.stderr.contains("user.name"), "{}", said.stderr);
+}

@@ -30,6 +30,8 @@ pub(super) struct View {
     devpts: Option<OwnedFd>,
     /// The roots of upper layers in memory, in the order of their steps.
     pub(super) layers: Vec<OwnedFd>,
+    /// Directories for the supervisor, in the order of their steps.
+    pub(super) handed: Vec<OwnedFd>,
     /// Sockets for the supervisor.
     pub(super) sockets: served::Sockets,
 }
@@ -81,6 +83,7 @@ impl View {
                 let sealed = sys::mount::attribute::READONLY;
                 sys::mount::set_attributes(mount.as_fd(), sealed, false)
             }
+            Init::HandOut { at } => self.open(at).map(|handed| self.handed.push(handed)),
             Init::LoopbackUp => sys::net::loopback_up(),
             Init::LocalRange { address, prefix_len } => served::local(*address, *prefix_len),
             Init::Serve { stream, at } => self.sockets.serve(*stream, *at),

@@ -121,6 +121,7 @@ pub(super) enum Init {
     Proc { at: Place },
     Devpts { at: Place },
     Seal { at: Place },
+    HandOut { at: Place },
     LoopbackUp,
     LocalRange { address: IpAddr, prefix_len: u8 },
     Serve { stream: bool, at: SocketAddr },
@@ -360,6 +361,7 @@ impl Lowering {
             },
             InitStep::Devpts { at } => Init::Devpts { at: self.mount_point(at)? },
             InitStep::Seal { at } => Init::Seal { at: self.place(at)? },
+            InitStep::HandOut { at } => Init::HandOut { at: self.place(at)? },
             InitStep::Proc { at } => Init::Proc { at: self.mount_point(at)? },
             _ => Init::AttachRoot,
         })

@@ -78,6 +78,8 @@ pub(crate) enum Message {
     Sockets,
     /// The root of an upper layer in memory travels with it, in the order of the plan.
     Layer,
+    /// A directory of the view travels with it, in the order of the plan.
+    Handed,
     /// The supervisor asks: end every process, politely.
     Terminate,
     /// The supervisor says: the plan is written.
@@ -119,6 +121,7 @@ impl Message {
             Self::Planned => [10, 0, 0, 0, 0, 0],
             Self::Layer => [11, 0, 0, 0, 0, 0],
             Self::Sockets => [13, 0, 0, 0, 0, 0],
+            Self::Handed => [14, 0, 0, 0, 0, 0],
             Self::Steps { bytes } => [12, bytes.into(), 0, 0, 0, 0],
         };
         let mut bytes = [0; SIZE];
@@ -163,6 +166,7 @@ impl Message {
             11 => Self::Layer,
             12 => Self::Steps { bytes: number(first)? },
             13 => Self::Sockets,
+            14 => Self::Handed,
             _ => return None,
         })
     }

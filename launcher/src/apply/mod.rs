@@ -23,4 +23,4 @@ pub(crate) use failure::SpawnError;
 pub(crate) use message::Stage;
 pub(crate) use message::{Message, SIZE as MESSAGE_SIZE, StepFailure, Usage};
 pub(crate) use prepare::{PrepareError, Prepared, prepare};
-pub(crate) use spawn::{Begun, Sandbox, begin, spawn};
+pub(crate) use spawn::{Begun, Descriptors, Sandbox, begin, spawn};

@@ -114,6 +114,10 @@ fn become_pid_1(
     for layer in &view.layers {
         sys::socket::send(socket, &Message::Layer.encode(), &[layer.as_fd()]).map_err(of_pid_1)?;
     }
+    for handed in &view.handed {
+        sys::socket::send(socket, &Message::Handed.encode(), &[handed.as_fd()])
+            .map_err(of_pid_1)?;
+    }
     drop(view);
     let context = confine::Context { socket: socket.as_fd(), strings: start.strings };
     confine::run(&lowered.confine, &context)?;

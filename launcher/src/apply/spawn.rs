@@ -52,6 +52,8 @@ pub(crate) struct Descriptors {
     pub(crate) listener: Option<OwnedFd>,
     /// The roots of upper layers in memory, in the order of the plan.
     pub(crate) layers: Vec<OwnedFd>,
+    /// Directories of the view, in the order of the plan.
+    pub(crate) handed: Vec<OwnedFd>,
     /// Sockets of the network namespace, which nobody has taken yet.
     pub(crate) sockets: Vec<OwnedFd>,
 }
@@ -80,6 +82,7 @@ impl Sandbox {
             Message::Started => own.command = descriptors.next(),
             Message::Listener => own.listener = descriptors.next(),
             Message::Layer => own.layers.extend(descriptors.next()),
+            Message::Handed => own.handed.extend(descriptors.next()),
             Message::Sockets => own.sockets.extend(descriptors),
             _ => {}
         }

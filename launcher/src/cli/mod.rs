@@ -13,6 +13,7 @@ mod error;
 mod events;
 mod excerpt;
 mod exit;
+mod git_settings;
 mod helper;
 mod installation;
 mod json;

@@ -10,12 +10,13 @@ use serde_json::{Value, json};
 use super::args::RunArgs;
 use super::connections;
 use super::error::CommandError;
+use super::git_settings;
 use super::json;
 use super::landed;
 use super::sources::digest;
 use super::stages::{Planned, Took};
 use super::synced;
-use crate::finish;
+use crate::finish::{self, LeftSettings};
 use crate::network::Log;
 use crate::plan::TreeFact;
 use crate::plan::place::Placed;
@@ -41,6 +42,8 @@ pub(crate) struct Finished {
     pub(crate) phases: Phases,
     /// What the command wrote, when that was kept.
     pub(crate) captured: Option<Capture>,
+    /// What the command changed in its copies of repositories' settings, where it had any.
+    pub(crate) settings: Option<Vec<LeftSettings>>,
     /// What was connected and refused, when a network was served.
     pub(crate) connections: Option<Log>,
 }
@@ -89,6 +92,7 @@ impl Report {
             set(&mut value, "checkpoint", synced::checkpoint(sync));
             set(&mut value, "trees", landed::value(&sync.trees));
         }
+        set(&mut value, "git_settings", git_settings::list(run.settings.as_deref()));
         set(&mut value, "connections", connections::list(run.connections.as_ref()));
         add_captured(&mut value, run.captured.as_ref());
         Self { value }
@@ -141,7 +145,7 @@ fn empty() -> Value {
     json!({
         "version": 1, "run": null, "command": null, "outcome": null, "started": null,
         "duration_ms": null, "phases_us": null, "policy": null, "enforcement": null,
-        "mounts": null, "changes": null, "sync": null, "checkpoint": null, "trees": null, "denials": null, "connections": null,
+        "mounts": null, "changes": null, "sync": null, "checkpoint": null, "trees": null, "git_settings": null, "denials": null, "connections": null,
         "resources": null,
     })
 }

@@ -12,7 +12,7 @@ use super::error::{CommandError, Kind};
 use super::stages::{Planned, noted};
 use crate::adapters::{self, AdapterError, SecretsError, SshAgentFilter};
 use crate::apply::{Begun, Prepared, SpawnError, spawn};
-use crate::finish::{self, Published};
+use crate::finish::{self, LeftSettings, Published};
 use crate::network::{self, Log, PublishError, Served};
 use crate::plan::step::{Buffered, Guard, InitStep, Upper};
 use crate::plan::{ChosenKeys, Plan};
@@ -30,6 +30,8 @@ pub(crate) struct Ran {
     pub(crate) captured: Option<Capture>,
     /// The layers of copy-on-write mounts that are in memory.
     pub(crate) layers: Vec<OwnedFd>,
+    /// What the command changed in its copies of repositories' settings, where it had any.
+    pub(crate) settings: Option<Vec<LeftSettings>>,
     /// What was connected and refused, when a network was served.
     pub(crate) connections: Option<Log>,
     /// The time until pid 1 existed.
@@ -118,16 +120,19 @@ pub(crate) fn run(
     let ended = ended.first().copied().ok_or(SpawnError::Killed)?;
     let [supervised] = set;
     let run_time = spawned.elapsed();
-    let Left { captured, layers, mut connections, held } = supervised.into_parts();
+    let Left { captured, layers, handed, mut connections, held } = supervised.into_parts();
     for news in held {
         notify(news.into());
     }
     let layers = kept(plan, layers);
+    let copies = Some(&plan.settings).filter(|copies| !copies.is_empty());
+    let settings = copies.map(|copies| finish::left_settings(copies, &handed));
     // Connections that ended with the command.
     for entry in connections.iter_mut().flat_map(|log| log.news().to_vec()) {
         notify(Notice::Connection(entry));
     }
-    Ok(Ran { ended, captured, layers, connections, spawn_time: spawned - start, run_time })
+    let spawn_time = spawned - start;
+    Ok(Ran { ended, captured, layers, settings, connections, spawn_time, run_time })
 }
 
 /// Returns the layers in memory of mounts whose changes are not dropped.

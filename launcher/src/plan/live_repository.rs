@@ -7,10 +7,12 @@
 
 use std::path::{Path, PathBuf};
 
+use endow_policy::HostPath;
+
 use super::PlanError;
 use super::place::Placed;
 use super::skeleton::fixed;
-use super::step::{Cover, InitStep, MountFlags, Source};
+use super::step::{COPY, CopiedSettings, Cover, InitStep, MountFlags, Source};
 use super::view::Builder;
 
 /// Where the copies are.
@@ -64,7 +66,7 @@ impl Builder<'_> {
             return Ok(());
         }
         let directory = fixed(&format!("{COPIES}/{number}"));
-        let copy = fixed(&format!("{COPIES}/{number}/config"));
+        let copy = fixed(&format!("{COPIES}/{number}/{COPY}"));
         let link = fixed(&format!("{COPIES}/link-{number}"));
         self.directory(&directory, 0o700)?;
         self.content(&copy, text.to_vec())?;
@@ -74,6 +76,11 @@ impl Builder<'_> {
         self.step(InitStep::Bind { source, at: at.clone(), flags });
         self.mounted(&at, false);
         self.renew(placed, &at, Cover::Itself);
+        self.step(InitStep::HandOut { at: directory });
+        let source = placed.source.as_ref().map(|source| source.path.as_path().join(file));
+        let copied = source.and_then(|path| HostPath::new(path).ok());
+        let copied = copied.map(|file| CopiedSettings { file, text: text.to_vec() });
+        self.plan.settings.extend(copied);
         Ok(())
     }
 }

@@ -66,8 +66,8 @@ use serde::Serialize;
 use host::{ExecRequest, HiddenNames, HostFacts};
 use place::Placement;
 use step::{
-    Buffered, ConfineStep, ExecSpec, FinishStep, InitStep, PayloadStep, PrepareStep, Source,
-    SupervisePlan,
+    Buffered, ConfineStep, CopiedSettings, ExecSpec, FinishStep, InitStep, PayloadStep,
+    PrepareStep, Source, SupervisePlan,
 };
 use view::ViewPlan;
 
@@ -107,6 +107,9 @@ pub struct Plan {
     /// The copy-on-write mounts of trees, whose changes become commits and digests.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub trees: Vec<ChangedTree>,
+    /// The settings of live repositories, of which the command has copies.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub settings: Vec<CopiedSettings>,
     /// A live workspace that is recorded, for an undo.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checkpoint: Option<Checkpoint>,
@@ -271,6 +274,7 @@ pub fn complete(
         buffered: view.buffered,
         dropped: view.dropped,
         trees: view.trees,
+        settings: view.settings,
         checkpoint,
         walks: host.hidden.iter().map(walk).collect(),
         enforcement,

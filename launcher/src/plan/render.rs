@@ -215,6 +215,7 @@ impl Display for InitStep {
             Self::Proc { at } => write!(f, "proc {at}"),
             Self::Devpts { at } => write!(f, "devpts {at}"),
             Self::Seal { at } => write!(f, "seal {at}"),
+            Self::HandOut { at } => write!(f, "hand-out {at}"),
             Self::LoopbackUp => f.write_str("loopback-up"),
             Self::LocalRange { address, prefix_len } => {
                 write!(f, "local-range {address}/{prefix_len}")

@@ -239,6 +239,19 @@ pub struct MaskPoint {
     pub directory: bool,
 }
 
+/// The settings of a repository in a live mount, of which the command has a copy.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct CopiedSettings {
+    /// The file on the host.
+    pub file: HostPath,
+    /// What the copy says at the start.
+    #[serde(skip)]
+    pub text: Vec<u8>,
+}
+
+/// The name of a copy of settings, in a directory of its own.
+pub const COPY: &str = "config";
+
 /// Steps of pid 1 that build the view. Guest paths are relative to the new root.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "do", rename_all = "kebab-case")]
@@ -279,6 +292,8 @@ pub enum InitStep {
     Devpts { at: GuestPath },
     /// Makes a mount that stands read-only.
     Seal { at: GuestPath },
+    /// Opens a directory of the view for the supervisor, which looks at what is left there.
+    HandOut { at: GuestPath },
     /// Brings the loopback interface up.
     LoopbackUp,
     /// Makes a range of addresses local to the network namespace.

@@ -9,7 +9,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::host::{Found, HostFacts};
 use super::place::{Placed, Placement};
-use super::step::{Buffered, Guard, InitStep, MountFlags, PrepareStep, Renew, RunPath};
+use super::step::{
+    Buffered, CopiedSettings, Guard, InitStep, MountFlags, PrepareStep, Renew, RunPath,
+};
 use super::working_copy::ChangedTree;
 use super::{PlanError, live_names};
 
@@ -23,6 +25,7 @@ pub(crate) struct ViewPlan {
     pub(crate) buffered: Vec<Buffered>,
     pub(crate) dropped: Vec<Buffered>,
     pub(crate) trees: Vec<ChangedTree>,
+    pub(crate) settings: Vec<CopiedSettings>,
 }
 
 /// Plans the whole view.

@@ -168,6 +168,7 @@ fn said(state: &mut State, message: Message) -> Decision {
         | Message::Listener
         | Message::Layer
         | Message::Sockets
+        | Message::Handed
         | Message::Terminate
         | Message::Planned
         | Message::Steps { .. } => Decision::default(),

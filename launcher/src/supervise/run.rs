@@ -17,7 +17,7 @@ use super::outcome::Ended;
 use super::renew::Renewal;
 use super::stop;
 use super::terminal::Terminal;
-use crate::apply::{MESSAGE_SIZE, Message, Sandbox};
+use crate::apply::{Descriptors, MESSAGE_SIZE, Message, Sandbox};
 use crate::network::{Inside, Log, Served};
 use crate::plan::step::SupervisePlan;
 use crate::sys;
@@ -58,6 +58,8 @@ pub(crate) struct Left {
     pub(crate) captured: Option<Capture>,
     /// The layers of copy-on-write mounts that are in memory.
     pub(crate) layers: Vec<OwnedFd>,
+    /// Directories of the view, in the order of the plan.
+    pub(crate) handed: Vec<OwnedFd>,
     /// What was connected and refused, when a network was served.
     pub(crate) connections: Option<Log>,
     /// What was taken out of live mounts at the very end.
@@ -131,8 +133,8 @@ impl Supervised {
         }
         let held = self.guarding.map(Guarding::finish).unwrap_or_default();
         let connections = self.served.map(|served| served.finish(LINGER));
-        let layers = self.sandbox.descriptors.layers;
-        Left { captured: self.capture, layers, connections, held }
+        let Descriptors { layers, handed, .. } = self.sandbox.descriptors;
+        Left { captured: self.capture, layers, handed, connections, held }
     }
 }
 

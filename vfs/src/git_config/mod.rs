@@ -1,9 +1,11 @@
 //! Settings of a git repository (git-config(1)): read as git reads them, and told apart by what they
 //! can do. Nothing here follows an include.
 
+mod change;
 mod effect;
 mod parse;
 
+pub use change::{Change, changes};
 pub use effect::Effect;
 pub use parse::parse;
 

@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::testing::{Scratch, git};
 
 const TEXT: &str = r#"
 # a comment
@@ -133,5 +134,72 @@ proptest! {
         if let Some(settings) = ours {
             prop_assert_eq!(parse(&render(&settings)), Some(settings));
         }
+    }
+}
+
+fn changed(before: &str, after: &str) -> Vec<Change> {
+    let [before, after] = [before, after].map(|text| parse(text.as_bytes()).expect("settings"));
+    changes(&before, &after)
+}
+
+#[test]
+fn changes_are_told_with_what_they_can_do() {
+    let before = "[branch \"a\"]\nremote = origin\n[user]\nname = me\n[core]\nbare = false\n";
+    let after = "[core]\nbare = false\nhooksPath = evil\n[user]\nname = me\nname = you\n[x]\ny\n";
+    let told = changed(before, after);
+    let told: Vec<(&[u8], usize, Effect)> =
+        told.iter().map(|it| (it.name.as_slice(), it.values.len(), it.effect)).collect();
+    assert_eq!(
+        told,
+        [
+            (&b"core.hookspath"[..], 1, Effect::Runs),
+            (b"user.name", 2, Effect::Harmless),
+            (b"x.y", 1, Effect::Unknown),
+            (b"branch.a.remote", 0, Effect::Harmless),
+        ]
+    );
+}
+
+#[test]
+fn nothing_is_proposed_that_harms_or_hides() {
+    let values =
+        ["[core]\npager = x", "[x]\ny = 1", "[user]\nname = -e", "[user]\nname = \"a\\nb\""];
+    for text in
+        values.into_iter().chain(["[user]\nname = \u{202e}abc", "[remote \"o\"]\nurl = ext::x"])
+    {
+        let [change] = changed("", text).try_into().expect("one");
+        assert_eq!(change.calls(), None, "{text:?}");
+    }
+}
+
+/// Runs what is proposed, on a file with the settings of before.
+fn made_by_git(before: &str, changes: &[Change]) -> Vec<Setting> {
+    let scratch = Scratch::new();
+    let file = scratch.path().join("config");
+    std::fs::write(&file, before).expect("written");
+    for call in changes.iter().filter_map(Change::calls).flatten() {
+        let words: Vec<&str> = call.iter().map(String::as_str).collect();
+        let file = file.to_str().expect("a name");
+        git(scratch.path(), &[&["config", "--file", file], words.as_slice()].concat());
+    }
+    parse(&std::fs::read(&file).expect("read")).expect("settings")
+}
+
+#[test]
+fn what_is_proposed_makes_the_change() {
+    let cases = [
+        ("", "[branch \"x\"]\nremote = origin\nmerge = refs/heads/x\n"),
+        ("[user]\nname = a\n", "[user]\nname = b c\n"),
+        ("[user]\nname = a\nname = b\n", "[user]\nname = c\n"),
+        ("[user]\nname = a\nname = b\n", "[user]\nname = b\nname = $x'y\n"),
+        ("[remote \"o\"]\nurl = x\nfetch = a\nfetch = b\n", ""),
+        ("[push]\ndefault = simple\n", "[push]\ndefault\n"),
+    ];
+    for (before, after) in cases {
+        let made = made_by_git(before, &changed(before, after));
+        let after = parse(after.as_bytes()).expect("settings");
+        let left: Vec<Change> = changes(&after, &made);
+        let is_true = |it: &Change| it.values == [Some(b"true".to_vec())];
+        assert!(left.iter().all(is_true), "{before:?} {after:?}: {left:?}");
     }
 }

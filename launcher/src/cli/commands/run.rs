@@ -15,12 +15,13 @@ use crate::cli::descriptors;
 use crate::cli::earlier;
 use crate::cli::error::{CommandError, Kind};
 use crate::cli::events::Events;
+use crate::cli::git_settings;
 use crate::cli::left_over;
 use crate::cli::output::Output;
 use crate::cli::progress::ProgressLine;
 use crate::cli::recorded;
 use crate::cli::report::{Finished, Phases, Report};
-use crate::cli::running::{self, Given};
+use crate::cli::running::{self, Given, Ran};
 use crate::cli::stages::{self, Own, Planned, Request, Settled};
 use crate::cli::{ending, naming, synced, words};
 use crate::finish::finish;
@@ -47,6 +48,7 @@ pub(crate) fn run(args: &RunArgs, output: &Output) -> Result<ExitCode, CommandEr
                 }
             }
             run.connections.iter().for_each(|log| connections::tell(log, output));
+            run.settings.iter().for_each(|left| git_settings::tell(left, output));
             let code = ending::tell(&run.planned, &run.ended, output);
             let code = code.map(|code| synced::tell(&run, code, output));
             if run.sync.as_ref().is_some_and(|sync| sync.state.is_some()) {
@@ -179,6 +181,6 @@ fn supervised(
         })?;
     let (spawn_time, run_time, sync_time) = (ran.spawn_time, ran.run_time, finishing.elapsed());
     let phases = Phases { took: planned.took, prepare_time, spawn_time, run_time, sync_time };
-    let (captured, connections) = (ran.captured, ran.connections);
-    Ok(Finished { planned, ended: ran.ended, sync, phases, captured, connections })
+    let Ran { ended, captured, settings, connections, .. } = ran;
+    Ok(Finished { planned, ended, sync, phases, captured, settings, connections })
 }
