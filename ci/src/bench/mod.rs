@@ -16,9 +16,11 @@ mod network;
 pub(crate) mod peer;
 mod rounds;
 mod scratch;
+mod startup;
 mod stats;
 mod sync;
 mod table;
+mod tree;
 mod view;
 
 use std::process::{Command, ExitCode};
@@ -30,7 +32,7 @@ use self::scratch::Scratch;
 use crate::workspace;
 
 /// Everything that can be measured.
-const ALL: [&str; 6] = ["launch", "memory", "build", "sync", "materialize", "network"];
+const ALL: [&str; 7] = ["launch", "memory", "build", "sync", "materialize", "network", "startup"];
 
 /// What to measure and how.
 struct Options {
@@ -57,6 +59,7 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
             "sync" => sync::run(&scratch, options.rounds.unwrap_or(11))?,
             "materialize" => materialize::run(&scratch, options.rounds.unwrap_or(11))?,
             "network" => network::run(&scratch, options.rounds.unwrap_or(11))?,
+            "startup" => startup::run(&scratch, options.rounds.unwrap_or(21))?,
             other => bail!("nothing called {other} can be measured: {}", ALL.join(", ")),
         });
     }

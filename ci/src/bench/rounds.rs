@@ -66,6 +66,22 @@ pub(super) fn measure(
     command: &[&str],
     before_each: &dyn Fn() -> Result<()>,
 ) -> Result<Vec<Series>> {
+    measure_by(contestants, rounds, &|one| {
+        before_each()?;
+        time_of(one, command)
+    })
+}
+
+/// Asks for a time of each contestant once a round.
+///
+/// # Errors
+///
+/// When one can't be had.
+pub(super) fn measure_by(
+    contestants: &[Contestant],
+    rounds: usize,
+    time: &dyn Fn(&Contestant) -> Result<f64>,
+) -> Result<Vec<Series>> {
     let empty = |one: &Contestant| Series { name: one.name.clone(), times: Vec::new() };
     let mut series: Vec<Series> = contestants.iter().map(empty).collect();
     let mut random = Random::new(0x9e37_79b9_7f4a_7c15);
@@ -74,8 +90,7 @@ pub(super) fn measure(
     for round in 0..=rounds {
         random.shuffle(&mut order);
         for at in &order {
-            before_each()?;
-            let time = time_of(&contestants[*at], command)?;
+            let time = time(&contestants[*at])?;
             if round > 0 {
                 series[*at].times.push(time);
             }
