@@ -18,6 +18,7 @@ mod run_checkpoint;
 mod run_conflicts;
 mod run_cow;
 mod run_deep_names;
+mod run_denials;
 mod run_deny;
 mod run_discard;
 mod run_foreign;

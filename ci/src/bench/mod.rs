@@ -13,6 +13,7 @@ mod materialize;
 mod memory;
 mod mountinfo;
 mod network;
+mod observe;
 pub(crate) mod peer;
 mod rounds;
 mod scratch;
@@ -30,7 +31,7 @@ use self::scratch::Scratch;
 use crate::workspace;
 
 /// Everything that can be measured.
-const ALL: [&str; 6] = ["launch", "memory", "build", "sync", "materialize", "network"];
+const ALL: [&str; 7] = ["launch", "memory", "build", "sync", "materialize", "network", "observe"];
 
 /// What to measure and how.
 struct Options {
@@ -57,6 +58,7 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
             "sync" => sync::run(&scratch, options.rounds.unwrap_or(11))?,
             "materialize" => materialize::run(&scratch, options.rounds.unwrap_or(11))?,
             "network" => network::run(&scratch, options.rounds.unwrap_or(11))?,
+            "observe" => observe::run(&scratch, options.rounds.unwrap_or(11))?,
             other => bail!("nothing called {other} can be measured: {}", ALL.join(", ")),
         });
     }

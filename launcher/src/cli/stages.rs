@@ -17,6 +17,7 @@ use super::installation;
 use super::sources::{self, Found};
 use super::surroundings::{self, Dirs, Surroundings};
 use crate::plan::host::{ExecRequest, HostFacts, KernelFiles, Noted, Paths};
+use crate::plan::seccomp::Observe;
 use crate::plan::step::{Guard, InitStep};
 use crate::plan::{self, Earlier, Opening, Plan, Sketch};
 use crate::probe::{self, HiddenOptions, Questions};
@@ -63,6 +64,8 @@ pub(crate) struct Request {
     pub(crate) earlier: Option<Earlier>,
     /// Whether endow's own directories are made where a grant would show their place.
     pub(crate) own: Own,
+    /// What the supervisor is to see.
+    pub(crate) observe: Observe,
 }
 
 /// What becomes of endow's own directories that don't exist yet.
@@ -271,6 +274,7 @@ fn exec_request(request: Request, surroundings: &Surroundings, id: &RunId) -> Ex
         die_with_parent: request.die_with_parent,
         directory: directory(&surroundings.dirs.state, id),
         earlier: request.earlier,
+        observe: request.observe,
     }
 }
 

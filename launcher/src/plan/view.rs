@@ -9,6 +9,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::host::{Found, HostFacts};
 use super::place::{Placed, Placement};
+use super::seccomp::Observe;
 use super::step::{Buffered, Guard, InitStep, MountFlags, PrepareStep, Renew, RunPath};
 use super::working_copy::ChangedTree;
 use super::{PlanError, live_names};
@@ -30,7 +31,7 @@ pub(crate) fn plan(
     policy: &Policy,
     placement: &Placement,
     host: &HostFacts,
-    level: Level,
+    (level, observe): (Level, Observe),
 ) -> Result<ViewPlan, PlanError> {
     let mut builder = Builder::new(placement, host, policy);
     builder.refuse_policies_by_link()?;
@@ -43,7 +44,7 @@ pub(crate) fn plan(
     builder.links()?;
     builder.live_repositories()?;
     builder.live_names()?;
-    builder.own_names(level)?;
+    builder.own_names(level, observe)?;
     builder.end(policy);
     Ok(builder.plan)
 }
@@ -150,14 +151,18 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// The user's runtime directory, and the word by which an endow inside knows of this one.
-    fn own_names(&mut self, level: Level) -> Result<(), PlanError> {
+    /// The user's runtime directory, the word by which an endow inside knows of this one, and what was
+    /// refused.
+    fn own_names(&mut self, level: Level, observe: Observe) -> Result<(), PlanError> {
         if let Some(directory) = self.placement.runtime_directory(self.host.user.uid) {
             self.directory(&directory, 0o700)?;
         }
         let file = super::skeleton::fixed("/run/endow/level");
         if self.placement.is_writable_and_empty(&file) {
             self.content(&file, format!("{}\n", level.word()).into_bytes())?;
+            if !observe.is_nothing() {
+                self.denials(&super::skeleton::fixed("/run/endow"))?;
+            }
         }
         Ok(())
     }

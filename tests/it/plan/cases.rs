@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 
 use endow::plan::host::ExecRequest;
+use endow::plan::seccomp::Observe;
 use endow_policy::{
     FileKind, Flags, HostPath, Policy, PolicyFile, PolicyText, Sources, Vars, compose, parse,
     resolve,
@@ -371,5 +372,6 @@ pub(super) fn request() -> ExecRequest {
         die_with_parent: false,
         directory: HostPath::new("/home/user/.local/state/endow/runs/run").ok(),
         earlier: None,
+        observe: Observe::Nothing,
     }
 }

@@ -31,6 +31,13 @@ pub(crate) struct RunArgs {
     /// Write events as JSON lines while it runs: a file, or fd:N
     #[arg(long, value_name = "FILE|fd:N", help_heading = "Report")]
     pub(crate) events: Option<OsString>,
+    /// Also observe which files are asked for: the report then names those that are absent or refused
+    /// inside and there outside; slower
+    #[arg(long, conflicts_with = "no_observe", help_heading = "Report")]
+    pub(crate) explain: bool,
+    /// Observe nothing, not even refused calls, started programs and connections
+    #[arg(long, help_heading = "Report")]
+    pub(crate) no_observe: bool,
     /// Take a layer away, to test what the others hold
     #[cfg(feature = "test-switches")]
     #[arg(long = "test-without", value_name = "LAYER", help_heading = "Tests")]

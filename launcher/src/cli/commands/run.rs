@@ -11,6 +11,7 @@ use crate::apply::{self, Begun, Prepared, prepare};
 use crate::cli::args::RunArgs;
 use crate::cli::bounds;
 use crate::cli::connections;
+use crate::cli::denials;
 use crate::cli::descriptors;
 use crate::cli::earlier;
 use crate::cli::error::{CommandError, Kind};
@@ -20,13 +21,14 @@ use crate::cli::output::Output;
 use crate::cli::progress::ProgressLine;
 use crate::cli::recorded;
 use crate::cli::report::{Finished, Phases, Report};
-use crate::cli::running::{self, Given};
+use crate::cli::running::{self, Given, Ran};
 use crate::cli::stages::{self, Own, Planned, Request, Settled};
 use crate::cli::{ending, naming, synced, words};
 use crate::finish::finish;
 use crate::plan::Plan;
+use crate::plan::seccomp::Observe;
 use crate::plan::step::Buffered;
-use crate::supervise::{Notice, Terminal};
+use crate::supervise::{Notice, Observed, Terminal};
 
 /// Runs the command.
 pub(crate) fn run(args: &RunArgs, output: &Output) -> Result<ExitCode, CommandError> {
@@ -47,6 +49,7 @@ pub(crate) fn run(args: &RunArgs, output: &Output) -> Result<ExitCode, CommandEr
                 }
             }
             run.connections.iter().for_each(|log| connections::tell(log, output));
+            tell_denials(args, run.observed.as_ref(), output);
             let code = ending::tell(&run.planned, &run.ended, output);
             let code = code.map(|code| synced::tell(&run, code, output));
             if run.sync.as_ref().is_some_and(|sync| sync.state.is_some()) {
@@ -109,6 +112,25 @@ fn tell_unchangeable(plan: &Plan, output: &Output) {
     }
 }
 
+fn observe(args: &RunArgs) -> Observe {
+    match (args.explain, args.no_observe) {
+        (true, _) => Observe::Paths,
+        (false, true) => Observe::Nothing,
+        (false, false) => Observe::Calls,
+    }
+}
+
+/// Says what was refused, or that nobody could see it who wanted to.
+fn tell_denials(args: &RunArgs, observed: Option<&Observed>, output: &Output) {
+    match observed {
+        Some(observed) => denials::tell(observed, output),
+        None if args.explain => {
+            output.warning("nothing was observed: calls can't be listened to in this place");
+        }
+        None => {}
+    }
+}
+
 fn supervised(
     args: &RunArgs,
     output: &Output,
@@ -122,6 +144,7 @@ fn supervised(
         captured: output.is_json(),
         earlier: earlier.as_ref().map(earlier::facts).transpose()?,
         own: Own::Made,
+        observe: observe(args),
     };
     let mut settled = stages::settle(&args.policy, request.argv.first().map(OsString::as_os_str))?;
     if let Some(name) = &args.name {
@@ -179,6 +202,6 @@ fn supervised(
         })?;
     let (spawn_time, run_time, sync_time) = (ran.spawn_time, ran.run_time, finishing.elapsed());
     let phases = Phases { took: planned.took, prepare_time, spawn_time, run_time, sync_time };
-    let (captured, connections) = (ran.captured, ran.connections);
-    Ok(Finished { planned, ended: ran.ended, sync, phases, captured, connections })
+    let Ran { ended, captured, connections, observed, .. } = ran;
+    Ok(Finished { planned, ended, sync, phases, captured, connections, observed })
 }
