@@ -311,6 +311,13 @@ PASS = { from = "cmd:pass show x", fd = 3 }
     ),
 ];
 
+/// Returns the policy of a project's file of this text.
+pub(super) fn policy_of(text: &str) -> Policy {
+    let sources = Sources { explicit: Some(parsed(text)), ..Sources::default() };
+    let composed = compose(&sources, &vars()).expect("composes");
+    resolve(&composed, &vars()).expect("resolves")
+}
+
 impl Case {
     /// Returns the resolved policy.
     pub(super) fn policy(&self) -> Policy {
@@ -336,7 +343,8 @@ fn parsed(text: &str) -> PolicyFile {
         .expect("a good file")
 }
 
-fn vars() -> Vars {
+/// Returns the user and the place of every case.
+pub(super) fn vars() -> Vars {
     let host = |path: &str| HostPath::new(path).expect("a path");
     Vars {
         home: Some(host("/home/user")),
