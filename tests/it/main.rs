@@ -10,6 +10,7 @@ mod kept_changes;
 mod kept_runs;
 #[cfg(feature = "test-switches")]
 mod layers;
+mod learn;
 mod network;
 mod plan;
 mod run_basic;

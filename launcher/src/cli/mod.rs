@@ -21,6 +21,7 @@ mod json;
 mod junit;
 mod kept;
 mod landed;
+mod learn;
 mod left_over;
 mod naming;
 mod output;
@@ -85,6 +86,7 @@ fn dispatch(invocation: Invocation, output: &Output) -> Result<ExitCode, Command
         Command::Check(check) => commands::check::run(&check, output),
         Command::Why(why) => commands::why::run(&why, output),
         Command::Doctor(doctor) => commands::doctor::run(&doctor, output),
+        Command::Learn(learn) => commands::learn::run(&learn, output),
         Command::Init(init) => commands::init::run(&init, output),
         Command::Trust(trust) => commands::trust::run(&trust, output),
         Command::Diff(diff) => commands::diff::run(&diff, output),

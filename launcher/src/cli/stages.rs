@@ -7,7 +7,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use endow_policy::{HostPath, MountClass, MountSpec, ProtectSet};
+use endow_policy::{HostPath, MountClass, MountSpec, ProtectSet, learn};
 use endow_vfs::fs::FileId;
 use endow_vfs::state::{EndowDirs, OwnDir, Relation, RunId};
 
@@ -92,6 +92,12 @@ impl Settled {
     /// Returns where runs are kept.
     pub(crate) fn state(&self) -> &Path {
         &self.surroundings.dirs.state
+    }
+
+    /// Puts throw-away layers in the place of all that a command could change.
+    pub(crate) fn rehearse(&mut self) {
+        let policy = self.found.policy.clone();
+        self.found.policy = learn::rehearsal(policy);
     }
 
     /// Asks the host what every plan asks, and returns with what most views begin.

@@ -42,3 +42,8 @@ pub(crate) fn notice(notice: &Notice, planned: &Planned) -> String {
         Notice::Denied(denied) => denials::line(denied),
     }
 }
+
+/// Returns a number of things in words.
+pub(crate) fn count(number: usize, thing: &str) -> String {
+    if number == 1 { format!("1 {thing}") } else { format!("{number} {thing}s") }
+}

@@ -7,7 +7,7 @@ use clap::Args;
 use super::{PolicyArgs, Style};
 
 /// `endow run`
-#[derive(Args, Debug)]
+#[derive(Args, Debug, Default)]
 pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) style: Style,
@@ -47,7 +47,7 @@ pub(crate) struct RunArgs {
 }
 
 /// The command to run, after `--`.
-#[derive(Args, Clone, Debug)]
+#[derive(Args, Clone, Debug, Default)]
 pub(crate) struct CommandLine {
     /// The command and its arguments
     #[arg(last = true, required = true, value_name = "COMMAND")]

@@ -10,6 +10,7 @@ pub(crate) mod doctor;
 pub(crate) mod du;
 pub(crate) mod gc;
 pub(crate) mod init;
+pub(crate) mod learn;
 pub(crate) mod man;
 pub(crate) mod plan;
 pub(crate) mod profile;

@@ -30,7 +30,7 @@ pub use tell::Questions;
 use serde::{Deserialize, Serialize};
 
 /// What is to be done with a path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Operation {
     /// Open for reading, and list when it is a directory.
