@@ -7,7 +7,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use endow_policy::{HostPath, MountClass, MountSpec, ProtectSet, learn};
+use endow_policy::{HostPath, MountClass, MountSpec, Policy, ProtectSet, learn};
 use endow_vfs::fs::FileId;
 use endow_vfs::state::{EndowDirs, OwnDir, Relation, RunId};
 
@@ -92,6 +92,11 @@ impl Settled {
     /// Returns where runs are kept.
     pub(crate) fn state(&self) -> &Path {
         &self.surroundings.dirs.state
+    }
+
+    /// Returns what holds.
+    pub(crate) fn policy(&self) -> &Policy {
+        &self.found.policy
     }
 
     /// Puts throw-away layers in the place of all that a command could change.

@@ -2,6 +2,7 @@
 
 mod hostile;
 mod paths;
+mod trimmed;
 
 use std::fs;
 use std::path::Path;

@@ -245,6 +245,11 @@ pub(crate) enum ProfileCommand {
         /// The profile's name
         name: String,
     },
+    /// Name grants that no observed run of this project used; change nothing
+    Trim {
+        /// The profile's name; left out, the project's policy is meant
+        name: Option<String>,
+    },
 }
 
 /// `endow completions`

@@ -16,6 +16,7 @@ pub(crate) mod plan;
 pub(crate) mod profile;
 pub(crate) mod run;
 pub(crate) mod runs;
+pub(crate) mod trim;
 pub(crate) mod trust;
 pub(crate) mod undo;
 pub(crate) mod why;

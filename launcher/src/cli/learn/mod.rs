@@ -10,6 +10,7 @@ mod used;
 pub(crate) use lessons::{Kept, Lessons};
 pub(crate) use missed::Missed;
 pub(crate) use proposed::{Proposed, propose};
+pub(crate) use used::grants;
 
 use crate::cli::report::Finished;
 use crate::network::Log;

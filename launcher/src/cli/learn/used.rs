@@ -3,11 +3,21 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use endow_policy::learn::Lesson;
-use endow_policy::{BackendSpec, GuestPath, HostRule};
+use endow_policy::{BackendSpec, GuestPath, HostRule, Origin, Policy};
 
 use crate::cli::report::Finished;
 use crate::network::{Decision, Entry, Log};
 use crate::supervise::{Asked, Observed};
+
+/// Returns the grants of a policy that a run can be seen to use, each with who wrote it: mounts of the
+/// host by their place, and hosts.
+pub(crate) fn grants(policy: &Policy) -> Vec<(String, Origin)> {
+    let physical =
+        policy.mounts.iter().filter(|it| matches!(it.backend, BackendSpec::Physical { .. }));
+    let mounts = physical.map(|it| (it.at.to_string(), it.origin.clone()));
+    let hosts = policy.network.allow.iter().map(|it| (it.value.to_string(), it.origin.clone()));
+    mounts.chain(hosts).collect()
+}
 
 /// Returns what a run had and used.
 pub(super) fn lesson(run: &Finished, observed: &Observed) -> Lesson {
