@@ -274,6 +274,12 @@ fn the_end_names_what_the_user_may_allow() {
         "{said}"
     );
     assert!(said.contains(&format!("{tool} (--ro {tool})")), "{said}");
+    let file = world.write("home/.netrc", "secret").display().to_string();
+    let script = format!("cat {file}; true");
+    let explained =
+        Pty::start(&world.endow(["run", "--explain", "--", "sh", "-c", &script])).end().1;
+    assert!(explained.contains(&format!("{file} (--ro {file})")), "{explained}");
+    assert!(!last(&script).contains("endow:"));
     let quiet = last("ls / >/dev/null; git --version; /usr/bin/python3 --version; id");
     assert!(!quiet.contains("endow:"), "{quiet}");
 }
