@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::harness::{Pty, Said, World, endow};
+use crate::harness::{Pty, Said, World, debian_program, endow};
 
 /// A namespace that no program is given.
 const UNSHARE: &str = "unshare -r true";
@@ -68,6 +68,19 @@ fn refused_calls_are_told_and_answered_as_ever() {
     assert_eq!(unseen.said.stderr, seen.said.stderr);
     assert_eq!(unseen.report["denials"], Value::Null);
     assert_eq!(unseen.report["denials_left_out"], Value::Null);
+}
+
+#[test]
+fn a_sandbox_inside_gets_a_clear_answer() {
+    let Some(bwrap) = debian_program("bwrap") else { return };
+    let world = World::new();
+    let script =
+        format!("{} --ro-bind / / true; sleep 0.2; cat /run/endow/denials.jsonl", bwrap.display());
+    let seen = reported(&world, &[], &script);
+    let denied = seen.denials().iter().find(|it| it["process"]["name"] == "bwrap");
+    let denied = denied.unwrap_or_else(|| panic!("{:?}", seen.denials()));
+    assert_eq!(denied["remedy"], "--allow userns");
+    assert!(seen.said.ok().contains("\"remedy\":\"--allow userns\""), "{:?}", seen.said);
 }
 
 #[test]
@@ -261,6 +274,12 @@ fn the_end_names_what_the_user_may_allow() {
         "{said}"
     );
     assert!(said.contains(&format!("{tool} (--ro {tool})")), "{said}");
+    let file = world.write("home/.netrc", "secret").display().to_string();
+    let script = format!("cat {file}; true");
+    let explained =
+        Pty::start(&world.endow(["run", "--explain", "--", "sh", "-c", &script])).end().1;
+    assert!(explained.contains(&format!("{file} (--ro {file})")), "{explained}");
+    assert!(!last(&script).contains("endow:"));
     let quiet = last("ls / >/dev/null; git --version; /usr/bin/python3 --version; id");
     assert!(!quiet.contains("endow:"), "{quiet}");
 }

@@ -13,7 +13,7 @@ use super::json as names;
 use super::output::Output;
 use crate::network::{Entry, Log, Process};
 use crate::plan::DENIALS;
-use crate::plan::seccomp::{Call, Group};
+use crate::plan::seccomp::{Call, Group, Observe};
 use crate::plan::why::{Denial, Layer, Operation, Remedy, Subject};
 use crate::supervise::{Denied, Notice, Observed};
 
@@ -134,19 +134,19 @@ impl DenialsFile {
     }
 }
 
-/// Says at the end what the user may want to allow.
-pub(crate) fn tell(observed: &Observed, output: &Output) {
+/// Says at the end what the user may want to allow; `seen` is what was observed.
+pub(crate) fn tell(observed: &Observed, seen: Observe, output: &Output) {
     let denials = &observed.denials;
     let calls = denials.iter().filter(|it| is_loud_call(&it.denial)).collect::<Vec<_>>();
     if !calls.is_empty() {
         let remedy = common_remedy(&calls);
         output.notice(&format!("refused: {}{remedy}", calls_in_words(&calls)));
     }
-    let others = denials.iter().filter(|it| is_loud_name(&it.denial)).map(name_in_words);
-    let others: Vec<String> = others.collect();
+    let others = denials.iter().filter(|it| is_loud_name(&it.denial, seen));
+    let others: Vec<String> = others.map(name_in_words).collect();
     if !others.is_empty() {
         let named = some_of(&others);
-        output.notice(&format!("not in the view: {named}; `endow why` explains"));
+        output.notice(&format!("refused or not in the view: {named}; `endow why` explains"));
     }
 }
 
@@ -168,9 +168,11 @@ fn is_loud_call(denial: &Denial) -> bool {
     )
 }
 
-/// Names of files and sockets are looked for in many places; programs and hosts are meant.
-fn is_loud_name(denial: &Denial) -> bool {
+/// Names of files and sockets are looked for in many places, unless somebody asks for them; programs and
+/// hosts are meant.
+fn is_loud_name(denial: &Denial, seen: Observe) -> bool {
     match &denial.subject {
+        Subject::Path(_) if seen == Observe::Paths => true,
         Subject::Path(_) => denial.operation == Some(Operation::Execute),
         Subject::Host(_) => true,
         Subject::Call(_) => false,

@@ -2,11 +2,12 @@
 //! that the plan says. All else goes on: what it is about is prepared and noted, and never decided about.
 
 use std::net::SocketAddr;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
+use super::aside::{Aside, Over};
 use super::caller::Caller;
 use super::connects::{self, Peer};
 use super::observe::{Denied, Observed, Observer};
@@ -115,6 +116,32 @@ impl<'a> Calls<'a> {
         {
             connecting(address);
         }
+    }
+
+    /// Starts a process that answers until it is dropped, and notes nothing: who was not stopped with
+    /// the supervisor goes on. Where connections are waited for, all wait for the supervisor.
+    pub(super) fn stand_in(&mut self, listener: &OwnedFd) -> Option<Aside> {
+        if self.connects {
+            return None;
+        }
+        Aside::start_awake(|over| {
+            // Its process is the supervisor's.
+            std::mem::forget(self.observer.take());
+            self.answer_until(over, listener)
+        })
+        .ok()
+    }
+
+    fn answer_until(&mut self, over: &Over, listener: &OwnedFd) -> bool {
+        while !self.closed && !over.wait(Some(listener), None) {
+            self.look(listener.as_fd(), &mut |_| {});
+            while let Some(work) = self.renames.work() {
+                let _ = poll(&mut [PollFd::from_borrowed_fd(work, PollFlags::IN)], None);
+                self.renames.end_work(listener.as_fd());
+            }
+        }
+        over.wait_for();
+        true
     }
 
     /// Returns what is judged since, when nobody was told of it.

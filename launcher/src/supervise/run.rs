@@ -393,12 +393,14 @@ impl Supervised<'_> {
         let _ = sys::socket::send(&self.sandbox.socket, &message.encode(), &[]);
     }
 
-    /// Stops until it is continued; meanwhile a stand-in keeps names covered. Without one endow stays
-    /// awake.
+    /// Stops until it is continued; meanwhile a stand-in keeps names covered, without which endow stays
+    /// awake, and another answers announced calls.
     fn stop(&mut self, signal: i32) {
         let Some(command) = &self.sandbox.descriptors.command else { return };
         let stand_in = self.renewal.as_mut().map(|renewal| renewal.stand_in(&self.sandbox));
         if !matches!(stand_in, Some(Err(_))) {
+            let calls = self.calls.as_mut().zip(self.sandbox.descriptors.listener.as_ref());
+            let _answering = calls.and_then(|(calls, listener)| calls.stand_in(listener));
             stop::as_stopped(command, signal);
             self.slept = true;
         }

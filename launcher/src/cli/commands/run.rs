@@ -125,7 +125,7 @@ fn observe(args: &RunArgs) -> Observe {
 /// Says what was refused, or that nobody could see it who wanted to.
 fn tell_denials(args: &RunArgs, observed: Option<&Observed>, output: &Output) {
     match observed {
-        Some(observed) => denials::tell(observed, output),
+        Some(observed) => denials::tell(observed, observe(args), output),
         None if args.explain => {
             output.warning("nothing was observed: calls can't be listened to in this place");
         }

@@ -1,7 +1,7 @@
 //! The process that judges names.
 
 use std::ffi::OsStr;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::time::Instant;
 
@@ -166,13 +166,25 @@ fn start(root: &OwnedFd, judge: &Judge<'_>) -> Result<Working, Errno> {
         Cloned::Child => {
             drop(socket);
             let _ = nice(NICENESS);
-            let done = die_with_parent(supervisor).and_then(|()| judge_all(&theirs, root, judge));
+            let done = die_with_parent(supervisor)
+                .and_then(|()| keep_only([&theirs, root]))
+                .and_then(|()| judge_all(&theirs, root, judge));
             sys::clone::exit_now(i32::from(done.is_err()))
         }
         Cloned::Parent { pidfd, .. } => {
             Ok(Working { pidfd, socket, asked: Vec::new(), answer: Vec::new() })
         }
     }
+}
+
+/// Closes all else: a lock of the run, and pipes whose end somebody waits for, would be held on.
+fn keep_only(kept: [&OwnedFd; 2]) -> Result<(), Errno> {
+    let mut numbers = kept.map(|fd| fd.as_raw_fd().cast_unsigned());
+    numbers.sort_unstable();
+    let [low, high] = numbers;
+    low.checked_sub(1).map_or(Ok(()), |last| sys::fd::close_between(0, last))?;
+    sys::fd::close_between(low + 1, high.saturating_sub(1))?;
+    sys::fd::close_between(high + 1, u32::MAX)
 }
 
 fn judge_all(socket: &OwnedFd, root: &OwnedFd, judge: &Judge<'_>) -> Result<(), Errno> {
