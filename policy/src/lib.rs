@@ -17,6 +17,7 @@ mod explain;
 mod file;
 mod flags;
 mod landing;
+pub mod learn;
 mod limits;
 mod mount;
 mod nearest;

@@ -132,7 +132,7 @@ pub fn resolve(composed: &Composed, vars: &Vars) -> Result<Policy, ResolveError>
     secret::tell(&secrets, &mut environment);
     let ssh_agent = ssh_agent::place(&composed.ssh_agent, vars.uid, &mut mounts, &mut environment)?;
     if network.mode == NetworkMode::Allow {
-        answered_inside(&mut mounts);
+        answered_inside(mounts.values_mut());
     }
     let placed = place(composed, vars, &mut mounts)?;
     Ok(Policy {
@@ -168,12 +168,14 @@ fn mounts(composed: &Composed) -> BTreeMap<GuestPath, MountSpec> {
 
 /// With an allowlist names are answered inside the sandbox: the base's files that say how to find
 /// them are made, not taken from the host. What a user grants in their place stays.
-fn answered_inside(mounts: &mut BTreeMap<GuestPath, MountSpec>) {
-    for (at, made) in [("/etc/resolv.conf", Made::ResolvConf), ("/etc/hosts", Made::Hosts)] {
-        let found = GuestPath::new(at).ok().and_then(|at| mounts.get_mut(&at));
-        if let Some(spec) = found.filter(|spec| spec.class == MountClass::System) {
-            spec.backend = BackendSpec::Made { made };
-        }
+pub(crate) fn answered_inside<'a>(mounts: impl Iterator<Item = &'a mut MountSpec>) {
+    for spec in mounts.filter(|spec| spec.class == MountClass::System) {
+        let made = match spec.at.as_bytes() {
+            b"/etc/resolv.conf" => Made::ResolvConf,
+            b"/etc/hosts" => Made::Hosts,
+            _ => continue,
+        };
+        spec.backend = BackendSpec::Made { made };
     }
 }
 

@@ -10,6 +10,7 @@ mod kept_changes;
 mod kept_runs;
 #[cfg(feature = "test-switches")]
 mod layers;
+mod learn;
 mod network;
 mod plan;
 mod run_basic;
@@ -18,6 +19,7 @@ mod run_checkpoint;
 mod run_conflicts;
 mod run_cow;
 mod run_deep_names;
+mod run_denials;
 mod run_deny;
 mod run_discard;
 mod run_foreign;

@@ -13,7 +13,7 @@ use super::table;
 use super::view::View;
 
 /// Files that are compiled.
-const FILES: usize = 120;
+pub(super) const FILES: usize = 120;
 
 /// Measures `make -j2` outside and inside, in pairs.
 pub(super) fn run(scratch: &Scratch, rounds: usize) -> Result<Value> {
@@ -36,7 +36,7 @@ pub(super) fn run(scratch: &Scratch, rounds: usize) -> Result<Value> {
     Ok(table::show(&title, &series, "outside"))
 }
 
-fn generate(project: &Path) -> Result<()> {
+pub(super) fn generate(project: &Path) -> Result<()> {
     let mut objects = String::new();
     for number in 0..FILES {
         write!(objects, " f{number}.o")?;
@@ -51,7 +51,7 @@ fn generate(project: &Path) -> Result<()> {
     Ok(())
 }
 
-fn clean(project: &Path) -> Result<()> {
+pub(super) fn clean(project: &Path) -> Result<()> {
     for entry in fs::read_dir(project)? {
         let path = entry?.path();
         if path.extension().is_some_and(|ending| ending == "o") {

@@ -13,6 +13,7 @@ mod materialize;
 mod memory;
 mod mountinfo;
 mod network;
+mod observe;
 pub(crate) mod peer;
 mod rounds;
 mod scratch;
@@ -32,7 +33,8 @@ use self::scratch::Scratch;
 use crate::workspace;
 
 /// Everything that can be measured.
-const ALL: [&str; 7] = ["launch", "memory", "build", "sync", "materialize", "network", "startup"];
+const ALL: [&str; 8] =
+    ["launch", "memory", "build", "sync", "materialize", "network", "startup", "observe"];
 
 /// What to measure and how.
 struct Options {
@@ -60,6 +62,7 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
             "materialize" => materialize::run(&scratch, options.rounds.unwrap_or(11))?,
             "network" => network::run(&scratch, options.rounds.unwrap_or(11))?,
             "startup" => startup::run(&scratch, options.rounds.unwrap_or(21))?,
+            "observe" => observe::run(&scratch, options.rounds.unwrap_or(11))?,
             other => bail!("nothing called {other} can be measured: {}", ALL.join(", ")),
         });
     }

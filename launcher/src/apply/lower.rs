@@ -174,12 +174,23 @@ pub(super) struct Rule {
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Payload {
     NewSession,
-    Rlimit { resource: Rlimit, soft: u64, hard: u64 },
+    Rlimit {
+        resource: Rlimit,
+        soft: u64,
+        hard: u64,
+    },
     RestoreSignals,
     DieWithReaper,
     OwnDomain,
-    ChangeDir { to: CString },
-    Seccomp { filter: Filter, listens: bool },
+    ChangeDir {
+        to: CString,
+    },
+    Seccomp {
+        filter: Filter,
+        listens: bool,
+        /// What is installed where nobody can listen, when nothing needs to be prepared.
+        unobserved: Option<Filter>,
+    },
 }
 
 /// Lowers all else of a plan; `init` are the steps that are left to build the view.
@@ -214,10 +225,7 @@ pub(super) fn lower(
 }
 
 fn seccomp_arch(plan: &Plan) -> Option<seccomp::Arch> {
-    plan.payload.iter().find_map(|step| match step {
-        PayloadStep::Seccomp(plan) => Some(plan.arch),
-        _ => None,
-    })
+    plan.filter().map(|filter| filter.arch)
 }
 
 fn exec(exec: &ExecSpec) -> Result<(Vec<CString>, Vec<CString>), NulError> {
@@ -248,8 +256,10 @@ fn payload(step: &PayloadStep) -> Result<Payload, NulError> {
 }
 
 fn filter(plan: &SeccompPlan) -> Payload {
-    let filter = Filter::new(seccomp::compile(plan));
-    Payload::Seccomp { filter, listens: plan.notifies() }
+    let compiled = |plan: &SeccompPlan| Filter::new(seccomp::compile(plan));
+    let plain = plan.unobserved();
+    let unobserved = (!plan.observe.is_nothing() && !plain.notifies()).then(|| compiled(&plain));
+    Payload::Seccomp { filter: compiled(plan), listens: plan.notifies(), unobserved }
 }
 
 fn confine(step: &ConfineStep) -> Result<Confine, NulError> {

@@ -67,12 +67,19 @@ fn apply(
         Payload::DieWithReaper => die_with(inherited.parent),
         Payload::OwnDomain => landlock::scope_signals(),
         Payload::ChangeDir { to } => rustix::process::chdir(to.as_c_str()),
-        Payload::Seccomp { filter, listens } => seccomp(filter, *listens, socket),
+        Payload::Seccomp { filter, listens, unobserved } => {
+            let listener = if *listens { Listener::Wanted } else { Listener::None };
+            let installed = seccomp(filter, listener, socket);
+            match (installed, unobserved) {
+                // Of all filters of a process one may have a listener: somebody outside has it.
+                (Err(Errno::BUSY), Some(filter)) => seccomp(filter, Listener::None, socket),
+                (installed, _) => installed,
+            }
+        }
     }
 }
 
-fn seccomp(filter: &Filter, listens: bool, socket: BorrowedFd<'_>) -> Result<(), Errno> {
-    let listener = if listens { Listener::Wanted } else { Listener::None };
+fn seccomp(filter: &Filter, listener: Listener, socket: BorrowedFd<'_>) -> Result<(), Errno> {
     match sys::seccomp::install(&filter.instructions(), listener)? {
         Some(listener) => {
             sys::socket::send(socket, &Message::Listener.encode(), &[listener.as_fd()])

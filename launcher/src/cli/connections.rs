@@ -56,8 +56,7 @@ pub(crate) fn list(log: Option<&Log>) -> Value {
 
 /// Says at the end which hosts were refused, and what would allow them.
 pub(crate) fn tell(log: &Log, output: &Output) {
-    let refused = log.entries().iter().filter(|entry| may_be_allowed(entry.decision));
-    let words: Vec<String> = refused.map(|entry| format!("--net {}", word(entry))).collect();
+    let words: Vec<String> = log.entries().iter().filter_map(remedy).collect();
     if words.is_empty() {
         return;
     }
@@ -66,6 +65,11 @@ pub(crate) fn tell(log: &Log, output: &Output) {
     let named = words.get(..NAMED_MAX.min(words.len())).unwrap_or_default().join(" ");
     output
         .notice(&format!("hosts that no rule allows were asked for; to allow them: {named}{more}"));
+}
+
+/// Returns the flag that would allow it, where one would.
+pub(crate) fn remedy(entry: &Entry) -> Option<String> {
+    may_be_allowed(entry.decision).then(|| format!("--net {}", word(entry)))
 }
 
 fn may_be_allowed(decision: Decision) -> bool {
@@ -80,7 +84,8 @@ fn word(entry: &Entry) -> String {
     }
 }
 
-fn place(entry: &Entry) -> String {
+/// Returns where it was to lead, in words.
+pub(crate) fn place(entry: &Entry) -> String {
     entry.port.map_or_else(|| entry.host.clone(), |port| format!("{}:{port}", entry.host))
 }
 

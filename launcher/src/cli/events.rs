@@ -7,6 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde_json::{Value, json};
 
 use super::connections;
+use super::denials;
 use super::stages::Planned;
 use crate::supervise::{Ended, Notice};
 
@@ -49,6 +50,7 @@ impl Events {
                 self.write("published", json!({"address": at.to_string(), "port": port.port}));
             }
             Notice::Connection(entry) => self.write("connection", connections::value(entry)),
+            Notice::Denied(denied) => self.write("denied", denials::value(denied)),
         }
     }
 

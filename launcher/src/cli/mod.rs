@@ -5,6 +5,7 @@ mod bounds;
 mod cache;
 mod commands;
 mod connections;
+mod denials;
 mod descriptors;
 mod diff;
 mod earlier;
@@ -13,6 +14,7 @@ mod error;
 mod events;
 mod excerpt;
 mod exit;
+mod explained;
 mod git_settings;
 mod helper;
 mod installation;
@@ -20,6 +22,7 @@ mod json;
 mod junit;
 mod kept;
 mod landed;
+mod learn;
 mod left_over;
 mod naming;
 mod output;
@@ -84,6 +87,7 @@ fn dispatch(invocation: Invocation, output: &Output) -> Result<ExitCode, Command
         Command::Check(check) => commands::check::run(&check, output),
         Command::Why(why) => commands::why::run(&why, output),
         Command::Doctor(doctor) => commands::doctor::run(&doctor, output),
+        Command::Learn(learn) => commands::learn::run(&learn, output),
         Command::Init(init) => commands::init::run(&init, output),
         Command::Trust(trust) => commands::trust::run(&trust, output),
         Command::Diff(diff) => commands::diff::run(&diff, output),

@@ -107,6 +107,13 @@ impl Output {
         }
     }
 
+    /// Prints one line about the data that was asked for; `-q` silences it.
+    pub(crate) fn remark(&self, line: &str) {
+        if !self.quiet {
+            self.line("", &format!("endow: {}", printable(line)));
+        }
+    }
+
     /// Prints what went wrong after the command had ended, whose exit code may stand all the same.
     pub(crate) fn problem(&self, what: &str, error: &dyn std::error::Error) {
         self.line("1;31", &format!("endow: {what}"));

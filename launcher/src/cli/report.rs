@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::args::RunArgs;
 use super::connections;
+use super::denials;
 use super::error::CommandError;
 use super::git_settings;
 use super::json;
@@ -20,7 +21,7 @@ use crate::finish::{self, LeftSettings};
 use crate::network::Log;
 use crate::plan::TreeFact;
 use crate::plan::place::Placed;
-use crate::supervise::{Capture, Ended};
+use crate::supervise::{Capture, Ended, Observed};
 
 /// How long each phase took.
 #[derive(Clone, Copy, Debug, Default)]
@@ -46,6 +47,8 @@ pub(crate) struct Finished {
     pub(crate) settings: Option<Vec<LeftSettings>>,
     /// What was connected and refused, when a network was served.
     pub(crate) connections: Option<Log>,
+    /// What was asked for and refused, when that was seen.
+    pub(crate) observed: Option<Observed>,
 }
 
 /// A report, ready to be written.
@@ -93,6 +96,9 @@ impl Report {
             set(&mut value, "trees", landed::value(&sync.trees));
         }
         set(&mut value, "git_settings", git_settings::list(run.settings.as_deref()));
+        let observed = run.observed.as_ref();
+        set(&mut value, "denials", denials::list(observed, run.connections.as_ref()));
+        set(&mut value, "denials_left_out", json!(observed.map(|observed| observed.left_out)));
         set(&mut value, "connections", connections::list(run.connections.as_ref()));
         add_captured(&mut value, run.captured.as_ref());
         Self { value }
@@ -145,7 +151,8 @@ fn empty() -> Value {
     json!({
         "version": 1, "run": null, "command": null, "outcome": null, "started": null,
         "duration_ms": null, "phases_us": null, "policy": null, "enforcement": null,
-        "mounts": null, "changes": null, "sync": null, "checkpoint": null, "trees": null, "git_settings": null, "denials": null, "connections": null,
+        "mounts": null, "changes": null, "sync": null, "checkpoint": null, "trees": null, "git_settings": null, "denials": null,
+        "denials_left_out": null, "connections": null,
         "resources": null,
     })
 }

@@ -1,5 +1,6 @@
 //! From a prepared plan to the end of its last process.
 
+use std::cell::OnceCell;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
@@ -8,7 +9,9 @@ use endow_policy::{GuestPath, Network, ProtectSet, SshAgentOrder};
 use endow_vfs::state::Record;
 use rustix::io::Errno;
 
+use super::denials::DenialsFile;
 use super::error::{CommandError, Kind};
+use super::explained;
 use super::stages::{Planned, noted};
 use crate::adapters::{self, AdapterError, SecretsError, SshAgentFilter};
 use crate::apply::{Begun, Prepared, SpawnError, spawn};
@@ -16,9 +19,10 @@ use crate::finish::{self, LeftSettings, Published};
 use crate::network::{self, Log, PublishError, Served};
 use crate::plan::step::{Buffered, Guard, InitStep, Upper};
 use crate::plan::{ChosenKeys, Plan};
+use crate::probe::HostObjects;
 use crate::supervise::{
-    self, Attempt, Calls, Capture, Ended, Guarding, Left, Measured, Notice, Over, PublishedFile,
-    Publisher, Recorder, Renewal, Supervised, Terminal, Watching,
+    self, Attempt, Calls, Capture, Ended, Guarding, Judge, Left, Measured, Notice, Observed,
+    Observer, Over, PublishedFile, Publisher, Recorder, Renewal, Supervised, Terminal, Watching,
 };
 
 /// A run that is over.
@@ -34,6 +38,8 @@ pub(crate) struct Ran {
     pub(crate) settings: Option<Vec<LeftSettings>>,
     /// What was connected and refused, when a network was served.
     pub(crate) connections: Option<Log>,
+    /// What was asked for and refused, when that was seen.
+    pub(crate) observed: Option<Observed>,
     /// The time until pid 1 existed.
     pub(crate) spawn_time: Duration,
     /// The time from then to the end.
@@ -72,12 +78,17 @@ pub(crate) fn run(
     let guards = (&plan.supervise.guards, &planned.found.policy.protect);
     let watching = Watching::new(guards.0, guards.1, &prepared.directory())
         .map_err(failed("can't watch live mounts"))?;
-    let calls = Calls::new(plan.layered(), plan.supervise.serves_on_demand())
-        .map_err(failed("can't open a copy-on-write mount's source"))?;
+    let (tree, questions) = (OnceCell::new(), OnceCell::new());
+    let judge: Judge<'_> = Box::new(|asked, is_there| {
+        let tree = || tree.get_or_init(HostObjects::new);
+        let questions = questions.get_or_init(|| explained::questions(planned, tree()));
+        explained::explain(planned, questions, asked, is_there)
+    });
+    let calls = calls(plan, judge)?;
     let measured = Measured::new(plan.layered(), &plan.supervise.limits, &prepared.directory())
         .map_err(failed("can't open a layer"))?;
-    let mut served =
-        plan.supervise.network.as_ref().map(|rules| serve(rules, notify)).transpose()?;
+    let rules = plan.supervise.network.as_ref();
+    let mut served = rules.map(|rules| serve(rules, notify)).transpose()?;
     let secrets = adapters::take(&plan.secrets).map_err(not_taken)?;
     prepared.hand(secrets.handed);
     if let Some(served) = &mut served {
@@ -89,21 +100,18 @@ pub(crate) fn run(
     let filter = filter(plan, prepared)?;
     let sandbox = spawn(given.begun, plan, prepared)?;
     prepared.hand_over();
-    if let Some(served) = &mut served {
-        served.take_descriptors();
-    }
+    served.iter_mut().for_each(Served::take_descriptors);
     let supervised = Supervised::new(sandbox, &plan.supervise, renewal, plan.starts_own_session());
     let supervised = supervised.capturing(given.capture).answering(calls).measuring(measured);
-    let walk = |guard: &Guard, protect: &ProtectSet| noted(planned, guard, protect);
-    let guarding = watching.map(|watching| Guarding::start(watching, &walk)).transpose();
-    let guarding = guarding.map_err(failed("can't watch live mounts"))?;
-    let supervised = supervised.serving(served).guarding(guarding);
+    let supervised = supervised.serving(served).guarding(guarded(planned, watching)?);
     let mut set = [supervised];
     let spawned = Instant::now();
     // While pid 1 builds the view there is nothing else to do.
     let recorder = recorded(plan, prepared);
     let mut publisher = None;
+    let mut file = DenialsFile::of(&prepared.directory());
     let mut noticed = |notice| {
+        file.note(&notice);
         match notice {
             Notice::Started => {
                 publisher = given.record.and_then(|record| published(plan, prepared, record));
@@ -117,22 +125,56 @@ pub(crate) fn run(
     let ended = supervise::run(&mut set, given.terminal, &mut |_, notice| noticed(notice))
         .map_err(failed("can't supervise"))?;
     drop((recorder, publisher, filter));
-    let ended = ended.first().copied().ok_or(SpawnError::Killed)?;
+    let (ended, run_time) = (ended.first().copied().ok_or(SpawnError::Killed)?, spawned.elapsed());
     let [supervised] = set;
-    let run_time = spawned.elapsed();
-    let Left { captured, layers, handed, mut connections, held } = supervised.into_parts();
+    let Left { captured, layers, handed, mut connections, held, observed } =
+        supervised.into_parts();
+    let layers = kept(plan, layers);
+    let settings = left_settings(plan, &handed);
     for news in held {
         notify(news.into());
     }
-    let layers = kept(plan, layers);
+    tell_late(observed.as_ref(), connections.as_mut(), notify);
+    let spawn_time = spawned - start;
+    Ok(Ran { ended, captured, layers, settings, connections, observed, spawn_time, run_time })
+}
+
+/// Returns what became of copies of settings, where there were any.
+fn left_settings(plan: &Plan, handed: &[OwnedFd]) -> Option<Vec<LeftSettings>> {
     let copies = Some(&plan.settings).filter(|copies| !copies.is_empty());
-    let settings = copies.map(|copies| finish::left_settings(copies, &handed));
-    // Connections that ended with the command.
-    for entry in connections.iter_mut().flat_map(|log| log.news().to_vec()) {
+    copies.map(|copies| finish::left_settings(copies, handed))
+}
+
+/// Tells of what was refused, and of connections that ended, with the command.
+fn tell_late(
+    observed: Option<&Observed>,
+    connections: Option<&mut Log>,
+    notify: &mut dyn FnMut(Notice),
+) {
+    for denied in observed.into_iter().flat_map(Observed::untold) {
+        notify(Notice::Denied(denied.clone()));
+    }
+    for entry in connections.into_iter().flat_map(|log| log.news().to_vec()) {
         notify(Notice::Connection(entry));
     }
-    let spawn_time = spawned - start;
-    Ok(Ran { ended, captured, layers, settings, connections, spawn_time, run_time })
+}
+
+/// Answers what the filter announces.
+fn calls<'a>(plan: &'a Plan, judge: Judge<'a>) -> Result<Option<Calls<'a>>, CommandError> {
+    let observer = plan.filter().and_then(|filter| Observer::new(filter, judge));
+    let on_demand = plan.supervise.serves_on_demand();
+    Calls::new(plan.filter(), plan.layered(), on_demand, observer)
+        .map_err(failed("can't open a copy-on-write mount's source"))
+}
+
+/// Starts to watch live mounts for protected names.
+fn guarded(
+    planned: &Planned,
+    watching: Option<Watching<'_>>,
+) -> Result<Option<Guarding>, CommandError> {
+    let walk = |guard: &Guard, protect: &ProtectSet| noted(planned, guard, protect);
+    let guarding = watching.map(|watching| Guarding::start(watching, &walk)).transpose();
+    guarding.map_err(failed("can't watch live mounts"))
 }
 
 /// Returns the layers in memory of mounts whose changes are not dropped.

@@ -7,7 +7,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use endow_policy::{HostPath, MountClass, MountSpec, ProtectSet};
+use endow_policy::{HostPath, MountClass, MountSpec, Policy, ProtectSet, learn};
 use endow_vfs::fs::FileId;
 use endow_vfs::state::{EndowDirs, OwnDir, Relation, RunId};
 
@@ -17,6 +17,7 @@ use super::installation;
 use super::sources::{self, Found};
 use super::surroundings::{self, Dirs, Surroundings};
 use crate::plan::host::{ExecRequest, HostFacts, KernelFiles, Noted, Paths};
+use crate::plan::seccomp::Observe;
 use crate::plan::step::{Guard, InitStep};
 use crate::plan::{self, Earlier, Opening, Plan, Sketch};
 use crate::probe::{self, HiddenOptions, Questions};
@@ -63,6 +64,8 @@ pub(crate) struct Request {
     pub(crate) earlier: Option<Earlier>,
     /// Whether endow's own directories are made where a grant would show their place.
     pub(crate) own: Own,
+    /// What the supervisor is to see.
+    pub(crate) observe: Observe,
 }
 
 /// What becomes of endow's own directories that don't exist yet.
@@ -89,6 +92,17 @@ impl Settled {
     /// Returns where runs are kept.
     pub(crate) fn state(&self) -> &Path {
         &self.surroundings.dirs.state
+    }
+
+    /// Returns what holds.
+    pub(crate) fn policy(&self) -> &Policy {
+        &self.found.policy
+    }
+
+    /// Puts throw-away layers in the place of all that a command could change.
+    pub(crate) fn rehearse(&mut self) {
+        let policy = self.found.policy.clone();
+        self.found.policy = learn::rehearsal(policy);
     }
 
     /// Asks the host what every plan asks, and returns with what most views begin.
@@ -271,6 +285,7 @@ fn exec_request(request: Request, surroundings: &Surroundings, id: &RunId) -> Ex
         die_with_parent: request.die_with_parent,
         directory: directory(&surroundings.dirs.state, id),
         earlier: request.earlier,
+        observe: request.observe,
     }
 }
 

@@ -3,6 +3,7 @@
 use endow_policy::AllowWord;
 
 use super::connections;
+use super::denials;
 use super::stages::Planned;
 use crate::supervise::Notice;
 
@@ -38,5 +39,11 @@ pub(crate) fn notice(notice: &Notice, planned: &Planned) -> String {
         }
         Notice::Published(at, port) => format!("port {} is published at {at}", port.port),
         Notice::Connection(entry) => connections::line(entry),
+        Notice::Denied(denied) => denials::line(denied),
     }
+}
+
+/// Returns a number of things in words.
+pub(crate) fn count(number: usize, thing: &str) -> String {
+    if number == 1 { format!("1 {thing}") } else { format!("{number} {thing}s") }
 }

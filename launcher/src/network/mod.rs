@@ -24,5 +24,6 @@ mod target;
 mod waiting;
 
 pub(crate) use log::{Decision, Entry, Log};
+pub(crate) use processes::Process;
 pub(crate) use served::{PublishError, Served, serve};
 pub(crate) use spares::Inside;

@@ -22,7 +22,7 @@ const SHARE: u32 = 8;
 const CREDIT: Duration = Duration::from_millis(100);
 
 /// A process inside.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Process {
     /// Its number inside.
     pub(crate) pid: i32,
@@ -78,7 +78,7 @@ impl Processes {
         let holder = self.holder(near, inside);
         self.pace.spent += now.elapsed();
         self.last = holder.or(self.last);
-        named(holder?)
+        Process::of(holder?)
     }
 
     fn holder(&mut self, near: &OwnedFd, inside: Inside<'_>) -> Option<i32> {
@@ -142,15 +142,25 @@ fn has(pid: i32, link: &Path, left: &mut usize) -> bool {
     descriptors.filter_map(|it| fs::read_link(it).ok()).any(|it| it == link)
 }
 
-fn named(pid: i32) -> Option<Process> {
-    // It may give itself any bytes for a name.
-    let status = fs::read(format!("/proc/{pid}/status")).ok()?;
-    let status = String::from_utf8_lossy(&status);
-    let of = |key: &str| status.lines().find_map(|line| line.strip_prefix(key));
-    let pid = numbers(of("NSpid:")?).last().copied()?;
-    let name =
-        of("Name:")?.trim().chars().map(|c| if matches!(c, ' '..='~') { c } else { '?' }).collect();
-    Some(Process { pid, name })
+impl Process {
+    /// Looks for the process that has a thread of this number, as the host sees it.
+    pub(crate) fn of(thread: i32) -> Option<Self> {
+        // It may give itself any bytes for a name.
+        let status = |pid: i32| fs::read(format!("/proc/{pid}/status")).ok();
+        let bytes = status(thread)?;
+        let own = String::from_utf8_lossy(&bytes);
+        let group = numbers(field(&own, "Tgid:")?).first().copied()?;
+        let bytes = if group == thread { bytes.clone() } else { status(group)? };
+        let first = String::from_utf8_lossy(&bytes);
+        let pid = numbers(field(&first, "NSpid:")?).last().copied()?;
+        let plain = |c| if matches!(c, ' '..='~') { c } else { '?' };
+        let name = field(&first, "Name:")?.trim().chars().map(plain).collect();
+        Some(Self { pid, name })
+    }
+}
+
+fn field<'a>(status: &'a str, key: &str) -> Option<&'a str> {
+    status.lines().find_map(|line| line.strip_prefix(key))
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use super::landlock::{ABI_WITH_SCOPES, LandlockPlan, Rights, Rule, StreamRule};
 use super::level::{self, Enforcement};
 use super::network;
 use super::place::{Placed, Placement};
-use super::seccomp::{self, Arch, SeccompInput, Shared};
+use super::seccomp::{self, Arch, Observe, SeccompInput, Shared};
 use super::skeleton::DEVICES;
 use super::step::{ConfineStep, PayloadStep, Rlimit};
 
@@ -40,12 +40,20 @@ pub(super) fn plan(
     steps
 }
 
+/// Decides what is observed. An outer endow's filter lets nobody listen, and at level `landlock` it is
+/// left at that.
+pub(super) fn observed(host: &HostFacts, level: Level, wish: Observe) -> Observe {
+    let is_possible = host.outer_level.is_none() && level != Level::Landlock;
+    if is_possible { wish } else { Observe::Nothing }
+}
+
 /// Plans the last steps before the command is executed.
 pub(super) fn payload(
     policy: &Policy,
     placement: &Placement,
     host: &HostFacts,
     enforcement: &Enforcement,
+    observe: Observe,
 ) -> Result<Vec<PayloadStep>, PlanError> {
     if !placement.may_have(&policy.chdir, host.user.uid) {
         return Err(PlanError::NoStart(policy.chdir.clone()));
@@ -70,7 +78,7 @@ pub(super) fn payload(
         allow: &policy.process.allow,
         signal_scoped: enforcement.landlock_abi >= ABI_WITH_SCOPES,
         tcp_ports_ruled: shared == Shared::NoNetwork,
-        observe: false,
+        observe,
         on_demand: enforcement.level != Level::Landlock && network::is_on_demand(&policy.network),
         // An outer endow's filter lets nobody listen.
         buffered: host.outer_level.is_none() && placement.mounts.iter().any(is_layered),

@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use super::Earlier;
 use super::registries::Registries;
+use super::seccomp::Observe;
 use super::step::FileId;
 use super::tree::{TreeFact, TreeFault};
 
@@ -368,4 +369,6 @@ pub struct ExecRequest {
     pub directory: Option<HostPath>,
     /// The run whose changes this one begins with.
     pub earlier: Option<Earlier>,
+    /// What the supervisor is to see.
+    pub observe: Observe,
 }

@@ -23,6 +23,7 @@ mod live_repository;
 mod mounts;
 mod narrow;
 pub mod network;
+mod observed;
 mod opening;
 pub mod place;
 mod planted;
@@ -51,6 +52,7 @@ pub use held::{POLICY_FILE, policy_files};
 pub use in_place::KERNEL_FILES;
 pub use level::{Degradation, Enforcement};
 pub use mounts::{HIDDEN_DIRECTORY, HIDDEN_FILE, content_key};
+pub use observed::DENIALS;
 pub use opening::{Namespaces, Opening, opening, opens_early};
 pub use skeleton::DEVICES;
 pub use ssh_agent::ChosenKeys;
@@ -65,6 +67,7 @@ use serde::Serialize;
 
 use host::{ExecRequest, HiddenNames, HostFacts};
 use place::Placement;
+use seccomp::SeccompPlan;
 use step::{
     Buffered, ConfineStep, CopiedSettings, ExecSpec, FinishStep, InitStep, PayloadStep,
     PrepareStep, Source, SupervisePlan,
@@ -149,6 +152,14 @@ impl Plan {
         Self { exec, keep, secrets: Vec::new(), ssh_agent: None, ..self }
     }
 
+    /// Returns the filter of the run's processes.
+    pub fn filter(&self) -> Option<&SeccompPlan> {
+        self.payload.iter().find_map(|step| match step {
+            PayloadStep::Seccomp(filter) => Some(filter),
+            _ => None,
+        })
+    }
+
     /// Returns the command's name as it was given.
     pub fn command_name(&self) -> &OsStr {
         let (ExecSpec::Command { argv, .. } | ExecSpec::Helper { argv }) = &self.exec;
@@ -227,7 +238,8 @@ pub fn sketch(
         let view = ViewPlan { prepare: in_place::prepare(request), ..ViewPlan::default() };
         (narrowed.placement, Opening::in_place(), view)
     } else {
-        let view = view::plan(policy, &placement, host, enforcement.level)?;
+        let observe = confine::observed(host, enforcement.level, request.observe);
+        let view = view::plan(policy, &placement, host, (enforcement.level, observe))?;
         network = registries::named(&network, &host.registries)?;
         (placement, opening(&network, host.user.uid, host.user.gid), view)
     };
@@ -253,7 +265,8 @@ pub fn complete(
     let checkpoint = checkpoint::plan(policy, &placement, host);
     view.prepare.extend(checkpoint.as_ref().map(Checkpoint::prepare));
     let environment = environment::plan(policy, &placement, host, request, temporary.as_ref());
-    let payload = confine::payload(policy, &placement, host, &enforcement)?;
+    let observe = confine::observed(host, enforcement.level, request.observe);
+    let payload = confine::payload(policy, &placement, host, &enforcement, observe)?;
     let secrets = secrets::plan(policy, &placement, host, &request.keep)?;
     let ssh_agent = ssh_agent::plan(policy, host, request)?;
     let finish = finish(&view);

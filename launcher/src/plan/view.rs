@@ -9,6 +9,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::host::{Found, HostFacts};
 use super::place::{Placed, Placement};
+use super::seccomp::Observe;
 use super::step::{
     Buffered, CopiedSettings, Guard, InitStep, MountFlags, PrepareStep, Renew, RunPath,
 };
@@ -33,7 +34,7 @@ pub(crate) fn plan(
     policy: &Policy,
     placement: &Placement,
     host: &HostFacts,
-    level: Level,
+    (level, observe): (Level, Observe),
 ) -> Result<ViewPlan, PlanError> {
     let mut builder = Builder::new(placement, host, policy);
     builder.refuse_policies_by_link()?;
@@ -46,7 +47,7 @@ pub(crate) fn plan(
     builder.links()?;
     builder.live_repositories()?;
     builder.live_names()?;
-    builder.own_names(level)?;
+    builder.own_names(level, observe)?;
     builder.end(policy);
     Ok(builder.plan)
 }
@@ -153,14 +154,18 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// The user's runtime directory, and the word by which an endow inside knows of this one.
-    fn own_names(&mut self, level: Level) -> Result<(), PlanError> {
+    /// The user's runtime directory, the word by which an endow inside knows of this one, and what was
+    /// refused.
+    fn own_names(&mut self, level: Level, observe: Observe) -> Result<(), PlanError> {
         if let Some(directory) = self.placement.runtime_directory(self.host.user.uid) {
             self.directory(&directory, 0o700)?;
         }
         let file = super::skeleton::fixed("/run/endow/level");
         if self.placement.is_writable_and_empty(&file) {
             self.content(&file, format!("{}\n", level.word()).into_bytes())?;
+            if !observe.is_nothing() {
+                self.denials(&super::skeleton::fixed("/run/endow"))?;
+            }
         }
         Ok(())
     }

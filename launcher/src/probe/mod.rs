@@ -27,6 +27,7 @@ mod user;
 mod userns;
 
 pub(crate) use object::{HostObjects, protects_links};
+pub(crate) use registries::known as known_registries;
 pub(crate) use userns::refusal as userns_refusal;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,78 +1,176 @@
-//! Calls that the filter announces, each before it is carried out. What they are about is prepared;
-//! none is decided about.
+//! Calls that the filter announces, each before it is carried out. What the plan refuses gets the error
+//! that the plan says. All else goes on: what it is about is prepared and noted, and never decided about.
 
 use std::net::SocketAddr;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
-use super::connects;
+use super::aside::{Aside, Over};
+use super::caller::Caller;
+use super::connects::{self, Peer};
+use super::observe::{Denied, Observed, Observer};
 use super::renames::Renames;
+use crate::plan::seccomp::{Action, SeccompPlan};
 use crate::plan::step::Buffered;
-use crate::sys;
+use crate::sys::announced::{self, Announced};
 
-/// Who prepares what.
-#[derive(Debug)]
-pub(crate) struct Calls {
+/// How many calls are answered before anything else is looked at.
+const AT_ONCE: usize = 64;
+
+/// Who answers, prepares and notes what.
+pub(crate) struct Calls<'a> {
+    filter: &'a SeccompPlan,
     renames: Renames,
+    /// Whether addresses are served on demand.
+    connects: bool,
+    observer: Option<Observer<'a>>,
     /// Nobody is left who could call.
     closed: bool,
 }
 
-impl Calls {
-    /// Returns what is needed for these mounts, and where `connects` are announced; `None` when
-    /// nothing is.
-    pub(crate) fn new<'a>(
-        buffered: impl Iterator<Item = &'a Buffered>,
+impl<'a> Calls<'a> {
+    /// Returns what is needed for a filter and these mounts, and where `connects` are announced; `None`
+    /// when nothing is.
+    pub(crate) fn new<'b>(
+        filter: Option<&'a SeccompPlan>,
+        buffered: impl Iterator<Item = &'b Buffered>,
         connects: bool,
+        observer: Option<Observer<'a>>,
     ) -> Result<Option<Self>, Errno> {
         let renames = Renames::new(buffered)?;
-        Ok((connects || renames.is_needed()).then_some(Self { renames, closed: false }))
+        let filter = filter.filter(|filter| filter.notifies());
+        Ok(filter.map(|filter| Self { filter, renames, connects, observer, closed: false }))
     }
 
-    /// Returns what to wait for: the end of the work on a call, or else the next call.
-    pub(super) fn descriptor<'a>(&'a self, listener: BorrowedFd<'a>) -> Option<BorrowedFd<'a>> {
-        let waited = self.renames.work().unwrap_or(listener);
-        (!self.closed).then_some(waited)
+    /// Returns what to wait for: the next call, the end of the work on one, and what is judged.
+    pub(super) fn descriptors<'b>(
+        &'b self,
+        listener: BorrowedFd<'b>,
+    ) -> impl Iterator<Item = BorrowedFd<'b>> {
+        let judged = self.observer.as_ref().and_then(Observer::descriptor);
+        self.listens(listener).into_iter().chain(self.renames.work()).chain(judged)
     }
 
-    /// Answers calls whose work is done, and looks at those that wait; `connecting` gets the address
+    /// Returns the listener as long as anybody may call.
+    pub(super) fn listens<'b>(&self, listener: BorrowedFd<'b>) -> Option<BorrowedFd<'b>> {
+        (!self.closed).then_some(listener)
+    }
+
+    /// Says which mount namespace has the view.
+    pub(super) fn view_is_in(&mut self, namespace: BorrowedFd<'_>) {
+        if let Some(observer) = &mut self.observer {
+            observer.view_is_in(namespace);
+        }
+    }
+
+    /// Answers calls whose work is done, and some of those that wait; `connecting` gets the address
     /// that somebody is about to connect to.
     pub(super) fn look(
         &mut self,
         listener: BorrowedFd<'_>,
         connecting: &mut dyn FnMut(SocketAddr),
     ) {
-        while let Some(waited) = self.descriptor(listener) {
-            let mut fd = [PollFd::from_borrowed_fd(waited, PollFlags::IN)];
-            let polled = poll(&mut fd, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }));
-            let ready = fd.first().map_or(PollFlags::empty(), PollFd::revents);
-            if polled != Ok(1) {
-                return;
+        if self.renames.work().is_some_and(|work| !is_ready(work).is_empty()) {
+            self.renames.end_work(listener);
+        }
+        for _ in 0..AT_ONCE {
+            let ready = if self.closed { PollFlags::empty() } else { is_ready(listener) };
+            if ready.is_empty() {
+                break;
             }
             self.closed = !ready.contains(PollFlags::IN);
-            if self.renames.work().is_some() {
-                self.renames.end_work(listener);
-            } else if !self.closed {
+            if !self.closed {
                 self.take_next(listener, connecting);
             }
+        }
+        if let Some(observer) = &mut self.observer {
+            observer.ask();
         }
     }
 
     fn take_next(&mut self, listener: BorrowedFd<'_>, connecting: &mut dyn FnMut(SocketAddr)) {
-        let Ok(call) = sys::announced::receive(listener) else { return };
-        if i64::from(call.number) == libc::SYS_connect {
-            if let Some(address) = connects::address(&call) {
-                connecting(address);
+        let Ok(call) = announced::receive(listener) else { return };
+        let caller = Caller { listener, call: &call };
+        let decided = self.filter.decide(call.arch, call.number.cast_unsigned(), call.arguments);
+        if let Some(errno) = refusal(decided) {
+            if let Some(observer) = &mut self.observer {
+                observer.refused(caller);
             }
-            return sys::announced::let_go_on(listener, &call);
+            return announced::refuse(listener, &call, errno);
+        }
+        if let Some(observer) = &mut self.observer {
+            observer.see(caller);
+        }
+        if i64::from(call.number) == libc::SYS_connect {
+            self.expect(&call, connecting);
+            return announced::let_go_on(listener, &call);
         }
         self.renames.take(listener, call);
     }
 
-    /// Waits until nothing changes a layer any more.
-    pub(super) fn finish(self) {
-        self.renames.finish();
+    fn expect(&self, call: &Announced, connecting: &mut dyn FnMut(SocketAddr)) {
+        if self.connects
+            && let Some(Peer::Internet(address)) = connects::peer(call)
+        {
+            connecting(address);
+        }
     }
+
+    /// Starts a process that answers until it is dropped, and notes nothing: who was not stopped with
+    /// the supervisor goes on. Where connections are waited for, all wait for the supervisor.
+    pub(super) fn stand_in(&mut self, listener: &OwnedFd) -> Option<Aside> {
+        if self.connects {
+            return None;
+        }
+        Aside::start_awake(|over| {
+            // Its process is the supervisor's.
+            std::mem::forget(self.observer.take());
+            self.answer_until(over, listener)
+        })
+        .ok()
+    }
+
+    fn answer_until(&mut self, over: &Over, listener: &OwnedFd) -> bool {
+        while !self.closed && !over.wait(Some(listener), None) {
+            self.look(listener.as_fd(), &mut |_| {});
+            while let Some(work) = self.renames.work() {
+                let _ = poll(&mut [PollFd::from_borrowed_fd(work, PollFlags::IN)], None);
+                self.renames.end_work(listener.as_fd());
+            }
+        }
+        over.wait_for();
+        true
+    }
+
+    /// Returns what is judged since, when nobody was told of it.
+    pub(super) fn news(&mut self) -> &[Denied] {
+        self.observer.as_mut().map(Observer::work).unwrap_or_default()
+    }
+
+    /// Waits until nothing changes a layer any more, and returns what was seen.
+    pub(super) fn finish(self) -> Option<Observed> {
+        self.renames.finish();
+        self.observer.map(Observer::finish)
+    }
+}
+
+/// Returns the error of a call that does not go on.
+fn refusal(decided: Action) -> Option<Errno> {
+    match decided {
+        Action::Allow | Action::Notify => None,
+        Action::Errno(errno) => Some(Errno::from_raw_os_error(errno.number().into())),
+        // The filter kills without asking.
+        Action::Kill => Some(Errno::NOSYS),
+    }
+}
+
+fn is_ready(waited: BorrowedFd<'_>) -> PollFlags {
+    let mut fd = [PollFd::from_borrowed_fd(waited, PollFlags::IN)];
+    let polled = poll(&mut fd, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }));
+    if polled != Ok(1) {
+        return PollFlags::empty();
+    }
+    fd.first().map_or(PollFlags::empty(), PollFd::revents)
 }

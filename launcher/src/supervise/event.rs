@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use endow_policy::PublishedPort;
 
 use super::guard::{HeldName, News};
+use super::observe::Denied;
 use crate::apply::Message;
 use crate::network::Entry;
 use crate::sys::signal::SignalSet;
@@ -71,6 +72,8 @@ pub(crate) enum Notice {
     Published(SocketAddr, PublishedPort),
     /// Something was connected, or refused.
     Connection(Entry),
+    /// A process asked for something that the plan refuses.
+    Denied(Denied),
 }
 
 impl From<News> for Notice {

@@ -2,6 +2,7 @@
 //! [`decide`](decide::decide) says what follows, and the loop does it.
 
 mod aside;
+mod caller;
 mod calls;
 mod capture;
 mod connects;
@@ -10,6 +11,7 @@ mod enter;
 mod event;
 mod guard;
 mod measured;
+mod observe;
 mod outcome;
 mod publisher;
 mod recorder;
@@ -27,6 +29,7 @@ pub(crate) use capture::Capture;
 pub(crate) use event::Notice;
 pub(crate) use guard::{Guarding, Watching};
 pub(crate) use measured::Measured;
+pub(crate) use observe::{Asked, Denied, Judge, Observed, Observer};
 pub(crate) use outcome::{Ended, Outcome};
 pub(crate) use publisher::{Attempt, PublishedFile, Publisher};
 pub(crate) use recorder::Recorder;

@@ -1,6 +1,6 @@
 //! The loop: it waits, turns what happened into events, and does what was decided.
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -13,6 +13,7 @@ use super::decide::{Decision, State, decide};
 use super::event::{Action, Event, Notice};
 use super::guard::{Guarding, News};
 use super::measured::Measured;
+use super::observe::Observed;
 use super::outcome::Ended;
 use super::renew::Renewal;
 use super::stop;
@@ -33,8 +34,7 @@ const LINGER: Duration = Duration::from_secs(5);
 const ONE_AFTER_ANOTHER: Duration = Duration::from_millis(2);
 
 /// One sandbox under supervision.
-#[derive(Debug)]
-pub(crate) struct Supervised {
+pub(crate) struct Supervised<'a> {
     sandbox: Sandbox,
     /// Pid 1 says no more; its end is still to come.
     silent: bool,
@@ -44,7 +44,7 @@ pub(crate) struct Supervised {
     wake: Option<Instant>,
     renewal: Option<Renewal>,
     guarding: Option<Guarding>,
-    calls: Option<Calls>,
+    calls: Option<Calls<'a>>,
     measured: Option<Measured>,
     capture: Option<Capture>,
     served: Option<Served>,
@@ -64,9 +64,11 @@ pub(crate) struct Left {
     pub(crate) connections: Option<Log>,
     /// What was taken out of live mounts at the very end.
     pub(crate) held: Vec<News>,
+    /// What was asked for and refused, when that was seen.
+    pub(crate) observed: Option<Observed>,
 }
 
-impl Supervised {
+impl<'a> Supervised<'a> {
     /// Takes a sandbox that was just spawned.
     pub(crate) fn new(
         sandbox: Sandbox,
@@ -108,8 +110,8 @@ impl Supervised {
         self
     }
 
-    /// Prepares what announced calls are about.
-    pub(crate) fn answering(mut self, calls: Option<Calls>) -> Self {
+    /// Answers announced calls.
+    pub(crate) fn answering(mut self, calls: Option<Calls<'a>>) -> Self {
         self.calls = calls;
         self
     }
@@ -128,19 +130,19 @@ impl Supervised {
 
     /// Returns what is left, when nothing changes it any more.
     pub(crate) fn into_parts(self) -> Left {
-        if let Some(calls) = self.calls {
-            calls.finish();
-        }
+        let seen = self.calls.and_then(Calls::finish);
+        // On some hosts nobody can listen.
+        let observed = seen.filter(|_| self.sandbox.descriptors.listener.is_some());
         let held = self.guarding.map(Guarding::finish).unwrap_or_default();
         let connections = self.served.map(|served| served.finish(LINGER));
         let Descriptors { layers, handed, .. } = self.sandbox.descriptors;
-        Left { captured: self.capture, layers, handed, connections, held }
+        Left { captured: self.capture, layers, handed, connections, held, observed }
     }
 }
 
 /// Supervises a set of sandboxes until the last one has ended; returns how each did.
 pub(crate) fn run(
-    set: &mut [Supervised],
+    set: &mut [Supervised<'_>],
     terminal: Option<&Terminal>,
     notify: &mut dyn FnMut(usize, Notice),
 ) -> Result<Vec<Ended>, Errno> {
@@ -181,25 +183,50 @@ fn give_back(terminal: &Terminal, ended: &[Ended]) {
     }
 }
 
-fn wait(signals: &OwnedFd, set: &[Supervised]) -> Result<(), Errno> {
+/// Waits until there is something else to do than to answer announced calls.
+fn wait(signals: &OwnedFd, set: &mut [Supervised<'_>]) -> Result<(), Errno> {
+    while wait_once(signals, set)? {
+        set.iter_mut().for_each(Supervised::answer_calls);
+    }
+    Ok(())
+}
+
+/// Returns whether announced calls are all that came.
+fn wait_once(signals: &OwnedFd, set: &[Supervised<'_>]) -> Result<bool, Errno> {
     let mut fds = vec![PollFd::new(signals, PollFlags::IN)];
     for one in set.iter().filter(|one| one.ended.is_none()) {
         fds.extend(one.descriptors().map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
     }
     let soonest = set.iter().filter_map(Supervised::next_time).min();
     let left = soonest.map(|at| at.saturating_duration_since(Instant::now()));
+    let is_late = left.is_some_and(|left| left.is_zero());
     let left = left.and_then(|left| Timespec::try_from(left).ok());
     match poll(&mut fds, left.as_ref()) {
-        Ok(_) | Err(Errno::INTR) => Ok(()),
+        Ok(ready) => {
+            let calling = set.iter().filter_map(Supervised::listens).map(|fd| fd.as_raw_fd());
+            let calling: Vec<_> = calling.collect();
+            let is_call = |fd: &&PollFd<'_>| {
+                fd.revents() == PollFlags::IN && calling.contains(&fd.as_fd().as_raw_fd())
+            };
+            let calls = fds.iter().filter(is_call).count();
+            Ok(!is_late && calls > 0 && calls == ready)
+        }
+        Err(Errno::INTR) => Ok(false),
         Err(errno) => Err(errno),
     }
 }
 
-impl Supervised {
+impl Supervised<'_> {
     fn next_time(&self) -> Option<Instant> {
         let measure = self.measured.as_ref().map(Measured::next);
         let served = self.served.as_ref().and_then(Served::deadline);
         self.wake.into_iter().chain(measure).chain(served).min().filter(|_| self.ended.is_none())
+    }
+
+    /// Returns where calls are announced, as long as any may be.
+    fn listens(&self) -> Option<BorrowedFd<'_>> {
+        let listener = self.sandbox.descriptors.listener.as_ref().map(AsFd::as_fd);
+        listener.and_then(|listener| self.calls.as_ref()?.listens(listener))
     }
 
     fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
@@ -208,8 +235,8 @@ impl Supervised {
         let captured = self.capture.iter().flat_map(Capture::descriptors);
         let renewal = self.renewal.as_ref().and_then(Renewal::descriptor);
         let listener = self.sandbox.descriptors.listener.as_ref().map(AsFd::as_fd);
-        let calls = self.calls.as_ref().zip(listener);
-        let calls = calls.and_then(|(calls, listener)| calls.descriptor(listener));
+        let calls = self.calls.as_ref().zip(listener).into_iter();
+        let calls = calls.flat_map(|(calls, listener)| calls.descriptors(listener));
         let served = self.served.as_ref().map(Served::descriptor);
         let guarding = self.guarding.as_ref().and_then(Guarding::descriptor);
         pid_1.chain(renewal).chain(guarding).chain(calls).chain(captured).chain(served)
@@ -242,6 +269,8 @@ impl Supervised {
         let held = self.guarding.iter_mut().flat_map(Guarding::read);
         held.for_each(|news| notify(news.into()));
         self.answer_calls();
+        let denied = self.calls.iter_mut().flat_map(Calls::news);
+        denied.for_each(|denied| notify(Notice::Denied(denied.clone())));
         if let Some(capture) = &mut self.capture {
             capture.read();
         }
@@ -291,7 +320,22 @@ impl Supervised {
         self.silent = length == 0;
         let message = Message::decode(bytes.get(..length)?)?;
         self.sandbox.keep(message, descriptors);
+        self.know(message);
         Some(message)
+    }
+
+    /// Takes note of descriptors that came with a message.
+    fn know(&mut self, message: Message) {
+        let descriptors = &self.sandbox.descriptors;
+        match (message, &descriptors.listener, &descriptors.mount) {
+            (Message::Listener, Some(listener), _) => {
+                sys::announced::wake_in_turn(listener.as_fd());
+            }
+            (Message::Namespaces, _, Some(mount)) => {
+                self.calls.iter_mut().for_each(|calls| calls.view_is_in(mount.as_fd()));
+            }
+            _ => {}
+        }
     }
 
     fn on(&mut self, event: Event, notify: &mut dyn FnMut(Notice)) {
@@ -351,12 +395,14 @@ impl Supervised {
         let _ = sys::socket::send(&self.sandbox.socket, &message.encode(), &[]);
     }
 
-    /// Stops until it is continued; meanwhile a stand-in keeps names covered. Without one endow stays
-    /// awake.
+    /// Stops until it is continued; meanwhile a stand-in keeps names covered, without which endow stays
+    /// awake, and another answers announced calls.
     fn stop(&mut self, signal: i32) {
         let Some(command) = &self.sandbox.descriptors.command else { return };
         let stand_in = self.renewal.as_mut().map(|renewal| renewal.stand_in(&self.sandbox));
         if !matches!(stand_in, Some(Err(_))) {
+            let calls = self.calls.as_mut().zip(self.sandbox.descriptors.listener.as_ref());
+            let _answering = calls.and_then(|(calls, listener)| calls.stand_in(listener));
             stop::as_stopped(command, signal);
             self.slept = true;
         }

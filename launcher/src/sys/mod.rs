@@ -15,6 +15,7 @@ pub(crate) mod internet;
 pub(crate) mod keyring;
 pub(crate) mod landlock;
 pub(crate) mod lease;
+pub(crate) mod memory;
 pub(crate) mod mount;
 pub(crate) mod net;
 pub(crate) mod notify;

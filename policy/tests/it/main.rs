@@ -4,6 +4,8 @@ mod bad_files;
 mod flags;
 mod harness;
 mod layers;
+mod learn;
+mod learn_world;
 mod network;
 mod network_properties;
 mod network_words;

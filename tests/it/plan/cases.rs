@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 
 use endow::plan::host::ExecRequest;
+use endow::plan::seccomp::Observe;
 use endow_policy::{
     FileKind, Flags, HostPath, Policy, PolicyFile, PolicyText, Sources, Vars, compose, parse,
     resolve,
@@ -310,6 +311,13 @@ PASS = { from = "cmd:pass show x", fd = 3 }
     ),
 ];
 
+/// Returns the policy of a project's file of this text.
+pub(super) fn policy_of(text: &str) -> Policy {
+    let sources = Sources { explicit: Some(parsed(text)), ..Sources::default() };
+    let composed = compose(&sources, &vars()).expect("composes");
+    resolve(&composed, &vars()).expect("resolves")
+}
+
 impl Case {
     /// Returns the resolved policy.
     pub(super) fn policy(&self) -> Policy {
@@ -335,7 +343,8 @@ fn parsed(text: &str) -> PolicyFile {
         .expect("a good file")
 }
 
-fn vars() -> Vars {
+/// Returns the user and the place of every case.
+pub(super) fn vars() -> Vars {
     let host = |path: &str| HostPath::new(path).expect("a path");
     Vars {
         home: Some(host("/home/user")),
@@ -371,5 +380,6 @@ pub(super) fn request() -> ExecRequest {
         die_with_parent: false,
         directory: HostPath::new("/home/user/.local/state/endow/runs/run").ok(),
         earlier: None,
+        observe: Observe::Nothing,
     }
 }

@@ -2,10 +2,11 @@
 
 use std::cell::Cell;
 
-use endow::plan::host::{Found, HostFacts, PathFact};
+use endow::plan::host::{ExecRequest, Found, HostFacts, PathFact};
+use endow::plan::seccomp::Observe;
 use endow::plan::step::{ConfineStep, FileId, InitStep, Source};
 use endow::plan::{Finding, Plan};
-use endow_policy::{HostPath, Policy};
+use endow_policy::{GuestPath, HostPath, Policy};
 
 use super::cases::{CASES, request};
 use super::hosts::HOSTS;
@@ -34,6 +35,47 @@ fn for_each_plan(check: impl Fn(&str, &endow::plan::Plan)) {
 #[test]
 fn plans_break_no_rule_of_their_own() {
     for_each_plan(|name, plan| assert_eq!(endow::plan::check(plan), [], "{name}"));
+}
+
+/// What is seen of a run changes neither its view nor what is refused; only where nobody is inside of
+/// another endow and there is a view can anything be seen.
+#[test]
+fn observation_adds_nothing_but_a_file() {
+    let seen = Cell::new(0);
+    for case in CASES {
+        let policy = case.policy();
+        for host in HOSTS {
+            let facts = host.facts(&policy);
+            let plan = |observe| {
+                let request = ExecRequest { observe, ..request() };
+                endow::plan::plan(&policy, &facts, &request).ok()
+            };
+            let (Some(plain), Some(mut observed)) = (plan(Observe::Nothing), plan(Observe::Paths))
+            else {
+                continue;
+            };
+            let name = format!("{} on {}", case.name, host.name);
+            assert_eq!(endow::plan::check(&observed), [], "{name}");
+            let may_be = facts.outer_level.is_none() && plain.opening.namespaces.is_some();
+            let filter = |plan: &Plan| plan.filter().cloned().expect("a filter");
+            assert_eq!(filter(&observed).observe == Observe::Paths, may_be, "{name}");
+            assert_eq!(filter(&observed).unobserved(), filter(&plain), "{name}");
+            let is_own = |at: &GuestPath| {
+                ["/run/endow", "/run/endow/denials.jsonl"].contains(&at.to_string().as_str())
+            };
+            let is_file = |step: &InitStep| match step {
+                InitStep::Bind { at, .. } | InitStep::Touch { at } => is_own(at),
+                _ => false,
+            };
+            let added = observed.init.iter().filter(|step| is_file(step)).count();
+            assert!(added == if may_be { 3 } else { 0 }, "{name}: {added}");
+            observed.init.retain(|step| !is_file(step));
+            assert_eq!(observed.init, plain.init, "{name}");
+            assert_eq!(observed.confine, plain.confine, "{name}");
+            seen.set(seen.get() + usize::from(may_be));
+        }
+    }
+    assert!(seen.get() > 10, "{}", seen.get());
 }
 
 /// A layer between stubs and their bytes could name any of these; elsewhere they read as zeros.

@@ -4,4 +4,5 @@ mod cases;
 mod golden;
 mod hosts;
 mod invariants;
+mod learned;
 mod tree;

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use endow::plan::host::{Found, PathFact, Paths};
 use endow::plan::step::FileId;
+use endow::plan::why::{Entry, EntryKind, HostTree, Readonly};
 use endow_policy::HostPath;
 
 /// What the paper tree has: a directory ends in a slash, a link has an arrow, a device `!` and a socket `=`.
@@ -86,5 +87,40 @@ fn found(path: &HostPath) -> Found {
         Found::Socket(id(ino))
     } else {
         Found::Missing
+    }
+}
+
+/// The same tree for questions.
+pub(super) struct PaperTree;
+
+impl HostTree for PaperTree {
+    fn look(&self, path: &HostPath) -> Result<Entry, i32> {
+        const ENOENT: i32 = 2;
+        let text = path.to_string();
+        let link = ENTRIES.iter().filter_map(|entry| entry.split_once(" -> "));
+        let link = link.filter(|(at, _)| *at == text).map(|(_, to)| PathBuf::from(to)).next();
+        let below = format!("{}/", text.trim_end_matches('/'));
+        let leads = ENTRIES.iter().any(|entry| entry.starts_with(&below));
+        let kind = match (link, found(path)) {
+            (Some(to), _) => EntryKind::Link(to),
+            (None, Found::Missing) if !leads => return Err(ENOENT),
+            (None, Found::Directory(_) | Found::Missing) => EntryKind::Directory,
+            (None, Found::File(_)) => EntryKind::File,
+            (None, Found::Socket(_)) => EntryKind::Socket { reachable: true },
+            (None, Found::Special(_) | Found::Unreadable(_)) => EntryKind::Device,
+        };
+        let id = found(path).id();
+        Ok(Entry {
+            mode: if kind == EntryKind::Directory { 0o755 } else { 0o644 },
+            kind,
+            uid: 1000,
+            gid: 1000,
+            id,
+            acl: Vec::new(),
+            frozen: false,
+            readonly: Readonly::No,
+            noexec: false,
+            nodev: false,
+        })
     }
 }

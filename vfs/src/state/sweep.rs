@@ -137,11 +137,12 @@ fn dead(fs: &dyn Fs, run: BorrowedFd<'_>, name: &OsStr) -> Option<Dead> {
     is_dead.then_some(Dead { record })
 }
 
-/// Returns whether a run holds only masks, sockets, private directories and layers without a change.
+/// Returns whether a run holds only masks, sockets, private directories, what was refused, and layers
+/// without a change.
 fn is_disposable(fs: &dyn Fs, run: BorrowedFd<'_>, dead: &Dead) -> Result<bool> {
     for entry in fs.list(run, FEW)? {
         let is_disposable = match entry.name.to_str() {
-            Some("mask" | "sockets" | "started" | RECORD | NEW_RECORD) => true,
+            Some("mask" | "sockets" | "started" | "denials.jsonl" | RECORD | NEW_RECORD) => true,
             Some("layers") => each_below(fs, run, &entry.name, |fs, layers, layer| {
                 Ok(numbered(&layer.name, "")
                     && dead.is_disposable_layer(fs, layers, &layer.name)?)

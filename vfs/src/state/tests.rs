@@ -179,6 +179,7 @@ fn sweep_takes_the_dead_and_leaves_the_living() {
     let mut dead = state.create_run(&OsFs, &new_id()).expect("a run");
     dead.make_dir(&OsFs, Path::new(PRIVATE), 0o700).expect("made");
     fs::write(dead.path().join(PRIVATE).join("file"), "").expect("write");
+    fs::write(dead.path().join("denials.jsonl"), "{}\n").expect("write");
     let id = dead.id().to_string();
     dead.keep();
     let swept = state.sweep(&OsFs, all()).expect("swept");

@@ -2,6 +2,7 @@
 
 mod cas;
 mod kept;
+mod learn;
 mod parse;
 mod policy;
 #[cfg(test)]
@@ -12,6 +13,7 @@ pub(crate) use cas::{CasArgs, CasCommand};
 pub(crate) use kept::{
     ApplyArgs, Chosen, DiffArgs, DiscardArgs, DuArgs, GcArgs, RunsArgs, RunsCommand, UndoArgs,
 };
+pub(crate) use learn::LearnArgs;
 pub(crate) use parse::{Usage, command, parse};
 pub(crate) use policy::PolicyArgs;
 pub(crate) use run::{CommandLine, RunArgs};
@@ -55,6 +57,8 @@ pub(crate) enum Command {
     Doctor(DoctorArgs),
     /// Write a commented policy file for the project at hand
     Init(InitArgs),
+    /// Run a command without effect, and propose a policy by what it asked for
+    Learn(Box<LearnArgs>),
     /// Accept a project's policy file as it is now
     Trust(TrustArgs),
     /// Show what a run changed, as git does
@@ -91,6 +95,7 @@ impl Command {
             Self::Why(args) => args.style.clone(),
             Self::Doctor(args) => args.style.clone(),
             Self::Init(args) => args.style.clone(),
+            Self::Learn(args) => args.style.clone(),
             Self::Trust(args) => args.style.clone(),
             Self::Diff(args) => args.style.clone(),
             Self::Apply(args) => args.style.clone(),
@@ -239,6 +244,11 @@ pub(crate) enum ProfileCommand {
     Show {
         /// The profile's name
         name: String,
+    },
+    /// Name grants that no observed run of this project used; change nothing
+    Trim {
+        /// The profile's name; left out, the project's policy is meant
+        name: Option<String>,
     },
 }
 

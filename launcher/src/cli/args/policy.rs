@@ -157,6 +157,11 @@ impl PolicyArgs {
         Self { policy, ..Self::default() }
     }
 
+    /// Returns what a run with this profile is asked for with.
+    pub(crate) fn of_profile(name: &str) -> Self {
+        Self { profile: vec![name.to_owned()], ..Self::default() }
+    }
+
     /// Asks for no more than a level.
     pub(crate) fn requiring(mut self, level: &str) -> Self {
         self.require = Some(level.to_owned());

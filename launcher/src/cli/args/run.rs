@@ -7,7 +7,7 @@ use clap::Args;
 use super::{PolicyArgs, Style};
 
 /// `endow run`
-#[derive(Args, Debug)]
+#[derive(Args, Debug, Default)]
 pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) style: Style,
@@ -31,6 +31,13 @@ pub(crate) struct RunArgs {
     /// Write events as JSON lines while it runs: a file, or fd:N
     #[arg(long, value_name = "FILE|fd:N", help_heading = "Report")]
     pub(crate) events: Option<OsString>,
+    /// Also observe which files are asked for: the report then names those that are absent or refused
+    /// inside and there outside; slower
+    #[arg(long, conflicts_with = "no_observe", help_heading = "Report")]
+    pub(crate) explain: bool,
+    /// Observe nothing, not even refused calls, started programs and connections
+    #[arg(long, help_heading = "Report")]
+    pub(crate) no_observe: bool,
     /// Take a layer away, to test what the others hold
     #[cfg(feature = "test-switches")]
     #[arg(long = "test-without", value_name = "LAYER", help_heading = "Tests")]
@@ -40,7 +47,7 @@ pub(crate) struct RunArgs {
 }
 
 /// The command to run, after `--`.
-#[derive(Args, Clone, Debug)]
+#[derive(Args, Clone, Debug, Default)]
 pub(crate) struct CommandLine {
     /// The command and its arguments
     #[arg(last = true, required = true, value_name = "COMMAND")]

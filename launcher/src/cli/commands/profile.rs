@@ -8,6 +8,7 @@ use endow_policy::{
 };
 use serde_json::{Value, json};
 
+use super::trim;
 use crate::cli::args::{ProfileArgs, ProfileCommand};
 use crate::cli::error::{CommandError, Kind};
 use crate::cli::output::{Output, printable};
@@ -15,10 +16,14 @@ use crate::cli::{sources, surroundings};
 
 /// Runs the command.
 pub(crate) fn run(args: &ProfileArgs, output: &Output) -> Result<ExitCode, CommandError> {
+    if let ProfileCommand::Trim { name } = &args.command {
+        return trim::run(name.as_deref(), output);
+    }
     let own = sources::user_profiles(&surroundings::read(None)?);
     match &args.command {
         ProfileCommand::List => list(&own, output),
         ProfileCommand::Show { name } => show(&find(name, &own)?, output),
+        ProfileCommand::Trim { .. } => {}
     }
     Ok(ExitCode::SUCCESS)
 }

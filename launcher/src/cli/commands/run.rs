@@ -11,11 +11,13 @@ use crate::apply::{self, Begun, Prepared, prepare};
 use crate::cli::args::RunArgs;
 use crate::cli::bounds;
 use crate::cli::connections;
+use crate::cli::denials;
 use crate::cli::descriptors;
 use crate::cli::earlier;
 use crate::cli::error::{CommandError, Kind};
 use crate::cli::events::Events;
 use crate::cli::git_settings;
+use crate::cli::learn::{Kept, Lessons};
 use crate::cli::left_over;
 use crate::cli::output::Output;
 use crate::cli::progress::ProgressLine;
@@ -26,8 +28,9 @@ use crate::cli::stages::{self, Own, Planned, Request, Settled};
 use crate::cli::{ending, naming, synced, words};
 use crate::finish::finish;
 use crate::plan::Plan;
+use crate::plan::seccomp::Observe;
 use crate::plan::step::Buffered;
-use crate::supervise::{Notice, Terminal};
+use crate::supervise::{Notice, Observed, Terminal};
 
 /// Runs the command.
 pub(crate) fn run(args: &RunArgs, output: &Output) -> Result<ExitCode, CommandError> {
@@ -37,7 +40,7 @@ pub(crate) fn run(args: &RunArgs, output: &Output) -> Result<ExitCode, CommandEr
     }
     let passed = descriptors::take(args)?;
     let reports = passed.reports;
-    let result = supervised(args, output, passed.events);
+    let result = supervised(args, output, (passed.events, Purpose::Run));
     match result {
         Ok(run) => {
             if output.is_json() || !reports.are_none() {
@@ -49,6 +52,8 @@ pub(crate) fn run(args: &RunArgs, output: &Output) -> Result<ExitCode, CommandEr
             }
             run.connections.iter().for_each(|log| connections::tell(log, output));
             run.settings.iter().for_each(|left| git_settings::tell(left, output));
+            tell_denials(args, run.observed.as_ref(), output);
+            remember(args, &run, output);
             let code = ending::tell(&run.planned, &run.ended, output);
             let code = code.map(|code| synced::tell(&run, code, output));
             if run.sync.as_ref().is_some_and(|sync| sync.state.is_some()) {
@@ -111,24 +116,61 @@ fn tell_unchangeable(plan: &Plan, output: &Output) {
     }
 }
 
-fn supervised(
+fn observe(args: &RunArgs) -> Observe {
+    match (args.explain, args.no_observe) {
+        (true, _) => Observe::Paths,
+        (false, true) => Observe::Nothing,
+        (false, false) => Observe::Calls,
+    }
+}
+
+/// Says what was refused, or that nobody could see it who wanted to.
+fn tell_denials(args: &RunArgs, observed: Option<&Observed>, output: &Output) {
+    match observed {
+        Some(observed) => denials::tell(observed, observe(args), output),
+        None if args.explain => {
+            output.warning("nothing was observed: calls can't be listened to in this place");
+        }
+        None => {}
+    }
+}
+
+/// What it asked for counts for `endow learn`, and what it used for `endow profile trim`.
+fn remember(args: &RunArgs, run: &Finished, output: &Output) {
+    let Some(observed) = run.observed.as_ref().filter(|_| args.explain) else { return };
+    let lessons = Lessons::of(&run.planned.surroundings);
+    if let Err(error) = lessons.add(run.planned.id.as_str(), &Kept::of(run, observed)) {
+        output.problem("can't remember what the run asked for", &error);
+    }
+}
+
+/// What a run is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// What the command does.
+    Run,
+    /// What it asks for: nothing that it changes remains.
+    Learn,
+}
+
+/// Runs the command to its end, with all that follows.
+pub(crate) fn supervised(
     args: &RunArgs,
     output: &Output,
-    mut events: Events,
+    (mut events, purpose): (Events, Purpose),
 ) -> Result<Finished, CommandError> {
     let earlier = args.from.as_deref().map(earlier::open).transpose()?;
     let request = Request {
         argv: args.command.argv.clone(),
         keep: args.keep_fd.clone(),
         die_with_parent: args.die_with_parent,
-        captured: output.is_json(),
+        captured: output.is_json() && purpose == Purpose::Run,
         earlier: earlier.as_ref().map(earlier::facts).transpose()?,
         own: Own::Made,
+        observe: observe(args),
     };
-    let mut settled = stages::settle(&args.policy, request.argv.first().map(OsString::as_os_str))?;
-    if let Some(name) = &args.name {
-        naming::accept(name, settled.state())?;
-    }
+    let mut settled = settled(args, purpose)?;
+    let captured = request.captured;
     let mut begun = begin_early(&mut settled, args, &request);
     left_over::clear(settled.state(), output);
     let planned = stages::decide(settled, request, &mut |sketch| {
@@ -146,7 +188,7 @@ fn supervised(
     // Its layers are copied: others may have it now.
     drop(earlier);
     let prepare_time = start.elapsed();
-    let capture = if output.is_json() { Some(prepared.start_capture()?) } else { None };
+    let capture = captured.then(|| prepared.start_capture()).transpose()?;
     let mut notify = |notice| {
         events.notice(&notice);
         let told = words::notice(&notice, &planned);
@@ -181,6 +223,19 @@ fn supervised(
         })?;
     let (spawn_time, run_time, sync_time) = (ran.spawn_time, ran.run_time, finishing.elapsed());
     let phases = Phases { took: planned.took, prepare_time, spawn_time, run_time, sync_time };
-    let Ran { ended, captured, settings, connections, .. } = ran;
-    Ok(Finished { planned, ended, sync, phases, captured, settings, connections })
+    let Ran { ended, captured, settings, connections, observed, .. } = ran;
+    Ok(Finished { planned, ended, sync, phases, captured, settings, connections, observed })
+}
+
+/// The policy of the run, and a name that it may have.
+fn settled(args: &RunArgs, purpose: Purpose) -> Result<Settled, CommandError> {
+    let command = args.command.argv.first().map(OsString::as_os_str);
+    let mut settled = stages::settle(&args.policy, command)?;
+    if purpose == Purpose::Learn {
+        settled.rehearse();
+    }
+    if let Some(name) = &args.name {
+        naming::accept(name, settled.state())?;
+    }
+    Ok(settled)
 }

@@ -7,7 +7,7 @@ mod patch;
 mod quote;
 mod stat;
 
-pub(crate) use blob::{Pair, exported, read};
+pub(crate) use blob::{Blob, Content, Pair, exported, read};
 pub(crate) use patch::{Look, patch};
 pub(crate) use quote::quoted;
 pub(crate) use stat::{Counted, count, table};

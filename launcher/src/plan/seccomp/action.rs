@@ -57,6 +57,11 @@ pub enum Action {
 }
 
 impl Action {
+    /// Returns the same with the supervisor giving the error.
+    pub(super) fn announced(self) -> Self {
+        if matches!(self, Self::Errno(_)) { Self::Notify } else { self }
+    }
+
     /// Returns the value that a filter returns: `SECCOMP_RET_*`.
     pub fn code(self) -> u32 {
         match self {

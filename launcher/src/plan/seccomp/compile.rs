@@ -105,8 +105,9 @@ impl Program {
         let label = match (leaf, self.leaves.get(&leaf).copied()) {
             (_, Some(label)) if self.assembler.reaches(label) => label,
             (Leaf::Do(action), _) => self.assembler.push(RETURN, action.code()),
-            (Leaf::Check(_), Some(far)) => self.assembler.near(far),
-            (Leaf::Check(check), None) => self.check(check),
+            (Leaf::Check(_) | Leaf::Announced(_), Some(far)) => self.assembler.near(far),
+            (Leaf::Check(check), None) => self.check(check, &|action| action),
+            (Leaf::Announced(check), None) => self.check(check, &Action::announced),
         };
         self.leaves.insert(leaf, label);
         label
@@ -116,10 +117,12 @@ impl Program {
         self.leaf(Leaf::Do(action))
     }
 
-    fn check(&mut self, check: Check) -> Label {
+    fn check(&mut self, check: Check, as_installed: &dyn Fn(Action) -> Action) -> Label {
         let decision = check.decision();
-        let otherwise = self.action(decision.otherwise);
-        decision.rules.iter().rev().fold(otherwise, |next, rule| self.rule(rule, next))
+        let otherwise = self.action(as_installed(decision.otherwise));
+        decision.rules.iter().rev().fold(otherwise, |next, rule| {
+            self.rule(&Rule { then: as_installed(rule.then), ..*rule }, next)
+        })
     }
 
     fn rule(&mut self, rule: &Rule, next: Label) -> Label {

@@ -29,11 +29,13 @@ pub enum Applies {
     WithoutSignalScope,
     /// When Landlock rules TCP ports.
     WithTcpRules,
-    /// When the run is observed.
+    /// Never by itself: the calls are seen when the run is observed.
     WhenObserved,
-    /// When the run is observed, or addresses are served on demand.
+    /// When addresses are served on demand; seen when the run is observed.
     WhenConnecting,
-    /// When there are copy-on-write mounts.
+    /// Never by itself: the calls are seen when names of files are observed.
+    WhenExplained,
+    /// When there are copy-on-write mounts; seen when names of files are observed.
     WhenBuffered,
 }
 
@@ -77,6 +79,8 @@ groups! {
         always(Leaf::ALLOW);
     Observed "observed" "starting programs"
         only(Applies::WhenObserved, Leaf::Do(Action::Notify));
+    Paths "paths" "names of files"
+        only(Applies::WhenExplained, Leaf::Do(Action::Notify));
     Connect "connect" "connecting; an address that only a range or any port allows is served first"
         only(Applies::WhenConnecting, Leaf::Do(Action::Notify));
     Rename "rename" "renaming; a directory of a copy-on-write mount is made ready for it first"
@@ -139,6 +143,14 @@ groups! {
         always(Leaf::Check(Check::FilterFlags));
     Obsolete "obsolete" "calls that Linux no longer has"
         always(ENOSYS);
+}
+
+impl Group {
+    /// Returns whether a refusal is worth telling of. Libraries try the others all the time, and go
+    /// another way.
+    pub const fn is_told(self) -> bool {
+        !matches!(self, Self::Clone3 | Self::Obsolete)
+    }
 }
 
 const EPERM: Leaf = Leaf::Do(Action::Errno(Errno::EPERM));

@@ -14,6 +14,8 @@ pub enum Leaf {
     Do(Action),
     /// By the arguments.
     Check(Check),
+    /// By the arguments, and the supervisor gives the error.
+    Announced(Check),
 }
 
 impl Leaf {
@@ -25,7 +27,21 @@ impl Leaf {
         match self {
             Self::Do(action) => action,
             Self::Check(check) => check.decision().decide(args),
+            Self::Announced(check) => check.decision().decide(args).announced(),
         }
+    }
+
+    /// Returns the same with the supervisor giving the errors.
+    pub(super) fn announced(self) -> Self {
+        match self {
+            Self::Do(action) => Self::Do(action.announced()),
+            Self::Check(check) | Self::Announced(check) => Self::Announced(check),
+        }
+    }
+
+    /// Returns whether the supervisor sees any of the calls.
+    pub(super) fn notifies(self) -> bool {
+        matches!(self, Self::Do(Action::Notify) | Self::Announced(_))
     }
 }
 
@@ -33,7 +49,7 @@ impl fmt::Display for Leaf {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Do(action) => action.fmt(f),
-            Self::Check(check) => f.write_str(check.summary()),
+            Self::Check(check) | Self::Announced(check) => f.write_str(check.summary()),
         }
     }
 }

@@ -37,6 +37,7 @@ mod insn;
 #[cfg(test)]
 mod interpret;
 mod leaf;
+mod observe;
 mod plan;
 mod reaper;
 mod reference;
@@ -54,6 +55,7 @@ pub use compile::{compile, compile_reaper};
 pub use group::Group;
 pub use insn::Insn;
 pub use leaf::Leaf;
+pub use observe::Observe;
 pub use plan::{Foreign, SeccompInput, SeccompPlan, plan};
 pub use reaper::ReaperPlan;
 pub use reference::render as render_reference;

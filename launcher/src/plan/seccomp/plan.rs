@@ -10,6 +10,7 @@ use super::arch::Arch;
 use super::compat;
 use super::group::{Applies, Group};
 use super::leaf::Leaf;
+use super::observe::Observe;
 use super::shared::Shared;
 use super::table::{CALLS, Call};
 
@@ -25,8 +26,8 @@ pub struct SeccompInput<'a> {
     pub signal_scoped: bool,
     /// Landlock rules which TCP ports may be used.
     pub tcp_ports_ruled: bool,
-    /// The supervisor sees which programs start and what they connect to.
-    pub observe: bool,
+    /// What the supervisor sees.
+    pub observe: Observe,
     /// The supervisor serves addresses of the network when somebody connects to them.
     pub on_demand: bool,
     /// The supervisor prepares directories of copy-on-write mounts for being renamed.
@@ -38,7 +39,8 @@ pub struct SeccompInput<'a> {
 /// The decided filter of a run.
 ///
 /// The decision is by group; [`SeccompPlan::leaf`] gives it by number. A number that no call of
-/// the table has is answered with [`SeccompPlan::UNKNOWN`].
+/// the table has is answered with [`SeccompPlan::UNKNOWN`]. What is observed changes no decision: the
+/// filter then leaves it to the supervisor to give the errors that were decided.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SeccompPlan {
     /// The architecture the numbers are of.
@@ -47,6 +49,9 @@ pub struct SeccompPlan {
     pub lifted: BTreeSet<AllowWord>,
     /// What happens to calls of this machine's 32-bit programs.
     pub foreign: Foreign,
+    /// What the supervisor sees.
+    #[serde(skip_serializing_if = "Observe::is_nothing")]
+    pub observe: Observe,
     /// What happens to each group; those that are simply allowed are not printed.
     #[serde(serialize_with = "restricted_groups")]
     groups: BTreeMap<Group, Leaf>,
@@ -71,7 +76,8 @@ pub fn plan(input: &SeccompInput<'_>) -> SeccompPlan {
         Foreign::Killed
     };
     let groups = Group::ALL.iter().map(|group| (*group, decide(*group, input))).collect();
-    SeccompPlan { arch: input.arch, lifted: input.allow.clone(), foreign, groups }
+    let (arch, lifted, observe) = (input.arch, input.allow.clone(), input.observe);
+    SeccompPlan { arch, lifted, foreign, observe, groups }
 }
 
 impl SeccompPlan {
@@ -91,13 +97,35 @@ impl SeccompPlan {
         Call::numbered(number, self.arch).map_or(Self::UNKNOWN, |call| self.group(call.group))
     }
 
-    /// Returns what happens to each known number.
+    /// Decides about a call as the kernel shows it: the architecture of its caller, its number and
+    /// its arguments.
+    pub fn decide(&self, audit: u32, number: u32, args: [u64; 6]) -> Action {
+        if audit == self.arch.audit() {
+            return self.leaf(number).decide(args);
+        }
+        let leaves = self.compat_leaves().filter(|_| audit == self.arch.audit_32bit());
+        let Some(leaves) = leaves else { return Action::Kill };
+        leaves.get(&number).copied().unwrap_or(Self::UNKNOWN).decide(args)
+    }
+
+    /// Returns what the filter does with each known number.
     pub fn leaves(&self) -> BTreeMap<u32, Leaf> {
-        let leaf = |call: &Call| Some((call.number(self.arch)?, self.group(call.group)));
+        let leaf = |call: &Call| Some((call.number(self.arch)?, self.installed(call.group)));
         CALLS.iter().filter_map(leaf).collect()
     }
 
-    /// Returns what happens to the calls of 32-bit programs, unless all kill.
+    pub(super) fn installed(&self, group: Group) -> Leaf {
+        self.observe.installed(group, self.group(group))
+    }
+
+    /// Returns the same filter for a host where nobody can listen.
+    #[must_use]
+    pub fn unobserved(&self) -> Self {
+        Self { observe: Observe::Nothing, ..self.clone() }
+    }
+
+    /// Returns what the filter does with the calls of 32-bit programs, unless all kill. Nothing of
+    /// theirs is observed.
     pub fn compat_leaves(&self) -> Option<BTreeMap<u32, Leaf>> {
         if self.foreign == Foreign::Killed {
             return None;
@@ -109,9 +137,9 @@ impl SeccompPlan {
         Some(leaves)
     }
 
-    /// Tells whether the filter needs a listener.
+    /// Tells whether the filter has a listener.
     pub fn notifies(&self) -> bool {
-        self.groups.values().any(|leaf| *leaf == Leaf::Do(Action::Notify))
+        self.groups.keys().any(|group| self.installed(*group).notifies())
     }
 }
 
@@ -135,8 +163,8 @@ fn applies(applies: Applies, input: &SeccompInput<'_>) -> bool {
         Applies::Always => true,
         Applies::WithoutSignalScope => !input.signal_scoped,
         Applies::WithTcpRules => input.tcp_ports_ruled,
-        Applies::WhenObserved => input.observe,
-        Applies::WhenConnecting => input.observe || input.on_demand,
+        Applies::WhenObserved | Applies::WhenExplained => false,
+        Applies::WhenConnecting => input.on_demand,
         Applies::WhenBuffered => input.buffered,
     }
 }

@@ -25,6 +25,14 @@ aarch64) pass, ruled by the same groups. What can't be ruled is i386's `socketca
 
 ";
 
+const OBSERVED: &str = "
+What is refused and what is announced (`notify`) is seen by the supervisor, unless `--no-observe`: a
+refused call gets the error of this table from it, and one that is announced goes on at once. Refusals of
+`clone3`, `obsolete` and unknown numbers are not seen, for libraries try these all the time and go another
+way; nor are calls of 32-bit programs.
+
+";
+
 const SHARED: &str = "\
 A run at level `landlock` has no namespaces. What these keep apart, the filter refuses there,
 whatever words are given:
@@ -39,6 +47,7 @@ pub fn render() -> String {
     page.push_str("| group | without the word | lifted by | what it is |\n|---|---|---|---|\n");
     page.extend(Group::ALL.iter().map(|group| row(*group)));
     page.push_str(FOREIGN);
+    page.push_str(OBSERVED);
     page.push_str(SHARED);
     page.extend(Group::ALL.iter().filter_map(|group| shared_row(*group)));
     page.push('\n');
@@ -54,9 +63,12 @@ fn row(group: Group) -> String {
         Applies::Always => "",
         Applies::WithoutSignalScope => " (where Landlock has no signal scope)",
         Applies::WithTcpRules => " (when ports are ruled)",
-        Applies::WhenObserved => " (when observed)",
-        Applies::WhenConnecting => " (with rules for ranges or any port)",
-        Applies::WhenBuffered => " (where changes are buffered)",
+        Applies::WhenObserved => " (unless `--no-observe`)",
+        Applies::WhenConnecting => {
+            " (unless `--no-observe`, and with rules for ranges or any port)"
+        }
+        Applies::WhenExplained => " (with `--explain`)",
+        Applies::WhenBuffered => " (where changes are buffered, and with `--explain`)",
     };
     format!("| {} | {}{when} | {word} | {} |\n", group.name(), rule.default, rule.about)
 }

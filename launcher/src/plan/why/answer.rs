@@ -1,6 +1,6 @@
 //! What is answered.
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 
 use super::Operation;
 use super::refusal::Refusal;
@@ -78,7 +78,7 @@ impl Verdict {
 }
 
 /// A layer that refuses something.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Layer {
     /// The mount namespace shows nothing there.

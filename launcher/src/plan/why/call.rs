@@ -4,15 +4,10 @@ use super::answer::{Answer, Layer, Verdict};
 use super::refusal::Refusal;
 use crate::plan::Plan;
 use crate::plan::seccomp::{self, Action, Leaf};
-use crate::plan::step::PayloadStep;
 
 /// Answers for a call by name or number; `None` for a name that Linux doesn't have.
 pub fn call(plan: &Plan, name: &str) -> Option<Answer> {
-    let filter = plan.payload.iter().find_map(|step| match step {
-        PayloadStep::Seccomp(filter) => Some(filter),
-        _ => None,
-    })?;
-    let found = seccomp::answer(filter, name)?;
+    let found = seccomp::answer(plan.filter()?, name)?;
     let errno = errno(found.leaf);
     let allowed = matches!(found.leaf, Leaf::Do(Action::Allow | Action::Notify));
     let about = found.group.map_or("no call of this number is known", |group| group.rule().about);

@@ -9,6 +9,7 @@
 mod answer;
 mod call;
 mod decide;
+mod denial;
 mod entry;
 mod network;
 mod node;
@@ -20,15 +21,16 @@ mod walk;
 
 pub use answer::{Answer, Layer, Verdict};
 pub use call::call;
+pub use denial::{Denial, Need, Remedy, Subject};
 pub use entry::{AclEntry, Entry, EntryKind, HostTree, Readonly};
 pub use network::connection;
 pub use refusal::Refusal;
 pub use tell::Questions;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// What is to be done with a path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Operation {
     /// Open for reading, and list when it is a directory.

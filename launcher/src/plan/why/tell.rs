@@ -19,22 +19,22 @@ use crate::plan::step::ConfineStep;
 
 /// Answers questions about one plan.
 pub struct Questions<'a> {
-    plan: &'a Plan,
+    pub(super) plan: &'a Plan,
     policy: &'a Policy,
-    host: &'a HostFacts,
-    tree: &'a dyn HostTree,
+    pub(super) host: &'a HostFacts,
+    pub(super) tree: &'a dyn HostTree,
     view: View<'a>,
     rules: Rules,
     protected_links: bool,
 }
 
 /// What came of a question, before it is put into words.
-struct Outcome {
-    refusals: Refusals,
+pub(super) struct Outcome {
+    pub(super) refusals: Refusals,
     /// The place that decides.
-    at: GuestPath,
+    pub(super) at: GuestPath,
     node: Option<Node>,
-    why: Option<Missing>,
+    pub(super) why: Option<Missing>,
     unknown: bool,
     /// A part before the last stands in the way.
     lost: bool,
@@ -82,7 +82,7 @@ impl<'a> Questions<'a> {
         }
     }
 
-    fn outcome(&self, path: &Path, operation: Operation) -> Outcome {
+    pub(super) fn outcome(&self, path: &Path, operation: Operation) -> Outcome {
         let user = &self.host.user;
         let walk = Walk { view: &self.view, user, protected_links: self.protected_links };
         match walk.resolve(&self.policy.chdir, path) {
@@ -100,7 +100,7 @@ impl<'a> Questions<'a> {
     }
 
     /// Who asked for what stands there: the origin chain of the mount, or of the deny rule.
-    fn rule(&self, outcome: &Outcome) -> Option<String> {
+    pub(super) fn rule(&self, outcome: &Outcome) -> Option<String> {
         if outcome.is_hidden() {
             let (pattern, origin) = self.hiding_rule(&outcome.at)?;
             return Some(format!("deny {pattern} ({origin})"));
@@ -227,7 +227,7 @@ impl<'a> Questions<'a> {
         self.tree.look(&at.to_host()).is_ok()
     }
 
-    fn remedy(&self, outcome: &Outcome, operation: Operation) -> Option<String> {
+    pub(super) fn remedy(&self, outcome: &Outcome, operation: Operation) -> Option<String> {
         if outcome.unknown {
             return None;
         }
@@ -281,7 +281,7 @@ impl<'a> Questions<'a> {
         Some(format!("chmod {class}+{right} {}", quoted(&host.to_guest())))
     }
 
-    fn host_path(&self, at: &GuestPath) -> Option<HostPath> {
+    pub(super) fn host_path(&self, at: &GuestPath) -> Option<HostPath> {
         let placed = self.covering(at)?;
         placed.host_path(at)
     }
@@ -414,7 +414,7 @@ fn in_words(refusal: Refusal) -> &'static str {
 }
 
 /// A path as a shell takes it.
-fn quoted(path: &GuestPath) -> String {
+pub(super) fn quoted(path: &GuestPath) -> String {
     let text = path.to_string();
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@%,:".contains(c);
     if text.chars().all(plain) { text } else { format!("'{}'", text.replace('\'', "'\\''")) }

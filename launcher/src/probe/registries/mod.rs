@@ -12,7 +12,9 @@ mod outside;
 mod pip;
 mod program;
 
-use endow_policy::{HostRule, Registry};
+use std::ffi::OsString;
+
+use endow_policy::{HostPath, HostRule, Policy, Registry};
 
 use crate::plan::registries::{Registries, RegistryFault, asked};
 
@@ -31,6 +33,17 @@ pub(super) fn ask(questions: &Questions<'_>, paths: &Paths) -> Registries {
     let home = questions.vars.home.as_ref();
     let outside = Outside::new(&policy.mounts, paths, questions.environment, home);
     registries.map(|registry| (registry, hosts(registry, &outside))).collect()
+}
+
+/// Asks for the hosts of all registries; one of which nothing is known is left out.
+pub(crate) fn known(
+    policy: &Policy,
+    paths: &Paths,
+    (environment, home): (&[(OsString, OsString)], Option<&HostPath>),
+) -> Vec<(Registry, Vec<HostRule>)> {
+    let outside = Outside::new(&policy.mounts, paths, environment, home);
+    let all = Registry::ALL.iter();
+    all.filter_map(|registry| Some((*registry, hosts(*registry, &outside).ok()?))).collect()
 }
 
 fn hosts(registry: Registry, outside: &Outside<'_>) -> Result<Vec<HostRule>, RegistryFault> {

@@ -53,9 +53,12 @@ fn global_config(outside: &Outside<'_>) -> Option<PathBuf> {
     prefix.map(|prefix| prefix.join("etc/npmrc")).filter(|path| path.is_absolute())
 }
 
+/// It would make a cache in the home, and write a log there.
+const NO_CACHE: &str = "--cache=/dev/null/npm";
+
 fn reported(outside: &Outside<'_>) -> Result<Named, RegistryFault> {
     let npm = outside.program("npm")?;
-    let lines = outside.ask(&npm, &["config", "get", DEFAULT])?;
+    let lines = outside.ask(&npm, &["config", "get", DEFAULT, NO_CACHE])?;
     let address = lines.into_iter().next_back().unwrap_or_default();
     if address.contains("://") {
         Ok(Named::new(npm.display(), address))
@@ -196,7 +199,10 @@ mod tests {
     fn npm_reports_what_nobody_configured() {
         let host = Host::new();
         check(&host, Err("no configuration names a registry, and npm is not installed"));
-        host.program("bin/npm", "test \"$*\" = 'config get registry' && echo https://d.example/");
+        host.program(
+            "bin/npm",
+            "test \"$*\" = 'config get registry --cache=/dev/null/npm' && echo https://d.example/",
+        );
         check(&host, Ok(&["d.example:443"]));
         host.write("home/.npmrc", "@a:registry=https://a.example/\n");
         check(&host, Ok(&["a.example:443", "d.example:443"]));

@@ -2,17 +2,13 @@
 
 use std::ffi::{OsStr, OsString};
 use std::os::fd::OwnedFd;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::FileExt;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags, StatxFlags, openat, openat2, statx};
 
-use super::of_process;
+use crate::supervise::caller::{descriptor, path_at, place_of};
 use crate::sys::announced::Announced;
-
-/// The most bytes of a path, as the kernel has it.
-const PATH_MAX: usize = 4096;
 
 /// A name in an open directory of the sandbox's view.
 #[derive(Debug)]
@@ -43,6 +39,15 @@ impl Named {
     }
 }
 
+/// Returns whether a call renames something.
+pub(super) fn renames(call: &Announced) -> bool {
+    match i64::from(call.number) {
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_rename => true,
+        number => matches!(number, libc::SYS_renameat | libc::SYS_renameat2),
+    }
+}
+
 /// Returns what a call renames; `None` for what can't be told, and for names that no rename takes.
 pub(super) fn old_name(call: &Announced) -> Option<Named> {
     let [first, second, ..] = call.arguments;
@@ -64,24 +69,6 @@ pub(super) fn old_name(call: &Announced) -> Option<Named> {
     Some(Named { parent, root, place, name })
 }
 
-/// Returns a directory's path in the caller's view.
-fn place_of(pid: u32, directory: i32, path: &Path) -> Option<PathBuf> {
-    if path.is_absolute() {
-        return Some(path.to_owned());
-    }
-    let base = if directory == libc::AT_FDCWD {
-        std::fs::read_link(format!("/proc/{pid}/cwd"))
-    } else {
-        std::fs::read_link(format!("/proc/{pid}/fd/{directory}"))
-    };
-    Some(base.ok()?.join(path))
-}
-
-/// Descriptors are 32 bits wide.
-fn descriptor(argument: u64) -> Option<i32> {
-    u32::try_from(argument & u64::from(u32::MAX)).ok().map(u32::cast_signed)
-}
-
 fn open(path: &str) -> Option<OwnedFd> {
     openat(CWD, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok()
 }
@@ -96,15 +83,4 @@ fn mount(directory: &OwnedFd) -> Option<u64> {
 fn where_is(directory: &OwnedFd) -> Option<PathBuf> {
     use std::os::fd::AsRawFd;
     std::fs::read_link(format!("/proc/self/fd/{}", directory.as_raw_fd())).ok()
-}
-
-/// Reads a path from the caller's memory.
-fn path_at(pid: u32, address: u64) -> Option<Vec<u8>> {
-    let memory = of_process(pid, "mem")?;
-    let mut text = vec![0; PATH_MAX];
-    let read = memory.read_at(&mut text, address).ok()?;
-    text.truncate(read);
-    let end = text.iter().position(|byte| *byte == 0)?;
-    text.truncate(end);
-    Some(OsString::from_vec(text).into_vec())
 }

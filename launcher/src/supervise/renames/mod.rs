@@ -8,7 +8,7 @@
 mod caller;
 mod lift;
 
-use std::fs::File;
+use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
@@ -27,11 +27,13 @@ pub(crate) use lift::NEW as HALF_WAY;
 /// How long a directory that is half-way is waited for when the run is over.
 const PATIENCE: Timespec = Timespec { tv_sec: 60, tv_nsec: 0 };
 
-/// The call that waits, and the directories it may be about.
+/// The calls that wait, and the directories they may be about.
 #[derive(Debug)]
 pub(super) struct Renames {
     mounts: Vec<Layered>,
     worker: Option<Worker>,
+    /// Calls that came while one is worked on.
+    waiting: VecDeque<Announced>,
 }
 
 /// A copy-on-write mount.
@@ -59,12 +61,8 @@ impl Renames {
             let source = openat2(CWD, it.source.as_path(), flags, Mode::empty(), no_links())?;
             Ok(Layered { at: it.at.as_path().to_owned(), source })
         });
-        Ok(Self { mounts: layered.collect::<Result<_, Errno>>()?, worker: None })
-    }
-
-    /// Returns whether there is any directory that would have to be prepared.
-    pub(super) fn is_needed(&self) -> bool {
-        !self.mounts.is_empty()
+        let mounts = layered.collect::<Result<_, Errno>>()?;
+        Ok(Self { mounts, worker: None, waiting: VecDeque::new() })
     }
 
     /// Returns what tells the end of the work on a call that waits.
@@ -78,10 +76,21 @@ impl Renames {
             let _ = sys::wait::until_ended(worker.pid);
             sys::announced::let_go_on(listener, &worker.call);
         }
+        while self.worker.is_none()
+            && let Some(call) = self.waiting.pop_front()
+        {
+            self.take(listener, call);
+        }
     }
 
-    /// Lets a call go on, when what it renames is prepared.
+    /// Lets a call go on, when what it renames is prepared: one after another.
     pub(super) fn take(&mut self, listener: BorrowedFd<'_>, call: Announced) {
+        if !caller::renames(&call) {
+            return sys::announced::let_go_on(listener, &call);
+        }
+        if self.worker.is_some() {
+            return self.waiting.push_back(call);
+        }
         match self.lifted(listener, &call) {
             Some(named) => self.start(listener, call, &named),
             None => sys::announced::let_go_on(listener, &call),
@@ -139,7 +148,7 @@ impl Drop for Renames {
 }
 
 /// Nothing of a run outlives its supervisor.
-fn die_with_parent(supervisor: Pid) -> Result<(), Errno> {
+pub(super) fn die_with_parent(supervisor: Pid) -> Result<(), Errno> {
     set_parent_process_death_signal(Some(Signal::KILL))?;
     if getppid() == Some(supervisor) { Ok(()) } else { Err(Errno::SRCH) }
 }
@@ -153,9 +162,4 @@ fn has_directory(source: &OwnedFd, below: &Path) -> bool {
 
 fn no_links() -> ResolveFlags {
     ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS
-}
-
-/// Opens a file of the process file system.
-pub(super) fn of_process(pid: u32, name: &str) -> Option<File> {
-    File::open(format!("/proc/{pid}/{name}")).ok()
 }

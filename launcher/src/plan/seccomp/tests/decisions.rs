@@ -6,8 +6,8 @@ use endow_policy::AllowWord;
 
 use super::super::interpret::SeccompData;
 use super::super::{
-    Action, Arch, CALLS, Call, Errno, ReaperPlan, SeccompInput, Shared, compile, compile_reaper,
-    plan,
+    Action, Arch, CALLS, Call, Errno, Observe, ReaperPlan, SeccompInput, Shared, compile,
+    compile_reaper, plan,
 };
 use super::harness::{
     EAFNOSUPPORT, ENOSYS, EOPNOTSUPP, EPERM, EPROTONOSUPPORT, HIGH, action_of, ask,
@@ -233,12 +233,25 @@ fn seccomp_narrows_without_a_listener() {
 fn observed_calls_notify() {
     let none = BTreeSet::new();
     for arch in Arch::ALL {
-        let observed = plan(&SeccompInput { observe: true, ..strict(*arch, &none) });
-        assert!(observed.notifies());
-        for name in ["execve", "execveat", "connect"] {
-            assert_eq!(run(&observed, name, &[]), Action::Notify);
+        let observed = |observe| plan(&SeccompInput { observe, ..strict(*arch, &none) });
+        let [calls, paths] = [Observe::Calls, Observe::Paths].map(observed);
+        assert!(calls.notifies() && paths.notifies());
+        for name in ["execve", "execveat", "connect", "mount", "io_uring_setup", "bpf"] {
+            assert_eq!(run(&calls, name, &[]), Action::Notify);
+            assert_eq!(run(&paths, name, &[]), Action::Notify);
         }
-        assert_as_declared(&observed);
+        for name in ["openat", "newfstatat", "unlinkat", "renameat2"] {
+            assert_eq!(run(&calls, name, &[]), Action::Allow);
+            assert_eq!(run(&paths, name, &[]), Action::Notify);
+        }
+        for name in ["clone3", "nfsservctl"] {
+            assert_eq!(run(&paths, name, &[]), ENOSYS);
+        }
+        assert_eq!(run(&paths, "clone", &[17]), Action::Allow);
+        assert_eq!(run(&paths, "clone", &[0x1000_0011]), Action::Notify);
+        assert!(!paths.unobserved().notifies());
+        assert_as_declared(&calls);
+        assert_as_declared(&paths);
     }
 }
 

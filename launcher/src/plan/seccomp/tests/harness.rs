@@ -12,6 +12,7 @@ use super::super::compile::compile;
 use super::super::insn::Insn;
 use super::super::interpret::{SeccompData, Verdict, interpret};
 use super::super::leaf::Leaf;
+use super::super::observe::Observe;
 use super::super::plan::{SeccompInput, SeccompPlan, plan};
 use super::super::shared::Shared;
 use super::super::table::Call;
@@ -30,7 +31,7 @@ pub(super) fn strict(arch: Arch, allow: &BTreeSet<AllowWord>) -> SeccompInput<'_
         allow,
         signal_scoped: false,
         tcp_ports_ruled: true,
-        observe: false,
+        observe: Observe::Nothing,
         on_demand: false,
         buffered: false,
         shared: Shared::Nothing,
@@ -141,7 +142,20 @@ pub(super) fn declared(plan: &SeccompPlan, data: &SeccompData) -> Action {
     if x32 && data.number != u32::MAX {
         return Action::Kill;
     }
-    plan.leaf(data.number).decide(data.args)
+    let call = Call::numbered(data.number, plan.arch);
+    let leaf = call.map_or(SeccompPlan::UNKNOWN, |call| plan.installed(call.group));
+    leaf.decide(data.args)
+}
+
+/// What a caller meets when the supervisor answers what is announced.
+pub(super) fn met(plan: &SeccompPlan, program: &[Insn], data: &SeccompData) -> Action {
+    match action_of(ask(program, *data).code) {
+        Action::Notify => match plan.decide(data.arch, data.number, data.args) {
+            Action::Notify => Action::Allow,
+            decided => decided,
+        },
+        action => action,
+    }
 }
 
 pub(super) fn declared_compat(plan: &SeccompPlan, data: &SeccompData) -> Action {
@@ -160,7 +174,7 @@ pub(super) fn declared_compat(plan: &SeccompPlan, data: &SeccompData) -> Action 
 #[track_caller]
 pub(super) fn assert_as_declared(plan: &SeccompPlan) {
     let program = compile(plan);
-    assert!(program.len() <= 350, "{} instructions", program.len());
+    assert!(program.len() <= 420, "{} instructions", program.len());
     let odd = [0x3fff_ffff, 0x4000_0000, 0x4000_0001, 0x4000_0208, 0x7fff_ffff, u32::MAX - 1];
     let numbers = (0..=600).chain(odd).chain([0xf_0000, 0xf_0005, 0xf_0006, u32::MAX]);
     for number in numbers {

@@ -9,11 +9,14 @@ use super::super::compile::program;
 use super::super::interpret::SeccompData;
 use super::super::run::runs;
 use super::super::{
-    Action, Arch, Call, Check, Leaf, ReaperPlan, SeccompInput, SeccompPlan, Shared, compile,
-    compile_reaper, plan,
+    Action, Arch, Call, Check, Leaf, Observe, ReaperPlan, SeccompInput, SeccompPlan, Shared,
+    compile, compile_reaper, plan,
 };
 use super::harness::strict;
-use super::harness::{AUDITS, ask, assert_as_declared, assert_loadable, data, declared, planned};
+use super::harness::{
+    AUDITS, action_of, ask, assert_as_declared, assert_loadable, data, declared, key_arguments,
+    met, planned,
+};
 
 #[test]
 fn every_single_word_compiles_as_declared() {
@@ -22,6 +25,29 @@ fn every_single_word_compiles_as_declared() {
         assert_as_declared(&planned(*arch, AllowWord::ALL));
         for word in AllowWord::ALL {
             assert_as_declared(&planned(*arch, &[*word]));
+        }
+    }
+}
+
+/// Every number with the arguments that its decision depends on.
+#[test]
+fn observed_decisions_are_the_same_and_seen() {
+    for (arch, observe) in
+        Arch::ALL.iter().flat_map(|arch| [Observe::Calls, Observe::Paths].map(|it| (*arch, it)))
+    {
+        let none = BTreeSet::new();
+        let observed = plan(&SeccompInput { observe, ..strict(arch, &none) });
+        let (program, plain) = (compile(&observed), compile(&observed.unobserved()));
+        for number in 0..472 {
+            let told = Call::numbered(number, arch).is_some_and(|call| call.group.is_told());
+            for args in key_arguments(&observed, number) {
+                let data = SeccompData { number, arch: arch.audit(), args };
+                let [seen, met] = [&program, &plain].map(|it| action_of(ask(it, data).code));
+                assert_eq!(observed.decide(data.arch, number, args), met, "{number} {args:x?}");
+                let is_seen = matches!(met, Action::Errno(_)) && told;
+                assert!(!is_seen || seen == Action::Notify, "{number} {args:x?}");
+                assert!(seen == met || seen == Action::Notify, "{number} {args:x?}");
+            }
         }
     }
 }
@@ -52,6 +78,10 @@ fn programs_are_short() {
     insta::assert_snapshot!(sizes.join("\n"));
 }
 
+fn any_observe() -> impl Strategy<Value = Observe> {
+    prop::sample::select(&[Observe::Nothing, Observe::Calls, Observe::Paths][..])
+}
+
 fn any_input() -> impl Strategy<Value = (Arch, BTreeSet<AllowWord>, [bool; 3])> {
     let words = proptest::sample::subsequence(AllowWord::ALL, 0..=AllowWord::ALL.len());
     let arch = proptest::sample::select(Arch::ALL);
@@ -77,8 +107,8 @@ proptest! {
 
     #[test]
     fn compiled_as_declared(
-        (arch, allow, [signal_scoped, tcp_ports_ruled, observe]) in any_input(),
-        buffered in any::<bool>(),
+        (arch, allow, [signal_scoped, tcp_ports_ruled, buffered]) in any_input(),
+        observe in any_observe(),
         calls in prop::collection::vec((any_number(), prop::array::uniform6(any_argument())), 400),
         audit in prop::sample::select(AUDITS),
         shared in prop::sample::select(Shared::ALL),
@@ -101,6 +131,29 @@ proptest! {
         for ((number, args), arch) in calls.into_iter().zip(audits) {
             let data = SeccompData { number, arch, args };
             prop_assert_eq!(ask(&program, data).code, declared(&plan, &data).code());
+        }
+    }
+
+    /// Observation changes no answer, whatever the call and its arguments.
+    #[test]
+    fn observed_calls_are_answered_as_unobserved(
+        (arch, allow, [signal_scoped, tcp_ports_ruled, buffered]) in any_input(),
+        observe in any_observe(),
+        calls in prop::collection::vec((any_number(), prop::array::uniform6(any_argument())), 60),
+        audit in prop::sample::select(AUDITS),
+        shared in prop::sample::select(Shared::ALL),
+    ) {
+        let strict = strict(arch, &allow);
+        let input =
+            SeccompInput { signal_scoped, tcp_ports_ruled, observe, buffered, shared, ..strict };
+        let observed = plan(&input);
+        let unobserved = observed.unobserved();
+        let programs = [&observed, &unobserved].map(compile);
+        let audits = [arch.audit(), audit].into_iter().cycle();
+        for ((number, args), arch) in calls.into_iter().zip(audits) {
+            let data = SeccompData { number, arch, args };
+            let [seen, plain] = &programs;
+            prop_assert_eq!(met(&observed, seen, &data), met(&unobserved, plain, &data));
         }
     }
 

@@ -1,0 +1,53 @@
+//! Explains what a run asked for, by the questions that `endow why` asks.
+
+use std::ffi::OsStr;
+use std::path::{Component, Path, PathBuf};
+
+use super::stages::Planned;
+use crate::plan::why::{Denial, HostTree, Questions};
+use crate::probe::protects_links;
+use crate::supervise::Asked;
+
+/// Prepares to ask about the sandbox of a run.
+pub(crate) fn questions<'a>(planned: &'a Planned, tree: &'a dyn HostTree) -> Questions<'a> {
+    let (plan, policy) = (&planned.plan, &planned.found.policy);
+    Questions::new(plan, policy, &planned.host, tree, protects_links())
+}
+
+/// Explains why something is refused; `is_there` tells whether the view has a path by now.
+pub(crate) fn explain(
+    planned: &Planned,
+    questions: &Questions<'_>,
+    asked: &Asked,
+    is_there: bool,
+) -> Option<Denial> {
+    match asked {
+        Asked::Path(need, path) => questions.denial(&without_dots(path), *need, is_there),
+        Asked::Address(to) => Denial::of_address(&planned.plan, &planned.found.policy, *to),
+    }
+}
+
+/// Takes `..` back in writing: what it leads to through a link is not told.
+fn without_dots(path: &OsStr) -> PathBuf {
+    let mut plain = PathBuf::from("/");
+    for part in Path::new(path).components() {
+        match part {
+            Component::ParentDir => drop(plain.pop()),
+            Component::Normal(name) => plain.push(name),
+            _ => {}
+        }
+    }
+    plain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dots_lead_up() {
+        for (said, plain) in [("/a/../b", "/b"), ("/../x", "/x"), ("/a/b", "/a/b"), ("/", "/")] {
+            assert_eq!(without_dots(OsStr::new(said)), Path::new(plain));
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! What was asked for, judged by the policy in force and by what the host has now.
+
+use std::fs;
+use std::os::unix::fs::FileTypeExt;
+use std::path::Path;
+
+use endow_policy::learn::{Need, PathNeed, Usage, What};
+use endow_policy::{AllowWord, BackendSpec, GuestPath, HostPath, HostPattern, HostRule, Ports};
+
+use super::Missed;
+use crate::cli::stages::Planned;
+use crate::plan::why::{self, Answer, Layer, Operation, Questions, Verdict};
+use crate::probe::{HostObjects, protects_links};
+
+/// What is still to be had, and what no line of a policy gives.
+#[derive(Debug, Default)]
+pub(super) struct Judged {
+    /// What a line could give.
+    pub(super) needs: Vec<Need>,
+    /// What none could: a file that its owner keeps from the user, for example.
+    pub(super) beyond: usize,
+}
+
+/// What came of one thing that was asked for.
+enum Found {
+    Needed(Need),
+    /// It is given by now, or is nothing that the host has.
+    Settled,
+    Beyond,
+}
+
+/// Judges all that was asked for.
+pub(super) fn judge<'a>(planned: &Planned, missed: impl Iterator<Item = &'a Missed>) -> Judged {
+    let (plan, policy) = (&planned.plan, &planned.found.policy);
+    let tree = HostObjects::new();
+    let questions = Questions::new(plan, policy, &planned.host, &tree, protects_links());
+    let mut judged = Judged::default();
+    for missed in missed {
+        let found = match missed {
+            Missed::Path(path, operation) => of_path(planned, &questions, (path, *operation)),
+            Missed::Host(word) => of_host(planned, word),
+            Missed::Call(name) => of_call(planned, name),
+        };
+        match found {
+            Found::Needed(need) => judged.needs.push(need),
+            Found::Settled => {}
+            Found::Beyond => judged.beyond += 1,
+        }
+    }
+    judged
+}
+
+fn of_call(planned: &Planned, name: &str) -> Found {
+    let Some(answer) = why::call(&planned.plan, name) else { return Found::Beyond };
+    if answer.answer == Verdict::Allowed {
+        return Found::Settled;
+    }
+    let word = answer.remedy.as_deref().and_then(|it| it.strip_prefix("--allow "));
+    let word = word.and_then(|word| word.parse::<AllowWord>().ok());
+    word.map_or(Found::Beyond, |word| Found::Needed(Need::Call(word)))
+}
+
+fn of_host(planned: &Planned, word: &str) -> Found {
+    let Ok(rule) = HostRule::parse(word) else { return Found::Beyond };
+    let Some(port) = single_port(&rule) else { return Found::Beyond };
+    let host = match &rule.host {
+        HostPattern::Name(name) => name.to_string(),
+        HostPattern::Range(range) => range.first().to_string(),
+        HostPattern::Below(_) | HostPattern::Loopback | HostPattern::Registry(_) => {
+            return Found::Beyond;
+        }
+    };
+    let udp = if word.starts_with("udp:") { "udp:" } else { "" };
+    let policy = &planned.found.policy;
+    let answer = why::connection(&planned.plan, policy, &format!("{udp}{host}"), port);
+    let is_allowed = answer.answer == Verdict::Allowed;
+    if is_allowed { Found::Settled } else { Found::Needed(Need::Host(rule)) }
+}
+
+fn single_port(rule: &HostRule) -> Option<u16> {
+    match &rule.ports {
+        Ports::Some(ports) if ports.len() == 1 => ports.first().copied(),
+        Ports::Some(_) | Ports::Any => None,
+    }
+}
+
+fn of_path(
+    planned: &Planned,
+    questions: &Questions<'_>,
+    (path, operation): (&Path, Operation),
+) -> Found {
+    let answer = questions.path(path, operation);
+    match answer.answer {
+        Verdict::Absent | Verdict::Denied | Verdict::ReadOnly => {}
+        Verdict::Allowed | Verdict::Impossible => return Found::Settled,
+        Verdict::Unknown => return Found::Beyond,
+    }
+    let (Ok(at), false) = (GuestPath::new(path), is_kept_outside(planned, &answer)) else {
+        return Found::Beyond;
+    };
+    match there(&at, operation) {
+        Some(there) => shown(planned, there, &answer),
+        None => Found::Settled,
+    }
+}
+
+/// Permission bits hold outside as well, but for root, which has no capability inside.
+fn is_kept_outside(planned: &Planned, answer: &Answer) -> bool {
+    let is_root = planned.surroundings.vars.uid == 0;
+    !is_root && answer.layers.contains(&Layer::Permissions)
+}
+
+/// Returns what the host has at a path; to make a file is to change its directory.
+fn there(at: &GuestPath, operation: Operation) -> Option<PathNeed> {
+    let usage = match operation {
+        Operation::Read | Operation::Execute => Usage::Read,
+        Operation::Write => Usage::Write,
+        Operation::Connect => Usage::Connect,
+    };
+    let found = fs::metadata(at.as_path()).ok();
+    let (at, found) = match (found, usage) {
+        (None, Usage::Write) => {
+            let above = at.parent()?;
+            let found = fs::metadata(above.as_path()).ok().filter(fs::Metadata::is_dir)?;
+            (above, found)
+        }
+        (found, _) => (at.clone(), found?),
+    };
+    let what = what(&found);
+    // What is no socket can't be connected to, inside or outside.
+    if (usage == Usage::Connect) != (what == What::Socket) {
+        return None;
+    }
+    let leads_to = fs::canonicalize(at.as_path()).ok().and_then(|it| GuestPath::new(it).ok());
+    let leads_to = leads_to.filter(|to| *to != at);
+    Some(PathNeed { at, usage, what, leads_to, hidden: false })
+}
+
+fn what(found: &fs::Metadata) -> What {
+    let kind = found.file_type();
+    match kind {
+        _ if kind.is_dir() => What::Directory,
+        _ if kind.is_file() => What::File,
+        _ if kind.is_socket() => What::Socket,
+        _ => What::Special,
+    }
+}
+
+/// A path in a mount means another file when the mount shows another place, or a link leads out of it.
+fn shown(planned: &Planned, mut need: PathNeed, answer: &Answer) -> Found {
+    let own = &planned.surroundings.dirs;
+    let own = [&own.state, &own.cache, &own.config];
+    let places = || std::iter::once(&need.at).chain(&need.leads_to);
+    if places().any(|at| own.iter().any(|own| at.as_path().starts_with(own))) {
+        return Found::Beyond;
+    }
+    need.hidden = answer.layers.contains(&Layer::Deny);
+    let Some(placed) = planned.plan.placement.covering(&need.at) else {
+        return Found::Needed(Need::Path(need));
+    };
+    let BackendSpec::Physical { host } = &placed.spec.backend else {
+        return Found::Needed(Need::Path(need));
+    };
+    if host.to_guest() != placed.spec.at {
+        return Found::Beyond;
+    }
+    let leads_out = |to: &GuestPath| source(placed).is_some_and(|it| !to.is_within(&it.to_guest()));
+    if let Some(to) = need.leads_to.take_if(|to| leads_out(to)) {
+        need.at = to;
+    }
+    Found::Needed(Need::Path(need))
+}
+
+fn source(placed: &crate::plan::place::Placed) -> Option<&HostPath> {
+    placed.source.as_ref().map(|source| &source.path)
+}

@@ -1,0 +1,30 @@
+//! The file in which the command reads what was refused to it.
+
+use std::path::PathBuf;
+
+use endow_policy::GuestPath;
+
+use super::PlanError;
+use super::skeleton::fixed;
+use super::step::{InitStep, MountFlags, PrepareStep, RunPath, Source};
+use super::view::{Builder, DATA_ONLY};
+
+/// Its name in the run's directory.
+pub const DENIALS: &str = "denials.jsonl";
+
+impl Builder<'_> {
+    /// Shows the run's file read-only. A mount point can be neither removed nor renamed: with the
+    /// directory one as well, nobody inside can put another file in its place.
+    pub(super) fn denials(&mut self, own: &GuestPath) -> Result<(), PlanError> {
+        self.directory(own, 0o755)?;
+        let flags = MountFlags { noexec: true, ..MountFlags::default() };
+        self.step(InitStep::Bind { source: Source::Guest(own.clone()), at: own.clone(), flags });
+        let run = RunPath(PathBuf::from(DENIALS));
+        self.plan.prepare.push(PrepareStep::MakeFile { at: run.clone(), mode: 0o600 });
+        let at = fixed(&format!("{own}/{DENIALS}"));
+        self.file(&at)?;
+        self.step(InitStep::Bind { source: Source::Run(run), at: at.clone(), flags: DATA_ONLY });
+        self.mounted(&at, false);
+        Ok(())
+    }
+}
