@@ -5,10 +5,12 @@
 mod agents;
 mod builds;
 mod caches;
+mod clis;
 mod installs;
 mod model;
 mod normal;
 mod script;
+mod wire;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -9,8 +9,6 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::script::Answer;
-
 /// No agent needs that many; one in a loop must end.
 const REQUESTS_MAX: usize = 40;
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -23,6 +21,16 @@ pub(super) struct Request {
     /// Names in lower case, and values.
     pub(super) headers: Vec<(String, String)>,
     pub(super) body: Value,
+}
+
+/// What is answered to a request; `None` to one that asks for nothing of the script.
+pub(super) type Answer = fn(&Request) -> Option<Reply>;
+
+/// One answer.
+pub(super) enum Reply {
+    /// The events of a stream, named by their `type` where they have one.
+    Stream(Vec<Value>),
+    Whole(Value),
 }
 
 /// What the server's threads have in common.
@@ -113,13 +121,10 @@ fn read(stream: &TcpStream) -> Option<Request> {
 }
 
 fn reply(mut stream: &TcpStream, request: &Request, answer: Answer) {
-    let streamed = request.line.starts_with("POST ") && request.body["stream"] == true;
-    let (kind, text) = if streamed {
-        let event =
-            |it: Value| format!("event: {}\ndata: {it}\n\n", it["type"].as_str().unwrap_or(""));
-        ("text/event-stream", answer(&request.body).into_iter().map(event).collect())
-    } else {
-        ("application/json", json!({ "data": [] }).to_string())
+    let (kind, text) = match answer(request) {
+        Some(Reply::Stream(events)) => ("text/event-stream", events.iter().map(event).collect()),
+        Some(Reply::Whole(it)) => ("application/json", it.to_string()),
+        None => ("application/json", json!({ "data": [] }).to_string()),
     };
     let length = text.len();
     let head = format!(
@@ -127,4 +132,9 @@ fn reply(mut stream: &TcpStream, request: &Request, answer: Answer) {
     );
     // An agent that went away is seen by what it did not do.
     drop(stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(text.as_bytes())));
+}
+
+fn event(it: &Value) -> String {
+    let name = it["type"].as_str().map(|name| format!("event: {name}\n")).unwrap_or_default();
+    format!("{name}data: {it}\n\n")
 }
