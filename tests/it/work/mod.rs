@@ -6,6 +6,7 @@ mod agents;
 mod builds;
 mod caches;
 mod clis;
+mod hostile;
 mod installs;
 mod model;
 mod normal;

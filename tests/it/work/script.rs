@@ -33,6 +33,12 @@ pub(super) fn claude(project: &str) -> Vec<Call> {
     ]
 }
 
+/// One command that makes every attempt there is.
+pub(super) fn hostile(_project: &str) -> Vec<Call> {
+    let command = "sh hostile.sh";
+    vec![("Bash", json!({ "command": command, "description": "tests", "timeout": 600_000 }))]
+}
+
 /// A name with a dot is one of a namespace, as codex has tools of servers.
 pub(super) fn codex(_project: &str) -> Vec<Call> {
     let run = |command: &str| ("exec_command", json!({ "cmd": command }));

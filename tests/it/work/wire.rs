@@ -19,6 +19,11 @@ pub(super) fn opencode(request: &Request) -> Option<Reply> {
     messages(request, script::opencode)
 }
 
+/// The same interface, of a model that somebody hostile told what to do.
+pub(super) fn hostile(request: &Request) -> Option<Reply> {
+    messages(request, script::hostile)
+}
+
 fn messages(request: &Request, calls: Calls) -> Option<Reply> {
     let body = streamed(request)?;
     let turn = count(&body["messages"], |it| it["role"] == "assistant");
