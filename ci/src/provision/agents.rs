@@ -8,9 +8,18 @@ use super::Work;
 use crate::workspace::must;
 
 /// What is fetched; another text fetches anew.
-pub(super) const VERSION: &str = "claude-code 2.1.330, codex 0.169.0";
+pub(super) const VERSION: &str =
+    "claude-code 2.1.330, codex 0.169.0, gemini-cli 0.61.0, opencode-ai 1.18.33";
 
-const PACKAGES: [&str; 2] = ["@anthropic-ai/claude-code@2.1.330", "@openai/codex@0.169.0"];
+const PACKAGES: [&str; 4] = [
+    "@anthropic-ai/claude-code@2.1.330",
+    "@openai/codex@0.169.0",
+    "@google/gemini-cli@0.61.0",
+    "opencode-ai@1.18.33",
+];
+
+/// The programs of opencode for all processors; the one that fits has a second name where it is run.
+const UNUSED: &str = "lib/node_modules/opencode-ai/node_modules";
 
 /// Installs the packages below the prefix `npm`, as `npm install --global` does for a user whose
 /// prefix lies in the home.
@@ -26,5 +35,5 @@ pub(super) fn fetch(work: &Work, dir: &Path) -> Result<()> {
     ]);
     must(command.arg(dir).args(PACKAGES))?;
     // The archives it unpacked are not needed again.
-    must(work.command("rm", dir).args(["-rf", ".npm"]))
+    must(work.command("rm", dir).args(["-rf", ".npm", UNUSED]))
 }

@@ -6,6 +6,7 @@
 //! is kept.
 
 mod agents;
+mod aider;
 mod casd;
 mod crates;
 mod debian;
@@ -36,6 +37,7 @@ pub(crate) fn run() -> Result<ExitCode> {
     work.part("rust", crates::VERSION, crates::fetch)?;
     work.part("casd", casd::VERSION, casd::fetch)?;
     work.part("npm", agents::VERSION, agents::fetch)?;
+    work.part("aider", aider::VERSION, aider::fetch)?;
     println!("provisioned: {}", work.root.display());
     Ok(ExitCode::SUCCESS)
 }

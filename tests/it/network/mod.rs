@@ -11,7 +11,7 @@ mod rules;
 mod secrets;
 mod streams;
 mod told;
-mod world;
+pub(crate) mod world;
 
 /// What a test gives to `--net`: everything, which is its control, and only what it needs.
 fn modes(rule: &str) -> [&str; 2] {

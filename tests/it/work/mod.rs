@@ -5,10 +5,13 @@
 mod agents;
 mod builds;
 mod caches;
+mod clis;
+mod hostile;
 mod installs;
 mod model;
 mod normal;
 mod script;
+mod wire;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

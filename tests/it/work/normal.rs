@@ -7,7 +7,7 @@ use super::model::Request;
 /// Returns the requests with everything replaced that two bare runs don't have in common.
 pub(super) fn normal(requests: Vec<Request>, port: u16) -> Vec<Request> {
     let port = format!("127.0.0.1:{port}");
-    let text = |it: &str| replaced(&it.replace(&port, "127.0.0.1:<port>"));
+    let text = |it: &str| replaced(&sessions(&it.replace(&port, "127.0.0.1:<port>")));
     let one = |request: Request| Request {
         line: text(&request.line),
         headers: request
@@ -62,11 +62,32 @@ fn value(found: Value, text: &dyn Fn(&str) -> String) -> Value {
     }
 }
 
-/// Replaces ids, line by line the words that codex puts before a command's output, and dates.
+/// Replaces the names that opencode gives to sessions.
+fn sessions(text: &str) -> String {
+    let is_id = |it: char| it.is_ascii_alphanumeric();
+    let mut parts = text.split("ses_");
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let rest = part.trim_start_matches(is_id);
+        let varies = part.len() - rest.len() == 26;
+        out.extend([
+            "ses_",
+            if varies { "<session>" } else { part },
+            if varies { rest } else { "" },
+        ]);
+    }
+    out
+}
+
+/// Replaces ids, line by line the words that codex and gemini put around a command's output, and
+/// dates.
 fn replaced(text: &str) -> String {
     let mut out = String::new();
     for line in text.split_inclusive('\n') {
-        match ["Chunk ID: ", "Wall time: "].iter().find(|name| line.starts_with(**name)) {
+        match ["Chunk ID: ", "Wall time: ", "Process Group PGID: "]
+            .iter()
+            .find(|name| line.starts_with(**name))
+        {
             Some(name) => out.extend([name, "<varies>\n"]),
             None => words(line, &mut out),
         }
@@ -104,6 +125,7 @@ fn name_of(run: &str) -> &str {
 fn normal_replaces_only_what_varies() {
     let check = |text: &str, expect: &str| assert_eq!(replaced(text), expect);
     check("id 01a20086-c440-7642-93de-6f78286a8a27:0", "id <uuid>:0");
+    assert_eq!(sessions("ses_df293e1adffejLrUXQYMohcGhe, ses_x"), "ses_<session>, ses_x");
     check("Wall time: 0.1 seconds\nOutput:\nfade-in\n", "Wall time: <varies>\nOutput:\nfade-in\n");
     check("at 1795305161822 on 2026-11-21, 4-2-2", "at <milliseconds> on <date>, 4-2-2");
 }

@@ -1,89 +1,84 @@
-//! What the model says: the same five turns in the language of each agent.
+//! What the model says: the same session in the tools of each agent.
+//!
+//! It reads, asks a server of the project's own, edits, runs a command and commits.
 
 use serde_json::{Value, json};
 
 /// What is asked of the agent.
 pub(super) const PROMPT: &str = "change the greeting, try it and commit";
 
-const TRY: &str = "sh greet.sh; id; pwd; umask; git config user.name; ls -l greet.sh | cut -c1-10";
+/// What the project's own server answers.
+pub(super) const POLITE: &str = "polite people say good day";
+
+/// What an agent runs to see how its commands run.
+pub(super) const TRY: &str =
+    "sh greet.sh; id; pwd; umask; git config user.name; ls -l greet.sh | cut -c1-10";
 const COMMIT: &str = "git add -A && git commit -q -m changed && git log --format='%H %an %s'";
 const PATCH: &str = "apply_patch <<'END'\n*** Begin Patch\n*** Update File: greet.sh\n@@\n-echo hello\n+echo good day\n*** End Patch\nEND\n";
 
-/// Answers one request: the events of the stream.
-pub(super) type Answer = fn(&Value) -> Vec<Value>;
+/// One call of a tool: its name, and what it is given.
+pub(super) type Call = (&'static str, Value);
 
-/// The Messages interface, as claude speaks it. The turn is the number of answers so far.
-pub(super) fn messages(request: &Value) -> Vec<Value> {
-    let said = request["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let turn = said.iter().filter(|it| it["role"] == "assistant").count();
-    let project = request_project(request);
+/// The calls of a session, in their order; `project` is where the agent works.
+pub(super) type Calls = fn(project: &str) -> Vec<Call>;
+
+pub(super) fn claude(project: &str) -> Vec<Call> {
     let file = format!("{project}/greet.sh");
-    let tools = [
+    vec![
         ("Read", json!({ "file_path": file })),
+        ("mcp__greetings__polite", json!({ "time": "day" })),
         ("Edit", json!({ "file_path": file, "old_string": "hello", "new_string": "good day" })),
         ("Bash", json!({ "command": TRY, "description": "try it" })),
         ("Bash", json!({ "command": COMMIT, "description": "commit" })),
-    ];
-    let (block, delta, stop) = match tools.get(turn) {
-        Some((name, input)) => (
-            json!({ "type": "tool_use", "id": format!("toolu_{turn}"), "name": name, "input": {} }),
-            json!({ "type": "input_json_delta", "partial_json": input.to_string() }),
-            "tool_use",
-        ),
-        None => (
-            json!({ "type": "text", "text": "" }),
-            json!({ "type": "text_delta", "text": "done" }),
-            "end_turn",
-        ),
-    };
-    let usage = json!({ "input_tokens": 1, "output_tokens": 1 });
-    let message = json!({
-        "id": format!("msg_{turn}"), "type": "message", "role": "assistant", "content": [],
-        "model": request["model"], "stop_reason": null, "stop_sequence": null, "usage": usage,
+    ]
+}
+
+/// One command that makes every attempt there is.
+pub(super) fn hostile(_project: &str) -> Vec<Call> {
+    let command = "sh hostile.sh";
+    vec![("Bash", json!({ "command": command, "description": "tests", "timeout": 600_000 }))]
+}
+
+/// A name with a dot is one of a namespace, as codex has tools of servers.
+pub(super) fn codex(_project: &str) -> Vec<Call> {
+    let run = |command: &str| ("exec_command", json!({ "cmd": command }));
+    let polite = ("mcp__greetings.polite", json!({ "time": "day" }));
+    vec![run("cat greet.sh"), polite, run(PATCH), run(TRY), run(COMMIT)]
+}
+
+/// gemini has git read no settings of the user: who commits is said.
+pub(super) fn gemini(_project: &str) -> Vec<Call> {
+    let run = |command: &str| ("run_shell_command", json!({ "command": command }));
+    let edit = json!({
+        "file_path": "greet.sh", "instruction": "greet politely",
+        "old_string": "hello", "new_string": "good day",
     });
+    let who = "git -c user.name='A Tester' -c user.email=tester@example.invalid commit";
     vec![
-        json!({ "type": "message_start", "message": message }),
-        json!({ "type": "content_block_start", "index": 0, "content_block": block }),
-        json!({ "type": "content_block_delta", "index": 0, "delta": delta }),
-        json!({ "type": "content_block_stop", "index": 0 }),
-        json!({
-            "type": "message_delta", "usage": usage,
-            "delta": { "stop_reason": stop, "stop_sequence": null },
-        }),
-        json!({ "type": "message_stop" }),
+        ("read_file", json!({ "file_path": "greet.sh" })),
+        ("mcp_greetings_polite", json!({ "time": "day" })),
+        ("replace", edit),
+        run(TRY),
+        run(&COMMIT.replace("git commit", who)),
     ]
 }
 
-/// The place where the agent says it works.
-fn request_project(request: &Value) -> String {
-    let text = request.to_string();
-    let said = text.split("working directory: ").nth(1).unwrap_or_default();
-    said.split("\\n").next().unwrap_or_default().to_owned()
+pub(super) fn opencode(project: &str) -> Vec<Call> {
+    let file = format!("{project}/greet.sh");
+    let run = |command: &str| ("bash", json!({ "command": command, "description": "run it" }));
+    vec![
+        ("read", json!({ "filePath": file })),
+        ("greetings_polite", json!({ "time": "day" })),
+        ("edit", json!({ "filePath": file, "oldString": "hello", "newString": "good day" })),
+        run(TRY),
+        run(COMMIT),
+    ]
 }
 
-/// The Responses interface, as codex speaks it. The turn is the number of calls so far.
-pub(super) fn responses(request: &Value) -> Vec<Value> {
-    let said = request["input"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let turn = said.iter().filter(|it| it["type"] == "function_call").count();
-    let commands = ["cat greet.sh", PATCH, TRY, COMMIT];
-    let item = match commands.get(turn) {
-        Some(command) => json!({
-            "type": "function_call", "id": format!("fc_{turn}"), "call_id": format!("call_{turn}"),
-            "name": "exec_command", "arguments": json!({ "cmd": command }).to_string(),
-        }),
-        None => json!({
-            "type": "message", "id": "msg", "role": "assistant",
-            "content": [{ "type": "output_text", "text": "done" }],
-        }),
-    };
-    let id = format!("response_{turn}");
-    let usage = json!({ "input_tokens": 1, "output_tokens": 1, "total_tokens": 2 });
-    vec![
-        json!({ "type": "response.created", "response": { "id": id } }),
-        json!({ "type": "response.output_item.done", "output_index": 0, "item": item }),
-        json!({
-            "type": "response.completed",
-            "response": { "id": id, "output": [item], "usage": usage },
-        }),
-    ]
+/// aider has no tools: it takes changes from what is said, commits each, and sends what the test
+/// command of the user prints when that fails. The first change is therefore a wrong one.
+pub(super) fn aider(asked: &str) -> &'static str {
+    const WRONG: &str = "greet.sh\n```\n<<<<<<< SEARCH\necho hello\n=======\necho good evening\n>>>>>>> REPLACE\n```\n";
+    const RIGHT: &str = "greet.sh\n```\n<<<<<<< SEARCH\necho good evening\n=======\necho good day\n>>>>>>> REPLACE\n```\n";
+    if asked.contains("good evening") { RIGHT } else { WRONG }
 }

@@ -27,7 +27,7 @@ const SERVERS: [(&str, &str); 5] = [
 const LOOKED_UP: &str = "passwd: files\ngroup: files\nhosts: files dns\n";
 
 /// A machine whose network leads to the servers of [`places`] and nowhere else.
-pub(super) struct NetWorld {
+pub(crate) struct NetWorld {
     files: World,
     #[expect(dead_code, reason = "the world ends with it")]
     holder: Running,
@@ -37,7 +37,7 @@ pub(super) struct NetWorld {
 
 impl NetWorld {
     /// Makes one; says why where that can't be done.
-    pub(super) fn start() -> Option<Self> {
+    pub(crate) fn start() -> Option<Self> {
         for program in ["ip", "nsenter", "openssl", "python3", "setpriv", "timeout", "unshare"] {
             debian_program(program)?;
         }
@@ -53,15 +53,21 @@ impl NetWorld {
     }
 
     /// Returns the home, the project and the state on that machine.
-    pub(super) fn files(&self) -> &World {
+    pub(crate) fn files(&self) -> &World {
         &self.files
     }
 
     /// Returns a command that runs on that machine, without a sandbox: for two minutes at
     /// most, and not longer than the one who waits for it.
-    pub(super) fn command(&self, program: impl AsRef<OsStr>) -> Command {
+    pub(crate) fn command(&self, program: impl AsRef<OsStr>) -> Command {
+        self.command_within(120, program)
+    }
+
+    /// Returns one that may take longer than others.
+    pub(crate) fn command_within(&self, seconds: u32, program: impl AsRef<OsStr>) -> Command {
         let mut command = self.files.command("timeout");
-        command.args(["--kill-after=5", "120", "nsenter", "--target", &self.pid]);
+        let seconds = seconds.to_string();
+        command.args(["--kill-after=5", &seconds, "nsenter", "--target", &self.pid]);
         command.args(["--mount", "--net"]);
         if !is_root() {
             command.args(["--user", "--preserve-credentials"]);
