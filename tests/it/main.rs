@@ -8,6 +8,7 @@ mod harness;
 mod in_place;
 mod kept_changes;
 mod kept_runs;
+mod killed;
 #[cfg(feature = "test-switches")]
 mod layers;
 mod network;
