@@ -9,6 +9,7 @@ mod installs;
 mod model;
 mod normal;
 mod script;
+mod settings;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

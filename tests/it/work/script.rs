@@ -24,7 +24,24 @@ pub(super) fn messages(request: &Value) -> Vec<Value> {
         ("Bash", json!({ "command": TRY, "description": "try it" })),
         ("Bash", json!({ "command": COMMIT, "description": "commit" })),
     ];
-    let (block, delta, stop) = match tools.get(turn) {
+    message(request, turn, tools.get(turn))
+}
+
+/// What a session writes to its settings: an entry of its project, and another when it is told.
+const SETTINGS: &str = "claude mcp add -s local one -- /bin/true && touch one
+    until [ -e go ]; do sleep 0.1; done; claude mcp add -s local two -- /bin/true";
+
+/// The Messages interface for a session that runs one command.
+pub(super) fn settings(request: &Value) -> Vec<Value> {
+    let said = request["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let turn = said.iter().filter(|it| it["role"] == "assistant").count();
+    let command = ("Bash", json!({ "command": SETTINGS, "description": "settings" }));
+    message(request, turn, Some(&command).filter(|_| turn == 0))
+}
+
+/// One answer: a tool to use, or the end.
+fn message(request: &Value, turn: usize, tool: Option<&(&str, Value)>) -> Vec<Value> {
+    let (block, delta, stop) = match tool {
         Some((name, input)) => (
             json!({ "type": "tool_use", "id": format!("toolu_{turn}"), "name": name, "input": {} }),
             json!({ "type": "input_json_delta", "partial_json": input.to_string() }),
