@@ -8,6 +8,7 @@ mod caches;
 mod installs;
 mod model;
 mod normal;
+mod projects;
 mod script;
 mod settings;
 
