@@ -60,7 +60,7 @@ pub use file::{
 pub use flags::{FlagError, FlagFault, Flags};
 pub use landing::{Landing, LandsAt};
 pub use limits::Limits;
-pub use mount::{Access, BackendSpec, Made, MountClass, MountOptions, MountSpec};
+pub use mount::{Access, BackendSpec, Create, Made, MountClass, MountOptions, MountSpec};
 pub use network::{
     AddressRange, AddressRangeError, Edit, HostName, HostNameError, HostPattern, HostRule, Network,
     NetworkMode, NetworkTable, Ports, Protocol, PublishedPort, Registry, SpecialRange, WordError,

@@ -92,6 +92,31 @@ pub enum Made {
     SshAgent,
 }
 
+/// What a command may make where the source of a mount does not exist yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Create {
+    /// A single file.
+    File,
+    /// A directory, with all that is in it.
+    Directory,
+}
+
+impl Create {
+    /// Reads the word of a policy file.
+    pub fn parse(word: &str) -> Option<Self> {
+        [Self::File, Self::Directory].into_iter().find(|it| it.word() == word)
+    }
+
+    /// Returns the word of the policy file.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::File => "file",
+            Self::Directory => "directory",
+        }
+    }
+}
+
 /// Where a mount comes from, as far as rules differ by it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -120,6 +145,9 @@ pub struct MountOptions {
     /// What is changed in a copy-on-write mount is dropped at the end, and never written back.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub discard: bool,
+    /// Where the source does not exist, what the command makes there is brought to it at the end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub create: Option<Create>,
 }
 
 /// One mount of the resolved policy.

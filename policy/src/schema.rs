@@ -114,6 +114,7 @@ shape!(Bits: {
 shape!(Yes: { "const": true });
 shape!(TextOrTable: { "type": ["string", "object"] });
 words!(Access: "ro" | "rw" | "cow");
+words!(Create: "file" | "directory");
 words!(WorkspaceAccess: "ro" | "rw" | "cow" | "none");
 words!(Mode: "none" | "allow" | "host");
 shape!(Descriptor: { "type": "integer", "minimum": 3, "maximum": 255 });
@@ -184,6 +185,8 @@ image!(
         nodeny: bool,
         /// The host's Unix socket that stands there can be connected to.
         socket: bool,
+        /// Where the host has nothing, what the command makes there is brought to it.
+        create: Create,
         /// Which paths of a git tree are shown, as in git's sparse-checkout file.
         sparse: Vec<Word>,
         /// Where a git tree's changes go; `discard` drops those of a host path.

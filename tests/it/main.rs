@@ -1,5 +1,6 @@
 //! End-to-end tests of the built program. One file a subject; each is declared here.
 
+mod awaited;
 mod check;
 mod doctor;
 mod escape;
@@ -8,6 +9,7 @@ mod in_place;
 mod init;
 mod kept_changes;
 mod kept_runs;
+mod killed;
 #[cfg(feature = "test-switches")]
 mod layers;
 mod learn;

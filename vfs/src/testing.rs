@@ -157,6 +157,7 @@ pub(crate) fn record(id: &RunId, state: RunState) -> Record {
             made_like: None,
             stamp: time,
             hidden: Vec::new(),
+            awaited: None,
         }],
         trees: Vec::new(),
         changes: None,

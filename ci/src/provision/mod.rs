@@ -1,5 +1,5 @@
 //! `cargo ci provision`: other people's work for tests to do: C packages, a crate with its
-//! dependencies and a toolchain, agents, and a store of contents.
+//! dependencies and a toolchain, projects of npm and PyPI, agents, and a store of contents.
 //!
 //! Everything lies in one directory outside the repository, owned by the user that tests run as,
 //! and is fetched by that user through the clients of the package managers. What is there already
@@ -10,6 +10,7 @@ mod aider;
 mod casd;
 mod crates;
 mod debian;
+mod projects;
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -38,6 +39,7 @@ pub(crate) fn run() -> Result<ExitCode> {
     work.part("casd", casd::VERSION, casd::fetch)?;
     work.part("npm", agents::VERSION, agents::fetch)?;
     work.part("aider", aider::VERSION, aider::fetch)?;
+    work.part("projects", projects::VERSION, projects::fetch)?;
     println!("provisioned: {}", work.root.display());
     Ok(ExitCode::SUCCESS)
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 use endow_policy::HostPath;
 use endow_vfs::fs::{At, Fs, Open, OsFs, Status, Timespec};
 use endow_vfs::state::RunDir;
-use endow_vfs::sync::{Ledger, Single, make_single};
+use endow_vfs::sync::{Awaited, Ledger, Single, make_awaited, make_single, make_single_absent};
 use endow_vfs::tree::copy_layer;
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, fstat, openat2};
 use rustix::io::Errno;
@@ -51,7 +51,7 @@ pub(super) fn copy_file(
         let (uid, gid) = (status.st_uid, status.st_gid);
         return Err(PrepareError::Foreign { path: from.clone(), uid, gid });
     }
-    run.make_dir(&OsFs, &layer.join(UPPER), 0o700).map_err(PrepareError::State)?;
+    make_upper(run, layer)?;
     let path = from.as_path();
     let (Some(above), Some(name)) = (path.parent(), path.file_name()) else {
         return Err(failed(from)(Errno::ISDIR));
@@ -64,6 +64,24 @@ pub(super) fn copy_file(
     let copied = made.map_err(failed(from))?;
     let is_it = OsFs.status_of(real.as_fd()).map_err(failed(from))?.id == copied;
     if is_it { Ok(()) } else { Err(PrepareError::Swapped(from.clone())) }
+}
+
+/// Makes the layer of what does not exist yet, and notes where the command makes it.
+pub(super) fn wait(run: &mut RunDir, (layer, at): (&Path, &Path)) -> Result<(), PrepareError> {
+    make_upper(run, layer)?;
+    make_awaited(&OsFs, run.as_fd(), (layer, at))
+        .map_err(|errno| PrepareError::await_at(run, errno))
+}
+
+/// The same for a single file that is published.
+pub(super) fn wait_file(run: &mut RunDir, (layer, at): (&Path, &Path)) -> Result<(), PrepareError> {
+    make_upper(run, layer)?;
+    let made = make_single_absent(&OsFs, run.as_fd(), (layer, at));
+    made.map_err(|errno| PrepareError::await_at(run, errno))
+}
+
+fn make_upper(run: &mut RunDir, layer: &Path) -> Result<(), PrepareError> {
+    run.make_dir(&OsFs, &layer.join(UPPER), 0o700).map_err(PrepareError::State)
 }
 
 /// Copies the layers of an earlier run in the place of empty ones; what of that run's changes was
@@ -89,6 +107,10 @@ pub(super) fn go_on(
             let single = Single::open(&OsFs, run.as_fd(), single, file.as_os_str());
             let spread = single.and_then(|single| single.spread(old.dir));
             spread.map_err(PrepareError::Earlier)?;
+        }
+        if let Some(path) = &taken.awaited {
+            let awaited = Awaited::open(&OsFs, run.as_fd(), &taken.at.0, path);
+            awaited.and_then(|it| it.spread()).map_err(PrepareError::Earlier)?;
         }
     }
     let numbers: Vec<(u32, u32)> = layers.iter().map(|it| (it.was, it.number)).collect();

@@ -83,6 +83,13 @@ pub(crate) enum PrepareError {
         #[source]
         source: MakeError,
     },
+    /// The layer of what does not exist yet can't be made.
+    #[error("can't make a layer: {}", path.display())]
+    Await {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
     /// A socket can't be made in the run's directory.
     #[error("can't make a socket: {}", path.display())]
     Listen {
@@ -96,6 +103,10 @@ pub(crate) enum PrepareError {
 }
 
 impl PrepareError {
+    pub(super) fn await_at(run: &RunDir, errno: Errno) -> Self {
+        Self::Await { path: run.path(), source: errno.into() }
+    }
+
     fn tree(tree: &TreeFact, source: MakeError) -> Self {
         Self::Tree { id: tree.id.clone(), origin: tree.source.clone(), source }
     }
@@ -294,6 +305,8 @@ fn apply(step: &PrepareStep, run: &mut RunDir) -> Result<(), PrepareError> {
         PrepareStep::CopyFile { at, layer, from, expect } => {
             cow_layer::copy_file(run, (&layer.0, &at.0), from, *expect)
         }
+        PrepareStep::Await { at, layer, .. } => cow_layer::wait(run, (&layer.0, &at.0)),
+        PrepareStep::AwaitFile { at, layer, .. } => cow_layer::wait_file(run, (&layer.0, &at.0)),
         PrepareStep::Mask { at, like, expect, hide, points } => {
             run.make_way(&OsFs, &at.0).map_err(PrepareError::State)?;
             let plan = mask_plan(hide, points).map_err(PrepareError::MaskNames)?;

@@ -250,6 +250,13 @@ impl From<ResolveError> for CommandError {
 }
 
 impl CommandError {
+    /// What does not exist yet has no room where it was asked for.
+    fn not_private(self, origin: &Origin) -> Self {
+        self.cause("`create` needs a place in a private directory, with nothing mounted in it")
+            .asked_by(origin)
+            .hint("create it on the host, or add the option `optional`")
+    }
+
     /// Names the keys that nothing enforces without namespaces, and ways out.
     fn beyond(self, keys: &[Beyond], inside: bool) -> Self {
         let this = keys.iter().fold(self, Self::cause);
@@ -311,6 +318,7 @@ impl From<PlanError> for CommandError {
             PlanError::NoMountPoint { within, .. } => this
                 .cause(format!("it lies in {within}, where endow creates no names"))
                 .hint("create it on the host, or mount somewhere else"),
+            PlanError::NotPrivate { origin, .. } => this.not_private(&origin),
             PlanError::HiddenMountPoint { hidden, .. } => this
                 .cause(format!("it lies in {hidden}, which is hidden: nothing stands there"))
                 .hint("re-admit that name with a pattern `!NAME`, or mount somewhere else"),

@@ -139,11 +139,7 @@ impl Picked {
     fn places(&self, path: &HostPath) -> Vec<(u32, PathBuf)> {
         let on_host = |target: &Target| within(path, &target.path);
         let guest = GuestPath::new(path.as_path()).ok();
-        let inside = |target: &Target| {
-            let guest = guest.as_ref()?;
-            let below = guest.below(&target.shown.at).map(Path::to_owned);
-            below.or_else(|| target.shown.at.is_within(guest).then(PathBuf::new))
-        };
+        let inside = |target: &Target| target.shown.path(guest.as_ref()?);
         let all = |of: &dyn Fn(&Target) -> Option<PathBuf>| -> Vec<(u32, PathBuf)> {
             self.targets.iter().filter_map(|it| Some((it.number, of(it)?))).collect()
         };

@@ -3,16 +3,17 @@
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use endow_policy::{HostPath, Landing, LandsAt, PatternRule, Policy, SyncRules};
+use endow_policy::{Create, HostPath, Landing, LandsAt, PatternRule, Policy, SyncRules};
 use endow_vfs::fs::Timespec;
 use endow_vfs::state::{
-    self, CasRecord, GitRecord, HiddenPath, Moment, MountRecord, Place, Record, RootId, RunState,
-    TreeOrigin, TreeRecord, Unknown,
+    self, AwaitedRecord, CasRecord, GitRecord, HiddenPath, Moment, MountRecord, Place, Record,
+    RootId, RunState, TreeOrigin, TreeRecord, Unknown,
 };
 use endow_vfs::working_copy::Taken;
 
 use super::stages::Planned;
 use crate::apply::Prepared;
+use crate::plan::awaited::Awaited;
 use crate::plan::host::HiddenName;
 use crate::plan::place::PlacedSource;
 use crate::plan::step::{Buffered, FileId, Guard};
@@ -31,7 +32,8 @@ pub(crate) fn of_run(planned: &Planned, prepared: &Prepared) -> Option<Record> {
     let guards = planned.plan.supervise.guards.iter();
     let held = guards.map(|it| held(it, &planned.found.policy, prepared, stamp));
     let buffered = planned.plan.buffered.iter().map(mount);
-    let mounts: Vec<_> = buffered.chain(live).chain(held).collect();
+    let awaited = planned.plan.awaited.iter().map(awaited);
+    let mounts: Vec<_> = buffered.chain(awaited).chain(live).chain(held).collect();
     let trees = planned.plan.trees.iter().filter_map(tree).collect();
     Some(Record { mounts, trees, ..bare(planned) })
 }
@@ -89,6 +91,24 @@ fn mount(buffered: &Buffered, policy: &Policy, stamp: Timespec) -> MountRecord {
         made_like: None,
         stamp: buffered.since.unwrap_or(Moment::from(stamp)),
         hidden: buffered.hidden.iter().map(|name| hidden(name, policy)).collect(),
+        awaited: None,
+    }
+}
+
+/// What the host has there by the end is all its own.
+fn awaited(awaited: &Awaited) -> MountRecord {
+    MountRecord {
+        at: awaited.at.clone(),
+        source: awaited.source.clone(),
+        id: root_id(awaited.root),
+        directory: awaited.kind == Create::Directory,
+        layer: awaited.layer.0.clone(),
+        live: false,
+        in_memory: false,
+        made_like: None,
+        stamp: Moment { seconds: 0, nanoseconds: 0 },
+        hidden: Vec::new(),
+        awaited: Some(AwaitedRecord { path: awaited.path.clone(), live: awaited.live }),
     }
 }
 
@@ -106,6 +126,7 @@ fn live(checkpoint: &Checkpoint, stamp: Timespec) -> MountRecord {
         made_like: None,
         stamp: Moment::from(stamp),
         hidden: checkpoint.hidden.iter().map(rule).collect(),
+        awaited: None,
     }
 }
 
@@ -122,6 +143,7 @@ fn held(guard: &Guard, policy: &Policy, prepared: &Prepared, stamp: Timespec) ->
         made_like: prepared.made_like(&guard.layer.0),
         stamp: Moment::from(stamp),
         hidden: guard.hidden.iter().map(|name| hidden(name, policy)).collect(),
+        awaited: None,
     }
 }
 

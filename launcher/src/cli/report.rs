@@ -20,6 +20,7 @@ use super::synced;
 use crate::finish::{self, LeftSettings};
 use crate::network::Log;
 use crate::plan::TreeFact;
+use crate::plan::awaited::AwaitedMount;
 use crate::plan::place::Placed;
 use crate::supervise::{Capture, Ended, Observed};
 
@@ -87,7 +88,10 @@ impl Report {
                 "degradations": degradations,
             }),
         );
-        set(&mut value, "mounts", planned.plan.placement.mounts.iter().map(mount).collect());
+        let placement = &planned.plan.placement;
+        let mounts =
+            placement.mounts.iter().map(mount).chain(placement.awaited.iter().map(awaited));
+        set(&mut value, "mounts", mounts.collect());
         set(&mut value, "resources", resources(ended));
         if let Some(sync) = &run.sync {
             set(&mut value, "changes", synced::changes(sync));
@@ -225,6 +229,16 @@ fn mount(placed: &Placed) -> Value {
     json!({
         "at": text(spec.at.as_path().as_os_str()), "kind": kind, "source": source,
         "access": spec.access, "sync": spec.options.discard.then_some("discard"), "resolved": resolved(placed), "presented_as": presented_as(placed),
+    })
+}
+
+/// A mount whose source did not exist when the run began.
+fn awaited(awaited: &AwaitedMount) -> Value {
+    let source = awaited.root.path.as_path().join(&awaited.path);
+    json!({
+        "at": text(awaited.spec.at.as_path().as_os_str()), "kind": "awaited",
+        "source": text(source.as_os_str()), "access": awaited.spec.access, "sync": None::<&str>,
+        "resolved": None::<&str>, "presented_as": None::<&str>,
     })
 }
 

@@ -5,7 +5,7 @@
 
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use endow_vfs::fs::{Fs, OsFs};
 use endow_vfs::state::{MountRecord, Record, RunDir};
@@ -27,12 +27,11 @@ pub(crate) fn remove_of(run: &RunDir, record: &Record) -> Vec<PathBuf> {
 }
 
 /// Opens the directory in which a mount's stages stand, if it is still the one that was mounted.
-fn open(mount: &MountRecord) -> Option<(&Path, OwnedFd)> {
-    let source = mount.source.as_path();
-    let path = if mount.directory { source } else { source.parent()? };
-    let handle = OsFs.open_canonical(path).ok()?;
+fn open(mount: &MountRecord) -> Option<(PathBuf, OwnedFd)> {
+    let path = mount.root()?.as_path().to_owned();
+    let handle = OsFs.open_canonical(&path).ok()?;
     let dir = OsFs.open_dir(handle.as_fd(), OsStr::new(".")).ok()?;
     let found = OsFs.status_of(dir.as_fd()).ok()?.id;
     let is_it = (found.dev, found.ino) == (mount.id.dev, mount.id.ino);
-    (is_it || !mount.directory).then_some((path, dir))
+    (is_it || mount.is_single()).then_some((path, dir))
 }

@@ -322,6 +322,7 @@ pub(crate) fn refusal(refusal: Refusal) -> &'static str {
         Refusal::Ancestor => "its directory is not written back",
         Refusal::MountPoint => "a mount of the host stands there",
         Refusal::NotFile => "no regular file any more",
+        Refusal::NotDirectory => "no directory",
     }
 }
 

@@ -10,22 +10,31 @@ use endow_vfs::state::MountRecord;
 pub(crate) struct InView {
     /// Where it stands.
     pub(crate) at: GuestPath,
-    /// It is one file, whatever its name is on the host.
-    is_single: bool,
+    /// What leads to it on the host, below the directory that paths are relative to.
+    path: PathBuf,
 }
 
 impl InView {
     pub(super) fn of(mount: &MountRecord) -> Self {
-        Self { at: mount.at.clone(), is_single: !mount.directory }
+        let root = mount.root();
+        let path = root.as_ref().and_then(|root| mount.source.below(root));
+        Self { at: mount.at.clone(), path: path.unwrap_or(Path::new("")).to_owned() }
     }
 
     /// Returns the place in the view of a path below the mount's root.
     pub(crate) fn place(&self, path: &Path) -> PathBuf {
-        let mut names = path.iter();
-        if self.is_single {
-            names.next();
-        }
-        std::iter::once(self.at.as_path().as_os_str()).chain(names).collect()
+        let [depth, own] = [self.path.as_path(), path].map(|it: &Path| it.components().count());
+        // What leads to the place stands above it.
+        let above = self.at.as_path().ancestors().nth(depth.saturating_sub(own));
+        let at = above.unwrap_or(self.at.as_path()).as_os_str();
+        std::iter::once(at).chain(path.iter().skip(depth)).collect()
+    }
+
+    /// The other way: returns the path of a place in the view, or of the mount when the place is above
+    /// it.
+    pub(crate) fn path(&self, place: &GuestPath) -> Option<PathBuf> {
+        let below = place.below(&self.at).map(|below| self.path.join(below));
+        below.or_else(|| self.at.is_within(place).then(|| self.path.clone()))
     }
 }
 

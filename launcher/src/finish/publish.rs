@@ -108,7 +108,7 @@ pub(super) fn tell(
     record: &Record,
     written: &mut WrittenBack,
 ) -> Result<(), WriteBackError> {
-    let mut singles = (0u32..).zip(&record.mounts).filter(|(_, it)| !it.directory).peekable();
+    let mut singles = (0u32..).zip(&record.mounts).filter(|(_, it)| it.is_single()).peekable();
     if singles.peek().is_none() {
         return Ok(());
     }

@@ -34,6 +34,7 @@ impl Selection {
 pub(super) struct MountRules<'a> {
     number: u32,
     mount: &'a MountRecord,
+    target: &'a Target,
     traps: GitTraps<'a>,
     protect: &'a ProtectSet,
     only: &'a Patterns,
@@ -47,7 +48,7 @@ impl<'a> MountRules<'a> {
         selection: &'a Selection,
     ) -> Self {
         let traps = GitTraps::new(target);
-        Self { number, mount, traps, protect, only, selection }
+        Self { number, mount, target, traps, protect, only, selection }
     }
 
     /// Holds protected names, and names in the place of something that is hidden: the command
@@ -56,10 +57,11 @@ impl<'a> MountRules<'a> {
         if self.selection.names(self.number, path) {
             return None;
         }
+        let ruled = self.target.ruled(path)?;
         let hidden = self.mount.hidden.iter().find(|hidden| path.starts_with(&hidden.path));
         let denied = hidden.map(|hidden| Held::Denied(hidden.rule.clone()));
         denied
-            .or_else(|| self.protected(path, kind).map(Held::Protected))
+            .or_else(|| self.protected(ruled, kind).map(Held::Protected))
             .or_else(|| self.traps.held(path, kind).map(|it| Held::Protected(it.to_owned())))
     }
 

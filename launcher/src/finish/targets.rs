@@ -5,9 +5,9 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use endow_policy::HostPath;
-use endow_vfs::fs::{Fs, OsFs};
-use endow_vfs::state::{MountRecord, Record, RunDir};
-use endow_vfs::sync::{Identity, Single, SyncError, Time};
+use endow_vfs::fs::{Fs, Kind, OsFs};
+use endow_vfs::state::{AwaitedRecord, MountRecord, Record, RunDir};
+use endow_vfs::sync::{Absent, Awaited, Identity, Single, SyncError, Time};
 use rustix::fs::{CWD, FlockOperation, Mode, OFlags, ResolveFlags, flock, openat, openat2};
 use rustix::io::Errno;
 
@@ -36,6 +36,8 @@ pub(crate) struct Target {
     pub(crate) upper: Option<OwnedFd>,
     /// The name of the file and the place of its layer, where a single one is mounted.
     single: Option<(OsString, PathBuf)>,
+    /// The place that did not exist, and what the command may have made there.
+    awaited: Option<(AwaitedRecord, Kind)>,
 }
 
 /// A side that can't be used.
@@ -100,10 +102,10 @@ fn target(
     run: &RunDir,
     memory: Option<&OwnedFd>,
 ) -> Result<Target, TargetError> {
-    let path = if mount.directory { Some(mount.source.clone()) } else { mount.source.parent() };
-    let path = path.ok_or_else(|| failed(mount.source.as_path(), Errno::INVAL))?;
+    let path = mount.root().ok_or_else(|| failed(mount.source.as_path(), Errno::INVAL))?;
     let root = open_root(path.as_path()).map_err(|errno| failed(path.as_path(), errno))?;
-    let single = mount.source.as_path().file_name().filter(|_| !mount.directory);
+    let single = mount.source.as_path().file_name().filter(|_| mount.is_single());
+    let kind = if mount.directory { Kind::Directory } else { Kind::File };
     Ok(Target {
         number,
         shown: InView::of(mount),
@@ -112,19 +114,21 @@ fn target(
         is_held: mount.is_held(),
         upper: open_upper(mount, run, memory)?,
         single: single.map(|name| (name.to_owned(), mount.layer.clone())),
+        awaited: mount.awaited.clone().map(|awaited| (awaited, kind)),
         path,
         root,
     })
 }
 
-/// What the command made of single files becomes a layer, now that it is gone: of each, whatever
-/// became of the host's side.
+/// What the command made of single files, and at places that did not exist, becomes a layer, now that
+/// it is gone: of each, whatever became of the host's side.
 fn gather(run: &RunDir, record: &Record) -> Result<(), TargetError> {
     let mut first = Ok(());
     for (number, mount) in (0u32..).zip(&record.mounts) {
-        let gathered = match single(run, number, mount) {
-            Some(single) => single.and_then(|single| single.gather()),
-            None => Ok(()),
+        let gathered = match (single(run, number, mount), awaited(run, mount)) {
+            (Some(single), _) => single.and_then(|single| single.gather()),
+            (None, Some(awaited)) => awaited.and_then(|awaited| awaited.gather()),
+            (None, None) => Ok(()),
         };
         let gathered =
             gathered.map_err(|source| TargetError::Single { path: mount.source.clone(), source });
@@ -138,16 +142,25 @@ fn single<'a>(
     number: u32,
     mount: &MountRecord,
 ) -> Option<Result<Single<'a>, SyncError>> {
-    let name = mount.source.as_path().file_name().filter(|_| !mount.directory)?;
-    let layer = mount.layer.join(UPPER);
-    let is_there = OsFs.node(run.as_fd(), layer.as_os_str()).is_ok();
-    is_there.then(|| Single::open(&OsFs, run.as_fd(), (number, &mount.layer), name))
+    let name = mount.source.as_path().file_name().filter(|_| mount.is_single())?;
+    has_layer(run, mount).then(|| Single::open(&OsFs, run.as_fd(), (number, &mount.layer), name))
+}
+
+fn awaited<'a>(run: &'a RunDir, mount: &'a MountRecord) -> Option<Result<Awaited<'a>, SyncError>> {
+    let path = &mount.awaited.as_ref()?.path;
+    has_layer(run, mount).then(|| Awaited::open(&OsFs, run.as_fd(), &mount.layer, path))
+}
+
+fn has_layer(run: &RunDir, mount: &MountRecord) -> bool {
+    OsFs.node(run.as_fd(), mount.layer.join(UPPER).as_os_str()).is_ok()
 }
 
 /// Returns where files of the command stand that could not be gathered.
 pub(super) fn standing(run: &RunDir, record: &Record) -> Vec<PathBuf> {
     let singles = (0u32..).zip(&record.mounts).filter_map(|(number, it)| single(run, number, it));
-    singles.filter_map(|single| single.ok()?.stands().ok()?).collect()
+    let singles = singles.filter_map(|single| single.ok()?.stands().ok()?);
+    let awaited = record.mounts.iter().filter_map(|it| awaited(run, it)?.ok()?.stands().ok()?);
+    singles.chain(awaited).collect()
 }
 
 /// Finds what of single files was just written back when a process was killed.
@@ -164,7 +177,7 @@ fn catch_up(run: &RunDir, target: &Target) -> Result<(), TargetError> {
 
 /// A single file is known by itself; its directory may be any.
 fn identity(mount: &MountRecord, root: &OwnedFd) -> Result<Identity, Errno> {
-    if !mount.directory {
+    if mount.is_single() {
         return OsFs.node(root.as_fd(), "".as_ref()).map(|node| Identity::from(&node));
     }
     let id = mount.id;
@@ -208,7 +221,7 @@ impl Target {
     /// still. That is how most runs end, and costs no more than these few calls.
     pub(crate) fn is_untouched(&self) -> bool {
         let Some(upper) = &self.upper else { return true };
-        let is_own = self.single.is_some() || self.is_held;
+        let is_own = self.single.is_some() || self.awaited.is_some() || self.is_held;
         let is_like = || is_own || is_like(upper, &self.root).unwrap_or(false);
         is_empty(upper) && is_like()
     }
@@ -216,6 +229,21 @@ impl Target {
     /// Returns whether a single file is mounted.
     pub(super) fn is_single(&self) -> bool {
         self.single.is_some()
+    }
+
+    /// Returns the place that did not exist when the run began.
+    pub(super) fn absent(&self) -> Option<Absent<'_>> {
+        let (awaited, kind) = self.awaited.as_ref()?;
+        Some(Absent { root: self.path.as_path(), path: &awaited.path, kind: *kind })
+    }
+
+    /// Returns the path by which rules are asked, below the mount; `None` for what no rule holds.
+    pub(super) fn ruled<'p>(&self, path: &'p Path) -> Option<&'p Path> {
+        match &self.awaited {
+            None => Some(path),
+            Some((awaited, _)) if awaited.live => None,
+            Some((awaited, _)) => path.strip_prefix(&awaited.path).ok(),
+        }
     }
 
     /// Returns the single file that is mounted, as long as the run has it.

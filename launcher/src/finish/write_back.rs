@@ -165,6 +165,9 @@ fn look_at(
         single.narrow(target.root.as_fd(), &mut changes)?;
         return Ok(Some(Looked { at: target.shown.clone(), number: target.number, changes }));
     }
+    if let Some(absent) = target.absent() {
+        absent.narrow(&mut changes);
+    }
     let moved = sync::unite(&OsFs, &source, &mut changes)?;
     if let Some(name) = set_aside.filter(|_| !moved.is_empty()) {
         for repository in &moved {
@@ -172,6 +175,9 @@ fn look_at(
         }
         changes = sync::collect(&OsFs, &source)?;
         sync::unite(&OsFs, &source, &mut changes)?;
+        if let Some(absent) = target.absent() {
+            absent.narrow(&mut changes);
+        }
     }
     Ok(Some(Looked { at: target.shown.clone(), number: target.number, changes }))
 }
@@ -188,6 +194,7 @@ pub(super) fn source<'a>(
         identity: target.identity,
         stamp: target.stamp,
         settled,
+        absent: target.absent(),
     }
 }
 
@@ -291,7 +298,7 @@ fn plan_all(
         };
         let Some(target) = targets.iter().find(|to| to.number == it.number) else { continue };
         let rules = MountRules::new((it.number, mount, target), (&protect, &only), selection);
-        plans.push(sync::plan(
+        let plan = sync::plan(
             &it.changes,
             &Rules {
                 held: &|path, kind| rules.held(path, kind),
@@ -299,7 +306,9 @@ fn plan_all(
                 on_conflict: record.sync.on_conflict,
                 merged: &|path| merged.text(it.number, path),
             },
-        ));
+        );
+        // Nobody sees half of what was not there before.
+        plans.push(SyncPlan { whole: target.absent().is_some(), ..plan });
     }
     if record.sync.on_conflict == OnConflict::Abort && plans.iter().any(SyncPlan::has_conflicts) {
         plans.iter_mut().for_each(SyncPlan::abandon);

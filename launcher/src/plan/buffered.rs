@@ -15,7 +15,7 @@ const MEMORY_UPPER: (u32, u32) = (6, 6);
 
 /// Single files are published as they are closed where all that the command leaves is written back,
 /// and no conflict elsewhere forbids it.
-fn publishes(rules: &SyncRules) -> bool {
+pub(super) fn publishes(rules: &SyncRules) -> bool {
     rules.mode == SyncMode::Apply && rules.on_conflict != OnConflict::Abort
 }
 
@@ -61,11 +61,11 @@ impl Builder<'_> {
     }
 
     /// Returns the place of a layer. A sweep takes one away that is named like a private directory.
-    fn layer(&self, discard: bool) -> RunPath {
+    pub(super) fn layer(&self, discard: bool) -> RunPath {
         let name = if discard {
             format!("p{:03}", self.plan.prepare.len())
         } else {
-            format!("m{:03}", self.plan.buffered.len())
+            format!("m{:03}", self.plan.buffered.len() + self.plan.awaited.len())
         };
         RunPath(format!("{LAYER}/{name}").into())
     }

@@ -7,8 +7,12 @@ use endow_vfs::state::Moment;
 use serde::Serialize;
 
 use super::PlanError;
-use super::step::{Buffered, FileId, PrepareStep, TakenLayer};
+use super::awaited::Awaited;
+use super::step::{FileId, PrepareStep, TakenLayer};
 use super::view::ViewPlan;
+
+/// Why an earlier layer is no beginning.
+const OTHER: &str = "something else stands there now";
 
 /// A run whose changes wait, as its record says.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -55,7 +59,7 @@ pub(super) fn go_on(
         if view.dropped.iter().any(|now| now.at == it.at) {
             Err(not_as_earlier(earlier, it, "this run drops what is changed there"))
         } else if is_hidden_alike {
-            take(&mut view.buffered, earlier, it)
+            take(view, earlier, it)
         } else {
             Err(not_as_earlier(earlier, it, "other names were hidden from it"))
         }
@@ -66,16 +70,19 @@ pub(super) fn go_on(
 }
 
 fn take(
-    buffered: &mut [Buffered],
+    view: &mut ViewPlan,
     earlier: &Earlier,
     mount: &EarlierMount,
 ) -> Result<TakenLayer, PlanError> {
     let cant = |reason| not_as_earlier(earlier, mount, reason);
-    let mut numbered = (0..).zip(buffered.iter_mut());
+    if let Some((number, now)) = awaited(view, mount) {
+        return take_awaited(number, now, mount).ok_or_else(|| cant(OTHER));
+    }
+    let mut numbered = (0..).zip(view.buffered.iter_mut());
     let found = numbered.find(|(_, it)| it.at == mount.at);
     let (number, now) = found.ok_or_else(|| cant("this run does not mount it copy-on-write"))?;
     if now.source != mount.source || (now.directory && now.id != mount.id) {
-        return Err(cant("something else stands there now"));
+        return Err(cant(OTHER));
     }
     if now.in_memory {
         return Err(cant("its layer would be in memory, for endow's own state lies in it"));
@@ -86,7 +93,28 @@ fn take(
     now.since = Some(mount.stamp);
     let (at, layer) = (now.layer.clone(), mount.layer.clone());
     let file = now.source.as_path().file_name().filter(|_| !now.directory).map(PathBuf::from);
-    Ok(TakenLayer { at, number, layer, was: mount.number, file })
+    Ok(TakenLayer { at, number, layer, was: mount.number, file, awaited: None })
+}
+
+/// Returns what does not exist yet at the place of an earlier mount, and its place in the record.
+fn awaited<'a>(view: &'a ViewPlan, mount: &EarlierMount) -> Option<(u32, &'a Awaited)> {
+    let mut numbered = (0..).zip(&view.awaited);
+    let (number, now) = numbered.find(|(_, it)| it.at == mount.at)?;
+    let before = u32::try_from(view.buffered.len()).ok()?;
+    Some((before.checked_add(number)?, now))
+}
+
+/// What the earlier run made of something that existed is no beginning for what does not.
+fn take_awaited(number: u32, now: &Awaited, mount: &EarlierMount) -> Option<TakenLayer> {
+    let is_same = now.source == mount.source && now.root == mount.id;
+    is_same.then(|| TakenLayer {
+        at: now.layer.clone(),
+        number,
+        layer: mount.layer.clone(),
+        was: mount.number,
+        file: None,
+        awaited: Some(now.path.clone()),
+    })
 }
 
 fn not_as_earlier(earlier: &Earlier, mount: &EarlierMount, reason: &'static str) -> PlanError {

@@ -34,6 +34,9 @@ pub enum PlanError {
     /// A path can't be put below another.
     #[error("path can't be placed: {at}")]
     NoPlace { at: GuestPath, origin: Origin },
+    /// What does not exist yet can only be made in a private directory of its own.
+    #[error("nothing can be made there: {at}")]
+    NotPrivate { at: GuestPath, origin: Origin },
     /// A seed lies outside the directory that it is for.
     #[error("seed is not below its directory: {seed}")]
     SeedElsewhere { seed: HostPath, at: GuestPath, origin: Origin },

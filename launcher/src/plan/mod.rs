@@ -4,6 +4,7 @@
 //! value made of the policy and of [`HostFacts`], so each feature is tested
 //! against hosts that exist only on paper.
 
+pub mod awaited;
 mod buffered;
 mod cgroup;
 mod check;
@@ -65,6 +66,7 @@ use endow_policy::{GuestPath, HostPath, Level, Network, Policy, Secret, Stated};
 use rustc_hash::FxHashSet;
 use serde::Serialize;
 
+use awaited::Awaited;
 use host::{ExecRequest, HiddenNames, HostFacts};
 use place::Placement;
 use seccomp::SeccompPlan;
@@ -107,6 +109,9 @@ pub struct Plan {
     /// The copy-on-write mounts whose changes are dropped: nothing of a run remembers them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub dropped: Vec<Buffered>,
+    /// Places at which the command makes what does not exist on the host yet.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub awaited: Vec<Awaited>,
     /// The copy-on-write mounts of trees, whose changes become commits and digests.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub trees: Vec<ChangedTree>,
@@ -141,7 +146,7 @@ impl Plan {
     pub fn is_recorded(&self) -> bool {
         let is_guarded = !self.supervise.guards.is_empty();
         let is_buffered = !self.buffered.is_empty() || !self.trees.is_empty();
-        is_buffered || is_guarded || self.checkpoint.is_some()
+        is_buffered || !self.awaited.is_empty() || is_guarded || self.checkpoint.is_some()
     }
 
     /// Returns the same sandbox with endow's own helper in the place of the command, which gets
@@ -286,6 +291,7 @@ pub fn complete(
         finish,
         buffered: view.buffered,
         dropped: view.dropped,
+        awaited: view.awaited,
         trees: view.trees,
         settings: view.settings,
         checkpoint,
@@ -296,7 +302,7 @@ pub fn complete(
 }
 
 fn finish(view: &ViewPlan) -> Vec<FinishStep> {
-    let buffers = !(view.buffered.is_empty() && view.trees.is_empty());
+    let buffers = !(view.buffered.is_empty() && view.awaited.is_empty() && view.trees.is_empty());
     let write_back = buffers.then_some(FinishStep::WriteBack);
     write_back.into_iter().chain([FinishStep::RemoveRun]).collect()
 }

@@ -49,6 +49,13 @@ pub(super) fn narrow(
             Expressed::Beyond(what) => beyond.push(entry(what, &placed.spec)),
         }
     }
+    for awaited in &placement.awaited {
+        if awaited.spec.options.optional {
+            absent.push(awaited.spec.at.clone());
+        } else {
+            beyond.push(entry(format!("{}: it does not exist", awaited.spec.at), &awaited.spec));
+        }
+    }
     let placement = placement.with_mounts(kept, absent);
     for placed in &placement.mounts {
         beyond.extend(within_more(placed, &placement));

@@ -7,6 +7,7 @@ use endow_policy::{Access, BackendSpec, GuestPath, HostPath, MountClass, MountSp
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
+use super::awaited::{self, AwaitedMount};
 use super::host::{Found, HostFacts, PathFact};
 use super::step::FileId;
 use super::tree::{TreeFact, place_tree};
@@ -74,6 +75,9 @@ pub struct Placement {
     pub links: BTreeMap<GuestPath, PathBuf>,
     /// Optional mounts whose source is absent.
     pub absent: Vec<GuestPath>,
+    /// Mounts whose source does not exist yet.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub awaited: Vec<AwaitedMount>,
     /// The number of each mount, by its place.
     #[serde(skip)]
     by_place: FxHashMap<Vec<u8>, usize>,
@@ -148,7 +152,12 @@ pub fn place(mounts: &[MountSpec], host: &HostFacts) -> Result<Placement, PlanEr
     let mut placement = Placement::default();
     let mut all = Vec::with_capacity(mounts.len());
     let live = planted::live_sources(mounts, host);
+    let mut waiting = Vec::new();
     for spec in mounts {
+        if is_waiting(spec, host) {
+            waiting.push(spec);
+            continue;
+        }
         if is_planted(spec, host, &live)? {
             placement.absent.push(spec.at.clone());
             continue;
@@ -166,10 +175,16 @@ pub fn place(mounts: &[MountSpec], host: &HostFacts) -> Result<Placement, PlanEr
         let mounts = placement.mounts.iter().cloned().chain(rooms).collect();
         placement = placement.with_mounts(mounts, absent);
     }
+    awaited::place(&waiting, host, &live, &mut placement)?;
     let links = std::mem::take(&mut placement.links);
     let shown = |link: &GuestPath| placement.covering(link).is_some_and(Placed::is_physical);
     placement.links = links.into_iter().filter(|(link, _)| !shown(link)).collect();
     Ok(placement)
+}
+
+fn is_waiting(spec: &MountSpec, host: &HostFacts) -> bool {
+    let BackendSpec::Physical { host: source } = &spec.backend else { return false };
+    host.paths.get(source).is_some_and(|fact| awaited::waits(spec, fact))
 }
 
 /// Refuses a grant that goes through a link which a command may have made; what the base has where

@@ -4,6 +4,7 @@ use std::fmt::{self, Display, Formatter};
 
 use endow_policy::{BackendSpec, Network, Protocol};
 
+use super::awaited::AwaitedMount;
 use super::landlock::LandlockPlan;
 use super::place::Placed;
 use super::step::{
@@ -19,6 +20,7 @@ impl Display for Plan {
             writeln!(f, "lost    {} ({})", loss.word, loss.reason)?;
         }
         lines(f, "mount", &self.placement.mounts)?;
+        lines(f, "awaited", &self.placement.awaited)?;
         self.supervise.network.iter().try_for_each(|network| served(f, network))?;
         for secret in &self.secrets {
             writeln!(f, "secret  {} ({})", secret.value, secret.origin)?;
@@ -101,6 +103,18 @@ impl Display for Placed {
     }
 }
 
+impl Display for AwaitedMount {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let Self { spec, root, path, kind } = self;
+        write!(f, "{} {}", spec.at, kind.word())?;
+        let source = root.path.as_path().join(path);
+        if source != spec.at.as_path() {
+            write!(f, " <- {}", source.display())?;
+        }
+        write!(f, " ({})", spec.origin)
+    }
+}
+
 impl Display for Walk {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let Self { source, entries, elapsed_us, hidden } = self;
@@ -117,6 +131,9 @@ impl Display for PrepareStep {
             Self::Seed { from, to } => write!(f, "seed $RUN/{} <- {from}", to.0.display()),
             Self::Layer { at, like, .. } => write!(f, "layer $RUN/{} like {like}", at.0.display()),
             Self::CopyFile { at, from, .. } => write!(f, "copy $RUN/{} <- {from}", at.0.display()),
+            Self::Await { at, to, .. } | Self::AwaitFile { at, to, .. } => {
+                write!(f, "await $RUN/{} for {to}", at.0.display())
+            }
             Self::Checkpoint { at } => write!(f, "mkdir $RUN/{} 0700", at.0.display()),
             Self::GoOn { from, layers } => {
                 write!(f, "go on from {from}")?;

@@ -138,6 +138,9 @@ pub struct TakenLayer {
     /// The name of the file, when the mount is a single one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<PathBuf>,
+    /// The place that did not exist, below the deepest directory that did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub awaited: Option<PathBuf>,
 }
 
 /// Mount attributes that are set; none is ever cleared.
@@ -191,6 +194,11 @@ pub enum PrepareStep {
         /// What must still be at `from`.
         expect: FileId,
     },
+    /// Notes where the command makes what does not exist at `to` yet, and makes the layer that it
+    /// becomes.
+    Await { at: RunPath, layer: RunPath, to: HostPath },
+    /// The same for a single file that is published.
+    AwaitFile { at: RunPath, layer: RunPath, to: HostPath },
     /// Makes sure that a tree is in the cache and stays there: makes it when it is not, and takes
     /// others away then, so that all together have at most so many bytes.
     Tree { tree: TreeFact, cache_bytes: u64 },

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use endow_policy::{AllowWord, BackendSpec, GuestPath, Level, Limits, Policy, SyncRules};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::awaited::Awaited;
 use super::host::{Found, HostFacts};
 use super::place::{Placed, Placement};
 use super::seccomp::Observe;
@@ -25,6 +26,7 @@ pub(crate) struct ViewPlan {
     pub(crate) guards: Vec<Guard>,
     pub(crate) buffered: Vec<Buffered>,
     pub(crate) dropped: Vec<Buffered>,
+    pub(crate) awaited: Vec<Awaited>,
     pub(crate) trees: Vec<ChangedTree>,
     pub(crate) settings: Vec<CopiedSettings>,
 }
@@ -44,6 +46,7 @@ pub(crate) fn plan(
     root.into_iter().try_for_each(|placed| builder.mount(placed))?;
     builder.kernel_file_systems(policy)?;
     others.into_iter().try_for_each(|placed| builder.mount(placed))?;
+    builder.awaited()?;
     builder.links()?;
     builder.live_repositories()?;
     builder.live_names()?;

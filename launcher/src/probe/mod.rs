@@ -93,6 +93,7 @@ pub(crate) fn look(
 ) -> Looked {
     let is_inside = files.outer_level.is_some();
     let mut wanted = sources(policy);
+    wanted.extend(plan::awaited::ancestors(policy));
     wanted.extend(plan::secrets::files(policy).cloned());
     wanted.extend(plan::ssh_agent::files(policy));
     wanted.extend(search);

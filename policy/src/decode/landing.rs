@@ -1,8 +1,8 @@
 //! Where the changes of a mount go.
 
 use super::{Decoder, Section};
-use crate::Landing;
 use crate::landing::{LandsAt, is_author, is_discard};
+use crate::{Access, Create, Landing, MountOptions};
 
 /// The keys that need changes to be possible.
 const KEYS: &[&str] = &["sync", "sync_ignored", "author"];
@@ -26,6 +26,26 @@ impl Decoder<'_> {
             );
         }
         true
+    }
+
+    /// Reads what a command may make where a path of the host does not exist yet.
+    pub(super) fn creates(
+        &mut self,
+        section: &Section<'_>,
+        access: Access,
+        options: MountOptions,
+    ) -> Option<Create> {
+        let known = [Create::File, Create::Directory].map(|it| (it.word(), it));
+        let word = self.choice(section, "create", &known)?;
+        let (problem, hint) = match access {
+            Access::Ro => ("nothing can be made in what is read-only", "add `access = \"rw\"`"),
+            _ if options.discard => {
+                ("what is dropped is not made on the host", "leave `sync` or `create` out")
+            }
+            Access::Rw | Access::Cow => return Some(word.value),
+        };
+        self.problem(word.span, problem).explain(&section.key("create"), hint.to_owned());
+        None
     }
 
     fn only_with_changes(&mut self, section: &Section<'_>) {

@@ -35,6 +35,7 @@ pub(crate) const MOUNT_KEYS: &[&str] = &[
     "noexec",
     "nodeny",
     "socket",
+    "create",
     "sparse",
     "sync",
     "sync_ignored",
@@ -46,7 +47,7 @@ pub(crate) const MAKE_KEYS: &[&str] = &["copy", "made"];
 /// The keys that say what stands at the mount point.
 const SOURCE_KEYS: &[&str] = &["host", "git", "cas", "memory", "private", "copy", "made"];
 /// The keys of a mount of the host.
-const HOST_KEYS: &[&str] = &["host", "sync"];
+const HOST_KEYS: &[&str] = &["host", "sync", "create"];
 /// The keys of a git mount.
 const GIT_KEYS: &[&str] = &["git", "rev", "sparse", "sync", "sync_ignored", "author"];
 
@@ -168,6 +169,7 @@ impl Decoder<'_> {
         if options.socket {
             self.only_a_socket(&section, (source.as_ref(), access));
         }
+        options.create = self.creates(&section, access, options);
         let reason = self.text(&section, "reason").map(|reason| reason.value.to_owned());
         self.later(&section, "write_back", unavailable);
         if self.problems.len() > before {
@@ -230,6 +232,7 @@ impl Decoder<'_> {
             "sync",
             "sync_ignored",
             "author",
+            "create",
             "size",
             "inodes",
             "mode",
@@ -241,6 +244,7 @@ impl Decoder<'_> {
             if BOUND.contains(&name) && !allowed.contains(&name) {
                 let owner = match name {
                     "sync" => "host and git",
+                    "create" => "host",
                     git if GIT_KEYS.contains(&git) => "git",
                     "size" | "inodes" => "memory",
                     "mode" => "memory or private",
@@ -325,6 +329,7 @@ impl Decoder<'_> {
             nodeny: read("nodeny"),
             socket: read("socket"),
             discard: false,
+            create: None,
         };
         if self.kind == FileKind::Builtin && !section.table.contains_key("optional") {
             options.optional = true;

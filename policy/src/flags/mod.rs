@@ -143,6 +143,9 @@ pub enum FlagFault {
     /// An option doesn't belong to this flag.
     #[error("option is not for this flag")]
     OptionNotHere,
+    /// What is dropped is not made on the host.
+    #[error("`create` and `sync=discard` can't stand together")]
+    DroppedAndMade,
     /// An option's value can't be used.
     #[error("bad value of an option")]
     OptionValue,

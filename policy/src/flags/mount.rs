@@ -7,7 +7,9 @@ use super::{FlagError, FlagFault, fault, origin};
 use crate::decode::{DEFAULT_MEMORY_MODE, DEFAULT_MEMORY_SIZE, is_digest, parse_mode};
 use crate::landing::is_discard;
 use crate::sparse::{check_pattern, check_patterns};
-use crate::{Access, Landing, LandsAt, MountEntry, MountOptions, MountSource, Stated, parse_size};
+use crate::{
+    Access, Create, Landing, LandsAt, MountEntry, MountOptions, MountSource, Stated, parse_size,
+};
 
 /// Which mount flag it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +40,7 @@ impl MountFlag {
             "size" | "inodes" | "mode" => self == Self::Tmp,
             "cow" => matches!(self, Self::Git | Self::Cas),
             "sync" => matches!(self, Self::Git | Self::Host(Access::Cow)),
+            "create" => matches!(self, Self::Host(Access::Rw | Access::Cow)),
             "sparse" => self == Self::Git,
             "optional" => self != Self::Tmp,
             "nodeny" => matches!(self, Self::Host(_)),
@@ -48,8 +51,10 @@ impl MountFlag {
 }
 
 /// The options that are read from the right; with `=` they have a value.
-const OPTIONS: &[&str] =
-    &["optional", "noexec", "nodeny", "cow", "size=", "inodes=", "mode=", "sync=", "sparse="];
+const OPTIONS: &[&str] = &[
+    "optional", "noexec", "nodeny", "cow", "size=", "inodes=", "mode=", "sync=", "sparse=",
+    "create=",
+];
 
 /// Reads the value of one mount flag.
 pub(super) fn parse(flag: MountFlag, value: &OsStr) -> Result<MountEntry, FlagError> {
@@ -61,6 +66,9 @@ pub(super) fn parse(flag: MountFlag, value: &OsStr) -> Result<MountEntry, FlagEr
         options
             .add(flag, word)
             .map_err(|kind| FlagError { hint: form(flag, kind), ..refuse(kind) })?;
+    }
+    if options.mount.discard && options.mount.create.is_some() {
+        return Err(refuse(FlagFault::DroppedAndMade));
     }
     // They were read from the right.
     options.sparse.reverse();
@@ -128,6 +136,7 @@ impl Options {
             "sync" if flag != MountFlag::Git => {
                 self.mount.discard = is_discard(value).then_some(true).ok_or(bad)?;
             }
+            "create" => self.mount.create = Some(Create::parse(value).ok_or(bad)?),
             "sync" => self.sync = Some(LandsAt::parse(value).ok_or(bad)?),
             _ => return Err(FlagFault::OptionNotHere),
         }

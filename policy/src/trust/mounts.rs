@@ -34,7 +34,8 @@ fn what(entry: &MountEntry) -> String {
         MountSource::Cas { .. } => "cas",
         MountSource::Copy { .. } | MountSource::Made { .. } => "made",
     };
-    format!("mounts.{path:?} ({kind})")
+    let create = entry.options.create.map(|it| format!(" create={}", it.word()));
+    format!("mounts.{path:?} ({kind}{})", create.unwrap_or_default())
 }
 
 fn narrows(entry: &MountEntry, places: &Places<'_>, weaker: &Composed, vars: &Vars) -> bool {
@@ -91,13 +92,16 @@ fn lowers(
         // What is dropped reaches the host no more than what is never written.
         let dropped = entry.options.discard || entry.access == Access::Ro;
         let sync = !before.options.discard || dropped;
-        return same && options && sync && entry.access <= before.access;
+        let made =
+            entry.options.create.is_none_or(|_| before.options.create == entry.options.create);
+        return same && options && sync && made && entry.access <= before.access;
     }
     let default = WorkspaceAccess::Granted(DEFAULT_WORKSPACE_ACCESS);
     let before = weaker.workspace_access.as_ref().map_or(default, |access| access.value);
     // A project whose changes are dropped loses work, as by `[sync]`: that is no project's to say.
     *host == workspace(vars)
         && !entry.options.discard
+        && entry.options.create.is_none()
         && at.as_bytes() == host.as_bytes()
         && !entry.options.nodeny
         && !entry.options.socket

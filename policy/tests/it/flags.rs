@@ -17,7 +17,8 @@ fn show(entry: &MountEntry) -> String {
     ];
     let words: String = words.iter().filter(|(on, _)| *on).map(|(_, word)| *word).collect();
     let at = entry.at.value.to_string_lossy();
-    format!("{at} <- {:?} {:?}{words}", entry.source, entry.access)
+    let create = options.create.map(|it| format!(" create={}", it.word())).unwrap_or_default();
+    format!("{at} <- {:?} {:?}{words}{create}", entry.source, entry.access)
 }
 
 fn read(flags: &Flags) -> String {
@@ -51,6 +52,8 @@ fn mount_flags() {
         ("--rw", "/y=~/x,optional,noexec"),
         ("--cow", "/x,nodeny"),
         ("--cow", "/x=~/y,noexec,sync=discard"),
+        ("--rw", "~/.t,create=directory,nodeny"),
+        ("--cow", "/x=~/.t.json,create=file"),
         ("--ro", "/x=a=b"),
         ("--ro", "/x\\=y=/z"),
         ("--ro", "/x\\,optional"),
@@ -85,6 +88,8 @@ fn mount_flags() {
     --rw /y=~/x,optional,noexec: /y <- Host { host: Some("~/x") } Rw optional noexec
     --cow /x,nodeny: /x <- Host { host: None } Cow nodeny
     --cow /x=~/y,noexec,sync=discard: /x <- Host { host: Some("~/y") } Cow noexec
+    --rw ~/.t,create=directory,nodeny: ~/.t <- Host { host: None } Rw nodeny create=directory
+    --cow /x=~/.t.json,create=file: /x <- Host { host: Some("~/.t.json") } Cow create=file
     --ro /x=a=b: /x <- Host { host: Some("a=b") } Ro
     --ro /x\=y=/z: /x=y <- Host { host: Some("/z") } Ro
     --ro /x\,optional: /x,optional <- Host { host: None } Ro
@@ -120,6 +125,10 @@ fn changes_of_a_host_path_can_only_be_dropped() {
         ("--tmp", "/x,sync=discard"),
         ("--git", "/g=main,cow,sync=discard"),
         ("--cas", "/c,sync=discard"),
+        ("--ro", "/x,create=file"),
+        ("--tmp", "/x,create=directory"),
+        ("--rw", "/x,create=link"),
+        ("--cow", "/x,create=file,sync=discard"),
     ];
     let report: Vec<_> = rows.iter().map(|(flag, value)| mount(flag, value)).collect();
     insta::assert_snapshot!(report.join("\n"), @r#"
@@ -131,6 +140,10 @@ fn changes_of_a_host_path_can_only_be_dropped() {
     option is not for this flag: --tmp /x,sync=discard | -
     bad value of an option: --git /g=main,cow,sync=discard | -
     option is not for this flag: --cas /c,sync=discard | -
+    option is not for this flag: --ro /x,create=file | -
+    option is not for this flag: --tmp /x,create=directory | -
+    bad value of an option: --rw /x,create=link | -
+    `create` and `sync=discard` can't stand together: --cow /x,create=file,sync=discard | -
     "#);
 }
 

@@ -189,6 +189,16 @@ fn options_may_not_loosen() {
 }
 
 #[test]
+fn a_project_makes_nothing_on_the_host() {
+    let user = "[mounts]\n\"/data\" = \"rw\"";
+    let made = "[mounts]\n\"/data\" = { access = \"rw\", create = \"directory\" }";
+    assert_snapshot!(verdicts(user, made), @r#"+ endow.toml:3 mounts."/data" (rw create=directory)"#);
+    assert_snapshot!(verdicts(made, made), @r#"- endow.toml:3 mounts."/data" (rw create=directory)"#);
+    assert_snapshot!(verdicts(made, user), @r#"- endow.toml:3 mounts."/data" (rw)"#);
+    assert_snapshot!(verdicts("", "[mounts]\n\".\" = { access = \"cow\", create = \"file\" }"), @r#"+ endow.toml:3 mounts."." (cow create=file)"#);
+}
+
+#[test]
 fn what_is_dropped_may_not_be_written_back() {
     let (cow, rw) = ("[mounts]\n\"/data\" = \"cow\"", "[mounts]\n\"/data\" = \"rw\"");
     let dropped = "[mounts]\n\"/data\" = { access = \"cow\", sync = \"discard\" }";

@@ -113,6 +113,22 @@ pub(super) const CASES: &[Case] = &[
             flags.cow.push("/srv/data,sync=discard".into());
         },
     },
+    Case {
+        name: "awaited",
+        flags: |flags| {
+            flags.rw.push("/home/user/.tool,create=directory".into());
+            flags.cow.push("/home/user/.tool.json,create=file".into());
+            flags.rw.push("/home/user/.local/share/tool,create=directory".into());
+        },
+    },
+    Case {
+        name: "awaited-in-a-mount",
+        flags: |flags| flags.rw.push("/srv/data/new,create=directory".into()),
+    },
+    Case {
+        name: "awaited-there",
+        flags: |flags| flags.rw.push("/srv/data,create=directory".into()),
+    },
     Case { name: "git", flags: |flags| flags.git.push("/ref=HEAD".into()) },
     Case {
         name: "git-with-a-point",

@@ -155,6 +155,7 @@ fn paths(policy: &Policy) -> BTreeSet<HostPath> {
         _ => None,
     });
     paths.extend(sources);
+    paths.extend(endow::plan::awaited::ancestors(policy));
     let places = policy.mounts.iter().flat_map(|inner| [inner.at.clone(), place(&inner.at)]);
     let places: Vec<GuestPath> = places.collect();
     for outer in &policy.mounts {

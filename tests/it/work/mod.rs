@@ -10,7 +10,9 @@ mod hostile;
 mod installs;
 mod model;
 mod normal;
+mod projects;
 mod script;
+mod settings;
 mod wire;
 
 use std::path::{Path, PathBuf};

@@ -39,6 +39,15 @@ pub(super) fn hostile(_project: &str) -> Vec<Call> {
     vec![("Bash", json!({ "command": command, "description": "tests", "timeout": 600_000 }))]
 }
 
+/// What a session writes to its settings: an entry of its project, and another when it is told.
+const SETTINGS: &str = "claude mcp add -s local one -- /bin/true && touch one
+    until [ -e go ]; do sleep 0.1; done; claude mcp add -s local two -- /bin/true";
+
+/// One command that changes the agent's settings twice.
+pub(super) fn settings(_project: &str) -> Vec<Call> {
+    vec![("Bash", json!({ "command": SETTINGS, "description": "settings" }))]
+}
+
 /// A name with a dot is one of a namespace, as codex has tools of servers.
 pub(super) fn codex(_project: &str) -> Vec<Call> {
     let run = |command: &str| ("exec_command", json!({ "cmd": command }));

@@ -24,6 +24,11 @@ pub(super) fn hostile(request: &Request) -> Option<Reply> {
     messages(request, script::hostile)
 }
 
+/// The same interface, of a session that changes its settings.
+pub(super) fn settings(request: &Request) -> Option<Reply> {
+    messages(request, script::settings)
+}
+
 fn messages(request: &Request, calls: Calls) -> Option<Reply> {
     let body = streamed(request)?;
     let turn = count(&body["messages"], |it| it["role"] == "assistant");

@@ -31,8 +31,8 @@ pub use id::{RunId, RunIdError};
 pub use list::Listed;
 pub use own_dirs::{Contained, EndowDirs, OwnDir, OwnDirsError, Relation};
 pub use record::{
-    ChangeCounts, Ending, HELD, HiddenPath, MadeLike, Moment, MountRecord, OnConflict, Record,
-    RecordError, RootId, RunState, SyncMode, SyncRules, Unknown,
+    AwaitedRecord, ChangeCounts, Ending, HELD, HiddenPath, MadeLike, Moment, MountRecord,
+    OnConflict, Record, RecordError, RootId, RunState, SyncMode, SyncRules, Unknown,
 };
 pub use run::{Durability, RunDir};
 pub use sweep::{Sweep, Swept};

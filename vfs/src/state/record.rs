@@ -201,12 +201,43 @@ pub struct MountRecord {
     /// What was hidden at the start.
     #[serde(default)]
     pub hidden: Vec<HiddenPath>,
+    /// It did not exist when the run began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub awaited: Option<AwaitedRecord>,
+}
+
+/// A place that did not exist when a run began.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AwaitedRecord {
+    /// The place, below the deepest directory on the way to it that existed: the record tells which
+    /// one that was.
+    #[serde(with = "json_path")]
+    pub path: PathBuf,
+    /// What is there since is live: nothing in it is held.
+    #[serde(default)]
+    pub live: bool,
 }
 
 /// Where a run keeps what was taken out of live mounts, below its directory.
 pub const HELD: &str = "held";
 
 impl MountRecord {
+    /// Returns whether it is a single file, which is known by itself.
+    #[must_use]
+    pub fn is_single(&self) -> bool {
+        !self.directory && self.awaited.is_none()
+    }
+
+    /// Returns the directory on the host that paths of the mount are relative to.
+    #[must_use]
+    pub fn root(&self) -> Option<HostPath> {
+        let depth = match &self.awaited {
+            Some(awaited) => awaited.path.components().count(),
+            None => usize::from(!self.directory),
+        };
+        (0..depth).try_fold(self.source.clone(), |path, _| path.parent())
+    }
+
     /// Returns whether the mount was live and the layer has what was taken out of it: protected
     /// names.
     #[must_use]
@@ -338,7 +369,8 @@ impl Record {
         let mut record: Self = serde_json::from_slice(text).map_err(RecordError::Invalid)?;
         record.unknown.remove("version");
         let layers = record.mounts.iter().map(|mount| &mount.layer);
-        let mut layers = layers.chain(record.trees.iter().map(|tree| &tree.layer));
+        let awaited = record.mounts.iter().filter_map(|mount| Some(&mount.awaited.as_ref()?.path));
+        let mut layers = layers.chain(record.trees.iter().map(|tree| &tree.layer)).chain(awaited);
         match layers.find(|layer| !is_below(layer)) {
             Some(layer) => Err(RecordError::Outside { layer: layer.clone() }),
             None => Ok(record),

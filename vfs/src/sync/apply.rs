@@ -14,7 +14,9 @@ use std::path::PathBuf;
 
 use super::collect::io;
 use super::journal::{self, Act, Batch, Direction, Ledger, MountBatch, Step};
-use super::{Applied, ChangeKind, Identity, Operation, Seen, SyncError, SyncPlan, SyncReport};
+use super::{
+    Applied, ChangeKind, Identity, Operation, Place, Seen, SyncError, SyncPlan, SyncReport,
+};
 use crate::fs::{Errno, Fs, Kind};
 use std::ffi::OsStr;
 use std::path::Path;
@@ -194,7 +196,7 @@ fn stage_mount(
 
 fn stage_operations(
     fs: &dyn Fs,
-    stage: &mut stage::Stage<'_, '_>,
+    stage: &mut stage::Stage<'_>,
     plan: &SyncPlan,
     next: &mut u32,
     steps: &mut Vec<Step>,
@@ -202,22 +204,7 @@ fn stage_operations(
     let mut made: HashMap<PathBuf, Seen> = HashMap::new();
     for operation in &plan.operations {
         let step = match operation {
-            Operation::Place(place) => {
-                let new = stage.place(fs, place, *next)?;
-                if place.upper.kind == Kind::Directory {
-                    made.insert(place.path.clone(), new);
-                }
-                Step {
-                    act: if place.over.is_some() { Act::Swap } else { Act::Put },
-                    change: Some(place.kind),
-                    node: place.upper.kind,
-                    new: Some(new),
-                    old: place.over,
-                    below: place.below.clone(),
-                    merged: place.merged.is_some().then_some(place.upper),
-                    ..blank(&place.path, *next)
-                }
-            }
+            Operation::Place(place) => staged(fs, stage, (place, plan), (*next, &mut made))?,
             Operation::Take(take) => Step {
                 act: Act::Take,
                 change: Some(ChangeKind::Deleted),
@@ -236,6 +223,7 @@ fn stage_operations(
                     old: amend.host,
                     before: amend.before.clone(),
                     after: amend.after.clone(),
+                    is_within: stage.amend(fs, amend, on)?,
                     ..blank(&amend.path, *next)
                 }
             }
@@ -244,6 +232,32 @@ fn stage_operations(
         steps.push(step);
     }
     Ok(())
+}
+
+fn staged(
+    fs: &dyn Fs,
+    stage: &mut stage::Stage<'_>,
+    (place, plan): (&Place, &SyncPlan),
+    (number, made): (u32, &mut HashMap<PathBuf, Seen>),
+) -> Result<Step, SyncError> {
+    let (new, is_within) = stage.place(fs, place, number)?;
+    if place.upper.kind == Kind::Directory {
+        made.insert(place.path.clone(), new);
+        if plan.whole && place.over.is_none() && !is_within {
+            stage.begin_whole(&place.path, number);
+        }
+    }
+    Ok(Step {
+        act: if place.over.is_some() { Act::Swap } else { Act::Put },
+        change: Some(place.kind),
+        node: place.upper.kind,
+        new: Some(new),
+        old: place.over,
+        below: place.below.clone(),
+        merged: place.merged.is_some().then_some(place.upper),
+        is_within,
+        ..blank(&place.path, number)
+    })
 }
 
 pub(super) fn blank(path: &Path, number: u32) -> Step {
@@ -259,6 +273,7 @@ pub(super) fn blank(path: &Path, number: u32) -> Step {
         before: super::Attributes::default(),
         after: super::Attributes::default(),
         keeps: false,
+        is_within: false,
         merged: None,
     }
 }

@@ -188,6 +188,8 @@ pub enum Refusal {
     MountPoint,
     /// A single file was mounted, and this is none.
     NotFile,
+    /// A directory was to be made, and this is none.
+    NotDirectory,
 }
 
 /// One changed path of a mount.

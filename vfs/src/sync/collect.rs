@@ -12,14 +12,14 @@ use std::path::{Path, PathBuf};
 
 use super::root::{Closed, Dir, Root};
 use super::{
-    Attributed, Change, ChangeKind, ChangeSet, Conflict, Differs, Identity, Refusal, Seen, Settled,
-    SyncError, Time,
+    Absent, Attributed, Change, ChangeKind, ChangeSet, Conflict, Differs, Identity, Refusal, Seen,
+    Settled, SyncError, Time,
 };
 use crate::fs::{Errno, Fs, Kind, Node, Special};
 pub(super) use compare::Buffers;
 use entry::HostSide;
 use groups::Groups;
-pub(super) use refuse::{is_overlays, users};
+pub(super) use refuse::{is_overlays, leads_out, users};
 
 /// A layer and the tree it stands on.
 pub struct Source<'a> {
@@ -33,6 +33,8 @@ pub struct Source<'a> {
     pub stamp: Time,
     /// What was already written back of this run.
     pub settled: &'a Settled,
+    /// The layer is no overlay's, and has only what the command made at a place that did not exist.
+    pub absent: Option<Absent<'a>>,
 }
 
 /// Walks the layer, never the target, and returns what the run changed.

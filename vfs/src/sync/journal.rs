@@ -101,6 +101,9 @@ pub(super) struct Step {
     /// An undo that leaves the step in force.
     #[serde(default)]
     pub(super) keeps: bool,
+    /// It is done inside of a staged directory, and holds when that is in its place.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) is_within: bool,
     /// The layer's file, where both sides were merged into what is put there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) merged: Option<Seen>,

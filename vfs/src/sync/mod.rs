@@ -14,6 +14,7 @@
 //! ```
 
 mod apply;
+mod awaited;
 mod chain;
 mod change;
 pub mod checkpoint;
@@ -37,6 +38,7 @@ mod tests;
 mod undo;
 
 pub use apply::{MountPlace, RunPlace, apply, remove_stage};
+pub use awaited::{Absent, Awaited, make_awaited};
 pub use change::{
     Attributed, Attributes, Change, ChangeKind, ChangeSet, Conflict, Differs, Directory, Identity,
     Refusal, Seen, Time,
@@ -51,5 +53,5 @@ pub use resettle::{Standing, settle_again, standing};
 pub use resume::{Resumed, resume};
 pub use rules::{Held, HeldPath, LeftOut, OnConflict, Refused, Resolved, Rules, Winner};
 pub use settled::Settled;
-pub use single::{Alone, Ours, Single, TakenIn, make_single};
+pub use single::{Alone, Ours, Single, TakenIn, make_single, make_single_absent};
 pub use undo::{UndoReport, undo};

@@ -28,6 +28,8 @@ pub struct SyncPlan {
     pub held: Vec<HeldPath>,
     /// What else is not done.
     pub left_out: Vec<LeftOut>,
+    /// A new directory comes with all that is in it, by one rename.
+    pub whole: bool,
 }
 
 /// One effect on the target's tree.

@@ -126,6 +126,7 @@ impl World {
         let (root, upper) = (self.root_fd(), self.upper_fd());
         let settled = Ledger::read(&OsFs, self.run.fd()).expect("read").settled(MOUNT);
         let source = Source {
+            absent: None,
             upper: upper.as_fd(),
             root: root.as_fd(),
             identity: self.identity,

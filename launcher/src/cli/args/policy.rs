@@ -17,7 +17,7 @@ pub(crate) struct PolicyArgs {
     /// Show a host path read-only: PATH, or GUEST=PATH
     #[arg(long, value_name = "[GUEST=]PATH", help_heading = "Mounts")]
     ro: Vec<OsString>,
-    /// Show a host path live: writes reach the host at once
+    /// Show a host path live: writes reach the host at once; made at the end with `,create=directory` where it is missing
     #[arg(long, value_name = "[GUEST=]PATH", help_heading = "Mounts")]
     rw: Vec<OsString>,
     /// Show a host path copy-on-write: writes are buffered, and written back on exit; dropped with `,sync=discard`

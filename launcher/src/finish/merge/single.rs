@@ -16,7 +16,9 @@ pub(super) fn merge(
     merged: &mut Merged,
 ) {
     let Some(Ok(single)) = target.single(run) else { return };
-    let Some(base) = single.base(LARGEST) else { return };
+    // What neither side had is made by both.
+    let none = || single.had_none().then(|| b"{}".to_vec());
+    let Some(base) = single.base(LARGEST).or_else(none) else { return };
     let texts = on_conflict == OnConflict::Merge;
     for change in looked.changes.changes.iter().filter(|it| super::is_small(it)) {
         if let Some(text) = merge_file(target, change, &base, texts.then_some(until)) {

@@ -13,9 +13,14 @@ use super::refusal::Refusal;
 use super::view::View;
 use super::walk::{Lost, Place, Walk};
 use crate::plan::Plan;
+use crate::plan::awaited::AwaitedMount;
 use crate::plan::host::{HiddenName, HostFacts};
 use crate::plan::place::Placed;
 use crate::plan::step::ConfineStep;
+
+/// Of what a mount waits for.
+const AWAITED: &str =
+    "the host has nothing there yet: what the command makes is brought to it at the end";
 
 /// Answers questions about one plan.
 pub struct Questions<'a> {
@@ -99,11 +104,19 @@ impl<'a> Questions<'a> {
         self.plan.placement.covering(at)
     }
 
+    /// Returns the mount that waits for its source, and to which a place belongs.
+    fn awaited(&self, at: &GuestPath) -> Option<&AwaitedMount> {
+        self.plan.placement.awaited.iter().find(|it| at.is_within(&it.spec.at))
+    }
+
     /// Who asked for what stands there: the origin chain of the mount, or of the deny rule.
     pub(super) fn rule(&self, outcome: &Outcome) -> Option<String> {
         if outcome.is_hidden() {
             let (pattern, origin) = self.hiding_rule(&outcome.at)?;
             return Some(format!("deny {pattern} ({origin})"));
+        }
+        if let Some(awaited) = self.awaited(&outcome.at) {
+            return Some(format!("{} ({})", awaited.spec.at, awaited.spec.origin));
         }
         let placed = self.covering(&outcome.at)?;
         let spec = self.policy.mounts.iter().find(|spec| is_of(spec, placed))?;
@@ -160,6 +173,9 @@ impl<'a> Questions<'a> {
     }
 
     fn shown(&self, at: &GuestPath) -> String {
+        if self.awaited(at).is_some() {
+            return AWAITED.to_owned();
+        }
         let covering = self.covering(at);
         match covering.map(|placed| (&placed.spec.backend, &placed.source)) {
             Some((_, Some(source))) if covering.is_some_and(|it| it.spec.options.discard) => {
@@ -196,6 +212,7 @@ impl<'a> Questions<'a> {
             _ if outcome.is_hidden() => "a deny pattern hides it",
             Some(Missing::NotThere) => "the host has no such name there either",
             Some(Missing::Unreadable(_)) => "the host can't be asked",
+            _ if self.awaited(&outcome.at).is_some() => AWAITED,
             _ if self.host_has(&outcome.at) => "the host has it, and no grant shows it",
             _ => "nothing is mounted there",
         };

@@ -113,6 +113,9 @@ impl<'c, 'a> Carrier<'c, 'a> {
         {
             return Ok(Outcome::Lost(Conflict::Ancestor));
         }
+        if step.is_within && self.direction == Direction::Apply {
+            return Ok(Outcome::Done);
+        }
         if self.lacks_objects(&step.path) {
             return Ok(Outcome::Lost(Conflict::Ancestor));
         }

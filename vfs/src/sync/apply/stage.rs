@@ -1,53 +1,96 @@
-//! Staging: new content gets a number on the target's file system.
+//! Staging: new content gets a number on the target's file system, or a place in a staged directory
+//! that comes as a whole.
 
 use std::collections::HashMap;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::path::{Path, PathBuf};
 
+use super::amend::set;
 use super::bench::{Bench, name};
 use super::copy::{copy_leaf, write_leaf};
 use crate::fs::{At, Errno, Fs, Kind, Result};
 use crate::sync::collect::io;
 use crate::sync::root::{Closed, Root};
-use crate::sync::{Place, Seen, SyncError};
+use crate::sync::{Amend, Place, Seen, SyncError};
 
 /// Brings content of a layer to the stage.
-pub(super) struct Stage<'b, 'a> {
-    bench: &'b Bench<'a>,
+pub(super) struct Stage<'b> {
     upper: Root<'b>,
     can_link: bool,
-    /// The first number of each inode with several names.
-    groups: HashMap<u64, u32>,
+    /// The first place of each inode with several names, below the stage.
+    groups: HashMap<u64, PathBuf>,
+    /// The stage by its paths.
+    root: Root<'b>,
+    /// Directories that come as a whole, and their places below the stage. What is in them is staged
+    /// there.
+    whole: HashMap<PathBuf, PathBuf>,
 }
 
-impl<'b, 'a> Stage<'b, 'a> {
-    pub(super) fn new(fs: &'b dyn Fs, bench: &'b Bench<'a>, upper: BorrowedFd<'b>) -> Self {
+impl<'b> Stage<'b> {
+    pub(super) fn new(fs: &'b dyn Fs, bench: &'b Bench<'_>, upper: BorrowedFd<'b>) -> Self {
         let upper = Root::new(fs, upper, Closed::Open);
-        Self { bench, upper, can_link: true, groups: HashMap::new() }
+        let root = Root::new(fs, bench.stage(), Closed::Stay);
+        Self { upper, can_link: true, groups: HashMap::new(), root, whole: HashMap::new() }
     }
 
-    /// Stages what a path gets and returns what it is there.
+    /// Has what is placed in a staged directory from now on be staged in it.
+    pub(super) fn begin_whole(&mut self, path: &Path, number: u32) {
+        self.whole.insert(path.to_owned(), PathBuf::from(name(number)));
+    }
+
+    /// Returns the place in a directory that comes as a whole, below the stage.
+    fn within(&self, path: &Path) -> Option<PathBuf> {
+        let mut above = path.ancestors().skip(1);
+        let (top, staged) = above.find_map(|above| self.whole.get_key_value(above))?;
+        path.strip_prefix(top).ok().map(|below| staged.join(below))
+    }
+
+    /// Stages what a path gets; returns what it is there, and whether it is in a directory that comes
+    /// as a whole.
     pub(super) fn place(
         &mut self,
         fs: &dyn Fs,
         place: &Place,
         number: u32,
-    ) -> std::result::Result<Seen, SyncError> {
-        let name = name(number);
-        let to = At { dir: self.bench.stage(), name: &name };
-        let staged = match place.upper.kind {
-            Kind::Directory => fs.make_dir(to.dir, to.name, 0o700),
-            _ => self.bring(fs, place, number, to),
-        };
-        let staged = staged.and_then(|()| fs.node(to.dir, to.name));
-        let node = staged.map_err(io("stage", &place.path))?;
-        Ok(Seen::from(&node))
+    ) -> std::result::Result<(Seen, bool), SyncError> {
+        let within = self.within(&place.path);
+        let is_within = within.is_some();
+        let path = within.unwrap_or_else(|| PathBuf::from(name(number)));
+        let staged = self.stage(fs, place, &path);
+        staged.map(|seen| (seen, is_within)).map_err(io("stage", &place.path))
+    }
+
+    fn stage(&mut self, fs: &dyn Fs, place: &Place, path: &Path) -> Result<Seen> {
+        let (dir, name) = self.root.above(path)?;
+        let to = At { dir: dir.as_fd(), name };
+        match place.upper.kind {
+            Kind::Directory => fs.make_dir(to.dir, to.name, 0o700)?,
+            _ => self.bring(fs, place, path, to)?,
+        }
+        fs.node(to.dir, to.name).map(|node| Seen::from(&node))
+    }
+
+    /// Sets attributes of a new directory in one that comes as a whole; returns whether it is that.
+    pub(super) fn amend(
+        &mut self,
+        fs: &dyn Fs,
+        amend: &Amend,
+        on: Option<Seen>,
+    ) -> std::result::Result<bool, SyncError> {
+        let within = self.within(&amend.path).filter(|_| amend.host.is_none());
+        let (Some(path), Some(on)) = (within, on) else { return Ok(false) };
+        let amended = self
+            .root
+            .above(&path)
+            .and_then(|(dir, name)| set(fs, At { dir: dir.as_fd(), name }, &on, &amend.after));
+        amended.map(|()| true).map_err(io("stage", &amend.path))
     }
 
     pub(super) fn close(&mut self) -> Result<()> {
         self.upper.close()
     }
 
-    fn bring(&mut self, fs: &dyn Fs, place: &Place, number: u32, to: At<'_>) -> Result<()> {
+    fn bring(&mut self, fs: &dyn Fs, place: &Place, path: &Path, to: At<'_>) -> Result<()> {
         let (dir, from) = self.upper.above(&place.path)?;
         let from = At { dir: dir.as_fd(), name: from };
         let node = fs.node(from.dir, from.name)?;
@@ -64,10 +107,10 @@ impl<'b, 'a> Stage<'b, 'a> {
             }
         }
         if let Some(first) = place.group.and_then(|ino| self.groups.get(&ino)) {
-            let first = super::bench::name(*first);
-            return fs.link(At { dir: to.dir, name: &first }, to);
+            let (dir, name) = self.root.above(first)?;
+            return fs.link(At { dir: dir.as_fd(), name }, to);
         }
-        self.groups.extend(place.group.map(|ino| (ino, number)));
+        self.groups.extend(place.group.map(|ino| (ino, path.to_owned())));
         copy_leaf(fs, from, to, &node)
     }
 }

@@ -52,7 +52,7 @@ impl<'a> Collector<'a> {
             HostSide::Here(_, node) => Some(node),
             HostSide::Absent | HostSide::Closed(_) => None,
         };
-        if is_whiteout(&found.node) {
+        if is_whiteout(&found.node) && self.source.absent.is_none() {
             self.is_plain = false;
             if let Some(node) = there {
                 self.removed(found.path.clone(), node, parent.conflict, parent.is_changed);
@@ -94,7 +94,8 @@ impl<'a> Collector<'a> {
         let at = found.dir.at(found.name);
         let bits = (found.node.status.mode, 0o400);
         let attributes = with_bits(self.fs, at, bits, || self.fs.attributes(at));
-        attributes.map(refuse::tell).map_err(io("look at", &found.path))
+        let tell = if self.source.absent.is_some() { refuse::tell_plain } else { refuse::tell };
+        attributes.map(tell).map_err(io("look at", &found.path))
     }
 
     fn created(&mut self, entry: Entry<'_, '_, 'a>) -> Result<(), SyncError> {
@@ -318,7 +319,10 @@ impl<'a> Collector<'a> {
         if status.kind == Kind::Symlink {
             let target = self.fs.read_link(found.dir.as_fd(), found.name);
             let target = target.map_err(io("read", &found.path))?;
-            let leads_out = refuse::leads_out(&found.path, &target);
+            let leads_out = match self.source.absent {
+                Some(absent) => absent.leads_out(&found.path, &target),
+                None => refuse::leads_out(&found.path, &target),
+            };
             return Ok(leads_out.then_some(Refusal::LinkOut));
         }
         let host = host.map(|host| host.mode);

@@ -42,6 +42,14 @@ pub(super) fn tell(attributes: Vec<Attribute>) -> Told {
     told
 }
 
+/// Tells attributes where no overlay sets any: its own would steer one that stands there later.
+pub(super) fn tell_plain(attributes: Vec<Attribute>) -> Told {
+    if attributes.iter().any(|(name, _)| is_overlays(name)) {
+        return Told { refusal: Some(Refusal::OverlayAttribute), ..Told::default() };
+    }
+    tell(attributes)
+}
+
 /// Leaves the `user.*` attributes of a host's entry.
 pub(in crate::sync) fn users(attributes: Vec<Attribute>) -> Vec<Attribute> {
     let is_users = |name: &OsStr| name.as_bytes().starts_with(b"user.") && !is_overlays(name);
@@ -74,7 +82,7 @@ pub(super) fn set_id(kind: Kind, mode: u32, host: Option<u32>, above: u32) -> Op
 
 /// Returns whether a link that stands at `path` may lead out of the root, by its words alone. The
 /// way back from a name may begin elsewhere, when that name is a link itself.
-pub(super) fn leads_out(path: &Path, target: &OsStr) -> bool {
+pub(in crate::sync) fn leads_out(path: &Path, target: &OsStr) -> bool {
     let mut above = path.components().count().saturating_sub(1);
     let mut has_name = false;
     for component in Path::new(target).components() {

@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use super::{BASE, SET_ID, STANDS, copy_at_rest};
+use super::{BASE, GONE, SET_ID, STANDS, copy_at_rest};
 use crate::fs::{At, Errno, Fs, Node, Open, Result, write_all};
 
 /// Copies the host's file to `stands`, below the run, and once more to compare with; returns what
@@ -30,14 +30,37 @@ pub fn make_single(
     let name = stands.file_name().ok_or(Errno::INVAL)?;
     let own = At { dir: above.as_fd(), name };
     copy_at_rest(fs, base, own)?.ok_or(Errno::STALE)?;
-    let written = fs.create_file(layer.as_fd(), OsStr::new(STANDS))?;
-    write_all(fs, written.as_fd(), stands.as_os_str().as_bytes())?;
+    note_place(fs, layer.as_fd(), stands)?;
     Ok(node)
+}
+
+/// The same where the host has no file: neither has the command, until it makes one.
+///
+/// # Errors
+/// A failing call; `LOOP` or `NOTDIR` when something else stands in the way.
+pub fn make_single_absent(
+    fs: &dyn Fs,
+    run: BorrowedFd<'_>,
+    (layer, stands): (&Path, &Path),
+) -> Result<()> {
+    let layer = fs.open_below(run, layer, Open::Handle)?;
+    make_above(fs, run, stands)?;
+    fs.create_file(layer.as_fd(), OsStr::new(GONE))?;
+    note_place(fs, layer.as_fd(), stands)
+}
+
+fn note_place(fs: &dyn Fs, layer: BorrowedFd<'_>, stands: &Path) -> Result<()> {
+    let written = fs.create_file(layer, OsStr::new(STANDS))?;
+    write_all(fs, written.as_fd(), stands.as_os_str().as_bytes())
 }
 
 /// Opens the directory that leads to a name, made where it is not there. What a seed brought may
 /// stand on the way: a directory is gone through, and nothing is followed.
-fn make_above(fs: &dyn Fs, run: BorrowedFd<'_>, path: &Path) -> Result<OwnedFd> {
+pub(in crate::sync) fn make_above(
+    fs: &dyn Fs,
+    run: BorrowedFd<'_>,
+    path: &Path,
+) -> Result<OwnedFd> {
     let mut dir = fs.open_below(run, Path::new("."), Open::Handle)?;
     for name in path.parent().unwrap_or(Path::new("")) {
         match fs.make_dir(dir.as_fd(), name, 0o755) {

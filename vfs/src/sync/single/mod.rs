@@ -35,7 +35,8 @@ use super::apply::copy_leaf;
 use super::collect::io;
 use crate::fs::{At, Errno, Fs, Kind, Node, Open, Result, read_all};
 
-pub use make::make_single;
+pub(super) use make::make_above;
+pub use make::{make_single, make_single_absent};
 pub use snapshot::Ours;
 pub use take_in::{Alone, TakenIn};
 
@@ -135,6 +136,12 @@ impl<'a> Single<'a> {
         let node = self.look(self.in_layer(BASE)).ok()??;
         let small = node.status.size <= most;
         small.then(|| read_all(self.fs, self.layer.as_fd(), Path::new(BASE)).ok()).flatten()
+    }
+
+    /// Returns whether neither side had a file when both were the same last.
+    pub fn had_none(&self) -> bool {
+        let is_there = |name| self.look(self.in_layer(name)).is_ok_and(|found| found.is_some());
+        is_there(GONE) && !is_there(BASE)
     }
 
     fn in_layer<'n>(&'n self, name: &'n str) -> At<'n> {

@@ -24,6 +24,7 @@ fn united(world: &World) -> ChangeSet {
     let mut set = world.collect();
     let (root, upper) = (world.root_fd(), world.upper_fd());
     let source = Source {
+        absent: None,
         upper: upper.as_fd(),
         root: root.as_fd(),
         identity: world.identity,

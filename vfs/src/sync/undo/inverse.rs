@@ -104,7 +104,15 @@ impl Inverse<'_, '_> {
         self.stands.extend(new.map(|new| (step.path.clone(), new)));
         let node = step.old.map_or(step.node, |seen| seen.kind);
         self.touched.extend(step.path.parent().map(Path::to_owned));
-        self.steps.push(Step { act, new, old, node, below: Vec::new(), ..step.clone() });
+        self.steps.push(Step {
+            act,
+            new,
+            old,
+            node,
+            below: Vec::new(),
+            is_within: false,
+            ..step.clone()
+        });
         Ok(())
     }
 
