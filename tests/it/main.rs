@@ -33,6 +33,7 @@ mod run_merge;
 mod run_mounts;
 mod run_odd_files;
 mod run_profiles;
+mod run_readme;
 mod run_report;
 mod run_secrets;
 mod run_signals;

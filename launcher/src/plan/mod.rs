@@ -26,6 +26,7 @@ pub mod network;
 mod opening;
 pub mod place;
 mod planted;
+mod readme;
 pub mod registries;
 mod render;
 pub mod seccomp;
