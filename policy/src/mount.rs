@@ -92,6 +92,8 @@ pub enum Made {
     Readme,
     /// The socket at which chosen keys of the user's ssh-agent can be used.
     SshAgent,
+    /// The socket at which bridges are served.
+    Bridges,
 }
 
 /// Where a mount comes from, as far as rules differ by it.

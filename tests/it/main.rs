@@ -12,6 +12,7 @@ mod layers;
 mod network;
 mod plan;
 mod run_basic;
+mod run_bridges;
 mod run_bytes;
 mod run_checkpoint;
 mod run_conflicts;

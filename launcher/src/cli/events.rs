@@ -6,8 +6,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 
-use super::connections;
 use super::stages::Planned;
+use super::{bridges, connections};
 use crate::supervise::{Ended, Notice};
 
 /// Where events go; nowhere when nobody asked.
@@ -49,6 +49,7 @@ impl Events {
                 self.write("published", json!({"address": at.to_string(), "port": port.port}));
             }
             Notice::Connection(entry) => self.write("connection", connections::value(entry)),
+            Notice::Bridge(news) => self.write("bridge", bridges::value(news)),
         }
     }
 

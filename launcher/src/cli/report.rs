@@ -8,13 +8,14 @@ use endow_policy::BackendSpec;
 use serde_json::{Value, json};
 
 use super::args::RunArgs;
-use super::connections;
 use super::error::CommandError;
 use super::json;
 use super::landed;
 use super::sources::digest;
 use super::stages::{Planned, Took};
 use super::synced;
+use super::{bridges, connections};
+use crate::adapters::Asked;
 use crate::finish;
 use crate::network::Log;
 use crate::plan::TreeFact;
@@ -43,6 +44,8 @@ pub(crate) struct Finished {
     pub(crate) captured: Option<Capture>,
     /// What was connected and refused, when a network was served.
     pub(crate) connections: Option<Log>,
+    /// What was asked for over bridges, when any were open.
+    pub(crate) bridges: Option<Asked>,
 }
 
 /// A report, ready to be written.
@@ -89,6 +92,7 @@ impl Report {
             set(&mut value, "checkpoint", synced::checkpoint(sync));
             set(&mut value, "trees", landed::value(&sync.trees));
         }
+        set(&mut value, "bridges", bridges::list(run.bridges.as_ref()));
         set(&mut value, "connections", connections::list(run.connections.as_ref()));
         add_captured(&mut value, run.captured.as_ref());
         Self { value }
@@ -141,7 +145,7 @@ fn empty() -> Value {
     json!({
         "version": 1, "run": null, "command": null, "outcome": null, "started": null,
         "duration_ms": null, "phases_us": null, "policy": null, "enforcement": null,
-        "mounts": null, "changes": null, "sync": null, "checkpoint": null, "trees": null, "denials": null, "connections": null,
+        "mounts": null, "changes": null, "sync": null, "checkpoint": null, "trees": null, "denials": null, "bridges": null, "connections": null,
         "resources": null,
     })
 }

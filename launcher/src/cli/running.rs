@@ -8,14 +8,15 @@ use endow_policy::{GuestPath, Network, ProtectSet, SshAgentOrder};
 use endow_vfs::state::Record;
 use rustix::io::Errno;
 
+use super::bridges;
 use super::error::{CommandError, Kind};
 use super::stages::{Planned, noted};
-use crate::adapters::{self, AdapterError, SecretsError, SshAgentFilter};
+use crate::adapters::{self, AdapterError, Asked, SecretsError, SshAgentFilter};
 use crate::apply::{Begun, Prepared, SpawnError, spawn};
 use crate::finish::{self, Published};
 use crate::network::{self, Log, PublishError, Served};
 use crate::plan::step::{Buffered, Guard, InitStep, Upper};
-use crate::plan::{ChosenKeys, Plan};
+use crate::plan::{ChosenKeys, Plan, ssh_agent};
 use crate::supervise::{
     self, Attempt, Calls, Capture, Ended, Guarding, Left, Measured, Notice, Over, PublishedFile,
     Publisher, Recorder, Renewal, Supervised, Terminal, Watching,
@@ -32,6 +33,8 @@ pub(crate) struct Ran {
     pub(crate) layers: Vec<OwnedFd>,
     /// What was connected and refused, when a network was served.
     pub(crate) connections: Option<Log>,
+    /// What was asked for over bridges, when any were open.
+    pub(crate) bridges: Option<Asked>,
     /// The time until pid 1 existed.
     pub(crate) spawn_time: Duration,
     /// The time from then to the end.
@@ -85,6 +88,7 @@ pub(crate) fn run(
         }
     }
     let filter = filter(plan, prepared)?;
+    let bridges = bridges::serve(plan, prepared)?;
     let sandbox = spawn(given.begun, plan, prepared)?;
     prepared.hand_over();
     if let Some(served) = &mut served {
@@ -95,7 +99,7 @@ pub(crate) fn run(
     let walk = |guard: &Guard, protect: &ProtectSet| noted(planned, guard, protect);
     let guarding = watching.map(|watching| Guarding::start(watching, &walk)).transpose();
     let guarding = guarding.map_err(failed("can't watch live mounts"))?;
-    let supervised = supervised.serving(served).guarding(guarding);
+    let supervised = supervised.serving(served).guarding(guarding).bridging(bridges);
     let mut set = [supervised];
     let spawned = Instant::now();
     // While pid 1 builds the view there is nothing else to do.
@@ -118,7 +122,7 @@ pub(crate) fn run(
     let ended = ended.first().copied().ok_or(SpawnError::Killed)?;
     let [supervised] = set;
     let run_time = spawned.elapsed();
-    let Left { captured, layers, mut connections, held } = supervised.into_parts();
+    let Left { captured, layers, mut connections, bridges, held } = supervised.into_parts();
     for news in held {
         notify(news.into());
     }
@@ -127,7 +131,7 @@ pub(crate) fn run(
     for entry in connections.iter_mut().flat_map(|log| log.news().to_vec()) {
         notify(Notice::Connection(entry));
     }
-    Ok(Ran { ended, captured, layers, connections, spawn_time: spawned - start, run_time })
+    Ok(Ran { ended, captured, layers, connections, bridges, spawn_time: spawned - start, run_time })
 }
 
 /// Returns the layers in memory of mounts whose changes are not dropped.
@@ -167,7 +171,7 @@ fn not_taken(error: SecretsError) -> CommandError {
 /// Starts the filter before the user's ssh-agent, where keys of it may be used.
 fn filter(plan: &Plan, prepared: &mut Prepared) -> Result<Option<SshAgentFilter>, CommandError> {
     let Some(chosen) = &plan.ssh_agent else { return Ok(None) };
-    let Some(listener) = prepared.take_listener() else { return Ok(None) };
+    let Some(listener) = prepared.take_listener(ssh_agent::SOCKET) else { return Ok(None) };
     let order = SshAgentOrder {
         agent: chosen.agent.to_string(),
         keys: chosen.keys.iter().map(|key| key.value.clone()).collect(),

@@ -2,8 +2,8 @@
 
 use endow_policy::AllowWord;
 
-use super::connections;
 use super::stages::Planned;
+use super::{bridges, connections};
 use crate::supervise::Notice;
 
 /// Returns the list that `--allow help` prints.
@@ -38,5 +38,6 @@ pub(crate) fn notice(notice: &Notice, planned: &Planned) -> String {
         }
         Notice::Published(at, port) => format!("port {} is published at {at}", port.port),
         Notice::Connection(entry) => connections::line(entry),
+        Notice::Bridge(news) => bridges::line(news),
     }
 }

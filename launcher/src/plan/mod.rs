@@ -4,6 +4,7 @@
 //! value made of the policy and of [`HostFacts`], so each feature is tested
 //! against hosts that exist only on paper.
 
+pub mod bridges;
 mod buffered;
 mod cgroup;
 mod check;
@@ -42,6 +43,7 @@ mod view;
 pub mod why;
 mod working_copy;
 
+pub use bridges::OpenBridges;
 pub use check::{Finding, check};
 pub use checkpoint::Checkpoint;
 pub use earlier::{Earlier, EarlierMount};
@@ -98,6 +100,9 @@ pub struct Plan {
     /// The keys of the user's ssh-agent that it may use.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ssh_agent: Option<ChosenKeys>,
+    /// The bridges to the desktop that it may use.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bridges: Option<OpenBridges>,
     /// What the supervisor does meanwhile.
     pub supervise: SupervisePlan,
     /// The copy-on-write mounts, whose changes are written back.
@@ -144,7 +149,7 @@ impl Plan {
     #[must_use]
     pub fn with_helper(self, argv: Vec<OsString>, keep: Vec<i32>) -> Self {
         let exec = ExecSpec::Helper { argv };
-        Self { exec, keep, secrets: Vec::new(), ssh_agent: None, ..self }
+        Self { exec, keep, secrets: Vec::new(), ssh_agent: None, bridges: None, ..self }
     }
 
     /// Returns the command's name as it was given.
@@ -254,6 +259,7 @@ pub fn complete(
     let payload = confine::payload(policy, &placement, host, &enforcement)?;
     let secrets = secrets::plan(policy, &placement, host, &request.keep)?;
     let ssh_agent = ssh_agent::plan(policy, host, request)?;
+    let bridges = bridges::plan(policy, host, request);
     let finish = finish(&view);
     let supervise = supervise::plan(policy, network, request, &mut view);
     Ok(Plan {
@@ -267,6 +273,7 @@ pub fn complete(
         keep: request.keep.clone(),
         secrets,
         ssh_agent,
+        bridges,
         supervise,
         finish,
         buffered: view.buffered,

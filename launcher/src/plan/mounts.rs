@@ -232,6 +232,7 @@ impl Builder<'_> {
     pub(super) fn small_file(&mut self, spec: &MountSpec) -> Result<(), PlanError> {
         match spec.backend {
             BackendSpec::Made { made: Made::SshAgent } => return self.ssh_agent(spec),
+            BackendSpec::Made { made: Made::Bridges } => return self.bridges(spec),
             BackendSpec::Made { made: Made::Readme } => return self.readme(spec),
             _ => {}
         }

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use endow_policy::PublishedPort;
+use endow_policy::{BridgeNews, PublishedPort};
 
 use super::guard::{HeldName, News};
 use crate::apply::Message;
@@ -71,6 +71,8 @@ pub(crate) enum Notice {
     Published(SocketAddr, PublishedPort),
     /// Something was connected, or refused.
     Connection(Entry),
+    /// Something was asked for over a bridge.
+    Bridge(BridgeNews),
 }
 
 impl From<News> for Notice {

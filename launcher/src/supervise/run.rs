@@ -17,6 +17,7 @@ use super::outcome::Ended;
 use super::renew::Renewal;
 use super::stop;
 use super::terminal::Terminal;
+use crate::adapters::{Asked, Bridges};
 use crate::apply::{MESSAGE_SIZE, Message, Sandbox};
 use crate::network::{Inside, Log, Served};
 use crate::plan::step::SupervisePlan;
@@ -48,6 +49,7 @@ pub(crate) struct Supervised {
     measured: Option<Measured>,
     capture: Option<Capture>,
     served: Option<Served>,
+    bridges: Option<Bridges>,
     ended: Option<Ended>,
 }
 
@@ -60,6 +62,8 @@ pub(crate) struct Left {
     pub(crate) layers: Vec<OwnedFd>,
     /// What was connected and refused, when a network was served.
     pub(crate) connections: Option<Log>,
+    /// What was asked for over bridges, when any were open.
+    pub(crate) bridges: Option<Asked>,
     /// What was taken out of live mounts at the very end.
     pub(crate) held: Vec<News>,
 }
@@ -90,6 +94,7 @@ impl Supervised {
             measured: None,
             capture: None,
             served: None,
+            bridges: None,
             ended: None,
         }
     }
@@ -124,6 +129,12 @@ impl Supervised {
         self
     }
 
+    /// Hears what is asked for over bridges.
+    pub(crate) fn bridging(mut self, bridges: Option<Bridges>) -> Self {
+        self.bridges = bridges;
+        self
+    }
+
     /// Returns what is left, when nothing changes it any more.
     pub(crate) fn into_parts(self) -> Left {
         if let Some(calls) = self.calls {
@@ -131,8 +142,9 @@ impl Supervised {
         }
         let held = self.guarding.map(Guarding::finish).unwrap_or_default();
         let connections = self.served.map(|served| served.finish(LINGER));
+        let bridges = self.bridges.map(Bridges::finish);
         let layers = self.sandbox.descriptors.layers;
-        Left { captured: self.capture, layers, connections, held }
+        Left { captured: self.capture, layers, connections, bridges, held }
     }
 }
 
@@ -210,7 +222,9 @@ impl Supervised {
         let calls = calls.and_then(|(calls, listener)| calls.descriptor(listener));
         let served = self.served.as_ref().map(Served::descriptor);
         let guarding = self.guarding.as_ref().and_then(Guarding::descriptor);
-        pid_1.chain(renewal).chain(guarding).chain(calls).chain(captured).chain(served)
+        let bridges = self.bridges.as_ref().and_then(Bridges::descriptor);
+        let watched = pid_1.chain(renewal).chain(guarding).chain(calls);
+        watched.chain(captured).chain(served).chain(bridges)
     }
 
     /// Returns whether a signal tells of a watched directory, and is nobody else's matter.
@@ -244,6 +258,8 @@ impl Supervised {
             capture.read();
         }
         self.serve(notify);
+        let asked = self.bridges.iter_mut().flat_map(Bridges::news);
+        asked.for_each(|news| notify(Notice::Bridge(news)));
         // Asked for before the messages were read: pid 1's last words are not lost.
         if gone {
             self.on(Event::Gone, notify);

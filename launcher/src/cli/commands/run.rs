@@ -179,6 +179,6 @@ fn supervised(
         })?;
     let (spawn_time, run_time, sync_time) = (ran.spawn_time, ran.run_time, finishing.elapsed());
     let phases = Phases { took: planned.took, prepare_time, spawn_time, run_time, sync_time };
-    let (captured, connections) = (ran.captured, ran.connections);
-    Ok(Finished { planned, ended: ran.ended, sync, phases, captured, connections })
+    let (captured, connections, bridges) = (ran.captured, ran.connections, ran.bridges);
+    Ok(Finished { planned, ended: ran.ended, sync, phases, captured, connections, bridges })
 }
