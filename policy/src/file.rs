@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::{
-    Access, Expectation, HostPath, Landing, Level, Made, MountOptions, NetworkTable, SecretTable,
-    SshAgentTable, Stated, SyncTable,
+    Access, BridgesTable, Expectation, HostPath, Landing, Level, Made, MountOptions, NetworkTable,
+    SecretTable, SshAgentTable, Stated, SyncTable,
 };
 
 /// Where a [`PolicyFile`] stands among the layers, and so what it may say.
@@ -54,6 +54,8 @@ pub struct PolicyFile {
     pub secrets: SecretTable,
     /// The table `[ssh_agent]`.
     pub ssh_agent: SshAgentTable,
+    /// The table `[bridges]`.
+    pub bridges: BridgesTable,
     /// The table `[limits]`.
     pub limits: LimitsTable,
     /// The table `[process]`.

@@ -6,6 +6,7 @@
 
 #![deny(missing_docs)]
 
+mod bridge;
 mod broker;
 pub mod builtin;
 mod compose;
@@ -47,6 +48,10 @@ mod unit;
 mod vars;
 mod workspace;
 
+pub use bridge::{
+    BRIDGE_PROGRAMS, BRIDGE_SOCKET, Bridge, BridgeFault, BridgeKind, BridgeNews, BridgeOrder,
+    BridgesTable,
+};
 pub use broker::{AdapterAnswer, BrokerOrder, BrokeredHost};
 pub use compose::{ComposeError, Composed, ProfileText, Sources, compose};
 pub use diagnostic::Diagnostic;

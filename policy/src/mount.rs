@@ -88,8 +88,12 @@ pub enum Made {
     Hosts,
     /// `~/.gitconfig` with `user.name` and `user.email` of the host's git configuration.
     Gitconfig,
+    /// `/run/endow/README`: what a sandbox is, for whoever reads in it.
+    Readme,
     /// The socket at which chosen keys of the user's ssh-agent can be used.
     SshAgent,
+    /// The socket at which bridges are served.
+    Bridges,
 }
 
 /// What a command may make where the source of a mount does not exist yet.

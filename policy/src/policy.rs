@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::{
-    EnvironmentRules, Expectation, GuestPath, Limits, MountSpec, Network, Origin, PatternRule,
-    ProcessRules, Require, Secret, SshAgent, StateRules, Stated, SyncRules,
+    Bridge, EnvironmentRules, Expectation, GuestPath, Limits, MountSpec, Network, Origin,
+    PatternRule, ProcessRules, Require, Secret, SshAgent, StateRules, Stated, SyncRules,
 };
 
 /// The resolved policy: absolute paths, no variables, every entry with its origin.
@@ -34,6 +34,9 @@ pub struct Policy {
     /// Which keys of the user's ssh-agent it may use; at least one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ssh_agent: Option<SshAgent>,
+    /// Ways to what the user has on the desktop.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub bridges: Vec<Stated<Bridge>>,
     /// What the run may use.
     pub limits: Limits,
     /// What its processes may ask of the kernel.

@@ -8,7 +8,7 @@ use crate::workspace::place;
 use crate::{
     AllowWord, BackendSpec, GuestPath, HostPath, Level, Limits, LimitsTable, Made, MountClass,
     MountSpec, Network, NetworkMode, Origin, Policy, ProcessRules, PublishedPort, Require,
-    StateRules, Stated, Vars, secret, ssh_agent,
+    StateRules, Stated, Vars, bridge, secret, ssh_agent,
 };
 
 /// Whose fault an error is, and so which exit code it gets.
@@ -131,6 +131,8 @@ pub fn resolve(composed: &Composed, vars: &Vars) -> Result<Policy, ResolveError>
     let mut environment = composed.env.clone();
     secret::tell(&secrets, &mut environment);
     let ssh_agent = ssh_agent::place(&composed.ssh_agent, vars.uid, &mut mounts, &mut environment)?;
+    let bridges = bridge::place(&composed.bridges, &mut mounts, &mut environment, &mut network)?;
+    published_once(&network.publish)?;
     if network.mode == NetworkMode::Allow {
         answered_inside(mounts.values_mut());
     }
@@ -146,6 +148,7 @@ pub fn resolve(composed: &Composed, vars: &Vars) -> Result<Policy, ResolveError>
         network,
         secrets,
         ssh_agent,
+        bridges,
         limits: limits(&composed.limits),
         process: process(composed),
         require: require(composed),
@@ -203,7 +206,6 @@ fn network(composed: &Composed) -> Result<Network, ResolveError> {
     if mode == NetworkMode::Host {
         none_of_its_own(network)?;
     }
-    published_once(&network.publish)?;
     Ok(Network {
         mode,
         allow: network.allow.clone(),

@@ -47,6 +47,7 @@ struct Body {
     #[expect(clippy::zero_sized_map_values, reason = "only the type's schema counts")]
     secrets: Option<BTreeMap<String, Secret>>,
     ssh_agent: Option<SshAgent>,
+    bridges: Option<Bridges>,
     sync: Option<Sync>,
     build: Option<Build>,
     action: Option<Vec<Action>>,
@@ -284,6 +285,13 @@ image!(
         confirm: Vec<Word>,
         /// The agent's socket; the one that `SSH_AUTH_SOCK` names when left out.
         agent: Word,
+    }
+);
+image!(
+    /// Ways to what the user has on the desktop.
+    Bridges {
+        /// `browser`, `browser:HOST[:PORT]`, `oauth:PORT`, `clipboard` or `notify`; `!X` takes X back.
+        open: Vec<Word>,
     }
 );
 image!(

@@ -34,6 +34,20 @@ fn run(world: &World, path: &Path, options: &[&str], command: &str) -> Said {
     said(&mut endow)
 }
 
+/// claude takes away the lock file of an editor whose process it does not see, which is every one.
+#[test]
+fn lock_files_of_editors_stay() {
+    let world = world();
+    let lock = world.write("home/.claude/ide/4000.lock", "{}");
+    let script = "#!/bin/sh\nrm -f ~/.claude/ide/*.lock; rm -f ~/.claude/login; :\n";
+    let path = world.write("programs/claude", script);
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("executable");
+    run(&world, &world.root().join("programs"), &[], "claude").ok();
+    assert!(lock.exists());
+    // The control: other state is live.
+    assert!(!world.root().join(STATE).exists());
+}
+
 #[test]
 fn profile_belongs_to_the_command_of_its_name() {
     let world = world();

@@ -32,7 +32,7 @@ pub(super) struct Build {
 }
 
 /// Programs that endow looks for where it lies itself.
-const HELPERS: &[&str] = &["endow-broker", "endow-ssh-agent"];
+const HELPERS: &[&str] = &["endow-bridge", "endow-broker", "endow-ssh-agent"];
 
 /// Builds all tests with `features` and copies the executables to `<place>/bin/<name>`.
 pub(super) fn build(place: &Place, name: &str, features: &[&str]) -> Result<Build> {

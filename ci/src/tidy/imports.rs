@@ -75,8 +75,8 @@ const FOLDERS: &[Folder] = &[
     },
     Folder {
         path: "launcher/src/supervise/",
-        // It takes over what `apply` started, and reads the messages of that side.
-        modules: Some(&["supervise", "apply", "network", "plan", "sys"]),
+        // It takes over what `apply` started, and reads the messages of that side and of bridges.
+        modules: Some(&["supervise", "adapters", "apply", "network", "plan", "sys"]),
         no_names: &["clap"],
         no_std: &[],
     },

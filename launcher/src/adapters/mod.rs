@@ -3,6 +3,7 @@
 //! A value is read when a run starts. It goes to the broker (`launcher/adapters/broker`) or into a
 //! pipe, and what it was in is wiped before the command runs: endow itself keeps none.
 
+mod bridges;
 mod broker;
 mod process;
 mod secret;
@@ -15,6 +16,7 @@ use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
 
 use crate::sys;
+pub(crate) use bridges::{Asked, Bridges};
 pub(crate) use broker::Broker;
 pub(crate) use process::AdapterError;
 pub(crate) use secret::SecretError;

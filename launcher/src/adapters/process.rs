@@ -80,6 +80,27 @@ impl Adapter {
         socket::send_at_once(control, message, with)
     }
 
+    /// Returns what becomes readable when it says something, or is gone.
+    pub(super) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        self.control.as_ref().map(AsFd::as_fd)
+    }
+
+    /// Returns what it has said since, a message at a time; nothing more when it is gone.
+    pub(super) fn heard(&mut self) -> Option<Vec<u8>> {
+        let mut bytes = vec![0; ANSWER_MAX];
+        let received = socket::receive(self.control.as_ref()?, &mut bytes, RecvFlags::DONTWAIT);
+        match received {
+            Ok((0, _)) => self.control = None,
+            Ok((length, _)) => {
+                bytes.truncate(length);
+                return Some(bytes);
+            }
+            Err(Errno::AGAIN | Errno::INTR) => {}
+            Err(_) => self.control = None,
+        }
+        None
+    }
+
     fn answer(&self) -> Option<AdapterAnswer> {
         let control = self.control.as_ref()?;
         wait(control.as_fd(), PATIENCE)?;

@@ -124,8 +124,8 @@ pub(crate) struct Prepared {
     stamp: Option<Timespec>,
     /// What keeps the trees of the cache.
     leases: Vec<OwnedFd>,
-    /// A socket that listens inside.
-    listener: Option<OwnedFd>,
+    /// Sockets that listen inside, by their places.
+    listeners: Vec<(RunPath, OwnedFd)>,
 }
 
 impl Prepared {
@@ -144,9 +144,10 @@ impl Prepared {
         self.handed = descriptors;
     }
 
-    /// Returns the socket that listens inside, for whoever serves it.
-    pub(crate) fn take_listener(&mut self) -> Option<OwnedFd> {
-        self.listener.take()
+    /// Returns a socket that listens inside, for whoever serves it.
+    pub(crate) fn take_listener(&mut self, at: &str) -> Option<OwnedFd> {
+        let number = self.listeners.iter().position(|(place, _)| place.0 == Path::new(at))?;
+        Some(self.listeners.swap_remove(number).1)
     }
 
     /// Closes what is the command's, once it has it.
@@ -237,7 +238,7 @@ pub(crate) fn prepare(
         handed: Vec::new(),
         stamp: None,
         leases: Vec::new(),
-        listener: None,
+        listeners: Vec::new(),
     };
     for step in &plan.prepare {
         match step {
@@ -250,7 +251,8 @@ pub(crate) fn prepare(
                 prepared.leases.extend(leases.map_err(|error| PrepareError::tree(tree, error))?);
             }
             PrepareStep::Listen { at } => {
-                prepared.listener = Some(listen(prepared.make_run(state, id)?, at)?);
+                let listener = listen(prepared.make_run(state, id)?, at)?;
+                prepared.listeners.push((at.clone(), listener));
             }
             _ => apply(step, prepared.make_run(state, id)?)?,
         }

@@ -287,6 +287,12 @@ impl CommandError {
             .hint("hide it there with a `deny` pattern, or move it out of what is granted")
     }
 
+    fn no_place_for_bridges(self, origin: &Origin) -> Self {
+        self.cause("a directory of the host is mounted there, in which endow makes no names")
+            .asked_by(origin)
+            .hint("grant that directory read-only, or leave it out")
+    }
+
     fn ssh_agent(self, fault: &SshAgentFault, origin: &Origin) -> Self {
         let this = fault.cause().into_iter().fold(self, Self::cause).asked_by(origin);
         fault.remedies().iter().fold(this, |this, remedy| this.hint(*remedy))
@@ -358,6 +364,7 @@ impl From<PlanError> for CommandError {
             PlanError::DescriptorTwice { origin, .. } => {
                 this.asked_by(&origin).hint("leave out `--keep-fd`, or choose another `fd`")
             }
+            PlanError::NoPlaceForBridges { origin } => this.no_place_for_bridges(&origin),
             PlanError::SshAgent { fault, origin } => this.ssh_agent(&fault, &origin),
             PlanError::NoPlace { origin, .. } => this.asked_by(&origin),
             PlanError::NoDevice(_) | PlanError::Unprobed(_) | PlanError::UnaskedRegistry(_) => this,

@@ -6,9 +6,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 
-use super::connections;
 use super::denials;
 use super::stages::Planned;
+use super::{bridges, connections};
 use crate::supervise::{Ended, Notice};
 
 /// Where events go; nowhere when nobody asked.
@@ -51,6 +51,7 @@ impl Events {
             }
             Notice::Connection(entry) => self.write("connection", connections::value(entry)),
             Notice::Denied(denied) => self.write("denied", denials::value(denied)),
+            Notice::Bridge(news) => self.write("bridge", bridges::value(news)),
         }
     }
 

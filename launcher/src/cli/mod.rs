@@ -2,6 +2,7 @@
 
 mod args;
 mod bounds;
+mod bridges;
 mod cache;
 mod commands;
 mod connections;

@@ -8,7 +8,6 @@ use endow_policy::BackendSpec;
 use serde_json::{Value, json};
 
 use super::args::RunArgs;
-use super::connections;
 use super::denials;
 use super::error::CommandError;
 use super::git_settings;
@@ -17,6 +16,8 @@ use super::landed;
 use super::sources::digest;
 use super::stages::{Planned, Took};
 use super::synced;
+use super::{bridges, connections};
+use crate::adapters::Asked;
 use crate::finish::{self, LeftSettings};
 use crate::network::Log;
 use crate::plan::TreeFact;
@@ -50,6 +51,8 @@ pub(crate) struct Finished {
     pub(crate) connections: Option<Log>,
     /// What was asked for and refused, when that was seen.
     pub(crate) observed: Option<Observed>,
+    /// What was asked for over bridges, when any were open.
+    pub(crate) bridges: Option<Asked>,
 }
 
 /// A report, ready to be written.
@@ -103,6 +106,7 @@ impl Report {
         let observed = run.observed.as_ref();
         set(&mut value, "denials", denials::list(observed, run.connections.as_ref()));
         set(&mut value, "denials_left_out", json!(observed.map(|observed| observed.left_out)));
+        set(&mut value, "bridges", bridges::list(run.bridges.as_ref()));
         set(&mut value, "connections", connections::list(run.connections.as_ref()));
         add_captured(&mut value, run.captured.as_ref());
         Self { value }
@@ -156,7 +160,7 @@ fn empty() -> Value {
         "version": 1, "run": null, "command": null, "outcome": null, "started": null,
         "duration_ms": null, "phases_us": null, "policy": null, "enforcement": null,
         "mounts": null, "changes": null, "sync": null, "checkpoint": null, "trees": null, "git_settings": null, "denials": null,
-        "denials_left_out": null, "connections": null,
+        "denials_left_out": null, "bridges": null, "connections": null,
         "resources": null,
     })
 }

@@ -9,16 +9,17 @@ use endow_policy::{GuestPath, Network, ProtectSet, SshAgentOrder};
 use endow_vfs::state::Record;
 use rustix::io::Errno;
 
+use super::bridges;
 use super::denials::DenialsFile;
 use super::error::{CommandError, Kind};
 use super::explained;
 use super::stages::{Planned, noted};
-use crate::adapters::{self, AdapterError, SecretsError, SshAgentFilter};
+use crate::adapters::{self, AdapterError, Asked, SecretsError, SshAgentFilter};
 use crate::apply::{Begun, Prepared, SpawnError, spawn};
 use crate::finish::{self, LeftSettings, Published};
 use crate::network::{self, Log, PublishError, Served};
 use crate::plan::step::{Buffered, Guard, InitStep, Upper};
-use crate::plan::{ChosenKeys, Plan};
+use crate::plan::{ChosenKeys, Plan, ssh_agent};
 use crate::probe::HostObjects;
 use crate::supervise::{
     self, Attempt, Calls, Capture, Ended, Guarding, Judge, Left, Measured, Notice, Observed,
@@ -40,6 +41,8 @@ pub(crate) struct Ran {
     pub(crate) connections: Option<Log>,
     /// What was asked for and refused, when that was seen.
     pub(crate) observed: Option<Observed>,
+    /// What was asked for over bridges, when any were open.
+    pub(crate) bridges: Option<Asked>,
     /// The time until pid 1 existed.
     pub(crate) spawn_time: Duration,
     /// The time from then to the end.
@@ -98,12 +101,14 @@ pub(crate) fn run(
         }
     }
     let filter = filter(plan, prepared)?;
+    let bridges = bridges::serve(plan, prepared)?;
     let sandbox = spawn(given.begun, plan, prepared)?;
     prepared.hand_over();
     served.iter_mut().for_each(Served::take_descriptors);
     let supervised = Supervised::new(sandbox, &plan.supervise, renewal, plan.starts_own_session());
     let supervised = supervised.capturing(given.capture).answering(calls).measuring(measured);
-    let supervised = supervised.serving(served).guarding(guarded(planned, watching)?);
+    let guarding = guarded(planned, watching)?;
+    let supervised = supervised.serving(served).guarding(guarding).bridging(bridges);
     let mut set = [supervised];
     let spawned = Instant::now();
     // While pid 1 builds the view there is nothing else to do.
@@ -127,8 +132,8 @@ pub(crate) fn run(
     drop((recorder, publisher, filter));
     let (ended, run_time) = (ended.first().copied().ok_or(SpawnError::Killed)?, spawned.elapsed());
     let [supervised] = set;
-    let Left { captured, layers, handed, mut connections, held, observed } =
-        supervised.into_parts();
+    let left = supervised.into_parts();
+    let Left { captured, layers, handed, mut connections, bridges, held, observed } = left;
     let layers = kept(plan, layers);
     let settings = left_settings(plan, &handed);
     for news in held {
@@ -136,7 +141,17 @@ pub(crate) fn run(
     }
     tell_late(observed.as_ref(), connections.as_mut(), notify);
     let spawn_time = spawned - start;
-    Ok(Ran { ended, captured, layers, settings, connections, observed, spawn_time, run_time })
+    Ok(Ran {
+        ended,
+        captured,
+        layers,
+        settings,
+        connections,
+        bridges,
+        observed,
+        spawn_time,
+        run_time,
+    })
 }
 
 /// Returns what became of copies of settings, where there were any.
@@ -214,7 +229,7 @@ fn not_taken(error: SecretsError) -> CommandError {
 /// Starts the filter before the user's ssh-agent, where keys of it may be used.
 fn filter(plan: &Plan, prepared: &mut Prepared) -> Result<Option<SshAgentFilter>, CommandError> {
     let Some(chosen) = &plan.ssh_agent else { return Ok(None) };
-    let Some(listener) = prepared.take_listener() else { return Ok(None) };
+    let Some(listener) = prepared.take_listener(ssh_agent::SOCKET) else { return Ok(None) };
     let order = SshAgentOrder {
         agent: chosen.agent.to_string(),
         keys: chosen.keys.iter().map(|key| key.value.clone()).collect(),

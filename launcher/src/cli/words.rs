@@ -2,9 +2,9 @@
 
 use endow_policy::AllowWord;
 
-use super::connections;
 use super::denials;
 use super::stages::Planned;
+use super::{bridges, connections};
 use crate::supervise::Notice;
 
 /// Returns the list that `--allow help` prints.
@@ -40,6 +40,7 @@ pub(crate) fn notice(notice: &Notice, planned: &Planned) -> String {
         Notice::Published(at, port) => format!("port {} is published at {at}", port.port),
         Notice::Connection(entry) => connections::line(entry),
         Notice::Denied(denied) => denials::line(denied),
+        Notice::Bridge(news) => bridges::line(news),
     }
 }
 

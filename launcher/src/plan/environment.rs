@@ -5,7 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use endow_policy::{EnvironmentRules, GuestPath, HostPath, Policy};
+use endow_policy::{BRIDGE_PROGRAMS, EnvironmentRules, GuestPath, HostPath, Policy};
 use serde::{Serialize, Serializer};
 
 use super::host::{ExecRequest, Found, HostFacts};
@@ -62,6 +62,9 @@ pub(super) fn plan(
     }
     if let Some(path) = variables.get_mut(OsStr::new("PATH")) {
         path.value = present_only(&path.value, placement, host);
+        if let Some(first) = placement.bridge_programs() {
+            path.value = [first, path.value.as_os_str()].join(OsStr::new(":"));
+        }
     }
     Environment { variables }
 }
@@ -122,6 +125,13 @@ fn is_present(entry: &Path, placement: &Placement, host: &HostFacts) -> bool {
 }
 
 impl Placement {
+    /// Returns the directory that holds programs of bridges, which are found before all others.
+    fn bridge_programs(&self) -> Option<&'static OsStr> {
+        let mut places = self.mounts.iter().map(|placed| placed.spec.at.as_path());
+        let has_some = places.any(|at| at.starts_with(BRIDGE_PROGRAMS));
+        has_some.then(|| OsStr::new(BRIDGE_PROGRAMS))
+    }
+
     /// Returns whether the view shows `host` at its own path.
     pub fn shows(&self, host: &HostPath) -> bool {
         let at = host.to_guest();

@@ -64,6 +64,9 @@ pub enum PlanError {
     /// A secret is to have a descriptor that the caller passes.
     #[error("descriptor is passed already: {number}")]
     DescriptorTwice { number: i32, origin: Origin },
+    /// Bridges have no room in the view.
+    #[error("no place for the socket of bridges: /run/endow")]
+    NoPlaceForBridges { origin: Origin },
     /// Keys of the ssh-agent can't be used.
     #[error("{fault}")]
     SshAgent { fault: SshAgentFault, origin: Origin },

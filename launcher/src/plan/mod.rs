@@ -5,6 +5,7 @@
 //! against hosts that exist only on paper.
 
 pub mod awaited;
+pub mod bridges;
 mod buffered;
 mod cgroup;
 mod check;
@@ -28,6 +29,7 @@ mod observed;
 mod opening;
 pub mod place;
 mod planted;
+mod readme;
 pub mod registries;
 mod render;
 pub mod seccomp;
@@ -43,6 +45,7 @@ mod view;
 pub mod why;
 mod working_copy;
 
+pub use bridges::OpenBridges;
 pub use check::{Finding, check};
 pub use checkpoint::Checkpoint;
 pub use earlier::{Earlier, EarlierMount};
@@ -102,6 +105,9 @@ pub struct Plan {
     /// The keys of the user's ssh-agent that it may use.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ssh_agent: Option<ChosenKeys>,
+    /// The bridges to the desktop that it may use.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bridges: Option<OpenBridges>,
     /// What the supervisor does meanwhile.
     pub supervise: SupervisePlan,
     /// The copy-on-write mounts, whose changes are written back.
@@ -154,7 +160,7 @@ impl Plan {
     #[must_use]
     pub fn with_helper(self, argv: Vec<OsString>, keep: Vec<i32>) -> Self {
         let exec = ExecSpec::Helper { argv };
-        Self { exec, keep, secrets: Vec::new(), ssh_agent: None, ..self }
+        Self { exec, keep, secrets: Vec::new(), ssh_agent: None, bridges: None, ..self }
     }
 
     /// Returns the filter of the run's processes.
@@ -274,6 +280,7 @@ pub fn complete(
     let payload = confine::payload(policy, &placement, host, &enforcement, observe)?;
     let secrets = secrets::plan(policy, &placement, host, &request.keep)?;
     let ssh_agent = ssh_agent::plan(policy, host, request)?;
+    let bridges = bridges::plan(policy, host, request);
     let finish = finish(&view);
     let supervise = supervise::plan(policy, network, request, &mut view);
     Ok(Plan {
@@ -287,6 +294,7 @@ pub fn complete(
         keep: request.keep.clone(),
         secrets,
         ssh_agent,
+        bridges,
         supervise,
         finish,
         buffered: view.buffered,

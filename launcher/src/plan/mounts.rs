@@ -230,8 +230,11 @@ impl Builder<'_> {
     }
 
     pub(super) fn small_file(&mut self, spec: &MountSpec) -> Result<(), PlanError> {
-        if spec.backend == (BackendSpec::Made { made: Made::SshAgent }) {
-            return self.ssh_agent(spec);
+        match spec.backend {
+            BackendSpec::Made { made: Made::SshAgent } => return self.ssh_agent(spec),
+            BackendSpec::Made { made: Made::Bridges } => return self.bridges(spec),
+            BackendSpec::Made { made: Made::Readme } => return self.readme(spec),
+            _ => {}
         }
         let parent = spec.at.parent().unwrap_or_else(GuestPath::root);
         if !self.is_fresh(&parent) {

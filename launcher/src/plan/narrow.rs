@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use endow_policy::{
-    Access, AllowWord, BackendSpec, GuestPath, HostPath, Level, Made, MountClass, MountSpec,
-    Origin, Policy,
+    Access, AllowWord, BRIDGE_PROGRAMS, BackendSpec, GuestPath, HostPath, Level, Made, MountClass,
+    MountSpec, Origin, Policy,
 };
 
 use super::PlanError;
@@ -39,6 +39,7 @@ pub(super) fn narrow(
     let mut beyond = of_processes(policy);
     beyond.extend(of_network(policy));
     beyond.extend(of_ssh_agent(policy));
+    beyond.extend(of_bridges(policy));
     let told = not_buffered(placement);
     let mut kept = Vec::new();
     let mut absent = placement.absent.clone();
@@ -119,6 +120,20 @@ fn of_ssh_agent(policy: &Policy) -> impl Iterator<Item = Beyond> {
     })
 }
 
+/// What is asked for at a socket.
+fn of_bridges(policy: &Policy) -> impl Iterator<Item = Beyond> {
+    let served = policy.bridges.iter().filter(|bridge| bridge.value.kind().is_some());
+    served.map(|bridge| Beyond {
+        what: format!("--bridge {}: no Unix socket can be connected to", bridge.value),
+        origin: Some(bridge.origin.clone()),
+    })
+}
+
+/// Whether a program of a bridge stands there, which has a place in a view alone.
+fn is_of_bridge(at: &GuestPath) -> bool {
+    at.as_path().starts_with(BRIDGE_PROGRAMS)
+}
+
 enum Expressed {
     /// By a rule on what stands there.
     Kept(Box<Placed>),
@@ -142,7 +157,8 @@ fn in_place(placed: &Placed, host: &HostFacts) -> Expressed {
     match (&spec.backend, &placed.source) {
         (BackendSpec::Physical { .. }, Some(source)) => physical(placed, source, host),
         (BackendSpec::Copy { .. }, Some(source)) => kept(as_it_is(spec, source.clone())),
-        (BackendSpec::Made { made: Made::SshAgent }, _) => Expressed::LeftOut,
+        (BackendSpec::Made { made: Made::SshAgent | Made::Bridges }, _) => Expressed::LeftOut,
+        _ if is_of_bridge(at) => Expressed::LeftOut,
         (BackendSpec::Made { .. }, _) => match host.paths.get(&at.to_host()).and_then(file) {
             Some(source) => kept(as_it_is(spec, source)),
             None => Expressed::LeftOut,

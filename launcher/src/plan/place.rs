@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::awaited::{self, AwaitedMount};
 use super::host::{Found, HostFacts, PathFact};
+use super::readme::is_without_room;
 use super::step::FileId;
 use super::tree::{TreeFact, place_tree};
 use super::{PlanError, planted};
@@ -165,8 +166,10 @@ pub fn place(mounts: &[MountSpec], host: &HostFacts) -> Result<Placement, PlanEr
         all.extend(place_one(spec, host, &mut placement)?);
     }
     placement.set_mounts(keep_stronger(all));
-    if placement.mounts.iter().any(|placed| is_repeated(placed, &placement)) {
-        let kept = placement.mounts.iter().filter(|placed| !is_repeated(placed, &placement));
+    let is_needless =
+        |placed: &Placed| is_repeated(placed, &placement) || is_without_room(placed, &placement);
+    if placement.mounts.iter().any(is_needless) {
+        let kept = placement.mounts.iter().filter(|placed| !is_needless(placed));
         placement.set_mounts(kept.cloned().collect());
     }
     let rooms = super::single::rooms(&placement);

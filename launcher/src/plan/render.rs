@@ -26,6 +26,9 @@ impl Display for Plan {
             writeln!(f, "secret  {} ({})", secret.value, secret.origin)?;
         }
         self.ssh_agent.as_ref().map_or(Ok(()), |chosen| keys(f, chosen))?;
+        for bridge in self.bridges.iter().flat_map(|it| &it.open) {
+            writeln!(f, "bridge  {} ({})", bridge.value, bridge.origin)?;
+        }
         lines(f, "walk", &self.walks)?;
         lines(f, "prepare", &self.prepare)?;
         match self.opening.namespaces {

@@ -12,7 +12,7 @@ use super::view::{Builder, DATA_ONLY};
 use super::{PlanError, planted};
 
 /// Where the run keeps its socket.
-const SOCKET: &str = "sockets/ssh-agent";
+pub const SOCKET: &str = "sockets/ssh-agent";
 
 /// What is served at that socket.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -150,7 +150,7 @@ fn places<'a>(
 
 /// Returns the directories in which a program is looked for outside. A relative one starts where
 /// the command does.
-fn search_path(policy: &Policy, request: &ExecRequest) -> Vec<HostPath> {
+pub(super) fn search_path(policy: &Policy, request: &ExecRequest) -> Vec<HostPath> {
     let path = request.environment.iter().find(|(name, _)| name == "PATH");
     let path = path.map(|(_, value)| value.as_bytes()).unwrap_or_default();
     let directory = |entry: &[u8]| {
@@ -161,7 +161,7 @@ fn search_path(policy: &Policy, request: &ExecRequest) -> Vec<HostPath> {
 
 /// Returns the mount by which a command can write a file, or a name in a directory, or a link that
 /// leads there.
-fn within(
+pub(super) fn within(
     place: &HostPath,
     name: Option<&str>,
     live: &[&HostPath],
@@ -180,15 +180,26 @@ fn within(
 }
 
 impl Builder<'_> {
-    /// Plans the socket: it is made in the run's directory, and mounted.
+    /// Plans the socket.
     pub(super) fn ssh_agent(&mut self, spec: &MountSpec) -> Result<(), PlanError> {
+        let no_place = |_| SshAgentFault::NoPlace(spec.at.clone()).by(&spec.origin);
+        self.socket(spec, SOCKET, 0o700).map_err(no_place)
+    }
+
+    /// Plans a socket that is served: it is made in the run's directory, and mounted. The directory
+    /// around it gets `mode` where it must be made.
+    pub(super) fn socket(
+        &mut self,
+        spec: &MountSpec,
+        socket: &str,
+        mode: u32,
+    ) -> Result<(), PlanError> {
         let at = &spec.at;
-        let no_place = |_| SshAgentFault::NoPlace(at.clone()).by(&spec.origin);
         if let Some(directory) = at.parent().filter(|it| self.is_fresh(it)) {
-            self.directory(&directory, 0o700)?;
+            self.directory(&directory, mode)?;
         }
-        self.file(at).map_err(no_place)?;
-        let socket = RunPath(SOCKET.into());
+        self.file(at)?;
+        let socket = RunPath(socket.into());
         self.plan.prepare.push(PrepareStep::Listen { at: socket.clone() });
         let source = Source::Run(socket);
         self.step(InitStep::Bind { source, at: at.clone(), flags: DATA_ONLY });

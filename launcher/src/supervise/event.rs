@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use endow_policy::PublishedPort;
+use endow_policy::{BridgeNews, PublishedPort};
 
 use super::guard::{HeldName, News};
 use super::observe::Denied;
@@ -74,6 +74,8 @@ pub(crate) enum Notice {
     Connection(Entry),
     /// A process asked for something that the plan refuses.
     Denied(Denied),
+    /// Something was asked for over a bridge.
+    Bridge(BridgeNews),
 }
 
 impl From<News> for Notice {

@@ -18,6 +18,7 @@ use super::outcome::Ended;
 use super::renew::Renewal;
 use super::stop;
 use super::terminal::Terminal;
+use crate::adapters::{Asked, Bridges};
 use crate::apply::{Descriptors, MESSAGE_SIZE, Message, Sandbox};
 use crate::network::{Inside, Log, Served};
 use crate::plan::step::SupervisePlan;
@@ -48,6 +49,7 @@ pub(crate) struct Supervised<'a> {
     measured: Option<Measured>,
     capture: Option<Capture>,
     served: Option<Served>,
+    bridges: Option<Bridges>,
     ended: Option<Ended>,
 }
 
@@ -62,6 +64,8 @@ pub(crate) struct Left {
     pub(crate) handed: Vec<OwnedFd>,
     /// What was connected and refused, when a network was served.
     pub(crate) connections: Option<Log>,
+    /// What was asked for over bridges, when any were open.
+    pub(crate) bridges: Option<Asked>,
     /// What was taken out of live mounts at the very end.
     pub(crate) held: Vec<News>,
     /// What was asked for and refused, when that was seen.
@@ -94,6 +98,7 @@ impl<'a> Supervised<'a> {
             measured: None,
             capture: None,
             served: None,
+            bridges: None,
             ended: None,
         }
     }
@@ -128,6 +133,12 @@ impl<'a> Supervised<'a> {
         self
     }
 
+    /// Hears what is asked for over bridges.
+    pub(crate) fn bridging(mut self, bridges: Option<Bridges>) -> Self {
+        self.bridges = bridges;
+        self
+    }
+
     /// Returns what is left, when nothing changes it any more.
     pub(crate) fn into_parts(self) -> Left {
         let seen = self.calls.and_then(Calls::finish);
@@ -135,8 +146,9 @@ impl<'a> Supervised<'a> {
         let observed = seen.filter(|_| self.sandbox.descriptors.listener.is_some());
         let held = self.guarding.map(Guarding::finish).unwrap_or_default();
         let connections = self.served.map(|served| served.finish(LINGER));
+        let bridges = self.bridges.map(Bridges::finish);
         let Descriptors { layers, handed, .. } = self.sandbox.descriptors;
-        Left { captured: self.capture, layers, handed, connections, held, observed }
+        Left { captured: self.capture, layers, handed, connections, bridges, held, observed }
     }
 }
 
@@ -239,7 +251,9 @@ impl Supervised<'_> {
         let calls = calls.flat_map(|(calls, listener)| calls.descriptors(listener));
         let served = self.served.as_ref().map(Served::descriptor);
         let guarding = self.guarding.as_ref().and_then(Guarding::descriptor);
-        pid_1.chain(renewal).chain(guarding).chain(calls).chain(captured).chain(served)
+        let bridges = self.bridges.as_ref().and_then(Bridges::descriptor);
+        let watched = pid_1.chain(renewal).chain(guarding).chain(calls);
+        watched.chain(captured).chain(served).chain(bridges)
     }
 
     /// Returns whether a signal tells of a watched directory, and is nobody else's matter.
@@ -275,6 +289,8 @@ impl Supervised<'_> {
             capture.read();
         }
         self.serve(notify);
+        let asked = self.bridges.iter_mut().flat_map(Bridges::news);
+        asked.for_each(|news| notify(Notice::Bridge(news)));
         // Asked for before the messages were read: pid 1's last words are not lost.
         if gone {
             self.on(Event::Gone, notify);

@@ -67,6 +67,7 @@ pub(super) const BASE: Table = Table {
         ("/sys/devices/system/cpu", Source::Host(Access::Ro), "number of processors: Go, Java, Node"),
         ("/sys/fs/cgroup", Source::Host(Access::Ro), "limits that runtimes size themselves by"),
         ("/run", Source::Memory(64 << 20, 0o755), "sockets and locks of the run alone"),
+        ("/run/endow/README", Source::Made(Made::Readme), "what this place is, for whoever reads inside"),
         ("/dev/shm", Source::Memory(1024 << 20, 0o1777), "shared memory of the run alone"),
         ("/tmp", Source::Private(0o1777), "temporary files of the run alone"),
         ("/var/tmp", Source::Private(0o1777), "temporary files of the run alone"),

@@ -173,6 +173,7 @@ pub struct Composed {
     pub(crate) network: ComposedNetwork,
     pub(crate) secrets: ComposedSecrets,
     pub(crate) ssh_agent: SshAgent,
+    pub(crate) bridges: Vec<Stated<String>>,
     pub(crate) limits: LimitsTable,
     pub(crate) state: StateTable,
     pub(crate) allow: Vec<Stated<String>>,
@@ -246,6 +247,7 @@ impl Composed {
         self.network.push(&file.network)?;
         secrets::push(&mut self.secrets, file, &places)?;
         ssh_agent::push(&mut self.ssh_agent, &file.ssh_agent, &places)?;
+        lists::edit(&mut self.bridges, &file.bridges.open);
         if let Some(chdir) = &file.chdir {
             self.chdir = Some(chdir.with(absolute(&places, chdir)?.to_guest()));
         }

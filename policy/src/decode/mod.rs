@@ -1,5 +1,6 @@
 //! TOML values to a [`PolicyFile`](crate::PolicyFile), collecting every problem on the way.
 
+mod bridges;
 mod landing;
 mod mounts;
 mod network;

@@ -53,8 +53,12 @@ const GIT_KEYS: &[&str] = &["git", "rev", "sparse", "sync", "sync_ignored", "aut
 
 pub(super) const ACCESS_WORDS: &[(&str, Access)] =
     &[("ro", Access::Ro), ("rw", Access::Rw), ("cow", Access::Cow)];
-const MADE_WORDS: &[(&str, Made)] =
-    &[("passwd", Made::Passwd), ("group", Made::Group), ("gitconfig", Made::Gitconfig)];
+const MADE_WORDS: &[(&str, Made)] = &[
+    ("passwd", Made::Passwd),
+    ("group", Made::Group),
+    ("gitconfig", Made::Gitconfig),
+    ("readme", Made::Readme),
+];
 
 /// What `[mounts]` holds: the entries, and keys whose feature is missing.
 #[derive(Debug, Default)]

@@ -25,6 +25,7 @@ pub(crate) const TOP_KEYS: &[&str] = &[
     "network",
     "secrets",
     "ssh_agent",
+    "bridges",
     "limits",
     "process",
     "sync",
@@ -105,6 +106,7 @@ impl Decoder<'_> {
         file.network = self.network(top);
         file.secrets = self.secrets(top);
         file.ssh_agent = self.ssh_agent(top);
+        file.bridges = self.bridges(top);
         self.missing_features(top, &mut file);
         file
     }

@@ -13,8 +13,9 @@ use crate::decode::{LEVELS, is_hostname};
 use crate::nearest::did_you_mean;
 use crate::unit::UnitError;
 use crate::{
-    Access, AllowWord, FileKind, LimitsTable, OnConflict, Origin, PatternFault, PolicyFile,
-    SparseFault, Stated, SyncMode, WordFault, WorkspaceAccess, parse_duration, parse_size,
+    Access, AllowWord, BridgeFault, FileKind, LimitsTable, OnConflict, Origin, PatternFault,
+    PolicyFile, SparseFault, Stated, SyncMode, WordFault, WorkspaceAccess, parse_duration,
+    parse_size,
 };
 
 use mount::MountFlag;
@@ -116,9 +117,9 @@ pub enum FlagFault {
     /// A word is not one of the known ones.
     #[error("unknown word")]
     UnknownWord,
-    /// What it is about is not built yet.
-    #[error("not available in this version")]
-    Later,
+    /// A bridge can't be opened by it.
+    #[error(transparent)]
+    Bridge(BridgeFault),
     /// A size or a duration can't be read.
     #[error(transparent)]
     Unit(UnitError),
@@ -193,7 +194,8 @@ impl Flags {
         self.push_env(&mut file)?;
         self.push_process(&mut file)?;
         file.network = self.network()?;
-        file.ssh_agent = self.bridges()?;
+        file.ssh_agent = self.keys()?;
+        file.bridges = self.bridges()?;
         file.limits = self.limits()?;
         if let Some(word) = &self.workspace {
             let access = choice("--workspace", word, WORKSPACE_WORDS)?;

@@ -1,5 +1,6 @@
 //! What a project file may say before its user trusts it: only what takes away.
 
+mod bridges;
 mod limits;
 mod mounts;
 mod network;
@@ -50,6 +51,7 @@ pub fn judge(file: &PolicyFile, weaker: &Composed, vars: &Vars) -> Judgement {
     network::judge(&mut judgement, &file.network, weaker);
     secrets::judge(&mut judgement, &file.secrets);
     ssh_agent::judge(&mut judgement, &file.ssh_agent);
+    bridges::judge(&mut judgement, &file.bridges);
     limits::judge(&mut judgement, &file.limits, &weaker.limits);
     judgement.grants.sort_by(|a, b| a.origin.cmp(&b.origin));
     judgement

@@ -1,6 +1,7 @@
 //! Tests of the policy crate through its public interface.
 
 mod bad_files;
+mod bridges;
 mod flags;
 mod harness;
 mod layers;

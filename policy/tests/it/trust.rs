@@ -86,6 +86,15 @@ name = "x"
 }
 
 #[test]
+fn bridges() {
+    let project = "[bridges]\nopen = [\"browser:a.example\", \"!notify\"]";
+    assert_snapshot!(verdicts("[bridges]\nopen = [\"notify\"]", project), @r#"
+    - endow.toml:3 bridges.open = "!notify"
+    + endow.toml:3 bridges.open = "browser:a.example"
+    "#);
+}
+
+#[test]
 fn keys_of_the_ssh_agent() {
     let project = "[ssh_agent]\nkeys = [\"work\", \"!home\"]\nconfirm = []\nagent = \"agent\"";
     assert_snapshot!(verdicts("[ssh_agent]\nkeys = [\"home\"]", project), @r#"

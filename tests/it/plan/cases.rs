@@ -300,6 +300,26 @@ pub(super) const CASES: &[Case] = &[
             flags.require = Some("landlock".to_owned());
         },
     },
+    Case {
+        name: "bridges",
+        flags: |flags| {
+            flags.bridge.extend(["oauth:1455", "clipboard", "notify"].map(str::to_owned));
+        },
+    },
+    Case {
+        name: "bridges-in-rw",
+        flags: |flags| {
+            flags.bridge.push("browser:example.com".to_owned());
+            flags.rw.push("/run=/srv/data".into());
+        },
+    },
+    Case {
+        name: "bridges-require-landlock",
+        flags: |flags| {
+            flags.bridge.extend(["browser", "ssh-agent:work"].map(str::to_owned));
+            flags.require = Some("landlock".to_owned());
+        },
+    },
     Case { name: "require-full", flags: |flags| flags.require = Some("full".to_owned()) },
 ];
 

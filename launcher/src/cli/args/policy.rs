@@ -69,8 +69,8 @@ pub(crate) struct PolicyArgs {
     /// Offer a proxy with the rules of `--net` at this port inside, for programs that insist on one
     #[arg(long, value_name = "PORT", help_heading = "Environment and network")]
     proxy: Option<String>,
-    /// Let the command use keys of the ssh-agent: ssh-agent for all, or one by fingerprint or comment
-    #[arg(long, value_name = "ssh-agent[:KEY]", help_heading = "Environment and network")]
+    /// Open a way to the desktop: browser[:HOST], oauth:PORT, clipboard, notify, or ssh-agent[:KEY]
+    #[arg(long, value_name = "WORD", help_heading = "Environment and network")]
     bridge: Vec<String>,
 
     /// Lift a group of kernel services; `--allow help` lists them

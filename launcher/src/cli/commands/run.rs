@@ -223,8 +223,18 @@ pub(crate) fn supervised(
         })?;
     let (spawn_time, run_time, sync_time) = (ran.spawn_time, ran.run_time, finishing.elapsed());
     let phases = Phases { took: planned.took, prepare_time, spawn_time, run_time, sync_time };
-    let Ran { ended, captured, settings, connections, observed, .. } = ran;
-    Ok(Finished { planned, ended, sync, phases, captured, settings, connections, observed })
+    let Ran { ended, captured, settings, connections, bridges, observed, .. } = ran;
+    Ok(Finished {
+        planned,
+        ended,
+        sync,
+        phases,
+        captured,
+        settings,
+        connections,
+        bridges,
+        observed,
+    })
 }
 
 /// The policy of the run, and a name that it may have.

@@ -191,6 +191,9 @@ impl<'a> Questions<'a> {
             Some((BackendSpec::Made { made: Made::SshAgent }, _)) => {
                 "chosen keys of the ssh-agent are served there".to_owned()
             }
+            Some((BackendSpec::Made { made: Made::Bridges }, _)) => {
+                "the bridges of this run are served there".to_owned()
+            }
             Some((BackendSpec::Private { .. }, _)) => "a private directory of the run".to_owned(),
             _ => "a part of every view".to_owned(),
         }

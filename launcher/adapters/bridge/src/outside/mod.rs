@@ -1,0 +1,14 @@
+//! The end of the bridges outside: one process for a run.
+
+mod harden;
+mod judge;
+mod order;
+mod pace;
+mod programs;
+mod run;
+mod serve;
+mod start;
+mod text;
+mod url;
+
+pub use run::{is_started_by_endow, run};

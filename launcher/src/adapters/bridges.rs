@@ -1,0 +1,59 @@
+//! The bridges of a run: what is asked for inside is done outside, by a process of its own.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use endow_policy::{BridgeNews, BridgeOrder};
+
+use super::process::{Adapter, AdapterError};
+
+const PROGRAM: &str = "endow-bridge";
+/// The most requests that are kept; what came after them is counted.
+const NEWS_MAX: usize = 1_000;
+
+/// The process, and what it told. Dropped, it ends.
+#[derive(Debug)]
+pub(crate) struct Bridges {
+    adapter: Adapter,
+    asked: Asked,
+}
+
+/// What was asked for.
+#[derive(Debug, Default)]
+pub(crate) struct Asked {
+    /// Each request, in order.
+    pub(crate) list: Vec<BridgeNews>,
+    /// Whether there were more.
+    pub(crate) truncated: bool,
+}
+
+impl Bridges {
+    /// Starts it. From then on nobody else has the socket that listens.
+    pub(crate) fn start(order: &BridgeOrder, listener: OwnedFd) -> Result<Self, AdapterError> {
+        let refused = |error: serde_json::Error| AdapterError::Refused(error.to_string());
+        let message = serde_json::to_vec(order).map_err(refused)?;
+        let adapter = Adapter::start(PROGRAM, &message, &[listener.as_fd()])?;
+        Ok(Self { adapter, asked: Asked::default() })
+    }
+
+    /// Returns what becomes readable with news.
+    pub(crate) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        self.adapter.descriptor()
+    }
+
+    /// Returns what was asked for since the last call.
+    pub(crate) fn news(&mut self) -> Vec<BridgeNews> {
+        let heard = std::iter::from_fn(|| self.adapter.heard()).take(NEWS_MAX);
+        let news: Vec<BridgeNews> =
+            heard.filter_map(|text| serde_json::from_slice(&text).ok()).collect();
+        let room = NEWS_MAX - self.asked.list.len();
+        self.asked.truncated |= news.len() > room;
+        self.asked.list.extend(news.iter().take(room).cloned());
+        news
+    }
+
+    /// Ends it, and returns what was asked for.
+    pub(crate) fn finish(mut self) -> Asked {
+        self.news();
+        self.asked
+    }
+}

@@ -1,0 +1,101 @@
+//! Bridges: their programs in the view, the process that serves them, and what was asked for.
+
+use endow_policy::{
+    Access, BRIDGE_PROGRAMS, BackendSpec, Bridge, BridgeKind, BridgeNews, BridgeOrder, GuestPath,
+    HostPath, Level, MountClass, MountOptions, MountSpec, Origin, Policy, Stated,
+};
+use serde_json::{Value, json};
+
+use super::error::{CommandError, Kind};
+use crate::adapters::{AdapterError, Asked, Bridges};
+use crate::apply::Prepared;
+use crate::plan::{OpenBridges, Plan, bridges};
+
+/// The program that stands at both ends of bridges.
+const PROGRAM: &str = "endow-bridge";
+const INSTALL: &str = "install the package `endow-bridge`, which is part of endow, beside it";
+
+/// Adds a read-only mount of that program for each name by which programs look for a bridge.
+pub(crate) fn grant(policy: &mut Policy) -> Result<(), CommandError> {
+    let served = policy.bridges.iter().filter(|it| it.value.kind().is_some());
+    let served: Vec<Stated<Bridge>> = served.cloned().collect();
+    if served.is_empty() || policy.require.level == Level::Landlock {
+        return Ok(());
+    }
+    let program = beside_endow()?;
+    for bridge in &served {
+        let names = bridge.value.kind().map(BridgeKind::programs).unwrap_or_default();
+        let mounts = names.iter().filter_map(|name| mount(name, &program, &bridge.origin));
+        policy.mounts.extend(mounts);
+    }
+    policy.mounts.sort_by(|a, b| a.at.cmp(&b.at));
+    policy.mounts.dedup_by(|a, b| a.at == b.at);
+    Ok(())
+}
+
+fn beside_endow() -> Result<HostPath, CommandError> {
+    let failed = |what: &str| CommandError::new(Kind::Setup, what).hint(INSTALL);
+    let own = std::env::current_exe().and_then(|own| own.with_file_name(PROGRAM).canonicalize());
+    let path =
+        own.map_err(|error| failed("can't open bridges: no program endow-bridge").cause(error))?;
+    HostPath::new(path).map_err(|_| failed("can't open bridges"))
+}
+
+fn mount(name: &str, program: &HostPath, origin: &Origin) -> Option<MountSpec> {
+    Some(MountSpec {
+        at: GuestPath::new(format!("{BRIDGE_PROGRAMS}/{name}")).ok()?,
+        backend: BackendSpec::Physical { host: program.clone() },
+        access: Access::Ro,
+        options: MountOptions { nodeny: true, ..MountOptions::default() },
+        class: MountClass::System,
+        origin: origin.clone(),
+    })
+}
+
+/// Starts the process that serves a plan's bridges, if there are any.
+pub(crate) fn serve(plan: &Plan, prepared: &mut Prepared) -> Result<Option<Bridges>, CommandError> {
+    let Some(open) = &plan.bridges else { return Ok(None) };
+    let Some(listener) = prepared.take_listener(bridges::SOCKET) else { return Ok(None) };
+    let started = Bridges::start(&order(open), listener);
+    started.map(Some).map_err(|error| not_served(&error))
+}
+
+fn order(bridges: &OpenBridges) -> BridgeOrder {
+    let paths = |paths: &[HostPath]| paths.iter().map(ToString::to_string).collect();
+    BridgeOrder {
+        open: bridges.open.iter().map(|bridge| bridge.value.to_string()).collect(),
+        search: paths(&bridges.search),
+        reach: paths(&bridges.reach),
+    }
+}
+
+fn not_served(error: &AdapterError) -> CommandError {
+    let this = CommandError::new(Kind::Setup, "can't open bridges").cause(error).because(error);
+    match error {
+        AdapterError::Missing(_) => this.hint(INSTALL),
+        AdapterError::Refused(_) => this.hint(
+            "programs are taken from directories of PATH that no mount of this run lets be written",
+        ),
+        AdapterError::Start { .. } | AdapterError::NoAnswer(_) => this,
+    }
+}
+
+/// Returns one line for a request.
+pub(crate) fn line(news: &BridgeNews) -> String {
+    let BridgeNews { bridge, what, refused } = news;
+    match refused {
+        None => format!("bridge {bridge}: {what}"),
+        Some(why) => format!("bridge {bridge} refused {what}: {why}"),
+    }
+}
+
+/// Returns the object of the report.
+pub(crate) fn value(news: &BridgeNews) -> Value {
+    json!({"bridge": news.bridge, "what": news.what, "refused": news.refused})
+}
+
+/// Returns what the report says; nothing where no bridge was open.
+pub(crate) fn list(asked: Option<&Asked>) -> Value {
+    let list = |asked: &Asked| asked.list.iter().map(value).collect::<Vec<Value>>();
+    asked.map_or(Value::Null, |it| json!({"list": list(it), "truncated": it.truncated}))
+}

@@ -1,0 +1,52 @@
+//! Bridges to the user's desktop: a socket of the run's own, and where the programs behind it may be.
+
+use endow_policy::{Bridge, HostPath, MountSpec, Origin, Policy, Stated};
+use serde::Serialize;
+
+use super::host::{ExecRequest, HostFacts};
+use super::ssh_agent::{search_path, within};
+use super::view::Builder;
+use super::{PlanError, planted};
+
+/// Where the run keeps its socket.
+pub const SOCKET: &str = "sockets/bridges";
+
+/// What is served at that socket.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct OpenBridges {
+    /// The bridges that something outside is done for.
+    pub open: Vec<Stated<Bridge>>,
+    /// The directories of PATH in which no command can have put a program.
+    pub search: Vec<HostPath>,
+    /// What commands may write.
+    pub reach: Vec<HostPath>,
+}
+
+/// Returns what a run serves, if anything.
+pub(super) fn plan(
+    policy: &Policy,
+    host: &HostFacts,
+    request: &ExecRequest,
+) -> Option<OpenBridges> {
+    let is_served = |bridge: &&Stated<Bridge>| bridge.value.kind().is_some();
+    let open: Vec<Stated<Bridge>> = policy.bridges.iter().filter(is_served).cloned().collect();
+    if open.is_empty() {
+        return None;
+    }
+    let live = planted::live_sources(&policy.mounts, host);
+    let is_safe = |directory: &HostPath| within(directory, None, &live, host).is_none();
+    let search = search_path(policy, request).into_iter().filter(is_safe).collect();
+    Some(OpenBridges { open, search, reach: live.into_iter().cloned().collect() })
+}
+
+impl Builder<'_> {
+    /// Plans the socket.
+    pub(super) fn bridges(&mut self, spec: &MountSpec) -> Result<(), PlanError> {
+        let no_place = || no_place(&spec.origin);
+        self.socket(spec, SOCKET, 0o755).map_err(|_| no_place())
+    }
+}
+
+fn no_place(origin: &Origin) -> PlanError {
+    PlanError::NoPlaceForBridges { origin: origin.clone() }
+}
