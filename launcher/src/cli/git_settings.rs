@@ -26,17 +26,13 @@ pub(crate) fn tell(left: &[LeftSettings], output: &Output) {
                 "git settings changed inside are not kept; to make them: {commands}"
             ));
         }
-        let others = changes.iter().filter(|change| commands_are_withheld(change));
+        let others = changes.iter().filter(|change| change.calls().is_none());
         let others: Vec<String> = others.map(name).collect();
         if !others.is_empty() {
             let names = some(&others, ", ");
             output.notice(&format!("not kept, for it may run programs or is not known to be harmless: {names} of {file}"));
         }
     }
-}
-
-fn commands_are_withheld(change: &&Change) -> bool {
-    change.calls().is_none()
 }
 
 /// Returns what the report says; nothing where the command had no copy.
@@ -90,7 +86,7 @@ fn shell_word(word: &str) -> String {
 }
 
 fn name(change: &Change) -> String {
-    printable(&String::from_utf8_lossy(&change.name)).to_string()
+    printable(&String::from_utf8_lossy(&change.name))
 }
 
 fn some(items: &[String], between: &str) -> String {

@@ -90,16 +90,7 @@ pub(crate) fn run(
     let calls = calls(plan, judge)?;
     let measured = Measured::new(plan.layered(), &plan.supervise.limits, &prepared.directory())
         .map_err(failed("can't open a layer"))?;
-    let rules = plan.supervise.network.as_ref();
-    let mut served = rules.map(|rules| serve(rules, notify)).transpose()?;
-    let secrets = adapters::take(&plan.secrets).map_err(not_taken)?;
-    prepared.hand(secrets.handed);
-    if let Some(served) = &mut served {
-        served.adding(secrets.broker);
-        if given.tells_processes {
-            served.naming_processes();
-        }
-    }
+    let mut served = network(plan, prepared, given.tells_processes, notify)?;
     let filter = filter(plan, prepared)?;
     let bridges = bridges::serve(plan, prepared)?;
     let sandbox = spawn(given.begun, plan, prepared)?;
@@ -132,26 +123,43 @@ pub(crate) fn run(
     drop((recorder, publisher, filter));
     let (ended, run_time) = (ended.first().copied().ok_or(SpawnError::Killed)?, spawned.elapsed());
     let [supervised] = set;
-    let left = supervised.into_parts();
+    Ok(ran(plan, supervised.into_parts(), (ended, spawned - start, run_time), notify))
+}
+
+/// Prepares the network, with the secrets that are added to what goes out.
+fn network(
+    plan: &Plan,
+    prepared: &mut Prepared,
+    tells_processes: bool,
+    notify: &mut dyn FnMut(Notice),
+) -> Result<Option<Served>, CommandError> {
+    let rules = plan.supervise.network.as_ref();
+    let mut served = rules.map(|rules| serve(rules, notify)).transpose()?;
+    let secrets = adapters::take(&plan.secrets).map_err(not_taken)?;
+    prepared.hand(secrets.handed);
+    if let Some(served) = &mut served {
+        served.adding(secrets.broker);
+        if tells_processes {
+            served.naming_processes();
+        }
+    }
+    Ok(served)
+}
+
+/// What is left of a run that is over, with what is told of it late.
+fn ran(
+    plan: &Plan,
+    left: Left,
+    (ended, spawn_time, run_time): (Ended, Duration, Duration),
+    notify: &mut dyn FnMut(Notice),
+) -> Ran {
     let Left { captured, layers, handed, mut connections, bridges, held, observed } = left;
-    let layers = kept(plan, layers);
-    let settings = left_settings(plan, &handed);
     for news in held {
         notify(news.into());
     }
     tell_late(observed.as_ref(), connections.as_mut(), notify);
-    let spawn_time = spawned - start;
-    Ok(Ran {
-        ended,
-        captured,
-        layers,
-        settings,
-        connections,
-        bridges,
-        observed,
-        spawn_time,
-        run_time,
-    })
+    let (layers, settings) = (kept(plan, layers), left_settings(plan, &handed));
+    Ran { ended, captured, layers, settings, connections, observed, bridges, spawn_time, run_time }
 }
 
 /// Returns what became of copies of settings, where there were any.

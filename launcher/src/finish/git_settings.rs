@@ -9,7 +9,7 @@ use endow_policy::HostPath;
 use endow_vfs::git_config::{self, Change, MAX};
 use rustix::fs::{FileType, Mode, OFlags, fstat, openat};
 
-use crate::plan::step::{COPY, CopiedSettings};
+use crate::plan::{COPY, CopiedSettings};
 
 /// Settings that a command changed.
 #[derive(Debug)]

@@ -8,15 +8,29 @@
 use std::path::{Path, PathBuf};
 
 use endow_policy::HostPath;
+use serde::Serialize;
 
 use super::PlanError;
 use super::place::Placed;
 use super::skeleton::fixed;
-use super::step::{COPY, CopiedSettings, Cover, InitStep, MountFlags, Source};
+use super::step::{Cover, InitStep, MountFlags, Source};
 use super::view::Builder;
 
 /// Where the copies are.
 pub(super) const COPIES: &str = "/run/endow/git";
+
+/// The settings of a repository in a live mount, of which the command has a copy.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct CopiedSettings {
+    /// The file on the host.
+    pub file: HostPath,
+    /// What the copy says at the start.
+    #[serde(skip)]
+    pub text: Vec<u8>,
+}
+
+/// The name of a copy of settings, in a directory of its own.
+pub const COPY: &str = "config";
 
 impl Builder<'_> {
     /// Covers hooks and settings of the repositories of live mounts.

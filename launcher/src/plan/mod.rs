@@ -55,6 +55,7 @@ pub use error::{Beyond, PlanError};
 pub use held::{POLICY_FILE, policy_files};
 pub use in_place::KERNEL_FILES;
 pub use level::{Degradation, Enforcement};
+pub use live_repository::{COPY, CopiedSettings};
 pub use mounts::{HIDDEN_DIRECTORY, HIDDEN_FILE, content_key};
 pub use observed::DENIALS;
 pub use opening::{Namespaces, Opening, opening, opens_early};
@@ -74,8 +75,8 @@ use host::{ExecRequest, HiddenNames, HostFacts};
 use place::Placement;
 use seccomp::SeccompPlan;
 use step::{
-    Buffered, ConfineStep, CopiedSettings, ExecSpec, FinishStep, InitStep, PayloadStep,
-    PrepareStep, Source, SupervisePlan,
+    Buffered, ConfineStep, ExecSpec, FinishStep, InitStep, PayloadStep, PrepareStep, Source,
+    SupervisePlan,
 };
 use view::ViewPlan;
 

@@ -247,19 +247,6 @@ pub struct MaskPoint {
     pub directory: bool,
 }
 
-/// The settings of a repository in a live mount, of which the command has a copy.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct CopiedSettings {
-    /// The file on the host.
-    pub file: HostPath,
-    /// What the copy says at the start.
-    #[serde(skip)]
-    pub text: Vec<u8>,
-}
-
-/// The name of a copy of settings, in a directory of its own.
-pub const COPY: &str = "config";
-
 /// Steps of pid 1 that build the view. Guest paths are relative to the new root.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "do", rename_all = "kebab-case")]

@@ -9,11 +9,10 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::awaited::Awaited;
 use super::host::{Found, HostFacts};
+use super::live_repository::CopiedSettings;
 use super::place::{Placed, Placement};
 use super::seccomp::Observe;
-use super::step::{
-    Buffered, CopiedSettings, Guard, InitStep, MountFlags, PrepareStep, Renew, RunPath,
-};
+use super::step::{Buffered, Guard, InitStep, MountFlags, PrepareStep, Renew, RunPath};
 use super::working_copy::ChangedTree;
 use super::{PlanError, live_names};
 

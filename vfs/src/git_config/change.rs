@@ -36,7 +36,8 @@ fn change(name: Vec<u8>, before: &[Setting], after: &[Setting]) -> Option<Change
     let effects = after.iter().map(|it| it.effect());
     // What is taken away does nothing any more.
     let effect = effects.max_by_key(|effect| severity(*effect)).unwrap_or(Effect::Harmless);
-    (old != new).then(|| Change { name, values: new, existed: !old.is_empty(), effect })
+    let change = Change { name, existed: !old.is_empty(), effect, values: new };
+    (old != change.values).then_some(change)
 }
 
 fn severity(effect: Effect) -> u8 {

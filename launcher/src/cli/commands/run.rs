@@ -153,6 +153,22 @@ pub(crate) enum Purpose {
     Learn,
 }
 
+/// Says what happens while the command runs.
+fn tell_meanwhile(notice: &Notice, planned: &Planned, output: &Output) {
+    let told = words::notice(notice, planned);
+    // Nobody knows a port that was chosen before it is told.
+    let is_told = match notice {
+        Notice::Published(_, port) => port.host_port == 0,
+        Notice::Unseen(_) => true,
+        _ => false,
+    };
+    if is_told {
+        output.notice(&told);
+    } else {
+        output.detail(&told);
+    }
+}
+
 /// Runs the command to its end, with all that follows.
 pub(crate) fn supervised(
     args: &RunArgs,
@@ -191,18 +207,7 @@ pub(crate) fn supervised(
     let capture = captured.then(|| prepared.start_capture()).transpose()?;
     let mut notify = |notice| {
         events.notice(&notice);
-        let told = words::notice(&notice, &planned);
-        // Nobody knows a port that was chosen before it is told.
-        let is_told = match &notice {
-            Notice::Published(_, port) => port.host_port == 0,
-            Notice::Unseen(_) => true,
-            _ => false,
-        };
-        if is_told {
-            output.notice(&told);
-        } else {
-            output.detail(&told);
-        }
+        tell_meanwhile(&notice, &planned, output);
     };
     let record = recorded::of_run(&planned, &prepared);
     let record = record.map(|record| Record { name: args.name.clone(), ..record });
@@ -232,8 +237,8 @@ pub(crate) fn supervised(
         captured,
         settings,
         connections,
-        bridges,
         observed,
+        bridges,
     })
 }
 
