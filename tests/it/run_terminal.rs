@@ -180,6 +180,8 @@ fn ctrl_z_stops_the_job_and_fg_goes_on() {
         soon("all of the job is stopped", || job().all(is_stopped));
         pty.type_in("fg\n");
         pty.expect("went on");
+        // A stop within milliseconds of a continue may come twice: docs/threat-model.md.
+        std::thread::sleep(std::time::Duration::from_millis(100));
     }
     pty.type_in("hello\n");
     assert_eq!(pty.bracketed(), "hello");
@@ -440,11 +442,6 @@ fn check_full_screen(program: &str, keys: &[(&str, &str)]) {
     pty.expect("\n<");
     pty.expect("0>");
     pty.end();
-}
-
-#[test]
-fn pager_pages_stops_and_takes_a_new_size() {
-    check_full_screen("less", &[("/line 77\n", "line 78."), ("G", "line 400.")]);
 }
 
 #[test]
