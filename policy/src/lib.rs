@@ -46,6 +46,7 @@ mod testing;
 mod trust;
 mod unit;
 mod vars;
+mod visible;
 mod workspace;
 
 pub use bridge::{
@@ -95,4 +96,5 @@ pub use sync::{OnConflict, SyncMode, SyncRules, SyncTable};
 pub use trust::{Grant, Judgement, TrustError, judge};
 pub use unit::{UnitError, parse_duration, parse_size};
 pub use vars::Vars;
+pub use visible::is_invisible;
 pub use workspace::{DEFAULT_WORKSPACE_ACCESS, default_workspace};

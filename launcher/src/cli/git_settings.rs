@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use super::json;
 use super::output::{Output, printable};
 use crate::finish::LeftSettings;
+use crate::plan::why::shell_word;
 
 /// The most commands that are shown at the end.
 const SHOWN: usize = 3;
@@ -74,15 +75,6 @@ fn commands(settings: &LeftSettings, change: &Change) -> Option<Vec<String>> {
         words.chain(arguments).map(|word| shell_word(&word)).collect::<Vec<_>>().join(" ")
     };
     Some(change.calls()?.into_iter().map(line).collect())
-}
-
-/// Returns a word as a shell reads it back (sh(1)).
-fn shell_word(word: &str) -> String {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-:+@%,".contains(&byte);
-    if !word.is_empty() && word.bytes().all(is_plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', "'\\''"))
 }
 
 fn name(change: &Change) -> String {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::{GuestPath, HostPath, Vars};
+use crate::{GuestPath, HostPath, Vars, is_invisible};
 
 /// Returns the path as it is written in a file; `None` for one that is not UTF-8, which no file of
 /// TOML can hold.
@@ -42,13 +42,4 @@ pub(super) fn visible(text: &str) -> String {
     let escaped =
         |c: char| if is_invisible(c) { c.escape_unicode().to_string() } else { c.to_string() };
     text.chars().map(escaped).collect()
-}
-
-/// Controls, and characters that turn or hide the text around them.
-fn is_invisible(c: char) -> bool {
-    let turns =
-        matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}');
-    c.is_control()
-        || turns
-        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}')
 }

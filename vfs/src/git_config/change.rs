@@ -1,6 +1,8 @@
 //! What became of settings: which differ between two versions of a configuration, and the commands
 //! that make one of the other.
 
+use endow_policy::is_invisible;
+
 use super::{Effect, Setting};
 
 /// A key that has other values than before.
@@ -77,12 +79,6 @@ fn value(value: Option<&Vec<u8>>) -> Option<String> {
 /// Returns what a person can read and type.
 fn text(bytes: &[u8]) -> Option<String> {
     let text = std::str::from_utf8(bytes).ok()?;
-    let is_plain = !text.starts_with('-') && text.chars().all(is_shown);
+    let is_plain = !text.starts_with('-') && !text.chars().any(is_invisible);
     is_plain.then(|| text.to_owned())
-}
-
-/// Neither moves a cursor nor turns the direction of what follows.
-fn is_shown(letter: char) -> bool {
-    let turns = matches!(letter, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
-    !letter.is_control() && !turns
 }

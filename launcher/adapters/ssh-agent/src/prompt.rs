@@ -1,5 +1,7 @@
 //! The question that is put to the user. Most of its words come from the sandbox.
 
+use endow_policy::is_invisible;
+
 use crate::key::PublicKey;
 use crate::signed::Signed;
 
@@ -52,14 +54,7 @@ fn meaning(signed: &Signed) -> String {
 
 fn harmless(character: char) -> char {
     let markup = ['"', '\\', '<', '>', '&'].contains(&character);
-    if character.is_control() || markup || is_format(character) { '?' } else { character }
-}
-
-/// Characters of the Unicode categories Cf, Zl and Zp that text in a line may have.
-fn is_format(character: char) -> bool {
-    matches!(character,
-        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-        | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+    if markup || is_invisible(character) { '?' } else { character }
 }
 
 #[cfg(test)]

@@ -25,7 +25,7 @@ pub use denial::{Denial, Need, Remedy, Subject};
 pub use entry::{AclEntry, Entry, EntryKind, HostTree, Readonly};
 pub use network::connection;
 pub use refusal::Refusal;
-pub use tell::Questions;
+pub use tell::{Questions, shell_word};
 
 use serde::{Deserialize, Serialize};
 

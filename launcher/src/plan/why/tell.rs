@@ -435,7 +435,14 @@ fn in_words(refusal: Refusal) -> &'static str {
 
 /// A path as a shell takes it.
 pub(super) fn quoted(path: &GuestPath) -> String {
-    let text = path.to_string();
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@%,:".contains(c);
-    if text.chars().all(plain) { text } else { format!("'{}'", text.replace('\'', "'\\''")) }
+    shell_word(&path.to_string())
+}
+
+/// Returns a word as a shell reads it back (sh(1)).
+pub fn shell_word(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@%,:".contains(c);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', "'\\''"))
 }

@@ -1,5 +1,7 @@
 //! Text that goes to the clipboard or into a notification.
 
+use endow_policy::is_invisible;
+
 /// The most bytes that the clipboard is given.
 const COPIED_MAX: usize = 100 << 10;
 /// The most characters of a notification's title.
@@ -66,10 +68,7 @@ fn plain(character: char) -> char {
 }
 
 fn is_seen(character: char) -> bool {
-    let formats = matches!(character,
-        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-        | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}');
-    character == '\n' || !(character.is_control() || formats)
+    character == '\n' || !is_invisible(character)
 }
 
 #[cfg(test)]

@@ -1,0 +1,10 @@
+//! Which characters of a text can be seen in it.
+
+/// Returns whether a character is a control, or turns, parts or hides the text around it (the Unicode
+/// categories Cc, Zl, Zp, and those of Cf that text in a line may have).
+pub fn is_invisible(c: char) -> bool {
+    let formats = matches!(c,
+        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}');
+    c.is_control() || formats
+}
