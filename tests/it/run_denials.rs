@@ -122,6 +122,32 @@ fn a_program_that_is_found_further_along_path_is_no_denial() {
 }
 
 #[test]
+fn protected_names_are_told_with_their_rule() {
+    let world = World::new();
+    world.write("home/project/.git/hooks/pre-commit", "exit 0\n");
+    let file = world.project().join(".git/hooks/pre-commit").display().to_string();
+    let options = ["--workspace=rw", "--explain"];
+    let seen = reported(&world, &options, "echo evil 2>/dev/null >.git/hooks/pre-commit; true");
+    let denied = seen.of("path", &file);
+    assert_eq!(denied["layer"], "mount");
+    assert_eq!(denied["remedy"], "--unprotect '**/.git/hooks/**'");
+    let allowed = ["--workspace=rw", "--explain", "--unprotect", "**/.git/hooks/**"];
+    let allowed = reported(&world, &allowed, "echo good >.git/hooks/pre-commit");
+    assert_eq!(allowed.denials(), &[] as &[Value], "{:?}", allowed.said);
+}
+
+#[test]
+fn a_name_at_which_a_mount_stands_is_not_removed() {
+    let world = World::new();
+    world.write("home/given", "1\n");
+    let file = world.home().join("given").display().to_string();
+    let seen = reported(&world, &["--rw", &file, "--explain"], "rm -f ~/given; echo 2 >~/given");
+    let denied = seen.of("path", &file);
+    assert_eq!((&denied["layer"], &denied["remedy"]), (&"mount".into(), &Value::Null));
+    assert_eq!(fs::read_to_string(file).expect("a file"), "2\n");
+}
+
+#[test]
 fn addresses_are_told() {
     let world = World::new();
     let script =

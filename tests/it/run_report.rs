@@ -25,6 +25,7 @@ fn report_has_every_key_also_when_nothing_was_observed() {
         "phases_us",
         "policy",
         "enforcement",
+        "environment",
         "mounts",
         "changes",
         "sync",

@@ -20,9 +20,9 @@ use super::{bridges, connections};
 use crate::adapters::Asked;
 use crate::finish::{self, LeftSettings};
 use crate::network::Log;
-use crate::plan::TreeFact;
 use crate::plan::awaited::AwaitedMount;
 use crate::plan::place::Placed;
+use crate::plan::{Environment, TreeFact};
 use crate::supervise::{Capture, Ended, Observed};
 
 /// How long each phase took.
@@ -91,6 +91,7 @@ impl Report {
                 "degradations": degradations,
             }),
         );
+        set(&mut value, "environment", environment(&planned.plan.environment));
         let placement = &planned.plan.placement;
         let mounts =
             placement.mounts.iter().map(mount).chain(placement.awaited.iter().map(awaited));
@@ -158,7 +159,7 @@ fn add_captured(value: &mut Value, captured: Option<&Capture>) {
 fn empty() -> Value {
     json!({
         "version": 1, "run": null, "command": null, "outcome": null, "started": null,
-        "duration_ms": null, "phases_us": null, "policy": null, "enforcement": null,
+        "duration_ms": null, "phases_us": null, "policy": null, "enforcement": null, "environment": null,
         "mounts": null, "changes": null, "sync": null, "checkpoint": null, "trees": null, "git_settings": null, "denials": null,
         "denials_left_out": null, "bridges": null, "connections": null,
         "resources": null,
@@ -255,6 +256,13 @@ fn presented_as(placed: &Placed) -> Option<String> {
 fn resolved(placed: &Placed) -> Value {
     let told = |tree: &TreeFact| json!({"tree": tree.id, "commit": tree.commit});
     placed.tree.as_deref().map_or(Value::Null, told)
+}
+
+/// Names only: values may be secrets.
+fn environment(environment: &Environment) -> Value {
+    let passed: Vec<Value> = environment.variables.keys().map(|name| text(name)).collect();
+    let withheld: Vec<Value> = environment.withheld.iter().map(|name| text(name)).collect();
+    json!({ "passed": passed, "withheld": withheld })
 }
 
 fn resources(ended: &Ended) -> Value {

@@ -1,6 +1,6 @@
 //! Which variables the command receives, and where it is looked for.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
@@ -17,6 +17,8 @@ use super::step::ExecSpec;
 pub struct Environment {
     /// Each variable, and why it is there.
     pub variables: BTreeMap<OsString, Variable>,
+    /// The caller's variables that it does not receive, sorted.
+    pub withheld: BTreeSet<OsString>,
 }
 
 /// One variable.
@@ -66,7 +68,9 @@ pub(super) fn plan(
             path.value = [first, path.value.as_os_str()].join(OsStr::new(":"));
         }
     }
-    Environment { variables }
+    let names = request.environment.iter().map(|(name, _)| name);
+    let withheld = names.filter(|name| !variables.contains_key(*name)).cloned().collect();
+    Environment { variables, withheld }
 }
 
 fn passes(rules: &EnvironmentRules, name: &OsStr) -> Option<String> {

@@ -12,6 +12,7 @@ use super::Operation;
 use super::answer::{Answer, Layer, Verdict};
 use super::network::connection;
 use super::node::Missing;
+use super::protected::{protects, unprotect};
 use super::refusal::Refusal;
 use super::tell::{Outcome, Questions, quoted};
 use crate::plan::Plan;
@@ -30,6 +31,8 @@ pub enum Need {
     Read,
     /// To write it, make it, or change what stands there.
     Write,
+    /// To remove its name.
+    Remove,
     /// To execute it.
     Execute,
     /// To connect to a socket there.
@@ -41,7 +44,7 @@ impl Need {
     pub fn operation(self) -> Operation {
         match self {
             Self::Presence | Self::Read => Operation::Read,
-            Self::Write => Operation::Write,
+            Self::Write | Self::Remove => Operation::Write,
             Self::Execute => Operation::Execute,
             Self::Connect => Operation::Connect,
         }
@@ -161,6 +164,9 @@ impl Questions<'_> {
     pub fn denial(&self, path: &Path, need: Need, is_there: bool) -> Option<Denial> {
         let operation = need.operation();
         let outcome = self.outcome(path, operation);
+        if need == Need::Remove && outcome.refusals.is_empty() {
+            return self.held_by_mount(path, &outcome);
+        }
         let (refusal, layer) = *outcome.refusals.first().filter(|_| !is_terminal(path))?;
         let is_withheld = match layer {
             Layer::View => !is_there && self.is_outside(path, &outcome),
@@ -177,6 +183,18 @@ impl Questions<'_> {
         let remedy = self.remedy_for(path, need, &outcome);
         let subject = Subject::Path(path.as_os_str().to_owned());
         Some(Denial { subject, operation: Some(operation), layer, rule, remedy })
+    }
+
+    /// A name at which a mount stands can be written, and not removed (unlink(2): EBUSY).
+    fn held_by_mount(&self, path: &Path, outcome: &Outcome) -> Option<Denial> {
+        let protected = self.protected(&outcome.at);
+        self.view.is_mount_point(&outcome.at).then(|| Denial {
+            subject: Subject::Path(path.as_os_str().to_owned()),
+            operation: Some(Operation::Write),
+            layer: Layer::Mount,
+            rule: protected.map(protects).or_else(|| self.rule(outcome)),
+            remedy: protected.map(|rule| Remedy::plain(unprotect(rule))),
+        })
     }
 
     /// Permission bits hold outside as well, but for root, which has no capability inside.
@@ -199,7 +217,7 @@ impl Questions<'_> {
         let is_absent = outcome.refusals.first().is_some_and(|(_, layer)| *layer == Layer::View);
         if is_absent {
             let flag = match need {
-                Need::Write => "--rw",
+                Need::Write | Need::Remove => "--rw",
                 Need::Connect => "--socket",
                 Need::Presence | Need::Read | Need::Execute => "--ro",
             };

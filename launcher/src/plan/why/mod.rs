@@ -13,6 +13,7 @@ mod denial;
 mod entry;
 mod network;
 mod node;
+mod protected;
 mod refusal;
 mod rights;
 mod tell;

@@ -1,14 +1,16 @@
 //! From a question about a path to an answer in words: who decided, and what would change it.
 
+use std::cell::OnceCell;
 use std::path::Path;
 
-use endow_policy::{BackendSpec, GuestPath, HostPath, Made, MountClass, Policy};
+use endow_policy::{BackendSpec, GuestPath, HostPath, Made, MountClass, Policy, ProtectSet};
 
 use super::Operation;
 use super::answer::{Answer, Layer, Verdict};
 use super::decide::{Judge, Refusals, Rules};
 use super::entry::HostTree;
 use super::node::{Missing, Node, NodeOrigin};
+use super::protected::{protects, unprotect};
 use super::refusal::Refusal;
 use super::view::View;
 use super::walk::{Lost, Place, Walk};
@@ -25,12 +27,14 @@ const AWAITED: &str =
 /// Answers questions about one plan.
 pub struct Questions<'a> {
     pub(super) plan: &'a Plan,
-    policy: &'a Policy,
+    pub(super) policy: &'a Policy,
     pub(super) host: &'a HostFacts,
     pub(super) tree: &'a dyn HostTree,
-    view: View<'a>,
+    pub(super) view: View<'a>,
     rules: Rules,
     protected_links: bool,
+    /// The protect patterns, as soon as they are asked for.
+    pub(super) protect: OnceCell<Option<ProtectSet>>,
 }
 
 /// What came of a question, before it is put into words.
@@ -60,7 +64,8 @@ impl<'a> Questions<'a> {
             _ => None,
         });
         let rules = Rules::new(landlock, &view);
-        Self { plan, policy, host, tree, view, rules, protected_links }
+        let protect = OnceCell::new();
+        Self { plan, policy, host, tree, view, rules, protected_links, protect }
     }
 
     /// Answers for a path of the view, absolute or from where the command starts.
@@ -100,7 +105,7 @@ impl<'a> Questions<'a> {
         }
     }
 
-    fn covering(&self, at: &GuestPath) -> Option<&Placed> {
+    pub(super) fn covering(&self, at: &GuestPath) -> Option<&Placed> {
         self.plan.placement.covering(at)
     }
 
@@ -114,6 +119,9 @@ impl<'a> Questions<'a> {
         if outcome.is_hidden() {
             let (pattern, origin) = self.hiding_rule(&outcome.at)?;
             return Some(format!("deny {pattern} ({origin})"));
+        }
+        if let Some(rule) = self.protecting(outcome) {
+            return Some(protects(rule));
         }
         if let Some(awaited) = self.awaited(&outcome.at) {
             return Some(format!("{} ({})", awaited.spec.at, awaited.spec.origin));
@@ -156,6 +164,9 @@ impl<'a> Questions<'a> {
             (Layer::View | Layer::Deny, _) => self.why_missing(outcome),
             (Layer::Permissions, _) => {
                 outcome.node.as_ref().map_or_else(String::new, |node| self.bits(node))
+            }
+            (Layer::Mount, Refusal::ReadOnly) if self.protecting(outcome).is_some() => {
+                "it is protected: somebody outside runs it, or is led by it".to_owned()
             }
             (Layer::Mount, Refusal::ReadOnly) => {
                 format!("{} is read-only", self.mount_name(&outcome.at))
@@ -265,7 +276,10 @@ impl<'a> Questions<'a> {
                 outcome.node.as_ref().and_then(|node| self.chmod(node, operation))
             }
             Layer::Mount if operation == Operation::Execute => self.without_noexec(&outcome.at),
-            Layer::Mount | Layer::Landlock => self.writable(outcome, operation),
+            Layer::Mount | Layer::Landlock => match self.protecting(outcome) {
+                Some(rule) => Some(unprotect(rule)),
+                None => self.writable(outcome, operation),
+            },
             _ => None,
         }
     }

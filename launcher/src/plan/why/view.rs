@@ -143,6 +143,11 @@ impl<'a> View<'a> {
         }
     }
 
+    /// Returns whether a mount stands at a name.
+    pub(super) fn is_mount_point(&self, path: &GuestPath) -> bool {
+        self.mounts.iter().any(|mount| !mount.buried && mount.at == *path)
+    }
+
     /// Returns the mount that a name belongs to: the deepest one, and of two at one place the
     /// later.
     fn number_of(&self, path: &GuestPath) -> usize {

@@ -3,11 +3,13 @@
 
 mod attempts;
 mod scene;
+mod told;
 
 use std::collections::BTreeSet;
 
 use attempts::all;
 use scene::Scene;
+use told::{TABLE, told};
 
 use super::clis::CLAUDE;
 use super::model::{Model, Request};
@@ -69,14 +71,32 @@ fn hostile_attempts_fail_when_an_agent_makes_them() {
     let mut command = scene.command(&[&endow, "--net", &net, "--", "claude"]);
     CLAUDE.complete(&mut command, scene.files(), port);
     said(command.arg(PROMPT)).ok();
-    let told = told(&model.stop());
+    let told = last_result(&model.stop());
     assert_every_attempt_was_made(&told);
     assert_eq!(scene.succeeded(&told), BTreeSet::new());
 }
 
 /// The result of the last command, as the model was told it.
-fn told(requests: &[Request]) -> String {
+fn last_result(requests: &[Request]) -> String {
     let messages = &requests.last().expect("a request").body["messages"];
     let last = messages.as_array().and_then(|it| it.last()).expect("a message");
     last.to_string()
+}
+
+/// Who reads the report finds what became of each attempt.
+#[test]
+fn hostile_attempts_are_explained() {
+    let Some(scene) = Scene::new() else { return };
+    let file = scene.files().root().join("report.json");
+    let (endow, report) = (endow().display().to_string(), format!("--report={}", file.display()));
+    let words = [&*endow, "run", "--profile", "claude", "--explain", &report, "--", "sh"];
+    let said = said(&mut scene.command(&[&words[..], &["hostile.sh"]].concat()));
+    assert_every_attempt_was_made(&said.stdout);
+    let report = std::fs::read_to_string(file).expect("a report");
+    let report: serde_json::Value = serde_json::from_str(&report).expect("JSON");
+    let is_told =
+        |name: &str| told(name).is_some_and(|it| it.is_in(&report, |it| scene.filled(it)));
+    let untold: Vec<_> = everything().into_iter().filter(|name| !is_told(name)).collect();
+    assert!(untold.is_empty(), "not explained: {untold:?}\nby {report:#}");
+    assert_eq!(TABLE.len(), everything().len(), "only attempts are told");
 }

@@ -154,7 +154,8 @@ impl Scene {
         write("hostile.sh", &ALL.replace("NAMES", &names.join(" ")));
     }
 
-    fn filled(&self, text: &str) -> String {
+    /// Fills the words in.
+    pub(super) fn filled(&self, text: &str) -> String {
         let fill = |text: String, (name, value): &(&str, String)| text.replace(name, value);
         self.words.iter().fold(text.to_owned(), fill)
     }

@@ -1,0 +1,42 @@
+//! Names of live mounts that may be read and not changed: somebody else runs them later.
+
+use std::path::Path;
+
+use endow_policy::{GuestPath, PatternRule, ProtectSet};
+
+use super::answer::Layer;
+use super::tell::{Outcome, Questions};
+
+impl Questions<'_> {
+    /// Returns the pattern for which a name of a live mount is read-only.
+    pub(super) fn protecting(&self, outcome: &Outcome) -> Option<&PatternRule> {
+        match outcome.refusals.first() {
+            Some((_, Layer::Mount)) => self.protected(&outcome.at),
+            _ => None,
+        }
+    }
+
+    /// Returns the pattern that a name of a live mount matches, or that the way to it belongs to.
+    pub(super) fn protected(&self, at: &GuestPath) -> Option<&PatternRule> {
+        let placed = self.covering(at).filter(|placed| placed.is_live())?;
+        let names = self.host.live_names.get(&placed.source.as_ref()?.path)?;
+        let path = names.prefix.join(at.below(&placed.spec.at)?);
+        let set =
+            self.protect.get_or_init(|| ProtectSet::new(&self.policy.protect).ok()).as_ref()?;
+        matching(set, &path)
+    }
+}
+
+fn matching<'s>(set: &'s ProtectSet, path: &Path) -> Option<&'s PatternRule> {
+    set.matching(path).or_else(|| set.leading(path))
+}
+
+/// The rule in words, with who wrote it.
+pub(super) fn protects(rule: &PatternRule) -> String {
+    format!("protect {} ({})", rule.pattern, rule.origin)
+}
+
+/// The flag that lifts it.
+pub(super) fn unprotect(rule: &PatternRule) -> String {
+    format!("--unprotect '{}'", rule.pattern)
+}
