@@ -284,7 +284,7 @@ fn published(plan: &Plan, prepared: &Prepared, record: &Record) -> Option<Publis
         |number, over: &Over| match finish::publish(run, record, number, &|| over.is_over()) {
             Ok(Published::Settled) => Attempt::Settled,
             Ok(Published::Later) => Attempt::Later,
-            Err(_) => Attempt::Failed,
+            Ok(Published::Kept) | Err(_) => Attempt::Failed,
         };
     Publisher::start(&files, publish).ok()
 }

@@ -24,6 +24,8 @@ pub(crate) enum Published {
     Settled,
     /// Somebody has the file open.
     Later,
+    /// Both sides changed in ways that don't go together; or the host's did while it was looked at.
+    Kept,
 }
 
 /// Makes both sides of the single file of a mount the same, as far as the rules of the run and the
@@ -52,7 +54,7 @@ pub(crate) fn publish(
         Ours::Busy => return Ok(Published::Later),
     };
     if !is_done {
-        return Ok(Published::Settled);
+        return Ok(Published::Kept);
     }
     match single.take_in(target.root.as_fd(), &Leases, is_quiet(&target)?)? {
         TakenIn::Busy => Ok(Published::Later),
