@@ -26,6 +26,7 @@ impl Builder<'_> {
         self.mounted(&at, false);
         Ok(())
     }
+
     /// Makes a directory of the view a mount as soon as it is there: before anything is mounted below
     /// it, which would be hidden.
     fn mount_early(&mut self, at: &GuestPath) {

@@ -1,11 +1,9 @@
 //! Names of live mounts that may be read and not changed: somebody else runs them later.
 
-use std::path::Path;
-
 use endow_policy::{GuestPath, PatternRule, ProtectSet};
 
 use super::answer::Layer;
-use super::tell::{Outcome, Questions};
+use super::tell::{Outcome, Questions, shell_word};
 
 impl Questions<'_> {
     /// Returns the pattern for which a name of a live mount is read-only.
@@ -23,12 +21,8 @@ impl Questions<'_> {
         let path = names.prefix.join(at.below(&placed.spec.at)?);
         let set =
             self.protect.get_or_init(|| ProtectSet::new(&self.policy.protect).ok()).as_ref()?;
-        matching(set, &path)
+        set.matching(&path).or_else(|| set.leading(&path))
     }
-}
-
-fn matching<'s>(set: &'s ProtectSet, path: &Path) -> Option<&'s PatternRule> {
-    set.matching(path).or_else(|| set.leading(path))
 }
 
 /// The rule in words, with who wrote it.
@@ -38,5 +32,5 @@ pub(super) fn protects(rule: &PatternRule) -> String {
 
 /// The flag that lifts it.
 pub(super) fn unprotect(rule: &PatternRule) -> String {
-    format!("--unprotect '{}'", rule.pattern)
+    format!("--unprotect {}", shell_word(&rule.pattern))
 }
