@@ -335,6 +335,19 @@ fn answer_names_who_decided_and_what_would_change_it() {
     world.assert_no_run_left();
 }
 
+/// A directory on the way to a held name is mounted on itself, with what hides below it.
+#[test]
+fn names_beside_a_held_one_stay_hidden() {
+    let world = World::new();
+    world.write("home/project/below/key.pem", "secret");
+    world.write("home/project/below/settings", "content");
+    symlink("below/settings", world.project().join(".envrc")).expect("a link");
+    let hidden = why(&world, &["below/key.pem", "--verify", "--json"]);
+    let answer: Value = serde_json::from_str(&hidden.stdout).expect("JSON");
+    assert_eq!(answer["verified"]["agrees"], true, "{answer}");
+    assert_eq!(answer["layers"], serde_json::json!(["deny"]), "{answer}");
+}
+
 #[test]
 fn remedy_for_a_missing_grant_works() {
     let world = World::new();

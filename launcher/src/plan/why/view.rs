@@ -98,6 +98,11 @@ impl<'a> View<'a> {
                     mount.readonly = true;
                 }
             }
+            InitStep::Bind { source: Source::Guest(from), at, flags }
+                if flags.recursive && from == at =>
+            {
+                self.mount_again(at, *flags);
+            }
             InitStep::Bind { source, at, flags } => {
                 let shows = self.bound(source, plan);
                 self.mount(at.clone(), shows, *flags);
@@ -134,6 +139,20 @@ impl<'a> View<'a> {
         }
         let (buried, made) = (false, BTreeMap::new());
         self.mounts.push(Mount { at, shows, readonly, noexec, devices, buried, made });
+    }
+
+    /// Mounts a place on itself: what was mounted below stays to be seen, with the new attributes.
+    fn mount_again(&mut self, at: &GuestPath, flags: MountFlags) {
+        let shows = Shows::Again(self.number_of(at));
+        let below = |mount: &Mount<'_>| !mount.buried && mount.at.is_within(at) && mount.at != *at;
+        let carried: Vec<bool> = self.mounts.iter().map(below).collect();
+        self.mount(at.clone(), shows, flags);
+        for (mount, _) in self.mounts.iter_mut().zip(carried).filter(|(_, carried)| *carried) {
+            mount.buried = false;
+            mount.readonly |= flags.readonly;
+            mount.noexec |= flags.noexec;
+            mount.devices &= flags.devices;
+        }
     }
 
     fn make(&mut self, at: &GuestPath, kind: EntryKind, mode: u32) {
