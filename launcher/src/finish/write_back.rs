@@ -308,7 +308,8 @@ fn plan_all(
             },
         );
         // Nobody sees half of what was not there before.
-        plans.push(SyncPlan { whole: target.absent().is_some(), ..plan });
+        let whole = target.absent().is_some();
+        plans.push(SyncPlan { whole, apart: target.is_single(), ..plan });
     }
     if record.sync.on_conflict == OnConflict::Abort && plans.iter().any(SyncPlan::has_conflicts) {
         plans.iter_mut().for_each(SyncPlan::abandon);

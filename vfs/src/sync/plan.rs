@@ -30,6 +30,9 @@ pub struct SyncPlan {
     pub left_out: Vec<LeftOut>,
     /// A new directory comes with all that is in it, by one rename.
     pub whole: bool,
+    /// New content is copied, so that what becomes of the layer later, such as its removal, changes
+    /// nothing of the tree's files. Somebody who compares their times would take it for a change.
+    pub apart: bool,
 }
 
 /// One effect on the target's tree.

@@ -27,10 +27,15 @@ pub(super) struct Stage<'b> {
 }
 
 impl<'b> Stage<'b> {
-    pub(super) fn new(fs: &'b dyn Fs, bench: &'b Bench<'_>, upper: BorrowedFd<'b>) -> Self {
+    /// Stages what a layer has, by links where that can be and `can_link` says so.
+    pub(super) fn new(
+        fs: &'b dyn Fs,
+        bench: &'b Bench<'_>,
+        (upper, can_link): (BorrowedFd<'b>, bool),
+    ) -> Self {
         let upper = Root::new(fs, upper, Closed::Open);
         let root = Root::new(fs, bench.stage(), Closed::Stay);
-        Self { upper, can_link: true, groups: HashMap::new(), root, whole: HashMap::new() }
+        Self { upper, can_link, groups: HashMap::new(), root, whole: HashMap::new() }
     }
 
     /// Has what is placed in a staged directory from now on be staged in it.

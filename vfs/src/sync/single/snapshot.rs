@@ -90,15 +90,11 @@ impl Single<'_> {
     ) -> std::result::Result<(), SyncError> {
         let failed = |errno| io("settle", Path::new(&self.name))(errno);
         let host = At { dir: root, name: &self.name };
-        let seen = || Ok(self.look(host)?.map(|node| Seen::from(&node)));
-        // What stands in the tree may be one inode with the layer's: that it loses this name changes
-        // its time of change.
-        let before = seen().map_err(failed)?;
         self.remove(self.in_upper()).map_err(failed)?;
-        let after = seen().map_err(failed)?;
         let next = self.in_layer(NEXT);
         if is_done {
-            self.settle(before, after)?;
+            let node = self.look(host).map_err(failed)?;
+            self.settle(node.map(|node| Seen::from(&node)))?;
             self.rebase(next).map_err(failed)
         } else {
             self.remove(next).map_err(failed)
@@ -107,17 +103,12 @@ impl Single<'_> {
 
     /// Writes down what stands on the host. What was merged is known by the base from now on, and of
     /// what was left on the host an undo looks for the last ones.
-    fn settle(
-        &self,
-        before: Option<Seen>,
-        after: Option<Seen>,
-    ) -> std::result::Result<(), SyncError> {
+    fn settle(&self, there: Option<Seen>) -> std::result::Result<(), SyncError> {
         let mut ledger = Ledger::read(self.fs, self.run)?;
-        let is_ours = before.is_some_and(|it| ledger.settled(self.number).has(&it));
-        if let (true, Some(after)) = (is_ours, after) {
-            ledger.settle_all(self.number, [after]);
+        let ours = there.filter(|it| ledger.settled(self.number).has(it));
+        if let Some(ours) = ours {
             ledger.forget_earlier();
-            ledger.left_at(self.number, Path::new(&self.name), after);
+            ledger.left_at(self.number, Path::new(&self.name), ours);
         }
         ledger.merged.retain(|it| it.mount != self.number);
         let of_file = ledger.settled.iter().filter(|(mount, _)| *mount == self.number).count();

@@ -67,6 +67,10 @@ fn changes(world: &World) -> ChangeSet {
     set
 }
 
+fn planned(world: &World) -> SyncPlan {
+    SyncPlan { apart: true, ..plan(&changes(world), &rules(OnConflict::Host)) }
+}
+
 /// Publishes what the command made of its file, as the launcher does.
 fn publish(world: &World, fs: &dyn Fs) -> Result<Ours, SyncError> {
     let single = single(world, fs)?;
@@ -74,8 +78,7 @@ fn publish(world: &World, fs: &dyn Fs) -> Result<Ours, SyncError> {
     single.catch_up(root.as_fd(), &always)?;
     let ours = single.snapshot(&always)?;
     if ours == Ours::Changed {
-        let plan = plan(&changes(world), &rules(OnConflict::Host));
-        let report = world.apply(fs, &plan)?;
+        let report = world.apply(fs, &planned(world))?;
         single.end_snapshot(root.as_fd(), report.is_complete())?;
         drop(single.fold(&always));
     }
@@ -97,8 +100,7 @@ fn end(world: &World) -> SyncReport {
         .expect("opened")
         .catch_up(world.root_fd().as_fd(), &always)
         .expect("settled");
-    let plan = plan(&changes(world), &rules(OnConflict::Host));
-    world.apply(&OsFs, &plan).expect("applied")
+    world.apply(&OsFs, &planned(world)).expect("applied")
 }
 
 #[test]
@@ -142,6 +144,25 @@ fn each_close_is_published_and_one_undo_brings_the_first_back() {
         assert!(end(&world).applied.is_empty());
         world.undo(&OsFs).expect("undone");
         assert_eq!(text(&world, "host"), "host\n");
+    }
+}
+
+/// A write-back of another run that looks at the host's file at this moment compares its times.
+#[test]
+fn end_of_a_write_back_does_not_touch_the_hosts_file() {
+    for place in PLACES {
+        let world = world(place);
+        let root = world.root_fd();
+        let single = single(&world, &OsFs).expect("opened");
+        guest(&world, "echo guest > n; mv n f");
+        assert_eq!(single.snapshot(&always).expect("copied"), Ours::Changed);
+        assert!(world.apply(&OsFs, &planned(&world)).expect("applied").is_complete());
+        let seen = || Seen::from(&OsFs.node(root.as_fd(), OsStr::new("f")).expect("there"));
+        let before = seen();
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        single.end_snapshot(root.as_fd(), true).expect("settled");
+        single.fold(&always).expect("joined");
+        assert_eq!(seen(), before, "{place:?}");
     }
 }
 

@@ -72,8 +72,7 @@ fn what_a_program_of_the_host_has_open_is_kept() {
 fn write_out(world: &World) {
     let (single, root) = (single(world, &OsFs).expect("opened"), world.root_fd());
     assert_eq!(single.snapshot(&always).expect("copied"), Ours::Changed);
-    let plan = plan(&changes(world), &rules(OnConflict::Host));
-    world.apply(&OsFs, &plan).expect("applied");
+    world.apply(&OsFs, &planned(world)).expect("applied");
     single.end_snapshot(root.as_fd(), true).expect("ended");
 }
 
