@@ -22,7 +22,7 @@ const QUIET: Duration = Duration::from_millis(500);
 pub(crate) enum Published {
     /// Nothing more can be done until something changes.
     Settled,
-    /// Somebody has the file open.
+    /// Somebody has the file open, or has locked it.
     Later,
     /// Both sides changed in ways that don't go together; or the host's did while it was looked at.
     Kept,
@@ -42,19 +42,22 @@ pub(crate) fn publish(
     if !finish_begun(run, record, (&target, &single))? {
         return Ok(Published::Later);
     }
-    let is_done = match single.snapshot(&Leases)? {
-        Ours::Same | Ours::Absent => true,
+    if single.is_host_locked(target.root.as_fd())? {
+        return Ok(Published::Later);
+    }
+    let published = match single.snapshot(&Leases)? {
+        Ours::Same | Ours::Absent => Published::Settled,
         // A process that was killed may have closed it meanwhile, half written.
         Ours::Changed if is_over() => {
             single.end_snapshot(target.root.as_fd(), false)?;
-            false
+            Published::Kept
         }
         Ours::Changed => write_out(run, record, (&target, &single))?,
-        Ours::Odd => false,
-        Ours::Busy => return Ok(Published::Later),
+        Ours::Odd => Published::Kept,
+        Ours::Busy => Published::Later,
     };
-    if !is_done {
-        return Ok(Published::Kept);
+    if published != Published::Settled {
+        return Ok(published);
     }
     match single.take_in(target.root.as_fd(), &Leases, is_quiet(&target)?)? {
         TakenIn::Busy => Ok(Published::Later),
@@ -83,25 +86,32 @@ fn is_quiet(target: &Target) -> Result<bool, WriteBackError> {
     Ok(changed.elapsed().is_ok_and(|since| since >= QUIET))
 }
 
-/// Returns whether the host has all that the command made of its file.
+/// Writes back what the command made of its file; settled is what the host has for good.
 fn write_out(
     run: &RunDir,
     record: &Record,
     (target, single): (&Target, &Single<'_>),
-) -> Result<bool, WriteBackError> {
+) -> Result<Published, WriteBackError> {
     let (targets, root) = (slice::from_ref(target), target.root.as_fd());
     let written = write_back_apart(run, record, targets, &Selection::default());
     let is_done = written.as_ref().is_ok_and(WrittenBack::is_complete);
     if run.has(&OsFs, "journal").unwrap_or(true) {
         // It goes forward from here; what it does is found when it is finished.
-        return written.map(|_| false);
+        return written.map(|_| Published::Kept);
     }
     // What failed may stand on the host: that is found by what was to be written.
     written?;
-    single.end_snapshot(root, is_done)?;
+    // Whoever locked it meanwhile may have read what was there before, and write that anew: it is
+    // what both sides held last until the lock is gone.
+    let is_locked = single.is_host_locked(root)?;
+    single.end_snapshot(root, is_done && !is_locked)?;
     // What can't be joined is undone one after the other.
     drop(single.fold(&Leases));
-    Ok(is_done)
+    Ok(match (is_done, is_locked) {
+        (true, false) => Published::Settled,
+        (_, true) => Published::Later,
+        (false, false) => Published::Kept,
+    })
 }
 
 /// Adds what was published while the command ran to what was written back at its end.

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use endow_policy::{GuestPath, PatternError};
 use endow_vfs::fs::OsFs;
@@ -20,6 +21,10 @@ use super::merge::{Merged, merge};
 use super::rules::{MountRules, patterns};
 use super::{InView, OfMount, Selection, Target, TargetError};
 use crate::supervise::HALF_WAY;
+
+/// How long a program of the host is waited for that has a file locked, and how long at a time.
+const PATIENCE: Duration = Duration::from_secs(1);
+const MOMENT: Duration = Duration::from_millis(5);
 
 /// Why changes could not be written back. They are kept.
 #[derive(Debug, thiserror::Error)]
@@ -224,12 +229,25 @@ pub(crate) fn write_back(
     targets: &[Target],
     selection: &Selection,
 ) -> Result<WrittenBack, WriteBackError> {
+    await_unlocked(run, targets);
     let written = write_back_apart(run, record, targets, selection)?;
     // What can't be joined is undone one after the other.
     for single in targets.iter().filter_map(|target| target.single(run)?.ok()) {
         drop(single.fold(&Leases));
     }
     Ok(written)
+}
+
+/// Waits while a program of the host has a single file locked: it may have read it, and would write
+/// it anew without what is written back here.
+fn await_unlocked(run: &RunDir, targets: &[Target]) {
+    let until = Instant::now() + PATIENCE;
+    let singles = targets.iter().filter_map(|it| Some((it.root.as_fd(), it.single(run)?.ok()?)));
+    let singles: Vec<_> = singles.collect();
+    let is_locked = || singles.iter().any(|(root, it)| it.is_host_locked(*root).unwrap_or(false));
+    while is_locked() && Instant::now() < until {
+        std::thread::sleep(MOMENT);
+    }
 }
 
 /// The same without joining it with earlier write-backs of single files.

@@ -17,6 +17,7 @@
 mod compare;
 mod fold;
 mod gather;
+mod lock;
 mod make;
 mod narrow;
 mod settle;

@@ -87,16 +87,37 @@ impl Single<'_> {
             return self.put_new(own, node);
         }
         let Some(file) = self.open_unchanged(own, alone)? else { return Ok(None) };
+        if self.is_locked(own)? {
+            return Ok(None);
+        }
         let expected = self.fs.status_of(file.as_fd())?.id;
         let ours = self.fs.node(entering.dir, entering.name)?.status.id;
-        let mut is_in = self.exchange(own, expected)?;
-        // Whoever waits for the file that was there writes into that.
-        if is_in && !(alone.is_alone_still(file.as_fd()) && self.is_in_place(own)?) {
-            self.exchange(own, ours)?;
-            is_in = false;
-        }
+        let is_in = self.exchange(own, expected)? && self.is_for_good((own, ours), &file, alone)?;
         // What is not in is settled when nobody has it open.
         Ok(is_in.then_some(node))
+    }
+
+    /// Returns whether nobody of the command goes on with what was there before, `file`: that is
+    /// put back, unless there is something newer.
+    fn is_for_good(
+        &self,
+        (own, ours): (At<'_>, FileId),
+        file: &OwnedFd,
+        alone: &dyn Alone,
+    ) -> Result<bool> {
+        // Whoever waits for the file that was there writes into that, and whoever locked it may have
+        // read it.
+        let is_free = !self.is_locked(own)? && alone.is_alone_still(file.as_fd());
+        if !(is_free && self.is_in_place(own)?) {
+            self.exchange(own, ours)?;
+            return Ok(false);
+        }
+        let is_ours = self.look(own)?.is_some_and(|node| node.status.id == ours);
+        if !is_ours {
+            // Of a file that took its place it is not known what its writer had read.
+            self.remove(self.in_layer(INCOMING))?;
+        }
+        Ok(is_ours)
     }
 
     /// Returns whether the way to the command's file still leads to the directory that is open.

@@ -9,6 +9,7 @@ use crate::fs::faulty::{FaultyFs, each_fault};
 use crate::fs::{At, Errno, Fs, OsFs};
 
 mod folding;
+mod locks;
 mod races;
 
 const LAYER: &str = ".";

@@ -1,0 +1,87 @@
+//! Programs that lock the file beside it, on either side.
+
+use super::*;
+use crate::fs::faulty::Race::{After, Before};
+
+const LOCK: &str = "mkdir f.lock";
+const OLD_LOCK: &str = "mkdir f.lock; touch -d '-1 minute' f.lock";
+
+/// Takes the host's version in while the command does something.
+fn taken_while(script: &str, is_before: bool) -> (World, TakenIn) {
+    let world = world(Where::Same);
+    world.host("echo outside > f");
+    let (dir, script) = (world.run.path().join("own"), script.to_owned());
+    let act = Box::new(move || super::super::super::testing::shell(&dir, &script));
+    let race = if is_before { Before(act) } else { After(act) };
+    let taken = take_in(&world, &FaultyFs::racing(vec![race])).expect("tried");
+    (world, taken)
+}
+
+#[test]
+fn what_the_command_has_locked_is_not_exchanged() {
+    for (lock, expected) in [(LOCK, TakenIn::Busy), (OLD_LOCK, TakenIn::Taken)] {
+        let world = world(Where::Same);
+        world.host("echo outside > f");
+        guest(&world, lock);
+        assert_eq!(take_in(&world, &OsFs).expect("tried"), expected, "{lock}");
+        guest(&world, "rmdir f.lock");
+        take_in(&world, &OsFs).expect("tried");
+        assert_eq!(sides(&world), ["outside\n"; 2]);
+    }
+}
+
+#[test]
+fn what_was_locked_at_the_exchange_is_put_back() {
+    for is_before in [true, false] {
+        let (world, taken) = taken_while(LOCK, is_before);
+        assert_eq!((taken, text(&world, OWN).as_str()), (TakenIn::Busy, "host\n"));
+        guest(&world, "rmdir f.lock");
+        assert_eq!(take_in(&world, &OsFs).expect("tried"), TakenIn::Taken);
+        assert_eq!(sides(&world), ["outside\n"; 2]);
+    }
+}
+
+/// Its writer may have read what was there before.
+#[test]
+fn what_replaces_the_hosts_version_at_once_is_compared_with_what_was_before() {
+    let (world, taken) = taken_while("echo guest > n; mv n f", false);
+    assert_eq!((taken, text(&world, OWN).as_str()), (TakenIn::Busy, "guest\n"));
+    single(&world, &OsFs)
+        .expect("opened")
+        .catch_up(world.root_fd().as_fd(), &always)
+        .expect("settled");
+    assert_eq!(text(&world, "base"), "host\n");
+    assert_eq!(sides(&world), ["outside\n", "guest\n"]);
+    assert_eq!(end(&world).conflicts.len(), 1);
+}
+
+#[test]
+fn locks_of_the_host_are_seen() {
+    for (lock, is_locked) in [(LOCK, true), (OLD_LOCK, false), ("touch other.lock", false)] {
+        let world = world(Where::Same);
+        world.host(lock);
+        let root = world.root_fd();
+        let found = single(&world, &OsFs).expect("opened").is_host_locked(root.as_fd());
+        assert_eq!(found.expect("looked"), is_locked, "{lock}");
+    }
+}
+
+/// What was written back while somebody on the host had read the file is no common ground yet.
+#[test]
+fn host_that_writes_what_it_read_before_is_no_removal() {
+    let world = world(Where::Same);
+    let root = world.root_fd();
+    guest(&world, "echo guest > f");
+    {
+        let single = single(&world, &OsFs).expect("opened");
+        assert_eq!(single.snapshot(&always).expect("copied"), Ours::Changed);
+        assert!(world.apply(&OsFs, &planned(&world)).expect("applied").is_complete());
+        single.end_snapshot(root.as_fd(), false).expect("ended");
+    }
+    assert_eq!(text(&world, "base"), "host\n");
+    // Nobody wrote: both sides are the same.
+    assert_eq!(publish(&world, &OsFs).expect("published"), Ours::Changed);
+    assert_eq!(text(&world, "base"), "guest\n");
+    world.undo(&OsFs).expect("undone");
+    assert_eq!(text(&world, "host"), "host\n");
+}
