@@ -10,6 +10,7 @@ mod denials;
 mod descriptors;
 mod diff;
 mod earlier;
+mod editor;
 mod ending;
 mod error;
 mod events;

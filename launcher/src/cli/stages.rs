@@ -13,6 +13,7 @@ use endow_vfs::state::{EndowDirs, OwnDir, Relation, RunId};
 
 use super::args::PolicyArgs;
 use super::bridges;
+use super::editor;
 use super::error::{CommandError, Kind};
 use super::installation;
 use super::sources::{self, Found};
@@ -146,6 +147,7 @@ pub(crate) fn decide(
         installation::grant(name, &surroundings, &mut found.policy);
     }
     bridges::grant(&mut found.policy)?;
+    editor::grant(&surroundings, &mut found.policy)?;
     let search = sources::search_path(&surroundings.environment);
     let files = files.unwrap_or_else(|| probe::kernel_files(surroundings.vars.uid));
     let looked = probe::look(&found.policy, search, &found.held, files);

@@ -14,6 +14,7 @@ pub(crate) mod git_user;
 mod hidden;
 mod inside;
 mod kernel;
+mod listening;
 mod live_names;
 mod live_repositories;
 mod object;
@@ -26,6 +27,7 @@ mod streams;
 mod user;
 mod userns;
 
+pub(crate) use listening::listens;
 pub(crate) use object::{HostObjects, protects_links};
 pub(crate) use registries::known as known_registries;
 pub(crate) use userns::refusal as userns_refusal;

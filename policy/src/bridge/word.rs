@@ -12,7 +12,7 @@ use crate::{HostPattern, HostRule, Protocol};
 const BROWSER: &str = "browser";
 const OAUTH: &str = "oauth";
 /// Words that this version has.
-const KNOWN: &[&str] = &[BROWSER, OAUTH, "clipboard", "notify", "ssh-agent"];
+const KNOWN: &[&str] = &[BROWSER, OAUTH, "clipboard", "notify", "ide", "ssh-agent"];
 
 /// One bridge.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -25,6 +25,8 @@ pub enum Bridge {
     Clipboard,
     /// Notifications are shown.
     Notify,
+    /// The editor that has the directory open can be asked and told.
+    Ide,
 }
 
 /// Why a word opens no bridge.
@@ -52,7 +54,7 @@ pub enum BridgeFault {
 }
 
 impl Bridge {
-    /// Reads `browser`, `browser:HOST[:PORT]`, `oauth:PORT`, `clipboard` or `notify`.
+    /// Reads `browser`, `browser:HOST[:PORT]`, `oauth:PORT`, `clipboard`, `notify` or `ide`.
     ///
     /// # Errors
     /// What is wrong with the word.
@@ -66,8 +68,9 @@ impl Bridge {
             }
             ("clipboard", None) => Ok(Self::Clipboard),
             ("notify", None) => Ok(Self::Notify),
-            ("clipboard" | "notify", Some(_)) => Err(BridgeFault::Form),
-            ("ide", _) | (OAUTH, None) => Err(BridgeFault::Later),
+            ("ide", None) => Ok(Self::Ide),
+            ("clipboard" | "notify" | "ide", Some(_)) => Err(BridgeFault::Form),
+            (OAUTH, None) => Err(BridgeFault::Later),
             ("ssh-agent", _) => Err(BridgeFault::SshAgent),
             _ => Err(BridgeFault::Unknown),
         }
@@ -77,7 +80,7 @@ impl Bridge {
     pub fn kind(&self) -> Option<BridgeKind> {
         match self {
             Self::Browser(_) => Some(BridgeKind::Browser),
-            Self::Oauth(_) => None,
+            Self::Oauth(_) | Self::Ide => None,
             Self::Clipboard => Some(BridgeKind::Clipboard),
             Self::Notify => Some(BridgeKind::Notify),
         }
@@ -116,6 +119,7 @@ impl fmt::Display for Bridge {
             Self::Oauth(port) => write!(f, "{OAUTH}:{port}"),
             Self::Clipboard => f.write_str("clipboard"),
             Self::Notify => f.write_str("notify"),
+            Self::Ide => f.write_str("ide"),
         }
     }
 }

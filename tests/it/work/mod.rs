@@ -6,6 +6,7 @@ mod agents;
 mod builds;
 mod caches;
 mod clis;
+mod editor;
 mod hostile;
 mod installs;
 mod model;
