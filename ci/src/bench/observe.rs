@@ -13,6 +13,9 @@ use super::view::View;
 const UNSEEN: &str = "--no-observe";
 const CALLS: &str = "calls, as always";
 const PATHS: &str = "--explain";
+/// Each directory that is searched in vain for a program is a call that is seen: the machine's own
+/// search path would decide the result. This is Debian's, for users.
+const SEARCH: &str = "/usr/local/bin:/usr/bin:/bin:/usr/local/games:/usr/games";
 
 /// Measures the same build three times a round.
 pub(super) fn run(scratch: &Scratch, rounds: usize) -> Result<Vec<Value>> {
@@ -25,6 +28,7 @@ pub(super) fn run(scratch: &Scratch, rounds: usize) -> Result<Vec<Value>> {
         let mut one = Contestant { name: name.to_owned(), ..endow.clone() };
         let end = one.launcher.len().saturating_sub(1);
         one.launcher.splice(end..end, flag.map(str::to_owned));
+        one.env.push(("PATH".to_owned(), SEARCH.to_owned()));
         one
     };
     let contestants =
