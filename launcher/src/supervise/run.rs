@@ -386,11 +386,16 @@ impl Supervised<'_> {
         }
     }
 
-    /// Whoever continued endow may have continued the command as well; pid 1 tells of that in a moment.
+    /// Whoever continued endow may have continued the command as well; pid 1 tells of that in a moment,
+    /// or later on a busy machine: then the command tells it itself. One that the terminal has
+    /// stopped again must stay so.
     fn resume(&self) {
         let mut heard = [PollFd::new(&self.sandbox.socket, PollFlags::IN)];
         let moment = Timespec::try_from(ONE_AFTER_ANOTHER).ok();
-        if !matches!(poll(&mut heard, moment.as_ref()), Ok(1..)) {
+        let is_told = matches!(poll(&mut heard, moment.as_ref()), Ok(1..));
+        let command = self.sandbox.descriptors.command.as_ref();
+        let is_asleep = command.is_some_and(stop::is_stopped);
+        if !is_told && is_asleep && !sys::signal::is_pending(libc::SIGTSTP) {
             self.forward(libc::SIGCONT);
         }
     }

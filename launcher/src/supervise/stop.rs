@@ -7,6 +7,8 @@ use std::time::{Duration, Instant};
 use crate::sys;
 use crate::sys::signal::{Disposition, SignalSet};
 
+/// The number that a descriptor tells of a process that was reaped (fs/pidfs.c).
+const GONE: i32 = -1;
 /// A process that was really stopped is away for longer than this.
 const MOMENT: Duration = Duration::from_millis(50);
 
@@ -48,13 +50,40 @@ pub(super) fn as_stopped(command: &OwnedFd, signal: i32) {
 }
 
 /// Returns whether a process is stopped; true where that can't be seen.
-fn is_stopped(process: &OwnedFd) -> bool {
+pub(super) fn is_stopped(process: &OwnedFd) -> bool {
     state(process).is_none_or(|state| matches!(state, 'T' | 't'))
 }
 
 fn state(process: &OwnedFd) -> Option<char> {
     let info = fs::read_to_string(format!("/proc/self/fdinfo/{}", process.as_raw_fd())).ok()?;
     let pid: i32 = info.lines().find_map(|line| line.strip_prefix("Pid:"))?.trim().parse().ok()?;
+    if pid == GONE {
+        return Some('X');
+    }
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     stat.rsplit_once(") ")?.1.chars().next()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
+
+    use super::*;
+
+    #[test]
+    fn process_that_has_ended_is_not_stopped() {
+        let mut child = Command::new("sleep").arg("60").spawn().expect("started");
+        let pid = Pid::from_child(&child);
+        let descriptor = pidfd_open(pid, PidfdFlags::empty()).expect("a descriptor");
+        assert!(!is_stopped(&descriptor));
+        kill_process(pid, Signal::STOP).expect("stopped");
+        let until = Instant::now() + Duration::from_secs(10);
+        while !is_stopped(&descriptor) {
+            assert!(Instant::now() < until, "it never stops");
+        }
+        child.kill().and_then(|()| child.wait()).expect("reaped");
+        assert!(!is_stopped(&descriptor));
+    }
 }
