@@ -90,6 +90,8 @@ pub enum Made {
     Gitconfig,
     /// `/run/endow/README`: what a sandbox is, for whoever reads in it.
     Readme,
+    /// What the chosen editor says of itself, in the file where agents look for it.
+    Editor,
     /// The socket at which chosen keys of the user's ssh-agent can be used.
     SshAgent,
     /// The socket at which bridges are served.

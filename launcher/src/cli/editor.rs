@@ -2,13 +2,13 @@
 //! editor says so. Claude's extensions name it `~/.claude/ide/PORT.lock`.
 
 use std::ffi::OsStr;
-use std::fs::File;
+use std::fs::OpenOptions;
 use std::io::Read;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use endow_policy::{
-    Access, BackendSpec, Bridge, GuestPath, HostPath, HostRule, MountClass, MountOptions,
+    Access, BackendSpec, Bridge, GuestPath, HostPath, HostRule, Made, MountClass, MountOptions,
     MountSpec, Network, NetworkMode, Origin, Policy, Stated,
 };
 use serde::Deserialize;
@@ -41,6 +41,8 @@ struct Lock {
 /// A running editor.
 struct Editor {
     file: HostPath,
+    /// What it says, as it was read: the file's name may lead elsewhere meanwhile.
+    text: String,
     port: u16,
     /// How many names lead to the folder that holds the current directory; `None` when none does.
     depth: Option<usize>,
@@ -49,17 +51,25 @@ struct Editor {
 
 /// Adds what a bridge to the editor needs, if the policy opens one: the editor's file, the variable and
 /// a rule for its port. Without an editor that is an error, unless only a file asked for the bridge.
-pub(crate) fn grant(surroundings: &Surroundings, policy: &mut Policy) -> Result<(), CommandError> {
+///
+/// Returns the content of the file.
+pub(crate) fn grant(
+    surroundings: &Surroundings,
+    policy: &mut Policy,
+) -> Result<Option<Vec<u8>>, CommandError> {
     let Some(bridge) = policy.bridges.iter().find(|it| it.value == Bridge::Ide) else {
-        return Ok(());
+        return Ok(None);
     };
     let bridge = bridge.clone();
     let origin = &bridge.origin;
     let Some(directory) = directory(surroundings) else { return Err(no_editor(None, origin)) };
     match chosen(&directory, surroundings) {
-        Some(editor) => open(&directory, &editor, &bridge, policy),
+        Some(editor) => {
+            open(&directory, &editor, &bridge, policy)?;
+            Ok(Some(editor.text.into_bytes()))
+        }
         None if origin.is_flag() => Err(no_editor(Some(&directory), origin)),
-        None => Ok(()),
+        None => Ok(None),
     }
 }
 
@@ -101,14 +111,16 @@ fn chosen(directory: &HostPath, surroundings: &Surroundings) -> Option<Editor> {
 /// a command left here: nothing but what an editor opened itself is opened by this.
 fn editor(path: &Path, surroundings: &Surroundings) -> Option<Editor> {
     let port = path.file_name()?.to_str()?.strip_suffix(".lock")?.parse().ok()?;
-    let found = path.symlink_metadata().ok()?;
+    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
+    let opened = OpenOptions::new().read(true).custom_flags(flags).open(path).ok()?;
+    let found = opened.metadata().ok()?;
     let is_usual =
         found.is_file() && found.len() <= LARGEST && found.uid() == surroundings.vars.uid;
     if port == 0 || !is_usual {
         return None;
     }
     let mut text = String::new();
-    File::open(path).ok()?.take(LARGEST).read_to_string(&mut text).ok()?;
+    opened.take(LARGEST).read_to_string(&mut text).ok()?;
     let lock: Lock = serde_json::from_str(&text).ok()?;
     if !probe::listens(lock.pid, surroundings.vars.uid, port) {
         return None;
@@ -117,7 +129,7 @@ fn editor(path: &Path, surroundings: &Surroundings) -> Option<Editor> {
     let folders = lock.workspace_folders.iter().filter_map(|it| it.canonicalize().ok());
     let depth = folders.filter(|it| cwd.starts_with(it)).map(|it| it.iter().count()).max();
     let file = HostPath::new(path).ok()?;
-    Some(Editor { file, port, depth, since: found.mtime() })
+    Some(Editor { file, text, port, depth, since: found.mtime() })
 }
 
 fn open(
@@ -128,7 +140,7 @@ fn open(
 ) -> Result<(), CommandError> {
     let origin = &bridge.origin;
     let memory = BackendSpec::Memory { size_bytes: SIZE, inodes: None, mode: 0o700 };
-    let shown = BackendSpec::Physical { host: editor.file.clone() };
+    let shown = BackendSpec::Made { made: Made::Editor };
     for (at, backend, access) in
         [(directory, memory, Access::Rw), (&editor.file, shown, Access::Ro)]
     {

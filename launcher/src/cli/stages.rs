@@ -7,7 +7,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use endow_policy::{HostPath, MountClass, MountSpec, Policy, ProtectSet, learn};
+use endow_policy::{BackendSpec, HostPath, Made, MountClass, MountSpec, Policy, ProtectSet, learn};
 use endow_vfs::fs::FileId;
 use endow_vfs::state::{EndowDirs, OwnDir, Relation, RunId};
 
@@ -147,7 +147,7 @@ pub(crate) fn decide(
         installation::grant(name, &surroundings, &mut found.policy);
     }
     bridges::grant(&mut found.policy)?;
-    editor::grant(&surroundings, &mut found.policy)?;
+    let editor = editor::grant(&surroundings, &mut found.policy)?;
     let search = sources::search_path(&surroundings.environment);
     let files = files.unwrap_or_else(|| probe::kernel_files(surroundings.vars.uid));
     let looked = probe::look(&found.policy, search, &found.held, files);
@@ -171,7 +171,9 @@ pub(crate) fn decide(
     let host = probe::host_facts(&questions, looked);
     let places = (surroundings.dirs.cache.as_path(), &surroundings.vars);
     let trees = trees::resolve(&found.policy.mounts, places, &host.kernel);
-    let host = HostFacts { trees, ..host };
+    let mut host = HostFacts { trees, ..host };
+    let made = BackendSpec::Made { made: Made::Editor };
+    host.contents.extend(editor.map(|text| (plan::content_key(&made), text)));
     let id = RunId::generate().map_err(|errno| {
         CommandError::new(Kind::Setup, "can't name the run").cause(std::io::Error::from(errno))
     })?;

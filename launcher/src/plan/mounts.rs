@@ -234,6 +234,7 @@ impl Builder<'_> {
             BackendSpec::Made { made: Made::SshAgent } => return self.ssh_agent(spec),
             BackendSpec::Made { made: Made::Bridges } => return self.bridges(spec),
             BackendSpec::Made { made: Made::Readme } => return self.readme(spec),
+            BackendSpec::Made { made: Made::Editor } => return self.editor(spec),
             _ => {}
         }
         let parent = spec.at.parent().unwrap_or_else(GuestPath::root);
@@ -242,6 +243,12 @@ impl Builder<'_> {
         }
         let content = self.host.contents.get(&content_key(&spec.backend)).cloned();
         content.map_or(Ok(()), |content| self.content(&spec.at, content))
+    }
+
+    /// An agent that sees no process of the editor would take its file away.
+    fn editor(&mut self, spec: &MountSpec) -> Result<(), PlanError> {
+        let content = self.host.contents.get(&content_key(&spec.backend)).cloned();
+        content.map_or(Ok(()), |content| self.kept_file(&spec.at, content))
     }
 }
 

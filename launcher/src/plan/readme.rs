@@ -30,10 +30,14 @@ impl Placement {
 }
 
 impl Builder<'_> {
-    /// Plans the file, and mounts it over itself: around it everything can be written.
+    /// Plans the file.
     pub(super) fn readme(&mut self, spec: &MountSpec) -> Result<(), PlanError> {
-        let at = &spec.at;
-        self.content(at, TEXT.into())?;
+        self.kept_file(&spec.at, TEXT.into())
+    }
+
+    /// Plans a file and mounts it over itself: around it everything can be written.
+    pub(super) fn kept_file(&mut self, at: &GuestPath, text: Vec<u8>) -> Result<(), PlanError> {
+        self.content(at, text)?;
         let source = Source::Guest(at.clone());
         self.step(InitStep::Bind { source, at: at.clone(), flags: DATA_ONLY });
         self.mounted(at, false);

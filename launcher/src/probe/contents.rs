@@ -38,8 +38,8 @@ fn make(made: Made, vars: &Vars) -> Option<Vec<u8>> {
         Made::Group => Some(group(vars).into_bytes()),
         Made::ResolvConf => Some(format!("nameserver {}\n", RESOLVER.ip()).into_bytes()),
         Made::Hosts => Some(hosts().into_bytes()),
-        // Sockets, and a text that is always the same.
-        Made::SshAgent | Made::Bridges | Made::Readme => None,
+        // Sockets, a text that is always the same, and one that was read when it was chosen.
+        Made::SshAgent | Made::Bridges | Made::Readme | Made::Editor => None,
         Made::Gitconfig => git_user::config(vars).map(String::into_bytes),
     }
 }
