@@ -2,15 +2,16 @@
 //! editor says so. Claude's extensions name it `~/.claude/ide/PORT.lock`.
 
 use std::ffi::OsStr;
-use std::fs::OpenOptions;
+use std::fs::File;
 use std::io::Read;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use endow_policy::{
     Access, BackendSpec, Bridge, GuestPath, HostPath, HostRule, Made, MountClass, MountOptions,
     MountSpec, Network, NetworkMode, Origin, Policy, Stated,
 };
+use rustix::fs::{Mode, OFlags};
 use serde::Deserialize;
 
 use super::error::{CommandError, Kind};
@@ -111,8 +112,8 @@ fn chosen(directory: &HostPath, surroundings: &Surroundings) -> Option<Editor> {
 /// a command left here: nothing but what an editor opened itself is opened by this.
 fn editor(path: &Path, surroundings: &Surroundings) -> Option<Editor> {
     let port = path.file_name()?.to_str()?.strip_suffix(".lock")?.parse().ok()?;
-    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
-    let opened = OpenOptions::new().read(true).custom_flags(flags).open(path).ok()?;
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let opened = File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?);
     let found = opened.metadata().ok()?;
     let is_usual =
         found.is_file() && found.len() <= LARGEST && found.uid() == surroundings.vars.uid;
