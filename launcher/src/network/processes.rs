@@ -3,17 +3,16 @@
 use std::fs;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 use rustix::net::{getpeername, getsockname};
 
 use super::spares::{self, Inside};
+use crate::sys::holders::{has, numbers, search};
 use crate::sys::{diagnosis, internet};
 
-/// The most processes of a run that are looked at for one connection.
-const PROCESSES_MAX: usize = 256;
 /// The most threads and descriptors of theirs: a command may have millions.
 const ENTRIES_MAX: usize = 8192;
 /// Searches take this part of the supervisor's time at most,
@@ -101,47 +100,6 @@ impl Processes {
     }
 }
 
-/// Looks for a socket at the processes of a run, the first one's descendants.
-fn search(pid_1: i32, link: &Path, left: &mut usize) -> Option<i32> {
-    let mut waiting = vec![pid_1];
-    for _ in 0..PROCESSES_MAX {
-        let pid = waiting.pop()?;
-        if has(pid, link, left) {
-            return Some(pid);
-        }
-        waiting.extend(children(pid, left));
-    }
-    None
-}
-
-/// Every thread has children of its own.
-fn children(pid: i32, left: &mut usize) -> Vec<i32> {
-    let threads = entries(format!("/proc/{pid}/task"), left);
-    let lists = threads.filter_map(|it| fs::read_to_string(it.join("children")).ok());
-    lists.flat_map(|list| numbers(&list)).collect()
-}
-
-/// Returns what is in a directory, as long as more may be looked at.
-fn entries(directory: String, left: &mut usize) -> impl Iterator<Item = PathBuf> {
-    let found = fs::read_dir(directory).into_iter().flatten().flatten();
-    let may_look = move |_: &fs::DirEntry| {
-        let less = left.checked_sub(1);
-        *left = less.unwrap_or_default();
-        less.is_some()
-    };
-    found.take_while(may_look).map(|it| it.path())
-}
-
-fn numbers(text: &str) -> Vec<i32> {
-    text.split_whitespace().filter_map(|it| it.parse().ok()).collect()
-}
-
-/// Returns whether a process has a descriptor of this socket.
-fn has(pid: i32, link: &Path, left: &mut usize) -> bool {
-    let descriptors = entries(format!("/proc/{pid}/fd"), left);
-    descriptors.filter_map(|it| fs::read_link(it).ok()).any(|it| it == link)
-}
-
 impl Process {
     /// Looks for the process that has a thread of this number, as the host sees it.
     pub(crate) fn of(thread: i32) -> Option<Self> {
@@ -165,21 +123,7 @@ fn field<'a>(status: &'a str, key: &str) -> Option<&'a str> {
 
 #[cfg(test)]
 mod tests {
-    use std::net::TcpListener;
-    use std::os::fd::AsRawFd;
-
     use super::*;
-
-    #[test]
-    fn search_ends_when_it_has_looked_at_enough() {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a listener");
-        let link = format!("/proc/self/fd/{}", listener.as_raw_fd());
-        let link = fs::read_link(link).expect("a link");
-        let own = rustix::process::getpid().as_raw_nonzero().get();
-        let search = |mut left| (search(own, &link, &mut left), left);
-        assert_eq!(search(1 << 20).0, Some(own));
-        assert_eq!(search(1), (None, 0));
-    }
 
     #[test]
     fn searches_take_a_part_of_the_time() {

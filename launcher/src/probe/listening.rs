@@ -1,11 +1,15 @@
 //! Whether a process of the user, or one that it started, listens at a port of the loopback.
 
-use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+
+use crate::sys::holders;
 
 /// The state of a listening socket in `/proc/net/tcp`.
 const LISTENS: &str = "0A";
+/// The most descriptors and threads that are looked at.
+const ENTRIES_MAX: usize = 1 << 16;
 
 /// Returns whether process `top`, which is user `uid`'s, or a process below it has a socket that
 /// listens at TCP port `port`.
@@ -15,10 +19,11 @@ pub(crate) fn listens(top: i32, uid: u32, port: u16) -> bool {
     if top <= 1 || !is_users {
         return false;
     }
-    let tables = ["/proc/net/tcp", "/proc/net/tcp6"].map(fs::read_to_string);
-    let inodes: HashSet<String> =
-        tables.iter().flatten().flat_map(|table| listeners(table, port)).collect();
-    !inodes.is_empty() && below(top, &parents()).into_iter().any(|pid| has_one(pid, &inodes))
+    let (tables, mut left) =
+        (["/proc/net/tcp", "/proc/net/tcp6"].map(fs::read_to_string), ENTRIES_MAX);
+    let inodes = tables.iter().flatten().flat_map(|table| listeners(table, port));
+    let mut links = inodes.map(|inode| PathBuf::from(format!("socket:[{inode}]")));
+    links.any(|link| holders::search(top, &link, &mut left).is_some())
 }
 
 /// Returns the inodes of the sockets that listen at a port.
@@ -29,39 +34,6 @@ fn listeners(table: &str, port: u16) -> Vec<String> {
         row.get(1).is_some_and(|local| local.ends_with(&end)) && row.get(3) == Some(&LISTENS)
     };
     rows.filter(is_it).filter_map(|row| row.get(9).map(ToString::to_string)).collect()
-}
-
-/// Returns the parent of each process.
-fn parents() -> HashMap<i32, i32> {
-    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
-    pids.filter_map(|pid| Some((pid, parent(pid)?))).collect()
-}
-
-fn parent(pid: i32) -> Option<i32> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    stat.rsplit_once(") ")?.1.split(' ').nth(1)?.parse().ok()
-}
-
-/// Returns a process and all below it.
-fn below(top: i32, parents: &HashMap<i32, i32>) -> Vec<i32> {
-    let mut found = vec![top];
-    let mut next = 0;
-    while let Some(above) = found.get(next).copied() {
-        let children = parents.iter().filter(|(pid, parent)| **parent == above && **pid != top);
-        found.extend(children.map(|(pid, _)| *pid));
-        next += 1;
-    }
-    found
-}
-
-fn has_one(pid: i32, inodes: &HashSet<String>) -> bool {
-    let entries = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
-    let mut links = entries.filter_map(|entry| fs::read_link(entry.path()).ok());
-    links.any(|link| {
-        let name = link.to_str().and_then(|it| it.strip_prefix("socket:[")?.strip_suffix(']'));
-        name.is_some_and(|inode| inodes.contains(inode))
-    })
 }
 
 #[cfg(test)]
@@ -81,7 +53,8 @@ mod tests {
         let port = listener.local_addr().expect("an address").port();
         let (pid, uid) = own();
         assert!(listens(pid, uid, port));
-        assert!(below(parent(pid).expect("a parent"), &parents()).contains(&pid));
+        let parent = rustix::process::getppid().expect("a parent").as_raw_nonzero().get();
+        assert!(listens(parent, uid, port));
         drop(listener);
         assert!(!listens(pid, uid, port));
     }

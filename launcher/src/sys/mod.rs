@@ -10,6 +10,7 @@ pub(crate) mod diagnosis;
 pub(crate) mod exec;
 pub(crate) mod fd;
 pub(crate) mod heap;
+pub(crate) mod holders;
 pub(crate) mod identity;
 pub(crate) mod internet;
 pub(crate) mod keyring;
