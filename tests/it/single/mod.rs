@@ -1,6 +1,7 @@
 //! Single files that are mounted copy-on-write.
 
 mod ended;
+mod locks;
 mod odd;
 mod published;
 
