@@ -3,7 +3,8 @@
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
-use std::path::Path;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -40,6 +41,10 @@ impl Editor {
         });
         world.write(format!("home/.claude/ide/{port}.lock"), &says.to_string());
         Self { port, heard }
+    }
+
+    fn file(&self, world: &World) -> PathBuf {
+        world.home().join(format!(".claude/ide/{}.lock", self.port))
     }
 
     /// Returns what it was sent.
@@ -84,7 +89,7 @@ fn editor_that_has_the_directory_open_is_reached() {
 fn editors_file_stays_as_it_is() {
     let world = World::new();
     let editor = Editor::start(&world, "here", (&world.project(), own()));
-    let file = world.home().join(format!(".claude/ide/{}.lock", editor.port));
+    let file = editor.file(&world);
     let before = fs::read(&file).expect("a file");
     let script =
         "cd ~/.claude/ide; rm -f *.lock; mv *.lock y; for it in *; do echo x >$it; done; ls";
@@ -115,6 +120,9 @@ fn without_an_editor_the_flag_is_refused_and_a_policy_goes_on() {
     let project = world.project();
     Editor::start(&world, "gone", (&project, dead()));
     Editor::start(&world, "first", (&project, 1));
+    let linked = Editor::start(&world, "linked", (&project, own()));
+    let (file, moved) = (linked.file(&world), world.root().join("moved"));
+    fs::rename(&file, &moved).and_then(|()| symlink(&moved, &file)).expect("a link");
     let mut other = std::process::Command::new("sleep").arg("60").spawn().expect("started");
     Editor::start(&world, "other process", (&project, other.id()));
     let refused = run(&world, &["--bridge", "ide"], "true");
