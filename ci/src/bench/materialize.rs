@@ -13,7 +13,7 @@ use super::bound::Bound;
 use super::capture;
 use super::casd;
 use super::rounds::{self, Contestant, Series};
-use super::scratch::{Disk, Scratch, released};
+use super::scratch::{Mounted, Scratch, released};
 use super::table;
 use crate::workspace;
 
@@ -46,7 +46,7 @@ pub(super) fn run(scratch: &Scratch, rounds: usize) -> Result<Vec<Value>> {
         first(&repository, &memory, "in memory", rounds)?,
         again(&[&small, &repository], &memory, rounds * 10)?,
     ];
-    match Disk::new(scratch)? {
+    match Mounted::disk(scratch)? {
         Some(disk) => results.push(first(&repository, &disk.place, "on ext4", rounds)?),
         None => eprintln!("\nnot measured: a tree on ext4 needs root, to mount a disk of its own"),
     }

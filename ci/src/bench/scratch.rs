@@ -136,27 +136,36 @@ impl Drop for Scratch {
     }
 }
 
-/// A fresh ext4 file system in a file.
-pub(super) struct Disk {
+/// A fresh file system.
+pub(super) struct Mounted {
     /// Where it is mounted.
     pub(super) place: PathBuf,
 }
 
-impl Disk {
-    /// Makes and mounts one; `None` for whoever may not mount.
-    pub(super) fn new(scratch: &Scratch) -> Result<Option<Self>> {
-        let place = scratch.on_disk("disk")?;
+impl Mounted {
+    /// Makes an ext4 in a file; `None` for whoever may not mount.
+    pub(super) fn disk(scratch: &Scratch) -> Result<Option<Self>> {
         let image = scratch.on_disk("image")?.join("ext4");
         fs::File::create(&image)?.set_len(DISK)?;
         workspace::must(Command::new("mkfs.ext4").args(["-q", "-F"]).arg(&image))?;
+        Self::new(scratch.on_disk("disk")?, ["-o", "loop"], &image)
+    }
+
+    /// Makes one in memory that is no part of the system, as `/dev/shm` is; `None` for whoever may
+    /// not mount.
+    pub(super) fn memory(scratch: &Scratch) -> Result<Option<Self>> {
+        Self::new(scratch.on_disk("memory")?, ["-t", "tmpfs"], Path::new("endow-bench"))
+    }
+
+    fn new(place: PathBuf, options: [&str; 2], what: &Path) -> Result<Option<Self>> {
         let mut mount = Command::new("mount");
-        let status =
-            mount.args(["-o", "loop"]).arg(&image).arg(&place).stderr(Stdio::null()).status();
-        Ok(status.is_ok_and(|status| status.success()).then_some(Self { place }))
+        mount.args(options).arg(what).arg(&place);
+        let is_made = mount.stderr(Stdio::null()).status()?.success();
+        Ok(is_made.then_some(Self { place }))
     }
 }
 
-impl Drop for Disk {
+impl Drop for Mounted {
     fn drop(&mut self) {
         let status = Command::new("umount").arg(&self.place).status();
         if !status.is_ok_and(|status| status.success()) {
@@ -165,7 +174,8 @@ impl Drop for Disk {
     }
 }
 
-fn dir(below: &Path, name: &str) -> Result<PathBuf> {
+/// Makes a directory that is nobody else's.
+pub(super) fn dir(below: &Path, name: &str) -> Result<PathBuf> {
     use std::os::unix::fs::PermissionsExt;
     let path = below.join(name);
     fs::create_dir_all(&path)?;

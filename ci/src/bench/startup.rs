@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::bound::Bound;
 use super::rounds::{self, Contestant};
-use super::scratch::{Scratch, released};
+use super::scratch::{Mounted, Scratch, dir, released};
 use super::table;
 use super::tree::Shape;
 use crate::workspace;
@@ -39,8 +39,10 @@ const OTHERS: [(&str, &[&str]); 2] =
 /// Measures all three.
 pub(super) fn run(scratch: &Scratch, rounds: usize) -> Result<Vec<Value>> {
     let shape = Shape::read()?;
-    let small = shape.make(&scratch.in_memory("small-workspace")?, SMALL)?;
-    let large = shape.make(&scratch.in_memory("large-workspace")?, LARGE)?;
+    let memory = Mounted::memory(scratch)?;
+    let below = memory.as_ref().map_or(scratch.on_disk("trees")?, |it| it.place.clone());
+    let small = shape.make(&dir(&below, "small")?, SMALL)?;
+    let large = shape.make(&dir(&below, "large")?, LARGE)?;
     let place = scratch.in_memory("startup")?;
     let names = names_below(&large)?;
     let results = vec![
@@ -48,7 +50,7 @@ pub(super) fn run(scratch: &Scratch, rounds: usize) -> Result<Vec<Value>> {
         any_depth(&place, [&small, &large], names, rounds)?,
     ];
     fs::remove_dir_all(&large)?;
-    let repository = shape.make(&scratch.in_memory("repository")?, REPOSITORY)?;
+    let repository = shape.make(&dir(&below, "repository")?, REPOSITORY)?;
     Ok(results.into_iter().chain([in_a_repository(&place, &repository, rounds * 3)?]).collect())
 }
 

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
 use super::rounds::{self, Contestant};
-use super::scratch::{Disk, Scratch, released};
+use super::scratch::{Mounted, Scratch, released};
 use super::table;
 use super::view::View;
 use crate::workspace;
@@ -116,7 +116,7 @@ fn fill(root: &Path, files: usize) -> Result<()> {
 
 /// Many new files on a disk with a journal, against staging, one sync and renames by hand.
 fn durable(scratch: &Scratch, rounds: usize) -> Result<Option<Value>> {
-    let Some(disk) = Disk::new(scratch)? else {
+    let Some(disk) = Mounted::disk(scratch)? else {
         eprintln!("\nnot measured: durable write-back needs root, to mount a disk of its own");
         return Ok(None);
     };
