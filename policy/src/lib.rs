@@ -51,7 +51,7 @@ mod workspace;
 
 pub use bridge::{
     BRIDGE_PROGRAMS, BRIDGE_SOCKET, Bridge, BridgeFault, BridgeKind, BridgeNews, BridgeOrder,
-    BridgesTable,
+    BridgesTable, LOGIN_LASTS,
 };
 pub use broker::{AdapterAnswer, BrokerOrder, BrokeredHost};
 pub use compose::{ComposeError, Composed, ProfileText, Sources, compose};

@@ -210,6 +210,7 @@ fn network(composed: &Composed) -> Result<Network, ResolveError> {
         mode,
         allow: network.allow.clone(),
         publish: network.publish.clone(),
+        logins: false,
         proxy: network.proxy.clone(),
         match_server_name: network.match_server_name.as_ref().is_some_and(|it| it.value),
         endpoints: Vec::new(),

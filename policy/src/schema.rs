@@ -290,7 +290,7 @@ image!(
 image!(
     /// Ways to what the user has on the desktop.
     Bridges {
-        /// `browser`, `browser:HOST[:PORT]`, `oauth:PORT`, `clipboard` or `notify`; `!X` takes X back.
+        /// `browser`, `browser:HOST[:PORT]`, `oauth[:PORT]`, `clipboard` or `notify`; `!X` takes X back.
         open: Vec<Word>,
     }
 );

@@ -252,30 +252,95 @@ fn words_that_open_nothing_are_refused() {
     assert!(landlock.fails(122).contains("--bridge browser: no Unix socket"), "{landlock:?}");
 }
 
-/// A login: the browser outside comes back to the port at which the command waits.
-#[test]
-fn login_comes_back_to_its_port() {
-    let desktop = Desktop::new();
-    let port = free_port();
-    let opener = desktop.world.root().join("desktop/xdg-open");
-    let script = format!(
-        "#!/bin/sh\nexec python3 -c \"import urllib.request as r; r.urlopen('http://127.0.0.1:{port}/cb?code=42')\"\n"
-    );
-    fs::write(&opener, script).expect("written");
-    let waits = format!(
-        "import http.server, subprocess, threading
+/// Waits for a login at a port, any without one, and says what comes. Twice, for it may be repeated.
+const LOGIN: &str = "import http.server, subprocess, sys, urllib.parse
 class H(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         print(self.path, flush=True); self.send_response(200); self.end_headers()
     def log_message(self, *x): pass
-s = http.server.HTTPServer(('127.0.0.1', {port}), H)
-subprocess.run(['xdg-open', 'https://a.example/login?redirect_uri=x'], check=True)
+s = http.server.HTTPServer(('127.0.0.1', int(sys.argv[1])), H)
 s.timeout = 20
-s.handle_request()"
+back = urllib.parse.quote(f'http://localhost:{s.server_port}/cb', safe='')
+for _ in range(2):
+    subprocess.run(['xdg-open', f'https://a.example/login?redirect_uri={back}&x=y'], check=True)
+    s.handle_request()
+";
+
+/// A browser in which the user is logged in already: it goes to where the URL says.
+const COMES_BACK: &str = "#!/usr/bin/env python3
+import sys, urllib.parse, urllib.request
+query = urllib.parse.parse_qs(urllib.parse.urlsplit(sys.argv[1]).query)
+urllib.request.urlopen(query['redirect_uri'][0] + '?code=42')
+";
+
+fn with_login() -> Desktop {
+    let desktop = Desktop::new();
+    fs::write(desktop.world.root().join("desktop/xdg-open"), COMES_BACK).expect("written");
+    desktop.world.write("home/project/login.py", LOGIN);
+    desktop
+}
+
+/// A login: the browser outside comes back to the port at which the command waits.
+#[test]
+fn login_comes_back_to_its_port() {
+    let (desktop, port) = (with_login(), free_port());
+    let bridge = format!("oauth:{port}");
+    let told = desktop.run(&["--bridge", &bridge], &format!("python3 login.py {port}"));
+    assert_eq!(told.ok(), "/cb?code=42\n/cb?code=42\n");
+}
+
+#[test]
+fn login_comes_back_to_a_port_that_it_names() {
+    for network in [&[][..], &["--net", "a.example"], &["--net", "host"]] {
+        let desktop = with_login();
+        let report = desktop.world.root().join("report");
+        let report_to = report.display().to_string();
+        let options = ["--bridge", "oauth", "--report", &report_to];
+        let told = desktop.run(&[&options[..], network].concat(), "python3 login.py 0");
+        assert_eq!(told.ok(), "/cb?code=42\n/cb?code=42\n", "{network:?}");
+        let report: Value =
+            serde_json::from_str(&fs::read_to_string(report).expect("read")).expect("json");
+        for asked in report["bridges"]["list"].as_array().expect("a list") {
+            let is_own = !network.contains(&"host");
+            assert_eq!(
+                asked["login"].as_u64().is_some_and(|port| port >= 32_768),
+                is_own,
+                "{asked}"
+            );
+        }
+    }
+}
+
+/// Without the bridge nothing leads inside, whatever a URL says; with it, only what is given out at
+/// random, and never what another has.
+#[test]
+fn no_other_port_is_opened_for_a_login() {
+    let (socket, random) =
+        (std::net::TcpListener::bind("127.0.0.1:0").expect("bound"), free_port());
+    let taken = socket.local_addr().expect("an address").port();
+    let script = |port: u16| {
+        format!(
+            "python3 -m http.server {port} >/dev/null 2>&1 & \
+            xdg-open 'https://a.example/?redirect_uri=http://localhost:{port}/'"
+        )
+    };
+    let desktop = Desktop::new();
+    for (port, why) in [(3131, "--bridge oauth:3131"), (taken, "can't be had outside")] {
+        let told = desktop.run(&["--bridge", "oauth"], &script(port));
+        assert!(told.fails(4).contains(why), "{port}: {told:?}");
+        assert_eq!(desktop.noted(), Vec::<String>::new(), "{port}");
+    }
+    drop(socket);
+    let connects = format!(
+        "{}; for i in $(seq 50); do [ -e done ] && exit; sleep 0.1; done; exit 9",
+        script(random)
     );
-    desktop.world.write("home/project/login.py", &waits);
-    let told = desktop.run(&["--bridge", &format!("oauth:{port}")], "python3 login.py");
-    assert_eq!(told.ok(), "/cb?code=42\n");
+    let mut running =
+        desktop.command(&["--bridge", "browser"], &connects).spawn().expect("started");
+    desktop.note();
+    assert!(std::net::TcpStream::connect(("127.0.0.1", random)).is_err(), "nothing leads inside");
+    desktop.world.write("home/project/done", "");
+    assert!(running.wait().expect("ended").success());
 }
 
 fn free_port() -> u16 {

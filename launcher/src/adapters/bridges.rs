@@ -40,14 +40,16 @@ impl Bridges {
         self.adapter.descriptor()
     }
 
-    /// Returns what was asked for since the last call.
-    pub(crate) fn news(&mut self) -> Vec<BridgeNews> {
+    /// Returns what was asked for since the last call, each with the socket of a login if one came.
+    pub(crate) fn news(&mut self) -> Vec<(BridgeNews, Option<OwnedFd>)> {
         let heard = std::iter::from_fn(|| self.adapter.heard()).take(NEWS_MAX);
-        let news: Vec<BridgeNews> =
-            heard.filter_map(|text| serde_json::from_slice(&text).ok()).collect();
+        let read = |(text, with): (Vec<u8>, Vec<OwnedFd>)| {
+            Some((serde_json::from_slice::<BridgeNews>(&text).ok()?, with.into_iter().next()))
+        };
+        let news: Vec<_> = heard.filter_map(read).collect();
         let room = NEWS_MAX - self.asked.list.len();
         self.asked.truncated |= news.len() > room;
-        self.asked.list.extend(news.iter().take(room).cloned());
+        self.asked.list.extend(news.iter().take(room).map(|(news, _)| news.clone()));
         news
     }
 

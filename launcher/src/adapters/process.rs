@@ -85,15 +85,16 @@ impl Adapter {
         self.control.as_ref().map(AsFd::as_fd)
     }
 
-    /// Returns what it has said since, a message at a time; nothing more when it is gone.
-    pub(super) fn heard(&mut self) -> Option<Vec<u8>> {
+    /// Returns what it has said since, a message at a time with the descriptors that came with it;
+    /// nothing more when it is gone.
+    pub(super) fn heard(&mut self) -> Option<(Vec<u8>, Vec<OwnedFd>)> {
         let mut bytes = vec![0; ANSWER_MAX];
         let received = socket::receive(self.control.as_ref()?, &mut bytes, RecvFlags::DONTWAIT);
         match received {
             Ok((0, _)) => self.control = None,
-            Ok((length, _)) => {
+            Ok((length, with)) => {
                 bytes.truncate(length);
-                return Some(bytes);
+                return Some((bytes, with));
             }
             Err(Errno::AGAIN | Errno::INTR) => {}
             Err(_) => self.control = None,

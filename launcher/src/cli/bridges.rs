@@ -82,16 +82,18 @@ fn not_served(error: &AdapterError) -> CommandError {
 
 /// Returns one line for a request.
 pub(crate) fn line(news: &BridgeNews) -> String {
-    let BridgeNews { bridge, what, refused } = news;
-    match refused {
-        None => format!("bridge {bridge}: {what}"),
-        Some(why) => format!("bridge {bridge} refused {what}: {why}"),
+    let BridgeNews { bridge, what, refused, login } = news;
+    match (refused, login) {
+        (None, None) => format!("bridge {bridge}: {what}"),
+        (None, Some(port)) => format!("bridge {bridge}: {what} (comes back to port {port})"),
+        (Some(why), _) => format!("bridge {bridge} refused {what}: {why}"),
     }
 }
 
 /// Returns the object of the report.
 pub(crate) fn value(news: &BridgeNews) -> Value {
-    json!({"bridge": news.bridge, "what": news.what, "refused": news.refused})
+    let BridgeNews { bridge, what, refused, login } = news;
+    json!({"bridge": bridge, "what": what, "refused": refused, "login": login})
 }
 
 /// Returns what the report says; nothing where no bridge was open.

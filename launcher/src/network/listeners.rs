@@ -56,16 +56,24 @@ impl Listeners {
         poll: &Poll,
         socket: OwnedFd,
         target: Target,
-    ) -> Result<(), Errno> {
+    ) -> Result<Key, Errno> {
         if !matches!(target, Target::Published(_)) {
             internet::stays_here(socket.as_fd());
         }
         let key = self.listening.insert(Listener { socket, target });
         match self.listening.get_mut(key) {
             Some(made) if !self.paused => {
-                poll.add_reader(made.socket.as_fd(), Source::Listener, key)
+                poll.add_reader(made.socket.as_fd(), Source::Listener, key)?;
             }
-            _ => Ok(()),
+            _ => {}
+        }
+        Ok(key)
+    }
+
+    /// Closes one.
+    pub(super) fn remove(&mut self, poll: &Poll, key: Key) {
+        if let Some(listener) = self.listening.remove(key) {
+            poll.remove(listener.socket.as_fd());
         }
     }
 

@@ -1,6 +1,6 @@
 //! Bridges to the user's desktop: a socket of the run's own, and where the programs behind it may be.
 
-use endow_policy::{Bridge, HostPath, MountSpec, Origin, Policy, Stated};
+use endow_policy::{Bridge, HostPath, MountSpec, NetworkMode, Origin, Policy, Stated};
 use serde::Serialize;
 
 use super::host::{ExecRequest, HostFacts};
@@ -14,7 +14,7 @@ pub const SOCKET: &str = "sockets/bridges";
 /// What is served at that socket.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct OpenBridges {
-    /// The bridges that something outside is done for.
+    /// The bridges that something outside is done for, and the ports to which logins come back.
     pub open: Vec<Stated<Bridge>>,
     /// The directories of PATH in which no command can have put a program.
     pub search: Vec<HostPath>,
@@ -28,8 +28,11 @@ pub(super) fn plan(
     host: &HostFacts,
     request: &ExecRequest,
 ) -> Option<OpenBridges> {
-    let is_served = |bridge: &&Stated<Bridge>| bridge.value.kind().is_some();
-    let open: Vec<Stated<Bridge>> = policy.bridges.iter().filter(is_served).cloned().collect();
+    // On the host's network no port leads inside.
+    let is_host = policy.network.mode == NetworkMode::Host;
+    let is_login = |bridge: &Bridge| matches!(bridge, Bridge::Oauth(_)) && !is_host;
+    let is_open = |it: &&Stated<Bridge>| it.value.kind().is_some() || is_login(&it.value);
+    let open: Vec<Stated<Bridge>> = policy.bridges.iter().filter(is_open).cloned().collect();
     if open.is_empty() {
         return None;
     }

@@ -19,10 +19,14 @@ const SPARE_SOCKETS: u16 = 12;
 
 /// Returns what is served of a network; `None` for one without a say.
 pub(super) fn served(network: Network) -> Option<Network> {
-    let serves = network.mode == NetworkMode::Allow
-        || !network.publish.is_empty()
-        || !network.endpoints.is_empty();
+    let serves =
+        network.mode == NetworkMode::Allow || has_ports(&network) || !network.endpoints.is_empty();
     serves.then_some(network)
+}
+
+/// Whether ports of the host lead inside, or may.
+fn has_ports(network: &Network) -> bool {
+    !network.publish.is_empty() || network.logins
 }
 
 /// The steps of pid 1 that make what is served: nothing of it depends on the host.
@@ -31,7 +35,7 @@ pub(super) fn opening(network: &Network) -> Vec<InitStep> {
     let serve = |(protocol, at)| InitStep::Serve { protocol, at };
     let endpoints = endpoints(network).map(serve);
     if network.mode != NetworkMode::Allow {
-        let spares = (!network.publish.is_empty()).then_some(spares);
+        let spares = has_ports(network).then_some(spares);
         return endpoints.chain(spares).collect();
     }
     let local = local_ranges(network).into_iter();

@@ -289,8 +289,7 @@ impl Supervised<'_> {
             capture.read();
         }
         self.serve(notify);
-        let asked = self.bridges.iter_mut().flat_map(Bridges::news);
-        asked.for_each(|news| notify(Notice::Bridge(news)));
+        self.bridge(notify);
         // Asked for before the messages were read: pid 1's last words are not lost.
         if gone {
             self.on(Event::Gone, notify);
@@ -320,6 +319,16 @@ impl Supervised<'_> {
         }
         served.look(inside(&self.sandbox));
         served.news().iter().for_each(|entry| notify(Notice::Connection(entry.clone())));
+    }
+
+    /// Hears what is asked for over bridges, and lets logins come back.
+    fn bridge(&mut self, notify: &mut dyn FnMut(Notice)) {
+        for (news, socket) in self.bridges.iter_mut().flat_map(Bridges::news) {
+            if let (Some(port), Some(served)) = (news.login, &mut self.served) {
+                served.login(port, socket);
+            }
+            notify(Notice::Bridge(news));
+        }
     }
 
     /// Reaps pid 1 when it has ended: the kernel then has ended every process inside.

@@ -7,7 +7,7 @@ mod table;
 mod word;
 
 pub use kind::BridgeKind;
-pub use order::{BridgeNews, BridgeOrder};
+pub use order::{BridgeNews, BridgeOrder, LOGIN_LASTS};
 pub(crate) use placed::place;
 pub use table::BridgesTable;
 pub use word::{Bridge, BridgeFault};

@@ -1,6 +1,11 @@
 //! What the process that serves bridges is told, and what it tells.
 
+use core::time::Duration;
+
 use serde::{Deserialize, Serialize};
+
+/// How long a login may take.
+pub const LOGIN_LASTS: Duration = Duration::from_mins(10);
 
 /// Which bridges are open. A listening socket comes with the message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,4 +27,8 @@ pub struct BridgeNews {
     pub what: String,
     /// Why it was not done.
     pub refused: Option<String>,
+    /// The port inside to which a login may come back now, for [`LOGIN_LASTS`] from now on. The
+    /// first time, a socket comes with the message that takes connections at the host's port.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub login: Option<u16>,
 }

@@ -24,8 +24,11 @@ pub(crate) fn place(
     let mut bridges: Vec<Stated<Bridge>> = words.iter().filter_map(read).collect();
     bridges.extend(implied(&bridges));
     for bridge in &bridges {
-        if let Bridge::Oauth(port) = bridge.value {
-            publish(bridge.with(port), network);
+        match bridge.value {
+            Bridge::Oauth(Some(port)) => publish(bridge.with(port), network),
+            // On the host's network the browser finds any port.
+            Bridge::Oauth(None) => network.logins |= network.mode != NetworkMode::Host,
+            _ => {}
         }
     }
     let served = |bridge: &&Stated<Bridge>| bridge.value.kind().is_some();

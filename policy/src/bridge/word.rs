@@ -19,8 +19,9 @@ const KNOWN: &[&str] = &[BROWSER, OAUTH, "clipboard", "notify", "ide", "ssh-agen
 pub enum Bridge {
     /// URLs are opened outside: those of this host, or of every host of the internet.
     Browser(Option<HostRule>),
-    /// A browser outside can bring a login back to this port inside.
-    Oauth(u16),
+    /// A browser outside can bring a login back to this port inside, or to the one that the login's
+    /// URL names.
+    Oauth(Option<u16>),
     /// Text is copied to the clipboard.
     Clipboard,
     /// Notifications are shown.
@@ -36,9 +37,6 @@ pub enum BridgeFault {
     /// There is none of this name.
     #[error("unknown word")]
     Unknown,
-    /// It is not built yet.
-    #[error("not available in this version")]
-    Later,
     /// Something stands behind a word that takes nothing, or nothing where something must.
     #[error("not written like this")]
     Form,
@@ -54,7 +52,7 @@ pub enum BridgeFault {
 }
 
 impl Bridge {
-    /// Reads `browser`, `browser:HOST[:PORT]`, `oauth:PORT`, `clipboard`, `notify` or `ide`.
+    /// Reads `browser`, `browser:HOST[:PORT]`, `oauth[:PORT]`, `clipboard`, `notify` or `ide`.
     ///
     /// # Errors
     /// What is wrong with the word.
@@ -62,15 +60,15 @@ impl Bridge {
         match word.split_once(':').map_or((word, None), |(it, rest)| (it, Some(rest))) {
             (BROWSER, None) => Ok(Self::Browser(None)),
             (BROWSER, Some(host)) => browser(host),
+            (OAUTH, None) => Ok(Self::Oauth(None)),
             (OAUTH, Some(port)) => {
                 let port = port.parse().ok().filter(|port| *port != 0);
-                port.map(Self::Oauth).ok_or(BridgeFault::Port)
+                port.map(|port| Self::Oauth(Some(port))).ok_or(BridgeFault::Port)
             }
             ("clipboard", None) => Ok(Self::Clipboard),
             ("notify", None) => Ok(Self::Notify),
             ("ide", None) => Ok(Self::Ide),
             ("clipboard" | "notify" | "ide", Some(_)) => Err(BridgeFault::Form),
-            (OAUTH, None) => Err(BridgeFault::Later),
             ("ssh-agent", _) => Err(BridgeFault::SshAgent),
             _ => Err(BridgeFault::Unknown),
         }
@@ -89,19 +87,20 @@ impl Bridge {
 
 impl BridgeFault {
     /// Returns what to write instead of a word.
-    pub(crate) fn hint(self, word: &str) -> Option<String> {
-        match self {
-            Self::Unknown => Some(did_you_mean(word.split(':').next().unwrap_or(word), KNOWN)),
+    pub(crate) fn hint(self, word: &str) -> String {
+        let hint = match self {
+            Self::Unknown => return did_you_mean(word.split(':').next().unwrap_or(word), KNOWN),
             Self::Form if word.starts_with("clipboard") => {
-                Some("write `clipboard`: it is written only, never read".to_owned())
+                "write `clipboard`: it is written only, never read"
             }
-            Self::Form => Some("write the word alone".to_owned()),
-            Self::Host(_) => Some(
-                "write `browser:HOST`, `browser:HOST:PORT` or `browser:localhost:PORT`".to_owned(),
-            ),
-            Self::SshAgent => Some("write `keys = [...]` under [ssh_agent]".to_owned()),
-            Self::Later | Self::Port => None,
-        }
+            Self::Form => "write the word alone",
+            Self::Host(_) => {
+                "write `browser:HOST`, `browser:HOST:PORT` or `browser:localhost:PORT`"
+            }
+            Self::SshAgent => "write `keys = [...]` under [ssh_agent]",
+            Self::Port => "write `oauth` alone for logins that come back to a random port",
+        };
+        hint.to_owned()
     }
 }
 
@@ -116,7 +115,8 @@ impl fmt::Display for Bridge {
         match self {
             Self::Browser(None) => f.write_str(BROWSER),
             Self::Browser(Some(rule)) => write!(f, "{BROWSER}:{rule}"),
-            Self::Oauth(port) => write!(f, "{OAUTH}:{port}"),
+            Self::Oauth(None) => f.write_str(OAUTH),
+            Self::Oauth(Some(port)) => write!(f, "{OAUTH}:{port}"),
             Self::Clipboard => f.write_str("clipboard"),
             Self::Notify => f.write_str("notify"),
             Self::Ide => f.write_str("ide"),
@@ -140,6 +140,7 @@ mod tests {
             "browser",
             "browser:a.example:443",
             "browser:*.a.example:*",
+            "oauth",
             "oauth:1455",
             "clipboard",
             "notify",

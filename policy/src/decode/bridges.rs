@@ -15,7 +15,7 @@ impl Decoder<'_> {
             let hint = fault.hint(word);
             let problem = self.problem(entry.span.clone(), format!("{fault}: {word}"));
             problem.key = Some(section.key("open"));
-            problem.hint = hint;
+            problem.hint = Some(hint);
         }
         BridgesTable { open }
     }

@@ -38,7 +38,7 @@ fn bridge(word: &str) -> Result<Stated<String>, FlagError> {
     let refused = |fault: BridgeFault, hint| FlagError {
         flag: origin.to_string(),
         fault: FlagFault::Bridge(fault),
-        hint,
+        hint: Some(hint),
     };
     let plain = word.strip_prefix('!').unwrap_or(word);
     match Bridge::parse(plain) {

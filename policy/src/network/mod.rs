@@ -36,6 +36,9 @@ pub struct Network {
     pub allow: Vec<Stated<HostRule>>,
     /// Ports of the sandbox that the host can reach.
     pub publish: Vec<Stated<PublishedPort>>,
+    /// Whether logins open more of them, for a while: the bridge `oauth` without a port.
+    #[serde(skip_serializing_if = "core::ops::Not::not")]
+    pub logins: bool,
     /// The port inside at which programs find a proxy that keeps the same rules.
     pub proxy: Option<Stated<u16>>,
     /// Whether the name in TLS's first message or HTTP's `Host` must be the allowed one.

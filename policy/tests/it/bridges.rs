@@ -56,6 +56,22 @@ fn login_has_a_port_and_a_browser() {
 }
 
 #[test]
+fn login_without_a_port_publishes_none_before_it_begins() {
+    insta::assert_snapshot!(merged("", "", &["oauth"]), @r"
+    oauth (--bridge oauth)
+    browser (--bridge oauth)
+    /run/endow/bridges.sock Ro (--bridge oauth)
+    BROWSER=/run/endow/bin/xdg-open (--bridge oauth)
+    ");
+    let logins = |text: &str| {
+        let flags = Flags { bridge: vec!["oauth".to_owned()], ..Flags::default() };
+        policy(&layered(text, "", &flags), &vars()).expect("good").network.logins
+    };
+    assert!(logins(""));
+    assert!(!logins("[network]\nmode = \"host\""), "the host's network has every port");
+}
+
+#[test]
 fn port_is_published_once() {
     let ports = |text: &str| text.matches("port 1455:1455").count();
     assert_eq!(ports(&merged("[network]\npublish = [\"1455\"]", "", &["oauth:1455"])), 1);

@@ -91,8 +91,6 @@ fn word_of_the_flag_without_a_meaning_is_refused() {
     for word in ["ssh-agent:", "ssh-agent:!"] {
         assert_eq!(refused(word), format!("empty value: --bridge {word} | -"));
     }
-    let later = "not available in this version: --bridge oauth | -";
-    assert_eq!(refused("oauth"), later);
     assert!(refused("ssh").starts_with("unknown word: --bridge ssh | "), "{}", refused("ssh"));
     let all = Flags { bridge: vec!["ssh-agent".to_owned()], ..Flags::default() };
     let keys = all.layer().expect("good").ssh_agent.keys;

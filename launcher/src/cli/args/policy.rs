@@ -69,7 +69,7 @@ pub(crate) struct PolicyArgs {
     /// Offer a proxy with the rules of `--net` at this port inside, for programs that insist on one
     #[arg(long, value_name = "PORT", help_heading = "Environment and network")]
     proxy: Option<String>,
-    /// Open a way to the desktop: browser[:HOST], oauth:PORT, clipboard, notify, ide, or ssh-agent[:KEY]
+    /// Open a way to the desktop: browser[:HOST], oauth[:PORT], clipboard, notify, ide, or ssh-agent[:KEY]
     #[arg(long, value_name = "WORD", help_heading = "Environment and network")]
     bridge: Vec<String>,
 

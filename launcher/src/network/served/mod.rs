@@ -3,6 +3,7 @@
 mod connections;
 mod datagrams;
 mod demand;
+mod logins;
 mod names;
 mod published;
 mod rules;
@@ -38,6 +39,7 @@ use super::waiting::{Waiter, Waiting};
 use crate::adapters::Broker;
 use crate::plan::network::RESOLVER;
 use crate::sys::internet;
+use logins::Logins;
 pub(crate) use published::PublishError;
 
 /// How often everything is looked at before the supervisor turns to its other duties.
@@ -63,6 +65,7 @@ pub(crate) struct Served {
     clients: Clients,
     spares: Spares,
     listeners: Listeners,
+    logins: Logins,
     datagrams: Datagrams,
     outgoing: Outgoings,
     relay: Relay<About>,
@@ -87,6 +90,7 @@ impl Served {
             clients: Clients::default(),
             spares: Spares::default(),
             listeners: Listeners::default(),
+            logins: Logins::default(),
             datagrams: Datagrams::default(),
             outgoing: Outgoings::default(),
             relay: Relay::default(),
@@ -118,7 +122,7 @@ impl Served {
         match socket_type(&socket)? {
             SocketType::DGRAM if at == RESOLVER => self.service.serve(&self.poll, socket),
             SocketType::DGRAM => self.datagrams.add(&self.poll, socket, self.target_at(at)),
-            _ => self.listeners.add(&self.poll, socket, self.target_at(at)),
+            _ => self.listeners.add(&self.poll, socket, self.target_at(at)).map(drop),
         }
     }
 
@@ -153,8 +157,9 @@ impl Served {
     }
 
     fn deadlines(&self) -> impl Iterator<Item = Instant> {
-        let datagrams = self.datagrams.deadline();
-        [self.upstream.deadline(), self.outgoing.deadline(), datagrams].into_iter().flatten()
+        let (datagrams, logins) = (self.datagrams.deadline(), self.logins.deadline());
+        let dialled = [self.upstream.deadline(), self.outgoing.deadline()];
+        dialled.into_iter().chain([datagrams, logins]).flatten()
     }
 
     fn hear(&mut self, news: &News, inside: Option<Inside<'_>>) {
@@ -201,6 +206,7 @@ impl Served {
             let ended = self.outgoing.go_on(&self.poll, key, now);
             self.dialled(ended, now);
         }
+        self.end_logins(now);
         if self.datagrams.deadline().is_some_and(|at| at <= now) {
             let gone = self.datagrams.let_go(&self.poll, Some(now));
             self.note_datagrams(&gone);

@@ -2,6 +2,7 @@
 
 mod harden;
 mod judge;
+mod login;
 mod order;
 mod pace;
 mod programs;

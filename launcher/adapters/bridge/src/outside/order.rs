@@ -1,6 +1,6 @@
 //! What the launcher sends at the start, the answer to it, and what it is told later.
 
-use std::io::{self, IoSliceMut};
+use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixListener;
@@ -10,6 +10,7 @@ use rustix::io::Errno;
 use rustix::net::sockopt::{socket_acceptconn, socket_domain, socket_type};
 use rustix::net::{AddressFamily, SendFlags, SocketType, send};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, recvmsg};
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, sendmsg};
 
 /// The most bytes of an order.
 const ORDER_MAX: usize = 256 * 1024;
@@ -60,10 +61,17 @@ pub(crate) fn answer(launcher: BorrowedFd<'_>, answer: &AdapterAnswer) -> io::Re
     Ok(())
 }
 
-/// Tells what was done or refused. A launcher that doesn't listen misses it: nothing here waits.
-pub(crate) fn tell(launcher: BorrowedFd<'_>, news: &BridgeNews) {
+/// Tells what was done or refused, and hands over the socket of a login. A launcher that doesn't
+/// listen misses it: nothing here waits.
+pub(crate) fn tell(launcher: BorrowedFd<'_>, news: &BridgeNews, with: Option<BorrowedFd<'_>>) {
     let Ok(text) = serde_json::to_vec(news) else { return };
-    let _ = send(launcher, &text, SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut ancillary = SendAncillaryBuffer::new(&mut space);
+    let with: Vec<BorrowedFd<'_>> = with.into_iter().collect();
+    if with.is_empty() || ancillary.push(SendAncillaryMessage::ScmRights(&with)) {
+        let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+        let _ = sendmsg(launcher, &[IoSlice::new(&text)], &mut ancillary, flags);
+    }
 }
 
 fn message(launcher: BorrowedFd<'_>) -> Result<(Vec<u8>, Vec<OwnedFd>), OrderError> {

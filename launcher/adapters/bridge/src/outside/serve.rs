@@ -1,7 +1,7 @@
 //! Takes clients in, one after another, until the launcher is gone.
 
 use std::io::{Read, Write};
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -11,6 +11,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::net::{RecvFlags, recv};
 
 use super::judge::Hosts;
+use super::login::{Login, Logins};
 use super::order::tell;
 use super::pace::Pace;
 use super::programs::{Program, Programs};
@@ -32,6 +33,7 @@ const TOO_OFTEN: &str = "too often; wait a little";
 #[derive(Debug)]
 pub(crate) struct Bridges {
     hosts: Hosts,
+    logins: Logins,
     browser: Option<Way>,
     clipboard: Option<Way>,
     notify: Option<Way>,
@@ -77,8 +79,9 @@ impl Bridges {
         };
         let browser = way(BridgeKind::Browser)?;
         let (clipboard, notify) = (way(BridgeKind::Clipboard)?, way(BridgeKind::Notify)?);
-        let (hosts, started) = (Hosts::of(&open), Started::new(programs));
-        Ok(Self { hosts, browser, clipboard, notify, started })
+        let (hosts, logins) = (Hosts::of(&open), Logins::of(&open));
+        let started = Started::new(programs);
+        Ok(Self { hosts, logins, browser, clipboard, notify, started })
     }
 }
 
@@ -152,8 +155,9 @@ impl Bridges {
         let result = match Request::parse(&message) {
             Ok(request) => {
                 let result = self.serve(&request);
-                tell(launcher, &news(&request, result.as_ref().err()));
-                result
+                let socket = result.as_ref().ok().and_then(|login| login.as_ref()?.socket.as_ref());
+                tell(launcher, &news(&request, &result), socket.map(AsFd::as_fd));
+                result.map(|_| ())
             }
             Err(malformed) => Err(malformed.to_string()),
         };
@@ -163,9 +167,9 @@ impl Bridges {
         drop(client.write_all(line.as_bytes()));
     }
 
-    fn serve(&mut self, request: &Request) -> Result<(), String> {
-        match request {
-            Request::Open(url) => self.open(url),
+    fn serve(&mut self, request: &Request) -> Result<Option<Login>, String> {
+        let done = match request {
+            Request::Open(url) => return self.open(url),
             Request::Copy(text) => {
                 text::check_copied(text).map_err(|fault| fault.to_string())?;
                 let Self { clipboard, started, .. } = self;
@@ -176,16 +180,28 @@ impl Bridges {
                 let Self { notify, started, .. } = self;
                 done(notify, started, &["--", &title, &body], "")
             }
-        }
+        };
+        done.map(|()| None)
     }
 
-    fn open(&mut self, url: &str) -> Result<(), String> {
-        let Self { hosts, browser, started, .. } = self;
-        if browser.is_none() {
+    /// Opens a URL. A login's way back is there before the browser is.
+    fn open(&mut self, url: &str) -> Result<Option<Login>, String> {
+        if self.browser.is_none() {
             return Err(CLOSED.to_owned());
         }
         let url = WebUrl::parse(url).map_err(|fault| fault.to_string())?;
-        hosts.judge(&url)?;
+        self.hosts.judge(&url)?;
+        let now = Instant::now();
+        let login = self.logins.prepare(&url, now).map_err(|fault| fault.to_string())?;
+        self.browse(&url)?;
+        if let Some(login) = &login {
+            self.logins.began(login, now);
+        }
+        Ok(login)
+    }
+
+    fn browse(&mut self, url: &WebUrl<'_>) -> Result<(), String> {
+        let Self { browser, started, .. } = self;
         if let Some(way) = browser.as_mut().filter(|way| has_place(&way.program)) {
             let program = placed(&way.program, url.text);
             let paced = way.pace.step(Instant::now());
@@ -241,7 +257,7 @@ fn message(client: &mut UnixStream) -> Option<Vec<u8>> {
 }
 
 /// What is told outside: which place of the web or how much, never what stands in it.
-fn news(request: &Request, refused: Option<&String>) -> BridgeNews {
+fn news(request: &Request, result: &Result<Option<Login>, String>) -> BridgeNews {
     let (kind, what) = match request {
         Request::Open(url) => {
             let place = WebUrl::parse(url).map(|url| url.place.to_owned());
@@ -250,5 +266,11 @@ fn news(request: &Request, refused: Option<&String>) -> BridgeNews {
         Request::Copy(text) => (BridgeKind::Clipboard, format!("{} bytes", text.len())),
         Request::Notify { title, .. } => (BridgeKind::Notify, text::title(title)),
     };
-    BridgeNews { bridge: kind.word().to_owned(), what, refused: refused.cloned() }
+    let login = result.as_ref().ok().and_then(|login| Some(login.as_ref()?.port));
+    BridgeNews {
+        bridge: kind.word().to_owned(),
+        what,
+        refused: result.as_ref().err().cloned(),
+        login,
+    }
 }
