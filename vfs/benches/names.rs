@@ -12,7 +12,7 @@ use endow_vfs::names::{NameRules, WalkCache, WalkOptions, Walked, walk};
 struct Keys;
 
 impl NameRules for Keys {
-    fn may_match_name(&self, name: &[u8]) -> bool {
+    fn may_match_name(&self, _: &[u8], name: &[u8]) -> bool {
         name.starts_with(b".") || name.ends_with(b".pem") || name.ends_with(b".key")
     }
 

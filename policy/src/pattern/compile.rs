@@ -83,6 +83,15 @@ impl Compiled {
         (name, below)
     }
 
+    /// Returns the tokens of the name right before the last one, if one stands there.
+    pub(super) fn above_last(&self) -> Option<&[Token]> {
+        let last = self.parts.iter().rposition(|part| matches!(part, Part::Name(_)))?;
+        match self.parts.get(last.checked_sub(1)?)? {
+            Part::Name(tokens) => Some(tokens),
+            Part::Any => None,
+        }
+    }
+
     /// Returns whether `**` stands before the last name.
     pub(super) fn has_inner_any(&self) -> bool {
         let (_, below) = self.last_name();

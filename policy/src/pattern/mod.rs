@@ -7,6 +7,7 @@
 //! that `.ENV` on a case-insensitive file system is not a way around `.env`.
 
 mod compile;
+mod last;
 mod name;
 mod protect;
 mod set;

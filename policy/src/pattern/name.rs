@@ -77,6 +77,7 @@ fn in_ranges(letter: char, ranges: &[(char, char)]) -> bool {
 /// Returns the first character and its length; a byte that is no UTF-8 counts as one.
 fn character(text: &[u8]) -> (Option<char>, usize) {
     let length = match text.first() {
+        Some(byte @ ..0x80) => return (Some(char::from(*byte)), 1),
         Some(0xc2..=0xdf) => 2,
         Some(0xe0..=0xef) => 3,
         Some(0xf0..=0xf4) => 4,

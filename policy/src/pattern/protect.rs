@@ -49,14 +49,15 @@ impl ProtectSet {
         self.rules.get(*self.ways_of.get(decision.rule)?)
     }
 
-    /// Returns `false` only when no pattern protects an entry of this name, anywhere.
-    pub fn may_match_name(&self, name: &[u8]) -> bool {
-        self.names.may_match_name(name)
+    /// Returns `false` only when no pattern protects an entry of this name in a directory called
+    /// `above`, anywhere.
+    pub fn may_match_name(&self, above: &[u8], name: &[u8]) -> bool {
+        self.names.may_match_name(above, name)
     }
 
-    /// Returns `false` only when no name leads to a protected one, anywhere.
-    pub fn may_lead_by_name(&self, name: &[u8]) -> bool {
-        self.ways.may_match_name(name)
+    /// Returns `false` only when no such entry leads to a protected one, anywhere.
+    pub fn may_lead_by_name(&self, above: &[u8], name: &[u8]) -> bool {
+        self.ways.may_match_name(above, name)
     }
 
     /// Returns whether there is no pattern.
@@ -106,7 +107,11 @@ mod tests {
         let way = |path: &str| text(set.leading(Path::new(path)));
         assert_eq!(way("a/.cargo").as_deref(), Some("**/.cargo/config{,.toml}"));
         assert_eq!(way("a/.cargo/config"), None);
-        assert!(set.may_match_name(b"config") && !set.may_match_name(b"main.rs"));
-        assert!(set.may_lead_by_name(b".cargo") && !set.may_lead_by_name(b"config"));
+        assert!(
+            set.may_match_name(b".cargo", b"config") && !set.may_match_name(b"src", b"main.rs")
+        );
+        assert!(
+            set.may_lead_by_name(b"a", b".cargo") && !set.may_lead_by_name(b".cargo", b"config")
+        );
     }
 }

@@ -1,15 +1,11 @@
 //! Many patterns, asked together.
 
-use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use super::compile::{Compiled, Rule, compile};
-use super::name::{Token, matches};
+use super::last::{Choice, LastNames};
 use super::{PatternError, PatternRule};
-
-/// The most bytes of a name; longer ones exist on no Linux file system.
-const NAME_MAX: usize = 255;
 
 /// What the patterns say about one path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,19 +21,7 @@ pub struct Decision {
 #[derive(Clone, Debug)]
 pub struct PatternSet {
     rules: Vec<Rule>,
-    /// Choices whose last name is plain, by that name in lower case.
-    plain: BTreeMap<Vec<u8>, Vec<Choice>>,
-    /// Choices whose last name has wildcards.
-    wild: Vec<Choice>,
-    /// Choices that match below their last name, where only the whole path tells.
-    open: Vec<Choice>,
-}
-
-/// The place of one choice: which rule, which of its choices.
-#[derive(Clone, Copy, Debug)]
-struct Choice {
-    rule: usize,
-    choice: usize,
+    last: LastNames,
 }
 
 impl PatternSet {
@@ -54,9 +38,8 @@ impl PatternSet {
             })
         });
         let rules = compiled.collect::<Result<Vec<_>, _>>()?;
-        let mut set = Self { rules, plain: BTreeMap::new(), wild: Vec::new(), open: Vec::new() };
-        set.index();
-        Ok(set)
+        let last = LastNames::of(&rules);
+        Ok(Self { rules, last })
     }
 
     /// Returns what holds for a path relative to the mount's root, its directories included;
@@ -79,11 +62,10 @@ impl PatternSet {
         self.decide(relative).is_some_and(|decision| decision.hidden)
     }
 
-    /// Returns `false` only when no pattern can decide about an entry of this name, anywhere.
-    pub fn may_match_name(&self, name: &[u8]) -> bool {
-        !self.open.is_empty()
-            || self.plain.contains_key(&name.to_ascii_lowercase())
-            || self.wild.iter().any(|choice| self.last_matches(*choice, name))
+    /// Returns `false` only when no pattern can decide about an entry of this name in a directory
+    /// called `above`, anywhere. At the mount's root that is empty.
+    pub fn may_match_name(&self, above: &[u8], name: &[u8]) -> bool {
+        self.last.candidates(above, name).next().is_some()
     }
 
     /// Returns whether some pattern can match at any depth, so that only a walk of the whole
@@ -111,43 +93,11 @@ impl PatternSet {
         self.rules.is_empty()
     }
 
-    fn index(&mut self) {
-        let (mut open, mut wild) = (Vec::new(), Vec::new());
-        let mut plain_names: BTreeMap<Vec<u8>, Vec<Choice>> = BTreeMap::new();
-        for (rule, compiled) in self.rules.iter().enumerate() {
-            for (choice, pattern) in compiled.choices.iter().enumerate() {
-                let place = Choice { rule, choice };
-                let (tokens, below) = pattern.last_name();
-                let name = tokens.and_then(plain);
-                // Below a hidden directory nothing is asked, unless `!` opened it again.
-                let asked_below = below && (!compiled.hides || self.reopens(name.as_deref()));
-                match name {
-                    _ if tokens.is_none() || asked_below => open.push(place),
-                    Some(name) => plain_names.entry(name).or_default().push(place),
-                    None => wild.push(place),
-                }
-            }
-        }
-        (self.plain, self.wild, self.open) = (plain_names, wild, open);
-    }
-
-    /// Returns whether a pattern with `!` may re-admit a directory of this name (`None`: any).
-    fn reopens(&self, name: Option<&[u8]>) -> bool {
-        let readmitting = self.rules.iter().filter(|rule| !rule.hides);
-        readmitting.flat_map(|rule| &rule.choices).any(|choice| match (choice.last_name(), name) {
-            ((Some(tokens), false), Some(name)) => matches(tokens, name),
-            _ => true,
-        })
-    }
-
     fn decide_names(&self, names: &[&[u8]]) -> Option<Decision> {
-        let last = names.last()?;
+        let (last, above) = names.split_last()?;
         let mut best: Option<usize> = None;
-        let folded = last.to_ascii_lowercase();
-        let plain = self.plain.get(&folded).into_iter().flatten();
-        let wild = self.wild.iter().filter(|choice| self.last_matches(**choice, last));
-        for place in plain.chain(wild).chain(&self.open) {
-            if best.is_none_or(|best| place.rule > best) && self.pattern(*place).matches(names) {
+        for place in self.last.candidates(above.last().copied().unwrap_or_default(), last) {
+            if best.is_none_or(|best| place.rule > best) && self.pattern(place).matches(names) {
                 best = Some(place.rule);
             }
         }
@@ -157,20 +107,6 @@ impl PatternSet {
     fn pattern(&self, place: Choice) -> &Compiled {
         &self.rules[place.rule].choices[place.choice]
     }
-
-    fn last_matches(&self, place: Choice, name: &[u8]) -> bool {
-        let tokens = self.pattern(place).last_name().0.unwrap_or_default();
-        name.len() > NAME_MAX || matches(tokens, name)
-    }
-}
-
-/// Returns the name that the tokens spell when they are all plain bytes.
-fn plain(tokens: &[Token]) -> Option<Vec<u8>> {
-    let bytes = tokens.iter().map(|token| match token {
-        Token::Byte(byte) => Some(*byte),
-        _ => None,
-    });
-    bytes.collect()
 }
 
 fn names(relative: &Path) -> Vec<&[u8]> {

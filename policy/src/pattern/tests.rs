@@ -145,16 +145,24 @@ fn faults() {
 #[test]
 fn prefilter_by_name() {
     let plain = set(&["**/.ssh/**", "*.pem", ".env", "a/b"]);
-    for name in [".ssh", ".SSH", "x.pem", ".env", "b"] {
-        assert!(plain.may_match_name(name.as_bytes()), "{name}");
+    for name in [".ssh", ".SSH", "x.pem", "X.PEM", ".env", "b"] {
+        assert!(plain.may_match_name(b"a", name.as_bytes()), "{name}");
     }
-    for name in ["ssh", "x.pe", "a", "readme"] {
-        assert!(!plain.may_match_name(name.as_bytes()), "{name}");
+    for name in ["ssh", "x.pe", "x.pem.x", "a", "readme", ""] {
+        assert!(!plain.may_match_name(b"a", name.as_bytes()), "{name}");
+    }
+    // What stands right above a name with wildcards is asked, too.
+    let below = set(&["**/hooks/*", "x*/y*", "**/z?/**"]);
+    for (above, name) in [("hooks", "x"), ("HOOKS", "x"), ("xa", "yb"), ("a", "zb")] {
+        assert!(below.may_match_name(above.as_bytes(), name.as_bytes()), "{above}/{name}");
+    }
+    for (above, name) in [("hook", "x"), ("", "x"), ("hooks/a", "x"), ("a", "z")] {
+        assert!(!below.may_match_name(above.as_bytes(), name.as_bytes()), "{above}/{name}");
     }
     // Only `!` on the directory itself makes everything below a question.
-    assert!(!set(&["**/.ssh/**", "!x.pem"]).may_match_name(b"readme"));
-    assert!(set(&["**/.ssh/**", "!.ssh"]).may_match_name(b"readme"));
-    assert!(set(&["**"]).may_match_name(b"readme"));
+    assert!(!set(&["**/.ssh/**", "!x.pem"]).may_match_name(b"a", b"readme"));
+    assert!(set(&["**/.ssh/**", "!.ssh"]).may_match_name(b"a", b"readme"));
+    assert!(set(&["**"]).may_match_name(b"a", b"readme"));
 }
 
 #[test]
@@ -354,7 +362,8 @@ proptest! {
         let mut seen_hidden = false;
         for end in 1..=names.len() {
             // A walker stops at the first hidden directory.
-            let hidden = set.may_match_name(names[end - 1].as_bytes())
+            let above = end.checked_sub(2).map_or("", |above| names[above]);
+            let hidden = set.may_match_name(above.as_bytes(), names[end - 1].as_bytes())
                 && set.decide_entry(Path::new(&names[..end].join("/"))).is_some_and(|d| d.hidden);
             seen_hidden |= hidden;
         }

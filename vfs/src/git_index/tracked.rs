@@ -99,8 +99,9 @@ impl Tracked {
 /// Returns the beginning of a path, up to the end of one of its names, if rules hide it.
 fn hidden_part(rules: &dyn NameRules, path: &[u8], end: usize) -> Option<PathBuf> {
     let part = path.get(..end)?;
-    let name = part.rsplit(|byte| *byte == b'/').next()?;
-    let is_hidden = rules.may_match_name(name)
+    let mut names = part.rsplit(|byte| *byte == b'/');
+    let (name, above) = (names.next()?, names.next().unwrap_or_default());
+    let is_hidden = rules.may_match_name(above, name)
         && rules.decide(part, end < path.len()).is_some_and(|is_hidden| is_hidden);
     is_hidden.then(|| OsString::from_vec(part.to_vec()).into())
 }

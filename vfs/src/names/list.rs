@@ -103,7 +103,7 @@ impl Record {
     fn add(&mut self, full: &mut Vec<u8>, name: &[u8], kind: Kind, question: &Question<'_>) {
         self.entries = self.entries.saturating_add(1);
         let is_dir = kind == Kind::Directory;
-        if question.rules.may_match_name(name) {
+        if question.rules.may_match_name(last(&self.path), name) {
             let above = full.len();
             full.extend_from_slice(name);
             let is_hidden = question.rules.decide(full, is_dir) == Some(true);

@@ -5,8 +5,9 @@ use super::WalkCache;
 /// The rules of a walk, asked for each name.
 pub trait NameRules: Sync {
     /// Returns `false` only when [`decide`](Self::decide) has no answer for any path that ends in
-    /// this name, and [`notes`](Self::notes) says no to all.
-    fn may_match_name(&self, name: &[u8]) -> bool;
+    /// this name below a directory called `above` (empty: the root), and [`notes`](Self::notes)
+    /// says no to all.
+    fn may_match_name(&self, above: &[u8], name: &[u8]) -> bool;
 
     /// Returns whether a path below the root is hidden, or `None` when no rule speaks of it.
     fn decide(&self, relative: &[u8], is_dir: bool) -> Option<bool>;

@@ -18,13 +18,13 @@ use crate::testing::{Scratch, is_root};
 struct Names(&'static [&'static str], Option<usize>);
 
 impl NameRules for Names {
-    fn may_match_name(&self, name: &[u8]) -> bool {
+    fn may_match_name(&self, _: &[u8], name: &[u8]) -> bool {
         self.0.iter().any(|rule| rule.as_bytes() == name)
     }
 
     fn decide(&self, relative: &[u8], _is_dir: bool) -> Option<bool> {
         let last = relative.rsplit(|byte| *byte == b'/').next()?;
-        self.may_match_name(last).then_some(true)
+        self.may_match_name(b"", last).then_some(true)
     }
 
     fn needs_walk(&self) -> bool {
@@ -104,7 +104,7 @@ fn git_and_vendored_directories_are_left_alone() {
 struct NonText;
 
 impl NameRules for NonText {
-    fn may_match_name(&self, name: &[u8]) -> bool {
+    fn may_match_name(&self, _: &[u8], name: &[u8]) -> bool {
         name.contains(&0xff) || name.contains(&b'\n') || name.len() == 255
     }
 
@@ -344,7 +344,7 @@ fn threads_find_the_same() {
 struct Noting;
 
 impl NameRules for Noting {
-    fn may_match_name(&self, name: &[u8]) -> bool {
+    fn may_match_name(&self, _: &[u8], name: &[u8]) -> bool {
         [&b"secret"[..], b".vscode"].contains(&name)
     }
 

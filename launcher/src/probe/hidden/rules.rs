@@ -68,10 +68,10 @@ impl Rules<'_> {
 }
 
 impl NameRules for Rules<'_> {
-    fn may_match_name(&self, name: &[u8]) -> bool {
+    fn may_match_name(&self, above: &[u8], name: &[u8]) -> bool {
         let is_of_interest =
-            |set: &ProtectSet| set.may_match_name(name) || set.may_lead_by_name(name);
-        self.patterns.may_match_name(name) || self.protect.is_some_and(is_of_interest)
+            |set: &ProtectSet| set.may_match_name(above, name) || set.may_lead_by_name(above, name);
+        self.patterns.may_match_name(above, name) || self.protect.is_some_and(is_of_interest)
     }
 
     fn decide(&self, relative: &[u8], _is_dir: bool) -> Option<bool> {

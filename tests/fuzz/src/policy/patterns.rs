@@ -31,8 +31,9 @@ fn ask(set: &PatternSet, bytes: &[u8]) {
     assert_eq!(set.hides(path), set.decide(path).is_some_and(|it| it.hidden));
     let names: Vec<&[u8]> =
         bytes.split(|byte| *byte == b'/').filter(|name| !matches!(*name, b"" | b".")).collect();
-    if let Some(last) = names.last() {
-        assert!(entry.is_none() || set.may_match_name(last), "a name that can't match does");
+    if let Some((last, above)) = names.split_last() {
+        let above = above.last().copied().unwrap_or_default();
+        assert!(entry.is_none() || set.may_match_name(above, last), "a name that can't match does");
     } else {
         assert!(entry.is_none(), "the root is never hidden");
     }
