@@ -78,6 +78,4 @@ fn index(work_tree: &Path) {
     let begun = Instant::now();
     let (tracked, warning) = endow_vfs::git_index::load(work_tree);
     println!("index: {} names, {:?}: {:?}", tracked.len(), warning, begun.elapsed());
-    let begun = Instant::now();
-    println!("index: {} hidden by rules: {:?}", tracked.hidden_by(&Keys).len(), begun.elapsed());
 }

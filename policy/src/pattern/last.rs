@@ -23,7 +23,9 @@ pub(super) struct LastNames {
     plain: BTreeMap<Vec<u8>, Vec<Choice>>,
     /// The lengths of these names by their first byte, a bit for each length.
     lengths: Box<[u64; 256]>,
-    /// Those whose last name has wildcards.
+    /// Those whose last name has wildcards and ends in a plain byte, by that byte.
+    ending: Vec<Vec<Wild>>,
+    /// Those whose last name ends in a wildcard.
     wild: Vec<Wild>,
     /// Those that match below their last name, where only the whole path tells.
     open: Vec<Choice>,
@@ -43,7 +45,8 @@ struct Wild {
 impl LastNames {
     pub(super) fn of(rules: &[Rule]) -> Self {
         let (plain, lengths) = (BTreeMap::new(), Box::new([0; 256]));
-        let mut this = Self { plain, lengths, wild: Vec::new(), open: Vec::new() };
+        let ending = vec![Vec::new(); 256];
+        let mut this = Self { plain, lengths, ending, wild: Vec::new(), open: Vec::new() };
         for (rule, compiled) in rules.iter().enumerate() {
             for choice in 0..compiled.choices.len() {
                 this.add(rules, Choice { rule, choice });
@@ -56,7 +59,9 @@ impl LastNames {
     /// empty for the mount's root.
     pub(super) fn candidates(&self, above: &[u8], name: &[u8]) -> impl Iterator<Item = Choice> {
         let plain = self.has_plain(name).then(|| self.plain.get(&name.to_ascii_lowercase()));
-        let wild = self.wild.iter().filter(move |wild| wild.may_match(above, name));
+        let ending = name.last().and_then(|last| self.ending.get(slot(*last)));
+        let wild = ending.into_iter().flatten().chain(&self.wild);
+        let wild = wild.filter(move |wild| wild.may_match(above, name));
         let plain = plain.flatten().into_iter().flatten().copied();
         plain.chain(wild.map(|wild| wild.choice)).chain(self.open.iter().copied())
     }
@@ -82,8 +87,11 @@ impl LastNames {
             return self.plain.entry(name).or_default().push(place);
         }
         let above = pattern.above_last().and_then(plain);
-        let ends = (run(tokens.iter()), run(tokens.iter().rev()).into_iter().rev().collect());
-        self.wild.push(Wild { choice: place, tokens: tokens.to_vec(), above, ends });
+        let end: Vec<u8> = run(tokens.iter().rev()).into_iter().rev().collect();
+        let ends = (run(tokens.iter()), end);
+        let ending = ends.1.last().and_then(|last: &u8| self.ending.get_mut(slot(*last)));
+        let wild = Wild { choice: place, tokens: tokens.to_vec(), above, ends };
+        ending.unwrap_or(&mut self.wild).push(wild);
     }
 }
 
@@ -108,8 +116,8 @@ fn reopens(rules: &[Rule], name: Option<&[u8]>) -> bool {
     })
 }
 
-fn slot(first: u8) -> usize {
-    usize::from(first.to_ascii_lowercase())
+fn slot(byte: u8) -> usize {
+    usize::from(byte.to_ascii_lowercase())
 }
 
 /// Longer names share one bit.

@@ -7,7 +7,6 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::fs::Errno;
-use crate::names::NameRules;
 use crate::testing::{Scratch, git};
 
 fn names(tracked: &Tracked) -> Vec<String> {
@@ -96,33 +95,10 @@ fn state_is_remembered_of_exactly_what_is_tracked() {
     assert!(!has("a/b/untracked") && !has("a/b/lon") && !has("z") && !has(""));
 }
 
-struct Env;
-
-impl NameRules for Env {
-    fn may_match_name(&self, _: &[u8], name: &[u8]) -> bool {
-        name.starts_with(b".env") || name == b"long"
-    }
-
-    fn decide(&self, relative: &[u8], is_dir: bool) -> Option<bool> {
-        (relative.ends_with(b".env") || is_dir).then_some(true)
-    }
-
-    fn needs_walk(&self) -> bool {
-        true
-    }
-}
-
 #[test]
-fn hidden_by_rules_names_files_and_directories_once() {
-    let scratch = planted(&[]);
-    let hidden = loaded(&scratch.path().join("r")).hidden_by(&Env);
-    assert_eq!(hidden, [Path::new("a/b/long"), Path::new("a/b/long/.env")]);
-}
-
-#[test]
-fn hidden_by_rules_sees_each_directory_whatever_sorts_before() {
-    let mut bytes = header(4, 3);
-    for (removed, name) in [(0, "lon"), (0, "g.x"), (2, "/y")] {
+fn paths_at_and_below_a_name_are_found_whatever_sorts_between() {
+    let mut bytes = header(4, 4);
+    for (removed, name) in [(0, "lon"), (0, "g.x"), (2, "/y"), (1, "z/a")] {
         bytes.extend([0; 60]);
         bytes.extend([0, 0, removed]);
         bytes.extend(name.as_bytes());
@@ -130,8 +106,11 @@ fn hidden_by_rules_sees_each_directory_whatever_sorts_before() {
     }
     bytes.extend([0; 20]);
     let tracked = super::parse::parse(&bytes).expect("parsed");
-    assert_eq!(names(&tracked), ["lon", "long.x", "long/y"]);
-    assert_eq!(tracked.hidden_by(&Env), [Path::new("long")]);
+    assert_eq!(names(&tracked), ["lon", "long.x", "long/y", "long/z/a"]);
+    let found = |path: &str| -> Vec<&[u8]> { tracked.at_and_below(path.as_bytes()).collect() };
+    assert_eq!(found("long"), [&b"long/y"[..], b"long/z/a"]);
+    assert_eq!((found("lon"), found("long/z")), (vec![&b"lon"[..]], vec![&b"long/z/a"[..]]));
+    assert!(found("lo").is_empty() && found("long/").is_empty() && found("z").is_empty());
 }
 
 #[test]

@@ -1,11 +1,6 @@
 //! The tracked paths of a work tree.
 
-use std::ffi::OsString;
-use std::os::unix::ffi::OsStringExt;
-use std::path::PathBuf;
-
 use super::{IndexFault, Stamp};
-use crate::names::NameRules;
 
 /// The longest path that a kernel call can name.
 const PATH_MAX: usize = 4096;
@@ -30,23 +25,13 @@ impl Tracked {
         self.stamps.get(index).copied()
     }
 
-    /// Returns the tracked files, and directories above them, that rules would hide, sorted.
-    ///
-    /// These are what rules with this index's leave spare; they and the rules make the digest of
-    /// a walk's cache, which then survives all changes of the index that spare the same.
-    pub fn hidden_by(&self, rules: &dyn NameRules) -> Vec<PathBuf> {
-        let mut hidden = Vec::new();
-        let mut before: &[u8] = b"";
-        for path in self.iter() {
-            let same = before.iter().zip(path).take_while(|(a, b)| a == b).count();
-            let is_new = |end: &usize| *end > same || before.get(*end) != Some(&b'/');
-            let new = ends_of_names(path).filter(is_new);
-            hidden.extend(new.filter_map(|end| hidden_part(rules, path, end)));
-            before = path;
-        }
-        hidden.sort();
-        hidden.dedup();
-        hidden
+    /// Returns a path, if it is tracked, and those below it.
+    pub fn at_and_below<'a>(&'a self, path: &[u8]) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+        let first = [path, b"/"].concat();
+        let (at, below) = (self.first_from(path), self.first_from(&first));
+        let at = self.get(at).filter(|known| *known == path);
+        let below = (below..self.ends.len()).filter_map(|index| self.get(index));
+        at.into_iter().chain(below.take_while(move |known| known.starts_with(&first)))
     }
 
     /// Returns the paths, sorted by their bytes.
@@ -94,22 +79,6 @@ impl Tracked {
         let start = index.checked_sub(1).and_then(|before| self.ends.get(before));
         self.bytes.get(start.map_or(0, |start| *start as usize)..end)
     }
-}
-
-/// Returns the beginning of a path, up to the end of one of its names, if rules hide it.
-fn hidden_part(rules: &dyn NameRules, path: &[u8], end: usize) -> Option<PathBuf> {
-    let part = path.get(..end)?;
-    let mut names = part.rsplit(|byte| *byte == b'/');
-    let (name, above) = (names.next()?, names.next().unwrap_or_default());
-    let is_hidden = rules.may_match_name(above, name)
-        && rules.decide(part, end < path.len()).is_some_and(|is_hidden| is_hidden);
-    is_hidden.then(|| OsString::from_vec(part.to_vec()).into())
-}
-
-/// Returns where each name of a path ends.
-fn ends_of_names(path: &[u8]) -> impl Iterator<Item = usize> {
-    let slashes = path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
-    slashes.chain([path.len()])
 }
 
 /// Collects names in the order of an index.

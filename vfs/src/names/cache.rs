@@ -1,6 +1,6 @@
 //! What a walk found, kept for the next one.
 //!
-//! One file a root. A directory's record holds while its device, inode, modification and change
+//! One file for a root and the rules by which it was walked. A directory's record holds while its device, inode, modification and change
 //! time do. A time is trusted only when it was two seconds old at the start of the walk: within
 //! the grain of a file system's clock a name can come without the time moving.
 //!
@@ -15,6 +15,7 @@
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::list::{Record, Stamp};
@@ -27,6 +28,10 @@ const SIZE: usize = 64 << 20;
 /// A walk is written down when more than one directory of so many was new.
 const WORTH: u64 = 64;
 const GRAIN: Duration = Duration::from_secs(2);
+/// The most files of other rules that are kept beside a root's new one.
+const OTHERS: usize = 3;
+/// The most names of the cache's directory that are looked at for them.
+const LISTED: usize = 10_000;
 
 /// Where walks are remembered.
 #[derive(Clone, Copy)]
@@ -53,6 +58,7 @@ impl Known {
 pub(super) struct Memory<'a> {
     cache: Option<WalkCache<'a>>,
     known: Known,
+    root: FileId,
     name: OsString,
     header: Vec<u8>,
 }
@@ -60,10 +66,11 @@ pub(super) struct Memory<'a> {
 impl<'a> Memory<'a> {
     /// Reads what is there for a root; what is damaged or made by other rules is not there.
     pub(super) fn load(options: &WalkOptions<'a>, root: FileId) -> Self {
-        let name = OsString::from(format!("names-{:x}-{:x}", root.dev, root.ino));
+        let rules = options.cache.map_or([0; 32], |cache| cache.rules);
+        let name = OsString::from(format!("{}{}", of_root(root), hex(&rules)));
         let header = options.cache.map(|cache| header(&cache.rules, options, root));
         let header = header.unwrap_or_default();
-        let mut memory = Self { cache: options.cache, known: Known::default(), name, header };
+        let mut memory = Self { cache: options.cache, known: Known::default(), root, name, header };
         if let Some(bytes) = memory.cache.and_then(|cache| read(&cache, &memory.name).ok()) {
             memory.known = parse(&bytes, &memory.header).unwrap_or_default();
         }
@@ -84,8 +91,33 @@ impl<'a> Memory<'a> {
         let bytes = render(&self.header, records);
         if bytes.len() <= SIZE {
             let _ = write(&cache, &self.name, &bytes);
+            let _ = self.forget_others(&cache);
         }
     }
+
+    /// Takes away what is remembered by rules that may never come again, when there is much of it.
+    fn forget_others(&self, cache: &WalkCache<'_>) -> Result<()> {
+        let entries = cache.fs.list(cache.dir, LISTED)?;
+        let beginning = of_root(self.root);
+        let is_other =
+            |name: &OsStr| name.as_bytes().starts_with(beginning.as_bytes()) && *name != self.name;
+        let others: Vec<OsString> =
+            entries.into_iter().map(|entry| entry.name).filter(|name| is_other(name)).collect();
+        if others.len() <= OTHERS {
+            return Ok(());
+        }
+        others.iter().try_for_each(|name| cache.fs.unlink(cache.dir, name))
+    }
+}
+
+/// How the names of all files about a root begin.
+fn of_root(root: FileId) -> String {
+    format!("names-{:x}-{:x}-", root.dev, root.ino)
+}
+
+/// Enough of a digest to tell a few apart; the whole of it is in the file.
+fn hex(rules: &[u8; 32]) -> String {
+    rules.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn header(rules: &[u8; 32], options: &WalkOptions<'_>, root: FileId) -> Vec<u8> {

@@ -123,6 +123,13 @@ impl Record {
 }
 
 impl Question<'_> {
+    /// Returns whether a directory at this path is entered, when those above it are.
+    pub(super) fn enters_path(&self, path: &[u8]) -> bool {
+        let end = path.iter().rposition(|byte| *byte == b'/');
+        let above = end.and_then(|end| path.get(..end)).unwrap_or_default();
+        self.enters(above, last(path))
+    }
+
     fn enters(&self, above: &[u8], name: &[u8]) -> bool {
         let is_registry = name == b"registry" && last(above) == b".cargo";
         let is_vendored = VENDORED.contains(&name) || is_registry;

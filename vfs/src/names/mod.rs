@@ -13,7 +13,7 @@ mod walked;
 
 pub use cache::WalkCache;
 pub use options::{Borders, NameRules, Vendored, WalkOptions};
-pub use walk::walk;
+pub use walk::{walk, walk_again};
 pub use walked::{HiddenName, WalkError, Walked};
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::fs::{self, FileTimes, Permissions};
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use proptest::prelude::*;
@@ -250,6 +250,11 @@ fn cache_of_other_rules_or_damaged_is_no_cache() {
     let mut other = cached(&OsFs, &scratch);
     other.cache = Some(WalkCache { fs: &OsFs, dir: scratch.fd(), rules: [8; 32] });
     assert_eq!(walk_later(&scratch, &other).listed, 3);
+    assert_eq!(walk_later(&scratch, &other).listed, 0, "each has a file of its own");
+    assert_eq!(walk_later(&scratch, &cached(&OsFs, &scratch)).listed, 0);
+    let file = cache_file(&scratch).expect("written");
+    fs::remove_file(&file).expect("removed");
+    fs::remove_file(cache_file(&scratch).expect("written")).expect("removed");
     walk_later(&scratch, &cached(&OsFs, &scratch));
     let file = cache_file(&scratch).expect("written");
     let bytes = fs::read(&file).expect("read");
@@ -263,6 +268,22 @@ fn cache_of_other_rules_or_damaged_is_no_cache() {
         let walked = walk_later(&scratch, &cached(&OsFs, &scratch));
         assert_eq!((walked.listed, &walked.hidden), (3, &expected), "length {place}");
     }
+}
+
+#[test]
+fn few_files_of_one_root_are_kept() {
+    let scratch = Scratch::new();
+    make(&scratch, &["a/secret"]);
+    let by = |rules| {
+        let cache = Some(WalkCache { fs: &OsFs, dir: scratch.fd(), rules: [rules; 32] });
+        walk_later(&scratch, &WalkOptions { cache, ..WalkOptions::default() }).listed
+    };
+    for rules in 0..4 {
+        assert_eq!((by(rules), by(rules)), (2, 0));
+    }
+    assert_eq!([0, 1, 2, 3].map(by), [0; 4]);
+    assert_eq!(by(4), 2);
+    assert_eq!([4, 0].map(by), [0, 2], "the others are gone");
 }
 
 #[test]
@@ -322,6 +343,59 @@ proptest! {
         let walked = walk_with(&scratch, &SECRET, &options);
         let found: BTreeSet<String> = hidden(&walked).into_iter().map(Into::into).collect();
         prop_assert_eq!(found, all);
+    }
+}
+
+/// What [`SECRET`] hides, but for some paths.
+struct Sparing(BTreeSet<PathBuf>);
+
+impl NameRules for Sparing {
+    fn may_match_name(&self, above: &[u8], name: &[u8]) -> bool {
+        SECRET.may_match_name(above, name)
+    }
+
+    fn decide(&self, relative: &[u8], is_dir: bool) -> Option<bool> {
+        let is_spared = self.0.contains(Path::new(OsStr::from_bytes(relative)));
+        SECRET.decide(relative, is_dir).map(|hidden| hidden && !is_spared)
+    }
+
+    fn notes(&self, relative: &[u8]) -> bool {
+        relative.ends_with(b"secret")
+    }
+
+    fn notes_repositories(&self) -> bool {
+        true
+    }
+
+    fn needs_walk(&self) -> bool {
+        true
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    #[test]
+    fn walk_again_equals_a_walk_that_spared_before(
+        tree in some_tree(), spared in prop::collection::vec(any::<prop::sample::Index>(), 0..6),
+    ) {
+        let scratch = Scratch::new();
+        make(&scratch, &tree.iter().map(String::as_str).collect::<Vec<_>>());
+        let whole: Vec<PathBuf> = tree
+            .iter()
+            .flat_map(|path| Path::new(path.trim_end_matches('/')).ancestors().map(Path::to_owned))
+            .filter(|path| !path.as_os_str().is_empty())
+            .collect();
+        let spared = spared.iter().filter_map(|it| whole.get(it.index(whole.len().max(1)))).cloned();
+        let (all, some) = (Sparing(BTreeSet::new()), Sparing(spared.collect()));
+        let options = WalkOptions::default();
+        let root = OsFs.open_dir(scratch.fd(), OsStr::new("root")).expect("open");
+        let first = walk(root.as_fd(), &all, &options).expect("walked");
+        let may_show = |path: &Path| some.0.contains(path);
+        let again = walk_again(first, &may_show, root.as_fd(), &some, &options).expect("walked");
+        let mut once = walk(root.as_fd(), &some, &options).expect("walked");
+        once.elapsed = again.elapsed;
+        prop_assert_eq!(again, once);
     }
 }
 

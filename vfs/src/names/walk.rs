@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
@@ -53,6 +53,49 @@ pub(super) fn walk_at(
     let mut found = walk.all(options.threads)?;
     memory.save(&mut found.records, started, found.walked.listed);
     Ok(found.finish(begun))
+}
+
+/// Shows what a walk has hidden and `rules` let be seen, if `may_show` agrees, and walks below it.
+///
+/// Equals a walk by these rules when they hide no more than those of the walk before. Nothing of it
+/// is remembered.
+///
+/// # Errors
+/// Only when the root itself can't be looked at.
+pub fn walk_again(
+    walked: Walked,
+    may_show: &dyn Fn(&Path) -> bool,
+    root: BorrowedFd<'_>,
+    rules: &dyn NameRules,
+    options: &WalkOptions<'_>,
+) -> Result<Walked> {
+    let begun = Instant::now();
+    let root_id = OsFs.status_of(root)?.id;
+    let limit = rules.depth_limit().unwrap_or(usize::MAX);
+    let question = Question { rules, vendored: options.vendored, depth: limit };
+    let walk = Walk { root, root_id, question, borders: options.borders, known: None };
+    let mut found = Found { walked, records: Vec::new() };
+    let is_shown = |name: &HiddenName| {
+        let is_directory = name.kind == Kind::Directory;
+        let decided = rules.decide(name.path.as_os_str().as_bytes(), is_directory);
+        may_show(&name.path) && decided != Some(true)
+    };
+    let shown: Vec<HiddenName> = found.walked.hidden.extract_if(.., |it| is_shown(it)).collect();
+    let mut jobs = Vec::new();
+    for name in shown {
+        let path = name.path.as_os_str().as_bytes().to_vec();
+        if rules.notes(&path) {
+            found.walked.noted.push(name.clone());
+        }
+        if name.kind == Kind::Directory && question.enters_path(&path) {
+            jobs.push(Job { path, above: None });
+        }
+    }
+    walk.alone(jobs, &mut found, &mut buffer(), None);
+    let before = found.walked.elapsed;
+    let mut walked = found.finish(begun);
+    walked.elapsed += before;
+    Ok(walked)
 }
 
 struct Walk<'a> {

@@ -4,6 +4,7 @@ mod own;
 mod rules;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::fs::{DirBuilder, File};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
@@ -13,7 +14,7 @@ use std::path::{Path, PathBuf};
 use endow_policy::{BackendSpec, HostPath, MountClass, MountSpec, PatternSet, Policy, ProtectSet};
 use endow_vfs::fs::{Kind, OsFs};
 use endow_vfs::git_index;
-use endow_vfs::names::{NameRules, WalkCache, WalkOptions, Walked, walk};
+use endow_vfs::names::{NameRules, WalkCache, WalkOptions, Walked, walk, walk_again};
 use endow_vfs::state::EndowDirs;
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
 use rustix::io::Errno;
@@ -149,26 +150,23 @@ impl Looking<'_> {
         live.map_or(&self.plain, |(_, asked)| asked)
     }
 
-    /// Walks the tree; when something is hidden that git tracks, once more with that spared.
+    /// Walks the tree; when something is hidden that git tracks, that is spared.
     fn look_below(&self, source: &Source) -> Result<Walked, Errno> {
         let root = open(source)?;
         let Asked { rules, digest } = self.asked(&source.path);
-        let look = |rules: &Rules<'_>, digest| {
-            let dir = self.remembered.as_ref().map(AsFd::as_fd);
-            let cache = dir.map(|dir| WalkCache { fs: &OsFs, dir, rules: digest });
-            let options = WalkOptions { threads: THREADS, cache, ..WalkOptions::default() };
-            walk(root.as_fd(), rules, &options)
-        };
-        let walked = look(rules, *digest)?;
+        let dir = self.remembered.as_ref().map(AsFd::as_fd);
+        let cache = dir.map(|dir| WalkCache { fs: &OsFs, dir, rules: *digest });
+        let options = WalkOptions { threads: THREADS, cache, ..WalkOptions::default() };
+        let walked = walk(root.as_fd(), rules, &options)?;
         if !walked.hidden.iter().any(|name| rules.is_builtin(&name.path)) {
             return Ok(walked);
         }
-        let spared = tracked_below(source, rules, self.work_tree);
+        let spared = tracked_below(source, &walked, rules, self.work_tree);
         if spared.is_empty() {
             return Ok(walked);
         }
         let rules = Rules { spared, ..*rules };
-        look(&rules, rules.digest())
+        walk_again(walked, &|path| rules.spared.contains(path), root.as_fd(), &rules, &options)
     }
 }
 
@@ -222,10 +220,11 @@ fn cache_directory(cache: &Path) -> Option<File> {
     File::open(directory).ok()
 }
 
-/// Returns what the work tree's index tracks of the names that built-in patterns hide, relative
-/// to the source. An index that can't be read spares nothing.
+/// Returns what the work tree's index tracks of the names that a walk has hidden by built-in
+/// patterns, relative to the source. An index that can't be read spares nothing.
 fn tracked_below(
     source: &Source,
+    walked: &Walked,
     rules: &Rules<'_>,
     work_tree: Option<&HostPath>,
 ) -> BTreeSet<PathBuf> {
@@ -233,8 +232,14 @@ fn tracked_below(
     let Some(prefix) = source.path.below(work_tree) else { return BTreeSet::new() };
     let (tracked, _) = git_index::load(work_tree.as_path());
     let is_own = |path: &Path| is_as_tracked(&tracked, work_tree, path);
-    let hidden = tracked.hidden_by(rules).into_iter().filter(|path| rules.is_builtin(path));
-    let files: Vec<PathBuf> = hidden.filter(|path| is_own(path)).collect();
+    let mut files = Vec::new();
+    for name in &walked.hidden {
+        let top = prefix.join(&name.path);
+        let known = tracked.at_and_below(top.as_os_str().as_bytes());
+        let known = known.map(|path| Path::new(OsStr::from_bytes(path)));
+        let hidden = known.filter(|path| rules.hides(path) && rules.is_builtin(path));
+        files.extend(hidden.filter(|path| is_own(path)).map(Path::to_owned));
+    }
     let above = files.iter().flat_map(|file| file.ancestors()).filter(|path| rules.hides(path));
     above.filter_map(|path| path.strip_prefix(prefix).ok().map(Path::to_owned)).collect()
 }

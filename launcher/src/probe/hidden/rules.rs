@@ -50,16 +50,14 @@ impl Rules<'_> {
         self.is_whole || self.patterns.is_any_depth()
     }
 
-    /// Returns a digest of all that a walk's result depends on, besides the tree.
+    /// Returns a digest of all that a walk's result depends on, besides the tree and what is spared.
     pub(super) fn digest(&self) -> [u8; 32] {
         let mut digest = Sha256::new();
         let patterns = self.written.iter().map(|rule| rule.pattern.as_bytes());
-        let spared = self.spared.iter().map(|path| path.as_os_str().as_bytes());
         let noted = self.protect.iter().flat_map(|it| it.rules());
         let noted = noted.map(|rule| rule.pattern.as_bytes());
-        let texts = patterns.chain([&b"\0spared"[..]]).chain(spared);
         let depth: &[u8] = if self.is_whole() { b"\0whole" } else { b"" };
-        for text in texts.chain([&b"\0noted"[..]]).chain(noted).chain([depth]) {
+        for text in patterns.chain([&b"\0noted"[..]]).chain(noted).chain([depth]) {
             digest.update(text);
             digest.update([0]);
         }
