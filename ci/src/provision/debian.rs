@@ -9,11 +9,12 @@ use super::Work;
 use crate::workspace::must;
 
 /// What is fetched; another text fetches anew.
-pub(super) const VERSION: &str = "bzip2 hello busybox git snapd 1";
+pub(super) const VERSION: &str = "bzip2 hello busybox git snapd golang-toml 1";
 
 /// `bzip2` has a plain makefile that builds and tests; `hello` asks its surroundings everything
-/// that a configure script can. The others are trees of thousands of files.
-const PACKAGES: [&str; 5] = ["bzip2", "hello", "busybox", "git", "snapd"];
+/// that a configure script can; `golang-toml` is a module of Go that needs no other. The rest are
+/// trees of thousands of files.
+const PACKAGES: [&str; 6] = ["bzip2", "hello", "busybox", "git", "snapd", "golang-toml"];
 
 /// Fetches and unpacks the packages, each to a directory of its own name.
 pub(super) fn fetch(work: &Work, dir: &Path) -> Result<()> {

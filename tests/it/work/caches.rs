@@ -125,3 +125,32 @@ setup(name='thing', version='$version.0', packages=['thing'])\" >$name/setup.py
     assert_eq!(world.bare(&install(2)).ok(), "version = 2\n2\n");
     assert_ne!(cache(&world, ".cache/pip"), before, "control: pip outside adds to it");
 }
+
+/// A module that go fetched outside is there inside, whose builds stay in a layer.
+#[test]
+fn go_builds_beside_its_caches() {
+    let (Some(c), true) = (provisioned("c"), has("go")) else { return };
+    let world = World::new();
+    copy(&c.join("golang-toml"), &world.home().join("toml"));
+    // The layout of a proxy, in files: go fetches from it as from another.
+    let prepare = "set -e; chown -R $(id -u):$(id -g) ~; cd ~/toml; rm -rf .git; git init -q; git add .
+        git -c user.name=a -c user.email=a@example.com commit -qm a
+        proxy=~/proxy/github.com/\\!burnt\\!sushi/toml/@v; mkdir -p $proxy; cp go.mod $proxy/v1.2.0.mod
+        echo '{\"Version\":\"v1.2.0\"}' >$proxy/v1.2.0.info
+        git archive --format=zip --prefix=github.com/BurntSushi/toml@v1.2.0/ -o $proxy/v1.2.0.zip HEAD
+        cd ~/project; export GOPROXY=file://$HOME/proxy GOSUMDB=off GOFLAGS=-mod=mod
+        printf 'module a.example/app\\n\\ngo 1.16\\n\\nrequire github.com/BurntSushi/toml v1.2.0\\n' >go.mod
+        printf 'package main\\n\\nimport \"github.com/BurntSushi/toml\"\\n\\nfunc main() {\\n\\tvar x struct{ A int }\\n\\ttoml.Decode(\"a = 42\", &x)\\n\\tprintln(x.A)\\n}\\n' >main.go
+        go mod download; rm -rf ~/proxy ~/toml; mkdir -p ~/.cache/go-build";
+    world.bare(prepare).ok();
+    let caches = || [cache(&world, "go/pkg/mod"), cache(&world, ".cache/go-build")];
+    let before = caches();
+    let build = "set -e; export GOPROXY=off GOFLAGS=-mod=mod GOSUMDB=off
+        go build -o app . && ./app 2>&1; ls ~/.cache/go-build | wc -l";
+    let built = world.run(&["run", "--profile", "go"], build);
+    let added = built.ok().strip_prefix("42\n").expect("it runs").trim().parse::<usize>();
+    assert!(added.expect("a number") > 100, "{built:?}");
+    assert_eq!(caches(), before);
+    world.bare(build).ok();
+    assert_ne!(caches(), before, "control: go outside adds to it");
+}

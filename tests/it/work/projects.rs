@@ -30,6 +30,28 @@ fn npm_ci_and_the_tests_of_a_project() {
     assert_ne!(world.run(&bare_home, script).code, 0, "control");
 }
 
+/// What go builds and says, with caches of its own: first as the user, then inside.
+#[test]
+fn go_build_and_the_tests_of_a_project() {
+    let (Some(c), Some(_)) = (provisioned("c"), debian_program("go")) else {
+        return;
+    };
+    let world = World::new();
+    fresh_project(&world, &c.join("golang-toml"));
+    world.bare("chown -R $(id -u):$(id -g) ~; git init -q").ok();
+    let script = "set -e; export GOPROXY=off
+        go build -o built/ ./cmd/...; echo 'a = 1' | built/toml-test-decoder
+        go vet ./cmd/... && go test ./... 2>&1 | grep -v 'no test files' | cut -f1,2
+        sha256sum built/*; rm -r built";
+    let outside = world.bare(script).ok().to_owned();
+    let cache = "find ~/.cache/go-build ~/go -type f 2>/dev/null | sort | xargs sha256sum";
+    let before = world.bare(cache).ok().to_owned();
+    let inside = world.run(&AGENT, script);
+    assert!(inside.ok().contains("\nok  \tgithub.com/BurntSushi/toml\n"), "{inside:?}");
+    assert_eq!(inside.ok(), outside);
+    assert_eq!(world.bare(cache).ok(), before, "the cache is as it was");
+}
+
 #[test]
 fn pip_install_and_pytest_of_a_project() {
     let (Some(projects), Some(_)) = (provisioned("projects"), debian_program("pip3")) else {
