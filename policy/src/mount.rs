@@ -88,6 +88,11 @@ pub enum Made {
     Hosts,
     /// `~/.gitconfig` with `user.name` and `user.email` of the host's git configuration.
     Gitconfig,
+    /// Settings of codex in the place of the machine's owner's, where there are none: its own
+    /// sandbox stands down.
+    Codex,
+    /// The same of claude.
+    Claude,
     /// `/run/endow/README`: what a sandbox is, for whoever reads in it.
     Readme,
     /// What the chosen editor says of itself, in the file where agents look for it.

@@ -10,6 +10,13 @@ use super::git_user;
 use crate::plan::content_key;
 use crate::plan::network::RESOLVER;
 
+/// What codex is told of sandboxes, by the weakest of its files: the user's settings count more.
+const CODEX: &str = "\
+# Made by endow: this is the inside of a sandbox, in which codex can't make another.
+sandbox_mode = \"danger-full-access\"
+";
+/// The same for claude, by the strongest of its files.
+const CLAUDE: &str = "{\"sandbox\": {\"enabled\": false}}\n";
 /// The most bytes of a copied file; system files of this kind are far smaller.
 const COPY_BYTES_MAX: u64 = 1 << 20;
 
@@ -38,6 +45,8 @@ fn make(made: Made, vars: &Vars) -> Option<Vec<u8>> {
         Made::Group => Some(group(vars).into_bytes()),
         Made::ResolvConf => Some(format!("nameserver {}\n", RESOLVER.ip()).into_bytes()),
         Made::Hosts => Some(hosts().into_bytes()),
+        Made::Codex => Some(CODEX.into()),
+        Made::Claude => Some(CLAUDE.into()),
         // Sockets, a text that is always the same, and one that was read when it was chosen.
         Made::SshAgent | Made::Bridges | Made::Readme | Made::Editor => None,
         Made::Gitconfig => git_user::config(vars).map(String::into_bytes),

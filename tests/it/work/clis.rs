@@ -11,18 +11,21 @@ use crate::harness::World;
 pub(super) struct Cli {
     /// The command, without the prompt.
     pub(super) command: &'static [&'static str],
+    /// Words that its profile makes needless: that a sandbox of its own stands down.
+    pub(super) without_profile: &'static [&'static str],
     /// Its state: directories below the home.
     pub(super) state: &'static [&'static str],
     /// What it needs besides grants when it has no profile.
     pub(super) options: &'static [&'static str],
     /// What stands in the home before the first run.
-    settings: &'static [(&'static str, &'static str)],
+    pub(super) settings: &'static [(&'static str, &'static str)],
     /// Its variables. In them and in settings `HOME` and `PORT` are filled in.
     pub(super) variables: &'static [(&'static str, &'static str)],
 }
 
 pub(super) const CLAUDE: Cli = Cli {
     command: &["claude", "--dangerously-skip-permissions", "-p"],
+    without_profile: &[],
     state: &[".claude"],
     options: &[],
     settings: &[(".claude/.claude.json", include_str!("fixtures/claude.json"))],
@@ -36,7 +39,8 @@ pub(super) const CLAUDE: Cli = Cli {
 };
 
 pub(super) const CODEX: Cli = Cli {
-    command: &["codex", "exec", "--sandbox", "danger-full-access"],
+    command: &["codex", "exec"],
+    without_profile: &["--sandbox", "danger-full-access"],
     state: &[".codex"],
     options: &[],
     settings: &[(".codex/config.toml", include_str!("fixtures/codex.toml"))],
@@ -46,6 +50,7 @@ pub(super) const CODEX: Cli = Cli {
 /// A model is named: to choose one, gemini asks another.
 pub(super) const GEMINI: Cli = Cli {
     command: &["gemini", "--model", "gemini-3.1-pro-preview", "--approval-mode", "yolo", "-p"],
+    without_profile: &[],
     state: &[".gemini"],
     options: &[],
     settings: &[(".gemini/settings.json", include_str!("fixtures/gemini.json"))],
@@ -59,6 +64,7 @@ pub(super) const GEMINI: Cli = Cli {
 /// Without a network npm fetches no plugin package for its settings.
 pub(super) const OPENCODE: Cli = Cli {
     command: &["opencode", "run"],
+    without_profile: &[],
     state: &[".config/opencode", ".local/share/opencode", ".local/state/opencode"],
     // It keeps snapshots as a repository with settings that git would obey.
     options: &["--unprotect", "**/snapshot/**"],
@@ -82,6 +88,7 @@ pub(super) const AIDER: Cli = Cli {
         "--file=greet.sh",
         "--message",
     ],
+    without_profile: &[],
     state: &[".aider"],
     options: &[],
     settings: &[(
