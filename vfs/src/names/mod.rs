@@ -5,6 +5,7 @@
 //! held makes the next walk one call a directory.
 
 mod cache;
+mod format;
 mod list;
 mod options;
 pub(crate) mod pool;

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
-use super::cache::{Known, Memory};
+use super::cache::{Memory, is_settled};
+use super::format::{Known, Records};
 use super::list::{Buffer, Question, Record, Stamp, buffer, depth, join, list};
 use super::pool::Pool;
 use super::{Borders, HiddenName, NameRules, WalkError, WalkOptions, Walked};
@@ -49,9 +50,11 @@ pub(super) fn walk_at(
     let limit = rules.depth_limit().unwrap_or(usize::MAX);
     let question = Question { rules, vendored: options.vendored, depth: limit };
     let memory = Memory::load(options, root_id);
-    let walk = Walk { root, root_id, question, borders: options.borders, known: memory.known() };
-    let mut found = walk.all(options.threads)?;
-    memory.save(&mut found.records, started, found.walked.listed);
+    let kept_from = memory.is_kept().then_some(started);
+    let borders = options.borders;
+    let walk = Walk { root, root_id, question, borders, known: memory.known(), kept_from };
+    let found = walk.all(options.threads)?;
+    memory.save(&found.records, found.walked.directories, found.walked.listed);
     Ok(found.finish(begun))
 }
 
@@ -73,8 +76,9 @@ pub fn walk_again(
     let root_id = OsFs.status_of(root)?.id;
     let limit = rules.depth_limit().unwrap_or(usize::MAX);
     let question = Question { rules, vendored: options.vendored, depth: limit };
-    let walk = Walk { root, root_id, question, borders: options.borders, known: None };
-    let mut found = Found { walked, records: Vec::new() };
+    let borders = options.borders;
+    let walk = Walk { root, root_id, question, borders, known: None, kept_from: None };
+    let mut found = Found { walked, records: Records::default() };
     let is_shown = |name: &HiddenName| {
         let is_directory = name.kind == Kind::Directory;
         let decided = rules.decide(name.path.as_os_str().as_bytes(), is_directory);
@@ -104,6 +108,8 @@ struct Walk<'a> {
     question: Question<'a>,
     borders: Borders,
     known: Option<&'a Known>,
+    /// Records are kept whose times are settled by then.
+    kept_from: Option<SystemTime>,
 }
 
 /// One directory to visit.
@@ -117,7 +123,7 @@ struct Job {
 #[derive(Default)]
 struct Found {
     walked: Walked,
-    records: Vec<Record>,
+    records: Records,
 }
 
 impl Walk<'_> {
@@ -179,12 +185,12 @@ impl Walk<'_> {
             return found.fail(job.path, Errno::NAMETOOLONG);
         }
         if let Some(record) = self.recall(&job.path) {
-            return found.add(record.clone(), None, jobs);
+            return self.add(&record, None, jobs, found);
         }
         match self.read(&job, buffer) {
             Ok(Some((record, dir))) => {
                 found.walked.listed += 1;
-                found.add(record, Some(&Arc::new(dir)), jobs);
+                self.add(&record, Some(&Arc::new(dir)), jobs, found);
             }
             Ok(None) => found.walked.borders.push(path(job.path)),
             // It went away, or became something else, since its name was read.
@@ -193,8 +199,21 @@ impl Walk<'_> {
         }
     }
 
+    fn add(
+        &self,
+        record: &Record,
+        dir: Option<&Arc<OwnedFd>>,
+        jobs: &mut Vec<Job>,
+        found: &mut Found,
+    ) {
+        if self.kept_from.is_some_and(|started| is_settled(&record.stamp, started)) {
+            found.records.push(record);
+        }
+        found.add(record, dir, jobs);
+    }
+
     /// Returns what is known of a directory, if it is unchanged.
-    fn recall(&self, path: &[u8]) -> Option<&Record> {
+    fn recall(&self, path: &[u8]) -> Option<Record> {
         let record = self.known?.get(path)?;
         // A link on the way leads elsewhere, where another directory is: it doesn't compare.
         let name: &[u8] = if path.is_empty() { b"." } else { path };
@@ -232,7 +251,7 @@ impl Walk<'_> {
 }
 
 impl Found {
-    fn add(&mut self, record: Record, dir: Option<&Arc<OwnedFd>>, jobs: &mut Vec<Job>) {
+    fn add(&mut self, record: &Record, dir: Option<&Arc<OwnedFd>>, jobs: &mut Vec<Job>) {
         self.walked.directories += 1;
         self.walked.entries += u64::from(record.entries);
         for (kind, name) in &record.hidden {
@@ -246,7 +265,6 @@ impl Found {
         self.walked.repositories.extend(record.is_repository.then(|| path(record.path.clone())));
         let above = |name| Job { path: join(&record.path, name), above: dir.cloned() };
         jobs.extend(record.children.iter().map(|name| above(name)));
-        self.records.push(record);
     }
 
     fn hide(&mut self, name: Vec<u8>, kind: Kind) {
@@ -271,7 +289,7 @@ impl Found {
         walked.entries += more.entries;
         walked.directories += more.directories;
         walked.listed += more.listed;
-        self.records.extend(other.records);
+        self.records.append(&other.records);
     }
 
     fn finish(self, begun: Instant) -> Walked {
