@@ -26,6 +26,7 @@ fn report_has_every_key_also_when_nothing_was_observed() {
         "policy",
         "enforcement",
         "environment",
+        "descriptors",
         "mounts",
         "changes",
         "sync",

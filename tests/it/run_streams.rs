@@ -180,6 +180,19 @@ fn descriptors_that_are_named_are_handed_over() {
 }
 
 #[test]
+fn descriptors_that_are_closed_are_told() {
+    let world = World::new();
+    world.write("home/project/in", "");
+    let told = line(&world, "\"$E\" run --json --keep-fd 7 -- true 7<in 8<in 70<in");
+    let report: serde_json::Value = serde_json::from_str(told.ok()).expect("json");
+    let numbers = |key: &str| report["descriptors"][key].as_array().expect("numbers").clone();
+    assert_eq!(numbers("passed"), [7]);
+    let closed = numbers("closed");
+    assert!(closed.contains(&8.into()) && closed.contains(&70.into()), "{closed:?}");
+    assert!(!closed.contains(&7.into()), "{closed:?}");
+}
+
+#[test]
 fn descriptor_of_a_file_outside_the_view_is_handed_over() {
     let world = World::new();
     let outside = world.write("outside/file", "secret\n");

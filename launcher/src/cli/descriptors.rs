@@ -19,6 +19,17 @@ pub(crate) struct Passed {
     pub(crate) reports: Reports,
     /// Where events go.
     pub(crate) events: Events,
+    /// What became of the descriptors that were open.
+    pub(crate) inherited: Inherited,
+}
+
+/// The numbers of descriptors above 2 that were open when endow began.
+#[derive(Clone, Debug)]
+pub(crate) struct Inherited {
+    /// Those that the command receives.
+    pub(crate) passed: Vec<i32>,
+    /// Those that nobody named, in order; unknown without `/proc`.
+    pub(crate) closed: Option<Vec<i32>>,
 }
 
 /// Takes the descriptors that are named and closes all others that were inherited: neither the
@@ -28,6 +39,8 @@ pub(crate) fn take(args: &RunArgs) -> Result<Passed, CommandError> {
     let targets = args.report.iter().chain(&args.events);
     named.extend(targets.filter_map(|target| number(target)));
     must_be_open(&named)?;
+    let closed = open_now().map(|open| open.into_iter().filter(|it| !named.contains(it)).collect());
+    let inherited = Inherited { passed: args.keep_fd.clone(), closed };
     close_others(&named).map_err(|errno| {
         CommandError::new(Kind::Setup, "can't close inherited descriptors")
             .cause(io::Error::from(errno))
@@ -35,7 +48,20 @@ pub(crate) fn take(args: &RunArgs) -> Result<Passed, CommandError> {
     let reports = args.report.iter().map(|target| Target::new(target)).collect::<Result<_, _>>()?;
     let events = args.events.as_deref().map(Target::new).transpose()?;
     let events = events.map(|target| target.open()).transpose()?;
-    Ok(Passed { reports: Reports(reports), events: Events::new(events) })
+    Ok(Passed { reports: Reports(reports), events: Events::new(events), inherited })
+}
+
+/// Returns the numbers above 2 of what is open, if that can be told.
+fn open_now() -> Option<Vec<i32>> {
+    let entries = std::fs::read_dir("/proc/self/fd").ok()?;
+    let number =
+        |entry: io::Result<std::fs::DirEntry>| entry.ok()?.file_name().to_str()?.parse().ok();
+    let numbers: Vec<i32> = entries.filter_map(number).collect();
+    // The listing itself is closed by now.
+    let is_open = |number: &i32| *number > 2 && sys::fd::borrow_number(*number).is_ok();
+    let mut open: Vec<i32> = numbers.into_iter().filter(is_open).collect();
+    open.sort_unstable();
+    Some(open)
 }
 
 fn must_be_open(named: &[i32]) -> Result<(), CommandError> {

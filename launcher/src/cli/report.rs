@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::args::RunArgs;
 use super::denials;
+use super::descriptors::Inherited;
 use super::error::CommandError;
 use super::git_settings;
 use super::json;
@@ -133,6 +134,13 @@ impl Report {
         Self { value }
     }
 
+    /// Adds what became of the caller's descriptors.
+    pub(crate) fn with(mut self, inherited: &Inherited) -> Self {
+        let Inherited { passed, closed } = inherited;
+        set(&mut self.value, "descriptors", json!({"passed": passed, "closed": closed}));
+        self
+    }
+
     /// Returns the report as text.
     pub(crate) fn to_json(&self) -> String {
         let mut text = serde_json::to_string_pretty(&self.value).unwrap_or_default();
@@ -160,7 +168,7 @@ fn empty() -> Value {
     json!({
         "version": 1, "run": null, "command": null, "outcome": null, "started": null,
         "duration_ms": null, "phases_us": null, "policy": null, "enforcement": null, "environment": null,
-        "mounts": null, "changes": null, "sync": null, "checkpoint": null, "trees": null, "git_settings": null, "denials": null,
+        "descriptors": null, "mounts": null, "changes": null, "sync": null, "checkpoint": null, "trees": null, "git_settings": null, "denials": null,
         "denials_left_out": null, "bridges": null, "connections": null,
         "resources": null,
     })

@@ -44,7 +44,7 @@ pub(crate) fn run(args: &RunArgs, output: &Output) -> Result<ExitCode, CommandEr
     match result {
         Ok(run) => {
             if output.is_json() || !reports.are_none() {
-                let report = Report::of_run(&run);
+                let report = Report::of_run(&run).with(&passed.inherited);
                 reports.write(&report)?;
                 if output.is_json() {
                     output.json(report.value());

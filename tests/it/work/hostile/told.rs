@@ -19,13 +19,15 @@ pub(super) enum Told {
     Stays(&'static str),
     /// A variable that the command does not receive.
     Withheld(&'static str),
+    /// A descriptor of the caller's that the command does not receive.
+    Closed(i32),
     /// A namespace in which nothing of the host's is.
     Apart(&'static str),
     /// Processes that were ended with the run.
     Ended,
 }
 
-use Told::{Apart, Call, Ended, Held, Host, Path, Setting, Stays, Withheld};
+use Told::{Apart, Call, Closed, Ended, Held, Host, Path, Setting, Stays, Withheld};
 
 impl Told {
     /// Returns whether a report says it; `fill` fills the words in.
@@ -34,8 +36,9 @@ impl Told {
             let subject = fill(subject);
             list.as_array().into_iter().flatten().any(|it| it[key] == *subject)
         };
-        let has =
-            |list: &Value, name: &str| list.as_array().into_iter().flatten().any(|it| it == name);
+        let has = |list: &Value, wanted: Value| {
+            list.as_array().into_iter().flatten().any(|it| *it == wanted)
+        };
         match self {
             Path(path) => any(&explained(report), "path", path),
             Call(name) => any(&explained(report), "call", name),
@@ -43,8 +46,9 @@ impl Told {
             Held(path) => any(&report["sync"]["held"], "path", path),
             Setting(name) => any(&report["git_settings"], "name", name),
             Stays(at) => any(&staying(report), "at", at),
-            Withheld(name) => has(&report["environment"]["withheld"], name),
-            Apart(name) => has(&report["enforcement"]["namespaces"], name),
+            Withheld(name) => has(&report["environment"]["withheld"], name.into()),
+            Closed(number) => has(&report["descriptors"]["closed"], number.into()),
+            Apart(name) => has(&report["enforcement"]["namespaces"], name.into()),
             Ended => report["resources"]["leftover_processes"].as_u64() > Some(0),
         }
     }
@@ -117,7 +121,7 @@ pub(super) const TABLE: &[(&str, Told)] = &[
     ("descriptor-of-a-process", Apart("pid")),
     ("memory-of-a-process", Apart("pid")),
     ("tracing-a-process", Apart("pid")),
-    ("inherited-descriptor", Apart("pid")),
+    ("inherited-descriptor", Closed(9)),
     ("ssh-agent", Path("ROOT/run/agent")),
     ("session-bus", Path("ROOT/run/bus")),
     ("docker", Path("ROOT/run/docker.sock")),
