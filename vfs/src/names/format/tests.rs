@@ -36,8 +36,12 @@ prop_compose! {
 fn written(records: &[Record]) -> Vec<u8> {
     let (some, others) = records.split_at(records.len() / 2);
     let [mut first, mut second] = [Records::default(), Records::default()];
-    some.iter().for_each(|record| first.push(record));
-    others.iter().for_each(|record| second.push(record));
+    for record in some {
+        first.push(record);
+    }
+    for record in others {
+        second.push(record);
+    }
     first.append(&second);
     first.render(b"header")
 }
