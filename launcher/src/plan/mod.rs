@@ -22,6 +22,7 @@ pub mod landlock;
 mod level;
 mod live_names;
 mod live_repository;
+mod made;
 mod mounts;
 mod narrow;
 pub mod network;

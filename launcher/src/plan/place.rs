@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::awaited::{self, AwaitedMount};
 use super::host::{Found, HostFacts, PathFact};
-use super::readme::is_without_room;
+use super::made::is_without_room;
 use super::step::FileId;
 use super::tree::{TreeFact, place_tree};
 use super::{PlanError, planted};

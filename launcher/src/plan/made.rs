@@ -1,0 +1,67 @@
+//! Files that endow makes in places of its own choice: where a mount of the host stands, or a link of
+//! the host leads, that counts and nothing is made.
+
+use endow_policy::{BackendSpec, GuestPath, Made};
+
+use super::place::{Placed, Placement};
+
+/// Whether it is such a file, and there is no room for it.
+pub(super) fn is_without_room(placed: &Placed, placement: &Placement) -> bool {
+    let at = &placed.spec.at;
+    let is_covered = || placement.above(at).is_some() && !placement.has_room(at);
+    match placed.spec.backend {
+        BackendSpec::Made { made: Made::Readme } => is_covered(),
+        BackendSpec::Made { made: Made::Codex | Made::Claude } => {
+            is_covered() || placement.links.keys().any(|link| at.is_within(link))
+        }
+        _ => false,
+    }
+}
+
+impl Placement {
+    /// Returns whether the mount around `at` is empty at first.
+    fn has_room(&self, at: &GuestPath) -> bool {
+        let around = self.above(at).map(|placed| &placed.spec.backend);
+        matches!(around, Some(BackendSpec::Memory { .. } | BackendSpec::Private { .. }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use endow_policy::{Access, HostPath, MountClass, MountOptions, MountSpec, Origin};
+
+    use super::*;
+
+    fn at(path: &str) -> GuestPath {
+        GuestPath::new(path).expect("a path")
+    }
+
+    fn placed(path: &str, backend: BackendSpec) -> Placed {
+        let spec = MountSpec {
+            at: at(path),
+            backend,
+            access: Access::Ro,
+            options: MountOptions::default(),
+            class: MountClass::System,
+            origin: Origin::Default,
+        };
+        Placed { spec, source: None, tree: None }
+    }
+
+    #[test]
+    fn settings_of_the_machine_count() {
+        let file = placed("/etc/x/settings", BackendSpec::Made { made: Made::Claude });
+        let host =
+            |path: &str| BackendSpec::Physical { host: HostPath::new(path).expect("a path") };
+        let with = |mounts: &[Placed], links: &[&str]| {
+            let all = mounts.iter().chain([&file]).cloned().collect();
+            let mut placement = Placement::default().with_mounts(all, Vec::new());
+            placement.links.extend(links.iter().map(|link| (at(link), "/opt/x".into())));
+            is_without_room(&file, &placement)
+        };
+        assert!(!with(&[], &[]) && !with(&[placed("/etc/y", host("/etc/y"))], &["/etc/y"]));
+        assert!(with(&[placed("/etc/x", host("/etc/x"))], &[]));
+        assert!(with(&[placed("/etc", host("/etc"))], &[]));
+        assert!(with(&[placed("/opt/x", host("/opt/x"))], &["/etc/x"]), "it is there by a link");
+    }
+}
