@@ -31,7 +31,7 @@ impl<'a> Rules<'a> {
 impl Rules<'_> {
     /// Returns the number of the pattern that decides about a name.
     pub(super) fn deciding(&self, path: &Path) -> Option<usize> {
-        self.patterns.decide_entry(path).map(|decision| decision.rule)
+        self.patterns.decide(path).map(|decision| decision.rule)
     }
 
     /// Returns whether a built-in pattern decides about a path: only those spare what is tracked.
@@ -40,9 +40,9 @@ impl Rules<'_> {
         rule.is_some_and(|rule| matches!(rule.origin, Origin::Profile { .. }))
     }
 
-    /// Returns whether a pattern hides a name, the directories above it left aside.
+    /// Returns whether a pattern hides a path, or a directory above it.
     pub(super) fn hides(&self, path: &Path) -> bool {
-        self.patterns.decide_entry(path).is_some_and(|decision| decision.hidden)
+        self.patterns.hides(path)
     }
 
     /// Returns whether every directory is walked.
@@ -69,12 +69,18 @@ impl NameRules for Rules<'_> {
     fn may_match_name(&self, above: &[u8], name: &[u8]) -> bool {
         let is_of_interest =
             |set: &ProtectSet| set.may_match_name(above, name) || set.may_lead_by_name(above, name);
-        self.patterns.may_match_name(above, name) || self.protect.is_some_and(is_of_interest)
+        // Below a hidden directory that is spared each name is hidden unless it is spared.
+        !self.spared.is_empty()
+            || self.patterns.may_match_name(above, name)
+            || self.protect.is_some_and(is_of_interest)
     }
 
     fn decide(&self, relative: &[u8], _is_dir: bool) -> Option<bool> {
         let path = Path::new(OsStr::from_bytes(relative));
-        let hidden = self.patterns.decide_entry(path).map(|decision| decision.hidden)?;
+        if self.spared.is_empty() {
+            return self.patterns.decide_entry(path).map(|decision| decision.hidden);
+        }
+        let hidden = self.patterns.decide(path)?.hidden;
         Some(hidden && !(self.spared.contains(path) && self.is_builtin(path)))
     }
 
