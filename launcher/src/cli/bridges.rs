@@ -64,6 +64,7 @@ fn order(bridges: &OpenBridges) -> BridgeOrder {
     let paths = |paths: &[HostPath]| paths.iter().map(ToString::to_string).collect();
     BridgeOrder {
         open: bridges.open.iter().map(|bridge| bridge.value.to_string()).collect(),
+        published: bridges.published.clone(),
         search: paths(&bridges.search),
         reach: paths(&bridges.reach),
     }

@@ -63,7 +63,9 @@ impl Listeners {
         let key = self.listening.insert(Listener { socket, target });
         match self.listening.get_mut(key) {
             Some(made) if !self.paused => {
-                poll.add_reader(made.socket.as_fd(), Source::Listener, key)?;
+                let watched = poll.add_reader(made.socket.as_fd(), Source::Listener, key);
+                // One that nobody looks at would take connections, and serve them after a pause.
+                watched.inspect_err(|_| drop(self.listening.remove(key)))?;
             }
             _ => {}
         }

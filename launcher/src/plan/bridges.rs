@@ -1,6 +1,8 @@
 //! Bridges to the user's desktop: a socket of the run's own, and where the programs behind it may be.
 
-use endow_policy::{Bridge, HostPath, MountSpec, NetworkMode, Origin, Policy, Stated};
+use endow_policy::{
+    Bridge, HostPath, MountSpec, NetworkMode, Origin, Policy, PublishedPort, Stated,
+};
 use serde::Serialize;
 
 use super::host::{ExecRequest, HostFacts};
@@ -16,6 +18,9 @@ pub const SOCKET: &str = "sockets/bridges";
 pub struct OpenBridges {
     /// The bridges that something outside is done for, and the ports to which logins come back.
     pub open: Vec<Stated<Bridge>>,
+    /// Ports of the host's loopback that lead to the same port inside.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub published: Vec<u16>,
     /// The directories of PATH in which no command can have put a program.
     pub search: Vec<HostPath>,
     /// What commands may write.
@@ -39,7 +44,10 @@ pub(super) fn plan(
     let live = planted::live_sources(&policy.mounts, host);
     let is_safe = |directory: &HostPath| within(directory, None, &live, host).is_none();
     let search = search_path(policy, request).into_iter().filter(is_safe).collect();
-    Some(OpenBridges { open, search, reach: live.into_iter().cloned().collect() })
+    let same = |port: &PublishedPort| port.host_port == port.port && port.address.is_loopback();
+    let published = policy.network.publish.iter().map(|port| port.value).filter(same);
+    let published = published.map(|port| port.port).collect();
+    Some(OpenBridges { open, published, search, reach: live.into_iter().cloned().collect() })
 }
 
 impl Builder<'_> {

@@ -14,6 +14,8 @@ pub struct BridgeOrder {
     pub open: Vec<String>,
     /// The directories in which programs are looked for.
     pub search: Vec<String>,
+    /// Ports of the host's loopback that lead to the same port inside.
+    pub published: Vec<u16>,
     /// What commands may write: no program is taken from there.
     pub reach: Vec<String>,
 }

@@ -1,7 +1,7 @@
 //! Logins that come back to a port inside: the URL that begins one names it (RFC 6749, RFC 8252).
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, TcpListener};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::time::Instant;
 
 use endow_policy::{Bridge, LOGIN_LASTS};
@@ -22,14 +22,14 @@ pub(crate) struct Logins {
     any: bool,
     /// Ports that are open anyway.
     published: Vec<u16>,
-    open: Vec<(u16, Instant)>,
+    open: Vec<(SocketAddr, Instant)>,
 }
 
 /// One that may begin.
 #[derive(Debug)]
 pub(crate) struct Login {
-    /// The port to which it comes back, inside and at the host's loopback.
-    pub(crate) port: u16,
+    /// Where it comes back to: the host's loopback, and the same port inside.
+    pub(crate) at: SocketAddr,
     /// What takes the browser's connection, unless the launcher has it already.
     pub(crate) socket: Option<TcpListener>,
 }
@@ -52,14 +52,9 @@ pub(crate) enum LoginFault {
 }
 
 impl Logins {
-    /// Collects what bridges say of it.
-    pub(crate) fn of(open: &[Bridge]) -> Self {
-        let ports = open.iter().filter_map(|bridge| match bridge {
-            Bridge::Oauth(port) => *port,
-            _ => None,
-        });
-        let (any, published) = (open.contains(&Bridge::Oauth(None)), ports.collect());
-        Self { any, published, open: Vec::new() }
+    /// Takes what bridges say of it, and the ports that lead inside anyway.
+    pub(crate) fn of(open: &[Bridge], published: Vec<u16>) -> Self {
+        Self { any: open.contains(&Bridge::Oauth(None)), published, open: Vec::new() }
     }
 
     /// Has the port to which a URL's login comes back, if the URL begins one and the port is not
@@ -69,26 +64,26 @@ impl Logins {
         url: &WebUrl<'_>,
         now: Instant,
     ) -> Result<Option<Login>, LoginFault> {
-        let Some((address, port)) = returns_to(url).filter(|(_, port)| self.is_ours(*port)) else {
+        let Some(at) = returns_to(url).filter(|at| self.is_ours(at.port())) else {
             return Ok(None);
         };
-        if port < RANDOM_FIRST {
-            return Err(LoginFault::Chosen(port));
+        if at.port() < RANDOM_FIRST {
+            return Err(LoginFault::Chosen(at.port()));
         }
         self.open.retain(|(_, since)| now.duration_since(*since) < LOGIN_LASTS);
-        let is_known = self.open.iter().any(|(known, _)| *known == port);
+        let is_known = self.open.iter().any(|(known, _)| *known == at);
         if !is_known && self.open.len() >= LOGINS_MAX {
             return Err(LoginFault::TooMany);
         }
-        let listener = || listen(address, port).map_err(|error| LoginFault::Taken(port, error));
+        let listener = || listen(at).map_err(|error| LoginFault::Taken(at.port(), error));
         let socket = (!is_known).then(listener).transpose()?;
-        Ok(Some(Login { port, socket }))
+        Ok(Some(Login { at, socket }))
     }
 
-    /// Notes that a login began.
+    /// Notes that a login began, and that the launcher knows.
     pub(crate) fn began(&mut self, login: &Login, now: Instant) {
-        self.open.retain(|(port, _)| *port != login.port);
-        self.open.push((login.port, now));
+        self.open.retain(|(at, _)| *at != login.at);
+        self.open.push((login.at, now));
     }
 
     fn is_ours(&self, port: u16) -> bool {
@@ -97,20 +92,29 @@ impl Logins {
 }
 
 /// Returns where on the machine's loopback a login comes back, when there is one such place.
-fn returns_to(url: &WebUrl<'_>) -> Option<(IpAddr, u16)> {
+fn returns_to(url: &WebUrl<'_>) -> Option<SocketAddr> {
     let query = url.text.split('#').next()?.split_once('?')?.1;
     let named = |(name, place)| (name == REDIRECT).then_some(place);
     let places: Vec<_> = form_urlencoded::parse(query.as_bytes()).filter_map(named).collect();
     let [place] = &places[..] else { return None };
     let place = WebUrl::parse(place).ok().filter(|place| place.host == Host::Loopback)?;
-    let sixth = place.text.contains("//[");
-    let address = if sixth { Ipv6Addr::LOCALHOST.into() } else { Ipv4Addr::LOCALHOST.into() };
-    Some((address, place.port))
+    let is_sixth = place.text.split_once("://")?.1.starts_with("[::1]");
+    let address: IpAddr =
+        if is_sixth { Ipv6Addr::LOCALHOST.into() } else { Ipv4Addr::LOCALHOST.into() };
+    Some(SocketAddr::new(address, place.port))
 }
 
-/// The launcher never waits at it.
-fn listen(address: IpAddr, port: u16) -> io::Result<TcpListener> {
-    let socket = TcpListener::bind((address, port))?;
+/// Listens where the launcher never waits. Who has the port at the other of the loopback's addresses
+/// has the name `localhost`, too: programs may come to either.
+fn listen(at: SocketAddr) -> io::Result<TcpListener> {
+    let other: IpAddr =
+        if at.is_ipv4() { Ipv6Addr::LOCALHOST.into() } else { Ipv4Addr::LOCALHOST.into() };
+    let socket = TcpListener::bind(at)?;
+    match TcpListener::bind((other, at.port())) {
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse => return Err(error),
+        // It is free, or there is no such address.
+        _ => {}
+    }
     socket.set_nonblocking(true)?;
     Ok(socket)
 }
@@ -135,17 +139,20 @@ mod tests {
     }
 
     fn logins() -> Logins {
-        Logins::of(&[Bridge::Oauth(None), Bridge::Oauth(Some(40_000))])
+        Logins::of(&[Bridge::Oauth(None)], vec![40_000])
     }
 
     #[test]
     fn url_says_where_a_login_comes_back() {
-        let local: IpAddr = Ipv4Addr::LOCALHOST.into();
+        let local = |port| Some(SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
+        let sixth = |port| Some(SocketAddr::from((Ipv6Addr::LOCALHOST, port)));
         for (query, expected) in [
-            ("a=b&redirect_uri=http%3A%2F%2Flocalhost%3A54545%2Fcallback&c", Some((local, 54_545))),
-            ("redirect_uri=http://127.0.0.1:40000", Some((local, 40_000))),
-            ("redirect_uri=http%3a%2f%2f[::1]:1#x", Some((Ipv6Addr::LOCALHOST.into(), 1))),
-            ("redirect_uri=http://localhost/", Some((local, 80))),
+            ("a=b&redirect_uri=http%3A%2F%2Flocalhost%3A54545%2Fcallback&c", local(54_545)),
+            ("redirect_uri=http://127.0.0.1:40000", local(40_000)),
+            ("redirect_uri=http%3a%2f%2f[::1]:1#x", sixth(1)),
+            ("redirect_uri=http://localhost:40000/x//[::1]", local(40_000)),
+            ("redirect_uri=http://[::ffff:127.0.0.1]:40000", local(40_000)),
+            ("redirect_uri=http://localhost/", local(80)),
             ("redirect_uri=https://b.example:40000/", None),
             ("redirect_uri=http://localhost.example:40000/", None),
             ("redirect_uri=http://localhost:40000@b.example/", None),
@@ -189,20 +196,25 @@ mod tests {
                 matches!(begin(&mut logins, port, now), Err(LoginFault::Chosen(it)) if it == port)
             );
         }
-        let taken = TcpListener::bind("127.0.0.1:0").expect("bound");
-        let port = taken.local_addr().expect("an address").port();
-        assert!(matches!(begin(&mut logins, port, now), Err(LoginFault::Taken(..))));
+        // Whoever has one address of the loopback is found by its name.
+        for address in ["127.0.0.1:0", "[::1]:0"] {
+            let Ok(taken) = TcpListener::bind(address) else { continue };
+            let port = taken.local_addr().expect("an address").port();
+            assert!(matches!(begin(&mut logins, port, now), Err(LoginFault::Taken(..))));
+        }
     }
 
     #[test]
     fn nothing_is_opened_for_others() {
         let url = WebUrl::parse("https://a.example/?redirect_uri=http://localhost:40000");
         let url = url.expect("a URL");
-        for open in
-            [&[Bridge::Browser(None)][..], &[Bridge::Oauth(None), Bridge::Oauth(Some(40_000))]]
-        {
-            let prepared = Logins::of(open).prepare(&url, Instant::now());
-            assert!(prepared.expect("opened").is_none(), "{open:?}");
+        for (open, published) in [
+            (Bridge::Browser(None), vec![]),
+            (Bridge::Oauth(Some(1455)), vec![1455]),
+            (Bridge::Oauth(None), vec![40_000]),
+        ] {
+            let prepared = Logins::of(&[open], published).prepare(&url, Instant::now());
+            assert!(prepared.expect("opened").is_none());
         }
     }
 }

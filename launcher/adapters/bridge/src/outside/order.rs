@@ -62,16 +62,19 @@ pub(crate) fn answer(launcher: BorrowedFd<'_>, answer: &AdapterAnswer) -> io::Re
 }
 
 /// Tells what was done or refused, and hands over the socket of a login. A launcher that doesn't
-/// listen misses it: nothing here waits.
-pub(crate) fn tell(launcher: BorrowedFd<'_>, news: &BridgeNews, with: Option<BorrowedFd<'_>>) {
-    let Ok(text) = serde_json::to_vec(news) else { return };
+/// listen misses it: nothing here waits. Returns whether it was told.
+pub(crate) fn tell(
+    launcher: BorrowedFd<'_>,
+    news: &BridgeNews,
+    with: Option<BorrowedFd<'_>>,
+) -> bool {
+    let Ok(text) = serde_json::to_vec(news) else { return false };
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut ancillary = SendAncillaryBuffer::new(&mut space);
     let with: Vec<BorrowedFd<'_>> = with.into_iter().collect();
-    if with.is_empty() || ancillary.push(SendAncillaryMessage::ScmRights(&with)) {
-        let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
-        let _ = sendmsg(launcher, &[IoSlice::new(&text)], &mut ancillary, flags);
-    }
+    let has_room = with.is_empty() || ancillary.push(SendAncillaryMessage::ScmRights(&with));
+    let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+    has_room && sendmsg(launcher, &[IoSlice::new(&text)], &mut ancillary, flags).is_ok()
 }
 
 fn message(launcher: BorrowedFd<'_>) -> Result<(Vec<u8>, Vec<OwnedFd>), OrderError> {

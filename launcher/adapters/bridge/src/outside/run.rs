@@ -39,7 +39,7 @@ fn prepare(launcher: BorrowedFd<'_>) -> Result<(UnixListener, Bridges), Box<dyn 
     harden()?;
     let (order, listener) = order::receive(launcher)?;
     let programs = Programs::new(&order.search, &order.reach);
-    Ok((listener, Bridges::new(&order.open, programs)?))
+    Ok((listener, Bridges::new(&order, programs)?))
 }
 
 /// An error with all that caused it, in one line.

@@ -6,7 +6,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use endow_policy::{Bridge, BridgeKind, BridgeNews};
+use endow_policy::{Bridge, BridgeKind, BridgeNews, BridgeOrder};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::net::{RecvFlags, recv};
 
@@ -57,8 +57,9 @@ pub(crate) struct NoProgram {
 
 impl Bridges {
     /// Finds what the bridges need.
-    pub(crate) fn new(words: &[String], programs: Programs) -> Result<Self, NoProgram> {
-        let open: Vec<Bridge> = words.iter().filter_map(|word| Bridge::parse(word).ok()).collect();
+    pub(crate) fn new(order: &BridgeOrder, programs: Programs) -> Result<Self, NoProgram> {
+        let words = order.open.iter();
+        let open: Vec<Bridge> = words.filter_map(|word| Bridge::parse(word).ok()).collect();
         let way = |kind: BridgeKind| {
             if !open.iter().any(|bridge| bridge.kind() == Some(kind)) {
                 return Ok(None);
@@ -79,7 +80,8 @@ impl Bridges {
         };
         let browser = way(BridgeKind::Browser)?;
         let (clipboard, notify) = (way(BridgeKind::Clipboard)?, way(BridgeKind::Notify)?);
-        let (hosts, logins) = (Hosts::of(&open), Logins::of(&open));
+        let hosts = Hosts::of(&open);
+        let logins = Logins::of(&open, order.published.clone());
         let started = Started::new(programs);
         Ok(Self { hosts, logins, browser, clipboard, notify, started })
     }
@@ -155,8 +157,12 @@ impl Bridges {
         let result = match Request::parse(&message) {
             Ok(request) => {
                 let result = self.serve(&request);
-                let socket = result.as_ref().ok().and_then(|login| login.as_ref()?.socket.as_ref());
-                tell(launcher, &news(&request, &result), socket.map(AsFd::as_fd));
+                let login = result.as_ref().ok().and_then(Option::as_ref);
+                let socket = login.and_then(|login| login.socket.as_ref()).map(AsFd::as_fd);
+                let is_told = tell(launcher, &news(&request, &result), socket);
+                if let Some(login) = login.filter(|_| is_told) {
+                    self.logins.began(login, Instant::now());
+                }
                 result.map(|_| ())
             }
             Err(malformed) => Err(malformed.to_string()),
@@ -192,26 +198,22 @@ impl Bridges {
         let url = WebUrl::parse(url).map_err(|fault| fault.to_string())?;
         self.hosts.judge(&url)?;
         let now = Instant::now();
+        let paced = self.browser.as_mut().is_some_and(|way| way.pace.step(now));
+        // Before a port is tried: how many tell of ports is bounded, too.
+        if !paced {
+            return Err(TOO_OFTEN.to_owned());
+        }
         let login = self.logins.prepare(&url, now).map_err(|fault| fault.to_string())?;
         self.browse(&url)?;
-        if let Some(login) = &login {
-            self.logins.began(login, now);
-        }
         Ok(login)
     }
 
-    fn browse(&mut self, url: &WebUrl<'_>) -> Result<(), String> {
-        let Self { browser, started, .. } = self;
-        if let Some(way) = browser.as_mut().filter(|way| has_place(&way.program)) {
-            let program = placed(&way.program, url.text);
-            let paced = way.pace.step(Instant::now());
-            return if paced {
-                Ok(started.start(&program, &[], "")?)
-            } else {
-                Err(TOO_OFTEN.to_owned())
-            };
+    fn browse(&mut self, url: &WebUrl<'_>) -> Result<(), &'static str> {
+        let Some(way) = &self.browser else { return Err(CLOSED) };
+        if has_place(&way.program) {
+            return self.started.start(&placed(&way.program, url.text), &[], "");
         }
-        done(browser, started, &[url.text], "")
+        self.started.start(&way.program, &[url.text], "")
     }
 }
 
@@ -266,7 +268,7 @@ fn news(request: &Request, result: &Result<Option<Login>, String>) -> BridgeNews
         Request::Copy(text) => (BridgeKind::Clipboard, format!("{} bytes", text.len())),
         Request::Notify { title, .. } => (BridgeKind::Notify, text::title(title)),
     };
-    let login = result.as_ref().ok().and_then(|login| Some(login.as_ref()?.port));
+    let login = result.as_ref().ok().and_then(|login| Some(login.as_ref()?.at.port()));
     BridgeNews {
         bridge: kind.word().to_owned(),
         what,

@@ -72,6 +72,7 @@ impl World {
         let text = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
         let order = BridgeOrder {
             open: text(open),
+            published: Vec::new(),
             search: self.search.clone(),
             reach: vec![self.path("live").display().to_string()],
         };
