@@ -11,7 +11,7 @@ pub(super) fn is_without_room(placed: &Placed, placement: &Placement) -> bool {
     let is_covered = || placement.above(at).is_some() && !placement.has_room(at);
     match placed.spec.backend {
         BackendSpec::Made { made: Made::Readme } => is_covered(),
-        BackendSpec::Made { made: Made::Codex | Made::Claude } => {
+        BackendSpec::Made { made: Made::Codex } => {
             is_covered() || placement.links.keys().any(|link| at.is_within(link))
         }
         _ => false,
@@ -50,7 +50,7 @@ mod tests {
 
     #[test]
     fn settings_of_the_machine_count() {
-        let file = placed("/etc/x/settings", BackendSpec::Made { made: Made::Claude });
+        let file = placed("/etc/x/settings", BackendSpec::Made { made: Made::Codex });
         let host =
             |path: &str| BackendSpec::Physical { host: HostPath::new(path).expect("a path") };
         let with = |mounts: &[Placed], links: &[&str]| {
