@@ -51,6 +51,21 @@ fn flood_is_stopped() {
     world.notes(5);
 }
 
+/// Whether a port is in use outside is told no more often than URLs are opened.
+#[test]
+fn ports_are_tried_no_more_often_than_urls_are_opened() {
+    let world = World::with(&["xdg-open"]);
+    let adapter = world.serving(&["browser", "oauth"]);
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("bound");
+    let port = taken.local_addr().expect("an address").port();
+    let url = format!("https://a.example/?redirect_uri=http://localhost:{port}/");
+    let answers: Vec<String> = (0..20).map(|_| adapter.open(&url)).collect();
+    let told = answers.iter().filter(|answer| answer.contains("can't be had outside")).count();
+    assert_eq!(told, 5, "{answers:?}");
+    assert!(answers[5..].iter().all(|answer| answer.starts_with("refused: too often")));
+    assert!(world.noted().is_empty());
+}
+
 #[test]
 fn garbage_is_refused_and_others_are_served_after_it() {
     let world = World::with(&["xclip"]);
