@@ -1,14 +1,15 @@
 //! Files that endow makes in places of its own choice: where a mount of the host stands, or a link of
 //! the host leads, that counts and nothing is made.
 
-use endow_policy::{BackendSpec, GuestPath, Made};
+use endow_policy::{BackendSpec, Made};
 
 use super::place::{Placed, Placement};
 
 /// Whether it is such a file, and there is no room for it.
 pub(super) fn is_without_room(placed: &Placed, placement: &Placement) -> bool {
     let at = &placed.spec.at;
-    let is_covered = || placement.above(at).is_some() && !placement.has_room(at);
+    let has_room = || at.parent().is_some_and(|above| placement.is_writable_and_empty(&above));
+    let is_covered = || placement.above(at).is_some() && !has_room();
     match placed.spec.backend {
         BackendSpec::Made { made: Made::Readme } => is_covered(),
         BackendSpec::Made { made: Made::Codex } => {
@@ -18,17 +19,9 @@ pub(super) fn is_without_room(placed: &Placed, placement: &Placement) -> bool {
     }
 }
 
-impl Placement {
-    /// Returns whether the mount around `at` is empty at first.
-    fn has_room(&self, at: &GuestPath) -> bool {
-        let around = self.above(at).map(|placed| &placed.spec.backend);
-        matches!(around, Some(BackendSpec::Memory { .. } | BackendSpec::Private { .. }))
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use endow_policy::{Access, HostPath, MountClass, MountOptions, MountSpec, Origin};
+    use endow_policy::{Access, GuestPath, HostPath, MountClass, MountOptions, MountSpec, Origin};
 
     use super::*;
 
