@@ -1,8 +1,9 @@
 //! What a walk found, kept for the next one.
 //!
-//! One file for a root and the rules by which it was walked. A directory's record holds while its device, inode, modification and change
-//! time do. A time is trusted only when it was two seconds old at the start of the walk: within
-//! the grain of a file system's clock a name can come without the time moving.
+//! One file for a root and the rules by which it was walked. A directory's record holds while its
+//! device, inode, modification and change time do. A time is trusted only when it was two seconds
+//! old at the start of the walk: within the grain of a file system's clock a name can come without
+//! the time moving.
 
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, BorrowedFd};
