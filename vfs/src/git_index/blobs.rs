@@ -1,13 +1,12 @@
 //! The contents that an index names for some files.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::os::fd::BorrowedFd;
 use std::path::Path;
 
-use super::find::{SIZE, read, unreadable, unusable};
+use super::find::{IndexFile, unreadable, unusable};
 use super::parse::parse_blobs;
-use super::{IndexWarning, Stamp};
+use super::{IndexWarning, Stamp, Tracked};
 use crate::fs::{Fs, OsFs};
 
 const INDEX: &str = "index";
@@ -29,25 +28,10 @@ pub struct Blob {
 /// There is no index, or none that can be read.
 pub fn blobs(
     git_dir: BorrowedFd<'_>,
-    wanted: &BTreeSet<Vec<u8>>,
-) -> Result<BTreeMap<Vec<u8>, Blob>, IndexWarning> {
-    look(git_dir, &|name| wanted.contains(name))
-}
-
-/// The same for all files.
-///
-/// # Errors
-/// There is no index, or none that can be read.
-pub fn all_blobs(git_dir: BorrowedFd<'_>) -> Result<BTreeMap<Vec<u8>, Blob>, IndexWarning> {
-    look(git_dir, &|_| true)
-}
-
-fn look(
-    git_dir: BorrowedFd<'_>,
     wanted: &dyn Fn(&[u8]) -> bool,
-) -> Result<BTreeMap<Vec<u8>, Blob>, IndexWarning> {
+) -> Result<Tracked<Blob>, IndexWarning> {
     let path = Path::new(INDEX);
     let file = OsFs.open_file(git_dir, OsStr::new(INDEX)).map_err(unreadable(path))?;
-    let bytes = read(path, &file, SIZE)?;
-    parse_blobs(&bytes, wanted).map_err(unusable(path))
+    let index = IndexFile::new(path, &file)?;
+    parse_blobs(&index, wanted).map_err(unusable(path))
 }

@@ -7,26 +7,31 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, Mode, OFlags};
 
-use super::parse::parse;
+use super::parse::{Wanted, parse};
+use super::window::Bytes;
 use super::{IndexFault, IndexWarning, Tracked};
 use crate::fs::{Errno, Fs, Kind, OsFs, Result};
 
 /// The largest index that is read: a million names have about 100 MB.
-pub(super) const SIZE: u64 = 256 << 20;
+const SIZE: u64 = 256 << 20;
 /// The largest `.git` file.
 const LINK_SIZE: u64 = 8192;
 
-/// Reads what the index of a work tree tracks: of a plain one, a linked one or a submodule.
+/// Reads which of the paths that are wanted the index of a work tree tracks: of a plain one, a
+/// linked one or a submodule.
 ///
 /// No index is an empty one. With a warning nothing is tracked.
-pub fn load(work_tree: &Path) -> (Tracked, Option<IndexWarning>) {
-    match find_and_parse(work_tree) {
+pub fn load(work_tree: &Path, wanted: &dyn Fn(&[u8]) -> bool) -> (Tracked, Option<IndexWarning>) {
+    match find_and_parse(work_tree, wanted) {
         Ok(tracked) => (tracked, None),
         Err(warning) => (Tracked::default(), Some(warning)),
     }
 }
 
-fn find_and_parse(work_tree: &Path) -> std::result::Result<Tracked, IndexWarning> {
+fn find_and_parse(
+    work_tree: &Path,
+    wanted: &Wanted<'_>,
+) -> std::result::Result<Tracked, IndexWarning> {
     let git = work_tree.join(".git");
     let mut path = git.join("index");
     let mut opened = open(&path);
@@ -38,8 +43,8 @@ fn find_and_parse(work_tree: &Path) -> std::result::Result<Tracked, IndexWarning
         Err(Errno::NOENT) => return Ok(Tracked::default()),
         opened => opened.map_err(unreadable(&path))?,
     };
-    let bytes = read(&path, &file, SIZE)?;
-    parse(&bytes).map_err(unusable(&path))
+    let index = IndexFile::new(&path, &file)?;
+    parse(&index, wanted).map_err(unusable(&path))
 }
 
 /// Returns the directory that a `.git` file names.
@@ -62,19 +67,46 @@ fn open(path: &Path) -> Result<OwnedFd> {
     rustix::fs::openat(CWD, path, flags, Mode::empty())
 }
 
-pub(super) fn read(
-    path: &Path,
-    file: &OwnedFd,
-    most: u64,
-) -> std::result::Result<Vec<u8>, IndexWarning> {
+/// An index that is read bit by bit.
+pub(super) struct IndexFile<'f> {
+    file: &'f OwnedFd,
+    length: u64,
+}
+
+impl<'f> IndexFile<'f> {
+    pub(super) fn new(path: &Path, file: &'f OwnedFd) -> std::result::Result<Self, IndexWarning> {
+        Ok(Self { file, length: length(path, file, SIZE)? })
+    }
+}
+
+impl Bytes for IndexFile<'_> {
+    fn length(&self) -> u64 {
+        self.length
+    }
+
+    fn read_at(&self, place: u64, into: &mut [u8]) -> std::result::Result<usize, IndexFault> {
+        // What was added since is not looked at.
+        let left = usize::try_from(self.length.saturating_sub(place)).unwrap_or(usize::MAX);
+        let length = left.min(into.len());
+        let into = into.get_mut(..length).unwrap_or_default();
+        rustix::io::pread(self.file, into, place).map_err(IndexFault::Unreadable)
+    }
+}
+
+/// Returns how much a file holds.
+fn length(path: &Path, file: &OwnedFd, most: u64) -> std::result::Result<u64, IndexWarning> {
     let status = OsFs.status_of(file.as_fd()).map_err(unreadable(path))?;
     if status.kind != Kind::File {
         return Err(unusable(path)(IndexFault::NotAFile));
     }
-    let size = usize::try_from(status.size).unwrap_or(usize::MAX);
     if status.size > most {
         return Err(unusable(path)(IndexFault::TooLarge));
     }
+    Ok(status.size)
+}
+
+fn read(path: &Path, file: &OwnedFd, most: u64) -> std::result::Result<Vec<u8>, IndexWarning> {
+    let size = usize::try_from(length(path, file, most)?).unwrap_or(usize::MAX);
     let mut bytes = vec![0; size];
     let mut filled = 0;
     while let Some(rest) = bytes.get_mut(filled..).filter(|rest| !rest.is_empty()) {
@@ -92,5 +124,8 @@ pub(super) fn unreadable(path: &Path) -> impl Fn(Errno) -> IndexWarning {
 }
 
 pub(super) fn unusable(path: &Path) -> impl Fn(IndexFault) -> IndexWarning {
-    move |fault| IndexWarning::Unusable { path: path.to_owned(), fault }
+    move |fault| match fault {
+        IndexFault::Unreadable(errno) => unreadable(path)(errno),
+        fault => IndexWarning::Unusable { path: path.to_owned(), fault },
+    }
 }

@@ -14,8 +14,9 @@ mod parse;
 mod stamp;
 mod tracked;
 mod warning;
+mod window;
 
-pub use blobs::{Blob, all_blobs, blobs};
+pub use blobs::{Blob, blobs};
 pub use find::load;
 pub use stamp::Stamp;
 pub use tracked::Tracked;
@@ -26,7 +27,7 @@ pub use warning::{IndexFault, IndexWarning};
 /// # Errors
 /// They are no index, or one of a kind that is not read.
 pub fn tracked(bytes: &[u8]) -> Result<Tracked, IndexFault> {
-    parse::parse(bytes)
+    parse::parse(&bytes, &|_| true)
 }
 
 /// Reads which paths a sparse checkout leaves out of the work tree; of a sparse index, whole
@@ -35,7 +36,7 @@ pub fn tracked(bytes: &[u8]) -> Result<Tracked, IndexFault> {
 /// # Errors
 /// As [`tracked()`], and more names than are kept.
 pub(crate) fn skipped(bytes: &[u8]) -> Result<BTreeSet<PathBuf>, IndexFault> {
-    parse::parse_skipped(bytes)
+    parse::parse_skipped(&bytes)
 }
 
 #[cfg(test)]

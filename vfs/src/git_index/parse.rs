@@ -1,12 +1,13 @@
 //! The format of an index, as in gitformat-index(5).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::ffi::{CStr, OsStr};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use super::stamp::Stamp;
 use super::tracked::{Builder, Tracked};
+use super::window::{Bytes, Window};
 use super::{Blob, IndexFault};
 
 type Result<T> = std::result::Result<T, IndexFault>;
@@ -26,53 +27,53 @@ const NAME_ONLY: u16 = 0x2000;
 const SKIPPED: u16 = 0x4000;
 /// The most bytes of all names that are skipped: a packed index could unfold to any size.
 const SKIPPED_BYTES: usize = 256 << 20;
+/// The longest path that a kernel call can name.
+const PATH_MAX: usize = 4096;
 /// The type bits.
 const TYPE: u32 = 0o170_000;
 const REGULAR: u32 = 0o100_000;
 /// The type bits of a directory that a sparse index folded up.
 const FOLDED: u32 = 0o040_000;
 
-/// Reads the names of an index.
-pub(super) fn parse(bytes: &[u8]) -> Result<Tracked> {
-    let head = Head::read(bytes)?;
-    // The repository's configuration tells the kind of ids; the right one ends where it should.
-    match track(head, SHA1) {
-        Err(IndexFault::Damaged | IndexFault::Extension) => track(head, SHA256),
+/// Whether something is asked for that has a name.
+pub(super) type Wanted<'w> = dyn Fn(&[u8]) -> bool + 'w;
+
+/// Reads the names of an index that are wanted.
+pub(super) fn parse(bytes: &dyn Bytes, wanted: &Wanted<'_>) -> Result<Tracked> {
+    with_either_id(bytes, |each, id| track(each, id, wanted))
+}
+
+/// The repository's configuration tells the kind of ids; the right one ends where it should.
+fn with_either_id<T>(bytes: &dyn Bytes, read: impl Fn(Head<'_>, usize) -> Result<T>) -> Result<T> {
+    match read(Head::read(bytes)?, SHA1) {
+        Err(IndexFault::Damaged | IndexFault::Extension) => read(Head::read(bytes)?, SHA256),
         result => result,
     }
 }
 
-fn track(head: Head<'_>, id: usize) -> Result<Tracked> {
+fn track(head: Head<'_>, id: usize, wanted: &Wanted<'_>) -> Result<Tracked> {
     let mut names = Builder::default();
     head.each(id, &mut |entry, name| match entry.mode & TYPE {
         FOLDED => Ok(()),
-        _ => names.add(name, entry.stamp),
+        _ if wanted(name) => names.add(name, entry.stamp),
+        _ => Ok(()),
     })?;
     Ok(names.finish())
 }
 
 /// Reads what an index with SHA-1 ids has of the files that are wanted.
-pub(super) fn parse_blobs(
-    bytes: &[u8],
-    wanted: &dyn Fn(&[u8]) -> bool,
-) -> Result<BTreeMap<Vec<u8>, Blob>> {
-    let mut blobs = BTreeMap::new();
-    Head::read(bytes)?.each(SHA1, &mut |entry, name| {
-        if let Some(id) = entry.id.filter(|_| wanted(name)) {
-            blobs.insert(name.to_vec(), Blob { id, stamp: entry.stamp });
-        }
-        Ok(())
+pub(super) fn parse_blobs(bytes: &dyn Bytes, wanted: &Wanted<'_>) -> Result<Tracked<Blob>> {
+    let mut blobs = Builder::default();
+    Head::read(bytes)?.each(SHA1, &mut |entry, name| match entry.id {
+        Some(id) if wanted(name) => blobs.add(name, Blob { id, stamp: entry.stamp }),
+        _ => Ok(()),
     })?;
-    Ok(blobs)
+    Ok(blobs.finish())
 }
 
 /// Reads which paths a sparse checkout leaves out, directories that are folded up included.
-pub(super) fn parse_skipped(bytes: &[u8]) -> Result<BTreeSet<PathBuf>> {
-    let head = Head::read(bytes)?;
-    match skip(head, SHA1) {
-        Err(IndexFault::Damaged | IndexFault::Extension) => skip(head, SHA256),
-        result => result,
-    }
+pub(super) fn parse_skipped(bytes: &dyn Bytes) -> Result<BTreeSet<PathBuf>> {
+    with_either_id(bytes, skip)
 }
 
 fn skip(head: Head<'_>, id: usize) -> Result<BTreeSet<PathBuf>> {
@@ -88,9 +89,8 @@ fn skip(head: Head<'_>, id: usize) -> Result<BTreeSet<PathBuf>> {
 }
 
 /// The beginning of an index, and what follows it.
-#[derive(Clone, Copy)]
 struct Head<'a> {
-    rest: Reader<'a>,
+    rest: Window<'a>,
     version: u32,
     count: u32,
 }
@@ -99,33 +99,52 @@ struct Head<'a> {
 type Each<'e> = dyn FnMut(&Entry, &[u8]) -> Result<()> + 'e;
 
 impl<'a> Head<'a> {
-    fn read(bytes: &'a [u8]) -> Result<Self> {
-        let mut rest = Reader { rest: bytes, length: bytes.len() };
-        if rest.take(4)? != b"DIRC" {
+    fn read(bytes: &'a dyn Bytes) -> Result<Self> {
+        let mut rest = Window::new(bytes);
+        let mut head = Reader::new(rest.look()?);
+        if head.take(4)? != b"DIRC" {
             return Err(IndexFault::Damaged);
         }
-        let version = rest.u32()?;
+        let version = head.u32()?;
         if !(2..=4).contains(&version) {
             return Err(IndexFault::Version(version));
         }
-        let count = rest.u32()?;
+        let (count, length) = (head.u32()?, head.position());
+        rest.skip(length as u64)?;
         Ok(Self { rest, version, count })
     }
 
-    fn each(self, id: usize, call: &mut Each<'_>) -> Result<()> {
-        let (mut reader, mut name) = (self.rest, Vec::new());
+    fn each(mut self, id: usize, call: &mut Each<'_>) -> Result<()> {
+        let mut name = Vec::new();
         let format = Format { version: self.version, id };
         let mut is_complete = true;
         for _ in 0..self.count {
+            let mut reader = Reader::new(self.rest.look()?);
             let entry = reader.entry(format, &mut name)?;
+            let length = reader.position();
+            self.rest.skip(length as u64)?;
             // Entries without a name replace some of a split index's other file.
             is_complete &= !name.is_empty();
             if !name.is_empty() {
                 call(&entry, &name)?;
             }
         }
-        reader.extensions(id)?;
+        self.extensions(id as u64)?;
         if is_complete { Ok(()) } else { Err(IndexFault::Damaged) }
+    }
+
+    fn extensions(&mut self, id: u64) -> Result<()> {
+        while self.rest.left() > id {
+            let mut reader = Reader::new(self.rest.look()?);
+            match reader.take(4)? {
+                b"link" => return Err(IndexFault::Split),
+                b"sdir" | [b'A'..=b'Z', ..] => {}
+                _ => return Err(IndexFault::Extension),
+            }
+            let (size, head) = (reader.u32()?, reader.position());
+            self.rest.skip(head as u64 + u64::from(size))?;
+        }
+        if self.rest.left() == id { Ok(()) } else { Err(IndexFault::Damaged) }
     }
 }
 
@@ -144,13 +163,16 @@ struct Format {
     id: usize,
 }
 
-#[derive(Clone, Copy)]
 struct Reader<'a> {
     rest: &'a [u8],
     length: usize,
 }
 
 impl<'a> Reader<'a> {
+    fn new(bytes: &'a [u8]) -> Self {
+        Self { rest: bytes, length: bytes.len() }
+    }
+
     /// Reads one entry, and its name into `name`, which holds the one before.
     fn entry(&mut self, format: Format, name: &mut Vec<u8>) -> Result<Entry> {
         let start = self.position();
@@ -182,6 +204,9 @@ impl<'a> Reader<'a> {
             name.clear();
         }
         name.extend_from_slice(self.text()?);
+        if name.len() > PATH_MAX {
+            return Err(IndexFault::Damaged);
+        }
         if format.version < 4 { self.padding(start) } else { Ok(()) }
     }
 
@@ -193,20 +218,6 @@ impl<'a> Reader<'a> {
             return Err(IndexFault::Damaged);
         }
         Ok(())
-    }
-
-    fn extensions(mut self, id: usize) -> Result<()> {
-        while self.rest.len() > id {
-            let signature = self.take(4)?;
-            match signature {
-                b"link" => return Err(IndexFault::Split),
-                b"sdir" | [b'A'..=b'Z', ..] => {}
-                _ => return Err(IndexFault::Extension),
-            }
-            let size = self.u32()?;
-            self.take(usize::try_from(size).map_err(|_| IndexFault::Damaged)?)?;
-        }
-        if self.rest.len() == id { Ok(()) } else { Err(IndexFault::Damaged) }
     }
 
     fn text(&mut self) -> Result<&'a [u8]> {

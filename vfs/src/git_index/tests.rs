@@ -14,13 +14,13 @@ fn names(tracked: &Tracked) -> Vec<String> {
 }
 
 fn loaded(path: &Path) -> Tracked {
-    let (tracked, warning) = load(path);
+    let (tracked, warning) = load(path, &|_| true);
     assert_eq!(warning, None);
     tracked
 }
 
 fn fault(path: &Path) -> IndexFault {
-    match load(path) {
+    match load(path, &|_| true) {
         (tracked, Some(IndexWarning::Unusable { fault, .. })) if tracked.is_empty() => fault,
         other => panic!("a fault: {other:?}"),
     }
@@ -89,28 +89,41 @@ fn index_agrees_with_git_on_many_names() {
 fn state_is_remembered_of_exactly_what_is_tracked() {
     let scratch = planted(&[]);
     let tracked = loaded(&scratch.path().join("r"));
-    let has = |path: &str| tracked.stamp(path.as_bytes()).is_some();
+    let has = |path: &str| tracked.remembered(path.as_bytes()).is_some();
     assert!(has("a/b/x") && has("key.pem"));
     assert!(!has("a"), "a file in place of a tracked directory is not tracked");
     assert!(!has("a/b/untracked") && !has("a/b/lon") && !has("z") && !has(""));
 }
 
 #[test]
-fn paths_at_and_below_a_name_are_found_whatever_sorts_between() {
-    let mut bytes = header(4, 4);
-    for (removed, name) in [(0, "lon"), (0, "g.x"), (2, "/y"), (1, "z/a")] {
-        bytes.extend([0; 60]);
-        bytes.extend([0, 0, removed]);
-        bytes.extend(name.as_bytes());
-        bytes.push(0);
+fn what_is_not_wanted_is_left_out() {
+    let scratch = planted(&[]);
+    let root = scratch.path().join("r");
+    let wanted = |name: &[u8]| name.starts_with(b"a/b/long/");
+    let (some, warning) = load(&root, &wanted);
+    assert_eq!((names(&some), warning), (expected()[1..3].to_vec(), None));
+    let all = loaded(&root);
+    assert_eq!(some.remembered(b"a/b/long/.env"), all.remembered(b"a/b/long/.env"));
+    assert_eq!(some.remembered(b"key.pem"), None);
+}
+
+#[test]
+fn shorter_index_than_it_was_is_damaged() {
+    struct Shorter(Vec<u8>);
+    impl window::Bytes for Shorter {
+        fn length(&self) -> u64 {
+            self.0.len() as u64 + 1
+        }
+
+        fn read_at(&self, place: u64, into: &mut [u8]) -> Result<usize, IndexFault> {
+            (&self.0[..]).read_at(place, into)
+        }
     }
-    bytes.extend([0; 20]);
-    let tracked = super::parse::parse(&bytes).expect("parsed");
-    assert_eq!(names(&tracked), ["lon", "long.x", "long/y", "long/z/a"]);
-    let found = |path: &str| -> Vec<&[u8]> { tracked.at_and_below(path.as_bytes()).collect() };
-    assert_eq!(found("long"), [&b"long/y"[..], b"long/z/a"]);
-    assert_eq!((found("lon"), found("long/z")), (vec![&b"lon"[..]], vec![&b"long/z/a"[..]]));
-    assert!(found("lo").is_empty() && found("long/").is_empty() && found("z").is_empty());
+    let scratch = planted(&[]);
+    let bytes = fs::read(scratch.path().join("r/.git/index")).expect("read");
+    assert!(tracked(&bytes).is_ok(), "the control");
+    let shorter = parse::parse(&Shorter(bytes), &|_| true);
+    assert_eq!(shorter, Err(IndexFault::Damaged));
 }
 
 #[test]
@@ -126,8 +139,8 @@ fn index_of_linked_worktree_submodule_and_link_is_found() {
     git(&above, &args);
     assert_eq!(names(&loaded(&above.join("sub"))), expected());
     let tracked = loaded(&above);
-    assert!(tracked.stamp(b"sub").is_some());
-    assert!(tracked.stamp(b"sub/key.pem").is_none());
+    assert!(tracked.remembered(b"sub").is_some());
+    assert!(tracked.remembered(b"sub/key.pem").is_none());
     fs::create_dir(scratch.path().join("by-link")).expect("mkdir");
     symlink("../r/.git", scratch.path().join("by-link/.git")).expect("symlink");
     assert_eq!(names(&loaded(&scratch.path().join("by-link"))), expected());
@@ -148,7 +161,7 @@ fn split_index_is_refused() {
     let root = scratch.path().join("r");
     git(&root, &["update-index", "--split-index"]);
     assert_eq!(fault(&root), IndexFault::Split);
-    let warning = load(&root).1.expect("a warning").to_string();
+    let warning = load(&root, &|_| true).1.expect("a warning").to_string();
     assert!(warning.starts_with("git index: split index: /"), "{warning}");
 }
 
@@ -166,7 +179,7 @@ fn hostile_places_are_refused() {
     let git = scratch.path().join(".git");
     for text in ["", "gitdir: ", "gitdir: \0", "elsewhere", &"x".repeat(9000)] {
         fs::write(&git, text).expect("write");
-        assert!(load(scratch.path()).1.is_some(), "{text}");
+        assert!(load(scratch.path(), &|_| true).1.is_some(), "{text}");
     }
     fs::remove_file(&git).expect("unlink");
     fs::create_dir(&git).expect("mkdir");
@@ -178,7 +191,7 @@ fn hostile_places_are_refused() {
     assert_eq!(fault(scratch.path()), IndexFault::NotAFile);
     fs::remove_dir(git.join("index")).expect("rmdir");
     symlink("index", git.join("index")).expect("symlink");
-    let warning = load(scratch.path()).1;
+    let warning = load(scratch.path(), &|_| true).1;
     assert!(matches!(warning, Some(IndexWarning::Unreadable { errno: Errno::LOOP, .. })));
     fs::remove_file(git.join("index")).expect("unlink");
     fs::File::create(git.join("index")).expect("create").set_len(1 << 40).expect("truncate");
@@ -199,9 +212,9 @@ fn unfolding_without_end_is_refused() {
         bytes.extend([b'x'; 100]);
         bytes.push(0);
     }
-    assert_eq!(super::parse::parse(&bytes), Err(IndexFault::Damaged));
-    assert_eq!(super::parse::parse(&header(5, 0)), Err(IndexFault::Version(5)));
-    assert_eq!(super::parse::parse(&header(2, u32::MAX)), Err(IndexFault::Damaged));
+    assert_eq!(tracked(&bytes), Err(IndexFault::Damaged));
+    assert_eq!(tracked(&header(5, 0)), Err(IndexFault::Version(5)));
+    assert_eq!(tracked(&header(2, u32::MAX)), Err(IndexFault::Damaged));
 }
 
 #[test]
@@ -214,7 +227,7 @@ fn unsorted_index_is_sorted() {
         bytes.push(0);
     }
     bytes.extend([0; 20]);
-    assert_eq!(names(&super::parse::parse(&bytes).expect("parsed")), ["a", "b"]);
+    assert_eq!(names(&tracked(&bytes).expect("parsed")), ["a", "b"]);
 }
 
 #[test]
@@ -222,18 +235,21 @@ fn truncated_index_is_damaged_at_every_length() {
     let scratch = planted(&[]);
     let bytes = fs::read(scratch.path().join("r/.git/index")).expect("read");
     for length in 0..bytes.len() {
-        assert!(super::parse::parse(&bytes[..length]).is_err(), "{length}");
+        assert!(tracked(&bytes[..length]).is_err(), "{length}");
     }
 }
 
 /// Returns what the index in `r` has of some files, as ids in hexadecimal.
 fn ids(root: &Path, wanted: &[&str]) -> Vec<(String, String)> {
-    let wanted = wanted.iter().map(|name| name.as_bytes().to_vec()).collect();
+    let is_wanted = |name: &[u8]| wanted.iter().any(|wanted| wanted.as_bytes() == name);
     let git_dir = fs::File::open(root.join(".git")).expect("open");
-    let found = blobs(git_dir.as_fd(), &wanted).expect("read");
+    let found = blobs(git_dir.as_fd(), &is_wanted).expect("read");
     let hex = |id: [u8; 20]| id.map(|byte| format!("{byte:02x}")).concat();
-    let text = |name: Vec<u8>| String::from_utf8(name).expect("a text");
-    found.into_iter().map(|(name, blob)| (text(name), hex(blob.id))).collect()
+    let one = |name: &[u8]| {
+        let blob = found.remembered(name).expect("remembered");
+        (String::from_utf8(name.to_vec()).expect("a text"), hex(blob.id))
+    };
+    found.iter().map(one).collect()
 }
 
 #[test]
@@ -275,7 +291,7 @@ fn conflict_has_no_id() {
 fn ids_of_another_kind_and_links_are_not_read() {
     let scratch = planted(&["--object-format", "sha256"]);
     let git_dir = fs::File::open(scratch.path().join("r/.git")).expect("open");
-    let wanted = [b"a-b".to_vec()].into();
+    let wanted = |name: &[u8]| name == b"a-b";
     assert!(blobs(git_dir.as_fd(), &wanted).is_err());
     let scratch = planted(&[]);
     let git_dir = scratch.path().join("r/.git");
@@ -312,10 +328,28 @@ fn state_is_before_a_moment_only_by_both_times() {
 
 proptest! {
     #[test]
+    fn window_shows_all_bytes_in_turn(
+        bytes in proptest::collection::vec(any::<u8>(), 0..200_000),
+        steps in proptest::collection::vec(1_usize..20_000, 1..400),
+    ) {
+        let (all, mut seen) = (&bytes[..], 0);
+        let mut window = window::Window::new(&all);
+        for step in steps {
+            let shown = window.look().expect("read").to_vec();
+            prop_assert_eq!(&shown[..], &bytes[seen..seen + shown.len()]);
+            prop_assert!(shown.len() >= 8192 || seen + shown.len() == bytes.len());
+            prop_assert_eq!(window.left(), (bytes.len() - seen) as u64);
+            let is_there = seen + step <= bytes.len();
+            prop_assert_eq!(window.skip(step as u64).is_ok(), is_there);
+            seen += if is_there { step } else { 0 };
+        }
+    }
+
+    #[test]
     fn any_bytes_are_survived(version in 2_u32..5, count in 0_u32..9, rest: Vec<u8>) {
         let mut bytes = header(version, count);
         bytes.extend(rest);
-        drop(super::parse::parse(&bytes));
-        drop(super::parse::parse_blobs(&bytes, &|name| name.is_empty()));
+        drop(tracked(&bytes));
+        drop(super::parse::parse_blobs(&&bytes[..], &|name| name.is_empty()));
     }
 }

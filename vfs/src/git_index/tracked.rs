@@ -2,36 +2,31 @@
 
 use super::{IndexFault, Stamp};
 
-/// The longest path that a kernel call can name.
-const PATH_MAX: usize = 4096;
 /// The most bytes of all names together: a packed index could unfold to any size.
 const BYTES: usize = 256 << 20;
 
-/// The paths that an index tracks, relative to the work tree.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Tracked {
+/// The paths that an index tracks, relative to the work tree, and what it remembers of each.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tracked<T = Stamp> {
     bytes: Vec<u8>,
     /// Where each name ends; sorted by name, each once.
     ends: Vec<u32>,
-    /// What the index remembers of each; empty when the index was not in order.
-    stamps: Vec<Stamp>,
+    /// What is remembered; empty when the index was not in order.
+    remembered: Vec<T>,
 }
 
-impl Tracked {
-    /// Returns what the index remembers of a file's state.
-    pub fn stamp(&self, path: &[u8]) -> Option<Stamp> {
+impl<T> Default for Tracked<T> {
+    fn default() -> Self {
+        Self { bytes: Vec::new(), ends: Vec::new(), remembered: Vec::new() }
+    }
+}
+
+impl<T> Tracked<T> {
+    /// Returns what the index remembers of a file.
+    pub fn remembered(&self, path: &[u8]) -> Option<&T> {
         let index = self.first_from(path);
         self.get(index).filter(|known| *known == path)?;
-        self.stamps.get(index).copied()
-    }
-
-    /// Returns a path, if it is tracked, and those below it.
-    pub fn at_and_below<'a>(&'a self, path: &[u8]) -> impl Iterator<Item = &'a [u8]> + use<'a> {
-        let first = [path, b"/"].concat();
-        let (at, below) = (self.first_from(path), self.first_from(&first));
-        let at = self.get(at).filter(|known| *known == path);
-        let below = (below..self.ends.len()).filter_map(|index| self.get(index));
-        at.into_iter().chain(below.take_while(move |known| known.starts_with(&first)))
+        self.remembered.get(index)
     }
 
     /// Returns the paths, sorted by their bytes.
@@ -82,19 +77,21 @@ impl Tracked {
 }
 
 /// Collects names in the order of an index.
-#[derive(Default)]
-pub(super) struct Builder {
-    tracked: Tracked,
+pub(super) struct Builder<T> {
+    tracked: Tracked<T>,
     is_unsorted: bool,
 }
 
-impl Builder {
+impl<T> Default for Builder<T> {
+    fn default() -> Self {
+        Self { tracked: Tracked::default(), is_unsorted: false }
+    }
+}
+
+impl<T> Builder<T> {
     /// Adds a name; the stages of a conflict follow each other with the same one.
-    pub(super) fn add(&mut self, name: &[u8], stamp: Stamp) -> Result<(), IndexFault> {
+    pub(super) fn add(&mut self, name: &[u8], remembered: T) -> Result<(), IndexFault> {
         let tracked = &mut self.tracked;
-        if name.len() > PATH_MAX {
-            return Err(IndexFault::Damaged);
-        }
         let last = tracked.ends.len().checked_sub(1).and_then(|last| tracked.get(last));
         match last.map(|last| last.cmp(name)) {
             Some(std::cmp::Ordering::Equal) => return Ok(()),
@@ -107,12 +104,12 @@ impl Builder {
         }
         let end = u32::try_from(tracked.bytes.len()).map_err(|_| IndexFault::TooLarge)?;
         tracked.ends.push(end);
-        tracked.stamps.push(stamp);
+        tracked.remembered.push(remembered);
         Ok(())
     }
 
     /// Sorts what a hostile index left unsorted; nothing is known of its files then.
-    pub(super) fn finish(self) -> Tracked {
+    pub(super) fn finish(self) -> Tracked<T> {
         if !self.is_unsorted {
             return self.tracked;
         }

@@ -47,6 +47,9 @@ pub enum IndexFault {
     /// It is beyond what is read.
     #[error("too large")]
     TooLarge,
+    /// It can't be read to its end.
+    #[error("can't be read: {0}")]
+    Unreadable(Errno),
     /// It is no regular file.
     #[error("not a file")]
     NotAFile,

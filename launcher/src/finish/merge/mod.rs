@@ -133,9 +133,9 @@ fn known<'a>(
     let name =
         |change: &Change| tree.name(&change.path).map(|it| it.as_os_str().as_bytes().to_vec());
     let wanted: BTreeSet<Vec<u8>> = changes.iter().filter_map(|change| name(change)).collect();
-    let blobs = git_index::blobs(tree.git_dir(), &wanted).unwrap_or_default();
+    let blobs = git_index::blobs(tree.git_dir(), &|name| wanted.contains(name)).unwrap_or_default();
     let of = |change: &&'a Change| {
-        let blob = blobs.get(&name(change)?)?;
+        let blob = blobs.remembered(&name(change)?)?;
         is_base(blob, target).then_some((*change, Wanted { id: blob.id, size: blob.stamp.size() }))
     };
     changes.iter().filter_map(of).collect()

@@ -2,6 +2,7 @@
 
 mod own;
 mod rules;
+mod tops;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -23,6 +24,7 @@ use crate::plan::host::{Found, HiddenName, HiddenNames, Noted, PathFact, Paths};
 use crate::plan::step::FileId;
 use crate::sys;
 use rules::Rules;
+use tops::Tops;
 
 /// Threads of one walk; all are joined before it returns.
 const THREADS: usize = 2;
@@ -230,16 +232,12 @@ fn tracked_below(
 ) -> BTreeSet<PathBuf> {
     let Some(work_tree) = work_tree else { return BTreeSet::new() };
     let Some(prefix) = source.path.below(work_tree) else { return BTreeSet::new() };
-    let (tracked, _) = git_index::load(work_tree.as_path());
+    let hidden = Tops::of(walked.hidden.iter().map(|name| prefix.join(&name.path)));
+    let (tracked, _) = git_index::load(work_tree.as_path(), &|name| hidden.has_at_or_above(name));
     let is_own = |path: &Path| is_as_tracked(&tracked, work_tree, path);
-    let mut files = Vec::new();
-    for name in &walked.hidden {
-        let top = prefix.join(&name.path);
-        let known = tracked.at_and_below(top.as_os_str().as_bytes());
-        let known = known.map(|path| Path::new(OsStr::from_bytes(path)));
-        let hidden = known.filter(|path| rules.hides(path) && rules.is_builtin(path));
-        files.extend(hidden.filter(|path| is_own(path)).map(Path::to_owned));
-    }
+    let known = tracked.iter().map(|path| Path::new(OsStr::from_bytes(path)));
+    let hidden = known.filter(|path| rules.hides(path) && rules.is_builtin(path));
+    let files: Vec<PathBuf> = hidden.filter(|path| is_own(path)).map(Path::to_owned).collect();
     let above = files.iter().flat_map(|file| file.ancestors()).filter(|path| rules.hides(path));
     above.filter_map(|path| path.strip_prefix(prefix).ok().map(Path::to_owned)).collect()
 }
@@ -247,7 +245,7 @@ fn tracked_below(
 /// An entry alone spares nothing: a command that may write the index could add the name of a
 /// secret that it can't see. It does not know the secret's times, so those must match.
 fn is_as_tracked(tracked: &git_index::Tracked, work_tree: &HostPath, path: &Path) -> bool {
-    let stamp = tracked.stamp(path.as_os_str().as_bytes());
+    let stamp = tracked.remembered(path.as_os_str().as_bytes());
     let found = std::fs::symlink_metadata(work_tree.as_path().join(path));
     matches!((stamp, found), (Some(stamp), Ok(found)) if stamp.matches(&found))
 }

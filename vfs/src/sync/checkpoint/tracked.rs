@@ -4,7 +4,6 @@
 //! further names in the run's directory: a command that removes them removes its own only. One that
 //! writes into them is found out when they are asked for, for what comes must have its name.
 
-use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
@@ -12,7 +11,7 @@ use std::path::Path;
 
 use crate::fs::{At, Errno, Fs, Kind, Node, Open, Result};
 use crate::git_blob::{Name, digits, name_of};
-use crate::git_index::{Blob, all_blobs};
+use crate::git_index::{Blob, Tracked as Index, blobs};
 
 /// The repository of our own with the further names, in the place of the checkpoint.
 pub(super) const OBJECTS: &str = "objects";
@@ -29,7 +28,7 @@ const NAME: usize = 20;
 /// What the repository at the root of a tree has.
 pub(super) struct Tracked<'a> {
     fs: &'a dyn Fs,
-    blobs: BTreeMap<Vec<u8>, Blob>,
+    blobs: Index<Blob>,
     objects: OwnedFd,
     own: OwnedFd,
     /// The indices of the packs that have a further name.
@@ -45,7 +44,7 @@ impl<'a> Tracked<'a> {
         place: BorrowedFd<'_>,
     ) -> Option<Self> {
         let git_dir = fs.open_below(root, Path::new(".git"), Open::List).ok()?;
-        let blobs = all_blobs(git_dir.as_fd()).ok()?;
+        let blobs = blobs(git_dir.as_fd(), &|_| true).ok()?;
         let objects = fs.open_below(git_dir.as_fd(), Path::new(OBJECTS), Open::List).ok()?;
         for name in [Path::new(OBJECTS), &Path::new(OBJECTS).join(PACK)] {
             fs.make_dir(place, name.as_os_str(), 0o700).ok()?;
@@ -60,7 +59,7 @@ impl<'a> Tracked<'a> {
     /// Returns the name of a file's content, if git has it and it is kept.
     pub(super) fn name(&mut self, path: &Path, file: BorrowedFd<'_>, node: &Node) -> Option<Name> {
         let size = node.status.size;
-        let blob = *self.blobs.get(path.as_os_str().as_bytes())?;
+        let blob = *self.blobs.remembered(path.as_os_str().as_bytes())?;
         let is_likely = size <= LARGEST && u64::from(blob.stamp.size()) == size;
         if !is_likely || !self.keeps(&blob.id) {
             return None;
