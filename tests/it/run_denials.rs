@@ -234,6 +234,26 @@ fn explain_tells_of_files() {
     assert_eq!(plain.denials(), &[] as &[Value]);
 }
 
+/// glibc's realpath(3) asks of each directory of a path whether it is a link: a compiler does little else.
+#[test]
+fn links_are_told_but_not_the_ways_of_resolved_paths() {
+    let world = World::new();
+    let [read, resolved] = ["read", "resolved"].map(|name| world.write(format!("home/{name}"), ""));
+    let calls = format!(
+        "import ctypes, os
+try: os.readlink('{}')
+except OSError: pass
+print(ctypes.CDLL(None).realpath(b'{}', 0))",
+        read.display(),
+        resolved.display()
+    );
+    let seen = reported(&world, &["--explain"], &format!("python3 -c \"{calls}\""));
+    assert_eq!(seen.said.ok(), "0\n", "absent for both");
+    seen.of("path", &read.display().to_string());
+    let told = seen.denials().iter().any(|it| it["path"] == resolved.display().to_string());
+    assert!(!told, "{:?}", seen.denials());
+}
+
 #[test]
 fn a_flood_of_refused_calls_is_bounded_and_ends_in_time() {
     let world = World::new();

@@ -172,7 +172,7 @@ fn is_loud_call(denial: &Denial) -> bool {
 /// hosts are meant.
 fn is_loud_name(denial: &Denial, seen: Observe) -> bool {
     match &denial.subject {
-        Subject::Path(_) if seen == Observe::Paths => true,
+        Subject::Path(_) if seen >= Observe::Paths => true,
         Subject::Path(_) => denial.operation == Some(Operation::Execute),
         Subject::Host(_) => true,
         Subject::Call(_) => false,

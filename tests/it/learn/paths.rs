@@ -51,6 +51,18 @@ fn build_is_learnt_applied_and_works() {
 }
 
 #[test]
+fn resolved_path_is_learnt() {
+    let world = World::new();
+    let data = world.write("home/data", "there\n").display().to_string();
+    let script = format!(
+        "python3 -c \"import ctypes; print(ctypes.CDLL(None).realpath(b'{data}', 0))\" >&2"
+    );
+    let learned = learn(&world, &[], &script);
+    assert_eq!(learned.stderr.lines().next(), Some("0"), "absent");
+    assert!(learned.stdout.contains("\"~/data\" = \"ro\""), "{learned:?}");
+}
+
+#[test]
 fn one_file_is_one_line_and_nothing_is_done() {
     let world = World::new();
     let data = world.write("shared/data", "there\n");

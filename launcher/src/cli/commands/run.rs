@@ -183,7 +183,7 @@ pub(crate) fn supervised(
         captured: output.is_json() && purpose == Purpose::Run,
         earlier: earlier.as_ref().map(earlier::facts).transpose()?,
         own: Own::Made,
-        observe: observe(args),
+        observe: if purpose == Purpose::Learn { Observe::All } else { observe(args) },
     };
     let mut settled = settled(args, purpose)?;
     let captured = request.captured;

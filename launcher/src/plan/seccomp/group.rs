@@ -81,6 +81,10 @@ groups! {
         only(Applies::WhenObserved, Leaf::Do(Action::Notify));
     Paths "paths" "names of files"
         only(Applies::WhenExplained, Leaf::Do(Action::Notify));
+    Links "links" "reading links; `endow learn` sees all of it"
+        only(Applies::WhenExplained, Leaf::Check(Check::LinkBuffer));
+    LinksAt "links-at" "reading links in a directory; `endow learn` sees all of it"
+        only(Applies::WhenExplained, Leaf::Check(Check::LinkBufferAt));
     Connect "connect" "connecting; an address that only a range or any port allows is served first"
         only(Applies::WhenConnecting, Leaf::Do(Action::Notify));
     Rename "rename" "renaming; a directory of a copy-on-write mount is made ready for it first"

@@ -16,8 +16,10 @@ pub enum Observe {
     Nothing,
     /// Refused calls, started programs and connections.
     Calls,
-    /// Names of files too.
+    /// Names of files too, but for what realpath(3) asks about them.
     Paths,
+    /// All names of files.
+    All,
 }
 
 impl Observe {
@@ -29,7 +31,10 @@ impl Observe {
     /// Returns what the filter does with a group of calls about which `leaf` was decided.
     pub(super) fn installed(self, group: Group, leaf: Leaf) -> Leaf {
         if self.announces(group) {
-            Leaf::Do(Action::Notify)
+            match self {
+                Self::All => Leaf::Do(Action::Notify),
+                _ => group.rule().default,
+            }
         } else if self != Self::Nothing && group.is_told() {
             leaf.announced()
         } else {
@@ -41,7 +46,7 @@ impl Observe {
     fn announces(self, group: Group) -> bool {
         match group.rule().applies {
             Applies::WhenObserved | Applies::WhenConnecting => self != Self::Nothing,
-            Applies::WhenExplained | Applies::WhenBuffered => self == Self::Paths,
+            Applies::WhenExplained | Applies::WhenBuffered => self >= Self::Paths,
             Applies::Always | Applies::WithoutSignalScope | Applies::WithTcpRules => false,
         }
     }

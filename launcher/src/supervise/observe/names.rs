@@ -111,7 +111,7 @@ pub(super) struct Names {
 impl Names {
     pub(super) fn new(arch: Arch, observe: Observe) -> Self {
         let number = |name: &str| Call::named(name).and_then(|call| call.number(arch));
-        let named = if observe == Observe::Paths { NAMED } else { &[] };
+        let named = if observe >= Observe::Paths { NAMED } else { &[] };
         let numbered = |(name, names): &(&str, &'static [Name])| Some((number(name)?, *names));
         Self {
             arch,
@@ -227,7 +227,8 @@ mod tests {
     fn every_announced_call_is_understood() {
         for arch in Arch::ALL {
             let names = Names::new(*arch, Observe::Paths);
-            let announced = [Group::Paths, Group::Rename, Group::Observed];
+            let links = [Group::Links, Group::LinksAt];
+            let announced = [&[Group::Paths, Group::Rename, Group::Observed][..], &links].concat();
             for call in CALLS.iter().filter(|call| announced.contains(&call.group)) {
                 let number = call.number(*arch);
                 let known = number.is_none_or(|number| names.calls.contains_key(&number));

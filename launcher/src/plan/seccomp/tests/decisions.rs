@@ -234,7 +234,7 @@ fn observed_calls_notify() {
     let none = BTreeSet::new();
     for arch in Arch::ALL {
         let observed = |observe| plan(&SeccompInput { observe, ..strict(*arch, &none) });
-        let [calls, paths] = [Observe::Calls, Observe::Paths].map(observed);
+        let [calls, paths, all] = [Observe::Calls, Observe::Paths, Observe::All].map(observed);
         assert!(calls.notifies() && paths.notifies());
         for name in ["execve", "execveat", "connect", "mount", "io_uring_setup", "bpf"] {
             assert_eq!(run(&calls, name, &[]), Action::Notify);
@@ -247,11 +247,20 @@ fn observed_calls_notify() {
         for name in ["clone3", "nfsservctl"] {
             assert_eq!(run(&paths, name, &[]), ENOSYS);
         }
+        let links = [("readlink", [0, 0, 1023]), ("readlinkat", [0, 0, 0])];
+        for (name, realpath) in links.map(|(name, args)| (name, [&args[..], &[1023]].concat())) {
+            let is_there = Call::named(name).is_some_and(|call| call.number(*arch).is_some());
+            let of = |plan: &_, args: &[u64]| is_there.then(|| run(plan, name, args));
+            let when = |action| is_there.then_some(action);
+            assert_eq!(of(&calls, &[]), when(Action::Allow), "{name}");
+            assert_eq!(of(&paths, &[0, 0, 1024, 1024]), when(Action::Notify), "{name}");
+            assert_eq!(of(&paths, &realpath), when(Action::Allow), "{name}");
+            assert_eq!(of(&all, &realpath), when(Action::Notify), "{name}");
+        }
         assert_eq!(run(&paths, "clone", &[17]), Action::Allow);
         assert_eq!(run(&paths, "clone", &[0x1000_0011]), Action::Notify);
         assert!(!paths.unobserved().notifies());
-        assert_as_declared(&calls);
-        assert_as_declared(&paths);
+        [&calls, &paths, &all].into_iter().for_each(assert_as_declared);
     }
 }
 

@@ -32,8 +32,9 @@ fn every_single_word_compiles_as_declared() {
 /// Every number with the arguments that its decision depends on.
 #[test]
 fn observed_decisions_are_the_same_and_seen() {
-    for (arch, observe) in
-        Arch::ALL.iter().flat_map(|arch| [Observe::Calls, Observe::Paths].map(|it| (*arch, it)))
+    for (arch, observe) in Arch::ALL
+        .iter()
+        .flat_map(|arch| [Observe::Calls, Observe::Paths, Observe::All].map(|it| (*arch, it)))
     {
         let none = BTreeSet::new();
         let observed = plan(&SeccompInput { observe, ..strict(arch, &none) });
@@ -79,7 +80,7 @@ fn programs_are_short() {
 }
 
 fn any_observe() -> impl Strategy<Value = Observe> {
-    prop::sample::select(&[Observe::Nothing, Observe::Calls, Observe::Paths][..])
+    prop::sample::select(&[Observe::Nothing, Observe::Calls, Observe::Paths, Observe::All][..])
 }
 
 fn any_input() -> impl Strategy<Value = (Arch, BTreeSet<AllowWord>, [bool; 3])> {
