@@ -268,8 +268,8 @@ pub(super) fn write_back_apart(
         return Err(WriteBackError::HalfWay(path));
     }
     let merged = match record.sync.on_conflict {
-        choice @ (OnConflict::Merge | OnConflict::Host) => {
-            merge(run, &looked, targets, (selection, choice))
+        OnConflict::Merge | OnConflict::Host => {
+            merge(run, &looked, targets, (selection, &record.sync))
         }
         OnConflict::Guest | OnConflict::Abort => Merged::default(),
     };

@@ -9,22 +9,56 @@ use crate::harness::{Running, World, project, said, soon};
 
 #[test]
 fn what_can_not_be_merged_stays_the_hosts_and_ours_is_held() {
-    let settings = Settings::new("{\"a\":1}\n");
-    let script = "cd; exec 3>>.tool.json; echo in; read go; echo '{\"a\":2}' >t; mv t .tool.json";
+    let settings = Settings::new("{\"a\":[1]}\n");
+    let script = "cd; exec 3>>.tool.json; echo in; read go; echo '{\"a\":[2]}' >t; mv t .tool.json";
     let mut running = settings.start(&[], script);
     running.expect("in");
-    settings.replace("{\"a\":3}\n");
+    settings.replace("{\"a\":[3]}\n");
     running.say("\n");
     assert_eq!(running.end(), 121);
     assert_eq!(
         (settings.text(), settings.states()),
-        ("{\"a\":3}\n".into(), vec!["waiting".into()])
+        ("{\"a\":[3]}\n".into(), vec!["waiting".into()])
     );
-    assert!(settings.endow(&["diff"]).contains("+{\"a\":2}"));
+    assert!(settings.endow(&["diff"]).contains("+{\"a\":[2]}"));
     settings.endow(&["apply", "--on-conflict", "guest"]);
-    assert_eq!(settings.text(), "{\"a\":2}\n");
+    assert_eq!(settings.text(), "{\"a\":[2]}\n");
     settings.endow(&["undo"]);
-    assert_eq!(settings.text(), "{\"a\":3}\n");
+    assert_eq!(settings.text(), "{\"a\":[3]}\n");
+}
+
+/// As of two sessions without a sandbox, each of which counts its starts.
+#[test]
+fn of_one_value_the_last_one_stands() {
+    let older = "touch -d 2001-01-01 .tool.json";
+    for (then, value) in [("true", "2"), (older, "3")] {
+        let settings = Settings::new("{\"a\":1}\n");
+        let script = format!(
+            "cd; exec 3>>.tool.json; echo in; read go; sleep 0.05
+            echo '{{\"a\":2,\"in\":0}}' >t; mv t .tool.json; {then}"
+        );
+        let mut running = settings.start(&[], &script);
+        running.expect("in");
+        settings.replace("{\"a\":3,\"out\":0}\n");
+        running.say("\n");
+        assert_eq!(running.end(), 0, "{then}");
+        let expected = format!("{{\"a\":{value},\"out\":0,\"in\":0}}\n");
+        assert_eq!((settings.text(), settings.states()), (expected, vec!["applied".into()]));
+        settings.endow(&["undo"]);
+        assert_eq!(settings.text(), "{\"a\":3,\"out\":0}\n");
+    }
+}
+
+/// Who wants to look at changes first is asked about each.
+#[test]
+fn of_one_value_none_stands_where_changes_wait() {
+    let settings = Settings::new("{\"a\":1}\n");
+    let script = "cd; echo in; read go; echo '{\"a\":2}' >t; mv t .tool.json";
+    let mut running = settings.start(&["--sync", "apply-ok"], script);
+    running.expect("in");
+    settings.replace("{\"a\":3}\n");
+    running.say("\n");
+    assert_eq!((running.end(), settings.text()), (121, "{\"a\":3}\n".to_owned()));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Three-way merges of JSON objects, key by key, as programs write their settings. Values are taken
 //! as they are written: no number changes its digits.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 
 use serde::Deserialize;
@@ -15,14 +15,25 @@ const INDENT: usize = 16;
 /// How many bytes are written: the three together have less, but for how they are indented.
 const LONGEST: usize = 32 << 20;
 
+/// What becomes of a value that both sides changed in different ways.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Conflicts {
+    /// Nothing: then there is no merge.
+    Stay,
+    /// It is the host's, unless there is more in it than one word or number.
+    ToHost,
+    /// It is the run's, with the same exception.
+    ToRun,
+}
+
 /// Merges what the host and the run made of an object; `None` when one of the three is none, or
-/// both changed one value in different ways.
-pub(super) fn merge(base: &[u8], [host, run]: [&[u8]; 2]) -> Option<Vec<u8>> {
+/// both changed one value in ways that don't go together.
+pub(super) fn merge(base: &[u8], [host, run]: [&[u8]; 2], conflicts: Conflicts) -> Option<Vec<u8>> {
     let [base, host, run] = [base, host, run].map(|text| std::str::from_utf8(text).ok());
     let (base, host, run) = (base?, host?, run?);
     let objects = [base, host, run].map(|text| serde_json::from_str::<&RawValue>(text).ok());
     let [base, ours, theirs] = objects.map(|raw| raw.and_then(Object::of));
-    let mut writer = Writer::like(host);
+    let mut writer = Writer { conflicts, ..Writer::like(host) };
     writer.merge((&base?, &ours?, &theirs?), 0)?;
     writer.text.push_str(host.get(host.trim_end().len()..).unwrap_or_default());
     Some(writer.text.into_bytes())
@@ -79,12 +90,14 @@ struct Writer {
     indent: Option<String>,
     /// What a line ends with.
     newline: &'static str,
+    conflicts: Conflicts,
 }
 
 /// What becomes of a key.
 enum Merged<'a> {
     Value(&'a RawValue),
     Objects([Object<'a>; 3]),
+    List(String),
     Gone,
 }
 
@@ -95,7 +108,7 @@ impl Writer {
         let blank = |line: &str| line.chars().take_while(|it| " \t".contains(*it)).collect();
         let indent = line.map(blank).filter(|it: &String| it.len() <= INDENT);
         let newline = if after.starts_with("\r\n") { "\r\n" } else { "\n" };
-        Self { text: String::new(), indent, newline }
+        Self { text: String::new(), indent, newline, conflicts: Conflicts::Stay }
     }
 
     fn merge(
@@ -107,13 +120,15 @@ impl Writer {
         let mut is_first = true;
         self.text.push('{');
         for (key, _) in host.entries.iter().chain(new) {
-            let merged = decide([base, host, run].map(|object| object.get(key)), depth)?;
+            let values = [base, host, run].map(|object| object.get(key));
+            let merged = decide(values, (depth, self.conflicts))?;
             if matches!(merged, Merged::Gone) {
                 continue;
             }
             self.key(key, (std::mem::take(&mut is_first), depth))?;
             match merged {
                 Merged::Value(value) => self.text.push_str(value.get()),
+                Merged::List(list) => self.text.push_str(&list),
                 Merged::Objects([base, host, run]) => {
                     self.merge((&base, &host, &run), depth + 1)?;
                 }
@@ -145,7 +160,10 @@ impl Writer {
     }
 }
 
-fn decide<'a>([base, host, run]: [Option<&'a RawValue>; 3], depth: usize) -> Option<Merged<'a>> {
+fn decide<'a>(
+    [base, host, run]: [Option<&'a RawValue>; 3],
+    (depth, conflicts): (usize, Conflicts),
+) -> Option<Merged<'a>> {
     let is_same =
         |one: Option<&RawValue>, other: Option<&RawValue>| one.map(plain) == other.map(plain);
     let taken = |value: Option<&'a RawValue>| Some(value.map_or(Merged::Gone, Merged::Value));
@@ -156,10 +174,59 @@ fn decide<'a>([base, host, run]: [Option<&'a RawValue>; 3], depth: usize) -> Opt
         return taken(run);
     }
     let objects = (Object::of(host?), Object::of(run?));
-    let (Some(host), Some(run)) = objects else { return None };
+    let (Some(host), Some(run)) = objects else { return joined(base, [host?, run?], conflicts) };
     let base =
         base.and_then(Object::of).unwrap_or(Object { entries: Vec::new(), places: HashMap::new() });
     (depth < DEPTH).then_some(Merged::Objects([base, host, run]))
+}
+
+/// Joins values that are no objects: lists to whose end both sides added, and single ones where one of
+/// two stands.
+fn joined<'a>(
+    base: Option<&RawValue>,
+    [host, run]: [&'a RawValue; 2],
+    conflicts: Conflicts,
+) -> Option<Merged<'a>> {
+    if conflicts == Conflicts::Stay {
+        return None;
+    }
+    if let (Some(hosts), Some(runs)) = (list(host), list(run)) {
+        return added(&base.and_then(list).unwrap_or_default(), (host, &hosts, &runs));
+    }
+    let value = if conflicts == Conflicts::ToRun { run } else { host };
+    [host, run].into_iter().all(is_single).then_some(Merged::Value(value))
+}
+
+/// Returns whether a value is a word, a number or the like.
+fn is_single(value: &RawValue) -> bool {
+    !value.get().starts_with(['{', '['])
+}
+
+fn list(value: &RawValue) -> Option<Vec<&RawValue>> {
+    serde_json::from_str(value.get()).ok()
+}
+
+/// Adds to the host's list what the run added, if both did nothing else than to add to its end.
+fn added<'a>(
+    base: &[&RawValue],
+    (text, host, run): (&RawValue, &[&RawValue], &[&RawValue]),
+) -> Option<Merged<'a>> {
+    let begins_alike = |list: &[&RawValue]| {
+        list.len() >= base.len() && list.iter().zip(base).all(|(one, it)| plain(one) == plain(it))
+    };
+    if !begins_alike(host) || !begins_alike(run) {
+        return None;
+    }
+    let known: HashSet<String> = host.iter().skip(base.len()).map(|it| plain(it)).collect();
+    let new = run.iter().skip(base.len()).filter(|it| !known.contains(&plain(it)));
+    let (open, _) = text.get().rsplit_once(']')?;
+    let mut joined = open.trim_end().to_owned();
+    for (number, value) in new.enumerate() {
+        joined.push_str(if host.is_empty() && number == 0 { "" } else { "," });
+        joined.push_str(value.get());
+    }
+    joined.push_str(text.get().get(open.trim_end().len()..)?);
+    Some(Merged::List(joined))
 }
 
 /// Returns a value without white space between its parts.
@@ -179,7 +246,11 @@ mod tests {
     use super::*;
 
     fn merged(base: &str, host: &str, run: &str) -> Option<String> {
-        let merged = merge(base.as_bytes(), [host.as_bytes(), run.as_bytes()]);
+        merged_with(Conflicts::Stay, base, host, run)
+    }
+
+    fn merged_with(conflicts: Conflicts, base: &str, host: &str, run: &str) -> Option<String> {
+        let merged = merge(base.as_bytes(), [host.as_bytes(), run.as_bytes()], conflicts);
         merged.map(|text| String::from_utf8(text).expect("text"))
     }
 
@@ -249,6 +320,53 @@ mod tests {
     }
 
     #[test]
+    fn one_of_two_words_stands_and_lists_grow_by_both() {
+        let rows = [
+            (r#"{"n":1}"#, r#"{"n":2,"h":1}"#, r#"{"n":3}"#, r#"{"n":3,"h":1}"#),
+            ("{}", r#"{"u":"h"}"#, r#"{"u":"r"}"#, r#"{"u":"r"}"#),
+            (
+                r#"{"o":{"t":true}}"#,
+                r#"{"o":{"t":1}}"#,
+                r#"{"o":{"t":null}}"#,
+                r#"{"o":{"t":null}}"#,
+            ),
+        ];
+        for (base, host, run, of_run) in rows {
+            let of = |conflicts| merged_with(conflicts, base, host, run);
+            assert_eq!(of(Conflicts::Stay), None, "{base}");
+            assert_eq!(of(Conflicts::ToHost).as_deref(), Some(host));
+            assert_eq!(of(Conflicts::ToRun).as_deref(), Some(of_run));
+        }
+        let lists = [
+            (r#"{"l":[1]}"#, r#"{"l":[1, 2]}"#, r#"{"l":[1,3,2]}"#, r#"{"l":[1, 2,3]}"#),
+            (r#"{"l":[]}"#, "{\"l\":[\n 2\n]}", r#"{"l":[{"a":1}]}"#, "{\"l\":[\n 2,{\"a\":1}\n]}"),
+            ("{}", r#"{"l":[]}"#, r#"{"l":["]"]}"#, r#"{"l":["]"]}"#),
+        ];
+        for (base, host, run, expected) in lists {
+            let merged = merged_with(Conflicts::ToHost, base, host, run);
+            assert_eq!(merged.as_deref(), Some(expected), "{base} {host} {run}");
+        }
+    }
+
+    #[test]
+    fn what_is_more_than_a_word_is_never_given_up() {
+        let rows = [
+            (r#"{"l":[1]}"#, r#"{"l":[1,2]}"#, r#"{"l":[0,1]}"#),
+            (r#"{"l":[1]}"#, r#"{"l":[]}"#, r#"{"l":[1,2]}"#),
+            (r#"{"v":1}"#, r#"{"v":{"a":1}}"#, r#"{"v":2}"#),
+            (r#"{"v":1}"#, r#"{"v":2}"#, r#"{"v":[2]}"#),
+            (r#"{"v":1}"#, r#"{"v":2}"#, "{}"),
+            (r#"{"v":1}"#, "{}", r#"{"v":2}"#),
+            ("[]", "[1]", "[2]"),
+        ];
+        for (base, host, run) in rows {
+            for conflicts in [Conflicts::ToHost, Conflicts::ToRun] {
+                assert_eq!(merged_with(conflicts, base, host, run), None, "{base} {host} {run}");
+            }
+        }
+    }
+
+    #[test]
     fn many_keys_are_merged_in_time() {
         let object = |value: &str| {
             let keys: Vec<String> = (0..40_000).map(|at| format!("\"key{at}\":{value}")).collect();
@@ -279,7 +397,8 @@ mod tests {
         };
         let (host, run) =
             (wide("1").replace("\"7\":1", "\"7\":2"), wide("1").replace("\"9\":1", "\"9\":3"));
-        assert!(super::merge(wide("1").as_bytes(), [host.as_bytes(), run.as_bytes()]).is_none());
+        let sides = [host.as_bytes(), run.as_bytes()];
+        assert!(super::merge(wide("1").as_bytes(), sides, Conflicts::Stay).is_none());
     }
 
     #[test]

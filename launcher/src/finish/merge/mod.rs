@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use endow_vfs::git_index::{self, Blob};
-use endow_vfs::state::{OnConflict, RunDir};
+use endow_vfs::state::{OnConflict, RunDir, SyncRules};
 use endow_vfs::sync::Change;
 
 use super::git_objects::{self, Wanted};
@@ -59,7 +59,7 @@ pub(super) fn merge(
     run: &RunDir,
     looked: &[Looked],
     targets: &[Target],
-    (selection, on_conflict): (&Selection, OnConflict),
+    (selection, rules): (&Selection, &SyncRules),
 ) -> Merged {
     let mut merged = Merged::default();
     let until = Instant::now() + TIME;
@@ -68,7 +68,7 @@ pub(super) fn merge(
             continue;
         };
         if target.is_single() {
-            single::merge(run, (it, target), (on_conflict, until), &mut merged);
+            single::merge(run, (it, target), (rules, until), &mut merged);
             continue;
         }
         let changes = it
@@ -76,7 +76,7 @@ pub(super) fn merge(
             .changes
             .iter()
             .filter(|change| is_small(change) && selection.takes(it.number, &change.path));
-        let is_wanted = on_conflict == OnConflict::Merge;
+        let is_wanted = rules.on_conflict == OnConflict::Merge;
         let changes = changes.filter(|_| is_wanted);
         for (tree, changes) in by_tree(target, changes) {
             merge_tree((run, until), target, (&tree, &changes), &mut merged);

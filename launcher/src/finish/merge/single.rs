@@ -2,9 +2,10 @@
 
 use std::time::Instant;
 
-use endow_vfs::state::{OnConflict, RunDir};
+use endow_vfs::state::{OnConflict, RunDir, SyncMode, SyncRules};
 use endow_vfs::sync::Change;
 
+use super::json::Conflicts;
 use super::{LARGEST, Looked, Merged, Target, json, sides, text};
 
 /// Merges a mount's one file, if both sides changed it: objects in JSON by key, and with `merge`
@@ -12,18 +13,30 @@ use super::{LARGEST, Looked, Merged, Target, json, sides, text};
 pub(super) fn merge(
     run: &RunDir,
     (looked, target): (&Looked, &Target),
-    (on_conflict, until): (OnConflict, Instant),
+    (rules, until): (&SyncRules, Instant),
     merged: &mut Merged,
 ) {
     let Some(Ok(single)) = target.single(run) else { return };
     // What neither side had is made by both.
     let none = || single.had_none().then(|| b"{}".to_vec());
     let Some(base) = single.base(LARGEST).or_else(none) else { return };
-    let texts = on_conflict == OnConflict::Merge;
+    let by_line = (rules.on_conflict == OnConflict::Merge).then_some(until);
     for change in looked.changes.changes.iter().filter(|it| super::is_small(it)) {
-        if let Some(text) = merge_file(target, change, &base, texts.then_some(until)) {
+        let conflicts = conflicts(rules.mode, change);
+        if let Some(text) = merge_file(target, change, &base, (conflicts, by_line)) {
             merged.add(target.number, &change.path, text);
         }
+    }
+}
+
+/// Who writes settings without a sandbox reads them, changes one and writes all anew: of one value the
+/// last one stands. What waits to be looked at shows conflicts.
+fn conflicts(mode: SyncMode, change: &Change) -> Conflicts {
+    let modified = [change.host, change.upper].map(|seen| seen.map(|seen| seen.modified));
+    match modified {
+        _ if mode != SyncMode::Apply => Conflicts::Stay,
+        [host, upper] if upper > host => Conflicts::ToRun,
+        _ => Conflicts::ToHost,
     }
 }
 
@@ -31,10 +44,10 @@ fn merge_file(
     target: &Target,
     change: &Change,
     base: &[u8],
-    by_line: Option<Instant>,
+    (conflicts, by_line): (Conflicts, Option<Instant>),
 ) -> Option<Vec<u8>> {
     let upper = sides::upper(target, change)?;
     let host = sides::host(target, change)?;
-    let by_key = json::merge(base, [&host, &upper]);
+    let by_key = json::merge(base, [&host, &upper], conflicts);
     by_key.or_else(|| by_line.and_then(|until| text::merge_texts(base, [&host, &upper], until)))
 }
