@@ -91,6 +91,8 @@ pub enum Made {
     /// Settings of codex in the place of the machine's owner's, where there are none: its own
     /// sandbox stands down.
     Codex,
+    /// The same of claude.
+    Claude,
     /// `/run/endow/README`: what a sandbox is, for whoever reads in it.
     Readme,
     /// What the chosen editor says of itself, in the file where agents look for it.

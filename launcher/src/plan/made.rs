@@ -12,7 +12,7 @@ pub(super) fn is_without_room(placed: &Placed, placement: &Placement) -> bool {
     let is_covered = || placement.above(at).is_some() && !has_room();
     match placed.spec.backend {
         BackendSpec::Made { made: Made::Readme } => is_covered(),
-        BackendSpec::Made { made: Made::Codex } => {
+        BackendSpec::Made { made: Made::Codex | Made::Claude } => {
             is_covered() || placement.links.keys().any(|link| at.is_within(link))
         }
         _ => false,
@@ -43,7 +43,7 @@ mod tests {
 
     #[test]
     fn settings_of_the_machine_count() {
-        let file = placed("/etc/x/settings", BackendSpec::Made { made: Made::Codex });
+        let file = placed("/etc/x/settings", BackendSpec::Made { made: Made::Claude });
         let host =
             |path: &str| BackendSpec::Physical { host: HostPath::new(path).expect("a path") };
         let with = |mounts: &[Placed], links: &[&str]| {

@@ -15,6 +15,8 @@ const CODEX: &str = "\
 # Made by endow: this is the inside of a sandbox, in which codex can't make another.
 sandbox_mode = \"danger-full-access\"
 ";
+/// The same for claude, by the strongest of its files.
+const CLAUDE: &str = "{\"sandbox\": {\"enabled\": false}}\n";
 /// The most bytes of a copied file; system files of this kind are far smaller.
 const COPY_BYTES_MAX: u64 = 1 << 20;
 
@@ -44,6 +46,7 @@ fn make(made: Made, vars: &Vars) -> Option<Vec<u8>> {
         Made::ResolvConf => Some(format!("nameserver {}\n", RESOLVER.ip()).into_bytes()),
         Made::Hosts => Some(hosts().into_bytes()),
         Made::Codex => Some(CODEX.into()),
+        Made::Claude => Some(CLAUDE.into()),
         // Sockets, a text that is always the same, and one that was read when it was chosen.
         Made::SshAgent | Made::Bridges | Made::Readme | Made::Editor => None,
         Made::Gitconfig => git_user::config(vars).map(String::into_bytes),

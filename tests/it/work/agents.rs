@@ -125,6 +125,19 @@ fn claude_asks_the_model_what_it_asks_outside() {
     check(&CLAUDE, wire::claude, &TOOLS);
 }
 
+const SANDBOXED: [(&str, &str); 2] =
+    [CLAUDE.settings[0], (".claude/settings.json", "{\"sandbox\":{\"enabled\":true}}")];
+
+/// Its own sandbox, switched on by the user, stands down: inside it could not make one.
+#[test]
+fn claude_with_a_sandbox_of_its_own_asks_what_it_asks_without() {
+    let world = World::new();
+    let Some(()) = CLAUDE.install(&world) else { return };
+    let bare = session(&CLAUDE, wire::claude, &world, Inside::No);
+    let with_sandbox = Cli { settings: &SANDBOXED, ..CLAUDE };
+    same(&bare, &session(&with_sandbox, wire::claude, &world, Inside::ByName));
+}
+
 #[test]
 fn codex_asks_the_model_what_it_asks_outside() {
     check(&CODEX, wire::codex, &TOOLS);

@@ -18,7 +18,7 @@ pub(super) struct Cli {
     /// What it needs besides grants when it has no profile.
     pub(super) options: &'static [&'static str],
     /// What stands in the home before the first run.
-    settings: &'static [(&'static str, &'static str)],
+    pub(super) settings: &'static [(&'static str, &'static str)],
     /// Its variables. In them and in settings `HOME` and `PORT` are filled in.
     pub(super) variables: &'static [(&'static str, &'static str)],
 }
