@@ -1,7 +1,10 @@
 //! What a run asked for and did not get: in the report, for the command itself, and at the end.
 
 use std::fs;
+use std::net::TcpListener;
+use std::os::linux::net::SocketAddrExt;
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{SocketAddr, UnixListener};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -167,7 +170,7 @@ fn sockets_of_the_host_are_told() {
     let directory = world.root().join("sockets");
     fs::create_dir(&directory).expect("a directory");
     let socket = directory.join("s").display().to_string();
-    let _listener = std::os::unix::net::UnixListener::bind(&socket).expect("a socket");
+    let _listener = UnixListener::bind(&socket).expect("a socket");
     let script = format!(
         "perl -MSocket -e 'socket(S, AF_UNIX, SOCK_STREAM, 0); connect(S, pack_sockaddr_un(\"{socket}\")) or die'; true"
     );
@@ -175,6 +178,52 @@ fn sockets_of_the_host_are_told() {
     let denied = seen.of("path", &socket);
     assert_eq!(denied["operation"], "connect");
     assert_eq!(denied["remedy"], format!("--socket {socket}"));
+}
+
+#[test]
+fn services_at_the_hosts_loopback_are_told() {
+    let world = World::new();
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("an address").port();
+    let connect = format!("bash -c 'echo >/dev/tcp/127.0.0.1/{port}'; true");
+    let seen = reported(&world, &[], &connect);
+    let denied = seen.of("host", &format!("127.0.0.1:{port}"));
+    assert_eq!((&denied["layer"], &denied["rule"]), (&"network".into(), &"network = none".into()));
+    let word = format!("localhost:{port}");
+    assert_eq!(denied["remedy"], format!("--net {word}"));
+    let allowed = reported(&world, &["--net", &word], &connect);
+    assert_eq!(allowed.denials(), &[] as &[Value], "{:?}", allowed.said);
+    let own = format!(
+        "python3 -c \"
+import socket
+s = socket.create_server(('127.0.0.1', {port}))
+socket.create_connection(('127.0.0.1', {port}))\""
+    );
+    let own = reported(&world, &[], &own);
+    assert_eq!((own.said.ok(), own.denials()), ("", &[] as &[Value]));
+    drop(listener);
+    assert_eq!(reported(&world, &[], &connect).denials(), &[] as &[Value], "nothing is outside");
+}
+
+#[test]
+fn abstract_sockets_of_the_host_are_told() {
+    let world = World::new();
+    let name = format!("endow-it-{}-bus", std::process::id());
+    let address = SocketAddr::from_abstract_name(&name).expect("a name");
+    let listener = UnixListener::bind_addr(&address).expect("bound");
+    let python = |calls: &str| {
+        format!("python3 -c \"\nimport socket\na = '\\0{name}'\n{calls}\" 2>/dev/null; true")
+    };
+    let connect = python("socket.socket(socket.AF_UNIX).connect(a)");
+    let seen = reported(&world, &[], &connect);
+    let denied = seen.of("socket", &format!("@{name}"));
+    assert_eq!((&denied["layer"], &denied["operation"]), (&"network".into(), &"connect".into()));
+    assert_eq!((&denied["remedy"], &denied["process"]["name"]), (&Value::Null, &"python3".into()));
+    let own = "s = socket.socket(socket.AF_UNIX)\ns.bind(a)\ns.listen()
+socket.socket(socket.AF_UNIX).connect(a)";
+    assert_eq!(reported(&world, &[], &python(own)).denials(), &[] as &[Value]);
+    drop(listener);
+    assert_eq!(reported(&world, &[], &connect).denials(), &[] as &[Value], "nothing is outside");
 }
 
 /// The attack is a tool call that has an agent believe in another list.

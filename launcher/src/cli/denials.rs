@@ -61,6 +61,7 @@ fn object(denial: &Denial) -> Map<String, Value> {
     let (key, name) = match &denial.subject {
         Subject::Path(path) => ("path", names::text(path.as_bytes())),
         Subject::Host(host) => ("host", json!(host)),
+        Subject::Socket(name) => ("socket", json!(name)),
         Subject::Call(call) => ("call", json!(call)),
     };
     let mut object = Map::new();
@@ -172,10 +173,10 @@ fn is_loud_call(denial: &Denial) -> bool {
 /// hosts are meant.
 fn is_loud_name(denial: &Denial, seen: Observe) -> bool {
     match &denial.subject {
-        Subject::Path(_) if seen >= Observe::Paths => true,
+        Subject::Path(_) | Subject::Socket(_) if seen >= Observe::Paths => true,
         Subject::Path(_) => denial.operation == Some(Operation::Execute),
         Subject::Host(_) => true,
-        Subject::Call(_) => false,
+        Subject::Socket(_) | Subject::Call(_) => false,
     }
 }
 
@@ -218,6 +219,7 @@ fn in_words(subject: &Subject) -> String {
     match subject {
         Subject::Path(path) => path.to_string_lossy().into_owned(),
         Subject::Host(host) => host.clone(),
+        Subject::Socket(name) => name.clone(),
         Subject::Call(call) => call.clone(),
     }
 }

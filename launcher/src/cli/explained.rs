@@ -1,12 +1,16 @@
 //! Explains what a run asked for, by the questions that `endow why` asks.
 
 use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
+
+use endow_policy::GuestPath;
 
 use super::stages::Planned;
 use crate::plan::why::{Denial, HostTree, Questions};
-use crate::probe::protects_links;
+use crate::probe::{has_abstract_outside, listens_outside, protects_links};
 use crate::supervise::Asked;
+use crate::sys::sockets;
 
 /// Prepares to ask about the sandbox of a run.
 pub(crate) fn questions<'a>(planned: &'a Planned, tree: &'a dyn HostTree) -> Questions<'a> {
@@ -23,8 +27,23 @@ pub(crate) fn explain(
 ) -> Option<Denial> {
     match asked {
         Asked::Path(need, path) => questions.denial(&without_dots(path), *need, is_there),
+        Asked::Address(to) if to.ip().is_loopback() => {
+            let (plan, policy) = (&planned.plan, &planned.found.policy);
+            listens_outside(to.port()).then(|| Denial::of_loopback(plan, policy, *to)).flatten()
+        }
         Asked::Address(to) => Denial::of_address(&planned.plan, &planned.found.policy, *to),
+        Asked::Abstract(name) => abstract_socket(planned, questions, name),
     }
+}
+
+/// Servers of a display have the same name twice: abstract, and as a file.
+fn abstract_socket(planned: &Planned, questions: &Questions<'_>, name: &[u8]) -> Option<Denial> {
+    if !has_abstract_outside(name) {
+        return None;
+    }
+    let path = Path::new(OsStr::from_bytes(name));
+    let file = GuestPath::new(path).ok().filter(|_| questions.is_there_outside(path));
+    Some(Denial::of_abstract(&planned.found.policy, sockets::written(name), file.as_ref()))
 }
 
 /// Takes `..` back in writing: what it leads to through a link is not told.

@@ -1,15 +1,26 @@
-//! Whether a process of the user, or one that it started, listens at a port of the loopback.
+//! Who listens on this machine.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use crate::sys::holders;
+use crate::sys::{holders, sockets};
 
-/// The state of a listening socket in `/proc/net/tcp`.
-const LISTENS: &str = "0A";
 /// The most descriptors and threads that are looked at.
 const ENTRIES_MAX: usize = 1 << 16;
+
+/// Where the kernel lists the sockets of this network (proc_pid_net(5)).
+const NET: &str = "/proc/self/net";
+
+/// Returns whether anybody listens at a TCP port of this machine.
+pub(crate) fn listens_outside(port: u16) -> bool {
+    sockets::listens(Path::new(NET), port).unwrap_or(false)
+}
+
+/// Returns whether this machine has an abstract Unix socket of a name.
+pub(crate) fn has_abstract_outside(name: &[u8]) -> bool {
+    sockets::has_abstract(Path::new(NET), name).unwrap_or(false)
+}
 
 /// Returns whether process `top`, which is user `uid`'s, or a process below it has a socket that
 /// listens at TCP port `port`.
@@ -21,19 +32,9 @@ pub(crate) fn listens(top: i32, uid: u32, port: u16) -> bool {
     }
     let (tables, mut left) =
         (["/proc/net/tcp", "/proc/net/tcp6"].map(fs::read_to_string), ENTRIES_MAX);
-    let inodes = tables.iter().flatten().flat_map(|table| listeners(table, port));
+    let inodes = tables.iter().flatten().flat_map(|table| sockets::listeners(table, port));
     let mut links = inodes.map(|inode| PathBuf::from(format!("socket:[{inode}]")));
     links.any(|link| holders::search(top, &link, &mut left).is_some())
-}
-
-/// Returns the inodes of the sockets that listen at a port.
-fn listeners(table: &str, port: u16) -> Vec<String> {
-    let end = format!(":{port:04X}");
-    let rows = table.lines().map(|line| line.split_whitespace().collect::<Vec<&str>>());
-    let is_it = |row: &Vec<&str>| {
-        row.get(1).is_some_and(|local| local.ends_with(&end)) && row.get(3) == Some(&LISTENS)
-    };
-    rows.filter(is_it).filter_map(|row| row.get(9).map(ToString::to_string)).collect()
 }
 
 #[cfg(test)]
@@ -70,15 +71,5 @@ mod tests {
             assert!(!listens(pid, uid, port), "{pid} {uid}");
         }
         other.kill().and_then(|()| other.wait()).expect("ended");
-    }
-
-    #[test]
-    fn rows_are_read() {
-        let table = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n\
-            \x20  0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 4711 1 x\n\
-            \x20  1: 0100007F:1F90 0100007F:9999 01 00000000:00000000 00:00000000 00000000  1000        0 4712 1 x\n\
-            \x20  2: 0100007F:1F91 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 4713 1 x\n";
-        assert_eq!(listeners(table, 8080), ["4711"]);
-        assert!(listeners("", 8080).is_empty());
     }
 }

@@ -27,7 +27,7 @@ mod streams;
 mod user;
 mod userns;
 
-pub(crate) use listening::listens;
+pub(crate) use listening::{has_abstract_outside, listens, listens_outside};
 pub(crate) use object::{HostObjects, protects_links};
 pub(crate) use registries::known as known_registries;
 pub(crate) use userns::refusal as userns_refusal;

@@ -19,6 +19,8 @@ pub(super) enum Peer {
     Internet(SocketAddr),
     /// A socket with a path.
     Unix(PathBuf),
+    /// One with an abstract name.
+    Abstract(Vec<u8>),
 }
 
 /// Returns the address in a `connect`.
@@ -35,6 +37,9 @@ fn parse(bytes: &[u8]) -> Option<Peer> {
     let (family, rest) = bytes.split_first_chunk::<2>()?;
     let family = i32::from(u16::from_ne_bytes(*family));
     if family == libc::AF_UNIX {
+        if let Some(name) = rest.strip_prefix(b"\0") {
+            return Some(Peer::Abstract(name.to_vec())).filter(|_| !name.is_empty());
+        }
         let end = rest.iter().position(|byte| *byte == 0).unwrap_or(rest.len());
         let path = rest.get(..end).filter(|path| !path.is_empty())?;
         return Some(Peer::Unix(OsStr::from_bytes(path).into()));
@@ -64,7 +69,8 @@ mod tests {
         let unix = |name: &[u8]| parse(&[&head(libc::AF_UNIX)[..], name].concat());
         assert_eq!(unix(b"/tmp/socket"), Some(Peer::Unix("/tmp/socket".into())));
         assert_eq!(unix(b"/tmp/socket\0rest"), Some(Peer::Unix("/tmp/socket".into())));
-        assert_eq!(unix(b"\0abstract"), None);
+        assert_eq!(unix(b"\0a\0b"), Some(Peer::Abstract(b"a\0b".to_vec())));
+        assert_eq!((unix(b"\0"), unix(b"")), (None, None));
         assert_eq!(parse(&head(libc::AF_UNSPEC)), None);
         assert_eq!(parse(sixth.get(..20).unwrap()), None);
     }

@@ -24,6 +24,7 @@ pub(crate) mod route;
 pub(crate) mod seccomp;
 pub(crate) mod signal;
 pub(crate) mod socket;
+pub(crate) mod sockets;
 pub(crate) mod start;
 pub(crate) mod terminal;
 pub(crate) mod wait;

@@ -28,15 +28,16 @@ pub(crate) enum Missed {
 }
 
 impl Missed {
-    /// Returns what was refused.
-    pub(crate) fn of_denial(denial: &Denial) -> Self {
-        match &denial.subject {
+    /// Returns what was refused; no grant is for an abstract socket.
+    pub(crate) fn of_denial(denial: &Denial) -> Option<Self> {
+        Some(match &denial.subject {
             Subject::Path(path) => {
                 Self::Path(path.into(), denial.operation.unwrap_or(Operation::Read))
             }
             Subject::Host(word) => Self::Host(word.clone()),
+            Subject::Socket(_) => return None,
             Subject::Call(name) => Self::Call(name.clone()),
-        }
+        })
     }
 
     /// Returns the host of a connection that no rule allows.

@@ -42,7 +42,7 @@ fn paths(run: &Finished, observed: &Observed) -> BTreeSet<GuestPath> {
     let placement = &run.planned.plan.placement;
     let names = observed.used.iter().filter_map(|asked| match asked {
         Asked::Path(_, path) => GuestPath::new(path).ok(),
-        Asked::Address(_) => None,
+        Asked::Address(_) | Asked::Abstract(_) => None,
     });
     names.filter_map(|at| Some(placement.covering(&at)?.spec.at.clone())).collect()
 }

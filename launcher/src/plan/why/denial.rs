@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Operation;
 use super::answer::{Answer, Layer, Verdict};
-use super::network::connection;
+use super::network::{connection, mode_of_own_loopback};
 use super::node::Missing;
 use super::protected::{protects, unprotect};
 use super::refusal::Refusal;
@@ -58,6 +58,8 @@ pub enum Subject {
     Path(OsString),
     /// An address or name, and a port.
     Host(String),
+    /// An abstract Unix socket, `@` before its name.
+    Socket(String),
     /// A system call.
     Call(String),
 }
@@ -120,6 +122,31 @@ impl Denial {
         }
         let remedy = answer.remedy.clone().filter(|_| answer.answer == Verdict::Denied)?;
         Some(Self::of_host(to, answer, remedy))
+    }
+
+    /// Explains why what listens at the host's loopback is not there inside; `None` when it is, or
+    /// when no loopback is.
+    pub fn of_loopback(plan: &Plan, policy: &Policy, to: SocketAddr) -> Option<Self> {
+        let mode = mode_of_own_loopback(plan, policy, to.port())?;
+        Some(Self {
+            subject: Subject::Host(to.to_string()),
+            operation: Some(Operation::Connect),
+            layer: Layer::Network,
+            rule: Some(format!("network = {}", mode.word())),
+            remedy: Some(Remedy::plain(format!("--net localhost:{}", to.port()))),
+        })
+    }
+
+    /// Explains why an abstract Unix socket of the host, as its name is written, is not there inside:
+    /// it belongs to a network. `file` is a socket outside that has the name for its path.
+    pub fn of_abstract(policy: &Policy, written: String, file: Option<&GuestPath>) -> Self {
+        Self {
+            subject: Subject::Socket(written),
+            operation: Some(Operation::Connect),
+            layer: Layer::Network,
+            rule: Some(format!("network = {}", policy.network.mode.word())),
+            remedy: file.map(|path| Remedy::plain(format!("--socket {}", quoted(path)))),
+        }
     }
 
     fn of_host(to: SocketAddr, answer: Answer, remedy: String) -> Self {
@@ -203,13 +230,17 @@ impl Questions<'_> {
         self.host.user.uid != 0 && layers.any(|layer| layer == Layer::Permissions)
     }
 
+    /// Returns whether the host has something at a path.
+    pub fn is_there_outside(&self, path: &Path) -> bool {
+        HostPath::new(path).is_ok_and(|host| self.tree.look(&host).is_ok())
+    }
+
     fn is_outside(&self, path: &Path, outcome: &Outcome) -> bool {
         let is_shown = matches!(
             outcome.why,
             Some(Missing::NotThere | Missing::Unreadable(_) | Missing::Unknown)
         );
-        let host = HostPath::new(path).ok();
-        !is_shown && host.is_some_and(|host| self.tree.look(&host).is_ok())
+        !is_shown && self.is_there_outside(path)
     }
 
     /// The least that would help: the very path where a directory above is missing.

@@ -33,6 +33,16 @@ pub fn connection(plan: &Plan, policy: &Policy, host: &str, port: u16) -> Answer
     said.answer(format!("{host}:{port}"))
 }
 
+/// Returns the mode of a network in which the loopback at a TCP port is the sandbox's own.
+pub(super) fn mode_of_own_loopback(plan: &Plan, policy: &Policy, port: u16) -> Option<NetworkMode> {
+    let network = plan.supervise.network.as_ref().unwrap_or(&policy.network);
+    let is_hosts = |rule: &Stated<HostRule>| {
+        rule.value.host == HostPattern::Loopback && rule.value.is_for(Protocol::Tcp, port)
+    };
+    let is_apart = network.mode != NetworkMode::Host && plan.opening.namespaces.is_some();
+    (is_apart && !network.allow.iter().any(is_hosts)).then_some(network.mode)
+}
+
 /// What is asked.
 struct Question<'q> {
     protocol: Protocol,

@@ -14,15 +14,18 @@ pub(crate) enum Asked {
     Path(Need, OsString),
     /// An address to connect to.
     Address(SocketAddr),
+    /// An abstract Unix socket to connect to, by its name.
+    Abstract(Vec<u8>),
 }
 
 impl Asked {
     /// Returns about how many bytes it takes.
     pub(super) fn size(&self) -> usize {
-        let path = match self {
+        let name = match self {
             Self::Path(_, path) => path.len(),
+            Self::Abstract(name) => name.len(),
             Self::Address(_) => 0,
         };
-        size_of::<Self>() + path
+        size_of::<Self>() + name
     }
 }

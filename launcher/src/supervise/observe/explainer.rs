@@ -218,7 +218,7 @@ fn judged(asked: &Asked, root: &OwnedFd, judge: &Judge<'_>) -> Judged {
             let is_plain = found.as_ref().is_some_and(|found| is_plain(found, *need));
             (found, is_plain)
         }
-        Asked::Address(_) => (None, false),
+        Asked::Address(_) | Asked::Abstract(_) => (None, false),
     };
     let is_there = found.is_some();
     Judged { denial: if is_plain { None } else { judge(asked, is_there) }, is_there }

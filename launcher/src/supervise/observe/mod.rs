@@ -6,6 +6,7 @@
 
 mod asked;
 mod explainer;
+mod inside;
 mod names;
 mod place;
 mod search;
@@ -18,6 +19,7 @@ use rustc_hash::FxHashMap;
 
 pub(crate) use asked::Asked;
 use explainer::{Explainer, Judged};
+use inside::Own;
 use names::Names;
 use search::Search;
 
@@ -82,6 +84,7 @@ pub(crate) struct Observer<'a> {
     explainer: Option<Explainer>,
     callers: FxHashMap<u32, Process>,
     search: Search,
+    own: Own,
     /// Refused names, by what was to be done.
     names_denied: HashMap<(Subject, Option<Operation>), usize>,
     /// Refused calls, by number and the caller's name.
@@ -123,6 +126,7 @@ impl<'a> Observer<'a> {
             explainer: None,
             callers: FxHashMap::default(),
             search: Search::default(),
+            own: Own::default(),
             names_denied: HashMap::new(),
             calls: HashMap::new(),
             root: None,
@@ -158,13 +162,16 @@ impl<'a> Observer<'a> {
             return;
         }
         let process = self.process(caller.call);
+        let is_own = self.own.has(caller.call.pid, &asked);
         // What was read of the caller was its own while it waited, and in the view if it is there.
         if !self.is_in_view(caller.call) || !caller.still_waits() {
             return;
         }
         self.bytes += size;
         self.known.insert(asked.clone(), Known { count: 1, denied: None, used: false });
-        self.pending.push_back(Wanted { asked, process });
+        if !is_own {
+            self.pending.push_back(Wanted { asked, process });
+        }
     }
 
     /// Namespaces of the run's own making have other views.
@@ -195,7 +202,10 @@ impl<'a> Observer<'a> {
         let process = self.process(caller.call).filter(|_| caller.still_waits());
         let number = caller.call.number.cast_unsigned();
         let name = process.as_ref().map(|process| process.name.clone()).unwrap_or_default();
-        if let Some(at) = self.calls.get(&(number, name.clone())) {
+        // Whoever died meanwhile is no other than those before.
+        let of_any = || self.calls.iter().find(|((it, _), _)| *it == number).map(|(_, at)| at);
+        let known = self.calls.get(&(number, name.clone()));
+        if let Some(at) = known.or_else(|| of_any().filter(|_| process.is_none())) {
             if let Some(denied) = self.observed.denials.get_mut(*at) {
                 denied.count += 1;
             }

@@ -143,6 +143,7 @@ impl Names {
 fn peer(call: &Announced) -> Option<Asked> {
     match connects::peer(call)? {
         Peer::Internet(address) => Some(Asked::Address(address)),
+        Peer::Abstract(name) => Some(Asked::Abstract(name)),
         Peer::Unix(path) => {
             let path = caller::place_of(call.pid, libc::AT_FDCWD, &path)?;
             Some(Asked::Path(Need::Connect, plain(path)))

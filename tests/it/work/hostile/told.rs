@@ -11,6 +11,8 @@ pub(super) enum Told {
     Call(&'static str),
     /// A refused host or address.
     Host(&'static str),
+    /// A refused abstract Unix socket.
+    Socket(&'static str),
     /// A protected name that was taken away.
     Held(&'static str),
     /// A setting of the repository that was not kept.
@@ -27,7 +29,7 @@ pub(super) enum Told {
     Ended,
 }
 
-use Told::{Apart, Call, Closed, Ended, Held, Host, Path, Setting, Stays, Withheld};
+use Told::{Apart, Call, Closed, Ended, Held, Host, Path, Setting, Socket, Stays, Withheld};
 
 impl Told {
     /// Returns whether a report says it; `fill` fills the words in.
@@ -43,6 +45,7 @@ impl Told {
             Path(path) => any(&explained(report), "path", path),
             Call(name) => any(&explained(report), "call", name),
             Host(host) => any(&explained(report), "host", host),
+            Socket(name) => any(&explained(report), "socket", name),
             Held(path) => any(&report["sync"]["held"], "path", path),
             Setting(name) => any(&report["git_settings"], "name", name),
             Stays(at) => any(&staying(report), "at", at),
@@ -129,8 +132,8 @@ pub(super) const TABLE: &[(&str, Told)] = &[
     ("gpg-agent", Path("HOME/.gnupg/S.gpg-agent")),
     ("editor", Path("/tmp/endow-it-editor-VICTIM.sock")),
     ("service-in-the-project", Path("HOME/project/app.sock")),
-    ("x11", Apart("network")),
-    ("abstract-bus", Apart("network")),
+    ("x11", Socket("@/tmp/.X11-unix/X-VICTIM")),
+    ("abstract-bus", Socket("@/tmp/dbus-VICTIM")),
     ("own-user-namespace", Call("unshare")),
     ("own-mounts", Call("unshare")),
     ("own-network", Call("unshare")),
@@ -150,7 +153,7 @@ pub(super) const TABLE: &[(&str, Told)] = &[
     ("send-in-a-question-of-its-own", Apart("network")),
     ("send-to-a-network-near", Host("10.77.0.10:80")),
     ("metadata-of-the-cloud", Host("169.254.169.254:80")),
-    ("service-of-the-machine", Apart("network")),
+    ("service-of-the-machine", Host("127.0.0.1:8080")),
     ("machine-by-its-address", Host("203.0.113.1:8080")),
     ("send-by-git", Host("other.example.test")),
     ("send-by-a-name-for-the-near", Host("to-private.example.test")),

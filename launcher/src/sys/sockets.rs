@@ -1,0 +1,119 @@
+//! The sockets of a network namespace, as the kernel lists them below `net` of one of its processes
+//! (proc_pid_net(5)).
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+/// The state of a listening socket in `tcp` and `tcp6`.
+const LISTENS: &str = "0A";
+/// The most bytes of a list that are read: tens of thousands of sockets.
+const LIST_MAX: u64 = 8 << 20;
+/// What stands before the name in a line of `unix`.
+const FIELDS: usize = 7;
+
+/// Returns whether something listens at a TCP port, at whatever address; `None` when that can't be told.
+pub(crate) fn listens(net: &Path, port: u16) -> Option<bool> {
+    let inodes = ["tcp", "tcp6"].map(|list| Some(listeners(&read(&net.join(list))?, port)));
+    let [four, six] = inodes;
+    Some(!four?.is_empty() || !six.unwrap_or_default().is_empty())
+}
+
+/// Returns whether there is an abstract Unix socket of a name; `None` when that can't be told.
+pub(crate) fn has_abstract(net: &Path, name: &[u8]) -> Option<bool> {
+    let list = read_bytes(&net.join("unix"))?;
+    Some(abstract_names(&list).any(|it| is_name(it, name)))
+}
+
+/// Returns the inodes of the sockets that listen at a port.
+pub(crate) fn listeners(list: &str, port: u16) -> Vec<String> {
+    let end = format!(":{port:04X}");
+    let rows = list.lines().map(|line| line.split_whitespace().collect::<Vec<&str>>());
+    let is_it = |row: &Vec<&str>| {
+        row.get(1).is_some_and(|local| local.ends_with(&end)) && row.get(3) == Some(&LISTENS)
+    };
+    rows.filter(is_it).filter_map(|row| row.get(9).map(ToString::to_string)).collect()
+}
+
+/// Returns the abstract names, without the `@` that they begin with.
+fn abstract_names(list: &[u8]) -> impl Iterator<Item = &[u8]> {
+    list.split(|byte| *byte == b'\n').skip(1).filter_map(|line| {
+        let mut rest = line;
+        for _ in 0..FIELDS {
+            let field = rest.iter().position(|byte| *byte == b' ')?;
+            rest = rest.get(field..)?.trim_ascii_start();
+        }
+        rest.strip_prefix(b"@")
+    })
+}
+
+/// In the list zero bytes are written as `@`, too.
+fn is_name(listed: &[u8], name: &[u8]) -> bool {
+    let written = name.iter().map(|byte| if *byte == 0 { b'@' } else { *byte });
+    listed.iter().copied().eq(written)
+}
+
+fn read(list: &Path) -> Option<String> {
+    String::from_utf8(read_bytes(list)?).ok()
+}
+
+/// Reads a list; half of one tells nothing.
+fn read_bytes(list: &Path) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(list).ok()?.take(LIST_MAX + 1).read_to_end(&mut bytes).ok()?;
+    (bytes.len() as u64 <= LIST_MAX).then_some(bytes)
+}
+
+/// Returns how an abstract name is written: `@` and the name, as programs write it.
+pub(crate) fn written(name: &[u8]) -> String {
+    format!("@{}", OsStr::from_bytes(name).display()).replace('\0', "@")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+    use std::os::linux::net::SocketAddrExt;
+    use std::os::unix::net::{SocketAddr, UnixListener};
+
+    use super::*;
+
+    const OWN: &str = "/proc/self/net";
+
+    #[test]
+    fn rows_are_read() {
+        let list = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n\
+            \x20  0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 4711 1 x\n\
+            \x20  1: 0100007F:1F90 0100007F:9999 01 00000000:00000000 00:00000000 00000000  1000        0 4712 1 x\n\
+            \x20  2: 0100007F:1F91 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 4713 1 x\n";
+        assert_eq!(listeners(list, 8080), ["4711"]);
+        assert!(listeners("", 8080).is_empty());
+        let list = b"Num       RefCount Protocol Flags    Type St Inode Path\n\
+            0: 00000002 00000000 00010000 0001 01 1 @/tmp/a b\n\
+            0: 00000002 00000000 00010000 0001 01 2 /run/x\n\
+            0: 00000003 00000000 00000000 0001 03     3\n\
+            0: 00000002 00000000 00010000 0001 01 4 @a@b\n";
+        let names: Vec<&[u8]> = abstract_names(list).collect();
+        assert_eq!(names, [&b"/tmp/a b"[..], b"a@b"]);
+        assert!(is_name(b"a@b", b"a\0b") && !is_name(b"a@b", b"a\0") && !is_name(b"a", b"ab"));
+        assert_eq!(written(b"a\0b"), "@a@b");
+    }
+
+    #[test]
+    fn own_sockets_are_found_as_long_as_they_are_there() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let port = listener.local_addr().expect("an address").port();
+        let name = format!("endow-sockets-{}", std::process::id());
+        let address = SocketAddr::from_abstract_name(&name).expect("a name");
+        let abstract_one = UnixListener::bind_addr(&address).expect("bound");
+        let found = |net: &str| {
+            let net = Path::new(net);
+            (listens(net, port), has_abstract(net, name.as_bytes()))
+        };
+        assert_eq!(found(OWN), (Some(true), Some(true)));
+        drop((listener, abstract_one));
+        assert_eq!(found(OWN), (Some(false), Some(false)));
+        assert_eq!(found("/proc/self/nonesuch"), (None, None));
+    }
+}
