@@ -27,11 +27,13 @@ pub(crate) fn explain(
 ) -> Option<Denial> {
     match asked {
         Asked::Path(need, path) => questions.denial(&without_dots(path), *need, is_there),
-        Asked::Address(to) if to.ip().is_loopback() => {
+        Asked::Address(to) => {
             let (plan, policy) = (&planned.plan, &planned.found.policy);
-            listens_outside(to.port()).then(|| Denial::of_loopback(plan, policy, *to)).flatten()
+            let at_loopback = || Denial::of_loopback(plan, policy, *to);
+            let is_there = || to.ip().is_loopback() && listens_outside(*to);
+            // Who asks a name server of the host's wants the names.
+            Denial::of_address(plan, policy, *to).or_else(|| is_there().then(at_loopback).flatten())
         }
-        Asked::Address(to) => Denial::of_address(&planned.plan, &planned.found.policy, *to),
         Asked::Abstract(name) => abstract_socket(planned, questions, name),
     }
 }
@@ -43,7 +45,7 @@ fn abstract_socket(planned: &Planned, questions: &Questions<'_>, name: &[u8]) ->
     }
     let path = Path::new(OsStr::from_bytes(name));
     let file = GuestPath::new(path).ok().filter(|_| questions.is_there_outside(path));
-    Some(Denial::of_abstract(&planned.found.policy, sockets::written(name), file.as_ref()))
+    Some(Denial::of_abstract(&planned.plan, sockets::written(name), file.as_ref()))
 }
 
 /// Takes `..` back in writing: what it leads to through a link is not told.

@@ -1,6 +1,7 @@
 //! Who listens on this machine.
 
 use std::fs;
+use std::net::SocketAddr;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -12,9 +13,9 @@ const ENTRIES_MAX: usize = 1 << 16;
 /// Where the kernel lists the sockets of this network (proc_pid_net(5)).
 const NET: &str = "/proc/self/net";
 
-/// Returns whether anybody listens at a TCP port of this machine.
-pub(crate) fn listens_outside(port: u16) -> bool {
-    sockets::listens(Path::new(NET), port).unwrap_or(false)
+/// Returns whether anybody on this machine listens where a TCP connection to an address arrives.
+pub(crate) fn listens_outside(to: SocketAddr) -> bool {
+    sockets::listens(Path::new(NET), to).unwrap_or(false)
 }
 
 /// Returns whether this machine has an abstract Unix socket of a name.

@@ -4,6 +4,7 @@
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Read;
+use std::net::{IpAddr, SocketAddr};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -14,11 +15,53 @@ const LIST_MAX: u64 = 8 << 20;
 /// What stands before the name in a line of `unix`.
 const FIELDS: usize = 7;
 
-/// Returns whether something listens at a TCP port, at whatever address; `None` when that can't be told.
-pub(crate) fn listens(net: &Path, port: u16) -> Option<bool> {
-    let inodes = ["tcp", "tcp6"].map(|list| Some(listeners(&read(&net.join(list))?, port)));
-    let [four, six] = inodes;
-    Some(!four?.is_empty() || !six.unwrap_or_default().is_empty())
+/// Returns whether something has a port of TCP or UDP, at whatever address; `None` when that can't be
+/// told.
+pub(crate) fn has_port(net: &Path, port: u16) -> Option<bool> {
+    let end = format!(":{port:04X}");
+    let has = |list: &str| {
+        Some(
+            rows(&read(&net.join(list))?)
+                .any(|row| row.get(1).is_some_and(|it| it.ends_with(&end))),
+        )
+    };
+    // A kernel without IPv6 has no list of it.
+    let [tcp6, udp6] = ["tcp6", "udp6"].map(|list| has(list).unwrap_or(false));
+    Some(has("tcp")? || has("udp")? || tcp6 || udp6)
+}
+
+/// Returns whether something listens where a TCP connection to an address would arrive; `None` when
+/// that can't be told.
+pub(crate) fn listens(net: &Path, to: SocketAddr) -> Option<bool> {
+    let places = places(to);
+    let has = |list: &str| {
+        let is_it = |row: Vec<&str>| {
+            row.get(3) == Some(&LISTENS)
+                && row.get(1).is_some_and(|it| places.iter().any(|place| place == it))
+        };
+        Some(rows(&read(&net.join(list))?).any(is_it))
+    };
+    Some(has("tcp")? || has("tcp6").unwrap_or(false))
+}
+
+/// Returns the local addresses, as the lists write them, at which connections to one arrive.
+fn places(to: SocketAddr) -> Vec<String> {
+    let words = |bytes: &[u8]| -> String {
+        let (words, _) = bytes.as_chunks::<4>();
+        words.iter().map(|word| format!("{:08X}", u32::from_ne_bytes(*word))).collect()
+    };
+    let (any4, any6) = ("0".repeat(8), "0".repeat(32));
+    let addresses = match to.ip().to_canonical() {
+        IpAddr::V4(own) => {
+            vec![words(&own.octets()), any4, words(&own.to_ipv6_mapped().octets()), any6]
+        }
+        IpAddr::V6(own) => vec![words(&own.octets()), any6],
+    };
+    addresses.into_iter().map(|address| format!("{address}:{:04X}", to.port())).collect()
+}
+
+fn rows(list: &str) -> impl Iterator<Item = Vec<&str>> {
+    list.lines().map(|line| line.split_whitespace().collect())
 }
 
 /// Returns whether there is an abstract Unix socket of a name; `None` when that can't be told.
@@ -30,11 +73,10 @@ pub(crate) fn has_abstract(net: &Path, name: &[u8]) -> Option<bool> {
 /// Returns the inodes of the sockets that listen at a port.
 pub(crate) fn listeners(list: &str, port: u16) -> Vec<String> {
     let end = format!(":{port:04X}");
-    let rows = list.lines().map(|line| line.split_whitespace().collect::<Vec<&str>>());
     let is_it = |row: &Vec<&str>| {
         row.get(1).is_some_and(|local| local.ends_with(&end)) && row.get(3) == Some(&LISTENS)
     };
-    rows.filter(is_it).filter_map(|row| row.get(9).map(ToString::to_string)).collect()
+    rows(list).filter(is_it).filter_map(|row| row.get(9).map(ToString::to_string)).collect()
 }
 
 /// Returns the abstract names, without the `@` that they begin with.
@@ -73,9 +115,9 @@ pub(crate) fn written(name: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::net::TcpListener;
+    use std::net::{TcpListener, UdpSocket};
     use std::os::linux::net::SocketAddrExt;
-    use std::os::unix::net::{SocketAddr, UnixListener};
+    use std::os::unix::net::{SocketAddr as UnixAddress, UnixListener};
 
     use super::*;
 
@@ -103,17 +145,40 @@ mod tests {
     #[test]
     fn own_sockets_are_found_as_long_as_they_are_there() {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let port = listener.local_addr().expect("an address").port();
+        let at = listener.local_addr().expect("an address");
+        let elsewhere = SocketAddr::from(([127, 0, 0, 2], at.port()));
         let name = format!("endow-sockets-{}", std::process::id());
-        let address = SocketAddr::from_abstract_name(&name).expect("a name");
+        let address = UnixAddress::from_abstract_name(&name).expect("a name");
         let abstract_one = UnixListener::bind_addr(&address).expect("bound");
         let found = |net: &str| {
             let net = Path::new(net);
-            (listens(net, port), has_abstract(net, name.as_bytes()))
+            (listens(net, at), has_port(net, at.port()), has_abstract(net, name.as_bytes()))
         };
-        assert_eq!(found(OWN), (Some(true), Some(true)));
+        assert_eq!(found(OWN), (Some(true), Some(true), Some(true)));
+        assert_eq!(listens(Path::new(OWN), elsewhere), Some(false));
         drop((listener, abstract_one));
-        assert_eq!(found(OWN), (Some(false), Some(false)));
-        assert_eq!(found("/proc/self/nonesuch"), (None, None));
+        assert_eq!(found(OWN), (Some(false), Some(false), Some(false)));
+        assert_eq!(found("/proc/self/nonesuch"), (None, None, None));
+        let datagrams = UdpSocket::bind("127.0.0.1:0").expect("a port");
+        let at = datagrams.local_addr().expect("an address");
+        let of = |net| (listens(net, at), has_port(net, at.port()));
+        assert_eq!(of(Path::new(OWN)), (Some(false), Some(true)));
+    }
+
+    #[test]
+    fn connections_arrive_at_every_address_that_is_all() {
+        for (listening, to) in [
+            ("0.0.0.0:0", "127.0.0.1"),
+            ("[::]:0", "127.0.0.1"),
+            ("[::]:0", "::1"),
+            ("[::1]:0", "::1"),
+            ("127.0.0.3:0", "127.0.0.3"),
+        ] {
+            // Without IPv6 there is nothing to find.
+            let Ok(listener) = TcpListener::bind(listening) else { continue };
+            let port = listener.local_addr().expect("an address").port();
+            let to = SocketAddr::new(to.parse().expect("an address"), port);
+            assert_eq!(listens(Path::new(OWN), to), Some(true), "{listening} {to}");
+        }
     }
 }

@@ -12,6 +12,8 @@ use serde_json::value::RawValue;
 const DEPTH: usize = 32;
 /// How many blanks a level may be indented by; with more, all of it is written on one line.
 const INDENT: usize = 16;
+/// The longest value of which one of two may be given up.
+const WORD: usize = 256;
 /// How many bytes are written: the three together have less, but for how they are indented.
 const LONGEST: usize = 32 << 20;
 
@@ -190,8 +192,8 @@ fn joined<'a>(
     if conflicts == Conflicts::Stay {
         return None;
     }
-    if let (Some(hosts), Some(runs)) = (list(host), list(run)) {
-        return added(&base.and_then(list).unwrap_or_default(), (host, &hosts, &runs));
+    if let (Some(base), Some(hosts), Some(runs)) = (base.and_then(list), list(host), list(run)) {
+        return added(&base, (host, &hosts, &runs));
     }
     let value = if conflicts == Conflicts::ToRun { run } else { host };
     [host, run].into_iter().all(is_single).then_some(Merged::Value(value))
@@ -199,14 +201,15 @@ fn joined<'a>(
 
 /// Returns whether a value is a word, a number or the like.
 fn is_single(value: &RawValue) -> bool {
-    !value.get().starts_with(['{', '['])
+    !value.get().starts_with(['{', '[']) && value.get().len() <= WORD
 }
 
 fn list(value: &RawValue) -> Option<Vec<&RawValue>> {
     serde_json::from_str(value.get()).ok()
 }
 
-/// Adds to the host's list what the run added, if both did nothing else than to add to its end.
+/// Adds to the host's list what the run added, if both did nothing else than to add objects to its end.
+/// What else stands in a list may mean something by its place, as arguments do.
 fn added<'a>(
     base: &[&RawValue],
     (text, host, run): (&RawValue, &[&RawValue], &[&RawValue]),
@@ -214,7 +217,9 @@ fn added<'a>(
     let begins_alike = |list: &[&RawValue]| {
         list.len() >= base.len() && list.iter().zip(base).all(|(one, it)| plain(one) == plain(it))
     };
-    if !begins_alike(host) || !begins_alike(run) {
+    let new = || [host, run].into_iter().flat_map(|list| list.iter().skip(base.len()));
+    let are_objects = || new().all(|it| it.get().starts_with('{'));
+    if !begins_alike(host) || !begins_alike(run) || !are_objects() {
         return None;
     }
     let known: HashSet<String> = host.iter().skip(base.len()).map(|it| plain(it)).collect();
@@ -338,9 +343,18 @@ mod tests {
             assert_eq!(of(Conflicts::ToRun).as_deref(), Some(of_run));
         }
         let lists = [
-            (r#"{"l":[1]}"#, r#"{"l":[1, 2]}"#, r#"{"l":[1,3,2]}"#, r#"{"l":[1, 2,3]}"#),
-            (r#"{"l":[]}"#, "{\"l\":[\n 2\n]}", r#"{"l":[{"a":1}]}"#, "{\"l\":[\n 2,{\"a\":1}\n]}"),
-            ("{}", r#"{"l":[]}"#, r#"{"l":["]"]}"#, r#"{"l":["]"]}"#),
+            (
+                r#"{"l":[1]}"#,
+                r#"{"l":[1, {"h":1}]}"#,
+                r#"{"l":[1,{"r":1},{"h": 1}]}"#,
+                r#"{"l":[1, {"h":1},{"r":1}]}"#,
+            ),
+            (
+                r#"{"l":[]}"#,
+                "{\"l\":[\n {}\n]}",
+                r#"{"l":[{"a":"]"}]}"#,
+                "{\"l\":[\n {},{\"a\":\"]\"}\n]}",
+            ),
         ];
         for (base, host, run, expected) in lists {
             let merged = merged_with(Conflicts::ToHost, base, host, run);
@@ -351,14 +365,19 @@ mod tests {
     #[test]
     fn what_is_more_than_a_word_is_never_given_up() {
         let rows = [
-            (r#"{"l":[1]}"#, r#"{"l":[1,2]}"#, r#"{"l":[0,1]}"#),
-            (r#"{"l":[1]}"#, r#"{"l":[]}"#, r#"{"l":[1,2]}"#),
+            (r#"{"l":[1]}"#, r#"{"l":[1,{}]}"#, r#"{"l":[{"r":1},1]}"#),
+            (r#"{"l":[1]}"#, r#"{"l":[]}"#, r#"{"l":[1,{}]}"#),
+            (r#"{"l":["-x"]}"#, r#"{"l":["-x","1"]}"#, r#"{"l":["-x","2"]}"#),
+            ("{}", r#"{"l":[{"h":1}]}"#, r#"{"l":[{"r":1}]}"#),
             (r#"{"v":1}"#, r#"{"v":{"a":1}}"#, r#"{"v":2}"#),
             (r#"{"v":1}"#, r#"{"v":2}"#, r#"{"v":[2]}"#),
             (r#"{"v":1}"#, r#"{"v":2}"#, "{}"),
             (r#"{"v":1}"#, "{}", r#"{"v":2}"#),
             ("[]", "[1]", "[2]"),
         ];
+        let text = |word: &str| format!("{{\"t\":\"{}\"}}", word.repeat(300));
+        let [base, host, run] = ["b", "h", "r"].map(text);
+        let rows = rows.into_iter().chain([(base.as_str(), host.as_str(), run.as_str())]);
         for (base, host, run) in rows {
             for conflicts in [Conflicts::ToHost, Conflicts::ToRun] {
                 assert_eq!(merged_with(conflicts, base, host, run), None, "{base} {host} {run}");

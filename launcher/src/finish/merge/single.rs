@@ -1,9 +1,9 @@
 //! Single files that both sides changed: their base is known, and most are settings in JSON.
 
-use std::time::Instant;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use endow_vfs::state::{OnConflict, RunDir, SyncMode, SyncRules};
-use endow_vfs::sync::Change;
+use endow_vfs::sync::{Change, Time};
 
 use super::json::Conflicts;
 use super::{LARGEST, Looked, Merged, Target, json, sides, text};
@@ -35,8 +35,17 @@ fn conflicts(mode: SyncMode, change: &Change) -> Conflicts {
     let modified = [change.host, change.upper].map(|seen| seen.map(|seen| seen.modified));
     match modified {
         _ if mode != SyncMode::Apply => Conflicts::Stay,
-        [host, upper] if upper > host => Conflicts::ToRun,
+        // A time that is still to come says nothing.
+        [host, upper] if upper > host && upper.is_some_and(|it| it <= now()) => Conflicts::ToRun,
         _ => Conflicts::ToHost,
+    }
+}
+
+fn now() -> Time {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Time {
+        seconds: i64::try_from(since.as_secs()).unwrap_or(i64::MAX),
+        nanoseconds: since.subsec_nanos().into(),
     }
 }
 

@@ -139,12 +139,13 @@ impl Denial {
 
     /// Explains why an abstract Unix socket of the host, as its name is written, is not there inside:
     /// it belongs to a network. `file` is a socket outside that has the name for its path.
-    pub fn of_abstract(policy: &Policy, written: String, file: Option<&GuestPath>) -> Self {
+    pub fn of_abstract(plan: &Plan, written: String, file: Option<&GuestPath>) -> Self {
+        let mode = plan.supervise.network.as_ref().map_or(NetworkMode::None, |it| it.mode);
         Self {
             subject: Subject::Socket(written),
             operation: Some(Operation::Connect),
             layer: Layer::Network,
-            rule: Some(format!("network = {}", policy.network.mode.word())),
+            rule: Some(format!("network = {}", mode.word())),
             remedy: file.map(|path| Remedy::plain(format!("--socket {}", quoted(path)))),
         }
     }

@@ -22,16 +22,15 @@ impl Default for Own {
 
 impl Own {
     /// Returns whether what a process connects to is in its own network, or may be: what can't be
-    /// looked at is not called refused.
-    pub(super) fn has(&mut self, pid: u32, asked: &Asked) -> bool {
+    /// looked at is not called refused. `None` after too many looks.
+    pub(super) fn has(&mut self, pid: u32, asked: &Asked) -> Option<bool> {
         let net = PathBuf::from(format!("/proc/{pid}/net"));
         let look: &dyn Fn() -> Option<bool> = match asked {
             Asked::Abstract(name) => &|| sockets::has_abstract(&net, name),
-            Asked::Address(to) if to.ip().is_loopback() => &|| sockets::listens(&net, to.port()),
-            Asked::Address(_) | Asked::Path(..) => return false,
+            Asked::Address(to) if to.ip().is_loopback() => &|| sockets::has_port(&net, to.port()),
+            Asked::Address(_) | Asked::Path(..) => return Some(false),
         };
-        let Some(left) = self.left.checked_sub(1) else { return true };
-        self.left = left;
-        look().unwrap_or(true)
+        self.left = self.left.checked_sub(1)?;
+        Some(look().unwrap_or(true))
     }
 }

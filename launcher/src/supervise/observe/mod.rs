@@ -162,15 +162,20 @@ impl<'a> Observer<'a> {
             return;
         }
         let process = self.process(caller.call);
-        let is_own = self.own.has(caller.call.pid, &asked);
         // What was read of the caller was its own while it waited, and in the view if it is there.
-        if !self.is_in_view(caller.call) || !caller.still_waits() {
+        if !self.is_in_view(caller.call) {
+            return;
+        }
+        let is_own = self.own.has(caller.call.pid, &asked);
+        if !caller.still_waits() {
             return;
         }
         self.bytes += size;
         self.known.insert(asked.clone(), Known { count: 1, denied: None, used: false });
-        if !is_own {
-            self.pending.push_back(Wanted { asked, process });
+        match is_own {
+            Some(false) => self.pending.push_back(Wanted { asked, process }),
+            Some(true) => {}
+            None => self.observed.left_out += 1,
         }
     }
 
