@@ -31,7 +31,8 @@ fn what_can_not_be_merged_stays_the_hosts_and_ours_is_held() {
 #[test]
 fn of_one_value_the_last_one_stands() {
     let older = "touch -d 2001-01-01 .tool.json";
-    for (then, value) in [("true", "2"), (older, "3")] {
+    let to_come = "touch -d 2099-01-01 .tool.json";
+    for (then, value) in [("true", "2"), (older, "3"), (to_come, "3")] {
         let settings = Settings::new("{\"a\":1}\n");
         let script = format!(
             "cd; exec 3>>.tool.json; echo in; read go; sleep 0.05

@@ -1,8 +1,9 @@
 //! Single files that both sides changed: their base is known, and most are settings in JSON.
 
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime};
 
-use endow_vfs::state::{OnConflict, RunDir, SyncMode, SyncRules};
+use endow_vfs::fs::Timespec;
+use endow_vfs::state::{Moment, OnConflict, RunDir, SyncMode, SyncRules};
 use endow_vfs::sync::{Change, Time};
 
 use super::json::Conflicts;
@@ -36,17 +37,13 @@ fn conflicts(mode: SyncMode, change: &Change) -> Conflicts {
     match modified {
         _ if mode != SyncMode::Apply => Conflicts::Stay,
         // A time that is still to come says nothing.
-        [host, upper] if upper > host && upper.is_some_and(|it| it <= now()) => Conflicts::ToRun,
+        [host, upper] if upper > host && upper.is_some_and(is_past) => Conflicts::ToRun,
         _ => Conflicts::ToHost,
     }
 }
 
-fn now() -> Time {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Time {
-        seconds: i64::try_from(since.as_secs()).unwrap_or(i64::MAX),
-        nanoseconds: since.subsec_nanos().into(),
-    }
+fn is_past(time: Time) -> bool {
+    SystemTime::from(Moment::from(Timespec::from(time))) <= SystemTime::now()
 }
 
 fn merge_file(
