@@ -36,11 +36,17 @@ pub fn connection(plan: &Plan, policy: &Policy, host: &str, port: u16) -> Answer
 /// Returns the mode of a network in which the loopback at a TCP port is the sandbox's own.
 pub(super) fn mode_of_own_loopback(plan: &Plan, policy: &Policy, port: u16) -> Option<NetworkMode> {
     let network = plan.supervise.network.as_ref().unwrap_or(&policy.network);
-    let is_hosts = |rule: &Stated<HostRule>| {
-        rule.value.host == HostPattern::Loopback && rule.value.is_for(Protocol::Tcp, port)
-    };
     let is_apart = network.mode != NetworkMode::Host && plan.opening.namespaces.is_some();
-    (is_apart && !network.allow.iter().any(is_hosts)).then_some(network.mode)
+    let is_own = is_apart && hosts_loopback(network, Protocol::Tcp, port).is_none();
+    is_own.then_some(network.mode)
+}
+
+/// Returns the rule by which the loopback at a port is the host's.
+fn hosts_loopback(network: &Network, protocol: Protocol, port: u16) -> Option<&Stated<HostRule>> {
+    network
+        .allow
+        .iter()
+        .find(|rule| rule.value.host == HostPattern::Loopback && rule.value.is_for(protocol, port))
 }
 
 /// What is asked.
@@ -162,10 +168,7 @@ impl<'q> Question<'q> {
 
     /// The sandbox's own, but for ports at which it is the host's.
     fn loopback(&self, network: &Network) -> Said {
-        let hosts = |rule: &&Stated<HostRule>| {
-            rule.value.host == HostPattern::Loopback && rule.value.is_for(self.protocol, self.port)
-        };
-        if let Some(rule) = network.allow.iter().find(hosts) {
+        if let Some(rule) = hosts_loopback(network, self.protocol, self.port) {
             return Said::by("at this port the loopback is the host's".to_owned(), rule);
         }
         let own =
