@@ -18,6 +18,7 @@ use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, openat, readlink, statat}
 
 use super::buffered::mount_points;
 use crate::plan::host::{Found, HiddenName, HiddenNames, Paths};
+use crate::sys::sockets;
 
 /// The kernel's list (proc_pid_net(5)).
 const TABLE: &str = "/proc/self/net/unix";
@@ -25,8 +26,6 @@ const TABLE: &str = "/proc/self/net/unix";
 const TABLE_MAX: u64 = 8 << 20;
 /// The most relative paths that are tried in each directory.
 const RELATIVE_MAX: usize = 256;
-/// What stands before the path in a line: address, references, protocol, flags, type, state, inode.
-const FIELDS: usize = 7;
 
 /// Adds the sockets below each source that is mounted without a layer before it.
 pub(super) fn add(hidden: &mut BTreeMap<HostPath, HiddenNames>, policy: &Policy, paths: &Paths) {
@@ -79,7 +78,7 @@ fn bound(table: &[u8]) -> BTreeSet<PathBuf> {
     let mut paths: Vec<Vec<u8>> = Vec::new();
     let table = table.strip_suffix(b"\n").unwrap_or(table);
     for line in table.split(|byte| *byte == b'\n') {
-        match (path_field(line), paths.last_mut()) {
+        match (sockets::name_field(line), paths.last_mut()) {
             (Some(path), _) => paths.push(path.to_vec()),
             // The kernel prints a newline of a path as it is (measured).
             (None, Some(last)) => last.extend([b"\n", line].concat()),
@@ -88,20 +87,6 @@ fn bound(table: &[u8]) -> BTreeSet<PathBuf> {
     }
     let is_path = |path: &Vec<u8>| !matches!(path.first(), None | Some(b'@' | b'\n'));
     paths.into_iter().filter(is_path).map(|path| PathBuf::from(OsString::from_vec(path))).collect()
-}
-
-/// Returns the path of a line, which is empty for a socket without one; `None` when the line goes
-/// on with the path of the one before.
-fn path_field(line: &[u8]) -> Option<&[u8]> {
-    let colon = line.iter().position(|byte| *byte == b':')?;
-    let is_address = colon > 0 && line.iter().take(colon).all(u8::is_ascii_hexdigit);
-    let mut rest = is_address.then_some(line)?;
-    for _ in 0..FIELDS {
-        rest = rest.trim_ascii_start();
-        let end = rest.iter().position(|byte| *byte == b' ').unwrap_or(rest.len());
-        rest = rest.get(end..).filter(|_| end > 0)?;
-    }
-    Some(rest.strip_prefix(b" ").unwrap_or(rest))
 }
 
 /// Returns the directories that a relative path may be meant in.

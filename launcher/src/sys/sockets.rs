@@ -12,7 +12,8 @@ use std::path::Path;
 const LISTENS: &str = "0A";
 /// The most bytes of a list that are read: tens of thousands of sockets.
 const LIST_MAX: u64 = 8 << 20;
-/// What stands before the name in a line of `unix`.
+/// What stands before the name in a line of `unix`: address, references, protocol, flags, type, state,
+/// inode.
 const FIELDS: usize = 7;
 
 /// Returns whether something has a port of TCP or UDP, at whatever address; `None` when that can't be
@@ -81,14 +82,22 @@ pub(crate) fn listeners(list: &str, port: u16) -> Vec<String> {
 
 /// Returns the abstract names, without the `@` that they begin with.
 fn abstract_names(list: &[u8]) -> impl Iterator<Item = &[u8]> {
-    list.split(|byte| *byte == b'\n').skip(1).filter_map(|line| {
-        let mut rest = line;
-        for _ in 0..FIELDS {
-            let field = rest.iter().position(|byte| *byte == b' ')?;
-            rest = rest.get(field..)?.trim_ascii_start();
-        }
-        rest.strip_prefix(b"@")
-    })
+    let names = list.split(|byte| *byte == b'\n').filter_map(name_field);
+    names.filter_map(|name| name.strip_prefix(b"@"))
+}
+
+/// Returns the path of a line, which is empty for a socket without one; `None` when the line goes
+/// on with the path of the one before.
+pub(crate) fn name_field(line: &[u8]) -> Option<&[u8]> {
+    let colon = line.iter().position(|byte| *byte == b':')?;
+    let is_address = colon > 0 && line.iter().take(colon).all(u8::is_ascii_hexdigit);
+    let mut rest = is_address.then_some(line)?;
+    for _ in 0..FIELDS {
+        rest = rest.trim_ascii_start();
+        let end = rest.iter().position(|byte| *byte == b' ').unwrap_or(rest.len());
+        rest = rest.get(end..).filter(|_| end > 0)?;
+    }
+    Some(rest.strip_prefix(b" ").unwrap_or(rest))
 }
 
 /// In the list zero bytes are written as `@`, too.
