@@ -30,19 +30,19 @@ fn what_can_not_be_merged_stays_the_hosts_and_ours_is_held() {
 /// As of two sessions without a sandbox, each of which counts its starts.
 #[test]
 fn of_one_value_the_last_one_stands() {
-    let older = "touch -d 2001-01-01 .tool.json";
-    let to_come = "touch -d 2099-01-01 .tool.json";
-    for (then, value) in [("true", "2"), (older, "3"), (to_come, "3")] {
+    let older = "touch -d 2001-01-01 t";
+    let to_come = "touch -d 2099-01-01 t";
+    for (aged, value) in [("true", "2"), (older, "3"), (to_come, "3")] {
         let settings = Settings::new("{\"a\":1}\n");
         let script = format!(
             "cd; exec 3>>.tool.json; echo in; read go; sleep 0.05
-            echo '{{\"a\":2,\"in\":0}}' >t; mv t .tool.json; {then}"
+            echo '{{\"a\":2,\"in\":0}}' >t; {aged}; mv t .tool.json"
         );
         let mut running = settings.start(&[], &script);
         running.expect("in");
         settings.replace("{\"a\":3,\"out\":0}\n");
         running.say("\n");
-        assert_eq!(running.end(), 0, "{then}");
+        assert_eq!(running.end(), 0, "{aged}");
         let expected = format!("{{\"a\":{value},\"out\":0,\"in\":0}}\n");
         assert_eq!((settings.text(), settings.states()), (expected, vec!["applied".into()]));
         settings.endow(&["undo"]);
