@@ -89,11 +89,13 @@ impl Running {
     /// Waits for its end and returns its exit code, or 128 and the signal's number.
     #[track_caller]
     pub(crate) fn end(&mut self) -> i32 {
-        let mut status = None;
-        soon("the program ends", || {
+        let (mut status, until) = (None, Instant::now() + PATIENCE);
+        while status.is_none() {
+            let tree = || tree(self.pid(), 0);
+            assert!(Instant::now() < until, "not in {PATIENCE:?}: the program ends\n{}", tree());
+            std::thread::sleep(Duration::from_millis(2));
             status = self.child.try_wait().expect("a child");
-            status.is_some()
-        });
+        }
         status.map_or(-1, code)
     }
 }
@@ -103,6 +105,25 @@ impl Drop for Running {
         drop(self.child.kill());
         drop(self.child.wait());
     }
+}
+
+/// Says what a process and those that it started are waiting for.
+fn tree(pid: i32, depth: usize) -> String {
+    let read = |what: &str| {
+        let text = fs::read_to_string(format!("/proc/{pid}/{what}")).unwrap_or_default();
+        text.replace('\0', " ").trim().to_owned()
+    };
+    let started = read(&format!("task/{pid}/children"));
+    let started = started.split_whitespace().filter_map(|child| child.parse().ok());
+    let line = format!(
+        "{:1$}{pid} {2} [{3}] {4}\n",
+        "",
+        2 * depth,
+        read("cmdline"),
+        read("wchan"),
+        read("syscall")
+    );
+    started.fold(line, |lines, child| lines + &tree(child, depth + 1))
 }
 
 /// Returns the exit code, or 128 and the signal's number.
