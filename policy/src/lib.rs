@@ -57,7 +57,7 @@ pub use broker::{AdapterAnswer, BrokerOrder, BrokeredHost};
 pub use compose::{ComposeError, Composed, ProfileText, Sources, compose};
 pub use diagnostic::Diagnostic;
 pub use environment::{EnvironmentRules, name_matches};
-pub use expect::{Expectation, Probe, Verdict};
+pub use expect::{Expectation, Expected, Probe, Tried, Verdict, server};
 pub use explain::{Cover, explain};
 pub use file::{
     EnvTable, FileKind, LimitsTable, MountEntry, MountSource, PatternTable, PolicyFile,

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::{
-    Bridge, EnvironmentRules, Expectation, GuestPath, Limits, MountSpec, Network, Origin,
-    PatternRule, ProcessRules, Require, Secret, SshAgent, StateRules, Stated, SyncRules,
+    Bridge, EnvironmentRules, Expected, GuestPath, Limits, MountSpec, Network, Origin, PatternRule,
+    ProcessRules, Require, Secret, SshAgent, StateRules, Stated, SyncRules,
 };
 
 /// The resolved policy: absolute paths, no variables, every entry with its origin.
@@ -48,7 +48,7 @@ pub struct Policy {
     /// How long finished runs are kept.
     pub state: StateRules,
     /// What `endow verify` checks in the running sandbox.
-    pub expect: Vec<Expectation>,
+    pub expect: Vec<Expected>,
     /// Who else had an entry at a mount's path, weakest first, where the later replaced it.
     pub replaced: BTreeMap<GuestPath, Vec<Origin>>,
     /// The names of the files and profiles this came from, weakest first.

@@ -17,9 +17,9 @@ pub(crate) use secrets::{ComposedSecret, ComposedSecrets};
 
 use crate::place::{PlaceError, Places};
 use crate::{
-    EnvironmentRules, ErrorKind, Expectation, FileKind, GuestPath, HostRule, LimitsTable, Origin,
-    ParseError, PatternRule, PolicyFile, SshAgent, StateTable, Stated, SyncRules, Vars,
-    WorkspaceAccess,
+    EnvironmentRules, ErrorKind, Expectation, Expected, FileKind, GuestPath, HostRule, LimitsTable,
+    Origin, ParseError, PatternRule, PolicyFile, Probe, SshAgent, StateTable, Stated, SyncRules,
+    Tried, Vars, WorkspaceAccess, server,
 };
 use crate::{HostPath, Level};
 
@@ -182,7 +182,7 @@ pub struct Composed {
     pub(crate) level: Option<Stated<Level>>,
     pub(crate) best_effort: Vec<Stated<String>>,
     pub(crate) sync: SyncRules,
-    pub(crate) expect: Vec<Expectation>,
+    pub(crate) expect: Vec<Expected>,
     pub(crate) chdir: Option<Stated<GuestPath>>,
     pub(crate) unavailable: Vec<Stated<String>>,
     pub(crate) sources: Vec<String>,
@@ -254,7 +254,9 @@ impl Composed {
         lists::push_limits(&mut self.limits, &file.limits);
         self.push_sync(file);
         lists::push_state(&mut self.state, &file.state);
-        self.expect.extend(file.expect.iter().cloned());
+        for expectation in &file.expect {
+            self.expect.push(expected(&places, expectation)?);
+        }
         self.unavailable.extend(file.unavailable.iter().chain(&file.actions).cloned());
         Ok(())
     }
@@ -326,6 +328,24 @@ fn replace<T: Clone>(current: &mut Option<T>, later: Option<&T>) {
 }
 
 /// Returns the absolute form of a stated path.
+fn expected(places: &Places<'_>, from: &Expectation) -> Result<Expected, ComposeError> {
+    let path = || {
+        let path = Stated::new(OsString::from(&from.object), from.origin.clone());
+        absolute(places, &path).map(|path| path.to_guest())
+    };
+    let tried = match from.probe {
+        Probe::Read => Tried::Read(path()?),
+        Probe::Write => Tried::Write(path()?),
+        Probe::Execute => Tried::Execute(path()?),
+        Probe::Connect => {
+            // What is none was told of when the file was read.
+            let (host, port) = server(&from.object).unwrap_or_default();
+            Tried::Connect(host, port)
+        }
+    };
+    Ok(Expected { tried, is: from.is, object: from.object.clone(), origin: from.origin.clone() })
+}
+
 fn absolute(places: &Places<'_>, path: &Stated<OsString>) -> Result<HostPath, ComposeError> {
     places.absolute(&path.value).map_err(|source| ComposeError::Place {
         path: path.value.to_string_lossy().into_owned(),

@@ -10,7 +10,7 @@ use crate::nearest::did_you_mean;
 use crate::{
     AllowWord, EnvTable, Expectation, FileKind, Level, LimitsTable, OnConflict, PatternTable,
     PolicyFile, Probe, ProcessTable, RequireTable, StateTable, Stated, SyncMode, SyncTable,
-    Verdict, WorkspaceAccess, WorkspaceRoot, WorkspaceTable, parse_duration, parse_size,
+    Verdict, WorkspaceAccess, WorkspaceRoot, WorkspaceTable, parse_duration, parse_size, server,
 };
 
 /// The keys of a file.
@@ -330,6 +330,10 @@ impl Decoder<'_> {
                     .explain("expect.is", "add `is = \"absent\"`".to_owned());
             }
             let Some(is) = self.choice(&section, "is", Verdict::ALL) else { continue };
+            if *probe == Probe::Connect && server(object.value).is_none() {
+                self.problem(object.span.clone(), "no server: a host and a TCP port are needed")
+                    .explain("expect.connect", "write `connect = \"HOST:PORT\"`".to_owned());
+            }
             expectations.push(Expectation {
                 probe: *probe,
                 object: object.value.to_owned(),

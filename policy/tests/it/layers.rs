@@ -244,11 +244,11 @@ fn expectations_are_kept() {
     let report: Vec<_> = joined
         .expect
         .iter()
-        .map(|e| format!("{:?} {} {:?} {}", e.probe, e.object, e.is, e.origin))
+        .map(|e| format!("{:?} {} {:?} {}", e.tried, e.object, e.is, e.origin))
         .collect();
     assert_snapshot!(report.join("\n"), @r#"
-    Read ~/.ssh Absent ~/.config/endow/policy.toml:3
-    Connect x:1 Denied ~/.config/endow/policy.toml:6
+    Read(GuestPath("/home/u/.ssh")) ~/.ssh Absent ~/.config/endow/policy.toml:3
+    Connect("x", 1) x:1 Denied ~/.config/endow/policy.toml:6
     "#);
 }
 
