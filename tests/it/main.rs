@@ -57,5 +57,6 @@ mod sync_crash;
 mod sync_races;
 mod trees;
 mod trust;
+mod verify;
 mod why;
 mod work;

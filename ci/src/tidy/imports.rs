@@ -93,9 +93,10 @@ const FOLDERS: &[Folder] = &[
         no_std: &["thread"],
     },
     Folder {
-        // It runs inside, after the last step: it knows no policy and no plan.
+        // It runs inside, after the last step: it knows no policy and no plan, and looks up names
+        // as the supervisor does.
         path: "launcher/src/guest/",
-        modules: Some(&["guest", "sys"]),
+        modules: Some(&["guest", "network", "sys"]),
         no_names: &["clap", "endow_policy", "endow_vfs"],
         no_std: &[],
     },

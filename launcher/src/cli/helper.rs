@@ -20,6 +20,8 @@ pub(crate) enum Task<'a> {
     Probe(&'a [u8]),
     /// Tells what it is.
     Report,
+    /// Tries these questions, and tells what it is.
+    Verify(&'a [u8]),
 }
 
 /// Runs the helper in exactly the planned sandbox; returns what it said.
@@ -30,18 +32,18 @@ pub(crate) fn run(planned: &mut Planned, task: Task<'_>) -> Result<String, Comma
     let questions = memory(c"endow-questions").map_err(failed)?;
     let mut answers = memory(c"endow-answers").map_err(failed)?;
     let keep = vec![questions.as_raw_fd(), answers.as_raw_fd()];
-    let argv = match task {
-        Task::Probe(text) => {
-            write(&questions, text).map_err(failed)?;
-            vec![
-                "probe".to_owned(),
-                questions.as_raw_fd().to_string(),
-                answers.as_raw_fd().to_string(),
-            ]
-        }
-        Task::Report => vec!["report".to_owned(), answers.as_raw_fd().to_string()],
+    let (word, text) = match task {
+        Task::Probe(text) => ("probe", Some(text)),
+        Task::Verify(text) => ("verify", Some(text)),
+        Task::Report => ("report", None),
     };
-    let argv = [guest::NAME.to_owned()].into_iter().chain(argv).map(OsString::from).collect();
+    let mut argv = vec![guest::NAME.to_owned(), word.to_owned()];
+    if let Some(text) = text {
+        write(&questions, text).map_err(failed)?;
+        argv.push(questions.as_raw_fd().to_string());
+    }
+    argv.push(answers.as_raw_fd().to_string());
+    let argv = argv.into_iter().map(OsString::from).collect();
     planned.plan = planned.plan.clone().with_helper(argv, keep);
     start(planned)?;
     let mut said = String::new();

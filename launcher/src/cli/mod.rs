@@ -1,6 +1,7 @@
 //! The command line: the only part that prints, and the only one that joins stages.
 
 mod args;
+mod asked;
 mod bounds;
 mod bridges;
 mod cache;
@@ -88,6 +89,7 @@ fn dispatch(invocation: Invocation, output: &Output) -> Result<ExitCode, Command
         Command::Plan(plan) => commands::plan::run(&plan, output),
         Command::Check(check) => commands::check::run(&check, output),
         Command::Why(why) => commands::why::run(&why, output),
+        Command::Verify(verify) => commands::verify::run(&verify, output),
         Command::Doctor(doctor) => commands::doctor::run(&doctor, output),
         Command::Learn(learn) => commands::learn::run(&learn, output),
         Command::Init(init) => commands::init::run(&init, output),

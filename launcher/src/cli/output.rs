@@ -45,6 +45,11 @@ impl Output {
         self.verbose || self.json
     }
 
+    /// Returns whether only what is wrong is to be told.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.quiet
+    }
+
     /// Prints data as text.
     #[expect(clippy::unused_self, reason = "printing is done by those who were handed an output")]
     pub(crate) fn text(&self, text: &str) {

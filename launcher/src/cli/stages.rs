@@ -42,6 +42,15 @@ pub(crate) struct Planned {
     pub(crate) took: Took,
 }
 
+#[cfg(feature = "test-switches")]
+impl Planned {
+    /// Returns the same run without the layers that a test takes away.
+    pub(crate) fn without(self, layers: &[plan::switches::Layer]) -> Self {
+        let plan = layers.iter().fold(self.plan, |plan, it| plan::switches::remove(plan, *it));
+        Self { plan, ..self }
+    }
+}
+
 /// How long the stages took.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Took {

@@ -6,6 +6,7 @@
 mod layers;
 mod probe;
 mod report;
+mod servers;
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -29,6 +30,11 @@ pub fn main() -> ExitCode {
         ["probe", questions, answers] => {
             run(|| probe::run(&mut descriptor(questions)?, &mut descriptor(answers)?))
         }
+        ["verify", questions, answers] => run(|| {
+            let mut answers = descriptor(answers)?;
+            probe::run(&mut descriptor(questions)?, &mut answers)?;
+            report::run(&mut answers)
+        }),
         ["report", answers] => run(|| report::run(&mut descriptor(answers)?)),
         _ => false,
     };

@@ -1,7 +1,8 @@
-//! Tries operations on paths and tells what the kernel said: `endow why --verify`.
+//! Tries operations on paths, servers and system calls, and tells what the kernel said: `endow verify`
+//! and `endow why --verify`.
 //!
-//! A question is a letter and a path, ended by a NUL byte; an answer is an error number on a line
-//! of its own, 0 for success. Nothing that is tried leaves a trace: a file that was made is
+//! A question is a letter and what it is about, ended by a NUL byte; an answer is an error number on
+//! a line of its own, 0 for success. Nothing that is tried leaves a trace: a file that was made is
 //! removed, and no program is executed.
 
 use std::ffi::{CString, OsStr};
@@ -33,13 +34,16 @@ pub(super) fn run(questions: &mut File, answers: &mut File) -> io::Result<()> {
 }
 
 fn ask(question: &[u8]) -> Result<(), Errno> {
-    let (operation, path) = question.split_first().ok_or(Errno::INVAL)?;
-    let path = Path::new(OsStr::from_bytes(path));
+    let (operation, about) = question.split_first().ok_or(Errno::INVAL)?;
+    let path = Path::new(OsStr::from_bytes(about));
+    let word = std::str::from_utf8(about).map_err(|_| Errno::INVAL);
     match operation {
         b'r' => read(path),
         b'w' => write(path),
         b'x' => execute(path),
         b'c' => connect_to(path),
+        b't' => super::servers::connect(word?),
+        b's' => sys::refused::refused(word?).unwrap_or(Err(Errno::INVAL)),
         _ => Err(Errno::INVAL),
     }
 }
@@ -68,7 +72,7 @@ fn read(path: &Path) -> Result<(), Errno> {
 
 fn write(path: &Path) -> Result<(), Errno> {
     match open(path, OFlags::WRONLY) {
-        Err(Errno::ISDIR) => create(&path.join(format!(".endow-why-{}", std::process::id()))),
+        Err(Errno::ISDIR) => create_in(path),
         Err(Errno::NOENT) if !path.as_os_str().as_bytes().ends_with(b"/") => create(&target(path)?),
         // A pipe that nobody reads: a writer would wait.
         Err(Errno::NXIO) if fs::metadata(path).is_ok_and(|it| it.file_type().is_fifo()) => Ok(()),
@@ -86,6 +90,13 @@ fn target(path: &Path) -> Result<PathBuf, Errno> {
         }
     }
     Err(Errno::LOOP)
+}
+
+/// Makes a file of a name that nobody has, and that no other prober of the same tree takes.
+fn create_in(directory: &Path) -> Result<(), Errno> {
+    let mut number = [0; 8];
+    rustix::rand::getrandom(&mut number, rustix::rand::GetRandomFlags::NONBLOCK)?;
+    create(&directory.join(format!(".endow-why-{:016x}", u64::from_ne_bytes(number))))
 }
 
 fn create(path: &Path) -> Result<(), Errno> {

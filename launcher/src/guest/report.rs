@@ -3,9 +3,11 @@
 use std::fs::{self, File};
 use std::io::{self, Write};
 
+use rustix::thread::SecureComputingMode;
+
 /// Lines of `/proc/self/status` that say what the kernel holds this process to.
-const KEPT: [&str; 8] =
-    ["Uid", "Gid", "Groups", "CapEff", "CapBnd", "NoNewPrivs", "Seccomp", "NSpid"];
+const KEPT: [&str; 9] =
+    ["Uid", "Gid", "Groups", "CapPrm", "CapEff", "CapBnd", "NoNewPrivs", "Seccomp", "NSpid"];
 
 /// Writes what this process sees of itself, one `name value` a line.
 pub(super) fn run(answers: &mut File) -> io::Result<()> {
@@ -26,9 +28,15 @@ pub(super) fn run(answers: &mut File) -> io::Result<()> {
 
 /// What the kernel tells a process of itself without a file, in the same words.
 fn asked() -> String {
-    let held = rustix::thread::capabilities(None).map_or(u64::MAX, |it| it.effective.bits());
+    let held = rustix::thread::capabilities(None);
+    let [permitted, effective] =
+        held.map_or([u64::MAX; 2], |it| [it.permitted.bits(), it.effective.bits()]);
     let privileges = u32::from(rustix::thread::no_new_privs().unwrap_or(false));
-    format!("CapEff: {held:016x}\nNoNewPrivs: {privileges}\n")
+    let filtered = rustix::thread::secure_computing_mode();
+    let mode = if matches!(filtered, Ok(SecureComputingMode::Filter)) { 2 } else { 0 };
+    format!(
+        "CapPrm: {permitted:016x}\nCapEff: {effective:016x}\nNoNewPrivs: {privileges}\nSeccomp: {mode}\n"
+    )
 }
 
 fn names(path: &str) -> Vec<String> {

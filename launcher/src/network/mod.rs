@@ -15,6 +15,7 @@ mod poll;
 mod processes;
 mod proxy;
 mod relay;
+pub(crate) mod resolve;
 mod served;
 mod server_name;
 mod slab;

@@ -42,6 +42,7 @@ pub mod step;
 mod supervise;
 pub mod switches;
 mod tree;
+pub mod verify;
 mod view;
 pub mod why;
 mod working_copy;

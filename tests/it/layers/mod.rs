@@ -8,3 +8,4 @@ mod in_place;
 mod kernel;
 mod others;
 mod processes;
+mod verify;

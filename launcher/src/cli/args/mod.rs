@@ -53,6 +53,8 @@ pub(crate) enum Command {
     Check(CheckArgs),
     /// Say why a path, call or connection is allowed or refused, from the same plan
     Why(Box<WhyArgs>),
+    /// Try every rule in exactly this sandbox, and say what the kernel answers; COMMAND is not started
+    Verify(Box<VerifyArgs>),
     /// Say what this host can enforce, what is missing, and the exact remedy
     Doctor(DoctorArgs),
     /// Write a commented policy file for the project at hand
@@ -93,6 +95,7 @@ impl Command {
             Self::Plan(args) => args.style.clone(),
             Self::Check(args) => args.style.clone(),
             Self::Why(args) => args.style.clone(),
+            Self::Verify(args) => args.style.clone(),
             Self::Doctor(args) => args.style.clone(),
             Self::Init(args) => args.style.clone(),
             Self::Learn(args) => args.style.clone(),
@@ -179,6 +182,22 @@ pub(crate) struct WhyArgs {
     /// Ask the kernel as well: try it in exactly this sandbox, without starting COMMAND
     #[arg(long)]
     pub(crate) verify: bool,
+    /// The command whose sandbox is meant
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
+}
+
+/// `endow verify`
+#[derive(Args, Debug)]
+pub(crate) struct VerifyArgs {
+    #[command(flatten)]
+    pub(crate) style: Style,
+    #[command(flatten)]
+    pub(crate) policy: PolicyArgs,
+    /// Take a layer away, to test that its rules are named
+    #[cfg(feature = "test-switches")]
+    #[arg(long = "test-without", value_name = "LAYER", help_heading = "Tests")]
+    pub(crate) test_without: Vec<crate::plan::switches::Layer>,
     /// The command whose sandbox is meant
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,

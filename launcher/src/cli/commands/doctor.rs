@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use endow_policy::Level;
 use serde::Serialize;
 
 use crate::cli::args::{DoctorArgs, PolicyArgs};
@@ -13,6 +14,7 @@ use crate::cli::helper::{self, Task};
 use crate::cli::output::{Output, printable};
 use crate::cli::stages::{self, Request};
 use crate::cli::surroundings;
+use crate::plan::verify::{Seen, Trait, traits};
 use crate::probe::doctor::{self, Finding, Status};
 
 /// What is printed.
@@ -66,13 +68,13 @@ fn sandbox() -> Trial {
             Trial { level: None, finding, seen: BTreeMap::new() }
         }
         Ok((level, seen)) => {
-            let wrong = unexpected(&seen, &level);
+            let wrong = unexpected(&seen, level);
             let finding = match wrong {
                 None => Finding::ok("sandbox", "one was started, and is as it should be"),
                 Some(wrong) => Finding::new("sandbox", Status::Missing, wrong)
                     .remedy("please report this with the output of `endow doctor --json`"),
             };
-            Trial { level: Some(level), finding, seen }
+            Trial { level: Some(level.word().to_owned()), finding, seen }
         }
     }
 }
@@ -95,37 +97,23 @@ fn in_place() -> Finding {
     }
 }
 
-type Seen = BTreeMap<String, String>;
-
-fn tried(args: &PolicyArgs) -> Result<(String, Seen), CommandError> {
+fn tried(args: &PolicyArgs) -> Result<(Level, Seen), CommandError> {
     let request = Request { argv: vec!["true".into()], ..Request::default() };
     // Without Landlock the other layers are tried all the same.
     let planned = stages::plan(args, request.clone())
         .or_else(|_| stages::plan(&args.clone().requiring("namespaces"), request));
     let mut planned = planned?;
-    let level = planned.plan.enforcement.level.word().to_owned();
+    let level = planned.plan.enforcement.level;
     let said = helper::run(&mut planned, Task::Report)?;
     let pairs = said.lines().filter_map(|line| line.split_once(' '));
     let seen = pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
     Ok((level, seen))
 }
 
-/// Returns what a process inside has and should not have.
-fn unexpected(seen: &Seen, level: &str) -> Option<String> {
-    let is = |name: &str, value: &str| seen.get(name).is_some_and(|it| it == value);
-    let none = "0000000000000000";
-    let apart = level != "landlock";
-    let wanted = [
-        (is("CapEff", none) && (!apart || is("CapBnd", none)), "capabilities are left"),
-        (is("NoNewPrivs", "1"), "programs may gain privileges"),
-        (!apart || is("Seccomp", "2"), "no system call filter holds"),
-        (level == "namespaces" || !is("Landlock", "0"), "no Landlock ruleset holds"),
-        (
-            !apart || seen.get("NSpid").is_some_and(|pid| pid.ends_with('2')),
-            "the process numbers are the host's",
-        ),
-    ];
-    wanted.iter().find(|(fine, _)| !fine).map(|(_, wrong)| (*wrong).to_owned())
+/// Returns what a process inside is and should not be.
+fn unexpected(seen: &Seen, level: Level) -> Option<&'static str> {
+    let wrong = traits(level).into_iter().find(|it| !it.holds(seen, level));
+    wrong.map(Trait::wrong)
 }
 
 fn of_error(name: &'static str, status: Status, error: &CommandError) -> Finding {

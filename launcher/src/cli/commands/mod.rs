@@ -19,4 +19,5 @@ pub(crate) mod runs;
 pub(crate) mod trim;
 pub(crate) mod trust;
 pub(crate) mod undo;
+pub(crate) mod verify;
 pub(crate) mod why;

@@ -91,14 +91,6 @@ fn is_whole(args: &RunArgs) -> bool {
     return true;
 }
 
-/// The plan without the layers that a test takes away.
-#[cfg(feature = "test-switches")]
-fn without(planned: Planned, args: &RunArgs) -> Planned {
-    let remove = crate::plan::switches::remove;
-    let plan = args.test_without.iter().fold(planned.plan, |plan, it| remove(plan, *it));
-    Planned { plan, ..planned }
-}
-
 /// Prepares the run; a tree that is made for the first time may take a while.
 fn prepared(planned: &Planned, output: &Output) -> Result<Prepared, CommandError> {
     let line = ProgressLine::begin(output, "making a tree");
@@ -196,7 +188,7 @@ pub(crate) fn supervised(
     })?;
     tell_unchangeable(&planned.plan, output);
     #[cfg(feature = "test-switches")]
-    let planned = without(planned, args);
+    let planned = planned.without(&args.test_without);
     events.planned(&planned);
     let start = Instant::now();
     let terminal = Terminal::remember();

@@ -2,13 +2,14 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io::Read;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 use std::process::ExitCode;
 
 use serde::Serialize;
 
 use crate::cli::args::{Operation as Asked, WhyArgs};
+use crate::cli::asked::{self, Question};
 use crate::cli::error::{CommandError, Kind};
 use crate::cli::helper::{self, Task};
 use crate::cli::output::{Output, printable};
@@ -139,31 +140,24 @@ fn answers(planned: &Planned, subjects: &[Subject]) -> Result<Vec<Answer>, Comma
 
 /// Tries every path in the sandbox; returns the error numbers, 0 for what worked.
 fn ask_kernel(planned: &mut Planned, subjects: &[Subject]) -> Result<Vec<i32>, CommandError> {
-    let mut text = Vec::new();
-    for subject in subjects {
-        let Subject::Path(path, operation) = subject else { continue };
-        text.push(match operation {
-            Operation::Read => b'r',
-            Operation::Write => b'w',
-            Operation::Execute => b'x',
-            Operation::Connect => b'c',
-        });
-        text.extend_from_slice(path.as_bytes());
-        text.push(0);
-    }
-    if text.is_empty() {
+    let paths = subjects.iter().filter_map(|subject| match subject {
+        Subject::Path(path, operation) => Some(Question::Path(path, *operation)),
+        _ => None,
+    });
+    let paths: Vec<_> = paths.collect();
+    if paths.is_empty() {
         return Err(CommandError::new(Kind::Usage, "only paths can be verified"));
     }
+    let text = asked::write(paths.iter().copied());
     let said = helper::run(planned, Task::Probe(&text))?;
-    Ok(said.lines().filter_map(|line| line.parse().ok()).collect())
+    asked::read(&said, paths.len()).map(|(answers, _)| answers)
 }
 
 impl Verified {
     fn new(number: i32, answer: &Answer) -> Self {
         let expected = answer.errno.map_or(0, Refusal::number);
-        let known = Refusal::numbered(number).map(|refusal| refusal.name().to_owned());
         Self {
-            errno: (number != 0).then(|| known.unwrap_or_else(|| format!("error {number}"))),
+            errno: asked::errno(number),
             agrees: number == expected || answer.answer == Verdict::Unknown,
         }
     }

@@ -9,8 +9,6 @@ mod published;
 mod rules;
 mod wishes;
 
-use std::fs::File;
-use std::io::Read;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
@@ -50,9 +48,6 @@ const CONNECTIONS_MAX: usize = 4096;
 
 /// How many descriptors are left for all else: pipes, datagrams, look-ups, what the supervisor has.
 const OTHER_DESCRIPTORS: usize = 512;
-
-/// The most bytes that are read of a file that says how names are resolved.
-const FILE_MAX: u64 = 1 << 20;
 
 /// The network of one sandbox.
 #[derive(Debug)]
@@ -285,11 +280,5 @@ impl Served {
 
 /// Prepares to serve what a plan says, with names resolved as on this machine.
 pub(crate) fn serve(rules: &Network) -> Result<Served, Errno> {
-    let text = |path| {
-        let mut text = Vec::new();
-        let read = File::open(path).and_then(|file| file.take(FILE_MAX).read_to_end(&mut text));
-        read.map(|_| String::from_utf8_lossy(&text).into_owned()).unwrap_or_default()
-    };
-    let config = ResolverConfig::new(&text("/etc/hosts"), &text("/etc/resolv.conf"));
-    Served::new(rules.clone(), Upstream::new(config)?)
+    Served::new(rules.clone(), Upstream::new(ResolverConfig::of_this_machine())?)
 }

@@ -24,7 +24,7 @@ pub use answer::{Answer, Layer, Verdict};
 pub use call::call;
 pub use denial::{Denial, Need, Remedy, Subject};
 pub use entry::{AclEntry, Entry, EntryKind, HostTree, Readonly};
-pub use network::connection;
+pub use network::{connection, hosts_loopback};
 pub use refusal::Refusal;
 pub use tell::{Questions, shell_word};
 

@@ -42,7 +42,11 @@ pub(super) fn mode_of_own_loopback(plan: &Plan, policy: &Policy, port: u16) -> O
 }
 
 /// Returns the rule by which the loopback at a port is the host's.
-fn hosts_loopback(network: &Network, protocol: Protocol, port: u16) -> Option<&Stated<HostRule>> {
+pub fn hosts_loopback(
+    network: &Network,
+    protocol: Protocol,
+    port: u16,
+) -> Option<&Stated<HostRule>> {
     network
         .allow
         .iter()

@@ -1,5 +1,7 @@
 //! Names of live mounts that may be read and not changed: somebody else runs them later.
 
+use std::path::PathBuf;
+
 use endow_policy::{GuestPath, PatternRule, ProtectSet};
 
 use super::answer::Layer;
@@ -14,14 +16,26 @@ impl Questions<'_> {
         }
     }
 
+    /// Returns the rule that keeps a name of a live mount as it is, in words.
+    pub fn protecting_rule(&self, at: &GuestPath) -> Option<String> {
+        let (set, path) = self.in_protected(at)?;
+        set.matching(&path).map(protects)
+    }
+
     /// Returns the pattern that a name of a live mount matches, or that the way to it belongs to.
     pub(super) fn protected(&self, at: &GuestPath) -> Option<&PatternRule> {
+        let (set, path) = self.in_protected(at)?;
+        set.matching(&path).or_else(|| set.leading(&path))
+    }
+
+    /// Returns the patterns, and a name of a live mount as they see it.
+    fn in_protected(&self, at: &GuestPath) -> Option<(&ProtectSet, PathBuf)> {
         let placed = self.covering(at).filter(|placed| placed.is_live())?;
         let names = self.host.live_names.get(&placed.source.as_ref()?.path)?;
         let path = names.prefix.join(at.below(&placed.spec.at)?);
         let set =
             self.protect.get_or_init(|| ProtectSet::new(&self.policy.protect).ok()).as_ref()?;
-        set.matching(&path).or_else(|| set.leading(&path))
+        Some((set, path))
     }
 }
 

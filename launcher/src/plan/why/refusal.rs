@@ -36,6 +36,7 @@ refusals! {
     Denied "EACCES" 13 "Forbidden.";
     NotDirectory "ENOTDIR" 20 "A part of the path is no directory.";
     Directory "EISDIR" 21 "It is a directory.";
+    Busy "ETXTBSY" 26 "It is being executed.";
     ReadOnly "EROFS" 30 "The file system is read-only.";
     TooLong "ENAMETOOLONG" 36 "A name is too long.";
     NoCall "ENOSYS" 38 "There is no such call.";

@@ -438,6 +438,7 @@ fn is_of(spec: &endow_policy::MountSpec, placed: &Placed) -> bool {
 fn in_words(refusal: Refusal) -> &'static str {
     match refusal {
         Refusal::NotDirectory => "a part of the path is no directory",
+        Refusal::Busy => "it is being executed",
         Refusal::Loop => "too many symbolic links",
         Refusal::TooLong => "a name is too long",
         Refusal::NoDevice => "a socket can't be opened",
