@@ -22,6 +22,7 @@ mod stats;
 mod sync;
 mod table;
 mod tree;
+mod verify;
 mod view;
 
 use std::process::{Command, ExitCode};
@@ -33,8 +34,8 @@ use self::scratch::Scratch;
 use crate::workspace;
 
 /// Everything that can be measured.
-const ALL: [&str; 8] =
-    ["launch", "memory", "build", "sync", "materialize", "network", "startup", "observe"];
+const ALL: [&str; 9] =
+    ["launch", "memory", "build", "sync", "materialize", "network", "startup", "observe", "verify"];
 
 /// What to measure and how.
 struct Options {
@@ -63,6 +64,7 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
             "network" => network::run(&scratch, options.rounds.unwrap_or(11))?,
             "startup" => startup::run(&scratch, options.rounds.unwrap_or(21))?,
             "observe" => observe::run(&scratch, options.rounds.unwrap_or(11))?,
+            "verify" => verify::run(&scratch, options.rounds.unwrap_or(51))?,
             other => bail!("nothing called {other} can be measured: {}", ALL.join(", ")),
         });
     }
