@@ -1,5 +1,6 @@
 //! Measures commands against each other: in rounds, each round in another order.
 
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
@@ -32,6 +33,17 @@ impl Contestant {
     /// A launcher by its words.
     pub(super) fn new(name: &str, launcher: Vec<String>) -> Self {
         Self { name: name.to_owned(), launcher, env: Vec::new() }
+    }
+
+    /// Gives endow directories of its own.
+    pub(super) fn keep_below(&mut self, place: &Path) {
+        for (name, part) in [
+            ("ENDOW_STATE_DIR", "state"),
+            ("ENDOW_CACHE_DIR", "cache"),
+            ("XDG_CONFIG_HOME", "config"),
+        ] {
+            self.env.push((name.to_owned(), place.join(part).display().to_string()));
+        }
     }
 
     /// The launcher starting `command`, silent and without input.

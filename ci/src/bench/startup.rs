@@ -131,11 +131,7 @@ fn live(place: &Path, tree: &Path, options: &[&str]) -> Result<Contestant> {
     let tree = tree.display().to_string();
     let words = [&[&program, "run", "-C", &tree, "--workspace", "rw"][..], options, &["--"]];
     let mut endow = Contestant::new("", words.concat().into_iter().map(str::to_owned).collect());
-    for (name, part) in
-        [("ENDOW_STATE_DIR", "state"), ("ENDOW_CACHE_DIR", "cache"), ("XDG_CONFIG_HOME", "config")]
-    {
-        endow.env.push((name.to_owned(), place.join(part).display().to_string()));
-    }
+    endow.keep_below(place);
     Ok(endow)
 }
 

@@ -36,10 +36,6 @@ fn endow(place: &Path, tree: &Path, word: &str) -> Result<Contestant> {
     let (program, tree) = (released()?.display().to_string(), tree.display().to_string());
     let words = [&program, word, "-C", &tree, "--no-policy", "--profile", "claude", "--"];
     let mut endow = Contestant::new(word, words.map(str::to_owned).to_vec());
-    for (name, part) in
-        [("ENDOW_STATE_DIR", "state"), ("ENDOW_CACHE_DIR", "cache"), ("XDG_CONFIG_HOME", "config")]
-    {
-        endow.env.push((name.to_owned(), place.join(part).display().to_string()));
-    }
+    endow.keep_below(place);
     Ok(endow)
 }
