@@ -10,13 +10,13 @@ use serde_json::Value;
 use crate::harness::{Said, World, project, said};
 
 /// What came of one call.
-struct Verified {
-    said: Said,
+pub(crate) struct Verified {
+    pub(crate) said: Said,
     told: Value,
 }
 
 impl Verified {
-    fn of(world: &World, options: &[&str]) -> Self {
+    pub(crate) fn of(world: &World, options: &[&str]) -> Self {
         let words = ["verify", "--json"].iter().chain(options);
         let said = said(&mut world.endow(words));
         let told = serde_json::from_str(&said.stdout).unwrap_or_else(|_| panic!("{said:?}"));
@@ -27,7 +27,7 @@ impl Verified {
         self.told["rules"].as_array().expect("rules")
     }
 
-    fn broken(&self) -> Vec<&str> {
+    pub(crate) fn broken(&self) -> Vec<&str> {
         let broken = self.rules().iter().filter(|rule| rule["holds"] == false);
         broken.map(|rule| rule["rule"].as_str().expect("a rule")).collect()
     }

@@ -1,5 +1,6 @@
 //! Processes that a test starts, signals and waits for, each wait with an end.
 
+use std::fmt::Display;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::ExitStatusExt;
@@ -89,13 +90,12 @@ impl Running {
     /// Waits for its end and returns its exit code, or 128 and the signal's number.
     #[track_caller]
     pub(crate) fn end(&mut self) -> i32 {
-        let (mut status, until) = (None, Instant::now() + PATIENCE);
-        while status.is_none() {
-            let tree = || tree(self.pid(), 0);
-            assert!(Instant::now() < until, "not in {PATIENCE:?}: the program ends\n{}", tree());
-            std::thread::sleep(Duration::from_millis(2));
+        let (pid, mut status) = (self.pid(), None);
+        let what = || format!("the program ends\n{}", tree(pid, 0));
+        wait_for(PATIENCE, what, || {
             status = self.child.try_wait().expect("a child");
-        }
+            status.is_some()
+        });
         status.map_or(-1, code)
     }
 }
@@ -171,10 +171,16 @@ pub(crate) fn soon(what: &str, is_so: impl FnMut() -> bool) {
 
 /// Waits at most `time` for something that no event announces.
 #[track_caller]
-pub(crate) fn within(time: Duration, what: &str, mut is_so: impl FnMut() -> bool) {
+pub(crate) fn within(time: Duration, what: &str, is_so: impl FnMut() -> bool) {
+    wait_for(time, || what, is_so);
+}
+
+/// Waits likewise; what is missing is put into words when it is.
+#[track_caller]
+fn wait_for<W: Display>(time: Duration, what: impl Fn() -> W, mut is_so: impl FnMut() -> bool) {
     let end = Instant::now() + time;
     while !is_so() {
-        assert!(Instant::now() < end, "not in {time:?}: {what}");
+        assert!(Instant::now() < end, "not in {time:?}: {}", what());
         std::thread::sleep(Duration::from_millis(2));
     }
 }

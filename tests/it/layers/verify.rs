@@ -1,26 +1,22 @@
 //! `endow verify` names the rules that a missing layer breaks.
 
-use serde_json::Value;
-
 use crate::harness::{World, project, said};
+use crate::verify::Verified;
 
 fn broken(world: &World, layers: &[&str]) -> Vec<String> {
-    let mut command = world.endow(["verify", "--json", "--workspace", "rw"]);
-    command.args(layers.iter().flat_map(|layer| ["--test-without", layer]));
-    let said = said(&mut command);
-    let told: Value = serde_json::from_str(&said.stdout).unwrap_or_else(|_| panic!("{said:?}"));
-    let rules = told["rules"].as_array().expect("rules").iter();
-    let broken = rules.filter(|rule| rule["holds"] == false);
-    let broken: Vec<_> =
-        broken.map(|rule| rule["rule"].as_str().expect("a rule").to_owned()).collect();
-    assert_eq!(said.code, i32::from(!broken.is_empty()), "{said:?}");
-    broken
+    let without = layers.iter().flat_map(|layer| ["--test-without", layer]);
+    let verified =
+        Verified::of(world, &["--workspace", "rw"].into_iter().chain(without).collect::<Vec<_>>());
+    let broken = verified.broken();
+    assert_eq!(verified.said.code, i32::from(!broken.is_empty()), "{:?}", verified.said);
+    broken.into_iter().map(str::to_owned).collect()
 }
 
 #[test]
 fn verify_names_the_rules_that_a_missing_layer_breaks() {
     let world = project();
     world.write("home/project/.env", "secret");
+    world.bare("git init -q .").ok();
     let grant = world.write("only/file", "content");
     let grant = grant.parent().expect("a parent").display().to_string();
     assert_eq!(broken(&world, &[]), Vec::<String>::new());
@@ -34,6 +30,9 @@ fn verify_names_the_rules_that_a_missing_layer_breaks() {
     let calls = broken(&world, &["seccomp"]);
     assert!(calls.len() == 13 && calls.contains(&level), "{calls:?}");
     assert!(calls.iter().all(|it| it.starts_with("calls ") || *it == level), "{calls:?}");
+    let protected =
+        |broken: &[String]| broken.iter().any(|it| it.starts_with("protect **/.git/hooks/**"));
+    assert!(protected(&broken(&world, &["landlock", "mount-flags"])));
     let hidden = broken(&world, &["hidden"]);
     assert!(hidden.iter().any(|it| it.starts_with("deny .env ")), "{hidden:?}");
     let file =
