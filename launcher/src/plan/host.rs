@@ -1,10 +1,10 @@
 //! What the host is like, as values: a plan depends on nothing else of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use endow_policy::HostPath;
+use endow_policy::{HostPath, MountSpec};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
@@ -246,6 +246,11 @@ pub struct HiddenName {
 }
 
 impl HiddenName {
+    /// Returns whether it is hidden in a mount: what the user shows on purpose is not.
+    pub fn is_for(&self, spec: &MountSpec) -> bool {
+        self.is_own() || !spec.options.nodeny
+    }
+
     /// Returns whether it is one of endow's own directories, or one that nobody could look into.
     pub fn is_own(&self) -> bool {
         self.rule.is_none() && !self.socket
@@ -260,6 +265,13 @@ pub struct LiveRepository {
     pub settings: Vec<(PathBuf, Vec<u8>)>,
     /// Directories of hooks, and links to such: where in the mount.
     pub hooks: Vec<PathBuf>,
+}
+
+impl LiveRepository {
+    /// Returns where the settings are of which the command has copies.
+    pub fn copied(&self) -> BTreeSet<&Path> {
+        self.settings.iter().map(|(place, _)| place.as_path()).collect()
+    }
 }
 
 /// Protected names of a live mount, relative to it.

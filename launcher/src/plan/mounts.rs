@@ -123,8 +123,7 @@ impl Builder<'_> {
     fn hidden_names(&self, spec: &MountSpec, source: &PlacedSource) -> Vec<HiddenName> {
         let all = self.host.hidden.get(&source.path).map(|hidden| hidden.names.as_slice());
         let all = all.unwrap_or_default();
-        let applies = |name: &&HiddenName| name.is_own() || !spec.options.nodeny;
-        let named = all.iter().filter(|name| !name.socket).filter(applies);
+        let named = all.iter().filter(|name| !name.socket && name.is_for(spec));
         let mut names: Vec<HiddenName> = named.cloned().collect();
         let is_free = |it: &&HiddenName| !names.iter().any(|name| it.path.starts_with(&name.path));
         let sockets = all.iter().filter(|name| self.is_closed(spec, name)).filter(is_free);
