@@ -44,8 +44,20 @@ impl Probe {
 
 impl Verdict {
     /// All verdicts with the word of `is` for each.
-    pub const ALL: &[(&'static str, Self)] =
-        &[("absent", Self::Absent), ("denied", Self::Denied), ("allowed", Self::Allowed)];
+    pub const ALL: &[(&'static str, Self)] = &[
+        (Self::Absent.word(), Self::Absent),
+        (Self::Denied.word(), Self::Denied),
+        (Self::Allowed.word(), Self::Allowed),
+    ];
+
+    /// Returns the word of `is`.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Absent => "absent",
+            Self::Denied => "denied",
+            Self::Allowed => "allowed",
+        }
+    }
 }
 
 /// One `[[expect]]` table as it is written: `read = "~/.ssh/id_rsa", is = "absent"`.

@@ -2,8 +2,8 @@
 //! and `endow why --verify`.
 //!
 //! A question is a letter and what it is about, ended by a NUL byte; an answer is an error number on
-//! a line of its own, 0 for success. Nothing that is tried leaves a trace: a file that was made is
-//! removed, and no program is executed.
+//! a line of its own, 0 for success. A file that was made is removed, and no program is
+//! executed.
 
 use std::ffi::{CString, OsStr};
 use std::fs::{self, File, OpenOptions};

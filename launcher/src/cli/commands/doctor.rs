@@ -14,7 +14,7 @@ use crate::cli::helper::{self, Task};
 use crate::cli::output::{Output, printable};
 use crate::cli::stages::{self, Request};
 use crate::cli::surroundings;
-use crate::plan::verify::{Seen, Trait, traits};
+use crate::plan::verify::{self, Seen, Trait, traits};
 use crate::probe::doctor::{self, Finding, Status};
 
 /// What is printed.
@@ -105,9 +105,7 @@ fn tried(args: &PolicyArgs) -> Result<(Level, Seen), CommandError> {
     let mut planned = planned?;
     let level = planned.plan.enforcement.level;
     let said = helper::run(&mut planned, Task::Report)?;
-    let pairs = said.lines().filter_map(|line| line.split_once(' '));
-    let seen = pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-    Ok((level, seen))
+    Ok((level, verify::seen(&said)))
 }
 
 /// Returns what a process inside is and should not be.

@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, TcpListener};
 use std::process::ExitCode;
 
-use endow_policy::Level;
+use endow_policy::{Level, Verdict};
 use serde::Serialize;
 
 use crate::cli::args::VerifyArgs;
@@ -12,7 +12,7 @@ use crate::cli::error::CommandError;
 use crate::cli::helper::{self, Task};
 use crate::cli::output::{Output, printable};
 use crate::cli::stages::{self, Own, Planned, Request};
-use crate::plan::verify::{self, Check, Seen, Shall, Trait, Trial, Tried};
+use crate::plan::verify::{self, Check, Seen, Trait, Trial, Tried};
 use crate::plan::why::Questions;
 use crate::probe::{HostObjects, protects_links};
 
@@ -46,7 +46,7 @@ struct ToldTrial {
     /// `read`, `write`, `execute`, `connect`, `call` or `is`.
     operation: &'static str,
     subject: String,
-    expected: Shall,
+    expected: Verdict,
     /// The kernel's error; `None` for what worked.
     errno: Option<String>,
     holds: bool,
@@ -88,9 +88,7 @@ fn ask(mut planned: Planned, checks: &[Check]) -> Result<(Vec<i32>, Seen), Comma
     let text = asked::write(questions.iter().copied());
     let said = helper::run(&mut planned, Task::Verify(&text))?;
     let (answers, report) = asked::read(&said, questions.len())?;
-    let pairs = report.lines().filter_map(|line| line.split_once(' '));
-    let seen = pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-    Ok((answers, seen))
+    Ok((answers, verify::seen(report)))
 }
 
 fn question(trial: &Trial) -> Option<Question<'_>> {
@@ -137,14 +135,14 @@ fn told_trial(trial: &Trial, number: i32) -> ToldTrial {
         Tried::Call(name) => ("call", (*name).to_owned()),
         Tried::Trait(it) => ("is", it.name().to_owned()),
     };
-    let (expected, holds) = (trial.shall, trial.shall.holds(number));
+    let (expected, holds) = (trial.shall, verify::holds(trial.shall, number));
     ToldTrial { operation, subject, expected, errno: asked::errno(number), holds }
 }
 
 fn told_trait(it: Trait, holds: bool) -> ToldTrial {
     let wrong = (!holds).then(|| it.wrong().to_owned());
     let subject = it.name().to_owned();
-    ToldTrial { operation: "is", subject, expected: Shall::Allowed, errno: wrong, holds }
+    ToldTrial { operation: "is", subject, expected: Verdict::Allowed, errno: wrong, holds }
 }
 
 fn text(told: &Told, output: &Output) -> String {

@@ -1,6 +1,8 @@
 //! System calls: one of each group that the filter refuses.
 
-use super::{Check, Known, Shall, Trial, Tried};
+use endow_policy::Verdict;
+
+use super::{Check, Known, Trial, Tried};
 use crate::plan::seccomp::Group;
 
 /// A call of each group that can be tried without doing anything.
@@ -30,6 +32,6 @@ fn check(known: &Known<'_>, group: Group, call: &'static str) -> Check {
     match lifted {
         // Some are lifted in part; none of those is tried.
         Some(word) => Check::untried(rule, format!("--allow {}", word.word())),
-        None => Check::new(rule, vec![Trial { tried: Tried::Call(call), shall: Shall::Denied }]),
+        None => Check::new(rule, vec![Trial { tried: Tried::Call(call), shall: Verdict::Denied }]),
     }
 }

@@ -1,8 +1,8 @@
 //! `[[expect]]`: what the policy itself asks to be tried.
 
-use endow_policy::{Expected, Policy, Tried as Asked, Verdict};
+use endow_policy::{Expected, Policy, Tried as Asked};
 
-use super::{Check, Shall, Trial, Tried};
+use super::{Check, Trial, Tried};
 use crate::plan::why::Operation;
 
 pub(super) fn checks(policy: &Policy) -> Vec<Check> {
@@ -16,12 +16,7 @@ fn check(expected: &Expected) -> Check {
         Asked::Execute(at) => ("execute", Tried::Path(at.clone(), Operation::Execute)),
         Asked::Connect(host, port) => ("connect", Tried::Server(host.clone(), *port)),
     };
-    let shall = match expected.is {
-        Verdict::Absent => Shall::Absent,
-        Verdict::Denied => Shall::Denied,
-        Verdict::Allowed => Shall::Allowed,
-    };
-    let Expected { object, origin, .. } = expected;
+    let Expected { object, is: shall, origin, .. } = expected;
     let rule = format!("expect {word} {object} is {} ({origin})", shall.word());
-    Check::new(rule, vec![Trial { tried, shall }])
+    Check::new(rule, vec![Trial { tried, shall: *shall }])
 }

@@ -12,14 +12,13 @@ mod names;
 mod network;
 mod state;
 
-use endow_policy::{GuestPath, Policy};
-use serde::Serialize;
+use endow_policy::{GuestPath, Policy, Verdict};
 
 use super::Plan;
 use super::host::HostFacts;
-use super::why::{Answer, Operation, Questions, Verdict};
+use super::why::{self, Answer, Operation, Questions, Refusal};
 
-pub use state::{Seen, Trait, traits};
+pub use state::{Seen, Trait, seen, traits};
 
 /// A rule, and what is tried because of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,7 +37,7 @@ pub struct Trial {
     /// What is tried.
     pub tried: Tried,
     /// What shall come of it.
-    pub shall: Shall,
+    pub shall: Verdict,
 }
 
 /// What is tried.
@@ -54,52 +53,32 @@ pub enum Tried {
     Trait(Trait),
 }
 
-/// What shall come of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Shall {
-    /// It works.
-    Allowed,
-    /// The kernel refuses, or there is nothing of this name.
-    Denied,
-    /// There is nothing of this name.
-    Absent,
+/// Returns whether an answer of the kernel is as it shall be: an error number, 0 for what worked.
+pub fn holds(shall: Verdict, errno: i32) -> bool {
+    let refusal = Refusal::numbered(errno);
+    match shall {
+        Verdict::Allowed => errno == 0,
+        Verdict::Denied => refusal.is_some_and(is_kept_away),
+        Verdict::Absent => refusal == Some(Refusal::Absent),
+    }
 }
 
-/// What the kernel says where it refuses: EPERM, ENOENT, EACCES, EROFS, ENOSYS, EPROTONOSUPPORT,
-/// EAFNOSUPPORT, ENETUNREACH, ECONNRESET, ECONNREFUSED, EHOSTUNREACH.
-const REFUSED: [i32; 11] = [1, 2, 13, 30, 38, 93, 97, 101, 104, 111, 113];
+/// Whether an error says that something is kept away, and not that the question was wrong.
+const fn is_kept_away(refusal: Refusal) -> bool {
+    use Refusal::{Absent, Denied, ReadOnly, Unpermitted};
+    use Refusal::{NoCall, NoFamily, NoProtocol, NoWay, Reset, Unheard, Unreachable};
+    let of_files = matches!(refusal, Unpermitted | Absent | Denied | ReadOnly);
+    let of_calls = matches!(refusal, NoCall | NoProtocol | NoFamily);
+    of_files || of_calls || matches!(refusal, Unreachable | Reset | Unheard | NoWay)
+}
 
-/// ENOENT.
-const ABSENT: i32 = 2;
-
-impl Shall {
-    /// Returns whether an answer of the kernel is as it shall be: an error number, 0 for what worked.
-    pub fn holds(self, errno: i32) -> bool {
-        match self {
-            Self::Allowed => errno == 0,
-            Self::Denied => REFUSED.contains(&errno),
-            Self::Absent => errno == ABSENT,
-        }
-    }
-
-    /// Returns the word for it.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Allowed => "allowed",
-            Self::Denied => "denied",
-            Self::Absent => "absent",
-        }
-    }
-
-    /// Returns what `why` answers; `None` where that is no rule, or only the kernel knows.
-    fn of(answer: &Answer) -> Option<Self> {
-        match answer.answer {
-            Verdict::Allowed => Some(Self::Allowed),
-            Verdict::Absent => Some(Self::Absent),
-            Verdict::Denied | Verdict::ReadOnly => Some(Self::Denied),
-            Verdict::Impossible | Verdict::Unknown => None,
-        }
+/// Returns what `why` answers; `None` where that is no rule, or only the kernel knows.
+fn answered(answer: &Answer) -> Option<Verdict> {
+    match answer.answer {
+        why::Verdict::Allowed => Some(Verdict::Allowed),
+        why::Verdict::Absent => Some(Verdict::Absent),
+        why::Verdict::Denied | why::Verdict::ReadOnly => Some(Verdict::Denied),
+        why::Verdict::Impossible | why::Verdict::Unknown => None,
     }
 }
 
@@ -148,8 +127,8 @@ mod tests {
 
     #[test]
     fn answer_holds_only_as_it_shall() {
-        let held =
-            |errno| [Shall::Allowed, Shall::Denied, Shall::Absent].map(|shall| shall.holds(errno));
+        let all = [Verdict::Allowed, Verdict::Denied, Verdict::Absent];
+        let held = |errno| all.map(|shall| holds(shall, errno));
         assert_eq!(held(0), [true, false, false]);
         assert_eq!(held(2), [false, true, true]);
         assert_eq!(held(30), [false, true, false]);

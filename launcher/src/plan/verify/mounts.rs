@@ -1,8 +1,8 @@
 //! Mounts: each can be read, and written to only where that was granted.
 
-use endow_policy::{Access, BackendSpec, explain};
+use endow_policy::{Access, BackendSpec, Verdict, explain};
 
-use super::{Check, Known, Shall, Trial, Tried};
+use super::{Check, Known, Trial, Tried, answered};
 use crate::plan::host::Found;
 use crate::plan::place::Placed;
 use crate::plan::why::Operation;
@@ -38,17 +38,17 @@ fn check(known: &Known<'_>, placed: &Placed) -> Check {
         })
     });
     let trials: Vec<_> = trials.collect();
-    if is_made(placed) && trials.iter().any(|trial| trial.shall == Shall::Absent) {
+    if is_made(placed) && trials.iter().any(|trial| trial.shall == Verdict::Absent) {
         return Check::untried(rule, "endow has nothing to put there");
     }
     Check::new(rule, trials)
 }
 
-fn shall(known: &Known<'_>, placed: &Placed, operation: Operation) -> Option<Shall> {
+fn shall(known: &Known<'_>, placed: &Placed, operation: Operation) -> Option<Verdict> {
     let answer = known.questions.path(placed.spec.at.as_path(), operation);
     let is_readonly = placed.spec.access == Access::Ro && !is_made(placed);
-    match Shall::of(&answer)? {
-        _ if operation == Operation::Write && is_readonly => Some(Shall::Denied),
+    match answered(&answer)? {
+        _ if operation == Operation::Write && is_readonly => Some(Verdict::Denied),
         shall => Some(shall),
     }
 }

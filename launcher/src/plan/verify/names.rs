@@ -1,12 +1,11 @@
 //! Names: those that are hidden can't be read, and protected ones not be changed.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
-use endow_policy::{GuestPath, Level, PatternRule};
+use endow_policy::{GuestPath, Level, PatternRule, Verdict};
 
-use super::{Check, Known, Shall, Trial, Tried};
-use crate::plan::host::HiddenName;
+use super::{Check, Known, Trial, Tried};
+use crate::plan::host::{HiddenName, LiveRepository};
 use crate::plan::place::Placed;
 use crate::plan::why::Operation;
 
@@ -35,7 +34,7 @@ pub(super) fn hidden(known: &Known<'_>) -> Vec<Check> {
 fn is_hidden(known: &Known<'_>, placed: &Placed, name: &HiddenName) -> bool {
     // Without namespaces the filter keeps sockets away, and not the view.
     let is_reachable = name.socket && known.plan.enforcement.level == Level::Landlock;
-    !is_reachable && (name.is_own() || !placed.spec.options.nodeny)
+    !is_reachable && name.is_for(&placed.spec)
 }
 
 fn hiding(known: &Known<'_>, name: &HiddenName) -> String {
@@ -83,13 +82,12 @@ pub(super) fn protected(known: &Known<'_>) -> Vec<Check> {
 fn held(known: &Known<'_>, placed: &Placed) -> Vec<GuestPath> {
     let Some(source) = &placed.source else { return Vec::new() };
     let repository = known.host.repositories.get(&source.path);
-    let copied = |path: &PathBuf| {
-        repository.is_some_and(|it| it.settings.iter().any(|(place, _)| place == path))
-    };
+    let copied = repository.map(LiveRepository::copied).unwrap_or_default();
     let names = known.host.live_names.get(&source.path).into_iter();
     let names = names.flat_map(|names| names.there.iter().chain(&names.below));
-    let places =
-        names.filter(|path| !copied(path)).filter_map(|path| placed.spec.at.join(path).ok());
+    let places = names
+        .filter(|path| !copied.contains(path.as_path()))
+        .filter_map(|path| placed.spec.at.join(path).ok());
     let is_link =
         |at: &GuestPath| known.questions.path(at.as_path(), Operation::Write).leads_to.is_some();
     places.filter(|at| !is_link(at)).collect()
@@ -104,7 +102,7 @@ fn check(rule: String, names: &[GuestPath], operation: Operation) -> Check {
     let trials = names
         .iter()
         .take(NAMES_MAX)
-        .map(|at| Trial { tried: Tried::Path(at.clone(), operation), shall: Shall::Denied });
+        .map(|at| Trial { tried: Tried::Path(at.clone(), operation), shall: Verdict::Denied });
     let left = names.len().saturating_sub(NAMES_MAX);
     let untried = (left > 0).then(|| format!("{left} more names: {NAMES_MAX} of a rule are tried"));
     Check { untried, ..Check::new(rule, trials.collect()) }

@@ -1,9 +1,9 @@
 //! The network: what no rule allows can't be reached. Nobody outside is contacted for it: a port of the
 //! host's own loopback is tried.
 
-use endow_policy::{NetworkMode, Protocol};
+use endow_policy::{NetworkMode, Protocol, Verdict};
 
-use super::{Check, Known, Shall, Trial, Tried};
+use super::{Check, Known, Trial, Tried};
 use crate::plan::why;
 
 const LOOPBACK: &str = "127.0.0.1";
@@ -26,7 +26,7 @@ pub(super) fn checks(known: &Known<'_>) -> Vec<Check> {
         }
         Some(port) => {
             let tried = Tried::Server(LOOPBACK.to_owned(), port);
-            Check::new(rule, vec![Trial { tried, shall: Shall::Denied }])
+            Check::new(rule, vec![Trial { tried, shall: Verdict::Denied }])
         }
     };
     std::iter::once(closed).chain(allowed).collect()

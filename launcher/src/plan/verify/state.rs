@@ -2,12 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use endow_policy::Level;
+use endow_policy::{Level, Verdict};
 
-use super::{Check, Known, Shall, Trial, Tried};
+use super::{Check, Known, Trial, Tried};
 
 /// What a process saw of itself: names as in `/proc/self/status`, and `Landlock`, its rulesets.
 pub type Seen = BTreeMap<String, String>;
+
+/// Reads what a process said of itself, one `name value` a line.
+pub fn seen(report: &str) -> Seen {
+    let pairs = report.lines().filter_map(|line| line.split_once(' '));
+    pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+}
 
 /// Something that a process is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,6 +92,6 @@ pub(super) fn checks(known: &Known<'_>) -> Vec<Check> {
     let level = known.plan.enforcement.level;
     let rule = format!("level {}", level.word());
     let trials = traits(level).into_iter();
-    let trials = trials.map(|it| Trial { tried: Tried::Trait(it), shall: Shall::Allowed });
+    let trials = trials.map(|it| Trial { tried: Tried::Trait(it), shall: Verdict::Allowed });
     vec![Check::new(rule, trials.collect())]
 }

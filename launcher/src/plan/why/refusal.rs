@@ -41,9 +41,12 @@ refusals! {
     TooLong "ENAMETOOLONG" 36 "A name is too long.";
     NoCall "ENOSYS" 38 "There is no such call.";
     Loop "ELOOP" 40 "Too many symbolic links.";
+    NoProtocol "EPROTONOSUPPORT" 93 "No socket of this protocol can be made.";
     NoFamily "EAFNOSUPPORT" 97 "No socket of this kind can be made.";
     Unreachable "ENETUNREACH" 101 "There is no way there.";
+    Reset "ECONNRESET" 104 "The connection was ended.";
     Unheard "ECONNREFUSED" 111 "Nobody listens.";
+    NoWay "EHOSTUNREACH" 113 "There is no way to the host.";
 }
 
 impl fmt::Display for Refusal {
