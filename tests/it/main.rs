@@ -1,5 +1,6 @@
 //! End-to-end tests of the built program. One file a subject; each is declared here.
 
+mod attacks;
 mod awaited;
 mod check;
 mod doctor;

@@ -1,5 +1,9 @@
 //! Descriptors that the caller had open: each goes past every rule about paths.
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
 use crate::harness::{World, endow, said};
 
 /// Runs a shell that opens a directory and files outside as 7, 8 and 9, then runs the line.
@@ -59,15 +63,32 @@ fn escape_by_reopening_a_read_only_stream() {
     assert_eq!(std::fs::read_to_string(&canary).expect("read"), "secret\n");
 }
 
-/// A directory as standard input is a way out for everything that can walk.
+/// A directory as a standard stream is a way around the view: the control reads, and changes the mode of,
+/// what lies beside it. Nothing starts with one.
 #[test]
-fn escape_by_a_directory_as_standard_input() {
+fn escape_by_a_directory_as_a_standard_stream() {
     let world = World::new();
     world.write("outside/sub/file", "x");
-    world.write("outside/canary", "secret\n");
-    let walk = "cat /proc/self/fd/0/../canary";
-    let bare = with_open(&world, &format!("sh -c '{walk}' < \"$OUT/sub\""));
-    assert_eq!(bare.ok(), "secret\n");
-    let line = format!("\"$ENDOW\" run --workspace rw -- sh -c '{walk}' < \"$OUT/sub\"");
-    assert_eq!(with_open(&world, &line).stdout, "");
+    let canary = world.write("outside/canary", "secret\n");
+    let walk = "(cat $AT/../canary; chmod 640 $AT/../canary) >told 2>&1";
+    for number in 0..3 {
+        let with = format!("{number}<\"$OUT/sub\"");
+        let set = format!("AT=/proc/$$/fd/{number}; {walk}");
+        with_open(&world, &format!("sh -c '{set}' {with}"));
+        assert_eq!((told(&world).as_str(), mode(&canary)), ("secret\n", 0o640), "{number}");
+        fs::set_permissions(&canary, fs::Permissions::from_mode(0o600)).expect("a mode");
+        fs::remove_file(world.project().join("told")).expect("removed");
+        let line = format!("\"$ENDOW\" run --workspace rw -- sh -c '{set}' {with}");
+        let refused = with_open(&world, &line);
+        assert_eq!((refused.code, mode(&canary)), (125, 0o600), "{number}: {refused:?}");
+        assert!(!world.project().join("told").exists(), "{number}");
+    }
+}
+
+fn told(world: &World) -> String {
+    fs::read_to_string(world.project().join("told")).expect("a file")
+}
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).expect("a file").permissions().mode() & 0o777
 }

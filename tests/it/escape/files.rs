@@ -1,10 +1,6 @@
 //! Files outside the grants, and changes to what is granted read-only.
 
-use super::prober::{inside, outside};
 use crate::harness::World;
-
-const CHANGE: &str = include_str!("probes/change.py");
-const READ: &str = include_str!("probes/read.py");
 
 /// A tree with a file, a link and a directory, below the world's root.
 fn tree(world: &World, name: &str) -> String {
@@ -12,32 +8,6 @@ fn tree(world: &World, name: &str) -> String {
     world.write(format!("{name}/sub/other"), "before\n");
     std::os::unix::fs::symlink("file", world.root().join(name).join("link")).expect("a link");
     world.root().join(name).display().to_string()
-}
-
-#[test]
-fn escape_by_changing_a_read_only_grant() {
-    let world = World::new();
-    let control = tree(&world, "control");
-    let attempts = outside(&world, CHANGE, &[&control]);
-    attempts.but("mknod-null").but("flags").but("link-in").all("ok");
-    let granted = tree(&world, "granted");
-    let attempts = inside(&world, &["--workspace", "rw", "--ro", &granted], CHANGE, &[&granted]);
-    assert_eq!(attempts.get("link-in"), "EXDEV");
-    let refused = ["EROFS", "EACCES", "EPERM", "EXDEV"];
-    assert!(attempts.words().all(|word| refused.contains(&word)), "{attempts:?}");
-    let content = std::fs::read_to_string(world.root().join("granted/file")).expect("read");
-    assert_eq!(content, "before\n");
-}
-
-#[test]
-fn escape_to_a_file_that_is_not_granted() {
-    let world = World::new();
-    let outside_tree = tree(&world, "outside");
-    let home = world.home().join("secret");
-    std::fs::write(&home, "secret\n").expect("written");
-    let about = [outside_tree.as_str(), home.to_str().expect("a name")];
-    outside(&world, READ, &about).all("ok");
-    inside(&world, &["--workspace", "rw"], READ, &about).all("ENOENT");
 }
 
 /// The same tree written through links that the workspace holds before the start (8 kinds).

@@ -1,8 +1,8 @@
-//! Attacks on the sandbox, each with a control that shows the attack working without it.
+//! Attacks that need more than one attempt: what is prepared, what happens meanwhile, what a second run
+//! finds. Each has a control. All that is one attempt is in `attacks`.
 
 pub(crate) mod prober;
 
-mod calls;
 mod descriptors;
 mod files;
 mod granted_sockets;
@@ -15,5 +15,4 @@ mod races;
 pub(crate) mod shared;
 mod sockets;
 mod stops;
-mod terminal;
 mod words;

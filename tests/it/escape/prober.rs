@@ -27,16 +27,9 @@ pub(crate) fn outside(world: &World, probe: &str, about: &[&str]) -> Attempts {
     Attempts::of(&mut command)
 }
 
-/// Runs a probe as root of a user namespace of its own: the control of what needs privilege.
-pub(crate) fn in_own_namespaces(world: &World, probe: &str, about: &[&str]) -> Attempts {
-    let mut command = world.command("unshare");
-    command.args(["--user", "--map-root-user", "--mount"]).args(script(probe, about));
-    Attempts::of(&mut command)
-}
-
 /// Returns the command line of a probe.
 pub(crate) fn script(probe: &str, about: &[&str]) -> Vec<OsString> {
-    let mut line: Vec<OsString> = vec![PYTHON.into(), "-c".into()];
+    let mut line: Vec<OsString> = vec![PYTHON.into(), "-S".into(), "-c".into()];
     line.push(format!("{COMMON}\n{probe}").into());
     line.extend(about.iter().map(OsString::from));
     line

@@ -5,10 +5,9 @@ use std::io::{BufRead, BufReader};
 use std::process::{Child, Stdio};
 
 use super::prober::{Attempts, script};
-use crate::harness::{World, endow};
+use crate::harness::{World, endow, said};
 
 const HOLD: &str = include_str!("probes/hold.py");
-const IPC: &str = include_str!("probes/ipc.py");
 const SESSION: &str = include_str!("probes/session.py");
 const KEYS: &str = include_str!("probes/keys.py");
 
@@ -41,20 +40,6 @@ impl Drop for Holder {
     }
 }
 
-#[test]
-fn escape_by_shared_memory_and_queues() {
-    let world = World::new();
-    let holder = Holder::new(&world);
-    let about: Vec<&str> = holder.about.iter().map(String::as_str).collect();
-    super::prober::outside(&world, IPC, &about).all("ok");
-    super::prober::inside(&world, &["--workspace", "rw"], IPC, &about).are(&[
-        ("shmat", "EINVAL"),
-        ("shmget", "ENOENT"),
-        ("mq_open", "ENOENT"),
-        ("shm_open", "ENOENT"),
-    ]);
-}
-
 /// Returns what a process finds of the keys that its caller has in the session.
 pub(crate) fn with_keys(world: &World, mut line: Vec<OsString>) -> Attempts {
     line.extend(script(KEYS, &[]));
@@ -70,16 +55,6 @@ fn sandboxed(world: &World, options: &[&str]) -> Attempts {
     with_keys(world, line)
 }
 
-#[test]
-fn escape_by_keyrings() {
-    let world = World::new();
-    let control = with_keys(&world, Vec::new());
-    control.succeed(&["search-session", "search-user", "request", "read", "describe", "listed"]);
-    let attempts = sandboxed(&world, &["--workspace", "rw"]);
-    assert_eq!(attempts.get("listed"), "EACCES");
-    attempts.but("listed").all("ENOSYS");
-}
-
 /// With the calls allowed the session is a new one; only the user's own keyring is then reachable.
 #[test]
 fn escape_by_the_session_keyring_with_keyrings_allowed() {
@@ -87,4 +62,22 @@ fn escape_by_the_session_keyring_with_keyrings_allowed() {
     let attempts = sandboxed(&world, &["--workspace", "rw", "--allow", "keyring"]);
     assert_eq!((attempts.get("search-session"), attempts.get("request")), ("ENOKEY", "ENOKEY"));
     assert_eq!(attempts.get("read"), "EACCES");
+}
+
+/// Without a keyring of its own the command would have its caller's. The quota is used up for one call only:
+/// it is the user's, and other tests make keys.
+#[test]
+fn escape_by_keys_where_the_quota_is_used_up() {
+    let world = World::new();
+    let run = |allowed: &[&str]| {
+        let mut command = world.command("strace");
+        command.args(["-qq", "-f", "-e", "trace=keyctl", "-e", "inject=keyctl:error=EDQUOT"]);
+        command.arg(endow()).args(["run", "--workspace", "rw"]).args(allowed);
+        said(command.args(["--", "echo", "started"]))
+    };
+    assert_eq!(run(&[]).ok(), "started\n");
+    let refused = run(&["--allow", "keyring"]);
+    assert_eq!(refused.stdout, "");
+    let told = refused.fails(125);
+    assert!(told.contains("usable-session-keyring") && told.contains("--allow keyring"), "{told}");
 }

@@ -72,6 +72,12 @@ impl Running {
         drop(self.child.stdin.take());
     }
 
+    /// Closes its stdin and waits until it has nothing more to say, for what cleans up at its end.
+    pub(crate) fn dismiss(&mut self) {
+        self.hush();
+        while self.lines.recv_timeout(PATIENCE).is_ok() {}
+    }
+
     fn stdin(&mut self) -> &mut ChildStdin {
         self.child.stdin.as_mut().expect("stdin is a pipe")
     }

@@ -1,5 +1,8 @@
 # What every probe begins with: attempts are named, and each prints one word of what came of it.
-import ctypes, errno, os, sys
+# With `ONLY` set before, all but the attempts of those names are left out.
+import ctypes, errno, os, re, sys
+
+ONLY = globals().get("ONLY")
 
 libc = ctypes.CDLL(None, use_errno=True)
 libc.syscall.restype = ctypes.c_long
@@ -16,7 +19,13 @@ def call(x86, arm, *arguments):
     return result
 
 
+def left_out(name):
+    return ONLY is not None and re.sub(r"[^a-zA-Z0-9:]", "_", name) not in ONLY
+
+
 def attempt(name, action):
+    if left_out(name):
+        return
     try:
         said = action()
         said = said if isinstance(said, str) else "ok"
@@ -27,6 +36,8 @@ def attempt(name, action):
 
 def forked(name, action):
     """Like attempt, in a child: for what may end the process or change it for good."""
+    if left_out(name):
+        return
     sys.stdout.flush()
     child = os.fork()
     if child == 0:

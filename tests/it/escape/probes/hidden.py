@@ -1,5 +1,5 @@
 # Every way to read a hidden file: `.env` in the directory given, and a key two levels below.
-import fcntl
+import fcntl, mmap, subprocess
 tree = sys.argv[1]
 os.chdir(tree)
 
@@ -50,6 +50,21 @@ def removed():
     return text(".env")
 
 
+def mapped():
+    file = os.open(".env", os.O_RDONLY)
+    return "secret" if b"canary" in mmap.mmap(file, 0, prot=mmap.PROT_READ)[:] else "other"
+
+
+def said(line):
+    return "secret" if b"canary" in subprocess.run(line, shell=True, stdout=-1, stderr=-1).stdout else "other"
+
+
+def spliced():
+    file, (reader, writer) = os.open(".env", os.O_RDONLY), os.pipe()
+    os.splice(file, writer, 100)
+    return "secret" if b"canary" in os.read(reader, 100) else "other"
+
+
 attempt("direct", lambda: text(".env"))
 attempt("dots", lambda: text("sub/../.env"))
 attempt("absolute", lambda: text(tree + "/.env"))
@@ -70,3 +85,8 @@ attempt("truncate", lambda: os.truncate(".env", 0))
 attempt("remove", removed)
 attempt("in-directory", lambda: text(".ssh/config"))
 attempt("list-directory", lambda: os.listdir(".ssh") and "secret" or "other")
+attempt("map", mapped)
+attempt("copy-by-program", lambda: said("git init -q r; cd r; cp ../.env x; ln -s ../.env y; git add -f x; git show :x"))
+attempt("case-twin", lambda: text(".ENV"))
+attempt("as-program-input", lambda: said("cat <.env"))
+attempt("splice", spliced)

@@ -37,11 +37,34 @@ class Piece(ctypes.Structure):
     _fields_ = [("at", ctypes.c_void_p), ("size", ctypes.c_size_t)]
 
 
-def pieces():
+def pieces(x86, arm):
     page = ctypes.create_string_buffer(16)
     here = Piece(ctypes.addressof(page), 16)
-    # Without a fault the address does not count: permission is asked for before it is read.
-    call(310, 270, target, ctypes.byref(here), 1, ctypes.byref(here), 1, 0)
+    # Its own address there is that of nothing, or of something else: permission is asked for first.
+    try:
+        call(x86, arm, target, ctypes.byref(here), 1, ctypes.byref(here), 1, 0)
+    except OSError as error:
+        if error.errno != errno.EFAULT:
+            raise
+
+
+def advised():
+    there = Piece(4096, 4096)
+    # MADV_COLD: permission is asked for first, then the address, where nothing is.
+    try:
+        call(440, 440, call(434, 434, target, 0), ctypes.byref(there), 1, 20, 0)
+    except OSError as error:
+        if error.errno != errno.ENOMEM:
+            raise
+
+
+def program():
+    try:
+        os.close(os.open("/proc/%d/exe" % target, os.O_WRONLY))
+    except OSError as error:
+        # It runs, and that alone is in the way.
+        if error.errno != errno.ETXTBSY:
+            raise
 
 
 attempt("mem-read", lambda: memory(os.O_RDONLY))
@@ -61,6 +84,9 @@ attempt("fdinfo", lambda: os.listdir("/proc/%d/fdinfo" % target) and None)
 attempt("map_files", lambda: os.listdir("/proc/%d/map_files" % target) and None)
 attempt("pidfd_getfd", lambda: descriptor(0))
 attempt("kcmp", lambda: call(312, 272, os.getpid(), target, 2, 0, 0) and None)
-attempt("process_vm_readv", pieces)
+attempt("process_vm_readv", lambda: pieces(310, 270))
+forked("process_vm_writev", lambda: pieces(311, 271))
+attempt("process_madvise", advised)
+attempt("exe-write", program)
 forked("ptrace-seize", seize)
 forked("ptrace-attach", traced)
