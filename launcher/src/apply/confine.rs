@@ -46,6 +46,7 @@ fn apply(step: &Confine, context: &Context<'_>, detail: &mut u32) -> Result<(), 
     match step {
         Confine::SendNamespaces => send_namespaces(context.socket),
         Confine::NewSessionKeyring => new_session_keyring(context.socket),
+        Confine::UsableSessionKeyring => usable_session_keyring(),
         Confine::AdoptOrphans => set_child_subreaper(Some(getpid())),
         Confine::ClearCapabilities => clear_capabilities(),
         Confine::DropCapabilities => drop_capabilities(),
@@ -81,6 +82,15 @@ fn new_session_keyring(socket: BorrowedFd<'_>) -> Result<(), Errno> {
         Err(Errno::DQUOT | Errno::NOSYS) => {
             sys::socket::send(socket, &Message::NoKeyring.encode(), &[])
         }
+        other => other,
+    }
+}
+
+/// The filter lets keyring calls pass: without a keyring of its own the command would have its
+/// caller's. Where no such call is answered at all there is nothing to reach.
+fn usable_session_keyring() -> Result<(), Errno> {
+    match sys::keyring::join_new_session() {
+        Err(Errno::NOSYS) => Ok(()),
         other => other,
     }
 }

@@ -131,8 +131,13 @@ fn of_confine(failure: &StepFailure, errno: Errno, plan: &Plan) -> SpawnError {
         Some(step) => step.to_string(),
         None => "confinement".to_owned(),
     };
-    let hint =
-        (errno == Errno::STALE).then_some("it was replaced while the sandbox started; run again");
+    let hint = match errno {
+        Errno::STALE => Some("it was replaced while the sandbox started; run again"),
+        Errno::DQUOT => {
+            Some("leave out `--allow keyring`, or free keys: `keyctl show`, /proc/key-users")
+        }
+        _ => None,
+    };
     SpawnError::Step { step: words, errno, hint }
 }
 

@@ -136,6 +136,7 @@ pub(super) enum Init {
 pub(super) enum Confine {
     SendNamespaces,
     NewSessionKeyring,
+    UsableSessionKeyring,
     AdoptOrphans,
     ClearCapabilities,
     DropCapabilities,
@@ -266,6 +267,7 @@ fn confine(step: &ConfineStep) -> Result<Confine, NulError> {
     Ok(match step {
         ConfineStep::SendNamespaces => Confine::SendNamespaces,
         ConfineStep::NewSessionKeyring => Confine::NewSessionKeyring,
+        ConfineStep::UsableSessionKeyring => Confine::UsableSessionKeyring,
         ConfineStep::AdoptOrphans => Confine::AdoptOrphans,
         ConfineStep::ClearCapabilities => Confine::ClearCapabilities,
         ConfineStep::DropCapabilities => Confine::DropCapabilities,

@@ -29,7 +29,7 @@ pub(super) fn plan(
 ) -> Vec<ConfineStep> {
     let mut steps = vec![
         ConfineStep::SendNamespaces,
-        ConfineStep::NewSessionKeyring,
+        new_session_keyring(policy),
         ConfineStep::DropCapabilities,
         ConfineStep::NoNewPrivs,
     ];
@@ -38,6 +38,12 @@ pub(super) fn plan(
     }
     steps.extend([ConfineStep::NotDumpable, ConfineStep::WipeArguments]);
     steps
+}
+
+/// Plans the keyring that the command has in the place of its caller's.
+pub(super) fn new_session_keyring(policy: &Policy) -> ConfineStep {
+    let usable = policy.process.allow.contains(&AllowWord::Keyring);
+    if usable { ConfineStep::UsableSessionKeyring } else { ConfineStep::NewSessionKeyring }
 }
 
 /// Decides what is observed. An outer endow's filter lets nobody listen, and at level `landlock` it is

@@ -2,7 +2,7 @@
 
 use endow_policy::{AllowWord, GuestPath, HostPath, NetworkMode, Policy};
 
-use super::confine::{mount_rule, stream_rules};
+use super::confine::{mount_rule, new_session_keyring, stream_rules};
 use super::host::{ExecRequest, HostFacts};
 use super::landlock::{LandlockPlan, Rights, Rule};
 use super::level::Enforcement;
@@ -50,7 +50,7 @@ pub(super) fn confine(
 ) -> Vec<ConfineStep> {
     let mut steps = vec![ConfineStep::AdoptOrphans];
     if !has_outer_keyring(policy, host) {
-        steps.push(ConfineStep::NewSessionKeyring);
+        steps.push(new_session_keyring(policy));
     }
     steps.extend([
         ConfineStep::ClearCapabilities,

@@ -255,6 +255,7 @@ impl Display for ConfineStep {
         match self {
             Self::SendNamespaces => f.write_str("send-namespaces"),
             Self::NewSessionKeyring => f.write_str("new-session-keyring"),
+            Self::UsableSessionKeyring => f.write_str("usable-session-keyring"),
             Self::DropCapabilities => f.write_str("drop-capabilities"),
             #[cfg(feature = "test-switches")]
             Self::KeepCapabilities => f.write_str("keep-capabilities"),

@@ -324,6 +324,8 @@ pub enum ConfineStep {
     SendNamespaces,
     /// Joins a new session keyring; a full quota is reported, not fatal.
     NewSessionKeyring,
+    /// The same for a command that may use keyrings: without it the start fails.
+    UsableSessionKeyring,
     /// Becomes the parent of processes whose own has ended: there is no pid namespace.
     AdoptOrphans,
     /// Empties the ambient, effective, permitted and inheritable sets: without a user namespace

@@ -31,7 +31,10 @@ pub fn remove(mut plan: Plan, layer: Layer) -> Plan {
                 namespaces.shared_ipc = true;
             }
         }
-        Layer::Keyring => confine_without(&mut plan, &ConfineStep::NewSessionKeyring),
+        Layer::Keyring => {
+            confine_without(&mut plan, &ConfineStep::NewSessionKeyring);
+            confine_without(&mut plan, &ConfineStep::UsableSessionKeyring);
+        }
         Layer::Capabilities => {
             for step in plan.confine.iter_mut().filter(|it| **it == ConfineStep::DropCapabilities) {
                 *step = ConfineStep::KeepCapabilities;
