@@ -321,3 +321,55 @@ fn untracked_names_beside_tracked_ones_stay_hidden() {
     }
     assert_eq!(world.bare(script).stdout.lines().count(), 7, "control");
 }
+
+/// Logins that tools keep beside what the base shows of them.
+#[test]
+fn logins_beside_programs_are_not_shown() {
+    let world = World::new();
+    let logins = [
+        ".local/share/uv/credentials/credentials.toml",
+        ".cargo/credentials.toml",
+        ".cargo/credentials",
+        ".bun/.npmrc",
+        ".deno/auth.json",
+        ".config/mise/credentials.toml",
+        ".config/uv/.netrc",
+    ];
+    for login in logins {
+        world.write(format!("home/{login}"), "canary\n");
+    }
+    world.write("home/.local/share/uv/tools/x/bin/x", "tool\n");
+    let read = format!("cd ~; cat {}", logins.join(" "));
+    assert_eq!(world.bare(&read).ok().lines().count(), logins.len());
+    for options in [&["run"][..], &["run", "--profile", "python"], &["run", "--profile", "rust"]] {
+        let shown = world.run(options, &format!("cat ~/.local/share/uv/tools/x/bin/x; {read}"));
+        assert_eq!(shown.stdout, "tool\n", "{options:?}");
+    }
+}
+
+/// What holds tokens in a home, and that home granted.
+#[test]
+fn logins_in_a_home_are_hidden() {
+    let world = World::new();
+    let logins = [
+        ".config/git/credentials",
+        ".config/containers/auth.json",
+        ".config/chromium/Default/Cookies",
+        ".mozilla/firefox/x/logins.json",
+        ".local/share/keyrings/login.keyring",
+        ".password-store/bank.gpg",
+        ".gem/credentials",
+        ".kaggle/kaggle.json",
+        ".cache/huggingface/token",
+        ".composer/auth.json",
+    ];
+    for login in logins {
+        world.write(format!("home/{login}"), "canary\n");
+    }
+    let read = format!("cd ~; cat {}", logins.join(" "));
+    assert_eq!(world.bare(&read).ok().lines().count(), logins.len());
+    let home = world.home().display().to_string();
+    for access in ["--ro", "--rw"] {
+        assert_eq!(world.run(&["run", access, &home], &read).stdout, "", "{access}");
+    }
+}
