@@ -11,6 +11,7 @@ use endow_policy::{BackendSpec, MountSpec, Policy, builtin};
 use super::installation::on_host;
 use super::sources;
 use super::surroundings::Surroundings;
+use crate::probe::small_file::is_absent;
 
 /// How many links lead to a program at most (path_resolution(7)).
 const LINKS_MAX: usize = 40;
@@ -28,7 +29,7 @@ pub(crate) struct OwnProfile {
 /// that name alone.
 pub(crate) fn of(command: &OsStr, surroundings: &Surroundings) -> Option<OwnProfile> {
     let name = command.to_str().filter(|_| !command.as_bytes().contains(&b'/'))?;
-    let is_own = sources::profile_path(&surroundings.dirs, name).exists();
+    let is_own = !is_absent(&sources::profile_path(&surroundings.dirs, name));
     let is_builtin = name != "base" && builtin::names().any(|known| known == name);
     if !is_own && !is_builtin {
         return None;

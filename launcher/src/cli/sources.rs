@@ -2,6 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
+use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -12,12 +13,12 @@ use endow_policy::{
 use sha2::{Digest, Sha256};
 
 use super::args::PolicyArgs;
-use super::error::CommandError;
+use super::error::{CommandError, Kind};
 use super::own_profile::{self, OwnProfile};
 use super::surroundings::{Dirs, Surroundings};
 use super::trusted;
 use crate::plan::POLICY_FILE;
-use crate::probe::small_file::{self, Links, SmallFile};
+use crate::probe::small_file::{self, Links, SmallFile, is_absent};
 
 /// Where the user's profiles are, below endow's configuration.
 const PROFILES: &str = "profiles";
@@ -59,7 +60,7 @@ fn read_with(
 ) -> Result<Found, CommandError> {
     let mut reader = Reader::new(surroundings);
     let mut sources = Sources {
-        user_profiles: reader.user_profiles(),
+        user_profiles: reader.user_profiles()?,
         command_profile: profile.map(|profile| profile.name.clone()),
         profiles: args.profile.clone(),
         ..Sources::default()
@@ -97,7 +98,7 @@ pub(crate) struct Project {
 /// Reads a project's policy file and judges it by what holds without it.
 pub(crate) fn project(path: &Path, surroundings: &Surroundings) -> Result<Project, CommandError> {
     let mut reader = Reader::new(surroundings);
-    let user_profiles = reader.user_profiles();
+    let user_profiles = reader.user_profiles()?;
     let user = reader.user_file()?;
     let weaker = Sources { user_profiles, user, ..Sources::default() };
     reader.judged(path, &weaker).map(|(project, _)| project)
@@ -111,7 +112,7 @@ pub(crate) fn state_rules(surroundings: &Surroundings) -> Result<StateRules, Com
 }
 
 /// Returns the profiles that the user wrote.
-pub(crate) fn user_profiles(surroundings: &Surroundings) -> Vec<ProfileText> {
+pub(crate) fn user_profiles(surroundings: &Surroundings) -> Result<Vec<ProfileText>, CommandError> {
     Reader::new(surroundings).user_profiles()
 }
 
@@ -132,7 +133,7 @@ impl<'a> Reader<'a> {
 
     fn user_file(&mut self) -> Result<Option<PolicyFile>, CommandError> {
         let path = self.dirs().config.join("policy.toml");
-        if path.symlink_metadata().is_err() {
+        if is_absent(&path) {
             return Ok(None);
         }
         self.parse(&path, FileKind::User).map(Some)
@@ -187,16 +188,26 @@ impl<'a> Reader<'a> {
         parse(source).map_err(|error| CommandError::policy_file(error, text))
     }
 
-    fn user_profiles(&mut self) -> Vec<ProfileText> {
+    fn user_profiles(&mut self) -> Result<Vec<ProfileText>, CommandError> {
         let directory = self.dirs().config.join(PROFILES);
-        let Ok(entries) = fs::read_dir(&directory) else { return Vec::new() };
-        let files: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
-        let mut profiles: Vec<ProfileText> =
-            files.iter().filter_map(|path| profile(path)).collect();
+        if is_absent(&directory) {
+            return Ok(Vec::new());
+        }
+        let files = listed(&directory).map_err(|error| unread(&directory, error))?;
+        let profiles: Result<Vec<_>, _> = files.iter().filter_map(|path| profile(path)).collect();
+        let mut profiles = profiles?;
         self.held.extend(files.iter().filter_map(|path| HostPath::new(path).ok()));
         profiles.sort_by(|a, b| a.name.cmp(&b.name));
-        profiles
+        Ok(profiles)
     }
+}
+
+fn listed(directory: &Path) -> io::Result<Vec<PathBuf>> {
+    fs::read_dir(directory)?.map(|entry| Ok(entry?.path())).collect()
+}
+
+fn unread(path: &Path, source: io::Error) -> CommandError {
+    CommandError::new(Kind::Policy, "can't read the profiles").about(path.display()).cause(source)
 }
 
 /// Returns where the user's profile of a name is, if there is one.
@@ -204,23 +215,25 @@ pub(super) fn profile_path(dirs: &Dirs, name: &str) -> PathBuf {
     dirs.config.join(PROFILES).join(format!("{name}.toml"))
 }
 
-fn profile(path: &Path) -> Option<ProfileText> {
+/// Reads a profile; one that can't be read is an error, never no profile.
+fn profile(path: &Path) -> Option<Result<ProfileText, CommandError>> {
     if path.extension()? != "toml" {
         return None;
     }
-    Some(ProfileText {
-        name: path.file_stem()?.to_str()?.to_owned(),
+    let name = path.file_stem()?.to_str()?.to_owned();
+    Some(read_text(path).map(|text| ProfileText {
+        name,
         file: path.display().to_string(),
         directory: path.parent().and_then(|parent| HostPath::new(parent).ok()),
-        text: small_file::read(path, POLICY_MAX).ok()?,
-    })
+        text,
+    }))
 }
 
 /// Finds the nearest project file.
 pub(crate) fn project_file(vars: &Vars) -> Option<PathBuf> {
     let top = vars.git_root.as_ref().unwrap_or(&vars.cwd).as_path();
     let within = vars.cwd.as_path().ancestors().take_while(|path| path.starts_with(top));
-    within.map(|path| path.join(POLICY_FILE)).find(|path| path.symlink_metadata().is_ok())
+    within.map(|path| path.join(POLICY_FILE)).find(|path| !is_absent(path))
 }
 
 /// Reads a project's file. Somebody else's, or one that others may write, is nobody's word. A link

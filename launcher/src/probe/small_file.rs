@@ -16,6 +16,13 @@ pub(crate) enum Links {
     Refused,
 }
 
+/// Returns whether nothing stands at a path. What can't be looked at may be there.
+pub(crate) fn is_absent(path: &Path) -> bool {
+    let absent =
+        |error: io::Error| matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory);
+    path.symlink_metadata().is_err_and(absent)
+}
+
 /// A regular file that is open.
 #[derive(Debug)]
 pub(crate) struct SmallFile {

@@ -19,7 +19,7 @@ pub(crate) fn run(args: &ProfileArgs, output: &Output) -> Result<ExitCode, Comma
     if let ProfileCommand::Trim { name } = &args.command {
         return trim::run(name.as_deref(), output);
     }
-    let own = sources::user_profiles(&surroundings::read(None)?);
+    let own = sources::user_profiles(&surroundings::read(None)?)?;
     match &args.command {
         ProfileCommand::List => list(&own, output),
         ProfileCommand::Show { name } => show(&find(name, &own)?, output),
