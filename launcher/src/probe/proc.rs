@@ -1,7 +1,8 @@
 //! Entries of the process file system that show or change the host.
 
-use std::fs::symlink_metadata;
+use std::path::Path;
 
+use super::small_file::is_absent;
 use crate::plan::host::{ProcCover, ProcEntry};
 
 /// What is covered, and how. A directory or file that this kernel does not have is left out.
@@ -36,9 +37,10 @@ const COVERED_FROM_ROOT: [(&str, ProcCover); 9] = [
     ("vmallocinfo", ProcCover::EmptyFile),
 ];
 
-/// Returns those that exist here: a new process file system has the same ones.
+/// Returns those that exist here: a new process file system has the same ones. One that can't be
+/// looked at counts as there, and a cover that finds nothing there is an error.
 pub(super) fn entries(uid: u32) -> Vec<ProcEntry> {
-    let exists = |name: &str| symlink_metadata(format!("/proc/{name}")).is_ok();
+    let exists = |name: &str| !is_absent(&Path::new("/proc").join(name));
     let from_root: &[_] = if uid == 0 { &COVERED_FROM_ROOT } else { &[] };
     let found = COVERED.iter().chain(from_root).filter(|(name, _)| exists(name));
     found.map(|(name, cover)| ProcEntry { name: (*name).to_owned(), cover: *cover }).collect()
