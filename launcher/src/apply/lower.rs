@@ -25,7 +25,9 @@ use crate::sys::seccomp::Instruction;
 /// A plan in the form that the child carries out.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Lowered {
-    /// What is left of the view.
+    /// How many steps the view has in all.
+    pub(super) steps: u32,
+    /// What is left of it.
     pub(super) init: Vec<Init>,
     pub(super) confine: Vec<Confine>,
     pub(super) payload: Vec<Payload>,
@@ -211,6 +213,7 @@ pub(super) fn lower(
     let environment = environment.collect::<Result<_, _>>()?;
     let reaper = seccomp_arch(plan).map(|arch| seccomp::compile_reaper(&ReaperPlan { arch }));
     Ok(Lowered {
+        steps: u32::try_from(plan.init.len()).unwrap_or(u32::MAX),
         init,
         confine: plan.confine.iter().map(confine).collect::<Result<_, _>>()?,
         payload,

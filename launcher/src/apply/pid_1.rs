@@ -101,6 +101,13 @@ fn planned(start: &Start) -> Result<Lowered, Errno> {
     postcard::from_bytes(&text).map_err(|_| Errno::BADMSG)
 }
 
+/// A view without a step would lack what that was to hide or to hold.
+fn is_whole(lowered: &Lowered, done: u32) -> Result<(), Errno> {
+    let left = u32::try_from(lowered.init.len()).ok();
+    let all = left.and_then(|left| left.checked_add(done));
+    if all == Some(lowered.steps) { Ok(()) } else { Err(Errno::BADMSG) }
+}
+
 fn become_pid_1(
     start: &Start,
     mut view: View,
@@ -110,6 +117,7 @@ fn become_pid_1(
     let socket = &start.socket;
     let done = wait(start, &mut view)?;
     let lowered = planned(start).map_err(of_pid_1)?;
+    is_whole(&lowered, done).map_err(of_pid_1)?;
     view.run((Stage::Init, done), &lowered.init)?;
     for layer in &view.layers {
         sys::socket::send(socket, &Message::Layer.encode(), &[layer.as_fd()]).map_err(of_pid_1)?;

@@ -69,6 +69,20 @@ impl Sandbox {
         };
     }
 
+    /// Says something to a pid 1 that does what it is told.
+    fn tell(&self, message: Message) -> Result<(), Errno> {
+        self.told(sys::socket::send(&self.socket, &message.encode(), &[]))
+    }
+
+    /// A pid 1 that is gone has said why. Should it be there, it is told nothing any more, and ends.
+    fn told(&self, sent: Result<(), Errno>) -> Result<(), Errno> {
+        if !matches!(sent, Err(Errno::PIPE | Errno::CONNRESET)) {
+            return sent;
+        }
+        let _ = shutdown(&self.socket, Shutdown::Write);
+        Ok(())
+    }
+
     /// Keeps the descriptors that travelled with a message.
     pub(crate) fn keep(&mut self, message: Message, descriptors: Vec<OwnedFd>) {
         let mut descriptors = descriptors.into_iter();
@@ -105,6 +119,8 @@ pub(crate) struct Begun {
     left: Vec<Init>,
     /// Where the plan is written.
     paper: File,
+    /// Why steps did not reach it; it has no use then.
+    unsent: Option<Errno>,
     sandbox: Option<Sandbox>,
 }
 
@@ -125,30 +141,38 @@ impl Begun {
         }
     }
 
+    /// Whether all that it was told is the beginning of the plan, and reached it.
+    fn is_on_the_way_to(&self, plan: &Plan) -> bool {
+        let is_beginning = self.opening == plan.opening && plan.init.starts_with(&self.early);
+        is_beginning && self.unsent.is_none()
+    }
+
     /// Sends steps, a few at a time: the first are carried out while the next are lowered.
     fn send(&mut self, steps: &[InitStep]) -> Result<(), NulError> {
         for some in steps.chunks(STEPS_AT_ONCE) {
             let lowered = self.lowering.steps(some)?;
             self.early.extend_from_slice(some);
-            if !self.left.is_empty() || !self.sent(&lowered) {
-                self.left.extend(lowered);
+            match self.left.is_empty().then(|| packet(&lowered)).flatten() {
+                Some(packet) => self.unsent = self.unsent.or(self.post(&packet).err()),
+                None => self.left.extend(lowered),
             }
         }
         Ok(())
     }
 
-    /// Sends lowered steps, unless they are too large for a packet.
-    fn sent(&self, steps: &[Init]) -> bool {
-        let Some(sandbox) = &self.sandbox else { return false };
-        let bytes = postcard::to_allocvec(steps).ok();
-        let Some(bytes) = bytes.filter(|bytes| bytes.len() <= PACKET_MAX) else { return false };
-        let Ok(length) = u32::try_from(bytes.len()) else { return false };
-        let announcement = Message::Steps { bytes: length }.encode();
-        let announced = sys::socket::send(&sandbox.socket, &announcement, &[]);
-        // A pid 1 that is gone has said why.
-        let _ = announced.and_then(|()| sys::socket::send(&sandbox.socket, &bytes, &[]));
-        true
+    /// Sends lowered steps, and before them how long they are.
+    fn post(&self, packet: &[u8]) -> Result<(), Errno> {
+        let Some(sandbox) = &self.sandbox else { return Ok(()) };
+        let bytes = u32::try_from(packet.len()).map_err(|_| Errno::MSGSIZE)?;
+        sandbox.tell(Message::Steps { bytes })?;
+        sandbox.told(sys::socket::send(&sandbox.socket, packet, &[]))
     }
+}
+
+/// Returns the bytes of steps, unless they are too large for a packet.
+fn packet(steps: &[Init]) -> Option<Vec<u8>> {
+    let bytes = postcard::to_allocvec(steps).ok();
+    bytes.filter(|bytes| bytes.len() <= PACKET_MAX)
 }
 
 impl Drop for Begun {
@@ -183,6 +207,7 @@ pub(crate) fn begin(opening: &Opening, cgroup: Option<RawFd>) -> Result<Begun, S
                 lowering: Lowering::default(),
                 left: Vec::new(),
                 paper,
+                unsent: None,
                 sandbox: Some(sandbox),
             })
         }
@@ -197,12 +222,12 @@ pub(crate) fn spawn(
     plan: &Plan,
     prepared: &Prepared,
 ) -> Result<Sandbox, SpawnError> {
-    let waiting =
-        begun.filter(|begun| begun.opening == plan.opening && plan.init.starts_with(&begun.early));
+    let waiting = begun.filter(|begun| begun.is_on_the_way_to(plan));
     let mut begun = waiting.map_or_else(|| begin(&plan.opening, prepared.cgroup()), Ok)?;
     begun.lowering.run = prepared.directory();
     let next = plan.init.get(begun.early.len()..).unwrap_or_default();
     begun.send(next).map_err(|_| SpawnError::Nul)?;
+    begun.unsent.map_or(Ok(()), Err).map_err(SpawnError::system)?;
     // What follows the view is lowered while that is built.
     let left = std::mem::take(&mut begun.left);
     let lowered = lower::lower(plan, prepared, left).map_err(|_| SpawnError::Nul)?;
@@ -210,10 +235,9 @@ pub(crate) fn spawn(
     begun.paper.write_all(&bytes).map_err(failed)?;
     sys::signal::set_disposition(libc::SIGCHLD, Disposition::Default);
     sys::signal::set_mask(SignalSet::ALL).map_err(SpawnError::system)?;
-    let sandbox = begun.sandbox.take().ok_or(SpawnError::Killed)?;
-    // When pid 1 is gone, its last word says why.
-    let _ = sys::socket::send(&sandbox.socket, &Message::Planned.encode(), &[]);
-    Ok(sandbox)
+    let announced = begun.sandbox.as_ref().map_or(Ok(()), |it| it.tell(Message::Planned));
+    announced.map_err(SpawnError::system)?;
+    begun.sandbox.take().ok_or(SpawnError::Killed)
 }
 
 fn failed(error: std::io::Error) -> SpawnError {
