@@ -9,9 +9,9 @@ use rustix::process::{
     set_parent_process_death_signal,
 };
 use rustix::thread::{
-    CapabilitiesSecureBits, CapabilitySet, CapabilitySets, clear_ambient_capability_set,
-    remove_capability_from_bounding_set, set_capabilities, set_capabilities_secure_bits,
-    set_no_new_privs,
+    CapabilitiesSecureBits, CapabilitySet, CapabilitySets, capability_is_in_bounding_set,
+    clear_ambient_capability_set, remove_capability_from_bounding_set, set_capabilities,
+    set_capabilities_secure_bits, set_no_new_privs,
 };
 
 use super::landlock;
@@ -95,14 +95,14 @@ fn usable_session_keyring() -> Result<(), Errno> {
     }
 }
 
-/// The highest number is 63, whatever the kernel knows; unknown ones are refused as such.
+/// The highest number is 63, whatever the kernel knows; unknown ones are refused as such, and are
+/// not in the set.
 fn drop_capabilities() -> Result<(), Errno> {
     for number in 0..64u32 {
         let capability = CapabilitySet::from_bits_retain(1 << number);
         match remove_capability_from_bounding_set(capability) {
-            Ok(()) => {}
-            Err(Errno::INVAL) => break,
-            Err(errno) => return Err(errno),
+            Err(Errno::INVAL) if capability_is_in_bounding_set(capability).is_err() => break,
+            dropped => dropped?,
         }
     }
     clear_ambient_capability_set()?;
