@@ -16,7 +16,7 @@ pub(crate) enum SpawnError {
     Nul,
     /// The process file system is missing on the host.
     #[error("can't read /proc/self/stat")]
-    NoProc,
+    NoProc { errno: Errno },
     /// Another thread is alive: a bug.
     #[error("{0} threads are alive before the clone")]
     Threads(u32),
@@ -75,6 +75,7 @@ impl SpawnError {
     pub(crate) fn errno(&self) -> Option<Errno> {
         match self {
             Self::Refused { errno, .. }
+            | Self::NoProc { errno }
             | Self::NotExecutable { errno }
             | Self::Step { errno, .. }
             | Self::System { errno } => Some(*errno),

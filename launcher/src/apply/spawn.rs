@@ -250,13 +250,17 @@ fn own_strings() -> Result<StringArea, SpawnError> {
     let stat = match std::fs::read_to_string("/proc/self/stat") {
         // Inside a run at level `landlock`, where nobody can read the strings of another either.
         Err(error) if error.kind() == ErrorKind::PermissionDenied => return Ok(StringArea::NONE),
-        stat => stat.map_err(|_| SpawnError::NoProc)?,
+        stat => stat.map_err(|error| no_proc(&error))?,
     };
     match StringArea::parse(&stat) {
         Some((strings, 1)) => Ok(strings),
         Some((_, threads)) => Err(SpawnError::Threads(threads)),
-        None => Err(SpawnError::NoProc),
+        None => Err(SpawnError::NoProc { errno: Errno::INVAL }),
     }
+}
+
+fn no_proc(error: &std::io::Error) -> SpawnError {
+    SpawnError::NoProc { errno: Errno::from_io_error(error).unwrap_or(Errno::IO) }
 }
 
 /// The namespaces with which pid 1 is made: in a user namespace, it may make the others by itself.

@@ -411,6 +411,9 @@ impl From<SpawnError> for CommandError {
                 this.hint(refusal.remedy()).hint("`endow doctor` tells more")
             }
             SpawnError::Step { hint: Some(hint), .. } => this.hint(hint),
+            SpawnError::Killed => this
+                .cause("a signal from outside, or the kernel where memory was short")
+                .hint("run again; the kernel's log tells when it was short of memory"),
             _ => this,
         }
     }
