@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use super::error::failed;
 use super::run::{NEW_RECORD, RECORD, read_record};
-use super::{MadeLike, Record, RunId, RunState, StateDir, StateError};
+use super::{HELD, MadeLike, Record, RunId, RunState, StateDir, StateError};
 use crate::fs::{Entry, Errno, Fs, Kind, Result, Status};
 use crate::tree::remove_tree;
 
@@ -138,7 +138,7 @@ fn dead(fs: &dyn Fs, run: BorrowedFd<'_>, name: &OsStr) -> Option<Dead> {
 }
 
 /// Returns whether a run holds only masks, sockets, private directories, what was refused, and layers
-/// without a change.
+/// without a change, those of live mounts among them.
 fn is_disposable(fs: &dyn Fs, run: BorrowedFd<'_>, dead: &Dead) -> Result<bool> {
     for entry in fs.list(run, FEW)? {
         let is_disposable = match entry.name.to_str() {
@@ -146,6 +146,9 @@ fn is_disposable(fs: &dyn Fs, run: BorrowedFd<'_>, dead: &Dead) -> Result<bool> 
             Some("layers") => each_below(fs, run, &entry.name, |fs, layers, layer| {
                 Ok(numbered(&layer.name, "")
                     && dead.is_disposable_layer(fs, layers, &layer.name)?)
+            })?,
+            Some(HELD) => each_below(fs, run, &entry.name, |fs, held, layer| {
+                Ok(numbered(&layer.name, "") && each_below(fs, held, &layer.name, is_empty)?)
             })?,
             _ => false,
         };
@@ -204,6 +207,15 @@ impl Dead {
         let mount = record.mounts.iter().find(|mount| mount.layer == layer);
         let made_like = mount.and_then(|mount| mount.made_like);
         made_like.is_some_and(|made_like| made_like == MadeLike::from(root))
+    }
+}
+
+/// Returns whether nothing was taken out of a live mount.
+fn is_empty(fs: &dyn Fs, held: BorrowedFd<'_>, part: &Entry) -> Result<bool> {
+    match part.name.to_str() {
+        Some("work") => Ok(true),
+        Some("upper") => each_below(fs, held, &part.name, |_, _, _| Ok(false)),
+        _ => Ok(false),
     }
 }
 

@@ -180,6 +180,9 @@ fn sweep_takes_the_dead_and_leaves_the_living() {
     dead.make_dir(&OsFs, Path::new(PRIVATE), 0o700).expect("made");
     fs::write(dead.path().join(PRIVATE).join("file"), "").expect("write");
     fs::write(dead.path().join("denials.jsonl"), "{}\n").expect("write");
+    for part in ["upper", "work"] {
+        fs::create_dir_all(dead.path().join("held/0").join(part)).expect("mkdir");
+    }
     let id = dead.id().to_string();
     dead.keep();
     let swept = state.sweep(&OsFs, all()).expect("swept");
@@ -193,7 +196,7 @@ fn sweep_keeps_whatever_it_does_not_know() {
     let scratch = Scratch::new();
     let state = open(&scratch);
     let mut expected = Vec::new();
-    for part in ["report.json", "layers/000/m000/x", "layers/000/p", "layers/x", "held"] {
+    for part in ["report.json", "layers/000/m000/x", "layers/000/p", "layers/x", "held/0/upper/x"] {
         let run = state.create_run(&OsFs, &new_id()).expect("a run");
         fs::create_dir_all(run.path().join(part)).expect("mkdir");
         expected.push(run.id().as_str().into());
