@@ -107,6 +107,11 @@ impl CommandError {
         self
     }
 
+    /// Adds what the kernel said.
+    fn errno(self, errno: i32) -> Self {
+        self.cause(io::Error::from_raw_os_error(errno))
+    }
+
     /// Adds a hint.
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());
@@ -307,9 +312,7 @@ impl From<PlanError> for CommandError {
             PlanError::MissingSource { origin, .. } => {
                 this.asked_by(&origin).hint("create it first, or add the option `optional`")
             }
-            PlanError::UnreadableSource { errno, origin, .. } => {
-                this.cause(io::Error::from_raw_os_error(errno)).asked_by(&origin)
-            }
+            PlanError::UnreadableSource { errno, origin, .. } => this.errno(errno).asked_by(&origin),
             PlanError::NoSocket { path, origin } => this
                 .asked_by(&origin)
                 .hint(format!("`--ro {path}` or `--rw {path}` shows a file or a directory")),
@@ -367,7 +370,9 @@ impl From<PlanError> for CommandError {
             PlanError::NoPlaceForBridges { origin } => this.no_place_for_bridges(&origin),
             PlanError::SshAgent { fault, origin } => this.ssh_agent(&fault, &origin),
             PlanError::NoPlace { origin, .. } => this.asked_by(&origin),
-            PlanError::NoDevice(_) | PlanError::Unprobed(_) | PlanError::UnaskedRegistry(_) => this,
+            PlanError::NoDevice(_) => this.hint("every view has it: make it on the host"),
+            PlanError::UnreadableDevice { errno, .. } => this.errno(errno),
+            PlanError::Unprobed(_) | PlanError::UnaskedRegistry(_) => this,
         }
     }
 }

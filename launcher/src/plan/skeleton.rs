@@ -108,7 +108,13 @@ impl Builder<'_> {
         let no_device = || PlanError::NoDevice(host.to_owned());
         let path = HostPath::new(host).map_err(|_| no_device())?;
         let found = self.host.paths.get(&path).map(|fact| fact.found);
-        let Some(Found::Special(expect)) = found else { return Err(no_device()) };
+        let expect = match found {
+            Some(Found::Special(expect)) => expect,
+            Some(Found::Unreadable(errno)) => {
+                return Err(PlanError::UnreadableDevice { path: host.to_owned(), errno });
+            }
+            _ => return Err(no_device()),
+        };
         self.file(at)?;
         let flags = MountFlags { devices: true, noexec: true, ..MountFlags::default() };
         let source = Source::Host { path, expect };
