@@ -3,7 +3,7 @@
 
 use std::ffi::NulError;
 use std::fs::File;
-use std::io::{ErrorKind, Write};
+use std::io::Write;
 use std::os::fd::{OwnedFd, RawFd};
 
 use rustix::fs::{MemfdFlags, memfd_create};
@@ -191,7 +191,13 @@ pub(crate) fn begin(opening: &Opening, cgroup: Option<RawFd>) -> Result<Begun, S
     let (ours, theirs) = sys::socket::pair().map_err(SpawnError::system)?;
     let paper = memfd_create(c"endow-plan", MemfdFlags::CLOEXEC).map_err(SpawnError::system)?;
     let paper = File::from(paper);
-    let strings = own_strings()?;
+    let strings = match own_strings() {
+        // Inside a run at level `landlock`, where nobody can read the strings of another either.
+        Err(SpawnError::NoProc { errno: Errno::ACCESS }) if opening.namespaces.is_none() => {
+            StringArea::NONE
+        }
+        strings => strings?,
+    };
     match sys::clone::clone(first(opening.namespaces), cgroup) {
         Ok(Cloned::Child) => {
             drop(ours);
@@ -247,11 +253,7 @@ fn failed(error: std::io::Error) -> SpawnError {
 /// Finds the strings that pid 1 wipes, and makes sure that no other thread is alive: the child of
 /// a clone has only the calling one.
 fn own_strings() -> Result<StringArea, SpawnError> {
-    let stat = match std::fs::read_to_string("/proc/self/stat") {
-        // Inside a run at level `landlock`, where nobody can read the strings of another either.
-        Err(error) if error.kind() == ErrorKind::PermissionDenied => return Ok(StringArea::NONE),
-        stat => stat.map_err(|error| no_proc(&error))?,
-    };
+    let stat = std::fs::read_to_string("/proc/self/stat").map_err(|error| no_proc(&error))?;
     match StringArea::parse(&stat) {
         Some((strings, 1)) => Ok(strings),
         Some((_, threads)) => Err(SpawnError::Threads(threads)),
