@@ -77,7 +77,13 @@ fn host(path: impl AsRef<Path>) -> Option<HostPath> {
 fn home(account: &Account) -> Option<HostPath> {
     let named = variable("HOME").as_deref().and_then(host);
     let home = named.or_else(|| account.home.as_deref().and_then(host))?;
-    (home != HostPath::root() && home.as_path().is_dir()).then_some(home)
+    (home != HostPath::root() && may_be_directory(home.as_path())).then_some(home)
+}
+
+/// What can't be looked at may be one: then a run says so, and is none without a home.
+fn may_be_directory(path: &Path) -> bool {
+    let absent = [ErrorKind::NotFound, ErrorKind::NotADirectory];
+    fs::metadata(path).map_or_else(|error| !absent.contains(&error.kind()), |it| it.is_dir())
 }
 
 fn resolved(path: &HostPath) -> Option<HostPath> {
