@@ -53,6 +53,7 @@ mod run_toolchains;
 mod run_tools;
 mod run_usage;
 mod run_workspace;
+mod setup_faults;
 mod single;
 mod sync_crash;
 mod sync_races;

@@ -14,8 +14,12 @@ use crate::workspace;
 
 /// Seconds after which an executable's tests count as hung.
 const TIME_LIMIT: &str = "1800";
-/// The same when every call is failed once, which are thousands of runs of endow.
-const SWEEP_TIME_LIMIT: &str = "7200";
+/// The same when every call is failed once, which are tens of thousands of runs of endow.
+const SWEEP_TIME_LIMIT: &str = "21600";
+
+/// Variables of the caller's that tests as another user get.
+const PASSED: &[&str] =
+    &["CI", "ENDOW_SWEEP", "ENDOW_TEST_REQUIRE", "ENDOW_TEST_SEED", "RUST_BACKTRACE", "TERM"];
 
 /// A root user's tools may live in a home that the test user cannot enter.
 const USER_PATH: &str = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin";
@@ -96,9 +100,8 @@ impl Runner<'_> {
                 command.env_clear().uid(*uid).gid(*gid);
                 command.env("PATH", USER_PATH).env("USER", name).env("LOGNAME", name);
                 command.env("SHELL", "/bin/sh").env("LANG", "C.UTF-8");
-                let passed = ["CI", "ENDOW_SWEEP", "ENDOW_TEST_REQUIRE", "RUST_BACKTRACE", "TERM"];
                 let value = |name| std::env::var_os(name).map(|value| (name, value));
-                command.envs(passed.into_iter().filter_map(value));
+                command.envs(PASSED.iter().copied().filter_map(value));
             }
         }
         if let Some(home) = home {

@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Pid;
 
+/// How much of a command line is shown.
+const LINE_MAX: usize = 200;
 /// How long anything may take before it counts as hung; far more than it does on a busy machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -114,10 +116,10 @@ impl Drop for Running {
 }
 
 /// Says what a process and those that it started are waiting for.
-fn tree(pid: i32, depth: usize) -> String {
+pub(crate) fn tree(pid: i32, depth: usize) -> String {
     let read = |what: &str| {
         let text = fs::read_to_string(format!("/proc/{pid}/{what}")).unwrap_or_default();
-        text.replace('\0', " ").trim().to_owned()
+        text.replace(['\0', '\n'], " ").trim().chars().take(LINE_MAX).collect::<String>()
     };
     let started = read(&format!("task/{pid}/children"));
     let started = started.split_whitespace().filter_map(|child| child.parse().ok());

@@ -1,0 +1,174 @@
+//! The kinds of run whose set-up is swept, and the world in which each takes place.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::net::TcpListener;
+use std::process::Command;
+
+use crate::harness::World;
+
+const PROBE: &str = include_str!("probe.py");
+/// What is read and written inside, below the world's root.
+const PATHS: &[&str] = &[
+    "home/project",
+    "home/project/file",
+    "home/project/.env",
+    "home/project/sub",
+    "home/project/sub/secret-key",
+    "home/project/.git/config",
+    "home/project/.git/hooks",
+    "home/.ssh/id",
+    "granted",
+    "granted/file",
+    "granted/.env",
+    "home/project/unshown",
+    "config/policy.toml",
+    "state",
+];
+
+/// A kind of run.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Kind {
+    pub(super) name: &'static str,
+    options: &'static [&'static str],
+    /// Files besides those of every world.
+    files: &'static [(&'static str, &'static str)],
+    /// A host of which only the first port that listens is reached.
+    allows_port: bool,
+}
+
+pub(super) const DEFAULT: Kind =
+    Kind { name: "default", options: &[], files: &[], allows_port: false };
+pub(super) const HIDDEN: Kind = Kind {
+    name: "live workspace with hidden names",
+    options: &["--workspace", "rw", "--deny", "secret*", "--ro", "ROOT/granted"],
+    files: &[],
+    allows_port: false,
+};
+pub(super) const DISCARDED: Kind = Kind {
+    name: "copy-on-write, dropped",
+    options: &["--workspace", "cow", "--sync", "discard", "--deny", "secret*"],
+    files: &[],
+    allows_port: false,
+};
+pub(super) const ALLOWED: Kind =
+    Kind { name: "allowed hosts", options: &["--workspace", "ro"], files: &[], allows_port: true };
+pub(super) const LIMITED: Kind = Kind {
+    name: "limits",
+    options: &[
+        "--timeout",
+        "1m",
+        "--open-files",
+        "64",
+        "--file-size",
+        "1M",
+        "--cpu-time",
+        "1m",
+        "--memory",
+        "1G",
+        "--best-effort",
+        "memory",
+        "--new-session",
+    ],
+    files: &[],
+    allows_port: false,
+};
+pub(super) const POLICED: Kind = Kind {
+    name: "policy files",
+    options: &["--profile", "narrow", "--workspace", "ro"],
+    files: POLICIES,
+    allows_port: false,
+};
+pub(super) const IN_PLACE: Kind = Kind {
+    name: "level landlock",
+    options: &[
+        "--require",
+        "landlock",
+        "--workspace",
+        "ro",
+        "--ro",
+        "ROOT/granted",
+        "--no-default-deny",
+    ],
+    files: &[],
+    allows_port: false,
+};
+
+/// Files of a policy, each of which takes something away.
+const POLICIES: &[(&str, &str)] = &[
+    ("config/policy.toml", "version = 1\n[deny]\npatterns = [\"secret*\"]\n"),
+    ("config/profiles/narrow.toml", "version = 1\n[limits]\nopen_files = 64\n"),
+    ("home/project/endow.toml", "version = 1\n[deny]\npatterns = [\"unshown\"]\n"),
+    ("home/project/unshown", "hidden\n"),
+];
+
+/// Ports of the host at which somebody listens.
+#[derive(Debug)]
+pub(super) struct Listening {
+    ports: [u16; 2],
+}
+
+impl Listening {
+    pub(super) fn start() -> Self {
+        let ports = [(); 2].map(|()| {
+            let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a listener");
+            let port = listener.local_addr().expect("an address").port();
+            std::thread::spawn(move || listener.incoming().for_each(drop));
+            port
+        });
+        Self { ports }
+    }
+}
+
+/// Makes a world with something to hide and something to show.
+pub(super) fn world(kind: Kind) -> World {
+    let world = World::new();
+    let files = [
+        ("home/project/file", "file\n"),
+        ("home/project/.env", "hidden\n"),
+        ("home/project/sub/secret-key", "hidden\n"),
+        ("home/project/.git/HEAD", "ref: refs/heads/main\n"),
+        ("home/project/.git/config", "[core]\n\tbare = false\n"),
+        ("home/project/.git/hooks/sample", "#!/bin/sh\n"),
+        ("home/project/.git/objects/none", ""),
+        ("home/project/.git/refs/heads/none", ""),
+        ("home/.ssh/id", "secret\n"),
+        ("granted/file", "granted\n"),
+        ("granted/.env", "hidden\n"),
+        ("tmp/none", ""),
+        ("runtime/none", ""),
+        ("streams/none", ""),
+    ];
+    for (path, content) in files.iter().chain(kind.files) {
+        world.write(path, content);
+    }
+    world
+}
+
+impl Kind {
+    /// Returns the run of the probe.
+    pub(super) fn command(self, world: &World, listening: &Listening, more: &[&str]) -> Command {
+        let root = world.root().display().to_string();
+        let mut command = world.endow(["run", "--verbose"]);
+        command.args(self.options.iter().map(|word| word.replace("ROOT", &root)));
+        command.args(more);
+        let [first, second] = listening.ports;
+        if self.allows_port {
+            command.args(["--net", &format!("localhost:{first}")]);
+        }
+        command.args(["--env", &format!("PROBE_PORTS={first} {second}")]);
+        command.env("TMPDIR", world.root().join("tmp"));
+        command.env("XDG_RUNTIME_DIR", world.root().join("runtime"));
+        command.args(["--", "/usr/bin/python3", "-I", "-S", "-c", PROBE, &root, &namespaces()]);
+        command.args(PATHS.iter().map(|path| world.root().join(path)));
+        command
+    }
+}
+
+/// The namespaces of the host, as names of links.
+fn namespaces() -> String {
+    let links = fs::read_dir("/proc/self/ns").expect("namespaces").flatten();
+    let links = links.filter_map(|link| fs::read_link(link.path()).ok());
+    let links: BTreeSet<_> = links.map(|link| link.display().to_string()).collect();
+    links.into_iter().collect::<Vec<_>>().join(",")
+}
