@@ -62,10 +62,16 @@ pub(crate) fn refuse(listener: BorrowedFd<'_>, call: &Announced, errno: Errno) {
 
 fn send(listener: BorrowedFd<'_>, mut answer: libc::seccomp_notif_resp) {
     let request = libc::SECCOMP_IOCTL_NOTIF_SEND;
-    // SAFETY: the kernel reads one such structure, which lives across the call. A caller that has
-    // gone needs no answer.
-    unsafe { libc::ioctl(listener.as_raw_fd(), request, &raw mut answer) };
+    let mut sent = (0..TRIES).map(|_| {
+        // SAFETY: the kernel reads one such structure, which lives across the call.
+        check(unsafe { libc::ioctl(listener.as_raw_fd(), request, &raw mut answer) }.into())
+    });
+    // A caller that has gone needs no answer. One that got none would wait for ever.
+    sent.find(|sent| matches!(sent, Ok(_) | Err(Errno::NOENT)));
 }
+
+/// How often an answer is given that the kernel does not take.
+const TRIES: usize = 3;
 
 /// The flag of Linux 6.6, which the libc crate has not.
 const SYNC_WAKE_UP: libc::c_ulong = 1;
