@@ -24,6 +24,10 @@ const PATHS: &[&str] = &[
     "home/project/unshown",
     "config/policy.toml",
     "state",
+    "/ref",
+    "/ref/a/b",
+    "/ref/a/b/5",
+    "/ref/run",
 ];
 
 /// A kind of run.
@@ -33,26 +37,39 @@ pub(super) struct Kind {
     options: &'static [&'static str],
     /// Files besides those of every world.
     files: &'static [(&'static str, &'static str)],
+    with: With,
+}
+
+/// What else a kind of run has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum With {
+    Nothing,
     /// A host of which only the first port that listens is reached.
-    allows_port: bool,
+    AllowedPort,
+    /// A commit, which is made in the cache.
+    Tree,
 }
 
 pub(super) const DEFAULT: Kind =
-    Kind { name: "default", options: &[], files: &[], allows_port: false };
+    Kind { name: "default", options: &[], files: &[], with: With::Nothing };
 pub(super) const HIDDEN: Kind = Kind {
     name: "live workspace with hidden names",
     options: &["--workspace", "rw", "--deny", "secret*", "--ro", "ROOT/granted"],
     files: &[],
-    allows_port: false,
+    with: With::Nothing,
 };
 pub(super) const DISCARDED: Kind = Kind {
     name: "copy-on-write, dropped",
     options: &["--workspace", "cow", "--sync", "discard", "--deny", "secret*"],
     files: &[],
-    allows_port: false,
+    with: With::Nothing,
 };
-pub(super) const ALLOWED: Kind =
-    Kind { name: "allowed hosts", options: &["--workspace", "ro"], files: &[], allows_port: true };
+pub(super) const ALLOWED: Kind = Kind {
+    name: "allowed hosts",
+    options: &["--workspace", "ro"],
+    files: &[],
+    with: With::AllowedPort,
+};
 pub(super) const LIMITED: Kind = Kind {
     name: "limits",
     options: &[
@@ -71,13 +88,19 @@ pub(super) const LIMITED: Kind = Kind {
         "--new-session",
     ],
     files: &[],
-    allows_port: false,
+    with: With::Nothing,
 };
 pub(super) const POLICED: Kind = Kind {
     name: "policy files",
     options: &["--profile", "narrow", "--workspace", "ro"],
     files: POLICIES,
-    allows_port: false,
+    with: With::Nothing,
+};
+pub(super) const TREE: Kind = Kind {
+    name: "git tree",
+    options: &["--workspace", "ro", "--git", "/ref=ROOT/repository@HEAD"],
+    files: &[],
+    with: With::Tree,
 };
 pub(super) const IN_PLACE: Kind = Kind {
     name: "level landlock",
@@ -91,7 +114,7 @@ pub(super) const IN_PLACE: Kind = Kind {
         "--no-default-deny",
     ],
     files: &[],
-    allows_port: false,
+    with: With::Nothing,
 };
 
 /// Files of a policy, each of which takes something away.
@@ -101,6 +124,14 @@ const POLICIES: &[(&str, &str)] = &[
     ("home/project/endow.toml", "version = 1\n[deny]\npatterns = [\"unshown\"]\n"),
     ("home/project/unshown", "hidden\n"),
 ];
+
+/// Makes a repository with one commit, whose id is always the same.
+const REPOSITORY: &str = "
+    export GIT_AUTHOR_DATE='1700000000 +0000' GIT_COMMITTER_DATE='1700000000 +0000'
+    git init -q ../../repository && cd ../../repository && mkdir -p a/b empty
+    for name in 1 2 3 4 5; do echo $name >a/$name; ln -s ../$name a/b/$name; done
+    echo x >run; chmod 755 run; git add .
+    git -c user.name=n -c user.email=m commit -q -m c";
 
 /// Ports of the host at which somebody listens.
 #[derive(Debug)]
@@ -142,10 +173,18 @@ pub(super) fn world(kind: Kind) -> World {
     for (path, content) in files.iter().chain(kind.files) {
         world.write(path, content);
     }
+    if kind.makes_tree() {
+        world.bare(REPOSITORY).ok();
+    }
     world
 }
 
 impl Kind {
+    /// Whether a run makes something that later runs take for whole.
+    pub(super) fn makes_tree(self) -> bool {
+        self.with == With::Tree
+    }
+
     /// Returns the run of the probe.
     pub(super) fn command(self, world: &World, listening: &Listening, more: &[&str]) -> Command {
         let root = world.root().display().to_string();
@@ -153,7 +192,7 @@ impl Kind {
         command.args(self.options.iter().map(|word| word.replace("ROOT", &root)));
         command.args(more);
         let [first, second] = listening.ports;
-        if self.allows_port {
+        if self.with == With::AllowedPort {
             command.args(["--net", &format!("localhost:{first}")]);
         }
         command.args(["--env", &format!("PROBE_PORTS={first} {second}")]);

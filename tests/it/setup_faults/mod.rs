@@ -49,6 +49,11 @@ fn policy_files_hold_or_the_run_is_refused() {
 }
 
 #[test]
+fn git_tree_is_whole_or_the_run_is_refused() {
+    Sweep::of(kinds::TREE).run();
+}
+
+#[test]
 fn run_in_place_is_confined_or_refused() {
     Sweep::of(kinds::IN_PLACE).run();
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use crate::harness::World;
 
 /// Directories of the user, which a run leaves as they are, whatever becomes of it.
-const UNTOUCHED: [&str; 5] = ["home", "granted", "tmp", "runtime", "config"];
+const UNTOUCHED: [&str; 6] = ["home", "granted", "repository", "tmp", "runtime", "config"];
 /// Those of endow, in which it keeps what later runs use.
 const OWN: [&str; 2] = ["state", "cache"];
 
@@ -19,8 +19,10 @@ pub(super) fn files(world: &World) -> BTreeMap<PathBuf, String> {
 
 /// Returns the names of what endow keeps, without those that say where something is on the disk.
 pub(super) fn kept(world: &World) -> BTreeSet<PathBuf> {
-    let numbered =
-        |path: &Path| path.ancestors().any(|it| it.ends_with("locks") || it.ends_with("walks"));
+    let numbered = |path: &Path| {
+        path.ancestors()
+            .any(|it| ["locks", "walks", "revisions"].iter().any(|name| it.ends_with(name)))
+    };
     let parent = |path: PathBuf| match path.parent() {
         Some(parent) if numbered(parent) => parent.join("..."),
         _ => path,
