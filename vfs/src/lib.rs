@@ -27,6 +27,7 @@ pub mod private;
 pub mod snapshot;
 pub mod state;
 pub mod sync;
+pub mod traps;
 pub mod tree;
 pub mod trees;
 pub mod versions;

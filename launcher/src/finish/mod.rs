@@ -7,7 +7,6 @@ mod fate;
 mod foreign;
 mod git_objects;
 mod git_settings;
-mod git_traps;
 mod held;
 mod in_memory;
 mod in_view;

@@ -6,8 +6,8 @@ use endow_policy::{Origin, PatternRule, PatternSet, ProtectSet};
 use endow_vfs::fs::Kind;
 use endow_vfs::state::{MountRecord, Record};
 use endow_vfs::sync::Held;
+use endow_vfs::traps::GitTraps;
 
-use super::git_traps::GitTraps;
 use super::{Target, WriteBackError};
 
 /// What of a run is written back, by word of the user; all of it by default.
@@ -47,7 +47,7 @@ impl<'a> MountRules<'a> {
         (protect, only): (&'a ProtectSet, &'a Patterns),
         selection: &'a Selection,
     ) -> Self {
-        let traps = GitTraps::new(target);
+        let traps = GitTraps::new(target.sides());
         Self { number, mount, target, traps, protect, only, selection }
     }
 

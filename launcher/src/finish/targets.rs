@@ -8,6 +8,7 @@ use endow_policy::HostPath;
 use endow_vfs::fs::{Fs, Kind, OsFs};
 use endow_vfs::state::{AwaitedRecord, MountRecord, Record, RunDir};
 use endow_vfs::sync::{Absent, Awaited, Identity, Single, SyncError, Time};
+use endow_vfs::traps::Sides;
 use rustix::fs::{CWD, FlockOperation, Mode, OFlags, ResolveFlags, flock, openat, openat2};
 use rustix::io::Errno;
 
@@ -224,6 +225,11 @@ impl Target {
         let is_own = self.single.is_some() || self.awaited.is_some() || self.is_held;
         let is_like = || is_own || is_like(upper, &self.root).unwrap_or(false);
         is_empty(upper) && is_like()
+    }
+
+    /// Returns the layer and what it stands on, to look for names.
+    pub(super) fn sides(&self) -> Sides<'_> {
+        Sides::new(&OsFs, self.upper.as_ref().map(AsFd::as_fd), self.root.as_fd())
     }
 
     /// Returns whether a single file is mounted.

@@ -2,12 +2,10 @@
 //! be a repository, and any `.git` can lead to one.
 
 use std::ffi::OsStr;
-use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 
-use endow_vfs::fs::{Fs, Kind, Open, OsFs, Special};
-
-use super::Target;
+use super::Sides;
+use crate::fs::Kind;
 
 /// Files by which a repository is steered, or leads to another (gitrepository-layout(5)).
 const STEERING: [&str; 4] = ["config", "config.worktree", "commondir", "gitdir"];
@@ -15,18 +13,18 @@ const STEERING: [&str; 4] = ["config", "config.worktree", "commondir", "gitdir"]
 const RUN: [&str; 4] = ["hooks", "rebase-apply", "rebase-merge", "sequencer"];
 
 /// Looks at both sides of a mount.
-pub(super) struct GitTraps<'a> {
-    sides: Vec<BorrowedFd<'a>>,
+pub struct GitTraps<'a> {
+    sides: Sides<'a>,
 }
 
 impl<'a> GitTraps<'a> {
-    pub(super) fn new(target: &'a Target) -> Self {
-        let upper = target.upper.as_ref().map(AsFd::as_fd);
-        Self { sides: upper.into_iter().chain([target.root.as_fd()]).collect() }
+    /// Takes both sides.
+    pub fn new(sides: Sides<'a>) -> Self {
+        Self { sides }
     }
 
     /// Returns why a changed entry is held; `None` for what git takes as data.
-    pub(super) fn held(&self, path: &Path, kind: Kind) -> Option<&'static str> {
+    pub fn held(&self, path: &Path, kind: Kind) -> Option<&'static str> {
         let name = path.file_name()?;
         if is(name, ".git") && kind != Kind::Directory {
             return Some("a `.git` that leads elsewhere");
@@ -43,19 +41,8 @@ impl<'a> GitTraps<'a> {
     /// A directory below a `.git`, or one with the parts of a repository.
     fn is_git_dir(&self, path: &Path) -> bool {
         let named = path.components().any(|it| is(it.as_os_str(), ".git"));
-        named
-            || self.has(path, "HEAD")
-                && ["objects", "refs", "commondir"].iter().any(|it| self.has(path, it))
-    }
-
-    fn has(&self, above: &Path, name: &str) -> bool {
-        let has = |side: &BorrowedFd<'_>| {
-            let above = if above.as_os_str().is_empty() { Path::new(".") } else { above };
-            let dir = OsFs.open_below(*side, above, Open::Handle).ok()?;
-            let node = OsFs.node(dir.as_fd(), OsStr::new(name)).ok()?;
-            (node.special != Some(Special::Whiteout)).then_some(())
-        };
-        self.sides.iter().any(|side| has(side).is_some())
+        let has = |name: &str| self.sides.has(path, name);
+        named || has("HEAD") && ["objects", "refs", "commondir"].into_iter().any(has)
     }
 }
 

@@ -1,0 +1,7 @@
+//! What a command may leave that a program outside would follow or run, where no pattern names it.
+
+mod git;
+mod sides;
+
+pub use git::GitTraps;
+pub use sides::Sides;
