@@ -34,6 +34,7 @@ mod run_identity;
 mod run_installation;
 mod run_leftovers;
 mod run_limits;
+mod run_link_traps;
 mod run_live_git;
 mod run_live_names;
 mod run_many;

@@ -6,7 +6,7 @@ use endow_policy::{Origin, PatternRule, PatternSet, ProtectSet};
 use endow_vfs::fs::Kind;
 use endow_vfs::state::{MountRecord, Record};
 use endow_vfs::sync::Held;
-use endow_vfs::traps::GitTraps;
+use endow_vfs::traps::{GitTraps, LinkTraps};
 
 use super::{Target, WriteBackError};
 
@@ -63,6 +63,21 @@ impl<'a> MountRules<'a> {
         denied
             .or_else(|| self.protected(ruled, kind).map(Held::Protected))
             .or_else(|| self.traps.held(path, kind).map(|it| Held::Protected(it.to_owned())))
+            .or_else(|| self.link(path, kind).map(Held::Protected))
+    }
+
+    /// A link by which somebody else would write what is protected.
+    fn link(&self, path: &Path, kind: Kind) -> Option<String> {
+        if kind != Kind::Symlink {
+            return None;
+        }
+        let protected = |path: &Path| {
+            let path = self.target.ruled(path)?;
+            let rule = self.protect.matching(path).or_else(|| self.protect.leading(path));
+            rule.map(|rule| rule.pattern.clone())
+        };
+        let roots = vec![self.target.path.as_path().to_owned()];
+        LinkTraps::new((self.target.sides(), roots), &self.traps, &protected).held(path)
     }
 
     /// A link on the way to a protected name would lead there by another.

@@ -217,6 +217,9 @@ pub struct HiddenNames {
 pub struct Noted {
     /// Names, and whether each is a directory.
     pub names: Vec<(PathBuf, bool)>,
+    /// Links that may lead to such names, or into a directory of git's.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub links: Vec<PathBuf>,
     /// Directories of git's that are no `.git`.
     pub repositories: Vec<PathBuf>,
     /// Whether every directory was looked into.
@@ -226,7 +229,7 @@ pub struct Noted {
 impl Noted {
     /// Returns whether there is nothing.
     pub fn is_nothing(&self) -> bool {
-        self.names.is_empty() && self.repositories.is_empty()
+        self.names.is_empty() && self.links.is_empty() && self.repositories.is_empty()
     }
 }
 

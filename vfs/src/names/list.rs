@@ -87,6 +87,9 @@ pub(super) fn list(
             None => OsFs.status(dir.as_fd(), OsStr::from_bytes(name))?.kind,
         };
         record.add(&mut full, name, kind, question);
+        if kind == Kind::Symlink && question.rules.notes_links() {
+            record.add_link(&mut full, dir, name, question.rules);
+        }
         parts += u8::from(PARTS.contains(&name));
     }
     let has_parts = usize::from(parts) == PARTS.len();
@@ -118,6 +121,27 @@ impl Record {
         }
         if is_dir && question.enters(&self.path, name) {
             self.children.push(name.to_vec());
+        }
+    }
+}
+
+impl Record {
+    /// Notes a link by where it leads. One that is gone meanwhile is none.
+    fn add_link(
+        &mut self,
+        full: &mut Vec<u8>,
+        dir: BorrowedFd<'_>,
+        name: &[u8],
+        rules: &dyn NameRules,
+    ) {
+        let Ok(target) = OsFs.read_link(dir, OsStr::from_bytes(name)) else { return };
+        let is_told = |told: &[(Kind, Vec<u8>)]| told.last().is_some_and(|it| it.1 == name);
+        let above = full.len();
+        full.extend_from_slice(name);
+        let is_noted = rules.notes_link(full, &target);
+        full.truncate(above);
+        if is_noted && !is_told(&self.hidden) && !is_told(&self.noted) {
+            self.noted.push((Kind::Symlink, name.to_vec()));
         }
     }
 }

@@ -1,5 +1,7 @@
 //! What a walk looks for, and how.
 
+use std::ffi::OsStr;
+
 use super::WalkCache;
 
 /// The rules of a walk, asked for each name.
@@ -20,6 +22,16 @@ pub trait NameRules: Sync {
 
     /// Returns whether directories of git's are of interest whatever they are called.
     fn notes_repositories(&self) -> bool {
+        false
+    }
+
+    /// Returns whether links are of interest by where they lead, which costs a call for each.
+    fn notes_links(&self) -> bool {
+        false
+    }
+
+    /// Returns whether a link that is not hidden is of interest.
+    fn notes_link(&self, _relative: &[u8], _target: &OsStr) -> bool {
         false
     }
 

@@ -1,8 +1,10 @@
 //! What git would follow or run outside: names that are no matter of patterns, since any directory can
 //! be a repository, and any `.git` can lead to one.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::ffi::OsStr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::Sides;
 use crate::fs::Kind;
@@ -12,15 +14,17 @@ const STEERING: [&str; 4] = ["config", "config.worktree", "commondir", "gitdir"]
 /// Directories whose content git runs, now or when work in progress goes on.
 const RUN: [&str; 4] = ["hooks", "rebase-apply", "rebase-merge", "sequencer"];
 
-/// Looks at both sides of a mount.
+/// Looks at both sides of a mount, which nobody changes meanwhile.
 pub struct GitTraps<'a> {
     sides: Sides<'a>,
+    /// Directories that were asked for.
+    known: RefCell<HashMap<PathBuf, bool>>,
 }
 
 impl<'a> GitTraps<'a> {
     /// Takes both sides.
     pub fn new(sides: Sides<'a>) -> Self {
-        Self { sides }
+        Self { sides, known: RefCell::default() }
     }
 
     /// Returns why a changed entry is held; `None` for what git takes as data.
@@ -38,12 +42,36 @@ impl<'a> GitTraps<'a> {
         homes.any(|home| self.is_git_dir(home)).then_some("what a repository runs")
     }
 
+    /// Returns whether a path is, or lies in, a directory of git's.
+    pub(super) fn is_in(&self, path: &Path) -> bool {
+        is_named(path) || path.ancestors().any(|above| self.is_git_dir(above))
+    }
+
     /// A directory below a `.git`, or one with the parts of a repository.
     fn is_git_dir(&self, path: &Path) -> bool {
-        let named = path.components().any(|it| is(it.as_os_str(), ".git"));
-        let has = |name: &str| self.sides.has(path, name);
-        named || has("HEAD") && ["objects", "refs", "commondir"].into_iter().any(has)
+        is_named(path) || self.has_parts(path)
     }
+
+    fn has_parts(&self, path: &Path) -> bool {
+        if let Some(known) = self.known.borrow().get(path) {
+            return *known;
+        }
+        let has = |name: &str| self.sides.has(path, name);
+        let found = has("HEAD") && ["objects", "refs", "commondir"].into_iter().any(has);
+        self.known.borrow_mut().insert(path.to_owned(), found);
+        found
+    }
+}
+
+/// Returns whether words of a link may lead to what git follows or runs, wherever that is.
+pub(super) fn may_lead_to_git(words: &Path) -> bool {
+    let ends = |name: &OsStr| Path::new(name).extension().is_some_and(|it| is(it, "git"));
+    let steers = |name: &OsStr| STEERING.iter().any(|it| is(name, it));
+    words.iter().any(|name| is(name, ".git") || ends(name) || steers(name) || is_run(name))
+}
+
+fn is_named(path: &Path) -> bool {
+    path.iter().any(|name| is(name, ".git"))
 }
 
 fn is_run(name: &OsStr) -> bool {

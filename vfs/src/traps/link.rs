@@ -3,6 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Component, Path, PathBuf};
 
+use super::git::may_lead_to_git;
 use super::{GitTraps, Sides};
 use crate::git_dir;
 
@@ -36,17 +37,15 @@ impl<'a> LinkTraps<'a> {
     /// Returns why the link at a path is held; `None` for what is none, leads elsewhere, or is what
     /// the tree has there as well.
     pub fn held(&self, link: &Path) -> Option<String> {
-        let target = self.sides.link(link)?;
-        if self.sides.tree_has_link(link, &target) {
-            return None;
-        }
+        let Ok(target) = self.sides.link(link) else { return Some(INTO.to_owned()) };
+        let target = target.filter(|target| !self.sides.tree_has_link(link, target))?;
         self.reason(link, &target)
     }
 
     /// Returns why a link would be held, whatever stands in its place now.
     pub fn reason(&self, link: &Path, target: &OsStr) -> Option<String> {
-        if self.git.is_in(link.parent()?) && !is_gits(link, target) {
-            return Some(INSIDE.to_owned());
+        if self.git.is_in(link.parent()?) {
+            return (!is_gits(link, target)).then(|| INSIDE.to_owned());
         }
         let place = self.place(link, target);
         self.leads(&place).or_else(|| {
@@ -71,13 +70,13 @@ impl<'a> LinkTraps<'a> {
         place
     }
 
-    /// Returns where a path leads when links on the way are followed; `None` for a circle.
+    /// Returns where a path leads when links on the way are followed; `None` where that can't be told.
     fn real(&self, place: &Path) -> Option<PathBuf> {
         let (mut real, mut links) = (PathBuf::new(), 0);
         let mut names: Vec<OsString> = place.iter().rev().map(OsStr::to_owned).collect();
         while let Some(name) = names.pop() {
             follow(&mut real, Path::new(&name));
-            let Some(target) = self.sides.link(&real) else { continue };
+            let Some(target) = self.sides.link(&real).ok()? else { continue };
             links += 1;
             if links > LINKS {
                 return None;
@@ -88,6 +87,15 @@ impl<'a> LinkTraps<'a> {
         }
         Some(real)
     }
+}
+
+/// Returns `false` only when a link's words lead to nothing that is held, wherever the mount stands
+/// and whatever else is in it; links in directories of git's, and those behind others, left aside.
+pub fn may_be_held(link: &Path, target: &OsStr, protected: &dyn Fn(&Path) -> bool) -> bool {
+    let words = Path::new(target);
+    let mut place = link.parent().map(Path::to_owned).unwrap_or_default();
+    follow(&mut place, words);
+    words.is_absolute() || may_lead_to_git(words) || protected(&place)
 }
 
 /// Goes the way that words tell, as if none of the names were a link.
@@ -126,8 +134,16 @@ mod tests {
     fn workspace() -> Scratch {
         let scratch = Scratch::new();
         for directory in [
-            ".git/objects", ".git/refs", ".git/hooks", ".github/workflows", "src/deep", "deploy",
-            "bare/objects", "bare/hooks", "packages/tool", "node_modules/.bin",
+            ".git/objects",
+            ".git/refs",
+            ".git/hooks",
+            ".github/workflows",
+            "src/deep",
+            "deploy",
+            "bare/objects",
+            "bare/hooks",
+            "packages/tool",
+            "node_modules/.bin",
         ] {
             std::fs::create_dir_all(scratch.path().join(directory)).expect("a directory");
         }
@@ -186,6 +202,19 @@ mod tests {
             ("x", "round/y"),
         ] {
             assert!(held(&scratch, link, target).is_some(), "{link} -> {target}");
+        }
+    }
+
+    #[test]
+    fn what_may_be_held_is_told_without_looking() {
+        let protected = |path: &Path| path.ends_with(".envrc");
+        let may = |target: &str| may_be_held(Path::new("a/b"), OsStr::new(target), &protected);
+        for target in ["../.envrc", "/etc/passwd", "../.git/x", "../x.git", "../x/config", "hooks"]
+        {
+            assert!(may(target), "{target}");
+        }
+        for target in ["../src", "../node_modules/tool/cli.js", "x"] {
+            assert!(!may(target), "{target}");
         }
     }
 

@@ -1,7 +1,9 @@
 //! What a command may leave that a program outside would follow or run, where no pattern names it.
 
 mod git;
+mod link;
 mod sides;
 
 pub use git::GitTraps;
+pub use link::{LinkTraps, may_be_held};
 pub use sides::Sides;

@@ -1,10 +1,10 @@
 //! A tree, and the layer above it where it has one.
 
-use std::ffi::OsStr;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::ffi::{OsStr, OsString};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
-use crate::fs::{Fs, Node, Open, Result, Special};
+use crate::fs::{Errno, Fs, Node, Open, Result, Special};
 
 /// What is asked for names: the layer first.
 #[derive(Clone, Copy)]
@@ -25,6 +25,35 @@ impl<'a> Sides<'a> {
         self.each().any(|side| self.has_at(side, above, name))
     }
 
+    /// Returns where a link leads, as the command sees it; `None` for what is none.
+    pub(super) fn link(&self, path: &Path) -> Result<Option<OsString>> {
+        for side in self.each() {
+            match self.link_at(side, path) {
+                Ok(target) => return Ok(Some(target)),
+                Err(Errno::INVAL) => return Ok(None),
+                Err(errno) if is_absent(errno) => {}
+                Err(errno) => return Err(errno),
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns whether the tree has this very link.
+    pub(super) fn tree_has_link(&self, path: &Path, target: &OsStr) -> bool {
+        self.layer.is_some() && self.link_at(self.tree, path).is_ok_and(|found| found == target)
+    }
+
+    /// Returns whether a path is a link, or a link is on the way to it.
+    pub(super) fn is_behind_link(&self, path: &Path) -> bool {
+        let is_link = |side, path: &Path| self.link_at(side, path).is_ok();
+        self.each().any(|side| match self.link_at(side, path) {
+            // The directory above may be one itself.
+            Err(Errno::NOTDIR) => path.parent().is_some_and(|above| is_link(side, above)),
+            Err(errno) => errno != Errno::INVAL && !is_absent(errno),
+            Ok(_) => true,
+        })
+    }
+
     fn each(&self) -> impl Iterator<Item = BorrowedFd<'a>> {
         self.layer.into_iter().chain([self.tree])
     }
@@ -35,8 +64,21 @@ impl<'a> Sides<'a> {
     }
 
     fn node(&self, side: BorrowedFd<'_>, above: &Path, name: &OsStr) -> Result<Node> {
-        let above = if above.as_os_str().is_empty() { Path::new(".") } else { above };
-        let dir = self.fs.open_below(side, above, Open::Handle)?;
-        self.fs.node(dir.as_fd(), name)
+        self.fs.node(self.open(side, above)?.as_fd(), name)
     }
+
+    fn link_at(&self, side: BorrowedFd<'_>, path: &Path) -> Result<OsString> {
+        let (above, name) = path.parent().zip(path.file_name()).ok_or(Errno::INVAL)?;
+        self.fs.read_link(self.open(side, above)?.as_fd(), name)
+    }
+
+    fn open(&self, side: BorrowedFd<'_>, path: &Path) -> Result<OwnedFd> {
+        let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+        self.fs.open_below(side, path, Open::Handle)
+    }
+}
+
+/// Whether a call failed since nothing of a side is there.
+fn is_absent(errno: Errno) -> bool {
+    matches!(errno, Errno::NOENT | Errno::NOTDIR | Errno::XDEV | Errno::NAMETOOLONG)
 }

@@ -15,7 +15,9 @@ use std::path::{Path, PathBuf};
 use endow_policy::{BackendSpec, HostPath, MountClass, MountSpec, PatternSet, Policy, ProtectSet};
 use endow_vfs::fs::{Kind, OsFs};
 use endow_vfs::git_index;
-use endow_vfs::names::{NameRules, WalkCache, WalkOptions, Walked, walk, walk_again};
+use endow_vfs::names::{
+    HiddenName as HiddenPath, NameRules, WalkCache, WalkOptions, Walked, walk, walk_again,
+};
 use endow_vfs::state::EndowDirs;
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
 use rustix::io::Errno;
@@ -189,14 +191,13 @@ pub(crate) fn noted(
     Some(note(walked.noted, walked.repositories, &looking.plain.rules))
 }
 
-fn note(
-    names: Vec<endow_vfs::names::HiddenName>,
-    repositories: Vec<PathBuf>,
-    rules: &Rules<'_>,
-) -> Noted {
-    let names = names.into_iter().map(|name| (name.path, name.kind == Kind::Directory));
+fn note(names: Vec<HiddenPath>, repositories: Vec<PathBuf>, rules: &Rules<'_>) -> Noted {
+    let is_named = |name: &HiddenPath| rules.notes(name.path.as_os_str().as_bytes());
+    let (names, links): (Vec<_>, Vec<_>) = names.into_iter().partition(is_named);
+    let names = names.into_iter().map(|name| (name.path, name.kind == Kind::Directory)).collect();
+    let links = links.into_iter().map(|name| name.path).collect();
     let whole = rules.protect.is_some() && rules.is_whole();
-    Noted { names: names.collect(), repositories, whole }
+    Noted { names, links, repositories, whole }
 }
 
 fn failed(errno: Errno) -> HiddenNames {
@@ -251,7 +252,7 @@ fn is_as_tracked(tracked: &git_index::Tracked, work_tree: &HostPath, path: &Path
 }
 
 fn hidden(walked: Walked, rules: &Rules<'_>) -> HiddenNames {
-    let name = |name: endow_vfs::names::HiddenName| HiddenName {
+    let name = |name: HiddenPath| HiddenName {
         rule: rules.deciding(&name.path),
         directory: name.kind == Kind::Directory,
         path: name.path,

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use endow_policy::{Origin, PatternRule, PatternSet, ProtectSet};
 use endow_vfs::names::NameRules;
+use endow_vfs::traps::may_be_held;
 use sha2::{Digest, Sha256};
 
 /// Compiled patterns, and what is spared from them.
@@ -57,7 +58,7 @@ impl Rules<'_> {
         let noted = self.protect.iter().flat_map(|it| it.rules());
         let noted = noted.map(|rule| rule.pattern.as_bytes());
         let depth: &[u8] = if self.is_whole() { b"\0whole" } else { b"" };
-        for text in patterns.chain([&b"\0noted"[..]]).chain(noted).chain([depth]) {
+        for text in patterns.chain([&b"\0noted with links"[..]]).chain(noted).chain([depth]) {
             digest.update(text);
             digest.update([0]);
         }
@@ -101,5 +102,17 @@ impl NameRules for Rules<'_> {
 
     fn notes_repositories(&self) -> bool {
         self.protect.is_some()
+    }
+
+    fn notes_links(&self) -> bool {
+        self.protect.is_some()
+    }
+
+    fn notes_link(&self, relative: &[u8], target: &OsStr) -> bool {
+        let link = Path::new(OsStr::from_bytes(relative));
+        let is_protected = |set: &ProtectSet, path: &Path| {
+            set.matching(path).or_else(|| set.leading(path)).is_some()
+        };
+        self.protect.is_some_and(|set| may_be_held(link, target, &|it| is_protected(set, it)))
     }
 }

@@ -1,5 +1,7 @@
 //! One live mount that is watched, and the queue of what happens in all of them.
 
+mod links;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::mem::MaybeUninit;
@@ -52,7 +54,11 @@ pub(super) struct Tree {
     /// The place of the mount in the view, where the host has it at the same.
     same_place: Option<PathBuf>,
     left: Left,
-    /// When the run began, where it is not known what was there further down.
+    /// Where the mount stands, as links name it: in the view and on the host.
+    roots: Vec<PathBuf>,
+    /// When the run began.
+    started: SystemTime,
+    /// The same, where it is not known what was there further down.
     begun: Option<SystemTime>,
     /// What was spared, or is taken away when nobody waits.
     later: BTreeSet<PathBuf>,
@@ -100,7 +106,7 @@ impl Queue {
             let count = trees.len();
             let known = names.into_iter().filter(|(number, _)| *number < count);
             for (number, path) in known {
-                trees[number].check(&path, protect, self, held);
+                trees[number].check((&path, None), protect, self, held);
             }
             for tree in trees.iter_mut().filter(|_| is_full) {
                 tree.look_again(protect, self, held);
@@ -149,6 +155,8 @@ impl Tree {
         let upper = OsFs.open_canonical(&run.join(&guard.layer.0).join(UPPER))?;
         let names = &guard.names;
         let is_same_place = guard.at.as_path() == guard.source.as_path();
+        let roots = [guard.at.as_path(), guard.source.as_path()].map(Path::to_owned);
+        let started = SystemTime::now();
         let tree = Self {
             number,
             held: HeldLayer::new(root, upper),
@@ -156,7 +164,9 @@ impl Tree {
             repositories: BTreeSet::new(),
             same_place: is_same_place.then(|| guard.source.as_path().to_owned()),
             left: Left::of(guard),
-            begun: (!names.whole).then(SystemTime::now),
+            roots: roots.into(),
+            started,
+            begun: (!names.whole).then_some(started),
             later: BTreeSet::new(),
             ways: names.ways.iter().chain(&names.deep_ways).cloned().collect(),
         };
@@ -203,7 +213,7 @@ impl Tree {
     /// Looks at one name, and at what is in it when it is a directory on the way to others.
     fn check(
         &mut self,
-        path: &Path,
+        (path, kind): (&Path, Option<Kind>),
         protect: &ProtectSet,
         queue: &mut Queue,
         held: &mut dyn FnMut(&HeldName),
@@ -211,7 +221,12 @@ impl Tree {
         let shown = self.shown(path);
         let rule = protect.matching(&shown);
         let leading = if rule.is_none() { protect.leading(&shown) } else { None };
-        let Some(known) = rule.or(leading) else { return };
+        let Some(known) = rule.or(leading) else {
+            if kind.is_none_or(|kind| kind == Kind::Symlink) {
+                self.check_link(path, protect, held);
+            }
+            return;
+        };
         if self.left.has(self.held.root(), path) {
             return;
         }
@@ -298,7 +313,7 @@ impl Tree {
             return false;
         }
         for entry in entries {
-            self.check(&path.join(&entry.name), protect, queue, held);
+            self.check((&path.join(&entry.name), entry.kind), protect, queue, held);
         }
         true
     }
@@ -328,12 +343,13 @@ impl Tree {
         queue.is_over = true;
         self.look_again(protect, queue, held);
         for (path, _) in &noted.names {
-            self.check(path, protect, queue, held);
+            self.check((path, None), protect, queue, held);
         }
         for repository in self.found_repositories(noted) {
             self.repositories.insert(repository.clone());
             self.enter((&repository, usize::MAX), protect, queue, held);
         }
+        self.check_links(noted, protect, held);
         for path in std::mem::take(&mut self.later) {
             let shown = self.shown(&path);
             let matching = protect.matching(&shown);

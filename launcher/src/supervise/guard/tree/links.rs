@@ -1,0 +1,115 @@
+//! Links through which a program outside would write what another one follows or runs: those that the
+//! command made. A cover keeps the command from a name, not the user's programs.
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, UNIX_EPOCH};
+
+use endow_policy::ProtectSet;
+use endow_vfs::fs::{Fs, Kind, OsFs, Status};
+use endow_vfs::traps::{GitTraps, LinkTraps, Sides};
+
+use super::{HeldName, Tree};
+use crate::plan::host::Noted;
+
+/// Times of files come from a clock that may be so far behind (4 to 10 ms, by the kernel's build).
+const GRAIN: Duration = Duration::from_millis(10);
+
+impl Tree {
+    /// Takes a link away that leads where others write.
+    pub(super) fn check_link(
+        &mut self,
+        path: &Path,
+        protect: &ProtectSet,
+        held: &mut dyn FnMut(&HeldName),
+    ) {
+        if let Some(reason) = self.link_trap(path, protect) {
+            self.hold(path, &reason, held);
+        }
+    }
+
+    fn link_trap(&self, path: &Path, protect: &ProtectSet) -> Option<String> {
+        let (above, name) = path.parent().zip(path.file_name())?;
+        let directory = self.directory(above).ok()?;
+        let target = OsFs.read_link(directory.as_fd(), name).ok()?;
+        if !self.is_news(&directory, name) || self.left.has(self.held.root(), path) {
+            return None;
+        }
+        let sides = Sides::new(&OsFs, None, self.held.root());
+        let protected = |path: &Path| {
+            let shown = self.shown(path);
+            let rule = protect.matching(&shown).or_else(|| protect.leading(&shown));
+            rule.map(|rule| rule.pattern.clone())
+        };
+        let git = GitTraps::new(sides);
+        LinkTraps::new((sides, self.roots.clone()), &git, &protected).reason(path, &target)
+    }
+
+    /// Whether a name was made or moved since the run began. No call can set that time back.
+    fn is_news(&self, directory: &OwnedFd, name: &OsStr) -> bool {
+        let is_young = |found: Status| {
+            let seconds = u64::try_from(found.changed.tv_sec).unwrap_or(0);
+            let nanoseconds = u32::try_from(found.changed.tv_nsec).unwrap_or(0);
+            UNIX_EPOCH + Duration::new(seconds, nanoseconds) + GRAIN >= self.started
+        };
+        OsFs.status(directory.as_fd(), name).is_ok_and(is_young)
+    }
+
+    /// Looks at the links that a walk noted, and at all in directories of git's: no walk enters those.
+    pub(super) fn check_links(
+        &mut self,
+        noted: &Noted,
+        protect: &ProtectSet,
+        held: &mut dyn FnMut(&HeldName),
+    ) {
+        for link in &noted.links {
+            self.check_link(link, protect, held);
+        }
+        for directory in self.git_directories(noted) {
+            for link in self.links_of_git(&directory) {
+                self.check_link(&link, protect, held);
+            }
+        }
+    }
+
+    fn git_directories(&self, noted: &Noted) -> BTreeSet<PathBuf> {
+        let named = noted.names.iter().map(|(path, _)| path);
+        let named = named.filter(|path| path.file_name() == Some(OsStr::new(".git")));
+        let own = if self.prefix.as_os_str().is_empty() { ".git" } else { "" };
+        named.chain(&noted.repositories).cloned().chain([PathBuf::from(own)]).collect()
+    }
+
+    /// Returns the links in a directory of git's.
+    fn links_of_git(&self, directory: &Path) -> Vec<PathBuf> {
+        let (mut found, mut pending) = (Vec::new(), vec![directory.to_owned()]);
+        while let Some(path) = pending.pop() {
+            for (below, kind) in self.entries(&path) {
+                match kind {
+                    Kind::Symlink => found.push(below),
+                    Kind::Directory if !self.is_objects(&below) => pending.push(below),
+                    Kind::Directory | Kind::File | Kind::Other => {}
+                }
+            }
+        }
+        found
+    }
+
+    fn entries(&self, path: &Path) -> Vec<(PathBuf, Kind)> {
+        let listed = self.directory(path).and_then(|it| OsFs.list(it.as_fd(), usize::MAX));
+        let entries = listed.unwrap_or_default().into_iter();
+        let with_kind = entries.filter_map(|entry| {
+            let below = path.join(entry.name);
+            let kind = entry.kind.or_else(|| self.kind(&below))?;
+            Some((below, kind))
+        });
+        with_kind.collect()
+    }
+
+    /// Objects are many, and git makes each under a name of its own before it gets its place.
+    fn is_objects(&self, path: &Path) -> bool {
+        let is_named = path.file_name() == Some(OsStr::new("objects"));
+        is_named && self.kind(&path.with_file_name("HEAD")) == Some(Kind::File)
+    }
+}

@@ -1,0 +1,102 @@
+//! Links that the command leaves, through which git or an editor outside would write what another
+//! program runs.
+
+use std::fs;
+use std::path::Path;
+
+use crate::harness::{World, said};
+
+const WHO: &str = "-c user.name=t -c user.email=t@example.com";
+const WORKSPACES: [&str; 2] = ["cow", "rw"];
+
+/// A repository with a file, and a pattern's names beside it.
+fn repository() -> World {
+    let world = World::new();
+    for name in [".envrc", ".github/workflows/ci.yml", "src/main.rs", "packages/tool/cli.js"] {
+        world.write(Path::new("home/project").join(name), "theirs\n");
+    }
+    let script = format!(
+        "git init -q -b main . && mkdir -p node_modules/.bin && git add . \
+         && git {WHO} commit -qm first && rm -f .git/COMMIT_EDITMSG"
+    );
+    world.bare(&script).ok();
+    world
+}
+
+/// Has the message of the next commit written into the settings.
+const MESSAGE: &str = "rm -f .git/COMMIT_EDITMSG; ln -s config .git/COMMIT_EDITMSG
+    printf '[core]\\n\\tfsmonitor = \"touch ~/ran; false\"\\n' >.git/MERGE_MSG";
+
+/// Commits outside, as the user would.
+fn commits(world: &World) -> bool {
+    let script = format!(
+        "echo more >>src/main.rs; git add src; GIT_EDITOR=true git {WHO} commit -q; git status"
+    );
+    world.bare(&format!("{{ {script}; }} >/dev/null 2>&1; true")).ok();
+    world.home().join("ran").exists()
+}
+
+#[test]
+fn message_of_a_commit_is_not_written_into_settings() {
+    let control = repository();
+    control.bare(MESSAGE).ok();
+    assert!(commits(&control), "control: harmless without endow, too");
+    for workspace in WORKSPACES {
+        let world = repository();
+        let before = fs::read(world.project().join(".git/config")).ok();
+        world.run(&["run", "--workspace", workspace], MESSAGE).ok();
+        assert!(!commits(&world), "{workspace}");
+        assert_eq!(fs::read(world.project().join(".git/config")).ok(), before, "{workspace}");
+    }
+}
+
+/// Links that lead where others write, and ones that do not.
+const TRAPS: &[(&str, &str)] = &[
+    ("src/out.yml", "../.github/workflows/ci.yml"),
+    ("src/ci", "../.github"),
+    ("notes.md", "./.envrc"),
+    ("h", ".git/hooks"),
+    ("src/g", "../.git"),
+    (".git/logs/x", "../../src/main.rs"),
+    (".git/refs/heads/x", "../../../src/main.rs"),
+];
+const ORDINARY: &[(&str, &str)] = &[
+    ("node_modules/.bin/tool", "../../packages/tool/cli.js"),
+    ("node_modules/tool", "../packages/tool"),
+    ("latest", "src"),
+    ("src/lib.rs", "main.rs"),
+];
+
+#[test]
+fn links_to_what_others_run_are_held_and_ordinary_ones_are_not() {
+    let all = TRAPS.iter().chain(ORDINARY);
+    let script: Vec<String> = all
+        .map(|(link, target)| format!("mkdir -p $(dirname {link}); ln -s {target} {link}"))
+        .collect();
+    for workspace in WORKSPACES {
+        let world = repository();
+        world.run(&["run", "--workspace", workspace], &script.join("\n")).ok();
+        let is_there = |link: &str| world.project().join(link).symlink_metadata().is_ok();
+        for (link, _) in TRAPS {
+            assert!(!is_there(link), "{workspace}: {link}");
+        }
+        for (link, _) in ORDINARY {
+            assert!(is_there(link), "{workspace}: {link}");
+        }
+        assert_eq!(world.states(), ["waiting"], "{workspace}");
+        said(&mut world.endow(["apply", "notes.md"])).ok();
+        assert!(is_there("notes.md"), "{workspace}");
+    }
+}
+
+#[test]
+fn links_of_the_users_stay() {
+    for workspace in WORKSPACES {
+        let world = repository();
+        world.bare("ln -s .envrc mine; ln -s ../src .git/mine; sleep 0.1").ok();
+        world.run(&["run", "--workspace", workspace], "echo new >new").ok();
+        for link in ["mine", ".git/mine"] {
+            assert!(world.project().join(link).is_symlink(), "{workspace}: {link}");
+        }
+    }
+}
