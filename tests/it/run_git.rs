@@ -217,3 +217,29 @@ fn runs_what_was_planted(world: &World) -> bool {
     world.bare(script).ok();
     world.home().join("ran").exists()
 }
+
+/// A directory that the layer closes, and whose own bits are refused, hides nothing from the rules.
+#[test]
+fn closed_directory_hides_no_planted_repository() {
+    let planted = "mkdir -p docs/sub/objects docs/sub/refs; echo 'ref: refs/heads/main' >docs/sub/HEAD
+        printf '[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tworktree = ..\n' >docs/sub/config
+        printf '\tfsmonitor = \"touch ~/ran; false\"\n' >>docs/sub/config";
+    let uses = |world: &World| {
+        world.bare("cd docs/sub && git status >/dev/null 2>&1; true").ok();
+        world.home().join("ran").exists()
+    };
+    let made = || {
+        let world = repository();
+        world.bare("mkdir docs; touch docs/page").ok();
+        world
+    };
+    let control = made();
+    control.bare(planted).ok();
+    assert!(uses(&control), "control: harmless without endow, too");
+    for close in ["true", "chmod 2000 docs", "chmod 2100 docs", "chmod 2000 docs/sub docs"] {
+        let world = made();
+        world.run(&[], &format!("{planted}; {close}"));
+        assert!(!world.project().join("docs/sub/config").exists(), "{close}");
+        assert!(!uses(&world), "{close}");
+    }
+}

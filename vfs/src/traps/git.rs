@@ -82,3 +82,58 @@ fn is_run(name: &OsStr) -> bool {
 fn is(name: &OsStr, known: &str) -> bool {
     name.eq_ignore_ascii_case(known)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsFd;
+
+    use super::*;
+    use crate::fs::faulty::FaultyFs;
+    use crate::fs::{Errno, Fs, OsFs};
+    use crate::testing::Scratch;
+
+    /// Makes files and directories; a name that ends with `/` is one of the latter.
+    fn tree(names: &[&str]) -> Scratch {
+        let scratch = Scratch::new();
+        for name in names {
+            let path = scratch.path().join(name);
+            std::fs::create_dir_all(path.parent().expect("a directory")).expect("a directory");
+            if name.ends_with('/') {
+                std::fs::create_dir_all(path).expect("a directory");
+            } else {
+                std::fs::write(path, "").expect("written");
+            }
+        }
+        scratch
+    }
+
+    fn held(fs: &dyn Fs, (layer, tree): (&Scratch, &Scratch), path: &str) -> bool {
+        let sides = Sides::new(fs, Some(layer.fd().as_fd()), tree.fd().as_fd());
+        GitTraps::new(sides).held(Path::new(path), Kind::File).is_some()
+    }
+
+    #[test]
+    fn what_steers_a_repository_is_held_whichever_side_has_its_parts() {
+        let (parts, empty) = (tree(&["x/HEAD", "x/objects/"]), tree(&[]));
+        for sides in [(&parts, &empty), (&empty, &parts)] {
+            for path in ["x/config", "x/CommonDir", "x/hooks/a/b", "x/sequencer/todo"] {
+                assert!(held(&OsFs, sides, path), "{path}");
+            }
+            for path in ["config", "y/config", "x/description", "y/hooks/a"] {
+                assert!(!held(&OsFs, sides, path), "{path}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_can_not_be_looked_at_may_be_a_repository() {
+        let (parts, empty) = (tree(&["x/HEAD", "x/objects/"]), tree(&[]));
+        let sides = (&parts, &empty);
+        let all = FaultyFs::counting();
+        assert!(held(&all, sides, "x/config"));
+        for call in 0..all.calls() {
+            let faulty = FaultyFs::new(call, Errno::ACCESS);
+            assert!(held(&faulty, sides, "x/config"), "call {call}");
+        }
+    }
+}

@@ -20,7 +20,7 @@ impl<'a> Sides<'a> {
         Self { fs, layer, tree }
     }
 
-    /// Returns whether a side has a name.
+    /// Returns whether a side has a name, or may have it: a command can close directories.
     pub(super) fn has(&self, above: &Path, name: &str) -> bool {
         self.each().any(|side| self.has_at(side, above, name))
     }
@@ -59,8 +59,11 @@ impl<'a> Sides<'a> {
     }
 
     fn has_at(&self, side: BorrowedFd<'_>, above: &Path, name: &str) -> bool {
-        let found = self.node(side, above, OsStr::new(name));
-        found.is_ok_and(|node| node.special != Some(Special::Whiteout))
+        match self.node(side, above, OsStr::new(name)) {
+            Ok(node) => node.special != Some(Special::Whiteout),
+            // A link on the way is judged by itself.
+            Err(errno) => errno != Errno::LOOP && !is_absent(errno),
+        }
     }
 
     fn node(&self, side: BorrowedFd<'_>, above: &Path, name: &OsStr) -> Result<Node> {
