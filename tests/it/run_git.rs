@@ -243,3 +243,32 @@ fn closed_directory_hides_no_planted_repository() {
         assert!(!uses(&world), "{close}");
     }
 }
+
+/// What one run leaves is nothing without what the next one does.
+#[test]
+fn two_runs_assemble_no_repository() {
+    let parts = [
+        "printf '[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tworktree = ..\n' >x/config
+        printf '\tfsmonitor = \"touch ~/ran; false\"\n' >>x/config",
+        "echo 'ref: refs/heads/main' >x/HEAD",
+        "mkdir -p x/objects x/refs",
+    ];
+    let uses = |world: &World| {
+        world.bare("cd x && git status >/dev/null 2>&1; true").ok();
+        world.home().join("ran").exists()
+    };
+    for first in 1..7_usize {
+        let (mut one, mut two) = (vec!["mkdir -p x"], vec!["mkdir -p x"]);
+        for (at, part) in parts.iter().enumerate() {
+            if first >> at & 1 == 1 { one.push(part) } else { two.push(part) }
+        }
+        let (one, two) = (one.join("\n"), two.join("\n"));
+        let control = repository();
+        control.bare(&format!("{one}\n{two}")).ok();
+        assert!(uses(&control), "control: harmless without endow, too");
+        let world = repository();
+        world.run(&[], &one).ok();
+        world.run(&[], &two).ok();
+        assert!(!uses(&world), "{one} | {two}");
+    }
+}

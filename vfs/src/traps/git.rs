@@ -11,6 +11,8 @@ use crate::fs::Kind;
 
 /// Files by which a repository is steered, or leads to another (gitrepository-layout(5)).
 const STEERING: [&str; 4] = ["config", "config.worktree", "commondir", "gitdir"];
+/// Without it no directory is a repository.
+const HEAD: &str = "HEAD";
 /// Directories whose content git runs, now or when work in progress goes on.
 const RUN: [&str; 4] = ["hooks", "rebase-apply", "rebase-merge", "sequencer"];
 
@@ -33,23 +35,33 @@ impl<'a> GitTraps<'a> {
         if is(name, ".git") && kind != Kind::Directory {
             return Some("a `.git` that leads elsewhere");
         }
-        let steers = STEERING.iter().any(|it| is(name, it));
-        if steers && path.parent().is_some_and(|above| self.is_git_dir(above)) {
+        let above = path.parent()?;
+        if is_steering(name) && self.may_become(above) {
             return Some("what steers a repository");
+        }
+        if kind != Kind::Directory && is(name, HEAD) && self.is_completed_by_head(above) {
+            return Some("what makes a repository of a directory");
         }
         let run = path.ancestors().filter(|it| it.file_name().is_some_and(is_run));
         let mut homes = run.filter_map(Path::parent);
-        homes.any(|home| self.is_git_dir(home)).then_some("what a repository runs")
+        homes.any(|home| self.may_become(home)).then_some("what a repository runs")
+    }
+
+    /// Whether a directory is one of git's, or lacks nothing but data that no rule holds.
+    fn may_become(&self, path: &Path) -> bool {
+        is_named(path) || self.sides.has(path, HEAD)
+    }
+
+    /// Whether what a repository would be steered by was written back already: with a `HEAD` the rest
+    /// is data.
+    fn is_completed_by_head(&self, path: &Path) -> bool {
+        let has = |name: &&str| self.sides.tree_has(path, name);
+        !is_named(path) && !self.sides.tree_has(path, HEAD) && STEERING.iter().chain(&RUN).any(has)
     }
 
     /// Returns whether a path is, or lies in, a directory of git's.
     pub(super) fn is_in(&self, path: &Path) -> bool {
-        is_named(path) || path.ancestors().any(|above| self.is_git_dir(above))
-    }
-
-    /// A directory below a `.git`, or one with the parts of a repository.
-    fn is_git_dir(&self, path: &Path) -> bool {
-        is_named(path) || self.has_parts(path)
+        is_named(path) || path.ancestors().any(|above| self.has_parts(above))
     }
 
     fn has_parts(&self, path: &Path) -> bool {
@@ -57,7 +69,7 @@ impl<'a> GitTraps<'a> {
             return *known;
         }
         let has = |name: &str| self.sides.has(path, name);
-        let found = has("HEAD") && ["objects", "refs", "commondir"].into_iter().any(has);
+        let found = has(HEAD) && ["objects", "refs", "commondir"].into_iter().any(has);
         self.known.borrow_mut().insert(path.to_owned(), found);
         found
     }
@@ -66,8 +78,12 @@ impl<'a> GitTraps<'a> {
 /// Returns whether words of a link may lead to what git follows or runs, wherever that is.
 pub(super) fn may_lead_to_git(words: &Path) -> bool {
     let ends = |name: &OsStr| Path::new(name).extension().is_some_and(|it| is(it, "git"));
-    let steers = |name: &OsStr| STEERING.iter().any(|it| is(name, it));
-    words.iter().any(|name| is(name, ".git") || ends(name) || steers(name) || is_run(name))
+    let mut names = words.iter();
+    names.any(|name| is(name, ".git") || ends(name) || is_steering(name) || is_run(name))
+}
+
+fn is_steering(name: &OsStr) -> bool {
+    STEERING.iter().any(|it| is(name, it))
 }
 
 fn is_named(path: &Path) -> bool {
@@ -85,8 +101,6 @@ fn is(name: &OsStr, known: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::os::fd::AsFd;
-
     use super::*;
     use crate::fs::faulty::FaultyFs;
     use crate::fs::{Errno, Fs, OsFs};
@@ -107,8 +121,52 @@ mod tests {
         scratch
     }
 
+    /// Writes what is not held of a layer's top into a tree, and takes the layer away.
+    fn write_back(layer: &Scratch, tree: &Scratch, names: &[&str]) {
+        let goes = |name: &&&str| {
+            let sides = Sides::new(&OsFs, Some(layer.fd()), tree.fd());
+            let kind = if name.ends_with('/') { Kind::Directory } else { Kind::File };
+            GitTraps::new(sides).held(Path::new(name), kind).is_none()
+        };
+        for name in names.iter().filter(goes).collect::<Vec<_>>() {
+            std::fs::rename(layer.path().join(name), tree.path().join(name)).expect("moved");
+        }
+    }
+
+    /// Returns all ways to leave each part in one of three runs.
+    fn splits(parts: usize) -> impl Iterator<Item = Vec<usize>> {
+        let run = |all: usize, part: u32| all / 3_usize.pow(part) % 3;
+        (0..3_usize.pow(u32::try_from(parts).expect("few")))
+            .map(move |all| (0u32..).take(parts).map(|part| run(all, part)).collect())
+    }
+
+    #[test]
+    fn no_number_of_runs_makes_a_repository_that_is_steered() {
+        for steering in ["config", "commondir", "hooks/"] {
+            let parts = ["HEAD", "objects/", "refs/", steering];
+            for runs in splits(parts.len()) {
+                let target = tree(&[]);
+                for run in 0..3 {
+                    let of_run = parts.iter().zip(&runs).filter(|(_, of)| **of == run);
+                    let names: Vec<&str> = of_run.map(|(name, _)| *name).collect();
+                    write_back(&tree(&names), &target, &names);
+                }
+                let has = |name: &str| target.path().join(name).exists();
+                assert!(!(has("HEAD") && has(steering)), "{steering} {runs:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn repository_of_the_users_gets_another_head() {
+        let (layer, mine) = (tree(&["x/HEAD"]), tree(&["x/HEAD", "x/config", "x/objects/"]));
+        assert!(!held(&OsFs, (&layer, &mine), "x/HEAD"));
+        let (layer, git) = (tree(&[".git/HEAD"]), tree(&[".git/config"]));
+        assert!(!held(&OsFs, (&layer, &git), ".git/HEAD"));
+    }
+
     fn held(fs: &dyn Fs, (layer, tree): (&Scratch, &Scratch), path: &str) -> bool {
-        let sides = Sides::new(fs, Some(layer.fd().as_fd()), tree.fd().as_fd());
+        let sides = Sides::new(fs, Some(layer.fd()), tree.fd());
         GitTraps::new(sides).held(Path::new(path), Kind::File).is_some()
     }
 

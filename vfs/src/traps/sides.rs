@@ -25,6 +25,11 @@ impl<'a> Sides<'a> {
         self.each().any(|side| self.has_at(side, above, name))
     }
 
+    /// The same of the tree alone.
+    pub(super) fn tree_has(&self, above: &Path, name: &str) -> bool {
+        self.has_at(self.tree, above, name)
+    }
+
     /// Returns where a link leads, as the command sees it; `None` for what is none.
     pub(super) fn link(&self, path: &Path) -> Result<Option<OsString>> {
         for side in self.each() {
