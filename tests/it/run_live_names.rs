@@ -299,3 +299,30 @@ fn traps_in_a_new_repository_are_held() {
         }
     }
 }
+
+/// Settings of a new repository that run something when git is used outside.
+#[test]
+fn settings_of_a_new_repository_run_nothing_outside() {
+    let made = |setting: &str| {
+        format!(
+            "git init -q n && cd n && git config user.name t && git config user.email t@example.com
+            git commit -q --allow-empty -m first; echo x >x; git hash-object -w x >/dev/null
+            find .git/objects -type f | xargs touch -d 2020-01-01; {setting}"
+        )
+    };
+    let uses = |world: &World| {
+        let script = "cd n && { git gc -q; git push origin HEAD; } >/dev/null 2>&1; true";
+        said(world.command("sh").args(["-c", script]).current_dir(world.project()));
+        world.home().join("ran").exists()
+    };
+    for setting in SETTINGS {
+        let control = workspace();
+        bare(&control, &made(setting));
+        assert!(uses(&control), "control: {setting}");
+        let world = workspace();
+        live(&world, &[], &made(setting)).ok();
+        assert!(!uses(&world), "{setting}");
+    }
+}
+
+const SETTINGS: &[&str] = &["git config gc.recentObjectsHook 'touch ~/ran'"];

@@ -1,6 +1,7 @@
 //! What a setting can do to who uses the repository.
 
 use super::Setting;
+use super::keys::{HARMLESS, RUNS, Table};
 
 /// What a setting can do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,112 +15,6 @@ pub enum Effect {
     /// Nothing is known of it.
     Unknown,
 }
-
-/// Sections of which every key is harmless.
-const HARMLESS: &[&str] = &[
-    "advice",
-    "author",
-    "checkout",
-    "clean",
-    "color",
-    "column",
-    "committer",
-    "feature",
-    "fetch",
-    "format",
-    "fsck",
-    "gc",
-    "index",
-    "log",
-    "maintenance",
-    "notes",
-    "pack",
-    "pull",
-    "push",
-    "rebase",
-    "repack",
-    "rerere",
-    "status",
-    "tag",
-    "transfer",
-    "user",
-    "versionsort",
-    "worktree",
-];
-
-/// Harmless keys of other sections: those with `*` are of its subsections.
-const HARMLESS_KEYS: &[(&str, &str)] = &[
-    ("branch.*", "autosetuprebase description merge mergeoptions pushremote rebase remote"),
-    ("branch", "autosetupmerge autosetuprebase sort"),
-    ("commit", "cleanup status verbose gpgsign"),
-    (
-        "core",
-        "abbrev autocrlf bare bigfilethreshold checkstat commentchar compression eol filemode ignorecase \
-         logallrefupdates longpaths precomposeunicode preloadindex protecthfs protectntfs quotepath \
-         repositoryformatversion safecrlf sharedrepository splitindex symlinks trustctime \
-         untrackedcache whitespace",
-    ),
-    ("diff", "algorithm colormoved context indentheuristic mnemonicprefix noprefix renames"),
-    (
-        "extensions",
-        "compatobjectformat noop objectformat partialclone preciousobjects refstorage relativeworktrees \
-         worktreeconfig",
-    ),
-    ("init", "defaultbranch"),
-    ("lfs", "repositoryformatversion"),
-    ("lfs.*", "access locksverify"),
-    ("merge", "conflictstyle ff log renames stat"),
-    (
-        "remote.*",
-        "fetch followremotehead mirror partialclonefilter promisor prune prunetags push \
-         skipdefaultupdate skipfetchall tagopt",
-    ),
-    ("remote", "pushdefault"),
-    ("submodule.*", "active branch fetchrecursesubmodules ignore path shallow"),
-    ("submodule", "active fetchjobs recurse"),
-];
-
-/// Keys by which programs run: those with `*` are of its subsections. The values of some are
-/// programs, of others files with settings or programs.
-const RUNS: &[(&str, &str)] = &[
-    (
-        "core",
-        "alternaterefscommand askpass attributesfile editor fsmonitor gitproxy hookspath pager \
-         sshcommand worktree",
-    ),
-    ("sequence", "editor"),
-    ("gpg", "program"),
-    ("gpg.*", "program defaultkeycommand"),
-    ("diff", "external"),
-    ("diff.*", "command textconv"),
-    ("filter.*", "clean smudge process"),
-    ("merge.*", "driver"),
-    ("mergetool.*", "cmd path"),
-    ("difftool.*", "cmd path"),
-    ("guitool.*", "cmd"),
-    ("browser.*", "cmd path"),
-    ("man.*", "cmd path"),
-    ("pager", "*"),
-    ("include", "*"),
-    ("includeif.*", "*"),
-    ("interactive", "difffilter"),
-    ("init", "templatedir"),
-    ("remote.*", "uploadpack receivepack vcs proxy"),
-    ("uploadpack", "packobjectshook"),
-    ("trailer.*", "command cmd"),
-    ("tar.*", "command"),
-    ("protocol", "allow"),
-    ("protocol.*", "allow"),
-    ("sendemail", "sendmailcmd tocmd cccmd headercmd smtpserver"),
-    ("sendemail.*", "sendmailcmd tocmd cccmd headercmd smtpserver"),
-    ("instaweb", "httpd browser"),
-    ("web", "browser"),
-    ("help", "browser"),
-    ("hook.*", "command"),
-    ("lfs", "customtransfer standalonetransferagent"),
-    ("lfs.customtransfer.*", "path args"),
-    ("lfs.extension.*", "clean smudge"),
-];
 
 /// Parts of names of keys whose values are secret.
 const SECRET: [&str; 6] = ["pass", "token", "secret", "extraheader", "cookie", "credential"];
@@ -140,8 +35,7 @@ impl Setting {
                 Effect::Runs
             }
             ("submodule", true, "update") => Effect::Harmless,
-            (section, false, _) if HARMLESS.contains(&section) => Effect::Harmless,
-            _ if self.is_in(HARMLESS_KEYS) => Effect::Harmless,
+            _ if self.is_in(HARMLESS) => Effect::Harmless,
             _ => Effect::Unknown,
         }
     }
@@ -150,7 +44,7 @@ impl Setting {
         self.section == "credential" || SECRET.iter().any(|part| self.key.contains(part))
     }
 
-    fn is_in(&self, list: &[(&str, &str)]) -> bool {
+    fn is_in(&self, list: Table) -> bool {
         let place = match self.subsection {
             Some(_) => format!("{}.*", self.section),
             None => self.section.clone(),

@@ -3,6 +3,7 @@
 
 mod change;
 mod effect;
+mod keys;
 mod parse;
 
 pub use change::{Change, changes};

@@ -61,7 +61,11 @@ fn what_runs_programs_and_credentials_are_left_out() {
 fn only_what_is_known_is_harmless() {
     let rows = [
         ("[core]\n\tbare = false\n\tfilemode", true),
-        ("[remote \"o\"]\n\turl = ../there\n\tfetch = x", true),
+        ("[remote \"o\"]\n\turl = https://example.com/x\n\tfetch = x", true),
+        ("[gc]\n\tauto = 1", true),
+        ("[gc]\n\trecentObjectsHook = touch x", false),
+        ("[pull]\n\ttwohead = evil", false),
+        ("[branch \"b\"]\n\tmergeOptions = -s evil", false),
         ("[remote \"o\"]\n\turl = ext::sh -c x", false),
         ("[remote \"o\"]\n\turl = --upload-pack=x", false),
         ("[remote \"o\"]\n\tuploadpack = x", false),
@@ -80,6 +84,55 @@ fn only_what_is_known_is_harmless() {
         let all = parse(text.as_bytes());
         let is_harmless = |all: Vec<Setting>| all.iter().all(|it| it.effect() == Effect::Harmless);
         assert_eq!(all.is_some_and(is_harmless), expected, "{text}");
+    }
+}
+
+/// Words in names of keys that are followed by what runs.
+const RUNNING: [&str; 9] =
+    ["hook", "command", "cmd", "program", "editor", "pager", "helper", "driver", "path"];
+/// Names with such a word that say how something looks, or which of git's own ways is gone.
+const QUIET: [&str; 8] = [
+    "advice.",
+    "color.pager",
+    "core.quotepath",
+    "status.relativepaths",
+    "rebase.abbreviatecommands",
+    "submodule.x.path",
+    "notes.",
+    "fsck.",
+];
+
+/// Git itself lists the keys that it knows, newer ones of newer versions too.
+#[test]
+#[expect(clippy::disallowed_types, reason = "git itself is the oracle for its settings")]
+fn no_key_that_may_name_a_program_is_harmless() {
+    let output = std::process::Command::new("git").args(["help", "--config"]).output();
+    let text = String::from_utf8(output.expect("git runs").stdout).expect("text");
+    let mut looked_at = 0;
+    for line in text.lines() {
+        let name = line.split('<').collect::<Vec<_>>();
+        let parts: Vec<&str> = line.split('.').collect();
+        let ([section, .., key], 1..=2) = (parts.as_slice(), name.len()) else { continue };
+        let (section, key) = (section.to_lowercase(), key.to_lowercase());
+        let is_quiet = QUIET.iter().any(|it| line.to_lowercase().starts_with(it));
+        if is_quiet || !RUNNING.iter().any(|word| key.contains(word)) {
+            continue;
+        }
+        let subsection = (parts.len() > 2).then(|| b"x".to_vec());
+        let setting = Setting { section, subsection, key, value: Some(b"x".to_vec()) };
+        let is_path = (setting.section.as_str(), setting.key.as_str()) == ("submodule", "path");
+        assert!(is_path || setting.effect() != Effect::Harmless, "{line}");
+        looked_at += 1;
+    }
+    assert!(looked_at > 20, "git lists its keys: {text}");
+}
+
+#[test]
+fn section_is_harmless_by_its_keys_alone() {
+    for section in ["gc", "advice", "format", "core", "push", "maintenance", "log"] {
+        let setting =
+            Setting { section: section.into(), subsection: None, key: "new".into(), value: None };
+        assert_eq!(setting.effect(), Effect::Unknown, "{section}");
     }
 }
 

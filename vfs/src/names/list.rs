@@ -11,7 +11,8 @@ use super::{NameRules, Vendored};
 use crate::fs::{FileId, Fs, Kind, OsFs, Result, Status, Timespec};
 
 /// Names below which the default patterns don't look; `.cargo/registry` is the pair below.
-const VENDORED: [&[u8]; 4] = [b"node_modules", b"site-packages", b"dist-packages", b"vendor"];
+pub(crate) const VENDORED: [&[u8]; 4] =
+    [b"node_modules", b"site-packages", b"dist-packages", b"vendor"];
 
 /// What makes a directory one of git's (gitrepository-layout(5)).
 const PARTS: [&[u8]; 3] = [b"HEAD", b"objects", b"refs"];

@@ -13,6 +13,7 @@ mod walk;
 mod walked;
 
 pub use cache::WalkCache;
+pub(crate) use list::VENDORED;
 pub use options::{Borders, NameRules, Vendored, WalkOptions};
 pub use walk::{walk, walk_again};
 pub use walked::{HiddenName, WalkError, Walked};

@@ -1,0 +1,171 @@
+//! What settings of git can do, by their names (git-config(1)). No section is harmless as a whole:
+//! `gc.recentObjectsHook` came with git 2.42, beside numbers and dates.
+
+/// Sections, with `*` for their subsections, and keys of each; `*` for all.
+pub(super) type Table = &'static [(&'static str, &'static str)];
+
+/// Keys that run nothing and lead nowhere.
+#[rustfmt::skip]
+pub(super) const HARMLESS: Table = &[
+    (
+        "advice",
+        "addembeddedrepo addemptypathspec addignoredfile ambiguousfetchrefspec amworkdir \
+         checkoutambiguousremotebranchname commitbeforemerge defaultbranchname detachedhead \
+         diverging fetchshowforcedupdates forcedeletebranch graftfiledeprecated ignoredhook \
+         implicitidentity mergeconflict nestedtag objectnamewarning pushalreadyexists \
+         pushfetchfirst pushneedsforce pushnonfastforward pushnonffcurrent \
+         pushnonffmatching pushrefneedsupdate pushunqualifiedrefname pushupdaterejected \
+         rebasetodoerror refsyntax resetnorefresh resolveconflict rmhints sequencerinuse \
+         setupstreamfailure skippedcherrypicks sparseindexexpanded statusaheadbehindwarning \
+         statushints statusuoption submodulealternateerrorstrategydie \
+         submodulemergeconflict submodulesnotupdated suggestdetachinghead updatesparsepath \
+         waitingforeditor worktreeaddorphan",
+    ),
+    ("author", "email name"),
+    ("checkout", "defaultremote guess thresholdforparallelism workers"),
+    ("clean", "requireforce"),
+    (
+        "color",
+        "advice branch diff grep interactive pager push remote showbranch status transport \
+         ui",
+    ),
+    ("column", "branch clean status tag ui"),
+    ("committer", "email name"),
+    ("feature", "experimental manyfiles"),
+    (
+        "fetch",
+        "all fsckobjects negotiationalgorithm output parallel prune prunetags \
+         recursesubmodules showforcedupdates unpacklimit writecommitgraph",
+    ),
+    (
+        "format",
+        "attach cc coverfromdescription coverletter encodeemailheaders filenamemaxlength \
+         forceinbodyfrom from headers mboxrd noprefix notes numbered pretty signature \
+         signoff subjectprefix thread to useautobase",
+    ),
+    (
+        "gc",
+        "aggressivedepth aggressivewindow auto autodetach autopacklimit bigpackthreshold \
+         cruftpacks logexpiry maxcruftsize packrefs pruneexpire reflogexpire \
+         reflogexpireunreachable rerereresolved rerereunresolved worktreepruneexpire \
+         writecommitgraph",
+    ),
+    ("index", "recordendofindexentries recordoffsettable skiphash sparse threads version"),
+    (
+        "log",
+        "abbrevcommit date decorate diffmerges excludedecoration follow graphcolors \
+         initialdecorationset mailmap showroot showsignature",
+    ),
+    ("maintenance", "auto autodetach strategy"),
+    ("notes", "displayref mergestrategy rewritemode rewriteref"),
+    (
+        "pack",
+        "allowpackreuse compression deltacachelimit deltacachesize depth indexversion \
+         island islandcore packsizelimit preferbitmaptips readreverseindex threads \
+         usebitmapboundarytraversal usebitmaps usesparse window windowmemory \
+         writebitmaphashcache writebitmaplookuptable writereverseindex",
+    ),
+    ("pull", "ff rebase"),
+    (
+        "push",
+        "autosetupremote default followtags gpgsign negotiate pushoption recursesubmodules \
+         usebitmaps useforceifincludes",
+    ),
+    (
+        "rebase",
+        "abbreviatecommands autosquash autostash backend forkpoint instructionformat \
+         maxlabellength missingcommitscheck rebasemerges reschedulefailedexec stat \
+         updaterefs",
+    ),
+    (
+        "repack",
+        "cruftdepth cruftthreads cruftwindow cruftwindowmemory midxmustcontaincruft \
+         packkeptobjects updateserverinfo usedeltabaseoffset usedeltaislands writebitmaps",
+    ),
+    ("rerere", "autoupdate enabled"),
+    (
+        "status",
+        "aheadbehind branch displaycommentprefix relativepaths renamelimit renames short \
+         showstash showuntrackedfiles submodulesummary",
+    ),
+    ("tag", "forcesignannotated gpgsign sort"),
+    (
+        "transfer",
+        "advertiseobjectinfo advertisesid credentialsinurl fsckobjects hiderefs unpacklimit",
+    ),
+    ("user", "email name signingkey useconfigonly"),
+    ("versionsort", "suffix"),
+    ("worktree", "guessremote userelativepaths"),
+    ("branch.*", "autosetuprebase description merge rebase"),
+    ("branch", "autosetupmerge autosetuprebase sort"),
+    ("commit", "cleanup status verbose gpgsign"),
+    (
+        "core",
+        "abbrev autocrlf bare bigfilethreshold checkstat commentchar compression eol filemode ignorecase \
+         logallrefupdates longpaths precomposeunicode preloadindex protecthfs protectntfs quotepath \
+         repositoryformatversion safecrlf sharedrepository splitindex symlinks trustctime \
+         untrackedcache whitespace",
+    ),
+    ("diff", "algorithm colormoved context indentheuristic mnemonicprefix noprefix renames"),
+    (
+        "extensions",
+        "compatobjectformat noop objectformat partialclone preciousobjects refstorage relativeworktrees \
+         worktreeconfig",
+    ),
+    ("init", "defaultbranch"),
+    ("lfs", "repositoryformatversion"),
+    ("lfs.*", "access locksverify"),
+    ("merge", "conflictstyle ff log renames stat"),
+    (
+        "remote.*",
+        "fetch followremotehead mirror partialclonefilter promisor prune prunetags push \
+         skipdefaultupdate skipfetchall tagopt",
+    ),
+    ("submodule.*", "active branch fetchrecursesubmodules ignore path shallow"),
+    ("submodule", "active fetchjobs recurse"),
+];
+
+/// Keys by which programs run: those with `*` are of its subsections. The values of some are
+/// programs, of others files with settings or programs.
+pub(super) const RUNS: Table = &[
+    (
+        "core",
+        "alternaterefscommand askpass attributesfile editor fsmonitor gitproxy hookspath pager \
+         sshcommand worktree",
+    ),
+    ("sequence", "editor"),
+    ("gpg", "program"),
+    ("gpg.*", "program defaultkeycommand"),
+    ("diff", "external"),
+    ("diff.*", "command textconv"),
+    ("filter.*", "clean smudge process"),
+    ("merge.*", "driver"),
+    ("mergetool.*", "cmd path"),
+    ("difftool.*", "cmd path"),
+    ("guitool.*", "cmd"),
+    ("browser.*", "cmd path"),
+    ("man.*", "cmd path"),
+    ("pager", "*"),
+    ("include", "*"),
+    ("includeif.*", "*"),
+    ("interactive", "difffilter"),
+    ("init", "templatedir"),
+    ("remote.*", "uploadpack receivepack vcs proxy"),
+    ("uploadpack", "packobjectshook"),
+    ("gc", "recentobjectshook"),
+    // A strategy is a program `git-merge-NAME`.
+    ("pull", "octopus twohead"),
+    ("trailer.*", "command cmd"),
+    ("tar.*", "command"),
+    ("protocol", "allow"),
+    ("protocol.*", "allow"),
+    ("sendemail", "sendmailcmd tocmd cccmd headercmd smtpserver"),
+    ("sendemail.*", "sendmailcmd tocmd cccmd headercmd smtpserver"),
+    ("instaweb", "httpd browser"),
+    ("web", "browser"),
+    ("help", "browser"),
+    ("hook.*", "command"),
+    ("lfs", "customtransfer standalonetransferagent"),
+    ("lfs.customtransfer.*", "path args"),
+    ("lfs.extension.*", "clean smudge"),
+];
