@@ -325,4 +325,9 @@ fn settings_of_a_new_repository_run_nothing_outside() {
     }
 }
 
-const SETTINGS: &[&str] = &["git config gc.recentObjectsHook 'touch ~/ran'"];
+const SETTINGS: &[&str] = &[
+    "git config gc.recentObjectsHook 'touch ~/ran'",
+    "git init -q --bare node_modules/evil.git; git remote add origin ./node_modules/evil.git
+        printf '#!/bin/sh\ntouch ~/ran\n' >node_modules/evil.git/hooks/pre-receive
+        chmod +x node_modules/evil.git/hooks/pre-receive",
+];

@@ -1,7 +1,12 @@
 //! What a setting can do to who uses the repository.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
 use super::Setting;
 use super::keys::{HARMLESS, RUNS, Table};
+use crate::names::VENDORED;
 
 /// What a setting can do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +35,8 @@ impl Setting {
         }
         let value = self.value.as_deref().unwrap_or_default();
         match (self.section.as_str(), self.subsection.is_some(), self.key.as_str()) {
-            ("remote", true, "url" | "pushurl") | ("submodule", true, "url") => of_url(value),
+            _ if self.is_address() => of_url(value),
+            _ if self.is_remote() => of_remote(value),
             ("alias", ..) | ("submodule", true, "update") if value.starts_with(b"!") => {
                 Effect::Runs
             }
@@ -38,6 +44,29 @@ impl Setting {
             _ if self.is_in(HARMLESS) => Effect::Harmless,
             _ => Effect::Unknown,
         }
+    }
+
+    fn is_address(&self) -> bool {
+        let key = (self.section.as_str(), self.subsection.is_some(), self.key.as_str());
+        matches!(key, ("remote", true, "url" | "pushurl") | ("submodule", true, "url"))
+    }
+
+    /// Names of remotes, which may be addresses themselves.
+    fn is_remote(&self) -> bool {
+        let key = (self.section.as_str(), self.subsection.is_some(), self.key.as_str());
+        matches!(key, ("branch", true, "remote" | "pushremote") | ("remote", false, "pushdefault"))
+    }
+
+    /// Returns the path of a repository on this machine that it names: a push there runs its hooks. Of
+    /// a `file:` nobody tells the path, as git decodes it.
+    pub fn local(&self) -> Option<&Path> {
+        let value = self.value.as_deref().filter(|it| self.is_local() && scheme(it).is_none())?;
+        Some(Path::new(OsStr::from_bytes(value)))
+    }
+
+    fn is_local(&self) -> bool {
+        let is_place = self.is_address() || self.is_remote();
+        is_place && self.value.as_deref().is_some_and(is_path)
     }
 
     fn is_secret(&self) -> bool {
@@ -69,24 +98,53 @@ impl Setting {
         }
         match self.effect() {
             Effect::Harmless | Effect::Unknown => Some(self),
-            // Another work tree is one that the command has, or none.
-            Effect::Runs if self.key == "worktree" => Some(self),
+            // Another work tree, or repository, is one that the command has, or none.
+            Effect::Runs if self.key == "worktree" || self.is_local() => Some(self),
             Effect::Runs | Effect::Reveals => None,
         }
     }
 }
 
-/// An address runs a program when it names a transport (`ext::`) or reads as an option.
+/// What git itself speaks (gitremote-helpers(7) has the others).
+const SCHEMES: [&[u8]; 8] =
+    [b"ssh", b"git+ssh", b"ssh+git", b"git", b"https", b"http", b"ftps", b"ftp"];
+
+/// A name is looked up, and taken for a place where it is no remote's.
+fn of_remote(name: &[u8]) -> Effect {
+    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"_-.".contains(byte);
+    let is_name = name.first().is_some_and(u8::is_ascii_alphanumeric) && name.iter().all(is_plain);
+    if name == b"." || is_name && !VENDORED.contains(&name) {
+        return Effect::Harmless;
+    }
+    of_url(name)
+}
+
+/// An address runs a program when it names a transport (`ext::`), reads as an option or is a place on
+/// this machine, whose hooks anybody may have written.
 fn of_url(url: &[u8]) -> Effect {
-    let has_transport = url.windows(2).any(|it| it == b"::");
     let mut stripped = url.to_vec();
     strip_credential(&mut stripped);
-    match url.first() {
-        None | Some(b'-') => Effect::Runs,
-        _ if has_transport => Effect::Runs,
+    match scheme(url) {
+        _ if is_path(url) || is_odd(url) => Effect::Runs,
+        Some(scheme) if !SCHEMES.iter().any(|it| scheme.eq_ignore_ascii_case(it)) => Effect::Runs,
         _ if stripped != url => Effect::Reveals,
         _ => Effect::Harmless,
     }
+}
+
+fn is_odd(url: &[u8]) -> bool {
+    matches!(url.first(), None | Some(b'-')) || url.windows(2).any(|it| it == b"::")
+}
+
+/// Whether git takes an address for a path: a colon before the first slash is a host's.
+fn is_path(url: &[u8]) -> bool {
+    let first = url.iter().find(|byte| matches!(byte, b':' | b'/'));
+    let is_file = scheme(url).is_some_and(|it| it.eq_ignore_ascii_case(b"file"));
+    !is_odd(url) && (is_file || first != Some(&b':'))
+}
+
+fn scheme(url: &[u8]) -> Option<&[u8]> {
+    url.get(..url.windows(3).position(|it| it == b"://")?)
 }
 
 /// Takes user and password out of an address of the web; the user of ssh is none.

@@ -66,6 +66,7 @@ fn only_what_is_known_is_harmless() {
         ("[gc]\n\trecentObjectsHook = touch x", false),
         ("[pull]\n\ttwohead = evil", false),
         ("[branch \"b\"]\n\tmergeOptions = -s evil", false),
+        ("[remote \"o\"]\n\turl = ../there", false),
         ("[remote \"o\"]\n\turl = ext::sh -c x", false),
         ("[remote \"o\"]\n\turl = --upload-pack=x", false),
         ("[remote \"o\"]\n\tuploadpack = x", false),
@@ -125,6 +126,49 @@ fn no_key_that_may_name_a_program_is_harmless() {
         looked_at += 1;
     }
     assert!(looked_at > 20, "git lists its keys: {text}");
+}
+
+#[test]
+fn address_is_harmless_when_it_leads_to_another_machine() {
+    let effect = |text: &str| {
+        let [setting] = parse(text.as_bytes()).expect("read").try_into().expect("one");
+        (setting.effect(), setting.local().is_some())
+    };
+    let rows = [
+        ("https://example.com/a.git", Effect::Harmless, false),
+        ("ssh://git@example.com/a.git", Effect::Harmless, false),
+        ("git@example.com:a.git", Effect::Harmless, false),
+        ("host:a", Effect::Harmless, false),
+        ("https://u:p@example.com/a", Effect::Reveals, false),
+        ("./node_modules/evil.git", Effect::Runs, true),
+        ("../a:b", Effect::Runs, true),
+        ("evil.git", Effect::Runs, true),
+        ("/srv/a.git", Effect::Runs, true),
+        ("file:///srv/a.git", Effect::Runs, false),
+        ("FILE:///srv/a.git", Effect::Runs, false),
+        ("helper://a", Effect::Runs, false),
+        ("ext::sh -c x", Effect::Runs, false),
+        ("-x", Effect::Runs, false),
+        ("", Effect::Runs, false),
+    ];
+    for (url, of_url, is_local) in rows {
+        for key in ["[remote \"o\"]\nurl", "[remote \"o\"]\npushurl", "[submodule \"o\"]\nurl"] {
+            assert_eq!(effect(&format!("{key} = \"{url}\"")), (of_url, is_local), "{key} {url}");
+        }
+        let is_name = url == "evil.git";
+        let expected = if is_name { Effect::Harmless } else { of_url };
+        for key in ["[branch \"b\"]\nremote", "[branch \"b\"]\npushRemote", "[remote]\npushDefault"]
+        {
+            assert_eq!(effect(&format!("{key} = \"{url}\"")).0, expected, "{key} {url}");
+        }
+    }
+    for (name, expected) in
+        [("origin", Effect::Harmless), (".", Effect::Harmless), ("vendor", Effect::Runs)]
+    {
+        assert_eq!(effect(&format!("[branch \"b\"]\nremote = {name}")).0, expected, "{name}");
+    }
+    let kept = without_traps(b"[remote \"o\"]\nurl = ../there\npushurl = ext::x\n");
+    assert_eq!(names(&parse(&kept).expect("read")), ["remote.o.url"], "the command's own");
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 use rustix::fs::RawDir;
 
@@ -162,6 +163,16 @@ impl Question<'_> {
             && depth(above) + 1 < self.depth
             && !(is_vendored && self.vendored == Vendored::Skip)
     }
+}
+
+/// Returns whether a walk that leaves other people's code alone sees what is in a directory; of a
+/// `.git` that is asked for itself, others do.
+pub fn is_looked_into(path: &Path) -> bool {
+    let names: Vec<&[u8]> = path.iter().map(OsStrExt::as_bytes).collect();
+    let is_registry = names.windows(2).any(|pair| pair == [&b".cargo"[..], b"registry"]);
+    let above = names.split_last().map_or(&[][..], |(_, above)| above);
+    let is_vendored = names.iter().any(|name| VENDORED.contains(name));
+    !is_registry && !is_vendored && !above.contains(&&b".git"[..])
 }
 
 /// Returns how many names a path below the root has.

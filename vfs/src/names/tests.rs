@@ -457,3 +457,19 @@ fn noted_names_are_told_and_walked_into() {
     assert_eq!(second.listed, 0);
     assert_eq!((noted(&second), second.repositories), (noted(&first), first.repositories));
 }
+
+#[test]
+fn what_a_walk_looks_into_is_told_by_the_path() {
+    for (path, expected) in [
+        ("", true),
+        ("src/a.git", true),
+        ("a/.git", true),
+        ("a/.git/b", false),
+        ("node_modules/x", false),
+        ("a/vendor", false),
+        (".cargo/registry/x", false),
+        ("registry/x", true),
+    ] {
+        assert_eq!(is_looked_into(Path::new(path)), expected, "{path}");
+    }
+}

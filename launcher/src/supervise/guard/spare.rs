@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use endow_vfs::fs::Kind;
-use endow_vfs::git_config::{self, Effect};
+use endow_vfs::git_config::{self, Effect, Setting};
 
 /// What becomes of a protected name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,8 +22,14 @@ pub(super) enum Verdict {
     Empty,
 }
 
-/// Decides; `read` gives the content of the file.
-pub(super) fn judge(path: &Path, kind: Kind, read: impl Fn() -> Option<Vec<u8>>) -> Verdict {
+/// Decides; `read` gives the content of the file, and `is_known` says whether hooks would be seen in a
+/// repository that settings name.
+pub(super) fn judge(
+    path: &Path,
+    kind: Kind,
+    read: impl Fn() -> Option<Vec<u8>>,
+    is_known: &dyn Fn(&Path) -> bool,
+) -> Verdict {
     let Some(name) = path.file_name().filter(|_| is_of_git(path)) else { return of_kind(kind) };
     let is_of_hooks = path.parent().and_then(Path::file_name) == Some(OsStr::new("hooks"));
     let is_settings = name == "config" || name == "config.worktree";
@@ -31,7 +37,7 @@ pub(super) fn judge(path: &Path, kind: Kind, read: impl Fn() -> Option<Vec<u8>>)
     match kind {
         Kind::Directory if name == "hooks" => Verdict::Enter,
         Kind::File if is_of_hooks && name.as_bytes().ends_with(b".sample") => Verdict::Spare,
-        Kind::File if is_settings && read().is_some_and(|text| is_harmless(&text)) => {
+        Kind::File if is_settings && read().is_some_and(|text| is_harmless(&text, is_known)) => {
             Verdict::Spare
         }
         // It is empty before it is written. What it would lead to then is protected.
@@ -60,9 +66,13 @@ pub(super) fn leads_elsewhere(path: &Path, kind: Kind) -> bool {
     kind == Kind::Symlink || path.file_name() == Some(OsStr::new(".git"))
 }
 
-fn is_harmless(text: &[u8]) -> bool {
-    let settings = git_config::parse(text);
-    settings.is_some_and(|all| all.iter().all(|setting| setting.effect() == Effect::Harmless))
+fn is_harmless(text: &[u8], is_known: &dyn Fn(&Path) -> bool) -> bool {
+    let is_harmless = |setting: &Setting| match setting.effect() {
+        Effect::Harmless => true,
+        Effect::Runs => setting.local().is_some_and(is_known),
+        Effect::Reveals | Effect::Unknown => false,
+    };
+    git_config::parse(text).is_some_and(|all| all.iter().all(is_harmless))
 }
 
 #[cfg(test)]
@@ -70,7 +80,7 @@ mod tests {
     use super::*;
 
     fn verdict(path: &str, kind: Kind, text: &str) -> Verdict {
-        judge(Path::new(path), kind, || Some(text.into()))
+        judge(Path::new(path), kind, || Some(text.into()), &|place| place.ends_with("here.git"))
     }
 
     #[test]
@@ -80,6 +90,9 @@ mod tests {
         assert_eq!(verdict("sub/.git/modules/m/config", Kind::File, plain), Verdict::Spare);
         assert_eq!(verdict(".git/hooks", Kind::Directory, ""), Verdict::Enter);
         assert_eq!(verdict(".git/hooks/pre-commit.sample", Kind::File, ""), Verdict::Spare);
+        let remote = |url: &str| format!("[remote \"o\"]\nurl = {url}\n");
+        assert_eq!(verdict(".git/config", Kind::File, &remote("../here.git")), Verdict::Spare);
+        assert_eq!(verdict(".git/config", Kind::File, &remote("../evil.git")), Verdict::Hold);
         let trap = "[core]\n\tfsmonitor = ./x\n";
         for (path, kind, text) in [
             (".git/config", Kind::File, trap),
@@ -96,7 +109,7 @@ mod tests {
         }
         assert_eq!(verdict(".vscode", Kind::Directory, ""), Verdict::Empty);
         assert_eq!(verdict("hooks", Kind::Directory, ""), Verdict::Empty);
-        let unread = judge(Path::new(".git/config"), Kind::File, || None);
+        let unread = judge(Path::new(".git/config"), Kind::File, || None, &|_| true);
         assert_eq!(unread, Verdict::Hold);
     }
 }

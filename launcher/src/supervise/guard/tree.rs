@@ -7,12 +7,13 @@ use std::ffi::OsStr;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use endow_policy::ProtectSet;
 use endow_vfs::fs::{Fs, Kind, Open, OsFs};
 use endow_vfs::held::{HeldLayer, Pace, Taken};
+use endow_vfs::names::is_looked_into;
 use endow_vfs::{git_config, git_dir};
 use rustix::fs::inotify::{self, ReadFlags, WatchFlags};
 use rustix::io::Errno;
@@ -249,7 +250,8 @@ impl Tree {
     fn verdict(&self, path: &Path, shown: &Path, is_protected: bool) -> Option<Verdict> {
         let kind = self.kind(path)?;
         if is_protected {
-            return Some(spare::judge(shown, kind, || self.text(path)));
+            let is_known = |place: &Path| self.is_seen(path, place);
+            return Some(spare::judge(shown, kind, || self.text(path), &is_known));
         }
         match kind {
             Kind::Directory => Some(Verdict::Enter),
@@ -268,6 +270,25 @@ impl Tree {
         let text = self.text(path).unwrap_or_default();
         let place = git_dir::file_leads_to(&text, above, self.same_place.as_deref());
         place.is_some_and(|place| self.directory(&place).is_ok())
+    }
+
+    /// Whether a repository that settings name is a directory of this mount where hooks are seen.
+    fn is_seen(&self, settings: &Path, named: &Path) -> bool {
+        let Some(place) = self.place_of(settings, named) else { return false };
+        is_looked_into(&place) && self.directory(&place).is_ok()
+    }
+
+    /// Returns the path in the mount that settings name, which git takes from the top of a work tree.
+    fn place_of(&self, settings: &Path, named: &Path) -> Option<PathBuf> {
+        let git_dir = settings.parent()?;
+        let is_named = git_dir.file_name() == Some(OsStr::new(".git"));
+        let above = if is_named { git_dir.parent()? } else { git_dir };
+        let below = self.roots.iter().find_map(|root| named.strip_prefix(root).ok());
+        let is_inner =
+            |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
+        let words = below.unwrap_or(named);
+        let place = if below.is_some() { words.to_owned() } else { above.join(words) };
+        place.components().all(is_inner).then_some(place)
     }
 
     /// Whether it was there before the run, where nothing else tells.
