@@ -108,7 +108,11 @@ fn awaited(awaited: &Awaited) -> MountRecord {
         made_like: None,
         stamp: Moment { seconds: 0, nanoseconds: 0 },
         hidden: Vec::new(),
-        awaited: Some(AwaitedRecord { path: awaited.path.clone(), live: awaited.live }),
+        awaited: Some(AwaitedRecord {
+            path: awaited.path.clone(),
+            live: awaited.live,
+            guarded: awaited.guarded,
+        }),
     }
 }
 

@@ -4,11 +4,13 @@ use std::path::{Path, PathBuf};
 
 use endow_policy::{Origin, PatternRule, PatternSet, ProtectSet};
 use endow_vfs::fs::Kind;
+use endow_vfs::git_config;
 use endow_vfs::state::{MountRecord, Record};
 use endow_vfs::sync::Held;
 use endow_vfs::traps::{GitTraps, LinkTraps};
 
 use super::{Target, WriteBackError};
+use crate::supervise::is_spared;
 
 /// What of a run is written back, by word of the user; all of it by default.
 #[derive(Clone, Debug, Default)]
@@ -58,12 +60,21 @@ impl<'a> MountRules<'a> {
             return None;
         }
         let ruled = self.target.ruled(path)?;
+        if self.is_spared(path, kind) {
+            return None;
+        }
         let hidden = self.mount.hidden.iter().find(|hidden| path.starts_with(&hidden.path));
         let denied = hidden.map(|hidden| Held::Denied(hidden.rule.clone()));
         denied
             .or_else(|| self.protected(ruled, kind).map(Held::Protected))
             .or_else(|| self.traps.held(path, kind).map(|it| Held::Protected(it.to_owned())))
             .or_else(|| self.link(path, kind).map(Held::Protected))
+    }
+
+    /// What git makes by itself, where the same mount would be live were it there.
+    fn is_spared(&self, path: &Path, kind: Kind) -> bool {
+        let read = || self.target.text(path, git_config::MAX);
+        self.target.is_guarded() && is_spared(&self.traps.shown(path), kind, read)
     }
 
     /// A link by which somebody else would write what is protected.

@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use endow_policy::HostPath;
-use endow_vfs::fs::{Fs, Kind, OsFs};
+use endow_vfs::fs::{Fs, Kind, Open, OsFs};
 use endow_vfs::state::{AwaitedRecord, MountRecord, Record, RunDir};
 use endow_vfs::sync::{Absent, Awaited, Identity, Single, SyncError, Time};
 use endow_vfs::traps::Sides;
@@ -247,9 +247,27 @@ impl Target {
     pub(super) fn ruled<'p>(&self, path: &'p Path) -> Option<&'p Path> {
         match &self.awaited {
             None => Some(path),
-            Some((awaited, _)) if awaited.live => None,
+            Some((awaited, _)) if awaited.live && !awaited.guarded => None,
             Some((awaited, _)) => path.strip_prefix(&awaited.path).ok(),
         }
+    }
+
+    /// Returns whether it is live once it is there, and watched then.
+    pub(super) fn is_guarded(&self) -> bool {
+        self.awaited.as_ref().is_some_and(|(awaited, _)| awaited.guarded)
+    }
+
+    /// Reads a file of the layer; `None` for what is no file of at most so many bytes.
+    pub(super) fn text(&self, path: &Path, most: u64) -> Option<Vec<u8>> {
+        let above = path.parent().filter(|above| !above.as_os_str().is_empty());
+        let above = above.unwrap_or(Path::new("."));
+        let directory = OsFs.open_below(self.upper.as_ref()?.as_fd(), above, Open::Handle).ok()?;
+        let file = OsFs.open_file(directory.as_fd(), path.file_name()?).ok()?;
+        let found = OsFs.status_of(file.as_fd()).ok()?;
+        let is_whole = found.kind == Kind::File && found.size <= most;
+        let mut text = vec![0; usize::try_from(found.size).ok().filter(|_| is_whole)?];
+        let length = OsFs.read(file.as_fd(), &mut text).ok()?;
+        (length as u64 == found.size).then_some(text)
     }
 
     /// Returns the single file that is mounted, as long as the run has it.

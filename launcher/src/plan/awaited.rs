@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use endow_policy::{Access, BackendSpec, Create, GuestPath, HostPath, MountSpec, Policy};
+use endow_policy::{Access, BackendSpec, Create, GuestPath, HostPath, MountSpec, Origin, Policy};
 use serde::Serialize;
 
 use super::PlanError;
@@ -47,8 +47,11 @@ pub struct Awaited {
     pub kind: Create,
     /// Where the run keeps the layer that it becomes.
     pub layer: RunPath,
-    /// Once the source exists it is live: nothing in it is held.
+    /// Once the source exists it is live: of a tool's own state nothing is held.
     pub live: bool,
+    /// Then it is watched, and what would be taken out of it is held.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub guarded: bool,
 }
 
 /// Returns the directories that may lead to sources that don't exist.
@@ -202,6 +205,7 @@ impl Builder<'_> {
             kind: *kind,
             layer,
             live: spec.access == Access::Rw,
+            guarded: spec.access == Access::Rw && !matches!(spec.origin, Origin::Profile { .. }),
         });
         Ok(())
     }

@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 
 use super::First;
+use crate::harness::project;
 
 /// Runs a session over a home and returns what it ends with.
 fn check(script: &str, code: i32, expected: &[&str]) {
@@ -99,4 +100,43 @@ fn root_that_was_replaced_gets_nothing() {
     assert_eq!(running.end(), 121);
     assert!(!std::path::Path::new("/tmp/share/opencode").exists());
     assert_eq!(first.names(), [".local", ".was"]);
+}
+
+/// The first run in a place that the user grants live is no weaker than the next.
+#[test]
+fn place_that_is_awaited_live_is_guarded_as_one_that_is_there() {
+    let init = "mkdir -p ~/newd; git init -q ~/newd/r";
+    let attacks = [
+        ("r/.git/config", "git -C ~/newd/r config core.fsmonitor 'touch ~/ran; false'"),
+        ("r/.git/hooks/post-commit", "echo 'touch ~/ran' >~/newd/r/.git/hooks/post-commit"),
+        (".envrc", "echo evil >~/newd/.envrc"),
+        ("out", "ln -s r/.git/config ~/newd/out"),
+        ("x/config", "git init -q --bare ~/newd/x; git -C ~/newd/x config core.pager evil"),
+    ];
+    for (name, attack) in attacks {
+        for is_there in [true, false] {
+            let world = project();
+            let grant = format!("{},create=directory", world.home().join("newd").display());
+            if is_there {
+                fs::create_dir(world.home().join("newd")).expect("a directory");
+            }
+            let script = format!("{init}; {attack}");
+            world.run(&["run", "--rw", &grant], &script).ok();
+            let place = world.home().join("newd").join(name);
+            assert!(place.symlink_metadata().is_err(), "{is_there}: {attack}");
+            let sample = world.home().join("newd/r/.git/HEAD");
+            assert!(sample.exists(), "{is_there}: {attack}");
+        }
+    }
+}
+
+#[test]
+fn repository_at_an_awaited_place_is_whole() {
+    let world = project();
+    let grant = format!("{},create=directory", world.home().join("newd").display());
+    let script = "mkdir ~/newd; git init -q ~/newd; git init -q --bare ~/newd/x.git";
+    world.run(&["run", "--rw", &grant], script).ok();
+    for name in [".git/config", ".git/HEAD", "x.git/config"] {
+        assert!(world.home().join("newd").join(name).exists(), "{name}");
+    }
 }

@@ -213,9 +213,12 @@ pub struct AwaitedRecord {
     /// one that was.
     #[serde(with = "json_path")]
     pub path: PathBuf,
-    /// What is there since is live: nothing in it is held.
+    /// What is there since is live: of a tool's own state nothing is held.
     #[serde(default)]
     pub live: bool,
+    /// Of this one is held what would be taken out of it, were it there.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub guarded: bool,
 }
 
 /// Where a run keeps what was taken out of live mounts, below its directory.

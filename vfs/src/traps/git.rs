@@ -59,6 +59,13 @@ impl<'a> GitTraps<'a> {
         !is_named(path) && !self.sides.tree_has(path, HEAD) && STEERING.iter().chain(&RUN).any(has)
     }
 
+    /// Returns a path as patterns know it: what is in a directory of git's as if that were a `.git`.
+    pub fn shown(&self, path: &Path) -> PathBuf {
+        let of_git = path.ancestors().skip(1).find(|above| self.has_parts(above));
+        let below = of_git.filter(|_| !is_named(path)).and_then(|it| path.strip_prefix(it).ok());
+        below.map_or_else(|| path.to_owned(), |below| Path::new(".git").join(below))
+    }
+
     /// Returns whether a path is, or lies in, a directory of git's.
     pub(super) fn is_in(&self, path: &Path) -> bool {
         is_named(path) || path.ancestors().any(|above| self.has_parts(above))

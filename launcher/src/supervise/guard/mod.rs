@@ -23,6 +23,7 @@ use crate::plan::host::Noted;
 use crate::plan::step::Guard;
 use news::Told;
 pub(crate) use news::{HeldName, News};
+pub(crate) use spare::is_spared;
 use tree::{Queue, Tree};
 
 /// A supervisor that dies takes the command along, a moment later.

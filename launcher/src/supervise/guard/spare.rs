@@ -51,6 +51,12 @@ pub(super) fn judge(
     }
 }
 
+/// Returns whether a name in a directory of git's stays, when nobody watches what settings name.
+pub(crate) fn is_spared(path: &Path, kind: Kind, read: impl Fn() -> Option<Vec<u8>>) -> bool {
+    let verdict = judge(path, kind, read, &|_| false);
+    matches!(verdict, Verdict::Spare | Verdict::Enter)
+}
+
 fn of_kind(kind: Kind) -> Verdict {
     if kind == Kind::Directory { Verdict::Empty } else { Verdict::Hold }
 }
