@@ -331,3 +331,38 @@ const SETTINGS: &[&str] = &[
         printf '#!/bin/sh\ntouch ~/ran\n' >node_modules/evil.git/hooks/pre-receive
         chmod +x node_modules/evil.git/hooks/pre-receive",
 ];
+
+/// The user who opens a directory again, to remove it, finds no trap in it.
+#[test]
+fn closed_directories_are_looked_into() {
+    let planted = "mkdir -p sub/x/objects sub/x/refs; echo 'ref: refs/heads/main' >sub/x/HEAD
+        printf '[core]\n\tbare = false\n\tworktree = ..\n\tfsmonitor = \"touch ~/ran; false\"\n' >sub/x/config
+        git init -q sub/r; git -C sub/r config core.fsmonitor 'touch ~/ran; false'; echo evil >sub/.envrc";
+    let closings = [
+        "chmod 000 sub",
+        "chmod 400 sub",
+        "chmod 300 sub",
+        "chmod 000 sub/x sub/r sub",
+        "chmod 000 sub/r/.git",
+        "chmod 000 sub/r/.git/config sub/r/.git",
+    ];
+    let names = ["sub/x/config", "sub/r/.git/config", "sub/.envrc"];
+    for closing in closings {
+        let world = workspace();
+        let run = live(&world, &[], &format!("{planted}; {closing}"));
+        let modes = "stat -c %a . sub sub/x sub/r sub/r/.git 2>/dev/null; true";
+        let seen = said(world.command("sh").args(["-c", modes]).current_dir(world.project()));
+        let closed = ["0", "400", "300"];
+        assert!(
+            seen.stdout.lines().any(|mode| closed.contains(&mode)),
+            "{closing}: {}",
+            seen.stdout
+        );
+        let open = "for i in 1 2 3 4; do chmod -R u+rwX . ; done 2>/dev/null; true";
+        said(world.command("sh").args(["-c", open]).current_dir(world.project()));
+        for name in names {
+            let planted = world.project().join(name);
+            assert!(planted.symlink_metadata().is_err(), "{closing}: {name}: {}", run.stderr);
+        }
+    }
+}

@@ -222,6 +222,9 @@ pub struct Noted {
     pub links: Vec<PathBuf>,
     /// Directories of git's that are no `.git`.
     pub repositories: Vec<PathBuf>,
+    /// Directories that nobody may look into, of a walk at the end.
+    #[serde(skip)]
+    pub closed: Vec<PathBuf>,
     /// Whether every directory was looked into.
     pub whole: bool,
 }

@@ -7,12 +7,14 @@
 #[cfg(test)]
 mod tests;
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use crate::fs::{At, Errno, Fs, Kind, Open, Result, Status, copy_bytes};
+use crate::sync::root::{Closed, Root};
 use crate::tree::{copy_tree, measure_tree, remove_tree};
 
 /// The most bytes that are copied while a command runs, where a layer is on another file system.
@@ -31,6 +33,8 @@ pub struct HeldLayer {
     /// Files without a name whose bytes are to be copied to a layer on another file system: whoever
     /// made them may still be writing.
     open: BTreeMap<PathBuf, OwnedFd>,
+    /// Directories that were closed to their owner, with the bits they had.
+    opened: RefCell<Vec<(PathBuf, u32)>>,
 }
 
 /// What came of an entry.
@@ -57,12 +61,36 @@ impl HeldLayer {
     /// Takes the root of a tree and that of its layer, both open.
     #[must_use]
     pub fn new(root: OwnedFd, upper: OwnedFd) -> Self {
-        Self { root, upper, open: BTreeMap::new() }
+        Self { root, upper, open: BTreeMap::new(), opened: RefCell::default() }
     }
 
     /// Returns the root of the tree.
     pub fn root(&self) -> BorrowedFd<'_> {
         self.root.as_fd()
+    }
+
+    /// Opens a directory of the tree that is closed to its owner, and those above it, until
+    /// [`close`](Self::close).
+    ///
+    /// # Errors
+    /// It belongs to somebody else, or can't be opened for another reason.
+    pub fn open_up(&self, fs: &dyn Fs, path: &Path) -> Result<()> {
+        let mut tree = Root::new(fs, self.root.as_fd(), Closed::Open);
+        let opened = tree.open_up(path);
+        self.opened.borrow_mut().extend(tree.into_opened());
+        opened.map(drop)
+    }
+
+    /// Gives directories that were opened up their bits again; those that were taken away are gone.
+    ///
+    /// # Errors
+    /// The first that fails; the others are closed.
+    pub fn close(&self, fs: &dyn Fs) -> Result<()> {
+        let mut tree = Root::new(fs, self.root.as_fd(), Closed::Stay);
+        for (path, mode) in self.opened.take() {
+            tree.was_open(&path, mode);
+        }
+        tree.close()
     }
 
     /// Takes an entry out of the tree. One of the same name that was taken before is replaced, and

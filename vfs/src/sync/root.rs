@@ -132,6 +132,11 @@ impl<'a> Root<'a> {
         }
     }
 
+    /// Returns the directories that are open now, with the bits they had.
+    pub(crate) fn into_opened(self) -> Vec<(PathBuf, u32)> {
+        self.opened
+    }
+
     /// Returns the bits of a directory from before it was opened up.
     pub(crate) fn opened(&self, path: &Path) -> Option<u32> {
         self.opened.iter().find(|(known, _)| known == path).map(|(_, mode)| *mode)

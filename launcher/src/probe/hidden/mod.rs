@@ -16,7 +16,8 @@ use endow_policy::{BackendSpec, HostPath, MountClass, MountSpec, PatternSet, Pol
 use endow_vfs::fs::{Kind, OsFs};
 use endow_vfs::git_index;
 use endow_vfs::names::{
-    HiddenName as HiddenPath, NameRules, WalkCache, WalkOptions, Walked, walk, walk_again,
+    HiddenName as HiddenPath, NameRules, WalkCache, WalkError, WalkOptions, Walked, walk,
+    walk_again,
 };
 use endow_vfs::state::EndowDirs;
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
@@ -188,7 +189,9 @@ pub(crate) fn noted(
     let (plain, work_tree) = (Asked::new(rules), options.work_tree);
     let looking = Looking { plain, live: None, work_tree, remembered };
     let walked = looking.look_below(&Source { path: path.clone(), id }).ok()?;
-    Some(note(walked.noted, walked.repositories, &looking.plain.rules))
+    let is_closed = |error: &WalkError| error.errno == Errno::ACCESS;
+    let closed = walked.errors.into_iter().filter(is_closed).map(|error| error.path).collect();
+    Some(Noted { closed, ..note(walked.noted, walked.repositories, &looking.plain.rules) })
 }
 
 fn note(names: Vec<HiddenPath>, repositories: Vec<PathBuf>, rules: &Rules<'_>) -> Noted {
@@ -197,7 +200,7 @@ fn note(names: Vec<HiddenPath>, repositories: Vec<PathBuf>, rules: &Rules<'_>) -
     let names = names.into_iter().map(|name| (name.path, name.kind == Kind::Directory)).collect();
     let links = links.into_iter().map(|name| name.path).collect();
     let whole = rules.protect.is_some() && rules.is_whole();
-    Noted { names, links, repositories, whole }
+    Noted { names, links, repositories, closed: Vec::new(), whole }
 }
 
 fn failed(errno: Errno) -> HiddenNames {

@@ -67,8 +67,8 @@ impl<'a> Watching<'a> {
         over.settle(MOMENT);
         self.queue.look(&mut self.trees, &protect, &mut held);
         for (guard, tree) in self.guards.iter().zip(&mut self.trees) {
-            let noted = walk(guard, &protect);
-            let is_seen = noted.is_some();
+            let noted = tree.look_whole(&|| walk(guard, &protect));
+            let is_seen = noted.as_ref().is_some_and(|noted| !tree.is_closed(noted));
             let mut held = |name: &HeldName| tell(&News::Held(name.clone()));
             tree.end(&noted.unwrap_or_default(), &protect, &mut self.queue, &mut held);
             if !is_seen {

@@ -1,5 +1,6 @@
 //! One live mount that is watched, and the queue of what happens in all of them.
 
+mod closed;
 mod links;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -64,6 +65,8 @@ pub(super) struct Tree {
     /// What was spared, or is taken away when nobody waits.
     later: BTreeSet<PathBuf>,
     ways: Vec<PathBuf>,
+    /// The command is over: what it closed is opened.
+    is_over: bool,
 }
 
 impl Queue {
@@ -169,6 +172,7 @@ impl Tree {
             started,
             begun: (!names.whole).then_some(started),
             later: BTreeSet::new(),
+            is_over: false,
             ways: names.ways.iter().chain(&names.deep_ways).cloned().collect(),
         };
         for path in tree.watched() {
@@ -207,6 +211,14 @@ impl Tree {
     }
 
     fn directory(&self, path: &Path) -> Result<OwnedFd, Errno> {
+        let opened = self.directory_as_it_is(path);
+        if self.is_over && self.opens_up(path, &opened) {
+            return self.directory_as_it_is(path);
+        }
+        opened
+    }
+
+    fn directory_as_it_is(&self, path: &Path) -> Result<OwnedFd, Errno> {
         let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
         OsFs.open_below(self.held.root(), path, Open::List)
     }
@@ -386,6 +398,7 @@ impl Tree {
         }
         // What can't be copied is lost, as it would be were the disk full for the command itself.
         let _ = self.held.finish(&OsFs);
+        let _ = self.held.close(&OsFs);
     }
 
     /// Returns directories of git's that are no `.git`, those of submodules among them.

@@ -49,12 +49,13 @@ impl Tree {
 
     /// Whether a name was made or moved since the run began. No call can set that time back.
     fn is_news(&self, directory: &OwnedFd, name: &OsStr) -> bool {
-        let is_young = |found: Status| {
-            let seconds = u64::try_from(found.changed.tv_sec).unwrap_or(0);
-            let nanoseconds = u32::try_from(found.changed.tv_nsec).unwrap_or(0);
-            UNIX_EPOCH + Duration::new(seconds, nanoseconds) + GRAIN >= self.started
-        };
-        OsFs.status(directory.as_fd(), name).is_ok_and(is_young)
+        OsFs.status(directory.as_fd(), name).is_ok_and(|found| self.is_young(&found))
+    }
+
+    pub(super) fn is_young(&self, found: &Status) -> bool {
+        let seconds = u64::try_from(found.changed.tv_sec).unwrap_or(0);
+        let nanoseconds = u32::try_from(found.changed.tv_nsec).unwrap_or(0);
+        UNIX_EPOCH + Duration::new(seconds, nanoseconds) + GRAIN >= self.started
     }
 
     /// Looks at the links that a walk noted, and at all in directories of git's: no walk enters those.
