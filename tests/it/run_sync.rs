@@ -461,3 +461,42 @@ fn link_that_leads_out_by_another_link_is_refused() {
     assert!(fs::symlink_metadata(world.project().join("l")).is_err());
     assert!(world.project().join("a/in").exists());
 }
+
+#[test]
+fn directory_above_releases_nothing_that_is_held() {
+    let script =
+        "mkdir -p .git/hooks src .husky; echo x >.git/hooks/post-commit; echo x >src/.envrc
+        echo x >src/plain; echo x >.husky/pre-commit; rm -rf sub";
+    let made = || {
+        let world = project();
+        world.write("home/project/sub/.env", "secret\n");
+        world.write("home/project/sub/plain", "plain\n");
+        run(&world, &["--sync", "review"], script).ok();
+        world
+    };
+    let held = [".git/hooks/post-commit", "src/.envrc", ".husky/pre-commit"];
+    let rows: &[(&str, &[&str])] = &[
+        (".", &[]),
+        ("..", &[]),
+        ("src", &[]),
+        (".git", &[]),
+        (".git/hooks", &[".git/hooks/post-commit"]),
+        (".git/hooks/post-commit", &[".git/hooks/post-commit"]),
+        (".husky", &[".husky/pre-commit"]),
+        ("src/.envrc", &["src/.envrc"]),
+    ];
+    for (named, released) in rows {
+        let world = made();
+        said(&mut world.endow(["apply", named]));
+        for name in held {
+            let expected = if released.contains(&name) { "x\n" } else { "absent" };
+            assert_eq!(read(&world, name), expected, "{named}: {name}");
+        }
+        assert_eq!(read(&world, "sub/.env"), "secret\n", "{named}");
+        assert_eq!(world.states(), ["waiting"], "{named}");
+    }
+    let world = made();
+    said(&mut world.endow(["apply", "."])).ok();
+    assert_eq!(read(&world, "src/plain"), "x\n", "all else is written back");
+    assert_eq!(read(&world, "sub/plain"), "absent");
+}

@@ -12,6 +12,9 @@ use endow_vfs::traps::{GitTraps, LinkTraps};
 use super::{Target, WriteBackError};
 use crate::supervise::is_spared;
 
+/// A name that patterns know only where they take any.
+const UNHEARD_OF: &str = "\u{1}";
+
 /// What of a run is written back, by word of the user; all of it by default.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Selection {
@@ -25,10 +28,15 @@ impl Selection {
         self.paths.is_none() || self.names(mount, path)
     }
 
+    /// Returns what the user named in a mount.
+    fn named(&self, mount: u32) -> impl Iterator<Item = &Path> {
+        let paths = self.paths.as_deref().unwrap_or_default();
+        paths.iter().filter(move |(number, _)| *number == mount).map(|(_, named)| named.as_path())
+    }
+
     /// Returns whether the user named this path, or a directory above it.
     fn names(&self, mount: u32, path: &Path) -> bool {
-        let paths = self.paths.as_deref().unwrap_or_default();
-        paths.iter().any(|(number, named)| *number == mount && path.starts_with(named))
+        self.named(mount).any(|named| path.starts_with(named))
     }
 }
 
@@ -56,9 +64,24 @@ impl<'a> MountRules<'a> {
     /// Holds protected names, and names in the place of something that is hidden: the command
     /// could not know of it. What the user names is held no more.
     pub(super) fn held(&self, path: &Path, kind: Kind) -> Option<Held> {
-        if self.selection.names(self.number, path) {
-            return None;
-        }
+        let held = self.reason(path, kind)?;
+        (!self.is_released(path, kind)).then_some(held)
+    }
+
+    /// A directory above stands for what is in it only where all of that would be held: who says `.` or
+    /// `src` need not know of a hook there. One that a path is in comes along with it.
+    fn is_released(&self, path: &Path, kind: Kind) -> bool {
+        let holds = |named: &Path| {
+            let inside = || self.reason(&named.join(UNHEARD_OF), Kind::File);
+            self.reason(named, Kind::Directory).or_else(inside).is_some()
+        };
+        let is_above = |named: &Path| kind == Kind::Directory && named.starts_with(path);
+        let is_it = |named: &Path| path == named || is_above(named);
+        let mut named = self.selection.named(self.number);
+        named.any(|named| is_it(named) || path.starts_with(named) && holds(named))
+    }
+
+    fn reason(&self, path: &Path, kind: Kind) -> Option<Held> {
         let ruled = self.target.ruled(path)?;
         if self.is_spared(path, kind) {
             return None;
