@@ -500,3 +500,22 @@ fn directory_above_releases_nothing_that_is_held() {
     assert_eq!(read(&world, "src/plain"), "x\n", "all else is written back");
     assert_eq!(read(&world, "sub/plain"), "absent");
 }
+
+#[test]
+fn closed_directory_is_written_back_at_any_depth() {
+    for mode in ["000", "200", "400", "600"] {
+        let world = project();
+        world.write("home/project/old/f", "old\n");
+        let script = format!(
+            "mkdir -p a/b; echo x >a/f; echo x >a/b/f; ln -s f a/l; echo x >b; echo new >old/f
+            chmod {mode} a/b a old"
+        );
+        run(&world, &[], &script).ok();
+        let modes = world.bare("stat -c %a a old; chmod -R u+rwX a old").ok().to_owned();
+        let mode = mode.trim_start_matches("00");
+        assert_eq!(modes, format!("{mode}\n{mode}\n"));
+        let read = |name: &str| read(&world, name);
+        assert_eq!(["a/f", "a/b/f", "a/l", "b"].map(read), ["x\n"; 4], "{mode}");
+        assert_eq!(read("old/f"), "new\n", "{mode}");
+    }
+}

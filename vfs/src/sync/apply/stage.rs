@@ -98,7 +98,14 @@ impl<'b> Stage<'b> {
     fn bring(&mut self, fs: &dyn Fs, place: &Place, path: &Path, to: At<'_>) -> Result<()> {
         let (dir, from) = self.upper.above(&place.path)?;
         let from = At { dir: dir.as_fd(), name: from };
-        let node = fs.node(from.dir, from.name)?;
+        let node = match fs.node(from.dir, from.name) {
+            // Its directory is closed itself, which its handle does not tell.
+            Err(Errno::ACCESS) => {
+                self.upper.open_up(place.path.parent().unwrap_or(Path::new("")))?;
+                fs.node(from.dir, from.name)?
+            }
+            result => result?,
+        };
         if !Seen::from(&node).is_still(&place.upper) {
             return Err(Errno::STALE);
         }
