@@ -519,3 +519,16 @@ fn closed_directory_is_written_back_at_any_depth() {
         assert_eq!(read("old/f"), "new\n", "{mode}");
     }
 }
+
+#[test]
+fn undo_takes_no_closed_directory_with_something_else_in_it() {
+    for mode in ["000", "600", "700"] {
+        let world = project();
+        run(&world, &[], "mkdir -p a/b; echo x >a/b/f; chmod 700 a").ok();
+        world.bare("echo mine >a/mine; mkdir -m 0 a/closed").ok();
+        world.bare(&format!("chmod {mode} a")).ok();
+        said(&mut world.endow(["undo"])).fails(121);
+        let left = world.bare("chmod u+rwx a; cat a/mine; find a -name f").ok().to_owned();
+        assert_eq!(left.lines().next(), Some("mine"), "{mode}");
+    }
+}

@@ -402,21 +402,28 @@ fn outcome_of(errno: Errno) -> Option<Outcome> {
     }
 }
 
-/// Returns whether a directory holds exactly what it held.
+/// Returns whether a directory holds exactly what it held. One that is closed to its owner is opened
+/// meanwhile; what nobody can look into may hold anything.
 fn is_same_below(fs: &dyn Fs, at: At<'_>, below: &[(PathBuf, Seen)]) -> Result<bool> {
     let top = match fs.open_below(at.dir, Path::new(at.name), Open::Handle) {
-        Err(Errno::ACCESS) => return Ok(below.is_empty()),
+        Err(Errno::ACCESS) => return Ok(false),
         result => result?,
     };
+    let mut root = Root::new(fs, top.as_fd(), Closed::Open);
+    let same = holds(fs, &mut root, below);
+    let closed = root.close();
+    match same {
+        Err(Errno::ACCESS | Errno::PERM) => Ok(false),
+        same => closed.and(same),
+    }
+}
+
+fn holds(fs: &dyn Fs, root: &mut Root<'_>, below: &[(PathBuf, Seen)]) -> Result<bool> {
     let expected: HashMap<&Path, &Seen> =
         below.iter().map(|(path, seen)| (path.as_path(), seen)).collect();
-    let mut root = Root::new(fs, top.as_fd(), Closed::Stay);
     let (mut pending, mut count) = (vec![PathBuf::new()], 0);
     while let Some(path) = pending.pop() {
-        let listed = match root.list(&path) {
-            Err(Errno::ACCESS) if below.is_empty() => return Ok(true),
-            result => result?,
-        };
+        let listed = root.list(&path)?;
         let dir = root.dir(&path)?;
         for entry in fs.list(listed.as_fd(), usize::MAX)? {
             let found = Seen::from(&fs.node(dir.as_fd(), &entry.name)?);
