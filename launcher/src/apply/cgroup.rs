@@ -1,6 +1,6 @@
 //! The control group of a run: made before the clone, left by all processes, removed at the end.
 
-use std::fs::{DirBuilder, File, OpenOptions, remove_dir};
+use std::fs::{DirBuilder, File, OpenOptions, read_to_string, remove_dir};
 use std::io::{self, Write};
 use std::os::fd::{AsRawFd, RawFd};
 use std::path::{Path, PathBuf};
@@ -33,6 +33,13 @@ impl Cgroup {
             write(&group.path.join(file), value)?;
         }
         Ok(group)
+    }
+
+    /// Returns whether the kernel ended the processes of the group at the limit of memory.
+    pub(super) fn ran_out_of_memory(&self) -> bool {
+        let events = read_to_string(self.path.join("memory.events")).unwrap_or_default();
+        let kills = events.lines().filter_map(|line| line.strip_prefix("oom_kill "));
+        kills.map(str::trim).any(|number| number != "0")
     }
 
     /// Returns the descriptor that a clone names to start a process in the group.
@@ -82,6 +89,12 @@ mod tests {
         let read = |name: &str| std::fs::read_to_string(root.path().join(name)).expect("read");
         assert_eq!(read("cgroup.subtree_control"), "+pids");
         assert_eq!(read("endow-x/pids.max"), "5");
+        let events = root.path().join("endow-x/memory.events");
+        for (text, is_over) in [("oom 1\noom_kill 0\n", false), ("oom 1\noom_kill 3\n", true)] {
+            std::fs::write(&events, text).expect("as a kernel would");
+            assert_eq!(group.ran_out_of_memory(), is_over);
+        }
+        std::fs::remove_file(events).expect("as a kernel would");
         std::fs::remove_file(root.path().join("endow-x/pids.max")).expect("as a kernel would");
         drop(group);
         assert!(!root.path().join("endow-x").exists());

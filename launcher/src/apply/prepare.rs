@@ -171,6 +171,11 @@ impl Prepared {
         self.cgroup.as_ref().map(Cgroup::descriptor)
     }
 
+    /// Returns whether the limit of memory ended the run.
+    pub(crate) fn ran_out_of_memory(&self) -> bool {
+        self.cgroup.as_ref().is_some_and(Cgroup::ran_out_of_memory)
+    }
+
     /// Returns what covers a hidden file and a hidden directory of a live mount.
     pub(crate) fn covers(&self) -> [PathBuf; 2] {
         [HIDDEN_FILE, HIDDEN_DIRECTORY].map(|name| self.directory().join(name))

@@ -38,6 +38,10 @@ pub(crate) fn tell(
             output.notice("a layer is as large as it may be; the run was ended");
             Ok(ExitCode::from(exit::TIMED_OUT))
         }
+        Outcome::OutOfMemory => {
+            output.notice("the memory limit was reached; the run was ended");
+            Ok(ExitCode::from(exit::TIMED_OUT))
+        }
         Outcome::SetupFailed(failure) => {
             Err(with_grant(SpawnError::of_step(&failure, &planned.plan), planned))
         }

@@ -122,6 +122,7 @@ pub(crate) fn run(
         .map_err(failed("can't supervise"))?;
     drop((recorder, publisher, filter));
     let (ended, run_time) = (ended.first().copied().ok_or(SpawnError::Killed)?, spawned.elapsed());
+    let ended = if prepared.ran_out_of_memory() { ended.out_of_memory() } else { ended };
     let [supervised] = set;
     Ok(ran(plan, supervised.into_parts(), (ended, spawned - start, run_time), notify))
 }

@@ -46,6 +46,7 @@ mod tests {
             (Outcome::Signaled(9), [WriteBack, Keep, Keep, Drop]),
             (Outcome::TimedOut, [WriteBack, Keep, Keep, Drop]),
             (Outcome::Lost, [WriteBack, Keep, Keep, Drop]),
+            (Outcome::OutOfMemory, [WriteBack, Keep, Keep, Drop]),
             (Outcome::LayerFull, [Keep, Keep, Keep, Drop]),
             (Outcome::SetupFailed(failure), [Drop, Drop, Drop, Drop]),
         ];

@@ -13,6 +13,8 @@ pub(crate) enum Outcome {
     TimedOut,
     /// The limit of a layer ended it.
     LayerFull,
+    /// The limit of memory ended it.
+    OutOfMemory,
     /// It never started.
     SetupFailed(StepFailure),
     /// Pid 1 was killed from outside before the command ended.
@@ -34,6 +36,18 @@ pub(crate) struct Ended {
     pub(crate) no_keyring: bool,
 }
 
+impl Ended {
+    /// Returns the end of a run whose group ran out of memory: the kernel kills all of it, pid 1 too.
+    pub(crate) fn out_of_memory(self) -> Self {
+        match self.outcome {
+            Outcome::Lost | Outcome::Signaled(libc::SIGKILL) => {
+                Self { outcome: Outcome::OutOfMemory, ..self }
+            }
+            _ => self,
+        }
+    }
+}
+
 impl Outcome {
     /// Returns its name in reports and records, with the exit code or the signal.
     pub(crate) fn told(self) -> (&'static str, Option<i32>, Option<i32>) {
@@ -41,7 +55,7 @@ impl Outcome {
             Self::Exited(code) => ("exited", Some(code), None),
             Self::Signaled(signal) => ("signaled", None, Some(signal)),
             Self::TimedOut => ("timed_out", None, None),
-            Self::LayerFull => ("limit", None, None),
+            Self::LayerFull | Self::OutOfMemory => ("limit", None, None),
             Self::SetupFailed(_) => ("setup_failed", None, None),
             Self::Lost => ("signaled", None, Some(libc::SIGKILL)),
         }
@@ -49,7 +63,7 @@ impl Outcome {
 
     /// Returns whether something else ended the command.
     pub(super) fn was_ended(self) -> bool {
-        matches!(self, Self::Signaled(_) | Self::TimedOut | Self::LayerFull | Self::Lost)
+        !matches!(self, Self::Exited(_) | Self::SetupFailed(_))
     }
 
     /// Reads a wait status.
