@@ -1,11 +1,12 @@
 //! Quotas, limits and control groups.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use rustix::fs::{Access, access};
+use endow_policy::Limits;
 use rustix::process::{Resource, geteuid, getrlimit};
 
 use super::{Finding, Status};
+use crate::probe::cgroup;
 
 /// Fewer free keyrings than this, and a few runs at once use them up.
 const KEYS_FREE_MIN: u64 = 20;
@@ -16,28 +17,16 @@ pub(super) fn findings() -> Vec<Finding> {
     vec![cgroup(), keyrings(), files()]
 }
 
+/// Asks what a run would ask, so that both say the same.
 fn cgroup() -> Finding {
-    let hint = "systemd-run --user --scope -p Delegate=yes -- endow ...";
-    let limited = |detail: String| Finding::new("cgroup", Status::Limited, detail).remedy(hint);
-    let Some(directory) = own_group() else {
-        return limited("no unified control groups: memory can't be limited".to_owned());
-    };
-    let processes = directory.join("cgroup.procs");
-    let writable = |path: &Path| access(path, Access::WRITE_OK).is_ok();
-    let controllers = std::fs::read_to_string(directory.join("cgroup.controllers"));
-    let controllers = controllers.unwrap_or_default().trim().to_owned();
-    if writable(&directory) && writable(&processes) {
-        Finding::ok("cgroup", format!("delegated, with: {controllers}"))
-    } else {
-        limited("not delegated to you: memory can't be limited".to_owned())
+    let any = Limits { pids: Some(1), ..Limits::default() };
+    let fact = cgroup::facts(&any, Path::new("/"));
+    if fact.parent.is_some() && !fact.controllers.is_empty() {
+        return Finding::ok("cgroup", format!("delegated, with: {}", fact.controllers.join(" ")));
     }
-}
-
-fn own_group() -> Option<PathBuf> {
-    let text = std::fs::read_to_string("/proc/self/cgroup").ok()?;
-    let path = text.lines().find_map(|line| line.strip_prefix("0::/"))?;
-    let directory = Path::new("/sys/fs/cgroup").join(path);
-    directory.join("cgroup.controllers").exists().then_some(directory)
+    let detail = format!("{}: memory can't be limited", fact.reason);
+    Finding::new("cgroup", Status::Limited, detail)
+        .remedy("systemd-run --user --scope -p Delegate=yes -- endow ...")
 }
 
 /// Each run joins a session keyring of its own; where none is left, the filter's refusal of the
