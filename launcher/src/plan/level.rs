@@ -108,7 +108,9 @@ impl UsernsRefusal {
         match self {
             Self::DebianSysctl => "user namespaces: kernel.unprivileged_userns_clone is 0",
             Self::Count => "user namespaces: user.max_user_namespaces is 0 or used up",
-            Self::AppArmor => "user namespaces: AppArmor takes their capabilities away",
+            Self::AppArmor => {
+                "user namespaces: AppArmor keeps them, or their capabilities, from programs without a profile that allows them"
+            }
             Self::Seccomp => "user namespaces: a seccomp filter of the container refuses them",
             Self::Absent => "user namespaces: the kernel has none",
         }
@@ -119,7 +121,9 @@ impl UsernsRefusal {
         match self {
             Self::DebianSysctl => "sudo sysctl kernel.unprivileged_userns_clone=1",
             Self::Count => "sudo sysctl user.max_user_namespaces=10000",
-            Self::AppArmor => "sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0",
+            Self::AppArmor => {
+                "install endow's AppArmor profile, see docs/guide/user-namespaces.md; or, for all programs: sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0"
+            }
             Self::Seccomp => {
                 "start the container with --security-opt seccomp=unconfined --security-opt systempaths=unconfined"
             }

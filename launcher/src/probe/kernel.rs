@@ -34,6 +34,17 @@ pub(super) fn read_word(path: &str) -> Option<String> {
     Some(text.trim().to_owned())
 }
 
+/// Returns whether a profile of AppArmor's is enforced on this process.
+pub(super) fn is_confined() -> bool {
+    read_word("/proc/self/attr/current").is_some_and(|label| label.ends_with("(enforce)"))
+}
+
+/// Returns whether a filter of system calls is in front.
+pub(super) fn is_filtered() -> bool {
+    let status = read_word("/proc/self/status").unwrap_or_default();
+    status.lines().any(|line| line.starts_with("Seccomp:") && line.ends_with('2'))
+}
+
 #[cfg(test)]
 mod tests {
     use super::version;

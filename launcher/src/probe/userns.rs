@@ -1,6 +1,6 @@
 //! Why an ordinary user is refused a user namespace: asked only when one was refused.
 
-use super::kernel::read_word;
+use super::kernel::{is_confined, is_filtered, read_word};
 use crate::plan::host::UsernsRefusal;
 
 /// Finds out whether an endow inside another, which runs at level `outer`, is refused them.
@@ -23,7 +23,9 @@ pub(crate) fn refusal() -> UsernsRefusal {
         UsernsRefusal::DebianSysctl
     } else if is("/proc/sys/user/max_user_namespaces", "0") {
         UsernsRefusal::Count
-    } else if is("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1") {
+    } else if is("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1")
+        || (is_confined() && !is_filtered())
+    {
         UsernsRefusal::AppArmor
     } else {
         UsernsRefusal::Seccomp
