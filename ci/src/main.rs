@@ -8,6 +8,7 @@
 mod bench;
 mod check;
 mod fuzz;
+mod kernels;
 mod provision;
 mod test;
 mod tidy;
@@ -25,6 +26,8 @@ usage: cargo ci <task>
   bench [launch] [memory] [build] [sync] [materialize] [network]
                                          measure against the floor and against bubblewrap
         [--rounds N] [--peer NAME] [--core LIST] [--json]
+  kernels [6.1] [6.12] [running] [--smoke|--reduced|--whole] [--write] [-- FILTER...]
+                                         run the tests on kernels of Debian, in qemu, and on this one
   fuzz [TARGET] [--seconds N] [--keep]   hostile input for what reads it; --keep adds to the corpus";
 
 fn main() -> ExitCode {
@@ -39,6 +42,7 @@ fn main() -> ExitCode {
         "provision" => provision::run(),
         "tidy" => tidy::run(),
         "bench" => bench::run(rest),
+        "kernels" => kernels::run(rest),
         "fuzz" => fuzz::run(rest),
         // The other end of what `bench network` measures, started by it.
         "peer" => bench::peer::run(rest).map(|()| ExitCode::SUCCESS),

@@ -14,6 +14,7 @@ mod killed;
 #[cfg(feature = "test-switches")]
 mod layers;
 mod learn;
+mod machines;
 mod network;
 mod plan;
 mod run_basic;

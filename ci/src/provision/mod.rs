@@ -10,7 +10,9 @@ mod aider;
 mod casd;
 mod crates;
 mod debian;
+mod kernels;
 mod projects;
+mod sources;
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -40,6 +42,11 @@ pub(crate) fn run() -> Result<ExitCode> {
     work.part("npm", agents::VERSION, agents::fetch)?;
     work.part("aider", aider::VERSION, aider::fetch)?;
     work.part("projects", projects::VERSION, projects::fetch)?;
+    if work.owner.is_some() {
+        work.part("kernels", kernels::VERSION, kernels::fetch)?;
+    } else {
+        println!("kernels: left out, since only root can make a root for their guests");
+    }
     println!("provisioned: {}", work.root.display());
     Ok(ExitCode::SUCCESS)
 }

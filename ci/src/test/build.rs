@@ -12,30 +12,30 @@ use crate::workspace;
 
 /// One test executable.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct TestBinary {
+pub(crate) struct TestBinary {
     /// End-to-end tests come last: a broken unit explains them.
-    pub(super) end_to_end: bool,
+    pub(crate) end_to_end: bool,
     /// Package and target, for people.
-    pub(super) label: String,
+    pub(crate) label: String,
     /// The executable.
-    pub(super) path: PathBuf,
+    pub(crate) path: PathBuf,
     /// The package's directory; tests start in it, as under `cargo test`.
-    pub(super) package: PathBuf,
+    pub(crate) package: PathBuf,
 }
 
 /// One build of everything.
-pub(super) struct Build {
+pub(crate) struct Build {
     /// The test executables, unit tests first.
-    pub(super) tests: Vec<TestBinary>,
+    pub(crate) tests: Vec<TestBinary>,
     /// The program under test; its helpers lie next to it.
-    pub(super) endow: PathBuf,
+    pub(crate) endow: PathBuf,
 }
 
 /// Programs that endow looks for where it lies itself.
 const HELPERS: &[&str] = &["endow-bridge", "endow-broker", "endow-ssh-agent"];
 
 /// Builds all tests with `features` and copies the executables to `<place>/bin/<name>`.
-pub(super) fn build(place: &Place, name: &str, features: &[&str]) -> Result<Build> {
+pub(crate) fn build(place: &Place, name: &str, features: &[&str]) -> Result<Build> {
     let messages = cargo_test_no_run(place, features)?;
     let bin = place.bin_dir(name)?;
     let mut tests = Vec::new();

@@ -13,10 +13,10 @@ use super::run::Identity;
 use crate::workspace;
 
 /// The ordinary user that tests run as when root starts them.
-const USER: &str = "endow-test";
+pub(crate) const USER: &str = "endow-test";
 
 /// A place to build and run tests in; dropping it removes what it made.
-pub(super) struct Place {
+pub(crate) struct Place {
     source: PathBuf,
     target: PathBuf,
     /// Executables and the list of skipped tests.
@@ -30,7 +30,7 @@ pub(super) struct Place {
 
 impl Place {
     /// Prepares the place for whoever runs this task.
-    pub(super) fn new() -> Result<Self> {
+    pub(crate) fn new() -> Result<Self> {
         let target = workspace::target_dir()?;
         fs::create_dir_all(&target)?;
         let lock = File::create(target.join("endow-ci.lock"))?;
@@ -72,29 +72,34 @@ impl Place {
     }
 
     /// The sources that are built.
-    pub(super) fn source(&self) -> &Path {
+    pub(crate) fn source(&self) -> &Path {
         &self.source
     }
 
+    /// The directory that holds the sources and the executables.
+    pub(crate) fn base(&self) -> &Path {
+        &self.base
+    }
+
     /// The directory that cargo builds into.
-    pub(super) fn target(&self) -> &Path {
+    pub(crate) fn target(&self) -> &Path {
         &self.target
     }
 
     /// Those the tests run as, in this order.
-    pub(super) fn identities(&self) -> &[Identity] {
+    pub(crate) fn identities(&self) -> &[Identity] {
         &self.identities
     }
 
     /// A directory for one build's executables.
-    pub(super) fn bin_dir(&self, name: &str) -> Result<PathBuf> {
+    pub(crate) fn bin_dir(&self, name: &str) -> Result<PathBuf> {
         let dir = self.base.join("bin").join(name);
         fs::create_dir_all(&dir)?;
         Ok(dir)
     }
 
     /// The file in which tests note that they did not run, empty and open to all.
-    pub(super) fn fresh_skips(&self) -> Result<PathBuf> {
+    pub(crate) fn fresh_skips(&self) -> Result<PathBuf> {
         let path = self.base.join("skips");
         fs::write(&path, "")?;
         fs::set_permissions(&path, Permissions::from_mode(0o666))?;
@@ -102,7 +107,7 @@ impl Place {
     }
 
     /// The home directory made for a user of that name.
-    pub(super) fn home(&self, name: &str) -> Option<PathBuf> {
+    pub(crate) fn home(&self, name: &str) -> Option<PathBuf> {
         self.homes.as_ref().map(|homes| homes.join(name))
     }
 }

@@ -26,7 +26,7 @@ const USER_PATH: &str = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:
 
 /// Whom tests run as.
 #[derive(Clone, Debug)]
-pub(super) enum Identity {
+pub(crate) enum Identity {
     /// Whoever started the task, in their own environment.
     Current,
     /// Root, with a fresh home.

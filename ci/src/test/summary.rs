@@ -4,22 +4,33 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::AddAssign;
 
+/// How the note of a test ends that is for another kind of machine.
+const ELSEWHERE: &str = "; `cargo ci kernels` boots such a machine";
+
 /// What became of the tests.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Counts {
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counts {
     /// Ran and held.
-    pub(super) passed: u64,
+    pub(crate) passed: u64,
     /// Ran and did not hold, or never ended.
-    pub(super) failed: u64,
+    pub(crate) failed: u64,
     /// Did not run, because something they need is missing.
-    pub(super) skipped: u64,
+    pub(crate) skipped: u64,
+    /// Those of them that no machine like this one can run, and `cargo ci kernels` does.
+    pub(crate) elsewhere: u64,
+    /// The names of those that did not hold.
+    pub(crate) failures: Vec<String>,
+    /// `name: reason` of those that did not run.
+    pub(crate) notes: Vec<String>,
     /// Whether the closing line of an executable was seen.
     closed: bool,
 }
 
 impl Counts {
     /// Reads one line of a test executable.
-    pub(super) fn read(&mut self, line: &str) {
+    pub(crate) fn read(&mut self, line: &str) {
+        let failed = line.strip_prefix("test ").and_then(|line| line.strip_suffix(" ... FAILED"));
+        self.failures.extend(failed.map(str::to_owned));
         let Some(rest) = line.strip_prefix("test result: ") else { return };
         self.closed = true;
         for part in rest.split([';', '.']) {
@@ -36,18 +47,20 @@ impl Counts {
     }
 
     /// Shows the tests that noted not to have run; the executable had counted them as passed.
-    pub(super) fn add_skips(&mut self, notes: &str) {
+    pub(crate) fn add_skips(&mut self, notes: &str) {
         let notes: BTreeSet<&str> = notes.lines().filter(|line| !line.is_empty()).collect();
         for note in &notes {
             println!("not run: {note}");
         }
-        let number = u64::try_from(notes.len()).unwrap_or(u64::MAX);
+        let number = count(notes.len());
+        self.elsewhere += count(notes.iter().filter(|note| note.ends_with(ELSEWHERE)).count());
         self.skipped += number;
         self.passed = self.passed.saturating_sub(number);
+        self.notes.extend(notes.into_iter().map(str::to_owned));
     }
 
     /// Judges the end of an executable: one that dies half-way has failed whatever it printed.
-    pub(super) fn ended(&mut self, code: Option<i32>) -> Option<String> {
+    pub(crate) fn ended(&mut self, code: Option<i32>) -> Option<String> {
         let agrees = match code {
             Some(0) => self.closed && self.failed == 0,
             _ => self.closed && self.failed > 0,
@@ -64,11 +77,18 @@ impl Counts {
     }
 }
 
+fn count(number: usize) -> u64 {
+    u64::try_from(number).unwrap_or(u64::MAX)
+}
+
 impl AddAssign for Counts {
     fn add_assign(&mut self, other: Self) {
         self.passed += other.passed;
         self.failed += other.failed;
         self.skipped += other.skipped;
+        self.elsewhere += other.elsewhere;
+        self.failures.extend(other.failures);
+        self.notes.extend(other.notes);
     }
 }
 
@@ -80,13 +100,13 @@ impl fmt::Display for Counts {
 
 /// Holds back the lines of single tests until all are there, then gives them out sorted.
 #[derive(Debug, Default)]
-pub(super) struct SortedLines {
+pub(crate) struct SortedLines {
     held: Vec<String>,
 }
 
 impl SortedLines {
     /// Takes a line; gives back what can be shown now.
-    pub(super) fn push(&mut self, line: String) -> Vec<String> {
+    pub(crate) fn push(&mut self, line: String) -> Vec<String> {
         if line.starts_with("test ") && line.contains(" ... ") {
             self.held.push(line);
             return Vec::new();
@@ -98,7 +118,7 @@ impl SortedLines {
     }
 
     /// Gives back what is still held.
-    pub(super) fn finish(&mut self) -> Vec<String> {
+    pub(crate) fn finish(&mut self) -> Vec<String> {
         self.held.sort();
         std::mem::take(&mut self.held)
     }
@@ -129,6 +149,13 @@ mod tests {
         let mut counts = read(OK);
         counts.add_skips("run::strace: no strace\nrun::strace: no strace\n");
         assert_eq!(counts.to_string(), "2 passed, 0 failed, 2 skipped");
+    }
+
+    #[test]
+    fn counts_tell_tests_for_other_machines() {
+        let mut counts = read(OK);
+        counts.add_skips(&format!("machines::a: no cgroup{ELSEWHERE}\nrun::b: no strace\n"));
+        assert_eq!((counts.skipped, counts.elsewhere), (3, 1));
     }
 
     #[test]

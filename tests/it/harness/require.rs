@@ -6,11 +6,13 @@ use std::path::PathBuf;
 /// Says that the current test can't run here. With `ENDOW_TEST_REQUIRE=all` that is a failure;
 /// otherwise the runner counts it as skipped.
 pub(crate) fn skip(reason: &str) {
-    let thread = std::thread::current();
-    let name = thread.name().unwrap_or("test");
     let required = std::env::var("ENDOW_TEST_REQUIRE").is_ok_and(|it| it == "all");
-    assert!(!required, "{name} can't run here: {reason}");
-    let line = format!("{name}: {reason}\n");
+    assert!(!required, "{} can't run here: {reason}", name());
+    note(reason);
+}
+
+fn note(reason: &str) {
+    let line = format!("{}: {reason}\n", name());
     match std::env::var_os("ENDOW_TEST_SKIPS") {
         Some(path) => {
             let file = std::fs::OpenOptions::new().append(true).create(true).open(path);
@@ -18,6 +20,16 @@ pub(crate) fn skip(reason: &str) {
         }
         None => std::io::stdout().write_all(format!("skipped {line}").as_bytes()).expect("stdout"),
     }
+}
+
+fn name() -> String {
+    std::thread::current().name().unwrap_or("test").to_owned()
+}
+
+/// Says that the current test is for another kind of machine, which `cargo ci kernels` boots: counted as
+/// skipped, and no failure wherever it is run.
+pub(crate) fn elsewhere(reason: &str) {
+    note(&format!("{reason}; `cargo ci kernels` boots such a machine"));
 }
 
 /// Finds a program of a Debian package; says so when it is not installed.

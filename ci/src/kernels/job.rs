@@ -1,0 +1,139 @@
+//! What a guest does, one job after the other, as lines of its script.
+
+use std::path::Path;
+
+use crate::test::{Build, Builds, TestBinary, USER};
+
+use super::selection::Selection;
+
+/// One program that a guest runs.
+#[derive(Clone, Debug)]
+pub(super) struct Job {
+    /// What the guest does before, by the name of a function of its script.
+    before: Option<&'static str>,
+    label: String,
+    user: &'static str,
+    seconds: u64,
+    directory: String,
+    endow: String,
+    command: Vec<String>,
+}
+
+/// Where a guest of `apparmor` has endow.
+const INSTALLED: &str = "/usr/local/bin/endow";
+
+impl Job {
+    /// Asks endow what the machine can enforce.
+    pub(super) fn doctor(endow: &Path) -> Self {
+        let endow = text(endow);
+        let command = vec![endow.clone(), "doctor".to_owned(), "--json".to_owned()];
+        Self {
+            before: None,
+            label: "doctor".to_owned(),
+            user: USER,
+            seconds: 120,
+            directory: "/".to_owned(),
+            endow,
+            command,
+        }
+    }
+
+    /// Runs a test executable.
+    fn test(test: &TestBinary, build: &Build, user: &'static str, words: Vec<String>) -> Self {
+        let command = [text(&test.path)].into_iter().chain(words).collect();
+        Self {
+            before: None,
+            label: test.label.clone(),
+            user,
+            seconds: 3000,
+            directory: text(&test.package),
+            endow: text(&build.endow),
+            command,
+        }
+    }
+
+    /// The same after a step of the guest's.
+    pub(super) fn after(mut self, before: Option<&'static str>) -> Self {
+        self.before = before;
+        self
+    }
+
+    /// The same with the endow that the guest has installed.
+    pub(super) fn installed(mut self) -> Self {
+        for word in self.command.iter_mut().filter(|word| **word == self.endow) {
+            INSTALLED.clone_into(word);
+        }
+        INSTALLED.clone_into(&mut self.endow);
+        self
+    }
+
+    /// What it is, for people.
+    pub(super) fn title(&self) -> String {
+        format!("{} as {}", self.label, self.user)
+    }
+
+    /// The line of the script.
+    pub(super) fn line(&self, number: usize) -> String {
+        let fixed =
+            [self.user, &self.seconds.to_string(), &self.directory, &self.endow].map(str::to_owned);
+        let words = fixed.iter().chain(&self.command).map(|word| quoted(word));
+        let words: Vec<String> = words.collect();
+        let before = self.before.map(|step| format!("{step} >/dev/console 2>&1\n"));
+        format!("{}job {number} {}\n", before.unwrap_or_default(), words.join(" "))
+    }
+}
+
+/// Every test of the selection, as the ordinary user, and end-to-end tests as root.
+pub(super) fn tests(builds: &Builds, selection: &Selection) -> Vec<Job> {
+    let plain = &builds.plain;
+    let of = |user, words: Vec<String>| {
+        let wanted = plain.tests.iter().filter(move |test| user != "root" || test.end_to_end);
+        let wanted = wanted.filter(|test| selection.takes(&test.label));
+        wanted.map(move |test| Job::test(test, plain, user, words.clone())).collect::<Vec<_>>()
+    };
+    let mut jobs = of(USER, selection.words());
+    for (test, names) in builds.featured.tests.iter().zip(&builds.only_featured) {
+        let names: Vec<&String> = names.iter().filter(|name| selection.wants(name)).collect();
+        if !names.is_empty() && selection.takes(&test.label) {
+            let exact = ["--exact".to_owned()].into_iter().chain(names.into_iter().cloned());
+            jobs.push(Job::test(test, &builds.featured, USER, exact.collect()));
+        }
+    }
+    if selection.as_root() {
+        jobs.extend(of("root", selection.words()));
+    }
+    jobs
+}
+
+/// The end-to-end tests whose name begins so.
+pub(super) fn named(builds: &Builds, prefix: &str) -> Option<Job> {
+    let mut tests = builds.plain.tests.iter();
+    let it = tests.find(|test| test.label == END_TO_END)?;
+    Some(Job::test(it, &builds.plain, USER, vec![prefix.to_owned()]))
+}
+
+/// The executable of endow's own end-to-end tests.
+pub(super) const END_TO_END: &str = "launcher/it";
+
+fn text(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
+}
+
+fn quoted(word: &str) -> String {
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn line_is_read_by_a_shell_as_it_was_meant() {
+        let job = Job::doctor(Path::new("/a b/endow")).installed().after(Some("profile"));
+        let line = format!(
+            "profile >/dev/console 2>&1\njob 4 '{USER}' '120' '/' '/usr/local/bin/endow' '/usr/local/bin/endow' 'doctor' '--json'\n"
+        );
+        assert_eq!(job.line(4), line);
+        assert_eq!(quoted("it's"), r"'it'\''s'");
+    }
+}

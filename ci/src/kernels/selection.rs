@@ -1,0 +1,106 @@
+//! Which tests a guest runs. What is left out stands here with its reason.
+
+use super::job::END_TO_END;
+
+/// How much is run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Scope {
+    /// What a minute of an emulated machine allows.
+    Smoke,
+    /// What an emulated machine can do in some minutes.
+    Reduced,
+    /// Everything that a guest can do.
+    Whole,
+}
+
+/// Left out of every guest.
+const NEVER: &[(&str, &str)] = &[
+    ("work::", "other people's builds and agents: what is provisioned is not in the guest"),
+    ("trees::oracles", "buildbox-casd and Bazel are not in the guest"),
+    ("trees::real", "what is provisioned is not in the guest"),
+    ("run_toolchains::", "the toolchain of Rust is not in the guest"),
+];
+
+/// Left out where Landlock has no scope of signals.
+const BEFORE_6_12: &[(&str, &str)] =
+    &[("in_place::", "level `landlock` is refused before Linux 6.12")];
+
+/// Left out where instructions are emulated: twenty times slower, what waits for a time fails, and
+/// what tries hundreds of things takes hours.
+const EMULATED: &[(&str, &str)] = &[
+    ("doctor::", "a bound on time"),
+    ("in_the_middle_of_a_rename", "is killed at times of an unemulated machine"),
+    ("sync_crash", "hundreds of runs"),
+    ("sync_races", "hundreds of runs"),
+    ("killed::", "hundreds of runs"),
+    ("trees::", "thousands of files; unit tests of `vfs` and `plan` cover what is decided"),
+    ("plan::", "decides on values and asks no kernel"),
+    ("learn::", "starts each run many times"),
+    ("awaited::", "waits for times of an unemulated machine"),
+    ("single::", "waits for times of an unemulated machine"),
+];
+
+/// What the smallest set is.
+const SMOKE: &[&str] = &[
+    "run_basic::",
+    "machines::delegated::",
+    "run_limits::no_core",
+    "run_cow::",
+    "escape::privilege::",
+    "escape::descriptors::",
+];
+
+/// The tests of one call of this task.
+pub(super) struct Selection {
+    pub(super) scope: Scope,
+    /// Parts of names that the user asked for.
+    pub(super) filters: Vec<String>,
+    /// The kernel that they run on.
+    pub(super) kernel: String,
+}
+
+impl Selection {
+    /// Whether an executable has any.
+    pub(super) fn takes(&self, label: &str) -> bool {
+        match self.scope {
+            Scope::Smoke | Scope::Reduced => label == END_TO_END,
+            Scope::Whole => true,
+        }
+    }
+
+    /// Whether end-to-end tests are run as root too.
+    pub(super) fn as_root(&self) -> bool {
+        self.scope == Scope::Whole
+    }
+
+    /// Whether a test is one of them.
+    pub(super) fn wants(&self, name: &str) -> bool {
+        let asked = self.asked();
+        let is_asked = asked.is_empty() || asked.iter().any(|part| name.contains(part.as_str()));
+        is_asked && !self.left_out().iter().any(|(part, _)| name.contains(part))
+    }
+
+    /// The words for an executable.
+    pub(super) fn words(&self) -> Vec<String> {
+        let mut words = self.asked();
+        for (part, _) in self.left_out() {
+            words.extend(["--skip".to_owned(), (*part).to_owned()]);
+        }
+        words
+    }
+
+    /// What is left out, and why.
+    pub(super) fn left_out(&self) -> Vec<(&'static str, &'static str)> {
+        let emulated = if self.scope == Scope::Whole { &[][..] } else { EMULATED };
+        let old = if self.kernel == "6.1" { BEFORE_6_12 } else { &[] };
+        let guest = if self.kernel == super::RUNNING { &[] } else { NEVER };
+        guest.iter().chain(old).chain(emulated).copied().collect()
+    }
+
+    fn asked(&self) -> Vec<String> {
+        if self.filters.is_empty() && self.scope == Scope::Smoke {
+            return SMOKE.iter().map(|part| (*part).to_owned()).collect();
+        }
+        self.filters.clone()
+    }
+}

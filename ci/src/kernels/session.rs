@@ -1,0 +1,140 @@
+//! One call of the task: what was built once, and the kernels it is run on.
+
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+
+use super::Options;
+use super::column::{Column, Row};
+use super::job::Job;
+use super::kernel::{Kernel, NAMES};
+use super::machine::{MACHINES, Machine};
+use super::payload::Payload;
+use super::qemu::{self, Accel, Boot};
+use super::selection::{Scope, Selection};
+use super::told::Told;
+use crate::test::{self, Builds, Place};
+
+/// Seconds after which a guest counts as hung.
+const SMOKE_LIMIT: u64 = 300;
+const LIMIT: u64 = 7200;
+
+/// What all kernels share.
+pub(super) struct Session {
+    accel: Accel,
+    scope: Scope,
+    filters: Vec<String>,
+    builds: Builds,
+    payload: Payload,
+    place: Place,
+}
+
+impl Session {
+    /// Looks how guests can be run, then builds.
+    pub(super) fn new(options: &Options) -> Result<Self> {
+        qemu::check()?;
+        let accel = Accel::find(&Kernel::named(NAMES[0])?);
+        if let Accel::Tcg(why) = &accel {
+            println!("guests are emulated: {why}");
+        }
+        let most = if accel == Accel::Kvm { Scope::Whole } else { Scope::Reduced };
+        let scope = options.scope.unwrap_or(most);
+        if scope != Scope::Whole {
+            println!("a reduced set of tests is run");
+        }
+        let place = Place::new()?;
+        let builds = Builds::of(&place)?;
+        let payload = Payload::of(&place)?;
+        Ok(Self { accel, scope, filters: options.filters.clone(), builds, payload, place })
+    }
+
+    /// Boots a kernel as each kind of machine.
+    pub(super) fn boots(&self, name: &str) -> Result<Column> {
+        let kernel = Kernel::named(name)?;
+        let mut column = Column {
+            name: kernel.name.clone(),
+            package: kernel.package.clone(),
+            how: self.accel.words(),
+            release: String::new(),
+            machines: Vec::new(),
+        };
+        for machine in MACHINES.iter().filter(|machine| machine.can_be(name)) {
+            let jobs = machine.jobs(&self.builds, &self.selection(name));
+            let told = self.boot(&kernel, machine, &jobs)?;
+            column.release.clone_from(&told.release);
+            column.machines.push(Row::of(machine, &told));
+        }
+        Ok(column)
+    }
+
+    /// Boots once, shows what the guest tells, and sees to it that it told everything.
+    fn boot(&self, kernel: &Kernel, machine: &Machine, jobs: &[Job]) -> Result<Told> {
+        println!("\n== {} {}", kernel.name, machine.name);
+        let lines: String = jobs.iter().enumerate().map(|(number, job)| job.line(number)).collect();
+        let script = self.payload.write_jobs(&lines)?;
+        let boot = Boot {
+            accel: &self.accel,
+            kernel,
+            payload: self.payload.disk(),
+            place: self.payload.place(),
+            jobs: &script,
+            words: machine.words,
+            console: script.with_extension(format!("{}-{}.console", kernel.name, machine.name)),
+            seconds: if self.scope == Scope::Smoke { SMOKE_LIMIT } else { LIMIT },
+        };
+        let mut told = Told::default();
+        boot.run(|line| {
+            told.read(line);
+            show(line, jobs);
+        })?;
+        ensure!(told.done, "the guest of {} told too little:\n{}", kernel.name, boot.last_words());
+        Ok(told)
+    }
+
+    /// Runs the same on the kernel of this machine.
+    pub(super) fn running(&self) -> Result<Column> {
+        let endow = &self.builds.plain.endow;
+        let said = Command::new(endow).args(["doctor", "--json"]).output().context("no endow")?;
+        let counts =
+            test::run_all(&self.place, &self.builds, &self.selection(super::RUNNING).words())?;
+        let release = std::fs::read_to_string("/proc/sys/kernel/osrelease")?;
+        let diagnoses = vec![serde_json::from_slice(&said.stdout)?];
+        Ok(Column {
+            name: super::RUNNING.to_owned(),
+            package: "this machine".to_owned(),
+            how: "natively".to_owned(),
+            release: release.trim().to_owned(),
+            machines: vec![Row { name: MACHINES[0].name, diagnoses, counts }],
+        })
+    }
+
+    /// What is left out of which kernels' tests, and why.
+    pub(super) fn left_out(&self, kernels: &[String]) -> Vec<(String, String)> {
+        let of = |name: &String| {
+            let name = name.clone();
+            let outs = self.selection(&name).left_out().into_iter();
+            outs.map(move |(part, reason)| (format!("{name}: `{part}`"), reason.to_owned()))
+        };
+        kernels.iter().flat_map(of).collect()
+    }
+
+    fn selection(&self, kernel: &str) -> Selection {
+        // Emulation and what the root of guests lacks do not bother this machine.
+        let scope = if kernel == super::RUNNING && self.scope == Scope::Reduced {
+            Scope::Whole
+        } else {
+            self.scope
+        };
+        Selection { scope, filters: self.filters.clone(), kernel: kernel.to_owned() }
+    }
+}
+
+/// Shows a line of a guest's; of JSON that is the table's to show.
+fn show(line: &str, jobs: &[Job]) {
+    if let Some(number) = line.strip_prefix("@job ") {
+        let job = number.parse().ok().and_then(|number: usize| jobs.get(number));
+        println!("\n-- {}", job.map_or_else(String::new, Job::title));
+    } else if !line.starts_with(['@', ' ', '{', '}']) && !line.is_empty() {
+        println!("{line}");
+    }
+}
