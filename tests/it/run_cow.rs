@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
-use crate::harness::{Running, Said, World, project, said};
+use crate::harness::{Running, Said, World, kernel, project, said};
 
 /// Runs a script in a buffered project whose changes are dropped at the end.
 fn run(world: &World, options: &[&str], script: &str) -> Said {
@@ -94,6 +94,11 @@ fn single_file_is_buffered() {
 fn mount_above_the_state_is_buffered_in_memory() {
     let world = project();
     let root = world.root().to_str().expect("text");
+    if kernel() < (6, 6) {
+        let inside = run(&world, &["--cow", root], "true");
+        assert!(inside.fails(122).contains("needs Linux 6.6"), "{}", inside.stderr);
+        return;
+    }
     let script = format!("echo guest >{root}/made; cat {root}/made; ls -A {root}/state 2>&1");
     let inside = run(&world, &["--cow", root], &script);
     let absent = format!("ls: cannot access '{root}/state': No such file or directory\n");

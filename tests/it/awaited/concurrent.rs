@@ -30,10 +30,10 @@ fn two_first_sessions_both_survive() {
 #[test]
 fn what_both_made_differently_stays_and_waits() {
     let first = First::new(
-        "mkdir ~/.claude; echo mine >~/.claude/history; echo own >~/.claude/own; read go",
+        "mkdir ~/.claude; echo mine >~/.claude/history; echo own >~/.claude/own; echo made; read go",
     );
     let mut running = first.start(&[]);
-    std::thread::sleep(std::time::Duration::from_millis(300));
+    running.expect("made");
     first.world.write("home/.claude/history", "theirs\n");
     running.say("\n");
     assert_eq!(running.end(), 121);

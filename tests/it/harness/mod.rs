@@ -17,7 +17,7 @@ use tempfile::TempDir;
 pub(crate) use kept::MadeUp;
 pub(crate) use process::{PATIENCE, Running, mark, marked, pid, send, soon, tree, within};
 pub(crate) use pty::Pty;
-pub(crate) use require::{debian_program, elsewhere, skip};
+pub(crate) use require::{debian_program, elsewhere, kernel, skip};
 
 /// A place with a home and a project, gone when it is dropped.
 pub(crate) struct World {

@@ -41,3 +41,12 @@ pub(crate) fn debian_program(name: &str) -> Option<PathBuf> {
     }
     found
 }
+
+/// Returns the major and minor version of the running kernel.
+pub(crate) fn kernel() -> (u32, u32) {
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").expect("a release");
+    let mut numbers =
+        release.split(|it: char| !it.is_ascii_digit()).map_while(|it| it.parse().ok());
+    let mut next = || numbers.next().expect("a number");
+    (next(), next())
+}
