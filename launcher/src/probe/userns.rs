@@ -17,7 +17,8 @@ pub(super) fn refused_inside(outer: &str) -> Option<UsernsRefusal> {
 /// filter in front does, as container engines install.
 pub(crate) fn refusal() -> UsernsRefusal {
     let is = |path: &str, word: &str| read_word(path).as_deref() == Some(word);
-    if !std::path::Path::new("/proc/self/ns/user").exists() {
+    // A profile of AppArmor's may keep the link from being followed.
+    if std::fs::symlink_metadata("/proc/self/ns/user").is_err() {
         UsernsRefusal::Absent
     } else if is("/proc/sys/kernel/unprivileged_userns_clone", "0") {
         UsernsRefusal::DebianSysctl
