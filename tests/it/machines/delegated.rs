@@ -89,7 +89,7 @@ fn doctor_finds_it() {
 fn memory_is_limited_and_the_end_told() {
     let Some(_) = delegated() else { return };
     let world = World::new();
-    let inside = python(&world, &["--memory", "100M"], GRABS);
+    let inside = python(&world, &["-v", "--memory", "100M"], GRABS);
     assert!(inside.fails(124).contains("memory limit"), "{inside:?}");
     assert!(inside.stdout.starts_with("0\n") && !inside.stdout.contains('5'), "{inside:?}");
     let report = world.root().join("report");
