@@ -60,6 +60,16 @@ pub(super) struct Selection {
 }
 
 impl Selection {
+    /// How much that is, for the table.
+    pub(super) fn words_of_scope(&self) -> &'static str {
+        match (self.scope, self.filters.is_empty()) {
+            (_, false) => "some tests",
+            (Scope::Smoke, _) => "the smallest set of tests",
+            (Scope::Reduced, _) => "the end-to-end tests, as an ordinary user",
+            (Scope::Whole, _) => "all tests",
+        }
+    }
+
     /// Whether an executable has any.
     pub(super) fn takes(&self, label: &str) -> bool {
         match self.scope {

@@ -54,7 +54,7 @@ impl Session {
         let mut column = Column {
             name: kernel.name.clone(),
             package: kernel.package.clone(),
-            how: self.accel.words(),
+            how: format!("{}, {}", self.accel.words(), self.selection(name).words_of_scope()),
             release: String::new(),
             machines: Vec::new(),
         };
@@ -102,7 +102,7 @@ impl Session {
         Ok(Column {
             name: super::RUNNING.to_owned(),
             package: "this machine".to_owned(),
-            how: "natively".to_owned(),
+            how: format!("natively, {}", self.selection(super::RUNNING).words_of_scope()),
             release: release.trim().to_owned(),
             machines: vec![Row { name: MACHINES[0].name, diagnoses, counts }],
         })
