@@ -21,6 +21,7 @@ mod run_basic;
 mod run_bridges;
 mod run_bytes;
 mod run_checkpoint;
+mod run_closed;
 mod run_conflicts;
 mod run_cow;
 mod run_deep_names;

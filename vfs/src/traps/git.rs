@@ -147,17 +147,23 @@ mod tests {
             .map(move |all| (0u32..).take(parts).map(|part| run(all, part)).collect())
     }
 
+    /// Returns what runs leave, each its parts.
+    fn left_by(parts: &[&str], runs: &[usize]) -> Scratch {
+        let target = tree(&[]);
+        for run in 0..3 {
+            let of_run = parts.iter().zip(runs).filter(|(_, of)| **of == run);
+            let names: Vec<&str> = of_run.map(|(name, _)| *name).collect();
+            write_back(&tree(&names), &target, &names);
+        }
+        target
+    }
+
     #[test]
     fn no_number_of_runs_makes_a_repository_that_is_steered() {
         for steering in ["config", "commondir", "hooks/"] {
             let parts = ["HEAD", "objects/", "refs/", steering];
             for runs in splits(parts.len()) {
-                let target = tree(&[]);
-                for run in 0..3 {
-                    let of_run = parts.iter().zip(&runs).filter(|(_, of)| **of == run);
-                    let names: Vec<&str> = of_run.map(|(name, _)| *name).collect();
-                    write_back(&tree(&names), &target, &names);
-                }
+                let target = left_by(&parts, &runs);
                 let has = |name: &str| target.path().join(name).exists();
                 assert!(!(has("HEAD") && has(steering)), "{steering} {runs:?}");
             }

@@ -86,13 +86,12 @@ impl Tree {
     fn links_of_git(&self, directory: &Path) -> Vec<PathBuf> {
         let (mut found, mut pending) = (Vec::new(), vec![directory.to_owned()]);
         while let Some(path) = pending.pop() {
-            for (below, kind) in self.entries(&path) {
-                match kind {
-                    Kind::Symlink => found.push(below),
-                    Kind::Directory if !self.is_objects(&below) => pending.push(below),
-                    Kind::Directory | Kind::File | Kind::Other => {}
-                }
-            }
+            let (links, others): (Vec<_>, Vec<_>) =
+                self.entries(&path).into_iter().partition(|(_, kind)| *kind == Kind::Symlink);
+            let is_entered =
+                |(path, kind): &(PathBuf, Kind)| *kind == Kind::Directory && !self.is_objects(path);
+            found.extend(links.into_iter().map(|(path, _)| path));
+            pending.extend(others.into_iter().filter(is_entered).map(|(path, _)| path));
         }
         found
     }
