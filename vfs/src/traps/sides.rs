@@ -1,10 +1,11 @@
 //! A tree, and the layer above it where it has one.
 
 use std::ffi::{OsStr, OsString};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
 use crate::fs::{Errno, Fs, Node, Open, Result, Special};
+use crate::sync::root::{Closed, Root};
 
 /// What is asked for names: the layer first.
 #[derive(Clone, Copy)]
@@ -33,7 +34,7 @@ impl<'a> Sides<'a> {
     /// Returns where a link leads, as the command sees it; `None` for what is none.
     pub(super) fn link(&self, path: &Path) -> Result<Option<OsString>> {
         for side in self.each() {
-            match self.link_at(side, path) {
+            match self.link_of(side, path) {
                 Ok(target) => return Ok(Some(target)),
                 Err(Errno::INVAL) => return Ok(None),
                 Err(errno) if is_absent(errno) => {}
@@ -73,6 +74,22 @@ impl<'a> Sides<'a> {
 
     fn node(&self, side: BorrowedFd<'_>, above: &Path, name: &OsStr) -> Result<Node> {
         self.fs.node(self.open(side, above)?.as_fd(), name)
+    }
+
+    /// The same where a command closed directories of its layer: those are opened meanwhile.
+    fn link_of(&self, side: BorrowedFd<'_>, path: &Path) -> Result<OsString> {
+        let is_layer = self.layer.is_some_and(|it| it.as_raw_fd() == side.as_raw_fd());
+        match self.link_at(side, path) {
+            Err(Errno::ACCESS) if is_layer => self.link_in_closed(side, path),
+            found => found,
+        }
+    }
+
+    fn link_in_closed(&self, layer: BorrowedFd<'_>, path: &Path) -> Result<OsString> {
+        let mut root = Root::new(self.fs, layer, Closed::Open);
+        let opened = root.open_up(path.parent().unwrap_or(Path::new("")));
+        let target = opened.and_then(|_| self.link_at(layer, path));
+        root.close().and(target)
     }
 
     fn link_at(&self, side: BorrowedFd<'_>, path: &Path) -> Result<OsString> {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::amend::{set, with_writable};
 use super::bench::{Bench, name};
-use crate::fs::{At, Errno, Fs, Kind, Open, Result};
+use crate::fs::{At, Errno, Fs, Kind, Result};
 use crate::sync::collect::{io, is_overlays};
 use crate::sync::journal::{Act, Batch, Direction, MountBatch, Step};
 use crate::sync::repository::GitDirs;
@@ -405,12 +405,8 @@ fn outcome_of(errno: Errno) -> Option<Outcome> {
 /// Returns whether a directory holds exactly what it held. One that is closed to its owner is opened
 /// meanwhile; what nobody can look into may hold anything.
 fn is_same_below(fs: &dyn Fs, at: At<'_>, below: &[(PathBuf, Seen)]) -> Result<bool> {
-    let top = match fs.open_below(at.dir, Path::new(at.name), Open::Handle) {
-        Err(Errno::ACCESS) => return Ok(false),
-        result => result?,
-    };
-    let mut root = Root::new(fs, top.as_fd(), Closed::Open);
-    let same = holds(fs, &mut root, below);
+    let mut root = Root::new(fs, at.dir, Closed::Open);
+    let same = holds(fs, (&mut root, Path::new(at.name)), below);
     let closed = root.close();
     match same {
         Err(Errno::ACCESS | Errno::PERM) => Ok(false),
@@ -418,13 +414,18 @@ fn is_same_below(fs: &dyn Fs, at: At<'_>, below: &[(PathBuf, Seen)]) -> Result<b
     }
 }
 
-fn holds(fs: &dyn Fs, root: &mut Root<'_>, below: &[(PathBuf, Seen)]) -> Result<bool> {
+fn holds(
+    fs: &dyn Fs,
+    (root, top): (&mut Root<'_>, &Path),
+    below: &[(PathBuf, Seen)],
+) -> Result<bool> {
     let expected: HashMap<&Path, &Seen> =
         below.iter().map(|(path, seen)| (path.as_path(), seen)).collect();
     let (mut pending, mut count) = (vec![PathBuf::new()], 0);
     while let Some(path) = pending.pop() {
-        let listed = root.list(&path)?;
-        let dir = root.dir(&path)?;
+        let place = if path.as_os_str().is_empty() { top.to_owned() } else { top.join(&path) };
+        let listed = root.list(&place)?;
+        let dir = root.dir(&place)?;
         for entry in fs.list(listed.as_fd(), usize::MAX)? {
             let found = Seen::from(&fs.node(dir.as_fd(), &entry.name)?);
             let path = path.join(&entry.name);
