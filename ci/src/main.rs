@@ -20,7 +20,7 @@ const USAGE: &str = "\
 usage: cargo ci <task>
 
   test [FILTER...] [-- TEST-OPTION...]   build and run every test, as an ordinary user and as root
-  provision                              fetch other people's work that tests do (network)
+  provision [kernels]                    fetch other people's work that tests do (network)
   check                                  formatting, lints, documentation, tidy
   tidy                                   the project's own rules about its text
   bench [launch] [memory] [build] [sync] [materialize] [network]
@@ -39,7 +39,7 @@ fn main() -> ExitCode {
     let result = match task {
         "test" => test::run(rest),
         "check" => check::run(),
-        "provision" => provision::run(),
+        "provision" => provision::run(rest),
         "tidy" => tidy::run(),
         "bench" => bench::run(rest),
         "kernels" => kernels::run(rest),

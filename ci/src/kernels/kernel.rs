@@ -1,4 +1,4 @@
-//! The kernels that `cargo ci provision` made ready.
+//! The kernels that `cargo ci provision kernels` made ready.
 
 use std::fs;
 use std::path::PathBuf;
@@ -23,7 +23,7 @@ impl Kernel {
     pub(super) fn named(name: &str) -> Result<Self> {
         let dir = workspace::work_dir().join("kernels").join(name);
         let package = fs::read_to_string(dir.join("package")).with_context(|| {
-            format!("no kernel {name}: `cargo ci provision` as root fetches it")
+            format!("no kernel {name}: `cargo ci provision kernels` as root fetches it")
         })?;
         Ok(Self { name: name.to_owned(), package: package.trim().to_owned(), dir })
     }

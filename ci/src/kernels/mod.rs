@@ -1,6 +1,6 @@
 //! `cargo ci kernels`: the tests on kernels of Debian, booted in qemu, and on the running one.
 //!
-//! `cargo ci provision` fetches the kernels and makes a root for their guests; the sources and the
+//! `cargo ci provision kernels` fetches the kernels and makes a root for their guests; the sources and the
 //! test executables are a second disk, and what to do is the third. A guest tells what it did through
 //! a port, and turns itself off.
 

@@ -22,8 +22,11 @@ const NEVER: &[(&str, &str)] = &[
 ];
 
 /// Left out where Landlock has no scope of signals.
-const BEFORE_6_12: &[(&str, &str)] =
-    &[("in_place::", "level `landlock` is refused before Linux 6.12")];
+const BEFORE_6_12: &[(&str, &str)] = &[
+    ("in_place::", "level `landlock` is refused before Linux 6.12"),
+    ("nothing_is_claimed_where_nobody_can_listen", "is about level `landlock`"),
+    ("protecting_a_name_of_a_live_mount_needs_a_view", "is about level `landlock`"),
+];
 
 /// Left out where instructions are emulated: twenty times slower, what waits for a time fails, and
 /// what tries hundreds of things takes hours.
@@ -68,6 +71,12 @@ impl Selection {
             (Scope::Reduced, _) => "the end-to-end tests, as an ordinary user",
             (Scope::Whole, _) => "all tests",
         }
+    }
+
+    /// What the smallest set is, where that is run.
+    pub(super) fn only(&self) -> Option<String> {
+        let names: Vec<String> = SMOKE.iter().map(|part| format!("`{part}`")).collect();
+        (self.scope == Scope::Smoke).then(|| names.join(", "))
     }
 
     /// Whether an executable has any.

@@ -110,6 +110,12 @@ impl Session {
 
     /// What is left out of which kernels' tests, and why.
     pub(super) fn left_out(&self, kernels: &[String]) -> Vec<(String, String)> {
+        if let Some(set) = self.selection(NAMES[0]).only() {
+            return vec![(
+                format!("all but {set}"),
+                "this is the smallest set of tests".to_owned(),
+            )];
+        }
         let of = |name: &String| {
             let name = name.clone();
             let outs = self.selection(&name).left_out().into_iter();

@@ -4,7 +4,7 @@
 set -eu
 
 version=$1
-wanted="virtio_pci virtio_blk ext4 crc32c_generic crc32c_intel virtio_console overlay tun"
+wanted="virtio_pci virtio_blk ext4 crc32c_generic crc32c_intel virtio_console overlay tun veth dummy"
 made=/kernels/made
 
 mkdir -p $made/bin $made/modules $made/proc $made/dev $made/root

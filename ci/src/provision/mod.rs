@@ -20,7 +20,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail, ensure};
 
 use crate::{test, workspace};
 
@@ -31,8 +31,13 @@ struct Work {
     owner: Option<(u32, u32)>,
 }
 
-/// Fetches what is missing.
-pub(crate) fn run() -> Result<ExitCode> {
+/// Fetches what is missing; the kernels of `cargo ci kernels` only where they are named.
+pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
+    let kernels = match args {
+        [] => false,
+        [word] if word == "kernels" => true,
+        _ => bail!("usage: cargo ci provision [kernels]"),
+    };
     let owner = if workspace::is_root()? { Some(test::test_user()?) } else { None };
     let work = Work { root: workspace::work_dir(), owner };
     work.directory("")?;
@@ -42,10 +47,9 @@ pub(crate) fn run() -> Result<ExitCode> {
     work.part("npm", agents::VERSION, agents::fetch)?;
     work.part("aider", aider::VERSION, aider::fetch)?;
     work.part("projects", projects::VERSION, projects::fetch)?;
-    if work.owner.is_some() {
+    if kernels {
+        ensure!(work.owner.is_some(), "kernels: only root can make a root for their guests");
         work.part("kernels", kernels::VERSION, kernels::fetch)?;
-    } else {
-        println!("kernels: left out, since only root can make a root for their guests");
     }
     println!("provisioned: {}", work.root.display());
     Ok(ExitCode::SUCCESS)
