@@ -110,10 +110,12 @@ fn follow(place: &mut PathBuf, words: &Path) {
 }
 
 /// Whether git may have made a link: a `HEAD` that names a branch (git-config(1),
-/// `core.preferSymlinkRefs`).
+/// `core.preferSymlinkRefs`), or `tXXXXXX`, by which `git init` finds out whether there are links.
 fn is_gits(link: &Path, target: &OsStr) -> bool {
     let is_branch = |text: &str| text.starts_with("refs/") && git_dir::is_reference(text);
-    link.file_name() == Some(OsStr::new("HEAD")) && target.to_str().is_some_and(is_branch)
+    let name = link.file_name().unwrap_or_default();
+    let is_tried = name.len() == 7 && name.as_encoded_bytes().starts_with(b"t");
+    name == "HEAD" && target.to_str().is_some_and(is_branch) || is_tried && target == "testing"
 }
 
 #[cfg(test)]
@@ -182,6 +184,8 @@ mod tests {
             (".git/COMMIT_EDITMSG", "../src/main.rs"),
             (".git/logs", "../src"),
             (".git/HEAD", "config"),
+            (".git/tA1b2c3", "config"),
+            (".git/index", "testing"),
             (".git/HEAD", "refs/../config"),
             ("bare/FETCH_HEAD", "../src/main.rs"),
             ("out", ".git/config"),
@@ -231,6 +235,7 @@ mod tests {
             ("python", "/usr/bin/python3"),
             ("lib64", "lib"),
             (".git/HEAD", "refs/heads/main"),
+            (".git/tA1b2c3", "testing"),
             ("config", "src/deep/config"),
             ("gone", "not/there"),
         ] {

@@ -34,7 +34,7 @@ impl<'a> Sides<'a> {
     /// Returns where a link leads, as the command sees it; `None` for what is none.
     pub(super) fn link(&self, path: &Path) -> Result<Option<OsString>> {
         for side in self.each() {
-            match self.link_of(side, path) {
+            match self.link_at(side, path) {
                 Ok(target) => return Ok(Some(target)),
                 Err(Errno::INVAL) => return Ok(None),
                 Err(errno) if is_absent(errno) => {}
@@ -73,28 +73,31 @@ impl<'a> Sides<'a> {
     }
 
     fn node(&self, side: BorrowedFd<'_>, above: &Path, name: &OsStr) -> Result<Node> {
-        self.fs.node(self.open(side, above)?.as_fd(), name)
-    }
-
-    /// The same where a command closed directories of its layer: those are opened meanwhile.
-    fn link_of(&self, side: BorrowedFd<'_>, path: &Path) -> Result<OsString> {
-        let is_layer = self.layer.is_some_and(|it| it.as_raw_fd() == side.as_raw_fd());
-        match self.link_at(side, path) {
-            Err(Errno::ACCESS) if is_layer => self.link_in_closed(side, path),
-            found => found,
-        }
-    }
-
-    fn link_in_closed(&self, layer: BorrowedFd<'_>, path: &Path) -> Result<OsString> {
-        let mut root = Root::new(self.fs, layer, Closed::Open);
-        let opened = root.open_up(path.parent().unwrap_or(Path::new("")));
-        let target = opened.and_then(|_| self.link_at(layer, path));
-        root.close().and(target)
+        self.look_in(side, above, &|dir| self.fs.node(dir, name))
     }
 
     fn link_at(&self, side: BorrowedFd<'_>, path: &Path) -> Result<OsString> {
         let (above, name) = path.parent().zip(path.file_name()).ok_or(Errno::INVAL)?;
-        self.fs.read_link(self.open(side, above)?.as_fd(), name)
+        self.look_in(side, above, &|dir| self.fs.read_link(dir, name))
+    }
+
+    /// Looks into a directory. Those of the layer that the command closed are opened meanwhile.
+    fn look_in<T>(
+        &self,
+        side: BorrowedFd<'_>,
+        path: &Path,
+        look: &dyn Fn(BorrowedFd<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let found = || self.open(side, path).and_then(|dir| look(dir.as_fd()));
+        let is_layer = self.layer.is_some_and(|it| it.as_raw_fd() == side.as_raw_fd());
+        match found() {
+            Err(Errno::ACCESS) if is_layer => {
+                let mut root = Root::new(self.fs, side, Closed::Open);
+                let looked = root.open_up(path).and_then(|_| found());
+                root.close().and(looked)
+            }
+            found => found,
+        }
     }
 
     fn open(&self, side: BorrowedFd<'_>, path: &Path) -> Result<OwnedFd> {
