@@ -100,3 +100,14 @@ fn links_of_the_users_stay() {
         }
     }
 }
+
+#[test]
+fn links_of_a_live_workspace_to_protected_names_outside_wait_as_well() {
+    let world = repository();
+    let script = "ln -s ~/.bash_login out; ln -s ../../.bash_login src/out; ln -s /usr/bin/env env";
+    world.run(&["run", "--workspace", "rw"], script).ok();
+    let is_there = |link: &str| world.project().join(link).is_symlink();
+    assert_eq!(["out", "src/out", "env"].map(is_there), [false, false, true]);
+    said(&mut world.endow(["apply", "out"])).ok();
+    assert_eq!(["out", "src/out"].map(is_there), [true, false]);
+}

@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use endow_vfs::fs::{Fs, Kind, OsFs};
 use endow_vfs::state::{Moment, MountRecord, Record, RunDir, StateError};
-use endow_vfs::sync::{Change, ChangeKind, ChangeSet};
+use endow_vfs::sync::{Change, ChangeKind, ChangeSet, Refusal};
 
 use super::Fate;
 use crate::plan::step::UPPER;
@@ -29,10 +29,14 @@ pub(super) fn fate(decided: Fate, run: &RunDir, record: &mut Record) -> Result<F
     Ok(Fate::Keep)
 }
 
-/// Leaves out what directories of the host are like: the command changed that already.
+/// Leaves out what directories of the host are like: the command changed that already. A link out is
+/// no more than others that the command may make in a live mount, and waits for the user.
 pub(super) fn narrow(changes: &mut ChangeSet) {
     let is_theirs = |it: &Change| it.kind == ChangeKind::Attributes && it.node() == Kind::Directory;
     changes.changes.retain(|change| !is_theirs(change));
+    for change in changes.changes.iter_mut().filter(|it| it.refused == Some(Refusal::LinkOut)) {
+        change.refused = None;
+    }
 }
 
 fn has_names(run: &RunDir, mount: &MountRecord) -> bool {

@@ -110,7 +110,8 @@ impl<'a> MountRules<'a> {
             let rule = self.protect.matching(path).or_else(|| self.protect.leading(path));
             rule.map(|rule| rule.pattern.clone())
         };
-        let roots = vec![self.target.path.as_path().to_owned()];
+        let roots =
+            [self.target.path.as_path(), self.mount.at.as_path()].map(Path::to_owned).into();
         LinkTraps::new((self.target.sides(), roots), &self.traps, &protected).held(path)
     }
 
