@@ -39,7 +39,7 @@ fn undo_takes_no_closed_directory_with_something_else_in_it() {
         world.bare("echo mine >a/mine; mkdir -m 0 a/closed").ok();
         world.bare(&format!("chmod {mode} a")).ok();
         said(&mut world.endow(["undo"])).fails(121);
-        let left = world.bare("chmod u+rwx a; cat a/mine; find a -name f").ok().to_owned();
+        let left = world.bare("chmod -R u+rwX a; cat a/mine; find a -name f").ok().to_owned();
         assert_eq!(left.lines().next(), Some("mine"), "{mode}");
     }
 }

@@ -133,17 +133,6 @@ fn streams_are_no_more_than_what_they_were_opened_for() {
 }
 
 #[test]
-fn directory_as_a_stream_opens_no_door() {
-    let world = World::new();
-    world.write("outside/secret", "secret\n");
-    let script = "ls /dev/fd/0/; cat /dev/fd/0/secret; cd /dev/fd/0 && cat secret; echo end";
-    let control = line(&world, &format!("bash -c '{script}' <../../outside"));
-    assert!(control.ok().contains("secret"));
-    let inside = line(&world, &format!("\"$E\" -- bash -c '{script}' <../../outside"));
-    assert_eq!(inside.ok(), "end\n");
-}
-
-#[test]
 fn streams_can_be_opened_again_when_their_files_are_gone() {
     let unlinked = "exec <\"$O/in\" >\"$O/out\" 2>\"$O/err\"; rm \"$O/in\" \"$O/out\" \"$O/err\"";
     check_same("echo a; cat; echo $?", unlinked);

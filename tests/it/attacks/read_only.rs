@@ -7,7 +7,10 @@ const OVER_MOUNTS: &[&str] = &["EXDEV", "EROFS", "EACCES"];
 
 attacks! {
     Group {
-        probe: include_str!("../escape/probes/change.py"),
+        probe: concat!(
+            include_str!("../escape/probes/change.py"),
+            include_str!("probes/change_more.py")
+        ),
         about: |scene, _| vec![scene.granted()],
         together: Together::Inside,
         ..PLAIN
@@ -40,7 +43,7 @@ attacks! {
     rename_exchange: "exchanging two names", Succeeds, REFUSED;
     rename_out: "renaming it into the workspace", Succeeds, OVER_MOUNTS;
     unlink: "removing it", Succeeds, REFUSED;
-    rmdir: "removing a directory", Succeeds, REFUSED;
+    rmdir_empty: "removing a directory", Succeeds, REFUSED;
     map_shared: "a shared writable mapping of it", Succeeds, &["EACCES", "EROFS"];
     by_descriptor: "opening its read-only descriptor again, to write", Succeeds, REFUSED;
     by_handle: "opening it by its handle (open_by_handle_at)", AsRoot, &["EPERM", "ENOTSUP"];
