@@ -97,10 +97,12 @@ fn left(sound: &Sound, ran: &Ran) -> Vec<String> {
     paths.chain(seen::mounts(&ran.world)).collect()
 }
 
-/// Whether a name may be there: a run that was killed while it was made is taken away when it is old,
-/// and what endow keeps goes to `TMPDIR` where it may not open its own directories.
+/// Whether a name may be there: a run that was killed while it was made is taken away when it is old, a
+/// tree that was not finished by the next run, and what endow keeps goes to `TMPDIR` where it may not open its own directories.
 fn is_known(path: &Path) -> bool {
-    path.starts_with("tmp/endow") || path.to_string_lossy().starts_with("state/runs/.new-")
+    let unfinished = ["state/runs/.new-", "cache/trees/v1/.new-", "cache/trees/v1/.lock-"];
+    let name = path.to_string_lossy();
+    path.starts_with("tmp/endow") || unfinished.iter().any(|it| name.starts_with(it))
 }
 
 /// The command has run: as confined as it is without a fault, or less and that was told.

@@ -82,15 +82,31 @@ impl TreeCache {
         self.remove(fs, key)?;
         let name = new_name(key);
         self.remove_named(fs, &name)?;
+        match self.make_new(fs, &name) {
+            Ok([dir, root, manifest]) => {
+                let key = key.clone();
+                Ok(Begun::New(Building { key, root, manifest, dir, _lock: lock }))
+            }
+            Err(error) => {
+                // What stays is swept later. The lock is held until then.
+                drop(self.remove_named(fs, &name));
+                drop(lock);
+                Err(error)
+            }
+        }
+    }
+
+    /// Makes what a tree is built in: its directory, the root in that, and the manifest.
+    fn make_new(&self, fs: &dyn Fs, name: &OsStr) -> Result<[OwnedFd; 3], TreeError> {
         let open = |at: BorrowedFd<'_>, name: &OsStr| fs.open_dir(at, name);
-        fs.make_dir(self.fd(), &name, 0o700).map_err(self.failed("make", &name))?;
-        let dir = open(self.fd(), &name).map_err(self.failed("open", &name))?;
+        fs.make_dir(self.fd(), name, 0o700).map_err(self.failed("make", name))?;
+        let dir = open(self.fd(), name).map_err(self.failed("open", name))?;
         let made = fs.make_dir(dir.as_fd(), OsStr::new(ROOT), 0o700);
-        made.map_err(self.failed("make a directory in", &name))?;
-        let root = open(dir.as_fd(), OsStr::new(ROOT)).map_err(self.failed("open", &name))?;
+        made.map_err(self.failed("make a directory in", name))?;
+        let root = open(dir.as_fd(), OsStr::new(ROOT)).map_err(self.failed("open", name))?;
         let manifest = fs.create_file(dir.as_fd(), OsStr::new(MANIFEST));
-        let manifest = manifest.map_err(self.failed("create a file in", &name))?;
-        Ok(Begun::New(Building { key: key.clone(), root, manifest, dir, _lock: lock }))
+        let manifest = manifest.map_err(self.failed("create a file in", name))?;
+        Ok([dir, root, manifest])
     }
 
     /// Shows a tree that is whole to everybody. `boot` names the start of the machine.
