@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FileType, OFlags, Stat, fcntl_getfl, fstat};
+use rustix::fs::{FileType, OFlags, fcntl_getfl, fstat};
 
 use super::args::RunArgs;
 use super::error::{CommandError, Kind};
@@ -13,6 +13,10 @@ use super::events::Events;
 use super::junit;
 use super::report::Report;
 use crate::sys;
+
+/// What every command receives, by its number.
+const STREAMS: [(i32, &str); 3] =
+    [(0, "standard input"), (1, "standard output"), (2, "standard error")];
 
 /// What the caller passed.
 #[derive(Debug)]
@@ -41,7 +45,7 @@ pub(crate) fn take(args: &RunArgs) -> Result<Passed, CommandError> {
     let targets = args.report.iter().chain(&args.events);
     named.extend(targets.filter_map(|target| number(target)));
     must_be_open(&named)?;
-    (0..3).try_for_each(leads_nowhere)?;
+    STREAMS.into_iter().try_for_each(leads_nowhere)?;
     let closed = open_now().map(|open| open.into_iter().filter(|it| !named.contains(it)).collect());
     let inherited = Inherited { passed: args.keep_fd.clone(), closed };
     close_others(&named).map_err(|errno| {
@@ -81,23 +85,23 @@ fn must_be_open(named: &[i32]) -> Result<(), CommandError> {
 /// A directory is a way around all grants: names below it and above are reached by `/proc/self/fd`, where
 /// no mount of the view is and Landlock has no say in modes, times and sockets (measured). The
 /// same holds for a descriptor that is only a place (`O_PATH`).
-fn leads_nowhere(number: i32) -> Result<(), CommandError> {
+fn leads_nowhere((number, name): (i32, &str)) -> Result<(), CommandError> {
     let Ok(stream) = sys::fd::borrow_number(number) else { return Ok(()) };
-    let is_directory = fstat(stream).is_ok_and(|it| is_directory(&it));
-    let is_place = fcntl_getfl(stream).is_ok_and(|flags| flags.contains(OFlags::PATH));
-    if !is_directory && !is_place {
+    let found = fstat(stream).and_then(|found| Ok((found, fcntl_getfl(stream)?)));
+    let (found, flags) = found.map_err(|errno| {
+        CommandError::new(Kind::Setup, format!("can't look at {name}"))
+            .cause(io::Error::from(errno))
+    })?;
+    let what = if FileType::from_raw_mode(found.st_mode) == FileType::Directory {
+        "a directory"
+    } else if flags.contains(OFlags::PATH) {
+        "opened as a place only (O_PATH)"
+    } else {
         return Ok(());
-    }
-    let name = ["standard input", "standard output", "standard error"];
-    let name = usize::try_from(number).ok().and_then(|it| name.get(it)).unwrap_or(&"a descriptor");
-    let what = if is_directory { "a directory" } else { "opened as a place only (O_PATH)" };
+    };
     Err(CommandError::new(Kind::Usage, format!("{name} is {what}"))
         .cause("by it the command would reach what is not granted")
         .hint("redirect it from or to a file, or `/dev/null`; grant a directory with `--ro` or `--rw`"))
-}
-
-fn is_directory(stat: &Stat) -> bool {
-    FileType::from_raw_mode(stat.st_mode) == FileType::Directory
 }
 
 fn close_others(named: &[i32]) -> Result<(), rustix::io::Errno> {
