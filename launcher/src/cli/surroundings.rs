@@ -13,6 +13,7 @@ use rustix::process::{getegid, geteuid};
 
 use super::error::CommandError;
 use crate::probe::git_dirs;
+use crate::probe::small_file::says_absent;
 
 /// Everything that the surroundings say.
 #[derive(Debug)]
@@ -82,8 +83,7 @@ fn home(account: &Account) -> Option<HostPath> {
 
 /// What can't be looked at may be one: then a run says so, and is none without a home.
 fn may_be_directory(path: &Path) -> bool {
-    let absent = [ErrorKind::NotFound, ErrorKind::NotADirectory];
-    fs::metadata(path).map_or_else(|error| !absent.contains(&error.kind()), |it| it.is_dir())
+    fs::metadata(path).map_or_else(|error| !says_absent(&error), |it| it.is_dir())
 }
 
 fn resolved(path: &HostPath) -> Option<HostPath> {

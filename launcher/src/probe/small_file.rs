@@ -18,9 +18,12 @@ pub(crate) enum Links {
 
 /// Returns whether nothing stands at a path. What can't be looked at may be there.
 pub(crate) fn is_absent(path: &Path) -> bool {
-    let absent =
-        |error: io::Error| matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory);
-    path.symlink_metadata().is_err_and(absent)
+    path.symlink_metadata().is_err_and(|error| says_absent(&error))
+}
+
+/// Returns whether a call failed since nothing stands there.
+pub(crate) fn says_absent(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }
 
 /// A regular file that is open.
