@@ -106,8 +106,7 @@ impl<'a> MountRules<'a> {
             return None;
         }
         let protected = |path: &Path| {
-            let path = self.target.ruled(path)?;
-            let rule = self.protect.matching(path).or_else(|| self.protect.leading(path));
+            let rule = self.protect.guarding(self.target.ruled(path)?);
             rule.map(|rule| rule.pattern.clone())
         };
         let roots =

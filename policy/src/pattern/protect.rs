@@ -49,6 +49,11 @@ impl ProtectSet {
         self.rules.get(*self.ways_of.get(decision.rule)?)
     }
 
+    /// Returns the pattern that protects a path, or to whose names it leads.
+    pub fn guarding(&self, path: &Path) -> Option<&PatternRule> {
+        self.matching(path).or_else(|| self.leading(path))
+    }
+
     /// Returns `false` only when no pattern protects an entry of this name in a directory called
     /// `above`, anywhere.
     pub fn may_match_name(&self, above: &[u8], name: &[u8]) -> bool {

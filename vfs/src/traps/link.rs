@@ -168,9 +168,7 @@ mod tests {
         let root = scratch.fd();
         let sides = Sides::new(&OsFs, None, root.as_fd());
         let git = GitTraps::new(sides);
-        let protected = |path: &Path| {
-            set.matching(path).or_else(|| set.leading(path)).map(|rule| rule.pattern.clone())
-        };
+        let protected = |path: &Path| set.guarding(path).map(|rule| rule.pattern.clone());
         let roots = vec![PathBuf::from("/home/u/p")];
         let links = LinkTraps::new((sides, roots), &git, &protected);
         links.reason(Path::new(link), OsStr::new(target))

@@ -25,7 +25,7 @@ impl Questions<'_> {
     /// Returns the pattern that a name of a live mount matches, or that the way to it belongs to.
     pub(super) fn protected(&self, at: &GuestPath) -> Option<&PatternRule> {
         let (set, path) = self.in_protected(at)?;
-        set.matching(&path).or_else(|| set.leading(&path))
+        set.guarding(&path)
     }
 
     /// Returns the patterns, and a name of a live mount as they see it.

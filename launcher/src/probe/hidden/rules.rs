@@ -110,9 +110,8 @@ impl NameRules for Rules<'_> {
 
     fn notes_link(&self, relative: &[u8], target: &OsStr) -> bool {
         let link = Path::new(OsStr::from_bytes(relative));
-        let is_protected = |set: &ProtectSet, path: &Path| {
-            set.matching(path).or_else(|| set.leading(path)).is_some()
-        };
-        self.protect.is_some_and(|set| may_be_held(link, target, &|it| is_protected(set, it)))
+        let is_held =
+            |set: &ProtectSet| may_be_held(link, target, &|path| set.guarding(path).is_some());
+        self.protect.is_some_and(is_held)
     }
 }

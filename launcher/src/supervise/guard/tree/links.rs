@@ -40,8 +40,7 @@ impl Tree {
         let sides = Sides::new(&OsFs, None, self.held.root());
         let protected = |path: &Path| {
             let shown = self.shown(path);
-            let rule = protect.matching(&shown).or_else(|| protect.leading(&shown));
-            rule.map(|rule| rule.pattern.clone())
+            protect.guarding(&shown).map(|rule| rule.pattern.clone())
         };
         let git = GitTraps::new(sides);
         LinkTraps::new((sides, self.roots.clone()), &git, &protected).reason(path, &target)
