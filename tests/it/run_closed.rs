@@ -1,15 +1,9 @@
 //! Directories that the command or the user closed to everybody: write-back and undo look into them.
 
-use std::fs;
-
 use crate::harness::{Said, World, project, said};
 
 fn run(world: &World, script: &str) -> Said {
     world.run(&["run"], script)
-}
-
-fn read(world: &World, name: &str) -> String {
-    fs::read_to_string(world.project().join(name)).unwrap_or_else(|_| "absent".to_owned())
 }
 
 #[test]
@@ -25,7 +19,7 @@ fn closed_directory_is_written_back_at_any_depth() {
         let modes = world.bare("stat -c %a a old; chmod -R u+rwX a old").ok().to_owned();
         let mode = mode.trim_start_matches("00");
         assert_eq!(modes, format!("{mode}\n{mode}\n"));
-        let read = |name: &str| read(&world, name);
+        let read = |name: &str| world.read(name);
         assert_eq!(["a/f", "a/b/f", "a/l", "b"].map(read), ["x\n"; 4], "{mode}");
         assert_eq!(read("old/f"), "new\n", "{mode}");
     }

@@ -88,7 +88,7 @@ fn no_core_is_written() {
 }
 
 /// Forks until it can't, and says how often it could.
-const FORKS: &str = "import os, signal
+pub(crate) const FORKS: &str = "import os, signal
 made = []
 try:
     while len(made) < 100:

@@ -53,15 +53,11 @@ fn merged(world: &World, inside: &str, outside: &str) -> (i32, Value) {
     meanwhile(world, &["--on-conflict", "merge"], inside, outside)
 }
 
-fn read(world: &World, name: &str) -> String {
-    fs::read_to_string(world.project().join(name)).unwrap_or_else(|_| "absent".to_owned())
-}
-
 /// The host's stays, as with `host`, and the run's waits.
 #[track_caller]
 fn assert_hosts(world: &World, (code, report): &(i32, Value), host: &str, line: &str) {
     assert_eq!(*code, 121, "{report}");
-    assert_eq!(read(world, "file"), host);
+    assert_eq!(world.read("file"), host);
     assert_eq!(report["sync"]["conflicts"][0]["winner"], "host", "{report}");
     assert_eq!(report["sync"]["state"], "waiting");
     let diff = said(&mut world.endow(["diff"]));
@@ -71,7 +67,7 @@ fn assert_hosts(world: &World, (code, report): &(i32, Value), host: &str, line: 
 #[track_caller]
 fn assert_merged(world: &World, (code, report): &(i32, Value), text: &str) {
     assert_eq!(*code, 0, "{report}");
-    assert_eq!(read(world, "file"), text);
+    assert_eq!(world.read("file"), text);
     assert_eq!(report["sync"]["conflicts"][0]["winner"], "merged", "{report}");
     assert_eq!(report["sync"]["state"], "applied");
 }
@@ -82,11 +78,11 @@ fn changes_apart_are_both_there_and_undo_gives_the_hosts_back() {
     let outside = format!("{OUTSIDE}; touch -d @1500000000 file; chmod 644 file");
     let found = merged(&world, &format!("{INSIDE}; echo more >new"), &outside);
     assert_merged(&world, &found, BOTH);
-    assert_eq!(read(&world, "new"), "more\n");
+    assert_eq!(world.read("new"), "more\n");
     said(&mut world.endow(["undo"])).ok();
-    assert_eq!(read(&world, "file"), FILE.replace('8', "host"));
+    assert_eq!(world.read("file"), FILE.replace('8', "host"));
     assert_eq!(world.bare("stat -c '%Y %a' file").ok(), "1500000000 644\n");
-    assert_eq!(read(&world, "new"), "absent");
+    assert_eq!(world.read("new"), "absent");
 }
 
 #[test]
@@ -129,20 +125,20 @@ fn policy_and_apply_merge_too() {
     let said_of = said(&mut world.endow(["apply", "--on-conflict", "merge", "--json"]));
     let told: Value = serde_json::from_str(said_of.ok()).expect("json");
     assert_eq!(told["sync"]["conflicts"][0]["winner"], "merged", "{told}");
-    assert_eq!(read(&world, "file"), BOTH);
+    assert_eq!(world.read("file"), BOTH);
     said(&mut world.endow(["undo"])).ok();
-    assert_eq!(read(&world, "file"), FILE.replace('8', "host"));
+    assert_eq!(world.read("file"), FILE.replace('8', "host"));
 }
 
 #[test]
 fn merged_file_is_not_written_again_when_more_waits() {
     let world = repository();
     let (code, report) = merged(&world, &format!("{INSIDE}; mkfifo pipe"), OUTSIDE);
-    assert_eq!((code, read(&world, "file")), (121, BOTH.to_owned()), "{report}");
+    assert_eq!((code, world.read("file")), (121, BOTH.to_owned()), "{report}");
     let diff = said(&mut world.endow(["diff", "--name-status"]));
     assert_eq!(diff.ok(), "A\tpipe\n");
     said(&mut world.endow(["apply", "--on-conflict", "guest"])).fails(121);
-    assert_eq!(read(&world, "file"), BOTH);
+    assert_eq!(world.read("file"), BOTH);
 }
 
 #[test]
@@ -151,7 +147,7 @@ fn layer_in_memory_is_merged() {
     let root = world.root().display().to_string();
     let options = ["--cow", &root, "--on-conflict", "merge"];
     let (code, report) = meanwhile(&world, &options, &format!("{INSIDE}; mkfifo pipe"), OUTSIDE);
-    assert_eq!((code, read(&world, "file")), (121, BOTH.to_owned()), "{report}");
+    assert_eq!((code, world.read("file")), (121, BOTH.to_owned()), "{report}");
     let diff = said(&mut world.endow(["diff", "--name-status"]));
     assert_eq!(diff.ok(), "A\tpipe\n");
 }
@@ -162,7 +158,7 @@ fn changes_of_one_place_stay_the_hosts() {
     let found = merged(&world, INSIDE, SAME);
     assert_hosts(&world, &found, &FILE.replace('2', "host"), "+guest");
     said(&mut world.endow(["apply", "--on-conflict", "merge"])).fails(121);
-    assert_eq!(read(&world, "file"), FILE.replace('2', "host"));
+    assert_eq!(world.read("file"), FILE.replace('2', "host"));
 }
 
 #[test]
@@ -222,7 +218,7 @@ fn what_no_repository_knows_stays_the_hosts() {
 fn what_the_host_removed_or_made_another_stays() {
     let world = repository();
     let (code, _) = merged(&world, "rm file", OUTSIDE);
-    assert_eq!((code, read(&world, "file")), (121, FILE.replace('8', "host")));
+    assert_eq!((code, world.read("file")), (121, FILE.replace('8', "host")));
     for outside in ["rm file; ln -s other file", "rm file; mkdir file", "chmod 755 file"] {
         let world = repository();
         let (code, report) = merged(&world, INSIDE, outside);
@@ -256,7 +252,7 @@ fn what_was_staged_meanwhile_is_no_base() {
         let world = repository();
         world.bare("git config user.name t; git config user.email t@example.com").ok();
         let found = merged(&world, INSIDE, &format!("{OUTSIDE}; {stage}"));
-        let text = read(&world, "file");
+        let text = world.read("file");
         assert!(text.contains("host"), "{stage}: {text}");
         assert_eq!(found.0, 121, "{stage}");
     }
@@ -305,7 +301,7 @@ fn repository_above_below_and_linked_is_found() {
         let outside = format!("cd {place}; {OUTSIDE}");
         let (code, report) = meanwhile(&world, &options, &format!("{way}{INSIDE}"), &outside);
         assert_eq!(code, 0, "{what}: {report}");
-        assert_eq!(read(&world, &format!("{place}/file")), BOTH, "{what}");
+        assert_eq!(world.read(&format!("{place}/file")), BOTH, "{what}");
     }
 }
 
@@ -332,10 +328,10 @@ fn filtered_files_are_merged_exactly_or_not_at_all() {
     ];
     for prepare in rows {
         let world = repository_of(FILE.as_bytes(), &format!("{{ {prepare}; }}"));
-        let before = read(&world, "file");
+        let before = world.read("file");
         let (code, report) = merged(&world, INSIDE, OUTSIDE);
         let host = before.replace("\n8", "\nhost");
-        assert_eq!((code, read(&world, "file")), (121, host), "{prepare}: {report}");
+        assert_eq!((code, world.read("file")), (121, host), "{prepare}: {report}");
     }
 }
 
@@ -445,7 +441,7 @@ fn links_in_the_way_are_not_followed() {
     world.write("home/secret", FILE);
     let inside = "sed -i 's/^2/guest/' file; rm file; ln -s ../secret file";
     let (code, _) = merged(&world, inside, OUTSIDE);
-    assert_eq!((code, read(&world, "file")), (121, FILE.replace('8', "host")));
+    assert_eq!((code, world.read("file")), (121, FILE.replace('8', "host")));
     let world = repository();
     world.write("home/secret", FILE);
     let outside = "rm file; ln -s ../secret file";

@@ -13,10 +13,6 @@ fn run(world: &World, options: &[&str], script: &str) -> Said {
     world.run(&[&["run"], options].concat(), script)
 }
 
-fn read(world: &World, name: &str) -> String {
-    fs::read_to_string(world.project().join(name)).unwrap_or_else(|_| "absent".to_owned())
-}
-
 /// Everything below a directory: names, kinds, modes, times, targets and contents.
 fn tree(world: &World) -> String {
     let script = "find . -printf '%P %y %m %T@ %l\\n' | sort; find . -type f | sort | xargs cat";
@@ -69,7 +65,7 @@ fn mode_decides_when() {
         let world = project();
         let said = run(&world, &["--sync", mode], &format!("echo guest >file; {end}"));
         assert_eq!(said.code, i32::from(end == "false"), "{mode} {end}");
-        assert_eq!(read(&world, "file"), content, "{mode} {end}");
+        assert_eq!(world.read("file"), content, "{mode} {end}");
         assert_eq!(world.states().join(" "), state, "{mode} {end}");
     }
 }
@@ -80,11 +76,8 @@ fn only_what_matches_is_written_back() {
     let script = "echo guest >file; echo guest >dir/inner; mkdir -p out/sub; echo x >out/sub/made";
     let (said, report) = reported(&world, &["--sync-only", "out/**"], script);
     said.ok();
-    assert_eq!(
-        (read(&world, "file"), read(&world, "dir/inner")),
-        ("host\n".into(), "inner\n".into())
-    );
-    assert_eq!(read(&world, "out/sub/made"), "x\n");
+    assert_eq!((world.read("file"), world.read("dir/inner")), ("host\n".into(), "inner\n".into()));
+    assert_eq!(world.read("out/sub/made"), "x\n");
     assert_eq!(report["sync"]["left_out"].as_array().expect("a list").len(), 2);
 }
 
@@ -100,10 +93,7 @@ fn both_sides_changed_and_the_hosts_stays() {
     world.write("home/project/file", "outside\n");
     running.say("\n");
     assert_eq!(running.end(), 121);
-    assert_eq!(
-        (read(&world, "file"), read(&world, "other")),
-        ("outside\n".into(), "guest\n".into())
-    );
+    assert_eq!((world.read("file"), world.read("other")), ("outside\n".into(), "guest\n".into()));
     let report: Value =
         serde_json::from_str(&fs::read_to_string(&report).expect("a report")).expect("json");
     let conflicts = &report["sync"]["conflicts"];
@@ -122,7 +112,7 @@ fn commands_own_failure_wins_over_a_conflict() {
     world.write("home/project/file", "outside\n");
     running.say("\n");
     assert_eq!(running.end(), 3);
-    assert_eq!(read(&world, "file"), "outside\n");
+    assert_eq!(world.read("file"), "outside\n");
 }
 
 #[test]
@@ -131,7 +121,7 @@ fn what_changed_before_the_start_is_no_conflict() {
         let world = World::new();
         world.write("home/project/file", "host\n");
         run(&world, &[], "echo guest >file").ok();
-        assert_eq!(read(&world, "file"), "guest\n");
+        assert_eq!(world.read("file"), "guest\n");
     }
 }
 
@@ -149,7 +139,7 @@ fn refused_kinds_are_named_and_all_else_is_written() {
     let mut names: Vec<String> = refused.iter().filter_map(name).collect();
     names.sort();
     assert_eq!(names, ["out", "pipe", "suid", "up"]);
-    assert_eq!(read(&world, "fine"), "x\n");
+    assert_eq!(world.read("fine"), "x\n");
     assert!(world.project().join("within").exists());
     for name in ["pipe", "out", "suid", "up"] {
         assert!(fs::symlink_metadata(world.project().join(name)).is_err(), "{name}");
@@ -166,11 +156,11 @@ fn protected_names_are_held() {
     said.ok();
     let held = report["sync"]["held"].as_array().expect("a list");
     assert!(held.len() >= 4, "{held:?}");
-    assert_eq!(read(&world, ".git/hooks/keep"), "host\n");
+    assert_eq!(world.read(".git/hooks/keep"), "host\n");
     for name in [".git/hooks/pre-commit", ".vscode/tasks.json", "endow.toml"] {
-        assert_eq!(read(&world, name), "absent", "{name}");
+        assert_eq!(world.read(name), "absent", "{name}");
     }
-    assert_eq!(read(&world, "code"), "fine\n");
+    assert_eq!(world.read("code"), "fine\n");
     let world = project();
     run(&world, &["--strict"], "echo evil >endow.toml").fails(121);
 }
@@ -182,8 +172,8 @@ fn name_in_the_place_of_a_hidden_one_is_held() {
     let script = "echo own >.env; mkdir new; echo own >new/.env";
     let (said, report) = reported(&world, &[], script);
     said.ok();
-    assert_eq!(read(&world, ".env"), "secret\n");
-    assert_eq!(read(&world, "new/.env"), "own\n");
+    assert_eq!(world.read(".env"), "secret\n");
+    assert_eq!(world.read("new/.env"), "own\n");
     assert_eq!(report["sync"]["held"].as_array().expect("a list").len(), 1);
 }
 
@@ -198,7 +188,7 @@ fn second_signal_keeps_changes_unapplied() {
     running.expect("asked");
     running.signal(15);
     assert_eq!(running.end(), 137);
-    assert_eq!(read(&world, "file"), "host\n");
+    assert_eq!(world.read("file"), "host\n");
     assert_eq!(world.states(), ["waiting"]);
 }
 
@@ -210,7 +200,7 @@ fn full_layer_ends_the_run_and_keeps_changes() {
     let script = "head -c 8M /dev/urandom >large; sync; sleep 60";
     let said = run(&world, &["-p", &policy], script);
     assert_eq!(said.code, 124, "{}", said.stderr);
-    assert_eq!((read(&world, "large"), world.states()), ("absent".into(), vec!["waiting".into()]));
+    assert_eq!((world.read("large"), world.states()), ("absent".into(), vec!["waiting".into()]));
 }
 
 #[test]
@@ -221,7 +211,7 @@ fn killed_supervisor_leaves_the_changes() {
     running.expect("in");
     running.signal(9);
     running.end();
-    assert_eq!(read(&world, "file"), "host\n");
+    assert_eq!(world.read("file"), "host\n");
     run(&world, &[], "true").ok();
     assert_eq!(world.states(), ["running"], "kept, and nobody holds its lock");
 }
@@ -250,7 +240,7 @@ fn two_runs_on_one_tree_conflict_only_where_both_changed() {
     run(&world, &[], "echo second >two; echo second >both; echo second >dir/inner").ok();
     running.say("\n");
     assert_eq!(running.end(), 121);
-    let contents = ["one", "two", "both", "dir/inner"].map(|name| read(&world, name));
+    let contents = ["one", "two", "both", "dir/inner"].map(|name| world.read(name));
     assert_eq!(contents, ["first\n", "second\n", "second\n", "second\n"]);
 }
 
@@ -271,7 +261,7 @@ fn layer_in_memory_is_written_back() {
     let script = format!("echo guest >{root}/made; echo guest >>{root}/home/project/file");
     run(&world, &["--cow", &root], &script).ok();
     assert_eq!(fs::read_to_string(world.root().join("made")).expect("there"), "guest\n");
-    assert_eq!(read(&world, "file"), "host\nguest\n");
+    assert_eq!(world.read("file"), "host\nguest\n");
 }
 
 #[test]
@@ -285,14 +275,14 @@ fn layer_in_memory_waits_on_the_disk() {
     );
     run(&world, &["--cow", &root, "--sync", "review"], &script).ok();
     assert!(!world.root().join("made").exists());
-    assert_eq!((read(&world, "file"), world.states()), ("host\n".into(), vec!["waiting".into()]));
+    assert_eq!((world.read("file"), world.states()), ("host\n".into(), vec!["waiting".into()]));
     let diff = said(&mut world.endow(["diff", "--name-status"]));
     let lines = [format!("A\t{}/d/other", &root[1..]), "M\tfile".into(), "D\tlink".into()];
     for line in lines {
         assert!(diff.ok().lines().any(|it| it == line), "{line}: {}", diff.stdout);
     }
     said(&mut world.endow(["apply"])).fails(121);
-    assert_eq!(read(&world, "file"), "host\nguest\n");
+    assert_eq!(world.read("file"), "host\nguest\n");
     let at = |name: &str| fs::metadata(world.root().join(name)).expect("there");
     assert_eq!(at("d/other").ino(), at("d/e/one").ino());
     assert_eq!((at("d/other").mode() & 0o777, at("closed").mode() & 0o777), (0, 0));
@@ -302,7 +292,7 @@ fn layer_in_memory_waits_on_the_disk() {
     let diff = said(&mut world.endow(["diff", "--name-status"]));
     assert_eq!(diff.ok(), format!("A\t{}/pipe\n", &root[1..]));
     said(&mut world.endow(["undo"])).ok();
-    assert_eq!(read(&world, "dir/sub/deep"), "deep\n");
+    assert_eq!(world.read("dir/sub/deep"), "deep\n");
 }
 
 #[test]
@@ -326,7 +316,7 @@ fn layer_in_memory_keeps_only_what_was_refused() {
     assert_eq!((world.states(), layer(&world)), (vec!["waiting".into()], vec!["pipe".into()]));
     said(&mut world.endow(["undo"])).ok();
     assert!(!world.root().join("made").exists());
-    assert_eq!(read(&world, "dir/inner"), "inner\n");
+    assert_eq!(world.read("dir/inner"), "inner\n");
 }
 
 /// Limits how much endow may write into one file, as a disk that is full would; the command's
@@ -369,7 +359,7 @@ fn record_that_can_not_be_written_leaves_the_changes() {
     assert_eq!(end_with_little_room(&world, &options, "echo guest >file", 64), 125);
     assert_eq!(world.states(), ["running"], "and nobody runs it");
     said(&mut world.endow(["apply"])).ok();
-    assert_eq!(read(&world, "file"), "guest\n");
+    assert_eq!(world.read("file"), "guest\n");
 }
 
 /// The layer, by names.
@@ -394,12 +384,12 @@ fn layer_lets_go_of_what_was_written_back() {
     let linked = "find . -type f -links +1";
     assert_eq!(world.bare(linked).ok(), "", "what the layer still holds");
     assert_eq!(layer(&world), ["endow.toml", "new", "new/pipe"]);
-    assert_eq!((read(&world, "old/one"), read(&world, "old/two")), ("x\n".into(), "absent".into()));
+    assert_eq!((world.read("old/one"), world.read("old/two")), ("x\n".into(), "absent".into()));
     let left = said(&mut world.endow(["diff", "--name-status"]));
     assert_eq!(left.ok(), "A\tendow.toml\nA\tnew/pipe\n");
     said(&mut world.endow(["apply", "endow.toml"])).ok();
     assert_eq!(layer(&world), ["new", "new/pipe"]);
-    assert_eq!((world.bare(linked).ok(), read(&world, "endow.toml")), ("", "x\n".into()));
+    assert_eq!((world.bare(linked).ok(), world.read("endow.toml")), ("", "x\n".into()));
     said(&mut world.endow(["undo"])).ok();
     assert_eq!(tree(&world), before);
     assert_eq!(world.states(), ["waiting"], "the FIFO");
@@ -418,18 +408,18 @@ fn layer_hides_by_name_what_is_still_to_go() {
     world.write("home/project/old/two", "outside\n");
     running.say("\n");
     assert_eq!(running.end(), 121);
-    let names = ["one", "two", "three", "new"].map(|name| read(&world, &format!("old/{name}")));
+    let names = ["one", "two", "three", "new"].map(|name| world.read(&format!("old/{name}")));
     assert_eq!(names, ["guest\n", "outside\n", "absent", "guest\n"]);
     assert_eq!(layer(&world), ["old", "old/two"]);
     world.write("home/project/old/later", "host\n");
     assert_eq!(said(&mut world.endow(["diff", "--name-status"])).ok(), "D\told/two\n");
     said(&mut world.endow(["apply", "--on-conflict", "guest"])).ok();
     assert_eq!(
-        (read(&world, "old/two"), read(&world, "old/later")),
+        (world.read("old/two"), world.read("old/later")),
         ("absent".into(), "host\n".into())
     );
     said(&mut world.endow(["undo"])).ok();
-    let names = ["one", "two", "three", "new"].map(|name| read(&world, &format!("old/{name}")));
+    let names = ["one", "two", "three", "new"].map(|name| world.read(&format!("old/{name}")));
     assert_eq!(names, ["host\n", "outside\n", "host\n", "absent"]);
 }
 
@@ -489,12 +479,12 @@ fn directory_above_releases_nothing_that_is_held() {
         said(&mut world.endow(["apply", named]));
         for name in held {
             let expected = if released.contains(&name) { "x\n" } else { "absent" };
-            assert_eq!(read(&world, name), expected, "{named}: {name}");
+            assert_eq!(world.read(name), expected, "{named}: {name}");
         }
-        assert_eq!(read(&world, "sub/.env"), "secret\n", "{named}");
+        assert_eq!(world.read("sub/.env"), "secret\n", "{named}");
         assert_eq!(world.states(), ["waiting"], "{named}");
     }
     let world = made();
     said(&mut world.endow(["apply", "."])).ok();
-    assert_eq!([read(&world, "src/plain"), read(&world, "sub/plain")], ["x\n", "absent"]);
+    assert_eq!([world.read("src/plain"), world.read("sub/plain")], ["x\n", "absent"]);
 }

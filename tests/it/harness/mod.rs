@@ -80,6 +80,11 @@ impl World {
         path
     }
 
+    /// Returns what a file of the project has; `absent` without it.
+    pub(crate) fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.project().join(name)).unwrap_or_else(|_| "absent".to_owned())
+    }
+
     /// Returns a command with the world's environment, started in the project.
     pub(crate) fn command(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = Command::new(program);

@@ -7,6 +7,7 @@ use rustix::fs::{Access, access};
 
 use super::{diagnosis, findings};
 use crate::harness::{Running, World, elsewhere, mark, marked, said, soon};
+use crate::run_limits::FORKS;
 
 /// Takes more and more memory, and says so before each step.
 const GRABS: &str = "
@@ -24,18 +25,6 @@ for n in range(3):
         time.sleep(3)
         os._exit(0)
 print([os.waitstatus_to_exitcode(os.wait()[1]) for n in range(3)], flush=True)";
-
-const FORKS: &str = "
-import os, signal
-made = []
-try:
-    while len(made) < 100:
-        pid = os.fork()
-        if pid == 0: signal.pause()
-        made.append(pid)
-    print('no limit')
-except OSError as e: print(len(made), e.strerror)
-for pid in made: os.kill(pid, 9)";
 
 /// The group below which runs get theirs, if it is delegated; else says that the test needs it.
 fn delegated() -> Option<PathBuf> {
