@@ -1,10 +1,10 @@
 # A process of the user's that is there to be attacked: it holds a secret in its memory and its
 # environment, sockets with and without a path, System V and POSIX memory and queues, and listens on
 # the loopback. It says what it holds, and, when asked, whether it came to harm.
-import json, resource, select, signal, socket as so, time
+import contextlib, json, resource, select, signal, socket as so, time
 root = sys.argv[1]
 PRIVATE, IPC_CREAT = 0x66000000 | os.getpid(), 0o1000
-name = "endow-attacks-%d" % os.getpid()
+name = os.path.basename(root)
 libc.prctl(0x59616d61, ctypes.c_ulong(-1 & (1 << 64) - 1), 0, 0, 0)
 reached = []
 signal.signal(signal.SIGUSR1, lambda *_: reached.append("USR1"))
@@ -80,9 +80,9 @@ reached += ["fifo" if one == fifo else str(one.getsockname()) for one in ready]
 after = state()
 print("unharmed" if after == before and not reached else "harmed: %s, was %s, reached by %s" %
       (after, before, reached), flush=True)
-os.kill(sleeper, 9)
-libc.shmctl(shm, 0, None)
-libc.semctl(sem, 0, 0)
-libc.msgctl(msg, 0, None)
-call(241, 181, name.encode())
-os.unlink("/dev/shm/" + name)
+# An attack may have taken any of these away.
+for removed in [lambda: os.kill(sleeper, 9), lambda: call(241, 181, name.encode()),
+                lambda: os.unlink("/dev/shm/" + name), lambda: libc.shmctl(shm, 0, None),
+                lambda: libc.semctl(sem, 0, 0), lambda: libc.msgctl(msg, 0, None)]:
+    with contextlib.suppress(OSError):
+        removed()
