@@ -70,3 +70,22 @@ fn escape_by_walking_up_from_private_directories() {
     assert_eq!(world.run(&["--workspace", "rw"], walk).ok(), top);
     assert!(!top.contains("root"), "{top}");
 }
+
+/// No mount flag keeps a command from writing into a pipe of a read-only grant: Landlock does, where no
+/// writable directory of the view is above (documented). The first place is such a one.
+#[test]
+fn escape_by_a_pipe_in_a_read_only_grant() {
+    let world = World::new();
+    let pipe = world.write("granted/file", "").with_file_name("pipe");
+    world.bare(&format!("mkfifo {}", pipe.display())).ok();
+    let granted = world.root().join("granted").display().to_string();
+    let run = |at: &str| {
+        let grant = format!("{at}={granted}");
+        // Opened for both, so that nobody has to read.
+        let write = format!("echo planted 1<>{at}/pipe");
+        world.run(&["--workspace", "none", "--chdir", "/", "--ro", &grant], &write)
+    };
+    run("/tmp/granted").ok();
+    let refused = run("/granted");
+    assert!(refused.stderr.contains("Permission denied"), "{refused:?}");
+}
