@@ -37,81 +37,142 @@ const TABLES: &[(&str, &[Attack])] = &[
 ];
 
 /// Attacks that are tests of their own: something is prepared, happens meanwhile, or is found later.
-const OTHERS: &[(&str, &str)] = &[
+/// The last word says what becomes of each without the rule or the sandbox.
+const OTHERS: &[(&str, &str, &str)] = &[
     (
         "escape::descriptors::escape_by_a_directory_as_a_standard_stream",
         "a directory as a standard stream",
+        "works",
     ),
-    ("escape::files::escape_by_links_in_the_workspace", "links that are there before the start"),
+    (
+        "escape::files::escape_by_links_in_the_workspace",
+        "links that are there before the start",
+        "works",
+    ),
     (
         "escape::granted_sockets::socket_that_is_made_again_is_closed_again",
         "a service that starts again",
+        "none: that it is open at first is a matter of time",
     ),
     (
         "escape::hidden::escape_to_a_denied_name_that_the_host_replaces",
         "a hidden name that the host replaces meanwhile",
+        "none here; `hidden` has those of the name",
     ),
-    ("escape::hidden::escape_by_writing_a_policy_for_the_next_run", "a policy in the home"),
+    (
+        "escape::hidden::escape_by_writing_a_policy_for_the_next_run",
+        "a policy in the home",
+        "works",
+    ),
     (
         "escape::links::escape_by_a_link_in_the_place_of_a_grant",
         "a link where the next run has a grant",
+        "works where nothing is writable",
     ),
     (
         "escape::links::escape_by_a_link_in_the_place_of_a_program_directory",
         "a link where the base shows programs",
+        "works where the home is not live",
     ),
     (
         "escape::policies::escape_by_a_policy_file_that_is_rewritten",
         "the policy file of the next run",
+        "works",
     ),
     (
         "escape::policies::replaced_policy_file_is_held_again",
         "one that the host replaces meanwhile",
+        "none: that it is open at first is a matter of time",
     ),
     (
         "escape::processes::escape_by_signals_to_everybody_and_to_the_callers_group",
         "signals to the caller's group",
+        "works",
     ),
-    ("escape::processes::escape_by_killing_pid_1", "ending the first process"),
+    (
+        "escape::processes::escape_by_killing_pid_1",
+        "ending the first process",
+        "none: outside it is the machine's",
+    ),
     (
         "escape::races::escape_by_swapping_a_source_during_the_start",
         "a race: the source of a grant and a link",
+        "none; that both were met is asserted",
     ),
     (
         "escape::races::escape_by_swapping_a_mount_point_during_the_start",
         "a race: the place of a mount and a link",
+        "none",
     ),
-    ("escape::stops::escape_from_the_time_limit_by_stopping", "stopping itself to outlive a limit"),
+    (
+        "escape::stops::escape_from_the_time_limit_by_stopping",
+        "stopping itself to outlive a limit",
+        "none: `timeout` ends one too",
+    ),
     (
         "escape::stops::escape_from_the_watch_over_denied_names_by_stopping",
         "stopping itself while a hidden name is replaced",
+        "none",
     ),
-    ("escape::words::escape_of_words_through_proc", "words of paths and flags below /proc"),
+    (
+        "escape::words::escape_of_words_through_proc",
+        "words of paths and flags below /proc",
+        "works",
+    ),
     (
         "in_place::nested::killed_inner_supervisor_leaves_nothing",
         "a supervisor in a sandbox, killed",
+        "none",
     ),
-    ("network::escape::datagrams::escape_by_datagrams", "datagrams, and data before a connection"),
+    (
+        "network::escape::datagrams::escape_by_datagrams",
+        "datagrams, and data before a connection",
+        "works with the host's network",
+    ),
     (
         "network::escape::families::escape_by_families_that_anybody_may_use",
         "MPTCP, pings, io_uring",
+        "works",
     ),
-    ("network::escape::names::escape_by_names_like_the_allowed_one", "names like an allowed one"),
+    (
+        "network::escape::names::escape_by_names_like_the_allowed_one",
+        "names like an allowed one",
+        "works with the host's network",
+    ),
     (
         "network::escape::names::escape_by_names_that_are_bound_anew",
         "a name that gets another address",
+        "works with the host's network",
     ),
-    ("network::escape::names::escape_by_questions", "data in questions for names"),
-    ("network::escape::places::escape_by_ports_of_another_rule", "ports of another rule"),
-    ("network::escape::places::escape_by_spellings_of_an_address", "spellings of an address"),
+    (
+        "network::escape::names::escape_by_questions",
+        "data in questions for names",
+        "works with the host's network",
+    ),
+    (
+        "network::escape::places::escape_by_ports_of_another_rule",
+        "ports of another rule",
+        "works with the host's network",
+    ),
+    (
+        "network::escape::places::escape_by_spellings_of_an_address",
+        "spellings of an address",
+        "works with the host's network",
+    ),
     (
         "network::escape::settings::escape_by_settings_of_the_network",
         "routes and addresses of its own",
+        "works: namespaces",
     ),
-    ("sync_races::nothing_outside_changes", "a race: directories and links during the write-back"),
+    (
+        "sync_races::nothing_outside_changes",
+        "a race: directories and links during the write-back",
+        "works with a naive write-back",
+    ),
     (
         "awaited::attacks::root_that_was_replaced_gets_nothing",
         "a place that is replaced before it is made",
+        "none",
     ),
 ];
 
@@ -130,7 +191,7 @@ fn other_attacks_are_tests() {
     let mut command = Command::new(std::env::current_exe().expect("the program"));
     let said = crate::harness::said(command.args(["--list", "--format", "terse"]));
     let names: BTreeSet<&str> = said.ok().lines().collect();
-    for (name, _) in OTHERS {
+    for (name, ..) in OTHERS {
         assert!(names.contains(&*format!("{name}: test")), "{name}");
     }
 }
@@ -169,9 +230,9 @@ fn page() -> String {
             page += &row(it);
         }
     }
-    page += "\n## Tests of their own\n\nEach has a control of its own.\n\n| test | what is tried |\n|---|---|\n";
-    for (name, what) in OTHERS {
-        writeln!(page, "| `{name}` | {what} |").expect("text");
+    page += "\n## Tests of their own\n\n| test | what is tried | control |\n|---|---|---|\n";
+    for (name, what, control) in OTHERS {
+        writeln!(page, "| `{name}` | {what} | {control} |").expect("text");
     }
     page
 }

@@ -111,9 +111,7 @@ fn command(group: &Group, names: &[&str], scene: &Scene, at: Where) -> Command {
 fn probe(group: &Group, names: &[&str], scene: &Scene, at: Where) -> Vec<String> {
     let about = (group.about)(scene, at);
     let about: Vec<&str> = about.iter().map(String::as_str).collect();
-    let mut line = texts(script(group.probe, &about));
-    line[3] = format!("ONLY = {names:?}\n{}", line[3]);
-    line
+    texts(script(&format!("ONLY = {names:?}\n{}", group.probe), &about))
 }
 
 fn texts(line: Vec<std::ffi::OsString>) -> Vec<String> {

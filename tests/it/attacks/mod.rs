@@ -3,6 +3,8 @@
 
 #[macro_use]
 mod attack;
+#[macro_use]
+mod process;
 mod kinds;
 mod list;
 mod made;

@@ -1,8 +1,6 @@
 # What every probe begins with: attempts are named, and each prints one word of what came of it.
-# With `ONLY` set before, all but the attempts of those names are left out.
+# Where a probe sets `ONLY`, all but the attempts of those names are left out.
 import ctypes, errno, os, re, sys
-
-ONLY = globals().get("ONLY")
 
 libc = ctypes.CDLL(None, use_errno=True)
 libc.syscall.restype = ctypes.c_long
@@ -20,7 +18,8 @@ def call(x86, arm, *arguments):
 
 
 def left_out(name):
-    return ONLY is not None and re.sub(r"[^a-zA-Z0-9:]", "_", name) not in ONLY
+    only = globals().get("ONLY")
+    return only is not None and re.sub(r"[^a-zA-Z0-9:]", "_", name) not in only
 
 
 def attempt(name, action):
