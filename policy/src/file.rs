@@ -150,6 +150,8 @@ pub enum MountSource {
         /// The permission bits of its root.
         mode: u32,
     },
+    /// The control group of the run.
+    Cgroup,
     /// A git tree.
     Git {
         /// The repository; `None` is the workspace's.

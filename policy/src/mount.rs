@@ -54,6 +54,8 @@ pub enum BackendSpec {
         /// Which one.
         made: Made,
     },
+    /// The control group of the run and what is below it, by a cgroup file system of its own.
+    Cgroup,
     /// A git tree.
     Git {
         /// The repository.

@@ -49,6 +49,7 @@ const SMOKE: &[&str] = &[
     "machines::delegated::",
     "run_limits::no_core",
     "run_cow::",
+    "run_groups::",
     "escape::privilege::",
     "escape::descriptors::",
 ];

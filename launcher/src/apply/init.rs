@@ -77,6 +77,7 @@ impl View {
                 self.overlay(lower, upper.as_ref(), at, *attributes)
             }
             Init::Proc { at } => self.place_mount(self.proc.as_ref().ok_or(Errno::BADF)?, at),
+            Init::Cgroup { at } => self.place_mount(&cgroup()?, at),
             Init::Devpts { at } => self.place_mount(self.devpts.as_ref().ok_or(Errno::BADF)?, at),
             Init::Seal { at } => {
                 let mount = self.open(at)?;
@@ -278,6 +279,16 @@ fn proc() -> Result<OwnedFd, Errno> {
         | MountAttrFlags::MOUNT_ATTR_NODEV
         | MountAttrFlags::MOUNT_ATTR_NOEXEC;
     fsmount(&proc, FsMountFlags::FSMOUNT_CLOEXEC, attributes)
+}
+
+fn cgroup() -> Result<OwnedFd, Errno> {
+    let cgroup = fsopen(c"cgroup2", FsOpenFlags::FSOPEN_CLOEXEC)?;
+    fsconfig_create(&cgroup)?;
+    let attributes = MountAttrFlags::MOUNT_ATTR_RDONLY
+        | MountAttrFlags::MOUNT_ATTR_NOSUID
+        | MountAttrFlags::MOUNT_ATTR_NODEV
+        | MountAttrFlags::MOUNT_ATTR_NOEXEC;
+    fsmount(&cgroup, FsMountFlags::FSMOUNT_CLOEXEC, attributes)
 }
 
 fn devpts() -> Result<OwnedFd, Errno> {

@@ -121,6 +121,7 @@ pub(super) enum Init {
     Tmpfs { at: Place, size: CString, inodes: Option<CString>, mode: CString, attributes: u64 },
     Overlay { lower: Vec<From>, upper: Option<Upper>, at: Place, attributes: u64 },
     Proc { at: Place },
+    Cgroup { at: Place },
     Devpts { at: Place },
     Seal { at: Place },
     HandOut { at: Place },
@@ -378,6 +379,7 @@ impl Lowering {
             InitStep::Seal { at } => Init::Seal { at: self.place(at)? },
             InitStep::HandOut { at } => Init::HandOut { at: self.place(at)? },
             InitStep::Proc { at } => Init::Proc { at: self.mount_point(at)? },
+            InitStep::Cgroup { at } => Init::Cgroup { at: self.mount_point(at)? },
             _ => Init::AttachRoot,
         })
     }

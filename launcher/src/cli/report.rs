@@ -235,6 +235,7 @@ fn mount(placed: &Placed) -> Value {
         BackendSpec::Private { .. } => "private",
         BackendSpec::Copy { .. } => "copy",
         BackendSpec::Made { .. } => "made",
+        BackendSpec::Cgroup => "cgroup",
         BackendSpec::Git { .. } => "git",
         BackendSpec::Cas { .. } => "cas",
     };

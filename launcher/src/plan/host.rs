@@ -364,6 +364,8 @@ pub struct CgroupFact {
     pub enable: Vec<String>,
     /// Why there is none, in words.
     pub reason: String,
+    /// Whether the group of a run is below the root of all groups, so that it can be shown alone.
+    pub is_own: bool,
 }
 
 /// What to run, apart from the policy.

@@ -163,6 +163,7 @@ fn in_place(placed: &Placed, host: &HostFacts) -> Expressed {
             Some(source) => kept(as_it_is(spec, source)),
             None => Expressed::LeftOut,
         },
+        (BackendSpec::Cgroup, _) => Expressed::LeftOut,
         (BackendSpec::Memory { .. }, _) => beyond("memory can't be mounted"),
         (BackendSpec::Private { .. }, _) => beyond("a private directory can't be mounted"),
         _ => beyond("it can't be mounted"),

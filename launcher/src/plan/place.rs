@@ -223,6 +223,8 @@ fn place_one(
         BackendSpec::Memory { .. } | BackendSpec::Made { .. } => {
             Ok(Some(Placed { spec: spec.clone(), source: None, tree: None }))
         }
+        BackendSpec::Cgroup if !host.cgroup.is_own => Ok(None),
+        BackendSpec::Cgroup => Ok(Some(Placed { spec: spec.clone(), source: None, tree: None })),
         BackendSpec::Git { .. } | BackendSpec::Cas { .. } => {
             let placed = place_tree(spec, host)?;
             if placed.is_none() {

@@ -90,6 +90,7 @@ impl Display for Placed {
             BackendSpec::Private { .. } => "private".to_owned(),
             BackendSpec::Copy { .. } => "copy".to_owned(),
             BackendSpec::Made { .. } => "made".to_owned(),
+            BackendSpec::Cgroup => "cgroup".to_owned(),
             BackendSpec::Git { .. } => "git".to_owned(),
             BackendSpec::Cas { .. } => "cas".to_owned(),
         };
@@ -233,6 +234,7 @@ impl Display for InitStep {
                 write!(f, "{flags}")
             }
             Self::Proc { at } => write!(f, "proc {at}"),
+            Self::Cgroup { at } => write!(f, "cgroup {at}"),
             Self::Devpts { at } => write!(f, "devpts {at}"),
             Self::Seal { at } => write!(f, "seal {at}"),
             Self::HandOut { at } => write!(f, "hand-out {at}"),

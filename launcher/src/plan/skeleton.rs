@@ -41,6 +41,15 @@ impl Builder<'_> {
         Ok(())
     }
 
+    /// Shows the control group of the run and no other: the root of a cgroup file system is that of
+    /// the namespace it is mounted in, cgroup_namespaces(7).
+    pub(super) fn group(&mut self, at: &GuestPath) -> Result<(), PlanError> {
+        self.directory(at, 0o755)?;
+        self.step(InitStep::Cgroup { at: at.clone() });
+        self.mounted(at, false);
+        Ok(())
+    }
+
     fn cover(&mut self, at: GuestPath, cover: ProcCover) {
         let step = match cover {
             ProcCover::EmptyDirectory => InitStep::Tmpfs {

@@ -283,6 +283,8 @@ pub enum InitStep {
     Overlay { lower: Vec<Source>, upper: Option<Upper>, at: GuestPath, flags: MountFlags },
     /// Mounts the process file system.
     Proc { at: GuestPath },
+    /// Mounts a cgroup file system, whose root is the group that the run is in.
+    Cgroup { at: GuestPath },
     /// Mounts the terminal file system.
     Devpts { at: GuestPath },
     /// Makes a mount that stands read-only.

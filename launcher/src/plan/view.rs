@@ -274,6 +274,7 @@ impl<'a> Builder<'a> {
             BackendSpec::Memory { .. } => self.memory(&placed.spec),
             BackendSpec::Private { .. } => self.private(&placed.spec),
             BackendSpec::Copy { .. } | BackendSpec::Made { .. } => self.small_file(&placed.spec),
+            BackendSpec::Cgroup => self.group(&placed.spec.at),
             BackendSpec::Git { .. } | BackendSpec::Cas { .. } => self.tree(placed),
         }
     }

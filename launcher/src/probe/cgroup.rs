@@ -16,13 +16,23 @@ const WANTED: [&str; 2] = ["memory", "pids"];
 /// Finds the group below which the user may make groups; only asked when a limit needs one.
 /// `root` is `/`, or the place of a tree made for a test.
 pub(super) fn facts(limits: &Limits, root: &Path) -> CgroupFact {
+    let is_own = is_own(root);
     if limits.memory_bytes.is_none() && limits.pids.is_none() {
-        return CgroupFact::default();
+        return CgroupFact { is_own, ..CgroupFact::default() };
     }
     match find(root) {
-        Ok(fact) => fact,
-        Err(reason) => CgroupFact { reason: reason.to_owned(), ..CgroupFact::default() },
+        Ok(fact) => CgroupFact { is_own, ..fact },
+        Err(reason) => CgroupFact { reason: reason.to_owned(), is_own, ..CgroupFact::default() },
     }
+}
+
+/// Whether this process is in a group below the root of all: that root alone has no such file
+/// (cgroups(7), `cgroup.events`), and a namespace's root may be any group. Version 2 is looked for where programs do.
+fn is_own(root: &Path) -> bool {
+    let group = own_group(root).unwrap_or_default();
+    let group = group.strip_prefix("/").unwrap_or(&group);
+    let events = root.join("sys/fs/cgroup").join(group).join("cgroup.events");
+    access(events, Access::EXISTS).is_ok()
 }
 
 /// The run's group becomes a sibling of the caller's own: a group that holds processes can't
@@ -48,7 +58,7 @@ fn find(root: &Path) -> Result<CgroupFact, &'static str> {
     let enable = controllers.iter().filter(|name| !enabled.contains(name)).cloned().collect();
     let parent = HostPath::new(parent).map_err(|_| "the group's path can't be used")?;
     let reason = "the group above hands no such controller down".to_owned();
-    Ok(CgroupFact { parent: Some(parent), controllers, enable, reason })
+    Ok(CgroupFact { parent: Some(parent), controllers, enable, reason, is_own: false })
 }
 
 /// Finds where the one hierarchy of version 2 is mounted whole, relative to `root`.
@@ -117,6 +127,20 @@ mod tests {
     fn version_1_alone_is_no_help() {
         let root = tree("3:memory:/slice/scope\n", "");
         assert_eq!(facts(&limits(), root.path()).parent, None);
+    }
+
+    #[test]
+    fn group_below_the_root_is_the_runs_own() {
+        let is_own = |own: &str, file: &str| {
+            let root = tree(own, "");
+            fs::write(root.path().join(file), "").expect("written");
+            facts(&Limits::default(), root.path()).is_own
+        };
+        let of_scope = "sys/fs/cgroup/slice/scope/cgroup.events";
+        assert!(is_own("0::/slice/scope\n", of_scope));
+        assert!(is_own("0::/\n", "sys/fs/cgroup/cgroup.events"), "the root of a namespace");
+        assert!(!is_own("0::/\n", of_scope), "the root of all");
+        assert!(!is_own("3:memory:/slice/scope\n", of_scope), "version 1");
     }
 
     #[test]

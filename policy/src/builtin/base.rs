@@ -65,7 +65,7 @@ pub(super) const BASE: Table = Table {
         ("/etc/dpkg", Source::Host(Access::Ro), "flags of Debian builds; without it they are empty"),
         ("/etc/manpath.config", Source::Host(Access::Ro), "where manuals are"),
         ("/sys/devices/system/cpu", Source::Host(Access::Ro), "number of processors: Go, Java, Node"),
-        ("/sys/fs/cgroup", Source::Host(Access::Ro), "limits that runtimes size themselves by"),
+        ("/sys/fs/cgroup", Source::Cgroup, "limits of the run that runtimes size themselves by; no other group"),
         ("/run", Source::Memory(64 << 20, 0o755), "sockets and locks of the run alone"),
         ("/run/endow/README", Source::Made(Made::Readme), "what this place is, for whoever reads inside"),
         ("/dev/shm", Source::Memory(1024 << 20, 0o1777), "shared memory of the run alone"),

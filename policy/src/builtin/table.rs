@@ -26,6 +26,7 @@ pub(super) enum Source {
     Host(Access),
     Copy(&'static str),
     Made(Made),
+    Cgroup,
     Memory(u64, u32),
     Private(u32),
 }
@@ -51,7 +52,7 @@ impl Table {
 fn entry((at, source, reason): &Row, origin: &Origin) -> MountEntry {
     let access = match source {
         Source::Host(access) => *access,
-        Source::Copy(_) | Source::Made(_) => Access::Ro,
+        Source::Copy(_) | Source::Made(_) | Source::Cgroup => Access::Ro,
         Source::Memory(..) | Source::Private(_) => Access::Rw,
     };
     MountEntry {
@@ -60,6 +61,7 @@ fn entry((at, source, reason): &Row, origin: &Origin) -> MountEntry {
             Source::Host(_) => MountSource::Host { host: None },
             Source::Copy(host) => MountSource::Copy { host: host.into() },
             Source::Made(made) => MountSource::Made { made },
+            Source::Cgroup => MountSource::Cgroup,
             Source::Memory(size_bytes, mode) => {
                 MountSource::Memory { size_bytes, inodes: None, mode }
             }
@@ -115,6 +117,7 @@ mod render {
             MountSource::Host { host: None } => format!("Source::Host(Access::{:?})", mount.access),
             MountSource::Copy { host } => format!("Source::Copy({host:?})"),
             MountSource::Made { made } => format!("Source::Made(Made::{made:?})"),
+            MountSource::Cgroup => "Source::Cgroup".to_owned(),
             MountSource::Memory { size_bytes, mode, .. } => {
                 format!("Source::Memory({} << 20, 0o{mode:o})", size_bytes >> 20)
             }

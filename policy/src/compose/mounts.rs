@@ -130,6 +130,7 @@ fn backend(
         MountSource::Private { seed, mode } => {
             BackendSpec::Private { seed: seeds(seed, places)?, write_back: Vec::new(), mode: *mode }
         }
+        MountSource::Cgroup => BackendSpec::Cgroup,
         MountSource::Git { repository, rev, sparse, landing } => BackendSpec::Git {
             repository: match repository {
                 Some(repository) => path(repository)?,

@@ -43,9 +43,9 @@ pub(crate) const MOUNT_KEYS: &[&str] = &[
     "reason",
 ];
 /// The further keys of an entry in a built-in profile.
-pub(crate) const MAKE_KEYS: &[&str] = &["copy", "made"];
+pub(crate) const MAKE_KEYS: &[&str] = &["copy", "made", "cgroup"];
 /// The keys that say what stands at the mount point.
-const SOURCE_KEYS: &[&str] = &["host", "git", "cas", "memory", "private", "copy", "made"];
+const SOURCE_KEYS: &[&str] = &["host", "git", "cas", "memory", "private", "copy", "made", "cgroup"];
 /// The keys of a mount of the host.
 const HOST_KEYS: &[&str] = &["host", "sync", "create"];
 /// The keys of a git mount.
@@ -223,6 +223,8 @@ impl Decoder<'_> {
         } else if has("made") {
             let made = self.choice(section, "made", MADE_WORDS);
             (made.map(|made| MountSource::Made { made: made.value }), &["made"])
+        } else if has("cgroup") {
+            (Some(MountSource::Cgroup), &["cgroup"])
         } else {
             (Some(MountSource::Host { host: None }), HOST_KEYS)
         };
@@ -371,10 +373,10 @@ impl Decoder<'_> {
             Some(MountSource::Git { .. } | MountSource::Cas { .. }) if said.value == Access::Rw => {
                 "a stored tree can't be written live"
             }
-            Some(MountSource::Copy { .. } | MountSource::Made { .. })
+            Some(MountSource::Copy { .. } | MountSource::Made { .. } | MountSource::Cgroup)
                 if said.value != Access::Ro =>
             {
-                "small files that endow writes are read-only"
+                "what endow makes is read-only"
             }
             _ => return said.value,
         };

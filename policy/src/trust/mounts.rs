@@ -32,7 +32,7 @@ fn what(entry: &MountEntry) -> String {
         MountSource::Private { .. } => "private",
         MountSource::Git { .. } => "git",
         MountSource::Cas { .. } => "cas",
-        MountSource::Copy { .. } | MountSource::Made { .. } => "made",
+        MountSource::Copy { .. } | MountSource::Made { .. } | MountSource::Cgroup => "made",
     };
     let create = entry.options.create.map(|it| format!(" create={}", it.word()));
     format!("mounts.{path:?} ({kind}{})", create.unwrap_or_default())
@@ -57,7 +57,8 @@ fn narrows(entry: &MountEntry, places: &Places<'_>, weaker: &Composed, vars: &Va
         MountSource::Git { .. }
         | MountSource::Cas { .. }
         | MountSource::Copy { .. }
-        | MountSource::Made { .. } => false,
+        | MountSource::Made { .. }
+        | MountSource::Cgroup => false,
     }
 }
 

@@ -64,6 +64,7 @@ pub(super) const HOSTS: &[Host] = &[
                 controllers: vec!["memory".to_owned(), "pids".to_owned()],
                 enable: vec!["pids".to_owned()],
                 reason: String::new(),
+                is_own: true,
             };
         },
     },

@@ -116,6 +116,7 @@ fn access(entry: &MountEntry) -> String {
         MountSource::Cas { .. } => "cas".to_owned(),
         MountSource::Copy { .. } => "copy".to_owned(),
         MountSource::Made { .. } => "made".to_owned(),
+        MountSource::Cgroup => "cgroup".to_owned(),
     }
 }
 

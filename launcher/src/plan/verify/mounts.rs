@@ -61,7 +61,10 @@ fn is_special(known: &Known<'_>, placed: &Placed) -> bool {
 
 /// Whether it is a file of the view's own, which is as its directory is.
 const fn is_made(placed: &Placed) -> bool {
-    matches!(placed.spec.backend, BackendSpec::Made { .. } | BackendSpec::Copy { .. })
+    matches!(
+        placed.spec.backend,
+        BackendSpec::Made { .. } | BackendSpec::Copy { .. } | BackendSpec::Cgroup
+    )
 }
 
 const fn word(placed: &Placed) -> &'static str {

@@ -199,6 +199,7 @@ impl<'a> Questions<'a> {
             Some((BackendSpec::Git { .. }, _)) => "a git tree, as it was at the start".to_owned(),
             Some((BackendSpec::Cas { .. }, _)) => "a content-addressed tree".to_owned(),
             Some((BackendSpec::Memory { .. }, _)) => "memory of the run's own".to_owned(),
+            Some((BackendSpec::Cgroup, _)) => "the control group of the run".to_owned(),
             Some((BackendSpec::Made { made: Made::SshAgent }, _)) => {
                 "chosen keys of the ssh-agent are served there".to_owned()
             }

@@ -115,6 +115,10 @@ impl<'a> View<'a> {
                 self.mount(at.clone(), shows, *flags);
             }
             InitStep::Proc { at } => self.mount(at.clone(), Shows::Processes, NOEXEC),
+            InitStep::Cgroup { at } => {
+                let flags = MountFlags { readonly: true, ..NOEXEC };
+                self.mount(at.clone(), Shows::Tree, flags);
+            }
             InitStep::Devpts { at } => {
                 let flags = MountFlags { devices: true, ..NOEXEC };
                 self.mount(at.clone(), Shows::Terminals, flags);
