@@ -4,6 +4,7 @@
 use super::attack::{Control::*, Group, PLAIN};
 
 const REFUSED: &[&str] = &["EAFNOSUPPORT", "EPERM", "EPROTONOSUPPORT"];
+const NO_FLAG: &[&str] = &["EOPNOTSUPP", "ENOTSUP"];
 /// What a kernel says that is built or loaded without it, or asks root for.
 const ABSENT: &str =
     "EAFNOSUPPORT EPROTONOSUPPORT ESOCKTNOSUPPORT EPERM EINVAL ENODEV ENOTSUP EACCES";
@@ -53,4 +54,8 @@ attacks! {
     netlink_crypto: "netlink, algorithms", WhereThere(ABSENT), REFUSED;
     high_bits: "AF_VSOCK with a bit set above the 32 that count", WhereThere(ABSENT), REFUSED;
     pair_tipc: "a pair of sockets of such a family", WhereThere(ABSENT), REFUSED;
+    oob: "a byte out of band between Unix sockets (CVE-2025-38236)", Succeeds, NO_FLAG;
+    oob_among_flags: "the same with other flags", Succeeds, NO_FLAG;
+    oob_message: "the same by sendmsg", Succeeds, NO_FLAG;
+    oob_messages: "the same by sendmmsg", Succeeds, NO_FLAG;
 }

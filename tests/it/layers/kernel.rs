@@ -50,7 +50,7 @@ fn seccomp_alone_keeps_kernel_services_out() {
 /// These are in no namespace, or in one that holds only part of what they reach.
 #[test]
 fn seccomp_alone_keeps_socket_families_out() {
-    for attempt in ["netlink-generic", "netlink-sock-diag", "netlink-kobject-uevent"] {
+    for attempt in ["netlink-generic", "netlink-sock-diag", "netlink-kobject-uevent", "oob"] {
         check(SOCKETS, attempt, "ok", &["seccomp"], &[]);
     }
 }

@@ -42,9 +42,14 @@ pub enum Check {
     OwnProcess,
     /// `clock_adjtime`: only the host's real-time clock, which the kernel itself guards.
     ClockAdjust,
-    /// `sendto` and `sendmmsg`: no TCP fast open, which connects past Landlock's rules.
+    /// `sendto` and `sendmmsg`: nothing out of band, whose code for Unix sockets was a way out of
+    /// another sandbox (CVE-2025-38236).
+    OutOfBandTo,
+    /// `sendmsg`: the same.
+    OutOfBandMessage,
+    /// `sendto` and `sendmmsg`: nor TCP fast open, which connects past Landlock's rules.
     SendToFlags,
-    /// `sendmsg`: no TCP fast open.
+    /// `sendmsg`: the same.
     SendMessageFlags,
     /// `setsockopt`: no upper layer protocol on TCP, one of which (SMC) connects by itself.
     SocketOption,
@@ -113,6 +118,8 @@ impl Check {
         Self::OwnIoPriority,
         Self::OwnProcess,
         Self::ClockAdjust,
+        Self::OutOfBandTo,
+        Self::OutOfBandMessage,
         Self::SendToFlags,
         Self::SendMessageFlags,
         Self::SocketOption,
@@ -142,6 +149,8 @@ impl Check {
             Self::OwnIoPriority => Decision { rules: OWN_IO_PRIORITY, otherwise: EPERM },
             Self::OwnProcess => Decision { rules: OWN_PROCESS, otherwise: EPERM },
             Self::ClockAdjust => Decision { rules: CLOCK, otherwise: EPERM },
+            Self::OutOfBandTo => Decision { rules: OOB_TO, otherwise: Action::Allow },
+            Self::OutOfBandMessage => Decision { rules: OOB_MESSAGE, otherwise: Action::Allow },
             Self::SendToFlags => Decision { rules: SEND_TO, otherwise: Action::Allow },
             Self::SendMessageFlags => Decision { rules: SEND_MESSAGE, otherwise: Action::Allow },
             Self::SocketOption => Decision { rules: SOCKET_OPTION, otherwise: Action::Allow },
@@ -176,7 +185,8 @@ impl Check {
             Self::OwnPriority | Self::OwnIoPriority => "EPERM unless for the calling thread (0)",
             Self::OwnProcess => "EPERM unless for the caller (0)",
             Self::ClockAdjust => "EPERM unless CLOCK_REALTIME",
-            Self::SendToFlags | Self::SendMessageFlags => "EOPNOTSUPP with MSG_FASTOPEN",
+            Self::OutOfBandTo | Self::OutOfBandMessage => "EOPNOTSUPP with MSG_OOB",
+            Self::SendToFlags | Self::SendMessageFlags => "EOPNOTSUPP with MSG_OOB or MSG_FASTOPEN",
             Self::SocketOption => "ENOENT for TCP_ULP",
             Self::FilterFlags => "EPERM for a filter with a listener",
             Self::LinkBuffer | Self::LinkBufferAt => "notify, but for realpath(3) of glibc",
@@ -335,10 +345,16 @@ const LINK: &[Rule] = &[rule(&[Test::low(2, &[REALPATH])], Action::Allow)];
 const LINK_AT: &[Rule] = &[rule(&[Test::low(3, &[REALPATH])], Action::Allow)];
 
 const MSG_FASTOPEN: u32 = 0x2000_0000;
-const NO_FAST_OPEN: Action = Action::Errno(Errno::EOPNOTSUPP);
-const SEND_TO: &[Rule] = &[rule(&[Test::bits(3, MSG_FASTOPEN, &[MSG_FASTOPEN])], NO_FAST_OPEN)];
+const MSG_OOB: u32 = 1;
+const SEND_FLAGS: u32 = MSG_FASTOPEN | MSG_OOB;
+/// What a kernel answers that was built or set up without them.
+const NO_FLAG: Action = Action::Errno(Errno::EOPNOTSUPP);
+const OOB_TO: &[Rule] = &[rule(&[Test::bits(3, MSG_OOB, &[MSG_OOB])], NO_FLAG)];
+const OOB_MESSAGE: &[Rule] = &[rule(&[Test::bits(2, MSG_OOB, &[MSG_OOB])], NO_FLAG)];
+const SEND_TO: &[Rule] =
+    &[rule(&[Test::bits(3, SEND_FLAGS, &[MSG_FASTOPEN, MSG_OOB, SEND_FLAGS])], NO_FLAG)];
 const SEND_MESSAGE: &[Rule] =
-    &[rule(&[Test::bits(2, MSG_FASTOPEN, &[MSG_FASTOPEN])], NO_FAST_OPEN)];
+    &[rule(&[Test::bits(2, SEND_FLAGS, &[MSG_FASTOPEN, MSG_OOB, SEND_FLAGS])], NO_FLAG)];
 
 const IPPROTO_TCP: u32 = 6;
 const TCP_ULP: u32 = 31;

@@ -29,6 +29,8 @@ pub enum Applies {
     WithoutSignalScope,
     /// When Landlock rules TCP ports.
     WithTcpRules,
+    /// In every run; when Landlock rules TCP ports, this instead.
+    StricterWithTcpRules(Leaf),
     /// Never by itself: the calls are seen when the run is observed.
     WhenObserved,
     /// When addresses are served on demand; seen when the run is observed.
@@ -137,10 +139,10 @@ groups! {
         always(Leaf::ALLOW);
     Scheduling "scheduling" "limits and scheduling of processes, by their number"
         always(Leaf::ALLOW);
-    SendTo "send-to" "data; a fast open would connect past the rules on ports"
-        only(Applies::WithTcpRules, Leaf::Check(Check::SendToFlags));
-    SendMessage "send-message" "data; a fast open would connect past the rules on ports"
-        only(Applies::WithTcpRules, Leaf::Check(Check::SendMessageFlags));
+    SendTo "send-to" "data, not out of band; a fast open would connect past the rules on ports"
+        stricter(Check::OutOfBandTo, Check::SendToFlags);
+    SendMessage "send-message" "data, not out of band; a fast open would connect past the rules"
+        stricter(Check::OutOfBandMessage, Check::SendMessageFlags);
     SocketOption "socket-option" "options; an upper layer protocol could connect past the rules"
         only(Applies::WithTcpRules, Leaf::Check(Check::SocketOption));
     Filter "filter" "further filters, which only narrow; a listener could answer for the kernel"
@@ -166,6 +168,10 @@ const fn always(default: Leaf) -> GroupRule {
 
 const fn only(applies: Applies, default: Leaf) -> GroupRule {
     GroupRule { about: "", default, applies, lift: None }
+}
+
+const fn stricter(default: Check, with_tcp_rules: Check) -> GroupRule {
+    only(Applies::StricterWithTcpRules(Leaf::Check(with_tcp_rules)), Leaf::Check(default))
 }
 
 const fn lifted(default: Leaf, word: AllowWord) -> GroupRule {

@@ -47,7 +47,10 @@ impl Observe {
         match group.rule().applies {
             Applies::WhenObserved | Applies::WhenConnecting => self != Self::Nothing,
             Applies::WhenExplained | Applies::WhenBuffered => self >= Self::Paths,
-            Applies::Always | Applies::WithoutSignalScope | Applies::WithTcpRules => false,
+            Applies::Always
+            | Applies::StricterWithTcpRules(_)
+            | Applies::WithoutSignalScope
+            | Applies::WithTcpRules => false,
         }
     }
 }

@@ -151,16 +151,17 @@ fn decide(group: Group, input: &SeccompInput<'_>) -> Leaf {
 fn decide_apart(group: Group, input: &SeccompInput<'_>) -> Leaf {
     let rule = group.rule();
     let lift = rule.lift.filter(|lift| input.allow.contains(&lift.word));
-    match lift {
-        Some(lift) => lift.leaf,
-        None if applies(rule.applies, input) => rule.default,
-        None => Leaf::ALLOW,
+    match (lift, rule.applies) {
+        (Some(lift), _) => lift.leaf,
+        (None, Applies::StricterWithTcpRules(leaf)) if input.tcp_ports_ruled => leaf,
+        (None, applied) if applies(applied, input) => rule.default,
+        (None, _) => Leaf::ALLOW,
     }
 }
 
 fn applies(applies: Applies, input: &SeccompInput<'_>) -> bool {
     match applies {
-        Applies::Always => true,
+        Applies::Always | Applies::StricterWithTcpRules(_) => true,
         Applies::WithoutSignalScope => !input.signal_scoped,
         Applies::WithTcpRules => input.tcp_ports_ruled,
         Applies::WhenObserved | Applies::WhenExplained => false,

@@ -61,6 +61,7 @@ fn row(group: Group) -> String {
     let word = rule.lift.map_or("", |lift| lift.word.word());
     let when = match rule.applies {
         Applies::Always => "",
+        Applies::StricterWithTcpRules(leaf) => &format!(" (when ports are ruled: {leaf})"),
         Applies::WithoutSignalScope => " (where Landlock has no signal scope)",
         Applies::WithTcpRules => " (when ports are ruled)",
         Applies::WhenObserved => " (unless `--no-observe`)",

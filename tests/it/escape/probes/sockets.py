@@ -25,3 +25,24 @@ for name, protocol in NETLINK.items():
     attempt("netlink-" + name, lambda: opened(16, 3, protocol))
 attempt("high-bits", lambda: call(41, 198, 40 | 1 << 32, 1, 0))
 attempt("pair-tipc", lambda: so.socketpair(30, 5, 0) and None)
+
+
+# Bytes out of band.
+def out_of_band(send):
+    one, other = so.socketpair()
+    send(one)
+    if other.recv(1, so.MSG_OOB) != b"x":
+        return "silent"
+
+
+def of_many(one):
+    byte = ctypes.create_string_buffer(b"x", 1)
+    vector = (ctypes.c_void_p * 2)(ctypes.addressof(byte), 1)
+    message = (ctypes.c_void_p * 8)(0, 0, ctypes.addressof(vector), 1)
+    call(307, 269, one.fileno(), ctypes.addressof(message), 1, so.MSG_OOB)
+
+
+attempt("oob", lambda: out_of_band(lambda one: one.send(b"x", so.MSG_OOB)))
+attempt("oob-among-flags", lambda: out_of_band(lambda one: one.send(b"x", so.MSG_OOB | 0x20000000 | so.MSG_NOSIGNAL)))
+attempt("oob-message", lambda: out_of_band(lambda one: one.sendmsg([b"x"], [], so.MSG_OOB)))
+attempt("oob-messages", lambda: out_of_band(of_many))

@@ -103,6 +103,8 @@ fn socket_refuses_what_passes_the_rules_on_ports() {
     check("sendmmsg", &[3, 0, 1, 0x2000_4000 | HIGH], EOPNOTSUPP);
     check("sendmsg", &[3, 0, 0x2000_0000], EOPNOTSUPP);
     check("sendmsg", &[3, 0, 0x4000], Action::Allow);
+    check("sendmsg", &[3, 0, 0x4001], EOPNOTSUPP);
+    check("sendmmsg", &[3, 0, 1, 1 | HIGH], EOPNOTSUPP);
     check("setsockopt", &[3, 6, 31], Action::Errno(Errno::ENOENT));
     check("setsockopt", &[3, 6, 1], Action::Allow);
 }
@@ -165,6 +167,7 @@ fn facts_of_the_run_lift_their_checks() {
         let open = plan(&open);
         assert_eq!(run(&open, "kill", &[0, 9]), Action::Allow);
         assert_eq!(run(&open, "sendto", &[3, 0, 0, 0x2000_0000]), Action::Allow);
+        assert_eq!(run(&open, "sendto", &[3, 0, 0, 0x2000_0001]), EOPNOTSUPP);
         assert_eq!(run(&open, "setsockopt", &[3, 6, 31]), Action::Allow);
         assert!(!open.notifies());
     }

@@ -6,7 +6,7 @@ use endow_policy::AllowWord;
 
 use super::super::check::Check;
 use super::super::compat::COMPAT_CALLS;
-use super::super::group::Group;
+use super::super::group::{Applies, Group};
 use super::super::shared::Shared;
 use super::super::{Arch, CALLS, Call, Leaf, SeccompPlan, answer, plan, render_reference};
 use super::harness::{EPERM, planned, strict};
@@ -98,7 +98,11 @@ fn every_word_lifts_its_groups_and_no_other() {
 #[test]
 fn every_check_is_used() {
     let leaves = Group::ALL.iter().map(|group| group.rule()).flat_map(|rule| {
-        [Some(rule.default), rule.lift.map(|lift| lift.leaf)].into_iter().flatten()
+        let stricter = match rule.applies {
+            Applies::StricterWithTcpRules(leaf) => Some(leaf),
+            _ => None,
+        };
+        [Some(rule.default), stricter, rule.lift.map(|lift| lift.leaf)].into_iter().flatten()
     });
     let shared = Shared::ALL
         .iter()
