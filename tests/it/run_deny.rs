@@ -51,6 +51,32 @@ fn hidden_names_are_absent_in_a_read_only_mount() {
     assert_eq!(listing(at.as_ref()), before);
 }
 
+/// A narrower grant shows no more than the wider one.
+#[test]
+fn hidden_names_are_absent_where_their_directory_is_granted_alone() {
+    let world = World::new();
+    let secrets = [".docker/config.json", ".config/gh/hosts.yml", ".config/git/credentials"];
+    for name in secrets {
+        world.write(format!("home/{name}"), SECRET);
+    }
+    let home = world.home();
+    for (granted, name) in secrets.iter().filter_map(|name| Some((name.split_once('/')?.0, name))) {
+        let (at, file) = (home.join(granted), home.join(name));
+        let (at, cat) = (at.to_str().expect("text"), format!("cat {} && echo end", file.display()));
+        assert_eq!(world.bare(&cat).ok(), format!("{SECRET}end\n"));
+        for access in ["--ro", "--cow", "--rw"] {
+            let inside = run(&world, &[access, at], &cat);
+            assert_eq!((inside.code, inside.stdout.as_str()), (1, ""), "{access} {name}");
+        }
+        let mut here = world.endow(["run", "--", "sh", "-c", &cat]);
+        assert_eq!(said(here.current_dir(at)).stdout, "", "{name}");
+    }
+    // Whoever names the hidden directory itself means it.
+    let at = home.join(".config/gh");
+    let script = format!("cat {}/hosts.yml", at.display());
+    assert_eq!(run(&world, &["--ro", at.to_str().expect("text")], &script).ok(), SECRET);
+}
+
 #[test]
 fn hidden_names_can_not_be_opened_in_a_live_mount() {
     let world = World::new();

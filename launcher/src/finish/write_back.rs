@@ -315,6 +315,7 @@ fn plan_all(
             continue;
         };
         let Some(target) = targets.iter().find(|to| to.number == it.number) else { continue };
+        let protect = protect.below(target.path.as_path());
         let rules = MountRules::new((it.number, mount, target), (&protect, &only), selection);
         let plan = sync::plan(
             &it.changes,

@@ -60,7 +60,10 @@ pub(super) fn look(
 ) -> BTreeMap<HostPath, LiveNames> {
     let Some(protect) = protect else { return BTreeMap::new() };
     let noted = |root: &HostPath| hidden.get(root).map(|it| &it.noted);
-    let found = |root: &HostPath| (root.clone(), names((root.as_path(), protect), noted(root)));
+    let found = |root: &HostPath| {
+        let protect = protect.below(root.as_path());
+        (root.clone(), names((root.as_path(), &protect), noted(root)))
+    };
     guarded(policy, paths).map(found).collect()
 }
 

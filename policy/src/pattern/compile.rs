@@ -16,7 +16,7 @@ pub(super) enum Part {
 }
 
 impl Part {
-    fn is_name(&self, name: &[u8]) -> bool {
+    pub(super) fn is_name(&self, name: &[u8]) -> bool {
         matches!(self, Self::Name(tokens) if matches(tokens, name))
     }
 }

@@ -1,4 +1,5 @@
-//! Patterns of paths, matched from the root of a mount.
+//! Patterns of paths, matched from the root of a mount. One that may match at any depth also counts the
+//! names of the directories above that root.
 //!
 //! `*` `?` `[..]` match within one name (leading dots included), `**` is a whole segment,
 //! `{a,b}` is a choice, a pattern without `/` matches at any depth, `x/**` covers `x` itself
@@ -6,6 +7,7 @@
 //! directory is hidden, whatever other patterns say. Letters match in either case (ASCII), so
 //! that `.ENV` on a case-insensitive file system is not a way around `.env`.
 
+mod below;
 mod compile;
 mod last;
 mod name;

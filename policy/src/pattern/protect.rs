@@ -31,6 +31,23 @@ impl ProtectSet {
         Ok(Self { rules: rules.to_vec(), names, ways, ways_of })
     }
 
+    /// Returns what the patterns say below a directory, whose own path may have the beginning of one.
+    #[must_use]
+    pub fn below(&self, root: &Path) -> Self {
+        self.narrower(root).unwrap_or_else(|| self.clone())
+    }
+
+    /// Like [`below`](Self::below); `None` when it says no more than these.
+    pub fn narrower(&self, root: &Path) -> Option<Self> {
+        let (names, ways) = (self.names.narrower(root), self.ways.narrower(root));
+        if names.is_none() && ways.is_none() {
+            return None;
+        }
+        let names = names.unwrap_or_else(|| self.names.clone());
+        let ways = ways.unwrap_or_else(|| self.ways.clone());
+        Some(Self { names, ways, rules: self.rules.clone(), ways_of: self.ways_of.clone() })
+    }
+
     /// Returns the pattern that protects a path or a directory above it.
     pub fn matching(&self, path: &Path) -> Option<&PatternRule> {
         let decision = self.names.decide(path).filter(|decision| decision.hidden)?;

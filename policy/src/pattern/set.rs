@@ -3,6 +3,7 @@
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use super::below::below;
 use super::compile::{Compiled, Rule, compile};
 use super::last::{Choice, LastNames};
 use super::{PatternError, PatternRule};
@@ -38,8 +39,23 @@ impl PatternSet {
             })
         });
         let rules = compiled.collect::<Result<Vec<_>, _>>()?;
+        Ok(Self::of(rules))
+    }
+
+    fn of(rules: Vec<Rule>) -> Self {
         let last = LastNames::of(&rules);
-        Ok(Self { rules, last })
+        Self { rules, last }
+    }
+
+    /// Returns what the patterns say below a directory, whose own path may have the beginning of one.
+    #[must_use]
+    pub fn below(&self, root: &Path) -> Self {
+        self.narrower(root).unwrap_or_else(|| self.clone())
+    }
+
+    /// Like [`below`](Self::below); `None` when it says no more than these.
+    pub fn narrower(&self, root: &Path) -> Option<Self> {
+        below(&self.rules, root).map(Self::of)
     }
 
     /// Returns what holds for a path relative to the mount's root, its directories included;
@@ -109,7 +125,7 @@ impl PatternSet {
     }
 }
 
-fn names(relative: &Path) -> Vec<&[u8]> {
+pub(super) fn names(relative: &Path) -> Vec<&[u8]> {
     let bytes = relative.as_os_str().as_bytes();
     bytes.split(|byte| *byte == b'/').filter(|name| !name.is_empty() && *name != b".").collect()
 }

@@ -1,8 +1,9 @@
 //! Names of live mounts that may be read and not changed: somebody else runs them later.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use endow_policy::{GuestPath, PatternRule, ProtectSet};
+use endow_policy::{GuestPath, HostPath, PatternRule, ProtectSet};
 
 use super::answer::Layer;
 use super::tell::{Outcome, Questions, shell_word};
@@ -31,11 +32,18 @@ impl Questions<'_> {
     /// Returns the patterns, and a name of a live mount as they see it.
     fn in_protected(&self, at: &GuestPath) -> Option<(&ProtectSet, PathBuf)> {
         let placed = self.covering(at).filter(|placed| placed.is_live())?;
-        let names = self.host.live_names.get(&placed.source.as_ref()?.path)?;
+        let source = &placed.source.as_ref()?.path;
+        let names = self.host.live_names.get(source)?;
         let path = names.prefix.join(at.below(&placed.spec.at)?);
-        let set =
-            self.protect.get_or_init(|| ProtectSet::new(&self.policy.protect).ok()).as_ref()?;
+        let set = self.protect.get_or_init(|| self.protects()).get(source)?;
         Some((set, path))
+    }
+
+    /// Compiles the patterns for each live mount.
+    fn protects(&self) -> BTreeMap<HostPath, ProtectSet> {
+        let Ok(set) = ProtectSet::new(&self.policy.protect) else { return BTreeMap::new() };
+        let roots = self.host.live_names.keys();
+        roots.map(|root| (root.clone(), set.below(root.as_path()))).collect()
     }
 }
 

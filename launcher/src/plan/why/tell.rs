@@ -1,6 +1,7 @@
 //! From a question about a path to an answer in words: who decided, and what would change it.
 
 use std::cell::OnceCell;
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use endow_policy::{BackendSpec, GuestPath, HostPath, Made, MountClass, Policy, ProtectSet};
@@ -34,7 +35,7 @@ pub struct Questions<'a> {
     rules: Rules,
     protected_links: bool,
     /// The protect patterns, as soon as they are asked for.
-    pub(super) protect: OnceCell<Option<ProtectSet>>,
+    pub(super) protect: OnceCell<BTreeMap<HostPath, ProtectSet>>,
 }
 
 /// What came of a question, before it is put into words.
@@ -198,8 +199,8 @@ impl<'a> Questions<'a> {
             Some((_, Some(source))) => format!("the view shows {} there", source.path),
             Some((BackendSpec::Git { .. }, _)) => "a git tree, as it was at the start".to_owned(),
             Some((BackendSpec::Cas { .. }, _)) => "a content-addressed tree".to_owned(),
-            Some((BackendSpec::Memory { .. }, _)) => "memory of the run's own".to_owned(),
             Some((BackendSpec::Cgroup, _)) => "the control group of the run".to_owned(),
+            Some((BackendSpec::Memory { .. }, _)) => "memory of the run's own".to_owned(),
             Some((BackendSpec::Made { made: Made::SshAgent }, _)) => {
                 "chosen keys of the ssh-agent are served there".to_owned()
             }

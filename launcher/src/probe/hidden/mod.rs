@@ -140,12 +140,16 @@ impl Looking<'_> {
     }
 
     fn one(&self, spec: &MountSpec, source: &Source) -> HiddenNames {
-        let Asked { rules, .. } = self.asked(&source.path);
-        if spec.class == MountClass::System || spec.options.nodeny || !rules.needs_walk() {
+        let asked = self.asked(&source.path);
+        if spec.class == MountClass::System || spec.options.nodeny || !asked.rules.needs_walk() {
             return HiddenNames::default();
         }
-        match self.look_below(source) {
-            Ok(walked) => hidden(walked, rules),
+        let root = source.path.as_path();
+        let narrower = asked.rules.narrower(root);
+        let narrower = narrower.as_ref().map(|sets| Asked::new(asked.rules.with(sets, root)));
+        let asked = narrower.as_ref().unwrap_or(asked);
+        match self.look_below(source, asked) {
+            Ok(walked) => hidden(walked, &asked.rules),
             Err(errno) => failed(errno),
         }
     }
@@ -156,9 +160,12 @@ impl Looking<'_> {
     }
 
     /// Walks the tree; when something is hidden that git tracks, that is spared.
-    fn look_below(&self, source: &Source) -> Result<Walked, Errno> {
+    fn look_below(
+        &self,
+        source: &Source,
+        Asked { rules, digest }: &Asked<'_>,
+    ) -> Result<Walked, Errno> {
         let root = open(source)?;
-        let Asked { rules, digest } = self.asked(&source.path);
         let dir = self.remembered.as_ref().map(AsFd::as_fd);
         let cache = dir.map(|dir| WalkCache { fs: &OsFs, dir, rules: *digest });
         let options = WalkOptions { threads: THREADS, cache, ..WalkOptions::default() };
@@ -182,13 +189,15 @@ pub(crate) fn noted(
     (path, id): (&HostPath, FileId),
     options: &HiddenOptions<'_>,
 ) -> Option<Noted> {
-    let patterns = PatternSet::new(&policy.deny).ok()?;
+    let patterns = PatternSet::new(&policy.deny).ok()?.below(path.as_path());
     let of_all = Rules { written: &policy.deny, ..Rules::of(&patterns) };
-    let rules = Rules { protect: Some(protect), is_whole: true, ..of_all };
+    let root = path.as_path();
+    let rules = Rules { protect: Some(protect), is_whole: true, below: Some(root), ..of_all };
     let remembered = options.cache.and_then(cache_directory);
     let (plain, work_tree) = (Asked::new(rules), options.work_tree);
     let looking = Looking { plain, live: None, work_tree, remembered };
-    let walked = looking.look_below(&Source { path: path.clone(), id }).ok()?;
+    let source = Source { path: path.clone(), id };
+    let walked = looking.look_below(&source, &looking.plain).ok()?;
     let is_closed = |error: &WalkError| error.errno == Errno::ACCESS;
     let closed = walked.errors.into_iter().filter(is_closed).map(|error| error.path).collect();
     Some(Noted { closed, ..note(walked.noted, walked.repositories, &looking.plain.rules) })

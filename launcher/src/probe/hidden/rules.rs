@@ -18,6 +18,8 @@ pub(super) struct Rules<'a> {
     pub(super) protect: Option<&'a ProtectSet>,
     /// The whole tree is walked, whatever the patterns are.
     pub(super) is_whole: bool,
+    /// The directory whose own path has the beginning of a pattern.
+    pub(super) below: Option<&'a Path>,
     /// What git tracks of the names that built-in patterns would hide.
     pub(super) spared: BTreeSet<PathBuf>,
 }
@@ -25,7 +27,32 @@ pub(super) struct Rules<'a> {
 impl<'a> Rules<'a> {
     /// Takes patterns that nobody wrote: `written` is to be added.
     pub(super) fn of(patterns: &'a PatternSet) -> Self {
-        Self { patterns, written: &[], protect: None, is_whole: false, spared: BTreeSet::new() }
+        let (written, spared) = (&[][..], BTreeSet::new());
+        Self { patterns, written, protect: None, is_whole: false, below: None, spared }
+    }
+
+    /// Returns what the patterns say below a directory, where that is more than these.
+    pub(super) fn narrower(&self, root: &Path) -> Option<(PatternSet, Option<ProtectSet>)> {
+        let patterns = self.patterns.narrower(root);
+        let protect = self.protect.and_then(|it| it.narrower(root));
+        if patterns.is_none() && protect.is_none() {
+            return None;
+        }
+        let patterns = patterns.unwrap_or_else(|| self.patterns.clone());
+        Some((patterns, protect.or_else(|| self.protect.cloned())))
+    }
+
+    /// Returns the same rules with these patterns, which count below `root`.
+    pub(super) fn with<'b>(
+        &self,
+        (patterns, protect): &'b (PatternSet, Option<ProtectSet>),
+        root: &'b Path,
+    ) -> Rules<'b>
+    where
+        'a: 'b,
+    {
+        let (patterns, protect, below) = (patterns, protect.as_ref(), Some(root));
+        Rules { patterns, protect, below, spared: BTreeSet::new(), ..*self }
     }
 }
 
@@ -58,7 +85,9 @@ impl Rules<'_> {
         let noted = self.protect.iter().flat_map(|it| it.rules());
         let noted = noted.map(|rule| rule.pattern.as_bytes());
         let depth: &[u8] = if self.is_whole() { b"\0whole" } else { b"" };
-        for text in patterns.chain([&b"\0noted with links"[..]]).chain(noted).chain([depth]) {
+        let below = self.below.iter().map(|root| root.as_os_str().as_bytes());
+        let noted = noted.chain([depth]).chain(below);
+        for text in patterns.chain([&b"\0noted with links"[..]]).chain(noted) {
             digest.update(text);
             digest.update([0]);
         }

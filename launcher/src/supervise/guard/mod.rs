@@ -60,17 +60,20 @@ impl<'a> Watching<'a> {
 
     fn work(mut self, over: &Over, walk: &Walk<'_>, tell: &mut dyn FnMut(&News)) -> bool {
         let Ok(protect) = ProtectSet::new(&self.rules) else { return false };
+        let below = |guard: &Guard| protect.below(guard.source.as_path());
+        let protects: Vec<ProtectSet> = self.guards.iter().map(below).collect();
         let mut held = |name: &HeldName| tell(&News::Held(name.clone()));
         while !over.wait(Some(self.queue.descriptor()), None) {
-            self.queue.look(&mut self.trees, &protect, &mut held);
+            self.queue.look(&mut self.trees, &protects, &mut held);
         }
         over.settle(MOMENT);
-        self.queue.look(&mut self.trees, &protect, &mut held);
-        for (guard, tree) in self.guards.iter().zip(&mut self.trees) {
-            let noted = tree.look_whole(&|| walk(guard, &protect));
+        self.queue.look(&mut self.trees, &protects, &mut held);
+        let trees = self.guards.iter().zip(&protects).zip(&mut self.trees);
+        for ((guard, protect), tree) in trees {
+            let noted = tree.look_whole(&|| walk(guard, protect));
             let is_seen = noted.as_ref().is_some_and(|noted| !tree.is_closed(noted));
             let mut held = |name: &HeldName| tell(&News::Held(name.clone()));
-            tree.end(&noted.unwrap_or_default(), &protect, &mut self.queue, &mut held);
+            tree.end(&noted.unwrap_or_default(), protect, &mut self.queue, &mut held);
             if !is_seen {
                 tell(&News::Unseen(tree.number()));
             }

@@ -99,20 +99,22 @@ impl Queue {
         Ok(())
     }
 
-    /// Looks at every name that has come into being since the last call.
+    /// Looks at every name that has come into being since the last call; each tree has its patterns.
     pub(super) fn look(
         &mut self,
         trees: &mut [Tree],
-        protect: &ProtectSet,
+        protects: &[ProtectSet],
         held: &mut dyn FnMut(&HeldName),
     ) {
         while let Some((names, is_full)) = self.read() {
-            let count = trees.len();
-            let known = names.into_iter().filter(|(number, _)| *number < count);
-            for (number, path) in known {
-                trees[number].check((&path, None), protect, self, held);
+            for (number, path) in names {
+                let (Some(tree), Some(protect)) = (trees.get_mut(number), protects.get(number))
+                else {
+                    continue;
+                };
+                tree.check((&path, None), protect, self, held);
             }
-            for tree in trees.iter_mut().filter(|_| is_full) {
+            for (tree, protect) in trees.iter_mut().zip(protects).filter(|_| is_full) {
                 tree.look_again(protect, self, held);
             }
         }

@@ -1,0 +1,137 @@
+//! What patterns say below a directory whose own path begins to match them: `**/.docker/config.json` below
+//! `~/.docker` is `config.json`.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use super::compile::{Compiled, Part, Rule};
+use super::set::names;
+
+/// Returns the rules with what they say below `root` too; `None` when that is nothing more.
+///
+/// Only a pattern that matches at any depth has a beginning there. One that matches the root itself, or a
+/// directory above it, says nothing: whoever grants `~/.ssh` means what is in it.
+pub(super) fn below(rules: &[Rule], root: &Path) -> Option<Vec<Rule>> {
+    let names = names(root);
+    let mut all = rules.to_vec();
+    for rule in &mut all {
+        let rests: Vec<Compiled> =
+            rule.choices.iter().flat_map(|choice| rests(choice, &names)).collect();
+        rule.choices.extend(rests);
+    }
+    (all != rules).then_some(all)
+}
+
+/// Returns what is left of a pattern when its beginning has matched the end of a path.
+fn rests(pattern: &Compiled, names: &[&[u8]]) -> Vec<Compiled> {
+    if pattern.parts.first() != Some(&Part::Any) || pattern.covers(names) {
+        return Vec::new();
+    }
+    let mut begun: BTreeSet<usize> = BTreeSet::from([0]);
+    for name in names {
+        begun = begun.iter().flat_map(|at| pattern.after(*at, name)).collect();
+    }
+    // The first parts are `**` and what follows it: the pattern itself.
+    let rests = begun.into_iter().filter(|at| *at > 1).map(|at| pattern.parts[at..].to_vec());
+    rests.filter(|parts| !parts.is_empty()).map(|parts| Compiled { parts }).collect()
+}
+
+impl Compiled {
+    /// Returns whether it matches a path or a directory above.
+    fn covers(&self, names: &[&[u8]]) -> bool {
+        (1..=names.len()).any(|end| self.matches(&names[..end]))
+    }
+
+    /// Returns the parts that may come next when the part `at` has met a name.
+    fn after(&self, at: usize, name: &[u8]) -> Vec<usize> {
+        match self.parts.get(at) {
+            Some(Part::Any) => [vec![at], self.after(at + 1, name)].concat(),
+            Some(part) if part.is_name(name) => vec![at + 1],
+            _ => Vec::new(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::{PatternRule, PatternSet, ProtectSet};
+    use super::*;
+    use crate::Origin;
+
+    fn rules(patterns: &[&str]) -> Vec<PatternRule> {
+        let rule = |text: &&str| PatternRule { pattern: (*text).into(), origin: Origin::Default };
+        patterns.iter().map(rule).collect()
+    }
+
+    fn set(patterns: &[&str], root: &str) -> PatternSet {
+        PatternSet::new(&rules(patterns)).expect("compiled").below(Path::new(root))
+    }
+
+    #[test]
+    fn directory_granted_alone_hides_what_its_parent_would() {
+        let hides =
+            |pattern: &str, root: &str, path: &str| set(&[pattern], root).hides(path.as_ref());
+        assert!(hides("**/.docker/config.json", "/home/u/.docker", "config.json"));
+        assert!(!hides("**/.docker/config.json", "/home/u/.docker", "sub/config.json"));
+        assert!(!hides("**/.docker/config.json", "/home/u/docker", "config.json"));
+        assert!(hides("**/.config/{gh,hub}/**", "/home/u/.config", "hub/x"));
+        assert!(hides("**/a/b/c", "/x/a/b", "c") && hides("**/a/b/c", "/x/a", "b/c"));
+        assert!(hides("**/a/**/c", "/x/a/y", "z/c") && hides("**/a/**/c", "/x/a", "c"));
+        assert!(!hides("a/b", "/x/a", "b"), "it is for the root of a mount");
+        assert!(!hides("/a/b", "/a", "b"));
+    }
+
+    #[test]
+    fn directory_that_is_hidden_itself_shows_what_is_in_it() {
+        for root in ["/home/u/.ssh", "/home/u/.ssh/keys", "/home/u/.config/gh"] {
+            let set = set(&["**/.ssh/**", "**/.config/gh/**"], root);
+            assert!(!set.hides("known_hosts".as_ref()), "{root}");
+        }
+        assert!(set(&["**/.ssh/**", "*.key"], "/home/u/.ssh").hides("a.key".as_ref()));
+    }
+
+    #[test]
+    fn rules_keep_their_numbers_and_their_order() {
+        let set = set(&["*.x", "**/d/a/**", "!**/d/a/b"], "/d");
+        let decided = |path: &str| set.decide_entry(path.as_ref()).map(|it| (it.hidden, it.rule));
+        assert_eq!(decided("a"), Some((true, 1)));
+        assert_eq!(decided("a/b"), Some((false, 2)));
+        assert_eq!(decided("b"), None);
+    }
+
+    #[test]
+    fn ways_begin_there_too() {
+        let set = ProtectSet::new(&rules(&["**/.github/workflows/**"])).expect("compiled");
+        let set = set.below(Path::new("/p/.github"));
+        assert!(set.matching(Path::new("workflows/ci.yml")).is_some());
+        let set = ProtectSet::new(&rules(&["**/a/b/c"])).expect("compiled");
+        assert!(set.below(Path::new("/p/a")).leading(Path::new("b")).is_some());
+    }
+
+    fn pattern() -> impl Strategy<Value = String> {
+        let name = || prop_oneof!["[ab]", Just("*".to_owned()), Just("**".to_owned())];
+        prop::collection::vec(name(), 1..5).prop_map(|names| format!("**/{}", names.join("/")))
+    }
+
+    proptest! {
+        /// As if the parent had been granted, but for what the root itself matches.
+        #[test]
+        fn below_is_what_the_whole_path_says(
+            pattern in pattern(),
+            root in prop::collection::vec("[ab]", 1..4),
+            path in prop::collection::vec("[ab]", 1..4),
+        ) {
+            let (root, path) = (root.join("/"), path.join("/"));
+            let plain = PatternSet::new(&rules(&[&pattern])).expect("compiled");
+            let ancestors = Path::new(&root).ancestors().filter(|it| !it.as_os_str().is_empty());
+            let is_root = ancestors.map(|it| plain.decide(it)).any(|it| it.is_some());
+            let whole = plain.decide(&Path::new(&root).join(&path));
+            let below = plain.below(Path::new(&root)).decide(Path::new(&path));
+            let own = plain.decide(Path::new(&path));
+            let expected = if is_root { own } else { whole };
+            prop_assert_eq!(below, expected, "{} below {}", path, root);
+        }
+    }
+}
