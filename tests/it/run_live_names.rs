@@ -366,3 +366,29 @@ fn closed_directories_are_looked_into() {
         }
     }
 }
+
+/// What leads to a protected name may be the mount's own root, whether its changes are buffered or not.
+#[test]
+fn protected_names_are_held_where_their_directory_is_granted_alone() {
+    for (root, name) in [
+        (".config", "autostart/x.desktop"),
+        (".github", "workflows/ci.yml"),
+        (".git", "hooks/post-commit"),
+    ] {
+        let world = World::new();
+        let at = world.home().join(root);
+        fs::create_dir_all(at.join(name).parent().expect("a parent")).expect("made");
+        let (text, there) = (at.to_str().expect("text").to_owned(), || at.join(name).exists());
+        let script = format!("echo evil >{text}/{name}; echo fine >{text}/own");
+        for access in ["--cow", "--rw"] {
+            let words = ["run", "--workspace", "none", "--chdir", "/", access, &text];
+            drop(fs::remove_file(at.join("own")));
+            said(&mut world.endow([&words[..], &["--", "sh", "-c", &script]].concat()));
+            assert!(at.join("own").exists() && !there(), "{access} {root}");
+        }
+        let words = ["run", "--workspace", "none", "--chdir", "/", "--rw", &text];
+        let free = [&words[..], &["--unprotect", "**", "--", "sh", "-c", &script]].concat();
+        said(&mut world.endow(free));
+        assert!(there() || root == ".git", "the control");
+    }
+}

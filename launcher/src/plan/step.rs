@@ -22,8 +22,7 @@ pub struct FileId {
     pub dev: u64,
     /// The inode number.
     pub ino: u64,
-    /// When it was made, in nanoseconds since 1970; 0 where the file system does not say. Another
-    /// file may get the number of one that is gone, and not its time of birth.
+    /// When it was made, in nanoseconds since 1970, which tells it from a later file of its number; or 0.
     pub born: u64,
 }
 
@@ -278,12 +277,11 @@ pub enum InitStep {
     Bind { source: Source, at: GuestPath, flags: MountFlags },
     /// Mounts a file system in memory.
     Tmpfs { at: GuestPath, size_bytes: u64, inodes: Option<u64>, mode: u32, flags: MountFlags },
-    /// Mounts a stack of layers, topmost first: read-only, or below an upper layer that takes
-    /// every change.
+    /// Mounts layers, topmost first: read-only, or below an upper one that takes every change.
     Overlay { lower: Vec<Source>, upper: Option<Upper>, at: GuestPath, flags: MountFlags },
     /// Mounts the process file system.
     Proc { at: GuestPath },
-    /// Mounts a cgroup file system, whose root is the group that the run is in.
+    /// Mounts the control group of the run.
     Cgroup { at: GuestPath },
     /// Mounts the terminal file system.
     Devpts { at: GuestPath },

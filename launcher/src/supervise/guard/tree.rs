@@ -108,11 +108,10 @@ impl Queue {
     ) {
         while let Some((names, is_full)) = self.read() {
             for (number, path) in names {
-                let (Some(tree), Some(protect)) = (trees.get_mut(number), protects.get(number))
-                else {
-                    continue;
-                };
-                tree.check((&path, None), protect, self, held);
+                let of = trees.get_mut(number).zip(protects.get(number));
+                if let Some((tree, protect)) = of {
+                    tree.check((&path, None), protect, self, held);
+                }
             }
             for (tree, protect) in trees.iter_mut().zip(protects).filter(|_| is_full) {
                 tree.look_again(protect, self, held);
