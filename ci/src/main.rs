@@ -9,6 +9,7 @@ mod bench;
 mod check;
 mod fuzz;
 mod kernels;
+mod mutations;
 mod provision;
 mod test;
 mod tidy;
@@ -28,6 +29,7 @@ usage: cargo ci <task>
         [--rounds N] [--peer NAME] [--core LIST] [--json]
   kernels [6.1] [6.12] [running] [--smoke|--reduced|--whole] [--write] [-- FILTER...]
                                          run the tests on kernels of Debian, in qemu, and on this one
+  mutations [LAYER...] [--write]         run the attacks without each layer: which tests notice
   fuzz [TARGET] [--seconds N] [--keep]   hostile input for what reads it; --keep adds to the corpus";
 
 fn main() -> ExitCode {
@@ -43,6 +45,7 @@ fn main() -> ExitCode {
         "tidy" => tidy::run(),
         "bench" => bench::run(rest),
         "kernels" => kernels::run(rest),
+        "mutations" => mutations::run(rest),
         "fuzz" => fuzz::run(rest),
         // The other end of what `bench network` measures, started by it.
         "peer" => bench::peer::run(rest).map(|()| ExitCode::SUCCESS),

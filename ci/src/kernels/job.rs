@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::test::{Build, Builds, TestBinary, USER};
+use crate::test::{Build, Builds, END_TO_END, TestBinary, USER};
 
 use super::selection::Selection;
 
@@ -111,9 +111,6 @@ pub(super) fn named(builds: &Builds, prefix: &str) -> Option<Job> {
     let it = tests.find(|test| test.label == END_TO_END)?;
     Some(Job::test(it, &builds.plain, USER, vec![prefix.to_owned()]))
 }
-
-/// The executable of endow's own end-to-end tests.
-pub(super) const END_TO_END: &str = "launcher/it";
 
 fn text(path: &Path) -> String {
     path.to_string_lossy().into_owned()

@@ -1,6 +1,6 @@
 //! Which tests a guest runs. What is left out stands here with its reason.
 
-use super::job::END_TO_END;
+use crate::test::END_TO_END;
 
 /// How much is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

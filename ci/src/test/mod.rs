@@ -22,6 +22,9 @@ pub(crate) use self::summary::Counts;
 use self::run::{Identity, Runner};
 use crate::workspace;
 
+/// The tests of the program.
+pub(crate) const END_TO_END: &str = "launcher/it";
+
 /// Builds and runs the tests; the last line on stdout sums up.
 pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
     let pass_on: Vec<String> = args.iter().filter(|arg| *arg != "--").cloned().collect();
@@ -49,11 +52,18 @@ pub(crate) struct Builds {
     pub(crate) only_featured: Vec<BTreeSet<String>>,
 }
 
+impl Build {
+    /// Builds with all features.
+    pub(crate) fn featured(place: &Place) -> Result<Self> {
+        build::build(place, "all-features", &["--all-features"])
+    }
+}
+
 impl Builds {
     /// Builds twice.
     pub(crate) fn of(place: &Place) -> Result<Self> {
         let plain = build::build(place, "plain", &[])?;
-        let featured = build::build(place, "all-features", &["--all-features"])?;
+        let featured = Build::featured(place)?;
         let only_featured = new_tests(place, &plain, &featured)?;
         Ok(Self { plain, featured, only_featured })
     }
@@ -63,11 +73,29 @@ impl Builds {
 pub(crate) fn run_all(place: &Place, builds: &Builds, pass_on: &[String]) -> Result<Counts> {
     let mut counts = Counts::default();
     for identity in place.identities() {
-        let runner = Runner { place, identity, pass_on };
+        let runner = Runner { place, identity, pass_on, without: None };
         counts += run_plain(&runner, &builds.plain)?;
         counts += run_featured(&runner, &builds.featured, &builds.only_featured)?;
     }
     Ok(counts)
+}
+
+/// Runs end-to-end tests of the build with all features, without one layer, as everybody.
+pub(crate) fn run_without(
+    place: &Place,
+    build: &Build,
+    (layer, pass_on): (Option<&str>, &[String]),
+) -> Result<Vec<Counts>> {
+    let tests: Vec<_> = build.tests.iter().filter(|test| test.label == END_TO_END).collect();
+    let run = |identity| -> Result<Counts> {
+        let runner = Runner { place, identity, pass_on, without: layer };
+        let mut counts = Counts::default();
+        for test in &tests {
+            counts += runner.run(test, &build.endow, &[])?;
+        }
+        Ok(counts)
+    };
+    place.identities().iter().map(run).collect()
 }
 
 fn everything_required() -> bool {

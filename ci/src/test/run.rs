@@ -58,6 +58,8 @@ pub(super) struct Runner<'a> {
     pub(super) identity: &'a Identity,
     /// Filters and options for the test executables.
     pub(super) pass_on: &'a [String],
+    /// The layer that is taken away from every run, where the build has the switches.
+    pub(super) without: Option<&'a str>,
 }
 
 impl Runner<'_> {
@@ -108,6 +110,7 @@ impl Runner<'_> {
             command.env("HOME", home).env("INSTA_UPDATE", "no");
         }
         command.env("CARGO_MANIFEST_DIR", &test.package);
+        command.envs(self.without.map(|layer| ("ENDOW_TEST_WITHOUT", layer)));
         let work = workspace::work_dir();
         if work.is_dir() {
             command.env("ENDOW_TEST_WORK", work);

@@ -42,6 +42,14 @@ pub(crate) struct Planned {
     pub(crate) took: Took,
 }
 
+/// Returns the layers that the command line takes away, and the one that `ENDOW_TEST_WITHOUT` does: by it a
+/// whole suite of tests runs without one.
+#[cfg(feature = "test-switches")]
+pub(crate) fn taken_away(said: &[plan::switches::Layer]) -> Vec<plan::switches::Layer> {
+    let word = std::env::var("ENDOW_TEST_WITHOUT").unwrap_or_default();
+    said.iter().copied().chain(word.parse()).collect()
+}
+
 #[cfg(feature = "test-switches")]
 impl Planned {
     /// Returns the same run without the layers that a test takes away.

@@ -5,7 +5,7 @@ mod process;
 mod pty;
 mod require;
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -98,6 +98,7 @@ impl World {
             .env("ENDOW_STATE_DIR", self.state())
             .env("ENDOW_CACHE_DIR", self.root().join("cache"))
             .env("ENDOW_CONFIG_DIR", self.root().join("config"))
+            .envs(taken_away())
             .stdin(Stdio::null());
         command
     }
@@ -157,6 +158,12 @@ pub(crate) fn project() -> World {
 pub(crate) fn endow() -> PathBuf {
     let built = || PathBuf::from(env!("CARGO_BIN_EXE_endow"));
     std::env::var_os("ENDOW_BIN").map_or_else(built, PathBuf::from)
+}
+
+/// The layer that `cargo ci mutations` takes away from every run of a build that has the switches.
+fn taken_away() -> Option<(&'static str, OsString)> {
+    const WITHOUT: &str = "ENDOW_TEST_WITHOUT";
+    std::env::var_os(WITHOUT).map(|layer| (WITHOUT, layer))
 }
 
 /// Runs a command to its end.

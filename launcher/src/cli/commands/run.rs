@@ -86,7 +86,7 @@ fn begin_early(settled: &mut Settled, args: &RunArgs, request: &Request) -> Opti
 )]
 fn is_whole(args: &RunArgs) -> bool {
     #[cfg(feature = "test-switches")]
-    return args.test_without.is_empty();
+    return stages::taken_away(&args.test_without).is_empty();
     #[cfg(not(feature = "test-switches"))]
     return true;
 }
@@ -188,7 +188,7 @@ pub(crate) fn supervised(
     })?;
     tell_unchangeable(&planned.plan, output);
     #[cfg(feature = "test-switches")]
-    let planned = planned.without(&args.test_without);
+    let planned = planned.without(&stages::taken_away(&args.test_without));
     events.planned(&planned);
     let start = Instant::now();
     let terminal = Terminal::remember();

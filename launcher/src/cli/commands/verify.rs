@@ -62,7 +62,7 @@ pub(crate) fn run(args: &VerifyArgs, output: &Output) -> Result<ExitCode, Comman
     let listening = listener.as_ref().and_then(|it| Some(it.local_addr().ok()?.port()));
     let checks = checks(&planned, listening);
     #[cfg(feature = "test-switches")]
-    let planned = planned.without(&args.test_without);
+    let planned = planned.without(&stages::taken_away(&args.test_without));
     let level = planned.plan.enforcement.level;
     let (answers, seen) = ask(planned, &checks)?;
     let told = told(level, checks, (answers, &seen));
