@@ -24,6 +24,7 @@ use super::dns::upstream::{ResolverConfig, Upstream};
 use super::listeners::Listeners;
 use super::log::{Entry, Log};
 use super::names::NameService;
+use super::nearby::Surroundings;
 use super::outgoing::{About, Outgoings};
 use super::poll::{News, Poll, Source};
 use super::processes::Processes;
@@ -53,6 +54,7 @@ const OTHER_DESCRIPTORS: usize = 512;
 #[derive(Debug)]
 pub(crate) struct Served {
     rules: Network,
+    nearby: Surroundings,
     poll: Poll,
     names: Names,
     upstream: Upstream,
@@ -72,12 +74,18 @@ pub(crate) struct Served {
 }
 
 impl Served {
-    /// Prepares to serve what a plan says; names are resolved by `upstream`.
-    pub(crate) fn new(rules: Network, upstream: Upstream) -> Result<Self, Errno> {
+    /// Prepares to serve what a plan says; names are resolved by `upstream`, and lead to what is near
+    /// where a rule says so.
+    pub(crate) fn new(
+        rules: Network,
+        upstream: Upstream,
+        nearby: Surroundings,
+    ) -> Result<Self, Errno> {
         let poll = Poll::new()?;
         poll.add_reader(upstream.descriptor(), Source::LookUp, Key::ONLY)?;
         Ok(Self {
             rules,
+            nearby,
             poll,
             names: Names::default(),
             upstream,
@@ -279,6 +287,6 @@ impl Served {
 }
 
 /// Prepares to serve what a plan says, with names resolved as on this machine.
-pub(crate) fn serve(rules: &Network) -> Result<Served, Errno> {
-    Served::new(rules.clone(), Upstream::new(ResolverConfig::of_this_machine())?)
+pub(crate) fn serve(rules: &Network, nearby: Surroundings) -> Result<Served, Errno> {
+    Served::new(rules.clone(), Upstream::new(ResolverConfig::of_this_machine())?, nearby)
 }
