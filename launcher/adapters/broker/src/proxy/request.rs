@@ -1,8 +1,8 @@
 //! Which requests are passed on, and how they are changed.
 
 use hyper::header::{
-    ACCEPT_ENCODING, CONNECTION, CONTENT_LENGTH, EXPECT, HOST, HeaderValue,
-    SEC_WEBSOCKET_EXTENSIONS, TRANSFER_ENCODING, UPGRADE,
+    ACCEPT_ENCODING, CONNECTION, CONTENT_LENGTH, EXPECT, HOST, HeaderName, HeaderValue, IF_RANGE,
+    RANGE, SEC_WEBSOCKET_EXTENSIONS, TRANSFER_ENCODING, UPGRADE,
 };
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method, Version};
@@ -16,6 +16,10 @@ const REFUSED: [&str; 3] = ["CONNECT", "TRACE", "TRACK"];
 
 /// Headers that name a path themselves: of a copy (RFC 4918), or to servers behind others.
 const NAMING: [&str; 3] = ["destination", "x-original-url", "x-rewrite-url"];
+
+/// Headers that ask for a part of an answer (RFC 9110, 14.2; the last is an older word for it): of a
+/// secret that a server repeats, a part could not be found.
+const OF_PARTS: [HeaderName; 3] = [RANGE, IF_RANGE, HeaderName::from_static("request-range")];
 
 /// What a request wants of its connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,6 +87,9 @@ pub(super) fn rewrite(parts: &mut Parts, host: &Host, wish: Wish) {
     }
     hop::strip(headers);
     headers.remove(EXPECT);
+    for name in &OF_PARTS {
+        headers.remove(name);
+    }
     if wish == Wish::WebSocket {
         headers.insert(CONNECTION, HeaderValue::from_static("Upgrade"));
         headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
@@ -187,6 +194,9 @@ mod tests {
                 ("Transfer-Encoding", "chunked"),
                 ("Content-Length", "5"),
                 ("Expect", "100-continue"),
+                ("Range", "bytes=0-3"),
+                ("If-Range", "x"),
+                ("Request-Range", "bytes=0-3"),
                 ("Upgrade", "h2c"),
                 ("X-Kept", "1"),
             ],
