@@ -162,7 +162,8 @@ impl Served {
     fn deadlines(&self) -> impl Iterator<Item = Instant> {
         let (datagrams, logins) = (self.datagrams.deadline(), self.logins.deadline());
         let dialled = [self.upstream.deadline(), self.outgoing.deadline()];
-        dialled.into_iter().chain([datagrams, logins]).flatten()
+        let silent = [self.clients.deadline(), self.service.deadline()];
+        dialled.into_iter().chain([datagrams, logins]).chain(silent).flatten()
     }
 
     fn hear(&mut self, news: &News, inside: Option<Inside<'_>>) {
@@ -173,7 +174,7 @@ impl Served {
                 self.ask_all(asked, inside, now);
             }
             Source::Asking => {
-                let asked = self.service.read(news.key);
+                let asked = self.service.read(news.key, now);
                 self.ask_all(asked, inside, now);
             }
             Source::Client => {
@@ -210,6 +211,8 @@ impl Served {
             self.dialled(ended, now);
         }
         self.end_logins(now);
+        self.clients.expire(&self.poll, now);
+        self.service.expire(&self.poll, now);
         if self.datagrams.deadline().is_some_and(|at| at <= now) {
             let gone = self.datagrams.let_go(&self.poll, Some(now));
             self.note_datagrams(&gone);
