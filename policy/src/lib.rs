@@ -68,9 +68,9 @@ pub use landing::{Landing, LandsAt};
 pub use limits::Limits;
 pub use mount::{Access, BackendSpec, Create, Made, MountClass, MountOptions, MountSpec};
 pub use network::{
-    AddressRange, AddressRangeError, Edit, HostName, HostNameError, HostPattern, HostRule, Network,
-    NetworkMode, NetworkTable, Ports, Protocol, PublishedPort, Registry, SpecialRange, WordError,
-    WordFault, special_range,
+    AddressRange, AddressRangeError, Edit, HostName, HostNameError, HostPattern, HostRule, Nearby,
+    Network, NetworkMode, NetworkTable, Ports, Protocol, PublishedPort, Registry, SpecialRange,
+    WordError, WordFault, special_range,
 };
 pub use origin::Origin;
 pub use parse::{ParseError, PolicyText, parse};

@@ -1,9 +1,10 @@
 //! What was connected and what was refused, in words and in the report.
 
+use endow_policy::{HostRule, Protocol};
 use serde_json::{Value, json};
 
 use super::output::Output;
-use crate::network::{Decision, Entry, Log};
+use crate::network::{Decision, Entry, Log, Special};
 
 /// The most refused hosts that are named at the end.
 const NAMED_MAX: usize = 5;
@@ -69,8 +70,20 @@ pub(crate) fn tell(log: &Log, output: &Output) {
 
 /// Returns the flag that would allow it, where one would.
 pub(crate) fn remedy(entry: &Entry) -> Option<String> {
-    let proposed = may_be_allowed(entry.decision) && is_host(&entry.host);
-    proposed.then(|| format!("--net {}", word(entry)))
+    match entry.decision {
+        Decision::NotAllowed => is_host(&entry.host).then(|| format!("--net {}", word(entry))),
+        Decision::Special(special) => lift(entry.protocol, special),
+        _ => None,
+    }
+}
+
+/// Returns the flag that opens a special address. A metadata service gives credentials away, and the
+/// loopback is another matter: neither is proposed.
+fn lift(protocol: Protocol, Special { at, range }: Special) -> Option<String> {
+    let udp = if protocol == Protocol::Udp { "udp:" } else { "" };
+    let word = format!("{udp}{at}");
+    let may_be = HostRule::parse(&word).is_ok() && !range.is_metadata();
+    may_be.then(|| format!("--net {word}"))
 }
 
 /// Tells whether a rule could name it. A client of the proxy chooses the name, and what is proposed
@@ -78,10 +91,6 @@ pub(crate) fn remedy(entry: &Entry) -> Option<String> {
 fn is_host(name: &str) -> bool {
     let is_plain = |it: u8| it.is_ascii_alphanumeric() || b".-_:[]".contains(&it);
     !name.is_empty() && !name.starts_with('-') && name.bytes().all(is_plain)
-}
-
-fn may_be_allowed(decision: Decision) -> bool {
-    matches!(decision, Decision::NotAllowed | Decision::Special(_))
 }
 
 /// The word of `--net` that would allow it.
@@ -101,11 +110,14 @@ fn why(entry: &Entry) -> String {
     match entry.decision {
         Decision::Connected(_) => String::new(),
         Decision::NotAllowed => "no rule allows it".to_owned(),
-        Decision::Special(range) => {
-            format!("it leads to an address that needs a rule of its own: {range}")
+        Decision::Special(special) => {
+            let Special { at, range } = special;
+            let lift = lift(entry.protocol, special).map(|flag| format!(" (`{flag}`)"));
+            let lift = lift.unwrap_or_default();
+            format!("it leads to {}, which needs a rule of its own{lift}: {range}", at.ip())
         }
-        Decision::NotOfSecret(range) => {
-            format!("it leads to an address that the secret must name as `address`: {range}")
+        Decision::NotOfSecret(Special { at, range }) => {
+            format!("it leads to {}, which the secret must name as `address`: {range}", at.ip())
         }
         Decision::OtherServer => "another server was asked for in the connection".to_owned(),
         Decision::Unreachable(errno) => format!("it can't be reached: {errno}"),

@@ -1,5 +1,7 @@
 //! The report as `JUnit` XML: one suite with one case, which is the command.
 
+use endow_policy::is_invisible;
+
 use super::report::Report;
 
 /// Renders the report.
@@ -36,7 +38,7 @@ fn escaped(text: &str) -> String {
         '<' => "&lt;".to_owned(),
         '>' => "&gt;".to_owned(),
         '"' => "&quot;".to_owned(),
-        c if c.is_control() => ' '.to_string(),
+        c if is_invisible(c) => ' '.to_string(),
         c => c.to_string(),
     };
     text.chars().map(escape).collect()

@@ -3,6 +3,7 @@
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
+use endow_policy::is_invisible;
 use serde::Serialize;
 use serde_json::json;
 
@@ -195,10 +196,11 @@ fn no_color() -> bool {
     std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
 }
 
-/// Names of files may hold escape sequences; none of them reaches the terminal.
+/// Names may hold escape sequences, and characters that turn or hide what is beside them; none of them
+/// reaches the terminal.
 pub(crate) fn printable(text: &str) -> String {
     let escape = |c: char| {
-        if c.is_control() && c != '\t' { c.escape_default().to_string() } else { c.to_string() }
+        if is_invisible(c) && c != '\t' { c.escape_default().to_string() } else { c.to_string() }
     };
     text.chars().map(escape).collect()
 }
@@ -211,5 +213,11 @@ mod tests {
     fn control_characters_are_escaped() {
         assert_eq!(printable("a\x1b[31mb\nc"), "a\\u{1b}[31mb\\nc");
         assert_eq!(printable("é ok"), "é ok");
+    }
+
+    #[test]
+    fn what_turns_or_hides_text_is_escaped() {
+        assert_eq!(printable("a\u{202e}b\u{2066}\u{200b}"), "a\\u{202e}b\\u{2066}\\u{200b}");
+        assert_eq!(printable("שלום\t日本"), "שלום\t日本");
     }
 }

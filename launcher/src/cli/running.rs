@@ -17,6 +17,7 @@ use super::stages::{Planned, noted};
 use crate::adapters::{self, AdapterError, Asked, SecretsError, SshAgentFilter};
 use crate::apply::{Begun, Prepared, SpawnError, spawn};
 use crate::finish::{self, LeftSettings, Published};
+use crate::network::nearby::Surroundings;
 use crate::network::{self, Log, PublishError, Served};
 use crate::plan::step::{Buffered, Guard, InitStep, Upper};
 use crate::plan::{ChosenKeys, Plan, ssh_agent};
@@ -218,7 +219,11 @@ fn kept(plan: &Plan, layers: Vec<OwnedFd>) -> Vec<OwnedFd> {
 
 /// Prepares the network, and says which ports were chosen.
 fn serve(rules: &Network, notify: &mut dyn FnMut(Notice)) -> Result<Served, CommandError> {
-    let mut served = network::serve(rules).map_err(failed("can't serve the network"))?;
+    let nearby = Surroundings::new().map_err(|errno| {
+        failed("can't read this host's addresses and routes, to which no name may lead")(errno)
+            .hint("`ip route show table all` must work here: endow needs sockets of rtnetlink(7)")
+    })?;
+    let mut served = network::serve(rules, nearby).map_err(failed("can't serve the network"))?;
     for (at, port) in served.publish().map_err(not_published)? {
         notify(Notice::Published(at, port));
     }

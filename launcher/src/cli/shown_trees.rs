@@ -4,7 +4,7 @@
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use endow_policy::GuestPath;
+use endow_policy::{GuestPath, is_invisible};
 use endow_vfs::fs::{Errno, Fs, Kind, OsFs};
 use endow_vfs::git_tree::{Algorithm, Id};
 use endow_vfs::state::{RunDir, TreeOrigin, TreeRecord};
@@ -154,7 +154,7 @@ impl ShownTree {
     fn lines(&self) -> impl Iterator<Item = String> {
         self.left_out.iter().map(|LeftOut { path, why }| {
             let why = why.as_deref().unwrap_or("git ignores it");
-            let why = why.replace(char::is_control, "?");
+            let why = why.replace(is_invisible, "?");
             format!("# {}: left out, {why}\n", quoted("", path))
         })
     }

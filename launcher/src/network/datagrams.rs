@@ -77,6 +77,20 @@ pub(super) struct First {
     pub(super) target: Target,
 }
 
+impl First {
+    /// How long it is.
+    pub(super) fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Returns one for tests.
+    #[cfg(test)]
+    pub(super) fn of_length(length: usize) -> Self {
+        let from = SocketAddr::from(([127, 0, 0, 1], 1));
+        Self { to: Key::ONLY, from, bytes: vec![0; length], target: Target::Address(from) }
+    }
+}
+
 impl Datagrams {
     /// Takes a socket inside that stands for a target.
     pub(super) fn add(

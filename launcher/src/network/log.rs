@@ -47,15 +47,24 @@ pub(crate) enum Decision {
     /// No rule allows the name.
     NotAllowed,
     /// The name leads to an address that only a rule of its own would allow.
-    Special(SpecialRange),
+    Special(Special),
     /// The name of a secret's server leads to an address that the secret does not name.
-    NotOfSecret(SpecialRange),
+    NotOfSecret(Special),
     /// The server's name that the client asked for is another.
     OtherServer,
     /// The rules allow it, and no address answered.
     Unreachable(Errno),
     /// The rules allow it, and the name could not be resolved.
     Unresolved,
+}
+
+/// An address that needs a rule of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Special {
+    /// The address, and the port that was meant.
+    pub(crate) at: SocketAddr,
+    /// Why it needs one.
+    pub(crate) range: SpecialRange,
 }
 
 /// Everything so far.

@@ -10,6 +10,7 @@ mod dns;
 mod listeners;
 pub(crate) mod log;
 mod names;
+pub(crate) mod nearby;
 mod outgoing;
 mod poll;
 mod processes;
@@ -24,7 +25,7 @@ mod synthetic;
 mod target;
 mod waiting;
 
-pub(crate) use log::{Decision, Entry, Log};
+pub(crate) use log::{Decision, Entry, Log, Special};
 pub(crate) use processes::Process;
 pub(crate) use served::{PublishError, Served, serve};
 pub(crate) use spares::Inside;

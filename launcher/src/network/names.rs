@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
+use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, recvfrom, send, sendto};
@@ -20,6 +21,9 @@ const AT_ONCE: usize = 64;
 /// The most connections for questions at once.
 const ASKING_MAX: usize = 64;
 
+/// How long one may be silent between questions (RFC 7766, 6.2.3).
+const PATIENCE: Duration = Duration::from_secs(30);
+
 /// The length of a message before it in a stream (RFC 1035, 4.2.2).
 const LENGTH: usize = 2;
 
@@ -28,6 +32,8 @@ const LENGTH: usize = 2;
 pub(super) struct NameService {
     datagrams: Option<OwnedFd>,
     asking: Slab<Asking>,
+    /// When the first of them may have been silent for too long.
+    deadline: Option<Instant>,
 }
 
 /// A connection in which questions come.
@@ -35,6 +41,7 @@ pub(super) struct NameService {
 struct Asking {
     socket: OwnedFd,
     bytes: Vec<u8>,
+    until: Instant,
 }
 
 /// A question that waits for its answer.
@@ -59,15 +66,35 @@ impl NameService {
     }
 
     /// Takes a connection; one too many is closed.
-    pub(super) fn join(&mut self, poll: &Poll, socket: OwnedFd) {
+    pub(super) fn join(&mut self, poll: &Poll, socket: OwnedFd, now: Instant) {
         if self.asking.len() >= ASKING_MAX {
             return;
         }
-        let key = self.asking.insert(Asking { socket, bytes: Vec::new() });
+        let until = now + PATIENCE;
+        let key = self.asking.insert(Asking { socket, bytes: Vec::new(), until });
         let Some(made) = self.asking.get_mut(key) else { return };
         if poll.add_reader(made.socket.as_fd(), Source::Asking, key).is_err() {
             self.asking.remove(key);
         }
+        self.deadline = self.deadline.or(Some(until));
+    }
+
+    /// When to look for connections that were silent for too long.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.deadline
+    }
+
+    /// Lets connections go that were silent for too long.
+    pub(super) fn expire(&mut self, poll: &Poll, now: Instant) {
+        if self.deadline.is_none_or(|at| now < at) {
+            return;
+        }
+        let late = self.asking.iter().filter(|(_, asking)| asking.until <= now);
+        let late: Vec<Key> = late.map(|(key, _)| key).collect();
+        for asking in late.into_iter().filter_map(|key| self.asking.remove(key)) {
+            poll.remove(asking.socket.as_fd());
+        }
+        self.deadline = self.asking.iter().map(|(_, asking)| asking.until).min();
     }
 
     /// Reads some datagrams; what is no question is answered as such.
@@ -92,10 +119,13 @@ impl NameService {
     }
 
     /// Reads the questions that a connection has for now.
-    pub(super) fn read(&mut self, key: Key) -> Vec<Asked> {
+    pub(super) fn read(&mut self, key: Key, now: Instant) -> Vec<Asked> {
         let Some(asking) = self.asking.get_mut(key) else { return Vec::new() };
         let mut questions = Vec::new();
         let goes_on = asking.receive() && asking.take(key, &mut questions);
+        if !questions.is_empty() {
+            asking.until = now + PATIENCE;
+        }
         if !goes_on {
             self.asking.remove(key);
         }
@@ -166,5 +196,43 @@ impl Asking {
         let message = [&length.to_be_bytes(), reply].concat();
         let sent = send(&self.socket, &message, SendFlags::DONTWAIT | SendFlags::NOSIGNAL);
         sent == Ok(message.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+
+    /// `a.example`, with its length before it.
+    const QUESTION: &[u8] = b"\0\x1b\0\x07\x01\0\0\x01\0\0\0\0\0\0\x01a\x07example\0\0\x01\0\x01";
+
+    #[test]
+    fn silent_connections_make_room_in_time() {
+        let poll = Poll::new().expect("a poll");
+        let (mut service, begin) = (NameService::default(), Instant::now());
+        let half = PATIENCE / 2;
+        let mut streams: Vec<UnixStream> = Vec::new();
+        for _ in 0..=ASKING_MAX {
+            let (near, far) = UnixStream::pair().expect("a pair");
+            near.set_nonblocking(true).expect("set");
+            service.join(&poll, near.into(), begin);
+            streams.push(far);
+        }
+        let mut refused = streams.pop().expect("one too many");
+        assert_eq!(refused.read(&mut [0]).ok(), Some(0), "the control");
+        // One asks, and one says half of a question.
+        let keys: Vec<Key> = service.asking.iter().map(|(key, _)| key).collect();
+        streams[0].write_all(QUESTION).expect("written");
+        streams[1].write_all(&QUESTION[..9]).expect("written");
+        assert_eq!(service.read(keys[0], begin + half).len(), 1);
+        assert!(service.read(keys[1], begin + half).is_empty());
+        service.expire(&poll, begin + PATIENCE);
+        assert_eq!((service.asking.len(), service.deadline()), (1, Some(begin + half + PATIENCE)));
+        assert_eq!(streams[1].read(&mut [0]).ok(), Some(0));
+        service.expire(&poll, begin + half + PATIENCE);
+        assert_eq!((service.asking.len(), service.deadline()), (0, None));
     }
 }

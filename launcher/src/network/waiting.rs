@@ -10,6 +10,9 @@ use super::outgoing::Outgoing;
 /// The most who wait at once: a command may ask faster than a name server answers.
 const WAITERS_MAX: usize = 4096;
 
+/// The most bytes that wait with them: a datagram may have 64 KiB, and a sender many ports.
+const BYTES_MAX: usize = 4 << 20;
+
 /// One of them.
 #[derive(Debug)]
 pub(super) enum Waiter {
@@ -21,17 +24,31 @@ pub(super) enum Waiter {
     Datagram(First),
 }
 
+impl Waiter {
+    /// How many bytes it holds for the time after.
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Datagram(first) => first.len(),
+            Self::Question(_) | Self::Connection(_) => 0,
+        }
+    }
+}
+
 /// All of them.
 #[derive(Debug, Default)]
 pub(super) struct Waiting {
     of: HashMap<LookupId, Vec<Waiter>>,
     count: usize,
+    bytes: usize,
 }
 
 impl Waiting {
-    /// Lets one wait. One too many is let go: a question is asked again, a connection ends.
+    /// Lets one wait. One too many is let go: a question is asked again, a connection ends, a datagram
+    /// is lost.
     pub(super) fn add(&mut self, id: LookupId, waiter: Waiter) {
-        if self.count < WAITERS_MAX {
+        let bytes = self.bytes + waiter.bytes();
+        if self.count < WAITERS_MAX && bytes <= BYTES_MAX {
+            self.bytes = bytes;
             self.count += 1;
             self.of.entry(id).or_default().push(waiter);
         }
@@ -41,6 +58,7 @@ impl Waiting {
     pub(super) fn take(&mut self, id: LookupId) -> Vec<Waiter> {
         let waiters = self.of.remove(&id).unwrap_or_default();
         self.count -= waiters.len();
+        self.bytes -= waiters.iter().map(Waiter::bytes).sum::<usize>();
         waiters
     }
 
@@ -53,5 +71,36 @@ impl Waiting {
     pub(super) fn has_connections(&self) -> bool {
         let mut waiters = self.of.values().flatten();
         waiters.any(|waiter| matches!(waiter, Waiter::Connection(_)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LARGE: usize = 65_507;
+
+    fn add(waiting: &mut Waiting, length: usize, count: usize) {
+        for _ in 0..count {
+            waiting.add(LookupId::default(), Waiter::Datagram(First::of_length(length)));
+        }
+    }
+
+    #[test]
+    fn large_datagrams_wait_in_bounded_memory() {
+        let mut waiting = Waiting::default();
+        add(&mut waiting, LARGE, WAITERS_MAX);
+        assert_eq!(waiting.len(), BYTES_MAX / LARGE);
+        assert_eq!(waiting.take(LookupId::default()).len(), BYTES_MAX / LARGE);
+        // What went makes room.
+        add(&mut waiting, LARGE, 1);
+        assert_eq!((waiting.len(), waiting.bytes), (1, LARGE));
+    }
+
+    #[test]
+    fn small_datagrams_wait_as_many_as_others() {
+        let mut waiting = Waiting::default();
+        add(&mut waiting, 48, WAITERS_MAX + 1);
+        assert_eq!(waiting.len(), WAITERS_MAX);
     }
 }

@@ -22,6 +22,7 @@ pub(crate) mod net;
 pub(crate) mod notify;
 pub(crate) mod refused;
 pub(crate) mod route;
+pub(crate) mod routes;
 pub(crate) mod seccomp;
 pub(crate) mod signal;
 pub(crate) mod socket;

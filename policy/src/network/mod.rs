@@ -1,6 +1,7 @@
 //! What the guest may reach over the network, and what may reach it.
 
 mod name;
+mod nearby;
 mod ports;
 mod publish;
 mod range;
@@ -17,6 +18,7 @@ use core::net::IpAddr;
 use serde::Serialize;
 
 pub use name::{HostName, HostNameError};
+pub use nearby::Nearby;
 pub use ports::Ports;
 pub use publish::PublishedPort;
 pub use range::{AddressRange, AddressRangeError};
@@ -113,7 +115,8 @@ impl Network {
         self.allow.iter().filter_map(|rule| Some((rule, opened(&rule.value)?))).collect()
     }
 
-    /// Returns whether a connection to which a name, or a literal, has led may go to this address.
+    /// Returns whether a connection to which a name, or a literal, has led may go to this address
+    /// on a machine that is itself, and beside, what `nearby` says.
     ///
     /// # Errors
     /// The special range in which the address lies, when no rule of that protocol and port names
@@ -124,8 +127,9 @@ impl Network {
         protocol: Protocol,
         address: IpAddr,
         port: u16,
+        nearby: &Nearby,
     ) -> Result<(), SpecialRange> {
-        let Some(special) = special_range(address) else { return Ok(()) };
+        let Some(special) = nearby.special_range(address) else { return Ok(()) };
         let names = |rule: &HostRule| match &rule.host {
             HostPattern::Range(range) => range.contains(address) && special.range.covers(range),
             HostPattern::Name(_)

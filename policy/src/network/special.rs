@@ -51,11 +51,17 @@ pub fn special_range(address: IpAddr) -> Option<SpecialRange> {
 
 /// Returns the narrowest special range in which all of a range lies.
 pub(super) fn around(range: &AddressRange) -> Option<SpecialRange> {
-    let IpAddr::V6(first) = range.first() else { return find(V4, range) };
-    match EMBEDDINGS.iter().find(|it| it.range.covers(range)) {
-        Some(embedding) => embedding.special(first, range.prefix()),
+    around_or(range, &[])
+}
+
+/// Returns the same; where there is none, the first of `more` in which all of the range lies.
+pub(super) fn around_or(range: &AddressRange, more: &[Row]) -> Option<SpecialRange> {
+    let IpAddr::V6(first) = range.first() else { return find(V4, range).or(find(more, range)) };
+    let special = match EMBEDDINGS.iter().find(|it| it.range.covers(range)) {
+        Some(embedding) => embedding.special(first, range.prefix(), more),
         None => find(V6, range),
-    }
+    };
+    special.or(find(more, range))
 }
 
 fn find(rows: &[Row], within: &AddressRange) -> Option<SpecialRange> {
@@ -63,7 +69,8 @@ fn find(rows: &[Row], within: &AddressRange) -> Option<SpecialRange> {
     Some(SpecialRange { name, range: *range, through: None })
 }
 
-type Row = (&'static str, AddressRange);
+/// A name and its range.
+pub(super) type Row = (&'static str, AddressRange);
 
 const METADATA: &str = "a cloud's metadata service";
 const THIS: &str = "this host";
@@ -156,12 +163,12 @@ const EMBEDDINGS: &[Embedding] = &[
 
 impl Embedding {
     /// Returns the special range of the IPv4 addresses, in the words of IPv6.
-    fn special(&self, first: Ipv6Addr, prefix: u8) -> Option<SpecialRange> {
+    fn special(&self, first: Ipv6Addr, prefix: u8, more: &[Row]) -> Option<SpecialRange> {
         let behind = u32::from(96 - self.before);
         let carried = u32::try_from((first.to_bits() >> behind) & u128::from(u32::MAX));
         let carried = Ipv4Addr::from_bits(carried.unwrap_or_default() ^ self.turned);
-        let special =
-            around(&AddressRange::around(carried.into(), prefix.checked_sub(self.before)?))?;
+        let carried = AddressRange::around(carried.into(), prefix.checked_sub(self.before)?);
+        let special = around_or(&carried, more)?;
         let range = AddressRange::around(first.into(), self.before + special.range.prefix());
         Some(SpecialRange { range, through: Some(self.name), ..special })
     }

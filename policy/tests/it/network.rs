@@ -3,8 +3,8 @@
 use std::net::IpAddr;
 
 use endow_policy::{
-    FileKind, Flags, HostName, HostRule, Network, NetworkMode, Origin, Protocol, Sources, Stated,
-    compose, judge,
+    AddressRange, FileKind, Flags, HostName, HostRule, Nearby, Network, NetworkMode, Origin,
+    Protocol, Sources, Stated, compose, judge,
 };
 use insta::assert_snapshot;
 
@@ -272,7 +272,8 @@ fn special_addresses_are_dialled_when_named() {
         "localhost:3000",
     ]);
     let dial = |protocol, text: &str, port| {
-        network.may_dial(protocol, address(text), port).map_err(|special| special.to_string())
+        let said = network.may_dial(protocol, address(text), port, &Nearby::default());
+        said.map_err(|special| special.to_string())
     };
     for (text, port) in [
         ("203.0.113.1", 1),
@@ -297,4 +298,56 @@ fn special_addresses_are_dialled_when_named() {
     ] {
         assert!(dial(Protocol::Tcp, text, port).is_err(), "{text}:{port}");
     }
+}
+
+/// The machine is `203.0.113.5/24` and `2001:db8::5/64`.
+#[test]
+fn this_machine_and_what_is_beside_it_are_dialled_when_named() {
+    let range = |text: &&str| AddressRange::parse(text).expect("a range");
+    let own = ["203.0.113.5", "2001:db8::5", "10.0.0.5"];
+    let beside = ["203.0.113.0/24", "2001:db8::/64", "10.0.0.0/24"];
+    let nearby = Nearby::new(own.iter().map(range), beside.iter().map(range));
+    let network = allowing(&[
+        "api.example.com:*",
+        "0.0.0.0/0:*",
+        "[::/0]:*",
+        "203.0.113.0/28:22",
+        "203.0.0.0/16:23",
+        "203.0.113.5:80",
+        "[2001:db8::/64]:22",
+        "[2001:db8::5]:80",
+    ]);
+    let dial = |nearby: &Nearby, text: &str, port| {
+        let said = network.may_dial(Protocol::Tcp, address(text), port, nearby);
+        said.map_or_else(|special| special.to_string(), |()| "dialled".to_owned())
+    };
+    let own = ["203.0.113.5", "2001:db8::5"].map(|it| format!("this host's own addresses: {it}"));
+    let beside =
+        ["203.0.113.0/24", "2001:db8::/64"].map(|it| format!("this host's local network: {it}"));
+    for (text, port, said) in [
+        ("203.0.114.1", 443, "dialled"),
+        ("2001:db8:0:1::1", 443, "dialled"),
+        ("203.0.113.7", 443, &beside[0]),
+        ("203.0.113.7", 22, "dialled"),
+        ("203.0.113.16", 22, &beside[0]),
+        ("203.0.113.7", 23, &beside[0]),
+        ("203.0.113.5", 22, &own[0]),
+        ("203.0.113.5", 80, "dialled"),
+        ("::ffff:203.0.113.7", 443, &beside[0]),
+        ("2001:db8::7", 443, &beside[1]),
+        ("2001:db8::7", 22, "dialled"),
+        ("2001:db8::5", 22, &own[1]),
+        ("2001:db8::5", 80, "dialled"),
+        ("10.0.0.5", 443, "private addresses: 10.0.0.0/8"),
+        (
+            "64:ff9b::203.0.113.7",
+            443,
+            "this host's local network: 64:ff9b::cb00:7100/120, through NAT64",
+        ),
+    ] {
+        assert_eq!(dial(&nearby, text, port), said, "{text}:{port}");
+    }
+    let unread = Nearby::unread();
+    assert!(dial(&unread, "198.51.100.1", 443).contains("can't be read: 198.51.100.1"));
+    assert_eq!(dial(&unread, "203.0.113.5", 80), "dialled");
 }

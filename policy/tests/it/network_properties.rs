@@ -3,8 +3,8 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use endow_policy::{
-    AddressRange, HostName, HostPattern, HostRule, Network, Origin, Ports, Protocol, PublishedPort,
-    Registry, Stated, special_range,
+    AddressRange, HostName, HostPattern, HostRule, Nearby, Network, Origin, Ports, Protocol,
+    PublishedPort, Registry, Stated, special_range,
 };
 use proptest::prelude::*;
 
@@ -123,7 +123,7 @@ proptest! {
     #[test]
     fn special_addresses_need_a_range(at in any_address(), port in 1_u16.., name in host_name()) {
         let network = allowing(&["0.0.0.0/0:*", "[::/0]:*", "localhost:1", &format!("{name}:*")]);
-        let said = network.may_dial(Protocol::Tcp, at, port);
+        let said = network.may_dial(Protocol::Tcp, at, port, &Nearby::default());
         prop_assert_eq!(said.err(), special_range(at));
         if let Some(special) = special_range(at) {
             prop_assert!(special.range.contains(at));
@@ -151,8 +151,8 @@ proptest! {
             HostPattern::Range(range) => range.first(),
             _ => at,
         };
-        if of(&narrow).may_dial(narrow.protocol, at, port).is_ok() {
-            prop_assert!(of(&wide).may_dial(narrow.protocol, at, port).is_ok());
+        if of(&narrow).may_dial(narrow.protocol, at, port, &Nearby::default()).is_ok() {
+            prop_assert!(of(&wide).may_dial(narrow.protocol, at, port, &Nearby::default()).is_ok());
         }
     }
 }

@@ -4,6 +4,7 @@ mod clients;
 mod endings;
 mod escape;
 mod names;
+mod nearby;
 mod proxy;
 mod published;
 mod registries;

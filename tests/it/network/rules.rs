@@ -79,8 +79,14 @@ fn rule_makes_no_address() {
 
 /// Says what comes of an attempt to reach a place.
 fn reached(world: &NetWorld, net: &str, place: &str) -> String {
+    reached_by(world, &[net], place)
+}
+
+/// The same by several rules.
+pub(super) fn reached_by(world: &NetWorld, nets: &[&str], place: &str) -> String {
     let about = format!("place {place}");
-    let mut command = world.endow(["run", "--workspace", "rw", "--net", net, "--"]);
+    let mut command = world.endow(["run", "--workspace", "rw"]);
+    command.args(nets.iter().flat_map(|net| ["--net", net])).arg("--");
     command.args(script(&format!("{COMMON}\n{REACH}"), &[&about]));
     Attempts::of(&mut command).get("before/place").to_owned()
 }

@@ -80,6 +80,24 @@ fn process_of_each_connection_is_told() {
     assert_eq!(names, clients.chain(["proxied".to_owned()]).collect::<Vec<_>>());
 }
 
+/// Asks the proxy for a name that would turn the text behind it.
+const TURNING: &str = "import socket
+proxy = socket.create_connection(('127.0.0.1', 3128))
+proxy.sendall('CONNECT a\\u202eb.test:443 HTTP/1.1\\r\\n\\r\\n'.encode())
+print(proxy.recv(12))
+";
+
+#[test]
+fn name_that_turns_text_is_told_in_letters() {
+    let Some(world) = NetWorld::start() else { return };
+    let rules = ["run", "-v", "--net", "web.example.test:7", "--proxy", "3128"];
+    let mut endow = world.endow(rules);
+    let told = said(endow.args(["--", "python3", "-c", TURNING]));
+    assert_eq!(told.ok(), "b'HTTP/1.1 403'\n");
+    assert!(told.stderr.contains("refused a\\u{202e}b.test:443: no rule"), "{:?}", told.stderr);
+    assert!(!told.stderr.contains('\u{202e}'), "{:?}", told.stderr);
+}
+
 #[test]
 fn run_without_an_allowlist_tells_of_no_connections() {
     let world = crate::harness::project();

@@ -5,7 +5,7 @@ use std::path::Path;
 use endow::plan::host::HostFacts;
 use endow::plan::why::{Operation, Questions, Verdict, connection};
 use endow_policy::learn::{Around, Need, PathNeed, Usage, What, edited, propose};
-use endow_policy::{GuestPath, HostPath, HostRule, Policy};
+use endow_policy::{GuestPath, HostPath, HostRule, Nearby, Policy};
 
 use super::cases::{policy_of, request, vars};
 use super::hosts::HOSTS;
@@ -44,7 +44,9 @@ fn allowed(policy: &Policy, needs: &[Need]) -> Vec<bool> {
             };
             questions.path(Path::new(&need.at.to_string()), operation).answer
         }
-        Need::Host(_) => connection(&plan, policy, "a.example.com", 8080).answer,
+        Need::Host(_) => {
+            connection(&plan, policy, ("a.example.com", 8080), &Nearby::default()).answer
+        }
         Need::Call(_) => unreachable!("none is asked for"),
     };
     needs.iter().map(|need| verdict(need) == Verdict::Allowed).collect()

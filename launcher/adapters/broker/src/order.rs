@@ -8,7 +8,7 @@ use rustls::pki_types::ServerName;
 use zeroize::Zeroizing;
 
 use crate::proxy::is_hop_by_hop;
-use crate::redact::Needles;
+use crate::redact::{Needles, encoded};
 
 /// Headers that say how a message is carried, or that the broker sets itself.
 const OWN: [HeaderName; 6] = [
@@ -102,9 +102,14 @@ struct Sought {
 
 impl Sought {
     fn of(hosts: &[BrokeredHost]) -> Self {
-        let texts = hosts.iter().flat_map(|it| [&*it.secret, &*it.value]);
         // The end of a header loses its blanks on the way.
-        let texts: Vec<&str> = texts.map(|text| text.trim_matches([' ', '\t'])).collect();
+        let trimmed = |text: &'_ str| text.trim_matches([' ', '\t']).to_owned();
+        let texts = hosts.iter().flat_map(|it| {
+            let (secret, value) = (trimmed(&it.secret), trimmed(&it.value));
+            encoded::all(&Zeroizing::new(secret), &Zeroizing::new(value))
+        });
+        let texts: Vec<Zeroizing<String>> = texts.collect();
+        let texts: Vec<&str> = texts.iter().map(|text| text.as_str()).collect();
         let small = texts.iter().map(|text| Zeroizing::new(text.to_ascii_lowercase()));
         let small: Vec<Zeroizing<String>> = small.collect();
         let small: Vec<&str> = small.iter().map(|text| text.as_str()).collect();

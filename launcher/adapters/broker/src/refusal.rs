@@ -27,7 +27,7 @@ pub(crate) enum Refusal {
     Ambiguous,
     /// A header names a path.
     #[error("requests with the header {0} are not passed on where paths are granted")]
-    Naming(&'static str),
+    Naming(String),
     /// It has a body that a server may read as another request.
     #[error("requests of this method have no body where paths are granted")]
     Body,

@@ -6,6 +6,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 use std::process::ExitCode;
 
+use endow_policy::Nearby;
 use serde::Serialize;
 
 use crate::cli::args::{Operation as Asked, WhyArgs};
@@ -14,6 +15,7 @@ use crate::cli::error::{CommandError, Kind};
 use crate::cli::helper::{self, Task};
 use crate::cli::output::{Output, printable};
 use crate::cli::stages::{self, Planned, Request};
+use crate::network::nearby;
 use crate::plan::why::{self, Answer, Operation, Questions, Refusal, Verdict};
 use crate::probe::{HostObjects, protects_links};
 
@@ -130,7 +132,10 @@ fn answers(planned: &Planned, subjects: &[Subject]) -> Result<Vec<Answer>, Comma
     let questions = Questions::new(plan, policy, &planned.host, &tree, protects_links());
     let answer = |subject: &Subject| match subject {
         Subject::Path(path, operation) => Ok(questions.path(Path::new(path), *operation)),
-        Subject::Connection(host, port) => Ok(why::connection(plan, policy, host, *port)),
+        Subject::Connection(host, port) => {
+            let nearby = nearby::read().unwrap_or_else(|_| Nearby::unread());
+            Ok(why::connection(plan, policy, (host, *port), &nearby))
+        }
         Subject::Call(name) => why::call(plan, name).ok_or_else(|| {
             CommandError::new(Kind::Usage, "Linux has no such system call").about(name)
         }),

@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
+use endow_policy::is_invisible;
 use endow_vfs::git_tree::Algorithm;
 
 use super::binary;
 use super::blob::{Blob, Pair, object_name};
 use super::hunks::{Mark, hunks};
-use super::quote::{quoted, turns_text};
+use super::quote::quoted;
 
 /// How a patch is shown.
 #[derive(Clone, Copy, Debug, Default)]
@@ -172,7 +173,7 @@ fn shown(line: &[u8]) -> String {
         for c in chunk.valid().chars() {
             match c {
                 '\t' => text.push(c),
-                c if c.is_control() || turns_text(c) => text.extend(c.escape_unicode()),
+                c if is_invisible(c) => text.extend(c.escape_unicode()),
                 c => text.push(c),
             }
         }

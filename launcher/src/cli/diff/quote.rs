@@ -3,6 +3,8 @@
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use endow_policy::is_invisible;
+
 /// Returns a name behind a prefix, in quotes where something in it has to be escaped.
 ///
 /// What is printable stays as it is, in any script. Control characters, those that turn the
@@ -31,7 +33,7 @@ fn push(text: &mut String, c: char) -> bool {
         '\t' => text.push_str("\\t"),
         '\n' => text.push_str("\\n"),
         '\r' => text.push_str("\\r"),
-        c if c.is_control() || turns_text(c) => {
+        c if is_invisible(c) => {
             let mut bytes = [0; 4];
             for byte in c.encode_utf8(&mut bytes).bytes() {
                 push_octal(text, byte);
@@ -48,13 +50,6 @@ fn push(text: &mut String, c: char) -> bool {
 fn push_octal(text: &mut String, byte: u8) {
     let digit = |shift: u32| char::from(b'0' + (byte >> shift & 7));
     text.extend(['\\', digit(6), digit(3), digit(0)]);
-}
-
-/// Characters that change how others are laid out, or are not seen at all.
-pub(super) fn turns_text(c: char) -> bool {
-    matches!(c,
-        '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-        | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
 }
 
 #[cfg(test)]

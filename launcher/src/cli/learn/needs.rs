@@ -5,7 +5,9 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
 use endow_policy::learn::{Need, PathNeed, Usage, What};
-use endow_policy::{AllowWord, BackendSpec, GuestPath, HostPath, HostPattern, HostRule, Ports};
+use endow_policy::{
+    AllowWord, BackendSpec, GuestPath, HostPath, HostPattern, HostRule, Nearby, Ports,
+};
 
 use super::Missed;
 use crate::cli::stages::Planned;
@@ -72,7 +74,8 @@ fn of_host(planned: &Planned, word: &str) -> Found {
     };
     let udp = if word.starts_with("udp:") { "udp:" } else { "" };
     let policy = &planned.found.policy;
-    let answer = why::connection(&planned.plan, policy, &format!("{udp}{host}"), port);
+    let answer =
+        why::connection(&planned.plan, policy, (&format!("{udp}{host}"), port), &Nearby::default());
     let is_allowed = answer.answer == Verdict::Allowed;
     if is_allowed { Found::Settled } else { Found::Needed(Need::Host(rule)) }
 }

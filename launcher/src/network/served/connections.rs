@@ -23,8 +23,8 @@ impl Served {
     pub(super) fn accept(&mut self, news: &News, inside: Option<Inside<'_>>, now: Instant) {
         for (near, target) in self.listeners.take(news.key) {
             match target {
-                Target::Resolver => self.service.join(&self.poll, near),
-                Target::Proxy => self.clients.join(&self.poll, near),
+                Target::Resolver => self.service.join(&self.poll, near, now),
+                Target::Proxy => self.clients.join(&self.poll, near, now),
                 Target::Published(port) => self.enter(near, port, inside, now),
                 target => {
                     let process = self.processes.other_side(&near, inside);

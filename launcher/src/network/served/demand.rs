@@ -3,9 +3,10 @@
 
 use std::net::SocketAddr;
 
-use endow_policy::Protocol;
+use endow_policy::{Protocol, special_range};
 
 use super::Served;
+use crate::network::log::{Decision, Special};
 use crate::network::spares::Inside;
 use crate::network::target::Target;
 
@@ -18,10 +19,26 @@ impl Served {
         };
         let allowed = self.rule_of(Protocol::Tcp, &target).is_some();
         // The addresses of a name are checked when it is dialled.
-        let checked = self.checked(Protocol::Tcp, &target, &[]).is_ok();
-        if allowed && checked && !at.ip().is_loopback() {
-            let spares = (&mut self.spares, inside);
-            let _ = self.listeners.ensure(&self.poll, spares, at, target);
+        let checked = self.checked(Protocol::Tcp, &target, &[]);
+        if !allowed || at.ip().is_loopback() {
+            return;
+        }
+        match checked {
+            Ok(_) => {
+                let spares = (&mut self.spares, inside);
+                let _ = self.listeners.ensure(&self.poll, spares, at, target);
+            }
+            Err(special) => self.refuse_nearby(special),
+        }
+    }
+
+    /// Says that a wide range does not open this machine and what is beside it. Other ranges are
+    /// known to whoever reads the rule.
+    fn refuse_nearby(&mut self, special: Special) {
+        let Special { at, .. } = special;
+        if special_range(at.ip()).is_none() {
+            let port = Some((Protocol::Tcp, at.port()));
+            self.log.refuse(&at.ip().to_string(), port, Decision::Special(special));
         }
     }
 }

@@ -65,10 +65,11 @@ mod tests {
 
     use super::*;
     use crate::network::dns::upstream::{ResolverConfig, Upstream};
+    use crate::network::nearby::Surroundings;
 
     fn served() -> Served {
         let upstream = Upstream::new(ResolverConfig::new("", "")).expect("made");
-        Served::new(Network::default(), upstream).expect("made")
+        Served::new(Network::default(), upstream, Surroundings::new().expect("read")).expect("made")
     }
 
     fn listening(address: &str) -> (u16, OwnedFd) {

@@ -24,6 +24,7 @@ use super::dns::upstream::{ResolverConfig, Upstream};
 use super::listeners::Listeners;
 use super::log::{Entry, Log};
 use super::names::NameService;
+use super::nearby::Surroundings;
 use super::outgoing::{About, Outgoings};
 use super::poll::{News, Poll, Source};
 use super::processes::Processes;
@@ -53,6 +54,7 @@ const OTHER_DESCRIPTORS: usize = 512;
 #[derive(Debug)]
 pub(crate) struct Served {
     rules: Network,
+    nearby: Surroundings,
     poll: Poll,
     names: Names,
     upstream: Upstream,
@@ -72,12 +74,18 @@ pub(crate) struct Served {
 }
 
 impl Served {
-    /// Prepares to serve what a plan says; names are resolved by `upstream`.
-    pub(crate) fn new(rules: Network, upstream: Upstream) -> Result<Self, Errno> {
+    /// Prepares to serve what a plan says; names are resolved by `upstream`, and lead to what is near
+    /// where a rule says so.
+    pub(crate) fn new(
+        rules: Network,
+        upstream: Upstream,
+        nearby: Surroundings,
+    ) -> Result<Self, Errno> {
         let poll = Poll::new()?;
         poll.add_reader(upstream.descriptor(), Source::LookUp, Key::ONLY)?;
         Ok(Self {
             rules,
+            nearby,
             poll,
             names: Names::default(),
             upstream,
@@ -154,7 +162,8 @@ impl Served {
     fn deadlines(&self) -> impl Iterator<Item = Instant> {
         let (datagrams, logins) = (self.datagrams.deadline(), self.logins.deadline());
         let dialled = [self.upstream.deadline(), self.outgoing.deadline()];
-        dialled.into_iter().chain([datagrams, logins]).flatten()
+        let silent = [self.clients.deadline(), self.service.deadline()];
+        dialled.into_iter().chain([datagrams, logins]).chain(silent).flatten()
     }
 
     fn hear(&mut self, news: &News, inside: Option<Inside<'_>>) {
@@ -165,7 +174,7 @@ impl Served {
                 self.ask_all(asked, inside, now);
             }
             Source::Asking => {
-                let asked = self.service.read(news.key);
+                let asked = self.service.read(news.key, now);
                 self.ask_all(asked, inside, now);
             }
             Source::Client => {
@@ -202,6 +211,8 @@ impl Served {
             self.dialled(ended, now);
         }
         self.end_logins(now);
+        self.clients.expire(&self.poll, now);
+        self.service.expire(&self.poll, now);
         if self.datagrams.deadline().is_some_and(|at| at <= now) {
             let gone = self.datagrams.let_go(&self.poll, Some(now));
             self.note_datagrams(&gone);
@@ -279,6 +290,6 @@ impl Served {
 }
 
 /// Prepares to serve what a plan says, with names resolved as on this machine.
-pub(crate) fn serve(rules: &Network) -> Result<Served, Errno> {
-    Served::new(rules.clone(), Upstream::new(ResolverConfig::of_this_machine())?)
+pub(crate) fn serve(rules: &Network, nearby: Surroundings) -> Result<Served, Errno> {
+    Served::new(rules.clone(), Upstream::new(ResolverConfig::of_this_machine())?, nearby)
 }

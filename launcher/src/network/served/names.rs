@@ -87,10 +87,10 @@ impl Served {
     ) -> Result<Vec<IpAddr>, Option<Errno>> {
         let host = HostName::parse(name).map_err(|_| None)?;
         let ports = self.ports(&host);
-        let checked = |(protocol, port): &(Protocol, u16)| {
+        let mut checked = |(protocol, port): &(Protocol, u16)| {
             self.checked(*protocol, &Target::Name(host.clone(), *port), real)
         };
-        let verdicts: Vec<_> = ports.iter().map(checked).collect();
+        let verdicts: Vec<_> = ports.iter().map(&mut checked).collect();
         if let Some(Err(special)) = verdicts.first()
             && verdicts.iter().all(Result::is_err)
         {

@@ -2,11 +2,10 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use endow_policy::{
-    Endpoint, HostName, HostPattern, HostRule, Ports, Protocol, SpecialRange, Stated, special_range,
-};
+use endow_policy::{Endpoint, HostName, HostPattern, HostRule, Ports, Protocol, Stated};
 
 use super::Served;
+use crate::network::log::Special;
 use crate::network::target::Target;
 use crate::plan::network::RESOLVER;
 
@@ -46,13 +45,13 @@ impl Served {
     }
 
     /// Returns the addresses of a target that may be dialled: those that its name has, or that it
-    /// has by itself. The range that forbids all is the error.
+    /// has by itself. The first that is forbidden is the error when all are.
     pub(super) fn checked(
-        &self,
+        &mut self,
         protocol: Protocol,
         target: &Target,
         real: &[IpAddr],
-    ) -> Result<Vec<SocketAddr>, SpecialRange> {
+    ) -> Result<Vec<SocketAddr>, Special> {
         let real = |port: &u16| real.iter().map(|it| SocketAddr::new(*it, *port)).collect();
         let named: Vec<SocketAddr> = match target {
             Target::HostLoopback(_) => return Ok(target.addresses()),
@@ -60,27 +59,28 @@ impl Served {
             Target::Name(_, port) => real(port),
             _ => target.addresses(),
         };
-        let (mut allowed, mut special) = (Vec::new(), None);
-        for at in named {
-            match self.rules.may_dial(protocol, at.ip(), at.port()) {
-                Ok(()) => allowed.push(at),
-                Err(range) => special = Some(range),
-            }
-        }
-        special.filter(|_| allowed.is_empty()).map_or(Ok(allowed), Err)
+        let nearby = self.nearby.now();
+        let may_dial = |at: SocketAddr| {
+            self.rules
+                .may_dial(protocol, at.ip(), at.port(), nearby)
+                .map_err(|range| Special { at, range })
+        };
+        allowed(named, may_dial)
     }
 
     /// Returns those in the range in which the host must be; without one, none is special.
     fn checked_endpoint(
-        &self,
+        &mut self,
         number: usize,
         mut named: Vec<SocketAddr>,
-    ) -> Result<Vec<SocketAddr>, SpecialRange> {
+    ) -> Result<Vec<SocketAddr>, Special> {
         let endpoint = self.rules.endpoints.get(number).map(|endpoint| &endpoint.value);
         let Some(range) = endpoint.and_then(|endpoint| endpoint.address) else {
-            let special = named.iter().find_map(|at| special_range(at.ip()));
-            named.retain(|at| special_range(at.ip()).is_none());
-            return special.filter(|_| named.is_empty()).map_or(Ok(named), Err);
+            let nearby = self.nearby.now();
+            let special = |at: SocketAddr| nearby.special_range(at.ip());
+            return allowed(named, |at| {
+                special(at).map_or(Ok(()), |range| Err(Special { at, range }))
+            });
         };
         named.retain(|at| range.contains(at.ip()));
         Ok(named)
@@ -110,4 +110,19 @@ impl Served {
             },
         }
     }
+}
+
+/// Returns those that are not refused; the first refusal when all are.
+fn allowed(
+    named: Vec<SocketAddr>,
+    judge: impl Fn(SocketAddr) -> Result<(), Special>,
+) -> Result<Vec<SocketAddr>, Special> {
+    let (mut allowed, mut refused) = (Vec::new(), None);
+    for at in named {
+        match judge(at) {
+            Ok(()) => allowed.push(at),
+            Err(special) => refused = refused.or(Some(special)),
+        }
+    }
+    refused.filter(|_| allowed.is_empty()).map_or(Ok(allowed), Err)
 }

@@ -5,7 +5,7 @@ use core::net::{IpAddr, SocketAddr};
 use std::ffi::OsString;
 use std::path::Path;
 
-use endow_policy::{GuestPath, HostPath, NetworkMode, Policy};
+use endow_policy::{GuestPath, HostPath, Nearby, NetworkMode, Policy};
 use serde::{Deserialize, Serialize};
 
 use super::Operation;
@@ -115,7 +115,8 @@ impl Denial {
         if to.port() == 0 || address.is_unspecified() || is_synthetic(address) {
             return None;
         }
-        let answer = connection(plan, policy, &address.to_string(), to.port());
+        let answer =
+            connection(plan, policy, (&address.to_string(), to.port()), &Nearby::default());
         if is_apart && to.port() == DNS && plan.opening.namespaces.is_some() {
             let remedy = "--net HOST, for each host whose name is asked for".to_owned();
             return Some(Self::of_host(to, answer, remedy));

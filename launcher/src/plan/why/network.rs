@@ -3,8 +3,7 @@
 use core::net::IpAddr;
 
 use endow_policy::{
-    HostName, HostPattern, HostRule, Network, NetworkMode, Origin, Policy, Protocol, Stated,
-    special_range,
+    HostName, HostPattern, HostRule, Nearby, Network, NetworkMode, Origin, Policy, Protocol, Stated,
 };
 
 use super::Operation;
@@ -13,8 +12,13 @@ use super::refusal::Refusal;
 use crate::plan::Plan;
 
 /// Answers whether a connection to `host` at `port` can be made; `udp:` before the host asks about
-/// datagrams.
-pub fn connection(plan: &Plan, policy: &Policy, host: &str, port: u16) -> Answer {
+/// datagrams. The run is on a machine that is itself, and beside, what `nearby` says.
+pub fn connection(
+    plan: &Plan,
+    policy: &Policy,
+    (host, port): (&str, u16),
+    nearby: &Nearby,
+) -> Answer {
     let question = Question::new(host, port);
     // Its registries have names.
     let network = plan.supervise.network.as_ref().unwrap_or(&policy.network);
@@ -28,7 +32,7 @@ pub fn connection(plan: &Plan, policy: &Policy, host: &str, port: u16) -> Answer
         )
         .kept_by(Layer::Seccomp)
         .remedy("--net host"),
-        (_, true) => question.inside(network),
+        (_, true) => question.inside(network, nearby),
     };
     said.answer(format!("{host}:{port}"))
 }
@@ -146,7 +150,7 @@ impl<'q> Question<'q> {
     }
 
     /// Answers for a network of the run's own.
-    fn inside(&self, network: &Network) -> Said {
+    fn inside(&self, network: &Network, nearby: &Nearby) -> Said {
         if is_loopback(self.host) {
             return self.loopback(network);
         }
@@ -159,7 +163,7 @@ impl<'q> Question<'q> {
             }
         };
         let said = match (mode, self.host.parse::<IpAddr>(), HostName::parse(self.host)) {
-            (NetworkMode::Allow, Ok(address), _) => self.address(network, address),
+            (NetworkMode::Allow, Ok(address), _) => self.address(network, address, nearby),
             (NetworkMode::Allow, Err(_), Ok(name)) => self.name(network, &name),
             _ => {
                 let reason = "the sandbox has a network of its own, with a loopback alone";
@@ -190,11 +194,11 @@ impl<'q> Question<'q> {
         Said::allowed(reason, format!("network = {}", network.mode.word()))
     }
 
-    fn address(&self, network: &Network, address: IpAddr) -> Said {
+    fn address(&self, network: &Network, address: IpAddr, nearby: &Nearby) -> Said {
         let rules = network.rules_for_address(address);
         let rules = rules.filter(|rule| rule.value.is_for(self.protocol, self.port));
         let rule = rules.max_by_key(|rule| rule.value.host.prefix());
-        let may = network.may_dial(self.protocol, address, self.port);
+        let may = network.may_dial(self.protocol, address, self.port, nearby);
         let refused = |reason: String| Said::refused(Refusal::Unreachable, reason, network.mode);
         match (rule, may) {
             (Some(rule), Ok(())) => Said::by("the address is allowed".to_owned(), rule),
@@ -202,7 +206,7 @@ impl<'q> Question<'q> {
                 let wide = &rule.value;
                 refused(format!("`{wide}` is wider than what the address belongs to ({special})"))
             }
-            (None, _) => match special_range(address) {
+            (None, _) => match nearby.special_range(address) {
                 Some(special) => refused(format!("no rule names the address ({special})")),
                 None => refused("no rule names the address".to_owned()),
             },
@@ -238,7 +242,7 @@ fn is_loopback(host: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use endow_policy::PublishedPort;
+    use endow_policy::{AddressRange, PublishedPort};
 
     use super::*;
 
@@ -267,7 +271,9 @@ mod tests {
             publish: vec![Stated::new(published, Origin::Default)],
             ..Network::default()
         };
-        let said = Question::new(host, port).inside(&network);
+        let own = AddressRange::parse("203.0.113.9").expect("a range");
+        let nearby = Nearby::new([own], []);
+        let said = Question::new(host, port).inside(&network, &nearby);
         let remedy = said.remedy.as_deref().unwrap_or("-");
         format!("{}: {} | {} | {remedy}", said.verdict.words(), said.reason, said.rule)
     }
@@ -304,6 +310,7 @@ mod tests {
             allow("A.example.com.", 443), allow("a.example.com", 80), allow("example.com", 443),
             allow("udp:a.example.com", 53), allow("10.0.0.5", 22), allow("10.0.0.5", 80),
             allow("169.254.169.254", 80), allow("203.0.113.1", 80), allow("203.0.113.1", 81),
+            allow("203.0.113.9", 80),
             allow("127.0.0.1", 5432), allow("localhost", 3000), allow("udp:localhost", 5432),
         ].join("\n"), @r"
         allowed: the name is allowed; it leads to no address that a rule must name | *.example.com:443 (--net *.example.com) | leave out --net *.example.com
@@ -315,6 +322,7 @@ mod tests {
         denied: `0.0.0.0/0:80` is wider than what the address belongs to (a cloud's metadata service: 169.254.169.254) | network = allow | --net 169.254.169.254:80
         allowed: the address is allowed | 0.0.0.0/0:80 (--net 0.0.0.0/0:80) | leave out --net 0.0.0.0/0:80
         denied: no rule names the address | network = allow | --net 203.0.113.1:81
+        denied: `0.0.0.0/0:80` is wider than what the address belongs to (this host's own addresses: 203.0.113.9) | network = allow | --net 203.0.113.9:80
         allowed: at this port the loopback is the host's | localhost:5432 (--net localhost:5432) | leave out --net localhost:5432
         allowed: the loopback is the sandbox's own: what listens there runs inside, never on the host; the host reaches it at 127.0.0.1:8080 (default) | network = allow | -
         allowed: the loopback is the sandbox's own: what listens there runs inside, never on the host, unless `--net udp:localhost:5432` is asked for | network = allow | -

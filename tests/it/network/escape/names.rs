@@ -8,7 +8,7 @@ use super::{Attack, Control, RULES};
 use crate::escape::prober::Attempts;
 use crate::network::modes;
 use crate::network::world::NetWorld;
-use crate::network::world::places::{METADATA, NAMES, PRIVATE, WEB, is_web};
+use crate::network::world::places::{METADATA, NAMES, PRIVATE, is_web};
 
 const REACH: &str = include_str!("../probes/reach.py");
 const QUESTIONS: &str = include_str!("../probes/questions.py");
@@ -103,11 +103,11 @@ fn escape_by_allowed_names_of_private_addresses() {
     }
 }
 
-/// Of the addresses of a name only those count that may be reached. (Here libraries prefer the
-/// public one as well: there is no other sign in the control.)
+/// Of the addresses of a name only those count that may be reached. (In the control, libraries take
+/// the first.)
 #[test]
 fn name_of_mixed_addresses_leads_to_the_public_one() {
-    leads_to("mixed.example.test", &WEB.map(at_443), |attempts| attempts.all("ok"));
+    leads_to("mixed.example.test", &[at_443(PRIVATE[0])], |attempts| attempts.all("ok"));
 }
 
 fn at_443(host: &str) -> String {

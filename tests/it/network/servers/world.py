@@ -30,7 +30,9 @@ def main():
     begun.wait()
     configure(config["machine"])
     print("ready", os.readlink("/proc/self"), flush=True)
-    sys.stdin.read()
+    for line in sys.stdin:
+        ip(line)
+        print("changed", flush=True)
     os._exit(0)
 
 

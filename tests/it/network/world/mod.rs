@@ -29,7 +29,6 @@ const LOOKED_UP: &str = "passwd: files\ngroup: files\nhosts: files dns\n";
 /// A machine whose network leads to the servers of [`places`] and nowhere else.
 pub(crate) struct NetWorld {
     files: World,
-    #[expect(dead_code, reason = "the world ends with it")]
     holder: Running,
     /// Its first process, whose namespaces are the machine's.
     pid: String,
@@ -50,6 +49,12 @@ impl NetWorld {
             return None;
         };
         Some(Self { files, holder, pid })
+    }
+
+    /// Changes the network of the machine by a line for `ip -batch`.
+    pub(super) fn change(&mut self, line: &str) {
+        self.holder.say(&format!("{line}\n"));
+        self.holder.expect("changed");
     }
 
     /// Returns the home, the project and the state on that machine.

@@ -16,6 +16,8 @@ pub(in crate::network) const NAMES: &str = "203.0.113.53";
 pub(in crate::network) const PRIVATE: [&str; 2] = ["10.77.0.10", "fd77::10"];
 /// Where clouds keep the credentials of a machine, `metadata.example.test`.
 pub(in crate::network) const METADATA: &str = "169.254.169.254";
+/// A host on the machine's own link, at a public address, `neighbour.example.test`.
+pub(in crate::network) const NEIGHBOUR: [&str; 2] = ["198.51.100.10", "2001:db8:1::10"];
 /// Asked for when all questions before must have been noted.
 pub(super) const FENCE: &str = "fence.example.test";
 
@@ -38,7 +40,7 @@ pub(super) fn config(root: &Path) -> Value {
         },
         "machine": {
             "settings": { "ipv4/ping_group_range": own_group() },
-            "network": network("machine0", &MACHINE, &["203.0.113.1/24", "2001:db8::1/64"]),
+            "network": network("machine0", &MACHINE, &machine_addresses()),
             "servers": machine(root),
         },
         "elsewhere": {
@@ -68,13 +70,20 @@ fn network(link: &str, own: &[&str], addresses: &[&str]) -> Vec<String> {
     lines
 }
 
-fn elsewhere_addresses() -> [&'static str; 8] {
+/// All are on the other side of one link; beside the machine is what it shares a prefix with.
+fn machine_addresses() -> [&'static str; 4] {
+    ["203.0.113.1/32", "2001:db8::1/128", "198.51.100.1/24", "2001:db8:1::1/64"]
+}
+
+fn elsewhere_addresses() -> [&'static str; 10] {
     [
         "203.0.113.10/24",
         "2001:db8::10/64",
         "203.0.113.20/24",
         "2001:db8::20/64",
         "203.0.113.53/24",
+        "198.51.100.10/24",
+        "2001:db8:1::10/64",
         "10.77.0.10/24",
         "fd77::10/64",
         "169.254.169.254/16",
@@ -92,7 +101,7 @@ fn machine(root: &Path) -> Vec<Value> {
 fn elsewhere(root: &Path) -> Vec<Value> {
     let mut servers = vec![json!({ "kind": "dns", "host": NAMES, "port": 53, "zone": zone() })];
     servers.extend(WEB.iter().flat_map(|host| web(host, root)));
-    for host in OTHER.iter().chain(&PRIVATE).chain([&METADATA]) {
+    for host in OTHER.iter().chain(&PRIVATE).chain(&NEIGHBOUR).chain([&METADATA]) {
         servers.extend([https(host, 443, root), server("http", host, 80)]);
         servers.extend([server("echo", host, 7), server("datagrams", host, 7)]);
     }
@@ -142,6 +151,8 @@ fn zone() -> Value {
         // The first letter after `w` is Cyrillic: w\u{435}b.
         "xn--wb-nlc.example.test": { "A": [OTHER[0]] },
         "private.example.test": { "A": [PRIVATE[0]], "AAAA": [PRIVATE[1]] },
+        "neighbour.example.test": { "A": [NEIGHBOUR[0]], "AAAA": [NEIGHBOUR[1]] },
+        "machine.example.test": { "A": [MACHINE[0]], "AAAA": [MACHINE[1]] },
         "metadata.example.test": { "A": [METADATA] },
         "loopback.example.test": { "A": ["127.0.0.1"], "AAAA": ["::1"] },
         "mapped.example.test": { "AAAA": ["::ffff:127.0.0.1"] },

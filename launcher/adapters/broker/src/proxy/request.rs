@@ -1,8 +1,8 @@
 //! Which requests are passed on, and how they are changed.
 
 use hyper::header::{
-    ACCEPT_ENCODING, CONNECTION, CONTENT_LENGTH, EXPECT, HOST, HeaderValue,
-    SEC_WEBSOCKET_EXTENSIONS, TRANSFER_ENCODING, UPGRADE,
+    ACCEPT_ENCODING, CONNECTION, CONTENT_LENGTH, EXPECT, HOST, HeaderName, HeaderValue, IF_RANGE,
+    RANGE, SEC_WEBSOCKET_EXTENSIONS, TRANSFER_ENCODING, UPGRADE,
 };
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method, Version};
@@ -14,8 +14,21 @@ use crate::refusal::Refusal;
 /// Methods that repeat what they are sent, or lead to other servers.
 const REFUSED: [&str; 3] = ["CONNECT", "TRACE", "TRACK"];
 
-/// Headers that name a path themselves: of a copy (RFC 4918), or to servers behind others.
-const NAMING: [&str; 3] = ["destination", "x-original-url", "x-rewrite-url"];
+/// Headers that name a path or a host themselves: of a copy (RFC 4918), or to servers behind others.
+const NAMING: [&str; 4] = ["destination", "forwarded", "x-host", "x-script-name"];
+
+/// How names of others of them begin.
+const NAMING_BEGIN: [&str; 4] = ["x-forwarded-", "x-original-", "x-rewrite-", "x-envoy-original-"];
+
+/// Those that begin so and name neither: proxies inside add them.
+const NAMING_NOT: [&str; 3] = ["x-forwarded-for", "x-forwarded-port", "x-forwarded-proto"];
+
+/// Headers by which servers take a request for one of another method.
+const OVERRIDES: [&str; 3] = ["x-http-method", "x-http-method-override", "x-method-override"];
+
+/// Headers that ask for a part of an answer (RFC 9110, 14.2; the last is an older word for it): of a
+/// secret that a server repeats, a part could not be found.
+const OF_PARTS: [HeaderName; 3] = [RANGE, IF_RANGE, HeaderName::from_static("request-range")];
 
 /// What a request wants of its connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,9 +41,7 @@ pub(super) enum Wish {
 
 /// Checks a request.
 pub(super) fn check(parts: &Parts, host: &Host) -> Result<Wish, Refusal> {
-    if REFUSED.iter().any(|method| parts.method.as_str().eq_ignore_ascii_case(method)) {
-        return Err(Refusal::Method(parts.method.to_string()));
-    }
+    check_method(parts)?;
     let uri = &parts.uri;
     if uri.scheme().is_some() || uri.authority().is_some() || !uri.path().starts_with('/') {
         return Err(Refusal::Form);
@@ -45,6 +56,16 @@ pub(super) fn check(parts: &Parts, host: &Host) -> Result<Wish, Refusal> {
     Ok(wish(parts))
 }
 
+/// A method is refused however it is said.
+fn check_method(parts: &Parts) -> Result<(), Refusal> {
+    let overriding = OVERRIDES.iter().flat_map(|name| parts.headers.get_all(*name));
+    let overriding = overriding.map(|value| String::from_utf8_lossy(value.as_bytes()));
+    let mut methods = overriding.chain([parts.method.as_str().into()]);
+    let is_refused = |method: &str| REFUSED.iter().any(|it| it.eq_ignore_ascii_case(method.trim()));
+    let refused = methods.find(|said| said.split(',').any(is_refused));
+    refused.map_or(Ok(()), |method| Err(Refusal::Method(method.into_owned())))
+}
+
 /// Where only some paths may be asked for, nothing may name another.
 fn check_narrowed(parts: &Parts) -> Result<(), Refusal> {
     if path::is_ambiguous(parts.uri.path()) {
@@ -56,8 +77,13 @@ fn check_narrowed(parts: &Parts) -> Result<(), Refusal> {
     if has_body && [Method::GET, Method::HEAD].contains(&parts.method) {
         return Err(Refusal::Body);
     }
-    let naming = NAMING.into_iter().find(|name| parts.headers.contains_key(*name));
-    naming.map_or(Ok(()), |name| Err(Refusal::Naming(name)))
+    let naming = parts.headers.keys().map(HeaderName::as_str).find(|name| is_naming(name));
+    naming.map_or(Ok(()), |name| Err(Refusal::Naming(name.to_owned())))
+}
+
+fn is_naming(name: &str) -> bool {
+    let begins = NAMING_BEGIN.iter().any(|it| name.starts_with(it));
+    NAMING.contains(&name) || (begins && !NAMING_NOT.contains(&name))
 }
 
 /// Whoever waits to be told to go on is told so by the broker, when the server's side is open.
@@ -83,6 +109,9 @@ pub(super) fn rewrite(parts: &mut Parts, host: &Host, wish: Wish) {
     }
     hop::strip(headers);
     headers.remove(EXPECT);
+    for name in &OF_PARTS {
+        headers.remove(name);
+    }
     if wish == Wish::WebSocket {
         headers.insert(CONNECTION, HeaderValue::from_static("Upgrade"));
         headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
@@ -157,11 +186,42 @@ mod tests {
 
     #[test]
     fn header_that_names_a_path_is_refused_where_paths_are() {
-        for name in ["Destination", "X-Original-URL", "x-rewrite-url"] {
+        for name in [
+            "Destination",
+            "X-Original-URL",
+            "x-rewrite-url",
+            "X-Original-URI",
+            "Forwarded",
+            "X-Forwarded-Host",
+            "X-Forwarded-Prefix",
+            "X-Forwarded-Uri",
+            "X-Envoy-Original-Path",
+            "X-Script-Name",
+        ] {
             let parts = parts("COPY", "/v1/a", &[(name, "/v1/b")]);
             let refusal = check(&parts, &host("/v1")).expect_err("refused");
             assert_eq!(refusal.answer().status(), 403, "{name}");
             assert_eq!(check(&parts, &host("")), Ok(Wish::Answer), "{name}");
+        }
+    }
+
+    #[test]
+    fn header_that_names_a_proxy_passes_where_paths_are() {
+        for name in ["X-Forwarded-For", "X-Forwarded-Proto", "X-Forwarded-Port", "X-HTTP-Method"] {
+            let parts = parts("POST", "/v1/a", &[(name, "1")]);
+            assert_eq!(check(&parts, &host("/v1")), Ok(Wish::Answer), "{name}");
+        }
+    }
+
+    #[test]
+    fn method_is_refused_however_it_is_said() {
+        for name in ["X-HTTP-Method", "X-HTTP-Method-Override", "x-method-override"] {
+            for (value, refused) in
+                [("TRACE", true), (" connect", true), ("a, trace", true), ("PATCH", false)]
+            {
+                let parts = parts("POST", "/v1/a", &[(name, value)]);
+                assert_eq!(check(&parts, &host("")).is_err(), refused, "{name}: {value}");
+            }
         }
     }
 
@@ -187,6 +247,9 @@ mod tests {
                 ("Transfer-Encoding", "chunked"),
                 ("Content-Length", "5"),
                 ("Expect", "100-continue"),
+                ("Range", "bytes=0-3"),
+                ("If-Range", "x"),
+                ("Request-Range", "bytes=0-3"),
                 ("Upgrade", "h2c"),
                 ("X-Kept", "1"),
             ],

@@ -23,6 +23,8 @@ pub(super) fn check(parts: &Parts, host: &Host, wish: Wish) -> Result<(), Refusa
         Some("it is encoded")
     } else if other_than(headers, &TRANSFER_ENCODING, "chunked") {
         Some("it is encoded for the transfer")
+    } else if parts.status == StatusCode::PARTIAL_CONTENT {
+        Some("it is a part of one")
     } else if switches && wish != Wish::WebSocket {
         Some("it changes the protocol")
     } else if headers.contains_key(SEC_WEBSOCKET_EXTENSIONS) {
@@ -95,6 +97,7 @@ mod tests {
         assert!(passes(200, &[], answer));
         assert!(passes(200, &[("content-encoding", "identity")], answer));
         assert!(passes(200, &[("transfer-encoding", "chunked")], answer));
+        assert!(!passes(206, &[], answer));
         assert!(!passes(200, &[("content-encoding", "gzip")], answer));
         assert!(!passes(200, &[("content-encoding", "identity, br")], answer));
         assert!(!passes(200, &[("transfer-encoding", "gzip, chunked")], answer));

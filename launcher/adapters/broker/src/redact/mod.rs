@@ -1,6 +1,7 @@
 //! Searching what comes back for what must not come back.
 
 mod body;
+pub(crate) mod encoded;
 mod needles;
 mod redactor;
 

@@ -66,3 +66,45 @@ fn secret_of_another_host_is_not_in_an_answer() {
     assert!(server.heads()[0].contains(told), "the control");
     assert!(!answer.head.contains(told) && !answer.text().contains(told), "{answer:?}");
 }
+
+/// Of a part, nobody could tell that it is one of the secret.
+#[test]
+fn secret_does_not_come_in_parts() {
+    let (broker, server) = (Broker::serving(""), Server::start());
+    let mut client = broker.connect(&server);
+    for header in
+        ["Range: bytes=0-3", "range: bytes=0-3\r\nIf-Range: \"x\"", "Request-Range: bytes=0-3"]
+    {
+        let request = format!("GET /ranged HTTP/1.1\r\nHost: x\r\n{header}\r\n\r\n");
+        let answer = client.ask(&request);
+        assert_eq!((answer.status, answer.text()), (200, "*".repeat(SECRET.len())), "{header}");
+    }
+    let answer = client.get("/part");
+    assert_eq!(answer.status, 502);
+    assert!(answer.text().ends_with("it is a part of one\n"), "{}", answer.text());
+}
+
+/// As a server that decodes or encodes what it was sent; base64 as base64(1) writes it.
+#[test]
+fn secret_in_other_forms_is_not_in_an_answer() {
+    let mut host = host("");
+    (host.value, host.secret) =
+        ("Basic dTpzM2NyZXQvMGY=".to_owned(), "dTpzM2NyZXQvMGY=".to_owned());
+    let (broker, server) = (Broker::serving_all(vec![host]), Server::start());
+    let mut client = broker.connect(&server);
+    let mut said = |form: &str| {
+        let request = format!("GET /forms HTTP/1.1\r\nHost: x\r\nX-Form: <{form}>\r\n\r\n");
+        client.ask(&request).text()
+    };
+    assert_eq!(said("u:s3cret"), "<u:s3cret>", "the control");
+    for (form, shown) in [
+        ("u:s3cret/0f", "<***********>"),
+        ("s3cret/0f", "<*********>"),
+        // Twice encoded; by itself and behind one byte.
+        ("ZFRwek0yTnlaWFF2TUdZPQ==", "<*********************Q==>"),
+        ("IWRUcHpNMk55WlhRdk1HWT0=", "<IW********************0=>"),
+        ("dTpzM2NyZXQvMGY%3D", "<******************>"),
+    ] {
+        assert_eq!(said(form), shown, "{form}");
+    }
+}

@@ -114,3 +114,19 @@ fn malformed_messages_are_dropped() {
     assert!(client.rest().is_empty());
     assert_eq!(broker.connect(&server).get("/").status, 200);
 }
+
+/// Servers behind others take such headers for what was asked for.
+#[test]
+fn header_that_names_another_place_never_reaches_the_server() {
+    let (broker, server) = (Broker::serving("/v1"), Server::start());
+    let mut client = broker.connect(&server);
+    let mut status = |header: &str| {
+        client.ask(&format!("GET /v1/a HTTP/1.1\r\nHost: x\r\n{header}\r\n\r\n")).status
+    };
+    for header in ["X-Original-URI: /admin", "Forwarded: host=b", "X-Forwarded-Prefix: /b"] {
+        assert_eq!(status(header), 403, "{header}");
+    }
+    assert_eq!(status("X-HTTP-Method-Override: TRACE"), 405);
+    assert_eq!(server.heads(), Vec::<String>::new());
+    assert_eq!(status("X-HTTP-Method-Override: PATCH"), 200, "the control");
+}

@@ -180,6 +180,9 @@ fn answer(stream: &mut Stream, head: &str, state: &State) -> std::io::Result<()>
         "/echo" => echo(stream, head),
         "/events" => events(stream, state),
         "/upload" => uploaded(stream, head),
+        "/ranged" => ranged(stream, head),
+        "/part" => part(stream, SECRET),
+        "/forms" => forms(stream, head),
         "/download" => whole(stream, "", &large()),
         "/gzip" => whole(stream, "Content-Encoding: gzip\r\n", b"packed"),
         "/partial" => {
@@ -233,6 +236,27 @@ fn echo(stream: &mut Stream, head: &str) -> std::io::Result<()> {
         say(stream, b"\r\n")?;
     }
     say(stream, format!("0\r\nX-Trailer: {key}\r\n\r\n").as_bytes())
+}
+
+/// Says the secret, or four bytes of it when they are asked for.
+fn ranged(stream: &mut Stream, head: &str) -> std::io::Result<()> {
+    match ["range", "request-range"].iter().find_map(|name| header(head, name)) {
+        None => whole(stream, "", SECRET.as_bytes()),
+        Some(_) => part(stream, &SECRET[..4]),
+    }
+}
+
+fn part(stream: &mut Stream, text: &str) -> std::io::Result<()> {
+    say(
+        stream,
+        format!("HTTP/1.1 206 Partial Content\r\nContent-Length: {}\r\n\r\n{text}", text.len())
+            .as_bytes(),
+    )
+}
+
+/// Says what the client asks for in another header: a form of the secret.
+fn forms(stream: &mut Stream, head: &str) -> std::io::Result<()> {
+    whole(stream, "", header(head, "x-form").unwrap_or_default().as_bytes())
 }
 
 fn events(stream: &mut Stream, state: &State) -> std::io::Result<()> {

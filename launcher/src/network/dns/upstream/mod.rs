@@ -60,6 +60,7 @@ pub(crate) struct Upstream {
 
 /// A lookup that is under way. None is ever used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[cfg_attr(test, derive(Default))]
 pub(crate) struct LookupId(u64);
 
 /// What became of asking for a name.
