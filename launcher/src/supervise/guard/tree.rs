@@ -107,11 +107,9 @@ impl Queue {
         held: &mut dyn FnMut(&HeldName),
     ) {
         while let Some((names, is_full)) = self.read() {
-            for (number, path) in names {
-                let of = trees.get_mut(number).zip(protects.get(number));
-                if let Some((tree, protect)) = of {
-                    tree.check((&path, None), protect, self, held);
-                }
+            let count = trees.len().min(protects.len());
+            for (number, path) in names.into_iter().filter(|(number, _)| *number < count) {
+                trees[number].check((&path, None), &protects[number], self, held);
             }
             for (tree, protect) in trees.iter_mut().zip(protects).filter(|_| is_full) {
                 tree.look_again(protect, self, held);
