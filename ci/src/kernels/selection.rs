@@ -54,6 +54,21 @@ const SMOKE: &[&str] = &[
     "escape::descriptors::",
 ];
 
+/// What is run besides where instructions are emulated: the attacks, and what the kernel does for endow.
+const REDUCED: &[&str] = &[
+    "attacks::",
+    "escape::",
+    "in_place::",
+    "run_closed::",
+    "run_deny::",
+    "run_identity::",
+    "run_limits::",
+    "run_live_names::",
+    "run_mounts::",
+    "run_signals::",
+    "run_terminal::",
+];
+
 /// The tests of one call of this task.
 pub(super) struct Selection {
     pub(super) scope: Scope,
@@ -69,15 +84,15 @@ impl Selection {
         match (self.scope, self.filters.is_empty()) {
             (_, false) => "some tests",
             (Scope::Smoke, _) => "the smallest set of tests",
-            (Scope::Reduced, _) => "the end-to-end tests, as an ordinary user",
+            (Scope::Reduced, _) => "the attacks and the tests of layers, as an ordinary user",
             (Scope::Whole, _) => "all tests",
         }
     }
 
-    /// What the smallest set is, where that is run.
+    /// What is run, where that is not all there is.
     pub(super) fn only(&self) -> Option<String> {
-        let names: Vec<String> = SMOKE.iter().map(|part| format!("`{part}`")).collect();
-        (self.scope == Scope::Smoke).then(|| names.join(", "))
+        let names: Vec<String> = self.parts()?.iter().map(|part| format!("`{part}`")).collect();
+        Some(names.join(", "))
     }
 
     /// Whether an executable has any.
@@ -118,9 +133,18 @@ impl Selection {
     }
 
     fn asked(&self) -> Vec<String> {
-        if self.filters.is_empty() && self.scope == Scope::Smoke {
-            return SMOKE.iter().map(|part| (*part).to_owned()).collect();
+        let parts = self.parts().filter(|_| self.filters.is_empty());
+        parts.map_or_else(
+            || self.filters.clone(),
+            |it| it.iter().map(|it| (*it).to_owned()).collect(),
+        )
+    }
+
+    fn parts(&self) -> Option<Vec<&'static str>> {
+        match self.scope {
+            Scope::Smoke => Some(SMOKE.to_vec()),
+            Scope::Reduced => Some([SMOKE, REDUCED].concat()),
+            Scope::Whole => None,
         }
-        self.filters.clone()
     }
 }
