@@ -37,7 +37,7 @@ impl Events {
             Notice::Stopped(signal) => self.write("stopped", json!({"signal": signal})),
             Notice::Continued => self.write("continued", json!({})),
             Notice::TimeLimit => self.write("time_limit", json!({})),
-            Notice::LayerLimit => self.write("layer_limit", json!({})),
+            Notice::LayerLimit(_) => self.write("layer_limit", json!({})),
             Notice::Killed => self.write("killed", json!({})),
             Notice::Renewed(number) => self.write("covered_again", json!({"number": number})),
             Notice::Held(name) => {

@@ -19,7 +19,7 @@ pub(crate) fn notice(notice: &Notice, planned: &Planned) -> String {
         Notice::Stopped(signal) => format!("stopped by signal {signal}"),
         Notice::Continued => "continued".to_owned(),
         Notice::TimeLimit => "time limit: the processes were asked to end".to_owned(),
-        Notice::LayerLimit => "layer limit: the processes were asked to end".to_owned(),
+        Notice::LayerLimit(_) => "layer limit: the processes were asked to end".to_owned(),
         Notice::Killed => "killed".to_owned(),
         Notice::Renewed(number) => {
             let renewed = planned.plan.supervise.renew.get(*number);

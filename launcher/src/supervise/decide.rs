@@ -1,6 +1,6 @@
 //! The supervisor's decisions: pure, so that every order of events can be tested.
 
-use super::event::{Action, Event, Notice};
+use super::event::{Action, Counted, Event, Notice};
 use super::outcome::{Ended, Outcome};
 use crate::apply::{Message, StepFailure, Usage};
 use crate::sys::signal::SignalSet;
@@ -29,7 +29,7 @@ pub(crate) struct State {
     held: SignalSet,
     phase: Phase,
     timed_out: bool,
-    layer_full: bool,
+    layer_full: Option<Counted>,
     given_up: bool,
     signals: u32,
     no_keyring: bool,
@@ -84,7 +84,7 @@ impl State {
             held: SignalSet::default(),
             phase: Phase::Starting,
             timed_out: false,
-            layer_full: false,
+            layer_full: None,
             given_up: false,
             signals: 0,
             no_keyring: false,
@@ -130,11 +130,11 @@ pub(crate) fn decide(state: &mut State, event: Event) -> Decision {
         Event::Gone => Decision { ended: Some(ended(state)), ..Decision::default() },
         Event::Signal { signal, from_terminal } => signaled(state, signal, from_terminal),
         Event::Time => time(state),
-        Event::LayerLimit if state.phase == Phase::Running => {
-            state.layer_full = true;
-            terminate(state, Notice::LayerLimit)
+        Event::LayerLimit(counted) if state.phase == Phase::Running => {
+            state.layer_full = Some(counted);
+            terminate(state, Notice::LayerLimit(counted))
         }
-        Event::LayerLimit => Decision::default(),
+        Event::LayerLimit(_) => Decision::default(),
     }
 }
 
@@ -249,7 +249,7 @@ fn ended(state: &State) -> Ended {
     let outcome = match (state.failure, state.exited) {
         (Some(failure), _) => Outcome::SetupFailed(failure),
         _ if state.timed_out => Outcome::TimedOut,
-        _ if state.layer_full => Outcome::LayerFull,
+        _ if state.layer_full.is_some() => Outcome::LayerFull,
         (None, Some((status, ..))) => Outcome::of_status(status),
         (None, None) if state.phase == Phase::Killed => Outcome::Signaled(libc::SIGKILL),
         (None, None) => Outcome::Lost,
@@ -260,6 +260,7 @@ fn ended(state: &State) -> Ended {
         usage: state.exited.map(|(.., usage)| usage),
         given_up: state.given_up,
         no_keyring: state.no_keyring,
+        counted: state.layer_full.unwrap_or(Counted::Layers),
     }
 }
 
@@ -382,9 +383,9 @@ mod tests {
     fn full_layer_terminates_then_kills() {
         let mut state = State::new(None, 50, false);
         decide(&mut state, Event::Said(Message::Started));
-        let first = decide(&mut state, Event::LayerLimit);
+        let first = decide(&mut state, Event::LayerLimit(Counted::Layers));
         assert_eq!((first.action, first.wake_ms), (Some(Action::Terminate), Some(50)));
-        assert_eq!(decide(&mut state, Event::LayerLimit), Decision::default());
+        assert_eq!(decide(&mut state, Event::LayerLimit(Counted::Layers)), Decision::default());
         assert_eq!(decide(&mut state, Event::Time).action, Some(Action::Kill));
         let ended = decide(&mut state, Event::Gone).ended.expect("an end");
         assert_eq!(ended.outcome, Outcome::LayerFull);

@@ -27,7 +27,16 @@ pub(crate) enum Event {
     /// A point in time that was asked for has come.
     Time,
     /// A layer holds more than it may.
-    LayerLimit,
+    LayerLimit(Counted),
+}
+
+/// What a limit of layers was compared with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Counted {
+    /// What the layers hold.
+    Layers,
+    /// What was added to their file system, since some of a layer can't be looked at.
+    FileSystem,
 }
 
 /// What follows.
@@ -59,7 +68,7 @@ pub(crate) enum Notice {
     /// The time limit has passed; the processes were asked to end.
     TimeLimit,
     /// A layer holds more than it may; the processes were asked to end.
-    LayerLimit,
+    LayerLimit(Counted),
     /// What was left after that was killed.
     Killed,
     /// A hidden name was covered again, by its number in the plan.

@@ -26,7 +26,7 @@ mod watch;
 pub(crate) use aside::Over;
 pub(crate) use calls::Calls;
 pub(crate) use capture::Capture;
-pub(crate) use event::Notice;
+pub(crate) use event::{Counted, Notice};
 pub(crate) use guard::{Guarding, Watching, is_spared};
 pub(crate) use measured::Measured;
 pub(crate) use observe::{Asked, Denied, Judge, Observed, Observer};

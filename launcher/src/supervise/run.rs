@@ -274,8 +274,9 @@ impl Supervised<'_> {
             self.wake = None;
             self.on(Event::Time, notify);
         }
-        if self.measured.as_mut().is_some_and(Measured::is_passed) {
-            self.on(Event::LayerLimit, notify);
+        let pid_1 = self.sandbox.pid;
+        if let Some(counted) = self.measured.as_mut().and_then(|it| it.passed(pid_1)) {
+            self.on(Event::LayerLimit(counted), notify);
         }
         if let Some(renewal) = &mut self.renewal {
             renewal.renew(&self.sandbox, &mut |number| notify(Notice::Renewed(number)));
