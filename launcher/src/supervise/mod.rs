@@ -33,7 +33,7 @@ pub(crate) use observe::{Asked, Denied, Judge, Observed, Observer};
 pub(crate) use outcome::{Ended, Outcome};
 pub(crate) use publisher::{Attempt, PublishedFile, Publisher};
 pub(crate) use recorder::Recorder;
-pub(crate) use renames::HALF_WAY;
+pub(crate) use renames::Layers;
 pub(crate) use renew::Renewal;
 pub(crate) use run::{Left, Supervised, die_with_parent, run};
 pub(crate) use terminal::Terminal;

@@ -18,31 +18,56 @@ use rustix::fs::{
 use rustix::io::Errno;
 use rustix::time::Timespec;
 
-/// The directory that is filled; it stands beside the one that is moved.
-pub(crate) const NEW: &str = ".endow-rename";
+use crate::apply::HalfWay;
+
+/// The directory that is filled; it stands beside the one that is moved. The command may make such a
+/// name as well: only the note tells.
+const NEW: &str = ".endow-rename";
 /// The deepest tree that is moved: each level is two open directories.
 const LEVELS_MAX: usize = 200;
 /// The most bytes that the kernel gives for a list of attributes, and for one of them (xattr(7)).
 const LIST_MAX: usize = 65_536;
 const VALUE_MAX: usize = 65_536;
 
+/// What became of a directory that was not moved.
+#[derive(Debug)]
+enum Unmoved {
+    /// Everything is where it was.
+    Back(Errno),
+    /// Some of it is in the new directory.
+    HalfWay(Errno),
+}
+
 /// Moves the directory `name` of `parent` into the upper layer. On an error everything is where it
-/// was, as far as the layer still takes changes.
-pub(super) fn lift(parent: BorrowedFd<'_>, name: &OsStr) -> Result<(), Errno> {
+/// was, as far as the layer still takes changes; where it does not, the note stays.
+pub(super) fn lift(
+    parent: BorrowedFd<'_>,
+    name: &OsStr,
+    note: Option<&HalfWay<'_>>,
+) -> Result<(), Errno> {
     // The handle that names things can't be given times.
     let parent = &open(parent, OsStr::new("."))?;
     let before = fstat(parent)?;
     let old = open(parent.as_fd(), name)?;
     is_shallow(&old)?;
-    mkdirat(parent, NEW, Mode::RWXU)?;
-    let new = open(parent.as_fd(), OsStr::new(NEW))?;
-    let moved = pour(&old, &new).and_then(|()| unlinkat(parent, name, AtFlags::REMOVEDIR));
-    if let Err(errno) = moved {
-        let back = pour(&new, &old).and_then(|()| unlinkat(parent, NEW, AtFlags::REMOVEDIR));
-        return Err(back.err().unwrap_or(errno));
+    note.map_or(Ok(()), HalfWay::begin)?;
+    let replaced = replace(parent, &old, name);
+    if !matches!(replaced, Err(Unmoved::HalfWay(_))) {
+        note.map_or(Ok(()), HalfWay::end)?;
     }
-    renameat_with(parent, NEW, parent, name, RenameFlags::NOREPLACE)?;
+    replaced.map_err(|(Unmoved::Back(errno) | Unmoved::HalfWay(errno))| errno)?;
     futimens(parent, &times(&before))
+}
+
+fn replace(parent: &OwnedFd, old: &OwnedFd, name: &OsStr) -> Result<(), Unmoved> {
+    mkdirat(parent, NEW, Mode::RWXU).map_err(Unmoved::Back)?;
+    let new = open(parent.as_fd(), OsStr::new(NEW)).map_err(Unmoved::Back)?;
+    let moved = pour(old, &new).and_then(|()| unlinkat(parent, name, AtFlags::REMOVEDIR));
+    if let Err(errno) = moved {
+        let back = pour(&new, old).and_then(|()| unlinkat(parent, NEW, AtFlags::REMOVEDIR));
+        return Err(back.map_or_else(Unmoved::HalfWay, |()| Unmoved::Back(errno)));
+    }
+    renameat_with(parent, NEW, parent, name, RenameFlags::NOREPLACE).map_err(Unmoved::HalfWay)
 }
 
 /// Refuses a tree that is too deep before anything is changed.
@@ -184,3 +209,6 @@ fn open(at: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd, Errno> {
         | ResolveFlags::NO_XDEV;
     openat2(at, name, flags, Mode::empty(), resolve)
 }
+
+#[cfg(test)]
+mod tests;
