@@ -31,6 +31,7 @@ mod run_discard;
 mod run_foreign;
 mod run_from;
 mod run_git;
+mod run_hangup;
 mod run_ide;
 mod run_identity;
 mod run_installation;

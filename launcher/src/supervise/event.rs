@@ -24,6 +24,11 @@ pub(crate) enum Event {
         /// A terminal sent it, to the command as well.
         from_terminal: bool,
     },
+    /// The caller's terminal is gone.
+    HungUp {
+        /// The command heard of it, too.
+        reached: bool,
+    },
     /// A point in time that was asked for has come.
     Time,
     /// A layer holds more than it may.
