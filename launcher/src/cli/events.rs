@@ -39,6 +39,7 @@ impl Events {
             Notice::TimeLimit => self.write("time_limit", json!({})),
             Notice::LayerLimit(_) => self.write("layer_limit", json!({})),
             Notice::Killed => self.write("killed", json!({})),
+            Notice::Uncovered(number) => self.write("uncovered", json!({"number": number})),
             Notice::Renewed(number) => self.write("covered_again", json!({"number": number})),
             Notice::Held(name) => {
                 let path = super::report::text(name.path.as_os_str());

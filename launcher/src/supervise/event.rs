@@ -78,6 +78,8 @@ pub(crate) enum Notice {
     Killed,
     /// A hidden name was covered again, by its number in the plan.
     Renewed(usize),
+    /// A hidden name that the host replaced can't be covered again, by its number in the plan.
+    Uncovered(usize),
     /// A protected name appeared in a live mount, and was taken away.
     Held(HeldName),
     /// A live mount could not be walked at the end: the number of the guard in the plan.

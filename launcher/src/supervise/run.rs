@@ -280,7 +280,7 @@ impl Supervised<'_> {
             self.on(Event::LayerLimit(counted), notify);
         }
         if let Some(renewal) = &mut self.renewal {
-            renewal.renew(&self.sandbox, &mut |number| notify(Notice::Renewed(number)));
+            renewal.renew(&self.sandbox, notify);
         }
         let held = self.guarding.iter_mut().flat_map(Guarding::read);
         held.for_each(|news| notify(news.into()));

@@ -11,6 +11,7 @@ mod lift;
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, openat2, statat};
@@ -168,8 +169,7 @@ impl Renames {
 impl Drop for Renames {
     fn drop(&mut self) {
         if let Some(worker) = self.worker.take() {
-            let _ = sys::signal::send(&worker.pidfd, libc::SIGKILL);
-            let _ = sys::wait::until_ended(worker.pid);
+            let _ = sys::wait::within(worker.pid, &worker.pidfd, Duration::ZERO);
         }
     }
 }
