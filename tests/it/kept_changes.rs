@@ -10,7 +10,7 @@ use endow_vfs::fs::{Fs, OsFs};
 use endow_vfs::state::RunState;
 use serde_json::Value;
 
-use crate::harness::{MadeUp, Pty, Said, World, said};
+use crate::harness::{MadeUp, Pty, Said, World, project, said};
 
 const MINUTE: Duration = Duration::from_mins(1);
 
@@ -444,4 +444,36 @@ os.setxattr(sys.argv[1], 'security.capability', struct.pack('<5I', 0x2000001, 1 
         command
     };
     said(command.args(["-c", script]).arg(file)).ok();
+}
+
+/// The name of a directory that is being moved is a name as any other: only a note that the command can't
+/// write tells of one that is half-way.
+#[test]
+fn name_of_a_directory_half_way_is_no_sign_of_one() {
+    let world = project();
+    world
+        .run(&["run"], "mkdir -p dir/.endow-rename; echo guest >.endow-rename; ln -s x half-way")
+        .ok();
+    assert_eq!(world.read(".endow-rename"), "guest\n");
+    assert!(world.project().join("dir/.endow-rename").is_dir());
+    assert_eq!(world.states(), ["applied"]);
+}
+
+#[test]
+fn directory_half_way_keeps_the_changes_back_for_the_next_run_too() {
+    let world = project();
+    world.run(&["run", "--sync", "review", "--name", "first"], "echo guest >file").ok();
+    let runs = fs::read_dir(world.state().join("runs")).expect("runs");
+    let runs: Vec<_> = runs.flatten().map(|entry| entry.path()).collect();
+    let note = runs.first().expect("a run").join("half-way");
+    symlink("/work/dir", &note).expect("a note");
+    let told = |it: Said| {
+        assert!(it.code == 121 && it.stderr.contains("/work/dir"), "{} {}", it.code, it.stderr);
+    };
+    told(said(&mut world.endow(["apply", "first"])));
+    told(world.run(&["run", "--from", "first"], "true"));
+    assert_eq!(world.read("file"), "host\n");
+    fs::remove_file(note).expect("the note");
+    said(&mut world.endow(["apply", "first"])).ok();
+    assert_eq!(world.read("file"), "guest\n", "the control");
 }

@@ -32,6 +32,7 @@ mod run_foreign;
 mod run_from;
 mod run_git;
 mod run_groups;
+mod run_hangup;
 mod run_ide;
 mod run_identity;
 mod run_installation;

@@ -192,3 +192,33 @@ fn what_is_found_at_the_end_is_held_when_the_supervisor_is_killed() {
     let listed = || said(world.endow(["diff", "--patch"]).current_dir(world.project()));
     soon("it is kept", || listed().stdout.contains("+mine"));
 }
+
+#[test]
+fn names_too_deep_to_be_looked_at_are_told_to_be_unseen() {
+    for (depth, is_seen) in [(120, true), (140, false), (220, false)] {
+        let world = workspace();
+        let deep = vec!["d"; depth].join("/");
+        let script = format!(
+            "mkdir -p {deep}; git init -q {deep}; git -C {deep} config core.fsmonitor evil"
+        );
+        let said = live(&world, &["-v"], &script);
+        let left = text(&world, &format!("{deep}/.git/config")).unwrap_or_default();
+        assert_eq!(!left.contains("evil"), is_seen, "{depth}: {}", said.stderr);
+        assert_eq!(
+            !said.stderr.contains("could not be searched"),
+            is_seen,
+            "{depth}: {}",
+            said.stderr
+        );
+    }
+}
+
+#[test]
+fn names_that_no_path_leads_to_are_told_to_be_unseen() {
+    let world = workspace();
+    let go = "import os
+for _ in range(30): os.mkdir('d' * 200); os.chdir('d' * 200)
+open('.envrc', 'w').write('evil')";
+    let said = live(&world, &["-v"], &format!("python3 -c \"{go}\""));
+    assert!(said.stderr.contains("could not be searched"), "{}", said.stderr);
+}

@@ -173,3 +173,76 @@ fn protecting_a_name_of_a_live_mount_needs_a_view() {
     let level = [&live[..], &["--require", "landlock", "--no-policy"]].concat();
     assert!(world.run(&level, "true").stderr.contains("--best-effort protect"));
 }
+
+/// Writes into a layer what its names don't show, in one way.
+fn hidden(way: &str) -> String {
+    format!(
+        "import mmap, os, socket, time
+from socket import send_fds
+def write(name, size=40):
+    file = os.open(name, os.O_RDWR | os.O_CREAT, 0o600)
+    for _ in range(size): os.write(file, bytes(1 << 20))
+    os.fsync(file)
+    return file
+{way}
+time.sleep(20)"
+    )
+}
+
+const UNLINKED: &str = "file = write('x'); os.unlink('x')";
+const NEVER_NAMED: &str = "
+file = os.open('.', os.O_RDWR | os.O_TMPFILE, 0o600)
+for _ in range(40): os.write(file, bytes(1 << 20))";
+const IN_A_THREAD: &str = "
+import ctypes, threading
+def apart():
+    ctypes.CDLL(None).unshare(0x400)
+    file = write('x'); os.unlink('x'); time.sleep(20)
+threading.Thread(target=apart).start()";
+const CLOSED: &str = "
+os.mkdir('d'); file = os.open('d/x', os.O_RDWR | os.O_CREAT, 0o600); os.chmod('d', 0)
+for _ in range(40): os.write(file, bytes(1 << 20))
+os.fsync(file)";
+const MAPPED: &str = "
+file = write('x'); os.unlink('x'); map = mmap.mmap(file, 4096); os.close(file)
+for n in range(3, 99):
+    try: os.close(n)
+    except OSError: pass";
+const UNDER_WAY: &str = "
+a, b = socket.socketpair(); file = write('x'); os.unlink('x'); send_fds(a, [b'x'], [file]); os.close(file)";
+
+#[test]
+fn files_without_a_name_count_for_the_limit_of_layers() {
+    let (counted, guessed) = ("a layer is as large as", "some of it can't be looked at");
+    let closed = if rustix::process::getuid().is_root() { counted } else { guessed };
+    let ways = [
+        (UNLINKED, counted),
+        (NEVER_NAMED, counted),
+        (IN_A_THREAD, counted),
+        (CLOSED, closed),
+        (MAPPED, guessed),
+        (UNDER_WAY, guessed),
+    ];
+    for (way, told) in ways {
+        let world = World::new();
+        let policy = world.write("p.toml", "version = 1\n[limits]\nlayer_size = \"8M\"\n");
+        let script = world.write("hidden.py", &hidden(way)).display().to_string();
+        let policy = policy.display().to_string();
+        let options = ["-v", "-p", &policy, "--ro", &script, "--sync", "discard"];
+        let inside = run(&world, &options, &format!("exec python3 {script}"));
+        assert_eq!(inside.code, 124, "{way}: {}", inside.stderr);
+        assert!(inside.stderr.contains(told), "{way}: {}", inside.stderr);
+    }
+}
+
+/// The control: as much as that is allowed, in each of these ways.
+#[test]
+fn files_without_a_name_may_be_as_large_as_the_limit() {
+    let world = World::new();
+    let policy = world.write("p.toml", "version = 1\n[limits]\nlayer_size = \"64M\"\n");
+    let way = format!("{UNLINKED}; time.sleep(3); raise SystemExit(7)");
+    let script = world.write("hidden.py", &hidden(&way)).display().to_string();
+    let policy = policy.display().to_string();
+    let options = ["-p", &policy, "--ro", &script, "--sync", "discard"];
+    run(&world, &options, &format!("exec python3 {script}")).fails(7);
+}

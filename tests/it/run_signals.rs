@@ -48,6 +48,22 @@ fn first_request_to_end_reaches_the_command_and_the_second_kills_it() {
     }
 }
 
+/// The control is the second of these tests' requests: without one the teller goes on for ever.
+#[test]
+fn command_that_does_not_heed_a_request_to_end_is_killed_after_its_grace() {
+    let stops = "import os\n    os.kill(os.getpid(), signal.SIGSTOP)";
+    let once = TELLS.replace("while True: print", "while True:\n    print");
+    for script in [TELLS, &format!("{once}\n    {stops}")] {
+        let world = World::new();
+        let options = ["run", "--grace", "500ms", "--", "python3", "-c", script];
+        let mut running = Running::start(&mut world.endow(options));
+        running.expect("ready");
+        running.signal(TERM);
+        assert_eq!(running.end(), 128 + KILL);
+        world.assert_no_run_left();
+    }
+}
+
 #[test]
 fn signal_to_endow_gives_the_code_that_the_bare_command_gives() {
     let catches = "import signal, sys

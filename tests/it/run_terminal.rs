@@ -14,7 +14,7 @@ fn inside(world: &World, options: &[&str], script: &str) -> Pty {
 }
 
 /// An interactive shell with job control, `$E` its endow.
-fn shell(world: &World) -> Pty {
+pub(super) fn shell(world: &World) -> Pty {
     let mut command = world.command("bash");
     command.args(["--norc", "--noprofile", "-i"]);
     command.env("PS1", "at-shell> ").env("E", endow()).env("TERM", "dumb");
@@ -447,19 +447,4 @@ fn check_full_screen(program: &str, keys: &[(&str, &str)]) {
 #[test]
 fn editor_edits_stops_and_takes_a_new_size() {
     check_full_screen("vim", &[(":1s/line/edited/\r", "edited 1."), ("G", "400,1")]);
-}
-
-/// A window that is closed ends what ran in it, as it ends the bare command.
-#[test]
-fn closed_terminal_ends_the_run() {
-    let world = World::new();
-    let mark = mark();
-    let mut pty = shell(&world);
-    let script = format!("(trap \"\" HUP; sleep {mark}) & echo read\"\"y; sleep {mark}; sleep 60");
-    pty.type_in(&format!("$E run -- sh -c '{script}'\n"));
-    pty.expect("ready");
-    soon("both sleep", || marked(&mark).len() >= 2);
-    pty.close();
-    soon("every process is gone", || marked(&mark).is_empty());
-    soon("so is the run", || world.states().is_empty());
 }

@@ -13,6 +13,7 @@ use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, fstat, openat2};
 use rustix::io::Errno;
 use rustix::process::{getegid, geteuid};
 
+use super::half_way::hand_on;
 use super::prepare::PrepareError;
 use crate::plan::step::{FileId, TakenLayer, UPPER, WORK};
 use crate::sys;
@@ -92,6 +93,7 @@ pub(super) fn go_on(
     layers: &[TakenLayer],
 ) -> Result<(), PrepareError> {
     let earlier = OsFs.open_canonical(from.as_path()).map_err(failed(from))?;
+    hand_on(earlier.as_fd(), run.as_fd()).map_err(failed(from))?;
     for taken in layers {
         run.remove_part(&OsFs, &taken.at.0.join(UPPER)).map_err(PrepareError::State)?;
         let old =

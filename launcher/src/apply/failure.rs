@@ -17,7 +17,7 @@ pub(crate) enum SpawnError {
     /// The process file system is missing on the host.
     #[error("can't read /proc/self/stat")]
     NoProc { errno: Errno },
-    /// Another thread is alive: a bug.
+    /// Another thread is alive: a bug. There are at least as many.
     #[error("{0} threads are alive before the clone")]
     Threads(u32),
     /// The host's kernel refuses what every sandbox needs.

@@ -4,6 +4,7 @@ mod cgroup;
 mod confine;
 mod cow_layer;
 mod failure;
+mod half_way;
 mod init;
 mod landlock;
 mod lower;
@@ -19,6 +20,7 @@ mod spawn;
 mod tree_layer;
 
 pub(crate) use failure::SpawnError;
+pub(crate) use half_way::{HalfWay, half_way};
 #[cfg(test)]
 pub(crate) use message::Stage;
 pub(crate) use message::{Message, SIZE as MESSAGE_SIZE, StepFailure, Usage};

@@ -194,6 +194,7 @@ pub(crate) fn begin(opening: &Opening, cgroup: Option<RawFd>) -> Result<Begun, S
     let strings = match own_strings() {
         // Inside a run at level `landlock`, where nobody can read the strings of another either.
         Err(SpawnError::NoProc { errno: Errno::ACCESS }) if opening.namespaces.is_none() => {
+            is_alone()?;
             StringArea::NONE
         }
         strings => strings?,
@@ -258,6 +259,15 @@ fn own_strings() -> Result<StringArea, SpawnError> {
         Some((strings, 1)) => Ok(strings),
         Some((_, threads)) => Err(SpawnError::Threads(threads)),
         None => Err(SpawnError::NoProc { errno: Errno::INVAL }),
+    }
+}
+
+/// Makes sure of the same where the process can't read of itself.
+fn is_alone() -> Result<(), SpawnError> {
+    match sys::clone::is_alone() {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(SpawnError::Threads(2)),
+        Err(errno) => Err(SpawnError::NoProc { errno }),
     }
 }
 

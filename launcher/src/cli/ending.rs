@@ -11,7 +11,7 @@ use super::installation;
 use super::output::Output;
 use super::stages::Planned;
 use crate::apply::SpawnError;
-use crate::supervise::{Ended, Outcome};
+use crate::supervise::{Counted, Ended, Outcome};
 
 /// Returns the exit code, and says what the user must know.
 pub(crate) fn tell(
@@ -35,7 +35,7 @@ pub(crate) fn tell(
             Ok(ExitCode::from(exit::TIMED_OUT))
         }
         Outcome::LayerFull => {
-            output.notice("a layer is as large as it may be; the run was ended");
+            output.notice(full(ended.counted));
             Ok(ExitCode::from(exit::TIMED_OUT))
         }
         Outcome::OutOfMemory => {
@@ -46,6 +46,16 @@ pub(crate) fn tell(
             Err(with_grant(SpawnError::of_step(&failure, &planned.plan), planned))
         }
         Outcome::Lost => Err(SpawnError::Killed.into()),
+    }
+}
+
+fn full(counted: Counted) -> &'static str {
+    match counted {
+        Counted::Layers => "a layer is as large as it may be; the run was ended",
+        Counted::FileSystem => {
+            "a layer may be larger than it may be: some of it can't be looked at, and since the start \
+             its file system was filled by more than the limit; the run was ended"
+        }
     }
 }
 

@@ -37,8 +37,9 @@ impl Events {
             Notice::Stopped(signal) => self.write("stopped", json!({"signal": signal})),
             Notice::Continued => self.write("continued", json!({})),
             Notice::TimeLimit => self.write("time_limit", json!({})),
-            Notice::LayerLimit => self.write("layer_limit", json!({})),
+            Notice::LayerLimit(_) => self.write("layer_limit", json!({})),
             Notice::Killed => self.write("killed", json!({})),
+            Notice::Uncovered(number) => self.write("uncovered", json!({"number": number})),
             Notice::Renewed(number) => self.write("covered_again", json!({"number": number})),
             Notice::Held(name) => {
                 let path = super::report::text(name.path.as_os_str());

@@ -2,11 +2,11 @@
 
 use std::cell::OnceCell;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use endow_policy::{GuestPath, Network, ProtectSet, SshAgentOrder};
-use endow_vfs::state::Record;
+use endow_vfs::state::{Record, RunDir};
 use rustix::io::Errno;
 
 use super::bridges;
@@ -23,8 +23,9 @@ use crate::plan::step::{Buffered, Guard, InitStep, Upper};
 use crate::plan::{ChosenKeys, Plan, ssh_agent};
 use crate::probe::HostObjects;
 use crate::supervise::{
-    self, Attempt, Calls, Capture, Ended, Guarding, Judge, Left, Measured, Notice, Observed,
-    Observer, Over, PublishedFile, Publisher, Recorder, Renewal, Supervised, Terminal, Watching,
+    self, Attempt, Calls, Capture, Ended, Guarding, Judge, Layers, Left, Measured, Notice,
+    Observed, Observer, Over, PublishedFile, Publisher, Recorder, Renewal, Supervised, Terminal,
+    Watching,
 };
 
 /// A run that is over.
@@ -88,7 +89,7 @@ pub(crate) fn run(
         let questions = questions.get_or_init(|| explained::questions(planned, tree()));
         explained::explain(planned, questions, asked, is_there)
     });
-    let calls = calls(plan, judge)?;
+    let calls = calls(plan, prepared.run(), judge)?;
     let measured = Measured::new(plan.layered(), &plan.supervise.limits, &prepared.directory())
         .map_err(failed("can't open a layer"))?;
     let mut served = network(plan, prepared, given.tells_processes, notify)?;
@@ -185,10 +186,16 @@ fn tell_late(
 }
 
 /// Answers what the filter announces.
-fn calls<'a>(plan: &'a Plan, judge: Judge<'a>) -> Result<Option<Calls<'a>>, CommandError> {
+fn calls<'a>(
+    plan: &'a Plan,
+    run: Option<&RunDir>,
+    judge: Judge<'a>,
+) -> Result<Option<Calls<'a>>, CommandError> {
     let observer = plan.filter().and_then(|filter| Observer::new(filter, judge));
     let on_demand = plan.supervise.serves_on_demand();
-    Calls::new(plan.filter(), plan.layered(), on_demand, observer)
+    let run = run.map(AsFd::as_fd);
+    let layers = Layers { kept: &plan.buffered, dropped: &plan.dropped, run };
+    Calls::new(plan.filter(), layers, on_demand, observer)
         .map_err(failed("can't open a copy-on-write mount's source"))
 }
 

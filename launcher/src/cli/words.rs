@@ -19,13 +19,14 @@ pub(crate) fn notice(notice: &Notice, planned: &Planned) -> String {
         Notice::Stopped(signal) => format!("stopped by signal {signal}"),
         Notice::Continued => "continued".to_owned(),
         Notice::TimeLimit => "time limit: the processes were asked to end".to_owned(),
-        Notice::LayerLimit => "layer limit: the processes were asked to end".to_owned(),
+        Notice::LayerLimit(_) => "layer limit: the processes were asked to end".to_owned(),
         Notice::Killed => "killed".to_owned(),
         Notice::Renewed(number) => {
-            let renewed = planned.plan.supervise.renew.get(*number);
-            let at =
-                renewed.map(|renew| renew.at.as_path().join(&renew.path).display().to_string());
-            format!("covered again after the host replaced it: {}", at.unwrap_or_default())
+            format!("covered again after the host replaced it: {}", covered(*number, planned))
+        }
+        Notice::Uncovered(number) => {
+            let at = covered(*number, planned);
+            format!("can be seen inside since the host replaced it, and can't be covered yet: {at}")
         }
         Notice::Held(name) => {
             let guard = planned.plan.supervise.guards.get(name.guard);
@@ -42,6 +43,13 @@ pub(crate) fn notice(notice: &Notice, planned: &Planned) -> String {
         Notice::Denied(denied) => denials::line(denied),
         Notice::Bridge(news) => bridges::line(news),
     }
+}
+
+/// Returns the place of a name that is kept covered.
+fn covered(number: usize, planned: &Planned) -> String {
+    let renewed = planned.plan.supervise.renew.get(number);
+    let at = renewed.map(|renew| renew.at.as_path().join(&renew.path).display().to_string());
+    at.unwrap_or_default()
 }
 
 /// Returns a number of things in words.

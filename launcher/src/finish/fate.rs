@@ -31,9 +31,11 @@ pub(crate) fn fate(mode: SyncMode, ended: &Ended) -> Fate {
 mod tests {
     use super::*;
     use crate::apply::{Stage, StepFailure};
+    use crate::supervise::Counted;
 
     fn ended(outcome: Outcome) -> Ended {
-        Ended { outcome, leftovers: 0, usage: None, given_up: false, no_keyring: false }
+        let counted = Counted::Layers;
+        Ended { outcome, leftovers: 0, usage: None, given_up: false, no_keyring: false, counted }
     }
 
     #[test]

@@ -20,7 +20,7 @@ use super::leases::Leases;
 use super::merge::{Merged, merge};
 use super::rules::{MountRules, patterns};
 use super::{InView, OfMount, Selection, Target, TargetError};
-use crate::supervise::HALF_WAY;
+use crate::apply::half_way;
 
 /// How long a program of the host is waited for that has a file locked, and how long at a time.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -38,7 +38,8 @@ pub(crate) enum WriteBackError {
     /// The record holds a pattern that can't be used.
     #[error(transparent)]
     Pattern(PatternError),
-    /// A directory was being made ready to be renamed when the run was killed.
+    /// A directory was being made ready to be renamed when the run was killed: its files are in two
+    /// places.
     #[error("a directory was half-way into the layer when the run was killed: {}", .0.display())]
     HalfWay(PathBuf),
     /// Nobody noted when a run with a checkpoint ended, as when the machine lost its power.
@@ -257,6 +258,9 @@ pub(super) fn write_back_apart(
     targets: &[Target],
     selection: &Selection,
 ) -> Result<WrittenBack, WriteBackError> {
+    if let Some(path) = half_way(run.as_fd()) {
+        return Err(WriteBackError::HalfWay(path));
+    }
     let _locks = lock_all(run, targets)?;
     let id = run.id().clone();
     let keeps_host = matches!(record.sync.on_conflict, OnConflict::Host | OnConflict::Merge);
@@ -264,9 +268,6 @@ pub(super) fn write_back_apart(
     let ledger = Ledger::read(&OsFs, run.as_fd())?;
     let looked = targets.iter().filter_map(|it| look_at(run, it, (&ledger, set_aside)).transpose());
     let looked: Vec<Looked> = looked.collect::<Result<_, _>>()?;
-    if let Some(path) = looked.iter().find_map(|it| half_way(&it.changes)) {
-        return Err(WriteBackError::HalfWay(path));
-    }
     let merged = match record.sync.on_conflict {
         OnConflict::Merge | OnConflict::Host => {
             merge(run, &looked, targets, (selection, &record.sync))
@@ -279,12 +280,6 @@ pub(super) fn write_back_apart(
     let reports = sync::apply(&OsFs, &RunPlace { dir: run.as_fd(), id: id.as_str() }, &parts)?;
     let mounts = looked.into_iter().map(|it| it.at).zip(reports).collect();
     Ok(WrittenBack { mounts, waiting: Vec::new() })
-}
-
-/// Returns a directory that a killed run was moving into its layer: its files are in two places.
-fn half_way(changes: &ChangeSet) -> Option<PathBuf> {
-    let mut names = changes.changes.iter().filter_map(|it| Some((it, it.path.file_name()?)));
-    names.find(|(_, name)| *name == HALF_WAY).map(|(change, _)| change.path.clone())
 }
 
 /// In the order of the directories' identities, so that two runs never wait for each other, and each

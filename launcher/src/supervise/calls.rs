@@ -11,9 +11,8 @@ use super::aside::{Aside, Over};
 use super::caller::Caller;
 use super::connects::{self, Peer};
 use super::observe::{Denied, Observed, Observer};
-use super::renames::Renames;
+use super::renames::{Layers, Renames};
 use crate::plan::seccomp::{Action, SeccompPlan};
-use crate::plan::step::Buffered;
 use crate::sys::announced::{self, Announced};
 
 /// How many calls are answered before anything else is looked at.
@@ -33,13 +32,13 @@ pub(crate) struct Calls<'a> {
 impl<'a> Calls<'a> {
     /// Returns what is needed for a filter and these mounts, and where `connects` are announced; `None`
     /// when nothing is.
-    pub(crate) fn new<'b>(
+    pub(crate) fn new(
         filter: Option<&'a SeccompPlan>,
-        buffered: impl Iterator<Item = &'b Buffered>,
+        layers: Layers<'_>,
         connects: bool,
         observer: Option<Observer<'a>>,
     ) -> Result<Option<Self>, Errno> {
-        let renames = Renames::new(buffered)?;
+        let renames = Renames::new(layers)?;
         let filter = filter.filter(|filter| filter.notifies());
         Ok(filter.map(|filter| Self { filter, renames, connects, observer, closed: false }))
     }

@@ -1,6 +1,6 @@
 //! The supervisor's decisions: pure, so that every order of events can be tested.
 
-use super::event::{Action, Event, Notice};
+use super::event::{Action, Counted, Event, Notice};
 use super::outcome::{Ended, Outcome};
 use crate::apply::{Message, StepFailure, Usage};
 use crate::sys::signal::SignalSet;
@@ -29,9 +29,11 @@ pub(crate) struct State {
     held: SignalSet,
     phase: Phase,
     timed_out: bool,
-    layer_full: bool,
+    layer_full: Option<Counted>,
     given_up: bool,
     signals: u32,
+    /// The command was asked to end, and has no longer than the grace to do so.
+    asked_to_end: bool,
     no_keyring: bool,
     failure: Option<StepFailure>,
     exited: Option<(i32, u32, Usage)>,
@@ -84,9 +86,10 @@ impl State {
             held: SignalSet::default(),
             phase: Phase::Starting,
             timed_out: false,
-            layer_full: false,
+            layer_full: None,
             given_up: false,
             signals: 0,
+            asked_to_end: false,
             no_keyring: false,
             failure: None,
             exited: None,
@@ -109,6 +112,16 @@ impl State {
         }
     }
 
+    /// Begins the time in which a command must end that was asked to; `None` when it was not, or it
+    /// has begun.
+    fn grace(&mut self) -> Option<u64> {
+        let begins = self.asked_to_end && self.phase == Phase::Running;
+        if begins {
+            self.phase = Phase::Terminating;
+        }
+        begins.then_some(self.grace_ms)
+    }
+
     fn resume(&mut self) -> Option<Action> {
         match std::mem::replace(&mut self.sleep, Sleep::None) {
             Sleep::None => Some(Action::Forward(libc::SIGCONT)),
@@ -129,12 +142,13 @@ pub(crate) fn decide(state: &mut State, event: Event) -> Decision {
         Event::Said(message) => said(state, message),
         Event::Gone => Decision { ended: Some(ended(state)), ..Decision::default() },
         Event::Signal { signal, from_terminal } => signaled(state, signal, from_terminal),
+        Event::HungUp { reached } => hung_up(state, reached),
         Event::Time => time(state),
-        Event::LayerLimit if state.phase == Phase::Running => {
-            state.layer_full = true;
-            terminate(state, Notice::LayerLimit)
+        Event::LayerLimit(counted) if state.phase == Phase::Running => {
+            state.layer_full = Some(counted);
+            terminate(state, Notice::LayerLimit(counted))
         }
-        Event::LayerLimit => Decision::default(),
+        Event::LayerLimit(_) => Decision::default(),
     }
 }
 
@@ -153,7 +167,8 @@ fn said(state: &mut State, message: Message) -> Decision {
             let held = std::mem::take(&mut state.held);
             let action = (held != SignalSet::default()).then_some(Action::ForwardHeld(held));
             let notice = Some(Notice::Started);
-            Decision { action, notice, wake_ms: state.timeout_ms, ended: None }
+            let wake_ms = state.grace().or(state.timeout_ms);
+            Decision { action, notice, wake_ms, ended: None }
         }
         Message::Stopped { signal } => stopped(state, signal),
         Message::Continued => {
@@ -175,11 +190,12 @@ fn said(state: &mut State, message: Message) -> Decision {
     }
 }
 
-/// The command must not put the supervisor to sleep while there is a time limit: what it left behind
+/// The command must not put the supervisor to sleep while its time is limited: what it left behind
 /// would outlive it. As `timeout` does, endow then stays awake, unless it was asked. So it does where
 /// names are to be kept covered, unless a terminal says that somebody is there to continue it.
 fn stopped(state: &mut State, signal: i32) -> Decision {
-    let may_sleep = state.timeout_ms.is_none() && (!state.on_duty || state.in_front);
+    let is_timed = state.timeout_ms.is_some() || state.asked_to_end;
+    let may_sleep = !is_timed && (!state.on_duty || state.in_front);
     let follows = !state.own_session && (may_sleep || state.asked_to_stop);
     state.asked_to_stop = false;
     state.reach();
@@ -191,7 +207,7 @@ fn stopped(state: &mut State, signal: i32) -> Decision {
 }
 
 /// A terminal sends its signals to the command as well. What a process sends is passed on; asked
-/// a second time to end, the run is killed.
+/// a second time to end, the run is killed, and asked by TERM when the command has had its grace.
 fn signaled(state: &mut State, signal: i32, from_terminal: bool) -> Decision {
     if signal == libc::SIGCHLD {
         return Decision::default();
@@ -209,13 +225,27 @@ fn signaled(state: &mut State, signal: i32, from_terminal: bool) -> Decision {
         state.given_up = true;
         return kill(state);
     }
+    state.asked_to_end |= counts && signal == libc::SIGTERM;
     if starting {
         state.held = state.held.with(signal);
         return Decision::default();
     }
     let action =
         if signal == libc::SIGCONT { state.resume() } else { Some(Action::Forward(signal)) };
-    Decision { action, ..Decision::default() }
+    Decision { action, wake_ms: state.grace(), ..Decision::default() }
+}
+
+/// Nobody sees any more what the command does: it ends, unless the caller wants it to go on. The kernel
+/// tells the leader of a session alone, and else the command, too.
+fn hung_up(state: &mut State, reached: bool) -> Decision {
+    state.asked_to_end |= !state.ignored.contains(libc::SIGHUP);
+    if state.phase == Phase::Starting {
+        state.held = state.held.with(libc::SIGHUP);
+        return Decision::default();
+    }
+    let is_told = reached && !state.own_session;
+    let action = (!is_told).then_some(Action::Forward(libc::SIGHUP));
+    Decision { action, wake_ms: state.grace(), ..Decision::default() }
 }
 
 fn kill(state: &mut State) -> Decision {
@@ -230,7 +260,10 @@ fn time(state: &mut State) -> Decision {
             state.timed_out = true;
             terminate(state, Notice::TimeLimit)
         }
-        Phase::Terminating => kill(state),
+        Phase::Terminating => {
+            state.given_up |= state.asked_to_end;
+            kill(state)
+        }
         Phase::Starting | Phase::Killed => Decision::default(),
     }
 }
@@ -249,7 +282,7 @@ fn ended(state: &State) -> Ended {
     let outcome = match (state.failure, state.exited) {
         (Some(failure), _) => Outcome::SetupFailed(failure),
         _ if state.timed_out => Outcome::TimedOut,
-        _ if state.layer_full => Outcome::LayerFull,
+        _ if state.layer_full.is_some() => Outcome::LayerFull,
         (None, Some((status, ..))) => Outcome::of_status(status),
         (None, None) if state.phase == Phase::Killed => Outcome::Signaled(libc::SIGKILL),
         (None, None) => Outcome::Lost,
@@ -260,207 +293,9 @@ fn ended(state: &State) -> Ended {
         usage: state.exited.map(|(.., usage)| usage),
         given_up: state.given_up,
         no_keyring: state.no_keyring,
+        counted: state.layer_full.unwrap_or(Counted::Layers),
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::apply::Stage;
-
-    fn running() -> State {
-        let mut state = State::new(Some(1000), 50, false);
-        decide(&mut state, Event::Said(Message::Started));
-        state
-    }
-
-    fn by_process(signal: i32) -> Event {
-        Event::Signal { signal, from_terminal: false }
-    }
-
-    fn by_terminal(signal: i32) -> Event {
-        Event::Signal { signal, from_terminal: true }
-    }
-
-    fn exited(status: i32) -> Event {
-        Event::Said(Message::Exited { status, leftovers: 2, usage: Usage::default() })
-    }
-
-    #[test]
-    fn exit_code_is_the_commands() {
-        let mut state = running();
-        decide(&mut state, exited(7 << 8));
-        let ended = decide(&mut state, Event::Gone).ended.expect("an end");
-        assert_eq!((ended.outcome, ended.leftovers), (Outcome::Exited(7), 2));
-    }
-
-    #[test]
-    fn a_signal_that_ended_the_command_is_told() {
-        let mut state = running();
-        decide(&mut state, exited(libc::SIGSEGV));
-        let ended = decide(&mut state, Event::Gone).ended.expect("an end");
-        assert_eq!(ended.outcome, Outcome::Signaled(libc::SIGSEGV));
-    }
-
-    #[test]
-    fn a_terminals_interrupt_is_not_sent_twice() {
-        let mut state = running();
-        for _ in 0..3 {
-            assert_eq!(decide(&mut state, by_terminal(libc::SIGINT)), Decision::default());
-        }
-    }
-
-    #[test]
-    fn in_a_session_of_its_own_interrupts_are_passed_on_and_never_kill() {
-        let mut state = State::new(None, 50, true);
-        decide(&mut state, Event::Said(Message::Started));
-        for _ in 0..3 {
-            let action = decide(&mut state, by_terminal(libc::SIGINT)).action;
-            assert_eq!(action, Some(Action::Forward(libc::SIGINT)));
-        }
-    }
-
-    #[test]
-    fn a_second_request_to_end_kills() {
-        let mut state = running();
-        let first = decide(&mut state, by_process(libc::SIGTERM));
-        assert_eq!(first.action, Some(Action::Forward(libc::SIGTERM)));
-        let second = decide(&mut state, by_process(libc::SIGINT));
-        assert_eq!(second.action, Some(Action::Kill));
-        let ended = decide(&mut state, Event::Gone).ended.expect("an end");
-        assert_eq!((ended.outcome, ended.given_up), (Outcome::Signaled(libc::SIGKILL), true));
-    }
-
-    #[test]
-    fn a_signal_before_the_start_waits_for_it() {
-        let mut state = State::new(None, 50, false);
-        assert_eq!(decide(&mut state, by_process(libc::SIGTERM)), Decision::default());
-        assert_eq!(decide(&mut state, by_terminal(libc::SIGINT)), Decision::default());
-        let held = SignalSet::default().with(libc::SIGTERM).with(libc::SIGINT);
-        let action = decide(&mut state, Event::Said(Message::Started)).action;
-        assert_eq!(action, Some(Action::ForwardHeld(held)));
-    }
-
-    #[test]
-    fn a_second_request_before_the_start_kills() {
-        let mut state = State::new(None, 50, false);
-        decide(&mut state, by_process(libc::SIGTERM));
-        assert_eq!(decide(&mut state, by_process(libc::SIGTERM)).action, Some(Action::Kill));
-    }
-
-    #[test]
-    fn what_the_caller_ignores_is_passed_on_and_never_kills() {
-        let ignored = SignalSet::default().with(libc::SIGHUP);
-        let mut state = State::new(None, 50, false).ignoring(ignored);
-        decide(&mut state, Event::Said(Message::Started));
-        for _ in 0..3 {
-            let action = decide(&mut state, by_process(libc::SIGHUP)).action;
-            assert_eq!(action, Some(Action::Forward(libc::SIGHUP)));
-        }
-    }
-
-    #[test]
-    fn other_signals_are_passed_on_any_number_of_times() {
-        let mut state = running();
-        for _ in 0..5 {
-            let action = decide(&mut state, by_process(libc::SIGUSR1)).action;
-            assert_eq!(action, Some(Action::Forward(libc::SIGUSR1)));
-        }
-    }
-
-    #[test]
-    fn time_terminates_then_kills() {
-        let mut state = running();
-        let first = decide(&mut state, Event::Time);
-        assert_eq!((first.action, first.wake_ms), (Some(Action::Terminate), Some(50)));
-        assert_eq!(decide(&mut state, Event::Time).action, Some(Action::Kill));
-        let ended = decide(&mut state, Event::Gone).ended.expect("an end");
-        assert_eq!(ended.outcome, Outcome::TimedOut);
-    }
-
-    #[test]
-    fn full_layer_terminates_then_kills() {
-        let mut state = State::new(None, 50, false);
-        decide(&mut state, Event::Said(Message::Started));
-        let first = decide(&mut state, Event::LayerLimit);
-        assert_eq!((first.action, first.wake_ms), (Some(Action::Terminate), Some(50)));
-        assert_eq!(decide(&mut state, Event::LayerLimit), Decision::default());
-        assert_eq!(decide(&mut state, Event::Time).action, Some(Action::Kill));
-        let ended = decide(&mut state, Event::Gone).ended.expect("an end");
-        assert_eq!(ended.outcome, Outcome::LayerFull);
-    }
-
-    #[test]
-    fn a_command_that_ends_in_its_grace_has_still_timed_out() {
-        let mut state = running();
-        decide(&mut state, Event::Time);
-        decide(&mut state, exited(0));
-        let ended = decide(&mut state, Event::Gone).ended.expect("an end");
-        assert_eq!(ended.outcome, Outcome::TimedOut);
-    }
-
-    #[test]
-    fn a_stop_of_the_commands_own_does_not_suspend_a_time_limit() {
-        let mut state = running();
-        let stop = Event::Said(Message::Stopped { signal: libc::SIGSTOP });
-        assert_eq!(decide(&mut state, stop).action, None);
-        decide(&mut state, by_terminal(libc::SIGTSTP));
-        let asked = decide(&mut state, Event::Said(Message::Stopped { signal: libc::SIGTSTP }));
-        assert_eq!(asked.action, Some(Action::StopSelf(libc::SIGTSTP)));
-        assert_eq!(decide(&mut state, stop).action, None);
-    }
-
-    #[test]
-    fn a_watch_is_left_to_a_stand_in_only_at_a_terminal() {
-        let mut state = State::new(None, 50, false).on_duty();
-        decide(&mut state, Event::Said(Message::Started));
-        let stop = || Event::Said(Message::Stopped { signal: libc::SIGTSTP });
-        assert_eq!(decide(&mut state, stop()).action, None);
-        state.set_in_front(true);
-        assert_eq!(decide(&mut state, stop()).action, Some(Action::StopSelf(libc::SIGTSTP)));
-    }
-
-    #[test]
-    fn a_stop_is_followed_and_goes_on_with_a_continue() {
-        let mut state = State::new(None, 50, false);
-        decide(&mut state, Event::Said(Message::Started));
-        let stop = decide(&mut state, Event::Said(Message::Stopped { signal: libc::SIGTSTP }));
-        assert_eq!(stop.action, Some(Action::StopSelf(libc::SIGTSTP)));
-        let go = decide(&mut state, by_terminal(libc::SIGCONT));
-        assert_eq!(go.action, Some(Action::Resume));
-        let again = decide(&mut state, by_process(libc::SIGCONT));
-        assert_eq!(again.action, Some(Action::Forward(libc::SIGCONT)));
-    }
-
-    #[test]
-    fn a_command_that_went_on_by_itself_is_not_continued_again() {
-        let stopped = || Event::Said(Message::Stopped { signal: libc::SIGTSTP });
-        let went_on = || Event::Said(Message::Continued);
-        for news in [went_on(), stopped()] {
-            let mut state = State::new(None, 50, false);
-            decide(&mut state, Event::Said(Message::Started));
-            state.set_in_front(true);
-            decide(&mut state, stopped());
-            state.timeout_ms = Some(1000);
-            decide(&mut state, news);
-            assert_eq!(decide(&mut state, by_process(libc::SIGCONT)).action, None);
-        }
-    }
-
-    #[test]
-    fn the_first_failure_is_what_is_told() {
-        let mut state = State::new(None, 50, false);
-        let failure = StepFailure { stage: Stage::Init, step: 3, detail: 0, errno: 1 };
-        decide(&mut state, Event::Said(Message::Failed(failure)));
-        decide(&mut state, Event::Said(Message::Failed(StepFailure { step: 9, ..failure })));
-        let ended = decide(&mut state, Event::Gone).ended.expect("an end");
-        assert_eq!(ended.outcome, Outcome::SetupFailed(failure));
-    }
-
-    #[test]
-    fn pid_1_killed_from_outside_is_no_success() {
-        let mut state = running();
-        let ended = decide(&mut state, Event::Gone).ended.expect("an end");
-        assert_eq!(ended.outcome, Outcome::Lost);
-    }
-}
+mod tests;

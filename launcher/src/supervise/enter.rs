@@ -3,6 +3,7 @@
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
+use std::time::Duration;
 
 use rustix::fs::{
     AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, StatxAttributes, StatxFlags, fstat,
@@ -53,6 +54,9 @@ impl Covered {
 /// The exit code of a helper that failed; the others are numbers of [`Covered::ALL`].
 const FAILED: i32 = 255;
 
+/// How long a helper takes at most; time limits are not looked at meanwhile.
+const PATIENCE: Duration = Duration::from_secs(2);
+
 /// Mounts `cover` over `target` in a running sandbox.
 pub(super) fn cover(
     sandbox: &Sandbox,
@@ -68,8 +72,8 @@ pub(super) fn cover(
             let covered = place(user, mount, cover, target);
             sys::clone::exit_now(covered.map_or(FAILED, |covered| covered as i32))
         }
-        Cloned::Parent { pid, .. } => {
-            let status = sys::wait::until_ended(pid)?.map(|waited| waited.status);
+        Cloned::Parent { pid, pidfd } => {
+            let status = sys::wait::within(pid, &pidfd, PATIENCE)?.map(|waited| waited.status);
             let exited = status.filter(|status| libc::WIFEXITED(*status));
             let number = exited.and_then(|it| usize::try_from(libc::WEXITSTATUS(it)).ok());
             number.and_then(|number| Covered::ALL.get(number)).copied().ok_or(Errno::IO)

@@ -24,10 +24,24 @@ pub(crate) enum Event {
         /// A terminal sent it, to the command as well.
         from_terminal: bool,
     },
+    /// The caller's terminal is gone.
+    HungUp {
+        /// The command heard of it, too.
+        reached: bool,
+    },
     /// A point in time that was asked for has come.
     Time,
     /// A layer holds more than it may.
-    LayerLimit,
+    LayerLimit(Counted),
+}
+
+/// What a limit of layers was compared with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Counted {
+    /// What the layers hold.
+    Layers,
+    /// What was added to their file system, since some of a layer can't be looked at.
+    FileSystem,
 }
 
 /// What follows.
@@ -59,11 +73,13 @@ pub(crate) enum Notice {
     /// The time limit has passed; the processes were asked to end.
     TimeLimit,
     /// A layer holds more than it may; the processes were asked to end.
-    LayerLimit,
+    LayerLimit(Counted),
     /// What was left after that was killed.
     Killed,
     /// A hidden name was covered again, by its number in the plan.
     Renewed(usize),
+    /// A hidden name that the host replaced can't be covered again, by its number in the plan.
+    Uncovered(usize),
     /// A protected name appeared in a live mount, and was taken away.
     Held(HeldName),
     /// A live mount could not be walked at the end: the number of the guard in the plan.

@@ -1,5 +1,6 @@
 //! How a run ended.
 
+use super::event::Counted;
 use crate::apply::{StepFailure, Usage};
 
 /// How a run ended.
@@ -34,6 +35,8 @@ pub(crate) struct Ended {
     pub(crate) given_up: bool,
     /// There was no session keyring to be had.
     pub(crate) no_keyring: bool,
+    /// By what a layer was found to be full, when it was.
+    pub(crate) counted: Counted,
 }
 
 impl Ended {

@@ -13,6 +13,7 @@ use rustix::io::Errno;
 
 use super::aside::{Aside, Over};
 use super::enter::{self, Covered};
+use super::event::Notice;
 use super::seen::Seen;
 use super::watch::{Opened, Watch};
 use crate::apply::Sandbox;
@@ -40,6 +41,8 @@ struct Name {
     directory: usize,
     /// What was covered last.
     seen: Option<Seen>,
+    /// It was told that it can't be covered.
+    is_told: bool,
 }
 
 /// What came of covering a name.
@@ -53,6 +56,8 @@ enum Outcome {
     Settled,
     /// It was not found where it was.
     Moving,
+    /// It could not be covered: that is tried again.
+    Failed(Errno),
 }
 
 impl Renewal {
@@ -68,7 +73,7 @@ impl Renewal {
         let look = |renew: &Renew| {
             let directory = paths.binary_search(&renew.directory()?).ok()?;
             let seen = Seen::look(watch.open(directory).ok()?.as_fd(), renew.name()?);
-            Some(Name { renew: renew.clone(), directory, seen })
+            Some(Name { renew: renew.clone(), directory, seen, is_told: false })
         };
         let names = names.iter().filter_map(look).collect();
         Ok(Some(Self { watch, names, covers, relieved: false }))
@@ -112,7 +117,7 @@ impl Renewal {
     }
 
     /// Covers every name that has come into being since the last call, once the view stands.
-    pub(super) fn renew(&mut self, sandbox: &Sandbox, renewed: &mut dyn FnMut(usize)) {
+    pub(super) fn renew(&mut self, sandbox: &Sandbox, tell: &mut dyn FnMut(Notice)) {
         if sandbox.descriptors.mount.is_none() {
             return;
         }
@@ -122,10 +127,14 @@ impl Renewal {
                 continue;
             }
             match name.renew(&self.watch, &self.covers, sandbox) {
-                Outcome::Renewed => renewed(number),
-                Outcome::Already if self.relieved => renewed(number),
+                Outcome::Renewed => tell(Notice::Renewed(number)),
+                Outcome::Already if self.relieved => tell(Notice::Renewed(number)),
                 Outcome::Already | Outcome::Settled => {}
                 Outcome::Moving => self.watch.again(name.directory),
+                Outcome::Failed(errno) => {
+                    self.watch.again(name.directory);
+                    name.fails(errno).then(|| tell(Notice::Uncovered(number)));
+                }
             }
         }
         self.relieved = false;
@@ -142,6 +151,11 @@ impl Name {
             }
         }
         Outcome::Moving
+    }
+
+    /// Returns whether that is news. Before there is a sandbox, and after it, nobody sees anything.
+    fn fails(&mut self, errno: Errno) -> bool {
+        errno != Errno::SRCH && !std::mem::replace(&mut self.is_told, true)
     }
 
     fn cover(
@@ -166,14 +180,16 @@ impl Name {
             Cover::Hidden => enter::Cover::With(file),
         };
         let covered = enter::cover(sandbox, cover, &enter::Target { at: &at, expect: now.id() });
-        if covered != Ok(Covered::Other) {
-            self.seen = seen;
+        // What is neither a file nor a directory has nothing that could be covered.
+        if matches!(covered, Ok(Covered::Now | Covered::Already) | Err(Errno::INVAL)) {
+            (self.seen, self.is_told) = (seen, false);
         }
         match covered {
             Ok(Covered::Now) => Outcome::Renewed,
             Ok(Covered::Other) => Outcome::Moving,
             Ok(Covered::Already) => Outcome::Already,
-            Err(_) => Outcome::Settled,
+            Err(Errno::INVAL) => Outcome::Settled,
+            Err(errno) => Outcome::Failed(errno),
         }
     }
 }

@@ -17,7 +17,7 @@ use super::observe::Observed;
 use super::outcome::Ended;
 use super::renew::Renewal;
 use super::stop;
-use super::terminal::Terminal;
+use super::terminal::{Line, Terminal};
 use crate::adapters::{Asked, Bridges};
 use crate::apply::{Descriptors, MESSAGE_SIZE, Message, Sandbox};
 use crate::network::{Inside, Log, Served};
@@ -159,6 +159,7 @@ pub(crate) fn run(
     notify: &mut dyn FnMut(usize, Notice),
 ) -> Result<Vec<Ended>, Errno> {
     let signals = sys::signal::descriptor(SignalSet::ALL)?;
+    let line = Line::new();
     set.iter_mut().filter_map(|one| one.renewal.as_mut()).try_for_each(Renewal::start)?;
     for one in set.iter_mut() {
         one.state.set_in_front(terminal.is_some());
@@ -171,9 +172,9 @@ pub(crate) fn run(
             if own || set.iter_mut().any(|one| one.takes(arrived)) {
                 continue;
             }
-            let (signal, from_terminal) = (arrived.signal, arrived.from_kernel);
+            let event = line.event(arrived.signal, arrived.from_kernel);
             for (number, one) in set.iter_mut().enumerate() {
-                one.on(Event::Signal { signal, from_terminal }, &mut |it| notify(number, it));
+                one.on(event, &mut |it| notify(number, it));
             }
         }
         for (number, one) in set.iter_mut().enumerate().filter(|(_, one)| one.ended.is_none()) {
@@ -274,11 +275,12 @@ impl Supervised<'_> {
             self.wake = None;
             self.on(Event::Time, notify);
         }
-        if self.measured.as_mut().is_some_and(Measured::is_passed) {
-            self.on(Event::LayerLimit, notify);
+        let pid_1 = self.sandbox.pid;
+        if let Some(counted) = self.measured.as_mut().and_then(|it| it.passed(pid_1)) {
+            self.on(Event::LayerLimit(counted), notify);
         }
         if let Some(renewal) = &mut self.renewal {
-            renewal.renew(&self.sandbox, &mut |number| notify(Notice::Renewed(number)));
+            renewal.renew(&self.sandbox, notify);
         }
         let held = self.guarding.iter_mut().flat_map(Guarding::read);
         held.for_each(|news| notify(news.into()));

@@ -5,6 +5,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 
+use super::event::Event;
 use crate::sys;
 
 /// A controlling terminal in whose foreground endow was started.
@@ -13,6 +14,34 @@ pub(crate) struct Terminal {
     device: OwnedFd,
     group: i32,
     modes: Termios,
+}
+
+/// The terminal of the session, which may go away.
+#[derive(Debug)]
+pub(super) struct Line {
+    was_there: bool,
+    /// The kernel tells this process alone when it goes.
+    leads: bool,
+}
+
+impl Line {
+    /// Looks whether there is one.
+    pub(super) fn new() -> Self {
+        Self { was_there: is_there(), leads: sys::terminal::leads_session() }
+    }
+
+    /// Returns what a signal means. A shell that hears of the end passes it on as a process does.
+    pub(super) fn event(&self, signal: i32, from_terminal: bool) -> Event {
+        if signal == libc::SIGHUP && (from_terminal || (self.was_there && !is_there())) {
+            return Event::HungUp { reached: from_terminal && !self.leads };
+        }
+        Event::Signal { signal, from_terminal }
+    }
+}
+
+fn is_there() -> bool {
+    let flags = OFlags::RDONLY | OFlags::NOCTTY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    openat(CWD, c"/dev/tty", flags, Mode::empty()).is_ok()
 }
 
 impl Terminal {
@@ -44,5 +73,21 @@ impl Terminal {
         if sys::terminal::foreground(self.device.as_fd()) == Some(self.group) {
             let _ = tcsetattr(&self.device, OptionalActions::Now, &self.modes);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hanging_up_is_told_from_other_signals() {
+        let line = |leads| Line { was_there: false, leads };
+        let plain = Event::Signal { signal: libc::SIGHUP, from_terminal: false };
+        assert_eq!(line(false).event(libc::SIGHUP, false), plain, "as a daemon is told to reload");
+        assert_eq!(line(false).event(libc::SIGHUP, true), Event::HungUp { reached: true });
+        assert_eq!(line(true).event(libc::SIGHUP, true), Event::HungUp { reached: false });
+        let interrupt = Event::Signal { signal: libc::SIGINT, from_terminal: true };
+        assert_eq!(line(true).event(libc::SIGINT, true), interrupt);
     }
 }

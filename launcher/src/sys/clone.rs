@@ -9,6 +9,9 @@ use super::{check, last_errno};
 /// clone(2); the libc crate gives it a type that overflows.
 const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
 
+/// What a process exits with that panicked: as one that SIGABRT ended.
+const PANICKED: i32 = 128 + libc::SIGABRT;
+
 /// The two sides of a clone.
 pub(crate) enum Cloned {
     /// The new process.
@@ -65,6 +68,7 @@ fn clone_legacy(namespaces: u64) -> Result<Cloned, Errno> {
 
 fn cloned(pid: libc::c_long, pidfd: RawFd) -> Result<Cloned, Errno> {
     if pid == 0 {
+        panics_end_it();
         return Ok(Cloned::Child);
     }
     if pidfd < 0 {
@@ -74,6 +78,26 @@ fn cloned(pid: libc::c_long, pidfd: RawFd) -> Result<Cloned, Errno> {
     let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd) };
     let pid = i32::try_from(pid).map_err(|_| Errno::OVERFLOW)?;
     Ok(Cloned::Parent { pid, pidfd })
+}
+
+/// Has a panic end this process by itself: the C library still takes it for its parent, as whose
+/// number `abort(3)` and `raise(3)` would send their signal.
+fn panics_end_it() {
+    let tell = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        tell(panic);
+        exit_now(PANICKED)
+    }));
+}
+
+/// Returns whether the calling process has no other thread, without asking `/proc`.
+pub(crate) fn is_alone() -> Result<bool, Errno> {
+    match unshare(libc::CLONE_THREAD) {
+        Ok(()) => Ok(true),
+        // unshare(2): the flag does nothing, and only where there is one thread.
+        Err(Errno::INVAL) => Ok(false),
+        Err(errno) => Err(errno),
+    }
 }
 
 /// Makes a process that goes on here with a copy of all memory; `None` is the new one.
@@ -97,7 +121,49 @@ pub(crate) fn exit_now(code: i32) -> ! {
 
 /// Moves this process into new namespaces.
 pub(crate) fn unshare(namespaces: i32) -> Result<(), Errno> {
-    // SAFETY: callers pass namespace flags only: no memory or descriptor table becomes unshared.
+    // SAFETY: callers pass flags of namespaces, or one that does nothing: no memory or descriptor table
+    // becomes unshared.
     let result = unsafe { libc::unshare(namespaces) };
     check(result.into()).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn exit_code(work: impl FnOnce()) -> i32 {
+        match clone(0, None).expect("a process") {
+            Cloned::Child => {
+                work();
+                exit_now(0)
+            }
+            Cloned::Parent { pid, pidfd } => {
+                let waited = crate::sys::wait::within(pid, &pidfd, Duration::from_secs(20));
+                libc::WEXITSTATUS(waited.expect("in time").expect("a child").status)
+            }
+        }
+    }
+
+    #[test]
+    fn panic_ends_a_clone_and_nothing_else() {
+        let panics = || {
+            std::panic::set_hook(Box::new(|_| {}));
+            panics_end_it();
+            panic!("of a test")
+        };
+        assert_eq!(exit_code(panics), PANICKED);
+        assert_eq!(exit_code(|| panic!("of a test")), PANICKED);
+    }
+
+    #[test]
+    fn thread_is_seen_without_proc() {
+        let (wait, waits) = std::sync::mpsc::channel::<()>();
+        let other = std::thread::spawn(move || waits.recv().is_ok());
+        assert_eq!(is_alone(), Ok(false));
+        drop(wait);
+        other.join().expect("ended");
+        assert_eq!(exit_code(|| exit_now(i32::from(is_alone() != Ok(true)))), 0);
+    }
 }

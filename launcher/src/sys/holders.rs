@@ -1,6 +1,8 @@
-//! Which process holds a socket, as `/proc` tells of it.
+//! Which process holds what, as `/proc` tells of it.
 
+use std::ffi::OsString;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// The most processes that are looked at for one socket.
@@ -17,6 +19,44 @@ pub(crate) fn search(top: i32, link: &Path, left: &mut usize) -> Option<i32> {
         waiting.extend(children(pid, left));
     }
     None
+}
+
+/// What a directory or a tree of processes has, unless that is too much.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Listing<T> {
+    Whole(Vec<T>),
+    Cut,
+}
+
+/// Returns the descendants of a process; some may be missed while they change parents.
+pub(crate) fn descendants(top: i32, most: usize) -> Listing<i32> {
+    let mut left = most;
+    // Not every kernel has this list (CONFIG_PROC_CHILDREN).
+    let is_told = Path::new(&format!("/proc/{top}/task/{top}/children")).exists();
+    if !is_told && Path::new(&format!("/proc/{top}")).exists() {
+        return Listing::Cut;
+    }
+    let mut found = children(top, &mut left);
+    let mut looked = 0;
+    while let Some(pid) = found.get(looked).copied() {
+        looked += 1;
+        found.extend(children(pid, &mut left));
+    }
+    if left == 0 { Listing::Cut } else { Listing::Whole(found) }
+}
+
+/// Returns the names in a directory.
+pub(crate) fn listing(directory: &str) -> io::Result<Vec<OsString>> {
+    fs::read_dir(directory)?.map(|entry| entry.map(|entry| entry.file_name())).collect()
+}
+
+/// Returns whether two threads have the same table of descriptors; false where that can't be told.
+pub(crate) fn shares_descriptors(one: i32, other: i32) -> bool {
+    // linux/kcmp.h
+    const KCMP_FILES: libc::c_int = 2;
+    // SAFETY: the call takes numbers only, and any.
+    let result = unsafe { libc::syscall(libc::SYS_kcmp, one, other, KCMP_FILES, 0, 0) };
+    result == 0
 }
 
 /// Every thread has children of its own.
@@ -54,6 +94,20 @@ mod tests {
     use std::os::fd::AsRawFd;
 
     use super::*;
+
+    #[test]
+    fn thread_with_a_table_of_its_own_is_told_apart() {
+        let (own, thread) = (rustix::process::getpid(), rustix::thread::gettid());
+        let [own, thread] = [own, thread].map(|it| it.as_raw_nonzero().get());
+        assert!(shares_descriptors(own, thread));
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().expect("started");
+        let other = i32::try_from(child.id()).expect("a number");
+        assert!(!shares_descriptors(own, other));
+        assert!(matches!(descendants(own, 1 << 20), Listing::Whole(all) if all.contains(&other)));
+        assert_eq!(descendants(own, 1), Listing::Cut);
+        child.kill().expect("killed");
+        child.wait().expect("ended");
+    }
 
     #[test]
     fn search_ends_when_it_has_looked_at_enough() {

@@ -20,6 +20,13 @@ pub(crate) fn set_foreground(terminal: impl AsFd, group: i32) -> Result<(), Errn
     check(result.into()).map(drop)
 }
 
+/// Returns whether this process leads its session. Inside another endow the leader has no number.
+pub(crate) fn leads_session() -> bool {
+    // SAFETY: the kernel takes any number; 0 is this process.
+    let session = unsafe { libc::getsid(0) };
+    session == rustix::process::getpid().as_raw_pid()
+}
+
 /// Returns whether a process group has a process.
 pub(crate) fn is_alive(group: i32) -> bool {
     // SAFETY: signal 0 is never delivered; the kernel takes any numbers.

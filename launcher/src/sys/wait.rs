@@ -1,8 +1,15 @@
 //! Waiting for children, with what they used.
 
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
 use super::check;
+
+/// How long a process takes to end that was killed, unless it can't.
+const KILLED: Duration = Duration::from_secs(1);
 
 /// What `wait4(2)` said about one child.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,6 +36,30 @@ pub(crate) fn until_ended(pid: i32) -> Result<Option<Waited>, Errno> {
     wait4(pid, 0)
 }
 
+/// Waits until a child has ended, or kills it: it may be stuck in a file system that does not answer.
+/// One that not even that ends is left, and reaped by nobody.
+pub(crate) fn within(pid: i32, pidfd: &OwnedFd, time: Duration) -> Result<Option<Waited>, Errno> {
+    if has_ended(pidfd, time)? {
+        return until_ended(pid);
+    }
+    super::signal::send(pidfd, libc::SIGKILL)?;
+    if has_ended(pidfd, KILLED)? {
+        until_ended(pid)?;
+    }
+    Err(Errno::TIMEDOUT)
+}
+
+fn has_ended(pidfd: &OwnedFd, time: Duration) -> Result<bool, Errno> {
+    let until = Instant::now() + time;
+    loop {
+        let left = Timespec::try_from(until.saturating_duration_since(Instant::now())).ok();
+        match poll(&mut [PollFd::new(pidfd, PollFlags::IN)], left.as_ref()) {
+            Err(Errno::INTR) => {}
+            ready => return ready.map(|ready| ready > 0),
+        }
+    }
+}
+
 fn wait4(pid: i32, options: i32) -> Result<Option<Waited>, Errno> {
     let mut status = 0;
     // SAFETY: rusage is plain old data for which all zeroes is a value.
@@ -48,4 +79,40 @@ fn wait4(pid: i32, options: i32) -> Result<Option<Waited>, Errno> {
 fn micros(time: libc::timeval) -> u64 {
     let seconds = u64::try_from(time.tv_sec).unwrap_or_default();
     seconds * 1_000_000 + u64::try_from(time.tv_usec).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sys::clone::{Cloned, clone, exit_now};
+
+    fn waited(work: impl FnOnce()) -> (Result<Option<Waited>, Errno>, i32) {
+        match clone(0, None).expect("a process") {
+            Cloned::Child => {
+                work();
+                exit_now(7)
+            }
+            Cloned::Parent { pid, pidfd } => (within(pid, &pidfd, Duration::from_secs(2)), pid),
+        }
+    }
+
+    #[test]
+    fn child_that_ends_tells_how() {
+        let (waited, _) = waited(|| {});
+        let status = waited.expect("in time").expect("a child").status;
+        assert!(libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 7);
+    }
+
+    #[test]
+    fn child_that_is_stuck_is_killed() {
+        let begun = Instant::now();
+        let (waited, pid) = waited(|| {
+            loop {
+                let _ = poll(&mut [], None);
+            }
+        });
+        assert_eq!(waited, Err(Errno::TIMEDOUT));
+        assert!(begun.elapsed() < Duration::from_secs(20));
+        assert_eq!(until_ended(pid), Err(Errno::CHILD), "reaped");
+    }
 }

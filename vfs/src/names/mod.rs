@@ -16,7 +16,7 @@ pub use cache::WalkCache;
 pub(crate) use list::VENDORED;
 pub use list::is_looked_into;
 pub use options::{Borders, NameRules, Vendored, WalkOptions};
-pub use walk::{walk, walk_again};
+pub use walk::{ERRORS_MAX, walk, walk_again};
 pub use walked::{HiddenName, WalkError, Walked};
 
 #[cfg(test)]

@@ -18,7 +18,8 @@ use crate::fs::{Errno, FileId, Fs, Kind, OsFs, Result};
 const DEPTH: usize = 128;
 /// Directories that one thread walks before others are started.
 const ALONE: usize = 64;
-const ERRORS: usize = 1000;
+/// The most directories that a walk names because it could not look into them.
+pub const ERRORS_MAX: usize = 1000;
 
 /// Walks the tree below `root` and returns what `rules` hide in it.
 ///
@@ -274,7 +275,7 @@ impl Found {
     /// Hides what nobody looked into: the guest could open its owner's closed directory again.
     fn fail(&mut self, name: Vec<u8>, errno: Errno) {
         self.hide(name.clone(), Kind::Directory);
-        if self.walked.errors.len() < ERRORS {
+        if self.walked.errors.len() < ERRORS_MAX {
             self.walked.errors.push(WalkError { path: path(name), errno });
         }
     }
@@ -299,7 +300,7 @@ impl Found {
         walked.repositories.sort();
         walked.borders.sort();
         walked.errors.sort_by(|a, b| a.path.cmp(&b.path));
-        walked.errors.truncate(ERRORS);
+        walked.errors.truncate(ERRORS_MAX);
         walked.elapsed = begun.elapsed();
         walked
     }

@@ -16,7 +16,8 @@ pub struct Measure {
     pub bytes: u64,
     /// Files, directories and all else.
     pub entries: u64,
-    /// Directories that can't be looked into; what is in them is not counted.
+    /// Directories that can't be looked into, and names that can't be looked at; what is there is not
+    /// counted.
     pub closed: u64,
 }
 
@@ -73,7 +74,15 @@ impl Walk<'_> {
                 None => return,
             },
         };
-        let Ok(status) = self.fs.status(at, &name) else { return };
+        let status = match self.fs.status(at, &name) {
+            Ok(status) => status,
+            Err(Errno::NOENT) => return,
+            // A directory may be read whose entries may not be looked at.
+            Err(_) => {
+                self.measure.closed += 1;
+                return;
+            }
+        };
         self.measure.entries += 1;
         if self.seen.insert(status.id) {
             self.measure.bytes = self.measure.bytes.saturating_add(status.allocated);

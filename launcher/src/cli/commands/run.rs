@@ -151,7 +151,7 @@ fn tell_meanwhile(notice: &Notice, planned: &Planned, output: &Output) {
     // Nobody knows a port that was chosen before it is told.
     let is_told = match notice {
         Notice::Published(_, port) => port.host_port == 0,
-        Notice::Unseen(_) => true,
+        Notice::Unseen(_) | Notice::Uncovered(_) => true,
         _ => false,
     };
     if is_told {

@@ -16,8 +16,8 @@ use endow_policy::{BackendSpec, HostPath, MountClass, MountSpec, PatternSet, Pol
 use endow_vfs::fs::{Kind, OsFs};
 use endow_vfs::git_index;
 use endow_vfs::names::{
-    HiddenName as HiddenPath, NameRules, WalkCache, WalkError, WalkOptions, Walked, walk,
-    walk_again,
+    ERRORS_MAX, HiddenName as HiddenPath, NameRules, WalkCache, WalkError, WalkOptions, Walked,
+    walk, walk_again,
 };
 use endow_vfs::state::EndowDirs;
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
@@ -199,8 +199,9 @@ pub(crate) fn noted(
     let source = Source { path: path.clone(), id };
     let walked = looking.look_below(&source, &looking.plain).ok()?;
     let is_closed = |error: &WalkError| error.errno == Errno::ACCESS;
+    let missed = walked.errors.len() >= ERRORS_MAX || !walked.errors.iter().all(is_closed);
     let closed = walked.errors.into_iter().filter(is_closed).map(|error| error.path).collect();
-    Some(Noted { closed, ..note(walked.noted, walked.repositories, &looking.plain.rules) })
+    Some(Noted { closed, missed, ..note(walked.noted, walked.repositories, &looking.plain.rules) })
 }
 
 fn note(names: Vec<HiddenPath>, repositories: Vec<PathBuf>, rules: &Rules<'_>) -> Noted {
@@ -209,7 +210,7 @@ fn note(names: Vec<HiddenPath>, repositories: Vec<PathBuf>, rules: &Rules<'_>) -
     let names = names.into_iter().map(|name| (name.path, name.kind == Kind::Directory)).collect();
     let links = links.into_iter().map(|name| name.path).collect();
     let whole = rules.protect.is_some() && rules.is_whole();
-    Noted { names, links, repositories, closed: Vec::new(), whole }
+    Noted { names, links, repositories, closed: Vec::new(), missed: false, whole }
 }
 
 fn failed(errno: Errno) -> HiddenNames {

@@ -71,10 +71,10 @@ impl<'a> Watching<'a> {
         let trees = self.guards.iter().zip(&protects).zip(&mut self.trees);
         for ((guard, protect), tree) in trees {
             let noted = tree.look_whole(&|| walk(guard, protect));
-            let is_seen = noted.as_ref().is_some_and(|noted| !tree.is_closed(noted));
+            let is_seen = noted.as_ref().is_some_and(|it| !it.missed && !tree.is_closed(it));
             let mut held = |name: &HeldName| tell(&News::Held(name.clone()));
             tree.end(&noted.unwrap_or_default(), protect, &mut self.queue, &mut held);
-            if !is_seen {
+            if !is_seen || tree.is_missed() {
                 tell(&News::Unseen(tree.number()));
             }
         }

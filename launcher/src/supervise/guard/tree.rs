@@ -3,6 +3,7 @@
 mod closed;
 mod links;
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::mem::MaybeUninit;
@@ -26,8 +27,9 @@ use crate::plan::host::Noted;
 use crate::plan::step::{FileId, Guard, UPPER};
 use crate::sys;
 
-/// Directories one below the other that are watched, and that are looked into at the end.
+/// How deep in the mount directories are watched.
 const DEPTH: usize = 32;
+/// Directories one below the other that are looked into at the end, below each that the walk found.
 const DEPTH_AT_END: usize = 192;
 /// The most directories that are watched in all mounts: the kernel counts them for each user.
 const WATCHES: usize = 1024;
@@ -67,6 +69,10 @@ pub(super) struct Tree {
     ways: Vec<PathBuf>,
     /// The command is over: what it closed is opened.
     is_over: bool,
+    /// Directories that are being looked into, one below the other.
+    entered: usize,
+    /// Something could not be looked at, or not be taken away.
+    missed: Cell<bool>,
 }
 
 impl Queue {
@@ -172,6 +178,8 @@ impl Tree {
             begun: (!names.whole).then_some(started),
             later: BTreeSet::new(),
             is_over: false,
+            entered: 0,
+            missed: Cell::new(false),
             ways: names.ways.iter().chain(&names.deep_ways).cloned().collect(),
         };
         for path in tree.watched() {
@@ -185,6 +193,11 @@ impl Tree {
 
     pub(super) fn number(&self) -> usize {
         self.number
+    }
+
+    /// Returns whether something of it was not looked at, or is left.
+    pub(super) fn is_missed(&self) -> bool {
+        self.missed.get()
     }
 
     /// Whether settings of git may be in a directory.
@@ -211,6 +224,9 @@ impl Tree {
 
     fn directory(&self, path: &Path) -> Result<OwnedFd, Errno> {
         let opened = self.directory_as_it_is(path);
+        if self.is_over && matches!(opened, Err(Errno::NAMETOOLONG | Errno::MFILE | Errno::IO)) {
+            self.missed.set(true);
+        }
         if self.is_over && self.opens_up(path, &opened) {
             return self.directory_as_it_is(path);
         }
@@ -324,6 +340,15 @@ impl Tree {
         }
     }
 
+    /// Takes a name away for which there is no later.
+    fn take_whole(&mut self, path: PathBuf, rule: String, held: &mut dyn FnMut(&HeldName)) {
+        match self.held.take(&OsFs, &path, Pace::Whole) {
+            Ok(Taken::Held) => held(&HeldName { guard: self.number, path, rule }),
+            Ok(Taken::Gone) => {}
+            Ok(Taken::Later) | Err(_) => self.missed.set(true),
+        }
+    }
+
     /// Watches a directory and looks at what is in it; returns whether there is not more than
     /// the number of names.
     fn enter(
@@ -334,8 +359,7 @@ impl Tree {
         held: &mut dyn FnMut(&HeldName),
     ) -> bool {
         let Ok(directory) = self.directory(path) else { return true };
-        let depth = if queue.is_over { DEPTH_AT_END } else { DEPTH };
-        if path.iter().count() >= depth {
+        if self.is_too_deep(path, queue.is_over) {
             return false;
         }
         // What comes before the watch is listed, and what comes after it is told.
@@ -344,10 +368,22 @@ impl Tree {
         if entries.len() > most {
             return false;
         }
+        self.entered += 1;
         for entry in entries {
             self.check((&path.join(&entry.name), entry.kind), protect, queue, held);
         }
+        self.entered -= 1;
         true
+    }
+
+    /// A name further down is looked at when the command is over, then from where the walk found it:
+    /// only a chain that is deeper by itself is not.
+    fn is_too_deep(&self, path: &Path, is_over: bool) -> bool {
+        let is_missed = is_over && self.entered >= DEPTH_AT_END;
+        if is_missed {
+            self.missed.set(true);
+        }
+        is_missed || (!is_over && path.iter().count() >= DEPTH)
     }
 
     /// News were lost: looks at all that is watched.
@@ -389,10 +425,8 @@ impl Tree {
             let rule = matching.or_else(|| protect.leading(&shown));
             if let Some(rule) = rule
                 && verdict.is_some_and(|verdict| verdict != Verdict::Spare)
-                && self.held.take(&OsFs, &path, Pace::Whole) == Ok(Taken::Held)
             {
-                let (guard, rule) = (self.number, rule.pattern.clone());
-                held(&HeldName { guard, path, rule });
+                self.take_whole(path, rule.pattern.clone(), held);
             }
         }
         // What can't be copied is lost, as it would be were the disk full for the command itself.

@@ -18,46 +18,69 @@ use rustix::fs::{
 use rustix::io::Errno;
 use rustix::time::Timespec;
 
-/// The directory that is filled; it stands beside the one that is moved.
-pub(crate) const NEW: &str = ".endow-rename";
+use crate::apply::HalfWay;
+
+/// The directory that is filled; it stands beside the one that is moved. The command may make such a
+/// name as well: only the note tells.
+const NEW: &str = ".endow-rename";
 /// The deepest tree that is moved: each level is two open directories.
 const LEVELS_MAX: usize = 200;
 /// The most bytes that the kernel gives for a list of attributes, and for one of them (xattr(7)).
 const LIST_MAX: usize = 65_536;
 const VALUE_MAX: usize = 65_536;
 
+/// What became of a directory that was not moved.
+#[derive(Debug)]
+enum Unmoved {
+    /// Everything is where it was.
+    Back(Errno),
+    /// Some of it is in the new directory.
+    HalfWay(Errno),
+}
+
 /// Moves the directory `name` of `parent` into the upper layer. On an error everything is where it
-/// was, as far as the layer still takes changes.
-pub(super) fn lift(parent: BorrowedFd<'_>, name: &OsStr) -> Result<(), Errno> {
+/// was, as far as the layer still takes changes; where it does not, the note stays.
+pub(super) fn lift(
+    parent: BorrowedFd<'_>,
+    name: &OsStr,
+    note: Option<&HalfWay<'_>>,
+) -> Result<(), Errno> {
     // The handle that names things can't be given times.
     let parent = &open(parent, OsStr::new("."))?;
     let before = fstat(parent)?;
     let old = open(parent.as_fd(), name)?;
     is_shallow(&old)?;
-    mkdirat(parent, NEW, Mode::RWXU)?;
-    let new = open(parent.as_fd(), OsStr::new(NEW))?;
-    let moved = pour(&old, &new).and_then(|()| unlinkat(parent, name, AtFlags::REMOVEDIR));
-    if let Err(errno) = moved {
-        let back = pour(&new, &old).and_then(|()| unlinkat(parent, NEW, AtFlags::REMOVEDIR));
-        return Err(back.err().unwrap_or(errno));
+    note.map_or(Ok(()), HalfWay::begin)?;
+    let replaced = replace(parent, &old, name);
+    if !matches!(replaced, Err(Unmoved::HalfWay(_))) {
+        note.map_or(Ok(()), HalfWay::end)?;
     }
-    renameat_with(parent, NEW, parent, name, RenameFlags::NOREPLACE)?;
+    replaced.map_err(|(Unmoved::Back(errno) | Unmoved::HalfWay(errno))| errno)?;
     futimens(parent, &times(&before))
+}
+
+fn replace(parent: &OwnedFd, old: &OwnedFd, name: &OsStr) -> Result<(), Unmoved> {
+    mkdirat(parent, NEW, Mode::RWXU).map_err(Unmoved::Back)?;
+    let new = open(parent.as_fd(), OsStr::new(NEW)).map_err(Unmoved::Back)?;
+    let moved = pour(old, &new).and_then(|()| unlinkat(parent, name, AtFlags::REMOVEDIR));
+    if let Err(errno) = moved {
+        let back = pour(&new, old).and_then(|()| unlinkat(parent, NEW, AtFlags::REMOVEDIR));
+        return Err(back.map_or_else(Unmoved::HalfWay, |()| Unmoved::Back(errno)));
+    }
+    renameat_with(parent, NEW, parent, name, RenameFlags::NOREPLACE).map_err(Unmoved::HalfWay)
 }
 
 /// Refuses a tree that is too deep before anything is changed.
 fn is_shallow(top: &OwnedFd) -> Result<(), Errno> {
-    let mut levels = vec![(None, names(top)?)];
-    while let Some((directory, pending)) = levels.last_mut() {
-        let Some(name) = pending.pop() else {
+    let mut levels = vec![Dir::new(again(top)?)?];
+    while let Some(level) = levels.last_mut() {
+        let Some((name, is_directory)) = next(level)? else {
             levels.pop();
             continue;
         };
-        let at = directory.as_ref().unwrap_or(top);
-        if is_directory(at, &name)? {
-            let below = open(at.as_fd(), &name)?;
-            let pending = names(&below)?;
-            levels.push((Some(below), pending));
+        if is_directory {
+            let below = open(level.fd()?, &name)?;
+            levels.push(Dir::new(below)?);
         }
         if levels.len() > LEVELS_MAX {
             return Err(Errno::NAMETOOLONG);
@@ -66,38 +89,39 @@ fn is_shallow(top: &OwnedFd) -> Result<(), Errno> {
     Ok(())
 }
 
-/// A directory that is being emptied into another.
+/// A directory that is being emptied into another. Its names are read one after another: there may be
+/// millions.
 struct Level {
-    from: OwnedFd,
+    from: Dir,
     to: OwnedFd,
     /// Its name in the one above.
     name: OsString,
-    pending: Vec<OsString>,
     status: Stat,
 }
 
 impl Level {
     fn new(from: OwnedFd, to: OwnedFd, name: OsString) -> Result<Self, Errno> {
-        let (pending, status) = (names(&from)?, fstat(&from)?);
-        Ok(Self { from, to, name, pending, status })
+        let status = fstat(&from)?;
+        Ok(Self { from: Dir::new(from)?, to, name, status })
     }
 
     /// Moves one entry; returns a directory that must be emptied first.
-    fn step(&mut self, name: &OsStr) -> Result<Option<Self>, Errno> {
-        if !is_directory(&self.from, name)? {
-            renameat_with(&self.from, name, &self.to, name, RenameFlags::NOREPLACE)?;
+    fn step(&self, (name, is_directory): (&OsStr, bool)) -> Result<Option<Self>, Errno> {
+        let from = self.from.fd()?;
+        if !is_directory {
+            renameat_with(from, name, &self.to, name, RenameFlags::NOREPLACE)?;
             return Ok(None);
         }
         match mkdirat(&self.to, name, Mode::RWXU) {
             Ok(()) | Err(Errno::EXIST) => {}
             Err(errno) => return Err(errno),
         }
-        let (from, to) = (open(self.from.as_fd(), name)?, open(self.to.as_fd(), name)?);
+        let (from, to) = (open(from, name)?, open(self.to.as_fd(), name)?);
         Self::new(from, to, name.to_owned()).map(Some)
     }
 
     fn finish(&self) -> Result<(), Errno> {
-        copy_attributes(&self.from, &self.to)?;
+        copy_attributes(self.from.fd()?, &self.to)?;
         fchmod(&self.to, Mode::from_raw_mode(self.status.st_mode))?;
         futimens(&self.to, &times(&self.status))
     }
@@ -108,8 +132,8 @@ fn pour(from: &OwnedFd, to: &OwnedFd) -> Result<(), Errno> {
     let top = Level::new(again(from)?, again(to)?, OsString::new())?;
     let mut levels = vec![top];
     while let Some(level) = levels.last_mut() {
-        if let Some(name) = level.pending.pop() {
-            let below = level.step(&name)?;
+        if let Some((name, is_directory)) = next(&mut level.from)? {
+            let below = level.step((&name, is_directory))?;
             levels.extend(below);
             if levels.len() > LEVELS_MAX + 1 {
                 return Err(Errno::NAMETOOLONG);
@@ -119,7 +143,7 @@ fn pour(from: &OwnedFd, to: &OwnedFd) -> Result<(), Errno> {
         level.finish()?;
         let name = levels.pop().map(|level| level.name).unwrap_or_default();
         if let Some(above) = levels.last() {
-            unlinkat(&above.from, &name, AtFlags::REMOVEDIR)?;
+            unlinkat(above.from.fd()?, &name, AtFlags::REMOVEDIR)?;
         }
     }
     Ok(())
@@ -129,25 +153,27 @@ fn again(directory: &OwnedFd) -> Result<OwnedFd, Errno> {
     open(directory.as_fd(), OsStr::new("."))
 }
 
-fn is_directory(at: &OwnedFd, name: &OsStr) -> Result<bool, Errno> {
+/// Returns the next name of a directory, and whether it is one itself. What was read and taken away does
+/// not come again; what is missed makes the directory not empty, and is put back.
+fn next(directory: &mut Dir) -> Result<Option<(OsString, bool)>, Errno> {
+    while let Some(entry) = directory.read() {
+        let entry = entry?;
+        let name = OsStr::from_bytes(entry.file_name().to_bytes()).to_owned();
+        if name != "." && name != ".." {
+            let is_directory = is_directory(directory.fd()?, &name)?;
+            return Ok(Some((name, is_directory)));
+        }
+    }
+    Ok(None)
+}
+
+fn is_directory(at: BorrowedFd<'_>, name: &OsStr) -> Result<bool, Errno> {
     let status = statat(at, name, AtFlags::SYMLINK_NOFOLLOW)?;
     Ok(FileType::from_raw_mode(status.st_mode) == FileType::Directory)
 }
 
-fn names(directory: &OwnedFd) -> Result<Vec<OsString>, Errno> {
-    let mut names = Vec::new();
-    for entry in Dir::read_from(directory)? {
-        let entry = entry?;
-        let name = OsStr::from_bytes(entry.file_name().to_bytes());
-        if name != "." && name != ".." {
-            names.push(name.to_owned());
-        }
-    }
-    Ok(names)
-}
-
 /// Copies the `user.` attributes; overlayfs shows none of its own.
-fn copy_attributes(from: &OwnedFd, to: &OwnedFd) -> Result<(), Errno> {
+fn copy_attributes(from: BorrowedFd<'_>, to: &OwnedFd) -> Result<(), Errno> {
     let mut names = vec![0; LIST_MAX];
     let length = flistxattr(from, &mut names[..])?;
     names.truncate(length);
@@ -184,3 +210,6 @@ fn open(at: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd, Errno> {
         | ResolveFlags::NO_XDEV;
     openat2(at, name, flags, Mode::empty(), resolve)
 }
+
+#[cfg(test)]
+mod tests;

@@ -11,18 +11,19 @@ mod lift;
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, openat2, statat};
-use rustix::io::Errno;
+use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use rustix::process::{Pid, Signal, getpid, getppid, set_parent_process_death_signal};
 
+use crate::apply::HalfWay;
 use crate::plan::step::Buffered;
 use crate::sys;
 use crate::sys::announced::Announced;
 use crate::sys::clone::Cloned;
 use caller::Named;
-pub(crate) use lift::NEW as HALF_WAY;
 
 /// How long a directory that is half-way is waited for when the run is over.
 const PATIENCE: Timespec = Timespec { tv_sec: 60, tv_nsec: 0 };
@@ -31,6 +32,8 @@ const PATIENCE: Timespec = Timespec { tv_sec: 60, tv_nsec: 0 };
 #[derive(Debug)]
 pub(super) struct Renames {
     mounts: Vec<Layered>,
+    /// The run's directory, where something is written back.
+    run: Option<OwnedFd>,
     worker: Option<Worker>,
     /// Calls that came while one is worked on.
     waiting: VecDeque<Announced>,
@@ -43,6 +46,25 @@ struct Layered {
     at: PathBuf,
     /// What it shows.
     source: OwnedFd,
+    kept: Kept,
+}
+
+/// What becomes of the changes of a copy-on-write mount.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kept {
+    WrittenBack,
+    Dropped,
+}
+
+/// The copy-on-write mounts of a run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Layers<'a> {
+    /// Those that are written back.
+    pub(crate) kept: &'a [Buffered],
+    /// Those that are not.
+    pub(crate) dropped: &'a [Buffered],
+    /// The run's directory, when it has one.
+    pub(crate) run: Option<BorrowedFd<'a>>,
 }
 
 /// A process that prepares one directory while the supervisor goes on.
@@ -55,14 +77,17 @@ struct Worker {
 
 impl Renames {
     /// Returns what is needed for these mounts.
-    pub(super) fn new<'a>(buffered: impl Iterator<Item = &'a Buffered>) -> Result<Self, Errno> {
-        let layered = buffered.filter(|it| it.directory).map(|it| {
+    pub(super) fn new(layers: Layers<'_>) -> Result<Self, Errno> {
+        let kept = layers.kept.iter().map(|it| (it, Kept::WrittenBack));
+        let all = kept.chain(layers.dropped.iter().map(|it| (it, Kept::Dropped)));
+        let layered = all.filter(|(it, _)| it.directory).map(|(it, kept)| {
             let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
             let source = openat2(CWD, it.source.as_path(), flags, Mode::empty(), no_links())?;
-            Ok(Layered { at: it.at.as_path().to_owned(), source })
+            Ok(Layered { at: it.at.as_path().to_owned(), source, kept })
         });
         let mounts = layered.collect::<Result<_, Errno>>()?;
-        Ok(Self { mounts, worker: None, waiting: VecDeque::new() })
+        let run = layers.run.map(|run| fcntl_dupfd_cloexec(run, 0)).transpose()?;
+        Ok(Self { mounts, run, worker: None, waiting: VecDeque::new() })
     }
 
     /// Returns what tells the end of the work on a call that waits.
@@ -92,13 +117,13 @@ impl Renames {
             return self.waiting.push_back(call);
         }
         match self.lifted(listener, &call) {
-            Some(named) => self.start(listener, call, &named),
+            Some((named, kept)) => self.start(listener, call, (&named, kept)),
             None => sys::announced::let_go_on(listener, &call),
         }
     }
 
     /// Returns the directory that a call renames, when it must be prepared.
-    fn lifted(&self, listener: BorrowedFd<'_>, call: &Announced) -> Option<Named> {
+    fn lifted(&self, listener: BorrowedFd<'_>, call: &Announced) -> Option<(Named, Kept)> {
         let named = caller::old_name(call)?;
         let status = statat(&named.parent, &named.name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
         if FileType::from_raw_mode(status.st_mode) != FileType::Directory {
@@ -110,15 +135,18 @@ impl Renames {
         let below = path.strip_prefix(&mount.at).ok()?;
         let is_lower = has_directory(&mount.source, below) && named.is_on_mount(&mount.at);
         // What was read of the caller was its own while it waited.
-        (is_lower && sys::announced::still_waits(listener, call)).then_some(named)
+        (is_lower && sys::announced::still_waits(listener, call)).then_some((named, mount.kept))
     }
 
-    fn start(&mut self, listener: BorrowedFd<'_>, call: Announced, named: &Named) {
+    fn start(&mut self, listener: BorrowedFd<'_>, call: Announced, (named, kept): (&Named, Kept)) {
         let supervisor = getpid();
+        let path = named.path();
+        let noting = self.run.as_ref().filter(|_| kept == Kept::WrittenBack);
+        let note = noting.map(|run| HalfWay::new(run.as_fd(), &path));
         match sys::clone::clone(0, None) {
             Ok(Cloned::Child) => {
                 let lifted = die_with_parent(supervisor)
-                    .and_then(|()| lift::lift(named.parent.as_fd(), &named.name));
+                    .and_then(|()| lift::lift(named.parent.as_fd(), &named.name, note.as_ref()));
                 sys::clone::exit_now(i32::from(lifted.is_err()))
             }
             Ok(Cloned::Parent { pid, pidfd }) => self.worker = Some(Worker { call, pid, pidfd }),
@@ -141,8 +169,7 @@ impl Renames {
 impl Drop for Renames {
     fn drop(&mut self) {
         if let Some(worker) = self.worker.take() {
-            let _ = sys::signal::send(&worker.pidfd, libc::SIGKILL);
-            let _ = sys::wait::until_ended(worker.pid);
+            let _ = sys::wait::within(worker.pid, &worker.pidfd, Duration::ZERO);
         }
     }
 }

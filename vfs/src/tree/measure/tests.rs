@@ -59,3 +59,16 @@ fn closed_directory_is_left_closed_and_told() {
     assert_eq!((found.entries, found.closed), expected);
     assert_eq!(fs::metadata(&closed).expect("there").permissions().mode() & 0o777, 0);
 }
+
+#[test]
+fn directory_that_may_only_be_listed_is_told() {
+    let scratch = Scratch::new();
+    let closed: PathBuf = scratch.path().join("tree/closed");
+    fs::create_dir_all(&closed).expect("mkdir");
+    fs::write(closed.join("x"), "x").expect("write");
+    fs::set_permissions(&closed, Permissions::from_mode(0o400)).expect("chmod");
+    let found = measure(&scratch);
+    let expected = if is_root() { (3, 0) } else { (2, 1) };
+    assert_eq!((found.entries, found.closed), expected);
+    fs::set_permissions(&closed, Permissions::from_mode(0o700)).expect("chmod");
+}

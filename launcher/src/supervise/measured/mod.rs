@@ -1,0 +1,221 @@
+//! Limits of layers on disk: no ordinary user can cap a directory, so the supervisor measures.
+//!
+//! Where something can't be looked at, a command may hide anything there. Then the whole file system
+//! counts, by as much as it was filled since the start, whoever did it.
+
+mod nameless;
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use endow_policy::Limits;
+use endow_vfs::fs::OsFs;
+use endow_vfs::tree::{Measure, measure_tree};
+use rustix::fs::{CWD, Mode, OFlags, fstat, fstatvfs, openat};
+use rustix::io::Errno;
+
+use super::event::Counted;
+use crate::plan::step::{Buffered, UPPER};
+
+/// How often layers are measured, at most.
+const EACH: Duration = Duration::from_secs(1);
+/// Measuring takes no more than one part of this many of the time.
+const SHARE: u32 = 20;
+
+/// Layers whose size is watched.
+#[derive(Debug)]
+pub(crate) struct Measured {
+    layers: Vec<Layer>,
+    limit: Amount,
+    /// What the file system of all layers held before; `None` when it does not tell.
+    before: Option<Amount>,
+    next: Instant,
+}
+
+#[derive(Debug)]
+struct Layer {
+    directory: OwnedFd,
+    /// Its place in the view.
+    at: PathBuf,
+    /// What was found when it could be measured last.
+    last: Measure,
+}
+
+/// How much is held.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Amount {
+    bytes: u64,
+    files: u64,
+}
+
+impl Amount {
+    fn passes(self, limit: Self) -> bool {
+        self.bytes > limit.bytes || self.files > limit.files
+    }
+
+    fn add(&mut self, bytes: u64, files: u64) {
+        self.bytes = self.bytes.saturating_add(bytes);
+        self.files = self.files.saturating_add(files);
+    }
+
+    /// Returns what a whole file system holds.
+    fn of(directory: BorrowedFd<'_>) -> Option<Self> {
+        let found = fstatvfs(directory).ok()?;
+        let bytes = found.f_blocks.saturating_sub(found.f_bfree).saturating_mul(found.f_frsize);
+        Some(Self { bytes, files: found.f_files.saturating_sub(found.f_ffree) })
+    }
+
+    fn since(self, before: Self) -> Self {
+        let bytes = self.bytes.saturating_sub(before.bytes);
+        Self { bytes, files: self.files.saturating_sub(before.files) }
+    }
+}
+
+/// What was counted, and whether there may be more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Found {
+    Whole(Amount),
+    AtLeast(Amount),
+}
+
+impl Measured {
+    /// Returns the layers on disk of a run, when they have limits; those in memory are capped by
+    /// the kernel.
+    pub(crate) fn new<'a>(
+        buffered: impl Iterator<Item = &'a Buffered>,
+        limits: &Limits,
+        run: &Path,
+    ) -> Result<Option<Self>, Errno> {
+        if limits.layer_size_bytes.is_none() && limits.layer_files.is_none() {
+            return Ok(None);
+        }
+        let on_disk = buffered.filter(|it| it.directory && !it.in_memory);
+        let layers = on_disk.map(|it| Layer::new(it, run)).collect::<Result<Vec<_>, _>>()?;
+        let bytes = limits.layer_size_bytes.unwrap_or(u64::MAX);
+        let limit = Amount { bytes, files: limits.layer_files.unwrap_or(u64::MAX) };
+        // All are in the run's directory.
+        let before = layers.first().and_then(|layer| Amount::of(layer.directory.as_fd()));
+        let next = Instant::now() + EACH;
+        Ok((!layers.is_empty()).then_some(Self { layers, limit, before, next }))
+    }
+
+    /// Returns when to measure next.
+    pub(super) fn next(&self) -> Instant {
+        self.next
+    }
+
+    /// Measures when it is time; returns whether a limit is passed, and by what.
+    pub(super) fn passed(&mut self, pid_1: i32) -> Option<Counted> {
+        let start = Instant::now();
+        if start < self.next {
+            return None;
+        }
+        let found = self.count(pid_1);
+        let end = Instant::now();
+        self.next = end + EACH.max((end - start) * SHARE);
+        self.judge(found)
+    }
+
+    fn judge(&self, found: Found) -> Option<Counted> {
+        match found {
+            Found::Whole(amount) | Found::AtLeast(amount) if amount.passes(self.limit) => {
+                Some(Counted::Layers)
+            }
+            Found::AtLeast(_) if self.grown().is_none_or(|it| it.passes(self.limit)) => {
+                Some(Counted::FileSystem)
+            }
+            Found::Whole(_) | Found::AtLeast(_) => None,
+        }
+    }
+
+    /// Returns by how much the file system was filled since the start.
+    fn grown(&self) -> Option<Amount> {
+        let now = Amount::of(self.layers.first()?.directory.as_fd())?;
+        Some(now.since(self.before?))
+    }
+
+    fn count(&mut self, pid_1: i32) -> Found {
+        let places: Vec<&Path> = self.layers.iter().map(|layer| layer.at.as_path()).collect();
+        let device = self.layers.first().and_then(|layer| fstat(&layer.directory).ok());
+        let device = device.map_or(0, |found| found.st_dev);
+        let held = nameless::held(pid_1, nameless::Layers { places: &places, device });
+        let mut is_whole = matches!(held, Found::Whole(_));
+        let (Found::Whole(mut amount) | Found::AtLeast(mut amount)) = held;
+        for layer in &mut self.layers {
+            is_whole &= layer.measure();
+            // Its root was there before.
+            amount.add(layer.last.bytes, layer.last.entries.saturating_sub(1));
+        }
+        if is_whole { Found::Whole(amount) } else { Found::AtLeast(amount) }
+    }
+}
+
+impl Layer {
+    fn new(of: &Buffered, run: &Path) -> Result<Self, Errno> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let directory = openat(CWD, run.join(&of.layer.0), flags, Mode::empty())?;
+        Ok(Self { directory, at: of.at.as_path().to_owned(), last: Measure::default() })
+    }
+
+    /// Returns whether all of it was seen. When its directories are moved meanwhile, what was found
+    /// before stands.
+    fn measure(&mut self) -> bool {
+        let found = measure_tree(&OsFs, self.directory.as_fd(), UPPER.as_ref());
+        self.last = found.unwrap_or(self.last);
+        found.is_ok_and(|found| found.closed == 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A layer of which some was seen, on a file system that was filled by this much since.
+    fn judged(found: fn(Amount) -> Found, seen: u64, filled: u64) -> Option<Counted> {
+        let scratch = tempfile::tempdir().expect("a directory");
+        let directory = OwnedFd::from(std::fs::File::open(scratch.path()).expect("opened"));
+        let now = Amount::of(directory.as_fd()).expect("told");
+        let before = Some(Amount { bytes: now.bytes.saturating_sub(filled), ..now });
+        let layers = vec![Layer { directory, at: PathBuf::from("/"), last: Measure::default() }];
+        let limit = Amount { bytes: 1 << 32, files: u64::MAX };
+        let measured = Measured { layers, limit, before, next: Instant::now() };
+        measured.judge(found(Amount { bytes: seen, files: 0 }))
+    }
+
+    #[test]
+    fn file_system_counts_only_where_something_was_not_seen() {
+        let (small, large) = (1 << 20, 1 << 33);
+        assert_eq!(judged(Found::Whole, small, large), None);
+        assert_eq!(judged(Found::AtLeast, small, 0), None);
+        assert_eq!(judged(Found::Whole, large, 0), Some(Counted::Layers));
+        assert_eq!(judged(Found::AtLeast, large, 0), Some(Counted::Layers));
+    }
+
+    #[test]
+    fn file_system_that_does_not_tell_is_taken_for_full() {
+        let measured = |before| {
+            let limit = Amount { bytes: u64::MAX, files: u64::MAX };
+            Measured { layers: Vec::new(), limit, before, next: Instant::now() }
+        };
+        let found = Found::AtLeast(Amount::default());
+        assert_eq!(measured(None).judge(found), Some(Counted::FileSystem));
+    }
+
+    /// What is in it can't be looked at: where that is possible, there is more than was seen.
+    #[test]
+    fn closed_directory_makes_a_layer_partial() {
+        use std::os::unix::fs::PermissionsExt;
+        let scratch = tempfile::tempdir().expect("a directory");
+        let closed = scratch.path().join(UPPER).join("closed");
+        std::fs::create_dir_all(&closed).expect("directories");
+        let directory = OwnedFd::from(std::fs::File::open(scratch.path()).expect("opened"));
+        let mut layer = Layer { directory, at: PathBuf::from("/"), last: Measure::default() };
+        assert!(layer.measure());
+        let set = |mode| std::fs::set_permissions(&closed, PermissionsExt::from_mode(mode));
+        set(0).expect("closed");
+        assert_eq!(layer.measure(), rustix::process::getuid().is_root());
+        assert_eq!(layer.last.entries, 2);
+        set(0o700).expect("opened");
+    }
+}
