@@ -10,6 +10,7 @@ mod in_place;
 mod init;
 mod kept_changes;
 mod kept_runs;
+mod kept_stuck;
 mod killed;
 #[cfg(feature = "test-switches")]
 mod layers;

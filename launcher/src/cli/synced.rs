@@ -43,6 +43,9 @@ pub(crate) fn say(sync: &finish::Finished, id: &str, output: &Output) -> bool {
     if let Some(error) = &sync.error {
         let kept = if sync.lost.is_empty() { "kept and " } else { "" };
         output.problem(&format!("changes are {kept}not written back"), error);
+        if let Some(remedy) = error.remedy() {
+            output.remark(&format!("hint: {}", remedy.replace("RUN", id)));
+        }
     }
     for lost in &sync.lost {
         output.problem(&format!("changes are lost: {}", lost.at), &lost.error);

@@ -34,7 +34,9 @@ pub(crate) use targets::{Target, TargetError, targets};
 pub(crate) use trees::{
     Landing, TakenBack, TreeEnd, TreeEndError, TreeKind, counts, end_trees, take_back_trees,
 };
-pub(crate) use write_back::{Looked, WriteBackError, WrittenBack, look, resume, write_back};
+pub(crate) use write_back::{
+    Looked, WriteBackError, WrittenBack, give_up, look, resume, write_back,
+};
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};

@@ -10,8 +10,8 @@ use endow_policy::{GuestPath, PatternError};
 use endow_vfs::fs::OsFs;
 use endow_vfs::state::{ChangeCounts, OnConflict, Record, RunDir, RunState, StateError};
 use endow_vfs::sync::{
-    self, Applied, Change, ChangeKind, ChangeSet, Ledger, MountPlace, Rules, RunPlace, Settled,
-    Source, SyncError, SyncPlan, SyncReport, Winner,
+    self, Applied, Change, ChangeKind, ChangeSet, Ledger, MountPlace, Resumed, Rules, RunPlace,
+    Settled, Source, SyncError, SyncPlan, SyncReport, Winner,
 };
 use rustix::io::Errno;
 
@@ -50,6 +50,18 @@ pub(crate) enum WriteBackError {
     /// The directory can't be locked against others.
     #[error("can't lock: {0}")]
     Lock(endow_policy::HostPath, #[source] Errno),
+}
+
+impl WriteBackError {
+    /// Returns what else can be done, where another try would end the same.
+    pub(crate) fn remedy(&self) -> Option<&'static str> {
+        match self {
+            Self::Sync(SyncError::CantMove { .. }) => {
+                Some("`endow diff --patch RUN | git apply` takes the changes over all the same")
+            }
+            _ => None,
+        }
+    }
 }
 
 /// What was found in one mount.
@@ -205,10 +217,22 @@ pub(super) fn source<'a>(
 
 /// Finishes what a killed write-back or undo left.
 pub(crate) fn resume(run: &RunDir, targets: &[Target]) -> Result<(), WriteBackError> {
+    end_begun(run, targets, &|run, places| sync::resume(&OsFs, run, places))
+}
+
+/// Ends what a killed write-back or undo left as it stands.
+pub(crate) fn give_up(run: &RunDir, targets: &[Target]) -> Result<(), WriteBackError> {
+    end_begun(run, targets, &|run, places| sync::give_up(&OsFs, run, places))
+}
+
+type Ending<'e> =
+    dyn Fn(&RunPlace<'_>, &[MountPlace<'_>]) -> Result<Option<Resumed>, SyncError> + 'e;
+
+fn end_begun(run: &RunDir, targets: &[Target], ending: &Ending<'_>) -> Result<(), WriteBackError> {
     let _locks = lock_all(run, targets)?;
     let places: Vec<MountPlace<'_>> = targets.iter().map(place).collect();
     let id = run.id().clone();
-    sync::resume(&OsFs, &RunPlace { dir: run.as_fd(), id: id.as_str() }, &places)?;
+    ending(&RunPlace { dir: run.as_fd(), id: id.as_str() }, &places)?;
     for target in targets {
         if let Some(single) = target.single(run).transpose()? {
             single.catch_up(target.root.as_fd(), &Leases)?;

@@ -37,7 +37,9 @@ mod testing;
 mod tests;
 mod undo;
 
-pub use apply::{MountPlace, RunPlace, apply, remove_stage};
+#[cfg(test)]
+pub(crate) use apply::SCRATCH;
+pub use apply::{MountPlace, RunPlace, apply, remove_stage, stage_name};
 pub use awaited::{Absent, Awaited, make_awaited};
 pub use change::{
     Attributed, Attributes, Change, ChangeKind, ChangeSet, Conflict, Differs, Directory, Identity,
@@ -50,7 +52,7 @@ pub use plan::{Amend, Operation, Place, SyncPlan, Take, plan};
 pub use report::{Applied, Failed, SyncError, SyncReport};
 pub use repository::{Moved, set_aside, unite};
 pub use resettle::{Standing, settle_again, standing};
-pub use resume::{Resumed, resume};
+pub use resume::{Resumed, give_up, resume};
 pub use rules::{Held, HeldPath, LeftOut, OnConflict, Refused, Resolved, Rules, Winner};
 pub use settled::Settled;
 pub use single::{Alone, Ours, Single, TakenIn, make_single, make_single_absent};

@@ -154,6 +154,10 @@ impl World {
         self.with_place(|run, mount| resume(fs, &run, &[mount]))
     }
 
+    pub(super) fn give_up(&self, fs: &dyn Fs) -> std::result::Result<Option<Resumed>, SyncError> {
+        self.with_place(|run, mount| give_up(fs, &run, &[mount]))
+    }
+
     pub(super) fn undo(&self, fs: &dyn Fs) -> std::result::Result<UndoReport, SyncError> {
         self.undo_only(fs, &|_| true)
     }

@@ -5,7 +5,9 @@ mod inverse;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use super::apply::{Bench, MountPlace, Outcome, RunPlace, carry, clear, finish, publish_or_clear};
+use super::apply::{
+    Bench, MountPlace, Moves, Outcome, RunPlace, carry, clear, finish, must_move, publish_or_clear,
+};
 use super::collect::{io, is_same_root};
 use super::journal::{self, Batch, Direction, Ledger};
 use super::{Failed, SyncError};
@@ -55,7 +57,10 @@ pub fn undo(
         {
             must_be_root(fs, mount, &ledger)?;
             let mut bench = Bench::open(fs, run, mount)?;
-            let part = inverse::invert(fs, &mut bench, mount, &ledger, (&chosen, &mut report));
+            let part = must_move(fs, &mut bench, Moves::of_steps(ledger.steps(mount.number)));
+            let part = part.and_then(|()| {
+                inverse::invert(fs, &mut bench, mount, &ledger, (&chosen, &mut report))
+            });
             let part = part.inspect_err(|_| drop(clear(fs, run, mounts, &ledger)))?;
             batch.mounts.push(part);
             benches.push(bench);
@@ -63,6 +68,10 @@ pub fn undo(
         reports.push(report);
     }
     if batch.mounts.iter().all(|part| part.steps.is_empty()) {
+        for bench in &mut benches {
+            let time = bench.root_time();
+            bench.leave(fs, time)?;
+        }
         clear(fs, run, mounts, &ledger)?;
         return Ok(reports);
     }

@@ -52,6 +52,9 @@ pub(crate) struct DuArgs {
 pub(crate) struct DiscardArgs {
     #[command(flatten)]
     pub(crate) style: Style,
+    /// Give up a write-back that can't be finished, too: what it did can still be undone
+    #[arg(long)]
+    pub(crate) force: bool,
     #[command(flatten)]
     pub(crate) chosen: Chosen,
 }

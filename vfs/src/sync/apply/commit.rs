@@ -1,5 +1,7 @@
 //! Committing: names are swapped, one step after the other.
 
+mod judge;
+
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 use std::os::fd::AsFd;
@@ -13,6 +15,7 @@ use crate::sync::journal::{Act, Batch, Direction, MountBatch, Step};
 use crate::sync::repository::GitDirs;
 use crate::sync::root::{Closed, Dir, Root};
 use crate::sync::{Conflict, Seen, SyncError};
+pub(in crate::sync) use judge::judge;
 
 /// How often a step that a signal interrupted is tried.
 const TRIES: usize = 4;
