@@ -53,6 +53,7 @@ mod run_ssh_agent;
 mod run_streams;
 mod run_sync;
 mod run_terminal;
+mod run_told;
 mod run_toolchains;
 mod run_tools;
 mod run_usage;
