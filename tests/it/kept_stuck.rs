@@ -99,3 +99,43 @@ fn a_write_back_that_can_not_be_finished_is_given_up() {
         assert_eq!(stuck.names(), OLD, "{about}");
     }
 }
+
+#[test]
+fn a_torn_journal_is_named_and_goes_by_force() {
+    for torn in ["", "{\"vers", "{}", "{\"version\": 1}"] {
+        let stuck = Stuck::new();
+        let run = stuck.world.state().join("runs").join(&stuck.id);
+        let begun = stuck.failing(&["apply"], "EIO", 3);
+        assert!(stuck.has_journal(), "{}", begun.stderr);
+        fs::write(run.join("journal"), torn).expect("torn");
+        let rm = format!("endow runs rm {}", stuck.id);
+        for words in [["apply"].as_slice(), &["discard"], &["discard", "--force"], &["diff"]] {
+            let told = stuck.endow(words);
+            assert!(told.code != 0 && told.stderr.contains(&rm), "{words:?}: {}", told.stderr);
+            assert_eq!(told.stderr.matches("hint: `endow").count(), 1, "{}", told.stderr);
+        }
+        assert!(stuck.endow(&["gc"]).ok().contains(&rm));
+        let before = stuck.names();
+        let told = stuck.endow(&["runs", "rm", &stuck.id]);
+        let undo = run.join("undo");
+        for word in [undo.to_str().expect("text"), &format!("endow runs rm --force {}", stuck.id)] {
+            assert!(told.fails(125).contains(word), "{}", told.stderr);
+        }
+        assert!(stuck.has_journal());
+        let gone = stuck.endow(&["runs", "rm", "--force", &stuck.id]);
+        gone.ok();
+        assert!(gone.stderr.contains("half-done"), "{}", gone.stderr);
+        assert!(!run.exists());
+        assert_eq!(stuck.names(), before);
+    }
+}
+
+#[test]
+fn force_removes_what_waits_and_nothing_else_does() {
+    let stuck = Stuck::new();
+    let told = stuck.endow(&["runs", "rm", &stuck.id]);
+    assert!(told.fails(2).contains("endow discard"), "{}", told.stderr);
+    stuck.endow(&["runs", "rm", "--force", &stuck.id]).ok();
+    assert_eq!(stuck.world.states(), Vec::<String>::new());
+    assert_eq!(stuck.names(), OLD);
+}

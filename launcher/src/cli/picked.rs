@@ -130,7 +130,11 @@ impl Picked {
         };
         finished.map_err(|error| {
             let id = self.run.id();
+            let is_readable = error.is_readable();
             let this = CommandError::from(error);
+            if !is_readable || stuck == Stuck::GivenUp {
+                return this.hint(format!("`endow runs rm {id}` tells what is in the way"));
+            }
             this.hint(format!("`endow discard --force {id}` gives up what of it can't be done"))
         })
     }

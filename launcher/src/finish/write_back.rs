@@ -53,6 +53,11 @@ pub(crate) enum WriteBackError {
 }
 
 impl WriteBackError {
+    /// Returns whether what a run noted of its write-back can be read.
+    pub(crate) fn is_readable(&self) -> bool {
+        !matches!(self, Self::Sync(SyncError::Stored { .. } | SyncError::Newer { .. }))
+    }
+
     /// Returns what else can be done, where another try would end the same.
     pub(crate) fn remedy(&self) -> Option<&'static str> {
         match self {

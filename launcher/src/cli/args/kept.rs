@@ -24,6 +24,9 @@ pub(crate) enum RunsCommand {
         /// Ids, unique prefixes or names
         #[arg(required = true, value_name = "RUN")]
         runs: Vec<String>,
+        /// Also with changes that wait, or a write-back that was begun and can't be finished
+        #[arg(long)]
+        force: bool,
     },
 }
 
