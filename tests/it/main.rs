@@ -9,6 +9,7 @@ mod harness;
 mod in_place;
 mod init;
 mod kept_changes;
+mod kept_clock;
 mod kept_runs;
 mod kept_stuck;
 mod killed;

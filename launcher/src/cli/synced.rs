@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use endow_vfs::state::RunState;
 use endow_vfs::sync::checkpoint::{Checkpointed, Left, Uncovered};
-use endow_vfs::sync::{ChangeKind, Conflict, Held, LeftOut, Refusal, SyncReport, Winner};
+use endow_vfs::sync::{ChangeKind, Clock, Conflict, Held, LeftOut, Refusal, SyncReport, Winner};
 use serde_json::{Value, json};
 
 use super::exit;
@@ -181,10 +181,14 @@ fn lines(sync: &finish::Finished, id: &str) -> Vec<Line> {
         merged.map(|it| it.path.as_path()).collect()
     });
     let look = format!("endow diff {id}");
+    let both = match written.clock {
+        Clock::Steady => "not written back, changed outside too",
+        Clock::SetBack => "not written back, maybe changed outside (the clock was set back)",
+    };
     let rows = [
         (merged, Weight::Noted, "merged with changes outside", format!("endow undo {id}")),
         (waiting_in(false), Weight::Noted, "waiting", format!("{look}; endow apply {id}")),
-        (lost, Weight::Short, "not written back, changed outside too", look.clone()),
+        (lost, Weight::Short, both, look.clone()),
         (refused, Weight::Short, "refused", look),
         (failed, Weight::Short, "could not be written", format!("endow apply {id}")),
         (held, of_held, "held for review", format!("endow apply {id} PATH")),

@@ -2,6 +2,7 @@
 //! are written back, kept or dropped, and the rest of the run's directory goes.
 
 mod checkpoint;
+mod clocks;
 mod drop_path;
 mod fate;
 mod foreign;
@@ -21,6 +22,7 @@ mod trees;
 mod write_back;
 
 pub(crate) use checkpoint::{names as uncovered_names, settle as settle_checkpoint};
+pub(crate) use clocks::{clock_since, clocks};
 pub(crate) use drop_path::{DropError, drop_path};
 pub(crate) use fate::{Fate, fate};
 pub(crate) use git_settings::{LeftSettings, left as left_settings};
@@ -166,6 +168,7 @@ fn end(
     };
     record.ended = Some(Moment::from(SystemTime::now()));
     record.outcome = Some(ending(ended.outcome));
+    clocks::note(&mut record);
     if fate != Fate::Drop {
         match end_kept(&run, &record, fate, &memory) {
             Ok((state, written)) => (finished.state, finished.written) = (state, written),

@@ -10,8 +10,8 @@ use endow_policy::{GuestPath, PatternError};
 use endow_vfs::fs::OsFs;
 use endow_vfs::state::{ChangeCounts, OnConflict, Record, RunDir, RunState, StateError};
 use endow_vfs::sync::{
-    self, Applied, Change, ChangeKind, ChangeSet, Ledger, MountPlace, Resumed, Rules, RunPlace,
-    Settled, Source, SyncError, SyncPlan, SyncReport, Winner,
+    self, Applied, Change, ChangeKind, ChangeSet, Clock, Ledger, MountPlace, Resumed, Rules,
+    RunPlace, Settled, Source, SyncError, SyncPlan, SyncReport, Winner,
 };
 use rustix::io::Errno;
 
@@ -90,6 +90,8 @@ impl Looked {
 /// What became of a run's changes.
 #[derive(Debug, Default)]
 pub(crate) struct WrittenBack {
+    /// Whether times told what changed outside.
+    pub(crate) clock: Clock,
     /// By mount.
     pub(crate) mounts: Vec<OfMount<SyncReport>>,
     /// What waits for a word of the user, by mount.
@@ -103,7 +105,7 @@ impl WrittenBack {
             let changes = it.changes.changes.iter().filter(|it| !it.is_trace());
             (it.at.clone(), changes.map(change).collect())
         };
-        Self { mounts: Vec::new(), waiting: looked.iter().map(of_mount).collect() }
+        Self { waiting: looked.iter().map(of_mount).collect(), ..Self::default() }
     }
 
     /// Returns whether everything was written back.
@@ -215,6 +217,7 @@ pub(super) fn source<'a>(
         root: target.root.as_fd(),
         identity: target.identity,
         stamp: target.stamp,
+        clock: target.clock,
         settled,
         absent: target.absent(),
     }
@@ -307,7 +310,8 @@ pub(super) fn write_back_apart(
     let parts: Vec<(MountPlace<'_>, &SyncPlan)> = places.map(place).zip(&plans).collect();
     let reports = sync::apply(&OsFs, &RunPlace { dir: run.as_fd(), id: id.as_str() }, &parts)?;
     let mounts = looked.into_iter().map(|it| it.at).zip(reports).collect();
-    Ok(WrittenBack { mounts, waiting: Vec::new() })
+    let clock = targets.first().map_or(Clock::Steady, |target| target.clock);
+    Ok(WrittenBack { clock, mounts, waiting: Vec::new() })
 }
 
 /// Returns a directory that a killed run was moving into its layer: its files are in two places.

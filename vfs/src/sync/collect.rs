@@ -31,10 +31,32 @@ pub struct Source<'a> {
     pub identity: Identity,
     /// When the run began, by the target's own clock.
     pub stamp: Time,
+    /// Whether what is older by its times is older than that.
+    pub clock: Clock,
     /// What was already written back of this run.
     pub settled: &'a Settled,
     /// The layer is no overlay's, and has only what the command made at a place that did not exist.
     pub absent: Option<Absent<'a>>,
+}
+
+/// Whether the clock ran on since a run began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Clock {
+    /// It did.
+    #[default]
+    Steady,
+    /// It was set back: an edit of since then may look older than the run. All that both sides have
+    /// counts as changed.
+    SetBack,
+}
+
+impl Source<'_> {
+    /// Returns whether an entry of the host's may have changed since the run began.
+    pub(super) fn may_have_changed(&self, host: &Seen) -> bool {
+        self.clock == Clock::SetBack
+            || host.changed >= self.stamp
+            || host.born.is_some_and(|born| born >= self.stamp)
+    }
 }
 
 /// Walks the layer, never the target, and returns what the run changed.
@@ -373,9 +395,8 @@ impl<'a> Collector<'a> {
 
     /// Returns a conflict when the host's entry is not what it was when the run began.
     fn changed(&self, host: &Seen) -> Option<Conflict> {
-        let stamp = self.source.stamp;
-        let is_younger = host.changed >= stamp || host.born.is_some_and(|born| born >= stamp);
-        (is_younger && !self.source.settled.has(host)).then_some(Conflict::Changed)
+        let is_ours = || self.source.settled.has(host);
+        (self.source.may_have_changed(host) && !is_ours()).then_some(Conflict::Changed)
     }
 
     /// Returns a conflict when the host's directory is another than when the run began, for all

@@ -45,7 +45,7 @@ pub use change::{
     Attributed, Attributes, Change, ChangeKind, ChangeSet, Conflict, Differs, Directory, Identity,
     Refusal, Seen, Time,
 };
-pub use collect::{Source, collect};
+pub use collect::{Clock, Source, collect};
 pub use done::{Done, done};
 pub use journal::{Direction, Ledger};
 pub use plan::{Amend, Operation, Place, SyncPlan, Take, plan};

@@ -31,6 +31,7 @@ pub(super) struct World {
     pub(super) tree: Scratch,
     pub(super) identity: Identity,
     pub(super) stamp: Time,
+    pub(super) clock: Clock,
 }
 
 impl World {
@@ -46,6 +47,7 @@ impl World {
         let mut world = Self {
             identity: Identity { dev: 0, ino: 0, born: None },
             stamp: Time { seconds: 0, nanoseconds: 0 },
+            clock: Clock::Steady,
             run,
             tree,
         };
@@ -77,7 +79,8 @@ impl World {
         );
         shell(run.path(), &copy);
         let node = OsFs.node(tree.fd(), OsStr::new("root")).expect("stat");
-        let mut world = Self { run, tree, identity: Identity::from(&node), stamp: self.stamp };
+        let identity = Identity::from(&node);
+        let mut world = Self { run, tree, identity, stamp: self.stamp, clock: self.clock };
         world.stamp = world.stamp_now();
         world
     }
@@ -131,6 +134,7 @@ impl World {
             root: root.as_fd(),
             identity: self.identity,
             stamp: self.stamp,
+            clock: self.clock,
             settled: &settled,
         };
         collect(fs, &source)
