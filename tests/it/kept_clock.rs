@@ -1,5 +1,6 @@
-//! A clock that was set back since a run began: the user's edits look older than the run, and stay all
-//! the same. The record is made to say so, as no test may set the clock.
+//! Times that tell less than they seem to. A clock that was set back since a run began: the edits of the user
+//! look older than the run, and stay all the same (the record is made to say so, as no test may set the
+//! clock). Edits that keep size and time of modification.
 
 use std::fs;
 
@@ -52,4 +53,29 @@ fn nothing_goes_on_from_such_a_run() {
     let id = listed["runs"][0]["id"].as_str().expect("an id");
     let told = world.run(&["run", "--from", id], "true");
     assert!(told.fails(125).contains("the clock was set back"), "{}", told.stderr);
+}
+
+/// At the end of a run and by `endow apply`, whole and in parts: from then on the time of change tells.
+#[test]
+fn undo_leaves_edits_that_keep_size_and_time_of_modification() {
+    let ways: [(&[&str], &[&[&str]]); 3] = [
+        (&["run"], &[]),
+        (&["run", "--sync", "review"], &[&["apply"]]),
+        (&["run", "--sync", "review"], &[&["apply", "edited"], &["apply"]]),
+    ];
+    for (options, applied) in ways {
+        let world = World::new();
+        world.bare("echo old >edited; echo old >other").ok();
+        world.run(options, "echo run >edited; echo run >other; echo run >made").ok();
+        for words in applied {
+            said(&mut world.endow(*words)).ok();
+        }
+        assert_eq!(["edited", "other", "made"].map(|name| world.read(name)), ["run\n"; 3]);
+        let edit = "touch -r $f time; echo mee >$f; touch -r time $f";
+        world.bare(&format!("for f in edited made; do {edit}; done; rm time")).ok();
+        let told = said(&mut world.endow(["undo"]));
+        let read = ["edited", "made", "other"].map(|name| world.read(name));
+        assert_eq!(read, ["mee\n", "mee\n", "old\n"], "{options:?} {applied:?}");
+        assert!(told.fails(121).contains("changed since it was written back"), "{}", told.stderr);
+    }
 }

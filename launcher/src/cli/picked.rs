@@ -271,7 +271,7 @@ impl Picked {
         let durability = if is_told { Durability::Cached } else { Durability::Durable };
         self.run.write_record(&OsFs, &self.record, durability)?;
         if state.is_settled() {
-            self.run.remove_part(&OsFs, Path::new("layers"))?;
+            finish::drop_layers(&self.run, &self.targets)?;
         }
         Ok(())
     }

@@ -28,7 +28,7 @@ pub(crate) use fate::{Fate, fate};
 pub(crate) use git_settings::{LeftSettings, left as left_settings};
 pub(crate) use in_memory::Lost;
 pub(crate) use in_view::{InView, OfMount};
-pub(crate) use prune::prune;
+pub(crate) use prune::{drop_layers, prune};
 pub(crate) use publish::{Published, publish};
 pub(crate) use rules::Selection;
 pub(crate) use take_back::{state_of, take_back};
@@ -224,8 +224,14 @@ pub(crate) fn undo_bytes(run: &RunDir, state: RunState) -> Option<u64> {
 
 fn settle(run: &RunDir, record: &Record, private: &[PathBuf]) -> Result<(), StateError> {
     run.write_record(&OsFs, record, Durability::Cached)?;
-    let parts = disposable(record.state).iter().map(Path::new);
+    // By the layers it is told, which go next.
     let kept = targets::standing(run, record);
+    if record.state == RunState::Applied
+        && let Ok(targets) = targets::open(run, record, &[])
+    {
+        drop_layers(run, &targets)?;
+    }
+    let parts = disposable(record.state).iter().map(Path::new);
     let is_kept = |part: &Path| kept.iter().any(|path| path.starts_with(part));
     let private = private.iter().map(PathBuf::as_path).filter(|part| !is_kept(part));
     let mut parts = parts.chain(private);

@@ -277,6 +277,7 @@ pub(super) fn blank(path: &Path, number: u32) -> Step {
         below: Vec::new(),
         before: super::Attributes::default(),
         after: super::Attributes::default(),
+        exact: false,
         keeps: false,
         is_within: false,
         merged: None,

@@ -8,11 +8,13 @@
 //! ```text
 //! <run>/undo/m<nnn>/<n>      staged new content, later the original that it displaced
 //! <run>/undo/applied.json    what was applied, and by it what can be undone
+//! <run>/undo/alone.json      what of it stands there apart from the run's layers
 //! <run>/journal              a write-back or undo under way, everything staged
 //! <target>/.endow-<run>-stage  in place of the first where the run is on another file system
 //! <run>/undo/stage-m<nnn>    which directory that is
 //! ```
 
+mod alone;
 mod apply;
 mod awaited;
 mod chain;
@@ -37,6 +39,7 @@ mod testing;
 mod tests;
 mod undo;
 
+pub use alone::note_alone;
 #[cfg(test)]
 pub(crate) use apply::SCRATCH;
 pub use apply::{MountPlace, RunPlace, apply, remove_stage, stage_name};

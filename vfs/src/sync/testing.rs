@@ -183,6 +183,19 @@ impl World {
         call(run, MountPlace { number: MOUNT, root: root.as_fd(), upper: Some(upper.as_fd()) })
     }
 
+    /// Takes the layer away, as the end of a run does.
+    pub(super) fn drop_layer(&self) {
+        let root = self.root_fd();
+        let ledger = Ledger::read(&OsFs, self.run.fd()).expect("read");
+        let place = (MOUNT, root.as_fd());
+        let standing = standing(&OsFs, self.run.fd(), &ledger, place);
+        shell(
+            self.run.path(),
+            "find upper -type d -exec chmod u+rwx {} +; rm -r upper; mkdir upper",
+        );
+        note_alone(&OsFs, self.run.fd(), &[(standing, root.as_fd())]).expect("noted");
+    }
+
     /// Collects, plans and applies everything.
     pub(super) fn sync(&self, on_conflict: OnConflict) -> SyncReport {
         let plan = plan(&self.collect(), &rules(on_conflict));
@@ -199,7 +212,17 @@ impl World {
         for dir in [self.run.path().to_owned(), self.root(), self.run.path().join("undo")] {
             let Ok(entries) = dir.read_dir() else { continue };
             let names = entries.map(|entry| entry.expect("entry").file_name());
-            let known = ["upper", "work", "merged", "copy", "bare", "undo", "m001", "applied.json"];
+            let known = [
+                "upper",
+                "work",
+                "merged",
+                "copy",
+                "bare",
+                "undo",
+                "m001",
+                "applied.json",
+                "alone.json",
+            ];
             let ours = names.filter(|name| {
                 let text = name.to_string_lossy();
                 let is_stage = text.starts_with(".endow-");

@@ -5,6 +5,7 @@ mod inverse;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
+use super::alone::Alone;
 use super::apply::{
     Bench, MountPlace, Moves, Outcome, RunPlace, carry, clear, finish, must_move, publish_or_clear,
 };
@@ -43,6 +44,7 @@ pub fn undo(
         return Err(SyncError::Unfinished);
     }
     let mut ledger = Ledger::read(fs, run.dir)?;
+    let alone = Alone::read(fs, run.dir);
     clear(fs, run, mounts, &ledger)?;
     let mut batch = Batch::new(Direction::Undo, &ledger);
     let (mut benches, mut reports) = (Vec::new(), Vec::new());
@@ -59,7 +61,8 @@ pub fn undo(
             let mut bench = Bench::open(fs, run, mount)?;
             let part = must_move(fs, &mut bench, Moves::of_steps(ledger.steps(mount.number)));
             let part = part.and_then(|()| {
-                inverse::invert(fs, &mut bench, mount, &ledger, (&chosen, &mut report))
+                let known = (&ledger, &alone.files(mount.number));
+                inverse::invert(fs, &mut bench, mount, known, (&chosen, &mut report))
             });
             let part = part.inspect_err(|_| drop(clear(fs, run, mounts, &ledger)))?;
             batch.mounts.push(part);

@@ -272,8 +272,8 @@ impl<'c, 'a> Carrier<'c, 'a> {
         };
         let mode = self.bench.root.opened(&step.path).unwrap_or(found.mode);
         let found = Seen { mode, ..found };
-        let is_own =
-            self.is_again || self.direction == Direction::Undo || self.moved.contains(&old.ino);
+        let is_told = self.direction == Direction::Apply || step.exact;
+        let is_own = self.is_again || !is_told || self.moved.contains(&old.ino);
         let is_untouched = is_own || old.kind == Kind::Directory || found.changed == old.changed;
         if !found.is_still(&old) || !is_untouched {
             return Ok(Some(Conflict::Changed));
