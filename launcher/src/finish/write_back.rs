@@ -64,6 +64,10 @@ impl WriteBackError {
             Self::Sync(SyncError::CantMove { .. }) => {
                 Some("`endow diff --patch RUN | git apply` takes the changes over all the same")
             }
+            Self::Sync(SyncError::TooMany { .. }) => Some(
+                "`endow discard RUN` drops them; what is in the layer can be copied by hand before: \
+                 `layers` in the run's directory",
+            ),
             _ => None,
         }
     }

@@ -48,6 +48,8 @@ pub use change::{
     Attributed, Attributes, Change, ChangeKind, ChangeSet, Conflict, Differs, Directory, Identity,
     Refusal, Seen, Time,
 };
+#[cfg(test)]
+use collect::collect_most;
 pub use collect::{Clock, Source, collect};
 pub use done::{Done, done};
 pub use journal::{Direction, Ledger};

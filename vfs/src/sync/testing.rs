@@ -126,6 +126,11 @@ impl World {
     }
 
     pub(super) fn collect_with(&self, fs: &dyn Fs) -> std::result::Result<ChangeSet, SyncError> {
+        self.with_source(|source| collect(fs, source))
+    }
+
+    /// Calls with the layer and the tree.
+    pub(super) fn with_source<R>(&self, call: impl FnOnce(&Source<'_>) -> R) -> R {
         let (root, upper) = (self.root_fd(), self.upper_fd());
         let settled = Ledger::read(&OsFs, self.run.fd()).expect("read").settled(MOUNT);
         let source = Source {
@@ -137,7 +142,7 @@ impl World {
             clock: self.clock,
             settled: &settled,
         };
-        collect(fs, &source)
+        call(&source)
     }
 
     pub(super) fn upper_fd(&self) -> OwnedFd {
