@@ -75,7 +75,9 @@ pub use network::{
 pub use origin::Origin;
 pub use parse::{ParseError, PolicyText, parse};
 pub use path::{GuestPath, HostPath, PathError};
-pub use pattern::{Decision, PatternError, PatternFault, PatternRule, PatternSet, ProtectSet};
+pub use pattern::{
+    Decision, PatternError, PatternFault, PatternRule, PatternSet, ProtectSet, is_name,
+};
 pub use place::PlaceError;
 pub use policy::Policy;
 pub use process::{AllowWord, ProcessRules};

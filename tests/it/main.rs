@@ -9,7 +9,9 @@ mod harness;
 mod in_place;
 mod init;
 mod kept_changes;
+mod kept_clock;
 mod kept_runs;
+mod kept_stuck;
 mod killed;
 #[cfg(feature = "test-switches")]
 mod layers;
@@ -54,6 +56,7 @@ mod run_ssh_agent;
 mod run_streams;
 mod run_sync;
 mod run_terminal;
+mod run_told;
 mod run_toolchains;
 mod run_tools;
 mod run_usage;

@@ -136,6 +136,7 @@ pub(crate) fn record(id: &RunId, state: RunState) -> Record {
         command: "make".into(),
         workspace: Some(path("/home/u/src")),
         started: time,
+        clocks: None,
         ended: None,
         outcome: None,
         sync: SyncRules {

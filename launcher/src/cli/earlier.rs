@@ -3,6 +3,7 @@
 use endow_policy::HostPath;
 use endow_vfs::fs::OsFs;
 use endow_vfs::state::{Moment, MountRecord, RootId, RunState, TreeRecord};
+use endow_vfs::sync::Clock;
 
 use super::error::{CommandError, Kind};
 use super::kept::{Kept, Opened, Verb};
@@ -27,6 +28,12 @@ pub(crate) fn open(name: &str) -> Result<Opened, CommandError> {
         return Err(error
             .about(&run.id)
             .hint(format!("`endow apply {}`, then name that commit", run.id)));
+    }
+    if finish::clock_since(&opened.record) == Clock::SetBack {
+        let what = "the clock was set back since: what changed outside can't be told any more";
+        return Err(CommandError::new(Kind::Setup, what)
+            .about(&run.id)
+            .hint(format!("`endow apply {}` names it as conflicts", run.id)));
     }
     let targets = finish::targets(&opened.dir, &opened.record, &[]);
     let targets = targets.map_err(WriteBackError::from)?;

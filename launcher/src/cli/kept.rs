@@ -11,7 +11,7 @@ use endow_vfs::state::{
 
 use super::args::Chosen;
 use super::error::{CommandError, Kind};
-use super::surroundings;
+use super::{stale, surroundings};
 
 /// The runs that are there, and from where they are looked at.
 pub(crate) struct Kept {
@@ -135,12 +135,16 @@ impl Kept {
     /// Locks a run and reads again what it is; one whose write-back was killed on the way is none
     /// to decide about.
     pub(crate) fn open(&self, run: &Listed, verb: Verb) -> Result<Opened, CommandError> {
-        let opened = self.open_begun(run, verb)?;
-        if opened.is_begun()? {
-            return Err(CommandError::new(Kind::Setup, "a write-back is not finished")
-                .about(&run.id)
-                .hint("`endow gc` finishes it"));
+        if run.in_use {
+            usable(run, verb)?;
         }
+        // Whatever state it is in, that comes first: no other word can do anything about it.
+        let opened = self.open_begun(run, Verb { states: &RunState::ALL, ..verb })?;
+        if opened.is_begun()? {
+            return Err(unfinished(&opened));
+        }
+        let record = Some(Ok(opened.record.clone()));
+        usable(&Listed { id: run.id.clone(), in_use: false, record }, verb)?;
         Ok(opened)
     }
 
@@ -167,6 +171,22 @@ impl Opened {
     pub(crate) fn has_staged(&self) -> Result<bool, CommandError> {
         Ok(self.dir.has(&OsFs, "undo")? || self.dir.has(&OsFs, "journal.new")?)
     }
+}
+
+/// Says what is in the way of a run's removal, and what would be lost with it.
+fn unfinished(opened: &Opened) -> CommandError {
+    let id = opened.dir.id();
+    let undo = opened.dir.path().join("undo");
+    let undo = undo.symlink_metadata().is_ok().then_some(undo);
+    let places = undo.into_iter().chain(stale::of(&opened.dir, &opened.record));
+    let this = CommandError::new(Kind::Setup, "a write-back is not finished").about(id);
+    let this = places.fold(this, |this, place| {
+        this.cause(format!("what it took from the tree may be in {}", place.display()))
+    });
+    this.hint(format!(
+        "`endow gc` finishes it; `endow discard --force {id}` gives up what can't be"
+    ))
+    .hint(format!("where neither can, `endow runs rm --force {id}` removes the run with these"))
 }
 
 /// Returns the run when something can be done with it as it is.

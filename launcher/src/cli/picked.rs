@@ -21,6 +21,15 @@ use crate::finish::{self, Landing, Looked, Selection, Target, WriteBackError};
 /// Whatever has become of it.
 const ANY: Verb = Verb { word: "finish", states: &RunState::ALL, fits: |_| true };
 
+/// What becomes of a write-back that was begun and can't be finished.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stuck {
+    /// It stays, and with it the run.
+    Stays,
+    /// It ends as it stands: what is done can be undone, the rest waits as before.
+    GivenUp,
+}
+
 /// A run, locked, with both sides of its mounts and the paths that were named.
 pub(crate) struct Picked {
     pub(crate) run: RunDir,
@@ -37,8 +46,18 @@ pub(crate) fn pick(
     verb: Verb,
     output: &Output,
 ) -> Result<Picked, CommandError> {
+    pick_to_end(kept, chosen, verb, (output, Stuck::Stays))
+}
+
+/// The same where it is said what becomes of a write-back that can't be finished.
+pub(crate) fn pick_to_end(
+    kept: &Kept,
+    chosen: &Chosen,
+    verb: Verb,
+    (output, stuck): (&Output, Stuck),
+) -> Result<Picked, CommandError> {
     let (listed, paths) = kept.choose(chosen, verb)?;
-    open(kept.open_begun(listed, verb)?, paths, output)
+    open(kept.open_begun(listed, verb)?, paths, (output, stuck))
 }
 
 /// Finishes what a killed process left of a run; tells whether there was anything. What one staged
@@ -50,11 +69,11 @@ pub(crate) fn finish_begun(
 ) -> Result<bool, CommandError> {
     let opened = kept.open_begun(run, ANY)?;
     if opened.is_begun()? {
-        return open(opened, Vec::new(), output).map(|_| true);
+        return open(opened, Vec::new(), (output, Stuck::Stays)).map(|_| true);
     }
     if opened.has_staged()? {
         // Where a mount's tree is gone, nothing can be written back to it: it goes with the run.
-        let opened = open(opened, Vec::new(), output);
+        let opened = open(opened, Vec::new(), (output, Stuck::Stays));
         drop(opened.map(|it| finish::resume(&it.run, &it.targets)));
     }
     Ok(false)
@@ -72,16 +91,20 @@ pub(crate) fn finish_left(
     if !opened.is_begun()? {
         return Ok(false);
     }
-    open(opened, Vec::new(), output).map(|_| true)
+    open(opened, Vec::new(), (output, Stuck::Stays)).map(|_| true)
 }
 
-fn open(opened: Opened, paths: Vec<HostPath>, output: &Output) -> Result<Picked, CommandError> {
+fn open(
+    opened: Opened,
+    paths: Vec<HostPath>,
+    (output, stuck): (&Output, Stuck),
+) -> Result<Picked, CommandError> {
     let is_begun = opened.is_begun()?;
     let Opened { dir: run, record } = opened;
     let targets = finish::targets(&run, &record, &[]).map_err(WriteBackError::from)?;
     let mut picked = Picked { run, record, targets, paths };
     if is_begun {
-        finish::resume(&picked.run, &picked.targets)?;
+        picked.finish_begun(stuck)?;
     }
     let settled = match finish::settle_checkpoint(&picked.run, &picked.record, &picked.targets) {
         // Its copies stay until the run is discarded.
@@ -100,6 +123,22 @@ fn open(opened: Opened, paths: Vec<HostPath>, output: &Output) -> Result<Picked,
 }
 
 impl Picked {
+    fn finish_begun(&self, stuck: Stuck) -> Result<(), CommandError> {
+        let finished = match finish::resume(&self.run, &self.targets) {
+            Err(_) if stuck == Stuck::GivenUp => finish::give_up(&self.run, &self.targets),
+            finished => finished,
+        };
+        finished.map_err(|error| {
+            let id = self.run.id();
+            let is_readable = error.is_readable();
+            let this = CommandError::from(error);
+            if !is_readable || stuck == Stuck::GivenUp {
+                return this.hint(format!("`endow runs rm {id}` tells what is in the way"));
+            }
+            this.hint(format!("`endow discard --force {id}` gives up what of it can't be done"))
+        })
+    }
+
     /// Returns what the paths that were named mean in each mount; everything when none was.
     pub(crate) fn selection(&self) -> Result<Selection, CommandError> {
         self.selection_of(&|_| false)
@@ -232,7 +271,7 @@ impl Picked {
         let durability = if is_told { Durability::Cached } else { Durability::Durable };
         self.run.write_record(&OsFs, &self.record, durability)?;
         if state.is_settled() {
-            self.run.remove_part(&OsFs, Path::new("layers"))?;
+            finish::drop_layers(&self.run, &self.targets)?;
         }
         Ok(())
     }
@@ -268,6 +307,7 @@ impl From<WriteBackError> for CommandError {
                 .any(|errno| matches!(*errno, Errno::NOSPC | Errno::DQUOT));
         let this = Self::new(Kind::NotWrittenBack, error.to_string()).because(&error);
         let this = this.hint("nothing is lost: the run is kept as it is");
+        let this = error.remedy().into_iter().fold(this, Self::hint);
         if is_full { this.hint("`endow gc` and `endow runs rm` make room") } else { this }
     }
 }

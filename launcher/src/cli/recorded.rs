@@ -13,6 +13,7 @@ use endow_vfs::working_copy::Taken;
 
 use super::stages::Planned;
 use crate::apply::Prepared;
+use crate::finish;
 use crate::plan::awaited::Awaited;
 use crate::plan::host::HiddenName;
 use crate::plan::place::PlacedSource;
@@ -47,6 +48,7 @@ fn bare(planned: &Planned) -> Record {
         command: planned.plan.command_name().to_owned(),
         workspace: workspace(planned),
         started: Moment::from(SystemTime::now()),
+        clocks: Some(finish::clocks()),
         ended: None,
         outcome: None,
         sync: sync(&policy.sync),

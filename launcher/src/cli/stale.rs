@@ -26,6 +26,17 @@ pub(crate) fn remove_of(run: &RunDir, record: &Record) -> Vec<PathBuf> {
     removed
 }
 
+/// Returns the stage directories that one run left.
+pub(crate) fn of(run: &RunDir, record: &Record) -> Vec<PathBuf> {
+    let id = run.id().clone();
+    let places = (0u32..).zip(&record.mounts).filter_map(|(number, mount)| {
+        let root = mount.root()?;
+        let place = root.as_path().join(sync::stage_name(id.as_str(), number));
+        place.symlink_metadata().is_ok().then_some(place)
+    });
+    places.collect()
+}
+
 /// Opens the directory in which a mount's stages stand, if it is still the one that was mounted.
 fn open(mount: &MountRecord) -> Option<(PathBuf, OwnedFd)> {
     let path = mount.root()?.as_path().to_owned();

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use endow_vfs::state::RunState;
 use endow_vfs::sync::checkpoint::{Checkpointed, Left, Uncovered};
-use endow_vfs::sync::{ChangeKind, Conflict, Held, LeftOut, Refusal, SyncReport, Winner};
+use endow_vfs::sync::{ChangeKind, Clock, Conflict, Held, LeftOut, Refusal, SyncReport, Winner};
 use serde_json::{Value, json};
 
 use super::exit;
@@ -38,11 +38,18 @@ pub(crate) fn say(sync: &finish::Finished, id: &str, output: &Output) -> bool {
     }
     tell_checkpoint(sync, output);
     for line in lines(sync, id) {
-        if line.is_short { output.warning(&line.text) } else { output.notice(&line.text) }
+        match line.weight {
+            Weight::Short => output.warning(&line.text),
+            Weight::Told => output.remark(&line.text),
+            Weight::Noted => output.notice(&line.text),
+        }
     }
     if let Some(error) = &sync.error {
         let kept = if sync.lost.is_empty() { "kept and " } else { "" };
         output.problem(&format!("changes are {kept}not written back"), error);
+        if let Some(remedy) = error.remedy() {
+            output.remark(&format!("hint: {}", remedy.replace("RUN", id)));
+        }
     }
     for lost in &sync.lost {
         output.problem(&format!("changes are lost: {}", lost.at), &lost.error);
@@ -132,19 +139,28 @@ fn is_short(sync: &finish::Finished) -> bool {
 /// One line about changes that are not in the tree.
 struct Line {
     text: String,
-    /// They were to be, so that the exit code tells of it.
-    is_short: bool,
+    weight: Weight,
+}
+
+/// Who must see a line.
+#[derive(Clone, Copy)]
+enum Weight {
+    /// Who looks at a terminal: it is as was asked.
+    Noted,
+    /// Everybody, scripts too: without a word the changes look complete.
+    Told,
+    /// The same, and the exit code tells of it.
+    Short,
 }
 
 fn lines(sync: &finish::Finished, id: &str) -> Vec<Line> {
     let written = &sync.written;
     let is_lost = |it: &InView| sync.lost.iter().any(|lost| lost.at == it.at);
-    let waiting = written
-        .waiting
-        .iter()
-        .filter(|(at, _)| !is_lost(at))
-        .flat_map(|(at, them)| them.iter().map(|it| shown(at, &it.path)).collect::<Vec<_>>());
-    let waiting: Vec<String> = waiting.collect();
+    // What was taken out of a live mount waits on nobody's wish.
+    let waiting_in = |is_held: bool| -> Vec<String> {
+        let mounts = written.waiting.iter().filter(|(at, _)| !is_lost(at) && at.is_held == is_held);
+        mounts.flat_map(|(at, them)| them.iter().map(move |it| shown(at, &it.path))).collect()
+    };
     let all = |of: fn(&SyncReport) -> Vec<&Path>| -> Vec<String> {
         let paths = |(at, report): &OfMount<SyncReport>| -> Vec<String> {
             of(report).into_iter().map(|path| shown(at, path)).collect()
@@ -157,23 +173,30 @@ fn lines(sync: &finish::Finished, id: &str) -> Vec<Line> {
     });
     let refused = all(|it| it.refused.iter().map(|it| it.path.as_path()).collect());
     let failed = all(|it| it.failed.iter().map(|it| it.path.as_path()).collect());
-    let held = all(|it| it.held.iter().map(|it| it.path.as_path()).collect());
+    let mut held = all(|it| it.held.iter().map(|it| it.path.as_path()).collect());
+    held.extend(waiting_in(true));
+    let of_held = if sync.rules.strict { Weight::Short } else { Weight::Told };
     let merged = all(|it| {
         let merged = it.conflicts.iter().filter(|it| it.winner == Winner::Merged);
         merged.map(|it| it.path.as_path()).collect()
     });
+    let look = format!("endow diff {id}");
+    let both = match written.clock {
+        Clock::Steady => "not written back, changed outside too",
+        Clock::SetBack => "not written back, maybe changed outside (the clock was set back)",
+    };
     let rows = [
-        (merged, false, "merged with changes outside", format!("endow undo {id}")),
-        (waiting, false, "waiting", format!("endow diff {id}; endow apply {id}")),
-        (lost, true, "not written back, changed outside too", format!("endow diff {id}")),
-        (refused, true, "refused", format!("endow diff {id}")),
-        (failed, true, "could not be written", format!("endow apply {id}")),
-        (held, sync.rules.strict, "held for review", format!("endow apply {id} PATH")),
+        (merged, Weight::Noted, "merged with changes outside", format!("endow undo {id}")),
+        (waiting_in(false), Weight::Noted, "waiting", format!("{look}; endow apply {id}")),
+        (lost, Weight::Short, both, look.clone()),
+        (refused, Weight::Short, "refused", look),
+        (failed, Weight::Short, "could not be written", format!("endow apply {id}")),
+        (held, of_held, "held for review", format!("endow apply {id} PATH")),
     ];
     let full = rows.into_iter().filter(|(names, ..)| !names.is_empty());
-    full.map(|(names, is_short, what, then)| Line {
+    full.map(|(names, weight, what, then)| Line {
         text: format!("{} {what}: {} ({then})", names.len(), some(&names)),
-        is_short,
+        weight,
     })
     .collect()
 }

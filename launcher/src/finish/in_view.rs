@@ -12,13 +12,16 @@ pub(crate) struct InView {
     pub(crate) at: GuestPath,
     /// What leads to it on the host, below the directory that paths are relative to.
     path: PathBuf,
+    /// It is of what was taken out of a live mount.
+    pub(crate) is_held: bool,
 }
 
 impl InView {
     pub(super) fn of(mount: &MountRecord) -> Self {
         let root = mount.root();
         let path = root.as_ref().and_then(|root| mount.source.below(root));
-        Self { at: mount.at.clone(), path: path.unwrap_or(Path::new("")).to_owned() }
+        let path = path.unwrap_or(Path::new("")).to_owned();
+        Self { at: mount.at.clone(), path, is_held: mount.is_held() }
     }
 
     /// Returns the place in the view of a path below the mount's root.

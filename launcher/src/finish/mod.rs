@@ -2,6 +2,7 @@
 //! are written back, kept or dropped, and the rest of the run's directory goes.
 
 mod checkpoint;
+mod clocks;
 mod drop_path;
 mod fate;
 mod foreign;
@@ -21,12 +22,13 @@ mod trees;
 mod write_back;
 
 pub(crate) use checkpoint::{names as uncovered_names, settle as settle_checkpoint};
+pub(crate) use clocks::{clock_since, clocks};
 pub(crate) use drop_path::{DropError, drop_path};
 pub(crate) use fate::{Fate, fate};
 pub(crate) use git_settings::{LeftSettings, left as left_settings};
 pub(crate) use in_memory::Lost;
 pub(crate) use in_view::{InView, OfMount};
-pub(crate) use prune::prune;
+pub(crate) use prune::{drop_layers, prune};
 pub(crate) use publish::{Published, publish};
 pub(crate) use rules::Selection;
 pub(crate) use take_back::{state_of, take_back};
@@ -34,7 +36,9 @@ pub(crate) use targets::{Target, TargetError, targets};
 pub(crate) use trees::{
     Landing, TakenBack, TreeEnd, TreeEndError, TreeKind, counts, end_trees, take_back_trees,
 };
-pub(crate) use write_back::{Looked, WriteBackError, WrittenBack, look, resume, write_back};
+pub(crate) use write_back::{
+    Looked, WriteBackError, WrittenBack, give_up, look, resume, write_back,
+};
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -164,6 +168,7 @@ fn end(
     };
     record.ended = Some(Moment::from(SystemTime::now()));
     record.outcome = Some(ending(ended.outcome));
+    clocks::note(&mut record);
     if fate != Fate::Drop {
         match end_kept(&run, &record, fate, &memory) {
             Ok((state, written)) => (finished.state, finished.written) = (state, written),
@@ -219,8 +224,14 @@ pub(crate) fn undo_bytes(run: &RunDir, state: RunState) -> Option<u64> {
 
 fn settle(run: &RunDir, record: &Record, private: &[PathBuf]) -> Result<(), StateError> {
     run.write_record(&OsFs, record, Durability::Cached)?;
-    let parts = disposable(record.state).iter().map(Path::new);
+    // By the layers it is told, which go next.
     let kept = targets::standing(run, record);
+    if record.state == RunState::Applied
+        && let Ok(targets) = targets::open(run, record, &[])
+    {
+        drop_layers(run, &targets)?;
+    }
+    let parts = disposable(record.state).iter().map(Path::new);
     let is_kept = |part: &Path| kept.iter().any(|path| path.starts_with(part));
     let private = private.iter().map(PathBuf::as_path).filter(|part| !is_kept(part));
     let mut parts = parts.chain(private);

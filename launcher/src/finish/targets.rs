@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use endow_policy::HostPath;
 use endow_vfs::fs::{Fs, Kind, Open, OsFs};
 use endow_vfs::state::{AwaitedRecord, MountRecord, Record, RunDir};
-use endow_vfs::sync::{Absent, Awaited, Identity, Single, SyncError, Time};
+use endow_vfs::sync::{Absent, Awaited, Clock, Identity, Single, SyncError, Time};
 use endow_vfs::traps::Sides;
 use rustix::fs::{CWD, FlockOperation, Mode, OFlags, ResolveFlags, flock, openat, openat2};
 use rustix::io::Errno;
 
-use super::InView;
 use super::leases::Leases;
+use super::{InView, clock_since};
 use crate::plan::step::UPPER;
 
 /// A directory that changes are written back to.
@@ -31,6 +31,8 @@ pub(crate) struct Target {
     pub(crate) identity: Identity,
     /// Changes outside count from here.
     pub(crate) stamp: Time,
+    /// Whether times tell which those are.
+    pub(crate) clock: Clock,
     /// What changed was taken out of a live mount.
     pub(crate) is_held: bool,
     /// The upper layer; `None` when it is gone.
@@ -79,10 +81,11 @@ pub(super) fn open(
     memory: &[OwnedFd],
 ) -> Result<Vec<Target>, TargetError> {
     let mut memory = memory.iter();
+    let clock = clock_since(record);
     let numbered = (0u32..).zip(&record.mounts);
     let opened = numbered.map(|(number, mount)| {
         let memory = mount.in_memory.then(|| memory.next()).flatten();
-        target(number, mount, run, memory)
+        target((number, mount), run, memory, clock)
     });
     opened.collect()
 }
@@ -94,14 +97,15 @@ pub(super) fn one(
     number: u32,
 ) -> Result<Option<Target>, TargetError> {
     let mount = usize::try_from(number).ok().and_then(|at| record.mounts.get(at));
-    mount.map(|mount| target(number, mount, run, None)).transpose()
+    let clock = clock_since(record);
+    mount.map(|mount| target((number, mount), run, None, clock)).transpose()
 }
 
 fn target(
-    number: u32,
-    mount: &MountRecord,
+    (number, mount): (u32, &MountRecord),
     run: &RunDir,
     memory: Option<&OwnedFd>,
+    clock: Clock,
 ) -> Result<Target, TargetError> {
     let path = mount.root().ok_or_else(|| failed(mount.source.as_path(), Errno::INVAL))?;
     let root = open_root(path.as_path()).map_err(|errno| failed(path.as_path(), errno))?;
@@ -112,6 +116,7 @@ fn target(
         shown: InView::of(mount),
         identity: identity(mount, &root).map_err(|errno| failed(path.as_path(), errno))?,
         stamp: time(mount.stamp),
+        clock,
         is_held: mount.is_held(),
         upper: open_upper(mount, run, memory)?,
         single: single.map(|name| (name.to_owned(), mount.layer.clone())),

@@ -10,8 +10,8 @@ use endow_policy::{GuestPath, PatternError};
 use endow_vfs::fs::OsFs;
 use endow_vfs::state::{ChangeCounts, OnConflict, Record, RunDir, RunState, StateError};
 use endow_vfs::sync::{
-    self, Applied, Change, ChangeKind, ChangeSet, Ledger, MountPlace, Rules, RunPlace, Settled,
-    Source, SyncError, SyncPlan, SyncReport, Winner,
+    self, Applied, Change, ChangeKind, ChangeSet, Clock, Ledger, MountPlace, Resumed, Rules,
+    RunPlace, Settled, Source, SyncError, SyncPlan, SyncReport, Winner,
 };
 use rustix::io::Errno;
 
@@ -53,6 +53,27 @@ pub(crate) enum WriteBackError {
     Lock(endow_policy::HostPath, #[source] Errno),
 }
 
+impl WriteBackError {
+    /// Returns whether what a run noted of its write-back can be read.
+    pub(crate) fn is_readable(&self) -> bool {
+        !matches!(self, Self::Sync(SyncError::Stored { .. } | SyncError::Newer { .. }))
+    }
+
+    /// Returns what else can be done, where another try would end the same.
+    pub(crate) fn remedy(&self) -> Option<&'static str> {
+        match self {
+            Self::Sync(SyncError::CantMove { .. }) => {
+                Some("`endow diff --patch RUN | git apply` takes the changes over all the same")
+            }
+            Self::Sync(SyncError::TooMany { .. }) => Some(
+                "`endow discard RUN` drops them; what is in the layer can be copied by hand before: \
+                 `layers` in the run's directory",
+            ),
+            _ => None,
+        }
+    }
+}
+
 /// What was found in one mount.
 #[derive(Debug)]
 pub(crate) struct Looked {
@@ -74,6 +95,8 @@ impl Looked {
 /// What became of a run's changes.
 #[derive(Debug, Default)]
 pub(crate) struct WrittenBack {
+    /// Whether times told what changed outside.
+    pub(crate) clock: Clock,
     /// By mount.
     pub(crate) mounts: Vec<OfMount<SyncReport>>,
     /// What waits for a word of the user, by mount.
@@ -87,7 +110,7 @@ impl WrittenBack {
             let changes = it.changes.changes.iter().filter(|it| !it.is_trace());
             (it.at.clone(), changes.map(change).collect())
         };
-        Self { mounts: Vec::new(), waiting: looked.iter().map(of_mount).collect() }
+        Self { waiting: looked.iter().map(of_mount).collect(), ..Self::default() }
     }
 
     /// Returns whether everything was written back.
@@ -199,6 +222,7 @@ pub(super) fn source<'a>(
         root: target.root.as_fd(),
         identity: target.identity,
         stamp: target.stamp,
+        clock: target.clock,
         settled,
         absent: target.absent(),
     }
@@ -206,10 +230,22 @@ pub(super) fn source<'a>(
 
 /// Finishes what a killed write-back or undo left.
 pub(crate) fn resume(run: &RunDir, targets: &[Target]) -> Result<(), WriteBackError> {
+    end_begun(run, targets, &|run, places| sync::resume(&OsFs, run, places))
+}
+
+/// Ends what a killed write-back or undo left as it stands.
+pub(crate) fn give_up(run: &RunDir, targets: &[Target]) -> Result<(), WriteBackError> {
+    end_begun(run, targets, &|run, places| sync::give_up(&OsFs, run, places))
+}
+
+type Ending<'e> =
+    dyn Fn(&RunPlace<'_>, &[MountPlace<'_>]) -> Result<Option<Resumed>, SyncError> + 'e;
+
+fn end_begun(run: &RunDir, targets: &[Target], ending: &Ending<'_>) -> Result<(), WriteBackError> {
     let _locks = lock_all(run, targets)?;
     let places: Vec<MountPlace<'_>> = targets.iter().map(place).collect();
     let id = run.id().clone();
-    sync::resume(&OsFs, &RunPlace { dir: run.as_fd(), id: id.as_str() }, &places)?;
+    ending(&RunPlace { dir: run.as_fd(), id: id.as_str() }, &places)?;
     for target in targets {
         if let Some(single) = target.single(run).transpose()? {
             single.catch_up(target.root.as_fd(), &Leases)?;
@@ -279,7 +315,8 @@ pub(super) fn write_back_apart(
     let parts: Vec<(MountPlace<'_>, &SyncPlan)> = places.map(place).zip(&plans).collect();
     let reports = sync::apply(&OsFs, &RunPlace { dir: run.as_fd(), id: id.as_str() }, &parts)?;
     let mounts = looked.into_iter().map(|it| it.at).zip(reports).collect();
-    Ok(WrittenBack { mounts, waiting: Vec::new() })
+    let clock = targets.first().map_or(Clock::Steady, |target| target.clock);
+    Ok(WrittenBack { clock, mounts, waiting: Vec::new() })
 }
 
 /// In the order of the directories' identities, so that two runs never wait for each other, and each

@@ -2,6 +2,7 @@
 //! `~/.docker` is `config.json`.
 
 use std::collections::BTreeSet;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use super::compile::{Compiled, Part, Rule};
@@ -12,7 +13,7 @@ use super::set::names;
 /// Only a pattern that matches at any depth has a beginning there. One that matches the root itself, or a
 /// directory above it, says nothing: whoever grants `~/.ssh` means what is in it.
 pub(super) fn below(rules: &[Rule], root: &Path) -> Option<Vec<Rule>> {
-    let names = names(root);
+    let names = names(root.as_os_str().as_bytes());
     let mut all = rules.to_vec();
     for rule in &mut all {
         let rests: Vec<Compiled> =

@@ -5,10 +5,12 @@
 //! `{a,b}` is a choice, a pattern without `/` matches at any depth, `x/**` covers `x` itself
 //! and a leading `!` re-admits: the last pattern that matches decides. What lies below a hidden
 //! directory is hidden, whatever other patterns say. Letters match in either case (ASCII), so
-//! that `.ENV` on a case-insensitive file system is not a way around `.env`.
+//! that `.ENV` on a case-insensitive file system is not a way around `.env`; nor is a name that
+//! such a file system folds to one that a pattern hides.
 
 mod below;
 mod compile;
+mod fold;
 mod last;
 mod name;
 mod protect;
@@ -21,6 +23,7 @@ use serde::Serialize;
 use crate::Origin;
 
 pub(crate) use compile::check;
+pub use fold::is_name;
 pub(crate) use name::matches_word;
 pub use protect::ProtectSet;
 pub use set::{Decision, PatternSet};

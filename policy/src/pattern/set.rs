@@ -5,6 +5,7 @@ use std::path::Path;
 
 use super::below::below;
 use super::compile::{Compiled, Rule, compile};
+use super::fold::folded;
 use super::last::{Choice, LastNames};
 use super::{PatternError, PatternRule};
 
@@ -61,16 +62,16 @@ impl PatternSet {
     /// Returns what holds for a path relative to the mount's root, its directories included;
     /// `None` when no pattern speaks of it. The root itself is never hidden.
     pub fn decide(&self, relative: &Path) -> Option<Decision> {
-        let names = names(relative);
-        let ends = 1..names.len();
-        let above = ends.filter_map(|end| self.decide_names(&names[..end]));
-        above.into_iter().find(|decision| decision.hidden).or_else(|| self.decide_names(&names))
+        strictest(relative, |names| {
+            let mut above = (1..names.len()).filter_map(|end| self.decide_names(&names[..end]));
+            above.find(|decision| decision.hidden).or_else(|| self.decide_names(names))
+        })
     }
 
     /// Like [`decide`](Self::decide) for a walker that has not entered hidden directories: the
     /// directories above the path are taken as visible.
     pub fn decide_entry(&self, relative: &Path) -> Option<Decision> {
-        self.decide_names(&names(relative))
+        strictest(relative, |names| self.decide_names(names))
     }
 
     /// Returns whether a path is hidden.
@@ -81,7 +82,9 @@ impl PatternSet {
     /// Returns `false` only when no pattern can decide about an entry of this name in a directory
     /// called `above`, anywhere. At the mount's root that is empty.
     pub fn may_match_name(&self, above: &[u8], name: &[u8]) -> bool {
-        self.last.candidates(above, name).next().is_some()
+        let may = |above: &[u8], name: &[u8]| self.last.candidates(above, name).next().is_some();
+        let is_plain = above.is_ascii() && name.is_ascii();
+        may(above, name) || (!is_plain && may(&folded(above), &folded(name)))
     }
 
     /// Returns whether some pattern can match at any depth, so that only a walk of the whole
@@ -125,7 +128,18 @@ impl PatternSet {
     }
 }
 
-pub(super) fn names(relative: &Path) -> Vec<&[u8]> {
+/// Decides by the names as they are, and as a folding file system may take them: no way of writing a name
+/// gets around a pattern that hides.
+fn strictest(relative: &Path, decide: impl Fn(&[&[u8]]) -> Option<Decision>) -> Option<Decision> {
     let bytes = relative.as_os_str().as_bytes();
-    bytes.split(|byte| *byte == b'/').filter(|name| !name.is_empty() && *name != b".").collect()
+    let decided = decide(&names(bytes));
+    let is_hidden = |decision: &Decision| decision.hidden;
+    if bytes.is_ascii() || decided.as_ref().is_some_and(is_hidden) {
+        return decided;
+    }
+    decide(&names(&folded(bytes))).filter(is_hidden).or(decided)
+}
+
+pub(super) fn names(relative: &[u8]) -> Vec<&[u8]> {
+    relative.split(|byte| *byte == b'/').filter(|name| !name.is_empty() && *name != b".").collect()
 }

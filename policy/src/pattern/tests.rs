@@ -113,6 +113,28 @@ fn names_that_are_not_utf8() {
 }
 
 #[test]
+fn names_that_a_file_system_folds() {
+    let patterns = ["**/.git/hooks/**", "**/.github/workflows/**", "*.key", "!my.key"];
+    for path in [
+        ".g\u{200c}it/hooks/x",
+        "a/.GIT/hoo\u{212a}\u{17f}",
+        ".github/wor\u{212a}\u{fb02}ows",
+        ".github/work\u{fb02}ows/ci.yml",
+        "a.\u{212a}ey",
+        // What is hidden stays so, whatever pattern with `!` it may be taken for.
+        "m\u{200b}y.key",
+    ] {
+        assert!(hides(&patterns, path), "{path:?}");
+    }
+    for path in ["my.key", ".g\u{131}t/hooks/x", "m\u{fc}\u{df}li.txt", "\u{fb01}le"] {
+        assert!(!hides(&patterns, path), "{path:?}");
+    }
+    let set = PatternSet::new(&rules(&patterns)).expect("compiled");
+    assert!(set.may_match_name(b".git", "hoo\u{212a}s".as_bytes()));
+    assert!(set.may_match_name(".g\u{200c}it".as_bytes(), b"hooks"));
+}
+
+#[test]
 fn faults() {
     for (pattern, fault) in [
         ("", PatternFault::Empty),

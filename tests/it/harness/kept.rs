@@ -56,6 +56,7 @@ fn record(id: RunId, project: &Path, then: SystemTime) -> Record {
         command: OsString::from("make"),
         workspace: HostPath::new(project).ok(),
         started: then.into(),
+        clocks: None,
         ended: Some(then.into()),
         outcome: None,
         sync: SyncRules {

@@ -7,6 +7,8 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::sync::SCRATCH;
+
 use super::{At, Attribute, Entry, Errno, Fs, Node, Open, OsFs, Result, Special, Status, Timespec};
 
 /// Passes all calls on, but for the one with the chosen number.
@@ -16,6 +18,18 @@ pub(crate) struct FaultyFs {
     errno: Errno,
     is_dead: bool,
     races: Mutex<Vec<Race>>,
+    lacks: Option<(Lack, Errno)>,
+}
+
+/// A flag of renameat2(2) that the file system does not know, or that fails from some call on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lack {
+    /// `RENAME_NOREPLACE`.
+    NoReplace,
+    /// `RENAME_EXCHANGE`.
+    Exchange,
+    /// Both, once scratch names were moved so.
+    Later,
 }
 
 /// What happens around the next call that moves an entry from one directory to another.
@@ -32,7 +46,7 @@ impl FaultyFs {
     /// Fails call number `fails`, counted from 0.
     pub(crate) fn new(fails: usize, errno: Errno) -> Self {
         let (calls, races) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
-        Self { calls, fails, errno, is_dead: false, races }
+        Self { calls, fails, errno, is_dead: false, races, lacks: None }
     }
 
     /// Fails call number `from` and all that follow: to the disk, what SIGKILL there would do.
@@ -48,6 +62,11 @@ impl FaultyFs {
     /// Fails nothing, and lets others act at moves, in this order.
     pub(crate) fn racing(races: Vec<Race>) -> Self {
         Self { races: Mutex::new(races), ..Self::counting() }
+    }
+
+    /// Fails all calls that move an entry so.
+    pub(crate) fn lacking(lack: Lack, errno: Errno) -> Self {
+        Self { lacks: Some((lack, errno)), ..Self::counting() }
     }
 
     /// Returns how many calls were made.
@@ -66,8 +85,14 @@ impl FaultyFs {
     }
 
     /// Makes a call that moves an entry, and lets others act around it.
-    fn moving(&self, call: impl FnOnce(OsFs) -> Result<()>) -> Result<()> {
+    fn moving(&self, name: &OsStr, call: impl FnOnce(OsFs) -> Result<()>) -> Result<()> {
         let os = self.tick()?;
+        if SCRATCH.iter().any(|scratch| name == *scratch) {
+            return call(os);
+        }
+        if let Some((Lack::Later, errno)) = self.lacks {
+            return Err(errno);
+        }
         if let Some(Race::Before(act)) = self.next(|race| matches!(race, Race::Before(_))) {
             act();
         }
@@ -76,6 +101,13 @@ impl FaultyFs {
             act();
         }
         result
+    }
+
+    fn has(&self, flag: Lack) -> Result<()> {
+        match self.lacks {
+            Some((lack, errno)) if lack == flag => Err(errno),
+            _ => Ok(()),
+        }
     }
 
     fn next(&self, is_it: impl FnOnce(&Race) -> bool) -> Option<Race> {
@@ -226,11 +258,13 @@ impl Fs for FaultyFs {
     }
 
     fn rename_new(&self, from: At<'_>, to: At<'_>) -> Result<()> {
-        self.moving(|os| os.rename_new(from, to))
+        self.has(Lack::NoReplace)?;
+        self.moving(from.name, |os| os.rename_new(from, to))
     }
 
     fn exchange(&self, one: At<'_>, other: At<'_>) -> Result<()> {
-        self.moving(|os| os.exchange(one, other))
+        self.has(Lack::Exchange)?;
+        self.moving(one.name, |os| os.exchange(one, other))
     }
 
     fn link(&self, from: At<'_>, to: At<'_>) -> Result<()> {

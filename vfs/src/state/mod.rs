@@ -10,6 +10,7 @@
 //! <state>/runs/.new-<id>             a run being made
 //! ```
 
+mod clocks;
 mod dir;
 mod error;
 mod expire;
@@ -22,6 +23,7 @@ mod run;
 mod sweep;
 mod tree_record;
 
+pub use clocks::Clocks;
 pub(crate) use dir::open_below;
 pub use dir::{StateDir, make_private};
 pub use error::StateError;

@@ -10,7 +10,7 @@ pub use endow_policy::{OnConflict, SyncMode};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{RunId, TreeRecord};
+use super::{Clocks, RunId, TreeRecord};
 use crate::fs::{Errno, Status, Timespec};
 use crate::json_path;
 
@@ -38,6 +38,9 @@ pub struct Record {
     pub workspace: Option<HostPath>,
     /// When the command started.
     pub started: Moment,
+    /// The clocks then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clocks: Option<Clocks>,
     /// When the last process was gone.
     #[serde(default)]
     pub ended: Option<Moment>,

@@ -140,7 +140,8 @@ fn dead(fs: &dyn Fs, run: BorrowedFd<'_>, name: &OsStr) -> Option<Dead> {
 /// Returns whether a run holds only masks, sockets, private directories, what was refused, and layers
 /// without a change, those of live mounts among them.
 fn is_disposable(fs: &dyn Fs, run: BorrowedFd<'_>, dead: &Dead) -> Result<bool> {
-    for entry in fs.list(run, FEW)? {
+    let Some(entries) = few(fs, run)? else { return Ok(false) };
+    for entry in entries {
         let is_disposable = match entry.name.to_str() {
             Some("mask" | "sockets" | "started" | "denials.jsonl" | RECORD | NEW_RECORD) => true,
             Some("layers") => each_below(fs, run, &entry.name, |fs, layers, layer| {
@@ -226,12 +227,19 @@ fn each_below(
     test: impl Fn(&dyn Fs, BorrowedFd<'_>, &Entry) -> Result<bool>,
 ) -> Result<bool> {
     let dir = fs.open_dir(at, name)?;
-    for entry in fs.list(dir.as_fd(), FEW)? {
+    let Some(entries) = few(fs, dir.as_fd())? else { return Ok(false) };
+    for entry in entries {
         if !test(fs, dir.as_fd(), &entry)? {
             return Ok(false);
         }
     }
     Ok(true)
+}
+
+/// Lists a directory; `None` when there is more than can be looked at.
+fn few(fs: &dyn Fs, dir: BorrowedFd<'_>) -> Result<Option<Vec<Entry>>> {
+    let entries = fs.list(dir, FEW + 1)?;
+    Ok((entries.len() <= FEW).then_some(entries))
 }
 
 fn numbered(name: &OsStr, prefix: &str) -> bool {

@@ -6,6 +6,7 @@ mod beside;
 mod commit;
 pub(super) mod copy;
 mod finish;
+mod probe;
 mod stage;
 
 use std::collections::HashMap;
@@ -21,12 +22,15 @@ use crate::fs::{Errno, Fs, Kind};
 use std::ffi::OsStr;
 use std::path::Path;
 
-pub use bench::remove_stage;
 pub(super) use bench::{Bench, clear, clear_undo, make_own, name as number_name, own_path};
-pub(super) use commit::{Outcome, carry};
+pub use bench::{remove_stage, stage_name};
+pub(super) use commit::{Outcome, carry, judge};
 pub(super) use copy::{copy_leaf, open_readable, with_bits};
 use finish::publish;
 pub(super) use finish::{end, finish};
+#[cfg(test)]
+pub(crate) use probe::SCRATCH;
+pub(super) use probe::{Moves, must_move};
 
 /// The directory of the run.
 #[derive(Clone, Copy, Debug)]
@@ -161,6 +165,7 @@ fn stage_all<'a>(
     let mut benches = Vec::new();
     for (place, plan) in plans.iter().filter(|(_, plan)| !plan.operations.is_empty()) {
         let mut bench = Bench::open(fs, run, place)?;
+        must_move(fs, &mut bench, Moves::of_plan(plan))?;
         let part = stage_mount(fs, &mut bench, place, plan, &mut batch.next)?;
         batch.mounts.push(part);
         benches.push(bench);
@@ -272,6 +277,7 @@ pub(super) fn blank(path: &Path, number: u32) -> Step {
         below: Vec::new(),
         before: super::Attributes::default(),
         after: super::Attributes::default(),
+        exact: false,
         keeps: false,
         is_within: false,
         merged: None,

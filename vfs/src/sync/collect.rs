@@ -21,6 +21,10 @@ use entry::HostSide;
 use groups::Groups;
 pub(super) use refuse::{is_overlays, leads_out, users};
 
+/// The most names of a mount that are compared: each takes memory until the write-back is over, and a
+/// layer may have any number of them. Measured: 1 KiB a name to compare, 2.4 KiB to write back.
+const MOST_NAMES: usize = 1 << 21;
+
 /// A layer and the tree it stands on.
 pub struct Source<'a> {
     /// The upper layer. Its root must have been made with the mode and the times of the target's.
@@ -31,10 +35,32 @@ pub struct Source<'a> {
     pub identity: Identity,
     /// When the run began, by the target's own clock.
     pub stamp: Time,
+    /// Whether what is older by its times is older than that.
+    pub clock: Clock,
     /// What was already written back of this run.
     pub settled: &'a Settled,
     /// The layer is no overlay's, and has only what the command made at a place that did not exist.
     pub absent: Option<Absent<'a>>,
+}
+
+/// Whether the clock ran on since a run began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Clock {
+    /// It did.
+    #[default]
+    Steady,
+    /// It was set back: an edit of since then may look older than the run. All that both sides have
+    /// counts as changed.
+    SetBack,
+}
+
+impl Source<'_> {
+    /// Returns whether an entry of the host's may have changed since the run began.
+    pub(super) fn may_have_changed(&self, host: &Seen) -> bool {
+        self.clock == Clock::SetBack
+            || host.changed >= self.stamp
+            || host.born.is_some_and(|born| born >= self.stamp)
+    }
 }
 
 /// Walks the layer, never the target, and returns what the run changed.
@@ -47,7 +73,16 @@ pub struct Source<'a> {
 /// # Errors
 /// A call that fails on the layer, or one on the target that can't be explained by its contents.
 pub fn collect(fs: &dyn Fs, source: &Source<'_>) -> Result<ChangeSet, SyncError> {
-    let mut collector = Collector::new(fs, source);
+    collect_most(fs, source, MOST_NAMES)
+}
+
+/// The same up to a bound of names.
+pub(super) fn collect_most(
+    fs: &dyn Fs,
+    source: &Source<'_>,
+    most: usize,
+) -> Result<ChangeSet, SyncError> {
+    let mut collector = Collector { names_left: most, ..Collector::new(fs, source) };
     let collected = collector.run();
     let closed = collector.upper.close();
     collected?;
@@ -96,6 +131,8 @@ struct Collector<'a> {
     owner: u32,
     device: u64,
     buffers: Buffers,
+    /// How many more names are listed.
+    names_left: usize,
 }
 
 impl<'a> Collector<'a> {
@@ -113,6 +150,7 @@ impl<'a> Collector<'a> {
             owner: 0,
             device: 0,
             buffers: Buffers::default(),
+            names_left: MOST_NAMES,
         }
     }
 
@@ -366,16 +404,19 @@ impl<'a> Collector<'a> {
         self.set.changes.push(change);
     }
 
-    fn names(&self, dir: BorrowedFd<'_>, path: &Path) -> Result<Vec<OsString>, SyncError> {
-        let entries = self.fs.list(dir, usize::MAX).map_err(io("list", path))?;
+    fn names(&mut self, dir: BorrowedFd<'_>, path: &Path) -> Result<Vec<OsString>, SyncError> {
+        let most = self.names_left;
+        let entries = self.fs.list(dir, most.saturating_add(1)).map_err(io("list", path))?;
+        let left = most.checked_sub(entries.len());
+        let too_many = || SyncError::TooMany { path: path.to_owned() };
+        self.names_left = left.ok_or_else(too_many)?;
         Ok(entries.into_iter().map(|entry| entry.name).collect())
     }
 
     /// Returns a conflict when the host's entry is not what it was when the run began.
     fn changed(&self, host: &Seen) -> Option<Conflict> {
-        let stamp = self.source.stamp;
-        let is_younger = host.changed >= stamp || host.born.is_some_and(|born| born >= stamp);
-        (is_younger && !self.source.settled.has(host)).then_some(Conflict::Changed)
+        let is_ours = || self.source.settled.has(host);
+        (self.source.may_have_changed(host) && !is_ours()).then_some(Conflict::Changed)
     }
 
     /// Returns a conflict when the host's directory is another than when the run began, for all

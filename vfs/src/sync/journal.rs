@@ -98,6 +98,9 @@ pub(super) struct Step {
     pub(super) before: Attributes,
     #[serde(default)]
     pub(super) after: Attributes,
+    /// In an undo: the time of change of what is displaced counts, too.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) exact: bool,
     /// An undo that leaves the step in force.
     #[serde(default)]
     pub(super) keeps: bool,
@@ -345,7 +348,7 @@ fn gone(result: Result<()>) -> Result<()> {
 }
 
 /// Writes a file beside the one that holds. Its file system is to be synced before it is published.
-fn write<T: Serialize>(
+pub(super) fn write<T: Serialize>(
     fs: &dyn Fs,
     dir: BorrowedFd<'_>,
     name: &str,
@@ -369,7 +372,7 @@ struct Versioned {
     version: u32,
 }
 
-fn read<T: DeserializeOwned>(
+pub(super) fn read<T: DeserializeOwned>(
     fs: &dyn Fs,
     dir: BorrowedFd<'_>,
     path: &Path,

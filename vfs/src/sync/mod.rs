@@ -8,11 +8,13 @@
 //! ```text
 //! <run>/undo/m<nnn>/<n>      staged new content, later the original that it displaced
 //! <run>/undo/applied.json    what was applied, and by it what can be undone
+//! <run>/undo/alone.json      what of it stands there apart from the run's layers
 //! <run>/journal              a write-back or undo under way, everything staged
 //! <target>/.endow-<run>-stage  in place of the first where the run is on another file system
 //! <run>/undo/stage-m<nnn>    which directory that is
 //! ```
 
+mod alone;
 mod apply;
 mod awaited;
 mod chain;
@@ -37,20 +39,25 @@ mod testing;
 mod tests;
 mod undo;
 
-pub use apply::{MountPlace, RunPlace, apply, remove_stage};
+pub use alone::note_alone;
+#[cfg(test)]
+pub(crate) use apply::SCRATCH;
+pub use apply::{MountPlace, RunPlace, apply, remove_stage, stage_name};
 pub use awaited::{Absent, Awaited, make_awaited};
 pub use change::{
     Attributed, Attributes, Change, ChangeKind, ChangeSet, Conflict, Differs, Directory, Identity,
     Refusal, Seen, Time,
 };
-pub use collect::{Source, collect};
+#[cfg(test)]
+use collect::collect_most;
+pub use collect::{Clock, Source, collect};
 pub use done::{Done, done};
 pub use journal::{Direction, Ledger};
 pub use plan::{Amend, Operation, Place, SyncPlan, Take, plan};
 pub use report::{Applied, Failed, SyncError, SyncReport};
 pub use repository::{Moved, set_aside, unite};
 pub use resettle::{Standing, settle_again, standing};
-pub use resume::{Resumed, resume};
+pub use resume::{Resumed, give_up, resume};
 pub use rules::{Held, HeldPath, LeftOut, OnConflict, Refused, Resolved, Rules, Winner};
 pub use settled::Settled;
 pub use single::{Alone, Ours, Single, TakenIn, make_single, make_single_absent};

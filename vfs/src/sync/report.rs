@@ -73,6 +73,21 @@ pub enum SyncError {
         #[source]
         errno: Errno,
     },
+    /// More changed than is kept in memory.
+    #[error("more names changed than can be compared, as was noticed in: {}", path.display())]
+    TooMany {
+        /// Where, below the root of the mount.
+        path: PathBuf,
+    },
+    /// The file system of the target can't do what every write-back to it must.
+    #[error("the file system can't {what} in one step, as write-back must")]
+    CantMove {
+        /// Which way of moving names it lacks.
+        what: &'static str,
+        /// What the kernel said.
+        #[source]
+        errno: Errno,
+    },
     /// A file of ours that another version wrote, or nobody.
     #[error("can't read what is stored: {}", path.display())]
     Stored {

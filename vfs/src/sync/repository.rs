@@ -249,7 +249,7 @@ fn is_moved(
             Err(Errno::NOENT) => continue,
             Err(errno) => return Err(io("look at", &git_dir.join(name))(errno)),
         };
-        if found.changed >= source.stamp && !source.settled.has(&found) {
+        if source.may_have_changed(&found) && !source.settled.has(&found) {
             return Ok(true);
         }
     }

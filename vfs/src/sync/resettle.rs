@@ -4,6 +4,7 @@
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 
+use super::alone::Alone;
 use super::journal::Ledger;
 use super::root::{Closed, Root};
 use super::{Seen, SyncError};
@@ -12,17 +13,25 @@ use crate::fs::Fs;
 /// What write-back left in a tree, and is still as it was left.
 #[derive(Debug)]
 pub struct Standing {
-    mount: u32,
-    files: Vec<(PathBuf, Seen)>,
+    pub(super) mount: u32,
+    pub(super) files: Vec<(PathBuf, Seen)>,
 }
 
 /// Looks for all that a ledger knows of a mount, before names of the layer are taken away.
-pub fn standing(fs: &dyn Fs, ledger: &Ledger, mount: u32, root: BorrowedFd<'_>) -> Standing {
+pub fn standing(
+    fs: &dyn Fs,
+    run: BorrowedFd<'_>,
+    ledger: &Ledger,
+    (mount, root): (u32, BorrowedFd<'_>),
+) -> Standing {
     let settled = ledger.settled(mount);
+    let alone = Alone::read(fs, run);
+    let alone = alone.files(mount);
     let mut root = Root::new(fs, root, Closed::Stay);
     let files = ledger.left(mount).filter_map(|path| {
-        let seen = look(fs, &mut root, path)?;
-        settled.has(&seen).then(|| (path.to_owned(), seen))
+        let (seen, _) = look(fs, &mut root, path)?;
+        let is_left = settled.has(&seen) || alone.get(path).is_some_and(|known| **known == seen);
+        is_left.then(|| (path.to_owned(), seen))
     });
     Standing { mount, files: files.collect() }
 }
@@ -41,9 +50,8 @@ pub fn settle_again(
     for (of_mount, root) in standing {
         let mut root = Root::new(fs, *root, Closed::Stay);
         for (path, before) in &of_mount.files {
-            let Some(now) = look(fs, &mut root, path).filter(|now| now.is_still(before)) else {
-                continue;
-            };
+            let now = look(fs, &mut root, path).map(|(now, _)| now);
+            let Some(now) = now.filter(|now| now.is_still(before)) else { continue };
             if now.changed != before.changed {
                 ledger.settle_all(of_mount.mount, [now]);
                 moved = true;
@@ -57,7 +65,8 @@ pub fn settle_again(
     ledger.store(fs, run)
 }
 
-fn look(fs: &dyn Fs, root: &mut Root<'_>, path: &Path) -> Option<Seen> {
+/// Returns what stands at a path, and how many names it has.
+pub(super) fn look(fs: &dyn Fs, root: &mut Root<'_>, path: &Path) -> Option<(Seen, u32)> {
     let (dir, leaf) = root.above(path).ok()?;
-    fs.node(dir.as_fd(), leaf).ok().map(|node| Seen::from(&node))
+    fs.node(dir.as_fd(), leaf).ok().map(|node| (Seen::from(&node), node.links))
 }

@@ -1,6 +1,6 @@
 //! After a kill or a power loss: what was begun is finished, what was not is taken away.
 
-use super::apply::{Bench, MountPlace, Outcome, RunPlace, carry, clear, end, finish, tell};
+use super::apply::{Bench, MountPlace, Outcome, RunPlace, carry, clear, end, finish, judge, tell};
 use super::collect::{io, is_same_root};
 use super::journal::{Batch, Direction, Ledger, MountBatch};
 use super::{Conflict, SyncError, SyncReport};
@@ -28,6 +28,31 @@ pub fn resume(
     run: &RunPlace<'_>,
     mounts: &[MountPlace<'_>],
 ) -> Result<Option<Resumed>, SyncError> {
+    end_begun(fs, run, mounts, &|benches, batch| carry(fs, benches, batch, true))
+}
+
+/// Ends the batch that a journal tells of as it stands: what of it is done is entered, and can be
+/// undone; nothing more is done. For one that [`resume()`] can't finish.
+///
+/// # Errors
+/// A failing call, after which it can be tried again.
+pub fn give_up(
+    fs: &dyn Fs,
+    run: &RunPlace<'_>,
+    mounts: &[MountPlace<'_>],
+) -> Result<Option<Resumed>, SyncError> {
+    end_begun(fs, run, mounts, &|benches, batch| judge(fs, benches, batch))
+}
+
+/// Returns what became of each step, by mount.
+type Ending<'e> = dyn Fn(&mut [Bench<'_>], &Batch) -> Result<Vec<Vec<Outcome>>, SyncError> + 'e;
+
+fn end_begun(
+    fs: &dyn Fs,
+    run: &RunPlace<'_>,
+    mounts: &[MountPlace<'_>],
+    ending: &Ending<'_>,
+) -> Result<Option<Resumed>, SyncError> {
     let mut ledger = Ledger::read(fs, run.dir)?;
     let Some(mut batch) = Batch::read_journal(fs, run.dir)? else {
         clear(fs, run, mounts, &ledger)?;
@@ -52,7 +77,7 @@ pub fn resume(
         end(fs, run, &batch, &mut benches)?;
         batch.mounts.iter().map(|part| recall(&ledger, batch.direction, part)).collect()
     } else {
-        let outcomes = carry(fs, &mut benches, &batch, true)?;
+        let outcomes = ending(&mut benches, &batch)?;
         finish(fs, run, &mut ledger, (&mut batch, &mut benches), &outcomes)?;
         outcomes
     };

@@ -31,6 +31,7 @@ pub(super) struct World {
     pub(super) tree: Scratch,
     pub(super) identity: Identity,
     pub(super) stamp: Time,
+    pub(super) clock: Clock,
 }
 
 impl World {
@@ -46,6 +47,7 @@ impl World {
         let mut world = Self {
             identity: Identity { dev: 0, ino: 0, born: None },
             stamp: Time { seconds: 0, nanoseconds: 0 },
+            clock: Clock::Steady,
             run,
             tree,
         };
@@ -77,7 +79,8 @@ impl World {
         );
         shell(run.path(), &copy);
         let node = OsFs.node(tree.fd(), OsStr::new("root")).expect("stat");
-        let mut world = Self { run, tree, identity: Identity::from(&node), stamp: self.stamp };
+        let identity = Identity::from(&node);
+        let mut world = Self { run, tree, identity, stamp: self.stamp, clock: self.clock };
         world.stamp = world.stamp_now();
         world
     }
@@ -123,6 +126,11 @@ impl World {
     }
 
     pub(super) fn collect_with(&self, fs: &dyn Fs) -> std::result::Result<ChangeSet, SyncError> {
+        self.with_source(|source| collect(fs, source))
+    }
+
+    /// Calls with the layer and the tree.
+    pub(super) fn with_source<R>(&self, call: impl FnOnce(&Source<'_>) -> R) -> R {
         let (root, upper) = (self.root_fd(), self.upper_fd());
         let settled = Ledger::read(&OsFs, self.run.fd()).expect("read").settled(MOUNT);
         let source = Source {
@@ -131,9 +139,10 @@ impl World {
             root: root.as_fd(),
             identity: self.identity,
             stamp: self.stamp,
+            clock: self.clock,
             settled: &settled,
         };
-        collect(fs, &source)
+        call(&source)
     }
 
     pub(super) fn upper_fd(&self) -> OwnedFd {
@@ -152,6 +161,10 @@ impl World {
 
     pub(super) fn resume(&self, fs: &dyn Fs) -> std::result::Result<Option<Resumed>, SyncError> {
         self.with_place(|run, mount| resume(fs, &run, &[mount]))
+    }
+
+    pub(super) fn give_up(&self, fs: &dyn Fs) -> std::result::Result<Option<Resumed>, SyncError> {
+        self.with_place(|run, mount| give_up(fs, &run, &[mount]))
     }
 
     pub(super) fn undo(&self, fs: &dyn Fs) -> std::result::Result<UndoReport, SyncError> {
@@ -175,6 +188,19 @@ impl World {
         call(run, MountPlace { number: MOUNT, root: root.as_fd(), upper: Some(upper.as_fd()) })
     }
 
+    /// Takes the layer away, as the end of a run does.
+    pub(super) fn drop_layer(&self) {
+        let root = self.root_fd();
+        let ledger = Ledger::read(&OsFs, self.run.fd()).expect("read");
+        let place = (MOUNT, root.as_fd());
+        let standing = standing(&OsFs, self.run.fd(), &ledger, place);
+        shell(
+            self.run.path(),
+            "find upper -type d -exec chmod u+rwx {} +; rm -r upper; mkdir upper",
+        );
+        note_alone(&OsFs, self.run.fd(), &[(standing, root.as_fd())]).expect("noted");
+    }
+
     /// Collects, plans and applies everything.
     pub(super) fn sync(&self, on_conflict: OnConflict) -> SyncReport {
         let plan = plan(&self.collect(), &rules(on_conflict));
@@ -191,7 +217,17 @@ impl World {
         for dir in [self.run.path().to_owned(), self.root(), self.run.path().join("undo")] {
             let Ok(entries) = dir.read_dir() else { continue };
             let names = entries.map(|entry| entry.expect("entry").file_name());
-            let known = ["upper", "work", "merged", "copy", "bare", "undo", "m001", "applied.json"];
+            let known = [
+                "upper",
+                "work",
+                "merged",
+                "copy",
+                "bare",
+                "undo",
+                "m001",
+                "applied.json",
+                "alone.json",
+            ];
             let ours = names.filter(|name| {
                 let text = name.to_string_lossy();
                 let is_stage = text.starts_with(".endow-");

@@ -6,6 +6,7 @@ mod merging;
 mod races;
 mod random;
 mod repository;
+mod stuck;
 mod undoing;
 
 use super::testing::*;

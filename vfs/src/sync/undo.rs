@@ -5,7 +5,10 @@ mod inverse;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use super::apply::{Bench, MountPlace, Outcome, RunPlace, carry, clear, finish, publish_or_clear};
+use super::alone::Alone;
+use super::apply::{
+    Bench, MountPlace, Moves, Outcome, RunPlace, carry, clear, finish, must_move, publish_or_clear,
+};
 use super::collect::{io, is_same_root};
 use super::journal::{self, Batch, Direction, Ledger};
 use super::{Failed, SyncError};
@@ -41,6 +44,7 @@ pub fn undo(
         return Err(SyncError::Unfinished);
     }
     let mut ledger = Ledger::read(fs, run.dir)?;
+    let alone = Alone::read(fs, run.dir);
     clear(fs, run, mounts, &ledger)?;
     let mut batch = Batch::new(Direction::Undo, &ledger);
     let (mut benches, mut reports) = (Vec::new(), Vec::new());
@@ -55,7 +59,11 @@ pub fn undo(
         {
             must_be_root(fs, mount, &ledger)?;
             let mut bench = Bench::open(fs, run, mount)?;
-            let part = inverse::invert(fs, &mut bench, mount, &ledger, (&chosen, &mut report));
+            let part = must_move(fs, &mut bench, Moves::of_steps(ledger.steps(mount.number)));
+            let part = part.and_then(|()| {
+                let known = (&ledger, &alone.files(mount.number));
+                inverse::invert(fs, &mut bench, mount, known, (&chosen, &mut report))
+            });
             let part = part.inspect_err(|_| drop(clear(fs, run, mounts, &ledger)))?;
             batch.mounts.push(part);
             benches.push(bench);
@@ -63,6 +71,10 @@ pub fn undo(
         reports.push(report);
     }
     if batch.mounts.iter().all(|part| part.steps.is_empty()) {
+        for bench in &mut benches {
+            let time = bench.root_time();
+            bench.leave(fs, time)?;
+        }
         clear(fs, run, mounts, &ledger)?;
         return Ok(reports);
     }

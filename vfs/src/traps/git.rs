@@ -4,7 +4,10 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+
+use endow_policy::is_name;
 
 use super::Sides;
 use crate::fs::Kind;
@@ -101,9 +104,9 @@ fn is_run(name: &OsStr) -> bool {
     RUN.iter().any(|it| is(name, it))
 }
 
-/// Some file systems take names of any case for one.
+/// Some file systems take names of any case for one, and fold other letters, too.
 fn is(name: &OsStr, known: &str) -> bool {
-    name.eq_ignore_ascii_case(known)
+    is_name(name.as_bytes(), known)
 }
 
 #[cfg(test)]
@@ -187,7 +190,14 @@ mod tests {
     fn what_steers_a_repository_is_held_whichever_side_has_its_parts() {
         let (parts, empty) = (tree(&["x/HEAD", "x/objects/"]), tree(&[]));
         for sides in [(&parts, &empty), (&empty, &parts)] {
-            for path in ["x/config", "x/CommonDir", "x/hooks/a/b", "x/sequencer/todo"] {
+            for path in [
+                "x/config",
+                "x/CommonDir",
+                "x/hooks/a/b",
+                "x/sequencer/todo",
+                "x/con\u{fb01}g",
+                "x/hoo\u{212a}s/a",
+            ] {
                 assert!(held(&OsFs, sides, path), "{path}");
             }
             for path in ["config", "y/config", "x/description", "y/hooks/a"] {

@@ -24,6 +24,9 @@ pub(crate) enum RunsCommand {
         /// Ids, unique prefixes or names
         #[arg(required = true, value_name = "RUN")]
         runs: Vec<String>,
+        /// Also with changes that wait, or a write-back that was begun and can't be finished
+        #[arg(long)]
+        force: bool,
     },
 }
 
@@ -52,6 +55,9 @@ pub(crate) struct DuArgs {
 pub(crate) struct DiscardArgs {
     #[command(flatten)]
     pub(crate) style: Style,
+    /// Give up a write-back that can't be finished, too: what it did can still be undone
+    #[arg(long)]
+    pub(crate) force: bool,
     #[command(flatten)]
     pub(crate) chosen: Chosen,
 }

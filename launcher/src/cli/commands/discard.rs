@@ -9,7 +9,7 @@ use crate::cli::args::DiscardArgs;
 use crate::cli::error::{CommandError, Kind};
 use crate::cli::kept::{Kept, Verb};
 use crate::cli::output::Output;
-use crate::cli::picked::{self, Picked};
+use crate::cli::picked::{self, Picked, Stuck};
 use crate::cli::stale;
 use crate::finish::{self, DropError, Selection};
 
@@ -19,7 +19,8 @@ const DISCARD: Verb =
 /// Drops the changes of a run that waits, or those at some paths.
 pub(crate) fn run(args: &DiscardArgs, output: &Output) -> Result<ExitCode, CommandError> {
     let kept = Kept::list()?;
-    let mut picked = picked::pick(&kept, &args.chosen, DISCARD, output)?;
+    let stuck = if args.force { Stuck::GivenUp } else { Stuck::Stays };
+    let mut picked = picked::pick_to_end(&kept, &args.chosen, DISCARD, (output, stuck))?;
     let selection = picked.selection()?;
     let state = match &selection.paths {
         None => whole(&mut picked)?,
@@ -31,6 +32,10 @@ pub(crate) fn run(args: &DiscardArgs, output: &Output) -> Result<ExitCode, Comma
     }
     let what = if selection.paths.is_some() { "these changes" } else { "the changes" };
     output.notice(&format!("discarded {what} of {id}"));
+    if state == RunState::Applied {
+        output
+            .notice(&format!("what was written back of it stays; `endow undo {id}` takes it back"));
+    }
     Ok(ExitCode::SUCCESS)
 }
 

@@ -76,9 +76,15 @@ fn finish_begun(kept: &Kept, collected: &mut Collected, output: &Output) {
             Ok(true) => collected.finished.push(run.id.clone()),
             // Swept just before, or taken up by somebody else.
             Err(error) if error.kind == Kind::Usage => {}
-            Err(error) => collected.failed.push((run.id.clone(), error.message)),
+            Err(error) => collected.failed.push((run.id.clone(), with_hint(error))),
         }
     }
+}
+
+/// Returns what went wrong, and the last word that helps.
+fn with_hint(error: CommandError) -> String {
+    let CommandError { message, hints, .. } = error;
+    hints.last().map_or_else(|| message.clone(), |hint| format!("{message} ({hint})"))
 }
 
 /// Takes dead runs away that hold nothing.

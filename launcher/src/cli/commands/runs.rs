@@ -20,12 +20,27 @@ const REMOVE: Verb = Verb {
     fits: |_| true,
 };
 
+/// Which runs may go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Removal {
+    /// Those that nothing waits of.
+    Settled,
+    /// All that nobody works on.
+    Forced,
+}
+
+/// All that a run which nobody works on can be.
+const FORCE: Verb = Verb { states: &RunState::ALL, ..REMOVE };
+
 /// Runs the command.
 pub(crate) fn run(args: &RunsArgs, output: &Output) -> Result<ExitCode, CommandError> {
     let kept = Kept::list()?;
     match &args.command {
         None => list(&kept, output),
-        Some(RunsCommand::Rm { runs }) => remove(&kept, runs, output)?,
+        Some(RunsCommand::Rm { runs, force }) => {
+            let removal = if *force { Removal::Forced } else { Removal::Settled };
+            remove(&kept, runs, (output, removal))?;
+        }
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -96,18 +111,32 @@ fn value(run: &Listed) -> Value {
 }
 
 /// Removes runs; all of them can be, or none is.
-fn remove(kept: &Kept, names: &[String], output: &Output) -> Result<(), CommandError> {
+fn remove(
+    kept: &Kept,
+    names: &[String],
+    (output, removal): (&Output, Removal),
+) -> Result<(), CommandError> {
     let mut opened = Vec::new();
     for name in names {
         let run = kept.named(name)?;
         if opened.iter().any(|(known, _): &(&Listed, _)| known.id == run.id) {
             continue;
         }
-        opened.push((run, kept.open(run, REMOVE)?));
+        let open = match removal {
+            Removal::Settled => kept.open(run, REMOVE)?,
+            Removal::Forced => kept.open_begun(run, FORCE)?,
+        };
+        opened.push((run, open));
     }
     let mut removed = Vec::new();
     let mut failure = None;
     for (run, open) in opened {
+        if open.is_begun()? {
+            output.warning(&format!(
+                "{}: its write-back ends half-done, the tree stays as it is",
+                run.id
+            ));
+        }
         stale::remove_of(&open.dir, &open.record);
         match open.dir.remove(&OsFs) {
             Ok(()) => removed.push(run.id.as_str()),

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 
 use endow_vfs::git_index::{self, Blob};
 use endow_vfs::state::{OnConflict, RunDir, SyncRules};
-use endow_vfs::sync::Change;
+use endow_vfs::sync::{Change, Clock};
 
 use super::git_objects::{self, Wanted};
 use super::{Looked, Selection, Target};
@@ -144,7 +144,8 @@ fn known<'a>(
 /// One of after the start may hold what the host did meanwhile, which would then count as undone by
 /// the run; one of before is older than what both sides began with, or that itself.
 fn is_base(blob: &Blob, target: &Target) -> bool {
-    u64::from(blob.stamp.size()) <= LARGEST && blob.stamp.is_before(target.stamp.into())
+    let is_told = target.clock == Clock::Steady;
+    is_told && u64::from(blob.stamp.size()) <= LARGEST && blob.stamp.is_before(target.stamp.into())
 }
 
 fn merge_file(target: &Target, change: &Change, base: &[u8], until: Instant) -> Option<Vec<u8>> {

@@ -72,6 +72,23 @@ fn dead_run_with_anything_to_keep_stays() {
 }
 
 #[test]
+fn run_with_more_than_is_looked_at_stays() {
+    let _locks_are_ours = no_program_starts();
+    let fill = |run: &Path, more: usize| {
+        let layer = run.join("layers/000");
+        let there = layer.read_dir().expect("list").count();
+        for number in there..FEW + more {
+            fs::create_dir(layer.join(format!("p{number:04}"))).expect("mkdir");
+        }
+        assert_eq!(layer.read_dir().expect("list").count(), FEW + more);
+    };
+    for is in [None, Some(RunState::Running)] {
+        assert!(is_swept(is, |run| fill(run, 0)), "control: all of it is looked at");
+        assert!(!is_swept(is, |run| fill(run, 1)), "a change may be in the rest");
+    }
+}
+
+#[test]
 fn bits_and_time_of_a_root_are_changes() {
     let _locks_are_ours = no_program_starts();
     let upper = |run: &Path| run.join("layers/000/m000/upper");

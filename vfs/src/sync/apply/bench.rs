@@ -186,8 +186,8 @@ pub(in crate::sync) fn make_own(fs: &dyn Fs, run: BorrowedFd<'_>, mount: u32) ->
     fs.open_dir(run, path.as_os_str())
 }
 
-/// Mounts of one run may have one root.
-fn stage_name(run: &str, mount: u32) -> OsString {
+/// Returns the name of a run's stage at the root of a mount: mounts of one run may have one root.
+pub fn stage_name(run: &str, mount: u32) -> OsString {
     match mount {
         0 => format!(".endow-{run}-stage").into(),
         _ => format!(".endow-{run}-{mount}-stage").into(),

@@ -1,5 +1,7 @@
 //! Committing: names are swapped, one step after the other.
 
+mod judge;
+
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 use std::os::fd::AsFd;
@@ -13,6 +15,7 @@ use crate::sync::journal::{Act, Batch, Direction, MountBatch, Step};
 use crate::sync::repository::GitDirs;
 use crate::sync::root::{Closed, Dir, Root};
 use crate::sync::{Conflict, Seen, SyncError};
+pub(in crate::sync) use judge::judge;
 
 /// How often a step that a signal interrupted is tried.
 const TRIES: usize = 4;
@@ -269,8 +272,8 @@ impl<'c, 'a> Carrier<'c, 'a> {
         };
         let mode = self.bench.root.opened(&step.path).unwrap_or(found.mode);
         let found = Seen { mode, ..found };
-        let is_own =
-            self.is_again || self.direction == Direction::Undo || self.moved.contains(&old.ino);
+        let is_told = self.direction == Direction::Apply || step.exact;
+        let is_own = self.is_again || !is_told || self.moved.contains(&old.ino);
         let is_untouched = is_own || old.kind == Kind::Directory || found.changed == old.changed;
         if !found.is_still(&old) || !is_untouched {
             return Ok(Some(Conflict::Changed));

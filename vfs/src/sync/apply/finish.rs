@@ -47,6 +47,10 @@ pub(in crate::sync) fn finish(
         for (step, outcome) in part.steps.iter_mut().zip(outcomes) {
             let cleared = clear_step(fs, bench, step, *outcome, direction);
             cleared.map_err(io("clear the stage of", &step.path))?;
+            if step.act == Act::Amend && *outcome != Outcome::Done {
+                // Nor is it set when the stage in the root has gone.
+                step.after = Attributes::default();
+            }
             if matches!(outcome, Outcome::Done | Outcome::Kept(_)) {
                 let seen = settled(fs, bench, step, direction);
                 ledger.settle_all(part.mount, seen.map_err(io("look at", &step.path))?);
@@ -223,7 +227,9 @@ fn enter(ledger: &mut Ledger, batch: &Batch, outcomes: &[Vec<Outcome>]) {
                 part.steps
                     .retain(|_| matches!(outcomes.next(), Some(Outcome::Done | Outcome::Kept(_))));
             }
-            ledger.batches.push(done);
+            if done.mounts.iter().any(|part| !part.steps.is_empty()) {
+                ledger.batches.push(done);
+            }
             ledger.next = batch.next;
         }
         Direction::Undo => {

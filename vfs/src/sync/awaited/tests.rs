@@ -41,6 +41,7 @@ fn collected(world: &World) -> ChangeSet {
         root: root.as_fd(),
         identity: world.identity,
         stamp: world.stamp,
+        clock: Clock::Steady,
         settled: &settled,
         absent: Some(absent),
     };

@@ -169,3 +169,26 @@ fn what_is_changed_between_collecting_and_applying_is_left_alone() {
         world.assert_clean();
     }
 }
+
+/// The stamp is one that the clock showed before it was set back: all that happens is older.
+#[test]
+fn with_a_clock_that_was_set_back_whatever_differs_is_a_conflict() {
+    let script =
+        "echo guest > d/f; rm d/g; echo new > new; echo in > d/new; cat other/x > /dev/null
+        mkdir m; touch -d '2001-02-03 04:05:06' d .";
+    let mut world = World::new(Where::Same, TREE);
+    world.guest(script);
+    world.stamp.seconds += 3600;
+    world.host("echo host > d/f; echo host > d/g");
+    let all = ["M d/f", "D d/g", "A d/new", "A m/", "A new"];
+    assert_eq!(told(&world.collect()), all, "control: they look older");
+    world.clock = Clock::SetBack;
+    let all = ["M d/f !Changed", "D d/g !Changed", "A d/new", "A m/", "A new"];
+    assert_eq!(told(&world.collect()), all);
+    let report = world.sync(OnConflict::Host);
+    assert_eq!(report.conflicts.len(), 2, "{report:?}");
+    let read = |path: &str| std::fs::read_to_string(world.root().join(path)).expect("there");
+    assert_eq!([read("d/f"), read("d/g"), read("new")], ["host\n", "host\n", "new\n"]);
+    // What was written back of the run is known as its own all the same.
+    assert_eq!(told(&world.collect()), all[..2]);
+}

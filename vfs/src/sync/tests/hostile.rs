@@ -134,3 +134,29 @@ fn a_journal_of_a_newer_version_is_left_alone() {
     }
     assert!(!world.root().join("b").exists());
 }
+
+#[test]
+fn more_names_than_are_kept_in_memory_are_refused() {
+    let world = World::new(Where::Same, "mkdir d; touch d/1 d/2 d/3");
+    let most = |most: usize| {
+        let told = |set: ChangeSet| told(&set).len();
+        world.with_source(|source| collect_most(&OsFs, source, most).map(told))
+    };
+    for (script, names, changes) in [
+        ("mkdir upper/e; touch upper/e/1 upper/e/2 upper/e/3", 4, 4),
+        // Over more than one directory, and with what the run removed of the host's.
+        ("cd upper; mkdir e/f; touch e/f/1", 6, 6),
+    ] {
+        shell(world.run.path(), script);
+        assert!(
+            matches!(most(names), Ok(found) if found == changes),
+            "{script}: {:?}",
+            most(names)
+        );
+        let refused = most(names - 1);
+        assert!(matches!(refused, Err(SyncError::TooMany { .. })), "{script}: {refused:?}");
+    }
+    world.guest("rm -r d e");
+    assert!(matches!(most(3), Err(SyncError::TooMany { .. })), "{:?}", most(3));
+    assert!(matches!(most(4), Ok(4)), "{:?}", most(4));
+}

@@ -29,6 +29,7 @@ fn united(world: &World) -> ChangeSet {
         root: root.as_fd(),
         identity: world.identity,
         stamp: world.stamp,
+        clock: world.clock,
         settled: &Settled::default(),
     };
     let moved = unite(&OsFs, &source, &mut set).expect("united");

@@ -152,3 +152,42 @@ fn held_refused_and_conflicting_entries_stop_nothing_else() {
         assert!(world.root().join("d/sub/two").exists() && !world.root().join("new").exists());
     }
 }
+
+/// Edits that keep size and time of modification, and what is none.
+#[test]
+fn edits_that_keep_size_and_time_are_left_alone() {
+    let edits = "for f in d/one n/n; do
+            touch -r $f ../time; tr a-z A-Z < $f > ../text; cat ../text > $f; touch -r ../time $f; done";
+    for place in PLACES {
+        let world = World::new(place, TREE);
+        world.guest("echo aaa > d/one; mkdir n; echo bbb > n/n; echo ccc > n/other; rm four");
+        assert!(world.sync(OnConflict::Host).is_complete());
+        world.drop_layer();
+        world.host(edits);
+        let undone = world.undo(&OsFs).expect("undone");
+        let mut stayed: Vec<_> =
+            undone.changed_since.iter().filter_map(|path| path.to_str()).collect();
+        stayed.sort_unstable();
+        assert_eq!(stayed, ["d/one", "n", "n/n"], "{place:?}");
+        let read = |path: &str| std::fs::read_to_string(world.root().join(path)).expect("there");
+        assert_eq!([read("d/one"), read("n/n"), read("four")], ["AAA\n", "BBB\n", "4\n"]);
+        assert!(!world.root().join("n/other").exists());
+    }
+}
+
+#[test]
+fn what_the_layers_end_and_an_earlier_undo_did_is_no_edit() {
+    for place in PLACES {
+        let world = World::new(place, TREE);
+        let before = world.snapshot();
+        world.guest(GUEST);
+        assert!(world.sync(OnConflict::Host).is_complete());
+        world.drop_layer();
+        for part in ["d/one", "n/m", "n", ""] {
+            let undone = world.undo_only(&OsFs, &|path| path.starts_with(part)).expect("undone");
+            assert!(undone.changed_since.is_empty(), "{place:?} {part}: {undone:?}");
+            world.drop_layer();
+        }
+        assert_same(&world.snapshot(), &before, &format!("{place:?}"));
+    }
+}

@@ -20,7 +20,7 @@ pub(super) fn invert(
     fs: &dyn Fs,
     bench: &mut Bench<'_>,
     mount: &MountPlace<'_>,
-    ledger: &Ledger,
+    (ledger, alone): (&Ledger, &HashMap<&Path, &Seen>),
     (chosen, report): Chosen<'_>,
 ) -> Result<MountBatch, SyncError> {
     let root = fs.node(mount.root, OsStr::new("")).map_err(io("look at", Path::new("")))?;
@@ -33,6 +33,7 @@ pub(super) fn invert(
         fs,
         bench,
         report,
+        alone,
         steps: Vec::new(),
         stays: HashSet::new(),
         stands: HashMap::new(),
@@ -74,6 +75,8 @@ struct Inverse<'i, 'a> {
     fs: &'i dyn Fs,
     bench: &'i mut Bench<'a>,
     report: &'i mut UndoReport,
+    /// What stood there apart from the layers.
+    alone: &'i HashMap<&'i Path, &'i Seen>,
     steps: Vec<Step>,
     /// Directories in which something of the write-back stays.
     stays: HashSet<PathBuf>,
@@ -100,7 +103,13 @@ impl Inverse<'_, '_> {
         };
         let left = step.new.filter(|_| step.act != Act::Take);
         // A later step's original that came from another file system is a copy.
-        let old = left.map(|left| self.stands.get(&step.path).copied().unwrap_or(left));
+        let back = self.stands.get(&step.path).copied();
+        let alone = left.zip(self.alone.get(step.path.as_path()).copied());
+        let alone = alone.filter(|(left, alone)| back.is_none() && alone.is_still(left));
+        let (old, exact) = match alone {
+            Some((_, alone)) => (Some(*alone), true),
+            None => (left.map(|left| back.unwrap_or(left)), false),
+        };
         self.stands.extend(new.map(|new| (step.path.clone(), new)));
         let node = step.old.map_or(step.node, |seen| seen.kind);
         self.touched.extend(step.path.parent().map(Path::to_owned));
@@ -109,6 +118,7 @@ impl Inverse<'_, '_> {
             new,
             old,
             node,
+            exact,
             below: Vec::new(),
             is_within: false,
             ..step.clone()

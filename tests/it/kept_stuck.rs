@@ -1,0 +1,141 @@
+//! Write-backs that can't be begun or finished: the run can always be dropped, and nothing is lost.
+//! The kernel's refusals are injected (strace).
+
+use std::fs;
+
+use crate::harness::{Said, World, endow, said};
+
+/// A project with a run that waits: one file edited, one new, one removed.
+struct Stuck {
+    world: World,
+    id: String,
+}
+
+impl Stuck {
+    fn new() -> Self {
+        let world = World::new();
+        world.bare("echo old >edited; echo old >gone; touch -d @1400000000 edited gone .").ok();
+        world.run(&["run", "--sync", "review"], "echo new >edited; rm gone; echo x >made").ok();
+        let runs = fs::read_dir(world.state().join("runs")).expect("runs");
+        let id = runs.flatten().next().expect("a run").file_name().into_string().expect("text");
+        Self { world, id }
+    }
+
+    fn endow(&self, words: &[&str]) -> Said {
+        said(&mut self.world.endow(words))
+    }
+
+    /// The same, while calls of one name fail from some number on.
+    fn failing(&self, words: &[&str], errno: &str, from: usize) -> Said {
+        let inject = format!("inject=renameat2:error={errno}:when={from}+");
+        let mut command = self.world.command("strace");
+        command.args(["-f", "-q", "-o", "/dev/null", "-e", "signal=none", "-e", &inject]);
+        said(command.arg(endow()).args(words))
+    }
+
+    fn names(&self) -> String {
+        self.world.bare("ls -A; cat edited").ok().to_owned()
+    }
+
+    fn has_journal(&self) -> bool {
+        self.world.state().join("runs").join(&self.id).join("journal").exists()
+    }
+}
+
+const OLD: &str = "edited\ngone\nold\n";
+
+#[test]
+fn a_file_system_without_the_flags_leaves_the_run_as_it_was() {
+    let stuck = Stuck::new();
+    for words in [["apply"].as_slice(), &["apply", "edited"], &["apply"]] {
+        let refused = stuck.failing(words, "EINVAL", 1);
+        let told = refused.fails(121);
+        assert!(told.contains("the file system can't"), "{told}");
+        assert!(told.contains("git apply"), "{told}");
+        assert!(!stuck.has_journal());
+        assert_eq!(stuck.names(), OLD);
+        assert_eq!(stuck.world.states(), ["waiting"]);
+    }
+    stuck.failing(&["discard"], "EINVAL", 1).ok();
+    assert_eq!(stuck.world.states(), ["discarded"]);
+    assert_eq!(stuck.names(), OLD);
+}
+
+#[test]
+fn the_end_of_a_run_says_why_and_what_helps() {
+    let world = World::new();
+    world.bare("echo old >edited").ok();
+    let inject = "inject=renameat2:error=EINVAL";
+    let mut command = world.command("strace");
+    command.args(["-f", "-q", "-o", "/dev/null", "-e", "signal=none", "-e", inject]);
+    let run = said(command.arg(endow()).args(["run", "--", "sh", "-c", "echo new >edited"]));
+    let told = run.fails(121);
+    assert!(told.contains("the file system can't") && told.contains("git apply"), "{told}");
+    assert_eq!(world.read("edited"), "old\n");
+    assert_eq!(world.states(), ["waiting"]);
+}
+
+#[test]
+fn a_write_back_that_can_not_be_finished_is_given_up() {
+    // The first calls are the trial; the write-back fails at one step after another.
+    for from in 3..=6 {
+        let stuck = Stuck::new();
+        let begun = stuck.failing(&["apply"], "EIO", from);
+        if begun.code == 0 {
+            break;
+        }
+        let about = format!("from call {from}: {}", begun.stderr);
+        assert!(stuck.has_journal(), "{about}");
+        let again = stuck.failing(&["discard", &stuck.id], "EIO", 1);
+        assert!(
+            again.fails(121).contains(&format!("endow discard --force {}", stuck.id)),
+            "{about}"
+        );
+        stuck.failing(&["discard", "--force", &stuck.id], "EIO", 1).ok();
+        assert!(!stuck.has_journal(), "{about}");
+        if stuck.world.states() == ["applied"] {
+            stuck.endow(&["undo"]).ok();
+        }
+        assert_eq!(stuck.names(), OLD, "{about}");
+    }
+}
+
+#[test]
+fn a_torn_journal_is_named_and_goes_by_force() {
+    for torn in ["", "{\"vers", "{}", "{\"version\": 1}"] {
+        let stuck = Stuck::new();
+        let run = stuck.world.state().join("runs").join(&stuck.id);
+        let begun = stuck.failing(&["apply"], "EIO", 3);
+        assert!(stuck.has_journal(), "{}", begun.stderr);
+        fs::write(run.join("journal"), torn).expect("torn");
+        let rm = format!("endow runs rm {}", stuck.id);
+        for words in [["apply"].as_slice(), &["discard"], &["discard", "--force"], &["diff"]] {
+            let told = stuck.endow(words);
+            assert!(told.code != 0 && told.stderr.contains(&rm), "{words:?}: {}", told.stderr);
+            assert_eq!(told.stderr.matches("hint: `endow").count(), 1, "{}", told.stderr);
+        }
+        assert!(stuck.endow(&["gc"]).ok().contains(&rm));
+        let before = stuck.names();
+        let told = stuck.endow(&["runs", "rm", &stuck.id]);
+        let undo = run.join("undo");
+        for word in [undo.to_str().expect("text"), &format!("endow runs rm --force {}", stuck.id)] {
+            assert!(told.fails(125).contains(word), "{}", told.stderr);
+        }
+        assert!(stuck.has_journal());
+        let gone = stuck.endow(&["runs", "rm", "--force", &stuck.id]);
+        gone.ok();
+        assert!(gone.stderr.contains("half-done"), "{}", gone.stderr);
+        assert!(!run.exists());
+        assert_eq!(stuck.names(), before);
+    }
+}
+
+#[test]
+fn force_removes_what_waits_and_nothing_else_does() {
+    let stuck = Stuck::new();
+    let told = stuck.endow(&["runs", "rm", &stuck.id]);
+    assert!(told.fails(2).contains("endow discard"), "{}", told.stderr);
+    stuck.endow(&["runs", "rm", "--force", &stuck.id]).ok();
+    assert_eq!(stuck.world.states(), Vec::<String>::new());
+    assert_eq!(stuck.names(), OLD);
+}

@@ -1,0 +1,76 @@
+//! Files that were written back and of which no layer has a name any more: from then on their time of
+//! change tells every edit, also one that keeps size and time of modification.
+//!
+//! It is a help, and not synced: where it is missing, torn or of before, an undo compares less.
+
+use std::collections::HashMap;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::collect::io;
+use super::journal::{UNDO, read, write};
+use super::resettle::{Standing, look};
+use super::root::{Closed, Root};
+use super::{Seen, SyncError, stored};
+use crate::fs::{Errno, Fs, Open};
+
+const ALONE: &str = "alone.json";
+const ALONE_NEW: &str = "alone.json.new";
+
+/// What is stored of all mounts.
+#[derive(Default, Serialize, Deserialize)]
+pub(super) struct Alone {
+    version: u32,
+    mounts: Vec<OfMount>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct OfMount {
+    mount: u32,
+    #[serde(with = "stored::seen")]
+    files: Vec<(PathBuf, Seen)>,
+}
+
+impl Alone {
+    /// Reads what is known of a run; nothing where that can't be read.
+    pub(super) fn read(fs: &dyn Fs, run: BorrowedFd<'_>) -> Self {
+        read(fs, run, &Path::new(UNDO).join(ALONE)).ok().flatten().unwrap_or_default()
+    }
+
+    /// Returns the files of a mount as they stood.
+    pub(super) fn files(&self, mount: u32) -> HashMap<&Path, &Seen> {
+        let mounts = self.mounts.iter().filter(|known| known.mount == mount);
+        mounts.flat_map(|known| &known.files).map(|(path, seen)| (path.as_path(), seen)).collect()
+    }
+}
+
+/// Notes what of the files that stood before the layers of a run went is as it was, now that they are
+/// gone.
+///
+/// # Errors
+/// A failing call; then nothing is noted.
+pub fn note_alone(
+    fs: &dyn Fs,
+    run: BorrowedFd<'_>,
+    standing: &[(Standing, BorrowedFd<'_>)],
+) -> Result<(), SyncError> {
+    let undo = match fs.open_below(run, Path::new(UNDO), Open::List) {
+        Err(Errno::NOENT) => return Ok(()),
+        result => result.map_err(io("open", Path::new(UNDO)))?,
+    };
+    let mounts = standing.iter().map(|(of_mount, root)| {
+        let mut root = Root::new(fs, *root, Closed::Stay);
+        let files = of_mount.files.iter().filter_map(|(path, before)| {
+            let (now, links) = look(fs, &mut root, path)?;
+            // A further name may come and go without an edit.
+            (links == 1 && now.is_still(before)).then(|| (path.clone(), now))
+        });
+        OfMount { mount: of_mount.mount, files: files.collect() }
+    });
+    let alone = Alone { version: 1, mounts: mounts.collect() };
+    write(fs, undo.as_fd(), ALONE_NEW, &alone)?;
+    fs.rename(undo.as_fd(), ALONE_NEW.as_ref(), ALONE.as_ref())
+        .map_err(io("write", Path::new(ALONE)))
+}
