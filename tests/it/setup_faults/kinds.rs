@@ -5,7 +5,7 @@ use std::fs;
 use std::net::TcpListener;
 use std::process::Command;
 
-use crate::harness::World;
+use crate::harness::{World, said};
 
 const PROBE: &str = include_str!("probe.py");
 /// What is read and written inside, below the world's root.
@@ -48,6 +48,8 @@ enum With {
     AllowedPort,
     /// A commit, which is made in the cache.
     Tree,
+    /// A tree of the content-addressed store, which is made in the cache, too.
+    Stored,
 }
 
 pub(super) const DEFAULT: Kind =
@@ -102,6 +104,14 @@ pub(super) const TREE: Kind = Kind {
     files: &[],
     with: With::Tree,
 };
+pub(super) const CHANGED_TREE: Kind = Kind {
+    name: "git tree, copy-on-write, dropped",
+    options: &["--workspace", "ro", "--git", "/ref=ROOT/repository@HEAD,cow", "--sync", "discard"],
+    files: &[],
+    with: With::Tree,
+};
+pub(super) const STORED: Kind =
+    Kind { name: "stored tree", options: &["--workspace", "ro"], files: &[], with: With::Stored };
 pub(super) const IN_PLACE: Kind = Kind {
     name: "level landlock",
     options: &[
@@ -176,13 +186,19 @@ pub(super) fn world(kind: Kind) -> World {
     if kind.makes_tree() {
         world.bare(REPOSITORY).ok();
     }
+    if kind.with == With::Stored {
+        let tree = world.root().join("repository");
+        fs::remove_dir_all(tree.join(".git")).expect("only the tree is stored");
+        let put = said(world.endow(["cas", "put"]).arg(tree));
+        world.write("digest", put.ok().split_whitespace().next().expect("a digest"));
+    }
     world
 }
 
 impl Kind {
     /// Whether a run makes something that later runs take for whole.
     pub(super) fn makes_tree(self) -> bool {
-        self.with == With::Tree
+        matches!(self.with, With::Tree | With::Stored)
     }
 
     /// Returns the run of the probe.
@@ -194,6 +210,10 @@ impl Kind {
         let [first, second] = listening.ports;
         if self.with == With::AllowedPort {
             command.args(["--net", &format!("localhost:{first}")]);
+        }
+        if self.with == With::Stored {
+            let digest = fs::read_to_string(world.root().join("digest")).expect("a digest");
+            command.args(["--cas", &format!("/ref={digest}")]);
         }
         command.args(["--env", &format!("PROBE_PORTS={first} {second}")]);
         command.env("TMPDIR", world.root().join("tmp"));

@@ -54,6 +54,16 @@ fn git_tree_is_whole_or_the_run_is_refused() {
 }
 
 #[test]
+fn changed_git_tree_is_whole_or_the_run_is_refused() {
+    Sweep::of(kinds::CHANGED_TREE).run();
+}
+
+#[test]
+fn stored_tree_is_whole_or_the_run_is_refused() {
+    Sweep::of(kinds::STORED).run();
+}
+
+#[test]
 fn run_in_place_is_confined_or_refused() {
     Sweep::of(kinds::IN_PLACE).run();
 }
