@@ -63,6 +63,7 @@ mod run_usage;
 mod run_workspace;
 mod setup_faults;
 mod single;
+mod surroundings;
 mod sync_crash;
 mod sync_races;
 mod trees;

@@ -74,12 +74,12 @@ fn send_namespaces(socket: BorrowedFd<'_>) -> Result<(), Errno> {
     sys::socket::send(socket, &Message::Namespaces.encode(), &descriptors)
 }
 
-/// A keyring of the caller's would stay readable. The quota is per user (kernel.keys.maxkeys):
-/// where it is used up, the filter's refusal of every keyring call is what remains, and the
-/// supervisor is told.
+/// A keyring of the caller's would stay readable. The quota is per user (kernel.keys.maxkeys), and
+/// containers refuse the call: there the filter's refusal of every keyring call is what remains,
+/// and the supervisor is told.
 fn new_session_keyring(socket: BorrowedFd<'_>) -> Result<(), Errno> {
     match sys::keyring::join_new_session() {
-        Err(Errno::DQUOT | Errno::NOSYS) => {
+        Err(Errno::DQUOT | Errno::NOSYS | Errno::PERM) => {
             sys::socket::send(socket, &Message::NoKeyring.encode(), &[])
         }
         other => other,

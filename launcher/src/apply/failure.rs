@@ -3,9 +3,9 @@
 use rustix::io::Errno;
 
 use super::message::{Stage, StepFailure};
-use crate::plan::Plan;
 use crate::plan::host::UsernsRefusal;
 use crate::plan::step::{ConfineStep, InitStep, PayloadStep};
+use crate::plan::{COVERED_PROC, Plan};
 
 /// Why a sandbox did not start. Nothing of the command has run.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -23,6 +23,9 @@ pub(crate) enum SpawnError {
     /// The host's kernel refuses what every sandbox needs.
     #[error("this host refuses {}", refusal.words())]
     Refused { refusal: UsernsRefusal, errno: Errno },
+    /// The kernel makes no process file system where parts of the one that is there are covered.
+    #[error("this host refuses {}", COVERED_PROC.0)]
+    CoveredProc { errno: Errno },
     /// The command is not in the view.
     #[error("command not found")]
     NotFound,
@@ -76,6 +79,7 @@ impl SpawnError {
         match self {
             Self::Refused { errno, .. }
             | Self::NoProc { errno }
+            | Self::CoveredProc { errno }
             | Self::NotExecutable { errno }
             | Self::Step { errno, .. }
             | Self::System { errno } => Some(*errno),
@@ -93,6 +97,7 @@ fn of_init(steps: &[InitStep], failure: &StepFailure, errno: Errno) -> SpawnErro
         Some(InitStep::IdMaps { .. } | InitStep::NewRoot | InitStep::AttachRoot) if refused => {
             SpawnError::Refused { refusal: crate::probe::userns_refusal(), errno }
         }
+        Some(InitStep::NewProc) if refused => SpawnError::CoveredProc { errno },
         Some(step) => {
             SpawnError::Step { step: step.to_string(), errno, hint: init_hint(step, errno) }
         }
@@ -109,9 +114,6 @@ fn init_hint(step: &InitStep, errno: Errno) -> Option<&'static str> {
         (InitStep::Bind { .. } | InitStep::Overlay { .. }, Errno::LOOP) => {
             Some("a part of the source's path became a symbolic link; run again")
         }
-        (InitStep::NewProc, Errno::PERM) => Some(
-            "parts of /proc are covered here, as in containers: run `endow doctor` for the remedy",
-        ),
         (InitStep::Overlay { .. }, Errno::INVAL) => {
             Some("this file system can't be a layer of an overlay; grant it with `nodeny`")
         }

@@ -60,7 +60,10 @@ fn open(start: &Start, view: &mut View) -> Result<Inherited, StepFailure> {
     let sigchld_ignored = sys::signal::is_ignored(libc::SIGCHLD);
     sys::signal::set_disposition(libc::SIGCHLD, Disposition::Default);
     let umask = rustix::process::umask(rustix::fs::Mode::empty());
-    sys::clone::unshare(others(start.namespaces)).map_err(failure(Stage::Clone))?;
+    // Where none is to be made the call may be refused, as containers do.
+    if let Some(namespaces) = start.namespaces {
+        sys::clone::unshare(others(namespaces)).map_err(failure(Stage::Clone))?;
+    }
     view.run((Stage::Opening, 0), &start.steps)?;
     view.sockets.send(start.socket.as_fd()).map_err(failure(Stage::Opening))?;
     Ok(Inherited { mask, sigchld_ignored, umask, parent: rustix::process::getpid() })
@@ -140,8 +143,7 @@ fn become_pid_1(
 }
 
 /// The namespaces that pid 1 makes by itself.
-fn others(namespaces: Option<Namespaces>) -> i32 {
-    let Some(namespaces) = namespaces else { return 0 };
+fn others(namespaces: Namespaces) -> i32 {
     let always =
         libc::CLONE_NEWNS | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS | libc::CLONE_NEWCGROUP;
     #[cfg(feature = "test-switches")]

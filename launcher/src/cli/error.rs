@@ -13,7 +13,7 @@ use super::exit;
 use crate::apply::{PrepareError, SpawnError};
 use crate::plan::registries::RegistryFault;
 use crate::plan::ssh_agent::SshAgentFault;
-use crate::plan::{Beyond, PlanError};
+use crate::plan::{Beyond, COVERED_PROC, PlanError};
 
 /// What went wrong, for whom, and what helps.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -401,7 +401,7 @@ impl From<PrepareError> for CommandError {
 impl From<SpawnError> for CommandError {
     fn from(error: SpawnError) -> Self {
         let kind = match &error {
-            SpawnError::Refused { .. } => Kind::Unenforceable,
+            SpawnError::Refused { .. } | SpawnError::CoveredProc { .. } => Kind::Unenforceable,
             SpawnError::NotFound => Kind::NotFound,
             SpawnError::NotExecutable { .. } => Kind::NotExecutable,
             SpawnError::Threads(_) => Kind::Bug,
@@ -414,6 +414,9 @@ impl From<SpawnError> for CommandError {
         match error {
             SpawnError::Refused { refusal, .. } => {
                 this.hint(refusal.remedy()).hint("`endow doctor` tells more")
+            }
+            SpawnError::CoveredProc { .. } => {
+                this.hint(COVERED_PROC.1).hint("`endow doctor` tells more")
             }
             SpawnError::Step { hint: Some(hint), .. } => this.hint(hint),
             SpawnError::Killed => this
