@@ -87,11 +87,13 @@ job() {
         home=/home/$who
         test -z "$confined" || printf 'exec %s' "$confined" >/proc/self/attr/exec
         test "$who" != root || home=/root
-        exec setpriv --reuid="$who" --regid="$who" --clear-groups env -i PATH="$PATH" \
+        # Not `exec`: a process group whose parent is pid 1 counts as orphaned, and can't be stopped.
+        setpriv --reuid="$who" --regid="$who" --clear-groups env -i PATH="$PATH" \
             HOME="$home" USER="$who" LOGNAME="$who" SHELL=/bin/sh LANG=C.UTF-8 \
             ENDOW_BIN="$endow" ENDOW_TEST_SKIPS=/tmp/skips \
             CARGO_MANIFEST_DIR="$directory" INSTA_UPDATE=no INSTA_WORKSPACE_ROOT="$place/src" \
             timeout --kill-after=10 "$seconds" "$@" </dev/null 2>&1
+        exit $?
     )
     echo "@ended $?"
     sed 's/^/@skip /' /tmp/skips
