@@ -68,6 +68,10 @@ impl Job {
     }
 
     /// What it is, for people.
+    pub(super) fn is_diagnosis(&self) -> bool {
+        self.label == "doctor"
+    }
+
     pub(super) fn title(&self) -> String {
         format!("{} as {}", self.label, self.user)
     }

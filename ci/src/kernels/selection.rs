@@ -40,6 +40,7 @@ const EMULATED: &[(&str, &str)] = &[
     ("plan::", "decides on values and asks no kernel"),
     ("learn::", "starts each run many times"),
     ("awaited::", "waits for times of an unemulated machine"),
+    ("lifecycle::chain", "its control finds such a process by chance, in time"),
     ("single::", "waits for times of an unemulated machine"),
 ];
 

@@ -83,9 +83,13 @@ impl Session {
             seconds: if self.scope == Scope::Smoke { SMOKE_LIMIT } else { LIMIT },
         };
         let mut told = Told::default();
+        let mut is_shown = true;
         boot.run(|line| {
             told.read(line);
-            show(line, jobs);
+            is_shown = show(line, jobs).unwrap_or(is_shown);
+            if is_shown && !line.starts_with('@') && !line.is_empty() {
+                println!("{line}");
+            }
         })?;
         ensure!(told.done, "the guest of {} told too little:\n{}", kernel.name, boot.last_words());
         Ok(told)
@@ -135,12 +139,10 @@ impl Session {
     }
 }
 
-/// Shows a line of a guest's; of JSON that is the table's to show.
-fn show(line: &str, jobs: &[Job]) {
-    if let Some(number) = line.strip_prefix("@job ") {
-        let job = number.parse().ok().and_then(|number: usize| jobs.get(number));
-        println!("\n-- {}", job.map_or_else(String::new, Job::title));
-    } else if !line.starts_with(['@', ' ', '{', '}']) && !line.is_empty() {
-        println!("{line}");
-    }
+/// Shows where a job begins; returns whether what it says is to be shown: a diagnosis is the table's to show.
+fn show(line: &str, jobs: &[Job]) -> Option<bool> {
+    let number = line.strip_prefix("@job ")?;
+    let job = number.parse().ok().and_then(|number: usize| jobs.get(number));
+    println!("\n-- {}", job.map_or_else(String::new, Job::title));
+    Some(job.is_some_and(|job| !job.is_diagnosis()))
 }
