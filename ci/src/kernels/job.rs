@@ -67,11 +67,12 @@ impl Job {
         self
     }
 
-    /// What it is, for people.
+    /// Whether it asks `endow doctor`.
     pub(super) fn is_diagnosis(&self) -> bool {
         self.label == "doctor"
     }
 
+    /// What it is, for people.
     pub(super) fn title(&self) -> String {
         format!("{} as {}", self.label, self.user)
     }

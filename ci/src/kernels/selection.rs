@@ -41,6 +41,7 @@ const EMULATED: &[(&str, &str)] = &[
     ("learn::", "starts each run many times"),
     ("awaited::", "waits for times of an unemulated machine"),
     ("lifecycle::chain", "its control finds such a process by chance, in time"),
+    ("interactive_shell_inside", "types at times of an unemulated machine"),
     ("single::", "waits for times of an unemulated machine"),
 ];
 
