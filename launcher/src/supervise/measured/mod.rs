@@ -28,8 +28,9 @@ const SHARE: u32 = 20;
 pub(crate) struct Measured {
     layers: Vec<Layer>,
     limit: Amount,
-    /// What the file system of all layers held before; `None` when it does not tell.
-    before: Option<Amount>,
+    /// The least that the file system of all layers held since the start: what others take away is
+    /// not the command's to fill. `None` when it does not tell.
+    least: Option<Amount>,
     next: Instant,
 }
 
@@ -66,6 +67,10 @@ impl Amount {
         Some(Self { bytes, files: found.f_files.saturating_sub(found.f_ffree) })
     }
 
+    fn min(self, other: Self) -> Self {
+        Self { bytes: self.bytes.min(other.bytes), files: self.files.min(other.files) }
+    }
+
     fn since(self, before: Self) -> Self {
         let bytes = self.bytes.saturating_sub(before.bytes);
         Self { bytes, files: self.files.saturating_sub(before.files) }
@@ -95,9 +100,9 @@ impl Measured {
         let bytes = limits.layer_size_bytes.unwrap_or(u64::MAX);
         let limit = Amount { bytes, files: limits.layer_files.unwrap_or(u64::MAX) };
         // All are in the run's directory.
-        let before = layers.first().and_then(|layer| Amount::of(layer.directory.as_fd()));
+        let least = layers.first().and_then(|layer| Amount::of(layer.directory.as_fd()));
         let next = Instant::now() + EACH;
-        Ok((!layers.is_empty()).then_some(Self { layers, limit, before, next }))
+        Ok((!layers.is_empty()).then_some(Self { layers, limit, least, next }))
     }
 
     /// Returns when to measure next.
@@ -117,22 +122,25 @@ impl Measured {
         self.judge(found)
     }
 
-    fn judge(&self, found: Found) -> Option<Counted> {
+    fn judge(&mut self, found: Found) -> Option<Counted> {
+        let grown = self.grown();
         match found {
             Found::Whole(amount) | Found::AtLeast(amount) if amount.passes(self.limit) => {
                 Some(Counted::Layers)
             }
-            Found::AtLeast(_) if self.grown().is_none_or(|it| it.passes(self.limit)) => {
+            Found::AtLeast(_) if grown.is_none_or(|it| it.passes(self.limit)) => {
                 Some(Counted::FileSystem)
             }
             Found::Whole(_) | Found::AtLeast(_) => None,
         }
     }
 
-    /// Returns by how much the file system was filled since the start.
-    fn grown(&self) -> Option<Amount> {
+    /// Returns by how much the file system was filled since it held the least.
+    fn grown(&mut self) -> Option<Amount> {
         let now = Amount::of(self.layers.first()?.directory.as_fd())?;
-        Some(now.since(self.before?))
+        let least = self.least.as_mut()?;
+        *least = least.min(now);
+        Some(now.since(*least))
     }
 
     fn count(&mut self, pid_1: i32) -> Found {
@@ -176,10 +184,10 @@ mod tests {
         let scratch = tempfile::tempdir().expect("a directory");
         let directory = OwnedFd::from(std::fs::File::open(scratch.path()).expect("opened"));
         let now = Amount::of(directory.as_fd()).expect("told");
-        let before = Some(Amount { bytes: now.bytes.saturating_sub(filled), ..now });
+        let least = Some(Amount { bytes: now.bytes.saturating_sub(filled), ..now });
         let layers = vec![Layer { directory, at: PathBuf::from("/"), last: Measure::default() }];
         let limit = Amount { bytes: 1 << 32, files: u64::MAX };
-        let measured = Measured { layers, limit, before, next: Instant::now() };
+        let mut measured = Measured { layers, limit, least, next: Instant::now() };
         measured.judge(found(Amount { bytes: seen, files: 0 }))
     }
 
@@ -194,9 +202,9 @@ mod tests {
 
     #[test]
     fn file_system_that_does_not_tell_is_taken_for_full() {
-        let measured = |before| {
+        let measured = |least| {
             let limit = Amount { bytes: u64::MAX, files: u64::MAX };
-            Measured { layers: Vec::new(), limit, before, next: Instant::now() }
+            Measured { layers: Vec::new(), limit, least, next: Instant::now() }
         };
         let found = Found::AtLeast(Amount::default());
         assert_eq!(measured(None).judge(found), Some(Counted::FileSystem));
