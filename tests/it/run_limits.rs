@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::harness::{Said, World, mark, marked};
+use crate::harness::{Said, World, kernel, mark, marked};
 
 fn run(world: &World, options: &[&str], script: &str) -> Said {
     world.run(&[&["run"], options].concat(), script)
@@ -223,7 +223,9 @@ fn files_without_a_name_count_for_the_limit_of_layers() {
         (MAPPED, guessed),
         (UNDER_WAY, guessed),
     ];
-    for (way, told) in ways {
+    // An overlay makes such files since Linux 6.3.
+    let can = |way: &str| way != NEVER_NAMED || kernel() >= (6, 3);
+    for (way, told) in ways.into_iter().filter(|(way, _)| can(way)) {
         let world = World::new();
         let policy = world.write("p.toml", "version = 1\n[limits]\nlayer_size = \"8M\"\n");
         let script = world.write("hidden.py", &hidden(way)).display().to_string();
