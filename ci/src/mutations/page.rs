@@ -10,20 +10,25 @@ use super::Noticed;
 use crate::workspace;
 
 const PAGE: &str = "docs/reference/layers.md";
-const BEGIN: &str = "<!-- made by `cargo ci mutations --write` -->\n";
+const HEAD: &str = "\
+# What each layer is tested by
 
-/// Writes everything after the mark.
+A build with the feature `test-switches`, which release builds refuse, can take one layer away from a run.
+`cargo ci mutations --write` does that to the tests of attacks and to those of single layers, as an ordinary user (as root
+where nothing fails for one), and lists what fails then and does not with all layers. Most attacks are refused by more than one
+layer: that each of these holds alone is what the tests of `layers` show, in which all others are off.
+
+| layer | what it is | tests that notice its loss |
+|---|---|---|
+";
+
+/// Writes the page.
 pub(super) fn write(all: &[Noticed]) -> Result<()> {
-    let page = workspace::root().join(PAGE);
-    let text = fs::read_to_string(&page).with_context(|| format!("no {PAGE}"))?;
-    let (before, _) = text.split_once(BEGIN).context("the page has no mark")?;
-    fs::write(page, format!("{before}{BEGIN}\n{}", render(all)))?;
-    Ok(())
+    fs::write(workspace::root().join(PAGE), render(all)).with_context(|| PAGE.to_owned())
 }
 
 fn render(all: &[Noticed]) -> String {
-    let mut text =
-        String::from("| layer | what it is | tests that notice its loss |\n|---|---|---|\n");
+    let mut text = String::from(HEAD);
     for Noticed { layer, tests } in all {
         let (word, about) = (&layer.word, &layer.about);
         let _ = writeln!(text, "| [`{word}`](#{word}) | {about} | {} |", tests.len());
