@@ -189,10 +189,13 @@ pub(crate) fn noted(
     (path, id): (&HostPath, FileId),
     options: &HiddenOptions<'_>,
 ) -> Option<Noted> {
-    let patterns = PatternSet::new(&policy.deny).ok()?.below(path.as_path());
+    let (root, patterns) = (path.as_path(), PatternSet::new(&policy.deny).ok()?);
+    let narrower = patterns.narrower(root);
+    // As at the start: what was remembered then is known by it.
+    let below = (narrower.is_some() || protect.narrower(root).is_some()).then_some(root);
+    let patterns = narrower.unwrap_or(patterns);
     let of_all = Rules { written: &policy.deny, ..Rules::of(&patterns) };
-    let root = path.as_path();
-    let rules = Rules { protect: Some(protect), is_whole: true, below: Some(root), ..of_all };
+    let rules = Rules { protect: Some(protect), is_whole: true, below, ..of_all };
     let remembered = options.cache.and_then(cache_directory);
     let (plain, work_tree) = (Asked::new(rules), options.work_tree);
     let looking = Looking { plain, live: None, work_tree, remembered };
