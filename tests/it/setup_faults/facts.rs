@@ -27,6 +27,7 @@ pub(super) fn compare(sound: &BTreeSet<String>, found: &BTreeSet<String>) -> Com
     let added = found.iter().filter(|(about, _)| !sound.contains_key(*about));
     let added =
         added.filter(|(about, what)| !is_cover(about, what) && !is_part(about, what, &sound));
+    let added = added.filter(|(about, what)| !is_copied(about, what));
     let added = added.map(|(about, what)| format!("+ {about} = {what}"));
     let lost =
         sound.iter().filter(|(about, what)| !allows(about, what, found.get(*about).copied()));
@@ -43,6 +44,13 @@ fn by_subject(facts: &BTreeSet<String>) -> BTreeMap<&str, &str> {
 /// Whether a mount takes away: one that lets nobody write in the project, or hides a name there.
 fn is_cover(about: &str, what: &str) -> bool {
     about.starts_with("mount ROOT/home/project/") && what.starts_with("ro,")
+}
+
+/// Whether a stored tree stands there in its other form: where the kernel can't be asked whether it takes
+/// layers of data, the tree is copied whole. What is in it is compared by itself.
+fn is_copied(about: &str, what: &str) -> bool {
+    let of_tree = about.starts_with("mount /ref of ROOT/cache/trees/v1/sha256-");
+    of_tree && what.starts_with("ro,nosuid,nodev,")
 }
 
 /// Whether a mount shows a part of what is shown without the fault, and in the same way.

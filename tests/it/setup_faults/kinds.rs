@@ -201,6 +201,11 @@ impl Kind {
         matches!(self.with, With::Tree | With::Stored)
     }
 
+    /// Whether that may be made in one form or another.
+    pub(super) fn has_forms(self) -> bool {
+        self.with == With::Stored
+    }
+
     /// Returns the run of the probe.
     pub(super) fn command(self, world: &World, listening: &Listening, more: &[&str]) -> Command {
         let root = world.root().display().to_string();

@@ -99,10 +99,14 @@ fn left(sound: &Sound, ran: &Ran) -> Vec<String> {
 
 /// Whether a name may be there: a run that was killed while it was made is taken away when it is old, a
 /// tree that was not finished by the next run, and what endow keeps goes to `TMPDIR` where it may not open its own directories.
+/// Where the kernel can't be asked whether it takes layers of data, a stored tree is copied whole.
 fn is_known(path: &Path) -> bool {
     let unfinished = ["state/runs/.new-", "cache/trees/v1/.new-", "cache/trees/v1/.lock-"];
+    let copied = "cache/trees/v1/sha256-";
     let name = path.to_string_lossy();
-    path.starts_with("tmp/endow") || unfinished.iter().any(|it| name.starts_with(it))
+    path.starts_with("tmp/endow")
+        || unfinished.iter().any(|it| name.starts_with(it))
+        || name.starts_with(copied)
 }
 
 /// The command has run: as confined as it is without a fault, or less and that was told.
