@@ -25,6 +25,7 @@ const NEVER: &[(&str, &str)] = &[
 const BEFORE_6_12: &[(&str, &str)] = &[
     ("in_place::", "level `landlock` is refused before Linux 6.12"),
     ("nothing_is_claimed_where_nobody_can_listen", "is about level `landlock`"),
+    ("surroundings::", "is about level `landlock`, too"),
     ("protecting_a_name_of_a_live_mount_needs_a_view", "is about level `landlock`"),
 ];
 
