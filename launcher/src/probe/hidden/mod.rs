@@ -140,18 +140,11 @@ impl Looking<'_> {
     }
 
     fn one(&self, spec: &MountSpec, source: &Source) -> HiddenNames {
-        let asked = self.asked(&source.path);
-        if spec.class == MountClass::System || spec.options.nodeny || !asked.rules.needs_walk() {
+        let Asked { rules, .. } = self.asked(&source.path);
+        if spec.class == MountClass::System || spec.options.nodeny || !rules.needs_walk() {
             return HiddenNames::default();
         }
-        let root = source.path.as_path();
-        let narrower = asked.rules.narrower(root);
-        let narrower = narrower.as_ref().map(|sets| Asked::new(asked.rules.with(sets, root)));
-        let asked = narrower.as_ref().unwrap_or(asked);
-        match self.look_below(source, asked) {
-            Ok(walked) => hidden(walked, &asked.rules),
-            Err(errno) => failed(errno),
-        }
+        self.look_below(source, hidden).unwrap_or_else(failed)
     }
 
     fn asked(&self, source: &HostPath) -> &Asked<'_> {
@@ -159,12 +152,21 @@ impl Looking<'_> {
         live.map_or(&self.plain, |(_, asked)| asked)
     }
 
-    /// Walks the tree; when something is hidden that git tracks, that is spared.
-    fn look_below(
+    /// Walks the tree by what the rules say below it, and tells by the same what was found.
+    fn look_below<T>(
         &self,
         source: &Source,
-        Asked { rules, digest }: &Asked<'_>,
-    ) -> Result<Walked, Errno> {
+        tell: impl FnOnce(Walked, &Rules<'_>) -> T,
+    ) -> Result<T, Errno> {
+        let (asked, root) = (self.asked(&source.path), source.path.as_path());
+        let narrower = asked.rules.narrower(root);
+        let narrower = narrower.as_ref().map(|sets| Asked::new(asked.rules.with(sets, root)));
+        let asked = narrower.as_ref().unwrap_or(asked);
+        self.walk(source, asked).map(|walked| tell(walked, &asked.rules))
+    }
+
+    /// Walks the tree; when something is hidden that git tracks, that is spared.
+    fn walk(&self, source: &Source, Asked { rules, digest }: &Asked<'_>) -> Result<Walked, Errno> {
         let root = open(source)?;
         let dir = self.remembered.as_ref().map(AsFd::as_fd);
         let cache = dir.map(|dir| WalkCache { fs: &OsFs, dir, rules: *digest });
@@ -189,22 +191,21 @@ pub(crate) fn noted(
     (path, id): (&HostPath, FileId),
     options: &HiddenOptions<'_>,
 ) -> Option<Noted> {
-    let (root, patterns) = (path.as_path(), PatternSet::new(&policy.deny).ok()?);
-    let narrower = patterns.narrower(root);
-    // As at the start: what was remembered then is known by it.
-    let below = (narrower.is_some() || protect.narrower(root).is_some()).then_some(root);
-    let patterns = narrower.unwrap_or(patterns);
+    let patterns = PatternSet::new(&policy.deny).ok()?;
     let of_all = Rules { written: &policy.deny, ..Rules::of(&patterns) };
-    let rules = Rules { protect: Some(protect), is_whole: true, below, ..of_all };
+    let rules = Rules { protect: Some(protect), is_whole: true, ..of_all };
     let remembered = options.cache.and_then(cache_directory);
     let (plain, work_tree) = (Asked::new(rules), options.work_tree);
     let looking = Looking { plain, live: None, work_tree, remembered };
-    let source = Source { path: path.clone(), id };
-    let walked = looking.look_below(&source, &looking.plain).ok()?;
+    looking.look_below(&Source { path: path.clone(), id }, noted_whole).ok()
+}
+
+/// What a walk at the end found, and whether it missed anything.
+fn noted_whole(walked: Walked, rules: &Rules<'_>) -> Noted {
     let is_closed = |error: &WalkError| error.errno == Errno::ACCESS;
     let missed = walked.errors.len() >= ERRORS_MAX || !walked.errors.iter().all(is_closed);
     let closed = walked.errors.into_iter().filter(is_closed).map(|error| error.path).collect();
-    Some(Noted { closed, missed, ..note(walked.noted, walked.repositories, &looking.plain.rules) })
+    Noted { closed, missed, ..note(walked.noted, walked.repositories, rules) }
 }
 
 fn note(names: Vec<HiddenPath>, repositories: Vec<PathBuf>, rules: &Rules<'_>) -> Noted {

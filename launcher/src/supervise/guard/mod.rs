@@ -59,8 +59,8 @@ impl<'a> Watching<'a> {
     }
 
     fn work(mut self, over: &Over, walk: &Walk<'_>, tell: &mut dyn FnMut(&News)) -> bool {
-        let Ok(protect) = ProtectSet::new(&self.rules) else { return false };
-        let below = |guard: &Guard| protect.below(guard.source.as_path());
+        let Ok(all) = ProtectSet::new(&self.rules) else { return false };
+        let below = |guard: &Guard| all.below(guard.source.as_path());
         let protects: Vec<ProtectSet> = self.guards.iter().map(below).collect();
         let mut held = |name: &HeldName| tell(&News::Held(name.clone()));
         while !over.wait(Some(self.queue.descriptor()), None) {
@@ -70,7 +70,7 @@ impl<'a> Watching<'a> {
         self.queue.look(&mut self.trees, &protects, &mut held);
         let trees = self.guards.iter().zip(&protects).zip(&mut self.trees);
         for ((guard, protect), tree) in trees {
-            let noted = tree.look_whole(&|| walk(guard, protect));
+            let noted = tree.look_whole(&|| walk(guard, &all));
             let is_seen = noted.as_ref().is_some_and(|it| !it.missed && !tree.is_closed(it));
             let mut held = |name: &HeldName| tell(&News::Held(name.clone()));
             tree.end(&noted.unwrap_or_default(), protect, &mut self.queue, &mut held);
