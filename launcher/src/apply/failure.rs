@@ -24,7 +24,7 @@ pub(crate) enum SpawnError {
     #[error("this host refuses {}", refusal.words())]
     Refused { refusal: UsernsRefusal, errno: Errno },
     /// The kernel makes no process file system where parts of the one that is there are covered.
-    #[error("this host refuses {}", COVERED_PROC.0)]
+    #[error("this host refuses {}", COVERED_PROC)]
     CoveredProc { errno: Errno },
     /// The command is not in the view.
     #[error("command not found")]

@@ -59,7 +59,9 @@ impl View {
         match step {
             Init::IdMaps { uid_map, gid_map } => id_maps(uid_map, gid_map),
             Init::NewRoot => self.new_root(),
-            Init::NewProc => proc().map(|made| self.proc = Some(made)),
+            Init::NewProc => {
+                of_kernel(c"proc", MountAttrFlags::empty()).map(|made| self.proc = Some(made))
+            }
             Init::NewDevpts => devpts().map(|made| self.devpts = Some(made)),
             Init::AttachRoot => attach_root(self.root()?),
             Init::Mkdir { at, mode } => self.mkdir(at, *mode),
@@ -77,7 +79,10 @@ impl View {
                 self.overlay(lower, upper.as_ref(), at, *attributes)
             }
             Init::Proc { at } => self.place_mount(self.proc.as_ref().ok_or(Errno::BADF)?, at),
-            Init::Cgroup { at } => self.place_mount(&cgroup()?, at),
+            Init::Cgroup { at } => {
+                let made = of_kernel(c"cgroup2", MountAttrFlags::MOUNT_ATTR_RDONLY)?;
+                self.place_mount(&made, at)
+            }
             Init::Devpts { at } => self.place_mount(self.devpts.as_ref().ok_or(Errno::BADF)?, at),
             Init::Seal { at } => {
                 let mount = self.open(at)?;
@@ -272,23 +277,14 @@ pub(super) fn tmpfs(
     fsmount(&tmpfs, FsMountFlags::FSMOUNT_CLOEXEC, attribute_flags(attributes))
 }
 
-fn proc() -> Result<OwnedFd, Errno> {
-    let proc = fsopen(c"proc", FsOpenFlags::FSOPEN_CLOEXEC)?;
-    fsconfig_create(&proc)?;
+/// Makes a file system of the kernel's own files.
+fn of_kernel(kind: &CStr, more: MountAttrFlags) -> Result<OwnedFd, Errno> {
+    let made = fsopen(kind, FsOpenFlags::FSOPEN_CLOEXEC)?;
+    fsconfig_create(&made)?;
     let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID
         | MountAttrFlags::MOUNT_ATTR_NODEV
         | MountAttrFlags::MOUNT_ATTR_NOEXEC;
-    fsmount(&proc, FsMountFlags::FSMOUNT_CLOEXEC, attributes)
-}
-
-fn cgroup() -> Result<OwnedFd, Errno> {
-    let cgroup = fsopen(c"cgroup2", FsOpenFlags::FSOPEN_CLOEXEC)?;
-    fsconfig_create(&cgroup)?;
-    let attributes = MountAttrFlags::MOUNT_ATTR_RDONLY
-        | MountAttrFlags::MOUNT_ATTR_NOSUID
-        | MountAttrFlags::MOUNT_ATTR_NODEV
-        | MountAttrFlags::MOUNT_ATTR_NOEXEC;
-    fsmount(&cgroup, FsMountFlags::FSMOUNT_CLOEXEC, attributes)
+    fsmount(&made, FsMountFlags::FSMOUNT_CLOEXEC, attributes | more)
 }
 
 fn devpts() -> Result<OwnedFd, Errno> {

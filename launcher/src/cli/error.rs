@@ -13,7 +13,7 @@ use super::exit;
 use crate::apply::{PrepareError, SpawnError};
 use crate::plan::registries::RegistryFault;
 use crate::plan::ssh_agent::SshAgentFault;
-use crate::plan::{Beyond, COVERED_PROC, PlanError};
+use crate::plan::{Beyond, PlanError, UNCOVER_PROC};
 
 /// What went wrong, for whom, and what helps.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -416,7 +416,7 @@ impl From<SpawnError> for CommandError {
                 this.hint(refusal.remedy()).hint("`endow doctor` tells more")
             }
             SpawnError::CoveredProc { .. } => {
-                this.hint(COVERED_PROC.1).hint("`endow doctor` tells more")
+                this.hint(UNCOVER_PROC).hint("`endow doctor` tells more")
             }
             SpawnError::Step { hint: Some(hint), .. } => this.hint(hint),
             SpawnError::Killed => this

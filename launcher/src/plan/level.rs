@@ -70,7 +70,7 @@ fn reached(policy: &Policy, host: &HostFacts) -> Result<Level, PlanError> {
         return refuse("seccomp filters", "run a kernel built with CONFIG_SECCOMP_FILTER");
     }
     if !host.kernel.proc_mountable && !nested(policy) {
-        return refuse(COVERED_PROC.0, COVERED_PROC.1);
+        return refuse(COVERED_PROC, UNCOVER_PROC);
     }
     match (host.kernel.landlock_abi, wanted) {
         _ if nested(policy) => Ok(Level::Namespaces),
@@ -99,11 +99,12 @@ fn in_place(host: &HostFacts) -> Result<Level, PlanError> {
     }
 }
 
-/// What is missing where a container covers parts of `/proc`, and the remedy.
-pub(crate) const COVERED_PROC: (&str, &str) = (
-    "a process file system of its own: parts of /proc are covered here",
-    "start the container with an uncovered /proc (docker: --security-opt systempaths=unconfined)",
-);
+/// What is missing where a container covers parts of `/proc`.
+pub(crate) const COVERED_PROC: &str =
+    "a process file system of its own: parts of /proc are covered here";
+/// The remedy.
+pub(crate) const UNCOVER_PROC: &str =
+    "start the container with an uncovered /proc (docker: --security-opt systempaths=unconfined)";
 
 impl UsernsRefusal {
     /// Returns what is missing, in words.

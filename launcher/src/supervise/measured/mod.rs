@@ -1,7 +1,7 @@
 //! Limits of layers on disk: no ordinary user can cap a directory, so the supervisor measures.
 //!
 //! Where something can't be looked at, a command may hide anything there. Then the whole file system
-//! counts, by as much as it was filled since the start, whoever did it.
+//! counts, by as much as it was filled since it held the least, whoever did it.
 
 mod nameless;
 
