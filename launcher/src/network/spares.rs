@@ -5,7 +5,6 @@
 //! below 1024 as well (user_namespaces(7)).
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::time::Duration;
 
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SocketType};
@@ -16,9 +15,6 @@ use crate::sys::{self, diagnosis, internet};
 
 /// How many are made at once: as many as one message carries.
 const AT_ONCE: usize = sys::socket::DESCRIPTORS_MAX;
-
-/// How long making them takes at most: the supervisor does nothing else meanwhile.
-const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The namespaces of a sandbox.
 #[derive(Clone, Copy, Debug)]
@@ -85,7 +81,7 @@ fn make(inside: Option<Inside<'_>>, wanted: Wanted) -> Result<Vec<OwnedFd>, Errn
         }
         Cloned::Parent { pid, pidfd } => {
             drop(theirs);
-            sys::wait::within(pid, &pidfd, PATIENCE)?;
+            sys::wait::within(pid, &pidfd, sys::wait::PATIENCE)?;
             let received = sys::socket::receive(&ours, &mut [0], RecvFlags::DONTWAIT);
             received.map(|(_, sockets)| sockets)
         }

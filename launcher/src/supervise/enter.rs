@@ -3,7 +3,6 @@
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
-use std::time::Duration;
 
 use rustix::fs::{
     AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, StatxAttributes, StatxFlags, fstat,
@@ -54,9 +53,6 @@ impl Covered {
 /// The exit code of a helper that failed; the others are numbers of [`Covered::ALL`].
 const FAILED: i32 = 255;
 
-/// How long a helper takes at most; time limits are not looked at meanwhile.
-const PATIENCE: Duration = Duration::from_secs(2);
-
 /// Mounts `cover` over `target` in a running sandbox.
 pub(super) fn cover(
     sandbox: &Sandbox,
@@ -73,7 +69,8 @@ pub(super) fn cover(
             sys::clone::exit_now(covered.map_or(FAILED, |covered| covered as i32))
         }
         Cloned::Parent { pid, pidfd } => {
-            let status = sys::wait::within(pid, &pidfd, PATIENCE)?.map(|waited| waited.status);
+            let status =
+                sys::wait::within(pid, &pidfd, sys::wait::PATIENCE)?.map(|waited| waited.status);
             let exited = status.filter(|status| libc::WIFEXITED(*status));
             let number = exited.and_then(|it| usize::try_from(libc::WEXITSTATUS(it)).ok());
             number.and_then(|number| Covered::ALL.get(number)).copied().ok_or(Errno::IO)

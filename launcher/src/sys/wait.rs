@@ -8,6 +8,8 @@ use rustix::io::Errno;
 
 use super::check;
 
+/// How long a helper takes at most: whoever waits for it does nothing else meanwhile.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
 /// How long a process takes to end that was killed, unless it can't.
 const KILLED: Duration = Duration::from_secs(1);
 
