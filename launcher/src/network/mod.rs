@@ -19,6 +19,7 @@ mod relay;
 pub(crate) mod resolve;
 mod served;
 mod server_name;
+mod silent;
 mod slab;
 mod spares;
 mod synthetic;

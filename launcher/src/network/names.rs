@@ -1,8 +1,8 @@
 //! Where names are asked for inside: a datagram socket, and connections for those who prefer them.
 
 use std::net::SocketAddr;
-use std::os::fd::{AsFd, OwnedFd};
-use std::time::{Duration, Instant};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Instant;
 
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, recvfrom, send, sendto};
@@ -10,7 +10,8 @@ use rustix::net::{RecvFlags, SendFlags, recv, recvfrom, send, sendto};
 use super::dns::answer::{Answer, render};
 use super::dns::question::{self, Question, Refusal};
 use super::poll::{Poll, Source};
-use super::slab::{Key, Slab};
+use super::silent::Silent;
+use super::slab::Key;
 
 /// The longest question that is read: a name has at most 255 bytes.
 const QUESTION_MAX: usize = 1232;
@@ -21,9 +22,6 @@ const AT_ONCE: usize = 64;
 /// The most connections for questions at once.
 const ASKING_MAX: usize = 64;
 
-/// How long one may be silent between questions (RFC 7766, 6.2.3).
-const PATIENCE: Duration = Duration::from_secs(30);
-
 /// The length of a message before it in a stream (RFC 1035, 4.2.2).
 const LENGTH: usize = 2;
 
@@ -31,9 +29,7 @@ const LENGTH: usize = 2;
 #[derive(Debug, Default)]
 pub(super) struct NameService {
     datagrams: Option<OwnedFd>,
-    asking: Slab<Asking>,
-    /// When the first of them may have been silent for too long.
-    deadline: Option<Instant>,
+    asking: Silent<Asking>,
 }
 
 /// A connection in which questions come.
@@ -41,7 +37,12 @@ pub(super) struct NameService {
 struct Asking {
     socket: OwnedFd,
     bytes: Vec<u8>,
-    until: Instant,
+}
+
+impl AsFd for Asking {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
 }
 
 /// A question that waits for its answer.
@@ -70,31 +71,21 @@ impl NameService {
         if self.asking.len() >= ASKING_MAX {
             return;
         }
-        let until = now + PATIENCE;
-        let key = self.asking.insert(Asking { socket, bytes: Vec::new(), until });
+        let key = self.asking.insert(Asking { socket, bytes: Vec::new() }, now);
         let Some(made) = self.asking.get_mut(key) else { return };
         if poll.add_reader(made.socket.as_fd(), Source::Asking, key).is_err() {
             self.asking.remove(key);
         }
-        self.deadline = self.deadline.or(Some(until));
     }
 
     /// When to look for connections that were silent for too long.
     pub(super) fn deadline(&self) -> Option<Instant> {
-        self.deadline
+        self.asking.deadline()
     }
 
     /// Lets connections go that were silent for too long.
     pub(super) fn expire(&mut self, poll: &Poll, now: Instant) {
-        if self.deadline.is_none_or(|at| now < at) {
-            return;
-        }
-        let late = self.asking.iter().filter(|(_, asking)| asking.until <= now);
-        let late: Vec<Key> = late.map(|(key, _)| key).collect();
-        for asking in late.into_iter().filter_map(|key| self.asking.remove(key)) {
-            poll.remove(asking.socket.as_fd());
-        }
-        self.deadline = self.asking.iter().map(|(_, asking)| asking.until).min();
+        self.asking.expire(poll, now);
     }
 
     /// Reads some datagrams; what is no question is answered as such.
@@ -124,7 +115,7 @@ impl NameService {
         let mut questions = Vec::new();
         let goes_on = asking.receive() && asking.take(key, &mut questions);
         if !questions.is_empty() {
-            asking.until = now + PATIENCE;
+            self.asking.heard(key, now);
         }
         if !goes_on {
             self.asking.remove(key);
@@ -204,6 +195,7 @@ mod tests {
     use std::io::{Read, Write};
     use std::os::unix::net::UnixStream;
 
+    use super::super::silent::PATIENCE;
     use super::*;
 
     /// `a.example`, with its length before it.
@@ -224,7 +216,7 @@ mod tests {
         let mut refused = streams.pop().expect("one too many");
         assert_eq!(refused.read(&mut [0]).ok(), Some(0), "the control");
         // One asks, and one says half of a question.
-        let keys: Vec<Key> = service.asking.iter().map(|(key, _)| key).collect();
+        let keys = service.asking.keys();
         streams[0].write_all(QUESTION).expect("written");
         streams[1].write_all(&QUESTION[..9]).expect("written");
         assert_eq!(service.read(keys[0], begin + half).len(), 1);

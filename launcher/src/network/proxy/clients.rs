@@ -1,34 +1,32 @@
 //! Connections to the proxy that have not said yet where they want to go.
 
-use std::os::fd::{AsFd, OwnedFd};
-use std::time::{Duration, Instant};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Instant;
 
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
 use super::{BYTES_MAX, Said, Wish, said};
 use crate::network::poll::{News, Poll, Source};
-use crate::network::slab::{Key, Slab};
+use crate::network::silent::Silent;
 
 /// The most of them at once.
 const CLIENTS_MAX: usize = 256;
 
-/// How long one may take to say where it wants to go.
-const PATIENCE: Duration = Duration::from_secs(30);
-
 /// All of them.
 #[derive(Debug, Default)]
-pub(in crate::network) struct Clients {
-    all: Slab<Client>,
-    /// When the first of them has had its time.
-    deadline: Option<Instant>,
-}
+pub(in crate::network) struct Clients(Silent<Client>);
 
 #[derive(Debug)]
 struct Client {
     socket: OwnedFd,
     greeted: bool,
-    until: Instant,
+}
+
+impl AsFd for Client {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
 }
 
 /// What came of listening to a client.
@@ -44,46 +42,36 @@ enum Heard {
 impl Clients {
     /// Takes a connection; one too many is closed.
     pub(in crate::network) fn join(&mut self, poll: &Poll, socket: OwnedFd, now: Instant) {
-        if self.all.len() >= CLIENTS_MAX {
+        if self.0.len() >= CLIENTS_MAX {
             return;
         }
-        let until = now + PATIENCE;
-        let key = self.all.insert(Client { socket, greeted: false, until });
-        let Some(client) = self.all.get_mut(key) else { return };
+        let key = self.0.insert(Client { socket, greeted: false }, now);
+        let Some(client) = self.0.get_mut(key) else { return };
         if poll.add_both(client.socket.as_fd(), Source::Client, key).is_err() {
-            self.all.remove(key);
+            self.0.remove(key);
         }
-        self.deadline = self.deadline.or(Some(until));
     }
 
     /// When to look for those that were silent for too long.
     pub(in crate::network) fn deadline(&self) -> Option<Instant> {
-        self.deadline
+        self.0.deadline()
     }
 
     /// Lets those go that were silent for too long.
     pub(in crate::network) fn expire(&mut self, poll: &Poll, now: Instant) {
-        if self.deadline.is_none_or(|at| now < at) {
-            return;
-        }
-        let late = self.all.iter().filter(|(_, client)| client.until <= now);
-        let late: Vec<Key> = late.map(|(key, _)| key).collect();
-        for client in late.into_iter().filter_map(|key| self.all.remove(key)) {
-            poll.remove(client.socket.as_fd());
-        }
-        self.deadline = self.all.iter().map(|(_, client)| client.until).min();
+        self.0.expire(poll, now);
     }
 
     /// Listens to a client that has said something; hands it out when it has said enough.
     pub(in crate::network) fn hear(&mut self, poll: &Poll, news: &News) -> Option<(OwnedFd, Wish)> {
         let key = news.key;
-        let client = self.all.get_mut(key)?;
+        let client = self.0.get_mut(key)?;
         let wish = match client.hear(news.ended) {
             Heard::Waits => return None,
             Heard::Wants(wish) => Some(wish),
             Heard::Over => None,
         };
-        let client = self.all.remove(key)?;
+        let client = self.0.remove(key)?;
         poll.remove(client.socket.as_fd());
         wish.map(|wish| (client.socket, wish))
     }
@@ -136,6 +124,7 @@ mod tests {
     use std::os::unix::net::UnixStream;
 
     use super::*;
+    use crate::network::silent::PATIENCE;
 
     #[test]
     fn silent_clients_make_room_in_time() {
@@ -153,11 +142,11 @@ mod tests {
         assert_eq!(refused.read(&mut [0]).ok(), Some(0), "the control");
         assert_eq!(clients.deadline(), Some(begin + PATIENCE));
         clients.expire(&poll, begin + PATIENCE * 9 / 10);
-        assert_eq!(clients.all.len(), CLIENTS_MAX);
+        assert_eq!(clients.0.len(), CLIENTS_MAX);
         clients.expire(&poll, begin + PATIENCE);
-        assert_eq!((clients.all.len(), first.read(&mut [0]).ok()), (later.len(), Some(0)));
+        assert_eq!((clients.0.len(), first.read(&mut [0]).ok()), (later.len(), Some(0)));
         assert_eq!(clients.deadline(), Some(begin + PATIENCE + PATIENCE / 2));
         clients.expire(&poll, begin + PATIENCE * 2);
-        assert_eq!((clients.all.len(), clients.deadline()), (0, None));
+        assert_eq!((clients.0.len(), clients.deadline()), (0, None));
     }
 }
