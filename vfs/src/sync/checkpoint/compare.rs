@@ -184,7 +184,9 @@ impl Comparing<'_> {
             self.uncovered(path, Left::Changed);
             return Ok(now.kind == Kind::Directory);
         }
-        if !self.is_same_content(&path, (then, now), kept)? {
+        // What is set right of a file with several names is set of all of them.
+        let is_alone = now.is_same_inode(&then) || self.names_of(&path)? == 1;
+        if !is_alone || !self.is_same_content(&path, (then, now), kept)? {
             if now.kind == Kind::Directory {
                 self.made.insert(path.clone());
             }
@@ -198,6 +200,11 @@ impl Comparing<'_> {
             self.push(path, Became::Amended { then, now });
         }
         Ok(false)
+    }
+
+    fn names_of(&mut self, path: &Path) -> Result<u32> {
+        let (dir, leaf) = self.root.above(path)?;
+        Ok(self.fs.node(dir.as_fd(), leaf)?.links)
     }
 
     fn is_same_content(

@@ -70,8 +70,12 @@ fn forget(world: &World) {
 }
 
 fn check(script: &str, expected: &[&str]) {
+    check_tree(super::TREE, script, expected);
+}
+
+fn check_tree(tree: &str, script: &str, expected: &[&str]) {
     for place in PLACES {
-        let world = live(place, super::TREE);
+        let world = live(place, tree);
         let before = world.snapshot();
         recorded(&world, &[], Limits::default());
         world.host(script);
@@ -102,6 +106,14 @@ fn files_are_created_modified_and_removed() {
 #[test]
 fn same_size_and_time_is_no_excuse() {
     check("echo two > a/one; touch -d '2001-02-03 04:05:06.123456789' a/one", &["M a/one"]);
+}
+
+/// Times differ, so that what is written to one name shows at the other.
+#[test]
+fn further_name_of_a_file_with_the_same_bytes_is_a_change() {
+    let tree = "echo x > one; echo x > other; touch -d 2001-02-03 one; touch -d 2002-02-03 other";
+    check_tree(tree, "mv one away; ln other one", &["A away", "M one"]);
+    check_tree(tree, "rm one other; echo x > one; ln one other", &["M one", "M other"]);
 }
 
 #[test]
