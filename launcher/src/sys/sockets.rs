@@ -127,6 +127,7 @@ mod tests {
     use std::net::{TcpListener, UdpSocket};
     use std::os::linux::net::SocketAddrExt;
     use std::os::unix::net::{SocketAddr as UnixAddress, UnixListener};
+    use std::time::{Duration, Instant};
 
     use super::*;
 
@@ -166,7 +167,13 @@ mod tests {
         assert_eq!(found(OWN), (Some(true), Some(true), Some(true)));
         assert_eq!(listens(Path::new(OWN), elsewhere), Some(false));
         drop((listener, abstract_one));
-        assert_eq!(found(OWN), (Some(false), Some(false), Some(false)));
+        // A process that another test cloned meanwhile has them until it ends.
+        let (gone, until) =
+            ((Some(false), Some(false), Some(false)), Instant::now() + Duration::from_secs(20));
+        while found(OWN) != gone && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        assert_eq!(found(OWN), gone);
         assert_eq!(found("/proc/self/nonesuch"), (None, None, None));
         let datagrams = UdpSocket::bind("127.0.0.1:0").expect("a port");
         let at = datagrams.local_addr().expect("an address");
