@@ -7,6 +7,7 @@ use rustix::fs::{Access, access};
 
 use super::{diagnosis, findings};
 use crate::harness::{Running, World, elsewhere, mark, marked, said, soon};
+use crate::run_groups::own_group;
 use crate::run_limits::FORKS;
 
 /// Takes more and more memory, and says so before each step.
@@ -28,9 +29,8 @@ print([os.waitstatus_to_exitcode(os.wait()[1]) for n in range(3)], flush=True)";
 
 /// The group below which runs get theirs, if it is delegated; else says that the test needs it.
 fn delegated() -> Option<PathBuf> {
-    let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
-    let own = own.lines().find_map(|line| line.strip_prefix("0::/")).unwrap_or_default();
-    let above = Path::new("/sys/fs/cgroup").join(own);
+    let own = own_group().unwrap_or_default();
+    let above = Path::new("/sys/fs/cgroup").join(&own);
     let above = above.parent().map(Path::to_path_buf).unwrap_or_default();
     let controllers = fs::read_to_string(above.join("cgroup.controllers")).unwrap_or_default();
     let has = |name: &str| controllers.split_whitespace().any(|it| it == name);
