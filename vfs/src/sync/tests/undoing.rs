@@ -4,6 +4,7 @@ use std::path::Path;
 
 use super::super::testing::*;
 use super::super::*;
+use super::checkpoint::check_tree;
 use crate::fs::{Kind, OsFs};
 
 const TREE: &str = "
@@ -190,4 +191,12 @@ fn what_the_layers_end_and_an_earlier_undo_did_is_no_edit() {
         }
         assert_same(&world.snapshot(), &before, &format!("{place:?}"));
     }
+}
+
+/// Times differ, so that what is set of one name shows at the other. The undo is that of a checkpoint.
+#[test]
+fn further_name_of_a_file_with_the_same_bytes_is_a_change() {
+    let tree = "echo x > one; echo x > other; touch -d 2001-02-03 one; touch -d 2002-02-03 other";
+    check_tree(tree, "mv one away; ln other one", &["A away", "M one"]);
+    check_tree(tree, "rm one other; echo x > one; ln one other", &["M one", "M other"]);
 }
