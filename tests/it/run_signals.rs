@@ -2,7 +2,7 @@
 
 use std::process::Stdio;
 
-use crate::harness::{Running, Said, World, pid, said};
+use crate::harness::{Running, Said, World, is_stopped, mark, marked, pid, said, send, soon};
 
 /// Tells every signal that reaches it by number, except those that can't be caught.
 const TELLS: &str = "import signal, sys
@@ -190,10 +190,31 @@ fn stop_sent_to_endow_stops_the_command_too() {
     assert_ne!(STOP, TSTP);
 }
 
+/// endow reads of the stop when everything has ended: what was said after it is not lost.
+#[test]
+fn command_that_stopped_and_ended_while_endow_could_not_look_keeps_its_exit_code() {
+    let world = World::new();
+    let mark = mark();
+    let script = "echo ready; read line; kill -STOP $$; echo on; exit 7";
+    let mut command = world.endow(["--", "sh", "-c", script, &mark]);
+    let mut running = Running::start(command.stdin(Stdio::piped()));
+    running.expect("ready");
+    running.signal(STOP);
+    wait_until_stopped(&running);
+    running.say("line\n");
+    let inside = || marked(&mark).into_iter().filter(|pid| *pid != running.pid());
+    soon("the command stops", || inside().any(is_stopped));
+    inside().filter(|pid| is_stopped(*pid)).for_each(|pid| send(CONT, pid));
+    running.expect("on");
+    soon("all inside ends", || inside().next().is_none());
+    running.signal(CONT);
+    assert_eq!(running.end(), 7);
+}
+
 #[track_caller]
 fn wait_until_stopped(running: &Running) {
     use rustix::process::{WaitOptions, waitpid};
-    crate::harness::soon("endow stops", || {
+    soon("endow stops", || {
         let found = waitpid(Some(pid(running.pid())), WaitOptions::UNTRACED | WaitOptions::NOHANG);
         found.expect("a child").is_some_and(|(_, status)| status.stopped())
     });

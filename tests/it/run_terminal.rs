@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use crate::harness::{Pty, World, debian_program, endow, mark, marked, said, soon};
+use crate::harness::{Pty, World, debian_program, endow, is_stopped, mark, marked, said, soon};
 
 const CTRL_C: &str = "\x03";
 const CTRL_Z: &str = "\x1a";
@@ -147,11 +147,6 @@ threading.Thread(target=tell, daemon=True).start()
 os.write(1, b'ready\\n')
 os.write(1, b'<%s>' % os.read(0, 100).strip())
 os._exit(0)";
-
-fn is_stopped(pid: i32) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('T'))
-}
 
 /// Processes of endow's own work on for what was not stopped.
 fn is_of_endow(pid: i32) -> bool {

@@ -39,6 +39,8 @@ pub(crate) struct Supervised<'a> {
     sandbox: Sandbox,
     /// Pid 1 says no more; its end is still to come.
     silent: bool,
+    /// Pid 1 has ended and was reaped; it may have said more than was read.
+    gone: bool,
     /// endow has just stopped itself.
     slept: bool,
     state: State,
@@ -89,6 +91,7 @@ impl<'a> Supervised<'a> {
         Self {
             sandbox,
             silent: false,
+            gone: false,
             slept: false,
             state,
             wake: None,
@@ -264,13 +267,8 @@ impl Supervised<'_> {
 
     /// Looks at everything that may have news of this sandbox.
     fn look(&mut self, notify: &mut dyn FnMut(Notice)) {
-        let gone = self.is_gone();
-        // After a sleep the continue that ended it comes first: what was said since is newer.
-        while !std::mem::take(&mut self.slept)
-            && let Some(message) = self.receive()
-        {
-            self.on(Event::Said(message), notify);
-        }
+        self.gone = self.gone || self.is_gone();
+        let heard_all = self.hear(notify);
         if self.wake.is_some_and(|at| at <= Instant::now()) {
             self.wake = None;
             self.on(Event::Time, notify);
@@ -293,9 +291,21 @@ impl Supervised<'_> {
         self.serve(notify);
         self.bridge(notify);
         // Asked for before the messages were read: pid 1's last words are not lost.
-        if gone {
+        if self.gone && heard_all {
             self.on(Event::Gone, notify);
         }
+    }
+
+    /// Takes what pid 1 has said; returns whether that was all of it. After a sleep the continue that
+    /// ended it comes first: what was said since is newer.
+    fn hear(&mut self, notify: &mut dyn FnMut(Notice)) -> bool {
+        while let Some(message) = self.receive() {
+            self.on(Event::Said(message), notify);
+            if std::mem::take(&mut self.slept) {
+                return false;
+            }
+        }
+        true
     }
 
     /// Prepares what calls that wait are about, and lets them go on.

@@ -15,7 +15,9 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 pub(crate) use kept::MadeUp;
-pub(crate) use process::{PATIENCE, Running, mark, marked, pid, send, soon, tree, within};
+pub(crate) use process::{
+    PATIENCE, Running, is_stopped, mark, marked, pid, send, soon, tree, within,
+};
 pub(crate) use pty::Pty;
 pub(crate) use require::{debian_program, elsewhere, kernel, skip};
 

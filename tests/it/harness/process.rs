@@ -171,6 +171,12 @@ fn arguments(pid: i32) -> Vec<String> {
     line.split(|byte| *byte == 0).map(|it| String::from_utf8_lossy(it).into_owned()).collect()
 }
 
+/// Returns whether a process is stopped by a signal.
+pub(crate) fn is_stopped(pid: i32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('T'))
+}
+
 /// Waits for something that no event announces.
 #[track_caller]
 pub(crate) fn soon(what: &str, is_so: impl FnMut() -> bool) {
