@@ -10,6 +10,7 @@ mod check;
 mod fuzz;
 mod kernels;
 mod mutations;
+mod package;
 mod provision;
 mod test;
 mod tidy;
@@ -30,6 +31,7 @@ usage: cargo ci <task>
   kernels [6.1] [6.12] [running] [--smoke|--reduced|--whole] [--write] [-- FILTER...]
                                          run the tests on kernels of Debian, in qemu, and on this one
   mutations [LAYER...] [--write]         run the attacks without each layer: which tests notice
+  package                                build the release and make a Debian package of it
   fuzz [TARGET] [--seconds N] [--keep]   hostile input for what reads it; --keep adds to the corpus";
 
 fn main() -> ExitCode {
@@ -46,6 +48,7 @@ fn main() -> ExitCode {
         "bench" => bench::run(rest),
         "kernels" => kernels::run(rest),
         "mutations" => mutations::run(rest),
+        "package" => package::run(rest),
         "fuzz" => fuzz::run(rest),
         // The other end of what `bench network` measures, started by it.
         "peer" => bench::peer::run(rest).map(|()| ExitCode::SUCCESS),

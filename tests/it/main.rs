@@ -18,6 +18,7 @@ mod layers;
 mod learn;
 mod machines;
 mod network;
+mod package;
 mod plan;
 mod run_basic;
 mod run_bridges;

@@ -54,23 +54,32 @@ restrict() {
         endow | endow-bridge | endow-broker | endow-ssh-agent) cp "$program" /usr/local/bin/ ;;
         esac
     done
-    load everybody "$place/src/ci/src/kernels/everybody.apparmor"
+    parser
+    cp "$place/src/ci/src/kernels/everybody.apparmor" /etc/apparmor.d/everybody
+    apparmor_parser --replace /etc/apparmor.d/everybody
     confined=everybody
 }
 
+# As the Debian package does.
 profile() {
-    load endow "$place/src/ci/packaging/apparmor/endow"
+    mkdir -p /etc/apparmor.d/abi /usr/share/endow/apparmor
+    : >/etc/apparmor.d/abi/4.0
+    cp "$place/src/ci/packaging/apparmor/endow" /usr/share/endow/apparmor/
+    sh "$place/src/ci/packaging/debian/postinst" configure
 }
 
-# load NAME FILE: as an administrator does, with the parser of a newer Debian.
-load() {
-    parser=/opt/apparmor
+# The parser of a newer Debian, under the name that scripts call.
+parser() {
     mkdir -p /etc/apparmor.d
-    cp "$2" "/etc/apparmor.d/$1"
-    cp "$2" "$parser/etc/apparmor.d/$1"
-    mountpoint -q $parser/proc || mount --bind /proc $parser/proc
-    mountpoint -q $parser/sys || mount --rbind /sys $parser/sys
-    chroot $parser apparmor_parser --replace --skip-cache "/etc/apparmor.d/$1"
+    mount --bind /proc /opt/apparmor/proc
+    mount --rbind /sys /opt/apparmor/sys
+    cat >/usr/local/sbin/apparmor_parser <<'SCRIPT'
+#!/bin/sh
+for file; do :; done
+cp "$file" "/opt/apparmor$file"
+exec chroot /opt/apparmor apparmor_parser "$@"
+SCRIPT
+    chmod 755 /usr/local/sbin/apparmor_parser
 }
 
 # job NUMBER USER SECONDS DIRECTORY ENDOW PROGRAM ARGUMENT...
