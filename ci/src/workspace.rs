@@ -38,6 +38,15 @@ pub(crate) fn work_dir() -> PathBuf {
     named.unwrap_or_else(|| PathBuf::from("/var/tmp/endow-work"))
 }
 
+/// Names the commit that is checked out, and whether there is more than it.
+pub(crate) fn commit() -> Result<String> {
+    let mut git = Command::new("git");
+    git.args(["describe", "--always", "--dirty", "--abbrev=10", "--exclude=*"]);
+    let output = git.current_dir(root()).output().context("git does not start")?;
+    ensure!(output.status.success(), "git can't name the commit");
+    Ok(String::from_utf8(output.stdout)?.trim().to_owned())
+}
+
 /// Whether this process is root.
 pub(crate) fn is_root() -> Result<bool> {
     let own = std::fs::metadata("/proc/self").context("no /proc")?;

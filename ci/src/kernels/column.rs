@@ -13,6 +13,8 @@ pub(super) struct Column {
     pub(super) name: String,
     /// The package, or that it is the running one.
     pub(super) package: String,
+    /// Which endow was tried.
+    pub(super) commit: String,
     pub(super) how: String,
     pub(super) release: String,
     pub(super) machines: Vec<Row>,

@@ -8,6 +8,7 @@ mod column;
 mod job;
 mod kernel;
 mod machine;
+mod merge;
 mod payload;
 mod qemu;
 mod selection;
@@ -32,7 +33,7 @@ struct Options {
     kernels: Vec<String>,
     scope: Option<Scope>,
     filters: Vec<String>,
-    /// Whether the page of the documentation is written anew.
+    /// Whether the page of the documentation gets what these kernels do.
     write: bool,
 }
 

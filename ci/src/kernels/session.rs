@@ -14,6 +14,7 @@ use super::qemu::{self, Accel, Boot};
 use super::selection::{Scope, Selection};
 use super::told::Told;
 use crate::test::{self, Builds, Place};
+use crate::workspace;
 
 /// Seconds after which a guest counts as hung.
 const SMOKE_LIMIT: u64 = 300;
@@ -54,6 +55,7 @@ impl Session {
         let mut column = Column {
             name: kernel.name.clone(),
             package: kernel.package.clone(),
+            commit: workspace::commit()?,
             how: format!("{}, {}", self.accel.words(), self.selection(name).words_of_scope()),
             release: String::new(),
             machines: Vec::new(),
@@ -106,6 +108,7 @@ impl Session {
         Ok(Column {
             name: super::RUNNING.to_owned(),
             package: "this machine".to_owned(),
+            commit: workspace::commit()?,
             how: format!("natively, {}", self.selection(super::RUNNING).words_of_scope()),
             release: release.trim().to_owned(),
             machines: vec![Row { name: MACHINES[0].name, diagnoses, counts }],
@@ -115,10 +118,9 @@ impl Session {
     /// What is left out of which kernels' tests, and why.
     pub(super) fn left_out(&self, kernels: &[String]) -> Vec<(String, String)> {
         if let Some(set) = self.selection(NAMES[0]).only() {
-            return vec![(
-                format!("all but {set}"),
-                "this is the smallest set of tests".to_owned(),
-            )];
+            let reason = "this is the smallest set of tests";
+            let of = |name: &String| (format!("{name}: all but {set}"), reason.to_owned());
+            return kernels.iter().map(of).collect();
         }
         let of = |name: &String| {
             let name = name.clone();

@@ -7,7 +7,9 @@ use anyhow::{Context, Result};
 use serde_json::Value;
 
 use super::column::{Column, Row};
+use super::kernel::NAMES;
 use super::machine::MACHINES;
+use super::merge::merge;
 use crate::workspace;
 
 const PAGE: &str = "docs/reference/kernels.md";
@@ -26,13 +28,14 @@ const FINDINGS: [&str; 8] = [
     "terminal",
 ];
 
-/// Writes the table into the page, between its marks.
+/// Writes these columns into the page, between its marks; those of other kernels stay.
 pub(super) fn write(columns: &[Column], left_out: &[(String, String)]) -> Result<()> {
     let page = workspace::root().join(PAGE);
     let text = fs::read_to_string(&page).with_context(|| format!("no {PAGE}"))?;
     let (before, rest) = text.split_once(BEGIN).context("the page has no mark")?;
-    let (_, after) = rest.split_once(END).context("the page has no second mark")?;
-    let made = render(columns, left_out);
+    let (old, after) = rest.split_once(END).context("the page has no second mark")?;
+    let order: Vec<&str> = NAMES.iter().copied().chain([super::RUNNING]).collect();
+    let made = merge(old, &render(columns, left_out), &order);
     fs::write(page, format!("{before}{BEGIN}\n{made}\n{END}{after}"))?;
     Ok(())
 }
@@ -43,6 +46,7 @@ pub(super) fn render(columns: &[Column], left_out: &[(String, String)]) -> Strin
     row(&mut text, "", columns, |it| it.name.clone());
     row(&mut text, "---", columns, |_| "---".to_owned());
     row(&mut text, "kernel", columns, |it| format!("{} ({})", it.release, it.package));
+    row(&mut text, "endow", columns, |it| it.commit.clone());
     row(&mut text, "run", columns, |it| it.how.clone());
     row(&mut text, "level", columns, |it| plain(it).map_or_else(String::new, Row::levels));
     for name in FINDINGS {
@@ -117,6 +121,7 @@ mod tests {
         let row = Row { name: "plain", diagnoses: vec![diagnosis], counts };
         let column = Column {
             name: "6.1".to_owned(),
+            commit: "0123456789".to_owned(),
             package: "linux-image".to_owned(),
             how: "emulated".to_owned(),
             release: "6.1.0".to_owned(),
