@@ -12,6 +12,7 @@ mod kernels;
 mod mutations;
 mod package;
 mod provision;
+mod sanitize;
 mod test;
 mod tidy;
 mod workspace;
@@ -32,6 +33,7 @@ usage: cargo ci <task>
                                          run the tests on kernels of Debian, in qemu, and on this one
   mutations [LAYER...] [--write]         run the attacks without each layer: which tests notice
   package                                build the release and make a Debian package of it
+  sanitize [FILTER...]                   run the unit tests with AddressSanitizer
   fuzz [TARGET] [--seconds N] [--keep]   hostile input for what reads it; --keep adds to the corpus";
 
 fn main() -> ExitCode {
@@ -49,6 +51,7 @@ fn main() -> ExitCode {
         "kernels" => kernels::run(rest),
         "mutations" => mutations::run(rest),
         "package" => package::run(rest),
+        "sanitize" => sanitize::run(rest),
         "fuzz" => fuzz::run(rest),
         // The other end of what `bench network` measures, started by it.
         "peer" => bench::peer::run(rest).map(|()| ExitCode::SUCCESS),
