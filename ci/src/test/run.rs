@@ -1,9 +1,11 @@
 //! Starts test executables as a given user, shows their output in a stable order, and counts.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 
@@ -16,6 +18,9 @@ use crate::workspace;
 const TIME_LIMIT: &str = "1800";
 /// The same when every call is failed once, which are tens of thousands of runs of endow.
 const SWEEP_TIME_LIMIT: &str = "21600";
+
+/// How long nothing may be said by what is left of an executable that has ended.
+const PAUSE: Duration = Duration::from_secs(1);
 
 /// Variables of the caller's that tests as another user get.
 const PASSED: &[&str] =
@@ -137,14 +142,20 @@ pub(super) fn list(place: &Place, test: &TestBinary) -> Result<Vec<String>> {
 /// Runs to the end; tests finish in any order but are shown in one.
 fn show(command: &mut Command) -> Result<Counts> {
     let mut child = command.stdout(Stdio::piped()).spawn().context("timeout(1) does not start")?;
-    let stdout = child.stdout.take().context("no pipe")?;
+    let said = lines_of(child.stdout.take().context("no pipe")?);
     let mut counts = Counts::default();
     let mut lines = SortedLines::default();
-    for line in BufReader::new(stdout).split(b'\n') {
-        let line = String::from_utf8_lossy(&line?).into_owned();
-        counts.read(&line);
-        for ready in lines.push(line) {
-            println!("{ready}");
+    loop {
+        match said.recv_timeout(PAUSE) {
+            Ok(line) => {
+                counts.read(&line);
+                for ready in lines.push(line) {
+                    println!("{ready}");
+                }
+            }
+            Err(RecvTimeoutError::Disconnected) => break,
+            Err(RecvTimeoutError::Timeout) if child.try_wait()?.is_some() => break,
+            Err(RecvTimeoutError::Timeout) => {}
         }
     }
     for rest in lines.finish() {
@@ -155,6 +166,20 @@ fn show(command: &mut Command) -> Result<Counts> {
         println!("{complaint}");
     }
     Ok(counts)
+}
+
+/// Reads on a thread of its own. Nobody waits for it: what a test leaves behind, as tests without a layer
+/// do, may keep the pipe open for good.
+fn lines_of(stdout: impl Read + Send + 'static) -> Receiver<String> {
+    let (teller, said) = channel();
+    std::thread::spawn(move || {
+        for line in BufReader::new(stdout).split(b'\n').map_while(Result::ok) {
+            if teller.send(String::from_utf8_lossy(&line).into_owned()).is_err() {
+                return;
+            }
+        }
+    });
+    said
 }
 
 fn time_limit() -> &'static str {
