@@ -211,6 +211,21 @@ fn command_that_stopped_and_ended_while_endow_could_not_look_keeps_its_exit_code
     assert_eq!(running.end(), 7);
 }
 
+/// As it does outside, where nobody looks at its calls.
+#[test]
+fn what_a_stopped_command_has_started_goes_on() {
+    let world = World::new();
+    let script = "(sleep 0.2; /bin/echo back) & kill -STOP $$; wait; echo on";
+    let mut command =
+        world.endow(["--workspace", "none", "--chdir", "/", "--", "sh", "-c", script]);
+    let mut running = Running::start(&mut command);
+    wait_until_stopped(&running);
+    running.expect("back");
+    running.signal(CONT);
+    running.expect("on");
+    assert_eq!(running.end(), 0);
+}
+
 #[track_caller]
 fn wait_until_stopped(running: &Running) {
     use rustix::process::{WaitOptions, waitpid};

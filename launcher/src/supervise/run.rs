@@ -443,9 +443,8 @@ impl Supervised<'_> {
         let Some(command) = &self.sandbox.descriptors.command else { return };
         let stand_in = self.renewal.as_mut().map(|renewal| renewal.stand_in(&self.sandbox));
         if !matches!(stand_in, Some(Err(_))) {
-            // Where nothing is covered, a stop shall take no longer than the signal does.
-            let calls = self.calls.as_mut().filter(|_| stand_in.is_some());
-            let calls = calls.zip(self.sandbox.descriptors.listener.as_ref());
+            // What else the command has started goes on: its calls wait for an answer.
+            let calls = self.calls.as_mut().zip(self.sandbox.descriptors.listener.as_ref());
             let _answering = calls.and_then(|(calls, listener)| calls.stand_in(listener));
             stop::as_stopped(command, signal);
             self.slept = true;
