@@ -264,7 +264,7 @@ fn terminal_is_given_back_after_a_shell_inside_was_killed() {
     pty.expect("code=137");
     pty.expect("at-shell> ");
     pty.type_in("echo star\"\"ted; cat; echo after\n");
-    pty.expect("started");
+    pty.expect("started\r\n");
     pty.type_in("line\n");
     pty.expect("line\r\nline");
     pty.type_in("\x04");
