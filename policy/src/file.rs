@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::{
-    Access, BridgesTable, Expectation, HostPath, Landing, Level, Made, MountOptions, NetworkTable,
-    SecretTable, SshAgentTable, Stated, SyncTable,
+    Access, Action, BridgesTable, Expectation, HostPath, Landing, Level, Made, MountOptions,
+    NetworkTable, SecretTable, SshAgentTable, Stated, SyncTable,
 };
 
 /// Where a [`PolicyFile`] stands among the layers, and so what it may say.
@@ -74,8 +74,8 @@ pub struct PolicyFile {
     pub project: Vec<(Stated<OsString>, PolicyFile)>,
     /// Keys that are well formed but whose feature this version doesn't have.
     pub unavailable: Vec<Stated<String>>,
-    /// The `[[action]]` tables, which grant nothing; this version refuses them.
-    pub actions: Vec<Stated<String>>,
+    /// The tables `[[action]]`, which grant nothing.
+    pub actions: Vec<Action>,
 }
 
 /// What the workspace is.

@@ -6,6 +6,7 @@
 
 #![deny(missing_docs)]
 
+mod action;
 mod bridge;
 mod broker;
 pub mod builtin;
@@ -49,6 +50,9 @@ mod vars;
 mod visible;
 mod workspace;
 
+pub use action::{
+    Action, Graph, GraphError, InputFault, InputPattern, InputSet, Output, TreePath, TreePathError,
+};
 pub use bridge::{
     BRIDGE_PROGRAMS, BRIDGE_SOCKET, Bridge, BridgeFault, BridgeKind, BridgeNews, BridgeOrder,
     BridgesTable, LOGIN_LASTS,

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::{
-    Bridge, EnvironmentRules, Expected, GuestPath, Limits, MountSpec, Network, Origin, PatternRule,
-    ProcessRules, Require, Secret, SshAgent, StateRules, Stated, SyncRules,
+    Action, Bridge, EnvironmentRules, Expected, GuestPath, Limits, MountSpec, Network, Origin,
+    PatternRule, ProcessRules, Require, Secret, SshAgent, StateRules, Stated, SyncRules,
 };
 
 /// The resolved policy: absolute paths, no variables, every entry with its origin.
@@ -49,6 +49,9 @@ pub struct Policy {
     pub state: StateRules,
     /// What `endow verify` checks in the running sandbox.
     pub expect: Vec<Expected>,
+    /// What `endow build` can do; no run is changed by it.
+    #[serde(skip)]
+    pub actions: Vec<Action>,
     /// Who else had an entry at a mount's path, weakest first, where the later replaced it.
     pub replaced: BTreeMap<GuestPath, Vec<Origin>>,
     /// The names of the files and profiles this came from, weakest first.

@@ -155,6 +155,7 @@ pub fn resolve(composed: &Composed, vars: &Vars) -> Result<Policy, ResolveError>
         sync: composed.sync.clone(),
         state: StateRules::from(&composed.state),
         expect: composed.expect.clone(),
+        actions: composed.actions.clone(),
         replaced: replaced(composed),
         sources: composed.sources.clone(),
     })

@@ -307,14 +307,14 @@ image!(
     Build { root: TextOrTable, share_host_root: bool, }
 );
 image!(
-    /// One build action. Not available yet.
+    /// One action of `endow build`: a command with declared inputs and outputs.
     Action {
         name: Word,
-        command: Vec<Word>,
+        command: Vec<String>,
         inputs: Vec<Word>,
         outputs: Vec<Word>,
         needs: Vec<Word>,
-        env: BTreeMap<String, serde_json::Value>,
+        env: BTreeMap<String, String>,
         timeout: Time,
         cache: bool,
     }

@@ -14,6 +14,7 @@ const PROFILES: &[(&str, &str)] = &[
     ("base", include_str!("../../profiles/base.toml")),
     ("agent", include_str!("../../profiles/agent.toml")),
     ("aider", include_str!("../../profiles/aider.toml")),
+    ("build", include_str!("../../profiles/build.toml")),
     ("claude", include_str!("../../profiles/claude.toml")),
     ("codex", include_str!("../../profiles/codex.toml")),
     ("gemini", include_str!("../../profiles/gemini.toml")),

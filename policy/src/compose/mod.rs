@@ -17,9 +17,9 @@ pub(crate) use secrets::{ComposedSecret, ComposedSecrets};
 
 use crate::place::{PlaceError, Places};
 use crate::{
-    EnvironmentRules, ErrorKind, Expectation, Expected, FileKind, GuestPath, HostRule, LimitsTable,
-    Origin, ParseError, PatternRule, PolicyFile, Probe, SshAgent, StateTable, Stated, SyncRules,
-    Tried, Vars, WorkspaceAccess, server,
+    Action, EnvironmentRules, ErrorKind, Expectation, Expected, FileKind, GuestPath, HostRule,
+    LimitsTable, Origin, ParseError, PatternRule, PolicyFile, Probe, SshAgent, StateTable, Stated,
+    SyncRules, Tried, Vars, WorkspaceAccess, server,
 };
 use crate::{HostPath, Level};
 
@@ -185,6 +185,7 @@ pub struct Composed {
     pub(crate) expect: Vec<Expected>,
     pub(crate) chdir: Option<Stated<GuestPath>>,
     pub(crate) unavailable: Vec<Stated<String>>,
+    pub(crate) actions: Vec<Action>,
     pub(crate) sources: Vec<String>,
 }
 
@@ -257,7 +258,8 @@ impl Composed {
         for expectation in &file.expect {
             self.expect.push(expected(&places, expectation)?);
         }
-        self.unavailable.extend(file.unavailable.iter().chain(&file.actions).cloned());
+        self.unavailable.extend(file.unavailable.iter().cloned());
+        self.actions.extend(file.actions.iter().cloned());
         Ok(())
     }
 

@@ -1,5 +1,6 @@
 //! TOML values to a [`PolicyFile`](crate::PolicyFile), collecting every problem on the way.
 
+mod actions;
 mod bridges;
 mod landing;
 mod mounts;
@@ -48,6 +49,17 @@ enum Above<'d> {
     Key(&'d str),
     /// The path of an entry of `[mounts]`.
     Mount(&'d str),
+}
+
+impl Above<'_> {
+    /// Returns the name of the table, when it has one.
+    fn key(self) -> Option<String> {
+        match self {
+            Above::Nothing => None,
+            Above::Key(key) => Some(key.to_owned()),
+            Above::Mount(path) => Some(format!("mounts.\"{path}\"")),
+        }
+    }
 }
 
 impl Section<'_> {

@@ -99,6 +99,7 @@ impl Decoder<'_> {
             require: self.require(top),
             sync: self.sync(top),
             expect: self.expectations(top),
+            actions: self.actions(top),
             unavailable: mounts.unavailable,
             ..PolicyFile::default()
         };
@@ -221,19 +222,28 @@ impl Decoder<'_> {
             return Vec::new();
         };
         let section = Section { table, above: Above::Key("env.set") };
-        let mut set = Vec::new();
-        for key in table.keys() {
+        let named = self.named(&section);
+        named
+            .into_iter()
+            .map(|(name, value)| (name.with(name.value.into()), value.into()))
+            .collect()
+    }
+
+    /// Decodes a table of variables.
+    pub(super) fn named<'d>(&mut self, section: &Section<'d>) -> Vec<(Stated<&'d str>, &'d str)> {
+        let mut named = Vec::new();
+        for key in section.table.keys() {
             let name: &str = key.get_ref();
-            let Some(value) = self.text(&section, name) else { continue };
+            let Some(value) = self.text(section, name) else { continue };
             if name.is_empty() || name.contains(['=', '\0']) {
-                self.problem(key.span(), "not a variable's name").key = Some("env.set".to_owned());
+                self.problem(key.span(), "not a variable's name").key = section.above.key();
             } else if value.value.contains('\0') {
                 self.problem(value.span, "value contains a NUL byte").key = Some(section.key(name));
             } else {
-                set.push((self.stated(key.span(), name.into()), value.value.into()));
+                named.push((self.stated(key.span(), name), value.value));
             }
         }
-        set
+        named
     }
 
     fn limits(&mut self, top: &Section<'_>) -> LimitsTable {

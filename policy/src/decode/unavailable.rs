@@ -4,7 +4,7 @@
 use toml::de::DeValue;
 
 use super::{Decoder, Section};
-use crate::{PolicyFile, Stated, parse_duration};
+use crate::{PolicyFile, Stated};
 
 /// What the value of a key must be.
 #[derive(Clone, Copy, Debug)]
@@ -12,8 +12,6 @@ enum Shape {
     Text,
     Texts,
     Flag,
-    Duration,
-    Table,
     /// A string or a table.
     Source,
     Word(&'static [&'static str]),
@@ -23,16 +21,6 @@ enum Shape {
 type Shapes = &'static [(&'static str, Shape)];
 
 const BUILD: Shapes = &[("root", Shape::Source), ("share_host_root", Shape::Flag)];
-const ACTION: Shapes = &[
-    ("name", Shape::Text),
-    ("command", Shape::Texts),
-    ("inputs", Shape::Texts),
-    ("outputs", Shape::Texts),
-    ("needs", Shape::Texts),
-    ("env", Shape::Table),
-    ("timeout", Shape::Duration),
-    ("cache", Shape::Flag),
-];
 const REMOTE: Shapes = &[
     ("url", Shape::Text),
     ("instance", Shape::Text),
@@ -48,10 +36,6 @@ impl Decoder<'_> {
     pub(super) fn missing_features(&mut self, top: &Section<'_>, file: &mut PolicyFile) {
         for (key, shapes) in [("build", BUILD), ("remote", REMOTE)] {
             self.missing_table(top, key, shapes, &mut file.unavailable);
-        }
-        for (span, section) in self.sections(top, "action") {
-            self.shaped(&section, ACTION);
-            file.actions.push(self.stated(span, "action".to_owned()));
         }
     }
 
@@ -89,21 +73,12 @@ impl Decoder<'_> {
         }
     }
 
-    fn shaped(&mut self, section: &Section<'_>, shapes: Shapes) {
-        let known: Vec<&str> = shapes.iter().map(|(key, _)| *key).collect();
-        self.only_known(section, &known);
-        for (key, shape) in shapes {
-            self.shape(section, key, *shape);
-        }
-    }
-
     fn shape(&mut self, section: &Section<'_>, key: &str, shape: Shape) {
         match shape {
             Shape::Text => drop(self.word(section, key)),
             Shape::Texts => drop(self.texts(section, key)),
             Shape::Flag => drop(self.flag(section, key)),
-            Shape::Duration => drop(self.unit(section, key, parse_duration)),
-            Shape::Table | Shape::Source => self.table_or_text(section, key, shape),
+            Shape::Source => self.table_or_text(section, key),
             Shape::Word(words) => {
                 let words: Vec<(&str, ())> = words.iter().map(|word| (*word, ())).collect();
                 drop(self.choice(section, key, &words));
@@ -111,12 +86,10 @@ impl Decoder<'_> {
         }
     }
 
-    fn table_or_text(&mut self, section: &Section<'_>, key: &str, shape: Shape) {
+    fn table_or_text(&mut self, section: &Section<'_>, key: &str) {
         let Some(found) = section.table.get(key) else { return };
-        match (shape, found.get_ref()) {
-            (_, DeValue::Table(_)) | (Shape::Source, DeValue::String(_)) => {}
-            (Shape::Source, _) => self.wrong_type(section, key, "a string or a table"),
-            _ => self.wrong_type(section, key, "a table"),
+        if !matches!(found.get_ref(), DeValue::Table(_) | DeValue::String(_)) {
+            self.wrong_type(section, key, "a string or a table");
         }
     }
 }

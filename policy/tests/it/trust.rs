@@ -55,6 +55,7 @@ read = "/x"
 is = "absent"
 [[action]]
 name = "x"
+command = ["true"]
 "#;
     let user =
         "[mounts]\n\"/data\" = \"rw\"\n[limits]\ntimeout = 20\n[process]\nallow = [\"userns\"]";
