@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
+pub mod action;
 pub mod base64;
 pub mod cas;
 pub mod foreign;
@@ -17,6 +18,7 @@ pub mod git_dir;
 pub mod git_index;
 pub mod git_tree;
 pub mod held;
+pub mod inputs;
 pub mod json_path;
 pub mod layer;
 pub mod mask;

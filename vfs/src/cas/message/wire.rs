@@ -128,6 +128,161 @@ pub struct Tree {
     pub children: Vec<Directory>,
 }
 
+/// A length of time: `google.protobuf.Duration`.
+#[derive(Clone, Copy, PartialEq, Eq, prost::Message)]
+pub struct Duration {
+    /// Whole seconds.
+    #[prost(int64, tag = "1")]
+    pub seconds: i64,
+    /// Nanoseconds beside them.
+    #[prost(int32, tag = "2")]
+    pub nanos: i32,
+}
+
+/// A name and a value: `Platform.Property` and `Command.EnvironmentVariable`.
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub struct Pair {
+    /// The name.
+    #[prost(string, tag = "1")]
+    pub name: String,
+    /// The value.
+    #[prost(string, tag = "2")]
+    pub value: String,
+}
+
+/// What an action needs of where it runs.
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub struct Platform {
+    /// Properties, sorted by name.
+    #[prost(message, repeated, tag = "1")]
+    pub properties: Vec<Pair>,
+}
+
+/// What is executed.
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub struct Command {
+    /// The program and its arguments.
+    #[prost(string, repeated, tag = "1")]
+    pub arguments: Vec<String>,
+    /// The whole environment, sorted by name.
+    #[prost(message, repeated, tag = "2")]
+    pub environment_variables: Vec<Pair>,
+    /// Where the command starts, below the input root.
+    #[prost(string, tag = "6")]
+    pub working_directory: String,
+    /// What is kept of what it leaves, sorted.
+    #[prost(string, repeated, tag = "7")]
+    pub output_paths: Vec<String>,
+}
+
+/// A command on an input root: what a result is found by.
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub struct Action {
+    /// The [`Command`].
+    #[prost(message, optional, tag = "1")]
+    pub command_digest: Option<Digest>,
+    /// The [`Directory`] that it sees.
+    #[prost(message, optional, tag = "2")]
+    pub input_root_digest: Option<Digest>,
+    /// How long it may take.
+    #[prost(message, optional, tag = "6")]
+    pub timeout: Option<Duration>,
+    /// Whether its result is for nobody else.
+    #[prost(bool, tag = "7")]
+    pub do_not_cache: bool,
+    /// What makes two actions two that are the same otherwise.
+    #[prost(bytes = "vec", tag = "9")]
+    pub salt: Vec<u8>,
+    /// Where it runs.
+    #[prost(message, optional, tag = "10")]
+    pub platform: Option<Platform>,
+}
+
+/// A file that an action left.
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub struct OutputFile {
+    /// Its path.
+    #[prost(string, tag = "1")]
+    pub path: String,
+    /// Its content.
+    #[prost(message, optional, tag = "2")]
+    pub digest: Option<Digest>,
+    /// Whether it can be executed.
+    #[prost(bool, tag = "4")]
+    pub is_executable: bool,
+}
+
+/// A directory that an action left.
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub struct OutputDirectory {
+    /// Its path.
+    #[prost(string, tag = "1")]
+    pub path: String,
+    /// All of it as a [`Tree`].
+    #[prost(message, optional, tag = "3")]
+    pub tree_digest: Option<Digest>,
+    /// Its own [`Directory`].
+    #[prost(message, optional, tag = "5")]
+    pub root_directory_digest: Option<Digest>,
+}
+
+/// A symbolic link that an action left.
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub struct OutputSymlink {
+    /// Its path.
+    #[prost(string, tag = "1")]
+    pub path: String,
+    /// Where it leads.
+    #[prost(string, tag = "2")]
+    pub target: String,
+}
+
+/// What an action left, and how it ended.
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub struct ActionResult {
+    /// The files.
+    #[prost(message, repeated, tag = "2")]
+    pub output_files: Vec<OutputFile>,
+    /// The directories.
+    #[prost(message, repeated, tag = "3")]
+    pub output_directories: Vec<OutputDirectory>,
+    /// The exit code.
+    #[prost(int32, tag = "4")]
+    pub exit_code: i32,
+    /// What it wrote to its standard output, when that is little.
+    #[prost(bytes = "vec", tag = "5")]
+    pub stdout_raw: Vec<u8>,
+    /// The same as an object.
+    #[prost(message, optional, tag = "6")]
+    pub stdout_digest: Option<Digest>,
+    /// What it wrote to its standard error, when that is little.
+    #[prost(bytes = "vec", tag = "7")]
+    pub stderr_raw: Vec<u8>,
+    /// The same as an object.
+    #[prost(message, optional, tag = "8")]
+    pub stderr_digest: Option<Digest>,
+    /// Who executed it.
+    #[prost(message, optional, tag = "9")]
+    pub execution_metadata: Option<ExecutedActionMetadata>,
+    /// The symbolic links.
+    #[prost(message, repeated, tag = "12")]
+    pub output_symlinks: Vec<OutputSymlink>,
+}
+
+/// Who executed an action, and when.
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub struct ExecutedActionMetadata {
+    /// The name of the worker.
+    #[prost(string, tag = "1")]
+    pub worker: String,
+    /// When the command began.
+    #[prost(message, optional, tag = "7")]
+    pub execution_start_timestamp: Option<Timestamp>,
+    /// When it had ended.
+    #[prost(message, optional, tag = "8")]
+    pub execution_completed_timestamp: Option<Timestamp>,
+}
+
 impl From<crate::cas::Digest> for Digest {
     fn from(digest: crate::cas::Digest) -> Self {
         // No content has more than i64::MAX bytes: off_t of lseek(2) ends there.

@@ -1,0 +1,267 @@
+use std::fs;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use super::*;
+use crate::cas::{Digest, Store, put_tree};
+use crate::fs::{Errno, OsFs};
+
+struct Place {
+    dir: tempfile::TempDir,
+    memory: OwnedFd,
+}
+
+impl Place {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().expect("a directory");
+        for name in ["root", "memory"] {
+            fs::create_dir(dir.path().join(name)).expect("made");
+        }
+        let memory = fs::File::open(dir.path().join("memory")).expect("opened").into();
+        Self { dir, memory }
+    }
+
+    fn root(&self) -> std::path::PathBuf {
+        self.dir.path().join("root")
+    }
+
+    fn write(&self, path: &str, text: &str) {
+        let path = self.root().join(path);
+        fs::create_dir_all(path.parent().expect("above")).expect("made");
+        fs::write(path, text).expect("written");
+    }
+
+    /// Makes everything older than the grain of any file system's clock.
+    fn age(&self) {
+        // No call sets the time of the last change, so only waiting helps.
+        let newest = |path: &Path| {
+            use std::os::unix::fs::MetadataExt;
+            fs::symlink_metadata(path).map_or(0, |it| it.ctime().max(it.mtime()))
+        };
+        let mut open = vec![self.root()];
+        let mut last = 0;
+        while let Some(path) = open.pop() {
+            last = last.max(newest(&path));
+            open.extend(fs::read_dir(&path).into_iter().flatten().map(|it| it.expect("it").path()));
+        }
+        let now = || SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("now");
+        while i64::try_from(now().as_secs()).expect("fits") <= last + 2 {
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    fn walk_some(&self, takes: &(dyn Fn(&str) -> bool + Sync)) -> Result<Found, InputError> {
+        let root = fs::File::open(self.root()).expect("opened");
+        walk(&Inputs {
+            fs: &OsFs,
+            root: root.as_fd(),
+            memory: Some(self.memory.as_fd()),
+            enters: &|_| true,
+            takes,
+            bounds: Bounds::default(),
+        })
+    }
+
+    fn walk(&self) -> Found {
+        self.walk_some(&|_| true).expect("walked")
+    }
+}
+
+fn tree(found: &Found) -> Arc<Folder> {
+    Folder::new(found.leaves.iter().map(|(path, leaf)| (path.as_str(), leaf))).expect("a tree")
+}
+
+#[test]
+fn tree_is_the_one_that_the_store_would_have() {
+    let place = Place::new();
+    for (path, text) in [("a.c", "a"), ("src/b.c", "b"), ("src/deep/er/c.h", ""), ("src.c", "s")] {
+        place.write(path, text);
+    }
+    symlink("a.c", place.root().join("link")).expect("a link");
+    let script = place.root().join("src/b.c");
+    fs::set_permissions(script, fs::Permissions::from_mode(0o744)).expect("executable");
+    let found = place.walk();
+    assert_eq!((found.leaves.len(), found.hashed), (5, 4));
+    let store = Store::open(&OsFs, &place.dir.path().join("store")).expect("a store");
+    let root = fs::File::open(place.root()).expect("opened");
+    let publishing = store.publish().expect("publishing");
+    let put = put_tree(&OsFs, &publishing, root.as_fd(), Bounds::default()).expect("put");
+    assert_eq!(tree(&found).digest(), Ok(put.root));
+}
+
+#[test]
+fn unchanged_file_is_read_once() {
+    let place = Place::new();
+    place.write("a", "one");
+    place.write("b/c", "two");
+    assert_eq!(place.walk().hashed, 2);
+    // What is as young as the clock is coarse may change without a trace.
+    assert_eq!(place.walk().hashed, 2);
+    place.age();
+    let aged = place.walk();
+    assert_eq!(aged.hashed, 2);
+    let again = place.walk();
+    assert_eq!(again.hashed, 0);
+    assert_eq!(again.leaves, aged.leaves);
+    place.write("a", "six");
+    let changed = place.walk();
+    assert_eq!(changed.hashed, 1);
+    let expected = Leaf::File { digest: Digest::of(b"six"), executable: false };
+    assert_eq!(changed.leaves.get("a"), Some(&expected));
+}
+
+/// As an editor does that writes twice in one tick, and as a tool that puts times back.
+#[test]
+fn edit_of_the_same_size_is_never_missed() {
+    let place = Place::new();
+    place.write("a", "0000");
+    place.age();
+    place.walk();
+    assert_eq!(place.walk().hashed, 0);
+    let before = fs::metadata(place.root().join("a")).expect("its times").modified().expect("it");
+    for number in 1..200 {
+        let text = format!("{number:04}");
+        place.write("a", &text);
+        let file = fs::File::options().write(true).open(place.root().join("a")).expect("opened");
+        file.set_modified(before).expect("put back");
+        let found = place.walk();
+        let expected = Leaf::File { digest: Digest::of(text.as_bytes()), executable: false };
+        assert_eq!(found.leaves.get("a"), Some(&expected));
+    }
+}
+
+#[test]
+fn damaged_memory_is_no_memory() {
+    let place = Place::new();
+    place.write("a", "one");
+    place.age();
+    let right = place.walk().leaves;
+    assert_eq!(place.walk().hashed, 0);
+    let memory = fs::read_dir(place.dir.path().join("memory")).expect("listed");
+    let memory = memory.last().expect("a file").expect("a file").path();
+    let whole = fs::read(&memory).expect("read");
+    for at in 0..whole.len() {
+        let mut damaged = whole.clone();
+        damaged[at] ^= 0x40;
+        fs::write(&memory, damaged).expect("written");
+        assert_eq!(place.walk().leaves, right, "{at}");
+    }
+    fs::write(&memory, &whole[..whole.len() / 2]).expect("cut off");
+    let found = place.walk();
+    assert_eq!((found.hashed, found.leaves), (1, right));
+}
+
+#[test]
+fn what_no_tree_can_hold_is_told_when_it_counts() {
+    use std::os::unix::ffi::OsStrExt;
+    let place = Place::new();
+    place.write("a", "");
+    let odd = std::ffi::OsStr::from_bytes(b"odd-\xff");
+    fs::write(place.root().join(odd), "").expect("written");
+    let error = place.walk_some(&|_| true).expect_err("not UTF-8");
+    assert!(matches!(error, InputError::Text { .. }), "{error}");
+    place.walk_some(&|path| path == "a").expect("it does not count");
+    fs::remove_file(place.root().join(odd)).expect("removed");
+    let _socket = std::os::unix::net::UnixListener::bind(place.root().join("s")).expect("bound");
+    let error = place.walk_some(&|_| true).expect_err("a socket");
+    assert!(matches!(error, InputError::Kind { .. }), "{error}");
+}
+
+fn leaf(text: &str) -> Leaf {
+    Leaf::File { digest: Digest::of(text.as_bytes()), executable: false }
+}
+
+fn folder(leaves: &[(&str, &str)]) -> Arc<Folder> {
+    let leaves: Vec<(&str, Leaf)> = leaves.iter().map(|(path, text)| (*path, leaf(text))).collect();
+    Folder::new(leaves.iter().map(|(path, leaf)| (*path, leaf))).expect("a tree")
+}
+
+#[test]
+fn union_is_the_tree_of_all() {
+    let one = folder(&[("a", "1"), ("d/x", "2"), ("shared/h", "3")]);
+    let other = folder(&[("b", "4"), ("d/y/z", "5"), ("shared/h", "3")]);
+    let all = folder(&[("a", "1"), ("b", "4"), ("d/x", "2"), ("d/y/z", "5"), ("shared/h", "3")]);
+    let union = Folder::union(&one, &other).expect("no clash");
+    assert_eq!(union.digest(), all.digest());
+    assert_eq!(Folder::union(&other, &one).expect("no clash").digest(), all.digest());
+    let below = Folder::below("p/q", folder(&[("a", "1")]));
+    assert_eq!(below.digest(), folder(&[("p/q/a", "1")]).digest());
+}
+
+#[test]
+fn two_things_at_one_path_are_a_clash() {
+    let clash = |one: &[(&str, &str)], other: &[(&str, &str)]| {
+        let clash = Folder::union(&folder(one), &folder(other)).expect_err("a clash");
+        assert_eq!(Folder::union(&folder(other), &folder(one)), Err(clash.clone()));
+        clash.0
+    };
+    assert_eq!(clash(&[("d/a", "1")], &[("d/a", "2")]), "d/a");
+    assert_eq!(clash(&[("d/a", "1")], &[("d/a/b", "1")]), "d/a");
+    let (one, other) = (leaf("1"), leaf("2"));
+    assert_eq!(Folder::new([("a", &one), ("a/b", &other)]).map(drop), Err(Clash("a/b".into())));
+    assert_eq!(Folder::new([("a/b", &one), ("a", &other)]).map(drop), Err(Clash("a".into())));
+}
+
+#[test]
+fn tree_of_the_store_is_read_as_it_was() {
+    let place = Place::new();
+    let store = Store::open(&OsFs, &place.dir.path().join("store")).expect("a store");
+    let publishing = store.publish().expect("publishing");
+    let tree = folder(&[("a", "1"), ("d/x", "2"), ("d/e/y", "3")]);
+    let tree = Folder::union(&tree, &Folder::directory("d/empty")).expect("no clash");
+    tree.put(&publishing).expect("put");
+    let root = tree.digest().expect("a digest");
+    let read = Folder::of_store(&publishing, &root, Bounds::default()).expect("read");
+    assert_eq!(read, tree);
+    let message = tree.tree_message().expect("a message");
+    let whole = publishing.put_bytes(&message).expect("put").digest;
+    let read = Folder::of_store(&publishing, &whole, Bounds::default()).expect("read");
+    assert_eq!(read.digest(), Ok(root));
+    let at = |path: &str| crate::action::left_at(&publishing, &root, path).expect("looked up");
+    let file = crate::action::LeftNode::File { digest: Digest::of(b"3"), executable: false };
+    assert_eq!(at("d/e/y"), Some(file));
+    assert_eq!((at("d/e/z"), at("a/b"), at("c")), (None, None, None));
+    let sub = folder(&[("y", "3")]);
+    let message = sub.tree_message().expect("a message");
+    let (root, tree) = (sub.digest().expect("a digest"), Digest::of(&message));
+    assert_eq!(at("d/e"), Some(crate::action::LeftNode::Directory { root, tree }));
+    assert!(publishing.has(&tree).expect("looked up"));
+}
+
+#[test]
+fn empty_directories_stand_in_a_tree() {
+    let out = Folder::directory("out/gen");
+    let both = Folder::union(&out, &folder(&[("out/a", "1")])).expect("no clash");
+    let leaves: Vec<String> = both.leaves().into_iter().map(|(path, _)| path).collect();
+    assert_eq!(leaves, ["out/a"]);
+    assert_ne!(both.digest(), folder(&[("out/a", "1")]).digest());
+}
+
+#[test]
+fn identity_changes_with_any_byte() {
+    let place = Place::new();
+    for path in ["bin/tool", "include/a.h", "include/deep/b.h"] {
+        place.write(path, "0123456789");
+    }
+    symlink("tool", place.root().join("bin/link")).expect("a link");
+    let look = || identity(&OsFs, &place.root()).expect("looked").hash;
+    let before = look();
+    assert_eq!(look(), before);
+    let path = place.root().join("include/deep/b.h");
+    let times = fs::metadata(&path).expect("its times").modified().expect("it");
+    // The clock moves between the two.
+    std::thread::sleep(Duration::from_millis(20));
+    let file = fs::File::options().write(true).open(&path).expect("opened");
+    std::os::unix::fs::FileExt::write_all_at(&file, b"X", 3).expect("written");
+    file.set_modified(times).expect("put back");
+    let changed = look();
+    assert_ne!(changed, before);
+    fs::remove_file(place.root().join("bin/link")).expect("removed");
+    assert_ne!(look(), changed);
+    let file = identity(&OsFs, &path).expect("a file alone");
+    assert!(!file.is_settled);
+    assert!(matches!(identity(&OsFs, &place.root().join("gone")), Err(Errno::NOENT)));
+}
