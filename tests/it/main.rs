@@ -2,6 +2,7 @@
 
 mod attacks;
 mod awaited;
+mod build;
 mod check;
 mod doctor;
 mod escape;

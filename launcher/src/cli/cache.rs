@@ -7,6 +7,7 @@ use endow_vfs::fs::OsFs;
 use endow_vfs::state::{RunState, TreeRecord};
 use endow_vfs::trees::{SweptTrees, TreeCache};
 
+use super::build;
 use super::commands::cas::{failed, of_store};
 use super::error::{CommandError, Kind};
 use super::kept::Kept;
@@ -29,6 +30,8 @@ pub(crate) struct Collected {
     pub(crate) store: GcReport,
     /// In the cache of trees.
     pub(crate) trees: SweptTrees,
+    /// In the cache of actions: results that name contents which are gone.
+    pub(crate) results: usize,
 }
 
 impl Collected {
@@ -44,9 +47,11 @@ impl Collected {
             (self.trees.removed.len(), "cached trees", self.trees_freed()),
         ];
         let rows = rows.into_iter().filter(|(count, ..)| *count > 0);
-        rows.map(|(count, what, bytes)| {
+        let rows = rows.map(|(count, what, bytes)| {
             format!("removed {count} {what} ({})\n", table::size(bytes))
-        })
+        });
+        let results = Some(self.results).filter(|count| *count > 0);
+        rows.chain(results.map(|count| format!("removed {count} results of actions\n")))
     }
 
     fn trees_freed(&self) -> u64 {
@@ -97,6 +102,7 @@ pub(crate) fn collect(
         let kept = kept_by_runs()?;
         let report = trees::collect_store(&store, (quota, kept), PATIENCE, &|it| line.show(it));
         collected.store = report.map_err(|error| failed("can't collect the store", &error))?;
+        collected.results = build::collect(cache)?;
     }
     Ok(collected)
 }

@@ -7,7 +7,7 @@ use std::path::{Component, Path, PathBuf};
 use endow_policy::GuestPath;
 
 use super::stages::Planned;
-use crate::plan::why::{Denial, HostTree, Questions};
+use crate::plan::why::{Denial, HostTree, Layer, Questions, Subject};
 use crate::probe::{has_abstract_outside, listens_outside, protects_links};
 use crate::supervise::Asked;
 use crate::sys::sockets;
@@ -36,6 +36,17 @@ pub(crate) fn explain(
         }
         Asked::Abstract(name) => abstract_socket(planned, questions, name),
     }
+}
+
+/// Explains why a path is absent below `at`, where a part of the directory `of` is shown: the rest of it
+/// was left out.
+pub(crate) fn left_out(asked: &Asked, at: &Path, of: &Path) -> Option<Denial> {
+    let Asked::Path(need, path) = asked else { return None };
+    let path = without_dots(path);
+    let outside = of.join(path.strip_prefix(at).ok()?);
+    outside.symlink_metadata().ok()?;
+    let (subject, operation) = (Subject::Path(path.into_os_string()), Some(need.operation()));
+    Some(Denial { subject, operation, layer: Layer::View, rule: None, remedy: None })
 }
 
 /// Servers of a display have the same name twice: abstract, and as a file.

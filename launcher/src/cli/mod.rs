@@ -4,6 +4,7 @@ mod args;
 mod asked;
 mod bounds;
 mod bridges;
+mod build;
 mod cache;
 mod commands;
 mod connections;
@@ -86,6 +87,7 @@ fn refuse(usage: &Usage) -> ExitCode {
 fn dispatch(invocation: Invocation, output: &Output) -> Result<ExitCode, CommandError> {
     match invocation.command {
         Command::Run(run) => commands::run::run(&run, output),
+        Command::Build(args) => build::run(&args, output),
         Command::Plan(plan) => commands::plan::run(&plan, output),
         Command::Check(check) => commands::check::run(&check, output),
         Command::Why(why) => commands::why::run(&why, output),

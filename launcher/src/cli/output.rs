@@ -120,6 +120,19 @@ impl Output {
         }
     }
 
+    /// Prints one line that says what helps; `-q` silences it.
+    pub(crate) fn hint(&self, line: &str) {
+        if !self.quiet {
+            self.line("1;32", &format!("hint: {}", printable(line)));
+        }
+    }
+
+    /// Hands bytes of others on to stderr.
+    #[expect(clippy::unused_self, reason = "printing is done by those who were handed an output")]
+    pub(crate) fn error_bytes(&self, bytes: &[u8]) {
+        drop(std::io::stderr().lock().write_all(bytes));
+    }
+
     /// Prints what went wrong after the command had ended, whose exit code may stand all the same.
     pub(crate) fn problem(&self, what: &str, error: &dyn std::error::Error) {
         self.line("1;31", &format!("endow: {what}"));

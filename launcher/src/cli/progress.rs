@@ -30,13 +30,18 @@ impl<'o> ProgressLine<'o> {
 
     /// Says how far it has come.
     pub(crate) fn show(&self, progress: Progress) {
+        if progress.done != Amount::default() {
+            self.put(|what| line(what, progress));
+        }
+    }
+
+    fn put(&self, line: impl FnOnce(&str) -> String) {
         let now = Instant::now();
-        let has_begun = progress.done != Amount::default();
-        if !has_begun || !self.output.shows_progress() || now < self.next.get() {
+        if !self.output.shows_progress() || now < self.next.get() {
             return;
         }
         self.next.set(now + PAUSE);
-        let line = line(self.what, progress);
+        let line = line(self.what);
         self.output.over(&self.shown.replace(line.clone()), &line);
     }
 }
@@ -47,6 +52,23 @@ impl Drop for ProgressLine<'_> {
         if !shown.is_empty() {
             self.output.over(&shown, "");
         }
+    }
+}
+
+/// A line likewise, of things that are counted.
+pub(crate) struct CountLine<'o> {
+    line: ProgressLine<'o>,
+}
+
+impl<'o> CountLine<'o> {
+    /// Begins some work.
+    pub(crate) fn begin(output: &'o Output, what: &'static str) -> Self {
+        Self { line: ProgressLine::begin(output, what) }
+    }
+
+    /// Says how many are done.
+    pub(crate) fn show(&self, done: usize, all: usize) {
+        self.line.put(|what| format!("endow: {what}: {done} of {all}"));
     }
 }
 

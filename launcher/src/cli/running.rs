@@ -3,6 +3,7 @@
 use std::cell::OnceCell;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use endow_policy::{GuestPath, Network, ProtectSet, SshAgentOrder};
@@ -64,6 +65,8 @@ pub(crate) struct Given<'a> {
     pub(crate) tells_processes: bool,
     /// What the state remembers of the run.
     pub(crate) record: Option<&'a Record>,
+    /// What stands at a place of the view is a part of this directory of the host.
+    pub(crate) part_of: Option<(&'a Path, &'a Path)>,
 }
 
 /// Starts the sandbox and supervises it to its end.
@@ -87,7 +90,9 @@ pub(crate) fn run(
     let judge: Judge<'_> = Box::new(|asked, is_there| {
         let tree = || tree.get_or_init(HostObjects::new);
         let questions = questions.get_or_init(|| explained::questions(planned, tree()));
-        explained::explain(planned, questions, asked, is_there)
+        let part = given.part_of.filter(|_| !is_there);
+        let absent = part.and_then(|(at, of)| explained::left_out(asked, at, of));
+        absent.or_else(|| explained::explain(planned, questions, asked, is_there))
     });
     let calls = calls(plan, prepared.run(), judge)?;
     let measured = Measured::new(plan.layered(), &plan.supervise.limits, &prepared.directory())

@@ -85,6 +85,8 @@ pub(crate) struct Request {
     pub(crate) own: Own,
     /// What the supervisor is to see.
     pub(crate) observe: Observe,
+    /// Nothing that the command sees tells this run from another of the same command.
+    pub(crate) is_repeatable: bool,
 }
 
 /// What becomes of endow's own directories that don't exist yet.
@@ -150,6 +152,16 @@ pub(crate) fn settle(args: &PolicyArgs, command: Option<&OsStr>) -> Result<Settl
     let begun = Instant::now();
     let surroundings = surroundings::read(args.directory.as_deref())?;
     let found = sources::read(args, &surroundings, command)?;
+    Ok(Settled { begun, surroundings, found, files: None })
+}
+
+/// Goes from flags to a policy in surroundings that are known.
+pub(crate) fn settle_in(
+    surroundings: Surroundings,
+    args: &PolicyArgs,
+) -> Result<Settled, CommandError> {
+    let begun = Instant::now();
+    let found = sources::read(args, &surroundings, None)?;
     Ok(Settled { begun, surroundings, found, files: None })
 }
 
@@ -309,6 +321,7 @@ fn exec_request(request: Request, surroundings: &Surroundings, id: &RunId) -> Ex
         directory: directory(&surroundings.dirs.state, id),
         earlier: request.earlier,
         observe: request.observe,
+        is_repeatable: request.is_repeatable,
     }
 }
 

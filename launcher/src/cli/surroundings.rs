@@ -37,6 +37,31 @@ pub(crate) struct Dirs {
     pub(crate) config: PathBuf,
 }
 
+impl Surroundings {
+    /// Returns what an action sees of the user: an account of its own, an empty home, and the variables
+    /// that are stated. Only endow's own directories are the user's.
+    pub(crate) fn alone(
+        dirs: Dirs,
+        (user, home): (&str, HostPath),
+        environment: Vec<(OsString, OsString)>,
+    ) -> Self {
+        let vars = Vars {
+            home: Some(home),
+            home_resolved: None,
+            cwd: HostPath::root(),
+            git_root: None,
+            git_dirs: Vec::new(),
+            user: user.to_owned(),
+            group: user.to_owned(),
+            shell: None,
+            uid: geteuid().as_raw(),
+            gid: getegid().as_raw(),
+            runtime_dir: None,
+        };
+        Self { vars, dirs, environment }
+    }
+}
+
 /// Reads them; `directory` is what `-C` says.
 pub(crate) fn read(directory: Option<&Path>) -> Result<Surroundings, CommandError> {
     if let Some(directory) = directory {

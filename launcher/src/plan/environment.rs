@@ -103,11 +103,12 @@ fn always(
     request: &ExecRequest,
     runtime: Option<&GuestPath>,
 ) -> Vec<(&'static str, OsString)> {
-    let mut variables = vec![
-        ("PWD", policy.chdir.as_path().as_os_str().to_owned()),
-        ("ENDOW_RUN", OsString::from(&request.run)),
-    ];
+    let mut variables = vec![("PWD", policy.chdir.as_path().as_os_str().to_owned())];
     variables.extend(request.identity.iter().cloned());
+    if request.is_repeatable {
+        return variables;
+    }
+    variables.push(("ENDOW_RUN", OsString::from(&request.run)));
     let runtime = runtime.map(|path| path.as_path().as_os_str().to_owned());
     variables.extend(runtime.map(|path| ("XDG_RUNTIME_DIR", path)));
     variables

@@ -395,4 +395,6 @@ pub struct ExecRequest {
     pub earlier: Option<Earlier>,
     /// What the supervisor is to see.
     pub observe: Observe,
+    /// Nothing that the command sees tells this run from another of the same command.
+    pub is_repeatable: bool,
 }

@@ -12,6 +12,7 @@ pub(crate) mod file_system;
 pub(crate) mod git_dirs;
 pub(crate) mod git_user;
 mod hidden;
+mod host_root;
 mod inside;
 mod kernel;
 mod listening;
@@ -27,6 +28,7 @@ mod streams;
 mod user;
 mod userns;
 
+pub(crate) use host_root::host_root;
 pub(crate) use listening::{has_abstract_outside, listens, listens_outside};
 pub(crate) use object::{HostObjects, protects_links};
 pub(crate) use registries::known as known_registries;

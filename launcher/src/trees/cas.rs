@@ -158,7 +158,7 @@ impl Maker<Digest> for Objects<'_> {
 }
 
 /// Hands all bytes of a file over, and returns their digest.
-pub(super) fn read(
+pub(crate) fn read(
     file: BorrowedFd<'_>,
     mut take: impl FnMut(&[u8]) -> Result<(), ContentError>,
 ) -> Result<Digest, ContentError> {

@@ -416,6 +416,7 @@ pub(super) fn request() -> ExecRequest {
         die_with_parent: false,
         directory: HostPath::new("/home/user/.local/state/endow/runs/run").ok(),
         earlier: None,
+        is_repeatable: false,
         observe: Observe::Nothing,
     }
 }

@@ -1,5 +1,6 @@
 //! What was typed, exactly: clap types, not understood any further.
 
+mod build;
 mod cas;
 mod kept;
 mod learn;
@@ -9,6 +10,7 @@ mod policy;
 mod reference;
 mod run;
 
+pub(crate) use build::BuildArgs;
 pub(crate) use cas::{CasArgs, CasCommand};
 pub(crate) use kept::{
     ApplyArgs, Chosen, DiffArgs, DiscardArgs, DuArgs, GcArgs, RunsArgs, RunsCommand, UndoArgs,
@@ -47,6 +49,8 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Run a command in a sandbox
     Run(Box<RunArgs>),
+    /// Execute actions with declared inputs and outputs, or take their results from the cache
+    Build(Box<BuildArgs>),
     /// Print what `run` would do, step by step; change nothing
     Plan(Box<PlanArgs>),
     /// Validate policy files; show shadowed mounts and rules that nothing can enforce
@@ -92,6 +96,7 @@ impl Command {
     pub(crate) fn style(&self) -> Style {
         match self {
             Self::Run(args) => args.style.clone(),
+            Self::Build(args) => args.style.clone(),
             Self::Plan(args) => args.style.clone(),
             Self::Check(args) => args.style.clone(),
             Self::Why(args) => args.style.clone(),

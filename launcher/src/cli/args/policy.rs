@@ -4,11 +4,16 @@
     reason = "clap prints these comments as they stand, brackets included"
 )]
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
 use endow_policy::Flags;
+
+/// The host name inside an action, and the profile of all actions.
+const BUILD: &str = "build";
 
 /// What is granted, beyond the policy files.
 #[derive(Args, Clone, Debug, Default)]
@@ -147,6 +152,27 @@ impl PolicyArgs {
         Self {
             workspace: Some("none".to_owned()),
             chdir: Some(OsString::from("/")),
+            no_policy: true,
+            ..Self::default()
+        }
+    }
+
+    /// Returns what an action of a build is given: a tree, these variables, and what every action has.
+    pub(crate) fn of_action(
+        (place, tree): (&str, &str),
+        environment: &BTreeMap<String, String>,
+        timeout: Option<Duration>,
+    ) -> Self {
+        let variable = |(name, value): (&String, &String)| format!("{name}={value}").into();
+        Self {
+            workspace: Some("none".to_owned()),
+            cas: vec![format!("{place}={tree},cow").into()],
+            chdir: Some(place.into()),
+            env: environment.iter().map(variable).collect(),
+            hostname: Some(BUILD.to_owned()),
+            new_session: true,
+            timeout: timeout.map(|time| format!("{}ms", time.as_millis())),
+            profile: vec![BUILD.to_owned()],
             no_policy: true,
             ..Self::default()
         }

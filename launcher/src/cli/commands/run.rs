@@ -176,6 +176,7 @@ pub(crate) fn supervised(
         earlier: earlier.as_ref().map(earlier::facts).transpose()?,
         own: Own::Made,
         observe: if purpose == Purpose::Learn { Observe::All } else { observe(args) },
+        is_repeatable: false,
     };
     let mut settled = settled(args, purpose)?;
     let captured = request.captured;
@@ -210,6 +211,7 @@ pub(crate) fn supervised(
         capture,
         tells_processes: !args.report.is_empty() || args.events.is_some() || output.is_detailed(),
         record: record.as_ref(),
+        part_of: None,
     };
     let ran = running::run(&planned, &mut prepared, given, &mut notify)?;
     events.ended(&ran.ended);

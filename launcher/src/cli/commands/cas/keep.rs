@@ -41,7 +41,8 @@ pub(super) fn collect(
         })?,
         None => sources::state_rules(&cas.surroundings)?.cache_bytes,
     };
-    let Collected { store, trees: swept } = cache::collect(&cas.surroundings, quota, output)?;
+    let Collected { store, trees: swept, results: _ } =
+        cache::collect(&cas.surroundings, quota, output)?;
     if output.is_json() {
         let removed: Vec<&str> = swept.removed.iter().map(|tree| tree.key.as_str()).collect();
         output.json(&json!({

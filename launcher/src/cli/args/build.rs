@@ -1,0 +1,51 @@
+//! The arguments of `endow build`.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::Style;
+
+/// `endow build`
+#[derive(Args, Debug)]
+pub(crate) struct BuildArgs {
+    #[command(flatten)]
+    pub(crate) style: Style,
+    /// Actions of the policy file, by name; left out, all of them
+    #[arg(value_name = "NAME", conflicts_with = "command")]
+    pub(crate) names: Vec<String>,
+    /// COMMAND sees this file, directory or pattern of files
+    #[arg(long, value_name = "PATTERN", requires = "command", help_heading = "One action")]
+    pub(crate) input: Vec<String>,
+    /// COMMAND leaves this file; with a `/` at its end, this directory
+    #[arg(long, value_name = "PATH", requires = "command", help_heading = "One action")]
+    pub(crate) output: Vec<String>,
+    /// COMMAND has this variable
+    #[arg(long, value_name = "NAME=VALUE", requires = "command", help_heading = "One action")]
+    pub(crate) env: Vec<String>,
+    /// End COMMAND after this time
+    #[arg(long, value_name = "TIME", requires = "command", help_heading = "One action")]
+    pub(crate) timeout: Option<String>,
+    /// Execute everything, and remember nothing
+    #[arg(long)]
+    pub(crate) no_cache: bool,
+    /// Go on with what needs nothing of an action that failed
+    #[arg(short, long)]
+    pub(crate) keep_going: bool,
+    /// How many actions are executed at a time; left out, as many as there are processors
+    #[arg(short, long, value_name = "N")]
+    pub(crate) jobs: Option<usize>,
+    /// Replace what stands at the place of an output, whoever made it
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Do as if endow had been started in DIR
+    #[arg(short = 'C', value_name = "DIR")]
+    pub(crate) directory: Option<PathBuf>,
+    /// Use the actions of this policy file instead of the project's
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) policy: Option<PathBuf>,
+    /// The command, when there is one action
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
+}

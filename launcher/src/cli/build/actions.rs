@@ -1,0 +1,153 @@
+//! Which actions there are: those of the policy file, or one of flags.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use endow_policy::{
+    Action, Graph, GraphError, InputPattern, Origin, Output, Policy, Stated, parse_duration,
+};
+
+use super::rules::Rules;
+use crate::cli::args::{BuildArgs, PolicyArgs};
+use crate::cli::error::{CommandError, Kind};
+use crate::cli::sources;
+use crate::cli::surroundings::Surroundings;
+
+/// The name of the action that flags state.
+const ONE: &str = "command";
+
+/// What is to be built, and where.
+pub(super) struct Wanted {
+    /// The directory in which inputs and outputs are.
+    pub(super) directory: PathBuf,
+    /// All actions.
+    pub(super) actions: Vec<Action>,
+    /// The order of those that are wanted.
+    pub(super) graph: Graph,
+    /// What holds for files of the project, whoever states the actions.
+    pub(super) rules: Rules,
+}
+
+/// Finds the actions that are asked for.
+pub(super) fn wanted(
+    args: &BuildArgs,
+    surroundings: &Surroundings,
+) -> Result<Wanted, CommandError> {
+    let found = sources::read(&PolicyArgs::of_file(args.policy.clone()), surroundings, None)?;
+    let mut policy = found.policy;
+    let (directory, actions) = if args.command.is_empty() {
+        (project(args, surroundings), stated(&mut policy)?)
+    } else {
+        (surroundings.vars.cwd.as_path().to_owned(), vec![one(args)?])
+    };
+    let graph = Graph::new(&actions, &args.names).map_err(|error| refused(&error))?;
+    let rules = Rules::of(&policy, &directory)?;
+    for action in &actions {
+        let outputs = action.outputs.iter().map(|it| (it.value.path.as_str(), &it.origin));
+        for (path, origin) in outputs {
+            if let Some(why) = rules.refuses(path) {
+                let error = CommandError::new(Kind::Policy, "that can't be an output");
+                return Err(error.about(why).cause(format!("asked for by {origin}")));
+            }
+        }
+    }
+    Ok(Wanted { directory, actions, graph, rules })
+}
+
+/// The actions of a policy file.
+fn stated(policy: &mut Policy) -> Result<Vec<Action>, CommandError> {
+    let actions = std::mem::take(&mut policy.actions);
+    if actions.is_empty() {
+        let error = CommandError::new(Kind::Usage, "no action is stated");
+        return Err(error
+            .hint("write `[[action]]` tables into endow.toml")
+            .hint("`endow build --input FILE --output FILE -- COMMAND` executes one command"));
+    }
+    Ok(actions)
+}
+
+/// The directory that paths of a policy file mean: where the project's file is, and else its work tree.
+fn project(args: &BuildArgs, surroundings: &Surroundings) -> PathBuf {
+    let vars = &surroundings.vars;
+    let project = match &args.policy {
+        Some(_) => vars.git_root.as_ref().map(|root| root.as_path().to_owned()),
+        None => sources::project_file(vars).and_then(|file| file.parent().map(Path::to_owned)),
+    };
+    project.unwrap_or_else(|| vars.cwd.as_path().to_owned())
+}
+
+/// The action that the command line states.
+fn one(args: &BuildArgs) -> Result<Action, CommandError> {
+    let flag = |name: &str, text: &str| Origin::Flag(format!("--{name} {text}").into());
+    let mut inputs = Vec::new();
+    for text in &args.input {
+        let pattern = InputPattern::parse(text).map_err(|error| wrong("input", text, error))?;
+        inputs.push(Stated::new(pattern, flag("input", text)));
+    }
+    let mut outputs = Vec::new();
+    for text in &args.output {
+        let output = Output::parse(text).map_err(|error| wrong("output", text, error))?;
+        outputs.push(Stated::new(output, flag("output", text)));
+    }
+    let timeout = args.timeout.as_ref().map(|text| {
+        let time = parse_duration(text).map_err(|error| wrong("timeout", text, error))?;
+        if time.is_zero() {
+            return Err(wrong("timeout", text, "a limit of zero lets nothing run"));
+        }
+        Ok(time)
+    });
+    Ok(Action {
+        name: ONE.to_owned(),
+        command: words(&args.command)?,
+        inputs,
+        outputs,
+        needs: Vec::new(),
+        environment: variables(&args.env)?,
+        timeout: timeout.transpose()?,
+        is_cached: true,
+        origin: Origin::Default,
+    })
+}
+
+fn words(command: &[OsString]) -> Result<Vec<String>, CommandError> {
+    let text = |word: &OsString| {
+        word.clone().into_string().map_err(|word| {
+            let error = CommandError::new(Kind::Usage, "not UTF-8").about(word.display());
+            error.cause("a result is found by its command, which must be text")
+        })
+    };
+    command.iter().map(text).collect()
+}
+
+fn variables(env: &[String]) -> Result<BTreeMap<String, String>, CommandError> {
+    let pair = |text: &String| match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err(wrong("env", text, "write NAME=VALUE: nothing is taken from outside")),
+    };
+    env.iter().map(pair).collect()
+}
+
+fn wrong(flag: &str, text: &str, cause: impl ToString) -> CommandError {
+    let error = CommandError::new(Kind::Usage, format!("can't use --{flag}")).about(text);
+    error.cause(cause)
+}
+
+fn refused(error: &GraphError) -> CommandError {
+    let this = CommandError::new(Kind::Policy, error.to_string());
+    match error {
+        GraphError::Unknown { nearest, origin, .. } => {
+            let this = match origin {
+                Some(origin) => this.cause(format!("needed by {origin}")),
+                None => CommandError { kind: Kind::Usage, ..this },
+            };
+            match nearest {
+                Some(name) => this.hint(format!("did you mean `{name}`")),
+                None => this,
+            }
+        }
+        GraphError::Twice { first, .. } => this.hint(format!("the first is {first}")),
+        GraphError::Outputs { .. } => this.hint("give one of them another place"),
+        _ => this,
+    }
+}

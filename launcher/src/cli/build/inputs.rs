@@ -1,0 +1,211 @@
+//! What actions see: the files of the project that match, and what others left.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+use std::sync::Arc;
+
+use endow_policy::{Action, InputPattern, InputSet, Stated};
+use endow_vfs::action::{ActionResult, LeftNode};
+use endow_vfs::cas::{Digest, DigestError, Publishing, Store};
+use endow_vfs::fs::{Fs, OsFs};
+use endow_vfs::inputs::{Clash, Folder, Found, InputError, Inputs, Leaf, put_leaf, walk};
+use endow_vfs::snapshot::Bounds;
+
+use super::actions::Wanted;
+use super::rules::Rules;
+use crate::cli::commands::cas::failed;
+use crate::cli::error::{CommandError, Kind};
+
+/// The files of the project that count, as they were when the build began.
+pub(super) struct Sources<'w> {
+    wanted: &'w Wanted,
+    root: OwnedFd,
+    /// What was found: inputs, and what stands at the places of outputs.
+    found: Found,
+    /// The places of outputs: what stands there is no input.
+    outputs: InputSet,
+    /// Trees of patterns: many actions have the same.
+    trees: RefCell<BTreeMap<String, Arc<Folder>>>,
+}
+
+impl<'w> Sources<'w> {
+    /// Reads what may count for the actions; `memory` is where digests are remembered.
+    pub(super) fn read(wanted: &'w Wanted, memory: &OwnedFd) -> Result<Self, CommandError> {
+        let Wanted { directory, actions, rules, .. } = wanted;
+        let root = OsFs.open_canonical(directory).map_err(|errno| {
+            let error = CommandError::new(Kind::Setup, "can't open the directory");
+            error.about(directory.display()).cause(std::io::Error::from(errno))
+        })?;
+        let outputs = actions.iter().flat_map(|it| &it.outputs).map(|it| it.value.path.clone());
+        let places: Vec<InputPattern> = outputs.map(InputPattern::path).collect();
+        let patterns = actions.iter().flat_map(|it| &it.inputs).map(|it| &it.value);
+        let set = InputSet::new(patterns.chain(&places));
+        let inputs = Inputs {
+            fs: &OsFs,
+            root: root.as_fd(),
+            memory: Some(memory.as_fd()),
+            enters: &|path| set.enters(path) && !rules.hides(path),
+            takes: &|path| set.takes(path) && !rules.hides(path),
+            bounds: Bounds::default(),
+        };
+        let found = walk(&inputs).map_err(|error| refused(&error))?;
+        let outputs = InputSet::new(&places);
+        Ok(Self { wanted, root, found, outputs, trees: RefCell::default() })
+    }
+
+    /// Returns the open directory.
+    pub(super) fn root(&self) -> &OwnedFd {
+        &self.root
+    }
+
+    /// Returns what holds for files of the project.
+    pub(super) fn rules(&self) -> &'w Rules {
+        &self.wanted.rules
+    }
+
+    /// Returns what stood at a path, and below it.
+    pub(super) fn standing<'s>(
+        &'s self,
+        path: &'s str,
+    ) -> impl Iterator<Item = (&'s str, &'s Leaf)> {
+        below(&self.found, path)
+    }
+
+    /// Returns the tree that an action sees: its own inputs, and what those left that it needs.
+    pub(super) fn tree(
+        &self,
+        action: &Action,
+        needs: &[(&Action, &ActionResult)],
+        store: &Store<'_>,
+    ) -> Result<Arc<Folder>, CommandError> {
+        let mut tree = Arc::<Folder>::default();
+        for pattern in &action.inputs {
+            let part = self.part(action, pattern)?;
+            tree = Folder::union(&tree, &part).map_err(|it| clashes(action, &it))?;
+        }
+        for left in needs.iter().flat_map(|(_, result)| &result.outputs) {
+            let part = match &left.node {
+                LeftNode::File { digest, executable } => {
+                    one(&left.path, Leaf::File { digest: *digest, executable: *executable })
+                }
+                LeftNode::Symlink { target } => {
+                    one(&left.path, Leaf::Symlink { target: target.clone() })
+                }
+                LeftNode::Directory { root, .. } => {
+                    let tree = Folder::of_store(store, root, Bounds::default());
+                    let tree = tree.map_err(|error| failed("can't read an output", &error))?;
+                    Ok(Folder::below(&left.path, tree))
+                }
+            };
+            let part = part.map_err(|it| clashes(action, &it))?;
+            tree = Folder::union(&tree, &part).map_err(|it| clashes(action, &it))?;
+        }
+        Ok(tree)
+    }
+
+    /// Puts the contents of a tree into the store: those of the project that it lacks.
+    pub(super) fn put(
+        &self,
+        tree: &Folder,
+        publishing: &Publishing<'_>,
+    ) -> Result<(), CommandError> {
+        for (path, leaf) in tree.leaves() {
+            let Leaf::File { digest, .. } = leaf else { continue };
+            let is_ours = self.found.leaves.contains_key(&path) && !self.is_output(&path);
+            if is_ours && !publishing.has(digest)? {
+                let put = put_leaf(&OsFs, self.root.as_fd(), &path, digest, publishing);
+                put.map_err(|error| refused(&error))?;
+            }
+        }
+        Ok(tree.put(publishing)?)
+    }
+
+    fn part(
+        &self,
+        action: &Action,
+        pattern: &Stated<InputPattern>,
+    ) -> Result<Arc<Folder>, CommandError> {
+        if let Some(known) = self.trees.borrow().get(pattern.value.as_str()) {
+            return Ok(Arc::clone(known));
+        }
+        let fixed = pattern.value.fixed().map_or("", |it| it.as_str());
+        let leaves = below(&self.found, fixed)
+            .filter(|(path, _)| pattern.value.matches(path) && !self.is_output(path));
+        let tree = Folder::new(leaves).map_err(|it| clashes(action, &it))?;
+        if tree.is_empty() {
+            return Err(self.missing(action, pattern));
+        }
+        let known = pattern.value.as_str().to_owned();
+        self.trees.borrow_mut().insert(known, Arc::clone(&tree));
+        Ok(tree)
+    }
+
+    fn is_output(&self, path: &str) -> bool {
+        self.outputs.takes(path)
+    }
+
+    fn missing(&self, action: &Action, pattern: &Stated<InputPattern>) -> CommandError {
+        let text = pattern.value.as_str();
+        let error = CommandError::new(Kind::Policy, format!("{}: no such input", action.name));
+        let error = error.about(text).cause(format!("asked for by {}", pattern.origin));
+        if self.is_output(text) {
+            return error.hint("it is the output of an action: name that in `needs`");
+        }
+        if self.wanted.rules.hides(text) {
+            return error.hint("the name is hidden from every command: `[deny]` says so");
+        }
+        error.hint("an input is a file, a directory with files, or a pattern that matches some")
+    }
+}
+
+/// Sorted by path, all below a directory stands in a row, but for names that sort before its `/`.
+fn below<'f>(found: &'f Found, path: &str) -> impl Iterator<Item = (&'f str, &'f Leaf)> {
+    let (start, inside) = (path.to_owned(), format!("{path}/"));
+    let is_all = path.is_empty();
+    let first = found.leaves.get_key_value(&start).filter(|_| !is_all);
+    let from = if is_all { String::new() } else { inside.clone() };
+    let rest = found.leaves.range(from..);
+    let rest = rest.take_while(move |(path, _)| is_all || path.starts_with(&inside));
+    first.into_iter().chain(rest).map(|(path, leaf)| (path.as_str(), leaf))
+}
+
+fn one(path: &str, leaf: Leaf) -> Result<Arc<Folder>, Clash> {
+    Folder::new([(path, &leaf)])
+}
+
+fn clashes(action: &Action, clash: &Clash) -> CommandError {
+    let error = CommandError::new(Kind::Policy, format!("{}: {clash}", action.name));
+    error.hint("an output can't stand at the place of an input")
+}
+
+fn refused(error: &InputError) -> CommandError {
+    let this = failed("can't read the inputs", error);
+    match error {
+        InputError::Changed { .. } => this.hint("build again"),
+        InputError::Kind { .. } | InputError::Text { .. } => {
+            this.hint("leave it out of the inputs: no tree of contents can have it")
+        }
+        _ => this,
+    }
+}
+
+/// Reads a digest that a worker names.
+pub(super) fn digest(text: &str) -> Result<Digest, CommandError> {
+    text.parse().map_err(|error: DigestError| {
+        CommandError::new(Kind::Bug, "no digest").about(text).cause(error)
+    })
+}
+
+/// Opens the directory where digests of inputs are remembered.
+pub(super) fn memory(cache: &Path) -> Result<OwnedFd, CommandError> {
+    let path = cache.join("inputs");
+    endow_vfs::state::make_private(&OsFs, &path)
+        .map_err(|error| failed("can't use the cache", &error))?;
+    let opened = OsFs.open_canonical(&path.canonicalize().unwrap_or(path.clone()));
+    opened.map_err(|errno| {
+        let error = CommandError::new(Kind::Setup, "can't open the cache").about(path.display());
+        error.cause(std::io::Error::from(errno))
+    })
+}

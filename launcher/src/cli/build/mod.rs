@@ -1,0 +1,21 @@
+//! `endow build`: actions, each in a sandbox of its own that shows its inputs and nothing else of the
+//! project, and results that are never made twice.
+//!
+//! This process decides what is next, looks results up and puts outputs in place. Workers, processes of
+//! its own, execute one action after the other.
+
+mod actions;
+mod collect;
+mod inputs;
+mod order;
+mod outcome;
+mod perform;
+mod place;
+mod rules;
+mod schedule;
+mod session;
+mod told;
+mod workers;
+
+pub(crate) use collect::collect;
+pub(crate) use session::run;

@@ -1,0 +1,135 @@
+//! What this process and its workers tell each other.
+
+use std::collections::BTreeMap;
+use std::io::{self, Read, Write};
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::cli::error::CommandError;
+
+/// The most bytes of one message: a command line has at most two megabytes (ARG_MAX), and what a command
+/// left is told up to ten thousand paths.
+const MOST: u32 = 64 << 20;
+
+/// One action to execute.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Order {
+    /// Which one.
+    pub(super) action: usize,
+    /// The tree that it sees.
+    pub(super) tree: String,
+    /// The command and its arguments.
+    pub(super) command: Vec<String>,
+    /// The whole environment.
+    pub(super) environment: BTreeMap<String, String>,
+    /// How long it may take, in milliseconds.
+    pub(super) timeout_ms: Option<u64>,
+    /// The directory of the build, when it is to be found out what of it the command misses.
+    pub(super) project: Option<String>,
+}
+
+/// What came of an order.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Answer {
+    /// Which action.
+    pub(super) action: usize,
+    /// What came of it.
+    pub(super) done: Result<Done, CommandError>,
+}
+
+/// A command that was executed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Done {
+    /// How it ended.
+    pub(super) end: End,
+    /// The tree that it left.
+    pub(super) tree: String,
+    /// What it wrote to its standard output, in the store.
+    pub(super) stdout: String,
+    /// What it wrote to its standard error, in the store.
+    pub(super) stderr: String,
+    /// Paths of what it made, changed or removed in the tree.
+    pub(super) changed: Vec<String>,
+    /// Paths in the tree that it asked for and did not find.
+    pub(super) absent: Vec<String>,
+    /// How long it took, in milliseconds.
+    pub(super) took_ms: u64,
+}
+
+/// How a command ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum End {
+    /// By itself, with this code.
+    Exited(i32),
+    /// By this signal.
+    Signaled(i32),
+    /// Its time was over.
+    TimedOut,
+}
+
+/// Writes one message.
+pub(super) fn write(message: &impl Serialize, mut to: impl Write) -> io::Result<()> {
+    let bytes = postcard::to_allocvec(message).map_err(io::Error::other)?;
+    let length = u32::try_from(bytes.len()).ok().filter(|length| *length <= MOST);
+    let length = length.ok_or_else(|| io::Error::from(io::ErrorKind::FileTooLarge))?;
+    to.write_all(&length.to_le_bytes())?;
+    to.write_all(&bytes)
+}
+
+/// Reads one message; `None` when the other end is gone.
+pub(super) fn read<T: DeserializeOwned>(mut from: impl Read) -> io::Result<Option<T>> {
+    let mut length = [0; 4];
+    match from.read_exact(&mut length) {
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
+        read => read?,
+    }
+    let length = u32::from_le_bytes(length);
+    if length > MOST {
+        return Err(io::ErrorKind::InvalidData.into());
+    }
+    let mut bytes = vec![0; usize::try_from(length).map_err(io::Error::other)?];
+    from.read_exact(&mut bytes)?;
+    postcard::from_bytes(&bytes).map(Some).map_err(io::Error::other)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::error::Kind;
+
+    #[test]
+    fn message_comes_back_as_it_was() {
+        let error = CommandError::new(Kind::Setup, "no room").about("/x").hint("make some");
+        for done in [Err(error), Ok(done())] {
+            let answer = Answer { action: 3, done };
+            let mut bytes = Vec::new();
+            write(&answer, &mut bytes).expect("written");
+            write(&answer, &mut bytes).expect("written");
+            let mut from = bytes.as_slice();
+            assert_eq!(read(&mut from).expect("read"), Some(answer.clone()));
+            assert_eq!(read(&mut from).expect("read"), Some(answer));
+            assert_eq!(read::<Answer>(&mut from).expect("the end"), None);
+        }
+    }
+
+    #[test]
+    fn part_of_a_message_is_an_error() {
+        let mut bytes = Vec::new();
+        write(&Answer { action: 3, done: Ok(done()) }, &mut bytes).expect("written");
+        assert!(read::<Answer>(&bytes[..bytes.len() - 1]).is_err());
+        assert!(read::<Answer>([0xff; 8].as_slice()).is_err());
+    }
+
+    fn done() -> Done {
+        Done {
+            end: End::Signaled(9),
+            tree: "tree".to_owned(),
+            stdout: "out".to_owned(),
+            stderr: "err".to_owned(),
+            changed: vec!["a".to_owned()],
+            absent: Vec::new(),
+            took_ms: 12,
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! From what a worker says to a result.
+
+use endow_policy::Action;
+use endow_vfs::action::{ActionResult, Left, LeftNode, left_at};
+use endow_vfs::cas::{Digest, Publishing};
+
+use super::inputs::digest;
+use super::order::{Done, End};
+use crate::cli::commands::cas::failed;
+use crate::cli::error::CommandError;
+
+/// What an action came to.
+pub(super) enum Came {
+    /// It left its outputs.
+    Result(ActionResult),
+    /// It ended so, or left other things than it should.
+    Failure(Failure),
+}
+
+/// Why there is no result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Failure {
+    /// One line.
+    pub(super) what: String,
+    /// What would help.
+    pub(super) hints: Vec<String>,
+    /// What the command wrote: standard output and error.
+    pub(super) streams: Option<[Digest; 2]>,
+}
+
+/// Judges what a command left.
+pub(super) fn judge(
+    action: &Action,
+    done: &Done,
+    publishing: &Publishing<'_>,
+) -> Result<Came, CommandError> {
+    let streams = [digest(&done.stdout)?, digest(&done.stderr)?];
+    let failure =
+        |what: String, hints| Came::Failure(Failure { what, hints, streams: Some(streams) });
+    match done.end {
+        End::Exited(0) => {}
+        End::Exited(code) => return Ok(failure(format!("exit code {code}"), Vec::new())),
+        End::Signaled(signal) => return Ok(failure(format!("signal {signal}"), Vec::new())),
+        End::TimedOut => return Ok(failure("its time was over".to_owned(), Vec::new())),
+    }
+    let tree = digest(&done.tree)?;
+    let mut outputs = Vec::new();
+    for output in action.outputs.iter().map(|it| &it.value) {
+        let path = output.path.as_str();
+        let node = left_at(publishing, &tree, path);
+        let node = node.map_err(|error| failed("can't read what the command left", &error))?;
+        let is_directory = matches!(node, Some(LeftNode::Directory { .. }));
+        match node {
+            None => {
+                let hint = match done.changed.as_slice() {
+                    [] => "it made nothing".to_owned(),
+                    changed => format!("it made {}", listed(changed)),
+                };
+                return Ok(failure(format!("it did not make {path}"), vec![hint]));
+            }
+            Some(_) if is_directory != output.is_directory => {
+                let (is, hint) = if output.is_directory {
+                    ("no directory", format!("write `{path}`, without the `/`"))
+                } else {
+                    ("a directory", format!("write `{path}/`"))
+                };
+                return Ok(failure(format!("{path} is {is}"), vec![hint]));
+            }
+            Some(node) => outputs.push(Left { path: path.to_owned(), node }),
+        }
+    }
+    outputs.sort_unstable();
+    let [stdout, stderr] = streams;
+    Ok(Came::Result(ActionResult { exit_code: 0, stdout, stderr, outputs }))
+}
+
+/// Returns what an action left besides its outputs, which is dropped.
+pub(super) fn dropped(action: &Action, changed: &[String]) -> Vec<String> {
+    let is_output = |path: &String| {
+        action.outputs.iter().any(|output| {
+            let output = output.value.path.as_str();
+            let below = |one: &str, other: &str| {
+                one.strip_prefix(other).is_some_and(|it| it.is_empty() || it.starts_with('/'))
+            };
+            // A directory that leads to an output is no more than that.
+            below(path, output) || below(output, path)
+        })
+    };
+    changed.iter().filter(|path| !is_output(path)).cloned().collect()
+}
+
+/// Names a few.
+pub(super) fn listed(paths: &[String]) -> String {
+    const MOST: usize = 5;
+    let named = paths.iter().take(MOST).cloned().collect::<Vec<_>>().join(", ");
+    match paths.len().checked_sub(MOST) {
+        None | Some(0) => named,
+        Some(more) => format!("{named} and {more} more"),
+    }
+}

@@ -1,0 +1,159 @@
+//! One action, executed: in a sandbox that shows a tree of contents and the tools of the host.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use endow_policy::HostPath;
+use endow_vfs::cas::{Digest, Publishing, Store};
+use endow_vfs::fs::OsFs;
+use endow_vfs::state::CasRecord;
+use rustix::fs::{MemfdFlags, Mode, OFlags, memfd_create, open};
+use rustix::io::Errno;
+
+use super::order::{Done, End, Order};
+use crate::apply::{SpawnError, prepare};
+use crate::cli::args::PolicyArgs;
+use crate::cli::commands::cas::{failed, of_store};
+use crate::cli::error::{CommandError, Kind};
+use crate::cli::running::{self, Given};
+use crate::cli::stages::{self, Own, Planned, Request};
+use crate::cli::surroundings::{Dirs, Surroundings};
+use crate::plan::ChangedTree;
+use crate::plan::seccomp::Observe;
+use crate::plan::why::Subject;
+use crate::supervise::{Ended, Observed, Outcome};
+use crate::trees;
+
+/// Where the command finds its inputs.
+pub(super) const ROOT: &str = "/build";
+/// What the command takes for its home: an empty directory.
+pub(super) const HOME: &str = "/home/build";
+/// Who the command is.
+pub(super) const USER: &str = "build";
+
+/// Executes an action.
+pub(super) fn perform(order: &Order, dirs: &Dirs, store: &Store<'_>) -> Result<Done, CommandError> {
+    let begun = Instant::now();
+    let planned = planned(order, dirs)?;
+    let mut prepared = prepare(&planned.plan, &dirs.state, &planned.id, &|_| {})?;
+    let streams = [stream(store), stream(store)].map(|it| it.map_err(no_stream));
+    let [out, err] = streams;
+    let (out, err) = (out?, err?);
+    let copies = [out.try_clone(), err.try_clone()];
+    let [Ok(for_out), Ok(for_err)] = copies else { return Err(no_stream(Errno::MFILE)) };
+    prepared.capture([for_out, for_err]);
+    let part_of = order.project.as_deref().map(|project| (Path::new(ROOT), Path::new(project)));
+    let given = Given { part_of, ..Given::default() };
+    let ran = running::run(&planned, &mut prepared, given, &mut |_| {})?;
+    let end = end(&planned, &ran.ended)?;
+    let absent = ran.observed.as_ref().map(absent).unwrap_or_default();
+    let Some(run) = prepared.into_run() else {
+        return Err(CommandError::new(Kind::Bug, "an action has no layer"));
+    };
+    let (tree, changed) = match planned.plan.trees.first() {
+        Some(changed) => left(changed, &run.path(), store.path())?,
+        None => return Err(CommandError::new(Kind::Bug, "an action has no tree")),
+    };
+    run.remove(&OsFs).map_err(|error| failed("can't remove the run's directory", &error))?;
+    let publishing = store.publish().map_err(|error| of_store(&error))?;
+    let took_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+    let (stdout, stderr) = (put(&publishing, &out)?, put(&publishing, &err)?);
+    Ok(Done { end, tree, stdout, stderr, changed, absent, took_ms })
+}
+
+/// Plans a sandbox that depends on nothing of the user's.
+fn planned(order: &Order, dirs: &Dirs) -> Result<Planned, CommandError> {
+    let argv = order.command.iter().map(OsString::from).collect();
+    let args = PolicyArgs::of_action(
+        (ROOT, &order.tree),
+        &order.environment,
+        order.timeout_ms.map(Duration::from_millis),
+    );
+    let request = Request {
+        argv,
+        captured: true,
+        is_repeatable: true,
+        own: Own::AsFound,
+        observe: if order.project.is_some() { Observe::Paths } else { Observe::Nothing },
+        ..Request::default()
+    };
+    let settled = stages::settle_in(surroundings(dirs, &order.environment)?, &args)?;
+    stages::decide(settled, request, &mut |_| {})
+}
+
+fn surroundings(
+    dirs: &Dirs,
+    environment: &BTreeMap<String, String>,
+) -> Result<Surroundings, CommandError> {
+    let home =
+        HostPath::new(HOME).map_err(|error| CommandError::new(Kind::Bug, error.to_string()))?;
+    let environment = environment.iter();
+    let environment = environment.map(|(name, value)| (name.into(), value.into())).collect();
+    Ok(Surroundings::alone(dirs.clone(), (USER, home), environment))
+}
+
+fn end(planned: &Planned, ended: &Ended) -> Result<End, CommandError> {
+    match ended.outcome {
+        Outcome::Exited(code) => Ok(End::Exited(code)),
+        Outcome::Signaled(signal) => Ok(End::Signaled(signal)),
+        Outcome::TimedOut => Ok(End::TimedOut),
+        Outcome::SetupFailed(failure) => Err(SpawnError::of_step(&failure, &planned.plan).into()),
+        Outcome::LayerFull | Outcome::OutOfMemory | Outcome::Lost => {
+            Err(CommandError::new(Kind::Setup, "the action was ended from outside"))
+        }
+    }
+}
+
+/// Names what the command asked for below its inputs, and did not find there.
+fn absent(observed: &Observed) -> Vec<String> {
+    let paths = observed.denials.iter().filter_map(|it| match &it.denial.subject {
+        Subject::Path(path) => Path::new(path).strip_prefix(ROOT).ok(),
+        _ => None,
+    });
+    paths.map(|path| path.to_string_lossy().into_owned()).filter(|path| !path.is_empty()).collect()
+}
+
+/// Takes what the command left of its tree into the store.
+fn left(
+    changed: &ChangedTree,
+    run: &Path,
+    store: &Path,
+) -> Result<(String, Vec<String>), CommandError> {
+    let layer = run.join(&changed.layer.0);
+    let store =
+        HostPath::new(store).map_err(|error| CommandError::new(Kind::Bug, error.to_string()))?;
+    let record = CasRecord { digest: changed.tree.id.clone(), store };
+    let unread = |error| failed("can't read what the command left", &error);
+    let captured = trees::capture_cas(&layer, &record).map_err(unread)?;
+    if captured.is_made {
+        trees::land_cas(&layer, &record, &captured.tip).map_err(unread)?;
+    }
+    let paths = captured.changes.iter().map(|it| it.path.to_string_lossy().into_owned());
+    let refused = captured.refused.iter().map(|it| it.path.to_string_lossy().into_owned());
+    Ok((captured.tip, paths.chain(refused).collect()))
+}
+
+/// A file without a name for what the command writes: on the disk, where that can be.
+fn stream(store: &Store<'_>) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+    match open(store.path().join("tmp"), flags, Mode::from_raw_mode(0o600)) {
+        Err(Errno::OPNOTSUPP | Errno::INVAL | Errno::ISDIR) => {
+            memfd_create(c"endow-stream", MemfdFlags::CLOEXEC)
+        }
+        opened => opened,
+    }
+}
+
+fn no_stream(errno: Errno) -> CommandError {
+    let error = CommandError::new(Kind::Setup, "can't make a file for what the command writes");
+    error.cause(std::io::Error::from(errno))
+}
+
+fn put(publishing: &Publishing<'_>, stream: &OwnedFd) -> Result<String, CommandError> {
+    let stored = publishing.put_file(stream.as_fd()).map_err(|error| of_store(&error))?;
+    let digest: Digest = stored.digest;
+    Ok(digest.to_string())
+}

@@ -1,0 +1,234 @@
+//! Outputs in the project's directory.
+//!
+//! What stands at the place of an output is replaced when a build put it there and nobody changed it since;
+//! anything else is somebody's, and the build fails before it executes anything.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+
+use endow_vfs::action::{Left, LeftNode};
+use endow_vfs::cas::{Damage, Digest, Store, StoreError};
+use endow_vfs::fs::{At, Errno, Fs, Open, OsFs, write_all};
+use endow_vfs::inputs::{Folder, Leaf};
+use endow_vfs::materialize::ContentError;
+use endow_vfs::snapshot::Bounds;
+use endow_vfs::tree::remove_tree;
+
+use super::inputs::Sources;
+use crate::cli::commands::cas::{failed, of_store};
+use crate::cli::error::{CommandError, Kind};
+use crate::trees;
+
+/// The names under which outputs are made.
+const PREFIX: &str = ".endow-build-";
+
+/// Puts outputs in place, and remembers what it put.
+pub(super) struct Placer<'s> {
+    sources: &'s Sources<'s>,
+    store: &'s Store<'s>,
+    memory: &'s OwnedFd,
+    /// What builds put there, by path.
+    placed: BTreeMap<String, String>,
+    is_changed: bool,
+}
+
+impl<'s> Placer<'s> {
+    /// Reads what earlier builds put there.
+    pub(super) fn new(sources: &'s Sources<'s>, store: &'s Store<'s>, memory: &'s OwnedFd) -> Self {
+        let mut placer =
+            Self { sources, store, memory, placed: BTreeMap::new(), is_changed: false };
+        let bytes = placer.name().ok().and_then(|name| read(memory.as_fd(), &name).ok());
+        placer.placed = bytes.and_then(|it| serde_json::from_slice(&it).ok()).unwrap_or_default();
+        placer
+    }
+
+    /// Returns whether a build may put something at a path: nothing is there, or what a build put there.
+    pub(super) fn is_free(&self, path: &str) -> bool {
+        match self.standing(path) {
+            None => self.is_nothing_there(path),
+            Some(standing) => self.placed.get(path) == Some(&standing),
+        }
+    }
+
+    /// Puts the outputs of an action where they belong, unless the same is there; none, when one can't be.
+    pub(super) fn place(&mut self, outputs: &[Left]) -> Result<(), CommandError> {
+        let names: Vec<String> =
+            outputs.iter().map(|left| self.name_of(left)).collect::<Result<_, _>>()?;
+        for (left, named) in outputs.iter().zip(names) {
+            if self.standing(&left.path).as_deref() != Some(&named) {
+                self.put(left).map_err(|error| error.about(&left.path))?;
+            }
+            if self.placed.insert(left.path.clone(), named.clone()) != Some(named) {
+                self.is_changed = true;
+            }
+        }
+        Ok(())
+    }
+
+    /// Remembers what was put.
+    pub(super) fn remember(&self) -> Result<(), CommandError> {
+        if !self.is_changed {
+            return Ok(());
+        }
+        let bytes = serde_json::to_vec(&self.placed).unwrap_or_default();
+        let written = self.name().and_then(|name| write(self.memory.as_fd(), &name, &bytes));
+        written.map_err(|errno| {
+            let error =
+                CommandError::new(Kind::Setup, "can't remember which outputs are the build's");
+            error.cause(io::Error::from(errno))
+        })
+    }
+
+    fn name(&self) -> Result<OsString, Errno> {
+        let id = OsFs.status_of(self.sources.root().as_fd())?.id;
+        Ok(format!("outputs-{:x}-{:x}", id.dev, id.ino).into())
+    }
+
+    /// Names what stood at a path when the build began: all of its files, with their contents.
+    fn standing(&self, path: &str) -> Option<String> {
+        let mut standing = self.sources.standing(path).peekable();
+        standing.peek()?;
+        name(standing)
+    }
+
+    /// Names an output likewise. One that can't be put in place is an error.
+    fn name_of(&self, left: &Left) -> Result<String, CommandError> {
+        let leaves = match &left.node {
+            LeftNode::File { digest, executable } => {
+                vec![(left.path.clone(), Leaf::File { digest: *digest, executable: *executable })]
+            }
+            LeftNode::Symlink { target } => {
+                vec![(left.path.clone(), Leaf::Symlink { target: target.clone() })]
+            }
+            LeftNode::Directory { root, .. } => {
+                let tree = Folder::of_store(self.store, root, Bounds::default());
+                let tree = tree.map_err(|error| failed("can't read an output", &error))?;
+                let below =
+                    |(path, leaf): (String, &Leaf)| (format!("{}/{path}", left.path), leaf.clone());
+                tree.leaves().into_iter().map(below).collect()
+            }
+        };
+        let rules = self.sources.rules();
+        let refused = leaves.iter().find_map(|(path, leaf)| rules.refuses_leaf(path, leaf));
+        if let Some(why) = refused {
+            return Err(CommandError::new(Kind::Policy, "that can't be an output").about(why));
+        }
+        let named = name(leaves.iter().map(|(path, leaf)| (path.as_str(), leaf)));
+        named.ok_or_else(|| CommandError::new(Kind::Bug, "no tree of outputs"))
+    }
+
+    /// A device or socket, or an empty directory, is no leaf and is somebody's.
+    fn is_nothing_there(&self, path: &str) -> bool {
+        let (above, name) = path.rsplit_once('/').unwrap_or((".", path));
+        let root = self.sources.root().as_fd();
+        let opened = OsFs.open_below(root, Path::new(above), Open::Handle);
+        let found = opened.and_then(|dir| OsFs.status(dir.as_fd(), OsStr::new(name)));
+        matches!(found, Err(Errno::NOENT))
+    }
+
+    fn put(&self, left: &Left) -> Result<(), CommandError> {
+        let unplaced = |errno| {
+            let error = CommandError::new(Kind::Setup, "can't put an output in place");
+            error.cause(io::Error::from(errno))
+        };
+        let (above, name) = left.path.rsplit_once('/').unwrap_or(("", &left.path));
+        let dir = way(self.sources.root(), above).map_err(unplaced)?;
+        let temporary = OsString::from(format!("{PREFIX}{name}"));
+        let to = At { dir: dir.as_fd(), name: &temporary };
+        // What a build left that was killed.
+        remove_tree(&OsFs, dir.as_fd(), &temporary)
+            .map_err(|left| failed("can't put an output in place", &left))?;
+        match &left.node {
+            LeftNode::File { digest, executable } => self.file(digest, *executable, to)?,
+            LeftNode::Symlink { target } => {
+                OsFs.make_symlink(OsStr::new(target), to.dir, to.name).map_err(unplaced)?;
+            }
+            LeftNode::Directory { root, .. } => {
+                OsFs.make_dir(to.dir, to.name, 0o755).map_err(unplaced)?;
+                let made = OsFs.open_dir(to.dir, to.name).map_err(unplaced)?;
+                trees::copy(self.store.path(), root, made.as_fd(), &|_| {})
+                    .map_err(|error| failed("can't make an output", &error))?;
+            }
+        }
+        replace(dir.as_fd(), &temporary, OsStr::new(name)).map_err(unplaced)
+    }
+
+    /// What is written is hashed: an object that is damaged becomes no output.
+    fn file(&self, digest: &Digest, executable: bool, to: At<'_>) -> Result<(), CommandError> {
+        let object = self.store.open_object(digest).map_err(|error| of_store(&error))?;
+        let file = OsFs.create_file_as(to, if executable { 0o755 } else { 0o644 });
+        let file = file.map_err(|errno| {
+            let error = CommandError::new(Kind::Setup, "can't write an output");
+            error.cause(io::Error::from(errno))
+        })?;
+        let found = trees::read_content(object.as_fd(), |bytes| {
+            write_all(&OsFs, file.as_fd(), bytes)
+                .map_err(|errno| ContentError::Io { action: "write", errno })
+        });
+        match found {
+            Ok(found) if found == *digest => Ok(()),
+            Ok(_) => {
+                let damage = Damage::Hash;
+                Err(of_store(&StoreError::Damaged { digest: *digest, damage }))
+            }
+            Err(error) => Err(failed("can't write an output", &error)),
+        }
+    }
+}
+
+/// Names files by their paths and contents.
+fn name<'l>(leaves: impl IntoIterator<Item = (&'l str, &'l Leaf)>) -> Option<String> {
+    let tree = Folder::new(leaves).ok()?;
+    tree.digest().ok().map(|digest| digest.to_string())
+}
+
+/// Opens a directory below the root and makes it where it is missing; no link is followed.
+fn way(root: &OwnedFd, path: &str) -> Result<OwnedFd, Errno> {
+    let mut dir = OsFs.open_below(root.as_fd(), Path::new("."), Open::Handle)?;
+    for name in path.split('/').filter(|name| !name.is_empty()) {
+        match OsFs.make_dir(dir.as_fd(), OsStr::new(name), 0o755) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(errno) => return Err(errno),
+        }
+        dir = OsFs.open_below(dir.as_fd(), Path::new(name), Open::Handle)?;
+    }
+    Ok(dir)
+}
+
+/// Puts a new file or directory in the place of an old one, which is one or the other.
+fn replace(dir: BorrowedFd<'_>, new: &OsStr, name: &OsStr) -> Result<(), Errno> {
+    match OsFs.rename(dir, new, name) {
+        // A directory takes the place of an empty one alone.
+        Err(Errno::NOTEMPTY | Errno::EXIST | Errno::ISDIR | Errno::NOTDIR) => {
+            OsFs.exchange(At { dir, name: new }, At { dir, name })?;
+            remove_tree(&OsFs, dir, new).map_err(|_| Errno::NOTEMPTY)
+        }
+        renamed => renamed,
+    }
+}
+
+fn read(dir: BorrowedFd<'_>, name: &OsStr) -> Result<Vec<u8>, Errno> {
+    let file = OsFs.open_file(dir, name)?;
+    let (mut bytes, mut chunk) = (Vec::new(), vec![0; 64 << 10]);
+    loop {
+        match OsFs.read(file.as_fd(), &mut chunk)? {
+            0 => return Ok(bytes),
+            length => bytes.extend_from_slice(chunk.get(..length).unwrap_or_default()),
+        }
+    }
+}
+
+fn write(dir: BorrowedFd<'_>, name: &OsStr, bytes: &[u8]) -> Result<(), Errno> {
+    let mut temporary = name.to_owned();
+    temporary.push(".tmp");
+    match OsFs.unlink(dir, &temporary) {
+        Ok(()) | Err(Errno::NOENT) => {}
+        Err(errno) => return Err(errno),
+    }
+    let file = OsFs.create_file(dir, &temporary)?;
+    write_all(&OsFs, file.as_fd(), bytes)?;
+    OsFs.rename(dir, &temporary, name)
+}

@@ -1,0 +1,414 @@
+//! One call of `endow build`.
+
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+
+use endow_policy::Action;
+use endow_vfs::action::{self, ActionCache, ActionResult};
+use endow_vfs::cas::{Digest, Publishing, Store};
+use endow_vfs::fs::OsFs;
+use endow_vfs::inputs::Folder;
+
+use super::actions::{self, Wanted};
+use super::collect::is_whole;
+use super::inputs::{self, Sources};
+use super::order::{Answer, Done, Order};
+use super::outcome::{self, Came, Failure};
+use super::perform::{HOME, USER};
+use super::place::Placer;
+use super::schedule::{Schedule, State};
+use super::told::{self, Origin, Told};
+use super::workers::Workers;
+use crate::cli::args::{BuildArgs, PolicyArgs};
+use crate::cli::commands::cas::{failed, of_store};
+use crate::cli::error::{CommandError, Kind};
+use crate::cli::output::Output;
+use crate::cli::progress::CountLine;
+use crate::cli::surroundings::{self, Surroundings};
+use crate::cli::{cache, sources};
+use crate::probe;
+use crate::trees;
+
+/// The exit code of a build of which an action failed.
+const FAILED: u8 = 1;
+/// Variables that every action has; its own stand above them.
+const ENVIRONMENT: [(&str, &str); 6] = [
+    ("HOME", HOME),
+    ("LC_ALL", "C.UTF-8"),
+    ("LOGNAME", USER),
+    ("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"),
+    ("TZ", "UTC"),
+    ("USER", USER),
+];
+
+/// Builds what is asked for.
+pub(crate) fn run(args: &BuildArgs, output: &Output) -> Result<ExitCode, CommandError> {
+    let surroundings = surroundings::read(args.directory.as_deref())?;
+    let wanted = actions::wanted(args, &surroundings)?;
+    let place = &surroundings.dirs.cache;
+    let store = Store::open(&OsFs, &trees::store(place)).map_err(|error| of_store(&error))?;
+    let results = ActionCache::open(&OsFs, place);
+    let results = results.map_err(|error| failed("can't use the cache of actions", &error))?;
+    let memory = inputs::memory(place)?;
+    let sources = Sources::read(&wanted, &memory)?;
+    let publishing = store.publish().map_err(|error| of_store(&error))?;
+    let place = Placer::new(&sources, &publishing, &memory);
+    let mut session = Session {
+        args,
+        output,
+        surroundings: &surroundings,
+        wanted: &wanted,
+        platform: platform(&surroundings)?,
+        store: &publishing,
+        results,
+        sources: &sources,
+        place,
+        all: wanted.actions.iter().map(Told::of).collect(),
+    };
+    session.check_places()?;
+    session.build()?;
+    session.place.remember()?;
+    told::summary(&session.all, output);
+    let failed = session.all.iter().any(|it| matches!(it.state, State::Failed | State::Skipped));
+    drop(session);
+    drop(publishing);
+    cache::keep_store(&store, &surroundings, output)?;
+    Ok(if failed { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })
+}
+
+struct Session<'s> {
+    args: &'s BuildArgs,
+    output: &'s Output,
+    surroundings: &'s Surroundings,
+    wanted: &'s Wanted,
+    platform: BTreeMap<String, String>,
+    /// While it is held nothing is collected that a result names.
+    store: &'s Publishing<'s>,
+    results: ActionCache<'s>,
+    sources: &'s Sources<'s>,
+    place: Placer<'s>,
+    all: Vec<Told>,
+}
+
+impl<'s> Session<'s> {
+    /// Nothing that is not a build's own is replaced; that is found out before anything is executed.
+    fn check_places(&self) -> Result<(), CommandError> {
+        if self.args.force {
+            return Ok(());
+        }
+        for number in self.wanted.graph.order() {
+            let action = self.action(*number);
+            let outputs = action.outputs.iter().map(|it| it.value.path.as_str());
+            if let Some(taken) = outputs.clone().find(|path| !self.place.is_free(path)) {
+                let error = CommandError::new(Kind::Usage, "no build made what stands there");
+                return Err(error
+                    .about(taken)
+                    .cause(format!("it is an output of {}, {}", action.name, action.origin))
+                    .hint("move it away, or replace it with `--force`"));
+            }
+        }
+        Ok(())
+    }
+
+    fn build(&mut self) -> Result<(), CommandError> {
+        let graph = &self.wanted.graph;
+        let mut schedule = Schedule::new(graph, self.wanted.actions.len(), self.args.keep_going);
+        let jobs = self.args.jobs.unwrap_or_else(processors);
+        let mut workers = Workers::new(&self.surroundings.dirs, jobs);
+        let line = CountLine::begin(self.output, "building");
+        loop {
+            while workers.has_room()
+                && let Some(action) = schedule.next()
+            {
+                match self.begin(action)? {
+                    Some(order) => workers.give(&order),
+                    None => schedule.ended(action, self.is_done(action)),
+                }
+            }
+            let (over, all) = schedule.counts();
+            line.show(over, all);
+            let Some(Answer { action, done }) = workers.wait() else { break };
+            if let Some(again) = self.end(action, done)? {
+                workers.give(&again);
+            } else {
+                schedule.ended(action, self.is_done(action));
+            }
+        }
+        debug_assert!(!workers.is_busy(), "every answer was heard");
+        for (number, told) in self.all.iter_mut().enumerate() {
+            told.state = schedule.state(number);
+        }
+        Ok(())
+    }
+
+    /// Takes the result of an action from the cache, or returns what is to be executed.
+    fn begin(&mut self, number: usize) -> Result<Option<Order>, CommandError> {
+        let action = self.action(number);
+        let needs =
+            self.wanted.graph.needs(number).iter().filter_map(|need| {
+                Some((self.action(*need), self.all.get(*need)?.result.as_ref()?))
+            });
+        let needs: Vec<_> = needs.collect();
+        let tree = match self.sources.tree(action, &needs, self.store) {
+            Ok(tree) => tree,
+            Err(error) => {
+                self.fail(number, Failure::of(&error));
+                return Ok(None);
+            }
+        };
+        let messages = self.executed(action, &tree)?.messages();
+        let digest = messages.digest();
+        self.told(number).digest = Some(digest);
+        if action.is_cached
+            && !self.args.no_cache
+            && let Some(result) = self.known(&digest)
+            && self.succeed(number, result, Origin::Cached).is_ok()
+        {
+            return Ok(None);
+        }
+        self.store.put_bytes(&messages.command).map_err(|error| of_store(&error))?;
+        self.store.put_bytes(&messages.action).map_err(|error| of_store(&error))?;
+        match self.shown(action, &tree) {
+            Ok(shown) => Ok(Some(self.order(number, &shown))),
+            Err(error) => {
+                self.fail(number, Failure::of(&error));
+                Ok(None)
+            }
+        }
+    }
+
+    /// Puts into the store what an action sees: its tree, with the directories that its outputs are in.
+    fn shown(
+        &self,
+        action: &Action,
+        tree: &std::sync::Arc<Folder>,
+    ) -> Result<Digest, CommandError> {
+        let mut shown = std::sync::Arc::clone(tree);
+        for output in &action.outputs {
+            let Some((above, _)) = output.value.path.as_str().rsplit_once('/') else { continue };
+            let clash = |clash: endow_vfs::inputs::Clash| {
+                CommandError::new(Kind::Policy, clash.to_string())
+            };
+            shown = Folder::union(&shown, &Folder::directory(above)).map_err(clash)?;
+        }
+        self.sources.put(&shown, self.store)?;
+        shown.digest().map_err(|error| failed("can't name the inputs", &error))
+    }
+
+    fn order(&self, number: usize, tree: &Digest) -> Order {
+        let action = self.action(number);
+        Order {
+            action: number,
+            tree: tree.to_string(),
+            command: action.command.clone(),
+            environment: environment(action),
+            timeout_ms: action.timeout.and_then(|it| u64::try_from(it.as_millis()).ok()),
+            project: None,
+        }
+    }
+
+    /// What the result of an action depends on.
+    fn executed(&self, action: &Action, tree: &Folder) -> Result<action::Action, CommandError> {
+        let input_root = tree.digest();
+        Ok(action::Action {
+            arguments: action.command.clone(),
+            environment: environment(action),
+            outputs: action.outputs.iter().map(|it| it.value.path.to_string()).collect(),
+            input_root: input_root.map_err(|error| failed("can't name the inputs", &error))?,
+            timeout: action.timeout,
+            platform: self.platform.clone(),
+        })
+    }
+
+    /// Looks a result up; one that is damaged, or of which something is missing, is none.
+    fn known(&self, digest: &Digest) -> Option<ActionResult> {
+        let result = match self.results.find(digest) {
+            Ok(result) => result?,
+            Err(error) => {
+                self.output.problem("a result in the cache is not used", &error);
+                return None;
+            }
+        };
+        is_whole(&result, self.store).then_some(result)
+    }
+
+    /// Takes what a worker says; returns an order when the action is to be tried once more.
+    fn end(
+        &mut self,
+        number: usize,
+        done: Result<Done, CommandError>,
+    ) -> Result<Option<Order>, CommandError> {
+        let action = self.action(number);
+        let done = match done {
+            Ok(done) => done,
+            Err(error) => {
+                self.fail(number, Failure::of(&error));
+                return Ok(None);
+            }
+        };
+        let came = outcome::judge(action, &done, self.store)?;
+        let told = self.told(number);
+        told.took_ms = done.took_ms;
+        match came {
+            Came::Result(result) => {
+                let dropped = outcome::dropped(action, &done.changed);
+                told::dropped(&action.name, &dropped, self.output);
+                self.told(number).dropped = dropped;
+                match self.succeed(number, result.clone(), Origin::Executed) {
+                    Ok(()) => self.note(number, action, &result),
+                    Err(error) => self.fail(number, Failure::of(&error)),
+                }
+                Ok(None)
+            }
+            Came::Failure(failure) if told.failure.is_none() => {
+                // Once more, to see what it misses: as slow as that is, it costs nobody else.
+                told.failure = Some(failure);
+                let tree = self.tree_again(number)?;
+                let project = self.wanted.directory.to_string_lossy().into_owned();
+                Ok(Some(Order { project: Some(project), ..self.order(number, &tree) }))
+            }
+            Came::Failure(failure) => {
+                let needs = done.absent.iter().map(|path| self.needs(action, path));
+                let hints = needs.chain(failure.hints).collect();
+                self.fail(number, Failure { hints, ..failure });
+                Ok(None)
+            }
+        }
+    }
+
+    /// Says what of the project's directory an action misses.
+    fn needs(&self, action: &Action, path: &str) -> String {
+        let below = if self.wanted.directory.join(path).is_dir() { "/**" } else { "" };
+        let makes = |it: &&Action| it.outputs.iter().any(|it| it.value.path.as_str() == path);
+        match self.wanted.actions.iter().find(makes) {
+            Some(maker) => {
+                format!("{} needs what {} makes: add it to its `needs`", action.name, maker.name)
+            }
+            None => format!("{} needs `{path}{below}`: add it to its inputs", action.name),
+        }
+    }
+
+    fn tree_again(&self, number: usize) -> Result<Digest, CommandError> {
+        let action = self.action(number);
+        let needs =
+            self.wanted.graph.needs(number).iter().filter_map(|need| {
+                Some((self.action(*need), self.all.get(*need)?.result.as_ref()?))
+            });
+        let tree = self.sources.tree(action, &needs.collect::<Vec<_>>(), self.store)?;
+        self.shown(action, &tree)
+    }
+
+    /// A result that can't be noted is as good as one that can.
+    fn note(&self, number: usize, action: &Action, result: &ActionResult) {
+        let digest = self.all.get(number).and_then(|it| it.digest);
+        if let Some(digest) = digest.filter(|_| action.is_cached && !self.args.no_cache)
+            && let Err(error) = self.results.note(&digest, result)
+        {
+            self.output.problem("a result is not remembered", &error);
+        }
+    }
+
+    fn succeed(
+        &mut self,
+        number: usize,
+        result: ActionResult,
+        origin: Origin,
+    ) -> Result<(), CommandError> {
+        self.place.place(&result.outputs)?;
+        told::streams([result.stdout, result.stderr], self.store, self.output)?;
+        let told = self.told(number);
+        (told.origin, told.result, told.failure) = (Some(origin), Some(result), None);
+        told.state = State::Succeeded;
+        Ok(())
+    }
+
+    fn fail(&mut self, number: usize, failure: Failure) {
+        if let Some(streams) = failure.streams {
+            drop(told::streams(streams, self.store, self.output));
+        }
+        told::failed(&self.action(number).name, &failure, self.output);
+        let told = self.told(number);
+        told.state = State::Failed;
+        told.failure = Some(failure);
+    }
+
+    fn is_done(&self, number: usize) -> bool {
+        self.all.get(number).is_some_and(|it| it.state == State::Succeeded)
+    }
+
+    fn action(&self, number: usize) -> &'s Action {
+        self.wanted.actions.get(number).expect("a number of the graph")
+    }
+
+    fn told(&mut self, number: usize) -> &mut Told {
+        self.all.get_mut(number).expect("a number of the graph")
+    }
+}
+
+impl Told {
+    fn of(action: &Action) -> Self {
+        Self {
+            name: action.name.clone(),
+            state: State::Unwanted,
+            origin: None,
+            digest: None,
+            result: None,
+            failure: None,
+            dropped: Vec::new(),
+            took_ms: 0,
+        }
+    }
+}
+
+impl Failure {
+    fn of(error: &CommandError) -> Self {
+        let object = error.object.as_ref().map(|it| format!(": {it}")).unwrap_or_default();
+        let causes = error.causes.iter().cloned();
+        let hints = causes.chain(error.hints.iter().cloned()).collect();
+        Self { what: format!("{}{object}", error.message), hints, streams: None }
+    }
+}
+
+fn environment(action: &Action) -> BTreeMap<String, String> {
+    let fixed = ENVIRONMENT.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let own = action.environment.clone();
+    BTreeMap::from(fixed).into_iter().chain(own).collect()
+}
+
+/// Where actions are executed: results of another kind of machine, or of other programs, are others.
+fn platform(surroundings: &Surroundings) -> Result<BTreeMap<String, String>, CommandError> {
+    let nothing = BTreeMap::new();
+    let args = PolicyArgs::of_action(("/build", EMPTY_TREE), &nothing, None);
+    let policy = sources::read(&args, surroundings, None)?.policy;
+    let root = probe::host_root(&policy.mounts).map_err(|(path, errno)| {
+        let error = CommandError::new(Kind::Setup, "can't look through the host's programs");
+        error.about(path.display()).cause(std::io::Error::from(errno))
+    })?;
+    // A command can ask who it is.
+    let vars = &surroundings.vars;
+    let properties = [
+        ("ISA", isa().to_owned()),
+        ("OSFamily", "linux".to_owned()),
+        ("endow-host-root", root),
+        ("unixGID", vars.gid.to_string()),
+        ("unixUID", vars.uid.to_string()),
+    ];
+    Ok(properties.map(|(name, value)| (name.to_owned(), value)).into())
+}
+
+/// The digest of a directory with nothing in it.
+const EMPTY_TREE: &str =
+    "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855/0";
+
+/// The word of the Remote Execution API's platform lexicon.
+fn isa() -> &'static str {
+    match std::env::consts::ARCH {
+        "x86_64" => "x86-64",
+        "aarch64" => "arm-a64",
+        other => other,
+    }
+}
+
+fn processors() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+}

@@ -1,0 +1,138 @@
+//! Processes that execute actions, one after the other.
+
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+
+use endow_vfs::cas::Store;
+use endow_vfs::fs::OsFs;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fs::Mode;
+use rustix::io::Errno;
+
+use super::order::{self, Answer, Order};
+use super::perform::perform;
+use crate::cli::commands::cas::of_store;
+use crate::cli::error::{CommandError, Kind};
+use crate::cli::surroundings::Dirs;
+use crate::supervise;
+use crate::sys;
+use crate::sys::clone::Cloned;
+use crate::trees;
+
+/// The bits that the command's umask takes away, whatever the caller's does.
+const UMASK: u32 = 0o022;
+
+/// The workers of a build. They die with this process, and what they execute with them.
+pub(super) struct Workers<'d> {
+    dirs: &'d Dirs,
+    most: usize,
+    idle: Vec<UnixStream>,
+    busy: Vec<(usize, UnixStream)>,
+    /// What could not be told any worker.
+    failed: VecDeque<Answer>,
+}
+
+impl<'d> Workers<'d> {
+    /// Has at most so many, each started when it is needed.
+    pub(super) fn new(dirs: &'d Dirs, most: usize) -> Self {
+        let (idle, busy, failed) = (Vec::new(), Vec::new(), VecDeque::new());
+        Self { dirs, most: most.max(1), idle, busy, failed }
+    }
+
+    /// Returns whether another order can be given.
+    pub(super) fn has_room(&self) -> bool {
+        self.busy.len() < self.most
+    }
+
+    /// Returns whether an answer will come.
+    pub(super) fn is_busy(&self) -> bool {
+        !self.busy.is_empty() || !self.failed.is_empty()
+    }
+
+    /// Has an action executed.
+    pub(super) fn give(&mut self, order: &Order) {
+        let action = order.action;
+        let given = self.worker().and_then(|worker| {
+            order::write(order, &worker)?;
+            Ok(worker)
+        });
+        match given {
+            Ok(worker) => self.busy.push((action, worker)),
+            Err(error) => {
+                let this = CommandError::new(Kind::Setup, "can't start a worker").cause(error);
+                self.failed.push_back(Answer { action, done: Err(this) });
+            }
+        }
+    }
+
+    /// Waits for an answer.
+    pub(super) fn wait(&mut self) -> Option<Answer> {
+        if let Some(answer) = self.failed.pop_front() {
+            return Some(answer);
+        }
+        loop {
+            let busy = self.busy.iter();
+            let mut fds: Vec<_> = busy.map(|(_, it)| PollFd::new(it, PollFlags::IN)).collect();
+            if fds.is_empty() {
+                return None;
+            }
+            match poll(&mut fds, None) {
+                Err(Errno::INTR) => continue,
+                Err(_) => return None,
+                Ok(_) => {}
+            }
+            let at = fds.iter().position(|fd| !fd.revents().is_empty());
+            let Some(at) = at else { continue };
+            let (action, worker) = self.busy.swap_remove(at);
+            let lost = |error: io::Error| Answer {
+                action,
+                done: Err(CommandError::new(Kind::Setup, "a worker was lost").cause(error)),
+            };
+            return Some(match order::read(&worker) {
+                Ok(Some(answer)) => {
+                    self.idle.push(worker);
+                    answer
+                }
+                Ok(None) => lost(io::ErrorKind::UnexpectedEof.into()),
+                Err(error) => lost(error),
+            });
+        }
+    }
+
+    fn worker(&mut self) -> io::Result<UnixStream> {
+        if let Some(worker) = self.idle.pop() {
+            return Ok(worker);
+        }
+        let (own, others) = UnixStream::pair()?;
+        match sys::clone::clone(0, None)? {
+            Cloned::Child => {
+                supervise::die_with_parent();
+                drop(own);
+                work(&others, self.dirs);
+                sys::clone::exit_now(0)
+            }
+            Cloned::Parent { .. } => Ok(own),
+        }
+    }
+}
+
+/// Executes what it is told until nobody tells it more.
+fn work(orders: &UnixStream, dirs: &Dirs) {
+    rustix::process::umask(Mode::from_raw_mode(UMASK));
+    // Nothing of the caller's reaches a command.
+    if let Ok(null) = std::fs::File::open("/dev/null") {
+        let _ = rustix::stdio::dup2_stdin(null.as_fd());
+    }
+    let store = Store::open(&OsFs, &trees::store(&dirs.cache)).map_err(|error| of_store(&error));
+    while let Ok(Some(order)) = order::read::<Order>(orders) {
+        let done = match &store {
+            Ok(store) => perform(&order, dirs, store),
+            Err(error) => Err(error.clone()),
+        };
+        if order::write(&Answer { action: order.action, done }, orders).is_err() {
+            return;
+        }
+    }
+}

@@ -1,0 +1,421 @@
+//! `endow build`: declared inputs, declared outputs, results that are made once.
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::harness::{Said, World, debian_program};
+
+/// A project with its actions.
+struct Project {
+    world: World,
+}
+
+impl Project {
+    fn new(actions: &str) -> Self {
+        let project = Self { world: World::new() };
+        project.policy(actions);
+        project
+    }
+
+    fn policy(&self, actions: &str) {
+        self.write("endow.toml", &format!("version = 1\n{actions}"));
+    }
+
+    fn write(&self, path: &str, text: &str) {
+        self.world.write(format!("home/project/{path}"), text);
+    }
+
+    fn path(&self, path: &str) -> PathBuf {
+        self.world.project().join(path)
+    }
+
+    fn read(&self, path: &str) -> String {
+        fs::read_to_string(self.path(path)).expect("an output")
+    }
+
+    fn build(&self, arguments: &[&str]) -> Said {
+        crate::harness::said(&mut self.world.endow([&["build"], arguments].concat()))
+    }
+
+    /// Builds; returns what became of each action, `name state`.
+    #[track_caller]
+    fn states(&self, arguments: &[&str]) -> Vec<String> {
+        let said = self.build(&[&["--json"], arguments].concat());
+        let told: Value = serde_json::from_str(&said.stdout)
+            .unwrap_or_else(|_| panic!("{}{}", said.stdout, said.stderr));
+        let actions = told["actions"].as_array().expect("actions").iter();
+        let word = |it: &Value, key: &str| it[key].as_str().expect("a word").to_owned();
+        actions.map(|it| format!("{} {}", word(it, "name"), word(it, "state"))).collect()
+    }
+}
+
+/// Two steps, of which the second sees what the first leaves.
+const STEPS: &str = r#"
+[[action]]
+name = "upper"
+command = ["sh", "-c", "tr a-z A-Z <in/text >out/upper; echo told; echo warned >&2"]
+inputs = ["in/**"]
+outputs = ["out/upper"]
+
+[[action]]
+name = "twice"
+command = ["sh", "-c", "cat out/upper out/upper >out/twice"]
+needs = ["upper"]
+outputs = ["out/twice"]
+"#;
+
+#[test]
+fn outputs_are_made_once_and_restored_byte_for_byte() {
+    let project = Project::new(STEPS);
+    project.write("in/text", "abc\n");
+    let first = project.build(&[]);
+    assert_eq!(first.ok(), "told\n");
+    assert!(first.stderr.contains("warned\n"), "{}", first.stderr);
+    assert_eq!(project.read("out/twice"), "ABC\nABC\n");
+    fs::remove_dir_all(project.path("out")).expect("removed");
+    let second = project.build(&[]);
+    assert_eq!(second.ok(), "told\n");
+    assert!(second.stderr.contains("warned\n"), "{}", second.stderr);
+    assert!(second.stderr.contains("2 from the cache"), "{}", second.stderr);
+    assert_eq!(project.read("out/twice"), "ABC\nABC\n");
+    project.world.assert_no_run_left();
+}
+
+#[test]
+fn change_runs_what_depends_on_it_alone() {
+    let other = "[[action]]\nname = \"other\"\ncommand = [\"true\"]\ninputs = [\"other\"]\n";
+    let project = Project::new(&format!("{STEPS}{other}"));
+    project.write("in/text", "abc\n");
+    project.write("other", "x\n");
+    assert_eq!(project.states(&[]), ["upper executed", "twice executed", "other executed"]);
+    project.write("in/text", "xyz\n");
+    assert_eq!(project.states(&[]), ["upper executed", "twice executed", "other cached"]);
+    assert_eq!(project.read("out/twice"), "XYZ\nXYZ\n");
+    // What the first leaves is the same as before, so the second need not run.
+    project.write("in/more", "");
+    assert_eq!(project.states(&[]), ["upper executed", "twice cached", "other cached"]);
+    project.write("in/text", "abc\n");
+    fs::remove_file(project.path("in/more")).expect("removed");
+    assert_eq!(project.states(&["twice"]), ["upper cached", "twice cached"]);
+    assert_eq!(project.read("out/twice"), "ABC\nABC\n");
+}
+
+#[test]
+fn command_sees_its_inputs_and_nothing_else_of_the_project() {
+    let project = Project::new("");
+    for path in ["src/a", "src/deep/b", "secret", "lib/c"] {
+        project.write(path, "canary\n");
+    }
+    let script = "find . -type f | sort; ls -A ~ /tmp; id -un; hostname; env | sort";
+    let said = project.build(&["--input", "src/**", "--", "sh", "-c", script]);
+    let environment = [
+        "HOME=/home/build",
+        "LC_ALL=C.UTF-8",
+        "LOGNAME=build",
+        "PATH=",
+        "PWD=/build",
+        "SHELL=/bin/sh",
+        "TMPDIR=/tmp",
+        "TZ=UTC",
+        "USER=build",
+    ];
+    let shown =
+        said.ok().replace("/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "");
+    let expected = ["./src/a\n./src/deep/b\n/home/build:\n\n/tmp:\nbuild\nbuild\n"];
+    assert_eq!(shown, [expected[0], &environment.join("\n"), "\n"].concat());
+}
+
+#[test]
+fn missing_input_is_named() {
+    let Some(_) = debian_program("gcc") else { return };
+    let compile = |inputs: &str| {
+        format!(
+            "[[action]]\nname = \"a.o\"\ncommand = [\"gcc\", \"-Iinclude\", \"-c\", \"a.c\"]\n\
+             inputs = [\"a.c\", {inputs}]\noutputs = [\"a.o\"]\n"
+        )
+    };
+    let project = Project::new(&compile(r#""include/one.h""#));
+    project
+        .write("a.c", "#include \"one.h\"\n#include \"two.h\"\nint main(void) { return A + B; }\n");
+    project.write("include/one.h", "#define A 1\n");
+    project.write("include/two.h", "#define B 2\n");
+    let said = project.build(&[]);
+    assert_eq!(said.code, 1, "{}", said.stderr);
+    assert!(said.stderr.contains("two.h: No such file"), "{}", said.stderr);
+    let hint = "hint: a.o needs `include/two.h`: add it to its inputs";
+    assert!(said.stderr.contains(hint), "{}", said.stderr);
+    assert!(!project.path("a.o").exists());
+    project.policy(&compile(r#""include/*.h""#));
+    assert_eq!(project.states(&[]), ["a.o executed"]);
+}
+
+#[test]
+fn what_another_action_makes_is_named_as_such() {
+    let project = Project::new(&STEPS.replace("needs = [\"upper\"]\n", ""));
+    project.write("in/text", "abc\n");
+    let said = project.build(&["-k"]);
+    assert_eq!(said.code, 1, "{}", said.stderr);
+    assert!(said.stderr.contains("twice needs what upper makes"), "{}", said.stderr);
+}
+
+#[test]
+fn what_is_no_output_is_dropped_and_told() {
+    let project = Project::new("");
+    project.write("in", "x\n");
+    let script = "echo y >in; mkdir d; echo 1 >d/a; echo 2 >junk";
+    let said = project.build(&["--input", "in", "--output", "d/", "--", "sh", "-c", script]);
+    said.ok();
+    assert!(said.stderr.contains("dropped: in, junk"), "{}", said.stderr);
+    assert_eq!(project.read("in"), "x\n");
+    assert_eq!(project.read("d/a"), "1\n");
+    assert!(!project.path("junk").exists());
+}
+
+#[test]
+fn directories_links_and_bits_are_outputs() {
+    let project = Project::new("");
+    let script = "mkdir -p gen/deep/empty; echo run >gen/deep/tool; chmod 755 gen/deep/tool; \
+        ln -s deep/tool gen/link; ln -s gen/link top";
+    let arguments = ["--output", "gen/", "--output", "top", "--", "sh", "-c", script];
+    for _ in 0..2 {
+        project.build(&arguments).ok();
+        let tool = fs::metadata(project.path("gen/deep/tool")).expect("a file");
+        assert_eq!(tool.permissions().mode() & 0o777, 0o755);
+        assert_eq!(tool.uid(), fs::metadata(project.path(".")).expect("the project").uid());
+        assert!(project.path("gen/deep/empty").is_dir());
+        assert_eq!(
+            fs::read_link(project.path("gen/link")).expect("a link"),
+            PathBuf::from("deep/tool")
+        );
+        assert_eq!(project.read("top"), "run\n");
+        fs::remove_dir_all(project.path("gen")).expect("removed");
+        fs::remove_file(project.path("top")).expect("removed");
+    }
+}
+
+#[test]
+fn output_that_is_missing_or_of_another_kind_is_told() {
+    let project = Project::new("");
+    let failure = |output: &str, script: &str| {
+        let said = project.build(&["--output", output, "--", "sh", "-c", script]);
+        assert_eq!(said.code, 1, "{}", said.stderr);
+        said.stderr
+    };
+    assert!(failure("a", "echo x >b").contains("it did not make a\nhint: it made b\n"));
+    assert!(failure("a", "mkdir a").contains("a is a directory\nhint: write `a/`"));
+    assert!(failure("a/", "echo x >a").contains("a is no directory"));
+}
+
+#[test]
+fn failure_is_not_remembered_and_ends_the_build() {
+    let actions = r#"
+[[action]]
+name = "bad"
+command = ["sh", "-c", "cat state; grep -q good state"]
+inputs = ["state"]
+
+[[action]]
+name = "after"
+command = ["test", "after"]
+needs = ["bad"]
+
+[[action]]
+name = "beside"
+command = ["true"]
+"#;
+    let project = Project::new(actions);
+    project.write("state", "bad\n");
+    assert_eq!(project.states(&["-j1"]), ["bad failed", "after skipped", "beside skipped"]);
+    let on = project.states(&["--keep-going"]);
+    assert_eq!(on, ["bad failed", "after skipped", "beside executed"]);
+    assert_eq!(project.build(&[]).code, 1);
+    project.write("state", "good\n");
+    assert_eq!(project.states(&[]), ["bad executed", "after executed", "beside cached"]);
+}
+
+#[test]
+fn time_limit_ends_an_action() {
+    let project = Project::new("");
+    let said = project.build(&["--timeout", "200ms", "--", "sleep", "60"]);
+    assert_eq!(said.code, 1);
+    assert!(said.stderr.contains("its time was over"), "{}", said.stderr);
+}
+
+#[test]
+fn what_no_build_made_is_never_replaced() {
+    let project = Project::new(STEPS);
+    project.write("in/text", "abc\n");
+    project.write("out/twice", "mine\n");
+    let said = project.build(&[]);
+    assert_eq!(said.code, 2, "{}", said.stderr);
+    assert!(said.stderr.contains("no build made what stands there: out/twice"), "{}", said.stderr);
+    assert_eq!(project.read("out/twice"), "mine\n");
+    assert!(!project.path("out/upper").exists(), "nothing was executed");
+    fs::remove_file(project.path("out/twice")).expect("removed");
+    project.build(&[]).ok();
+    // What a build made is replaced, and not what was changed since.
+    project.write("in/text", "xyz\n");
+    project.build(&[]).ok();
+    assert_eq!(project.read("out/twice"), "XYZ\nXYZ\n");
+    project.write("out/twice", "edited\n");
+    assert_eq!(project.build(&[]).code, 2);
+    assert_eq!(project.read("out/twice"), "edited\n");
+    project.build(&["--force"]).ok();
+    assert_eq!(project.read("out/twice"), "XYZ\nXYZ\n");
+}
+
+/// The control is the first build: without the link the output goes there.
+#[test]
+fn link_in_the_way_of_an_output_leads_nowhere() {
+    let project = Project::new("");
+    let arguments = ["--output", "out/x", "--", "sh", "-c", "echo made >out/x"];
+    project.build(&arguments).ok();
+    assert_eq!(project.read("out/x"), "made\n");
+    fs::remove_dir_all(project.path("out")).expect("removed");
+    let elsewhere = project.world.root().join("elsewhere");
+    fs::create_dir(&elsewhere).expect("made");
+    symlink(&elsewhere, project.path("out")).expect("a link");
+    assert_ne!(project.build(&arguments).code, 0);
+    assert_eq!(fs::read_dir(&elsewhere).expect("listed").count(), 0);
+}
+
+/// All files below a directory.
+fn files(dir: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(dir).expect("listed").map(|entry| entry.expect("an entry").path());
+    let (dirs, files): (Vec<PathBuf>, Vec<PathBuf>) = entries.partition(|path| path.is_dir());
+    files.into_iter().chain(dirs.iter().flat_map(|dir| self::files(dir))).collect()
+}
+
+#[test]
+fn damaged_results_and_objects_are_made_again() {
+    let project = Project::new(STEPS);
+    project.write("in/text", "abc\n");
+    project.build(&[]).ok();
+    let cache = project.world.root().join("cache");
+    let every = |name: &str| files(&cache.join(name));
+    let results = every("actions/v1");
+    assert_eq!(results.len(), 2);
+    for result in &results {
+        let bytes = fs::read(result).expect("read");
+        fs::write(result, &bytes[..bytes.len() / 2]).expect("cut off");
+    }
+    fs::remove_dir_all(project.path("out")).expect("removed");
+    let said = project.build(&[]);
+    said.ok();
+    assert!(said.stderr.contains("is damaged"), "{}", said.stderr);
+    assert!(said.stderr.contains("2 executed"), "{}", said.stderr);
+    // An object with other bytes of the same number: its digest tells when it is used.
+    for object in every("cas/objects") {
+        let bytes = fs::read(&object).expect("read");
+        if bytes == b"ABC\nABC\n" {
+            fs::set_permissions(&object, fs::Permissions::from_mode(0o644)).expect("writable");
+            fs::write(&object, b"XXX\nXXX\n").expect("changed");
+        }
+    }
+    fs::remove_dir_all(project.path("out")).expect("removed");
+    let said = project.build(&[]);
+    let twice = fs::read_to_string(project.path("out/twice")).unwrap_or_default();
+    assert!(twice.is_empty() || twice == "ABC\nABC\n", "{twice}: {}", said.stderr);
+}
+
+#[test]
+fn many_actions_are_executed_at_a_time() {
+    let action = |number: usize| {
+        format!(
+            "[[action]]\nname = \"a{number}\"\ninputs = [\"shared/**\"]\n\
+             command = [\"sh\", \"-c\", \"cat shared/* >o{number}; echo {number} >>o{number}\"]\n\
+             outputs = [\"o{number}\"]\n"
+        )
+    };
+    let project = Project::new(&(0..40).map(action).collect::<String>());
+    for number in 0..50 {
+        project.write(&format!("shared/{number}"), &format!("{number}\n"));
+    }
+    let states = project.states(&["-j8"]);
+    assert!(states.iter().all(|it| it.ends_with(" executed")), "{states:?}");
+    for number in 0..40 {
+        assert!(project.read(&format!("o{number}")).ends_with(&format!("\n{number}\n")));
+    }
+    let states = project.states(&[]);
+    assert!(states.iter().all(|it| it.ends_with(" cached")), "{states:?}");
+    project.world.assert_no_run_left();
+}
+
+#[test]
+fn mistakes_are_told_before_anything_is_executed() {
+    let project = Project::new("");
+    let told = |project: &Project, arguments: &[&str]| {
+        let said = project.build(arguments);
+        assert!(matches!(said.code, 2 | 120), "{}: {}", said.code, said.stderr);
+        said.stderr
+    };
+    assert!(told(&project, &[]).contains("no action is stated"));
+    assert!(told(&project, &["--input", "../x", "--", "true"]).contains("path contains `..`"));
+    assert!(told(&project, &["--output", "/x", "--", "true"]).contains("path is not relative"));
+    project.policy(STEPS);
+    assert!(told(&project, &["twise"]).contains("did you mean `twice`"));
+    project.policy(&STEPS.replace("out/twice\"]", "out/upper\"]"));
+    assert!(told(&project, &[]).contains("upper and twice both leave out/upper"));
+    project.policy(&STEPS.replace("inputs = [\"in/**\"]", "needs = [\"twice\"]"));
+    assert!(told(&project, &[]).contains("need one another: upper needs twice needs upper"));
+}
+
+#[test]
+fn input_that_is_not_there_fails_its_action() {
+    let project = Project::new(STEPS);
+    let said = project.build(&[]);
+    assert_eq!(said.code, 1, "{}", said.stderr);
+    assert!(said.stderr.contains("no such input: in/**"), "{}", said.stderr);
+}
+
+/// The control is the first action: the same at another place is an output.
+#[test]
+fn project_can_plant_nothing_that_others_run() {
+    let project = Project::new("");
+    let outputs = |output: &str, script: &str| {
+        let said = project.build(&["--output", output, "--", "sh", "-c", script]);
+        (said.code, said.stderr)
+    };
+    let (code, told) = outputs("hooks/post-checkout", "echo evil >hooks/post-checkout");
+    assert_eq!(code, 0, "{told}");
+    for place in [".git/hooks/post-checkout", ".git/config", ".envrc", ".git/"] {
+        let (code, told) = outputs(place, "true");
+        assert_eq!(code, 120, "{place}: {told}");
+        assert!(told.contains("that can't be an output"), "{told}");
+    }
+    let (code, told) =
+        outputs("gen/", "mkdir -p gen/.git/hooks; echo evil >gen/.git/hooks/pre-commit");
+    assert_eq!(code, 1, "{told}");
+    assert!(told.contains("gen/.git/hooks/pre-commit: somebody else runs"), "{told}");
+    assert!(!project.path("gen").exists());
+}
+
+#[test]
+fn hidden_names_are_no_inputs() {
+    let project = Project::new("");
+    for path in [".env", "a", "deep/server.pem"] {
+        project.write(path, "canary\n");
+    }
+    let said = project.build(&["--input", "**", "--", "find", ".", "-type", "f"]);
+    assert_eq!(said.ok().lines().filter(|it| *it != "./endow.toml").collect::<Vec<_>>(), ["./a"]);
+    let said = project.build(&["--input", ".env", "--", "true"]);
+    assert_eq!(said.code, 1, "{}", said.stderr);
+    assert!(said.stderr.contains("hidden from every command"), "{}", said.stderr);
+}
+
+#[test]
+fn link_that_leads_out_is_no_output() {
+    let project = Project::new("");
+    for target in ["/etc/passwd", "../../outside", "d/../../../outside"] {
+        let script = format!("mkdir -p out; ln -s {target} out/link; echo x >out/file");
+        for output in ["out/", "out/link"] {
+            let said = project.build(&["--output", output, "--", "sh", "-c", &script]);
+            assert_eq!(said.code, 1, "{target} {output}: {}", said.stderr);
+            assert!(said.stderr.contains("the link leads out"), "{}", said.stderr);
+        }
+    }
+    assert!(fs::symlink_metadata(project.path("out/link")).is_err());
+}
