@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::harness::{Said, World, debian_program};
+use crate::harness::{Running, Said, World, debian_program, soon};
 
 /// A project with its actions.
 struct Project {
@@ -418,4 +418,34 @@ fn link_that_leads_out_is_no_output() {
         }
     }
     assert!(fs::symlink_metadata(project.path("out/link")).is_err());
+}
+
+/// What was put in place is the build's, also when the build never came to its end.
+#[test]
+fn killed_build_is_no_obstacle_for_the_next() {
+    let slow =
+        "\n[[action]]\nname = \"slow\"\ncommand = [\"sleep\", \"60\"]\nneeds = [\"twice\"]\n";
+    let project = Project::new(&format!("{STEPS}{slow}"));
+    project.write("in/text", "abc\n");
+    let mut build = Running::start(&mut project.world.endow(["build"]));
+    soon("outputs are there", || project.path("out/twice").exists());
+    build.signal(9);
+    build.end();
+    project.policy(STEPS);
+    assert_eq!(project.states(&[]), ["upper cached", "twice cached"]);
+    project.write("in/text", "xyz\n");
+    assert_eq!(project.states(&[]), ["upper executed", "twice executed"]);
+}
+
+#[test]
+fn second_build_of_a_directory_waits_for_the_first() {
+    let project = Project::new("");
+    let first = ["build", "--output", "a", "--", "sh", "-c", "sleep 1; echo 1 >a"];
+    let mut build = Running::start(&mut project.world.endow(first));
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    let said = project.build(&["--output", "b", "--", "sh", "-c", "echo 2 >b"]);
+    said.ok();
+    assert!(said.stderr.contains("another build of this directory"), "{}", said.stderr);
+    assert_eq!(project.read("a"), "1\n");
+    assert_eq!(build.end(), 0);
 }

@@ -9,6 +9,7 @@ mod collect;
 mod inputs;
 mod order;
 mod outcome;
+mod output_log;
 mod perform;
 mod place;
 mod rules;

@@ -3,7 +3,6 @@
 //! What stands at the place of an output is replaced when a build put it there and nobody changed it since;
 //! anything else is somebody's, and the build fails before it executes anything.
 
-use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -18,6 +17,7 @@ use endow_vfs::snapshot::Bounds;
 use endow_vfs::tree::remove_tree;
 
 use super::inputs::Sources;
+use super::output_log::OutputLog;
 use crate::cli::commands::cas::{failed, of_store};
 use crate::cli::error::{CommandError, Kind};
 use crate::trees;
@@ -25,31 +25,24 @@ use crate::trees;
 /// The names under which outputs are made.
 const PREFIX: &str = ".endow-build-";
 
-/// Puts outputs in place, and remembers what it put.
+/// Puts outputs in place.
 pub(super) struct Placer<'s> {
     sources: &'s Sources<'s>,
     store: &'s Store<'s>,
-    memory: &'s OwnedFd,
-    /// What builds put there, by path.
-    placed: BTreeMap<String, String>,
-    is_changed: bool,
+    log: OutputLog,
 }
 
 impl<'s> Placer<'s> {
-    /// Reads what earlier builds put there.
-    pub(super) fn new(sources: &'s Sources<'s>, store: &'s Store<'s>, memory: &'s OwnedFd) -> Self {
-        let mut placer =
-            Self { sources, store, memory, placed: BTreeMap::new(), is_changed: false };
-        let bytes = placer.name().ok().and_then(|name| read(memory.as_fd(), &name).ok());
-        placer.placed = bytes.and_then(|it| serde_json::from_slice(&it).ok()).unwrap_or_default();
-        placer
+    /// Puts outputs into the directory of the sources, whose log this is.
+    pub(super) fn new(sources: &'s Sources<'s>, store: &'s Store<'s>, log: OutputLog) -> Self {
+        Self { sources, store, log }
     }
 
     /// Returns whether a build may put something at a path: nothing is there, or what a build put there.
     pub(super) fn is_free(&self, path: &str) -> bool {
         match self.standing(path) {
             None => self.is_nothing_there(path),
-            Some(standing) => self.placed.get(path) == Some(&standing),
+            Some(standing) => self.log.has(path, &standing),
         }
     }
 
@@ -58,33 +51,12 @@ impl<'s> Placer<'s> {
         let names: Vec<String> =
             outputs.iter().map(|left| self.name_of(left)).collect::<Result<_, _>>()?;
         for (left, named) in outputs.iter().zip(names) {
+            self.log.note(&left.path, &named)?;
             if self.standing(&left.path).as_deref() != Some(&named) {
                 self.put(left).map_err(|error| error.about(&left.path))?;
             }
-            if self.placed.insert(left.path.clone(), named.clone()) != Some(named) {
-                self.is_changed = true;
-            }
         }
         Ok(())
-    }
-
-    /// Remembers what was put.
-    pub(super) fn remember(&self) -> Result<(), CommandError> {
-        if !self.is_changed {
-            return Ok(());
-        }
-        let bytes = serde_json::to_vec(&self.placed).unwrap_or_default();
-        let written = self.name().and_then(|name| write(self.memory.as_fd(), &name, &bytes));
-        written.map_err(|errno| {
-            let error =
-                CommandError::new(Kind::Setup, "can't remember which outputs are the build's");
-            error.cause(io::Error::from(errno))
-        })
-    }
-
-    fn name(&self) -> Result<OsString, Errno> {
-        let id = OsFs.status_of(self.sources.root().as_fd())?.id;
-        Ok(format!("outputs-{:x}-{:x}", id.dev, id.ino).into())
     }
 
     /// Names what stood at a path when the build began: all of its files, with their contents.
@@ -208,27 +180,4 @@ fn replace(dir: BorrowedFd<'_>, new: &OsStr, name: &OsStr) -> Result<(), Errno> 
         }
         renamed => renamed,
     }
-}
-
-fn read(dir: BorrowedFd<'_>, name: &OsStr) -> Result<Vec<u8>, Errno> {
-    let file = OsFs.open_file(dir, name)?;
-    let (mut bytes, mut chunk) = (Vec::new(), vec![0; 64 << 10]);
-    loop {
-        match OsFs.read(file.as_fd(), &mut chunk)? {
-            0 => return Ok(bytes),
-            length => bytes.extend_from_slice(chunk.get(..length).unwrap_or_default()),
-        }
-    }
-}
-
-fn write(dir: BorrowedFd<'_>, name: &OsStr, bytes: &[u8]) -> Result<(), Errno> {
-    let mut temporary = name.to_owned();
-    temporary.push(".tmp");
-    match OsFs.unlink(dir, &temporary) {
-        Ok(()) | Err(Errno::NOENT) => {}
-        Err(errno) => return Err(errno),
-    }
-    let file = OsFs.create_file(dir, &temporary)?;
-    write_all(&OsFs, file.as_fd(), bytes)?;
-    OsFs.rename(dir, &temporary, name)
 }

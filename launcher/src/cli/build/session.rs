@@ -14,6 +14,7 @@ use super::collect::is_whole;
 use super::inputs::{self, Sources};
 use super::order::{Answer, Done, Order};
 use super::outcome::{self, Came, Failure};
+use super::output_log::OutputLog;
 use super::perform::{HOME, USER};
 use super::place::Placer;
 use super::schedule::{Schedule, State};
@@ -31,6 +32,8 @@ use crate::trees;
 
 /// The exit code of a build of which an action failed.
 const FAILED: u8 = 1;
+/// An action that failed is tried once more, and observed, when it took no longer.
+const ONCE_MORE_MS: u64 = 60_000;
 /// Variables that every action has; its own stand above them.
 const ENVIRONMENT: [(&str, &str); 6] = [
     ("HOME", HOME),
@@ -50,9 +53,12 @@ pub(crate) fn run(args: &BuildArgs, output: &Output) -> Result<ExitCode, Command
     let results = ActionCache::open(&OsFs, place);
     let results = results.map_err(|error| failed("can't use the cache of actions", &error))?;
     let memory = inputs::memory(place)?;
+    let log = OutputLog::open(&wanted.directory, &memory, &mut || {
+        output.remark("another build of this directory is going on; waiting for its end");
+    })?;
     let sources = Sources::read(&wanted, &memory)?;
     let publishing = store.publish().map_err(|error| of_store(&error))?;
-    let place = Placer::new(&sources, &publishing, &memory);
+    let place = Placer::new(&sources, &publishing, log);
     let mut session = Session {
         args,
         output,
@@ -67,9 +73,9 @@ pub(crate) fn run(args: &BuildArgs, output: &Output) -> Result<ExitCode, Command
     };
     session.check_places()?;
     session.build()?;
-    session.place.remember()?;
     told::summary(&session.all, output);
-    let failed = session.all.iter().any(|it| matches!(it.state, State::Failed | State::Skipped));
+    let is_fine = |it: &Told| matches!(it.state, State::Succeeded | State::Unwanted);
+    let failed = !session.all.iter().all(is_fine);
     drop(session);
     drop(publishing);
     cache::keep_store(&store, &surroundings, output)?;
@@ -260,7 +266,7 @@ impl<'s> Session<'s> {
                 }
                 Ok(None)
             }
-            Came::Failure(failure) if told.failure.is_none() => {
+            Came::Failure(failure) if told.failure.is_none() && done.took_ms < ONCE_MORE_MS => {
                 // Once more, to see what it misses: as slow as that is, it costs nobody else.
                 told.failure = Some(failure);
                 let tree = self.tree_again(number)?;
