@@ -84,7 +84,8 @@ fn planned(order: &Order, dirs: &Dirs) -> Result<Planned, CommandError> {
     stages::decide(settled, request, &mut |_| {})
 }
 
-fn surroundings(
+/// What an action sees of the user and the place: nothing.
+pub(super) fn surroundings(
     dirs: &Dirs,
     environment: &BTreeMap<String, String>,
 ) -> Result<Surroundings, CommandError> {

@@ -15,7 +15,7 @@ use super::inputs::{self, Sources};
 use super::order::{Answer, Done, Order};
 use super::outcome::{self, Came, Failure};
 use super::output_log::OutputLog;
-use super::perform::{HOME, USER};
+use super::perform::{self, HOME, ROOT, USER};
 use super::place::Placer;
 use super::schedule::{Schedule, State};
 use super::told::{self, Origin, Told};
@@ -384,8 +384,11 @@ fn environment(action: &Action) -> BTreeMap<String, String> {
 /// Where actions are executed: results of another kind of machine, or of other programs, are others.
 fn platform(surroundings: &Surroundings) -> Result<BTreeMap<String, String>, CommandError> {
     let nothing = BTreeMap::new();
-    let args = PolicyArgs::of_action(("/build", EMPTY_TREE), &nothing, None);
-    let policy = sources::read(&args, surroundings, None)?.policy;
+    let tree = Digest::EMPTY.to_string();
+    let args = PolicyArgs::of_action((ROOT, &tree), &nothing, None);
+    // Programs in the user's home are none of an action's.
+    let alone = perform::surroundings(&surroundings.dirs, &nothing)?;
+    let policy = sources::read(&args, &alone, None)?.policy;
     let root = probe::host_root(&policy.mounts).map_err(|(path, errno)| {
         let error = CommandError::new(Kind::Setup, "can't look through the host's programs");
         error.about(path.display()).cause(std::io::Error::from(errno))
@@ -401,10 +404,6 @@ fn platform(surroundings: &Surroundings) -> Result<BTreeMap<String, String>, Com
     ];
     Ok(properties.map(|(name, value)| (name.to_owned(), value)).into())
 }
-
-/// The digest of a directory with nothing in it.
-const EMPTY_TREE: &str =
-    "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855/0";
 
 /// The word of the Remote Execution API's platform lexicon.
 fn isa() -> &'static str {
