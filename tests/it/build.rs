@@ -128,6 +128,19 @@ fn command_sees_its_inputs_and_nothing_else_of_the_project() {
     assert_eq!(shown, [expected[0], &environment.join("\n"), "\n"].concat());
 }
 
+/// The control is the same path outside.
+#[test]
+fn command_reaches_neither_the_cache_nor_the_project() {
+    let project = Project::new("");
+    project.build(&["--", "true"]).ok();
+    for path in [project.world.root().join("cache/actions"), project.path("endow.toml")] {
+        assert!(path.exists());
+        let path = path.display().to_string();
+        let said = project.build(&["--", "sh", "-c", &format!("test -e {path} || echo absent")]);
+        assert_eq!(said.ok(), "absent\n", "{path}");
+    }
+}
+
 #[test]
 fn missing_input_is_named() {
     let Some(_) = debian_program("gcc") else { return };
@@ -312,13 +325,14 @@ fn damaged_results_and_objects_are_made_again() {
         let bytes = fs::read(&object).expect("read");
         if bytes == b"ABC\nABC\n" {
             fs::set_permissions(&object, fs::Permissions::from_mode(0o644)).expect("writable");
-            fs::write(&object, b"XXX\nXXX\n").expect("changed");
+            fs::write(&object, b"abc\nabc\n").expect("changed");
         }
     }
     fs::remove_dir_all(project.path("out")).expect("removed");
     let said = project.build(&[]);
-    let twice = fs::read_to_string(project.path("out/twice")).unwrap_or_default();
-    assert!(twice.is_empty() || twice == "ABC\nABC\n", "{twice}: {}", said.stderr);
+    said.ok();
+    assert_eq!(project.read("out/twice"), "ABC\nABC\n");
+    assert!(said.stderr.contains("1 executed, 1 from the cache"), "{}", said.stderr);
 }
 
 #[test]

@@ -128,7 +128,8 @@ impl<'s> Placer<'s> {
         replace(dir.as_fd(), &temporary, OsStr::new(name)).map_err(unplaced)
     }
 
-    /// What is written is hashed: an object that is damaged becomes no output.
+    /// What is written is hashed: an object that is damaged becomes no output, and is removed, so that
+    /// the action makes it anew.
     fn file(&self, digest: &Digest, executable: bool, to: At<'_>) -> Result<(), CommandError> {
         let object = self.store.open_object(digest).map_err(|error| of_store(&error))?;
         let file = OsFs.create_file_as(to, if executable { 0o755 } else { 0o644 });
@@ -143,6 +144,7 @@ impl<'s> Placer<'s> {
         match found {
             Ok(found) if found == *digest => Ok(()),
             Ok(_) => {
+                self.store.remove(digest).map_err(|error| of_store(&error))?;
                 let damage = Damage::Hash;
                 Err(of_store(&StoreError::Damaged { digest: *digest, damage }))
             }
