@@ -20,8 +20,8 @@ pub(crate) use os::kind as kind_of;
 pub use rustix::fs::Timespec;
 pub use rustix::io::{Errno, Result};
 use serde::{Deserialize, Serialize};
-pub(crate) use whole::read_all;
 pub use whole::write_all;
+pub(crate) use whole::{read_all, read_own, write_anew};
 
 /// Which file this is, on this host, until it is removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! <cache>/actions/v1/<2 digits>/<62 digits>   SHA-256 of what follows, and an `ActionResult` message
-//!                    .new-PROCESS-NUMBER      one that is being written
+//!                    NAME.PROCESS.tmp         one that is being written
 //! ```
 //!
 //! A result names contents of the content-addressed store, and holds as long as they are there: what
@@ -11,7 +11,6 @@
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustix::fs::CWD;
@@ -19,7 +18,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::{ActionResult, ResultError};
 use crate::cas::Digest;
-use crate::fs::{Errno, Fs, Kind, write_all};
+use crate::fs::{Errno, Fs, read_own, write_anew};
 use crate::state::{StateError, make_private, open_below};
 
 /// The version of all that lies below: another one has a directory of its own.
@@ -197,37 +196,19 @@ impl<'fs> ActionCache<'fs> {
 
     fn read(&self, fan: &OsStr, name: &OsStr) -> Result<Vec<u8>, Errno> {
         let dir = self.fs.open_handle(self.dir.as_fd(), fan)?;
-        let status = self.fs.status(dir.as_fd(), name)?;
-        let is_own = status.uid == rustix::process::geteuid().as_raw();
-        if status.kind != Kind::File || status.size > RESULT_MAX || !is_own {
-            return Err(Errno::INVAL);
-        }
-        crate::fs::read_all(self.fs, dir.as_fd(), Path::new(name))
+        read_own(self.fs, dir.as_fd(), name, RESULT_MAX)
     }
 
     /// After a crash of the machine a file may be there without its bytes, which its checksum tells.
     fn write(&self, fan: &OsStr, name: &OsStr, bytes: &[u8]) -> Result<(), Errno> {
         let dir = open_below(self.fs, self.dir.as_fd(), fan)?;
-        let temporary = unique_name();
-        let file = self.fs.create_file(dir.as_fd(), &temporary)?;
-        let written = write_all(self.fs, file.as_fd(), bytes)
-            .and_then(|()| self.fs.rename(dir.as_fd(), &temporary, name));
-        if written.is_err() {
-            let _ = self.fs.unlink(dir.as_fd(), &temporary);
-        }
-        written
+        write_anew(self.fs, dir.as_fd(), name, bytes)
     }
 }
 
 fn failed(action: &'static str, path: &Path) -> impl FnOnce(Errno) -> CacheError + use<> {
     let path = path.to_owned();
     move |errno| CacheError::Io { action, path, errno }
-}
-
-fn unique_name() -> OsString {
-    static COUNT: AtomicU64 = AtomicU64::new(0);
-    let process = rustix::process::getpid().as_raw_nonzero();
-    format!(".new-{process}-{}", COUNT.fetch_add(1, Ordering::Relaxed)).into()
 }
 
 /// Returns where a result is: its directory, and its name there.
@@ -276,12 +257,12 @@ mod tests {
         cache.note(&third, &result("c")).expect("noted");
         let (fan, name) = names(&third);
         std::fs::write(cache.path.join(&fan).join(name), b"damaged").expect("written");
-        std::fs::write(cache.path.join(&fan).join(".new-1-0"), b"half").expect("written");
+        std::fs::write(cache.path.join(&fan).join("ab.1.tmp"), b"half").expect("written");
         assert_eq!(cache.collect(|it| *it == result("a")).expect("collected"), 2);
         assert_eq!(cache.find(&one).expect("looked up"), Some(result("a")));
         assert_eq!(cache.find(&other).expect("looked up"), None);
         assert_eq!(cache.find(&third).expect("looked up"), None);
-        assert!(cache.path.join(&fan).join(".new-1-0").exists(), "it is being written");
+        assert!(cache.path.join(&fan).join("ab.1.tmp").exists(), "it is being written");
         assert_eq!(cache.collect(|_| true).expect("collected"), 0);
     }
 

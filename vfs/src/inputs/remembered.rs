@@ -10,14 +10,13 @@
 
 use std::collections::HashMap;
 use std::ffi::OsString;
-use std::os::fd::{AsFd, BorrowedFd};
-use std::path::Path;
+use std::os::fd::BorrowedFd;
 
 use sha2::{Digest as _, Sha256};
 
 use super::stamp::Stamp;
 use crate::cas::Digest;
-use crate::fs::{Errno, FileId, Fs, Kind, Result, read_all, write_all};
+use crate::fs::{FileId, Fs, read_own, write_anew};
 
 const MAGIC: &[u8; 8] = b"endowin1";
 const SUM: usize = 32;
@@ -39,7 +38,7 @@ impl<'a> Remembered<'a> {
     /// Reads what is there for a root.
     pub(super) fn load(fs: &'a dyn Fs, dir: Option<BorrowedFd<'a>>, root: FileId) -> Self {
         let mut remembered = Self { fs, dir, root, known: HashMap::new() };
-        let bytes = dir.and_then(|dir| read(fs, dir, &remembered.name()).ok());
+        let bytes = dir.and_then(|dir| read_own(fs, dir, &remembered.name(), SIZE).ok());
         remembered.known = bytes.and_then(|it| parse(&it, root)).unwrap_or_default();
         remembered
     }
@@ -60,34 +59,13 @@ impl<'a> Remembered<'a> {
         let Some(dir) = self.dir else { return };
         let bytes = render(records, self.root);
         if bytes.len() as u64 <= SIZE {
-            let _ = write(self.fs, dir, &self.name(), &bytes);
+            let _ = write_anew(self.fs, dir, &self.name(), &bytes);
         }
     }
 
     fn name(&self) -> OsString {
         format!("inputs-{:x}-{:x}", self.root.dev, self.root.ino).into()
     }
-}
-
-fn read(fs: &dyn Fs, dir: BorrowedFd<'_>, name: &OsString) -> Result<Vec<u8>> {
-    let status = fs.status(dir, name)?;
-    let is_own = status.uid == rustix::process::geteuid().as_raw() && status.mode & 0o022 == 0;
-    if status.kind != Kind::File || status.size > SIZE || !is_own {
-        return Err(Errno::INVAL);
-    }
-    read_all(fs, dir, Path::new(name))
-}
-
-fn write(fs: &dyn Fs, dir: BorrowedFd<'_>, name: &OsString, bytes: &[u8]) -> Result<()> {
-    let mut temporary = name.clone();
-    temporary.push(format!(".{}.tmp", rustix::process::getpid().as_raw_nonzero()));
-    let file = fs.create_file(dir, &temporary)?;
-    let written =
-        write_all(fs, file.as_fd(), bytes).and_then(|()| fs.rename(dir, &temporary, name));
-    if written.is_err() {
-        let _ = fs.unlink(dir, &temporary);
-    }
-    written
 }
 
 fn render(records: &[(&str, Record)], root: FileId) -> Vec<u8> {

@@ -6,18 +6,18 @@
 //! the time moving.
 
 use std::ffi::{OsStr, OsString};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::BorrowedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::format::{Known, Records};
 use super::list::Stamp;
 use super::{Borders, Vendored, WalkOptions};
-use crate::fs::{Errno, FileId, Fs, Kind, Result, Timespec};
+use crate::fs::{FileId, Fs, Result, Timespec, read_own, write_anew};
 
 const MAGIC: &[u8; 8] = b"endownm2";
 /// The largest file that is written or read.
-const SIZE: usize = 64 << 20;
+const SIZE: u64 = 64 << 20;
 /// A walk is written down when more than one directory of so many was new.
 const WORTH: u64 = 64;
 const GRAIN: Duration = Duration::from_secs(2);
@@ -54,7 +54,9 @@ impl<'a> Memory<'a> {
         let header = options.cache.map(|cache| header(&cache.rules, options, root));
         let header = header.unwrap_or_default();
         let mut memory = Self { cache: options.cache, known: Known::default(), root, name, header };
-        if let Some(bytes) = memory.cache.and_then(|cache| read(&cache, &memory.name).ok()) {
+        if let Some(bytes) =
+            memory.cache.and_then(|it| read_own(it.fs, it.dir, &memory.name, SIZE).ok())
+        {
             memory.known = Known::parse(bytes, &memory.header).unwrap_or_default();
         }
         memory
@@ -77,8 +79,8 @@ impl<'a> Memory<'a> {
             return;
         }
         let bytes = records.render(&self.header);
-        if bytes.len() <= SIZE {
-            let _ = write(&cache, &self.name, &bytes);
+        if bytes.len() as u64 <= SIZE {
+            let _ = write_anew(cache.fs, cache.dir, &self.name, &bytes);
             let _ = self.forget_others(&cache);
         }
     }
@@ -128,45 +130,6 @@ pub(super) fn is_settled(stamp: &Stamp, started: SystemTime) -> bool {
     // Whole seconds, so that a time just under the limit counts as fresh.
     time(stamp.modified) < started - Duration::from_secs(1)
         && time(stamp.changed) < started - Duration::from_secs(1)
-}
-
-fn read(cache: &WalkCache<'_>, name: &OsStr) -> Result<Vec<u8>> {
-    let file = cache.fs.open_file(cache.dir, name)?;
-    let status = cache.fs.status_of(file.as_fd())?;
-    let size = usize::try_from(status.size).unwrap_or(usize::MAX);
-    let is_own = status.uid == rustix::process::geteuid().as_raw() && status.mode & 0o022 == 0;
-    if status.kind != Kind::File || size > SIZE || !is_own {
-        return Err(Errno::INVAL);
-    }
-    let mut bytes = vec![0; size];
-    let mut filled = 0;
-    while let Some(rest) = bytes.get_mut(filled..).filter(|rest| !rest.is_empty()) {
-        match cache.fs.read(file.as_fd(), rest)? {
-            0 => return Err(Errno::INVAL),
-            length => filled += length,
-        }
-    }
-    Ok(bytes)
-}
-
-fn write(cache: &WalkCache<'_>, name: &OsStr, bytes: &[u8]) -> Result<()> {
-    let mut temporary = name.to_owned();
-    temporary.push(format!(".{}.tmp", rustix::process::getpid().as_raw_nonzero()));
-    let result = write_new(cache, &temporary, bytes)
-        .and_then(|()| cache.fs.rename(cache.dir, &temporary, name));
-    if result.is_err() {
-        let _ = cache.fs.unlink(cache.dir, &temporary);
-    }
-    result
-}
-
-fn write_new(cache: &WalkCache<'_>, name: &OsStr, mut bytes: &[u8]) -> Result<()> {
-    let file = cache.fs.create_file(cache.dir, name)?;
-    while !bytes.is_empty() {
-        let length = cache.fs.write(file.as_fd(), bytes)?;
-        bytes = bytes.get(length..).unwrap_or_default();
-    }
-    Ok(())
 }
 
 #[cfg(test)]
