@@ -5,6 +5,7 @@ use std::fmt;
 use globset::{Glob, GlobBuilder, GlobMatcher};
 use serde::{Serialize, Serializer};
 
+use super::tree_path::is_within;
 use super::{TreePath, TreePathError};
 
 /// A path, or a pattern of paths: `*`, `?`, `[..]` and `{a,b}` match within one name, `**` any number of
@@ -69,7 +70,7 @@ impl InputPattern {
     pub fn matches(&self, path: &str) -> bool {
         match (&self.matcher, &self.fixed) {
             (Some(matcher), _) => matcher.is_match(path),
-            (None, Some(fixed)) => is_below(path, fixed.as_str()),
+            (None, Some(fixed)) => is_within(path, fixed.as_str()),
             (None, None) => false,
         }
     }
@@ -81,10 +82,6 @@ fn is_special(letter: char) -> bool {
 
 fn glob(text: &str) -> Result<Glob, globset::Error> {
     GlobBuilder::new(text).literal_separator(true).backslash_escape(true).build()
-}
-
-fn is_below(path: &str, above: &str) -> bool {
-    path.strip_prefix(above).is_some_and(|it| it.is_empty() || it.starts_with('/'))
 }
 
 impl PartialEq for InputPattern {

@@ -1,6 +1,7 @@
 //! Paths in the directory of a build.
 
 use std::fmt;
+use std::path::Path;
 use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
@@ -62,8 +63,13 @@ impl TreePath {
 
     /// Returns whether it is `ancestor`, or below it.
     pub fn is_within(&self, ancestor: &Self) -> bool {
-        self.0.strip_prefix(&*ancestor.0).is_some_and(|it| it.is_empty() || it.starts_with('/'))
+        is_within(&self.0, &ancestor.0)
     }
+}
+
+/// Returns whether a path is another one, or below it: by whole names.
+pub(super) fn is_within(path: &str, ancestor: &str) -> bool {
+    Path::new(path).starts_with(ancestor)
 }
 
 impl fmt::Display for TreePath {
