@@ -1,6 +1,7 @@
 //! What tells whether anything changed in a directory that is too large to be hashed.
 
 use std::ffi::OsStr;
+use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -110,7 +111,6 @@ impl Look<'_> {
         depth: usize,
         jobs: &mut Vec<(PathBuf, usize)>,
     ) -> Result<Option<Part>, Errno> {
-        use std::os::fd::AsFd;
         if depth > DEPTH {
             return Err(Errno::LOOP);
         }

@@ -77,7 +77,7 @@ impl<'w> Sources<'w> {
     pub(super) fn tree(
         &self,
         action: &Action,
-        needs: &[(&Action, &ActionResult)],
+        needs: &[&ActionResult],
         store: &Store<'_>,
     ) -> Result<Arc<Folder>, CommandError> {
         let mut tree = Arc::<Folder>::default();
@@ -85,7 +85,7 @@ impl<'w> Sources<'w> {
             let part = self.part(action, pattern)?;
             tree = Folder::union(&tree, &part).map_err(|it| clashes(action, &it))?;
         }
-        for left in needs.iter().flat_map(|(_, result)| &result.outputs) {
+        for left in needs.iter().flat_map(|result| &result.outputs) {
             let part = match &left.node {
                 LeftNode::File { digest, executable } => {
                     one(&left.path, Leaf::File { digest: *digest, executable: *executable })

@@ -11,7 +11,7 @@ use endow_vfs::cas::{Digest, Publishing, Store};
 use endow_vfs::fs::OsFs;
 use endow_vfs::state::CasRecord;
 use rustix::fs::{MemfdFlags, Mode, OFlags, memfd_create, open};
-use rustix::io::Errno;
+use rustix::io::{Errno, fcntl_dupfd_cloexec};
 
 use super::order::{Done, End, Order};
 use crate::apply::{SpawnError, prepare};
@@ -39,11 +39,8 @@ pub(super) fn perform(order: &Order, dirs: &Dirs, store: &Store<'_>) -> Result<D
     let begun = Instant::now();
     let planned = planned(order, dirs)?;
     let mut prepared = prepare(&planned.plan, &dirs.state, &planned.id, &|_| {})?;
-    let streams = [stream(store), stream(store)].map(|it| it.map_err(no_stream));
-    let [out, err] = streams;
-    let (out, err) = (out?, err?);
-    let copies = [out.try_clone(), err.try_clone()];
-    let [Ok(for_out), Ok(for_err)] = copies else { return Err(no_stream(Errno::MFILE)) };
+    let (out, for_out) = stream(store).map_err(no_stream)?;
+    let (err, for_err) = stream(store).map_err(no_stream)?;
     prepared.capture([for_out, for_err]);
     let part_of = order.project.as_deref().map(|project| (Path::new(ROOT), Path::new(project)));
     let given = Given { part_of, ..Given::default() };
@@ -137,15 +134,17 @@ fn left(
     Ok((captured.tip, paths.chain(refused).collect()))
 }
 
-/// A file without a name for what the command writes: on the disk, where that can be.
-fn stream(store: &Store<'_>) -> Result<OwnedFd, Errno> {
+/// A file without a name for what the command writes, twice open: on the disk, where that can be.
+fn stream(store: &Store<'_>) -> Result<(OwnedFd, OwnedFd), Errno> {
     let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
-    match open(store.path().join("tmp"), flags, Mode::from_raw_mode(0o600)) {
+    let file = match open(store.path().join("tmp"), flags, Mode::from_raw_mode(0o600)) {
         Err(Errno::OPNOTSUPP | Errno::INVAL | Errno::ISDIR) => {
             memfd_create(c"endow-stream", MemfdFlags::CLOEXEC)
         }
         opened => opened,
-    }
+    }?;
+    let copy = fcntl_dupfd_cloexec(&file, 0)?;
+    Ok((file, copy))
 }
 
 fn no_stream(errno: Errno) -> CommandError {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use endow_policy::Action;
 use endow_vfs::action::{self, ActionCache, ActionResult};
@@ -140,7 +141,6 @@ impl<'s> Session<'s> {
                 schedule.ended(action, self.is_done(action));
             }
         }
-        debug_assert!(!workers.is_busy(), "every answer was heard");
         for (number, told) in self.all.iter_mut().enumerate() {
             told.state = schedule.state(number);
         }
@@ -150,12 +150,7 @@ impl<'s> Session<'s> {
     /// Takes the result of an action from the cache, or returns what is to be executed.
     fn begin(&mut self, number: usize) -> Result<Option<Order>, CommandError> {
         let action = self.action(number);
-        let needs =
-            self.wanted.graph.needs(number).iter().filter_map(|need| {
-                Some((self.action(*need), self.all.get(*need)?.result.as_ref()?))
-            });
-        let needs: Vec<_> = needs.collect();
-        let tree = match self.sources.tree(action, &needs, self.store) {
+        let tree = match self.tree(number) {
             Ok(tree) => tree,
             Err(error) => {
                 self.fail(number, Failure::of(&error));
@@ -184,12 +179,8 @@ impl<'s> Session<'s> {
     }
 
     /// Puts into the store what an action sees: its tree, with the directories that its outputs are in.
-    fn shown(
-        &self,
-        action: &Action,
-        tree: &std::sync::Arc<Folder>,
-    ) -> Result<Digest, CommandError> {
-        let mut shown = std::sync::Arc::clone(tree);
+    fn shown(&self, action: &Action, tree: &Arc<Folder>) -> Result<Digest, CommandError> {
+        let mut shown = Arc::clone(tree);
         for output in &action.outputs {
             let Some((above, _)) = output.value.path.as_str().rsplit_once('/') else { continue };
             let clash = |clash: endow_vfs::inputs::Clash| {
@@ -269,7 +260,7 @@ impl<'s> Session<'s> {
             Came::Failure(failure) if told.failure.is_none() && done.took_ms < ONCE_MORE_MS => {
                 // Once more, to see what it misses: as slow as that is, it costs nobody else.
                 told.failure = Some(failure);
-                let tree = self.tree_again(number)?;
+                let tree = self.shown(action, &self.tree(number)?)?;
                 let project = self.wanted.directory.to_string_lossy().into_owned();
                 Ok(Some(Order { project: Some(project), ..self.order(number, &tree) }))
             }
@@ -294,14 +285,11 @@ impl<'s> Session<'s> {
         }
     }
 
-    fn tree_again(&self, number: usize) -> Result<Digest, CommandError> {
-        let action = self.action(number);
-        let needs =
-            self.wanted.graph.needs(number).iter().filter_map(|need| {
-                Some((self.action(*need), self.all.get(*need)?.result.as_ref()?))
-            });
-        let tree = self.sources.tree(action, &needs.collect::<Vec<_>>(), self.store)?;
-        self.shown(action, &tree)
+    /// The tree that an action sees, once all is there that it needs.
+    fn tree(&self, number: usize) -> Result<Arc<Folder>, CommandError> {
+        let needs = self.wanted.graph.needs(number).iter();
+        let needs = needs.filter_map(|need| self.all.get(*need)?.result.as_ref());
+        self.sources.tree(self.action(number), &needs.collect::<Vec<_>>(), self.store)
     }
 
     /// A result that can't be noted is as good as one that can.
@@ -324,7 +312,6 @@ impl<'s> Session<'s> {
         told::streams([result.stdout, result.stderr], self.store, self.output)?;
         let told = self.told(number);
         (told.origin, told.result, told.failure) = (Some(origin), Some(result), None);
-        told.state = State::Succeeded;
         Ok(())
     }
 
@@ -332,14 +319,12 @@ impl<'s> Session<'s> {
         if let Some(streams) = failure.streams {
             drop(told::streams(streams, self.store, self.output));
         }
-        told::failed(&self.action(number).name, &failure, self.output);
-        let told = self.told(number);
-        told.state = State::Failed;
-        told.failure = Some(failure);
+        told::failure(&self.action(number).name, &failure, self.output);
+        self.told(number).failure = Some(failure);
     }
 
     fn is_done(&self, number: usize) -> bool {
-        self.all.get(number).is_some_and(|it| it.state == State::Succeeded)
+        self.all.get(number).is_some_and(|it| it.result.is_some())
     }
 
     fn action(&self, number: usize) -> &'s Action {

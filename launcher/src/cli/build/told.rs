@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::outcome::{Failure, listed};
 use super::schedule::State;
-use crate::cli::commands::cas::{self as commands, of_store};
+use crate::cli::commands::cas::{failed, of_store};
 use crate::cli::error::CommandError;
 use crate::cli::output::{Output, printable};
 use crate::trees;
@@ -62,13 +62,13 @@ pub(super) fn streams(
             }
             Ok(())
         });
-        told.map_err(|error| commands::failed("can't read what a command wrote", &error))?;
+        told.map_err(|error| failed("can't read what a command wrote", &error))?;
     }
     Ok(())
 }
 
 /// Says why an action failed.
-pub(super) fn failed(name: &str, failure: &Failure, output: &Output) {
+pub(super) fn failure(name: &str, failure: &Failure, output: &Output) {
     output.warning(&format!("{name}: {}", failure.what));
     for hint in &failure.hints {
         output.hint(hint);

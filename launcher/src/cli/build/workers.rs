@@ -46,11 +46,6 @@ impl<'d> Workers<'d> {
         self.busy.len() < self.most
     }
 
-    /// Returns whether an answer will come.
-    pub(super) fn is_busy(&self) -> bool {
-        !self.busy.is_empty() || !self.failed.is_empty()
-    }
-
     /// Has an action executed.
     pub(super) fn give(&mut self, order: &Order) {
         let action = order.action;
