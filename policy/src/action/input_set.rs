@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::InputPattern;
+use super::tree_path::is_within;
 
 /// Many patterns at once, so that a directory is walked once for all of them.
 #[derive(Clone, Debug, Default)]
@@ -53,10 +54,7 @@ impl InputSet {
 fn reaches(pattern: &InputPattern, directory: &str, below: &str) -> bool {
     let Some(fixed) = pattern.fixed() else { return true };
     let fixed = fixed.as_str();
-    let leads = fixed.starts_with(below);
-    leads
-        || directory == fixed
-        || directory.strip_prefix(fixed).is_some_and(|it| it.starts_with('/'))
+    is_within(directory, fixed) || fixed.starts_with(below)
 }
 
 #[cfg(test)]

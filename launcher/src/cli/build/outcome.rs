@@ -1,5 +1,7 @@
 //! From what a worker says to a result.
 
+use std::path::Path;
+
 use endow_policy::Action;
 use endow_vfs::action::{ActionResult, Left, LeftNode, left_at};
 use endow_vfs::cas::{Digest, Publishing};
@@ -77,14 +79,10 @@ pub(super) fn judge(
 /// Returns what an action left besides its outputs, which is dropped.
 pub(super) fn dropped(action: &Action, changed: &[String]) -> Vec<String> {
     let is_output = |path: &String| {
-        action.outputs.iter().any(|output| {
-            let output = output.value.path.as_str();
-            let below = |one: &str, other: &str| {
-                one.strip_prefix(other).is_some_and(|it| it.is_empty() || it.starts_with('/'))
-            };
-            // A directory that leads to an output is no more than that.
-            below(path, output) || below(output, path)
-        })
+        let path = Path::new(path);
+        let mut outputs = action.outputs.iter().map(|it| Path::new(it.value.path.as_str()));
+        // A directory that leads to an output is no more than that.
+        outputs.any(|output| path.starts_with(output) || output.starts_with(path))
     };
     changed.iter().filter(|path| !is_output(path)).cloned().collect()
 }
