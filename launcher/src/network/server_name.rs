@@ -15,6 +15,8 @@ mod tls {
     pub(super) const VERSION_AND_RANDOM: usize = 2 + 32;
     pub(super) const SERVER_NAME: u16 = 0;
     pub(super) const HOST_NAME: u8 = 0;
+    /// A second `ClientHello`, with another name, that the server alone can read (`encrypted_client_hello`).
+    pub(super) const ENCRYPTED_HELLO: u16 = 0xfe0d;
 }
 
 /// What the bytes so far say.
@@ -82,21 +84,29 @@ fn name_in(hello: &[u8]) -> Option<String> {
     vector::<2>(&mut rest)?;
     vector::<1>(&mut rest)?;
     let mut extensions = vector::<2>(&mut rest)?;
+    let mut name = None;
     while let Some((kind, after)) = extensions.split_first_chunk::<2>() {
         extensions = after;
-        let mut extension = vector::<2>(&mut extensions)?;
-        if u16::from_be_bytes(*kind) != tls::SERVER_NAME {
-            continue;
+        let extension = vector::<2>(&mut extensions)?;
+        match u16::from_be_bytes(*kind) {
+            // Two of them, or one that is hidden: which one the server takes nobody knows.
+            tls::SERVER_NAME if name.is_some() => return None,
+            tls::SERVER_NAME => name = Some(only_name(extension)?),
+            tls::ENCRYPTED_HELLO => return None,
+            _ => (),
         }
-        let mut names = vector::<2>(&mut extension)?;
-        let (&kind, after) = names.split_first()?;
-        names = after;
-        let name = vector::<2>(&mut names)?;
-        // More than one name: which one the server takes nobody knows.
-        let only = kind == tls::HOST_NAME && names.is_empty();
-        return only.then(|| text(name)).flatten();
     }
-    None
+    name
+}
+
+fn only_name(mut extension: &[u8]) -> Option<String> {
+    let mut names = vector::<2>(&mut extension)?;
+    let (&kind, after) = names.split_first()?;
+    names = after;
+    let name = vector::<2>(&mut names)?;
+    // More than one name: which one the server takes nobody knows.
+    let only = kind == tls::HOST_NAME && names.is_empty();
+    only.then(|| text(name)).flatten()
 }
 
 /// Takes a vector with a length of `N` bytes before it.
@@ -249,6 +259,11 @@ mod tests {
         let mut two_names = two;
         two_names[1] += 4;
         for extensions in [vec![], vec![(43, vec![1])], vec![(tls::SERVER_NAME, two_names)]] {
+            assert_eq!(asked(&hello(&extensions, 1000)), Asked::Nobody, "{extensions:?}");
+        }
+        let outer = server_name("a.example");
+        let inner = (tls::ENCRYPTED_HELLO, vec![0; 40]);
+        for extensions in [[outer.clone(), inner.clone()], [inner, outer]] {
             assert_eq!(asked(&hello(&extensions, 1000)), Asked::Nobody, "{extensions:?}");
         }
         assert_eq!(asked(&[tls::HANDSHAKE, 3, 1, 0, 4, 2, 0, 0, 0]), Asked::Nobody);
