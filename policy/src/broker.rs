@@ -19,6 +19,8 @@ pub struct BrokeredHost {
     pub port: u16,
     /// The path below which requests may go, without a slash at its end; empty for all.
     pub path: String,
+    /// Whether a connection may become a WebSocket.
+    pub websocket: bool,
     /// The name of the header, as it was written.
     pub header: String,
     /// The header's whole value.

@@ -272,6 +272,8 @@ image!(
         port: Port,
         /// The variable that names the place inside.
         url: Word,
+        /// A connection may become a WebSocket.
+        websocket: bool,
         /// The descriptor from which the command reads it.
         fd: Descriptor,
     }

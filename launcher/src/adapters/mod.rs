@@ -81,6 +81,7 @@ fn brokered(endpoint: &Endpoint, value: &Value) -> BrokeredHost {
         host: server.host.as_str().to_owned(),
         port: server.port,
         path: server.path.clone(),
+        websocket: endpoint.websocket,
         header: endpoint.header.name.clone(),
         value: endpoint.header.with(value.as_text()),
         secret: value.as_text().to_owned(),

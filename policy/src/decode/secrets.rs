@@ -8,9 +8,9 @@ use crate::{
     AddressRange, Header, SecretEntry, SecretTable, Server, Stated, WrittenSource, WrittenUse,
 };
 
-const KEYS: &[&str] = &["from", "for", "header", "address", "port", "url", "fd"];
+const KEYS: &[&str] = &["from", "for", "header", "address", "port", "url", "websocket", "fd"];
 /// What only a header has.
-const OF_HEADER: &[&str] = &["for", "header", "address", "port", "url"];
+const OF_HEADER: &[&str] = &["for", "header", "address", "port", "url", "websocket"];
 
 impl Decoder<'_> {
     pub(super) fn secrets(&mut self, top: &Section<'_>) -> SecretTable {
@@ -64,8 +64,9 @@ impl Decoder<'_> {
         let address = self.read(section, "address", AddressRange::parse, hint);
         let port = self.port(section, "port").map(|port| port.value);
         let url = self.variable(section);
+        let websocket = self.flag(section, "websocket").is_some_and(|it| it.value);
         let (server, header) = (server?, header?);
-        Some(WrittenUse::Header { server, header, address, port, url })
+        Some(WrittenUse::Header { server, header, address, port, url, websocket })
     }
 
     fn descriptor(&mut self, section: &Section<'_>) -> Option<WrittenUse> {

@@ -65,6 +65,9 @@ pub struct Endpoint {
     pub port: u16,
     /// The variable that names it to the command.
     pub variable: String,
+    /// Whether a connection may become a WebSocket, in whose frames a server can take the value apart.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub websocket: bool,
 }
 
 impl Endpoint {

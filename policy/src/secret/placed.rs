@@ -62,14 +62,14 @@ fn used(
     taken: &mut Taken,
 ) -> Result<SecretUse, ResolveError> {
     let origin = &secret.origin;
-    let (server, header, address, port, url) = match &secret.value.to {
+    let (server, header, address, port, url, websocket) = match &secret.value.to {
         None => return Ok(SecretUse::Withheld),
         Some(WrittenUse::Descriptor(number)) => {
             take(taken, format!("descriptor {number}"), origin)?;
             return Ok(SecretUse::Descriptor(*number));
         }
-        Some(WrittenUse::Header { server, header, address, port, url }) => {
-            (server, header, *address, *port, url)
+        Some(WrittenUse::Header { server, header, address, port, url, websocket }) => {
+            (server, header, *address, *port, url, *websocket)
         }
     };
     if mode == NetworkMode::Host {
@@ -81,7 +81,8 @@ fn used(
     take(taken, format!("variable {variable}"), origin)?;
     let (server, header) = (server.clone(), header.clone());
     let secret = name.to_owned();
-    Ok(SecretUse::Header(Endpoint { secret, server, header, address, port, variable }))
+    let endpoint = Endpoint { secret, server, header, address, port, variable, websocket };
+    Ok(SecretUse::Header(endpoint))
 }
 
 fn port_word(port: u16) -> String {

@@ -43,6 +43,8 @@ pub enum WrittenUse {
         port: Option<u16>,
         /// The variable that names the place, when its name is to be another.
         url: Option<String>,
+        /// Whether a connection may become a WebSocket.
+        websocket: bool,
     },
     /// At a descriptor.
     Descriptor(u16),

@@ -30,6 +30,8 @@ pub(crate) struct Host {
     pub(crate) authority: HeaderValue,
     /// Where requests may go; empty for everywhere.
     pub(crate) path: String,
+    /// Whether a connection may become a WebSocket.
+    pub(crate) websocket: bool,
     /// The header's name.
     pub(crate) header: HeaderName,
     /// Its value, marked as sensitive.
@@ -70,7 +72,7 @@ impl Host {
     }
 
     fn new(host: BrokeredHost, sought: &Sought) -> Result<Self, OrderError> {
-        let BrokeredHost { host: name, port, path, header, value, secret } = host;
+        let BrokeredHost { host: name, port, path, websocket, header, value, secret } = host;
         let (value, _wiped) = (Zeroizing::new(value), Zeroizing::new(secret));
         let server = ServerName::try_from(name.clone());
         let server = server.map_err(|_| OrderError::Host(name.clone()))?;
@@ -85,6 +87,7 @@ impl Host {
             name,
             authority,
             path,
+            websocket,
             header,
             value: wanted,
             needles: Rc::clone(&sought.as_is),
@@ -153,6 +156,7 @@ pub(crate) mod testing {
             host: "api.example.com".to_owned(),
             port: 443,
             path: path.to_owned(),
+            websocket: true,
             header: "X-Key".to_owned(),
             value: "Bearer secret-of-mine".to_owned(),
             secret: "secret-of-mine".to_owned(),
@@ -171,6 +175,7 @@ mod tests {
             host: "api.example.com".to_owned(),
             port: 443,
             path: "/v1".to_owned(),
+            websocket: false,
             header: "Authorization".to_owned(),
             value: "Bearer hidden".to_owned(),
             secret: "hidden".to_owned(),

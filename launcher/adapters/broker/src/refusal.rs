@@ -34,6 +34,11 @@ pub(crate) enum Refusal {
     /// It expects something else than to be told to go on.
     #[error("the expectation is unknown")]
     Expectation,
+    /// In its frames a server could send the secret in pieces.
+    #[error(
+        "WebSockets of {0} are not passed on (`websocket = true` in the secret's entry allows them)"
+    )]
+    WebSocket(String),
     /// There is no connection, or it broke.
     #[error("{host}: {cause}")]
     Unreachable {
@@ -66,7 +71,9 @@ impl Refusal {
         match self {
             Self::Method(_) => StatusCode::METHOD_NOT_ALLOWED,
             Self::Form | Self::Body => StatusCode::BAD_REQUEST,
-            Self::Outside { .. } | Self::Ambiguous | Self::Naming(_) => StatusCode::FORBIDDEN,
+            Self::Outside { .. } | Self::Ambiguous | Self::Naming(_) | Self::WebSocket(_) => {
+                StatusCode::FORBIDDEN
+            }
             Self::Expectation => StatusCode::EXPECTATION_FAILED,
             Self::Unreachable { .. } | Self::Unsearchable { .. } => StatusCode::BAD_GATEWAY,
         }

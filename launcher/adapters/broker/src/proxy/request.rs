@@ -53,7 +53,10 @@ pub(super) fn check(parts: &Parts, host: &Host) -> Result<Wish, Refusal> {
         check_narrowed(parts)?;
     }
     check_expectation(&parts.headers)?;
-    Ok(wish(parts))
+    match wish(parts) {
+        Wish::WebSocket if !host.websocket => Err(Refusal::WebSocket(host.name.clone())),
+        wish => Ok(wish),
+    }
 }
 
 /// A method is refused however it is said.
@@ -276,6 +279,8 @@ mod tests {
         ];
         let mut parts = parts("GET", "/v1", &headers);
         assert_eq!(check(&parts, &host("")), Ok(Wish::WebSocket));
+        let refused = Host { websocket: false, ..host("") };
+        assert_eq!(check(&parts, &refused), Err(Refusal::WebSocket("api.example.com".to_owned())));
         rewrite(&mut parts, &host(""), Wish::WebSocket);
         assert_eq!(parts.headers["connection"], "Upgrade");
         assert_eq!(parts.headers["upgrade"], "websocket");

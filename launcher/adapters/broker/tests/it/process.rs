@@ -40,6 +40,7 @@ pub(crate) fn host(path: &str) -> BrokeredHost {
         host: HOST.to_owned(),
         port: 443,
         path: path.to_owned(),
+        websocket: true,
         header: "X-Key".to_owned(),
         value: format!("Bearer {SECRET}"),
         secret: SECRET.to_owned(),

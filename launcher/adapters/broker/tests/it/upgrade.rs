@@ -3,8 +3,10 @@
 use std::io::Read;
 use std::net::Shutdown;
 
+use endow_policy::BrokeredHost;
+
 use crate::client::{Client, header};
-use crate::process::{Broker, SECRET};
+use crate::process::{Broker, SECRET, host};
 use crate::server::Server;
 
 const REQUEST: &str = "GET /socket HTTP/1.1\r\nHost: x\r\nConnection: keep-alive, Upgrade\r\n\
@@ -35,6 +37,18 @@ fn web_socket_is_searched_one_way() {
     assert_eq!(read(&mut client, 2 + SECRET.len()), format!("<{stars}>"));
     client.stream.shutdown(Shutdown::Write).expect("shut down");
     assert!(client.rest().is_empty());
+}
+
+/// Where it is not granted, nothing is asked of the server: its frames could hold the secret in pieces.
+#[test]
+fn web_socket_needs_a_word() {
+    let server = Server::start();
+    let broker = Broker::serving_all(vec![BrokeredHost { websocket: false, ..host("") }]);
+    let mut client = broker.connect(&server);
+    client.write(REQUEST);
+    let head = client.head();
+    assert!(head.starts_with("HTTP/1.1 403 "), "{head}");
+    assert!(server.heads().is_empty());
 }
 
 #[test]
