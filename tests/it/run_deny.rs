@@ -388,6 +388,14 @@ fn logins_in_a_home_are_hidden() {
         ".kaggle/kaggle.json",
         ".cache/huggingface/token",
         ".composer/auth.json",
+        ".m2/settings.xml",
+        ".gradle/gradle.properties",
+        ".yarnrc.yml",
+        ".claude/.credentials.json",
+        ".codex/auth.json",
+        ".gemini/oauth_creds.json",
+        ".local/share/opencode/auth.json",
+        "project/terraform.tfvars",
     ];
     for login in logins {
         world.write(format!("home/{login}"), "canary\n");
