@@ -279,6 +279,43 @@ fn noexec_of_the_host_is_kept() {
     }
 }
 
+/// The host has a directory mounted twice, and somebody swaps the ways to it while a run starts: at
+/// the moment when a secret's command runs, the plan is made and nothing is mounted.
+#[test]
+fn what_a_mount_takes_away_is_kept_when_the_way_to_it_is_swapped() {
+    let world = World::new();
+    let (at, bin) = (outside(&world), crate::harness::endow());
+    let start = |taken: &str, swap: &str, command: &str| {
+        let policy =
+            format!("version = 1\n[secrets]\nX = {{ from = \"cmd:{swap}; echo x\", fd = 3 }}\n");
+        let policy = world.write("policy.toml", &policy);
+        let script = format!(
+            "(cd {at}; mkdir -p one/dir two/dir; mount -t tmpfs none two/dir; cp /bin/true two/dir/tool
+             mount --bind two/dir one/dir; mount -o remount,bind,{taken} one/dir)
+             exec {} run -p {} --rw {at}/one/dir -- {command}",
+            bin.display(),
+            policy.display(),
+        );
+        let mut unshare = world.command("unshare");
+        said(unshare.args(["--user", "--map-root-user", "--mount", "sh", "-c", &script]))
+    };
+    let swap = format!("cd {at}; mv one away; mv two one");
+    let touch = format!("touch {at}/one/dir/new");
+    for (taken, command) in [("noexec", &format!("{at}/one/dir/tool")), ("ro", &touch)] {
+        let control = start("rw", ":", command);
+        control.ok();
+        assert!([1, 126].contains(&start(taken, ":", command).code), "{taken}: not taken away");
+        let swapped = start(taken, &swap, command);
+        assert_eq!(swapped.code, 125, "{taken}: {}", swapped.stderr);
+        assert!(
+            swapped.stderr.contains("replaced while the sandbox started"),
+            "{}",
+            swapped.stderr
+        );
+        std::fs::remove_dir_all(format!("{at}/away")).expect("removed");
+    }
+}
+
 #[test]
 fn mount_point_in_a_hidden_directory_of_a_live_mount_is_told() {
     let world = World::new();

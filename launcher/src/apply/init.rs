@@ -14,7 +14,7 @@ use rustix::mount::{
     open_tree, unmount,
 };
 
-use super::lower::{Expected, From, Init, Place};
+use super::lower::{Expected, From, Init, Place, TakesAway};
 use super::message::{Stage, StepFailure};
 use super::{overlay, served};
 use crate::sys;
@@ -189,12 +189,8 @@ impl View {
             From::Stubs { root, .. } => open_host(root),
             From::Host { path, expect } => {
                 let source = open_host(path)?;
-                match expect {
-                    Some(expect) if sys::identity::of(&source)?.parts() != *expect => {
-                        Err(Errno::STALE)
-                    }
-                    _ => Ok(source),
-                }
+                expect.map_or(Ok(()), |expect| check(&source, expect))?;
+                Ok(source)
             }
         }
     }
@@ -212,9 +208,22 @@ impl View {
 
 /// Clones the mount at a host path and compares what it holds: the file that was found is the
 /// right one whatever way led to it, and any other is refused before it is placed.
-fn clone_expected(path: &CStr, expect: Expected, flags: OpenTreeFlags) -> Result<OwnedFd, Errno> {
+fn clone_expected(
+    path: &CStr,
+    expect: (Expected, TakesAway),
+    flags: OpenTreeFlags,
+) -> Result<OwnedFd, Errno> {
     let tree = open_tree(CWD, path, flags | OpenTreeFlags::AT_SYMLINK_NOFOLLOW)?;
-    if sys::identity::of(&tree)?.parts() == expect { Ok(tree) } else { Err(Errno::STALE) }
+    check(&tree, expect)?;
+    Ok(tree)
+}
+
+/// Refuses another file, and the same one by a mount that would let the command do more.
+fn check(source: &OwnedFd, (file, mount): (Expected, TakesAway)) -> Result<(), Errno> {
+    let is_it = sys::identity::of(source)?.parts() == file;
+    let now = sys::mount::takes_away(source)?;
+    let loses = (mount.0 && !now.0) || (mount.1 && !now.1);
+    if is_it && !loses { Ok(()) } else { Err(Errno::STALE) }
 }
 
 /// Opens a host path on which no link lies.
@@ -310,4 +319,24 @@ fn stands(
     let is_it = |mode| FileType::from_raw_mode(mode) == kind;
     let found = statat(parent, name, AtFlags::SYMLINK_NOFOLLOW).map(|it| is_it(it.st_mode));
     if errno == Errno::EXIST && found == Ok(true) { Ok(()) } else { Err(errno) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn source_is_nothing_but_what_was_seen() {
+        let file = OwnedFd::from(tempfile::tempfile().expect("a file"));
+        let seen = sys::identity::of(&file).expect("seen");
+        let other = sys::identity::Identity { ino: seen.ino + 1, ..seen }.parts();
+        let seen = seen.parts();
+        let now = sys::mount::takes_away(&file).expect("a mount");
+        assert_eq!(check(&file, (seen, now)), Ok(()));
+        assert_eq!(check(&file, (other, now)), Err(Errno::STALE));
+        assert_eq!(now, (false, false), "a directory for temporary files where programs can't run");
+        for mount in [(true, false), (false, true)] {
+            assert_eq!(check(&file, (seen, mount)), Err(Errno::STALE), "{mount:?}");
+        }
+    }
 }

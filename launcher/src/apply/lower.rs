@@ -83,11 +83,14 @@ pub(super) struct Place {
 /// What must be at a path: device, inode and birth.
 pub(super) type Expected = (u64, u64, u64);
 
+/// What the mount that it is reached by must take away: changes, programs.
+pub(super) type TakesAway = (bool, bool);
+
 /// What is mounted.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum From {
-    /// A host path, and what must be there.
-    Host { path: CString, expect: Option<Expected> },
+    /// A host path, what must be there, and what its mount must take away.
+    Host { path: CString, expect: Option<(Expected, TakesAway)> },
     /// A tree with stubs, and the directory that has their bytes.
     Stubs { root: CString, data: CString },
     /// A layer that is made in memory, or why it can't be.
@@ -386,9 +389,10 @@ impl Lowering {
 
     fn from(&self, source: &Source) -> Result<From, NulError> {
         Ok(match source {
-            Source::Host { path, expect } => {
-                From::Host { path: CString::new(path.as_bytes())?, expect: Some(expected(*expect)) }
-            }
+            Source::Host { path, expect, mount } => From::Host {
+                path: CString::new(path.as_bytes())?,
+                expect: Some((expected(*expect), (mount.readonly, mount.noexec))),
+            },
             Source::Run(relative) => {
                 let path = self.run.join(&relative.0);
                 From::Host { path: CString::new(path.into_os_string().into_vec())?, expect: None }

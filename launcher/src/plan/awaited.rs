@@ -122,7 +122,7 @@ fn place_one(
         spec.at = at;
         links.extend(fact.links.iter().map(|(at, to)| (at.to_guest(), to.clone())));
     }
-    let root = PlacedSource { path: fact.resolved.clone(), id, directory: true };
+    let root = PlacedSource { path: fact.resolved.clone(), id, directory: true, mount: fact.mount };
     let is_room = has_room(&spec, &path, placement);
     Ok(is_room.then_some((AwaitedMount { spec, root, path, kind }, links)))
 }

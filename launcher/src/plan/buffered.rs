@@ -6,7 +6,7 @@ use super::PlanError;
 use super::host::HiddenName;
 use super::mounts::{LAYER, flags_of, holds_state};
 use super::place::{Placed, PlacedSource};
-use super::step::{Buffered, InitStep, MaskPoint, MountFlags, PrepareStep, RunPath, Source, Upper};
+use super::step::{Buffered, InitStep, MaskPoint, MountFlags, PrepareStep, RunPath, Upper};
 use super::view::Builder;
 
 /// The first version whose file systems in memory take `user.*` attributes, without which they
@@ -86,7 +86,7 @@ impl Builder<'_> {
         };
         let masked = !(hidden.is_empty() && points.is_empty());
         let mask = masked.then(|| self.mask(source, hidden, points));
-        let real = Source::Host { path: source.path.clone(), expect: source.id };
+        let real = source.source();
         let lower = mask.into_iter().chain([real]).collect();
         let flags = MountFlags { recursive: false, ..flags_of(spec, true) };
         self.step(InitStep::Overlay { lower, upper: Some(upper), at: spec.at.clone(), flags });

@@ -17,6 +17,7 @@ mod environment;
 mod error;
 mod held;
 pub mod host;
+mod identity;
 mod in_place;
 pub mod landlock;
 mod level;

@@ -67,7 +67,7 @@ impl Builder<'_> {
     }
 
     fn bind(&mut self, spec: &MountSpec, source: &PlacedSource) {
-        let bound = Source::Host { path: source.path.clone(), expect: source.id };
+        let bound = source.source();
         let flags = flags_of(spec, source.directory);
         self.step(InitStep::Bind { source: bound, at: spec.at.clone(), flags });
         self.mounted(&spec.at, false);
@@ -83,7 +83,7 @@ impl Builder<'_> {
         points: Vec<MaskPoint>,
     ) {
         let mask = self.mask(source, hidden, points);
-        let real = Source::Host { path: source.path.clone(), expect: source.id };
+        let real = source.source();
         let flags = MountFlags { recursive: false, ..flags_of(spec, true) };
         let lower = vec![mask, real];
         self.step(InitStep::Overlay { lower, upper: None, at: spec.at.clone(), flags });

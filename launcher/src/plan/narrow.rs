@@ -224,7 +224,12 @@ fn as_it_is(spec: &MountSpec, source: PlacedSource) -> Placed {
 
 fn file(fact: &PathFact) -> Option<PlacedSource> {
     match fact.found {
-        Found::File(id) => Some(PlacedSource { path: fact.resolved.clone(), id, directory: false }),
+        Found::File(id) => Some(PlacedSource {
+            path: fact.resolved.clone(),
+            id,
+            directory: false,
+            mount: fact.mount,
+        }),
         _ => None,
     }
 }

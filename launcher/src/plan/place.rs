@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::awaited::{self, AwaitedMount};
 use super::host::{Found, HostFacts, PathFact};
 use super::made::is_without_room;
-use super::step::FileId;
+use super::step::{FileId, HostMount, Source};
 use super::tree::{TreeFact, place_tree};
 use super::{PlanError, planted};
 
@@ -65,6 +65,16 @@ pub struct PlacedSource {
     pub id: FileId,
     /// Whether it is a directory.
     pub directory: bool,
+    /// What the mount takes away that it is reached by.
+    #[serde(skip_serializing_if = "HostMount::is_plain")]
+    pub mount: HostMount,
+}
+
+impl PlacedSource {
+    /// Returns it as a mount's source.
+    pub fn source(&self) -> Source {
+        Source::Host { path: self.path.clone(), expect: self.id, mount: self.mount }
+    }
 }
 
 /// The mounts in the order in which they are made, and the links that lead to them.
@@ -292,7 +302,7 @@ fn adopt_links(placement: &mut Placement, fact: &PathFact) {
 fn source_of(fact: &PathFact) -> Option<PlacedSource> {
     let directory = matches!(fact.found, Found::Directory(_));
     let id = fact.found.id()?;
-    Some(PlacedSource { path: fact.resolved.clone(), id, directory })
+    Some(PlacedSource { path: fact.resolved.clone(), id, directory, mount: fact.mount })
 }
 
 fn missing(

@@ -54,6 +54,7 @@ mod tests {
 
     use super::*;
     use crate::plan::host::Found;
+    use crate::plan::step::HostMount;
 
     fn path(path: &str) -> HostPath {
         HostPath::new(path).expect("a path")
@@ -62,7 +63,12 @@ mod tests {
     /// Checks whether links on the way to `resolved` are refused beside live mounts.
     fn check(links: &[&str], resolved: &str, live: &[&str], expected: Option<(&str, &str)>) {
         let links = links.iter().map(|link| (path(link), PathBuf::from("x"))).collect();
-        let fact = PathFact { resolved: path(resolved), links, found: Found::Missing };
+        let fact = PathFact {
+            resolved: path(resolved),
+            links,
+            found: Found::Missing,
+            mount: HostMount::default(),
+        };
         let live: Vec<HostPath> = live.iter().map(|it| path(it)).collect();
         let live: Vec<&HostPath> = live.iter().collect();
         let found = find(&fact, &live);

@@ -6,7 +6,7 @@ use endow_policy::{GuestPath, HostPath};
 
 use super::PlanError;
 use super::host::{Found, ProcCover};
-use super::step::{InitStep, MountFlags, Source};
+use super::step::{HostMount, InitStep, MountFlags, Source};
 use super::view::{Builder, DATA_ONLY};
 
 /// The host devices that every command may use.
@@ -64,7 +64,7 @@ impl Builder<'_> {
                 let found = null.as_ref().and_then(|path| self.host.paths.get(path));
                 match (null, found.and_then(|fact| fact.found.id())) {
                     (Some(path), Some(expect)) => InitStep::Bind {
-                        source: Source::Host { path, expect },
+                        source: Source::Host { path, expect, mount: HostMount::default() },
                         at,
                         flags: DATA_ONLY,
                     },
@@ -126,7 +126,7 @@ impl Builder<'_> {
         };
         self.file(at)?;
         let flags = MountFlags { devices: true, noexec: true, ..MountFlags::default() };
-        let source = Source::Host { path, expect };
+        let source = Source::Host { path, expect, mount: HostMount::default() };
         self.step(InitStep::Bind { source, at: at.clone(), flags });
         Ok(())
     }

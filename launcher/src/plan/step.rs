@@ -8,30 +8,14 @@ use endow_policy::{GuestPath, HostPath, Limits, Network, Protocol};
 use endow_vfs::state::Moment;
 use serde::{Deserialize, Serialize};
 
+pub use super::identity::{FileId, HostMount};
+
 use super::host::{HiddenName, LiveNames};
 use super::landlock::LandlockPlan;
 use super::network;
 use super::seccomp::SeccompPlan;
 use super::tree::TreeFact;
 use super::working_copy::GitStart;
-
-/// What a source is, compared again inside the sandbox's mount namespace.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-pub struct FileId {
-    /// The device number as `stat` gives it.
-    pub dev: u64,
-    /// The inode number.
-    pub ino: u64,
-    /// When it was made, in nanoseconds since 1970, which tells it from a later file of its number; or 0.
-    pub born: u64,
-}
-
-impl From<(u64, u64, u64)> for FileId {
-    /// Takes device, inode and birth.
-    fn from((dev, ino, born): (u64, u64, u64)) -> Self {
-        Self { dev, ino, born }
-    }
-}
 
 /// A place in the run's own directory, relative to it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -53,6 +37,9 @@ pub enum Source {
         path: HostPath,
         /// What must still be there when it is mounted.
         expect: FileId,
+        /// What the mount that it is cloned from must still take away.
+        #[serde(skip_serializing_if = "HostMount::is_plain")]
+        mount: HostMount,
     },
     /// A directory or file of the run's own state.
     Run(RunPath),

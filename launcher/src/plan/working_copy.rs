@@ -123,7 +123,7 @@ impl Builder<'_> {
     /// beside it, at places that the command can see.
     fn borrow(&mut self, borrowed: &BorrowedFact, at: GuestPath) {
         let source = &borrowed.place;
-        let real = Source::Host { path: source.path.clone(), expect: source.id };
+        let real = source.source();
         let step = if borrowed.has_alternates {
             let layer = RunPath(format!("mask/{}", self.plan.prepare.len()).into());
             self.plan.prepare.push(PrepareStep::Mask {

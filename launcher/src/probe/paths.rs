@@ -12,6 +12,7 @@ use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, openat2, readlink};
 use rustix::io::Errno;
 
 use crate::plan::host::{Found, PathFact, Paths};
+use crate::plan::step::{FileId, HostMount};
 use crate::sys;
 use crate::sys::identity::Identity;
 
@@ -29,6 +30,33 @@ pub(super) fn look_at_all(known: &mut Paths, paths: impl IntoIterator<Item = Hos
     }
 }
 
+/// Looks what the mount takes away that each path is reached by. Whoever swaps the path in between
+/// makes it another file, which is then no longer found at all.
+pub(super) fn look_at_mounts(known: &mut Paths, paths: impl IntoIterator<Item = HostPath>) {
+    for path in paths {
+        let Some(fact) = known.get_mut(&path) else { continue };
+        let Some(expect) = fact.found.id() else { continue };
+        match mount(&fact.resolved, expect) {
+            Ok(mount) => fact.mount = mount,
+            Err(errno) => fact.found = not_found(errno),
+        }
+    }
+}
+
+fn mount(path: &HostPath, expect: FileId) -> Result<HostMount, Errno> {
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    let file = openat2(CWD, path.as_path(), flags, Mode::empty(), resolve)?;
+    if super::file_id(&sys::identity::of(&file)?) != expect {
+        return Err(Errno::STALE);
+    }
+    Ok(sys::mount::takes_away(&file)?.into())
+}
+
+fn fact(resolved: HostPath, links: Vec<(HostPath, PathBuf)>, found: Found) -> PathFact {
+    PathFact { resolved, links, found, mount: HostMount::default() }
+}
+
 /// Directories that were opened, or why they can't be: most paths have neighbours.
 #[derive(Default)]
 struct Directories(FxHashMap<Vec<u8>, Result<OwnedFd, Errno>>);
@@ -36,13 +64,9 @@ struct Directories(FxHashMap<Vec<u8>, Result<OwnedFd, Errno>>);
 impl Directories {
     fn look_at(&mut self, path: &HostPath) -> PathFact {
         match self.identity(path.as_path()) {
-            Ok(it) if it.1 != FileType::Symlink => {
-                PathFact { resolved: path.clone(), links: Vec::new(), found: found(&it) }
-            }
+            Ok(it) if it.1 != FileType::Symlink => fact(path.clone(), Vec::new(), found(&it)),
             Ok(_) | Err(Errno::LOOP) => self.look_through_links(path),
-            Err(errno) => {
-                PathFact { resolved: path.clone(), links: Vec::new(), found: not_found(errno) }
-            }
+            Err(errno) => fact(path.clone(), Vec::new(), not_found(errno)),
         }
     }
 
@@ -51,7 +75,7 @@ impl Directories {
             Ok(resolved) => resolved,
             Err(errno) => {
                 let (resolved, links) = (path.clone(), Vec::new());
-                return PathFact { resolved, links, found: not_found(errno) };
+                return fact(resolved, links, not_found(errno));
             }
         };
         let found = match self.identity(resolved.as_path()) {
@@ -60,7 +84,7 @@ impl Directories {
             Ok(it) => found(&it),
             Err(errno) => not_found(errno),
         };
-        PathFact { resolved, links, found }
+        fact(resolved, links, found)
     }
 
     /// Returns what is at a path whose directory is reached without links.

@@ -1,7 +1,8 @@
-//! `mount_setattr(2)` and `open_tree_attr(2)`, which no crate wraps.
+//! Mounts: `mount_setattr(2)` and `open_tree_attr(2)`, which no crate wraps, and what is asked of them.
 
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
+use rustix::fs::{StatVfsMountFlags, fstatvfs};
 use rustix::io::Errno;
 
 use super::check;
@@ -12,6 +13,14 @@ pub(crate) mod attribute {
     pub(crate) const NOSUID: u64 = 0x2;
     pub(crate) const NODEV: u64 = 0x4;
     pub(crate) const NOEXEC: u64 = 0x8;
+}
+
+/// Returns what the mount takes away by which a file is reached: whether it is read-only, and
+/// whether no program can be started.
+pub(crate) fn takes_away(file: impl AsFd) -> Result<(bool, bool), Errno> {
+    let flags = fstatvfs(file)?.f_flag;
+    let has = |flag| flags.contains(flag);
+    Ok((has(StatVfsMountFlags::RDONLY), has(StatVfsMountFlags::NOEXEC)))
 }
 
 /// Sets attributes on a mount (and all below it) and makes it private. Attributes are only ever

@@ -18,7 +18,7 @@ use super::git_places::{self, Parts};
 use super::{MakeError, fact, fault, told};
 use crate::confined::{self, Reach};
 use crate::plan::place::PlacedSource;
-use crate::plan::step::FileId;
+use crate::plan::step::{FileId, HostMount};
 use crate::plan::{BorrowedFact, CopyFact, TreeFact, TreeFault};
 
 /// What the tree of an index is called, before the algorithm.
@@ -119,7 +119,9 @@ fn placed(path: &Path) -> Result<PlacedSource, TreeFault> {
     });
     let id = node.status.id;
     let path = HostPath::new(path).map_err(|error| fault(error.to_string()))?;
-    Ok(PlacedSource { path, id: FileId { dev: id.dev, ino: id.ino, born }, directory: true })
+    let id = FileId { dev: id.dev, ino: id.ino, born };
+    // What a mount of the user's own objects takes away from programs is nothing: none is among them.
+    Ok(PlacedSource { path, id, directory: true, mount: HostMount::default() })
 }
 
 fn borrowed(path: &Path) -> Result<BorrowedFact, TreeFault> {
