@@ -226,6 +226,43 @@ fn pipeline_with_a_pager_works_under_job_control() {
     pty.expect("code=0 0 0");
 }
 
+/// Puts a group of its own in front, and reads from behind: the terminal stops the reader's group.
+const TAKES_THE_TERMINAL: &str = "import os, signal, time
+terminal = os.open('/dev/tty', os.O_RDWR)
+signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+if os.fork() == 0:
+    os.setpgid(0, 0)
+    try:
+        os.tcsetpgrp(terminal, os.getpgrp())
+    except PermissionError:
+        print('refused', flush=True)
+    time.sleep(2)
+    os._exit(0)
+time.sleep(1)
+os.read(terminal, 1)
+";
+
+/// Runs it before a neighbour, and returns what the shell shows once somebody typed a line.
+fn taken_from_a_pipeline(prefix: &str) -> (String, bool) {
+    let world = World::new();
+    world.write("home/project/take.py", TAKES_THE_TERMINAL);
+    let mut pty = shell(&world);
+    pty.type_in(&format!("{prefix} python3 take.py | (cat; echo neighbour '<'on'>')\n"));
+    pty.type_in("x\n");
+    pty.expect("at-shell> ");
+    let screen = pty.screen();
+    let is_stopped = screen.contains("Stopped");
+    (screen, is_stopped)
+}
+
+#[test]
+fn command_cannot_stop_the_pipeline_that_it_is_in() {
+    let (bare, is_stopped) = taken_from_a_pipeline("");
+    assert!(is_stopped, "nothing to see: {bare}");
+    let (inside, is_stopped) = taken_from_a_pipeline("$E --");
+    assert!(!is_stopped && inside.contains("refused"), "{inside}");
+}
+
 #[test]
 fn interactive_shell_inside_has_job_control() {
     let world = World::new();

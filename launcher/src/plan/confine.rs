@@ -88,6 +88,7 @@ pub(super) fn payload(
         on_demand: enforcement.level != Level::Landlock && network::is_on_demand(&policy.network),
         // An outer endow's filter lets nobody listen.
         buffered: host.outer_level.is_none() && placement.mounts.iter().any(is_layered),
+        pipeline: host.pipeline,
         shared,
     })));
     Ok(steps)

@@ -34,6 +34,7 @@ fn facts(files: &KernelFiles) -> HostFacts {
         proc_entries: files.proc_entries.clone(),
         terminal: files.terminal.clone(),
         streams: Vec::new(),
+        pipeline: false,
         contents: BTreeMap::new(),
         repositories: BTreeMap::new(),
         live_names: BTreeMap::new(),

@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::Earlier;
 use super::registries::Registries;
 use super::seccomp::Observe;
-use super::step::FileId;
+use super::step::{FileId, HostMount};
 use super::tree::{TreeFact, TreeFault};
 
 /// Host paths as found. They are asked for by name alone, many times for each mount.
@@ -45,6 +45,8 @@ pub struct HostFacts {
     pub terminal: Option<HostPath>,
     /// The standard streams, as far as a rule is needed to open them again.
     pub streams: Vec<StreamFact>,
+    /// Whether a standard stream is a pipe, as in a pipeline.
+    pub pipeline: bool,
     /// Content of the small files that endow copies or makes, by source path or name.
     pub contents: BTreeMap<String, Vec<u8>>,
     /// The repositories of each live mount that has any, by the mount's source.
@@ -142,6 +144,9 @@ pub struct PathFact {
     pub links: Vec<(HostPath, PathBuf)>,
     /// What is there.
     pub found: Found,
+    /// What the mount takes away that it is reached by; looked at for sources of mounts only.
+    #[serde(skip_serializing_if = "HostMount::is_plain")]
+    pub mount: HostMount,
 }
 
 /// What is at a path.

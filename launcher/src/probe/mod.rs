@@ -111,6 +111,7 @@ pub(crate) fn look(
     // Those that pid 1 has already stay as they were found.
     let mut paths = std::mem::take(&mut files.paths);
     paths::look_at_all(&mut paths, wanted);
+    paths::look_at_mounts(&mut paths, sources(policy));
     let points = mount_points(&policy.mounts, &paths);
     paths::look_at_all(&mut paths, points);
     let secrets = plan::secrets::places(policy, &paths);
@@ -154,6 +155,7 @@ pub(crate) fn host_facts(questions: &Questions<'_>, looked: Looked) -> HostFacts
         proc_entries,
         terminal,
         streams: streams::facts(),
+        pipeline: streams::in_pipeline(),
         cgroup: cgroup::facts(&policy.limits, Path::new("/")),
         outer_level,
         paths,

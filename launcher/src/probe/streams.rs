@@ -11,12 +11,23 @@ pub(super) fn facts() -> Vec<StreamFact> {
     (0..3).filter_map(fact).collect()
 }
 
-fn fact(number: i32) -> Option<StreamFact> {
+/// Returns whether one is a pipe, or a socket that a shell uses as one.
+pub(super) fn in_pipeline() -> bool {
+    let is_pipe = |kind| matches!(kind, FileType::Fifo | FileType::Socket);
+    (0..3).filter_map(kind).any(is_pipe)
+}
+
+fn kind(number: i32) -> Option<FileType> {
     if sys::start::was_closed(number) {
         return None;
     }
     let stream = sys::fd::borrow_number(number).ok()?;
-    let kind = FileType::from_raw_mode(fstat(stream).ok()?.st_mode);
+    Some(FileType::from_raw_mode(fstat(stream).ok()?.st_mode))
+}
+
+fn fact(number: i32) -> Option<StreamFact> {
+    let kind = kind(number)?;
+    let stream = sys::fd::borrow_number(number).ok()?;
     let flags = fcntl_getfl(stream).ok()?;
     let mode = flags & OFlags::ACCMODE;
     let device = kind == FileType::CharacterDevice;

@@ -9,7 +9,7 @@ use endow::plan::host::{
 };
 use endow::plan::place::PlacedSource;
 use endow::plan::registries::{Registries, RegistryFault};
-use endow::plan::step::FileId;
+use endow::plan::step::{FileId, HostMount};
 
 use endow::plan::{BorrowedFact, CopyFact, Presented, TreeFact, TreeFault, WhyCopied, tree_name};
 use endow_policy::{
@@ -118,6 +118,7 @@ fn full(policy: &Policy) -> HostFacts {
         ],
         terminal: HostPath::new("/dev/pts/3").ok(),
         streams: vec![StreamFact { number: 1, read: true, write: true, device: true }],
+        pipeline: false,
         contents: contents(),
         repositories: BTreeMap::new(),
         live_names: BTreeMap::new(),
@@ -231,6 +232,7 @@ fn copy(tree: &TreeFact) -> CopyFact {
         path: HostPath::new(path).expect("a path"),
         id: FileId { dev: 1, ino, born: 0 },
         directory: true,
+        mount: HostMount::default(),
     };
     let borrowed =
         |path, ino, has_alternates| BorrowedFact { place: place(path, ino), has_alternates };

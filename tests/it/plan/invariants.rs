@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use endow::plan::host::{ExecRequest, Found, HostFacts, PathFact};
 use endow::plan::seccomp::Observe;
-use endow::plan::step::{ConfineStep, FileId, InitStep, Source};
+use endow::plan::step::{ConfineStep, FileId, HostMount, InitStep, Source};
 use endow::plan::{Finding, Plan};
 use endow_policy::{GuestPath, HostPath, Policy};
 
@@ -179,8 +179,11 @@ fn what_the_supervisor_watches_is_not_covered_ahead() {
     let policy = case.policy();
     let mut facts = HOSTS.first().expect("a host").facts(&policy);
     let file = HostPath::new("/srv/data/policy.toml").expect("a path");
+    let mount = HostMount::default();
     let found = Found::File(FileId { dev: 1, ino: 99, born: 0 });
-    facts.paths.insert(file.clone(), PathFact { resolved: file.clone(), links: vec![], found });
+    facts
+        .paths
+        .insert(file.clone(), PathFact { resolved: file.clone(), links: vec![], found, mount });
     facts.policies.push(file.clone());
     let (ahead, plan) = in_halves(&policy, &facts).expect("a plan");
     let covers =

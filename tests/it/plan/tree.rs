@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use endow::plan::host::{Found, PathFact, Paths};
-use endow::plan::step::FileId;
+use endow::plan::step::{FileId, HostMount};
 use endow::plan::why::{Entry, EntryKind, HostTree, Readonly};
 use endow_policy::HostPath;
 
@@ -64,7 +64,7 @@ fn fact(path: &HostPath) -> PathFact {
     }
     let resolved = HostPath::new(resolved.components().collect::<PathBuf>()).expect("a path");
     let found = found(&resolved);
-    PathFact { resolved, links, found }
+    PathFact { resolved, links, found, mount: HostMount::default() }
 }
 
 fn first_link(path: &Path) -> Option<(PathBuf, PathBuf)> {

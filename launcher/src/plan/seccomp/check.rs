@@ -28,6 +28,8 @@ pub enum Check {
     SocketPairConnected,
     /// `ioctl`: nothing that types into the terminal or changes its line discipline.
     TerminalRequests,
+    /// The same, and none that gives the terminal to another process group.
+    TerminalRequestsInPipeline,
     /// `kill`: only job control for the caller's process group, which reaches outside.
     KillGroup,
     /// `setpriority`: not for the caller's process group, which reaches outside.
@@ -111,6 +113,7 @@ impl Check {
         Self::SocketPair,
         Self::SocketPairConnected,
         Self::TerminalRequests,
+        Self::TerminalRequestsInPipeline,
         Self::KillGroup,
         Self::PriorityGroup,
         Self::IoPriorityGroup,
@@ -142,6 +145,9 @@ impl Check {
                 Decision { rules: SOCKET_PAIR_CONNECTED, otherwise: EAFNOSUPPORT }
             }
             Self::TerminalRequests => Decision { rules: TERMINAL, otherwise: Action::Allow },
+            Self::TerminalRequestsInPipeline => {
+                Decision { rules: TERMINAL_IN_PIPELINE, otherwise: Action::Allow }
+            }
             Self::KillGroup => Decision { rules: KILL, otherwise: Action::Allow },
             Self::PriorityGroup => Decision { rules: PRIORITY, otherwise: Action::Allow },
             Self::IoPriorityGroup => Decision { rules: IO_PRIORITY, otherwise: Action::Allow },
@@ -180,6 +186,7 @@ impl Check {
             Self::SocketPair => "EAFNOSUPPORT unless Unix",
             Self::SocketPairConnected => "EAFNOSUPPORT unless Unix streams and packets",
             Self::TerminalRequests => "EPERM for TIOCSTI, TIOCLINUX, TIOCSETD",
+            Self::TerminalRequestsInPipeline => "EPERM for TIOCSTI, TIOCLINUX, TIOCSETD, TIOCSPGRP",
             Self::KillGroup => "EPERM for the caller's group (pid 0), except job control",
             Self::PriorityGroup | Self::IoPriorityGroup => "EPERM for the caller's group (0)",
             Self::OwnPriority | Self::OwnIoPriority => "EPERM unless for the calling thread (0)",
@@ -315,7 +322,11 @@ const TIOCSTI: u32 = 0x5412;
 const TIOCLINUX: u32 = 0x541c;
 /// Loads line disciplines (`n_gsm`, `n_hdlc`), a rich source of kernel bugs.
 const TIOCSETD: u32 = 0x5423;
+/// With another group in front, a read of the command's stops the group that it shares.
+const TIOCSPGRP: u32 = 0x5410;
 const TERMINAL: &[Rule] = &[rule(&[Test::low(1, &[TIOCSTI, TIOCLINUX, TIOCSETD])], EPERM)];
+const TERMINAL_IN_PIPELINE: &[Rule] =
+    &[rule(&[Test::low(1, &[TIOCSTI, TIOCLINUX, TIOCSETD, TIOCSPGRP])], EPERM)];
 
 /// The probe, and CONT, STOP, TSTP, TTIN, TTOU: a shell that is suspended must stop the whole
 /// pipeline it is in.

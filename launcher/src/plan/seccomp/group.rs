@@ -31,6 +31,8 @@ pub enum Applies {
     WithTcpRules,
     /// In every run; when Landlock rules TCP ports, this instead.
     StricterWithTcpRules(Leaf),
+    /// In every run; when a standard stream is a pipe, this instead.
+    StricterInPipeline(Leaf),
     /// Never by itself: the calls are seen when the run is observed.
     WhenObserved,
     /// When addresses are served on demand; seen when the run is observed.
@@ -127,8 +129,11 @@ groups! {
         lifted(EPERM, AllowWord::HostControl);
     Clock "clock" "reads the state of the clock; adjusting acts on the whole machine"
         lifted(Leaf::Check(Check::ClockAdjust), AllowWord::HostControl);
-    DeviceControl "device-control" "requests to open files; none may type into the terminal"
-        always(Leaf::Check(Check::TerminalRequests));
+    DeviceControl "device-control" "requests to open files; none may type into the terminal, or take it from a pipeline"
+        GroupRule {
+            applies: Applies::StricterInPipeline(Leaf::Check(Check::TerminalRequestsInPipeline)),
+            ..always(Leaf::Check(Check::TerminalRequests))
+        };
     Kill "kill" "signals; the caller's process group reaches outside"
         only(Applies::WithoutSignalScope, Leaf::Check(Check::KillGroup));
     Priority "priority" "priorities; the caller's process group reaches outside"

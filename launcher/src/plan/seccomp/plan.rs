@@ -32,6 +32,8 @@ pub struct SeccompInput<'a> {
     pub on_demand: bool,
     /// The supervisor prepares directories of copy-on-write mounts for being renamed.
     pub buffered: bool,
+    /// A standard stream is a pipe: others may be in the caller's process group.
+    pub pipeline: bool,
     /// What the run shares with the host for want of namespaces.
     pub shared: Shared,
 }
@@ -154,6 +156,7 @@ fn decide_apart(group: Group, input: &SeccompInput<'_>) -> Leaf {
     match (lift, rule.applies) {
         (Some(lift), _) => lift.leaf,
         (None, Applies::StricterWithTcpRules(leaf)) if input.tcp_ports_ruled => leaf,
+        (None, Applies::StricterInPipeline(leaf)) if input.pipeline => leaf,
         (None, applied) if applies(applied, input) => rule.default,
         (None, _) => Leaf::ALLOW,
     }
@@ -161,7 +164,7 @@ fn decide_apart(group: Group, input: &SeccompInput<'_>) -> Leaf {
 
 fn applies(applies: Applies, input: &SeccompInput<'_>) -> bool {
     match applies {
-        Applies::Always | Applies::StricterWithTcpRules(_) => true,
+        Applies::Always | Applies::StricterWithTcpRules(_) | Applies::StricterInPipeline(_) => true,
         Applies::WithoutSignalScope => !input.signal_scoped,
         Applies::WithTcpRules => input.tcp_ports_ruled,
         Applies::WhenObserved | Applies::WhenExplained => false,

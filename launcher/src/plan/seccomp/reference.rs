@@ -62,6 +62,7 @@ fn row(group: Group) -> String {
     let when = match rule.applies {
         Applies::Always => "",
         Applies::StricterWithTcpRules(leaf) => &format!(" (when ports are ruled: {leaf})"),
+        Applies::StricterInPipeline(leaf) => &format!(" (in a pipeline: {leaf})"),
         Applies::WithoutSignalScope => " (where Landlock has no signal scope)",
         Applies::WithTcpRules => " (when ports are ruled)",
         Applies::WhenObserved => " (unless `--no-observe`)",

@@ -135,9 +135,21 @@ fn ioctl_high_bits_do_not_hide_tiocsti() {
             check("ioctl", &[0, request | high, 0], EPERM);
         }
     }
-    for request in [0x5401, 0x5402, 0x5413, 0x5410, 0x4008_6602] {
+    for request in [0x5401, 0x5402, 0x5413, 0x4008_6602] {
         check("ioctl", &[0, request, 0], Action::Allow);
     }
+}
+
+#[test]
+fn terminal_is_given_to_another_group_where_there_is_no_pipeline() {
+    let none = BTreeSet::new();
+    for arch in Arch::ALL {
+        let alone = plan(&SeccompInput { pipeline: false, ..strict(*arch, &none) });
+        assert_eq!(run(&alone, "ioctl", &[0, 0x5410, 0]), Action::Allow);
+        assert_eq!(run(&alone, "ioctl", &[0, 0x5412, 0]), EPERM);
+    }
+    check("ioctl", &[0, 0x5410, 0], EPERM);
+    check("ioctl", &[0, 0x5410 | HIGH, 0], EPERM);
 }
 
 #[test]

@@ -34,6 +34,7 @@ pub(super) fn strict(arch: Arch, allow: &BTreeSet<AllowWord>) -> SeccompInput<'_
         observe: Observe::Nothing,
         on_demand: false,
         buffered: false,
+        pipeline: true,
         shared: Shared::Nothing,
     }
 }

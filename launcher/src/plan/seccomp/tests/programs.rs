@@ -113,6 +113,7 @@ proptest! {
         calls in prop::collection::vec((any_number(), prop::array::uniform6(any_argument())), 400),
         audit in prop::sample::select(AUDITS),
         shared in prop::sample::select(Shared::ALL),
+        pipeline in any::<bool>(),
     ) {
         let allow = &allow;
         let input = SeccompInput {
@@ -123,6 +124,7 @@ proptest! {
             observe,
             on_demand: false,
             buffered,
+            pipeline,
             shared,
         };
         let plan = plan(&input);

@@ -99,7 +99,7 @@ fn every_word_lifts_its_groups_and_no_other() {
 fn every_check_is_used() {
     let leaves = Group::ALL.iter().map(|group| group.rule()).flat_map(|rule| {
         let stricter = match rule.applies {
-            Applies::StricterWithTcpRules(leaf) => Some(leaf),
+            Applies::StricterWithTcpRules(leaf) | Applies::StricterInPipeline(leaf) => Some(leaf),
             _ => None,
         };
         [Some(rule.default), stricter, rule.lift.map(|lift| lift.leaf)].into_iter().flatten()
