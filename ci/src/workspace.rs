@@ -38,11 +38,16 @@ pub(crate) fn work_dir() -> PathBuf {
     named.unwrap_or_else(|| PathBuf::from("/var/tmp/endow-work"))
 }
 
-/// Names the commit that is checked out, and whether there is more than it.
-pub(crate) fn commit() -> Result<String> {
+/// Names the commit that is checked out, and whether there is more than it; `written` may differ.
+pub(crate) fn commit(written: &str) -> Result<String> {
+    let name = git(&["rev-parse", "--short=10", "HEAD"])?;
+    let changed = git(&["status", "--porcelain", "--", ".", &format!(":!{written}")])?;
+    Ok(format!("{name}{}", if changed.is_empty() { "" } else { "-dirty" }))
+}
+
+fn git(arguments: &[&str]) -> Result<String> {
     let mut git = Command::new("git");
-    git.args(["describe", "--always", "--dirty", "--abbrev=10", "--exclude=*"]);
-    let output = git.current_dir(root()).output().context("git does not start")?;
+    let output = git.args(arguments).current_dir(root()).output().context("git does not start")?;
     ensure!(output.status.success(), "git can't name the commit");
     Ok(String::from_utf8(output.stdout)?.trim().to_owned())
 }

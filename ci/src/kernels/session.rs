@@ -12,6 +12,7 @@ use super::machine::{MACHINES, Machine};
 use super::payload::Payload;
 use super::qemu::{self, Accel, Boot};
 use super::selection::{Scope, Selection};
+use super::table;
 use super::told::Told;
 use crate::test::{self, Builds, Place};
 use crate::workspace;
@@ -55,7 +56,7 @@ impl Session {
         let mut column = Column {
             name: kernel.name.clone(),
             package: kernel.package.clone(),
-            commit: workspace::commit()?,
+            commit: workspace::commit(table::PAGE)?,
             how: format!("{}, {}", self.accel.words(), self.selection(name).words_of_scope()),
             release: String::new(),
             machines: Vec::new(),
@@ -108,7 +109,7 @@ impl Session {
         Ok(Column {
             name: super::RUNNING.to_owned(),
             package: "this machine".to_owned(),
-            commit: workspace::commit()?,
+            commit: workspace::commit(table::PAGE)?,
             how: format!("natively, {}", self.selection(super::RUNNING).words_of_scope()),
             release: release.trim().to_owned(),
             machines: vec![Row { name: MACHINES[0].name, diagnoses, counts }],

@@ -12,7 +12,7 @@ use super::machine::MACHINES;
 use super::merge::merge;
 use crate::workspace;
 
-const PAGE: &str = "docs/reference/kernels.md";
+pub(super) const PAGE: &str = "docs/reference/kernels.md";
 const BEGIN: &str = "<!-- made by `cargo ci kernels --write` -->\n";
 const END: &str = "<!-- end of what is made -->\n";
 
