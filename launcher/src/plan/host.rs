@@ -144,7 +144,7 @@ pub struct PathFact {
     pub links: Vec<(HostPath, PathBuf)>,
     /// What is there.
     pub found: Found,
-    /// What the mount takes away that it is reached by; looked at for sources of mounts only.
+    /// What the mount takes away that it is reached by.
     #[serde(skip_serializing_if = "HostMount::is_plain")]
     pub mount: HostMount,
 }

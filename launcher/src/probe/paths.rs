@@ -12,7 +12,7 @@ use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, openat2, readlink};
 use rustix::io::Errno;
 
 use crate::plan::host::{Found, PathFact, Paths};
-use crate::plan::step::{FileId, HostMount};
+use crate::plan::step::HostMount;
 use crate::sys;
 use crate::sys::identity::Identity;
 
@@ -30,78 +30,76 @@ pub(super) fn look_at_all(known: &mut Paths, paths: impl IntoIterator<Item = Hos
     }
 }
 
-/// Looks what the mount takes away that each path is reached by. Whoever swaps the path in between
-/// makes it another file, which is then no longer found at all.
-pub(super) fn look_at_mounts(known: &mut Paths, paths: impl IntoIterator<Item = HostPath>) {
-    for path in paths {
-        let Some(fact) = known.get_mut(&path) else { continue };
-        let Some(expect) = fact.found.id() else { continue };
-        match mount(&fact.resolved, expect) {
-            Ok(mount) => fact.mount = mount,
-            Err(errno) => fact.found = not_found(errno),
-        }
-    }
-}
-
-fn mount(path: &HostPath, expect: FileId) -> Result<HostMount, Errno> {
-    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-    let file = openat2(CWD, path.as_path(), flags, Mode::empty(), resolve)?;
-    if super::file_id(&sys::identity::of(&file)?) != expect {
-        return Err(Errno::STALE);
-    }
-    Ok(sys::mount::takes_away(&file)?.into())
-}
-
-fn fact(resolved: HostPath, links: Vec<(HostPath, PathBuf)>, found: Found) -> PathFact {
-    PathFact { resolved, links, found, mount: HostMount::default() }
-}
+/// What a path leads to, what it is, and by which mount.
+type Seen = (Identity, FileType, HostMount);
 
 /// Directories that were opened, or why they can't be: most paths have neighbours.
 #[derive(Default)]
-struct Directories(FxHashMap<Vec<u8>, Result<OwnedFd, Errno>>);
+struct Directories {
+    opened: FxHashMap<Vec<u8>, Result<OwnedFd, Errno>>,
+    /// Mounts by their numbers: most paths are on a few.
+    mounts: FxHashMap<u64, HostMount>,
+}
 
 impl Directories {
     fn look_at(&mut self, path: &HostPath) -> PathFact {
-        match self.identity(path.as_path()) {
-            Ok(it) if it.1 != FileType::Symlink => fact(path.clone(), Vec::new(), found(&it)),
+        match self.see(path.as_path()) {
+            Ok(it) if it.1 != FileType::Symlink => found(path.clone(), Vec::new(), &it),
             Ok(_) | Err(Errno::LOOP) => self.look_through_links(path),
-            Err(errno) => fact(path.clone(), Vec::new(), not_found(errno)),
+            Err(errno) => not_found(path.clone(), Vec::new(), errno),
         }
     }
 
     fn look_through_links(&mut self, path: &HostPath) -> PathFact {
         let (resolved, links) = match resolve(path) {
             Ok(resolved) => resolved,
-            Err(errno) => {
-                let (resolved, links) = (path.clone(), Vec::new());
-                return fact(resolved, links, not_found(errno));
-            }
+            Err(errno) => return not_found(path.clone(), Vec::new(), errno),
         };
-        let found = match self.identity(resolved.as_path()) {
+        match self.see(resolved.as_path()) {
             // It has become a link again since it was read: somebody swaps names.
-            Ok(it) if it.1 == FileType::Symlink => not_found(Errno::LOOP),
-            Ok(it) => found(&it),
-            Err(errno) => not_found(errno),
-        };
-        fact(resolved, links, found)
+            Ok(it) if it.1 == FileType::Symlink => not_found(resolved, links, Errno::LOOP),
+            Ok(it) => found(resolved, links, &it),
+            Err(errno) => not_found(resolved, links, errno),
+        }
     }
 
     /// Returns what is at a path whose directory is reached without links.
-    fn identity(&mut self, path: &Path) -> Result<(Identity, FileType), Errno> {
+    fn see(&mut self, path: &Path) -> Result<Seen, Errno> {
+        let (identity, kind, mount) = self.identity(path)?;
+        Ok((identity, kind, self.mount(path, mount)?))
+    }
+
+    fn identity(&mut self, path: &Path) -> Result<(Identity, FileType, u64), Errno> {
         let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
-            return Ok((sys::identity::of(open(path)?)?, FileType::Directory));
+            return sys::identity::at_mount(open(path)?, "");
         };
-        if let Some(directory) = self.0.get(parent.as_os_str().as_bytes()) {
-            return sys::identity::at(directory.as_ref().map_err(|errno| *errno)?, name);
+        if let Some(directory) = self.opened.get(parent.as_os_str().as_bytes()) {
+            return sys::identity::at_mount(directory.as_ref().map_err(|errno| *errno)?, name);
         }
         let directory = open(parent);
         let identity = match &directory {
-            Ok(directory) => sys::identity::at(directory, name),
+            Ok(directory) => sys::identity::at_mount(directory, name),
             Err(errno) => Err(*errno),
         };
-        self.0.insert(parent.as_os_str().as_bytes().to_vec(), directory);
+        self.opened.insert(parent.as_os_str().as_bytes().to_vec(), directory);
         identity
+    }
+
+    /// Returns what a mount takes away, asked of what is at a path. Whoever has put something of another
+    /// mount there meanwhile makes it a path that nobody can say anything about.
+    fn mount(&mut self, path: &Path, number: u64) -> Result<HostMount, Errno> {
+        if let Some(known) = self.mounts.get(&number) {
+            return Ok(*known);
+        }
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let resolve = ResolveFlags::NO_MAGICLINKS;
+        let file = openat2(CWD, path, flags, Mode::empty(), resolve)?;
+        if sys::identity::at_mount(&file, "")?.2 != number {
+            return Err(Errno::STALE);
+        }
+        let mount = sys::mount::takes_away(&file)?.into();
+        self.mounts.insert(number, mount);
+        Ok(mount)
     }
 }
 
@@ -111,21 +109,27 @@ fn open(directory: &Path) -> Result<OwnedFd, Errno> {
     openat2(CWD, directory, flags, Mode::empty(), resolve)
 }
 
-fn found((identity, kind): &(Identity, FileType)) -> Found {
+fn found(
+    resolved: HostPath,
+    links: Vec<(HostPath, PathBuf)>,
+    (identity, kind, mount): &Seen,
+) -> PathFact {
     let id = super::file_id(identity);
-    match kind {
+    let found = match kind {
         FileType::Directory => Found::Directory(id),
         FileType::RegularFile => Found::File(id),
         FileType::Socket => Found::Socket(id),
         _ => Found::Special(id),
-    }
+    };
+    PathFact { resolved, links, found, mount: *mount }
 }
 
-fn not_found(errno: Errno) -> Found {
-    match errno {
+fn not_found(resolved: HostPath, links: Vec<(HostPath, PathBuf)>, errno: Errno) -> PathFact {
+    let found = match errno {
         Errno::NOENT | Errno::NOTDIR => Found::Missing,
         errno => Found::Unreadable(errno.raw_os_error()),
-    }
+    };
+    PathFact { resolved, links, found, mount: HostMount::default() }
 }
 
 /// The canonical path, and each link on the way with what it says.

@@ -32,23 +32,34 @@ impl Identity {
 
 /// Returns what an open file is.
 pub(crate) fn of(file: impl AsFd) -> Result<Identity, Errno> {
-    look(file, c"", AtFlags::EMPTY_PATH).map(|(identity, _)| identity)
+    look(file, c"", AtFlags::EMPTY_PATH).map(|(identity, _, _)| identity)
 }
 
 /// Returns what a name in a directory is, a symbolic link being one; the last name alone may be
 /// one, as the directory is open.
 pub(crate) fn at(directory: impl AsFd, name: impl Arg) -> Result<(Identity, FileType), Errno> {
-    look(directory, name, AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT)
+    at_mount(directory, name).map(|(identity, kind, _)| (identity, kind))
+}
+
+/// Returns likewise what a name in a directory is, or with an empty name what the file itself is, and the
+/// number of the mount by which it is reached.
+pub(crate) fn at_mount(
+    directory: impl AsFd,
+    name: impl Arg,
+) -> Result<(Identity, FileType, u64), Errno> {
+    let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT | AtFlags::EMPTY_PATH;
+    look(directory, name, flags)
 }
 
 fn look(
     directory: impl AsFd,
     name: impl Arg,
     flags: AtFlags,
-) -> Result<(Identity, FileType), Errno> {
-    let wanted = StatxFlags::TYPE | StatxFlags::INO | StatxFlags::BTIME;
+) -> Result<(Identity, FileType, u64), Errno> {
+    let wanted = StatxFlags::TYPE | StatxFlags::INO | StatxFlags::BTIME | StatxFlags::MNT_ID;
     let found = statx(directory, name, flags, wanted)?;
-    Ok((Identity::new(&found), FileType::from_raw_mode(found.stx_mode.into())))
+    let kind = FileType::from_raw_mode(found.stx_mode.into());
+    Ok((Identity::new(&found), kind, found.stx_mnt_id))
 }
 
 fn born(found: &Statx) -> u64 {
