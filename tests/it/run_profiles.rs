@@ -111,7 +111,8 @@ fn profile_is_not_had_by_a_planted_program() {
 fn profile_of_the_user_goes_before() {
     let world = world();
     program(&world, "programs/claude");
-    let own = "version = 1\n[workspace]\naccess = \"ro\"\n[mounts]\n\"~/.codex\" = \"ro\"\n";
+    let own = "version = 1\n[workspace]\naccess = \"ro\"\n[mounts]\n\
+               \"~/.codex\" = { access = \"ro\", nodeny = true }\n";
     world.write("config/profiles/claude.toml", own);
     let said = run(&world, &world.root().join("programs"), &[], "claude");
     assert_eq!(said.stdout, "other token\n", "{said:?}");
