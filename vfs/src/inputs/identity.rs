@@ -1,7 +1,8 @@
 //! What tells whether anything changed in a directory that is too large to be hashed.
 
+use std::collections::HashSet;
 use std::ffi::OsStr;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -10,12 +11,15 @@ use std::time::SystemTime;
 use rustix::fs::CWD;
 use sha2::{Digest as _, Sha256};
 
+use super::listings::{Listing, Listings, kept};
 use super::stamp::Stamp;
 use crate::fs::{Entry, Errno, Fs, Kind};
 use crate::names::pool::Pool;
 
 /// Looking at files is all the work, and two processors share it.
 const THREADS: usize = 2;
+/// What is kept is written again when more than one directory of so many is of no use any more.
+const WORTH: usize = 8;
 /// No system directory is deeper; a mount that leads back to itself is.
 const DEPTH: usize = 64;
 
@@ -30,10 +34,15 @@ pub struct Identity {
 }
 
 /// Looks through a file or directory of the host, other mounts in it included, and follows no link in it.
+/// `memory` is a directory of this user's where the names in directories are kept from one look to the next.
 ///
 /// # Errors
 /// It can't be opened or looked at. Directories in it that can't be listed count as what they are.
-pub fn identity(fs: &dyn Fs, path: &Path) -> Result<Identity, Errno> {
+pub fn identity(
+    fs: &dyn Fs,
+    path: &Path,
+    memory: Option<BorrowedFd<'_>>,
+) -> Result<Identity, Errno> {
     let status = fs.status(CWD, path.as_os_str())?;
     let now = SystemTime::now();
     let stamp = Stamp::of(&status);
@@ -42,8 +51,10 @@ pub fn identity(fs: &dyn Fs, path: &Path) -> Result<Identity, Errno> {
         put(&mut hash, OsStr::new(""), status.kind, &stamp);
         return Ok(Identity { hash: hash.finalize().into(), is_settled: stamp.is_settled(now) });
     }
-    let look = Look { fs, now, failed: Mutex::new(None) };
-    let mut parts = look.all(path)?;
+    let listings = Listings::load(fs, memory, status.id);
+    let look = Look { fs, now, listings: &listings, failed: Mutex::new(None) };
+    let mut parts = look.all(path, stamp)?;
+    remember(&listings, &mut parts);
     parts.sort_unstable_by(|one, other| one.path.cmp(&other.path));
     let mut hash = Sha256::new();
     for part in &parts {
@@ -56,22 +67,46 @@ pub fn identity(fs: &dyn Fs, path: &Path) -> Result<Identity, Errno> {
     Ok(Identity { hash: hash.finalize().into(), is_settled })
 }
 
+/// What was listed is kept, and what is gone is not.
+fn remember(listings: &Listings<'_>, parts: &mut [Part]) {
+    let new: Vec<Listing> = parts.iter_mut().filter_map(|part| part.listing.take()).collect();
+    let is_stale = listings.count() > parts.len() + parts.len() / WORTH;
+    if new.is_empty() && !is_stale {
+        return;
+    }
+    let is_new: HashSet<&[u8]> = new.iter().map(|it| it.path.as_slice()).collect();
+    let seen = parts.iter().map(|part| part.path.as_path());
+    let seen: Vec<&Path> =
+        seen.filter(|path| !is_new.contains(path.as_os_str().as_bytes())).collect();
+    listings.save(&new, &seen);
+}
+
 /// One directory.
 struct Part {
     path: PathBuf,
     hash: [u8; 32],
     is_settled: bool,
+    /// Its names, when they were not known.
+    listing: Option<Listing>,
+}
+
+/// A directory that is to be looked through.
+struct Job {
+    path: PathBuf,
+    stamp: Stamp,
+    depth: usize,
 }
 
 struct Look<'a> {
     fs: &'a dyn Fs,
     now: SystemTime,
+    listings: &'a Listings<'a>,
     failed: Mutex<Option<Errno>>,
 }
 
 impl Look<'_> {
-    fn all(&self, root: &Path) -> Result<Vec<Part>, Errno> {
-        let pool = Pool::new(vec![(root.to_owned(), 0)], THREADS);
+    fn all(&self, root: &Path, stamp: Stamp) -> Result<Vec<Part>, Errno> {
+        let pool = Pool::new(vec![Job { path: root.to_owned(), stamp, depth: 0 }], THREADS);
         let parts = std::thread::scope(|scope| {
             let others: Vec<_> = (1..THREADS).map(|_| scope.spawn(|| self.work(&pool))).collect();
             let mut parts = self.work(&pool);
@@ -86,11 +121,11 @@ impl Look<'_> {
         }
     }
 
-    fn work(&self, pool: &Pool<(PathBuf, usize)>) -> Vec<Part> {
+    fn work(&self, pool: &Pool<Job>) -> Vec<Part> {
         let mut parts = Vec::new();
         while let Some(mut jobs) = pool.take() {
-            while let Some((path, depth)) = jobs.pop() {
-                let part = self.directory(path, depth, &mut jobs);
+            while let Some(job) = jobs.pop() {
+                let part = self.directory(job, &mut jobs);
                 parts.extend(part.unwrap_or_else(|errno| self.fail(errno)));
                 pool.share(&mut jobs);
             }
@@ -105,12 +140,8 @@ impl Look<'_> {
         None
     }
 
-    fn directory(
-        &self,
-        path: PathBuf,
-        depth: usize,
-        jobs: &mut Vec<(PathBuf, usize)>,
-    ) -> Result<Option<Part>, Errno> {
+    fn directory(&self, job: Job, jobs: &mut Vec<Job>) -> Result<Option<Part>, Errno> {
+        let Job { path, stamp, depth } = job;
         if depth > DEPTH {
             return Err(Errno::LOOP);
         }
@@ -122,23 +153,55 @@ impl Look<'_> {
             Err(Errno::NOENT | Errno::NOTDIR) if depth > 0 => return Ok(None),
             opened => opened?,
         };
-        let mut entries = self.fs.list(dir.as_fd(), usize::MAX)?;
-        entries.sort_unstable_by(|one, other| one.name.cmp(&other.name));
-        let (mut hash, mut is_settled) = (Sha256::new(), true);
-        for Entry { name, .. } in entries {
-            let status = match self.fs.status(dir.as_fd(), &name) {
-                Err(Errno::NOENT) => continue,
-                status => status?,
-            };
-            let stamp = Stamp::of(&status);
-            put(&mut hash, &name, status.kind, &stamp);
-            is_settled &= status.kind == Kind::Directory || stamp.is_settled(self.now);
-            if status.kind == Kind::Directory {
-                jobs.push((path.join(name), depth + 1));
+        let mut seen = Seen { hash: Sha256::new(), is_settled: true };
+        let mut listing = None;
+        if let Some(names) = self.listings.names(&path, &stamp) {
+            for name in names {
+                self.entry((dir.as_fd(), name), (&path, depth), &mut seen, jobs)?;
             }
+        } else {
+            let mut entries = self.fs.list(dir.as_fd(), usize::MAX)?;
+            entries.sort_unstable_by(|one, other| one.name.cmp(&other.name));
+            for Entry { name, .. } in &entries {
+                self.entry((dir.as_fd(), name), (&path, depth), &mut seen, jobs)?;
+            }
+            // What changed within the grain of the clock could change once more unseen.
+            listing = stamp.is_settled(self.now).then(|| Listing {
+                path: path.as_os_str().as_bytes().to_vec(),
+                stamp,
+                names: kept(entries.iter().map(|it| it.name.as_os_str())),
+            });
         }
-        Ok(Some(Part { path, hash: hash.finalize().into(), is_settled }))
+        let Seen { hash, is_settled } = seen;
+        Ok(Some(Part { path, hash: hash.finalize().into(), is_settled, listing }))
     }
+
+    fn entry(
+        &self,
+        (dir, name): (BorrowedFd<'_>, &OsStr),
+        (path, depth): (&Path, usize),
+        seen: &mut Seen,
+        jobs: &mut Vec<Job>,
+    ) -> Result<(), Errno> {
+        let status = match self.fs.status(dir, name) {
+            Err(Errno::NOENT) => return Ok(()),
+            status => status?,
+        };
+        let stamp = Stamp::of(&status);
+        put(&mut seen.hash, name, status.kind, &stamp);
+        if status.kind == Kind::Directory {
+            jobs.push(Job { path: path.join(name), stamp, depth: depth + 1 });
+        } else {
+            seen.is_settled &= stamp.is_settled(self.now);
+        }
+        Ok(())
+    }
+}
+
+/// What was seen of a directory so far.
+struct Seen {
+    hash: Sha256,
+    is_settled: bool,
 }
 
 /// The times of a directory tell nothing that its entries don't.

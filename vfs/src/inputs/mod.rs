@@ -7,7 +7,9 @@
 mod error;
 mod folder;
 mod identity;
+mod listings;
 mod put;
+mod record;
 mod remembered;
 mod stamp;
 #[cfg(test)]

@@ -2,24 +2,21 @@
 //!
 //! ```text
 //! magic "endowin1" | root dev u64, ino u64 | records u32 | record... | SHA-256 of all before
-//! record: path (length u16, bytes) | dev, ino, size u64 | mode u32 | modified, changed (i64 s, u32 ns)
-//!         | hash [32]
+//! record: path (length u16, bytes) | stamp | hash [32]
 //! ```
 //!
-//! All numbers are little-endian. A file that is damaged is no file: everything is hashed again.
+//! How a stamp is written is in [`super::record`]. A file that is damaged is no file: everything is hashed again.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::os::fd::BorrowedFd;
 
-use sha2::{Digest as _, Sha256};
-
+use super::record::{Rest, put_stamp, sealed, unsealed};
 use super::stamp::Stamp;
 use crate::cas::Digest;
 use crate::fs::{FileId, Fs, read_own, write_anew};
 
 const MAGIC: &[u8; 8] = b"endowin1";
-const SUM: usize = 32;
 /// The largest file that is read or written: room for two million files.
 const SIZE: u64 = 512 << 20;
 
@@ -75,26 +72,15 @@ fn render(records: &[(&str, Record)], root: FileId) -> Vec<u8> {
     for (path, (stamp, hash)) in records {
         bytes.extend(u16::try_from(path.len()).unwrap_or(u16::MAX).to_le_bytes());
         bytes.extend(path.as_bytes());
-        let numbers = [stamp.id.dev, stamp.id.ino, stamp.size];
-        bytes.extend(numbers.iter().flat_map(|it| it.to_le_bytes()));
-        bytes.extend(stamp.mode.to_le_bytes());
-        for (seconds, nanos) in [stamp.modified, stamp.changed] {
-            bytes.extend(seconds.to_le_bytes());
-            bytes.extend(nanos.to_le_bytes());
-        }
+        put_stamp(&mut bytes, stamp);
         bytes.extend(hash);
     }
-    let sum: [u8; SUM] = Sha256::digest(&bytes).into();
-    bytes.extend(sum);
-    bytes
+    sealed(bytes)
 }
 
 fn parse(bytes: &[u8], root: FileId) -> Option<HashMap<String, Record>> {
-    let (bytes, sum) = bytes.split_at_checked(bytes.len().checked_sub(SUM)?)?;
-    if sum != Sha256::digest(bytes).as_slice() {
-        return None;
-    }
-    let mut rest = Rest(bytes.strip_prefix(MAGIC)?);
+    let bytes = unsealed(bytes)?;
+    let mut rest = Rest::new(bytes.strip_prefix(MAGIC)?);
     if (FileId { dev: rest.u64()?, ino: rest.u64()? }) != root {
         return None;
     }
@@ -103,38 +89,8 @@ fn parse(bytes: &[u8], root: FileId) -> Option<HashMap<String, Record>> {
     for _ in 0..count {
         let length = usize::from(u16::from_le_bytes(rest.array()?));
         let path = std::str::from_utf8(rest.take(length)?).ok()?.to_owned();
-        let id = FileId { dev: rest.u64()?, ino: rest.u64()? };
-        let (size, mode) = (rest.u64()?, rest.u32()?);
-        let [modified, changed] = [rest.time()?, rest.time()?];
-        let hash = rest.array()?;
-        known.insert(path, (Stamp { id, size, mode, modified, changed }, hash));
+        let stamp = rest.stamp()?;
+        known.insert(path, (stamp, rest.array()?));
     }
-    rest.0.is_empty().then_some(known)
-}
-
-/// What is still to be read.
-struct Rest<'a>(&'a [u8]);
-
-impl<'a> Rest<'a> {
-    fn take(&mut self, length: usize) -> Option<&'a [u8]> {
-        let (taken, rest) = self.0.split_at_checked(length)?;
-        self.0 = rest;
-        Some(taken)
-    }
-
-    fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
-        self.take(N)?.try_into().ok()
-    }
-
-    fn u64(&mut self) -> Option<u64> {
-        self.array().map(u64::from_le_bytes)
-    }
-
-    fn u32(&mut self) -> Option<u32> {
-        self.array().map(u32::from_le_bytes)
-    }
-
-    fn time(&mut self) -> Option<(i64, u32)> {
-        Some((i64::from_le_bytes(self.array()?), self.u32()?))
-    }
+    rest.is_over().then_some(known)
 }

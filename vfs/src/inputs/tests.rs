@@ -65,6 +65,10 @@ impl Place {
         })
     }
 
+    fn identity(&self, memory: Option<std::os::fd::BorrowedFd<'_>>) -> [u8; 32] {
+        identity(&OsFs, &self.root(), memory).expect("looked").hash
+    }
+
     fn walk(&self) -> Found {
         self.walk_some(&|_| true).expect("walked")
     }
@@ -247,7 +251,7 @@ fn identity_changes_with_any_byte() {
         place.write(path, "0123456789");
     }
     symlink("tool", place.root().join("bin/link")).expect("a link");
-    let look = || identity(&OsFs, &place.root()).expect("looked").hash;
+    let look = || place.identity(Some(place.memory.as_fd()));
     let before = look();
     assert_eq!(look(), before);
     let path = place.root().join("include/deep/b.h");
@@ -261,7 +265,43 @@ fn identity_changes_with_any_byte() {
     assert_ne!(changed, before);
     fs::remove_file(place.root().join("bin/link")).expect("removed");
     assert_ne!(look(), changed);
-    let file = identity(&OsFs, &path).expect("a file alone");
+    let file = identity(&OsFs, &path, None).expect("a file alone");
     assert!(!file.is_settled);
-    assert!(matches!(identity(&OsFs, &place.root().join("gone")), Err(Errno::NOENT)));
+    assert!(matches!(identity(&OsFs, &place.root().join("gone"), None), Err(Errno::NOENT)));
+}
+
+/// Names that are kept are those that are there, whatever happens between two looks.
+#[test]
+fn identity_with_names_that_are_kept_is_the_one_without() {
+    let place = Place::new();
+    for path in ["bin/tool", "include/a.h", "include/deep/b.h"] {
+        place.write(path, "0123456789");
+    }
+    let at = |path: &str| place.root().join(path);
+    let look = || place.identity(Some(place.memory.as_fd()));
+    place.age();
+    let before = look();
+    let kept = || fs::read_dir(place.dir.path().join("memory")).expect("listed").count();
+    assert_eq!(kept(), 1);
+    let changes: [&dyn Fn() -> std::io::Result<()>; 5] = [
+        &|| fs::write(at("include/deep/c.h"), "new"),
+        &|| fs::rename(at("include/deep"), at("deep")),
+        &|| fs::remove_file(at("deep/c.h")),
+        &|| fs::rename(at("deep"), at("include/deep")),
+        &|| fs::write(place.dir.path().join("memory/x"), ""),
+    ];
+    for (number, change) in changes.iter().enumerate() {
+        change().expect("changed");
+        assert_eq!(look(), place.identity(None), "{number}");
+        assert_eq!(look() == before, number >= 3, "{number}");
+        place.age();
+        assert_eq!(look(), place.identity(None), "{number}");
+    }
+    for entry in fs::read_dir(place.dir.path().join("memory")).expect("listed") {
+        let path = entry.expect("it").path();
+        let mut bytes = fs::read(&path).expect("read");
+        bytes.pop();
+        fs::write(&path, bytes).expect("damaged");
+    }
+    assert_eq!(look(), before);
 }
