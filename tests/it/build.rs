@@ -9,40 +9,40 @@ use serde_json::Value;
 use crate::harness::{Running, Said, World, debian_program, soon};
 
 /// A project with its actions.
-struct Project {
-    world: World,
+pub(crate) struct Project {
+    pub(crate) world: World,
 }
 
 impl Project {
-    fn new(actions: &str) -> Self {
+    pub(crate) fn new(actions: &str) -> Self {
         let project = Self { world: World::new() };
         project.policy(actions);
         project
     }
 
-    fn policy(&self, actions: &str) {
+    pub(crate) fn policy(&self, actions: &str) {
         self.write("endow.toml", &format!("version = 1\n{actions}"));
     }
 
-    fn write(&self, path: &str, text: &str) {
+    pub(crate) fn write(&self, path: &str, text: &str) {
         self.world.write(format!("home/project/{path}"), text);
     }
 
-    fn path(&self, path: &str) -> PathBuf {
+    pub(crate) fn path(&self, path: &str) -> PathBuf {
         self.world.project().join(path)
     }
 
-    fn read(&self, path: &str) -> String {
+    pub(crate) fn read(&self, path: &str) -> String {
         fs::read_to_string(self.path(path)).expect("an output")
     }
 
-    fn build(&self, arguments: &[&str]) -> Said {
+    pub(crate) fn build(&self, arguments: &[&str]) -> Said {
         crate::harness::said(&mut self.world.endow([&["build"], arguments].concat()))
     }
 
     /// Builds; returns what became of each action, `name state`.
     #[track_caller]
-    fn states(&self, arguments: &[&str]) -> Vec<String> {
+    pub(crate) fn states(&self, arguments: &[&str]) -> Vec<String> {
         let said = self.build(&[&["--json"], arguments].concat());
         let told: Value = serde_json::from_str(&said.stdout)
             .unwrap_or_else(|_| panic!("{}{}", said.stdout, said.stderr));

@@ -7,6 +7,7 @@ mod builds;
 mod caches;
 mod clis;
 mod editor;
+mod graphs;
 mod hostile;
 mod installs;
 mod model;
