@@ -315,6 +315,7 @@ image!(
         command: Vec<String>,
         inputs: Vec<Word>,
         outputs: Vec<Word>,
+        tools: Vec<Word>,
         needs: Vec<Word>,
         env: BTreeMap<String, String>,
         timeout: Time,

@@ -3,6 +3,7 @@
 mod attacks;
 mod awaited;
 mod build;
+mod build_check;
 mod check;
 mod doctor;
 mod escape;

@@ -28,7 +28,7 @@ mod streams;
 mod user;
 mod userns;
 
-pub(crate) use host_root::host_root;
+pub(crate) use host_root::{host_root, settled};
 pub(crate) use listening::{has_abstract_outside, listens, listens_outside};
 pub(crate) use object::{HostObjects, protects_links};
 pub(crate) use registries::known as known_registries;
@@ -111,7 +111,6 @@ pub(crate) fn look(
     // Those that pid 1 has already stay as they were found.
     let mut paths = std::mem::take(&mut files.paths);
     paths::look_at_all(&mut paths, wanted);
-    paths::look_at_mounts(&mut paths, sources(policy));
     let points = mount_points(&policy.mounts, &paths);
     paths::look_at_all(&mut paths, points);
     let secrets = plan::secrets::places(policy, &paths);

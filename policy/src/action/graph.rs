@@ -206,6 +206,7 @@ mod tests {
             needs: needs.iter().map(stated).collect(),
             environment: BTreeMap::new(),
             timeout: None,
+            tools: Vec::new(),
             is_cached: true,
             origin: Origin::Default,
         }

@@ -1,7 +1,7 @@
 //! Actions: commands that see declared inputs and leave declared outputs.
 //!
-//! An action grants nothing of the host: what it names are paths in the directory of the file that
-//! states it, and the same paths inside.
+//! An action grants nothing of the host but its tools: all else that it names are paths in the directory
+//! of the file that states it, and the same paths inside.
 
 mod graph;
 mod input;
@@ -9,6 +9,7 @@ mod input_set;
 mod tree_path;
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -31,6 +32,9 @@ pub struct Action {
     pub inputs: Vec<Stated<InputPattern>>,
     /// What it leaves.
     pub outputs: Vec<Stated<Output>>,
+    /// Files and directories of the host that it sees at their own paths: as written in a file, absolute
+    /// once it is composed.
+    pub tools: Vec<Stated<OsString>>,
     /// The actions whose outputs it sees as well.
     pub needs: Vec<Stated<String>>,
     /// Variables beside those that every action has.

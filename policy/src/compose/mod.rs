@@ -259,7 +259,13 @@ impl Composed {
             self.expect.push(expected(&places, expectation)?);
         }
         self.unavailable.extend(file.unavailable.iter().cloned());
-        self.actions.extend(file.actions.iter().cloned());
+        for action in &file.actions {
+            let mut action = action.clone();
+            for tool in &mut action.tools {
+                *tool = tool.with(absolute(&places, tool)?.as_path().into());
+            }
+            self.actions.push(action);
+        }
         Ok(())
     }
 

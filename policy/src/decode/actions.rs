@@ -1,12 +1,14 @@
 //! `[[action]]` tables.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::ops::Range;
 
 use super::{Above, Decoder, Section};
 use crate::{Action, InputPattern, Output, Stated, parse_duration};
 
-const KEYS: &[&str] = &["name", "command", "inputs", "outputs", "needs", "env", "timeout", "cache"];
+const KEYS: &[&str] =
+    &["name", "command", "inputs", "outputs", "tools", "needs", "env", "timeout", "cache"];
 
 impl Decoder<'_> {
     /// Decodes the actions of a file; one with a problem is left out.
@@ -24,6 +26,7 @@ impl Decoder<'_> {
             command: Vec::new(),
             inputs: self.inputs(section),
             outputs: self.outputs(section),
+            tools: self.tools(section),
             needs: self.texts(section, "needs"),
             environment: self.variables(section),
             timeout: self.time(section),
@@ -79,6 +82,15 @@ impl Decoder<'_> {
         let read = |text: &str| Output::parse(text).map_err(|error| error.to_string());
         let hint = "a path below the project's directory; with a `/` at its end, a directory";
         self.each(section, "outputs", (read, hint))
+    }
+
+    fn tools(&mut self, section: &Section<'_>) -> Vec<Stated<OsString>> {
+        let read = |text: &str| match text {
+            "" => Err("a tool is a path of the host".to_owned()),
+            text => Ok(OsString::from(text)),
+        };
+        let hint = "an absolute path, or one from `~/` or the directory of this file";
+        self.each(section, "tools", (read, hint))
     }
 
     /// Reads each text of a list.

@@ -106,6 +106,10 @@ impl Judgement {
         }
         for entry in &file.actions {
             self.note(true, &entry.origin, "action".to_owned());
+            for tool in &entry.tools {
+                let what = format!("action.tools {}", tool.value.display());
+                self.note(false, &tool.origin, what);
+            }
         }
         self.each("sync.only", &file.sync.only, |_| false);
         self.each("key", &file.unavailable, |_| false);

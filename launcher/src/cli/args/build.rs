@@ -9,6 +9,7 @@ use super::Style;
 
 /// `endow build`
 #[derive(Args, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(crate) struct BuildArgs {
     #[command(flatten)]
     pub(crate) style: Style,
@@ -21,6 +22,9 @@ pub(crate) struct BuildArgs {
     /// COMMAND leaves this file; with a `/` at its end, this directory
     #[arg(long, value_name = "PATH", requires = "command", help_heading = "One action")]
     pub(crate) output: Vec<String>,
+    /// COMMAND sees this file or directory of the host, at its own path
+    #[arg(long, value_name = "PATH", requires = "command", help_heading = "One action")]
+    pub(crate) tool: Vec<OsString>,
     /// COMMAND has this variable
     #[arg(long, value_name = "NAME=VALUE", requires = "command", help_heading = "One action")]
     pub(crate) env: Vec<String>,
@@ -30,6 +34,9 @@ pub(crate) struct BuildArgs {
     /// Execute everything, and remember nothing
     #[arg(long)]
     pub(crate) no_cache: bool,
+    /// Execute each action twice, under other conditions, and compare; name the inputs that it never reads
+    #[arg(long)]
+    pub(crate) check: bool,
     /// Go on with what needs nothing of an action that failed
     #[arg(short, long)]
     pub(crate) keep_going: bool,

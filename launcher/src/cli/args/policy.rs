@@ -5,7 +5,8 @@
 )]
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -160,6 +161,7 @@ impl PolicyArgs {
     /// Returns what an action of a build is given: a tree, these variables, and what every action has.
     pub(crate) fn of_action(
         (place, tree): (&str, &str),
+        tools: &[OsString],
         environment: &BTreeMap<String, String>,
         timeout: Option<Duration>,
     ) -> Self {
@@ -169,6 +171,7 @@ impl PolicyArgs {
             cas: vec![format!("{place}={tree},cow").into()],
             chdir: Some(place.into()),
             env: environment.iter().map(variable).collect(),
+            ro: tools.iter().map(|tool| whole(tool)).collect(),
             hostname: Some(BUILD.to_owned()),
             new_session: true,
             timeout: timeout.map(|time| format!("{}ms", time.as_millis())),
@@ -191,6 +194,12 @@ impl PolicyArgs {
     /// Asks for no more than a level.
     pub(crate) fn requiring(mut self, level: &str) -> Self {
         self.require = Some(level.to_owned());
+        self
+    }
+
+    /// Gives the host another name.
+    pub(crate) fn on_host(mut self, name: &str) -> Self {
+        self.hostname = Some(name.to_owned());
         self
     }
 
@@ -243,4 +252,13 @@ impl PolicyArgs {
             strict: it.strict,
         }
     }
+}
+
+/// Writes a path as a mount flag that shows all that is there.
+fn whole(path: &OsStr) -> OsString {
+    let escaped = path.as_bytes().iter().flat_map(|byte| {
+        let mark = matches!(byte, b'\\' | b',' | b'=' | b'@').then_some(b'\\');
+        mark.into_iter().chain([*byte])
+    });
+    OsString::from_vec(escaped.chain(*b",nodeny").collect())
 }

@@ -29,6 +29,13 @@ pub(super) struct Wanted {
     pub(super) rules: Rules,
 }
 
+impl Wanted {
+    /// Returns those that are wanted.
+    pub(super) fn chosen(&self) -> impl Iterator<Item = &Action> {
+        self.graph.order().iter().filter_map(|number| self.actions.get(*number))
+    }
+}
+
 /// Finds the actions that are asked for.
 pub(super) fn wanted(
     args: &BuildArgs,
@@ -39,7 +46,8 @@ pub(super) fn wanted(
     let (directory, actions) = if args.command.is_empty() {
         (project(args, surroundings), stated(&mut policy)?)
     } else {
-        (surroundings.vars.cwd.as_path().to_owned(), vec![one(args)?])
+        let cwd = surroundings.vars.cwd.as_path();
+        (cwd.to_owned(), vec![one(args, cwd)?])
     };
     let graph = Graph::new(&actions, &args.names).map_err(|error| refused(&error))?;
     let rules = Rules::of(&policy, &directory)?;
@@ -78,7 +86,7 @@ fn project(args: &BuildArgs, surroundings: &Surroundings) -> PathBuf {
 }
 
 /// The action that the command line states.
-fn one(args: &BuildArgs) -> Result<Action, CommandError> {
+fn one(args: &BuildArgs, cwd: &Path) -> Result<Action, CommandError> {
     let flag = |name: &str, text: &str| Origin::Flag(format!("--{name} {text}").into());
     let mut inputs = Vec::new();
     for text in &args.input {
@@ -90,6 +98,10 @@ fn one(args: &BuildArgs) -> Result<Action, CommandError> {
         let output = Output::parse(text).map_err(|error| wrong("output", text, error))?;
         outputs.push(Stated::new(output, flag("output", text)));
     }
+    let tool = |path: &OsString| {
+        let origin = Origin::Flag(format!("--tool {}", path.display()).into());
+        Stated::new(cwd.join(path).into_os_string(), origin)
+    };
     let timeout = args.timeout.as_ref().map(|text| {
         let time = parse_duration(text).map_err(|error| wrong("timeout", text, error))?;
         if time.is_zero() {
@@ -102,6 +114,7 @@ fn one(args: &BuildArgs) -> Result<Action, CommandError> {
         command: words(&args.command)?,
         inputs,
         outputs,
+        tools: args.tool.iter().map(tool).collect(),
         needs: Vec::new(),
         environment: variables(&args.env)?,
         timeout: timeout.transpose()?,

@@ -5,6 +5,7 @@
 //! its own, execute one action after the other.
 
 mod actions;
+mod check;
 mod collect;
 mod inputs;
 mod order;
@@ -12,6 +13,7 @@ mod outcome;
 mod output_log;
 mod perform;
 mod place;
+mod platform;
 mod rules;
 mod schedule;
 mod session;

@@ -1,6 +1,7 @@
 //! What this process and its workers tell each other.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::io::{self, Read, Write};
 
 use serde::de::DeserializeOwned;
@@ -25,8 +26,19 @@ pub(super) struct Order {
     pub(super) environment: BTreeMap<String, String>,
     /// How long it may take, in milliseconds.
     pub(super) timeout_ms: Option<u64>,
+    /// Files and directories of the host that it sees beside the programs.
+    pub(super) tools: Vec<OsString>,
+    /// Under which other conditions it is executed, to see whether it leaves the same.
+    pub(super) varied: Option<Varied>,
     /// The directory of the build, when it is to be found out what of it the command misses.
     pub(super) project: Option<String>,
+}
+
+/// Other conditions: another host name, one processor, another second.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Varied {
+    /// How long is waited, in milliseconds, so that the clock shows something else.
+    pub(super) wait_ms: u64,
 }
 
 /// What came of an order.
@@ -53,6 +65,8 @@ pub(super) struct Done {
     pub(super) changed: Vec<String>,
     /// Paths in the tree that it asked for and did not find.
     pub(super) absent: Vec<String>,
+    /// Paths in the tree that it asked for, when all of them were seen.
+    pub(super) asked: Option<Vec<String>>,
     /// How long it took, in milliseconds.
     pub(super) took_ms: u64,
 }
@@ -129,6 +143,7 @@ mod tests {
             stderr: "err".to_owned(),
             changed: vec!["a".to_owned()],
             absent: Vec::new(),
+            asked: None,
             took_ms: 12,
         }
     }

@@ -30,6 +30,16 @@ pub(super) struct Failure {
     pub(super) streams: Option<[Digest; 2]>,
 }
 
+impl Failure {
+    /// Takes an error for one.
+    pub(super) fn of(error: &CommandError) -> Self {
+        let object = error.object.as_ref().map(|it| format!(": {it}")).unwrap_or_default();
+        let causes = error.causes.iter().cloned();
+        let hints = causes.chain(error.hints.iter().cloned()).collect();
+        Self { what: format!("{}{object}", error.message), hints, streams: None }
+    }
+}
+
 /// Judges what a command left.
 pub(super) fn judge(
     action: &Action,

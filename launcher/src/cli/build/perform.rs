@@ -12,8 +12,9 @@ use endow_vfs::fs::OsFs;
 use endow_vfs::state::CasRecord;
 use rustix::fs::{MemfdFlags, Mode, OFlags, memfd_create, open};
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-use super::order::{Done, End, Order};
+use super::order::{Done, End, Order, Varied};
 use crate::apply::{SpawnError, prepare};
 use crate::cli::args::PolicyArgs;
 use crate::cli::commands::cas::{failed, of_store};
@@ -24,7 +25,7 @@ use crate::cli::surroundings::{Dirs, Surroundings};
 use crate::plan::ChangedTree;
 use crate::plan::seccomp::Observe;
 use crate::plan::why::Subject;
-use crate::supervise::{Ended, Observed, Outcome};
+use crate::supervise::{Asked, Ended, Observed, Outcome};
 use crate::trees;
 
 /// Where the command finds its inputs.
@@ -33,9 +34,12 @@ pub(super) const ROOT: &str = "/build";
 pub(super) const HOME: &str = "/home/build";
 /// Who the command is.
 pub(super) const USER: &str = "build";
+/// The name of the host when conditions are to be others.
+const VARIED_HOST: &str = "check";
 
 /// Executes an action.
 pub(super) fn perform(order: &Order, dirs: &Dirs, store: &Store<'_>) -> Result<Done, CommandError> {
+    let _one = order.varied.map(vary);
     let begun = Instant::now();
     let planned = planned(order, dirs)?;
     let mut prepared = prepare(&planned.plan, &dirs.state, &planned.id, &|_| {})?;
@@ -47,6 +51,7 @@ pub(super) fn perform(order: &Order, dirs: &Dirs, store: &Store<'_>) -> Result<D
     let ran = running::run(&planned, &mut prepared, given, &mut |_| {})?;
     let end = end(&planned, &ran.ended)?;
     let absent = ran.observed.as_ref().map(absent).unwrap_or_default();
+    let asked = ran.observed.as_ref().and_then(asked);
     let Some(run) = prepared.into_run() else {
         return Err(CommandError::new(Kind::Bug, "an action has no layer"));
     };
@@ -58,23 +63,28 @@ pub(super) fn perform(order: &Order, dirs: &Dirs, store: &Store<'_>) -> Result<D
     let publishing = store.publish().map_err(|error| of_store(&error))?;
     let took_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
     let (stdout, stderr) = (put(&publishing, &out)?, put(&publishing, &err)?);
-    Ok(Done { end, tree, stdout, stderr, changed, absent, took_ms })
+    Ok(Done { end, tree, stdout, stderr, changed, absent, asked, took_ms })
 }
 
 /// Plans a sandbox that depends on nothing of the user's.
 fn planned(order: &Order, dirs: &Dirs) -> Result<Planned, CommandError> {
     let argv = order.command.iter().map(OsString::from).collect();
-    let args = PolicyArgs::of_action(
+    let mut args = PolicyArgs::of_action(
         (ROOT, &order.tree),
+        &order.tools,
         &order.environment,
         order.timeout_ms.map(Duration::from_millis),
     );
+    if order.varied.is_some() {
+        args = args.on_host(VARIED_HOST);
+    }
+    let observes = order.project.is_some() || order.varied.is_some();
     let request = Request {
         argv,
         captured: true,
         is_repeatable: true,
         own: Own::AsFound,
-        observe: if order.project.is_some() { Observe::Paths } else { Observe::Nothing },
+        observe: if observes { Observe::Paths } else { Observe::Nothing },
         ..Request::default()
     };
     let settled = stages::settle_in(surroundings(dirs, &order.environment)?, &args)?;
@@ -103,6 +113,43 @@ fn end(planned: &Planned, ended: &Ended) -> Result<End, CommandError> {
             Err(CommandError::new(Kind::Setup, "the action was ended from outside"))
         }
     }
+}
+
+/// Sets the other conditions that are set before the command starts; what it gets holds them.
+fn vary(varied: Varied) -> Option<OneProcessor> {
+    std::thread::sleep(Duration::from_millis(varied.wait_ms));
+    OneProcessor::take()
+}
+
+/// This process, and what it starts, on one of its processors.
+struct OneProcessor(CpuSet);
+
+impl OneProcessor {
+    /// Where that is not allowed, all of them stay.
+    fn take() -> Option<Self> {
+        let all = sched_getaffinity(None).ok()?;
+        let last = (0..CpuSet::MAX_CPU).rev().find(|number| all.is_set(*number))?;
+        let mut one = CpuSet::new();
+        one.set(last);
+        sched_setaffinity(None, &one).ok()?;
+        Some(Self(all))
+    }
+}
+
+impl Drop for OneProcessor {
+    fn drop(&mut self) {
+        let _ = sched_setaffinity(None, &self.0);
+    }
+}
+
+/// Names what the command asked for below its inputs; `None` where not all of it was seen.
+fn asked(observed: &Observed) -> Option<Vec<String>> {
+    let paths = observed.used.iter().filter_map(|asked| match asked {
+        Asked::Path(_, path) => Path::new(path).strip_prefix(ROOT).ok(),
+        _ => None,
+    });
+    let paths = paths.map(|path| path.to_string_lossy().into_owned());
+    (observed.left_out == 0).then(|| paths.collect())
 }
 
 /// Names what the command asked for below its inputs, and did not find there.

@@ -115,6 +115,7 @@ mod tests {
             needs: needs.iter().map(|it| Stated::new(name(*it), Origin::Default)).collect(),
             environment: BTreeMap::new(),
             timeout: None,
+            tools: Vec::new(),
             is_cached: true,
             origin: Origin::Default,
         };

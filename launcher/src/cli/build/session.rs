@@ -11,30 +11,35 @@ use endow_vfs::fs::OsFs;
 use endow_vfs::inputs::Folder;
 
 use super::actions::{self, Wanted};
+use super::check;
 use super::collect::is_whole;
 use super::inputs::{self, Sources};
-use super::order::{Answer, Done, Order};
-use super::outcome::{self, Came, Failure};
+use super::order::{Answer, Done, Order, Varied};
+use super::outcome::{self, Came, Failure, listed};
 use super::output_log::OutputLog;
-use super::perform::{self, HOME, ROOT, USER};
+use super::perform::{HOME, USER};
 use super::place::Placer;
+use super::platform::Platform;
 use super::schedule::{Schedule, State};
 use super::told::{self, Origin, Told};
 use super::workers::Workers;
-use crate::cli::args::{BuildArgs, PolicyArgs};
+use crate::cli::args::BuildArgs;
+use crate::cli::cache;
 use crate::cli::commands::cas::{failed, of_store};
 use crate::cli::error::{CommandError, Kind};
 use crate::cli::output::Output;
 use crate::cli::progress::CountLine;
 use crate::cli::surroundings::{self, Surroundings};
-use crate::cli::{cache, sources};
-use crate::probe;
 use crate::trees;
 
 /// The exit code of a build of which an action failed.
 const FAILED: u8 = 1;
 /// An action that failed is tried once more, and observed, when it took no longer.
 const ONCE_MORE_MS: u64 = 60_000;
+/// Clocks that show seconds show another one after that time.
+const ANOTHER_SECOND_MS: u64 = 1_100;
+/// What makes results differ.
+const DIFFERENT: &str = "times, the host's name, the number of processors or chance are in them";
 /// Variables that every action has; its own stand above them.
 const ENVIRONMENT: [(&str, &str); 6] = [
     ("HOME", HOME),
@@ -60,12 +65,14 @@ pub(crate) fn run(args: &BuildArgs, output: &Output) -> Result<ExitCode, Command
     let sources = Sources::read(&wanted, &memory)?;
     let publishing = store.publish().map_err(|error| of_store(&error))?;
     let place = Placer::new(&sources, &publishing, log);
+    let look = || Platform::look(wanted.chosen(), &surroundings, &memory);
+    let platform = look()?;
     let mut session = Session {
         args,
         output,
         surroundings: &surroundings,
         wanted: &wanted,
-        platform: platform(&surroundings)?,
+        platform,
         store: &publishing,
         results,
         sources: &sources,
@@ -74,6 +81,9 @@ pub(crate) fn run(args: &BuildArgs, output: &Output) -> Result<ExitCode, Command
     };
     session.check_places()?;
     session.build()?;
+    if session.has_executed() && look()? != session.platform {
+        session.forget()?;
+    }
     told::summary(&session.all, output);
     let is_fine = |it: &Told| matches!(it.state, State::Succeeded | State::Unwanted);
     let failed = !session.all.iter().all(is_fine);
@@ -88,7 +98,7 @@ struct Session<'s> {
     output: &'s Output,
     surroundings: &'s Surroundings,
     wanted: &'s Wanted,
-    platform: BTreeMap<String, String>,
+    platform: Platform,
     /// While it is held nothing is collected that a result names.
     store: &'s Publishing<'s>,
     results: ActionCache<'s>,
@@ -162,6 +172,7 @@ impl<'s> Session<'s> {
         self.told(number).digest = Some(digest);
         if action.is_cached
             && !self.args.no_cache
+            && !self.args.check
             && let Some(result) = self.known(&digest)
             && self.succeed(number, result, Origin::Cached).is_ok()
         {
@@ -200,6 +211,8 @@ impl<'s> Session<'s> {
             command: action.command.clone(),
             environment: environment(action),
             timeout_ms: action.timeout.and_then(|it| u64::try_from(it.as_millis()).ok()),
+            tools: action.tools.iter().map(|it| it.value.clone()).collect(),
+            varied: None,
             project: None,
         }
     }
@@ -213,7 +226,7 @@ impl<'s> Session<'s> {
             outputs: action.outputs.iter().map(|it| it.value.path.to_string()).collect(),
             input_root: input_root.map_err(|error| failed("can't name the inputs", &error))?,
             timeout: action.timeout,
-            platform: self.platform.clone(),
+            platform: self.platform.properties(action),
         })
     }
 
@@ -235,7 +248,6 @@ impl<'s> Session<'s> {
         number: usize,
         done: Result<Done, CommandError>,
     ) -> Result<Option<Order>, CommandError> {
-        let action = self.action(number);
         let done = match done {
             Ok(done) => done,
             Err(error) => {
@@ -243,34 +255,98 @@ impl<'s> Session<'s> {
                 return Ok(None);
             }
         };
-        let came = outcome::judge(action, &done, self.store)?;
-        let told = self.told(number);
-        told.took_ms = done.took_ms;
-        match came {
-            Came::Result(result) => {
-                let dropped = outcome::dropped(action, &done.changed);
-                told::dropped(&action.name, &dropped, self.output);
-                self.told(number).dropped = dropped;
-                match self.succeed(number, result.clone(), Origin::Executed) {
-                    Ok(()) => self.note(number, action, &result),
-                    Err(error) => self.fail(number, Failure::of(&error)),
-                }
-                Ok(None)
-            }
-            Came::Failure(failure) if told.failure.is_none() && done.took_ms < ONCE_MORE_MS => {
-                // Once more, to see what it misses: as slow as that is, it costs nobody else.
-                told.failure = Some(failure);
-                let tree = self.shown(action, &self.tree(number)?)?;
-                let project = self.wanted.directory.to_string_lossy().into_owned();
-                Ok(Some(Order { project: Some(project), ..self.order(number, &tree) }))
-            }
-            Came::Failure(failure) => {
-                let needs = done.absent.iter().map(|path| self.needs(action, path));
-                let hints = needs.chain(failure.hints).collect();
-                self.fail(number, Failure { hints, ..failure });
-                Ok(None)
-            }
+        self.told(number).took_ms = done.took_ms;
+        match outcome::judge(self.action(number), &done, self.store)? {
+            Came::Result(result) => self.came_to(number, &done, result),
+            Came::Failure(failure) => self.came_to_nothing(number, &done, failure),
         }
+    }
+
+    fn came_to(
+        &mut self,
+        number: usize,
+        done: &Done,
+        result: ActionResult,
+    ) -> Result<Option<Order>, CommandError> {
+        if self.args.check && self.told(number).first.is_none() {
+            self.told(number).first = Some(result);
+            let wait_ms = ANOTHER_SECOND_MS.saturating_sub(done.took_ms);
+            return self.again(number, |order| order.varied = Some(Varied { wait_ms }));
+        }
+        if let Some(failure) = self.compared(number, done, &result)? {
+            self.fail(number, failure);
+            return Ok(None);
+        }
+        let action = self.action(number);
+        let dropped = outcome::dropped(action, &done.changed);
+        told::dropped(&action.name, &dropped, self.output);
+        self.told(number).dropped = dropped;
+        match self.succeed(number, result.clone(), Origin::Executed) {
+            Ok(()) => self.note(number, action, &result),
+            Err(error) => self.fail(number, Failure::of(&error)),
+        }
+        Ok(None)
+    }
+
+    fn came_to_nothing(
+        &mut self,
+        number: usize,
+        done: &Done,
+        failure: Failure,
+    ) -> Result<Option<Order>, CommandError> {
+        let told = self.told(number);
+        if told.first.is_some() {
+            let what = format!("its second execution: {}", failure.what);
+            self.fail(number, Failure { what, ..failure });
+            return Ok(None);
+        }
+        if told.failure.is_none() && done.took_ms < ONCE_MORE_MS {
+            // Once more, to see what it misses: as slow as that is, it costs nobody else.
+            told.failure = Some(failure);
+            let project = self.wanted.directory.to_string_lossy().into_owned();
+            return self.again(number, |order| order.project = Some(project));
+        }
+        let action = self.action(number);
+        let needs = done.absent.iter().map(|path| self.needs(action, path));
+        let hints = needs.chain(failure.hints).collect();
+        self.fail(number, Failure { hints, ..failure });
+        Ok(None)
+    }
+
+    /// Returns the order for an action that was executed, to execute it in another way.
+    fn again(
+        &self,
+        number: usize,
+        otherwise: impl FnOnce(&mut Order),
+    ) -> Result<Option<Order>, CommandError> {
+        let tree = self.shown(self.action(number), &self.tree(number)?)?;
+        let mut order = self.order(number, &tree);
+        otherwise(&mut order);
+        Ok(Some(order))
+    }
+
+    /// Compares two executions; returns a failure when they differ.
+    fn compared(
+        &mut self,
+        number: usize,
+        done: &Done,
+        result: &ActionResult,
+    ) -> Result<Option<Failure>, CommandError> {
+        let Some(first) = self.told(number).first.take() else { return Ok(None) };
+        let differences = check::differences(&first, result);
+        if !differences.is_empty() {
+            return Ok(Some(Failure {
+                what: format!("executed twice, it left something else: {}", listed(&differences)),
+                hints: vec![DIFFERENT.to_owned()],
+                streams: Some([result.stdout, result.stderr]),
+            }));
+        }
+        if let Some(asked) = &done.asked {
+            let unread = check::unread(&*self.own_inputs(number)?, asked);
+            told::unread(&self.action(number).name, &unread, self.output);
+            self.told(number).unread = unread;
+        }
+        Ok(None)
     }
 
     /// Says what of the project's directory an action misses.
@@ -290,6 +366,11 @@ impl<'s> Session<'s> {
         let needs = self.wanted.graph.needs(number).iter();
         let needs = needs.filter_map(|need| self.all.get(*need)?.result.as_ref());
         self.sources.tree(self.action(number), &needs.collect::<Vec<_>>(), self.store)
+    }
+
+    /// The part of the tree that the action itself names.
+    fn own_inputs(&self, number: usize) -> Result<Arc<Folder>, CommandError> {
+        self.sources.tree(self.action(number), &[], self.store)
     }
 
     /// A result that can't be noted is as good as one that can.
@@ -315,6 +396,24 @@ impl<'s> Session<'s> {
         Ok(())
     }
 
+    fn has_executed(&self) -> bool {
+        self.all.iter().any(|it| it.origin == Some(Origin::Executed))
+    }
+
+    /// Forgets what was executed while the host's programs changed: of what it is the result nobody knows.
+    fn forget(&self) -> Result<(), CommandError> {
+        let executed = self.all.iter().filter(|it| it.origin == Some(Origin::Executed));
+        for digest in executed.filter_map(|it| it.digest) {
+            let forgotten = self.results.forget(&digest);
+            forgotten.map_err(|error| failed("can't use the cache of actions", &error))?;
+        }
+        self.output.warning(
+            "the host's programs changed while the build went on; nothing of it is remembered",
+        );
+        self.output.hint("build again");
+        Ok(())
+    }
+
     fn fail(&mut self, number: usize, failure: Failure) {
         if let Some(streams) = failure.streams {
             drop(told::streams(streams, self.store, self.output));
@@ -336,67 +435,10 @@ impl<'s> Session<'s> {
     }
 }
 
-impl Told {
-    fn of(action: &Action) -> Self {
-        Self {
-            name: action.name.clone(),
-            state: State::Unwanted,
-            origin: None,
-            digest: None,
-            result: None,
-            failure: None,
-            dropped: Vec::new(),
-            took_ms: 0,
-        }
-    }
-}
-
-impl Failure {
-    fn of(error: &CommandError) -> Self {
-        let object = error.object.as_ref().map(|it| format!(": {it}")).unwrap_or_default();
-        let causes = error.causes.iter().cloned();
-        let hints = causes.chain(error.hints.iter().cloned()).collect();
-        Self { what: format!("{}{object}", error.message), hints, streams: None }
-    }
-}
-
 fn environment(action: &Action) -> BTreeMap<String, String> {
     let fixed = ENVIRONMENT.map(|(name, value)| (name.to_owned(), value.to_owned()));
     let own = action.environment.clone();
     BTreeMap::from(fixed).into_iter().chain(own).collect()
-}
-
-/// Where actions are executed: results of another kind of machine, or of other programs, are others.
-fn platform(surroundings: &Surroundings) -> Result<BTreeMap<String, String>, CommandError> {
-    let nothing = BTreeMap::new();
-    let tree = Digest::EMPTY.to_string();
-    let args = PolicyArgs::of_action((ROOT, &tree), &nothing, None);
-    // Programs in the user's home are none of an action's.
-    let alone = perform::surroundings(&surroundings.dirs, &nothing)?;
-    let policy = sources::read(&args, &alone, None)?.policy;
-    let root = probe::host_root(&policy.mounts).map_err(|(path, errno)| {
-        let error = CommandError::new(Kind::Setup, "can't look through the host's programs");
-        error.about(path.display()).cause(std::io::Error::from(errno))
-    })?;
-    // A command can ask who it is.
-    let vars = &surroundings.vars;
-    let properties = [
-        ("ISA", isa().to_owned()),
-        ("OSFamily", "linux".to_owned()),
-        ("endow-host-root", root),
-        ("unixGID", vars.gid.to_string()),
-        ("unixUID", vars.uid.to_string()),
-    ];
-    Ok(properties.map(|(name, value)| (name.to_owned(), value)).into())
-}
-
-/// The word of the Remote Execution API's platform lexicon.
-fn isa() -> &'static str {
-    match std::env::consts::ARCH {
-        "x86_64" => "x86-64",
-        "aarch64" => "arm-a64",
-        other => other,
-    }
 }
 
 fn processors() -> usize {

@@ -2,6 +2,7 @@
 
 use std::os::fd::AsFd;
 
+use endow_policy::Action;
 use endow_vfs::action::ActionResult;
 use endow_vfs::cas::{Digest, Store};
 use serde_json::{Value, json};
@@ -36,10 +37,32 @@ pub(super) struct Told {
     pub(super) result: Option<ActionResult>,
     /// Why there is none.
     pub(super) failure: Option<Failure>,
+    /// What its first execution came to, when there are to be two.
+    pub(super) first: Option<ActionResult>,
+    /// Inputs that it never read, when that was looked at.
+    pub(super) unread: Vec<String>,
     /// What it left besides its outputs.
     pub(super) dropped: Vec<String>,
     /// How long it took, in milliseconds.
     pub(super) took_ms: u64,
+}
+
+impl Told {
+    /// Begins with what is known of an action before anything was done.
+    pub(super) fn of(action: &Action) -> Self {
+        Self {
+            name: action.name.clone(),
+            state: State::Unwanted,
+            origin: None,
+            digest: None,
+            result: None,
+            failure: None,
+            first: None,
+            unread: Vec::new(),
+            dropped: Vec::new(),
+            took_ms: 0,
+        }
+    }
 }
 
 /// Hands on what the command of an action wrote, byte for byte, as often as its result is used.
@@ -72,6 +95,13 @@ pub(super) fn failure(name: &str, failure: &Failure, output: &Output) {
     output.warning(&format!("{name}: {}", failure.what));
     for hint in &failure.hints {
         output.hint(hint);
+    }
+}
+
+/// Says which inputs an action never read.
+pub(super) fn unread(name: &str, paths: &[String], output: &Output) {
+    if !paths.is_empty() {
+        output.remark(&format!("{name}: never read: {}", listed(paths)));
     }
 }
 
@@ -117,6 +147,7 @@ fn value(told: &Told) -> Value {
         "action": told.digest.map(|it| it.to_string()),
         "outputs": outputs,
         "dropped": told.dropped,
+        "unread": told.unread,
         "failure": told.failure.as_ref().map(|it| printable(&it.what)),
         "hints": told.failure.as_ref().map(|it| &it.hints),
         "took_ms": told.took_ms,

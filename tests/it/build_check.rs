@@ -1,0 +1,118 @@
+//! `endow build`: tools of the host, and `--check`.
+
+use std::fs;
+use std::os::unix::fs::{FileExt, PermissionsExt};
+
+use serde_json::Value;
+
+use crate::build::Project;
+
+/// A program of the user's own, that no action sees by itself.
+fn tool(project: &Project) -> String {
+    let tool = project.world.write("home/tools/shout", "#!/bin/sh\ntr a-z A-Z\n");
+    fs::set_permissions(&tool, fs::Permissions::from_mode(0o755)).expect("made executable");
+    project.world.write("home/tools/private/key", "canary\n");
+    tool.display().to_string()
+}
+
+#[test]
+fn tool_of_the_user_is_seen_where_it_is_named_and_its_content_counts() {
+    let project = Project::new("");
+    let tool = tool(&project);
+    let script = format!("echo abc | {tool}; cat {}", tool.replace("shout", "private/key"));
+    let build = |tools: &[&str]| {
+        let command = ["--json", "--", "sh", "-c", &script];
+        let said = project.build(&[tools, &command].concat());
+        let told: Value = serde_json::from_str(&said.stdout).expect("json");
+        let state = told["actions"][0]["state"].as_str().expect("a state").to_owned();
+        (state, said.stderr)
+    };
+    let script_fails = build(&[]);
+    assert!(script_fails.0 == "failed" && script_fails.1.contains("not found"), "{script_fails:?}");
+    let script = format!("echo abc | {tool}; test ! -e {}", tool.replace("shout", "private/key"));
+    let build = |tools: &[&str]| {
+        let said = project.build(&[tools, &["--json", "--", "sh", "-c", &script]].concat());
+        let told: Value = serde_json::from_str(&said.stdout).expect("json");
+        (told["actions"][0]["state"].as_str().expect("a state").to_owned(), said.stderr)
+    };
+    let shown = ["--tool", &tool];
+    let first = build(&shown);
+    assert!(first.0 == "executed" && first.1.contains("ABC"), "{first:?}");
+    assert_eq!(build(&shown).0, "cached");
+    // As many bytes as before, and the time of before.
+    let file = fs::File::options().write(true).open(&tool).expect("opened");
+    let time = file.metadata().expect("its status").modified().expect("its time");
+    file.write_all_at(b"b-z B", 13).expect("written");
+    file.set_modified(time).expect("set back");
+    drop(file);
+    let changed = build(&shown);
+    assert!(changed.0 == "executed" && changed.1.contains("aBC"), "{changed:?}");
+}
+
+#[test]
+fn tool_in_an_untrusted_file_is_a_grant() {
+    let project = Project::new("");
+    let tool = tool(&project);
+    let action = |tool: &str| {
+        format!(
+            "[[action]]\nname = \"a\"\ncommand = [\"sh\", \"-c\", \"echo x | {tool}\"]\ntools = [\"{tool}\"]\n"
+        )
+    };
+    project.policy(&action(&tool));
+    let refused = project.build(&[]);
+    assert!(refused.fails(120).contains("action.tools"), "{}", refused.stderr);
+    let file = project.path("endow.toml").display().to_string();
+    assert_eq!(project.build(&["-p", &file]).ok(), "X\n");
+    project.policy(&action("~/tools/gone"));
+    let missing = project.build(&["-p", &file]);
+    assert!(missing.fails(125).contains("tools/gone"), "{}", missing.stderr);
+}
+
+/// What each command leaves depends on one thing that no input says.
+const CHANCE: [(&str, &str); 4] = [
+    ("time", "date +%s"),
+    ("host", "hostname"),
+    ("processors", "nproc"),
+    ("chance", "cat /proc/sys/kernel/random/uuid"),
+];
+
+#[test]
+fn action_that_leaves_something_else_the_second_time_is_told() {
+    let actions = CHANCE.map(|(name, command)| {
+        format!(
+            "[[action]]\nname = \"{name}\"\ncommand = [\"sh\", \"-c\", \"{command} >out/{name}; echo same >out/same-{name}\"]\n\
+             outputs = [\"out/{name}\", \"out/same-{name}\"]\n"
+        )
+    });
+    let project = Project::new(&actions.concat());
+    let several = std::thread::available_parallelism().is_ok_and(|count| count.get() > 1);
+    let said = project.build(&["--check", "-k", "-j4"]);
+    for (name, _) in CHANCE {
+        if name == "processors" && !several {
+            continue;
+        }
+        let told = format!("{name}: executed twice, it left something else: out/{name}\n");
+        assert!(said.fails(1).contains(&told), "{name}: {}", said.stderr);
+        assert!(!project.path(&format!("out/{name}")).exists(), "{name}");
+    }
+    // Without the second look each is fine.
+    project.build(&[]).ok();
+}
+
+#[test]
+fn inputs_that_are_never_read_are_named() {
+    let action = "[[action]]\nname = \"cc\"\ninputs = [\"in/**\", \"link\"]\noutputs = [\"out\"]\n\
+                  command = [\"sh\", \"-c\", \"cat in/../in/a link/c >out; cat gone || true\"]\n";
+    let project = Project::new(action);
+    for path in ["in/a", "in/b", "in/deep/c", "in/deep/d"] {
+        project.write(path, path);
+    }
+    std::os::unix::fs::symlink("in/deep", project.path("link")).expect("a link");
+    let said = project.build(&["--check"]);
+    said.ok();
+    assert!(said.stderr.contains("endow: cc: never read: in/b, in/deep/d\n"), "{}", said.stderr);
+    assert_eq!(project.read("out"), "in/ain/deep/c");
+    // What was the same twice is a result.
+    assert_eq!(project.states(&[]), ["cc cached"]);
+    assert_eq!(project.states(&["--check"]), ["cc executed"]);
+}
