@@ -73,6 +73,10 @@ pub enum BackendSpec {
     Cas {
         /// `sha256:<hex>/<size>`.
         digest: String,
+        /// Trees that lie one over another and together are this one, the topmost first: many mounts may
+        /// share them. Without any, it is shown by itself.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        layers: Vec<String>,
     },
 }
 

@@ -463,3 +463,36 @@ fn second_build_of_a_directory_waits_for_the_first() {
     assert_eq!(project.read("a"), "1\n");
     assert_eq!(build.end(), 0);
 }
+
+/// Many actions see a large tree each with something of its own: the tree is made once.
+#[test]
+fn what_many_actions_see_is_made_once() {
+    let action = |number: usize| {
+        format!(
+            "[[action]]\nname = \"a{number}\"\ninputs = [\"src/{number}\", \"include/**\", \"more/**\"]\n\
+             outputs = [\"include/sub/made-{number}\"]\ncommand = [\"sh\", \"-c\", \"cat src/* include/h7 \
+             include/sub/x more/m3 >include/sub/made-{number}; rm include/h1; find . -type f | wc -l\"]\n"
+        )
+    };
+    let project = Project::new(&(0..12).map(action).collect::<String>());
+    for number in 0..100 {
+        project.write(&format!("include/h{number}"), "h");
+        project.write(&format!("more/m{number}"), "m");
+        project.write(&format!("src/{number}"), "s");
+    }
+    project.write("include/sub/x", "x");
+    let said = project.build(&[]);
+    // Of its 202 files one is gone, and one is new.
+    assert_eq!(said.ok(), "202\n".repeat(12));
+    for number in 0..12 {
+        assert_eq!(project.read(&format!("include/sub/made-{number}")), "shxm");
+    }
+    let trees = project.world.root().join("cache/trees/v1");
+    for tree in fs::read_dir(&trees).expect("listed") {
+        let tree = tree.expect("a tree").path();
+        fs::set_permissions(tree, fs::Permissions::from_mode(0o700)).expect("opened");
+    }
+    let made = files(&trees).len();
+    assert!((200..400).contains(&made), "{made} files for 12 trees of 202");
+    project.world.assert_no_run_left();
+}

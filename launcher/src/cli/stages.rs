@@ -120,6 +120,15 @@ impl Settled {
         &self.found.policy
     }
 
+    /// Shows trees of the store as layers that lie one over another, the topmost first.
+    pub(crate) fn layer_trees(&mut self, parts: &[String]) {
+        for spec in &mut self.found.policy.mounts {
+            if let BackendSpec::Cas { layers, .. } = &mut spec.backend {
+                *layers = parts.to_vec();
+            }
+        }
+    }
+
     /// Puts throw-away layers in the place of all that a command could change.
     pub(crate) fn rehearse(&mut self) {
         let policy = self.found.policy.clone();

@@ -336,6 +336,7 @@ impl Display for WhyCopied {
             Self::Refused => "an overlay with a data-only layer is refused here",
             Self::OtherFileSystem => "the store is on another file system",
             Self::NoAttributes => "the cache's file system has no user attributes",
+            Self::Above => "another tree is below it",
         })
     }
 }

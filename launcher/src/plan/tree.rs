@@ -48,6 +48,9 @@ pub struct TreeFact {
     pub base: Option<TreeBase>,
     /// How its files stand in the cache.
     pub presented_as: Presented,
+    /// Trees that together are this one, the topmost first; without any it is by itself.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<Self>,
 }
 
 /// How the files of a tree stand in the cache.
@@ -76,6 +79,8 @@ pub enum WhyCopied {
     Packed,
     /// The copies are there already.
     Made,
+    /// Another tree lies below, and stubs are read from the lowest layer alone.
+    Above,
     /// This kernel's overlays take no layer of data from an ordinary user.
     Kernel(u32, u32),
     /// The kernel could, and refuses the directories at hand.
@@ -122,11 +127,22 @@ pub struct TreeBase {
 impl TreeFact {
     /// Returns the layers that together are the tree, the topmost first.
     pub fn layers(&self) -> Vec<Source> {
+        if !self.parts.is_empty() {
+            return self.parts.iter().flat_map(Self::layers).collect();
+        }
         if let Presented::Stubs { data } = &self.presented_as {
             return vec![Source::Stubs { root: self.root.clone(), data: data.clone() }];
         }
         let base = self.base.as_ref().map(|base| &base.root);
         std::iter::once(&self.root).chain(base).cloned().map(Source::Tree).collect()
+    }
+
+    /// Returns the trees that must be in the cache for it, what others stand on first.
+    pub fn needed(&self) -> Vec<Self> {
+        if !self.parts.is_empty() {
+            return self.parts.iter().flat_map(Self::needed).collect();
+        }
+        self.whole_base().into_iter().chain([self.clone()]).collect()
     }
 
     /// Returns the whole tree that this one stands on.
@@ -165,7 +181,10 @@ pub fn tree_name(spec: &MountSpec) -> Option<String> {
             let patterns: String = sparse.iter().map(|it| format!("\n{it}")).collect();
             format!("{repository}@{rev}{patterns}")
         }
-        BackendSpec::Cas { digest } => digest.clone(),
+        BackendSpec::Cas { digest, layers } => {
+            let layers: String = layers.iter().map(|it| format!("\n{it}")).collect();
+            format!("{digest}{layers}")
+        }
         _ => return None,
     };
     Some(if spec.access == Access::Cow { format!("cow {name}") } else { name })
@@ -261,6 +280,7 @@ mod tests {
             is_made,
             copy: None,
             base: None,
+            parts: Vec::new(),
             presented_as,
         }
     }

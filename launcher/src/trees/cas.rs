@@ -16,7 +16,7 @@ use super::stubs::{self, Linked};
 use super::{Amount, MakeError, WORKERS, Watch, amount_of, fact, fault, make_all, told};
 use crate::confined::{self, Reach, Teller};
 use crate::plan::host::KernelFacts;
-use crate::plan::{Presented, TreeFact, TreeFault};
+use crate::plan::{Presented, TreeFact, TreeFault, WhyCopied};
 
 const CHUNK: usize = 64 << 10;
 
@@ -25,28 +25,71 @@ pub(crate) fn store(cache: &Path) -> PathBuf {
     cache.join("cas")
 }
 
-/// Finds the tree of a digest, and how it is shown. One that is to be changed must be in the store,
-/// too: what comes of it has all that was not changed.
+/// Finds the tree of a digest, and how it is shown: by itself, or as layers that are trees too. One that is
+/// to be changed must be in the store: what comes of it has all that was not changed.
 pub(super) fn resolve(
+    (digest, layers): (&str, &[String]),
+    access: Access,
+    (cache, kernel): (&Path, &KernelFacts),
+) -> Result<TreeFact, TreeFault> {
+    let Some((lowest, above)) = layers.split_last() else {
+        return by_itself(digest, access, (cache, kernel));
+    };
+    let source = store(cache);
+    let whole = parsed(digest)?;
+    if access == Access::Cow && !is_there(&source, &whole)? {
+        return Err(absent(digest));
+    }
+    let mut parts = Vec::new();
+    for layer in above {
+        let (copy, _) = facts(layer, &source, cache)?;
+        let is_known = copy.is_made || is_there(&source, &parsed(layer)?)?;
+        let presented_as = Presented::Copy(WhyCopied::Above);
+        let id = layer.clone();
+        parts.push(
+            is_known
+                .then_some(TreeFact { id, presented_as, ..copy })
+                .ok_or_else(|| absent(layer))?,
+        );
+    }
+    let lowest = by_itself(lowest, Access::Ro, (cache, kernel))?;
+    parts.push(lowest.clone());
+    Ok(TreeFact { id: whole.to_string(), parts, ..lowest })
+}
+
+fn by_itself(
     digest: &str,
     access: Access,
     (cache, kernel): (&Path, &KernelFacts),
 ) -> Result<TreeFact, TreeFault> {
-    let parsed: Digest = digest.parse().map_err(|_| fault(format!("no digest: {digest}")))?;
     let source = store(cache);
-    let name = format!("{}-{}", parsed.to_hex(), parsed.size);
-    let copy = fact(TreeKey::new("sha256", &name), &source, cache)?;
-    let stubs = stubs::fact(&name, &source, cache)?;
+    let (copy, stubs) = facts(digest, &source, cache)?;
     let is_made = copy.is_made || (stubs.is_made && kernel.takes_data_layers());
-    if (!is_made || access == Access::Cow) && !is_there(&source, &parsed)? {
-        return Err(TreeFault {
-            message: format!("the store has no {digest}"),
-            hint: Some("`endow cas put DIRECTORY` puts a tree there and tells its digest".into()),
-            is_absent: true,
-        });
+    if (!is_made || access == Access::Cow) && !is_there(&source, &parsed(digest)?)? {
+        return Err(absent(digest));
     }
     let chosen = TreeFact::choose(stubs, copy, kernel, || stubs::possible(cache, &source));
-    Ok(TreeFact { id: parsed.to_string(), ..chosen })
+    Ok(TreeFact { id: digest.to_owned(), ..chosen })
+}
+
+/// Returns what is known of a tree as copies, and with stubs.
+fn facts(digest: &str, source: &Path, cache: &Path) -> Result<(TreeFact, TreeFact), TreeFault> {
+    let digest = parsed(digest)?;
+    let name = format!("{}-{}", digest.to_hex(), digest.size);
+    let copy = fact(TreeKey::new("sha256", &name), source, cache)?;
+    Ok((copy, stubs::fact(&name, source, cache)?))
+}
+
+fn parsed(digest: &str) -> Result<Digest, TreeFault> {
+    digest.parse().map_err(|_| fault(format!("no digest: {digest}")))
+}
+
+fn absent(digest: &str) -> TreeFault {
+    TreeFault {
+        message: format!("the store has no {digest}"),
+        hint: Some("`endow cas put DIRECTORY` puts a tree there and tells its digest".into()),
+        is_absent: true,
+    }
 }
 
 fn is_there(source: &Path, digest: &Digest) -> Result<bool, TreeFault> {

@@ -87,7 +87,9 @@ pub(crate) fn resolve(
                     _ => Ok(tree),
                 })
             }
-            BackendSpec::Cas { digest } => cas::resolve(digest, spec.access, (cache, kernel)),
+            BackendSpec::Cas { digest, layers } => {
+                cas::resolve((digest, layers), spec.access, (cache, kernel))
+            }
             _ => Err(fault("no tree".to_owned())),
         });
     }
@@ -106,9 +108,8 @@ pub(crate) fn ready(
     watch: Watch<'_>,
 ) -> Result<Vec<OwnedFd>, MakeError> {
     // First what is below: one that was damaged, or collected since it was found, is made again.
-    let base = tree.whole_base();
-    let trees = base.iter().chain([tree]);
-    let leases = trees.map(|tree| one_ready(tree, room, watch)).collect::<Result<_, _>>()?;
+    let needed = tree.needed();
+    let leases = needed.iter().map(|it| one_ready(it, room, watch)).collect::<Result<_, _>>()?;
     git::note(tree);
     Ok(leases)
 }
@@ -209,6 +210,7 @@ fn fact(key: Option<TreeKey>, source: &Path, cache: &Path) -> Result<TreeFact, T
         source: host(source)?,
         base: None,
         presented_as: Presented::Copy(WhyCopied::Packed),
+        parts: Vec::new(),
     })
 }
 

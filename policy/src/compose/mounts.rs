@@ -140,7 +140,9 @@ fn backend(
             sparse: sparse.clone(),
             landing: landing.clone(),
         },
-        MountSource::Cas { digest } => BackendSpec::Cas { digest: digest.clone() },
+        MountSource::Cas { digest } => {
+            BackendSpec::Cas { digest: digest.clone(), layers: Vec::new() }
+        }
         MountSource::Copy { host } => BackendSpec::Copy { host: path(host)? },
         MountSource::Made { made } => BackendSpec::Made { made: *made },
     }))

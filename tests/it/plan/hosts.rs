@@ -190,6 +190,7 @@ fn trees(policy: &Policy, kernel: &KernelFacts) -> BTreeMap<String, Result<TreeF
         base: None,
         copy: None,
         sparse: Vec::new(),
+        parts: Vec::new(),
         presented_as: Presented::Copy(WhyCopied::Packed),
     };
     let stored = |digest: &str| {
@@ -220,7 +221,7 @@ fn trees(policy: &Policy, kernel: &KernelFacts) -> BTreeMap<String, Result<TreeF
             let is_changed = spec.access == Access::Cow && rev != "HEAD:sub";
             Some(Ok(if is_changed { changed(tree) } else { tree }))
         }
-        BackendSpec::Cas { digest } => Some(Ok(stored(digest))),
+        BackendSpec::Cas { digest, .. } => Some(Ok(stored(digest))),
         _ => None,
     };
     policy.mounts.iter().filter_map(|spec| Some((tree_name(spec)?, found(spec)?))).collect()

@@ -1,6 +1,6 @@
 //! Trees of contents that share their parts.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::{Arc, OnceLock};
 
 use crate::cas::message::{
@@ -141,16 +141,23 @@ impl Folder {
         all
     }
 
-    /// Puts the messages of all its directories into the store. Contents of files are not looked at.
+    /// Puts the messages of all its directories into the store, but of those that are `known` to be there
+    /// with all that is below them; the others are added. Contents of files are not looked at.
     ///
     /// # Errors
     /// A failing call.
-    pub fn put(&self, publishing: &Publishing<'_>) -> Result<(), StoreError> {
+    pub fn put(
+        &self,
+        publishing: &Publishing<'_>,
+        known: &mut HashSet<Digest>,
+    ) -> Result<(), StoreError> {
         let mut open = vec![self];
         while let Some(folder) = open.pop() {
-            if let Ok((digest, message)) = folder.message()
-                && !publishing.has(digest)?
-            {
+            let Ok((digest, message)) = folder.message() else { continue };
+            if !known.insert(*digest) {
+                continue;
+            }
+            if !publishing.has(digest)? {
                 publishing.put_bytes(message)?;
             }
             open.extend(folder.folders.values().map(Arc::as_ref));

@@ -1,3 +1,4 @@
+use std::collections::HashSet;
 use std::fs;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -216,7 +217,7 @@ fn tree_of_the_store_is_read_as_it_was() {
     let publishing = store.publish().expect("publishing");
     let tree = folder(&[("a", "1"), ("d/x", "2"), ("d/e/y", "3")]);
     let tree = Folder::union(&tree, &Folder::directory("d/empty")).expect("no clash");
-    tree.put(&publishing).expect("put");
+    tree.put(&publishing, &mut HashSet::new()).expect("put");
     let root = tree.digest().expect("a digest");
     let read = Folder::of_store(&publishing, &root, Bounds::default()).expect("read");
     assert_eq!(read, tree);

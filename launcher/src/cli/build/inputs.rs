@@ -1,7 +1,7 @@
 //! What actions see: the files of the project that match, and what others left.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::sync::Arc;
@@ -18,6 +18,12 @@ use super::rules::Rules;
 use crate::cli::commands::cas::failed;
 use crate::cli::error::{CommandError, Kind};
 
+/// What a pattern matches is a layer of its own from so many files on: below, it costs less to make them anew
+/// than to mount them.
+const LAYER: usize = 16;
+/// An overlay takes more layers than that, and each costs a mount its time.
+const LAYERS_MAX: usize = 32;
+
 /// The files of the project that count, as they were when the build began.
 pub(super) struct Sources<'w> {
     wanted: &'w Wanted,
@@ -27,7 +33,37 @@ pub(super) struct Sources<'w> {
     /// The places of outputs: what stands there is no input.
     outputs: InputSet,
     /// Trees of patterns: many actions have the same.
-    trees: RefCell<BTreeMap<String, Arc<Folder>>>,
+    trees: RefCell<BTreeMap<String, Part>>,
+    /// Trees of which the store has all, and directories likewise.
+    put: RefCell<HashSet<Digest>>,
+}
+
+/// What a pattern matches, and how many files that are.
+#[derive(Clone)]
+struct Part {
+    tree: Arc<Folder>,
+    files: usize,
+}
+
+/// What an action sees.
+pub(super) struct Shown {
+    /// All of it.
+    pub(super) whole: Arc<Folder>,
+    /// Trees that lie one over another and together are it, the topmost first: the large ones are those of
+    /// patterns, which many actions have, so that each is made once.
+    pub(super) layers: Vec<Arc<Folder>>,
+}
+
+impl Shown {
+    /// Adds an empty directory.
+    pub(super) fn directory(&mut self, path: &str) -> Result<(), Clash> {
+        let directory = Folder::directory(path);
+        self.whole = Folder::union(&self.whole, &directory)?;
+        if let Some(top) = self.layers.first_mut() {
+            *top = Folder::union(top, &directory)?;
+        }
+        Ok(())
+    }
 }
 
 impl<'w> Sources<'w> {
@@ -52,7 +88,8 @@ impl<'w> Sources<'w> {
         };
         let found = walk(&inputs).map_err(|error| refused(&error))?;
         let outputs = InputSet::new(&places);
-        Ok(Self { wanted, root, found, outputs, trees: RefCell::default() })
+        let (trees, put) = (RefCell::default(), RefCell::default());
+        Ok(Self { wanted, root, found, outputs, trees, put })
     }
 
     /// Returns the open directory.
@@ -79,11 +116,15 @@ impl<'w> Sources<'w> {
         action: &Action,
         needs: &[&ActionResult],
         store: &Store<'_>,
-    ) -> Result<Arc<Folder>, CommandError> {
-        let mut tree = Arc::<Folder>::default();
+    ) -> Result<Shown, CommandError> {
+        let (mut tree, mut large) = (Arc::<Folder>::default(), Vec::<Part>::new());
         for pattern in &action.inputs {
             let part = self.part(action, pattern)?;
-            tree = Folder::union(&tree, &part).map_err(|it| clashes(action, &it))?;
+            if part.files < LAYER || large.len() == LAYERS_MAX {
+                tree = Folder::union(&tree, &part.tree).map_err(|it| clashes(action, &it))?;
+            } else if !large.iter().any(|it| Arc::ptr_eq(&it.tree, &part.tree)) {
+                large.push(part);
+            }
         }
         for left in needs.iter().flat_map(|result| &result.outputs) {
             let part = match &left.node {
@@ -102,15 +143,34 @@ impl<'w> Sources<'w> {
             let part = part.map_err(|it| clashes(action, &it))?;
             tree = Folder::union(&tree, &part).map_err(|it| clashes(action, &it))?;
         }
-        Ok(tree)
+        // The lowest may have stubs in the place of large files, so it is the largest.
+        large.sort_by_key(|part| part.files);
+        let mut whole = Arc::clone(&tree);
+        for part in &large {
+            whole = Folder::union(&whole, &part.tree).map_err(|it| clashes(action, &it))?;
+        }
+        let layers = std::iter::once(tree).chain(large.into_iter().map(|part| part.tree));
+        Ok(Shown { whole, layers: layers.collect() })
     }
 
-    /// Puts the contents of a tree into the store: those of the project that it lacks.
+    /// Puts what an action sees into the store: of the project's files those that it lacks.
     pub(super) fn put(
         &self,
-        tree: &Folder,
+        shown: &Shown,
         publishing: &Publishing<'_>,
     ) -> Result<(), CommandError> {
+        let mut put = self.put.borrow_mut();
+        for layer in &shown.layers {
+            let digest = layer.digest().map_err(|error| failed("can't name the inputs", &error))?;
+            if !put.contains(&digest) {
+                self.put_files(layer, publishing)?;
+            }
+            layer.put(publishing, &mut put)?;
+        }
+        Ok(shown.whole.put(publishing, &mut put)?)
+    }
+
+    fn put_files(&self, tree: &Folder, publishing: &Publishing<'_>) -> Result<(), CommandError> {
         for (path, leaf) in tree.leaves() {
             let Leaf::File { digest, .. } = leaf else { continue };
             let is_ours = self.found.leaves.contains_key(&path) && !self.is_output(&path);
@@ -119,16 +179,12 @@ impl<'w> Sources<'w> {
                 put.map_err(|error| refused(&error))?;
             }
         }
-        Ok(tree.put(publishing)?)
+        Ok(())
     }
 
-    fn part(
-        &self,
-        action: &Action,
-        pattern: &Stated<InputPattern>,
-    ) -> Result<Arc<Folder>, CommandError> {
+    fn part(&self, action: &Action, pattern: &Stated<InputPattern>) -> Result<Part, CommandError> {
         if let Some(known) = self.trees.borrow().get(pattern.value.as_str()) {
-            return Ok(Arc::clone(known));
+            return Ok(known.clone());
         }
         let fixed = pattern.value.fixed().map_or("", |it| it.as_str());
         let leaves = below(&self.found, fixed)
@@ -137,9 +193,9 @@ impl<'w> Sources<'w> {
         if tree.is_empty() {
             return Err(self.missing(action, pattern));
         }
-        let known = pattern.value.as_str().to_owned();
-        self.trees.borrow_mut().insert(known, Arc::clone(&tree));
-        Ok(tree)
+        let part = Part { files: tree.leaves().len(), tree };
+        self.trees.borrow_mut().insert(pattern.value.as_str().to_owned(), part.clone());
+        Ok(part)
     }
 
     fn is_output(&self, path: &str) -> bool {

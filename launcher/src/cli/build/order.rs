@@ -20,6 +20,8 @@ pub(super) struct Order {
     pub(super) action: usize,
     /// The tree that it sees.
     pub(super) tree: String,
+    /// Trees that together are it, the topmost first; none when it is shown by itself.
+    pub(super) layers: Vec<String>,
     /// The command and its arguments.
     pub(super) command: Vec<String>,
     /// The whole environment.

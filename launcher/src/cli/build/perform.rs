@@ -87,7 +87,8 @@ fn planned(order: &Order, dirs: &Dirs) -> Result<Planned, CommandError> {
         observe: if observes { Observe::Paths } else { Observe::Nothing },
         ..Request::default()
     };
-    let settled = stages::settle_in(surroundings(dirs, &order.environment)?, &args)?;
+    let mut settled = stages::settle_in(surroundings(dirs, &order.environment)?, &args)?;
+    settled.layer_trees(&order.layers);
     stages::decide(settled, request, &mut |_| {})
 }
 

@@ -13,7 +13,7 @@ use endow_vfs::inputs::Folder;
 use super::actions::{self, Wanted};
 use super::check;
 use super::collect::is_whole;
-use super::inputs::{self, Sources};
+use super::inputs::{self, Shown, Sources};
 use super::order::{Answer, Done, Order, Varied};
 use super::outcome::{self, Came, Failure, listed};
 use super::output_log::OutputLog;
@@ -167,7 +167,7 @@ impl<'s> Session<'s> {
                 return Ok(None);
             }
         };
-        let messages = self.executed(action, &tree)?.messages();
+        let messages = self.executed(action, &tree.whole)?.messages();
         let digest = messages.digest();
         self.told(number).digest = Some(digest);
         if action.is_cached
@@ -180,8 +180,8 @@ impl<'s> Session<'s> {
         }
         self.store.put_bytes(&messages.command).map_err(|error| of_store(&error))?;
         self.store.put_bytes(&messages.action).map_err(|error| of_store(&error))?;
-        match self.shown(action, &tree) {
-            Ok(shown) => Ok(Some(self.order(number, &shown))),
+        match self.shown(action, tree).and_then(|shown| self.order(number, &shown)) {
+            Ok(order) => Ok(Some(order)),
             Err(error) => {
                 self.fail(number, Failure::of(&error));
                 Ok(None)
@@ -190,31 +190,37 @@ impl<'s> Session<'s> {
     }
 
     /// Puts into the store what an action sees: its tree, with the directories that its outputs are in.
-    fn shown(&self, action: &Action, tree: &Arc<Folder>) -> Result<Digest, CommandError> {
-        let mut shown = Arc::clone(tree);
+    fn shown(&self, action: &Action, mut shown: Shown) -> Result<Shown, CommandError> {
         for output in &action.outputs {
             let Some((above, _)) = output.value.path.as_str().rsplit_once('/') else { continue };
             let clash = |clash: endow_vfs::inputs::Clash| {
                 CommandError::new(Kind::Policy, clash.to_string())
             };
-            shown = Folder::union(&shown, &Folder::directory(above)).map_err(clash)?;
+            shown.directory(above).map_err(clash)?;
         }
         self.sources.put(&shown, self.store)?;
-        shown.digest().map_err(|error| failed("can't name the inputs", &error))
+        Ok(shown)
     }
 
-    fn order(&self, number: usize, tree: &Digest) -> Order {
+    fn order(&self, number: usize, shown: &Shown) -> Result<Order, CommandError> {
         let action = self.action(number);
-        Order {
+        let named = |tree: &Arc<Folder>| {
+            let digest = tree.digest().map_err(|error| failed("can't name the inputs", &error));
+            digest.map(|it| it.to_string())
+        };
+        let layers = shown.layers.iter().filter(|it| !it.is_empty()).map(named);
+        let layers: Vec<String> = layers.collect::<Result<_, _>>()?;
+        Ok(Order {
             action: number,
-            tree: tree.to_string(),
+            tree: named(&shown.whole)?,
+            layers: if layers.len() > 1 { layers } else { Vec::new() },
             command: action.command.clone(),
             environment: environment(action),
             timeout_ms: action.timeout.and_then(|it| u64::try_from(it.as_millis()).ok()),
             tools: action.tools.iter().map(|it| it.value.clone()).collect(),
             varied: None,
             project: None,
-        }
+        })
     }
 
     /// What the result of an action depends on.
@@ -319,8 +325,8 @@ impl<'s> Session<'s> {
         number: usize,
         otherwise: impl FnOnce(&mut Order),
     ) -> Result<Option<Order>, CommandError> {
-        let tree = self.shown(self.action(number), &self.tree(number)?)?;
-        let mut order = self.order(number, &tree);
+        let shown = self.shown(self.action(number), self.tree(number)?)?;
+        let mut order = self.order(number, &shown)?;
         otherwise(&mut order);
         Ok(Some(order))
     }
@@ -362,7 +368,7 @@ impl<'s> Session<'s> {
     }
 
     /// The tree that an action sees, once all is there that it needs.
-    fn tree(&self, number: usize) -> Result<Arc<Folder>, CommandError> {
+    fn tree(&self, number: usize) -> Result<Shown, CommandError> {
         let needs = self.wanted.graph.needs(number).iter();
         let needs = needs.filter_map(|need| self.all.get(*need)?.result.as_ref());
         self.sources.tree(self.action(number), &needs.collect::<Vec<_>>(), self.store)
@@ -370,7 +376,7 @@ impl<'s> Session<'s> {
 
     /// The part of the tree that the action itself names.
     fn own_inputs(&self, number: usize) -> Result<Arc<Folder>, CommandError> {
-        self.sources.tree(self.action(number), &[], self.store)
+        Ok(self.sources.tree(self.action(number), &[], self.store)?.whole)
     }
 
     /// A result that can't be noted is as good as one that can.

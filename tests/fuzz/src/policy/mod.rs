@@ -64,7 +64,7 @@ fn resolved(file: PolicyFile, vars: &Vars) {
                 assert_host(repository);
                 assert!(!rev.is_empty());
             }
-            BackendSpec::Cas { digest } => assert_digest(digest),
+            BackendSpec::Cas { digest, .. } => assert_digest(digest),
             BackendSpec::Private { seed, write_back, mode } => {
                 seed.iter().for_each(assert_host);
                 write_back.iter().for_each(assert_guest);
