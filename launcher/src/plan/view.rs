@@ -44,7 +44,10 @@ pub(crate) fn plan(
         placement.mounts.iter().partition(|placed| placed.spec.at == GuestPath::root());
     root.into_iter().try_for_each(|placed| builder.mount(placed))?;
     builder.kernel_file_systems(policy)?;
-    others.into_iter().try_for_each(|placed| builder.mount(placed))?;
+    // What takes something that is prepared comes last: until then pid 1 need not wait for it.
+    let (late, early): (Vec<_>, Vec<_>) =
+        others.into_iter().partition(|placed| builder.can_be_late(placed));
+    early.into_iter().chain(late).try_for_each(|placed| builder.mount(placed))?;
     builder.awaited()?;
     builder.links()?;
     builder.live_repositories()?;
@@ -121,6 +124,15 @@ impl<'a> Builder<'a> {
     /// Returns the mounts right below `placed`.
     pub(super) fn below(&self, placed: &Placed) -> &[&'a Placed] {
         self.below.get(&placed.spec.at).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// Returns whether a mount shows something prepared, and neither lies in another nor has one in it.
+    fn can_be_late(&self, placed: &Placed) -> bool {
+        use BackendSpec::{Cas, Git, Private};
+        let takes = matches!(placed.spec.backend, Private { .. } | Git { .. } | Cas { .. });
+        let above = self.placement.above(&placed.spec.at);
+        let is_apart = above.is_none_or(|above| above.spec.at == GuestPath::root());
+        takes && is_apart && self.below(placed).is_empty()
     }
 
     fn begin(&mut self) {
