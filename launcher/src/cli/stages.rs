@@ -180,6 +180,32 @@ pub(crate) fn decide(
     request: Request,
     sketched: &mut dyn FnMut(&Sketch),
 ) -> Result<Planned, CommandError> {
+    decide_knowing(settled, request, sketched, None)
+}
+
+/// What is known of the host from a run before, which a run of the same mounts need not ask again.
+#[derive(Debug)]
+pub(crate) struct Known {
+    mounts: Vec<MountSpec>,
+    search: Vec<HostPath>,
+    host: HostFacts,
+}
+
+impl Known {
+    /// Returns whether a run asks about the same.
+    fn is_of(&self, policy: &Policy, search: &[HostPath]) -> bool {
+        self.search == search && self.mounts == without_trees(&policy.mounts)
+    }
+}
+
+/// Goes likewise from a policy to a plan; what is `known` of the host is not asked again, and what is asked is
+/// known from then on. A source that is another one by now is refused when it is mounted.
+pub(crate) fn decide_knowing(
+    settled: Settled,
+    request: Request,
+    sketched: &mut dyn FnMut(&Sketch),
+    mut known: Option<&mut Option<Known>>,
+) -> Result<Planned, CommandError> {
     let Settled { begun, surroundings, mut found, files } = settled;
     if let Some(name) = request.argv.first() {
         installation::grant(name, &surroundings, &mut found.policy);
@@ -187,26 +213,15 @@ pub(crate) fn decide(
     bridges::grant(&mut found.policy)?;
     let editor = editor::grant(&surroundings, &mut found.policy)?;
     let search = sources::search_path(&surroundings.environment);
-    let files = files.unwrap_or_else(|| probe::kernel_files(surroundings.vars.uid));
-    let looked = probe::look(&found.policy, search, &found.held, files);
-    let mut own = own_directories(&surroundings.dirs)?;
-    let missing = own_missing_in_grant(&found, &own, &looked.paths)?;
-    if request.own == Own::Made && missing {
-        make_own(&surroundings.dirs)?;
-        own = own_directories(&surroundings.dirs)?;
-    }
-    let questions = Questions {
-        policy: &found.policy,
-        policies: &found.held,
-        vars: &surroundings.vars,
-        environment: &surroundings.environment,
-        hidden: HiddenOptions {
-            own: Some(&own),
-            cache: Some(&surroundings.dirs.cache),
-            work_tree: surroundings.vars.git_root.as_ref(),
-        },
+    let before = known.as_mut().and_then(|it| it.take());
+    let host = match before.filter(|it| it.is_of(&found.policy, &search)) {
+        Some(it) => it.host,
+        None => ask((&surroundings, &found), request.own, (files, search.clone()))?,
     };
-    let host = probe::host_facts(&questions, looked);
+    if let Some(known) = known {
+        let mounts = without_trees(&found.policy.mounts);
+        *known = Some(Known { mounts, search, host: host.clone() });
+    }
     let places = (surroundings.dirs.cache.as_path(), &surroundings.vars);
     let trees = trees::resolve(&found.policy.mounts, places, &host.kernel);
     let mut host = HostFacts { trees, ..host };
@@ -223,6 +238,40 @@ pub(crate) fn decide(
     refuse_broken(&plan)?;
     let took = Took { probe: probed - begun, plan: probed.elapsed() };
     Ok(Planned { surroundings, found, host, plan, id, took })
+}
+
+/// Trees are asked about for each run.
+fn without_trees(mounts: &[MountSpec]) -> Vec<MountSpec> {
+    let is_tree = |spec: &&MountSpec| plan::tree_name(spec).is_some();
+    mounts.iter().filter(|spec| !is_tree(spec)).cloned().collect()
+}
+
+/// Asks everything about the host but its trees.
+fn ask(
+    (surroundings, found): (&Surroundings, &Found),
+    wish: Own,
+    (files, search): (Option<KernelFiles>, Vec<HostPath>),
+) -> Result<HostFacts, CommandError> {
+    let files = files.unwrap_or_else(|| probe::kernel_files(surroundings.vars.uid));
+    let looked = probe::look(&found.policy, search, &found.held, files);
+    let mut own = own_directories(&surroundings.dirs)?;
+    let missing = own_missing_in_grant(found, &own, &looked.paths)?;
+    if wish == Own::Made && missing {
+        make_own(&surroundings.dirs)?;
+        own = own_directories(&surroundings.dirs)?;
+    }
+    let questions = Questions {
+        policy: &found.policy,
+        policies: &found.held,
+        vars: &surroundings.vars,
+        environment: &surroundings.environment,
+        hidden: HiddenOptions {
+            own: Some(&own),
+            cache: Some(&surroundings.dirs.cache),
+            work_tree: surroundings.vars.git_root.as_ref(),
+        },
+    };
+    Ok(probe::host_facts(&questions, looked))
 }
 
 /// Looks through a live mount when its run is over.

@@ -168,6 +168,12 @@ impl Plan {
         Self { exec, keep, secrets: Vec::new(), ssh_agent: None, bridges: None, ..self }
     }
 
+    /// Returns the steps of the view that pid 1 can make before anything is prepared.
+    pub fn unprepared(&self) -> &[InitStep] {
+        let end = self.init.iter().position(InitStep::takes_prepared).unwrap_or(self.init.len());
+        self.init.get(..end).unwrap_or_default()
+    }
+
     /// Returns the filter of the run's processes.
     pub fn filter(&self) -> Option<&SeccompPlan> {
         self.payload.iter().find_map(|step| match step {

@@ -15,16 +15,17 @@ use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use super::order::{Done, End, Order, Varied};
-use crate::apply::{SpawnError, prepare};
+use crate::apply::{Begun, SpawnError, begin, prepare};
 use crate::cli::args::PolicyArgs;
 use crate::cli::commands::cas::{failed, of_store};
 use crate::cli::error::{CommandError, Kind};
 use crate::cli::running::{self, Given};
-use crate::cli::stages::{self, Own, Planned, Request};
+use crate::cli::stages::{self, Known, Own, Planned, Request};
 use crate::cli::surroundings::{Dirs, Surroundings};
-use crate::plan::ChangedTree;
 use crate::plan::seccomp::Observe;
+use crate::plan::step::InitStep;
 use crate::plan::why::Subject;
+use crate::plan::{ChangedTree, Opening};
 use crate::supervise::{Asked, Ended, Observed, Outcome};
 use crate::trees;
 
@@ -37,59 +38,130 @@ pub(super) const USER: &str = "build";
 /// The name of the host when conditions are to be others.
 const VARIED_HOST: &str = "check";
 
-/// Executes an action.
-pub(super) fn perform(order: &Order, dirs: &Dirs, store: &Store<'_>) -> Result<Done, CommandError> {
-    let _one = order.varied.map(vary);
-    let begun = Instant::now();
-    let planned = planned(order, dirs)?;
-    let mut prepared = prepare(&planned.plan, &dirs.state, &planned.id, &|_| {})?;
-    let (out, for_out) = stream(store).map_err(no_stream)?;
-    let (err, for_err) = stream(store).map_err(no_stream)?;
-    prepared.capture([for_out, for_err]);
-    let part_of = order.project.as_deref().map(|project| (Path::new(ROOT), Path::new(project)));
-    let given = Given { part_of, ..Given::default() };
-    let ran = running::run(&planned, &mut prepared, given, &mut |_| {})?;
-    let end = end(&planned, &ran.ended)?;
-    let absent = ran.observed.as_ref().map(absent).unwrap_or_default();
-    let asked = ran.observed.as_ref().and_then(asked);
-    let Some(run) = prepared.into_run() else {
-        return Err(CommandError::new(Kind::Bug, "an action has no layer"));
-    };
-    let (tree, changed) = match planned.plan.trees.first() {
-        Some(changed) => left(changed, &run.path(), store.path())?,
-        None => return Err(CommandError::new(Kind::Bug, "an action has no tree")),
-    };
-    run.remove(&OsFs).map_err(|error| failed("can't remove the run's directory", &error))?;
-    let publishing = store.publish().map_err(|error| of_store(&error))?;
-    let took_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
-    let (stdout, stderr) = (put(&publishing, &out)?, put(&publishing, &err)?);
-    Ok(Done { end, tree, stdout, stderr, changed, absent, asked, took_ms })
+/// Whoever executes actions, one after another.
+pub(super) struct Performer<'d> {
+    dirs: &'d Dirs,
+    /// What is known of the host, which does not change for every action.
+    known: Option<Known>,
+    /// What the last sandbox began with: most likely the next one does, too.
+    ahead: Option<(Opening, Vec<InitStep>)>,
+    next: Option<Next>,
 }
 
-/// Plans a sandbox that depends on nothing of the user's.
-fn planned(order: &Order, dirs: &Dirs) -> Result<Planned, CommandError> {
-    let argv = order.command.iter().map(OsString::from).collect();
-    let mut args = PolicyArgs::of_action(
-        (ROOT, &order.tree),
-        &order.tools,
-        &order.environment,
-        order.timeout_ms.map(Duration::from_millis),
-    );
-    if order.varied.is_some() {
-        args = args.on_host(VARIED_HOST);
+/// What is ready for the next action.
+struct Next {
+    /// The first process of its sandbox, which makes the view as far as that is known.
+    begun: Begun,
+    /// It has them, since they were there before it.
+    streams: Streams,
+}
+
+/// Files for what the command writes, each open twice: for this process and for the command.
+struct Streams {
+    own: [OwnedFd; 2],
+    given: [OwnedFd; 2],
+}
+
+impl Streams {
+    fn new(store: &Store<'_>) -> Result<Self, Errno> {
+        let ((out, out_given), (err, err_given)) = (stream(store)?, stream(store)?);
+        Ok(Self { own: [out, err], given: [out_given, err_given] })
     }
-    let observes = order.project.is_some() || order.varied.is_some();
-    let request = Request {
-        argv,
-        captured: true,
-        is_repeatable: true,
-        own: Own::AsFound,
-        observe: if observes { Observe::Paths } else { Observe::Nothing },
-        ..Request::default()
-    };
-    let mut settled = stages::settle_in(surroundings(dirs, &order.environment)?, &args)?;
-    settled.layer_trees(&order.layers);
-    stages::decide(settled, request, &mut |_| {})
+}
+
+impl<'d> Performer<'d> {
+    /// Executes actions whose runs are kept in these directories.
+    pub(super) fn new(dirs: &'d Dirs) -> Self {
+        Self { dirs, known: None, ahead: None, next: None }
+    }
+
+    /// Begins a sandbox for the next action. One that can't be begun is made when it is needed, and its
+    /// error told then.
+    fn begin_next(&self, store: &Store<'_>) -> Option<Next> {
+        let (opening, steps) = self.ahead.as_ref()?;
+        let streams = Streams::new(store).ok()?;
+        let mut begun = begin(opening, None).ok()?;
+        begun.go_ahead(steps);
+        Some(Next { begun, streams })
+    }
+
+    /// Executes an action.
+    pub(super) fn perform(
+        &mut self,
+        order: &Order,
+        store: &Store<'_>,
+    ) -> Result<Done, CommandError> {
+        let _one = order.varied.map(vary);
+        let knew = self.known.is_some();
+        match self.try_once(order, store) {
+            // What was known of the host may be so no more.
+            Err(_) if knew => {
+                (self.known, self.ahead, self.next) = (None, None, None);
+                self.try_once(order, store)
+            }
+            done => done,
+        }
+    }
+
+    fn try_once(&mut self, order: &Order, store: &Store<'_>) -> Result<Done, CommandError> {
+        let start = Instant::now();
+        let planned = self.planned(order)?;
+        let plan = &planned.plan;
+        let mut prepared = prepare(plan, &self.dirs.state, &planned.id, &|_| {})?;
+        let (begun, streams) = match self.next.take() {
+            Some(Next { begun, streams }) => (Some(begun), streams),
+            None => (None, Streams::new(store).map_err(no_stream)?),
+        };
+        prepared.capture(streams.given);
+        // It is made while this one is used.
+        self.next = self.begin_next(store);
+        let part_of = order.project.as_deref().map(|project| (Path::new(ROOT), Path::new(project)));
+        let given = Given { begun, part_of, ..Given::default() };
+        let ran = running::run(&planned, &mut prepared, given, &mut |_| {})?;
+        let end = end(&planned, &ran.ended)?;
+        self.ahead = Some((plan.opening.clone(), plan.unprepared().to_vec()));
+        let absent = ran.observed.as_ref().map(absent).unwrap_or_default();
+        let asked = ran.observed.as_ref().and_then(asked);
+        let Some(run) = prepared.into_run() else {
+            return Err(CommandError::new(Kind::Bug, "an action has no layer"));
+        };
+        let (tree, changed) = match plan.trees.first() {
+            Some(changed) => left(changed, &run.path(), store.path())?,
+            None => return Err(CommandError::new(Kind::Bug, "an action has no tree")),
+        };
+        run.remove(&OsFs).map_err(|error| failed("can't remove the run's directory", &error))?;
+        let publishing = store.publish().map_err(|error| of_store(&error))?;
+        let took_ms = u64::try_from(start.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let [out, err] = &streams.own;
+        let (stdout, stderr) = (put(&publishing, out)?, put(&publishing, err)?);
+        Ok(Done { end, tree, stdout, stderr, changed, absent, asked, took_ms })
+    }
+
+    /// Plans a sandbox that depends on nothing of the user's.
+    fn planned(&mut self, order: &Order) -> Result<Planned, CommandError> {
+        let argv = order.command.iter().map(OsString::from).collect();
+        let mut args = PolicyArgs::of_action(
+            (ROOT, &order.tree),
+            &order.tools,
+            &order.environment,
+            order.timeout_ms.map(Duration::from_millis),
+        );
+        if order.varied.is_some() {
+            args = args.on_host(VARIED_HOST);
+        }
+        let observes = order.project.is_some() || order.varied.is_some();
+        let request = Request {
+            argv,
+            captured: true,
+            is_repeatable: true,
+            own: Own::AsFound,
+            observe: if observes { Observe::Paths } else { Observe::Nothing },
+            ..Request::default()
+        };
+        let mut settled = stages::settle_in(surroundings(self.dirs, &order.environment)?, &args)?;
+        settled.layer_trees(&order.layers);
+        stages::decide_knowing(settled, request, &mut |_| {}, Some(&mut self.known))
+    }
 }
 
 /// What an action sees of the user and the place: nothing.

@@ -29,7 +29,7 @@ use crate::cli::commands::cas::{failed, of_store};
 use crate::cli::error::{CommandError, Kind};
 use crate::cli::output::Output;
 use crate::cli::progress::CountLine;
-use crate::cli::surroundings::{self, Surroundings};
+use crate::cli::surroundings;
 use crate::trees;
 
 /// The exit code of a build of which an action failed.
@@ -53,6 +53,7 @@ const ENVIRONMENT: [(&str, &str); 6] = [
 /// Builds what is asked for.
 pub(crate) fn run(args: &BuildArgs, output: &Output) -> Result<ExitCode, CommandError> {
     let surroundings = surroundings::read(args.directory.as_deref())?;
+    let workers = Workers::new(&surroundings.dirs, args.jobs.unwrap_or_else(processors));
     let wanted = actions::wanted(args, &surroundings)?;
     let place = &surroundings.dirs.cache;
     let store = Store::open(&OsFs, &trees::store(place)).map_err(|error| of_store(&error))?;
@@ -70,7 +71,6 @@ pub(crate) fn run(args: &BuildArgs, output: &Output) -> Result<ExitCode, Command
     let mut session = Session {
         args,
         output,
-        surroundings: &surroundings,
         wanted: &wanted,
         platform,
         store: &publishing,
@@ -80,7 +80,7 @@ pub(crate) fn run(args: &BuildArgs, output: &Output) -> Result<ExitCode, Command
         all: wanted.actions.iter().map(Told::of).collect(),
     };
     session.check_places()?;
-    session.build()?;
+    session.build(workers)?;
     if session.has_executed() && look()? != session.platform {
         session.forget()?;
     }
@@ -96,7 +96,6 @@ pub(crate) fn run(args: &BuildArgs, output: &Output) -> Result<ExitCode, Command
 struct Session<'s> {
     args: &'s BuildArgs,
     output: &'s Output,
-    surroundings: &'s Surroundings,
     wanted: &'s Wanted,
     platform: Platform,
     /// While it is held nothing is collected that a result names.
@@ -127,11 +126,9 @@ impl<'s> Session<'s> {
         Ok(())
     }
 
-    fn build(&mut self) -> Result<(), CommandError> {
+    fn build(&mut self, mut workers: Workers<'_>) -> Result<(), CommandError> {
         let graph = &self.wanted.graph;
         let mut schedule = Schedule::new(graph, self.wanted.actions.len(), self.args.keep_going);
-        let jobs = self.args.jobs.unwrap_or_else(processors);
-        let mut workers = Workers::new(&self.surroundings.dirs, jobs);
         let line = CountLine::begin(self.output, "building");
         loop {
             while workers.has_room()

@@ -1,5 +1,6 @@
 //! Processes that execute actions, one after the other.
 
+use std::cell::OnceCell;
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::AsFd;
@@ -12,7 +13,7 @@ use rustix::fs::Mode;
 use rustix::io::Errno;
 
 use super::order::{self, Answer, Order};
-use super::perform::perform;
+use super::perform::Performer;
 use crate::cli::commands::cas::of_store;
 use crate::cli::error::{CommandError, Kind};
 use crate::cli::surroundings::Dirs;
@@ -21,6 +22,8 @@ use crate::sys;
 use crate::sys::clone::Cloned;
 use crate::trees;
 
+/// How many are started before anything else is done.
+const EARLY: usize = 4;
 /// The bits that the command's umask takes away, whatever the caller's does.
 const UMASK: u32 = 0o022;
 
@@ -35,10 +38,15 @@ pub(super) struct Workers<'d> {
 }
 
 impl<'d> Workers<'d> {
-    /// Has at most so many, each started when it is needed.
+    /// Has at most so many. Those that a machine is likely to need are started at once: what this process
+    /// will have in memory would make each of their own starts slower. Others follow when they are needed.
     pub(super) fn new(dirs: &'d Dirs, most: usize) -> Self {
         let (idle, busy, failed) = (Vec::new(), Vec::new(), VecDeque::new());
-        Self { dirs, most: most.max(1), idle, busy, failed }
+        let mut workers = Self { dirs, most: most.max(1), idle, busy, failed };
+        // One that can't be started now is missed, and told of, when it is needed.
+        let started = (0..workers.most.min(EARLY)).map_while(|_| workers.start().ok());
+        workers.idle = started.collect();
+        workers
     }
 
     /// Returns whether another order can be given.
@@ -97,9 +105,13 @@ impl<'d> Workers<'d> {
     }
 
     fn worker(&mut self) -> io::Result<UnixStream> {
-        if let Some(worker) = self.idle.pop() {
-            return Ok(worker);
+        match self.idle.pop() {
+            Some(worker) => Ok(worker),
+            None => self.start(),
         }
+    }
+
+    fn start(&self) -> io::Result<UnixStream> {
         let (own, others) = UnixStream::pair()?;
         match sys::clone::clone(0, None)? {
             Cloned::Child => {
@@ -120,10 +132,11 @@ fn work(orders: &UnixStream, dirs: &Dirs) {
     if let Ok(null) = std::fs::File::open("/dev/null") {
         let _ = rustix::stdio::dup2_stdin(null.as_fd());
     }
-    let store = Store::open(&OsFs, &trees::store(&dirs.cache)).map_err(|error| of_store(&error));
+    let (mut performer, store) = (Performer::new(dirs), OnceCell::new());
+    let open = || Store::open(&OsFs, &trees::store(&dirs.cache)).map_err(|error| of_store(&error));
     while let Ok(Some(order)) = order::read::<Order>(orders) {
-        let done = match &store {
-            Ok(store) => perform(&order, dirs, store),
+        let done = match store.get_or_init(open) {
+            Ok(store) => performer.perform(&order, store),
             Err(error) => Err(error.clone()),
         };
         if order::write(&Answer { action: order.action, done }, orders).is_err() {
