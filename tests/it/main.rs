@@ -4,6 +4,7 @@ mod attacks;
 mod awaited;
 mod build;
 mod build_check;
+mod build_interrupted;
 mod check;
 mod doctor;
 mod escape;

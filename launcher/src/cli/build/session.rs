@@ -24,12 +24,12 @@ use super::schedule::{Schedule, State};
 use super::told::{self, Origin, Told};
 use super::workers::Workers;
 use crate::cli::args::BuildArgs;
-use crate::cli::cache;
 use crate::cli::commands::cas::{failed, of_store};
 use crate::cli::error::{CommandError, Kind};
 use crate::cli::output::Output;
 use crate::cli::progress::CountLine;
 use crate::cli::surroundings;
+use crate::cli::{cache, left_over};
 use crate::trees;
 
 /// The exit code of a build of which an action failed.
@@ -54,6 +54,7 @@ const ENVIRONMENT: [(&str, &str); 6] = [
 pub(crate) fn run(args: &BuildArgs, output: &Output) -> Result<ExitCode, CommandError> {
     let surroundings = surroundings::read(args.directory.as_deref())?;
     let workers = Workers::new(&surroundings.dirs, args.jobs.unwrap_or_else(processors));
+    left_over::clear(&surroundings.dirs.state, output);
     let wanted = actions::wanted(args, &surroundings)?;
     let place = &surroundings.dirs.cache;
     let store = Store::open(&OsFs, &trees::store(place)).map_err(|error| of_store(&error))?;

@@ -1,0 +1,119 @@
+//! `endow build`, ended at any time: what is left is right, and so is what comes after it.
+//!
+//! `ENDOW_SWEEP=all` tries more moments, and more amounts of room.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::time::Duration;
+
+use crate::build::Project;
+use crate::harness::{Running, said};
+
+/// For so long a build goes on at most before it is ended: it takes about as long.
+const LONGEST: Duration = Duration::from_millis(480);
+/// The sizes of the cache's file system: in the largest there is room.
+const SIZES_KIB: std::ops::Range<usize> = 64..1600;
+
+/// Returns how many moments and sizes are tried.
+fn tries() -> u32 {
+    let is_all = std::env::var("ENDOW_SWEEP").is_ok_and(|it| it == "all");
+    if is_all { 48 } else { 8 }
+}
+
+/// A chain and some beside it, with outputs of a size that takes more than one write.
+fn project() -> Project {
+    let one = |number: usize, needs: &str| {
+        format!(
+            "[[action]]\nname = \"a{number}\"\ninputs = [\"in\"]\nneeds = [{needs}]\noutputs = [\"out/{number}/\", \"file-{number}\"]\n\
+             command = [\"sh\", \"-c\", \"mkdir out/{number}; seq {number} 20000 | tee out/{number}/a out/{number}/b >file-{number}; cat in\"]\n"
+        )
+    };
+    let chained =
+        (0..4).map(|it| one(it, &if it == 0 { String::new() } else { format!("\"a{}\"", it - 1) }));
+    let project = Project::new(&chained.chain((4..8).map(|it| one(it, ""))).collect::<String>());
+    project.write("in", "said\n");
+    fs::create_dir(project.path("out")).expect("made");
+    project
+}
+
+/// The outputs that are there, by their paths.
+fn outputs(project: &Project) -> BTreeMap<String, Vec<u8>> {
+    let paths =
+        (0..8).flat_map(|it| [format!("out/{it}/a"), format!("out/{it}/b"), format!("file-{it}")]);
+    paths.filter_map(|path| Some((path.clone(), fs::read(project.path(&path)).ok()?))).collect()
+}
+
+fn remove_outputs(project: &Project) {
+    for number in 0..8 {
+        fs::remove_dir_all(project.path(&format!("out/{number}"))).expect("removed");
+        fs::remove_file(project.path(&format!("file-{number}"))).expect("removed");
+    }
+}
+
+/// Nothing that is there is half of itself.
+#[track_caller]
+fn assert_whole(project: &Project, expected: &BTreeMap<String, Vec<u8>>, what: &str) {
+    for (path, content) in outputs(project) {
+        assert!(expected.get(&path) == Some(&content), "{what}: {path}, {} bytes", content.len());
+    }
+}
+
+#[test]
+fn build_that_is_ended_at_any_time_leaves_nothing_wrong() {
+    let reference = project();
+    assert_eq!(reference.build(&[]).ok(), "said\n".repeat(8));
+    let expected = outputs(&reference);
+    assert_eq!(expected.len(), 24);
+    for signal in [9, 2, 15] {
+        let project = project();
+        for time in 0..tries() {
+            let mut build = Running::start(&mut project.world.endow(["build", "-j2"]));
+            std::thread::sleep(LONGEST / tries() * time);
+            build.signal(signal);
+            build.end();
+            assert_whole(&project, &expected, &format!("signal {signal} at {time}"));
+        }
+        project.build(&[]).ok();
+        assert_eq!(outputs(&project), expected, "signal {signal}");
+        // What is remembered is right, too.
+        remove_outputs(&project);
+        let states = project.states(&[]);
+        assert!(states.iter().all(|it| it.ends_with("cached")), "signal {signal}: {states:?}");
+        assert_eq!(outputs(&project), expected, "signal {signal}");
+        project.world.assert_no_run_left();
+    }
+}
+
+/// The file system of the cache is full at some point of a build, at each of many points.
+#[test]
+fn build_without_room_leaves_nothing_wrong() {
+    let reference = project();
+    reference.build(&[]).ok();
+    let expected = outputs(&reference);
+    let endow = crate::harness::endow();
+    let mut failed = 0;
+    let step = SIZES_KIB.len() / usize::try_from(tries()).expect("few");
+    for size_kib in SIZES_KIB.step_by(step) {
+        let project = project();
+        let cache = project.world.root().join("cache");
+        fs::create_dir_all(&cache).expect("made");
+        let script = format!(
+            "mount -t tmpfs -o size=8m none {cache} && chmod 700 {cache} || exit 99
+             head -c {full}k /dev/zero >{cache}/filler || exit 99
+             {endow} build -j1; code=$?; rm {cache}/filler
+             {endow} build -j1 || exit 98
+             rm -r out/* file-*; {endow} build --json || exit 97; exit $code",
+            full = 8192 - size_kib,
+            cache = cache.display(),
+            endow = endow.display(),
+        );
+        let mut command = project.world.command("unshare");
+        let said =
+            said(command.args(["--user", "--map-root-user", "--mount", "sh", "-c", &script]));
+        assert!(said.code < 97 || said.code > 99, "{size_kib} KiB: {}", said.stderr);
+        failed += usize::from(said.code != 0);
+        assert!(!said.stdout.contains("\"executed\""), "{size_kib} KiB: {}", said.stdout);
+        assert_eq!(outputs(&project), expected, "{size_kib} KiB");
+    }
+    assert!(failed > 2, "it was full {failed} times only");
+}
