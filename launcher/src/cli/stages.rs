@@ -198,8 +198,8 @@ impl Known {
     }
 }
 
-/// Goes likewise from a policy to a plan; what is `known` of the host is not asked again, and what is asked is
-/// known from then on. A source that is another one by now is refused when it is mounted.
+/// Goes likewise from a policy to a plan, for runs that differ in nothing but their trees, mounts, variables, time
+/// limit and command; what is `known` of the host is not asked again, and what is asked is known from then on. A source that is another one by now is refused when it is mounted.
 pub(crate) fn decide_knowing(
     settled: Settled,
     request: Request,

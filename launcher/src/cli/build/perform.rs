@@ -91,6 +91,9 @@ impl<'d> Performer<'d> {
         order: &Order,
         store: &Store<'_>,
     ) -> Result<Done, CommandError> {
+        // A process has the processors of the one that made it.
+        let is_varied = order.varied.is_some();
+        self.next.take_if(|_| is_varied);
         let _one = order.varied.map(vary);
         let knew = self.known.is_some();
         match self.try_once(order, store) {
@@ -114,7 +117,7 @@ impl<'d> Performer<'d> {
         };
         prepared.capture(streams.given);
         // It is made while this one is used.
-        self.next = self.begin_next(store);
+        self.next = if order.varied.is_none() { self.begin_next(store) } else { None };
         let part_of = order.project.as_deref().map(|project| (Path::new(ROOT), Path::new(project)));
         let given = Given { begun, part_of, ..Given::default() };
         let ran = running::run(&planned, &mut prepared, given, &mut |_| {})?;
