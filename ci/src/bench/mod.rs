@@ -4,6 +4,7 @@
 //! differences come with an interval. Every launcher makes the mounts that the kernel lists inside
 //! endow: see [`view::View::like`].
 
+mod actions;
 mod bound;
 mod capture;
 mod casd;
@@ -34,8 +35,18 @@ use self::scratch::Scratch;
 use crate::workspace;
 
 /// Everything that can be measured.
-const ALL: [&str; 9] =
-    ["launch", "memory", "build", "sync", "materialize", "network", "startup", "observe", "verify"];
+const ALL: [&str; 10] = [
+    "launch",
+    "memory",
+    "build",
+    "sync",
+    "materialize",
+    "network",
+    "startup",
+    "observe",
+    "verify",
+    "actions",
+];
 
 /// What to measure and how.
 struct Options {
@@ -65,6 +76,7 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
             "startup" => startup::run(&scratch, options.rounds.unwrap_or(21))?,
             "observe" => observe::run(&scratch, options.rounds.unwrap_or(11))?,
             "verify" => verify::run(&scratch, options.rounds.unwrap_or(51))?,
+            "actions" => actions::run(&scratch, options.rounds.unwrap_or(3))?,
             other => bail!("nothing called {other} can be measured: {}", ALL.join(", ")),
         });
     }
