@@ -27,7 +27,7 @@ const PROFILES: &str = "profiles";
 const POLICY_MAX: u64 = 1 << 20;
 
 /// A policy and the files it was read from.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Found {
     /// What holds.
     pub(crate) policy: Policy,

@@ -100,7 +100,7 @@ pub(crate) enum Own {
 }
 
 /// A policy, and who asks for it where.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Settled {
     begun: Instant,
     surroundings: Surroundings,
@@ -120,13 +120,16 @@ impl Settled {
         &self.found.policy
     }
 
-    /// Shows trees of the store as layers that lie one over another, the topmost first.
-    pub(crate) fn layer_trees(&mut self, parts: &[String]) {
-        for spec in &mut self.found.policy.mounts {
-            if let BackendSpec::Cas { layers, .. } = &mut spec.backend {
-                *layers = parts.to_vec();
+    /// Returns the same with another tree of the store in the place of the one that it shows, as layers that
+    /// lie one over another, the topmost first; without layers by itself.
+    pub(crate) fn showing(&self, tree: &str, parts: &[String]) -> Self {
+        let mut other = Self { begun: Instant::now(), ..self.clone() };
+        for spec in &mut other.found.policy.mounts {
+            if let BackendSpec::Cas { digest, layers } = &mut spec.backend {
+                (*digest, *layers) = (tree.to_owned(), parts.to_vec());
             }
         }
+        other
     }
 
     /// Puts throw-away layers in the place of all that a command could change.

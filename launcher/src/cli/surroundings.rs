@@ -16,7 +16,7 @@ use crate::probe::git_dirs;
 use crate::probe::small_file::says_absent;
 
 /// Everything that the surroundings say.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Surroundings {
     /// What policies may refer to.
     pub(crate) vars: Vars,

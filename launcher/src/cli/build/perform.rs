@@ -20,7 +20,7 @@ use crate::cli::args::PolicyArgs;
 use crate::cli::commands::cas::{failed, of_store};
 use crate::cli::error::{CommandError, Kind};
 use crate::cli::running::{self, Given};
-use crate::cli::stages::{self, Known, Own, Planned, Request};
+use crate::cli::stages::{self, Known, Own, Planned, Request, Settled};
 use crate::cli::surroundings::{Dirs, Surroundings};
 use crate::plan::seccomp::Observe;
 use crate::plan::step::InitStep;
@@ -41,11 +41,29 @@ const VARIED_HOST: &str = "check";
 /// Whoever executes actions, one after another.
 pub(super) struct Performer<'d> {
     dirs: &'d Dirs,
+    /// The last policy, and for what it was made.
+    settled: Option<(Wish, Settled)>,
     /// What is known of the host, which does not change for every action.
     known: Option<Known>,
     /// What the last sandbox began with: most likely the next one does, too.
     ahead: Option<(Opening, Vec<InitStep>)>,
     next: Option<Next>,
+}
+
+/// What the policy of an action depends on, beside its tree.
+#[derive(Clone, PartialEq, Eq)]
+struct Wish {
+    tools: Vec<OsString>,
+    environment: BTreeMap<String, String>,
+    timeout_ms: Option<u64>,
+    is_varied: bool,
+}
+
+impl Wish {
+    fn of(order: &Order) -> Self {
+        let (tools, environment) = (order.tools.clone(), order.environment.clone());
+        Self { tools, environment, timeout_ms: order.timeout_ms, is_varied: order.varied.is_some() }
+    }
 }
 
 /// What is ready for the next action.
@@ -72,7 +90,7 @@ impl Streams {
 impl<'d> Performer<'d> {
     /// Executes actions whose runs are kept in these directories.
     pub(super) fn new(dirs: &'d Dirs) -> Self {
-        Self { dirs, known: None, ahead: None, next: None }
+        Self { dirs, settled: None, known: None, ahead: None, next: None }
     }
 
     /// Begins a sandbox for the next action. One that can't be begun is made when it is needed, and its
@@ -161,8 +179,15 @@ impl<'d> Performer<'d> {
             observe: if observes { Observe::Paths } else { Observe::Nothing },
             ..Request::default()
         };
-        let mut settled = stages::settle_in(surroundings(self.dirs, &order.environment)?, &args)?;
-        settled.layer_trees(&order.layers);
+        let wish = Wish::of(order);
+        if self.settled.as_ref().is_none_or(|(before, _)| *before != wish) {
+            let alone = surroundings(self.dirs, &order.environment)?;
+            self.settled = Some((wish, stages::settle_in(alone, &args)?));
+        }
+        let Some((_, settled)) = &self.settled else {
+            return Err(CommandError::new(Kind::Bug, "an action has no policy"));
+        };
+        let settled = settled.showing(&order.tree, &order.layers);
         stages::decide_knowing(settled, request, &mut |_| {}, Some(&mut self.known))
     }
 }
