@@ -296,7 +296,7 @@ fn link_in_the_way_of_an_output_leads_nowhere() {
 }
 
 /// All files below a directory.
-fn files(dir: &Path) -> Vec<PathBuf> {
+pub(crate) fn files(dir: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(dir).expect("listed").map(|entry| entry.expect("an entry").path());
     let (dirs, files): (Vec<PathBuf>, Vec<PathBuf>) = entries.partition(|path| path.is_dir());
     files.into_iter().chain(dirs.iter().flat_map(|dir| self::files(dir))).collect()

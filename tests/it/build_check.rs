@@ -5,7 +5,8 @@ use std::os::unix::fs::{FileExt, PermissionsExt};
 
 use serde_json::Value;
 
-use crate::build::Project;
+use crate::build::{Project, files};
+use crate::harness::{Running, soon};
 
 /// A program of the user's own, that no action sees by itself.
 fn tool(project: &Project) -> String {
@@ -66,6 +67,37 @@ fn tool_in_an_untrusted_file_is_a_grant() {
     project.policy(&action("~/tools/gone"));
     let missing = project.build(&["-p", &file]);
     assert!(missing.fails(125).contains("tools/gone"), "{}", missing.stderr);
+}
+
+/// Of what a result is that was made while a tool changed nobody can say.
+#[test]
+fn results_of_a_build_in_which_a_tool_changed_are_forgotten() {
+    let project = Project::new("");
+    let tool = tool(&project);
+    let arguments = |output: &str| {
+        let script = format!("echo x >begun; sleep 1; echo made >{output}");
+        let words = ["build", "--tool", &tool, "--output", output, "--", "sh", "-c", &script];
+        words.map(str::to_owned)
+    };
+    let remembered = || files(&project.world.root().join("cache/actions")).len();
+    let build = |output: &str, meanwhile: &dyn Fn()| {
+        let mut build = Running::start(&mut project.world.endow(arguments(output)));
+        let runs = project.world.state().join("runs");
+        soon("the action is executed", || {
+            let mut runs = fs::read_dir(&runs).into_iter().flatten().flatten();
+            runs.any(|run| run.path().join("layers/000/t000/upper/begun").exists())
+        });
+        meanwhile();
+        assert_eq!(build.end(), 0);
+        assert_eq!(project.read(output), "made\n");
+    };
+    build("quiet", &|| ());
+    let before = remembered();
+    assert!(before > 0);
+    build("changed", &|| fs::write(&tool, "#!/bin/sh\n").expect("written"));
+    assert_eq!(remembered(), before);
+    build("gone", &|| fs::remove_file(&tool).expect("removed"));
+    assert_eq!(remembered(), before);
 }
 
 /// What each command leaves depends on one thing that no input says.

@@ -82,7 +82,8 @@ pub(crate) fn run(args: &BuildArgs, output: &Output) -> Result<ExitCode, Command
     };
     session.check_places()?;
     session.build(workers)?;
-    if session.has_executed() && look()? != session.platform {
+    // What can't be looked through any more is not what it was.
+    if session.has_noted() && !look().is_ok_and(|it| it == session.platform) {
         session.forget()?;
     }
     told::summary(&session.all, output);
@@ -400,8 +401,9 @@ impl<'s> Session<'s> {
         Ok(())
     }
 
-    fn has_executed(&self) -> bool {
-        self.all.iter().any(|it| it.origin == Some(Origin::Executed))
+    fn has_noted(&self) -> bool {
+        let is_executed = |it: &Told| it.origin == Some(Origin::Executed);
+        !self.args.no_cache && self.all.iter().any(is_executed)
     }
 
     /// Forgets what was executed while the host's programs changed: of what it is the result nobody knows.
