@@ -35,10 +35,13 @@ pub(crate) fn host_root(
     for root in roots(shown.values().flatten()) {
         let found = settled(root, memory).map_err(|errno| (root.to_owned(), errno))?;
         put(&mut hash, root.as_os_str().as_bytes());
-        hash.update(found);
+        hash.update(found.as_bytes());
     }
-    let hash: [u8; 32] = hash.finalize().into();
-    Ok(hash.iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(hex(&hash.finalize()))
+}
+
+fn hex(hash: &[u8]) -> String {
+    hash.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Returns what stands where, all links resolved: what a link leads to is shown.
@@ -71,11 +74,11 @@ fn put(hash: &mut Sha256, bytes: &[u8]) {
 }
 
 /// Looks through a file or directory until nothing in it is so young that it could change once more
-/// unseen, and returns its identity.
+/// unseen, and returns its identity, as hexadecimal digits.
 ///
 /// # Errors
 /// It can't be looked through.
-pub(crate) fn settled(path: &Path, memory: BorrowedFd<'_>) -> Result<[u8; 32], Errno> {
+pub(crate) fn settled(path: &Path, memory: BorrowedFd<'_>) -> Result<String, Errno> {
     let mut found = identity(&OsFs, path, Some(memory))?;
     for _ in 0..TRIES {
         if found.is_settled {
@@ -84,7 +87,7 @@ pub(crate) fn settled(path: &Path, memory: BorrowedFd<'_>) -> Result<[u8; 32], E
         std::thread::sleep(MOMENT);
         found = identity(&OsFs, path, Some(memory))?;
     }
-    Ok(found.hash)
+    Ok(hex(&found.hash))
 }
 
 #[cfg(test)]

@@ -32,7 +32,7 @@ impl Identity {
 
 /// Returns what an open file is.
 pub(crate) fn of(file: impl AsFd) -> Result<Identity, Errno> {
-    look(file, c"", AtFlags::EMPTY_PATH).map(|(identity, _, _)| identity)
+    at_mount(file, c"").map(|(identity, _, _)| identity)
 }
 
 /// Returns what a name in a directory is, a symbolic link being one; the last name alone may be
@@ -48,14 +48,6 @@ pub(crate) fn at_mount(
     name: impl Arg,
 ) -> Result<(Identity, FileType, u64), Errno> {
     let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT | AtFlags::EMPTY_PATH;
-    look(directory, name, flags)
-}
-
-fn look(
-    directory: impl AsFd,
-    name: impl Arg,
-    flags: AtFlags,
-) -> Result<(Identity, FileType, u64), Errno> {
     let wanted = StatxFlags::TYPE | StatxFlags::INO | StatxFlags::BTIME | StatxFlags::MNT_ID;
     let found = statx(directory, name, flags, wanted)?;
     let kind = FileType::from_raw_mode(found.stx_mode.into());

@@ -80,7 +80,6 @@ fn identity(tool: &OsStr, memory: &OwnedFd) -> Result<String, CommandError> {
     let real = path.canonicalize().map_err(|error| unreadable(path, error))?;
     let hash = probe::settled(&real, memory.as_fd());
     let hash = hash.map_err(|errno| unreadable(&real, errno.into()))?;
-    let hash: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
     Ok(if real == path { hash } else { format!("{hash} at {}", real.display()) })
 }
 
