@@ -122,8 +122,8 @@ impl Settled {
 
     /// Returns the same with another tree of the store in the place of the one that it shows, as layers that
     /// lie one over another, the topmost first; without layers by itself.
-    pub(crate) fn showing(&self, tree: &str, parts: &[String]) -> Self {
-        let mut other = Self { begun: Instant::now(), ..self.clone() };
+    pub(crate) fn showing(self, tree: &str, parts: &[String]) -> Self {
+        let mut other = Self { begun: Instant::now(), ..self };
         for spec in &mut other.found.policy.mounts {
             if let BackendSpec::Cas { digest, layers } = &mut spec.backend {
                 (*digest, *layers) = (tree.to_owned(), parts.to_vec());

@@ -110,8 +110,9 @@ impl<'d> Performer<'d> {
         store: &Store<'_>,
     ) -> Result<Done, CommandError> {
         // A process has the processors of the one that made it.
-        let is_varied = order.varied.is_some();
-        self.next.take_if(|_| is_varied);
+        if order.varied.is_some() {
+            self.next = None;
+        }
         let _one = order.varied.map(vary);
         let knew = self.known.is_some();
         match self.try_once(order, store) {
@@ -158,9 +159,12 @@ impl<'d> Performer<'d> {
         Ok(Done { end, tree, stdout, stderr, changed, absent, asked, took_ms })
     }
 
-    /// Plans a sandbox that depends on nothing of the user's.
-    fn planned(&mut self, order: &Order) -> Result<Planned, CommandError> {
-        let argv = order.command.iter().map(OsString::from).collect();
+    /// Returns the policy of an action: the last one where it is the same.
+    fn settled(&mut self, order: &Order) -> Result<Settled, CommandError> {
+        let wish = Wish::of(order);
+        if let Some((_, settled)) = self.settled.as_ref().filter(|(before, _)| *before == wish) {
+            return Ok(settled.clone());
+        }
         let mut args = PolicyArgs::of_action(
             (ROOT, &order.tree),
             &order.tools,
@@ -170,6 +174,15 @@ impl<'d> Performer<'d> {
         if order.varied.is_some() {
             args = args.on_host(VARIED_HOST);
         }
+        let alone = surroundings(self.dirs, &order.environment)?;
+        let settled = stages::settle_in(alone, &args)?;
+        self.settled = Some((wish, settled.clone()));
+        Ok(settled)
+    }
+
+    /// Plans a sandbox that depends on nothing of the user's.
+    fn planned(&mut self, order: &Order) -> Result<Planned, CommandError> {
+        let argv = order.command.iter().map(OsString::from).collect();
         let observes = order.project.is_some() || order.varied.is_some();
         let request = Request {
             argv,
@@ -179,15 +192,7 @@ impl<'d> Performer<'d> {
             observe: if observes { Observe::Paths } else { Observe::Nothing },
             ..Request::default()
         };
-        let wish = Wish::of(order);
-        if self.settled.as_ref().is_none_or(|(before, _)| *before != wish) {
-            let alone = surroundings(self.dirs, &order.environment)?;
-            self.settled = Some((wish, stages::settle_in(alone, &args)?));
-        }
-        let Some((_, settled)) = &self.settled else {
-            return Err(CommandError::new(Kind::Bug, "an action has no policy"));
-        };
-        let settled = settled.showing(&order.tree, &order.layers);
+        let settled = self.settled(order)?.showing(&order.tree, &order.layers);
         stages::decide_knowing(settled, request, &mut |_| {}, Some(&mut self.known))
     }
 }
