@@ -48,6 +48,16 @@ fn endpoint_has_a_port_and_a_variable() {
 }
 
 #[test]
+fn web_sockets_are_passed_on_where_an_entry_says_so() {
+    let websocket = |value: &str| {
+        let user = format!("[secrets]\n{}", API.replace(" }", &format!("{value} }}")));
+        let policy = policy(&layered(&user, "", &Flags::default()), &vars()).expect("a policy");
+        policy.network.endpoints.first().expect("an endpoint").value.websocket
+    };
+    assert!(!websocket("") && !websocket(", websocket = false") && websocket(", websocket = true"));
+}
+
+#[test]
 fn later_entry_replaces_and_false_removes() {
     let user = format!("[secrets]\n{API}B = {{ from = \"cmd:b\", fd = 3 }}");
     let later = "[secrets]\nA = { from = \"env:KEY\", fd = 4 }\nB = false";
