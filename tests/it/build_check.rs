@@ -62,6 +62,39 @@ fn tool_in_an_untrusted_file_is_a_grant() {
     assert!(missing.fails(125).contains("tools/gone"), "{}", missing.stderr);
 }
 
+/// Waits for an action that makes a file of this name, which it does not leave.
+fn wait_until_begun(project: &Project) {
+    let runs = project.world.state().join("runs");
+    soon("the action is executed", || {
+        let mut runs = fs::read_dir(&runs).into_iter().flatten().flatten();
+        runs.any(|run| run.path().join("layers/000/t000/upper/begun").exists())
+    });
+}
+
+/// What is known of the host since an action before is asked again where it holds no more.
+#[test]
+fn tool_that_is_replaced_between_two_actions_is_shown_as_it_is() {
+    let project = Project::new("");
+    let tool = tool(&project);
+    let action = |name: &str, script: &str, needs: &str| {
+        format!(
+            "[[action]]\nname = \"{name}\"\ncommand = [\"sh\", \"-c\", \"{script}\"]\n\
+             tools = [\"{tool}\"]\noutputs = [\"{name}\"]\nneeds = [{needs}]\n"
+        )
+    };
+    let first = action("one", &format!("echo x >begun; sleep 1; echo a | {tool} >one"), "");
+    let second = action("two", &format!("echo a | {tool} >two"), "\"one\"");
+    project.policy(&format!("{first}{second}"));
+    let file = project.path("endow.toml").display().to_string();
+    let mut build = Running::start(&mut project.world.endow(["build", "-j1", "-p", &file]));
+    wait_until_begun(&project);
+    let new = project.world.write("home/tools/new", "#!/bin/sh\ntr a-z b-za\n");
+    fs::set_permissions(&new, fs::Permissions::from_mode(0o755)).expect("made executable");
+    fs::rename(new, &tool).expect("replaced");
+    assert_eq!(build.end(), 0);
+    assert_eq!(project.read("two"), "b\n");
+}
+
 /// Of what a result is that was made while a tool changed nobody can say.
 #[test]
 fn results_of_a_build_in_which_a_tool_changed_are_forgotten() {
@@ -75,11 +108,7 @@ fn results_of_a_build_in_which_a_tool_changed_are_forgotten() {
     let remembered = || files(&project.world.root().join("cache/actions")).len();
     let build = |output: &str, meanwhile: &dyn Fn()| {
         let mut build = Running::start(&mut project.world.endow(arguments(output)));
-        let runs = project.world.state().join("runs");
-        soon("the action is executed", || {
-            let mut runs = fs::read_dir(&runs).into_iter().flatten().flatten();
-            runs.any(|run| run.path().join("layers/000/t000/upper/begun").exists())
-        });
+        wait_until_begun(&project);
         meanwhile();
         assert_eq!(build.end(), 0);
         assert_eq!(project.read(output), "made\n");
