@@ -5,6 +5,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
+use endow_policy::SyncMode;
+
 use super::error::failed;
 use super::run::{NEW_RECORD, RECORD, read_record};
 use super::{HELD, MadeLike, Record, RunId, RunState, StateDir, StateError};
@@ -138,7 +140,7 @@ fn dead(fs: &dyn Fs, run: BorrowedFd<'_>, name: &OsStr) -> Option<Dead> {
 }
 
 /// Returns whether a run holds only masks, sockets, private directories, what was refused, and layers
-/// without a change, those of live mounts among them.
+/// without a change to keep. What was taken out of live mounts is kept in any case.
 fn is_disposable(fs: &dyn Fs, run: BorrowedFd<'_>, dead: &Dead) -> Result<bool> {
     let Some(entries) = few(fs, run)? else { return Ok(false) };
     for entry in entries {
@@ -174,7 +176,7 @@ impl Dead {
     }
 
     /// Returns whether part of a layer is a private directory, or a copy-on-write mount's in which
-    /// nothing was changed.
+    /// nothing was changed, or nothing that the user wanted.
     fn holds_nothing(
         &self,
         fs: &dyn Fs,
@@ -195,11 +197,19 @@ impl Dead {
             }
         };
         let is_private = numbered(&part.name, "p");
-        // Without a record the command had not begun.
-        let is_begun = self.record.is_none() && numbered(&part.name, "t");
-        Ok(is_private
-            || is_begun
-            || numbered(&part.name, "m") && each_below(fs, layer, &part.name, is_unchanged)?)
+        let is_changed = |mount: &Entry| Ok(!each_below(fs, layer, &mount.name, is_unchanged)?);
+        Ok(match () {
+            () if is_private => true,
+            () if numbered(&part.name, "m") => self.is_dropped() || !is_changed(part)?,
+            // Without a record the command had not begun.
+            () if numbered(&part.name, "t") => self.is_dropped() || self.record.is_none(),
+            () => false,
+        })
+    }
+
+    /// Returns whether the run's changes were to be dropped.
+    fn is_dropped(&self) -> bool {
+        self.record.as_ref().is_some_and(|record| record.sync.mode == SyncMode::Discard)
     }
 
     /// Returns whether the root of a layer has the bits and the time it was made with.

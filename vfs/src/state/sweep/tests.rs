@@ -72,6 +72,26 @@ fn dead_run_with_anything_to_keep_stays() {
 }
 
 #[test]
+fn changes_to_drop_go_and_what_was_held_stays() {
+    let _locks_are_ours = no_program_starts();
+    let dropped = |run: &Path, more: &[&str]| {
+        let text = fs::read_to_string(run.join("record.json")).expect("a record");
+        let mut record: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        record["sync"]["mode"] = "discard".into();
+        fs::write(run.join("record.json"), record.to_string()).expect("write");
+        for name in more {
+            fs::create_dir_all(run.join(name).parent().expect("a parent")).expect("mkdir");
+            write(run, name);
+        }
+    };
+    let changed = ["layers/000/m000/upper/x", "layers/000/t000/upper/x"];
+    assert!(is_swept(Some(RunState::Running), |run| dropped(run, &changed)));
+    for kept in ["held/000/m000/upper/x", "layers/000/x", "journal"] {
+        assert!(!is_swept(Some(RunState::Running), |run| dropped(run, &[kept])), "{kept}");
+    }
+}
+
+#[test]
 fn run_with_more_than_is_looked_at_stays() {
     let _locks_are_ours = no_program_starts();
     let fill = |run: &Path, more: usize| {
