@@ -19,7 +19,7 @@ pub(crate) use self::build::{Build, TestBinary};
 pub(crate) use self::place::{Place, USER, test_user};
 pub(crate) use self::summary::Counts;
 
-use self::run::{Identity, Runner};
+use self::run::{Batch, Identity, Runner};
 use crate::workspace;
 
 /// The tests of the program.
@@ -92,7 +92,7 @@ pub(crate) fn run_without(
     for identity in place.identities() {
         let runner = Runner { place, identity, pass_on, without: layer };
         for test in &tests {
-            counts += runner.run(test, &build.endow, &[])?;
+            counts += runner.run(test, &build.endow, Batch::All)?;
         }
         if counts.failed > 0 {
             break;
@@ -124,7 +124,7 @@ fn new_tests(place: &Place, plain: &Build, featured: &Build) -> Result<Vec<BTree
 fn run_plain(runner: &Runner<'_>, build: &Build) -> Result<Counts> {
     let mut counts = Counts::default();
     for test in build.tests.iter().filter(|test| runner.identity.runs(test)) {
-        counts += runner.run(test, &build.endow, &[])?;
+        counts += runner.run_all(test, &build.endow)?;
     }
     Ok(counts)
 }
@@ -134,7 +134,7 @@ fn run_featured(runner: &Runner<'_>, build: &Build, new: &[BTreeSet<String>]) ->
     for (test, names) in build.tests.iter().zip(new) {
         let wanted: Vec<&String> = names.iter().filter(|name| runner.wants(name)).collect();
         if runner.identity.runs(test) && !wanted.is_empty() {
-            counts += runner.run(test, &build.endow, &wanted)?;
+            counts += runner.run(test, &build.endow, Batch::Featured(&wanted))?;
         }
     }
     Ok(counts)

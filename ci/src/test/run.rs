@@ -50,10 +50,36 @@ impl Identity {
     }
 }
 
+/// The tests of other people's builds and agents.
+const WORK: &str = "work::";
+
+/// Tests of an executable that run together.
+#[derive(Clone, Copy)]
+pub(super) enum Batch<'a> {
+    /// All that the filters let through.
+    All,
+    /// Those that mostly wait: twice as many at a time as there are processors.
+    Waiting,
+    /// Other people's builds and agents by name, which keep the processors busy by themselves.
+    Work(&'a [&'a String]),
+    /// Those by name that need features.
+    Featured(&'a [&'a String]),
+}
+
+impl Batch<'_> {
+    fn title(self) -> &'static str {
+        match self {
+            Self::All | Self::Waiting => "",
+            Self::Work(_) => ", other people's programs",
+            Self::Featured(_) => ", tests that need features",
+        }
+    }
+}
+
 impl Identity {
     /// Other people's builds and agents are an ordinary user's work: once is enough.
-    fn skipped(&self) -> &[&str] {
-        if matches!(self, Self::Root) { &["--skip", "work::"] } else { &[] }
+    fn does_work(&self) -> bool {
+        !matches!(self, Self::Root)
     }
 }
 
@@ -68,17 +94,41 @@ pub(super) struct Runner<'a> {
 }
 
 impl Runner<'_> {
-    /// Runs one executable: every test that the filters let through, or exactly `names`.
-    pub(super) fn run(&self, test: &TestBinary, endow: &Path, names: &[&String]) -> Result<Counts> {
-        let with = if names.is_empty() { "" } else { ", tests that need features" };
-        println!("\n== {} as {}{with}", test.label, self.identity.name());
+    /// Runs all tests of an executable.
+    pub(super) fn run_all(&self, test: &TestBinary, endow: &Path) -> Result<Counts> {
+        if !test.end_to_end {
+            return self.run(test, endow, Batch::All);
+        }
+        let mut counts = self.run(test, endow, Batch::Waiting)?;
+        let names = if self.identity.does_work() { list(self.place, test)? } else { Vec::new() };
+        let is_work = |name: &&String| name.starts_with(WORK) && self.wants(name);
+        let names: Vec<&String> = names.iter().filter(is_work).collect();
+        if !names.is_empty() {
+            counts += self.run(test, endow, Batch::Work(&names))?;
+        }
+        Ok(counts)
+    }
+
+    /// Runs tests of one executable.
+    pub(super) fn run(&self, test: &TestBinary, endow: &Path, batch: Batch<'_>) -> Result<Counts> {
+        println!("\n== {} as {}{}", test.label, self.identity.name(), batch.title());
         let skips = self.place.fresh_skips()?;
         let mut command = self.command(test);
         command.env("ENDOW_BIN", endow).env("ENDOW_TEST_SKIPS", &skips);
-        if names.is_empty() {
-            command.args(self.pass_on).args(self.identity.skipped());
-        } else {
-            command.arg("--exact").args(names).args(self.options());
+        match batch {
+            Batch::All if self.identity.does_work() => {
+                command.args(self.pass_on);
+            }
+            Batch::All | Batch::Waiting => {
+                command.args(self.pass_on).args(["--skip", WORK]);
+            }
+            Batch::Work(names) | Batch::Featured(names) => {
+                command.arg("--exact").args(names).args(self.options());
+            }
+        }
+        if matches!(batch, Batch::Waiting) {
+            let processors = std::thread::available_parallelism()?.get();
+            command.env("RUST_TEST_THREADS", (2 * processors).to_string());
         }
         let mut counts = show(&mut command)?;
         counts.add_skips(&std::fs::read_to_string(&skips)?);
