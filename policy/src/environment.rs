@@ -22,6 +22,9 @@ pub struct EnvironmentRules {
     pub drop: Vec<(String, Origin)>,
     /// Everything passes but what `drop` names (`--env-all`).
     pub pass_all: bool,
+    /// Everything passes, and nothing is added: for command lines of other sandboxes.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub keeps_all: bool,
 }
 
 /// Returns whether a variable's name matches a pattern of `pass` or `drop` (`*` and `?`).

@@ -84,7 +84,7 @@ pub use pattern::{
 };
 pub use place::PlaceError;
 pub use policy::Policy;
-pub use process::{AllowWord, ProcessRules};
+pub use process::{AllowWord, Ids, ProcessRules};
 pub use require::{Level, Require};
 pub use resolve::{ErrorKind, ResolveError, resolve};
 #[cfg(feature = "schema")]

@@ -61,4 +61,24 @@ pub struct ProcessRules {
     pub new_session: bool,
     /// The host name inside; `None` leaves the host's name.
     pub hostname: Option<String>,
+    /// The numbers that user and group have inside; `None` leaves their own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ids: Option<Ids>,
+    /// SIGINT does to the command what SIGTERM does.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub interrupt_ends: bool,
+}
+
+/// The numbers of a user and its group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Ids {
+    /// The user's.
+    pub uid: u32,
+    /// The group's.
+    pub gid: u32,
+}
+
+impl Ids {
+    /// The number of whoever has none inside, which `user_namespaces(7)` calls the overflow id.
+    pub const NOBODY: u32 = 65534;
 }

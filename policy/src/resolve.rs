@@ -264,6 +264,8 @@ fn process(composed: &Composed) -> ProcessRules {
         allow: words.collect(),
         new_session: composed.new_session.as_ref().is_some_and(|flag| flag.value),
         hostname: composed.hostname.as_ref().map(|name| name.value.clone()),
+        ids: None,
+        interrupt_ends: false,
     }
 }
 

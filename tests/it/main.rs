@@ -65,6 +65,7 @@ mod run_toolchains;
 mod run_tools;
 mod run_usage;
 mod run_workspace;
+mod runners;
 mod setup_faults;
 mod single;
 mod surroundings;

@@ -6,7 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
-use endow_policy::{GuestPath, Protocol};
+use endow_policy::{GuestPath, Ids, Protocol};
 use rustc_hash::FxHashSet;
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
@@ -325,10 +325,13 @@ impl Lowering {
 
     fn init(&mut self, step: &InitStep) -> Result<Init, NulError> {
         Ok(match step {
-            InitStep::IdMaps { uid, gid } => Init::IdMaps {
-                uid_map: CString::new(format!("{uid} {uid} 1\n"))?,
-                gid_map: CString::new(format!("{gid} {gid} 1\n"))?,
-            },
+            InitStep::IdMaps { uid, gid, inside } => {
+                let inside = inside.unwrap_or(Ids { uid: *uid, gid: *gid });
+                Init::IdMaps {
+                    uid_map: CString::new(format!("{} {uid} 1\n", inside.uid))?,
+                    gid_map: CString::new(format!("{} {gid} 1\n", inside.gid))?,
+                }
+            }
             InitStep::NewRoot => Init::NewRoot,
             InitStep::NewProc => Init::NewProc,
             InitStep::NewDevpts => Init::NewDevpts,

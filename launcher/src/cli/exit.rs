@@ -1,5 +1,7 @@
 //! The exit codes of endow itself, as docs/reference/exit-codes.md lists them.
 
+use rustix::process::Signal;
+
 /// The command line can't be understood.
 pub(crate) const USAGE: u8 = 2;
 /// A bug in endow.
@@ -20,3 +22,8 @@ pub(crate) const NOT_EXECUTABLE: u8 = 126;
 pub(crate) const NOT_FOUND: u8 = 127;
 /// A signal ended the command: this and its number.
 pub(crate) const SIGNAL_BASE: i32 = 128;
+
+/// Returns the exit code of a command that a signal ended.
+pub(crate) fn of_signal(signal: Signal) -> u8 {
+    u8::try_from(SIGNAL_BASE + signal.as_raw()).unwrap_or(u8::MAX)
+}

@@ -35,6 +35,7 @@ mod picked;
 mod progress;
 mod recorded;
 mod report;
+mod runners;
 mod running;
 mod shown;
 mod shown_trees;
@@ -60,6 +61,9 @@ use crate::sys;
 pub fn main() -> ExitCode {
     sys::heap::keep_freed();
     let arguments: Vec<OsString> = std::env::args_os().collect();
+    if let Some(speak) = runners::of(arguments.first()) {
+        return speak(arguments);
+    }
     let invocation = match args::parse(arguments) {
         Ok(invocation) => invocation,
         Err(usage) => return refuse(&usage),

@@ -7,11 +7,13 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use endow_policy::{BackendSpec, HostPath, Made, MountClass, MountSpec, Policy, ProtectSet, learn};
+use endow_policy::{
+    BackendSpec, HostPath, Ids, Made, MountClass, MountSpec, Policy, ProtectSet, learn,
+};
 use endow_vfs::fs::FileId;
 use endow_vfs::state::{EndowDirs, OwnDir, Relation, RunId};
 
-use super::args::PolicyArgs;
+use super::args::{Amendment, PolicyArgs};
 use super::bridges;
 use super::editor;
 use super::error::{CommandError, Kind};
@@ -132,6 +134,14 @@ impl Settled {
         other
     }
 
+    /// Adds what only the command line of another sandbox can say.
+    pub(crate) fn amend(&mut self, amendment: Amendment) {
+        let policy = &mut self.found.policy;
+        policy.process.ids = amendment.ids;
+        policy.process.interrupt_ends = amendment.interrupt_ends;
+        policy.environment.keeps_all = amendment.keeps_environment;
+    }
+
     /// Puts throw-away layers in the place of all that a command could change.
     pub(crate) fn rehearse(&mut self) {
         let policy = self.found.policy.clone();
@@ -149,7 +159,8 @@ impl Settled {
     /// Returns what the sandbox begins with, when that can be made before the rest is planned.
     pub(crate) fn opening(&self) -> Option<Opening> {
         let (policy, vars) = (&self.found.policy, &self.surroundings.vars);
-        plan::opens_early(policy).then(|| plan::opening(&policy.network, vars.uid, vars.gid))
+        let own = Ids { uid: vars.uid, gid: vars.gid };
+        plan::opens_early(policy).then(|| plan::opening(&policy.network, &policy.process, own))
     }
 }
 

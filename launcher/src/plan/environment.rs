@@ -46,6 +46,9 @@ pub(super) fn plan(
     temporary: Option<&HostPath>,
 ) -> Environment {
     let rules = &policy.environment;
+    if rules.keeps_all {
+        return as_given(request);
+    }
     let mut variables = BTreeMap::new();
     for (name, value) in &request.environment {
         if let Some(rule) = passes(rules, name) {
@@ -71,6 +74,16 @@ pub(super) fn plan(
     let names = request.environment.iter().map(|(name, _)| name);
     let withheld = names.filter(|name| !variables.contains_key(*name)).cloned().collect();
     Environment { variables, withheld }
+}
+
+/// Returns the caller's variables, and no other.
+fn as_given(request: &ExecRequest) -> Environment {
+    let variable = |(name, value): &(OsString, OsString)| {
+        let rule = "as given".to_owned();
+        (name.clone(), Variable { value: value.clone(), rule })
+    };
+    let variables = request.environment.iter().map(variable).collect();
+    Environment { variables, withheld: BTreeSet::new() }
 }
 
 fn passes(rules: &EnvironmentRules, name: &OsStr) -> Option<String> {

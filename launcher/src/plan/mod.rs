@@ -70,7 +70,7 @@ pub use working_copy::{BorrowedFact, ChangedTree, CopyFact, GitStart};
 
 use std::ffi::{OsStr, OsString};
 
-use endow_policy::{GuestPath, HostPath, Level, Network, Policy, Secret, Stated};
+use endow_policy::{GuestPath, HostPath, Ids, Level, Network, Policy, Secret, Stated};
 use rustc_hash::FxHashSet;
 use serde::Serialize;
 
@@ -263,7 +263,8 @@ pub fn sketch(
         let observe = confine::observed(host, enforcement.level, request.observe);
         let view = view::plan(policy, &placement, host, (enforcement.level, observe))?;
         network = registries::named(&network, &host.registries)?;
-        (placement, opening(&network, host.user.uid, host.user.gid), view)
+        let own = Ids { uid: host.user.uid, gid: host.user.gid };
+        (placement, opening(&network, &policy.process, own), view)
     };
     request.earlier.iter().try_for_each(|earlier| earlier::go_on(&mut view, earlier, policy))?;
     Ok(Sketch { enforcement, placement, opening, network, view })

@@ -91,7 +91,11 @@ fn of_processes(policy: &Policy) -> Vec<Beyond> {
         what: format!("--hostname {name}: the host's name is that of all processes"),
         origin: None,
     });
-    words.chain(name).collect()
+    let ids = policy.process.ids.iter().map(|ids| Beyond {
+        what: format!("user {} and group {} inside: processes keep their own", ids.uid, ids.gid),
+        origin: None,
+    });
+    words.chain(name).chain(ids).collect()
 }
 
 /// Hosts and ports that only a network of the run's own could hold.

@@ -1,6 +1,6 @@
 //! What follows from the policy alone: the kernel makes it while the host is still being asked.
 
-use endow_policy::{Level, Network, NetworkMode, Policy};
+use endow_policy::{Ids, Level, Network, NetworkMode, Policy, ProcessRules};
 use serde::Serialize;
 
 use super::step::InitStep;
@@ -27,10 +27,11 @@ pub struct Namespaces {
     pub shared_ipc: bool,
 }
 
-/// Plans the opening of a run of the user `uid`.
-pub fn opening(rules: &Network, uid: u32, gid: u32) -> Opening {
+/// Plans the opening of a run of a user with these numbers.
+pub fn opening(rules: &Network, process: &ProcessRules, own: Ids) -> Opening {
     let apart = rules.mode != NetworkMode::Host;
-    let mut steps = vec![InitStep::IdMaps { uid, gid }];
+    let inside = process.ids.filter(|ids| *ids != own);
+    let mut steps = vec![InitStep::IdMaps { uid: own.uid, gid: own.gid, inside }];
     if apart {
         steps.push(InitStep::LoopbackUp);
         steps.extend(network::opening(rules));

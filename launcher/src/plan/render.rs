@@ -212,7 +212,10 @@ impl Display for MountFlags {
 impl Display for InitStep {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
-            Self::IdMaps { uid, gid } => write!(f, "id-maps {uid} {gid}"),
+            Self::IdMaps { uid, gid, inside: None } => write!(f, "id-maps {uid} {gid}"),
+            Self::IdMaps { uid, gid, inside: Some(ids) } => {
+                write!(f, "id-maps {uid}->{} {gid}->{}", ids.uid, ids.gid)
+            }
             Self::NewRoot => f.write_str("new-root"),
             Self::NewProc => f.write_str("new-proc"),
             Self::NewDevpts => f.write_str("new-devpts"),

@@ -4,7 +4,7 @@ use core::net::{IpAddr, SocketAddr};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use endow_policy::{GuestPath, HostPath, Limits, Network, Protocol};
+use endow_policy::{GuestPath, HostPath, Ids, Limits, Network, Protocol};
 use endow_vfs::state::Moment;
 use serde::{Deserialize, Serialize};
 
@@ -237,8 +237,13 @@ pub struct MaskPoint {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "do", rename_all = "kebab-case")]
 pub enum InitStep {
-    /// Writes setgroups, uid_map and gid_map: the user's own ids, nothing else.
-    IdMaps { uid: u32, gid: u32 },
+    /// Writes setgroups, uid_map and gid_map: the user's own ids, and which these are inside; nothing else.
+    IdMaps {
+        uid: u32,
+        gid: u32,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        inside: Option<Ids>,
+    },
     /// Makes the root file system in memory.
     NewRoot,
     /// Makes a process file system for the new pid namespace, which is mounted nowhere yet.
@@ -405,6 +410,9 @@ pub struct SupervisePlan {
     pub guards: Vec<Guard>,
     /// The run dies with the process that started it.
     pub die_with_parent: bool,
+    /// SIGINT of a process is passed on as SIGTERM.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub interrupt_ends: bool,
     /// What is served in the network namespace.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub network: Option<Network>,

@@ -14,8 +14,12 @@ pub(super) fn plan(
     request: &ExecRequest,
     view: &mut ViewPlan,
 ) -> SupervisePlan {
-    let die_with_parent = request.die_with_parent;
-    let network = network::served(network);
-    let (renew, guards) = (std::mem::take(&mut view.renew), std::mem::take(&mut view.guards));
-    SupervisePlan { limits: policy.limits.clone(), renew, guards, die_with_parent, network }
+    SupervisePlan {
+        limits: policy.limits.clone(),
+        renew: std::mem::take(&mut view.renew),
+        guards: std::mem::take(&mut view.guards),
+        die_with_parent: request.die_with_parent,
+        interrupt_ends: policy.process.interrupt_ends,
+        network: network::served(network),
+    }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
 
-use endow_policy::{BackendSpec, Made, MountSpec, Policy, Vars};
+use endow_policy::{BackendSpec, Ids, Made, MountSpec, Policy, Vars};
 
 use super::git_user;
 use crate::plan::content_key;
@@ -22,6 +22,7 @@ const COPY_BYTES_MAX: u64 = 1 << 20;
 
 /// Reads or makes the content of each small file of the policy.
 pub(super) fn read(policy: &Policy, vars: &Vars) -> BTreeMap<String, Vec<u8>> {
+    let vars = &seen(policy, vars);
     let content = |spec: &MountSpec| {
         let content = match &spec.backend {
             BackendSpec::Copy { host } => copy(host.as_path())?,
@@ -31,6 +32,17 @@ pub(super) fn read(policy: &Policy, vars: &Vars) -> BTreeMap<String, Vec<u8>> {
         Some((content_key(&spec.backend), content))
     };
     policy.mounts.iter().filter_map(content).collect()
+}
+
+/// Returns the user as the command is to see them.
+fn seen(policy: &Policy, vars: &Vars) -> Vars {
+    let Some(Ids { uid, gid }) = policy.process.ids else { return vars.clone() };
+    let (user, group) = match uid {
+        0 => ("root", "root"),
+        Ids::NOBODY => ("nobody", "nogroup"),
+        _ => (&*vars.user, &*vars.group),
+    };
+    Vars { uid, gid, user: user.to_owned(), group: group.to_owned(), ..vars.clone() }
 }
 
 fn copy(path: &std::path::Path) -> Option<Vec<u8>> {
@@ -59,13 +71,15 @@ fn passwd(vars: &Vars) -> String {
     let root = if uid == 0 { "" } else { "root:x:0:0:root:/root:/bin/sh\n" };
     let shell = vars.shell.as_deref().unwrap_or("/bin/sh");
     let nobody = "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n";
+    let nobody = if uid == Ids::NOBODY { "" } else { nobody };
     format!("{root}{user}:x:{uid}:{gid}:{user}:{home}:{shell}\n{nobody}")
 }
 
 fn group(vars: &Vars) -> String {
     let (group, gid) = (&vars.group, vars.gid);
     let root = if gid == 0 { "" } else { "root:x:0:\n" };
-    format!("{root}{group}:x:{gid}:\nnogroup:x:65534:\n")
+    let nogroup = if gid == Ids::NOBODY { "" } else { "nogroup:x:65534:\n" };
+    format!("{root}{group}:x:{gid}:\n{nogroup}")
 }
 
 /// Names that lead nowhere but to the loopback: all others are answered by the resolver inside.

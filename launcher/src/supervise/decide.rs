@@ -15,6 +15,7 @@ pub(crate) struct State {
     grace_ms: u64,
     /// The command has a session of its own: no terminal reaches it.
     own_session: bool,
+    interrupt_ends: bool,
     /// Names are kept covered.
     on_duty: bool,
     /// endow was started in the foreground of a terminal, where somebody can continue it.
@@ -90,6 +91,7 @@ impl State {
             given_up: false,
             signals: 0,
             asked_to_end: false,
+            interrupt_ends: false,
             no_keyring: false,
             failure: None,
             exited: None,
@@ -99,6 +101,11 @@ impl State {
     /// Says that names are kept covered.
     pub(crate) fn on_duty(self) -> Self {
         Self { on_duty: true, ..self }
+    }
+
+    /// Says whether an interrupt ends the command as TERM does.
+    pub(crate) fn ended_by_interrupt(self, interrupt_ends: bool) -> Self {
+        Self { interrupt_ends, ..self }
     }
 
     /// Says whether endow was started in the foreground of a terminal.
@@ -212,6 +219,8 @@ fn signaled(state: &mut State, signal: i32, from_terminal: bool) -> Decision {
     if signal == libc::SIGCHLD {
         return Decision::default();
     }
+    let is_interrupt = signal == libc::SIGINT && !from_terminal;
+    let signal = if is_interrupt && state.interrupt_ends { libc::SIGTERM } else { signal };
     state.asked_to_stop |= signal == libc::SIGTSTP;
     let starting = state.phase == Phase::Starting;
     let reached = from_terminal && !state.own_session && signal != libc::SIGCONT;

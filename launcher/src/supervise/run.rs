@@ -87,6 +87,7 @@ impl<'a> Supervised<'a> {
         let grace = millis(plan.limits.grace.unwrap_or(GRACE_DEFAULT));
         let ignored = sys::signal::ignored();
         let state = State::new(timeout, grace, own_session).ignoring(ignored);
+        let state = state.ended_by_interrupt(plan.interrupt_ends);
         let state = if renewal.is_some() { state.on_duty() } else { state };
         Self {
             sandbox,

@@ -33,7 +33,7 @@ pub(crate) fn provisioned(part: &str) -> Option<PathBuf> {
 }
 
 /// Copies a tree, with times: two copies at one path must make the same artefacts.
-fn copy(from: &Path, to: &Path) {
+pub(crate) fn copy(from: &Path, to: &Path) {
     assert!(cp("-a", from, to), "{} is copied", from.display());
 }
 

@@ -4,6 +4,7 @@ mod build;
 mod cas;
 mod kept;
 mod learn;
+mod other;
 mod parse;
 mod policy;
 #[cfg(test)]
@@ -16,6 +17,7 @@ pub(crate) use kept::{
     ApplyArgs, Chosen, DiffArgs, DiscardArgs, DuArgs, GcArgs, RunsArgs, RunsCommand, UndoArgs,
 };
 pub(crate) use learn::LearnArgs;
+pub(crate) use other::{Amendment, OtherSandbox};
 pub(crate) use parse::{Usage, command, parse};
 pub(crate) use policy::PolicyArgs;
 pub(crate) use run::{CommandLine, RunArgs};

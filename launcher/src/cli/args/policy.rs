@@ -13,6 +13,8 @@ use std::time::Duration;
 use clap::Args;
 use endow_policy::Flags;
 
+use super::OtherSandbox;
+
 /// The host name inside an action, and the profile of all actions.
 const BUILD: &str = "build";
 
@@ -181,6 +183,37 @@ impl PolicyArgs {
         }
     }
 
+    /// Returns what a command of another sandbox's is given.
+    pub(crate) fn of_other(other: &OtherSandbox) -> Self {
+        let OtherSandbox { fixed, writable, memory, .. } = other;
+        let mount = |(source, place): &(PathBuf, PathBuf)| {
+            let mut mount = escaped(place.as_os_str());
+            mount.push(b'=');
+            mount.extend(whole(source.as_os_str()).into_vec());
+            OsString::from_vec(mount)
+        };
+        let open = |place: &PathBuf| {
+            let mut mount = escaped(place.as_os_str());
+            mount.extend_from_slice(b",mode=1777");
+            OsString::from_vec(mount)
+        };
+        Self {
+            workspace: Some("none".to_owned()),
+            ro: fixed.iter().map(mount).collect(),
+            rw: writable.iter().map(|place| whole(place.as_os_str())).collect(),
+            tmp: memory.iter().map(open).collect(),
+            unprotect: vec!["**".to_owned()],
+            net: if other.is_offline { Vec::new() } else { vec!["host".to_owned()] },
+            chdir: Some(other.chdir.clone().into_os_string()),
+            hostname: other.hostname.clone(),
+            timeout: other.timeout_s.map(|seconds| format!("{seconds}s")),
+            grace: Some(format!("{}s", other.grace_s)),
+            no_policy: true,
+            profile: vec!["none".to_owned()],
+            ..Self::default()
+        }
+    }
+
     /// Returns what a run with this policy file is asked for with; `None` is what it finds.
     pub(crate) fn of_file(policy: Option<PathBuf>) -> Self {
         Self { policy, ..Self::default() }
@@ -256,9 +289,16 @@ impl PolicyArgs {
 
 /// Writes a path as a mount flag that shows all that is there.
 fn whole(path: &OsStr) -> OsString {
-    let escaped = path.as_bytes().iter().flat_map(|byte| {
+    let mut mount = escaped(path);
+    mount.extend_from_slice(b",nodeny");
+    OsString::from_vec(mount)
+}
+
+/// Writes a path so that nothing in it has a meaning in a mount flag.
+fn escaped(path: &OsStr) -> Vec<u8> {
+    let bytes = path.as_bytes().iter().flat_map(|byte| {
         let mark = matches!(byte, b'\\' | b',' | b'=' | b'@').then_some(b'\\');
         mark.into_iter().chain([*byte])
     });
-    OsString::from_vec(escaped.chain(*b",nodeny").collect())
+    bytes.collect()
 }

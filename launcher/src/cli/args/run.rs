@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use clap::Args;
 
-use super::{PolicyArgs, Style};
+use super::{Amendment, PolicyArgs, Style};
 
 /// `endow run`
 #[derive(Args, Debug, Default)]
@@ -42,6 +42,9 @@ pub(crate) struct RunArgs {
     #[cfg(feature = "test-switches")]
     #[arg(long = "test-without", value_name = "LAYER", help_heading = "Tests")]
     pub(crate) test_without: Vec<crate::plan::switches::Layer>,
+    /// What only the command line of another sandbox can ask for.
+    #[arg(skip)]
+    pub(crate) amendment: Amendment,
     #[command(flatten)]
     pub(crate) command: CommandLine,
 }

@@ -240,6 +240,7 @@ pub(crate) fn supervised(
 fn settled(args: &RunArgs, purpose: Purpose) -> Result<Settled, CommandError> {
     let command = args.command.argv.first().map(OsString::as_os_str);
     let mut settled = stages::settle(&args.policy, command)?;
+    settled.amend(args.amendment);
     if purpose == Purpose::Learn {
         settled.rehearse();
     }

@@ -1,0 +1,37 @@
+//! What command lines of other sandboxes ask for.
+
+use std::path::PathBuf;
+
+use endow_policy::Ids;
+
+/// What no option of endow asks for.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Amendment {
+    /// Which numbers user and group have inside; `None` for their own.
+    pub(crate) ids: Option<Ids>,
+    /// SIGINT does what SIGTERM does.
+    pub(crate) interrupt_ends: bool,
+    /// The command has the caller's variables, and no other.
+    pub(crate) keeps_environment: bool,
+}
+
+/// What a command line of another sandbox asks for, beside the command.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct OtherSandbox {
+    /// What is shown read-only, and where.
+    pub(crate) fixed: Vec<(PathBuf, PathBuf)>,
+    /// What is shown live, at its own place.
+    pub(crate) writable: Vec<PathBuf>,
+    /// Where memory is.
+    pub(crate) memory: Vec<PathBuf>,
+    /// Where the command starts.
+    pub(crate) chdir: PathBuf,
+    /// The name of the host; its own where there is none.
+    pub(crate) hostname: Option<String>,
+    /// No network but a loopback; else the host's.
+    pub(crate) is_offline: bool,
+    /// Seconds until it is ended.
+    pub(crate) timeout_s: Option<u32>,
+    /// Seconds between TERM and KILL.
+    pub(crate) grace_s: u32,
+}

@@ -1,0 +1,215 @@
+//! The command line of Bazel's `linux-sandbox`, beside the program itself.
+
+use std::fs;
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use super::named;
+use crate::harness::{Running, Said, World, mark, marked, said, skip, soon};
+
+/// Debian's places for a program that is nobody's command.
+const PLACES: [&str; 2] =
+    ["/usr/libexec/x86_64-linux-gnu/bazel", "/usr/libexec/aarch64-linux-gnu/bazel"];
+
+/// Bazel's own program.
+fn bazels() -> Option<PathBuf> {
+    let found = PLACES.iter().map(|place| Path::new(place).join("linux-sandbox"));
+    let found = found.into_iter().find(|path| path.exists());
+    if found.is_none() {
+        skip("bazel-bootstrap is not installed");
+    }
+    found
+}
+
+fn world() -> World {
+    let world = World::new();
+    world.write("granted/file", "granted\n");
+    world.write("memory/file", "below\n");
+    world.write("home/project/inside", "inside\n");
+    world.write("home/project/arguments", "-R\n--\nsh\n-c\nid -u\n");
+    world
+}
+
+/// Returns a command of either program; `DIR` is where it starts, in `ROOT`.
+fn command(world: &World, program: &Path, options: &[&str]) -> Command {
+    let (root, directory) = (world.root().display().to_string(), world.project());
+    let directory = directory.display().to_string();
+    let mut command = world.command(program);
+    command.args(
+        options.iter().map(|option| option.replace("DIR", &directory).replace("ROOT", &root)),
+    );
+    command
+}
+
+fn runs(world: &World, program: &Path, options: &[&str], script: &str) -> Said {
+    let mut command = command(world, program, &[&["-W", "DIR"], options].concat());
+    let said = said(command.args(["--", "sh", "-c", script]));
+    if world.project().join("out").exists() {
+        let of = |name: &str| world.read(name);
+        return Said { stdout: of("out") + &of("err"), ..said };
+    }
+    said
+}
+
+fn ours(world: &World, options: &[&str], script: &str) -> Said {
+    runs(world, &named(world, "linux-sandbox"), options, script)
+}
+
+/// What says the same under both programs, and ends the same.
+const SAME: &[(&[&str], &str)] = &[
+    (&[], "pwd; cat inside; echo x >new && cat new; umask; id -u; id -g; ls -A"),
+    (&[], "echo x >../../granted/file || echo refused; cat ../../granted/file"),
+    (&[], "ls -d /usr/bin /etc/passwd /var/lib /opt /srv; ls /usr | LC_ALL=C sort"),
+    (&["-w", "ROOT/granted"], "echo x >../../granted/new && cat ../../granted/new"),
+    (
+        &["-w", "ROOT/granted/file"],
+        "echo x >../../granted/file && cat ../../granted/file; rm ../../granted/file || echo refused",
+    ),
+    (
+        &["-e", "ROOT/memory"],
+        "ls -A ../../memory; stat -c %a ../../memory; echo x >../../memory/x; cat ../../memory/x",
+    ),
+    (
+        &["-M", "ROOT/granted", "-m", "ROOT/memory"],
+        "cat ../../memory/file; echo x >../../memory/x || echo refused",
+    ),
+    (&["-M", "ROOT/granted"], "cat ../../granted/file; echo x >../../granted/x || echo refused"),
+    (&["-w", "/tmp", "-M", "DIR"], "echo x >/tmp/x-$$ && rm /tmp/x-$$; cat inside"),
+    (&["-w", "/dev/shm"], "echo x >/dev/shm/x-$$ && cat /dev/shm/x-$$ && rm /dev/shm/x-$$"),
+    (&[], "hostname"),
+    (&["-H"], "hostname"),
+    (&["-N"], "tail -n +3 /proc/net/dev | cut -d: -f1 | sort"),
+    (&["-R"], "id -u; id -g; id -un; stat -c '%u %g' inside; touch root; stat -c %u root"),
+    (&["-U"], "id -u; id -g; id -un; stat -c '%u %g' inside"),
+    (&["-l", "DIR/out", "-L", "DIR/err"], "echo out; echo err >&2"),
+    (&["-S", "DIR/statistics"], "exit 7"),
+    (&["-D"], "echo debugged"),
+    (&["-i"], "echo interrupted"),
+    (&["-HNR"], "hostname; id -u"),
+    (&[], "kill -9 $$"),
+    (&[], "kill -SEGV $$"),
+    (&["-T", "1", "-t", "1"], "sleep 20"),
+    (&["-T", "1"], "trap '' TERM; sleep 20"),
+    (&["-T", "0"], "echo no limit"),
+    (&[], "env | grep -v ^_= | LC_ALL=C sort"),
+];
+
+#[test]
+fn command_finds_what_it_finds_under_bazels_own() {
+    let Some(bazels) = bazels() else { return };
+    for (options, script) in SAME {
+        let said = |program: &dyn Fn(&World) -> PathBuf| {
+            let world = world();
+            let said = runs(&world, &program(&world), options, script);
+            let root = world.root().display().to_string();
+            (said.code, said.stdout.replace(&root, "ROOT"), said.stderr)
+        };
+        let theirs = said(&|_| bazels.clone());
+        let ours = said(&|world| named(world, "linux-sandbox"));
+        assert_eq!(
+            (ours.0, &ours.1),
+            (theirs.0, &theirs.1),
+            "{options:?} {script}\n{ours:?}\n{theirs:?}"
+        );
+    }
+}
+
+#[test]
+fn arguments_come_from_a_file() {
+    let world = world();
+    let program = named(&world, "linux-sandbox");
+    let said = said(&mut command(&world, &program, &["-W", "DIR", "@DIR/arguments"]));
+    assert_eq!(said.ok(), "0\n");
+}
+
+#[test]
+fn option_that_is_not_known_is_refused() {
+    let world = world();
+    for options in [&["-h", "DIR"] as &[&str], &["-p"], &["-C", "/x"], &["-e", "relative"]] {
+        let said = ours(&world, options, "echo began");
+        assert!(said.fails(1).contains("builds.md"), "{options:?} {said:?}");
+        assert_eq!(said.stdout, "", "{options:?}");
+    }
+}
+
+#[test]
+fn what_is_mounted_nowhere_ends_the_start() {
+    let world = world();
+    for options in [&["-w", "DIR/absent"] as &[&str], &["-M", "DIR/absent"]] {
+        let said = ours(&world, options, "echo began");
+        assert!(said.fails(1).contains("absent"), "{options:?} {said:?}");
+    }
+}
+
+/// Bazel's program shows the whole host, and leaves capabilities of its user namespace.
+#[test]
+fn secrets_sockets_and_capabilities_are_not_there() {
+    let Some(bazels) = bazels() else { return };
+    let world = world();
+    world.write("home/.ssh/id", "secret\n");
+    let socket = world.root().join("granted/socket");
+    let _listener = UnixListener::bind(&socket).expect("a socket");
+    let connect = "python3 -c 'import socket; socket.socket(socket.AF_UNIX).connect(\"../../granted/socket\")' 2>&1 | tail -1";
+    let attacks = [
+        ("cat ../.ssh/id", "secret\n"),
+        (connect, ""),
+        ("grep -q 'CapEff:.*[1-9a-f]' /proc/self/status && echo capable", "capable\n"),
+        ("unshare -U true && echo nested", "nested\n"),
+    ];
+    for (script, control) in attacks {
+        let theirs = runs(&world, &bazels, &["-R"], script);
+        assert_eq!(theirs.stdout, control, "control: {script} {theirs:?}");
+        let ours = ours(&world, &["-R"], script);
+        assert_ne!(ours.stdout, control, "{script} {ours:?}");
+    }
+}
+
+#[test]
+fn statistics_tell_what_the_command_used() {
+    let world = world();
+    let path = world.project().join("statistics");
+    let options = ["-S", path.to_str().expect("text")];
+    ours(&world, &options, "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done").ok();
+    let bytes = fs::read(&path).expect("statistics");
+    // A message whose first field is a message: user time first, in seconds or microseconds.
+    assert!(
+        bytes.len() > 4 && bytes[0] == 0x0a && usize::from(bytes[1]) == bytes.len() - 2,
+        "{bytes:x?}"
+    );
+    assert!([0x08, 0x10].contains(&bytes[2]), "{bytes:x?}");
+}
+
+#[test]
+fn interrupt_ends_the_command_where_that_is_asked_for() {
+    let world = world();
+    let script = "trap 'echo ended; exit 5' TERM; trap 'echo interrupted; exit 6' INT
+        echo ready; while :; do sleep 0.1; done";
+    let cases: [(&[&str], i32, &str, i32); 3] = [
+        (&["-t", "5"], libc::SIGTERM, "ended", 5),
+        (&["-t", "5", "-i"], libc::SIGINT, "ended", 5),
+        (&["-t", "5"], libc::SIGINT, "interrupted", 6),
+    ];
+    for (options, signal, said, code) in cases {
+        let mut command = command(&world, &named(&world, "linux-sandbox"), options);
+        let mut running = Running::start(command.args(["--", "sh", "-c", script]));
+        running.expect("ready");
+        running.signal(signal);
+        running.expect(said);
+        assert_eq!(running.end(), code, "{options:?}");
+    }
+}
+
+#[test]
+fn command_ends_with_whoever_started_it() {
+    let (world, mark) = (World::new(), mark());
+    let mut shell = world.command("sh");
+    shell.args(["-c", "\"$0\" -- sh -c \"echo ready; exec sleep $1\" & read line"]);
+    shell.arg(named(&world, "linux-sandbox")).arg(&mark).stdin(Stdio::piped());
+    let mut running = Running::start(&mut shell);
+    running.expect("ready");
+    assert!(!marked(&mark).is_empty(), "it sleeps");
+    running.hush();
+    running.end();
+    soon("the command ends", || marked(&mark).is_empty());
+}
