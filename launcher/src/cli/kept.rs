@@ -161,10 +161,14 @@ impl Kept {
     }
 }
 
+/// What was written back, below the directory of a run.
+const LEDGER: &str = "undo/applied.json";
+
 impl Opened {
-    /// Returns whether a write-back, or an undo, was killed on the way.
+    /// Returns whether a write-back, or an undo, was killed on the way: in the middle, or before the record
+    /// told of it.
     pub(crate) fn is_begun(&self) -> Result<bool, CommandError> {
-        Ok(self.dir.has(&OsFs, "journal")?)
+        Ok(self.dir.has(&OsFs, "journal")? || self.dir.is_behind(&OsFs, LEDGER)?)
     }
 
     /// Returns whether anything was ever staged, or begun to be.

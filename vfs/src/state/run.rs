@@ -139,6 +139,20 @@ impl RunDir {
         }
     }
 
+    /// Returns whether a part is younger than the record, which whoever wrote it did not live to renew.
+    ///
+    /// # Errors
+    /// A failing call.
+    pub fn is_behind(&self, fs: &dyn Fs, part: &str) -> Result<bool, StateError> {
+        let modified = |name: &str| match fs.status(self.dir.as_fd(), OsStr::new(name)) {
+            Ok(status) => Ok(Some(status.modified)),
+            Err(Errno::NOENT) => Ok(None),
+            Err(errno) => Err(failed("look at", self.path().join(name))(errno)),
+        };
+        let (part, record) = (modified(part)?, modified(RECORD)?);
+        Ok(part.zip(record).is_some_and(|(part, record)| part > record))
+    }
+
     /// Takes a part of the run away; what is not there is no error.
     ///
     /// # Errors
@@ -146,6 +160,20 @@ impl RunDir {
     pub fn remove_part(&self, fs: &dyn Fs, name: &Path) -> Result<(), StateError> {
         let removed = remove_tree(fs, self.dir.as_fd(), name.as_os_str());
         removed.map_err(|left| StateError::Remove { path: self.path(), left })
+    }
+
+    /// Takes everything away but one directory, for another use of the run.
+    ///
+    /// # Errors
+    /// What could not be removed, or a failing call.
+    pub fn clear(&mut self, fs: &dyn Fs, but: &OsStr) -> Result<(), StateError> {
+        let names = fs.list(self.dir.as_fd(), usize::MAX);
+        let names = names.map_err(failed("list", self.path()))?;
+        for name in names.iter().map(|entry| &entry.name).filter(|name| *name != but) {
+            self.remove_part(fs, Path::new(name))?;
+        }
+        self.made.retain(|made| made == but);
+        Ok(())
     }
 
     /// Returns the bytes that a part of the run takes on the disk.
