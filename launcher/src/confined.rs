@@ -2,6 +2,7 @@
 //! nothing else: whatever the data makes of it, it can neither read other files nor start a program.
 
 mod progress;
+mod service;
 
 use std::fs::File;
 use std::io::Read;
@@ -26,6 +27,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 pub(crate) use progress::{Amount, Progress, Teller};
+pub(crate) use service::Service;
 
 use crate::sys;
 
@@ -126,14 +128,23 @@ pub(crate) fn watched<T: Serialize + DeserializeOwned>(
         Some(pid) => {
             drop((told, teller));
             let answer = read(answer, (progress, watch));
-            let ended = sys::wait::until_ended(pid);
-            let ended = ended.map_err(failed("wait for the confined process"))?;
-            answer.unwrap_or_else(|| {
-                let signal = ended.and_then(|ended| ExitStatus::from_raw(ended.status).signal());
-                Err(ConfinedError::Died { signal })
-            })
+            let ended = died(pid)?;
+            answer.unwrap_or(Err(ended))
         }
     }
+}
+
+/// Waits for the end of such a process and says what that is where no answer came.
+fn died(pid: i32) -> Result<ConfinedError, ConfinedError> {
+    let ended = sys::wait::until_ended(pid);
+    let ended = ended.map_err(failed("wait for the confined process"))?;
+    let signal = ended.and_then(|ended| ExitStatus::from_raw(ended.status).signal());
+    Ok(ConfinedError::Died { signal })
+}
+
+fn unconfined(errno: i32) -> ConfinedError {
+    let errno = Errno::from_raw_os_error(errno);
+    ConfinedError::System { action: "confine the process that reads", errno }
 }
 
 /// Writes the answer; returns the exit code.
@@ -161,10 +172,7 @@ fn read<T: DeserializeOwned>(
     let mut bytes = Vec::new();
     File::from(answer).take(ANSWER_MAX).read_to_end(&mut bytes).ok()?;
     let answer: Result<T, i32> = postcard::from_bytes(&bytes).ok()?;
-    Some(answer.map_err(|errno| ConfinedError::System {
-        action: "confine the process that reads",
-        errno: Errno::from_raw_os_error(errno),
-    }))
+    Some(answer.map_err(unconfined))
 }
 
 /// Waits until something comes; returns whether it is the answer, or the end of it.

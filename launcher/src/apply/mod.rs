@@ -24,5 +24,5 @@ pub(crate) use half_way::{HalfWay, half_way};
 #[cfg(test)]
 pub(crate) use message::Stage;
 pub(crate) use message::{Message, SIZE as MESSAGE_SIZE, StepFailure, Usage};
-pub(crate) use prepare::{PrepareError, Prepared, prepare};
+pub(crate) use prepare::{PrepareError, Prepared, prepare, prepare_in};
 pub(crate) use spawn::{Begun, Descriptors, Sandbox, begin, spawn};

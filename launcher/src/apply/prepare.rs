@@ -231,12 +231,22 @@ pub(crate) fn prepare(
     id: &RunId,
     watch: Watch<'_>,
 ) -> Result<Prepared, PrepareError> {
+    prepare_in(None, plan, (state, id), watch)
+}
+
+/// Carries them out in the directory of a run that is over, when there is one: it is empty again.
+pub(crate) fn prepare_in(
+    run: Option<RunDir>,
+    plan: &Plan,
+    (state, id): (&Path, &RunId),
+    watch: Watch<'_>,
+) -> Result<Prepared, PrepareError> {
     let helper = match plan.exec {
         ExecSpec::Helper { .. } => Some(helper().map_err(PrepareError::Helper)?),
         ExecSpec::Command { .. } => None,
     };
     let mut prepared = Prepared {
-        run: None,
+        run,
         helper,
         cgroup: None,
         captured: None,

@@ -1,18 +1,19 @@
 //! Changes of a tree of the content-addressed store: read in a confined process, which stages
 //! objects, and published by the caller, who hashes each again.
 
-use std::os::fd::AsFd;
-use std::path::Path;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::{Path, PathBuf};
 
-use endow_vfs::cas::{self, ChangedSource, Digest, Store};
+use endow_vfs::cas::{self, ChangedSource, Digest, Publishing, Store};
 use endow_vfs::fs::{Fs, OsFs};
 use endow_vfs::snapshot::Bounds;
-use endow_vfs::state::CasRecord;
+use endow_vfs::state::{self, CasRecord, RunDir};
+use endow_vfs::tree::remove_tree;
 use endow_vfs::working_copy::Captured;
 
 use super::capture::{CaptureError, Layer, STAGED, UPPER, failed, layer_at};
 use super::told;
-use crate::confined::{self, Reach};
+use crate::confined::{self, Reach, Service};
 
 /// Stages what a command left; `layer` is the path of its layer's directory. What an earlier try
 /// staged goes.
@@ -25,26 +26,91 @@ pub(crate) fn capture_cas(layer: &Path, record: &CasRecord) -> Result<Captured, 
         keep: vec![upper.as_fd()],
         ..Reach::default()
     };
-    let answer = confined::run(&reach, || {
-        let store = Store::open(&OsFs, source).map_err(|error| told(&error))?;
-        let (upper, staging, bounds) = (upper.as_fd(), staging.as_fd(), Bounds::default());
-        let source = ChangedSource { upper, staging, store: &store, base, bounds };
-        let captured = cas::capture(&OsFs, &source).map_err(|error| told(&error))?;
-        serde_json::to_vec(&captured).map_err(|error| error.to_string())
-    });
-    let answer = answer.map_err(CaptureError::Confined)?.map_err(CaptureError::Content)?;
+    let answer = confined::run(&reach, || staged(source, (upper.as_fd(), staging.as_fd()), base));
+    captured(answer.map_err(CaptureError::Confined)?)
+}
+
+/// Stages what is above a tree of the store; the answer is in JSON.
+fn staged(
+    store: &Path,
+    (upper, staging): (BorrowedFd<'_>, BorrowedFd<'_>),
+    base: Digest,
+) -> Result<Vec<u8>, String> {
+    let store = Store::open(&OsFs, store).map_err(|error| told(&error))?;
+    let source = ChangedSource { upper, staging, store: &store, base, bounds: Bounds::default() };
+    let captured = cas::capture(&OsFs, &source).map_err(|error| told(&error))?;
+    serde_json::to_vec(&captured).map_err(|error| error.to_string())
+}
+
+fn captured(answer: Result<Vec<u8>, String>) -> Result<Captured, CaptureError> {
+    let answer = answer.map_err(CaptureError::Content)?;
     serde_json::from_slice(&answer).map_err(|error| CaptureError::Content(error.to_string()))
+}
+
+/// One confined process that reads what one command after another left, all of them in one directory of a
+/// run and above trees of one store. It reaches these two alone.
+#[derive(Debug)]
+pub(crate) struct Capturer {
+    service: Service<(PathBuf, String), Result<Vec<u8>, String>>,
+    staging: PathBuf,
+}
+
+impl Capturer {
+    /// Starts it for a run. The caller has no threads.
+    pub(crate) fn start(run: &mut RunDir, store: &Path) -> Result<Self, CaptureError> {
+        let failing = failed("make a directory in", &run.path());
+        let made = run.make_dir(&OsFs, Path::new(state::STAGED), 0o700);
+        made.map_err(|error| CaptureError::Content(told(&error)))?;
+        let dir = OsFs.open_dir(run.as_fd(), state::STAGED.as_ref()).map_err(failing)?;
+        let reach = Reach {
+            read: vec![run.path(), store.to_owned()],
+            write: vec![dir.as_fd()],
+            ..Reach::default()
+        };
+        let store = store.to_owned();
+        let service = Service::start(&reach, |(upper, base): (PathBuf, String)| {
+            empty(dir.as_fd()).map_err(|error| told(&error))?;
+            let upper = OsFs.open_canonical(&upper).map_err(|errno| errno.to_string())?;
+            let base = digest(&base).map_err(|error| told(&error))?;
+            staged(&store, (upper.as_fd(), dir.as_fd()), base)
+        });
+        let staging = run.path().join(state::STAGED);
+        Ok(Self { service: service.map_err(CaptureError::Confined)?, staging })
+    }
+
+    /// Stages what is in a layer above a tree, and nothing of what was staged before.
+    pub(crate) fn capture(&mut self, layer: &Path, base: &str) -> Result<Captured, CaptureError> {
+        let question = (layer.join(UPPER), base.to_owned());
+        captured(self.service.ask(&question).map_err(CaptureError::Confined)?)
+    }
+
+    /// Publishes what is staged, see [`land_cas`].
+    pub(crate) fn land(&self, publishing: &Publishing<'_>, tip: &str) -> Result<(), CaptureError> {
+        land(&self.staging, publishing, tip)
+    }
+}
+
+/// Takes away what was staged before.
+fn empty(staging: BorrowedFd<'_>) -> Result<(), CaptureError> {
+    let own = OsFs.open_dir(staging, ".".as_ref());
+    let names = own.and_then(|own| OsFs.list(own.as_fd(), usize::MAX));
+    let names = names.map_err(failed("list", Path::new(state::STAGED)))?;
+    let remove = |name: &std::ffi::OsString| remove_tree(&OsFs, staging, name);
+    let removed = names.iter().try_for_each(|entry| remove(&entry.name));
+    removed.map_err(CaptureError::Staged)
 }
 
 /// Publishes what was staged. What the confined process says of it is not believed.
 pub(crate) fn land_cas(layer: &Path, record: &CasRecord, tip: &str) -> Result<(), CaptureError> {
-    let staged = layer.join(STAGED);
-    let staging = OsFs.open_canonical(&staged).map_err(failed("open", &staged))?;
     let content = |error: cas::StoreError| CaptureError::Content(told(&error));
     let store = Store::open(&OsFs, record.store.as_path()).map_err(content)?;
-    let publishing = store.publish().map_err(content)?;
-    let landed = cas::land_staged(&OsFs, (staging.as_fd(), &staged), &publishing, &digest(tip)?);
-    landed.map(drop).map_err(content)
+    land(&layer.join(STAGED), &store.publish().map_err(content)?, tip)
+}
+
+fn land(staged: &Path, publishing: &Publishing<'_>, tip: &str) -> Result<(), CaptureError> {
+    let staging = OsFs.open_canonical(staged).map_err(failed("open", staged))?;
+    let landed = cas::land_staged(&OsFs, (staging.as_fd(), staged), publishing, &digest(tip)?);
+    landed.map(drop).map_err(|error| CaptureError::Content(told(&error)))
 }
 
 fn digest(text: &str) -> Result<Digest, CaptureError> {

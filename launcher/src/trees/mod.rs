@@ -27,7 +27,7 @@ use endow_vfs::trees::{
 
 pub(crate) use capture::{CaptureError, STAGED, Signed, capture, descends, open};
 pub(crate) use cas::{copy, read as read_content, store};
-pub(crate) use cas_capture::{capture_cas, land_cas};
+pub(crate) use cas_capture::{Capturer, capture_cas, land_cas};
 pub(crate) use collect::collect_store;
 pub(crate) use export::{Wanted, export};
 pub(crate) use working_copy::checked_out;

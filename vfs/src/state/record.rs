@@ -227,6 +227,9 @@ pub struct AwaitedRecord {
 /// Where a run keeps what was taken out of live mounts, below its directory.
 pub const HELD: &str = "held";
 
+/// Where objects are put, below the directory of a run, that commands one after another left.
+pub const STAGED: &str = "staged";
+
 impl MountRecord {
     /// Returns whether it is a single file, which is known by itself.
     #[must_use]

@@ -9,7 +9,7 @@ use endow_policy::SyncMode;
 
 use super::error::failed;
 use super::run::{NEW_RECORD, RECORD, read_record};
-use super::{HELD, MadeLike, Record, RunId, RunState, StateDir, StateError};
+use super::{HELD, MadeLike, Record, RunId, RunState, STAGED, StateDir, StateError};
 use crate::fs::{Entry, Errno, Fs, Kind, Result, Status};
 use crate::tree::remove_tree;
 
@@ -146,6 +146,7 @@ fn is_disposable(fs: &dyn Fs, run: BorrowedFd<'_>, dead: &Dead) -> Result<bool> 
     for entry in entries {
         let is_disposable = match entry.name.to_str() {
             Some("mask" | "sockets" | "started" | "denials.jsonl" | RECORD | NEW_RECORD) => true,
+            Some(STAGED) => dead.record.is_none(),
             Some("layers") => each_below(fs, run, &entry.name, |fs, layers, layer| {
                 Ok(numbered(&layer.name, "")
                     && dead.is_disposable_layer(fs, layers, &layer.name)?)

@@ -141,6 +141,26 @@ fn run_has_its_parts_and_goes_whole() {
 }
 
 #[test]
+fn cleared_run_is_used_again() {
+    let _locks_are_ours = no_program_starts();
+    let scratch = Scratch::new();
+    let state = open(&scratch);
+    let mut run = state.create_run(&OsFs, &new_id()).expect("a run");
+    let path = run.path();
+    run.make_dir(&OsFs, Path::new(STAGED), 0o700).expect("made");
+    for _ in 0..3 {
+        run.make_dir(&OsFs, Path::new(PRIVATE), 0o700).expect("made");
+        fs::write(path.join(PRIVATE).join("x"), "x").expect("written");
+        fs::write(path.join(STAGED).join("x"), "x").expect("written");
+        run.clear(&OsFs, STAGED.as_ref()).expect("cleared");
+        assert_eq!(names(&path), [STAGED]);
+        assert_eq!(names(&path.join(STAGED)), ["x"]);
+    }
+    run.remove(&OsFs).expect("removed");
+    assert!(!path.exists());
+}
+
+#[test]
 fn mask_of_a_run_is_made_below_it_and_goes_with_it() {
     let scratch = Scratch::new();
     let state = open(&scratch);

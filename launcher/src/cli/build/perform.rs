@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -9,13 +10,13 @@ use std::time::{Duration, Instant};
 use endow_policy::HostPath;
 use endow_vfs::cas::{Digest, Publishing, Store};
 use endow_vfs::fs::OsFs;
-use endow_vfs::state::CasRecord;
+use endow_vfs::state::{RunDir, RunId, STAGED, StateDir};
 use rustix::fs::{MemfdFlags, Mode, OFlags, memfd_create, open};
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use super::order::{Done, End, Order, Varied};
-use crate::apply::{Begun, SpawnError, begin, prepare};
+use crate::apply::{Begun, SpawnError, begin, prepare_in};
 use crate::cli::args::PolicyArgs;
 use crate::cli::commands::cas::{failed, of_store};
 use crate::cli::error::{CommandError, Kind};
@@ -27,7 +28,7 @@ use crate::plan::step::InitStep;
 use crate::plan::why::Subject;
 use crate::plan::{ChangedTree, Opening};
 use crate::supervise::{Asked, Ended, Observed, Outcome};
-use crate::trees;
+use crate::trees::{CaptureError, Capturer};
 
 /// Where the command finds its inputs.
 pub(super) const ROOT: &str = "/build";
@@ -48,6 +49,28 @@ pub(super) struct Performer<'d> {
     /// What the last sandbox began with: most likely the next one does, too.
     ahead: Option<(Opening, Vec<InitStep>)>,
     next: Option<Next>,
+    place: Option<Place>,
+}
+
+/// Where actions are executed, one after another.
+struct Place {
+    /// The directory of a run, which is empty but for what was left there last.
+    run: RunDir,
+    /// Reads what a command left.
+    capturer: Capturer,
+}
+
+impl Place {
+    fn new(dirs: &Dirs, store: &Store<'_>) -> Result<Self, CommandError> {
+        let failing = |error| failed("can't make the run's directory", &error);
+        let state = StateDir::open(&OsFs, &dirs.state).map_err(failing)?;
+        let id = RunId::generate().map_err(|errno| {
+            CommandError::new(Kind::Setup, "can't name the run").cause(io::Error::from(errno))
+        })?;
+        let mut run = state.create_run(&OsFs, &id).map_err(failing)?;
+        let capturer = Capturer::start(&mut run, store.path()).map_err(unread)?;
+        Ok(Self { run, capturer })
+    }
 }
 
 /// What the policy of an action depends on, beside its tree.
@@ -90,7 +113,7 @@ impl Streams {
 impl<'d> Performer<'d> {
     /// Executes actions whose runs are kept in these directories.
     pub(super) fn new(dirs: &'d Dirs) -> Self {
-        Self { dirs, settled: None, known: None, ahead: None, next: None }
+        Self { dirs, settled: None, known: None, ahead: None, next: None, place: None }
     }
 
     /// Begins a sandbox for the next action. One that can't be begun is made when it is needed, and its
@@ -129,7 +152,9 @@ impl<'d> Performer<'d> {
         let start = Instant::now();
         let planned = self.planned(order)?;
         let plan = &planned.plan;
-        let mut prepared = prepare(plan, &self.dirs.state, &planned.id, &|_| {})?;
+        let Place { run, mut capturer } = self.take_place(store)?;
+        let whose = (self.dirs.state.as_path(), &planned.id);
+        let mut prepared = prepare_in(Some(run), plan, whose, &|_| {})?;
         let (begun, streams) = match self.next.take() {
             Some(Next { begun, streams }) => (Some(begun), streams),
             None => (None, Streams::new(store).map_err(no_stream)?),
@@ -147,16 +172,25 @@ impl<'d> Performer<'d> {
         let Some(run) = prepared.into_run() else {
             return Err(CommandError::new(Kind::Bug, "an action has no layer"));
         };
-        let (tree, changed) = match plan.trees.first() {
-            Some(changed) => left(changed, &run.path(), store.path())?,
-            None => return Err(CommandError::new(Kind::Bug, "an action has no tree")),
+        let Some(changed) = plan.trees.first() else {
+            return Err(CommandError::new(Kind::Bug, "an action has no tree"));
         };
-        run.remove(&OsFs).map_err(|error| failed("can't remove the run's directory", &error))?;
         let publishing = store.publish().map_err(|error| of_store(&error))?;
+        let (tree, changed) = left(changed, &run, &mut capturer, &publishing)?;
+        self.place = Some(Place { run, capturer });
         let took_ms = u64::try_from(start.elapsed().as_millis()).unwrap_or(u64::MAX);
         let [out, err] = &streams.own;
         let (stdout, stderr) = (put(&publishing, out)?, put(&publishing, err)?);
         Ok(Done { end, tree, stdout, stderr, changed, absent, asked, took_ms })
+    }
+
+    /// Returns where to execute the next action. What the last one left there goes now: its result is with the
+    /// others already.
+    fn take_place(&mut self, store: &Store<'_>) -> Result<Place, CommandError> {
+        let Some(mut place) = self.place.take() else { return Place::new(self.dirs, store) };
+        let cleared = place.run.clear(&OsFs, STAGED.as_ref());
+        cleared.map_err(|error| failed("can't clear the run's directory", &error))?;
+        Ok(place)
     }
 
     /// Returns the policy of an action: the last one where it is the same.
@@ -270,21 +304,22 @@ fn absent(observed: &Observed) -> Vec<String> {
 /// Takes what the command left of its tree into the store.
 fn left(
     changed: &ChangedTree,
-    run: &Path,
-    store: &Path,
+    run: &RunDir,
+    capturer: &mut Capturer,
+    publishing: &Publishing<'_>,
 ) -> Result<(String, Vec<String>), CommandError> {
-    let layer = run.join(&changed.layer.0);
-    let store =
-        HostPath::new(store).map_err(|error| CommandError::new(Kind::Bug, error.to_string()))?;
-    let record = CasRecord { digest: changed.tree.id.clone(), store };
-    let unread = |error| failed("can't read what the command left", &error);
-    let captured = trees::capture_cas(&layer, &record).map_err(unread)?;
+    let layer = run.path().join(&changed.layer.0);
+    let captured = capturer.capture(&layer, &changed.tree.id).map_err(unread)?;
     if captured.is_made {
-        trees::land_cas(&layer, &record, &captured.tip).map_err(unread)?;
+        capturer.land(publishing, &captured.tip).map_err(unread)?;
     }
     let paths = captured.changes.iter().map(|it| it.path.to_string_lossy().into_owned());
     let refused = captured.refused.iter().map(|it| it.path.to_string_lossy().into_owned());
     Ok((captured.tip, paths.chain(refused).collect()))
+}
+
+fn unread(error: CaptureError) -> CommandError {
+    failed("can't read what the command left", &error)
 }
 
 /// A file without a name for what the command writes, twice open: on the disk, where that can be.

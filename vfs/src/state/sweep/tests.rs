@@ -92,6 +92,17 @@ fn changes_to_drop_go_and_what_was_held_stays() {
 }
 
 #[test]
+fn what_was_staged_of_many_commands_goes() {
+    let _locks_are_ours = no_program_starts();
+    let stage = |run: &Path| {
+        fs::create_dir_all(run.join("staged/ab")).expect("mkdir");
+        write(run, "staged/ab/object");
+    };
+    assert!(is_swept(None, stage));
+    assert!(!is_swept(Some(RunState::Running), stage), "of a run that has a record it is unknown");
+}
+
+#[test]
 fn run_with_more_than_is_looked_at_stays() {
     let _locks_are_ours = no_program_starts();
     let fill = |run: &Path, more: usize| {
