@@ -12,20 +12,20 @@ use serde_json::Value;
 
 use crate::harness::{MadeUp, Pty, Said, World, project, said};
 
-const MINUTE: Duration = Duration::from_mins(1);
+pub(crate) const MINUTE: Duration = Duration::from_mins(1);
 
 /// A project with a few files, and a run that changed each in another way.
-struct Changed {
-    world: World,
-    id: String,
+pub(crate) struct Changed {
+    pub(crate) world: World,
+    pub(crate) id: String,
 }
 
 impl Changed {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::with(|_| {})
     }
 
-    fn with(change: impl FnOnce(&mut MadeUp)) -> Self {
+    pub(crate) fn with(change: impl FnOnce(&mut MadeUp)) -> Self {
         let world = World::new();
         for (name, text) in [("edited", "one\ntwo\n"), ("gone", "x\n"), ("sub/kept", "k\n")] {
             world.write(Path::new("home/project").join(name), text);
@@ -45,26 +45,26 @@ impl Changed {
         Self { world, id }
     }
 
-    fn endow(&self, arguments: &[&str]) -> Said {
+    pub(crate) fn endow(&self, arguments: &[&str]) -> Said {
         said(&mut self.world.endow(arguments))
     }
 
-    fn json(&self, arguments: &[&str]) -> Value {
+    pub(crate) fn json(&self, arguments: &[&str]) -> Value {
         let said = said(self.world.endow(arguments).arg("--json"));
         serde_json::from_str(said.ok()).expect("JSON")
     }
 
-    fn state(&self) -> String {
+    pub(crate) fn state(&self) -> String {
         let listed = self.json(&["runs"]);
         listed["runs"][0]["state"].as_str().expect("a state").to_owned()
     }
 
-    fn read(&self, name: &str) -> Option<String> {
+    pub(crate) fn read(&self, name: &str) -> Option<String> {
         fs::read_to_string(self.world.project().join(name)).ok()
     }
 
     #[track_caller]
-    fn assert_before(&self) {
+    pub(crate) fn assert_before(&self) {
         assert_eq!(self.read("edited").as_deref(), Some("one\ntwo\n"));
         assert_eq!(self.read("gone").as_deref(), Some("x\n"));
         assert_eq!(self.read("new name"), None);
@@ -72,7 +72,7 @@ impl Changed {
     }
 
     #[track_caller]
-    fn assert_after(&self) {
+    pub(crate) fn assert_after(&self) {
         assert_eq!(self.read("edited").as_deref(), Some("one\n2\n"));
         assert_eq!(self.read("gone"), None);
         assert_eq!(self.read("new name").as_deref(), Some("n\n"));
@@ -300,119 +300,6 @@ fn two_that_apply_at_once_wait_for_each_other() {
     });
     assert!(ends.iter().any(|said| said.code == 0), "{ends:?}");
     assert!(ends.iter().all(|said| said.code == 0 || said.code == 2), "{ends:?}");
-    run.assert_after();
-}
-
-/// A run that changed many files, killed while it is written back.
-#[test]
-fn killed_apply_is_finished_or_as_if_it_never_began() {
-    let run = Changed::with(|run| {
-        for number in 0..1000 {
-            fs::write(run.upper().join(format!("many{number:04}")), "x").expect("written");
-        }
-    });
-    let many =
-        |run: &Changed| (0..1000).filter(|it| run.read(&format!("many{it:04}")).is_some()).count();
-    let mut begun = 0;
-    for delay in 0..40u64 {
-        let mut child = run.world.endow(["apply", &run.id]).spawn().expect("endow starts");
-        // The last one ends by itself, however slow the machine is.
-        if delay < 39 {
-            std::thread::sleep(Duration::from_millis(5 + delay * delay));
-            child.kill().expect("killed");
-        }
-        child.wait().expect("ended");
-        let finished = run.json(&["gc"])["finished"].as_array().expect("a list").len();
-        begun += finished;
-        match run.state().as_str() {
-            "waiting" => assert_eq!(many(&run), 0),
-            "applied" => {
-                run.assert_after();
-                assert_eq!(many(&run), 1000);
-                run.endow(&["undo", &run.id]).ok();
-                run.assert_before();
-                assert_eq!(many(&run), 0);
-                break;
-            }
-            other => panic!("{other}"),
-        }
-        let names = fs::read_dir(run.world.project()).expect("list").count();
-        assert_eq!(names, 4, "debris");
-    }
-    assert!(run.state() == "undone", "{} after {begun}", run.state());
-}
-
-/// A write-back that was killed when all was done but its record.
-#[test]
-fn record_that_is_behind_is_renewed() {
-    let run = Changed::new();
-    let record = run.world.state().join("runs").join(&run.id).join("record.json");
-    let before = fs::read(&record).expect("a record");
-    let put_back = |before: &[u8]| {
-        fs::write(&record, before).expect("written");
-        let file = fs::File::options().write(true).open(&record).expect("open");
-        file.set_modified(std::time::SystemTime::now() - MINUTE).expect("a time");
-    };
-    run.endow(&["apply", &run.id]).ok();
-    let after = fs::read(&record).expect("a record");
-    put_back(&before);
-    assert_eq!(run.state(), "waiting", "control");
-    assert_eq!(run.json(&["gc"])["finished"][0], run.id.as_str());
-    assert_eq!(run.state(), "applied");
-    assert_eq!(run.json(&["gc"])["finished"].as_array().expect("a list").len(), 0, "only once");
-    run.assert_after();
-    run.endow(&["undo", &run.id]).ok();
-    put_back(&after);
-    assert_eq!(run.state(), "applied", "control");
-    run.json(&["gc"]);
-    assert_eq!(run.state(), "undone");
-    run.assert_before();
-}
-
-/// Kills a write-back once its journal holds; the run then is neither written back nor waiting.
-fn killed_on_the_way() -> Changed {
-    for _ in 0..50 {
-        let run = Changed::with(|run| {
-            for number in 0..3000 {
-                fs::write(run.upper().join(format!("many{number:04}")), "x").expect("written");
-            }
-        });
-        let journal = run.world.state().join("runs").join(&run.id).join("journal");
-        let mut child = run.world.endow(["apply", &run.id]).spawn().expect("endow starts");
-        while !journal.exists() && child.try_wait().expect("a child").is_none() {
-            std::thread::yield_now();
-        }
-        child.kill().expect("killed");
-        child.wait().expect("ended");
-        if journal.exists() {
-            return run;
-        }
-    }
-    panic!("never killed on the way");
-}
-
-#[test]
-fn next_run_finishes_what_was_begun() {
-    let run = killed_on_the_way();
-    let inside = run.world.run(&["run"], "ls many* | wc -l; cat edited");
-    assert_eq!(inside.ok(), "3000\none\n2\n", "it sees all of it");
-    assert_eq!(run.state(), "applied");
-    run.assert_after();
-    run.endow(&["undo", &run.id]).ok();
-    run.assert_before();
-}
-
-#[test]
-fn run_starts_though_a_write_back_can_not_be_finished() {
-    let run = killed_on_the_way();
-    let (project, moved) = (run.world.project(), run.world.home().join("moved"));
-    fs::rename(&project, &moved).expect("moved");
-    fs::create_dir(&project).expect("a project");
-    assert_eq!(run.world.run(&["run"], "echo ran").ok(), "ran\n");
-    fs::remove_dir(&project).expect("removed");
-    fs::rename(&moved, &project).expect("moved back");
-    run.world.run(&["run"], "true").ok();
-    assert_eq!(run.state(), "applied");
     run.assert_after();
 }
 

@@ -13,6 +13,7 @@ mod in_place;
 mod init;
 mod kept_changes;
 mod kept_clock;
+mod kept_killed;
 mod kept_runs;
 mod kept_stuck;
 mod killed;
