@@ -38,7 +38,7 @@ const DENIALS_MAX: usize = 10_000;
 /// The most callers whose names are remembered.
 const CALLERS_MAX: usize = 64;
 /// How long is waited for what is not judged when the run is over.
-const PATIENCE: Duration = Duration::from_secs(2);
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Explains a name, which the view has by now or not; `None` when nothing was refused.
 pub(crate) type Judge<'a> = Box<dyn Fn(&Asked, bool) -> Option<Denial> + 'a>;
