@@ -161,7 +161,7 @@ fn changed_object_is_a_damaged_tree() {
     cas(&world, &["verify"]).ok();
     // Somebody with the user's rights, by the name in the store.
     let script = "cd ../../cache/cas/objects; big=$(find . -size 100000c); chmod +w $big
-        printf X | dd of=$big conv=notrunc status=none";
+        printf XXXXXXXX | dd of=$big conv=notrunc status=none";
     world.bare(script).ok();
     let told = cas(&world, &["verify"]);
     let told = told.fails(1);
