@@ -132,6 +132,7 @@ impl<'d> Performer<'d> {
         order: &Order,
         store: &Store<'_>,
     ) -> Result<Done, CommandError> {
+        self.tidy();
         // A process has the processors of the one that made it.
         if order.varied.is_some() {
             self.next = None;
@@ -184,13 +185,19 @@ impl<'d> Performer<'d> {
         Ok(Done { end, tree, stdout, stderr, changed, absent, asked, took_ms })
     }
 
-    /// Returns where to execute the next action. What the last one left there goes now: its result is with the
-    /// others already.
+    /// Takes away what the last action left where it was executed, once its result is told. Where that can't be
+    /// the next one is executed elsewhere.
+    pub(super) fn tidy(&mut self) {
+        let place = self.place.take();
+        self.place = place.and_then(|mut place| {
+            place.run.clear(&OsFs, STAGED.as_ref()).ok()?;
+            Some(place)
+        });
+    }
+
+    /// Returns where to execute the next action: an empty directory.
     fn take_place(&mut self, store: &Store<'_>) -> Result<Place, CommandError> {
-        let Some(mut place) = self.place.take() else { return Place::new(self.dirs, store) };
-        let cleared = place.run.clear(&OsFs, STAGED.as_ref());
-        cleared.map_err(|error| failed("can't clear the run's directory", &error))?;
-        Ok(place)
+        self.place.take().map_or_else(|| Place::new(self.dirs, store), Ok)
     }
 
     /// Returns the policy of an action: the last one where it is the same.

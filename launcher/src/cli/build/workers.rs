@@ -142,5 +142,7 @@ fn work(orders: &UnixStream, dirs: &Dirs) {
         if order::write(&Answer { action: order.action, done }, orders).is_err() {
             return;
         }
+        // Whoever gave the order is busy with the answer.
+        performer.tidy();
     }
 }
