@@ -139,7 +139,10 @@ impl Settled {
         let policy = &mut self.found.policy;
         policy.process.ids = amendment.ids;
         policy.process.interrupt_ends = amendment.interrupt_ends;
-        policy.environment.keeps_all = amendment.keeps_environment;
+        policy.environment.keeps_all = amendment.is_foreign;
+        if amendment.is_foreign {
+            policy.protect.clear();
+        }
     }
 
     /// Puts throw-away layers in the place of all that a command could change.

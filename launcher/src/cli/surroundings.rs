@@ -62,20 +62,38 @@ impl Surroundings {
     }
 }
 
+/// Tells what a variable has.
+type Variable<'a> = &'a dyn Fn(&str) -> Option<PathBuf>;
+
 /// Reads them; `directory` is what `-C` says.
 pub(crate) fn read(directory: Option<&Path>) -> Result<Surroundings, CommandError> {
     if let Some(directory) = directory {
         std::env::set_current_dir(directory)
             .map_err(|source| CommandError::directory(directory, source))?;
     }
+    read_by(&variable)
+}
+
+/// Reads them where the environment is the command's: it does not say who the user is, and where endow's own
+/// directories are.
+pub(crate) fn of_account() -> Result<Surroundings, CommandError> {
+    read_by(&|_| None)
+}
+
+/// Returns the home that the account database has for the user.
+pub(crate) fn home_of_account() -> Option<PathBuf> {
+    home(&Account::find(), &|_| None).map(|home| home.as_path().to_owned())
+}
+
+fn read_by(variable: Variable<'_>) -> Result<Surroundings, CommandError> {
     let cwd = std::env::current_dir()
         .map_err(|source| CommandError::directory(Path::new("."), source))?;
     let cwd = host(&cwd).ok_or_else(|| CommandError::unusable_directory(&cwd))?;
     let environment: Vec<_> = std::env::vars_os().collect();
     let account = Account::find();
-    let home = home(&account);
+    let home = home(&account, variable);
     let git = git_work_tree(&cwd);
-    let dirs = dirs(home.as_ref())?;
+    let dirs = dirs(home.as_ref(), variable)?;
     let vars = Vars {
         git_root: git.as_ref().map(|git| git.root.clone()),
         git_dirs: git.map(|git| git.outside).unwrap_or_default(),
@@ -100,7 +118,7 @@ fn host(path: impl AsRef<Path>) -> Option<HostPath> {
     HostPath::new(path).ok()
 }
 
-fn home(account: &Account) -> Option<HostPath> {
+fn home(account: &Account, variable: Variable<'_>) -> Option<HostPath> {
     let named = variable("HOME").as_deref().and_then(host);
     let home = named.or_else(|| account.home.as_deref().and_then(host))?;
     (home != HostPath::root() && may_be_directory(home.as_path())).then_some(home)
@@ -116,7 +134,7 @@ fn resolved(path: &HostPath) -> Option<HostPath> {
     (resolved != *path).then_some(resolved)
 }
 
-fn dirs(home: Option<&HostPath>) -> Result<Dirs, CommandError> {
+fn dirs(home: Option<&HostPath>, variable: Variable<'_>) -> Result<Dirs, CommandError> {
     let below = |own: &str, general: &str, fallback: &str| -> Result<PathBuf, CommandError> {
         let named = |name: &str| variable(name).filter(|path| path.is_absolute());
         let general = || named(general).map(|general| general.join("endow"));
@@ -126,6 +144,7 @@ fn dirs(home: Option<&HostPath>) -> Result<Dirs, CommandError> {
         let home = home.map_or_else(temporary_home, |home| Ok(home.as_path().to_owned()))?;
         Ok(home.join(fallback).join("endow"))
     };
+    let reachable = |path, name| reachable(path, name, variable);
     Ok(Dirs {
         state: reachable(below("ENDOW_STATE_DIR", "XDG_STATE_HOME", ".local/state")?, "state"),
         cache: reachable(below("ENDOW_CACHE_DIR", "XDG_CACHE_HOME", ".cache")?, "cache"),
@@ -135,7 +154,7 @@ fn dirs(home: Option<&HostPath>) -> Result<Dirs, CommandError> {
 
 /// Inside a run at level `landlock` a home is there and out of reach, and the directory for
 /// temporary files is the run's own.
-fn reachable(path: PathBuf, name: &str) -> PathBuf {
+fn reachable(path: PathBuf, name: &str, variable: Variable<'_>) -> PathBuf {
     let existing = path.ancestors().find(|path| path.exists());
     let error = existing.and_then(|path| fs::File::open(path).err());
     let closed = error.is_some_and(|error| error.kind() == ErrorKind::PermissionDenied);

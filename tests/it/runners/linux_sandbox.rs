@@ -76,6 +76,8 @@ const SAME: &[(&[&str], &str)] = &[
     ),
     (&["-M", "ROOT/granted"], "cat ../../granted/file; echo x >../../granted/x || echo refused"),
     (&["-w", "/tmp", "-M", "DIR"], "echo x >/tmp/x-$$ && rm /tmp/x-$$; cat inside"),
+    (&["-w", "ROOT/memory", "-e", "ROOT/memory"], "ls -A ../../memory; echo x >../../memory/x"),
+    (&["-w", "ROOT/memory", "-M", "ROOT/granted", "-m", "ROOT/memory"], "cat ../../memory/file"),
     (&["-w", "/dev/shm"], "echo x >/dev/shm/x-$$ && cat /dev/shm/x-$$ && rm /dev/shm/x-$$"),
     (&[], "hostname"),
     (&["-H"], "hostname"),
@@ -162,6 +164,68 @@ fn secrets_sockets_and_capabilities_are_not_there() {
         assert_eq!(theirs.stdout, control, "control: {script} {theirs:?}");
         let ours = ours(&world, &["-R"], script);
         assert_ne!(ours.stdout, control, "{script} {ours:?}");
+    }
+}
+
+/// Bazel gives a command the `HOME` that a rule names.
+#[test]
+fn home_of_the_account_is_empty_whatever_home_says() {
+    let world = world();
+    let ask = "eval echo ~$(id -un)";
+    let account = world.bare(ask).ok().trim().to_owned();
+    if account == "/" || !Path::new(&account).is_dir() {
+        return skip("the user has no home");
+    }
+    let program = named(&world, "linux-sandbox");
+    let secret = tempfile::Builder::new().prefix("endow-it-").tempfile_in(&account);
+    let secret = secret.expect("a file in the home");
+    let ask = format!("[ -d {account} ] && [ ! -e {} ]; echo $?", secret.path().display());
+    assert_eq!(world.bare(&ask).ok(), "1\n", "control");
+    for home in ["/tmp", "/nonexistent", &account, "/usr/bin/env"] {
+        let mut command = command(&world, &program, &["-W", "DIR", "-w", "/tmp"]);
+        command.env("HOME", home).args(["--", "sh", "-c", &ask]);
+        assert_eq!(said(&mut command).ok(), "0\n", "HOME={home}");
+    }
+}
+
+/// What one command leaves in its directory is no output base for the next.
+#[test]
+fn command_can_not_decide_what_the_next_one_sees() {
+    let world = world();
+    world.write("home/.ssh/id", "secret\n");
+    let id = world.home().join(".ssh/id").display().to_string();
+    let plant = format!("mkdir -p execroot/a external; touch lock; ln -s {id} execroot/a/l");
+    ours(&world, &[], &plant).ok();
+    let read = format!("cat {id} execroot/a/l");
+    assert_eq!(world.bare(&read).ok(), "secret\nsecret\n", "control");
+    for options in [&[] as &[&str], &["-w", "/tmp"]] {
+        assert_eq!(ours(&world, options, &read).stdout, "", "{options:?}");
+    }
+}
+
+#[test]
+fn files_are_written_through_no_link_and_no_pipe() {
+    let world = world();
+    let kept = world.write("kept", "kept\n");
+    for option in ["-l", "-L", "-S"] {
+        let path = world.project().join("left");
+        std::os::unix::fs::symlink(&kept, &path).expect("a link");
+        let said = ours(&world, &[option, "DIR/left"], "echo x; echo y >&2");
+        assert!(said.fails(1).contains("can't write"), "{said:?}");
+        world.bare("rm left; mkfifo left").ok();
+        ours(&world, &[option, "DIR/left"], "echo x").fails(1);
+        fs::remove_file(&path).expect("removed");
+    }
+    let change = format!("rm statistics; ln -s {} statistics", kept.display());
+    ours(&world, &["-S", "DIR/statistics"], &change).ok();
+    assert_eq!(fs::read_to_string(kept).expect("there"), "kept\n");
+}
+
+#[test]
+fn places_of_the_sandbox_are_nobody_elses() {
+    let world = world();
+    for options in [&["-w", "/run"] as &[&str], &["-M", "DIR", "-m", "/proc"], &["-e", "/dev"]] {
+        assert!(ours(&world, options, "true").fails(1).contains("own"), "{options:?}");
     }
 }
 

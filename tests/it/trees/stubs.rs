@@ -317,7 +317,7 @@ fn edits(seed: u64) -> String {
             6 => format!("cp -p {one} {other}"),
             7 => format!("rm {one}"),
             8 => format!("cat {one} {other}"),
-            _ => format!("printf X | dd of={one} bs=1 seek=34000 conv=notrunc"),
+            _ => format!("printf XXXXXXXX | dd of={one} bs=1 seek=34000 conv=notrunc"),
         };
         format!("{{ {edit}; }} >/dev/null 2>&1\n")
     };

@@ -11,8 +11,10 @@ pub(crate) struct Amendment {
     pub(crate) ids: Option<Ids>,
     /// SIGINT does what SIGTERM does.
     pub(crate) interrupt_ends: bool,
-    /// The command has the caller's variables, and no other.
-    pub(crate) keeps_environment: bool,
+    /// The command line is another sandbox's. The environment is the command's: it gets all of it and nothing else,
+    /// and neither the user nor endow's own directories are read from it. What it may write it may write, under
+    /// whatever name.
+    pub(crate) is_foreign: bool,
 }
 
 /// What a command line of another sandbox asks for, beside the command.

@@ -25,7 +25,7 @@ use crate::cli::recorded;
 use crate::cli::report::{Finished, Phases, Report};
 use crate::cli::running::{self, Given, Ran};
 use crate::cli::stages::{self, Own, Planned, Request, Settled};
-use crate::cli::{ending, naming, synced, words};
+use crate::cli::{ending, naming, surroundings, synced, words};
 use crate::finish::finish;
 use crate::plan::Plan;
 use crate::plan::seccomp::Observe;
@@ -181,7 +181,9 @@ pub(crate) fn supervised(
     let mut settled = settled(args, purpose)?;
     let captured = request.captured;
     let mut begun = begin_early(&mut settled, args, &request);
-    left_over::clear(settled.state(), output);
+    if !args.amendment.is_foreign {
+        left_over::clear(settled.state(), output);
+    }
     let planned = stages::decide(settled, request, &mut |sketch| {
         if let Some(begun) = &mut begun {
             begun.go_on(sketch);
@@ -239,7 +241,11 @@ pub(crate) fn supervised(
 /// The policy of the run, and a name that it may have.
 fn settled(args: &RunArgs, purpose: Purpose) -> Result<Settled, CommandError> {
     let command = args.command.argv.first().map(OsString::as_os_str);
-    let mut settled = stages::settle(&args.policy, command)?;
+    let mut settled = if args.amendment.is_foreign {
+        stages::settle_in(surroundings::of_account()?, &args.policy)?
+    } else {
+        stages::settle(&args.policy, command)?
+    };
     settled.amend(args.amendment);
     if purpose == Purpose::Learn {
         settled.rehearse();

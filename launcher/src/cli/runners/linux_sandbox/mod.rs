@@ -1,5 +1,6 @@
 //! The command line of Bazel's `linux-sandbox`: the host read-only, some of it writable.
 
+mod homes;
 mod options;
 mod roots;
 mod statistics;
@@ -8,9 +9,10 @@ mod view;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use rustix::fs::{Mode, OFlags, open};
 use rustix::process::Signal;
 use rustix::stdio::{dup2_stderr, dup2_stdout};
 
@@ -43,13 +45,21 @@ pub(super) fn run(arguments: Vec<OsString>) -> ExitCode {
 }
 
 fn execute(options: &Options, output: &Output) -> Result<ExitCode, CommandError> {
-    options.stdout.iter().try_for_each(|path| redirect(path, |file| dup2_stdout(file)))?;
-    options.stderr.iter().try_for_each(|path| redirect(path, |file| dup2_stderr(file)))?;
+    // A command may leave a link or a pipe where the next one's file is to be, or its own.
+    let made = |path: &Option<PathBuf>| path.as_deref().map(made).transpose();
+    if let Some(file) = made(&options.stdout)? {
+        dup2_stdout(&file).map_err(io::Error::from).map_err(unwritten)?;
+    }
+    if let Some(file) = made(&options.stderr)? {
+        dup2_stderr(&file).map_err(io::Error::from).map_err(unwritten)?;
+    }
     let args = view::run_args(options)?;
+    // All that is open and not named is closed.
     let passed = descriptors::take(&args)?;
+    let statistics = made(&options.statistics)?;
     let run = supervised(&args, output, (passed.events, Purpose::Run))?;
-    if let Some(path) = &options.statistics {
-        statistics::write(path, run.ended.usage)?;
+    if let Some(file) = statistics {
+        statistics::write(file, run.ended.usage).map_err(unwritten)?;
     }
     match run.ended.outcome {
         Outcome::TimedOut => {
@@ -61,13 +71,18 @@ fn execute(options: &Options, output: &Output) -> Result<ExitCode, CommandError>
     }
 }
 
-fn redirect(
-    path: &Path,
-    put: impl Fn(&File) -> rustix::io::Result<()>,
-) -> Result<(), CommandError> {
-    let opened = File::create(path).and_then(|file| put(&file).map_err(io::Error::from));
-    opened.map_err(|error| {
-        let path = path.display().to_string();
-        CommandError::new(Kind::Setup, "can't write what the command says").about(path).cause(error)
-    })
+/// Makes a file that is to be written, or empties one that is there: through no link.
+fn made(path: &Path) -> Result<File, CommandError> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::NOFOLLOW;
+    let flags = flags | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let opened = open(path, flags, Mode::from_raw_mode(0o666)).map(File::from);
+    let file = opened.map_err(io::Error::from).and_then(|file| {
+        let is_file = file.metadata()?.is_file();
+        if is_file { Ok(file) } else { Err(io::Error::other("it is no file")) }
+    });
+    file.map_err(|error| unwritten(error).about(path.display().to_string()))
+}
+
+fn unwritten(error: io::Error) -> CommandError {
+    CommandError::new(Kind::Setup, "can't write what was asked for").cause(error)
 }

@@ -74,7 +74,7 @@ impl Options {
             is_offline: matches.get_flag("N") || matches.get_flag("n"),
             ids: ids(&matches),
             is_debugging: matches.contains_id("D"),
-            events: matches.get_one("D").cloned(),
+            events: path(&matches, "D")?,
             command: matches.get_many("COMMAND").into_iter().flatten().cloned().collect(),
         };
         Ok(options)

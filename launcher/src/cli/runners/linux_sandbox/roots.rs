@@ -11,12 +11,18 @@ use std::path::{Path, PathBuf};
 const NAMES: usize = 512;
 /// The directory of an output base that holds those of commands and of what is built.
 const EXECROOT: &str = "execroot";
+/// The file that Bazel locks, which no command can make there.
+const LOCK: &str = "lock";
 /// The one that holds other repositories.
 const EXTERNAL: &str = "external";
 
-/// Returns what a command of this directory reads beside it: nothing when it is none of Bazel's.
-pub(super) fn of(directory: &Path) -> BTreeSet<PathBuf> {
-    let Some(base) = output_base(directory) else { return BTreeSet::new() };
+/// Says whether commands can change what stands at a path.
+pub(super) type IsWritable<'a> = &'a dyn Fn(&Path) -> bool;
+
+/// Returns what a command of this directory reads beside it: nothing when it is none of Bazel's. What a command
+/// could have made is no output base, so that none decides what the next one sees.
+pub(super) fn of(directory: &Path, is_writable: IsWritable<'_>) -> BTreeSet<PathBuf> {
+    let Some(base) = output_base(directory, is_writable) else { return BTreeSet::new() };
     let workspaces = entries(&base.join(EXECROOT)).flat_map(|workspace| entries(&workspace));
     // Each name of the user's sources is a link to its own place.
     let sources = workspaces.filter_map(|link| target(&link)?.parent().map(Path::to_owned));
@@ -28,11 +34,15 @@ pub(super) fn of(directory: &Path) -> BTreeSet<PathBuf> {
 }
 
 /// Finds the output base: above the directory, or where a link of the forest leads.
-fn output_base(directory: &Path) -> Option<PathBuf> {
-    let is_base = |path: &&Path| path.join(EXECROOT).is_dir() && path.join(EXTERNAL).is_dir();
+fn output_base(directory: &Path, is_writable: IsWritable<'_>) -> Option<PathBuf> {
+    let is_base = |path: &&Path| {
+        let has = |name: &str| path.join(name).is_dir();
+        !is_writable(path) && has(EXECROOT) && has(EXTERNAL) && path.join(LOCK).is_file()
+    };
     let above = directory.ancestors().find(is_base).map(Path::to_owned);
-    let linked =
-        || links(directory).find_map(|link| link.ancestors().find(is_base).map(Path::to_owned));
+    // The outermost: what a command made in it may look like one, too.
+    let of_link = |link: PathBuf| link.ancestors().filter(is_base).last().map(Path::to_owned);
+    let linked = || links(directory).find_map(of_link);
     above.or_else(linked)
 }
 
@@ -71,10 +81,28 @@ mod tests {
         {
             fs::create_dir_all(directory).expect("mkdir");
         }
+        fs::write(base.join(LOCK), "").expect("write");
         for name in ["WORKSPACE", "src"] {
             symlink(sources.join(name), base.join("execroot/main").join(name)).expect("a link");
         }
         sources
+    }
+
+    fn nowhere(_: &Path) -> bool {
+        false
+    }
+
+    /// A command that may write where it starts makes that look like an output base.
+    #[test]
+    fn what_a_command_can_make_is_no_output_base() {
+        let scratch = tempfile::tempdir().expect("a directory");
+        let (forest, secret) = (scratch.path().join("forest"), scratch.path().join("secret"));
+        let sources = made(&forest);
+        fs::create_dir(&secret).expect("mkdir");
+        symlink(secret.join("key"), forest.join("execroot/main/x")).expect("a link");
+        let found = of(&forest, &nowhere);
+        assert!(found.contains(&secret) && found.contains(&sources), "control: {found:?}");
+        assert_eq!(of(&forest, &|path| path.starts_with(&forest)), BTreeSet::new());
     }
 
     #[test]
@@ -89,8 +117,23 @@ mod tests {
             fs::create_dir_all(forest.join("src")).expect("mkdir");
             let to = base.join("execroot/main/bazel-out/x");
             symlink(to, forest.join("src/x")).expect("a link");
-            assert_eq!(of(forest), roots, "{}", forest.display());
+            assert_eq!(of(forest, &nowhere), roots, "{}", forest.display());
         }
+    }
+
+    /// A tree that a command made, and that is an input of the next.
+    #[test]
+    fn output_that_looks_like_a_base_is_none() {
+        let scratch = tempfile::tempdir().expect("a directory");
+        let base = scratch.path().join("base");
+        made(&base);
+        let fake = base.join("execroot/main/bazel-out/tree");
+        made(&fake);
+        let forest = scratch.path().join("forest");
+        fs::create_dir(&forest).expect("mkdir");
+        symlink(fake.join("execroot/main/bazel-out"), forest.join("tree")).expect("a link");
+        let found = of(&forest, &nowhere);
+        assert!(found.contains(&base) && !found.contains(&fake), "{found:?}");
     }
 
     #[test]
@@ -101,13 +144,13 @@ mod tests {
         let local = scratch.path().join("local");
         fs::create_dir(&local).expect("mkdir");
         symlink(&local, base.join("external/local")).expect("a link");
-        assert!(of(&base.join("execroot/main")).contains(&local));
+        assert!(of(&base.join("execroot/main"), &nowhere).contains(&local));
     }
 
     #[test]
     fn directory_that_is_none_of_bazels_leads_nowhere() {
         let scratch = tempfile::tempdir().expect("a directory");
         symlink("/etc/passwd", scratch.path().join("x")).expect("a link");
-        assert_eq!(of(scratch.path()), BTreeSet::new());
+        assert_eq!(of(scratch.path(), &nowhere), BTreeSet::new());
     }
 }

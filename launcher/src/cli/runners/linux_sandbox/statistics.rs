@@ -1,12 +1,11 @@
 //! What a command used, as Bazel reads it.
 
-use std::fs;
-use std::path::Path;
+use std::fs::File;
+use std::io::{self, Write};
 
 use prost::Message;
 
 use crate::apply::Usage;
-use crate::cli::error::{CommandError, Kind};
 
 const MICROSECONDS: u64 = 1_000_000;
 
@@ -35,12 +34,8 @@ struct ResourceUsage {
 }
 
 /// Writes what a command used into a file; nothing when that is not known, as when it was killed.
-pub(super) fn write(path: &Path, usage: Option<Usage>) -> Result<(), CommandError> {
-    let message = usage.map(message).unwrap_or_default();
-    fs::write(path, message.encode_to_vec()).map_err(|error| {
-        let error = CommandError::new(Kind::Setup, "can't write the statistics").cause(error);
-        error.about(path.display().to_string())
-    })
+pub(super) fn write(mut file: File, usage: Option<Usage>) -> io::Result<()> {
+    file.write_all(&usage.map(message).unwrap_or_default().encode_to_vec())
 }
 
 fn message(usage: Usage) -> ExecutionStatistics {

@@ -7,13 +7,16 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access as Wanted, access};
 
+use super::homes::Homes;
 use super::options::Options;
 use super::roots;
 use crate::cli::args::{Amendment, CommandLine, OtherSandbox, PolicyArgs, RunArgs};
 use crate::cli::error::{CommandError, Kind};
 
 /// Directories of the host's root that are the sandbox's own: what is in them is of its processes alone.
-const OWN: &[&str] = &["/dev", "/dev/shm", "/proc", "/run", "/sys"];
+const OWN: &[&str] = &["/dev", "/proc", "/run", "/sys"];
+/// The place of shared memory, which each sandbox has of its own.
+const SHARED_MEMORY: &str = "/dev/shm";
 
 /// What stands at a place of the view.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,7 +45,7 @@ pub(super) fn run_args(options: &Options) -> Result<RunArgs, CommandError> {
         grace_s: options.grace.unwrap_or(0),
         ..OtherSandbox::default()
     };
-    for (place, shown) in shown(options, &directory) {
+    for (place, shown) in shown(options, &directory)? {
         match shown {
             Shown::Fixed(source) => other.fixed.push((source, place)),
             Shown::Writable => other.writable.push(place),
@@ -54,7 +57,7 @@ pub(super) fn run_args(options: &Options) -> Result<RunArgs, CommandError> {
         amendment: Amendment {
             ids: options.ids,
             interrupt_ends: options.interrupt_ends,
-            keeps_environment: true,
+            is_foreign: true,
         },
         die_with_parent: true,
         no_observe: true,
@@ -64,28 +67,59 @@ pub(super) fn run_args(options: &Options) -> Result<RunArgs, CommandError> {
     })
 }
 
-/// Decides what stands where: the host, under what Bazel's directories need, under what the options say. What may be
-/// changed may be changed at each of its places.
-fn shown(options: &Options, directory: &Path) -> BTreeMap<PathBuf, Shown> {
-    let is_own = |place: &Path| OWN.iter().any(|own| place == Path::new(own));
+/// Decides what stands where: the host, under what Bazel's directories need, under what the options say.
+fn shown(options: &Options, directory: &Path) -> Result<BTreeMap<PathBuf, Shown>, CommandError> {
     let fixed = |path: PathBuf| (path.clone(), Shown::Fixed(path));
+    let homes = Homes::of_the_user();
+    let mut shown: BTreeMap<_, _> = host().map(fixed).collect();
+    // What the base has there is an empty home, and the rest of it is not shown.
+    shown.retain(|place, _| !homes.has(place));
+    shown.extend(homes.others().map(|home| (home, Shown::Memory)));
+    let asked = asked(options, directory)?;
+    // Names and links where a command may write can be those of an earlier one: nothing is read from them.
+    let is_writable = |path: &Path| {
+        let above = path.ancestors().find_map(|above| asked.get(above));
+        matches!(above, Some(Shown::Writable | Shown::Memory))
+    };
+    let mut roots = roots::of(directory, &is_writable);
+    roots.retain(|root| !is_writable(root) && !homes.has(root));
+    shown.extend(roots.into_iter().map(fixed));
+    shown.extend(asked);
+    Ok(shown)
+}
+
+/// Returns what the options say. At one place memory goes before what can be written, as it does for Bazel's own
+/// program, and something else of the host before both.
+fn asked(options: &Options, directory: &Path) -> Result<BTreeMap<PathBuf, Shown>, CommandError> {
     let writable = options.writable.iter().map(PathBuf::as_path).chain([directory]);
-    let writable: Vec<&Path> = writable.filter(|place| !is_own(place)).collect();
-    // What lies where the command may write is seen there, and its links may be the command's.
-    let is_seen = |root: &PathBuf| writable.iter().any(|path| root.starts_with(path));
-    let roots = roots::of(directory).into_iter().filter(|root| !is_seen(root));
-    let mut shown: BTreeMap<_, _> = host().chain(roots).map(fixed).collect();
-    shown.extend(options.memory.iter().map(|path| (path.clone(), Shown::Memory)));
-    let mounts = options.mounts.iter();
-    shown.extend(mounts.map(|(source, target)| (target.clone(), Shown::Fixed(source.clone()))));
-    shown.extend(writable.iter().map(|path| ((*path).to_owned(), Shown::Writable)));
-    shown.retain(|place, _| !is_own(place));
-    shown
+    let mut asked: BTreeMap<_, _> =
+        writable.map(|path| (path.to_owned(), Shown::Writable)).collect();
+    asked.extend(options.memory.iter().map(|path| (path.clone(), Shown::Memory)));
+    // Who asks to write shared memory has it: its own.
+    asked.remove(Path::new(SHARED_MEMORY));
+    for (source, target) in &options.mounts {
+        let is_writable = source == target && asked.get(target) == Some(&Shown::Writable);
+        if !is_writable {
+            asked.insert(target.clone(), Shown::Fixed(source.clone()));
+        }
+    }
+    match asked.keys().find(|place| is_own(place)) {
+        None => Ok(asked),
+        Some(place) => {
+            let error = CommandError::new(Kind::Usage, "that is the sandbox's own");
+            Err(error.about(place.display().to_string()))
+        }
+    }
+}
+
+fn is_own(place: &Path) -> bool {
+    OWN.iter().any(|own| place == Path::new(own))
 }
 
 /// Returns the directories of the host's root that the user can enter.
 fn host() -> impl Iterator<Item = PathBuf> {
     let entries = fs::read_dir("/").into_iter().flatten().flatten();
     let directories = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
-    directories.map(|entry| entry.path()).filter(|path| access(path, Wanted::EXEC_OK).is_ok())
+    let directories = directories.map(|entry| entry.path()).filter(|path| !is_own(path));
+    directories.filter(|path| access(path, Wanted::EXEC_OK).is_ok())
 }
