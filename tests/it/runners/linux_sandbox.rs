@@ -207,7 +207,7 @@ fn command_can_not_decide_what_the_next_one_sees() {
 fn files_are_written_through_no_link_and_no_pipe() {
     let world = world();
     let kept = world.write("kept", "kept\n");
-    for option in ["-l", "-L", "-S"] {
+    for option in ["-l", "-L", "-S", "-D"] {
         let path = world.project().join("left");
         std::os::unix::fs::symlink(&kept, &path).expect("a link");
         let said = ours(&world, &[option, "DIR/left"], "echo x; echo y >&2");

@@ -53,6 +53,7 @@ fn execute(options: &Options, output: &Output) -> Result<ExitCode, CommandError>
     if let Some(file) = made(&options.stderr)? {
         dup2_stderr(&file).map_err(io::Error::from).map_err(unwritten)?;
     }
+    drop(made(&options.events)?);
     let args = view::run_args(options)?;
     // All that is open and not named is closed.
     let passed = descriptors::take(&args)?;

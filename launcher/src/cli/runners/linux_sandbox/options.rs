@@ -1,4 +1,4 @@
-//! The options of Bazel's `linux-sandbox`, as Bazel 4 to 8 pass them.
+//! The options of Bazel's `linux-sandbox`: those of Bazel 4.2.3, and `-n` and `-D FILE` of later ones.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
