@@ -6,6 +6,7 @@ mod build;
 mod build_check;
 mod build_interrupted;
 mod check;
+mod ci_examples;
 mod doctor;
 mod escape;
 mod harness;

@@ -1,0 +1,133 @@
+//! The example jobs of the guide, step by step, on a pull request that wants more than it may.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::harness::{Said, World, endow, said};
+
+const GITHUB: &str = include_str!("../../docs/examples/github-actions.yml");
+const GITLAB: &str = include_str!("../../docs/examples/gitlab-ci.yml");
+
+/// The policy of the base branch.
+const BASE: &str = "version = 1\n[env]\npass = [\"CODE\"]\nset = { CI = \"1\" }\n";
+/// The one that the pull request brings: everything.
+const WISHED: &str = "version = 1\n[network]\nmode = \"host\"\n[workspace]\naccess = \"rw\"\n";
+/// What it builds, and what else it tries.
+const BUILD: &str = "#!/bin/sh
+mkdir -p dist && echo built >dist/app
+echo changed >>source
+cat ../../runner/token 2>&1
+env
+tail -n +3 /proc/net/dev | cut -d: -f1 | tr -d ' '
+exit ${CODE:-0}
+";
+/// A credential of the runner's.
+const CANARY: &str = "c2VjcmV0OmNhbmFyeQ";
+
+/// The steps of a job, which are its blocks of text.
+fn steps(example: &str) -> Vec<String> {
+    let (mut steps, mut indent) = (Vec::new(), None);
+    for line in example.lines() {
+        let depth = line.len() - line.trim_start().len();
+        match indent {
+            Some(above) if depth > above => {
+                let step: &mut String = steps.last_mut().expect("a step");
+                step.push_str(line.trim_start());
+                step.push('\n');
+            }
+            _ if line.ends_with("run: |") || line.trim() == "- |" => {
+                steps.push(String::new());
+                indent = Some(depth);
+            }
+            _ => indent = None,
+        }
+    }
+    steps
+}
+
+/// A runner with the checkout of a pull request.
+struct Runner {
+    world: World,
+    temporary: PathBuf,
+}
+
+impl Runner {
+    fn new() -> Self {
+        let world = World::new();
+        let temporary = world.root().join("temporary");
+        fs::create_dir(&temporary).expect("mkdir");
+        world.write("runner/token", CANARY);
+        world.write("wished", WISHED);
+        world.write("build", BUILD);
+        world.write("base", BASE);
+        let prepare = "set -e; cd ../..; mkdir origin; cd origin; git init -q -b main
+            commit() { git add -A; git -c user.name=a -c user.email=a@example.com commit -qm x; }
+            mkdir ci; cp ../base ci/endow.toml; cp ../build ci/build.sh; chmod +x ci/build.sh; echo source >source
+            commit; git checkout -qb wish; cp ../wished ci/endow.toml; cp ../wished endow.toml; commit
+            cd ..; rmdir home/project; git clone -q origin home/project";
+        world.bare(prepare).ok();
+        Self { world, temporary }
+    }
+
+    /// Executes a step as both services do: by a shell that stops at the first failure.
+    fn step(&self, step: &str, code: &str) -> Said {
+        let bin = self.world.root().join("bin");
+        fs::create_dir_all(&bin).expect("mkdir");
+        std::os::unix::fs::symlink(endow(), bin.join("endow")).ok();
+        let mut command = self.world.command("bash");
+        command.args(["-e", "-c", step]);
+        command.env("PATH", format!("{}:/usr/bin:/bin", bin.display()));
+        command.env("GITHUB_BASE_REF", "main").env("RUNNER_TEMP", &self.temporary);
+        command.env("GITHUB_STEP_SUMMARY", self.temporary.join("summary"));
+        command.env("CI_MERGE_REQUEST_TARGET_BRANCH_NAME", "main");
+        command.env("CI_BUILDS_DIR", &self.temporary).env("JOB_TOKEN", CANARY);
+        command.env("CODE", code);
+        said(&mut command)
+    }
+
+    fn assert_held(&self, said: &Said) {
+        assert!(!said.stdout.contains(CANARY), "{said:?}");
+        assert!(said.stdout.lines().any(|line| line == "CI=1"), "the base's policy: {said:?}");
+        assert_eq!(said.stdout.lines().last(), Some("lo"), "{said:?}");
+        assert_eq!(self.world.read("dist/app"), "built\n");
+        assert_eq!(self.world.read("source"), "source\n");
+    }
+}
+
+fn is_json(path: &Path) -> bool {
+    let text = fs::read_to_string(path).unwrap_or_default();
+    serde_json::from_str::<serde_json::Value>(&text).is_ok_and(|it| it["version"] == 1)
+}
+
+#[test]
+fn github_job_holds_what_a_pull_request_does() {
+    let runner = Runner::new();
+    let steps = steps(GITHUB);
+    let [policy, verify, build, sum] = &steps[..] else { panic!("{steps:?}") };
+    assert_eq!(runner.world.bare("cat ../../runner/token").ok(), CANARY, "control");
+    runner.step(policy, "0").ok();
+    runner.step(verify, "0").ok();
+    let said = runner.step(build, "0");
+    said.ok();
+    runner.assert_held(&said);
+    assert!(is_json(&runner.temporary.join("endow.json")));
+    let junit = fs::read_to_string(runner.temporary.join("endow.xml")).expect("a report");
+    assert!(junit.contains("<testsuite") && junit.contains("failures=\"0\""), "{junit}");
+    runner.step(sum, "0").ok();
+    let summary = fs::read_to_string(runner.temporary.join("summary")).expect("a summary");
+    assert!(summary.contains("ended: exited 0\nwritten back: 2"), "{summary}");
+    runner.step(build, "3").fails(3);
+}
+
+#[test]
+fn gitlab_job_holds_what_a_merge_request_does() {
+    let runner = Runner::new();
+    let steps = steps(GITLAB);
+    let [policy, verify, build] = &steps[..] else { panic!("{steps:?}") };
+    runner.step(policy, "0").ok();
+    runner.step(verify, "0").ok();
+    let said = runner.step(build, "0");
+    said.ok();
+    runner.assert_held(&said);
+    assert!(is_json(&runner.world.project().join("endow.json")));
+}
