@@ -103,7 +103,9 @@ fn command_finds_what_it_finds_under_bazels_own() {
     for (options, script) in SAME {
         let said = |program: &dyn Fn(&World) -> PathBuf| {
             let world = world();
-            let said = runs(&world, &program(&world), options, script);
+            // The world is in `/tmp`, of which every sandbox of ours has its own.
+            let options = [&["-M", "ROOT/granted"], *options].concat();
+            let said = runs(&world, &program(&world), &options, script);
             let root = world.root().display().to_string();
             (said.code, said.stdout.replace(&root, "ROOT"), said.stderr)
         };
@@ -160,9 +162,10 @@ fn secrets_sockets_and_capabilities_are_not_there() {
         ("unshare -U true && echo nested", "nested\n"),
     ];
     for (script, control) in attacks {
-        let theirs = runs(&world, &bazels, &["-R"], script);
+        let options = ["-R", "-M", "ROOT/granted"];
+        let theirs = runs(&world, &bazels, &options, script);
         assert_eq!(theirs.stdout, control, "control: {script} {theirs:?}");
-        let ours = ours(&world, &["-R"], script);
+        let ours = ours(&world, &options, script);
         assert_ne!(ours.stdout, control, "{script} {ours:?}");
     }
 }
@@ -220,6 +223,16 @@ fn files_are_written_through_no_link_and_no_pipe() {
     let change = format!("rm statistics; ln -s {} statistics", kept.display());
     ours(&world, &["-S", "DIR/statistics"], &change).ok();
     assert_eq!(fs::read_to_string(kept).expect("there"), "kept\n");
+}
+
+/// Names in `/tmp` come and go while the sandbox is made.
+#[test]
+fn what_all_programs_write_is_the_sandboxes_own() {
+    let world = world();
+    let ask = "ls -A /tmp /dev/shm | grep -c endow-it-; echo x >/tmp/x && echo x >/dev/shm/x && cat /tmp/x";
+    assert_ne!(world.bare("ls -A /tmp | grep -c endow-it-").ok(), "0\n", "control");
+    let said = ours(&world, &["-w", "/tmp", "-w", "/dev/shm"], ask);
+    assert_eq!(said.ok(), "1\nx\n", "the way to where it starts alone");
 }
 
 #[test]

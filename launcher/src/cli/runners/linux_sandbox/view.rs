@@ -15,8 +15,9 @@ use crate::cli::error::{CommandError, Kind};
 
 /// Directories of the host's root that are the sandbox's own: what is in them is of its processes alone.
 const OWN: &[&str] = &["/dev", "/proc", "/run", "/sys"];
-/// The place of shared memory, which each sandbox has of its own.
-const SHARED_MEMORY: &str = "/dev/shm";
+/// Directories that all programs write, of which each sandbox has its own: what the host has there is of all its
+/// programs, their sockets too.
+const SHARED: [&str; 2] = ["/dev/shm", "/tmp"];
 
 /// What stands at a place of the view.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -95,8 +96,8 @@ fn asked(options: &Options, directory: &Path) -> Result<BTreeMap<PathBuf, Shown>
     let mut asked: BTreeMap<_, _> =
         writable.map(|path| (path.to_owned(), Shown::Writable)).collect();
     asked.extend(options.memory.iter().map(|path| (path.clone(), Shown::Memory)));
-    // Who asks to write shared memory has it: its own.
-    asked.remove(Path::new(SHARED_MEMORY));
+    // Who asks to write these can: its own.
+    asked.retain(|place, _| !is_shared(place));
     for (source, target) in &options.mounts {
         let is_writable = source == target && asked.get(target) == Some(&Shown::Writable);
         if !is_writable {
@@ -112,6 +113,10 @@ fn asked(options: &Options, directory: &Path) -> Result<BTreeMap<PathBuf, Shown>
     }
 }
 
+fn is_shared(place: &Path) -> bool {
+    SHARED.iter().any(|shared| place == Path::new(shared))
+}
+
 fn is_own(place: &Path) -> bool {
     OWN.iter().any(|own| place == Path::new(own))
 }
@@ -120,6 +125,7 @@ fn is_own(place: &Path) -> bool {
 fn host() -> impl Iterator<Item = PathBuf> {
     let entries = fs::read_dir("/").into_iter().flatten().flatten();
     let directories = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
-    let directories = directories.map(|entry| entry.path()).filter(|path| !is_own(path));
+    let directories =
+        directories.map(|entry| entry.path()).filter(|path| !is_own(path) && !is_shared(path));
     directories.filter(|path| access(path, Wanted::EXEC_OK).is_ok())
 }
