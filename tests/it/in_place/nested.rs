@@ -133,7 +133,7 @@ fn killed_inner_supervisor_leaves_nothing() {
     let (world, mark) = (World::new(), mark());
     let script = format!(
         "$E -- sh -c 'setsid -f sleep {mark}; echo ready; exec sleep {mark}' & read line; \
-         kill -KILL $!; wait $!; echo code=$?; sleep 0.5; read line"
+         kill -KILL $!; wait $!; echo code=$?; sleep 0.5; read line; exit 0"
     );
     let program = endow().display().to_string();
     let variable = format!("E={program}");
@@ -149,6 +149,6 @@ fn killed_inner_supervisor_leaves_nothing() {
     running.say("\n");
     running.expect("code=137");
     within(std::time::Duration::from_secs(1), "both are gone", || sleepers() == 0);
-    running.say("\n");
+    running.hush();
     assert_eq!(running.end(), 0);
 }
