@@ -156,14 +156,16 @@ impl TreeCache {
         self.forget(fs, &new)?;
         let text = serde_json::to_vec(seal).unwrap_or_default();
         let file = fs.create_file(self.fd(), &new).map_err(self.failed("create", &new))?;
-        fs.lock_shared(file.as_fd()).map_err(self.failed("lock", &new))?;
-        write_all(fs, file.as_fd(), &text).map_err(self.failed("write", &new))?;
-        let named = fs.rename(self.fd(), &new, &name).map_err(self.failed("name", &name));
-        if named.is_err() {
-            // The next one who makes the tree would take it away, too; until then it would stand there for nothing.
+        let locked = fs.lock_shared(file.as_fd()).map_err(self.failed("lock", &new));
+        let written = locked.and_then(|()| {
+            write_all(fs, file.as_fd(), &text).map_err(self.failed("write", &new))?;
+            fs.rename(self.fd(), &new, &name).map_err(self.failed("name", &name))
+        });
+        if written.is_err() {
+            // It would stand there for nothing until the tree is made again.
             drop(self.forget(fs, &new));
         }
-        named.map(|()| file)
+        written.map(|()| file)
     }
 
     /// Takes the lock of who makes a tree or takes it away, and waits for it.
