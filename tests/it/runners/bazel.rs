@@ -66,13 +66,6 @@ impl Bazel {
         ];
         command.args(startup).args(["--batch", "--nohome_rc", "build"]);
         command.args(["--spawn_strategy=linux-sandbox", "--verbose_failures"]);
-        // What endow keeps is kept in the world, whose variables Bazel does not pass on.
-        for name in ["STATE", "CACHE", "CONFIG"] {
-            let name = format!("ENDOW_{name}_DIR");
-            let value = command.get_envs().find(|(it, _)| *it == name.as_str());
-            let value = value.and_then(|(_, value)| value).expect("a directory").to_owned();
-            command.arg(format!("--action_env={name}={}", value.display()));
-        }
         said(command.args(options).arg("//:all"))
     }
 

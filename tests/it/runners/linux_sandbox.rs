@@ -211,6 +211,13 @@ fn command_can_not_decide_what_the_next_one_sees() {
 fn files_are_written_through_no_link_and_no_pipe() {
     let world = world();
     let kept = world.write("kept", "kept\n");
+    if let Some(bazels) = bazels() {
+        let other = world.write("other", "kept\n");
+        std::os::unix::fs::symlink(&other, world.project().join("left")).expect("a link");
+        runs(&world, &bazels, &["-l", "DIR/left"], "echo x").ok();
+        assert_eq!(fs::read_to_string(other).expect("there"), "x\n", "control");
+        world.bare("rm left").ok();
+    }
     for option in ["-l", "-L", "-S", "-D"] {
         let path = world.project().join("left");
         std::os::unix::fs::symlink(&kept, &path).expect("a link");
@@ -276,6 +283,31 @@ fn interrupt_ends_the_command_where_that_is_asked_for() {
         running.expect(said);
         assert_eq!(running.end(), code, "{options:?}");
     }
+}
+
+/// Variables are the command's, which could have written where they lead.
+#[test]
+fn directories_of_endow_are_the_accounts() {
+    let world = world();
+    ours(&world, &[], "true").ok();
+    assert!(!world.state().exists() && !world.root().join("cache").exists());
+    world.run(&[], "true").ok();
+    assert!(world.state().exists(), "control");
+}
+
+/// Bazel ends a command by ending its sandbox, which must hear it.
+#[test]
+fn command_that_stops_itself_stops_nobody_else() {
+    let world = world();
+    let mut command = command(&world, &named(&world, "linux-sandbox"), &["-t", "1"]);
+    let script = "echo ready; kill -STOP $$; echo went on";
+    let mut running = Running::start(command.args(["--", "sh", "-c", script]));
+    running.expect("ready");
+    let pid = running.pid();
+    soon("the command stops", || crate::harness::tree(pid, 0).contains("do_signal_stop"));
+    assert!(!crate::harness::is_stopped(pid), "endow goes on");
+    running.signal(libc::SIGTERM);
+    assert!(running.end() > 128);
 }
 
 #[test]
