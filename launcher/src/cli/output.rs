@@ -1,6 +1,6 @@
 //! The only place that prints. Data goes to stdout, everything else to stderr.
 
-use std::io::{IsTerminal, Write};
+use std::io::{ErrorKind, IsTerminal, Write};
 use std::process::ExitCode;
 
 use endow_policy::is_invisible;
@@ -52,11 +52,15 @@ impl Output {
     }
 
     /// Prints data as text.
-    #[expect(clippy::unused_self, reason = "printing is done by those who were handed an output")]
     pub(crate) fn text(&self, text: &str) {
         let mut stdout = std::io::stdout().lock();
+        let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
         // A reader that has gone, as in `endow plan | head`, has what it wanted.
-        drop(stdout.write_all(text.as_bytes()));
+        if let Err(error) = written.as_ref()
+            && error.kind() != ErrorKind::BrokenPipe
+        {
+            self.problem("not all that was asked for could be written", error);
+        }
     }
 
     /// Prints data as bytes; false when nobody reads it any more.
