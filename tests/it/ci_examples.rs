@@ -16,7 +16,7 @@ const WISHED: &str = "version = 1\n[network]\nmode = \"host\"\n[workspace]\nacce
 const BUILD: &str = "#!/bin/sh
 mkdir -p dist && echo built >dist/app
 echo changed >>source
-cat ../../runner/token 2>&1
+cat ../../runner/token .git/config 2>&1
 env
 tail -n +3 /proc/net/dev | cut -d: -f1 | tr -d ' '
 exit ${CODE:-0}
@@ -64,7 +64,8 @@ impl Runner {
             commit() { git add -A; git -c user.name=a -c user.email=a@example.com commit -qm x; }
             mkdir ci; cp ../base ci/endow.toml; cp ../build ci/build.sh; chmod +x ci/build.sh; echo source >source
             commit; git checkout -qb wish; cp ../wished ci/endow.toml; cp ../wished endow.toml; commit
-            cd ..; rmdir home/project; git clone -q origin home/project";
+            cd ..; rmdir home/project; git clone -q origin home/project; cd home/project
+            git config http.https://example.com/.extraheader \"AUTHORIZATION: basic $(cat ../../runner/token)\"";
         world.bare(prepare).ok();
         Self { world, temporary }
     }
@@ -105,6 +106,7 @@ fn github_job_holds_what_a_pull_request_does() {
     let steps = steps(GITHUB);
     let [policy, verify, build, sum] = &steps[..] else { panic!("{steps:?}") };
     assert_eq!(runner.world.bare("cat ../../runner/token").ok(), CANARY, "control");
+    assert!(runner.world.bare("cat .git/config").ok().contains(CANARY), "control");
     runner.step(policy, "0").ok();
     runner.step(verify, "0").ok();
     let said = runner.step(build, "0");

@@ -32,6 +32,7 @@ mod run_checkpoint;
 mod run_closed;
 mod run_conflicts;
 mod run_cow;
+mod run_credentials;
 mod run_deep_names;
 mod run_denials;
 mod run_deny;

@@ -49,9 +49,9 @@ pub struct HostFacts {
     pub pipeline: bool,
     /// Content of the small files that endow copies or makes, by source path or name.
     pub contents: BTreeMap<String, Vec<u8>>,
-    /// The repositories of each live mount that has any, by the mount's source.
+    /// The repositories of each mount that has any of which something is covered, by the mount's source.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub repositories: BTreeMap<HostPath, LiveRepository>,
+    pub repositories: BTreeMap<HostPath, RepositoryFacts>,
     /// The protected names of each live mount, by the mount's source.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub live_names: BTreeMap<HostPath, LiveNames>,
@@ -198,8 +198,8 @@ pub struct BufferedFact {
 pub struct HiddenNames {
     /// Hidden names relative to the source, sorted.
     pub names: Vec<HiddenName>,
-    /// Names that protect patterns match, or that lead to such, and directories of git's, in live
-    /// mounts: relative to the source, sorted.
+    /// Names that protect patterns match in a live mount, or that lead to such; and directories of
+    /// git's in every mount: relative to the source, sorted.
     #[serde(skip_serializing_if = "Noted::is_nothing")]
     pub noted: Noted,
     /// How many entries were looked at.
@@ -272,17 +272,18 @@ impl HiddenName {
     }
 }
 
-/// The repositories in a live mount.
+/// What of the repositories in a mount is covered.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct LiveRepository {
-    /// Where settings are, and their text without what runs programs and without credentials.
+pub struct RepositoryFacts {
+    /// Where settings are, and their text without credentials; in a live mount without what runs
+    /// programs either.
     #[serde(skip)]
     pub settings: Vec<(PathBuf, Vec<u8>)>,
-    /// Directories of hooks, and links to such: where in the mount.
+    /// Directories of hooks of a live mount, and links to such: where in the mount.
     pub hooks: Vec<PathBuf>,
 }
 
-impl LiveRepository {
+impl RepositoryFacts {
     /// Returns where the settings are of which the command has copies.
     pub fn copied(&self) -> BTreeSet<&Path> {
         self.settings.iter().map(|(place, _)| place.as_path()).collect()

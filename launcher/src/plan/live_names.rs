@@ -10,7 +10,7 @@ use endow_vfs::state::HELD;
 use rustc_hash::FxHashMap;
 
 use super::PlanError;
-use super::host::{HiddenName, HostFacts, LiveNames, LiveRepository};
+use super::host::{HiddenName, HostFacts, LiveNames, RepositoryFacts};
 use super::place::{Placed, PlacedSource, Placement};
 use super::step::{Guard, PrepareStep, RunPath};
 use super::view::Builder;
@@ -65,7 +65,7 @@ impl<'a> Builder<'a> {
     fn copied_settings(&self, placed: &Placed) -> BTreeSet<&'a Path> {
         let source = placed.source.as_ref().map(|source| &source.path);
         let repository = source.and_then(|path| self.host.repositories.get(path));
-        repository.map(LiveRepository::copied).unwrap_or_default()
+        repository.map(RepositoryFacts::copied).unwrap_or_default()
     }
 
     fn guard(

@@ -62,6 +62,19 @@ impl Builder<'_> {
         hidden.iter().all(|name| name.socket && has_mounts)
     }
 
+    /// Whether a mount shows the source itself, with no layer before it.
+    pub(super) fn shows_source(&self, placed: &Placed) -> bool {
+        let Some(source) = &placed.source else { return false };
+        let hidden = self.hidden_names(&placed.spec, source);
+        let is_whole =
+            || self.missing_points(placed, &hidden).is_empty() && self.is_bound(source, &hidden);
+        match placed.spec.access {
+            Access::Rw => true,
+            Access::Ro => is_whole(),
+            Access::Cow => false,
+        }
+    }
+
     fn mount_point(&mut self, at: &GuestPath, directory: bool) -> Result<(), PlanError> {
         if directory { self.directory(at, 0o755) } else { self.file(at) }
     }
@@ -188,7 +201,7 @@ impl Builder<'_> {
         })
     }
 
-    fn hiding_source(&mut self, directory: bool) -> Source {
+    pub(super) fn hiding_source(&mut self, directory: bool) -> Source {
         let (name, step): (_, fn(RunPath) -> PrepareStep) = if directory {
             (HIDDEN_DIRECTORY, |at| PrepareStep::MakeDir { at, mode: 0 })
         } else {

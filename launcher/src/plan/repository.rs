@@ -1,13 +1,14 @@
-//! Repositories in live mounts: whoever uses git outside runs their hooks, and what their settings
-//! name. So hooks are read-only; of the settings, which may hold credentials too, the command gets
-//! a copy without either, and changes that one.
+//! Repositories in mounts. Whoever uses git outside runs the hooks of those in live mounts, and what
+//! their settings name. So hooks are read-only; of the settings, which may hold credentials too, the
+//! command gets a copy without either, and changes that one. In other mounts nothing of that reaches
+//! the user: there is a copy where settings hold credentials, without these.
 //!
 //! git writes its settings by a rename, which no mount point takes. So a symbolic link is mounted
 //! over the file: git follows it to the copy, in a directory of the view's own.
 
 use std::path::{Path, PathBuf};
 
-use endow_policy::HostPath;
+use endow_policy::{GuestPath, HostPath, MountClass};
 use serde::Serialize;
 
 use super::PlanError;
@@ -19,7 +20,7 @@ use super::view::Builder;
 /// Where the copies are.
 pub(super) const COPIES: &str = "/run/endow/git";
 
-/// The settings of a repository in a live mount, of which the command has a copy.
+/// The settings of a repository, of which the command has a copy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CopiedSettings {
     /// The file on the host.
@@ -33,15 +34,15 @@ pub struct CopiedSettings {
 pub const COPY: &str = "config";
 
 impl Builder<'_> {
-    /// Covers hooks and settings of the repositories of live mounts.
-    pub(super) fn live_repositories(&mut self) -> Result<(), PlanError> {
+    /// Covers hooks and settings of repositories.
+    pub(super) fn repositories(&mut self) -> Result<(), PlanError> {
         let found = self.placement.mounts.iter().filter_map(|placed| {
-            let source = placed.source.as_ref().filter(|_| placed.is_live())?;
+            let source = placed.source.as_ref().filter(|_| shows_copies(placed))?;
             Some((placed, self.host.repositories.get(&source.path)?))
         });
         let (found, mut number) = (found.collect::<Vec<_>>(), 0);
         for (placed, repository) in found {
-            for hooks in &repository.hooks {
+            for hooks in repository.hooks.iter().filter(|_| placed.is_live()) {
                 self.hold_entry(placed, hooks)?;
             }
             for (file, text) in &repository.settings {
@@ -85,11 +86,13 @@ impl Builder<'_> {
         self.directory(&directory, 0o700)?;
         self.content(&copy, text.to_vec())?;
         self.symlink(&link, PathBuf::from(copy.as_path()))?;
-        self.hold_way(&placed.spec, file)?;
+        if placed.is_live() {
+            self.hold_way(&placed.spec, file)?;
+        }
         let (source, flags) = (Source::Guest(link), MountFlags::default());
         self.step(InitStep::Bind { source, at: at.clone(), flags });
         self.mounted(&at, false);
-        self.renew(placed, &at, Cover::Itself);
+        self.renew_settings(placed, &at);
         self.step(InitStep::HandOut { at: directory });
         let source = placed.source.as_ref().map(|source| source.path.as_path().join(file));
         let copied = source.and_then(|path| HostPath::new(path).ok());
@@ -97,4 +100,21 @@ impl Builder<'_> {
         self.plan.settings.extend(copied);
         Ok(())
     }
+
+    /// What the host puts in the place of settings that a command may not see is not shown. A layer
+    /// shows nothing of it.
+    fn renew_settings(&mut self, placed: &Placed, at: &GuestPath) {
+        if placed.is_live() {
+            self.renew(placed, at, Cover::Itself);
+        } else if self.shows_source(placed) {
+            self.hiding_source(false);
+            self.renew(placed, at, Cover::Hidden);
+        }
+    }
+}
+
+/// What the user shows on purpose is shown as it is.
+fn shows_copies(placed: &Placed) -> bool {
+    let is_plain = placed.spec.class != MountClass::System && !placed.spec.options.nodeny;
+    placed.is_live() || is_plain
 }

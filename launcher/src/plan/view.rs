@@ -9,8 +9,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::awaited::Awaited;
 use super::host::{Found, HostFacts};
-use super::live_repository::CopiedSettings;
 use super::place::{Placed, Placement};
+use super::repository::CopiedSettings;
 use super::seccomp::Observe;
 use super::step::{Buffered, Guard, InitStep, MountFlags, PrepareStep, Renew, RunPath};
 use super::working_copy::ChangedTree;
@@ -50,7 +50,7 @@ pub(crate) fn plan(
     early.into_iter().chain(late).try_for_each(|placed| builder.mount(placed))?;
     builder.awaited()?;
     builder.links()?;
-    builder.live_repositories()?;
+    builder.repositories()?;
     builder.live_names()?;
     builder.own_names(level, observe)?;
     builder.end(policy);

@@ -14,7 +14,7 @@ use endow_vfs::git_dir;
 use rustix::fs::CWD;
 
 use super::file_id;
-use super::live_repositories::directories;
+use super::repositories::directories;
 use crate::plan::host::{DeepName, Found, HiddenNames, LiveNames, Noted, Paths};
 use crate::sys::identity;
 

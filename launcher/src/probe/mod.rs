@@ -17,11 +17,11 @@ mod inside;
 mod kernel;
 mod listening;
 mod live_names;
-mod live_repositories;
 mod object;
 mod paths;
 mod proc;
 mod registries;
+mod repositories;
 pub(crate) mod small_file;
 mod sockets;
 mod streams;
@@ -145,7 +145,7 @@ pub(crate) fn host_facts(questions: &Questions<'_>, looked: Looked) -> HostFacts
         user: user::facts(vars),
         policies: inside::not_held(questions.policies, outer_level.is_some()),
         contents: contents::read(policy, vars),
-        repositories: live_repositories::look(asked, &hidden),
+        repositories: repositories::look(asked, &hidden),
         live_names: live_names::look(asked, &hidden),
         hidden,
         buffered: buffered::look(policy, &paths, (vars.uid, vars.gid)),

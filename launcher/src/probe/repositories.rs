@@ -1,22 +1,22 @@
-//! Repositories in live mounts: their settings, as a command may see them, and where the hooks are
-//! that run outside. Those at a mount's root, those that the walk of names found further down, and
-//! those of submodules.
+//! Repositories in mounts: their settings, as a command may see them, and where the hooks are that run
+//! outside, where a mount is live. Those at a mount's root, those that the walk of names found further
+//! down, and those of submodules.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use endow_policy::{HostPath, Policy, ProtectSet};
+use endow_policy::{Access, BackendSpec, HostPath, MountClass, MountSpec, Policy, ProtectSet};
 use endow_vfs::git_config::{self, Setting};
 use endow_vfs::git_dir;
 
 use super::live_names::live_roots;
-use super::small_file;
-use crate::plan::host::{HiddenNames, LiveRepository, Noted, Paths};
+use super::small_file::{Links, SmallFile};
+use crate::plan::host::{Found, HiddenNames, Noted, Paths, RepositoryFacts};
 
 /// What of a repository is protected.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Wanted {
     settings: bool,
     hooks: bool,
@@ -30,22 +30,71 @@ impl Wanted {
     }
 }
 
-/// Looks at the repositories of each live mount, by the mount's source.
+/// Looks at the repositories of each mount, by the mount's source.
 pub(super) fn look(
     (policy, paths, protect): (&Policy, &Paths, Option<&ProtectSet>),
     hidden: &BTreeMap<HostPath, HiddenNames>,
-) -> BTreeMap<HostPath, LiveRepository> {
-    let Some(protect) = protect else { return BTreeMap::new() };
-    let wanted = Wanted::of(protect);
-    let found = |root: &HostPath| {
-        let noted = hidden.get(root).map(|it| &it.noted);
-        let mut all = LiveRepository::default();
-        for directory in directories(root.as_path(), noted) {
-            add(root.as_path(), &directory, wanted, &mut all);
-        }
-        (all != LiveRepository::default()).then(|| (root.clone(), all))
+) -> BTreeMap<HostPath, RepositoryFacts> {
+    let wanted = protect.map(Wanted::of).unwrap_or_default();
+    let live: BTreeSet<&HostPath> = live_roots(policy, paths).map(|(_, root)| root).collect();
+    let of_live = live.iter().map(|root| (*root, facts(root, hidden, &|at| of_live(at, wanted))));
+    let others = others(policy, paths).filter(|root| !live.contains(root));
+    let others = others.map(|root| (root, facts(root, hidden, &with_credentials)));
+    let others = others.filter(|(_, facts)| *facts != RepositoryFacts::default());
+    let mut others = others.peekable();
+    // Patterns are compiled only where they decide something.
+    let shown = others.peek().is_some() && !protects_settings(policy);
+    let all = of_live.chain(others.filter(|_| !shown));
+    let all = all.filter(|(_, facts)| *facts != RepositoryFacts::default());
+    all.map(|(root, facts)| (root.clone(), facts)).collect()
+}
+
+/// Returns the directories that are mounted and not live.
+fn others<'a>(policy: &'a Policy, paths: &'a Paths) -> impl Iterator<Item = &'a HostPath> {
+    let is_asked = |spec: &&MountSpec| {
+        let is_plain = spec.class != MountClass::System && !spec.options.nodeny;
+        is_plain && spec.access != Access::Rw
     };
-    live_roots(policy, paths).filter_map(|(_, root)| found(root)).collect()
+    policy.mounts.iter().filter(is_asked).filter_map(|spec| {
+        let BackendSpec::Physical { host } = &spec.backend else { return None };
+        let fact = paths.get(host).filter(|it| matches!(it.found, Found::Directory(_)))?;
+        Some(&fact.resolved)
+    })
+}
+
+fn protects_settings(policy: &Policy) -> bool {
+    ProtectSet::new(&policy.protect).is_ok_and(|protect| Wanted::of(&protect).settings)
+}
+
+/// A directory of git's, in a mount.
+#[derive(Clone, Copy)]
+struct Directory<'a> {
+    root: &'a Path,
+    /// Where in the mount it is.
+    place: &'a Path,
+}
+
+/// Adds up what is found in each repository of a mount.
+fn facts(
+    root: &HostPath,
+    hidden: &BTreeMap<HostPath, HiddenNames>,
+    look: &dyn Fn(Directory<'_>) -> RepositoryFacts,
+) -> RepositoryFacts {
+    let (root, names) = (root.as_path(), hidden.get(root));
+    let mut all = RepositoryFacts::default();
+    for place in directories(root, names.map(|it| &it.noted)) {
+        let found = look(Directory { root, place: &place });
+        all.settings.extend(found.settings);
+        all.hooks.extend(found.hooks);
+    }
+    let is_hidden = |path: &Path| {
+        names.is_some_and(|it| it.names.iter().any(|name| path.starts_with(&name.path)))
+    };
+    all.settings.sort();
+    all.settings.dedup_by(|one, other| one.0 == other.0);
+    all.settings.retain(|(place, _)| !is_hidden(place));
+    all.hooks.retain(|place| !is_hidden(place));
+    all
 }
 
 /// Returns the directories of git's in a mount.
@@ -62,19 +111,52 @@ pub(super) fn directories(root: &Path, noted: Option<&Noted>) -> Vec<PathBuf> {
     all
 }
 
-fn add(root: &Path, directory: &Path, wanted: Wanted, all: &mut LiveRepository) {
-    let place = directory.join("config");
-    // A link would lead to another place than the one that is covered.
-    let opened = small_file::SmallFile::open(&root.join(&place), small_file::Links::Refused);
-    let text = opened.and_then(|opened| opened.read(git_config::MAX)).ok();
-    let settings = text.as_deref().and_then(git_config::parse).unwrap_or_default();
-    let named = settings.iter().rev().find(|it| it.name() == b"core.hookspath");
-    let named = named.and_then(|it| hooks_path(it, root, directory));
-    let hooks = [Some(directory.join("hooks")), named].into_iter().flatten();
-    let hooks = hooks.flat_map(|hooks| with_target(root, hooks));
-    let settings = text.map(|text| (place, git_config::without_traps(&text)));
-    all.settings.extend(settings.filter(|_| wanted.settings));
-    all.hooks.extend(hooks.filter(|_| wanted.hooks));
+/// Returns the hooks of a live repository, and its settings.
+fn of_live(directory: Directory<'_>, wanted: Wanted) -> RepositoryFacts {
+    let Directory { root, place } = directory;
+    let files = settings(directory);
+    let text = files.iter().find(|file| file.is_main).and_then(|file| file.text.as_deref());
+    let values = text.and_then(git_config::parse).unwrap_or_default();
+    let named = values.iter().rev().find(|it| it.name() == b"core.hookspath");
+    let named = named.and_then(|it| hooks_path(it, root, place));
+    let hooks = [Some(place.join("hooks")), named].into_iter().flatten();
+    let hooks = hooks.flat_map(|hooks| with_target(root, hooks)).filter(|_| wanted.hooks);
+    let shown = files.into_iter().filter(|_| wanted.settings).map(|file| {
+        (file.place, file.text.map_or_else(Vec::new, |it| git_config::without_traps(&it)))
+    });
+    RepositoryFacts { settings: shown.collect(), hooks: hooks.collect() }
+}
+
+/// Returns the settings of a repository that hold credentials, without these. What can't be read whole
+/// may hold some.
+fn with_credentials(directory: Directory<'_>) -> RepositoryFacts {
+    let shown = settings(directory).into_iter().filter_map(|file| {
+        let shown = file.text.map_or(Some(Vec::new()), |it| git_config::without_credentials(&it));
+        Some((file.place, shown?))
+    });
+    RepositoryFacts { settings: shown.collect(), hooks: Vec::new() }
+}
+
+/// A file of settings.
+struct File {
+    /// Where in the mount it is, links followed: what leads to it needs no cover.
+    place: PathBuf,
+    /// Whether it is the repository's, and not the work tree's.
+    is_main: bool,
+    /// What it says; `None` when that can't be read whole.
+    text: Option<Vec<u8>>,
+}
+
+fn settings(Directory { root, place }: Directory<'_>) -> Vec<File> {
+    let files = [("config", true), ("config.worktree", false)].into_iter();
+    let files = files.filter_map(|(name, is_main)| {
+        let path = root.join(place).join(name).canonicalize().ok()?;
+        let place = path.strip_prefix(root).ok()?.to_owned();
+        let opened = SmallFile::open(&path, Links::Refused);
+        let text = opened.and_then(|opened| opened.read(git_config::MAX)).ok();
+        path.is_file().then_some(File { place, is_main, text })
+    });
+    files.collect()
 }
 
 /// The root holds a repository, or is the git directory of one. A `.git` that is a link or a file

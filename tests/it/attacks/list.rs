@@ -11,6 +11,7 @@ const TABLES: &[(&str, &[Attack])] = &[
     ("absent", super::absent::ATTACKS),
     ("calls", super::calls::ATTACKS),
     ("control_files", super::control_files::ATTACKS),
+    ("credentials", super::credentials::ATTACKS),
     ("crowds", super::crowds::ATTACKS),
     ("descriptors", super::descriptors::ATTACKS),
     #[cfg(target_arch = "x86_64")]

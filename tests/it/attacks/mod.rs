@@ -13,6 +13,7 @@ mod scene;
 mod absent;
 mod calls;
 mod control_files;
+mod credentials;
 mod crowds;
 mod descriptors;
 mod doors;

@@ -22,7 +22,8 @@ pub enum Effect {
 }
 
 /// Parts of names of keys whose values are secret.
-const SECRET: [&str; 6] = ["pass", "token", "secret", "extraheader", "cookie", "credential"];
+const SECRET: [&str; 7] =
+    ["pass", "token", "secret", "apikey", "extraheader", "cookie", "credential"];
 
 impl Setting {
     /// Returns what it can do.
@@ -89,17 +90,20 @@ impl Setting {
             && !matches!(value.first(), None | Some(b'/' | b'~'))
     }
 
-    /// Returns the setting as a command may see it: an address without a credential, and nothing that
-    /// runs a program.
-    pub(super) fn without_traps(mut self) -> Option<Self> {
-        let is_address = matches!(self.key.as_str(), "url" | "pushurl" | "proxy");
-        if is_address && let Some(value) = &mut self.value {
-            strip_credential(value);
-        }
-        match self.effect() {
-            Effect::Harmless | Effect::Unknown => Some(self),
+    /// Returns the setting without a credential in an address; `None` where it is one itself.
+    pub(super) fn without_credentials(mut self) -> Option<Self> {
+        [&mut self.value, &mut self.subsection].into_iter().flatten().for_each(strip_credential);
+        (!self.is_secret()).then_some(self)
+    }
+
+    /// Returns the setting as a command may see it whose changes reach the user: without a credential,
+    /// and nothing that runs a program.
+    pub(super) fn without_traps(self) -> Option<Self> {
+        let this = self.without_credentials()?;
+        match this.effect() {
+            Effect::Harmless | Effect::Unknown => Some(this),
             // Another work tree, or repository, is one that the command has, or none.
-            Effect::Runs if self.key == "worktree" || self.is_local() => Some(self),
+            Effect::Runs if this.key == "worktree" || this.is_local() => Some(this),
             Effect::Runs | Effect::Reveals => None,
         }
     }

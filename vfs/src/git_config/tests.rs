@@ -58,6 +58,38 @@ fn what_runs_programs_and_credentials_are_left_out() {
 }
 
 #[test]
+fn credentials_alone_are_left_out_where_there_are_any() {
+    let kept = |text: &str| {
+        let text = without_credentials(text.as_bytes());
+        text.map(|it| String::from_utf8(it).expect("text"))
+    };
+    let rows = [
+        ("[core]\n\tfsmonitor = x\n[remote \"o\"]\n\turl = git@example.com:a\n", None),
+        (
+            "[http]\n\textraHeader = x\n[core]\n\tpager = less\n",
+            Some("[core]\n\tpager = \"less\"\n"),
+        ),
+        ("[github]\n\toauth-token = x\n", Some("")),
+        (
+            "[url \"https://canary@example.com/\"]\n\tinsteadOf = https://example.com/\n",
+            Some("[url \"https://example.com/\"]\n\tinsteadof = \"https://example.com/\"\n"),
+        ),
+        (
+            "[lfs]\n\turl = https://u:canary@example.com/lfs\n",
+            Some("[lfs]\n\turl = \"https://example.com/lfs\"\n"),
+        ),
+        ("[core]\nbare = \"x", Some("")),
+        ("", None),
+    ];
+    for (text, expected) in rows {
+        assert_eq!(kept(text).as_deref(), expected, "{text}");
+    }
+    let left = kept(TEXT).expect("some are there");
+    assert!(!left.contains("token") && !left.contains("AUTHORIZATION"), "{left}");
+    assert_eq!(names(&parse(left.as_bytes()).expect("settings")).len(), 13, "{left}");
+}
+
+#[test]
 fn only_what_is_known_is_harmless() {
     let rows = [
         ("[core]\n\tbare = false\n\tfilemode", true),

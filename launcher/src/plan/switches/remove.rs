@@ -6,7 +6,7 @@ use endow_policy::GuestPath;
 
 use super::Layer;
 use crate::plan::landlock::Rights;
-use crate::plan::live_repository::COPIES;
+use crate::plan::repository::COPIES;
 use crate::plan::step::{
     ConfineStep, InitStep, MountFlags, PayloadStep, PrepareStep, RunPath, Source,
 };

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use endow_policy::{GuestPath, Level, PatternRule, Verdict};
 
 use super::{Check, Known, Trial, Tried};
-use crate::plan::host::{HiddenName, LiveRepository};
+use crate::plan::host::{HiddenName, RepositoryFacts};
 use crate::plan::place::Placed;
 use crate::plan::why::Operation;
 
@@ -82,7 +82,7 @@ pub(super) fn protected(known: &Known<'_>) -> Vec<Check> {
 fn held(known: &Known<'_>, placed: &Placed) -> Vec<GuestPath> {
     let Some(source) = &placed.source else { return Vec::new() };
     let repository = known.host.repositories.get(&source.path);
-    let copied = repository.map(LiveRepository::copied).unwrap_or_default();
+    let copied = repository.map(RepositoryFacts::copied).unwrap_or_default();
     let names = known.host.live_names.get(&source.path).into_iter();
     let names = names.flat_map(|names| names.there.iter().chain(&names.below));
     let places = names

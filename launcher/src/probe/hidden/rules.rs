@@ -10,11 +10,14 @@ use endow_vfs::names::NameRules;
 use endow_vfs::traps::may_be_held;
 use sha2::{Digest, Sha256};
 
+/// The directory of git's in a work tree.
+const GIT: &str = ".git";
+
 /// Compiled patterns, and what is spared from them.
 pub(super) struct Rules<'a> {
     pub(super) patterns: &'a PatternSet,
     pub(super) written: &'a [PatternRule],
-    /// What is noted on the way, where the tree is live.
+    /// What is noted on the way besides repositories, where the tree is live.
     pub(super) protect: Option<&'a ProtectSet>,
     /// The whole tree is walked, whatever the patterns are.
     pub(super) is_whole: bool,
@@ -87,7 +90,9 @@ impl Rules<'_> {
         let depth: &[u8] = if self.is_whole() { b"\0whole" } else { b"" };
         let below = self.below.iter().map(|root| root.as_os_str().as_bytes());
         let noted = noted.chain([depth]).chain(below);
-        for text in patterns.chain([&b"\0noted with links"[..]]).chain(noted) {
+        for text in
+            patterns.chain([&b"\0noted with links, repositories everywhere"[..]]).chain(noted)
+        {
             digest.update(text);
             digest.update([0]);
         }
@@ -101,6 +106,7 @@ impl NameRules for Rules<'_> {
             |set: &ProtectSet| set.may_match_name(above, name) || set.may_lead_by_name(above, name);
         // Below a hidden directory that is spared each name is hidden unless it is spared.
         !self.spared.is_empty()
+            || name == GIT.as_bytes()
             || self.patterns.may_match_name(above, name)
             || self.protect.is_some_and(is_of_interest)
     }
@@ -126,11 +132,11 @@ impl NameRules for Rules<'_> {
         let path = Path::new(OsStr::from_bytes(relative));
         let is_noted =
             |set: &ProtectSet| set.matching_entry(path).or_else(|| set.leading(path)).is_some();
-        self.protect.is_some_and(is_noted)
+        path.file_name().is_some_and(|name| name == GIT) || self.protect.is_some_and(is_noted)
     }
 
     fn notes_repositories(&self) -> bool {
-        self.protect.is_some()
+        true
     }
 
     fn notes_links(&self) -> bool {
