@@ -279,6 +279,9 @@ pub struct RepositoryFacts {
     /// programs either.
     #[serde(skip)]
     pub settings: Vec<(PathBuf, Vec<u8>)>,
+    /// Which of these hold credentials.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub credentials: BTreeSet<PathBuf>,
     /// Directories of hooks of a live mount, and links to such: where in the mount.
     pub hooks: Vec<PathBuf>,
 }

@@ -61,6 +61,7 @@ pub(super) fn narrow(
     for placed in &placement.mounts {
         beyond.extend(within_more(placed, &placement));
         beyond.extend(hidden(policy, placed, &placement, host)?);
+        beyond.extend(with_credentials(placed, &placement, host));
     }
     if beyond.is_empty() {
         let losses = held_policies(policy, &placement, host);
@@ -285,6 +286,22 @@ fn hidden(
         listed.push(Beyond { what, origin: None });
     }
     Ok(listed)
+}
+
+/// Settings of repositories below a grant, of which a view would show a copy without credentials.
+fn with_credentials(placed: &Placed, placement: &Placement, host: &HostFacts) -> Vec<Beyond> {
+    let repositories = placed.source.as_ref().and_then(|it| host.repositories.get(&it.path));
+    let spec = &placed.spec;
+    let places = repositories.into_iter().flat_map(|it| &it.credentials);
+    let places = places.filter_map(|path| spec.at.join(path).ok());
+    let own = places
+        .filter(|at| placement.covering(at) == Some(placed) && !spec.options.nodeny)
+        .map(|at| {
+            let why =
+                "the credential in it can't be hidden in a grant; take it out, or say `nodeny`";
+            entry(format!("{at}: {why}"), spec)
+        });
+    own.collect()
 }
 
 /// Whether it is one of endow's own directories, and not one that could not be looked into.

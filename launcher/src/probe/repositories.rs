@@ -85,6 +85,7 @@ fn facts(
     for place in directories(root, names.map(|it| &it.noted)) {
         let found = look(Directory { root, place: &place });
         all.settings.extend(found.settings);
+        all.credentials.extend(found.credentials);
         all.hooks.extend(found.hooks);
     }
     let is_hidden = |path: &Path| {
@@ -93,6 +94,7 @@ fn facts(
     all.settings.sort();
     all.settings.dedup_by(|one, other| one.0 == other.0);
     all.settings.retain(|(place, _)| !is_hidden(place));
+    all.credentials.retain(|place| !is_hidden(place));
     all.hooks.retain(|place| !is_hidden(place));
     all
 }
@@ -121,20 +123,23 @@ fn of_live(directory: Directory<'_>, wanted: Wanted) -> RepositoryFacts {
     let named = named.and_then(|it| hooks_path(it, root, place));
     let hooks = [Some(place.join("hooks")), named].into_iter().flatten();
     let hooks = hooks.flat_map(|hooks| with_target(root, hooks)).filter(|_| wanted.hooks);
-    let shown = files.into_iter().filter(|_| wanted.settings).map(|file| {
-        (file.place, file.text.map_or_else(Vec::new, |it| git_config::without_traps(&it)))
-    });
-    RepositoryFacts { settings: shown.collect(), hooks: hooks.collect() }
+    let files = files.into_iter().filter(|_| wanted.settings);
+    let mut found = RepositoryFacts { hooks: hooks.collect(), ..RepositoryFacts::default() };
+    for file in files {
+        found.credentials.extend(file.without_credentials().map(|_| file.place.clone()));
+        let shown = file.text.map_or_else(Vec::new, |it| git_config::without_traps(&it));
+        found.settings.push((file.place, shown));
+    }
+    found
 }
 
-/// Returns the settings of a repository that hold credentials, without these. What can't be read whole
-/// may hold some.
+/// Returns the settings of a repository that hold credentials, without these.
 fn with_credentials(directory: Directory<'_>) -> RepositoryFacts {
-    let shown = settings(directory).into_iter().filter_map(|file| {
-        let shown = file.text.map_or(Some(Vec::new()), |it| git_config::without_credentials(&it));
-        Some((file.place, shown?))
-    });
-    RepositoryFacts { settings: shown.collect(), hooks: Vec::new() }
+    let files = settings(directory).into_iter();
+    let shown = files.filter_map(|file| Some((file.place.clone(), file.without_credentials()?)));
+    let settings: Vec<_> = shown.collect();
+    let credentials = settings.iter().map(|(place, _)| place.clone()).collect();
+    RepositoryFacts { settings, credentials, ..RepositoryFacts::default() }
 }
 
 /// A file of settings.
@@ -145,6 +150,13 @@ struct File {
     is_main: bool,
     /// What it says; `None` when that can't be read whole.
     text: Option<Vec<u8>>,
+}
+
+impl File {
+    /// Returns what it says without credentials, where it holds some. What can't be read whole may.
+    fn without_credentials(&self) -> Option<Vec<u8>> {
+        self.text.as_ref().map_or(Some(Vec::new()), |it| git_config::without_credentials(it))
+    }
 }
 
 fn settings(Directory { root, place }: Directory<'_>) -> Vec<File> {

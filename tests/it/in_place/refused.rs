@@ -73,6 +73,21 @@ fn hidden_name_in_a_grant_is_refused() {
 }
 
 #[test]
+fn credential_in_settings_of_a_grant_is_refused() {
+    let world = World::new();
+    let script = "git init -q; git config http.extraHeader 'AUTHORIZATION: basic canary'";
+    world.bare(script).ok();
+    for workspace in ["rw", "ro"] {
+        let settings = "project/.git/config: the credential in it";
+        refuses(&world, &["--workspace", workspace], &[settings, "`nodeny`"]);
+    }
+    let shown = run(&world, &["--unprotect", "**/.git/config"], "cat .git/config");
+    assert!(shown.ok().contains("canary"), "asked for");
+    world.bare("git config --unset http.extraHeader").ok();
+    run(&world, &[], "true").ok();
+}
+
+#[test]
 fn endows_own_directories_are_never_open() {
     let world = World::new();
     let root = world.root().display().to_string();
