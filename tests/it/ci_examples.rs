@@ -2,11 +2,14 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
-use crate::harness::{Said, World, endow, said};
+use crate::harness::{Running, Said, World, endow, mark, marked, said, soon};
+use crate::surroundings::CONTAINER;
 
 const GITHUB: &str = include_str!("../../docs/examples/github-actions.yml");
 const GITLAB: &str = include_str!("../../docs/examples/gitlab-ci.yml");
+const CONTAINER_JOB: &str = include_str!("../../docs/examples/container-job.sh");
 
 /// The policy of the base branch.
 const BASE: &str = "version = 1\n[env]\npass = [\"CODE\"]\nset = { CI = \"1\" }\n";
@@ -72,18 +75,22 @@ impl Runner {
 
     /// Executes a step as both services do: by a shell that stops at the first failure.
     fn step(&self, step: &str, code: &str) -> Said {
+        said(&mut self.command(&["bash", "-e", "-c", step], code))
+    }
+
+    fn command(&self, line: &[&str], code: &str) -> Command {
         let bin = self.world.root().join("bin");
         fs::create_dir_all(&bin).expect("mkdir");
         std::os::unix::fs::symlink(endow(), bin.join("endow")).ok();
-        let mut command = self.world.command("bash");
-        command.args(["-e", "-c", step]);
+        let mut command = self.world.command(line[0]);
+        command.args(&line[1..]).env("BASE", "main").env("TEMP", &self.temporary);
         command.env("PATH", format!("{}:/usr/bin:/bin", bin.display()));
         command.env("GITHUB_BASE_REF", "main").env("RUNNER_TEMP", &self.temporary);
         command.env("GITHUB_STEP_SUMMARY", self.temporary.join("summary"));
         command.env("CI_MERGE_REQUEST_TARGET_BRANCH_NAME", "main");
         command.env("CI_BUILDS_DIR", &self.temporary).env("JOB_TOKEN", CANARY);
         command.env("CODE", code);
-        said(&mut command)
+        command
     }
 
     fn assert_held(&self, said: &Said) {
@@ -132,4 +139,62 @@ fn gitlab_job_holds_what_a_merge_request_does() {
     said.ok();
     runner.assert_held(&said);
     assert!(is_json(&runner.world.project().join("endow.json")));
+}
+
+/// A container refuses namespaces: there is no view, so the whole checkout is granted, and nothing else.
+#[test]
+fn container_job_holds_what_a_pull_request_does() {
+    let runner = Runner::new();
+    let job = |script| runner.command(&["python3", "-c", CONTAINER, "sh", "-c", script], "0");
+    let kept = CONTAINER_JOB.replace("--unset-all", "--get-all");
+    let refused = said(&mut job(&kept));
+    assert!(refused.fails(122).contains(".git/config: the credential in it"), "{refused:?}");
+    let held = said(&mut job(CONTAINER_JOB));
+    assert!(held.ok().lines().any(|line| line == "CI=1"), "{held:?}");
+    assert!(!held.stdout.contains(CANARY), "{held:?}");
+    assert_eq!(runner.world.read("dist/app"), "built\n");
+    assert_eq!(runner.world.read("source"), "source\nchanged\n", "it is granted where it is");
+    assert!(is_json(&runner.temporary.join("endow.json")));
+}
+
+/// A job that is cancelled ends with all that it started, and says so.
+#[test]
+fn cancelled_job_ends_with_all_that_it_started() {
+    let (runner, mark) = (Runner::new(), mark());
+    let [policy, _, build, _] = &steps(GITHUB)[..] else { panic!("steps") };
+    runner.step(policy, "0").ok();
+    let slow = format!("(trap '' TERM; exec sleep {mark}) & echo begun; sleep {mark}; exit");
+    runner.world.write("home/project/ci/build.sh", &BUILD.replace("exit", &slow));
+    // The service signals what the step's shell has become.
+    let build = format!("exec {build}");
+    let mut running = Running::start(&mut runner.command(&["bash", "-e", "-c", &build], "0"));
+    while running.line() != "begun" {}
+    soon("both sleep", || marked(&mark).len() >= 2);
+    running.signal(15);
+    assert_eq!(running.end(), 143);
+    assert_eq!(marked(&mark), [0; 0]);
+    assert_eq!(runner.world.read("source"), "source\n");
+    let report = fs::read_to_string(runner.temporary.join("endow.json")).expect("a report");
+    assert!(report.contains("\"signaled\""), "{report}");
+}
+
+/// Jobs of one user share a state directory and a store.
+#[test]
+fn twenty_jobs_run_at_a_time() {
+    let runner = Runner::new();
+    let [policy, _, build, _] = &steps(GITHUB)[..] else { panic!("steps") };
+    runner.step(policy, "0").ok();
+    let job = |number: usize| {
+        let line = format!("cp -r . ../job-{number}; cd ../job-{number}
+            export RUNNER_TEMP=$RUNNER_TEMP/{number}; mkdir $RUNNER_TEMP; cp $RUNNER_TEMP/../endow.toml $RUNNER_TEMP
+            {build}");
+        Running::start(&mut runner.command(&["bash", "-e", "-c", &line], "0"))
+    };
+    let mut jobs: Vec<Running> = (0..20).map(job).collect();
+    for (number, job) in jobs.iter_mut().enumerate() {
+        job.dismiss();
+        assert_eq!(job.end(), 0, "{number}");
+        assert_eq!(runner.world.read(&format!("../job-{number}/dist/app")), "built\n");
+        assert!(is_json(&runner.temporary.join(format!("{number}/endow.json"))));
+    }
 }

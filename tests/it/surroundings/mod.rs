@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::harness::{Said, World, debian_program, endow, said};
 
 /// Installs what the default filter of a container engine refuses, and starts a program.
-const CONTAINER: &str = include_str!("container.py");
+pub(crate) const CONTAINER: &str = include_str!("container.py");
 /// What the command tries: what it was granted, what it was not, and a user namespace of its own.
 const TRIES: &str = "cat file; cat ../secret 2>/dev/null || echo kept
     unshare -U true 2>/dev/null || echo none; (echo more >>file) 2>/dev/null; tail -1 file";
