@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::{
-    Access, Action, BridgesTable, Expectation, HostPath, Landing, Level, Made, MountOptions,
-    NetworkTable, SecretTable, SshAgentTable, Stated, SyncTable,
+    Access, Action, BridgesTable, BuildRoot, Expectation, HostPath, Landing, Level, Made,
+    MountOptions, NetworkTable, SecretTable, SshAgentTable, Stated, SyncTable,
 };
 
 /// Where a [`PolicyFile`] stands among the layers, and so what it may say.
@@ -74,8 +74,10 @@ pub struct PolicyFile {
     pub project: Vec<(Stated<OsString>, PolicyFile)>,
     /// Keys that are well formed but whose feature this version doesn't have.
     pub unavailable: Vec<Stated<String>>,
-    /// The tables `[[action]]`, which grant nothing.
+    /// The tables `[[action]]`, which grant nothing but their tools.
     pub actions: Vec<Action>,
+    /// What stands at `/` of every action.
+    pub build_root: Option<Stated<BuildRoot>>,
 }
 
 /// What the workspace is.

@@ -51,7 +51,8 @@ mod visible;
 mod workspace;
 
 pub use action::{
-    Action, Graph, GraphError, InputFault, InputPattern, InputSet, Output, TreePath, TreePathError,
+    Action, BuildRoot, Graph, GraphError, InputFault, InputPattern, InputSet, Output, TreePath,
+    TreePathError,
 };
 pub use bridge::{
     BRIDGE_PROGRAMS, BRIDGE_SOCKET, Bridge, BridgeFault, BridgeKind, BridgeNews, BridgeOrder,

@@ -80,6 +80,13 @@ pub enum BackendSpec {
     },
 }
 
+impl BackendSpec {
+    /// Returns whether it is a tree of a repository or of the content-addressed store.
+    pub fn is_tree(&self) -> bool {
+        matches!(self, Self::Git { .. } | Self::Cas { .. })
+    }
+}
+
 /// Small files that endow makes itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]

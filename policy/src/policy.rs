@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::{
-    Action, Bridge, EnvironmentRules, Expected, GuestPath, Limits, MountSpec, Network, Origin,
-    PatternRule, ProcessRules, Require, Secret, SshAgent, StateRules, Stated, SyncRules,
+    Action, Bridge, BuildRoot, EnvironmentRules, Expected, GuestPath, Limits, MountSpec, Network,
+    Origin, PatternRule, ProcessRules, Require, Secret, SshAgent, StateRules, Stated, SyncRules,
 };
 
 /// The resolved policy: absolute paths, no variables, every entry with its origin.
@@ -52,8 +52,18 @@ pub struct Policy {
     /// What `endow build` can do; no run is changed by it.
     #[serde(skip)]
     pub actions: Vec<Action>,
+    /// What stands at `/` of every action; the host's programs where nothing is said.
+    #[serde(skip)]
+    pub build_root: Option<Stated<BuildRoot>>,
     /// Who else had an entry at a mount's path, weakest first, where the later replaced it.
     pub replaced: BTreeMap<GuestPath, Vec<Origin>>,
     /// The names of the files and profiles this came from, weakest first.
     pub sources: Vec<String>,
+}
+
+impl Policy {
+    /// Returns whether a tree stands at `/`, with programs of its own.
+    pub fn has_tree_as_root(&self) -> bool {
+        self.mounts.iter().any(|spec| spec.at == GuestPath::root() && spec.backend.is_tree())
+    }
 }

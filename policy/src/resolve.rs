@@ -156,6 +156,7 @@ pub fn resolve(composed: &Composed, vars: &Vars) -> Result<Policy, ResolveError>
         state: StateRules::from(&composed.state),
         expect: composed.expect.clone(),
         actions: composed.actions.clone(),
+        build_root: composed.build_root.clone(),
         replaced: replaced(composed),
         sources: composed.sources.clone(),
     })
@@ -163,11 +164,20 @@ pub fn resolve(composed: &Composed, vars: &Vars) -> Result<Policy, ResolveError>
 
 /// Returns the mounts that no stronger source removed.
 fn mounts(composed: &Composed) -> BTreeMap<GuestPath, MountSpec> {
+    let root = composed.mounts.get(&GuestPath::root()).and_then(|mount| mount.backend.as_ref());
+    let is_tree = root.is_some_and(BackendSpec::is_tree);
     let kept = composed.mounts.iter().filter_map(|(at, mount)| {
-        let spec = spec(at, mount)?;
+        let spec = spec(at, mount).filter(|spec| !(is_tree && is_of_the_system(spec)))?;
         Some((at.clone(), spec))
     });
     kept.collect()
+}
+
+/// A tree at `/` has programs and settings of its own: those that the base takes of the host are left out.
+fn is_of_the_system(spec: &MountSpec) -> bool {
+    use BackendSpec::{Copy, Made, Physical};
+    let is_base = spec.class == MountClass::System;
+    is_base && matches!(spec.backend, Physical { .. } | Copy { .. } | Made { .. })
 }
 
 /// With an allowlist names are answered inside the sandbox: the base's files that say how to find

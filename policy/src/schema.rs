@@ -305,7 +305,7 @@ image!(
     State { runs: u64, days: u64, size: Size, cache: Size, }
 );
 image!(
-    /// Builds. Not available yet.
+    /// What all actions of `endow build` have in common.
     Build { root: TextOrTable, share_host_root: bool, }
 );
 image!(

@@ -26,6 +26,8 @@ pub(super) const SKELETON_BYTES: &CStr = c"16777216";
 #[derive(Debug, Default)]
 pub(super) struct View {
     root: Option<OwnedFd>,
+    /// Whether it is attached over the old one.
+    is_attached: bool,
     proc: Option<OwnedFd>,
     devpts: Option<OwnedFd>,
     /// The roots of upper layers in memory, in the order of their steps.
@@ -63,7 +65,7 @@ impl View {
                 of_kernel(c"proc", MountAttrFlags::empty()).map(|made| self.proc = Some(made))
             }
             Init::NewDevpts => devpts().map(|made| self.devpts = Some(made)),
-            Init::AttachRoot => attach_root(self.root()?),
+            Init::AttachRoot => self.attach(),
             Init::Mkdir { at, mode } => self.mkdir(at, *mode),
             Init::Touch { at } => self.touch(at),
             Init::Symlink { at, to } => self.make(at, |parent, name| symlinkat(to, parent, name)),
@@ -110,6 +112,21 @@ impl View {
     fn new_root(&mut self) -> Result<(), Errno> {
         let attributes = sys::mount::attribute::NOSUID | sys::mount::attribute::NODEV;
         self.root = Some(tmpfs(Some(SKELETON_BYTES), None, c"755", attributes)?);
+        Ok(())
+    }
+
+    fn attach(&mut self) -> Result<(), Errno> {
+        attach_root(self.root()?)?;
+        self.is_attached = true;
+        Ok(())
+    }
+
+    /// Takes a mount for the root, in the place of the one that has nothing yet.
+    pub(super) fn show_as_root(&mut self, mount: OwnedFd) -> Result<(), Errno> {
+        if self.is_attached {
+            attach_root(mount.as_fd())?;
+        }
+        self.root = Some(mount);
         Ok(())
     }
 

@@ -80,6 +80,13 @@ pub(super) struct Place {
     pub(super) own: bool,
 }
 
+impl Place {
+    /// Returns whether it is the root itself.
+    pub(super) fn is_root(&self) -> bool {
+        self.path.as_bytes() == b"."
+    }
+}
+
 /// What must be at a path: device, inode and birth.
 pub(super) type Expected = (u64, u64, u64);
 

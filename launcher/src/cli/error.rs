@@ -327,6 +327,9 @@ impl From<PlanError> for CommandError {
             PlanError::NoMountPoint { within, .. } => this
                 .cause(format!("it lies in {within}, where endow creates no names"))
                 .hint("create it on the host, or mount somewhere else"),
+            PlanError::Root { origin } => this
+                .asked_by(&origin)
+                .hint("grant the directories below it, or a tree with its own programs: `--cas /=DIGEST`"),
             PlanError::NotPrivate { origin, .. } => this.not_private(&origin),
             PlanError::HiddenMountPoint { hidden, .. } => this
                 .cause(format!("it lies in {hidden}, which is hidden: nothing stands there"))

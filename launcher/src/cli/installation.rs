@@ -20,6 +20,10 @@ const BESIDE_BIN: [&str; 6] = ["bin", "lib", "lib64", "libexec", "share", "pyven
 /// name that leads through the workspace or another writable mount grants nothing: a guest could
 /// have written the link.
 pub(crate) fn grant(name: &OsStr, surroundings: &Surroundings, policy: &mut Policy) {
+    // Its program is another one of that name.
+    if policy.has_tree_as_root() {
+        return;
+    }
     let Some(path) = on_host(name, surroundings) else { return };
     let Ok(file) = std::fs::canonicalize(&path) else { return };
     let shown = |path: &Path| covering(policy, path).is_some_and(shows_itself);

@@ -127,7 +127,7 @@ fn always(
     variables
 }
 
-/// Drops the directories of PATH that are absent inside.
+/// Drops the directories of PATH that are absent inside. What a tree has is not looked up.
 fn present_only(path: &OsStr, placement: &Placement, host: &HostFacts) -> OsString {
     let entries = path.as_bytes().split(|byte| *byte == b':');
     let present = |entry: &&[u8]| is_present(Path::new(OsStr::from_bytes(entry)), placement, host);
@@ -137,6 +137,9 @@ fn present_only(path: &OsStr, placement: &Placement, host: &HostFacts) -> OsStri
 
 fn is_present(entry: &Path, placement: &Placement, host: &HostFacts) -> bool {
     let Ok(path) = HostPath::new(entry) else { return false };
+    if placement.covering(&path.to_guest()).is_some_and(|placed| placed.tree.is_some()) {
+        return true;
+    }
     let Some(fact) = host.paths.get(&path) else { return false };
     matches!(fact.found, Found::Directory(_))
         && (placement.shows(&fact.resolved) || placement.holds_in(&fact.resolved))

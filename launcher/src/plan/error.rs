@@ -28,6 +28,9 @@ pub enum PlanError {
     /// A mount point would have to be made where endow makes no names.
     #[error("mount point does not exist: {at}")]
     NoMountPoint { at: GuestPath, within: GuestPath },
+    /// What stands at `/` is made by endow, or is a tree.
+    #[error("only a tree can stand at /")]
+    Root { origin: Origin },
     /// A mount point lies in a directory that is hidden, in a mount where endow makes no names.
     #[error("mount point is hidden: {at}")]
     HiddenMountPoint { at: GuestPath, hidden: GuestPath },

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use endow_policy::{Access, BackendSpec, HostPath, MountSpec};
+use endow_policy::{Access, BackendSpec, GuestPath, HostPath, MountSpec};
 use endow_vfs::trees::NoteName;
 use serde::Serialize;
 
@@ -14,6 +14,9 @@ use super::place::Placed;
 use super::step::{InitStep, MaskPoint, MountFlags, Source};
 use super::view::Builder;
 use super::working_copy::{self, CopyFact};
+
+/// What endow mounts in every view.
+const OWN_PLACES: [&str; 2] = ["proc", "dev"];
 
 /// A tree that a mount shows, as its name was resolved: once, before the start.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -248,7 +251,14 @@ impl Builder<'_> {
             let path: PathBuf = other.spec.at.below(&placed.spec.at)?.to_path_buf();
             Some(MaskPoint { path, directory: other.is_directory() })
         };
-        self.below(placed).iter().filter_map(point).collect()
+        let mut points: Vec<MaskPoint> = self.below(placed).iter().filter_map(point).collect();
+        let own = OWN_PLACES.iter().filter(|_| placed.spec.at == GuestPath::root());
+        for path in own.map(PathBuf::from) {
+            if points.iter().all(|point| point.path != path) {
+                points.push(MaskPoint { path, directory: true });
+            }
+        }
+        points
     }
 }
 

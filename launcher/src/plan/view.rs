@@ -42,7 +42,7 @@ pub(crate) fn plan(
     builder.begin();
     let (root, others): (Vec<_>, Vec<_>) =
         placement.mounts.iter().partition(|placed| placed.spec.at == GuestPath::root());
-    root.into_iter().try_for_each(|placed| builder.mount(placed))?;
+    root.into_iter().try_for_each(|placed| builder.root(placed))?;
     builder.kernel_file_systems(policy)?;
     // What takes something that is prepared comes last: until then pid 1 need not wait for it.
     let (late, early): (Vec<_>, Vec<_>) =
@@ -252,8 +252,12 @@ impl<'a> Builder<'a> {
 
     /// Returns whether what covers `path` was empty at first.
     pub(super) fn is_fresh(&self, path: &GuestPath) -> bool {
-        let covering = self.mount_over(path).map_or_else(GuestPath::root, |it| it.spec.at.clone());
-        self.empty.contains(&covering)
+        let is_mount = |at: &GuestPath| {
+            self.placement.at(at).is_some_and(|placed| self.standing.contains(&placed.spec.at))
+        };
+        let mut above = std::iter::successors(Some(path.clone()), GuestPath::parent);
+        let covering = above.find(|at| self.empty.contains(at) || is_mount(at));
+        covering.is_some_and(|at| self.empty.contains(&at))
     }
 
     fn mount_over(&self, path: &GuestPath) -> Option<&'a Placed> {
@@ -278,6 +282,14 @@ impl<'a> Builder<'a> {
             }
             _ => Err(PlanError::NoMountPoint { at: at.clone(), within: placed.spec.at.clone() }),
         }
+    }
+
+    /// A directory of the host would bring its mounts along, and memory is there as it is.
+    fn root(&mut self, placed: &Placed) -> Result<(), PlanError> {
+        if placed.tree.is_none() {
+            return Err(PlanError::Root { origin: placed.spec.origin.clone() });
+        }
+        self.mount(placed)
     }
 
     fn mount(&mut self, placed: &Placed) -> Result<(), PlanError> {

@@ -47,6 +47,16 @@ pub struct Action {
     pub origin: Origin,
 }
 
+/// What stands at `/` of an action.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum BuildRoot {
+    /// Programs and libraries of the host.
+    #[default]
+    Host,
+    /// A content-addressed tree, by its digest, and nothing of the host.
+    Tree(String),
+}
+
 /// What an action leaves at a path.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Output {

@@ -17,9 +17,9 @@ pub(crate) use secrets::{ComposedSecret, ComposedSecrets};
 
 use crate::place::{PlaceError, Places};
 use crate::{
-    Action, EnvironmentRules, ErrorKind, Expectation, Expected, FileKind, GuestPath, HostRule,
-    LimitsTable, Origin, ParseError, PatternRule, PolicyFile, Probe, SshAgent, StateTable, Stated,
-    SyncRules, Tried, Vars, WorkspaceAccess, server,
+    Action, BuildRoot, EnvironmentRules, ErrorKind, Expectation, Expected, FileKind, GuestPath,
+    HostRule, LimitsTable, Origin, ParseError, PatternRule, PolicyFile, Probe, SshAgent,
+    StateTable, Stated, SyncRules, Tried, Vars, WorkspaceAccess, server,
 };
 use crate::{HostPath, Level};
 
@@ -186,6 +186,7 @@ pub struct Composed {
     pub(crate) chdir: Option<Stated<GuestPath>>,
     pub(crate) unavailable: Vec<Stated<String>>,
     pub(crate) actions: Vec<Action>,
+    pub(crate) build_root: Option<Stated<BuildRoot>>,
     pub(crate) sources: Vec<String>,
 }
 
@@ -259,6 +260,7 @@ impl Composed {
             self.expect.push(expected(&places, expectation)?);
         }
         self.unavailable.extend(file.unavailable.iter().cloned());
+        replace(&mut self.build_root, file.build_root.as_ref());
         for action in &file.actions {
             let mut action = action.clone();
             for tool in &mut action.tools {

@@ -2,6 +2,7 @@
 
 mod actions;
 mod bridges;
+mod build;
 mod landing;
 mod mounts;
 mod network;

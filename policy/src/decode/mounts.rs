@@ -276,7 +276,7 @@ impl Decoder<'_> {
         Some(MountSource::Git { repository, rev, sparse, landing })
     }
 
-    fn cas_source(&mut self, section: &Section<'_>) -> Option<MountSource> {
+    pub(super) fn cas_source(&mut self, section: &Section<'_>) -> Option<MountSource> {
         let digest = self.word(section, "cas")?;
         if !is_digest(digest.value) {
             self.problem(digest.span, "not a digest")

@@ -108,6 +108,7 @@ impl Decoder<'_> {
         file.secrets = self.secrets(top);
         file.ssh_agent = self.ssh_agent(top);
         file.bridges = self.bridges(top);
+        self.build(top, &mut file);
         self.missing_features(top, &mut file);
         file
     }

@@ -11,7 +11,6 @@ use crate::{PolicyFile, Stated};
 enum Shape {
     Text,
     Texts,
-    Flag,
     /// A string or a table.
     Source,
     Word(&'static [&'static str]),
@@ -20,7 +19,6 @@ enum Shape {
 /// The keys of one table with their shapes.
 type Shapes = &'static [(&'static str, Shape)];
 
-const BUILD: Shapes = &[("root", Shape::Source), ("share_host_root", Shape::Flag)];
 const REMOTE: Shapes = &[
     ("url", Shape::Text),
     ("instance", Shape::Text),
@@ -34,9 +32,7 @@ const REMOTE: Shapes = &[
 impl Decoder<'_> {
     /// Checks the tables of missing features and notes in `file` that they are there.
     pub(super) fn missing_features(&mut self, top: &Section<'_>, file: &mut PolicyFile) {
-        for (key, shapes) in [("build", BUILD), ("remote", REMOTE)] {
-            self.missing_table(top, key, shapes, &mut file.unavailable);
-        }
+        self.missing_table(top, "remote", REMOTE, &mut file.unavailable);
     }
 
     /// Checks the type of a key of a mount and notes that its feature is missing.
@@ -77,7 +73,6 @@ impl Decoder<'_> {
         match shape {
             Shape::Text => drop(self.word(section, key)),
             Shape::Texts => drop(self.texts(section, key)),
-            Shape::Flag => drop(self.flag(section, key)),
             Shape::Source => self.table_or_text(section, key),
             Shape::Word(words) => {
                 let words: Vec<(&str, ())> = words.iter().map(|word| (*word, ())).collect();

@@ -104,6 +104,9 @@ impl Judgement {
         for entry in &file.expect {
             self.note(true, &entry.origin, "expect".to_owned());
         }
+        if let Some(root) = &file.build_root {
+            self.note(true, &root.origin, "build.root".to_owned());
+        }
         for entry in &file.actions {
             self.note(true, &entry.origin, "action".to_owned());
             for tool in &entry.tools {
