@@ -57,6 +57,7 @@ mod run_odd_files;
 mod run_profiles;
 mod run_readme;
 mod run_report;
+mod run_root;
 mod run_secrets;
 mod run_signals;
 mod run_ssh_agent;

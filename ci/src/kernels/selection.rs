@@ -68,6 +68,7 @@ const REDUCED: &[&str] = &[
     "run_limits::",
     "run_live_names::",
     "run_mounts::",
+    "run_root::",
     "run_signals::",
     "run_terminal::",
 ];

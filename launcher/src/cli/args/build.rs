@@ -22,6 +22,9 @@ pub(crate) struct BuildArgs {
     /// COMMAND leaves this file; with a `/` at its end, this directory
     #[arg(long, value_name = "PATH", requires = "command", help_heading = "One action")]
     pub(crate) output: Vec<String>,
+    /// COMMAND has this tree of the store at `/`, and no program of the host
+    #[arg(long, value_name = "DIGEST", requires = "command", help_heading = "One action")]
+    pub(crate) root: Option<String>,
     /// COMMAND sees this file or directory of the host, at its own path
     #[arg(long, value_name = "PATH", requires = "command", help_heading = "One action")]
     pub(crate) tool: Vec<OsString>,

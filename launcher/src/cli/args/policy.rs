@@ -163,6 +163,7 @@ impl PolicyArgs {
     /// Returns what an action of a build is given: a tree, these variables, and what every action has.
     pub(crate) fn of_action(
         (place, tree): (&str, &str),
+        root: Option<&str>,
         tools: &[OsString],
         environment: &BTreeMap<String, String>,
         timeout: Option<Duration>,
@@ -170,7 +171,11 @@ impl PolicyArgs {
         let variable = |(name, value): (&String, &String)| format!("{name}={value}").into();
         Self {
             workspace: Some("none".to_owned()),
-            cas: vec![format!("{place}={tree},cow").into()],
+            cas: [format!("{place}={tree},cow")]
+                .into_iter()
+                .chain(root.map(|root| format!("/={root}")))
+                .map(OsString::from)
+                .collect(),
             chdir: Some(place.into()),
             env: environment.iter().map(variable).collect(),
             ro: tools.iter().map(|tool| whole(tool)).collect(),

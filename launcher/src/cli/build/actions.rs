@@ -5,8 +5,11 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use endow_policy::{
-    Action, Graph, GraphError, InputPattern, Origin, Output, Policy, Stated, parse_duration,
+    Action, BuildRoot, Graph, GraphError, InputPattern, Origin, Output, Policy, Stated,
+    parse_duration,
 };
+
+use endow_vfs::cas::Digest;
 
 use super::rules::Rules;
 use crate::cli::args::{BuildArgs, PolicyArgs};
@@ -25,6 +28,8 @@ pub(super) struct Wanted {
     pub(super) actions: Vec<Action>,
     /// The order of those that are wanted.
     pub(super) graph: Graph,
+    /// The tree that stands at `/` of each; without one, programs of the host do.
+    pub(super) root: Option<String>,
     /// What holds for files of the project, whoever states the actions.
     pub(super) rules: Rules,
 }
@@ -60,7 +65,20 @@ pub(super) fn wanted(
             }
         }
     }
-    Ok(Wanted { directory, actions, graph, rules })
+    Ok(Wanted { directory, actions, graph, root: root(args, &policy)?, rules })
+}
+
+/// Returns the tree that stands at `/`: the one of the command line, or of the policy file.
+fn root(args: &BuildArgs, policy: &Policy) -> Result<Option<String>, CommandError> {
+    if let Some(text) = &args.root {
+        let cause = "write `sha256:HEX/SIZE`, as `endow cas put DIRECTORY` prints it";
+        let tree: Digest = text.parse().map_err(|_| wrong("root", text, cause))?;
+        return Ok(Some(tree.to_string()));
+    }
+    Ok(match policy.build_root.as_ref().map(|it| &it.value) {
+        Some(BuildRoot::Tree(digest)) => Some(digest.clone()),
+        Some(BuildRoot::Host) | None => None,
+    })
 }
 
 /// The actions of a policy file.

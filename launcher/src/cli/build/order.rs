@@ -28,6 +28,8 @@ pub(super) struct Order {
     pub(super) environment: BTreeMap<String, String>,
     /// How long it may take, in milliseconds.
     pub(super) timeout_ms: Option<u64>,
+    /// The tree at `/`; without one, programs of the host are there.
+    pub(super) root: Option<String>,
     /// Files and directories of the host that it sees beside the programs.
     pub(super) tools: Vec<OsString>,
     /// Under which other conditions it is executed, to see whether it leaves the same.

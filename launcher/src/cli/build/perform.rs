@@ -76,6 +76,7 @@ impl Place {
 /// What the policy of an action depends on, beside its tree.
 #[derive(Clone, PartialEq, Eq)]
 struct Wish {
+    root: Option<String>,
     tools: Vec<OsString>,
     environment: BTreeMap<String, String>,
     timeout_ms: Option<u64>,
@@ -84,8 +85,13 @@ struct Wish {
 
 impl Wish {
     fn of(order: &Order) -> Self {
-        let (tools, environment) = (order.tools.clone(), order.environment.clone());
-        Self { tools, environment, timeout_ms: order.timeout_ms, is_varied: order.varied.is_some() }
+        Self {
+            root: order.root.clone(),
+            tools: order.tools.clone(),
+            environment: order.environment.clone(),
+            timeout_ms: order.timeout_ms,
+            is_varied: order.varied.is_some(),
+        }
     }
 }
 
@@ -208,6 +214,7 @@ impl<'d> Performer<'d> {
         }
         let mut args = PolicyArgs::of_action(
             (ROOT, &order.tree),
+            order.root.as_deref(),
             &order.tools,
             &order.environment,
             order.timeout_ms.map(Duration::from_millis),
@@ -233,7 +240,7 @@ impl<'d> Performer<'d> {
             observe: if observes { Observe::Paths } else { Observe::Nothing },
             ..Request::default()
         };
-        let settled = self.settled(order)?.showing(&order.tree, &order.layers);
+        let settled = self.settled(order)?.showing(ROOT, &order.tree, &order.layers);
         stages::decide_knowing(settled, request, &mut |_| {}, Some(&mut self.known))
     }
 }

@@ -25,26 +25,22 @@ pub(super) struct Platform {
 }
 
 impl Platform {
-    /// Looks through what actions can see of the host.
+    /// Looks through what actions can see of the host. With a tree as their root that is nothing but tools.
     pub(super) fn look<'a>(
-        actions: impl Iterator<Item = &'a Action>,
+        (root, actions): (Option<&str>, impl Iterator<Item = &'a Action>),
         surroundings: &Surroundings,
         memory: &OwnedFd,
     ) -> Result<Self, CommandError> {
-        let nothing = BTreeMap::new();
-        let tree = Digest::EMPTY.to_string();
-        let args = PolicyArgs::of_action((ROOT, &tree), &[], &nothing, None);
-        // Programs in the user's home are none of an action's.
-        let alone = perform::surroundings(&surroundings.dirs, &nothing)?;
-        let policy = sources::read(&args, &alone, None)?.policy;
-        let root = probe::host_root(&policy.mounts, memory.as_fd());
-        let root = root.map_err(|(path, errno)| unreadable(&path, errno.into()))?;
+        let root = match root {
+            Some(tree) => ("chrootRootDigest", tree.to_owned()),
+            None => ("endow-host-root", host(surroundings, memory)?),
+        };
         // A command can ask who it is.
         let vars = &surroundings.vars;
         let properties = [
             ("ISA", isa().to_owned()),
             ("OSFamily", "linux".to_owned()),
-            ("endow-host-root", root),
+            root,
             ("unixGID", vars.gid.to_string()),
             ("unixUID", vars.uid.to_string()),
         ];
@@ -68,6 +64,18 @@ impl Platform {
         });
         self.common.clone().into_iter().chain(tools).collect()
     }
+}
+
+/// Names what every action can see of the host.
+fn host(surroundings: &Surroundings, memory: &OwnedFd) -> Result<String, CommandError> {
+    let nothing = BTreeMap::new();
+    let tree = Digest::EMPTY.to_string();
+    let args = PolicyArgs::of_action((ROOT, &tree), None, &[], &nothing, None);
+    // Programs in the user's home are none of an action's.
+    let alone = perform::surroundings(&surroundings.dirs, &nothing)?;
+    let policy = sources::read(&args, &alone, None)?.policy;
+    let root = probe::host_root(&policy.mounts, memory.as_fd());
+    root.map_err(|(path, errno)| unreadable(&path, errno.into()))
 }
 
 /// Names a tool by what it is and where it lies.

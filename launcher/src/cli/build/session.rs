@@ -67,7 +67,8 @@ pub(crate) fn run(args: &BuildArgs, output: &Output) -> Result<ExitCode, Command
     let sources = Sources::read(&wanted, &memory)?;
     let publishing = store.publish().map_err(|error| of_store(&error))?;
     let place = Placer::new(&sources, &publishing, log);
-    let look = || Platform::look(wanted.chosen(), &surroundings, &memory);
+    let root = wanted.root.as_deref();
+    let look = || Platform::look((root, wanted.chosen()), &surroundings, &memory);
     let platform = look()?;
     let mut session = Session {
         args,
@@ -216,6 +217,7 @@ impl<'s> Session<'s> {
             command: action.command.clone(),
             environment: environment(action),
             timeout_ms: action.timeout.and_then(|it| u64::try_from(it.as_millis()).ok()),
+            root: self.wanted.root.clone(),
             tools: action.tools.iter().map(|it| it.value.clone()).collect(),
             varied: None,
             project: None,
