@@ -4,6 +4,7 @@
 //! sees: two that have one digest do the same. What came of one is kept under this name.
 
 mod cache;
+mod disk;
 mod left;
 mod result;
 
@@ -16,6 +17,7 @@ use crate::cas::Digest;
 use crate::cas::message::wire;
 
 pub use cache::{ActionCache, CacheError};
+pub use disk::{DiskCache, DiskCacheError};
 pub use left::{LeftError, left_at};
 pub use result::{ActionResult, Left, LeftNode, ResultError};
 

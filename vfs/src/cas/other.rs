@@ -56,9 +56,9 @@ impl<'fs> Other<'fs> {
         Ok(None)
     }
 
-    /// A directory of objects in the layout of a store, that is open.
-    pub(super) fn casd(fs: &'fs dyn Fs, objects: OwnedFd, path: &Path) -> Self {
-        Self { fs, layout: Layout::Casd, path: path.to_owned(), objects }
+    /// A directory of objects in this layout, that is open.
+    pub(crate) fn of(fs: &'fs dyn Fs, layout: Layout, objects: OwnedFd, path: &Path) -> Self {
+        Self { fs, layout, path: path.to_owned(), objects }
     }
 
     /// Returns its layout.

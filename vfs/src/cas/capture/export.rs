@@ -9,7 +9,7 @@ use super::diff::{Difference, Differences};
 use super::directories::{Leaf, leaves};
 use super::error::failed;
 use crate::cas::message::Listing;
-use crate::cas::{DIRECTORY_MAX, Digest, Other, Store, StoreError};
+use crate::cas::{DIRECTORY_MAX, Digest, Layout, Other, Store, StoreError};
 use crate::fs::Open;
 use crate::snapshot::Bounds;
 use crate::versions::{Export, PATHS_MAX, Version, VersionKind, Versions};
@@ -27,7 +27,7 @@ pub fn export(
     let (fs, bounds) = (export.fs(), Bounds::default());
     let staged = staged.map(|(dir, path)| {
         let opened = fs.open_below(dir, Path::new("."), Open::Handle);
-        opened.map(|dir| Other::casd(fs, dir, path)).map_err(failed("open", path))
+        opened.map(|dir| Other::of(fs, Layout::Casd, dir, path)).map_err(failed("open", path))
     });
     let staged = staged.transpose()?;
     let objects = Objects { store, staged };

@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 
 use crate::cas::store::failed;
-use crate::cas::{Digest, Other, Publishing, StoreError};
+use crate::cas::{Digest, Layout, Other, Publishing, StoreError};
 use crate::fs::{Fs, Kind, Open};
 
 /// Publishes what [`capture`](super::capture) staged, each object only when it has the hash that it
@@ -23,7 +23,7 @@ pub fn land_staged(
     let objects = fs.open_below(staging, Path::new("."), Open::List);
     let objects = objects.map_err(failed("open", path))?;
     let fans = fs.list(objects.as_fd(), usize::MAX).map_err(failed("list", path))?;
-    let staged = Other::casd(fs, objects, path);
+    let staged = Other::of(fs, Layout::Casd, objects, path);
     let mut new = 0;
     for fan in fans.iter().filter(|fan| is_fan(&fan.name)) {
         let path = path.join(&fan.name);

@@ -1,0 +1,115 @@
+//! A result and its contents, from the store into the disk cache.
+
+use std::collections::HashSet;
+use std::ffi::{OsStr, OsString};
+use std::os::fd::{AsFd, OwnedFd};
+
+use super::{CONTENTS, DiskCache, DiskCacheError, RESULTS, failed, made_below, named, place};
+use crate::action::ActionResult;
+use crate::cas::message::Listing;
+use crate::cas::{DIRECTORY_MAX, Damage, Digest, Hasher, Store, StoreError};
+use crate::fs::{At, Errno, write_all, write_anew};
+
+/// Bytes that are copied at a time.
+const CHUNK: usize = 64 * 1024;
+/// The most entries of one directory.
+const ENTRIES_MAX: usize = 1 << 22;
+
+impl DiskCache<'_> {
+    /// Puts a result there, once all that it names is.
+    ///
+    /// # Errors
+    /// The store lacks a content or has it damaged, or a failing call. A part of the contents may be there
+    /// then, the result is not.
+    pub fn share(
+        &self,
+        action: &Digest,
+        result: &ActionResult,
+        store: &Store<'_>,
+    ) -> Result<(), DiskCacheError> {
+        let (contents, mut directories) = named(result);
+        let mut seen = HashSet::new();
+        for digest in contents {
+            self.put(&digest, store, &mut seen)?;
+        }
+        while let Some(root) = directories.pop() {
+            if !seen.contains(&root) {
+                directories.extend(self.put_directory(&root, store, &mut seen)?);
+            }
+        }
+        let (fan, name) = place(action);
+        let path = self.path.join(RESULTS).join(&fan).join(&name);
+        let written = made_below(self.fs, &self.results, &fan)
+            .and_then(|dir| write_anew(self.fs, dir.as_fd(), OsStr::new(&name), &result.encode()));
+        written.map_err(failed("write", &path))
+    }
+
+    /// Puts a directory and its files there; returns the directories in it.
+    fn put_directory(
+        &self,
+        root: &Digest,
+        store: &Store<'_>,
+        seen: &mut HashSet<Digest>,
+    ) -> Result<Vec<Digest>, DiskCacheError> {
+        self.put(root, store, seen)?;
+        let bytes = store.read(root, DIRECTORY_MAX)?;
+        let damaged = || StoreError::Damaged { digest: *root, damage: Damage::Hash };
+        let listing = Listing::decode(&bytes, ENTRIES_MAX).map_err(|_| damaged())?;
+        for file in listing.files() {
+            self.put(&file.digest, store, seen)?;
+        }
+        Ok(listing.directories().iter().map(|it| it.digest).collect())
+    }
+
+    fn put(
+        &self,
+        digest: &Digest,
+        store: &Store<'_>,
+        seen: &mut HashSet<Digest>,
+    ) -> Result<(), DiskCacheError> {
+        if !seen.insert(*digest) || *digest == Digest::EMPTY {
+            return Ok(());
+        }
+        let (fan, name) = place(digest);
+        let path = self.path.join(CONTENTS).join(&fan).join(&name);
+        let dir = made_below(self.fs, &self.contents, &fan).map_err(failed("open", &path))?;
+        match self.fs.status(dir.as_fd(), OsStr::new(&name)) {
+            Ok(_) => return Ok(()),
+            Err(Errno::NOENT) => {}
+            Err(errno) => return Err(failed("look at", &path)(errno)),
+        }
+        let object = store.open_object(digest)?;
+        // Whoever else writes it writes the same.
+        let temporary: OsString =
+            format!("{name}.{}.tmp", rustix::process::getpid().as_raw_nonzero()).into();
+        let _ = self.fs.unlink(dir.as_fd(), &temporary);
+        let copied = self.copy(&object, digest, At { dir: dir.as_fd(), name: &temporary });
+        let copied = copied.and_then(|found| match found == *digest {
+            true => self.fs.rename(dir.as_fd(), &temporary, OsStr::new(&name)).map(|()| true),
+            false => Ok(false),
+        });
+        if !matches!(copied, Ok(true)) {
+            let _ = self.fs.unlink(dir.as_fd(), &temporary);
+        }
+        match copied.map_err(failed("write", &path))? {
+            true => Ok(()),
+            false => Err(StoreError::Damaged { digest: *digest, damage: Damage::Hash }.into()),
+        }
+    }
+
+    /// Copies a content, and returns what it was.
+    fn copy(&self, object: &OwnedFd, digest: &Digest, to: At<'_>) -> Result<Digest, Errno> {
+        let file = self.fs.create_file_as(to, 0o644)?;
+        let (mut hashing, mut buffer) = (Hasher::default(), vec![0; CHUNK]);
+        while hashing.size() <= digest.size {
+            let length = self.fs.read(object.as_fd(), &mut buffer)?;
+            if length == 0 {
+                break;
+            }
+            let bytes = buffer.get(..length).unwrap_or_default();
+            hashing.update(bytes);
+            write_all(self.fs, file.as_fd(), bytes)?;
+        }
+        Ok(hashing.finish())
+    }
+}
