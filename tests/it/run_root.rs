@@ -5,12 +5,12 @@ use crate::harness::{Said, World, said};
 
 /// Makes a directory with the programs that `sh -c` of these tests needs, and the libraries of each.
 const MAKE: &str = "mkdir -p ../root/bin ../root/etc; cd ../root; echo own >etc/own
-    cp /bin/sh /bin/ls /bin/cat /bin/touch /bin/readlink /bin/tr bin/ 2>/dev/null
+    cp /bin/sh /bin/ls /bin/cat /bin/touch /bin/mkdir /bin/readlink /bin/tr bin/ 2>/dev/null
     ldd bin/* | grep -o '/lib[^ ]*' | sort -u | while read -r file; do
         mkdir -p \"./${file%/*}\"; cp -L \"$file\" \".$file\"; done";
 
 /// Puts such a directory into the store, with what else a script puts there.
-fn tree(world: &World, more: &str) -> String {
+pub(crate) fn tree(world: &World, more: &str) -> String {
     world.bare(&format!("{MAKE}; {more}")).ok();
     let put = said(world.endow(["cas", "put"]).arg(world.home().join("root")));
     put.ok().split_whitespace().next().expect("a digest").to_owned()

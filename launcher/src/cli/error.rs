@@ -255,6 +255,17 @@ impl From<ResolveError> for CommandError {
 }
 
 impl CommandError {
+    fn no_tree(self, origin: &Origin) -> Self {
+        self.asked_by(origin).hint(
+            "grant the directories below it, or a tree with its own programs: `--cas /=DIGEST`",
+        )
+    }
+
+    fn hidden_point(self, hidden: &GuestPath) -> Self {
+        self.cause(format!("it lies in {hidden}, which is hidden: nothing stands there"))
+            .hint("re-admit that name with a pattern `!NAME`, or mount somewhere else")
+    }
+
     /// What does not exist yet has no room where it was asked for.
     fn not_private(self, origin: &Origin) -> Self {
         self.cause("`create` needs a place in a private directory, with nothing mounted in it")
@@ -327,13 +338,9 @@ impl From<PlanError> for CommandError {
             PlanError::NoMountPoint { within, .. } => this
                 .cause(format!("it lies in {within}, where endow creates no names"))
                 .hint("create it on the host, or mount somewhere else"),
-            PlanError::Root { origin } => this
-                .asked_by(&origin)
-                .hint("grant the directories below it, or a tree with its own programs: `--cas /=DIGEST`"),
+            PlanError::Root { origin } => this.no_tree(&origin),
             PlanError::NotPrivate { origin, .. } => this.not_private(&origin),
-            PlanError::HiddenMountPoint { hidden, .. } => this
-                .cause(format!("it lies in {hidden}, which is hidden: nothing stands there"))
-                .hint("re-admit that name with a pattern `!NAME`, or mount somewhere else"),
+            PlanError::HiddenMountPoint { hidden, .. } => this.hidden_point(&hidden),
             PlanError::MountBelow { path, below, origin } => this
                 .cause(format!("mounted below it: {below}"))
                 .asked_by(&origin)

@@ -43,6 +43,9 @@ pub(crate) struct BuildArgs {
     /// Go on with what needs nothing of an action that failed
     #[arg(short, long)]
     pub(crate) keep_going: bool,
+    /// Share results with other builds by this cache: `file:DIR` is a directory, as Bazel's --disk_cache; takes `root`
+    #[arg(long, value_name = "URL")]
+    pub(crate) remote: Option<String>,
     /// How many actions are executed at a time; left out, as many as there are processors
     #[arg(short, long, value_name = "N")]
     pub(crate) jobs: Option<usize>,

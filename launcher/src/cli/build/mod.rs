@@ -14,6 +14,7 @@ mod output_log;
 mod perform;
 mod place;
 mod platform;
+mod remote;
 mod rules;
 mod schedule;
 mod session;

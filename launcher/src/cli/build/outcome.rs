@@ -86,6 +86,17 @@ pub(super) fn judge(
     Ok(Came::Result(ActionResult { exit_code: 0, stdout, stderr, outputs }))
 }
 
+/// Returns whether a result has the outputs of an action, each of its kind, and no others: it may be anybody's.
+pub(super) fn is_of(action: &Action, result: &ActionResult) -> bool {
+    let mut outputs: Vec<(&str, bool)> =
+        action.outputs.iter().map(|it| (it.value.path.as_str(), it.value.is_directory)).collect();
+    outputs.sort_unstable();
+    outputs.dedup();
+    let left = result.outputs.iter();
+    let left = left.map(|it| (it.path.as_str(), matches!(it.node, LeftNode::Directory { .. })));
+    result.exit_code == 0 && left.eq(outputs)
+}
+
 /// Returns what an action left besides its outputs, which is dropped.
 pub(super) fn dropped(action: &Action, changed: &[String]) -> Vec<String> {
     let is_output = |path: &String| {

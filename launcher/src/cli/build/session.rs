@@ -20,6 +20,7 @@ use super::output_log::OutputLog;
 use super::perform::{HOME, USER};
 use super::place::Placer;
 use super::platform::Platform;
+use super::remote::Remote;
 use super::schedule::{Schedule, State};
 use super::told::{self, Origin, Told};
 use super::workers::Workers;
@@ -77,6 +78,7 @@ pub(crate) fn run(args: &BuildArgs, output: &Output) -> Result<ExitCode, Command
         platform,
         store: &publishing,
         results,
+        remote: Remote::open(args.remote.as_deref(), &wanted, output)?,
         sources: &sources,
         place,
         all: wanted.actions.iter().map(Told::of).collect(),
@@ -104,6 +106,7 @@ struct Session<'s> {
     /// While it is held nothing is collected that a result names.
     store: &'s Publishing<'s>,
     results: ActionCache<'s>,
+    remote: Option<Remote<'s>>,
     sources: &'s Sources<'s>,
     place: Placer<'s>,
     all: Vec<Told>,
@@ -173,7 +176,7 @@ impl<'s> Session<'s> {
         if action.is_cached
             && !self.args.no_cache
             && !self.args.check
-            && let Some(result) = self.known(&digest)
+            && let Some(result) = self.known(action, &digest)
             && self.succeed(number, result, Origin::Cached).is_ok()
         {
             return Ok(None);
@@ -237,8 +240,17 @@ impl<'s> Session<'s> {
         })
     }
 
+    /// Looks a result up: the user's own, or one that is shared.
+    fn known(&self, action: &Action, digest: &Digest) -> Option<ActionResult> {
+        self.own(digest).or_else(|| {
+            let result = self.remote.as_ref()?.find(action, digest, self.store)?;
+            self.remember(digest, &result);
+            Some(result)
+        })
+    }
+
     /// Looks a result up; one that is damaged, or of which something is missing, is none.
-    fn known(&self, digest: &Digest) -> Option<ActionResult> {
+    fn own(&self, digest: &Digest) -> Option<ActionResult> {
         let result = match self.results.find(digest) {
             Ok(result) => result?,
             Err(error) => {
@@ -383,9 +395,17 @@ impl<'s> Session<'s> {
     /// A result that can't be noted is as good as one that can.
     fn note(&self, number: usize, action: &Action, result: &ActionResult) {
         let digest = self.all.get(number).and_then(|it| it.digest);
-        if let Some(digest) = digest.filter(|_| action.is_cached && !self.args.no_cache)
-            && let Err(error) = self.results.note(&digest, result)
-        {
+        let Some(digest) = digest.filter(|_| action.is_cached && !self.args.no_cache) else {
+            return;
+        };
+        self.remember(&digest, result);
+        if let Some(remote) = &self.remote {
+            remote.share(&digest, result, self.store);
+        }
+    }
+
+    fn remember(&self, digest: &Digest, result: &ActionResult) {
+        if let Err(error) = self.results.note(digest, result) {
             self.output.problem("a result is not remembered", &error);
         }
     }

@@ -1,0 +1,130 @@
+//! Results that builds share by a directory, which Bazel's disk cache is too.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+
+use crate::build::Project;
+use crate::harness::{Said, World};
+use crate::run_root::tree;
+
+/// A build of somebody who has nothing but the tree, the source and the shared cache.
+struct Builder {
+    project: Project,
+    tree: String,
+    shared: PathBuf,
+}
+
+impl Builder {
+    fn new(shared: &World) -> Self {
+        let project = Project::new("");
+        let tree = tree(&project.world, "");
+        project.write("in", "hello\n");
+        Self { project, tree, shared: shared.root().join("shared") }
+    }
+
+    fn build(&self, options: &[&str]) -> Said {
+        let url = format!("file:{}", self.shared.display());
+        let script = "tr a-z A-Z <in >out; mkdir dir; touch dir/a; echo said; echo warned >&2";
+        let action = ["--input", "in", "--output", "out", "--output", "dir/", "--", "sh", "-c"];
+        let action = [&action[..], &[script]].concat();
+        let root = ["--root", &self.tree, "--remote", &url];
+        self.project.build(&[options, &root, &action].concat())
+    }
+
+    /// Builds; returns whether the command was executed.
+    #[track_caller]
+    fn executes(&self) -> bool {
+        let said = self.build(&[]);
+        assert_eq!(said.ok(), "said\n", "{said:?}");
+        assert!(said.stderr.contains("warned\n"), "{said:?}");
+        assert_eq!(self.project.read("out"), "HELLO\n");
+        assert!(self.project.path("dir/a").exists());
+        let executed = said.stderr.contains("1 executed");
+        assert!(executed || said.stderr.contains("1 from the cache"), "{said:?}");
+        executed
+    }
+
+    fn files(&self, kind: &str) -> Vec<PathBuf> {
+        let names = |dir: PathBuf| {
+            fs::read_dir(dir).into_iter().flatten().map(|it| it.expect("a name").path())
+        };
+        names(self.shared.join(kind)).flat_map(names).collect()
+    }
+}
+
+#[test]
+fn result_of_one_is_anothers() {
+    let world = World::new();
+    assert!(Builder::new(&world).executes());
+    assert!(!Builder::new(&world).executes(), "it is shared");
+    let alone = World::new();
+    assert!(Builder::new(&alone).executes(), "control: elsewhere nothing is");
+    let uncached = Builder::new(&world);
+    assert!(uncached.build(&["--no-cache"]).stderr.contains("1 executed"));
+}
+
+/// Whoever can write the cache can't change what a content is, nor where outputs go.
+#[test]
+fn poisoned_entry_is_refused_and_the_command_executed() {
+    let world = World::new();
+    let first = Builder::new(&world);
+    assert!(first.executes());
+    let other = |change: &dyn Fn(&Builder)| {
+        let other = Builder::new(&world);
+        change(&other);
+        let said = other.build(&[]);
+        assert!(said.ok() == "said\n" && said.stderr.contains("1 executed"), "{said:?}");
+        assert_eq!(other.project.read("out"), "HELLO\n");
+        said.stderr
+    };
+    let content = |it: &Builder| {
+        let is_it = |file: &PathBuf| fs::read(file).is_ok_and(|text| text == b"HELLO\n");
+        it.files("cas").into_iter().find(is_it).expect("the output")
+    };
+    let poisoned = other(&|it| fs::write(content(it), "HOLLE\n").expect("poisoned"));
+    assert!(
+        poisoned.contains("a shared result is not used") && poisoned.contains("sha256:"),
+        "{poisoned}"
+    );
+    // What was executed was shared anew, over nothing: the poisoned content is still there.
+    for file in first.files("cas") {
+        fs::remove_file(file).expect("removed");
+    }
+    assert!(other(&|_| {}).contains("a shared result is not used"), "its contents are gone");
+    assert!(!Builder::new(&world).executes(), "and shared again");
+    let result = first.files("ac").remove(0);
+    let open = fs::Permissions::from_mode(0o666);
+    assert!(
+        other(&|_| fs::set_permissions(&result, open.clone()).expect("opened"))
+            .contains("another user")
+    );
+    let bytes = fs::read(&result).expect("a result");
+    let elsewhere: Vec<u8> = String::from_utf8_lossy(&bytes).replace("out", "oxt").into_bytes();
+    fs::write(&result, elsewhere).expect("changed");
+    let stray = Builder::new(&world);
+    assert!(stray.build(&[]).ok() == "said\n" && !stray.project.path("oxt").exists());
+    fs::write(&result, "nonsense").expect("changed");
+    assert!(other(&|_| {}).contains("is no result of an action"));
+}
+
+#[test]
+fn what_can_not_be_shared_is_said() {
+    let world = World::new();
+    let it = Builder::new(&world);
+    let action = ["--input", "in", "--output", "out", "--", "cp", "in", "out"];
+    let built = |url: &str| it.project.build(&[&["--remote", url], &action[..]].concat());
+    let host = built(&format!("file:{}", it.shared.display()));
+    assert!(host.ok().is_empty() && host.stderr.contains("nothing is shared"), "{host:?}");
+    assert!(it.files("ac").is_empty());
+    assert!(built("grpc://127.0.0.1:1").fails(2).contains("caches in directories alone"));
+    assert!(built("file:shared").fails(2).contains("a whole path"));
+    let file = format!("file:{}", it.project.path("in").display());
+    let root = ["--root", &it.tree, "--remote", &file];
+    assert!(
+        it.project
+            .build(&[&root, &action[..]].concat())
+            .fails(125)
+            .contains("can't use the shared cache")
+    );
+}
