@@ -1,19 +1,39 @@
 //! Contents of a result, from the disk cache into the store.
 
+use std::ffi::OsStr;
 use std::os::fd::AsFd;
 use std::path::Path;
 
-use super::{CONTENTS, DiskCache, DiskCacheError, failed, named};
+use super::{CONTENTS, DiskCache, DiskCacheError, failed, named, place};
 use crate::action::ActionResult;
-use crate::cas::{Digest, ImportError, Imported, Layout, Other, Publishing, import_all};
+use crate::cas::{
+    Digest, ImportError, Imported, Layout, Other, Publishing, StoreError, import_all,
+};
 use crate::fs::Open;
 
 impl DiskCache<'_> {
-    /// Takes all that a result names into the store.
+    /// Takes all that a result names into the store. A content that is another one than its digest says is
+    /// taken away, so that it is put there anew.
     ///
     /// # Errors
     /// A content that is missing or another one, or a failing call. What was taken stays.
     pub fn fetch(
+        &self,
+        result: &ActionResult,
+        publishing: &Publishing<'_>,
+    ) -> Result<(), DiskCacheError> {
+        let fetched = self.contents_of(result, publishing);
+        if let Err(DiskCacheError::Import(ImportError::Store { error, .. })) = &fetched
+            && let StoreError::Damaged { digest, .. } = error
+        {
+            let (fan, name) = place(digest);
+            let dir = self.fs.open_handle(self.contents.as_fd(), OsStr::new(&fan));
+            let _ = dir.and_then(|dir| self.fs.unlink(dir.as_fd(), OsStr::new(&name)));
+        }
+        fetched
+    }
+
+    fn contents_of(
         &self,
         result: &ActionResult,
         publishing: &Publishing<'_>,

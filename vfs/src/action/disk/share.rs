@@ -74,7 +74,9 @@ impl DiskCache<'_> {
         let path = self.path.join(CONTENTS).join(&fan).join(&name);
         let dir = made_below(self.fs, &self.contents, &fan).map_err(failed("open", &path))?;
         match self.fs.status(dir.as_fd(), OsStr::new(&name)) {
-            Ok(_) => return Ok(()),
+            Ok(it) if it.size == digest.size => return Ok(()),
+            // Half of it, from before the machine lost its power.
+            Ok(_) => {}
             Err(Errno::NOENT) => {}
             Err(errno) => return Err(failed("look at", &path)(errno)),
         }
@@ -83,18 +85,16 @@ impl DiskCache<'_> {
         let temporary: OsString =
             format!("{name}.{}.tmp", rustix::process::getpid().as_raw_nonzero()).into();
         let _ = self.fs.unlink(dir.as_fd(), &temporary);
-        let copied = self.copy(&object, digest, At { dir: dir.as_fd(), name: &temporary });
-        let copied = copied.and_then(|found| match found == *digest {
-            true => self.fs.rename(dir.as_fd(), &temporary, OsStr::new(&name)).map(|()| true),
-            false => Ok(false),
-        });
-        if !matches!(copied, Ok(true)) {
+        let found = self.copy(&object, digest, At { dir: dir.as_fd(), name: &temporary });
+        let is_it = found.as_ref() == Ok(digest);
+        let rename = || self.fs.rename(dir.as_fd(), &temporary, OsStr::new(&name));
+        let placed = found.and_then(|_| if is_it { rename() } else { Ok(()) });
+        if !is_it || placed.is_err() {
             let _ = self.fs.unlink(dir.as_fd(), &temporary);
         }
-        match copied.map_err(failed("write", &path))? {
-            true => Ok(()),
-            false => Err(StoreError::Damaged { digest: *digest, damage: Damage::Hash }.into()),
-        }
+        placed.map_err(failed("write", &path))?;
+        let damaged = StoreError::Damaged { digest: *digest, damage: Damage::Hash };
+        if is_it { Ok(()) } else { Err(damaged.into()) }
     }
 
     /// Copies a content, and returns what it was.

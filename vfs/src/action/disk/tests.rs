@@ -6,6 +6,7 @@ use super::*;
 use crate::action::Left;
 use crate::cas::{Publishing, Store};
 use crate::fs::OsFs;
+use crate::fs::faulty::FaultyFs;
 use crate::testing::Scratch;
 
 /// Two stores, and a cache that their builds share.
@@ -105,7 +106,7 @@ fn content_that_is_another_is_refused() {
             two.cache().fetch(&result, &store.publish().expect("open")).expect_err("refused");
         assert!(error.to_string().contains(&digest.to_string()), "{error}");
         assert!(!store.has(&digest).expect("looked up"));
-        fs::remove_file(&file).expect("removed");
+        assert!(!file.exists(), "it is taken away");
         let publishing = store.publish().expect("open");
         two.cache().fetch(&result, &publishing).expect_err("missing");
         fs::write(&file, right).expect("mended");
@@ -158,4 +159,35 @@ fn walkdir(root: &Path, digits: &str) -> PathBuf {
         pending.extend(below.filter(|it| it.is_dir()));
     }
     panic!("no object {digits}");
+}
+
+/// Wherever it ends, a result that is found is whole.
+#[test]
+fn sharing_that_is_interrupted_leaves_no_half_result() {
+    let two = Two::new();
+    let store = two.store("one");
+    let publishing = store.publish().expect("open");
+    let result = result(&publishing);
+    let share = |fs: &FaultyFs| {
+        let cache = DiskCache::open(fs, &two.shared());
+        cache.and_then(|cache| cache.share(&action(), &result, &publishing))
+    };
+    let whole = FaultyFs::counting();
+    share(&whole).expect("shared");
+    let calls = whole.calls();
+    assert!(calls > 30, "{calls}");
+    let ends = |call| [FaultyFs::killed(call), FaultyFs::new(call, Errno::NOSPC)];
+    for (number, fs) in (0..calls).flat_map(ends).enumerate() {
+        fs::remove_dir_all(two.shared()).expect("anew");
+        let shared = share(&fs);
+        let other = two.store(&format!("other-{number}"));
+        let publishing = other.publish().expect("open");
+        let found = two.cache().find(&action()).expect("one, or none");
+        assert!(found.is_some() || shared.is_err(), "{number}: {shared:?}");
+        if let Some(found) = found {
+            two.cache().fetch(&found, &publishing).expect("all of it");
+        }
+        share(&FaultyFs::counting()).expect("shared after all");
+        two.cache().fetch(&result, &publishing).expect("all of it");
+    }
 }
