@@ -116,6 +116,18 @@ fn what_can_not_be_shared_is_said() {
     let built = |url: &str| it.project.build(&[&["--remote", url], &action[..]].concat());
     let host = built(&format!("file:{}", it.shared.display()));
     assert!(host.ok().is_empty() && host.stderr.contains("nothing is shared"), "{host:?}");
+    let url = format!("file:{}", it.shared.display());
+    let tool = it.project.path("in").display().to_string();
+    let with_tool = [
+        "--root", &it.tree, "--tool", &tool, "--remote", &url, "--input", "in", "--output",
+        "tooled",
+    ];
+    let with_tool =
+        it.project.build(&[&with_tool[..], &["--", "sh", "-c", "cat in >tooled"]].concat());
+    assert!(
+        with_tool.ok().is_empty() && with_tool.stderr.contains("is not shared"),
+        "{with_tool:?}"
+    );
     assert!(it.files("ac").is_empty());
     assert!(built("grpc://127.0.0.1:1").fails(2).contains("caches in directories alone"));
     assert!(built("file:shared").fails(2).contains("a whole path"));

@@ -47,6 +47,11 @@ impl<'s> Remote<'s> {
             );
             return Ok(None);
         }
+        if wanted.chosen().any(|action| !action.tools.is_empty()) {
+            output.warning(
+                "what actions with tools make is not shared: it depends on this host's files",
+            );
+        }
         let cache = DiskCache::open(&OsFs, Path::new(path));
         let cache = cache.map_err(|error| failed("can't use the shared cache", &error))?;
         Ok(Some(Self { cache, output }))
@@ -59,6 +64,9 @@ impl<'s> Remote<'s> {
         digest: &Digest,
         publishing: &Publishing<'_>,
     ) -> Option<ActionResult> {
+        if !is_portable(action) {
+            return None;
+        }
         let found = self.cache.find(digest).and_then(|found| match found {
             Some(result) if outcome::is_of(action, &result) => {
                 self.cache.fetch(&result, publishing).map(|()| Some(result))
@@ -75,9 +83,22 @@ impl<'s> Remote<'s> {
     }
 
     /// Shares a result. One that can't be is as good as one that can.
-    pub(super) fn share(&self, digest: &Digest, result: &ActionResult, store: &Store<'_>) {
-        if let Err(error) = self.cache.share(digest, result, store) {
+    pub(super) fn share(
+        &self,
+        action: &Action,
+        digest: &Digest,
+        result: &ActionResult,
+        store: &Store<'_>,
+    ) {
+        if is_portable(action)
+            && let Err(error) = self.cache.share(digest, result, store)
+        {
             self.output.problem("a result is not shared", &error);
         }
     }
+}
+
+/// Tools are known by inodes and times, which are the host's own.
+fn is_portable(action: &Action) -> bool {
+    action.tools.is_empty()
 }

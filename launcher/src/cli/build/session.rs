@@ -400,7 +400,7 @@ impl<'s> Session<'s> {
         };
         self.remember(&digest, result);
         if let Some(remote) = &self.remote {
-            remote.share(&digest, result, self.store);
+            remote.share(action, &digest, result, self.store);
         }
     }
 

@@ -6,7 +6,8 @@
 //! ```
 //!
 //! Contents are compared with their digests on the way in and out. A result can't be compared with
-//! anything: it is taken when the file is this user's and nobody else can write it.
+//! anything: it is taken when the file and the directories that lead to it are this user's and nobody else can
+//! write them.
 
 mod fetch;
 mod share;
@@ -34,6 +35,7 @@ const DIRECTORY_MODE: u32 = 0o755;
 pub struct DiskCache<'fs> {
     fs: &'fs dyn Fs,
     path: PathBuf,
+    root: OwnedFd,
     results: OwnedFd,
     contents: OwnedFd,
 }
@@ -91,7 +93,7 @@ impl<'fs> DiskCache<'fs> {
         let part =
             |name: &str| made_below(fs, &root, name).map_err(failed("open", &path.join(name)));
         let (results, contents) = (part(RESULTS)?, part(CONTENTS)?);
-        Ok(Self { fs, path, results, contents })
+        Ok(Self { fs, path, root, results, contents })
     }
 
     /// Returns the result of an action, when there is one.
@@ -102,6 +104,13 @@ impl<'fs> DiskCache<'fs> {
         let (fan, name) = place(action);
         let path = self.path.join(RESULTS).join(&fan).join(&name);
         let dir = self.fs.open_handle(self.results.as_fd(), OsStr::new(&fan));
+        // Who can rename there gives the result of one action to another.
+        let is_own = |dir: &OwnedFd| is_own(self.fs, dir).map_err(failed("look at", &path));
+        if let Ok(fan) = &dir
+            && !(is_own(&self.root)? && is_own(&self.results)? && is_own(fan)?)
+        {
+            return Err(DiskCacheError::Foreign { path });
+        }
         let read =
             dir.and_then(|dir| read_own(self.fs, dir.as_fd(), OsStr::new(&name), RESULT_MAX));
         let bytes = match read {
@@ -112,6 +121,12 @@ impl<'fs> DiskCache<'fs> {
         let result = ActionResult::decode(&bytes);
         result.map(Some).map_err(|error| DiskCacheError::Result { path, error })
     }
+}
+
+/// Returns whether a directory is this user's and nobody else can change it.
+fn is_own(fs: &dyn Fs, dir: &OwnedFd) -> Result<bool, Errno> {
+    let status = fs.status_of(dir.as_fd())?;
+    Ok(status.uid == rustix::process::geteuid().as_raw() && status.mode & 0o022 == 0)
 }
 
 /// Returns the contents that a result names by themselves, and the directories.

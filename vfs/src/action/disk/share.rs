@@ -3,12 +3,13 @@
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, OwnedFd};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::{CONTENTS, DiskCache, DiskCacheError, RESULTS, failed, made_below, named, place};
 use crate::action::ActionResult;
 use crate::cas::message::Listing;
 use crate::cas::{DIRECTORY_MAX, Damage, Digest, Hasher, Store, StoreError};
-use crate::fs::{At, Errno, write_all, write_anew};
+use crate::fs::{At, Errno, write_all};
 
 /// Bytes that are copied at a time.
 const CHUNK: usize = 64 * 1024;
@@ -40,8 +41,21 @@ impl DiskCache<'_> {
         let (fan, name) = place(action);
         let path = self.path.join(RESULTS).join(&fan).join(&name);
         let written = made_below(self.fs, &self.results, &fan)
-            .and_then(|dir| write_anew(self.fs, dir.as_fd(), OsStr::new(&name), &result.encode()));
+            .and_then(|dir| self.write(&dir, &name, &result.encode()));
         written.map_err(failed("write", &path))
+    }
+
+    /// Writes a file and puts it in the place of what has the name.
+    fn write(&self, dir: &OwnedFd, name: &str, bytes: &[u8]) -> Result<(), Errno> {
+        let temporary = temporary(name);
+        let file = self.fs.create_file_as(At { dir: dir.as_fd(), name: &temporary }, 0o644)?;
+        let written = write_all(self.fs, file.as_fd(), bytes);
+        let placed =
+            written.and_then(|()| self.fs.rename(dir.as_fd(), &temporary, OsStr::new(name)));
+        if placed.is_err() {
+            let _ = self.fs.unlink(dir.as_fd(), &temporary);
+        }
+        placed
     }
 
     /// Puts a directory and its files there; returns the directories in it.
@@ -75,16 +89,12 @@ impl DiskCache<'_> {
         let dir = made_below(self.fs, &self.contents, &fan).map_err(failed("open", &path))?;
         match self.fs.status(dir.as_fd(), OsStr::new(&name)) {
             Ok(it) if it.size == digest.size => return Ok(()),
-            // Half of it, from before the machine lost its power.
-            Ok(_) => {}
-            Err(Errno::NOENT) => {}
+            // There is none, or half of it, from before the machine lost its power.
+            Ok(_) | Err(Errno::NOENT) => {}
             Err(errno) => return Err(failed("look at", &path)(errno)),
         }
         let object = store.open_object(digest)?;
-        // Whoever else writes it writes the same.
-        let temporary: OsString =
-            format!("{name}.{}.tmp", rustix::process::getpid().as_raw_nonzero()).into();
-        let _ = self.fs.unlink(dir.as_fd(), &temporary);
+        let temporary = temporary(&name);
         let found = self.copy(&object, digest, At { dir: dir.as_fd(), name: &temporary });
         let is_it = found.as_ref() == Ok(digest);
         let rename = || self.fs.rename(dir.as_fd(), &temporary, OsStr::new(&name));
@@ -112,4 +122,11 @@ impl DiskCache<'_> {
         }
         Ok(hashing.finish())
     }
+}
+
+/// A name that no other process has: those of containers may have the same numbers.
+fn temporary(name: &str) -> OsString {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let process = rustix::process::getpid().as_raw_nonzero();
+    format!("{name}.{process}.{}.tmp", since.as_nanos()).into()
 }

@@ -122,6 +122,16 @@ fn result_that_somebody_else_may_have_written_is_none() {
     fs::set_permissions(&file, fs::Permissions::from_mode(0o666)).expect("open to all");
     let found = two.cache().find(&action());
     assert!(matches!(found, Err(DiskCacheError::Foreign { .. })), "{found:?}");
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).expect("closed");
+    for above in [file.parent().expect("a fan").to_owned(), two.shared().join("ac"), two.shared()] {
+        let mode =
+            |mode| fs::set_permissions(&above, fs::Permissions::from_mode(mode)).expect("a mode");
+        assert!(two.cache().find(&action()).expect("one's own").is_some());
+        mode(0o777);
+        let found = two.cache().find(&action());
+        assert!(matches!(found, Err(DiskCacheError::Foreign { .. })), "{found:?}");
+        mode(0o755);
+    }
     fs::rename(&file, two.shared().join("elsewhere")).expect("moved");
     symlink(two.shared().join("elsewhere"), &file).expect("a link");
     assert!(matches!(two.cache().find(&action()), Err(DiskCacheError::Foreign { .. })));
@@ -178,7 +188,8 @@ fn sharing_that_is_interrupted_leaves_no_half_result() {
     assert!(calls > 30, "{calls}");
     let ends = |call| [FaultyFs::killed(call), FaultyFs::new(call, Errno::NOSPC)];
     for (number, fs) in (0..calls).flat_map(ends).enumerate() {
-        fs::remove_dir_all(two.shared()).expect("anew");
+        let gone = two.scratch.path().join(format!("gone-{number}"));
+        fs::rename(two.shared(), gone).expect("anew");
         let shared = share(&fs);
         let other = two.store(&format!("other-{number}"));
         let publishing = other.publish().expect("open");
