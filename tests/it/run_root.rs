@@ -81,6 +81,17 @@ fn changes_of_the_root_are_a_new_tree() {
 }
 
 #[test]
+fn devices_beside_a_tree_stay_as_they_are() {
+    let world = World::new();
+    let tree = tree(&world, "");
+    let script = "(echo x >/dev/new) 2>/dev/null || echo sealed; echo x >/dev/null; touch /dev/shm/new && ls /dev/shm";
+    for access in ["", ",cow"] {
+        let said = inside(&world, &format!("{tree}{access}"), &[], script);
+        assert_eq!(said.ok(), "sealed\nnew\n", "{access}");
+    }
+}
+
+#[test]
 fn only_a_tree_can_be_the_root() {
     let world = World::new();
     for mount in [["--ro", "/"], ["--rw", "/"], ["--tmp", "/"]] {

@@ -12,6 +12,7 @@ use super::host::{Found, HostFacts};
 use super::place::{Placed, Placement};
 use super::repository::CopiedSettings;
 use super::seccomp::Observe;
+use super::skeleton::fixed;
 use super::step::{Buffered, Guard, InitStep, MountFlags, PrepareStep, Renew, RunPath};
 use super::working_copy::ChangedTree;
 use super::{PlanError, live_names};
@@ -142,11 +143,16 @@ impl<'a> Builder<'a> {
     }
 
     fn end(&mut self, policy: &Policy) {
-        if self.empty.contains(&GuestPath::root()) {
+        let is_own = self.empty.contains(&GuestPath::root());
+        if is_own {
             self.step(InitStep::Seal { at: GuestPath::root() });
         }
         if self.host.kernel.builds_detached() {
             self.step(InitStep::AttachRoot);
+        }
+        // In a tree the devices have a file system of their own. The kernel changes it where it is attached.
+        if !is_own {
+            self.step(InitStep::Seal { at: fixed("/dev") });
         }
         self.step(InitStep::Pivot);
         if let Some(name) = policy.process.hostname.clone() {
