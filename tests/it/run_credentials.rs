@@ -83,6 +83,60 @@ fn settings_in_a_hidden_directory_stay_hidden() {
     }
 }
 
+/// What a run writes back must not have the next one see them.
+#[test]
+fn repository_that_is_taken_apart_shows_none_later() {
+    for script in [
+        "mv .git d; rm -f d/HEAD",
+        "rm -f .git/HEAD",
+        "mv .git .git2; rm -rf .git2",
+        "rm -rf .git",
+        "cp -r .git d; rm -f d/HEAD; mv d/config plain",
+    ] {
+        let repository = Repository::new();
+        said(&mut repository.endow(&["--sync", "apply"], script));
+        let found = said(&mut repository.endow(&[], "grep -r canary . && echo found"));
+        assert!(!found.stdout.contains("found"), "{script}: {found:?}");
+        assert!(repository.settings().contains("canary"), "{script}: they are the user's");
+    }
+}
+
+/// Without a place for copies nothing is shown, and nothing can be planted.
+#[test]
+fn view_without_room_for_copies_hides_them() {
+    let repository = Repository::new();
+    for workspace in ["cow", "ro", "rw"] {
+        let options = ["--workspace", workspace, "--ro", "/run"];
+        let found = said(&mut repository.endow(&options, "grep -r canary .git; cat file"));
+        assert_eq!(found.stdout, "content\n", "{workspace}: {found:?}");
+    }
+    repository.git("config --remove-section http.https://example.com/").ok();
+    let options = ["--workspace", "rw", "--ro", "/run"];
+    said(&mut repository.endow(&options, "git config core.pager evil"));
+    assert!(!repository.settings().contains("evil"), "it is read-only");
+    assert_eq!(said(&mut repository.endow(&options, "git config user.name")).ok(), "A\n");
+}
+
+#[test]
+fn settings_of_linked_work_trees_are_copied_too() {
+    let repository = Repository::new();
+    let script = "git worktree add -q ../tree; git config extensions.worktreeConfig true
+        git -C ../tree config --worktree remote.q.url https://u:canary@example.com/x";
+    repository.0.bare(script).ok();
+    let tree = repository.0.home().join("tree");
+    let control =
+        fs::read_to_string(repository.0.project().join(".git/worktrees/tree/config.worktree"));
+    assert!(control.is_ok_and(|text| text.contains("canary")), "control");
+    for workspace in ["cow", "ro", "rw"] {
+        let options = ["--workspace", workspace];
+        let script = "grep -r canary .git; git config --list | grep canary; true";
+        assert_eq!(said(&mut repository.endow(&options, script)).ok(), "", "{workspace}");
+        let mut inside =
+            repository.endow(&options, "git config --list | grep canary; git status -s");
+        assert_eq!(said(inside.current_dir(&tree)).stdout, "", "{workspace}");
+    }
+}
+
 /// A mount over a name goes with the name, which git gives to another file.
 #[test]
 fn settings_that_the_host_replaces_are_not_shown() {

@@ -8,14 +8,14 @@
 
 use std::path::{Path, PathBuf};
 
-use endow_policy::{GuestPath, HostPath, MountClass};
+use endow_policy::{Access, GuestPath, HostPath, MountClass};
 use serde::Serialize;
 
 use super::PlanError;
 use super::place::Placed;
 use super::skeleton::fixed;
 use super::step::{Cover, InitStep, MountFlags, Source};
-use super::view::Builder;
+use super::view::{Builder, DATA_ONLY};
 
 /// Where the copies are.
 pub(super) const COPIES: &str = "/run/endow/git";
@@ -46,7 +46,8 @@ impl Builder<'_> {
                 self.hold_entry(placed, hooks)?;
             }
             for (file, text) in &repository.settings {
-                self.settings(number, placed, (file, text))?;
+                let settings = (file.as_path(), text.as_slice());
+                self.settings(number, placed, (settings, repository.credentials.contains(file)))?;
                 number += 1;
             }
         }
@@ -73,11 +74,13 @@ impl Builder<'_> {
         &mut self,
         number: usize,
         placed: &Placed,
-        (file, text): (&Path, &[u8]),
+        ((file, text), is_secret): ((&Path, &[u8]), bool),
     ) -> Result<(), PlanError> {
+        if !self.placement.is_writable_and_empty(&fixed(COPIES)) {
+            return self.without_copy(placed, file, is_secret);
+        }
         let at = placed.spec.at.join(file).map_err(|_| PlanError::no_place(&placed.spec))?;
-        let has_room = self.placement.is_writable_and_empty(&fixed(COPIES));
-        if !has_room || self.placement.covering(&at) != Some(placed) {
+        if self.placement.covering(&at) != Some(placed) {
             return Ok(());
         }
         let directory = fixed(&format!("{COPIES}/{number}"));
@@ -88,6 +91,8 @@ impl Builder<'_> {
         self.symlink(&link, PathBuf::from(copy.as_path()))?;
         if placed.is_live() {
             self.hold_way(&placed.spec, file)?;
+        } else {
+            self.hold_directory(placed, &at);
         }
         let (source, flags) = (Source::Guest(link), MountFlags::default());
         self.step(InitStep::Bind { source, at: at.clone(), flags });
@@ -99,6 +104,38 @@ impl Builder<'_> {
         let copied = copied.map(|file| CopiedSettings { file, text: text.to_vec() });
         self.plan.settings.extend(copied);
         Ok(())
+    }
+
+    /// Where the view has no room for copies, settings with credentials are hidden and others held.
+    fn without_copy(
+        &mut self,
+        placed: &Placed,
+        file: &Path,
+        is_secret: bool,
+    ) -> Result<(), PlanError> {
+        if !is_secret {
+            return self.hold_entry(placed, file);
+        }
+        let at = placed.spec.at.join(file).map_err(|_| PlanError::no_place(&placed.spec))?;
+        if self.placement.covering(&at) == Some(placed) {
+            let source = self.hiding_source(false);
+            self.step(InitStep::Bind { source, at: at.clone(), flags: DATA_ONLY });
+            self.mounted(&at, false);
+            self.renew(placed, &at, Cover::Hidden);
+        }
+        Ok(())
+    }
+
+    /// Under another name the directory would be no repository, and a later run would see the settings
+    /// that were written back with it.
+    fn hold_directory(&mut self, placed: &Placed, file: &GuestPath) {
+        let directory = file.parent().filter(|at| *at != placed.spec.at);
+        let Some(at) = directory.filter(|_| placed.spec.access == Access::Cow) else { return };
+        if self.bound.insert((at.clone(), false)) {
+            let flags = super::mounts::flags_of(&placed.spec, true);
+            self.step(InitStep::Bind { source: Source::Guest(at.clone()), at: at.clone(), flags });
+            self.mounted(&at, false);
+        }
     }
 
     /// What the host puts in the place of settings that a command may not see is not shown. A layer

@@ -15,6 +15,9 @@ use super::live_names::live_roots;
 use super::small_file::{Links, SmallFile};
 use crate::plan::host::{Found, HiddenNames, Noted, Paths, RepositoryFacts};
 
+/// The directory of git's in a work tree.
+const GIT: &str = ".git";
+
 /// What of a repository is protected.
 #[derive(Clone, Copy, Default)]
 struct Wanted {
@@ -82,7 +85,11 @@ fn facts(
 ) -> RepositoryFacts {
     let (root, names) = (root.as_path(), hidden.get(root));
     let mut all = RepositoryFacts::default();
-    for place in directories(root, names.map(|it| &it.noted)) {
+    let noted = names.map(|it| &it.noted);
+    let known = directories(root, noted);
+    let apart = taken_apart(root, noted).filter(|place| !known.contains(place));
+    let places: Vec<PathBuf> = apart.chain(known.iter().cloned()).collect();
+    for place in places {
         let found = look(Directory { root, place: &place });
         all.settings.extend(found.settings);
         all.credentials.extend(found.credentials);
@@ -99,10 +106,20 @@ fn facts(
     all
 }
 
+/// Returns directories that are called `.git` and are none of git's: an earlier command may have taken
+/// something out of them.
+fn taken_apart<'a>(root: &'a Path, noted: Option<&'a Noted>) -> impl Iterator<Item = PathBuf> + 'a {
+    let names = noted.into_iter().flat_map(|it| &it.names);
+    let deep = names.filter(|(path, is_dir)| *is_dir && path.file_name() == Some(GIT.as_ref()));
+    let own = [PathBuf::from(GIT)].into_iter();
+    let all = deep.map(|(path, _)| path.clone()).chain(own);
+    all.filter(|path| root.join(path).symlink_metadata().is_ok_and(|found| found.is_dir()))
+}
+
 /// Returns the directories of git's in a mount.
 pub(super) fn directories(root: &Path, noted: Option<&Noted>) -> Vec<PathBuf> {
     let names = noted.iter().flat_map(|it| &it.names);
-    let deep = names.filter(|(path, is_dir)| *is_dir && path.file_name() == Some(".git".as_ref()));
+    let deep = names.filter(|(path, is_dir)| *is_dir && path.file_name() == Some(GIT.as_ref()));
     let deep = deep.map(|(path, _)| path).filter(|path| git_dir::is(&root.join(path)));
     let bare = noted.iter().flat_map(|it| &it.repositories);
     let mut all: Vec<PathBuf> = deep.chain(bare).cloned().chain(git_directory(root)).collect();
@@ -159,10 +176,14 @@ impl File {
     }
 }
 
+/// Looks at the settings of a repository and of its work trees.
 fn settings(Directory { root, place }: Directory<'_>) -> Vec<File> {
-    let files = [("config", true), ("config.worktree", false)].into_iter();
-    let files = files.filter_map(|(name, is_main)| {
-        let path = root.join(place).join(name).canonicalize().ok()?;
+    let trees = place.join("worktrees");
+    let linked = std::fs::read_dir(root.join(&trees)).into_iter().flatten().flatten();
+    let linked = linked.map(|entry| trees.join(entry.file_name()));
+    let of_trees = linked.chain([place.to_owned()]).map(|it| (it.join("config.worktree"), false));
+    let files = of_trees.chain([(place.join("config"), true)]).filter_map(|(path, is_main)| {
+        let path = root.join(path).canonicalize().ok()?;
         let place = path.strip_prefix(root).ok()?.to_owned();
         let opened = SmallFile::open(&path, Links::Refused);
         let text = opened.and_then(|opened| opened.read(git_config::MAX)).ok();
@@ -174,10 +195,10 @@ fn settings(Directory { root, place }: Directory<'_>) -> Vec<File> {
 /// The root holds a repository, or is the git directory of one. A `.git` that is a link or a file
 /// leads elsewhere.
 fn git_directory(root: &Path) -> Option<PathBuf> {
-    let below = root.join(".git");
+    let below = root.join(GIT);
     let is_directory = below.symlink_metadata().is_ok_and(|found| found.is_dir());
     if is_directory && git_dir::is(&below) {
-        return Some(PathBuf::from(".git"));
+        return Some(PathBuf::from(GIT));
     }
     git_dir::is(root).then(PathBuf::new)
 }
@@ -186,7 +207,7 @@ fn git_directory(root: &Path) -> Option<PathBuf> {
 /// directory of git's where there is none.
 fn hooks_path(setting: &Setting, root: &Path, directory: &Path) -> Option<PathBuf> {
     let value = Path::new(OsStr::from_bytes(setting.value.as_deref()?));
-    let is_named = directory.file_name() == Some(".git".as_ref());
+    let is_named = directory.file_name() == Some(GIT.as_ref());
     let work_tree = directory.parent().filter(|_| is_named).unwrap_or(directory);
     below(root, &root.join(work_tree).join(value))
 }

@@ -71,7 +71,8 @@ impl Setting {
     }
 
     fn is_secret(&self) -> bool {
-        self.section == "credential" || SECRET.iter().any(|part| self.key.contains(part))
+        let is_token = self.key == "pat" || self.section == "credential";
+        is_token || SECRET.iter().any(|part| self.key.contains(part))
     }
 
     fn is_in(&self, list: Table) -> bool {
@@ -92,7 +93,16 @@ impl Setting {
 
     /// Returns the setting without a credential in an address; `None` where it is one itself.
     pub(super) fn without_credentials(mut self) -> Option<Self> {
-        [&mut self.value, &mut self.subsection].into_iter().flatten().for_each(strip_credential);
+        for text in [&mut self.value, &mut self.subsection].into_iter().flatten() {
+            *text = without_users(text);
+        }
+        if self.key == "proxy"
+            && let Some(value) = &mut self.value
+            && scheme(value).is_none()
+            && let Some(at) = value.iter().rposition(|byte| *byte == b'@')
+        {
+            value.drain(..=at);
+        }
         (!self.is_secret()).then_some(self)
     }
 
@@ -167,4 +177,32 @@ fn strip_credential(url: &mut Vec<u8>) {
     if let Some(at) = at {
         url.drain(start..=start + at);
     }
+}
+
+/// Returns a text with the addresses in it as they are without a credential: user and password are left
+/// out, and of ssh, whose user is none, the password.
+pub(super) fn without_users(text: &[u8]) -> Vec<u8> {
+    const SIGN: &[u8] = b"://";
+    let mut kept = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(sign) = rest.windows(SIGN.len()).position(|it| it == SIGN) {
+        let (before, after) = rest.split_at(sign + SIGN.len());
+        kept.extend_from_slice(before);
+        let is_end = |byte: &u8| b"/?#\"'<>\\`".contains(byte) || byte.is_ascii_whitespace();
+        let length = after.iter().position(is_end).unwrap_or(after.len());
+        let (authority, after) = after.split_at(length);
+        kept.extend_from_slice(&without_user(authority, before.ends_with(b"ssh://")));
+        rest = after;
+    }
+    kept.extend_from_slice(rest);
+    kept
+}
+
+fn without_user(authority: &[u8], is_ssh: bool) -> Vec<u8> {
+    let Some(at) = authority.iter().rposition(|byte| *byte == b'@') else {
+        return authority.to_vec();
+    };
+    let (user, host) = authority.split_at(at);
+    let name = user.split(|byte| *byte == b':').next().unwrap_or_default();
+    if is_ssh { [name, host].concat() } else { host.get(1..).unwrap_or_default().to_vec() }
 }

@@ -90,13 +90,14 @@ pub fn without_traps(text: &[u8]) -> Vec<u8> {
     render(&kept)
 }
 
-/// Returns a configuration without credentials, for one that holds any; an empty one for a text that
-/// git would refuse, in which anything may be.
+/// Returns a configuration without credentials, for one that holds any, in a comment too; an empty one for a
+/// text that git would refuse, in which anything may be.
 pub fn without_credentials(text: &[u8]) -> Option<Vec<u8>> {
     let Some(settings) = parse(text) else { return Some(Vec::new()) };
     let kept = settings.iter().cloned().filter_map(Setting::without_credentials);
     let kept: Vec<Setting> = kept.collect();
-    (kept != settings).then(|| render(&kept))
+    let is_clean = kept == settings && effect::without_users(text) == text;
+    (!is_clean).then(|| render(&kept))
 }
 
 #[cfg(test)]

@@ -78,6 +78,23 @@ fn credentials_alone_are_left_out_where_there_are_any() {
             "[lfs]\n\turl = https://u:canary@example.com/lfs\n",
             Some("[lfs]\n\turl = \"https://example.com/lfs\"\n"),
         ),
+        ("# url = https://u:canary@h/x\n[core]\n\tbare\n", Some("[core]\n\tbare\n")),
+        (
+            "[alias]\n\tz = !curl https://u:canary@h/x\n",
+            Some("[alias]\n\tz = \"!curl https://h/x\"\n"),
+        ),
+        (
+            "[remote \"o\"]\n\turl = gcrypt::https://u:canary@h\n",
+            Some("[remote \"o\"]\n\turl = \"gcrypt::https://h\"\n"),
+        ),
+        (
+            "[remote \"o\"]\n\turl = ssh://u:canary@h/x\n",
+            Some("[remote \"o\"]\n\turl = \"ssh://u@h/x\"\n"),
+        ),
+        ("[remote \"o\"]\n\turl = ssh://git@h/x\n", None),
+        ("[http]\n\tproxy = u:canary@proxy:8080\n", Some("[http]\n\tproxy = \"proxy:8080\"\n")),
+        ("[gitlab]\n\tpat = canary\n", Some("")),
+        ("[user]\n\temail = me@example.com\n", None),
         ("[core]\nbare = \"x", Some("")),
         ("", None),
     ];
