@@ -118,15 +118,14 @@ impl Session {
 
     /// What is left out of which kernels' tests, and why.
     pub(super) fn left_out(&self, kernels: &[String]) -> Vec<(String, String)> {
-        if let Some(set) = self.selection(NAMES[0]).only() {
-            let reason = "this is the smallest set of tests";
-            let of = |name: &String| (format!("{name}: all but {set}"), reason.to_owned());
-            return kernels.iter().map(of).collect();
-        }
-        let of = |name: &String| {
-            let name = name.clone();
-            let outs = self.selection(&name).left_out().into_iter();
-            outs.map(move |(part, reason)| (format!("{name}: `{part}`"), reason.to_owned()))
+        let of = |name: &String| -> Vec<(String, String)> {
+            let selection = self.selection(name);
+            if let Some(set) = selection.only() {
+                let reason = "this is the smallest set of tests".to_owned();
+                return vec![(format!("{name}: all but {set}"), reason)];
+            }
+            let outs = selection.left_out().into_iter();
+            outs.map(|(part, reason)| (format!("{name}: `{part}`"), reason.to_owned())).collect()
         };
         kernels.iter().flat_map(of).collect()
     }
