@@ -74,6 +74,25 @@ pub enum ResultError {
 }
 
 impl ActionResult {
+    /// Returns the contents that it names, but for directories and what is in them.
+    pub fn contents(&self) -> impl Iterator<Item = &Digest> {
+        let left = self.outputs.iter().filter_map(|left| match &left.node {
+            LeftNode::File { digest: content, .. } | LeftNode::Directory { tree: content, .. } => {
+                Some(content)
+            }
+            LeftNode::Symlink { .. } => None,
+        });
+        [&self.stdout, &self.stderr].into_iter().chain(left)
+    }
+
+    /// Returns the directories that it names.
+    pub fn directories(&self) -> impl Iterator<Item = &Digest> {
+        self.outputs.iter().filter_map(|left| match &left.node {
+            LeftNode::Directory { root, .. } => Some(root),
+            _ => None,
+        })
+    }
+
     /// Returns the bytes of the message.
     pub fn encode(&self) -> Vec<u8> {
         let mut message = wire::ActionResult {

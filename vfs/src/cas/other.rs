@@ -101,7 +101,7 @@ impl<'fs> Other<'fs> {
 
 impl Layout {
     /// Returns the directory of an object and its name there.
-    fn place(self, digits: &str) -> (String, String) {
+    pub(crate) fn place(self, digits: &str) -> (String, String) {
         let (fan, rest) = digits.split_at(2);
         match self {
             Self::Bazel => (fan.to_owned(), digits.to_owned()),

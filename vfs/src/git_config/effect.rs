@@ -136,12 +136,10 @@ fn of_remote(name: &[u8]) -> Effect {
 /// An address runs a program when it names a transport (`ext::`), reads as an option or is a place on
 /// this machine, whose hooks anybody may have written.
 fn of_url(url: &[u8]) -> Effect {
-    let mut stripped = url.to_vec();
-    strip_credential(&mut stripped);
     match scheme(url) {
         _ if is_path(url) || is_odd(url) => Effect::Runs,
         Some(scheme) if !SCHEMES.iter().any(|it| scheme.eq_ignore_ascii_case(it)) => Effect::Runs,
-        _ if stripped != url => Effect::Reveals,
+        _ if without_users(url) != url => Effect::Reveals,
         _ => Effect::Harmless,
     }
 }
@@ -159,24 +157,6 @@ fn is_path(url: &[u8]) -> bool {
 
 fn scheme(url: &[u8]) -> Option<&[u8]> {
     url.get(..url.windows(3).position(|it| it == b"://")?)
-}
-
-/// Takes user and password out of an address of the web; the user of ssh is none.
-fn strip_credential(url: &mut Vec<u8>) {
-    let after = |scheme: &[u8]| {
-        let begins = url.get(..scheme.len()).is_some_and(|it| it.eq_ignore_ascii_case(scheme));
-        begins.then_some(scheme.len())
-    };
-    let Some(start) = after(b"https://").or_else(|| after(b"http://")).or_else(|| after(b"ftp://"))
-    else {
-        return;
-    };
-    let host = url.iter().skip(start).position(|it| matches!(it, b'/' | b'?' | b'#'));
-    let end = host.map_or(url.len(), |length| start + length);
-    let at = url.get(start..end).and_then(|it| it.iter().rposition(|byte| *byte == b'@'));
-    if let Some(at) = at {
-        url.drain(start..=start + at);
-    }
 }
 
 /// Returns a text with the addresses in it as they are without a credential: user and password are left

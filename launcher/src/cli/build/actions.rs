@@ -8,7 +8,6 @@ use endow_policy::{
     Action, BuildRoot, Graph, GraphError, InputPattern, Origin, Output, Policy, Stated,
     parse_duration,
 };
-
 use endow_vfs::cas::Digest;
 
 use super::rules::Rules;

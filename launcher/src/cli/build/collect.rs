@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use endow_vfs::action::{ActionCache, ActionResult, LeftNode};
+use endow_vfs::action::{ActionCache, ActionResult};
 use endow_vfs::cas::{Digest, Store};
 use endow_vfs::fs::OsFs;
 
@@ -13,13 +13,7 @@ use crate::trees;
 /// Returns whether the store has all that a result names.
 pub(super) fn is_whole(result: &ActionResult, store: &Store<'_>) -> bool {
     let has = |digest: &Digest| store.has(digest).unwrap_or(false);
-    let is_there = |node: &LeftNode| match node {
-        LeftNode::File { digest, .. } => has(digest),
-        LeftNode::Directory { root, tree } => has(root) && has(tree),
-        LeftNode::Symlink { .. } => true,
-    };
-    let outputs = result.outputs.iter().all(|it| is_there(&it.node));
-    outputs && has(&result.stdout) && has(&result.stderr)
+    result.contents().chain(result.directories()).all(has)
 }
 
 /// Forgets results that are of no use any more, and returns how many. What is not there is not made.

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::os::fd::AsFd;
 use std::path::Path;
 
-use super::{CONTENTS, DiskCache, DiskCacheError, failed, named, place};
+use super::{CONTENTS, DiskCache, DiskCacheError, failed, place};
 use crate::action::ActionResult;
 use crate::cas::{
     Digest, ImportError, Imported, Layout, Other, Publishing, StoreError, import_all,
@@ -42,12 +42,11 @@ impl DiskCache<'_> {
         let objects = self.fs.open_below(self.contents.as_fd(), Path::new("."), Open::Handle);
         let objects = objects.map_err(failed("open", &path))?;
         let other = Other::of(self.fs, Layout::Bazel, objects, &path);
-        let (contents, directories) = named(result);
-        for digest in contents {
-            content(&other, digest, publishing)?;
+        for digest in result.contents() {
+            content(&other, *digest, publishing)?;
         }
         let mut imported = Imported::default();
-        for root in directories.iter().filter(|root| **root != Digest::EMPTY) {
+        for root in result.directories().filter(|root| **root != Digest::EMPTY) {
             import_all(publishing, &other, root, &mut imported)?;
         }
         Ok(())

@@ -18,8 +18,8 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::CWD;
 
-use super::{ActionResult, LeftNode, ResultError};
-use crate::cas::{Digest, ImportError, StoreError};
+use super::{ActionResult, ResultError};
+use crate::cas::{Digest, ImportError, Layout, StoreError};
 use crate::fs::{Errno, Fs, read_own};
 
 /// Results.
@@ -129,26 +129,9 @@ fn is_own(fs: &dyn Fs, dir: &OwnedFd) -> Result<bool, Errno> {
     Ok(status.uid == rustix::process::geteuid().as_raw() && status.mode & 0o022 == 0)
 }
 
-/// Returns the contents that a result names by themselves, and the directories.
-fn named(result: &ActionResult) -> (Vec<Digest>, Vec<Digest>) {
-    let (mut contents, mut directories) = (vec![result.stdout, result.stderr], Vec::new());
-    for left in &result.outputs {
-        match &left.node {
-            LeftNode::File { digest, .. } => contents.push(*digest),
-            LeftNode::Directory { root, tree } => {
-                directories.push(*root);
-                contents.push(*tree);
-            }
-            LeftNode::Symlink { .. } => {}
-        }
-    }
-    (contents, directories)
-}
-
 /// Returns where something is: its directory, and its name there.
 fn place(digest: &Digest) -> (String, String) {
-    let digits = digest.to_hex();
-    (digits.chars().take(2).collect(), digits)
+    Layout::Bazel.place(&digest.to_hex())
 }
 
 /// Opens a directory for what is made in it, and makes it when it is not there.

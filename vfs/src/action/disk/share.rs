@@ -5,7 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::{CONTENTS, DiskCache, DiskCacheError, RESULTS, failed, made_below, named, place};
+use super::{CONTENTS, DiskCache, DiskCacheError, RESULTS, failed, made_below, place};
 use crate::action::ActionResult;
 use crate::cas::message::Listing;
 use crate::cas::{DIRECTORY_MAX, Damage, Digest, Hasher, Store, StoreError};
@@ -28,11 +28,11 @@ impl DiskCache<'_> {
         result: &ActionResult,
         store: &Store<'_>,
     ) -> Result<(), DiskCacheError> {
-        let (contents, mut directories) = named(result);
         let mut seen = HashSet::new();
-        for digest in contents {
-            self.put(&digest, store, &mut seen)?;
+        for digest in result.contents() {
+            self.put(digest, store, &mut seen)?;
         }
+        let mut directories: Vec<Digest> = result.directories().copied().collect();
         while let Some(root) = directories.pop() {
             if !seen.contains(&root) {
                 directories.extend(self.put_directory(&root, store, &mut seen)?);
@@ -40,22 +40,29 @@ impl DiskCache<'_> {
         }
         let (fan, name) = place(action);
         let path = self.path.join(RESULTS).join(&fan).join(&name);
-        let written = made_below(self.fs, &self.results, &fan)
-            .and_then(|dir| self.write(&dir, &name, &result.encode()));
-        written.map_err(failed("write", &path))
+        let written = made_below(self.fs, &self.results, &fan).and_then(|dir| {
+            self.make(&dir, &name, |file| {
+                write_all(self.fs, file.as_fd(), &result.encode()).map(|()| true)
+            })
+        });
+        written.map(drop).map_err(failed("write", &path))
     }
 
-    /// Writes a file and puts it in the place of what has the name.
-    fn write(&self, dir: &OwnedFd, name: &str, bytes: &[u8]) -> Result<(), Errno> {
-        let temporary = temporary(name);
-        let file = self.fs.create_file_as(At { dir: dir.as_fd(), name: &temporary }, 0o644)?;
-        let written = write_all(self.fs, file.as_fd(), bytes);
-        let placed =
-            written.and_then(|()| self.fs.rename(dir.as_fd(), &temporary, OsStr::new(name)));
-        if placed.is_err() {
-            let _ = self.fs.unlink(dir.as_fd(), &temporary);
+    /// Makes a file, and puts it in the place of what has the name when it is what it is to be; returns that.
+    fn make(
+        &self,
+        dir: &OwnedFd,
+        name: &str,
+        write: impl FnOnce(&OwnedFd) -> Result<bool, Errno>,
+    ) -> Result<bool, Errno> {
+        let (temporary, dir) = (temporary(name), dir.as_fd());
+        let file = self.fs.create_file_as(At { dir, name: &temporary }, 0o644)?;
+        let place = || self.fs.rename(dir, &temporary, OsStr::new(name)).map(|()| true);
+        let made = write(&file).and_then(|is_it| if is_it { place() } else { Ok(false) });
+        if made != Ok(true) {
+            let _ = self.fs.unlink(dir, &temporary);
         }
-        placed
+        made
     }
 
     /// Puts a directory and its files there; returns the directories in it.
@@ -94,22 +101,14 @@ impl DiskCache<'_> {
             Err(errno) => return Err(failed("look at", &path)(errno)),
         }
         let object = store.open_object(digest)?;
-        let temporary = temporary(&name);
-        let found = self.copy(&object, digest, At { dir: dir.as_fd(), name: &temporary });
-        let is_it = found.as_ref() == Ok(digest);
-        let rename = || self.fs.rename(dir.as_fd(), &temporary, OsStr::new(&name));
-        let placed = found.and_then(|_| if is_it { rename() } else { Ok(()) });
-        if !is_it || placed.is_err() {
-            let _ = self.fs.unlink(dir.as_fd(), &temporary);
-        }
-        placed.map_err(failed("write", &path))?;
+        let is_it = |file: &OwnedFd| self.copy(&object, file, digest).map(|found| found == *digest);
+        let is_made = self.make(&dir, &name, is_it).map_err(failed("write", &path))?;
         let damaged = StoreError::Damaged { digest: *digest, damage: Damage::Hash };
-        if is_it { Ok(()) } else { Err(damaged.into()) }
+        if is_made { Ok(()) } else { Err(damaged.into()) }
     }
 
     /// Copies a content, and returns what it was.
-    fn copy(&self, object: &OwnedFd, digest: &Digest, to: At<'_>) -> Result<Digest, Errno> {
-        let file = self.fs.create_file_as(to, 0o644)?;
+    fn copy(&self, object: &OwnedFd, file: &OwnedFd, digest: &Digest) -> Result<Digest, Errno> {
         let (mut hashing, mut buffer) = (Hasher::default(), vec![0; CHUNK]);
         while hashing.size() <= digest.size {
             let length = self.fs.read(object.as_fd(), &mut buffer)?;

@@ -3,7 +3,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::PathBuf;
 
 use super::*;
-use crate::action::Left;
+use crate::action::{Left, LeftNode};
 use crate::cas::{Publishing, Store};
 use crate::fs::OsFs;
 use crate::fs::faulty::FaultyFs;
@@ -83,8 +83,7 @@ fn result_of_one_is_found_by_the_other() {
     let found = two.cache().find(&action()).expect("looked up").expect("a result");
     assert_eq!(found, result);
     two.cache().fetch(&found, &publishing).expect("fetched");
-    let (contents, directories) = named(&found);
-    for digest in contents.iter().chain(&directories).chain(&[Digest::of(b"deeper")]) {
+    for digest in found.contents().chain(found.directories()).chain(&[Digest::of(b"deeper")]) {
         assert!(store.has(digest).expect("looked up"), "{digest}");
     }
     let text = fs::read(two.file("cas", &Digest::of(b"content"))).expect("Bazel's place");
