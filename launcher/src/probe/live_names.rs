@@ -34,8 +34,16 @@ pub(super) fn live_roots<'a>(
     policy: &'a Policy,
     paths: &'a Paths,
 ) -> impl Iterator<Item = (&'a MountSpec, &'a HostPath)> {
-    let is_live = |spec: &&MountSpec| spec.access == Access::Rw && spec.class != MountClass::System;
-    policy.mounts.iter().filter(is_live).filter_map(|spec| {
+    granted_roots(policy, paths).filter(|(spec, _)| spec.access == Access::Rw)
+}
+
+/// Returns the mounts of directories that are none of the system's, each with its source.
+pub(super) fn granted_roots<'a>(
+    policy: &'a Policy,
+    paths: &'a Paths,
+) -> impl Iterator<Item = (&'a MountSpec, &'a HostPath)> {
+    let granted = policy.mounts.iter().filter(|spec| spec.class != MountClass::System);
+    granted.filter_map(|spec| {
         let BackendSpec::Physical { host } = &spec.backend else { return None };
         let fact = paths.get(host).filter(|it| matches!(it.found, Found::Directory(_)))?;
         Some((spec, &fact.resolved))

@@ -7,13 +7,13 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use endow_policy::{Access, BackendSpec, HostPath, MountClass, MountSpec, Policy, ProtectSet};
+use endow_policy::{Access, HostPath, MountSpec, Policy, ProtectSet};
 use endow_vfs::git_config::{self, Setting};
 use endow_vfs::git_dir;
 
-use super::live_names::live_roots;
+use super::live_names::{granted_roots, live_roots};
 use super::small_file::{Links, SmallFile};
-use crate::plan::host::{Found, HiddenNames, Noted, Paths, RepositoryFacts};
+use crate::plan::host::{HiddenNames, Noted, Paths, RepositoryFacts};
 
 /// The directory of git's in a work tree.
 const GIT: &str = ".git";
@@ -52,17 +52,10 @@ pub(super) fn look(
     all.map(|(root, facts)| (root.clone(), facts)).collect()
 }
 
-/// Returns the directories that are mounted and not live.
+/// Returns the directories that are mounted and not live, but for what the user shows on purpose.
 fn others<'a>(policy: &'a Policy, paths: &'a Paths) -> impl Iterator<Item = &'a HostPath> {
-    let is_asked = |spec: &&MountSpec| {
-        let is_plain = spec.class != MountClass::System && !spec.options.nodeny;
-        is_plain && spec.access != Access::Rw
-    };
-    policy.mounts.iter().filter(is_asked).filter_map(|spec| {
-        let BackendSpec::Physical { host } = &spec.backend else { return None };
-        let fact = paths.get(host).filter(|it| matches!(it.found, Found::Directory(_)))?;
-        Some(&fact.resolved)
-    })
+    let is_asked = |spec: &MountSpec| spec.access != Access::Rw && !spec.options.nodeny;
+    granted_roots(policy, paths).filter(move |(spec, _)| is_asked(spec)).map(|(_, root)| root)
 }
 
 fn protects_settings(policy: &Policy) -> bool {
@@ -86,9 +79,9 @@ fn facts(
     let (root, names) = (root.as_path(), hidden.get(root));
     let mut all = RepositoryFacts::default();
     let noted = names.map(|it| &it.noted);
-    let known = directories(root, noted);
-    let apart = taken_apart(root, noted).filter(|place| !known.contains(place));
-    let places: Vec<PathBuf> = apart.chain(known.iter().cloned()).collect();
+    let own = is_directory(&root.join(GIT)).then(|| PathBuf::from(GIT));
+    let places = directories(root, noted).into_iter();
+    let places: BTreeSet<PathBuf> = places.chain(called_git(noted).cloned()).chain(own).collect();
     for place in places {
         let found = look(Directory { root, place: &place });
         all.settings.extend(found.settings);
@@ -106,21 +99,17 @@ fn facts(
     all
 }
 
-/// Returns directories that are called `.git` and are none of git's: an earlier command may have taken
-/// something out of them.
-fn taken_apart<'a>(root: &'a Path, noted: Option<&'a Noted>) -> impl Iterator<Item = PathBuf> + 'a {
+/// Returns the directories that are called `.git` further down. One that is none of git's may be a
+/// repository that an earlier command took apart.
+fn called_git(noted: Option<&Noted>) -> impl Iterator<Item = &PathBuf> {
     let names = noted.into_iter().flat_map(|it| &it.names);
-    let deep = names.filter(|(path, is_dir)| *is_dir && path.file_name() == Some(GIT.as_ref()));
-    let own = [PathBuf::from(GIT)].into_iter();
-    let all = deep.map(|(path, _)| path.clone()).chain(own);
-    all.filter(|path| root.join(path).symlink_metadata().is_ok_and(|found| found.is_dir()))
+    let found = names.filter(|(path, is_dir)| *is_dir && path.file_name() == Some(GIT.as_ref()));
+    found.map(|(path, _)| path)
 }
 
 /// Returns the directories of git's in a mount.
 pub(super) fn directories(root: &Path, noted: Option<&Noted>) -> Vec<PathBuf> {
-    let names = noted.iter().flat_map(|it| &it.names);
-    let deep = names.filter(|(path, is_dir)| *is_dir && path.file_name() == Some(GIT.as_ref()));
-    let deep = deep.map(|(path, _)| path).filter(|path| git_dir::is(&root.join(path)));
+    let deep = called_git(noted).filter(|path| git_dir::is(&root.join(path)));
     let bare = noted.iter().flat_map(|it| &it.repositories);
     let mut all: Vec<PathBuf> = deep.chain(bare).cloned().chain(git_directory(root)).collect();
     let submodules = all.iter().flat_map(|directory| git_dir::submodules(root, directory));
@@ -196,8 +185,7 @@ fn settings(Directory { root, place }: Directory<'_>) -> Vec<File> {
 /// leads elsewhere.
 fn git_directory(root: &Path) -> Option<PathBuf> {
     let below = root.join(GIT);
-    let is_directory = below.symlink_metadata().is_ok_and(|found| found.is_dir());
-    if is_directory && git_dir::is(&below) {
+    if is_directory(&below) && git_dir::is(&below) {
         return Some(PathBuf::from(GIT));
     }
     git_dir::is(root).then(PathBuf::new)
@@ -225,4 +213,8 @@ fn below(root: &Path, directory: &Path) -> Option<PathBuf> {
     let path = directory.canonicalize().ok().filter(|path| path.is_dir())?;
     let place = path.strip_prefix(root).ok()?;
     (!place.as_os_str().is_empty()).then(|| place.to_owned())
+}
+
+fn is_directory(path: &Path) -> bool {
+    path.symlink_metadata().is_ok_and(|found| found.is_dir())
 }
