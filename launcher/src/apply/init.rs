@@ -26,8 +26,6 @@ pub(super) const SKELETON_BYTES: &CStr = c"16777216";
 #[derive(Debug, Default)]
 pub(super) struct View {
     root: Option<OwnedFd>,
-    /// Whether it is attached over the old one.
-    is_attached: bool,
     proc: Option<OwnedFd>,
     devpts: Option<OwnedFd>,
     /// The roots of upper layers in memory, in the order of their steps.
@@ -65,7 +63,7 @@ impl View {
                 of_kernel(c"proc", MountAttrFlags::empty()).map(|made| self.proc = Some(made))
             }
             Init::NewDevpts => devpts().map(|made| self.devpts = Some(made)),
-            Init::AttachRoot => self.attach(),
+            Init::AttachRoot => attach_root(self.root()?),
             Init::Mkdir { at, mode } => self.mkdir(at, *mode),
             Init::Touch { at } => self.touch(at),
             Init::Symlink { at, to } => self.make(at, |parent, name| symlinkat(to, parent, name)),
@@ -115,19 +113,9 @@ impl View {
         Ok(())
     }
 
-    fn attach(&mut self) -> Result<(), Errno> {
-        attach_root(self.root()?)?;
-        self.is_attached = true;
-        Ok(())
-    }
-
     /// Takes a mount for the root, in the place of the one that has nothing yet.
-    pub(super) fn show_as_root(&mut self, mount: OwnedFd) -> Result<(), Errno> {
-        if self.is_attached {
-            attach_root(mount.as_fd())?;
-        }
+    pub(super) fn show_as_root(&mut self, mount: OwnedFd) {
         self.root = Some(mount);
-        Ok(())
     }
 
     /// What was brought into a private directory before may have the name already.

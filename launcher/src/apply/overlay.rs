@@ -62,7 +62,11 @@ impl View {
         self.layers.extend(memory);
         let attributes = attributes | kept(real)?;
         let mount = fsmount(&overlay, FsMountFlags::FSMOUNT_CLOEXEC, attribute_flags(attributes))?;
-        if at.is_root() { self.show_as_root(mount) } else { self.place_mount(&mount, at) }
+        if at.is_root() {
+            self.show_as_root(mount);
+            return Ok(());
+        }
+        self.place_mount(&mount, at)
     }
 
     fn upper(&self, upper: &Upper, real: Option<&OwnedFd>) -> Result<Made, Errno> {

@@ -295,7 +295,10 @@ impl<'a> Builder<'a> {
         if placed.tree.is_none() {
             return Err(PlanError::Root { origin: placed.spec.origin.clone() });
         }
-        self.mount(placed)
+        self.mount(placed)?;
+        // It takes the place of the one that is attached.
+        self.begin();
+        Ok(())
     }
 
     fn mount(&mut self, placed: &Placed) -> Result<(), PlanError> {
