@@ -126,14 +126,17 @@ impl Builder<'_> {
         let first = self.first_deep(spec, name).map_or(0, |path| path.iter().count() - 1);
         for path in above.into_iter().skip(first) {
             let at = spec.at.join(path).map_err(|_| PlanError::no_place(spec))?;
-            let source = Source::Guest(at.clone());
-            let flags = super::mounts::flags_of(spec, true);
-            let hold = InitStep::Bind { source, at: at.clone(), flags };
-            if self.bound.insert((at.clone(), false)) {
-                self.step(hold);
-                self.mounted(&at, false);
-            }
+            self.hold_place(spec, &at);
         }
         Ok(())
+    }
+
+    /// Makes a directory into a mount point, which can't be renamed.
+    pub(super) fn hold_place(&mut self, spec: &MountSpec, at: &GuestPath) {
+        if self.bound.insert((at.clone(), false)) {
+            let (source, flags) = (Source::Guest(at.clone()), super::mounts::flags_of(spec, true));
+            self.step(InitStep::Bind { source, at: at.clone(), flags });
+            self.mounted(at, false);
+        }
     }
 }

@@ -183,12 +183,17 @@ impl Builder<'_> {
             if self.placement.covering(&at) != Some(placed) {
                 continue;
             }
-            let cover = self.hiding_source(name.directory);
-            self.step(InitStep::Bind { source: cover, at: at.clone(), flags: DATA_ONLY });
-            self.mounted(&at, false);
-            self.renew(placed, &at, Cover::Hidden);
+            self.hide(placed, &at, name.directory);
         }
         Ok(())
+    }
+
+    /// Covers a name that nobody may open.
+    pub(super) fn hide(&mut self, placed: &Placed, at: &GuestPath, directory: bool) {
+        let source = self.hiding_source(directory);
+        self.step(InitStep::Bind { source, at: at.clone(), flags: DATA_ONLY });
+        self.mounted(at, false);
+        self.renew(placed, at, Cover::Hidden);
     }
 
     /// Returns the hidden directory of a live mount in which `at` lies: an empty one stands there.

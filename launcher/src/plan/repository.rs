@@ -15,7 +15,7 @@ use super::PlanError;
 use super::place::Placed;
 use super::skeleton::fixed;
 use super::step::{Cover, InitStep, MountFlags, Source};
-use super::view::{Builder, DATA_ONLY};
+use super::view::Builder;
 
 /// Where the copies are.
 pub(super) const COPIES: &str = "/run/endow/git";
@@ -89,11 +89,7 @@ impl Builder<'_> {
         self.directory(&directory, 0o700)?;
         self.content(&copy, text.to_vec())?;
         self.symlink(&link, PathBuf::from(copy.as_path()))?;
-        if placed.is_live() {
-            self.hold_way(&placed.spec, file)?;
-        } else {
-            self.hold_directory(placed, &at);
-        }
+        self.hold_above(placed, file, &at)?;
         let (source, flags) = (Source::Guest(link), MountFlags::default());
         self.step(InitStep::Bind { source, at: at.clone(), flags });
         self.mounted(&at, false);
@@ -118,24 +114,27 @@ impl Builder<'_> {
         }
         let at = placed.spec.at.join(file).map_err(|_| PlanError::no_place(&placed.spec))?;
         if self.placement.covering(&at) == Some(placed) {
-            let source = self.hiding_source(false);
-            self.step(InitStep::Bind { source, at: at.clone(), flags: DATA_ONLY });
-            self.mounted(&at, false);
-            self.renew(placed, &at, Cover::Hidden);
+            self.hold_above(placed, file, &at)?;
+            self.hide(placed, &at, false);
         }
         Ok(())
     }
 
-    /// Under another name the directory would be no repository, and a later run would see the settings
-    /// that were written back with it.
-    fn hold_directory(&mut self, placed: &Placed, file: &GuestPath) {
-        let directory = file.parent().filter(|at| *at != placed.spec.at);
-        let Some(at) = directory.filter(|_| placed.spec.access == Access::Cow) else { return };
-        if self.bound.insert((at.clone(), false)) {
-            let flags = super::mounts::flags_of(&placed.spec, true);
-            self.step(InitStep::Bind { source: Source::Guest(at.clone()), at: at.clone(), flags });
-            self.mounted(&at, false);
+    /// In a live mount the ways to settings stay. In a buffered one the directory does: under another name
+    /// it would be no repository, and a later run would see the settings that were written back with it.
+    fn hold_above(
+        &mut self,
+        placed: &Placed,
+        file: &Path,
+        at: &GuestPath,
+    ) -> Result<(), PlanError> {
+        let directory = at.parent().filter(|above| *above != placed.spec.at);
+        match (placed.spec.access, directory) {
+            (Access::Rw, _) => self.hold_way(&placed.spec, file)?,
+            (Access::Cow, Some(directory)) => self.hold_place(&placed.spec, &directory),
+            _ => {}
         }
+        Ok(())
     }
 
     /// What the host puts in the place of settings that a command may not see is not shown. A layer
