@@ -123,12 +123,15 @@ fn covers_alone_keep_hooks_and_settings_of_a_live_repository() {
     let options = ["--workspace", "rw"];
     check(&world, &options, ("create", &hook), &["hidden"], &["landlock", "seccomp"]);
     check(&world, &options, ("create", &format!("{hook}s")), &["hidden"], &[]);
-    let shown = |more: &[&str]| {
-        let words = [&["run", "--workspace", "rw"], more, &["--", "cat", ".git/config"]].concat();
-        said(&mut world.endow(words)).ok().contains("canary")
-    };
-    assert!(!shown(&[]));
-    assert!(shown(&["--test-without", "hidden"]));
+    for workspace in ["rw", "cow", "ro"] {
+        let shown = |more: &[&str]| {
+            let run = ["run", "--workspace", workspace];
+            let words = [&run, more, &["--", "cat", ".git/config"]].concat();
+            said(&mut world.endow(words)).ok().contains("canary")
+        };
+        assert!(!shown(&[]), "{workspace}");
+        assert!(shown(&["--test-without", "hidden"]), "{workspace}");
+    }
 }
 
 /// What appears at a protected name is taken away by the watch, and by nothing else.
