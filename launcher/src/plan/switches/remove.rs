@@ -1,6 +1,6 @@
 //! Taking a layer away from a finished plan. The plan was checked whole before.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use endow_policy::GuestPath;
 
@@ -88,10 +88,26 @@ fn mounts(plan: &mut Plan) {
     let at = GuestPath::new("/host").expect("a fixed path is absolute and normal");
     let view = plan.init.iter().rposition(|step| matches!(step, InitStep::Bind { .. }));
     let place = view.map_or(plan.init.len(), |last| last + 1);
-    // An absolute path replaces the run's directory when the two are joined.
-    let source = Source::Run(RunPath(PathBuf::from("/")));
-    let mkdir = InitStep::Mkdir { at: at.clone(), mode: 0o755 };
-    plan.init.splice(place..place, [mkdir, InitStep::Bind { source, at, flags: OPEN }]);
+    let mut steps = vec![InitStep::Mkdir { at: at.clone(), mode: 0o755 }];
+    if plan.init[..place].contains(&InitStep::AttachRoot) {
+        // The new root is mounted over the host's by now, and a copy of that has it on top as well.
+        steps.extend(TOP.into_iter().flat_map(|name| {
+            let at = at.join(name).expect("a plain name can be below a directory");
+            let mkdir = InitStep::Mkdir { at: at.clone(), mode: 0o755 };
+            [mkdir, open_bind(Path::new("/").join(name), at)]
+        }));
+    } else {
+        steps.push(open_bind(PathBuf::from("/"), at));
+    }
+    plan.init.splice(place..place, steps);
+}
+
+/// What every Debian has in its root and a test may look at.
+const TOP: [&str; 8] = ["etc", "home", "proc", "root", "run", "tmp", "usr", "var"];
+
+/// An absolute path replaces the run's directory when the two are joined.
+fn open_bind(host: PathBuf, at: GuestPath) -> InitStep {
+    InitStep::Bind { source: Source::Run(RunPath(host)), at, flags: OPEN }
 }
 
 /// A masked mount shows what it masks; what covers a name of a live mount is left out.
