@@ -41,9 +41,11 @@ fn by_subject(facts: &BTreeSet<String>) -> BTreeMap<&str, &str> {
     facts.iter().map(|fact| fact.split_once(" = ").unwrap_or((fact, ""))).collect()
 }
 
-/// Whether a mount takes away: one that lets nobody write in the project, or hides a name there.
+/// Whether a mount takes away: one that lets nobody write in the project, or hides a name there, or shows an
+/// empty copy in the place of settings that could not be read, which may hold credentials.
 fn is_cover(about: &str, what: &str) -> bool {
-    about.starts_with("mount ROOT/home/project/") && what.starts_with("ro,")
+    let is_copy = about.starts_with("mount ROOT/home/project/.git/config of /endow/git/link-");
+    is_copy || about.starts_with("mount ROOT/home/project/") && what.starts_with("ro,")
 }
 
 /// Whether a stored tree stands there in its other form: where the kernel can't be asked whether it takes
