@@ -8,6 +8,7 @@
 //! none, so that what a publisher was told is there stays until it has leased or retained it.
 
 mod capture;
+mod closure;
 mod digest;
 mod gc;
 mod import;
@@ -27,6 +28,7 @@ mod testing;
 mod tree;
 
 pub use capture::{CaptureError, ChangedSource, capture, export, land_staged};
+pub use closure::{closure, fetch_all};
 pub use digest::{Digest, DigestError, Hasher};
 pub use gc::{GcProgress, GcReport, gc};
 pub use import::{ImportError, Imported, Root, import_all};

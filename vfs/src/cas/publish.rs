@@ -38,7 +38,9 @@ pub(super) struct Reading<'a> {
     pub(super) fs: &'a dyn Fs,
     /// The file, open for reading.
     pub(super) file: BorrowedFd<'a>,
-    /// What is behind this place is left out.
+    /// Where the content begins in it, when it is read by place.
+    pub(super) from: u64,
+    /// What has more bytes than this is left out.
     pub(super) limit: u64,
     /// How the file is read.
     pub(super) order: Order,
@@ -95,8 +97,23 @@ impl<'a> Publishing<'a> {
     /// then.
     pub fn put_file(&self, file: BorrowedFd<'_>) -> std::result::Result<Stored, StoreError> {
         let order = Order::ByPlace;
-        let reading = Reading { fs: self.store.fs, file, limit: u64::MAX, order };
+        let reading = Reading { fs: self.store.fs, file, from: 0, limit: u64::MAX, order };
         self.put_reading(&reading, &mut buffer(), None)
+    }
+
+    /// Puts a part of an open file, from this place on, when it is what its digest says.
+    ///
+    /// # Errors
+    /// [`StoreError::Damaged`] when it is another content, or as [`Self::put_file`].
+    pub fn put_part(
+        &self,
+        file: BorrowedFd<'_>,
+        from: u64,
+        digest: &Digest,
+    ) -> std::result::Result<Stored, StoreError> {
+        let (limit, order) = (digest.size, Order::ByPlace);
+        let reading = Reading { fs: self.store.fs, file, from, limit, order };
+        self.put_reading(&reading, &mut buffer(), Some(digest))
     }
 
     /// Puts what comes of an open file, a pipe or a socket from now to its end.
@@ -105,7 +122,7 @@ impl<'a> Publishing<'a> {
     /// As [`Self::put_file`].
     pub fn put_rest(&self, file: BorrowedFd<'_>) -> std::result::Result<Stored, StoreError> {
         let order = Order::AsItComes;
-        let reading = Reading { fs: self.store.fs, file, limit: u64::MAX, order };
+        let reading = Reading { fs: self.store.fs, file, from: 0, limit: u64::MAX, order };
         self.put_reading(&reading, &mut buffer(), None)
     }
 
@@ -126,7 +143,7 @@ impl<'a> Publishing<'a> {
         let file = std::os::fd::AsFd::as_fd(&file);
         // One byte more shows a file that has grown.
         let (limit, order) = (digest.size.saturating_add(1), Order::ByPlace);
-        let reading = Reading { fs: other.fs(), file, limit, order };
+        let reading = Reading { fs: other.fs(), file, from: 0, limit, order };
         self.put_reading(&reading, &mut buffer(), Some(digest))
     }
 
@@ -180,7 +197,7 @@ impl<'a> Publishing<'a> {
     }
 
     /// Returns whether there is a sound object, which is marked as used then.
-    fn has_used(&self, digest: &Digest) -> std::result::Result<bool, StoreError> {
+    pub(super) fn has_used(&self, digest: &Digest) -> std::result::Result<bool, StoreError> {
         match self.store.open_object(digest) {
             Ok(_) => Ok(true),
             Err(StoreError::Missing { .. } | StoreError::Damaged { .. }) => Ok(false),
@@ -203,7 +220,9 @@ impl Reading<'_> {
         while filled < room {
             let rest = buffer.get_mut(filled..room).unwrap_or_default();
             let length = match self.order {
-                Order::ByPlace => self.fs.read_at(self.file, rest, offset + filled as u64)?,
+                Order::ByPlace => {
+                    self.fs.read_at(self.file, rest, self.from + offset + filled as u64)?
+                }
                 Order::AsItComes => self.fs.read(self.file, rest)?,
             };
             if length == 0 {

@@ -6,9 +6,7 @@ use std::path::Path;
 
 use super::{CONTENTS, DiskCache, DiskCacheError, failed, place};
 use crate::action::ActionResult;
-use crate::cas::{
-    Digest, ImportError, Imported, Layout, Other, Publishing, StoreError, import_all,
-};
+use crate::cas::{ImportError, Layout, Other, Publishing, StoreError, fetch_all};
 use crate::fs::Open;
 
 impl DiskCache<'_> {
@@ -42,28 +40,18 @@ impl DiskCache<'_> {
         let objects = self.fs.open_below(self.contents.as_fd(), Path::new("."), Open::Handle);
         let objects = objects.map_err(failed("open", &path))?;
         let other = Other::of(self.fs, Layout::Bazel, objects, &path);
-        for digest in result.contents() {
-            content(&other, *digest, publishing)?;
-        }
-        let mut imported = Imported::default();
-        for root in result.directories().filter(|root| **root != Digest::EMPTY) {
-            import_all(publishing, &other, root, &mut imported)?;
-        }
-        Ok(())
+        fetch_all(
+            publishing,
+            result.contents().copied(),
+            result.directories().copied(),
+            &mut |lacking| {
+                lacking.iter().try_for_each(|digest| {
+                    let imported = publishing.import(&other, digest);
+                    imported
+                        .map(drop)
+                        .map_err(|error| ImportError::Store { digest: *digest, error }.into())
+                })
+            },
+        )
     }
-}
-
-/// What is empty is in no cache: everybody has it.
-fn content(
-    other: &Other<'_>,
-    digest: Digest,
-    publishing: &Publishing<'_>,
-) -> Result<(), DiskCacheError> {
-    if digest == Digest::EMPTY {
-        publishing.put_bytes(&[])?;
-        return Ok(());
-    }
-    let stored = publishing.import(other, &digest);
-    stored.map_err(|error| ImportError::Store { digest, error })?;
-    Ok(())
 }

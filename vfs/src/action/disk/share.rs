@@ -1,20 +1,16 @@
 //! A result and its contents, from the store into the disk cache.
 
-use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::{CONTENTS, DiskCache, DiskCacheError, RESULTS, failed, made_below, place};
 use crate::action::ActionResult;
-use crate::cas::message::Listing;
-use crate::cas::{DIRECTORY_MAX, Damage, Digest, Hasher, Store, StoreError};
+use crate::cas::{Damage, Digest, Hasher, Store, StoreError, closure};
 use crate::fs::{At, Errno, write_all};
 
 /// Bytes that are copied at a time.
 const CHUNK: usize = 64 * 1024;
-/// The most entries of one directory.
-const ENTRIES_MAX: usize = 1 << 22;
 
 impl DiskCache<'_> {
     /// Puts a result there, once all that it names is.
@@ -28,15 +24,9 @@ impl DiskCache<'_> {
         result: &ActionResult,
         store: &Store<'_>,
     ) -> Result<(), DiskCacheError> {
-        let mut seen = HashSet::new();
-        for digest in result.contents() {
-            self.put(digest, store, &mut seen)?;
-        }
-        let mut directories: Vec<Digest> = result.directories().copied().collect();
-        while let Some(root) = directories.pop() {
-            if !seen.contains(&root) {
-                directories.extend(self.put_directory(&root, store, &mut seen)?);
-            }
+        let (contents, directories) = (result.contents(), result.directories());
+        for digest in closure(store, contents.copied(), directories.copied())? {
+            self.put(&digest, store)?;
         }
         let (fan, name) = place(action);
         let path = self.path.join(RESULTS).join(&fan).join(&name);
@@ -65,32 +55,7 @@ impl DiskCache<'_> {
         made
     }
 
-    /// Puts a directory and its files there; returns the directories in it.
-    fn put_directory(
-        &self,
-        root: &Digest,
-        store: &Store<'_>,
-        seen: &mut HashSet<Digest>,
-    ) -> Result<Vec<Digest>, DiskCacheError> {
-        self.put(root, store, seen)?;
-        let bytes = store.read(root, DIRECTORY_MAX)?;
-        let damaged = || StoreError::Damaged { digest: *root, damage: Damage::Hash };
-        let listing = Listing::decode(&bytes, ENTRIES_MAX).map_err(|_| damaged())?;
-        for file in listing.files() {
-            self.put(&file.digest, store, seen)?;
-        }
-        Ok(listing.directories().iter().map(|it| it.digest).collect())
-    }
-
-    fn put(
-        &self,
-        digest: &Digest,
-        store: &Store<'_>,
-        seen: &mut HashSet<Digest>,
-    ) -> Result<(), DiskCacheError> {
-        if !seen.insert(*digest) || *digest == Digest::EMPTY {
-            return Ok(());
-        }
+    fn put(&self, digest: &Digest, store: &Store<'_>) -> Result<(), DiskCacheError> {
         let (fan, name) = place(digest);
         let path = self.path.join(CONTENTS).join(&fan).join(&name);
         let dir = made_below(self.fs, &self.contents, &fan).map_err(failed("open", &path))?;

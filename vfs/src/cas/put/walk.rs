@@ -178,7 +178,7 @@ impl<'a> Walk<'a> {
         let bytes = self.bytes.fetch_add(status.size, Ordering::Relaxed);
         check(path, "bytes", bytes.saturating_add(status.size), self.bounds.bytes)?;
         let (limit, order) = (status.size, Order::ByPlace);
-        let reading = Reading { fs: self.fs, file: file.as_fd(), limit, order };
+        let reading = Reading { fs: self.fs, file: file.as_fd(), from: 0, limit, order };
         let stored = match self.publishing.put_reading(&reading, buffer, None) {
             Err(StoreError::Source { errno }) => return Err(unreadable(&path(), errno)),
             result => result?,
