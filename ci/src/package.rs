@@ -9,7 +9,8 @@ use anyhow::{Context, Result, ensure};
 use crate::workspace::{self, must};
 
 /// The packages whose programs are shipped.
-const SHIPPED: [&str; 4] = ["endow", "endow-broker", "endow-ssh-agent", "endow-bridge"];
+const SHIPPED: [&str; 5] =
+    ["endow", "endow-broker", "endow-ssh-agent", "endow-bridge", "endow-reapi"];
 
 /// Builds the release and makes a package of it, whose path is printed.
 pub(crate) fn run(args: &[String]) -> Result<ExitCode> {

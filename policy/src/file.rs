@@ -78,6 +78,10 @@ pub struct PolicyFile {
     pub actions: Vec<Action>,
     /// What stands at `/` of every action.
     pub build_root: Option<Stated<BuildRoot>>,
+    /// Whether results that depend on the host's programs are shared.
+    pub share_host_root: Option<Stated<bool>>,
+    /// The table `[remote]`.
+    pub remote: crate::RemoteTable,
 }
 
 /// What the workspace is.

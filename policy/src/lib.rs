@@ -31,6 +31,7 @@ mod pattern;
 mod place;
 mod policy;
 mod process;
+mod remote;
 mod require;
 mod resolve;
 #[cfg(feature = "schema")]
@@ -86,6 +87,10 @@ pub use pattern::{
 pub use place::PlaceError;
 pub use policy::Policy;
 pub use process::{AllowWord, Ids, ProcessRules};
+pub use remote::{
+    Remote, RemoteAnswer, RemoteContent, RemoteMode, RemoteOrder, RemoteProblem, RemoteRequest,
+    RemoteTable, RemoteTls, RemoteUrl, RemoteUrlError,
+};
 pub use require::{Level, Require};
 pub use resolve::{ErrorKind, ResolveError, resolve};
 #[cfg(feature = "schema")]

@@ -55,6 +55,12 @@ pub struct Policy {
     /// What stands at `/` of every action; the host's programs where nothing is said.
     #[serde(skip)]
     pub build_root: Option<Stated<BuildRoot>>,
+    /// Whether results that depend on the host's programs are shared.
+    #[serde(skip)]
+    pub share_host_root: bool,
+    /// Where results are shared.
+    #[serde(skip)]
+    pub remote: Option<crate::Remote>,
     /// Who else had an entry at a mount's path, weakest first, where the later replaced it.
     pub replaced: BTreeMap<GuestPath, Vec<Origin>>,
     /// The names of the files and profiles this came from, weakest first.

@@ -157,6 +157,8 @@ pub fn resolve(composed: &Composed, vars: &Vars) -> Result<Policy, ResolveError>
         expect: composed.expect.clone(),
         actions: composed.actions.clone(),
         build_root: composed.build_root.clone(),
+        share_host_root: composed.share_host_root.as_ref().is_some_and(|it| it.value),
+        remote: composed.remote.resolved(),
         replaced: replaced(composed),
         sources: composed.sources.clone(),
     })

@@ -323,7 +323,7 @@ image!(
     }
 );
 image!(
-    /// A remote cache. Not available yet.
+    /// Where builds share results.
     Remote {
         url: Word,
         instance: Word,

@@ -2,40 +2,55 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::build::Project;
 use crate::harness::{Said, World};
 use crate::run_root::tree;
 
 /// A build of somebody who has nothing but the tree, the source and the shared cache.
-struct Builder {
-    project: Project,
-    tree: String,
-    shared: PathBuf,
+pub(crate) struct Builder {
+    pub(crate) project: Project,
+    pub(crate) tree: String,
+    url: String,
 }
+
+/// What it executes.
+pub(crate) const SCRIPT: &str =
+    "tr a-z A-Z <in >out; mkdir dir; touch dir/a; echo said; echo warned >&2";
 
 impl Builder {
     fn new(shared: &World) -> Self {
+        Self::at(&format!("file:{}", shared.root().join("shared").display()))
+    }
+
+    /// One that shares there.
+    pub(crate) fn at(url: &str) -> Self {
         let project = Project::new("");
         let tree = tree(&project.world, "");
         project.write("in", "hello\n");
-        Self { project, tree, shared: shared.root().join("shared") }
+        Self { project, tree, url: url.to_owned() }
     }
 
-    fn build(&self, options: &[&str]) -> Said {
-        let url = format!("file:{}", self.shared.display());
-        let script = "tr a-z A-Z <in >out; mkdir dir; touch dir/a; echo said; echo warned >&2";
+    pub(crate) fn build(&self, options: &[&str]) -> Said {
+        self.build_with(&[&["--remote", &self.url], options].concat(), SCRIPT)
+    }
+
+    pub(crate) fn build_with(&self, options: &[&str], script: &str) -> Said {
         let action = ["--input", "in", "--output", "out", "--output", "dir/", "--", "sh", "-c"];
         let action = [&action[..], &[script]].concat();
-        let root = ["--root", &self.tree, "--remote", &url];
-        self.project.build(&[options, &root, &action].concat())
+        self.project.build(&[options, &["--root", &self.tree], &action].concat())
     }
 
     /// Builds; returns whether the command was executed.
     #[track_caller]
-    fn executes(&self) -> bool {
-        let said = self.build(&[]);
+    pub(crate) fn executes(&self) -> bool {
+        self.executed(&self.build(&[]))
+    }
+
+    /// Looks at a build that must be fine, whatever the cache does; returns whether the command was executed.
+    #[track_caller]
+    pub(crate) fn executed(&self, said: &Said) -> bool {
         assert_eq!(said.ok(), "said\n", "{said:?}");
         assert!(said.stderr.contains("warned\n"), "{said:?}");
         assert_eq!(self.project.read("out"), "HELLO\n");
@@ -49,7 +64,8 @@ impl Builder {
         let names = |dir: PathBuf| {
             fs::read_dir(dir).into_iter().flatten().map(|it| it.expect("a name").path())
         };
-        names(self.shared.join(kind)).flat_map(names).collect()
+        let shared = Path::new(self.url.strip_prefix("file:").expect("a directory"));
+        names(shared.join(kind)).flat_map(names).collect()
     }
 }
 
@@ -114,12 +130,11 @@ fn what_can_not_be_shared_is_said() {
     let it = Builder::new(&world);
     let action = ["--input", "in", "--output", "out", "--", "cp", "in", "out"];
     let built = |url: &str| it.project.build(&[&["--remote", url], &action[..]].concat());
-    let host = built(&format!("file:{}", it.shared.display()));
+    let host = built(&it.url);
     assert!(host.ok().is_empty() && host.stderr.contains("nothing is shared"), "{host:?}");
-    let url = format!("file:{}", it.shared.display());
     let tool = it.project.path("in").display().to_string();
     let with_tool = [
-        "--root", &it.tree, "--tool", &tool, "--remote", &url, "--input", "in", "--output",
+        "--root", &it.tree, "--tool", &tool, "--remote", &it.url, "--input", "in", "--output",
         "tooled",
     ];
     let with_tool =
@@ -129,8 +144,8 @@ fn what_can_not_be_shared_is_said() {
         "{with_tool:?}"
     );
     assert!(it.files("ac").is_empty());
-    assert!(built("grpc://127.0.0.1:1").fails(2).contains("caches in directories alone"));
-    assert!(built("file:shared").fails(2).contains("a whole path"));
+    assert!(built("http://127.0.0.1:1").fails(2).contains("`grpc://HOST:PORT`"));
+    assert!(built("file:shared").fails(2).contains("a whole one"));
     let file = format!("file:{}", it.project.path("in").display());
     let root = ["--root", &it.tree, "--remote", &file];
     assert!(

@@ -5,6 +5,7 @@ mod awaited;
 mod build;
 mod build_check;
 mod build_interrupted;
+mod build_remote;
 mod build_shared;
 mod check;
 mod ci_examples;

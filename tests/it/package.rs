@@ -93,7 +93,7 @@ fn package_brings_the_programs_and_takes_them_away() {
     machine.install();
     let version = told(Command::new(machine.path("usr/bin/endow")).arg("--version"));
     assert_eq!(version, format!("endow {}\n", env!("CARGO_PKG_VERSION")));
-    for name in ["endow-broker", "endow-ssh-agent", "endow-bridge"] {
+    for name in ["endow-broker", "endow-ssh-agent", "endow-bridge", "endow-reapi"] {
         let built = fs::read(endow().with_file_name(name)).expect("a program");
         assert!(
             fs::read(machine.path("usr/bin").join(name)).expect("a program") == built,

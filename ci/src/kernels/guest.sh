@@ -51,7 +51,7 @@ userns_off() {
 restrict() {
     for program in "$place"/bin/plain/endow "$place"/bin/plain/endow-*[a-z]; do
         case ${program##*/} in
-        endow | endow-bridge | endow-broker | endow-ssh-agent) cp "$program" /usr/local/bin/ ;;
+        endow | endow-bridge | endow-broker | endow-reapi | endow-ssh-agent) cp "$program" /usr/local/bin/ ;;
         esac
     done
     parser

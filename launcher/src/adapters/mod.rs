@@ -6,6 +6,7 @@
 mod bridges;
 mod broker;
 mod process;
+mod reapi;
 mod secret;
 mod ssh_agent;
 
@@ -19,6 +20,7 @@ use crate::sys;
 pub(crate) use bridges::{Asked, Bridges};
 pub(crate) use broker::Broker;
 pub(crate) use process::AdapterError;
+pub(crate) use reapi::{RemoteCache, RemoteError, order as remote_order};
 pub(crate) use secret::SecretError;
 use secret::Value;
 pub(crate) use ssh_agent::SshAgentFilter;

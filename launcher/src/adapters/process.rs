@@ -21,6 +21,8 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const GRACE: Duration = Duration::from_secs(6);
 /// The most bytes of an answer.
 const ANSWER_MAX: usize = 1 << 14;
+/// The most bytes of an answer to a question.
+const LONG_ANSWER_MAX: usize = 192 << 10;
 
 /// Why such a process does not serve.
 #[derive(Debug, thiserror::Error)]
@@ -78,6 +80,24 @@ impl Adapter {
     pub(super) fn send(&self, message: &[u8], with: &[BorrowedFd<'_>]) -> Result<(), Errno> {
         let control = self.control.as_ref().ok_or(Errno::PIPE)?;
         socket::send_at_once(control, message, with)
+    }
+
+    /// Sends a question and waits for the answer, however long that takes: one that answers keeps its own time.
+    /// `None`: it is gone.
+    pub(super) fn ask(&self, question: &[u8], with: &[BorrowedFd<'_>]) -> Option<Vec<u8>> {
+        let control = self.control.as_ref()?;
+        self.send(question, with).ok()?;
+        let mut bytes = vec![0; LONG_ANSWER_MAX];
+        loop {
+            match socket::receive(control, &mut bytes, RecvFlags::empty()) {
+                Err(Errno::INTR) => {}
+                Ok((0, _)) | Err(_) => return None,
+                Ok((length, _)) => {
+                    bytes.truncate(length);
+                    return Some(bytes);
+                }
+            }
+        }
     }
 
     /// Returns what becomes readable when it says something, or is gone.

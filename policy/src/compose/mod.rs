@@ -5,6 +5,7 @@ mod lists;
 mod mounts;
 mod network;
 mod order;
+mod remote;
 mod secrets;
 mod ssh_agent;
 
@@ -13,6 +14,7 @@ use std::ffi::OsString;
 
 pub(crate) use mounts::ComposedMount;
 pub(crate) use network::ComposedNetwork;
+pub(crate) use remote::ComposedRemote;
 pub(crate) use secrets::{ComposedSecret, ComposedSecrets};
 
 use crate::place::{PlaceError, Places};
@@ -187,6 +189,8 @@ pub struct Composed {
     pub(crate) unavailable: Vec<Stated<String>>,
     pub(crate) actions: Vec<Action>,
     pub(crate) build_root: Option<Stated<BuildRoot>>,
+    pub(crate) share_host_root: Option<Stated<bool>>,
+    pub(crate) remote: ComposedRemote,
     pub(crate) sources: Vec<String>,
 }
 
@@ -261,6 +265,8 @@ impl Composed {
         }
         self.unavailable.extend(file.unavailable.iter().cloned());
         replace(&mut self.build_root, file.build_root.as_ref());
+        replace(&mut self.share_host_root, file.share_host_root.as_ref());
+        self.remote.push(&file.remote, &places)?;
         for action in &file.actions {
             let mut action = action.clone();
             for tool in &mut action.tools {

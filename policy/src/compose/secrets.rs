@@ -32,19 +32,28 @@ pub(super) fn push(
         match entry {
             None => drop(secrets.remove(&name.value)),
             Some(SecretEntry { from, to }) => {
-                let from = match from {
-                    WrittenSource::Variable(name) => SecretSource::Variable(name.clone()),
-                    WrittenSource::Command(command) => SecretSource::Command(command.clone()),
-                    WrittenSource::File(path) => {
-                        SecretSource::File(absolute(places, &name.with(path.clone()))?)
-                    }
-                };
+                let from = source(from, name, places)?;
                 let secret = ComposedSecret { from, to: Some(to.clone()) };
                 secrets.insert(name.value.clone(), name.with(secret));
             }
         }
     }
     Ok(())
+}
+
+/// Makes the path of a source absolute that is stated there.
+pub(super) fn source<T>(
+    from: &WrittenSource,
+    stated: &Stated<T>,
+    places: &Places<'_>,
+) -> Result<SecretSource, ComposeError> {
+    Ok(match from {
+        WrittenSource::Variable(name) => SecretSource::Variable(name.clone()),
+        WrittenSource::Command(command) => SecretSource::Command(command.clone()),
+        WrittenSource::File(path) => {
+            SecretSource::File(absolute(places, &stated.with(path.clone()))?)
+        }
+    })
 }
 
 /// A mode without rules takes back what weaker sources allow, and so the ways by which secrets would

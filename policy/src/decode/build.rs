@@ -14,9 +14,7 @@ impl Decoder<'_> {
     /// Decodes what all actions have in common.
     pub(super) fn build(&mut self, top: &Section<'_>, file: &mut PolicyFile) {
         let Some(section) = self.section(top, "build", KEYS) else { return };
-        if self.flag(&section, "share_host_root").is_some() {
-            self.missing(&section, "share_host_root", file);
-        }
+        file.share_host_root = self.flag(&section, "share_host_root");
         let Some(found) = section.table.get("root") else { return };
         match found.get_ref() {
             DeValue::String(_) => {

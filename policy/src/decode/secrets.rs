@@ -96,7 +96,7 @@ impl Decoder<'_> {
     }
 
     /// Reads a text that must be there.
-    fn needed<T, E: std::fmt::Display>(
+    pub(super) fn needed<T, E: std::fmt::Display>(
         &mut self,
         section: &Section<'_>,
         key: &'static str,
@@ -111,7 +111,7 @@ impl Decoder<'_> {
         self.read(section, key, read, hint)
     }
 
-    fn read<T, E: std::fmt::Display>(
+    pub(super) fn read<T, E: std::fmt::Display>(
         &mut self,
         section: &Section<'_>,
         key: &'static str,

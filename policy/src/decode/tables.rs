@@ -109,7 +109,7 @@ impl Decoder<'_> {
         file.ssh_agent = self.ssh_agent(top);
         file.bridges = self.bridges(top);
         self.build(top, &mut file);
-        self.missing_features(top, &mut file);
+        file.remote = self.remote(top);
         file
     }
 

@@ -4,6 +4,7 @@ mod bridges;
 mod limits;
 mod mounts;
 mod network;
+mod remote;
 mod secrets;
 mod ssh_agent;
 
@@ -52,6 +53,7 @@ pub fn judge(file: &PolicyFile, weaker: &Composed, vars: &Vars) -> Judgement {
     secrets::judge(&mut judgement, &file.secrets);
     ssh_agent::judge(&mut judgement, &file.ssh_agent);
     bridges::judge(&mut judgement, &file.bridges);
+    remote::judge(&mut judgement, &file.remote);
     limits::judge(&mut judgement, &file.limits, &weaker.limits);
     judgement.grants.sort_by(|a, b| a.origin.cmp(&b.origin));
     judgement
@@ -106,6 +108,10 @@ impl Judgement {
         }
         if let Some(root) = &file.build_root {
             self.note(true, &root.origin, "build.root".to_owned());
+        }
+        if let Some(share) = &file.share_host_root {
+            let what = format!("build.share_host_root = {}", share.value);
+            self.note(!share.value, &share.origin, what);
         }
         for entry in &file.actions {
             self.note(true, &entry.origin, "action".to_owned());

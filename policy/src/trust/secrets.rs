@@ -13,13 +13,18 @@ pub(super) fn judge(judgement: &mut Judgement, table: &SecretTable) {
 
 /// From where to where the secret would go.
 fn described(entry: &SecretEntry) -> String {
-    let from = match &entry.from {
-        WrittenSource::Variable(name) => format!("env:{name}"),
-        WrittenSource::File(path) => format!("file:{}", path.to_string_lossy()),
-        WrittenSource::Command(command) => format!("cmd:{command}"),
-    };
+    let from = source(&entry.from);
     match &entry.to {
         WrittenUse::Header { server, .. } => format!("({from} for {server})"),
         WrittenUse::Descriptor(number) => format!("({from} at descriptor {number})"),
+    }
+}
+
+/// A source as it was written.
+pub(super) fn source(from: &WrittenSource) -> String {
+    match from {
+        WrittenSource::Variable(name) => format!("env:{name}"),
+        WrittenSource::File(path) => format!("file:{}", path.to_string_lossy()),
+        WrittenSource::Command(command) => format!("cmd:{command}"),
     }
 }

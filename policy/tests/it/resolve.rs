@@ -1,7 +1,8 @@
 //! Where the workspace and the start are.
 
 use endow_policy::{
-    ErrorKind, FileKind, Flags, PolicyText, Sources, StateRules, Vars, compose, parse, resolve,
+    ErrorKind, FileKind, Flags, PolicyText, RemoteMode, Sources, StateRules, Vars, compose, parse,
+    resolve,
 };
 use insta::assert_snapshot;
 
@@ -200,9 +201,28 @@ fn errors_have_a_kind_and_hints() {
     `--workspace none --chdir GUEST` starts without a workspace
     `--rw /home/u` grants it all the same
     "#);
-    let composed = compose(&user("[remote]\nurl = \"x\""), &vars()).expect("composes");
+    let text = "[build]\nroot = { git = \".\", rev = \"HEAD\" }";
+    let composed = compose(&user(text), &vars()).expect("composes");
     let error = resolve(&composed, &vars()).expect_err("not built");
     assert_eq!(error.kind(), ErrorKind::Policy);
+}
+
+/// A token is for whom it was stated.
+#[test]
+fn remote_of_a_stronger_source_takes_nothing_of_another_one() {
+    let remote = |more: &str| {
+        let text = format!(
+            "[remote]\nurl = \"grpcs://a\"\ntoken = \"env:T\"\nca = \"/ca\"\n[project.\"/home/u\".remote]\n{more}"
+        );
+        policy(&user(&text), &vars_in("/home/u/p")).expect("resolves").remote.expect("one")
+    };
+    let same = remote("url = \"grpcs://a:443\"\nmode = \"read\"");
+    assert!(same.token.is_some() && same.ca.is_some() && same.mode == RemoteMode::Read);
+    let added = remote("instance = \"main\"");
+    assert!(added.token.is_some() && added.instance == "main");
+    let other = remote("url = \"grpcs://b\"");
+    assert_eq!(other.url.value.to_string(), "grpcs://b:443");
+    assert!(other.token.is_none() && other.ca.is_none());
 }
 
 #[test]

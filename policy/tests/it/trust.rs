@@ -107,6 +107,28 @@ fn keys_of_the_ssh_agent() {
 }
 
 #[test]
+fn remote_cache() {
+    let project = r#"
+[build]
+share_host_root = true
+[remote]
+url = "grpcs://cache"
+mode = "read"
+token = "env:HOME"
+ca = "ca.pem"
+"#;
+    assert_snapshot!(verdicts("", project), @r"
+    + endow.toml:4 build.share_host_root = true
+    + endow.toml:6 remote.url grpcs://cache:443
+    + endow.toml:7 remote.mode
+    + endow.toml:8 remote.token env:HOME
+    + endow.toml:9 remote.ca ca.pem
+    ");
+    let narrow = verdicts("", "[build]\nshare_host_root = false");
+    assert_snapshot!(narrow, @"- endow.toml:3 build.share_host_root = false");
+}
+
+#[test]
 fn granting_entries() {
     let project = r#"
 extends = ["x"]

@@ -43,7 +43,7 @@ pub(crate) struct BuildArgs {
     /// Go on with what needs nothing of an action that failed
     #[arg(short, long)]
     pub(crate) keep_going: bool,
-    /// Share results with other builds by this cache: `file:DIR` is a directory, as Bazel's --disk_cache; takes `root`
+    /// Share results with other builds by this cache: `grpcs://HOST`, `grpc://HOST:PORT`, `unix:PATH`, or `file:DIR`, as Bazel's --disk_cache
     #[arg(long, value_name = "URL")]
     pub(crate) remote: Option<String>,
     /// How many actions are executed at a time; left out, as many as there are processors

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use endow_policy::{
-    Action, BuildRoot, Graph, GraphError, InputPattern, Origin, Output, Policy, Stated,
+    Action, BuildRoot, Graph, GraphError, InputPattern, Origin, Output, Policy, Remote, Stated,
     parse_duration,
 };
 use endow_vfs::cas::Digest;
@@ -29,6 +29,10 @@ pub(super) struct Wanted {
     pub(super) graph: Graph,
     /// The tree that stands at `/` of each; without one, programs of the host do.
     pub(super) root: Option<String>,
+    /// Where results are shared, as the policy states it.
+    pub(super) remote: Option<Remote>,
+    /// Whether results are shared that depend on the host's programs.
+    pub(super) shares_host_root: bool,
     /// What holds for files of the project, whoever states the actions.
     pub(super) rules: Rules,
 }
@@ -64,7 +68,8 @@ pub(super) fn wanted(
             }
         }
     }
-    Ok(Wanted { directory, actions, graph, root: root(args, &policy)?, rules })
+    let (root, shares_host_root) = (root(args, &policy)?, policy.share_host_root);
+    Ok(Wanted { directory, actions, graph, root, remote: policy.remote, shares_host_root, rules })
 }
 
 /// Returns the tree that stands at `/`: the one of the command line, or of the policy file.

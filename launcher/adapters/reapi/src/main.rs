@@ -1,0 +1,5 @@
+//! The `endow-reapi` command, which endow starts.
+
+fn main() -> std::process::ExitCode {
+    endow_reapi::main()
+}

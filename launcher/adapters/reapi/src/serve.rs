@@ -1,0 +1,98 @@
+//! Questions, answered one after the other until nobody asks any more.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use endow_policy::{RemoteAnswer, RemoteRequest};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+use tonic::Status;
+
+use crate::blobs::{File, Remote};
+use crate::client::{is_gone, said};
+use crate::control::{Arrival, Control};
+use crate::message::Digest;
+
+/// The most characters of what a server says that are passed on.
+pub(crate) const WHY_MAX: usize = 200;
+/// The most bytes of one result, in which no content is.
+const RESULT_MAX: u64 = 16 << 20;
+
+/// Answers until the socket ends.
+pub(crate) async fn serve(control: Control, remote: &Remote) -> io::Result<()> {
+    let control = watched(control)?;
+    loop {
+        match next(&control).await? {
+            Arrival::End => return Ok(()),
+            Arrival::Malformed => control.get_ref().answer(&failed("not a question", false)),
+            Arrival::Question(request, file) => {
+                let answer = answer(request, file, remote).await;
+                control.get_ref().answer(
+                    &answer
+                        .unwrap_or_else(|status| failed(&told(&said(&status)), is_gone(&status))),
+                );
+            }
+        }
+    }
+}
+
+#[expect(deprecated, reason = "the other one is unsafe; descriptor 0 stays what it is to the end")]
+fn watched(control: Control) -> io::Result<AsyncFd<Control>> {
+    AsyncFd::with_interest(control, Interest::READABLE)
+}
+
+async fn next(control: &AsyncFd<Control>) -> io::Result<Arrival> {
+    loop {
+        let mut guard = control.readable().await?;
+        let received = guard.try_io(|control| Ok(control.get_ref().receive()?));
+        match received {
+            Ok(Err(error)) if error.kind() == io::ErrorKind::Interrupted => {}
+            // The other side went without having read what it was sent.
+            Ok(Err(error)) if error.kind() == io::ErrorKind::ConnectionReset => {}
+            Ok(received) => return received,
+            Err(_would_block) => {}
+        }
+    }
+}
+
+async fn answer(
+    request: RemoteRequest,
+    file: Option<OwnedFd>,
+    remote: &Remote,
+) -> Result<RemoteAnswer, Status> {
+    if let RemoteRequest::Lacking(contents) = &request {
+        return remote.lacking(contents).await.map(RemoteAnswer::Lacking);
+    }
+    let file = file.ok_or_else(|| Status::internal("no file came with the question"))?;
+    let file = Arc::new(File(file));
+    match request {
+        RemoteRequest::Result(hash, size) => {
+            let result = remote.client.action_result(Digest::new(&hash, size)).await?;
+            let Some(result) = result else { return Ok(RemoteAnswer::Result(None)) };
+            file.write(&result, 0)?;
+            Ok(RemoteAnswer::Result(Some(result.len() as u64)))
+        }
+        RemoteRequest::Fetch(contents) => {
+            remote.fetch(&contents, &file).await.map(RemoteAnswer::Done)
+        }
+        RemoteRequest::Put(contents) => remote.put(&contents, &file).await.map(RemoteAnswer::Done),
+        RemoteRequest::PutResult(hash, size) => {
+            let result = Bytes::from(file.read(0, file.length(RESULT_MAX)?)?);
+            remote.client.update_action_result(Digest::new(&hash, size), result).await?;
+            Ok(RemoteAnswer::Done(Vec::new()))
+        }
+        RemoteRequest::Lacking(_) => Err(Status::internal("answered above")),
+    }
+}
+
+fn failed(why: &str, gone: bool) -> RemoteAnswer {
+    RemoteAnswer::Failed { why: why.to_owned(), gone }
+}
+
+/// What a server says, short and on one line: it may be anything.
+pub(crate) fn told(text: &str) -> String {
+    let plain = |c: char| if c.is_control() { ' ' } else { c };
+    text.chars().take(WHY_MAX).map(plain).collect()
+}

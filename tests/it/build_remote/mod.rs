@@ -1,0 +1,154 @@
+//! Results that builds share by a server of the Remote Execution API: one that can be told to lie, and real ones.
+
+mod faults;
+mod real;
+mod server;
+mod tls;
+
+use std::fs;
+
+use self::server::Server;
+use crate::build::Project;
+use crate::build_shared::{Builder, SCRIPT};
+use crate::harness::World;
+
+#[test]
+fn result_of_one_is_anothers() {
+    let world = World::new();
+    let Some(server) = Server::start(&world) else { return };
+    assert!(Builder::at(&server.url()).executes());
+    assert!(!Builder::at(&server.url()).executes(), "it is shared");
+    assert!(server.calls().contains("UpdateActionResult"));
+    let other = World::new();
+    let Some(other) = Server::start(&other) else { return };
+    assert!(Builder::at(&other.url()).executes(), "control: elsewhere nothing is");
+}
+
+#[test]
+fn server_at_a_socket_is_one_too() {
+    let world = World::new();
+    let socket = format!("unix:{}", world.root().join("socket").display());
+    let Some(_server) = Server::start_at(&world, &socket, &[]) else { return };
+    assert!(Builder::at(&socket).executes());
+    assert!(!Builder::at(&socket).executes());
+}
+
+/// More contents than one question has, and one that is larger than a message.
+#[test]
+fn many_and_large_contents_come_over() {
+    for compressed in [false, true] {
+        let world = World::new();
+        let Some(server) = Server::start(&world) else { return };
+        server.fault(if compressed { "zstd" } else { "" });
+        many_and_large(&server);
+        assert_eq!(server.calls().contains("compressed"), compressed);
+    }
+}
+
+fn many_and_large(server: &Server<'_>) {
+    let script = "i=0; while [ $i -lt 1100 ]; do echo $i >dir/$i; i=$((i + 1)); done
+        cat in in in in in in in in >out";
+    let script = format!("mkdir -p dir; {script}");
+    let built = |executed: &str| {
+        let builder = Builder::at(&server.url());
+        builder.project.write("in", &"0123456789abcde\n".repeat(20_000));
+        let said = builder.build_with(&["--remote", &server.url()], &script);
+        assert!(said.code == 0 && said.stderr.contains(executed), "{said:?}");
+        assert_eq!(builder.project.read("dir/1099"), "1099\n");
+        assert_eq!(builder.project.read("out").len(), 8 * 16 * 20_000);
+    };
+    built("1 executed");
+    let calls = server.calls();
+    assert!(calls.contains("Write") && calls.contains("BatchUpdateBlobs"), "{calls}");
+    built("1 from the cache");
+}
+
+#[test]
+fn policy_names_the_server_and_what_may_be_put_there() {
+    let world = World::new();
+    let Some(server) = Server::start(&world) else { return };
+    let builder = |more: &str| {
+        let builder = Builder::at("");
+        builder.project.policy(&format!("[remote]\nurl = \"{}\"\n{more}", server.url()));
+        let said = builder.build_with(&[], SCRIPT);
+        assert!(said.fails(120).contains("remote.url"), "a project's file is not trusted");
+        builder.project.world.endow(["trust", "--yes"]).status().expect("trusted");
+        builder
+    };
+    let reads = builder("mode = \"read\"");
+    assert!(reads.executed(&reads.build_with(&[], SCRIPT)));
+    assert!(!server.calls().contains("UpdateActionResult"));
+    let writes = builder("");
+    assert!(writes.executed(&writes.build_with(&[], SCRIPT)));
+    assert!(server.calls().contains("UpdateActionResult"));
+    let reads = builder("mode = \"read\"");
+    assert!(!reads.executed(&reads.build_with(&[], SCRIPT)));
+}
+
+/// What depends on the host's programs is shared when that is asked for, and with this host alone.
+#[test]
+fn results_of_the_hosts_programs_are_shared_when_that_is_asked_for() {
+    let world = World::new();
+    let Some(server) = Server::start(&world) else { return };
+    let built = |share: &str| {
+        let project = Project::new(&format!("[build]\nshare_host_root = {share}\n"));
+        project.world.endow(["trust", "--yes"]).status().expect("trusted");
+        project.write("in", "hello\n");
+        let action = ["--input", "in", "--output", "out", "--", "sh", "-c", "tr a-z A-Z <in >out"];
+        let said = project.build(&[&["--remote", &server.url()], &action[..]].concat());
+        assert_eq!((said.code, project.read("out").as_str()), (0, "HELLO\n"), "{said:?}");
+        said.stderr
+    };
+    let alone = built("false");
+    assert!(alone.contains("nothing is shared") && alone.contains("1 executed"), "{alone}");
+    assert!(built("true").contains("1 executed"));
+    assert!(built("true").contains("1 from the cache"));
+}
+
+#[test]
+fn nobody_there_is_said_once_and_the_build_goes_on() {
+    let builder = Builder::at("grpc://127.0.0.1:1");
+    let said = builder.build(&[]);
+    assert!(builder.executed(&said));
+    assert_eq!(said.stderr.matches("the remote cache is not used").count(), 1, "{said:?}");
+    let nowhere = builder.build_with(&["--remote", "grpc://no.such.host.invalid:1"], SCRIPT);
+    assert!(nowhere.ok() == "said\n" && nowhere.stderr.contains("not used"), "{nowhere:?}");
+}
+
+#[test]
+fn token_says_who_asks_and_is_seen_by_nobody_else() {
+    let world = World::new();
+    let Some(server) = Server::start_at(&world, "127.0.0.1:0", &["canary-token"]) else { return };
+    let built = |token: &str| {
+        let builder = Builder::at("");
+        let world = &builder.project.world;
+        let token = world.write("token", token).display().to_string();
+        let remote = format!("[remote]\nurl = \"{}\"\n", server.url());
+        let file = world.write(
+            "policy",
+            &format!("version = 1\n{remote}token = {{ from = \"file:{token}\" }}\n"),
+        );
+        let file = file.display().to_string();
+        let said = builder.build_with(&["-p", &file], SCRIPT);
+        (builder.executed(&said), said.stderr)
+    };
+    assert!(built("canary-token\n").0);
+    assert!(!built("canary-token\n").0, "it is shared");
+    let (executed, told) = built("another\n");
+    assert!(executed && told.contains("who are you"), "{told}");
+    assert!(!told.contains("another"), "{told}");
+    let clear = Builder::at("");
+    let file = clear.project.world.write(
+        "policy",
+        "version = 1\n[remote]\nurl = \"grpc://cache.example.com:1\"\ntoken = { from = \"env:HOME\" }\n",
+    );
+    let file = file.display().to_string();
+    let said = clear.build_with(&["-p", &file], SCRIPT);
+    assert!(said.fails(125).contains("a token goes to servers with TLS alone"), "{said:?}");
+    // The flag names another server, for which the token is not.
+    let other = World::new();
+    let Some(other) = Server::start_at(&other, "127.0.0.1:0", &["canary-token"]) else { return };
+    let said = clear.build_with(&["-p", &file, "--remote", &other.url()], SCRIPT);
+    assert!(said.ok() == "said\n" && said.stderr.contains("who are you"), "{said:?}");
+    assert!(!fs::read_to_string(world.root().join("calls")).expect("calls").is_empty());
+}
