@@ -146,7 +146,7 @@ mod tests {
         let mut fetch = |digests: &[Digest]| {
             asked.push(digests.to_vec());
             for digest in digests {
-                publishing.put_bytes(&from.read(digest, 100).expect("there")).expect("put");
+                publishing.put_bytes(&from.read(digest, 1_000).expect("there")).expect("put");
             }
             Ok::<(), ImportError>(())
         };
