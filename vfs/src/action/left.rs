@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::LeftNode;
-use crate::cas::message::Listing;
+use crate::cas::message::{ListedDirectory, Listing};
 use crate::cas::{CasError, DIRECTORY_MAX, Digest, Publishing, Store};
 use crate::inputs::Folder;
 use crate::snapshot::Bounds;
@@ -39,21 +39,70 @@ pub fn left_at(
     root: &Digest,
     path: &str,
 ) -> Result<Option<LeftNode>, LeftError> {
+    Ok(match found_at(publishing, root, path)? {
+        Some(Found::Directory(root)) => {
+            let tree = tree_of(publishing, &root, path)?;
+            Some(LeftNode::Directory { root, tree })
+        }
+        Some(Found::Leaf(node)) => Some(node),
+        None => None,
+    })
+}
+
+/// What stands at a path.
+pub(super) enum Found {
+    /// A directory, by its message.
+    Directory(Digest),
+    /// A file or a link.
+    Leaf(LeftNode),
+}
+
+/// Returns what a tree of the store has at a path; the empty one is the tree itself.
+pub(super) fn found_at(
+    store: &Store<'_>,
+    root: &Digest,
+    path: &str,
+) -> Result<Option<Found>, LeftError> {
     let mut here = *root;
-    let mut names = path.split('/').peekable();
+    let mut names = path.split('/').filter(|name| !name.is_empty()).peekable();
     while let Some(name) = names.next() {
-        let listing = listing(publishing, &here, path)?;
-        let directory = listing.directories().iter().find(|it| it.name == name);
-        match (directory, names.peek()) {
-            (Some(directory), Some(_)) => here = directory.digest,
-            (Some(directory), None) => {
-                return directory_node(publishing, directory.digest, path).map(Some);
-            }
+        let listing = listing(store, &here, path)?;
+        match (listing.directories().iter().find(|it| it.name == name), names.peek()) {
+            (Some(directory), _) => here = directory.digest,
             (None, Some(_)) => return Ok(None),
-            (None, None) => return Ok(leaf(&listing, name)),
+            (None, None) => return Ok(leaf(&listing, name).map(Found::Leaf)),
         }
     }
-    Ok(None)
+    Ok(Some(Found::Directory(here)))
+}
+
+/// Returns a tree of the store with a directory at a path, and those that lead to it. Where something else
+/// stands on the way it stays.
+pub(super) fn with_directory(
+    publishing: &Publishing<'_>,
+    root: &Digest,
+    path: &str,
+) -> Result<Digest, LeftError> {
+    let (mut here, mut way) = (*root, Vec::new());
+    for name in path.split('/').filter(|name| !name.is_empty()) {
+        let listing = listing(publishing, &here, path)?;
+        let found = listing.directories().iter().find(|it| it.name == name);
+        match found.map(|it| it.digest) {
+            Some(digest) => here = digest,
+            None if leaf(&listing, name).is_some() => return Ok(*root),
+            None => here = publishing.put_bytes(&[])?.digest,
+        }
+        way.push((name, listing));
+    }
+    for (name, above) in way.into_iter().rev() {
+        let others = above.directories().iter().filter(|it| it.name != name).cloned();
+        let own = ListedDirectory { name: name.to_owned(), digest: here };
+        let directories = others.chain([own]).collect();
+        let made = Listing::new(above.files().to_vec(), directories, above.symlinks().to_vec());
+        let made = made.map_err(|error| LeftError::Directory { path: path.to_owned(), error })?;
+        here = publishing.put_bytes(&made.encode())?.digest;
+    }
+    Ok(here)
 }
 
 fn leaf(listing: &Listing, name: &str) -> Option<LeftNode> {
@@ -66,16 +115,16 @@ fn leaf(listing: &Listing, name: &str) -> Option<LeftNode> {
     file.or_else(link)
 }
 
-fn directory_node(
+/// Puts the message of a whole tree.
+pub(super) fn tree_of(
     publishing: &Publishing<'_>,
-    root: Digest,
+    root: &Digest,
     path: &str,
-) -> Result<LeftNode, LeftError> {
-    let tree = Folder::of_store(publishing, &root, Bounds::default())?;
+) -> Result<Digest, LeftError> {
+    let tree = Folder::of_store(publishing, root, Bounds::default())?;
     let message = tree.tree_message();
     let message = message.map_err(|error| LeftError::Directory { path: path.to_owned(), error })?;
-    let tree = publishing.put_bytes(&message)?.digest;
-    Ok(LeftNode::Directory { root, tree })
+    Ok(publishing.put_bytes(&message)?.digest)
 }
 
 fn listing(store: &Store<'_>, digest: &Digest, path: &str) -> Result<Listing, CasError> {

@@ -6,6 +6,7 @@
 mod cache;
 mod disk;
 mod left;
+mod requested;
 mod result;
 
 use std::collections::BTreeMap;
@@ -19,6 +20,9 @@ use crate::cas::message::wire;
 pub use cache::{ActionCache, CacheError};
 pub use disk::{DiskCache, DiskCacheError};
 pub use left::{LeftError, left_at};
+pub use requested::{
+    RequestError, RequestedAction, RequestedCommand, RequestedEnd, RequestedOutput, RequestedResult,
+};
 pub use result::{ActionResult, Left, LeftNode, ResultError};
 
 /// A command, and all that its result depends on.
@@ -56,8 +60,8 @@ impl Action {
         let command = wire::Command {
             arguments: self.arguments.clone(),
             environment_variables: pairs(&self.environment),
-            working_directory: String::new(),
             output_paths,
+            ..wire::Command::default()
         };
         let command = command.encode_to_vec();
         let action = wire::Action {

@@ -169,7 +169,8 @@ fn check(left: &Left) -> Result<(), ResultError> {
     }
 }
 
-fn digest(digest: Option<wire::Digest>, of: &str) -> Result<Digest, ResultError> {
+/// Reads a digest of something.
+pub(super) fn digest(digest: Option<wire::Digest>, of: &str) -> Result<Digest, ResultError> {
     let digest = digest.ok_or_else(|| ResultError::NoDigest(of.to_owned()))?;
     digest.try_into().map_err(|error| ResultError::Digest(error, of.to_owned()))
 }

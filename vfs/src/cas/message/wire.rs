@@ -167,12 +167,24 @@ pub struct Command {
     /// The whole environment, sorted by name.
     #[prost(message, repeated, tag = "2")]
     pub environment_variables: Vec<Pair>,
+    /// What older clients ask for: files.
+    #[prost(string, repeated, tag = "3")]
+    pub output_files: Vec<String>,
+    /// And directories.
+    #[prost(string, repeated, tag = "4")]
+    pub output_directories: Vec<String>,
+    /// Where older clients want it to run; later ones say that in the action.
+    #[prost(message, optional, tag = "5")]
+    pub platform: Option<Platform>,
     /// Where the command starts, below the input root.
     #[prost(string, tag = "6")]
     pub working_directory: String,
     /// What is kept of what it leaves, sorted.
     #[prost(string, repeated, tag = "7")]
     pub output_paths: Vec<String>,
+    /// Which messages of an output directory are asked for: its tree (0), the directory itself (1), both (2).
+    #[prost(int32, tag = "9")]
+    pub output_directory_format: i32,
 }
 
 /// A command on an input root: what a result is found by.
@@ -267,6 +279,14 @@ pub struct ActionResult {
     /// The symbolic links.
     #[prost(message, repeated, tag = "12")]
     pub output_symlinks: Vec<OutputSymlink>,
+}
+
+/// The part of a result that others began.
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub struct Begun {
+    /// The bytes of an [`ExecutedActionMetadata`].
+    #[prost(bytes = "vec", tag = "9")]
+    pub execution_metadata: Vec<u8>,
 }
 
 /// Who executed an action, and when.
