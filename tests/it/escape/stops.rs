@@ -1,6 +1,6 @@
 //! A command that stops itself takes nobody's duties away.
 
-use crate::harness::World;
+use crate::harness::{Running, World};
 
 /// Without a sandbox `timeout` ends a stopped command too; endow must not sleep through its limit.
 #[test]
@@ -32,9 +32,11 @@ fn escape_from_the_watch_over_denied_names_by_stopping() {
         std::thread::sleep(std::time::Duration::from_millis(700));
         std::fs::write(world.project().join("go"), "").expect("written");
     };
-    let said = std::thread::scope(|scope| {
-        scope.spawn(replace);
-        world.run(&["--workspace", "rw"], look)
-    });
-    assert_eq!(said.ok(), "");
+    let mut command = world.endow(["--workspace", "rw", "--", "sh", "-c", look]);
+    let mut endow = Running::start(&mut command);
+    replace();
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    // One that sleeps all the same would do so for ever.
+    endow.signal(libc::SIGCONT);
+    assert_eq!((endow.end(), endow.rest()), (0, Vec::<String>::new()));
 }

@@ -80,6 +80,11 @@ impl Running {
         while self.lines.recv_timeout(PATIENCE).is_ok() {}
     }
 
+    /// Returns what it still says, up to its end.
+    pub(crate) fn rest(&self) -> Vec<String> {
+        std::iter::from_fn(|| self.lines.recv_timeout(PATIENCE).ok()).collect()
+    }
+
     fn stdin(&mut self) -> &mut ChildStdin {
         self.child.stdin.as_mut().expect("stdin is a pipe")
     }
