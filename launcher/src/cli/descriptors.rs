@@ -104,6 +104,15 @@ fn leads_nowhere((number, name): (i32, &str)) -> Result<(), CommandError> {
         .hint("redirect it from or to a file, or `/dev/null`; grant a directory with `--ro` or `--rw`"))
 }
 
+/// Closes all that was inherited but the streams.
+pub(crate) fn keep_streams() -> Result<(), CommandError> {
+    STREAMS.into_iter().try_for_each(leads_nowhere)?;
+    close_others(&[]).map_err(|errno| {
+        CommandError::new(Kind::Setup, "can't close inherited descriptors")
+            .cause(io::Error::from(errno))
+    })
+}
+
 fn close_others(named: &[i32]) -> Result<(), rustix::io::Errno> {
     let mut kept: Vec<u32> = named.iter().map(|number| number.cast_unsigned()).collect();
     kept.sort_unstable();

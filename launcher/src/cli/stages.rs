@@ -124,9 +124,9 @@ impl Settled {
 
     /// Returns the same with another tree of the store in the place of the one that it shows, as layers that
     /// lie one over another, the topmost first; without layers by itself.
-    pub(crate) fn showing(self, place: &str, tree: &str, parts: &[String]) -> Self {
+    pub(crate) fn showing(self, place: &Path, tree: &str, parts: &[String]) -> Self {
         let mut other = Self { begun: Instant::now(), ..self };
-        let is_there = |spec: &&mut MountSpec| spec.at.as_path() == Path::new(place);
+        let is_there = |spec: &&mut MountSpec| spec.at.as_path() == place;
         for spec in other.found.policy.mounts.iter_mut().filter(is_there) {
             if let BackendSpec::Cas { digest, layers } = &mut spec.backend {
                 (*digest, *layers) = (tree.to_owned(), parts.to_vec());

@@ -42,11 +42,11 @@ impl Surroundings {
     /// that are stated. Only endow's own directories are the user's.
     pub(crate) fn alone(
         dirs: Dirs,
-        (user, home): (&str, HostPath),
+        (user, home): (&str, Option<HostPath>),
         environment: Vec<(OsString, OsString)>,
     ) -> Self {
         let vars = Vars {
-            home: Some(home),
+            home,
             home_resolved: None,
             cwd: HostPath::root(),
             git_root: None,

@@ -1,6 +1,7 @@
 //! endow under the name of another sandbox.
 
 mod bazel;
+mod buildbox_run;
 mod linux_sandbox;
 
 use std::os::unix::fs::symlink;

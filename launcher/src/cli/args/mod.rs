@@ -17,7 +17,7 @@ pub(crate) use kept::{
     ApplyArgs, Chosen, DiffArgs, DiscardArgs, DuArgs, GcArgs, RunsArgs, RunsCommand, UndoArgs,
 };
 pub(crate) use learn::LearnArgs;
-pub(crate) use other::{Amendment, OtherSandbox};
+pub(crate) use other::{ActionPlace, Amendment, OtherSandbox};
 pub(crate) use parse::{Usage, command, parse};
 pub(crate) use policy::PolicyArgs;
 pub(crate) use run::{CommandLine, RunArgs};

@@ -37,3 +37,31 @@ pub(crate) struct OtherSandbox {
     /// Seconds between TERM and KILL.
     pub(crate) grace_s: u32,
 }
+
+/// Where an action is executed, and as whom.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ActionPlace {
+    /// Where its tree is.
+    pub(crate) place: PathBuf,
+    /// Where the command starts.
+    pub(crate) directory: PathBuf,
+    /// The action is somebody else's: its tree is all that there is, and its environment is whole.
+    pub(crate) is_foreign: bool,
+    /// Which numbers user and group have inside; `None` for their own.
+    pub(crate) ids: Option<Ids>,
+    /// The network is the host's.
+    pub(crate) is_online: bool,
+    /// What of the host is shown read-only, and where.
+    pub(crate) fixed: Vec<(PathBuf, PathBuf)>,
+    /// What of the host is shown live, and where.
+    pub(crate) live: Vec<(PathBuf, PathBuf)>,
+    /// Seconds between TERM and KILL, when its time is over.
+    pub(crate) grace_s: Option<u32>,
+}
+
+impl ActionPlace {
+    /// Where actions of builds are executed.
+    pub(crate) fn of_builds(place: &str) -> Self {
+        Self { place: place.into(), directory: place.into(), ..Self::default() }
+    }
+}

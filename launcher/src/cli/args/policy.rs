@@ -13,7 +13,7 @@ use std::time::Duration;
 use clap::Args;
 use endow_policy::Flags;
 
-use super::OtherSandbox;
+use super::{ActionPlace, OtherSandbox};
 
 /// The host name inside an action, and the profile of all actions.
 const BUILD: &str = "build";
@@ -162,13 +162,14 @@ impl PolicyArgs {
 
     /// Returns what an action of a build is given: a tree, these variables, and what every action has.
     pub(crate) fn of_action(
-        (place, tree): (&str, &str),
+        (setting, tree): (&ActionPlace, &str),
         root: Option<&str>,
         tools: &[OsString],
         environment: &BTreeMap<String, String>,
         timeout: Option<Duration>,
     ) -> Self {
         let variable = |(name, value): (&String, &String)| format!("{name}={value}").into();
+        let place = setting.place.display();
         Self {
             workspace: Some("none".to_owned()),
             cas: [format!("{place}={tree},cow")]
@@ -176,13 +177,20 @@ impl PolicyArgs {
                 .chain(root.map(|root| format!("/={root}")))
                 .map(OsString::from)
                 .collect(),
-            chdir: Some(place.into()),
+            chdir: Some(setting.directory.clone().into_os_string()),
             env: environment.iter().map(variable).collect(),
-            ro: tools.iter().map(|tool| whole(tool)).collect(),
+            ro: tools
+                .iter()
+                .map(|tool| whole(tool))
+                .chain(setting.fixed.iter().map(shown_at))
+                .collect(),
+            rw: setting.live.iter().map(shown_at).collect(),
+            net: if setting.is_online { vec!["host".to_owned()] } else { Vec::new() },
             hostname: Some(BUILD.to_owned()),
             new_session: true,
             timeout: timeout.map(|time| format!("{}ms", time.as_millis())),
-            profile: vec![BUILD.to_owned()],
+            grace: setting.grace_s.map(|seconds| format!("{seconds}s")),
+            profile: vec![if setting.is_foreign { "none" } else { BUILD }.to_owned()],
             no_policy: true,
             ..Self::default()
         }
@@ -191,12 +199,6 @@ impl PolicyArgs {
     /// Returns what a command of another sandbox's is given.
     pub(crate) fn of_other(other: &OtherSandbox) -> Self {
         let OtherSandbox { fixed, writable, memory, .. } = other;
-        let mount = |(source, place): &(PathBuf, PathBuf)| {
-            let mut mount = escaped(place.as_os_str());
-            mount.push(b'=');
-            mount.extend(whole(source.as_os_str()).into_vec());
-            OsString::from_vec(mount)
-        };
         let open = |place: &PathBuf| {
             let mut mount = escaped(place.as_os_str());
             mount.extend_from_slice(b",mode=1777");
@@ -204,7 +206,7 @@ impl PolicyArgs {
         };
         Self {
             workspace: Some("none".to_owned()),
-            ro: fixed.iter().map(mount).collect(),
+            ro: fixed.iter().map(shown_at).collect(),
             rw: writable.iter().map(|place| whole(place.as_os_str())).collect(),
             tmp: memory.iter().map(open).collect(),
             net: if other.is_offline { Vec::new() } else { vec!["host".to_owned()] },
@@ -290,6 +292,14 @@ impl PolicyArgs {
             strict: it.strict,
         }
     }
+}
+
+/// Writes a mount flag that shows all of a source at a place.
+fn shown_at((source, place): &(PathBuf, PathBuf)) -> OsString {
+    let mut mount = escaped(place.as_os_str());
+    mount.push(b'=');
+    mount.extend(whole(source.as_os_str()).into_vec());
+    OsString::from_vec(mount)
 }
 
 /// Writes a path as a mount flag that shows all that is there.

@@ -22,4 +22,6 @@ mod told;
 mod workers;
 
 pub(crate) use collect::collect;
+pub(crate) use order::{Done, End, Order};
+pub(crate) use perform::{Performer, Streams, stream};
 pub(crate) use session::run;

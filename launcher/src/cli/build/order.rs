@@ -15,34 +15,34 @@ const MOST: u32 = 64 << 20;
 
 /// One action to execute.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Order {
+pub(crate) struct Order {
     /// Which one.
-    pub(super) action: usize,
+    pub(crate) action: usize,
     /// The tree that it sees.
-    pub(super) tree: String,
+    pub(crate) tree: String,
     /// Trees that together are it, the topmost first; none when it is shown by itself.
-    pub(super) layers: Vec<String>,
+    pub(crate) layers: Vec<String>,
     /// The command and its arguments.
-    pub(super) command: Vec<String>,
+    pub(crate) command: Vec<String>,
     /// The whole environment.
-    pub(super) environment: BTreeMap<String, String>,
+    pub(crate) environment: BTreeMap<String, String>,
     /// How long it may take, in milliseconds.
-    pub(super) timeout_ms: Option<u64>,
+    pub(crate) timeout_ms: Option<u64>,
     /// The tree at `/`; without one, programs of the host are there.
-    pub(super) root: Option<String>,
+    pub(crate) root: Option<String>,
     /// Files and directories of the host that it sees beside the programs.
-    pub(super) tools: Vec<OsString>,
+    pub(crate) tools: Vec<OsString>,
     /// Under which other conditions it is executed, to see whether it leaves the same.
-    pub(super) varied: Option<Varied>,
+    pub(crate) varied: Option<Varied>,
     /// The directory of the build, when it is to be found out what of it the command misses.
-    pub(super) project: Option<String>,
+    pub(crate) project: Option<String>,
 }
 
 /// Other conditions: another host name, one processor, another second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Varied {
+pub(crate) struct Varied {
     /// How long is waited, in milliseconds, so that the clock shows something else.
-    pub(super) wait_ms: u64,
+    pub(crate) wait_ms: u64,
 }
 
 /// What came of an order.
@@ -56,28 +56,28 @@ pub(super) struct Answer {
 
 /// A command that was executed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Done {
+pub(crate) struct Done {
     /// How it ended.
-    pub(super) end: End,
+    pub(crate) end: End,
     /// The tree that it left.
-    pub(super) tree: String,
+    pub(crate) tree: String,
     /// What it wrote to its standard output, in the store.
-    pub(super) stdout: String,
+    pub(crate) stdout: String,
     /// What it wrote to its standard error, in the store.
-    pub(super) stderr: String,
+    pub(crate) stderr: String,
     /// Paths of what it made, changed or removed in the tree.
-    pub(super) changed: Vec<String>,
+    pub(crate) changed: Vec<String>,
     /// Paths in the tree that it asked for and did not find.
-    pub(super) absent: Vec<String>,
+    pub(crate) absent: Vec<String>,
     /// Paths in the tree that it asked for, when all of them were seen.
-    pub(super) asked: Option<Vec<String>>,
+    pub(crate) asked: Option<Vec<String>>,
     /// How long it took, in milliseconds.
-    pub(super) took_ms: u64,
+    pub(crate) took_ms: u64,
 }
 
 /// How a command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum End {
+pub(crate) enum End {
     /// By itself, with this code.
     Exited(i32),
     /// By this signal.

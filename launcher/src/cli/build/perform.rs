@@ -17,7 +17,7 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use super::order::{Done, End, Order, Varied};
 use crate::apply::{Begun, SpawnError, begin, prepare_in};
-use crate::cli::args::PolicyArgs;
+use crate::cli::args::{ActionPlace, Amendment, PolicyArgs};
 use crate::cli::commands::cas::{failed, of_store};
 use crate::cli::error::{CommandError, Kind};
 use crate::cli::running::{self, Given};
@@ -40,8 +40,10 @@ pub(super) const USER: &str = "build";
 const VARIED_HOST: &str = "check";
 
 /// Whoever executes actions, one after another.
-pub(super) struct Performer<'d> {
+pub(crate) struct Performer<'d> {
     dirs: &'d Dirs,
+    /// Where, and as whom.
+    setting: ActionPlace,
     /// The last policy, and for what it was made.
     settled: Option<(Wish, Settled)>,
     /// What is known of the host, which does not change for every action.
@@ -104,22 +106,33 @@ struct Next {
 }
 
 /// Files for what the command writes, each open twice: for this process and for the command.
-struct Streams {
-    own: [OwnedFd; 2],
+pub(crate) struct Streams {
+    /// `None` where nothing of it is kept.
+    own: Option<[OwnedFd; 2]>,
     given: [OwnedFd; 2],
 }
 
 impl Streams {
     fn new(store: &Store<'_>) -> Result<Self, Errno> {
         let ((out, out_given), (err, err_given)) = (stream(store)?, stream(store)?);
-        Ok(Self { own: [out, err], given: [out_given, err_given] })
+        Ok(Self { own: Some([out, err]), given: [out_given, err_given] })
+    }
+
+    /// Files of somebody else's, to be kept as well when they are asked for.
+    pub(crate) fn of_others(given: [OwnedFd; 2], own: Option<[OwnedFd; 2]>) -> Self {
+        Self { own, given }
     }
 }
 
 impl<'d> Performer<'d> {
-    /// Executes actions whose runs are kept in these directories.
+    /// Executes actions of builds, whose runs are kept in these directories.
     pub(super) fn new(dirs: &'d Dirs) -> Self {
-        Self { dirs, settled: None, known: None, ahead: None, next: None, place: None }
+        Self::at(ActionPlace::of_builds(ROOT), dirs)
+    }
+
+    /// Executes actions in another setting.
+    pub(crate) fn at(setting: ActionPlace, dirs: &'d Dirs) -> Self {
+        Self { dirs, setting, settled: None, known: None, ahead: None, next: None, place: None }
     }
 
     /// Begins a sandbox for the next action. One that can't be begun is made when it is needed, and its
@@ -145,37 +158,58 @@ impl<'d> Performer<'d> {
         }
         let _one = order.varied.map(vary);
         let knew = self.known.is_some();
-        match self.try_once(order, store) {
+        match self.try_once(order, store, None) {
             // What was known of the host may be so no more.
             Err(_) if knew => {
                 (self.known, self.ahead, self.next) = (None, None, None);
-                self.try_once(order, store)
+                self.try_once(order, store, None)
             }
             done => done,
         }
     }
 
-    fn try_once(&mut self, order: &Order, store: &Store<'_>) -> Result<Done, CommandError> {
+    /// Executes one action, which writes to files of somebody else's.
+    pub(crate) fn perform_one(
+        mut self,
+        order: &Order,
+        store: &Store<'_>,
+        streams: Streams,
+    ) -> Result<Done, CommandError> {
+        let done = self.try_once(order, store, Some(streams));
+        self.tidy();
+        done
+    }
+
+    fn try_once(
+        &mut self,
+        order: &Order,
+        store: &Store<'_>,
+        others: Option<Streams>,
+    ) -> Result<Done, CommandError> {
         let start = Instant::now();
         let planned = self.planned(order)?;
         let plan = &planned.plan;
         let Place { run, mut capturer } = self.take_place(store)?;
         let whose = (self.dirs.state.as_path(), &planned.id);
         let mut prepared = prepare_in(Some(run), plan, whose, &|_| {})?;
-        let (begun, streams) = match self.next.take() {
-            Some(Next { begun, streams }) => (Some(begun), streams),
-            None => (None, Streams::new(store).map_err(no_stream)?),
+        let is_last = others.is_some();
+        let (begun, streams) = match (others, self.next.take()) {
+            (Some(streams), _) => (None, streams),
+            (None, Some(Next { begun, streams })) => (Some(begun), streams),
+            (None, None) => (None, Streams::new(store).map_err(no_stream)?),
         };
         prepared.capture(streams.given);
         // It is made while this one is used.
-        self.next = if order.varied.is_none() { self.begin_next(store) } else { None };
-        let part_of = order.project.as_deref().map(|project| (Path::new(ROOT), Path::new(project)));
+        let goes_on = order.varied.is_none() && !is_last;
+        self.next = if goes_on { self.begin_next(store) } else { None };
+        let root = self.setting.place.clone();
+        let part_of = order.project.as_deref().map(|project| (root.as_path(), Path::new(project)));
         let given = Given { begun, part_of, ..Given::default() };
         let ran = running::run(&planned, &mut prepared, given, &mut |_| {})?;
         let end = end(&planned, &ran.ended)?;
         self.ahead = Some((plan.opening.clone(), plan.unprepared().to_vec()));
-        let absent = ran.observed.as_ref().map(absent).unwrap_or_default();
-        let asked = ran.observed.as_ref().and_then(asked);
+        let absent = ran.observed.as_ref().map(|it| absent(it, &root)).unwrap_or_default();
+        let asked = ran.observed.as_ref().and_then(|it| asked(it, &root));
         let Some(run) = prepared.into_run() else {
             return Err(CommandError::new(Kind::Bug, "an action has no layer"));
         };
@@ -186,8 +220,11 @@ impl<'d> Performer<'d> {
         let (tree, changed) = left(changed, &run, &mut capturer, &publishing)?;
         self.place = Some(Place { run, capturer });
         let took_ms = u64::try_from(start.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let [out, err] = &streams.own;
-        let (stdout, stderr) = (put(&publishing, out)?, put(&publishing, err)?);
+        let kept = streams.own.as_ref().map(<[OwnedFd; 2]>::each_ref);
+        let (stdout, stderr) = match kept {
+            Some([out, err]) => (put(&publishing, out)?, put(&publishing, err)?),
+            None => <(String, String)>::default(),
+        };
         Ok(Done { end, tree, stdout, stderr, changed, absent, asked, took_ms })
     }
 
@@ -213,7 +250,7 @@ impl<'d> Performer<'d> {
             return Ok(settled.clone());
         }
         let mut args = PolicyArgs::of_action(
-            (ROOT, &order.tree),
+            (&self.setting, &order.tree),
             order.root.as_deref(),
             &order.tools,
             &order.environment,
@@ -222,8 +259,13 @@ impl<'d> Performer<'d> {
         if order.varied.is_some() {
             args = args.on_host(VARIED_HOST);
         }
-        let alone = surroundings(self.dirs, &order.environment)?;
-        let settled = stages::settle_in(alone, &args)?;
+        let home = (!self.setting.is_foreign).then_some(HOME);
+        let alone = surroundings(self.dirs, home, &order.environment)?;
+        let mut settled = stages::settle_in(alone, &args)?;
+        if self.setting.is_foreign {
+            let ids = self.setting.ids;
+            settled.amend(Amendment { ids, interrupt_ends: false, is_foreign: true });
+        }
         self.settled = Some((wish, settled.clone()));
         Ok(settled)
     }
@@ -240,7 +282,8 @@ impl<'d> Performer<'d> {
             observe: if observes { Observe::Paths } else { Observe::Nothing },
             ..Request::default()
         };
-        let settled = self.settled(order)?.showing(ROOT, &order.tree, &order.layers);
+        let settled = self.settled(order)?;
+        let settled = settled.showing(&self.setting.place, &order.tree, &order.layers);
         stages::decide_knowing(settled, request, &mut |_| {}, Some(&mut self.known))
     }
 }
@@ -248,10 +291,11 @@ impl<'d> Performer<'d> {
 /// What an action sees of the user and the place: nothing.
 pub(super) fn surroundings(
     dirs: &Dirs,
+    home: Option<&str>,
     environment: &BTreeMap<String, String>,
 ) -> Result<Surroundings, CommandError> {
-    let home =
-        HostPath::new(HOME).map_err(|error| CommandError::new(Kind::Bug, error.to_string()))?;
+    let home = home.map(HostPath::new).transpose();
+    let home = home.map_err(|error| CommandError::new(Kind::Bug, error.to_string()))?;
     let environment = environment.iter();
     let environment = environment.map(|(name, value)| (name.into(), value.into())).collect();
     Ok(Surroundings::alone(dirs.clone(), (USER, home), environment))
@@ -297,9 +341,9 @@ impl Drop for OneProcessor {
 }
 
 /// Names what the command asked for below its inputs; `None` where not all of it was seen.
-fn asked(observed: &Observed) -> Option<Vec<String>> {
+fn asked(observed: &Observed, root: &Path) -> Option<Vec<String>> {
     let paths = observed.used.iter().filter_map(|asked| match asked {
-        Asked::Path(_, path) => Path::new(path).strip_prefix(ROOT).ok(),
+        Asked::Path(_, path) => Path::new(path).strip_prefix(root).ok(),
         _ => None,
     });
     let paths = paths.map(|path| path.to_string_lossy().into_owned());
@@ -307,9 +351,9 @@ fn asked(observed: &Observed) -> Option<Vec<String>> {
 }
 
 /// Names what the command asked for below its inputs, and did not find there.
-fn absent(observed: &Observed) -> Vec<String> {
+fn absent(observed: &Observed, root: &Path) -> Vec<String> {
     let paths = observed.denials.iter().filter_map(|it| match &it.denial.subject {
-        Subject::Path(path) => Path::new(path).strip_prefix(ROOT).ok(),
+        Subject::Path(path) => Path::new(path).strip_prefix(root).ok(),
         _ => None,
     });
     paths.map(|path| path.to_string_lossy().into_owned()).filter(|path| !path.is_empty()).collect()
@@ -337,7 +381,7 @@ fn unread(error: CaptureError) -> CommandError {
 }
 
 /// A file without a name for what the command writes, twice open: on the disk, where that can be.
-fn stream(store: &Store<'_>) -> Result<(OwnedFd, OwnedFd), Errno> {
+pub(crate) fn stream(store: &Store<'_>) -> Result<(OwnedFd, OwnedFd), Errno> {
     let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
     let file = match open(store.path().join("tmp"), flags, Mode::from_raw_mode(0o600)) {
         Err(Errno::OPNOTSUPP | Errno::INVAL | Errno::ISDIR) => {

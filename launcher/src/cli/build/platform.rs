@@ -8,8 +8,8 @@ use std::path::Path;
 use endow_policy::Action;
 use endow_vfs::cas::Digest;
 
-use super::perform::{self, ROOT};
-use crate::cli::args::PolicyArgs;
+use super::perform::{self, HOME, ROOT};
+use crate::cli::args::{ActionPlace, PolicyArgs};
 use crate::cli::error::{CommandError, Kind};
 use crate::cli::sources;
 use crate::cli::surroundings::Surroundings;
@@ -70,9 +70,10 @@ impl Platform {
 fn host(surroundings: &Surroundings, memory: &OwnedFd) -> Result<String, CommandError> {
     let nothing = BTreeMap::new();
     let tree = Digest::EMPTY.to_string();
-    let args = PolicyArgs::of_action((ROOT, &tree), None, &[], &nothing, None);
+    let args =
+        PolicyArgs::of_action((&ActionPlace::of_builds(ROOT), &tree), None, &[], &nothing, None);
     // Programs in the user's home are none of an action's.
-    let alone = perform::surroundings(&surroundings.dirs, &nothing)?;
+    let alone = perform::surroundings(&surroundings.dirs, Some(HOME), &nothing)?;
     let policy = sources::read(&args, &alone, None)?.policy;
     let root = probe::host_root(&policy.mounts, memory.as_fd());
     root.map_err(|(path, errno)| unreadable(&path, errno.into()))

@@ -1,5 +1,6 @@
 //! Command lines of other sandboxes: endow speaks the one under whose name it is started.
 
+mod buildbox_run;
 mod linux_sandbox;
 
 use std::ffi::{OsStr, OsString};
@@ -13,6 +14,7 @@ pub(crate) type Runner = fn(Vec<OsString>) -> ExitCode;
 pub(crate) fn of(program: Option<&OsString>) -> Option<Runner> {
     let name = program.and_then(|path| Path::new(path).file_name()).and_then(OsStr::to_str)?;
     match name {
+        "buildbox-run" => Some(buildbox_run::run),
         "linux-sandbox" => Some(linux_sandbox::run),
         _ => None,
     }
