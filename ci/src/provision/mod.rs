@@ -7,6 +7,7 @@
 
 mod agents;
 mod aider;
+mod buildgrid;
 mod casd;
 mod crates;
 mod debian;
@@ -43,6 +44,7 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
     work.directory("")?;
     work.part("c", debian::VERSION, debian::fetch)?;
     work.part("rust", crates::VERSION, crates::fetch)?;
+    work.part("buildgrid", buildgrid::VERSION, buildgrid::fetch)?;
     work.part("casd", casd::VERSION, casd::fetch)?;
     work.part("npm", agents::VERSION, agents::fetch)?;
     work.part("aider", aider::VERSION, aider::fetch)?;

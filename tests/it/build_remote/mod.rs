@@ -1,5 +1,6 @@
 //! Results that builds share by a server of the Remote Execution API: one that can be told to lie, and real ones.
 
+mod buildgrid;
 mod faults;
 mod real;
 mod server;
@@ -7,6 +8,7 @@ mod tls;
 
 use std::fs;
 
+pub(crate) use self::buildgrid::BuildGrid;
 use self::server::Server;
 use crate::build::Project;
 use crate::build_shared::{Builder, SCRIPT};

@@ -1,5 +1,6 @@
 //! Servers of others.
 
+use super::BuildGrid;
 use crate::build_shared::Builder;
 use crate::harness::{Running, World, soon};
 use crate::work::provisioned;
@@ -18,4 +19,12 @@ fn casd_shares_results() {
     soon("casd listens", || socket.exists());
     assert!(Builder::at(&url).executes());
     assert!(!Builder::at(&url).executes(), "it is shared");
+}
+
+#[test]
+fn buildgrid_shares_results() {
+    let world = World::new();
+    let Some(server) = BuildGrid::start(&world) else { return };
+    assert!(Builder::at(&server.url()).executes());
+    assert!(!Builder::at(&server.url()).executes(), "it is shared");
 }

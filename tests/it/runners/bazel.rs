@@ -5,6 +5,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use super::named;
+use crate::build_remote::BuildGrid;
 use crate::harness::{Said, World, debian_program, said, skip};
 use crate::work::{copy, provisioned};
 
@@ -175,19 +176,33 @@ fn every_option_that_bazel_passes_is_honoured() {
 #[test]
 fn disk_cache_is_shared_with_endows_builds() {
     let Some(bazel) = Bazel::new() else { return };
-    let (world, shared) = (&bazel.world, bazel.world.root().join("shared"));
+    let shared = bazel.world.root().join("shared");
+    let (cache, url) =
+        (format!("--disk_cache={}", shared.display()), format!("file:{}", shared.display()));
+    shared_by_both(&bazel, (&cache, &url), &shared.join("cas"));
+}
+
+/// So has BuildGrid, over the network.
+#[test]
+fn buildgrid_is_shared_with_endows_builds() {
+    let Some(bazel) = Bazel::new() else { return };
+    let Some(server) = BuildGrid::start(&bazel.world) else { return };
+    let url = server.url();
+    shared_by_both(&bazel, (&format!("--remote_cache={url}"), &url), &server.contents());
+}
+
+fn shared_by_both(bazel: &Bazel, (cache, url): (&str, &str), contents: &Path) {
+    let world = &bazel.world;
     let rule = "genrule(name = 'r', srcs = ['in'], outs = ['out'], cmd = 'tr a-z A-Z <$< >$@')\n";
     world.write("home/project/BUILD", rule);
     world.write("home/project/in", "hello\n");
-    let cache = format!("--disk_cache={}", shared.display());
     let bazel_says = || {
         fs::remove_dir_all(world.root().join("output-Endow")).ok();
-        let said = bazel.build(Sandbox::Endow, &[&cache]);
+        let said = bazel.build(Sandbox::Endow, &[cache]);
         assert!(said.ok().is_empty() && bazel.text("out") == "HELLO\n", "{said:?}");
         said.stderr
     };
     let tree = crate::run_root::tree(world, "");
-    let url = format!("file:{}", shared.display());
     let endow_says = |state: &str| {
         // Whoever has nothing but the tree and the shared cache.
         let own = world.root().join(state);
@@ -195,7 +210,7 @@ fn disk_cache_is_shared_with_endows_builds() {
             world.endow(["cas", "put"]).arg(world.home().join("root")).env("ENDOW_CACHE_DIR", &own),
         );
         put.ok();
-        let mut command = world.endow(["build", "--root", &tree, "--remote", &url, "--force"]);
+        let mut command = world.endow(["build", "--root", &tree, "--remote", url, "--force"]);
         command.args(["--input", "in", "--output", "own", "--", "sh", "-c", "tr a-z A-Z <in >own"]);
         said(command.env("ENDOW_CACHE_DIR", &own)).stderr
     };
@@ -204,8 +219,6 @@ fn disk_cache_is_shared_with_endows_builds() {
     let hit = bazel_says();
     assert!(hit.contains("1 disk cache hit") || hit.contains("1 remote cache hit"), "{hit}");
     assert!(endow_says("other").contains("1 from the cache"));
-    let is_output = |path: &PathBuf| fs::read(path).is_ok_and(|text| text == b"HELLO\n");
-    let fans = fs::read_dir(shared.join("cas")).expect("contents").flatten();
-    let contents = fans.flat_map(|fan| fs::read_dir(fan.path()).expect("a fan").flatten());
-    assert_eq!(contents.map(|it| it.path()).filter(is_output).count(), 1, "of both");
+    let is_output = |path: &&PathBuf| fs::read(path).is_ok_and(|text| text == b"HELLO\n");
+    assert_eq!(crate::build::files(contents).iter().filter(is_output).count(), 1, "of both");
 }
