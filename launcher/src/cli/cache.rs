@@ -113,19 +113,18 @@ pub(crate) fn keep_store(
     store: &Store<'_>,
     surroundings: &Surroundings,
     output: &Output,
-) -> Result<(), CommandError> {
+) -> Result<bool, CommandError> {
     let quota = sources::state_rules(surroundings)?.cache_bytes;
     if store.usage().map_err(|error| of_store(&error))?.allocated <= quota {
-        return Ok(());
+        return Ok(true);
     }
     let line = ProgressLine::begin(output, REMOVING);
     let wanted = (quota, kept_by_runs()?);
     let watch = |progress| line.show(progress);
     let collected = trees::collect_store(store.path(), wanted, Duration::ZERO, &watch);
     drop(line);
-    if let Ok(report) = collected {
-        let freed = table::size(report.freed);
-        output.notice(&format!("removed {} older contents ({freed})", report.removed));
-    }
-    Ok(())
+    let Ok(report) = collected else { return Ok(false) };
+    let freed = table::size(report.freed);
+    output.notice(&format!("removed {} older contents ({freed})", report.removed));
+    Ok(true)
 }

@@ -106,6 +106,8 @@ class Storage(calls.ContentAddressableStorageServicer):
     def FindMissingBlobs(self, request, context):
         word = fault("FindMissingBlobs", context)
         lacking = [it for it in request.blob_digests if it.hash not in contents]
+        if word == "echo":
+            lacking = list(request.blob_digests) * 300
         if word == "stray":
             lacking.append(remote.Digest(hash="0" * 64, size_bytes=1 << 40))
         return remote.FindMissingBlobsResponse(missing_blob_digests=lacking)
@@ -122,6 +124,9 @@ class Storage(calls.ContentAddressableStorageServicer):
                 part.data = data
                 if ZSTD in request.acceptable_compressors:
                     part.compressor, part.data = ZSTD, zstandard.compress(data)
+        if word == "chatty":
+            for part in answer.responses:
+                part.status.code, part.status.message = 13, "\N{GRINNING FACE}" * 300
         if word == "silent":
             del answer.responses[:]
         return answer

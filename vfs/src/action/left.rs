@@ -1,5 +1,6 @@
 //! What a tree has at the path of an output.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use super::LeftNode;
@@ -76,33 +77,61 @@ pub(super) fn found_at(
     Ok(Some(Found::Directory(here)))
 }
 
-/// Returns a tree of the store with a directory at a path, and those that lead to it. Where something else
-/// stands on the way it stays.
-pub(super) fn with_directory(
+/// A directory of a tree that gets directories.
+struct Growing {
+    listing: Listing,
+    /// Those of its directories that were looked into, or made.
+    below: BTreeMap<String, Growing>,
+}
+
+/// Returns a tree of the store with directories at these paths, and those that lead to them. Where something else
+/// stands on the way it stays. Each directory is written once.
+pub(super) fn with_directories<'a>(
     publishing: &Publishing<'_>,
     root: &Digest,
-    path: &str,
+    paths: impl IntoIterator<Item = &'a str>,
 ) -> Result<Digest, LeftError> {
-    let (mut here, mut way) = (*root, Vec::new());
-    for name in path.split('/').filter(|name| !name.is_empty()) {
-        let listing = listing(publishing, &here, path)?;
-        let found = listing.directories().iter().find(|it| it.name == name);
-        match found.map(|it| it.digest) {
-            Some(digest) => here = digest,
-            None if leaf(&listing, name).is_some() => return Ok(*root),
-            None => here = publishing.put_bytes(&[])?.digest,
+    let mut tree = Growing { listing: listing(publishing, root, "")?, below: BTreeMap::new() };
+    let mut is_other = false;
+    for path in paths {
+        let mut here = &mut tree;
+        for name in path.split('/').filter(|name| !name.is_empty()) {
+            if leaf(&here.listing, name).is_some() {
+                break;
+            }
+            if !here.below.contains_key(name) {
+                let found = here.listing.directories().iter().find(|it| it.name == name);
+                is_other |= found.is_none();
+                let there = match found.map(|it| it.digest) {
+                    Some(digest) => listing(publishing, &digest, path)?,
+                    None => Listing::default(),
+                };
+                let grown = Growing { listing: there, below: BTreeMap::new() };
+                here.below.insert(name.to_owned(), grown);
+            }
+            let Some(below) = here.below.get_mut(name) else { break };
+            here = below;
         }
-        way.push((name, listing));
     }
-    for (name, above) in way.into_iter().rev() {
-        let others = above.directories().iter().filter(|it| it.name != name).cloned();
-        let own = ListedDirectory { name: name.to_owned(), digest: here };
-        let directories = others.chain([own]).collect();
-        let made = Listing::new(above.files().to_vec(), directories, above.symlinks().to_vec());
-        let made = made.map_err(|error| LeftError::Directory { path: path.to_owned(), error })?;
-        here = publishing.put_bytes(&made.encode())?.digest;
+    if is_other { tree.put(publishing) } else { Ok(*root) }
+}
+
+impl Growing {
+    /// Puts the messages of all that grew. No deeper than a path is long, which is bounded.
+    fn put(self, publishing: &Publishing<'_>) -> Result<Digest, LeftError> {
+        let mut directories: BTreeMap<String, Digest> =
+            self.listing.directories().iter().map(|it| (it.name.clone(), it.digest)).collect();
+        for (name, below) in self.below {
+            let digest = below.put(publishing)?;
+            directories.insert(name, digest);
+        }
+        let directories = directories.into_iter();
+        let directories = directories.map(|(name, digest)| ListedDirectory { name, digest });
+        let (files, links) = (self.listing.files().to_vec(), self.listing.symlinks().to_vec());
+        let made = Listing::new(files, directories.collect(), links);
+        let made = made.map_err(|error| LeftError::Directory { path: String::new(), error })?;
+        Ok(publishing.put_bytes(&made.encode())?.digest)
     }
-    Ok(here)
 }
 
 fn leaf(listing: &Listing, name: &str) -> Option<LeftNode> {

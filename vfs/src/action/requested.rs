@@ -1,16 +1,21 @@
 //! Actions that somebody else wrote: what is to be executed, and what of it they want to know.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use prost::Message;
 
 use super::LeftNode;
-use super::left::{Found, LeftError, found_at, tree_of, with_directory};
+use super::left::{Found, LeftError, found_at, tree_of, with_directories};
 use super::result::{ResultError, digest};
 use crate::cas::message::wire;
 use crate::cas::{Digest, Publishing};
 use crate::snapshot::Naming;
+
+/// The most outputs of one action.
+const OUTPUTS_MAX: usize = 10_000;
+/// The most bytes of a path: `PATH_MAX` of the kernel.
+const PATH_MAX: usize = 4096;
 
 /// An action, whose command is a content of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -90,6 +95,12 @@ pub enum RequestError {
     /// A path is none, or leads out of the input root.
     #[error("no path below the input root: {0:?}")]
     Path(String),
+    /// More outputs are asked for than anybody needs.
+    #[error("more than {OUTPUTS_MAX} outputs")]
+    Outputs,
+    /// A path is longer than the kernel takes one.
+    #[error("a path of more than {PATH_MAX} bytes")]
+    Long,
     /// A time below zero, or none.
     #[error("no time: {0}")]
     Time(i64),
@@ -127,6 +138,9 @@ impl RequestedAction {
         } else {
             command.output_paths
         };
+        if written.len() > OUTPUTS_MAX {
+            return Err(RequestError::Outputs);
+        }
         let outputs = written
             .into_iter()
             .map(|written| Ok(RequestedOutput { path: below(&directory, &written)?, written }));
@@ -171,6 +185,9 @@ fn below(directory: &str, path: &str) -> Result<String, RequestError> {
     if path.starts_with('/') {
         return Err(wrong());
     }
+    if path.len() > PATH_MAX {
+        return Err(RequestError::Long);
+    }
     for name in path.split('/') {
         match name {
             "" | "." => {}
@@ -193,12 +210,24 @@ impl RequestedCommand {
         publishing: &Publishing<'_>,
         input_root: &Digest,
     ) -> Result<Digest, LeftError> {
-        let above = |path: &'_ str| path.rsplit_once('/').map(|(above, _)| above.to_owned());
-        let above = self.outputs.iter().filter_map(|output| above(&output.path));
-        let needed = std::iter::once(self.directory.clone()).chain(above);
-        needed
-            .filter(|path| !path.is_empty())
-            .try_fold(*input_root, |root, path| with_directory(publishing, &root, &path))
+        let above = self.outputs.iter().filter_map(|output| output.path.rsplit_once('/'));
+        let needed: BTreeSet<&str> =
+            above.map(|(above, _)| above).chain([self.directory.as_str()]).collect();
+        with_directories(publishing, input_root, needed)
+    }
+
+    /// Returns the message of a whole output directory, where it is asked for. One with many names is put
+    /// together once.
+    fn tree(
+        &self,
+        publishing: &Publishing<'_>,
+        (root, at): (&Digest, &str),
+        known: &mut BTreeMap<Digest, Digest>,
+    ) -> Result<Option<Digest>, LeftError> {
+        if self.wants_tree && !known.contains_key(root) {
+            known.insert(*root, tree_of(publishing, root, at)?);
+        }
+        Ok(known.get(root).copied())
     }
 
     /// Puts together what is asked for of a tree that the command left. Outputs that are not there are left out.
@@ -212,6 +241,7 @@ impl RequestedCommand {
         end: RequestedEnd,
     ) -> Result<RequestedResult, LeftError> {
         let (mut contents, mut directories) = (Vec::new(), Vec::new());
+        let mut trees = BTreeMap::new();
         let mut message = wire::ActionResult { exit_code: end.exit_code, ..Default::default() };
         for RequestedOutput { written, path: at } in &self.outputs {
             let path = written.clone();
@@ -225,8 +255,7 @@ impl RequestedCommand {
                     message.output_symlinks.push(wire::OutputSymlink { path, target });
                 }
                 Some(Found::Directory(root)) => {
-                    let tree =
-                        self.wants_tree.then(|| tree_of(publishing, &root, at)).transpose()?;
+                    let tree = self.tree(publishing, (&root, at), &mut trees)?;
                     directories.push(root);
                     contents.extend(tree);
                     message.output_directories.push(wire::OutputDirectory {

@@ -2,9 +2,10 @@
 
 use std::collections::HashSet;
 
-use super::message::Listing;
+use super::message::{Listing, MessageError};
 use super::tree::DIRECTORY_MAX;
 use super::{Damage, Digest, ImportError, Publishing, Store, StoreError};
+use crate::snapshot::Bounds;
 
 /// The most entries of one directory.
 const ENTRIES_MAX: usize = 1 << 22;
@@ -55,26 +56,75 @@ impl Named {
 /// stays.
 ///
 /// # Errors
-/// A directory that is none, a failing call, or what `fetch` says.
+/// A directory that is none, a tree that passes the bounds of every tree, a failing call, or what `fetch` says.
 pub fn fetch_all<E: From<ImportError>>(
     publishing: &Publishing<'_>,
     contents: impl IntoIterator<Item = Digest>,
     directories: impl IntoIterator<Item = Digest>,
     fetch: &mut dyn FnMut(&[Digest]) -> Result<(), E>,
 ) -> Result<(), E> {
-    let mut asked = HashSet::new();
-    let mut level: Vec<Digest> = directories.into_iter().collect();
-    let mut wanted: Vec<Digest> = contents.into_iter().chain(level.iter().copied()).collect();
-    let mut seen: HashSet<Digest> = level.iter().copied().collect();
-    while !wanted.is_empty() {
-        wanted.retain(|digest| asked.insert(*digest));
-        let lacking = lacking(publishing, &wanted)?;
+    let mut level = Level::default();
+    level.take(contents, directories)?;
+    let limit = Bounds::default().depth;
+    for _ in 0..=limit {
+        if level.wanted.is_empty() {
+            return Ok(());
+        }
+        let lacking = lacking(publishing, &level.wanted)?;
         if !lacking.is_empty() {
             fetch(&lacking)?;
         }
-        (wanted, level) = below(publishing, &level, &mut seen)?;
+        level.go_down(publishing)?;
     }
-    Ok(())
+    Err(ImportError::Deep { limit }.into())
+}
+
+/// What is wanted next, each content once in all.
+#[derive(Default)]
+struct Level {
+    asked: HashSet<Digest>,
+    seen: HashSet<Digest>,
+    wanted: Vec<Digest>,
+    directories: Vec<Digest>,
+}
+
+impl Level {
+    fn take(
+        &mut self,
+        contents: impl IntoIterator<Item = Digest>,
+        directories: impl IntoIterator<Item = Digest>,
+    ) -> Result<(), ImportError> {
+        let Self { asked, seen, wanted, directories: all } = self;
+        wanted.extend(contents.into_iter().filter(|digest| asked.insert(*digest)));
+        for digest in directories {
+            if digest.size > DIRECTORY_MAX {
+                let error = StoreError::TooLarge { digest, limit: DIRECTORY_MAX };
+                return Err(ImportError::Store { digest, error });
+            }
+            wanted.extend(asked.insert(digest).then_some(digest));
+            all.extend(seen.insert(digest).then_some(digest));
+        }
+        let (limit, digest) = (Bounds::default().entries, wanted.last().copied());
+        if asked.len() > limit {
+            let error = MessageError::ManyEntries { limit };
+            return Err(ImportError::Message { digest: digest.unwrap_or(Digest::EMPTY), error });
+        }
+        Ok(())
+    }
+
+    /// Goes on to what these directories name.
+    fn go_down(&mut self, publishing: &Publishing<'_>) -> Result<(), ImportError> {
+        self.wanted.clear();
+        for digest in std::mem::take(&mut self.directories) {
+            let bytes = publishing.read(&digest, DIRECTORY_MAX);
+            let bytes = bytes.map_err(|error| ImportError::Store { digest, error })?;
+            let listing = Listing::decode(&bytes, ENTRIES_MAX);
+            let listing = listing.map_err(|error| ImportError::Message { digest, error })?;
+            let files = listing.files().iter().map(|file| file.digest);
+            self.take(files, listing.directories().iter().map(|it| it.digest))?;
+        }
+        Ok(())
+    }
 }
 
 /// Returns what the store has not; what is empty it has from now on.
@@ -89,26 +139,6 @@ fn lacking(publishing: &Publishing<'_>, wanted: &[Digest]) -> Result<Vec<Digest>
         }
     }
     Ok(lacking)
-}
-
-/// Returns what these directories name, and which of it are directories that were not seen before.
-fn below(
-    publishing: &Publishing<'_>,
-    level: &[Digest],
-    seen: &mut HashSet<Digest>,
-) -> Result<(Vec<Digest>, Vec<Digest>), ImportError> {
-    let (mut named, mut directories) = (Vec::new(), Vec::new());
-    for digest in level.iter().copied() {
-        let bytes = publishing.read(&digest, DIRECTORY_MAX);
-        let bytes = bytes.map_err(|error| ImportError::Store { digest, error })?;
-        let listing = Listing::decode(&bytes, ENTRIES_MAX);
-        let listing = listing.map_err(|error| ImportError::Message { digest, error })?;
-        named.extend(listing.files().iter().map(|file| file.digest));
-        let new = listing.directories().iter().map(|it| it.digest);
-        directories.extend(new.filter(|it| seen.insert(*it)));
-    }
-    named.extend(&directories);
-    Ok((named, directories))
 }
 
 #[cfg(test)]
@@ -179,5 +209,29 @@ mod tests {
         let error = fetch_all(&publishing, [], [file], nothing).expect_err("refused");
         assert!(matches!(error, ImportError::Message { digest, .. } if digest == file));
         assert!(closure(&store, [], [file]).is_err());
+    }
+
+    /// Whoever sends a tree says how large it is, and how deep.
+    #[test]
+    fn bounds_hold_before_anything_is_fetched() {
+        let scratch = Scratch::new();
+        let store = store(&scratch);
+        let publishing = store.publish().expect("the lock");
+        let nothing = &mut |_: &[Digest]| -> Result<(), ImportError> { panic!("fetched") };
+        let large = Digest { size: DIRECTORY_MAX + 1, ..Digest::of(b"") };
+        let error = fetch_all(&publishing, [], [large], nothing).expect_err("refused");
+        assert!(matches!(error, ImportError::Store { error: StoreError::TooLarge { .. }, .. }));
+        // A tree that goes on for ever, as long as somebody asks.
+        let mut depth = 0;
+        let mut next = Digest::EMPTY;
+        for number in 0..Bounds::default().depth + 10 {
+            let named = ListedDirectory { name: number.to_string(), digest: next };
+            let listing = Listing::new(vec![], vec![named], vec![]).expect("a directory");
+            next = publishing.put_bytes(&listing.encode()).expect("put").digest;
+            depth += 1;
+        }
+        assert!(depth > Bounds::default().depth);
+        let error = fetch_all(&publishing, [], [next], nothing).expect_err("refused");
+        assert!(matches!(error, ImportError::Deep { .. }), "{error:?}");
     }
 }

@@ -41,6 +41,12 @@ pub enum ImportError {
         #[source]
         error: StoreError,
     },
+    /// Its directories go on and on.
+    #[error("a tree of more than {limit} directories, one in another")]
+    Deep {
+        /// How many it may have.
+        limit: usize,
+    },
     /// What a tree names as a directory is none.
     #[error("not a directory, and a tree names it as one: {digest}")]
     Message {

@@ -9,6 +9,9 @@ use crate::message::{CacheCapabilities, SHA256, ServerCapabilities, ZSTD};
 /// message has beside them.
 const BATCH_MAX: u64 = (4 << 20) - (64 << 10);
 
+/// A server that says less would have every content asked for by itself.
+const BATCH_MIN: u64 = 2 << 10;
+
 /// What the server can do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Capabilities {
@@ -60,7 +63,7 @@ impl Capabilities {
 fn batch_bytes(cache: &CacheCapabilities) -> u64 {
     match u64::try_from(cache.max_batch_total_size_bytes) {
         Ok(0) | Err(_) => BATCH_MAX,
-        Ok(bytes) => bytes.min(BATCH_MAX),
+        Ok(bytes) => bytes.clamp(BATCH_MIN, BATCH_MAX),
     }
 }
 
@@ -95,7 +98,8 @@ mod tests {
 
     #[test]
     fn batches_keep_to_the_smaller_bound() {
-        for (bytes, bound) in [(0, BATCH_MAX), (-1, BATCH_MAX), (1000, 1000), (1 << 30, BATCH_MAX)]
+        for (bytes, bound) in
+            [(0, BATCH_MAX), (-1, BATCH_MAX), (1, BATCH_MIN), (9000, 9000), (1 << 30, BATCH_MAX)]
         {
             let said = said(|it| it.max_batch_total_size_bytes = bytes);
             let found = Capabilities::of(said, true).expect("of use");

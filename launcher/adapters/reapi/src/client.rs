@@ -12,6 +12,7 @@ use tonic::metadata::MetadataValue;
 use tonic::transport::Channel;
 use tonic::{Code, GrpcMethod, Request, Status};
 use tonic_prost::ProstCodec;
+use zeroize::Zeroizing;
 
 use crate::message::{
     BatchReadBlobsRequest, BatchReadBlobsResponse, BatchUpdateBlobsRequest,
@@ -25,6 +26,8 @@ const PAUSE: Duration = Duration::from_millis(100);
 const PAUSE_MAX: Duration = Duration::from_secs(5);
 /// What a slow line carries: a content has a second more for each of these.
 const BYTES_PER_SECOND: u64 = 128 << 10;
+/// The longest time for one transfer, however large.
+const TRANSFER_MAX: Duration = Duration::from_hours(1);
 /// The most bytes of a message that is taken.
 const MESSAGE_MAX: usize = 16 << 20;
 
@@ -50,7 +53,8 @@ impl Client {
             .max_decoding_message_size(MESSAGE_MAX)
             .max_encoding_message_size(MESSAGE_MAX);
         let authorization = order.token.as_ref().map(|token| {
-            let mut value: MetadataValue<_> = format!("Bearer {token}").parse()?;
+            let text = Zeroizing::new(format!("Bearer {token}"));
+            let mut value: MetadataValue<_> = text.parse()?;
             value.set_sensitive(true);
             Ok(value)
         });
@@ -112,15 +116,22 @@ impl Client {
     pub(crate) async fn batch_read(
         &self,
         request: BatchReadBlobsRequest,
+        bytes: u64,
     ) -> Result<BatchReadBlobsResponse, Status> {
-        self.unary(STORAGE, "BatchReadBlobs", request).await
+        self.carrying(bytes).unary(STORAGE, "BatchReadBlobs", request).await
     }
 
     pub(crate) async fn batch_update(
         &self,
         request: BatchUpdateBlobsRequest,
+        bytes: u64,
     ) -> Result<BatchUpdateBlobsResponse, Status> {
-        self.unary(STORAGE, "BatchUpdateBlobs", request).await
+        self.carrying(bytes).unary(STORAGE, "BatchUpdateBlobs", request).await
+    }
+
+    /// The same with more time for each call, which carries so many bytes.
+    fn carrying(&self, bytes: u64) -> Self {
+        Self { patience: self.patience + time_for(bytes), ..self.clone() }
     }
 
     async fn unary<Q, A>(
@@ -182,7 +193,7 @@ impl Client {
     where
         F: Future<Output = Result<T, Status>>,
     {
-        let patience = self.patience + Duration::from_secs(bytes / BYTES_PER_SECOND);
+        let patience = self.patience + time_for(bytes);
         let mut pause = PAUSE;
         for _ in 0..self.retries {
             match once(patience, &call).await {
@@ -193,6 +204,11 @@ impl Client {
         }
         once(patience, &call).await
     }
+}
+
+/// How long so many bytes may take.
+pub(crate) fn time_for(bytes: u64) -> Duration {
+    TRANSFER_MAX.min(Duration::from_secs(bytes / BYTES_PER_SECOND))
 }
 
 async fn once<T, F>(patience: Duration, call: impl Fn() -> F) -> Result<T, Status>

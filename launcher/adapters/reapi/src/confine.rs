@@ -7,7 +7,8 @@ use landlock::{
 };
 use rustix::io::Errno;
 use rustix::process::{
-    DumpableBehavior, Resource, Rlimit, set_dumpable_behavior, setpgid, setrlimit,
+    DumpableBehavior, Resource, Rlimit, Signal, set_dumpable_behavior,
+    set_parent_process_death_signal, setpgid, setrlimit,
 };
 
 /// The newest version whose rights are all refused, as far as the kernel knows them.
@@ -40,6 +41,9 @@ pub(crate) enum ConfineError {
 /// terminal's signals, and closes descriptors that were left open by mistake.
 pub(crate) fn stand_alone() -> Result<(), ConfineError> {
     let failed = |action| move |errno| ConfineError::System { action, errno };
+    // Whoever asked may be killed while a server is waited for.
+    let dies = set_parent_process_death_signal(Some(Signal::KILL));
+    dies.map_err(failed("end with who started it"))?;
     let hidden = set_dumpable_behavior(DumpableBehavior::NotDumpable);
     hidden.map_err(failed("hide the process's memory"))?;
     let none = Rlimit { current: Some(0), maximum: Some(0) };

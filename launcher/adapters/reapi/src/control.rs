@@ -75,18 +75,15 @@ impl Control {
 
     /// Answers the order. One who is gone is noticed by what comes next.
     pub(crate) fn answer_order(self, answer: &AdapterAnswer) {
-        self.say(to_vec(answer));
-    }
-
-    /// Answers a question.
-    pub(crate) fn answer(self, answer: &RemoteAnswer) {
-        self.say(to_vec(answer));
-    }
-
-    fn say(self, text: serde_json::Result<Vec<u8>>) {
-        if let Ok(text) = text {
+        if let Ok(text) = to_vec(answer) {
             let _ = retry_on_intr(|| send(self.0, &text, SendFlags::NOSIGNAL));
         }
+    }
+
+    /// Answers a question. An answer that can't be sent must end the process: whoever asked waits for it.
+    pub(crate) fn answer(self, answer: &RemoteAnswer) -> Result<(), Errno> {
+        let text = to_vec(answer).map_err(|_| Errno::INVAL)?;
+        retry_on_intr(|| send(self.0, &text, SendFlags::NOSIGNAL)).map(drop)
     }
 
     /// Receives what has arrived, if anything has.

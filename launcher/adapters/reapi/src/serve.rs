@@ -3,19 +3,23 @@
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use endow_policy::{RemoteAnswer, RemoteRequest};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
+use tokio::time::timeout;
 use tonic::Status;
 
 use crate::blobs::{File, Remote};
-use crate::client::{is_gone, said};
+use crate::client::{is_gone, said, time_for};
 use crate::control::{Arrival, Control};
 use crate::message::Digest;
 
-/// The most characters of what a server says that are passed on.
+/// How long a question may take without what goes with it: five calls of a minute.
+const QUESTION_PATIENCE: Duration = Duration::from_mins(5);
+/// The most bytes of what a server says that are passed on.
 pub(crate) const WHY_MAX: usize = 200;
 /// The most bytes of one result, in which no content is.
 const RESULT_MAX: u64 = 16 << 20;
@@ -26,13 +30,14 @@ pub(crate) async fn serve(control: Control, remote: &Remote) -> io::Result<()> {
     loop {
         match next(&control).await? {
             Arrival::End => return Ok(()),
-            Arrival::Malformed => control.get_ref().answer(&failed("not a question", false)),
+            Arrival::Malformed => control.get_ref().answer(&failed("not a question", false))?,
             Arrival::Question(request, file) => {
-                let answer = answer(request, file, remote).await;
-                control.get_ref().answer(
-                    &answer
-                        .unwrap_or_else(|status| failed(&told(&said(&status)), is_gone(&status))),
-                );
+                let answered = timeout(patience(&request), answer(request, file, remote)).await;
+                let late = |_| Status::deadline_exceeded("the server takes too long for all of it");
+                let answer = answered.map_err(late).flatten();
+                let answer =
+                    answer.unwrap_or_else(|status| failed(&told(&said(&status)), is_gone(&status)));
+                control.get_ref().answer(&answer)?;
             }
         }
     }
@@ -94,5 +99,31 @@ fn failed(why: &str, gone: bool) -> RemoteAnswer {
 /// What a server says, short and on one line: it may be anything.
 pub(crate) fn told(text: &str) -> String {
     let plain = |c: char| if c.is_control() { ' ' } else { c };
-    text.chars().take(WHY_MAX).map(plain).collect()
+    let fits = |(at, c): &(usize, char)| at + c.len_utf8() <= WHY_MAX;
+    text.char_indices().take_while(fits).map(|(_, c)| plain(c)).collect()
+}
+
+/// How long a question may take in all, however often parts of it are tried.
+fn patience(request: &RemoteRequest) -> Duration {
+    let bytes = match request {
+        RemoteRequest::Fetch(contents) | RemoteRequest::Put(contents) => {
+            contents.iter().fold(0, |sum: u64, it| sum.saturating_add(it.size))
+        }
+        _ => 0,
+    };
+    QUESTION_PATIENCE + time_for(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_server_says_is_short_and_on_one_line() {
+        assert_eq!(told("a\n\u{1b}[31mb"), "a  [31mb");
+        for long in ["x", "\u{e9}", "\u{4e16}", "\u{1f600}"] {
+            let told = told(&long.repeat(1_000));
+            assert!(told.len() <= WHY_MAX && told.len() > WHY_MAX - 4, "{long}");
+        }
+    }
 }

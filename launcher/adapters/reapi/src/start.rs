@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use endow_policy::{AdapterAnswer, RemoteOrder};
 use tokio::runtime::Builder;
+use zeroize::Zeroize;
 
 use crate::blobs::Remote;
 use crate::capabilities::{Capabilities, CapabilitiesError};
@@ -12,7 +13,7 @@ use crate::client::{Client, TokenError, causes};
 use crate::confine::{ConfineError, confine, stand_alone};
 use crate::connect::{ConnectError, Server};
 use crate::control::{Control, ControlError};
-use crate::serve;
+use crate::serve::{self, told};
 
 /// Why it does not serve.
 #[derive(Debug, thiserror::Error)]
@@ -43,7 +44,7 @@ pub fn main() -> ExitCode {
     match run(control) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            control.answer_order(&AdapterAnswer::Failed(causes(&error)));
+            control.answer_order(&AdapterAnswer::Failed(told(&causes(&error))));
             ExitCode::FAILURE
         }
     }
@@ -51,7 +52,7 @@ pub fn main() -> ExitCode {
 
 fn run(control: Control) -> Result<(), StartError> {
     stand_alone()?;
-    let order: RemoteOrder =
+    let mut order: RemoteOrder =
         serde_json::from_slice(&control.order()?).map_err(StartError::Order)?;
     let runtime = Builder::new_current_thread().enable_io().enable_time().build();
     let runtime = runtime.map_err(StartError::Runtime)?;
@@ -62,7 +63,10 @@ fn run(control: Control) -> Result<(), StartError> {
         let said = client.capabilities().await.map_err(CapabilitiesError::Asked)?;
         let remote = Remote { client, can: Capabilities::of(said, order.writes)? };
         // The token is where it is needed from here on.
-        drop(order);
+        order.token.zeroize();
+        if let Some((_, key)) = order.tls.as_mut().and_then(|tls| tls.identity.as_mut()) {
+            key.zeroize();
+        }
         control.answer_order(&AdapterAnswer::Ready);
         // An end of the socket that is no proper one leaves nothing to be done either.
         drop(serve::serve(control, &remote).await);

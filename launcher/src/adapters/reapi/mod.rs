@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use endow_policy::{RemoteAnswer, RemoteContent, RemoteOrder, RemoteRequest};
 use endow_vfs::action::{ActionResult, ResultError};
 use endow_vfs::cas::{Digest, ImportError, Publishing, Store, StoreError, closure, fetch_all};
-use rustix::fs::{MemfdFlags, Mode, OFlags, ftruncate, memfd_create, open};
+use rustix::fs::{MemfdFlags, Mode, OFlags, ftruncate, memfd_create, open, statvfs};
 use rustix::io::{Errno, pread, pwrite};
 use zeroize::{Zeroize, Zeroizing};
 
@@ -60,6 +60,16 @@ pub(crate) enum RemoteError {
     /// The user's store lacks a content, or has it damaged.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// It is more than can be taken.
+    #[error(
+        "no room for {bytes} bytes: the disk of the store has {free} left, of which half is taken"
+    )]
+    NoRoom {
+        /// What it would be.
+        bytes: u64,
+        /// What is free.
+        free: u64,
+    },
     /// A file for contents can't be made, read or written.
     #[error("can't use a file for contents")]
     File(#[source] Errno),
@@ -110,6 +120,7 @@ impl RemoteCache {
     ) -> Result<(), RemoteError> {
         let file = spool(publishing).map_err(RemoteError::File)?;
         fetch_all(publishing, contents, directories, &mut |lacking| {
+            is_room_for(lacking, publishing)?;
             parts(lacking).try_for_each(|part| self.fetch_part(part, &file, publishing))
         })
     }
@@ -213,6 +224,14 @@ impl RemoteCache {
 
 fn no_answer() -> RemoteError {
     RemoteError::Refused(format!("{PROGRAM} answered something else"))
+}
+
+/// Sizes are what the server says they are: more than half of what is free on the disk is not fetched.
+fn is_room_for(contents: &[Digest], store: &Store<'_>) -> Result<(), RemoteError> {
+    let bytes = contents.iter().fold(0, |sum: u64, it| sum.saturating_add(it.size));
+    let there = statvfs(store.path()).map_err(RemoteError::File)?;
+    let free = there.f_bavail.saturating_mul(there.f_frsize);
+    if bytes > free / 2 { Err(RemoteError::NoRoom { bytes, free }) } else { Ok(()) }
 }
 
 /// Divides contents into those of one question each.

@@ -1,6 +1,7 @@
 //! What the process is told: the server of a policy, with the values that its files and variables hold.
 
-use std::fs;
+use std::fs::File;
+use std::io::Read;
 
 use endow_policy::{HostPath, Remote, RemoteMode, RemoteOrder, RemoteTls, RemoteUrl};
 
@@ -10,8 +11,8 @@ use crate::adapters::secret::{self, Kind, SecretError};
 const RETRIES: u32 = 4;
 /// How long one call may take.
 const PATIENCE_MS: u64 = 60_000;
-/// The most bytes of certificates and a key.
-const PEM_MAX: u64 = 128 << 10;
+/// The most bytes of certificates, and of a key: all of it goes in one message.
+const PEM_MAX: u64 = 48 << 10;
 
 /// Why there is no order for a server.
 #[derive(Debug, thiserror::Error)]
@@ -86,11 +87,13 @@ fn tls(remote: &Remote, is_tls: bool) -> Result<Option<RemoteTls>, OrderError> {
 
 fn pem(path: &HostPath) -> Result<String, OrderError> {
     let failed = |source| OrderError::File { path: path.clone(), source };
-    let length = fs::metadata(path.as_path()).map_err(failed)?.len();
-    if length > PEM_MAX {
+    let file = File::open(path.as_path()).map_err(failed)?;
+    let mut text = String::new();
+    file.take(PEM_MAX + 1).read_to_string(&mut text).map_err(failed)?;
+    if text.len() as u64 > PEM_MAX {
         return Err(failed(std::io::ErrorKind::FileTooLarge.into()));
     }
-    fs::read_to_string(path.as_path()).map_err(failed)
+    Ok(text)
 }
 
 #[cfg(test)]

@@ -49,8 +49,6 @@ pub(crate) struct ActionPlace {
     pub(crate) is_foreign: bool,
     /// Which numbers user and group have inside; `None` for their own.
     pub(crate) ids: Option<Ids>,
-    /// The network is the host's.
-    pub(crate) is_online: bool,
     /// What of the host is shown read-only, and where.
     pub(crate) fixed: Vec<(PathBuf, PathBuf)>,
     /// What of the host is shown live, and where.

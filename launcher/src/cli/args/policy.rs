@@ -185,7 +185,6 @@ impl PolicyArgs {
                 .chain(setting.fixed.iter().map(shown_at))
                 .collect(),
             rw: setting.live.iter().map(shown_at).collect(),
-            net: if setting.is_online { vec!["host".to_owned()] } else { Vec::new() },
             hostname: Some(BUILD.to_owned()),
             new_session: true,
             timeout: timeout.map(|time| format!("{}ms", time.as_millis())),

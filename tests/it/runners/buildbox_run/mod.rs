@@ -159,6 +159,7 @@ fn what_can_not_be_given_is_refused_and_nothing_executed() {
     };
     refused(json!({ "platform": { "ISA": "sparc" } }), &[], "ISA=sparc");
     refused(json!({ "platform": { "capability": "x" } }), &[], "capability=x");
+    refused(json!({ "platform": { "network": "on" } }), &[], "network=on");
     refused(json!({ "outputs": ["../.."] }), &[], "no path below the input root");
     refused(json!({ "directory": "/etc" }), &[], "no path below the input root");
     refused(json!({}), &["--enable-tmp-outputs"], "--enable-tmp-outputs");
@@ -201,6 +202,22 @@ fn mounts_that_are_asked_for_are_there() {
     assert_eq!(fs::read_to_string(server.path("granted/new")).expect("written"), "new\n");
     let (said, told) = server.run(&action, &[&format!("--ro-bind-mount={granted}:/seen")]);
     assert!(told.contains("stdout 'granted\\nrefused\\n'"), "{said:?} {told}");
+}
+
+/// What a command may have put in the place of the result is not written through.
+#[test]
+fn result_goes_through_no_link() {
+    let Some(server) = Server::start() else { return };
+    let victim = server.world.write("victim", "theirs\n");
+    server.world.write("shared/x", "");
+    let shared = server.path("shared");
+    let script = format!("ln -s {} /seen/result", victim.display());
+    let action = json!({ "arguments": ["/bin/sh", "-c", script] });
+    let result = format!("--action-result={shared}/result");
+    let (said, _) = server.run(&action, &[&format!("--bind-mount={shared}:/seen"), &result]);
+    assert!(Path::new(&shared).join("result").is_symlink(), "control: {said:?}");
+    let left = fs::read_to_string(victim).expect("there");
+    assert_eq!((said.code, left.as_str()), (1, "theirs\n"), "{said:?}");
 }
 
 /// Attacks from inside an action, with a control: the host's files, sockets and settings.

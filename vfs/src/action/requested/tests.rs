@@ -79,6 +79,12 @@ fn paths_that_lead_out_are_refused() {
     }
     let read = action().command(&command(|it| "../x".clone_into(&mut it.working_directory)));
     assert_eq!(read, Err(RequestError::Path("../x".to_owned())));
+    let long = "a/".repeat(2_049);
+    let read = action().command(&command(|it| it.output_paths = texts(&[&long])));
+    assert_eq!(read, Err(RequestError::Long));
+    let many = vec!["x"; OUTPUTS_MAX + 1];
+    let read = action().command(&command(|it| it.output_paths = texts(&many)));
+    assert_eq!(read, Err(RequestError::Outputs));
     let none = action().command(&command(|it| it.arguments.clear()));
     assert_eq!(none, Err(RequestError::Empty));
 }

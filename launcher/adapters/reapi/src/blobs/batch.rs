@@ -7,7 +7,7 @@ use endow_policy::{RemoteContent, RemoteProblem};
 use tonic::{Code, Status};
 
 use super::compress::{compressed, expanded};
-use super::{File, Numbered, Remote, problem};
+use super::{AT_A_TIME, File, Numbered, Remote, problem};
 use crate::message::{
     BatchRead, BatchReadBlobsRequest, BatchUpdate, BatchUpdateBlobsRequest, Digest, IDENTITY, ZSTD,
 };
@@ -31,7 +31,7 @@ pub(super) async fn read(
         acceptable_compressors: zstd.into_iter().collect(),
     };
     let (mut open, mut problems) = (open(batch), Vec::new());
-    for answer in remote.client.batch_read(request).await?.responses {
+    for answer in remote.client.batch_read(request, at_once(batch)).await?.responses {
         let Some(asked) = answer.digest.as_ref().and_then(|digest| open.remove(digest)) else {
             continue;
         };
@@ -76,7 +76,7 @@ pub(super) async fn update(
     }
     let instance_name = remote.client.instance.to_string();
     let request = BatchUpdateBlobsRequest { instance_name, requests };
-    for answer in remote.client.batch_update(request).await?.responses {
+    for answer in remote.client.batch_update(request, at_once(batch)).await?.responses {
         let Some((number, _)) = answer.digest.as_ref().and_then(|it| open.remove(it)) else {
             continue;
         };
@@ -92,6 +92,12 @@ fn packed(remote: &Remote, content: &RemoteContent, bytes: Vec<u8>) -> BatchUpda
         .filter(|zstd| zstd.len() < bytes.len());
     let (data, compressor) = zstd.map_or((bytes, IDENTITY), |zstd| (zstd, ZSTD));
     BatchUpdate { digest: Some(Digest::of(content)), data: data.into(), compressor }
+}
+
+/// Returns the bytes that are under way when this batch is, others beside it.
+fn at_once(batch: &[Numbered]) -> u64 {
+    let bytes: u64 = batch.iter().map(|(_, content)| content.size).sum();
+    bytes.saturating_mul(AT_A_TIME as u64)
 }
 
 fn open(batch: &[Numbered]) -> Open<'_> {

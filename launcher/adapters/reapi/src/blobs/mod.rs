@@ -23,6 +23,8 @@ use crate::serve::told;
 
 /// Messages and streams that are under way at a time.
 const AT_A_TIME: usize = 8;
+/// The most problems that are told: one is enough to stop.
+const PROBLEMS_MAX: usize = 16;
 /// What a message has beside each content: a digest, numbers of fields, lengths.
 const BESIDE: u64 = 256;
 
@@ -54,10 +56,10 @@ impl Remote {
     pub(crate) async fn lacking(&self, contents: &[RemoteContent]) -> Result<Vec<usize>, Status> {
         let digests = contents.iter().map(Digest::of).collect();
         let missing = self.client.find_missing(digests).await?.missing_blob_digests;
-        let numbers: HashMap<Digest, usize> =
+        let mut numbers: HashMap<Digest, usize> =
             contents.iter().enumerate().map(|(number, it)| (Digest::of(it), number)).collect();
-        // What was not asked for is not lacking.
-        Ok(missing.iter().filter_map(|digest| numbers.get(digest).copied()).collect())
+        // What was not asked for is not lacking, nor is anything twice.
+        Ok(missing.iter().filter_map(|digest| numbers.remove(digest)).collect())
     }
 
     /// Writes contents into the file, each at its place; returns what could not be had.
@@ -98,6 +100,7 @@ impl Remote {
             problems.extend(ended?);
         }
         problems.sort_unstable_by_key(|it| it.number);
+        problems.truncate(PROBLEMS_MAX);
         Ok(problems)
     }
 }

@@ -1,9 +1,11 @@
 //! Contents one at a time, in pieces: `google.bytestream.ByteStream`.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use endow_policy::RemoteContent;
+use tokio::time::timeout;
 use tonic::{Code, Status};
 use tonic_prost::ProstCodec;
 
@@ -13,6 +15,8 @@ use crate::client::path;
 use crate::message::{ReadRequest, ReadResponse, WriteRequest, WriteResponse};
 
 const SERVICE: &str = "google.bytestream.ByteStream";
+/// How long a server may say nothing in the middle of a content.
+const STALL: Duration = Duration::from_secs(30);
 /// Bytes that go in one message.
 const PIECE: usize = 256 << 10;
 
@@ -59,7 +63,10 @@ async fn pieces(
     let stream = grpc.server_streaming(request, path(method), codec).await;
     let mut stream = stream.map_err(plainly)?.into_inner();
     let mut length = 0;
-    while let Some(answer) = stream.message().await.map_err(plainly)? {
+    let stalled = |_| Status::deadline_exceeded("the server stopped in the middle of a content");
+    while let Some(answer) =
+        timeout(STALL, stream.message()).await.map_err(stalled)?.map_err(plainly)?
+    {
         if length + answer.data.len() as u64 > most {
             return Err(other_size());
         }
@@ -82,19 +89,19 @@ pub(super) async fn write(
         None
     };
     let name = if zstd.is_some() { "compressed-blobs/zstd" } else { "blobs" };
-    let upload = uuid()?;
-    let what = format!("uploads/{upload}/{name}/{}/{}", content.hash, content.size);
-    let resource = resource(remote, &what);
     let length = zstd.as_ref().map_or(content.size, |zstd| zstd.len() as u64);
     remote
         .client
         .again(content.size, || async {
             let mut grpc = remote.client.ready().await?;
+            // A new name each time: of an earlier try the server may have a part.
+            let what = format!("uploads/{}/{name}/{}/{}", uuid()?, content.hash, content.size);
+            let resource = resource(remote, &what);
             let source = match &zstd {
                 Some(bytes) => Source::Bytes(bytes.clone()),
                 None => Source::File(Arc::clone(file), content.at),
             };
-            let pieces = Pieces { source, resource: resource.clone(), length, sent: Some(0) };
+            let pieces = Pieces { source, resource, length, sent: Some(0) };
             let method = (SERVICE, "Write");
             let request = remote.client.request(tokio_stream::iter(pieces), method);
             let codec = ProstCodec::<WriteRequest, WriteResponse>::default();

@@ -42,19 +42,24 @@ pub(super) fn execute(
     let place = trees::store(&surroundings.dirs.cache);
     let store = Store::open(&OsFs, &place).map_err(|error| of_store(&error))?;
     let server = connect(options)?;
-    let publishing = store.publish().map_err(|error| of_store(&error))?;
+    let publish = || store.publish().map_err(|error| of_store(&error));
+    let publishing = publish()?;
     let command = command(&action, &server, &publishing)?;
     let setting = setting(&command, options)?;
     let fetched = server.fetch_all([], [action.input_root], &publishing);
     fetched.map_err(|error| failed("can't get the input root", &error))?;
     let root = command.root(&publishing, &action.input_root);
     let root = root.map_err(|error| failed("can't read the input root", &error))?;
+    // While the command runs others may collect what nobody needs.
+    let _lease = store.lease(&[root, action.input_root]).map_err(|error| of_store(&error))?;
+    drop(publishing);
     let start = now();
     let streams = streams::open(options, &store)?;
     let order = order(&command, &root, action.timeout);
     let performer = Performer::at(setting, &surroundings.dirs);
     let done = performer.perform_one(&order, &store, streams);
     let done = done.or_else(|error| not_executed(error, &root, output))?;
+    let publishing = publish()?;
     let end = end(&done, partial, [start, now()], options, &publishing)?;
     let tree: Digest = parsed(&done.tree)?;
     let result = command.result(&publishing, &tree, end);
@@ -89,13 +94,11 @@ fn command(
 }
 
 fn setting(command: &RequestedCommand, options: &Options) -> Result<ActionPlace, CommandError> {
-    let wanted = platform::wanted(&command.platform)?;
     Ok(ActionPlace {
         place: "/".into(),
         directory: Path::new("/").join(&command.directory),
         is_foreign: true,
-        ids: wanted.ids,
-        is_online: wanted.is_online,
+        ids: platform::ids(&command.platform)?,
         fixed: options.fixed.clone(),
         live: options.live.clone(),
         grace_s: Some(options.grace_s),
@@ -196,9 +199,11 @@ fn keep_store(
     if last.is_some_and(is_recent) {
         return Ok(());
     }
-    // One that can't be noted is looked for again.
-    drop(File::create(&looked));
-    cache::keep_store(store, surroundings, output)
+    if cache::keep_store(store, surroundings, output)? {
+        // One that can't be noted is looked for again.
+        drop(File::create(&looked));
+    }
+    Ok(())
 }
 
 fn now() -> Duration {

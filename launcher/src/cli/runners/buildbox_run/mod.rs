@@ -9,8 +9,11 @@ mod streams;
 use std::ffi::OsString;
 use std::fs;
 use std::io::{Read, Write};
+use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::process::ExitCode;
+
+use rustix::fs::{Mode, OFlags, open, openat};
 
 use self::options::{Asked, Options};
 use crate::cli::args::Style;
@@ -50,11 +53,9 @@ fn execute(options: &Options, output: &Output) -> Result<(), CommandError> {
     descriptors::keep_streams()?;
     let message = read(&options.action)?;
     let partial = options.partial_metadata.as_deref().map(read).transpose()?;
+    let place = options.action_result.as_deref().map(Place::of).transpose().map_err(unwritten)?;
     let result = action::execute(&message, partial.unwrap_or_default(), options, output)?;
-    match &options.action_result {
-        Some(path) => written(path, &result),
-        None => Ok(()),
-    }
+    place.map_or(Ok(()), |place| place.write(&result)).map_err(unwritten)
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, CommandError> {
@@ -69,11 +70,28 @@ fn read(path: &Path) -> Result<Vec<u8>, CommandError> {
     }
 }
 
-/// Writes a result into the file that is to have it.
-fn written(path: &Path, result: &[u8]) -> Result<(), CommandError> {
-    let file = fs::OpenOptions::new().write(true).create(true).truncate(true).open(path);
-    let written = file.and_then(|mut file| file.write_all(result));
-    written.map_err(|error| unwritten(error).about(path.display()))
+/// Where a file is to be. The command may be able to write there: the directory is open before it starts, and no
+/// link is followed in it.
+struct Place {
+    directory: OwnedFd,
+    name: OsString,
+}
+
+impl Place {
+    fn of(path: &Path) -> std::io::Result<Self> {
+        let name = path.file_name().ok_or(std::io::ErrorKind::InvalidFilename)?.to_owned();
+        let above = path.parent().filter(|above| !above.as_os_str().is_empty());
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let directory = open(above.unwrap_or(Path::new(".")), flags, Mode::empty())?;
+        Ok(Self { directory, name })
+    }
+
+    fn write(&self, bytes: &[u8]) -> std::io::Result<()> {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::NOFOLLOW;
+        let flags = flags | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let mode = Mode::from_raw_mode(0o666);
+        fs::File::from(openat(&self.directory, &self.name, flags, mode)?).write_all(bytes)
+    }
 }
 
 fn unwritten(error: std::io::Error) -> CommandError {

@@ -7,15 +7,6 @@ use rustix::process::{getegid, geteuid};
 
 use crate::cli::error::{CommandError, Kind};
 
-/// What an action may ask of where it runs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Wanted {
-    /// Which numbers user and group have; `None` for their own.
-    pub(super) ids: Option<Ids>,
-    /// Whether the network is the host's.
-    pub(super) is_online: bool,
-}
-
 /// The instruction sets of this machine, in the words of the Remote Execution API.
 fn instruction_sets() -> &'static [&'static str] {
     match ARCH {
@@ -33,19 +24,17 @@ pub(super) fn capabilities() -> String {
     first.into_iter().chain(sets).chain(others).map(|line| line + "\n").collect()
 }
 
-/// Reads the properties of an action. One that is not understood is refused: what it asks for would be missing.
-pub(super) fn wanted(properties: &[(String, String)]) -> Result<Wanted, CommandError> {
-    let (mut wanted, mut uid, mut gid) = (Wanted::default(), None, None);
+/// Reads the properties of an action: which numbers user and group have, `None` for their own. A property that is not
+/// understood is refused: what it asks for would be missing.
+pub(super) fn ids(properties: &[(String, String)]) -> Result<Option<Ids>, CommandError> {
+    let (mut uid, mut gid) = (None, None);
     for (name, value) in properties {
         let is_kept = match (name.as_str(), value.as_str()) {
             ("OSFamily", family) => family.eq_ignore_ascii_case("linux"),
             ("ISA", set) => instruction_sets().contains(&set),
             ("unixUID", number) => number.parse().map(|number| uid = Some(number)).is_ok(),
             ("unixGID", number) => number.parse().map(|number| gid = Some(number)).is_ok(),
-            ("network", "on") => {
-                wanted.is_online = true;
-                true
-            }
+            // Who writes an action is not who says what it may reach.
             ("network", "off") => true,
             _ => false,
         };
@@ -55,36 +44,34 @@ pub(super) fn wanted(properties: &[(String, String)]) -> Result<Wanted, CommandE
         }
     }
     let own = Ids { uid: geteuid().as_raw(), gid: getegid().as_raw() };
-    wanted.ids = (uid.is_some() || gid.is_some())
-        .then(|| Ids { uid: uid.unwrap_or(own.uid), gid: gid.unwrap_or(own.gid) });
-    Ok(wanted)
+    let is_asked = uid.is_some() || gid.is_some();
+    Ok(is_asked.then(|| Ids { uid: uid.unwrap_or(own.uid), gid: gid.unwrap_or(own.gid) }))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn asked(properties: &[(&str, &str)]) -> Result<Wanted, String> {
+    fn asked(properties: &[(&str, &str)]) -> Result<Option<Ids>, String> {
         let properties: Vec<_> = properties
             .iter()
             .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
             .collect();
-        wanted(&properties).map_err(|error| error.object.unwrap_or_default())
+        ids(&properties).map_err(|error| error.object.unwrap_or_default())
     }
 
     #[test]
     fn what_is_here_is_given_and_all_else_refused() {
         let isa = *instruction_sets().last().expect("one");
         let all = [("ISA", isa), ("OSFamily", "Linux"), ("unixGID", "5"), ("unixUID", "0")];
-        let ids = Some(Ids { uid: 0, gid: 5 });
-        assert_eq!(asked(&all), Ok(Wanted { ids, is_online: false }));
-        assert_eq!(asked(&[("network", "on")]), Ok(Wanted { ids: None, is_online: true }));
-        assert_eq!(asked(&[]), Ok(Wanted::default()));
+        assert_eq!(asked(&all), Ok(Some(Ids { uid: 0, gid: 5 })));
+        assert_eq!(asked(&[("network", "off")]), Ok(None));
+        assert_eq!(asked(&[]), Ok(None));
         for other in [
             ("ISA", "sparc"),
             ("OSFamily", "macos"),
             ("unixUID", "me"),
-            ("network", "some"),
+            ("network", "on"),
             ("chrootRootDigest", "x"),
             ("remoteApisSocketPath", "s"),
             ("capability", "x"),
