@@ -52,6 +52,9 @@ impl Identity {
 
 /// The tests of other people's builds and agents.
 const WORK: &str = "work::";
+/// Those of other people's build systems and servers.
+const SYSTEMS: [&str; 3] =
+    ["runners::bazel::", "runners::buildbox_run::buildstream::", "build_remote::real::"];
 
 /// Tests of an executable that run together.
 #[derive(Clone, Copy)]
@@ -121,6 +124,10 @@ impl Runner<'_> {
             }
             Batch::All | Batch::Waiting => {
                 command.args(self.pass_on).args(["--skip", WORK]);
+                // As above: once is enough.
+                if !self.identity.does_work() {
+                    command.args(SYSTEMS.iter().flat_map(|name| ["--skip", name]));
+                }
             }
             Batch::Work(names) | Batch::Featured(names) => {
                 command.arg("--exact").args(names).args(self.options());
