@@ -132,7 +132,9 @@ impl Cache<'_> {
         match RemoteCache::start(order) {
             Ok(server) => Ok(Some(Self::Server { server, gone: Cell::new(false) })),
             Err(error @ (AdapterError::Missing(_) | AdapterError::Start { .. })) => {
-                Err(failed("can't use the remote cache", &error))
+                let error = failed("can't use the remote cache", &error);
+                Err(error
+                    .hint("install the package `endow-reapi`, which is part of endow, beside it"))
             }
             Err(error) => {
                 let what = format!("the remote cache is not used: {}", stated.url.value);
