@@ -18,9 +18,10 @@ fn world() -> World {
     world
 }
 
-/// Puts a program somewhere that prints the state, and makes a change.
+/// Puts a program somewhere that prints the state, and makes a change once what was there is recorded.
 fn program(world: &World, path: &str) -> PathBuf {
-    let script = "#!/bin/sh\ncat ~/.claude/login; echo seen >seen; cat ~/.codex/auth.json; :\n";
+    let script =
+        "#!/bin/sh\ncat ~/.claude/login; sleep 0.3; echo seen >seen; cat ~/.codex/auth.json; :\n";
     let path = world.write(path, script);
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("executable");
     path
@@ -58,7 +59,7 @@ fn profile_belongs_to_the_command_of_its_name() {
     assert!(inside.stderr.contains(".codex/auth.json: No such file"), "{inside:?}");
     // The workspace is live, and what it held is recorded.
     assert_eq!(fs::read_to_string(world.project().join("seen")).expect("written"), "seen\n");
-    assert_eq!(world.states(), ["applied"]);
+    assert_eq!(world.states(), ["applied"], "{inside:?}");
     said(&mut world.endow(["undo"])).ok();
     assert!(!world.project().join("seen").exists());
     // Another name, the word for none, and a path have no profile.
