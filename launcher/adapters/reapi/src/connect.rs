@@ -136,3 +136,35 @@ async fn connected(ways: &Ways) -> io::Result<Box<dyn Stream>> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn addresses(host: &str, token: Option<&str>, tls: bool) -> usize {
+        let order = RemoteOrder {
+            socket: None,
+            host: host.to_owned(),
+            port: 1,
+            tls: tls.then_some(RemoteTls { ca: None, identity: None }),
+            instance: String::new(),
+            token: token.map(str::to_owned),
+            writes: false,
+            retries: 0,
+            patience_ms: 1,
+        };
+        match ways(&order).expect("an address") {
+            (_, Ways::Addresses(addresses)) => addresses.len(),
+            (_, Ways::Socket(path)) => panic!("{}", path.display()),
+        }
+    }
+
+    /// Whatever the policy took the name for.
+    #[test]
+    fn token_in_the_clear_stays_on_this_machine() {
+        assert_eq!(addresses("192.0.2.1", None, false), 1, "control");
+        assert_eq!(addresses("192.0.2.1", Some("token"), true), 1, "control");
+        assert_eq!(addresses("192.0.2.1", Some("token"), false), 0);
+        assert_eq!(addresses("127.0.0.1", Some("token"), false), 1);
+    }
+}

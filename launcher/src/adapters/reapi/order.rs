@@ -139,5 +139,12 @@ mod tests {
         let missing = HostPath::new("/no/such/file").expect("a path");
         let missing = Remote { ca: Some(missing), ..at("grpcs://cache") };
         assert!(matches!(refused(missing), OrderError::File { .. }));
+        // All of it must fit into one message, and a file may be longer than it says.
+        std::fs::write(dir.path().join("large"), "x".repeat(49 << 10)).expect("written");
+        for path in [dir.path().join("large").as_path(), std::path::Path::new("/dev/zero")] {
+            let path = HostPath::new(path).expect("a path");
+            let large = Remote { ca: Some(path), ..at("grpcs://cache") };
+            assert!(matches!(refused(large), OrderError::File { .. }));
+        }
     }
 }
