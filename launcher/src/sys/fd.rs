@@ -1,13 +1,26 @@
 //! Ranges of descriptors, and descriptors known by number.
 
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::path::Path;
 
+use rustix::fs::{MemfdFlags, Mode, OFlags, memfd_create, open};
 use rustix::io::Errno;
 
 use super::check;
 
 /// The last number that a policy can have the command find something at.
 const GIVEN_MAX: RawFd = 255;
+
+/// Makes a file without a name: in a directory, where its file system can do that, or else in memory.
+pub(crate) fn unnamed(directory: &Path) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+    match open(directory, flags, Mode::RUSR | Mode::WUSR) {
+        Err(Errno::OPNOTSUPP | Errno::INVAL | Errno::ISDIR) => {
+            memfd_create(c"endow-unnamed", MemfdFlags::CLOEXEC)
+        }
+        opened => opened,
+    }
+}
 
 /// Marks every descriptor from `first` on close-on-exec.
 pub(crate) fn cloexec_from(first: u32) -> Result<(), Errno> {

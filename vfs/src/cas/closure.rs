@@ -2,13 +2,11 @@
 
 use std::collections::HashSet;
 
+use super::import::ENTRIES_MAX;
 use super::message::{Listing, MessageError};
 use super::tree::DIRECTORY_MAX;
 use super::{Damage, Digest, ImportError, Publishing, Store, StoreError};
 use crate::snapshot::Bounds;
-
-/// The most entries of one directory.
-const ENTRIES_MAX: usize = 1 << 22;
 
 /// Returns contents and all that directories name, themselves included, each once and but for what is empty,
 /// which everybody has.

@@ -7,7 +7,7 @@ use super::tree::{DIRECTORY_MAX, TREE_MAX};
 use super::{Digest, Other, Publishing, StoreError};
 
 /// The most entries of one message.
-const ENTRIES_MAX: usize = 1 << 22;
+pub(super) const ENTRIES_MAX: usize = 1 << 22;
 
 /// What was imported so far.
 #[derive(Debug, Default)]

@@ -67,28 +67,28 @@ async fn answer(
     file: Option<OwnedFd>,
     remote: &Remote,
 ) -> Result<RemoteAnswer, Status> {
-    if let RemoteRequest::Lacking(contents) = &request {
-        return remote.lacking(contents).await.map(RemoteAnswer::Lacking);
-    }
-    let file = file.ok_or_else(|| Status::internal("no file came with the question"))?;
-    let file = Arc::new(File(file));
+    let file = file.map(|file| Arc::new(File::from(file)));
+    let file = file.ok_or_else(|| Status::internal("no file came with the question"));
     match request {
+        RemoteRequest::Lacking(contents) => {
+            remote.lacking(&contents).await.map(RemoteAnswer::Lacking)
+        }
         RemoteRequest::Result(hash, size) => {
             let result = remote.client.action_result(Digest::new(&hash, size)).await?;
             let Some(result) = result else { return Ok(RemoteAnswer::Result(None)) };
-            file.write(&result, 0)?;
+            file?.write(&result, 0)?;
             Ok(RemoteAnswer::Result(Some(result.len() as u64)))
         }
         RemoteRequest::Fetch(contents) => {
-            remote.fetch(&contents, &file).await.map(RemoteAnswer::Done)
+            remote.fetch(&contents, &file?).await.map(RemoteAnswer::Done)
         }
-        RemoteRequest::Put(contents) => remote.put(&contents, &file).await.map(RemoteAnswer::Done),
+        RemoteRequest::Put(contents) => remote.put(&contents, &file?).await.map(RemoteAnswer::Done),
         RemoteRequest::PutResult(hash, size) => {
+            let file = file?;
             let result = Bytes::from(file.read(0, file.length(RESULT_MAX)?)?);
             remote.client.update_action_result(Digest::new(&hash, size), result).await?;
             Ok(RemoteAnswer::Done(Vec::new()))
         }
-        RemoteRequest::Lacking(_) => Err(Status::internal("answered above")),
     }
 }
 

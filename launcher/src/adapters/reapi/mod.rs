@@ -3,18 +3,21 @@
 
 mod order;
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::FileExt;
 
 use endow_policy::{RemoteAnswer, RemoteContent, RemoteOrder, RemoteRequest};
 use endow_vfs::action::{ActionResult, ResultError};
 use endow_vfs::cas::{Digest, ImportError, Publishing, Store, StoreError, closure, fetch_all};
-use rustix::fs::{MemfdFlags, Mode, OFlags, ftruncate, memfd_create, open, statvfs};
-use rustix::io::{Errno, pread, pwrite};
+use rustix::fs::{MemfdFlags, memfd_create, statvfs};
 use zeroize::{Zeroize, Zeroizing};
 
 pub(crate) use order::order;
 
 use super::process::{Adapter, AdapterError};
+use crate::sys;
 
 const PROGRAM: &str = "endow-reapi";
 /// Room for every order, so that none leaves copies behind when it grows.
@@ -72,7 +75,7 @@ pub(crate) enum RemoteError {
     },
     /// A file for contents can't be made, read or written.
     #[error("can't use a file for contents")]
-    File(#[source] Errno),
+    File(#[source] io::Error),
 }
 
 impl RemoteCache {
@@ -95,7 +98,9 @@ impl RemoteCache {
         match self.ask(&request, Some(file.as_fd()))? {
             RemoteAnswer::Result(None) => Ok(None),
             RemoteAnswer::Result(Some(length)) if length <= RESULT_MAX => {
-                Ok(Some(ActionResult::decode(&read(&file, length)?)?))
+                let mut bytes = vec![0; usize::try_from(length).map_err(|_| no_answer())?];
+                file.read_exact_at(&mut bytes, 0).map_err(RemoteError::File)?;
+                Ok(Some(ActionResult::decode(&bytes)?))
             }
             _ => Err(no_answer()),
         }
@@ -118,7 +123,7 @@ impl RemoteCache {
         directories: impl IntoIterator<Item = Digest>,
         publishing: &Publishing<'_>,
     ) -> Result<(), RemoteError> {
-        let file = spool(publishing).map_err(RemoteError::File)?;
+        let file = spool(publishing)?;
         fetch_all(publishing, contents, directories, &mut |lacking| {
             is_room_for(lacking, publishing)?;
             parts(lacking).try_for_each(|part| self.fetch_part(part, &file, publishing))
@@ -128,7 +133,7 @@ impl RemoteCache {
     fn fetch_part(
         &self,
         part: &[Digest],
-        file: &OwnedFd,
+        file: &File,
         publishing: &Publishing<'_>,
     ) -> Result<(), RemoteError> {
         let contents = placed(part);
@@ -137,7 +142,7 @@ impl RemoteCache {
             let stored = publishing.put_part(file.as_fd(), content.at, digest);
             stored.map_err(|error| ImportError::Store { digest: *digest, error })?;
         }
-        ftruncate(file, 0).map_err(RemoteError::File)
+        file.set_len(0).map_err(RemoteError::File)
     }
 
     /// Puts a result there, once all that it names is.
@@ -150,7 +155,7 @@ impl RemoteCache {
         let (contents, roots) = (result.contents().copied(), result.directories().copied());
         self.put_all(&closure(store, contents, roots)?, store)?;
         let file = memory()?;
-        write(&file, &result.encode(), 0)?;
+        file.write_all_at(&result.encode(), 0).map_err(RemoteError::File)?;
         let request = RemoteRequest::PutResult(action.to_hex(), action.size);
         self.ask(&request, Some(file.as_fd())).map(drop)
     }
@@ -172,11 +177,12 @@ impl RemoteCache {
         }
         let (small, large): (Vec<Digest>, _) =
             lacking.into_iter().partition(|digest| digest.size <= SMALL_MAX);
-        let file = spool(store).map_err(RemoteError::File)?;
+        let file = spool(store)?;
         for part in parts(&small) {
             let contents = placed(part);
             for (digest, content) in part.iter().zip(&contents) {
-                write(&file, &store.read(digest, SMALL_MAX)?, content.at)?;
+                let bytes = store.read(digest, SMALL_MAX)?;
+                file.write_all_at(&bytes, content.at).map_err(RemoteError::File)?;
             }
             self.carried(part, RemoteRequest::Put(contents), file.as_fd())?;
         }
@@ -229,7 +235,8 @@ fn no_answer() -> RemoteError {
 /// Sizes are what the server says they are: more than half of what is free on the disk is not fetched.
 fn is_room_for(contents: &[Digest], store: &Store<'_>) -> Result<(), RemoteError> {
     let bytes = contents.iter().fold(0, |sum: u64, it| sum.saturating_add(it.size));
-    let there = statvfs(store.path()).map_err(RemoteError::File)?;
+    let there = statvfs(store.path());
+    let there = there.map_err(|errno| RemoteError::File(errno.into()))?;
     let free = there.f_bavail.saturating_mul(there.f_frsize);
     if bytes > free / 2 { Err(RemoteError::NoRoom { bytes, free }) } else { Ok(()) }
 }
@@ -261,45 +268,15 @@ fn placed(part: &[Digest]) -> Vec<RemoteContent> {
     part.iter().map(place).collect()
 }
 
-/// A file without a name for contents: on the disk, where that can be.
-fn spool(store: &Store<'_>) -> Result<OwnedFd, Errno> {
-    let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
-    match open(store.path().join("tmp"), flags, Mode::from_raw_mode(0o600)) {
-        Err(Errno::OPNOTSUPP | Errno::INVAL | Errno::ISDIR) => {
-            memfd_create(c"endow-contents", MemfdFlags::CLOEXEC)
-        }
-        opened => opened,
-    }
+/// A file without a name for contents.
+fn spool(store: &Store<'_>) -> Result<File, RemoteError> {
+    let file = sys::fd::unnamed(&store.path().join("tmp"));
+    file.map(File::from).map_err(|errno| RemoteError::File(errno.into()))
 }
 
-fn memory() -> Result<OwnedFd, RemoteError> {
-    memfd_create(c"endow-result", MemfdFlags::CLOEXEC).map_err(RemoteError::File)
-}
-
-fn write(file: &OwnedFd, mut bytes: &[u8], mut at: u64) -> Result<(), RemoteError> {
-    while !bytes.is_empty() {
-        let written = match pwrite(file, bytes, at) {
-            Err(Errno::INTR) => 0,
-            written => written.map_err(RemoteError::File)?,
-        };
-        bytes = bytes.get(written..).unwrap_or_default();
-        at += written as u64;
-    }
-    Ok(())
-}
-
-fn read(file: &OwnedFd, length: u64) -> Result<Vec<u8>, RemoteError> {
-    let mut bytes = vec![0; usize::try_from(length).map_err(|_| no_answer())?];
-    let mut filled = 0;
-    while let Some(rest) = bytes.get_mut(filled..).filter(|rest| !rest.is_empty()) {
-        match pread(file, rest, filled as u64) {
-            Ok(0) => return Err(no_answer()),
-            Ok(length) => filled += length,
-            Err(Errno::INTR) => {}
-            Err(errno) => return Err(RemoteError::File(errno)),
-        }
-    }
-    Ok(bytes)
+fn memory() -> Result<File, RemoteError> {
+    let file = memfd_create(c"endow-result", MemfdFlags::CLOEXEC);
+    file.map(File::from).map_err(|errno| RemoteError::File(errno.into()))
 }
 
 #[cfg(test)]

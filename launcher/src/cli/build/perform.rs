@@ -11,7 +11,6 @@ use endow_policy::HostPath;
 use endow_vfs::cas::{Digest, Publishing, Store};
 use endow_vfs::fs::OsFs;
 use endow_vfs::state::{RunDir, RunId, STAGED, StateDir};
-use rustix::fs::{MemfdFlags, Mode, OFlags, memfd_create, open};
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
@@ -28,6 +27,7 @@ use crate::plan::step::InitStep;
 use crate::plan::why::Subject;
 use crate::plan::{ChangedTree, Opening};
 use crate::supervise::{Asked, Ended, Observed, Outcome};
+use crate::sys;
 use crate::trees::{CaptureError, Capturer};
 
 /// Where the command finds its inputs.
@@ -382,13 +382,7 @@ fn unread(error: CaptureError) -> CommandError {
 
 /// A file without a name for what the command writes, twice open: on the disk, where that can be.
 pub(crate) fn stream(store: &Store<'_>) -> Result<(OwnedFd, OwnedFd), Errno> {
-    let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
-    let file = match open(store.path().join("tmp"), flags, Mode::from_raw_mode(0o600)) {
-        Err(Errno::OPNOTSUPP | Errno::INVAL | Errno::ISDIR) => {
-            memfd_create(c"endow-stream", MemfdFlags::CLOEXEC)
-        }
-        opened => opened,
-    }?;
+    let file = sys::fd::unnamed(&store.path().join("tmp"))?;
     let copy = fcntl_dupfd_cloexec(&file, 0)?;
     Ok((file, copy))
 }
