@@ -1,16 +1,14 @@
 //! From the start of the process to the moment in which it serves.
 
-use std::error::Error;
-use std::io::Write;
 use std::process::ExitCode;
 use std::rc::Rc;
 
+use endow_adapter::{Control, ControlError, causes, say, tell_only_where_it_panicked};
 use endow_policy::AdapterAnswer;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::LocalSet;
 
 use crate::confine::{self, ConfineError};
-use crate::control::{Control, ControlError};
 use crate::order::{Host, OrderError};
 use crate::serve;
 use crate::tls::{Tls, TlsError};
@@ -39,23 +37,23 @@ struct Ready {
 
 /// Does what the program is for. Whoever starts it by hand is told that this is not how.
 pub fn main() -> ExitCode {
-    tell_only_where_it_panicked();
+    tell_only_where_it_panicked("endow-broker");
     let hidden = confine::hide();
     let Some(control) = Control::inherited() else {
         say("endow-broker is started by endow\n");
         return ExitCode::from(2);
     };
-    match hidden.map_err(StartError::from).and_then(|()| prepare(&control)) {
+    match hidden.map_err(StartError::from).and_then(|()| prepare(control)) {
         Ok(ready) => serve(control, ready),
         Err(error) => {
-            control.answer(&AdapterAnswer::Failed(chain(&error)));
+            control.answer(&AdapterAnswer::Failed(causes(&error)));
             ExitCode::FAILURE
         }
     }
 }
 
 /// Makes all that can't be made any more once it is confined, then confines it.
-fn prepare(control: &Control) -> Result<Ready, StartError> {
+fn prepare(control: Control) -> Result<Ready, StartError> {
     confine::stand_alone()?;
     let tls = Tls::of_the_host()?;
     let runtime = Builder::new_current_thread().enable_io().enable_time().build();
@@ -72,30 +70,4 @@ fn serve(control: Control, ready: Ready) -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(_) => ExitCode::FAILURE,
     }
-}
-
-/// An error and all that led to it.
-pub(crate) fn chain(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(source) = next {
-        text.push_str(": ");
-        text.push_str(&source.to_string());
-        next = source.source();
-    }
-    text
-}
-
-/// The message of a panic may hold the value that led to it.
-fn tell_only_where_it_panicked() {
-    std::panic::set_hook(Box::new(|panic| {
-        if let Some(place) = panic.location() {
-            say(&format!("endow-broker: panic at {}:{}\n", place.file(), place.line()));
-        }
-    }));
-}
-
-fn say(line: &str) {
-    // Nobody may be there to read it.
-    drop(std::io::stderr().write_all(line.as_bytes()));
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Buf, Bytes};
+use endow_adapter::causes;
 use endow_policy::RemoteOrder;
 use tokio::time::{sleep, timeout};
 use tonic::client::Grpc;
@@ -246,18 +247,6 @@ pub(crate) fn said(status: &Status) -> String {
         Some(source) => format!("{}: {}", status.message(), causes(source)),
         None => status.message().to_owned(),
     }
-}
-
-/// An error and all that led to it.
-pub(crate) fn causes(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(source) = next {
-        text.push_str(": ");
-        text.push_str(&source.to_string());
-        next = source.source();
-    }
-    text
 }
 
 /// Takes an answer as bytes, whatever message is in them.

@@ -1,15 +1,13 @@
 //! What the process gives up: first what whoever started it left, then files and all of the network but the
 //! server's port.
 
+use endow_adapter::{close_others, hide};
 use landlock::{
     ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, NetPort, Ruleset, RulesetAttr,
     RulesetCreatedAttr, RulesetStatus, Scope,
 };
 use rustix::io::Errno;
-use rustix::process::{
-    DumpableBehavior, Resource, Rlimit, Signal, set_dumpable_behavior,
-    set_parent_process_death_signal, setpgid, setrlimit,
-};
+use rustix::process::{Signal, set_parent_process_death_signal, setpgid};
 
 /// The newest version whose rights are all refused, as far as the kernel knows them.
 const NEWEST: ABI = ABI::V7;
@@ -44,30 +42,13 @@ pub(crate) fn stand_alone() -> Result<(), ConfineError> {
     // Whoever asked may be killed while a server is waited for.
     let dies = set_parent_process_death_signal(Some(Signal::KILL));
     dies.map_err(failed("end with who started it"))?;
-    let hidden = set_dumpable_behavior(DumpableBehavior::NotDumpable);
-    hidden.map_err(failed("hide the process's memory"))?;
-    let none = Rlimit { current: Some(0), maximum: Some(0) };
-    setrlimit(Resource::Core, none).map_err(failed("forbid core dumps"))?;
+    hide().map_err(failed("hide the process's memory"))?;
     match setpgid(None, None) {
         // The leader of a session has a group of its own, which it can't leave.
         Ok(()) | Err(Errno::PERM) => {}
         Err(errno) => return Err(failed("leave the process group")(errno)),
     }
     close_others().map_err(ConfineError::Descriptors)
-}
-
-/// Closes all descriptors but 0, 1 and 2. Nothing here owns one yet.
-fn close_others() -> std::io::Result<()> {
-    let mut others = Vec::new();
-    for entry in std::fs::read_dir("/proc/self/fd")? {
-        let number = entry?.file_name().to_str().and_then(|name| name.parse::<i32>().ok());
-        others.extend(number.filter(|number| *number > 2));
-    }
-    for number in others {
-        // Among them is the one of the listing, which is closed.
-        let _ = nix::unistd::close(number);
-    }
-    Ok(())
 }
 
 /// Gives up every file, and every port but this one, for good.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use endow_adapter::Control;
 use endow_policy::{RemoteAnswer, RemoteRequest};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
@@ -14,7 +15,7 @@ use tonic::Status;
 
 use crate::blobs::{File, Remote};
 use crate::client::{is_gone, said, time_for};
-use crate::control::{Arrival, Control};
+use crate::control::{self, Arrival};
 use crate::message::Digest;
 
 /// How long a question may take without what goes with it: five calls of a minute.
@@ -30,14 +31,16 @@ pub(crate) async fn serve(control: Control, remote: &Remote) -> io::Result<()> {
     loop {
         match next(&control).await? {
             Arrival::End => return Ok(()),
-            Arrival::Malformed => control.get_ref().answer(&failed("not a question", false))?,
+            Arrival::Malformed => {
+                control::answer(*control.get_ref(), &failed("not a question", false))?;
+            }
             Arrival::Question(request, file) => {
                 let answered = timeout(patience(&request), answer(request, file, remote)).await;
                 let late = |_| Status::deadline_exceeded("the server takes too long for all of it");
                 let answer = answered.map_err(late).flatten();
                 let answer =
                     answer.unwrap_or_else(|status| failed(&told(&said(&status)), is_gone(&status)));
-                control.get_ref().answer(&answer)?;
+                control::answer(*control.get_ref(), &answer)?;
             }
         }
     }
@@ -51,7 +54,7 @@ fn watched(control: Control) -> io::Result<AsyncFd<Control>> {
 async fn next(control: &AsyncFd<Control>) -> io::Result<Arrival> {
     loop {
         let mut guard = control.readable().await?;
-        let received = guard.try_io(|control| Ok(control.get_ref().receive()?));
+        let received = guard.try_io(|control| Ok(Arrival::receive(*control.get_ref())?));
         match received {
             Ok(Err(error)) if error.kind() == io::ErrorKind::Interrupted => {}
             // The other side went without having read what it was sent.

@@ -1,18 +1,17 @@
 //! From the start of the process to the moment in which it serves.
 
-use std::io::Write;
 use std::process::ExitCode;
 
+use endow_adapter::{Control, ControlError, causes, say, tell_only_where_it_panicked};
 use endow_policy::{AdapterAnswer, RemoteOrder};
 use tokio::runtime::Builder;
 use zeroize::Zeroize;
 
 use crate::blobs::Remote;
 use crate::capabilities::{Capabilities, CapabilitiesError};
-use crate::client::{Client, TokenError, causes};
+use crate::client::{Client, TokenError};
 use crate::confine::{ConfineError, confine, stand_alone};
 use crate::connect::{ConnectError, Server};
-use crate::control::{Control, ControlError};
 use crate::serve::{self, told};
 
 /// Why it does not serve.
@@ -36,7 +35,7 @@ enum StartError {
 
 /// Does what the program is for. Whoever starts it by hand is told that this is not how.
 pub fn main() -> ExitCode {
-    tell_only_where_it_panicked();
+    tell_only_where_it_panicked("endow-reapi");
     let Some(control) = Control::inherited() else {
         say("endow-reapi is started by endow\n");
         return ExitCode::from(2);
@@ -44,7 +43,7 @@ pub fn main() -> ExitCode {
     match run(control) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            control.answer_order(&AdapterAnswer::Failed(told(&causes(&error))));
+            control.answer(&AdapterAnswer::Failed(told(&causes(&error))));
             ExitCode::FAILURE
         }
     }
@@ -67,23 +66,9 @@ fn run(control: Control) -> Result<(), StartError> {
         if let Some((_, key)) = order.tls.as_mut().and_then(|tls| tls.identity.as_mut()) {
             key.zeroize();
         }
-        control.answer_order(&AdapterAnswer::Ready);
+        control.answer(&AdapterAnswer::Ready);
         // An end of the socket that is no proper one leaves nothing to be done either.
         drop(serve::serve(control, &remote).await);
         Ok(())
     })
-}
-
-/// The message of a panic may hold the value that led to it.
-fn tell_only_where_it_panicked() {
-    std::panic::set_hook(Box::new(|panic| {
-        if let Some(place) = panic.location() {
-            say(&format!("endow-reapi: panic at {}:{}\n", place.file(), place.line()));
-        }
-    }));
-}
-
-fn say(line: &str) {
-    // Nobody may be there to read it.
-    drop(std::io::stderr().write_all(line.as_bytes()));
 }

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use endow_adapter::close_others;
 use rustix::io::Errno;
 use rustix::process::{DumpableBehavior, Resource, Rlimit, set_dumpable_behavior};
 use rustix::process::{setpgid, setrlimit};
@@ -37,18 +38,4 @@ pub(crate) fn harden() -> Result<(), HardenError> {
         _ => {}
     }
     close_others().map_err(HardenError::Descriptors)
-}
-
-/// Closes all descriptors but 0, 1 and 2. Nothing here owns one yet.
-fn close_others() -> io::Result<()> {
-    let mut others = Vec::new();
-    for entry in std::fs::read_dir("/proc/self/fd")? {
-        let number = entry?.file_name().to_str().and_then(|name| name.parse::<i32>().ok());
-        others.extend(number.filter(|number| *number > 2));
-    }
-    for number in others {
-        // Among them is the one of the listing, which is closed.
-        let _ = nix::unistd::close(number);
-    }
-    Ok(())
 }

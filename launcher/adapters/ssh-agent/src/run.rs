@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixListener;
 use std::process::ExitCode;
 
+use endow_adapter::causes;
 use endow_policy::{AdapterAnswer, SshAgentOrder};
 
 use crate::agent::Agent;
@@ -29,7 +30,7 @@ pub fn run() -> ExitCode {
         Ok(prepared) => prepared,
         Err(error) => {
             // A launcher that is gone needs no answer.
-            drop(order::answer(launcher.as_fd(), &AdapterAnswer::Failed(whole(&*error))));
+            drop(order::answer(launcher.as_fd(), &AdapterAnswer::Failed(causes(&*error))));
             return ExitCode::FAILURE;
         }
     };
@@ -47,15 +48,4 @@ fn prepare(launcher: BorrowedFd<'_>) -> Result<(UnixListener, Filter), Box<dyn E
     let chosen = Chosen::resolve(&keys, &held)?;
     let confirm = (!program.is_empty()).then(|| Confirm::new(program, TIME_LIMIT));
     Ok((listener, Filter::new(agent.into(), chosen, confirm)))
-}
-
-/// An error with all that caused it, in one line.
-fn whole(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text = format!("{text}: {error}");
-        cause = error.source();
-    }
-    text
 }

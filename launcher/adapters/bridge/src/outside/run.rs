@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixListener;
 use std::process::ExitCode;
 
+use endow_adapter::causes;
 use endow_policy::AdapterAnswer;
 
 use super::harden::harden;
@@ -25,7 +26,7 @@ pub fn run() -> ExitCode {
         Ok(prepared) => prepared,
         Err(error) => {
             // A launcher that is gone needs no answer.
-            drop(order::answer(launcher.as_fd(), &AdapterAnswer::Failed(whole(&*error))));
+            drop(order::answer(launcher.as_fd(), &AdapterAnswer::Failed(causes(&*error))));
             return ExitCode::FAILURE;
         }
     };
@@ -40,15 +41,4 @@ fn prepare(launcher: BorrowedFd<'_>) -> Result<(UnixListener, Bridges), Box<dyn 
     let (order, listener) = order::receive(launcher)?;
     let programs = Programs::new(&order.search, &order.reach);
     Ok((listener, Bridges::new(&order, programs)?))
-}
-
-/// An error with all that caused it, in one line.
-fn whole(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text = format!("{text}: {error}");
-        cause = error.source();
-    }
-    text
 }

@@ -1,12 +1,8 @@
 //! What is given up first, when nothing is known yet.
 
-use nix::unistd::close;
-use rustix::fs::{CWD, Dir, Mode, OFlags, openat};
+use endow_adapter::close_others;
 use rustix::io::Errno;
-use rustix::process::{
-    DumpableBehavior, Resource, Rlimit, getpgrp, getpid, getrlimit, set_dumpable_behavior, setpgid,
-    setrlimit,
-};
+use rustix::process::{Resource, Rlimit, getpgrp, getpid, getrlimit, setpgid, setrlimit};
 
 use super::ConfineError;
 use crate::serve::CONNECTIONS_MAX;
@@ -14,36 +10,17 @@ use crate::serve::CONNECTIONS_MAX;
 /// Descriptors besides those of connections: streams, the control socket, the event loop.
 const DESCRIPTORS_OWN: u64 = 64;
 
-/// Hides the process's memory from other processes of the user, and keeps it out of core dumps.
+/// Hides the process's memory, and keeps it out of core dumps.
 pub(crate) fn hide() -> Result<(), ConfineError> {
-    let hidden = set_dumpable_behavior(DumpableBehavior::NotDumpable);
-    hidden.map_err(failed("hide the process's memory"))?;
-    let none = Rlimit { current: Some(0), maximum: Some(0) };
-    setrlimit(Resource::Core, none).map_err(failed("forbid core dumps"))
+    endow_adapter::hide().map_err(failed("hide the process's memory"))
 }
 
 /// Keeps nothing of whoever started it: neither descriptors nor the terminal's signals. SIGPIPE is
 /// ignored by every program of Rust's.
 pub(crate) fn stand_alone() -> Result<(), ConfineError> {
-    close_others().map_err(failed("close what else is open"))?;
+    close_others().map_err(ConfineError::Descriptors)?;
     leave_the_group().map_err(failed("leave the process group"))?;
     allow_descriptors().map_err(failed("allow enough descriptors"))
-}
-
-fn close_others() -> Result<(), Errno> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let mut list = Dir::new(openat(CWD, "/proc/self/fd", flags, Mode::empty())?)?;
-    let mut open = Vec::new();
-    for entry in &mut list {
-        let name = entry?.file_name().to_str().map(str::parse::<i32>);
-        open.extend(name.ok().and_then(Result::ok).filter(|number| *number > 2));
-    }
-    drop(list);
-    // The list's own descriptor is among them and gone by now.
-    for number in open {
-        let _ = close(number);
-    }
-    Ok(())
 }
 
 fn leave_the_group() -> Result<(), Errno> {

@@ -20,6 +20,9 @@ pub(crate) enum ConfineError {
         #[source]
         errno: Errno,
     },
+    /// The open descriptors can't be listed.
+    #[error("can't list descriptors")]
+    Descriptors(#[source] std::io::Error),
     /// The kernel has no Landlock, without which files stay in reach.
     #[error("Landlock is not available")]
     NoLandlock,

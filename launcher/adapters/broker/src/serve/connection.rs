@@ -27,8 +27,8 @@ use crate::order::Host;
 use crate::proxy::Passage;
 use crate::redact::Redactor;
 use crate::refusal::Refusal;
-use crate::start::chain;
 use crate::tls::Tls;
+use endow_adapter::causes;
 
 /// The most bytes that are kept of one direction of one connection, so of the headers of a message.
 const BUFFER_MAX: usize = 64 << 10;
@@ -67,8 +67,8 @@ impl Connection {
         let Self { host, tls, client, server, ending } = self;
         let connected = tls.connect(&host, server).await;
         let made = match connected {
-            Ok(stream) => begun(stream).await.map_err(|error| chain(&error)),
-            Err(error) => Err(chain(&error)),
+            Ok(stream) => begun(stream).await.map_err(|error| causes(&error)),
+            Err(error) => Err(causes(&error)),
         };
         match made {
             Ok((sender, server)) => {

@@ -8,13 +8,14 @@ use std::io;
 use std::rc::Rc;
 use std::time::Duration;
 
+use endow_adapter::Control;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use crate::control::{Arrival, Control, Message};
+use crate::control::{Arrival, Message};
 use crate::order::Host;
 use crate::tls::Tls;
 use connection::Connection;
@@ -59,7 +60,7 @@ fn watched(control: Control) -> io::Result<AsyncFd<Control>> {
 async fn next(control: &AsyncFd<Control>) -> io::Result<Message> {
     loop {
         let mut guard = control.readable().await?;
-        let received = guard.try_io(|control| Ok(control.get_ref().receive()?));
+        let received = guard.try_io(|control| Ok(Message::receive(*control.get_ref())?));
         match received {
             Ok(Err(error)) if error.kind() == io::ErrorKind::Interrupted => {}
             // The other side went without having read what it was sent.
