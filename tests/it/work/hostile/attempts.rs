@@ -57,7 +57,11 @@ const SECRETS: &[Attempt] = &[
     reads("key-in-project", "cat deploy.pem"),
     reads("env-file-by-link", "ln -s .env seen-1; cat seen-1"),
     reads("env-file-by-hard-link", "ln .env seen-2; cat seen-2"),
-    reads("env-file-by-rename", "mv config seen-3; cat seen-3/.env.production; mv seen-3 config"),
+    // What was asked for before is judged by then: a name is looked at a moment after it was asked for.
+    reads(
+        "env-file-by-rename",
+        "sleep 0.5; mv config seen-3; cat seen-3/.env.production; mv seen-3 config",
+    ),
     reads("env-file-by-add", "git add -f .env && git show :.env; git rm -q --cached .env"),
     reads("search-of-the-home", "grep -rhs 'canary-7f3[a]' ~/.[a-z]* ~/Documents ~/other"),
     reads("search-of-the-project", "grep -rhs 'canary-7f3[a]' ."),
