@@ -173,7 +173,7 @@ pub fn place(mounts: &[MountSpec], host: &HostFacts) -> Result<Placement, PlanEr
             placement.absent.push(spec.at.clone());
             continue;
         }
-        all.extend(place_one(spec, host, &mut placement)?);
+        all.extend(place_one((spec, mounts), host, &mut placement)?);
     }
     placement.set_mounts(keep_stronger(all));
     let is_needless =
@@ -222,12 +222,14 @@ fn is_planted(spec: &MountSpec, host: &HostFacts, live: &[&HostPath]) -> Result<
 }
 
 fn place_one(
-    spec: &MountSpec,
+    (spec, all): (&MountSpec, &[MountSpec]),
     host: &HostFacts,
     placement: &mut Placement,
 ) -> Result<Option<Placed>, PlanError> {
     match &spec.backend {
-        BackendSpec::Physical { host: source } => place_physical(spec, source, host, placement),
+        BackendSpec::Physical { host: source } => {
+            place_physical((spec, all), source, host, placement)
+        }
         BackendSpec::Copy { host: source } => place_copy(spec, source, host, placement),
         BackendSpec::Private { .. } => Ok(Some(place_private(spec, host, placement))),
         BackendSpec::Memory { .. } | BackendSpec::Made { .. } => {
@@ -246,7 +248,7 @@ fn place_one(
 }
 
 fn place_physical(
-    spec: &MountSpec,
+    (spec, all): (&MountSpec, &[MountSpec]),
     source: &HostPath,
     host: &HostFacts,
     placement: &mut Placement,
@@ -259,11 +261,26 @@ fn place_physical(
         return Err(PlanError::NoSocket { path: source.clone(), origin: spec.origin.clone() });
     }
     let mut spec = spec.clone();
-    if spec.at.as_path() == source.as_path() {
+    if spec.at.as_path() == source.as_path() && !stands_by_name(&spec, all) {
         adopt_links(placement, fact);
         spec.at = fact.resolved.to_guest();
     }
     Ok(Some(Placed { spec, source: Some(found), tree: None }))
+}
+
+/// Whether a mount stands where it is named, and not where links lead: a tree at `/` takes no links, and no
+/// other mount shows the host's.
+fn stands_by_name(spec: &MountSpec, all: &[MountSpec]) -> bool {
+    let is_tree = |it: &MountSpec| {
+        it.at == GuestPath::root()
+            && matches!(it.backend, BackendSpec::Git { .. } | BackendSpec::Cas { .. })
+    };
+    let shows = |it: &MountSpec| {
+        it.at != spec.at
+            && spec.at.is_within(&it.at)
+            && matches!(it.backend, BackendSpec::Physical { .. })
+    };
+    all.iter().any(is_tree) && !all.iter().any(shows)
 }
 
 fn place_copy(
