@@ -178,7 +178,10 @@ fn packet(steps: &[Init]) -> Option<Vec<u8>> {
 impl Drop for Begun {
     fn drop(&mut self) {
         if let Some(sandbox) = self.sandbox.take() {
-            let _ = sys::signal::send(&sandbox.pidfd, libc::SIGKILL);
+            // One that can't be killed hears that nobody speaks to it any more.
+            if sys::signal::send(&sandbox.pidfd, libc::SIGKILL).is_err() {
+                let _ = shutdown(&sandbox.socket, Shutdown::Both);
+            }
             let _ = sys::wait::until_ended(sandbox.pid);
         }
     }
