@@ -3,7 +3,7 @@
 use std::cell::OnceCell;
 use std::collections::VecDeque;
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
 use endow_vfs::cas::Store;
@@ -11,6 +11,7 @@ use endow_vfs::fs::OsFs;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::Mode;
 use rustix::io::Errno;
+use rustix::process::{Signal, pidfd_send_signal};
 
 use super::order::{self, Answer, Order};
 use super::perform::Performer;
@@ -27,14 +28,36 @@ const EARLY: usize = 4;
 /// The bits that the command's umask takes away, whatever the caller's does.
 const UMASK: u32 = 0o022;
 
-/// The workers of a build. They die with this process, and what they execute with them.
+/// The workers of a build. They die with this process, and what they execute with them. Dropped, those that
+/// are idle take away what they made, and end.
 pub(super) struct Workers<'d> {
     dirs: &'d Dirs,
     most: usize,
-    idle: Vec<UnixStream>,
-    busy: Vec<(usize, UnixStream)>,
+    idle: Vec<Worker>,
+    busy: Vec<(usize, Worker)>,
     /// What could not be told any worker.
     failed: VecDeque<Answer>,
+}
+
+/// One of them.
+struct Worker {
+    socket: UnixStream,
+    pid: i32,
+    pidfd: OwnedFd,
+}
+
+impl Drop for Workers<'_> {
+    fn drop(&mut self) {
+        for (_, worker) in self.busy.drain(..) {
+            let _ = pidfd_send_signal(&worker.pidfd, Signal::KILL);
+            self.idle.push(worker);
+        }
+        // All of them end at the same time.
+        let pids: Vec<i32> = self.idle.drain(..).map(|worker| worker.pid).collect();
+        for pid in pids {
+            let _ = sys::wait::until_ended(pid);
+        }
+    }
 }
 
 impl<'d> Workers<'d> {
@@ -58,7 +81,7 @@ impl<'d> Workers<'d> {
     pub(super) fn give(&mut self, order: &Order) {
         let action = order.action;
         let given = self.worker().and_then(|worker| {
-            order::write(order, &worker)?;
+            order::write(order, &worker.socket)?;
             Ok(worker)
         });
         match given {
@@ -77,7 +100,8 @@ impl<'d> Workers<'d> {
         }
         loop {
             let busy = self.busy.iter();
-            let mut fds: Vec<_> = busy.map(|(_, it)| PollFd::new(it, PollFlags::IN)).collect();
+            let mut fds: Vec<_> =
+                busy.map(|(_, it)| PollFd::new(&it.socket, PollFlags::IN)).collect();
             if fds.is_empty() {
                 return None;
             }
@@ -93,7 +117,7 @@ impl<'d> Workers<'d> {
                 action,
                 done: Err(CommandError::new(Kind::Setup, "a worker was lost").cause(error)),
             };
-            return Some(match order::read(&worker) {
+            return Some(match order::read(&worker.socket) {
                 Ok(Some(answer)) => {
                     self.idle.push(worker);
                     answer
@@ -104,14 +128,14 @@ impl<'d> Workers<'d> {
         }
     }
 
-    fn worker(&mut self) -> io::Result<UnixStream> {
+    fn worker(&mut self) -> io::Result<Worker> {
         match self.idle.pop() {
             Some(worker) => Ok(worker),
             None => self.start(),
         }
     }
 
-    fn start(&self) -> io::Result<UnixStream> {
+    fn start(&self) -> io::Result<Worker> {
         let (own, others) = UnixStream::pair()?;
         match sys::clone::clone(0, None)? {
             Cloned::Child => {
@@ -120,7 +144,7 @@ impl<'d> Workers<'d> {
                 work(&others, self.dirs);
                 sys::clone::exit_now(0)
             }
-            Cloned::Parent { .. } => Ok(own),
+            Cloned::Parent { pid, pidfd } => Ok(Worker { socket: own, pid, pidfd }),
         }
     }
 }
