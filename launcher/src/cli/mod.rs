@@ -46,6 +46,7 @@ mod surroundings;
 mod synced;
 mod table;
 mod trusted;
+mod verified;
 mod words;
 
 use std::ffi::OsString;
