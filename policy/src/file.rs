@@ -76,8 +76,8 @@ pub struct PolicyFile {
     pub unavailable: Vec<Stated<String>>,
     /// The tables `[[action]]`, which grant nothing but their tools.
     pub actions: Vec<Action>,
-    /// What stands at `/` of every action.
-    pub build_root: Option<Stated<BuildRoot>>,
+    /// What stands at `/` of every action; `None` for a repository is the project's own.
+    pub build_root: Option<Stated<BuildRoot<Option<OsString>>>>,
     /// Whether results that depend on the host's programs are shared.
     pub share_host_root: Option<Stated<bool>>,
     /// The table `[remote]`.

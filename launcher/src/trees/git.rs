@@ -27,17 +27,23 @@ pub(super) fn resolve(
     (rev, sparse): (&str, &[String]),
     cache: &Path,
 ) -> Result<TreeFact, TreeFault> {
+    let whole = whole(repository, rev, cache)?;
+    if !sparse.is_empty() {
+        return in_part(whole, sparse, (repository.as_path(), cache));
+    }
+    let parts = git_places::find(repository.as_path())?;
+    Ok(if whole.is_made { whole } else { layers::on_another(whole, &parts) })
+}
+
+/// Finds the tree of a revision, to be made as one directory: no layer on another.
+pub(super) fn whole(repository: &HostPath, rev: &str, cache: &Path) -> Result<TreeFact, TreeFault> {
     let source = repository.as_path();
     let parts = git_places::find(source)?;
     let (Known { tree, commit }, note) = found(repository, rev, &parts, cache)?;
-    let (kind, commit) = (format!("git-{}", tree.algorithm()), commit.map(|it| it.to_string()));
-    if !sparse.is_empty() {
-        let part = in_part((&kind, &tree.to_string()), sparse, (source, cache))?;
-        return Ok(TreeFact { commit, note, ..part });
-    }
+    let kind = format!("git-{}", tree.algorithm());
     let fact = fact(TreeKey::new(&kind, &tree.to_string()), source, cache)?;
-    let whole = TreeFact { id: format!("{kind}:{tree}"), note, commit, ..fact };
-    Ok(if whole.is_made { whole } else { layers::on_another(whole, &parts) })
+    let commit = commit.map(|it| it.to_string());
+    Ok(TreeFact { id: format!("{kind}:{tree}"), note, commit, ..fact })
 }
 
 /// Finds what a revision leads to: where a run before noted it, or in the repository, and under which
@@ -82,14 +88,17 @@ pub(super) fn note(tree: &TreeFact) {
 /// Returns what is known of the part of a tree that patterns select. It is made as a whole: a layer
 /// could stand only on a tree of the same patterns.
 fn in_part(
-    (kind, tree): (&str, &str),
+    whole: TreeFact,
     sparse: &[String],
     (source, cache): (&Path, &Path),
 ) -> Result<TreeFact, TreeFault> {
     let hash = Digest::of(sparse.join("\n").as_bytes()).to_hex();
-    let fact = fact(TreeKey::new(&format!("{kind}-sparse-{hash}"), tree), source, cache)?;
-    let id = format!("{kind}:{tree}{PART}{hash}");
-    Ok(TreeFact { id, sparse: sparse.to_vec(), ..fact })
+    let key = whole.id.split_once(':');
+    let key = key.and_then(|(kind, tree)| TreeKey::new(&format!("{kind}-sparse-{hash}"), tree));
+    let fact = fact(key, source, cache)?;
+    let id = format!("{}{PART}{hash}", whole.id);
+    let TreeFact { commit, note, .. } = whole;
+    Ok(TreeFact { id, commit, note, sparse: sparse.to_vec(), ..fact })
 }
 
 fn parsed((tree, commit): &Found) -> Option<Known> {

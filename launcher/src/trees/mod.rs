@@ -96,6 +96,14 @@ pub(crate) fn resolve(
     facts
 }
 
+/// Finds the tree of a revision, to be made as one directory. Nothing is made.
+pub(crate) fn whole(
+    (repository, rev): (&HostPath, &str),
+    cache: &Path,
+) -> Result<TreeFact, TreeFault> {
+    git::whole(repository, rev, cache)
+}
+
 /// Makes sure that a tree is in the cache, with the one it stands on; both stay there for as long as
 /// the returned descriptors are open. Others that no run shows make room for a new one, so that the
 /// cache has at most `room` bytes.
@@ -114,10 +122,23 @@ pub(crate) fn ready(
     Ok(leases)
 }
 
-fn one_ready(tree: &TreeFact, room: u64, watch: Watch<'_>) -> Result<OwnedFd, MakeError> {
+/// Opens a tree that is in the cache, to read it from outside.
+///
+/// # Errors
+/// A cache that can't be used.
+pub(crate) fn open_made(tree: &TreeFact) -> Result<OwnedFd, MakeError> {
+    let cache = TreeCache::open(&OsFs, tree.cache.as_path()).map_err(MakeError::Cache)?;
+    cache.open_root(&OsFs, &key(tree)?).map_err(MakeError::Cache)
+}
+
+fn key(tree: &TreeFact) -> Result<TreeKey, MakeError> {
     let name = || MakeError::Name(tree.key.clone());
     let (kind, rest) = tree.key.split_once('-').ok_or_else(name)?;
-    let key = TreeKey::new(kind, rest).ok_or_else(name)?;
+    TreeKey::new(kind, rest).ok_or_else(name)
+}
+
+fn one_ready(tree: &TreeFact, room: u64, watch: Watch<'_>) -> Result<OwnedFd, MakeError> {
+    let key = key(tree)?;
     let cache = TreeCache::open(&OsFs, tree.cache.as_path()).map_err(MakeError::Cache)?;
     let boot = &boot();
     let mut is_compared = false;

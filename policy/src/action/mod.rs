@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::{Origin, Stated};
+use crate::{HostPath, Origin, Stated};
 
 pub use graph::{Graph, GraphError};
 pub use input::{InputFault, InputPattern};
@@ -47,14 +47,21 @@ pub struct Action {
     pub origin: Origin,
 }
 
-/// What stands at `/` of an action.
+/// What stands at `/` of an action. `R` is how a repository is named: as written, or where it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum BuildRoot {
+pub enum BuildRoot<R = HostPath> {
     /// Programs and libraries of the host.
     #[default]
     Host,
     /// A content-addressed tree, by its digest, and nothing of the host.
     Tree(String),
+    /// The tree of a revision, and nothing of the host.
+    Git {
+        /// Its repository.
+        repository: R,
+        /// Which revision, as git takes it.
+        rev: String,
+    },
 }
 
 /// What an action leaves at a path.

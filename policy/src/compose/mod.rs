@@ -264,7 +264,9 @@ impl Composed {
             self.expect.push(expected(&places, expectation)?);
         }
         self.unavailable.extend(file.unavailable.iter().cloned());
-        replace(&mut self.build_root, file.build_root.as_ref());
+        if let Some(root) = &file.build_root {
+            self.build_root = Some(mounts::build_root(root, &places, vars)?);
+        }
         replace(&mut self.share_host_root, file.share_host_root.as_ref());
         self.remote.push(&file.remote, &places)?;
         for action in &file.actions {

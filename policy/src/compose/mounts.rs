@@ -7,8 +7,8 @@ use std::ffi::OsString;
 use super::{ComposeError, Composed, absolute};
 use crate::place::{PlaceError, Places};
 use crate::{
-    Access, BackendSpec, FileKind, GuestPath, HostPath, MountClass, MountEntry, MountOptions,
-    MountSource, Origin, PolicyFile, Stated, Vars,
+    Access, BackendSpec, BuildRoot, FileKind, GuestPath, HostPath, MountClass, MountEntry,
+    MountOptions, MountSource, Origin, PolicyFile, Stated, Vars,
 };
 
 /// One mount, and whom it replaced.
@@ -134,7 +134,7 @@ fn backend(
         MountSource::Git { repository, rev, sparse, landing } => BackendSpec::Git {
             repository: match repository {
                 Some(repository) => path(repository)?,
-                None => vars.git_root.clone().unwrap_or_else(|| vars.cwd.clone()),
+                None => own_repository(vars),
             },
             rev: rev.clone(),
             sparse: sparse.clone(),
@@ -146,6 +146,31 @@ fn backend(
         MountSource::Copy { host } => BackendSpec::Copy { host: path(host)? },
         MountSource::Made { made } => BackendSpec::Made { made: *made },
     }))
+}
+
+/// Finds the repository whose tree stands at `/` of every action.
+pub(super) fn build_root(
+    stated: &Stated<BuildRoot<Option<OsString>>>,
+    places: &Places<'_>,
+    vars: &Vars,
+) -> Result<Stated<BuildRoot>, ComposeError> {
+    let root = match &stated.value {
+        BuildRoot::Host => BuildRoot::Host,
+        BuildRoot::Tree(digest) => BuildRoot::Tree(digest.clone()),
+        BuildRoot::Git { repository, rev } => {
+            let repository = match repository {
+                Some(path) => absolute(places, &stated.with(path.clone()))?,
+                None => own_repository(vars),
+            };
+            BuildRoot::Git { repository, rev: rev.clone() }
+        }
+    };
+    Ok(stated.with(root))
+}
+
+/// The repository that `.` is: the project's own.
+fn own_repository(vars: &Vars) -> HostPath {
+    vars.git_root.clone().unwrap_or_else(|| vars.cwd.clone())
 }
 
 fn seeds(seed: &[Stated<String>], places: &Places<'_>) -> Result<Vec<HostPath>, ComposeError> {

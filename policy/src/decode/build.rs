@@ -1,5 +1,8 @@
 //! The table `[build]`.
 
+use std::ffi::OsString;
+use std::ops::Range;
+
 use toml::de::DeValue;
 
 use super::{Above, Decoder, Section};
@@ -8,7 +11,8 @@ use crate::{BuildRoot, MountSource, PolicyFile};
 const KEYS: &[&str] = &["root", "share_host_root"];
 const ROOT_KEYS: &[&str] = &["cas", "git", "rev"];
 /// What the keys of the root stand in, in messages.
-const ROOT: Above<'static> = Above::Key("build.root");
+const ROOT_KEY: &str = "build.root";
+const ROOT: Above<'static> = Above::Key(ROOT_KEY);
 
 impl Decoder<'_> {
     /// Decodes what all actions have in common.
@@ -24,18 +28,29 @@ impl Decoder<'_> {
             DeValue::Table(table) => {
                 let root = Section { table, above: ROOT };
                 self.only_known(&root, ROOT_KEYS);
-                if table.contains_key("git") {
-                    self.missing(&root, "git", file);
-                } else if let Some(MountSource::Cas { digest }) = self.cas_source(&root) {
-                    file.build_root = Some(self.stated(found.span(), BuildRoot::Tree(digest)));
-                }
+                let tree = self.tree_as_root(&root, found.span());
+                file.build_root = tree.map(|tree| self.stated(found.span(), tree));
             }
-            _ => self.wrong_type(&section, "root", "`\"host\"`, or a table with `cas`"),
+            _ => self.wrong_type(&section, "root", "`\"host\"`, or a table with `cas` or `git`"),
         }
     }
 
-    fn missing(&mut self, section: &Section<'_>, key: &'static str, file: &mut PolicyFile) {
-        let Some((at, _)) = section.table.get_key_value(key) else { return };
-        file.unavailable.push(self.stated(at.span(), section.key(key)));
+    fn tree_as_root(
+        &mut self,
+        root: &Section<'_>,
+        span: Range<usize>,
+    ) -> Option<BuildRoot<Option<OsString>>> {
+        let [is_git, is_cas] = ["git", "cas"].map(|key| root.table.contains_key(key));
+        if is_git && is_cas {
+            self.problem(span, "the root is a tree of a repository, or of the store")
+                .explain(ROOT_KEY, "leave `cas` or `git` out".to_owned());
+            return None;
+        }
+        let source = if is_git { self.git_source(root, span) } else { self.cas_source(root) };
+        match source? {
+            MountSource::Git { repository, rev, .. } => Some(BuildRoot::Git { repository, rev }),
+            MountSource::Cas { digest } => Some(BuildRoot::Tree(digest)),
+            _ => None,
+        }
     }
 }

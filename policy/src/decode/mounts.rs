@@ -264,7 +264,11 @@ impl Decoder<'_> {
         }
     }
 
-    fn git_source(&mut self, section: &Section<'_>, span: Range<usize>) -> Option<MountSource> {
+    pub(super) fn git_source(
+        &mut self,
+        section: &Section<'_>,
+        span: Range<usize>,
+    ) -> Option<MountSource> {
         let repository = self.word(section, "git")?;
         if !section.table.contains_key("rev") {
             self.problem(span, "`git` needs `rev`")

@@ -10,7 +10,7 @@ mod ssh_agent;
 
 use crate::compose::Composed;
 use crate::{
-    Origin, PolicyFile, Stated, Vars, WorkspaceAccess, WorkspaceRoot,
+    BuildRoot, Origin, PolicyFile, Stated, Vars, WorkspaceAccess, WorkspaceRoot,
     workspace::DEFAULT_WORKSPACE_ACCESS,
 };
 
@@ -107,7 +107,9 @@ impl Judgement {
             self.note(true, &entry.origin, "expect".to_owned());
         }
         if let Some(root) = &file.build_root {
-            self.note(true, &root.origin, "build.root".to_owned());
+            // It may be any that the user can read, and what of it is in no work tree.
+            let is_granted = matches!(root.value, BuildRoot::Git { .. });
+            self.note(!is_granted, &root.origin, "build.root".to_owned());
         }
         if let Some(share) = &file.share_host_root {
             let what = format!("build.share_host_root = {}", share.value);

@@ -1,8 +1,8 @@
 //! Where the workspace and the start are.
 
 use endow_policy::{
-    ErrorKind, FileKind, Flags, PolicyText, RemoteMode, Sources, StateRules, Vars, compose, parse,
-    resolve,
+    BuildRoot, ErrorKind, FileKind, Flags, PolicyText, RemoteMode, Sources, StateRules, Vars,
+    compose, parse, resolve,
 };
 use insta::assert_snapshot;
 
@@ -201,10 +201,26 @@ fn errors_have_a_kind_and_hints() {
     `--workspace none --chdir GUEST` starts without a workspace
     `--rw /home/u` grants it all the same
     "#);
-    let text = "[build]\nroot = { git = \".\", rev = \"HEAD\" }";
+    let text = "[mounts]\n\"~\" = { private = true, write_back = [\"~/.x\"] }";
     let composed = compose(&user(text), &vars()).expect("composes");
     let error = resolve(&composed, &vars()).expect_err("not built");
     assert_eq!(error.kind(), ErrorKind::Policy);
+}
+
+#[test]
+fn repository_at_the_root_of_actions_is_found_from_the_file_that_names_it() {
+    let root = |text: &str| {
+        let composed =
+            compose(&user(&format!("[build]\nroot = {text}")), &vars()).expect("composes");
+        let root = resolve(&composed, &vars()).expect("resolves").build_root.expect("a root");
+        match root.value {
+            BuildRoot::Git { repository, rev } => format!("{repository} at {rev}"),
+            other => format!("{other:?}"),
+        }
+    };
+    assert_eq!(root("{ git = \".\", rev = \"HEAD\" }"), "/home/u/src/app at HEAD");
+    assert_eq!(root("{ git = \"~/tools\", rev = \"v1\" }"), "/home/u/tools at v1");
+    assert_eq!(root("\"host\""), "Host");
 }
 
 /// A token is for whom it was stated.

@@ -124,6 +124,9 @@ ca = "ca.pem"
     + endow.toml:8 remote.token env:HOME
     + endow.toml:9 remote.ca ca.pem
     ");
+    let root = |text: &str| verdicts("", &format!("[build]\nroot = {text}"));
+    assert_eq!(root("{ git = \".\", rev = \"HEAD\" }"), "+ endow.toml:3 build.root");
+    assert_eq!(root("\"host\""), "- endow.toml:3 build.root");
     let narrow = verdicts("", "[build]\nshare_host_root = false");
     assert_snapshot!(narrow, @"- endow.toml:3 build.share_host_root = false");
 }

@@ -61,6 +61,14 @@ impl TreeCache {
         Ok(Verified::Whole)
     }
 
+    /// Opens a tree that was found, to read it from outside.
+    ///
+    /// # Errors
+    /// A failing call.
+    pub fn open_root(&self, fs: &dyn Fs, key: &TreeKey) -> Result<OwnedFd, TreeError> {
+        self.open_part(fs, key, ROOT).map_err(self.failed("open", OsStr::new(key.as_str())))
+    }
+
     fn compare(
         &self,
         fs: &dyn Fs,

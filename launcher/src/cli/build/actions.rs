@@ -27,8 +27,10 @@ pub(super) struct Wanted {
     pub(super) actions: Vec<Action>,
     /// The order of those that are wanted.
     pub(super) graph: Graph,
-    /// The tree that stands at `/` of each; without one, programs of the host do.
-    pub(super) root: Option<String>,
+    /// What stands at `/` of each.
+    pub(super) root: BuildRoot,
+    /// How much the cache may hold, in bytes.
+    pub(super) cache_bytes: u64,
     /// Where results are shared, as the policy states it.
     pub(super) remote: Option<Remote>,
     /// Whether results are shared that depend on the host's programs.
@@ -68,21 +70,26 @@ pub(super) fn wanted(
             }
         }
     }
-    let (root, shares_host_root) = (root(args, &policy)?, policy.share_host_root);
-    Ok(Wanted { directory, actions, graph, root, remote: policy.remote, shares_host_root, rules })
+    Ok(Wanted {
+        directory,
+        actions,
+        graph,
+        root: root(args, &policy)?,
+        cache_bytes: policy.state.cache_bytes,
+        remote: policy.remote,
+        shares_host_root: policy.share_host_root,
+        rules,
+    })
 }
 
-/// Returns the tree that stands at `/`: the one of the command line, or of the policy file.
-fn root(args: &BuildArgs, policy: &Policy) -> Result<Option<String>, CommandError> {
+/// Returns what stands at `/`: what the command line says, or the policy file.
+fn root(args: &BuildArgs, policy: &Policy) -> Result<BuildRoot, CommandError> {
     if let Some(text) = &args.root {
         let cause = "write `sha256:HEX/SIZE`, as `endow cas put DIRECTORY` prints it";
         let tree: Digest = text.parse().map_err(|_| wrong("root", text, cause))?;
-        return Ok(Some(tree.to_string()));
+        return Ok(BuildRoot::Tree(tree.to_string()));
     }
-    Ok(match policy.build_root.as_ref().map(|it| &it.value) {
-        Some(BuildRoot::Tree(digest)) => Some(digest.clone()),
-        Some(BuildRoot::Host) | None => None,
-    })
+    Ok(policy.build_root.as_ref().map(|it| it.value.clone()).unwrap_or_default())
 }
 
 /// The actions of a policy file.
