@@ -88,8 +88,8 @@ pub use place::PlaceError;
 pub use policy::Policy;
 pub use process::{AllowWord, Ids, ProcessRules};
 pub use remote::{
-    Remote, RemoteAnswer, RemoteContent, RemoteMode, RemoteOrder, RemoteProblem, RemoteRequest,
-    RemoteTable, RemoteTls, RemoteUrl, RemoteUrlError,
+    Remote, RemoteAnswer, RemoteContent, RemoteFound, RemoteMode, RemoteOrder, RemoteProblem,
+    RemoteRequest, RemoteTable, RemoteTls, RemoteUrl, RemoteUrlError,
 };
 pub use require::{Level, Require};
 pub use resolve::{ErrorKind, ResolveError, resolve};

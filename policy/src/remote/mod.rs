@@ -6,7 +6,7 @@ mod url;
 use std::ffi::OsString;
 
 pub use order::{
-    RemoteAnswer, RemoteContent, RemoteOrder, RemoteProblem, RemoteRequest, RemoteTls,
+    RemoteAnswer, RemoteContent, RemoteFound, RemoteOrder, RemoteProblem, RemoteRequest, RemoteTls,
 };
 pub use url::{RemoteUrl, RemoteUrlError};
 

@@ -50,8 +50,8 @@ pub struct RemoteContent {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RemoteRequest {
-    /// Write the result of the action with this hash and size into the file.
-    Result(String, u64),
+    /// Write the results of the actions with these hashes and sizes into the file.
+    Results(Vec<(String, u64)>),
     /// Say which of these the server has not.
     Lacking(Vec<RemoteContent>),
     /// Write these into the file, each at its place.
@@ -66,8 +66,8 @@ pub enum RemoteRequest {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RemoteAnswer {
-    /// The result has so many bytes; `None`: there is none.
-    Result(Option<u64>),
+    /// What was found, in the order of the actions.
+    Results(Vec<RemoteFound>),
     /// The server has not those with these numbers in the request.
     Lacking(Vec<usize>),
     /// It is done, but for these.
@@ -79,6 +79,23 @@ pub enum RemoteAnswer {
         /// Whether there is no use in asking more.
         gone: bool,
     },
+}
+
+/// What is there for an action.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RemoteFound {
+    /// No result.
+    Nothing,
+    /// A result of so many bytes, from this place of the file on.
+    Result {
+        /// Where it begins.
+        at: u64,
+        /// How many bytes it has.
+        length: u64,
+    },
+    /// It could not be had, by this reason.
+    Problem(String),
 }
 
 /// A content that could not be fetched or put.

@@ -35,6 +35,34 @@ fn server_at_a_socket_is_one_too() {
     assert!(!Builder::at(&socket).executes());
 }
 
+/// The server answers nobody before all have asked: one after the other they would wait in vain.
+#[test]
+fn results_are_looked_up_together() {
+    let world = World::new();
+    let Some(server) = Server::start(&world) else { return };
+    let action = |number: usize| {
+        format!(
+            "[[action]]\nname = \"a{number}\"\ncommand = [\"sh\", \"-c\", \"cat in >out{number}; echo {number} >>out{number}\"]\n\
+             inputs = [\"in\"]\noutputs = [\"out{number}\"]\n"
+        )
+    };
+    let actions: String = (0..8).map(action).collect();
+    let built = |fault: &str, executed: &str| {
+        server.fault(fault);
+        let project = Project::new(&format!("[build]\nshare_host_root = true\n{actions}"));
+        project.world.endow(["trust", "--yes"]).status().expect("trusted");
+        project.write("in", "hello\n");
+        let said = project.build(&["--remote", &server.url()]);
+        assert!(said.ok().is_empty() && said.stderr.contains(executed), "{said:?}");
+        assert_eq!(project.read("out7"), "hello\n7\n");
+    };
+    built("together", "8 executed");
+    built("together", "8 from the cache");
+    assert!(!server.calls().contains("alone"), "{}", server.calls());
+    // One of many that can't be had is executed, and the others are not.
+    built("lost-one", "1 executed, 7 from the cache");
+}
+
 /// More contents than one question has, and one that is larger than a message.
 #[test]
 fn many_and_large_contents_come_over() {

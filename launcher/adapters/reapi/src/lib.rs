@@ -14,6 +14,7 @@ mod confine;
 mod connect;
 mod control;
 mod message;
+mod results;
 mod serve;
 mod start;
 

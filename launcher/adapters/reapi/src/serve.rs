@@ -17,6 +17,7 @@ use crate::blobs::{File, Remote};
 use crate::client::{is_gone, said, time_for};
 use crate::control::{self, Arrival};
 use crate::message::Digest;
+use crate::results;
 
 /// How long a question may take without what goes with it: five calls of a minute.
 const QUESTION_PATIENCE: Duration = Duration::from_mins(5);
@@ -76,11 +77,8 @@ async fn answer(
         RemoteRequest::Lacking(contents) => {
             remote.lacking(&contents).await.map(RemoteAnswer::Lacking)
         }
-        RemoteRequest::Result(hash, size) => {
-            let result = remote.client.action_result(Digest::new(&hash, size)).await?;
-            let Some(result) = result else { return Ok(RemoteAnswer::Result(None)) };
-            file?.write(&result, 0)?;
-            Ok(RemoteAnswer::Result(Some(result.len() as u64)))
+        RemoteRequest::Results(actions) => {
+            results::look_up(&remote.client, &actions, &*file?).await.map(RemoteAnswer::Results)
         }
         RemoteRequest::Fetch(contents) => {
             remote.fetch(&contents, &file?).await.map(RemoteAnswer::Done)

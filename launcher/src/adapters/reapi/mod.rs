@@ -8,7 +8,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::FileExt;
 
-use endow_policy::{RemoteAnswer, RemoteContent, RemoteOrder, RemoteRequest};
+use endow_policy::{RemoteAnswer, RemoteContent, RemoteFound, RemoteOrder, RemoteRequest};
 use endow_vfs::action::{ActionResult, ResultError};
 use endow_vfs::cas::{Digest, ImportError, Publishing, Store, StoreError, closure, fetch_all};
 use rustix::fs::{MemfdFlags, memfd_create, statvfs};
@@ -36,6 +36,9 @@ const RESULT_MAX: u64 = 16 << 20;
 pub(crate) struct RemoteCache {
     adapter: Adapter,
 }
+
+/// What came of looking one result up.
+pub(crate) type Looked = Result<Option<ActionResult>, RemoteError>;
 
 /// Why a remote cache can't be used.
 #[derive(Debug, thiserror::Error)]
@@ -91,28 +94,31 @@ impl RemoteCache {
         Ok(Self { adapter: Adapter::start(PROGRAM, &message, &[])? })
     }
 
-    /// Returns the result of an action, when there is one.
-    pub(crate) fn find(&self, action: &Digest) -> Result<Option<ActionResult>, RemoteError> {
-        let file = memory()?;
-        let request = RemoteRequest::Result(action.to_hex(), action.size);
-        match self.ask(&request, Some(file.as_fd()))? {
-            RemoteAnswer::Result(None) => Ok(None),
-            RemoteAnswer::Result(Some(length)) if length <= RESULT_MAX => {
-                let mut bytes = vec![0; usize::try_from(length).map_err(|_| no_answer())?];
-                file.read_exact_at(&mut bytes, 0).map_err(RemoteError::File)?;
-                Ok(Some(ActionResult::decode(&bytes)?))
+    /// Returns the results of actions, in their order: of each when there is one.
+    pub(crate) fn find_all(&self, actions: &[Digest]) -> Result<Vec<Looked>, RemoteError> {
+        let mut all = Vec::new();
+        for part in actions.chunks(CONTENTS_MAX) {
+            let file = memory()?;
+            let names = part.iter().map(|action| (action.to_hex(), action.size)).collect();
+            let answer = self.ask(&RemoteRequest::Results(names), Some(file.as_fd()))?;
+            match answer {
+                RemoteAnswer::Results(found) if found.len() == part.len() => {
+                    all.extend(found.into_iter().map(|it| looked(it, &file)));
+                }
+                _ => return Err(no_answer()),
             }
-            _ => Err(no_answer()),
         }
+        Ok(all)
     }
 
-    /// Takes all that a result names into the store.
+    /// Takes all that results name into the store.
     pub(crate) fn fetch(
         &self,
-        result: &ActionResult,
+        results: &[&ActionResult],
         publishing: &Publishing<'_>,
     ) -> Result<(), RemoteError> {
-        let (contents, roots) = (result.contents().copied(), result.directories().copied());
+        let contents = results.iter().flat_map(|result| result.contents().copied());
+        let roots = results.iter().flat_map(|result| result.directories().copied());
         self.fetch_all(contents, roots, publishing)
     }
 
@@ -225,6 +231,20 @@ impl RemoteCache {
             Ok(answer) => Ok(answer),
             Err(_) => Err(no_answer()),
         }
+    }
+}
+
+/// Reads a result from the file that has it.
+fn looked(found: RemoteFound, file: &File) -> Looked {
+    match found {
+        RemoteFound::Nothing => Ok(None),
+        RemoteFound::Problem(why) => Err(RemoteError::Refused(why)),
+        RemoteFound::Result { at, length } if length <= RESULT_MAX => {
+            let mut bytes = vec![0; usize::try_from(length).map_err(|_| no_answer())?];
+            file.read_exact_at(&mut bytes, at).map_err(RemoteError::File)?;
+            Ok(Some(ActionResult::decode(&bytes)?))
+        }
+        RemoteFound::Result { .. } => Err(no_answer()),
     }
 }
 

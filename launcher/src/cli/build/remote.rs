@@ -2,16 +2,16 @@
 //! Execution API.
 
 use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::error::Error;
 use std::path::Path;
 
-use endow_policy::{Action, Origin, Remote as Stated, RemoteMode, RemoteUrl};
+use endow_policy::{Action, BuildRoot, Origin, Remote as Stated, RemoteMode, RemoteUrl};
 use endow_vfs::action::{ActionResult, DiskCache};
 use endow_vfs::cas::{Digest, Publishing, Store};
 use endow_vfs::fs::OsFs;
 
 use super::actions::Wanted;
-use super::collect::is_whole;
 use super::outcome;
 use crate::adapters::{AdapterError, RemoteCache, RemoteError, remote_order};
 use crate::cli::commands::cas::failed;
@@ -34,6 +34,9 @@ enum Cache<'s> {
     },
 }
 
+/// What is said of a result that is wrong.
+const UNUSED: &str = "a shared result is not used";
+
 /// What went wrong with one result.
 type Fault = Box<dyn Error>;
 
@@ -46,7 +49,7 @@ impl<'s> Remote<'s> {
         output: &'s Output,
     ) -> Result<Option<Self>, CommandError> {
         let Some(stated) = stated(url, wanted)? else { return Ok(None) };
-        if wanted.root.is_none() && !wanted.shares_host_root {
+        if wanted.root == BuildRoot::Host && !wanted.shares_host_root {
             output.warning("nothing is shared: results depend on this host's programs");
             output.hint(
                 "`--root DIGEST`, or `root` of `[build]`, gives actions programs of their own",
@@ -68,23 +71,61 @@ impl<'s> Remote<'s> {
         Ok(Some(Self { cache, writes: stated.mode == RemoteMode::ReadWrite, output }))
     }
 
-    /// Looks a result up, and takes what it names into the store. What is wrong there is told, and is no result.
-    pub(super) fn find(
+    /// Looks results up, and takes what they name into the store; they come in the order of their actions. What is
+    /// wrong with one is told, and is no result.
+    pub(super) fn find_all(
         &self,
-        action: &Action,
-        digest: &Digest,
+        actions: &[(&Action, Digest)],
         publishing: &Publishing<'_>,
-    ) -> Option<ActionResult> {
-        if !is_portable(action) || self.cache.is_gone() {
-            return None;
+    ) -> Vec<Option<ActionResult>> {
+        let found = self.looked_up(actions);
+        let theirs = |(found, (action, _)): (Option<ActionResult>, &(&Action, Digest))| {
+            found.filter(|result| outcome::is_of(action, result))
+        };
+        let mut found: Vec<_> = found.into_iter().zip(actions).map(theirs).collect();
+        let all: Vec<&ActionResult> = found.iter().flatten().collect();
+        // When not all can be had together, it is seen which of them.
+        if all.is_empty() || self.cache.fetch(&all, publishing).is_ok() {
+            return found;
         }
-        match self.cache.find(action, digest, publishing) {
-            Ok(result) => result.filter(|result| is_whole(result, publishing)),
-            Err(fault) => {
-                self.told("a shared result is not used", fault);
-                None
+        for one in &mut found {
+            let fetched = one.as_ref().map_or(Ok(()), |it| self.fetched(it, publishing));
+            if let Err(fault) = fetched {
+                self.told(UNUSED, fault);
+                *one = None;
             }
         }
+        found
+    }
+
+    /// Returns what is there for each action, in their order.
+    fn looked_up(&self, actions: &[(&Action, Digest)]) -> Vec<Option<ActionResult>> {
+        let asked = actions.iter().enumerate().filter(|(_, (action, _))| is_portable(action));
+        let (numbers, digests): (Vec<usize>, Vec<Digest>) =
+            asked.map(|(number, (_, digest))| (number, *digest)).unzip();
+        let mut all = vec![None; actions.len()];
+        if digests.is_empty() || self.cache.is_gone() {
+            return all;
+        }
+        match self.cache.find_all(&digests) {
+            Ok(found) => {
+                let mut found = numbers.into_iter().zip(found).collect::<BTreeMap<_, _>>();
+                for (number, place) in all.iter_mut().enumerate() {
+                    let result = found.remove(&number).unwrap_or(Ok(None));
+                    *place = result.map_err(|fault| self.told(UNUSED, fault)).ok().flatten();
+                }
+            }
+            Err(fault) => self.told(UNUSED, fault),
+        }
+        all
+    }
+
+    /// Of a server that is gone nothing more is fetched.
+    fn fetched(&self, result: &ActionResult, publishing: &Publishing<'_>) -> Result<(), Fault> {
+        if self.cache.is_gone() {
+            return Err(Box::from("the server is gone"));
+        }
+        self.cache.fetch(&[result], publishing)
     }
 
     /// Shares a result. One that can't be is as good as one that can.
@@ -148,24 +189,31 @@ impl Cache<'_> {
         matches!(self, Self::Server { gone, .. } if gone.get())
     }
 
-    fn find(
+    /// Looks results up, those of a server many at a time.
+    fn find_all(
         &self,
-        action: &Action,
-        digest: &Digest,
-        publishing: &Publishing<'_>,
-    ) -> Result<Option<ActionResult>, Fault> {
-        let found = match self {
-            Self::Directory(cache) => cache.find(digest)?,
-            Self::Server { server, .. } => server.find(digest)?,
-        };
-        let Some(result) = found.filter(|result| outcome::is_of(action, result)) else {
-            return Ok(None);
-        };
+        actions: &[Digest],
+    ) -> Result<Vec<Result<Option<ActionResult>, Fault>>, Fault> {
         match self {
-            Self::Directory(cache) => cache.fetch(&result, publishing)?,
-            Self::Server { server, .. } => server.fetch(&result, publishing)?,
+            Self::Directory(cache) => {
+                let find = |digest: &Digest| cache.find(digest).map_err(Fault::from);
+                Ok(actions.iter().map(find).collect())
+            }
+            Self::Server { server, .. } => {
+                let found = server.find_all(actions)?;
+                Ok(found.into_iter().map(|it| it.map_err(Fault::from)).collect())
+            }
         }
-        Ok(Some(result))
+    }
+
+    fn fetch(&self, results: &[&ActionResult], publishing: &Publishing<'_>) -> Result<(), Fault> {
+        match self {
+            Self::Directory(cache) => {
+                results.iter().try_for_each(|result| cache.fetch(result, publishing))?;
+            }
+            Self::Server { server, .. } => server.fetch(results, publishing)?,
+        }
+        Ok(())
     }
 
     fn share(

@@ -41,13 +41,19 @@ impl<'g> Schedule<'g> {
         Self { graph, states, keeps_going, waiting }
     }
 
+    /// Returns the actions that have all they need, in the order in which they are next.
+    pub(super) fn ready(&self) -> impl Iterator<Item = usize> {
+        self.waiting.iter().copied().filter(|action| self.is_ready(*action))
+    }
+
+    fn is_ready(&self, action: usize) -> bool {
+        self.graph.needs(action).iter().all(|need| self.state(*need) == State::Succeeded)
+    }
+
     /// Returns the next action that has all it needs, which counts as begun; `None` when there is none
     /// now.
     pub(super) fn next(&mut self) -> Option<usize> {
-        let is_ready = |action: &usize| {
-            self.graph.needs(*action).iter().all(|need| self.state(*need) == State::Succeeded)
-        };
-        let at = self.waiting.iter().position(is_ready)?;
+        let at = self.waiting.iter().position(|action| self.is_ready(*action))?;
         let action = self.waiting.remove(at)?;
         set(&mut self.states, action, State::Begun);
         Some(action)
@@ -134,7 +140,9 @@ mod tests {
     fn action_is_next_when_all_that_it_needs_is_there() {
         let graph = graph(&DIAMOND);
         let mut schedule = Schedule::new(&graph, 5, false);
+        assert_eq!(schedule.ready().collect::<Vec<_>>(), [0, 4]);
         assert_eq!(all_next(&mut schedule), [0, 4]);
+        assert_eq!(schedule.ready().count(), 0);
         schedule.ended(0, true);
         assert_eq!(all_next(&mut schedule), [1, 2]);
         schedule.ended(2, true);
