@@ -148,6 +148,18 @@ fn with_credentials(directory: Directory<'_>) -> RepositoryFacts {
     RepositoryFacts { settings, credentials, ..RepositoryFacts::default() }
 }
 
+/// Returns the settings in these directories of a tree that hold credentials, without these, where the
+/// directories are git's.
+pub(crate) fn settings_with_credentials(
+    root: &Path,
+    directories: &BTreeSet<PathBuf>,
+) -> Vec<(PathBuf, Vec<u8>)> {
+    // What is called `.git` and is none of git's may be a repository that was taken apart.
+    let is_gits = |place: &&PathBuf| place.ends_with(GIT) || git_dir::is(&root.join(place));
+    let gits = directories.iter().filter(is_gits);
+    gits.flat_map(|place| with_credentials(Directory { root, place }).settings).collect()
+}
+
 /// A file of settings.
 struct File {
     /// Where in the mount it is, links followed: what leads to it needs no cover.

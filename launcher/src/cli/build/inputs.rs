@@ -15,6 +15,7 @@ use endow_vfs::snapshot::Bounds;
 
 use super::actions::Wanted;
 use super::rules::Rules;
+use super::settings;
 use crate::cli::commands::cas::failed;
 use crate::cli::error::{CommandError, Kind};
 
@@ -30,6 +31,8 @@ pub(super) struct Sources<'w> {
     root: OwnedFd,
     /// What was found: inputs, and what stands at the places of outputs.
     found: Found,
+    /// Settings of repositories that hold credentials, without these.
+    cleaned: BTreeMap<String, Vec<u8>>,
     /// The places of outputs: what stands there is no input.
     outputs: InputSet,
     /// Trees of patterns: many actions have the same.
@@ -86,10 +89,11 @@ impl<'w> Sources<'w> {
             takes: &|path| set.takes(path) && !rules.hides(path),
             bounds: Bounds::default(),
         };
-        let found = walk(&inputs).map_err(|error| refused(&error))?;
+        let mut found = walk(&inputs).map_err(|error| refused(&error))?;
+        let cleaned = settings::clean(directory, &mut found);
         let outputs = InputSet::new(&places);
         let (trees, put) = (RefCell::default(), RefCell::default());
-        Ok(Self { wanted, root, found, outputs, trees, put })
+        Ok(Self { wanted, root, found, cleaned, outputs, trees, put })
     }
 
     /// Returns the open directory.
@@ -153,12 +157,23 @@ impl<'w> Sources<'w> {
         Ok(Shown { whole, layers: layers.collect() })
     }
 
-    /// Puts what an action sees into the store: of the project's files those that it lacks.
-    pub(super) fn put(
+    /// Puts into the store what an action sees: its tree, with the directories that its outputs are in.
+    pub(super) fn show(
         &self,
-        shown: &Shown,
+        action: &Action,
+        mut tree: Shown,
         publishing: &Publishing<'_>,
-    ) -> Result<(), CommandError> {
+    ) -> Result<Shown, CommandError> {
+        for output in &action.outputs {
+            let Some((above, _)) = output.value.path.as_str().rsplit_once('/') else { continue };
+            tree.directory(above).map_err(|it| clashes(action, &it))?;
+        }
+        self.put(&tree, publishing)?;
+        Ok(tree)
+    }
+
+    /// Of the project's files those are put that the store lacks.
+    fn put(&self, shown: &Shown, publishing: &Publishing<'_>) -> Result<(), CommandError> {
         let mut put = self.put.borrow_mut();
         for layer in &shown.layers {
             let digest = layer.digest().map_err(|error| failed("can't name the inputs", &error))?;
@@ -171,15 +186,16 @@ impl<'w> Sources<'w> {
     }
 
     fn put_files(&self, tree: &Folder, publishing: &Publishing<'_>) -> Result<(), CommandError> {
-        for (path, leaf) in tree.leaves() {
-            let Leaf::File { digest, .. } = leaf else { continue };
-            let is_ours = self.found.leaves.contains_key(&path) && !self.is_output(&path);
-            if is_ours && !publishing.has(digest)? {
-                let put = put_leaf(&OsFs, self.root.as_fd(), &path, digest, publishing);
-                put.map_err(|error| refused(&error))?;
-            }
+        let is_ours = |path: &str| {
+            let is_found = self.found.leaves.contains_key(path);
+            is_found && !self.is_output(path) && !self.cleaned.contains_key(path)
+        };
+        let leaves = tree.leaves();
+        for text in leaves.iter().filter_map(|(path, _)| self.cleaned.get(path)) {
+            publishing.put_bytes(text)?;
         }
-        Ok(())
+        let ours = leaves.iter().filter(|(path, _)| is_ours(path));
+        put_missing(&self.root, ours.map(|(path, leaf)| (path.as_str(), *leaf)), publishing)
     }
 
     fn part(&self, action: &Action, pattern: &Stated<InputPattern>) -> Result<Part, CommandError> {
@@ -214,6 +230,22 @@ impl<'w> Sources<'w> {
         }
         error.hint("an input is a file, a directory with files, or a pattern that matches some")
     }
+}
+
+/// Puts the files of a directory into the store that it lacks.
+pub(super) fn put_missing<'l>(
+    root: &OwnedFd,
+    leaves: impl IntoIterator<Item = (&'l str, &'l Leaf)>,
+    publishing: &Publishing<'_>,
+) -> Result<(), CommandError> {
+    for (path, leaf) in leaves {
+        let Leaf::File { digest, .. } = leaf else { continue };
+        if !publishing.has(digest)? {
+            let put = put_leaf(&OsFs, root.as_fd(), path, digest, publishing);
+            put.map_err(|error| refused(&error))?;
+        }
+    }
+    Ok(())
 }
 
 /// Sorted by path, all below a directory stands in a row, but for names that sort before its `/`.

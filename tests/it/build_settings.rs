@@ -1,0 +1,30 @@
+//! Settings of repositories among the inputs of actions.
+
+use std::fs;
+
+use crate::build::Project;
+
+/// A token in the settings of the repository is nobody's input, and no result depends on it.
+#[test]
+fn credentials_of_a_repository_are_no_inputs() {
+    let project = Project::new("");
+    project.world.bare("git init -q . && git config user.name me && echo x >in").ok();
+    let script = "cat .git/config; git config -f .git/config user.name";
+    let action = ["-v", "--input", "in", "--input", ".git/**", "--", "sh", "-c", script];
+    let with = |token: &str| {
+        let header = format!("AUTHORIZATION: basic {token}");
+        project.world.bare(&format!("git config http.extraheader '{header}'")).ok();
+        project.build(&action)
+    };
+    let first = with("canary-1");
+    assert!(first.ok().ends_with("me\n") && !first.stdout.contains("canary"), "{first:?}");
+    assert!(first.stderr.contains("1 executed"), "{first:?}");
+    let second = with("canary-2");
+    assert_eq!(second.ok(), first.ok());
+    assert!(second.stderr.contains("1 from the cache"), "it is the same without: {second:?}");
+    let control = fs::read_to_string(project.path(".git/config")).expect("settings");
+    assert!(control.contains("canary-2"), "the user's own stay");
+    // Another setting is an input as any.
+    project.world.bare("git config user.name you").ok();
+    assert!(project.build(&action).ok().ends_with("you\n"));
+}
