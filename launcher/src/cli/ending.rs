@@ -13,6 +13,10 @@ use super::stages::Planned;
 use crate::apply::SpawnError;
 use crate::supervise::{Counted, Ended, Outcome};
 
+/// What is said of a run that the user's session keyring could not be kept from.
+pub(crate) const NO_KEYRING: &str =
+    "no session keyring: the user's quota is used up; the filter refuses keyring calls";
+
 /// Returns the exit code, and says what the user must know.
 pub(crate) fn tell(
     planned: &Planned,
@@ -20,9 +24,7 @@ pub(crate) fn tell(
     output: &Output,
 ) -> Result<ExitCode, CommandError> {
     if ended.no_keyring {
-        output.detail(
-            "no session keyring: the user's quota is used up; the filter refuses keyring calls",
-        );
+        output.detail(NO_KEYRING);
     }
     if ended.leftovers > 0 {
         output.detail(&format!("{} processes left behind were ended", ended.leftovers));

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use crate::harness::{World, endow};
 
 /// Returns endow under another name.
-fn named(world: &World, name: &str) -> PathBuf {
+pub(crate) fn named(world: &World, name: &str) -> PathBuf {
     let directory = world.root().join("runners");
     std::fs::create_dir_all(&directory).expect("a directory");
     let link = directory.join(name);

@@ -4,8 +4,10 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::net::TcpListener;
 use std::process::Command;
+use std::sync::OnceLock;
 
 use crate::harness::{World, said};
+use crate::runners::named;
 
 const PROBE: &str = include_str!("probe.py");
 /// What is read and written inside, below the world's root.
@@ -28,6 +30,11 @@ const PATHS: &[&str] = &[
     "/ref/a/b",
     "/ref/a/b/5",
     "/ref/run",
+    "/build",
+    "/build/file",
+    "/build/sub",
+    "/build/sub/other",
+    "/build/sub/secret-key",
 ];
 
 /// A kind of run.
@@ -50,6 +57,12 @@ enum With {
     Tree,
     /// A tree of the content-addressed store, which is made in the cache, too.
     Stored,
+    /// One that is the root, with programs of the host.
+    Root,
+    /// An action of `endow build` with such a root and its tools, and its result.
+    Action,
+    /// The command line of Bazel's `linux-sandbox`.
+    LinuxSandbox,
 }
 
 pub(super) const DEFAULT: Kind =
@@ -112,6 +125,34 @@ pub(super) const CHANGED_TREE: Kind = Kind {
 };
 pub(super) const STORED: Kind =
     Kind { name: "stored tree", options: &["--workspace", "ro"], files: &[], with: With::Stored };
+pub(super) const ROOT: Kind = Kind {
+    name: "tree as the root",
+    options: &["--workspace", "none", "--chdir", "/", "--ro", "/usr", "--no-default-deny"],
+    files: &[],
+    with: With::Root,
+};
+pub(super) const ACTION: Kind = Kind {
+    name: "action of a build",
+    options: &["-j1", "--input", "file", "--input", "sub/*"],
+    files: &[("home/project/sub/other", "other\n")],
+    with: With::Action,
+};
+pub(super) const LINUX_SANDBOX: Kind = Kind {
+    name: "command line of linux-sandbox",
+    options: &[
+        "-W",
+        "ROOT/home/project",
+        "-N",
+        "-H",
+        "-D",
+        "-w",
+        "ROOT/granted",
+        "-e",
+        "ROOT/streams",
+    ],
+    files: &[],
+    with: With::LinuxSandbox,
+};
 pub(super) const IN_PLACE: Kind = Kind {
     name: "level landlock",
     options: &[
@@ -142,6 +183,11 @@ const REPOSITORY: &str = "
     for name in 1 2 3 4 5; do echo $name >a/$name; ln -s ../$name a/b/$name; done
     echo x >run; chmod 755 run; git add .
     git -c user.name=n -c user.email=m commit -q -m c";
+
+/// Makes a tree whose programs are those of `/usr`.
+const ROOT_TREE: &str = "
+    mkdir -p ../../repository/ref/a/b && cd ../../repository && echo own >ref/own
+    for name in bin lib lib64 sbin; do ln -s usr/$name $name; done";
 
 /// Ports of the host at which somebody listens.
 #[derive(Debug)]
@@ -183,22 +229,40 @@ pub(super) fn world(kind: Kind) -> World {
     for (path, content) in files.iter().chain(kind.files) {
         world.write(path, content);
     }
-    if kind.makes_tree() {
+    if matches!(kind.with, With::Tree | With::Stored) {
         world.bare(REPOSITORY).ok();
     }
-    if kind.with == With::Stored {
-        let tree = world.root().join("repository");
-        fs::remove_dir_all(tree.join(".git")).expect("only the tree is stored");
-        let put = said(world.endow(["cas", "put"]).arg(tree));
-        world.write("digest", put.ok().split_whitespace().next().expect("a digest"));
+    let tree = world.root().join("repository");
+    match kind.with {
+        With::Stored => fs::remove_dir_all(tree.join(".git")).expect("only the tree is stored"),
+        With::Root | With::Action => drop(world.bare(ROOT_TREE).ok().to_owned()),
+        _ => return world,
     }
+    let put = said(world.endow(["cas", "put"]).arg(tree));
+    world.write("digest", put.ok().split_whitespace().next().expect("a digest"));
     world
 }
 
 impl Kind {
     /// Whether a run makes something that later runs take for whole.
     pub(super) fn makes_tree(self) -> bool {
-        matches!(self.with, With::Tree | With::Stored)
+        matches!(self.with, With::Tree | With::Stored | With::Root | With::Action)
+    }
+
+    /// Whether one of its processes may be killed while endow goes on.
+    pub(super) fn has_workers(self) -> bool {
+        self.with == With::Action
+    }
+
+    /// Returns endow's own exit codes for a command that did not start.
+    pub(super) fn refusals(self) -> &'static [i32] {
+        match self.with {
+            // Bazel's program has one for all.
+            With::LinuxSandbox => &[1],
+            // Of an action, and of the build.
+            With::Action => &[1, 120, 122, 125],
+            _ => &[120, 122, 125, 126, 127],
+        }
     }
 
     /// Whether that may be made in one form or another.
@@ -206,27 +270,62 @@ impl Kind {
         self.with == With::Stored
     }
 
+    /// Returns the program that is started, with the words before its options.
+    fn program(self, world: &World) -> Command {
+        match self.with {
+            With::Action => world.endow(["build", "--verbose"]),
+            With::LinuxSandbox => world.command(named(world, "linux-sandbox")),
+            _ => world.endow(["run", "--verbose"]),
+        }
+    }
+
     /// Returns the run of the probe.
     pub(super) fn command(self, world: &World, listening: &Listening, more: &[&str]) -> Command {
         let root = world.root().display().to_string();
-        let mut command = world.endow(["run", "--verbose"]);
+        let mut command = self.program(world);
         command.args(self.options.iter().map(|word| word.replace("ROOT", &root)));
         command.args(more);
         let [first, second] = listening.ports;
         if self.with == With::AllowedPort {
             command.args(["--net", &format!("localhost:{first}")]);
         }
-        if self.with == With::Stored {
-            let digest = fs::read_to_string(world.root().join("digest")).expect("a digest");
-            command.args(["--cas", &format!("/ref={digest}")]);
+        let digest = || fs::read_to_string(world.root().join("digest")).expect("a digest");
+        match self.with {
+            With::Stored => drop(command.args(["--cas", &format!("/ref={}", digest())])),
+            With::Root => drop(command.args(["--cas", &format!("/={}", digest())])),
+            With::Action => {
+                command.args(["--root", &digest()]);
+                command.args(interpreter().iter().flat_map(|path| ["--tool", path]));
+            }
+            _ => {}
         }
-        command.args(["--env", &format!("PROBE_PORTS={first} {second}")]);
+        let ports = format!("{first} {second}");
+        if self.with == With::LinuxSandbox {
+            command.env("PROBE_PORTS", ports);
+        } else {
+            command.args(["--env", &format!("PROBE_PORTS={ports}")]);
+        }
         command.env("TMPDIR", world.root().join("tmp"));
         command.env("XDG_RUNTIME_DIR", world.root().join("runtime"));
         command.args(["--", "/usr/bin/python3", "-I", "-S", "-c", PROBE, &root, &namespaces()]);
         command.args(PATHS.iter().map(|path| world.root().join(path)));
         command
     }
+}
+
+/// What the probe's interpreter is: few files, so that most calls are of set-up.
+fn interpreter() -> &'static [String] {
+    static FOUND: OnceLock<Vec<String>> = OnceLock::new();
+    FOUND.get_or_init(|| {
+        let script = "import glob, os, subprocess, sys, sysconfig
+program, library = os.path.realpath(sys.executable), sysconfig.get_path('stdlib')
+needed = subprocess.run(['ldd', program, *glob.glob(library + '/lib-dynload/_ctypes.*')], stdout=-1, text=True).stdout
+needed = [it for it in needed.split() if it.startswith('/') and not it.endswith(':')]
+needed = {os.path.join(os.path.realpath(os.path.dirname(it)), os.path.basename(it)) for it in needed}
+print('\\n'.join(sorted({'/usr/bin/python3', program, library} | needed)))";
+        let said = said(Command::new("/usr/bin/python3").args(["-c", script]));
+        said.ok().lines().map(str::to_owned).collect()
+    })
 }
 
 /// The namespaces of the host, as names of links.

@@ -64,6 +64,22 @@ fn stored_tree_is_whole_or_the_run_is_refused() {
 }
 
 #[test]
+fn tree_as_the_root_is_whole_or_the_run_is_refused() {
+    Sweep::of(kinds::ROOT).run();
+}
+
+/// What a fault left in the cache is no result of the same action without one.
+#[test]
+fn action_is_confined_or_fails() {
+    Sweep::of(kinds::ACTION).run();
+}
+
+#[test]
+fn command_line_of_linux_sandbox_holds_or_is_refused() {
+    Sweep::of(kinds::LINUX_SANDBOX).run();
+}
+
+#[test]
 fn run_in_place_is_confined_or_refused() {
     Sweep::of(kinds::IN_PLACE).run();
 }

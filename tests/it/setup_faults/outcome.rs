@@ -8,8 +8,6 @@ use super::seen;
 use super::sweep::{Injection, Ran, Sound};
 use super::tracer::Fault;
 
-/// endow's own exit codes for a run that did not start.
-const REFUSED: [i32; 5] = [120, 122, 125, 126, 127];
 const KILLED: i32 = 137;
 /// Calls whose effect the command can't see: a run without it must be told of.
 const UNSEEN: [&str; 1] = ["keyctl"];
@@ -82,7 +80,7 @@ pub(super) fn judge(sound: &Sound, ran: &Ran, injection: Option<&Injection>) -> 
         (None, Some(Injection { fault: Fault::Kill, .. })) if ran.traced.code == KILLED => {
             Outcome::Ended
         }
-        (None, _) => refused(ran),
+        (None, _) => refused(sound, ran),
     }
 }
 
@@ -99,9 +97,15 @@ fn left(sound: &Sound, ran: &Ran) -> Vec<String> {
 
 /// Whether a name may be there: a run that was killed while it was made is taken away when it is old, a
 /// tree that was not finished by the next run, and what endow keeps goes to `TMPDIR` where it may not open its own directories.
-/// Where the kernel can't be asked whether it takes layers of data, a stored tree is copied whole.
+/// Where the kernel can't be asked whether it takes layers of data, a stored tree is copied whole. A lease that
+/// can't be removed holds nothing once its owner is gone.
 fn is_known(path: &Path) -> bool {
-    let unfinished = ["state/runs/.new-", "cache/trees/v1/.new-", "cache/trees/v1/.lock-"];
+    let unfinished = [
+        "state/runs/.new-",
+        "cache/trees/v1/.new-",
+        "cache/trees/v1/.lock-",
+        "cache/cas/leases/endow-",
+    ];
     let copied = "cache/trees/v1/sha256-";
     let name = path.to_string_lossy();
     path.starts_with("tmp/endow")
@@ -122,11 +126,11 @@ fn compared(sound: &Sound, facts: &BTreeSet<String>, ran: &Ran) -> Outcome {
 }
 
 /// The command has not come to its end. One that had begun was ended with pid 1.
-fn refused(ran: &Ran) -> Outcome {
+fn refused(sound: &Sound, ran: &Ran) -> Outcome {
     let (code, said) = (ran.traced.code, seen::said(&ran.world));
     let mut lines = said.lines().skip_while(|line| !is_failure(line));
     let is_told = lines.next().is_some() && lines.next().is_some_and(|line| line.contains(": "));
-    match (REFUSED.contains(&code) && is_told, ran.traced.executed) {
+    match (sound.refusals.contains(&code) && is_told, ran.traced.executed) {
         (true, false) => Outcome::Refused,
         (true, true) => Outcome::Ended,
         (false, _) => Outcome::Wrong(format!("code {code}\n{said}")),

@@ -10,7 +10,9 @@ facts = []
 
 
 def say(about, found):
-    line = ("%s = %s" % (about, found)).replace(root, "ROOT").replace(os.environ["ENDOW_RUN"], "RUN")
+    line = ("%s = %s" % (about, found)).replace(root, "ROOT").replace(os.environ.get("ENDOW_RUN", "no run"), "RUN")
+    # Numbers that are others each time: of files without a name, and of runs that the command is not told.
+    line = re.sub(r"/#\d+|(?<=/runs/)\w{16}(?=/)", "N", line)
     # Where endow may not open its own directory, it takes one in that for temporary files.
     line = line.replace("ROOT/tmp/endow/state/", "ROOT/state/")
     facts.append(line.replace("\n", "\\n"))
@@ -101,6 +103,8 @@ def mounts():
         before, _, after = line.partition(" - ")
         words = before.split()
         options = re.sub(r"\d+:\d+|/proc/self/fd/\d+", "N", " ".join(after.split()))
+        # Such a tree stands there in one of two forms.
+        options = options.replace("::N", "") if words[4] in ("/", "/build") else options
         source = re.sub(r"/p\d+$", "/private", words[3])
         say("mount %s of %s" % (words[4], source), words[5] + " " + options)
 

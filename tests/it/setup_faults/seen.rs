@@ -12,22 +12,23 @@ const UNTOUCHED: [&str; 6] = ["home", "granted", "repository", "tmp", "runtime",
 /// Those of endow, in which it keeps what later runs use.
 const OWN: [&str; 2] = ["state", "cache"];
 
+/// Directories of endow's with names that say where something is on the disk, or what a command wrote.
+const NUMBERED: [&str; 6] =
+    ["locks", "walks", "revisions", "cas/objects", "cache/actions", "cache/inputs"];
+
 /// Returns the kind, mode and content of everything that must stay as it is.
 pub(super) fn files(world: &World) -> BTreeMap<PathBuf, String> {
     below(world, &UNTOUCHED)
 }
 
-/// Returns the names of what endow keeps, without those that say where something is on the disk.
+/// Returns the names of what endow keeps, without those that are others each time.
 pub(super) fn kept(world: &World) -> BTreeSet<PathBuf> {
-    let numbered = |path: &Path| {
-        path.ancestors()
-            .any(|it| ["locks", "walks", "revisions"].iter().any(|name| it.ends_with(name)))
+    let is_numbered = |path: &&Path| NUMBERED.iter().any(|name| path.ends_with(name));
+    let named = |path: PathBuf| match path.ancestors().skip(1).find(is_numbered) {
+        Some(numbered) => numbered.join("..."),
+        None => path,
     };
-    let parent = |path: PathBuf| match path.parent() {
-        Some(parent) if numbered(parent) => parent.join("..."),
-        _ => path,
-    };
-    below(world, &OWN).into_keys().map(parent).collect()
+    below(world, &OWN).into_keys().map(named).collect()
 }
 
 fn below(world: &World, names: &[&str]) -> BTreeMap<PathBuf, String> {

@@ -44,6 +44,8 @@ impl fmt::Display for Injection {
 pub(super) struct Sound {
     pub(super) facts: BTreeSet<String>,
     pub(super) kept: BTreeSet<PathBuf>,
+    /// The exit codes of one that did not start.
+    pub(super) refusals: &'static [i32],
     calls: Vec<Call>,
 }
 
@@ -71,7 +73,7 @@ impl Sweep {
         let again: BTreeSet<&Call> = second.calls.iter().collect();
         let calls = first.calls.iter().filter(|call| again.contains(call)).cloned().collect();
         let kept = first.kept.union(&second.kept).cloned().collect();
-        Self { kind, listening, sound: Sound { facts: first.facts, kept, calls } }
+        Self { kind, listening, sound: Sound { kept, calls, ..first } }
     }
 
     /// Tries those that were asked for, and says what came of them.
@@ -141,7 +143,7 @@ impl Sweep {
     fn try_once(&self, injection: &Injection) -> Outcome {
         let fault = Some((&injection.call, injection.fault));
         let ran = ran(self.kind, &self.listening, (&[], fault));
-        if injection.fault == Fault::Kill && ran.traced.code == 137 {
+        if injection.fault == Fault::Kill && (ran.traced.code == 137 || self.kind.has_workers()) {
             // What a killed endow leaves is taken away by the next.
             said(&mut ran.world.endow(["gc"])).ok();
         }
@@ -181,7 +183,12 @@ fn sound(kind: Kind, listening: &Listening) -> Sound {
         ran.traced.hung
     );
     let facts = seen::facts(&ran.world).expect("the command's word");
-    Sound { facts, kept: seen::kept(&ran.world), calls: ran.traced.calls }
+    Sound {
+        facts,
+        kept: seen::kept(&ran.world),
+        refusals: kind.refusals(),
+        calls: ran.traced.calls,
+    }
 }
 
 fn ran(

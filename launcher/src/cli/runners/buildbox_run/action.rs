@@ -135,6 +135,7 @@ fn not_executed(error: CommandError, root: &Digest, output: &Output) -> Result<D
         changed: Vec::new(),
         absent: Vec::new(),
         asked: None,
+        no_keyring: false,
         took_ms: 0,
     })
 }
