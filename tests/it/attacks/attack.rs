@@ -44,6 +44,16 @@ pub(super) enum Where {
     Inside(Kind),
 }
 
+impl Where {
+    /// Returns where the project is there.
+    pub(super) fn project(self, scene: &Scene) -> String {
+        match self {
+            Self::Inside(kind) => kind.project(scene),
+            Self::Control | Self::OwnNamespaces => scene.path("home/project"),
+        }
+    }
+}
+
 /// What shows that an attack succeeded.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Proof {

@@ -4,12 +4,13 @@ use super::attack::{Control::*, Group, PLAIN, Together};
 
 /// Where there is a copy without it, nothing is found; what covers the file stays.
 const UNSEEN: &[&str] = &["other", "ENOENT"];
-const HELD: &[&str] = &["other", "EBUSY", "EXDEV", "EPERM", "EROFS", "ENOENT"];
+/// An overlay renames no name to another one of the same file (ESTALE).
+const HELD: &[&str] = &["other", "EBUSY", "EXDEV", "EPERM", "EROFS", "ENOENT", "ESTALE"];
 
 attacks! {
     Group {
         probe: include_str!("probes/credentials.py"),
-        about: |scene, _| vec![scene.path("home/project")],
+        about: |scene, at| vec![at.project(scene)],
         before: Some(include_str!("probes/with_credentials.py")),
         together: Together::Inside,
         ..PLAIN
@@ -24,7 +25,7 @@ attacks! {
     of_bare: "those of a bare repository", Succeeds, UNSEEN;
     by_link: "those that a link leads to", Succeeds, UNSEEN;
     handle: "opening them with O_PATH, then again", Succeeds, UNSEEN;
-    no_follow: "opening them and following no link", Succeeds, &["ELOOP"];
+    no_follow: "opening them and following no link", Succeeds, &["ELOOP", "other"];
     proc_root: "by way of /proc/self/root", Succeeds, UNSEEN;
     archive: "an archive of the repository", Succeeds, UNSEEN;
     hard_link: "by a hard link", Succeeds, HELD;

@@ -1,6 +1,7 @@
 //! Processes without end, with a limit on. Where nothing could enforce it, nothing starts.
 
 use super::attack::{Control::*, Group, NOT_STARTED, PLAIN, Together};
+use super::kinds::RUNS;
 
 const REFUSED: &[&str] = &["EAGAIN", NOT_STARTED];
 
@@ -8,6 +9,7 @@ attacks! {
     Group {
         probe: include_str!("probes/crowds.py"),
         options: &["--pids", "100"],
+        kinds: RUNS,
         together: Together::Inside,
         ..PLAIN
     };

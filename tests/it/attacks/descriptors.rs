@@ -30,7 +30,7 @@ attacks! {
     inherited_watch: "an inotify descriptor", Succeeds, CLOSED;
     inherited_namespace: "a descriptor of a namespace", Succeeds, CLOSED;
     every_descriptor: "any descriptor above 2", Succeeds, &["none"];
-    stdin_write: "writing to a file that is standard input", Succeeds, &["EACCES", "EROFS", "EPERM", "ENOENT"];
+    stdin_write: "writing to a file that is standard input", Succeeds, &["EACCES", "EROFS", "EPERM", "ENOENT", "null"];
     stdin_beside: "walking from standard input to the file beside it", Not("a file is no directory: only one as standard input leads on"), &["ENOENT", "ENOTDIR", "EACCES"];
     working_directory: "walking up from the working directory", Succeeds, &["ENOENT", "EACCES"];
     working_directory_by_proc: "the same by /proc/self/cwd", Succeeds, &["ENOENT", "EACCES"];

@@ -9,7 +9,7 @@ const HELD: &[&str] = &["EACCES", "ENOENT", "EBUSY", "EXDEV", "EPERM", "EROFS", 
 attacks! {
     Group {
         probe: include_str!("../escape/probes/hidden.py"),
-        about: |scene, _| vec![scene.path("home/project")],
+        about: |scene, at| vec![at.project(scene)],
         together: Together::Inside,
         ..PLAIN
     };

@@ -11,22 +11,51 @@ pub(super) enum Kind {
     Agent,
     /// Everything that can be written is a copy, which is written back.
     Copy,
+    /// An action of `endow build`, which sees a file of the project and one directory of the host.
+    Action,
 }
 
 /// All of them.
-pub(super) const KINDS: &[Kind] = &[Kind::Default, Kind::Agent, Kind::Copy];
+pub(super) const KINDS: &[Kind] = &[Kind::Default, Kind::Agent, Kind::Copy, Kind::Action];
+/// Those of `endow run`, for what an action has nothing of.
+pub(super) const RUNS: &[Kind] = &[Kind::Default, Kind::Agent, Kind::Copy];
 /// Those in which the workspace is a copy that is written back.
 pub(super) const COPIES: &[Kind] = &[Kind::Default, Kind::Copy];
 
+/// All that there is in the project but sockets and pipes, which no tree of contents can have.
+const INPUTS: &str = "{.env,.ssh/*,.git/**,below/**,real/**,sub/**}";
+
 impl Kind {
-    /// Returns the options of `endow run`; each kind also shows one directory read-only.
-    pub(super) fn options(self, scene: &Scene) -> Vec<String> {
+    /// Returns where the project is inside.
+    pub(super) fn project(self, scene: &Scene) -> String {
+        match self {
+            Self::Action => "/build".to_owned(),
+            _ => scene.path("home/project"),
+        }
+    }
+
+    /// Returns endow's command and its options; each kind shows one directory read-only.
+    pub(super) fn words(self, scene: &Scene) -> Vec<String> {
         let own: &[&str] = match self {
-            Self::Default => &[],
-            Self::Agent => &["--profile", "claude", "--workspace", "rw"],
-            Self::Copy => &["--workspace", "cow", "--sync", "apply", "--cow", "ROOT/copied"],
+            Self::Default => &["run", "--ro", "ROOT/granted"],
+            Self::Agent => {
+                &["run", "--profile", "claude", "--workspace", "rw", "--ro", "ROOT/granted"]
+            }
+            Self::Copy => &[
+                "run",
+                "--workspace",
+                "cow",
+                "--sync",
+                "apply",
+                "--cow",
+                "ROOT/copied",
+                "--ro",
+                "ROOT/granted",
+            ],
+            Self::Action => {
+                &["build", "--no-cache", "-j1", "--input", INPUTS, "--tool", "ROOT/granted"]
+            }
         };
-        let filled = own.iter().map(|word| word.replace("ROOT", &scene.root()));
-        filled.chain(["--ro".to_owned(), scene.granted()]).collect()
+        own.iter().map(|word| word.replace("ROOT", &scene.root())).collect()
     }
 }

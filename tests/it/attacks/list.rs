@@ -213,9 +213,10 @@ const HEAD: &str = "# Attacks
 What is tried on every build, by `cargo ci test attacks::`, as an ordinary user and as root. This page is
 written from the tables in `tests/it/attacks`, each of whose lines is a test of the same name.
 
-Each attack is made without a sandbox first: that control shows that it works. Then it is made in three kinds of sandbox:
-what `endow -- COMMAND` makes without options; the profile of an agent in a live project; and copies that are
-written back. Afterwards the files outside, a process of the same user and its services must be as they were, and nobody
+Each attack is made without a sandbox first: that control shows that it works. Then it is made in four kinds of sandbox:
+what `endow -- COMMAND` makes without options; the profile of an agent in a live project; copies that are
+written back; and an action of `endow build`. What an action has nothing of, changes that are written back and limits but that of time, is
+tried in the first three. Afterwards the files outside, a process of the same user and its services must be as they were, and nobody
 may have reached them. The answers in the last column are the only ones that count as contained. \"Namespaces\"
 in a control is the root of a user namespace of its own: what any user can be where a sandbox does not forbid it.
 

@@ -119,8 +119,8 @@ fn texts(line: Vec<std::ffi::OsString>) -> Vec<String> {
 }
 
 fn sandbox(group: &Group, kind: Kind, scene: &Scene) -> Vec<String> {
-    let mut line = vec![endow().display().to_string(), "run".to_owned()];
-    line.extend(kind.options(scene));
+    let mut line = vec![endow().display().to_string()];
+    line.extend(kind.words(scene));
     line.extend(group.options.iter().map(|word| (*word).to_owned()));
     line.push("--".to_owned());
     line

@@ -1,4 +1,4 @@
-//! The attack suite: each attack is a test of its own, made in three kinds of sandbox, with a control
+//! The attack suite: each attack is a test of its own, made in four kinds of sandbox, with a control
 //! that makes it without one. The tables are the list: `docs/reference/attacks.md` is written from them.
 
 #[macro_use]

@@ -1,6 +1,7 @@
 //! Using up the machine, with limits on.
 
 use super::attack::{Control::*, Group, PLAIN, Together, Where};
+use super::kinds::RUNS;
 
 attacks! {
     Group {
@@ -13,6 +14,7 @@ attacks! {
             "--open-files", "100", "--file-size", "1M", "--cpu-time", "1s",
             "--tmp", "/scratch,size=1M,inodes=100",
         ],
+        kinds: RUNS,
         together: Together::Inside,
         ..PLAIN
     };

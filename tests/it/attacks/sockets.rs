@@ -3,9 +3,9 @@
 
 use super::attack::{Control::*, Group, PLAIN, Together};
 
-/// Read-only, live, a copy: which of them the workspace is depends on the kind of sandbox.
+/// Read-only, live, a copy, or a tree of contents: which of them the workspace is depends on the kind of sandbox.
 const IN_WORKSPACE: &[&str] = &["EACCES", "ECONNREFUSED", "ENOENT"];
-const KEPT: &[&str] = &["EACCES", "ECONNREFUSED", "EBUSY", "EXDEV"];
+const KEPT: &[&str] = &["EACCES", "ECONNREFUSED", "EBUSY", "EXDEV", "ENOENT"];
 const NO_SUCH: &[&str] = &["ECONNREFUSED", "EPERM"];
 
 attacks! {

@@ -3,6 +3,8 @@
 use super::attack::{Control::*, Group, PLAIN};
 
 const REFUSED: &[&str] = &["EPERM"];
+/// An action has none.
+const NO_TERMINAL: &[&str] = &["EPERM", "ENOTTY"];
 /// Kernels of 6.2 and later can be set to refuse it to everybody.
 const TYPED: super::attack::Control = WhereThere("EIO");
 const ABSENT: &[&str] = &["ENOENT", "EPERM", "EACCES", "ENXIO"];
@@ -19,8 +21,8 @@ attacks! {
     linux: "pasting on a console (TIOCLINUX, CVE-2023-28100)", WhereThere("ENOTTY"), REFUSED;
     linux_high: "the same with bit 32 set", WhereThere("ENOTTY"), REFUSED;
     discipline: "another line discipline (TIOCSETD)", WhereThere("EINVAL EPERM"), REFUSED;
-    console: "taking the console's messages (TIOCCONS)", Not("it would take those of the machine"), REFUSED;
-    steal: "making it the terminal of its own session by force (TIOCSCTTY)", WhereThere("EPERM"), REFUSED;
+    console: "taking the console's messages (TIOCCONS)", Not("it would take those of the machine"), NO_TERMINAL;
+    steal: "making it the terminal of its own session by force (TIOCSCTTY)", WhereThere("EPERM"), NO_TERMINAL;
     others_listed: "listing the terminals of the machine", Succeeds, &["absent"];
     virtual_console: "opening a virtual console", WhereThere("ENOENT EACCES EPERM EIO ENXIO"), ABSENT;
 }
