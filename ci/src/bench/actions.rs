@@ -1,5 +1,5 @@
-//! What an action of `endow build` costs: many small ones with shared inputs, beside Bazel's linux-sandbox and
-//! no sandbox at all.
+//! What an action of `endow build` costs: many small ones with shared inputs, beside Bazel's linux-sandbox, what
+//! buildbox-run with bubblewrap does at least, and no sandbox at all.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -9,6 +9,7 @@ use anyhow::Result;
 use serde_json::{Value, json};
 
 use super::bound::Bound;
+use super::casd;
 use super::rounds::{self, Contestant, Series};
 use super::scratch::{Scratch, released};
 use super::table;
@@ -51,7 +52,11 @@ pub(super) fn run(scratch: &Scratch, rounds: usize) -> Result<Vec<Value>> {
             eprintln!("linux-sandbox is not measured: install bazel-bootstrap");
         }
         let series = rounds::measure(&contestants, rounds, &[], &|| Ok(()))?;
-        let series: Vec<Series> = series.into_iter().map(of_one).collect();
+        let mut series: Vec<Series> = series.into_iter().map(of_one).collect();
+        if jobs == 1 {
+            // One tree for all of them: casd has an easier time.
+            series.extend(casd::actions(&model(&project)?, &scratch.in_memory("casd")?, rounds)?);
+        }
         let title = format!(
             "one of {ACTIONS} actions with {SHARED} shared inputs, {title}, {rounds} rounds"
         );
@@ -79,6 +84,19 @@ pub(super) fn run(scratch: &Scratch, rounds: usize) -> Result<Vec<Value>> {
     let bound = Bound::most("nothing to do, in us", &series, "known", KNOWN);
     results.push(json!({ "table": table, "bounds": [bound.show()] }));
     Ok(results)
+}
+
+/// A directory with the inputs of one action.
+fn model(project: &Path) -> Result<PathBuf> {
+    let model = project.join("model");
+    fs::create_dir_all(model.join("include"))?;
+    fs::create_dir_all(model.join("src"))?;
+    for number in 0..SHARED {
+        let name = format!("include/{number}.h");
+        fs::copy(project.join(&name), model.join(&name))?;
+    }
+    fs::copy(project.join("src/1"), model.join("src/1"))?;
+    Ok(model)
 }
 
 fn of_one(series: Series) -> Series {

@@ -29,6 +29,39 @@ pub(super) fn staging(model: &Path, place: &Path, rounds: usize) -> Result<Optio
     Ok(Some(Series { name: "casd staging".to_owned(), times }))
 }
 
+/// Actions that are measured together.
+const ACTIONS: &str = "100";
+/// What a sandbox for them shows beside their directory.
+const SANDBOX: &str = "bwrap --unshare-all --die-with-parent --ro-bind /usr /usr --symlink usr/bin /bin --symlink usr/lib /lib \
+    --symlink usr/lib64 /lib64 --proc /proc --dev /dev --tmpfs /tmp --bind PLACE /build --chdir /build -- /usr/bin/true";
+
+/// Measures the least that `buildbox-run` with bubblewrap does for an action: casd makes its inputs a directory, and
+/// bubblewrap shows it. Nothing when either is not installed.
+pub(super) fn actions(model: &Path, place: &Path, rounds: usize) -> Result<Option<Series>> {
+    let is_there = Command::new("bwrap").arg("--version").stdout(Stdio::null()).status().is_ok();
+    let casd = if is_there { Casd::start(&place.join("casd"))? } else { None };
+    let Some(casd) = casd else {
+        eprintln!(
+            "\nnot measured: casd or bwrap is not there: `cargo ci provision`, package bubblewrap"
+        );
+        return Ok(None);
+    };
+    let captured = casd.ask(&["capture", text(model)?])?;
+    let root = captured.first().context("casd captured nothing")?;
+    let staged = place.join("staged");
+    fs::create_dir_all(&staged)?;
+    let rounds = (rounds + 1).to_string();
+    let words = ["execute", root, text(&staged)?, &rounds, ACTIONS];
+    let times =
+        casd.ask(&[&words[..], &SANDBOX.split_whitespace().collect::<Vec<_>>()].concat())?;
+    let times = times.iter().skip(1).map(|time| time.parse()).collect::<Result<_, _>>()?;
+    drop(casd);
+    for left in [place.join("casd"), staged] {
+        fs::remove_dir_all(&left).with_context(|| left.display().to_string())?;
+    }
+    Ok(Some(Series { name: "casd and bwrap".to_owned(), times }))
+}
+
 struct Casd {
     running: Child,
     site: PathBuf,

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import subprocess
 import sys
 import threading
 import time
@@ -106,6 +107,19 @@ def measure(root, path, rounds):
         staged(root, place, lambda: print((time.perf_counter() - start) * 1e6))
 
 
+def execute(root, path, rounds, count, *sandbox):
+    """Has casd make a tree a directory and starts a sandbox there, as often as said; prints how long one takes."""
+    for _ in range(int(rounds)):
+        start = time.perf_counter()
+        for number in range(int(count)):
+            place = os.path.join(path, str(number))
+            os.makedirs(place)
+            line = [place if word == "PLACE" else word for word in sandbox]
+            staged(root, place, lambda: subprocess.run(line, check=True))
+            os.rmdir(place)
+        print((time.perf_counter() - start) * 1e6 / int(count))
+
+
 def listed(root):
     for directory, names, files in os.walk(root):
         for name in names + files:
@@ -128,5 +142,5 @@ channel = grpc.insecure_channel("unix:" + socket)
 grpc.channel_ready_future(channel).result(timeout=30)
 cas = remote_calls.ContentAddressableStorageStub(channel)
 local_cas = local_calls.LocalContentAddressableStorageStub(channel)
-verbs = [capture, missing, read, upload, stage, measure]
+verbs = [capture, missing, read, upload, stage, measure, execute]
 {function.__name__: function for function in verbs}[verb](*arguments)
