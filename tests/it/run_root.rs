@@ -41,6 +41,27 @@ fn view_has_the_tree_and_nothing_of_the_host() {
     assert!(control.stdout.contains("/usr") && control.code != 0, "{control:?}");
 }
 
+/// The tree has no room for the link, and what it leads to is not asked for.
+#[test]
+fn grant_by_a_link_stands_where_it_is_named() {
+    let world = World::new();
+    let tree = tree(&world, "");
+    let file = world.write("tools/one-2", "one\n");
+    let link = file.with_file_name("one");
+    std::os::unix::fs::symlink("one-2", &link).expect("a link");
+    let (link, script) = (link.display().to_string(), format!("cat {}*", link.display()));
+    assert_eq!(inside(&world, &tree, &["--ro", &link], &script).ok(), "one\n");
+    // Where another grant shows the link, it is one.
+    let tools = world.root().join("tools").display().to_string();
+    let both = inside(&world, &tree, &["--ro", &tools, "--ro", &link], &format!("readlink {link}"));
+    assert_eq!(both.ok(), "one-2\n");
+    world.write("home/project/in", "");
+    let mut build = world.endow([
+        "build", "--input", "in", "--root", &tree, "--tool", &link, "--", "sh", "-c", &script,
+    ]);
+    assert_eq!(said(&mut build).ok(), "one\n");
+}
+
 /// Who made the tree chose what its names are.
 #[test]
 fn names_of_the_tree_lead_nowhere() {
@@ -140,4 +161,39 @@ fn root_that_is_none_is_named() {
     assert!(built("nonsense").fails(2).contains("can't use --root: nonsense"));
     let absent = format!("sha256:{:064}/5", 0);
     assert!(built(&absent).fails(1).contains("the store has no sha256:0000"));
+}
+
+/// The tree of a revision at `/` of actions: another with the same tree makes the same results.
+#[test]
+fn root_of_actions_may_be_a_revision() {
+    let project = Project::new("");
+    let world = &project.world;
+    tree(
+        world,
+        "git init -q . && git add -A && git -c user.name=n -c user.email=m commit -qm one && git tag one",
+    );
+    world.bare("cd ../root && echo two >etc/own && git add -A && git -c user.name=n -c user.email=m commit -qm two && git tag two").ok();
+    world.bare("cd ../root && git -c user.name=n -c user.email=m commit -q --allow-empty -m same && git tag same").ok();
+    project.write("in", "");
+    let built = |rev: &str| {
+        let root = format!("{{ git = \"../root\", rev = \"{rev}\" }}");
+        project.policy(&format!(
+            "[build]\nroot = {root}\n[[action]]\nname = \"a\"\ncommand = [\"sh\", \"-c\", \"cat /etc/own; ls /\"]\ninputs = [\"in\"]\n"
+        ));
+        let untrusted = project.build(&[]);
+        assert!(
+            untrusted.fails(120).contains("build.root"),
+            "a repository is a grant: {untrusted:?}"
+        );
+        world.endow(["trust", "--yes"]).status().expect("trusted");
+        project.build(&[])
+    };
+    let one = built("one");
+    assert!(one.ok().starts_with("own\n") && !one.stdout.contains("usr"), "{one:?}");
+    let two = built("two");
+    assert!(two.ok().starts_with("two\n") && two.stderr.contains("1 executed"), "{two:?}");
+    let same = built("same");
+    assert!(same.ok() == two.ok() && same.stderr.contains("1 from the cache"), "{same:?}");
+    let gone = built("gone");
+    assert!(gone.fails(125).contains("gone"), "{gone:?}");
 }

@@ -40,6 +40,9 @@ pub(crate) struct BuildArgs {
     /// Execute each action twice, under other conditions, and compare; name the inputs that it never reads
     #[arg(long)]
     pub(crate) check: bool,
+    /// Try every rule of the sandboxes of the actions, and execute none
+    #[arg(long, conflicts_with_all = ["check", "force", "no_cache", "keep_going", "remote", "jobs"])]
+    pub(crate) verify: bool,
     /// Go on with what needs nothing of an action that failed
     #[arg(short, long)]
     pub(crate) keep_going: bool,

@@ -7,6 +7,7 @@
 mod actions;
 mod check;
 mod collect;
+mod environment;
 mod inputs;
 mod order;
 mod outcome;
@@ -15,10 +16,13 @@ mod perform;
 mod place;
 mod platform;
 mod remote;
+mod root;
 mod rules;
 mod schedule;
 mod session;
+mod settings;
 mod told;
+mod verify;
 mod workers;
 
 pub(crate) use collect::collect;

@@ -3,10 +3,16 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
+use std::sync::Arc;
 
+use endow_policy::Action;
+use endow_vfs::inputs::Folder;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::environment::environment;
+use super::inputs::Shown;
+use crate::cli::commands::cas::failed;
 use crate::cli::error::CommandError;
 
 /// The most bytes of one message: a command line has at most two megabytes (ARG_MAX), and what a command
@@ -36,6 +42,34 @@ pub(crate) struct Order {
     pub(crate) varied: Option<Varied>,
     /// The directory of the build, when it is to be found out what of it the command misses.
     pub(crate) project: Option<String>,
+}
+
+impl Order {
+    /// Tells of an action that sees this tree.
+    pub(super) fn new(
+        (number, action): (usize, &Action),
+        root: Option<&str>,
+        shown: &Shown,
+    ) -> Result<Self, CommandError> {
+        let named = |tree: &Arc<Folder>| {
+            let digest = tree.digest().map_err(|error| failed("can't name the inputs", &error));
+            digest.map(|it| it.to_string())
+        };
+        let layers = shown.layers.iter().filter(|it| !it.is_empty()).map(named);
+        let layers: Vec<String> = layers.collect::<Result<_, _>>()?;
+        Ok(Self {
+            action: number,
+            tree: named(&shown.whole)?,
+            layers: if layers.len() > 1 { layers } else { Vec::new() },
+            command: action.command.clone(),
+            environment: environment(action),
+            timeout_ms: action.timeout.and_then(|it| u64::try_from(it.as_millis()).ok()),
+            root: root.map(str::to_owned),
+            tools: action.tools.iter().map(|it| it.value.clone()).collect(),
+            varied: None,
+            project: None,
+        })
+    }
 }
 
 /// Other conditions: another host name, one processor, another second.
@@ -71,6 +105,8 @@ pub(crate) struct Done {
     pub(crate) absent: Vec<String>,
     /// Paths in the tree that it asked for, when all of them were seen.
     pub(crate) asked: Option<Vec<String>>,
+    /// It shared the user's session keyring, since there was none of its own to be had.
+    pub(crate) no_keyring: bool,
     /// How long it took, in milliseconds.
     pub(crate) took_ms: u64,
 }
@@ -148,6 +184,7 @@ mod tests {
             changed: vec!["a".to_owned()],
             absent: Vec::new(),
             asked: None,
+            no_keyring: false,
             took_ms: 12,
         }
     }

@@ -14,6 +14,7 @@ use endow_vfs::state::{RunDir, RunId, STAGED, StateDir};
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
+use super::environment::{HOME, USER};
 use super::order::{Done, End, Order, Varied};
 use crate::apply::{Begun, SpawnError, begin, prepare_in};
 use crate::cli::args::{ActionPlace, Amendment, PolicyArgs};
@@ -32,10 +33,6 @@ use crate::trees::{CaptureError, Capturer};
 
 /// Where the command finds its inputs.
 pub(super) const ROOT: &str = "/build";
-/// What the command takes for its home: an empty directory.
-pub(super) const HOME: &str = "/home/build";
-/// Who the command is.
-pub(super) const USER: &str = "build";
 /// The name of the host when conditions are to be others.
 const VARIED_HOST: &str = "check";
 
@@ -225,7 +222,8 @@ impl<'d> Performer<'d> {
             Some([out, err]) => (put(&publishing, out)?, put(&publishing, err)?),
             None => <(String, String)>::default(),
         };
-        Ok(Done { end, tree, stdout, stderr, changed, absent, asked, took_ms })
+        let no_keyring = ran.ended.no_keyring;
+        Ok(Done { end, tree, stdout, stderr, changed, absent, asked, no_keyring, took_ms })
     }
 
     /// Takes away what the last action left where it was executed, once its result is told. Where that can't be
@@ -270,18 +268,25 @@ impl<'d> Performer<'d> {
         Ok(settled)
     }
 
-    /// Plans a sandbox that depends on nothing of the user's.
+    /// Plans the sandbox of an action, whose output is kept.
     fn planned(&mut self, order: &Order) -> Result<Planned, CommandError> {
-        let argv = order.command.iter().map(OsString::from).collect();
         let observes = order.project.is_some() || order.varied.is_some();
-        let request = Request {
-            argv,
-            captured: true,
-            is_repeatable: true,
-            own: Own::AsFound,
-            observe: if observes { Observe::Paths } else { Observe::Nothing },
-            ..Request::default()
-        };
+        let observe = if observes { Observe::Paths } else { Observe::Nothing };
+        let request = Request { captured: true, observe, ..Request::default() };
+        let planned = self.sandbox(order, request)?;
+        #[cfg(feature = "test-switches")]
+        let planned = planned.without(&stages::taken_away(&[]));
+        Ok(planned)
+    }
+
+    /// Plans a sandbox that depends on nothing of the user's.
+    pub(super) fn sandbox(
+        &mut self,
+        order: &Order,
+        request: Request,
+    ) -> Result<Planned, CommandError> {
+        let argv = order.command.iter().map(OsString::from).collect();
+        let request = Request { argv, is_repeatable: true, own: Own::AsFound, ..request };
         let settled = self.settled(order)?;
         let settled = settled.showing(&self.setting.place, &order.tree, &order.layers);
         stages::decide_knowing(settled, request, &mut |_| {}, Some(&mut self.known))

@@ -8,7 +8,8 @@ use std::path::Path;
 use endow_policy::Action;
 use endow_vfs::cas::Digest;
 
-use super::perform::{self, HOME, ROOT};
+use super::environment::HOME;
+use super::perform::{self, ROOT};
 use crate::cli::args::{ActionPlace, PolicyArgs};
 use crate::cli::error::{CommandError, Kind};
 use crate::cli::sources;

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use endow_policy::Action;
-use endow_vfs::action::{self, ActionCache, ActionResult};
+use endow_vfs::action::{self, ActionCache, ActionResult, Messages};
 use endow_vfs::cas::{Digest, Publishing, Store};
 use endow_vfs::fs::OsFs;
 use endow_vfs::inputs::Folder;
@@ -13,19 +13,22 @@ use endow_vfs::inputs::Folder;
 use super::actions::{self, Wanted};
 use super::check;
 use super::collect::is_whole;
+use super::environment::environment;
 use super::inputs::{self, Shown, Sources};
 use super::order::{Answer, Done, Order, Varied};
 use super::outcome::{self, Came, Failure, listed};
 use super::output_log::OutputLog;
-use super::perform::{HOME, USER};
 use super::place::Placer;
 use super::platform::Platform;
 use super::remote::Remote;
+use super::root;
 use super::schedule::{Schedule, State};
 use super::told::{self, Origin, Told};
+use super::verify;
 use super::workers::Workers;
 use crate::cli::args::BuildArgs;
 use crate::cli::commands::cas::{failed, of_store};
+use crate::cli::ending::NO_KEYRING;
 use crate::cli::error::{CommandError, Kind};
 use crate::cli::output::Output;
 use crate::cli::progress::CountLine;
@@ -41,19 +44,13 @@ const ONCE_MORE_MS: u64 = 60_000;
 const ANOTHER_SECOND_MS: u64 = 1_100;
 /// What makes results differ.
 const DIFFERENT: &str = "times, the host's name, the number of processors or chance are in them";
-/// Variables that every action has; its own stand above them.
-const ENVIRONMENT: [(&str, &str); 6] = [
-    ("HOME", HOME),
-    ("LC_ALL", "C.UTF-8"),
-    ("LOGNAME", USER),
-    ("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"),
-    ("TZ", "UTC"),
-    ("USER", USER),
-];
 
 /// Builds what is asked for.
 pub(crate) fn run(args: &BuildArgs, output: &Output) -> Result<ExitCode, CommandError> {
     let surroundings = surroundings::read(args.directory.as_deref())?;
+    if args.verify {
+        return verify::run(args, &surroundings, output);
+    }
     let workers = Workers::new(&surroundings.dirs, args.jobs.unwrap_or_else(processors));
     left_over::clear(&surroundings.dirs.state, output);
     let wanted = actions::wanted(args, &surroundings)?;
@@ -68,19 +65,21 @@ pub(crate) fn run(args: &BuildArgs, output: &Output) -> Result<ExitCode, Command
     let sources = Sources::read(&wanted, &memory)?;
     let publishing = store.publish().map_err(|error| of_store(&error))?;
     let place = Placer::new(&sources, &publishing, log);
-    let root = wanted.root.as_deref();
-    let look = || Platform::look((root, wanted.chosen()), &surroundings, &memory);
+    let root = root::tree(&wanted, (&surroundings, &memory), &publishing)?;
+    let look = || Platform::look((root.as_deref(), wanted.chosen()), &surroundings, &memory);
     let platform = look()?;
     let mut session = Session {
         args,
         output,
         wanted: &wanted,
+        root: root.as_deref(),
         platform,
         store: &publishing,
         results,
         remote: Remote::open(args.remote.as_deref(), &wanted, output)?,
         sources: &sources,
         place,
+        ahead: BTreeMap::new(),
         all: wanted.actions.iter().map(Told::of).collect(),
     };
     session.check_places()?;
@@ -102,6 +101,8 @@ struct Session<'s> {
     args: &'s BuildArgs,
     output: &'s Output,
     wanted: &'s Wanted,
+    /// The tree at `/`; without one, programs of the host are there.
+    root: Option<&'s str>,
     platform: Platform,
     /// While it is held nothing is collected that a result names.
     store: &'s Publishing<'s>,
@@ -109,7 +110,18 @@ struct Session<'s> {
     remote: Option<Remote<'s>>,
     sources: &'s Sources<'s>,
     place: Placer<'s>,
+    /// Actions that were looked up before it was their turn.
+    ahead: BTreeMap<usize, Ready>,
     all: Vec<Told>,
+}
+
+/// An action that has all it needs.
+struct Ready {
+    tree: Shown,
+    messages: Messages,
+    digest: Digest,
+    /// Its result, where that was looked up and is known.
+    known: Option<ActionResult>,
 }
 
 impl<'s> Session<'s> {
@@ -137,6 +149,7 @@ impl<'s> Session<'s> {
         let mut schedule = Schedule::new(graph, self.wanted.actions.len(), self.args.keep_going);
         let line = CountLine::begin(self.output, "building");
         loop {
+            self.look_ahead(&schedule);
             while workers.has_room()
                 && let Some(action) = schedule.next()
             {
@@ -162,28 +175,23 @@ impl<'s> Session<'s> {
 
     /// Takes the result of an action from the cache, or returns what is to be executed.
     fn begin(&mut self, number: usize) -> Result<Option<Order>, CommandError> {
-        let action = self.action(number);
-        let tree = match self.tree(number) {
-            Ok(tree) => tree,
+        let ready = self.ahead.remove(&number).map_or_else(|| self.ready(number), Ok);
+        let Ready { tree, messages, digest, known } = match ready {
+            Ok(ready) => ready,
             Err(error) => {
                 self.fail(number, Failure::of(&error));
                 return Ok(None);
             }
         };
-        let messages = self.executed(action, &tree.whole)?.messages();
-        let digest = messages.digest();
         self.told(number).digest = Some(digest);
-        if action.is_cached
-            && !self.args.no_cache
-            && !self.args.check
-            && let Some(result) = self.known(action, &digest)
+        if let Some(result) = known
             && self.succeed(number, result, Origin::Cached).is_ok()
         {
             return Ok(None);
         }
         self.store.put_bytes(&messages.command).map_err(|error| of_store(&error))?;
         self.store.put_bytes(&messages.action).map_err(|error| of_store(&error))?;
-        match self.shown(action, tree).and_then(|shown| self.order(number, &shown)) {
+        match self.order(number, tree) {
             Ok(order) => Ok(Some(order)),
             Err(error) => {
                 self.fail(number, Failure::of(&error));
@@ -192,39 +200,11 @@ impl<'s> Session<'s> {
         }
     }
 
-    /// Puts into the store what an action sees: its tree, with the directories that its outputs are in.
-    fn shown(&self, action: &Action, mut shown: Shown) -> Result<Shown, CommandError> {
-        for output in &action.outputs {
-            let Some((above, _)) = output.value.path.as_str().rsplit_once('/') else { continue };
-            let clash = |clash: endow_vfs::inputs::Clash| {
-                CommandError::new(Kind::Policy, clash.to_string())
-            };
-            shown.directory(above).map_err(clash)?;
-        }
-        self.sources.put(&shown, self.store)?;
-        Ok(shown)
-    }
-
-    fn order(&self, number: usize, shown: &Shown) -> Result<Order, CommandError> {
+    /// Puts into the store what an action sees, and returns what a worker is told.
+    fn order(&self, number: usize, tree: Shown) -> Result<Order, CommandError> {
         let action = self.action(number);
-        let named = |tree: &Arc<Folder>| {
-            let digest = tree.digest().map_err(|error| failed("can't name the inputs", &error));
-            digest.map(|it| it.to_string())
-        };
-        let layers = shown.layers.iter().filter(|it| !it.is_empty()).map(named);
-        let layers: Vec<String> = layers.collect::<Result<_, _>>()?;
-        Ok(Order {
-            action: number,
-            tree: named(&shown.whole)?,
-            layers: if layers.len() > 1 { layers } else { Vec::new() },
-            command: action.command.clone(),
-            environment: environment(action),
-            timeout_ms: action.timeout.and_then(|it| u64::try_from(it.as_millis()).ok()),
-            root: self.wanted.root.clone(),
-            tools: action.tools.iter().map(|it| it.value.clone()).collect(),
-            varied: None,
-            project: None,
-        })
+        let shown = self.sources.show(action, tree, self.store)?;
+        Order::new((number, action), self.root, &shown)
     }
 
     /// What the result of an action depends on.
@@ -240,13 +220,41 @@ impl<'s> Session<'s> {
         })
     }
 
-    /// Looks a result up: the user's own, or one that is shared.
-    fn known(&self, action: &Action, digest: &Digest) -> Option<ActionResult> {
-        self.own(digest).or_else(|| {
-            let result = self.remote.as_ref()?.find(action, digest, self.store)?;
-            self.remember(digest, &result);
-            Some(result)
-        })
+    /// Names an action that has all it needs, and looks its result up in the user's own cache.
+    fn ready(&self, number: usize) -> Result<Ready, CommandError> {
+        let action = self.action(number);
+        let tree = self.tree(number)?;
+        let messages = self.executed(action, &tree.whole)?.messages();
+        let digest = messages.digest();
+        let known = if self.looks_up(action) { self.own(&digest) } else { None };
+        Ok(Ready { tree, messages, digest, known })
+    }
+
+    fn looks_up(&self, action: &Action) -> bool {
+        action.is_cached && !self.args.no_cache && !self.args.check
+    }
+
+    /// Looks those results up together that are shared and may be asked for next: one after the other each would
+    /// wait for the way to the server and back.
+    fn look_ahead(&mut self, schedule: &Schedule<'_>) {
+        let Some(remote) = &self.remote else { return };
+        let new = schedule.ready().filter(|number| !self.ahead.contains_key(number));
+        // One that can't be named fails when it is its turn.
+        let mut new: Vec<_> = new.filter_map(|it| Some((it, self.ready(it).ok()?))).collect();
+        let is_asked = |number: usize, ready: &Ready| {
+            ready.known.is_none() && self.looks_up(self.action(number))
+        };
+        let mut asked: Vec<_> = new.iter_mut().filter(|(it, ready)| is_asked(*it, ready)).collect();
+        let named: Vec<_> =
+            asked.iter().map(|(it, ready)| (self.action(*it), ready.digest)).collect();
+        let found = remote.find_all(&named, self.store);
+        for ((_, ready), result) in asked.iter_mut().zip(found) {
+            if let Some(result) = result.filter(|it| is_whole(it, self.store)) {
+                self.remember(&ready.digest, &result);
+                ready.known = Some(result);
+            }
+        }
+        self.ahead.extend(new);
     }
 
     /// Looks a result up; one that is damaged, or of which something is missing, is none.
@@ -275,6 +283,9 @@ impl<'s> Session<'s> {
             }
         };
         self.told(number).took_ms = done.took_ms;
+        if done.no_keyring {
+            self.output.detail(&format!("{}: {NO_KEYRING}", self.action(number).name));
+        }
         match outcome::judge(self.action(number), &done, self.store)? {
             Came::Result(result) => self.came_to(number, &done, result),
             Came::Failure(failure) => self.came_to_nothing(number, &done, failure),
@@ -338,8 +349,7 @@ impl<'s> Session<'s> {
         number: usize,
         otherwise: impl FnOnce(&mut Order),
     ) -> Result<Option<Order>, CommandError> {
-        let shown = self.shown(self.action(number), self.tree(number)?)?;
-        let mut order = self.order(number, &shown)?;
+        let mut order = self.order(number, self.tree(number)?)?;
         otherwise(&mut order);
         Ok(Some(order))
     }
@@ -461,12 +471,6 @@ impl<'s> Session<'s> {
     fn told(&mut self, number: usize) -> &mut Told {
         self.all.get_mut(number).expect("a number of the graph")
     }
-}
-
-fn environment(action: &Action) -> BTreeMap<String, String> {
-    let fixed = ENVIRONMENT.map(|(name, value)| (name.to_owned(), value.to_owned()));
-    let own = action.environment.clone();
-    BTreeMap::from(fixed).into_iter().chain(own).collect()
 }
 
 fn processors() -> usize {

@@ -1,0 +1,123 @@
+//! `endow build --verify`: the rules of the sandboxes of actions, tried in them. No action is executed.
+
+use std::process::ExitCode;
+
+use endow_policy::Action;
+use endow_vfs::cas::{Publishing, Store};
+use endow_vfs::fs::OsFs;
+use serde::Serialize;
+
+use super::actions::{self, Wanted};
+use super::inputs::{self, Sources};
+use super::order::Order;
+use super::perform::Performer;
+use super::root;
+use crate::cli::args::BuildArgs;
+use crate::cli::commands::cas::of_store;
+use crate::cli::error::CommandError;
+use crate::cli::output::{Output, printable};
+#[cfg(feature = "test-switches")]
+use crate::cli::stages;
+use crate::cli::stages::Request;
+use crate::cli::surroundings::Surroundings;
+use crate::cli::verified::{self, Trials, Verified};
+use crate::trees;
+
+/// What is printed.
+#[derive(Debug, Serialize)]
+struct Told<'a> {
+    version: u32,
+    /// Whether every rule of every sandbox that was tried holds.
+    holds: bool,
+    sandboxes: Vec<Sandbox<'a>>,
+}
+
+/// One sandbox.
+#[derive(Debug, Serialize)]
+struct Sandbox<'a> {
+    /// The actions of which each has one like it.
+    actions: Vec<&'a str>,
+    #[serde(flatten)]
+    verified: Verified,
+}
+
+/// Tries each sandbox of the actions that are asked for. Those that differ by their trees of inputs and by their
+/// commands alone have the same rules: they count as one.
+pub(super) fn run(
+    args: &BuildArgs,
+    surroundings: &Surroundings,
+    output: &Output,
+) -> Result<ExitCode, CommandError> {
+    let wanted = actions::wanted(args, surroundings)?;
+    let cache = &surroundings.dirs.cache;
+    let store = Store::open(&OsFs, &trees::store(cache)).map_err(|error| of_store(&error))?;
+    let memory = inputs::memory(cache)?;
+    let sources = Sources::read(&wanted, &memory)?;
+    let publishing = store.publish().map_err(|error| of_store(&error))?;
+    let root = root::tree(&wanted, (surroundings, &memory), &publishing)?;
+    let mut performer = Performer::new(&surroundings.dirs);
+    let mut sandboxes = Vec::new();
+    for alike in alike(&wanted) {
+        let Some(first) = alike.first() else { continue };
+        let order = order((first, root.as_deref()), &sources, &publishing)?;
+        let verified = verified(&mut performer, &order)?;
+        let actions = alike.iter().map(|it| it.name.as_str()).collect();
+        sandboxes.push(Sandbox { actions, verified });
+    }
+    let holds = sandboxes.iter().all(|it| it.verified.holds);
+    if output.is_json() {
+        output.json(&Told { version: 1, holds, sandboxes });
+    } else {
+        for sandbox in &sandboxes {
+            output.text(&text(sandbox, output));
+        }
+    }
+    Ok(verified::code(holds))
+}
+
+/// Returns the actions that are wanted, those together whose sandboxes have the same rules.
+fn alike(wanted: &Wanted) -> Vec<Vec<&Action>> {
+    let rules = |it: &Action| {
+        let tools: Vec<_> = it.tools.iter().map(|tool| tool.value.clone()).collect();
+        (tools, it.environment.clone(), it.timeout)
+    };
+    let mut all: Vec<Vec<&Action>> = Vec::new();
+    for action in wanted.chosen() {
+        let is_like =
+            |it: &&mut Vec<&Action>| it.first().is_some_and(|first| rules(first) == rules(action));
+        match all.iter_mut().find(is_like) {
+            Some(alike) => alike.push(action),
+            None => all.push(vec![action]),
+        }
+    }
+    all
+}
+
+/// Shows an action its own inputs: what others leave for it may not be there yet, and changes no rule.
+fn order(
+    (action, root): (&Action, Option<&str>),
+    sources: &Sources<'_>,
+    publishing: &Publishing<'_>,
+) -> Result<Order, CommandError> {
+    let tree = sources.tree(action, &[], publishing)?;
+    let shown = sources.show(action, tree, publishing)?;
+    Order::new((0, action), root, &shown)
+}
+
+fn verified(performer: &mut Performer<'_>, order: &Order) -> Result<Verified, CommandError> {
+    let planned = performer.sandbox(order, Request::default())?;
+    let trials = Trials::of(&planned);
+    #[cfg(feature = "test-switches")]
+    let planned = planned.without(&stages::taken_away(&[]));
+    trials.make(planned)
+}
+
+fn text(sandbox: &Sandbox<'_>, output: &Output) -> String {
+    let text = verified::text(&sandbox.verified, output);
+    let (first, more) = (sandbox.actions.first(), sandbox.actions.len().saturating_sub(1));
+    let first = printable(first.copied().unwrap_or_default());
+    match more {
+        0 => format!("{first}:\n{text}"),
+        _ => format!("{first} and {more} more like it:\n{text}"),
+    }
+}
