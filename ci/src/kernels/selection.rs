@@ -60,6 +60,8 @@ const SMOKE: &[&str] = &[
 /// What is run besides where instructions are emulated: the attacks, and what the kernel does for endow.
 const REDUCED: &[&str] = &[
     "attacks::",
+    "build_settings::",
+    "build_verify::",
     "escape::",
     "in_place::",
     "run_closed::",
@@ -71,6 +73,7 @@ const REDUCED: &[&str] = &[
     "run_root::",
     "run_signals::",
     "run_terminal::",
+    "runners::linux_sandbox::",
 ];
 
 /// The tests of one call of this task.
