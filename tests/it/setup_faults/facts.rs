@@ -31,6 +31,7 @@ pub(super) fn compare(sound: &BTreeSet<String>, found: &BTreeSet<String>) -> Com
     let added = added.map(|(about, what)| format!("+ {about} = {what}"));
     let lost =
         sound.iter().filter(|(about, what)| !allows(about, what, found.get(*about).copied()));
+    let lost = lost.filter(|(about, _)| !is_of_copy(about, &found));
     let lost = lost.map(|(about, what)| format!("{about} = {what} -> {:?}", found.get(about)));
     let wider: Vec<String> = added.chain(lost).collect();
     if wider.is_empty() { Compared::Narrower } else { Compared::Wider(wider) }
@@ -46,6 +47,16 @@ fn by_subject(facts: &BTreeSet<String>) -> BTreeMap<&str, &str> {
 fn is_cover(about: &str, what: &str) -> bool {
     let is_copy = about.starts_with("mount ROOT/home/project/.git/config of /endow/git/link-");
     is_copy || about.starts_with("mount ROOT/home/project/") && what.starts_with("ro,")
+}
+
+/// Whether an attempt is at such a copy, which is the command's own: it reaches no file of the user's.
+fn is_of_copy(about: &str, found: &BTreeMap<&str, &str>) -> bool {
+    let path = about.strip_prefix("may write ").or(about.strip_prefix("may change the mode of "));
+    let is_copied = |path: &str| {
+        let mount = format!("mount {path} of /endow/git/link-");
+        found.keys().any(|about| about.starts_with(&mount))
+    };
+    path.is_some_and(is_copied)
 }
 
 /// Whether a stored tree stands there in its other form: where the kernel can't be asked whether it takes
@@ -133,4 +144,14 @@ fn facts_that_differ_are_told_apart() {
     assert!(is_wider(with("self NoNewPrivs = 1", &["self NoNewPrivs = 0"])));
     assert!(is_wider(with("self NoNewPrivs = 1", &[])));
     assert!(is_wider(with("", &["mount /home of /home = rw ext4"])));
+    let config = "mount ROOT/home/project/.git/config of /endow/git/link-1 = rw tmpfs";
+    let written = |about: &str, more: &[&str]| {
+        let before = set(&[&format!("may write {about} = EROFS")]);
+        let mut after = set(&[&format!("may write {about} = yes")]);
+        after.extend(set(more));
+        compare(&before, &after)
+    };
+    assert_eq!(written("ROOT/home/project/.git/config", &[config]), Compared::Narrower);
+    assert!(is_wider(written("ROOT/home/project/.git/config", &[])));
+    assert!(is_wider(written("ROOT/home/project/.git/hooks", &[config])));
 }
