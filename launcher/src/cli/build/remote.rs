@@ -2,7 +2,6 @@
 //! Execution API.
 
 use std::cell::Cell;
-use std::collections::BTreeMap;
 use std::error::Error;
 use std::path::Path;
 
@@ -84,48 +83,47 @@ impl<'s> Remote<'s> {
         };
         let mut found: Vec<_> = found.into_iter().zip(actions).map(theirs).collect();
         let all: Vec<&ActionResult> = found.iter().flatten().collect();
-        // When not all can be had together, it is seen which of them.
-        if all.is_empty() || self.cache.fetch(&all, publishing).is_ok() {
+        if all.is_empty() {
             return found;
         }
+        match self.cache.fetch(&all, publishing) {
+            Ok(()) => return found,
+            Err(fault) if is_gone(&fault) => self.told(UNUSED, fault),
+            // It is seen which of them can't be had.
+            Err(_) => {}
+        }
         for one in &mut found {
-            let fetched = one.as_ref().map_or(Ok(()), |it| self.fetched(it, publishing));
-            if let Err(fault) = fetched {
-                self.told(UNUSED, fault);
-                *one = None;
-            }
+            *one = one.take().filter(|result| self.is_fetched(result, publishing));
         }
         found
     }
 
-    /// Returns what is there for each action, in their order.
-    fn looked_up(&self, actions: &[(&Action, Digest)]) -> Vec<Option<ActionResult>> {
-        let asked = actions.iter().enumerate().filter(|(_, (action, _))| is_portable(action));
-        let (numbers, digests): (Vec<usize>, Vec<Digest>) =
-            asked.map(|(number, (_, digest))| (number, *digest)).unzip();
-        let mut all = vec![None; actions.len()];
-        if digests.is_empty() || self.cache.is_gone() {
-            return all;
+    /// Takes what one result names into the store; of a server that is gone nothing more.
+    fn is_fetched(&self, result: &ActionResult, publishing: &Publishing<'_>) -> bool {
+        if self.cache.is_gone() {
+            return false;
         }
-        match self.cache.find_all(&digests) {
-            Ok(found) => {
-                let mut found = numbers.into_iter().zip(found).collect::<BTreeMap<_, _>>();
-                for (number, place) in all.iter_mut().enumerate() {
-                    let result = found.remove(&number).unwrap_or(Ok(None));
-                    *place = result.map_err(|fault| self.told(UNUSED, fault)).ok().flatten();
-                }
-            }
-            Err(fault) => self.told(UNUSED, fault),
-        }
-        all
+        let fetched = self.cache.fetch(&[result], publishing);
+        fetched.map_err(|fault| self.told(UNUSED, fault)).is_ok()
     }
 
-    /// Of a server that is gone nothing more is fetched.
-    fn fetched(&self, result: &ActionResult, publishing: &Publishing<'_>) -> Result<(), Fault> {
-        if self.cache.is_gone() {
-            return Err(Box::from("the server is gone"));
+    /// Returns what is there for each action, in their order.
+    fn looked_up(&self, actions: &[(&Action, Digest)]) -> Vec<Option<ActionResult>> {
+        let asked = actions.iter().filter(|(action, _)| is_portable(action));
+        let digests: Vec<Digest> = asked.map(|(_, digest)| *digest).collect();
+        let mut found = Vec::new();
+        if !digests.is_empty() && !self.cache.is_gone() {
+            match self.cache.find_all(&digests) {
+                Ok(all) => found = all,
+                Err(fault) => self.told(UNUSED, fault),
+            }
         }
-        self.cache.fetch(&[result], publishing)
+        let mut found = found.into_iter();
+        let of_one = |(action, _): &(&Action, Digest)| {
+            let looked = if is_portable(action) { found.next()? } else { return None };
+            looked.map_err(|fault| self.told(UNUSED, fault)).ok().flatten()
+        };
+        actions.iter().map(of_one).collect()
     }
 
     /// Shares a result. One that can't be is as good as one that can.
@@ -147,7 +145,7 @@ impl<'s> Remote<'s> {
 
     /// Tells what went wrong; of a server that is gone once, since it is not asked any more.
     fn told(&self, what: &str, fault: Fault) {
-        if let Some(RemoteError::Gone(_)) = fault.downcast_ref::<RemoteError>()
+        if is_gone(&fault)
             && let Cache::Server { gone, .. } = &self.cache
         {
             gone.set(true);
@@ -242,6 +240,11 @@ fn stated(url: Option<&str>, wanted: &Wanted) -> Result<Option<Stated>, CommandE
     let origin = Origin::Flag(format!("--remote {text}").into());
     let other = || Stated::at(endow_policy::Stated::new(url.clone(), origin));
     Ok(Some(same.cloned().unwrap_or_else(other)))
+}
+
+/// Whether nobody answers any more.
+fn is_gone(fault: &Fault) -> bool {
+    matches!(fault.downcast_ref(), Some(RemoteError::Gone(_)))
 }
 
 /// Tools are known by inodes and times, which are the host's own.
