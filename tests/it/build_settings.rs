@@ -28,3 +28,24 @@ fn credentials_of_a_repository_are_no_inputs() {
     project.world.bare("git config user.name you").ok();
     assert!(project.build(&action).ok().ends_with("you\n"));
 }
+
+/// Whoever took a repository apart, or names one file of it alone, sees no more.
+#[test]
+fn credentials_of_what_is_hardly_a_repository_are_no_inputs() {
+    let project = Project::new("");
+    project.write("in", "");
+    let token = "[http]\n\textraheader = AUTHORIZATION: basic canary\n";
+    for path in [
+        ".git/modules/lib/config",
+        "vendor/x.git/config",
+        "vendor/x.git/worktrees/w/config.worktree",
+        ".git/modules/lib/worktrees/w/config.worktree",
+    ] {
+        project.write(path, token);
+        let said = project.build(&["--input", "in", "--input", path, "--", "cat", path]);
+        assert!(!said.ok().contains("canary"), "{path}: {said:?}");
+    }
+    project.write("plain/config", token);
+    let control = project.build(&["--input", "plain/config", "--", "cat", "plain/config"]);
+    assert!(control.ok().contains("canary"), "any other file is seen as it is");
+}

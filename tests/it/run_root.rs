@@ -55,6 +55,13 @@ fn grant_by_a_link_stands_where_it_is_named() {
     let tools = world.root().join("tools").display().to_string();
     let both = inside(&world, &tree, &["--ro", &tools, "--ro", &link], &format!("readlink {link}"));
     assert_eq!(both.ok(), "one-2\n");
+    // A directory stands where the link leads, and so does all that is granted below it.
+    std::os::unix::fs::symlink("tools", world.root().join("linked")).expect("a link");
+    let linked = world.root().join("linked").display().to_string();
+    let below = format!("{linked}/one-2");
+    let script_below = format!("echo x >{tools}/one-2 || echo refused");
+    let narrowed = inside(&world, &tree, &["--rw", &linked, "--ro", &below], &script_below);
+    assert!(narrowed.ok().ends_with("refused\n"), "{narrowed:?}");
     world.write("home/project/in", "");
     let mut build = world.endow([
         "build", "--input", "in", "--root", &tree, "--tool", &link, "--", "sh", "-c", &script,

@@ -261,15 +261,16 @@ fn place_physical(
         return Err(PlanError::NoSocket { path: source.clone(), origin: spec.origin.clone() });
     }
     let mut spec = spec.clone();
-    if spec.at.as_path() == source.as_path() && !stands_by_name(&spec, all) {
+    let by_name = matches!(fact.found, Found::File(_)) && stands_by_name(&spec, all);
+    if spec.at.as_path() == source.as_path() && !by_name {
         adopt_links(placement, fact);
         spec.at = fact.resolved.to_guest();
     }
     Ok(Some(Placed { spec, source: Some(found), tree: None }))
 }
 
-/// Whether a mount stands where it is named, and not where links lead: a tree at `/` takes no links, and no
-/// other mount shows the host's.
+/// Whether a file stands where it is named, and not where links lead: a tree at `/` takes no links, and no
+/// other mount shows the host's. Nothing lies below a file whose place would have to follow.
 fn stands_by_name(spec: &MountSpec, all: &[MountSpec]) -> bool {
     let is_tree = |it: &MountSpec| {
         it.at == GuestPath::root()

@@ -154,8 +154,10 @@ pub(crate) fn settings_with_credentials(
     root: &Path,
     directories: &BTreeSet<PathBuf>,
 ) -> Vec<(PathBuf, Vec<u8>)> {
-    // What is called `.git` and is none of git's may be a repository that was taken apart.
-    let is_gits = |place: &&PathBuf| place.ends_with(GIT) || git_dir::is(&root.join(place));
+    // What is called so and is none of git's may be a repository that was taken apart.
+    let is_called =
+        |place: &Path| place.iter().any(|name| name.as_bytes().ends_with(GIT.as_bytes()));
+    let is_gits = |place: &&PathBuf| is_called(place) || git_dir::is(&root.join(place));
     let gits = directories.iter().filter(is_gits);
     gits.flat_map(|place| with_credentials(Directory { root, place }).settings).collect()
 }

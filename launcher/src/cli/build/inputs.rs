@@ -90,8 +90,8 @@ impl<'w> Sources<'w> {
             bounds: Bounds::default(),
         };
         let mut found = walk(&inputs).map_err(|error| refused(&error))?;
-        let cleaned = settings::clean(directory, &mut found);
         let outputs = InputSet::new(&places);
+        let cleaned = settings::clean(directory, &mut found, &outputs);
         let (trees, put) = (RefCell::default(), RefCell::default());
         Ok(Self { wanted, root, found, cleaned, outputs, trees, put })
     }

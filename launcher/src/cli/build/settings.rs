@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use endow_policy::InputSet;
 use endow_vfs::cas::Digest;
 use endow_vfs::inputs::{Found, Leaf};
 
@@ -15,11 +16,16 @@ const NAMES: [&str; 2] = ["config", "config.worktree"];
 const GIT: &str = ".git";
 
 /// Puts settings without credentials in the place of those that hold some; returns what these say.
-pub(super) fn clean(directory: &Path, found: &mut Found) -> BTreeMap<String, Vec<u8>> {
+/// What stands at the places of outputs is no input, and stays what it is.
+pub(super) fn clean(
+    directory: &Path,
+    found: &mut Found,
+    outputs: &InputSet,
+) -> BTreeMap<String, Vec<u8>> {
     let shown = probe::settings_with_credentials(directory, &candidates(found));
     let mut cleaned = BTreeMap::new();
     for (place, text) in shown {
-        let Some(path) = place.to_str() else { continue };
+        let Some(path) = place.to_str().filter(|path| !outputs.takes(path)) else { continue };
         if let Some(Leaf::File { digest, .. }) = found.leaves.get_mut(path) {
             *digest = Digest::of(&text);
             cleaned.insert(path.to_owned(), text);
@@ -39,5 +45,17 @@ fn candidates(found: &Found) -> BTreeSet<PathBuf> {
         let (before, _) = path.split_once("/.git/")?;
         Some(Path::new(before).join(GIT))
     });
-    with_settings.chain(called_git).chain([PathBuf::from(GIT)]).collect()
+    // Those of a work tree belong to the repository that has it.
+    let with_settings: BTreeSet<PathBuf> = with_settings.collect();
+    let of_trees = with_settings.iter().filter_map(|it| {
+        let trees = it.parent().filter(|above| above.ends_with("worktrees"))?;
+        trees.parent().map(Path::to_owned)
+    });
+    let of_trees: Vec<PathBuf> = of_trees.collect();
+    with_settings
+        .into_iter()
+        .chain(of_trees)
+        .chain(called_git)
+        .chain([PathBuf::from(GIT)])
+        .collect()
 }
