@@ -32,7 +32,7 @@ pub(crate) use host_root::{host_root, settled};
 pub(crate) use listening::{has_abstract_outside, listens, listens_outside};
 pub(crate) use object::{HostObjects, protects_links};
 pub(crate) use registries::known as known_registries;
-pub(crate) use repositories::settings_with_credentials;
+pub(crate) use repositories::settings_of;
 pub(crate) use userns::refusal as userns_refusal;
 
 use std::collections::{BTreeMap, BTreeSet};

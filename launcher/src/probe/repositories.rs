@@ -148,39 +148,35 @@ fn with_credentials(directory: Directory<'_>) -> RepositoryFacts {
     RepositoryFacts { settings, credentials, ..RepositoryFacts::default() }
 }
 
-/// Returns the settings in these directories of a tree that hold credentials, without these, where the
-/// directories are git's.
-pub(crate) fn settings_with_credentials(
-    root: &Path,
-    directories: &BTreeSet<PathBuf>,
-) -> Vec<(PathBuf, Vec<u8>)> {
+/// Returns the settings in these directories of a tree, where the directories are git's.
+pub(crate) fn settings_of(root: &Path, directories: &BTreeSet<PathBuf>) -> Vec<SettingsFile> {
     // What is called so and is none of git's may be a repository that was taken apart.
     let is_called =
         |place: &Path| place.iter().any(|name| name.as_bytes().ends_with(GIT.as_bytes()));
     let is_gits = |place: &&PathBuf| is_called(place) || git_dir::is(&root.join(place));
     let gits = directories.iter().filter(is_gits);
-    gits.flat_map(|place| with_credentials(Directory { root, place }).settings).collect()
+    gits.flat_map(|place| settings(Directory { root, place })).collect()
 }
 
 /// A file of settings.
-struct File {
+pub(crate) struct SettingsFile {
     /// Where in the mount it is, links followed: what leads to it needs no cover.
-    place: PathBuf,
+    pub(crate) place: PathBuf,
     /// Whether it is the repository's, and not the work tree's.
     is_main: bool,
     /// What it says; `None` when that can't be read whole.
-    text: Option<Vec<u8>>,
+    pub(crate) text: Option<Vec<u8>>,
 }
 
-impl File {
+impl SettingsFile {
     /// Returns what it says without credentials, where it holds some. What can't be read whole may.
-    fn without_credentials(&self) -> Option<Vec<u8>> {
+    pub(crate) fn without_credentials(&self) -> Option<Vec<u8>> {
         self.text.as_ref().map_or(Some(Vec::new()), |it| git_config::without_credentials(it))
     }
 }
 
 /// Looks at the settings of a repository and of its work trees.
-fn settings(Directory { root, place }: Directory<'_>) -> Vec<File> {
+fn settings(Directory { root, place }: Directory<'_>) -> Vec<SettingsFile> {
     let trees = place.join("worktrees");
     let linked = std::fs::read_dir(root.join(&trees)).into_iter().flatten().flatten();
     let linked = linked.map(|entry| trees.join(entry.file_name()));
@@ -190,7 +186,7 @@ fn settings(Directory { root, place }: Directory<'_>) -> Vec<File> {
         let place = path.strip_prefix(root).ok()?.to_owned();
         let opened = SmallFile::open(&path, Links::Refused);
         let text = opened.and_then(|opened| opened.read(git_config::MAX)).ok();
-        path.is_file().then_some(File { place, is_main, text })
+        path.is_file().then_some(SettingsFile { place, is_main, text })
     });
     files.collect()
 }

@@ -92,6 +92,7 @@ impl<'w> Sources<'w> {
         let mut found = walk(&inputs).map_err(|error| refused(&error))?;
         let outputs = InputSet::new(&places);
         let cleaned = settings::clean(directory, &mut found, &outputs);
+        let cleaned = cleaned.map_err(|error| refused(&error))?;
         let (trees, put) = (RefCell::default(), RefCell::default());
         Ok(Self { wanted, root, found, cleaned, outputs, trees, put })
     }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use endow_policy::InputSet;
 use endow_vfs::cas::Digest;
-use endow_vfs::inputs::{Found, Leaf};
+use endow_vfs::inputs::{Found, InputError, Leaf};
 
 use crate::probe;
 
@@ -17,45 +17,45 @@ const GIT: &str = ".git";
 
 /// Puts settings without credentials in the place of those that hold some; returns what these say.
 /// What stands at the places of outputs is no input, and stays what it is.
+///
+/// # Errors
+/// Settings that are not what the walk found any more.
 pub(super) fn clean(
     directory: &Path,
     found: &mut Found,
     outputs: &InputSet,
-) -> BTreeMap<String, Vec<u8>> {
-    let shown = probe::settings_with_credentials(directory, &candidates(found));
+) -> Result<BTreeMap<String, Vec<u8>>, InputError> {
     let mut cleaned = BTreeMap::new();
-    for (place, text) in shown {
-        let Some(path) = place.to_str().filter(|path| !outputs.takes(path)) else { continue };
-        if let Some(Leaf::File { digest, .. }) = found.leaves.get_mut(path) {
+    for file in probe::settings_of(directory, &candidates(found)) {
+        // Settings of a work tree are named by its directory, and by the repository's.
+        let is_done = |path: &str| outputs.takes(path) || cleaned.contains_key(path);
+        let Some(path) = file.place.to_str().filter(|path| !is_done(path)) else { continue };
+        let Some(Leaf::File { digest, .. }) = found.leaves.get_mut(path) else { continue };
+        if file.text.as_ref().is_some_and(|text| Digest::of(text) != *digest) {
+            return Err(InputError::Changed { path: file.place });
+        }
+        if let Some(text) = file.without_credentials() {
             *digest = Digest::of(&text);
             cleaned.insert(path.to_owned(), text);
         }
     }
-    cleaned
+    Ok(cleaned)
 }
 
 /// The directories that may be git's, by the names of what is in them; that of the project always, since its
 /// settings may be elsewhere in it.
 fn candidates(found: &Found) -> BTreeSet<PathBuf> {
-    let above = |path: &str| path.rsplit_once('/').map_or("", |(above, _)| above).to_owned();
-    let name = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
-    let with_settings = found.leaves.keys().filter(|path| NAMES.contains(&name(path).as_str()));
-    let with_settings = with_settings.map(|path| PathBuf::from(above(path)));
-    let called_git = found.leaves.keys().filter_map(|path| {
-        let (before, _) = path.split_once("/.git/")?;
-        Some(Path::new(before).join(GIT))
-    });
+    let paths = || found.leaves.keys().map(Path::new);
+    let with_settings = paths().filter(|path| NAMES.iter().any(|name| path.ends_with(name)));
+    let with_settings = with_settings.filter_map(Path::parent);
     // Those of a work tree belong to the repository that has it.
-    let with_settings: BTreeSet<PathBuf> = with_settings.collect();
-    let of_trees = with_settings.iter().filter_map(|it| {
-        let trees = it.parent().filter(|above| above.ends_with("worktrees"))?;
+    let of_tree = |place: &'_ Path| -> Option<PathBuf> {
+        let trees = place.parent().filter(|above| above.ends_with("worktrees"))?;
         trees.parent().map(Path::to_owned)
-    });
-    let of_trees: Vec<PathBuf> = of_trees.collect();
-    with_settings
-        .into_iter()
-        .chain(of_trees)
-        .chain(called_git)
-        .chain([PathBuf::from(GIT)])
-        .collect()
+    };
+    let with_settings = with_settings.flat_map(|it| [Some(it.to_owned()), of_tree(it)]).flatten();
+    let of_git = found.leaves.keys().filter(|path| path.contains(".git/"));
+    let of_git = of_git.flat_map(|path| Path::new(path).ancestors());
+    let of_git = of_git.filter(|place| place.ends_with(GIT)).map(Path::to_owned);
+    with_settings.chain(of_git).chain([PathBuf::from(GIT)]).collect()
 }
