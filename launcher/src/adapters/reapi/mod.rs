@@ -94,18 +94,26 @@ impl RemoteCache {
         Ok(Self { adapter: Adapter::start(PROGRAM, &message, &[])? })
     }
 
-    /// Returns the results of actions, in their order: of each when there is one.
-    pub(crate) fn find_all(&self, actions: &[Digest]) -> Result<Vec<Looked>, RemoteError> {
-        let mut all = Vec::new();
+    /// Returns the results of actions, in their order: of each when there is one that `suits` its number. Others may
+    /// be large, and are not kept.
+    pub(crate) fn find_all(
+        &self,
+        actions: &[Digest],
+        suits: &dyn Fn(usize, &ActionResult) -> bool,
+    ) -> Result<Vec<Looked>, RemoteError> {
+        let mut all: Vec<Looked> = Vec::new();
         for part in actions.chunks(CONTENTS_MAX) {
             let file = memory()?;
             let names = part.iter().map(|action| (action.to_hex(), action.size)).collect();
             let answer = self.ask(&RemoteRequest::Results(names), Some(file.as_fd()))?;
-            match answer {
-                RemoteAnswer::Results(found) if found.len() == part.len() => {
-                    all.extend(found.into_iter().map(|it| looked(it, &file)));
-                }
-                _ => return Err(no_answer()),
+            let RemoteAnswer::Results(found) = answer else { return Err(no_answer()) };
+            if found.len() != part.len() {
+                return Err(no_answer());
+            }
+            for it in found {
+                let suits = |result: &ActionResult| suits(all.len(), result);
+                let looked = looked(it, &file).map(|it| it.filter(suits));
+                all.push(looked);
             }
         }
         Ok(all)

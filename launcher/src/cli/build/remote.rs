@@ -77,11 +77,7 @@ impl<'s> Remote<'s> {
         actions: &[(&Action, Digest)],
         publishing: &Publishing<'_>,
     ) -> Vec<Option<ActionResult>> {
-        let found = self.looked_up(actions);
-        let theirs = |(found, (action, _)): (Option<ActionResult>, &(&Action, Digest))| {
-            found.filter(|result| outcome::is_of(action, result))
-        };
-        let mut found: Vec<_> = found.into_iter().zip(actions).map(theirs).collect();
+        let mut found = self.looked_up(actions);
         let all: Vec<&ActionResult> = found.iter().flatten().collect();
         if all.is_empty() {
             return found;
@@ -109,11 +105,11 @@ impl<'s> Remote<'s> {
 
     /// Returns what is there for each action, in their order.
     fn looked_up(&self, actions: &[(&Action, Digest)]) -> Vec<Option<ActionResult>> {
-        let asked = actions.iter().filter(|(action, _)| is_portable(action));
-        let digests: Vec<Digest> = asked.map(|(_, digest)| *digest).collect();
+        let asked = actions.iter().copied().filter(|(action, _)| is_portable(action));
+        let asked: Vec<(&Action, Digest)> = asked.collect();
         let mut found = Vec::new();
-        if !digests.is_empty() && !self.cache.is_gone() {
-            match self.cache.find_all(&digests) {
+        if !asked.is_empty() && !self.cache.is_gone() {
+            match self.cache.find_all(&asked) {
                 Ok(all) => found = all,
                 Err(fault) => self.told(UNUSED, fault),
             }
@@ -187,18 +183,25 @@ impl Cache<'_> {
         matches!(self, Self::Server { gone, .. } if gone.get())
     }
 
-    /// Looks results up, those of a server many at a time.
+    /// Looks results up, those of a server many at a time; one with other outputs than its action's is none.
     fn find_all(
         &self,
-        actions: &[Digest],
+        actions: &[(&Action, Digest)],
     ) -> Result<Vec<Result<Option<ActionResult>, Fault>>, Fault> {
         match self {
             Self::Directory(cache) => {
-                let find = |digest: &Digest| cache.find(digest).map_err(Fault::from);
+                let find = |(action, digest): &(&Action, Digest)| {
+                    let found = cache.find(digest).map_err(Fault::from)?;
+                    Ok(found.filter(|result| outcome::is_of(action, result)))
+                };
                 Ok(actions.iter().map(find).collect())
             }
             Self::Server { server, .. } => {
-                let found = server.find_all(actions)?;
+                let digests: Vec<Digest> = actions.iter().map(|(_, digest)| *digest).collect();
+                let suits = |number: usize, result: &ActionResult| {
+                    actions.get(number).is_some_and(|(action, _)| outcome::is_of(action, result))
+                };
+                let found = server.find_all(&digests, &suits)?;
                 Ok(found.into_iter().map(|it| it.map_err(Fault::from)).collect())
             }
         }
