@@ -28,4 +28,14 @@ mod workers;
 pub(crate) use collect::collect;
 pub(crate) use order::{Done, End, Order};
 pub(crate) use perform::{Performer, Streams, stream};
-pub(crate) use session::run;
+
+use std::process::ExitCode;
+
+use super::args::BuildArgs;
+use super::error::CommandError;
+use super::output::Output;
+
+/// Builds what is asked for, or tries the sandboxes that a build would have.
+pub(crate) fn run(args: &BuildArgs, output: &Output) -> Result<ExitCode, CommandError> {
+    if args.verify { verify::run(args, output) } else { session::run(args, output) }
+}

@@ -74,7 +74,7 @@ impl Place {
 
 /// What the policy of an action depends on, beside its tree.
 #[derive(Clone, PartialEq, Eq)]
-struct Wish {
+pub(super) struct Wish {
     root: Option<String>,
     tools: Vec<OsString>,
     environment: BTreeMap<String, String>,
@@ -83,7 +83,7 @@ struct Wish {
 }
 
 impl Wish {
-    fn of(order: &Order) -> Self {
+    pub(super) fn of(order: &Order) -> Self {
         Self {
             root: order.root.clone(),
             tools: order.tools.clone(),

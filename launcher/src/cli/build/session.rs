@@ -24,7 +24,6 @@ use super::remote::Remote;
 use super::root;
 use super::schedule::{Schedule, State};
 use super::told::{self, Origin, Told};
-use super::verify;
 use super::workers::Workers;
 use crate::cli::args::BuildArgs;
 use crate::cli::commands::cas::{failed, of_store};
@@ -46,11 +45,8 @@ const ANOTHER_SECOND_MS: u64 = 1_100;
 const DIFFERENT: &str = "times, the host's name, the number of processors or chance are in them";
 
 /// Builds what is asked for.
-pub(crate) fn run(args: &BuildArgs, output: &Output) -> Result<ExitCode, CommandError> {
+pub(super) fn run(args: &BuildArgs, output: &Output) -> Result<ExitCode, CommandError> {
     let surroundings = surroundings::read(args.directory.as_deref())?;
-    if args.verify {
-        return verify::run(args, &surroundings, output);
-    }
     let workers = Workers::new(&surroundings.dirs, args.jobs.unwrap_or_else(processors));
     left_over::clear(&surroundings.dirs.state, output);
     let wanted = actions::wanted(args, &surroundings)?;

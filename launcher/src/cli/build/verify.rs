@@ -7,10 +7,10 @@ use endow_vfs::cas::{Publishing, Store};
 use endow_vfs::fs::OsFs;
 use serde::Serialize;
 
-use super::actions::{self, Wanted};
+use super::actions;
 use super::inputs::{self, Sources};
 use super::order::Order;
-use super::perform::Performer;
+use super::perform::{Performer, Wish};
 use super::root;
 use crate::cli::args::BuildArgs;
 use crate::cli::commands::cas::of_store;
@@ -19,7 +19,7 @@ use crate::cli::output::{Output, printable};
 #[cfg(feature = "test-switches")]
 use crate::cli::stages;
 use crate::cli::stages::Request;
-use crate::cli::surroundings::Surroundings;
+use crate::cli::surroundings;
 use crate::cli::verified::{self, Trials, Verified};
 use crate::trees;
 
@@ -41,29 +41,33 @@ struct Sandbox<'a> {
     verified: Verified,
 }
 
-/// Tries each sandbox of the actions that are asked for. Those that differ by their trees of inputs and by their
+/// What the rules of a sandbox depend on: that, and whether its tree is a single one.
+type Rules = (Wish, bool);
+
+/// Tries each sandbox of the actions that are asked for. Those that differ by what is in their trees and by their
 /// commands alone have the same rules: they count as one.
-pub(super) fn run(
-    args: &BuildArgs,
-    surroundings: &Surroundings,
-    output: &Output,
-) -> Result<ExitCode, CommandError> {
-    let wanted = actions::wanted(args, surroundings)?;
+pub(super) fn run(args: &BuildArgs, output: &Output) -> Result<ExitCode, CommandError> {
+    let surroundings = surroundings::read(args.directory.as_deref())?;
+    let wanted = actions::wanted(args, &surroundings)?;
     let cache = &surroundings.dirs.cache;
     let store = Store::open(&OsFs, &trees::store(cache)).map_err(|error| of_store(&error))?;
     let memory = inputs::memory(cache)?;
     let sources = Sources::read(&wanted, &memory)?;
     let publishing = store.publish().map_err(|error| of_store(&error))?;
-    let root = root::tree(&wanted, (surroundings, &memory), &publishing)?;
+    let root = root::tree(&wanted, (&surroundings, &memory), &publishing)?;
     let mut performer = Performer::new(&surroundings.dirs);
-    let mut sandboxes = Vec::new();
-    for alike in alike(&wanted) {
-        let Some(first) = alike.first() else { continue };
-        let order = order((first, root.as_deref()), &sources, &publishing)?;
-        let verified = verified(&mut performer, &order)?;
-        let actions = alike.iter().map(|it| it.name.as_str()).collect();
-        sandboxes.push(Sandbox { actions, verified });
+    let mut sandboxes: Vec<(Rules, Sandbox<'_>)> = Vec::new();
+    for action in wanted.chosen() {
+        let order = order((action, root.as_deref()), &sources, &publishing)?;
+        let rules = (Wish::of(&order), order.layers.is_empty());
+        if let Some((_, alike)) = sandboxes.iter_mut().find(|(it, _)| *it == rules) {
+            alike.actions.push(&action.name);
+            continue;
+        }
+        let (actions, verified) = (vec![action.name.as_str()], verified(&mut performer, &order)?);
+        sandboxes.push((rules, Sandbox { actions, verified }));
     }
+    let sandboxes: Vec<Sandbox<'_>> = sandboxes.into_iter().map(|(_, it)| it).collect();
     let holds = sandboxes.iter().all(|it| it.verified.holds);
     if output.is_json() {
         output.json(&Told { version: 1, holds, sandboxes });
@@ -73,24 +77,6 @@ pub(super) fn run(
         }
     }
     Ok(verified::code(holds))
-}
-
-/// Returns the actions that are wanted, those together whose sandboxes have the same rules.
-fn alike(wanted: &Wanted) -> Vec<Vec<&Action>> {
-    let rules = |it: &Action| {
-        let tools: Vec<_> = it.tools.iter().map(|tool| tool.value.clone()).collect();
-        (tools, it.environment.clone(), it.timeout)
-    };
-    let mut all: Vec<Vec<&Action>> = Vec::new();
-    for action in wanted.chosen() {
-        let is_like =
-            |it: &&mut Vec<&Action>| it.first().is_some_and(|first| rules(first) == rules(action));
-        match all.iter_mut().find(is_like) {
-            Some(alike) => alike.push(action),
-            None => all.push(vec![action]),
-        }
-    }
-    all
 }
 
 /// Shows an action its own inputs: what others leave for it may not be there yet, and changes no rule.
