@@ -59,9 +59,12 @@ fn grant_by_a_link_stands_where_it_is_named() {
     std::os::unix::fs::symlink("tools", world.root().join("linked")).expect("a link");
     let linked = world.root().join("linked").display().to_string();
     let below = format!("{linked}/one-2");
-    let script_below = format!("echo x >{tools}/one-2 || echo refused");
-    let narrowed = inside(&world, &tree, &["--rw", &linked, "--ro", &below], &script_below);
-    assert!(narrowed.ok().ends_with("refused\n"), "{narrowed:?}");
+    let write = format!("for it in {linked} {tools}; do echo x >$it/one-2 || echo refused; done");
+    let narrowed = inside(&world, &tree, &["--rw", &linked, "--ro", &below], &write);
+    assert_eq!(narrowed.ok(), "refused\nrefused\n", "{narrowed:?}");
+    let control = inside(&world, &tree, &["--rw", &linked], &write);
+    assert!(!control.ok().contains("refused\nrefused"), "without the narrower grant: {control:?}");
+    world.write("tools/one-2", "one\n");
     world.write("home/project/in", "");
     let mut build = world.endow([
         "build", "--input", "in", "--root", &tree, "--tool", &link, "--", "sh", "-c", &script,
