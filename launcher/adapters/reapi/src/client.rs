@@ -30,7 +30,7 @@ const BYTES_PER_SECOND: u64 = 128 << 10;
 /// The longest time for one transfer, however large.
 const TRANSFER_MAX: Duration = Duration::from_hours(1);
 /// The most bytes of a message that is taken.
-const MESSAGE_MAX: usize = 16 << 20;
+pub(crate) const MESSAGE_MAX: usize = 16 << 20;
 
 /// The server, as it is called.
 #[derive(Clone)]
@@ -128,6 +128,11 @@ impl Client {
         bytes: u64,
     ) -> Result<BatchUpdateBlobsResponse, Status> {
         self.carrying(bytes).unary(STORAGE, "BatchUpdateBlobs", request).await
+    }
+
+    /// The same that takes no message of more bytes: one that is longer is `OUT_OF_RANGE`.
+    pub(crate) fn taking(&self, bytes: usize) -> Self {
+        Self { grpc: self.grpc.clone().max_decoding_message_size(bytes), ..self.clone() }
     }
 
     /// The same with more time for each call, which carries so many bytes.
