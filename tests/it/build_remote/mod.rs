@@ -35,11 +35,9 @@ fn server_at_a_socket_is_one_too() {
     assert!(!Builder::at(&socket).executes());
 }
 
-/// The server answers nobody before all have asked: one after the other they would wait in vain.
-#[test]
-fn results_are_looked_up_together() {
-    let world = World::new();
-    let Some(server) = Server::start(&world) else { return };
+/// Builds eight actions that depend on the host's programs, while the server does something; checks what is told.
+#[track_caller]
+fn eight(server: &Server<'_>, fault: &str, executed: &str) -> String {
     let action = |number: usize| {
         format!(
             "[[action]]\nname = \"a{number}\"\ncommand = [\"sh\", \"-c\", \"cat in >out{number}; echo {number} >>out{number}\"]\n\
@@ -47,20 +45,37 @@ fn results_are_looked_up_together() {
         )
     };
     let actions: String = (0..8).map(action).collect();
-    let built = |fault: &str, executed: &str| {
-        server.fault(fault);
-        let project = Project::new(&format!("[build]\nshare_host_root = true\n{actions}"));
-        project.world.endow(["trust", "--yes"]).status().expect("trusted");
-        project.write("in", "hello\n");
-        let said = project.build(&["--remote", &server.url()]);
-        assert!(said.ok().is_empty() && said.stderr.contains(executed), "{said:?}");
-        assert_eq!(project.read("out7"), "hello\n7\n");
-    };
-    built("together", "8 executed");
-    built("together", "8 from the cache");
+    server.fault(fault);
+    let project = Project::new(&format!("[build]\nshare_host_root = true\n{actions}"));
+    project.world.endow(["trust", "--yes"]).status().expect("trusted");
+    project.write("in", "hello\n");
+    let said = project.build(&["--remote", &server.url()]);
+    assert!(said.ok().is_empty() && said.stderr.contains(executed), "{said:?}");
+    assert_eq!(project.read("out7"), "hello\n7\n");
+    said.stderr
+}
+
+/// The server answers nobody before all have asked: one after the other they would wait in vain.
+#[test]
+fn results_are_looked_up_together() {
+    let world = World::new();
+    let Some(server) = Server::start(&world) else { return };
+    eight(&server, "together", "8 executed");
+    eight(&server, "together", "8 from the cache");
     assert!(!server.calls().contains("alone"), "{}", server.calls());
     // One of many that can't be had is executed, and the others are not.
-    built("lost-one", "1 executed, 7 from the cache");
+    eight(&server, "lost-one", "1 executed, 7 from the cache");
+}
+
+/// Results that are large come one after the other, and those that have no room are executed.
+#[test]
+fn results_that_are_large_do_not_fill_the_memory() {
+    let world = World::new();
+    let Some(server) = Server::start(&world) else { return };
+    eight(&server, "", "8 executed");
+    assert!(!eight(&server, "fat", "8 from the cache").contains("not used"));
+    let told = eight(&server, "flood", "3 executed, 5 from the cache");
+    assert_eq!(told.matches("results of more than 64 MiB at a time").count(), 3, "{told}");
 }
 
 /// More contents than one question has, and one that is larger than a message.
