@@ -15,6 +15,12 @@ use crate::state::{
 };
 use crate::tree::remove_tree;
 
+/// Whether all is to be tried (`ENDOW_SWEEP=all`), and not what every change has time for.
+#[expect(clippy::disallowed_methods, reason = "a test may be asked to do more")]
+pub(crate) fn is_sweep() -> bool {
+    std::env::var_os("ENDOW_SWEEP").is_some_and(|asked| asked == "all")
+}
+
 /// A directory that is gone at the end of a test, whatever the test left in it.
 pub(crate) struct Scratch {
     path: tempfile::TempDir,

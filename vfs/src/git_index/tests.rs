@@ -327,6 +327,8 @@ fn state_is_before_a_moment_only_by_both_times() {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
     #[test]
     fn window_shows_all_bytes_in_turn(
         bytes in proptest::collection::vec(any::<u8>(), 0..200_000),
@@ -345,6 +347,9 @@ proptest! {
         }
     }
 
+}
+
+proptest! {
     #[test]
     fn any_bytes_are_survived(version in 2_u32..5, count in 0_u32..9, rest: Vec<u8>) {
         let mut bytes = header(version, count);

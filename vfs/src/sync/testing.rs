@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use super::*;
 use crate::fs::{At, Fs, Kind, OsFs, Result};
+pub(super) use crate::testing::is_sweep;
 use crate::testing::{Scratch, in_user_namespace, output_of};
 
 /// The number of the one mount.

@@ -157,8 +157,9 @@ fn holes_stay_holes() {
 }
 
 #[test]
-fn three_thousand_levels_are_written_back_and_removed() {
-    for (place, levels) in [(Where::Same, 3000), (Where::Elsewhere, 600)] {
+fn more_levels_than_a_path_can_have_are_written_back_and_removed() {
+    let many = if is_sweep() { 3000 } else { 2100 };
+    for (place, levels) in [(Where::Same, many), (Where::Elsewhere, 600)] {
         let third = "d/".repeat(levels / 3);
         let deep =
             format!("for i in 1 2 3; do mkdir -p {third}; cd -P {third}; done; echo end > end");

@@ -13,9 +13,8 @@ const ROUNDS: usize = 150;
 /// With `ENDOW_SWEEP=all`.
 const ALL_ROUNDS: usize = 500;
 
-#[expect(clippy::disallowed_methods, reason = "a test may be asked to do more")]
 fn rounds() -> usize {
-    if std::env::var_os("ENDOW_SWEEP").is_some() { ALL_ROUNDS } else { ROUNDS }
+    if is_sweep() { ALL_ROUNDS } else { ROUNDS }
 }
 
 /// Swaps two names as fast as it can until told to stop.

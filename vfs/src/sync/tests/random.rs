@@ -151,7 +151,7 @@ fn write_back_is_exact(place: Where, tree: &str, run: &str) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(96))]
+    #![proptest_config(ProptestConfig::with_cases(if is_sweep() { 96 } else { 40 }))]
 
     #[test]
     fn within_one_file_system(tree in acts(0..20), run in acts(1..24)) {
