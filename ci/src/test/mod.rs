@@ -62,7 +62,8 @@ impl Build {
 impl Builds {
     /// Builds twice.
     pub(crate) fn of(place: &Place) -> Result<Self> {
-        let plain = build::build(place, "plain", &[])?;
+        // What both have in common is built once.
+        let plain = build::build(place, "plain", &["--features", "endow-policy/schema"])?;
         let featured = Build::featured(place)?;
         let only_featured = new_tests(place, &plain, &featured)?;
         Ok(Self { plain, featured, only_featured })
