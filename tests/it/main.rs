@@ -5,6 +5,7 @@ mod awaited;
 mod build;
 mod build_check;
 mod build_interrupted;
+mod build_places;
 mod build_remote;
 mod build_settings;
 mod build_shared;

@@ -225,6 +225,11 @@ impl PolicyArgs {
         Self { policy, ..Self::default() }
     }
 
+    /// Returns what a build reads this policy file with; `None` is what it finds. It has no workspace.
+    pub(crate) fn of_build(policy: Option<PathBuf>) -> Self {
+        Self { policy, no_policy: false, ..Self::trivial() }
+    }
+
     /// Returns what a run with this profile is asked for with.
     pub(crate) fn of_profile(name: &str) -> Self {
         Self { profile: vec![name.to_owned()], ..Self::default() }

@@ -51,7 +51,7 @@ pub(super) fn wanted(
     args: &BuildArgs,
     surroundings: &Surroundings,
 ) -> Result<Wanted, CommandError> {
-    let found = sources::read(&PolicyArgs::of_file(args.policy.clone()), surroundings, None)?;
+    let found = sources::read(&PolicyArgs::of_build(args.policy.clone()), surroundings, None)?;
     let mut policy = found.policy;
     let (directory, actions) = if args.command.is_empty() {
         (project(args, surroundings), stated(&mut policy)?)
