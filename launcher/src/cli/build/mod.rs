@@ -16,6 +16,7 @@ mod perform;
 mod place;
 mod platform;
 mod remote;
+mod results;
 mod root;
 mod rules;
 mod schedule;

@@ -12,7 +12,6 @@ use endow_vfs::inputs::Folder;
 
 use super::actions::{self, Wanted};
 use super::check;
-use super::collect::is_whole;
 use super::environment::environment;
 use super::inputs::{self, Shown, Sources};
 use super::order::{Answer, Done, Order, Varied};
@@ -21,6 +20,7 @@ use super::output_log::OutputLog;
 use super::place::Placer;
 use super::platform::Platform;
 use super::remote::Remote;
+use super::results::Results;
 use super::root;
 use super::schedule::{Schedule, State};
 use super::told::{self, Origin, Told};
@@ -52,8 +52,8 @@ pub(super) fn run(args: &BuildArgs, output: &Output) -> Result<ExitCode, Command
     let wanted = actions::wanted(args, &surroundings)?;
     let place = &surroundings.dirs.cache;
     let store = Store::open(&OsFs, &trees::store(place)).map_err(|error| of_store(&error))?;
-    let results = ActionCache::open(&OsFs, place);
-    let results = results.map_err(|error| failed("can't use the cache of actions", &error))?;
+    let own = ActionCache::open(&OsFs, place);
+    let own = own.map_err(|error| failed("can't use the cache of actions", &error))?;
     let memory = inputs::memory(place)?;
     let log = OutputLog::open(&wanted.directory, &memory, &mut || {
         output.remark("another build of this directory is going on; waiting for its end");
@@ -63,7 +63,9 @@ pub(super) fn run(args: &BuildArgs, output: &Output) -> Result<ExitCode, Command
     let place = Placer::new(&sources, &publishing, log);
     let root = root::tree(&wanted, (&surroundings, &memory), &publishing)?;
     let look = || Platform::look((root.as_deref(), wanted.chosen()), &surroundings, &memory);
-    let platform = look()?;
+    // Where no result is looked up or kept, nothing has to be known of the host.
+    let platform = if args.no_cache { None } else { Some(look()?) };
+    let remote = Remote::open(args.remote.as_deref(), &wanted, output)?;
     let mut session = Session {
         args,
         output,
@@ -71,8 +73,7 @@ pub(super) fn run(args: &BuildArgs, output: &Output) -> Result<ExitCode, Command
         root: root.as_deref(),
         platform,
         store: &publishing,
-        results,
-        remote: Remote::open(args.remote.as_deref(), &wanted, output)?,
+        results: Results::new(args, (own, remote), (&publishing, output), root.is_none()),
         sources: &sources,
         place,
         ahead: BTreeMap::new(),
@@ -80,9 +81,12 @@ pub(super) fn run(args: &BuildArgs, output: &Output) -> Result<ExitCode, Command
     };
     session.check_places()?;
     session.build(workers)?;
-    // What can't be looked through any more is not what it was.
-    if session.has_noted() && !look().is_ok_and(|it| it == session.platform) {
-        session.forget()?;
+    if session.results.has_noted() {
+        // What can't be looked through any more is not what it was.
+        match look() {
+            Ok(it) if session.platform.as_ref() == Some(&it) => session.results.confirm(),
+            _ => session.results.forget()?,
+        }
     }
     told::summary(&session.all, output);
     let is_fine = |it: &Told| matches!(it.state, State::Succeeded | State::Unwanted);
@@ -99,11 +103,11 @@ struct Session<'s> {
     wanted: &'s Wanted,
     /// The tree at `/`; without one, programs of the host are there.
     root: Option<&'s str>,
-    platform: Platform,
+    /// What results depend on beside their actions, unless none is looked up or kept.
+    platform: Option<Platform>,
     /// While it is held nothing is collected that a result names.
     store: &'s Publishing<'s>,
-    results: ActionCache<'s>,
-    remote: Option<Remote<'s>>,
+    results: Results<'s>,
     sources: &'s Sources<'s>,
     place: Placer<'s>,
     /// Actions that were looked up before it was their turn.
@@ -114,8 +118,8 @@ struct Session<'s> {
 /// An action that has all it needs.
 struct Ready {
     tree: Shown,
-    messages: Messages,
-    digest: Digest,
+    /// By what its result is found.
+    named: Option<(Messages, Digest)>,
     /// Its result, where that was looked up and is known.
     known: Option<ActionResult>,
 }
@@ -172,21 +176,22 @@ impl<'s> Session<'s> {
     /// Takes the result of an action from the cache, or returns what is to be executed.
     fn begin(&mut self, number: usize) -> Result<Option<Order>, CommandError> {
         let ready = self.ahead.remove(&number).map_or_else(|| self.ready(number), Ok);
-        let Ready { tree, messages, digest, known } = match ready {
+        let Ready { tree, named, known } = match ready {
             Ok(ready) => ready,
             Err(error) => {
                 self.fail(number, Failure::of(&error));
                 return Ok(None);
             }
         };
-        self.told(number).digest = Some(digest);
+        self.told(number).digest = named.as_ref().map(|(_, digest)| *digest);
         if let Some(result) = known
             && self.succeed(number, result, Origin::Cached).is_ok()
         {
             return Ok(None);
         }
-        self.store.put_bytes(&messages.command).map_err(|error| of_store(&error))?;
-        self.store.put_bytes(&messages.action).map_err(|error| of_store(&error))?;
+        for message in named.iter().flat_map(|(it, _)| [&it.command, &it.action]) {
+            self.store.put_bytes(message).map_err(|error| of_store(&error))?;
+        }
         match self.order(number, tree) {
             Ok(order) => Ok(Some(order)),
             Err(error) => {
@@ -203,66 +208,54 @@ impl<'s> Session<'s> {
         Order::new((number, action), self.root, &shown)
     }
 
-    /// What the result of an action depends on.
-    fn executed(&self, action: &Action, tree: &Folder) -> Result<action::Action, CommandError> {
+    /// Names what the result of an action depends on.
+    fn named(
+        &self,
+        action: &Action,
+        tree: &Folder,
+    ) -> Result<Option<(Messages, Digest)>, CommandError> {
+        let Some(platform) = &self.platform else { return Ok(None) };
         let input_root = tree.digest();
-        Ok(action::Action {
+        let executed = action::Action {
             arguments: action.command.clone(),
             environment: environment(action),
             outputs: action.outputs.iter().map(|it| it.value.path.to_string()).collect(),
             input_root: input_root.map_err(|error| failed("can't name the inputs", &error))?,
             timeout: action.timeout,
-            platform: self.platform.properties(action),
-        })
+            platform: platform.properties(action),
+        };
+        let messages = executed.messages();
+        let digest = messages.digest();
+        Ok(Some((messages, digest)))
     }
 
     /// Names an action that has all it needs, and looks its result up in the user's own cache.
     fn ready(&self, number: usize) -> Result<Ready, CommandError> {
         let action = self.action(number);
         let tree = self.tree(number)?;
-        let messages = self.executed(action, &tree.whole)?.messages();
-        let digest = messages.digest();
-        let known = if self.looks_up(action) { self.own(&digest) } else { None };
-        Ok(Ready { tree, messages, digest, known })
+        let named = self.named(action, &tree.whole)?;
+        let known = named.as_ref().and_then(|(_, digest)| self.results.find(action, digest));
+        Ok(Ready { tree, named, known })
     }
 
-    fn looks_up(&self, action: &Action) -> bool {
-        action.is_cached && !self.args.no_cache && !self.args.check
-    }
-
-    /// Looks those results up together that are shared and may be asked for next: one after the other each would
-    /// wait for the way to the server and back.
+    /// Looks those up together that are shared and may be next.
     fn look_ahead(&mut self, schedule: &Schedule<'_>) {
-        let Some(remote) = &self.remote else { return };
+        if !self.results.are_shared() {
+            return;
+        }
         let new = schedule.ready().filter(|number| !self.ahead.contains_key(number));
         // One that can't be named fails when it is its turn.
         let mut new: Vec<_> = new.filter_map(|it| Some((it, self.ready(it).ok()?))).collect();
-        let is_asked = |number: usize, ready: &Ready| {
-            ready.known.is_none() && self.looks_up(self.action(number))
-        };
-        let mut asked: Vec<_> = new.iter_mut().filter(|(it, ready)| is_asked(*it, ready)).collect();
-        let named: Vec<_> =
-            asked.iter().map(|(it, ready)| (self.action(*it), ready.digest)).collect();
-        let found = remote.find_all(&named, self.store);
-        for ((_, ready), result) in asked.iter_mut().zip(found) {
-            if let Some(result) = result.filter(|it| is_whole(it, self.store)) {
-                self.remember(&ready.digest, &result);
-                ready.known = Some(result);
-            }
+        let unknown = new.iter_mut().filter(|(_, ready)| ready.known.is_none());
+        let asked = unknown.filter_map(|(number, ready)| {
+            let (_, digest) = ready.named.as_ref()?;
+            Some(((self.action(*number), *digest), &mut ready.known))
+        });
+        let (asked, places): (Vec<_>, Vec<_>) = asked.unzip();
+        for (known, found) in places.into_iter().zip(self.results.find_shared(&asked)) {
+            *known = found;
         }
         self.ahead.extend(new);
-    }
-
-    /// Looks a result up; one that is damaged, or of which something is missing, is none.
-    fn own(&self, digest: &Digest) -> Option<ActionResult> {
-        let result = match self.results.find(digest) {
-            Ok(result) => result?,
-            Err(error) => {
-                self.output.problem("a result in the cache is not used", &error);
-                return None;
-            }
-        };
-        is_whole(&result, self.store).then_some(result)
     }
 
     /// Takes what a worker says; returns an order when the action is to be tried once more.
@@ -308,7 +301,11 @@ impl<'s> Session<'s> {
         told::dropped(&action.name, &dropped, self.output);
         self.told(number).dropped = dropped;
         match self.succeed(number, result.clone(), Origin::Executed) {
-            Ok(()) => self.note(number, action, &result),
+            Ok(()) => {
+                if let Some(digest) = self.told(number).digest {
+                    self.results.note(action, digest, &result);
+                }
+            }
             Err(error) => self.fail(number, Failure::of(&error)),
         }
         Ok(None)
@@ -398,24 +395,6 @@ impl<'s> Session<'s> {
         Ok(self.sources.tree(self.action(number), &[], self.store)?.whole)
     }
 
-    /// A result that can't be noted is as good as one that can.
-    fn note(&self, number: usize, action: &Action, result: &ActionResult) {
-        let digest = self.all.get(number).and_then(|it| it.digest);
-        let Some(digest) = digest.filter(|_| action.is_cached && !self.args.no_cache) else {
-            return;
-        };
-        self.remember(&digest, result);
-        if let Some(remote) = &self.remote {
-            remote.share(action, &digest, result, self.store);
-        }
-    }
-
-    fn remember(&self, digest: &Digest, result: &ActionResult) {
-        if let Err(error) = self.results.note(digest, result) {
-            self.output.problem("a result is not remembered", &error);
-        }
-    }
-
     fn succeed(
         &mut self,
         number: usize,
@@ -426,25 +405,6 @@ impl<'s> Session<'s> {
         told::streams([result.stdout, result.stderr], self.store, self.output)?;
         let told = self.told(number);
         (told.origin, told.result, told.failure) = (Some(origin), Some(result), None);
-        Ok(())
-    }
-
-    fn has_noted(&self) -> bool {
-        let is_executed = |it: &Told| it.origin == Some(Origin::Executed);
-        !self.args.no_cache && self.all.iter().any(is_executed)
-    }
-
-    /// Forgets what was executed while the host's programs changed: of what it is the result nobody knows.
-    fn forget(&self) -> Result<(), CommandError> {
-        let executed = self.all.iter().filter(|it| it.origin == Some(Origin::Executed));
-        for digest in executed.filter_map(|it| it.digest) {
-            let forgotten = self.results.forget(&digest);
-            forgotten.map_err(|error| failed("can't use the cache of actions", &error))?;
-        }
-        self.output.warning(
-            "the host's programs changed while the build went on; nothing of it is remembered",
-        );
-        self.output.hint("build again");
         Ok(())
     }
 

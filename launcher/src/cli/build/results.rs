@@ -1,0 +1,138 @@
+//! Results of actions: looked up in the user's own cache and where they are shared, and kept in both.
+
+use endow_policy::Action;
+use endow_vfs::action::{ActionCache, ActionResult};
+use endow_vfs::cas::{Digest, Publishing};
+
+use super::collect::is_whole;
+use super::remote::Remote;
+use crate::cli::args::BuildArgs;
+use crate::cli::commands::cas::failed;
+use crate::cli::error::CommandError;
+use crate::cli::output::Output;
+
+/// The results that a build can have, and those it makes.
+pub(super) struct Results<'s> {
+    own: ActionCache<'s>,
+    remote: Option<Remote<'s>>,
+    /// While it is held nothing is collected that a result names.
+    store: &'s Publishing<'s>,
+    output: &'s Output,
+    finds: bool,
+    keeps: bool,
+    /// Whether results depend on the host's programs, so that they are shared when it is known that these
+    /// did not change meanwhile.
+    is_of_host: bool,
+    /// What was kept of this build.
+    noted: Vec<Noted<'s>>,
+}
+
+/// A result that was made and kept.
+struct Noted<'s> {
+    action: &'s Action,
+    digest: Digest,
+    result: ActionResult,
+}
+
+impl<'s> Results<'s> {
+    /// Uses these caches as far as a build is asked to.
+    pub(super) fn new(
+        args: &BuildArgs,
+        (own, remote): (ActionCache<'s>, Option<Remote<'s>>),
+        (store, output): (&'s Publishing<'s>, &'s Output),
+        is_of_host: bool,
+    ) -> Self {
+        let (finds, keeps) = (!args.no_cache && !args.check, !args.no_cache);
+        Self { own, remote, store, output, finds, keeps, is_of_host, noted: Vec::new() }
+    }
+
+    /// Looks a result up in the user's own cache; one that is damaged, or of which something is missing, is none.
+    pub(super) fn find(&self, action: &Action, digest: &Digest) -> Option<ActionResult> {
+        if !self.looks_up(action) {
+            return None;
+        }
+        let result = match self.own.find(digest) {
+            Ok(result) => result?,
+            Err(error) => {
+                self.output.problem("a result in the cache is not used", &error);
+                return None;
+            }
+        };
+        is_whole(&result, self.store).then_some(result)
+    }
+
+    /// Whether any are shared.
+    pub(super) fn are_shared(&self) -> bool {
+        self.remote.is_some()
+    }
+
+    /// Looks those up together that are shared: one after the other each would wait for the way to the server and
+    /// back. They come in the order of their actions.
+    pub(super) fn find_shared(&self, actions: &[(&Action, Digest)]) -> Vec<Option<ActionResult>> {
+        let Some(remote) = &self.remote else { return vec![None; actions.len()] };
+        let asked = actions.iter().copied().filter(|(action, _)| self.looks_up(action));
+        let asked: Vec<(&Action, Digest)> = asked.collect();
+        let mut found = remote.find_all(&asked, self.store).into_iter();
+        let of_one = |(action, digest): &(&Action, Digest)| {
+            let result = if self.looks_up(action) { found.next()?? } else { return None };
+            let result = Some(result).filter(|it| is_whole(it, self.store))?;
+            self.remember(digest, &result);
+            Some(result)
+        };
+        actions.iter().map(of_one).collect()
+    }
+
+    fn looks_up(&self, action: &Action) -> bool {
+        self.finds && action.is_cached
+    }
+
+    /// Keeps a result that was made. One that can't be kept is as good as one that can.
+    pub(super) fn note(&mut self, action: &'s Action, digest: Digest, result: &ActionResult) {
+        if !self.keeps || !action.is_cached {
+            return;
+        }
+        self.remember(&digest, result);
+        let noted = Noted { action, digest, result: result.clone() };
+        if !self.is_of_host {
+            self.share(&noted);
+        }
+        self.noted.push(noted);
+    }
+
+    fn remember(&self, digest: &Digest, result: &ActionResult) {
+        if let Err(error) = self.own.note(digest, result) {
+            self.output.problem("a result is not remembered", &error);
+        }
+    }
+
+    fn share(&self, Noted { action, digest, result }: &Noted<'_>) {
+        if let Some(remote) = &self.remote {
+            remote.share(action, digest, result, self.store);
+        }
+    }
+
+    /// Whether it matters that the host is what it was.
+    pub(super) fn has_noted(&self) -> bool {
+        !self.noted.is_empty()
+    }
+
+    /// The host is what it was: what depends on it is shared.
+    pub(super) fn confirm(&self) {
+        if self.is_of_host {
+            self.noted.iter().for_each(|noted| self.share(noted));
+        }
+    }
+
+    /// Forgets what was made while the host's programs changed: of what it is the result nobody knows.
+    pub(super) fn forget(&self) -> Result<(), CommandError> {
+        for Noted { digest, .. } in &self.noted {
+            let forgotten = self.own.forget(digest);
+            forgotten.map_err(|error| failed("can't use the cache of actions", &error))?;
+        }
+        self.output.warning(
+            "the host's programs changed while the build went on; nothing of it is remembered",
+        );
+        self.output.hint("build again");
+        Ok(())
+    }
+}
