@@ -1,6 +1,7 @@
 //! Which files an action sees.
 
 use std::fmt;
+use std::sync::OnceLock;
 
 use globset::{Glob, GlobBuilder, GlobMatcher};
 use serde::{Serialize, Serializer};
@@ -14,7 +15,21 @@ use super::{TreePath, TreePathError};
 pub struct InputPattern {
     text: String,
     fixed: Option<TreePath>,
-    matcher: Option<GlobMatcher>,
+    glob: Option<Box<LazyGlob>>,
+}
+
+/// A pattern, which costs a hundred times more to compile than to read: many actions have the same, of which
+/// one is asked.
+#[derive(Clone, Debug)]
+struct LazyGlob {
+    glob: Glob,
+    matcher: OnceLock<GlobMatcher>,
+}
+
+impl LazyGlob {
+    fn is_match(&self, path: &str) -> bool {
+        self.matcher.get_or_init(|| self.glob.compile_matcher()).is_match(path)
+    }
 }
 
 /// Why a text is none.
@@ -37,18 +52,18 @@ impl InputPattern {
     pub fn parse(text: &str) -> Result<Self, InputFault> {
         if !text.contains(is_special) {
             let fixed = TreePath::parse(text)?;
-            return Ok(Self { text: fixed.to_string(), fixed: Some(fixed), matcher: None });
+            return Ok(Self { text: fixed.to_string(), fixed: Some(fixed), glob: None });
         }
         let text = TreePath::parse(text)?.to_string();
         let before = text.split(is_special).next().unwrap_or_default();
         let fixed = before.rsplit_once('/').map(|(above, _)| TreePath::parse(above)).transpose()?;
         let glob = glob(&text).map_err(|error| InputFault::Pattern(error.kind().to_string()))?;
-        Ok(Self { text, fixed, matcher: Some(glob.compile_matcher()) })
+        Ok(Self { text, fixed, glob: Some(Box::new(LazyGlob { glob, matcher: OnceLock::new() })) })
     }
 
     /// Takes a path for what it is, whatever is in it.
     pub fn path(path: TreePath) -> Self {
-        Self { text: path.to_string(), fixed: Some(path), matcher: None }
+        Self { text: path.to_string(), fixed: Some(path), glob: None }
     }
 
     /// Returns it as text.
@@ -63,13 +78,13 @@ impl InputPattern {
 
     /// Returns whether it names one path.
     pub fn is_path(&self) -> bool {
-        self.matcher.is_none()
+        self.glob.is_none()
     }
 
     /// Returns whether a file is seen.
     pub fn matches(&self, path: &str) -> bool {
-        match (&self.matcher, &self.fixed) {
-            (Some(matcher), _) => matcher.is_match(path),
+        match (&self.glob, &self.fixed) {
+            (Some(glob), _) => glob.is_match(path),
             (None, Some(fixed)) => is_within(path, fixed.as_str()),
             (None, None) => false,
         }

@@ -97,8 +97,9 @@ impl<'a> Publishing<'a> {
     /// then.
     pub fn put_file(&self, file: BorrowedFd<'_>) -> std::result::Result<Stored, StoreError> {
         let order = Order::ByPlace;
+        let size = self.store.fs.status_of(file).map_err(unreadable)?.size;
         let reading = Reading { fs: self.store.fs, file, from: 0, limit: u64::MAX, order };
-        self.put_reading(&reading, &mut buffer(), None)
+        self.put_reading(&reading, &mut buffer_for(size), None)
     }
 
     /// Puts a part of an open file, from this place on, when it is what its digest says.
@@ -113,7 +114,7 @@ impl<'a> Publishing<'a> {
     ) -> std::result::Result<Stored, StoreError> {
         let (limit, order) = (digest.size, Order::ByPlace);
         let reading = Reading { fs: self.store.fs, file, from, limit, order };
-        self.put_reading(&reading, &mut buffer(), Some(digest))
+        self.put_reading(&reading, &mut buffer_for(digest.size), Some(digest))
     }
 
     /// Puts what comes of an open file, a pipe or a socket from now to its end.
@@ -144,7 +145,7 @@ impl<'a> Publishing<'a> {
         // One byte more shows a file that has grown.
         let (limit, order) = (digest.size.saturating_add(1), Order::ByPlace);
         let reading = Reading { fs: other.fs(), file, from: 0, limit, order };
-        self.put_reading(&reading, &mut buffer(), Some(digest))
+        self.put_reading(&reading, &mut buffer_for(digest.size), Some(digest))
     }
 
     /// Puts a file by way of a buffer from [`buffer`].
@@ -209,6 +210,12 @@ impl<'a> Publishing<'a> {
 /// Returns room for one piece of a file.
 pub(super) fn buffer() -> Vec<u8> {
     vec![0; CHUNK]
+}
+
+/// Returns room for one piece of a file of this size: for all of a small one, and a byte more, which shows that
+/// it is all.
+fn buffer_for(size: u64) -> Vec<u8> {
+    vec![0; usize::try_from(size).map_or(CHUNK, |size| CHUNK.min(size.saturating_add(1)))]
 }
 
 impl Reading<'_> {

@@ -7,6 +7,7 @@ use std::path::Path;
 use super::{Errno, Fs, Kind, Result};
 
 const CHUNK: usize = 64 * 1024;
+const PAGE: usize = 4096;
 
 /// Writes all of some bytes.
 ///
@@ -26,7 +27,8 @@ pub(crate) fn read_all(fs: &dyn Fs, dir: BorrowedFd<'_>, path: &Path) -> Result<
     let file = fs.open_file(dir, path.as_os_str())?;
     let size = fs.status_of(file.as_fd())?.size;
     let mut text = Vec::with_capacity(usize::try_from(size).unwrap_or(0));
-    let mut buffer = vec![0; CHUNK];
+    // A byte more than it has shows that there is no more. Not all files say how long they are.
+    let mut buffer = vec![0; text.capacity().saturating_add(1).clamp(PAGE, CHUNK)];
     loop {
         let length = fs.read(file.as_fd(), &mut buffer)?;
         if length == 0 {

@@ -55,7 +55,7 @@ pub fn identity(
     let look = Look { fs, now, listings: &listings, failed: Mutex::new(None) };
     let mut parts = look.all(path, stamp)?;
     remember(&listings, &mut parts);
-    parts.sort_unstable_by(|one, other| one.path.cmp(&other.path));
+    parts.sort_unstable_by(|one, other| one.bytes().cmp(other.bytes()));
     let mut hash = Sha256::new();
     for part in &parts {
         let below = part.path.strip_prefix(path).unwrap_or(&part.path).as_os_str().as_bytes();
@@ -88,6 +88,12 @@ struct Part {
     is_settled: bool,
     /// Its names, when they were not known.
     listing: Option<Listing>,
+}
+
+impl Part {
+    fn bytes(&self) -> &[u8] {
+        self.path.as_os_str().as_bytes()
+    }
 }
 
 /// A directory that is to be looked through.

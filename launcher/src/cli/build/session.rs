@@ -91,9 +91,12 @@ pub(super) fn run(args: &BuildArgs, output: &Output) -> Result<ExitCode, Command
     told::summary(&session.all, output);
     let is_fine = |it: &Told| matches!(it.state, State::Succeeded | State::Unwanted);
     let failed = !session.all.iter().all(is_fine);
+    let has_put = session.has_put();
     drop(session);
     drop(publishing);
-    cache::keep_store(&store, &surroundings, output)?;
+    if has_put {
+        cache::keep_store(&store, &surroundings, output)?;
+    }
     Ok(if failed { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })
 }
 
@@ -414,6 +417,12 @@ impl<'s> Session<'s> {
         }
         told::failure(&self.action(number).name, &failure, self.output);
         self.told(number).failure = Some(failure);
+    }
+
+    /// Whether there may be more in the store than before.
+    fn has_put(&self) -> bool {
+        let is_known = |it: &Told| it.state == State::Unwanted || it.origin == Some(Origin::Cached);
+        self.results.are_shared() || !self.all.iter().all(is_known)
     }
 
     fn is_done(&self, number: usize) -> bool {

@@ -22,7 +22,7 @@ pub(super) struct Staging<'a> {
 
 impl<'a> Staging<'a> {
     pub(super) fn new(fs: &'a dyn Fs, root: BorrowedFd<'a>) -> Self {
-        Self { fs, root, known: HashSet::new(), buffer: vec![0; CHUNK] }
+        Self { fs, root, known: HashSet::new(), buffer: Vec::new() }
     }
 
     /// Returns how many objects there are.
@@ -46,6 +46,7 @@ impl<'a> Staging<'a> {
         size: u64,
         path: &Path,
     ) -> Result<Digest, CaptureError> {
+        self.make_room(size);
         let mut hasher = Hasher::default();
         while hasher.size() <= size {
             let read = self.fs.read_at(file, &mut self.buffer, hasher.size());
@@ -62,6 +63,14 @@ impl<'a> Staging<'a> {
         }
     }
 
+    /// Makes the buffer as large as is of use for a file of this size.
+    fn make_room(&mut self, size: u64) {
+        let wanted = usize::try_from(size).map_or(CHUNK, |size| CHUNK.min(size.saturating_add(1)));
+        if self.buffer.len() < wanted {
+            self.buffer.resize(wanted, 0);
+        }
+    }
+
     /// Copies a file of which the digest is known; it is hashed again before it is published.
     pub(super) fn put_file(
         &mut self,
@@ -72,6 +81,7 @@ impl<'a> Staging<'a> {
         if !self.known.insert(*digest) {
             return Ok(());
         }
+        self.make_room(digest.size);
         let (object, mut at) = (self.create(digest, path)?, 0);
         while at < digest.size {
             let read = self.fs.read_at(file, &mut self.buffer, at).map_err(failed("read", path))?;
