@@ -212,7 +212,7 @@ pub(crate) struct Known {
 impl Known {
     /// Returns whether a run asks about the same.
     fn is_of(&self, policy: &Policy, search: &[HostPath]) -> bool {
-        self.search == search && self.mounts == without_trees(&policy.mounts)
+        self.search == search && self.mounts.iter().eq(without_trees(&policy.mounts))
     }
 }
 
@@ -222,7 +222,7 @@ pub(crate) fn decide_knowing(
     settled: Settled,
     request: Request,
     sketched: &mut dyn FnMut(&Sketch),
-    mut known: Option<&mut Option<Known>>,
+    known: Option<&mut Option<Known>>,
 ) -> Result<Planned, CommandError> {
     let Settled { begun, surroundings, mut found, files } = settled;
     if let Some(name) = request.argv.first() {
@@ -231,15 +231,18 @@ pub(crate) fn decide_knowing(
     bridges::grant(&mut found.policy)?;
     let editor = editor::grant(&surroundings, &mut found.policy)?;
     let search = sources::search_path(&surroundings.environment);
-    let before = known.as_mut().and_then(|it| it.take());
-    let host = match before.filter(|it| it.is_of(&found.policy, &search)) {
-        Some(it) => it.host,
-        None => ask((&surroundings, &found), request.own, (files, search.clone()))?,
+    // Before a directory is looked through that can't be shown: it may be all that there is.
+    plan::refuse_root(&found.policy)?;
+    let asked = |search| ask((&surroundings, &found), request.own, (files, search));
+    let host = match known {
+        None => asked(search)?,
+        Some(Some(known)) if known.is_of(&found.policy, &search) => known.host.clone(),
+        Some(known) => {
+            let host = asked(search.clone())?;
+            let mounts = without_trees(&found.policy.mounts).cloned().collect();
+            known.insert(Known { mounts, search, host }).host.clone()
+        }
     };
-    if let Some(known) = known {
-        let mounts = without_trees(&found.policy.mounts);
-        *known = Some(Known { mounts, search, host: host.clone() });
-    }
     let places = (surroundings.dirs.cache.as_path(), &surroundings.vars);
     let trees = trees::resolve(&found.policy.mounts, places, &host.kernel);
     let mut host = HostFacts { trees, ..host };
@@ -259,9 +262,8 @@ pub(crate) fn decide_knowing(
 }
 
 /// Trees are asked about for each run.
-fn without_trees(mounts: &[MountSpec]) -> Vec<MountSpec> {
-    let is_tree = |spec: &&MountSpec| plan::tree_name(spec).is_some();
-    mounts.iter().filter(|spec| !is_tree(spec)).cloned().collect()
+fn without_trees(mounts: &[MountSpec]) -> impl Iterator<Item = &MountSpec> {
+    mounts.iter().filter(|spec| plan::tree_name(spec).is_none())
 }
 
 /// Asks everything about the host but its trees.

@@ -66,6 +66,7 @@ pub use repository::{COPY, CopiedSettings};
 pub use skeleton::DEVICES;
 pub use ssh_agent::ChosenKeys;
 pub use tree::{Presented, TreeBase, TreeFact, TreeFault, WhyCopied, tree_name};
+pub(crate) use view::refuse_root;
 pub use working_copy::{BorrowedFact, ChangedTree, CopyFact, GitStart};
 
 use std::ffi::{OsStr, OsString};

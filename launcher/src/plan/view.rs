@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::ops::Bound;
 use std::path::{Path, PathBuf};
 
-use endow_policy::{AllowWord, BackendSpec, GuestPath, Level, Limits, Policy, SyncRules};
+use endow_policy::{
+    AllowWord, BackendSpec, GuestPath, Level, Limits, MountSpec, Policy, SyncRules,
+};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::awaited::Awaited;
@@ -15,7 +17,18 @@ use super::seccomp::Observe;
 use super::skeleton::fixed;
 use super::step::{Buffered, Guard, InitStep, MountFlags, PrepareStep, Renew, RunPath};
 use super::working_copy::ChangedTree;
-use super::{PlanError, live_names};
+use super::{PlanError, live_names, tree_name};
+
+/// Refuses what can't stand at `/`, before anybody looks through all that there is. Without namespaces nothing
+/// stands anywhere: a grant of `/` is one like others.
+pub(crate) fn refuse_root(policy: &Policy) -> Result<(), PlanError> {
+    let is_root = |spec: &&MountSpec| spec.at.as_path() == Path::new("/");
+    let mut others = policy.mounts.iter().filter(is_root).filter(|spec| tree_name(spec).is_none());
+    match others.next().filter(|_| policy.require.level != Level::Landlock) {
+        Some(spec) => Err(PlanError::Root { origin: spec.origin.clone() }),
+        None => Ok(()),
+    }
+}
 
 /// What the view needs from the host side, from pid 1 and from the supervisor.
 #[derive(Debug, Default)]
