@@ -379,6 +379,23 @@ fn second_build_of_a_directory_waits_for_the_first() {
     assert_eq!(build.end(), 0);
 }
 
+/// Whatever the caller blocks or ignores, and however many actions were executed before.
+#[test]
+fn every_action_finds_its_signals_as_they_are_by_default() {
+    let action = |number: usize| {
+        format!(
+            "[[action]]\nname = \"a{number}\"\ncommand = [\"grep\", \"-E\", \"Sig(Blk|Ign)\", \"/proc/self/status\"]\n"
+        )
+    };
+    let project = Project::new(&(0..4).map(action).collect::<String>());
+    let mut build = project.world.command("env");
+    build.args(["--block-signal=USR1", "--ignore-signal=HUP", "--ignore-signal=CHLD"]);
+    build.arg(crate::harness::endow()).args(["build", "--no-cache", "-j1"]);
+    let said = crate::harness::said(&mut build);
+    let none = "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n";
+    assert_eq!(said.ok(), none.repeat(4));
+}
+
 /// Many actions see a large tree each with something of its own: the tree is made once.
 #[test]
 fn what_many_actions_see_is_made_once() {

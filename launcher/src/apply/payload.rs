@@ -14,15 +14,10 @@ use crate::plan::step::Rlimit;
 use crate::sys;
 use crate::sys::exec::StringList;
 use crate::sys::seccomp::Listener;
-use crate::sys::signal::{Disposition, SignalSet};
 
 /// What the caller had, given back to the command.
 #[derive(Clone, Copy)]
 pub(super) struct Inherited {
-    /// The signal mask.
-    pub(super) mask: SignalSet,
-    /// Whether SIGCHLD was ignored.
-    pub(super) sigchld_ignored: bool,
     /// The file mode creation mask.
     pub(super) umask: Mode,
     /// The process that starts the command.
@@ -30,7 +25,7 @@ pub(super) struct Inherited {
 }
 
 /// Runs the steps and executes the command; returns only what failed.
-pub(super) fn run(lowered: &Lowered, inherited: &Inherited, socket: BorrowedFd<'_>) -> StepFailure {
+pub(super) fn run(lowered: &Lowered, inherited: Inherited, socket: BorrowedFd<'_>) -> StepFailure {
     // The number that it has may be one that the command is to have.
     let moved = (!lowered.handed.is_empty()).then(|| sys::fd::set_aside(socket)).transpose();
     let moved = match moved {
@@ -54,7 +49,7 @@ fn failure(step: u32, errno: Errno) -> StepFailure {
 fn apply(
     step: &Payload,
     lowered: &Lowered,
-    inherited: &Inherited,
+    inherited: Inherited,
     socket: BorrowedFd<'_>,
 ) -> Result<(), Errno> {
     match step {
@@ -62,7 +57,7 @@ fn apply(
         Payload::Rlimit { resource, soft, hard } => limit(*resource, *soft, *hard),
         Payload::RestoreSignals => {
             hand_over(lowered, inherited)?;
-            restore_signals(inherited)
+            sys::start::restore_signals()
         }
         Payload::DieWithReaper => die_with(inherited.parent),
         Payload::OwnDomain => landlock::scope_signals(),
@@ -107,7 +102,7 @@ fn limit(resource: Rlimit, soft: u64, hard: u64) -> Result<(), Errno> {
 
 /// Leaves the command the descriptors it was given: the standard streams as the caller had them,
 /// closed ones included, those named with `--keep-fd`, and pipes with secrets.
-fn hand_over(lowered: &Lowered, inherited: &Inherited) -> Result<(), Errno> {
+fn hand_over(lowered: &Lowered, inherited: Inherited) -> Result<(), Errno> {
     rustix::process::umask(inherited.umask);
     if let Some([out, err]) = lowered.captured {
         rustix::stdio::dup2_stdout(sys::fd::borrow_number(out)?)?;
@@ -123,16 +118,6 @@ fn hand_over(lowered: &Lowered, inherited: &Inherited) -> Result<(), Errno> {
     let closed = (0..=last_given).filter(|number| sys::start::was_closed(*number));
     closed.for_each(sys::fd::close_number);
     Ok(())
-}
-
-fn restore_signals(inherited: &Inherited) -> Result<(), Errno> {
-    if !sys::start::sigpipe_was_ignored() {
-        sys::signal::set_disposition(libc::SIGPIPE, Disposition::Default);
-    }
-    if inherited.sigchld_ignored {
-        sys::signal::set_disposition(libc::SIGCHLD, Disposition::Ignore);
-    }
-    sys::signal::set_mask(inherited.mask).map(drop)
 }
 
 /// What the command is given.

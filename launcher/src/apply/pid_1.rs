@@ -56,8 +56,7 @@ fn failure(stage: Stage) -> impl Fn(Errno) -> StepFailure + Copy {
 fn open(start: &Start, view: &mut View) -> Result<Inherited, StepFailure> {
     let of_pid_1 = failure(Stage::Reaper);
     set_parent_process_death_signal(Some(Signal::KILL)).map_err(of_pid_1)?;
-    let mask = sys::signal::set_mask(SignalSet::ALL).map_err(of_pid_1)?;
-    let sigchld_ignored = sys::signal::is_ignored(libc::SIGCHLD);
+    sys::signal::set_mask(SignalSet::ALL).map_err(of_pid_1)?;
     sys::signal::set_disposition(libc::SIGCHLD, Disposition::Default);
     let umask = rustix::process::umask(rustix::fs::Mode::empty());
     // Where none is to be made the call may be refused, as containers do.
@@ -66,7 +65,7 @@ fn open(start: &Start, view: &mut View) -> Result<Inherited, StepFailure> {
     }
     view.run((Stage::Opening, 0), &start.steps)?;
     view.sockets.send(start.socket.as_fd()).map_err(failure(Stage::Opening))?;
-    Ok(Inherited { mask, sigchld_ignored, umask, parent: rustix::process::getpid() })
+    Ok(Inherited { umask, parent: rustix::process::getpid() })
 }
 
 /// Waits for the plan, and carries out what comes before; returns how many steps that were. A
@@ -133,7 +132,7 @@ fn become_pid_1(
     let context = confine::Context { socket: socket.as_fd(), strings: start.strings };
     confine::run(&lowered.confine, &context)?;
     match sys::clone::clone(0, None).map_err(of_pid_1)? {
-        Cloned::Child => fail(socket, payload::run(&lowered, &inherited, socket.as_fd())),
+        Cloned::Child => fail(socket, payload::run(&lowered, inherited, socket.as_fd())),
         Cloned::Parent { pid, pidfd } => {
             let started = Message::Started.encode();
             sys::socket::send(socket, &started, &[pidfd.as_fd()]).map_err(of_pid_1)?;

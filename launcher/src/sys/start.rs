@@ -1,13 +1,20 @@
 //! What the caller handed over, recorded before Rust's runtime changes it.
 //!
-//! The runtime opens `/dev/null` on closed standard streams and ignores SIGPIPE before `main`;
-//! the command must find both as the caller left them.
+//! The runtime opens `/dev/null` on closed standard streams and ignores SIGPIPE before `main`, and a
+//! supervisor blocks signals; the command must find all of it as the caller left it.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use rustix::io::Errno;
+
+use super::signal::{self, Disposition, SignalSet};
 
 const SIGPIPE_IGNORED: u32 = 1 << 3;
+const SIGCHLD_IGNORED: u32 = 1 << 4;
+const FORGOTTEN: u32 = 1 << 5;
 
 static STATE: AtomicU32 = AtomicU32::new(0);
+static BLOCKED: AtomicU64 = AtomicU64::new(0);
 
 extern "C" fn record() {
     let mut state = 0;
@@ -17,24 +24,50 @@ extern "C" fn record() {
             state |= 1 << number;
         }
     }
-    if super::signal::is_ignored(libc::SIGPIPE) {
+    if signal::is_ignored(libc::SIGPIPE) {
         state |= SIGPIPE_IGNORED;
     }
+    if signal::is_ignored(libc::SIGCHLD) {
+        state |= SIGCHLD_IGNORED;
+        // Children of who ignores it can't be waited for.
+        signal::set_disposition(libc::SIGCHLD, Disposition::Default);
+    }
     STATE.store(state, Ordering::Relaxed);
+    BLOCKED.store(signal::blocked().0, Ordering::Relaxed);
 }
 
 // SAFETY: the C runtime calls the functions of this section once, before `main`, with the C
-// library ready; `record` uses nothing but two system calls and an atomic.
+// library ready; `record` uses nothing but system calls and atomics.
 #[unsafe(link_section = ".init_array")]
 #[used]
 static RECORD: extern "C" fn() = record;
 
 /// Returns whether the caller had closed the standard stream `number` (0, 1 or 2).
 pub(crate) fn was_closed(number: i32) -> bool {
-    STATE.load(Ordering::Relaxed) & (1 << number) != 0
+    was(1 << number)
 }
 
-/// Returns whether the caller had SIGPIPE ignored.
-pub(crate) fn sigpipe_was_ignored() -> bool {
-    STATE.load(Ordering::Relaxed) & SIGPIPE_IGNORED != 0
+/// From here on commands find nothing of the caller's: standard streams are open, and no signal is blocked or
+/// ignored. For this process nothing changes.
+pub(crate) fn forget() {
+    STATE.store(FORGOTTEN, Ordering::Relaxed);
+    BLOCKED.store(0, Ordering::Relaxed);
+}
+
+/// Gives this process, which becomes the command, the signals as the command is to find them.
+pub(crate) fn restore_signals() -> Result<(), Errno> {
+    if was(FORGOTTEN) {
+        signal::ignored().each().for_each(|it| signal::set_disposition(it, Disposition::Default));
+    }
+    if !was(SIGPIPE_IGNORED) {
+        signal::set_disposition(libc::SIGPIPE, Disposition::Default);
+    }
+    if was(SIGCHLD_IGNORED) {
+        signal::set_disposition(libc::SIGCHLD, Disposition::Ignore);
+    }
+    signal::set_mask(SignalSet(BLOCKED.load(Ordering::Relaxed))).map(drop)
+}
+
+fn was(state: u32) -> bool {
+    STATE.load(Ordering::Relaxed) & state != 0
 }

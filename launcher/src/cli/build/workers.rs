@@ -153,6 +153,7 @@ impl<'d> Workers<'d> {
 fn work(orders: &UnixStream, dirs: &Dirs) {
     rustix::process::umask(Mode::from_raw_mode(UMASK));
     // Nothing of the caller's reaches a command.
+    sys::start::forget();
     if let Ok(null) = std::fs::File::open("/dev/null") {
         let _ = rustix::stdio::dup2_stdin(null.as_fd());
     }
