@@ -27,7 +27,7 @@ use crate::plan::seccomp::Observe;
 use crate::plan::step::InitStep;
 use crate::plan::why::Subject;
 use crate::plan::{ChangedTree, Opening};
-use crate::supervise::{Asked, Ended, Notice, Observed, Outcome};
+use crate::supervise::{Asked, Ended, Observed, Outcome};
 use crate::sys;
 use crate::trees::{CaptureError, Capturer};
 
@@ -196,19 +196,14 @@ impl<'d> Performer<'d> {
             (None, None) => (None, Streams::new(store).map_err(no_stream)?),
         };
         prepared.capture(streams.given);
+        // It is made while this one is used. What it is made from has nothing of this one's sandbox yet: it would
+        // keep that alive.
+        let goes_on = order.varied.is_none() && !is_last;
+        self.next = if goes_on { self.begin_next(store) } else { None };
         let root = self.setting.place.clone();
         let part_of = order.project.as_deref().map(|project| (root.as_path(), Path::new(project)));
         let given = Given { begun, part_of, ..Given::default() };
-        // It is made while this one is used, and not before: the command waits for nothing.
-        let goes_on = order.varied.is_none() && !is_last;
-        let mut next = None;
-        let ran = running::run(&planned, &mut prepared, given, &mut |notice| {
-            if goes_on && matches!(notice, Notice::Started) {
-                next = self.begin_next(store);
-            }
-        });
-        self.next = next;
-        let ran = ran?;
+        let ran = running::run(&planned, &mut prepared, given, &mut |_| {})?;
         let end = end(&planned, &ran.ended)?;
         self.ahead = Some((plan.opening.clone(), plan.unprepared().to_vec()));
         let absent = ran.observed.as_ref().map(|it| absent(it, &root)).unwrap_or_default();

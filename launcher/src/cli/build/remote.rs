@@ -70,6 +70,12 @@ impl<'s> Remote<'s> {
         Ok(Some(Self { cache, writes: stated.mode == RemoteMode::ReadWrite, output }))
     }
 
+    #[cfg(test)]
+    pub(super) fn of_directory(path: &Path, output: &'s Output) -> Result<Self, CommandError> {
+        let cache = Cache::directory(path.to_str().unwrap_or_default())?;
+        Ok(Self { cache, writes: true, output })
+    }
+
     /// Looks results up, and takes what they name into the store; they come in the order of their actions. What is
     /// wrong with one is told, and is no result.
     pub(super) fn find_all(

@@ -1,5 +1,7 @@
 //! Results of actions: looked up in the user's own cache and where they are shared, and kept in both.
 
+use std::time::{Duration, Instant};
+
 use endow_policy::Action;
 use endow_vfs::action::{ActionCache, ActionResult};
 use endow_vfs::cas::{Digest, Publishing};
@@ -10,6 +12,9 @@ use crate::cli::args::BuildArgs;
 use crate::cli::commands::cas::failed;
 use crate::cli::error::CommandError;
 use crate::cli::output::Output;
+
+/// A long build shares what depends on the host that often, and not at its end alone.
+const BETWEEN: Duration = Duration::from_mins(1);
 
 /// The results that a build can have, and those it makes.
 pub(super) struct Results<'s> {
@@ -23,8 +28,10 @@ pub(super) struct Results<'s> {
     /// Whether results depend on the host's programs, so that they are shared when it is known that these
     /// did not change meanwhile.
     is_of_host: bool,
-    /// What was kept of this build.
+    /// What was kept of this build since the host was last known to be what it was.
     noted: Vec<Noted<'s>>,
+    /// When that was looked at.
+    looked: Instant,
 }
 
 /// A result that was made and kept.
@@ -43,7 +50,8 @@ impl<'s> Results<'s> {
         is_of_host: bool,
     ) -> Self {
         let (finds, keeps) = (!args.no_cache && !args.check, !args.no_cache);
-        Self { own, remote, store, output, finds, keeps, is_of_host, noted: Vec::new() }
+        let (noted, looked) = (Vec::new(), Instant::now());
+        Self { own, remote, store, output, finds, keeps, is_of_host, noted, looked }
     }
 
     /// Looks a result up in the user's own cache; one that is damaged, or of which something is missing, is none.
@@ -116,10 +124,27 @@ impl<'s> Results<'s> {
         !self.noted.is_empty()
     }
 
+    /// Whether it is time to look at the host in the middle of a build.
+    pub(super) fn is_due(&self) -> bool {
+        self.are_shared() && self.is_of_host && self.has_noted() && self.looked.elapsed() >= BETWEEN
+    }
+
+    /// Takes notice that the host was looked at in the middle of a build, and whether it is what it was: then what
+    /// was noted stays, and is shared.
+    pub(super) fn looked(&mut self, is_same: bool) {
+        self.looked = Instant::now();
+        if is_same {
+            self.confirm();
+        }
+    }
+
     /// The host is what it was: what depends on it is shared.
-    pub(super) fn confirm(&self) {
+    pub(super) fn confirm(&mut self) {
+        let noted = std::mem::take(&mut self.noted);
         if self.is_of_host {
-            self.noted.iter().for_each(|noted| self.share(noted));
+            for one in &noted {
+                self.share(one);
+            }
         }
     }
 
@@ -134,5 +159,86 @@ impl<'s> Results<'s> {
         );
         self.output.hint("build again");
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use clap::Parser;
+    use endow_policy::Origin;
+    use endow_vfs::action::DiskCache;
+    use endow_vfs::cas::Store;
+    use endow_vfs::fs::OsFs;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Arguments {
+        #[command(flatten)]
+        build: BuildArgs,
+    }
+
+    fn action() -> Action {
+        Action {
+            name: "one".to_owned(),
+            command: vec!["true".to_owned()],
+            inputs: Vec::new(),
+            outputs: Vec::new(),
+            needs: Vec::new(),
+            environment: BTreeMap::new(),
+            timeout: None,
+            tools: Vec::new(),
+            is_cached: true,
+            origin: Origin::Default,
+        }
+    }
+
+    /// Notes a result, says how the host was found, and returns whether the user's own cache has it then, and
+    /// whether it is shared.
+    fn kept(is_of_host: bool, found: impl FnOnce(&mut Results<'_>)) -> (bool, bool) {
+        let place = tempfile::tempdir().expect("a directory");
+        let path = |name: &str| place.path().join(name);
+        let arguments = Arguments::parse_from(["endow", "-q"]);
+        let output = Output::new(&arguments.build.style);
+        let store = Store::open(&OsFs, &path("store")).expect("a store");
+        let publishing = store.publish().expect("a lease");
+        let empty = publishing.put_bytes(b"").expect("put").digest;
+        let result =
+            ActionResult { exit_code: 0, stdout: empty, stderr: empty, outputs: Vec::new() };
+        let own = ActionCache::open(&OsFs, &path("cache")).expect("a cache");
+        let shared = DiskCache::open(&OsFs, &path("shared")).expect("a cache");
+        let remote = Remote::of_directory(&path("shared"), &output).expect("a cache");
+        let (action, digest) = (action(), Digest::of(b"action"));
+        let caches = (own, Some(remote));
+        let mut results =
+            Results::new(&arguments.build, caches, (&publishing, &output), is_of_host);
+        results.note(&action, digest, &result);
+        found(&mut results);
+        let is_shared = shared.find(&digest).expect("looked up").is_some();
+        (results.find(&action, &digest).is_some(), is_shared)
+    }
+
+    #[test]
+    fn what_depends_on_the_host_is_shared_once_that_is_known_to_be_the_same() {
+        assert_eq!(kept(true, |_| {}), (true, false));
+        assert_eq!(kept(true, |it| it.looked(true)), (true, true));
+        assert_eq!(kept(true, |it| it.looked(false)), (true, false));
+        assert_eq!(kept(true, |it| it.forget().expect("forgotten")), (false, false));
+    }
+
+    #[test]
+    fn what_depends_on_a_tree_is_shared_at_once() {
+        assert_eq!(kept(false, |_| {}), (true, true));
+    }
+
+    #[test]
+    fn what_is_known_to_be_right_is_not_forgotten() {
+        let found = |it: &mut Results<'_>| {
+            it.looked(true);
+            it.forget().expect("forgotten");
+        };
+        assert_eq!(kept(true, found), (true, true));
     }
 }

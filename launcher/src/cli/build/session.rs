@@ -71,6 +71,7 @@ pub(super) fn run(args: &BuildArgs, output: &Output) -> Result<ExitCode, Command
         output,
         wanted: &wanted,
         root: root.as_deref(),
+        look: &look,
         platform,
         store: &publishing,
         results: Results::new(args, (own, remote), (&publishing, output), root.is_none()),
@@ -82,11 +83,7 @@ pub(super) fn run(args: &BuildArgs, output: &Output) -> Result<ExitCode, Command
     session.check_places()?;
     session.build(workers)?;
     if session.results.has_noted() {
-        // What can't be looked through any more is not what it was.
-        match look() {
-            Ok(it) if session.platform.as_ref() == Some(&it) => session.results.confirm(),
-            _ => session.results.forget()?,
-        }
+        if session.is_same_host() { session.results.confirm() } else { session.results.forget()? }
     }
     told::summary(&session.all, output);
     let is_fine = |it: &Told| matches!(it.state, State::Succeeded | State::Unwanted);
@@ -106,6 +103,8 @@ struct Session<'s> {
     wanted: &'s Wanted,
     /// The tree at `/`; without one, programs of the host are there.
     root: Option<&'s str>,
+    /// Looks at the host.
+    look: &'s dyn Fn() -> Result<Platform, CommandError>,
     /// What results depend on beside their actions, unless none is looked up or kept.
     platform: Option<Platform>,
     /// While it is held nothing is collected that a result names.
@@ -168,6 +167,10 @@ impl<'s> Session<'s> {
                 workers.give(&again);
             } else {
                 schedule.ended(action, self.is_done(action));
+            }
+            if self.results.is_due() {
+                let is_same = self.is_same_host();
+                self.results.looked(is_same);
             }
         }
         for (number, told) in self.all.iter_mut().enumerate() {
@@ -419,10 +422,16 @@ impl<'s> Session<'s> {
         self.told(number).failure = Some(failure);
     }
 
+    /// Whether the host is what it was at the beginning. What can't be looked through any more is not.
+    fn is_same_host(&self) -> bool {
+        (self.look)().is_ok_and(|it| self.platform.as_ref() == Some(&it))
+    }
+
     /// Whether there may be more in the store than before.
     fn has_put(&self) -> bool {
         let is_known = |it: &Told| it.state == State::Unwanted || it.origin == Some(Origin::Cached);
-        self.results.are_shared() || !self.all.iter().all(is_known)
+        let is_root_of_host = self.root.is_none();
+        !is_root_of_host || self.results.are_shared() || !self.all.iter().all(is_known)
     }
 
     fn is_done(&self, number: usize) -> bool {
