@@ -231,8 +231,6 @@ pub(crate) fn decide_knowing(
     bridges::grant(&mut found.policy)?;
     let editor = editor::grant(&surroundings, &mut found.policy)?;
     let search = sources::search_path(&surroundings.environment);
-    // Before a directory is looked through that can't be shown: it may be all that there is.
-    plan::refuse_root(&found.policy)?;
     let asked = |search| ask((&surroundings, &found), request.own, (files, search));
     let host = match known {
         None => asked(search)?,
@@ -263,7 +261,7 @@ pub(crate) fn decide_knowing(
 
 /// Trees are asked about for each run.
 fn without_trees(mounts: &[MountSpec]) -> impl Iterator<Item = &MountSpec> {
-    mounts.iter().filter(|spec| plan::tree_name(spec).is_none())
+    mounts.iter().filter(|spec| !spec.backend.is_tree())
 }
 
 /// Asks everything about the host but its trees.
@@ -273,6 +271,10 @@ fn ask(
     (files, search): (Option<KernelFiles>, Vec<HostPath>),
 ) -> Result<HostFacts, CommandError> {
     let files = files.unwrap_or_else(|| probe::kernel_files(surroundings.vars.uid));
+    if files.outer_level.is_none() && files.kernel.userns_refused.is_none() {
+        // Before it is looked through, as all that there is.
+        plan::refuse_root(&found.policy)?;
+    }
     let looked = probe::look(&found.policy, search, &found.held, files);
     let mut own = own_directories(&surroundings.dirs)?;
     let missing = own_missing_in_grant(found, &own, &looked.paths)?;

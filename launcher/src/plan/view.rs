@@ -17,14 +17,15 @@ use super::seccomp::Observe;
 use super::skeleton::fixed;
 use super::step::{Buffered, Guard, InitStep, MountFlags, PrepareStep, Renew, RunPath};
 use super::working_copy::ChangedTree;
-use super::{PlanError, live_names, tree_name};
+use super::{PlanError, live_names};
 
-/// Refuses what can't stand at `/`, before anybody looks through all that there is. Without namespaces nothing
-/// stands anywhere: a grant of `/` is one like others.
+/// Refuses what can't stand at `/`, as far as that is known before anybody looks at the host. Without namespaces
+/// nothing stands anywhere: a grant of `/` is one like others.
 pub(crate) fn refuse_root(policy: &Policy) -> Result<(), PlanError> {
     let is_root = |spec: &&MountSpec| spec.at.as_path() == Path::new("/");
-    let mut others = policy.mounts.iter().filter(is_root).filter(|spec| tree_name(spec).is_none());
-    match others.next().filter(|_| policy.require.level != Level::Landlock) {
+    let mut roots = policy.mounts.iter().filter(is_root);
+    let other = roots.find(|spec| !spec.backend.is_tree() && !spec.options.optional);
+    match other.filter(|_| policy.require.level != Level::Landlock) {
         Some(spec) => Err(PlanError::Root { origin: spec.origin.clone() }),
         None => Ok(()),
     }
