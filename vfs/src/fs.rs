@@ -21,7 +21,7 @@ pub use rustix::fs::Timespec;
 pub use rustix::io::{Errno, Result};
 use serde::{Deserialize, Serialize};
 pub use whole::write_all;
-pub(crate) use whole::{read_all, read_own, write_anew};
+pub(crate) use whole::{read_all, read_own, room, write_anew};
 
 /// Which file this is, on this host, until it is removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

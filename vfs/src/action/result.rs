@@ -9,6 +9,11 @@ use crate::snapshot::Naming;
 /// Who executed it, as the API wants it told.
 const WORKER: &str = "endow";
 
+/// The longest target of a link is a byte shorter (PATH_MAX).
+const TARGET_MAX: usize = 4096;
+/// How much of a text that can't be is told, in characters.
+const SAID_MAX: usize = 200;
+
 /// What an action left, and how it ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ActionResult {
@@ -159,14 +164,24 @@ impl ActionResult {
 fn check(left: &Left) -> Result<(), ResultError> {
     let is_fine = |name: &str| Naming::Any.fault(name.as_bytes()).is_none();
     if !left.path.split('/').all(is_fine) {
-        return Err(ResultError::Path(left.path.clone()));
+        return Err(ResultError::Path(shortened(&left.path)));
     }
     match &left.node {
-        LeftNode::Symlink { target } if target.is_empty() || target.contains('\0') => {
-            Err(ResultError::Path(target.clone()))
+        LeftNode::Symlink { target } if !is_target(target) => {
+            Err(ResultError::Path(shortened(target)))
         }
         _ => Ok(()),
     }
+}
+
+/// Whether the kernel takes it for the target of a link.
+fn is_target(text: &str) -> bool {
+    !text.is_empty() && text.len() < TARGET_MAX && !text.contains('\0')
+}
+
+/// Whoever wrote a result may have written anything.
+fn shortened(text: &str) -> String {
+    text.chars().take(SAID_MAX).collect()
 }
 
 /// Reads a digest of something.
@@ -216,5 +231,19 @@ mod tests {
             let found = ActionResult::decode(&hostile.encode());
             assert_eq!(found, Err(ResultError::Path(path.to_owned())));
         }
+    }
+
+    #[test]
+    fn target_that_no_kernel_takes_is_refused_and_told_in_short() {
+        let with = |target: &str| {
+            let mut hostile = result();
+            hostile.outputs[2].node = LeftNode::Symlink { target: target.to_owned() };
+            ActionResult::decode(&hostile.encode())
+        };
+        for (target, told) in [("", 0), ("a\0", 2), (&*"x".repeat(4096), 200)] {
+            let Err(ResultError::Path(path)) = with(target) else { panic!("{told}: refused") };
+            assert_eq!(path.len(), told);
+        }
+        assert!(with(&"x".repeat(4095)).is_ok());
     }
 }

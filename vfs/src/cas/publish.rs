@@ -8,7 +8,7 @@ use super::lock::StoreLock;
 use super::store::failed;
 use super::temporary::Temporary;
 use super::{Damage, Digest, Hasher, Other, Store, StoreError};
-use crate::fs::{Fs, Result, write_all};
+use crate::fs::{Fs, Result, room, write_all};
 
 /// A content up to this size is hashed before anything is written; of what is larger no more than
 /// this is in memory.
@@ -212,10 +212,9 @@ pub(super) fn buffer() -> Vec<u8> {
     vec![0; CHUNK]
 }
 
-/// Returns room for one piece of a file of this size: for all of a small one, and a byte more, which shows that
-/// it is all.
+/// The same for a file that says to have this size.
 fn buffer_for(size: u64) -> Vec<u8> {
-    vec![0; usize::try_from(size).map_or(CHUNK, |size| CHUNK.min(size.saturating_add(1)))]
+    vec![0; room(size, CHUNK)]
 }
 
 impl Reading<'_> {

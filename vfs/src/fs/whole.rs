@@ -9,6 +9,12 @@ use super::{Errno, Fs, Kind, Result};
 const CHUNK: usize = 64 * 1024;
 const PAGE: usize = 4096;
 
+/// Returns how many bytes are read at a time of a file that says to have this size, and `most` of a large one: all,
+/// and one more, which shows that it is all. Not every file says how long it is, nor stays so.
+pub(crate) fn room(size: u64, most: usize) -> usize {
+    usize::try_from(size).map_or(most, |size| size.saturating_add(1)).clamp(PAGE.min(most), most)
+}
+
 /// Writes all of some bytes.
 ///
 /// # Errors
@@ -27,8 +33,7 @@ pub(crate) fn read_all(fs: &dyn Fs, dir: BorrowedFd<'_>, path: &Path) -> Result<
     let file = fs.open_file(dir, path.as_os_str())?;
     let size = fs.status_of(file.as_fd())?.size;
     let mut text = Vec::with_capacity(usize::try_from(size).unwrap_or(0));
-    // A byte more than it has shows that there is no more. Not all files say how long they are.
-    let mut buffer = vec![0; text.capacity().saturating_add(1).clamp(PAGE, CHUNK)];
+    let mut buffer = vec![0; room(size, CHUNK)];
     loop {
         let length = fs.read(file.as_fd(), &mut buffer)?;
         if length == 0 {

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::fs::Errno;
-use crate::testing::{Scratch, git};
+use crate::testing::{Scratch, git, is_sweep};
 
 fn names(tracked: &Tracked) -> Vec<String> {
     tracked.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect()
@@ -327,7 +327,7 @@ fn state_is_before_a_moment_only_by_both_times() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig::with_cases(if is_sweep() { 256 } else { 64 }))]
 
     #[test]
     fn window_shows_all_bytes_in_turn(

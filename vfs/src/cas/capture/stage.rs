@@ -8,7 +8,7 @@ use std::path::Path;
 use super::CaptureError;
 use super::error::failed;
 use crate::cas::{Digest, Hasher};
-use crate::fs::{Errno, Fs, Open, write_all};
+use crate::fs::{Errno, Fs, Open, room, write_all};
 
 const CHUNK: usize = 128 << 10;
 
@@ -65,7 +65,7 @@ impl<'a> Staging<'a> {
 
     /// Makes the buffer as large as is of use for a file of this size.
     fn make_room(&mut self, size: u64) {
-        let wanted = usize::try_from(size).map_or(CHUNK, |size| CHUNK.min(size.saturating_add(1)));
+        let wanted = room(size, CHUNK);
         if self.buffer.len() < wanted {
             self.buffer.resize(wanted, 0);
         }
