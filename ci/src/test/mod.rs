@@ -44,7 +44,7 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
 
 /// Both builds of everything.
 pub(crate) struct Builds {
-    /// As released.
+    /// As released, but for the schema of policies, which only tests ask for.
     pub(crate) plain: Build,
     /// With all features.
     pub(crate) featured: Build,

@@ -16,7 +16,7 @@ use crate::serve::told;
 const AT_A_TIME: usize = 64;
 /// The most bytes of a result that is under way with others; a larger one comes alone.
 const SMALL_MAX: usize = 1 << 20;
-/// The most bytes of all results of one question.
+/// No more is asked for once the results of a question have so many bytes; those under way still come.
 const BYTES_MAX: u64 = 64 << 20;
 /// The most problems that are told word for word: an answer must fit into one message.
 const PROBLEMS_MAX: usize = 16;
