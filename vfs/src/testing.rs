@@ -21,6 +21,16 @@ pub(crate) fn is_sweep() -> bool {
     std::env::var_os("ENDOW_SWEEP").is_some_and(|asked| asked == "all")
 }
 
+/// Which of so many parts is tried where not all is: another one each time, unless `ENDOW_TEST_SEED` says.
+#[expect(clippy::disallowed_methods, reason = "a test may be asked to do the same again")]
+pub(crate) fn part_of(parts: usize) -> usize {
+    let given = std::env::var("ENDOW_TEST_SEED").ok().and_then(|seed| seed.parse().ok());
+    let clock = || std::time::UNIX_EPOCH.elapsed().map_or(0, |time| time.subsec_micros() as usize);
+    let seed: usize = given.unwrap_or_else(clock);
+    println!("ENDOW_TEST_SEED={seed}");
+    seed % parts
+}
+
 /// A directory that is gone at the end of a test, whatever the test left in it.
 pub(crate) struct Scratch {
     path: tempfile::TempDir,

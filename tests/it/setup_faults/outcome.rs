@@ -98,13 +98,15 @@ fn left(sound: &Sound, ran: &Ran) -> Vec<String> {
 /// Whether a name may be there: a run that was killed while it was made is taken away when it is old, a
 /// tree that was not finished by the next run, and what endow keeps goes to `TMPDIR` where it may not open its own directories.
 /// Where the kernel can't be asked whether it takes layers of data, a stored tree is copied whole. A lease that
-/// can't be removed holds nothing once its owner is gone.
+/// can't be removed holds nothing once its owner is gone, and a content that was begun while somebody else seemed to
+/// take it away is taken away by the next who looks.
 fn is_known(path: &Path) -> bool {
     let unfinished = [
         "state/runs/.new-",
         "cache/trees/v1/.new-",
         "cache/trees/v1/.lock-",
         "cache/cas/leases/endow-",
+        "cache/cas/tmp/endow-",
     ];
     let copied = "cache/trees/v1/sha256-";
     let name = path.to_string_lossy();

@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 
 use super::*;
 use crate::fs::{At, Fs, Kind, OsFs, Result};
-pub(super) use crate::testing::is_sweep;
 use crate::testing::{Scratch, in_user_namespace, output_of};
+pub(super) use crate::testing::{is_sweep, part_of};
 
 /// The number of the one mount.
 pub(super) const MOUNT: u32 = 1;
