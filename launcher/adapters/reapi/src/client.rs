@@ -30,7 +30,7 @@ const BYTES_PER_SECOND: u64 = 128 << 10;
 /// The longest time for one transfer, however large.
 const TRANSFER_MAX: Duration = Duration::from_hours(1);
 /// The most bytes of a message that is taken.
-pub(crate) const MESSAGE_MAX: usize = 16 << 20;
+const MESSAGE_MAX: usize = 16 << 20;
 
 /// The server, as it is called.
 #[derive(Clone)]

@@ -8,7 +8,7 @@ use tokio::task::JoinSet;
 use tonic::{Code, Status};
 
 use crate::blobs::File;
-use crate::client::{Client, MESSAGE_MAX, is_gone, said};
+use crate::client::{Client, is_gone, said};
 use crate::message::Digest;
 use crate::serve::told;
 
@@ -54,7 +54,6 @@ pub(crate) async fn look_up(
             found.put(number, answer)?;
         }
     }
-    let client = client.taking(MESSAGE_MAX);
     for number in large {
         let Some(action) = name(number).filter(|_| !found.is_full()) else { continue };
         found.put(number, client.action_result(action).await)?;
