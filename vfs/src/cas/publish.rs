@@ -148,7 +148,7 @@ impl<'a> Publishing<'a> {
         self.put_reading(&reading, &mut buffer_for(digest.size), Some(digest))
     }
 
-    /// Puts a file by way of a buffer from [`buffer`].
+    /// Puts a file by way of a buffer, which a small one does not fill.
     pub(super) fn put_reading(
         &self,
         reading: &Reading<'_>,

@@ -61,6 +61,19 @@ fn contents_come_back_whatever_their_size() {
     assert_sound(&scratch);
 }
 
+/// Files of the kernel say that they have no bytes.
+#[test]
+fn file_that_does_not_say_how_long_it_is_comes_as_a_whole() {
+    let scratch = Scratch::new();
+    let store = store(&scratch);
+    for path in ["/proc/filesystems", "/proc/kallsyms"] {
+        let bytes = std::fs::read(path).expect("read");
+        let file = std::fs::File::open(path).expect("opened");
+        let stored = store.publish().expect("a lease").put_file(file.as_fd()).expect("put");
+        assert_eq!(stored.digest, Digest::of(&bytes), "{path}");
+    }
+}
+
 #[test]
 fn no_bytes_are_always_there() {
     let scratch = Scratch::new();
