@@ -379,6 +379,19 @@ fn second_build_of_a_directory_waits_for_the_first() {
     assert_eq!(build.end(), 0);
 }
 
+/// By its digest a result is found: without a cache none is.
+#[test]
+fn action_is_named_where_its_result_is_kept() {
+    let project = Project::new("");
+    let is_named = |options: &[&str]| {
+        let said = project.build(&[&["--json"], options, &["--", "true"]].concat());
+        let told: Value = serde_json::from_str(said.ok()).expect("JSON");
+        told["actions"][0]["action"].is_string()
+    };
+    assert!(!is_named(&["--no-cache"]));
+    assert!(is_named(&[]));
+}
+
 /// Whatever the caller blocks or ignores, and however many actions were executed before.
 #[test]
 fn every_action_finds_its_signals_as_they_are_by_default() {
