@@ -59,6 +59,12 @@ impl<'g> Schedule<'g> {
         Some(action)
     }
 
+    /// Takes an action back that was next, and was not executed: it is the next again.
+    pub(super) fn put_back(&mut self, action: usize) {
+        set(&mut self.states, action, State::Waiting);
+        self.waiting.push_front(action);
+    }
+
     /// Notes how an action ended.
     pub(super) fn ended(&mut self, action: usize, succeeded: bool) {
         let state = if succeeded { State::Succeeded } else { State::Failed };
@@ -163,6 +169,22 @@ mod tests {
         let skipped = [State::Skipped; 4];
         assert_eq!(states, [&[State::Failed], skipped.as_slice()].concat());
         assert_eq!(schedule.counts(), (5, 5));
+    }
+
+    #[test]
+    fn what_was_not_executed_yet_is_next_again_or_never() {
+        let graph = graph(&DIAMOND);
+        for (keeps_going, next, state) in
+            [(true, Some(4), State::Begun), (false, None, State::Skipped)]
+        {
+            let mut schedule = Schedule::new(&graph, 5, keeps_going);
+            assert_eq!(all_next(&mut schedule), [0, 4]);
+            schedule.put_back(4);
+            assert_eq!(schedule.counts(), (0, 5));
+            schedule.ended(0, false);
+            assert_eq!(schedule.next(), next);
+            assert_eq!(schedule.state(4), state);
+        }
     }
 
     #[test]

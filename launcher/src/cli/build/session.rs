@@ -150,23 +150,16 @@ impl<'s> Session<'s> {
         let graph = &self.wanted.graph;
         let mut schedule = Schedule::new(graph, self.wanted.actions.len(), self.args.keep_going);
         let line = CountLine::begin(self.output, "building");
+        let mut next = None;
         loop {
             self.look_ahead(&schedule);
-            while workers.has_room()
-                && let Some(action) = schedule.next()
-            {
-                match self.begin(action)? {
-                    Some(order) => workers.give(&order),
-                    None => schedule.ended(action, self.is_done(action)),
-                }
-            }
+            next = self.give(next, &mut schedule, &mut workers)?;
             let (over, all) = schedule.counts();
             line.show(over, all);
             let Some(Answer { action, done }) = workers.wait() else { break };
-            if let Some(again) = self.end(action, done)? {
-                workers.give(&again);
-            } else {
-                schedule.ended(action, self.is_done(action));
+            match self.end(action, done)? {
+                Some(again) => workers.give(&again),
+                None => next = self.over(action, &mut schedule, next),
             }
             if self.results.is_due() {
                 let is_same = self.is_same_host();
@@ -177,6 +170,50 @@ impl<'s> Session<'s> {
             told.state = schedule.state(number);
         }
         Ok(())
+    }
+
+    /// Has as many actions executed as there is room for; returns the order for one more, which is ready when a
+    /// worker is.
+    fn give(
+        &mut self,
+        mut next: Option<Order>,
+        schedule: &mut Schedule<'_>,
+        workers: &mut Workers<'_>,
+    ) -> Result<Option<Order>, CommandError> {
+        loop {
+            let order = next.take().map_or_else(|| self.next(schedule), |order| Ok(Some(order)));
+            match order? {
+                Some(order) if workers.has_room() => workers.give(&order),
+                other => return Ok(other),
+            }
+        }
+    }
+
+    /// Notes how an action ended; returns the order that waits for a worker, unless that is the end.
+    fn over(
+        &self,
+        action: usize,
+        schedule: &mut Schedule<'_>,
+        next: Option<Order>,
+    ) -> Option<Order> {
+        let is_done = self.is_done(action);
+        let (next, waits) = if is_done { (next, None) } else { (None, next) };
+        if let Some(order) = waits {
+            schedule.put_back(order.action);
+        }
+        schedule.ended(action, is_done);
+        next
+    }
+
+    /// Returns what is to be executed next; results that are known are taken from the cache.
+    fn next(&mut self, schedule: &mut Schedule<'_>) -> Result<Option<Order>, CommandError> {
+        while let Some(action) = schedule.next() {
+            if let Some(order) = self.begin(action)? {
+                return Ok(Some(order));
+            }
+            schedule.ended(action, self.is_done(action));
+        }
+        Ok(None)
     }
 
     /// Takes the result of an action from the cache, or returns what is to be executed.
