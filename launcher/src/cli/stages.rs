@@ -23,7 +23,7 @@ use super::surroundings::{self, Dirs, Surroundings};
 use crate::plan::host::{ExecRequest, HostFacts, KernelFiles, Noted, Paths};
 use crate::plan::seccomp::Observe;
 use crate::plan::step::{Guard, InitStep};
-use crate::plan::{self, Earlier, Opening, Plan, Sketch};
+use crate::plan::{self, Another, Earlier, Opening, Plan, Sketch};
 use crate::probe::{self, HiddenOptions, Questions};
 use crate::trees;
 
@@ -42,6 +42,37 @@ pub(crate) struct Planned {
     pub(crate) id: RunId,
     /// How long the stages took.
     pub(crate) took: Took,
+}
+
+impl Planned {
+    /// Makes this the plan of a run that differs in nothing but a tree of the store and its command; returns
+    /// whether that is possible. The policy and the host may have changed since: whoever repeats a run knows what
+    /// it is for.
+    pub(crate) fn repeat(
+        &mut self,
+        (place, tree, layers): (&Path, &str, &[String]),
+        argv: &[OsString],
+    ) -> bool {
+        let Ok(id) = RunId::generate() else { return false };
+        let mounts = &mut self.found.policy.mounts;
+        let Some(spec) = mounts.iter_mut().find(|spec| spec.at.as_path() == place) else {
+            return false;
+        };
+        let backend = BackendSpec::Cas { digest: tree.to_owned(), layers: layers.to_vec() };
+        let wanted = MountSpec { backend, ..spec.clone() };
+        let places = (self.surroundings.dirs.cache.as_path(), &self.surroundings.vars);
+        let trees = trees::resolve(std::slice::from_ref(&wanted), places, &self.host.kernel);
+        let Some(Ok(fact)) = trees.values().next() else { return false };
+        let another = Another { at: &wanted.at, backend: &wanted.backend, fact, argv };
+        let is_possible = self.plan.show(&another);
+        if is_possible {
+            plan::tree_name(spec).map(|before| self.host.trees.remove(&before));
+            *spec = wanted;
+            self.host.trees.extend(trees);
+            self.id = id;
+        }
+        is_possible
+    }
 }
 
 /// Returns the layers that the command line takes away, and the one that `ENDOW_TEST_WITHOUT` does: by it a

@@ -12,6 +12,9 @@ use super::host::{ExecRequest, Found, HostFacts};
 use super::place::Placement;
 use super::step::ExecSpec;
 
+/// The variable that tells a command which run it is in.
+const RUN: &str = "ENDOW_RUN";
+
 /// The variables of the command. Printed by name only, never with values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Environment {
@@ -121,7 +124,7 @@ fn always(
     if request.is_repeatable {
         return variables;
     }
-    variables.push(("ENDOW_RUN", OsString::from(&request.run)));
+    variables.push((RUN, OsString::from(&request.run)));
     let runtime = runtime.map(|path| path.as_path().as_os_str().to_owned());
     variables.extend(runtime.map(|path| ("XDG_RUNTIME_DIR", path)));
     variables
@@ -171,6 +174,11 @@ impl Placement {
 impl Environment {
     /// Returns the places where a command is tried: its own path, or its name below each
     /// directory of PATH.
+    /// Returns whether it tells the name of the run.
+    pub(super) fn names_run(&self) -> bool {
+        self.variables.contains_key(OsStr::new(RUN))
+    }
+
     pub(super) fn exec(&self, argv: &[OsString]) -> ExecSpec {
         let name = argv.first().map(OsString::as_os_str).unwrap_or_default();
         let candidates = if name.as_bytes().contains(&b'/') {

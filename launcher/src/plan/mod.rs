@@ -4,6 +4,7 @@
 //! value made of the policy and of [`HostFacts`], so each feature is tested
 //! against hosts that exist only on paper.
 
+mod another_tree;
 pub mod awaited;
 pub mod bridges;
 mod buffered;
@@ -48,6 +49,7 @@ mod view;
 pub mod why;
 mod working_copy;
 
+pub use another_tree::Another;
 pub use bridges::OpenBridges;
 pub use check::{Finding, check};
 pub use checkpoint::Checkpoint;

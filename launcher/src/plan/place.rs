@@ -112,6 +112,11 @@ impl Placement {
         self.by_place.get(place.as_bytes()).and_then(|number| self.mounts.get(*number))
     }
 
+    /// Returns the mount at exactly `place`, to be changed in what does not move it.
+    pub(super) fn at_mut(&mut self, place: &GuestPath) -> Option<&mut Placed> {
+        self.by_place.get(place.as_bytes()).and_then(|number| self.mounts.get_mut(*number))
+    }
+
     fn set_mounts(&mut self, mounts: Vec<Placed>) {
         let places = mounts.iter().enumerate();
         self.by_place =

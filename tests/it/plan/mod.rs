@@ -1,5 +1,6 @@
 //! Plans as values: every kind of grant on every kind of host, without touching either.
 
+mod another_tree;
 mod cases;
 mod golden;
 mod hosts;
