@@ -6,6 +6,7 @@ mod build;
 mod build_check;
 mod build_interrupted;
 mod build_places;
+mod build_processes;
 mod build_remote;
 mod build_settings;
 mod build_shared;

@@ -45,7 +45,7 @@ pub(super) struct Lowered {
 }
 
 /// The instructions of a filter, each as its eight bytes.
-#[derive(Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Filter(Vec<u64>);
 
 impl Filter {
@@ -145,7 +145,7 @@ pub(super) enum Init {
 }
 
 /// A step by which pid 1 gives up power.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) enum Confine {
     SendNamespaces,
     NewSessionKeyring,
@@ -164,7 +164,7 @@ pub(super) enum Confine {
 }
 
 /// A Landlock ruleset.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Landlock {
     pub(super) handled: u64,
     pub(super) rules: Vec<Rule>,
@@ -176,7 +176,7 @@ pub(super) struct Landlock {
 }
 
 /// What is allowed at and below a place.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Rule {
     pub(super) at: CString,
     pub(super) rights: u64,
@@ -185,7 +185,7 @@ pub(super) struct Rule {
 }
 
 /// A step of the command's process.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) enum Payload {
     NewSession,
     Rlimit {
@@ -207,13 +207,44 @@ pub(super) enum Payload {
     },
 }
 
-/// Lowers all else of a plan; `init` are the steps that are left to build the view.
+/// What follows the view, lowered.
+#[derive(Clone, Debug)]
+pub(super) struct Confinement {
+    /// What it was lowered from.
+    of: (Vec<ConfineStep>, Vec<PayloadStep>),
+    confine: Vec<Confine>,
+    payload: Vec<Payload>,
+    reaper: Filter,
+}
+
+impl Confinement {
+    pub(super) fn of(plan: &Plan) -> Result<Self, NulError> {
+        let arch = plan.filter().map(|filter| filter.arch);
+        let reaper = arch.map(|arch| seccomp::compile_reaper(&ReaperPlan { arch }));
+        Ok(Self {
+            of: (plan.confine.clone(), plan.payload.clone()),
+            confine: plan.confine.iter().map(confine).collect::<Result<_, _>>()?,
+            payload: plan.payload.iter().map(payload).collect::<Result<_, _>>()?,
+            reaper: Filter::new(reaper.unwrap_or_default()),
+        })
+    }
+
+    pub(super) fn is_of(&self, plan: &Plan) -> bool {
+        self.of.0 == plan.confine && self.of.1 == plan.payload
+    }
+}
+
+/// Lowers all else of a plan; `init` are the steps that are left to build the view. What was lowered `before` of
+/// the same steps is taken.
 pub(super) fn lower(
     plan: &Plan,
     prepared: &Prepared,
     init: Vec<Init>,
+    before: Option<Confinement>,
 ) -> Result<Lowered, NulError> {
-    let payload = plan.payload.iter().map(payload).collect::<Result<_, _>>()?;
+    let before = before.filter(|before| before.is_of(plan));
+    let confinement = before.map_or_else(|| Confinement::of(plan), Ok)?;
+    let Confinement { confine, payload, reaper, .. } = confinement;
     let (argv, candidates) = exec(&plan.exec)?;
     let environment = plan.environment.variables.iter().map(|(name, variable)| {
         let mut pair = name.clone().into_vec();
@@ -222,11 +253,10 @@ pub(super) fn lower(
         CString::new(pair)
     });
     let environment = environment.collect::<Result<_, _>>()?;
-    let reaper = seccomp_arch(plan).map(|arch| seccomp::compile_reaper(&ReaperPlan { arch }));
     Ok(Lowered {
         steps: u32::try_from(plan.init.len()).unwrap_or(u32::MAX),
         init,
-        confine: plan.confine.iter().map(confine).collect::<Result<_, _>>()?,
+        confine,
         payload,
         candidates,
         helper: prepared.helper(),
@@ -235,12 +265,8 @@ pub(super) fn lower(
         keep: plan.keep.clone(),
         captured: prepared.captured(),
         handed: prepared.handed(),
-        reaper: Filter::new(reaper.unwrap_or_default()),
+        reaper,
     })
-}
-
-fn seccomp_arch(plan: &Plan) -> Option<seccomp::Arch> {
-    plan.filter().map(|filter| filter.arch)
 }
 
 fn exec(exec: &ExecSpec) -> Result<(Vec<CString>, Vec<CString>), NulError> {
@@ -316,7 +342,7 @@ fn ruleset(plan: &LandlockPlan) -> Result<Landlock, NulError> {
 }
 
 /// Lowers the steps of pid 1, a few at a time and in their order.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Lowering {
     /// The run's directory, once it is prepared: no step before needs it.
     pub(super) run: PathBuf,

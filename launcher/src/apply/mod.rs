@@ -4,6 +4,7 @@ mod cgroup;
 mod confine;
 mod cow_layer;
 mod failure;
+mod fork_server;
 mod half_way;
 mod init;
 mod landlock;
@@ -20,9 +21,10 @@ mod spawn;
 mod tree_layer;
 
 pub(crate) use failure::SpawnError;
+pub(crate) use fork_server::ForkServer;
 pub(crate) use half_way::{HalfWay, half_way};
 #[cfg(test)]
 pub(crate) use message::Stage;
 pub(crate) use message::{Message, SIZE as MESSAGE_SIZE, StepFailure, Usage};
-pub(crate) use prepare::{PrepareError, Prepared, prepare, prepare_in};
-pub(crate) use spawn::{Begun, Descriptors, Sandbox, begin, spawn};
+pub(crate) use prepare::{Before, PrepareError, Prepared, prepare, prepare_in};
+pub(crate) use spawn::{Begun, Descriptors, Repeated, Sandbox, begin, spawn};

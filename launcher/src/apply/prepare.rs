@@ -20,7 +20,7 @@ use super::tree_layer::{self, TreeLayerError};
 use crate::plan::step::{CgroupPlan, ExecSpec, MaskPoint, PrepareStep, RunPath, UPPER};
 use crate::plan::{HIDDEN_DIRECTORY, HIDDEN_FILE, Plan, TreeFact};
 use crate::sys;
-use crate::trees::{self, MakeError, Watch};
+use crate::trees::{self, Lease, MakeError, Watch};
 
 /// The bits of directories in which mount points stand.
 const POINT_MODE: u32 = 0o755;
@@ -123,7 +123,7 @@ pub(crate) struct Prepared {
     handed: Vec<(OwnedFd, RawFd)>,
     stamp: Option<Timespec>,
     /// What keeps the trees of the cache.
-    leases: Vec<OwnedFd>,
+    leases: Vec<Lease>,
     /// Sockets that listen inside, by their places.
     listeners: Vec<(RunPath, OwnedFd)>,
 }
@@ -222,6 +222,21 @@ impl Prepared {
     pub(crate) fn into_run(self) -> Option<RunDir> {
         self.run
     }
+
+    /// Returns what the next run can be prepared with.
+    pub(crate) fn into_before(self) -> Option<Before> {
+        let leases = self.leases;
+        self.run.map(|run| Before { run, leases })
+    }
+}
+
+/// What is left of a run for the next one.
+#[derive(Debug)]
+pub(crate) struct Before {
+    /// The directory.
+    pub(crate) run: RunDir,
+    /// What keeps its trees: most likely some of the next one's, too.
+    pub(crate) leases: Vec<Lease>,
 }
 
 /// Carries out the host-side steps.
@@ -236,7 +251,7 @@ pub(crate) fn prepare(
 
 /// Carries them out in the directory of a run that is over, when there is one: it is empty again.
 pub(crate) fn prepare_in(
-    run: Option<RunDir>,
+    before: Option<Before>,
     plan: &Plan,
     (state, id): (&Path, &RunId),
     watch: Watch<'_>,
@@ -245,6 +260,9 @@ pub(crate) fn prepare_in(
         ExecSpec::Helper { .. } => Some(helper().map_err(PrepareError::Helper)?),
         ExecSpec::Command { .. } => None,
     };
+    let before = before.map(|Before { run, leases }| (run, leases));
+    let (run, mut held) = before.unzip();
+    let held = held.get_or_insert_default();
     let mut prepared = Prepared {
         run,
         helper,
@@ -262,7 +280,7 @@ pub(crate) fn prepare_in(
                 prepared.cgroup = Some(cgroup(group)?);
             }
             PrepareStep::Tree { tree, cache_bytes } => {
-                let leases = trees::ready(tree, *cache_bytes, watch);
+                let leases = trees::ready(tree, *cache_bytes, watch, held);
                 prepared.leases.extend(leases.map_err(|error| PrepareError::tree(tree, error))?);
             }
             PrepareStep::Listen { at } => {

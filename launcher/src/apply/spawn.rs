@@ -11,7 +11,8 @@ use rustix::io::Errno;
 use rustix::net::{Shutdown, shutdown};
 
 use super::failure::SpawnError;
-use super::lower::{self, Init, Lowering};
+use super::fork_server::{Awaited, ForkServer};
+use super::lower::{self, Confinement, Init, Lowering};
 use super::message::Message;
 use super::pid_1::{self, Start};
 use super::prepare::Prepared;
@@ -69,20 +70,6 @@ impl Sandbox {
         };
     }
 
-    /// Says something to a pid 1 that does what it is told.
-    fn tell(&self, message: Message) -> Result<(), Errno> {
-        self.told(sys::socket::send(&self.socket, &message.encode(), &[]))
-    }
-
-    /// A pid 1 that is gone has said why. Should it be there, it is told nothing any more, and ends.
-    fn told(&self, sent: Result<(), Errno>) -> Result<(), Errno> {
-        if !matches!(sent, Err(Errno::PIPE | Errno::CONNRESET)) {
-            return sent;
-        }
-        let _ = shutdown(&self.socket, Shutdown::Write);
-        Ok(())
-    }
-
     /// Keeps the descriptors that travelled with a message.
     pub(crate) fn keep(&mut self, message: Message, descriptors: Vec<OwnedFd>) {
         let mut descriptors = descriptors.into_iter();
@@ -117,11 +104,85 @@ pub(crate) struct Begun {
     lowering: Lowering,
     /// Those of them that are done with the plan, since one was too large for a packet.
     left: Vec<Init>,
+    /// What will most likely follow the view.
+    confinement: Option<Confinement>,
     /// Where the plan is written.
     paper: File,
     /// Why steps did not reach it; it has no use then.
     unsent: Option<Errno>,
-    sandbox: Option<Sandbox>,
+    /// The way to it.
+    socket: Option<OwnedFd>,
+    process: Process,
+}
+
+/// A pid 1, as far as it is known.
+#[derive(Debug)]
+enum Process {
+    /// It exists.
+    Made { pid: i32, pidfd: OwnedFd },
+    /// A fork server makes it.
+    Asked(Awaited),
+    /// It belongs to a sandbox, or is gone.
+    Given,
+}
+
+impl Process {
+    /// Waits until it exists.
+    fn made(&mut self) -> Result<(i32, OwnedFd), SpawnError> {
+        match std::mem::replace(self, Self::Given) {
+            Self::Made { pid, pidfd } => Ok((pid, pidfd)),
+            Self::Asked(awaited) => awaited.wait().map_err(SpawnError::of_clone),
+            Self::Given => Err(SpawnError::Killed),
+        }
+    }
+}
+
+/// What sandboxes have alike that are made one after another: lowered once.
+#[derive(Debug)]
+pub(crate) struct Repeated {
+    opening: Opening,
+    early: Vec<InitStep>,
+    lowering: Lowering,
+    /// The same steps, each some of them.
+    packets: Vec<Vec<u8>>,
+    /// What follows the view.
+    confinement: Confinement,
+}
+
+impl Repeated {
+    /// Returns what another sandbox most likely has in common with that of a plan: what it begins with, until the
+    /// first step that takes something prepared, and what follows the view. `None` where not all of that can be
+    /// sent.
+    pub(crate) fn of(plan: &Plan) -> Option<Self> {
+        let mut lowering = Lowering::default();
+        let lowered = |some| packet(&lowering.steps(some).ok()?);
+        let early = plan.unprepared();
+        let packets = early.chunks(STEPS_AT_ONCE).map(lowered).collect::<Option<_>>()?;
+        let (opening, early) = (plan.opening.clone(), early.to_vec());
+        let confinement = Confinement::of(plan).ok()?;
+        Some(Self { opening, early, lowering, packets, confinement })
+    }
+
+    /// Returns whether the sandbox of a plan has all of it.
+    pub(crate) fn is_of(&self, plan: &Plan) -> bool {
+        let begins_so = self.opening == plan.opening && self.early == plan.unprepared();
+        begins_so && self.confinement.is_of(plan)
+    }
+
+    /// Has a fork server make a pid 1, which has these streams and no other descriptor of this process, and has
+    /// that carry out the steps.
+    pub(crate) fn begin(
+        &self,
+        server: &ForkServer,
+        streams: &[OwnedFd; 2],
+    ) -> Result<Begun, SpawnError> {
+        let mut begun = begin_by(server, &self.opening, streams)?;
+        let posted = self.packets.iter().try_for_each(|packet| begun.post(packet));
+        begun.unsent = posted.err();
+        (begun.early, begun.lowering) = (self.early.clone(), self.lowering.clone());
+        begun.confinement = Some(self.confinement.clone());
+        Ok(begun)
+    }
 }
 
 impl Begun {
@@ -162,10 +223,36 @@ impl Begun {
 
     /// Sends lowered steps, and before them how long they are.
     fn post(&self, packet: &[u8]) -> Result<(), Errno> {
-        let Some(sandbox) = &self.sandbox else { return Ok(()) };
         let bytes = u32::try_from(packet.len()).map_err(|_| Errno::MSGSIZE)?;
-        sandbox.tell(Message::Steps { bytes })?;
-        sandbox.told(sys::socket::send(&sandbox.socket, packet, &[]))
+        self.tell(&Message::Steps { bytes }.encode())?;
+        self.tell(packet)
+    }
+
+    /// Says something to a pid 1 that does what it is told. One that is gone has said why. Should it be there, it
+    /// is told nothing any more, and ends.
+    fn tell(&self, message: &[u8]) -> Result<(), Errno> {
+        let Some(socket) = &self.socket else { return Ok(()) };
+        let sent = sys::socket::send(socket, message, &[]);
+        if !matches!(sent, Err(Errno::PIPE | Errno::CONNRESET)) {
+            return sent;
+        }
+        let _ = shutdown(socket, Shutdown::Write);
+        Ok(())
+    }
+
+    /// Waits until it exists.
+    pub(crate) fn wait(&mut self) -> Result<(), SpawnError> {
+        let (pid, pidfd) = self.process.made()?;
+        self.process = Process::Made { pid, pidfd };
+        Ok(())
+    }
+
+    /// Returns the sandbox that it is the first process of, once it exists.
+    fn into_sandbox(mut self) -> Result<Sandbox, SpawnError> {
+        let (pid, pidfd) = self.process.made()?;
+        let socket = self.socket.take().ok_or(SpawnError::Killed)?;
+        let (descriptors, apart) = (Descriptors::default(), self.opening.namespaces.is_some());
+        Ok(Sandbox { pid, pidfd, socket, descriptors, apart })
     }
 }
 
@@ -177,13 +264,12 @@ fn packet(steps: &[Init]) -> Option<Vec<u8>> {
 
 impl Drop for Begun {
     fn drop(&mut self) {
-        if let Some(sandbox) = self.sandbox.take() {
-            // One that can't be killed hears that nobody speaks to it any more.
-            if sys::signal::send(&sandbox.pidfd, libc::SIGKILL).is_err() {
-                let _ = shutdown(&sandbox.socket, Shutdown::Both);
-            }
-            let _ = sys::wait::until_ended(sandbox.pid);
+        let Ok((pid, pidfd)) = self.process.made() else { return };
+        // One that can't be killed hears that nobody speaks to it any more.
+        if sys::signal::send(&pidfd, libc::SIGKILL).is_err() {
+            let _ = self.socket.as_ref().map(|socket| shutdown(socket, Shutdown::Both));
         }
+        let _ = sys::wait::until_ended(pid);
     }
 }
 
@@ -191,9 +277,7 @@ impl Drop for Begun {
 /// the control group `cgroup`.
 pub(crate) fn begin(opening: &Opening, cgroup: Option<RawFd>) -> Result<Begun, SpawnError> {
     let steps = Lowering::default().steps(&opening.steps).map_err(|_| SpawnError::Nul)?;
-    let (ours, theirs) = sys::socket::pair().map_err(SpawnError::system)?;
-    let paper = memfd_create(c"endow-plan", MemfdFlags::CLOEXEC).map_err(SpawnError::system)?;
-    let paper = File::from(paper);
+    let Ways { socket, theirs, paper } = Ways::new()?;
     let strings = match own_strings() {
         // Inside a run at level `landlock`, where nobody can read the strings of another either.
         Err(SpawnError::NoProc { errno: Errno::ACCESS }) if opening.namespaces.is_none() => {
@@ -204,24 +288,56 @@ pub(crate) fn begin(opening: &Opening, cgroup: Option<RawFd>) -> Result<Begun, S
     };
     match sys::clone::clone(first(opening.namespaces), cgroup) {
         Ok(Cloned::Child) => {
-            drop(ours);
+            drop(socket);
             let namespaces = opening.namespaces;
             pid_1::run(&Start { namespaces, steps, socket: theirs, paper, strings })
         }
         Ok(Cloned::Parent { pid, pidfd }) => {
-            let (descriptors, apart) = (Descriptors::default(), opening.namespaces.is_some());
-            let sandbox = Sandbox { pid, pidfd, socket: ours, descriptors, apart };
-            Ok(Begun {
-                opening: opening.clone(),
-                early: Vec::new(),
-                lowering: Lowering::default(),
-                left: Vec::new(),
-                paper,
-                unsent: None,
-                sandbox: Some(sandbox),
-            })
+            Ok(begun(opening, (socket, paper), Process::Made { pid, pidfd }))
         }
         Err(errno) => Err(SpawnError::of_clone(errno)),
+    }
+}
+
+/// Has a fork server do the same.
+fn begin_by(
+    server: &ForkServer,
+    opening: &Opening,
+    streams: &[OwnedFd; 2],
+) -> Result<Begun, SpawnError> {
+    let steps = Lowering::default().steps(&opening.steps).map_err(|_| SpawnError::Nul)?;
+    let Ways { socket, theirs, paper } = Ways::new()?;
+    let asked = server.ask((opening.namespaces, steps), (&theirs, &paper), streams);
+    let process = Process::Asked(asked.map_err(SpawnError::system)?);
+    Ok(begun(opening, (socket, paper), process))
+}
+
+/// The ways to a pid 1: the two ends of a socket, and where the plan is written.
+struct Ways {
+    socket: OwnedFd,
+    theirs: OwnedFd,
+    paper: File,
+}
+
+impl Ways {
+    fn new() -> Result<Self, SpawnError> {
+        let (socket, theirs) = sys::socket::pair().map_err(SpawnError::system)?;
+        let paper = memfd_create(c"endow-plan", MemfdFlags::CLOEXEC).map_err(SpawnError::system)?;
+        Ok(Self { socket, theirs, paper: File::from(paper) })
+    }
+}
+
+fn begun(opening: &Opening, (socket, paper): (OwnedFd, File), process: Process) -> Begun {
+    Begun {
+        opening: opening.clone(),
+        early: Vec::new(),
+        lowering: Lowering::default(),
+        left: Vec::new(),
+        confinement: None,
+        paper,
+        unsent: None,
+        socket: Some(socket),
+        process,
     }
 }
 
@@ -240,14 +356,14 @@ pub(crate) fn spawn(
     begun.unsent.map_or(Ok(()), Err).map_err(SpawnError::system)?;
     // What follows the view is lowered while that is built.
     let left = std::mem::take(&mut begun.left);
-    let lowered = lower::lower(plan, prepared, left).map_err(|_| SpawnError::Nul)?;
+    let known = begun.confinement.take();
+    let lowered = lower::lower(plan, prepared, left, known).map_err(|_| SpawnError::Nul)?;
     let bytes = postcard::to_allocvec(&lowered).map_err(|_| SpawnError::system(Errno::INVAL))?;
     begun.paper.write_all(&bytes).map_err(failed)?;
     sys::signal::set_disposition(libc::SIGCHLD, Disposition::Default);
     sys::signal::set_mask(SignalSet::ALL).map_err(SpawnError::system)?;
-    let announced = begun.sandbox.as_ref().map_or(Ok(()), |it| it.tell(Message::Planned));
-    announced.map_err(SpawnError::system)?;
-    begun.sandbox.take().ok_or(SpawnError::Killed)
+    begun.tell(&Message::Planned.encode()).map_err(SpawnError::system)?;
+    begun.into_sandbox()
 }
 
 fn failed(error: std::io::Error) -> SpawnError {
@@ -256,7 +372,7 @@ fn failed(error: std::io::Error) -> SpawnError {
 
 /// Finds the strings that pid 1 wipes, and makes sure that no other thread is alive: the child of
 /// a clone has only the calling one.
-fn own_strings() -> Result<StringArea, SpawnError> {
+pub(super) fn own_strings() -> Result<StringArea, SpawnError> {
     let stat = std::fs::read_to_string("/proc/self/stat").map_err(|error| no_proc(&error))?;
     match StringArea::parse(&stat) {
         Some((strings, 1)) => Ok(strings),
@@ -279,7 +395,7 @@ fn no_proc(error: &std::io::Error) -> SpawnError {
 }
 
 /// The namespaces with which pid 1 is made: in a user namespace, it may make the others by itself.
-fn first(namespaces: Option<Namespaces>) -> u64 {
+pub(super) fn first(namespaces: Option<Namespaces>) -> u64 {
     let first = libc::CLONE_NEWUSER | libc::CLONE_NEWPID;
     namespaces.map_or(0, |_| u64::from(first.cast_unsigned()))
 }

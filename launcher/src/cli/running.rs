@@ -24,7 +24,7 @@ use crate::plan::step::{Buffered, Guard, InitStep, Upper};
 use crate::plan::{ChosenKeys, Plan, ssh_agent};
 use crate::probe::HostObjects;
 use crate::supervise::{
-    self, Attempt, Calls, Capture, Ended, Guarding, Judge, Layers, Left, Measured, Notice,
+    self, Attempt, Calls, Capture, Ended, Guarding, Judge, Layers, Leaving, Left, Measured, Notice,
     Observed, Observer, Over, PublishedFile, Publisher, Recorder, Renewal, Supervised, Terminal,
     Watching,
 };
@@ -46,6 +46,10 @@ pub(crate) struct Ran {
     pub(crate) observed: Option<Observed>,
     /// What was asked for over bridges, when any were open.
     pub(crate) bridges: Option<Asked>,
+    /// What keeps the sandbox's namespaces.
+    pub(crate) namespaces: Vec<OwnedFd>,
+    /// Pid 1, where nobody waited for its own end.
+    pub(crate) leaving: Option<Leaving>,
     /// The time until pid 1 existed.
     pub(crate) spawn_time: Duration,
     /// The time from then to the end.
@@ -67,6 +71,8 @@ pub(crate) struct Given<'a> {
     pub(crate) record: Option<&'a Record>,
     /// What stands at a place of the view is a part of this directory of the host.
     pub(crate) part_of: Option<(&'a Path, &'a Path)>,
+    /// Whether pid 1 itself may be left of the run, on its way out.
+    pub(crate) leaves_pid_1: bool,
 }
 
 /// Starts the sandbox and supervises it to its end.
@@ -107,7 +113,9 @@ pub(crate) fn run(
     let supervised = supervised.capturing(given.capture).answering(calls).measuring(measured);
     let guarding = guarded(planned, watching)?;
     let supervised = supervised.serving(served).guarding(guarding).bridging(bridges);
-    let mut set = [supervised];
+    // A control group can't be removed with a process in it.
+    let leaves_pid_1 = given.leaves_pid_1 && prepared.cgroup().is_none();
+    let mut set = [supervised.ending_when_told(leaves_pid_1)];
     let spawned = Instant::now();
     // While pid 1 builds the view there is nothing else to do.
     let recorder = recorded(plan, prepared);
@@ -161,13 +169,26 @@ fn ran(
     (ended, spawn_time, run_time): (Ended, Duration, Duration),
     notify: &mut dyn FnMut(Notice),
 ) -> Ran {
-    let Left { captured, layers, handed, mut connections, bridges, held, observed } = left;
+    let Left { captured, layers, handed, mut connections, .. } = left;
+    let Left { bridges, held, observed, namespaces, leaving, .. } = left;
     for news in held {
         notify(news.into());
     }
     tell_late(observed.as_ref(), connections.as_mut(), notify);
     let (layers, settings) = (kept(plan, layers), left_settings(plan, &handed));
-    Ran { ended, captured, layers, settings, connections, observed, bridges, spawn_time, run_time }
+    Ran {
+        ended,
+        captured,
+        layers,
+        settings,
+        connections,
+        observed,
+        bridges,
+        namespaces,
+        leaving,
+        spawn_time,
+        run_time,
+    }
 }
 
 /// Returns what became of copies of settings, where there were any.

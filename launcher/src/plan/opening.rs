@@ -1,7 +1,7 @@
 //! What follows from the policy alone: the kernel makes it while the host is still being asked.
 
 use endow_policy::{Ids, Level, Network, NetworkMode, Policy, ProcessRules};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::step::InitStep;
 use super::{network, registries, secrets};
@@ -17,7 +17,7 @@ pub struct Opening {
 }
 
 /// The kernel namespaces of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Namespaces {
     /// A network namespace of its own; the others are always made.
     pub network: bool,

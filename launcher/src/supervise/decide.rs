@@ -16,6 +16,8 @@ pub(crate) struct State {
     /// The command has a session of its own: no terminal reaches it.
     own_session: bool,
     interrupt_ends: bool,
+    /// Whether the run has ended when nobody but pid 1 is left.
+    ends_when_told: bool,
     /// Names are kept covered.
     on_duty: bool,
     /// endow was started in the foreground of a terminal, where somebody can continue it.
@@ -92,6 +94,7 @@ impl State {
             signals: 0,
             asked_to_end: false,
             interrupt_ends: false,
+            ends_when_told: false,
             no_keyring: false,
             failure: None,
             exited: None,
@@ -106,6 +109,12 @@ impl State {
     /// Says whether an interrupt ends the command as TERM does.
     pub(crate) fn ended_by_interrupt(self, interrupt_ends: bool) -> Self {
         Self { interrupt_ends, ..self }
+    }
+
+    /// Says whether the run has ended when pid 1 says that no other process is left, and not when it is gone
+    /// itself.
+    pub(crate) fn ending_when_told(self, ends_when_told: bool) -> Self {
+        Self { ends_when_told, ..self }
     }
 
     /// Says whether endow was started in the foreground of a terminal.
@@ -184,7 +193,8 @@ fn said(state: &mut State, message: Message) -> Decision {
         }
         Message::Exited { status, leftovers, usage } => {
             state.exited = Some((status, leftovers, usage));
-            Decision::default()
+            let ended = state.ends_when_told.then(|| ended(state));
+            Decision { ended, ..Decision::default() }
         }
         Message::Namespaces
         | Message::Listener

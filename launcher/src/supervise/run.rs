@@ -72,6 +72,22 @@ pub(crate) struct Left {
     pub(crate) held: Vec<News>,
     /// What was asked for and refused, when that was seen.
     pub(crate) observed: Option<Observed>,
+    /// What keeps its namespaces. The kernel takes them apart when it is closed, and whoever closes it waits.
+    pub(crate) namespaces: Vec<OwnedFd>,
+    /// Pid 1, where nobody waited for its own end.
+    pub(crate) leaving: Option<Leaving>,
+}
+
+/// A pid 1 which nobody can say anything to any more, and which ends by itself. Dropped, it is waited for.
+#[derive(Debug)]
+pub(crate) struct Leaving {
+    pid: i32,
+}
+
+impl Drop for Leaving {
+    fn drop(&mut self) {
+        let _ = sys::wait::until_ended(self.pid);
+    }
 }
 
 impl<'a> Supervised<'a> {
@@ -105,6 +121,12 @@ impl<'a> Supervised<'a> {
             bridges: None,
             ended: None,
         }
+    }
+
+    /// Takes the run for ended when pid 1 says that no other process is left.
+    pub(crate) fn ending_when_told(mut self, ends_when_told: bool) -> Self {
+        self.state = self.state.ending_when_told(ends_when_told);
+        self
     }
 
     /// Reads what the command writes.
@@ -151,8 +173,11 @@ impl<'a> Supervised<'a> {
         let held = self.guarding.map(Guarding::finish).unwrap_or_default();
         let connections = self.served.map(|served| served.finish(LINGER));
         let bridges = self.bridges.map(Bridges::finish);
-        let Descriptors { layers, handed, .. } = self.sandbox.descriptors;
-        Left { captured: self.capture, layers, handed, connections, bridges, held, observed }
+        let Descriptors { layers, handed, user, mount, network, .. } = self.sandbox.descriptors;
+        let namespaces = [user, mount, network].into_iter().flatten().collect();
+        let captured = self.capture;
+        let leaving = (!self.gone).then_some(Leaving { pid: self.sandbox.pid });
+        Left { captured, layers, handed, connections, bridges, held, observed, namespaces, leaving }
     }
 }
 

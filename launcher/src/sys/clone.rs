@@ -26,21 +26,31 @@ pub(crate) enum Cloned {
 /// An outer sandbox that can't inspect clone3's arguments answers ENOSYS; clone(2) does then.
 /// With `cgroup`, the child starts in that control group; only clone3 can do that.
 pub(crate) fn clone(namespaces: u64, cgroup: Option<RawFd>) -> Result<Cloned, Errno> {
-    match clone3(namespaces, cgroup) {
-        Err(Errno::NOSYS) if cgroup.is_none() => clone_legacy(namespaces),
+    clone_either_way(namespaces, libc::SIGCHLD as u64, cgroup)
+}
+
+/// Clones likewise a process that becomes a child of the caller's parent, which hears of its end as of the
+/// caller's own.
+pub(crate) fn clone_sibling(namespaces: u64) -> Result<Cloned, Errno> {
+    clone_either_way(namespaces | libc::CLONE_PARENT as u64, 0, None)
+}
+
+fn clone_either_way(flags: u64, exit_signal: u64, cgroup: Option<RawFd>) -> Result<Cloned, Errno> {
+    match clone3(flags, exit_signal, cgroup) {
+        Err(Errno::NOSYS) if cgroup.is_none() => clone_legacy(flags | exit_signal),
         other => other,
     }
 }
 
-fn clone3(namespaces: u64, cgroup: Option<RawFd>) -> Result<Cloned, Errno> {
+fn clone3(flags: u64, exit_signal: u64, cgroup: Option<RawFd>) -> Result<Cloned, Errno> {
     let mut pidfd: RawFd = -1;
     let into = if cgroup.is_some() { CLONE_INTO_CGROUP } else { 0 };
     let arguments = libc::clone_args {
-        flags: namespaces | libc::CLONE_PIDFD as u64 | into,
+        flags: flags | libc::CLONE_PIDFD as u64 | into,
         pidfd: (&raw mut pidfd) as u64,
         child_tid: 0,
         parent_tid: 0,
-        exit_signal: libc::SIGCHLD as u64,
+        exit_signal,
         stack: 0,
         stack_size: 0,
         tls: 0,
@@ -57,9 +67,9 @@ fn clone3(namespaces: u64, cgroup: Option<RawFd>) -> Result<Cloned, Errno> {
     cloned(check(result)?, pidfd)
 }
 
-fn clone_legacy(namespaces: u64) -> Result<Cloned, Errno> {
+fn clone_legacy(flags: u64) -> Result<Cloned, Errno> {
     let mut pidfd: RawFd = -1;
-    let flags = namespaces | libc::CLONE_PIDFD as u64 | libc::SIGCHLD as u64;
+    let flags = flags | libc::CLONE_PIDFD as u64;
     // SAFETY: as for clone3; the third argument is where the pidfd is stored. Both architectures
     // this project builds for take flags and stack first and the parent's pointer third.
     let result = unsafe { libc::syscall(libc::SYS_clone, flags, 0, &raw mut pidfd, 0, 0) };

@@ -105,8 +105,8 @@ pub(crate) fn whole(
 }
 
 /// Makes sure that a tree is in the cache, with the one it stands on; both stay there for as long as
-/// the returned descriptors are open. Others that no run shows make room for a new one, so that the
-/// cache has at most `room` bytes.
+/// the returned leases are kept. Others that no run shows make room for a new one, so that the
+/// cache has at most `room` bytes. Leases that are `held` already are taken from there.
 ///
 /// # Errors
 /// A source that can't be read or shown, or a cache that can't be used.
@@ -114,12 +114,25 @@ pub(crate) fn ready(
     tree: &TreeFact,
     room: u64,
     watch: Watch<'_>,
-) -> Result<Vec<OwnedFd>, MakeError> {
+    held: &mut Vec<Lease>,
+) -> Result<Vec<Lease>, MakeError> {
     // First what is below: one that was damaged, or collected since it was found, is made again.
     let needed = tree.needed();
-    let leases = needed.iter().map(|it| one_ready(it, room, watch)).collect::<Result<_, _>>()?;
+    let lease = |tree: &TreeFact| {
+        let at = held.iter().position(|lease| lease.root == tree.root);
+        at.map_or_else(|| one_ready(tree, room, watch), |at| Ok(held.swap_remove(at)))
+    };
+    let leases = needed.iter().map(lease).collect::<Result<_, _>>()?;
     git::note(tree);
     Ok(leases)
+}
+
+/// Keeps a tree in the cache.
+#[derive(Debug)]
+pub(crate) struct Lease {
+    /// Where it lies.
+    root: HostPath,
+    _lock: OwnedFd,
 }
 
 /// Opens a tree that is in the cache, to read it from outside.
@@ -137,7 +150,8 @@ fn key(tree: &TreeFact) -> Result<TreeKey, MakeError> {
     TreeKey::new(kind, rest).ok_or_else(name)
 }
 
-fn one_ready(tree: &TreeFact, room: u64, watch: Watch<'_>) -> Result<OwnedFd, MakeError> {
+fn one_ready(tree: &TreeFact, room: u64, watch: Watch<'_>) -> Result<Lease, MakeError> {
+    let lease = |lock| Lease { root: tree.root.clone(), _lock: lock };
     let key = key(tree)?;
     let cache = TreeCache::open(&OsFs, tree.cache.as_path()).map_err(MakeError::Cache)?;
     let boot = &boot();
@@ -150,7 +164,7 @@ fn one_ready(tree: &TreeFact, room: u64, watch: Watch<'_>) -> Result<OwnedFd, Ma
                 cache.verify(&OsFs, &key, boot).map_err(MakeError::Cache)?;
                 is_compared = true;
             }
-            Begun::Ready(found) => return Ok(found.into_lease()),
+            Begun::Ready(found) => return Ok(lease(found.into_lease())),
             Begun::New(building) => {
                 let made = match make(tree, &building, watch) {
                     Ok(made) => made,
@@ -161,7 +175,7 @@ fn one_ready(tree: &TreeFact, room: u64, watch: Watch<'_>) -> Result<OwnedFd, Ma
                     }
                 };
                 let published = cache.publish(&OsFs, building, made, boot);
-                let lease = published.map_err(MakeError::Cache)?.into_lease();
+                let lease = lease(published.map_err(MakeError::Cache)?.into_lease());
                 // A cache that is too large is no reason not to start; the next one tries again.
                 drop(cache.sweep(&OsFs, room));
                 return Ok(lease);

@@ -16,18 +16,17 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use super::environment::{HOME, USER};
 use super::order::{Done, End, Order, Varied};
-use crate::apply::{Begun, SpawnError, begin, prepare_in};
+use crate::apply::{Before, Begun, ForkServer, Repeated, SpawnError, prepare_in};
 use crate::cli::args::{ActionPlace, Amendment, PolicyArgs};
 use crate::cli::commands::cas::{failed, of_store};
 use crate::cli::error::{CommandError, Kind};
 use crate::cli::running::{self, Given};
 use crate::cli::stages::{self, Known, Own, Planned, Request, Settled};
 use crate::cli::surroundings::{Dirs, Surroundings};
+use crate::plan::ChangedTree;
 use crate::plan::seccomp::Observe;
-use crate::plan::step::InitStep;
 use crate::plan::why::Subject;
-use crate::plan::{ChangedTree, Opening};
-use crate::supervise::{Asked, Ended, Observed, Outcome};
+use crate::supervise::{Asked, Ended, Leaving, Notice, Observed, Outcome};
 use crate::sys;
 use crate::trees::{CaptureError, Capturer};
 
@@ -45,16 +44,22 @@ pub(crate) struct Performer<'d> {
     settled: Option<(Wish, Settled)>,
     /// What is known of the host, which does not change for every action.
     known: Option<Known>,
+    /// What makes first processes ahead. Without one, none is.
+    server: Option<ForkServer>,
     /// What the last sandbox began with: most likely the next one does, too.
-    ahead: Option<(Opening, Vec<InitStep>)>,
+    ahead: Option<Repeated>,
     next: Option<Next>,
+    /// The last plan, and for what it was made.
+    last: Option<(Wish, Planned)>,
+    /// The first process of the last sandbox, where it may still be there.
+    leaving: Option<Leaving>,
     place: Option<Place>,
 }
 
 /// Where actions are executed, one after another.
 struct Place {
-    /// The directory of a run, which is empty but for what was left there last.
-    run: RunDir,
+    /// The directory of a run, which is empty but for what was left there last, and what keeps its trees.
+    before: Before,
     /// Reads what a command left.
     capturer: Capturer,
 }
@@ -68,7 +73,7 @@ impl Place {
         })?;
         let mut run = state.create_run(&OsFs, &id).map_err(failing)?;
         let capturer = Capturer::start(&mut run, store.path()).map_err(unread)?;
-        Ok(Self { run, capturer })
+        Ok(Self { before: Before { run, leases: Vec::new() }, capturer })
     }
 }
 
@@ -80,6 +85,8 @@ pub(super) struct Wish {
     environment: BTreeMap<String, String>,
     timeout_ms: Option<u64>,
     is_varied: bool,
+    /// What it asks for is seen.
+    is_observed: bool,
 }
 
 impl Wish {
@@ -90,6 +97,7 @@ impl Wish {
             environment: order.environment.clone(),
             timeout_ms: order.timeout_ms,
             is_varied: order.varied.is_some(),
+            is_observed: order.project.is_some() || order.varied.is_some(),
         }
     }
 }
@@ -100,6 +108,13 @@ struct Next {
     begun: Begun,
     /// It has them, since they were there before it.
     streams: Streams,
+}
+
+impl Next {
+    /// Waits until the process exists; `None` where it could not be made.
+    fn made(mut self) -> Option<Self> {
+        self.begun.wait().is_ok().then_some(self)
+    }
 }
 
 /// Files for what the command writes, each open twice: for this process and for the command.
@@ -129,16 +144,31 @@ impl<'d> Performer<'d> {
 
     /// Executes actions in another setting.
     pub(crate) fn at(setting: ActionPlace, dirs: &'d Dirs) -> Self {
-        Self { dirs, setting, settled: None, known: None, ahead: None, next: None, place: None }
+        Self {
+            dirs,
+            setting,
+            settled: None,
+            known: None,
+            server: None,
+            ahead: None,
+            next: None,
+            last: None,
+            leaving: None,
+            place: None,
+        }
+    }
+
+    /// Has first processes made by a process with as little in memory as this one has now.
+    pub(super) fn with_fork_server(self) -> Self {
+        Self { server: ForkServer::start().ok(), ..self }
     }
 
     /// Begins a sandbox for the next action. One that can't be begun is made when it is needed, and its
     /// error told then.
     fn begin_next(&self, store: &Store<'_>) -> Option<Next> {
-        let (opening, steps) = self.ahead.as_ref()?;
+        let (ahead, server) = (self.ahead.as_ref()?, self.server.as_ref()?);
         let streams = Streams::new(store).ok()?;
-        let mut begun = begin(opening, None).ok()?;
-        begun.go_ahead(steps);
+        let begun = ahead.begin(server, &streams.given).ok()?;
         Some(Next { begun, streams })
     }
 
@@ -158,7 +188,7 @@ impl<'d> Performer<'d> {
         match self.try_once(order, store, None) {
             // What was known of the host may be so no more.
             Err(_) if knew => {
-                (self.known, self.ahead, self.next) = (None, None, None);
+                (self.known, self.ahead, self.next, self.last) = (None, None, None, None);
                 self.try_once(order, store, None)
             }
             done => done,
@@ -184,39 +214,50 @@ impl<'d> Performer<'d> {
         others: Option<Streams>,
     ) -> Result<Done, CommandError> {
         let start = Instant::now();
-        let planned = self.planned(order)?;
+        let ready = self.next.take().and_then(Next::made);
+        let goes_on = order.varied.is_none() && others.is_none();
+        let (wish, planned) = self.planned(order)?;
         let plan = &planned.plan;
-        let Place { run, mut capturer } = self.take_place(store)?;
+        let Place { before, mut capturer } = self.take_place(store)?;
         let whose = (self.dirs.state.as_path(), &planned.id);
-        let mut prepared = prepare_in(Some(run), plan, whose, &|_| {})?;
-        let is_last = others.is_some();
-        let (begun, streams) = match (others, self.next.take()) {
+        let mut prepared = prepare_in(Some(before), plan, whose, &|_| {})?;
+        let (begun, streams) = match (others, ready) {
             (Some(streams), _) => (None, streams),
             (None, Some(Next { begun, streams })) => (Some(begun), streams),
             (None, None) => (None, Streams::new(store).map_err(no_stream)?),
         };
         prepared.capture(streams.given);
-        // It is made while this one is used. What it is made from has nothing of this one's sandbox yet: it would
-        // keep that alive.
-        let goes_on = order.varied.is_none() && !is_last;
-        self.next = if goes_on { self.begin_next(store) } else { None };
         let root = self.setting.place.clone();
         let part_of = order.project.as_deref().map(|project| (root.as_path(), Path::new(project)));
-        let given = Given { begun, part_of, ..Given::default() };
-        let ran = running::run(&planned, &mut prepared, given, &mut |_| {})?;
+        let given = Given { begun, part_of, leaves_pid_1: true, ..Given::default() };
+        let mut next = None;
+        let mut notify = |notice| {
+            if goes_on && matches!(notice, Notice::Started) {
+                next = self.begin_next(store);
+            }
+        };
+        let ran = running::run(&planned, &mut prepared, given, &mut notify)?;
+        self.next = next;
+        self.leaving = ran.leaving;
+        if let Some(server) = &self.server {
+            server.close(ran.namespaces);
+        }
         let end = end(&planned, &ran.ended)?;
-        self.ahead = Some((plan.opening.clone(), plan.unprepared().to_vec()));
+        if self.ahead.as_ref().is_none_or(|ahead| !ahead.is_of(plan)) {
+            self.ahead = Repeated::of(plan);
+        }
         let absent = ran.observed.as_ref().map(|it| absent(it, &root)).unwrap_or_default();
         let asked = ran.observed.as_ref().and_then(|it| asked(it, &root));
-        let Some(run) = prepared.into_run() else {
+        let Some(before) = prepared.into_before() else {
             return Err(CommandError::new(Kind::Bug, "an action has no layer"));
         };
         let Some(changed) = plan.trees.first() else {
             return Err(CommandError::new(Kind::Bug, "an action has no tree"));
         };
         let publishing = store.publish().map_err(|error| of_store(&error))?;
-        let (tree, changed) = left(changed, &run, &mut capturer, &publishing)?;
-        self.place = Some(Place { run, capturer });
+        let (tree, changed) = left(changed, &before.run, &mut capturer, &publishing)?;
+        self.place = Some(Place { before, capturer });
+        self.last = Some((wish, planned));
         let took_ms = u64::try_from(start.elapsed().as_millis()).unwrap_or(u64::MAX);
         let kept = streams.own.as_ref().map(<[OwnedFd; 2]>::each_ref);
         let (stdout, stderr) = match kept {
@@ -230,9 +271,10 @@ impl<'d> Performer<'d> {
     /// Takes away what the last action left where it was executed, once its result is told. Where that can't be
     /// the next one is executed elsewhere.
     pub(super) fn tidy(&mut self) {
+        self.leaving = None;
         let place = self.place.take();
         self.place = place.and_then(|mut place| {
-            place.run.clear(&OsFs, STAGED.as_ref()).ok()?;
+            place.before.run.clear(&OsFs, STAGED.as_ref()).ok()?;
             Some(place)
         });
     }
@@ -270,14 +312,21 @@ impl<'d> Performer<'d> {
     }
 
     /// Plans the sandbox of an action, whose output is kept.
-    fn planned(&mut self, order: &Order) -> Result<Planned, CommandError> {
-        let observes = order.project.is_some() || order.varied.is_some();
+    fn planned(&mut self, order: &Order) -> Result<(Wish, Planned), CommandError> {
+        let wish = Wish::of(order);
+        if let Some((_, mut planned)) = self.last.take().filter(|(before, _)| *before == wish) {
+            let argv: Vec<_> = order.command.iter().map(OsString::from).collect();
+            if planned.repeat((&self.setting.place, &order.tree, &order.layers), &argv) {
+                return Ok((wish, planned));
+            }
+        }
+        let observes = wish.is_observed;
         let observe = if observes { Observe::Paths } else { Observe::Nothing };
         let request = Request { captured: true, observe, ..Request::default() };
         let planned = self.sandbox(order, request)?;
         #[cfg(feature = "test-switches")]
         let planned = planned.without(&stages::taken_away(&[]));
-        Ok(planned)
+        Ok((wish, planned))
     }
 
     /// Plans a sandbox that depends on nothing of the user's.

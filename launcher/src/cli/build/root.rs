@@ -47,7 +47,7 @@ fn of_git(
     })?;
     let unmade =
         |error: trees::MakeError| failed("can't have the tree at `/`", &error).about(repository);
-    let _leases = trees::ready(&found, room, &|_| {}).map_err(unmade)?;
+    let _leases = trees::ready(&found, room, &|_| {}, &mut Vec::new()).map_err(unmade)?;
     put(&trees::open_made(&found).map_err(unmade)?, memory, publishing)
 }
 

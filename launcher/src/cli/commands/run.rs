@@ -213,7 +213,7 @@ pub(crate) fn supervised(
         capture,
         tells_processes: !args.report.is_empty() || args.events.is_some() || output.is_detailed(),
         record: record.as_ref(),
-        part_of: None,
+        ..Given::default()
     };
     let ran = running::run(&planned, &mut prepared, given, &mut notify)?;
     events.ended(&ran.ended);

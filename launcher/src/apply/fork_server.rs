@@ -1,0 +1,184 @@
+//! A process that does nothing but make first processes of sandboxes, one after another. The kernel copies what
+//! the maker of a process has in memory, page by page as either writes to it: whoever plans has much, and this
+//! process nearly nothing.
+
+use std::fs::File;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::rc::Rc;
+
+use rustix::io::Errno;
+use rustix::net::RecvFlags;
+use rustix::process::{Signal, set_parent_process_death_signal};
+use serde::{Deserialize, Serialize};
+
+use super::failure::SpawnError;
+use super::lower::Init;
+use super::pid_1::{self, Start};
+use super::spawn::{first, own_strings};
+use crate::plan::Namespaces;
+use crate::sys;
+use crate::sys::arguments::StringArea;
+use crate::sys::clone::Cloned;
+
+/// The most bytes of a question: the steps of an opening are few.
+const QUESTION_MAX: usize = 16 * 1024;
+/// The bytes of an answer: a process id, or the number of an error below 0.
+const ANSWER: usize = size_of::<i32>();
+
+/// What is asked for.
+#[derive(Serialize, Deserialize)]
+enum Question {
+    /// A first process.
+    Make(Wanted),
+    /// That what came along is closed.
+    Close,
+}
+
+/// A first process to be made.
+#[derive(Serialize, Deserialize)]
+struct Wanted {
+    namespaces: Option<Namespaces>,
+    /// The steps of the opening.
+    steps: Vec<Init>,
+    /// The numbers at which pid 1 finds what becomes standard output and error.
+    streams: [RawFd; 2],
+}
+
+/// Such a process. It ends with the one that started it, or when that drops this.
+#[derive(Debug)]
+pub(crate) struct ForkServer {
+    way: Rc<Way>,
+}
+
+#[derive(Debug)]
+struct Way {
+    socket: OwnedFd,
+    pid: i32,
+}
+
+impl Drop for Way {
+    fn drop(&mut self) {
+        let _ = rustix::net::shutdown(&self.socket, rustix::net::Shutdown::Both);
+        let _ = sys::wait::until_ended(self.pid);
+    }
+}
+
+/// A first process that was asked for. One is to be waited for before the next is asked for.
+#[derive(Debug)]
+pub(super) struct Awaited {
+    way: Rc<Way>,
+}
+
+impl Awaited {
+    /// Waits until it exists; it is a child of this process.
+    pub(super) fn wait(self) -> Result<(i32, OwnedFd), Errno> {
+        let mut answer = [0; ANSWER];
+        let socket = &self.way.socket;
+        let (length, mut passed) = sys::socket::receive(socket, &mut answer, RecvFlags::empty())?;
+        if length != ANSWER {
+            return Err(Errno::CONNRESET);
+        }
+        match i32::from_le_bytes(answer) {
+            errno if errno < 0 => Err(Errno::from_raw_os_error(-errno)),
+            pid => passed.pop().map(|pidfd| (pid, pidfd)).ok_or(Errno::BADMSG),
+        }
+    }
+}
+
+impl ForkServer {
+    /// Starts one, which has of this process's descriptors the standard streams alone.
+    pub(crate) fn start() -> Result<Self, SpawnError> {
+        let strings = own_strings()?;
+        let (ours, theirs) = sys::socket::pair().map_err(SpawnError::system)?;
+        match sys::clone::clone(0, None).map_err(SpawnError::system)? {
+            Cloned::Child => {
+                drop(ours);
+                let served = alone(&theirs).and_then(|socket| serve(&socket, strings));
+                sys::clone::exit_now(served.map_or(1, |()| 0))
+            }
+            Cloned::Parent { pid, .. } => Ok(Self { way: Rc::new(Way { socket: ours, pid }) }),
+        }
+    }
+
+    /// Asks for a first process, with its ways to this one and its streams.
+    pub(super) fn ask(
+        &self,
+        (namespaces, steps): (Option<Namespaces>, Vec<Init>),
+        (socket, paper): (&OwnedFd, &File),
+        streams: &[OwnedFd; 2],
+    ) -> Result<Awaited, Errno> {
+        let numbers = streams.each_ref().map(AsRawFd::as_raw_fd);
+        let question = Question::Make(Wanted { namespaces, steps, streams: numbers });
+        let [out, err] = streams.each_ref().map(AsFd::as_fd);
+        self.send(&question, &[socket.as_fd(), paper.as_fd(), out, err])?;
+        Ok(Awaited { way: Rc::clone(&self.way) })
+    }
+
+    /// Has it close these, which may take a while.
+    pub(crate) fn close(&self, descriptors: Vec<OwnedFd>) {
+        for some in descriptors.chunks(sys::socket::DESCRIPTORS_MAX) {
+            let passed: Vec<_> = some.iter().map(AsFd::as_fd).collect();
+            // What it does not get is closed here, as is what is on its way: that is fast.
+            self.send(&Question::Close, &passed).unwrap_or_default();
+        }
+    }
+
+    fn send(&self, question: &Question, passed: &[BorrowedFd<'_>]) -> Result<(), Errno> {
+        let question = postcard::to_allocvec(question).map_err(|_| Errno::INVAL)?;
+        sys::socket::send(&self.way.socket, &question, passed)
+    }
+}
+
+/// Gives up all but the standard streams and the socket, which is put where no stream will be.
+fn alone(socket: &OwnedFd) -> Result<OwnedFd, Errno> {
+    set_parent_process_death_signal(Some(Signal::KILL))?;
+    rustix::thread::set_name(c"endow-fork")?;
+    let aside = sys::fd::set_aside(socket.as_fd())?;
+    let number = aside.as_raw_fd().cast_unsigned();
+    sys::fd::close_between(3, number - 1)?;
+    sys::fd::close_between(number + 1, u32::MAX)?;
+    Ok(aside)
+}
+
+/// Makes what it is asked for until nobody asks any more.
+fn serve(socket: &OwnedFd, strings: StringArea) -> Result<(), Errno> {
+    let mut bytes = vec![0; QUESTION_MAX];
+    loop {
+        let (length, passed) = sys::socket::receive(socket, &mut bytes, RecvFlags::empty())?;
+        if length == 0 {
+            return Ok(());
+        }
+        let question = bytes.get(..length).unwrap_or_default();
+        let question = postcard::from_bytes(question).map_err(|_| Errno::BADMSG)?;
+        let Question::Make(wanted) = question else { continue };
+        let made = one(wanted, (socket, passed), strings);
+        let pidfd = made.as_ref().map(|(_, pidfd)| pidfd.as_fd());
+        let answer = made.as_ref().map_or_else(|errno| -errno.raw_os_error(), |(pid, _)| *pid);
+        sys::socket::send(socket, &answer.to_le_bytes(), pidfd.ok().as_slice())?;
+    }
+}
+
+fn one(
+    wanted: Wanted,
+    (own, passed): (&OwnedFd, Vec<OwnedFd>),
+    strings: StringArea,
+) -> Result<(i32, OwnedFd), Errno> {
+    let Wanted { namespaces, steps, streams: numbers } = wanted;
+    // No number that a stream is to have is taken by another descriptor.
+    let aside = passed.iter().map(|it| sys::fd::set_aside(it.as_fd()));
+    let aside: Vec<OwnedFd> = aside.collect::<Result<_, _>>()?;
+    drop(passed);
+    let [socket, paper, out, err] = <[OwnedFd; 4]>::try_from(aside).map_err(|_| Errno::BADMSG)?;
+    match sys::clone::clone_sibling(first(namespaces))? {
+        Cloned::Parent { pid, pidfd } => Ok((pid, pidfd)),
+        Cloned::Child => {
+            sys::fd::close_number(own.as_raw_fd());
+            for (stream, number) in [out, err].into_iter().zip(numbers) {
+                if sys::fd::put_at(stream.as_fd(), number).is_err() {
+                    sys::clone::exit_now(1);
+                }
+            }
+            pid_1::run(&Start { namespaces, steps, socket, paper: File::from(paper), strings })
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! The processes of `endow build` outside of its sandboxes.
+
+use std::fs;
+use std::path::Path;
+
+use crate::build::Project;
+use crate::harness::{Running, soon};
+
+/// The name of what makes first processes, and of those before they are ready.
+const FORK_SERVER: &str = "endow-fork";
+/// The name of a first process with a command.
+const INIT: &str = "endow-init";
+
+/// Actions one after another, of which each takes so long.
+fn project(seconds: &[&str]) -> Project {
+    let action = |(number, seconds): (usize, &&str)| {
+        let needs = if number == 0 { String::new() } else { format!("\"a{}\"", number - 1) };
+        format!(
+            "[[action]]\nname = \"a{number}\"\nneeds = [{needs}]\noutputs = [\"out{number}\"]\n\
+             command = [\"sh\", \"-c\", \"echo {number} | tee out{number}; sleep {seconds}\"]\n"
+        )
+    };
+    Project::new(&seconds.iter().enumerate().map(action).collect::<String>())
+}
+
+fn children(of: i32) -> Vec<i32> {
+    let text = fs::read_to_string(format!("/proc/{of}/task/{of}/children")).unwrap_or_default();
+    text.split_whitespace().filter_map(|number| number.parse().ok()).collect()
+}
+
+fn name(pid: i32) -> String {
+    let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    name.trim_end().to_owned()
+}
+
+fn link(pid: i32, path: &str) -> String {
+    let link = fs::read_link(Path::new("/proc").join(pid.to_string()).join(path));
+    link.map(|to| to.display().to_string()).unwrap_or_default()
+}
+
+/// What a process has open.
+fn open(pid: i32) -> Vec<String> {
+    let Ok(entries) = fs::read_dir(format!("/proc/{pid}/fd")) else { return Vec::new() };
+    let numbers = entries.flatten().filter_map(|it| it.file_name().into_string().ok());
+    numbers.map(|number| link(pid, &format!("fd/{number}"))).collect()
+}
+
+/// A worker whose action runs, with what makes its first processes, and the next of these.
+struct Worker {
+    pid: i32,
+    server: i32,
+    next: i32,
+}
+
+impl Worker {
+    /// Finds the one of a build that executes one action after another.
+    fn find(build: i32) -> Option<Self> {
+        let runs = |it: &i32| children(*it).into_iter().any(|child| name(child) == INIT);
+        let pid = children(build).into_iter().find(runs)?;
+        let outside = |it: &i32| link(*it, "ns/user") == link(pid, "ns/user");
+        let forked = children(pid).into_iter().filter(|child| name(*child) == FORK_SERVER);
+        let (servers, next): (Vec<i32>, Vec<i32>) = forked.partition(outside);
+        match (servers.as_slice(), next.as_slice()) {
+            (&[server], &[next]) => Some(Self { pid, server, next }),
+            _ => None,
+        }
+    }
+}
+
+#[test]
+fn next_first_process_holds_nothing_of_the_sandbox_before_it() {
+    let project = project(&["0", "0", "60"]);
+    let build = Running::start(&mut project.world.endow(["build", "-j1"]));
+    let mut found = None;
+    soon("a sandbox is ready while another one is used", || {
+        found = Worker::find(build.pid());
+        found.is_some() && project.path("out1").exists()
+    });
+    let worker = found.expect("found");
+    let of_sandboxes = |pid: i32| {
+        let kinds = ["user:[", "mnt:[", "net:[", "anon_inode:[pidfd]", "pidfd:["];
+        let open = open(pid);
+        assert!(open.len() >= 4, "{open:?}");
+        open.into_iter().filter(|it| kinds.iter().any(|kind| it.starts_with(kind))).count()
+    };
+    assert!(of_sandboxes(worker.pid) >= 4, "control: {:?}", open(worker.pid));
+    assert_eq!(of_sandboxes(worker.server), 0, "{:?}", open(worker.server));
+    assert_eq!(of_sandboxes(worker.next), 0, "{:?}", open(worker.next));
+    // Nor anything of the store, of the build or of its caller.
+    let server = open(worker.server);
+    assert_eq!(server.len(), 4, "three streams and the way to its worker: {server:?}");
+}
+
+#[test]
+fn build_goes_on_without_what_makes_first_processes() {
+    let project = project(&["0", "1", "0", "0"]);
+    let mut build = Running::start(&mut project.world.endow(["build", "-j1"]));
+    let mut found = None;
+    soon("a sandbox is ready while another one is used", || {
+        found = Worker::find(build.pid());
+        found.is_some()
+    });
+    let worker = found.expect("found");
+    crate::harness::send(libc::SIGKILL, worker.server);
+    soon("it is gone", || open(worker.server).is_empty());
+    assert_eq!(build.end(), 0);
+    for number in 0..4 {
+        assert_eq!(project.read(&format!("out{number}")), format!("{number}\n"));
+    }
+}
+
+/// Nothing of a worker outlives the build, however that ends.
+#[test]
+fn what_makes_first_processes_ends_with_the_build() {
+    let project = project(&["0", "60"]);
+    let build = Running::start(&mut project.world.endow(["build", "-j1"]));
+    let mut found = None;
+    soon("a sandbox is ready while another one is used", || {
+        found = Worker::find(build.pid());
+        found.is_some()
+    });
+    let worker = found.expect("found");
+    build.signal(libc::SIGKILL);
+    for pid in [worker.pid, worker.server, worker.next] {
+        soon("nothing is left", || !Path::new(&format!("/proc/{pid}")).exists());
+    }
+}
