@@ -24,7 +24,7 @@ use crate::plan::step::{Buffered, Guard, InitStep, Upper};
 use crate::plan::{ChosenKeys, Plan, ssh_agent};
 use crate::probe::HostObjects;
 use crate::supervise::{
-    self, Attempt, Calls, Capture, Ended, Guarding, Judge, Layers, Leaving, Left, Measured, Notice,
+    self, Attempt, Calls, Capture, Ended, Guarding, Judge, Layers, Left, Measured, Notice,
     Observed, Observer, Over, PublishedFile, Publisher, Recorder, Renewal, Supervised, Terminal,
     Watching,
 };
@@ -48,8 +48,6 @@ pub(crate) struct Ran {
     pub(crate) bridges: Option<Asked>,
     /// What keeps the sandbox's namespaces.
     pub(crate) namespaces: Vec<OwnedFd>,
-    /// Pid 1, where nobody waited for its own end.
-    pub(crate) leaving: Option<Leaving>,
     /// The time until pid 1 existed.
     pub(crate) spawn_time: Duration,
     /// The time from then to the end.
@@ -71,8 +69,6 @@ pub(crate) struct Given<'a> {
     pub(crate) record: Option<&'a Record>,
     /// What stands at a place of the view is a part of this directory of the host.
     pub(crate) part_of: Option<(&'a Path, &'a Path)>,
-    /// Whether pid 1 itself may be left of the run, on its way out.
-    pub(crate) leaves_pid_1: bool,
 }
 
 /// Starts the sandbox and supervises it to its end.
@@ -113,9 +109,7 @@ pub(crate) fn run(
     let supervised = supervised.capturing(given.capture).answering(calls).measuring(measured);
     let guarding = guarded(planned, watching)?;
     let supervised = supervised.serving(served).guarding(guarding).bridging(bridges);
-    // A control group can't be removed with a process in it.
-    let leaves_pid_1 = given.leaves_pid_1 && prepared.cgroup().is_none();
-    let mut set = [supervised.ending_when_told(leaves_pid_1)];
+    let mut set = [supervised];
     let spawned = Instant::now();
     // While pid 1 builds the view there is nothing else to do.
     let recorder = recorded(plan, prepared);
@@ -170,7 +164,7 @@ fn ran(
     notify: &mut dyn FnMut(Notice),
 ) -> Ran {
     let Left { captured, layers, handed, mut connections, .. } = left;
-    let Left { bridges, held, observed, namespaces, leaving, .. } = left;
+    let Left { bridges, held, observed, namespaces, .. } = left;
     for news in held {
         notify(news.into());
     }
@@ -185,7 +179,6 @@ fn ran(
         observed,
         bridges,
         namespaces,
-        leaving,
         spawn_time,
         run_time,
     }

@@ -16,8 +16,6 @@ pub(crate) struct State {
     /// The command has a session of its own: no terminal reaches it.
     own_session: bool,
     interrupt_ends: bool,
-    /// Whether the run has ended when nobody but pid 1 is left.
-    ends_when_told: bool,
     /// Names are kept covered.
     on_duty: bool,
     /// endow was started in the foreground of a terminal, where somebody can continue it.
@@ -94,7 +92,6 @@ impl State {
             signals: 0,
             asked_to_end: false,
             interrupt_ends: false,
-            ends_when_told: false,
             no_keyring: false,
             failure: None,
             exited: None,
@@ -109,12 +106,6 @@ impl State {
     /// Says whether an interrupt ends the command as TERM does.
     pub(crate) fn ended_by_interrupt(self, interrupt_ends: bool) -> Self {
         Self { interrupt_ends, ..self }
-    }
-
-    /// Says whether the run has ended when pid 1 says that no other process is left, and not when it is gone
-    /// itself.
-    pub(crate) fn ending_when_told(self, ends_when_told: bool) -> Self {
-        Self { ends_when_told, ..self }
     }
 
     /// Says whether endow was started in the foreground of a terminal.
@@ -193,8 +184,7 @@ fn said(state: &mut State, message: Message) -> Decision {
         }
         Message::Exited { status, leftovers, usage } => {
             state.exited = Some((status, leftovers, usage));
-            let ended = state.ends_when_told.then(|| ended(state));
-            Decision { ended, ..Decision::default() }
+            Decision::default()
         }
         Message::Namespaces
         | Message::Listener

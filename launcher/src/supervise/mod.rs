@@ -35,5 +35,5 @@ pub(crate) use publisher::{Attempt, PublishedFile, Publisher};
 pub(crate) use recorder::Recorder;
 pub(crate) use renames::Layers;
 pub(crate) use renew::Renewal;
-pub(crate) use run::{Leaving, Left, Supervised, die_with_parent, run};
+pub(crate) use run::{Left, Supervised, die_with_parent, run};
 pub(crate) use terminal::Terminal;

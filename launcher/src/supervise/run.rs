@@ -74,20 +74,6 @@ pub(crate) struct Left {
     pub(crate) observed: Option<Observed>,
     /// What keeps its namespaces. The kernel takes them apart when it is closed, and whoever closes it waits.
     pub(crate) namespaces: Vec<OwnedFd>,
-    /// Pid 1, where nobody waited for its own end.
-    pub(crate) leaving: Option<Leaving>,
-}
-
-/// A pid 1 which nobody can say anything to any more, and which ends by itself. Dropped, it is waited for.
-#[derive(Debug)]
-pub(crate) struct Leaving {
-    pid: i32,
-}
-
-impl Drop for Leaving {
-    fn drop(&mut self) {
-        let _ = sys::wait::until_ended(self.pid);
-    }
 }
 
 impl<'a> Supervised<'a> {
@@ -121,12 +107,6 @@ impl<'a> Supervised<'a> {
             bridges: None,
             ended: None,
         }
-    }
-
-    /// Takes the run for ended when pid 1 says that no other process is left.
-    pub(crate) fn ending_when_told(mut self, ends_when_told: bool) -> Self {
-        self.state = self.state.ending_when_told(ends_when_told);
-        self
     }
 
     /// Reads what the command writes.
@@ -176,8 +156,7 @@ impl<'a> Supervised<'a> {
         let Descriptors { layers, handed, user, mount, network, .. } = self.sandbox.descriptors;
         let namespaces = [user, mount, network].into_iter().flatten().collect();
         let captured = self.capture;
-        let leaving = (!self.gone).then_some(Leaving { pid: self.sandbox.pid });
-        Left { captured, layers, handed, connections, bridges, held, observed, namespaces, leaving }
+        Left { captured, layers, handed, connections, bridges, held, observed, namespaces }
     }
 }
 

@@ -26,7 +26,7 @@ use crate::cli::surroundings::{Dirs, Surroundings};
 use crate::plan::ChangedTree;
 use crate::plan::seccomp::Observe;
 use crate::plan::why::Subject;
-use crate::supervise::{Asked, Ended, Leaving, Notice, Observed, Outcome};
+use crate::supervise::{Asked, Ended, Notice, Observed, Outcome};
 use crate::sys;
 use crate::trees::{CaptureError, Capturer};
 
@@ -51,8 +51,6 @@ pub(crate) struct Performer<'d> {
     next: Option<Next>,
     /// The last plan, and for what it was made.
     last: Option<(Wish, Planned)>,
-    /// The first process of the last sandbox, where it may still be there.
-    leaving: Option<Leaving>,
     place: Option<Place>,
 }
 
@@ -153,7 +151,6 @@ impl<'d> Performer<'d> {
             ahead: None,
             next: None,
             last: None,
-            leaving: None,
             place: None,
         }
     }
@@ -229,7 +226,7 @@ impl<'d> Performer<'d> {
         prepared.capture(streams.given);
         let root = self.setting.place.clone();
         let part_of = order.project.as_deref().map(|project| (root.as_path(), Path::new(project)));
-        let given = Given { begun, part_of, leaves_pid_1: true, ..Given::default() };
+        let given = Given { begun, part_of, ..Given::default() };
         let mut next = None;
         let mut notify = |notice| {
             if goes_on && matches!(notice, Notice::Started) {
@@ -238,7 +235,6 @@ impl<'d> Performer<'d> {
         };
         let ran = running::run(&planned, &mut prepared, given, &mut notify)?;
         self.next = next;
-        self.leaving = ran.leaving;
         if let Some(server) = &self.server {
             server.close(ran.namespaces);
         }
@@ -271,7 +267,6 @@ impl<'d> Performer<'d> {
     /// Takes away what the last action left where it was executed, once its result is told. Where that can't be
     /// the next one is executed elsewhere.
     pub(super) fn tidy(&mut self) {
-        self.leaving = None;
         let place = self.place.take();
         self.place = place.and_then(|mut place| {
             place.before.run.clear(&OsFs, STAGED.as_ref()).ok()?;
