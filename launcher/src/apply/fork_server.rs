@@ -6,8 +6,8 @@ use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::rc::Rc;
 
-use rustix::io::Errno;
-use rustix::net::RecvFlags;
+use rustix::io::{Errno, fcntl_dupfd_cloexec};
+use rustix::net::{RecvFlags, Shutdown, shutdown};
 use rustix::process::{Signal, set_parent_process_death_signal};
 use serde::{Deserialize, Serialize};
 
@@ -56,9 +56,16 @@ struct Way {
     pid: i32,
 }
 
+impl Way {
+    /// Says nothing more, and hears nothing: the process ends.
+    fn shut(&self) {
+        let _ = shutdown(&self.socket, Shutdown::Both);
+    }
+}
+
 impl Drop for Way {
     fn drop(&mut self) {
-        let _ = rustix::net::shutdown(&self.socket, rustix::net::Shutdown::Both);
+        self.shut();
         let _ = sys::wait::until_ended(self.pid);
     }
 }
@@ -72,16 +79,22 @@ pub(super) struct Awaited {
 impl Awaited {
     /// Waits until it exists; it is a child of this process.
     pub(super) fn wait(self) -> Result<(i32, OwnedFd), Errno> {
+        let answer = self.answer();
+        // No later question is answered by what was not read here.
+        let (pid, pidfd) = answer.inspect_err(|_| self.way.shut())?;
+        if pid < 0 {
+            Err(Errno::from_raw_os_error(-pid))
+        } else {
+            pidfd.map(|it| (pid, it)).ok_or(Errno::BADMSG)
+        }
+    }
+
+    fn answer(&self) -> Result<(i32, Option<OwnedFd>), Errno> {
         let mut answer = [0; ANSWER];
         let socket = &self.way.socket;
         let (length, mut passed) = sys::socket::receive(socket, &mut answer, RecvFlags::empty())?;
-        if length != ANSWER {
-            return Err(Errno::CONNRESET);
-        }
-        match i32::from_le_bytes(answer) {
-            errno if errno < 0 => Err(Errno::from_raw_os_error(-errno)),
-            pid => passed.pop().map(|pidfd| (pid, pidfd)).ok_or(Errno::BADMSG),
-        }
+        let is_whole = length == ANSWER;
+        is_whole.then(|| (i32::from_le_bytes(answer), passed.pop())).ok_or(Errno::CONNRESET)
     }
 }
 
@@ -93,7 +106,7 @@ impl ForkServer {
         match sys::clone::clone(0, None).map_err(SpawnError::system)? {
             Cloned::Child => {
                 drop(ours);
-                let served = alone(&theirs).and_then(|socket| serve(&socket, strings));
+                let served = alone(&theirs).and_then(|()| serve(&theirs, strings));
                 sys::clone::exit_now(served.map_or(1, |()| 0))
             }
             Cloned::Parent { pid, .. } => Ok(Self { way: Rc::new(Way { socket: ours, pid }) }),
@@ -129,15 +142,13 @@ impl ForkServer {
     }
 }
 
-/// Gives up all but the standard streams and the socket, which is put where no stream will be.
-fn alone(socket: &OwnedFd) -> Result<OwnedFd, Errno> {
+/// Gives up all but the standard streams and the socket.
+fn alone(socket: &OwnedFd) -> Result<(), Errno> {
     set_parent_process_death_signal(Some(Signal::KILL))?;
     rustix::thread::set_name(c"endow-fork")?;
-    let aside = sys::fd::set_aside(socket.as_fd())?;
-    let number = aside.as_raw_fd().cast_unsigned();
+    let number = socket.as_raw_fd().cast_unsigned();
     sys::fd::close_between(3, number - 1)?;
-    sys::fd::close_between(number + 1, u32::MAX)?;
-    Ok(aside)
+    sys::fd::close_between(number + 1, u32::MAX)
 }
 
 /// Makes what it is asked for until nobody asks any more.
@@ -164,8 +175,9 @@ fn one(
     strings: StringArea,
 ) -> Result<(i32, OwnedFd), Errno> {
     let Wanted { namespaces, steps, streams: numbers } = wanted;
-    // No number that a stream is to have is taken by another descriptor.
-    let aside = passed.iter().map(|it| sys::fd::set_aside(it.as_fd()));
+    // No number that a stream is to have is taken by another descriptor; the child has not `own`.
+    let above = numbers.into_iter().fold(2, RawFd::max) + 1;
+    let aside = passed.iter().map(|it| fcntl_dupfd_cloexec(it, above));
     let aside: Vec<OwnedFd> = aside.collect::<Result<_, _>>()?;
     drop(passed);
     let [socket, paper, out, err] = <[OwnedFd; 4]>::try_from(aside).map_err(|_| Errno::BADMSG)?;

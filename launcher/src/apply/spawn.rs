@@ -177,8 +177,8 @@ impl Repeated {
         streams: &[OwnedFd; 2],
     ) -> Result<Begun, SpawnError> {
         let mut begun = begin_by(server, &self.opening, streams)?;
-        let posted = self.packets.iter().try_for_each(|packet| begun.post(packet));
-        begun.unsent = posted.err();
+        let posted = self.packets.iter().try_for_each(|packet| begun.post_at_once(packet));
+        posted.map_err(SpawnError::system)?;
         (begun.early, begun.lowering) = (self.early.clone(), self.lowering.clone());
         begun.confinement = Some(self.confinement.clone());
         Ok(begun)
@@ -226,6 +226,14 @@ impl Begun {
         let bytes = u32::try_from(packet.len()).map_err(|_| Errno::MSGSIZE)?;
         self.tell(&Message::Steps { bytes }.encode())?;
         self.tell(packet)
+    }
+
+    /// Sends lowered steps to a pid 1 that may not be there yet: nobody waits for it.
+    fn post_at_once(&self, packet: &[u8]) -> Result<(), Errno> {
+        let Some(socket) = &self.socket else { return Ok(()) };
+        let bytes = u32::try_from(packet.len()).map_err(|_| Errno::MSGSIZE)?;
+        sys::socket::send_at_once(socket, &Message::Steps { bytes }.encode(), &[])?;
+        sys::socket::send_at_once(socket, packet, &[])
     }
 
     /// Says something to a pid 1 that does what it is told. One that is gone has said why. Should it be there, it

@@ -54,6 +54,13 @@ pub(crate) struct Ran {
     pub(crate) run_time: Duration,
 }
 
+impl Ran {
+    /// Waits until the kernel has taken the sandbox apart.
+    pub(crate) fn without_namespaces(self) -> Self {
+        Self { namespaces: Vec::new(), ..self }
+    }
+}
+
 /// What a run may have besides its plan.
 #[derive(Debug, Default)]
 pub(crate) struct Given<'a> {

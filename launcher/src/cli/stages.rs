@@ -46,8 +46,8 @@ pub(crate) struct Planned {
 
 impl Planned {
     /// Makes this the plan of a run that differs in nothing but a tree of the store and its command; returns
-    /// whether that is possible. The policy and the host may have changed since: whoever repeats a run knows what
-    /// it is for.
+    /// whether that is possible, and has no use otherwise. What else the policy and the host say is what was found
+    /// for the first of these runs.
     pub(crate) fn repeat(
         &mut self,
         (place, tree, layers): (&Path, &str, &[String]),
@@ -64,7 +64,7 @@ impl Planned {
         let trees = trees::resolve(std::slice::from_ref(&wanted), places, &self.host.kernel);
         let Some(Ok(fact)) = trees.values().next() else { return false };
         let another = Another { at: &wanted.at, backend: &wanted.backend, fact, argv };
-        let is_possible = self.plan.show(&another);
+        let is_possible = self.plan.show(&another) && plan::check(&self.plan).is_empty();
         if is_possible {
             plan::tree_name(spec).map(|before| self.host.trees.remove(&before));
             *spec = wanted;

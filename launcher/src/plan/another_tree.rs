@@ -6,7 +6,7 @@ use endow_policy::{BackendSpec, GuestPath, Level};
 
 use super::Plan;
 use super::step::{ExecSpec, InitStep, PrepareStep, Source};
-use super::tree::TreeFact;
+use super::tree::{Presented, TreeFact};
 
 /// What another run shows in the place of a tree, and what it executes.
 #[derive(Clone, Debug)]
@@ -37,8 +37,11 @@ impl Plan {
         }
         let layers = old.layers().into_iter().zip(another.fact.layers());
         let layers: Vec<(Source, Source)> = layers.collect();
-        for step in &mut self.init {
-            step.sources_at(another.at).iter_mut().for_each(|source| replace(source, &layers));
+        let shown = self.init.iter_mut().map(InitStep::shown);
+        for source in shown.filter(|(at, _)| *at == Some(another.at)).flat_map(|(_, shown)| shown) {
+            if let Some((_, new)) = layers.iter().find(|(old, _)| old == source) {
+                *source = new.clone();
+            }
         }
         let prepared = self.prepare.iter_mut().filter_map(|step| match step {
             PrepareStep::Tree { tree, .. } => Some(tree),
@@ -57,7 +60,10 @@ impl Plan {
             ExecSpec::Command { argv, .. } => argv.first() == another.argv.first(),
             ExecSpec::Helper { .. } => false,
         };
-        let shown = self.placement.mounts.iter().filter(|it| it.tree.as_deref() == Some(old));
+        let layers = old.layers();
+        let has_any = |fact: &TreeFact| fact.layers().iter().any(|layer| layers.contains(layer));
+        let shown = self.placement.mounts.iter().filter_map(|it| it.tree.as_deref());
+        let shown = shown.filter(|fact| has_any(fact));
         // A working copy of a repository has more of its tree than its files.
         let is_content = matches!(another.backend, BackendSpec::Cas { .. }) && old.copy.is_none();
         let is_possible = is_same_command && is_content && !self.names_its_run();
@@ -73,19 +79,13 @@ impl Plan {
 }
 
 impl InitStep {
-    /// Returns what a step takes that mounts something at a place.
-    fn sources_at(&mut self, place: &GuestPath) -> &mut [Source] {
+    /// Returns what a step shows that may be of a tree, and where.
+    fn shown(&mut self) -> (Option<&GuestPath>, &mut [Source]) {
         match self {
-            Self::Bind { source, at, .. } if at == place => std::slice::from_mut(source),
-            Self::Overlay { lower, at, .. } if at == place => lower,
-            _ => &mut [],
+            Self::Bind { source, at, .. } => (Some(at), std::slice::from_mut(source)),
+            Self::Overlay { lower, at, .. } => (Some(at), lower),
+            _ => (None, &mut []),
         }
-    }
-}
-
-fn replace(source: &mut Source, layers: &[(Source, Source)]) {
-    if let Some((_, new)) = layers.iter().find(|(old, _)| old == source) {
-        *source = new.clone();
     }
 }
 
@@ -97,10 +97,14 @@ fn alike(old: &TreeFact, new: &TreeFact) -> bool {
         root: old.root.clone(),
         is_made: old.is_made,
         parts: old.parts.clone(),
+        presented_as: old.presented_as.clone(),
         ..new.clone()
     };
     let mut parts = old.parts.iter().zip(&new.parts);
+    // Stubs are mounted otherwise than copies.
+    let are_stubs = |fact: &TreeFact| matches!(fact.presented_as, Presented::Stubs { .. });
     called_as_old == *old
+        && are_stubs(old) == are_stubs(new)
         && old.parts.len() == new.parts.len()
         && parts.all(|(old, new)| alike(old, new))
 }

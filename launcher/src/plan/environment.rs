@@ -172,13 +172,13 @@ impl Placement {
 }
 
 impl Environment {
-    /// Returns the places where a command is tried: its own path, or its name below each
-    /// directory of PATH.
     /// Returns whether it tells the name of the run.
     pub(super) fn names_run(&self) -> bool {
         self.variables.contains_key(OsStr::new(RUN))
     }
 
+    /// Returns the places where a command is tried: its own path, or its name below each
+    /// directory of PATH.
     pub(super) fn exec(&self, argv: &[OsString]) -> ExecSpec {
         let name = argv.first().map(OsString::as_os_str).unwrap_or_default();
         let candidates = if name.as_bytes().contains(&b'/') {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io;
+use std::mem;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -44,8 +45,9 @@ pub(crate) struct Performer<'d> {
     settled: Option<(Wish, Settled)>,
     /// What is known of the host, which does not change for every action.
     known: Option<Known>,
-    /// What makes first processes ahead. Without one, none is.
+    /// What makes first processes ahead, from the first action on. Without one, none is.
     server: Option<ForkServer>,
+    has_begun: bool,
     /// What the last sandbox began with: most likely the next one does, too.
     ahead: Option<Repeated>,
     next: Option<Next>,
@@ -148,16 +150,12 @@ impl<'d> Performer<'d> {
             settled: None,
             known: None,
             server: None,
+            has_begun: false,
             ahead: None,
             next: None,
             last: None,
             place: None,
         }
-    }
-
-    /// Has first processes made by a process with as little in memory as this one has now.
-    pub(super) fn with_fork_server(self) -> Self {
-        Self { server: ForkServer::start().ok(), ..self }
     }
 
     /// Begins a sandbox for the next action. One that can't be begun is made when it is needed, and its
@@ -175,6 +173,10 @@ impl<'d> Performer<'d> {
         order: &Order,
         store: &Store<'_>,
     ) -> Result<Done, CommandError> {
+        if !mem::replace(&mut self.has_begun, true) {
+            // Now this process has nearly nothing in memory.
+            self.server = ForkServer::start().ok();
+        }
         self.tidy();
         // A process has the processors of the one that made it.
         if order.varied.is_some() {

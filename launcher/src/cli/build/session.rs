@@ -189,7 +189,7 @@ impl<'s> Session<'s> {
         }
     }
 
-    /// Notes how an action ended; returns the order that waits for a worker, unless that is the end.
+    /// Notes how an action ended; returns the order that waits for a worker, unless nothing more is executed.
     fn over(
         &self,
         action: usize,
@@ -197,7 +197,8 @@ impl<'s> Session<'s> {
         next: Option<Order>,
     ) -> Option<Order> {
         let is_done = self.is_done(action);
-        let (next, waits) = if is_done { (next, None) } else { (None, next) };
+        let goes_on = is_done || self.args.keep_going;
+        let (next, waits) = if goes_on { (next, None) } else { (None, next) };
         if let Some(order) = waits {
             schedule.put_back(order.action);
         }

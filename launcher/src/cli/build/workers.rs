@@ -157,7 +157,7 @@ fn work(orders: &UnixStream, dirs: &Dirs) {
     if let Ok(null) = std::fs::File::open("/dev/null") {
         let _ = rustix::stdio::dup2_stdin(null.as_fd());
     }
-    let (mut performer, store) = (Performer::new(dirs).with_fork_server(), OnceCell::new());
+    let (mut performer, store) = (Performer::new(dirs), OnceCell::new());
     let open = || Store::open(&OsFs, &trees::store(&dirs.cache)).map_err(|error| of_store(&error));
     while let Ok(Some(order)) = order::read::<Order>(orders) {
         let done = match store.get_or_init(open) {

@@ -215,7 +215,7 @@ pub(crate) fn supervised(
         record: record.as_ref(),
         ..Given::default()
     };
-    let ran = running::run(&planned, &mut prepared, given, &mut notify)?;
+    let ran = running::run(&planned, &mut prepared, given, &mut notify)?.without_namespaces();
     events.ended(&ran.ended);
     let finishing = Instant::now();
     let sync =
