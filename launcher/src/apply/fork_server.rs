@@ -3,6 +3,7 @@
 //! process nearly nothing.
 
 use std::fs::File;
+use std::mem;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::rc::Rc;
 
@@ -14,14 +15,12 @@ use serde::{Deserialize, Serialize};
 use super::failure::SpawnError;
 use super::lower::Init;
 use super::pid_1::{self, Start};
-use super::spawn::{first, own_strings};
+use super::spawn::{PACKET_MAX, first, own_strings};
 use crate::plan::Namespaces;
 use crate::sys;
 use crate::sys::arguments::StringArea;
 use crate::sys::clone::Cloned;
 
-/// The most bytes of a question: the steps of an opening are few.
-const QUESTION_MAX: usize = 16 * 1024;
 /// The bytes of an answer: a process id, or the number of an error below 0.
 const ANSWER: usize = size_of::<i32>();
 
@@ -32,6 +31,16 @@ enum Question {
     Make(Wanted),
     /// That what came along is closed.
     Close,
+    /// That first processes from now on carry out other steps of their plans: those that follow.
+    Forget,
+    /// That they carry out these steps, after those that were named before.
+    Learn(Vec<Init>),
+}
+
+/// Returns the bytes by which a fork server learns steps, unless they are too large for a packet.
+pub(super) fn packet(steps: Vec<Init>) -> Option<Vec<u8>> {
+    let bytes = postcard::to_allocvec(&Question::Learn(steps)).ok();
+    bytes.filter(|bytes| bytes.len() <= PACKET_MAX)
 }
 
 /// A first process to be made.
@@ -127,6 +136,13 @@ impl ForkServer {
         Ok(Awaited { way: Rc::clone(&self.way) })
     }
 
+    /// Has first processes from now on carry out the steps of these packets, and nobody waits for that.
+    pub(super) fn learn(&self, packets: &[Vec<u8>]) -> Result<(), Errno> {
+        self.send(&Question::Forget, &[])?;
+        let mut packets = packets.iter();
+        packets.try_for_each(|packet| sys::socket::send_at_once(&self.way.socket, packet, &[]))
+    }
+
     /// Has it close these, which may take a while.
     pub(crate) fn close(&self, descriptors: Vec<OwnedFd>) {
         for some in descriptors.chunks(sys::socket::DESCRIPTORS_MAX) {
@@ -153,24 +169,35 @@ fn alone(socket: &OwnedFd) -> Result<(), Errno> {
 
 /// Makes what it is asked for until nobody asks any more.
 fn serve(socket: &OwnedFd, strings: StringArea) -> Result<(), Errno> {
-    let mut bytes = vec![0; QUESTION_MAX];
+    let (mut bytes, mut ahead) = (vec![0; PACKET_MAX], Vec::new());
     loop {
         let (length, passed) = sys::socket::receive(socket, &mut bytes, RecvFlags::empty())?;
         if length == 0 {
             return Ok(());
         }
         let question = bytes.get(..length).unwrap_or_default();
-        let question = postcard::from_bytes(question).map_err(|_| Errno::BADMSG)?;
-        let Question::Make(wanted) = question else { continue };
-        let made = one(wanted, (socket, passed), strings);
+        let wanted = match postcard::from_bytes(question).map_err(|_| Errno::BADMSG)? {
+            Question::Make(wanted) => wanted,
+            Question::Close => continue,
+            Question::Forget => {
+                ahead.clear();
+                continue;
+            }
+            Question::Learn(steps) => {
+                ahead.extend(steps);
+                continue;
+            }
+        };
+        let made = one((wanted, &mut ahead), (socket, passed), strings);
         let pidfd = made.as_ref().map(|(_, pidfd)| pidfd.as_fd());
         let answer = made.as_ref().map_or_else(|errno| -errno.raw_os_error(), |(pid, _)| *pid);
         sys::socket::send(socket, &answer.to_le_bytes(), pidfd.ok().as_slice())?;
     }
 }
 
+/// Makes a first process; that takes the steps, of which this one keeps its own.
 fn one(
-    wanted: Wanted,
+    (wanted, ahead): (Wanted, &mut Vec<Init>),
     (own, passed): (&OwnedFd, Vec<OwnedFd>),
     strings: StringArea,
 ) -> Result<(i32, OwnedFd), Errno> {
@@ -190,7 +217,8 @@ fn one(
                     sys::clone::exit_now(1);
                 }
             }
-            pid_1::run(&Start { namespaces, steps, socket, paper: File::from(paper), strings })
+            let (ahead, paper) = (mem::take(ahead), File::from(paper));
+            pid_1::run(&Start { namespaces, steps, ahead, socket, paper, strings })
         }
     }
 }

@@ -25,6 +25,8 @@ pub(super) struct Start {
     pub(super) namespaces: Option<Namespaces>,
     /// The steps of the opening.
     pub(super) steps: Vec<Init>,
+    /// The first steps of the plan, as far as they are known.
+    pub(super) ahead: Vec<Init>,
     /// The way to the supervisor.
     pub(super) socket: OwnedFd,
     /// Where the plan will be written.
@@ -71,7 +73,9 @@ fn open(start: &Start, view: &mut View) -> Result<Inherited, StepFailure> {
 /// Waits for the plan, and carries out what comes before; returns how many steps that were. A
 /// supervisor that is gone has no plan.
 fn wait(start: &Start, view: &mut View) -> Result<u32, StepFailure> {
-    let (of_pid_1, mut done) = (failure(Stage::Reaper), 0);
+    let of_pid_1 = failure(Stage::Reaper);
+    view.run((Stage::Init, 0), &start.ahead)?;
+    let mut done = count(&start.ahead);
     loop {
         let mut bytes = [0; SIZE];
         let received = sys::socket::receive(&start.socket, &mut bytes, RecvFlags::empty());
@@ -81,11 +85,15 @@ fn wait(start: &Start, view: &mut View) -> Result<u32, StepFailure> {
             Some(Message::Steps { bytes }) => {
                 let steps = steps(start, bytes).map_err(of_pid_1)?;
                 view.run((Stage::Init, done), &steps)?;
-                done += u32::try_from(steps.len()).unwrap_or(u32::MAX);
+                done += count(&steps);
             }
             _ => sys::clone::exit_now(0),
         }
     }
+}
+
+fn count(steps: &[Init]) -> u32 {
+    u32::try_from(steps.len()).unwrap_or(u32::MAX)
 }
 
 fn steps(start: &Start, bytes: u32) -> Result<Vec<Init>, Errno> {

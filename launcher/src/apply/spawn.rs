@@ -1,6 +1,7 @@
 //! From a plan to a running sandbox, in two halves: pid 1 is begun as soon as the policy is known
 //! and makes its namespaces while the host is asked; the plan follows when it is made.
 
+use std::cell::RefCell;
 use std::ffi::NulError;
 use std::fs::File;
 use std::io::Write;
@@ -11,7 +12,7 @@ use rustix::io::Errno;
 use rustix::net::{Shutdown, shutdown};
 
 use super::failure::SpawnError;
-use super::fork_server::{Awaited, ForkServer};
+use super::fork_server::{self, Awaited, ForkServer};
 use super::lower::{self, Confinement, Init, Lowering};
 use super::message::Message;
 use super::pid_1::{self, Start};
@@ -93,7 +94,7 @@ impl Sandbox {
 /// How many steps are sent at once.
 const STEPS_AT_ONCE: usize = 32;
 /// The most bytes that are sent at once: as many as a socket takes.
-const PACKET_MAX: usize = 128 * 1024;
+pub(super) const PACKET_MAX: usize = 128 * 1024;
 
 /// A pid 1 that waits for its plan; it is killed when it gets none.
 #[derive(Debug)]
@@ -143,8 +144,8 @@ pub(crate) struct Repeated {
     opening: Opening,
     early: Vec<InitStep>,
     lowering: Lowering,
-    /// The same steps, each some of them.
-    packets: Vec<Vec<u8>>,
+    /// The same steps, each some of them, until the fork server has them.
+    packets: RefCell<Option<Vec<Vec<u8>>>>,
     /// What follows the view.
     confinement: Confinement,
 }
@@ -155,9 +156,10 @@ impl Repeated {
     /// sent.
     pub(crate) fn of(plan: &Plan) -> Option<Self> {
         let mut lowering = Lowering::default();
-        let lowered = |some| packet(&lowering.steps(some).ok()?);
+        let lowered = |some| fork_server::packet(lowering.steps(some).ok()?);
         let early = plan.unprepared();
         let packets = early.chunks(STEPS_AT_ONCE).map(lowered).collect::<Option<_>>()?;
+        let packets = RefCell::new(Some(packets));
         let (opening, early) = (plan.opening.clone(), early.to_vec());
         let confinement = Confinement::of(plan).ok()?;
         Some(Self { opening, early, lowering, packets, confinement })
@@ -169,16 +171,18 @@ impl Repeated {
         begins_so && self.confinement.is_of(plan)
     }
 
-    /// Has a fork server make a pid 1, which has these streams and no other descriptor of this process, and has
-    /// that carry out the steps.
+    /// Has the fork server make a pid 1, which has these streams and no other descriptor of this process, and
+    /// carries out the steps.
     pub(crate) fn begin(
         &self,
         server: &ForkServer,
         streams: &[OwnedFd; 2],
     ) -> Result<Begun, SpawnError> {
+        if let Some(packets) = self.packets.borrow().as_deref() {
+            server.learn(packets).map_err(SpawnError::system)?;
+        }
+        self.packets.take();
         let mut begun = begin_by(server, &self.opening, streams)?;
-        let posted = self.packets.iter().try_for_each(|packet| begun.post_at_once(packet));
-        posted.map_err(SpawnError::system)?;
         (begun.early, begun.lowering) = (self.early.clone(), self.lowering.clone());
         begun.confinement = Some(self.confinement.clone());
         Ok(begun)
@@ -226,14 +230,6 @@ impl Begun {
         let bytes = u32::try_from(packet.len()).map_err(|_| Errno::MSGSIZE)?;
         self.tell(&Message::Steps { bytes }.encode())?;
         self.tell(packet)
-    }
-
-    /// Sends lowered steps to a pid 1 that may not be there yet: nobody waits for it.
-    fn post_at_once(&self, packet: &[u8]) -> Result<(), Errno> {
-        let Some(socket) = &self.socket else { return Ok(()) };
-        let bytes = u32::try_from(packet.len()).map_err(|_| Errno::MSGSIZE)?;
-        sys::socket::send_at_once(socket, &Message::Steps { bytes }.encode(), &[])?;
-        sys::socket::send_at_once(socket, packet, &[])
     }
 
     /// Says something to a pid 1 that does what it is told. One that is gone has said why. Should it be there, it
@@ -298,7 +294,8 @@ pub(crate) fn begin(opening: &Opening, cgroup: Option<RawFd>) -> Result<Begun, S
         Ok(Cloned::Child) => {
             drop(socket);
             let namespaces = opening.namespaces;
-            pid_1::run(&Start { namespaces, steps, socket: theirs, paper, strings })
+            let ahead = Vec::new();
+            pid_1::run(&Start { namespaces, steps, ahead, socket: theirs, paper, strings })
         }
         Ok(Cloned::Parent { pid, pidfd }) => {
             Ok(begun(opening, (socket, paper), Process::Made { pid, pidfd }))
