@@ -73,8 +73,8 @@ fn next_first_process_holds_nothing_of_the_sandbox_before_it() {
     let build = Running::start(&mut project.world.endow(["build", "-j1"]));
     let mut found = None;
     soon("a sandbox is ready while another one is used", || {
-        found = Worker::find(build.pid());
-        found.is_some() && project.path("out1").exists()
+        found = project.path("out1").exists().then(|| Worker::find(build.pid())).flatten();
+        found.is_some()
     });
     let worker = found.expect("found");
     let of_sandboxes = |pid: i32| {
@@ -89,6 +89,27 @@ fn next_first_process_holds_nothing_of_the_sandbox_before_it() {
     // Nor anything of the store, of the build or of its caller.
     let server = open(worker.server);
     assert_eq!(server.len(), 4, "three streams and the way to its worker: {server:?}");
+}
+
+/// The first process that is ready is that of the next action, at whatever numbers this one has its descriptors.
+#[test]
+fn next_action_has_the_first_process_that_is_ready() {
+    let project = project(&["0", "1", "60"]);
+    for descriptors in [0, 300] {
+        let mut build = project.world.command("bash");
+        let opened = "for it in $(seq 10 $((10 + $1))); do eval \"exec $it</dev/null\"; done";
+        build.args(["-c", &format!("{opened}; shift; exec \"$@\""), "bash"]);
+        build.arg(descriptors.to_string()).arg(crate::harness::endow());
+        let build = Running::start(build.args(["build", "--no-cache", "-j1"]));
+        let mut found = None;
+        soon("a sandbox is ready while another one is used", || {
+            found = Worker::find(build.pid());
+            found.is_some()
+        });
+        let worker = found.expect("found");
+        let is_used = || name(worker.next) == INIT;
+        soon("it is the next one", is_used);
+    }
 }
 
 #[test]

@@ -78,8 +78,12 @@ impl Capturer {
         Ok(Self { service: service.map_err(CaptureError::Confined)?, staging })
     }
 
-    /// Stages what is in a layer above a tree, and nothing of what was staged before.
+    /// Stages what is in a layer above a tree, and nothing of what was staged before. For a layer with nothing in
+    /// it no other process is asked.
     pub(crate) fn capture(&mut self, layer: &Path, base: &str) -> Result<Captured, CaptureError> {
+        if is_empty(&layer.join(UPPER))? {
+            return Ok(cas::unchanged(digest(base)?));
+        }
         let question = (layer.join(UPPER), base.to_owned());
         captured(self.service.ask(&question).map_err(CaptureError::Confined)?)
     }
@@ -88,6 +92,13 @@ impl Capturer {
     pub(crate) fn land(&self, publishing: &Publishing<'_>, tip: &str) -> Result<(), CaptureError> {
         land(&self.staging, publishing, tip)
     }
+}
+
+fn is_empty(directory: &Path) -> Result<bool, CaptureError> {
+    let opened = OsFs.open_canonical(directory);
+    let opened = opened.and_then(|opened| OsFs.open_dir(opened.as_fd(), ".".as_ref()));
+    let first = opened.and_then(|opened| OsFs.list(opened.as_fd(), 1));
+    first.map(|first| first.is_empty()).map_err(failed("list", directory))
 }
 
 /// Takes away what was staged before.

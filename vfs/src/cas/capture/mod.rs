@@ -82,6 +82,20 @@ pub fn capture(fs: &dyn Fs, source: &ChangedSource<'_>) -> Result<Captured, Capt
     })
 }
 
+/// Returns what comes of a layer without entries.
+pub fn unchanged(base: Digest) -> Captured {
+    Captured {
+        tip: base.to_string(),
+        is_made: false,
+        references: std::collections::BTreeMap::new(),
+        changed: 0,
+        changes: Vec::new(),
+        ignored: Vec::new(),
+        refused: Vec::new(),
+        objects: 0,
+    }
+}
+
 struct Look<'a> {
     fs: &'a dyn Fs,
     bounds: Bounds,

@@ -127,6 +127,14 @@ impl Case {
     }
 }
 
+#[test]
+fn layer_without_entries_changes_nothing() {
+    for base in [Tree::new(), Tree::from([("a".to_owned(), Made::Tree(Tree::new()))])] {
+        let case = Case::new(&base);
+        assert_eq!(case.capture().expect("captured"), unchanged(case.base));
+    }
+}
+
 fn put_made(store: &Store<'_>, tree: &Tree) -> Digest {
     let there = Scratch::new();
     make(there.path(), tree);
