@@ -25,18 +25,15 @@ const OF_SANDBOX: f64 = 0.75;
 const OF_FOREST: f64 = 0.2;
 /// What a build may take of which all results are known, in microseconds.
 const KNOWN: f64 = 300_000.0;
+/// Inputs that nobody has changed, and what looking them through may take, in microseconds.
+const UNCHANGED: usize = 40_000;
+const LOOKED: f64 = 100_000.0;
 
 /// Measures one action after the other, two at a time, and a build of which all is known.
 pub(super) fn run(scratch: &Scratch, rounds: usize) -> Result<Vec<Value>> {
     let project = project(&scratch.on_disk("actions")?)?;
     let place = scratch.in_memory("actions-endow")?;
-    let endow = |name: &str, words: &[&str]| {
-        let (program, project) = (released()?.display().to_string(), project.display().to_string());
-        let words = [&[program.as_str(), "build", "-q", "-C", &project][..], words].concat();
-        let mut endow = Contestant::new(name, words.into_iter().map(str::to_owned).collect());
-        endow.keep_below(&place);
-        Ok::<_, anyhow::Error>(endow)
-    };
+    let endow = |name: &str, words: &[&str]| endow(name, &project, &place, words);
     let mut results = Vec::new();
     for (title, jobs) in [("one at a time", 1), ("two at a time", 2)] {
         let mut contestants = vec![
@@ -83,7 +80,45 @@ pub(super) fn run(scratch: &Scratch, rounds: usize) -> Result<Vec<Value>> {
     let table = table::show(&format!("{ACTIONS} actions of which all is known"), &series, "known");
     let bound = Bound::most("nothing to do, in us", &series, "known", KNOWN);
     results.push(json!({ "table": table, "bounds": [bound.show()] }));
+    results.push(unchanged(scratch, rounds)?);
     Ok(results)
+}
+
+/// Measures what many inputs cost that are as they were, of an action whose result is known.
+fn unchanged(scratch: &Scratch, rounds: usize) -> Result<Value> {
+    let place = scratch.in_memory("inputs-endow")?;
+    let mut contestants = Vec::new();
+    for (name, count) in [("one input", 1), ("all inputs", UNCHANGED)] {
+        let project = scratch.on_disk(&format!("inputs-{count}"))?;
+        inputs(&project, count)?;
+        contestants.push(endow(name, &project, &place, &[])?);
+    }
+    let series = rounds::measure(&contestants, rounds + 2, &[], &|| Ok(()))?;
+    let title = format!("an action of which all is known, with {UNCHANGED} inputs");
+    let table = table::show(&title, &series, "one input");
+    let what = "inputs looked through, in us";
+    let bound = Bound::more(what, &series, ["one input", "all inputs"], LOOKED);
+    Ok(json!({ "table": table, "bounds": [bound.show()] }))
+}
+
+/// A project of one action, which has so many inputs in directories of a hundred.
+fn inputs(project: &Path, count: usize) -> Result<()> {
+    for number in 0..count {
+        let directory = project.join("src").join((number / 100).to_string());
+        fs::create_dir_all(&directory)?;
+        fs::write(directory.join(format!("{number}.h")), format!("int i{number};\n"))?;
+    }
+    let action = "version = 1\n[[action]]\nname = \"a\"\ncommand = [\"/usr/bin/true\"]\ninputs = [\"src/**\"]\n";
+    Ok(fs::write(project.join("endow.toml"), action)?)
+}
+
+/// Builds of a project, with caches of their own.
+fn endow(name: &str, project: &Path, place: &Path, words: &[&str]) -> Result<Contestant> {
+    let (program, project) = (released()?.display().to_string(), project.display().to_string());
+    let words = [&[program.as_str(), "build", "-q", "-C", &project][..], words].concat();
+    let mut endow = Contestant::new(name, words.into_iter().map(str::to_owned).collect());
+    endow.keep_below(place);
+    Ok(endow)
 }
 
 /// A directory with the inputs of one action.
