@@ -68,7 +68,11 @@ impl Digest {
     /// Returns the 64 digits of the hash.
     pub fn to_hex(&self) -> String {
         let digit = |value: u8| char::from_digit(u32::from(value), 16).unwrap_or('0');
-        self.hash.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
+        let mut text = String::with_capacity(2 * self.hash.len());
+        for byte in self.hash {
+            text.extend([digit(byte >> 4), digit(byte & 15)]);
+        }
+        text
     }
 }
 
