@@ -129,6 +129,11 @@ impl Folder {
         self.message().map(|(digest, _)| *digest)
     }
 
+    /// Returns how many files and links it has.
+    pub fn count(&self) -> usize {
+        self.leaves.len() + self.folders.values().map(|folder| folder.count()).sum::<usize>()
+    }
+
     /// Returns all files and links by their paths.
     pub fn leaves(&self) -> Vec<(String, &Leaf)> {
         let mut all = Vec::new();

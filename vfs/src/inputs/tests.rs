@@ -241,6 +241,7 @@ fn empty_directories_stand_in_a_tree() {
     let out = Folder::directory("out/gen");
     let both = Folder::union(&out, &folder(&[("out/a", "1")])).expect("no clash");
     let leaves: Vec<String> = both.leaves().into_iter().map(|(path, _)| path).collect();
+    assert_eq!(both.count(), leaves.len());
     assert_eq!(leaves, ["out/a"]);
     assert_ne!(both.digest(), folder(&[("out/a", "1")]).digest());
 }

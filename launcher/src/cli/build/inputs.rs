@@ -210,7 +210,7 @@ impl<'w> Sources<'w> {
         if tree.is_empty() {
             return Err(self.missing(action, pattern));
         }
-        let part = Part { files: tree.leaves().len(), tree };
+        let part = Part { files: tree.count(), tree };
         self.trees.borrow_mut().insert(pattern.value.as_str().to_owned(), part.clone());
         Ok(part)
     }
