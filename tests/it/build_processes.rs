@@ -53,6 +53,17 @@ struct Worker {
 }
 
 impl Worker {
+    /// Waits until a sandbox is ready while another one is used, from when it `is_time` on.
+    #[track_caller]
+    fn of(build: &Running, is_time: impl Fn() -> bool) -> Self {
+        let mut found = None;
+        soon("a sandbox is ready while another one is used", || {
+            found = is_time().then(|| Self::find(build.pid())).flatten();
+            found.is_some()
+        });
+        found.expect("found")
+    }
+
     /// Finds the one of a build that executes one action after another.
     fn find(build: i32) -> Option<Self> {
         let runs = |it: &i32| children(*it).into_iter().any(|child| name(child) == INIT);
@@ -71,12 +82,7 @@ impl Worker {
 fn next_first_process_holds_nothing_of_the_sandbox_before_it() {
     let project = project(&["0", "0", "60"]);
     let build = Running::start(&mut project.world.endow(["build", "-j1"]));
-    let mut found = None;
-    soon("a sandbox is ready while another one is used", || {
-        found = project.path("out1").exists().then(|| Worker::find(build.pid())).flatten();
-        found.is_some()
-    });
-    let worker = found.expect("found");
+    let worker = Worker::of(&build, || project.path("out1").exists());
     let of_sandboxes = |pid: i32| {
         let kinds = ["user:[", "mnt:[", "net:[", "anon_inode:[pidfd]", "pidfd:["];
         let open = open(pid);
@@ -100,12 +106,7 @@ fn next_action_has_the_first_process_that_is_ready() {
         build.args(["-c", &format!("{opened}; shift; exec \"$@\""), "bash"]);
         build.arg(descriptors.to_string()).arg(crate::harness::endow());
         let build = Running::start(build.args(["build", "--no-cache", "-j1"]));
-        let mut found = None;
-        soon("a sandbox is ready while another one is used", || {
-            found = Worker::find(build.pid());
-            found.is_some()
-        });
-        let worker = found.expect("found");
+        let worker = Worker::of(&build, || true);
         let is_used = || name(worker.next) == INIT;
         soon("it is the next one", is_used);
     }
@@ -115,12 +116,7 @@ fn next_action_has_the_first_process_that_is_ready() {
 fn build_goes_on_without_what_makes_first_processes() {
     let project = project(&["0", "1", "0", "0"]);
     let mut build = Running::start(&mut project.world.endow(["build", "-j1"]));
-    let mut found = None;
-    soon("a sandbox is ready while another one is used", || {
-        found = Worker::find(build.pid());
-        found.is_some()
-    });
-    let worker = found.expect("found");
+    let worker = Worker::of(&build, || true);
     crate::harness::send(libc::SIGKILL, worker.server);
     soon("it is gone", || open(worker.server).is_empty());
     assert_eq!(build.end(), 0);
@@ -134,12 +130,7 @@ fn build_goes_on_without_what_makes_first_processes() {
 fn what_makes_first_processes_ends_with_the_build() {
     let project = project(&["0", "60"]);
     let build = Running::start(&mut project.world.endow(["build", "-j1"]));
-    let mut found = None;
-    soon("a sandbox is ready while another one is used", || {
-        found = Worker::find(build.pid());
-        found.is_some()
-    });
-    let worker = found.expect("found");
+    let worker = Worker::of(&build, || true);
     build.signal(libc::SIGKILL);
     for pid in [worker.pid, worker.server, worker.next] {
         soon("nothing is left", || !Path::new(&format!("/proc/{pid}")).exists());
