@@ -194,12 +194,11 @@ impl<'s> Session<'s> {
         &self,
         action: usize,
         schedule: &mut Schedule<'_>,
-        next: Option<Order>,
+        mut next: Option<Order>,
     ) -> Option<Order> {
         let is_done = self.is_done(action);
         let goes_on = is_done || self.args.keep_going;
-        let (next, waits) = if goes_on { (next, None) } else { (None, next) };
-        if let Some(order) = waits {
+        if let Some(order) = next.take_if(|_| !goes_on) {
             schedule.put_back(order.action);
         }
         schedule.ended(action, is_done);
