@@ -176,23 +176,21 @@ fn serve(socket: &OwnedFd, strings: StringArea) -> Result<(), Errno> {
             return Ok(());
         }
         let question = bytes.get(..length).unwrap_or_default();
-        let wanted = match postcard::from_bytes(question).map_err(|_| Errno::BADMSG)? {
-            Question::Make(wanted) => wanted,
-            Question::Close => continue,
-            Question::Forget => {
-                ahead.clear();
-                continue;
+        match postcard::from_bytes(question).map_err(|_| Errno::BADMSG)? {
+            Question::Make(wanted) => {
+                answer(socket, &one((wanted, &mut ahead), (socket, passed), strings))?;
             }
-            Question::Learn(steps) => {
-                ahead.extend(steps);
-                continue;
-            }
-        };
-        let made = one((wanted, &mut ahead), (socket, passed), strings);
-        let pidfd = made.as_ref().map(|(_, pidfd)| pidfd.as_fd());
-        let answer = made.as_ref().map_or_else(|errno| -errno.raw_os_error(), |(pid, _)| *pid);
-        sys::socket::send(socket, &answer.to_le_bytes(), pidfd.ok().as_slice())?;
+            Question::Close => drop(passed),
+            Question::Forget => ahead.clear(),
+            Question::Learn(steps) => ahead.extend(steps),
+        }
     }
+}
+
+fn answer(socket: &OwnedFd, made: &Result<(i32, OwnedFd), Errno>) -> Result<(), Errno> {
+    let pidfd = made.as_ref().map(|(_, pidfd)| pidfd.as_fd());
+    let answer = made.as_ref().map_or_else(|errno| -errno.raw_os_error(), |(pid, _)| *pid);
+    sys::socket::send(socket, &answer.to_le_bytes(), pidfd.ok().as_slice())
 }
 
 /// Makes a first process; that takes the steps, of which this one keeps its own.
