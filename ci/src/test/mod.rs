@@ -34,7 +34,7 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
     if !workspace::is_root()? {
         println!("\nnot run: the end-to-end tests as root (run this as root to add them)");
     }
-    println!("\n{counts}");
+    println!("\n{}{counts}", counts.said());
     let complete = counts.skipped == counts.elsewhere || !everything_required();
     if !complete {
         println!("ENDOW_TEST_REQUIRE=all: a skipped test is a failure");

@@ -6,6 +6,10 @@ use std::ops::AddAssign;
 
 /// How the note of a test ends that is for another kind of machine.
 const ELSEWHERE: &str = "; `cargo ci kernels` boots such a machine";
+/// The line around what failed tests have said.
+const FAILURES: &str = "failures:";
+/// How much of it is said once more at the end, in lines.
+const WORDS_MAX: usize = 100;
 
 /// What became of the tests.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -22,6 +26,10 @@ pub(crate) struct Counts {
     pub(crate) failures: Vec<String>,
     /// `name: reason` of those that did not run.
     pub(crate) notes: Vec<String>,
+    /// What failed tests have said.
+    words: Vec<String>,
+    /// Whether they are saying it.
+    in_words: bool,
     /// Whether the closing line of an executable was seen.
     closed: bool,
 }
@@ -31,8 +39,14 @@ impl Counts {
     pub(crate) fn read(&mut self, line: &str) {
         let failed = line.strip_prefix("test ").and_then(|line| line.strip_suffix(" ... FAILED"));
         self.failures.extend(failed.map(str::to_owned));
+        if line == FAILURES {
+            self.in_words = !self.in_words;
+        } else if self.in_words {
+            self.words.push(line.to_owned());
+        }
         let Some(rest) = line.strip_prefix("test result: ") else { return };
         self.closed = true;
+        self.in_words = false;
         for part in rest.split([';', '.']) {
             let mut words = part.split_whitespace();
             let (Some(number), Some(word)) = (words.next(), words.next()) else { continue };
@@ -57,6 +71,12 @@ impl Counts {
         self.skipped += number;
         self.passed = self.passed.saturating_sub(number);
         self.notes.extend(notes.into_iter().map(str::to_owned));
+    }
+
+    /// What failed tests have said, for the end, where whoever reads only that finds it.
+    pub(crate) fn said(&self) -> String {
+        let words = self.words.iter().filter(|line| !line.is_empty()).take(WORDS_MAX);
+        words.map(|line| format!("{line}\n")).collect()
     }
 
     /// Judges the end of an executable: one that dies half-way has failed whatever it printed.
@@ -88,6 +108,7 @@ impl AddAssign for Counts {
         self.skipped += other.skipped;
         self.elsewhere += other.elsewhere;
         self.failures.extend(other.failures);
+        self.words.extend(other.words);
         self.notes.extend(other.notes);
     }
 }
@@ -167,6 +188,16 @@ mod tests {
             assert!(counts.ended(code).is_some(), "{line} {code:?}");
             assert_eq!(counts.failed, 1);
         }
+    }
+
+    #[test]
+    fn words_of_failed_tests_are_kept_for_the_end() {
+        let mut counts = Counts::default();
+        let heading = "---- a stdout ----";
+        let printed = ["test a ... FAILED", "", FAILURES, "", heading, "no", FAILURES, "    a", ""];
+        printed.iter().chain([&FAILED]).for_each(|line| counts.read(line));
+        counts += read(OK);
+        assert_eq!(counts.said(), "---- a stdout ----\nno\n");
     }
 
     #[test]
