@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::harness::{Said, World, kernel, mark, marked};
+use crate::harness::{Running, Said, World, kernel, mark, marked};
 
 fn run(world: &World, options: &[&str], script: &str) -> Said {
     world.run(&[&["run"], options].concat(), script)
@@ -61,6 +61,34 @@ try:
 except OSError as e: print(last, e.strerror)'";
     let inside = run(&world, &["--open-files", "20"], script);
     assert_eq!(inside.ok(), "20\n20\n19 Too many open files\n");
+    low_limit_waits_for_what_is_on_the_way(&world);
+}
+
+/// Has 160 descriptors on their way for some seconds; all of a user's count against a limit of open files.
+const ON_THE_WAY: &str = "
+import socket, sys, time
+a, b = socket.socketpair()
+for _ in range(20): socket.send_fds(a, [b'x'], [0] * 8)
+print('ready', flush=True)
+time.sleep(float(sys.argv[1]))";
+
+/// Part of the test above, because it is in the way of one that runs at the same time.
+fn low_limit_waits_for_what_is_on_the_way(world: &World) {
+    let busy = |time: &str| {
+        let mut command = world.command("python3");
+        let busy = Running::start(command.args(["-c", ON_THE_WAY, time]));
+        busy.expect("ready");
+        busy
+    };
+    let mut short = busy("0.5");
+    run(world, &["--open-files", "150"], "ulimit -n").ok();
+    short.end();
+    let mut long = busy("60");
+    let refused = run(world, &["--open-files", "150"], "ulimit -n");
+    assert!(refused.fails(125).contains("raise --open-files"), "{}", refused.stderr);
+    run(world, &["--open-files", "2000"], "ulimit -n").ok();
+    long.signal(9);
+    long.end();
 }
 
 #[test]

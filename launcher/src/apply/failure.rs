@@ -144,10 +144,17 @@ fn of_confine(failure: &StepFailure, errno: Errno, plan: &Plan) -> SpawnError {
     SpawnError::Step { step: words, errno, hint }
 }
 
+/// What helps when a descriptor can't be sent.
+fn on_the_way(errno: Errno) -> Option<&'static str> {
+    let hint = "programs of this user have more open files on their way through sockets (unix(7), \
+                ETOOMANYREFS) than the limit of open files: raise --open-files, or end them";
+    (errno == Errno::TOOMANYREFS).then_some(hint)
+}
+
 fn of_payload(failure: &StepFailure, errno: Errno, plan: &Plan) -> SpawnError {
     let step = usize::try_from(failure.step).ok().and_then(|number| plan.payload.get(number));
     let (words, hint) = match step {
-        Some(PayloadStep::Seccomp(_)) => ("seccomp".to_owned(), None),
+        Some(PayloadStep::Seccomp(_)) => ("seccomp".to_owned(), on_the_way(errno)),
         Some(step @ PayloadStep::ChangeDir { .. }) => {
             (step.to_string(), Some("name a directory of the view with --chdir"))
         }

@@ -13,6 +13,7 @@ use rustix::net::{
     SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType, bind, listen,
     recvmsg, sendmsg, socket_with, socketpair,
 };
+use rustix::thread::{Timespec, nanosleep};
 
 /// The most descriptors that travel with one message.
 pub(crate) const DESCRIPTORS_MAX: usize = 8;
@@ -37,13 +38,26 @@ pub(crate) fn listen_below(directory: BorrowedFd<'_>, name: &Path) -> Result<Own
     Ok(socket)
 }
 
+/// How often a message is sent that the kernel takes later, and how long is waited in between.
+const TRIES_MAX: u32 = 5000;
+const PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
+
 /// Sends one message with descriptors. Never raises SIGPIPE, never allocates.
+///
+/// All descriptors that a user has on the way, in every process, count against the sender's limit of open
+/// files (`too_many_unix_fds` in net/core/scm.c): with a low one, other runs that start make it wait.
 pub(crate) fn send(
     socket: impl AsFd,
     message: &[u8],
     descriptors: &[BorrowedFd<'_>],
 ) -> Result<(), Errno> {
-    send_with(socket, message, descriptors, SendFlags::NOSIGNAL)
+    for _ in 0..TRIES_MAX {
+        match send_with(&socket, message, descriptors, SendFlags::NOSIGNAL) {
+            Err(Errno::TOOMANYREFS) => drop(nanosleep(&PAUSE)),
+            sent => return sent,
+        }
+    }
+    Err(Errno::TOOMANYREFS)
 }
 
 /// Sends one message with descriptors, or fails when the other side takes none now.
