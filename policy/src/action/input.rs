@@ -16,6 +16,8 @@ pub struct InputPattern {
     text: String,
     fixed: Option<TreePath>,
     glob: Option<Box<LazyGlob>>,
+    /// Whether it is `**` behind what is fixed: all files there match, which asks no pattern.
+    is_all: bool,
 }
 
 /// A pattern, which costs a hundred times more to compile than to read: many actions have the same, of which
@@ -52,18 +54,23 @@ impl InputPattern {
     pub fn parse(text: &str) -> Result<Self, InputFault> {
         if !text.contains(is_special) {
             let fixed = TreePath::parse(text)?;
-            return Ok(Self { text: fixed.to_string(), fixed: Some(fixed), glob: None });
+            return Ok(Self::path(fixed));
         }
         let text = TreePath::parse(text)?.to_string();
         let before = text.split(is_special).next().unwrap_or_default();
         let fixed = before.rsplit_once('/').map(|(above, _)| TreePath::parse(above)).transpose()?;
         let glob = glob(&text).map_err(|error| InputFault::Pattern(error.kind().to_string()))?;
-        Ok(Self { text, fixed, glob: Some(Box::new(LazyGlob { glob, matcher: OnceLock::new() })) })
+        let is_all = match &fixed {
+            Some(fixed) => text.strip_prefix(fixed.as_str()) == Some("/**"),
+            None => text == "**",
+        };
+        let glob = Some(Box::new(LazyGlob { glob, matcher: OnceLock::new() }));
+        Ok(Self { text, fixed, glob, is_all })
     }
 
     /// Takes a path for what it is, whatever is in it.
     pub fn path(path: TreePath) -> Self {
-        Self { text: path.to_string(), fixed: Some(path), glob: None }
+        Self { text: path.to_string(), fixed: Some(path), glob: None, is_all: false }
     }
 
     /// Returns it as text.
@@ -84,11 +91,31 @@ impl InputPattern {
     /// Returns whether a file is seen.
     pub fn matches(&self, path: &str) -> bool {
         match (&self.glob, &self.fixed) {
+            (Some(_), None) if self.is_all => true,
+            (Some(_), Some(fixed)) if self.is_all => is_below(path, fixed.as_str()),
             (Some(glob), _) => glob.is_match(path),
             (None, Some(fixed)) => is_within(path, fixed.as_str()),
             (None, None) => false,
         }
     }
+
+    /// Returns whether files of a directory, or below it, may be seen; that of the project is `""`.
+    pub fn enters(&self, directory: &str) -> bool {
+        let Some(fixed) = self.fixed.as_ref().map(TreePath::as_str) else { return true };
+        directory.is_empty() || is_within(directory, fixed) || is_below(fixed, directory)
+    }
+
+    /// Returns whether all files of a directory, and below it, are seen.
+    pub fn has_all(&self, directory: &str) -> bool {
+        match &self.fixed {
+            Some(fixed) => (self.is_path() || self.is_all) && is_within(directory, fixed.as_str()),
+            None => self.is_all,
+        }
+    }
+}
+
+fn is_below(path: &str, directory: &str) -> bool {
+    path != directory && is_within(path, directory)
 }
 
 fn is_special(letter: char) -> bool {
@@ -121,7 +148,7 @@ impl Serialize for InputPattern {
 
 #[cfg(test)]
 mod tests {
-    use super::{InputFault, InputPattern, TreePath, TreePathError};
+    use super::{InputFault, InputPattern, TreePath, TreePathError, is_within};
 
     #[track_caller]
     fn check(pattern: &str, fixed: Option<&str>, takes: &[&str], leaves: &[&str]) {
@@ -145,6 +172,29 @@ mod tests {
         check("*.{c,h}", None, &["a.c", "b.h"], &["a/b.c", "a.s"]);
         check("a/b[0-9]/x?", Some("a"), &["a/b1/xy"], &["a/bc/xy", "a/b1/x/"]);
         check(r"a/\*", Some("a"), &["a/*"], &["a/b"]);
+    }
+
+    /// What is known of a directory is what is known of each path in it.
+    #[test]
+    fn directories_are_judged_as_what_is_in_them() {
+        let paths = ["a", "src", "src/a.c", "src/b", "src/b/c.h", "src/b/c/d", "srcs/a", "**/x"];
+        let directories = ["", "a", "src", "src/b", "src/b/c", "srcs", "x"];
+        let is_in = |path: &str, of: &str| of.is_empty() || super::is_below(path, of);
+        for text in ["**", "src", "src/**", "src/b/**", "src/*", "src/**/*.h", "*/b/**", "src/b/c"]
+        {
+            let pattern = InputPattern::parse(text).expect("a pattern");
+            let glob = pattern.glob.as_ref().map(|it| it.glob.compile_matcher());
+            for path in paths {
+                let expected = glob.as_ref().map_or(is_within(path, text), |it| it.is_match(path));
+                assert_eq!(pattern.matches(path), expected, "{text} {path}");
+                let above = || directories.into_iter().filter(|of| is_in(path, of));
+                assert!(expected || !above().any(|of| pattern.has_all(of)), "{text} {path}");
+                assert!(!expected || above().all(|of| pattern.enters(of)), "{text} {path}");
+            }
+        }
+        let has_all = |text: &str, of: &str| InputPattern::parse(text).expect("one").has_all(of);
+        assert!(has_all("**", "") && has_all("src/**", "src/b") && has_all("src", "src"));
+        assert!(!has_all("src/**", "") && !has_all("src/*", "src") && !has_all("src/**", "srcs"));
     }
 
     #[test]

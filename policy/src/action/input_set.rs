@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use super::InputPattern;
-use super::tree_path::is_within;
 
 /// Many patterns at once, so that a directory is walked once for all of them.
 #[derive(Clone, Debug, Default)]
@@ -34,27 +33,24 @@ impl InputSet {
         self.is_below_a_path(path) || self.patterns.iter().any(|it| it.matches(path))
     }
 
-    /// Returns whether there may be such a file in a directory, or below it.
+    /// Returns whether there may be such a file in a directory, or below it; that of the project is `""`.
     pub fn enters(&self, directory: &str) -> bool {
+        if directory.is_empty() {
+            return !(self.paths.is_empty() && self.patterns.is_empty());
+        }
         if self.is_below_a_path(directory) {
             return true;
         }
         let below = format!("{directory}/");
         let next = self.paths.range(below.clone()..).next();
         let leads = next.is_some_and(|path| path.starts_with(&below));
-        leads || self.patterns.iter().any(|it| reaches(it, directory, &below))
+        leads || self.patterns.iter().any(|it| it.enters(directory))
     }
 
     fn is_below_a_path(&self, path: &str) -> bool {
         let ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]);
         ends.into_iter().any(|end| path.get(..end).is_some_and(|it| self.paths.contains(it)))
     }
-}
-
-fn reaches(pattern: &InputPattern, directory: &str, below: &str) -> bool {
-    let Some(fixed) = pattern.fixed() else { return true };
-    let fixed = fixed.as_str();
-    is_within(directory, fixed) || fixed.starts_with(below)
 }
 
 #[cfg(test)]
@@ -80,5 +76,6 @@ mod tests {
         }
         let all = InputPattern::parse("**").expect("a pattern");
         assert!(InputSet::new([&all]).enters("any/where"));
+        assert!(set.enters("") && !InputSet::default().enters(""));
     }
 }

@@ -1,7 +1,6 @@
 //! Paths in the directory of a build.
 
 use std::fmt;
-use std::path::Path;
 use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
@@ -67,9 +66,9 @@ impl TreePath {
     }
 }
 
-/// Returns whether a path is another one, or below it: by whole names.
+/// Returns whether a path is another one, or below it: by whole names. Both are as [`TreePath`] has them.
 pub(super) fn is_within(path: &str, ancestor: &str) -> bool {
-    Path::new(path).starts_with(ancestor)
+    path.strip_prefix(ancestor).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 impl fmt::Display for TreePath {
