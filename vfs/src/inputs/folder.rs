@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::{Arc, OnceLock};
 
+use super::growing::Growing;
 use crate::cas::message::{
     ListedDirectory, ListedFile, ListedSymlink, Listing, MessageError, TreeMessage,
 };
 use crate::cas::{CasError, Digest, Publishing, Store, StoreError, snapshot};
-use crate::snapshot::{Bounds, Entry, Node};
+use crate::snapshot::Bounds;
 
 /// A file or link of a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,7 +32,17 @@ pub enum Leaf {
 pub struct Folder {
     leaves: BTreeMap<String, Leaf>,
     folders: BTreeMap<String, Arc<Self>>,
-    message: OnceLock<Result<(Digest, Vec<u8>), MessageError>>,
+    digest: OnceLock<Result<Digest, MessageError>>,
+}
+
+/// Which files of a tree, by their paths.
+pub struct Selection<'s> {
+    /// Whether some of a directory, or below it, may be among them.
+    pub enters: &'s dyn Fn(&str) -> bool,
+    /// Whether all of it are; the tree itself is `""`.
+    pub has_all: &'s dyn Fn(&str) -> bool,
+    /// Whether one is.
+    pub takes: &'s dyn Fn(&str) -> bool,
 }
 
 /// Two trees have something else at one path.
@@ -95,8 +106,95 @@ impl Folder {
         }
         match folders.keys().find(|name| leaves.contains_key(*name)) {
             Some(name) => Err(Clash(name.clone())),
-            None => Ok(Arc::new(Self { leaves, folders, message: OnceLock::new() })),
+            None => Ok(Arc::new(Self { leaves, folders, digest: OnceLock::new() })),
         }
+    }
+
+    /// Returns the tree of the files that are selected; parts of which all are stay shared.
+    pub fn select(self: &Arc<Self>, selection: &Selection<'_>) -> Arc<Self> {
+        self.select_at(&mut String::new(), selection)
+    }
+
+    /// As deep as paths are, which are bounded.
+    fn select_at(self: &Arc<Self>, path: &mut String, selection: &Selection<'_>) -> Arc<Self> {
+        if (selection.has_all)(path) {
+            return Arc::clone(self);
+        }
+        let mut selected = Self::default();
+        for (name, leaf) in &self.leaves {
+            if put_to(path, name, |path| (selection.takes)(path)) {
+                selected.leaves.insert(name.clone(), leaf.clone());
+            }
+        }
+        for (name, folder) in &self.folders {
+            let select = |path: &mut String| {
+                (selection.enters)(path).then(|| folder.select_at(path, selection))
+            };
+            if let Some(folder) = put_to(path, name, select).filter(|it| !it.is_empty()) {
+                selected.folders.insert(name.clone(), folder);
+            }
+        }
+        Arc::new(selected)
+    }
+
+    /// Returns the directory at a path.
+    pub fn folder(&self, path: &str) -> Option<&Self> {
+        path.split('/').try_fold(self, |here, name| here.folders.get(name).map(Arc::as_ref))
+    }
+
+    /// Returns the file or link at a path.
+    pub fn leaf(&self, path: &str) -> Option<&Leaf> {
+        match path.rsplit_once('/') {
+            Some((above, name)) => self.folder(above)?.leaves.get(name),
+            None => self.leaves.get(path),
+        }
+    }
+
+    /// Returns the tree with another leaf at a path where one is.
+    #[must_use]
+    pub fn with(self: &Arc<Self>, path: &str, leaf: Leaf) -> Arc<Self> {
+        let (mut leaves, mut folders) = (self.leaves.clone(), self.folders.clone());
+        match path.split_once('/') {
+            Some((name, below)) => {
+                folders.entry(name.to_owned()).and_modify(|it| *it = it.with(below, leaf));
+            }
+            None => {
+                leaves.entry(path.to_owned()).and_modify(|it| *it = leaf);
+            }
+        }
+        Arc::new(Self { leaves, folders, digest: OnceLock::new() })
+    }
+
+    /// Returns all directories with their paths; it is the one at `""`.
+    pub fn all(&self) -> Vec<(String, &Self)> {
+        let (mut all, mut open) = (Vec::new(), vec![(String::new(), self)]);
+        while let Some((path, folder)) = open.pop() {
+            let at =
+                |name: &str| if path.is_empty() { name.into() } else { format!("{path}/{name}") };
+            open.extend(folder.folders.iter().map(|(name, it)| (at(name), it.as_ref())));
+            all.push((path, folder));
+        }
+        all
+    }
+
+    /// Returns whether a file or link stands in it.
+    pub fn has_leaf(&self, name: &str) -> bool {
+        self.leaves.contains_key(name)
+    }
+
+    /// Puts a directory together whose digest may be known.
+    pub(super) fn made(
+        leaves: BTreeMap<String, Leaf>,
+        folders: BTreeMap<String, Arc<Self>>,
+        digest: Option<Digest>,
+    ) -> Self {
+        let digest = digest.map_or_else(OnceLock::new, |it| OnceLock::from(Ok(it)));
+        Self { leaves, folders, digest }
+    }
+
+    /// Returns whether no directory is in it.
+    pub(super) fn is_flat(&self) -> bool {
+        self.folders.is_empty()
     }
 
     /// Reads a tree of the store.
@@ -126,7 +224,8 @@ impl Folder {
     /// # Errors
     /// A name that can't be in a tree of contents.
     pub fn digest(&self) -> Result<Digest, MessageError> {
-        self.message().map(|(digest, _)| *digest)
+        let found = || self.listing().map(|listing| Digest::of(&listing.encode()));
+        self.digest.get_or_init(found).clone()
     }
 
     /// Returns how many files and links it has.
@@ -158,12 +257,12 @@ impl Folder {
     ) -> Result<(), StoreError> {
         let mut open = vec![self];
         while let Some(folder) = open.pop() {
-            let Ok((digest, message)) = folder.message() else { continue };
-            if !known.insert(*digest) {
+            let Ok(digest) = folder.digest() else { continue };
+            if !known.insert(digest) {
                 continue;
             }
-            if !publishing.has(digest)? {
-                publishing.put_bytes(message)?;
+            if let (false, Ok(listing)) = (publishing.has(&digest)?, folder.listing()) {
+                publishing.put_bytes(&listing.encode())?;
             }
             open.extend(folder.folders.values().map(Arc::as_ref));
         }
@@ -184,14 +283,6 @@ impl Folder {
             }
         }
         Ok(TreeMessage::encode(&self.listing()?, &children))
-    }
-
-    fn message(&self) -> Result<&(Digest, Vec<u8>), MessageError> {
-        let made = self.message.get_or_init(|| {
-            let message = self.listing()?.encode();
-            Ok((Digest::of(&message), message))
-        });
-        made.as_ref().map_err(Clone::clone)
     }
 
     fn listing(&self) -> Result<Listing, MessageError> {
@@ -228,58 +319,14 @@ impl Clash {
     }
 }
 
-/// A directory that is not complete.
-#[derive(Default)]
-struct Growing {
-    leaves: BTreeMap<String, Leaf>,
-    folders: BTreeMap<String, Self>,
-}
-
-impl Growing {
-    fn put(&mut self, path: &str, leaf: Leaf) -> Result<(), Clash> {
-        let clash = || Clash(path.to_owned());
-        let (above, name) = path.rsplit_once('/').unwrap_or(("", path));
-        let mut here = self;
-        for name in above.split('/').filter(|name| !name.is_empty()) {
-            if here.leaves.contains_key(name) {
-                return Err(clash());
-            }
-            here = here.folders.entry(name.to_owned()).or_default();
-        }
-        let is_taken = here.folders.contains_key(name);
-        let before = here.leaves.insert(name.to_owned(), leaf);
-        if is_taken || before.is_some() { Err(clash()) } else { Ok(()) }
+/// Says something of a path, to which a name is put.
+fn put_to<T>(path: &mut String, name: &str, say: impl FnOnce(&mut String) -> T) -> T {
+    let length = path.len();
+    if length > 0 {
+        path.push('/');
     }
-
-    /// Takes an entry of a snapshot, in which each name stands once and below directories.
-    fn take(&mut self, entry: &Entry<Digest>) {
-        let Some(path) = entry.path.to_str() else { return };
-        let mut here = self;
-        let mut names = path.split('/').peekable();
-        while let Some(name) = names.next() {
-            if names.peek().is_some() {
-                here = here.folders.entry(name.to_owned()).or_default();
-                continue;
-            }
-            let leaf = match &entry.node {
-                Node::Directory => {
-                    here.folders.entry(name.to_owned()).or_default();
-                    return;
-                }
-                Node::File { content, executable, .. } => {
-                    Leaf::File { digest: *content, executable: *executable }
-                }
-                Node::Symlink { target } => {
-                    Leaf::Symlink { target: target.to_string_lossy().into_owned() }
-                }
-            };
-            here.leaves.insert(name.to_owned(), leaf);
-        }
-    }
-
-    /// As deep as paths are, which are bounded.
-    fn done(self) -> Arc<Folder> {
-        let folders = self.folders.into_iter().map(|(name, it)| (name, it.done())).collect();
-        Arc::new(Folder { leaves: self.leaves, folders, message: OnceLock::new() })
-    }
+    path.push_str(name);
+    let said = say(path);
+    path.truncate(length);
+    said
 }

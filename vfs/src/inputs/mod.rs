@@ -6,6 +6,8 @@
 
 mod error;
 mod folder;
+mod gather;
+mod growing;
 mod identity;
 mod listings;
 mod put;
@@ -19,7 +21,7 @@ mod walk;
 use std::os::fd::BorrowedFd;
 
 pub use error::InputError;
-pub use folder::{Clash, Folder, Leaf};
+pub use folder::{Clash, Folder, Leaf, Selection};
 pub use identity::{Identity, identity};
 pub use put::put_leaf;
 pub use walk::{Found, walk};

@@ -11,6 +11,8 @@ use super::stamp::Stamp;
 use crate::fs::FileId;
 
 const SUM: usize = 32;
+/// How long a stamp is.
+pub(super) const STAMP: usize = 52;
 
 /// Puts the hash behind all that was written.
 pub(super) fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {

@@ -29,6 +29,10 @@ impl Stamp {
         }
     }
 
+    pub(super) fn is_executable(&self) -> bool {
+        self.mode & 0o111 != 0
+    }
+
     /// Returns whether the times tell of all that happens from `now` on.
     pub(super) fn is_settled(&self, now: SystemTime) -> bool {
         let limit = now.checked_sub(GRAIN).and_then(|it| it.duration_since(UNIX_EPOCH).ok());

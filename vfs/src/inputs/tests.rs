@@ -75,10 +75,6 @@ impl Place {
     }
 }
 
-fn tree(found: &Found) -> Arc<Folder> {
-    Folder::new(found.leaves.iter().map(|(path, leaf)| (path.as_str(), leaf))).expect("a tree")
-}
-
 #[test]
 fn tree_is_the_one_that_the_store_would_have() {
     let place = Place::new();
@@ -89,12 +85,12 @@ fn tree_is_the_one_that_the_store_would_have() {
     let script = place.root().join("src/b.c");
     fs::set_permissions(script, fs::Permissions::from_mode(0o744)).expect("executable");
     let found = place.walk();
-    assert_eq!((found.leaves.len(), found.hashed), (5, 4));
+    assert_eq!((found.tree.count(), found.hashed), (5, 4));
     let store = Store::open(&OsFs, &place.dir.path().join("store")).expect("a store");
     let root = fs::File::open(place.root()).expect("opened");
     let publishing = store.publish().expect("publishing");
     let put = put_tree(&OsFs, &publishing, root.as_fd(), Bounds::default()).expect("put");
-    assert_eq!(tree(&found).digest(), Ok(put.root));
+    assert_eq!(found.tree.digest(), Ok(put.root));
 }
 
 #[test]
@@ -110,12 +106,92 @@ fn unchanged_file_is_read_once() {
     assert_eq!(aged.hashed, 2);
     let again = place.walk();
     assert_eq!(again.hashed, 0);
-    assert_eq!(again.leaves, aged.leaves);
+    assert_eq!((&again.tree, again.tree.digest()), (&aged.tree, aged.tree.digest()));
     place.write("a", "six");
     let changed = place.walk();
     assert_eq!(changed.hashed, 1);
     let expected = Leaf::File { digest: Digest::of(b"six"), executable: false };
-    assert_eq!(changed.leaves.get("a"), Some(&expected));
+    assert_eq!(changed.tree.leaf("a"), Some(&expected));
+}
+
+/// Digests of directories that are remembered are those of what is there, whatever happens between two walks.
+#[test]
+fn remembered_directories_are_what_is_there() {
+    let place = Place::new();
+    for path in ["top", "a/1", "a/2", "a/3", "b/1", "b/deep/1", "c/1", "d/1", "e/1", "e/2"] {
+        place.write(path, path);
+    }
+    symlink("1", place.root().join("c/link")).expect("a link");
+    let at = |path: &str| place.root().join(path);
+    let mode = |path: &str, mode| fs::set_permissions(at(path), fs::Permissions::from_mode(mode));
+    let leaf = |path: &str| fs::remove_file(at(path));
+    // Each in directories of its own.
+    let changes: [&dyn Fn() -> std::io::Result<()>; 3] = [
+        &|| Ok(()),
+        &|| {
+            leaf("a/2")?;
+            leaf("b/deep/1")?;
+            mode("d/1", 0o755)?;
+            symlink("1", at("e/link"))
+        },
+        &|| {
+            fs::rename(at("a/3"), at("a/2"))?;
+            fs::create_dir(at("d/deep"))?;
+            fs::write(at("d/deep/1"), "")?;
+            leaf("c/link")?;
+            fs::rename(at("e"), at("f"))
+        },
+    ];
+    // What has no memory says what is right, and so does what takes less of the same.
+    let walk = |memory: Option<std::os::fd::BorrowedFd<'_>>,
+                takes: &(dyn Fn(&str) -> bool + Sync)| {
+        let root = fs::File::open(place.root()).expect("opened");
+        let (fs, root, bounds) = (&OsFs, root.as_fd(), Bounds::default());
+        walk(&Inputs { fs, root, memory, enters: &|_| true, takes, bounds }).expect("walked")
+    };
+    for (number, change) in changes.iter().enumerate() {
+        place.age();
+        place.walk();
+        change().expect("changed");
+        for takes in [&|_: &str| true, &|path: &str| !path.ends_with('1')]
+            as [&(dyn Fn(&str) -> bool + Sync); 2]
+        {
+            let memory = Some(place.memory.as_fd());
+            let (found, right) = (walk(memory, takes).tree, walk(None, takes).tree);
+            assert_eq!(found, right, "{number}");
+            let digests = |tree: &Folder| -> Vec<_> {
+                tree.all().into_iter().map(|(path, it)| (path, it.digest())).collect()
+            };
+            assert_eq!(digests(&found), digests(&right), "{number}");
+        }
+    }
+}
+
+#[test]
+fn selection_of_a_tree_is_the_tree_of_what_is_selected() {
+    let all = folder(&[("a", "1"), ("b/x", "2"), ("b/y", "3"), ("c/d/x", "4"), ("c/e/y", "5")]);
+    let select = |has_all: &dyn Fn(&str) -> bool, takes: &dyn Fn(&str) -> bool| {
+        all.select(&Selection { enters: &|path| path != "c/e", has_all, takes })
+    };
+    let with_x = select(&|_| false, &|path| path.ends_with('x'));
+    assert_eq!(with_x, folder(&[("b/x", "2"), ("c/d/x", "4")]));
+    let whole = select(&|path| path == "b", &|path| path == "a");
+    assert_eq!(whole, folder(&[("a", "1"), ("b/x", "2"), ("b/y", "3")]));
+    assert!(std::ptr::eq(whole.folder("b").expect("b"), all.folder("b").expect("b")));
+    assert!(Arc::ptr_eq(&select(&|_| true, &|_| false), &all));
+    assert_eq!(select(&|_| false, &|path| path == "c/e/y"), Arc::default());
+}
+
+#[test]
+fn leaf_is_replaced_in_its_place() {
+    let all = folder(&[("a", "1"), ("b/c/x", "2"), ("b/y", "3")]);
+    all.digest().expect("known before");
+    let with = all.with("b/c/x", leaf("4"));
+    let expected = folder(&[("a", "1"), ("b/c/x", "4"), ("b/y", "3")]);
+    assert_eq!((&with, with.digest()), (&expected, expected.digest()));
+    assert_eq!(all.with("b/z", leaf("4")), all);
+    assert_eq!(with.leaf("b/c/x"), Some(&leaf("4")));
+    assert_eq!((with.leaf("b/c"), with.leaf("b/c/x/z"), with.leaf("z")), (None, None, None));
 }
 
 /// As an editor does that writes twice in one tick, and as a tool that puts times back.
@@ -134,7 +210,7 @@ fn edit_of_the_same_size_is_never_missed() {
         file.set_modified(before).expect("put back");
         let found = place.walk();
         let expected = Leaf::File { digest: Digest::of(text.as_bytes()), executable: false };
-        assert_eq!(found.leaves.get("a"), Some(&expected));
+        assert_eq!(found.tree.leaf("a"), Some(&expected));
     }
 }
 
@@ -143,7 +219,7 @@ fn damaged_memory_is_no_memory() {
     let place = Place::new();
     place.write("a", "one");
     place.age();
-    let right = place.walk().leaves;
+    let right = place.walk().tree;
     assert_eq!(place.walk().hashed, 0);
     let memory = fs::read_dir(place.dir.path().join("memory")).expect("listed");
     let memory = memory.last().expect("a file").expect("a file").path();
@@ -152,11 +228,11 @@ fn damaged_memory_is_no_memory() {
         let mut damaged = whole.clone();
         damaged[at] ^= 0x40;
         fs::write(&memory, damaged).expect("written");
-        assert_eq!(place.walk().leaves, right, "{at}");
+        assert_eq!(place.walk().tree, right, "{at}");
     }
     fs::write(&memory, &whole[..whole.len() / 2]).expect("cut off");
     let found = place.walk();
-    assert_eq!((found.hashed, found.leaves), (1, right));
+    assert_eq!((found.hashed, found.tree), (1, right));
 }
 
 #[test]

@@ -1,6 +1,5 @@
 //! The walk through the directory of a build, by two threads.
 
-use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -8,9 +7,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
-use super::remembered::{Record, Remembered};
+use super::folder::Folder;
+use super::gather::{Chunk, FileFound, gather};
+use super::remembered::{Known, Remembered};
 use super::stamp::Stamp;
-use super::{InputError, Inputs, Leaf};
+use super::{InputError, Inputs};
 use crate::cas::{Digest, Hasher};
 use crate::fs::{Entry, Errno, FileId, Kind, Open};
 use crate::names::pool::Pool;
@@ -20,14 +21,12 @@ const THREADS: usize = 2;
 /// Files that one thread takes at a time, so that a large directory is shared.
 const BATCH: usize = 64;
 const CHUNK: usize = 128 << 10;
-/// What is remembered is written again when more than one record of so many is of no use any more.
-const WORTH: usize = 8;
 
-/// What a walk found: each file and link that counts, by its path.
+/// What a walk found.
 #[derive(Debug, Default)]
 pub struct Found {
-    /// Their nodes.
-    pub leaves: BTreeMap<String, Leaf>,
+    /// Each file and link that counts.
+    pub tree: Arc<Folder>,
     /// How many files were read.
     pub hashed: u64,
 }
@@ -51,25 +50,11 @@ pub fn walk(inputs: &Inputs<'_>) -> Result<Found, InputError> {
     Ok(gather(parts, &remembered))
 }
 
-fn gather(parts: Vec<Part>, remembered: &Remembered<'_>) -> Found {
-    let hashed = parts.iter().map(|part| part.hashed).sum();
-    let records: usize = parts.iter().map(|part| part.records.len()).sum();
-    let is_stale = remembered.count() > records + records / WORTH;
-    if hashed > 0 || is_stale {
-        let records = parts.iter().flat_map(|part| &part.records);
-        let records: Vec<(&str, Record)> = records.map(|(path, it)| (path.as_str(), *it)).collect();
-        remembered.save(&records);
-    }
-    let leaves = parts.into_iter().flat_map(|part| part.leaves).collect();
-    Found { leaves, hashed }
-}
-
 /// What one thread found.
 #[derive(Default)]
-struct Part {
-    leaves: Vec<(String, Leaf)>,
-    records: Vec<(String, Record)>,
-    hashed: u64,
+pub(super) struct Part {
+    pub(super) chunks: Vec<Chunk>,
+    pub(super) hashed: u64,
 }
 
 struct Walk<'a> {
@@ -80,14 +65,20 @@ struct Walk<'a> {
     failed: Mutex<Option<InputError>>,
 }
 
-enum Job {
+enum Job<'a> {
     /// A directory to list, by its path below the root.
     Directory(String),
-    /// Some files of an open directory.
-    Files(Arc<OwnedFd>, Vec<String>),
+    /// Some files of an open directory, in their order, with their places among what is known of it.
+    Files(Arc<Directory<'a>>, Vec<(String, Option<usize>)>),
 }
 
-impl Walk<'_> {
+struct Directory<'a> {
+    path: String,
+    open: OwnedFd,
+    known: Option<Known<'a>>,
+}
+
+impl<'a> Walk<'a> {
     fn all(self) -> Result<Vec<Part>, InputError> {
         let pool = Pool::new(vec![Job::Directory(String::new())], THREADS);
         let parts = std::thread::scope(|scope| {
@@ -103,15 +94,13 @@ impl Walk<'_> {
         }
     }
 
-    fn work(&self, pool: &Pool<Job>) -> Part {
+    fn work(&self, pool: &Pool<Job<'a>>) -> Part {
         let (mut part, mut buffer) = (Part::default(), vec![0; CHUNK]);
         while let Some(mut jobs) = pool.take() {
             while let Some(job) = jobs.pop().filter(|_| !self.has_failed()) {
                 let done = match job {
-                    Job::Directory(path) => self.visit(&path, &mut part, &mut jobs),
-                    Job::Files(dir, paths) => paths
-                        .into_iter()
-                        .try_for_each(|path| self.file(dir.as_fd(), path, &mut part, &mut buffer)),
+                    Job::Directory(path) => self.visit(path, &mut part, &mut jobs),
+                    Job::Files(dir, names) => self.files(&dir, names, &mut part, &mut buffer),
                 };
                 done.unwrap_or_else(|error| self.fail(error));
                 pool.share(&mut jobs);
@@ -120,66 +109,92 @@ impl Walk<'_> {
         part
     }
 
-    fn visit(&self, path: &str, part: &mut Part, jobs: &mut Vec<Job>) -> Result<(), InputError> {
-        let dir = match self.open(path) {
+    fn visit(
+        &self,
+        path: String,
+        part: &mut Part,
+        jobs: &mut Vec<Job<'a>>,
+    ) -> Result<(), InputError> {
+        let open = match self.open(&path) {
             // What vanishes is not there, and another mount is another tree.
             Err(Errno::NOENT | Errno::XDEV) => return Ok(()),
-            opened => Arc::new(opened.map_err(|errno| unreadable(shown(path), errno))?),
+            opened => opened.map_err(|errno| unreadable(shown(&path), errno))?,
         };
         let limit = self.inputs.bounds.entries.saturating_add(1);
-        let entries = self.inputs.fs.list(dir.as_fd(), limit);
-        let entries = entries.map_err(|errno| unreadable(shown(path), errno))?;
-        self.count(path, entries.len())?;
-        let mut files = Vec::new();
+        let entries = self.inputs.fs.list(open.as_fd(), limit);
+        let entries = entries.map_err(|errno| unreadable(shown(&path), errno))?;
+        self.count(&path, entries.len())?;
+        let (mut files, mut links) = (Vec::new(), Vec::new());
+        let mut below = join(&path, "");
+        let above = below.len();
         for Entry { name, kind } in entries {
-            let below = join(path, &name.to_string_lossy());
-            if name.to_str().is_none() && (self.inputs.takes)(&below) {
-                return Err(InputError::Text { path: below.into() });
+            below.truncate(above);
+            below.push_str(&name.to_string_lossy());
+            let unread = |errno| unreadable(shown(&below), errno);
+            let kind = self.kind(open.as_fd(), &name, kind).map_err(unread)?;
+            if kind == Some(Kind::Directory) && name.to_str().is_some() {
+                let is_entered = (self.inputs.enters)(&below);
+                jobs.extend(is_entered.then(|| Job::Directory(below.clone())));
+                continue;
             }
-            match self.kind(dir.as_fd(), &name, kind).map_err(|it| unreadable(shown(&below), it))? {
-                Some(Kind::Directory) if (self.inputs.enters)(&below) => {
-                    jobs.push(Job::Directory(below));
-                }
-                Some(Kind::Directory) => {}
-                Some(kind) if (self.inputs.takes)(&below) => match kind {
-                    Kind::File => files.push(below),
-                    Kind::Symlink => part.leaves.extend(self.symlink(dir.as_fd(), below)?),
-                    _ => return Err(InputError::Kind { path: below.into() }),
-                },
-                _ => {}
+            let (Some(kind), true) = (kind, (self.inputs.takes)(&below)) else { continue };
+            let Ok(name) = name.into_string() else {
+                return Err(InputError::Text { path: below.into() });
+            };
+            match kind {
+                Kind::File => files.push(name),
+                Kind::Symlink => links.extend(self.symlink(open.as_fd(), name, &below)?),
+                _ => return Err(InputError::Kind { path: below.into() }),
             }
         }
-        jobs.extend(files.chunks(BATCH).map(|paths| Job::Files(dir.clone(), paths.to_vec())));
+        if !links.is_empty() {
+            part.chunks.push(Chunk { path: path.clone(), links, ..Chunk::default() });
+        }
+        files.sort_unstable();
+        let known = self.remembered.directory(&path);
+        let places = known.map(|known| known.places(files.iter().map(String::as_str)));
+        let mut places = places.into_iter().flatten();
+        let mut files = files.into_iter().map(|name| (name, places.next().flatten())).peekable();
+        let dir = Arc::new(Directory { path, open, known });
+        while files.peek().is_some() {
+            jobs.push(Job::Files(dir.clone(), files.by_ref().take(BATCH).collect()));
+        }
         Ok(())
     }
 
-    fn file(
+    fn files(
         &self,
-        dir: BorrowedFd<'_>,
-        path: String,
+        dir: &Directory<'_>,
+        names: Vec<(String, Option<usize>)>,
         part: &mut Part,
         buffer: &mut [u8],
     ) -> Result<(), InputError> {
-        let name = OsStr::new(path.rsplit('/').next().unwrap_or_default());
-        let status = match self.inputs.fs.status(dir, name) {
-            Err(Errno::NOENT) => return Ok(()),
-            status => status.map_err(|errno| unreadable(shown(&path), errno))?,
-        };
-        let stamp = Stamp::of(&status);
-        let (stamp, digest) = if let Some(digest) = self.remembered.digest(&path, &stamp) {
-            (stamp, digest)
-        } else {
-            part.hashed += 1;
-            match self.hash(dir, name, buffer) {
-                Err(Errno::NOENT) => return Ok(()),
-                hashed => hashed.map_err(|errno| unreadable(shown(&path), errno))?,
-            }
-        };
-        if stamp.is_settled(self.now) {
-            part.records.push((path.clone(), (stamp, digest.hash)));
+        let mut files = Vec::with_capacity(names.len());
+        let mut known = 0;
+        for (name, at) in names {
+            let unread = |errno| unreadable(shown(&join(&dir.path, &name)), errno);
+            let status = match self.inputs.fs.status(dir.open.as_fd(), name.as_ref()) {
+                Err(Errno::NOENT) => continue,
+                status => status.map_err(unread)?,
+            };
+            let stamp = Stamp::of(&status);
+            let place = dir.known.zip(at);
+            let (stamp, digest) =
+                if let Some(digest) = place.and_then(|(it, at)| it.file(at, &stamp)) {
+                    known += 1;
+                    (stamp, digest)
+                } else {
+                    part.hashed += 1;
+                    match self.hash(dir.open.as_fd(), name.as_ref(), buffer) {
+                        Err(Errno::NOENT) => continue,
+                        hashed => hashed.map_err(unread)?,
+                    }
+                };
+            let is_settled = stamp.is_settled(self.now);
+            files.push(FileFound { name, stamp, digest, is_settled });
         }
-        let executable = stamp.mode & 0o111 != 0;
-        part.leaves.push((path, Leaf::File { digest, executable }));
+        let is_known = known == files.len();
+        part.chunks.push(Chunk { path: dir.path.clone(), files, is_known, links: Vec::new() });
         Ok(())
     }
 
@@ -211,16 +226,16 @@ impl Walk<'_> {
     fn symlink(
         &self,
         dir: BorrowedFd<'_>,
-        path: String,
-    ) -> Result<Option<(String, Leaf)>, InputError> {
-        let name = OsStr::new(path.rsplit('/').next().unwrap_or_default());
-        let target = match self.inputs.fs.read_link(dir, name) {
+        name: String,
+        path: &str,
+    ) -> Result<Option<(String, String)>, InputError> {
+        let target = match self.inputs.fs.read_link(dir, name.as_ref()) {
             Err(Errno::NOENT | Errno::INVAL) => return Ok(None),
-            target => target.map_err(|errno| unreadable(shown(&path), errno))?,
+            target => target.map_err(|errno| unreadable(shown(path), errno))?,
         };
         let target = target.into_string();
-        let target = target.map_err(|_| InputError::Text { path: PathBuf::from(&path) })?;
-        Ok(Some((path, Leaf::Symlink { target })))
+        let target = target.map_err(|_| InputError::Text { path: PathBuf::from(path) })?;
+        Ok(Some((name, target)))
     }
 
     fn kind(

@@ -10,7 +10,9 @@ use endow_policy::{Action, InputPattern, InputSet, Stated};
 use endow_vfs::action::{ActionResult, LeftNode};
 use endow_vfs::cas::{Digest, DigestError, Publishing, Store};
 use endow_vfs::fs::{Fs, OsFs};
-use endow_vfs::inputs::{Clash, Folder, Found, InputError, Inputs, Leaf, put_leaf, walk};
+use endow_vfs::inputs::{
+    Clash, Folder, Found, InputError, Inputs, Leaf, Selection, put_leaf, walk,
+};
 use endow_vfs::snapshot::Bounds;
 
 use super::actions::Wanted;
@@ -108,11 +110,13 @@ impl<'w> Sources<'w> {
     }
 
     /// Returns what stood at a path, and below it.
-    pub(super) fn standing<'s>(
-        &'s self,
-        path: &'s str,
-    ) -> impl Iterator<Item = (&'s str, &'s Leaf)> {
-        below(&self.found, path)
+    pub(super) fn standing(&self, path: &str) -> Vec<(String, &Leaf)> {
+        let tree = &self.found.tree;
+        if let Some(leaf) = tree.leaf(path) {
+            return vec![(path.to_owned(), leaf)];
+        }
+        let leaves = tree.folder(path).map(Folder::leaves).unwrap_or_default();
+        leaves.into_iter().map(|(below, leaf)| (format!("{path}/{below}"), leaf)).collect()
     }
 
     /// Returns the tree that an action sees: its own inputs, and what those left that it needs.
@@ -188,7 +192,7 @@ impl<'w> Sources<'w> {
 
     fn put_files(&self, tree: &Folder, publishing: &Publishing<'_>) -> Result<(), CommandError> {
         let is_ours = |path: &str| {
-            let is_found = self.found.leaves.contains_key(path);
+            let is_found = self.found.tree.leaf(path).is_some();
             is_found && !self.is_output(path) && !self.cleaned.contains_key(path)
         };
         let leaves = tree.leaves();
@@ -203,10 +207,12 @@ impl<'w> Sources<'w> {
         if let Some(known) = self.trees.borrow().get(pattern.value.as_str()) {
             return Ok(known.clone());
         }
-        let fixed = pattern.value.fixed().map_or("", |it| it.as_str());
-        let leaves = below(&self.found, fixed)
-            .filter(|(path, _)| pattern.value.matches(path) && !self.is_output(path));
-        let tree = Folder::new(leaves).map_err(|it| clashes(action, &it))?;
+        let selected = &pattern.value;
+        let tree = self.found.tree.select(&Selection {
+            enters: &|path| selected.enters(path),
+            has_all: &|path| selected.has_all(path) && !self.outputs.enters(path),
+            takes: &|path| selected.matches(path) && !self.is_output(path),
+        });
         if tree.is_empty() {
             return Err(self.missing(action, pattern));
         }
@@ -247,17 +253,6 @@ pub(super) fn put_missing<'l>(
         }
     }
     Ok(())
-}
-
-/// Sorted by path, all below a directory stands in a row, but for names that sort before its `/`.
-fn below<'f>(found: &'f Found, path: &str) -> impl Iterator<Item = (&'f str, &'f Leaf)> {
-    let (start, inside) = (path.to_owned(), format!("{path}/"));
-    let is_all = path.is_empty();
-    let first = found.leaves.get_key_value(&start).filter(|_| !is_all);
-    let from = if is_all { String::new() } else { inside.clone() };
-    let rest = found.leaves.range(from..);
-    let rest = rest.take_while(move |(path, _)| is_all || path.starts_with(&inside));
-    first.into_iter().chain(rest).map(|(path, leaf)| (path.as_str(), leaf))
 }
 
 fn one(path: &str, leaf: Leaf) -> Result<Arc<Folder>, Clash> {

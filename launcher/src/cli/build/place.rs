@@ -61,9 +61,11 @@ impl<'s> Placer<'s> {
 
     /// Names what stood at a path when the build began: all of its files, with their contents.
     fn standing(&self, path: &str) -> Option<String> {
-        let mut standing = self.sources.standing(path).peekable();
-        standing.peek()?;
-        name(standing)
+        let standing = self.sources.standing(path);
+        if standing.is_empty() {
+            return None;
+        }
+        name(standing.iter().map(|(path, leaf)| (path.as_str(), *leaf)))
     }
 
     /// Names an output likewise. One that can't be put in place is an error.

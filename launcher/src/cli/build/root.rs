@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use endow_policy::{BuildRoot, HostPath};
 use endow_vfs::cas::Publishing;
 use endow_vfs::fs::OsFs;
-use endow_vfs::inputs::{Folder, Inputs, walk};
+use endow_vfs::inputs::{Inputs, walk};
 use endow_vfs::snapshot::Bounds;
 
 use super::actions::Wanted;
@@ -66,10 +66,9 @@ fn put(
         bounds: Bounds::default(),
     };
     let unread = |error: &dyn std::error::Error| failed("can't read the tree at `/`", error);
-    let found = walk(&inputs).map_err(|error| unread(&error))?;
-    let leaves = found.leaves.iter().map(|(path, leaf)| (path.as_str(), leaf));
-    put_missing(root, leaves.clone(), publishing)?;
-    let tree = Folder::new(leaves).map_err(|clash| unread(&clash))?;
+    let tree = walk(&inputs).map_err(|error| unread(&error))?.tree;
+    let leaves = tree.leaves();
+    put_missing(root, leaves.iter().map(|(path, leaf)| (path.as_str(), *leaf)), publishing)?;
     tree.put(publishing, &mut HashSet::new())?;
     Ok(tree.digest().map_err(|error| unread(&error))?.to_string())
 }

@@ -30,12 +30,13 @@ pub(super) fn clean(
         // Settings of a work tree are named by its directory, and by the repository's.
         let is_done = |path: &str| outputs.takes(path) || cleaned.contains_key(path);
         let Some(path) = file.place.to_str().filter(|path| !is_done(path)) else { continue };
-        let Some(Leaf::File { digest, .. }) = found.leaves.get_mut(path) else { continue };
-        if file.text.as_ref().is_some_and(|text| Digest::of(text) != *digest) {
+        let Some(&Leaf::File { digest, executable }) = found.tree.leaf(path) else { continue };
+        if file.text.as_ref().is_some_and(|text| Digest::of(text) != digest) {
             return Err(InputError::Changed { path: file.place });
         }
         if let Some(text) = file.without_credentials() {
-            *digest = Digest::of(&text);
+            let digest = Digest::of(&text);
+            found.tree = found.tree.with(path, Leaf::File { digest, executable });
             cleaned.insert(path.to_owned(), text);
         }
     }
@@ -45,17 +46,19 @@ pub(super) fn clean(
 /// The directories that may be git's, by the names of what is in them; that of the project always, since its
 /// settings may be elsewhere in it.
 fn candidates(found: &Found) -> BTreeSet<PathBuf> {
-    let paths = || found.leaves.keys().map(Path::new);
-    let with_settings = paths().filter(|path| NAMES.iter().any(|name| path.ends_with(name)));
-    let with_settings = with_settings.filter_map(Path::parent);
+    let mut candidates = BTreeSet::from([PathBuf::from(GIT)]);
     // Those of a work tree belong to the repository that has it.
     let of_tree = |place: &'_ Path| -> Option<PathBuf> {
         let trees = place.parent().filter(|above| above.ends_with("worktrees"))?;
         trees.parent().map(Path::to_owned)
     };
-    let with_settings = with_settings.flat_map(|it| [Some(it.to_owned()), of_tree(it)]).flatten();
-    let of_git = found.leaves.keys().filter(|path| path.contains(".git/"));
-    let of_git = of_git.flat_map(|path| Path::new(path).ancestors());
-    let of_git = of_git.filter(|place| place.ends_with(GIT)).map(Path::to_owned);
-    with_settings.chain(of_git).chain([PathBuf::from(GIT)]).collect()
+    for (place, folder) in found.tree.all() {
+        let place = PathBuf::from(place);
+        let has_settings = NAMES.iter().any(|name| folder.has_leaf(name));
+        candidates.extend(of_tree(&place).filter(|_| has_settings));
+        if has_settings || place.ends_with(GIT) {
+            candidates.insert(place);
+        }
+    }
+    candidates
 }
