@@ -37,9 +37,9 @@ pub struct Folder {
 
 /// Which files of a tree, by their paths.
 pub struct Selection<'s> {
-    /// Whether some of a directory, or below it, may be among them.
-    pub enters: &'s dyn Fn(&str) -> bool,
-    /// Whether all of it are; the tree itself is `""`.
+    /// The file or directory below which all of them are; the tree itself is `""`.
+    pub below: &'s str,
+    /// Whether all of a directory are, and of those in it.
     pub has_all: &'s dyn Fn(&str) -> bool,
     /// Whether one is.
     pub takes: &'s dyn Fn(&str) -> bool,
@@ -112,7 +112,18 @@ impl Folder {
 
     /// Returns the tree of the files that are selected; parts of which all are stay shared.
     pub fn select(self: &Arc<Self>, selection: &Selection<'_>) -> Arc<Self> {
-        self.select_at(&mut String::new(), selection)
+        let path = selection.below;
+        if let Some(leaf) = self.leaf(path).filter(|_| (selection.takes)(path)) {
+            // One alone clashes with nothing.
+            return Self::new([(path, leaf)]).unwrap_or_default();
+        }
+        let folder = if path.is_empty() { Some(self) } else { self.shared(path) };
+        let selected = folder.map(|it| it.select_at(&mut path.to_owned(), selection));
+        match selected.filter(|it| !it.is_empty()) {
+            None => Arc::default(),
+            Some(selected) if path.is_empty() => selected,
+            Some(selected) => Self::below(path, selected),
+        }
     }
 
     /// As deep as paths are, which are bounded.
@@ -127,10 +138,8 @@ impl Folder {
             }
         }
         for (name, folder) in &self.folders {
-            let select = |path: &mut String| {
-                (selection.enters)(path).then(|| folder.select_at(path, selection))
-            };
-            if let Some(folder) = put_to(path, name, select).filter(|it| !it.is_empty()) {
+            let folder = put_to(path, name, |path| folder.select_at(path, selection));
+            if !folder.is_empty() {
                 selected.folders.insert(name.clone(), folder);
             }
         }
@@ -139,7 +148,13 @@ impl Folder {
 
     /// Returns the directory at a path.
     pub fn folder(&self, path: &str) -> Option<&Self> {
-        path.split('/').try_fold(self, |here, name| here.folders.get(name).map(Arc::as_ref))
+        self.shared(path).map(Arc::as_ref)
+    }
+
+    fn shared(&self, path: &str) -> Option<&Arc<Self>> {
+        let mut names = path.split('/');
+        let first = self.folders.get(names.next()?)?;
+        names.try_fold(first, |here, name| here.folders.get(name))
     }
 
     /// Returns the file or link at a path.

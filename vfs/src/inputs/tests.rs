@@ -170,16 +170,26 @@ fn remembered_directories_are_what_is_there() {
 #[test]
 fn selection_of_a_tree_is_the_tree_of_what_is_selected() {
     let all = folder(&[("a", "1"), ("b/x", "2"), ("b/y", "3"), ("c/d/x", "4"), ("c/e/y", "5")]);
-    let select = |has_all: &dyn Fn(&str) -> bool, takes: &dyn Fn(&str) -> bool| {
-        all.select(&Selection { enters: &|path| path != "c/e", has_all, takes })
+    let below = |below: &str, has_all: &dyn Fn(&str) -> bool, takes: &dyn Fn(&str) -> bool| {
+        all.select(&Selection { below, has_all, takes })
     };
+    let select =
+        |has_all: &dyn Fn(&str) -> bool, takes: &dyn Fn(&str) -> bool| below("", has_all, takes);
     let with_x = select(&|_| false, &|path| path.ends_with('x'));
     assert_eq!(with_x, folder(&[("b/x", "2"), ("c/d/x", "4")]));
     let whole = select(&|path| path == "b", &|path| path == "a");
     assert_eq!(whole, folder(&[("a", "1"), ("b/x", "2"), ("b/y", "3")]));
     assert!(std::ptr::eq(whole.folder("b").expect("b"), all.folder("b").expect("b")));
     assert!(Arc::ptr_eq(&select(&|_| true, &|_| false), &all));
-    assert_eq!(select(&|_| false, &|path| path == "c/e/y"), Arc::default());
+    assert_eq!(select(&|_| false, &|_| false), Arc::default());
+    let some = |path: &str| below(path, &|_| false, &|path| path.ends_with('x'));
+    assert_eq!(some("c"), folder(&[("c/d/x", "4")]));
+    assert_eq!(some("b/x"), folder(&[("b/x", "2")]));
+    for nothing in ["b/y", "c/e", "c/f", "z", "a/b"] {
+        assert_eq!(some(nothing), Arc::default(), "{nothing}");
+    }
+    let whole = below("c", &|path| path == "c", &|_| false);
+    assert!(std::ptr::eq(whole.folder("c").expect("c"), all.folder("c").expect("c")));
 }
 
 #[test]

@@ -209,7 +209,7 @@ impl<'w> Sources<'w> {
         }
         let selected = &pattern.value;
         let tree = self.found.tree.select(&Selection {
-            enters: &|path| selected.enters(path),
+            below: selected.fixed().map_or("", |it| it.as_str()),
             has_all: &|path| selected.has_all(path) && !self.outputs.enters(path),
             takes: &|path| selected.matches(path) && !self.is_output(path),
         });
