@@ -68,7 +68,7 @@ impl Worker {
     fn find(build: i32) -> Option<Self> {
         let runs = |it: &i32| children(*it).into_iter().any(|child| name(child) == INIT);
         let pid = children(build).into_iter().find(runs)?;
-        let outside = |it: &i32| link(*it, "ns/user") == link(pid, "ns/user");
+        let outside = |it: &i32| link(*it, "ns/pid") == link(pid, "ns/pid");
         let forked = children(pid).into_iter().filter(|child| name(*child) == FORK_SERVER);
         let (servers, next): (Vec<i32>, Vec<i32>) = forked.partition(outside);
         match (servers.as_slice(), next.as_slice()) {
@@ -91,9 +91,16 @@ fn next_first_process_holds_nothing_of_the_sandbox_before_it() {
     };
     assert!(of_sandboxes(worker.pid) >= 4, "control: {:?}", open(worker.pid));
     // While it makes one it has what that one gets.
-    soon("it has three streams and the way to its worker", || open(worker.server).len() == 4);
-    assert_eq!(of_sandboxes(worker.server), 0, "{:?}", open(worker.server));
-    assert_eq!(of_sandboxes(worker.next), 0, "{:?}", open(worker.next));
+    let networks = || open(worker.server).iter().filter(|it| it.starts_with("net:[")).count();
+    let rest = || open(worker.server).len().checked_sub(networks());
+    soon("it has three streams and the way to its worker", || rest() == Some(4));
+    assert_eq!(of_sandboxes(worker.server), networks(), "{:?}", open(worker.server));
+    soon("the next one has left those behind", || of_sandboxes(worker.next) == 0);
+    let used = children(worker.pid).into_iter().find(|it| name(*it) == INIT).expect("it runs");
+    let command = children(used)[0];
+    let [outside, used, next] = [worker.pid, command, worker.next].map(|it| link(it, "ns/net"));
+    assert!(!outside.is_empty() && !used.is_empty() && !next.is_empty());
+    assert!(next != used && next != outside && used != outside, "{outside} {used} {next}");
 }
 
 /// The first process that is ready is that of the next action, at whatever numbers this one has its descriptors.

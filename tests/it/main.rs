@@ -5,6 +5,7 @@ mod awaited;
 mod build;
 mod build_check;
 mod build_interrupted;
+mod build_networks;
 mod build_places;
 mod build_processes;
 mod build_remote;

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::failure::SpawnError;
 use super::lower::Init;
+use super::networks::{Network, Networks};
 use super::pid_1::{self, Start};
 use super::spawn::{PACKET_MAX, first, own_strings};
 use crate::plan::Namespaces;
@@ -115,7 +116,7 @@ impl ForkServer {
         match sys::clone::clone(0, None).map_err(SpawnError::system)? {
             Cloned::Child => {
                 drop(ours);
-                let served = alone(&theirs).and_then(|()| serve(&theirs, strings));
+                let served = alone(&theirs).and_then(|()| Maker::new(theirs, strings).serve());
                 sys::clone::exit_now(served.map_or(1, |()| 0))
             }
             Cloned::Parent { pid, .. } => Ok(Self { way: Rc::new(Way { socket: ours, pid }) }),
@@ -167,56 +168,98 @@ fn alone(socket: &OwnedFd) -> Result<(), Errno> {
     sys::fd::close_between(number + 1, u32::MAX)
 }
 
-/// Makes what it is asked for until nobody asks any more.
-fn serve(socket: &OwnedFd, strings: StringArea) -> Result<(), Errno> {
-    let (mut bytes, mut ahead) = (vec![0; PACKET_MAX], Vec::new());
-    loop {
-        let (length, passed) = sys::socket::receive(socket, &mut bytes, RecvFlags::empty())?;
-        if length == 0 {
-            return Ok(());
-        }
-        let question = bytes.get(..length).unwrap_or_default();
-        match postcard::from_bytes(question).map_err(|_| Errno::BADMSG)? {
-            Question::Make(wanted) => {
-                answer(socket, &one((wanted, &mut ahead), (socket, passed), strings))?;
-            }
-            Question::Close => drop(passed),
-            Question::Forget => ahead.clear(),
-            Question::Learn(steps) => ahead.extend(steps),
-        }
-    }
-}
-
-fn answer(socket: &OwnedFd, made: &Result<(i32, OwnedFd), Errno>) -> Result<(), Errno> {
-    let pidfd = made.as_ref().map(|(_, pidfd)| pidfd.as_fd());
-    let answer = made.as_ref().map_or_else(|errno| -errno.raw_os_error(), |(pid, _)| *pid);
-    sys::socket::send(socket, &answer.to_le_bytes(), pidfd.ok().as_slice())
-}
-
-/// Makes a first process; that takes the steps, of which this one keeps its own.
-fn one(
-    (wanted, ahead): (Wanted, &mut Vec<Init>),
-    (own, passed): (&OwnedFd, Vec<OwnedFd>),
+/// What makes first processes.
+struct Maker {
+    /// The way to who asks for them.
+    socket: OwnedFd,
     strings: StringArea,
-) -> Result<(i32, OwnedFd), Errno> {
-    let Wanted { namespaces, steps, streams: numbers } = wanted;
-    // No number that a stream is to have is taken by another descriptor; the child has not `own`.
-    let above = numbers.into_iter().fold(2, RawFd::max) + 1;
-    let aside = passed.iter().map(|it| fcntl_dupfd_cloexec(it, above));
-    let aside: Vec<OwnedFd> = aside.collect::<Result<_, _>>()?;
-    drop(passed);
-    let [socket, paper, out, err] = <[OwnedFd; 4]>::try_from(aside).map_err(|_| Errno::BADMSG)?;
-    match sys::clone::clone_sibling(first(namespaces))? {
-        Cloned::Parent { pid, pidfd } => Ok((pid, pidfd)),
-        Cloned::Child => {
-            sys::fd::close_number(own.as_raw_fd());
-            for (stream, number) in [out, err].into_iter().zip(numbers) {
-                if sys::fd::put_at(stream.as_fd(), number).is_err() {
-                    sys::clone::exit_now(1);
-                }
+    /// What those from now on do first.
+    ahead: Vec<Init>,
+    networks: Networks,
+}
+
+impl Maker {
+    fn new(socket: OwnedFd, strings: StringArea) -> Self {
+        Self { socket, strings, ahead: Vec::new(), networks: Networks::default() }
+    }
+
+    /// Makes what it is asked for until nobody asks any more.
+    fn serve(&mut self) -> Result<(), Errno> {
+        let mut bytes = vec![0; PACKET_MAX];
+        loop {
+            let received = sys::socket::receive(&self.socket, &mut bytes, RecvFlags::empty());
+            let (length, passed) = received?;
+            if length == 0 {
+                return Ok(());
             }
-            let (ahead, paper) = (mem::take(ahead), File::from(paper));
-            pid_1::run(&Start { namespaces, steps, ahead, socket, paper, strings })
+            let question = bytes.get(..length).unwrap_or_default();
+            match postcard::from_bytes(question).map_err(|_| Errno::BADMSG)? {
+                Question::Make(wanted) => {
+                    let made = self.make(wanted, passed);
+                    self.answer(&made)?;
+                }
+                Question::Close => self.networks.take_back(passed),
+                Question::Forget => self.ahead.clear(),
+                Question::Learn(steps) => self.ahead.extend(steps),
+            }
         }
     }
+
+    fn answer(&self, made: &Result<(i32, OwnedFd), Errno>) -> Result<(), Errno> {
+        let pidfd = made.as_ref().map(|(_, pidfd)| pidfd.as_fd());
+        let answer = made.as_ref().map_or_else(|errno| -errno.raw_os_error(), |(pid, _)| *pid);
+        sys::socket::send(&self.socket, &answer.to_le_bytes(), pidfd.ok().as_slice())
+    }
+
+    /// Makes a first process; that takes the steps, of which this one keeps its own.
+    fn make(&mut self, wanted: Wanted, passed: Vec<OwnedFd>) -> Result<(i32, OwnedFd), Errno> {
+        let network = self.network(&wanted)?;
+        let Wanted { namespaces, steps, streams: numbers } = wanted;
+        // No number that a stream is to have is taken by another descriptor; the child has not the socket.
+        let above = numbers.into_iter().fold(2, RawFd::max) + 1;
+        let aside = passed.iter().map(|it| fcntl_dupfd_cloexec(it, above));
+        let aside: Vec<OwnedFd> = aside.collect::<Result<_, _>>()?;
+        drop(passed);
+        let [socket, paper, out, err] =
+            <[OwnedFd; 4]>::try_from(aside).map_err(|_| Errno::BADMSG)?;
+        match sys::clone::clone_sibling(first(namespaces))? {
+            Cloned::Parent { pid, pidfd } => {
+                self.networks.lend(network);
+                Ok((pid, pidfd))
+            }
+            Cloned::Child => {
+                let has_network = network.is_some();
+                drop((network, mem::take(&mut self.networks)));
+                sys::fd::close_number(self.socket.as_raw_fd());
+                put_at([out, err], numbers);
+                let (ahead, paper) = (mem::take(&mut self.ahead), File::from(paper));
+                let strings = self.strings;
+                pid_1::run(&Start { namespaces, has_network, steps, ahead, socket, paper, strings })
+            }
+        }
+    }
+
+    /// Enters the network namespace that the first process is to have, unless it makes its own.
+    fn network(&mut self, wanted: &Wanted) -> Result<Option<Network>, Errno> {
+        let has_own = wanted.namespaces.is_some_and(|it| it.network);
+        if !has_own {
+            // Who has left the network of the host can't go back.
+            return if self.networks.are_entered() { Err(Errno::PERM) } else { Ok(None) };
+        }
+        let is_alone = !wanted.steps.iter().any(is_for_others);
+        Ok(if is_alone { self.networks.enter() } else { None })
+    }
+}
+
+/// Moves the streams of a first process to where it looks for them; it ends when that fails.
+fn put_at(streams: [OwnedFd; 2], numbers: [RawFd; 2]) {
+    let mut streams = streams.iter().zip(numbers);
+    if streams.any(|(stream, number)| sys::fd::put_at(stream.as_fd(), number).is_err()) {
+        sys::clone::exit_now(1);
+    }
+}
+
+/// Returns whether a step lets somebody outside take part in the network.
+fn is_for_others(step: &Init) -> bool {
+    matches!(step, Init::LocalRange { .. } | Init::Serve { .. } | Init::SpareSockets { .. })
 }

@@ -242,7 +242,7 @@ fn inside() -> ResolveFlags {
     ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS
 }
 
-fn id_maps(uid_map: &CStr, gid_map: &CStr) -> Result<(), Errno> {
+pub(super) fn id_maps(uid_map: &CStr, gid_map: &CStr) -> Result<(), Errno> {
     write_file(c"/proc/self/setgroups", b"deny")?;
     write_file(c"/proc/self/uid_map", uid_map.to_bytes())?;
     write_file(c"/proc/self/gid_map", gid_map.to_bytes())

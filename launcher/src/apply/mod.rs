@@ -11,6 +11,7 @@ mod landlock;
 mod lower;
 mod mask_layer;
 mod message;
+mod networks;
 mod overlay;
 mod payload;
 mod pid_1;

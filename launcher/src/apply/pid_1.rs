@@ -23,6 +23,8 @@ use crate::sys::signal::{Disposition, SignalSet};
 pub(super) struct Start {
     /// Those that it is to have; the user and pid namespaces are made.
     pub(super) namespaces: Option<Namespaces>,
+    /// Whether the network namespace is made as well.
+    pub(super) has_network: bool,
     /// The steps of the opening.
     pub(super) steps: Vec<Init>,
     /// The first steps of the plan, as far as they are known.
@@ -63,7 +65,8 @@ fn open(start: &Start, view: &mut View) -> Result<Inherited, StepFailure> {
     let umask = rustix::process::umask(rustix::fs::Mode::empty());
     // Where none is to be made the call may be refused, as containers do.
     if let Some(namespaces) = start.namespaces {
-        sys::clone::unshare(others(namespaces)).map_err(failure(Stage::Clone))?;
+        let others = others(namespaces, start.has_network);
+        sys::clone::unshare(others).map_err(failure(Stage::Clone))?;
     }
     view.run((Stage::Opening, 0), &start.steps)?;
     view.sockets.send(start.socket.as_fd()).map_err(failure(Stage::Opening))?;
@@ -150,10 +153,11 @@ fn become_pid_1(
 }
 
 /// The namespaces that pid 1 makes by itself.
-fn others(namespaces: Namespaces) -> i32 {
+fn others(namespaces: Namespaces, has_network: bool) -> i32 {
     let always =
         libc::CLONE_NEWNS | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS | libc::CLONE_NEWCGROUP;
     #[cfg(feature = "test-switches")]
     let always = if namespaces.shared_ipc { always & !libc::CLONE_NEWIPC } else { always };
-    if namespaces.network { always | libc::CLONE_NEWNET } else { always }
+    let makes_network = namespaces.network && !has_network;
+    if makes_network { always | libc::CLONE_NEWNET } else { always }
 }

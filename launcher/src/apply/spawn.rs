@@ -294,8 +294,9 @@ pub(crate) fn begin(opening: &Opening, cgroup: Option<RawFd>) -> Result<Begun, S
         Ok(Cloned::Child) => {
             drop(socket);
             let namespaces = opening.namespaces;
-            let ahead = Vec::new();
-            pid_1::run(&Start { namespaces, steps, ahead, socket: theirs, paper, strings })
+            let (ahead, has_network) = (Vec::new(), false);
+            let socket = theirs;
+            pid_1::run(&Start { namespaces, has_network, steps, ahead, socket, paper, strings })
         }
         Ok(Cloned::Parent { pid, pidfd }) => {
             Ok(begun(opening, (socket, paper), Process::Made { pid, pidfd }))
