@@ -208,7 +208,12 @@ impl Maker {
     fn answer(&self, made: &Result<(i32, OwnedFd), Errno>) -> Result<(), Errno> {
         let pidfd = made.as_ref().map(|(_, pidfd)| pidfd.as_fd());
         let answer = made.as_ref().map_or_else(|errno| -errno.raw_os_error(), |(pid, _)| *pid);
-        sys::socket::send(&self.socket, &answer.to_le_bytes(), pidfd.ok().as_slice())
+        sys::socket::send(&self.socket, &answer.to_le_bytes(), pidfd.ok().as_slice())?;
+        match made {
+            // This process's own user namespace may be the one that is too many.
+            Err(errno) if self.networks.are_entered() => Err(*errno),
+            _ => Ok(()),
+        }
     }
 
     /// Makes a first process; that takes the steps, of which this one keeps its own.

@@ -2,8 +2,12 @@
 //! and to take it apart costs the kernel more than anything else of a sandbox; one that nobody has used is as new
 //! as another, and a later first process gets it.
 
+use std::collections::VecDeque;
+use std::ffi::CString;
 use std::fs;
+use std::io::ErrorKind;
 use std::os::fd::{AsFd, OwnedFd};
+use std::time::{Duration, Instant};
 
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::Errno;
@@ -14,13 +18,30 @@ use super::init;
 use crate::sys;
 use crate::sys::identity::Identity;
 
-/// What the kernel tells of all that went on in a network namespace, and any command can read: nothing is sent or
-/// refused in it that is not counted here, and flow labels, which outlive their sockets, are listed (proc_pid_net(5)).
-const TOLD: [&str; 5] = ["dev", "ip6_flowlabel", "netstat", "snmp", "snmp6"];
-/// What is told of sockets: the first line says how many the namespace has, the others what all have together.
-const SOCKETS: &str = "sockstat";
-/// How many are kept that nobody uses. While one is in use the next is made.
-const UNUSED_MAX: usize = 2;
+/// What a network namespace remembers of what its processes did, as far as the kernel tells: packets, lookups of
+/// routes, flow labels and a key that the first listener has made (proc_pid_net(5), tcp(7)).
+const TOLD: [&str; 9] = [
+    "/proc/self/net/dev",
+    "/proc/self/net/fib_triestat",
+    FLOW_LABELS,
+    "/proc/self/net/ipv6_route",
+    "/proc/self/net/netstat",
+    "/proc/self/net/rt6_stats",
+    "/proc/self/net/snmp",
+    "/proc/self/net/snmp6",
+    "/proc/sys/net/ipv4/tcp_fastopen_key",
+];
+const FLOW_LABELS: &str = "/proc/self/net/ip6_flowlabel";
+/// What is told of sockets: the first line says how many the namespace has.
+const SOCKETS: &str = "/proc/self/net/sockstat";
+/// Reports of multicast groups follow their processes: the first of them three ticks later, of which there are a
+/// hundred a second at least (`igmp_ifc_start_timer` in net/ipv4/igmp.c).
+const SETTLED: Duration = Duration::from_millis(50);
+/// A flow label is listed for six seconds, and what it changes stays (`FL_MIN_LINGER` in net/ipv6/ip6_flowlabel.c):
+/// what had a namespace for longer may have had one.
+const USE_MAX: Duration = Duration::from_secs(5);
+/// How many are kept that nobody uses: as many short actions as there may be until the first has settled.
+const UNUSED_MAX: usize = 24;
 /// How many are known that are in use. More are those of sandboxes that did not start: nobody brings them back.
 const USED_MAX: usize = 4;
 
@@ -28,8 +49,11 @@ const USED_MAX: usize = 4;
 #[derive(Default)]
 pub(super) struct Networks {
     place: Place,
-    unused: Vec<Network>,
+    /// Those that came back, the first of them first.
+    unused: VecDeque<Network>,
     used: Vec<Network>,
+    /// Whether one could not be made or entered: none is tried again.
+    has_failed: bool,
 }
 
 /// Whose the network namespaces are.
@@ -48,6 +72,8 @@ enum Place {
 pub(super) struct Network {
     namespace: OwnedFd,
     identity: Identity,
+    /// When it was lent, or came back.
+    since: Instant,
     /// What was told of it when it was new.
     told: Vec<Vec<u8>>,
 }
@@ -58,12 +84,15 @@ impl Networks {
         if self.place == Place::Outside {
             self.place = if own_users().is_ok() { Place::Own } else { Place::None };
         }
-        if self.place == Place::None {
+        if self.place == Place::None || self.has_failed {
             return None;
         }
-        let network = self.unused.pop().map_or_else(Network::new, Ok).ok()?;
-        network.enter().ok()?;
-        Some(network)
+        let is_settled = |it: &mut Network| it.since.elapsed() >= SETTLED;
+        let again = self.unused.pop_front_if(is_settled).filter(Network::is_as_new);
+        let network = again.map_or_else(Network::new, Ok);
+        let entered = network.and_then(|it| it.enter().map(|()| it));
+        self.has_failed = entered.is_err();
+        entered.ok().map(|it| Network { since: Instant::now(), ..it })
     }
 
     /// Returns whether this process has left the network that it was started in.
@@ -79,14 +108,15 @@ impl Networks {
         self.used.extend(network);
     }
 
-    /// Keeps those of ended sandboxes that nobody has used, for others.
+    /// Keeps those of ended sandboxes, for others if they turn out to be as new.
     pub(super) fn take_back(&mut self, ended: Vec<OwnedFd>) {
         for namespace in ended {
             let identity = sys::identity::of(&namespace).ok();
             let place = self.used.iter().position(|it| Some(it.identity) == identity);
             let network = place.map(|place| self.used.swap_remove(place));
-            let is_kept = |it: &Network| self.unused.len() < UNUSED_MAX && it.is_as_new();
-            self.unused.extend(network.filter(is_kept));
+            let is_short = |it: &Network| it.since.elapsed() < USE_MAX && it.has_no_label();
+            let kept = network.filter(|it| self.unused.len() < UNUSED_MAX && is_short(it));
+            self.unused.extend(kept.map(|it| Network { since: Instant::now(), ..it }));
         }
     }
 }
@@ -98,11 +128,18 @@ impl Network {
         let (path, flags) = (c"/proc/self/ns/net", OFlags::RDONLY | OFlags::CLOEXEC);
         let namespace = openat(CWD, path, flags, Mode::empty())?;
         let identity = sys::identity::of(&namespace)?;
-        Ok(Self { namespace, identity, told: told()? })
+        Ok(Self { namespace, identity, since: Instant::now(), told: told()? })
     }
 
     fn enter(&self) -> Result<(), Errno> {
         move_into_link_name_space(self.namespace.as_fd(), Some(LinkNameSpaceType::Network))
+    }
+
+    /// Returns whether there is no flow label. Who enters one has no more to do with another.
+    fn has_no_label(&self) -> bool {
+        let new = TOLD.iter().zip(&self.told).find(|(path, _)| **path == FLOW_LABELS);
+        let now = self.enter().and_then(|()| read(FLOW_LABELS));
+        now.is_ok_and(|now| new.is_some_and(|(_, new)| *new == now))
     }
 
     /// Returns whether nothing went on in it.
@@ -113,21 +150,24 @@ impl Network {
 
 /// Makes a user namespace for this process, in which everybody is who they are outside.
 fn own_users() -> Result<(), Errno> {
-    let line = |id: u32| std::ffi::CString::new(format!("{id} {id} 1")).map_err(|_| Errno::INVAL);
+    let line = |id: u32| CString::new(format!("{id} {id} 1")).map_err(|_| Errno::INVAL);
     let (uid, gid) = (line(getuid().as_raw())?, line(getgid().as_raw())?);
     sys::clone::unshare(libc::CLONE_NEWUSER)?;
     // Without these, no first process can be anybody.
     init::id_maps(&uid, &gid).inspect_err(|_| sys::clone::exit_now(1))
 }
 
-/// Returns what is told of the network namespace that this process is in. What a kernel does not have, as without
-/// IPv6, tells nothing.
+/// Returns what is told of the network namespace that this process is in.
 fn told() -> Result<Vec<Vec<u8>>, Errno> {
-    let read = |name: &str| match fs::read(format!("/proc/self/net/{name}")) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
-        read => read.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO)),
-    };
     let mut sockets = read(SOCKETS)?;
     sockets.truncate(sockets.iter().position(|byte| *byte == b'\n').ok_or(Errno::IO)?);
     TOLD.into_iter().map(read).chain([Ok(sockets)]).collect()
+}
+
+/// Reads a file of the kernel's. What a kernel does not have, as without IPv6, tells nothing.
+fn read(path: &str) -> Result<Vec<u8>, Errno> {
+    match fs::read(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
+        read => read.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO)),
+    }
 }

@@ -188,6 +188,9 @@ impl<'d> Performer<'d> {
             // What was known of the host may be so no more.
             Err(_) if knew => {
                 (self.known, self.ahead, self.next, self.last) = (None, None, None, None);
+                // The one before may have the user namespace that a sandbox lacks.
+                self.server = None;
+                self.server = ForkServer::start().ok();
                 self.try_once(order, store, None)
             }
             done => done,
