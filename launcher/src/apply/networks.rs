@@ -41,7 +41,7 @@ const SETTLED: Duration = Duration::from_millis(50);
 /// what had a namespace for longer may have had one.
 const USE_MAX: Duration = Duration::from_secs(5);
 /// How many are kept that nobody uses: as many short actions as there may be until the first has settled.
-const UNUSED_MAX: usize = 24;
+const UNUSED_MAX: usize = 20;
 /// How many are known that are in use. More are those of sandboxes that did not start: nobody brings them back.
 const USED_MAX: usize = 4;
 
