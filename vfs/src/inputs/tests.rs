@@ -168,6 +168,21 @@ fn remembered_directories_are_what_is_there() {
 }
 
 #[test]
+fn directory_whose_files_vanish_meanwhile_is_none() {
+    let place = Place::new();
+    for path in ["a/1", "a/2", "b/1"] {
+        place.write(path, path);
+    }
+    let found = place.walk_some(&|path| {
+        if path.starts_with("a/") {
+            fs::remove_file(place.root().join(path)).expect("removed");
+        }
+        true
+    });
+    assert_eq!(found.expect("walked").tree, folder(&[("b/1", "b/1")]));
+}
+
+#[test]
 fn selection_of_a_tree_is_the_tree_of_what_is_selected() {
     let all = folder(&[("a", "1"), ("b/x", "2"), ("b/y", "3"), ("c/d/x", "4"), ("c/e/y", "5")]);
     let below = |below: &str, has_all: &dyn Fn(&str) -> bool, takes: &dyn Fn(&str) -> bool| {

@@ -194,7 +194,10 @@ impl<'a> Walk<'a> {
             files.push(FileFound { name, stamp, digest, is_settled });
         }
         let is_known = known == files.len();
-        part.chunks.push(Chunk { path: dir.path.clone(), files, is_known, links: Vec::new() });
+        // Where all have vanished nothing is that counts.
+        if !files.is_empty() {
+            part.chunks.push(Chunk { path: dir.path.clone(), files, is_known, links: Vec::new() });
+        }
         Ok(())
     }
 
