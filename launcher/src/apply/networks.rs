@@ -135,14 +135,14 @@ impl Network {
         move_into_link_name_space(self.namespace.as_fd(), Some(LinkNameSpaceType::Network))
     }
 
-    /// Returns whether there is no flow label. Who enters one has no more to do with another.
+    /// Returns whether no flow label is listed. Afterwards this process is in it.
     fn has_no_label(&self) -> bool {
         let new = TOLD.iter().zip(&self.told).find(|(path, _)| **path == FLOW_LABELS);
         let now = self.enter().and_then(|()| read(FLOW_LABELS));
         now.is_ok_and(|now| new.is_some_and(|(_, new)| *new == now))
     }
 
-    /// Returns whether nothing went on in it.
+    /// Returns whether nothing went on in it. Afterwards this process is in it.
     fn is_as_new(&self) -> bool {
         self.enter().and_then(|()| told()).is_ok_and(|now| now == self.told)
     }
