@@ -154,6 +154,12 @@ impl CommandError {
             .hint("set HOME, or ENDOW_STATE_DIR, ENDOW_CACHE_DIR and ENDOW_CONFIG_DIR")
     }
 
+    /// What says where the home is can't be read: another place would have other files and other hidden names.
+    pub(crate) fn no_account(error: io::Error) -> Self {
+        let this = Self::new(Kind::Setup, "can't read where the home is").about("/etc/passwd");
+        this.cause(error).hint("run again, or set HOME")
+    }
+
     /// A policy file can't be read.
     pub(crate) fn unreadable(path: &Path, source: io::Error) -> Self {
         Self::new(Kind::Policy, "can't read the policy file").about(path.display()).cause(source)

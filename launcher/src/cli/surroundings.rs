@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use endow_policy::{HostPath, Vars};
@@ -81,8 +81,13 @@ pub(crate) fn of_account() -> Result<Surroundings, CommandError> {
 }
 
 /// Returns the home that the account database has for the user.
-pub(crate) fn home_of_account() -> Option<PathBuf> {
-    home(&Account::find(), &|_| None).map(|home| home.as_path().to_owned())
+pub(crate) fn home_of_account() -> Result<Option<PathBuf>, CommandError> {
+    let account = Account::find();
+    let home = home(&account, &|_| None).map(|home| home.as_path().to_owned());
+    match account.unread {
+        Some(error) => Err(CommandError::no_account(error)),
+        None => Ok(home),
+    }
 }
 
 fn read_by(variable: Variable<'_>) -> Result<Surroundings, CommandError> {
@@ -92,6 +97,9 @@ fn read_by(variable: Variable<'_>) -> Result<Surroundings, CommandError> {
     let environment: Vec<_> = std::env::vars_os().collect();
     let account = Account::find();
     let home = home(&account, variable);
+    if let (None, Some(error)) = (&home, account.unread) {
+        return Err(CommandError::no_account(error));
+    }
     let git = git_work_tree(&cwd);
     let dirs = dirs(home.as_ref(), variable)?;
     let vars = Vars {
@@ -186,13 +194,18 @@ struct Account {
     group: String,
     home: Option<PathBuf>,
     shell: Option<String>,
+    /// Why it says nothing, though it is there.
+    unread: Option<io::Error>,
 }
 
 impl Account {
     fn find() -> Self {
         let uid = geteuid().as_raw().to_string();
         let gid = getegid().as_raw().to_string();
-        let passwd = fs::read("/etc/passwd").unwrap_or_default();
+        let (passwd, unread) = match fs::read("/etc/passwd") {
+            Ok(passwd) => (passwd, None),
+            Err(error) => (Vec::new(), Some(error).filter(|error| !says_absent(error))),
+        };
         let entry = entry(&passwd, 2, &uid);
         let field = |number: usize| entry.as_ref().and_then(|entry| entry.get(number).cloned());
         let named = || std::env::var("USER").or_else(|_| std::env::var("LOGNAME")).ok();
@@ -204,6 +217,7 @@ impl Account {
             user,
             home: field(5).map(PathBuf::from),
             shell: field(6).filter(|shell| !shell.is_empty()),
+            unread,
         }
     }
 }

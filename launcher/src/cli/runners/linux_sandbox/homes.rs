@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::process::geteuid;
 
+use crate::cli::error::CommandError;
 use crate::cli::surroundings;
 
 /// Homes by their paths, with links in them and without.
@@ -21,12 +22,15 @@ pub(super) struct Homes {
 
 impl Homes {
     /// Finds the home of the account and the one that `HOME` names.
-    pub(super) fn of_the_user() -> Self {
-        let own = surroundings::home_of_account().map(|home| paths(&home)).unwrap_or_default();
+    ///
+    /// # Errors
+    /// What says which it is can't be read: it could be shown.
+    pub(super) fn of_the_user() -> Result<Self, CommandError> {
+        let own = surroundings::home_of_account()?.map(|home| paths(&home)).unwrap_or_default();
         let named = std::env::var_os("HOME").map(PathBuf::from).filter(|home| is_home(home));
         let mut others = named.map(|home| paths(&home)).unwrap_or_default();
         others.retain(|home| !own.contains(home));
-        Self { own, others }
+        Ok(Self { own, others })
     }
 
     /// Returns whether a path is that of a home.

@@ -71,7 +71,7 @@ pub(super) fn run_args(options: &Options) -> Result<RunArgs, CommandError> {
 /// Decides what stands where: the host, under what Bazel's directories need, under what the options say.
 fn shown(options: &Options, directory: &Path) -> Result<BTreeMap<PathBuf, Shown>, CommandError> {
     let fixed = |path: PathBuf| (path.clone(), Shown::Fixed(path));
-    let homes = Homes::of_the_user();
+    let homes = Homes::of_the_user()?;
     let mut shown: BTreeMap<_, _> = host().map(fixed).collect();
     // What the base has there is an empty home, and the rest of it is not shown.
     shown.retain(|place, _| !homes.has(place));
