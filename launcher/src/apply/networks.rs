@@ -48,24 +48,14 @@ const USED_MAX: usize = 4;
 /// What this process has for first processes.
 #[derive(Default)]
 pub(super) struct Networks {
-    place: Place,
+    /// Whether this process has left the network it was started in, for a user namespace of its own, which has
+    /// these.
+    are_entered: bool,
+    /// Whether one could not be made or entered: none is tried again, and each first process makes its own.
+    have_failed: bool,
     /// Those that came back, the first of them first.
     unused: VecDeque<Network>,
     used: Vec<Network>,
-    /// Whether one could not be made or entered: none is tried again.
-    has_failed: bool,
-}
-
-/// Whose the network namespaces are.
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
-enum Place {
-    /// This process is where it was started.
-    #[default]
-    Outside,
-    /// It is in a user namespace of its own, which has them.
-    Own,
-    /// It can have none: each first process makes its own.
-    None,
 }
 
 /// A network namespace.
@@ -81,31 +71,32 @@ pub(super) struct Network {
 impl Networks {
     /// Enters one that is as new; `None` where a first process is to make its own.
     pub(super) fn enter(&mut self) -> Option<Network> {
-        if self.place == Place::Outside {
-            self.place = if own_users().is_ok() { Place::Own } else { Place::None };
+        if !self.are_entered && !self.have_failed {
+            self.are_entered = own_users().is_ok();
+            self.have_failed = !self.are_entered;
         }
-        if self.place == Place::None || self.has_failed {
+        if self.have_failed {
             return None;
         }
         let is_settled = |it: &mut Network| it.since.elapsed() >= SETTLED;
         let again = self.unused.pop_front_if(is_settled).filter(Network::is_as_new);
         let network = again.map_or_else(Network::new, Ok);
         let entered = network.and_then(|it| it.enter().map(|()| it));
-        self.has_failed = entered.is_err();
+        self.have_failed = entered.is_err();
         entered.ok().map(|it| Network { since: Instant::now(), ..it })
     }
 
     /// Returns whether this process has left the network that it was started in.
     pub(super) fn are_entered(&self) -> bool {
-        self.place == Place::Own
+        self.are_entered
     }
 
     /// Keeps the one that a first process has.
     pub(super) fn lend(&mut self, network: Option<Network>) {
-        if self.used.len() == USED_MAX {
+        self.used.extend(network);
+        if self.used.len() > USED_MAX {
             self.used.remove(0);
         }
-        self.used.extend(network);
     }
 
     /// Keeps those of ended sandboxes, for others if they turn out to be as new.
