@@ -1,4 +1,5 @@
-//! What differs between two runs of one agent outside as well: ids, times and the port.
+//! What differs between two runs of one agent outside as well: ids, times, the port, and the order of
+//! what is looked for on disk.
 
 use serde_json::Value;
 
@@ -7,7 +8,7 @@ use super::model::Request;
 /// Returns the requests with everything replaced that two bare runs don't have in common.
 pub(super) fn normal(requests: Vec<Request>, port: u16) -> Vec<Request> {
     let port = format!("127.0.0.1:{port}");
-    let text = |it: &str| replaced(&sessions(&it.replace(&port, "127.0.0.1:<port>")));
+    let text = |it: &str| skills(&replaced(&sessions(&it.replace(&port, "127.0.0.1:<port>"))));
     let one = |request: Request| Request {
         line: text(&request.line),
         headers: request
@@ -79,6 +80,20 @@ fn sessions(text: &str) -> String {
     out
 }
 
+/// Sorts the skills that gemini lists in the order in which their files were found.
+fn skills(text: &str) -> String {
+    const END: &str = "</skill>";
+    let Some((before, rest)) = text.split_once("<available_skills>") else {
+        return text.to_owned();
+    };
+    let Some((list, after)) = rest.split_once("</available_skills>") else {
+        return text.to_owned();
+    };
+    let mut one: Vec<&str> = list.split_inclusive(END).map(str::trim).collect();
+    one.sort_unstable();
+    format!("{before}<available_skills>{}</available_skills>{after}", one.concat())
+}
+
 /// Replaces ids, line by line the words that codex and gemini put around a command's output, and
 /// dates.
 fn replaced(text: &str) -> String {
@@ -127,5 +142,9 @@ fn normal_replaces_only_what_varies() {
     check("id 01a20086-c440-7642-93de-6f78286a8a27:0", "id <uuid>:0");
     assert_eq!(sessions("ses_df293e1adffejLrUXQYMohcGhe, ses_x"), "ses_<session>, ses_x");
     check("Wall time: 0.1 seconds\nOutput:\nfade-in\n", "Wall time: <varies>\nOutput:\nfade-in\n");
+    let list = |of: &str| format!("has <available_skills>{of}\n</available_skills>.\n");
+    let (a, b) = ("\n <skill>a</skill>", "\n <skill>b</skill>");
+    assert_eq!(skills(&list(&[b, a].concat())), skills(&list(&[a, b].concat())));
+    assert_ne!(skills(&list(a)), skills(&list(b)));
     check("at 1795305161822 on 2026-11-21, 4-2-2", "at <milliseconds> on <date>, 4-2-2");
 }
