@@ -1,6 +1,9 @@
 //! Who the command is, inside as outside.
 
-use crate::harness::{World, said};
+use std::process::Command;
+
+use crate::harness::{World, endow, said};
+use crate::runners::named;
 
 #[test]
 fn account_keeps_its_shell_whatever_the_environment_says() {
@@ -11,4 +14,36 @@ fn account_keeps_its_shell_whatever_the_environment_says() {
     let inside = said(world.endow(endow).env("SHELL", "/bin/other"));
     assert_eq!(inside, bare);
     assert!(inside.ok().ends_with("/bin/other\n"), "{inside:?}");
+}
+
+/// Starts a program where every read of the account database fails.
+const UNREADABLE: &str = "mount --bind /proc/$$/mem /etc/passwd && exec \"$0\" \"$@\"";
+
+fn without_accounts(world: &World, home: Option<&str>) -> Command {
+    let mut command = world.command("unshare");
+    command.args(["-Urm", "sh", "-c", UNREADABLE, "env", "-u", "HOME"]);
+    command.args(home.map(|home| format!("HOME={home}")));
+    command
+}
+
+/// A user whose home is not known has other policies and other hidden names than one without a home.
+#[test]
+fn account_that_can_not_be_read_is_none_without_a_home() {
+    let world = World::new();
+    let run =
+        |home| said(without_accounts(&world, home).arg(endow()).args(["run", "--", "echo", "hi"]));
+    let told = run(None);
+    let error = told.fails(125);
+    assert!(error.contains("can't read where the home is: /etc/passwd"), "{error}");
+    assert!(error.contains("Input/output error") && error.contains("set HOME"), "{error}");
+    let home = world.root().join("home");
+    assert_eq!(run(home.to_str()).ok(), "hi\n", "control: the home is named");
+    // It never takes a home from the environment, which is its command's.
+    let sandbox = |command: &mut Command| {
+        said(command.arg(named(&world, "linux-sandbox")).args(["--", "echo", "hi"]))
+    };
+    let told = sandbox(&mut without_accounts(&world, home.to_str()));
+    assert!(told.stderr.contains("can't read where the home is"), "{told:?}");
+    assert_eq!((told.code != 0, told.stdout.as_str()), (true, ""), "{told:?}");
+    assert_eq!(sandbox(&mut world.command("env")).ok(), "hi\n", "control: it is read");
 }

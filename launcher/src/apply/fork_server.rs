@@ -268,3 +268,37 @@ fn put_at(streams: [OwnedFd; 2], numbers: [RawFd; 2]) {
 fn is_for_others(step: &Init) -> bool {
     matches!(step, Init::LocalRange { .. } | Init::Serve { .. } | Init::SpareSockets { .. })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn maker(networks: Networks) -> (Maker, OwnedFd) {
+        let (socket, other) = sys::socket::pair().unwrap();
+        (Maker { networks, ..Maker::new(socket, StringArea::NONE) }, other)
+    }
+
+    /// A first process would have another network than its plan says.
+    #[test]
+    fn network_of_the_host_is_not_given_by_who_has_left_it() {
+        let wanted = Wanted { namespaces: None, steps: Vec::new(), streams: [1, 2] };
+        let network = |networks| maker(networks).0.network(&wanted).map(|it| it.is_some());
+        assert_eq!(network(Networks::entered()), Err(Errno::PERM));
+        assert_eq!(network(Networks::default()), Ok(false), "control");
+    }
+
+    /// What it keeps may be what a first process lacks: it says so, and ends.
+    #[test]
+    fn who_can_make_nothing_ends_with_what_it_keeps() {
+        let answer = |networks| {
+            let (maker, other) = maker(networks);
+            let ended = maker.answer(&Err(Errno::NOSPC));
+            let mut told = [0; ANSWER];
+            sys::socket::receive(&other, &mut told, RecvFlags::empty()).unwrap();
+            assert_eq!(-i32::from_le_bytes(told), Errno::NOSPC.raw_os_error());
+            ended
+        };
+        assert_eq!(answer(Networks::entered()), Err(Errno::NOSPC));
+        assert_eq!(answer(Networks::default()), Ok(()), "control: it keeps nothing");
+    }
+}

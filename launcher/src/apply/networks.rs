@@ -69,6 +69,12 @@ pub(super) struct Network {
 }
 
 impl Networks {
+    /// What a process has that has left its network.
+    #[cfg(test)]
+    pub(super) fn entered() -> Self {
+        Self { are_entered: true, ..Self::default() }
+    }
+
     /// Enters one that is as new; `None` where a first process is to make its own.
     pub(super) fn enter(&mut self) -> Option<Network> {
         if !self.are_entered && !self.have_failed {
