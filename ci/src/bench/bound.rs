@@ -46,7 +46,7 @@ impl Bound {
     /// Prints it, and gives it as JSON.
     pub(super) fn show(self) -> Value {
         let is_kept = self.value <= self.most;
-        let word = if is_kept { "kept" } else { "PASSED" };
+        let word = if is_kept { "kept" } else { "EXCEEDED" };
         eprintln!("{:<40}{:>10.3} of at most {:>8} {word}", self.what, self.value, self.most);
         json!({ "what": self.what, "value": self.value, "most": self.most, "is_kept": is_kept })
     }

@@ -129,11 +129,17 @@ pub(super) fn released() -> Result<PathBuf> {
 impl Drop for Scratch {
     fn drop(&mut self) {
         for dir in [&self.memory, &self.disk] {
-            if let Err(error) = fs::remove_dir_all(dir) {
-                eprintln!("ci: {} is left behind: {error}", dir.display());
+            if let Err(error) = removed(dir) {
+                eprintln!("ci: {} is left behind: {error:#}", dir.display());
             }
         }
     }
+}
+
+/// Trees of endow's cache can't be written, not even by the user whose they are.
+fn removed(dir: &Path) -> Result<()> {
+    workspace::must(Command::new("chmod").args(["-R", "u+w"]).arg(dir))?;
+    Ok(fs::remove_dir_all(dir)?)
 }
 
 /// A fresh file system.
