@@ -333,6 +333,7 @@ fn mistakes_are_told_before_anything_is_executed() {
     assert!(told(&project, &["--output", "/x", "--", "true"]).contains("path is not relative"));
     project.policy(STEPS);
     assert!(told(&project, &["twise"]).contains("did you mean `twice`"));
+    assert!(told(&project, &["everything"]).contains("there are: twice, upper"));
     project.policy(&STEPS.replace("out/twice\"]", "out/upper\"]"));
     assert!(told(&project, &[]).contains("upper and twice both leave out/upper"));
     project.policy(&STEPS.replace("inputs = [\"in/**\"]", "needs = [\"twice\"]"));

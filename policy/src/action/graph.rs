@@ -22,8 +22,8 @@ pub enum GraphError {
     Unknown {
         /// The name.
         name: String,
-        /// One that was probably meant.
-        nearest: Option<String>,
+        /// Which was probably meant, or some that there are.
+        hint: String,
         /// Who names it; nobody does, but the command line.
         origin: Option<Origin>,
     },
@@ -53,6 +53,22 @@ pub enum GraphError {
     },
 }
 
+/// How many names are told at most.
+const TOLD: usize = 8;
+
+/// Says which action was probably meant, or some that there are.
+fn hint(name: &str, numbers: &BTreeMap<&str, usize>) -> String {
+    if let Some(known) = nearest(name, numbers.keys().copied()) {
+        return format!("did you mean `{known}`");
+    }
+    let told: Vec<&str> = numbers.keys().copied().take(TOLD).collect();
+    let more = match numbers.len() - told.len() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!("there are: {}{more}", told.join(", "))
+}
+
 impl Graph {
     /// Orders the actions that are `wanted`, with all that they need; without a name, all.
     ///
@@ -63,7 +79,7 @@ impl Graph {
         let find = |name: &str, origin: Option<&Origin>| {
             numbers.get(name).copied().ok_or_else(|| GraphError::Unknown {
                 name: name.to_owned(),
-                nearest: nearest(name, numbers.keys().copied()).map(str::to_owned),
+                hint: hint(name, &numbers),
                 origin: origin.cloned(),
             })
         };
@@ -236,6 +252,24 @@ mod tests {
         check(&actions, &["a.o", "gen"], Ok(&["gen", "a.o"]));
         check(&actions, &[], Ok(&["gen", "a.o", "b.o", "link", "other"]));
         check(&actions, &["lnk"], Err("no action is called lnk"));
+    }
+
+    #[test]
+    fn some_names_are_told_to_who_knows_none() {
+        let hint = |count: usize, name: &str| {
+            let names = (0..count).map(|number| format!("step-{number:02}"));
+            let actions: Vec<Action> = names.map(|name| action(&name, &[], &[])).collect();
+            match Graph::new(&actions, &[name.to_owned()]) {
+                Err(GraphError::Unknown { hint, .. }) => hint,
+                other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!(hint(3, "step-2"), "did you mean `step-02`");
+        assert_eq!(hint(3, "link"), "there are: step-00, step-01, step-02");
+        assert_eq!(
+            hint(12, "link"),
+            "there are: step-00, step-01, step-02, step-03, step-04, step-05, step-06, step-07 and 4 more"
+        );
     }
 
     #[test]

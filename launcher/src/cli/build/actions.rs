@@ -178,15 +178,12 @@ fn wrong(flag: &str, text: &str, cause: impl ToString) -> CommandError {
 fn refused(error: &GraphError) -> CommandError {
     let this = CommandError::new(Kind::Policy, error.to_string());
     match error {
-        GraphError::Unknown { nearest, origin, .. } => {
+        GraphError::Unknown { hint, origin, .. } => {
             let this = match origin {
                 Some(origin) => this.cause(format!("needed by {origin}")),
                 None => CommandError { kind: Kind::Usage, ..this },
             };
-            match nearest {
-                Some(name) => this.hint(format!("did you mean `{name}`")),
-                None => this,
-            }
+            this.hint(hint)
         }
         GraphError::Twice { first, .. } => this.hint(format!("the first is {first}")),
         GraphError::Outputs { .. } => this.hint("give one of them another place"),
