@@ -97,9 +97,12 @@ fn next_first_process_holds_nothing_of_the_sandbox_before_it() {
     assert_eq!(of_sandboxes(worker.server), networks(), "{:?}", open(worker.server));
     soon("the next one has left those behind", || of_sandboxes(worker.next) == 0);
     let used = children(worker.pid).into_iter().find(|it| name(*it) == INIT).expect("it runs");
-    let command = children(used)[0];
-    let [outside, used, next] = [worker.pid, command, worker.next].map(|it| link(it, "ns/net"));
-    assert!(!outside.is_empty() && !used.is_empty() && !next.is_empty());
+    let network = |pid: &i32| link(*pid, "ns/net");
+    // Nobody may look at the command before it has begun.
+    let of_command = || children(used).first().map(network).unwrap_or_default();
+    soon("the command has begun", || !of_command().is_empty());
+    let (outside, used, next) = (network(&worker.pid), of_command(), network(&worker.next));
+    assert!(!outside.is_empty() && !used.is_empty() && !next.is_empty(), "{outside} {used} {next}");
     assert!(next != used && next != outside && used != outside, "{outside} {used} {next}");
 }
 
