@@ -60,6 +60,8 @@ const SMOKE: &[&str] = &[
 /// What is run besides where instructions are emulated: the attacks, and what the kernel does for endow.
 const REDUCED: &[&str] = &[
     "attacks::",
+    "build_networks::",
+    "build_processes::",
     "build_settings::",
     "build_verify::",
     "escape::",
