@@ -136,9 +136,9 @@ impl Drop for Scratch {
     }
 }
 
-/// Trees of endow's cache can't be written, not even by the user whose they are.
+/// Trees of the cache can neither be read nor written, not even by the user whose they are.
 fn removed(dir: &Path) -> Result<()> {
-    workspace::must(Command::new("chmod").args(["-R", "u+w"]).arg(dir))?;
+    workspace::must(Command::new("chmod").args(["-R", "u+rwx"]).arg(dir))?;
     Ok(fs::remove_dir_all(dir)?)
 }
 
