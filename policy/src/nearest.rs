@@ -12,10 +12,16 @@ pub(crate) fn nearest<'a>(
 
 /// Returns a hint that names the nearest candidate, else all of them.
 pub(crate) fn did_you_mean(word: &str, candidates: &[&str]) -> String {
-    match nearest(word, candidates.iter().copied()) {
-        Some(known) => format!("did you mean `{known}`"),
-        None => format!("known: {}", candidates.join(", ")),
-    }
+    let nearest = hint(word, candidates.iter().copied());
+    nearest.unwrap_or_else(|| format!("known: {}", candidates.join(", ")))
+}
+
+/// Returns a hint that names the nearest candidate, if one is near.
+pub(crate) fn hint<'a>(
+    word: &str,
+    candidates: impl IntoIterator<Item = &'a str>,
+) -> Option<String> {
+    nearest(word, candidates).map(|known| format!("did you mean `{known}`"))
 }
 
 /// The number of edits between two words; exchanged letters count as one.

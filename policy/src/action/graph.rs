@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Action, Output};
 use crate::Origin;
-use crate::nearest::nearest;
+use crate::nearest;
 
 /// Actions in an order in which each comes after those that it needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,11 +56,8 @@ pub enum GraphError {
 /// How many names are told at most.
 const TOLD: usize = 8;
 
-/// Says which action was probably meant, or some that there are.
-fn hint(name: &str, numbers: &BTreeMap<&str, usize>) -> String {
-    if let Some(known) = nearest(name, numbers.keys().copied()) {
-        return format!("did you mean `{known}`");
-    }
+/// Names some of the actions that there are.
+fn some(numbers: &BTreeMap<&str, usize>) -> String {
     let told: Vec<&str> = numbers.keys().copied().take(TOLD).collect();
     let more = match numbers.len() - told.len() {
         0 => String::new(),
@@ -79,7 +76,8 @@ impl Graph {
         let find = |name: &str, origin: Option<&Origin>| {
             numbers.get(name).copied().ok_or_else(|| GraphError::Unknown {
                 name: name.to_owned(),
-                hint: hint(name, &numbers),
+                hint: nearest::hint(name, numbers.keys().copied())
+                    .unwrap_or_else(|| some(&numbers)),
                 origin: origin.cloned(),
             })
         };
