@@ -44,6 +44,20 @@ fn what_is_tracked_is_never_ignored() {
 }
 
 #[test]
+fn file_below_a_link_that_nobody_can_follow_is_gone() {
+    let world =
+        World::small("mkdir -p a/b; echo 0 > a/b/c; echo 1 > x; echo a > .gitignore; git add -f .");
+    let expected = world.run_and_add("rm -r a; ln -s a a");
+    // Where the link leads to nothing, git has the file removed; here it gives up.
+    assert!(world.said_by_add().contains("a/b/c: Too many levels of symbolic links"));
+    let captured = world.capture().expect("captured");
+    world.land(&captured);
+    let tree = world.git(&["rev-parse", &format!("{}^{{tree}}", captured.tip)]);
+    let differs = world.differences(&tree, &expected);
+    assert!(differs.contains("D\ta/b/c\n") && differs.lines().count() == 2, "{differs}");
+}
+
+#[test]
 fn patterns_of_the_tree_count_until_they_are_gone() {
     let setup = "mkdir -p a/b; echo '*.o' > a/.gitignore; echo 1 > a/b/one";
     World::small(setup).check("echo x > a/b/x.o");

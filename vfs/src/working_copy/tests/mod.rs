@@ -215,10 +215,20 @@ impl World {
     /// Runs a script, and checks that what is captured is what git would commit.
     fn check(&self, script: &str) -> Captured {
         let expected = self.run_and_add(script);
+        self.check_is(script, &expected)
+    }
+
+    /// What `git add` complained about in `run_and_add`.
+    fn said_by_add(&self) -> String {
+        fs::read_to_string(self.path().join("added")).expect("read")
+    }
+
+    /// Checks that what is captured is the tree that git would commit.
+    fn check_is(&self, script: &str, expected: &str) -> Captured {
         let captured = self.capture().expect("captured");
         self.land(&captured);
         let tree = self.git(&["rev-parse", &format!("{}^{{tree}}", captured.tip)]);
-        let differs = self.differences(&tree, &expected);
+        let differs = self.differences(&tree, expected);
         assert!(differs.is_empty(), "{script}: {differs}");
         let head = self.git(&["rev-parse", &format!("{}^{{tree}}", self.guest_head())]);
         assert_eq!(captured.is_made, head != expected, "{script}");

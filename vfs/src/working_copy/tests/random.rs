@@ -100,6 +100,9 @@ proptest! {
         steps in prop::collection::vec(prop_oneof![6 => step(), 2 => patterns(), 3 => of_git()], 1..16),
     ) {
         let world = World::small(&format!("{}git add -f .", script(&before)));
-        world.check(&script(&steps));
+        let (steps, expected) = (script(&steps), world.run_and_add(&script(&steps)));
+        // Below a link to itself, git can't look, and keeps what it had: see `ignored`.
+        prop_assume!(!world.said_by_add().contains("Too many levels of symbolic links"));
+        world.check_is(&steps, &expected);
     }
 }
