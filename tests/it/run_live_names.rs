@@ -223,6 +223,25 @@ fn names_that_a_user_protects_are_held_in_other_mounts_too() {
     assert_eq!((text("absent"), text("new").as_deref()), (None, Some("mine\n")));
 }
 
+/// Each of these once took the protection of every other name away, without a word.
+#[test]
+fn pattern_of_ones_own_leaves_the_others_in_force() {
+    for (pattern, own) in [("/own/x", "own/x"), ("{own/x,y}", "own/x"), ("**/{y/z,own}/x", "own/x")]
+    {
+        let script =
+            "echo evil >Jenkinsfile; mkdir -p own/deep; echo evil >own/x; echo fine >own/deep/x";
+        for access in ["rw", "cow"] {
+            let world = workspace();
+            let words =
+                ["run", "--workspace", access, "--protect", pattern, "--", "sh", "-c", script];
+            endow(&world, &words);
+            let is_there = |name: &&str| world.project().join(name).exists();
+            let there = ["Jenkinsfile", own, "own/deep/x"].into_iter().filter(is_there);
+            assert_eq!(there.collect::<Vec<_>>(), ["own/deep/x"], "{pattern} {access}");
+        }
+    }
+}
+
 #[test]
 fn link_in_the_place_of_a_name_is_kept_with_what_it_leads_to() {
     let world = workspace();

@@ -324,7 +324,8 @@ fn ask(
             work_tree: surroundings.vars.git_root.as_ref(),
         },
     };
-    Ok(probe::host_facts(&questions, looked))
+    probe::host_facts(&questions, looked)
+        .map_err(|error| CommandError::new(Kind::Policy, "can't use a pattern").cause(error))
 }
 
 /// Looks through a live mount when its run is over.

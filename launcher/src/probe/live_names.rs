@@ -8,7 +8,7 @@ use std::fs::FileType;
 use std::path::{Path, PathBuf};
 
 use endow_policy::{
-    Access, BackendSpec, HostPath, MountClass, MountSpec, Origin, Policy, ProtectSet,
+    Access, BackendSpec, HostPath, MountClass, MountSpec, Origin, PatternError, Policy, ProtectSet,
 };
 use endow_vfs::git_dir;
 use rustix::fs::CWD;
@@ -24,9 +24,9 @@ const DEPTH: usize = 8;
 const STEERING: [&str; 5] = ["config", "hooks", "config.worktree", "info/attributes", "commondir"];
 
 /// Compiles the patterns, where a mount is live.
-pub(super) fn compiled(policy: &Policy, paths: &Paths) -> Option<ProtectSet> {
-    live_roots(policy, paths).next()?;
-    ProtectSet::new(&policy.protect).ok().filter(|protect| !protect.is_empty())
+pub(super) fn compiled(policy: &Policy, paths: &Paths) -> Result<Option<ProtectSet>, PatternError> {
+    let is_asked = !policy.protect.is_empty() && live_roots(policy, paths).next().is_some();
+    is_asked.then(|| ProtectSet::new(&policy.protect)).transpose()
 }
 
 /// Returns the live mounts of directories, each with its source.

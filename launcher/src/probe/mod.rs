@@ -40,7 +40,9 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use endow_policy::{BackendSpec, GuestPath, HostPath, Level, MountClass, MountSpec, Policy, Vars};
+use endow_policy::{
+    BackendSpec, GuestPath, HostPath, Level, MountClass, MountSpec, PatternError, Policy, Vars,
+};
 use rustc_hash::FxHashMap;
 
 use crate::plan::host::{HostFacts, KernelFiles, Paths};
@@ -126,14 +128,20 @@ pub(crate) fn look(
 }
 
 /// Answers everything else that a plan asks about this host.
-pub(crate) fn host_facts(questions: &Questions<'_>, looked: Looked) -> HostFacts {
+///
+/// # Errors
+/// A pattern that can't be used: without it more would be shown, and less protected.
+pub(crate) fn host_facts(
+    questions: &Questions<'_>,
+    looked: Looked,
+) -> Result<HostFacts, PatternError> {
     let (policy, vars) = (questions.policy, questions.vars);
     let Looked { paths, files } = looked;
     let KernelFiles { kernel, proc_entries, terminal, outer_level, .. } = files;
-    let protect = live_names::compiled(policy, &paths);
+    let protect = live_names::compiled(policy, &paths)?;
     let roots = || live_names::guarded(policy, &paths).cloned().collect();
     let live = protect.as_ref().map(|protect| hidden::Live { protect, roots: roots() });
-    let mut hidden = hidden::find(policy, &paths, live.as_ref(), &questions.hidden);
+    let mut hidden = hidden::find(policy, &paths, live.as_ref(), &questions.hidden)?;
     if policy.require.level != Level::Landlock {
         sockets::add(&mut hidden, policy, &paths);
     }
@@ -141,7 +149,7 @@ pub(crate) fn host_facts(questions: &Questions<'_>, looked: Looked) -> HostFacts
         inside::leave_out_covered(&mut hidden);
     }
     let asked = (policy, &paths, protect.as_ref());
-    HostFacts {
+    Ok(HostFacts {
         kernel,
         user: user::facts(vars),
         policies: inside::not_held(questions.policies, outer_level.is_some()),
@@ -159,7 +167,7 @@ pub(crate) fn host_facts(questions: &Questions<'_>, looked: Looked) -> HostFacts
         cgroup: cgroup::facts(&policy.limits, Path::new("/")),
         outer_level,
         paths,
-    }
+    })
 }
 
 fn file_id(it: &Identity) -> FileId {

@@ -59,7 +59,7 @@ fn others<'a>(policy: &'a Policy, paths: &'a Paths) -> impl Iterator<Item = &'a 
 }
 
 fn protects_settings(policy: &Policy) -> bool {
-    ProtectSet::new(&policy.protect).is_ok_and(|protect| Wanted::of(&protect).settings)
+    ProtectSet::new(&policy.protect).map_or(true, |protect| Wanted::of(&protect).settings)
 }
 
 /// A directory of git's, in a mount.

@@ -14,18 +14,22 @@ use super::set::names;
 /// directory above it, says nothing: whoever grants `~/.ssh` means what is in it.
 pub(super) fn below(rules: &[Rule], root: &Path) -> Option<Vec<Rule>> {
     let names = names(root.as_os_str().as_bytes());
-    let mut all = rules.to_vec();
-    for rule in &mut all {
-        let rests: Vec<Compiled> =
-            rule.choices.iter().flat_map(|choice| rests(choice, &names)).collect();
-        rule.choices.extend(rests);
-    }
-    (all != rules).then_some(all)
+    let rests = |rule: &Rule| -> Vec<Compiled> {
+        rule.choices.iter().flat_map(|choice| rests(choice, &names)).collect()
+    };
+    let begun: Vec<Vec<Compiled>> = rules.iter().map(rests).collect();
+    let with = |(rule, rests): (&Rule, Vec<Compiled>)| Rule {
+        hides: rule.hides,
+        choices: [&rule.choices[..], &rests].concat(),
+    };
+    let is_more = begun.iter().any(|rests| !rests.is_empty());
+    is_more.then(|| rules.iter().zip(begun).map(with).collect())
 }
 
 /// Returns what is left of a pattern when its beginning has matched the end of a path.
 fn rests(pattern: &Compiled, names: &[&[u8]]) -> Vec<Compiled> {
-    if pattern.parts.first() != Some(&Part::Any) || pattern.covers(names) {
+    let [Part::Any, first, _, ..] = &pattern.parts[..] else { return Vec::new() };
+    if !names.iter().any(|name| first.is_name(name)) || pattern.covers(names) {
         return Vec::new();
     }
     let mut begun: BTreeSet<usize> = BTreeSet::from([0]);

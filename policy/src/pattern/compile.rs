@@ -1,7 +1,7 @@
 //! The text of a pattern to what is matched.
 
 use super::PatternFault;
-use super::name::{Token, matches};
+use super::name::{NamePattern, Token};
 
 /// The most patterns that the choices of one pattern may multiply to.
 const MOST_CHOICES: usize = 1000;
@@ -11,13 +11,13 @@ const MOST_CHOICES: usize = 1000;
 pub(super) enum Part {
     /// `**`: any number of names.
     Any,
-    /// One name that matches these tokens.
-    Name(Vec<Token>),
+    /// One name that matches this.
+    Name(NamePattern),
 }
 
 impl Part {
     pub(super) fn is_name(&self, name: &[u8]) -> bool {
-        matches!(self, Self::Name(tokens) if matches(tokens, name))
+        matches!(self, Self::Name(pattern) if pattern.matches(name))
     }
 }
 
@@ -73,23 +73,30 @@ impl Compiled {
         self.parts[part..].iter().all(|part| *part == Part::Any)
     }
 
-    /// Returns the tokens of the last name, and whether `**` follows it.
-    pub(super) fn last_name(&self) -> (Option<&[Token]>, bool) {
+    /// Returns the last name, and whether `**` follows it.
+    pub(super) fn last_name(&self) -> (Option<&NamePattern>, bool) {
         let below = matches!(self.parts.last(), Some(Part::Any));
         let name = self.parts.iter().rev().find_map(|part| match part {
-            Part::Name(tokens) => Some(tokens.as_slice()),
+            Part::Name(name) => Some(name),
             Part::Any => None,
         });
         (name, below)
     }
 
-    /// Returns the tokens of the name right before the last one, if one stands there.
-    pub(super) fn above_last(&self) -> Option<&[Token]> {
+    /// Returns the name right before the last one, if one stands there.
+    pub(super) fn above_last(&self) -> Option<&NamePattern> {
         let last = self.parts.iter().rposition(|part| matches!(part, Part::Name(_)))?;
         match self.parts.get(last.checked_sub(1)?)? {
-            Part::Name(tokens) => Some(tokens),
+            Part::Name(name) => Some(name),
             Part::Any => None,
         }
+    }
+
+    /// Returns what leads to the names that it matches, without what ends in `**`.
+    pub(super) fn beginnings(&self) -> impl Iterator<Item = Self> {
+        let proper = (1..self.parts.len()).map(|length| &self.parts[..length]);
+        let named = proper.filter(|parts| parts.last() != Some(&Part::Any));
+        named.map(|parts| Self { parts: parts.to_vec() })
     }
 
     /// Returns whether `**` stands before the last name.
@@ -182,6 +189,19 @@ fn class_end(bytes: &[u8], open: usize) -> Result<usize, PatternFault> {
     Ok(at + 1 + end)
 }
 
+impl Rule {
+    /// Returns what leads to the names that it matches.
+    pub(super) fn beginnings(&self) -> Self {
+        let mut choices: Vec<Compiled> = Vec::new();
+        for beginning in self.choices.iter().flat_map(Compiled::beginnings) {
+            if !choices.contains(&beginning) {
+                choices.push(beginning);
+            }
+        }
+        Self { hides: true, choices }
+    }
+}
+
 /// Compiles a pattern that has no choices left.
 fn one(text: &str) -> Result<Compiled, PatternFault> {
     if text.is_empty() || text == "/" {
@@ -209,6 +229,10 @@ fn part(name: &str) -> Result<Part, PatternFault> {
     match name {
         "**" => return Ok(Part::Any),
         "" | "." | ".." => return Err(PatternFault::DotName),
+        _ if !name.contains(['*', '?', '[', '\\']) => {
+            let plain = name.to_ascii_lowercase().into_bytes();
+            return Ok(Part::Name(NamePattern::Plain(plain)));
+        }
         _ => {}
     }
     let mut tokens = Vec::with_capacity(name.len());
@@ -233,7 +257,7 @@ fn part(name: &str) -> Result<Part, PatternFault> {
         }
         rest = &rest[length..];
     }
-    Ok(Part::Name(tokens))
+    Ok(Part::Name(NamePattern::of(tokens)))
 }
 
 fn literal(letter: char, tokens: &mut Vec<Token>) {

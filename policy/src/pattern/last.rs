@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::compile::Rule;
-use super::name::{Token, matches};
+use super::name::NamePattern;
 
 /// The most bytes of a name; longer ones exist on no Linux file system.
 const NAME_MAX: usize = 255;
@@ -35,7 +35,7 @@ pub(super) struct LastNames {
 #[derive(Clone, Debug)]
 struct Wild {
     choice: Choice,
-    tokens: Vec<Token>,
+    name: NamePattern,
     /// The name of the directory above, where it is plain.
     above: Option<Vec<u8>>,
     /// The plain bytes at its beginning and at its end.
@@ -75,22 +75,21 @@ impl LastNames {
     fn add(&mut self, rules: &[Rule], place: Choice) {
         let rule = &rules[place.rule];
         let pattern = &rule.choices[place.choice];
-        let (tokens, below) = pattern.last_name();
-        let name = tokens.and_then(plain);
+        let (last, below) = pattern.last_name();
+        let plain = last.and_then(NamePattern::plain);
         // Below a hidden directory nothing is asked, unless `!` opened it again.
-        let asked_below = below && (!rule.hides || reopens(rules, name.as_deref()));
-        let Some(tokens) = tokens.filter(|_| !asked_below) else { return self.open.push(place) };
-        if let Some(name) = name {
+        let asked_below = below && (!rule.hides || reopens(rules, plain));
+        let Some(last) = last.filter(|_| !asked_below) else { return self.open.push(place) };
+        if let Some(name) = plain {
             if let Some(first) = name.first() {
                 self.lengths[slot(*first)] |= bit(name.len());
             }
-            return self.plain.entry(name).or_default().push(place);
+            return self.plain.entry(name.to_vec()).or_default().push(place);
         }
-        let above = pattern.above_last().and_then(plain);
-        let end: Vec<u8> = run(tokens.iter().rev()).into_iter().rev().collect();
-        let ends = (run(tokens.iter()), end);
+        let above = pattern.above_last().and_then(NamePattern::plain).map(<[u8]>::to_vec);
+        let ends = last.ends();
         let ending = ends.1.last().and_then(|last: &u8| self.ending.get_mut(slot(*last)));
-        let wild = Wild { choice: place, tokens: tokens.to_vec(), above, ends };
+        let wild = Wild { choice: place, name: last.clone(), above, ends };
         ending.unwrap_or(&mut self.wild).push(wild);
     }
 }
@@ -102,7 +101,7 @@ impl Wild {
         let end = |length: usize| name.len().checked_sub(length).and_then(|at| name.get(at..));
         let ends = || end(last.len()).is_some_and(|it| it.eq_ignore_ascii_case(last));
         let stands = || self.above.as_ref().is_none_or(|it| it.eq_ignore_ascii_case(above));
-        let matches = || name.len() > NAME_MAX || matches(&self.tokens, name);
+        let matches = || name.len() > NAME_MAX || self.name.matches(name);
         ends() && begins() && stands() && matches()
     }
 }
@@ -111,7 +110,7 @@ impl Wild {
 fn reopens(rules: &[Rule], name: Option<&[u8]>) -> bool {
     let readmitting = rules.iter().filter(|rule| !rule.hides);
     readmitting.flat_map(|rule| &rule.choices).any(|choice| match (choice.last_name(), name) {
-        ((Some(tokens), false), Some(name)) => matches(tokens, name),
+        ((Some(last), false), Some(name)) => last.matches(name),
         _ => true,
     })
 }
@@ -123,19 +122,4 @@ fn slot(byte: u8) -> usize {
 /// Longer names share one bit.
 fn bit(length: usize) -> u64 {
     1 << length.min(63)
-}
-
-/// Returns the name that the tokens spell when they are all plain bytes.
-fn plain(tokens: &[Token]) -> Option<Vec<u8>> {
-    let bytes = run(tokens.iter());
-    (bytes.len() == tokens.len()).then_some(bytes)
-}
-
-/// Returns the plain bytes with which tokens begin.
-fn run<'a>(tokens: impl Iterator<Item = &'a Token>) -> Vec<u8> {
-    let byte = |token: &Token| match token {
-        Token::Byte(byte) => Some(*byte),
-        _ => None,
-    };
-    tokens.map_while(byte).collect()
 }

@@ -1,5 +1,44 @@
 //! One name against one part of a pattern, without going back more than one star.
 
+/// What a name is compared with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum NamePattern {
+    /// These bytes, in lower case.
+    Plain(Vec<u8>),
+    /// At least one of these is no plain byte.
+    Wild(Vec<Token>),
+}
+
+impl NamePattern {
+    pub(super) fn of(tokens: Vec<Token>) -> Self {
+        let plain: Option<Vec<u8>> = tokens.iter().map(Token::byte).collect();
+        plain.map_or(Self::Wild(tokens), Self::Plain)
+    }
+
+    /// Returns whether it matches the whole name, in any case.
+    pub(super) fn matches(&self, name: &[u8]) -> bool {
+        match self {
+            Self::Plain(bytes) => name.eq_ignore_ascii_case(bytes),
+            Self::Wild(tokens) => matches(tokens, name),
+        }
+    }
+
+    /// Returns the name that it spells, when that is one only.
+    pub(super) fn plain(&self) -> Option<&[u8]> {
+        match self {
+            Self::Plain(bytes) => Some(bytes),
+            Self::Wild(_) => None,
+        }
+    }
+
+    /// Returns the plain bytes with which it begins and ends.
+    pub(super) fn ends(&self) -> (Vec<u8>, Vec<u8>) {
+        let Self::Wild(tokens) = self else { return Default::default() };
+        let end: Vec<u8> = tokens.iter().rev().map_while(Token::byte).collect();
+        (tokens.iter().map_while(Token::byte).collect(), end.into_iter().rev().collect())
+    }
+}
+
 /// What matches one or more characters of a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Token {
@@ -13,8 +52,17 @@ pub(super) enum Token {
     Class { negated: bool, ranges: Vec<(char, char)> },
 }
 
+impl Token {
+    fn byte(&self) -> Option<u8> {
+        match self {
+            Self::Byte(byte) => Some(*byte),
+            _ => None,
+        }
+    }
+}
+
 /// Returns whether the tokens match the whole name; the name in any case.
-pub(super) fn matches(tokens: &[Token], name: &[u8]) -> bool {
+fn matches(tokens: &[Token], name: &[u8]) -> bool {
     let (mut token, mut at) = (0, 0);
     let mut star: Option<(usize, usize)> = None;
     while at < name.len() {

@@ -1,17 +1,18 @@
 //! Protected names, and the names that lead to them.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::Path;
+use std::sync::Arc;
 
 use super::{PatternError, PatternRule, PatternSet};
 
 /// Compiled patterns of protected names.
 #[derive(Clone, Debug)]
 pub struct ProtectSet {
-    rules: Vec<PatternRule>,
+    rules: Arc<[PatternRule]>,
     names: PatternSet,
-    /// The beginnings of patterns, each with the number of its rule.
+    /// The beginnings of patterns, by the numbers of their rules: a link in the place of one of these
+    /// would lead what the pattern guards elsewhere.
     ways: PatternSet,
-    ways_of: Vec<usize>,
 }
 
 impl ProtectSet {
@@ -20,15 +21,8 @@ impl ProtectSet {
     /// # Errors
     /// The first pattern that can't be used.
     pub fn new(rules: &[PatternRule]) -> Result<Self, PatternError> {
-        let (mut ways, mut ways_of) = (Vec::new(), Vec::new());
-        for (number, rule) in rules.iter().enumerate() {
-            for pattern in beginnings(&rule.pattern) {
-                ways.push(PatternRule { pattern, origin: rule.origin.clone() });
-                ways_of.push(number);
-            }
-        }
-        let (names, ways) = (PatternSet::new(rules)?, PatternSet::new(&ways)?);
-        Ok(Self { rules: rules.to_vec(), names, ways, ways_of })
+        let names = PatternSet::new(rules)?;
+        Ok(Self { rules: rules.into(), ways: names.beginnings(), names })
     }
 
     /// Returns what the patterns say below a directory, whose own path may have the beginning of one.
@@ -45,7 +39,7 @@ impl ProtectSet {
         }
         let names = names.unwrap_or_else(|| self.names.clone());
         let ways = ways.unwrap_or_else(|| self.ways.clone());
-        Some(Self { names, ways, rules: self.rules.clone(), ways_of: self.ways_of.clone() })
+        Some(Self { rules: self.rules.clone(), names, ways })
     }
 
     /// Returns the pattern that protects a path or a directory above it.
@@ -63,7 +57,7 @@ impl ProtectSet {
     /// Returns the pattern to whose names a path leads: a link in its place would lead elsewhere.
     pub fn leading(&self, path: &Path) -> Option<&PatternRule> {
         let decision = self.ways.decide_entry(path).filter(|decision| decision.hidden)?;
-        self.rules.get(*self.ways_of.get(decision.rule)?)
+        self.rules.get(decision.rule)
     }
 
     /// Returns the pattern that protects a path, or to whose names it leads.
@@ -93,33 +87,42 @@ impl ProtectSet {
     }
 }
 
-/// Returns the beginnings of a pattern: a link in the place of one of these would lead what the
-/// pattern guards elsewhere.
-fn beginnings(pattern: &str) -> Vec<String> {
-    let pattern = pattern.strip_prefix('!').unwrap_or(pattern);
-    let names: Vec<Component<'_>> = Path::new(pattern).components().collect();
-    let whole = |length: usize| -> PathBuf { names.iter().take(length).collect() };
-    let proper = (1..names.len()).map(whole).filter(|it| it.file_name() != Some("**".as_ref()));
-    proper.filter_map(|it| it.to_str().map(str::to_owned)).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::Origin;
 
+    fn set(patterns: &[&str]) -> ProtectSet {
+        let rule = |text: &&str| PatternRule { pattern: (*text).into(), origin: Origin::Default };
+        let rules: Vec<PatternRule> = patterns.iter().map(rule).collect();
+        ProtectSet::new(&rules).expect("compiled")
+    }
+
     #[test]
     fn beginnings_are_all_that_lead_to_a_name() {
-        assert_eq!(beginnings("**/.cargo/config{,.toml}"), ["**/.cargo"]);
-        assert_eq!(beginnings("**/.github/workflows/**"), ["**/.github", "**/.github/workflows"]);
-        assert_eq!(beginnings("endow.toml"), Vec::<String>::new());
+        for (pattern, leading, others) in [
+            ("**/.cargo/config{,.toml}", &[".cargo", "a/.cargo"][..], &["a", ".cargo/config"][..]),
+            ("**/.github/workflows/**", &[".github", "a/.github/workflows"], &["workflows", "a"]),
+            ("endow.toml", &[], &["endow.toml", "a"]),
+            ("a/b/c", &["a", "a/b"], &["x/a", "b", "a/b/c"]),
+            ("/a/b", &["a"], &["a/b", "x/a"]),
+            ("/a", &[], &["a", "b"]),
+            ("**/{x/y,z}/d", &["x", "x/y", "z", "a/z"], &["y", "d", "z/d"]),
+            ("{a/b,c}", &["a"], &["c", "b", "x/a"]),
+            ("a/**/b", &["a"], &["a/c", "b"]),
+            ("a\\*/b", &["a*"], &["a", "ab"]),
+            ("[ab]/c", &["a", "b"], &["c", "d"]),
+        ] {
+            let set = set(&[pattern]);
+            let leads = |path: &&&str| set.leading(Path::new(path)).is_some();
+            assert_eq!(leading.iter().filter(leads).count(), leading.len(), "{pattern}");
+            assert_eq!(others.iter().filter(leads).count(), 0, "{pattern}");
+        }
     }
 
     #[test]
     fn names_and_what_leads_to_them_are_told_apart() {
-        let rule = |pattern: &str| PatternRule { pattern: pattern.into(), origin: Origin::Default };
-        let rules = ["**/.cargo/config{,.toml}", ".envrc", "!sub/.envrc"].map(rule);
-        let set = ProtectSet::new(&rules).expect("compiled");
+        let set = set(&["**/.cargo/config{,.toml}", ".envrc", "!sub/.envrc"]);
         let text = |rule: Option<&PatternRule>| rule.map(|rule| rule.pattern.clone());
         let name = |path: &str| text(set.matching(Path::new(path)));
         assert_eq!(name("a/.cargo/config.toml").as_deref(), Some("**/.cargo/config{,.toml}"));

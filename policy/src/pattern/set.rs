@@ -2,6 +2,7 @@
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::sync::Arc;
 
 use super::below::below;
 use super::compile::{Compiled, Rule, compile};
@@ -18,12 +19,12 @@ pub struct Decision {
     pub rule: usize,
 }
 
-/// Compiled patterns. Asking costs time for the patterns whose last name could match, so that
+/// Compiled patterns, shared by their copies. Asking costs time for the patterns whose last name could match, so that
 /// ten thousand patterns of plain names cost about as much as ten.
 #[derive(Clone, Debug)]
 pub struct PatternSet {
-    rules: Vec<Rule>,
-    last: LastNames,
+    rules: Arc<[Rule]>,
+    last: Arc<LastNames>,
 }
 
 impl PatternSet {
@@ -44,8 +45,8 @@ impl PatternSet {
     }
 
     fn of(rules: Vec<Rule>) -> Self {
-        let last = LastNames::of(&rules);
-        Self { rules, last }
+        let last = Arc::new(LastNames::of(&rules));
+        Self { rules: rules.into(), last }
     }
 
     /// Returns what the patterns say below a directory, whose own path may have the beginning of one.
@@ -57,6 +58,11 @@ impl PatternSet {
     /// Like [`below`](Self::below); `None` when it says no more than these.
     pub fn narrower(&self, root: &Path) -> Option<Self> {
         below(&self.rules, root).map(Self::of)
+    }
+
+    /// Returns what leads to the names that these match, by the same numbers.
+    pub(super) fn beginnings(&self) -> Self {
+        Self::of(self.rules.iter().map(Rule::beginnings).collect())
     }
 
     /// Returns what holds for a path relative to the mount's root, its directories included;

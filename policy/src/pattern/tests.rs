@@ -378,6 +378,14 @@ proptest! {
     }
 
     #[test]
+    fn what_compiles_protects_and_takes_nothing_from_the_others(more in pattern()) {
+        let texts = ["**/.git/hooks/**", more.trim_start_matches('!')];
+        let set = ProtectSet::new(&rules(&texts)).expect("compiled");
+        prop_assert!(set.matching(Path::new("a/.git/hooks/x")).is_some());
+        prop_assert!(set.leading(Path::new("a/.git")).is_some());
+    }
+
+    #[test]
     fn prefilter_loses_nothing(patterns in prop::collection::vec(pattern(), 0..4), path in path()) {
         let set = set(&patterns.iter().map(String::as_str).collect::<Vec<_>>());
         let names: Vec<&str> = path.split('/').collect();

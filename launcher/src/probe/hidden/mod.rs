@@ -12,7 +12,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use endow_policy::{BackendSpec, HostPath, MountClass, MountSpec, PatternSet, Policy, ProtectSet};
+use endow_policy::{
+    BackendSpec, HostPath, MountClass, MountSpec, PatternError, PatternSet, Policy, ProtectSet,
+};
 use endow_vfs::fs::{Kind, OsFs};
 use endow_vfs::git_index;
 use endow_vfs::names::{
@@ -73,8 +75,8 @@ pub(super) fn find(
     paths: &Paths,
     live: Option<&Live<'_>>,
     options: &HiddenOptions<'_>,
-) -> BTreeMap<HostPath, HiddenNames> {
-    let Ok(patterns) = PatternSet::new(&policy.deny) else { return BTreeMap::new() };
+) -> Result<BTreeMap<HostPath, HiddenNames>, PatternError> {
+    let patterns = PatternSet::new(&policy.deny)?;
     let written = &policy.deny;
     let plain = Asked::new(Rules { written, ..Rules::of(&patterns) });
     let noting = live.map(|live| {
@@ -97,7 +99,7 @@ pub(super) fn find(
         }
         (source.path, names)
     });
-    found.filter(|(_, names)| *names != HiddenNames::default()).collect()
+    Ok(found.filter(|(_, names)| *names != HiddenNames::default()).collect())
 }
 
 /// Rules, and what a remembered walk by them is known by.
