@@ -49,6 +49,11 @@ macro_rules! path_type {
                 Self(Arc::from(Path::new("/")))
             }
 
+            /// Returns whether it is the root directory.
+            pub fn is_root(&self) -> bool {
+                self.as_bytes() == b"/"
+            }
+
             /// Returns the path for calls that take one.
             pub fn as_path(&self) -> &Path {
                 &self.0

@@ -70,6 +70,6 @@ pub struct Policy {
 impl Policy {
     /// Returns whether a tree stands at `/`, with programs of its own.
     pub fn has_tree_as_root(&self) -> bool {
-        self.mounts.iter().any(|spec| spec.at == GuestPath::root() && spec.backend.is_tree())
+        self.mounts.iter().any(|spec| spec.at.is_root() && spec.backend.is_tree())
     }
 }

@@ -129,7 +129,7 @@ fn host(path: impl AsRef<Path>) -> Option<HostPath> {
 fn home(account: &Account, variable: Variable<'_>) -> Option<HostPath> {
     let named = variable("HOME").as_deref().and_then(host);
     let home = named.or_else(|| account.home.as_deref().and_then(host))?;
-    (home != HostPath::root() && may_be_directory(home.as_path())).then_some(home)
+    (!home.is_root() && may_be_directory(home.as_path())).then_some(home)
 }
 
 /// What can't be looked at may be one: then a run says so, and is none without a home.

@@ -207,7 +207,7 @@ fn shared_rules(placement: &Placement) -> Vec<(GuestPath, Rights)> {
     let shared = within.iter().filter(|(_, (count, _))| *count > 1);
     let places = shared.filter_map(|(at, (_, rights))| {
         let at = GuestPath::new(OsStr::from_bytes(at)).ok()?;
-        let is_own = at != GuestPath::root() && placement.covering(&at).is_none();
+        let is_own = !at.is_root() && placement.covering(&at).is_none();
         is_own.then_some((at, *rights))
     });
     places.collect()

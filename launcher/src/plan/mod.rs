@@ -40,6 +40,7 @@ pub mod secrets;
 mod single;
 mod skeleton;
 pub mod ssh_agent;
+mod standing;
 pub mod step;
 mod supervise;
 pub mod switches;

@@ -109,7 +109,12 @@ impl Placement {
 
     /// Returns the mount at exactly `place`.
     pub fn at(&self, place: &GuestPath) -> Option<&Placed> {
-        self.by_place.get(place.as_bytes()).and_then(|number| self.mounts.get(*number))
+        self.named(place.as_bytes())
+    }
+
+    /// Returns likewise the mount at a place by its bytes.
+    pub(super) fn named(&self, place: &[u8]) -> Option<&Placed> {
+        self.by_place.get(place).and_then(|number| self.mounts.get(*number))
     }
 
     /// Returns the mount at exactly `place`, to be changed in what does not move it.
@@ -148,7 +153,7 @@ impl Placement {
         let linked = self.links.keys().any(|link| path.is_within(link));
         let leads = self.mounts.iter().any(|placed| placed.spec.at.is_within(path));
         let own = self.runtime_directory(uid).is_some_and(|own| own.is_within(path));
-        let root = *path == GuestPath::root();
+        let root = path.is_root();
         root || made
             || linked
             || leads
@@ -277,10 +282,7 @@ fn place_physical(
 /// Whether a file stands where it is named, and not where links lead: a tree at `/` takes no links, and no
 /// other mount shows the host's. Nothing lies below a file whose place would have to follow.
 fn stands_by_name(spec: &MountSpec, all: &[MountSpec]) -> bool {
-    let is_tree = |it: &MountSpec| {
-        it.at == GuestPath::root()
-            && matches!(it.backend, BackendSpec::Git { .. } | BackendSpec::Cas { .. })
-    };
+    let is_tree = |it: &MountSpec| it.at.is_root() && it.backend.is_tree();
     let shows = |it: &MountSpec| {
         it.at != spec.at
             && spec.at.is_within(&it.at)

@@ -33,7 +33,7 @@ pub(super) fn rooms(placement: &Placement) -> Vec<Placed> {
     for placed in placement.mounts.iter().filter(|it| is_single(it)) {
         let Some(parent) = placed.spec.at.parent() else { continue };
         let is_free = placement.above(&placed.spec.at).is_none()
-            && parent != GuestPath::root()
+            && !parent.is_root()
             && holds_only_singles(placement, &parent);
         if is_free && seen.insert(parent.clone()) {
             rooms.push(room(parent, &placed.spec));

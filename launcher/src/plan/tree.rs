@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use endow_policy::{Access, BackendSpec, GuestPath, HostPath, MountSpec};
+use endow_policy::{Access, BackendSpec, HostPath, MountSpec};
 use endow_vfs::trees::NoteName;
 use serde::Serialize;
 
@@ -252,7 +252,7 @@ impl Builder<'_> {
             Some(MaskPoint { path, directory: other.is_directory() })
         };
         let mut points: Vec<MaskPoint> = self.below(placed).iter().filter_map(point).collect();
-        let own = OWN_PLACES.iter().filter(|_| placed.spec.at == GuestPath::root());
+        let own = OWN_PLACES.iter().filter(|_| placed.spec.at.is_root());
         for path in own.map(PathBuf::from) {
             if points.iter().all(|point| point.path != path) {
                 points.push(MaskPoint { path, directory: true });

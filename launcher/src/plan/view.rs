@@ -1,7 +1,6 @@
 //! The steps that build the view: what stands where, in the order in which it is made.
 
 use std::collections::BTreeSet;
-use std::ops::Bound;
 use std::path::{Path, PathBuf};
 
 use endow_policy::{
@@ -15,6 +14,7 @@ use super::place::{Placed, Placement};
 use super::repository::CopiedSettings;
 use super::seccomp::Observe;
 use super::skeleton::fixed;
+use super::standing::Standing;
 use super::step::{Buffered, Guard, InitStep, MountFlags, PrepareStep, Renew, RunPath};
 use super::working_copy::ChangedTree;
 use super::{PlanError, live_names};
@@ -22,7 +22,7 @@ use super::{PlanError, live_names};
 /// Refuses what can't stand at `/`, as far as that is known before anybody looks at the host. Without namespaces
 /// nothing stands anywhere: a grant of `/` is one like others.
 pub(crate) fn refuse_root(policy: &Policy) -> Result<(), PlanError> {
-    let is_root = |spec: &&MountSpec| spec.at.as_path() == Path::new("/");
+    let is_root = |spec: &&MountSpec| spec.at.is_root();
     let mut roots = policy.mounts.iter().filter(is_root);
     let other = roots.find(|spec| !spec.backend.is_tree() && !spec.options.optional);
     match other.filter(|_| policy.require.level != Level::Landlock) {
@@ -56,7 +56,7 @@ pub(crate) fn plan(
     builder.refuse_policies_by_link()?;
     builder.begin();
     let (root, others): (Vec<_>, Vec<_>) =
-        placement.mounts.iter().partition(|placed| placed.spec.at == GuestPath::root());
+        placement.mounts.iter().partition(|placed| placed.spec.at.is_root());
     root.into_iter().try_for_each(|placed| builder.root(placed))?;
     builder.kernel_file_systems(policy)?;
     // What takes something that is prepared comes last: until then pid 1 need not wait for it.
@@ -96,14 +96,13 @@ pub(super) struct Builder<'a> {
     /// The most bytes of all cached trees.
     pub(super) cache_bytes: u64,
     pub(super) plan: ViewPlan,
-    /// Places that exist in the view by now: made by a step or mounted.
-    standing: BTreeSet<GuestPath>,
+    standing: Standing,
     /// Where the run keeps what private directories show, by their places.
     pub(super) private: FxHashMap<GuestPath, RunPath>,
     /// The mounts right below each mount, by its place.
     below: FxHashMap<GuestPath, Vec<&'a Placed>>,
     /// Mount points made so far that are empty at first: what lies below must be made too.
-    empty: FxHashSet<GuestPath>,
+    empty: FxHashSet<Vec<u8>>,
     /// Places of live mounts that are bound to themselves by now, and whether read-only.
     pub(super) bound: FxHashSet<(GuestPath, bool)>,
     /// Names further down in live mounts, by the mount's place.
@@ -113,8 +112,8 @@ pub(super) struct Builder<'a> {
 impl<'a> Builder<'a> {
     fn new(placement: &'a Placement, host: &'a HostFacts, policy: &'a Policy) -> Self {
         let (start, limits, sync) = (&policy.chdir, &policy.limits, &policy.sync);
-        let standing = BTreeSet::from([GuestPath::root()]);
-        let empty = FxHashSet::from_iter([GuestPath::root()]);
+        let standing = Standing::new();
+        let empty = FxHashSet::from_iter([b"/".to_vec()]);
         let below = below(placement);
         let plan = ViewPlan::default();
         let private = FxHashMap::default();
@@ -146,7 +145,7 @@ impl<'a> Builder<'a> {
         use BackendSpec::{Cas, Git, Private};
         let takes = matches!(placed.spec.backend, Private { .. } | Git { .. } | Cas { .. });
         let above = self.placement.above(&placed.spec.at);
-        let is_apart = above.is_none_or(|above| above.spec.at == GuestPath::root());
+        let is_apart = above.is_none_or(|above| above.spec.at.is_root());
         takes && is_apart && self.below(placed).is_empty()
     }
 
@@ -157,7 +156,7 @@ impl<'a> Builder<'a> {
     }
 
     fn end(&mut self, policy: &Policy) {
-        let is_own = self.empty.contains(&GuestPath::root());
+        let is_own = self.empty.contains(&b"/"[..]);
         if is_own {
             self.step(InitStep::Seal { at: GuestPath::root() });
         }
@@ -240,28 +239,22 @@ impl<'a> Builder<'a> {
 
     /// Records that something stands at `at` that no step makes.
     pub(super) fn stands(&mut self, at: &GuestPath) {
-        self.standing.insert(at.clone());
+        self.standing.add(at);
     }
 
     /// Records that a mount stands at `at`, empty or not.
     pub(super) fn mounted(&mut self, at: &GuestPath, empty: bool) {
-        let below = (Bound::Excluded(at), Bound::Unbounded);
-        let hidden = self.standing.range(below).take_while(|path| path.is_within(at));
-        let hidden: Vec<GuestPath> = hidden.cloned().collect();
-        for path in hidden {
-            self.standing.remove(&path);
-        }
-        self.standing.insert(at.clone());
+        self.standing.cover(at);
         if empty {
-            self.empty.insert(at.clone());
+            self.empty.insert(at.as_bytes().to_vec());
         } else {
-            self.empty.remove(at);
+            self.empty.remove(at.as_bytes());
         }
     }
 
     /// Returns whether a step must make `at`; an error when nothing may be made there.
     fn needs_making(&mut self, at: &GuestPath, directory: bool) -> Result<bool, PlanError> {
-        let is_new = self.standing.insert(at.clone());
+        let is_new = self.standing.add(at);
         let Some(parent) = at.parent().filter(|_| is_new) else { return Ok(false) };
         if self.is_fresh(&parent) {
             self.directory(&parent, 0o755)?;
@@ -272,12 +265,12 @@ impl<'a> Builder<'a> {
 
     /// Returns whether what covers `path` was empty at first.
     pub(super) fn is_fresh(&self, path: &GuestPath) -> bool {
-        let is_mount = |at: &GuestPath| {
-            self.placement.at(at).is_some_and(|placed| self.standing.contains(&placed.spec.at))
+        let is_mount = |at: &[u8]| {
+            self.placement.named(at).is_some_and(|placed| self.standing.contains(&placed.spec.at))
         };
-        let mut above = std::iter::successors(Some(path.clone()), GuestPath::parent);
-        let covering = above.find(|at| self.empty.contains(at) || is_mount(at));
-        covering.is_some_and(|at| self.empty.contains(&at))
+        let mut above = path.way_up();
+        let covering = above.find(|at| self.empty.contains(*at) || is_mount(at));
+        covering.is_some_and(|at| self.empty.contains(at))
     }
 
     fn mount_over(&self, path: &GuestPath) -> Option<&'a Placed> {

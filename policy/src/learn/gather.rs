@@ -69,6 +69,6 @@ fn crowded(tops: &BTreeSet<GuestPath>, usage: Usage, dangers: &Dangers) -> Optio
 
 /// Directly below the root stands too much to be granted by guess.
 fn is_safe(at: &GuestPath, usage: Usage, dangers: &Dangers) -> bool {
-    let is_top = at.parent().is_none_or(|above| above == GuestPath::root());
+    let is_top = at.parent().is_none_or(|above| above.is_root());
     !is_top && dangers.of(at, usage).is_none()
 }
