@@ -80,7 +80,7 @@ fn facts(
     let mut all = RepositoryFacts::default();
     let noted = names.map(|it| &it.noted);
     let own = is_directory(&root.join(GIT)).then(|| PathBuf::from(GIT));
-    let places = directories(root, noted).into_iter();
+    let places = directories_beside(root, noted, own.is_some()).into_iter();
     let places: BTreeSet<PathBuf> = places.chain(called_git(noted).cloned()).chain(own).collect();
     for place in places {
         let found = look(Directory { root, place: &place });
@@ -109,9 +109,15 @@ fn called_git(noted: Option<&Noted>) -> impl Iterator<Item = &PathBuf> {
 
 /// Returns the directories of git's in a mount.
 pub(super) fn directories(root: &Path, noted: Option<&Noted>) -> Vec<PathBuf> {
+    directories_beside(root, noted, is_directory(&root.join(GIT)))
+}
+
+/// Returns them where it is known whether the root has a directory called `.git`.
+fn directories_beside(root: &Path, noted: Option<&Noted>, has_own: bool) -> Vec<PathBuf> {
     let deep = called_git(noted).filter(|path| git_dir::is(&root.join(path)));
     let bare = noted.iter().flat_map(|it| &it.repositories);
-    let mut all: Vec<PathBuf> = deep.chain(bare).cloned().chain(git_directory(root)).collect();
+    let mut all: Vec<PathBuf> =
+        deep.chain(bare).cloned().chain(git_directory(root, has_own)).collect();
     let submodules = all.iter().flat_map(|directory| git_dir::submodules(root, directory));
     all = submodules.collect::<Vec<_>>().into_iter().chain(all).collect();
     all.sort();
@@ -193,9 +199,8 @@ fn settings(Directory { root, place }: Directory<'_>) -> Vec<SettingsFile> {
 
 /// The root holds a repository, or is the git directory of one. A `.git` that is a link or a file
 /// leads elsewhere.
-fn git_directory(root: &Path) -> Option<PathBuf> {
-    let below = root.join(GIT);
-    if is_directory(&below) && git_dir::is(&below) {
+fn git_directory(root: &Path, has_own: bool) -> Option<PathBuf> {
+    if has_own && git_dir::is(&root.join(GIT)) {
         return Some(PathBuf::from(GIT));
     }
     git_dir::is(root).then(PathBuf::new)
