@@ -36,6 +36,8 @@ pub(crate) struct Planned {
     pub(crate) found: Found,
     /// The host as it is.
     pub(crate) host: HostFacts,
+    /// The patterns of protected names, where they were compiled.
+    pub(crate) protect: Option<ProtectSet>,
     /// What will be done.
     pub(crate) plan: Plan,
     /// The name of the run.
@@ -263,13 +265,13 @@ pub(crate) fn decide_knowing(
     let editor = editor::grant(&surroundings, &mut found.policy)?;
     let search = sources::search_path(&surroundings.environment);
     let asked = |search| ask((&surroundings, &found), request.own, (files, search));
-    let host = match known {
+    let (host, protect) = match known {
         None => asked(search)?,
-        Some(Some(known)) if known.is_of(&found.policy, &search) => known.host.clone(),
+        Some(Some(known)) if known.is_of(&found.policy, &search) => (known.host.clone(), None),
         Some(known) => {
-            let host = asked(search.clone())?;
+            let (host, protect) = asked(search.clone())?;
             let mounts = without_trees(&found.policy.mounts).cloned().collect();
-            known.insert(Known { mounts, search, host }).host.clone()
+            (known.insert(Known { mounts, search, host }).host.clone(), protect)
         }
     };
     let places = (surroundings.dirs.cache.as_path(), &surroundings.vars);
@@ -287,7 +289,7 @@ pub(crate) fn decide_knowing(
     let plan = plan::complete(sketch, &found.policy, &host, &request)?;
     refuse_broken(&plan)?;
     let took = Took { probe: probed - begun, plan: probed.elapsed() };
-    Ok(Planned { surroundings, found, host, plan, id, took })
+    Ok(Planned { surroundings, found, host, protect, plan, id, took })
 }
 
 /// Trees are asked about for each run.
@@ -300,7 +302,7 @@ fn ask(
     (surroundings, found): (&Surroundings, &Found),
     wish: Own,
     (files, search): (Option<KernelFiles>, Vec<HostPath>),
-) -> Result<HostFacts, CommandError> {
+) -> Result<(HostFacts, Option<ProtectSet>), CommandError> {
     let files = files.unwrap_or_else(|| probe::kernel_files(surroundings.vars.uid));
     if files.outer_level.is_none() && files.kernel.userns_refused.is_none() {
         // Before it is looked through, as all that there is.

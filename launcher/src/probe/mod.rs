@@ -41,7 +41,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use endow_policy::{
-    BackendSpec, GuestPath, HostPath, Level, MountClass, MountSpec, PatternError, Policy, Vars,
+    BackendSpec, GuestPath, HostPath, Level, MountClass, MountSpec, PatternError, Policy,
+    ProtectSet, Vars,
 };
 use rustc_hash::FxHashMap;
 
@@ -127,14 +128,15 @@ pub(crate) fn look(
     Looked { paths, files }
 }
 
-/// Answers everything else that a plan asks about this host.
+/// Answers everything else that a plan asks about this host; returns also the patterns of protected names,
+/// where a mount is live.
 ///
 /// # Errors
 /// A pattern that can't be used: without it more would be shown, and less protected.
 pub(crate) fn host_facts(
     questions: &Questions<'_>,
     looked: Looked,
-) -> Result<HostFacts, PatternError> {
+) -> Result<(HostFacts, Option<ProtectSet>), PatternError> {
     let (policy, vars) = (questions.policy, questions.vars);
     let Looked { paths, files } = looked;
     let KernelFiles { kernel, proc_entries, terminal, outer_level, .. } = files;
@@ -149,7 +151,7 @@ pub(crate) fn host_facts(
         inside::leave_out_covered(&mut hidden);
     }
     let asked = (policy, &paths, protect.as_ref());
-    Ok(HostFacts {
+    let facts = HostFacts {
         kernel,
         user: user::facts(vars),
         policies: inside::not_held(questions.policies, outer_level.is_some()),
@@ -167,7 +169,8 @@ pub(crate) fn host_facts(
         cgroup: cgroup::facts(&policy.limits, Path::new("/")),
         outer_level,
         paths,
-    })
+    };
+    Ok((facts, protect))
 }
 
 fn file_id(it: &Identity) -> FileId {

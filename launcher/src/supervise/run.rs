@@ -147,14 +147,19 @@ impl<'a> Supervised<'a> {
 
     /// Returns what is left, when nothing changes it any more.
     pub(crate) fn into_parts(self) -> Left {
+        self.guarding.iter().for_each(Guarding::stop);
         let seen = self.calls.and_then(Calls::finish);
         // On some hosts nobody can listen.
         let observed = seen.filter(|_| self.sandbox.descriptors.listener.is_some());
-        let held = self.guarding.map(Guarding::finish).unwrap_or_default();
         let connections = self.served.map(|served| served.finish(LINGER));
         let bridges = self.bridges.map(Bridges::finish);
         let Descriptors { layers, handed, user, mount, network, .. } = self.sandbox.descriptors;
-        let namespaces = [user, mount, network].into_iter().flatten().collect();
+        let mut namespaces: Vec<OwnedFd> = [user, mount, network].into_iter().flatten().collect();
+        if self.guarding.is_some() {
+            // The kernel takes the sandbox apart while live mounts are looked through.
+            namespaces.clear();
+        }
+        let held = self.guarding.map(Guarding::finish).unwrap_or_default();
         let captured = self.capture;
         Left { captured, layers, handed, connections, bridges, held, observed, namespaces }
     }

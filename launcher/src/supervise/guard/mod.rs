@@ -37,14 +37,30 @@ pub(crate) struct Watching<'a> {
     guards: &'a [Guard],
     queue: Queue,
     trees: Vec<Tree>,
-    rules: Vec<PatternRule>,
+    rules: Rules,
+}
+
+/// The patterns of protected names.
+enum Rules {
+    Compiled(ProtectSet),
+    Written(Vec<PatternRule>),
+}
+
+impl Rules {
+    fn compiled(self) -> Option<ProtectSet> {
+        match self {
+            Self::Compiled(set) => Some(set),
+            Self::Written(rules) => ProtectSet::new(&rules).ok(),
+        }
+    }
 }
 
 impl<'a> Watching<'a> {
-    /// Watches the mounts of a run whose directory is `run`: whatever appears from now on is seen.
+    /// Watches the mounts of a run whose directory is `run`: whatever appears from now on is seen. Patterns
+    /// that are not compiled yet are in the process.
     pub(crate) fn new(
         guards: &'a [Guard],
-        rules: &[PatternRule],
+        (compiled, written): (Option<&ProtectSet>, &[PatternRule]),
         run: &Path,
     ) -> Result<Option<Self>, Errno> {
         if guards.is_empty() {
@@ -55,11 +71,13 @@ impl<'a> Watching<'a> {
         let numbered = guards.iter().enumerate();
         let trees = numbered.map(|(number, guard)| Tree::open(number, guard, run, &mut queue));
         let trees = trees.collect::<Result<Vec<_>, _>>()?;
-        Ok(Some(Self { guards, queue, trees, rules: rules.to_vec() }))
+        let compiled = compiled.cloned().map(Rules::Compiled);
+        let rules = compiled.unwrap_or_else(|| Rules::Written(written.to_vec()));
+        Ok(Some(Self { guards, queue, trees, rules }))
     }
 
     fn work(mut self, over: &Over, walk: &Walk<'_>, tell: &mut dyn FnMut(&News)) -> bool {
-        let Ok(all) = ProtectSet::new(&self.rules) else { return false };
+        let Some(all) = self.rules.compiled() else { return false };
         let below = |guard: &Guard| all.below(guard.source.as_path());
         let protects: Vec<ProtectSet> = self.guards.iter().map(below).collect();
         let mut held = |name: &HeldName| tell(&News::Held(name.clone()));
@@ -114,6 +132,11 @@ impl Guarding {
         let (names, is_open) = self.told.read(&self.news);
         self.is_open = is_open;
         names
+    }
+
+    /// Tells it that the run is over, without waiting.
+    pub(super) fn stop(&self) {
+        self.aside.stop();
     }
 
     /// Waits until all is taken away that must be; returns what was since the last call.
