@@ -37,6 +37,18 @@ pub(crate) struct Said {
     pub(crate) stderr: String,
 }
 
+impl Drop for World {
+    /// Trees of the cache can be written by nobody, and be removed only when they can.
+    fn drop(&mut self) {
+        let trees = self.root().join("cache/trees");
+        if trees.exists() {
+            let mut opened = Command::new("chmod");
+            opened.args(["-R", "u+rwx"]).arg(trees).stderr(Stdio::null());
+            drop(opened.status());
+        }
+    }
+}
+
 impl World {
     /// Makes a home with an empty project in it.
     pub(crate) fn new() -> Self {
