@@ -330,6 +330,7 @@ fn mistakes_are_told_before_anything_is_executed() {
     };
     assert!(told(&project, &[]).contains("no action is stated"));
     assert!(told(&project, &["--input", "../x", "--", "true"]).contains("path contains `..`"));
+    assert!(told(&project, &["-j0", "--", "true"]).contains("invalid value '0' for '--jobs <N>'"));
     assert!(told(&project, &["--output", "/x", "--", "true"]).contains("path is not relative"));
     project.policy(STEPS);
     assert!(told(&project, &["twise"]).contains("did you mean `twice`"));

@@ -1,6 +1,7 @@
 //! The arguments of `endow build`.
 
 use std::ffi::OsString;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -49,9 +50,9 @@ pub(crate) struct BuildArgs {
     /// Share results with other builds by this cache: `grpcs://HOST`, `grpc://HOST:PORT`, `unix:PATH`, or `file:DIR`, as Bazel's --disk_cache
     #[arg(long, value_name = "URL")]
     pub(crate) remote: Option<String>,
-    /// How many actions are executed at a time; left out, as many as there are processors
+    /// How many actions are executed at a time, 1 or more; left out, as many as there are processors
     #[arg(short, long, value_name = "N")]
-    pub(crate) jobs: Option<usize>,
+    pub(crate) jobs: Option<NonZeroUsize>,
     /// Replace what stands at the place of an output, whoever made it
     #[arg(long)]
     pub(crate) force: bool,

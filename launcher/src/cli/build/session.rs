@@ -1,6 +1,7 @@
 //! One call of `endow build`.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -47,7 +48,8 @@ const DIFFERENT: &str = "times, the host's name, the number of processors or cha
 /// Builds what is asked for.
 pub(super) fn run(args: &BuildArgs, output: &Output) -> Result<ExitCode, CommandError> {
     let surroundings = surroundings::read(args.directory.as_deref())?;
-    let workers = Workers::new(&surroundings.dirs, args.jobs.unwrap_or_else(processors));
+    let workers =
+        Workers::new(&surroundings.dirs, args.jobs.map_or_else(processors, NonZeroUsize::get));
     left_over::clear(&surroundings.dirs.state, output);
     let wanted = actions::wanted(args, &surroundings)?;
     let place = &surroundings.dirs.cache;
@@ -485,5 +487,5 @@ impl<'s> Session<'s> {
 }
 
 fn processors() -> usize {
-    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+    std::thread::available_parallelism().map_or(1, NonZeroUsize::get)
 }
