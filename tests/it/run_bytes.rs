@@ -167,6 +167,25 @@ fn home_may_be_a_link() {
     assert!(!world.home().join("file").exists());
 }
 
+/// As where `/home` is one: what endow keeps for itself is below it then.
+#[test]
+fn link_may_lead_to_what_endow_keeps() {
+    let world = World::new();
+    let link = world.root().join("linked");
+    symlink(world.home(), &link).expect("a link");
+    fs::create_dir(world.home().join("elsewhere")).expect("made");
+    fs::create_dir(world.home().join(".local")).expect("made");
+    symlink("../elsewhere", world.home().join(".local/state")).expect("a link");
+    for (name, value) in [("HOME", link.clone()), ("HOME", world.home()), ("XDG_STATE_HOME", link)]
+    {
+        let mut run = world.endow(["run", "--workspace", "cow", "--", "sh", "-c", "echo $$ >file"]);
+        run.env_remove("ENDOW_STATE_DIR").env_remove("ENDOW_CACHE_DIR").env(name, value);
+        let said = crate::harness::said(run.current_dir(world.project()));
+        assert!(said.code == 0 && world.project().join("file").exists(), "{}", said.stderr);
+        fs::remove_file(world.project().join("file")).expect("removed");
+    }
+}
+
 #[test]
 fn home_may_be_unset() {
     let world = World::new();

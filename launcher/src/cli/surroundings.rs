@@ -152,12 +152,21 @@ fn dirs(home: Option<&HostPath>, variable: Variable<'_>) -> Result<Dirs, Command
         let home = home.map_or_else(temporary_home, |home| Ok(home.as_path().to_owned()))?;
         Ok(home.join(fallback).join("endow"))
     };
-    let reachable = |path, name| reachable(path, name, variable);
+    let reachable = |path, name| reachable(without_links(path), name, variable);
     Ok(Dirs {
         state: reachable(below("ENDOW_STATE_DIR", "XDG_STATE_HOME", ".local/state")?, "state"),
         cache: reachable(below("ENDOW_CACHE_DIR", "XDG_CACHE_HOME", ".cache")?, "cache"),
         config: below("ENDOW_CONFIG_DIR", "XDG_CONFIG_HOME", ".config")?,
     })
+}
+
+/// Resolves the links on the way to a directory, as far as it leads: what lies in endow's own directories is
+/// opened without following any. The directory itself may be none.
+fn without_links(path: PathBuf) -> PathBuf {
+    let way = path.ancestors().skip(1);
+    let real = way.filter_map(|above| Some((fs::canonicalize(above).ok()?, above))).next();
+    let below = real.and_then(|(real, above)| Some(real.join(path.strip_prefix(above).ok()?)));
+    below.unwrap_or(path)
 }
 
 /// Inside a run at level `landlock` a home is there and out of reach, and the directory for
