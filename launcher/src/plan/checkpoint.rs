@@ -34,12 +34,13 @@ pub(super) fn plan(policy: &Policy, placement: &Placement, host: &HostFacts) -> 
     let is_live = placed.is_physical() && placed.spec.access == Access::Rw;
     let source = placed.source.as_ref().filter(|source| is_live && source.directory)?;
     let hidden = host.hidden.get(&source.path).map_or(&[][..], |hidden| &hidden.names);
+    let hidden = hidden.iter().filter(|name| name.is_for(&placed.spec));
     Some(Checkpoint {
         at: placed.spec.at.clone(),
         source: source.path.clone(),
         id: source.id,
         place: RunPath(PLACE.into()),
-        hidden: hidden.iter().map(|name| name.path.clone()).collect(),
+        hidden: hidden.map(|name| name.path.clone()).collect(),
     })
 }
 

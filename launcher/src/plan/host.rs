@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use endow_policy::{HostPath, MountSpec};
+use endow_policy::{HostPath, MountClass, MountSpec};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
@@ -263,7 +263,7 @@ pub struct HiddenName {
 impl HiddenName {
     /// Returns whether it is hidden in a mount: what the user shows on purpose is not.
     pub fn is_for(&self, spec: &MountSpec) -> bool {
-        self.is_own() || !spec.options.nodeny
+        self.is_own() || !(spec.options.nodeny || spec.class == MountClass::System)
     }
 
     /// Returns whether it is one of endow's own directories, or one that nobody could look into.

@@ -37,7 +37,7 @@ impl<'a> Builder<'a> {
         for placed in live {
             let Some(source) = &placed.source else { continue };
             let Some(names) = host.live_names.get(&source.path) else { continue };
-            let hidden = host.hidden.get(&source.path).map_or(&[][..], |it| &it.names);
+            let hidden = &self.hidden_names(&placed.spec, source);
             self.cover_names(placed, names, hidden)?;
             if !self.plan.guards.iter().any(|guard| guard.source == source.path) {
                 self.guard(placed, source, names, hidden);

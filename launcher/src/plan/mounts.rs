@@ -133,7 +133,7 @@ impl Builder<'_> {
         }
     }
 
-    fn hidden_names(&self, spec: &MountSpec, source: &PlacedSource) -> Vec<HiddenName> {
+    pub(super) fn hidden_names(&self, spec: &MountSpec, source: &PlacedSource) -> Vec<HiddenName> {
         let all = self.host.hidden.get(&source.path).map(|hidden| hidden.names.as_slice());
         let all = all.unwrap_or_default();
         let named = all.iter().filter(|name| !name.socket && name.is_for(spec));

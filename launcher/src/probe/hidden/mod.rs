@@ -99,7 +99,28 @@ pub(super) fn find(
         }
         (source.path, names)
     });
-    Ok(found.filter(|(_, names)| *names != HiddenNames::default()).collect())
+    let mut all = BTreeMap::new();
+    for (source, names) in found.filter(|(_, names)| *names != HiddenNames::default()) {
+        add(all.entry(source).or_default(), names);
+    }
+    Ok(all)
+}
+
+/// Adds what was found below a source for another mount of it: one may have been walked, and the other not.
+fn add(all: &mut HiddenNames, other: HiddenNames) {
+    all.names.extend(other.names);
+    all.names.sort();
+    all.names.dedup();
+    all.unreadable.extend(other.unreadable);
+    all.unreadable.sort();
+    all.unreadable.dedup();
+    if all.noted == Noted::default() {
+        all.noted = other.noted;
+    }
+    all.entries = all.entries.max(other.entries);
+    all.elapsed_us = all.elapsed_us.max(other.elapsed_us);
+    all.failed = all.failed.or(other.failed);
+    all.mounts_below |= other.mounts_below;
 }
 
 /// Rules, and what a remembered walk by them is known by.

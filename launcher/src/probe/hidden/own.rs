@@ -6,10 +6,15 @@ use rustix::io::Errno;
 use super::{HiddenOptions, Source, failed};
 use crate::plan::host::{HiddenName, HiddenNames};
 
-/// Adds those that exist below `source`.
+/// Adds those that exist below `source`. What lies in them is hidden with them.
 pub(super) fn add(names: &mut HiddenNames, source: &Source, options: &HiddenOptions<'_>) {
     match find(source, options) {
-        Ok(own) => names.names.extend(own),
+        Ok(own) => {
+            let is_within =
+                |name: &HiddenName| own.iter().any(|it| name.path.starts_with(&it.path));
+            names.names.retain(|name| !is_within(name));
+            names.names.extend(own);
+        }
         Err(errno) => names.failed = Some(errno.raw_os_error()),
     }
     names.names.sort();
