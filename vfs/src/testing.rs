@@ -174,6 +174,7 @@ pub(crate) fn record(id: &RunId, state: RunState) -> Record {
             made_like: None,
             stamp: time,
             hidden: Vec::new(),
+            held: Vec::new(),
             awaited: None,
         }],
         trees: Vec::new(),

@@ -15,7 +15,7 @@ use super::stages::Planned;
 use crate::apply::Prepared;
 use crate::finish;
 use crate::plan::awaited::Awaited;
-use crate::plan::host::HiddenName;
+use crate::plan::host::{HiddenName, HostFacts};
 use crate::plan::place::PlacedSource;
 use crate::plan::step::{Buffered, FileId, Guard};
 use crate::plan::{ChangedTree, Checkpoint};
@@ -27,6 +27,7 @@ pub(crate) fn of_run(planned: &Planned, prepared: &Prepared) -> Option<Record> {
     let stamp = prepared.stamp()?;
     let mount = |buffered: &Buffered| MountRecord {
         made_like: prepared.made_like(&buffered.layer.0),
+        held: policies_below(&planned.host, &buffered.source),
         ..mount(buffered, &planned.found.policy, stamp)
     };
     let live = planned.plan.checkpoint.iter().map(|it| live(it, stamp));
@@ -93,8 +94,24 @@ fn mount(buffered: &Buffered, policy: &Policy, stamp: Timespec) -> MountRecord {
         made_like: None,
         stamp: buffered.since.unwrap_or(Moment::from(stamp)),
         hidden: buffered.hidden.iter().map(|name| hidden(name, policy)).collect(),
+        held: Vec::new(),
         awaited: None,
     }
+}
+
+/// Returns where below a source the policies are that the run was made of, and the links that lead to them:
+/// the next run obeys what is there.
+fn policies_below(host: &HostFacts, source: &HostPath) -> Vec<PathBuf> {
+    let facts = host.policies.iter().filter_map(|file| Some((file, host.paths.get(file)?)));
+    let places = facts.flat_map(|(file, fact)| {
+        let links = fact.links.iter().map(|(link, _)| link);
+        [file, &fact.resolved].into_iter().chain(links)
+    });
+    let mut below: Vec<PathBuf> =
+        places.filter_map(|place| place.below(source)).map(Path::to_owned).collect();
+    below.sort();
+    below.dedup();
+    below
 }
 
 /// What the host has there by the end is all its own.
@@ -110,6 +127,7 @@ fn awaited(awaited: &Awaited) -> MountRecord {
         made_like: None,
         stamp: Moment { seconds: 0, nanoseconds: 0 },
         hidden: Vec::new(),
+        held: Vec::new(),
         awaited: Some(AwaitedRecord {
             path: awaited.path.clone(),
             live: awaited.live,
@@ -132,6 +150,7 @@ fn live(checkpoint: &Checkpoint, stamp: Timespec) -> MountRecord {
         made_like: None,
         stamp: Moment::from(stamp),
         hidden: checkpoint.hidden.iter().map(rule).collect(),
+        held: Vec::new(),
         awaited: None,
     }
 }
@@ -149,6 +168,7 @@ fn held(guard: &Guard, policy: &Policy, prepared: &Prepared, stamp: Timespec) ->
         made_like: prepared.made_like(&guard.layer.0),
         stamp: Moment::from(stamp),
         hidden: guard.hidden.iter().map(|name| hidden(name, policy)).collect(),
+        held: Vec::new(),
         awaited: None,
     }
 }

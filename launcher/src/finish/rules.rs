@@ -40,6 +40,9 @@ impl Selection {
     }
 }
 
+/// What is said in the place of a pattern.
+const POLICY: &str = "a policy that the run was made of";
+
 /// The rules of one mount.
 pub(super) struct MountRules<'a> {
     number: u32,
@@ -90,8 +93,15 @@ impl<'a> MountRules<'a> {
         let denied = hidden.map(|hidden| Held::Denied(hidden.rule.clone()));
         denied
             .or_else(|| self.protected(ruled, kind).map(Held::Protected))
+            .or_else(|| self.is_policy(path, kind).then(|| Held::Protected(POLICY.to_owned())))
             .or_else(|| self.traps.held(path, kind).map(|it| Held::Protected(it.to_owned())))
             .or_else(|| self.link(path, kind).map(Held::Protected))
+    }
+
+    /// Whether the policy that a run was made of would be another: the next one obeys it.
+    fn is_policy(&self, path: &Path, kind: Kind) -> bool {
+        let leads = |held: &Path| kind == Kind::Symlink && held.starts_with(path);
+        self.mount.held.iter().any(|held| path.starts_with(held) || leads(held))
     }
 
     /// What git makes by itself, where the same mount would be live were it there.

@@ -78,6 +78,7 @@ fn record(id: RunId, project: &Path, then: SystemTime) -> Record {
             made_like: None,
             stamp: Moment::from(SystemTime::now()),
             hidden: Vec::new(),
+            held: Vec::new(),
             awaited: None,
         }],
         trees: Vec::new(),

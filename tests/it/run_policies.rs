@@ -1,0 +1,64 @@
+//! The policies that a run was made of, in a workspace whose changes are buffered: the next run obeys them.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use crate::harness::{World, said};
+
+const POLICY: &str = "version = 1\n";
+const EVIL: &str = "printf 'version = 1\\n[env]\\nset = { EVIL = \"1\" }\\n'";
+
+/// Runs a script in a copy-on-write workspace, with options.
+fn run(world: &World, options: &[&str], script: &str) -> String {
+    let words = [&["run", "--workspace", "cow"], options, &["--", "sh", "-c", script]].concat();
+    said(&mut world.endow(words)).stderr
+}
+
+/// Each of these once had its word in the next run.
+#[test]
+fn policy_of_the_run_is_held() {
+    let ways = [
+        "EVIL >ci/pol.toml",
+        "rm ci/pol.toml; EVIL >ci/pol.toml",
+        "mv ci d; mkdir ci; EVIL >ci/pol.toml",
+        "rm -r ci; mkdir d; EVIL >d/pol.toml; ln -s d ci",
+        "EVIL >new; ln -sf ../new ci/pol.toml",
+    ];
+    for way in ways {
+        let world = World::new();
+        world.write("home/project/ci/pol.toml", POLICY);
+        let options = ["-p", "ci/pol.toml"];
+        let script = format!("{}; echo fine >own", way.replace("EVIL", EVIL));
+        let told = run(&world, &options, &script);
+        assert_eq!(world.read("own"), "fine\n", "{way}: {told}");
+        let found = world.read("ci/pol.toml");
+        assert!(!found.contains("EVIL"), "{way}: {told}");
+        assert!(told.contains("held for review"), "{way}: {told}");
+    }
+}
+
+#[test]
+fn policy_that_a_link_leads_to_is_held() {
+    let world = World::new();
+    world.write("home/project/real.toml", POLICY);
+    fs::create_dir(world.project().join("ci")).expect("made");
+    symlink("../real.toml", world.project().join("ci/pol.toml")).expect("a link");
+    let change = format!("{EVIL} >real.toml; rm ci/pol.toml; {EVIL} >ci/pol.toml");
+    run(&world, &["-p", "ci/pol.toml"], &change);
+    assert_eq!(world.read("real.toml"), POLICY);
+    assert_eq!(world.read("ci/pol.toml"), POLICY);
+    let config = world.root().join("config");
+    fs::create_dir_all(config.join("profiles")).expect("made");
+    world.write("home/project/me.toml", POLICY);
+    symlink(world.project().join("me.toml"), config.join("profiles/me.toml")).expect("a link");
+    run(&world, &["--profile", "me"], &format!("{EVIL} >me.toml; echo fine >own"));
+    assert_eq!((world.read("me.toml").as_str(), world.read("own").as_str()), (POLICY, "fine\n"));
+}
+
+#[test]
+fn policy_of_no_run_is_a_file_like_others() {
+    let world = World::new();
+    world.write("home/project/ci/pol.toml", POLICY);
+    run(&world, &[], &format!("{EVIL} >ci/pol.toml"));
+    assert!(world.read("ci/pol.toml").contains("EVIL"), "the control");
+}
