@@ -242,6 +242,29 @@ fn pattern_of_ones_own_leaves_the_others_in_force() {
     }
 }
 
+/// However long the way is, and whatever lies on it.
+#[test]
+fn name_that_is_there_can_not_be_written_at_any_depth() {
+    let long = "svc/core/src/main/java/com/acme/billing/config/prod.yml";
+    for (pattern, name) in [
+        (format!("/{long}"), long),
+        (format!("**/{long}"), long),
+        ("**/config/prod.yml".to_owned(), long),
+        ("svc/**/prod.yml".to_owned(), long),
+        ("**/svc/**/com/**/prod.yml".to_owned(), long),
+        ("**/svc/**".to_owned(), long),
+    ] {
+        let world = workspace();
+        world.write(format!("home/project/{name}"), "theirs\n");
+        let script = format!("echo evil >{name}; rm -f {name}; echo evil >{name}; echo fine >own");
+        let told = live(&world, &["--protect", &pattern], &script).stderr;
+        assert_eq!(world.read("own"), "fine\n", "{told}");
+        assert_eq!(world.read(name), "theirs\n", "{pattern}: {told}");
+        live(&world, &[], &script);
+        assert_eq!(world.read(name), "evil\n", "the control");
+    }
+}
+
 #[test]
 fn link_in_the_place_of_a_name_is_kept_with_what_it_leads_to() {
     let world = workspace();

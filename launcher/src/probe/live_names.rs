@@ -18,8 +18,9 @@ use super::repositories::directories;
 use crate::plan::host::{DeepName, Found, HiddenNames, LiveNames, Noted, Paths};
 use crate::sys::identity;
 
-/// Directories one below the other that are looked at.
-const DEPTH: usize = 8;
+/// Directories one below the other that are looked at. No pattern is so long; what leads on may be called the
+/// same all the way down.
+const DEPTH: usize = 128;
 /// What steers a repository, or runs (gitrepository-layout(5)).
 const STEERING: [&str; 5] = ["config", "hooks", "config.worktree", "info/attributes", "commondir"];
 
@@ -165,8 +166,13 @@ fn is_spared(root: &Path, path: &Path) -> bool {
 
 /// Adds what the walk noted below the directories that the root shows.
 fn deep(root: &Path, protect: &ProtectSet, noted: &Noted, names: &mut LiveNames) {
-    let known: BTreeSet<&PathBuf> = names.there.iter().chain(&names.ways).collect();
-    let is_known = |path: &Path| path.ancestors().any(|above| known.contains(&above.to_owned()));
+    let held: BTreeSet<&Path> = names.there.iter().map(PathBuf::as_path).collect();
+    let listed: BTreeSet<&Path> = names.ways.iter().map(PathBuf::as_path).collect();
+    // What stands in a directory that was listed was looked at, but not what lies further down in it.
+    let is_listed = |above: &Path| above.as_os_str().is_empty() || listed.contains(above);
+    let is_known = |path: &Path| {
+        path.parent().is_some_and(is_listed) || path.ancestors().any(|above| held.contains(above))
+    };
     let repositories = noted.repositories.iter().map(|path| (path, true));
     let all = noted.names.iter().map(|(path, is_dir)| (path, *is_dir)).chain(repositories);
     let all: Vec<_> = all.filter(|(path, _)| !is_known(path) && path.parent().is_some()).collect();
