@@ -24,6 +24,11 @@ pub enum Origin {
     },
     /// A flag of the command line, as typed.
     Flag(Arc<str>),
+    /// Settings of git's on the host, which lead to what is meant.
+    Settings {
+        /// The file.
+        file: Arc<str>,
+    },
     /// A word of an entry that stands for what the entry itself doesn't name.
     Word {
         /// The word, such as `registry:npm`.
@@ -39,7 +44,9 @@ impl Origin {
         match self {
             Self::Flag(_) => true,
             Self::Word { entry, .. } => entry.is_flag(),
-            Self::Default | Self::Profile { .. } | Self::File { .. } => false,
+            Self::Default | Self::Profile { .. } | Self::File { .. } | Self::Settings { .. } => {
+                false
+            }
         }
     }
 
@@ -60,6 +67,7 @@ impl fmt::Display for Origin {
             Self::Profile { name } => write!(f, "profile {name}"),
             Self::File { name, line } => write!(f, "{name}:{line}"),
             Self::Flag(flag) => f.write_str(flag),
+            Self::Settings { file } => write!(f, "git's settings in {file}"),
             Self::Word { word, entry } => write!(f, "{word}, {entry}"),
         }
     }

@@ -69,6 +69,7 @@ mod run_root;
 mod run_secrets;
 mod run_signals;
 mod run_ssh_agent;
+mod run_steered;
 mod run_streams;
 mod run_sync;
 mod run_terminal;

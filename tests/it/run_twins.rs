@@ -29,7 +29,7 @@ fn what_is_shown_on_purpose_in_one_place_is_shown_there_alone() {
         let world = world();
         let root = world.root().display();
         let [flag, plain] = [format!("--{access}"), format!("/plain={root}")];
-        let mut grants = vec![[flag, plain], ["--ro".into(), format!("/shown={root},nodeny")]];
+        let mut grants = [[flag, plain], ["--ro".into(), format!("/shown={root},nodeny")]];
         if order {
             grants.reverse();
         }

@@ -8,7 +8,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use endow_policy::{
-    BackendSpec, HostPath, Ids, Made, MountClass, MountSpec, Policy, ProtectSet, learn,
+    BackendSpec, HostPath, Ids, Made, MountClass, MountSpec, Origin, PatternRule, Policy,
+    ProtectSet, Vars, learn,
 };
 use endow_vfs::fs::FileId;
 use endow_vfs::state::{EndowDirs, OwnDir, Relation, RunId};
@@ -263,6 +264,7 @@ pub(crate) fn decide_knowing(
     }
     bridges::grant(&mut found.policy)?;
     let editor = editor::grant(&surroundings, &mut found.policy)?;
+    protect_steered(&mut found.policy, &surroundings.vars);
     let search = sources::search_path(&surroundings.environment);
     let asked = |search| ask((&surroundings, &found), request.own, (files, search));
     let (host, protect) = match known {
@@ -290,6 +292,15 @@ pub(crate) fn decide_knowing(
     refuse_broken(&plan)?;
     let took = Took { probe: probed - begun, plan: probed.elapsed() };
     Ok(Planned { surroundings, found, host, protect, plan, id, took })
+}
+
+/// Protects what git's settings lead to as what the built-in lists name: whoever wrote patterns has the last word.
+fn protect_steered(policy: &mut Policy, vars: &Vars) {
+    let steered = probe::steered::rules(policy, vars);
+    let is_builtin = |rule: &PatternRule| matches!(rule.origin, Origin::Profile { .. });
+    let end = policy.protect.iter().position(|rule| !is_builtin(rule));
+    let end = end.unwrap_or(policy.protect.len());
+    policy.protect.splice(end..end, steered);
 }
 
 /// Trees are asked about for each run.

@@ -13,6 +13,7 @@ use rustix::process::{getegid, geteuid};
 
 use super::error::CommandError;
 use crate::probe::git_dirs;
+use crate::probe::real_path;
 use crate::probe::small_file::says_absent;
 
 /// Everything that the surroundings say.
@@ -163,10 +164,10 @@ fn dirs(home: Option<&HostPath>, variable: Variable<'_>) -> Result<Dirs, Command
 /// Resolves the links on the way to a directory, as far as it leads: what lies in endow's own directories is
 /// opened without following any. The directory itself may be none.
 fn without_links(path: PathBuf) -> PathBuf {
-    let way = path.ancestors().skip(1);
-    let real = way.filter_map(|above| Some((fs::canonicalize(above).ok()?, above))).next();
-    let below = real.and_then(|(real, above)| Some(real.join(path.strip_prefix(above).ok()?)));
-    below.unwrap_or(path)
+    match (path.parent(), path.file_name()) {
+        (Some(above), Some(name)) => real_path::real(above).join(name),
+        _ => path,
+    }
 }
 
 /// Inside a run at level `landlock` a home is there and out of reach, and the directory for

@@ -24,6 +24,14 @@ pub(crate) fn outside(root: &Path) -> Vec<PathBuf> {
     if found.starts_with(root) { Vec::new() } else { vec![found] }
 }
 
+/// Returns the directories that the `.git` file of a work tree leads to, whatever they are.
+pub(super) fn named(root: &Path) -> Vec<PathBuf> {
+    let named = named_in(&root.join(".git"), b"gitdir: ").map(|named| root.join(named));
+    let common = named.iter().filter_map(|it| Some(it.join(named_in(&it.join("commondir"), b"")?)));
+    let common: Vec<PathBuf> = common.collect();
+    named.into_iter().chain(common).collect()
+}
+
 /// Returns the directory of which `directory` is a linked work tree's. git makes those as
 /// `worktrees/NAME` of a git directory: anything else that is named may be any directory above.
 fn common_of(directory: &Path) -> Option<PathBuf> {

@@ -40,7 +40,12 @@ pub(super) fn look(
 ) -> BTreeMap<HostPath, RepositoryFacts> {
     let wanted = protect.map(Wanted::of).unwrap_or_default();
     let live: BTreeSet<&HostPath> = live_roots(policy, paths).map(|(_, root)| root).collect();
-    let of_live = live.iter().map(|root| (*root, facts(root, hidden, &|at| of_live(at, wanted))));
+    let is_free = |place: &Path| protect.is_some_and(|protect| protect.readmits(place));
+    let of_live = live.iter().map(|root| {
+        let mut found = facts(root, hidden, &|at| of_live(at, wanted));
+        found.hooks.retain(|place| !is_free(place));
+        (*root, found)
+    });
     let others = others(policy, paths).filter(|root| !live.contains(root));
     let others = others.map(|root| (root, facts(root, hidden, &with_credentials)));
     let others = others.filter(|(_, facts)| *facts != RepositoryFacts::default());

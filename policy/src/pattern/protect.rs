@@ -54,6 +54,11 @@ impl ProtectSet {
         self.rules.get(decision.rule)
     }
 
+    /// Returns whether a pattern with `!` has the last word about a path.
+    pub fn readmits(&self, path: &Path) -> bool {
+        self.names.decide(path).is_some_and(|decision| !decision.hidden)
+    }
+
     /// Returns the pattern to whose names a path leads: a link in its place would lead elsewhere.
     pub fn leading(&self, path: &Path) -> Option<&PatternRule> {
         let decision = self.ways.decide_entry(path).filter(|decision| decision.hidden)?;
