@@ -278,6 +278,40 @@ fn link_in_the_place_of_a_name_is_kept_with_what_it_leads_to() {
 }
 
 #[test]
+fn every_link_on_the_way_from_a_name_is_kept() {
+    for (make, script) in [
+        ("echo theirs >real; ln -s real mid; ln -s mid .mise.toml", "rm -f mid; echo evil >mid"),
+        (
+            "echo theirs >real; ln -s real mid; ln -s mid .mise.toml",
+            "echo evil >new; mv -f new mid",
+        ),
+        ("echo theirs >real; ln -s real mid; ln -s mid .mise.toml", "echo evil >real"),
+        (
+            "mkdir shared; echo theirs >shared/x; ln -s shared cur; ln -s cur/x .mise.toml",
+            "rm -f cur; mkdir cur; echo evil >cur/x",
+        ),
+        (
+            "mkdir -p a/b; echo theirs >x; ln -s ../../x a/b/c; ln -s a/b/c .mise.toml",
+            "rm -f a/b/c; echo evil >a/b/c; mv a z; mkdir -p a/b; echo evil >a/b/c",
+        ),
+    ] {
+        let world = workspace();
+        bare(&world, make);
+        let script_and = format!("{script}; echo fine >own");
+        for access in ["rw", "cow"] {
+            let words = ["run", "--workspace", access, "--", "sh", "-c", &script_and];
+            let told = endow(&world, &words).stderr;
+            assert_eq!(world.read("own"), "fine\n", "{access} {script}: {told}");
+            assert_eq!(world.read(".mise.toml"), "theirs\n", "{access} {script}: {told}");
+            fs::remove_file(world.project().join("own")).expect("removed");
+        }
+        let control = workspace();
+        bare(&control, &format!("{make}; {script}"));
+        assert_eq!(control.read(".mise.toml"), "evil\n", "the control: {script}");
+    }
+}
+
+#[test]
 fn git_makes_repositories_and_nothing_of_them_is_held() {
     let world = World::new();
     world.write("home/project/file", "content\n");

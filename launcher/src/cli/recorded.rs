@@ -1,9 +1,12 @@
 //! What the state remembers of a run with copy-on-write mounts.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use endow_policy::{Create, HostPath, Landing, LandsAt, PatternRule, Policy, SyncRules};
+use endow_policy::{
+    Create, HostPath, Landing, LandsAt, PatternRule, Policy, ProtectSet, SyncRules,
+};
 use endow_vfs::fs::Timespec;
 use endow_vfs::state::{
     self, AwaitedRecord, CasRecord, GitRecord, HiddenPath, Moment, MountRecord, Place, Record,
@@ -19,6 +22,7 @@ use crate::plan::host::{HiddenName, HostFacts};
 use crate::plan::place::PlacedSource;
 use crate::plan::step::{Buffered, FileId, Guard};
 use crate::plan::{ChangedTree, Checkpoint};
+use crate::probe::live_names;
 
 const NANOSECONDS: u64 = 1_000_000_000;
 
@@ -27,7 +31,7 @@ pub(crate) fn of_run(planned: &Planned, prepared: &Prepared) -> Option<Record> {
     let stamp = prepared.stamp()?;
     let mount = |buffered: &Buffered| MountRecord {
         made_like: prepared.made_like(&buffered.layer.0),
-        held: policies_below(&planned.host, &buffered.source),
+        held: unnamed(planned, buffered),
         ..mount(buffered, &planned.found.policy, stamp)
     };
     let live = planned.plan.checkpoint.iter().map(|it| live(it, stamp));
@@ -99,19 +103,30 @@ fn mount(buffered: &Buffered, policy: &Policy, stamp: Timespec) -> MountRecord {
     }
 }
 
+/// Returns what is held below a directory although no pattern names it.
+fn unnamed(planned: &Planned, buffered: &Buffered) -> Vec<HiddenPath> {
+    let held = |rule: &str| {
+        let rule = rule.to_owned();
+        move |path| HiddenPath { path, rule: rule.clone() }
+    };
+    let policies = policies_below(&planned.host, &buffered.source).into_iter();
+    let source = buffered.source.as_path();
+    let protect = Some(&planned.found.policy.protect).filter(|_| buffered.directory);
+    let protect = protect.and_then(|rules| ProtectSet::new(rules).ok());
+    let led = protect.map(|protect| live_names::led_to(source, &protect.below(source)));
+    let led = led.into_iter().flatten().map(held("what a protected link leads to"));
+    policies.map(held("a policy that the run was made of")).chain(led).collect()
+}
+
 /// Returns where below a source the policies are that the run was made of, and the links that lead to them:
 /// the next run obeys what is there.
-fn policies_below(host: &HostFacts, source: &HostPath) -> Vec<PathBuf> {
+fn policies_below(host: &HostFacts, source: &HostPath) -> BTreeSet<PathBuf> {
     let facts = host.policies.iter().filter_map(|file| Some((file, host.paths.get(file)?)));
     let places = facts.flat_map(|(file, fact)| {
         let links = fact.links.iter().map(|(link, _)| link);
         [file, &fact.resolved].into_iter().chain(links)
     });
-    let mut below: Vec<PathBuf> =
-        places.filter_map(|place| place.below(source)).map(Path::to_owned).collect();
-    below.sort();
-    below.dedup();
-    below
+    places.filter_map(|place| place.below(source)).map(Path::to_owned).collect()
 }
 
 /// What the host has there by the end is all its own.

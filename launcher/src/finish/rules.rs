@@ -40,9 +40,6 @@ impl Selection {
     }
 }
 
-/// What is said in the place of a pattern.
-const POLICY: &str = "a policy that the run was made of";
-
 /// The rules of one mount.
 pub(super) struct MountRules<'a> {
     number: u32,
@@ -93,15 +90,17 @@ impl<'a> MountRules<'a> {
         let denied = hidden.map(|hidden| Held::Denied(hidden.rule.clone()));
         denied
             .or_else(|| self.protected(ruled, kind).map(Held::Protected))
-            .or_else(|| self.is_policy(path, kind).then(|| Held::Protected(POLICY.to_owned())))
+            .or_else(|| self.unnamed(path, kind).map(Held::Protected))
             .or_else(|| self.traps.held(path, kind).map(|it| Held::Protected(it.to_owned())))
             .or_else(|| self.link(path, kind).map(Held::Protected))
     }
 
-    /// Whether the policy that a run was made of would be another: the next one obeys it.
-    fn is_policy(&self, path: &Path, kind: Kind) -> bool {
+    /// Returns why a path is held that no pattern names. A link on the way to such a one would lead elsewhere.
+    fn unnamed(&self, path: &Path, kind: Kind) -> Option<String> {
         let leads = |held: &Path| kind == Kind::Symlink && held.starts_with(path);
-        self.mount.held.iter().any(|held| path.starts_with(held) || leads(held))
+        let mut held = self.mount.held.iter();
+        let held = held.find(|held| path.starts_with(&held.path) || leads(&held.path));
+        held.map(|held| held.rule.clone())
     }
 
     /// What git makes by itself, where the same mount would be live were it there.

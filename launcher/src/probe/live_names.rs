@@ -4,8 +4,9 @@
 //! tree; further down what the walk of names noted, where there is one.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::fs::FileType;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use endow_policy::{
     Access, BackendSpec, HostPath, MountClass, MountSpec, Origin, PatternError, Policy, ProtectSet,
@@ -21,6 +22,8 @@ use crate::sys::identity;
 /// Directories one below the other that are looked at. No pattern is so long; what leads on may be called the
 /// same all the way down.
 const DEPTH: usize = 128;
+/// Links in a row that are followed; the kernel follows as many (path_resolution(7)).
+const LINKS: usize = 40;
 /// What steers a repository, or runs (gitrepository-layout(5)).
 const STEERING: [&str; 5] = ["config", "hooks", "config.worktree", "info/attributes", "commondir"];
 
@@ -132,7 +135,9 @@ impl Explored {
     ) -> bool {
         let shown = prefix.join(path);
         if protect.matching_entry(&shown).is_some() {
-            self.targets.extend(target(root, path).filter(|_| kind.is_symlink()));
+            if kind.is_symlink() {
+                self.targets.extend(targets(root, path));
+            }
             self.there.extend((!is_spared(root, path)).then(|| path.to_owned()));
             return false;
         }
@@ -194,7 +199,9 @@ fn deep(root: &Path, protect: &ProtectSet, noted: &Noted, names: &mut LiveNames)
         }
         covered = Some(path);
         let is_link = root.join(path).symlink_metadata().is_ok_and(|it| it.is_symlink());
-        found.targets.extend(target(root, path).filter(|_| is_link));
+        if is_link {
+            found.targets.extend(targets(root, path));
+        }
         found.there.push(path.clone());
     }
     names.below.extend(found.there);
@@ -225,9 +232,56 @@ fn is_of_git(path: &Path) -> bool {
     path.iter().any(|name| name == ".git")
 }
 
-/// Returns the place below the root where a link leads.
-fn target(root: &Path, link: &Path) -> Option<PathBuf> {
-    let place = root.join(link).canonicalize().ok()?;
-    let place = place.strip_prefix(root).ok()?;
-    (!place.as_os_str().is_empty()).then(|| place.to_owned())
+/// Returns the places of a tree to which links in the place of protected names lead, with all links on the way.
+pub(crate) fn led_to(root: &Path, protect: &ProtectSet) -> Vec<PathBuf> {
+    let prefix = if git_dir::is(root) { Path::new(".git") } else { Path::new("") };
+    let mut top = Explored::default();
+    top.look((root, prefix), Path::new(""), protect);
+    top.targets
+}
+
+/// Returns the places below the root by which a link leads: further links, and what is at the end.
+fn targets(root: &Path, link: &Path) -> Vec<PathBuf> {
+    let mut way = Way { here: root.join(link.parent().unwrap_or(link)), links: Vec::new() };
+    let end = link.file_name().and_then(|name| way.follow(Path::new(name)));
+    let links = way.links.into_iter().skip(1);
+    let places = links.chain(end.map(|()| way.here));
+    let below = places.filter_map(|place| place.strip_prefix(root).ok().map(Path::to_owned));
+    below.filter(|place| !place.as_os_str().is_empty()).collect()
+}
+
+/// A walk along links.
+struct Way {
+    /// Where it has come, by no link.
+    here: PathBuf,
+    links: Vec<PathBuf>,
+}
+
+impl Way {
+    /// Goes on by what a link says; `None` when it leads to nothing.
+    fn follow(&mut self, said: &Path) -> Option<()> {
+        for part in said.components() {
+            match part {
+                Component::ParentDir => drop(self.here.pop()),
+                Component::Normal(name) => self.step(name)?,
+                Component::RootDir => self.here = PathBuf::from("/"),
+                Component::CurDir | Component::Prefix(_) => {}
+            }
+        }
+        Some(())
+    }
+
+    fn step(&mut self, name: &OsStr) -> Option<()> {
+        let next = self.here.join(name);
+        if !next.symlink_metadata().ok()?.is_symlink() {
+            self.here = next;
+            return Some(());
+        }
+        let said = std::fs::read_link(&next).ok()?;
+        self.links.push(next);
+        if self.links.len() > LINKS {
+            return None;
+        }
+        self.follow(&said)
+    }
 }

@@ -16,7 +16,7 @@ mod host_root;
 mod inside;
 mod kernel;
 mod listening;
-mod live_names;
+pub(crate) mod live_names;
 mod object;
 mod paths;
 mod proc;

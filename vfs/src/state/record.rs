@@ -204,10 +204,10 @@ pub struct MountRecord {
     /// What was hidden at the start.
     #[serde(default)]
     pub hidden: Vec<HiddenPath>,
-    /// What is held although no pattern names it: the policies that the run was made of, and the links
-    /// that lead to them.
+    /// What is held although no pattern names it, and why: the policies that the run was made of, and what
+    /// links in the place of protected names lead to.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub held: Vec<PathBuf>,
+    pub held: Vec<HiddenPath>,
     /// It did not exist when the run began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub awaited: Option<AwaitedRecord>,
