@@ -1,7 +1,6 @@
 //! Runs that were kept: which there are, and which one is meant.
 
 use std::ffi::OsStr;
-use std::path::{Component, Path, PathBuf};
 
 use endow_policy::{HostPath, Vars};
 use endow_vfs::fs::{Errno, OsFs};
@@ -12,6 +11,7 @@ use endow_vfs::state::{
 use super::args::Chosen;
 use super::error::{CommandError, Kind};
 use super::{stale, surroundings};
+use crate::probe::real_path::without_dots;
 
 /// The runs that are there, and from where they are looked at.
 pub(crate) struct Kept {
@@ -228,19 +228,6 @@ fn not_found(name: &str, error: FindError) -> CommandError {
         FindError::Ambiguous(ids) => ids.iter().fold(this, CommandError::cause),
         _ => this.hint("`endow runs` lists all runs"),
     }
-}
-
-/// Takes `.` and `..` out of an absolute path, as text.
-fn without_dots(path: &Path) -> PathBuf {
-    let mut whole = PathBuf::new();
-    for component in path.components() {
-        match component {
-            Component::ParentDir => drop(whole.pop()),
-            Component::CurDir => {}
-            other => whole.push(other),
-        }
-    }
-    whole
 }
 
 impl From<StateError> for CommandError {

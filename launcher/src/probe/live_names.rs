@@ -59,10 +59,12 @@ pub(super) fn guarded<'a>(
     policy: &'a Policy,
     paths: &'a Paths,
 ) -> impl Iterator<Item = &'a HostPath> {
-    let is_guarded = |spec: &MountSpec| {
-        spec.class == MountClass::Workspace || !matches!(spec.origin, Origin::Profile { .. })
-    };
     live_roots(policy, paths).filter(move |(spec, _)| is_guarded(spec)).map(|(_, root)| root)
+}
+
+/// Whether a mount is the workspace or what the user granted.
+pub(super) fn is_guarded(spec: &MountSpec) -> bool {
+    spec.class == MountClass::Workspace || !matches!(spec.origin, Origin::Profile { .. })
 }
 
 /// Looks at the live mounts that are guarded.

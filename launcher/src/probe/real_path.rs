@@ -1,6 +1,6 @@
-//! Where the links on the way to a path lead.
+//! Paths without `.` and `..`, and without links.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 /// Resolves the links of a path as far as it exists; what is missing stays as it is said.
 pub(crate) fn real(path: &Path) -> PathBuf {
@@ -10,6 +10,19 @@ pub(crate) fn real(path: &Path) -> PathBuf {
         Some(if below.as_os_str().is_empty() { real } else { real.join(below) })
     });
     real.unwrap_or_else(|| path.to_owned())
+}
+
+/// Takes `.` and `..` out of an absolute path, as text.
+pub(crate) fn without_dots(path: &Path) -> PathBuf {
+    let mut whole = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::ParentDir => drop(whole.pop()),
+            Component::CurDir => {}
+            other => whole.push(other),
+        }
+    }
+    whole
 }
 
 #[cfg(test)]

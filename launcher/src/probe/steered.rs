@@ -6,17 +6,17 @@
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use endow_policy::{
-    Access, BackendSpec, HostPath, MountClass, MountSpec, Origin, PatternRule, Policy, ProtectSet,
-    Vars,
+    Access, BackendSpec, HostPath, MountSpec, Origin, PatternRule, Policy, ProtectSet, Vars,
 };
 use endow_vfs::git_config::{self, Setting};
 use endow_vfs::git_dir;
 
-use super::real_path::real;
+use super::live_names::is_guarded;
+use super::real_path::{real, without_dots};
 use super::{git_dirs, small_file};
 
 /// The most files that are read; settings of a person include a few.
@@ -26,7 +26,8 @@ const GIT: &str = ".git";
 /// Returns what is to be protected besides what the policy names, as far as it protects hooks and settings of
 /// repositories.
 pub(crate) fn rules(policy: &Policy, vars: &Vars) -> Vec<PatternRule> {
-    let roots = policy.mounts.iter().filter(|spec| is_asked(spec)).filter_map(root);
+    let asked = policy.mounts.iter().filter(|it| it.access != Access::Ro && is_guarded(it));
+    let roots = asked.filter_map(root);
     let mut all: Vec<(Lead, PatternRule)> = Vec::new();
     for root in roots {
         let leads = Repository::around(&root).map(|repository| repository.leads(vars));
@@ -46,12 +47,6 @@ pub(crate) fn rules(policy: &Policy, vars: &Vars) -> Vec<PatternRule> {
     let mut known = BTreeSet::new();
     let rules = all.into_iter().map(|(_, rule)| rule);
     rules.filter(|rule| known.insert(rule.pattern.clone())).collect()
-}
-
-/// What a profile grants besides the workspace is a tool's own state.
-fn is_asked(spec: &MountSpec) -> bool {
-    let is_granted = !matches!(spec.origin, Origin::Profile { .. });
-    spec.access != Access::Ro && (spec.class == MountClass::Workspace || is_granted)
 }
 
 fn root(spec: &MountSpec) -> Option<PathBuf> {
@@ -155,25 +150,13 @@ fn read(file: &Path) -> Vec<Setting> {
 /// Returns the patterns of what lies below a root, by its name and by where links lead. The root itself, and what
 /// is above, is granted on purpose.
 fn patterns(lead: Lead, path: &Path, root: &Path) -> impl Iterator<Item = String> {
-    let named = without_parents(path);
+    let named = without_dots(path);
     let places = [real(&named), named];
     places.into_iter().filter_map(move |place| {
         let below = place.strip_prefix(root).ok().filter(|it| !it.as_os_str().is_empty())?;
         let tail = if lead == Lead::Hooks { "/**" } else { "" };
         Some(format!("/{}{tail}", literal(below.as_os_str().as_bytes())))
     })
-}
-
-fn without_parents(path: &Path) -> PathBuf {
-    let mut plain = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::ParentDir => drop(plain.pop()),
-            Component::CurDir => {}
-            other => plain.push(other),
-        }
-    }
-    plain
 }
 
 /// Returns a pattern that matches these names alone. A byte that is no UTF-8 is any character.
