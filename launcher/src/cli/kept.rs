@@ -248,6 +248,8 @@ impl From<StateError> for CommandError {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     #[test]
