@@ -5,7 +5,7 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
-use crate::harness::{Running, Said, World, debian_program, endow, project, said, soon};
+use crate::harness::{Running, Said, World, copy_of_endow, debian_program, project, said, soon};
 
 const KILL: i32 = 9;
 /// What the kernel calls the filter.
@@ -258,8 +258,7 @@ fn without_the_filter_no_run_starts() {
     let Some(agent) = Agent::start() else { return };
     let alone = agent.world.root().join("alone");
     fs::create_dir(&alone).expect("a directory");
-    fs::copy(endow(), alone.join("endow")).expect("a copy");
-    let mut command = agent.world.command(alone.join("endow"));
+    let mut command = agent.world.command(copy_of_endow(&alone));
     command.args(["run", "--bridge", "ssh-agent:work", "--", "echo", "started"]);
     let told = said(command.env("SSH_AUTH_SOCK", agent.socket()));
     assert!(told.fails(125).contains("install the package `endow-ssh-agent`"), "{told:?}");

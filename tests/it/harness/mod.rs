@@ -174,6 +174,14 @@ pub(crate) fn endow() -> PathBuf {
     std::env::var_os("ENDOW_BIN").map_or_else(built, PathBuf::from)
 }
 
+/// Copies the program under test into a directory, which no process has open for writing that another
+/// test starts at the same moment: it could not be executed then.
+pub(crate) fn copy_of_endow(directory: &Path) -> PathBuf {
+    let copy = directory.join("endow");
+    said(Command::new("cp").arg(endow()).arg(&copy)).ok();
+    copy
+}
+
 /// The layer that `cargo ci mutations` takes away from every run of a build that has the switches.
 fn taken_away() -> Option<(&'static str, OsString)> {
     const WITHOUT: &str = "ENDOW_TEST_WITHOUT";

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::{diagnosis, findings, refused, switch};
-use crate::harness::{World, elsewhere, endow, said};
+use crate::harness::{World, copy_of_endow, elsewhere, said};
 
 const RESTRICTS: &str = "/proc/sys/kernel/apparmor_restrict_unprivileged_userns";
 
@@ -69,8 +69,7 @@ fn everything_holds_with_the_profile() {
 #[test]
 fn a_copy_elsewhere_gets_nothing_from_the_profile() {
     let Some(world) = world(Profile::Installed) else { return };
-    let copy = world.root().join("endow");
-    std::fs::copy(endow(), &copy).expect("a copy");
+    let copy = copy_of_endow(world.root());
     let said = said(world.command(copy).args(["run", "--", "echo", "started"]));
     assert!(said.fails(122).contains("AppArmor"), "{}", said.stderr);
     assert_eq!(said.stdout, "");

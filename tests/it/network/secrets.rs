@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::world::{NetWorld, authority};
 use crate::escape::prober::{Attempts, script};
-use crate::harness::{Running, Said, debian_program, endow, said, soon};
+use crate::harness::{Running, Said, copy_of_endow, debian_program, said, soon};
 
 /// What nobody inside must see.
 const CANARY: &str = "sk-canary-71c2f09e";
@@ -276,9 +276,8 @@ fn without_the_broker_no_run_starts() {
     let Some(world) = world() else { return };
     let alone = world.files().root().join("alone");
     fs::create_dir(&alone).expect("a directory");
-    fs::copy(endow(), alone.join("endow")).expect("a copy");
     let policy = world.files().write("policy.toml", &format!("version = 1\n[secrets]\n{API}\n"));
-    let mut command = world.command(alone.join("endow"));
+    let mut command = world.command(copy_of_endow(&alone));
     command.args(["run", "-p"]).arg(&policy).args(["--", "echo", "started"]).env("KEY", CANARY);
     let told = said(&mut command);
     assert!(told.fails(125).contains("endow-broker") && told.stdout.is_empty(), "{told:?}");
