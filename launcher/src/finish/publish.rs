@@ -10,6 +10,7 @@ use endow_vfs::state::{Moment, Record, RunDir};
 use endow_vfs::sync::{Applied, Ledger, Ours, Single, SyncReport, TakenIn};
 
 use super::leases::Leases;
+use super::merge::is_joined_by_key;
 use super::targets::{self, Target};
 use super::write_back::{WriteBackError, WrittenBack, resume, write_back_apart};
 use super::{InView, Selection};
@@ -93,6 +94,7 @@ fn write_out(
     (target, single): (&Target, &Single<'_>),
 ) -> Result<Published, WriteBackError> {
     let (targets, root) = (slice::from_ref(target), target.root.as_fd());
+    let before = single.on_host(root)?;
     let written = write_back_apart(run, record, targets, &Selection::default());
     let is_done = written.as_ref().is_ok_and(WrittenBack::is_complete);
     if run.has(&OsFs, "journal").unwrap_or(true) {
@@ -102,12 +104,17 @@ fn write_out(
     // What failed may stand on the host: that is found by what was to be written.
     written?;
     // Whoever locked it meanwhile may have read what was there before, and write that anew: it is
-    // what both sides held last until the lock is gone.
+    // what both sides held last until the lock is gone. Or he did, and the lock is gone already: it is
+    // looked for first. That nobody knows of him costs nothing where versions go together.
     let is_locked = single.is_host_locked(root)?;
-    single.end_snapshot(root, is_done && !is_locked)?;
+    let is_overwritten = || -> Result<bool, WriteBackError> {
+        Ok(single.is_overwritten(root, before.as_ref())? && is_joined_by_key(single, root))
+    };
+    let is_later = is_locked || is_done && is_overwritten()?;
+    single.end_snapshot(root, is_done && !is_later)?;
     // What can't be joined is undone one after the other.
     drop(single.fold(&Leases));
-    Ok(match (is_done, is_locked) {
+    Ok(match (is_done, is_later) {
         (true, false) => Published::Settled,
         (_, true) => Published::Later,
         (false, false) => Published::Kept,

@@ -1,11 +1,12 @@
 //! Programs that lock their settings, read them, change them and replace them, on both sides.
 
 use std::fs;
+use std::process::Command;
 use std::thread::sleep;
 use std::time::Duration;
 
 use super::Settings;
-use crate::harness::soon;
+use crate::harness::{said, soon};
 
 /// What both sides begin with, what a program outside makes of it, and what both make of it.
 const BEFORE: &str = "{\"a\":0}\n";
@@ -66,4 +67,48 @@ fn nothing_comes_in_under_a_command_that_has_the_file_locked() {
     soon("published", || settings.text() == BOTH);
     running.say("\n");
     assert_eq!(running.end(), 0);
+}
+
+/// Adds entries one after the other, as the programs do whose locks these are.
+const ADDS: &str = r#"
+import json, os, sys, time
+for number in range(int(sys.argv[2])):
+    while True:
+        try:
+            os.mkdir('.tool.json.lock')
+            break
+        except FileExistsError:
+            time.sleep(0.001)
+    known = json.load(open('.tool.json'))
+    time.sleep(0.001)
+    known[sys.argv[1] + str(number)] = number
+    with open('new.' + sys.argv[1], 'w') as file:
+        json.dump(known, file)
+    os.rename('new.' + sys.argv[1], '.tool.json')
+    os.rmdir('.tool.json.lock')
+    time.sleep(0.003)
+"#;
+/// How many each side adds.
+const MANY: usize = 400;
+
+/// Whoever locks the file on the host may have read it before something is published, written it away after,
+/// and be gone when the lock is looked for.
+#[test]
+fn entries_that_both_sides_add_all_the_time_are_all_there() {
+    let settings = Settings::new("{}\n");
+    settings.world.write("home/project/adds.py", ADDS);
+    let inside = format!("cd; python3 project/adds.py in {MANY}; echo done; read go");
+    let mut running = settings.start(&[], &inside);
+    let (home, many) = (settings.world.home(), MANY.to_string());
+    let mut outside = Command::new("python3");
+    said(outside.args(["project/adds.py", "out", &many]).current_dir(home)).ok();
+    running.expect("done");
+    running.say("\n");
+    assert_eq!(running.end(), 0);
+    let found: serde_json::Value = serde_json::from_str(&settings.text()).expect("settings");
+    let lost = |side: &str| {
+        let names = (0..MANY).map(|number| format!("{side}{number}"));
+        names.filter(|name| found.get(name).is_none()).collect::<Vec<_>>()
+    };
+    assert_eq!((lost("in"), lost("out")), (Vec::new(), Vec::new()));
 }

@@ -24,6 +24,7 @@ use endow_vfs::sync::{Change, Clock};
 
 use super::git_objects::{self, Wanted};
 use super::{Looked, Selection, Target};
+pub(super) use single::is_joined_by_key;
 use work_tree::{WorkTree, WorkTrees};
 
 /// The largest version that is merged.

@@ -1,10 +1,11 @@
 //! Single files that both sides changed: their base is known, and most are settings in JSON.
 
+use std::os::fd::BorrowedFd;
 use std::time::{Instant, SystemTime};
 
 use endow_vfs::fs::Timespec;
 use endow_vfs::state::{Moment, OnConflict, RunDir, SyncMode, SyncRules};
-use endow_vfs::sync::{Change, Time};
+use endow_vfs::sync::{Change, Single, Time};
 
 use super::json::Conflicts;
 use super::{LARGEST, Looked, Merged, Target, json, sides, text};
@@ -18,9 +19,7 @@ pub(super) fn merge(
     merged: &mut Merged,
 ) {
     let Some(Ok(single)) = target.single(run) else { return };
-    // What neither side had is made by both.
-    let none = || single.had_none().then(|| b"{}".to_vec());
-    let Some(base) = single.base(LARGEST).or_else(none) else { return };
+    let Some(base) = base(&single) else { return };
     let by_line = (rules.on_conflict == OnConflict::Merge).then_some(until);
     for change in looked.changes.changes.iter().filter(|it| super::is_small(it)) {
         let conflicts = conflicts(rules.mode, change);
@@ -28,6 +27,21 @@ pub(super) fn merge(
             merged.add(target.number, &change.path, text);
         }
     }
+}
+
+/// Returns whether a file is settings whose versions on both sides go together, whoever wrote last.
+pub(crate) fn is_joined_by_key(single: &Single<'_>, root: BorrowedFd<'_>) -> bool {
+    let joined = base(single).zip(single.versions(root, LARGEST)).and_then(|(base, sides)| {
+        let [host, run] = &sides;
+        json::merge(&base, [host, run], Conflicts::ToHost)
+    });
+    joined.is_some()
+}
+
+/// Returns what both sides held last. What neither had is made by both.
+fn base(single: &Single<'_>) -> Option<Vec<u8>> {
+    let none = || single.had_none().then(|| b"{}".to_vec());
+    single.base(LARGEST).or_else(none)
 }
 
 /// Who writes settings without a sandbox reads them, changes one and writes all anew: of one value the

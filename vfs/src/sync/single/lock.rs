@@ -12,8 +12,8 @@ use std::time::{Duration, SystemTime};
 use super::Single;
 use crate::fs::{At, Result};
 use crate::state::Moment;
-use crate::sync::SyncError;
 use crate::sync::collect::io;
+use crate::sync::{Ledger, Seen, SyncError};
 
 /// A lock that is older belongs to nobody. The libraries that make them say the same.
 const STALE: Duration = Duration::from_secs(10);
@@ -26,6 +26,34 @@ impl Single<'_> {
     pub fn is_host_locked(&self, root: BorrowedFd<'_>) -> std::result::Result<bool, SyncError> {
         let host = At { dir: root, name: &self.name };
         self.is_locked(host).map_err(io("look for a lock of", Path::new(&self.name)))
+    }
+
+    /// Returns what the host has in `root`; `None` when that is nothing.
+    ///
+    /// # Errors
+    /// A failing call.
+    pub fn on_host(&self, root: BorrowedFd<'_>) -> std::result::Result<Option<Seen>, SyncError> {
+        let host = At { dir: root, name: &self.name };
+        let found = self.look(host).map_err(io("look at", Path::new(&self.name)))?;
+        Ok(found.as_ref().map(Seen::from))
+    }
+
+    /// Returns whether a program of the host wrote its file since that was as `before`: one that locked and
+    /// read it before something was written back wrote that away, and has no lock any more.
+    ///
+    /// # Errors
+    /// A failing call.
+    pub fn is_overwritten(
+        &self,
+        root: BorrowedFd<'_>,
+        before: Option<&Seen>,
+    ) -> std::result::Result<bool, SyncError> {
+        let there = self.on_host(root)?;
+        if there.as_ref() == before {
+            return Ok(false);
+        }
+        let ledger = Ledger::read(self.fs, self.run)?;
+        Ok(!there.is_some_and(|there| ledger.settled(self.number).has(&there)))
     }
 
     pub(super) fn is_locked(&self, at: At<'_>) -> Result<bool> {

@@ -139,6 +139,17 @@ impl<'a> Single<'a> {
         small.then(|| read_all(self.fs, self.layer.as_fd(), Path::new(BASE)).ok()).flatten()
     }
 
+    /// Returns what the host has in `root`, and what is just being written back, if neither is larger than
+    /// `most` bytes.
+    pub fn versions(&self, root: BorrowedFd<'_>, most: u64) -> Option<[Vec<u8>; 2]> {
+        let read = |dir: BorrowedFd<'_>| {
+            let node = self.look(At { dir, name: &self.name }).ok()??;
+            let small = node.status.kind == Kind::File && node.status.size <= most;
+            small.then(|| read_all(self.fs, dir, Path::new(&self.name)).ok()).flatten()
+        };
+        Some([read(root)?, read(self.upper.as_fd())?])
+    }
+
     /// Returns whether neither side had a file when both were the same last.
     pub fn had_none(&self) -> bool {
         let is_there = |name| self.look(self.in_layer(name)).is_ok_and(|found| found.is_some());

@@ -85,3 +85,33 @@ fn host_that_writes_what_it_read_before_is_no_removal() {
     world.undo(&OsFs).expect("undone");
     assert_eq!(text(&world, "host"), "host\n");
 }
+
+/// Whoever locked and read the host's file before something was written back may have written his own and be
+/// gone by then.
+#[test]
+fn host_that_wrote_what_it_read_before_is_found() {
+    for (script, is_overwritten) in [("", false), ("echo host > n; echo more >> n; mv n f", true)] {
+        let world = world(Where::Same);
+        let root = world.root_fd();
+        guest(&world, "echo guest > f");
+        let single = single(&world, &OsFs).expect("opened");
+        let before = single.on_host(root.as_fd()).expect("looked");
+        assert_eq!(single.snapshot(&always).expect("copied"), Ours::Changed);
+        assert!(world.apply(&OsFs, &planned(&world)).expect("applied").is_complete());
+        world.host(script);
+        let found = single.is_overwritten(root.as_fd(), before.as_ref()).expect("looked");
+        assert_eq!(found, is_overwritten, "{script}");
+        single.end_snapshot(root.as_fd(), !found).expect("ended");
+        assert_eq!(text(&world, "base"), if found { "host\n" } else { "guest\n" });
+    }
+}
+
+/// Where nothing had to be written nobody is waited for.
+#[test]
+fn host_that_stayed_is_not_overwritten() {
+    let world = world(Where::Same);
+    let (root, single) = (world.root_fd(), single(&world, &OsFs).expect("opened"));
+    let before = single.on_host(root.as_fd()).expect("looked");
+    assert!(!single.is_overwritten(root.as_fd(), before.as_ref()).expect("looked"));
+    assert!(single.is_overwritten(root.as_fd(), None).expect("looked"));
+}
