@@ -29,6 +29,11 @@ pub enum Origin {
         /// The file.
         file: Arc<str>,
     },
+    /// A link on the host in the place of a protected name, or within one, which leads to what is meant.
+    Link {
+        /// The link.
+        link: Arc<str>,
+    },
     /// A word of an entry that stands for what the entry itself doesn't name.
     Word {
         /// The word, such as `registry:npm`.
@@ -44,9 +49,11 @@ impl Origin {
         match self {
             Self::Flag(_) => true,
             Self::Word { entry, .. } => entry.is_flag(),
-            Self::Default | Self::Profile { .. } | Self::File { .. } | Self::Settings { .. } => {
-                false
-            }
+            Self::Default
+            | Self::Profile { .. }
+            | Self::File { .. }
+            | Self::Settings { .. }
+            | Self::Link { .. } => false,
         }
     }
 
@@ -68,6 +75,7 @@ impl fmt::Display for Origin {
             Self::File { name, line } => write!(f, "{name}:{line}"),
             Self::Flag(flag) => f.write_str(flag),
             Self::Settings { file } => write!(f, "git's settings in {file}"),
+            Self::Link { link } => write!(f, "the link {link}"),
             Self::Word { word, entry } => write!(f, "{word}, {entry}"),
         }
     }

@@ -75,6 +75,11 @@ fn project_can_plant_nothing_that_others_run() {
         assert_eq!(code, 120, "{place}: {told}");
         assert!(told.contains("that can't be an output"), "{told}");
     }
+    let (code, told) = outputs("tooling/pre-commit", "echo fine >tooling/pre-commit");
+    assert_eq!(code, 0, "{told}");
+    project.world.bare("git init -q . && git config core.hooksPath tooling").ok();
+    let (code, told) = outputs("tooling/pre-commit", "true");
+    assert_eq!(code, 120, "{told}");
     let (code, told) =
         outputs("gen/", "mkdir -p gen/.git/hooks; echo evil >gen/.git/hooks/pre-commit");
     assert_eq!(code, 1, "{told}");

@@ -52,6 +52,7 @@ mod run_hangup;
 mod run_ide;
 mod run_identity;
 mod run_installation;
+mod run_leads;
 mod run_leftovers;
 mod run_limits;
 mod run_link_traps;

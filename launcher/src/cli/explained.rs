@@ -2,12 +2,13 @@
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Component, Path, PathBuf};
+use std::path::Path;
 
 use endow_policy::GuestPath;
 
 use super::stages::Planned;
 use crate::plan::why::{Denial, HostTree, Layer, Questions, Subject};
+use crate::probe::real_path::without_dots;
 use crate::probe::{has_abstract_outside, listens_outside, protects_links};
 use crate::supervise::Asked;
 use crate::sys::sockets;
@@ -26,7 +27,10 @@ pub(crate) fn explain(
     is_there: bool,
 ) -> Option<Denial> {
     match asked {
-        Asked::Path(need, path) => questions.denial(&without_dots(path), *need, is_there),
+        // What `..` leads to through a link is not told.
+        Asked::Path(need, path) => {
+            questions.denial(&without_dots(Path::new(path)), *need, is_there)
+        }
         Asked::Address(to) => {
             let (plan, policy) = (&planned.plan, &planned.found.policy);
             let at_loopback = || Denial::of_loopback(plan, policy, *to);
@@ -42,7 +46,7 @@ pub(crate) fn explain(
 /// was left out.
 pub(crate) fn left_out(asked: &Asked, at: &Path, of: &Path) -> Option<Denial> {
     let Asked::Path(need, path) = asked else { return None };
-    let path = without_dots(path);
+    let path = without_dots(Path::new(path));
     let outside = of.join(path.strip_prefix(at).ok()?);
     outside.symlink_metadata().ok()?;
     let (subject, operation) = (Subject::Path(path.into_os_string()), Some(need.operation()));
@@ -57,29 +61,4 @@ fn abstract_socket(planned: &Planned, questions: &Questions<'_>, name: &[u8]) ->
     let path = Path::new(OsStr::from_bytes(name));
     let file = GuestPath::new(path).ok().filter(|_| questions.is_there_outside(path));
     Some(Denial::of_abstract(&planned.plan, sockets::written(name), file.as_ref()))
-}
-
-/// Takes `..` back in writing: what it leads to through a link is not told.
-fn without_dots(path: &OsStr) -> PathBuf {
-    let mut plain = PathBuf::from("/");
-    for part in Path::new(path).components() {
-        match part {
-            Component::ParentDir => drop(plain.pop()),
-            Component::Normal(name) => plain.push(name),
-            _ => {}
-        }
-    }
-    plain
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn dots_lead_up() {
-        for (said, plain) in [("/a/../b", "/b"), ("/../x", "/x"), ("/a/b", "/a/b"), ("/", "/")] {
-            assert_eq!(without_dots(OsStr::new(said)), Path::new(plain));
-        }
-    }
 }

@@ -4,9 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use endow_policy::{
-    Create, HostPath, Landing, LandsAt, PatternRule, Policy, ProtectSet, SyncRules,
-};
+use endow_policy::{Create, HostPath, Landing, LandsAt, PatternRule, Policy, SyncRules};
 use endow_vfs::fs::Timespec;
 use endow_vfs::state::{
     self, AwaitedRecord, CasRecord, GitRecord, HiddenPath, Moment, MountRecord, Place, Record,
@@ -22,7 +20,6 @@ use crate::plan::host::{HiddenName, HostFacts};
 use crate::plan::place::PlacedSource;
 use crate::plan::step::{Buffered, FileId, Guard};
 use crate::plan::{ChangedTree, Checkpoint};
-use crate::probe::live_names;
 
 const NANOSECONDS: u64 = 1_000_000_000;
 
@@ -31,12 +28,13 @@ pub(crate) fn of_run(planned: &Planned, prepared: &Prepared) -> Option<Record> {
     let stamp = prepared.stamp()?;
     let mount = |buffered: &Buffered| MountRecord {
         made_like: prepared.made_like(&buffered.layer.0),
-        held: unnamed(planned, buffered),
+        held: policies(&planned.host, &buffered.source),
+        protect: own_rules(&planned.host, &buffered.source),
         ..mount(buffered, &planned.found.policy, stamp)
     };
     let live = planned.plan.checkpoint.iter().map(|it| live(it, stamp));
     let guards = planned.plan.supervise.guards.iter();
-    let held = guards.map(|it| held(it, &planned.found.policy, prepared, stamp));
+    let held = guards.map(|it| held(it, planned, prepared, stamp));
     let buffered = planned.plan.buffered.iter().map(mount);
     let awaited = planned.plan.awaited.iter().map(awaited);
     let mounts: Vec<_> = buffered.chain(awaited).chain(live).chain(held).collect();
@@ -99,23 +97,21 @@ fn mount(buffered: &Buffered, policy: &Policy, stamp: Timespec) -> MountRecord {
         stamp: buffered.since.unwrap_or(Moment::from(stamp)),
         hidden: buffered.hidden.iter().map(|name| hidden(name, policy)).collect(),
         held: Vec::new(),
+        protect: None,
         awaited: None,
     }
 }
 
-/// Returns what is held below a directory although no pattern names it.
-fn unnamed(planned: &Planned, buffered: &Buffered) -> Vec<HiddenPath> {
-    let held = |rule: &str| {
-        let rule = rule.to_owned();
-        move |path| HiddenPath { path, rule: rule.clone() }
-    };
-    let policies = policies_below(&planned.host, &buffered.source).into_iter();
-    let source = buffered.source.as_path();
-    let protect = Some(&planned.found.policy.protect).filter(|_| buffered.directory);
-    let protect = protect.and_then(|rules| ProtectSet::new(rules).ok());
-    let led = protect.map(|protect| live_names::led_to(source, &protect.below(source)));
-    let led = led.into_iter().flatten().map(held("what a protected link leads to"));
-    policies.map(held("a policy that the run was made of")).chain(led).collect()
+/// Returns the policies below a source, which are held although no pattern names them.
+fn policies(host: &HostFacts, source: &HostPath) -> Vec<HiddenPath> {
+    let rule = "a policy that the run was made of".to_owned();
+    let held = |path| HiddenPath { path, rule: rule.clone() };
+    policies_below(host, source).into_iter().map(held).collect()
+}
+
+/// Returns the patterns of protected names below a source, where those are not the policy's.
+fn own_rules(host: &HostFacts, source: &HostPath) -> Option<Vec<String>> {
+    host.led.get(source).map(|rules| texts(rules))
 }
 
 /// Returns where below a source the policies are that the run was made of, and the links that lead to them:
@@ -143,6 +139,7 @@ fn awaited(awaited: &Awaited) -> MountRecord {
         stamp: Moment { seconds: 0, nanoseconds: 0 },
         hidden: Vec::new(),
         held: Vec::new(),
+        protect: None,
         awaited: Some(AwaitedRecord {
             path: awaited.path.clone(),
             live: awaited.live,
@@ -166,12 +163,14 @@ fn live(checkpoint: &Checkpoint, stamp: Timespec) -> MountRecord {
         stamp: Moment::from(stamp),
         hidden: checkpoint.hidden.iter().map(rule).collect(),
         held: Vec::new(),
+        protect: None,
         awaited: None,
     }
 }
 
 /// What is taken out of a live mount is as if it had been buffered.
-fn held(guard: &Guard, policy: &Policy, prepared: &Prepared, stamp: Timespec) -> MountRecord {
+fn held(guard: &Guard, planned: &Planned, prepared: &Prepared, stamp: Timespec) -> MountRecord {
+    let policy = &planned.found.policy;
     MountRecord {
         at: guard.at.clone(),
         source: guard.source.clone(),
@@ -184,6 +183,7 @@ fn held(guard: &Guard, policy: &Policy, prepared: &Prepared, stamp: Timespec) ->
         stamp: Moment::from(stamp),
         hidden: guard.hidden.iter().map(|name| hidden(name, policy)).collect(),
         held: Vec::new(),
+        protect: own_rules(&planned.host, &guard.source),
         awaited: None,
     }
 }

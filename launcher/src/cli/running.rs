@@ -92,8 +92,8 @@ pub(crate) fn run(
     let start = Instant::now();
     let renewal = Renewal::new(&plan.supervise.renew, prepared.covers())
         .map_err(failed("can't watch covered names"))?;
-    let protect = (planned.protect.as_ref(), &planned.found.policy.protect[..]);
-    let watching = Watching::new(&plan.supervise.guards, protect, &prepared.directory())
+    let protect = |guard: &Guard| planned.protecting(&guard.source);
+    let watching = Watching::new(&plan.supervise.guards, &protect, &prepared.directory())
         .map_err(failed("can't watch live mounts"))?;
     let (tree, questions) = (OnceCell::new(), OnceCell::new());
     let judge: Judge<'_> = Box::new(|asked, is_there| {

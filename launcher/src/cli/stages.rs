@@ -8,8 +8,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use endow_policy::{
-    BackendSpec, HostPath, Ids, Made, MountClass, MountSpec, Origin, PatternRule, Policy,
-    ProtectSet, Vars, learn,
+    BackendSpec, HostPath, Ids, Made, MountClass, MountSpec, PatternError, Policy, ProtectSet,
+    learn,
 };
 use endow_vfs::fs::FileId;
 use endow_vfs::state::{EndowDirs, OwnDir, Relation, RunId};
@@ -25,7 +25,9 @@ use crate::plan::host::{ExecRequest, HostFacts, KernelFiles, Noted, Paths};
 use crate::plan::seccomp::Observe;
 use crate::plan::step::{Guard, InitStep};
 use crate::plan::{self, Another, Earlier, Opening, Plan, Sketch};
-use crate::probe::{self, HiddenOptions, Questions};
+use crate::probe::leads::LeadsError;
+use crate::probe::{self, HiddenOptions, Questions, UnknownNames};
+use crate::supervise::Patterns;
 use crate::trees;
 
 /// A plan, and what it was made of.
@@ -88,6 +90,12 @@ pub(crate) fn taken_away(said: &[plan::switches::Layer]) -> Vec<plan::switches::
 
 #[cfg(feature = "test-switches")]
 impl Planned {
+    /// Returns the patterns of protected names in the mounts of a source.
+    pub(crate) fn protecting(&self, source: &HostPath) -> Patterns<'_> {
+        let compiled = self.protect.as_ref().filter(|_| !self.host.led.contains_key(source));
+        (compiled, self.host.protecting(&self.found.policy, source))
+    }
+
     /// Returns the same run without the layers that a test takes away.
     pub(crate) fn without(self, layers: &[plan::switches::Layer]) -> Self {
         let plan = layers.iter().fold(self.plan, |plan, it| plan::switches::remove(plan, *it));
@@ -264,7 +272,6 @@ pub(crate) fn decide_knowing(
     }
     bridges::grant(&mut found.policy)?;
     let editor = editor::grant(&surroundings, &mut found.policy)?;
-    protect_steered(&mut found.policy, &surroundings.vars);
     let search = sources::search_path(&surroundings.environment);
     let asked = |search| ask((&surroundings, &found), request.own, (files, search));
     let (host, protect) = match known {
@@ -292,15 +299,6 @@ pub(crate) fn decide_knowing(
     refuse_broken(&plan)?;
     let took = Took { probe: probed - begun, plan: probed.elapsed() };
     Ok(Planned { surroundings, found, host, protect, plan, id, took })
-}
-
-/// Protects what git's settings lead to as what the built-in lists name: whoever wrote patterns has the last word.
-fn protect_steered(policy: &mut Policy, vars: &Vars) {
-    let steered = probe::steered::rules(policy, vars);
-    let is_builtin = |rule: &PatternRule| matches!(rule.origin, Origin::Profile { .. });
-    let end = policy.protect.iter().position(|rule| !is_builtin(rule));
-    let end = end.unwrap_or(policy.protect.len());
-    policy.protect.splice(end..end, steered);
 }
 
 /// Trees are asked about for each run.
@@ -337,8 +335,18 @@ fn ask(
             work_tree: surroundings.vars.git_root.as_ref(),
         },
     };
-    probe::host_facts(&questions, looked)
-        .map_err(|error| CommandError::new(Kind::Policy, "can't use a pattern").cause(error))
+    probe::host_facts(&questions, looked).map_err(|error| match error {
+        UnknownNames::Pattern(error) => unusable(error),
+        UnknownNames::Leads(error) => unknown_leads(error),
+    })
+}
+
+pub(super) fn unusable(error: PatternError) -> CommandError {
+    CommandError::new(Kind::Policy, "can't use a pattern").cause(error)
+}
+
+pub(super) fn unknown_leads(error: LeadsError) -> CommandError {
+    CommandError::new(Kind::Setup, "can't tell what protected names lead to").cause(error)
 }
 
 /// Looks through a live mount when its run is over.

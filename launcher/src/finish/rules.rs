@@ -166,8 +166,34 @@ fn rules_of(texts: &[String]) -> Vec<PatternRule> {
     texts.iter().map(rule).collect()
 }
 
-/// Compiles the protected names and what alone is written back.
-pub(super) fn patterns(record: &Record) -> Result<(ProtectSet, Patterns), WriteBackError> {
-    let protect = ProtectSet::new(&rules_of(&record.protect)).map_err(WriteBackError::Pattern)?;
-    Ok((protect, Patterns::new(&record.sync.only)?))
+/// Compiles the protected names of each mount.
+pub(super) struct Protects {
+    common: ProtectSet,
+}
+
+impl Protects {
+    pub(super) fn new(record: &Record) -> Result<Self, WriteBackError> {
+        Ok(Self { common: compiled(&record.protect)? })
+    }
+
+    /// Returns those that hold below the root of a mount.
+    pub(super) fn of(
+        &self,
+        mount: &MountRecord,
+        root: &Path,
+    ) -> Result<ProtectSet, WriteBackError> {
+        match &mount.protect {
+            Some(own) => Ok(compiled(own)?.below(root)),
+            None => Ok(self.common.below(root)),
+        }
+    }
+}
+
+fn compiled(texts: &[String]) -> Result<ProtectSet, WriteBackError> {
+    ProtectSet::new(&rules_of(texts)).map_err(WriteBackError::Pattern)
+}
+
+/// Compiles what alone is written back.
+pub(super) fn only(record: &Record) -> Result<Patterns, WriteBackError> {
+    Patterns::new(&record.sync.only)
 }

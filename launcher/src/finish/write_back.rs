@@ -18,7 +18,7 @@ use rustix::io::Errno;
 use super::held;
 use super::leases::Leases;
 use super::merge::{Merged, merge};
-use super::rules::{MountRules, patterns};
+use super::rules::{MountRules, Protects, only};
 use super::{InView, OfMount, Selection, Target, TargetError};
 use crate::apply::half_way;
 
@@ -339,7 +339,7 @@ fn plan_all(
     (targets, selection): (&[Target], &Selection),
     merged: &Merged,
 ) -> Result<Vec<SyncPlan>, WriteBackError> {
-    let (protect, only) = patterns(record)?;
+    let (protects, only) = (Protects::new(record)?, only(record)?);
     let mut plans = Vec::new();
     for it in looked {
         let Some(mount) = usize::try_from(it.number).ok().and_then(|at| record.mounts.get(at))
@@ -347,7 +347,7 @@ fn plan_all(
             continue;
         };
         let Some(target) = targets.iter().find(|to| to.number == it.number) else { continue };
-        let protect = protect.below(target.path.as_path());
+        let protect = protects.of(mount, target.path.as_path())?;
         let rules = MountRules::new((it.number, mount, target), (&protect, &only), selection);
         let plan = sync::plan(
             &it.changes,

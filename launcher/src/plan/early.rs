@@ -38,6 +38,7 @@ fn facts(files: &KernelFiles) -> HostFacts {
         contents: BTreeMap::new(),
         repositories: BTreeMap::new(),
         live_names: BTreeMap::new(),
+        led: BTreeMap::new(),
         cgroup: CgroupFact::default(),
         outer_level: None,
     }

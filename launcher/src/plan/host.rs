@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use endow_policy::{HostPath, MountClass, MountSpec};
+use endow_policy::{HostPath, MountClass, MountSpec, PatternRule, Policy};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
@@ -55,10 +55,21 @@ pub struct HostFacts {
     /// The protected names of each live mount, by the mount's source.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub live_names: BTreeMap<HostPath, LiveNames>,
+    /// All patterns of protected names in the mounts to which such names lead, or git's settings, from elsewhere, by
+    /// the mount's source: in others those of the policy hold.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub led: BTreeMap<HostPath, Vec<PatternRule>>,
     /// Whether resource limits of a control group can be set here.
     pub cgroup: CgroupFact,
     /// The level at which an outer endow runs this one.
     pub outer_level: Option<String>,
+}
+
+impl HostFacts {
+    /// Returns the patterns of protected names in the mounts of a source.
+    pub fn protecting<'a>(&'a self, policy: &'a Policy, source: &HostPath) -> &'a [PatternRule] {
+        self.led.get(source).unwrap_or(&policy.protect)
+    }
 }
 
 /// The kernel and its files, which every plan asks about.

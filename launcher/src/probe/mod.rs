@@ -8,6 +8,7 @@ mod contents;
 pub(crate) mod data_layers;
 pub(crate) mod deep;
 pub(crate) mod doctor;
+mod explored;
 pub(crate) mod file_system;
 pub(crate) mod git_dirs;
 pub(crate) mod git_user;
@@ -15,8 +16,9 @@ mod hidden;
 mod host_root;
 mod inside;
 mod kernel;
+pub(crate) mod leads;
 mod listening;
-pub(crate) mod live_names;
+mod live_names;
 mod object;
 mod paths;
 mod proc;
@@ -25,7 +27,6 @@ mod registries;
 mod repositories;
 pub(crate) mod small_file;
 mod sockets;
-pub(crate) mod steered;
 mod streams;
 mod user;
 mod userns;
@@ -43,17 +44,18 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use endow_policy::{
-    BackendSpec, GuestPath, HostPath, Level, MountClass, MountSpec, PatternError, Policy,
-    ProtectSet, Vars,
+    BackendSpec, GuestPath, HostPath, Level, MountClass, MountSpec, PatternError, PatternRule,
+    Policy, ProtectSet, Vars,
 };
 use rustc_hash::FxHashMap;
 
-use crate::plan::host::{HostFacts, KernelFiles, Paths};
+use crate::plan::host::{HiddenNames, HostFacts, KernelFiles, LiveNames, Paths};
 use crate::plan::step::FileId;
 use crate::plan::{self, DEVICES, policy_files};
 use crate::sys::identity::Identity;
 
 pub(crate) use hidden::{HiddenOptions, noted};
+use leads::LeadsError;
 
 /// What is asked about besides the policy's own paths.
 #[derive(Debug)]
@@ -134,17 +136,18 @@ pub(crate) fn look(
 /// where a mount is live.
 ///
 /// # Errors
-/// A pattern that can't be used: without it more would be shown, and less protected.
+/// What is to be protected, or hidden, is not known.
 pub(crate) fn host_facts(
     questions: &Questions<'_>,
     looked: Looked,
-) -> Result<(HostFacts, Option<ProtectSet>), PatternError> {
+) -> Result<(HostFacts, Option<ProtectSet>), UnknownNames> {
     let (policy, vars) = (questions.policy, questions.vars);
     let Looked { paths, files } = looked;
     let KernelFiles { kernel, proc_entries, terminal, outer_level, .. } = files;
     let protect = live_names::compiled(policy, &paths)?;
     let roots = || live_names::guarded(policy, &paths).cloned().collect();
     let live = protect.as_ref().map(|protect| hidden::Live { protect, roots: roots() });
+    let live = live.filter(|live| !live.roots.is_empty());
     let mut hidden = hidden::find(policy, &paths, live.as_ref(), &questions.hidden)?;
     if policy.require.level != Level::Landlock {
         sockets::add(&mut hidden, policy, &paths);
@@ -152,6 +155,7 @@ pub(crate) fn host_facts(
     if outer_level.is_some() {
         inside::leave_out_covered(&mut hidden);
     }
+    let protected = Protected::look(questions, &paths, protect.as_ref(), &hidden)?;
     let asked = (policy, &paths, protect.as_ref());
     let facts = HostFacts {
         kernel,
@@ -159,7 +163,8 @@ pub(crate) fn host_facts(
         policies: inside::not_held(questions.policies, outer_level.is_some()),
         contents: contents::read(policy, vars),
         repositories: repositories::look(asked, &hidden),
-        live_names: live_names::look(asked, &hidden),
+        live_names: protected.live_names,
+        led: protected.led,
         hidden,
         buffered: buffered::look(policy, &paths, (vars.uid, vars.gid)),
         trees: BTreeMap::new(),
@@ -173,6 +178,40 @@ pub(crate) fn host_facts(
         paths,
     };
     Ok((facts, protect))
+}
+
+/// Why it is not known which names are to be protected, or hidden.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum UnknownNames {
+    /// A pattern can't be used: without it more would be shown, and less protected.
+    #[error(transparent)]
+    Pattern(#[from] PatternError),
+    /// There is more than is looked at.
+    #[error(transparent)]
+    Leads(#[from] LeadsError),
+}
+
+/// What is protected in mounts.
+#[derive(Default)]
+struct Protected {
+    live_names: BTreeMap<HostPath, LiveNames>,
+    led: BTreeMap<HostPath, Vec<PatternRule>>,
+}
+
+impl Protected {
+    fn look(
+        questions: &Questions<'_>,
+        paths: &Paths,
+        protect: Option<&ProtectSet>,
+        hidden: &BTreeMap<HostPath, HiddenNames>,
+    ) -> Result<Self, UnknownNames> {
+        let Some(protect) = protect else { return Ok(Self::default()) };
+        let Questions { policy, vars, environment, .. } = *questions;
+        let asked = leads::Asked { policy, protect, vars, environment };
+        let leads = leads::find(&asked, paths, hidden)?;
+        let live_names = live_names::look((policy, paths, protect), hidden, &leads)?;
+        Ok(Self { live_names, led: leads.rules })
+    }
 }
 
 fn file_id(it: &Identity) -> FileId {

@@ -48,4 +48,11 @@ mod tests {
             assert_eq!(real(&root.join(path)), root.join(expected), "{path}");
         }
     }
+
+    #[test]
+    fn dots_lead_up() {
+        for (said, plain) in [("/a/../b", "/b"), ("/../x", "/x"), ("/a/./b", "/a/b"), ("/", "/")] {
+            assert_eq!(without_dots(Path::new(said)), Path::new(plain));
+        }
+    }
 }

@@ -27,7 +27,7 @@ pub(crate) use aside::Over;
 pub(crate) use calls::Calls;
 pub(crate) use capture::Capture;
 pub(crate) use event::{Counted, Notice};
-pub(crate) use guard::{Guarding, Watching, is_spared};
+pub(crate) use guard::{Guarding, Patterns, Watching, is_spared};
 pub(crate) use measured::Measured;
 pub(crate) use observe::{Asked, Denied, Judge, Observed, Observer};
 pub(crate) use outcome::{Ended, Outcome};

@@ -79,6 +79,7 @@ fn record(id: RunId, project: &Path, then: SystemTime) -> Record {
             stamp: Moment::from(SystemTime::now()),
             hidden: Vec::new(),
             held: Vec::new(),
+            protect: None,
             awaited: None,
         }],
         trees: Vec::new(),

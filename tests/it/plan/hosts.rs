@@ -122,6 +122,7 @@ fn full(policy: &Policy) -> HostFacts {
         contents: contents(),
         repositories: BTreeMap::new(),
         live_names: BTreeMap::new(),
+        led: BTreeMap::new(),
         cgroup: CgroupFact { reason: "none is delegated".to_owned(), ..CgroupFact::default() },
         outer_level: None,
     }

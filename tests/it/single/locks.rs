@@ -70,7 +70,7 @@ fn nothing_comes_in_under_a_command_that_has_the_file_locked() {
 }
 
 /// Adds entries one after the other, as the programs do whose locks these are.
-const ADDS: &str = r#"
+const ADDS: &str = r"
 import json, os, sys, time
 for number in range(int(sys.argv[2])):
     while True:
@@ -87,7 +87,7 @@ for number in range(int(sys.argv[2])):
     os.rename('new.' + sys.argv[1], '.tool.json')
     os.rmdir('.tool.json.lock')
     time.sleep(0.003)
-"#;
+";
 /// How many each side adds.
 const MANY: usize = 400;
 

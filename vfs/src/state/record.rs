@@ -204,10 +204,13 @@ pub struct MountRecord {
     /// What was hidden at the start.
     #[serde(default)]
     pub hidden: Vec<HiddenPath>,
-    /// What is held although no pattern names it, and why: the policies that the run was made of, and what
-    /// links in the place of protected names lead to.
+    /// What is held although no pattern names it, and why: the policies that the run was made of.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub held: Vec<HiddenPath>,
+    /// The patterns of protected names, where they are not those of the run: protected names, or git's settings,
+    /// lead to more of this mount.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub protect: Option<Vec<String>>,
     /// It did not exist when the run began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub awaited: Option<AwaitedRecord>,

@@ -60,7 +60,7 @@ pub(super) fn wanted(
         (cwd.to_owned(), vec![one(args, cwd)?])
     };
     let graph = Graph::new(&actions, &args.names).map_err(|error| refused(&error))?;
-    let rules = Rules::of(&policy, &directory)?;
+    let rules = Rules::of(&policy, &directory, surroundings)?;
     for action in &actions {
         let outputs = action.outputs.iter().map(|it| (it.value.path.as_str(), &it.origin));
         for (path, origin) in outputs {

@@ -6,7 +6,10 @@ use std::path::Path;
 use endow_policy::{PatternSet, Policy, ProtectSet};
 use endow_vfs::inputs::Leaf;
 
-use crate::cli::error::{CommandError, Kind};
+use crate::cli::error::CommandError;
+use crate::cli::stages::{unknown_leads, unusable};
+use crate::cli::surroundings::Surroundings;
+use crate::probe::leads;
 
 /// The rules of the policy for files of the project.
 pub(super) struct Rules {
@@ -16,13 +19,19 @@ pub(super) struct Rules {
 
 impl Rules {
     /// Takes those that hold below a directory.
-    pub(super) fn of(policy: &Policy, directory: &Path) -> Result<Self, CommandError> {
-        let wrong = |error: endow_policy::PatternError| {
-            CommandError::new(Kind::Policy, "can't use a pattern").cause(error)
-        };
-        let deny = PatternSet::new(&policy.deny).map_err(wrong)?.below(directory);
-        let protect = ProtectSet::new(&policy.protect).map_err(wrong)?.below(directory);
-        Ok(Self { deny, protect })
+    pub(super) fn of(
+        policy: &Policy,
+        directory: &Path,
+        surroundings: &Surroundings,
+    ) -> Result<Self, CommandError> {
+        let deny = PatternSet::new(&policy.deny).map_err(unusable)?.below(directory);
+        let mut protect = ProtectSet::new(&policy.protect).map_err(unusable)?;
+        let user = (&surroundings.vars, &surroundings.environment[..]);
+        let led = leads::below((policy, &protect), directory, user).map_err(unknown_leads)?;
+        if let Some(rules) = led {
+            protect = ProtectSet::new(&rules).map_err(unusable)?;
+        }
+        Ok(Self { deny, protect: protect.below(directory) })
     }
 
     /// Returns whether a file is hidden from every command.

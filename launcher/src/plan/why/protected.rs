@@ -41,9 +41,11 @@ impl Questions<'_> {
 
     /// Compiles the patterns for each live mount.
     fn protects(&self) -> BTreeMap<HostPath, ProtectSet> {
-        let Ok(set) = ProtectSet::new(&self.policy.protect) else { return BTreeMap::new() };
-        let roots = self.host.live_names.keys();
-        roots.map(|root| (root.clone(), set.below(root.as_path()))).collect()
+        let compiled = |root: &HostPath| {
+            let set = ProtectSet::new(self.host.protecting(self.policy, root)).ok()?;
+            Some((root.clone(), set.below(root.as_path())))
+        };
+        self.host.live_names.keys().filter_map(compiled).collect()
     }
 }
 

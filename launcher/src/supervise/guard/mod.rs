@@ -37,16 +37,23 @@ pub(crate) struct Watching<'a> {
     guards: &'a [Guard],
     queue: Queue,
     trees: Vec<Tree>,
-    rules: Rules,
+    rules: Vec<Rules>,
 }
 
-/// The patterns of protected names.
+/// The patterns of protected names in a mount, compiled where they are already, and as they are written.
+pub(crate) type Patterns<'a> = (Option<&'a ProtectSet>, &'a [PatternRule]);
+
+/// Those that the process has.
 enum Rules {
     Compiled(ProtectSet),
     Written(Vec<PatternRule>),
 }
 
 impl Rules {
+    fn of((compiled, written): Patterns<'_>) -> Self {
+        compiled.map_or_else(|| Self::Written(written.to_vec()), |it| Self::Compiled(it.clone()))
+    }
+
     fn compiled(self) -> Option<ProtectSet> {
         match self {
             Self::Compiled(set) => Some(set),
@@ -60,7 +67,7 @@ impl<'a> Watching<'a> {
     /// that are not compiled yet are in the process.
     pub(crate) fn new(
         guards: &'a [Guard],
-        (compiled, written): (Option<&ProtectSet>, &[PatternRule]),
+        protecting: &dyn Fn(&Guard) -> Patterns<'a>,
         run: &Path,
     ) -> Result<Option<Self>, Errno> {
         if guards.is_empty() {
@@ -71,24 +78,24 @@ impl<'a> Watching<'a> {
         let numbered = guards.iter().enumerate();
         let trees = numbered.map(|(number, guard)| Tree::open(number, guard, run, &mut queue));
         let trees = trees.collect::<Result<Vec<_>, _>>()?;
-        let compiled = compiled.cloned().map(Rules::Compiled);
-        let rules = compiled.unwrap_or_else(|| Rules::Written(written.to_vec()));
+        let rules = guards.iter().map(|guard| Rules::of(protecting(guard))).collect();
         Ok(Some(Self { guards, queue, trees, rules }))
     }
 
     fn work(mut self, over: &Over, walk: &Walk<'_>, tell: &mut dyn FnMut(&News)) -> bool {
-        let Some(all) = self.rules.compiled() else { return false };
-        let below = |guard: &Guard| all.below(guard.source.as_path());
-        let protects: Vec<ProtectSet> = self.guards.iter().map(below).collect();
+        let all = self.rules.into_iter().map(Rules::compiled).collect::<Option<Vec<_>>>();
+        let Some(all) = all else { return false };
+        let below = |(guard, set): (&Guard, &ProtectSet)| set.below(guard.source.as_path());
+        let protects: Vec<ProtectSet> = self.guards.iter().zip(&all).map(below).collect();
         let mut held = |name: &HeldName| tell(&News::Held(name.clone()));
         while !over.wait(Some(self.queue.descriptor()), None) {
             self.queue.look(&mut self.trees, &protects, &mut held);
         }
         over.settle(MOMENT);
         self.queue.look(&mut self.trees, &protects, &mut held);
-        let trees = self.guards.iter().zip(&protects).zip(&mut self.trees);
-        for ((guard, protect), tree) in trees {
-            let noted = tree.look_whole(&|| walk(guard, &all));
+        let trees = self.guards.iter().zip(all.iter().zip(&protects)).zip(&mut self.trees);
+        for ((guard, (all, protect)), tree) in trees {
+            let noted = tree.look_whole(&|| walk(guard, all));
             let is_seen = noted.as_ref().is_some_and(|it| !it.missed && !tree.is_closed(it));
             let mut held = |name: &HeldName| tell(&News::Held(name.clone()));
             tree.end(&noted.unwrap_or_default(), protect, &mut self.queue, &mut held);

@@ -1,0 +1,172 @@
+//! What leads from the root of a mount to protected names, and which of them are there.
+//!
+//! Looked at are the root, and what leads from there to a pattern's name, which costs the same in any
+//! tree; further down what the walk of names noted, where there is one.
+
+use std::collections::BTreeSet;
+use std::fs::FileType;
+use std::path::{Path, PathBuf};
+
+use endow_policy::ProtectSet;
+use endow_vfs::git_dir;
+use rustix::fs::CWD;
+
+use super::file_id;
+use crate::plan::host::{DeepName, Noted};
+use crate::sys::identity;
+
+/// Directories one below the other that are looked at. No pattern is so long; what leads on may be called the
+/// same all the way down.
+const DEPTH: usize = 128;
+
+/// What patterns see before a path of a mount.
+pub(super) fn prefix(root: &Path) -> &'static Path {
+    Path::new(if git_dir::is(root) { ".git" } else { "" })
+}
+
+/// What was found in a mount, by paths below its root.
+#[derive(Clone, Default)]
+pub(super) struct Explored {
+    /// At the root, and along the ways from there.
+    pub(super) top: Names,
+    /// At and below what the walk noted.
+    pub(super) deep: Names,
+    /// What the walk noted, but for what is known from above.
+    pub(super) noted: Vec<DeepName>,
+}
+
+impl Explored {
+    /// Looks at a mount by the patterns that hold below its root.
+    pub(super) fn of(root: &Path, protect: &ProtectSet, noted: Option<&Noted>) -> Self {
+        let prefix = prefix(root);
+        let mut explored = Self::default();
+        explored.top.look((root, prefix), Path::new(""), protect);
+        if let Some(noted) = noted.filter(|_| prefix.as_os_str().is_empty()) {
+            explored.look_deep(root, protect, noted);
+        }
+        explored
+    }
+
+    /// Returns the links in the place of protected names.
+    pub(super) fn links(&self) -> impl Iterator<Item = &Path> {
+        self.top.links.iter().chain(&self.deep.links).map(PathBuf::as_path)
+    }
+
+    /// Returns the protected directories.
+    pub(super) fn directories(&self) -> impl Iterator<Item = &Path> {
+        self.top.directories.iter().chain(&self.deep.directories).map(PathBuf::as_path)
+    }
+
+    /// Adds what the walk noted below the directories that the root shows.
+    fn look_deep(&mut self, root: &Path, protect: &ProtectSet, noted: &Noted) {
+        let Self { top, deep, noted: names } = self;
+        let held: BTreeSet<&Path> = top.there.iter().map(PathBuf::as_path).collect();
+        let listed: BTreeSet<&Path> = top.ways.iter().map(PathBuf::as_path).collect();
+        // What stands in a directory that was listed was looked at, but not what lies further down in it.
+        let is_listed = |above: &Path| above.as_os_str().is_empty() || listed.contains(above);
+        let is_known = |path: &Path| {
+            path.parent().is_some_and(is_listed)
+                || path.ancestors().any(|above| held.contains(above))
+        };
+        let repositories = noted.repositories.iter().map(|path| (path, true));
+        let all = noted.names.iter().map(|(path, is_dir)| (path, *is_dir)).chain(repositories);
+        let all: Vec<_> =
+            all.filter(|(path, _)| !is_known(path) && path.parent().is_some()).collect();
+        let mut covered: Option<&Path> = None;
+        for (path, is_dir) in all {
+            if covered.is_some_and(|above| path.starts_with(above)) {
+                continue;
+            }
+            if !is_dir && is_of_work_tree(root, path) {
+                deep.ways.extend(path.parent().map(Path::to_owned));
+                continue;
+            }
+            names.extend(deep_name(root, path));
+            if is_dir && protect.matching_entry(path).is_none() {
+                deep.look((root, Path::new("")), path, protect);
+                deep.ways.push(path.clone());
+                continue;
+            }
+            covered = Some(path);
+            let found = root.join(path).symlink_metadata();
+            deep.note(path, is_dir, found.is_ok_and(|found| found.is_symlink()));
+            deep.there.push(path.clone());
+        }
+    }
+}
+
+/// Protected names, and what leads to others.
+#[derive(Clone, Default)]
+pub(super) struct Names {
+    pub(super) there: Vec<PathBuf>,
+    /// Links among those, and directories.
+    links: Vec<PathBuf>,
+    directories: Vec<PathBuf>,
+    /// Directories that lead to protected names, and are none.
+    pub(super) ways: Vec<PathBuf>,
+}
+
+impl Names {
+    fn look(&mut self, (root, prefix): (&Path, &Path), below: &Path, protect: &ProtectSet) {
+        let Ok(entries) = std::fs::read_dir(root.join(below)) else { return };
+        for entry in entries.flatten() {
+            let path = below.join(entry.file_name());
+            let Ok(kind) = entry.file_type() else { continue };
+            if self.is_way((root, prefix), &path, protect, kind) {
+                self.look((root, prefix), &path, protect);
+                self.ways.push(path);
+            }
+        }
+    }
+
+    /// Looks at one name; returns whether it is a directory that leads on.
+    fn is_way(
+        &mut self,
+        (root, prefix): (&Path, &Path),
+        path: &Path,
+        protect: &ProtectSet,
+        kind: FileType,
+    ) -> bool {
+        let shown = prefix.join(path);
+        if protect.matching_entry(&shown).is_some() {
+            self.note(path, kind.is_dir(), kind.is_symlink());
+            self.there.extend((!is_spared(root, path)).then(|| path.to_owned()));
+            return false;
+        }
+        if protect.leading(&shown).is_none() {
+            return false;
+        }
+        if !kind.is_dir() {
+            // It leads elsewhere: a link, and the file by which git finds a repository.
+            self.there.push(path.to_owned());
+            return false;
+        }
+        path.components().count() < DEPTH
+    }
+
+    fn note(&mut self, path: &Path, is_directory: bool, is_link: bool) {
+        self.links.extend(is_link.then(|| path.to_owned()));
+        self.directories.extend(is_directory.then(|| path.to_owned()));
+    }
+}
+
+/// Whether a file leads from a linked work tree to a repository of this mount. git takes those away: it
+/// can be changed, and is looked at then.
+fn is_of_work_tree(root: &Path, path: &Path) -> bool {
+    let (Some(above), true) = (path.parent(), git_dir::is_file(path)) else { return false };
+    let text = std::fs::read(root.join(path)).unwrap_or_default();
+    let place = git_dir::file_leads_to(&text, above, Some(root));
+    place.is_some_and(|place| place.iter().any(|it| it == "worktrees") && root.join(place).is_dir())
+}
+
+/// The same holds for what leads to the repository from what it keeps for a linked work tree.
+fn is_spared(root: &Path, path: &Path) -> bool {
+    let is_of_work_tree =
+        path.file_name() == Some("commondir".as_ref()) && path.iter().any(|it| it == "worktrees");
+    is_of_work_tree && std::fs::read(root.join(path)).is_ok_and(|text| text == b"../..\n")
+}
+
+fn deep_name(root: &Path, path: &Path) -> Option<DeepName> {
+    let id = |path: &Path| identity::at(CWD, root.join(path)).ok().map(|(it, _)| file_id(&it));
+    Some(DeepName { path: path.to_owned(), id: id(path)?, above: id(path.parent()?)? })
+}

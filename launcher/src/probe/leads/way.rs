@@ -1,0 +1,80 @@
+//! A walk along links.
+
+use std::ffi::OsStr;
+use std::path::{Component, Path, PathBuf};
+
+/// Links that are followed; the kernel follows as many (path_resolution(7)).
+const LINKS: usize = 40;
+
+/// Where a path leads.
+pub(super) struct Way {
+    /// The end, by no link. What is missing stays as it was said.
+    pub(super) end: PathBuf,
+    /// The links on the way, in their order, each by its own place.
+    pub(super) links: Vec<PathBuf>,
+}
+
+impl Way {
+    /// Walks along an absolute path.
+    pub(super) fn of(path: &Path) -> Self {
+        let mut way = Self { end: PathBuf::from("/"), links: Vec::new() };
+        way.follow(path);
+        way
+    }
+
+    fn follow(&mut self, said: &Path) {
+        for part in said.components() {
+            match part {
+                Component::ParentDir => drop(self.end.pop()),
+                Component::Normal(name) => self.step(name),
+                Component::RootDir => self.end = PathBuf::from("/"),
+                Component::CurDir | Component::Prefix(_) => {}
+            }
+        }
+    }
+
+    fn step(&mut self, name: &OsStr) {
+        let next = self.end.join(name);
+        match std::fs::read_link(&next) {
+            Ok(said) if self.links.len() < LINKS => {
+                self.links.push(next);
+                self.follow(&said);
+            }
+            _ => self.end = next,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn every_link_on_the_way_is_known() {
+        let place = tempfile::tempdir().expect("a directory");
+        let root = place.path().canonicalize().expect("a path");
+        std::fs::create_dir_all(root.join("a/b")).expect("made");
+        let links =
+            [("a/up", "../x"), ("x", "y"), ("y", "a/b"), ("gone", "no/../where"), ("o", "o")];
+        for (link, to) in links {
+            symlink(to, root.join(link)).expect("a link");
+        }
+        symlink(root.join("y"), root.join("z")).expect("a link");
+        for (path, end, links) in [
+            ("a/b", "a/b", &[][..]),
+            ("a/up/f", "a/b/f", &["a/up", "x", "y"]),
+            // What is above is above where the link leads.
+            ("x/../f", "a/f", &["x", "y"]),
+            ("z/f", "a/b/f", &["z", "y"]),
+            ("gone", "where", &["gone"]),
+            ("a/new/deep", "a/new/deep", &[]),
+        ] {
+            let way = Way::of(&root.join(path));
+            let links: Vec<PathBuf> = links.iter().map(|link| root.join(link)).collect();
+            assert_eq!((way.end, way.links), (root.join(end), links), "{path}");
+        }
+        assert_eq!(Way::of(&root.join("o")).links.len(), LINKS);
+    }
+}

@@ -1,0 +1,260 @@
+//! What protected names and git's settings lead to, whatever it is called and in whichever grant it lies: neither
+//! written in a live mount, nor from a copy.
+
+use std::fs;
+
+use crate::harness::{Said, World, said};
+
+/// An attack on what somebody else reads or runs later.
+struct Attack {
+    /// What the user made before, in the project.
+    make: &'static str,
+    /// What the command does.
+    script: &'static str,
+    /// What is looked at, from the home.
+    victim: &'static str,
+}
+
+const fn attack(make: &'static str, script: &'static str, victim: &'static str) -> Attack {
+    Attack { make, script, victim }
+}
+
+fn world(make: &str) -> World {
+    let world = World::new();
+    fs::create_dir_all(world.project()).expect("a directory");
+    world.bare(make).ok();
+    world
+}
+
+fn run(world: &World, options: &[&str], script: &str) -> Said {
+    let script = format!("{script}; echo fine >own");
+    said(&mut world.endow([&["run"], options, &["--", "sh", "-c", &script]].concat()))
+}
+
+fn victim(world: &World, attack: &Attack) -> String {
+    let text = fs::read_to_string(world.home().join(attack.victim));
+    text.unwrap_or_else(|_| "absent".to_owned())
+}
+
+/// Checks that an attack fails with each kind of access, to the workspace and to what else is granted.
+fn check_with(attack: &Attack, grants: &[&str]) {
+    let before = victim(&world(attack.make), attack);
+    for access in ["rw", "cow"] {
+        let world = world(attack.make);
+        let flag = format!("--{access}");
+        let grants = grants.iter().flat_map(|grant| [flag.as_str(), *grant]);
+        let options: Vec<&str> = ["--workspace", access].into_iter().chain(grants).collect();
+        let told = run(&world, &options, attack.script).stderr;
+        let at = format!("{access}: {} | {}: {told}", attack.make, attack.script);
+        assert_eq!(world.read("own"), "fine\n", "{at}");
+        assert_eq!(victim(&world, attack), before, "{at}");
+    }
+    let control = world(attack.make);
+    control.bare(attack.script);
+    assert_ne!(
+        victim(&control, attack),
+        before,
+        "the control: {} | {}",
+        attack.make,
+        attack.script
+    );
+}
+
+fn check(attacks: &[Attack]) {
+    for attack in attacks {
+        check_with(attack, &[]);
+    }
+}
+
+#[test]
+fn links_within_protected_directories_are_followed() {
+    check(&[
+        attack(
+            "git init -q .; mkdir scripts; echo theirs >scripts/pc; ln -s ../../scripts/pc .git/hooks/pre-commit",
+            "echo evil >scripts/pc; mv scripts x; mkdir scripts; echo evil >scripts/pc",
+            "project/scripts/pc",
+        ),
+        attack(
+            "mkdir -p .vscode/a; echo theirs >tasks; ln -s ../../tasks .vscode/a/tasks.json",
+            "rm -f tasks; echo evil >tasks",
+            "project/tasks",
+        ),
+        attack(
+            "mkdir .claude commands; ln -s ../commands .claude/commands",
+            "echo evil >commands/new; mv commands x; mkdir commands; echo evil >commands/new",
+            "project/commands/new",
+        ),
+        attack(
+            "git init -q .; rm -rf .git/hooks; mkdir scripts tools; echo theirs >tools/pc; \
+                ln -s ../tools/pc scripts/pre-commit; ln -s ../scripts .git/hooks",
+            "echo evil >tools/pc",
+            "project/tools/pc",
+        ),
+    ]);
+}
+
+#[test]
+fn links_to_nothing_keep_their_place() {
+    check(&[
+        attack(
+            "ln -s conf/envrc .envrc",
+            "mkdir -p conf; echo evil >conf/envrc",
+            "project/conf/envrc",
+        ),
+        attack(
+            "mkdir conf; ln -s conf/envrc .envrc",
+            "echo evil >conf/x; mv conf/x conf/envrc",
+            "project/conf/envrc",
+        ),
+        attack(
+            "mkdir conf; ln -s conf/envrc .envrc",
+            "mkdir new; echo evil >new/envrc; mv conf old; mv new conf",
+            "project/conf/envrc",
+        ),
+        attack("ln -s project/gc ~/.gitconfig", "echo evil >gc", "project/gc"),
+    ]);
+}
+
+#[test]
+fn links_lead_from_one_grant_into_another() {
+    const MAKE: &str = "mkdir ../shared; echo theirs >../shared/e; ln -s ../shared/e .envrc";
+    for (script, grant) in [
+        ("echo evil >../shared/e", "../shared"),
+        ("echo evil >/x/e || echo evil >../shared/e", "/x=../shared"),
+    ] {
+        check_with(&attack(MAKE, script, "shared/e"), &[grant]);
+    }
+    let hooks = "git init -q .; mkdir -p ../shared/hk; git config core.hooksPath ../shared/hk";
+    check_with(&attack(hooks, "echo evil >../shared/hk/new", "shared/hk/new"), &["../shared"]);
+}
+
+#[test]
+fn links_of_a_read_only_workspace_lead_into_other_grants() {
+    let world = world("mkdir ../shared; echo theirs >../shared/e; ln -s ../shared/e .envrc");
+    let script = "echo evil >../shared/e; echo fine >../shared/own; cd ../shared";
+    run(&world, &["--workspace", "ro", "--rw", "../shared"], script);
+    let read = |name: &str| fs::read_to_string(world.home().join("shared").join(name)).ok();
+    assert_eq!((read("own"), read("e")), (Some("fine\n".into()), Some("theirs\n".into())));
+}
+
+#[test]
+fn settings_of_the_user_count_outside_of_repositories() {
+    check(&[
+        attack(
+            "printf '[include]\\n\\tpath = ~/project/gc\\n' >~/.gitconfig; echo '[user]' >gc",
+            "echo '[core] fsmonitor = evil' >>gc",
+            "project/gc",
+        ),
+        attack("echo '[user]' >gc; ln -s project/gc ~/.gitconfig", "echo evil >gc", "project/gc"),
+        attack(
+            "printf '[core]\\n\\thooksPath = ~/project/hk\\n' >~/.gitconfig; mkdir hk",
+            "echo evil >hk/pre-commit",
+            "project/hk/pre-commit",
+        ),
+    ]);
+}
+
+#[test]
+fn settings_lead_by_any_way() {
+    const LINKS: &str = "git init -q .; mkdir real; echo theirs >real/pre-commit; ln -s real mid; ln -s mid link; \
+        git config core.hooksPath link";
+    check(&[
+        attack(LINKS, "rm mid; mkdir mid; echo evil >mid/pre-commit", "project/link/pre-commit"),
+        attack(
+            LINKS,
+            "mkdir x; echo evil >x/pre-commit; ln -sfn x link",
+            "project/link/pre-commit",
+        ),
+        attack(LINKS, "echo evil >real/pre-commit", "project/link/pre-commit"),
+        // What is above a link is above what that leads to.
+        attack(
+            "git init -q .; mkdir -p a/b hk; ln -s a/b l; git config core.hooksPath l/../../hk",
+            "echo evil >hk/pre-commit",
+            "project/hk/pre-commit",
+        ),
+        attack(
+            "git init -q --bare .; git config include.path inc; echo '[user]' >inc",
+            "echo '[core] fsmonitor = evil' >>inc",
+            "project/inc",
+        ),
+    ]);
+}
+
+/// The walk of names finds those in live mounts.
+#[test]
+fn settings_of_repositories_further_down_are_read() {
+    for make in [
+        "git init -q sub; git -C sub config include.path ../../conf",
+        "git init -q --bare sub; git -C sub config include.path ../conf",
+        "git init -q sub; git -C sub config core.hooksPath ../hk",
+    ] {
+        let world =
+            world(&format!("mkdir hk; echo theirs >hk/pre-commit; echo '[user]' >conf; {make}"));
+        run(&world, &["--workspace", "rw"], "echo evil >>conf; echo evil >>hk/pre-commit");
+        let is_kept = |name: &str| !world.read(name).contains("evil");
+        assert_eq!(is_kept("hk/pre-commit"), make.contains("hooksPath"), "{make}");
+        assert_eq!(is_kept("conf"), make.contains("include"), "{make}");
+    }
+}
+
+#[test]
+fn settings_are_found_where_variables_say() {
+    for (name, file) in [
+        ("XDG_CONFIG_HOME", "xdg/git/config"),
+        ("GIT_CONFIG_GLOBAL", "xdg"),
+        ("GIT_CONFIG_SYSTEM", "xdg"),
+    ] {
+        let world = world("mkdir hk");
+        let text = format!("[core]\nhooksPath = {}/hk\n", world.project().display());
+        world.write(format!("home/{file}"), &text);
+        for access in ["rw", "cow"] {
+            let script = "echo evil >hk/pre-commit; echo fine >own";
+            let words = ["run", "--workspace", access, "--", "sh", "-c", script];
+            let told = said(world.endow(words).env(name, world.home().join("xdg")));
+            assert_eq!(world.read("own"), "fine\n", "{told:?}");
+            assert_eq!(world.read("hk/pre-commit"), "absent", "{name} {access}");
+        }
+    }
+}
+
+/// What leads to one place protects no other of the same name.
+#[test]
+fn other_places_of_the_same_name_are_free() {
+    for access in ["rw", "cow"] {
+        let world = world(
+            "git init -q .; mkdir -p scripts ../other/scripts sub/scripts; ln -s scripts/e .envrc; \
+                git config core.hooksPath scripts",
+        );
+        let flag = format!("--{access}");
+        let script =
+            "echo mine >../other/scripts/x; echo mine >sub/scripts/x; echo evil >scripts/x";
+        let told = run(&world, &["--workspace", access, &flag, "../other"], script).stderr;
+        let other = fs::read_to_string(world.home().join("other/scripts/x"));
+        assert_eq!(other.ok().as_deref(), Some("mine\n"), "{access}: {told}");
+        assert_eq!(world.read("sub/scripts/x"), "mine\n", "{access}: {told}");
+        assert_eq!(world.read("scripts/x"), "absent", "{access}: {told}");
+    }
+}
+
+#[test]
+fn user_has_the_last_word_about_links() {
+    for access in ["rw", "cow"] {
+        for pattern in [".envrc", "/conf/envrc"] {
+            let world = world("mkdir conf; echo theirs >conf/envrc; ln -s conf/envrc .envrc");
+            run(&world, &["--workspace", access, "--unprotect", pattern], "echo mine >conf/envrc");
+            assert_eq!(world.read("conf/envrc"), "mine\n", "{access} {pattern}");
+        }
+    }
+}
+
+#[test]
+fn where_nobody_can_tell_no_run_starts() {
+    let large = world("git init -q .; head -c 1100000 /dev/zero | tr '\\0' '#' >>.git/config");
+    let told = run(&large, &[], "true");
+    assert!(told.fails(125).contains("more than 1048576 bytes"), "{told:?}");
+    let many = world(
+        "git init -q .; for i in $(seq 1100); do echo \"[include] path = $i\"; done >>.git/config",
+    );
+    let told = run(&many, &[], "true");
+    assert!(told.fails(125).contains("more than 1000 files"), "{told:?}");
+}
