@@ -50,6 +50,12 @@ pub(crate) struct Planned {
 }
 
 impl Planned {
+    /// Returns the patterns of protected names in the mounts of a source.
+    pub(crate) fn protecting(&self, source: &HostPath) -> Patterns<'_> {
+        let compiled = self.protect.as_ref().filter(|_| !self.host.led.contains_key(source));
+        (compiled, self.host.protecting(&self.found.policy, source))
+    }
+
     /// Makes this the plan of a run that differs in nothing but a tree of the store and its command; returns
     /// whether that is possible, and has no use otherwise. What else the policy and the host say is what was found
     /// for the first of these runs.
@@ -90,12 +96,6 @@ pub(crate) fn taken_away(said: &[plan::switches::Layer]) -> Vec<plan::switches::
 
 #[cfg(feature = "test-switches")]
 impl Planned {
-    /// Returns the patterns of protected names in the mounts of a source.
-    pub(crate) fn protecting(&self, source: &HostPath) -> Patterns<'_> {
-        let compiled = self.protect.as_ref().filter(|_| !self.host.led.contains_key(source));
-        (compiled, self.host.protecting(&self.found.policy, source))
-    }
-
     /// Returns the same run without the layers that a test takes away.
     pub(crate) fn without(self, layers: &[plan::switches::Layer]) -> Self {
         let plan = layers.iter().fold(self.plan, |plan, it| plan::switches::remove(plan, *it));
