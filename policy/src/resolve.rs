@@ -4,11 +4,12 @@ use core::net::SocketAddr;
 use std::collections::BTreeMap;
 
 use crate::compose::{Composed, ComposedMount, ComposedNetwork};
+use crate::pattern::{Misplaced, misplaced};
 use crate::workspace::place;
 use crate::{
     AllowWord, BackendSpec, GuestPath, HostPath, Level, Limits, LimitsTable, Made, MountClass,
-    MountSpec, Network, NetworkMode, Origin, Policy, ProcessRules, PublishedPort, Require,
-    StateRules, Stated, Vars, bridge, secret, ssh_agent,
+    MountSpec, Network, NetworkMode, Origin, PatternRule, Policy, ProcessRules, PublishedPort,
+    Require, StateRules, Stated, Vars, bridge, secret, ssh_agent,
 };
 
 /// Whose fault an error is, and so which exit code it gets.
@@ -54,6 +55,18 @@ pub enum ResolveError {
         /// Who wrote it.
         origin: Origin,
     },
+    /// A pattern is written for a place of the view.
+    #[error(
+        "pattern is meant for a place of the view, and counts from the root of each mount: {pattern}"
+    )]
+    MisplacedPattern {
+        /// The pattern.
+        pattern: String,
+        /// How to write it.
+        hints: Vec<String>,
+        /// Who wrote it.
+        origin: Origin,
+    },
     /// Two things of the sandbox are to have one place.
     #[error("taken already: {what}")]
     TakenTwice {
@@ -83,6 +96,7 @@ impl ResolveError {
             Self::Unavailable { origin, .. }
             | Self::HostNetwork { origin, .. }
             | Self::TakenTwice { origin, .. }
+            | Self::MisplacedPattern { origin, .. }
             | Self::PublishedTwice { origin, .. } => {
                 if origin.is_flag() {
                     ErrorKind::Setup
@@ -100,6 +114,10 @@ impl ResolveError {
             Self::Unavailable { origin, .. } => vec![format!("remove it from {origin}")],
             Self::HostNetwork { origin, .. } => {
                 vec![format!("remove it from {origin}, or leave out the mode `host`")]
+            }
+            Self::MisplacedPattern { hints, origin, .. } => {
+                let origin = format!("it is from {origin}");
+                hints.iter().cloned().chain([origin]).collect()
             }
             Self::PublishedTwice { first, .. } | Self::TakenTwice { first, .. } => {
                 vec![format!("the first entry is {first}")]
@@ -137,6 +155,7 @@ pub fn resolve(composed: &Composed, vars: &Vars) -> Result<Policy, ResolveError>
         answered_inside(mounts.values_mut());
     }
     let placed = place(composed, vars, &mut mounts)?;
+    patterns_below_mounts(composed, &mounts)?;
     Ok(Policy {
         mounts: mounts.into_values().collect(),
         workspace: placed.workspace,
@@ -162,6 +181,24 @@ pub fn resolve(composed: &Composed, vars: &Vars) -> Result<Policy, ResolveError>
         replaced: replaced(composed),
         sources: composed.sources.clone(),
     })
+}
+
+fn patterns_below_mounts(
+    composed: &Composed,
+    mounts: &BTreeMap<GuestPath, MountSpec>,
+) -> Result<(), ResolveError> {
+    let (deny, protect) = (composed.deny.rules(), composed.protect.rules());
+    let rules = deny.iter().chain(&protect).chain(&composed.sync.only);
+    let is_looked_into = |spec: &MountSpec| {
+        matches!(spec.backend, BackendSpec::Physical { .. }) && spec.class != MountClass::System
+    };
+    let places = mounts.values().filter(|spec| is_looked_into(spec)).map(|spec| &spec.at);
+    match misplaced(rules, &places.collect::<Vec<_>>()) {
+        None => Ok(()),
+        Some(Misplaced { rule: PatternRule { pattern, origin }, hints }) => {
+            Err(ResolveError::MisplacedPattern { pattern, hints, origin })
+        }
+    }
 }
 
 /// Returns the mounts that no stronger source removed.

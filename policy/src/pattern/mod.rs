@@ -12,6 +12,7 @@ mod below;
 mod compile;
 mod fold;
 mod last;
+mod misplaced;
 mod name;
 mod protect;
 mod set;
@@ -24,6 +25,7 @@ use crate::Origin;
 
 pub(crate) use compile::check;
 pub use fold::is_name;
+pub(crate) use misplaced::{Misplaced, misplaced};
 pub(crate) use name::matches_word;
 pub use protect::ProtectSet;
 pub use set::{Decision, PatternSet};

@@ -278,3 +278,21 @@ fn mounts_are_sorted_and_single() {
     sorted.dedup();
     assert_eq!(paths, sorted);
 }
+
+/// Who writes a path into a pattern would have nothing hidden, and no word about it.
+#[test]
+fn patterns_are_no_paths() {
+    for (text, hint) in [
+        ("[deny]\npatterns = [\"/home/u/src/app/secret\"]", "write `/secret`"),
+        ("[protect]\nnames = [\"!~/x\"]", "`~` has no meaning"),
+    ] {
+        let composed = compose(&user(text), &vars()).expect("composes");
+        let error = resolve(&composed, &vars()).expect_err("misplaced");
+        assert!(error.to_string().contains("counts from the root of each mount"), "{error}");
+        assert!(error.hints().join("\n").contains(hint), "{:?}", error.hints());
+        assert_eq!(error.kind(), ErrorKind::Policy);
+    }
+    for text in ["[deny]\npatterns = [\"/secret\"]", "[deny]\npatterns = [\"/home/u/other/x\"]"] {
+        policy(&user(text), &vars()).expect("resolves");
+    }
+}
