@@ -27,7 +27,38 @@ pub struct EnvironmentRules {
     pub keeps_all: bool,
 }
 
-/// Returns whether a variable's name matches a pattern of `pass` or `drop` (`*` and `?`).
+/// Returns whether a rule of `drop` takes a variable: secrets go by names in either case (`npm_config__authToken`),
+/// and so do patterns. A whole name is that one.
+pub fn name_is_dropped(rule: &str, name: &str) -> bool {
+    let (is_pattern, name) = (rule.contains(['*', '?']), name.as_bytes());
+    if is_pattern {
+        crate::pattern::matches_word_in_any_case(rule.as_bytes(), name)
+    } else {
+        rule.as_bytes() == name
+    }
+}
+
+/// Returns whether a variable's name matches a pattern of `pass` (`*` and `?`).
 pub fn name_matches(pattern: &str, name: &str) -> bool {
     crate::pattern::matches_word(pattern.as_bytes(), name.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_drop_names_in_either_case_and_names_themselves() {
+        for (rule, name, is_dropped) in [
+            ("*TOKEN*", "npm_config__authToken", true),
+            ("*TOKEN*", "GITHUB_TOKEN", true),
+            ("*_Auth", "npm_config__AUTH", true),
+            ("GIT_?", "git_x", true),
+            ("*TOKEN*", "TOKE", false),
+            ("TMUX", "TMUX", true),
+            ("TMUX", "tmux", false),
+        ] {
+            assert_eq!(name_is_dropped(rule, name), is_dropped, "{rule} {name}");
+        }
+    }
 }

@@ -62,7 +62,7 @@ pub use bridge::{
 pub use broker::{AdapterAnswer, BrokerOrder, BrokeredHost};
 pub use compose::{ComposeError, Composed, ProfileText, Sources, compose};
 pub use diagnostic::Diagnostic;
-pub use environment::{EnvironmentRules, name_matches};
+pub use environment::{EnvironmentRules, name_is_dropped, name_matches};
 pub use expect::{Expectation, Expected, Probe, Tried, Verdict, server};
 pub use explain::{Cover, explain};
 pub use file::{

@@ -95,18 +95,15 @@ fn passes(rules: &EnvironmentRules, name: &OsStr) -> Option<String> {
     if let Some((rule, origin)) = exact {
         return Some(format!("{rule} of {origin}"));
     }
-    let matching = |list: &[(String, endow_policy::Origin)]| {
-        let found =
-            list.iter().rev().find(|(pattern, _)| endow_policy::name_matches(pattern, text));
-        found.map(|(rule, origin)| format!("{rule} of {origin}"))
-    };
-    if matching(&rules.drop).is_some() {
+    if rules.drop.iter().any(|(rule, _)| endow_policy::name_is_dropped(rule, text)) {
         return None;
     }
     if rules.pass_all {
         return Some("--env-all".to_owned());
     }
-    matching(&rules.pass_pattern)
+    let mut patterns = rules.pass_pattern.iter().rev();
+    let found = patterns.find(|(pattern, _)| endow_policy::name_matches(pattern, text));
+    found.map(|(rule, origin)| format!("{rule} of {origin}"))
 }
 
 fn always_set(value: OsString) -> Variable {

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::pattern::matches_word;
-use crate::{EnvironmentRules, FileKind, Origin, PolicyFile, Stated};
+use crate::{EnvironmentRules, FileKind, Origin, PolicyFile, Stated, name_is_dropped};
 
 type Names = Vec<(String, Origin)>;
 
@@ -60,9 +59,9 @@ fn pass_name(rules: &mut EnvironmentRules, entry: &Stated<String>, is_base: bool
 
 /// Returns whether a drop pattern that begins like the name takes it.
 fn is_dropped(rules: &EnvironmentRules, name: &str) -> bool {
-    let name = name.as_bytes();
-    let alike = rules.drop.iter().map(|(pattern, _)| pattern.as_bytes());
-    alike.filter(|pattern| pattern.first() == name.first()).any(|p| matches_word(p, name))
+    let first = name.bytes().next();
+    let alike = rules.drop.iter().filter(|(rule, _)| rule.bytes().next() == first);
+    alike.map(|(rule, _)| rule).any(|rule| name_is_dropped(rule, name))
 }
 
 fn add(names: &mut Names, entry: &Stated<String>) {

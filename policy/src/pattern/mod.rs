@@ -26,7 +26,7 @@ use crate::Origin;
 pub(crate) use compile::check;
 pub use fold::is_name;
 pub(crate) use misplaced::{Misplaced, misplaced};
-pub(crate) use name::matches_word;
+pub(crate) use name::{matches_word, matches_word_in_any_case};
 pub use protect::ProtectSet;
 pub use set::{Decision, PatternSet};
 

@@ -84,6 +84,15 @@ fn matches(tokens: &[Token], name: &[u8]) -> bool {
 
 /// Returns whether a name without slashes matches `*` and `?` in a word, case kept.
 pub(crate) fn matches_word(pattern: &[u8], name: &[u8]) -> bool {
+    matches_by(pattern, name, |one, other| one == other)
+}
+
+/// The same for letters in either case (ASCII).
+pub(crate) fn matches_word_in_any_case(pattern: &[u8], name: &[u8]) -> bool {
+    matches_by(pattern, name, |one, other| one.eq_ignore_ascii_case(&other))
+}
+
+fn matches_by(pattern: &[u8], name: &[u8], is_same: impl Fn(u8, u8) -> bool) -> bool {
     let (mut p, mut n) = (0, 0);
     let mut star: Option<(usize, usize)> = None;
     while n < name.len() {
@@ -92,7 +101,7 @@ pub(crate) fn matches_word(pattern: &[u8], name: &[u8]) -> bool {
                 star = Some((p, n));
                 p += 1;
             }
-            Some(byte) if *byte == b'?' || *byte == name[n] => (p, n) = (p + 1, n + 1),
+            Some(byte) if *byte == b'?' || is_same(*byte, name[n]) => (p, n) = (p + 1, n + 1),
             _ => {
                 let Some((star_p, star_n)) = star else { return false };
                 star = Some((star_p, star_n + 1));

@@ -408,6 +408,7 @@ pub(super) fn request() -> ExecRequest {
             pair("PATH", "/usr/bin:/bin:/nonesuch:/home/user/.local/bin"),
             pair("LANG", "C"),
             pair("API_TOKEN", "canary"),
+            pair("npm_config__authToken", "canary"),
             pair("SSH_AUTH_SOCK", "/run/user/1000/keyring/ssh"),
             pair("UNKNOWN", "canary"),
         ],
