@@ -231,9 +231,12 @@ pub struct LimitsTable {
     pub layer_files: Option<Stated<u64>>,
 }
 
+/// What a program has open from the start, and one more for its filter.
+const OPEN_FILES_LEAST: u64 = 4;
+
 impl LimitsTable {
-    /// Returns the keys of limits that are zero and can't be.
-    pub(crate) fn zeros(&self) -> Vec<&'static str> {
+    /// Returns the keys of limits under which nothing runs, with these, and why.
+    pub(crate) fn too_low(&self) -> Vec<(&'static str, u64, &'static str)> {
         let time = |limit: &Option<Stated<Duration>>| limit.as_ref().map(|l| l.value.is_zero());
         let count = |limit: &Option<Stated<u64>>| limit.as_ref().map(|l| l.value == 0);
         let all = [
@@ -245,7 +248,12 @@ impl LimitsTable {
             ("layer_size", count(&self.layer_size)),
             ("layer_files", count(&self.layer_files)),
         ];
-        all.iter().filter(|(_, zero)| *zero == Some(true)).map(|(key, _)| *key).collect()
+        let zeros = all.iter().filter(|(_, zero)| *zero == Some(true));
+        let zeros = zeros.map(|(key, _)| (*key, 0, "a limit of zero lets nothing run"));
+        let files = self.open_files.as_ref().map(|files| files.value);
+        let few = files.filter(|files| (1..OPEN_FILES_LEAST).contains(files));
+        let few = few.map(|few| ("open_files", few, "fewer than 4 open files let nothing run"));
+        zeros.chain(few).collect()
     }
 }
 

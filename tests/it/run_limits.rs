@@ -91,6 +91,23 @@ fn low_limit_waits_for_what_is_on_the_way(world: &World) {
     long.end();
 }
 
+/// A limit that can't hold is said by its name, and one that holds anyway is none.
+#[test]
+fn odd_limits_are_told_or_kept() {
+    let world = World::new();
+    for (flag, few) in [("--open-files", "3"), ("--open-files", "1")] {
+        let told = run(&world, &[flag, few], "true");
+        assert!(told.fails(125).contains(&format!("let nothing run: {flag} {few}")), "{told:?}");
+    }
+    run(&world, &["--open-files", "4"], "true").ok();
+    let most = u64::MAX.to_string();
+    for flag in ["--open-files", "--file-size", "--cpu-time"] {
+        run(&world, &[flag, &most[..18]], "true").ok();
+    }
+    let told = run(&world, &["--pids", &most], "echo started");
+    assert!(told.stdout == "started\n" || told.stderr.contains("can't enforce: pids"), "{told:?}");
+}
+
 #[test]
 fn size_of_a_file_is_limited() {
     let world = World::new();

@@ -110,16 +110,19 @@ fn rlimits(policy: &Policy, host: &HostFacts, level: Level) -> Vec<PayloadStep> 
     let limits = &policy.limits;
     let no_group = !host.cgroup.controllers.iter().any(|controller| controller == "pids");
     let processes = limits.pids.filter(|_| no_group && level::counts_by_rlimit(host, level));
+    let most = host.user.most;
     let wanted = [
-        (Rlimit::Core, Some(0)),
-        (Rlimit::Cpu, limits.cpu_time.map(|time| time.as_secs().max(1))),
-        (Rlimit::Fsize, limits.file_size_bytes),
-        (Rlimit::Nofile, limits.open_files.map(|files| files.min(host.user.open_files_max))),
+        (Rlimit::Core, Some(0), u64::MAX),
+        (Rlimit::Cpu, limits.cpu_time.map(|time| time.as_secs().max(1)), most.cpu_time),
+        (Rlimit::Fsize, limits.file_size_bytes, most.file_size),
+        (Rlimit::Nofile, limits.open_files, most.open_files),
         // pid 1 counts too.
-        (Rlimit::Nproc, processes.map(|processes| processes + 1)),
+        (Rlimit::Nproc, processes.map(|processes| processes.saturating_add(1)), most.processes),
     ];
-    let step = |(resource, limit): (Rlimit, Option<u64>)| {
-        limit.map(|limit| PayloadStep::Rlimit { resource, soft: limit, hard: limit })
+    // One above the caller's own holds anyway, and nobody may set it.
+    let step = |(resource, limit, most): (Rlimit, Option<u64>, u64)| {
+        let limit = limit?.min(most);
+        Some(PayloadStep::Rlimit { resource, soft: limit, hard: limit })
     };
     wanted.into_iter().filter_map(step).collect()
 }

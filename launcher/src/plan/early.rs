@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use endow_policy::{Level, Policy};
 
-use super::host::{CgroupFact, HostFacts, KernelFiles, UserFacts};
+use super::host::{CgroupFact, HardLimits, HostFacts, KernelFiles, UserFacts};
 use super::place::Placement;
 use super::step::InitStep;
 use super::view;
@@ -24,7 +24,7 @@ pub fn early(policy: &Policy, files: &KernelFiles) -> Vec<InitStep> {
 fn facts(files: &KernelFiles) -> HostFacts {
     HostFacts {
         kernel: files.kernel.clone(),
-        user: UserFacts { uid: 0, gid: 0, groups: Vec::new(), open_files_max: 0 },
+        user: UserFacts { uid: 0, gid: 0, groups: Vec::new(), most: HardLimits::default() },
         paths: files.paths.clone(),
         policies: Vec::new(),
         hidden: BTreeMap::new(),

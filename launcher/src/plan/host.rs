@@ -142,8 +142,21 @@ pub struct UserFacts {
     pub gid: u32,
     /// Groups beyond the first, which a user namespace can't drop.
     pub groups: Vec<u32>,
-    /// The hard limit on open files.
-    pub open_files_max: u64,
+    /// The hard limits, above which nobody may set any.
+    pub most: HardLimits,
+}
+
+/// The hard limits of whoever runs endow (getrlimit(2)); without one, the largest number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct HardLimits {
+    /// Open files of a process.
+    pub open_files: u64,
+    /// Processes and threads of the user.
+    pub processes: u64,
+    /// Bytes of a file.
+    pub file_size: u64,
+    /// Seconds of processor time of a process.
+    pub cpu_time: u64,
 }
 
 /// A host path as found.

@@ -3,7 +3,7 @@
 use endow_policy::Vars;
 use rustix::process::{Resource, getgroups, getrlimit};
 
-use crate::plan::host::UserFacts;
+use crate::plan::host::{HardLimits, UserFacts};
 
 /// Asks for ids, groups and limits.
 pub(super) fn facts(vars: &Vars) -> UserFacts {
@@ -12,6 +12,15 @@ pub(super) fn facts(vars: &Vars) -> UserFacts {
         uid: vars.uid,
         gid: vars.gid,
         groups: groups.filter(|gid| *gid != vars.gid).collect(),
-        open_files_max: getrlimit(Resource::Nofile).maximum.unwrap_or(u64::MAX),
+        most: HardLimits {
+            open_files: most(Resource::Nofile),
+            processes: most(Resource::Nproc),
+            file_size: most(Resource::Fsize),
+            cpu_time: most(Resource::Cpu),
+        },
     }
+}
+
+fn most(resource: Resource) -> u64 {
+    getrlimit(resource).maximum.unwrap_or(u64::MAX)
 }

@@ -262,15 +262,15 @@ impl Decoder<'_> {
             layer_size: self.unit(&section, "layer_size", parse_size),
             layer_files: self.count(&section, "layer_files"),
         };
-        self.no_zero(&section, &limits);
+        self.none_too_low(&section, &limits);
         limits
     }
 
-    /// Zero would end or starve the command at once; it is taken for a mistake.
-    fn no_zero(&mut self, section: &Section<'_>, limits: &LimitsTable) {
-        for key in limits.zeros() {
+    /// What would end or starve the command at once is taken for a mistake.
+    fn none_too_low(&mut self, section: &Section<'_>, limits: &LimitsTable) {
+        for (key, _, why) in limits.too_low() {
             let Some(found) = section.table.get(key) else { continue };
-            self.problem(found.span(), "a limit of zero lets nothing run")
+            self.problem(found.span(), why)
                 .explain(&section.key(key), "leave the key out for no limit".to_owned());
         }
     }

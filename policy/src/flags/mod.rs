@@ -123,9 +123,9 @@ pub enum FlagFault {
     /// A size or a duration can't be read.
     #[error(transparent)]
     Unit(UnitError),
-    /// Zero lets nothing run.
-    #[error("a limit of zero lets nothing run")]
-    Zero,
+    /// A limit lets nothing run.
+    #[error("{0}")]
+    TooLow(&'static str),
     /// A pattern can't be used.
     #[error(transparent)]
     Pattern(PatternFault),
@@ -316,8 +316,11 @@ impl Flags {
             cpu_time: time("--cpu-time", self.cpu_time.as_ref())?,
             ..LimitsTable::default()
         };
-        match limits.zeros().first() {
-            Some(key) => Err(fault(&format!("--{} 0", key.replace('_', "-")), FlagFault::Zero)),
+        let flag = |key: &str| format!("--{}", key.replace('_', "-"));
+        match limits.too_low().first() {
+            Some((key, limit, why)) => {
+                Err(fault(&format!("{} {limit}", flag(key)), FlagFault::TooLow(why)))
+            }
             None => Ok(limits),
         }
     }

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use endow::plan::host::{
-    CgroupFact, HiddenName, HiddenNames, HostFacts, KernelFacts, ProcCover, ProcEntry, StreamFact,
-    UserFacts, UsernsRefusal,
+    CgroupFact, HardLimits, HiddenName, HiddenNames, HostFacts, KernelFacts, ProcCover, ProcEntry,
+    StreamFact, UserFacts, UsernsRefusal,
 };
 use endow::plan::place::PlacedSource;
 use endow::plan::registries::{Registries, RegistryFault};
@@ -104,7 +104,17 @@ fn full(policy: &Policy) -> HostFacts {
             seccomp: true,
             proc_mountable: true,
         },
-        user: UserFacts { uid: 1000, gid: 1000, groups: vec![], open_files_max: 4096 },
+        user: UserFacts {
+            uid: 1000,
+            gid: 1000,
+            groups: vec![],
+            most: HardLimits {
+                open_files: 4096,
+                processes: 1000,
+                file_size: u64::MAX,
+                cpu_time: u64::MAX,
+            },
+        },
         paths: tree::facts(paths(policy)),
         policies: Vec::new(),
         hidden: hidden(policy),

@@ -63,10 +63,11 @@ fn listed(entry: &Entry, user: &UserFacts, wanted: u32) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::host::HardLimits;
     use crate::plan::why::{AclEntry, EntryKind};
 
     fn user(uid: u32, gid: u32, groups: &[u32]) -> UserFacts {
-        UserFacts { uid, gid, groups: groups.to_vec(), open_files_max: 0 }
+        UserFacts { uid, gid, groups: groups.to_vec(), most: HardLimits::default() }
     }
 
     #[track_caller]
