@@ -55,6 +55,23 @@ fn policy_that_a_link_leads_to_is_held() {
     assert_eq!((world.read("me.toml").as_str(), world.read("own").as_str()), (POLICY, "fine\n"));
 }
 
+/// As who keeps all settings in one repository has them.
+#[test]
+fn directory_of_ones_own_policies_may_lie_in_the_workspace() {
+    for access in ["rw", "cow"] {
+        let world = World::new();
+        world.write("home/project/endow/policy.toml", POLICY);
+        world.write("home/project/endow/profiles/me.toml", POLICY);
+        symlink(world.project().join("endow"), world.root().join("config")).expect("a link");
+        let script = format!("mv endow x; {EVIL} >endow/policy.toml; ls endow; echo fine >own");
+        let words =
+            ["run", "--workspace", access, "--profile", "me", "--", "sh", "-c", script.as_str()];
+        let told = said(&mut world.endow(words));
+        assert_eq!(world.read("own"), "fine\n", "{access}: {told:?}");
+        assert_eq!((told.stdout.as_str(), world.read("endow/policy.toml").as_str()), ("", POLICY));
+    }
+}
+
 #[test]
 fn policy_of_no_run_is_a_file_like_others() {
     let world = World::new();

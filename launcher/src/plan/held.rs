@@ -57,16 +57,19 @@ impl Builder<'_> {
         hidden: &[HiddenName],
     ) -> Result<(), PlanError> {
         let host = self.host;
-        let is_shown = |path: &Path| !hidden.iter().any(|name| path.starts_with(&name.path));
+        let covered = |path: &Path| hidden.iter().find(|name| path.starts_with(&name.path));
         let read = host.policies.iter().filter_map(|file| host.paths.get(file));
         let within: Vec<&Path> =
             read.filter_map(|fact| fact.resolved.below(&source.path)).collect();
         for path in within {
+            // Below what is hidden, as endow's own directories are, nothing is there.
+            if let Some(name) = covered(path) {
+                self.hold_way(&placed.spec, &name.path)?;
+                continue;
+            }
             self.hold_way(&placed.spec, path)?;
             let at = placed.spec.at.join(path).map_err(|_| PlanError::no_place(&placed.spec))?;
-            if is_shown(path) {
-                self.hold(placed, at);
-            }
+            self.hold(placed, at);
         }
         for at in policy_files(&placed.spec, self.start) {
             self.hold(placed, at);
