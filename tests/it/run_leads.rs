@@ -180,6 +180,157 @@ fn settings_lead_by_any_way() {
     ]);
 }
 
+/// A mount within a protected directory leaves the rest of that as it is.
+#[test]
+fn narrower_grants_take_no_protection_away() {
+    const TASKS: &str =
+        "mkdir -p .vscode/sub; echo theirs >tasks; ln -s ../tasks .vscode/tasks.json";
+    const HOOKS: &str = "git init -q .; mkdir -p hk/sub; echo theirs >tasks; ln -s ../tasks hk/pre-commit; \
+        git config core.hooksPath hk";
+    for (make, grant) in
+        [(TASKS, ".vscode"), (TASKS, ".vscode/sub"), (HOOKS, "hk"), (HOOKS, "hk/sub")]
+    {
+        for (access, flag) in [("rw", "--ro"), ("cow", "--ro"), ("rw", "--rw"), ("cow", "--cow")] {
+            let world = world(make);
+            let told = run(&world, &["--workspace", access, flag, grant], "echo evil >tasks");
+            assert_eq!(world.read("own"), "fine\n", "{access} {flag} {grant}: {told:?}");
+            assert_eq!(world.read("tasks"), "theirs\n", "{access} {flag} {grant}: {told:?}");
+        }
+    }
+}
+
+/// What `..` goes back from becomes no link.
+#[test]
+fn ways_that_go_back_lead_nowhere_else() {
+    const CONF: &str = "mkdir -p conf x/y; echo theirs >conf/e";
+    for (more, script) in [
+        (
+            "mkdir a; ln -s a/../conf/e .envrc",
+            "mv a q; ln -s x/y a; mkdir x/conf; echo evil >x/conf/e",
+        ),
+        ("ln -s no/../conf/e .envrc", "ln -s x/y no; mkdir x/conf; echo evil >x/conf/e"),
+    ] {
+        let make = format!("{CONF}; {more}");
+        for access in ["rw", "cow"] {
+            let world = world(&make);
+            let told = run(&world, &["--workspace", access], script);
+            assert_eq!(world.read("own"), "fine\n", "{access} {script}: {told:?}");
+            assert_ne!(world.read(".envrc"), "evil\n", "{access} {script}: {told:?}");
+        }
+        let control = world(&make);
+        control.bare(script);
+        assert_eq!(control.read(".envrc"), "evil\n", "the control: {script}");
+    }
+}
+
+#[test]
+fn hooks_are_kept_in_every_work_tree() {
+    const COMMIT: &str =
+        "git init -q .; git -c user.name=a -c user.email=a@b.invalid commit -q --allow-empty -m x";
+    let hook = "mkdir -p wt/hk; echo evil >wt/hk/pre-commit";
+    for more in [
+        "git worktree add -q wt; git config core.hooksPath hk",
+        "git worktree add -q wt; git config extensions.worktreeConfig true; git -C wt config --worktree core.hooksPath hk",
+        "mkdir wt; git config core.worktree ../wt; git config core.hooksPath hk",
+        "mkdir wt; printf '[core]\\nworktree = ../wt\\n' >.git/inc; git config include.path inc; git config core.hooksPath hk",
+    ] {
+        let make = format!("{COMMIT}; {more}");
+        for access in ["rw", "cow"] {
+            let world = world(&make);
+            let told = run(&world, &["--workspace", access], hook);
+            assert_eq!(world.read("own"), "fine\n", "{access} {more}: {told:?}");
+            assert_eq!(world.read("wt/hk/pre-commit"), "absent", "{access} {more}: {told:?}");
+        }
+    }
+}
+
+#[test]
+fn names_of_submodules_and_of_repositories_around_are_followed() {
+    check(&[
+        attack(
+            "git init -q .; mkdir -p s .git/modules/sub/hooks; echo theirs >s/pc; echo '[core]' >.git/modules/sub/config; \
+                ln -s ../../../../s/pc .git/modules/sub/hooks/pre-commit",
+            "echo evil >s/pc",
+            "project/s/pc",
+        ),
+        attack(
+            "git init -q --separate-git-dir ../gd .; echo theirs >pc; ln -s ../../project/pc ../gd/hooks/pre-commit",
+            "echo evil >pc",
+            "project/pc",
+        ),
+        attack(
+            "git init -q .; git config init.templateDir ~/project/tpl",
+            "mkdir tpl; echo evil >tpl/x",
+            "project/tpl/x",
+        ),
+        attack(
+            "git init -q .; git config core.attributesFile ~/project/at",
+            "echo evil >at",
+            "project/at",
+        ),
+    ]);
+    for flag in ["--rw", "--cow"] {
+        let world = world(
+            "git init -q .; mkdir t; echo theirs >t/pc; echo theirs >t/e; ln -s ../../t/pc .git/hooks/pre-commit; \
+                ln -s t/e .envrc",
+        );
+        let at = world.project().join("t").display().to_string();
+        let script = "echo evil >pc; echo evil >e";
+        let told = run(&world, &["--workspace", "none", flag, &at, "--chdir", &at], script);
+        assert_eq!(world.read("t/own"), "fine\n", "{flag}: {told:?}");
+        assert_eq!((world.read("t/pc"), world.read("t/e")), ("theirs\n".into(), "theirs\n".into()));
+    }
+}
+
+/// What a first run made or closed would lead the second one astray.
+#[test]
+fn earlier_runs_hide_nothing_from_later_ones() {
+    for (access, flag) in [("rw", "--rw"), ("cow", "--cow")] {
+        for first in [
+            "mkdir -p .git/objects; echo x >.git/objects/x",
+            "git init -q .",
+            "mkdir objects refs; echo 'ref: refs/heads/x' >HEAD",
+        ] {
+            let world = world("git init -q .; git config core.hooksPath tool/hk; mkdir -p tool/hk");
+            let at = world.project().join("tool").display().to_string();
+            let options = ["--workspace", "none", flag, &at, "--chdir", &at];
+            run(&world, &options, first);
+            run(&world, &options, "echo evil >hk/pre-commit");
+            assert_eq!(world.read("tool/hk/pre-commit"), "absent", "{flag} {first}");
+        }
+        let closing = world("mkdir conf; echo theirs >e; ln -s ../e conf/l; ln -s conf/l .envrc");
+        run(&closing, &["--workspace", access], "chmod 444 conf");
+        let told = run(&closing, &["--workspace", access], "chmod 755 conf; echo evil >e");
+        assert_eq!(closing.read("e"), "theirs\n", "{access}: {told:?}");
+    }
+    let bare = world("git init -q --bare .; git config core.hooksPath hk");
+    run(&bare, &["--workspace", "rw"], "mv HEAD H");
+    run(&bare, &["--workspace", "rw"], "mkdir -p hk hooks; echo evil >hk/x; echo evil >hooks/x");
+    assert_eq!((bare.read("hk/x"), bare.read("hooks/x")), ("absent".into(), "absent".into()));
+}
+
+/// The directory that one stands in counts, also as a part of what is granted.
+#[test]
+fn links_at_the_workspace_count_in_a_grant_of_what_is_above() {
+    for flag in ["--rw", "--cow"] {
+        let world = world("mkdir conf; echo theirs >conf/e; ln -s conf/e .envrc");
+        let above = world.home().display().to_string();
+        let mapped = format!("/x={above}");
+        let script = "cd /x/project; echo evil >conf/e; echo fine >own; cd /x/project";
+        let told = run(&world, &["--workspace", "none", "--chdir", "/x", flag, &mapped], script);
+        assert_eq!(world.read("own"), "fine\n", "{told:?}");
+        assert_eq!(world.read("conf/e"), "theirs\n", "{flag}: {told:?}");
+    }
+}
+
+#[test]
+fn many_repositories_are_no_reason_to_refuse() {
+    let script = "for i in $(seq 1100); do mkdir -p r/$i/.git/objects r/$i/.git/refs; echo x >r/$i/.git/HEAD; \
+        echo '[core]' >r/$i/.git/config; done";
+    let world = world(script);
+    assert_eq!(run(&world, &["--workspace", "rw"], "true").code, 0);
+}
+
 /// The walk of names finds those in live mounts.
 #[test]
 fn settings_of_repositories_further_down_are_read() {
@@ -214,6 +365,26 @@ fn settings_are_found_where_variables_say() {
             assert_eq!(world.read("own"), "fine\n", "{told:?}");
             assert_eq!(world.read("hk/pre-commit"), "absent", "{name} {access}");
         }
+    }
+}
+
+#[test]
+fn settings_may_stand_in_variables() {
+    let world = world("git init -q .");
+    for access in ["rw", "cow"] {
+        let script = "mkdir hk; echo evil >hk/pre-commit; echo fine >own";
+        let mut command = world.endow(["run", "--workspace", access, "--", "sh", "-c", script]);
+        command
+            .env("GIT_CONFIG_COUNT", "2")
+            .env("GIT_CONFIG_KEY_0", "a.b")
+            .env("GIT_CONFIG_VALUE_0", "");
+        command.env("GIT_CONFIG_KEY_1", "core.hooksPath").env("GIT_CONFIG_VALUE_1", "hk");
+        let told = said(&mut command);
+        assert_eq!(
+            (world.read("own").as_str(), world.read("hk/pre-commit").as_str()),
+            ("fine\n", "absent"),
+            "{access}: {told:?}"
+        );
     }
 }
 
@@ -253,7 +424,7 @@ fn where_nobody_can_tell_no_run_starts() {
     let told = run(&large, &[], "true");
     assert!(told.fails(125).contains("more than 1048576 bytes"), "{told:?}");
     let many = world(
-        "git init -q .; for i in $(seq 1100); do echo \"[include] path = $i\"; done >>.git/config",
+        "git init -q .; for i in $(seq 1100); do echo \"[include] path = $i\"; : >.git/$i; done >>.git/config",
     );
     let told = run(&many, &[], "true");
     assert!(told.fails(125).contains("more than 1000 files"), "{told:?}");

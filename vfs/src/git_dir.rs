@@ -5,6 +5,8 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
+use crate::git_config;
+
 /// What a name in a git directory is part of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
@@ -61,6 +63,22 @@ const DEPTH: usize = 16;
 /// Returns whether a directory is one of git's.
 pub fn is(directory: &Path) -> bool {
     PARTS.iter().all(|part| directory.join(part).symlink_metadata().is_ok())
+}
+
+/// Returns whether a directory is one of git's, or was before somebody took it apart: settings that are there
+/// still say so, which `git init` writes.
+pub fn was(directory: &Path) -> bool {
+    is(directory) || says_so(&directory.join("config"))
+}
+
+fn says_so(settings: &Path) -> bool {
+    let is_small = |found: &std::fs::Metadata| found.is_file() && found.len() <= git_config::MAX;
+    if !settings.metadata().is_ok_and(|found| is_small(&found)) {
+        return false;
+    }
+    let settings = std::fs::read(settings).ok().and_then(|text| git_config::parse(&text));
+    let names = settings.into_iter().flatten().map(|setting| setting.name());
+    names.into_iter().any(|name| name == b"core.repositoryformatversion")
 }
 
 /// Returns the directories of git's that a repository has for its submodules, and these for theirs,

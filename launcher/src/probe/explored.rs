@@ -21,7 +21,7 @@ const DEPTH: usize = 128;
 
 /// What patterns see before a path of a mount.
 pub(super) fn prefix(root: &Path) -> &'static Path {
-    Path::new(if git_dir::is(root) { ".git" } else { "" })
+    Path::new(if git_dir::was(root) { ".git" } else { "" })
 }
 
 /// What was found in a mount, by paths below its root.
@@ -50,6 +50,11 @@ impl Explored {
     /// Returns the links in the place of protected names.
     pub(super) fn links(&self) -> impl Iterator<Item = &Path> {
         self.top.links.iter().chain(&self.deep.links).map(PathBuf::as_path)
+    }
+
+    /// Returns directories on the way to protected names that could not be listed.
+    pub(super) fn closed(&self) -> impl Iterator<Item = &Path> {
+        self.top.closed.iter().chain(&self.deep.closed).map(PathBuf::as_path)
     }
 
     /// Returns the protected directories.
@@ -102,13 +107,17 @@ pub(super) struct Names {
     /// Links among those, and directories.
     links: Vec<PathBuf>,
     directories: Vec<PathBuf>,
+    closed: Vec<PathBuf>,
     /// Directories that lead to protected names, and are none.
     pub(super) ways: Vec<PathBuf>,
 }
 
 impl Names {
     fn look(&mut self, (root, prefix): (&Path, &Path), below: &Path, protect: &ProtectSet) {
-        let Ok(entries) = std::fs::read_dir(root.join(below)) else { return };
+        let Ok(entries) = std::fs::read_dir(root.join(below)) else {
+            self.closed.push(below.to_owned());
+            return;
+        };
         for entry in entries.flatten() {
             let path = below.join(entry.file_name());
             let Ok(kind) = entry.file_type() else { continue };

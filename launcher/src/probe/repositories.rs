@@ -208,7 +208,7 @@ fn git_directory(root: &Path, has_own: bool) -> Option<PathBuf> {
     if has_own && git_dir::is(&root.join(GIT)) {
         return Some(PathBuf::from(GIT));
     }
-    git_dir::is(root).then(PathBuf::new)
+    git_dir::was(root).then(PathBuf::new)
 }
 
 /// Returns where in the mount the settings say that hooks are: relative to the work tree, or to the

@@ -4,11 +4,13 @@
 //! Asked are the names at the root of each granted directory, and of live ones further down what the walk noted;
 //! the repository that each of them lies in or holds, with its submodules; and the user's settings.
 
+mod closed;
 mod places;
+mod repository;
 mod settings;
 mod way;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,10 +19,10 @@ use endow_policy::{Access, HostPath, Origin, PatternRule, Policy, ProtectSet, Va
 
 use super::explored::Explored;
 use super::live_names::{granted_roots, is_guarded};
-use super::repositories::directories;
 use crate::plan::host::{HiddenNames, Noted, Paths};
 use places::Places;
-use settings::{Kind, Named, Reader, Repository};
+use repository::Repository;
+use settings::{Kind, Reader};
 use way::Way;
 
 /// Why it is not known what protected names lead to.
@@ -30,11 +32,14 @@ pub(crate) enum LeadsError {
     #[error("git's settings in {} have more than {most} bytes: what they lead to could not be protected", file.display())]
     LargeFile { most: u64, file: PathBuf },
     /// Settings include each other without an end.
-    #[error("git's settings are in more than {most} files, one of them {}: what they lead to could not be protected", file.display())]
+    #[error("git's settings include more than {most} files, one of them {}: what they lead to could not be protected", file.display())]
     ManyFiles { most: usize, file: PathBuf },
     /// A protected directory is no such.
     #[error("protected directories hold more than {most} names, some of them in {}: where links there lead could not be protected; `--unprotect PATTERN` takes the pattern of a directory out", directory.display())]
     ManyNames { most: usize, directory: PathBuf },
+    /// Nobody can look there, and the user could.
+    #[error("nobody can look into {}, which is yours: `chmod u+rwX` opens it again, if it was you who closed it", place.display())]
+    Closed { place: PathBuf },
 }
 
 /// What is asked.
@@ -52,6 +57,9 @@ struct Root<'a> {
     explored: Explored,
     noted: Option<&'a Noted>,
 }
+
+/// Whose settings count, and what git reads and runs, besides what patterns name.
+const PARTS: [&str; 5] = ["config", "config.worktree", "hooks", "info/attributes", "commondir"];
 
 /// What was found.
 #[derive(Default)]
@@ -111,45 +119,65 @@ impl<'a> Root<'a> {
         let protect = asked.protect.below(place);
         Self { place, explored: Explored::of(place, &protect, noted), protect, noted }
     }
-
-    /// The repositories of which something is in it.
-    fn repositories(&self) -> impl Iterator<Item = Repository> {
-        let inside = directories(self.place, self.noted).into_iter();
-        let inside = inside.map(|directory| Repository::of(self.place.join(directory)));
-        Repository::around(self.place).into_iter().chain(inside)
-    }
 }
 
 /// Finds all places to which something leads.
 fn collect(asked: &Asked<'_>, roots: &[&Root<'_>]) -> Result<Places, LeadsError> {
-    let mut places = Places::default();
-    for named in named_by_settings(asked, roots)? {
+    let mut places = Places::of_mounts(roots.iter().map(|root| root.place.to_owned()));
+    let repositories: BTreeSet<Repository> =
+        roots.iter().flat_map(|root| repositories(root)).collect();
+    let mut reader = Reader::new(asked.vars, asked.environment);
+    let mut named = reader.of_user()?;
+    for repository in &repositories {
+        named.extend(reader.leads(repository)?);
+    }
+    for named in named.iter().filter(|named| is_protected(named.kind, asked.protect)) {
         let file = Arc::from(named.by.to_string_lossy());
-        places.add(Way::of(&named.path), &Origin::Settings { file });
+        places.add(Way::of(&named.path)?, &Origin::Settings { file });
     }
     for root in roots {
-        root.explored.links().for_each(|link| places.add_link(&root.place.join(link)));
-        let directories = root.explored.directories().map(|it| root.place.join(it));
-        directories.for_each(|directory| places.add_directory(directory));
+        places.add_protected(root.place, &root.explored)?;
     }
-    // What holds a whole mount is granted on purpose.
-    let is_above = |directory: &Path| roots.iter().any(|root| root.place.starts_with(directory));
-    places.follow(&is_above)?;
+    // What is around a granted directory leads into it as well.
+    let others = others(asked, &repositories);
+    for place in others.iter().filter(|place| roots.iter().all(|root| root.place != *place)) {
+        let explored = Explored::of(place, &asked.protect.below(place), None);
+        places.add_protected(place, &explored)?;
+    }
+    for directory in repositories.iter().flat_map(|it| &it.directories) {
+        let parts = PARTS.iter().filter(|part| is_part_protected(asked.protect, part));
+        for part in parts {
+            places.add_start(&directory.join(part))?;
+        }
+    }
+    places.follow()?;
     Ok(places)
 }
 
-/// Returns what git's settings lead to, as far as hooks and settings are protected at all.
-fn named_by_settings(asked: &Asked<'_>, roots: &[&Root<'_>]) -> Result<Vec<Named>, LeadsError> {
-    let protects = |name: &str| asked.protect.matching(Path::new(name)).is_some();
-    let (hooks, settings) = (protects(".git/hooks"), protects(".git/config"));
-    if !(hooks || settings) {
-        return Ok(Vec::new());
-    }
-    let mut reader = Reader::new(asked.vars, asked.environment);
-    let mut all = reader.leads(&Repository::any())?;
-    for repository in roots.iter().flat_map(|root| root.repositories()) {
-        all.extend(reader.leads(&repository)?);
-    }
-    all.retain(|named| if named.kind == Kind::Hooks { hooks } else { settings });
-    Ok(all)
+fn repositories(root: &Root<'_>) -> BTreeSet<Repository> {
+    repository::within(root.place, root.noted)
+        .into_iter()
+        .chain(repository::around(root.place))
+        .collect()
+}
+
+/// Returns the directories besides mounts at which protected names are read: work trees, and where the user is.
+fn others(asked: &Asked<'_>, repositories: &BTreeSet<Repository>) -> BTreeSet<PathBuf> {
+    let trees = repositories.iter().flat_map(|it| &it.work_trees).cloned();
+    let here = [Some(&asked.vars.cwd), asked.vars.git_root.as_ref()].into_iter().flatten();
+    let here = here.map(|place| place.as_path().to_owned());
+    trees.chain(here).filter_map(|place| place.canonicalize().ok()).collect()
+}
+
+fn is_protected(kind: Kind, protect: &ProtectSet) -> bool {
+    let part = match kind {
+        Kind::Hooks => "hooks",
+        Kind::Settings => "config",
+        Kind::Attributes => "info/attributes",
+    };
+    is_part_protected(protect, part)
+}
+
+fn is_part_protected(protect: &ProtectSet, part: &str) -> bool {
+    protect.matching(&Path::new(".git").join(part)).is_some()
 }

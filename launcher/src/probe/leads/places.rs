@@ -1,6 +1,6 @@
 //! Places to which protected names lead.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs::DirEntry;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -8,57 +8,108 @@ use std::sync::Arc;
 
 use endow_policy::{Origin, PatternRule};
 
+use super::closed::unless_closed;
 use super::way::Way;
 use super::{LeadsError, Root};
-use crate::probe::explored::prefix;
+use crate::probe::explored::{Explored, prefix};
 
 /// The most names that are looked at in protected directories and in what leads there.
 const NAMES_MAX: usize = 500_000;
+
+/// A name that stands for the rest of a way that goes back.
+const NOBODYS: &str = "(the way goes back from here)";
 
 /// Places, each with what leads there.
 #[derive(Default)]
 pub(super) struct Places {
     found: BTreeMap<PathBuf, Origin>,
-    /// Directories in which links are to be looked for.
-    pending: VecDeque<PathBuf>,
+    /// What has to stay a directory, or missing: whoever goes on from there goes back first.
+    left: BTreeMap<PathBuf, Origin>,
+    mounts: Vec<PathBuf>,
+    /// Directories in which links are to be looked for, and whether also in all below them.
+    pending: VecDeque<(PathBuf, bool)>,
     names: usize,
 }
 
 impl Places {
+    /// Begins where these are mounted.
+    pub(super) fn of_mounts(mounts: impl Iterator<Item = PathBuf>) -> Self {
+        Self { mounts: mounts.collect(), ..Self::default() }
+    }
+
+    /// Adds what the protected names of a directory lead to.
+    ///
+    /// # Errors
+    /// Nobody can look there.
+    pub(super) fn add_protected(
+        &mut self,
+        root: &Path,
+        explored: &Explored,
+    ) -> Result<(), LeadsError> {
+        for closed in explored.closed() {
+            let path = root.join(closed);
+            unless_closed(std::fs::read_dir(&path).map(drop), &path)?;
+        }
+        for link in explored.links() {
+            self.add_link(&root.join(link))?;
+        }
+        let directories = explored.directories().map(|it| (root.join(it), true));
+        self.pending.extend(directories);
+        Ok(())
+    }
+
+    /// Adds what a name leads to that is protected itself, if it is there.
+    ///
+    /// # Errors
+    /// Nobody can look there.
+    pub(super) fn add_start(&mut self, name: &Path) -> Result<(), LeadsError> {
+        let found = unless_closed(name.symlink_metadata(), name)?;
+        match found.map(|found| found.file_type()) {
+            Some(kind) if kind.is_symlink() => self.add_link(name)?,
+            Some(kind) if kind.is_dir() => self.pending.push_back((name.to_owned(), true)),
+            _ => {}
+        }
+        Ok(())
+    }
+
     /// Adds where a link leads that is protected itself.
-    pub(super) fn add_link(&mut self, link: &Path) {
-        let mut way = Way::of(link);
+    fn add_link(&mut self, link: &Path) -> Result<(), LeadsError> {
+        let mut way = Way::of(link)?;
         way.links.retain(|place| place != link);
         self.add(way, &Origin::Link { link: Arc::from(link.to_string_lossy()) });
+        Ok(())
     }
 
     /// Adds the end of a way, and the links that lead there.
     pub(super) fn add(&mut self, way: Way, origin: &Origin) {
         let is_directory = way.end.symlink_metadata().is_ok_and(|found| found.is_dir());
         if is_directory && !self.found.contains_key(&way.end) {
-            self.add_directory(way.end.clone());
+            // What holds a whole mount is granted on purpose, and may be anything.
+            let is_above = self.mounts.iter().any(|mount| mount.starts_with(&way.end));
+            self.pending.push_back((way.end.clone(), !is_above));
+        }
+        for place in way.left {
+            self.left.entry(place).or_insert_with(|| origin.clone());
         }
         for place in way.links.into_iter().chain([way.end]) {
             self.found.entry(place).or_insert_with(|| origin.clone());
         }
     }
 
-    /// Adds a protected directory.
-    pub(super) fn add_directory(&mut self, directory: PathBuf) {
-        self.pending.push_back(directory);
-    }
-
-    /// Adds where links lead that are in directories, but for those left out with all below them.
+    /// Adds where links lead that are in directories.
     ///
     /// # Errors
-    /// There are too many names.
-    pub(super) fn follow(&mut self, is_left_out: &dyn Fn(&Path) -> bool) -> Result<(), LeadsError> {
-        while let Some(directory) = self.pending.pop_front() {
-            if is_left_out(&directory) {
+    /// There are too many names, or nobody can look at them.
+    pub(super) fn follow(&mut self) -> Result<(), LeadsError> {
+        let mut known = BTreeSet::new();
+        while let Some((directory, is_whole)) = self.pending.pop_front() {
+            if !known.insert((directory.clone(), is_whole)) {
                 continue;
             }
-            let entries = std::fs::read_dir(&directory).into_iter().flatten().flatten();
-            entries.for_each(|entry| self.look_at(&entry));
+            let entries = unless_closed(std::fs::read_dir(&directory), &directory)?;
+            for entry in entries.into_iter().flatten().flatten() {
+                self.look_at(&entry, is_whole)?;
+            }
             if self.names > NAMES_MAX {
                 return Err(LeadsError::ManyNames { most: NAMES_MAX, directory });
             }
@@ -66,13 +117,14 @@ impl Places {
         Ok(())
     }
 
-    fn look_at(&mut self, entry: &DirEntry) {
+    fn look_at(&mut self, entry: &DirEntry, is_whole: bool) -> Result<(), LeadsError> {
         self.names += 1;
         match entry.file_type() {
-            Ok(kind) if kind.is_symlink() => self.add_link(&entry.path()),
-            Ok(kind) if kind.is_dir() => self.add_directory(entry.path()),
+            Ok(kind) if kind.is_symlink() => self.add_link(&entry.path())?,
+            Ok(kind) if kind.is_dir() && is_whole => self.pending.push_back((entry.path(), true)),
             _ => {}
         }
+        Ok(())
     }
 
     /// Returns all patterns below a root, if more of it is protected than those of the policy say. Whoever wrote
@@ -83,10 +135,11 @@ impl Places {
         policy: &[PatternRule],
     ) -> Option<Vec<PatternRule>> {
         let prefix = prefix(root.place);
-        let rules: Vec<PatternRule> = self
-            .below(root.place)
-            .flat_map(|(path, origin)| rules(root, (path, prefix), origin))
-            .collect();
+        let found = self.below(&self.found, root.place);
+        let found = found.flat_map(|(path, origin)| rules(root, (path, prefix), origin));
+        let left = self.below(&self.left, root.place);
+        let left = left.flat_map(|(path, origin)| ways(root, (path, prefix), origin));
+        let rules: Vec<PatternRule> = found.chain(left).collect();
         let end = policy.iter().position(|rule| !matches!(rule.origin, Origin::Profile { .. }));
         let (builtin, own) = policy.split_at(end.unwrap_or(policy.len()));
         (!rules.is_empty()).then(|| [builtin, &rules, own].concat())
@@ -94,31 +147,50 @@ impl Places {
 
     /// Returns the places below a root that lie in no other. The root itself, and what is above, is granted on
     /// purpose.
-    fn below<'a>(&'a self, root: &'a Path) -> impl Iterator<Item = (&'a Path, &'a Origin)> {
+    fn below<'a>(
+        &'a self,
+        places: &'a BTreeMap<PathBuf, Origin>,
+        root: &'a Path,
+    ) -> impl Iterator<Item = (&'a Path, &'a Origin)> {
         let is_below = move |place: &Path| place.starts_with(root) && place != root;
         let is_covered = move |place: &Path| {
             let mut above = place.ancestors().skip(1).take_while(|above| is_below(above));
             above.any(|above| self.found.contains_key(above))
         };
-        let found = self.found.iter();
-        let found = found.filter(move |(place, _)| is_below(place) && !is_covered(place));
-        found.filter_map(move |(place, origin)| Some((place.strip_prefix(root).ok()?, origin)))
+        let places = places.iter();
+        let places = places.filter(move |(place, _)| is_below(place) && !is_covered(place));
+        places.filter_map(move |(place, origin)| Some((place.strip_prefix(root).ok()?, origin)))
     }
 }
 
-/// Returns what protects a path below a root, if nothing does yet. What is written back is asked for without the
-/// name that stands for a root which is a directory of git's.
+/// Returns what protects a path below a root, if nothing does yet.
 fn rules(root: &Root<'_>, (path, prefix): (&Path, &Path), origin: &Origin) -> Vec<PatternRule> {
-    let shown = prefix.join(path);
-    if root.protect.matching(&shown).is_some() {
+    if root.protect.matching(&prefix.join(path)).is_some() {
         return Vec::new();
     }
-    let both = [Some(shown.as_path()), (shown != path).then_some(path)];
-    let rule = |path: &Path| PatternRule {
-        pattern: format!("/{}", literal(path.as_os_str().as_bytes())),
-        origin: origin.clone(),
-    };
-    both.into_iter().flatten().map(rule).collect()
+    both(path, prefix).map(|path| rule(&path, origin)).collect()
+}
+
+/// Returns what keeps a path below a root from becoming a link, if nothing does yet: it leads to a name that
+/// nobody has.
+fn ways(root: &Root<'_>, (path, prefix): (&Path, &Path), origin: &Origin) -> Vec<PatternRule> {
+    if root.protect.guarding(&prefix.join(path)).is_some() {
+        return Vec::new();
+    }
+    both(path, prefix).map(|path| rule(&path.join(NOBODYS), origin)).collect()
+}
+
+/// A path as patterns see it. What is written back is asked for without the name that stands for a root which is a
+/// directory of git's.
+fn both(path: &Path, prefix: &Path) -> impl Iterator<Item = PathBuf> {
+    let shown = prefix.join(path);
+    let plain = (shown != path).then(|| path.to_owned());
+    [shown].into_iter().chain(plain)
+}
+
+fn rule(path: &Path, origin: &Origin) -> PatternRule {
+    let pattern = format!("/{}", literal(path.as_os_str().as_bytes()));
+    PatternRule { pattern, origin: origin.clone() }
 }
 
 /// Returns a pattern that matches these names alone. A byte that is no UTF-8 is any character.

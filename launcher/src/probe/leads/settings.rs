@@ -9,15 +9,17 @@ use std::sync::Arc;
 
 use endow_policy::{HostPath, Vars};
 use endow_vfs::git_config::{self, Setting};
-use endow_vfs::git_dir;
 
 use super::LeadsError;
-use crate::probe::git_dirs;
+use super::closed::unless_closed;
+use super::repository::Repository;
 use crate::probe::small_file::{Links, SmallFile};
 
-/// The most files that are read; settings of a person include a few.
+/// The most files that others include; settings of a person include a few.
 const FILES_MAX: usize = 1000;
-const GIT: &str = ".git";
+
+/// The variable that says how many settings there are in others.
+const COUNTED: &str = "GIT_CONFIG_COUNT";
 
 /// What settings lead to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +28,8 @@ pub(super) enum Kind {
     Hooks,
     /// A file of settings.
     Settings,
+    /// A file of attributes of paths.
+    Attributes,
 }
 
 /// Something that settings lead to.
@@ -38,111 +42,103 @@ pub(super) struct Named {
     pub(super) by: PathBuf,
 }
 
-/// A repository with its work tree.
-pub(super) struct Repository {
-    /// `None` stands for all that are not looked at.
-    work_tree: Option<PathBuf>,
-    /// Its directories of git's.
-    directories: Vec<PathBuf>,
-}
-
-impl Repository {
-    /// Stands for any: only what the user's settings say of all counts.
-    pub(super) fn any() -> Self {
-        Self { work_tree: None, directories: Vec::new() }
-    }
-
-    /// Finds the one that a directory lies in, or is a part of.
-    pub(super) fn around(root: &Path) -> Option<Self> {
-        root.ancestors().find_map(|above| {
-            let git = above.join(GIT);
-            match git.metadata() {
-                Ok(found) if found.is_dir() => Some(Self::of(git)),
-                Ok(found) if found.is_file() => {
-                    let directories = git_dirs::named(above);
-                    Some(Self { work_tree: Some(above.to_owned()), directories })
-                }
-                _ => git_dir::is(above).then(|| Self::of(above.to_owned())),
-            }
-        })
-    }
-
-    /// Takes that of a directory of git's.
-    pub(super) fn of(directory: PathBuf) -> Self {
-        let is_named = directory.file_name() == Some(GIT.as_ref());
-        let above = directory.parent().filter(|_| is_named).unwrap_or(&directory);
-        Self { work_tree: Some(above.to_owned()), directories: vec![directory] }
-    }
-
-    fn files(&self) -> impl Iterator<Item = PathBuf> {
-        let linked = self.directories.iter().flat_map(|it| {
-            let trees = std::fs::read_dir(it.join("worktrees")).into_iter().flatten().flatten();
-            trees.map(|tree| tree.path().join("config.worktree"))
-        });
-        let own = self.directories.iter();
-        let own = own.flat_map(|it| ["config", "config.worktree"].map(|name| it.join(name)));
-        own.chain(linked)
-    }
-}
-
 /// The settings that are read, each once.
 pub(super) struct Reader<'a> {
     vars: &'a Vars,
     /// The files that git reads for every repository.
     of_user: Vec<PathBuf>,
+    /// What variables say in the place of files.
+    of_variables: Vec<Setting>,
     read: BTreeMap<PathBuf, Arc<[Setting]>>,
+    /// How many files others include.
+    included: usize,
 }
 
 impl<'a> Reader<'a> {
     pub(super) fn new(vars: &'a Vars, environment: &[(OsString, OsString)]) -> Self {
-        Self { vars, of_user: of_user(vars, environment), read: BTreeMap::new() }
+        Self {
+            vars,
+            of_user: of_user(vars, environment),
+            of_variables: of_variables(environment),
+            read: BTreeMap::new(),
+            included: 0,
+        }
     }
 
-    /// Returns all that the settings of a repository and the user's lead to.
+    /// Returns what the user's settings lead to, whatever the repository.
+    ///
+    /// # Errors
+    /// There is more than is read.
+    pub(super) fn of_user(&mut self) -> Result<Vec<Named>, LeadsError> {
+        let files = self.of_user.clone();
+        let own = files.iter();
+        let own = own.map(|it| Named { kind: Kind::Settings, path: it.clone(), by: it.clone() });
+        let own: Vec<Named> = own.collect();
+        let files = self.included(files)?;
+        Ok(own.into_iter().chain(self.said(&files, &[])?).collect())
+    }
+
+    /// Returns what the settings of a repository lead to, and the user's from its work trees.
     ///
     /// # Errors
     /// There is more than is read.
     pub(super) fn leads(&mut self, repository: &Repository) -> Result<Vec<Named>, LeadsError> {
-        let work_tree = self.work_tree(repository)?;
-        let of_user =
-            |file: &PathBuf| Named { kind: Kind::Settings, path: file.clone(), by: file.clone() };
-        let mut leads: Vec<Named> = self.of_user.iter().map(of_user).collect();
-        let mut files: Vec<PathBuf> = repository.files().chain(self.of_user.clone()).collect();
-        let mut next = 0;
-        while let Some(file) = files.get(next).cloned() {
-            next += 1;
-            let settings = self.settings(&file)?;
-            let said = settings.iter().filter_map(|it| self.lead(work_tree.as_deref(), it, &file));
-            let said: Vec<Named> = said.collect();
-            let included = said.iter().filter(|it| it.kind == Kind::Settings);
-            let new = included.map(|it| &it.path).filter(|path| !files.contains(path));
-            let new: Vec<PathBuf> = new.cloned().collect();
-            files.extend(new);
-            leads.extend(said);
+        let files = self.included(own_files(repository).chain(self.of_user.clone()).collect())?;
+        let mut work_trees = repository.work_trees.clone();
+        for file in &files {
+            let settings = self.settings(file, false)?;
+            // Settings of submodules say it, and a user may.
+            let said = settings.iter().filter(|it| it.name() == b"core.worktree");
+            let said = said.filter_map(|it| it.value.as_deref()).map(OsStr::from_bytes);
+            let trees =
+                said.flat_map(|it| repository.directories.iter().map(move |of| of.join(it)));
+            work_trees.extend(trees);
         }
+        self.said(&files, &work_trees)
+    }
+
+    /// Adds the files that files include.
+    fn included(&mut self, mut files: Vec<PathBuf>) -> Result<Vec<PathBuf>, LeadsError> {
+        let (own, mut next) = (files.len(), 0);
+        while let Some(file) = files.get(next).cloned() {
+            let settings = self.settings(&file, next >= own)?;
+            next += 1;
+            let named = settings.iter().flat_map(|it| self.lead(&[], it, &file));
+            let named = named.filter(|it| it.kind == Kind::Settings).map(|it| it.path);
+            let new: Vec<PathBuf> = named.filter(|path| !files.contains(path)).collect();
+            files.extend(new);
+        }
+        Ok(files)
+    }
+
+    /// Returns what files say.
+    fn said(
+        &mut self,
+        files: &[PathBuf],
+        work_trees: &[PathBuf],
+    ) -> Result<Vec<Named>, LeadsError> {
+        let mut leads: Vec<Named> = Vec::new();
+        for file in files {
+            let settings = self.settings(file, false)?;
+            leads.extend(settings.iter().flat_map(|it| self.lead(work_trees, it, file)));
+        }
+        let by = Path::new(COUNTED);
+        leads.extend(self.of_variables.iter().flat_map(|it| self.lead(work_trees, it, by)));
         Ok(leads)
     }
 
-    /// Returns the work tree, from which hooks are named: settings of submodules say where that is.
-    fn work_tree(&mut self, of: &Repository) -> Result<Option<PathBuf>, LeadsError> {
-        let [directory] = &of.directories[..] else { return Ok(of.work_tree.clone()) };
-        let settings = self.settings(&directory.join("config"))?;
-        let said = settings.iter().rev().find(|it| it.name() == b"core.worktree");
-        let said = said.and_then(|it| it.value.as_deref()).map(OsStr::from_bytes);
-        Ok(said.map(|said| directory.join(said)).or_else(|| of.work_tree.clone()))
-    }
-
-    /// Reads a file. One that git can't read, or that makes no sense to it, leads nowhere.
-    fn settings(&mut self, file: &Path) -> Result<Arc<[Setting]>, LeadsError> {
+    /// Reads a file. One that is not there, or that makes no sense to git, leads nowhere.
+    fn settings(&mut self, file: &Path, is_included: bool) -> Result<Arc<[Setting]>, LeadsError> {
         if let Some(known) = self.read.get(file) {
             return Ok(Arc::clone(known));
         }
-        if self.read.len() >= FILES_MAX {
-            return Err(LeadsError::ManyFiles { most: FILES_MAX, file: file.to_owned() });
-        }
-        let opened = SmallFile::open(file, Links::Followed).ok();
+        let opened = unless_closed(SmallFile::open(file, Links::Followed), file)?;
         if opened.as_ref().is_some_and(|opened| opened.metadata.len() > git_config::MAX) {
             return Err(LeadsError::LargeFile { most: git_config::MAX, file: file.to_owned() });
+        }
+        self.included += usize::from(is_included && opened.is_some());
+        if self.included > FILES_MAX {
+            return Err(LeadsError::ManyFiles { most: FILES_MAX, file: file.to_owned() });
         }
         let text = opened.and_then(|opened| opened.read(git_config::MAX).ok());
         let settings = text.and_then(|text| git_config::parse(&text)).unwrap_or_default();
@@ -152,21 +148,41 @@ impl<'a> Reader<'a> {
     }
 
     /// Returns what one setting leads to.
-    fn lead(&self, work_tree: Option<&Path>, setting: &Setting, file: &Path) -> Option<Named> {
-        let value = Path::new(OsStr::from_bytes(setting.value.as_deref()?));
+    fn lead(&self, work_trees: &[PathBuf], setting: &Setting, file: &Path) -> Vec<Named> {
+        let Some(value) = setting.value.as_deref() else { return Vec::new() };
+        let value = Path::new(OsStr::from_bytes(value));
         let kind = match (setting.section.as_str(), setting.key.as_str()) {
             ("include" | "includeif", "path") => Kind::Settings,
-            ("core", "hookspath") => Kind::Hooks,
-            _ => return None,
+            ("core", "attributesfile") => Kind::Attributes,
+            ("core", "hookspath") | ("init", "templatedir") => Kind::Hooks,
+            _ => return Vec::new(),
         };
-        let path = match value.strip_prefix("~") {
-            Ok(below) => self.vars.home.as_ref()?.as_path().join(below),
-            Err(_) if value.is_absolute() => value.to_owned(),
-            Err(_) if kind == Kind::Settings => file.parent()?.join(value),
-            Err(_) => work_tree?.join(value),
+        let paths = match value.strip_prefix("~") {
+            Ok(below) => self.home().map(|home| home.join(below)).collect(),
+            Err(_) if value.is_absolute() => vec![value.to_owned()],
+            Err(_) if kind == Kind::Settings => {
+                file.parent().map(|above| above.join(value)).into_iter().collect()
+            }
+            Err(_) => work_trees.iter().map(|above| above.join(value)).collect(),
         };
-        Some(Named { kind, path, by: file.to_owned() })
+        let named = |path| Named { kind, path, by: file.to_owned() };
+        paths.into_iter().map(named).collect()
     }
+
+    fn home(&self) -> impl Iterator<Item = &Path> {
+        self.vars.home.iter().map(HostPath::as_path)
+    }
+}
+
+/// The files that git reads in a repository, and in its work trees (git-config(1), git-worktree(1)).
+fn own_files(repository: &Repository) -> impl Iterator<Item = PathBuf> {
+    let linked = repository.directories.iter().flat_map(|it| {
+        let trees = std::fs::read_dir(it.join("worktrees")).into_iter().flatten().flatten();
+        trees.map(|tree| tree.path().join("config.worktree"))
+    });
+    let own = repository.directories.iter();
+    let own = own.flat_map(|it| ["config", "config.worktree"].map(|name| it.join(name)));
+    own.chain(linked)
 }
 
 /// The files that git reads for every repository (git-config(1)).
@@ -181,4 +197,22 @@ fn of_user(vars: &Vars, environment: &[(OsString, OsString)]) -> Vec<PathBuf> {
         home.into_iter().flat_map(|it| [it.join(".config/git/config"), it.join(".gitconfig")]);
     let named = ["GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"].into_iter().filter_map(said);
     config.into_iter().chain(usual).chain(named).chain([PathBuf::from("/etc/gitconfig")]).collect()
+}
+
+/// The settings that variables hold (git-config(1)).
+fn of_variables(environment: &[(OsString, OsString)]) -> Vec<Setting> {
+    let said = |name: &str| {
+        let found = environment.iter().find(|(key, _)| key == name);
+        found.map(|(_, value)| value.as_bytes())
+    };
+    let count = said(COUNTED).and_then(|count| std::str::from_utf8(count).ok()?.parse().ok());
+    let each = 0..count.unwrap_or(0).min(FILES_MAX);
+    let setting = |number: usize| {
+        let name = std::str::from_utf8(said(&format!("GIT_CONFIG_KEY_{number}"))?).ok()?;
+        let (section, key) = name.split_once('.')?;
+        let value = said(&format!("GIT_CONFIG_VALUE_{number}"))?.to_owned();
+        let (section, key) = (section.to_ascii_lowercase(), key.to_ascii_lowercase());
+        Some(Setting { section, subsection: None, key, value: Some(value) })
+    };
+    each.filter_map(setting).collect()
 }

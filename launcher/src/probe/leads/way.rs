@@ -3,45 +3,59 @@
 use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
 
+use super::LeadsError;
+use super::closed::unless_closed;
+
 /// Links that are followed; the kernel follows as many (path_resolution(7)).
 const LINKS: usize = 40;
 
 /// Where a path leads.
+#[derive(Default)]
 pub(super) struct Way {
     /// The end, by no link. What is missing stays as it was said.
     pub(super) end: PathBuf,
     /// The links on the way, in their order, each by its own place.
     pub(super) links: Vec<PathBuf>,
+    /// What `..` goes back from: a link there would lead elsewhere.
+    pub(super) left: Vec<PathBuf>,
 }
 
 impl Way {
     /// Walks along an absolute path.
-    pub(super) fn of(path: &Path) -> Self {
-        let mut way = Self { end: PathBuf::from("/"), links: Vec::new() };
-        way.follow(path);
-        way
+    ///
+    /// # Errors
+    /// A directory of the user's on the way is closed.
+    pub(super) fn of(path: &Path) -> Result<Self, LeadsError> {
+        let mut way = Self { end: PathBuf::from("/"), ..Self::default() };
+        way.follow(path)?;
+        Ok(way)
     }
 
-    fn follow(&mut self, said: &Path) {
+    fn follow(&mut self, said: &Path) -> Result<(), LeadsError> {
         for part in said.components() {
             match part {
-                Component::ParentDir => drop(self.end.pop()),
-                Component::Normal(name) => self.step(name),
+                Component::ParentDir => {
+                    self.left.push(self.end.clone());
+                    self.end.pop();
+                }
+                Component::Normal(name) => self.step(name)?,
                 Component::RootDir => self.end = PathBuf::from("/"),
                 Component::CurDir | Component::Prefix(_) => {}
             }
         }
+        Ok(())
     }
 
-    fn step(&mut self, name: &OsStr) {
+    fn step(&mut self, name: &OsStr) -> Result<(), LeadsError> {
         let next = self.end.join(name);
-        match std::fs::read_link(&next) {
-            Ok(said) if self.links.len() < LINKS => {
+        match unless_closed(std::fs::read_link(&next), &next)? {
+            Some(said) if self.links.len() < LINKS => {
                 self.links.push(next);
-                self.follow(&said);
+                self.follow(&said)?;
             }
             _ => self.end = next,
         }
+        Ok(())
     }
 }
 
@@ -71,10 +85,11 @@ mod tests {
             ("gone", "where", &["gone"]),
             ("a/new/deep", "a/new/deep", &[]),
         ] {
-            let way = Way::of(&root.join(path));
+            let way = Way::of(&root.join(path)).expect("open");
             let links: Vec<PathBuf> = links.iter().map(|link| root.join(link)).collect();
             assert_eq!((way.end, way.links), (root.join(end), links), "{path}");
         }
-        assert_eq!(Way::of(&root.join("o")).links.len(), LINKS);
+        assert_eq!(Way::of(&root.join("o")).expect("open").links.len(), LINKS);
+        assert_eq!(Way::of(&root.join("no/../a")).expect("open").left, [root.join("no")]);
     }
 }

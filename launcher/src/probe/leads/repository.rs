@@ -1,0 +1,104 @@
+//! Repositories that a directory lies in, or holds: their directories of git's, and where their files are.
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use endow_vfs::git_dir;
+
+use crate::plan::host::Noted;
+use crate::probe::repositories::directories;
+use crate::probe::{git_dirs, small_file};
+
+const GIT: &str = ".git";
+/// The longest file that names a work tree.
+const NAMED_MAX: u64 = 8192;
+/// Submodules of submodules, and parts of their names.
+const DEPTH: usize = 16;
+
+/// A repository.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Repository {
+    /// Its directories of git's.
+    pub(super) directories: Vec<PathBuf>,
+    /// Directories whose files are its own, in which hooks may run.
+    pub(super) work_trees: Vec<PathBuf>,
+}
+
+impl Repository {
+    /// Takes that of a directory of git's.
+    fn of(directory: PathBuf) -> Self {
+        let mut work_trees: Vec<PathBuf> = linked(&directory).collect();
+        let is_named = directory.file_name() == Some(GIT.as_ref());
+        work_trees.extend(directory.parent().filter(|_| is_named).map(Path::to_owned));
+        // A hook of a push runs where git's own files are.
+        work_trees.push(directory.clone());
+        Self { directories: vec![directory], work_trees }
+    }
+
+    /// Takes the one to which a file in the place of `.git` leads.
+    fn of_file(work_tree: &Path) -> Self {
+        let mut all = Self { directories: Vec::new(), work_trees: vec![work_tree.to_owned()] };
+        for directory in git_dirs::named(work_tree) {
+            let Self { directories, work_trees } = Self::of(directory);
+            all.directories.extend(directories);
+            all.work_trees.extend(work_trees);
+        }
+        all
+    }
+}
+
+/// Returns the repositories that a directory lies in, or is a part of. What only looks like one hides none of
+/// those around it.
+pub(super) fn around(root: &Path) -> impl Iterator<Item = Repository> {
+    root.ancestors().filter_map(|above| {
+        let git = above.join(GIT);
+        match git.metadata() {
+            Ok(found) if found.is_dir() => Some(Repository::of(git)),
+            Ok(found) if found.is_file() => Some(Repository::of_file(above)),
+            _ => git_dir::was(above).then(|| Repository::of(above.to_owned())),
+        }
+    })
+}
+
+/// Returns those in a directory, as far as they are known, with submodules.
+pub(super) fn within(root: &Path, noted: Option<&Noted>) -> BTreeSet<Repository> {
+    let mut gits: BTreeSet<PathBuf> = BTreeSet::new();
+    gits.extend(directories(root, noted).into_iter().map(|directory| root.join(directory)));
+    gits.extend(Some(root.join(GIT)).filter(|git| git.is_dir()));
+    let known: Vec<PathBuf> = gits.iter().cloned().collect();
+    gits.extend(known.iter().flat_map(|git| submodules(git)));
+    let files = noted.into_iter().flat_map(|it| &it.names);
+    let files = files.filter(|(path, is_dir)| !is_dir && git_dir::is_file(path));
+    let files = files.filter_map(|(path, _)| Some(Repository::of_file(&root.join(path.parent()?))));
+    gits.into_iter().map(Repository::of).chain(files).collect()
+}
+
+/// Returns the work trees that are linked to a repository (gitrepository-layout(5)).
+fn linked(directory: &Path) -> impl Iterator<Item = PathBuf> {
+    let trees = fs::read_dir(directory.join("worktrees")).into_iter().flatten().flatten();
+    trees.filter_map(|tree| {
+        let text = small_file::read(&tree.path().join("gitdir"), NAMED_MAX).ok()?;
+        let named = tree.path().join(OsStr::from_bytes(text.trim_ascii_end()));
+        named.parent().map(Path::to_owned)
+    })
+}
+
+/// Returns the directories of git's of submodules, also of those that somebody took apart.
+fn submodules(directory: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut pending = vec![(directory.join("modules"), 0)];
+    while let Some((above, depth)) = pending.pop() {
+        let inner = fs::read_dir(&above).into_iter().flatten().flatten();
+        let inner = inner.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+        for below in inner.map(|entry| entry.path()).filter(|_| depth < DEPTH) {
+            let is_repository = below.join("config").is_file();
+            let next = if is_repository { below.join("modules") } else { below.clone() };
+            found.extend(is_repository.then_some(below));
+            pending.push((next, depth + 1));
+        }
+    }
+    found
+}
