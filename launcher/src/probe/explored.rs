@@ -19,14 +19,11 @@ use crate::sys::identity;
 /// same all the way down.
 const DEPTH: usize = 128;
 
-/// What patterns see before a path of a mount.
-pub(super) fn prefix(root: &Path) -> &'static Path {
-    Path::new(if git_dir::was(root) { ".git" } else { "" })
-}
-
 /// What was found in a mount, by paths below its root.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(super) struct Explored {
+    /// What patterns see before a path.
+    pub(super) prefix: &'static Path,
     /// At the root, and along the ways from there.
     pub(super) top: Names,
     /// At and below what the walk noted.
@@ -38,8 +35,9 @@ pub(super) struct Explored {
 impl Explored {
     /// Looks at a mount by the patterns that hold below its root.
     pub(super) fn of(root: &Path, protect: &ProtectSet, noted: Option<&Noted>) -> Self {
-        let prefix = prefix(root);
-        let mut explored = Self::default();
+        let prefix = Path::new(if git_dir::was(root) { ".git" } else { "" });
+        let (top, deep, names) = (Names::default(), Names::default(), Vec::new());
+        let mut explored = Self { prefix, top, deep, noted: names };
         explored.top.look((root, prefix), Path::new(""), protect);
         if let Some(noted) = noted.filter(|_| prefix.as_os_str().is_empty()) {
             explored.look_deep(root, protect, noted);
@@ -64,7 +62,7 @@ impl Explored {
 
     /// Adds what the walk noted below the directories that the root shows.
     fn look_deep(&mut self, root: &Path, protect: &ProtectSet, noted: &Noted) {
-        let Self { top, deep, noted: names } = self;
+        let Self { top, deep, noted: names, .. } = self;
         let held: BTreeSet<&Path> = top.there.iter().map(PathBuf::as_path).collect();
         let listed: BTreeSet<&Path> = top.ways.iter().map(PathBuf::as_path).collect();
         // What stands in a directory that was listed was looked at, but not what lies further down in it.

@@ -8,7 +8,7 @@ use endow_policy::{
     Access, BackendSpec, HostPath, MountClass, MountSpec, Origin, PatternError, Policy, ProtectSet,
 };
 
-use super::explored::{Explored, prefix};
+use super::explored::Explored;
 use super::leads::Found as Leads;
 use super::repositories::directories;
 use crate::plan::host::{Found, HiddenNames, LiveNames, Noted, Paths};
@@ -84,9 +84,9 @@ fn names(
     noted: Option<&Noted>,
     explored: &Explored,
 ) -> LiveNames {
-    let Explored { top, deep, noted: names } = explored;
+    let Explored { top, deep, noted: names, prefix } = explored;
     let mut names = LiveNames {
-        prefix: prefix(root).to_owned(),
+        prefix: (*prefix).to_owned(),
         there: top.there.clone(),
         ways: top.ways.clone(),
         deep: names.clone(),

@@ -21,7 +21,7 @@ use super::explored::Explored;
 use super::live_names::{granted_roots, is_guarded};
 use crate::plan::host::{HiddenNames, Noted, Paths};
 use places::Places;
-use repository::Repository;
+use repository::{Finder, Repository};
 use settings::{Kind, Reader};
 use way::Way;
 
@@ -124,8 +124,7 @@ impl<'a> Root<'a> {
 /// Finds all places to which something leads.
 fn collect(asked: &Asked<'_>, roots: &[&Root<'_>]) -> Result<Places, LeadsError> {
     let mut places = Places::of_mounts(roots.iter().map(|root| root.place.to_owned()));
-    let repositories: BTreeSet<Repository> =
-        roots.iter().flat_map(|root| repositories(root)).collect();
+    let repositories = repositories(roots);
     let mut reader = Reader::new(asked.vars, asked.environment);
     let mut named = reader.of_user()?;
     for repository in &repositories {
@@ -154,11 +153,15 @@ fn collect(asked: &Asked<'_>, roots: &[&Root<'_>]) -> Result<Places, LeadsError>
     Ok(places)
 }
 
-fn repositories(root: &Root<'_>) -> BTreeSet<Repository> {
-    repository::within(root.place, root.noted)
-        .into_iter()
-        .chain(repository::around(root.place))
-        .collect()
+fn repositories(roots: &[&Root<'_>]) -> BTreeSet<Repository> {
+    let mut finder = Finder::default();
+    for root in roots {
+        finder.add_around(root.place);
+        if let Some(noted) = root.noted {
+            finder.add_noted(root.place, noted);
+        }
+    }
+    finder.found
 }
 
 /// Returns the directories besides mounts at which protected names are read: work trees, and where the user is.

@@ -11,7 +11,7 @@ use endow_policy::{Origin, PatternRule};
 use super::closed::unless_closed;
 use super::way::Way;
 use super::{LeadsError, Root};
-use crate::probe::explored::{Explored, prefix};
+use crate::probe::explored::Explored;
 
 /// The most names that are looked at in protected directories and in what leads there.
 const NAMES_MAX: usize = 500_000;
@@ -134,7 +134,7 @@ impl Places {
         root: &Root<'_>,
         policy: &[PatternRule],
     ) -> Option<Vec<PatternRule>> {
-        let prefix = prefix(root.place);
+        let prefix = root.explored.prefix;
         let found = self.below(&self.found, root.place);
         let found = found.flat_map(|(path, origin)| rules(root, (path, prefix), origin));
         let left = self.below(&self.left, root.place);

@@ -7,9 +7,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use endow_vfs::git_dir;
+use rustc_hash::FxHashSet;
 
 use crate::plan::host::Noted;
-use crate::probe::repositories::directories;
 use crate::probe::{git_dirs, small_file};
 
 const GIT: &str = ".git";
@@ -50,30 +50,52 @@ impl Repository {
     }
 }
 
-/// Returns the repositories that a directory lies in, or is a part of. What only looks like one hides none of
-/// those around it.
-pub(super) fn around(root: &Path) -> impl Iterator<Item = Repository> {
-    root.ancestors().filter_map(|above| {
-        let git = above.join(GIT);
-        match git.metadata() {
-            Ok(found) if found.is_dir() => Some(Repository::of(git)),
-            Ok(found) if found.is_file() => Some(Repository::of_file(above)),
-            _ => git_dir::was(above).then(|| Repository::of(above.to_owned())),
-        }
-    })
+/// Looks for repositories, in each directory once.
+#[derive(Default)]
+pub(super) struct Finder {
+    seen: FxHashSet<PathBuf>,
+    pub(super) found: BTreeSet<Repository>,
 }
 
-/// Returns those in a directory, as far as they are known, with submodules.
-pub(super) fn within(root: &Path, noted: Option<&Noted>) -> BTreeSet<Repository> {
-    let mut gits: BTreeSet<PathBuf> = BTreeSet::new();
-    gits.extend(directories(root, noted).into_iter().map(|directory| root.join(directory)));
-    gits.extend(Some(root.join(GIT)).filter(|git| git.is_dir()));
-    let known: Vec<PathBuf> = gits.iter().cloned().collect();
-    gits.extend(known.iter().flat_map(|git| submodules(git)));
-    let files = noted.into_iter().flat_map(|it| &it.names);
-    let files = files.filter(|(path, is_dir)| !is_dir && git_dir::is_file(path));
-    let files = files.filter_map(|(path, _)| Some(Repository::of_file(&root.join(path.parent()?))));
-    gits.into_iter().map(Repository::of).chain(files).collect()
+impl Finder {
+    /// Adds the repositories that a directory lies in, or is a part of, with submodules. What only looks like one hides
+    /// none of those around it.
+    pub(super) fn add_around(&mut self, root: &Path) {
+        for above in root.ancestors() {
+            if !self.seen.insert(above.to_owned()) {
+                break;
+            }
+            self.add(at(above));
+        }
+    }
+
+    /// Adds those that the walk of names found in a directory.
+    pub(super) fn add_noted(&mut self, root: &Path, noted: &Noted) {
+        let named = noted.names.iter().filter(|(path, _)| git_dir::is_file(path));
+        for above in named.filter_map(|(path, _)| path.parent()) {
+            self.add(at(&root.join(above)));
+        }
+        for directory in &noted.repositories {
+            self.add(Some(Repository::of(root.join(directory))));
+        }
+    }
+
+    fn add(&mut self, repository: Option<Repository>) {
+        let Some(repository) = repository else { return };
+        let submodules = repository.directories.iter().flat_map(|it| submodules(it));
+        self.found.extend(submodules.map(Repository::of));
+        self.found.insert(repository);
+    }
+}
+
+/// Returns the repository that a directory holds, or is.
+fn at(directory: &Path) -> Option<Repository> {
+    let git = directory.join(GIT);
+    match git.metadata() {
+        Ok(found) if found.is_dir() => Some(Repository::of(git)),
+        Ok(found) if found.is_file() => Some(Repository::of_file(directory)),
+        _ => git_dir::was(directory).then(|| Repository::of(directory.to_owned())),
+    }
 }
 
 /// Returns the work trees that are linked to a repository (gitrepository-layout(5)).
