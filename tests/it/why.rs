@@ -360,6 +360,27 @@ fn remedy_for_a_missing_grant_works() {
     why(&world, &options).ok();
 }
 
+/// What may be written and is not kept is no plain yes.
+#[test]
+fn what_becomes_of_protected_names_is_told() {
+    let world = World::new();
+    world.write("home/project/real/e", "x\n");
+    std::os::unix::fs::symlink("real/e", world.project().join(".envrc")).expect("a link");
+    let said = |access: &str, name: &str| {
+        let asked = ["why", "--workspace", access, name, "--to", "write"];
+        said(&mut world.endow(asked)).ok().to_owned()
+    };
+    for name in ["real/e", ".mise.toml"] {
+        assert!(said("cow", name).contains("held for review: protect"), "{}", said("cow", name));
+    }
+    assert!(
+        said("rw", ".mise.toml").contains("taken away again: protect .mise.toml (profile base)")
+    );
+    for access in ["cow", "rw"] {
+        assert!(!said(access, "other").contains("protect"), "{}", said(access, "other"));
+    }
+}
+
 #[test]
 fn connections_and_calls() {
     let world = World::new();

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use endow_policy::{GuestPath, HostPath, PatternRule, ProtectSet};
+use endow_policy::{Access, GuestPath, HostPath, PatternRule, ProtectSet};
 
 use super::answer::Layer;
 use super::tell::{Outcome, Questions, shell_word};
@@ -29,23 +29,42 @@ impl Questions<'_> {
         set.guarding(&path)
     }
 
+    /// Says what becomes of a change that a protect pattern does not keep from being made.
+    pub(super) fn later(&self, at: &GuestPath) -> Option<String> {
+        let placed = self.covering(at)?;
+        if placed.is_live() {
+            let rule = protects(self.protected(at)?);
+            return Some(format!("; what is made is taken away again: {rule}"));
+        }
+        let is_kept = placed.spec.access == Access::Cow && !placed.spec.options.discard;
+        let source = placed.source.as_ref().filter(|_| is_kept && placed.is_directory())?;
+        let rule = protects(self.set(&source.path)?.guarding(at.below(&placed.spec.at)?)?);
+        Some(format!("; a change is held for review: {rule}"))
+    }
+
     /// Returns the patterns, and a name of a live mount as they see it.
     fn in_protected(&self, at: &GuestPath) -> Option<(&ProtectSet, PathBuf)> {
         let placed = self.covering(at).filter(|placed| placed.is_live())?;
         let source = &placed.source.as_ref()?.path;
         let names = self.host.live_names.get(source)?;
         let path = names.prefix.join(at.below(&placed.spec.at)?);
-        let set = self.protect.get_or_init(|| self.protects()).get(source)?;
-        Some((set, path))
+        Some((self.set(source)?, path))
     }
 
-    /// Compiles the patterns for each live mount.
+    fn set(&self, source: &HostPath) -> Option<&ProtectSet> {
+        self.protect.get_or_init(|| self.protects()).get(source)
+    }
+
+    /// Compiles the patterns for each directory that the command can change.
     fn protects(&self) -> BTreeMap<HostPath, ProtectSet> {
         let compiled = |root: &HostPath| {
             let set = ProtectSet::new(self.host.protecting(self.policy, root)).ok()?;
             Some((root.clone(), set.below(root.as_path())))
         };
-        self.host.live_names.keys().filter_map(compiled).collect()
+        let mounts = self.plan.placement.mounts.iter();
+        let changed = mounts.filter(|placed| placed.spec.access != Access::Ro);
+        let sources = changed.filter_map(|placed| Some(&placed.source.as_ref()?.path));
+        sources.filter_map(compiled).collect()
     }
 }
 

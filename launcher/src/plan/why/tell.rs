@@ -158,7 +158,8 @@ impl<'a> Questions<'a> {
             return if outcome.unknown {
                 "what is there changes from process to process: --verify asks the kernel".to_owned()
             } else {
-                self.shown(&outcome.at)
+                let later = (operation == Operation::Write).then(|| self.later(&outcome.at));
+                self.shown(&outcome.at) + &later.flatten().unwrap_or_default()
             };
         };
         match (layer, refusal) {
