@@ -309,6 +309,63 @@ fn earlier_runs_hide_nothing_from_later_ones() {
     assert_eq!((bare.read("hk/x"), bare.read("hooks/x")), ("absent".into(), "absent".into()));
 }
 
+/// Bait at the root leaves names further down as they are, and their files with the user.
+#[test]
+fn names_further_down_stay_whatever_the_root_looks_like() {
+    const LOOKS: [&str; 3] = [
+        "printf '[core]\\n\\trepositoryformatversion = 0\\n' >config; mkdir objects",
+        "mkdir objects refs; echo x >HEAD",
+        "git init -q .; printf '[core]\\n\\trepositoryformatversion = 0\\n' >config; mkdir objects",
+    ];
+    for look in LOOKS {
+        let world = world(
+            "mkdir sub; echo theirs >sub/.envrc; mkdir sub/.claude; echo theirs >sub/.claude/s",
+        );
+        run(&world, &["--workspace", "rw"], look);
+        run(&world, &["--workspace", "rw"], "echo evil >sub/.envrc; echo evil >sub/.claude/s");
+        for name in ["sub/.envrc", "sub/.claude/s"] {
+            assert_eq!(world.read(name), "theirs\n", "{look}");
+        }
+    }
+    let world = world(
+        "git init -q .; printf '[core]\\n\\trepositoryformatversion = 0\\n' >config; mkdir hooks",
+    );
+    run(&world, &["--workspace", "rw"], "echo mine >hooks/use.ts; echo mine >>config");
+    assert_eq!(world.read("hooks/use.ts"), "mine\n");
+    assert!(world.read("config").contains("mine"));
+}
+
+/// What a project works with is not taken for what leads somewhere.
+#[test]
+fn projects_can_be_worked_on() {
+    const COMMIT: &str =
+        "git init -q .; git -c user.name=a -c user.email=a@b.invalid commit -q --allow-empty -m x";
+    let linked = format!(
+        "{COMMIT}; mkdir node_modules; git worktree add -q .claude/worktrees/x; ln -s ../../../node_modules .claude/worktrees/x/node_modules"
+    );
+    let closed = format!("{COMMIT}; git worktree add -q ../w; chmod 000 ../w");
+    for make in [
+        "git init -q sub; git -C sub config core.hooksPath ''; mkdir node_modules",
+        "git init -q sub; git -C sub config core.hooksPath .; mkdir node_modules",
+        "git init -q sub; ln -s ../.. sub/.git/hooks/top; mkdir node_modules",
+        "ln -s /etc/shadow ~/.gitconfig; mkdir sub node_modules",
+        "git config --global core.hooksPath ''; git config --global core.attributesFile ''; git init -q sub; mkdir node_modules",
+        &format!("{linked}; mkdir sub"),
+        &format!("{closed}; mkdir sub node_modules"),
+    ] {
+        for access in ["rw", "cow"] {
+            let world = world(make);
+            let told =
+                run(&world, &["--workspace", access], "echo a >node_modules/a; echo a >sub/a");
+            assert_eq!(world.read("own"), "fine\n", "{access} {make}: {told:?}");
+            for name in ["node_modules/a", "sub/a"] {
+                assert_eq!(world.read(name), "a\n", "{access} {make}: {told:?}");
+            }
+            world.bare("chmod 755 ../w 2>/dev/null");
+        }
+    }
+}
+
 /// The directory that one stands in counts, also as a part of what is granted.
 #[test]
 fn links_at_the_workspace_count_in_a_grant_of_what_is_above() {

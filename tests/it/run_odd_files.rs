@@ -77,6 +77,11 @@ fn odd_files_of_git_count_for_nothing() {
             }
             make(&world.home().join(at), kind);
             let inside = run(&world, &[], "cat .env; echo started");
+            if kind == "huge" && at.contains("config") {
+                // What settings lead to is protected, and nobody can tell.
+                assert!(inside.fails(125).contains(&format!("{at} have more than")), "{inside:?}");
+                continue;
+            }
             assert_eq!(inside.ok(), "started\n", "{kind} {at}");
         }
     }

@@ -66,9 +66,15 @@ pub fn is(directory: &Path) -> bool {
 }
 
 /// Returns whether a directory is one of git's, or was before somebody took it apart: settings that are there
-/// still say so, which `git init` writes.
+/// still say so, which `git init` writes, beside one thing more that it makes.
 pub fn was(directory: &Path) -> bool {
-    is(directory) || says_so(&directory.join("config"))
+    let has = |part: &&&str| directory.join(part).symlink_metadata().is_ok();
+    is(directory) || (says_so(&directory.join("config")) && PARTS.iter().find(has).is_some())
+}
+
+/// The same of one that is no work tree: what has a `.git` of its own keeps nothing of git's beside that.
+pub fn was_alone(directory: &Path) -> bool {
+    was(directory) && directory.join(".git").symlink_metadata().is_err()
 }
 
 fn says_so(settings: &Path) -> bool {

@@ -35,11 +35,11 @@ pub(super) struct Explored {
 impl Explored {
     /// Looks at a mount by the patterns that hold below its root.
     pub(super) fn of(root: &Path, protect: &ProtectSet, noted: Option<&Noted>) -> Self {
-        let prefix = Path::new(if git_dir::was(root) { ".git" } else { "" });
+        let prefix = Path::new(if git_dir::was_alone(root) { ".git" } else { "" });
         let (top, deep, names) = (Names::default(), Names::default(), Vec::new());
         let mut explored = Self { prefix, top, deep, noted: names };
         explored.top.look((root, prefix), Path::new(""), protect);
-        if let Some(noted) = noted.filter(|_| prefix.as_os_str().is_empty()) {
+        if let Some(noted) = noted {
             explored.look_deep(root, protect, noted);
         }
         explored

@@ -208,7 +208,7 @@ fn git_directory(root: &Path, has_own: bool) -> Option<PathBuf> {
     if has_own && git_dir::is(&root.join(GIT)) {
         return Some(PathBuf::from(GIT));
     }
-    git_dir::was(root).then(PathBuf::new)
+    git_dir::was_alone(root).then(PathBuf::new)
 }
 
 /// Returns where in the mount the settings say that hooks are: relative to the work tree, or to the
@@ -217,7 +217,8 @@ fn hooks_path(setting: &Setting, root: &Path, directory: &Path) -> Option<PathBu
     let value = Path::new(OsStr::from_bytes(setting.value.as_deref()?));
     let is_named = directory.file_name() == Some(GIT.as_ref());
     let work_tree = directory.parent().filter(|_| is_named).unwrap_or(directory);
-    below(root, &root.join(work_tree).join(value))
+    // One that holds the repository would leave nothing of it to write; an empty one is none.
+    below(root, &root.join(work_tree).join(value)).filter(|place| !directory.starts_with(place))
 }
 
 /// Returns a directory of hooks, and what it leads to when it is a link: both below the root.

@@ -27,7 +27,7 @@ pub(crate) fn misplaced<'a>(
 
 fn hints(pattern: &str, mounts: &[&GuestPath]) -> Option<Vec<String>> {
     let (mark, path) = pattern.strip_prefix('!').map_or(("", pattern), |rest| ("!", rest));
-    if path.starts_with("~/") {
+    if path == "~" || path.starts_with("~/") {
         return Some(vec!["a pattern is no path: `~` has no meaning in it".to_owned()]);
     }
     let named: Vec<&str> = path.strip_prefix('/')?.split('/').collect();

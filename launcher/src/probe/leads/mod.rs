@@ -20,10 +20,10 @@ use endow_policy::{Access, HostPath, Origin, PatternRule, Policy, ProtectSet, Va
 use super::explored::Explored;
 use super::live_names::{granted_roots, is_guarded};
 use crate::plan::host::{HiddenNames, Noted, Paths};
+use closed::Closable;
 use places::Places;
 use repository::{Finder, Repository};
 use settings::{Kind, Reader};
-use way::Way;
 
 /// Why it is not known what protected names lead to.
 #[derive(Debug, thiserror::Error)]
@@ -56,6 +56,8 @@ struct Root<'a> {
     protect: ProtectSet,
     explored: Explored,
     noted: Option<&'a Noted>,
+    /// Whether a command can change something in it.
+    is_changed: bool,
 }
 
 /// Whose settings count, and what git reads and runs, besides what patterns name.
@@ -80,22 +82,21 @@ pub(super) fn find(
     hidden: &BTreeMap<HostPath, HiddenNames>,
 ) -> Result<Found, LeadsError> {
     let granted = granted_roots(asked.policy, paths).filter(|(spec, _)| is_guarded(spec));
-    let mut roots: BTreeMap<&HostPath, (Root<'_>, bool)> = BTreeMap::new();
+    let mut roots: BTreeMap<&HostPath, Root<'_>> = BTreeMap::new();
     for (spec, place) in granted {
         let noted = || hidden.get(place).map(|it| &it.noted);
-        let (_, is_changed) = roots
-            .entry(place)
-            .or_insert_with(|| (Root::of(place.as_path(), asked, noted()), false));
-        *is_changed |= spec.access != Access::Ro;
+        let root =
+            roots.entry(place).or_insert_with(|| Root::of(place.as_path(), asked, noted(), false));
+        root.is_changed |= spec.access != Access::Ro;
     }
-    let all: Vec<&Root<'_>> = roots.values().map(|(root, _)| root).collect();
+    let all: Vec<&Root<'_>> = roots.values().collect();
     let places = collect(asked, &all)?;
-    let changed = roots.iter().filter(|(_, (_, is_changed))| *is_changed);
-    let rules = changed.filter_map(|(place, (root, _))| {
+    let changed = roots.iter().filter(|(_, root)| root.is_changed);
+    let rules = changed.filter_map(|(place, root)| {
         Some(((*place).clone(), places.rules(root, &asked.policy.protect)?))
     });
     let rules: BTreeMap<_, _> = rules.collect();
-    let explored = roots.into_iter().map(|(place, (root, _))| (place.clone(), root.explored));
+    let explored = roots.into_iter().map(|(place, root)| (place.clone(), root.explored));
     let explored = explored.filter(|(place, _)| !rules.contains_key(place)).collect();
     Ok(Found { rules, explored })
 }
@@ -110,44 +111,48 @@ pub(crate) fn below(
     (vars, environment): (&Vars, &[(OsString, OsString)]),
 ) -> Result<Option<Vec<PatternRule>>, LeadsError> {
     let asked = Asked { policy, protect, vars, environment };
-    let root = Root::of(directory, &asked, None);
+    let root = Root::of(directory, &asked, None, true);
     Ok(collect(&asked, &[&root])?.rules(&root, &policy.protect))
 }
 
 impl<'a> Root<'a> {
-    fn of(place: &'a Path, asked: &Asked<'_>, noted: Option<&'a Noted>) -> Self {
+    fn of(place: &'a Path, asked: &Asked<'_>, noted: Option<&'a Noted>, is_changed: bool) -> Self {
         let protect = asked.protect.below(place);
-        Self { place, explored: Explored::of(place, &protect, noted), protect, noted }
+        let explored = Explored::of(place, &protect, noted);
+        Self { place, protect, explored, noted, is_changed }
     }
 }
 
 /// Finds all places to which something leads.
 fn collect(asked: &Asked<'_>, roots: &[&Root<'_>]) -> Result<Places, LeadsError> {
-    let mut places = Places::of_mounts(roots.iter().map(|root| root.place.to_owned()));
+    let closable = roots.iter().filter(|root| root.is_changed).map(|root| root.place.to_owned());
+    let closable = Closable(closable.collect());
     let repositories = repositories(roots);
-    let mut reader = Reader::new(asked.vars, asked.environment);
+    let others = others(asked, &repositories);
+    let work_trees = others.iter().filter(|place| place.join(".git").symlink_metadata().is_ok());
+    let mounts = roots.iter().map(|root| root.place.to_owned());
+    let mut places = Places::of_mounts(mounts, work_trees.cloned().collect(), closable.clone());
+    let mut reader = Reader::new(asked.vars, asked.environment, &closable);
     let mut named = reader.of_user()?;
     for repository in &repositories {
         named.extend(reader.leads(repository)?);
     }
     for named in named.iter().filter(|named| is_protected(named.kind, asked.protect)) {
         let file = Arc::from(named.by.to_string_lossy());
-        places.add(Way::of(&named.path)?, &Origin::Settings { file });
+        places.add_named(&named.path, &named.by, &Origin::Settings { file })?;
     }
     for root in roots {
         places.add_protected(root.place, &root.explored)?;
     }
     // What is around a granted directory leads into it as well.
-    let others = others(asked, &repositories);
     for place in others.iter().filter(|place| roots.iter().all(|root| root.place != *place)) {
         let explored = Explored::of(place, &asked.protect.below(place), None);
         places.add_protected(place, &explored)?;
     }
-    for directory in repositories.iter().flat_map(|it| &it.directories) {
-        let parts = PARTS.iter().filter(|part| is_part_protected(asked.protect, part));
-        for part in parts {
-            places.add_start(&directory.join(part))?;
-        }
+    let directories = repositories.iter().flat_map(|it| &it.directories);
+    for directory in directories {
+        let mut parts = PARTS.iter().filter(|part| is_part_protected(asked.protect, part));
+        parts.try_for_each(|part| places.add_start(&directory.join(part)))?;
     }
     places.follow()?;
     Ok(places)

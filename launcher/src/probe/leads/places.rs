@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use endow_policy::{Origin, PatternRule};
 
-use super::closed::unless_closed;
+use super::closed::Closable;
 use super::way::Way;
 use super::{LeadsError, Root};
 use crate::probe::explored::Explored;
@@ -26,15 +26,36 @@ pub(super) struct Places {
     /// What has to stay a directory, or missing: whoever goes on from there goes back first.
     left: BTreeMap<PathBuf, Origin>,
     mounts: Vec<PathBuf>,
+    /// Work trees of the repositories around.
+    work_trees: BTreeSet<PathBuf>,
+    closable: Closable,
     /// Directories in which links are to be looked for, and whether also in all below them.
     pending: VecDeque<(PathBuf, bool)>,
     names: usize,
 }
 
 impl Places {
-    /// Begins where these are mounted.
-    pub(super) fn of_mounts(mounts: impl Iterator<Item = PathBuf>) -> Self {
-        Self { mounts: mounts.collect(), ..Self::default() }
+    /// Begins where these are mounted, and repositories have work trees.
+    pub(super) fn of_mounts(
+        mounts: impl Iterator<Item = PathBuf>,
+        work_trees: BTreeSet<PathBuf>,
+        closable: Closable,
+    ) -> Self {
+        Self { mounts: mounts.collect(), work_trees, closable, ..Self::default() }
+    }
+
+    /// Adds what something leads to that is no link of its own.
+    ///
+    /// # Errors
+    /// Nobody can look there.
+    pub(super) fn add_named(
+        &mut self,
+        path: &Path,
+        by: &Path,
+        origin: &Origin,
+    ) -> Result<(), LeadsError> {
+        self.add(Way::of(path, &self.closable)?, by, origin);
+        Ok(())
     }
 
     /// Adds what the protected names of a directory lead to.
@@ -48,7 +69,7 @@ impl Places {
     ) -> Result<(), LeadsError> {
         for closed in explored.closed() {
             let path = root.join(closed);
-            unless_closed(std::fs::read_dir(&path).map(drop), &path)?;
+            self.closable.unless_closed(std::fs::read_dir(&path).map(drop), &path)?;
         }
         for link in explored.links() {
             self.add_link(&root.join(link))?;
@@ -63,7 +84,7 @@ impl Places {
     /// # Errors
     /// Nobody can look there.
     pub(super) fn add_start(&mut self, name: &Path) -> Result<(), LeadsError> {
-        let found = unless_closed(name.symlink_metadata(), name)?;
+        let found = self.closable.unless_closed(name.symlink_metadata(), name)?;
         match found.map(|found| found.file_type()) {
             Some(kind) if kind.is_symlink() => self.add_link(name)?,
             Some(kind) if kind.is_dir() => self.pending.push_back((name.to_owned(), true)),
@@ -74,24 +95,26 @@ impl Places {
 
     /// Adds where a link leads that is protected itself.
     fn add_link(&mut self, link: &Path) -> Result<(), LeadsError> {
-        let mut way = Way::of(link)?;
+        let mut way = Way::of(link, &self.closable)?;
         way.links.retain(|place| place != link);
-        self.add(way, &Origin::Link { link: Arc::from(link.to_string_lossy()) });
+        self.add(way, link, &Origin::Link { link: Arc::from(link.to_string_lossy()) });
         Ok(())
     }
 
     /// Adds the end of a way, and the links that lead there.
-    pub(super) fn add(&mut self, way: Way, origin: &Origin) {
+    fn add(&mut self, way: Way, by: &Path, origin: &Origin) {
         let is_directory = way.end.symlink_metadata().is_ok_and(|found| found.is_dir());
         if is_directory && !self.found.contains_key(&way.end) {
             // What holds a whole mount is granted on purpose, and may be anything.
             let is_above = self.mounts.iter().any(|mount| mount.starts_with(&way.end));
-            self.pending.push_back((way.end.clone(), !is_above));
+            self.pending.push_back((way.end.clone(), !(is_above || by.starts_with(&way.end))));
         }
         for place in way.left {
             self.left.entry(place).or_insert_with(|| origin.clone());
         }
-        for place in way.links.into_iter().chain([way.end]) {
+        // What leads to all that it lies in would leave nothing of a project to write.
+        let end = Some(way.end).filter(|end| !by.starts_with(end));
+        for place in way.links.into_iter().chain(end) {
             self.found.entry(place).or_insert_with(|| origin.clone());
         }
     }
@@ -106,7 +129,8 @@ impl Places {
             if !known.insert((directory.clone(), is_whole)) {
                 continue;
             }
-            let entries = unless_closed(std::fs::read_dir(&directory), &directory)?;
+            let entries = std::fs::read_dir(&directory);
+            let entries = self.closable.unless_closed(entries, &directory)?;
             for entry in entries.into_iter().flatten().flatten() {
                 self.look_at(&entry, is_whole)?;
             }
@@ -121,10 +145,17 @@ impl Places {
         self.names += 1;
         match entry.file_type() {
             Ok(kind) if kind.is_symlink() => self.add_link(&entry.path())?,
-            Ok(kind) if kind.is_dir() && is_whole => self.pending.push_back((entry.path(), true)),
+            // A work tree in a directory of an agent's is a project, whose links lead anywhere.
+            Ok(kind) if kind.is_dir() && is_whole && !self.is_work_tree(&entry.path()) => {
+                self.pending.push_back((entry.path(), true));
+            }
             _ => {}
         }
         Ok(())
+    }
+
+    fn is_work_tree(&self, directory: &Path) -> bool {
+        self.work_trees.contains(directory)
     }
 
     /// Returns all patterns below a root, if more of it is protected than those of the policy say. Whoever wrote

@@ -11,7 +11,7 @@ use endow_policy::{HostPath, Vars};
 use endow_vfs::git_config::{self, Setting};
 
 use super::LeadsError;
-use super::closed::unless_closed;
+use super::closed::Closable;
 use super::repository::Repository;
 use crate::probe::small_file::{Links, SmallFile};
 
@@ -45,8 +45,11 @@ pub(super) struct Named {
 /// The settings that are read, each once.
 pub(super) struct Reader<'a> {
     vars: &'a Vars,
+    closable: &'a Closable,
     /// The files that git reads for every repository.
     of_user: Vec<PathBuf>,
+    /// What else is the user's by name.
+    others: Vec<Named>,
     /// What variables say in the place of files.
     of_variables: Vec<Setting>,
     read: BTreeMap<PathBuf, Arc<[Setting]>>,
@@ -55,10 +58,16 @@ pub(super) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    pub(super) fn new(vars: &'a Vars, environment: &[(OsString, OsString)]) -> Self {
+    pub(super) fn new(
+        vars: &'a Vars,
+        environment: &[(OsString, OsString)],
+        closable: &'a Closable,
+    ) -> Self {
         Self {
             vars,
+            closable,
             of_user: of_user(vars, environment),
+            others: others(vars, environment),
             of_variables: of_variables(environment),
             read: BTreeMap::new(),
             included: 0,
@@ -75,7 +84,8 @@ impl<'a> Reader<'a> {
         let own = own.map(|it| Named { kind: Kind::Settings, path: it.clone(), by: it.clone() });
         let own: Vec<Named> = own.collect();
         let files = self.included(files)?;
-        Ok(own.into_iter().chain(self.said(&files, &[])?).collect())
+        let others = std::mem::take(&mut self.others);
+        Ok(own.into_iter().chain(others).chain(self.said(&files, &[])?).collect())
     }
 
     /// Returns what the settings of a repository lead to, and the user's from its work trees.
@@ -132,7 +142,8 @@ impl<'a> Reader<'a> {
         if let Some(known) = self.read.get(file) {
             return Ok(Arc::clone(known));
         }
-        let opened = unless_closed(SmallFile::open(file, Links::Followed), file)?;
+        let opened = SmallFile::open(file, Links::Followed);
+        let opened = self.closable.unless_closed(opened, file)?;
         if opened.as_ref().is_some_and(|opened| opened.metadata.len() > git_config::MAX) {
             return Err(LeadsError::LargeFile { most: git_config::MAX, file: file.to_owned() });
         }
@@ -149,7 +160,12 @@ impl<'a> Reader<'a> {
 
     /// Returns what one setting leads to.
     fn lead(&self, work_trees: &[PathBuf], setting: &Setting, file: &Path) -> Vec<Named> {
-        let Some(value) = setting.value.as_deref() else { return Vec::new() };
+        // An empty one switches off; `:(optional)` says that nothing may be there.
+        let value = setting.value.as_deref().unwrap_or_default();
+        let value = value.strip_prefix(b":(optional)").unwrap_or(value);
+        if value.is_empty() {
+            return Vec::new();
+        }
         let value = Path::new(OsStr::from_bytes(value));
         let kind = match (setting.section.as_str(), setting.key.as_str()) {
             ("include" | "includeif", "path") => Kind::Settings,
@@ -185,18 +201,37 @@ fn own_files(repository: &Repository) -> impl Iterator<Item = PathBuf> {
     own.chain(linked)
 }
 
+/// Returns what a variable says, where that is an absolute path.
+fn said(environment: &[(OsString, OsString)], name: &str) -> Option<PathBuf> {
+    let value = environment.iter().find(|(key, value)| key == name && !value.is_empty());
+    value.map(|(_, value)| PathBuf::from(value)).filter(|path| path.is_absolute())
+}
+
+/// The directories of the user's in which git looks.
+fn directories(vars: &Vars, environment: &[(OsString, OsString)]) -> impl Iterator<Item = PathBuf> {
+    let usual = vars.home.as_ref().map(|home| home.as_path().join(".config"));
+    let named = said(environment, "XDG_CONFIG_HOME");
+    named.into_iter().chain(usual).map(|directory| directory.join("git"))
+}
+
 /// The files that git reads for every repository (git-config(1)).
 fn of_user(vars: &Vars, environment: &[(OsString, OsString)]) -> Vec<PathBuf> {
-    let said = |name: &str| {
-        let value = environment.iter().find(|(key, value)| key == name && !value.is_empty());
-        value.map(|(_, value)| PathBuf::from(value)).filter(|path| path.is_absolute())
-    };
-    let home = vars.home.as_ref().map(HostPath::as_path);
-    let config = said("XDG_CONFIG_HOME").map(|config| config.join("git/config"));
-    let usual =
-        home.into_iter().flat_map(|it| [it.join(".config/git/config"), it.join(".gitconfig")]);
-    let named = ["GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"].into_iter().filter_map(said);
-    config.into_iter().chain(usual).chain(named).chain([PathBuf::from("/etc/gitconfig")]).collect()
+    let usual = directories(vars, environment).map(|directory| directory.join("config"));
+    let home = vars.home.as_ref().map(|home| home.as_path().join(".gitconfig"));
+    let named = ["GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"];
+    let named = named.into_iter().filter_map(|name| said(environment, name));
+    usual.chain(home).chain(named).chain([PathBuf::from("/etc/gitconfig")]).collect()
+}
+
+/// Attributes of the user's (gitattributes(5)), and what new repositories are made of (git-init(1)).
+fn others(vars: &Vars, environment: &[(OsString, OsString)]) -> Vec<Named> {
+    const TEMPLATES: &str = "GIT_TEMPLATE_DIR";
+    let attributes = directories(vars, environment).map(|directory| directory.join("attributes"));
+    let attributes =
+        attributes.map(|path| Named { kind: Kind::Attributes, path: path.clone(), by: path });
+    let templates = said(environment, TEMPLATES);
+    let templates = templates.map(|path| Named { kind: Kind::Hooks, path, by: TEMPLATES.into() });
+    attributes.chain(templates).collect()
 }
 
 /// The settings that variables hold (git-config(1)).

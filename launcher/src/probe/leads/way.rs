@@ -1,10 +1,11 @@
 //! A walk along links.
 
+use std::convert::Infallible;
 use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
 
 use super::LeadsError;
-use super::closed::unless_closed;
+use super::closed::Closable;
 
 /// Links that are followed; the kernel follows as many (path_resolution(7)).
 const LINKS: usize = 40;
@@ -25,20 +26,32 @@ impl Way {
     ///
     /// # Errors
     /// A directory of the user's on the way is closed.
-    pub(super) fn of(path: &Path) -> Result<Self, LeadsError> {
-        let mut way = Self { end: PathBuf::from("/"), ..Self::default() };
-        way.follow(path)?;
+    pub(super) fn of(path: &Path, closable: &Closable) -> Result<Self, LeadsError> {
+        let mut way = Self::at_the_root();
+        let link = |link: &Path| closable.unless_closed(std::fs::read_link(link), link);
+        way.follow(path, &link)?;
         Ok(way)
     }
 
-    fn follow(&mut self, said: &Path) -> Result<(), LeadsError> {
+    /// Walks along an absolute path; what can't be looked at is an end.
+    pub(super) fn as_far_as_it_goes(path: &Path) -> Self {
+        let mut way = Self::at_the_root();
+        let Ok(()) = way.follow(path, &|link| Ok::<_, Infallible>(std::fs::read_link(link).ok()));
+        way
+    }
+
+    fn at_the_root() -> Self {
+        Self { end: PathBuf::from("/"), ..Self::default() }
+    }
+
+    fn follow<E>(&mut self, said: &Path, link: &ReadLink<'_, E>) -> Result<(), E> {
         for part in said.components() {
             match part {
                 Component::ParentDir => {
                     self.left.push(self.end.clone());
                     self.end.pop();
                 }
-                Component::Normal(name) => self.step(name)?,
+                Component::Normal(name) => self.step(name, link)?,
                 Component::RootDir => self.end = PathBuf::from("/"),
                 Component::CurDir | Component::Prefix(_) => {}
             }
@@ -46,18 +59,21 @@ impl Way {
         Ok(())
     }
 
-    fn step(&mut self, name: &OsStr) -> Result<(), LeadsError> {
+    fn step<E>(&mut self, name: &OsStr, link: &ReadLink<'_, E>) -> Result<(), E> {
         let next = self.end.join(name);
-        match unless_closed(std::fs::read_link(&next), &next)? {
+        match link(&next)? {
             Some(said) if self.links.len() < LINKS => {
                 self.links.push(next);
-                self.follow(&said)?;
+                self.follow(&said, link)?;
             }
             _ => self.end = next,
         }
         Ok(())
     }
 }
+
+/// Says where a link leads; `None` for what is none.
+type ReadLink<'a, E> = dyn Fn(&Path) -> Result<Option<PathBuf>, E> + 'a;
 
 #[cfg(test)]
 mod tests {
@@ -85,11 +101,11 @@ mod tests {
             ("gone", "where", &["gone"]),
             ("a/new/deep", "a/new/deep", &[]),
         ] {
-            let way = Way::of(&root.join(path)).expect("open");
+            let way = Way::of(&root.join(path), &Closable::default()).expect("open");
             let links: Vec<PathBuf> = links.iter().map(|link| root.join(link)).collect();
             assert_eq!((way.end, way.links), (root.join(end), links), "{path}");
         }
-        assert_eq!(Way::of(&root.join("o")).expect("open").links.len(), LINKS);
-        assert_eq!(Way::of(&root.join("no/../a")).expect("open").left, [root.join("no")]);
+        assert_eq!(Way::as_far_as_it_goes(&root.join("o")).links.len(), LINKS);
+        assert_eq!(Way::as_far_as_it_goes(&root.join("no/../a")).left, [root.join("no")]);
     }
 }

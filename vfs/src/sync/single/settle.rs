@@ -37,7 +37,17 @@ impl Single<'_> {
         root: BorrowedFd<'_>,
         alone: &dyn Alone,
     ) -> std::result::Result<bool, SyncError> {
-        self.caught_up(root, alone).map_err(io("settle", Path::new(&self.name)))
+        let failed = |errno| io("settle", Path::new(&self.name))(errno);
+        if self.is_unsent(root).map_err(failed)? {
+            self.forget_merged()?;
+        }
+        self.caught_up(root, alone).map_err(failed)
+    }
+
+    /// Returns whether what was being written back is not what the host has.
+    fn is_unsent(&self, root: BorrowedFd<'_>) -> Result<bool> {
+        let (next, host) = (self.in_layer(NEXT), At { dir: root, name: &self.name });
+        Ok(self.look(next)?.is_some() && !self.is_same(next, host)?)
     }
 
     fn caught_up(&self, root: BorrowedFd<'_>, alone: &dyn Alone) -> Result<bool> {

@@ -90,6 +90,9 @@ impl Single<'_> {
     ) -> std::result::Result<(), SyncError> {
         let failed = |errno| io("settle", Path::new(&self.name))(errno);
         let host = At { dir: root, name: &self.name };
+        if !is_done {
+            self.forget_merged()?;
+        }
         self.remove(self.in_upper()).map_err(failed)?;
         let next = self.in_layer(NEXT);
         if is_done {
@@ -99,6 +102,16 @@ impl Single<'_> {
         } else {
             self.remove(next).map_err(failed)
         }
+    }
+
+    /// What was merged, and may have been written away since, is none of the host's: it would not be written again.
+    pub(super) fn forget_merged(&self) -> std::result::Result<(), SyncError> {
+        let mut ledger = Ledger::read(self.fs, self.run)?;
+        if !ledger.merged.iter().any(|it| it.mount == self.number) {
+            return Ok(());
+        }
+        ledger.merged.retain(|it| it.mount != self.number);
+        ledger.store(self.fs, self.run)
     }
 
     /// Writes down what stands on the host. What was merged is known by the base from now on, and of

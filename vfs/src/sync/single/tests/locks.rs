@@ -115,3 +115,32 @@ fn host_that_stayed_is_not_overwritten() {
     assert!(!single.is_overwritten(root.as_fd(), before.as_ref()).expect("looked"));
     assert!(single.is_overwritten(root.as_fd(), None).expect("looked"));
 }
+
+/// What was joined with the host's and written away by it is joined once more.
+#[test]
+fn what_was_merged_and_overwritten_is_none_of_the_hosts() {
+    let world = world(Where::Same);
+    let root = world.root_fd();
+    let merged = |_: &Path| Some(std::sync::Arc::from(&b"both\n"[..]));
+    let plan_of = |set: &ChangeSet| {
+        let rules = Rules { merged: &merged, ..rules(OnConflict::Merge) };
+        SyncPlan { apart: true, ..plan(set, &rules) }
+    };
+    guest(&world, "echo guest > f");
+    world.host("echo outside > f");
+    for is_left in [true, false] {
+        let single = single(&world, &OsFs).expect("opened");
+        assert_eq!(single.snapshot(&always).expect("copied"), Ours::Changed);
+        let report = world.apply(&OsFs, &plan_of(&changes(&world))).expect("applied");
+        assert!(report.is_complete() && !report.applied.is_empty(), "{is_left}: {report:?}");
+        assert_eq!(text(&world, "host"), "both\n");
+        if is_left {
+            world.host("echo alone > f");
+            single.end_snapshot(root.as_fd(), false).expect("ended");
+        } else {
+            single.end_snapshot(root.as_fd(), true).expect("ended");
+        }
+    }
+    assert_eq!(take_in(&world, &OsFs).expect("taken in"), TakenIn::Taken);
+    assert_eq!(sides(&world), ["both\n"; 2]);
+}
