@@ -405,46 +405,6 @@ fn settings_of_repositories_further_down_are_read() {
     }
 }
 
-#[test]
-fn settings_are_found_where_variables_say() {
-    for (name, file) in [
-        ("XDG_CONFIG_HOME", "xdg/git/config"),
-        ("GIT_CONFIG_GLOBAL", "xdg"),
-        ("GIT_CONFIG_SYSTEM", "xdg"),
-    ] {
-        let world = world("mkdir hk");
-        let text = format!("[core]\nhooksPath = {}/hk\n", world.project().display());
-        world.write(format!("home/{file}"), &text);
-        for access in ["rw", "cow"] {
-            let script = "echo evil >hk/pre-commit; echo fine >own";
-            let words = ["run", "--workspace", access, "--", "sh", "-c", script];
-            let told = said(world.endow(words).env(name, world.home().join("xdg")));
-            assert_eq!(world.read("own"), "fine\n", "{told:?}");
-            assert_eq!(world.read("hk/pre-commit"), "absent", "{name} {access}");
-        }
-    }
-}
-
-#[test]
-fn settings_may_stand_in_variables() {
-    let world = world("git init -q .");
-    for access in ["rw", "cow"] {
-        let script = "mkdir hk; echo evil >hk/pre-commit; echo fine >own";
-        let mut command = world.endow(["run", "--workspace", access, "--", "sh", "-c", script]);
-        command
-            .env("GIT_CONFIG_COUNT", "2")
-            .env("GIT_CONFIG_KEY_0", "a.b")
-            .env("GIT_CONFIG_VALUE_0", "");
-        command.env("GIT_CONFIG_KEY_1", "core.hooksPath").env("GIT_CONFIG_VALUE_1", "hk");
-        let told = said(&mut command);
-        assert_eq!(
-            (world.read("own").as_str(), world.read("hk/pre-commit").as_str()),
-            ("fine\n", "absent"),
-            "{access}: {told:?}"
-        );
-    }
-}
-
 /// What leads to one place protects no other of the same name.
 #[test]
 fn other_places_of_the_same_name_are_free() {

@@ -119,3 +119,64 @@ fn names_of_hooks_may_be_odd() {
         assert_eq!(world.read("to[o]l{a,b}*/hk/pre-commit"), "theirs\n", "{access}");
     }
 }
+
+fn made(script: &str) -> World {
+    let world = World::new();
+    world.bare(script).ok();
+    world
+}
+
+#[test]
+fn settings_are_found_where_variables_say() {
+    for (name, file) in [
+        ("XDG_CONFIG_HOME", "xdg/git/config"),
+        ("GIT_CONFIG_GLOBAL", "xdg"),
+        ("GIT_CONFIG_SYSTEM", "xdg"),
+    ] {
+        let world = made("mkdir hk");
+        let text = format!("[core]\nhooksPath = {}/hk\n", world.project().display());
+        world.write(format!("home/{file}"), &text);
+        for access in ["rw", "cow"] {
+            let script = "echo evil >hk/pre-commit; echo fine >own";
+            let words = ["run", "--workspace", access, "--", "sh", "-c", script];
+            let told = said(world.endow(words).env(name, world.home().join("xdg")));
+            assert_eq!(world.read("own"), "fine\n", "{told:?}");
+            assert_eq!(world.read("hk/pre-commit"), "absent", "{name} {access}");
+        }
+    }
+}
+
+#[test]
+fn settings_may_stand_in_variables() {
+    let world = made("git init -q .");
+    for access in ["rw", "cow"] {
+        let script = "mkdir hk; echo evil >hk/pre-commit; echo fine >own";
+        let mut command = world.endow(["run", "--workspace", access, "--", "sh", "-c", script]);
+        command
+            .env("GIT_CONFIG_COUNT", "2")
+            .env("GIT_CONFIG_KEY_0", "a.b")
+            .env("GIT_CONFIG_VALUE_0", "");
+        command.env("GIT_CONFIG_KEY_1", "core.hooksPath").env("GIT_CONFIG_VALUE_1", "hk");
+        let told = said(&mut command);
+        assert_eq!(
+            (world.read("own").as_str(), world.read("hk/pre-commit").as_str()),
+            ("fine\n", "absent"),
+            "{access}: {told:?}"
+        );
+    }
+}
+
+#[test]
+fn settings_of_the_user_may_lie_in_the_workspace() {
+    for access in ["rw", "cow"] {
+        let world =
+            made("mkdir -p conf/git; echo '[user]' >conf/git/config; echo a >conf/git/attributes");
+        let script = "echo evil >>conf/git/config; echo evil >>conf/git/attributes; echo fine >own";
+        let mut command = world.endow(["run", "--workspace", access, "--", "sh", "-c", script]);
+        let told = said(command.env("XDG_CONFIG_HOME", world.project().join("conf")));
+        assert_eq!(world.read("own"), "fine\n", "{access}: {told:?}");
+        for name in ["conf/git/config", "conf/git/attributes"] {
+            assert!(!world.read(name).contains("evil"), "{access} {name}: {told:?}");
+        }
+    }
+}

@@ -107,13 +107,13 @@ impl Places {
         if is_directory && !self.found.contains_key(&way.end) {
             // What holds a whole mount is granted on purpose, and may be anything.
             let is_above = self.mounts.iter().any(|mount| mount.starts_with(&way.end));
-            self.pending.push_back((way.end.clone(), !(is_above || by.starts_with(&way.end))));
+            self.pending.push_back((way.end.clone(), !(is_above || holds(&way.end, by))));
         }
         for place in way.left {
             self.left.entry(place).or_insert_with(|| origin.clone());
         }
         // What leads to all that it lies in would leave nothing of a project to write.
-        let end = Some(way.end).filter(|end| !by.starts_with(end));
+        let end = Some(way.end).filter(|end| !holds(end, by));
         for place in way.links.into_iter().chain(end) {
             self.found.entry(place).or_insert_with(|| origin.clone());
         }
@@ -192,6 +192,11 @@ impl Places {
         let places = places.filter(move |(place, _)| is_below(place) && !is_covered(place));
         places.filter_map(move |(place, origin)| Some((place.strip_prefix(root).ok()?, origin)))
     }
+}
+
+/// Whether a place is a directory in which another lies.
+fn holds(place: &Path, inner: &Path) -> bool {
+    inner != place && inner.starts_with(place)
 }
 
 /// Returns what protects a path below a root, if nothing does yet.
