@@ -303,6 +303,12 @@ fn earlier_runs_hide_nothing_from_later_ones() {
         let told = run(&closing, &["--workspace", access], "chmod 755 conf; echo evil >e");
         assert_eq!(closing.read("e"), "theirs\n", "{access}: {told:?}");
     }
+    // A work tree that was only said to be one makes nothing a project.
+    let linked = world("git init -q .; mkdir -p tool/hk/w; git config core.hooksPath tool/hk");
+    let bait = "mkdir -p .git/worktrees/w; echo $PWD/tool/hk/w/.git >.git/worktrees/w/gitdir";
+    run(&linked, &["--workspace", "rw"], bait);
+    run(&linked, &["--workspace", "rw"], "echo evil >tool/hk/pre-commit");
+    assert_eq!(linked.read("tool/hk/pre-commit"), "absent");
     let bare = world("git init -q --bare .; git config core.hooksPath hk");
     run(&bare, &["--workspace", "rw"], "mv HEAD H");
     run(&bare, &["--workspace", "rw"], "mkdir -p hk hooks; echo evil >hk/x; echo evil >hooks/x");

@@ -22,6 +22,7 @@ const HOOKS: &[&str] = &[
     "git config core.hooksPath tooling/hk",
     "git config core.hooksPath \"$PWD/tooling/hk\"",
     "git config include.path ../conf/git && echo '[core] hooksPath = tooling/hk' >>conf/git",
+    "mv conf/git tooling/hk/c && git config include.path ../tooling/hk/c && echo '[core] hooksPath = tooling/hk' >>tooling/hk/c",
     "git config extensions.worktreeConfig true && git config --worktree core.hooksPath tooling/hk",
     "printf '[core]\\n\\thooksPath = tooling/hk\\n' >~/.gitconfig",
 ];

@@ -13,9 +13,8 @@ mod way;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use endow_policy::{Access, HostPath, Origin, PatternRule, Policy, ProtectSet, Vars};
+use endow_policy::{Access, HostPath, PatternRule, Policy, ProtectSet, Vars};
 
 use super::explored::Explored;
 use super::live_names::{granted_roots, is_guarded};
@@ -23,7 +22,7 @@ use crate::plan::host::{HiddenNames, Noted, Paths};
 use closed::Closable;
 use places::Places;
 use repository::{Finder, Repository};
-use settings::{Kind, Reader};
+use settings::Reader;
 
 /// Why it is not known what protected names lead to.
 #[derive(Debug, thiserror::Error)]
@@ -60,7 +59,7 @@ struct Root<'a> {
     is_changed: bool,
 }
 
-/// Whose settings count, and what git reads and runs, besides what patterns name.
+/// What git reads and runs of a directory of its own.
 const PARTS: [&str; 5] = ["config", "config.worktree", "hooks", "info/attributes", "commondir"];
 
 /// What was found.
@@ -133,13 +132,9 @@ fn collect(asked: &Asked<'_>, roots: &[&Root<'_>]) -> Result<Places, LeadsError>
     let mounts = roots.iter().map(|root| root.place.to_owned());
     let mut places = Places::of_mounts(mounts, work_trees.cloned().collect(), closable.clone());
     let mut reader = Reader::new(asked.vars, asked.environment, &closable);
-    let mut named = reader.of_user()?;
+    places.add_named(&reader.of_user()?, asked.protect, None)?;
     for repository in &repositories {
-        named.extend(reader.leads(repository)?);
-    }
-    for named in named.iter().filter(|named| is_protected(named.kind, asked.protect)) {
-        let file = Arc::from(named.by.to_string_lossy());
-        places.add_named(&named.path, &named.by, &Origin::Settings { file })?;
+        places.add_named(&reader.leads(repository)?, asked.protect, Some(repository))?;
     }
     for root in roots {
         places.add_protected(root.place, &root.explored)?;
@@ -177,15 +172,7 @@ fn others(asked: &Asked<'_>, repositories: &BTreeSet<Repository>) -> BTreeSet<Pa
     trees.chain(here).filter_map(|place| place.canonicalize().ok()).collect()
 }
 
-fn is_protected(kind: Kind, protect: &ProtectSet) -> bool {
-    let part = match kind {
-        Kind::Hooks => "hooks",
-        Kind::Settings => "config",
-        Kind::Attributes => "info/attributes",
-    };
-    is_part_protected(protect, part)
-}
-
+/// Whether a part of a directory of git's is protected.
 fn is_part_protected(protect: &ProtectSet, part: &str) -> bool {
     protect.matching(&Path::new(".git").join(part)).is_some()
 }

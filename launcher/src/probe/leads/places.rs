@@ -6,9 +6,11 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use endow_policy::{Origin, PatternRule};
+use endow_policy::{Origin, PatternRule, ProtectSet};
 
 use super::closed::Closable;
+use super::repository::Repository;
+use super::settings::Named;
 use super::way::Way;
 use super::{LeadsError, Root};
 use crate::probe::explored::Explored;
@@ -44,17 +46,22 @@ impl Places {
         Self { mounts: mounts.collect(), work_trees, closable, ..Self::default() }
     }
 
-    /// Adds what something leads to that is no link of its own.
+    /// Adds what settings name, as far as that is protected at all; those of a repository, or the user's.
     ///
     /// # Errors
     /// Nobody can look there.
     pub(super) fn add_named(
         &mut self,
-        path: &Path,
-        by: &Path,
-        origin: &Origin,
+        all: &[Named],
+        protect: &ProtectSet,
+        of: Option<&Repository>,
     ) -> Result<(), LeadsError> {
-        self.add(Way::of(path, &self.closable)?, by, origin);
+        for named in all.iter().filter(|named| named.kind.is_protected(protect)) {
+            let way = Way::of(&named.path, &self.closable)?;
+            let is_around = of.is_some_and(|of| of.lies_in(&way.end));
+            let file = Arc::from(named.by.to_string_lossy());
+            self.add(way, is_around, &Origin::Settings { file });
+        }
         Ok(())
     }
 
@@ -97,23 +104,24 @@ impl Places {
     fn add_link(&mut self, link: &Path) -> Result<(), LeadsError> {
         let mut way = Way::of(link, &self.closable)?;
         way.links.retain(|place| place != link);
-        self.add(way, link, &Origin::Link { link: Arc::from(link.to_string_lossy()) });
+        let is_around = link.starts_with(&way.end);
+        self.add(way, is_around, &Origin::Link { link: Arc::from(link.to_string_lossy()) });
         Ok(())
     }
 
-    /// Adds the end of a way, and the links that lead there.
-    fn add(&mut self, way: Way, by: &Path, origin: &Origin) {
+    /// Adds the end of a way, and the links that lead there. An end around what leads there would leave nothing of
+    /// a project to write.
+    fn add(&mut self, way: Way, is_around: bool, origin: &Origin) {
         let is_directory = way.end.symlink_metadata().is_ok_and(|found| found.is_dir());
         if is_directory && !self.found.contains_key(&way.end) {
             // What holds a whole mount is granted on purpose, and may be anything.
             let is_above = self.mounts.iter().any(|mount| mount.starts_with(&way.end));
-            self.pending.push_back((way.end.clone(), !(is_above || holds(&way.end, by))));
+            self.pending.push_back((way.end.clone(), !(is_above || is_around)));
         }
         for place in way.left {
             self.left.entry(place).or_insert_with(|| origin.clone());
         }
-        // What leads to all that it lies in would leave nothing of a project to write.
-        let end = Some(way.end).filter(|end| !holds(end, by));
+        let end = Some(way.end).filter(|_| !is_around);
         for place in way.links.into_iter().chain(end) {
             self.found.entry(place).or_insert_with(|| origin.clone());
         }
@@ -194,11 +202,6 @@ impl Places {
     }
 }
 
-/// Whether a place is a directory in which another lies.
-fn holds(place: &Path, inner: &Path) -> bool {
-    inner != place && inner.starts_with(place)
-}
-
 /// Returns what protects a path below a root, if nothing does yet.
 fn rules(root: &Root<'_>, (path, prefix): (&Path, &Path), origin: &Origin) -> Vec<PatternRule> {
     if root.protect.matching(&prefix.join(path)).is_some() {
@@ -247,8 +250,6 @@ fn literal(path: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use std::ffi::OsStr;
-
-    use endow_policy::ProtectSet;
 
     use super::*;
 

@@ -23,30 +23,39 @@ const DEPTH: usize = 16;
 pub(super) struct Repository {
     /// Its directories of git's.
     pub(super) directories: Vec<PathBuf>,
-    /// Directories whose files are its own, in which hooks may run.
+    /// The directory that has its `.git`.
+    home: Option<PathBuf>,
+    /// Directories whose files are its own, in which hooks may run: that one, and what is linked to it.
     pub(super) work_trees: Vec<PathBuf>,
 }
 
 impl Repository {
     /// Takes that of a directory of git's.
     fn of(directory: PathBuf) -> Self {
-        let mut work_trees: Vec<PathBuf> = linked(&directory).collect();
         let is_named = directory.file_name() == Some(GIT.as_ref());
-        work_trees.extend(directory.parent().filter(|_| is_named).map(Path::to_owned));
+        let home = directory.parent().filter(|_| is_named).map(Path::to_owned);
         // A hook of a push runs where git's own files are.
-        work_trees.push(directory.clone());
-        Self { directories: vec![directory], work_trees }
+        let work_trees = linked(&directory).chain(home.clone()).chain([directory.clone()]);
+        Self { work_trees: work_trees.collect(), home, directories: vec![directory] }
     }
 
     /// Takes the one to which a file in the place of `.git` leads.
     fn of_file(work_tree: &Path) -> Self {
-        let mut all = Self { directories: Vec::new(), work_trees: vec![work_tree.to_owned()] };
+        let (home, work_trees) = (Some(work_tree.to_owned()), vec![work_tree.to_owned()]);
+        let mut all = Self { directories: Vec::new(), home, work_trees };
         for directory in git_dirs::named(work_tree) {
-            let Self { directories, work_trees } = Self::of(directory);
+            let Self { directories, work_trees, .. } = Self::of(directory);
             all.directories.extend(directories);
             all.work_trees.extend(work_trees);
         }
         all
+    }
+
+    /// Returns whether a directory holds it: not one of those that anybody may link to it.
+    pub(super) fn lies_in(&self, directory: &Path) -> bool {
+        let mut all = self.directories.iter().chain(&self.home);
+        let is_git = self.directories.iter().any(|git| git == directory);
+        !is_git && all.any(|place| place.starts_with(directory))
     }
 }
 

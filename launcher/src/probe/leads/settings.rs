@@ -7,12 +7,12 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use endow_policy::{HostPath, Vars};
+use endow_policy::{HostPath, ProtectSet, Vars};
 use endow_vfs::git_config::{self, Setting};
 
-use super::LeadsError;
 use super::closed::Closable;
 use super::repository::Repository;
+use super::{LeadsError, is_part_protected};
 use crate::probe::small_file::{Links, SmallFile};
 
 /// The most files that others include; settings of a person include a few.
@@ -30,6 +30,18 @@ pub(super) enum Kind {
     Settings,
     /// A file of attributes of paths.
     Attributes,
+}
+
+impl Kind {
+    /// Returns whether such things are protected where git has them by itself.
+    pub(super) fn is_protected(self, protect: &ProtectSet) -> bool {
+        let part = match self {
+            Self::Hooks => "hooks",
+            Self::Settings => "config",
+            Self::Attributes => "info/attributes",
+        };
+        is_part_protected(protect, part)
+    }
 }
 
 /// Something that settings lead to.
