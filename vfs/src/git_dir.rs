@@ -88,14 +88,14 @@ fn says_so(settings: &Path) -> bool {
 }
 
 /// Returns the directories of git's that a repository has for its submodules, and these for theirs,
-/// below the root; no link is followed.
-pub fn submodules(root: &Path, directory: &Path) -> Vec<PathBuf> {
+/// below the root, as far as `is_one` takes them for such; no link is followed.
+pub fn submodules(root: &Path, directory: &Path, is_one: &dyn Fn(&Path) -> bool) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut pending = vec![(directory.join("modules"), 0)];
     while let Some((above, depth)) = pending.pop() {
         // A submodule's name may have slashes.
         for below in directories(root, &above).into_iter().filter(|_| depth < DEPTH) {
-            let is_repository = is(&root.join(&below));
+            let is_repository = is_one(&root.join(&below));
             let next = if is_repository { below.join("modules") } else { below.clone() };
             found.extend(is_repository.then_some(below));
             pending.push((next, depth + 1));
@@ -229,7 +229,7 @@ mod tests {
             }
         }
         std::os::unix::fs::symlink("a", scratch.path().join(".git/modules/link")).expect("a link");
-        let mut found = submodules(scratch.path(), Path::new(".git"));
+        let mut found = submodules(scratch.path(), Path::new(".git"), &is);
         found.sort();
         let expected = ["a", "a/modules/d", "b/c", "b/c/modules/e"];
         assert_eq!(found, expected.map(|it| Path::new(".git/modules").join(it)));

@@ -14,7 +14,8 @@ use super::repositories::directories;
 use crate::plan::host::{Found, HiddenNames, LiveNames, Noted, Paths};
 
 /// What steers a repository, or runs (gitrepository-layout(5)).
-const STEERING: [&str; 5] = ["config", "hooks", "config.worktree", "info/attributes", "commondir"];
+pub(super) const STEERING: [&str; 5] =
+    ["config", "hooks", "config.worktree", "info/attributes", "commondir"];
 
 /// Compiles the patterns, where a command can change a directory that is granted.
 pub(super) fn compiled(policy: &Policy, paths: &Paths) -> Result<Option<ProtectSet>, PatternError> {

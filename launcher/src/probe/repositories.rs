@@ -123,7 +123,8 @@ fn directories_beside(root: &Path, noted: Option<&Noted>, has_own: bool) -> Vec<
     let bare = noted.iter().flat_map(|it| &it.repositories);
     let mut all: Vec<PathBuf> =
         deep.chain(bare).cloned().chain(git_directory(root, has_own)).collect();
-    let submodules = all.iter().flat_map(|directory| git_dir::submodules(root, directory));
+    let submodules =
+        all.iter().flat_map(|directory| git_dir::submodules(root, directory, &git_dir::is));
     all = submodules.collect::<Vec<_>>().into_iter().chain(all).collect();
     all.sort();
     all.dedup();

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use endow_policy::{Access, HostPath, PatternRule, Policy, ProtectSet, Vars};
 
 use super::explored::Explored;
-use super::live_names::{granted_roots, is_guarded};
+use super::live_names::{STEERING, granted_roots, is_guarded};
 use crate::plan::host::{HiddenNames, Noted, Paths};
 use closed::Closable;
 use places::Places;
@@ -58,9 +58,6 @@ struct Root<'a> {
     /// Whether a command can change something in it.
     is_changed: bool,
 }
-
-/// What git reads and runs of a directory of its own.
-const PARTS: [&str; 5] = ["config", "config.worktree", "hooks", "info/attributes", "commondir"];
 
 /// What was found.
 #[derive(Default)]
@@ -146,7 +143,7 @@ fn collect(asked: &Asked<'_>, roots: &[&Root<'_>]) -> Result<Places, LeadsError>
     }
     let directories = repositories.iter().flat_map(|it| &it.directories);
     for directory in directories {
-        let mut parts = PARTS.iter().filter(|part| is_part_protected(asked.protect, part));
+        let mut parts = STEERING.iter().filter(|part| is_part_protected(asked.protect, part));
         parts.try_for_each(|part| places.add_start(&directory.join(part)))?;
     }
     places.follow()?;

@@ -15,8 +15,6 @@ use crate::probe::{git_dirs, small_file};
 const GIT: &str = ".git";
 /// The longest file that names a work tree.
 const NAMED_MAX: u64 = 8192;
-/// Submodules of submodules, and parts of their names.
-const DEPTH: usize = 16;
 
 /// A repository.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -91,7 +89,10 @@ impl Finder {
 
     fn add(&mut self, repository: Option<Repository>) {
         let Some(repository) = repository else { return };
-        let submodules = repository.directories.iter().flat_map(|it| submodules(it));
+        // Also those that somebody took apart.
+        let is_one = |directory: &Path| directory.join("config").is_file();
+        let submodules = repository.directories.iter();
+        let submodules = submodules.flat_map(|it| git_dir::submodules(Path::new("/"), it, &is_one));
         self.found.extend(submodules.map(Repository::of));
         self.found.insert(repository);
     }
@@ -115,21 +116,4 @@ fn linked(directory: &Path) -> impl Iterator<Item = PathBuf> {
         let named = tree.path().join(OsStr::from_bytes(text.trim_ascii_end()));
         named.parent().map(Path::to_owned)
     })
-}
-
-/// Returns the directories of git's of submodules, also of those that somebody took apart.
-fn submodules(directory: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    let mut pending = vec![(directory.join("modules"), 0)];
-    while let Some((above, depth)) = pending.pop() {
-        let inner = fs::read_dir(&above).into_iter().flatten().flatten();
-        let inner = inner.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
-        for below in inner.map(|entry| entry.path()).filter(|_| depth < DEPTH) {
-            let is_repository = below.join("config").is_file();
-            let next = if is_repository { below.join("modules") } else { below.clone() };
-            found.extend(is_repository.then_some(below));
-            pending.push((next, depth + 1));
-        }
-    }
-    found
 }

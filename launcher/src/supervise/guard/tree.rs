@@ -442,7 +442,8 @@ impl Tree {
         let named = named.filter(|path| path.file_name() == Some(OsStr::new(".git")));
         let own = if self.prefix.as_os_str().is_empty() { ".git" } else { "" };
         let all = named.chain(&noted.repositories).map(PathBuf::as_path);
-        let submodules = all.chain([Path::new(own)]).flat_map(|it| git_dir::submodules(root, it));
+        let submodules =
+            all.chain([Path::new(own)]).flat_map(|it| git_dir::submodules(root, it, &git_dir::is));
         let mut found: Vec<_> = submodules.chain(noted.repositories.iter().cloned()).collect();
         found.retain(|path| !path.as_os_str().is_empty());
         found
