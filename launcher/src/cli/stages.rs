@@ -234,7 +234,7 @@ pub(crate) fn settle_in(
     Ok(Settled { begun, surroundings, found, files: None })
 }
 
-/// Goes from a policy to a checked plan; `sketched` gets its first half when that is made.
+/// Goes from a policy to a checked plan; `sketched` gets what is made of its first half: the mounts, and all.
 pub(crate) fn decide(
     settled: Settled,
     request: Request,
@@ -273,7 +273,12 @@ pub(crate) fn decide_knowing(
     bridges::grant(&mut found.policy)?;
     let editor = editor::grant(&surroundings, &mut found.policy)?;
     let search = sources::search_path(&surroundings.environment);
-    let asked = |search| ask((&surroundings, &found), request.own, (files, search));
+    let mut begun_with = |host: &HostFacts| {
+        let ahead = plan::ahead(&found.policy, host, request.observe);
+        ahead.filter(|_| request.earlier.is_none()).iter().for_each(&mut *sketched);
+    };
+    let asked =
+        |search| ask((&surroundings, &found), request.own, (files, search), &mut begun_with);
     let (host, protect) = match known {
         None => asked(search)?,
         Some(Some(known)) if known.is_of(&found.policy, &search) => (known.host.clone(), None),
@@ -311,6 +316,7 @@ fn ask(
     (surroundings, found): (&Surroundings, &Found),
     wish: Own,
     (files, search): (Option<KernelFiles>, Vec<HostPath>),
+    begun: &mut dyn FnMut(&HostFacts),
 ) -> Result<(HostFacts, Option<ProtectSet>), CommandError> {
     let files = files.unwrap_or_else(|| probe::kernel_files(surroundings.vars.uid));
     if files.outer_level.is_none() && files.kernel.userns_refused.is_none() {
@@ -335,7 +341,7 @@ fn ask(
             work_tree: surroundings.vars.git_root.as_ref(),
         },
     };
-    probe::host_facts(&questions, looked).map_err(|error| match error {
+    probe::host_facts(&questions, looked, begun).map_err(|error| match error {
         UnknownNames::Pattern(error) => unusable(error),
         UnknownNames::Leads(error) => unknown_leads(error),
     })

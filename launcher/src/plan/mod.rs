@@ -64,7 +64,7 @@ pub(crate) use level::{COVERED_PROC, UNCOVER_PROC};
 pub use level::{Degradation, Enforcement};
 pub use mounts::{HIDDEN_DIRECTORY, HIDDEN_FILE, content_key};
 pub use observed::DENIALS;
-pub use opening::{Namespaces, Opening, opening, opens_early};
+pub use opening::{Namespaces, Opening, opening, opens_early, usual as usual_opening};
 pub use repository::{COPY, CopiedSettings};
 pub use skeleton::DEVICES;
 pub use ssh_agent::ChosenKeys;
@@ -81,7 +81,7 @@ use serde::Serialize;
 use awaited::Awaited;
 use host::{ExecRequest, HiddenNames, HostFacts};
 use place::Placement;
-use seccomp::SeccompPlan;
+use seccomp::{Observe, SeccompPlan};
 use step::{
     Buffered, ConfineStep, ExecSpec, FinishStep, InitStep, PayloadStep, PrepareStep, Source,
     SupervisePlan,
@@ -246,6 +246,22 @@ impl Sketch {
         let end = steps.iter().position(waits).unwrap_or(steps.len());
         steps.get(..end).unwrap_or_default()
     }
+}
+
+/// Decides as much of the view as depends on nothing that is protected, nor on repositories; `None` where that can't
+/// be told, and the whole sketch says why.
+pub fn ahead(policy: &Policy, host: &HostFacts, wish: Observe) -> Option<Sketch> {
+    let enforcement = level::decide(policy, host).ok()?;
+    if enforcement.level == Level::Landlock {
+        return None;
+    }
+    let placement = place::place(&policy.mounts, host).ok()?;
+    let observe = confine::observed(host, enforcement.level, wish);
+    let view = view::ahead(policy, &placement, host, observe).ok()?;
+    let network = registries::named(&policy.network, &host.registries).ok()?;
+    let own = Ids { uid: host.user.uid, gid: host.user.gid };
+    let opening = opening(&network, &policy.process, own);
+    Some(Sketch { enforcement, placement, opening, network, view })
 }
 
 /// Decides the view.

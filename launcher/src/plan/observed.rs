@@ -17,7 +17,7 @@ impl Builder<'_> {
     /// directory one as well, nobody inside can put another file in its place.
     pub(super) fn denials(&mut self, own: &GuestPath) -> Result<(), PlanError> {
         self.directory(own, 0o755)?;
-        self.mount_early(own);
+        self.mount_early(own, true);
         let run = RunPath(PathBuf::from(DENIALS));
         self.plan.prepare.push(PrepareStep::MakeFile { at: run.clone(), mode: 0o600 });
         let at = fixed(&format!("{own}/{DENIALS}"));
@@ -27,15 +27,24 @@ impl Builder<'_> {
         Ok(())
     }
 
+    /// Does as [`denials`](Self::denials) will with the steps that are planned so far.
+    pub(super) fn denials_ahead(&mut self, own: &GuestPath) {
+        self.mount_early(own, false);
+    }
+
     /// Makes a directory of the view a mount as soon as it is there: before anything is mounted below
     /// it, which would be hidden.
-    fn mount_early(&mut self, at: &GuestPath) {
+    fn mount_early(&mut self, at: &GuestPath, is_made: bool) {
         let flags = MountFlags { noexec: true, ..MountFlags::default() };
         let mount = InitStep::Bind { source: Source::Guest(at.clone()), at: at.clone(), flags };
         let steps = &mut self.plan.init;
         let made = steps
             .iter()
             .position(|it| matches!(it, InitStep::Mkdir { at: made, .. } if made == at));
-        steps.insert(made.map_or(steps.len(), |made| made + 1), mount);
+        match made {
+            Some(made) => steps.insert(made + 1, mount),
+            None if is_made => steps.push(mount),
+            None => {}
+        }
     }
 }

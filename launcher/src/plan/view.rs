@@ -31,6 +31,10 @@ pub(crate) fn refuse_root(policy: &Policy) -> Result<(), PlanError> {
     }
 }
 
+/// Where a view says something of itself, and by what word an endow inside knows of this one.
+const OWN: &str = "/run/endow";
+const LEVEL: &str = "/run/endow/level";
+
 /// What the view needs from the host side, from pid 1 and from the supervisor.
 #[derive(Debug, Default)]
 pub(crate) struct ViewPlan {
@@ -53,15 +57,7 @@ pub(crate) fn plan(
     (level, observe): (Level, Observe),
 ) -> Result<ViewPlan, PlanError> {
     let mut builder = Builder::new(placement, host, policy);
-    builder.refuse_policies_by_link()?;
-    builder.begin();
-    let (root, others): (Vec<_>, Vec<_>) =
-        placement.mounts.iter().partition(|placed| placed.spec.at.is_root());
-    root.into_iter().try_for_each(|placed| builder.root(placed))?;
-    builder.kernel_file_systems(policy)?;
-    // What takes something that is prepared comes last: until then pid 1 need not wait for it.
-    let (late, early): (Vec<_>, Vec<_>) =
-        others.into_iter().partition(|placed| builder.can_be_late(placed));
+    let [early, late] = builder.opened(policy)?;
     early.into_iter().chain(late).try_for_each(|placed| builder.mount(placed))?;
     builder.awaited()?;
     builder.links()?;
@@ -69,6 +65,28 @@ pub(crate) fn plan(
     builder.live_names()?;
     builder.own_names(level, observe)?;
     builder.end(policy);
+    Ok(builder.plan)
+}
+
+/// Plans the mounts with which the view begins, until one that is made otherwise by what is protected in it.
+pub(crate) fn ahead(
+    policy: &Policy,
+    placement: &Placement,
+    host: &HostFacts,
+    observe: Observe,
+) -> Result<ViewPlan, PlanError> {
+    let mut builder = Builder::new(placement, host, policy);
+    let [early, _] = builder.opened(policy)?;
+    let is_covered = |placed: &Placed| {
+        let source = placed.source.as_ref().filter(|_| placed.is_live());
+        let hidden = source.and_then(|source| host.hidden.get(&source.path));
+        hidden.is_some_and(|hidden| !hidden.names.is_empty())
+    };
+    let known = early.into_iter().take_while(|placed| !is_covered(placed));
+    known.into_iter().try_for_each(|placed| builder.mount(placed))?;
+    if builder.shows_denials(observe) {
+        builder.denials_ahead(&fixed(OWN));
+    }
     Ok(builder.plan)
 }
 
@@ -149,6 +167,19 @@ impl<'a> Builder<'a> {
         takes && is_apart && self.below(placed).is_empty()
     }
 
+    /// Plans what comes before other mounts, and returns these: those last that take something prepared. Until then
+    /// pid 1 need not wait for it.
+    fn opened(&mut self, policy: &Policy) -> Result<[Vec<&'a Placed>; 2], PlanError> {
+        self.refuse_policies_by_link()?;
+        self.begin();
+        let (root, others): (Vec<&'a Placed>, Vec<_>) =
+            self.placement.mounts.iter().partition(|placed| placed.spec.at.is_root());
+        root.into_iter().try_for_each(|placed| self.root(placed))?;
+        self.kernel_file_systems(policy)?;
+        let (late, early) = others.into_iter().partition(|placed| self.can_be_late(placed));
+        Ok([early, late])
+    }
+
     fn begin(&mut self) {
         if !self.host.kernel.builds_detached() {
             self.step(InitStep::AttachRoot);
@@ -193,14 +224,18 @@ impl<'a> Builder<'a> {
         if let Some(directory) = self.placement.runtime_directory(self.host.user.uid) {
             self.directory(&directory, 0o700)?;
         }
-        let file = super::skeleton::fixed("/run/endow/level");
+        let file = fixed(LEVEL);
         if self.placement.is_writable_and_empty(&file) {
             self.content(&file, format!("{}\n", level.word()).into_bytes())?;
-            if !observe.is_nothing() {
-                self.denials(&super::skeleton::fixed("/run/endow"))?;
-            }
+        }
+        if self.shows_denials(observe) {
+            self.denials(&fixed(OWN))?;
         }
         Ok(())
+    }
+
+    fn shows_denials(&self, observe: Observe) -> bool {
+        !observe.is_nothing() && self.placement.is_writable_and_empty(&fixed(LEVEL))
     }
 
     pub(super) fn step(&mut self, step: InitStep) {

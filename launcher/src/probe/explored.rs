@@ -4,7 +4,9 @@
 //! tree; further down what the walk of names noted, where there is one.
 
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::fs::FileType;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use endow_policy::ProtectSet;
@@ -30,15 +32,38 @@ pub(super) struct Explored {
     pub(super) deep: Names,
     /// What the walk noted, but for what is known from above.
     pub(super) noted: Vec<DeepName>,
+    /// Whether nothing at the root is called as what git looks for.
+    pub(super) has_no_git: bool,
+}
+
+/// By what git takes a directory for a work tree, or for one of its own (see [`git_dir::was`]).
+const SIGNS: [&[u8]; 3] = [b".git", b"HEAD", b"config"];
+
+/// The names in a directory, with what each is.
+type Listed = Vec<(OsString, FileType)>;
+
+fn list(directory: &Path) -> Option<Listed> {
+    let entries = std::fs::read_dir(directory).ok()?.flatten();
+    let known = entries.filter_map(|entry| Some((entry.file_name(), entry.file_type().ok()?)));
+    Some(known.collect())
+}
+
+/// Whether one of these names may be found by one that git looks for, also where a file system folds case.
+fn has_sign(names: &Listed) -> bool {
+    let is_sign = |name: &[u8]| SIGNS.iter().any(|sign| name.eq_ignore_ascii_case(sign));
+    names.iter().any(|(name, _)| is_sign(name.as_bytes()))
 }
 
 impl Explored {
     /// Looks at a mount by the patterns that hold below its root.
     pub(super) fn of(root: &Path, protect: &ProtectSet, noted: Option<&Noted>) -> Self {
-        let prefix = Path::new(if git_dir::was_alone(root) { ".git" } else { "" });
+        let listed = list(root);
+        let has_no_git = listed.as_ref().is_some_and(|names| !has_sign(names));
+        let is_git = !has_no_git && git_dir::was_alone(root);
+        let prefix = Path::new(if is_git { ".git" } else { "" });
         let (top, deep, names) = (Names::default(), Names::default(), Vec::new());
-        let mut explored = Self { prefix, top, deep, noted: names };
-        explored.top.look((root, prefix), Path::new(""), protect);
+        let mut explored = Self { prefix, top, deep, noted: names, has_no_git };
+        explored.top.look_at((root, prefix), Path::new(""), protect, listed);
         if let Some(noted) = noted {
             explored.look_deep(root, protect, noted);
         }
@@ -112,13 +137,23 @@ pub(super) struct Names {
 
 impl Names {
     fn look(&mut self, (root, prefix): (&Path, &Path), below: &Path, protect: &ProtectSet) {
-        let Ok(entries) = std::fs::read_dir(root.join(below)) else {
+        let listed = list(&root.join(below));
+        self.look_at((root, prefix), below, protect, listed);
+    }
+
+    fn look_at(
+        &mut self,
+        (root, prefix): (&Path, &Path),
+        below: &Path,
+        protect: &ProtectSet,
+        listed: Option<Listed>,
+    ) {
+        let Some(listed) = listed else {
             self.closed.push(below.to_owned());
             return;
         };
-        for entry in entries.flatten() {
-            let path = below.join(entry.file_name());
-            let Ok(kind) = entry.file_type() else { continue };
+        for (name, kind) in listed {
+            let path = below.join(name);
             if self.is_way((root, prefix), &path, protect, kind) {
                 self.look((root, prefix), &path, protect);
                 self.ways.push(path);

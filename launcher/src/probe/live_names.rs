@@ -85,7 +85,7 @@ fn names(
     noted: Option<&Noted>,
     explored: &Explored,
 ) -> LiveNames {
-    let Explored { top, deep, noted: names, prefix } = explored;
+    let Explored { top, deep, noted: names, prefix, has_no_git } = explored;
     let mut names = LiveNames {
         prefix: (*prefix).to_owned(),
         there: top.there.clone(),
@@ -95,7 +95,7 @@ fn names(
         deep_ways: deep.ways.clone(),
         whole: noted.is_some_and(|it| it.whole),
     };
-    for directory in directories(root, noted) {
+    for directory in directories(root, noted, *has_no_git) {
         steering(root, &directory, protect, &mut names);
     }
     let lists = [&mut names.there, &mut names.ways, &mut names.below, &mut names.deep_ways];

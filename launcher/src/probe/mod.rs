@@ -49,7 +49,7 @@ use endow_policy::{
 };
 use rustc_hash::FxHashMap;
 
-use crate::plan::host::{HiddenNames, HostFacts, KernelFiles, LiveNames, Paths};
+use crate::plan::host::{HostFacts, KernelFiles, LiveNames, Paths};
 use crate::plan::step::FileId;
 use crate::plan::{self, DEVICES, policy_files};
 use crate::sys::identity::Identity;
@@ -133,13 +133,14 @@ pub(crate) fn look(
 }
 
 /// Answers everything else that a plan asks about this host; returns also the patterns of protected names,
-/// where a mount is live.
+/// where a mount is live. `begun` gets the answers when only those about protected names and repositories are missing.
 ///
 /// # Errors
 /// What is to be protected, or hidden, is not known.
 pub(crate) fn host_facts(
     questions: &Questions<'_>,
     looked: Looked,
+    begun: &mut dyn FnMut(&HostFacts),
 ) -> Result<(HostFacts, Option<ProtectSet>), UnknownNames> {
     let (policy, vars) = (questions.policy, questions.vars);
     let Looked { paths, files } = looked;
@@ -155,16 +156,14 @@ pub(crate) fn host_facts(
     if outer_level.is_some() {
         inside::leave_out_covered(&mut hidden);
     }
-    let protected = Protected::look(questions, &paths, protect.as_ref(), &hidden)?;
-    let asked = (policy, &paths, protect.as_ref());
-    let facts = HostFacts {
+    let mut facts = HostFacts {
         kernel,
         user: user::facts(vars),
         policies: inside::not_held(questions.policies, outer_level.is_some()),
         contents: contents::read(policy, vars),
-        repositories: repositories::look(asked, &hidden),
-        live_names: protected.live_names,
-        led: protected.led,
+        repositories: BTreeMap::new(),
+        live_names: BTreeMap::new(),
+        led: BTreeMap::new(),
         hidden,
         buffered: buffered::look(policy, &paths, (vars.uid, vars.gid)),
         trees: BTreeMap::new(),
@@ -177,6 +176,11 @@ pub(crate) fn host_facts(
         outer_level,
         paths,
     };
+    begun(&facts);
+    let protected = Protected::look(questions, &facts, protect.as_ref())?;
+    (facts.live_names, facts.led) = (protected.live_names, protected.led);
+    let asked = (policy, &facts.paths, protect.as_ref());
+    facts.repositories = repositories::look(asked, &facts.hidden, &protected.without_git);
     Ok((facts, protect))
 }
 
@@ -196,21 +200,21 @@ pub(crate) enum UnknownNames {
 struct Protected {
     live_names: BTreeMap<HostPath, LiveNames>,
     led: BTreeMap<HostPath, Vec<PatternRule>>,
+    without_git: BTreeSet<HostPath>,
 }
 
 impl Protected {
     fn look(
         questions: &Questions<'_>,
-        paths: &Paths,
+        HostFacts { paths, hidden, .. }: &HostFacts,
         protect: Option<&ProtectSet>,
-        hidden: &BTreeMap<HostPath, HiddenNames>,
     ) -> Result<Self, UnknownNames> {
         let Some(protect) = protect else { return Ok(Self::default()) };
         let Questions { policy, vars, environment, .. } = *questions;
         let asked = leads::Asked { policy, protect, vars, environment };
         let leads = leads::find(&asked, paths, hidden)?;
         let live_names = live_names::look((policy, paths, protect), hidden, &leads)?;
-        Ok(Self { live_names, led: leads.rules })
+        Ok(Self { live_names, led: leads.rules, without_git: leads.without_git })
     }
 }
 

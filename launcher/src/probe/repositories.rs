@@ -37,17 +37,20 @@ impl Wanted {
 pub(super) fn look(
     (policy, paths, protect): (&Policy, &Paths, Option<&ProtectSet>),
     hidden: &BTreeMap<HostPath, HiddenNames>,
+    without_git: &BTreeSet<HostPath>,
 ) -> BTreeMap<HostPath, RepositoryFacts> {
+    let known =
+        |root: &HostPath| Known { names: hidden.get(root), has_no_git: without_git.contains(root) };
     let wanted = protect.map(Wanted::of).unwrap_or_default();
     let live: BTreeSet<&HostPath> = live_roots(policy, paths).map(|(_, root)| root).collect();
     let is_free = |place: &Path| protect.is_some_and(|protect| protect.readmits(place));
     let of_live = live.iter().map(|root| {
-        let mut found = facts(root, hidden, &|at| of_live(at, wanted));
+        let mut found = facts(root, &known(root), &|at| of_live(at, wanted));
         found.hooks.retain(|place| !is_free(place));
         (*root, found)
     });
     let others = others(policy, paths).filter(|root| !live.contains(root));
-    let others = others.map(|root| (root, facts(root, hidden, &with_credentials)));
+    let others = others.map(|root| (root, facts(root, &known(root), &with_credentials)));
     let others = others.filter(|(_, facts)| *facts != RepositoryFacts::default());
     let mut others = others.peekable();
     // Patterns are compiled only where they decide something.
@@ -75,17 +78,26 @@ struct Directory<'a> {
     place: &'a Path,
 }
 
+/// What is known of a mount.
+struct Known<'a> {
+    names: Option<&'a HiddenNames>,
+    /// Whether git finds nothing at its root.
+    has_no_git: bool,
+}
+
 /// Adds up what is found in each repository of a mount.
 fn facts(
     root: &HostPath,
-    hidden: &BTreeMap<HostPath, HiddenNames>,
+    Known { names, has_no_git }: &Known<'_>,
     look: &dyn Fn(Directory<'_>) -> RepositoryFacts,
 ) -> RepositoryFacts {
-    let (root, names) = (root.as_path(), hidden.get(root));
+    let root = root.as_path();
     let mut all = RepositoryFacts::default();
     let noted = names.map(|it| &it.noted);
-    let own = is_directory(&root.join(GIT)).then(|| PathBuf::from(GIT));
-    let places = directories_beside(root, noted, own.is_some()).into_iter();
+    let may_have = !has_no_git;
+    let own = (may_have && is_directory(&root.join(GIT))).then(|| PathBuf::from(GIT));
+    let at_root = may_have.then(|| git_directory(root, own.is_some())).flatten();
+    let places = directories_beside(root, noted, at_root).into_iter();
     let places: BTreeSet<PathBuf> = places.chain(called_git(noted).cloned()).chain(own).collect();
     for place in places {
         let found = look(Directory { root, place: &place });
@@ -112,17 +124,21 @@ fn called_git(noted: Option<&Noted>) -> impl Iterator<Item = &PathBuf> {
     found.map(|(path, _)| path)
 }
 
-/// Returns the directories of git's in a mount.
-pub(super) fn directories(root: &Path, noted: Option<&Noted>) -> Vec<PathBuf> {
-    directories_beside(root, noted, is_directory(&root.join(GIT)))
+/// Returns the directories of git's in a mount; at its root may be none.
+pub(super) fn directories(root: &Path, noted: Option<&Noted>, has_no_git: bool) -> Vec<PathBuf> {
+    let at_root = || git_directory(root, is_directory(&root.join(GIT)));
+    directories_beside(root, noted, (!has_no_git).then(at_root).flatten())
 }
 
-/// Returns them where it is known whether the root has a directory called `.git`.
-fn directories_beside(root: &Path, noted: Option<&Noted>, has_own: bool) -> Vec<PathBuf> {
+/// Returns them where that of the root is known.
+fn directories_beside(
+    root: &Path,
+    noted: Option<&Noted>,
+    at_root: Option<PathBuf>,
+) -> Vec<PathBuf> {
     let deep = called_git(noted).filter(|path| git_dir::is(&root.join(path)));
     let bare = noted.iter().flat_map(|it| &it.repositories);
-    let mut all: Vec<PathBuf> =
-        deep.chain(bare).cloned().chain(git_directory(root, has_own)).collect();
+    let mut all: Vec<PathBuf> = deep.chain(bare).cloned().chain(at_root).collect();
     let submodules =
         all.iter().flat_map(|directory| git_dir::submodules(root, directory, &git_dir::is));
     all = submodules.collect::<Vec<_>>().into_iter().chain(all).collect();

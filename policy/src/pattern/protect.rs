@@ -1,8 +1,10 @@
 //! Protected names, and the names that lead to them.
 
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 
+use super::set::names;
 use super::{PatternError, PatternRule, PatternSet};
 
 /// Compiled patterns of protected names.
@@ -33,6 +35,9 @@ impl ProtectSet {
 
     /// Like [`below`](Self::below); `None` when it says no more than these.
     pub fn narrower(&self, root: &Path) -> Option<Self> {
+        if !self.may_begin_above(root) {
+            return None;
+        }
         let (names, ways) = (self.names.narrower(root), self.ways.narrower(root));
         if names.is_none() && ways.is_none() {
             return None;
@@ -40,6 +45,13 @@ impl ProtectSet {
         let names = names.unwrap_or_else(|| self.names.clone());
         let ways = ways.unwrap_or_else(|| self.ways.clone());
         Some(Self { rules: self.rules.clone(), names, ways })
+    }
+
+    /// Returns `false` only when no name of a directory's path is one with which a pattern begins.
+    fn may_begin_above(&self, root: &Path) -> bool {
+        let names = names(root.as_os_str().as_bytes());
+        let above = std::iter::once(&b""[..]).chain(names.iter().copied());
+        above.zip(&names).any(|(above, name)| self.ways.may_match_name(above, name))
     }
 
     /// Returns the pattern that protects a path or a directory above it.

@@ -1,6 +1,7 @@
 //! What holds for every plan, whatever the policy and the host.
 
 use std::cell::Cell;
+use std::collections::BTreeMap;
 
 use endow::plan::host::{ExecRequest, Found, HostFacts, PathFact};
 use endow::plan::seccomp::Observe;
@@ -190,6 +191,34 @@ fn what_the_supervisor_watches_is_not_covered_ahead() {
         |step: &InitStep| matches!(step, InitStep::Bind { at, .. } if *at == file.to_guest());
     assert_eq!(plan.supervise.renew.len(), 1);
     assert!(plan.init.iter().any(covers) && !ahead.iter().any(covers), "{ahead:?}");
+}
+
+/// pid 1 begins with mounts before anybody knows what is protected, and would begin again if the plan did otherwise.
+#[test]
+fn what_is_known_before_protected_names_is_the_beginning() {
+    let (mut all, mut mounts) = (0, 0);
+    for case in CASES {
+        let policy = case.policy();
+        for host in HOSTS {
+            let name = format!("{} on {}", case.name, host.name);
+            let facts = host.facts(&policy);
+            let Some((_, plan)) = in_halves(&policy, &facts) else { continue };
+            let earlier = HostFacts {
+                live_names: BTreeMap::new(),
+                led: BTreeMap::new(),
+                repositories: BTreeMap::new(),
+                ..facts
+            };
+            let first = endow::plan::ahead(&policy, &earlier, request().observe);
+            let Some(first) = first else { continue };
+            assert_eq!(*first.opening(), plan.opening, "{name}");
+            assert!(plan.init.starts_with(first.ahead()), "{name}: {:#?}", first.ahead());
+            all += 1;
+            let is_etc = |step: &InitStep| matches!(step, InitStep::Bind { at, .. } if at.as_path().starts_with("/etc"));
+            mounts += usize::from(first.ahead().iter().any(is_etc));
+        }
+    }
+    assert!(all > 30 && mounts > 10, "{all} {mounts}");
 }
 
 /// The steps that are carried out ahead, and the plan.

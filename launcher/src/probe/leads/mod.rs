@@ -66,6 +66,8 @@ pub(super) struct Found {
     pub(super) rules: BTreeMap<HostPath, Vec<PatternRule>>,
     /// What leads from the other ones to protected names.
     pub(super) explored: BTreeMap<HostPath, Explored>,
+    /// Mounts at whose root git finds nothing.
+    pub(super) without_git: BTreeSet<HostPath>,
 }
 
 /// Looks at the mounts of a policy.
@@ -92,9 +94,11 @@ pub(super) fn find(
         Some(((*place).clone(), places.rules(root, &asked.policy.protect)?))
     });
     let rules: BTreeMap<_, _> = rules.collect();
+    let plain = roots.iter().filter(|(_, root)| root.explored.has_no_git);
+    let without_git = plain.map(|(place, _)| (*place).clone()).collect();
     let explored = roots.into_iter().map(|(place, root)| (place.clone(), root.explored));
     let explored = explored.filter(|(place, _)| !rules.contains_key(place)).collect();
-    Ok(Found { rules, explored })
+    Ok(Found { rules, explored, without_git })
 }
 
 /// Returns the patterns of a directory that is no mount, where something leads into it.
@@ -153,7 +157,7 @@ fn collect(asked: &Asked<'_>, roots: &[&Root<'_>]) -> Result<Places, LeadsError>
 fn repositories(roots: &[&Root<'_>]) -> BTreeSet<Repository> {
     let mut finder = Finder::default();
     for root in roots {
-        finder.add_around(root.place);
+        finder.add_around(root.place, root.explored.has_no_git);
         if let Some(noted) = root.noted {
             finder.add_noted(root.place, noted);
         }

@@ -66,9 +66,10 @@ pub(super) struct Finder {
 
 impl Finder {
     /// Adds the repositories that a directory lies in, or is a part of, with submodules. What only looks like one hides
-    /// none of those around it.
-    pub(super) fn add_around(&mut self, root: &Path) {
-        for above in root.ancestors() {
+    /// none of those around it. Where the directory itself `has_none`, those around it are looked for.
+    pub(super) fn add_around(&mut self, root: &Path, has_none: bool) {
+        let above = root.ancestors().skip(usize::from(has_none));
+        for above in above {
             if !self.seen.insert(above.to_owned()) {
                 break;
             }
