@@ -368,7 +368,21 @@ impl Supervised<'_> {
         let message = Message::decode(bytes.get(..length)?)?;
         self.sandbox.keep(message, descriptors);
         self.know(message);
+        if matches!(message, Message::Exited { .. }) {
+            self.wind_up();
+        }
         Some(message)
+    }
+
+    /// Nothing is left inside but pid 1: live mounts are looked through for the last time while it ends, and the
+    /// kernel takes with it what nobody here keeps.
+    fn wind_up(&mut self) {
+        let Some(guarding) = &self.guarding else { return };
+        guarding.stop();
+        if self.served.is_none() && self.renewal.is_none() {
+            let descriptors = &mut self.sandbox.descriptors;
+            (descriptors.user, descriptors.mount, descriptors.network) = (None, None, None);
+        }
     }
 
     /// Takes note of descriptors that came with a message.
