@@ -63,6 +63,7 @@ mod run_merge;
 mod run_mounts;
 mod run_odd_files;
 mod run_policies;
+mod run_processors;
 mod run_profiles;
 mod run_readme;
 mod run_report;

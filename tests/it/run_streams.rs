@@ -202,6 +202,19 @@ fn descriptors_that_can_not_be_kept_are_mistakes() {
     }
 }
 
+/// Sockets of the supervisor's have the lowest numbers that the caller left free.
+#[test]
+fn supervisors_own_descriptors_can_not_be_passed() {
+    let world = World::new();
+    let script = "for n in 3 4 5 6 7 8 9 10 11 12; do \
+                  \"$E\" run --keep-fd $n -- touch started; echo $?; \
+                  \"$E\" run --report fd:$n -- touch started; echo $?; done";
+    let closed = (3..=12).map(|number| format!("{number}<&- ")).collect::<String>();
+    let said = line(&world, &format!("{{ {script}; }} {closed}"));
+    assert_eq!(said.stdout, "125\n".repeat(20), "{}", said.stderr);
+    assert!(!world.project().join("started").exists());
+}
+
 #[test]
 fn report_goes_to_a_descriptor() {
     let world = World::new();

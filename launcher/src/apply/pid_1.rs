@@ -17,6 +17,7 @@ use crate::plan::Namespaces;
 use crate::sys;
 use crate::sys::arguments::StringArea;
 use crate::sys::clone::Cloned;
+use crate::sys::processor::Processors;
 use crate::sys::signal::{Disposition, SignalSet};
 
 /// What pid 1 begins with.
@@ -35,6 +36,8 @@ pub(super) struct Start {
     pub(super) paper: File,
     /// The strings that are wiped.
     pub(super) strings: StringArea,
+    /// Those that it and the command may use, where it may have been sent to some of them.
+    pub(super) processors: Option<Processors>,
 }
 
 /// Opens the sandbox, waits for the plan, carries it out and reaps; never returns.
@@ -84,7 +87,11 @@ fn wait(start: &Start, view: &mut View) -> Result<u32, StepFailure> {
         let received = sys::socket::receive(&start.socket, &mut bytes, RecvFlags::empty());
         let (length, _) = received.map_err(of_pid_1)?;
         match Message::decode(bytes.get(..length).unwrap_or_default()) {
-            Some(Message::Planned) => return Ok(done),
+            // Whoever sends it away has done so before.
+            Some(Message::Planned) => {
+                let all = start.processors.iter().try_for_each(Processors::use_all);
+                return all.map(|()| done).map_err(of_pid_1);
+            }
             Some(Message::Steps { bytes }) => {
                 let steps = steps(start, bytes).map_err(of_pid_1)?;
                 view.run((Stage::Init, done), &steps)?;
@@ -147,6 +154,8 @@ fn become_pid_1(
         Cloned::Parent { pid, pidfd } => {
             let started = Message::Started.encode();
             sys::socket::send(socket, &started, &[pidfd.as_fd()]).map_err(of_pid_1)?;
+            // Where the command has to wait for this processor, it is to have it now.
+            rustix::thread::sched_yield();
             Ok((pid, lowered.reaper))
         }
     }

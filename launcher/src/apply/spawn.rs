@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::ffi::NulError;
 use std::fs::File;
 use std::io::Write;
-use std::os::fd::{OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::io::Errno;
@@ -22,6 +22,7 @@ use crate::plan::{Namespaces, Opening, Plan, Sketch};
 use crate::sys;
 use crate::sys::arguments::StringArea;
 use crate::sys::clone::Cloned;
+use crate::sys::processor::Processors;
 use crate::sys::signal::{Disposition, SignalSet};
 
 /// A sandbox whose pid 1 exists; it has not said yet that the command started.
@@ -206,6 +207,21 @@ impl Begun {
         }
     }
 
+    /// Returns the numbers of the descriptors by which it is known here.
+    pub(crate) fn descriptors(&self) -> Vec<i32> {
+        let process = match &self.process {
+            Process::Made { pidfd, .. } => Some(pidfd.as_raw_fd()),
+            Process::Asked(_) | Process::Given => None,
+        };
+        let socket = self.socket.as_ref().map(AsRawFd::as_raw_fd);
+        [Some(self.paper.as_raw_fd()), socket, process].into_iter().flatten().collect()
+    }
+
+    /// Whether it opens the sandbox in this way.
+    pub(crate) fn is_opened_by(&self, opening: &Opening) -> bool {
+        self.opening == *opening
+    }
+
     /// Whether all that it was told is the beginning of the plan, and reached it.
     fn is_on_the_way_to(&self, plan: &Plan) -> bool {
         let is_beginning = self.opening == plan.opening && plan.init.starts_with(&self.early);
@@ -290,15 +306,28 @@ pub(crate) fn begin(opening: &Opening, cgroup: Option<RawFd>) -> Result<Begun, S
         }
         strings => strings?,
     };
+    let processors = Processors::all();
     match sys::clone::clone(first(opening.namespaces), cgroup) {
         Ok(Cloned::Child) => {
             drop(socket);
             let namespaces = opening.namespaces;
             let (ahead, has_network) = (Vec::new(), false);
             let socket = theirs;
-            pid_1::run(&Start { namespaces, has_network, steps, ahead, socket, paper, strings })
+            pid_1::run(&Start {
+                namespaces,
+                has_network,
+                steps,
+                ahead,
+                socket,
+                paper,
+                strings,
+                processors,
+            })
         }
         Ok(Cloned::Parent { pid, pidfd }) => {
+            if let Some(all) = &processors {
+                all.send_away(pid);
+            }
             Ok(begun(opening, (socket, paper), Process::Made { pid, pidfd }))
         }
         Err(errno) => Err(SpawnError::of_clone(errno)),

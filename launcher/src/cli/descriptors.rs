@@ -39,13 +39,15 @@ pub(crate) struct Inherited {
 }
 
 /// Takes the descriptors that are named and closes all others that were inherited: neither the
-/// supervisor nor the command holds what nobody gave it.
-pub(crate) fn take(args: &RunArgs) -> Result<Passed, CommandError> {
+/// supervisor nor the command holds what nobody gave it. Those of the supervisor's `own` that it has already are
+/// nobody's to pass.
+pub(crate) fn take(args: &RunArgs, own: &[i32]) -> Result<Passed, CommandError> {
     let mut named = args.keep_fd.clone();
     let targets = args.report.iter().chain(&args.events);
     named.extend(targets.filter_map(|target| number(target)));
-    must_be_open(&named)?;
+    must_be_open(&named, own)?;
     STREAMS.into_iter().try_for_each(leads_nowhere)?;
+    named.extend(own);
     let closed = open_now().map(|open| open.into_iter().filter(|it| !named.contains(it)).collect());
     let inherited = Inherited { passed: args.keep_fd.clone(), closed };
     close_others(&named).map_err(|errno| {
@@ -71,9 +73,9 @@ fn open_now() -> Option<Vec<i32>> {
     Some(open)
 }
 
-fn must_be_open(named: &[i32]) -> Result<(), CommandError> {
+fn must_be_open(named: &[i32], own: &[i32]) -> Result<(), CommandError> {
     for number in named {
-        if *number < 3 || sys::fd::borrow_number(*number).is_err() {
+        if *number < 3 || own.contains(number) || sys::fd::borrow_number(*number).is_err() {
             return Err(CommandError::new(Kind::Usage, "not an open descriptor above 2")
                 .about(number)
                 .hint("open it in the shell first, as in `5<file`"));

@@ -29,6 +29,7 @@ mod landed;
 mod learn;
 mod left_over;
 mod naming;
+mod opened;
 mod output;
 mod own_profile;
 mod picked;
@@ -56,6 +57,7 @@ use args::{Command, Invocation, Usage};
 use error::{CommandError, Kind};
 use output::Output;
 
+use crate::apply::Begun;
 use crate::sys;
 
 /// Runs the program with the arguments of the process.
@@ -65,13 +67,14 @@ pub fn main() -> ExitCode {
     if let Some(speak) = runners::of(arguments.first()) {
         return speak(arguments);
     }
+    let opened = opened::open(&arguments);
     let invocation = match args::parse(arguments) {
         Ok(invocation) => invocation,
         Err(usage) => return refuse(&usage),
     };
     let output = Output::new(&invocation.style);
     let running = matches!(invocation.command, Command::Run(_));
-    match dispatch(invocation, &output) {
+    match dispatch(invocation, &output, opened) {
         Ok(code) => code,
         // A command that `run` starts could end with 2 itself.
         Err(error) if error.kind == Kind::Usage && !running => {
@@ -89,9 +92,13 @@ fn refuse(usage: &Usage) -> ExitCode {
     })
 }
 
-fn dispatch(invocation: Invocation, output: &Output) -> Result<ExitCode, CommandError> {
+fn dispatch(
+    invocation: Invocation,
+    output: &Output,
+    opened: Option<Begun>,
+) -> Result<ExitCode, CommandError> {
     match invocation.command {
-        Command::Run(run) => commands::run::run(&run, output),
+        Command::Run(run) => commands::run::run(&run, output, opened),
         Command::Build(args) => build::run(&args, output),
         Command::Plan(plan) => commands::plan::run(&plan, output),
         Command::Check(check) => commands::check::run(&check, output),

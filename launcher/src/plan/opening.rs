@@ -27,6 +27,11 @@ pub struct Namespaces {
     pub shared_ipc: bool,
 }
 
+/// Plans the opening that most runs have, before anything of them is known.
+pub fn usual(own: Ids) -> Opening {
+    opening(&Network::default(), &ProcessRules::default(), own)
+}
+
 /// Plans the opening of a run of a user with these numbers.
 pub fn opening(rules: &Network, process: &ProcessRules, own: Ids) -> Opening {
     let apart = rules.mode != NetworkMode::Host;

@@ -88,6 +88,11 @@ pub(crate) fn parse(arguments: Vec<OsString>) -> Result<Invocation, Usage> {
     Ok(Invocation { command, style })
 }
 
+/// Returns whether a command is to be run.
+pub(crate) fn is_run(arguments: &[OsString]) -> bool {
+    is_prefix_form(arguments) || arguments.get(1).is_some_and(|first| first == "run")
+}
+
 /// Options or nothing before `--`: the command is to be run. Otherwise the first word is the name
 /// of one of endow's own commands.
 fn is_prefix_form(arguments: &[OsString]) -> bool {

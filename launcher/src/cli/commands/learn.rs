@@ -58,12 +58,12 @@ fn not_kept(error: io::Error) -> CommandError {
 /// ended.
 fn rehearse(args: &LearnArgs, output: &Output) -> Result<Value, CommandError> {
     let run = args.run();
-    let passed = descriptors::take(&run)?;
+    let passed = descriptors::take(&run, &[])?;
     let aside = Aside::begin().map_err(|errno| {
         CommandError::new(Kind::Setup, "can't lead the command's output to stderr")
             .cause(io::Error::from(errno))
     })?;
-    let finished = supervised(&run, output, (passed.events, Purpose::Learn));
+    let finished = supervised(&run, output, (passed.events, Purpose::Learn), None);
     aside.end();
     let finished = finished?;
     ending::tell(&finished.planned, &finished.ended, output)?;

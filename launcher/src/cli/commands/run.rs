@@ -32,15 +32,20 @@ use crate::plan::seccomp::Observe;
 use crate::plan::step::Buffered;
 use crate::supervise::{Notice, Observed, Terminal};
 
-/// Runs the command.
-pub(crate) fn run(args: &RunArgs, output: &Output) -> Result<ExitCode, CommandError> {
+/// Runs the command, in a sandbox that is `opened` already where it is such a one.
+pub(crate) fn run(
+    args: &RunArgs,
+    output: &Output,
+    opened: Option<Begun>,
+) -> Result<ExitCode, CommandError> {
     if args.policy.allow.iter().any(|word| word == "help") {
         output.text(&words::allow_help());
         return Ok(ExitCode::SUCCESS);
     }
-    let passed = descriptors::take(args)?;
+    let own = opened.as_ref().map(Begun::descriptors).unwrap_or_default();
+    let passed = descriptors::take(args, &own)?;
     let reports = passed.reports;
-    let result = supervised(args, output, (passed.events, Purpose::Run));
+    let result = supervised(args, output, (passed.events, Purpose::Run), opened);
     match result {
         Ok(run) => {
             if output.is_json() || !reports.are_none() {
@@ -72,9 +77,14 @@ pub(crate) fn run(args: &RunArgs, output: &Output) -> Result<ExitCode, CommandEr
 
 /// Begins the sandbox while the host is asked. What is captured needs descriptors that are not
 /// open yet; and a refusal is told when the plan is made.
-fn begin_early(settled: &mut Settled, args: &RunArgs, request: &Request) -> Option<Begun> {
+fn begin_early(
+    settled: &mut Settled,
+    (args, request): (&RunArgs, &Request),
+    opened: Option<Begun>,
+) -> Option<Begun> {
     let opening = settled.opening().filter(|_| !request.captured && is_whole(args))?;
-    let mut begun = apply::begin(&opening, None).ok()?;
+    let opened = opened.filter(|opened| opened.is_opened_by(&opening));
+    let mut begun = opened.or_else(|| apply::begin(&opening, None).ok())?;
     begun.go_ahead(&settled.early());
     Some(begun)
 }
@@ -166,6 +176,7 @@ pub(crate) fn supervised(
     args: &RunArgs,
     output: &Output,
     (mut events, purpose): (Events, Purpose),
+    opened: Option<Begun>,
 ) -> Result<Finished, CommandError> {
     let earlier = args.from.as_deref().map(earlier::open).transpose()?;
     let request = Request {
@@ -180,7 +191,7 @@ pub(crate) fn supervised(
     };
     let mut settled = settled(args, purpose)?;
     let captured = request.captured;
-    let mut begun = begin_early(&mut settled, args, &request);
+    let mut begun = begin_early(&mut settled, (args, &request), opened);
     if !args.amendment.is_foreign {
         left_over::clear(settled.state(), output);
     }

@@ -56,9 +56,9 @@ fn execute(options: &Options, output: &Output) -> Result<ExitCode, CommandError>
     drop(made(&options.events)?);
     let args = view::run_args(options)?;
     // All that is open and not named is closed.
-    let passed = descriptors::take(&args)?;
+    let passed = descriptors::take(&args, &[])?;
     let statistics = made(&options.statistics)?;
-    let run = supervised(&args, output, (passed.events, Purpose::Run))?;
+    let run = supervised(&args, output, (passed.events, Purpose::Run), None)?;
     if let Some(file) = statistics {
         statistics::write(file, run.ended.usage).map_err(unwritten)?;
     }
