@@ -62,8 +62,9 @@ mod run_many;
 mod run_merge;
 mod run_mounts;
 mod run_odd_files;
+mod run_opened;
 mod run_policies;
-mod run_processors;
+
 mod run_profiles;
 mod run_readme;
 mod run_report;

@@ -239,16 +239,7 @@ impl Maker {
                 put_at([out, err], numbers);
                 let (ahead, paper) = (mem::take(&mut self.ahead), File::from(paper));
                 let strings = self.strings;
-                pid_1::run(&Start {
-                    namespaces,
-                    has_network,
-                    steps,
-                    ahead,
-                    socket,
-                    paper,
-                    strings,
-                    processors: None,
-                })
+                pid_1::run(&Start { namespaces, has_network, steps, ahead, socket, paper, strings })
             }
         }
     }

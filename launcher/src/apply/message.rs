@@ -86,6 +86,8 @@ pub(crate) enum Message {
     Planned,
     /// The supervisor says: steps follow, in a packet of so many bytes.
     Steps { bytes: u32 },
+    /// The supervisor says: the rest of the opening follows likewise, for a network namespace of its own or not.
+    Opening { bytes: u32, network: bool },
 }
 
 /// The size of every message.
@@ -123,6 +125,7 @@ impl Message {
             Self::Sockets => [13, 0, 0, 0, 0, 0],
             Self::Handed => [14, 0, 0, 0, 0, 0],
             Self::Steps { bytes } => [12, bytes.into(), 0, 0, 0, 0],
+            Self::Opening { bytes, network } => [15, bytes.into(), network.into(), 0, 0, 0],
         };
         let mut bytes = [0; SIZE];
         for (chunk, word) in bytes.chunks_exact_mut(8).zip(words) {
@@ -167,6 +170,7 @@ impl Message {
             12 => Self::Steps { bytes: number(first)? },
             13 => Self::Sockets,
             14 => Self::Handed,
+            15 => Self::Opening { bytes: number(first)?, network: second != 0 },
             _ => return None,
         })
     }
@@ -194,6 +198,8 @@ mod tests {
             Message::Layer,
             Message::Sockets,
             Message::Steps { bytes: 7 },
+            Message::Opening { bytes: 7, network: true },
+            Message::Opening { bytes: 0, network: false },
         ];
         for message in messages {
             assert_eq!(Message::decode(&message.encode()), Some(message));

@@ -17,7 +17,6 @@ use crate::plan::Namespaces;
 use crate::sys;
 use crate::sys::arguments::StringArea;
 use crate::sys::clone::Cloned;
-use crate::sys::processor::Processors;
 use crate::sys::signal::{Disposition, SignalSet};
 
 /// What pid 1 begins with.
@@ -36,8 +35,6 @@ pub(super) struct Start {
     pub(super) paper: File,
     /// The strings that are wiped.
     pub(super) strings: StringArea,
-    /// Those that it and the command may use, where it may have been sent to some of them.
-    pub(super) processors: Option<Processors>,
 }
 
 /// Opens the sandbox, waits for the plan, carries it out and reaps; never returns.
@@ -76,6 +73,19 @@ fn open(start: &Start, view: &mut View) -> Result<Inherited, StepFailure> {
     Ok(Inherited { umask, parent: rustix::process::getpid() })
 }
 
+/// Makes the rest of it, which was not known at first.
+fn open_rest(
+    (start, view): (&Start, &mut View),
+    network: bool,
+    steps: &[Init],
+) -> Result<(), StepFailure> {
+    if network {
+        sys::clone::unshare(libc::CLONE_NEWNET).map_err(failure(Stage::Clone))?;
+    }
+    view.run((Stage::Opening, count(&start.steps)), steps)?;
+    view.sockets.send(start.socket.as_fd()).map_err(failure(Stage::Opening))
+}
+
 /// Waits for the plan, and carries out what comes before; returns how many steps that were. A
 /// supervisor that is gone has no plan.
 fn wait(start: &Start, view: &mut View) -> Result<u32, StepFailure> {
@@ -87,15 +97,15 @@ fn wait(start: &Start, view: &mut View) -> Result<u32, StepFailure> {
         let received = sys::socket::receive(&start.socket, &mut bytes, RecvFlags::empty());
         let (length, _) = received.map_err(of_pid_1)?;
         match Message::decode(bytes.get(..length).unwrap_or_default()) {
-            // Whoever sends it away has done so before.
-            Some(Message::Planned) => {
-                let all = start.processors.iter().try_for_each(Processors::use_all);
-                return all.map(|()| done).map_err(of_pid_1);
-            }
+            Some(Message::Planned) => return Ok(done),
             Some(Message::Steps { bytes }) => {
                 let steps = steps(start, bytes).map_err(of_pid_1)?;
                 view.run((Stage::Init, done), &steps)?;
                 done += count(&steps);
+            }
+            Some(Message::Opening { bytes, network }) => {
+                let steps = steps(start, bytes).map_err(of_pid_1)?;
+                open_rest((start, view), network, &steps)?;
             }
             _ => sys::clone::exit_now(0),
         }

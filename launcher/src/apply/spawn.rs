@@ -22,7 +22,6 @@ use crate::plan::{Namespaces, Opening, Plan, Sketch};
 use crate::sys;
 use crate::sys::arguments::StringArea;
 use crate::sys::clone::Cloned;
-use crate::sys::processor::Processors;
 use crate::sys::signal::{Disposition, SignalSet};
 
 /// A sandbox whose pid 1 exists; it has not said yet that the command started.
@@ -217,9 +216,19 @@ impl Begun {
         [Some(self.paper.as_raw_fd()), socket, process].into_iter().flatten().collect()
     }
 
-    /// Whether it opens the sandbox in this way.
-    pub(crate) fn is_opened_by(&self, opening: &Opening) -> bool {
-        self.opening == *opening
+    /// Has it open the rest of a sandbox; returns whether what it was told first is the beginning of that.
+    pub(crate) fn open_rest(&mut self, opening: &Opening) -> bool {
+        let namespaces = self.opening.namespaces.zip(opening.namespaces);
+        let network = namespaces.and_then(|(now, then)| now.network_for(then));
+        let rest = opening.steps.strip_prefix(self.opening.steps.as_slice());
+        let (Some(network), Some(rest)) = (network, rest) else { return false };
+        let lowered = Lowering::default().steps(rest).ok();
+        let Some(packet) = lowered.and_then(|steps| packet(&steps)) else { return false };
+        let bytes = u32::try_from(packet.len()).unwrap_or_default();
+        let told = self.tell(&Message::Opening { bytes, network }.encode());
+        self.unsent = told.and_then(|()| self.tell(&packet)).err();
+        self.opening = opening.clone();
+        true
     }
 
     /// Whether all that it was told is the beginning of the plan, and reached it.
@@ -306,28 +315,16 @@ pub(crate) fn begin(opening: &Opening, cgroup: Option<RawFd>) -> Result<Begun, S
         }
         strings => strings?,
     };
-    let processors = Processors::all();
     match sys::clone::clone(first(opening.namespaces), cgroup) {
         Ok(Cloned::Child) => {
             drop(socket);
             let namespaces = opening.namespaces;
             let (ahead, has_network) = (Vec::new(), false);
             let socket = theirs;
-            pid_1::run(&Start {
-                namespaces,
-                has_network,
-                steps,
-                ahead,
-                socket,
-                paper,
-                strings,
-                processors,
-            })
+            pid_1::run(&Start { namespaces, has_network, steps, ahead, socket, paper, strings })
         }
         Ok(Cloned::Parent { pid, pidfd }) => {
-            if let Some(all) = &processors {
-                all.send_away(pid);
-            }
+            sys::processor::send_away(pid);
             Ok(begun(opening, (socket, paper), Process::Made { pid, pidfd }))
         }
         Err(errno) => Err(SpawnError::of_clone(errno)),

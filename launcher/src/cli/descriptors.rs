@@ -60,6 +60,11 @@ pub(crate) fn take(args: &RunArgs, own: &[i32]) -> Result<Passed, CommandError> 
     Ok(Passed { reports: Reports(reports), events: Events::new(events), inherited })
 }
 
+/// Whether the caller left nothing open but the streams.
+pub(crate) fn is_nothing_inherited() -> bool {
+    open_now().is_some_and(|open| open.is_empty())
+}
+
 /// Returns the numbers above 2 of what is open, if that can be told.
 fn open_now() -> Option<Vec<i32>> {
     let entries = std::fs::read_dir("/proc/self/fd").ok()?;

@@ -1,23 +1,23 @@
-//! The sandbox that most runs have, opened before anything is read: the kernel makes its namespaces meanwhile. A run
-//! that needs another one drops it.
+//! What the sandboxes of most runs begin with, made before anything is read. A run that needs another one drops it.
 
 use std::ffi::{OsStr, OsString};
 
 use endow_policy::Ids;
 use rustix::process::{getegid, geteuid};
 
-use super::args;
+use super::{args, descriptors};
 use crate::apply::{self, Begun};
 use crate::plan;
 
-/// Options that most likely make it of no use: another network, output that is captured, and no run at all.
-const OTHERS: [&str; 6] = ["--net", "--json", "--help", "-h", "--version", "-V"];
+/// Options that make it of no use: output that is captured, and no run at all.
+const OTHERS: [&str; 5] = ["--json", "--help", "-h", "--version", "-V"];
 
-/// Opens it where the arguments look like those of a run. One that can't be opened says so when it is opened for a
-/// policy.
+/// Makes it where the arguments look like those of a run, and the caller left nothing open that it would hold as
+/// long as the arguments are read. Where it can't be made, the same is tried for a policy, and told.
 pub(super) fn open(arguments: &[OsString]) -> Option<Begun> {
     let own = Ids { uid: geteuid().as_raw(), gid: getegid().as_raw() };
-    may_serve(arguments).then(|| apply::begin(&plan::usual_opening(own), None).ok()).flatten()
+    let may_serve = may_serve(arguments) && descriptors::is_nothing_inherited();
+    may_serve.then(|| apply::begin(&plan::first_opening(own), None).ok()).flatten()
 }
 
 fn may_serve(arguments: &[OsString]) -> bool {
@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn runs_with_the_usual_sandbox_are_known() {
+    fn runs_are_known_by_their_arguments() {
         let may = |words: &[&str]| {
             let words = [&["endow"], words].concat();
             may_serve(&words.into_iter().map(OsString::from).collect::<Vec<_>>())
@@ -41,9 +41,6 @@ mod tests {
             may(&["--", "true"]) && may(&["run", "true"]) && may(&["--ro", "/x", "--", "true"])
         );
         assert!(may(&["run", "--", "curl", "--json", "{}"]), "that is the command's");
-        assert!(
-            !may(&["run", "--net=host", "--", "true"]) && !may(&["--net", "host", "--", "true"])
-        );
         assert!(!may(&["run", "--help"]) && !may(&["--json", "--", "true"]));
         assert!(!may(&["plan", "--", "true"]) && !may(&["--version"]) && !may(&[]));
     }

@@ -64,7 +64,7 @@ pub(crate) use level::{COVERED_PROC, UNCOVER_PROC};
 pub use level::{Degradation, Enforcement};
 pub use mounts::{HIDDEN_DIRECTORY, HIDDEN_FILE, content_key};
 pub use observed::DENIALS;
-pub use opening::{Namespaces, Opening, opening, opens_early, usual as usual_opening};
+pub use opening::{Namespaces, Opening, first as first_opening, opening, opens_early};
 pub use repository::{COPY, CopiedSettings};
 pub use skeleton::DEVICES;
 pub use ssh_agent::ChosenKeys;

@@ -27,9 +27,19 @@ pub struct Namespaces {
     pub shared_ipc: bool,
 }
 
-/// Plans the opening that most runs have, before anything of them is known.
-pub fn usual(own: Ids) -> Opening {
-    opening(&Network::default(), &ProcessRules::default(), own)
+impl Namespaces {
+    /// Returns whether a network namespace is missing to those that are wanted; `None` when there is too much.
+    pub(crate) fn network_for(self, wanted: Self) -> Option<bool> {
+        let network = wanted.network && !self.network;
+        (Self { network: wanted.network, ..self } == wanted && (wanted.network || !self.network))
+            .then_some(network)
+    }
+}
+
+/// Plans the beginning of the opening that most runs have, before anything of them is known: whatever their network is.
+pub fn first(own: Ids) -> Opening {
+    let rules = Network { mode: NetworkMode::Host, ..Network::default() };
+    opening(&rules, &ProcessRules::default(), own)
 }
 
 /// Plans the opening of a run of a user with these numbers.
@@ -37,11 +47,11 @@ pub fn opening(rules: &Network, process: &ProcessRules, own: Ids) -> Opening {
     let apart = rules.mode != NetworkMode::Host;
     let inside = process.ids.filter(|ids| *ids != own);
     let mut steps = vec![InitStep::IdMaps { uid: own.uid, gid: own.gid, inside }];
+    steps.extend([InitStep::NewRoot, InitStep::NewProc, InitStep::NewDevpts]);
     if apart {
         steps.push(InitStep::LoopbackUp);
         steps.extend(network::opening(rules));
     }
-    steps.extend([InitStep::NewRoot, InitStep::NewProc, InitStep::NewDevpts]);
     let namespaces = Namespaces {
         network: apart,
         #[cfg(feature = "test-switches")]

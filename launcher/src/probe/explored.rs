@@ -39,26 +39,40 @@ pub(super) struct Explored {
 /// By what git takes a directory for a work tree, or for one of its own (see [`git_dir::was`]).
 const SIGNS: [&[u8]; 3] = [b".git", b"HEAD", b"config"];
 
-/// The names in a directory, with what each is.
-type Listed = Vec<(OsString, FileType)>;
-
-fn list(directory: &Path) -> Option<Listed> {
-    let entries = std::fs::read_dir(directory).ok()?.flatten();
-    let known = entries.filter_map(|entry| Some((entry.file_name(), entry.file_type().ok()?)));
-    Some(known.collect())
+/// What a directory holds.
+struct Listed {
+    /// The names, with what each is.
+    names: Vec<(OsString, FileType)>,
+    /// Whether these are all.
+    is_whole: bool,
 }
 
-/// Whether one of these names may be found by one that git looks for, also where a file system folds case.
-fn has_sign(names: &Listed) -> bool {
-    let is_sign = |name: &[u8]| SIGNS.iter().any(|sign| name.eq_ignore_ascii_case(sign));
-    names.iter().any(|(name, _)| is_sign(name.as_bytes()))
+impl Listed {
+    fn of(directory: &Path) -> Option<Self> {
+        let entries = std::fs::read_dir(directory).ok()?;
+        let known = entries.map(|entry| entry.and_then(|it| Ok((it.file_name(), it.file_type()?))));
+        let mut listed = Self { names: Vec::new(), is_whole: true };
+        for entry in known {
+            listed.is_whole &= entry.is_ok();
+            listed.names.extend(entry);
+        }
+        Some(listed)
+    }
+
+    /// Whether a name that git looks for may find one of these: a file system that folds case takes other letters for
+    /// the same, too.
+    fn may_have_sign(&self) -> bool {
+        let is_sign = |name: &[u8]| SIGNS.iter().any(|sign| name.eq_ignore_ascii_case(sign));
+        let may_be_sign = |name: &[u8]| !name.is_ascii() || is_sign(name);
+        !self.is_whole || self.names.iter().any(|(name, _)| may_be_sign(name.as_bytes()))
+    }
 }
 
 impl Explored {
     /// Looks at a mount by the patterns that hold below its root.
     pub(super) fn of(root: &Path, protect: &ProtectSet, noted: Option<&Noted>) -> Self {
-        let listed = list(root);
-        let has_no_git = listed.as_ref().is_some_and(|names| !has_sign(names));
+        let listed = Listed::of(root);
+        let has_no_git = listed.as_ref().is_some_and(|listed| !listed.may_have_sign());
         let is_git = !has_no_git && git_dir::was_alone(root);
         let prefix = Path::new(if is_git { ".git" } else { "" });
         let (top, deep, names) = (Names::default(), Names::default(), Vec::new());
@@ -137,7 +151,7 @@ pub(super) struct Names {
 
 impl Names {
     fn look(&mut self, (root, prefix): (&Path, &Path), below: &Path, protect: &ProtectSet) {
-        let listed = list(&root.join(below));
+        let listed = Listed::of(&root.join(below));
         self.look_at((root, prefix), below, protect, listed);
     }
 
@@ -152,7 +166,7 @@ impl Names {
             self.closed.push(below.to_owned());
             return;
         };
-        for (name, kind) in listed {
+        for (name, kind) in listed.names {
             let path = below.join(name);
             if self.is_way((root, prefix), &path, protect, kind) {
                 self.look((root, prefix), &path, protect);

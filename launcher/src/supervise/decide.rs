@@ -193,7 +193,8 @@ fn said(state: &mut State, message: Message) -> Decision {
         | Message::Handed
         | Message::Terminate
         | Message::Planned
-        | Message::Steps { .. } => Decision::default(),
+        | Message::Steps { .. }
+        | Message::Opening { .. } => Decision::default(),
     }
 }
 

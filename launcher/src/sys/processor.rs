@@ -1,43 +1,34 @@
 //! On which processor a process begins.
 
-use rustix::io::Errno;
 use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 
 /// The processors of this machine that are in use (sysfs, `Documentation/ABI/stable/sysfs-devices-system-cpu`).
 const ONLINE: &str = "/sys/devices/system/cpu/online";
 
-/// All processors, where this process may use all and has more than one: its new processes can be sent to another one.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Processors(CpuSet);
-
-impl Processors {
-    /// Asks for them. One that may not use them all was told so, by taskset(1) or a control group: what it was told
-    /// must stay, and can't be read back.
-    pub(crate) fn all() -> Option<Self> {
-        let own = sched_getaffinity(None).ok()?;
-        let online = std::fs::read_to_string(ONLINE).ok().and_then(|text| set(text.trim_end()))?;
-        (own.count() > 1 && own == online).then_some(Self(own))
+/// Sends a new process to another processor than this one, on which it would wait: the kernel of a virtual machine
+/// takes a processor that sleeps for a busy one, and starts it there up to two of its ticks later. From there it may go
+/// anywhere.
+///
+/// Nothing is done where this process may not use all processors: what taskset(1) or a control group has said must
+/// stay, and can't be read back.
+pub(crate) fn send_away(pid: i32) {
+    let Some(mut others) = all_of_them() else { return };
+    others.unset(sched_getcpu());
+    let mut all = CpuSet::new();
+    (0..CpuSet::MAX_CPU).for_each(|processor| all.set(processor));
+    let pid = Pid::from_raw(pid);
+    if sched_setaffinity(pid, &others).is_ok() {
+        // Those that are added to the machine later among them. It is as it was, or gone.
+        let _ = sched_setaffinity(pid, &all);
     }
+}
 
-    /// Sends a new process, which has not run yet, to another processor than this one, on which it would wait: the
-    /// kernel of a virtual machine takes a processor that sleeps for a busy one, and starts it there up to two of
-    /// its ticks later. Where it can't be sent, it waits.
-    pub(crate) fn send_away(&self, pid: i32) {
-        let mut others = self.0;
-        others.unset(sched_getcpu());
-        let _ = sched_setaffinity(Pid::from_raw(pid), &others);
-    }
-
-    /// Lets this process, which may have been sent away, use all again, and those that are added to the machine.
-    pub(crate) fn use_all(&self) -> Result<(), Errno> {
-        if sched_getaffinity(None)? == self.0 {
-            return Ok(());
-        }
-        let mut all = CpuSet::new();
-        (0..CpuSet::MAX_CPU).for_each(|processor| all.set(processor));
-        sched_setaffinity(None, &all)
-    }
+/// Returns the processors of this machine, where this process may use all and there is more than one.
+fn all_of_them() -> Option<CpuSet> {
+    let own = sched_getaffinity(None).ok()?;
+    let online = std::fs::read_to_string(ONLINE).ok().and_then(|text| set(text.trim_end()))?;
+    (own.count() > 1 && own == online).then_some(own)
 }
 
 /// Reads a list of ranges, such as `0-3,5`.

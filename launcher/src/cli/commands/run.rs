@@ -83,7 +83,7 @@ fn begin_early(
     opened: Option<Begun>,
 ) -> Option<Begun> {
     let opening = settled.opening().filter(|_| !request.captured && is_whole(args))?;
-    let opened = opened.filter(|opened| opened.is_opened_by(&opening));
+    let opened = opened.and_then(|mut opened| opened.open_rest(&opening).then_some(opened));
     let mut begun = opened.or_else(|| apply::begin(&opening, None).ok())?;
     begun.go_ahead(&settled.early());
     Some(begun)
