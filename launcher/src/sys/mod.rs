@@ -21,6 +21,7 @@ pub(crate) mod mount;
 pub(crate) mod net;
 pub(crate) mod notify;
 pub(crate) mod processor;
+pub(crate) mod program;
 pub(crate) mod refused;
 pub(crate) mod route;
 pub(crate) mod routes;

@@ -31,6 +31,7 @@ use crate::plan::Plan;
 use crate::plan::seccomp::Observe;
 use crate::plan::step::Buffered;
 use crate::supervise::{Notice, Observed, Terminal};
+use crate::sys;
 
 /// Runs the command, in a sandbox that is `opened` already where it is such a one.
 pub(crate) fn run(
@@ -155,8 +156,11 @@ pub(crate) enum Purpose {
     Learn,
 }
 
-/// Says what happens while the command runs.
+/// Says what happens while the command runs. Little is needed then of what a start has used.
 fn tell_meanwhile(notice: &Notice, planned: &Planned, output: &Output) {
+    if matches!(notice, Notice::Started) {
+        sys::program::let_go();
+    }
     let told = words::notice(notice, planned);
     // Nobody knows a port that was chosen before it is told.
     let is_told = match notice {
