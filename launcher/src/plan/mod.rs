@@ -258,10 +258,16 @@ pub fn ahead(policy: &Policy, host: &HostFacts, wish: Observe) -> Option<Sketch>
     let placement = place::place(&policy.mounts, host).ok()?;
     let observe = confine::observed(host, enforcement.level, wish);
     let view = view::ahead(policy, &placement, host, observe).ok()?;
-    let network = registries::named(&policy.network, &host.registries).ok()?;
+    let (network, opening) = opened(policy, host).ok()?;
+    Some(Sketch { enforcement, placement, opening, network, view })
+}
+
+/// Decides the opening, and the network with its registries named.
+fn opened(policy: &Policy, host: &HostFacts) -> Result<(Network, Opening), PlanError> {
+    let network = registries::named(&policy.network, &host.registries)?;
     let own = Ids { uid: host.user.uid, gid: host.user.gid };
     let opening = opening(&network, &policy.process, own);
-    Some(Sketch { enforcement, placement, opening, network, view })
+    Ok((network, opening))
 }
 
 /// Decides the view.
@@ -282,9 +288,9 @@ pub fn sketch(
     } else {
         let observe = confine::observed(host, enforcement.level, request.observe);
         let view = view::plan(policy, &placement, host, (enforcement.level, observe))?;
-        network = registries::named(&network, &host.registries)?;
-        let own = Ids { uid: host.user.uid, gid: host.user.gid };
-        (placement, opening(&network, &policy.process, own), view)
+        let opening;
+        (network, opening) = opened(policy, host)?;
+        (placement, opening, view)
     };
     request.earlier.iter().try_for_each(|earlier| earlier::go_on(&mut view, earlier, policy))?;
     Ok(Sketch { enforcement, placement, opening, network, view })

@@ -30,9 +30,9 @@ pub struct Namespaces {
 impl Namespaces {
     /// Returns whether a network namespace is missing to those that are wanted; `None` when there is too much.
     pub(crate) fn network_for(self, wanted: Self) -> Option<bool> {
-        let network = wanted.network && !self.network;
-        (Self { network: wanted.network, ..self } == wanted && (wanted.network || !self.network))
-            .then_some(network)
+        let is_more = Self { network: wanted.network, ..self } == wanted;
+        let is_more = is_more && wanted.network >= self.network;
+        is_more.then_some(wanted.network != self.network)
     }
 }
 

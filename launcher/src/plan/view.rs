@@ -57,7 +57,7 @@ pub(crate) fn plan(
     (level, observe): (Level, Observe),
 ) -> Result<ViewPlan, PlanError> {
     let mut builder = Builder::new(placement, host, policy);
-    let [early, late] = builder.opened(policy)?;
+    let [early, late] = builder.begin_mounts(policy)?;
     early.into_iter().chain(late).try_for_each(|placed| builder.mount(placed))?;
     builder.awaited()?;
     builder.links()?;
@@ -76,7 +76,7 @@ pub(crate) fn ahead(
     observe: Observe,
 ) -> Result<ViewPlan, PlanError> {
     let mut builder = Builder::new(placement, host, policy);
-    let [early, _] = builder.opened(policy)?;
+    let [early, _] = builder.begin_mounts(policy)?;
     let is_covered = |placed: &Placed| {
         let source = placed.source.as_ref().filter(|_| placed.is_live());
         let hidden = source.and_then(|source| host.hidden.get(&source.path));
@@ -169,7 +169,7 @@ impl<'a> Builder<'a> {
 
     /// Plans what comes before other mounts, and returns these: those last that take something prepared. Until then
     /// pid 1 need not wait for it.
-    fn opened(&mut self, policy: &Policy) -> Result<[Vec<&'a Placed>; 2], PlanError> {
+    fn begin_mounts(&mut self, policy: &Policy) -> Result<[Vec<&'a Placed>; 2], PlanError> {
         self.refuse_policies_by_link()?;
         self.begin();
         let (root, others): (Vec<&'a Placed>, Vec<_>) =

@@ -19,7 +19,7 @@ pub(crate) fn send_away(pid: i32) {
     (0..CpuSet::MAX_CPU).for_each(|processor| all.set(processor));
     let pid = Pid::from_raw(pid);
     if sched_setaffinity(pid, &others).is_ok() {
-        // Those that are added to the machine later among them. It is as it was, or gone.
+        // Also those that are added to the machine later. This fails only where the process is gone.
         let _ = sched_setaffinity(pid, &all);
     }
 }
