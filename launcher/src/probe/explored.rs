@@ -226,3 +226,22 @@ fn deep_name(root: &Path, path: &Path) -> Option<DeepName> {
     let id = |path: &Path| identity::at(CWD, root.join(path)).ok().map(|(it, _)| file_id(&it));
     Some(DeepName { path: path.to_owned(), id: id(path)?, above: id(path.parent()?)? })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn listing_tells_where_git_finds_nothing() {
+        let holding = |name: &str| {
+            let directory = tempfile::tempdir().expect("a directory");
+            std::fs::write(directory.path().join(name), "").expect("a file");
+            Listed::of(directory.path()).expect("a listing")
+        };
+        assert!(!holding("README").may_have_sign() && !holding("config.toml").may_have_sign());
+        for sign in [".git", "HEAD", "config", ".GIT", "con\u{fb01}g", ".g\u{200c}it"] {
+            assert!(holding(sign).may_have_sign(), "{sign}");
+        }
+        assert!(Listed { is_whole: false, ..holding("README") }.may_have_sign());
+    }
+}
