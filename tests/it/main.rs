@@ -64,7 +64,6 @@ mod run_mounts;
 mod run_odd_files;
 mod run_opened;
 mod run_policies;
-
 mod run_profiles;
 mod run_readme;
 mod run_report;

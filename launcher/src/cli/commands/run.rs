@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use endow_vfs::state::Record;
+use endow_vfs::state::{Record, StateError};
 
 use crate::apply::{self, Begun, Prepared, prepare};
 use crate::cli::args::RunArgs;
@@ -156,11 +156,19 @@ pub(crate) enum Purpose {
     Learn,
 }
 
-/// Says what happens while the command runs. Little is needed then of what a start has used.
-fn tell_meanwhile(notice: &Notice, planned: &Planned, output: &Output) {
+/// While the command runs, little is needed of what a start has used.
+fn let_go(notice: &Notice) {
     if matches!(notice, Notice::Started) {
         sys::program::let_go();
     }
+}
+
+fn disordered(error: StateError) -> CommandError {
+    CommandError::new(Kind::Setup, "can't put the run's directory in order").cause(error)
+}
+
+/// Says what happens while the command runs.
+fn tell_meanwhile(notice: &Notice, planned: &Planned, output: &Output) {
     let told = words::notice(notice, planned);
     // Nobody knows a port that was chosen before it is told.
     let is_told = match notice {
@@ -216,6 +224,7 @@ pub(crate) fn supervised(
     let prepare_time = start.elapsed();
     let capture = captured.then(|| prepared.start_capture()).transpose()?;
     let mut notify = |notice| {
+        let_go(&notice);
         events.notice(&notice);
         tell_meanwhile(&notice, &planned, output);
     };
@@ -234,9 +243,7 @@ pub(crate) fn supervised(
     events.ended(&ran.ended);
     let finishing = Instant::now();
     let sync =
-        finish(&planned.plan, prepared, record, &ran.ended, ran.layers).map_err(|error| {
-            CommandError::new(Kind::Setup, "can't put the run's directory in order").cause(error)
-        })?;
+        finish(&planned.plan, prepared, record, &ran.ended, ran.layers).map_err(disordered)?;
     let (spawn_time, run_time, sync_time) = (ran.spawn_time, ran.run_time, finishing.elapsed());
     let phases = Phases { took: planned.took, prepare_time, spawn_time, run_time, sync_time };
     let Ran { ended, captured, settings, connections, bridges, observed, .. } = ran;
