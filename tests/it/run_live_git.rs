@@ -304,3 +304,38 @@ fn hostile_copies_of_settings_are_told_and_do_nothing() {
     assert!(!said.stderr.contains('\x1b'), "{:?}", said.stderr);
     assert!(said.stderr.contains("user.name"), "{}", said.stderr);
 }
+
+/// A repository that lost what makes it one still has those of its submodules: a run leaves them as they are, and
+/// plants nothing there.
+#[test]
+fn submodules_of_what_is_no_repository_any_more_stay_as_they_are() {
+    for at in [".git", "inner/.git"] {
+        let world = World::new();
+        let module = world.project().join(at).join("modules/some/name");
+        for directory in ["objects", "refs", "hooks"] {
+            fs::create_dir_all(module.join(directory)).expect("directory");
+        }
+        let settings = "[core]\n\tbare = false\n\tfsmonitor = own\n";
+        fs::write(module.join("HEAD"), "ref: refs/heads/main\n").expect("HEAD");
+        fs::write(module.join("config"), settings).expect("settings");
+        let live = |script: &str| {
+            let script = script.replace("MODULE", &format!("{at}/modules/some/name"));
+            let words = ["run", "--workspace", "rw", "--", "sh", "-c", &script];
+            said(world.endow(words).current_dir(world.project()))
+        };
+        let kept = || fs::read_to_string(module.join("config")).expect("settings");
+        let run = live("true");
+        assert_eq!((run.code, kept().as_str(), run.stderr.as_str()), (0, settings, ""), "{at}");
+        for planted in [
+            "echo >MODULE/config",
+            "rm -f MODULE/config",
+            "echo '[core]' >c; mv c MODULE/config",
+            "echo x >MODULE/hooks/post-checkout",
+        ] {
+            live(planted);
+            assert_eq!(kept(), settings, "{at}: {planted}");
+            let hook = module.join("hooks/post-checkout");
+            assert!(hook.symlink_metadata().is_err(), "{at}: {planted}");
+        }
+    }
+}

@@ -95,9 +95,10 @@ fn facts(
     let mut all = RepositoryFacts::default();
     let noted = names.map(|it| &it.noted);
     let may_have = !has_no_git;
-    let own = (may_have && is_directory(&root.join(GIT))).then(|| PathBuf::from(GIT));
-    let at_root = may_have.then(|| git_directory(root, own.is_some())).flatten();
-    let places = directories_beside(root, noted, at_root).into_iter();
+    let own = may_have.then(|| own(root)).flatten();
+    let at_root = may_have.then(|| git_directory(root, own)).flatten();
+    let places = directories_beside(root, noted, (own, at_root)).into_iter();
+    let own = own.map(Path::to_owned);
     let places: BTreeSet<PathBuf> = places.chain(called_git(noted).cloned()).chain(own).collect();
     for place in places {
         let found = look(Directory { root, place: &place });
@@ -126,21 +127,26 @@ fn called_git(noted: Option<&Noted>) -> impl Iterator<Item = &PathBuf> {
 
 /// Returns the directories of git's in a mount; at its root may be none.
 pub(super) fn directories(root: &Path, noted: Option<&Noted>, has_no_git: bool) -> Vec<PathBuf> {
-    let at_root = || git_directory(root, is_directory(&root.join(GIT)));
-    directories_beside(root, noted, (!has_no_git).then(at_root).flatten())
+    let own = (!has_no_git).then(|| own(root)).flatten();
+    let at_root = (!has_no_git).then(|| git_directory(root, own)).flatten();
+    directories_beside(root, noted, (own, at_root))
 }
 
-/// Returns them where that of the root is known.
+/// Returns them where it is known what is called `.git` at the root, and what git finds there. Submodules lie also in
+/// what is called so and is none of git's: the end of a run looks for them there.
 fn directories_beside(
     root: &Path,
     noted: Option<&Noted>,
-    at_root: Option<PathBuf>,
+    (own, at_root): (Option<&Path>, Option<PathBuf>),
 ) -> Vec<PathBuf> {
-    let deep = called_git(noted).filter(|path| git_dir::is(&root.join(path)));
-    let bare = noted.iter().flat_map(|it| &it.repositories);
-    let mut all: Vec<PathBuf> = deep.chain(bare).cloned().chain(at_root).collect();
-    let submodules =
-        all.iter().flat_map(|directory| git_dir::submodules(root, directory, &git_dir::is));
+    let is_git = |place: &Path| git_dir::is(&root.join(place));
+    let bare = noted.iter().flat_map(|it| &it.repositories).cloned();
+    let mut all: Vec<PathBuf> = bare.chain(at_root).collect();
+    let called = called_git(noted).map(PathBuf::as_path).chain(own);
+    let called: Vec<PathBuf> = called.filter(|it| !is_git(it)).map(Path::to_owned).collect();
+    all.extend(called_git(noted).filter(|it| is_git(it)).cloned());
+    let submodules = all.iter().chain(&called);
+    let submodules = submodules.flat_map(|it| git_dir::submodules(root, it, &git_dir::is));
     all = submodules.collect::<Vec<_>>().into_iter().chain(all).collect();
     all.sort();
     all.dedup();
@@ -219,13 +225,16 @@ fn settings(Directory { root, place }: Directory<'_>) -> Vec<SettingsFile> {
     files.collect()
 }
 
+/// Returns what is a directory called `.git` at the root, git's or not.
+fn own(root: &Path) -> Option<&'static Path> {
+    is_directory(&root.join(GIT)).then(|| Path::new(GIT))
+}
+
 /// The root holds a repository, or is the git directory of one. A `.git` that is a link or a file
 /// leads elsewhere.
-fn git_directory(root: &Path, has_own: bool) -> Option<PathBuf> {
-    if has_own && git_dir::is(&root.join(GIT)) {
-        return Some(PathBuf::from(GIT));
-    }
-    git_dir::was_alone(root).then(PathBuf::new)
+fn git_directory(root: &Path, own: Option<&Path>) -> Option<PathBuf> {
+    let own = own.filter(|own| git_dir::is(&root.join(own))).map(Path::to_owned);
+    own.or_else(|| git_dir::was_alone(root).then(PathBuf::new))
 }
 
 /// Returns where in the mount the settings say that hooks are: relative to the work tree, or to the
