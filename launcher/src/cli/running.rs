@@ -72,6 +72,8 @@ pub(crate) struct Given<'a> {
     pub(crate) capture: Option<Capture>,
     /// Whether somebody reads which process had a connection.
     pub(crate) tells_processes: bool,
+    /// Whether this process starts nothing else.
+    pub(crate) rests: bool,
     /// What the state remembers of the run.
     pub(crate) record: Option<&'a Record>,
     /// What stands at a place of the view is a part of this directory of the host.
@@ -116,6 +118,7 @@ pub(crate) fn run(
     let supervised = supervised.capturing(given.capture).answering(calls).measuring(measured);
     let guarding = guarded(planned, watching)?;
     let supervised = supervised.serving(served).guarding(guarding).bridging(bridges);
+    let supervised = supervised.resting(given.rests);
     let mut set = [supervised];
     let spawned = Instant::now();
     // While pid 1 builds the view there is nothing else to do.

@@ -25,6 +25,8 @@ pub(crate) struct Calls<'a> {
     /// Whether addresses are served on demand.
     connects: bool,
     observer: Option<Observer<'a>>,
+    /// The first call was answered.
+    begun: bool,
     /// Nobody is left who could call.
     closed: bool,
 }
@@ -40,7 +42,14 @@ impl<'a> Calls<'a> {
     ) -> Result<Option<Self>, Errno> {
         let renames = Renames::new(layers)?;
         let filter = filter.filter(|filter| filter.notifies());
-        Ok(filter.map(|filter| Self { filter, renames, connects, observer, closed: false }))
+        Ok(filter.map(|filter| Self {
+            filter,
+            renames,
+            connects,
+            observer,
+            begun: false,
+            closed: false,
+        }))
     }
 
     /// Returns what to wait for: the next call, the end of the work on one, and what is judged.
@@ -55,6 +64,11 @@ impl<'a> Calls<'a> {
     /// Returns the listener as long as anybody may call.
     pub(super) fn listens<'b>(&self, listener: BorrowedFd<'b>) -> Option<BorrowedFd<'b>> {
         (!self.closed).then_some(listener)
+    }
+
+    /// Returns whether the command, or what becomes it, has called.
+    pub(super) fn has_begun(&self) -> bool {
+        self.begun
     }
 
     /// Says which mount namespace has the view.
@@ -91,6 +105,17 @@ impl<'a> Calls<'a> {
 
     fn take_next(&mut self, listener: BorrowedFd<'_>, connecting: &mut dyn FnMut(SocketAddr)) {
         let Ok(call) = announced::receive(listener) else { return };
+        let is_first = !std::mem::replace(&mut self.begun, true);
+        let is_start = is_first && starts(&call);
+        if is_start {
+            announced::let_go_on(listener, &call);
+        }
+        if is_first {
+            announced::wake_in_turn(listener);
+        }
+        if is_start {
+            return;
+        }
         let caller = Caller { listener, call: &call };
         let decided = self.filter.decide(call.arch, call.number.cast_unsigned(), call.arguments);
         if let Some(errno) = refusal(decided) {
@@ -153,6 +178,12 @@ impl<'a> Calls<'a> {
         self.renames.finish();
         self.observer.map(Observer::finish)
     }
+}
+
+/// Whether a call starts a program. By the first one pid 1's child becomes the command: what that is says the plan, its memory
+/// can't be read, and everybody waits for it. It goes on where it is: called to this processor it would be sent away again.
+fn starts(call: &Announced) -> bool {
+    [libc::SYS_execve, libc::SYS_execveat].contains(&call.number.into())
 }
 
 /// Returns the error of a call that does not go on.

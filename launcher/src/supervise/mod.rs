@@ -17,6 +17,7 @@ mod publisher;
 mod recorder;
 mod renames;
 mod renew;
+mod rest;
 mod run;
 mod seen;
 mod stop;

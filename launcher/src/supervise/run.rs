@@ -16,6 +16,7 @@ use super::measured::Measured;
 use super::observe::Observed;
 use super::outcome::Ended;
 use super::renew::Renewal;
+use super::rest::Rest;
 use super::stop;
 use super::terminal::{Line, Terminal};
 use crate::adapters::{Asked, Bridges};
@@ -52,6 +53,7 @@ pub(crate) struct Supervised<'a> {
     capture: Option<Capture>,
     served: Option<Served>,
     bridges: Option<Bridges>,
+    rest: Rest,
     ended: Option<Ended>,
 }
 
@@ -105,6 +107,7 @@ impl<'a> Supervised<'a> {
             capture: None,
             served: None,
             bridges: None,
+            rest: Rest::default(),
             ended: None,
         }
     }
@@ -142,6 +145,12 @@ impl<'a> Supervised<'a> {
     /// Hears what is asked for over bridges.
     pub(crate) fn bridging(mut self, bridges: Option<Bridges>) -> Self {
         self.bridges = bridges;
+        self
+    }
+
+    /// Lets go of what the start has used, where this process starts nothing else.
+    pub(crate) fn resting(mut self, rests: bool) -> Self {
+        self.rest = if rests { Rest::wanted() } else { Rest::default() };
         self
     }
 
@@ -246,7 +255,8 @@ impl Supervised<'_> {
     fn next_time(&self) -> Option<Instant> {
         let measure = self.measured.as_ref().map(Measured::next);
         let served = self.served.as_ref().and_then(Served::deadline);
-        self.wake.into_iter().chain(measure).chain(served).min().filter(|_| self.ended.is_none())
+        let times = self.wake.into_iter().chain(measure).chain(served).chain(self.rest.next());
+        times.min().filter(|_| self.ended.is_none())
     }
 
     /// Returns where calls are announced, as long as any may be.
@@ -283,6 +293,7 @@ impl Supervised<'_> {
             self.wake = None;
             self.on(Event::Time, notify);
         }
+        self.rest.come(false);
         let pid_1 = self.sandbox.pid;
         if let Some(counted) = self.measured.as_mut().and_then(|it| it.passed(pid_1)) {
             self.on(Event::LayerLimit(counted), notify);
@@ -330,6 +341,8 @@ impl Supervised<'_> {
                 served.expect(address, inside);
             }
         });
+        let is_command = calls.has_begun();
+        self.rest.come(is_command);
     }
 
     /// Does what there is to do in the sandbox's network.
@@ -388,14 +401,8 @@ impl Supervised<'_> {
     /// Takes note of descriptors that came with a message.
     fn know(&mut self, message: Message) {
         let descriptors = &self.sandbox.descriptors;
-        match (message, &descriptors.listener, &descriptors.mount) {
-            (Message::Listener, Some(listener), _) => {
-                sys::announced::wake_in_turn(listener.as_fd());
-            }
-            (Message::Namespaces, _, Some(mount)) => {
-                self.calls.iter_mut().for_each(|calls| calls.view_is_in(mount.as_fd()));
-            }
-            _ => {}
+        if let (Message::Namespaces, Some(mount)) = (message, &descriptors.mount) {
+            self.calls.iter_mut().for_each(|calls| calls.view_is_in(mount.as_fd()));
         }
     }
 
@@ -404,6 +411,9 @@ impl Supervised<'_> {
             return;
         }
         let Decision { action, notice, wake_ms, ended } = decide(&mut self.state, event);
+        if matches!(notice, Some(Notice::Started)) {
+            self.rest.begin();
+        }
         if let Some(notice) = notice {
             notify(notice);
         }

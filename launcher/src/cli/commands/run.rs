@@ -31,7 +31,6 @@ use crate::plan::Plan;
 use crate::plan::seccomp::Observe;
 use crate::plan::step::Buffered;
 use crate::supervise::{Notice, Observed, Terminal};
-use crate::sys;
 
 /// Runs the command, in a sandbox that is `opened` already where it is such a one.
 pub(crate) fn run(
@@ -156,13 +155,6 @@ pub(crate) enum Purpose {
     Learn,
 }
 
-/// While the command runs, little is needed of what a start has used.
-fn let_go(notice: &Notice) {
-    if matches!(notice, Notice::Started) {
-        sys::program::let_go();
-    }
-}
-
 fn disordered(error: StateError) -> CommandError {
     CommandError::new(Kind::Setup, "can't put the run's directory in order").cause(error)
 }
@@ -224,7 +216,6 @@ pub(crate) fn supervised(
     let prepare_time = start.elapsed();
     let capture = captured.then(|| prepared.start_capture()).transpose()?;
     let mut notify = |notice| {
-        let_go(&notice);
         events.notice(&notice);
         tell_meanwhile(&notice, &planned, output);
     };
@@ -236,6 +227,7 @@ pub(crate) fn supervised(
         terminal: terminal.as_ref(),
         capture,
         tells_processes: !args.report.is_empty() || args.events.is_some() || output.is_detailed(),
+        rests: true,
         record: record.as_ref(),
         ..Given::default()
     };
