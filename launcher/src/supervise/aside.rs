@@ -18,6 +18,7 @@ const NICENESS: i32 = 5;
 /// for.
 #[derive(Debug)]
 pub(super) struct Aside {
+    pid: i32,
     /// Tells by a byte that the run is over. Closed with the supervisor's death alone: those that
     /// are started later have it, too.
     going_on: OwnedFd,
@@ -51,13 +52,18 @@ impl Aside {
                 drop(working);
                 sys::clone::exit_now(i32::from(!is_done))
             }
-            Cloned::Parent { .. } => Ok(Self { going_on, done }),
+            Cloned::Parent { pid, .. } => Ok(Self { pid, going_on, done }),
         }
     }
 
     /// Tells it that the run is over, without waiting.
     pub(super) fn stop(&self) {
         let _ = rustix::io::write(&self.going_on, b"-");
+    }
+
+    /// Tells it likewise when this process is about to wait for something else than it, on the processor that is then free.
+    pub(super) fn stop_here(&self) {
+        sys::processor::call_here(self.pid, || self.stop());
     }
 }
 

@@ -387,15 +387,16 @@ impl Supervised<'_> {
         Some(message)
     }
 
-    /// Nothing is left inside but pid 1: live mounts are looked through for the last time while it ends, and the
-    /// kernel takes with it what nobody here keeps.
+    /// Nothing is left inside but pid 1. The kernel takes with it what nobody keeps, so nobody here does when it ends; and
+    /// live mounts are looked through for the last time meanwhile.
     fn wind_up(&mut self) {
         let Some(guarding) = &self.guarding else { return };
-        guarding.stop();
         if self.served.is_none() && self.renewal.is_none() {
             let descriptors = &mut self.sandbox.descriptors;
             (descriptors.user, descriptors.mount, descriptors.network) = (None, None, None);
         }
+        sys::processor::send_away(self.sandbox.pid);
+        guarding.stop_here();
     }
 
     /// Takes note of descriptors that came with a message.

@@ -1,34 +1,59 @@
 //! On which processor a process begins.
 
+use std::sync::OnceLock;
+
 use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 
 /// The processors of this machine that are in use (sysfs, `Documentation/ABI/stable/sysfs-devices-system-cpu`).
 const ONLINE: &str = "/sys/devices/system/cpu/online";
 
-/// Sends a new process to another processor than this one, on which it would wait: the kernel of a virtual machine
-/// takes a processor that sleeps for a busy one, and starts it there up to two of its ticks later. From there it may go
-/// anywhere.
+/// Those, as they were when this process first asked.
+static IN_USE: OnceLock<Option<CpuSet>> = OnceLock::new();
+
+/// Sends a process to another processor than this one, on which it would wait: the kernel of a virtual machine takes a
+/// processor that sleeps for a busy one, and a new process starts there up to two of its ticks later. From there it may
+/// go anywhere.
 ///
 /// Nothing is done where this process may not use all processors: what taskset(1) or a control group has said must
 /// stay, and can't be read back.
 pub(crate) fn send_away(pid: i32) {
     let Some(mut others) = all_of_them() else { return };
     others.unset(sched_getcpu());
-    let mut all = CpuSet::new();
-    (0..CpuSet::MAX_CPU).for_each(|processor| all.set(processor));
     let pid = Pid::from_raw(pid);
     if sched_setaffinity(pid, &others).is_ok() {
-        // Also those that are added to the machine later. This fails only where the process is gone.
-        let _ = sched_setaffinity(pid, &all);
+        // This fails only where the process is gone.
+        let _ = sched_setaffinity(pid, &any());
     }
+}
+
+/// Has a process that waits wake up on this processor by what `wake` does, where this one is about to wait: on its own it
+/// would stand behind whoever works there. From here it may go anywhere. Nothing but waking is done where [`send_away`]
+/// does nothing.
+pub(crate) fn call_here(pid: i32, wake: impl FnOnce()) {
+    let Some(_) = all_of_them() else { return wake() };
+    let (mut here, pid) = (CpuSet::new(), Pid::from_raw(pid));
+    here.set(sched_getcpu());
+    let is_called = sched_setaffinity(pid, &here).is_ok();
+    wake();
+    if is_called {
+        let _ = sched_setaffinity(pid, &any());
+    }
+}
+
+/// Returns all processors, also those that are added to the machine later.
+fn any() -> CpuSet {
+    let mut all = CpuSet::new();
+    (0..CpuSet::MAX_CPU).for_each(|processor| all.set(processor));
+    all
 }
 
 /// Returns the processors of this machine, where this process may use all and there is more than one.
 fn all_of_them() -> Option<CpuSet> {
     let own = sched_getaffinity(None).ok()?;
-    let online = std::fs::read_to_string(ONLINE).ok().and_then(|text| set(text.trim_end()))?;
-    (own.count() > 1 && own == online).then_some(own)
+    let online = *IN_USE
+        .get_or_init(|| std::fs::read_to_string(ONLINE).ok().and_then(|text| set(text.trim_end())));
+    (own.count() > 1 && Some(own) == online).then_some(own)
 }
 
 /// Reads a list of ranges, such as `0-3,5`.

@@ -146,6 +146,11 @@ impl Guarding {
         self.aside.stop();
     }
 
+    /// Tells it the same, to work on this processor.
+    pub(super) fn stop_here(&self) {
+        self.aside.stop_here();
+    }
+
     /// Waits until all is taken away that must be; returns what was since the last call.
     pub(super) fn finish(self) -> Vec<News> {
         let Self { news, mut told, aside, .. } = self;
