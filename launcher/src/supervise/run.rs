@@ -395,7 +395,9 @@ impl Supervised<'_> {
             let descriptors = &mut self.sandbox.descriptors;
             (descriptors.user, descriptors.mount, descriptors.network) = (None, None, None);
         }
-        sys::processor::send_away(self.sandbox.pid);
+        if !self.gone {
+            sys::processor::send_away(self.sandbox.pid);
+        }
         guarding.stop_here();
     }
 

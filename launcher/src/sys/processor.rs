@@ -75,6 +75,26 @@ mod tests {
     use super::*;
 
     #[test]
+    fn sent_and_called_processes_may_run_anywhere() {
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().expect("a process");
+        let pid = i32::try_from(child.id()).expect("a pid");
+        let may = || sched_getaffinity(Pid::from_raw(pid)).expect("processors");
+        let before = may();
+        send_away(pid);
+        assert_eq!(may(), before);
+        let mut waked = 0;
+        call_here(pid, || {
+            waked += 1;
+            if all_of_them().is_some() {
+                assert_eq!(may().count(), 1);
+            }
+        });
+        assert_eq!((waked, may()), (1, before));
+        child.kill().expect("ended");
+        child.wait().expect("reaped");
+    }
+
+    #[test]
     fn list_of_ranges_is_read() {
         let numbers =
             |list| set(list).map(|set| (0..9).filter(|it| set.is_set(*it)).collect::<Vec<usize>>());
