@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use super::event::Notice;
 use crate::sys;
 
 /// When it rests at the latest, where the command's own start is not seen.
@@ -20,9 +21,11 @@ impl Rest {
         Self { is_wanted: true, latest: None }
     }
 
-    /// The command's process exists. Until it has become the command, it waits for an answer.
-    pub(super) fn begin(&mut self) {
-        self.latest = self.is_wanted.then(|| Instant::now() + LATEST);
+    /// Hears when the command's process exists. Until it has become the command, it waits for an answer.
+    pub(super) fn hear(&mut self, notice: &Notice) {
+        if self.is_wanted && matches!(notice, Notice::Started) {
+            self.latest = Some(Instant::now() + LATEST);
+        }
     }
 
     /// Returns when it comes by itself.
@@ -49,7 +52,9 @@ mod tests {
         let mut rest = Rest::wanted();
         rest.come(false);
         assert!(rest.is_wanted && rest.next().is_none());
-        rest.begin();
+        rest.hear(&Notice::Continued);
+        assert_eq!(rest.next(), None);
+        rest.hear(&Notice::Started);
         rest.come(false);
         assert!(rest.is_wanted && rest.next().is_some());
         std::thread::sleep(LATEST);
@@ -59,7 +64,7 @@ mod tests {
         early.come(true);
         assert!(!early.is_wanted);
         let mut unwanted = Rest::default();
-        unwanted.begin();
+        unwanted.hear(&Notice::Started);
         assert_eq!(unwanted.next(), None);
     }
 }

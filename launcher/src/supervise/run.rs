@@ -341,8 +341,7 @@ impl Supervised<'_> {
                 served.expect(address, inside);
             }
         });
-        let is_command = calls.has_begun();
-        self.rest.come(is_command);
+        self.rest.come(calls.has_begun());
     }
 
     /// Does what there is to do in the sandbox's network.
@@ -414,10 +413,8 @@ impl Supervised<'_> {
             return;
         }
         let Decision { action, notice, wake_ms, ended } = decide(&mut self.state, event);
-        if matches!(notice, Some(Notice::Started)) {
-            self.rest.begin();
-        }
         if let Some(notice) = notice {
+            self.rest.hear(&notice);
             notify(notice);
         }
         if let Some(ms) = wake_ms {
