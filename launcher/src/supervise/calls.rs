@@ -25,7 +25,7 @@ pub(crate) struct Calls<'a> {
     /// Whether addresses are served on demand.
     connects: bool,
     observer: Option<Observer<'a>>,
-    /// The first call was answered.
+    /// The first call was received.
     begun: bool,
     /// Nobody is left who could call.
     closed: bool,
@@ -180,8 +180,9 @@ impl<'a> Calls<'a> {
     }
 }
 
-/// Whether a call starts a program. By the first one pid 1's child becomes the command: what that is says the plan, its memory
-/// can't be read, and everybody waits for it. It goes on where it is: called to this processor it would be sent away again.
+/// Whether a call starts a program. By the first one pid 1's child tries to become the command: what that is says the plan, only
+/// root could read it in the child's memory, and everybody waits for it. It goes on where it is: called to this processor it
+/// would be sent away again.
 fn starts(call: &Announced) -> bool {
     [libc::SYS_execve, libc::SYS_execveat].contains(&call.number.into())
 }

@@ -386,8 +386,8 @@ impl Supervised<'_> {
         Some(message)
     }
 
-    /// Nothing is left inside but pid 1. The kernel takes with it what nobody keeps, so nobody here does when it ends; and
-    /// live mounts are looked through for the last time meanwhile.
+    /// Nothing is left inside but pid 1. The kernel takes with it what nobody keeps, so what nothing here needs any more is
+    /// let go of before; and live mounts are looked through for the last time meanwhile.
     fn wind_up(&mut self) {
         let Some(guarding) = &self.guarding else { return };
         if self.served.is_none() && self.renewal.is_none() {

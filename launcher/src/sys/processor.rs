@@ -1,4 +1,4 @@
-//! On which processor a process begins.
+//! On which processor a process begins, or wakes up.
 
 use std::sync::OnceLock;
 
@@ -28,8 +28,8 @@ pub(crate) fn send_away(pid: i32) {
 }
 
 /// Has a process that waits wake up on this processor by what `wake` does, where this one is about to wait: on its own it
-/// would stand behind whoever works there. From here it may go anywhere. Nothing but waking is done where [`send_away`]
-/// does nothing.
+/// would stand behind whoever works there. From here it may go anywhere; before it starts threads, which could be born on
+/// this one alone, it [goes free](Own::again) by itself. Nothing but waking is done where [`send_away`] does nothing.
 pub(crate) fn call_here(pid: i32, wake: impl FnOnce()) {
     let Some(_) = all_of_them() else { return wake() };
     let (mut here, pid) = (CpuSet::new(), Pid::from_raw(pid));
@@ -37,7 +37,27 @@ pub(crate) fn call_here(pid: i32, wake: impl FnOnce()) {
     let is_called = sched_setaffinity(pid, &here).is_ok();
     wake();
     if is_called {
+        // As above.
         let _ = sched_setaffinity(pid, &any());
+    }
+}
+
+/// The processors that a process had before it was called.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Own(Option<CpuSet>);
+
+impl Own {
+    /// Returns those of this process.
+    pub(crate) fn now() -> Self {
+        Self(sched_getaffinity(None).ok())
+    }
+
+    /// Takes them again where it was called to one, and whoever did has not come to give them back.
+    pub(crate) fn again(self) {
+        let is_called = sched_getaffinity(None).is_ok_and(|now| now.count() == 1);
+        if let Some(own) = self.0.filter(|_| is_called) {
+            let _ = sched_setaffinity(None, &own);
+        }
     }
 }
 
@@ -92,6 +112,17 @@ mod tests {
         assert_eq!((waked, may()), (1, before));
         child.kill().expect("ended");
         child.wait().expect("reaped");
+    }
+
+    #[test]
+    fn processors_of_before_are_taken_again() {
+        let before = sched_getaffinity(None).expect("processors");
+        let own = Own::now();
+        let mut here = CpuSet::new();
+        here.set(sched_getcpu());
+        sched_setaffinity(None, &here).expect("one");
+        own.again();
+        assert_eq!(sched_getaffinity(None), Ok(before));
     }
 
     #[test]

@@ -21,6 +21,7 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use super::aside::{Aside, Over};
 use crate::plan::host::Noted;
 use crate::plan::step::Guard;
+use crate::sys;
 use news::Told;
 pub(crate) use news::{HeldName, News};
 pub(crate) use spare::is_spared;
@@ -88,9 +89,11 @@ impl<'a> Watching<'a> {
         let below = |(guard, set): (&Guard, &ProtectSet)| set.below(guard.source.as_path());
         let protects: Vec<ProtectSet> = self.guards.iter().zip(&all).map(below).collect();
         let mut held = |name: &HeldName| tell(&News::Held(name.clone()));
+        let processors = sys::processor::Own::now();
         while !over.wait(Some(self.queue.descriptor()), None) {
             self.queue.look(&mut self.trees, &protects, &mut held);
         }
+        processors.again();
         over.settle(MOMENT);
         self.queue.look(&mut self.trees, &protects, &mut held);
         let trees = self.guards.iter().zip(all.iter().zip(&protects)).zip(&mut self.trees);
