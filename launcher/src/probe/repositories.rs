@@ -94,12 +94,10 @@ fn facts(
     let root = root.as_path();
     let mut all = RepositoryFacts::default();
     let noted = names.map(|it| &it.noted);
-    let may_have = !has_no_git;
-    let own = may_have.then(|| own(root)).flatten();
-    let at_root = may_have.then(|| git_directory(root, own)).flatten();
-    let places = directories_beside(root, noted, (own, at_root)).into_iter();
-    let own = own.map(Path::to_owned);
-    let places: BTreeSet<PathBuf> = places.chain(called_git(noted).cloned()).chain(own).collect();
+    let at_root = AtRoot::of(root, *has_no_git);
+    let called = called_git(noted).map(PathBuf::as_path).chain(at_root.called);
+    let places = directories_beside(root, noted, &at_root).into_iter();
+    let places: BTreeSet<PathBuf> = places.chain(called.map(Path::to_owned)).collect();
     for place in places {
         let found = look(Directory { root, place: &place });
         all.settings.extend(found.settings);
@@ -127,27 +125,19 @@ fn called_git(noted: Option<&Noted>) -> impl Iterator<Item = &PathBuf> {
 
 /// Returns the directories of git's in a mount; at its root may be none.
 pub(super) fn directories(root: &Path, noted: Option<&Noted>, has_no_git: bool) -> Vec<PathBuf> {
-    let own = (!has_no_git).then(|| own(root)).flatten();
-    let at_root = (!has_no_git).then(|| git_directory(root, own)).flatten();
-    directories_beside(root, noted, (own, at_root))
+    directories_beside(root, noted, &AtRoot::of(root, has_no_git))
 }
 
-/// Returns them where it is known what is called `.git` at the root, and what git finds there. Submodules lie also in
-/// what is called so and is none of git's: the end of a run looks for them there.
-fn directories_beside(
-    root: &Path,
-    noted: Option<&Noted>,
-    (own, at_root): (Option<&Path>, Option<PathBuf>),
-) -> Vec<PathBuf> {
-    let is_git = |place: &Path| git_dir::is(&root.join(place));
-    let bare = noted.iter().flat_map(|it| &it.repositories).cloned();
-    let mut all: Vec<PathBuf> = bare.chain(at_root).collect();
-    let called = called_git(noted).map(PathBuf::as_path).chain(own);
-    let called: Vec<PathBuf> = called.filter(|it| !is_git(it)).map(Path::to_owned).collect();
-    all.extend(called_git(noted).filter(|it| is_git(it)).cloned());
-    let submodules = all.iter().chain(&called);
-    let submodules = submodules.flat_map(|it| git_dir::submodules(root, it, &git_dir::is));
-    all = submodules.collect::<Vec<_>>().into_iter().chain(all).collect();
+/// Returns them where that of the root is known. Submodules lie also in what is called `.git` and is none of git's: the
+/// end of a run looks for them there.
+fn directories_beside(root: &Path, noted: Option<&Noted>, at_root: &AtRoot) -> Vec<PathBuf> {
+    let called = || called_git(noted).map(PathBuf::as_path);
+    let bare = || noted.into_iter().flat_map(|it| &it.repositories).map(PathBuf::as_path);
+    let of_root = at_root.git.as_deref();
+    let above = called().chain(bare()).chain(of_root.or(at_root.called));
+    let submodules = above.flat_map(|it| git_dir::submodules(root, it, &git_dir::is));
+    let gits = called().filter(|it| git_dir::is(&root.join(it))).chain(bare()).chain(of_root);
+    let mut all: Vec<PathBuf> = submodules.chain(gits.map(Path::to_owned)).collect();
     all.sort();
     all.dedup();
     all
@@ -225,16 +215,23 @@ fn settings(Directory { root, place }: Directory<'_>) -> Vec<SettingsFile> {
     files.collect()
 }
 
-/// Returns what is a directory called `.git` at the root, git's or not.
-fn own(root: &Path) -> Option<&'static Path> {
-    is_directory(&root.join(GIT)).then(|| Path::new(GIT))
+/// What there is of git at the root of a mount.
+struct AtRoot {
+    /// A directory that is called `.git`, git's or not. One that is a link or a file leads elsewhere.
+    called: Option<&'static Path>,
+    /// The directory of git's: that one, or the root itself.
+    git: Option<PathBuf>,
 }
 
-/// The root holds a repository, or is the git directory of one. A `.git` that is a link or a file
-/// leads elsewhere.
-fn git_directory(root: &Path, own: Option<&Path>) -> Option<PathBuf> {
-    let own = own.filter(|own| git_dir::is(&root.join(own))).map(Path::to_owned);
-    own.or_else(|| git_dir::was_alone(root).then(PathBuf::new))
+impl AtRoot {
+    fn of(root: &Path, has_no_git: bool) -> Self {
+        if has_no_git {
+            return Self { called: None, git: None };
+        }
+        let called = is_directory(&root.join(GIT)).then(|| Path::new(GIT));
+        let git = called.filter(|it| git_dir::is(&root.join(it))).map(Path::to_owned);
+        Self { called, git: git.or_else(|| git_dir::was_alone(root).then(PathBuf::new)) }
+    }
 }
 
 /// Returns where in the mount the settings say that hooks are: relative to the work tree, or to the
