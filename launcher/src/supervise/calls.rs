@@ -105,15 +105,7 @@ impl<'a> Calls<'a> {
 
     fn take_next(&mut self, listener: BorrowedFd<'_>, connecting: &mut dyn FnMut(SocketAddr)) {
         let Ok(call) = announced::receive(listener) else { return };
-        let is_first = !std::mem::replace(&mut self.begun, true);
-        let is_start = is_first && starts(&call);
-        if is_start {
-            announced::let_go_on(listener, &call);
-        }
-        if is_first {
-            announced::wake_in_turn(listener);
-        }
-        if is_start {
+        if !std::mem::replace(&mut self.begun, true) && is_begun_with(listener, &call) {
             return;
         }
         let caller = Caller { listener, call: &call };
@@ -180,11 +172,16 @@ impl<'a> Calls<'a> {
     }
 }
 
-/// Whether a call starts a program. By the first one pid 1's child tries to become the command: what that is says the plan, only
-/// root could read it in the child's memory, and everybody waits for it. It goes on where it is: called to this processor it
-/// would be sent away again.
-fn starts(call: &Announced) -> bool {
-    [libc::SYS_execve, libc::SYS_execveat].contains(&call.number.into())
+/// Answers the first call if it starts a program, and returns whether it does. By it pid 1's child tries to become the command:
+/// what that is says the plan, only root could read it in the child's memory, and everybody waits for it. It goes on where it
+/// is: called to this processor it would be sent away again. From then on both wake in turn.
+fn is_begun_with(listener: BorrowedFd<'_>, call: &Announced) -> bool {
+    let is_start = [libc::SYS_execve, libc::SYS_execveat].contains(&call.number.into());
+    if is_start {
+        announced::let_go_on(listener, call);
+    }
+    announced::wake_in_turn(listener);
+    is_start
 }
 
 /// Returns the error of a call that does not go on.
