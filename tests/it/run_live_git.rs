@@ -310,32 +310,63 @@ fn hostile_copies_of_settings_are_told_and_do_nothing() {
 #[test]
 fn submodules_of_what_is_no_repository_any_more_stay_as_they_are() {
     for at in [".git", "inner/.git"] {
-        let world = World::new();
-        let module = world.project().join(at).join("modules/some/name");
-        for directory in ["objects", "refs", "hooks"] {
-            fs::create_dir_all(module.join(directory)).expect("directory");
-        }
-        let settings = "[core]\n\tbare = false\n\tfsmonitor = own\n";
-        fs::write(module.join("HEAD"), "ref: refs/heads/main\n").expect("HEAD");
-        fs::write(module.join("config"), settings).expect("settings");
-        let live = |script: &str| {
-            let script = script.replace("MODULE", &format!("{at}/modules/some/name"));
-            let words = ["run", "--workspace", "rw", "--", "sh", "-c", &script];
-            said(world.endow(words).current_dir(world.project()))
-        };
-        let kept = || fs::read_to_string(module.join("config")).expect("settings");
-        let run = live("true");
-        assert_eq!((run.code, kept().as_str(), run.stderr.as_str()), (0, settings, ""), "{at}");
+        let module = Module::new(at);
+        let run = module.live("true");
+        assert_eq!((run.code, run.stderr.as_str()), (0, ""), "{at}");
+        assert!(module.is_as_it_was(), "{at}");
         for planted in [
             "echo >MODULE/config",
             "rm -f MODULE/config",
             "echo '[core]' >c; mv c MODULE/config",
             "echo x >MODULE/hooks/post-checkout",
         ] {
-            live(planted);
-            assert_eq!(kept(), settings, "{at}: {planted}");
-            let hook = module.join("hooks/post-checkout");
-            assert!(hook.symlink_metadata().is_err(), "{at}: {planted}");
+            let control = Module::new(at);
+            control.bare(planted);
+            assert!(!control.is_as_it_was(), "control: {at}: {planted}");
+            module.live(planted);
+            assert!(module.is_as_it_was(), "{at}: {planted}");
         }
+    }
+}
+
+/// The repository of a submodule, in what is a repository no longer.
+struct Module {
+    world: World,
+    place: String,
+}
+
+impl Module {
+    const SETTINGS: &str = "[core]\n\tbare = false\n\tfsmonitor = own\n";
+
+    fn new(at: &str) -> Self {
+        let this = Self { world: World::new(), place: format!("{at}/modules/some/name") };
+        for directory in ["objects", "refs", "hooks"] {
+            fs::create_dir_all(this.root().join(directory)).expect("directory");
+        }
+        fs::write(this.root().join("HEAD"), "ref: refs/heads/main\n").expect("HEAD");
+        fs::write(this.root().join("config"), Self::SETTINGS).expect("settings");
+        this
+    }
+
+    fn root(&self) -> PathBuf {
+        self.world.project().join(&self.place)
+    }
+
+    fn live(&self, script: &str) -> Said {
+        let script = script.replace("MODULE", &self.place);
+        let words = ["run", "--workspace", "rw", "--", "sh", "-c", &script];
+        said(self.world.endow(words).current_dir(self.world.project()))
+    }
+
+    fn bare(&self, script: &str) {
+        let script = script.replace("MODULE", &self.place);
+        let mut shell = self.world.command("sh");
+        said(shell.args(["-c", &script]).current_dir(self.world.project())).ok();
+    }
+
+    fn is_as_it_was(&self) -> bool {
+        let settings = fs::read_to_string(self.root().join("config"));
+        let hook = self.root().join("hooks/post-checkout");
+        settings.is_ok_and(|it| it == Self::SETTINGS) && hook.symlink_metadata().is_err()
     }
 }
