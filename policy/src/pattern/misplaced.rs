@@ -1,5 +1,6 @@
 //! Patterns that were meant as paths: each counts from the root of a mount.
 
+use super::compile::expand;
 use crate::{GuestPath, Origin, PatternRule};
 
 /// What nothing in a name of a pattern stands for by itself.
@@ -26,7 +27,13 @@ pub(crate) fn misplaced<'a>(
 }
 
 fn hints(pattern: &str, mounts: &[&GuestPath]) -> Option<Vec<String>> {
-    let (mark, path) = pattern.strip_prefix('!').map_or(("", pattern), |rest| ("!", rest));
+    let (mark, body) = pattern.strip_prefix('!').map_or(("", pattern), |rest| ("!", rest));
+    // What can't be multiplied out is refused for that.
+    let choices = expand(body).unwrap_or_default();
+    choices.iter().find_map(|choice| hints_of(mark, choice, mounts))
+}
+
+fn hints_of(mark: &str, path: &str, mounts: &[&GuestPath]) -> Option<Vec<String>> {
     if path == "~" || path.starts_with("~/") {
         return Some(vec!["a pattern is no path: `~` has no meaning in it".to_owned()]);
     }
@@ -83,6 +90,16 @@ mod tests {
                     "a pattern names what is below a mount, and not the mount itself: /home/u/app",
                 ),
             ),
+            (
+                "{/home/u/app/secret,/x}",
+                Some("write `/secret`: it counts from the root of the mount /home/u/app"),
+            ),
+            (
+                "!/home/{v,u}/app/secret",
+                Some("write `!/secret`: it counts from the root of the mount /home/u/app"),
+            ),
+            ("{/a,~/b}", Some("a pattern is no path: `~` has no meaning in it")),
+            ("/x/{secret,other}", None),
             ("~/secret", Some("a pattern is no path: `~` has no meaning in it")),
             ("/home/u/other", None),
             ("/home/*/app/secret", None),
