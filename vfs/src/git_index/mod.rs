@@ -6,7 +6,8 @@
 //! write a right checksum.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
 
 mod blobs;
 mod find;
@@ -28,6 +29,16 @@ pub use warning::{IndexFault, IndexWarning};
 /// They are no index, or one of a kind that is not read.
 pub fn tracked(bytes: &[u8]) -> Result<Tracked, IndexFault> {
     parse::parse(&bytes, &|_| true)
+}
+
+/// Digests what the index in an open file says of the paths that it tracks. It stays the same when git only
+/// looks at the files anew, as `git status` does.
+///
+/// # Errors
+/// It is no index, or one of a kind that is not read.
+pub(crate) fn digest(file: &OwnedFd) -> Result<[u8; 32], IndexWarning> {
+    let path = Path::new("index");
+    parse::digest(&find::IndexFile::new(path, file)?).map_err(find::unusable(path))
 }
 
 /// Reads which paths a sparse checkout leaves out of the work tree; of a sparse index, whole

@@ -5,6 +5,8 @@ use std::ffi::{CStr, OsStr};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
+use sha2::{Digest, Sha256};
+
 use super::stamp::Stamp;
 use super::tracked::{Builder, Tracked};
 use super::window::{Bytes, Window};
@@ -21,6 +23,8 @@ const SHA256: usize = 32;
 const EXTENDED: u16 = 0x4000;
 /// The flags of a stage of a conflict.
 const STAGES: u16 = 0x3000;
+/// The flags that are no length of a name and say nothing of the format.
+const OWN: u16 = 0xb000;
 /// The flag, of the second pair, of a name that was added without its content.
 const NAME_ONLY: u16 = 0x2000;
 /// The flag, of the second pair, of a name whose file need not be there: a sparse checkout.
@@ -88,6 +92,23 @@ fn skip(head: Head<'_>, id: usize) -> Result<BTreeSet<PathBuf>> {
     Ok(skipped)
 }
 
+/// Digests what an index says of its names: modes, contents, stages and flags, and nothing of the files
+/// that it remembers.
+pub(super) fn digest(bytes: &dyn Bytes) -> Result<[u8; SHA256]> {
+    with_either_id(bytes, |head, id| {
+        let mut digest = Sha256::new();
+        head.each(id, &mut |entry, name| {
+            digest.update(entry.mode.to_be_bytes());
+            digest.update(entry.named);
+            entry.flags.iter().for_each(|flags| digest.update(flags.to_be_bytes()));
+            digest.update(name);
+            digest.update([0]);
+            Ok(())
+        })?;
+        Ok(digest.finalize().into())
+    })
+}
+
 /// The beginning of an index, and what follows it.
 struct Head<'a> {
     rest: Window<'a>,
@@ -150,6 +171,10 @@ impl<'a> Head<'a> {
 
 struct Entry {
     mode: u32,
+    /// What it names, padded with zeros.
+    named: [u8; SHA256],
+    /// Its flags but for the length of its name, and the second pair.
+    flags: [u16; 2],
     stamp: Stamp,
     /// The SHA-1 name of what a regular file had, unless both sides of a conflict have one.
     id: Option<[u8; SHA1]>,
@@ -180,7 +205,9 @@ impl<'a> Reader<'a> {
         let mode = stat.get(MODE..).and_then(<[u8]>::first_chunk).ok_or(IndexFault::Damaged)?;
         let mode = u32::from_be_bytes(*mode);
         let stamp = Stamp::parse(stat).ok_or(IndexFault::Damaged)?;
-        let id = <[u8; SHA1]>::try_from(self.take(format.id)?).ok();
+        let named = self.take(format.id)?;
+        let id = <[u8; SHA1]>::try_from(named).ok();
+        let named = std::array::from_fn(|at| named.get(at).copied().unwrap_or_default());
         let flags = self.u16()?;
         let mut more = 0;
         if flags & EXTENDED != 0 {
@@ -192,7 +219,8 @@ impl<'a> Reader<'a> {
         self.name(format, start, name)?;
         let is_whole = mode & TYPE == REGULAR && flags & STAGES == 0 && more & NAME_ONLY == 0;
         let is_skipped = more & SKIPPED != 0;
-        Ok(Entry { mode, stamp, id: id.filter(|_| is_whole), is_skipped })
+        let flags = [flags & OWN, more];
+        Ok(Entry { mode, named, flags, stamp, id: id.filter(|_| is_whole), is_skipped })
     }
 
     fn name(&mut self, format: Format, start: usize, name: &mut Vec<u8>) -> Result<()> {

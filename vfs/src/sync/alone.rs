@@ -1,21 +1,28 @@
 //! Files that were written back and of which no layer has a name any more: from then on their time of
 //! change tells every edit, also one that keeps size and time of modification.
 //!
+//! Of indexes of repositories what they say is noted as well: git writes them anew when it only looks.
+//!
 //! It is a help, and not synced: where it is missing, torn or of before, an undo compares less.
 
 use std::collections::HashMap;
+use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
 
 use super::collect::io;
 use super::journal::{UNDO, read, write};
 use super::resettle::{Standing, look};
 use super::root::{Closed, Root};
 use super::{Seen, SyncError, stored};
-use crate::fs::{Errno, Fs, Open};
+use crate::fs::{Errno, Fs, Open, read_all};
+use crate::{git_dir, git_index};
 
+/// The name of the index in a git directory.
+const INDEX: &str = "index";
 const ALONE: &str = "alone.json";
 const ALONE_NEW: &str = "alone.json.new";
 
@@ -31,6 +38,15 @@ struct OfMount {
     mount: u32,
     #[serde(with = "stored::seen")]
     files: Vec<(PathBuf, Seen)>,
+    #[serde(default)]
+    indexes: Vec<Index>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Index {
+    #[serde(with = "crate::json_path")]
+    path: PathBuf,
+    digest: [u8; 32],
 }
 
 impl Alone {
@@ -43,6 +59,13 @@ impl Alone {
     pub(super) fn files(&self, mount: u32) -> HashMap<&Path, &Seen> {
         let mounts = self.mounts.iter().filter(|known| known.mount == mount);
         mounts.flat_map(|known| &known.files).map(|(path, seen)| (path.as_path(), seen)).collect()
+    }
+
+    /// Returns what the indexes of repositories in a mount said.
+    pub(super) fn indexes(&self, mount: u32) -> HashMap<&Path, &[u8; 32]> {
+        let mounts = self.mounts.iter().filter(|known| known.mount == mount);
+        let indexes = mounts.flat_map(|known| &known.indexes);
+        indexes.map(|index| (index.path.as_path(), &index.digest)).collect()
     }
 }
 
@@ -67,10 +90,43 @@ pub fn note_alone(
             // A further name may come and go without an edit.
             (links == 1 && now.is_still(before)).then(|| (path.clone(), now))
         });
-        OfMount { mount: of_mount.mount, files: files.collect() }
+        let files: Vec<_> = files.collect();
+        let indexes = files.iter().filter_map(|(path, _)| {
+            let digest = index_digest(fs, &mut root, path)?;
+            Some(Index { path: path.clone(), digest })
+        });
+        let indexes = indexes.collect();
+        OfMount { mount: of_mount.mount, files, indexes }
     });
     let alone = Alone { version: 1, mounts: mounts.collect() };
     write(fs, undo.as_fd(), ALONE_NEW, &alone)?;
     fs.rename(undo.as_fd(), ALONE_NEW.as_ref(), ALONE.as_ref())
         .map_err(io("write", Path::new(ALONE)))
+}
+
+/// Digests what the index of a repository says, and which commit is checked out beside it: somebody may have
+/// committed what it says. `None` of what is no index, or can't be read.
+pub(super) fn index_digest(fs: &dyn Fs, root: &mut Root<'_>, path: &Path) -> Option<[u8; 32]> {
+    let git_dir = path.parent().filter(|_| path.file_name() == Some(OsStr::new(INDEX)))?;
+    let (dir, leaf) = root.above(path).ok()?;
+    let index = git_index::digest(&fs.open_file(dir.as_fd(), leaf).ok()?).ok()?;
+    let head = text(fs, root, &git_dir.join("HEAD"))?;
+    let commit = named(fs, root, git_dir, &head).unwrap_or_default();
+    let parts = [&index[..], &head, &commit];
+    Some(parts.iter().fold(Sha256::new(), Sha256::chain_update).finalize().into())
+}
+
+/// Returns what the file says that has the reference of a `HEAD`; in a linked work tree, of the repository.
+fn named(fs: &dyn Fs, root: &mut Root<'_>, git_dir: &Path, head: &[u8]) -> Option<Vec<u8>> {
+    let name = head.strip_prefix(b"ref: refs/")?.trim_ascii_end();
+    let name = str::from_utf8(name).ok().filter(|name| git_dir::is_reference(name))?;
+    let common = git_dir.parent().and_then(Path::parent);
+    let dirs = || std::iter::once(git_dir).chain(common);
+    let loose = dirs().find_map(|dir| text(fs, root, &dir.join("refs").join(name)));
+    loose.or_else(|| dirs().find_map(|dir| text(fs, root, &dir.join("packed-refs"))))
+}
+
+fn text(fs: &dyn Fs, root: &mut Root<'_>, path: &Path) -> Option<Vec<u8>> {
+    let (dir, leaf) = root.above(path).ok()?;
+    read_all(fs, dir.as_fd(), Path::new(leaf)).ok()
 }

@@ -1,7 +1,7 @@
 //! What is on the disk about a write-back: the journal of one under way, and the ledger of those
 //! that were done.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
@@ -260,6 +260,22 @@ impl Ledger {
 
     pub(super) fn settle_all(&mut self, mount: u32, seen: impl IntoIterator<Item = Seen>) {
         self.settled.extend(seen.into_iter().map(|seen| (mount, seen)));
+    }
+
+    /// Gives up what was put at some paths of mounts: it stays, and is no part of the run any more.
+    pub(super) fn forget(&mut self, paths: &[(u32, BTreeSet<PathBuf>)]) -> bool {
+        let mut has_any = false;
+        for part in self.batches.iter_mut().flat_map(|batch| &mut batch.mounts) {
+            let of_mount = paths.iter().filter(|(mount, _)| *mount == part.mount);
+            let of_mount: Vec<_> = of_mount.map(|(_, paths)| paths).collect();
+            let is_kept = |step: &Step| {
+                let is_named = of_mount.iter().any(|paths| paths.contains(&step.path));
+                step.change.is_none() || !is_named
+            };
+            has_any |= !part.steps.iter().all(is_kept);
+            part.steps.retain(is_kept);
+        }
+        has_any
     }
 
     /// Keeps the last of what is known of each inode.

@@ -104,7 +104,7 @@ impl GitDirs {
     }
 
     /// Returns the innermost git directory, a submodule's among them, and the path within it.
-    fn split(self, path: &Path) -> Option<(PathBuf, PathBuf)> {
+    pub(super) fn split(self, path: &Path) -> Option<(PathBuf, PathBuf)> {
         let names: Vec<_> = path.components().collect();
         let outer = names.iter().rposition(is_git).map(|at| at + 1);
         let outer = outer.or(self.is_root.then_some(0))?;

@@ -8,6 +8,7 @@ mod random;
 mod repository;
 mod stuck;
 mod undoing;
+mod undone_repository;
 
 use super::testing::*;
 use super::*;

@@ -1,10 +1,12 @@
 //! Taking a write-back back.
 
 mod inverse;
+mod repositories;
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
+use self::repositories::Repositories;
 use super::alone::Alone;
 use super::apply::{
     Bench, MountPlace, Moves, Outcome, RunPlace, carry, clear, finish, must_move, publish_or_clear,
@@ -30,6 +32,9 @@ pub struct UndoReport {
 /// Takes back what was written back of a run, all of it or the selected paths; what changed since
 /// stays, is named, and can be tried again.
 ///
+/// Of a git directory that was there before, objects stay, and are no part of the run any more; where the
+/// repository stands is taken back as a whole, or not at all when somebody moved it since.
+///
 /// A directory that was removed as a whole comes back as a whole when any path in it is selected.
 ///
 /// # Errors
@@ -47,7 +52,7 @@ pub fn undo(
     let alone = Alone::read(fs, run.dir);
     clear(fs, run, mounts, &ledger)?;
     let mut batch = Batch::new(Direction::Undo, &ledger);
-    let (mut benches, mut reports) = (Vec::new(), Vec::new());
+    let (mut benches, mut reports, mut objects) = (Vec::new(), Vec::new(), Vec::new());
     for mount in mounts {
         let chosen = |path: &Path| selected(mount.number, path);
         let mut report = UndoReport { mount: mount.number, ..UndoReport::default() };
@@ -58,30 +63,44 @@ pub fn undo(
             .any(|part| part.mount == mount.number)
         {
             must_be_root(fs, mount, &ledger)?;
+            let kept = Repositories::look(fs, mount, (&ledger, &alone), &chosen)?;
+            let chosen = |path: &Path| chosen(path) && !kept.keep(path);
+            report.changed_since.extend(kept.told.iter().cloned());
             let mut bench = Bench::open(fs, run, mount)?;
             let part = must_move(fs, &mut bench, Moves::of_steps(ledger.steps(mount.number)));
             let part = part.and_then(|()| {
-                let known = (&ledger, &alone.files(mount.number));
+                let known = (&ledger, &alone.files(mount.number), &kept.refreshed);
                 inverse::invert(fs, &mut bench, mount, known, (&chosen, &mut report))
             });
             let part = part.inspect_err(|_| drop(clear(fs, run, mounts, &ledger)))?;
             batch.mounts.push(part);
             benches.push(bench);
+            objects.push((mount.number, kept.objects));
         }
         reports.push(report);
     }
+    let has_forgotten = ledger.forget(&objects);
     if batch.mounts.iter().all(|part| part.steps.is_empty()) {
         for bench in &mut benches {
             let time = bench.root_time();
             bench.leave(fs, time)?;
         }
         clear(fs, run, mounts, &ledger)?;
+        if has_forgotten {
+            ledger.store(fs, run.dir)?;
+        }
         return Ok(reports);
     }
     publish_or_clear(fs, run, mounts, (&batch, &benches), &ledger)?;
     let outcomes = carry(fs, &mut benches, &batch, false)?;
     finish(fs, run, &mut ledger, (&mut batch, &mut benches), &outcomes)?;
-    for (part, outcomes) in batch.mounts.iter().zip(&outcomes) {
+    tell(&mut reports, &batch, &outcomes);
+    Ok(reports)
+}
+
+/// Says of each step what became of it.
+fn tell(reports: &mut [UndoReport], batch: &Batch, outcomes: &[Vec<Outcome>]) {
+    for (part, outcomes) in batch.mounts.iter().zip(outcomes) {
         let Some(report) = reports.iter_mut().find(|report| report.mount == part.mount) else {
             continue;
         };
@@ -96,7 +115,6 @@ pub fn undo(
             }
         }
     }
-    Ok(reports)
 }
 
 /// A directory that stands in the place of the one that was written to holds nothing of the run.

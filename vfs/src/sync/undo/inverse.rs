@@ -20,7 +20,7 @@ pub(super) fn invert(
     fs: &dyn Fs,
     bench: &mut Bench<'_>,
     mount: &MountPlace<'_>,
-    (ledger, alone): (&Ledger, &HashMap<&Path, &Seen>),
+    (ledger, alone, refreshed): (&Ledger, &HashMap<&Path, &Seen>, &HashMap<PathBuf, Seen>),
     (chosen, report): Chosen<'_>,
 ) -> Result<MountBatch, SyncError> {
     let root = fs.node(mount.root, OsStr::new("")).map_err(io("look at", Path::new("")))?;
@@ -34,6 +34,7 @@ pub(super) fn invert(
         bench,
         report,
         alone,
+        refreshed,
         steps: Vec::new(),
         stays: HashSet::new(),
         stands: HashMap::new(),
@@ -77,6 +78,8 @@ struct Inverse<'i, 'a> {
     report: &'i mut UndoReport,
     /// What stood there apart from the layers.
     alone: &'i HashMap<&'i Path, &'i Seen>,
+    /// What was written anew since and says the same.
+    refreshed: &'i HashMap<PathBuf, Seen>,
     steps: Vec<Step>,
     /// Directories in which something of the write-back stays.
     stays: HashSet<PathBuf>,
@@ -105,9 +108,10 @@ impl Inverse<'_, '_> {
         // A later step's original that came from another file system is a copy.
         let back = self.stands.get(&step.path).copied();
         let alone = left.zip(self.alone.get(step.path.as_path()).copied());
-        let alone = alone.filter(|(left, alone)| back.is_none() && alone.is_still(left));
-        let (old, exact) = match alone {
-            Some((_, alone)) => (Some(*alone), true),
+        let alone = alone.filter(|(left, alone)| alone.is_still(left)).map(|(_, alone)| alone);
+        let refreshed = left.and_then(|_| self.refreshed.get(&step.path));
+        let (old, exact) = match refreshed.or(alone).filter(|_| back.is_none()) {
+            Some(stands) => (Some(*stands), true),
             None => (left.map(|left| back.unwrap_or(left)), false),
         };
         self.stands.extend(new.map(|new| (step.path.clone(), new)));
