@@ -223,6 +223,36 @@ fn settings_of_a_linked_work_tree_are_a_copy_too() {
     assert!(!repository.is_poisoned());
 }
 
+/// Linked work trees name their repository by its path on the host, wherever the view has it.
+#[test]
+fn linked_work_trees_stay_in_a_mount_at_another_place() {
+    let repository = Repository::new();
+    let home = repository.world.home();
+    repository.git(&repository.root, &["worktree", "add", "-q", "../linked"]).ok();
+    repository.git(&repository.root, &["worktree", "add", "-q", ".wt/inner"]).ok();
+    let trees = [home.join("linked"), repository.root.join(".wt/inner")];
+    let files =
+        || trees.each_ref().map(|tree| fs::read_to_string(tree.join(".git")).expect("text"));
+    let before = files();
+    for (source, at) in [(&home, "/src"), (&repository.root, "/src"), (&trees[1], "/src")] {
+        let mount = format!("{at}={}", source.display());
+        let arguments = ["run", "--workspace", "none", "--chdir", "/", "--rw", &mount];
+        let inside = said(repository.world.endow(arguments).args(["--", "true"]));
+        inside.ok();
+        assert!(!inside.stderr.contains("held"), "{}", inside.stderr);
+        assert_eq!(files(), before, "{mount}");
+        // One that the command makes leads git outside to whatever is at that place.
+        let planted = "mkdir /src/w && echo 'gitdir: /src/.git/worktrees/inner' >/src/w/.git";
+        let inside = said(repository.world.endow(arguments).args(["--", "sh", "-c", planted]));
+        inside.ok();
+        assert!(!source.join("w/.git").exists(), "{}", inside.stderr);
+        fs::remove_dir(source.join("w")).expect("a directory that is empty");
+    }
+    for tree in &trees {
+        repository.git(tree, &["status"]).ok();
+    }
+}
+
 /// Runs a script inside with everything told.
 fn told(repository: &Repository, script: &str) -> Said {
     let live = ["run", "-v", "--workspace", "rw", "--", "sh", "-c", script];

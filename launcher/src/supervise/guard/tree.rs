@@ -55,8 +55,8 @@ pub(super) struct Tree {
     prefix: PathBuf,
     /// Directories of git's that are no `.git`: patterns see one.
     repositories: BTreeSet<PathBuf>,
-    /// The place of the mount in the view, where the host has it at the same.
-    same_place: Option<PathBuf>,
+    /// Where the mount stands on the host, whose git follows what stands in it.
+    source: PathBuf,
     left: Left,
     /// Where the mount stands, as links name it: in the view and on the host.
     roots: Vec<PathBuf>,
@@ -163,7 +163,6 @@ impl Tree {
         let run = run.canonicalize().map_err(|_| Errno::NOENT)?;
         let upper = OsFs.open_canonical(&run.join(&guard.layer.0).join(UPPER))?;
         let names = &guard.names;
-        let is_same_place = guard.at.as_path() == guard.source.as_path();
         let roots = [guard.at.as_path(), guard.source.as_path()].map(Path::to_owned);
         let started = SystemTime::now();
         let tree = Self {
@@ -171,7 +170,7 @@ impl Tree {
             held: HeldLayer::new(root, upper),
             prefix: names.prefix.clone(),
             repositories: BTreeSet::new(),
-            same_place: is_same_place.then(|| guard.source.as_path().to_owned()),
+            source: guard.source.as_path().to_owned(),
             left: Left::of(guard),
             roots: roots.into(),
             started,
@@ -295,7 +294,7 @@ impl Tree {
     fn is_of_own_repository(&self, path: &Path, shown: &Path) -> bool {
         let (Some(above), true) = (path.parent(), git_dir::is_file(shown)) else { return false };
         let text = self.text(path).unwrap_or_default();
-        let place = git_dir::file_leads_to(&text, above, self.same_place.as_deref());
+        let place = git_dir::file_leads_to(&text, above, Some(&self.source));
         place.is_some_and(|place| self.directory(&place).is_ok())
     }
 
