@@ -22,6 +22,7 @@ mod init;
 mod kept_changes;
 mod kept_clock;
 mod kept_killed;
+mod kept_repositories;
 mod kept_runs;
 mod kept_stuck;
 mod killed;

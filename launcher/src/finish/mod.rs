@@ -31,7 +31,7 @@ pub(crate) use in_view::{InView, OfMount};
 pub(crate) use prune::{drop_layers, prune};
 pub(crate) use publish::{Published, publish};
 pub(crate) use rules::Selection;
-pub(crate) use take_back::{state_of, take_back};
+pub(crate) use take_back::{follow, state_of, take_back};
 pub(crate) use targets::{Target, TargetError, targets};
 pub(crate) use trees::{
     Landing, TakenBack, TreeEnd, TreeEndError, TreeKind, counts, end_trees, take_back_trees,

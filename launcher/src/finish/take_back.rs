@@ -3,7 +3,7 @@
 use std::os::fd::AsFd;
 
 use endow_vfs::fs::OsFs;
-use endow_vfs::state::{RunDir, RunState};
+use endow_vfs::state::{RunDir, RunId, RunState, StateDir};
 use endow_vfs::sync::{self, Ledger, MountPlace, RunPlace, UndoReport};
 
 use super::write_back::{lock_all, place};
@@ -21,6 +21,24 @@ pub(crate) fn take_back(
     let run = RunPlace { dir: run.as_fd(), id: id.as_str() };
     let reports = sync::undo(&OsFs, &run, &places, &|mount, path| selection.takes(mount, path))?;
     Ok(targets.iter().map(|target| target.shown.clone()).zip(reports).collect())
+}
+
+/// Tells other runs what came back of theirs, while nobody works on them; without that it counts as changed
+/// since they left it.
+pub(crate) fn follow<'r>(
+    state: &StateDir,
+    others: impl Iterator<Item = &'r RunId>,
+    (targets, reports): (&[Target], &[OfMount<UndoReport>]),
+) {
+    let restored = || targets.iter().zip(reports).filter(|(_, (_, it))| !it.restored.is_empty());
+    if restored().next().is_none() {
+        return;
+    }
+    for run in others.filter_map(|id| state.open_run(&OsFs, id).ok()) {
+        for (target, (_, report)) in restored() {
+            drop(sync::follow(&OsFs, run.as_fd(), target.root.as_fd(), &report.restored));
+        }
+    }
 }
 
 /// Returns the state that a run is in by what is there of it: changes that wait, or ones that can

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use super::collect::io;
+use super::follow::Restored;
 use super::journal::{UNDO, read, write};
 use super::resettle::{Standing, look};
 use super::root::{Closed, Root};
@@ -23,11 +24,12 @@ use crate::{git_dir, git_index};
 
 /// The name of the index in a git directory.
 const INDEX: &str = "index";
+const VERSION: u32 = 1;
 const ALONE: &str = "alone.json";
 const ALONE_NEW: &str = "alone.json.new";
 
 /// What is stored of all mounts.
-#[derive(Default, Serialize, Deserialize)]
+#[derive(Serialize, Deserialize)]
 pub(super) struct Alone {
     version: u32,
     mounts: Vec<OfMount>,
@@ -49,6 +51,12 @@ struct Index {
     digest: [u8; 32],
 }
 
+impl Default for Alone {
+    fn default() -> Self {
+        Self { version: VERSION, mounts: Vec::new() }
+    }
+}
+
 impl Alone {
     /// Reads what is known of a run; nothing where that can't be read.
     pub(super) fn read(fs: &dyn Fs, run: BorrowedFd<'_>) -> Self {
@@ -59,6 +67,26 @@ impl Alone {
     pub(super) fn files(&self, mount: u32) -> HashMap<&Path, &Seen> {
         let mounts = self.mounts.iter().filter(|known| known.mount == mount);
         mounts.flat_map(|known| &known.files).map(|(path, seen)| (path.as_path(), seen)).collect()
+    }
+
+    /// Notes that a file is there again, as another one.
+    pub(super) fn left_again(&mut self, mount: u32, restored: &Restored) {
+        let mounts = self.mounts.iter_mut().filter(|known| known.mount == mount);
+        let files = mounts.flat_map(|known| &mut known.files);
+        for (_, seen) in files.filter(|(path, _)| *path == restored.path) {
+            *seen = restored.now;
+        }
+    }
+
+    /// Puts it in the place of what is stored; without a directory for that there is nothing to note.
+    pub(super) fn store(&self, fs: &dyn Fs, run: BorrowedFd<'_>) -> Result<(), SyncError> {
+        let undo = match fs.open_below(run, Path::new(UNDO), Open::List) {
+            Err(Errno::NOENT) => return Ok(()),
+            result => result.map_err(io("open", Path::new(UNDO)))?,
+        };
+        write(fs, undo.as_fd(), ALONE_NEW, self)?;
+        fs.rename(undo.as_fd(), ALONE_NEW.as_ref(), ALONE.as_ref())
+            .map_err(io("write", Path::new(ALONE)))
     }
 
     /// Returns what the indexes of repositories in a mount said.
@@ -79,10 +107,6 @@ pub fn note_alone(
     run: BorrowedFd<'_>,
     standing: &[(Standing, BorrowedFd<'_>)],
 ) -> Result<(), SyncError> {
-    let undo = match fs.open_below(run, Path::new(UNDO), Open::List) {
-        Err(Errno::NOENT) => return Ok(()),
-        result => result.map_err(io("open", Path::new(UNDO)))?,
-    };
     let mounts = standing.iter().map(|(of_mount, root)| {
         let mut root = Root::new(fs, *root, Closed::Stay);
         let files = of_mount.files.iter().filter_map(|(path, before)| {
@@ -98,10 +122,7 @@ pub fn note_alone(
         let indexes = indexes.collect();
         OfMount { mount: of_mount.mount, files, indexes }
     });
-    let alone = Alone { version: 1, mounts: mounts.collect() };
-    write(fs, undo.as_fd(), ALONE_NEW, &alone)?;
-    fs.rename(undo.as_fd(), ALONE_NEW.as_ref(), ALONE.as_ref())
-        .map_err(io("write", Path::new(ALONE)))
+    Alone { version: VERSION, mounts: mounts.collect() }.store(fs, run)
 }
 
 /// Digests what the index of a repository says, and which commit is checked out beside it: somebody may have

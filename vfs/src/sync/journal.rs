@@ -10,6 +10,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::collect::io;
+use super::follow::Restored;
 use super::{Attributes, ChangeKind, Identity, Seen, Settled, SyncError, stored};
 use crate::fs::{Errno, Fs, Kind, Result, read_all, write_all};
 
@@ -205,6 +206,24 @@ impl Ledger {
         if let Some(step) = step.filter(|step| step.new.is_some_and(|new| seen.is_still(&new))) {
             step.new = Some(seen);
         }
+    }
+
+    /// Notes that what the run left at a path is there again, as another one; `false` where it left no such thing.
+    pub(super) fn left_again(&mut self, mount: u32, restored: &Restored) -> bool {
+        let parts = self.batches.iter_mut().flat_map(|batch| &mut batch.mounts);
+        let steps = parts.filter(|part| part.mount == mount).flat_map(|part| &mut part.steps);
+        let left = steps.filter(|step| step.path == restored.path);
+        let mut has_any = false;
+        for new in left.filter_map(|step| step.new.as_mut()) {
+            if restored.was.is_still(new) {
+                *new = restored.now;
+                has_any = true;
+            }
+        }
+        if has_any {
+            self.settle_all(mount, [restored.now]);
+        }
+        has_any
     }
 
     /// Notes that what the host has is known to the run, and no change against it.

@@ -22,6 +22,7 @@ mod change;
 pub mod checkpoint;
 mod collect;
 mod done;
+mod follow;
 mod journal;
 mod plan;
 mod report;
@@ -52,6 +53,7 @@ pub use change::{
 use collect::collect_most;
 pub use collect::{Clock, Source, collect};
 pub use done::{Done, done};
+pub use follow::{Restored, follow};
 pub use journal::{Direction, Ledger};
 pub use plan::{Amend, Operation, Place, SyncPlan, Take, plan};
 pub use report::{Applied, Failed, SyncError, SyncReport};

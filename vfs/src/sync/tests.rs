@@ -1,6 +1,7 @@
 mod checkpoint;
 mod conflicts;
 mod faults;
+mod following;
 mod hostile;
 mod merging;
 mod races;

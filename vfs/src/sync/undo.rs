@@ -13,7 +13,7 @@ use super::apply::{
 };
 use super::collect::{io, is_same_root};
 use super::journal::{self, Batch, Direction, Ledger};
-use super::{Failed, SyncError};
+use super::{Failed, Restored, SyncError, follow};
 use crate::fs::Fs;
 
 /// What became of an undo in one mount.
@@ -25,6 +25,8 @@ pub struct UndoReport {
     pub undone: Vec<PathBuf>,
     /// What changed since it was written back, and so stays as it is.
     pub changed_since: Vec<PathBuf>,
+    /// What came back for that, and is another file than it was.
+    pub restored: Vec<Restored>,
     /// What the kernel did not allow, or whose undo data is gone.
     pub failed: Vec<Failed>,
 }
@@ -91,10 +93,15 @@ pub fn undo(
         }
         return Ok(reports);
     }
+    let displaced = follow::displaced(&ledger, mounts.iter().map(|mount| mount.number));
     publish_or_clear(fs, run, mounts, (&batch, &benches), &ledger)?;
     let outcomes = carry(fs, &mut benches, &batch, false)?;
     finish(fs, run, &mut ledger, (&mut batch, &mut benches), &outcomes)?;
     tell(&mut reports, &batch, &outcomes);
+    let mut restored = follow::restored(&displaced, &batch, &outcomes);
+    for report in &mut reports {
+        report.restored = restored.remove(&report.mount).unwrap_or_default();
+    }
     Ok(reports)
 }
 

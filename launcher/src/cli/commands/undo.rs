@@ -45,6 +45,10 @@ pub(crate) fn run(args: &UndoArgs, output: &Output) -> Result<ExitCode, CommandE
     }
     let selection = picked.selection()?;
     let reports = finish::take_back(&picked.run, &picked.targets, &selection)?;
+    if let Some(state) = kept.state() {
+        let others = kept.runs.iter().filter(|it| !it.in_use && it.id != *picked.run.id());
+        finish::follow(state, others.map(|it| &it.id), (&picked.targets, &reports));
+    }
     let trees = match &selection.paths {
         None => finish::take_back_trees(&mut picked.record),
         Some(_) => Vec::new(),

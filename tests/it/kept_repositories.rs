@@ -1,0 +1,102 @@
+//! `endow undo` in repositories that somebody went on with.
+
+use std::fs;
+use std::path::PathBuf;
+
+use crate::harness::{Said, World, said};
+
+struct Repository {
+    world: World,
+    root: PathBuf,
+}
+
+impl Repository {
+    fn new() -> Self {
+        let world = World::new();
+        world.write("home/project/a", "a\n");
+        let root = world.project();
+        let this = Self { world, root };
+        this.git(&["init", "-q", "-b", "main"]);
+        this.git(&["config", "user.name", "A"]);
+        this.git(&["config", "user.email", "a@b"]);
+        this.git(&["add", "-A"]);
+        this.git(&["commit", "-qm", "one"]);
+        this
+    }
+
+    fn git(&self, arguments: &[&str]) -> String {
+        let said = said(self.world.command("git").args(arguments).current_dir(&self.root));
+        said.ok().trim_end().to_owned()
+    }
+
+    fn inside(&self, script: &str) {
+        said(&mut self.world.endow(["run", "--", "sh", "-c", script])).ok();
+    }
+
+    fn undo(&self) -> Said {
+        let said = said(&mut self.world.endow(["undo"]));
+        assert_eq!(self.git(&["fsck", "--full", "--no-dangling"]), "", "{}", said.stderr);
+        self.git(&["diff", "--cached"]);
+        self.git(&["log", "--all", "--patch"]);
+        said
+    }
+
+    fn log(&self) -> String {
+        self.git(&["log", "--format=%s"]).replace('\n', " ")
+    }
+}
+
+const COMMIT: &str = "echo b >>a; git commit -qam two";
+
+#[test]
+fn commit_is_taken_back_after_git_status() {
+    let repository = Repository::new();
+    repository.inside(COMMIT);
+    assert_eq!(
+        (repository.log(), repository.git(&["status", "--porcelain"])),
+        ("two one".into(), String::new())
+    );
+    repository.undo().ok();
+    assert_eq!(
+        (repository.log(), repository.git(&["status", "--porcelain"])),
+        ("one".into(), String::new())
+    );
+}
+
+#[test]
+fn commit_that_another_stands_on_stays() {
+    let repository = Repository::new();
+    repository.inside(COMMIT);
+    repository.git(&["commit", "-q", "--allow-empty", "-m", "three"]);
+    let undone = repository.undo();
+    assert_eq!(undone.code, 121);
+    assert!(undone.stderr.contains("left alone") && undone.stderr.contains(".git/refs/heads/main"));
+    assert_eq!(repository.log(), "three two one");
+    assert_eq!(fs::read_to_string(repository.root.join("a")).expect("text"), "a\n");
+}
+
+#[test]
+fn branch_keeps_the_commit_that_is_taken_back() {
+    let repository = Repository::new();
+    repository.inside(COMMIT);
+    repository.git(&["branch", "keep"]);
+    repository.undo().ok();
+    assert_eq!(repository.log(), "one");
+    assert_eq!(repository.git(&["log", "-1", "--format=%s", "keep"]), "two");
+}
+
+#[test]
+fn runs_are_taken_back_one_after_another() {
+    let repository = Repository::new();
+    repository.inside(COMMIT);
+    repository.inside("echo c >>a; git commit -qam three");
+    repository.git(&["status"]);
+    repository.undo().ok();
+    assert_eq!(repository.log(), "two one");
+    repository.undo().ok();
+    assert_eq!(
+        (repository.log(), repository.git(&["status", "--porcelain"])),
+        ("one".into(), String::new())
+    );
+    assert_eq!(fs::read_to_string(repository.root.join("a")).expect("text"), "a\n");
+}
