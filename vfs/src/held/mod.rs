@@ -14,7 +14,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use crate::fs::{At, Errno, Fs, Kind, Open, Result, Status, copy_bytes};
-use crate::sync::root::{Closed, Root};
+use crate::sync::root::{Closed, Opened, Root};
 use crate::tree::{copy_tree, measure_tree, remove_tree};
 
 /// The most bytes that are copied while a command runs, where a layer is on another file system.
@@ -34,7 +34,7 @@ pub struct HeldLayer {
     /// made them may still be writing.
     open: BTreeMap<PathBuf, OwnedFd>,
     /// Directories that were closed to their owner, with the bits they had.
-    opened: RefCell<Vec<(PathBuf, u32)>>,
+    opened: RefCell<Vec<Opened>>,
 }
 
 /// What came of an entry.
@@ -87,9 +87,7 @@ impl HeldLayer {
     /// The first that fails; the others are closed.
     pub fn close(&self, fs: &dyn Fs) -> Result<()> {
         let mut tree = Root::new(fs, self.root.as_fd(), Closed::Stay);
-        for (path, mode) in self.opened.take() {
-            tree.was_open(&path, mode);
-        }
+        self.opened.take().into_iter().for_each(|opened| tree.was_open(opened));
         tree.close()
     }
 

@@ -49,7 +49,16 @@ pub(crate) struct Root<'a> {
     top: BorrowedFd<'a>,
     closed: Closed,
     last: Option<(PathBuf, Rc<OwnedFd>)>,
-    opened: Vec<(PathBuf, u32)>,
+    opened: Vec<Opened>,
+}
+
+/// A directory that is open meanwhile.
+#[derive(Clone, Debug)]
+pub(crate) struct Opened {
+    pub(crate) path: PathBuf,
+    pub(crate) ino: u64,
+    /// The bits it had.
+    pub(crate) mode: u32,
 }
 
 impl<'a> Root<'a> {
@@ -119,45 +128,52 @@ impl<'a> Root<'a> {
             above.push(if name == "." { OsStr::new("") } else { name });
             if status.kind == Kind::Directory && status.mode & 0o700 != 0o700 {
                 self.fs.set_mode_at(dir.at(name), status.mode | 0o700)?;
-                self.opened.push((above.clone(), status.mode));
+                let (path, ino, mode) = (above.clone(), status.id.ino, status.mode);
+                self.opened.push(Opened { path, ino, mode });
             }
         }
         Ok(self.opened.len() > before)
     }
 
     /// Notes that a directory may have been opened up by a process that was killed.
-    pub(crate) fn was_open(&mut self, path: &Path, mode: u32) {
-        if mode & 0o700 != 0o700 {
-            self.opened.push((path.to_owned(), mode));
-        }
+    pub(crate) fn was_open(&mut self, opened: Opened) {
+        self.opened.extend(Some(opened).filter(|opened| opened.mode & 0o700 != 0o700));
     }
 
     /// Returns the directories that are open now, with the bits they had.
-    pub(crate) fn into_opened(self) -> Vec<(PathBuf, u32)> {
+    pub(crate) fn into_opened(self) -> Vec<Opened> {
         self.opened
     }
 
     /// Returns the bits of a directory from before it was opened up.
-    pub(crate) fn opened(&self, path: &Path) -> Option<u32> {
-        self.opened.iter().find(|(known, _)| known == path).map(|(_, mode)| *mode)
+    pub(crate) fn opened(&self, path: &Path, ino: u64) -> Option<u32> {
+        let known = self.opened.iter().find(|it| it.path == path && it.ino == ino);
+        known.map(|opened| opened.mode)
     }
 
     /// Notes that a directory gets other bits than it had when it was opened up.
     pub(crate) fn will_have(&mut self, path: &Path, mode: u32) {
-        self.opened.iter_mut().filter(|(known, _)| known == path).for_each(|known| known.1 = mode);
+        let known = self.opened.iter_mut().filter(|opened| opened.path == path);
+        known.for_each(|opened| opened.mode = mode);
     }
 
-    /// Gives the directories that were opened up their bits again.
+    /// Gives the directories that were opened up their bits again, where they still stand.
     pub(crate) fn close(&mut self) -> Result<()> {
         let mut result = Ok(());
-        while let Some((path, mode)) = self.opened.pop() {
-            let closed =
-                self.above(&path).and_then(|(dir, name)| self.fs.set_mode_at(dir.at(name), mode));
-            if !matches!(closed, Err(Errno::NOENT)) {
+        while let Some(opened) = self.opened.pop() {
+            let closed = self.close_one(&opened);
+            if !matches!(closed, Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP)) {
                 result = result.and(closed);
             }
         }
         result
+    }
+
+    fn close_one(&mut self, opened: &Opened) -> Result<()> {
+        let (dir, name) = self.above(&opened.path)?;
+        let found = self.fs.node(dir.as_fd(), name)?.status;
+        let is_it = found.kind == Kind::Directory && found.id.ino == opened.ino;
+        if is_it { self.fs.set_mode_at(dir.at(name), opened.mode) } else { Ok(()) }
     }
 
     fn walk(&self, path: &Path) -> Result<OwnedFd> {

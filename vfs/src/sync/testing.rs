@@ -197,7 +197,7 @@ impl World {
         let standing = standing(&OsFs, self.run.fd(), &ledger, place);
         shell(
             self.run.path(),
-            "find upper -type d -exec chmod u+rwx {} +; rm -r upper; mkdir upper",
+            "find upper -type d -exec chmod u+rwx {} \\;; rm -r upper; mkdir upper",
         );
         note_alone(&OsFs, self.run.fd(), &[(standing, root.as_fd())]).expect("noted");
     }

@@ -13,7 +13,7 @@ use crate::fs::{At, Errno, Fs, Kind, Result};
 use crate::sync::collect::{io, is_overlays};
 use crate::sync::journal::{Act, Batch, Direction, MountBatch, Step};
 use crate::sync::repository::GitDirs;
-use crate::sync::root::{Closed, Dir, Root};
+use crate::sync::root::{Closed, Dir, Opened, Root};
 use crate::sync::{Conflict, Seen, SyncError};
 pub(in crate::sync) use judge::judge;
 
@@ -81,7 +81,8 @@ impl<'c, 'a> Carrier<'c, 'a> {
         let parents = part.parents.iter().map(|(path, seen)| (path.as_path(), seen)).collect();
         if is_again {
             for (path, seen) in &part.parents {
-                bench.root.was_open(path, seen.mode);
+                let (path, ino, mode) = (path.clone(), seen.ino, seen.mode);
+                bench.root.was_open(Opened { path, ino, mode });
             }
         }
         let (lost, lacking, moved) = (HashSet::new(), HashSet::new(), HashSet::new());
@@ -132,12 +133,19 @@ impl<'c, 'a> Carrier<'c, 'a> {
             match result {
                 Ok(outcome) => return Ok(outcome),
                 Err(Errno::INTR) => self.is_again = true,
+                Err(Errno::ACCESS) if self.opens_way(step) => {}
                 Err(errno) => {
                     return outcome_of(errno).ok_or_else(|| io("write", &step.path)(errno));
                 }
             }
         }
         Err(io("write", &step.path)(Errno::INTR))
+    }
+
+    /// Opens directories that keep their owner out of a place, in an undo: the run closed them.
+    fn opens_way(&mut self, step: &Step) -> bool {
+        let above = step.path.parent().filter(|_| self.direction == Direction::Undo);
+        above.is_some_and(|above| matches!(self.bench.root.open_up(above), Ok(true)))
     }
 
     fn lacks_objects(&self, path: &Path) -> bool {
@@ -270,7 +278,7 @@ impl<'c, 'a> Carrier<'c, 'a> {
             Err(Errno::NOENT) => return Ok(Some(Conflict::Vanished)),
             result => Seen::from(&result?),
         };
-        let mode = self.bench.root.opened(&step.path).unwrap_or(found.mode);
+        let mode = self.bench.root.opened(&step.path, found.ino).unwrap_or(found.mode);
         let found = Seen { mode, ..found };
         let is_told = self.direction == Direction::Apply || step.exact;
         let is_own = self.is_again || !is_told || self.moved.contains(&old.ino);

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::os::fd::AsFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::bench::{Bench, name};
 use super::copy::copy_tree;
@@ -44,6 +44,7 @@ pub(in crate::sync) fn finish(
     let direction = batch.direction;
     let parts = batch.mounts.iter_mut().zip(benches.iter_mut());
     for ((part, bench), outcomes) in parts.zip(outcomes) {
+        note_modes(&mut part.steps, outcomes);
         for (step, outcome) in part.steps.iter_mut().zip(outcomes) {
             let cleared = clear_step(fs, bench, step, *outcome, direction);
             cleared.map_err(io("clear the stage of", &step.path))?;
@@ -152,6 +153,21 @@ fn bring_home(fs: &dyn Fs, bench: &Bench<'_>, staged: At<'_>) -> Result<(), Errn
     copy_tree(fs, staged, home)
 }
 
+/// Notes the bits that directories got after they had been put in place: in one that is closed by now nobody
+/// can look.
+fn note_modes(steps: &mut [Step], outcomes: &[Outcome]) {
+    let done = steps.iter().zip(outcomes).filter(|(_, outcome)| **outcome == Outcome::Done);
+    let amended = done.filter(|(step, _)| step.act == Act::Amend && step.node == Kind::Directory);
+    let modes: HashMap<PathBuf, u32> =
+        amended.filter_map(|(step, _)| Some((step.path.clone(), step.after.mode?))).collect();
+    for step in steps.iter_mut().filter(|step| matches!(step.act, Act::Put | Act::Swap)) {
+        let new = step.new.as_mut().filter(|new| new.kind == Kind::Directory);
+        if let (Some(new), Some(mode)) = (new, modes.get(&step.path)) {
+            new.mode = *mode;
+        }
+    }
+}
+
 /// Notes what a step left at its path, if nobody changed it meanwhile.
 fn refresh(fs: &dyn Fs, bench: &mut Bench<'_>, step: &mut Step) -> Result<Option<Seen>, Errno> {
     let Some(new) = step.new.filter(|_| step.act != Act::Take) else { return Ok(None) };
@@ -183,7 +199,8 @@ fn settled(
     direction: Direction,
 ) -> Result<Vec<Seen>, Errno> {
     let seen = refresh(fs, bench, step)?;
-    let is_copy = bench.is_beside() && direction == Direction::Undo;
+    let is_put = matches!(step.act, Act::Put | Act::Swap);
+    let is_copy = bench.is_beside() && direction == Direction::Undo && is_put;
     let has_copies = is_copy && seen.is_some_and(|seen| seen.kind == Kind::Directory);
     let mut all = if has_copies { below(fs, bench, &step.path)? } else { Vec::new() };
     // Where nothing was set, the host's own changes are still to be seen.
@@ -196,7 +213,11 @@ fn settled(
 fn below(fs: &dyn Fs, bench: &mut Bench<'_>, top: &Path) -> Result<Vec<Seen>, Errno> {
     let (mut pending, mut found) = (vec![top.to_owned()], Vec::new());
     while let Some(path) = pending.pop() {
-        let listed = bench.root.list(&path)?;
+        let listed = match bench.root.list(&path) {
+            // What is in a closed directory counts as the host's.
+            Err(Errno::ACCESS) => continue,
+            result => result?,
+        };
         for entry in fs.list(listed.as_fd(), usize::MAX)? {
             let seen = Seen::from(&fs.node(listed.as_fd(), &entry.name)?);
             if seen.kind == Kind::Directory {

@@ -200,3 +200,35 @@ fn further_name_of_a_file_with_the_same_bytes_is_a_change() {
     check_tree(tree, "mv one away; ln other one", &["A away", "M one"]);
     check_tree(tree, "rm one other; echo x > one; ln one other", &["M one", "M other"]);
 }
+
+/// What a run left in the place of something else says nothing of the bits that this has again, and no bits
+/// keep it from coming back.
+#[test]
+fn closed_directories_of_the_run_give_way() {
+    for place in PLACES {
+        for guest in [
+            "rm four; mkdir four; echo x > four/x; chmod 555 four",
+            "rm four; mkdir four; echo x > four/x; chmod 000 four",
+            "rm four; mkdir -p four/k; echo x > four/k/x; chmod 555 four/k four",
+            "rm four; mkdir -p four/k; echo x > four/k/x; chmod 000 four/k; chmod 000 four",
+            "rm d/one; mkdir -p d/one/k; echo x > d/one/k/x; chmod 500 d/one/k d/one; chmod 555 d",
+            "rm l; mkdir -p l/k; echo x > l/k/x; chmod 555 l/k l",
+            "mkdir n; echo a > n/a; chmod 000 n",
+            "echo x >> d/one; chmod 000 d",
+            "rm -r d; echo d > d",
+        ] {
+            let tree = format!("{TREE}; chmod 600 four; ln -s d l; touch -d '2001-02-03' .");
+            let world = World::new(place, &tree);
+            let before = world.snapshot();
+            world.guest(guest);
+            let report = world.sync(OnConflict::Host);
+            assert!(report.is_complete(), "{place:?} {guest}: {report:?}");
+            world.drop_layer();
+            let undone = world.undo(&OsFs).expect(guest);
+            let told = format!("{place:?} {guest}: {undone:?}");
+            assert!(undone.changed_since.is_empty() && undone.failed.is_empty(), "{told}");
+            assert_same(&world.snapshot(), &before, &told);
+            world.assert_clean();
+        }
+    }
+}
