@@ -160,7 +160,7 @@ impl Inverse<'_, '_> {
         let back = self.stands.get(&step.path).copied().filter(|back| back.kind == on.kind);
         let found = match (self.now.get(&step.path), back) {
             (None, Some(back)) => Some(back),
-            _ => self.found(&step.path)?,
+            _ => self.found(&step.path, Some(on))?,
         };
         let Some(found) = found else { return Ok(()) };
         let is_it = back.is_some() || found.is_same_inode(&on);
@@ -193,19 +193,20 @@ impl Inverse<'_, '_> {
         Ok(())
     }
 
-    fn found(&mut self, path: &Path) -> Result<Option<Seen>, SyncError> {
+    /// Returns what stands at a path; what is `expected` where nobody can look, which is opened and compared
+    /// when its turn comes.
+    fn found(&mut self, path: &Path, expected: Option<Seen>) -> Result<Option<Seen>, SyncError> {
         if let Some(seen) = self.now.get(path) {
             return Ok(Some(*seen));
         }
         let (dir, name) = match self.bench.root.above(path) {
-            // What is in a closed directory can be taken back when that is open again.
-            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::XDEV | Errno::ACCESS) => {
-                return Ok(None);
-            }
+            Err(Errno::ACCESS) => return Ok(expected),
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::XDEV) => return Ok(None),
             result => result.map_err(io("look at", path))?,
         };
         let found = match self.fs.node(dir.as_fd(), name) {
-            Err(Errno::NOENT | Errno::ACCESS) => return Ok(None),
+            Err(Errno::ACCESS) => return Ok(expected),
+            Err(Errno::NOENT) => return Ok(None),
             result => result.map_err(io("look at", path))?,
         };
         let mut seen = Seen::from(&found);
@@ -220,7 +221,7 @@ impl Inverse<'_, '_> {
         let paths = self.steps.iter().filter_map(|step| step.path.parent().map(Path::to_owned));
         let paths: HashSet<PathBuf> = paths.collect();
         for path in paths {
-            let found = self.found(&path)?;
+            let found = self.found(&path, None)?;
             parents.extend(found.map(|seen| (path, seen)));
         }
         Ok(parents.into_iter().collect())
