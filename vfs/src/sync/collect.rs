@@ -25,6 +25,10 @@ pub(super) use refuse::{is_overlays, leads_out, users};
 /// layer may have any number of them. Measured: 1 KiB a name to compare, 2.4 KiB to write back.
 const MOST_NAMES: usize = 1 << 21;
 
+/// How many bytes of the path to it each name may have; it counts once more for as many again. The paths of a
+/// chain of directories are together as long as its length squared.
+const PATH_BYTES: usize = 256;
+
 /// A layer and the tree it stands on.
 pub struct Source<'a> {
     /// The upper layer. Its root must have been made with the mode and the times of the target's.
@@ -405,9 +409,10 @@ impl<'a> Collector<'a> {
     }
 
     fn names(&mut self, dir: BorrowedFd<'_>, path: &Path) -> Result<Vec<OsString>, SyncError> {
-        let most = self.names_left;
+        let each = 1 + path.as_os_str().len() / PATH_BYTES;
+        let most = self.names_left / each;
         let entries = self.fs.list(dir, most.saturating_add(1)).map_err(io("list", path))?;
-        let left = most.checked_sub(entries.len());
+        let left = self.names_left.checked_sub(entries.len().saturating_mul(each));
         let too_many = || SyncError::TooMany { path: path.to_owned() };
         self.names_left = left.ok_or_else(too_many)?;
         Ok(entries.into_iter().map(|entry| entry.name).collect())

@@ -137,6 +137,23 @@ fn a_journal_of_a_newer_version_is_left_alone() {
     assert!(!world.root().join("b").exists());
 }
 
+/// The paths of a chain of directories are together as long as its length squared.
+#[test]
+fn long_path_counts_as_several_names() {
+    let world = World::new(Where::Same, "true");
+    let most = |most: usize| {
+        world.with_source(|source| collect_most(&OsFs, source, most).map(|set| told(&set).len()))
+    };
+    let name = "n".repeat(250);
+    shell(
+        world.run.path(),
+        &format!("cd upper; for i in 1 2 3 4; do mkdir {name}; cd {name}; done"),
+    );
+    // One each for the first two, two for the third, three for the last.
+    assert!(matches!(most(7), Ok(4)), "{:?}", most(7));
+    assert!(matches!(most(6), Err(SyncError::TooMany { .. })), "{:?}", most(6));
+}
+
 #[test]
 fn more_names_than_are_kept_in_memory_are_refused() {
     let world = World::new(Where::Same, "mkdir d; touch d/1 d/2 d/3");
