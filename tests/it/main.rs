@@ -31,6 +31,7 @@ mod layers;
 mod learn;
 mod machines;
 mod network;
+mod output;
 mod package;
 mod plan;
 mod run_basic;

@@ -75,7 +75,9 @@ pub fn main() -> ExitCode {
     let output = Output::new(&invocation.style);
     let running = matches!(invocation.command, Command::Run(_));
     match dispatch(invocation, &output, opened) {
-        Ok(code) => code,
+        // The command's own code stands, whatever becomes of a report.
+        Ok(code) if running => code,
+        Ok(code) => output.ended(code),
         // A command that `run` starts could end with 2 itself.
         Err(error) if error.kind == Kind::Usage && !running => {
             output.failure(&error);
@@ -86,10 +88,13 @@ pub fn main() -> ExitCode {
 }
 
 fn refuse(usage: &Usage) -> ExitCode {
-    usage.help().unwrap_or_else(|| {
-        let _ = Output::new(&usage.style).failure(&usage.mistake());
-        ExitCode::from(usage.code())
-    })
+    let output = Output::new(&usage.style);
+    if let Some((code, printed)) = usage.help() {
+        output.note(&printed);
+        return output.ended(code);
+    }
+    let _ = output.failure(&usage.mistake());
+    ExitCode::from(usage.code())
 }
 
 fn dispatch(

@@ -2,6 +2,8 @@
 
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use endow_policy::is_invisible;
 use serde::Serialize;
@@ -9,6 +11,7 @@ use serde_json::json;
 
 use super::args::{Color, Style};
 use super::error::CommandError;
+use super::exit;
 
 /// How to speak, decided once.
 #[derive(Clone, Debug)]
@@ -21,6 +24,8 @@ pub(crate) struct Output {
     color: bool,
     /// What `--color` says, when it does.
     wish: Option<bool>,
+    /// Some data could not be written, and somebody would have read it.
+    lost: Arc<AtomicBool>,
 }
 
 impl Output {
@@ -33,7 +38,8 @@ impl Output {
             Color::Auto => None,
         };
         let color = wish.unwrap_or(terminal && !no_color());
-        Self { json: style.json, quiet: style.quiet, verbose: style.verbose, terminal, color, wish }
+        let Style { json, quiet, verbose, .. } = *style;
+        Self { json, quiet, verbose, terminal, color, wish, lost: Arc::default() }
     }
 
     /// Returns whether data is to be one JSON object.
@@ -53,20 +59,37 @@ impl Output {
 
     /// Prints data as text.
     pub(crate) fn text(&self, text: &str) {
+        self.bytes(text.as_bytes());
+    }
+
+    /// Prints data as bytes; false when nothing more can be printed, or nobody reads it any more.
+    pub(crate) fn bytes(&self, bytes: &[u8]) -> bool {
         let mut stdout = std::io::stdout().lock();
-        let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+        let written = stdout.write_all(bytes).and_then(|()| stdout.flush());
+        self.note(&written);
+        written.is_ok()
+    }
+
+    /// Tells once that data could not be written.
+    pub(crate) fn note(&self, written: &std::io::Result<()>) {
         // A reader that has gone, as in `endow plan | head`, has what it wanted.
         if let Err(error) = written.as_ref()
             && error.kind() != ErrorKind::BrokenPipe
+            && !self.lost.swap(true, Ordering::Relaxed)
         {
             self.problem("not all that was asked for could be written", error);
         }
     }
 
-    /// Prints data as bytes; false when nobody reads it any more.
-    #[expect(clippy::unused_self, reason = "printing is done by those who were handed an output")]
-    pub(crate) fn bytes(&self, bytes: &[u8]) -> bool {
-        std::io::stdout().lock().write_all(bytes).is_ok()
+    /// Returns the exit code of a command that prints data: whoever has only a part of it must not take that for the
+    /// whole. What else went wrong has the word.
+    pub(crate) fn ended(&self, code: ExitCode) -> ExitCode {
+        let is_answer = [ExitCode::SUCCESS, ExitCode::FAILURE].contains(&code);
+        if !is_answer || !self.lost.load(Ordering::Relaxed) {
+            return code;
+        }
+        self.hint("make room where it is written, or write it elsewhere, and ask again");
+        ExitCode::from(exit::SETUP_FAILED)
     }
 
     /// Returns whether data goes to a terminal, and whether it is coloured.

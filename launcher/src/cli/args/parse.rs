@@ -1,6 +1,7 @@
 //! From argument vector to what was typed.
 
 use std::ffi::{OsStr, OsString};
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
@@ -25,15 +26,14 @@ impl Usage {
         if self.running { exit::SETUP_FAILED } else { exit::USAGE }
     }
 
-    /// Prints help, when that was asked for; a closed stream can't be told that it is closed.
-    pub(crate) fn help(&self) -> Option<ExitCode> {
+    /// Prints help, when that was asked for; returns whether all of it was written.
+    pub(crate) fn help(&self) -> Option<(ExitCode, io::Result<()>)> {
         let code = match self.error.kind() {
             ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => ExitCode::SUCCESS,
             ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => ExitCode::from(self.code()),
             _ => return None,
         };
-        drop(self.error.print());
-        Some(code)
+        Some((code, self.error.print().and_then(|()| io::stdout().flush())))
     }
 
     /// Puts a mistake into the form of every other error.
