@@ -114,3 +114,21 @@ fn error_as_json_is_one_object() {
     assert_eq!(error["error"]["kind"], "setup");
     assert!(error["error"]["hints"][0].as_str().is_some_and(|hint| hint.contains("optional")));
 }
+
+#[test]
+fn command_that_does_not_start_is_one_object_with_its_error() {
+    let world = World::new();
+    world.write("home/project/text", "no program\n");
+    for (command, code, kind) in [("nosuch", 127, "not_found"), ("./text", 126, "not_executable")] {
+        let report = world.root().join("report.json");
+        let option = format!("--report={}", report.display());
+        let told = said(&mut world.endow(["run", "--json", &option, "--", command]));
+        told.fails(code);
+        let printed = json(&told.stdout);
+        assert_eq!(printed["error"]["kind"], kind, "{}", told.stdout);
+        assert_eq!(printed["outcome"]["kind"], "setup_failed", "{}", told.stdout);
+        assert!(printed["stdout"].is_string(), "{}", told.stdout);
+        let written = json(&std::fs::read_to_string(report).expect("a report"));
+        assert_eq!(written["error"], printed["error"]);
+    }
+}

@@ -23,32 +23,41 @@ pub(crate) fn tell(
     ended: &Ended,
     output: &Output,
 ) -> Result<ExitCode, CommandError> {
+    tell_beside(ended, output);
+    failure(planned, ended).map_or_else(|| Ok(code(ended, output)), Err)
+}
+
+/// Returns why the command did not start, where it did not.
+pub(crate) fn failure(planned: &Planned, ended: &Ended) -> Option<CommandError> {
+    match ended.outcome {
+        Outcome::SetupFailed(failure) => {
+            Some(with_grant(SpawnError::of_step(&failure, &planned.plan), planned))
+        }
+        Outcome::Lost => Some(SpawnError::Killed.into()),
+        _ => None,
+    }
+}
+
+fn tell_beside(ended: &Ended, output: &Output) {
     if ended.no_keyring {
         output.detail(NO_KEYRING);
     }
     if ended.leftovers > 0 {
         output.detail(&format!("{} processes left behind were ended", ended.leftovers));
     }
-    match ended.outcome {
-        Outcome::Exited(code) => Ok(code_of(code)),
-        Outcome::Signaled(signal) => Ok(code_of(exit::SIGNAL_BASE + signal)),
-        Outcome::TimedOut => {
-            output.notice("the time limit has passed; the run was ended");
-            Ok(ExitCode::from(exit::TIMED_OUT))
-        }
-        Outcome::LayerFull => {
-            output.notice(full(ended.counted));
-            Ok(ExitCode::from(exit::TIMED_OUT))
-        }
-        Outcome::OutOfMemory => {
-            output.notice("the memory limit was reached; the run was ended");
-            Ok(ExitCode::from(exit::TIMED_OUT))
-        }
-        Outcome::SetupFailed(failure) => {
-            Err(with_grant(SpawnError::of_step(&failure, &planned.plan), planned))
-        }
-        Outcome::Lost => Err(SpawnError::Killed.into()),
-    }
+}
+
+fn code(ended: &Ended, output: &Output) -> ExitCode {
+    let limit = match ended.outcome {
+        Outcome::Exited(code) => return code_of(code),
+        Outcome::Signaled(signal) => return code_of(exit::SIGNAL_BASE + signal),
+        Outcome::TimedOut => "the time limit has passed; the run was ended",
+        Outcome::LayerFull => full(ended.counted),
+        Outcome::OutOfMemory => "the memory limit was reached; the run was ended",
+        Outcome::SetupFailed(_) | Outcome::Lost => return ExitCode::from(exit::SETUP_FAILED),
+    };
+    output.notice(limit);
+    ExitCode::from(exit::TIMED_OUT)
 }
 
 fn full(counted: Counted) -> &'static str {

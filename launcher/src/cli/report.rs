@@ -121,17 +121,17 @@ impl Report {
         set(&mut value, "command", name);
         let code = error.kind.code();
         set(&mut value, "outcome", json!({"kind": "setup_failed", "code": code, "signal": null}));
-        set(
-            &mut value,
-            "error",
-            json!({
-                "kind": error.kind.word(),
-                "message": error.message,
-                "object": error.object,
-                "hints": error.hints,
-            }),
-        );
-        Self { value }
+        Self { value }.failed(Some(error))
+    }
+
+    /// Adds why the command did not start.
+    pub(crate) fn failed(mut self, error: Option<&CommandError>) -> Self {
+        let Some(CommandError { kind, message, object, hints, .. }) = error else { return self };
+        let error = json!({
+            "kind": kind.word(), "message": message, "object": object, "hints": hints,
+        });
+        set(&mut self.value, "error", error);
+        self
     }
 
     /// Adds what became of the caller's descriptors.

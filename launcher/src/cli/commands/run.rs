@@ -49,7 +49,8 @@ pub(crate) fn run(
     match result {
         Ok(run) => {
             if output.is_json() || !reports.are_none() {
-                let report = Report::of_run(&run).with(&passed.inherited);
+                let failure = ending::failure(&run.planned, &run.ended);
+                let report = Report::of_run(&run).with(&passed.inherited).failed(failure.as_ref());
                 reports.write(&report)?;
                 if output.is_json() {
                     output.json(report.value());
@@ -66,7 +67,8 @@ pub(crate) fn run(
             }
             // Nothing follows but the end of the process, which frees everything at once.
             std::mem::forget(run);
-            code
+            // The report tells of an error already: there is one object, whatever happens.
+            if output.is_json() { code.or_else(|error| Ok(error.kind.code().into())) } else { code }
         }
         Err(error) => {
             reports.write(&Report::of_failure(args, &error))?;
