@@ -7,7 +7,7 @@ use std::time::Duration;
 use endow_vfs::state::{ChangeCounts, RunState};
 use serde_json::Value;
 
-use crate::harness::{MadeUp, World, said};
+use crate::harness::{MadeUp, World, project, said};
 
 const MINUTE: Duration = Duration::from_mins(1);
 const DAY: Duration = Duration::from_hours(24);
@@ -251,4 +251,33 @@ fn bounds_hold_at_the_end_of_a_run_that_is_kept() {
     assert!(!path(&world, &large).exists() && path(&world, &waiting).exists());
     let applied = states(&world).iter().filter(|(_, state)| state == "applied").count();
     assert_eq!(applied, 2);
+}
+
+/// What `endow runs` tells of the changes of the only run.
+fn counted(world: &World) -> Value {
+    json(world, &["runs"])["runs"][0]["changes"].clone()
+}
+
+fn counts(created: u64, modified: u64, deleted: u64, left: u64) -> Value {
+    serde_json::json!({
+        "created": created, "modified": modified, "deleted": deleted, "left": left,
+    })
+}
+
+#[test]
+fn undo_of_what_is_no_change_is_refused_and_undoes_nothing() {
+    let world = project();
+    world.run(&["run"], "echo guest >>file; echo n >new; mkdir made; echo n >made/n").ok();
+    assert_eq!(counted(&world), counts(3, 1, 0, 0));
+    for words in [&["nosuch"][..], &["new", "nosuch"], &["file/below"]] {
+        let refused = said(&mut world.endow([&["undo"][..], words].concat()));
+        assert!(refused.fails(2).contains("neither a run nor a change"), "{}", refused.stderr);
+        assert_eq!(counted(&world), counts(3, 1, 0, 0), "{words:?}");
+    }
+    assert_eq!(world.read("new"), "n\n");
+    said(&mut world.endow(["undo", "made/n"])).ok();
+    assert_eq!(counted(&world), counts(2, 1, 0, 0), "what is left of it");
+    said(&mut world.endow(["undo", "made/n"])).fails(2);
+    said(&mut world.endow(["undo"])).ok();
+    assert_eq!(counted(&world), Value::Null);
 }

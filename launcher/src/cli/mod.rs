@@ -35,6 +35,7 @@ mod own_profile;
 mod picked;
 mod progress;
 mod recorded;
+mod recounted;
 mod report;
 mod runners;
 mod running;

@@ -8,7 +8,7 @@ use endow_vfs::fs::OsFs;
 use endow_vfs::state::{
     Durability, Listed, Record, RunDir, RunId, RunState, StateDir, TreeOrigin, TreeRecord,
 };
-use endow_vfs::sync::Ledger;
+use endow_vfs::sync::{self, Ledger};
 use rustix::io::Errno;
 
 use super::args::Chosen;
@@ -189,18 +189,32 @@ impl Picked {
     /// Says what changed; every path that was named must have a change.
     pub(crate) fn look(&self) -> Result<Vec<Looked>, CommandError> {
         let looked = finish::look(&self.run, &self.targets)?;
-        let has_change = |(number, path): &(u32, PathBuf)| {
-            let mounts = looked.iter().filter(|it| it.number == *number);
+        self.must_name(&|number, path| {
+            let mounts = looked.iter().filter(|it| it.number == number);
             let mut changes = mounts.flat_map(|it| &it.changes.changes);
             changes.any(|change| change.path.starts_with(path))
-        };
+        })?;
+        Ok(looked)
+    }
+
+    /// Every path that was named must have a change that was written back.
+    pub(crate) fn must_be_applied(&self) -> Result<(), CommandError> {
+        let ledger = self.ledger()?;
+        self.must_name(&|number, path| {
+            let targets = self.targets.iter().filter(|it| it.number == number);
+            let done = |it: &Target| sync::done(&OsFs, &ledger, number, it.root.as_fd());
+            targets.flat_map(done).any(|done| done.path.starts_with(path))
+        })
+    }
+
+    fn must_name(&self, has_change: &dyn Fn(u32, &Path) -> bool) -> Result<(), CommandError> {
         for path in &self.paths {
             let places = self.places(path);
-            if !places.is_empty() && !places.iter().any(has_change) {
+            if !places.is_empty() && !places.iter().any(|(number, at)| has_change(*number, at)) {
                 return Err(nothing(path));
             }
         }
-        Ok(looked)
+        Ok(())
     }
 
     /// Captures what a run that was killed left of trees, so that it can be shown.

@@ -12,7 +12,7 @@ use crate::cli::error::{CommandError, Kind};
 use crate::cli::kept::{Kept, Verb};
 use crate::cli::output::Output;
 use crate::cli::picked;
-use crate::cli::{exit, json, landed};
+use crate::cli::{exit, json, landed, recounted};
 use crate::finish::{self, OfMount};
 
 /// Also a run of which only a part was written back.
@@ -44,6 +44,8 @@ pub(crate) fn run(args: &UndoArgs, output: &Output) -> Result<ExitCode, CommandE
         return Err(CommandError::new(Kind::Usage, "nothing of the run is written back").about(id));
     }
     let selection = picked.selection()?;
+    picked.must_be_applied()?;
+    let before = recounted::applied(&picked)?;
     let reports = finish::take_back(&picked.run, &picked.targets, &selection)?;
     if let Some(state) = kept.state() {
         let others = kept.runs.iter().filter(|it| !it.in_use && it.id != *picked.run.id());
@@ -54,7 +56,9 @@ pub(crate) fn run(args: &UndoArgs, output: &Output) -> Result<ExitCode, CommandE
         Some(_) => Vec::new(),
     };
     let state = picked.state_of()?.unwrap_or(RunState::Undone);
-    picked.record.changes = None;
+    let now = recounted::applied(&picked)?;
+    let counted = picked.record.changes.filter(|_| state != RunState::Undone);
+    picked.record.changes = counted.map(|changes| recounted::less(changes, (before, now)));
     picked.set_state(state)?;
     let is_short = landed::say_taken_back(&trees, output);
     let is_short = tell(&reports, &id, state, output) || is_short;

@@ -1,0 +1,36 @@
+//! How much of a run is written back and how much waits, when a part was taken back or dropped.
+
+use endow_vfs::state::ChangeCounts;
+use endow_vfs::sync::ChangeKind;
+
+use super::error::CommandError;
+use super::picked::Picked;
+
+/// Returns what of copy-on-write mounts is written back now.
+pub(crate) fn applied(picked: &Picked) -> Result<ChangeCounts, CommandError> {
+    let ledger = picked.ledger()?;
+    let mounts = (0u32..).zip(&picked.record.mounts).filter(|(_, mount)| !mount.live);
+    let mut counts = ChangeCounts::default();
+    for (_, kind) in mounts.flat_map(|(number, _)| ledger.applied(number)) {
+        match kind {
+            ChangeKind::Created => counts.created += 1,
+            ChangeKind::Deleted => counts.deleted += 1,
+            _ => counts.modified += 1,
+        }
+    }
+    Ok(counts)
+}
+
+/// Returns counts less what is gone from `before` to `now`: what else is in them, as changes of trees, stays.
+pub(crate) fn less(
+    counts: ChangeCounts,
+    (before, now): (ChangeCounts, ChangeCounts),
+) -> ChangeCounts {
+    let less = |count: u64, was: u64, is: u64| count.saturating_sub(was.saturating_sub(is));
+    ChangeCounts {
+        created: less(counts.created, before.created, now.created),
+        modified: less(counts.modified, before.modified, now.modified),
+        deleted: less(counts.deleted, before.deleted, now.deleted),
+        left: less(counts.left, before.left, now.left),
+    }
+}
