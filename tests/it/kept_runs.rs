@@ -17,12 +17,12 @@ fn json(world: &World, arguments: &[&str]) -> Value {
     serde_json::from_str(said.ok()).expect("JSON")
 }
 
-/// Returns id and state of each run.
+/// Returns id and state of each run, the oldest first.
 fn states(world: &World) -> Vec<(String, String)> {
     let word = |value: &Value| value.as_str().unwrap_or("?").to_owned();
     let listed = json(world, &["runs"]);
     let runs = listed["runs"].as_array().expect("a list");
-    runs.iter().map(|run| (word(&run["id"]), word(&run["state"]))).collect()
+    runs.iter().rev().map(|run| (word(&run["id"]), word(&run["state"]))).collect()
 }
 
 fn changed(world: &World, ago: Duration) -> MadeUp {
@@ -69,8 +69,8 @@ fn runs_are_listed_with_state_age_and_place() {
     assert_eq!(lines[2], [&*second, "-", "interrupted", "2m", "5", "wait", "make", project]);
     assert_eq!(lines[3], [&*first, "try", "waiting", "3m", "+1", "~2", "-3", "make", project]);
     let listed = json(&world, &["runs"]);
-    assert_eq!(listed["runs"][0]["changes"]["deleted"], 3);
-    assert_eq!(listed["runs"][2]["error"], "written by a newer endow (format 9, known is 1)");
+    assert_eq!(listed["runs"][2]["changes"]["deleted"], 3);
+    assert_eq!(listed["runs"][0]["error"], "written by a newer endow (format 9, known is 1)");
 }
 
 #[test]
@@ -253,7 +253,7 @@ fn bounds_hold_at_the_end_of_a_run_that_is_kept() {
     assert_eq!(applied, 2);
 }
 
-/// What `endow runs` tells of the changes of the only run.
+/// What `endow runs` tells of the changes of the newest run.
 fn counted(world: &World) -> Value {
     json(world, &["runs"])["runs"][0]["changes"].clone()
 }
@@ -280,4 +280,28 @@ fn undo_of_what_is_no_change_is_refused_and_undoes_nothing() {
     said(&mut world.endow(["undo", "made/n"])).fails(2);
     said(&mut world.endow(["undo"])).ok();
     assert_eq!(counted(&world), Value::Null);
+}
+
+#[test]
+fn nothing_waits_of_what_was_discarded() {
+    let world = project();
+    let review = ["run", "--sync", "review"];
+    world.run(&review, "echo guest >>file; echo n >new; mkdir made; echo n >made/n").ok();
+    assert_eq!(counted(&world), counts(0, 0, 0, 4));
+    said(&mut world.endow(["discard", "new"])).ok();
+    assert_eq!(counted(&world), counts(0, 0, 0, 3));
+    said(&mut world.endow(["apply", "made"])).ok();
+    assert_eq!(counted(&world), counts(2, 0, 0, 1));
+    said(&mut world.endow(["discard", "file"])).ok();
+    assert_eq!(counted(&world), counts(2, 0, 0, 0), "the rest, by its path");
+    world.run(&review, "echo guest >>file; echo n >other").ok();
+    said(&mut world.endow(["apply", "other"])).ok();
+    assert_eq!(counted(&world), counts(1, 0, 0, 1));
+    said(&mut world.endow(["discard"])).ok();
+    assert_eq!(counted(&world), counts(1, 0, 0, 0), "the rest, as a whole");
+    world.run(&review, "echo guest >>file").ok();
+    said(&mut world.endow(["discard"])).ok();
+    assert_eq!(counted(&world), counts(0, 0, 0, 0));
+    let told = said(&mut world.endow(["runs"]));
+    assert!(!told.ok().contains("wait"), "{}", told.stdout);
 }

@@ -5,6 +5,7 @@ use endow_vfs::sync::ChangeKind;
 
 use super::error::CommandError;
 use super::picked::Picked;
+use crate::finish::{Looked, WrittenBack};
 
 /// Returns what of copy-on-write mounts is written back now.
 pub(crate) fn applied(picked: &Picked) -> Result<ChangeCounts, CommandError> {
@@ -19,6 +20,11 @@ pub(crate) fn applied(picked: &Picked) -> Result<ChangeCounts, CommandError> {
         }
     }
     Ok(counts)
+}
+
+/// Returns what waits.
+pub(crate) fn waiting(looked: &[Looked]) -> ChangeCounts {
+    WrittenBack::waiting(looked).counts()
 }
 
 /// Returns counts less what is gone from `before` to `now`: what else is in them, as changes of trees, stays.

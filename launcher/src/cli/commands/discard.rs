@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use endow_vfs::state::RunState;
+use endow_vfs::state::{ChangeCounts, RunState};
 use serde_json::json;
 
 use crate::cli::args::DiscardArgs;
@@ -10,7 +10,7 @@ use crate::cli::error::{CommandError, Kind};
 use crate::cli::kept::{Kept, Verb};
 use crate::cli::output::Output;
 use crate::cli::picked::{self, Picked, Stuck};
-use crate::cli::stale;
+use crate::cli::{recounted, stale};
 use crate::finish::{self, DropError, Selection};
 
 const DISCARD: Verb =
@@ -43,20 +43,35 @@ pub(crate) fn run(args: &DiscardArgs, output: &Output) -> Result<ExitCode, Comma
 /// is written first: half a layer must never be taken for the whole.
 fn whole(picked: &mut Picked) -> Result<RunState, CommandError> {
     let state = if picked.has_applied()? { RunState::Applied } else { RunState::Discarded };
+    note_left(picked, 0);
     picked.set_state(state)?;
     stale::remove_of(&picked.run, &picked.record);
     Ok(state)
 }
 
 fn part(picked: &mut Picked, selection: &Selection) -> Result<RunState, CommandError> {
-    picked.look()?;
+    let before = recounted::waiting(&picked.look()?);
     for (number, path) in selection.paths.iter().flatten() {
         let Some(target) = picked.target(*number) else { continue };
         finish::drop_path(target, path)?;
     }
     let state = picked.state_of()?.unwrap_or(RunState::Discarded);
+    let left = match picked.record.changes {
+        Some(changes) if state == RunState::Waiting => {
+            let now = recounted::waiting(&finish::look(&picked.run, &picked.targets)?);
+            recounted::less(changes, (before, now)).left
+        }
+        _ => 0,
+    };
+    note_left(picked, left);
     picked.set_state(state)?;
     Ok(state)
+}
+
+/// Notes how many changes wait now.
+fn note_left(picked: &mut Picked, left: u64) {
+    let counted = picked.record.changes;
+    picked.record.changes = counted.map(|changes| ChangeCounts { left, ..changes });
 }
 
 impl From<DropError> for CommandError {

@@ -47,7 +47,7 @@ pub(crate) fn run(args: &RunsArgs, output: &Output) -> Result<ExitCode, CommandE
 
 fn list(kept: &Kept, output: &Output) {
     if output.is_json() {
-        let runs: Vec<Value> = kept.runs.iter().map(value).collect();
+        let runs: Vec<Value> = kept.runs.iter().rev().map(value).collect();
         return output.json(&json!({"version": 1, "runs": runs}));
     }
     if kept.runs.is_empty() {
@@ -85,6 +85,7 @@ fn counts(changes: ChangeCounts) -> String {
     let ChangeCounts { created, modified, deleted, left } = changes;
     let written = format!("+{created} ~{modified} -{deleted}");
     match (created + modified + deleted, left) {
+        (0, 0) => "-".to_owned(),
         (_, 0) => written,
         (0, left) => format!("{left} wait"),
         (_, left) => format!("{written}, {left} wait"),
