@@ -304,6 +304,27 @@ fn two_that_apply_at_once_wait_for_each_other() {
 }
 
 #[test]
+fn patch_of_a_run_that_used_git_is_one_that_git_takes() {
+    let world = World::new();
+    let git = "git -c user.name=n -c user.email=e";
+    world.bare(&format!("git init -q; echo one >a; git add a; {git} commit -qm one")).ok();
+    let script = format!(
+        "git mv a b; echo new >new; git add new; {git} commit -qm two
+        mkdir sub; git init -q sub; echo s >sub/s; echo two >>b; git add b"
+    );
+    world.run(&["run", "--workspace", "cow", "--sync", "review"], &script).ok();
+    let patch = said(&mut world.endow(["diff"]));
+    let own = |line: &&str| line.contains(".git/") && !line.starts_with("# ");
+    assert_eq!(patch.ok().lines().find(own), None);
+    assert!(patch.stdout.contains("# diff --git a/.git/refs/heads/"), "{}", patch.stdout);
+    assert!(patch.stdout.contains("# Binary files a/.git/index and b/.git/index differ"));
+    world.write("patch", &patch.stdout);
+    world.bare("git apply ../../patch").ok();
+    let told = world.bare("cat b new sub/s; ls");
+    assert_eq!(told.ok(), "one\ntwo\nnew\ns\nb\nnew\nsub\n");
+}
+
+#[test]
 fn real_run_waits_and_is_reviewed() {
     let world = World::new();
     world.write("home/project/a", "one\n");

@@ -12,7 +12,7 @@ use endow_vfs::sync::{self, Change, ChangeKind, Done};
 use serde_json::{Value, json};
 
 use crate::cli::args::DiffArgs;
-use crate::cli::diff::{Counted, Look, count, patch, quoted, table};
+use crate::cli::diff::{Counted, Look, count, is_git_s_own, patch, quoted, table};
 use crate::cli::error::{CommandError, Kind as ErrorKind};
 use crate::cli::kept::{Kept, Verb};
 use crate::cli::output::Output;
@@ -189,7 +189,8 @@ fn show(shown: &[Shown<'_>], more: &str, args: &DiffArgs, output: &Output) {
             output.text("\n");
         }
         for it in shown {
-            let look = Look { color, escaped: terminal, algorithm: it.algorithm };
+            let (algorithm, remark) = (it.algorithm, is_git_s_own(&it.path));
+            let look = Look { color, escaped: terminal, remark, algorithm };
             let mut bytes = beside(it).into_bytes();
             bytes.extend(patch(&it.path, &pair(it), look));
             if !output.bytes(&bytes) {

@@ -8,6 +8,6 @@ mod quote;
 mod stat;
 
 pub(crate) use blob::{Blob, Content, Pair, exported, read};
-pub(crate) use patch::{Look, patch};
+pub(crate) use patch::{Look, is_git_s_own, patch};
 pub(crate) use quote::quoted;
 pub(crate) use stat::{Counted, count, table};

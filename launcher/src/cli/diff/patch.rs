@@ -17,8 +17,15 @@ pub(crate) struct Look {
     pub(crate) color: bool,
     /// On a terminal: nothing in a file drives it. Elsewhere bytes are bytes.
     pub(crate) escaped: bool,
+    /// As lines that git skips, of what it takes from no patch; binary contents are named only.
+    pub(crate) remark: bool,
     /// How the repository that a patch is for names contents.
     pub(crate) algorithm: Algorithm,
+}
+
+/// Returns whether git takes a path from no patch: it is a repository's own, or would be where case is no matter.
+pub(crate) fn is_git_s_own(path: &Path) -> bool {
+    path.iter().any(|name| name.eq_ignore_ascii_case(".git"))
 }
 
 /// Characters of an object name that identify a text; a binary needs all.
@@ -105,7 +112,8 @@ impl Patch {
 
     fn binary(&mut self, path: &Path, old: Option<&Blob>, new: Option<&Blob>) {
         // A terminal is told that there is something; whoever applies it needs all of it.
-        let body = if self.look.escaped { None } else { binary::body(old, new) };
+        let is_named = self.look.escaped || self.look.remark;
+        let body = if is_named { None } else { binary::body(old, new) };
         if let Some(body) = body {
             self.bytes.extend_from_slice(body.as_bytes());
         } else {
@@ -144,6 +152,9 @@ impl Patch {
     }
 
     fn begin(&mut self, style: &str) {
+        if self.look.remark {
+            self.bytes.extend_from_slice(b"# ");
+        }
         if self.look.color && !style.is_empty() {
             self.bytes.extend_from_slice(format!("\x1b[{style}m").as_bytes());
         }
