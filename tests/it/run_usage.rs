@@ -241,3 +241,24 @@ fn check_place(stderr: &str, name: &str) {
     });
     assert!(has_place, "{name}: {stderr}");
 }
+
+#[test]
+fn words_of_allow_are_listed_without_a_command() {
+    let world = World::new();
+    for words in [
+        &["--allow", "help"][..],
+        &["--allow=help"],
+        &["run", "--allow", "help"],
+        &["run", "--net", "none", "--allow=help", "--", "false"],
+        &["plan", "--allow", "help"],
+        &["why", "--allow", "help"],
+        &["verify", "--allow", "help"],
+        &["learn", "--allow", "help"],
+    ] {
+        let told = said(&mut world.endow(words));
+        assert!(told.ok().contains("userns"), "{words:?}: {}", told.stdout);
+    }
+    let argument = ["run", "--", "echo", "--allow", "help"];
+    assert_eq!(said(&mut world.endow(argument)).ok(), "--allow help\n");
+    said(&mut world.endow(["runs", "--allow", "help"])).fails(2);
+}

@@ -68,6 +68,11 @@ pub fn main() -> ExitCode {
     if let Some(speak) = runners::of(arguments.first()) {
         return speak(arguments);
     }
+    if args::asks_for_words(&arguments) {
+        let output = Output::new(&args::Style::default());
+        output.text(&words::allow_help());
+        return output.ended(ExitCode::SUCCESS);
+    }
     let opened = opened::open(&arguments);
     let invocation = match args::parse(arguments) {
         Ok(invocation) => invocation,

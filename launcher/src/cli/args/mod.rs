@@ -18,7 +18,7 @@ pub(crate) use kept::{
 };
 pub(crate) use learn::LearnArgs;
 pub(crate) use other::{ActionPlace, Amendment, OtherSandbox};
-pub(crate) use parse::{Usage, command, is_run, parse};
+pub(crate) use parse::{Usage, asks_for_words, command, is_run, parse};
 pub(crate) use policy::PolicyArgs;
 pub(crate) use run::{CommandLine, RunArgs};
 

@@ -93,6 +93,21 @@ pub(crate) fn is_run(arguments: &[OsString]) -> bool {
     is_prefix_form(arguments) || arguments.get(1).is_some_and(|first| first == "run")
 }
 
+/// Commands with options of a policy.
+const OF_POLICIES: [&str; 5] = ["run", "plan", "why", "verify", "learn"];
+
+/// Returns whether the words of `--allow` are asked for: that needs no command to run.
+pub(crate) fn asks_for_words(arguments: &[OsString]) -> bool {
+    let has_policy = arguments.get(1).is_some_and(|first| {
+        first.as_encoded_bytes().starts_with(b"-") || OF_POLICIES.iter().any(|it| first == it)
+    });
+    let end = arguments.iter().position(|it| it == "--").unwrap_or(arguments.len());
+    let own = arguments.get(..end).unwrap_or_default();
+    has_policy
+        && (own.iter().any(|it| it == "--allow=help")
+            || own.windows(2).any(|two| two == ["--allow", "help"]))
+}
+
 /// Options or nothing before `--`: the command is to be run. Otherwise the first word is the name
 /// of one of endow's own commands.
 fn is_prefix_form(arguments: &[OsString]) -> bool {

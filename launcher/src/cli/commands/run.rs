@@ -38,10 +38,6 @@ pub(crate) fn run(
     output: &Output,
     opened: Option<Begun>,
 ) -> Result<ExitCode, CommandError> {
-    if args.policy.allow.iter().any(|word| word == "help") {
-        output.text(&words::allow_help());
-        return Ok(ExitCode::SUCCESS);
-    }
     let own = opened.as_ref().map(Begun::descriptors).unwrap_or_default();
     let passed = descriptors::take(args, &own)?;
     let reports = passed.reports;
