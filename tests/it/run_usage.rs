@@ -262,3 +262,15 @@ fn words_of_allow_are_listed_without_a_command() {
     assert_eq!(said(&mut world.endow(argument)).ok(), "--allow help\n");
     said(&mut world.endow(["runs", "--allow", "help"])).fails(2);
 }
+
+#[test]
+fn command_that_is_not_built_is_refused_by_name() {
+    let world = World::new();
+    for words in [&["stop", "try"][..], &["exec", "try", "--", "sh"], &["set", "try", "/x", "ro"]] {
+        let refused = said(&mut world.endow(words));
+        let line = format!("endow: not built yet: endow {}\nhint: ", words[0]);
+        assert!(refused.fails(2).starts_with(&line), "{}", refused.stderr);
+    }
+    let unknown = said(&mut world.endow(["stpo"]));
+    assert!(unknown.fails(2).contains("unrecognized subcommand"), "{}", unknown.stderr);
+}

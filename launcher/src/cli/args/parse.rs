@@ -4,12 +4,19 @@ use std::ffi::{OsStr, OsString};
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory, FromArgMatches, Parser};
 
 use super::{Cli, Command, Invocation, RunArgs, Style};
 use crate::cli::error::{CommandError, Kind};
 use crate::cli::exit;
+
+/// Commands that are meant to come, and what does instead.
+const NOT_BUILT: [(&str, &str); 3] = [
+    ("stop", "`kill PID` ends a run, where PID is that of the endow that started it"),
+    ("exec", "start what is needed together: `endow -- sh -c 'COMMAND & COMMAND'`"),
+    ("set", "end the run, and start it again with other grants"),
+];
 
 /// What was typed is no call, or asks for help.
 #[derive(Debug)]
@@ -38,6 +45,9 @@ impl Usage {
 
     /// Puts a mistake into the form of every other error.
     pub(crate) fn mistake(&self) -> CommandError {
+        if let Some((name, instead)) = self.not_built() {
+            return CommandError::new(Kind::Usage, "not built yet").about(name).hint(instead);
+        }
         let text = self.error.render().to_string();
         let mut paragraphs = text.split("\n\n");
         let first = paragraphs.next().unwrap_or_default();
@@ -48,6 +58,15 @@ impl Usage {
         let hints = paragraphs.flat_map(str::lines).filter_map(hint);
         let hints = known.into_iter().chain(hints).chain([self.last_hint()]);
         hints.fold(error, CommandError::hint)
+    }
+
+    fn not_built(&self) -> Option<(String, &'static str)> {
+        let Some(ContextValue::String(name)) = self.error.get(ContextKind::InvalidSubcommand)
+        else {
+            return None;
+        };
+        let (_, instead) = NOT_BUILT.into_iter().find(|(known, _)| known == name)?;
+        Some((format!("endow {name}"), instead))
     }
 
     fn last_hint(&self) -> String {
