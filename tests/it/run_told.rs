@@ -1,6 +1,6 @@
 //! What the end of a run says to scripts, whose standard error is no terminal.
 
-use crate::harness::{Said, World, said};
+use crate::harness::{Said, World, endow, project, said};
 
 fn run(world: &World, options: &[&str], script: &str) -> Said {
     let words = [&["run"], options, &["--", "sh", "-c", script]].concat();
@@ -46,4 +46,19 @@ fn strict_makes_it_an_error() {
     let world = World::new();
     let held = run(&world, &["--strict"], "echo x >Jenkinsfile");
     assert!(held.fails(121).contains("held for review"), "{}", held.stderr);
+}
+
+/// Nobody asked for it, so a script is told as well.
+#[test]
+fn changes_that_wait_since_the_run_was_ended_are_told_everywhere() {
+    let world = project();
+    let script = "\"$0\" -- sh -c 'trap \"\" TERM; echo guest >file; echo ready; exec sleep 60' >~/out & run=$!
+        until grep -q ready ~/out; do sleep 0.05; done
+        kill $run; sleep 0.3; kill $run; wait $run; echo $?";
+    let told = said(world.command("bash").args(["-c", script]).arg(endow()));
+    assert_eq!(told.ok(), "137\n");
+    assert!(told.stderr.starts_with("endow: 1 waiting: "), "{}", told.stderr);
+    assert!(told.stderr.contains("endow apply "), "{}", told.stderr);
+    let asked = world.run(&["run", "--sync", "review"], "echo guest >file");
+    assert_eq!((asked.ok(), &*asked.stderr), ("", ""), "the control");
 }

@@ -15,11 +15,15 @@ const NAMES_MAX: usize = 3;
 /// Digits of a commit that a line shows.
 const SHORT: usize = 12;
 
-/// Says where results are; returns whether something that was to be written back was not.
-pub(crate) fn say(trees: &[TreeEnd], id: &str, output: &Output) -> bool {
+/// How a line is told.
+type Tell = fn(&Output, &str);
+
+/// Says where results are, and those that wait as `waits` does; returns whether something that was to be written
+/// back was not.
+pub(crate) fn say(trees: &[TreeEnd], (id, waits): (&str, Tell), output: &Output) -> bool {
     for end in trees {
         if let Some(captured) = &end.captured {
-            say_result(end, captured, id, output);
+            say_result(end, captured, (id, waits), output);
         }
         if let Some(error) = &end.error {
             let what = if end.has_landed() { "not as was asked" } else { "its changes wait" };
@@ -29,7 +33,7 @@ pub(crate) fn say(trees: &[TreeEnd], id: &str, output: &Output) -> bool {
     trees.iter().any(TreeEnd::is_short)
 }
 
-fn say_result(end: &TreeEnd, captured: &Captured, id: &str, output: &Output) {
+fn say_result(end: &TreeEnd, captured: &Captured, (id, waits): (&str, Tell), output: &Output) {
     let at = &end.at;
     for LandedReference { name, new, .. } in &end.landed {
         let commit = new.get(..SHORT).unwrap_or(new);
@@ -40,7 +44,7 @@ fn say_result(end: &TreeEnd, captured: &Captured, id: &str, output: &Output) {
     }
     if !end.has_landed() && end.error.is_none() && captured.changed > 0 {
         let then = format!("endow diff {id}; endow apply {id}");
-        output.notice(&format!("{at}: {} waiting ({then})", changes(captured.changed)));
+        waits(output, &format!("{at}: {} waiting ({then})", changes(captured.changed)));
     }
     let names = |paths: Vec<&PathBuf>| -> String {
         let shown: Vec<_> =

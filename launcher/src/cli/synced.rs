@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use endow_policy::SyncMode;
 use endow_vfs::state::RunState;
 use endow_vfs::sync::checkpoint::{Checkpointed, Left, Uncovered};
 use endow_vfs::sync::{ChangeKind, Clock, Conflict, Held, LeftOut, Refusal, SyncReport, Winner};
@@ -54,7 +55,8 @@ pub(crate) fn say(sync: &finish::Finished, id: &str, output: &Output) -> bool {
     for lost in &sync.lost {
         output.problem(&format!("changes are lost: {}", lost.at), &lost.error);
     }
-    let is_tree_short = landed::say(&sync.trees, id, output);
+    let waits = if is_unasked(sync) { Output::remark } else { Output::notice };
+    let is_tree_short = landed::say(&sync.trees, (id, waits), output);
     is_short(sync) || is_tree_short
 }
 
@@ -180,6 +182,7 @@ fn lines(sync: &finish::Finished, id: &str) -> Vec<Line> {
         let merged = it.conflicts.iter().filter(|it| it.winner == Winner::Merged);
         merged.map(|it| it.path.as_path()).collect()
     });
+    let of_waiting = if is_unasked(sync) { Weight::Told } else { Weight::Noted };
     let look = format!("endow diff {id}");
     let both = match written.clock {
         Clock::Steady => "not written back, changed outside too",
@@ -187,7 +190,7 @@ fn lines(sync: &finish::Finished, id: &str) -> Vec<Line> {
     };
     let rows = [
         (merged, Weight::Noted, "merged with changes outside", format!("endow undo {id}")),
-        (waiting_in(false), Weight::Noted, "waiting", format!("{look}; endow apply {id}")),
+        (waiting_in(false), of_waiting, "waiting", format!("{look}; endow apply {id}")),
         (lost, Weight::Short, both, look.clone()),
         (refused, Weight::Short, "refused", look),
         (failed, Weight::Short, "could not be written", format!("endow apply {id}")),
@@ -199,6 +202,11 @@ fn lines(sync: &finish::Finished, id: &str) -> Vec<Line> {
         weight,
     })
     .collect()
+}
+
+/// Whether changes that wait do so because the run was ended: they were to be written back.
+fn is_unasked(sync: &finish::Finished) -> bool {
+    sync.rules.mode == SyncMode::Apply
 }
 
 fn shown(at: &InView, path: &Path) -> String {
