@@ -115,7 +115,7 @@ pub(crate) struct PolicyArgs {
     /// Size of one file
     #[arg(long, value_name = "SIZE", help_heading = "Limits")]
     file_size: Option<String>,
-    /// CPU time of one process
+    /// CPU time of one process, which the kernel kills then (exit 137)
     #[arg(long, value_name = "TIME", help_heading = "Limits")]
     cpu_time: Option<String>,
 
