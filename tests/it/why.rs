@@ -401,3 +401,18 @@ fn connections_and_calls() {
     assert!(why(&world, &["call:mount"]).stdout.starts_with("denied: call:mount (EPERM)"));
     why(&world, &["call:nonsense"]).fails(2);
 }
+
+#[test]
+fn questions_before_a_line_that_is_none_are_answered() {
+    let world = World::new();
+    world.write("home/project/there", "x\n");
+    for (option, allowed) in [("--color=never", "allowed: read there"), ("--json", "\"allowed\"")] {
+        let script = "printf 'read there\n\nread\nread there\n' | \"$0\" why - \"$1\"";
+        let mut asked = world.command("sh");
+        let told = said(asked.args(["-c", script]).arg(crate::harness::endow()).arg(option));
+        told.fails(2);
+        assert_eq!(told.stdout.matches(allowed).count(), 1, "{}", told.stdout);
+        let all = format!("{}{}", told.stdout, told.stderr);
+        assert!(all.contains("not a question") && all.contains("line 3, read"), "{all}");
+    }
+}

@@ -50,7 +50,11 @@ enum Subject {
 /// Runs the command.
 pub(crate) fn run(args: &WhyArgs, output: &Output) -> Result<ExitCode, CommandError> {
     let many = args.subject == "-";
-    let subjects = if many { from_stdin()? } else { vec![subject(&args.subject, args.to)] };
+    let (subjects, wrong) =
+        if many { from_stdin()? } else { (vec![subject(&args.subject, args.to)], None) };
+    if let (true, Some(wrong)) = (subjects.is_empty(), &wrong) {
+        return Err(wrong.clone());
+    }
     let argv = if args.command.is_empty() { vec!["true".into()] } else { args.command.clone() };
     let mut planned = stages::plan(&args.policy, Request { argv, ..Request::default() })?;
     let answers = answers(&planned, &subjects)?;
@@ -66,6 +70,9 @@ pub(crate) fn run(args: &WhyArgs, output: &Output) -> Result<ExitCode, CommandEr
         })
         .collect();
     print(&told, many, output);
+    if let Some(wrong) = wrong {
+        return Err(wrong);
+    }
     let allowed = told.iter().all(|told| told.answer.answer == Verdict::Allowed);
     Ok(ExitCode::from(if allowed { 0 } else { NOT_ALLOWED }))
 }
@@ -101,17 +108,25 @@ fn subject(text: &OsStr, to: Option<Asked>) -> Subject {
     Subject::Path(text.to_owned(), operation)
 }
 
-fn from_stdin() -> Result<Vec<Subject>, CommandError> {
+/// Returns the questions up to the first line that is none, and what is wrong with that.
+fn from_stdin() -> Result<(Vec<Subject>, Option<CommandError>), CommandError> {
     let mut text = Vec::new();
     std::io::stdin()
         .lock()
         .read_to_end(&mut text)
         .map_err(|error| CommandError::new(Kind::Usage, "can't read the questions").cause(error))?;
-    let lines = text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
-    lines.map(line).collect()
+    let lines = text.split(|byte| *byte == b'\n').enumerate();
+    let mut subjects = Vec::new();
+    for (before, text) in lines.filter(|(_, text)| !text.is_empty()) {
+        match line(before + 1, text) {
+            Ok(subject) => subjects.push(subject),
+            Err(wrong) => return Ok((subjects, Some(wrong))),
+        }
+    }
+    Ok((subjects, None))
 }
 
-fn line(line: &[u8]) -> Result<Subject, CommandError> {
+fn line(number: usize, line: &[u8]) -> Result<Subject, CommandError> {
     let mut parts = line.splitn(2, |byte| *byte == b' ');
     let (word, path) = (parts.next().unwrap_or_default(), parts.next());
     let all = [Operation::Read, Operation::Write, Operation::Execute, Operation::Connect];
@@ -121,7 +136,7 @@ fn line(line: &[u8]) -> Result<Subject, CommandError> {
             Ok(Subject::Path(OsString::from_vec(path.to_vec()), operation))
         }
         _ => Err(CommandError::new(Kind::Usage, "not a question")
-            .about(String::from_utf8_lossy(line))
+            .about(format!("line {number}, {}", String::from_utf8_lossy(line)))
             .hint("write `read PATH`, `write PATH`, `execute PATH` or `connect PATH`")),
     }
 }
