@@ -243,6 +243,21 @@ fn check_place(stderr: &str, name: &str) {
 }
 
 #[test]
+fn every_mistake_in_a_policy_file_has_its_own_hint() {
+    let world = World::new();
+    let policy = "version = 1\n[limits]\npids = 1.5\nmemry = \"1G\"\n[workspace]\nacces = \"rw\"\n";
+    world.write("home/project/endow.toml", policy);
+    let told = said(&mut world.endow(["plan", "--", "true"]));
+    let hints: Vec<&str> =
+        told.fails(120).lines().filter(|line| line.starts_with("hint: ")).collect();
+    let expected = ["hint: at 4:1: did you mean `memory`", "hint: at 6:1: did you mean `access`"];
+    assert_eq!(hints, expected, "{}", told.stderr);
+    world.write("home/project/endow.toml", "version = 1\n[workspace]\nacces = \"rw\"\n");
+    let alone = said(&mut world.endow(["plan", "--", "true"]));
+    assert!(alone.fails(120).ends_with("\nhint: did you mean `access`\n"), "{}", alone.stderr);
+}
+
+#[test]
 fn words_of_allow_are_listed_without_a_command() {
     let world = World::new();
     for words in [

@@ -186,13 +186,15 @@ impl CommandError {
 
     /// A policy file is invalid.
     pub(crate) fn policy_file(error: ParseError, text: &[u8]) -> Self {
-        let first = error.problems.first();
         let mut this = Self::new(Kind::Policy, "the policy file is invalid").about(&error.file);
         this.excerpt = Some(super::excerpt::render(&error, text));
-        if let Some(hint) = first.and_then(|problem| problem.hint.clone()) {
-            this = this.hint(hint);
-        }
-        this
+        let is_one = error.problems.len() == 1;
+        let hints = error.problems.iter().filter_map(|problem| {
+            let hint = problem.hint.as_ref()?;
+            let (line, column) = (problem.line, problem.column);
+            Some(if is_one { hint.clone() } else { format!("at {line}:{column}: {hint}") })
+        });
+        hints.fold(this, Self::hint)
     }
 }
 
