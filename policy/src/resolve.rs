@@ -124,13 +124,23 @@ impl ResolveError {
             }
             Self::WorkspaceRefused { path, .. } => vec![
                 "`--workspace none --chdir GUEST` starts without a workspace".to_owned(),
-                format!("`--rw {path}` grants it all the same"),
+                grant("rw", path, "grants it all the same"),
             ],
             Self::CwdNotInView { cwd } => vec![
                 "`--chdir GUEST` names where to start".to_owned(),
-                format!("`--ro {cwd}` shows the directory"),
+                grant("ro", cwd, "shows the directory"),
             ],
         }
+    }
+}
+
+/// Says which flag shows a directory. In the place of some the view has its own.
+fn grant(flag: &str, path: &HostPath, effect: &str) -> String {
+    match path.as_bytes() {
+        b"/" | b"/dev" | b"/dev/pts" | b"/proc" => {
+            format!("or start in a directory of yours: nothing can be mounted at {path}")
+        }
+        _ => format!("`--{flag} {path}` {effect}"),
     }
 }
 

@@ -334,3 +334,54 @@ fn mount_point_in_a_hidden_directory_of_a_live_mount_is_told() {
         run(&world, &["--ro", &at, "--deny", "dir", inner, &deep], "true").ok();
     }
 }
+
+/// Each as an option, and the place that is told.
+#[test]
+fn what_every_view_has_is_not_mounted_over() {
+    let world = World::new();
+    let own = [
+        (["--ro", "/proc"], "/proc"),
+        (["--rw", "/proc"], "/proc"),
+        (["--tmp", "/proc"], "/proc"),
+        (["--ro", "/proc/self"], "/proc/"),
+        (["--ro", "/dev"], "/dev"),
+        (["--tmp", "/dev"], "/dev"),
+        (["--ro", "/dev/pts"], "/dev/pts"),
+    ];
+    for (options, at) in own {
+        let told = run(&world, &options, "touch started");
+        let told = told.fails(125);
+        assert!(told.contains(&format!("every view has its own {at}")), "{options:?}: {told}");
+        assert!(told.contains("hint: leave it out, or mount at another place"), "{told}");
+    }
+    assert!(!world.project().join("started").exists());
+}
+
+#[test]
+fn devices_that_every_view_has_may_be_granted() {
+    let world = World::new();
+    let script =
+        "echo x >/dev/null && head -c 3 /dev/zero | wc -c && head -c 3 /dev/urandom | wc -c";
+    for access in ["--ro", "--rw"] {
+        for device in ["/dev/null", "/dev/zero", "/dev/urandom", "/dev/tty", "/dev/stdin"] {
+            let inside = run(&world, &[access, device], script);
+            assert_eq!(inside.ok(), "3\n3\n", "{access} {device}");
+        }
+    }
+    let why = said(&mut world.endow(["why", "--rw", "/dev/null", "/dev/null", "--to", "write"]));
+    assert!(why.ok().starts_with("allowed: write /dev/null"), "{why:?}");
+}
+
+#[test]
+fn pipes_and_sockets_are_not_buffered() {
+    let world = World::new();
+    world.write("outside/file", "content\n");
+    let at = world.root().join("outside/pipe");
+    said(world.command("mkfifo").arg(&at)).ok();
+    let at = at.to_str().expect("text");
+    let told = run(&world, &["--cow", at], "true");
+    let told = told.fails(125);
+    assert!(told.contains("can't buffer changes of a device, socket or pipe"), "{told}");
+    assert!(told.contains(&format!("hint: `--rw {at}` shows it live")), "{told}");
+    run(&world, &["--rw", at], "true").ok();
+}

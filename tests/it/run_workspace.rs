@@ -102,6 +102,9 @@ fn shared_directories_are_never_the_workspace() {
         let inside = at(&world, Path::new(directory), &[], "touch /tmp/started");
         let told = inside.fails(125);
         assert!(told.contains(directory) && told.contains("hint: "), "{directory}: {told}");
+        let is_grantable = !["/", "/dev"].contains(&directory);
+        let told = told.contains(&format!("`--rw {directory}` grants it"));
+        assert_eq!(told, is_grantable, "{directory}");
     }
     for directory in [world.home(), world.root().to_owned()] {
         let inside = at(&world, &directory, &[], "touch /tmp/started");

@@ -114,9 +114,9 @@ fn init_hint(step: &InitStep, errno: Errno) -> Option<&'static str> {
         (InitStep::Bind { .. } | InitStep::Overlay { .. }, Errno::LOOP) => {
             Some("a part of the source's path became a symbolic link; run again")
         }
-        (InitStep::Overlay { .. }, Errno::INVAL) => {
-            Some("this file system can't be a layer of an overlay; grant it with `nodeny`")
-        }
+        (InitStep::Overlay { .. }, Errno::INVAL) => Some(
+            "it can't be a layer of an overlay, which hides names: a mount lies below it, or its file system can't; grant directories in it, or with `nodeny` what has none of endow's own directories in it",
+        ),
         _ => None,
     }
 }

@@ -335,6 +335,9 @@ impl From<PlanError> for CommandError {
             PlanError::NoSocket { path, origin } => this
                 .asked_by(&origin)
                 .hint(format!("`--ro {path}` or `--rw {path}` shows a file or a directory")),
+            PlanError::Unbuffered { path, origin } => this
+                .asked_by(&origin)
+                .hint(format!("`--rw {path}` shows it live; `--socket {path}` is for sockets")),
             PlanError::PlantedLink { to, within, origin, .. } => this
                 .cause(format!("it leads to {to}"))
                 .cause(format!("a command that may write {within} could have made it"))
@@ -347,6 +350,9 @@ impl From<PlanError> for CommandError {
                 .cause(format!("it lies in {within}, where endow creates no names"))
                 .hint("create it on the host, or mount somewhere else"),
             PlanError::Root { origin } => this.no_tree(&origin),
+            PlanError::Own { origin, .. } => this
+                .asked_by(&origin)
+                .hint("leave it out, or mount at another place: `--ro GUEST=PATH`"),
             PlanError::NotPrivate { origin, .. } => this.not_private(&origin),
             PlanError::HiddenMountPoint { hidden, .. } => this.hidden_point(&hidden),
             PlanError::MountBelow { path, below, origin } => this

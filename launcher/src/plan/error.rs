@@ -19,6 +19,9 @@ pub enum PlanError {
     /// What is to be connected to is something else.
     #[error("not a socket: {path}")]
     NoSocket { path: HostPath, origin: Origin },
+    /// What is to be buffered holds nothing.
+    #[error("can't buffer changes of a device, socket or pipe: {path}")]
+    Unbuffered { path: HostPath, origin: Origin },
     /// A source lies behind a link that a command may have made.
     #[error("link leads out of a writable mount: {link}")]
     PlantedLink { link: HostPath, to: HostPath, within: HostPath, origin: Origin },
@@ -31,6 +34,9 @@ pub enum PlanError {
     /// What stands at `/` is made by endow, or is a tree.
     #[error("only a tree can stand at /")]
     Root { origin: Origin },
+    /// What stands there is of every view's own making.
+    #[error("every view has its own {at}")]
+    Own { at: GuestPath, origin: Origin },
     /// A mount point lies in a directory that is hidden, in a mount where endow makes no names.
     #[error("mount point is hidden: {at}")]
     HiddenMountPoint { at: GuestPath, hidden: GuestPath },

@@ -12,7 +12,7 @@ use super::host::{Found, HostFacts, PathFact};
 use super::made::is_without_room;
 use super::step::{FileId, HostMount, Source};
 use super::tree::{TreeFact, place_tree};
-use super::{PlanError, planted};
+use super::{PlanError, planted, skeleton};
 
 /// A mount of the policy, at the place where it is made.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -276,6 +276,12 @@ fn place_physical(
         adopt_links(placement, fact);
         spec.at = fact.resolved.to_guest();
     }
+    if skeleton::is_given(&spec.at, &fact.resolved) {
+        return Ok(None);
+    }
+    if spec.access == Access::Cow && matches!(fact.found, Found::Socket(_) | Found::Special(_)) {
+        return Err(PlanError::Unbuffered { path: source.clone(), origin: spec.origin.clone() });
+    }
     Ok(Some(Placed { spec, source: Some(found), tree: None }))
 }
 
@@ -319,8 +325,10 @@ fn place_private(spec: &MountSpec, host: &HostFacts, placement: &mut Placement) 
     Placed { spec, source: None, tree: None }
 }
 
+/// The view's own `/proc` has links of its own.
 fn adopt_links(placement: &mut Placement, fact: &PathFact) {
-    let links = fact.links.iter().map(|(at, to)| (at.to_guest(), to.clone()));
+    let links = fact.links.iter().filter(|(at, _)| !at.as_path().starts_with("/proc"));
+    let links = links.map(|(at, to)| (at.to_guest(), to.clone()));
     placement.links.extend(links);
 }
 

@@ -1,11 +1,14 @@
 //! What every view has: the process file system, devices and terminals.
 
-use std::path::PathBuf;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 
 use endow_policy::{GuestPath, HostPath};
 
 use super::PlanError;
 use super::host::{Found, ProcCover};
+use super::place::Placed;
 use super::step::{HostMount, InitStep, MountFlags, Source};
 use super::view::{Builder, DATA_ONLY};
 
@@ -19,6 +22,15 @@ const DEVICE_LINKS: [(&str, &str); 5] = [
     ("/dev/stdout", "/proc/self/fd/1"),
     ("/dev/stderr", "/proc/self/fd/2"),
 ];
+
+/// Directories that are of every view's own making.
+const OWN: [&str; 3] = ["/proc", "/dev", "/dev/pts"];
+
+/// Returns whether a grant is of a device that every view has there anyway.
+pub(super) fn is_given(at: &GuestPath, source: &HostPath) -> bool {
+    let is_it = |name: &&str| at.as_path() == Path::new("/dev").join(name);
+    at.as_bytes() == source.as_bytes() && DEVICES.iter().any(|name| is_it(&name))
+}
 
 /// A file system that only holds names: its size is that of one page.
 const NAMES_ONLY_BYTES: u64 = 4096;
@@ -37,6 +49,22 @@ impl Builder<'_> {
         self.step(InitStep::NoNestedUserns);
         for entry in &self.host.proc_entries {
             self.cover(fixed(&format!("/proc/{}", entry.name)), entry.cover);
+        }
+        Ok(())
+    }
+
+    /// Refuses a mount over what endow makes and needs itself, and at a place below `/proc` that is none
+    /// inside: of a process, or of nothing.
+    pub(super) fn refuse_own(&self, placed: &Placed) -> Result<(), PlanError> {
+        let at = &placed.spec.at;
+        let is_own = OWN.iter().any(|own| at.as_path() == Path::new(own));
+        let below = at.as_path().strip_prefix("/proc").ok();
+        let name = below.and_then(|below| below.iter().next());
+        let is_process = |name: &OsStr| name.as_bytes().iter().all(u8::is_ascii_digit);
+        let fact = below.and_then(|_| self.host.paths.get(&at.to_host()));
+        let is_missing = fact.is_some_and(|fact| fact.found == Found::Missing);
+        if is_own || is_missing || name.is_some_and(is_process) {
+            return Err(PlanError::Own { at: at.clone(), origin: placed.spec.origin.clone() });
         }
         Ok(())
     }

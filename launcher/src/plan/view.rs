@@ -344,6 +344,7 @@ impl<'a> Builder<'a> {
     }
 
     fn mount(&mut self, placed: &Placed) -> Result<(), PlanError> {
+        self.refuse_own(placed)?;
         match &placed.spec.backend {
             BackendSpec::Physical { .. } => self.physical(placed),
             BackendSpec::Memory { .. } => self.memory(&placed.spec),
