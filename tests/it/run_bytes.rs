@@ -146,10 +146,17 @@ fn current_directory_below_tmp_is_shown() {
 #[test]
 fn current_directory_that_is_gone_is_told() {
     let world = World::new();
-    let line = "mkdir gone && cd gone && rmdir ../gone && \"$E\" -- touch /tmp/started";
-    let mut command = world.command("sh");
-    let said = crate::harness::said(command.args(["-c", line]).env("E", endow()));
-    assert!(said.fails(125).contains("directory"), "{}", said.stderr);
+    let file = world.write("policy.toml", "version = 1\n");
+    let check = format!("check {}", file.display());
+    let commands = ["-- touch /tmp/started", "check", &check, "doctor", "runs", "profile list"];
+    for command in commands {
+        let line = format!("mkdir gone && cd gone && rmdir ../gone && \"$E\" {command}");
+        let said = crate::harness::said(world.command("sh").args(["-c", &line]).env("E", endow()));
+        let told = said.fails(125);
+        assert!(told.contains("can't use the current directory"), "{command}: {told}");
+        assert!(told.contains("hint: `cd` to a directory that exists"), "{command}: {told}");
+        assert_eq!(said.stdout, "", "{command}");
+    }
 }
 
 #[test]
@@ -198,11 +205,61 @@ fn home_may_be_unset() {
 #[test]
 fn home_may_be_missing_on_the_host() {
     let world = World::new();
-    for home in ["/nonexistent", "", "relative", "/"] {
+    for home in ["/nonexistent", "", "/"] {
         let mut inside = world.endow(["--", "sh", "-c", "echo fine"]);
         let said = crate::harness::said(inside.env("HOME", home));
         assert_eq!(said.ok(), "fine\n", "HOME={home}");
     }
+}
+
+#[test]
+fn home_that_is_said_with_dots_has_the_same_policy() {
+    let world = World::new();
+    world.write("home/.config/endow/policy.toml", "version = 1\n[deny]\npatterns = [\"a\"]\n");
+    world.write("home/project/a", "a\n");
+    let home = world.home();
+    let mut inside = world.endow(["--", "sh", "-c", "echo $HOME; ls"]);
+    inside.env_remove("ENDOW_CONFIG_DIR").env("HOME", home.join("project/.."));
+    let said = crate::harness::said(inside.current_dir(world.project()));
+    assert_eq!(said.ok(), format!("{}\n", home.display()));
+}
+
+#[test]
+fn home_that_names_no_place_is_a_mistake() {
+    let world = World::new();
+    let said = crate::harness::said(world.endow(["--", "true"]).env("HOME", "relative"));
+    let told = said.fails(125);
+    assert!(told.contains("not an absolute path: HOME"), "{told}");
+    assert!(told.contains("hint: set HOME to the path"), "{told}");
+}
+
+#[test]
+fn what_a_user_without_a_home_lacks_is_told() {
+    let world = World::new();
+    let without = |dirs: &[&str]| {
+        let mut inside = world.endow(["--workspace", "ro", "--", "true"]);
+        for name in dirs {
+            inside.env_remove(name);
+        }
+        let said = crate::harness::said(inside.env("HOME", "/nonexistent"));
+        said.ok();
+        said.stderr
+    };
+    let told = without(&["ENDOW_CONFIG_DIR"]);
+    assert!(told.contains("there is no home") && told.contains("hint: set HOME, or"), "{told}");
+    assert_eq!(without(&[]), "");
+}
+
+#[test]
+fn state_that_can_not_be_written_is_told_with_the_way_out() {
+    let world = World::new();
+    let closed = world.root().join("closed");
+    fs::create_dir(&closed).expect("made");
+    fs::set_permissions(&closed, fs::Permissions::from_mode(0o555)).expect("closed");
+    let mut run = world.endow(["run", "--workspace", "none", "--chdir", "/", "--", "true"]);
+    let said = crate::harness::said(run.env("ENDOW_STATE_DIR", closed.join("endow")));
+    let told = said.fails(125);
+    assert!(told.contains("hint: ENDOW_STATE_DIR names another directory"), "{told}");
 }
 
 #[test]

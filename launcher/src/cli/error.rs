@@ -141,6 +141,19 @@ impl CommandError {
         Self::new(Kind::Setup, "can't use the directory").about(path.display()).cause(source)
     }
 
+    /// Nothing can be found from where the caller stands.
+    pub(crate) fn no_current_directory(source: io::Error) -> Self {
+        Self::new(Kind::Setup, "can't use the current directory")
+            .cause(source)
+            .hint("`cd` to a directory that exists; `endow run -C DIR` starts as if in DIR")
+    }
+
+    /// The variable for the home names no place.
+    pub(crate) fn unusable_home() -> Self {
+        Self::new(Kind::Setup, "not an absolute path: HOME")
+            .hint("set HOME to the path of your home directory, which begins with `/`")
+    }
+
     /// The current directory has a path that no sandbox can have.
     pub(crate) fn unusable_directory(path: &Path) -> Self {
         Self::new(Kind::Setup, "the current directory has no usable path").about(path.display())
@@ -418,7 +431,13 @@ fn kind_of(error: &PlanError) -> Kind {
 impl From<PrepareError> for CommandError {
     fn from(error: PrepareError) -> Self {
         let this = Self::new(Kind::Setup, error.to_string()).because(&error);
-        if matches!(error, PrepareError::Swapped(_)) { this.hint("run again") } else { this }
+        match error {
+            PrepareError::Swapped(_) => this.hint("run again"),
+            PrepareError::State(_) => {
+                this.hint("ENDOW_STATE_DIR names another directory, yours alone")
+            }
+            _ => this,
+        }
     }
 }
 

@@ -39,6 +39,13 @@ pub(crate) struct Dirs {
 }
 
 impl Surroundings {
+    /// Returns where policies or runs of a user without a home are looked for, when nobody names a place.
+    pub(crate) fn in_the_place_of_home(&self) -> Option<&Path> {
+        let is_temporary = |path: &&Path| IN_PLACE_OF_HOME.iter().any(|it| path.starts_with(it));
+        let own = [self.dirs.state.as_path(), self.dirs.config.as_path()];
+        own.into_iter().find(is_temporary).filter(|_| self.vars.home.is_none())
+    }
+
     /// Returns what an action sees of the user: an account of its own, an empty home, and the variables
     /// that are stated. Only endow's own directories are the user's.
     pub(crate) fn alone(
@@ -63,6 +70,9 @@ impl Surroundings {
     }
 }
 
+/// Where directories stand that are gone at the next start of the host.
+const IN_PLACE_OF_HOME: [&str; 2] = ["/run/user", "/dev/shm"];
+
 /// Tells what a variable has.
 type Variable<'a> = &'a dyn Fn(&str) -> Option<PathBuf>;
 
@@ -84,7 +94,7 @@ pub(crate) fn of_account() -> Result<Surroundings, CommandError> {
 /// Returns the home that the account database has for the user.
 pub(crate) fn home_of_account() -> Result<Option<PathBuf>, CommandError> {
     let account = Account::find();
-    let home = home(&account, &|_| None).map(|home| home.as_path().to_owned());
+    let home = home(&account, &|_| None)?.map(|home| home.as_path().to_owned());
     match account.unread {
         Some(error) => Err(CommandError::no_account(error)),
         None => Ok(home),
@@ -92,12 +102,11 @@ pub(crate) fn home_of_account() -> Result<Option<PathBuf>, CommandError> {
 }
 
 fn read_by(variable: Variable<'_>) -> Result<Surroundings, CommandError> {
-    let cwd = std::env::current_dir()
-        .map_err(|source| CommandError::directory(Path::new("."), source))?;
+    let cwd = std::env::current_dir().map_err(CommandError::no_current_directory)?;
     let cwd = host(&cwd).ok_or_else(|| CommandError::unusable_directory(&cwd))?;
     let environment: Vec<_> = std::env::vars_os().collect();
     let account = Account::find();
-    let home = home(&account, variable);
+    let home = home(&account, variable)?;
     if let (None, Some(error)) = (&home, account.unread) {
         return Err(CommandError::no_account(error));
     }
@@ -127,10 +136,19 @@ fn host(path: impl AsRef<Path>) -> Option<HostPath> {
     HostPath::new(path).ok()
 }
 
-fn home(account: &Account, variable: Variable<'_>) -> Option<HostPath> {
-    let named = variable("HOME").as_deref().and_then(host);
-    let home = named.or_else(|| account.home.as_deref().and_then(host))?;
-    (!home.is_root() && may_be_directory(home.as_path())).then_some(home)
+fn home(account: &Account, variable: Variable<'_>) -> Result<Option<HostPath>, CommandError> {
+    let named = variable("HOME").map(|path| named_home(&path)).transpose()?;
+    let home = named.or_else(|| account.home.as_deref().and_then(host));
+    Ok(home.filter(|home| !home.is_root() && may_be_directory(home.as_path())))
+}
+
+/// With `..` it leads where the kernel says. What names no place is a mistake: another home has other policies.
+fn named_home(path: &Path) -> Result<HostPath, CommandError> {
+    if !path.is_absolute() {
+        return Err(CommandError::unusable_home());
+    }
+    let plain = || fs::canonicalize(path).unwrap_or_else(|_| real_path::without_dots(path));
+    host(path).or_else(|| host(plain())).ok_or_else(CommandError::unusable_home)
 }
 
 /// What can't be looked at may be one: then a run says so, and is none without a home.

@@ -14,6 +14,7 @@ use crate::cli::error::CommandError;
 use crate::cli::exit;
 use crate::cli::output::{Output, printable};
 use crate::cli::stages::{self, Planned, Request};
+use crate::cli::surroundings;
 use crate::plan::place::Placed;
 use crate::plan::step::{InitStep, Source};
 use crate::probe::deep::{self, Deep, Found};
@@ -45,8 +46,9 @@ struct Problem {
 }
 
 /// Runs the command.
-#[expect(clippy::unnecessary_wraps, reason = "every command is called in one way")]
 pub(crate) fn run(args: &CheckArgs, output: &Output) -> Result<ExitCode, CommandError> {
+    // Where nothing can be found, no policy is at fault.
+    surroundings::read(None)?;
     let named = args.files.iter().map(|file| Some(file.clone()));
     let all: Vec<Option<PathBuf>> =
         if args.files.is_empty() { vec![None] } else { named.collect() };

@@ -1,7 +1,6 @@
 //! `endow doctor`.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use endow_policy::Level;
@@ -36,9 +35,8 @@ struct Trial {
 }
 
 /// Runs the command.
-#[expect(clippy::unnecessary_wraps, reason = "every command is called in one way")]
 pub(crate) fn run(_args: &DoctorArgs, output: &Output) -> Result<ExitCode, CommandError> {
-    let state = surroundings::read(None).map_or_else(|_| PathBuf::from("/"), |it| it.dirs.state);
+    let state = surroundings::read(None)?.dirs.state;
     let mut checks = doctor::ask(&state);
     let trial = sandbox();
     let mut level = trial.level;

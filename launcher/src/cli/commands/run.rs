@@ -106,6 +106,17 @@ fn prepared(planned: &Planned, output: &Output) -> Result<Prepared, CommandError
     Ok(prepare(&planned.plan, state, &planned.id, &|progress| line.show(progress))?)
 }
 
+/// Says before the start that a policy and runs in a home would not be found.
+fn tell_homeless(settled: &Settled, output: &Output) {
+    if let Some(place) = settled.in_the_place_of_home() {
+        let place = place.display();
+        output.warning(&format!(
+            "there is no home: policies and runs are looked for in memory, as in {place}"
+        ));
+        output.hint("set HOME, or ENDOW_CONFIG_DIR and ENDOW_STATE_DIR");
+    }
+}
+
 /// Says before the start what of a copy-on-write mount can't be changed.
 fn tell_unchangeable(plan: &Plan, output: &Output) {
     let place = |mount: &Buffered, name: &PathBuf| mount.at.as_path().join(name);
@@ -195,6 +206,7 @@ pub(crate) fn supervised(
     let captured = request.captured;
     let mut begun = begin_early(&mut settled, (args, &request), opened);
     if !args.amendment.is_foreign {
+        tell_homeless(&settled, output);
         left_over::clear(settled.state(), output);
     }
     let planned = stages::decide(settled, request, &mut |sketch| {
