@@ -326,6 +326,28 @@ fn interpreter_that_does_not_exist_is_told() {
 }
 
 #[test]
+fn path_that_does_not_lead_to_the_command_is_told() {
+    let world = World::new();
+    let tool = world.write("home/project/nb/tool", "#!/bin/sh\necho tool\n");
+    fs::set_permissions(&tool, fs::Permissions::from_mode(0o755)).expect("executable");
+    let elsewhere = crate::harness::said(&mut world.endow(["--env", "PATH=/zz", "--", "ls"]));
+    let told = elsewhere.fails(127);
+    assert!(told.contains("no directory of PATH inside has it"), "{told}");
+    assert!(told.contains("hint: name it by its path: /usr/bin/ls"), "{told}");
+    for path in ["nb:/usr/bin:/bin", "/usr/bin::/bin"] {
+        let name = if path.starts_with("nb") { "tool" } else { "other" };
+        let other = world.write("home/project/other", "#!/bin/sh\n");
+        fs::set_permissions(&other, fs::Permissions::from_mode(0o755)).expect("executable");
+        let relative = crate::harness::said(world.endow(["--", name]).env("PATH", path));
+        let told = relative.fails(127);
+        assert!(told.contains("a relative directory of PATH has it"), "{path}: {told}");
+        assert!(told.contains(&format!("/{name}\n")), "{path}: {told}");
+    }
+    let mut unset = world.endow(["--", "ls", "nb"]);
+    assert_eq!(crate::harness::said(unset.env_remove("PATH")).ok(), "tool\n");
+}
+
+#[test]
 fn name_of_the_command_is_what_was_typed() {
     let world = World::new();
     let said = crate::harness::said(&mut world.endow([

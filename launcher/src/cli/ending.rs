@@ -1,6 +1,6 @@
 //! How a run ended, as exit code and in words.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use endow_policy::HostPath;
@@ -11,6 +11,7 @@ use super::installation;
 use super::output::Output;
 use super::stages::Planned;
 use crate::apply::SpawnError;
+use crate::plan::step::ExecSpec;
 use crate::supervise::{Counted, Ended, Outcome};
 
 /// What is said of a run that the user's session keyring could not be kept from.
@@ -82,7 +83,12 @@ fn with_grant(error: SpawnError, planned: &Planned) -> CommandError {
         return error;
     }
     let error = error.about(name.to_string_lossy());
+    let relative = installation::by_relative_entry(name, &planned.surroundings);
     match installation::on_host(name, &planned.surroundings) {
+        None if error.kind == Kind::NotFound && relative.is_some() => relative_entry(error, relative),
+        Some(path) if error.kind == Kind::NotFound && !is_tried(&path, planned) => error
+            .cause("no directory of PATH inside has it: those that are relative or absent inside are left out")
+            .hint(format!("name it by its path: {}", path.display())),
         Some(path) if error.kind == Kind::NotFound && is_in_view(&path, planned) => error
             .cause("the file is there, and the interpreter that it names is not")
             .hint("grant the interpreter's directory with --ro, or mend the file's first line"),
@@ -94,6 +100,20 @@ fn with_grant(error: SpawnError, planned: &Planned) -> CommandError {
         }
         _ => error,
     }
+}
+
+fn relative_entry(error: CommandError, program: Option<PathBuf>) -> CommandError {
+    let error = error.cause("a relative directory of PATH has it; such are left out inside");
+    program.into_iter().fold(error, |error, program| {
+        error.hint(format!("name it by its path: {}", program.display()))
+    })
+}
+
+/// Returns whether PATH inside leads to a program that the view has, or should.
+fn is_tried(path: &Path, planned: &Planned) -> bool {
+    let ExecSpec::Command { candidates, .. } = &planned.plan.exec else { return true };
+    !is_in_view(path, planned)
+        || candidates.iter().any(|it| it == path || planned.plan.command_name() == it)
 }
 
 fn is_in_view(path: &Path, planned: &Planned) -> bool {

@@ -51,6 +51,16 @@ pub(crate) fn on_host(name: &OsStr, surroundings: &Surroundings) -> Option<PathB
     search.iter().map(|entry| entry.as_path().join(name)).find(|path| is_executable(path))
 }
 
+/// Returns the file that a shell here would start by a relative directory of PATH. Inside there are none of
+/// these: a name would lead into the workspace, where its profile must not be used.
+pub(crate) fn by_relative_entry(name: &OsStr, surroundings: &Surroundings) -> Option<PathBuf> {
+    let path = surroundings.environment.iter().find(|(name, _)| name == "PATH");
+    let entries = path.map(|(_, value)| std::env::split_paths(value)).into_iter().flatten();
+    let cwd = surroundings.vars.cwd.as_path();
+    let mut found = entries.filter(|it| it.is_relative()).map(|it| cwd.join(it).join(name));
+    found.find(|path| is_executable(path)).filter(|_| !name.as_bytes().contains(&b'/'))
+}
+
 fn is_executable(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|it| it.is_file() && it.permissions().mode() & 0o111 != 0)
 }

@@ -73,6 +73,9 @@ impl Surroundings {
 /// Where directories stand that are gone at the next start of the host.
 const IN_PLACE_OF_HOME: [&str; 2] = ["/run/user", "/dev/shm"];
 
+/// Where programs are looked for when PATH is not set, execvp(3).
+const PATH_OF_EXECVP: &str = "/bin:/usr/bin";
+
 /// Tells what a variable has.
 type Variable<'a> = &'a dyn Fn(&str) -> Option<PathBuf>;
 
@@ -82,7 +85,12 @@ pub(crate) fn read(directory: Option<&Path>) -> Result<Surroundings, CommandErro
         std::env::set_current_dir(directory)
             .map_err(|source| CommandError::directory(directory, source))?;
     }
-    read_by(&variable)
+    let mut surroundings = read_by(&variable)?;
+    let environment = &mut surroundings.environment;
+    if !environment.iter().any(|(name, _)| name == "PATH") {
+        environment.push(("PATH".into(), PATH_OF_EXECVP.into()));
+    }
+    Ok(surroundings)
 }
 
 /// Reads them where the environment is the command's: it does not say who the user is, and where endow's own
