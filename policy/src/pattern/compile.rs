@@ -269,6 +269,10 @@ fn literal(letter: char, tokens: &mut Vec<Token>) {
 /// Reads what stands between `[` and `]`.
 fn class(text: &str) -> Result<Token, PatternFault> {
     let negated = text.starts_with(['!', '^']);
+    // Its own `]` ended the class: it would stand for these letters, and another `]`.
+    if text.split_once("[:").is_some_and(|(_, name)| name.len() > 1 && name.ends_with(':')) {
+        return Err(PatternFault::NamedClass);
+    }
     let letters: Vec<char> = text.chars().skip(usize::from(negated)).collect();
     let mut ranges = Vec::new();
     let mut rest = letters.as_slice();

@@ -49,6 +49,9 @@ pub enum PatternFault {
     /// `[` has no `]`.
     #[error("pattern has `[` without `]`")]
     OpenClass,
+    /// `[` stands for a class of POSIX, which the first `]` would end.
+    #[error("a class such as `[:alpha:]` has no meaning here: write its letters, as in `[a-z]`")]
+    NamedClass,
     /// A range such as `[z-a]` contains nothing.
     #[error("pattern has a range from high to low")]
     EmptyRange,

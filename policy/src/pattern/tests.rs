@@ -146,6 +146,8 @@ fn faults() {
         ("[]", PatternFault::OpenClass),
         ("[a/b]", PatternFault::OpenClass),
         ("[b-a]", PatternFault::EmptyRange),
+        ("[[:alpha:]]", PatternFault::NamedClass),
+        ("x[!0[:space:]]*", PatternFault::NamedClass),
         ("{a", PatternFault::OpenChoice),
         ("{a,{b}", PatternFault::OpenChoice),
         ("**a", PatternFault::PartialDoubleStar),
