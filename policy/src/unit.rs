@@ -9,6 +9,9 @@ pub enum UnitError {
     /// There is no number at the start.
     #[error("no number")]
     NoNumber,
+    /// The number has a fraction.
+    #[error("not a whole number; a smaller unit may do")]
+    Fraction,
     /// The unit is not a known one for a size.
     #[error("unknown unit of size, known: K, M, G, T")]
     SizeUnit,
@@ -55,6 +58,9 @@ fn split(text: &str) -> Result<(u64, &str), UnitError> {
     if number.is_empty() {
         return Err(UnitError::NoNumber);
     }
+    if unit.starts_with(['.', ',']) {
+        return Err(UnitError::Fraction);
+    }
     let number = number.parse().map_err(|_| UnitError::TooLarge)?;
     Ok((number, unit.trim_start()))
 }
@@ -77,7 +83,7 @@ mod tests {
             ("", Err(UnitError::NoNumber)),
             ("M", Err(UnitError::NoNumber)),
             ("-1", Err(UnitError::NoNumber)),
-            ("1.5G", Err(UnitError::SizeUnit)),
+            ("1.5G", Err(UnitError::Fraction)),
             ("1X", Err(UnitError::SizeUnit)),
             ("99999999999999999999", Err(UnitError::TooLarge)),
             ("99999999999T", Err(UnitError::TooLarge)),

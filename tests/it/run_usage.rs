@@ -119,6 +119,28 @@ fn check_told(stderr: &str, mistake: &[&str]) {
 }
 
 #[test]
+fn help_is_a_command_too() {
+    let world = World::new();
+    for command in [&[][..], &["run"], &["diff"]] {
+        let help = said(&mut world.endow([&["help"], command].concat()));
+        let option = said(&mut world.endow([command, &["--help"]].concat()));
+        assert_eq!(help.ok(), option.ok(), "{command:?}");
+    }
+}
+
+/// After `--` comes the command.
+#[test]
+fn negative_value_is_not_said_to_belong_after_the_dashes() {
+    let world = World::new();
+    for option in ["--timeout", "--keep-fd"] {
+        let said = refused(&world, ["run", option, "-1", "--", "true"]);
+        assert!(!said.fails(125).contains("as a value"), "{}", said.stderr);
+    }
+    let said = refused(&world, ["run", "--timeout", "1.5s", "--", "true"]);
+    assert!(said.fails(125).contains("not a whole number"), "{}", said.stderr);
+}
+
+#[test]
 fn mistake_has_a_hint() {
     let world = World::new();
     let with_hint: [&[&str]; 8] = [

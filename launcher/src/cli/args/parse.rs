@@ -55,7 +55,9 @@ impl Usage {
         let words: Vec<&str> = message.split_whitespace().skip(1).collect();
         let error = CommandError::new(Kind::Usage, words.join(" "));
         let known = known.strip_suffix(']').map(str::to_owned);
-        let hints = paragraphs.flat_map(str::lines).filter_map(hint);
+        // What follows `--` is the command, and no value of an option.
+        let is_apt = |hint: &String| !(self.running && hint.contains(" as a value, use '-- "));
+        let hints = paragraphs.flat_map(str::lines).filter_map(hint).filter(is_apt);
         let hints = known.into_iter().chain(hints).chain([self.last_hint()]);
         hints.fold(error, CommandError::hint)
     }
@@ -92,6 +94,7 @@ pub(crate) fn command() -> clap::Command {
 
 /// Understands the arguments of the process.
 pub(crate) fn parse(arguments: Vec<OsString>) -> Result<Invocation, Usage> {
+    let arguments = with_help_as_option(arguments);
     let json = arguments.iter().take_while(|it| *it != "--").any(|it| it == "--json");
     let usage =
         |running| move |error| Usage { error, running, style: Style { json, ..Style::default() } };
@@ -105,6 +108,15 @@ pub(crate) fn parse(arguments: Vec<OsString>) -> Result<Invocation, Usage> {
     }?;
     let style = command.style();
     Ok(Invocation { command, style })
+}
+
+/// Turns `endow help COMMAND` into `endow COMMAND --help`.
+fn with_help_as_option(mut arguments: Vec<OsString>) -> Vec<OsString> {
+    if arguments.get(1).is_some_and(|first| first == "help") {
+        arguments.remove(1);
+        arguments.push("--help".into());
+    }
+    arguments
 }
 
 /// Returns whether a command is to be run.
