@@ -52,6 +52,25 @@ fn report_is_written_when_nothing_starts() {
     assert_eq!(report["outcome"]["kind"], "setup_failed");
 }
 
+/// Where a shell leads what is no file.
+#[test]
+fn report_may_go_to_a_stream_or_pipe() {
+    let world = World::new();
+    let written = |line: &str| {
+        let mut shell = world.command("bash");
+        let shell = shell.args(["-c", line]).env("E", crate::harness::endow());
+        crate::harness::said(shell).ok().to_owned()
+    };
+    let report = written("\"$E\" --report /dev/stdout -- echo first");
+    let report = report.strip_prefix("first\n").expect("what the command wrote");
+    assert_eq!(json(report)["outcome"]["code"], 0);
+    let to_file = "\"$E\" --report /dev/stdout -- echo first >out; cat out";
+    assert!(written(to_file).starts_with("first\n{"));
+    let piped = "\"$E\" --report >(cat >piped) -- true; wait $!; cat piped";
+    assert_eq!(json(&written(piped))["outcome"]["code"], 0);
+    assert_eq!(written("\"$E\" --report /dev/null -- true"), "");
+}
+
 #[test]
 fn report_as_junit_counts_a_failure() {
     let world = World::new();

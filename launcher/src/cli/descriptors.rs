@@ -1,7 +1,7 @@
 //! Descriptors that the caller passes by number, and files for reports and events.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -133,9 +133,13 @@ fn close_others(named: &[i32]) -> Result<(), rustix::io::Errno> {
     sys::fd::close_between(first, u32::MAX)
 }
 
-/// Reads `fd:N`.
+/// Reads `fd:N`, and the name by which a shell passes a descriptor: the streams have places of their own.
 fn number(target: &OsStr) -> Option<i32> {
-    target.to_str()?.strip_prefix("fd:")?.parse().ok()
+    let target = target.to_str()?;
+    match target.strip_prefix("fd:") {
+        Some(number) => number.parse().ok(),
+        None => target.strip_prefix("/dev/fd/")?.parse().ok().filter(|number| *number > 2),
+    }
 }
 
 /// Where something is written.
@@ -205,9 +209,23 @@ fn write_one(target: &Target, report: &Report) -> Result<(), CommandError> {
         Target::File(path) => {
             let is_junit = path.extension().is_some_and(|it| it.eq_ignore_ascii_case("xml"));
             let text = if is_junit { junit::render(report) } else { report.to_json() };
-            replace(path, &text).map_err(|source| unwritable(path, source))
+            let written = if is_file(path) { replace(path, &text) } else { append(path, &text) };
+            written.map_err(|source| unwritable(path, source))
         }
     }
+}
+
+/// Returns whether a whole file may take the place of what is there: not of a device or pipe, nor of what leads
+/// to a descriptor.
+fn is_file(path: &Path) -> bool {
+    let of_descriptors = ["/dev/stdout", "/dev/stderr", "/dev/fd", "/proc"];
+    let leads = of_descriptors.iter().any(|it| path.starts_with(it));
+    !leads && std::fs::metadata(path).map_or(true, |found| found.is_file())
+}
+
+/// Writes after what the command wrote there.
+fn append(path: &Path, text: &str) -> io::Result<()> {
+    OpenOptions::new().append(true).open(path)?.write_all(text.as_bytes())
 }
 
 /// Writes beside and renames, so that a reader sees the old file or the whole new one.
