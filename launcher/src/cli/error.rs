@@ -282,6 +282,21 @@ impl CommandError {
         )
     }
 
+    fn no_socket(self, path: &HostPath, origin: &Origin) -> Self {
+        self.asked_by(origin)
+            .hint(format!("`--ro {path}` or `--rw {path}` shows a file or a directory"))
+    }
+
+    fn unbuffered(self, path: &HostPath, origin: &Origin) -> Self {
+        self.asked_by(origin)
+            .hint(format!("`--rw {path}` shows it live; `--socket {path}` is for sockets"))
+    }
+
+    /// Every view has it, and needs it.
+    fn own(self, origin: &Origin) -> Self {
+        self.asked_by(origin).hint("leave it out, or mount at another place: `--ro GUEST=PATH`")
+    }
+
     fn hidden_point(self, hidden: &GuestPath) -> Self {
         self.cause(format!("it lies in {hidden}, which is hidden: nothing stands there"))
             .hint("re-admit that name with a pattern `!NAME`, or mount somewhere else")
@@ -345,12 +360,8 @@ impl From<PlanError> for CommandError {
                 this.asked_by(&origin).hint("create it first, or add the option `optional`")
             }
             PlanError::UnreadableSource { errno, origin, .. } => this.errno(errno).asked_by(&origin),
-            PlanError::NoSocket { path, origin } => this
-                .asked_by(&origin)
-                .hint(format!("`--ro {path}` or `--rw {path}` shows a file or a directory")),
-            PlanError::Unbuffered { path, origin } => this
-                .asked_by(&origin)
-                .hint(format!("`--rw {path}` shows it live; `--socket {path}` is for sockets")),
+            PlanError::NoSocket { path, origin } => this.no_socket(&path, &origin),
+            PlanError::Unbuffered { path, origin } => this.unbuffered(&path, &origin),
             PlanError::PlantedLink { to, within, origin, .. } => this
                 .cause(format!("it leads to {to}"))
                 .cause(format!("a command that may write {within} could have made it"))
@@ -363,9 +374,7 @@ impl From<PlanError> for CommandError {
                 .cause(format!("it lies in {within}, where endow creates no names"))
                 .hint("create it on the host, or mount somewhere else"),
             PlanError::Root { origin } => this.no_tree(&origin),
-            PlanError::Own { origin, .. } => this
-                .asked_by(&origin)
-                .hint("leave it out, or mount at another place: `--ro GUEST=PATH`"),
+            PlanError::Own { origin, .. } => this.own(&origin),
             PlanError::NotPrivate { origin, .. } => this.not_private(&origin),
             PlanError::HiddenMountPoint { hidden, .. } => this.hidden_point(&hidden),
             PlanError::MountBelow { path, below, origin } => this

@@ -28,8 +28,8 @@ const OWN: [&str; 3] = ["/proc", "/dev", "/dev/pts"];
 
 /// Returns whether a grant is of a device that every view has there anyway.
 pub(super) fn is_given(at: &GuestPath, source: &HostPath) -> bool {
-    let is_it = |name: &&str| at.as_path() == Path::new("/dev").join(name);
-    at.as_bytes() == source.as_bytes() && DEVICES.iter().any(|name| is_it(&name))
+    let is_it = |name: &str| at.as_path() == Path::new("/dev").join(name);
+    at.as_bytes() == source.as_bytes() && DEVICES.iter().any(|name| is_it(name))
 }
 
 /// A file system that only holds names: its size is that of one page.
