@@ -46,6 +46,11 @@ pub enum Kind {
     Other,
 }
 
+/// Returns whether an attribute is an ACL: the one that decides, or a directory's for new entries.
+pub fn is_acl(name: &OsStr) -> bool {
+    name == "system.posix_acl_access" || name == "system.posix_acl_default"
+}
+
 /// One name of a directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
@@ -216,7 +221,7 @@ pub trait Fs: Sync {
     /// Gives a file, or a symbolic link, a further name.
     fn link(&self, from: At<'_>, to: At<'_>) -> Result<()>;
 
-    /// Returns the `user.*` attributes and the file capability of a name, with their values.
+    /// Returns the `user.*` attributes, the ACLs and the file capability of a name, with their values.
     fn attributes(&self, at: At<'_>) -> Result<Vec<Attribute>>;
 
     /// Sets one attribute.

@@ -108,7 +108,7 @@ pub struct Attributes {
     /// Time of the last modification.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub modified: Option<Time>,
-    /// All `user.*` attributes, sorted, those of overlayfs left out.
+    /// All `user.*` attributes, sorted, those of overlayfs left out, and the ACLs.
     #[serde(with = "stored::pairs", default, skip_serializing_if = "Option::is_none")]
     pub user: Option<Vec<(OsString, Vec<u8>)>>,
 }
@@ -136,7 +136,7 @@ pub struct Differs {
     pub mode: bool,
     /// The time of the last modification.
     pub modified: bool,
-    /// The `user.*` attributes.
+    /// The `user.*` attributes or the ACLs.
     pub user: bool,
 }
 
@@ -205,7 +205,7 @@ pub struct Change {
     pub upper: Option<Seen>,
     /// What stands on the host; `None` when nothing does.
     pub host: Option<Seen>,
-    /// The `user.*` attributes of both, where they differ or the entry is new.
+    /// The `user.*` attributes and ACLs of both, where they differ or the entry is new.
     pub user: Attributed,
     /// The layer's inode, when it has several names in the layer.
     pub group: Option<u64>,
@@ -215,7 +215,7 @@ pub struct Change {
     pub refused: Option<Refusal>,
 }
 
-/// The `user.*` attributes of the two sides of a change.
+/// The `user.*` attributes and ACLs of the two sides of a change.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Attributed {
     /// Those in the layer.

@@ -1,3 +1,4 @@
+mod acls;
 mod checkpoint;
 mod conflicts;
 mod faults;

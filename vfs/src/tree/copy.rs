@@ -7,7 +7,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use crate::fs::{At, Entry, Errno, FileId, Fs, Kind, Node, Result, Special, Status, copy_bytes};
+use crate::fs::{
+    At, Entry, Errno, FileId, Fs, Kind, Node, Result, Special, Status, copy_bytes, is_acl,
+};
 use crate::tree::remove_tree;
 
 /// Directories of the current path that stay open, on both sides; deeper ones are reached again
@@ -28,7 +30,7 @@ pub struct CopyError {
 }
 
 /// Copies the layer `from`, which nobody changes meanwhile: bytes, holes, modes, times, `user.*`
-/// attributes, links, whiteouts, FIFOs and sockets.
+/// attributes, ACLs, links, whiteouts, FIFOs and sockets.
 ///
 /// It follows no link, enters no other mount, holds a bounded number of descriptors and leaves
 /// bits of the layer as they were. The new name must be free; until the copy is whole it should be
@@ -297,8 +299,8 @@ fn copy_file(fs: &dyn Fs, from: At<'_>, to: At<'_>, status: &Status) -> Result<(
 /// A file capability is left: only a privileged process sets one, and a command is none.
 fn copy_attributes(fs: &dyn Fs, from: At<'_>, to: At<'_>) -> Result<()> {
     let attributes = fs.attributes(from)?;
-    let mut attributes =
-        attributes.iter().filter(|(name, _)| name.as_bytes().starts_with(b"user."));
+    let is_kept = |name: &OsStr| is_acl(name) || name.as_bytes().starts_with(b"user.");
+    let mut attributes = attributes.iter().filter(|(name, _)| is_kept(name));
     attributes.try_for_each(|(name, value)| fs.set_attribute(to, name, value))
 }
 

@@ -10,6 +10,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use endow_vfs::fs::is_acl;
 use rustix::fs::{
     AtFlags, Dir, FileType, Mode, OFlags, RenameFlags, ResolveFlags, Stat, Timestamps, XattrFlags,
     fchmod, fgetxattr, flistxattr, fsetxattr, fstat, futimens, mkdirat, openat2, renameat_with,
@@ -172,13 +173,13 @@ fn is_directory(at: BorrowedFd<'_>, name: &OsStr) -> Result<bool, Errno> {
     Ok(FileType::from_raw_mode(status.st_mode) == FileType::Directory)
 }
 
-/// Copies the `user.` attributes; overlayfs shows none of its own.
+/// Copies the `user.` attributes and the ACLs; overlayfs shows none of its own.
 fn copy_attributes(from: BorrowedFd<'_>, to: &OwnedFd) -> Result<(), Errno> {
     let mut names = vec![0; LIST_MAX];
     let length = flistxattr(from, &mut names[..])?;
     names.truncate(length);
-    let names = names.split(|byte| *byte == 0).filter(|name| name.starts_with(b"user."));
-    for name in names.map(OsStr::from_bytes) {
+    let names = names.split(|byte| *byte == 0).map(OsStr::from_bytes);
+    for name in names.filter(|name| is_acl(name) || name.as_bytes().starts_with(b"user.")) {
         let mut value = vec![0; VALUE_MAX];
         let length = fgetxattr(from, name, &mut value[..])?;
         value.truncate(length);

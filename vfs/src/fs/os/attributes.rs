@@ -5,7 +5,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use crate::fs::{At, Attribute, Errno, Result};
+use crate::fs::{At, Attribute, Errno, Result, is_acl};
 
 const CAPABILITY: &[u8] = b"security.capability";
 const USER: &[u8] = b"user.";
@@ -27,7 +27,10 @@ pub(super) fn attributes(at: At<'_>) -> Result<Vec<Attribute>> {
         Err(errno) => return Err(errno),
     };
     let names = list.split(|&byte| byte == 0);
-    let wanted = names.filter(|name| name.starts_with(USER) || *name == CAPABILITY);
+    let is_wanted = |name: &&[u8]| {
+        name.starts_with(USER) || *name == CAPABILITY || is_acl(OsStr::from_bytes(name))
+    };
+    let wanted = names.filter(is_wanted);
     let mut attributes = Vec::new();
     for name in wanted {
         let name = OsStr::from_bytes(name);

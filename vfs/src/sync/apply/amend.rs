@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 use rustix::fs::UTIME_OMIT;
 
 use super::Bench;
-use crate::fs::{At, Attribute, Errno, Fs, Kind, Result, Timespec};
+use crate::fs::{At, Attribute, Errno, Fs, Kind, Result, Timespec, is_acl};
 use crate::sync::collect::{io, users};
 use crate::sync::journal::{Act, Step};
 use crate::sync::{Attributes, Seen, SyncError, Time};
@@ -18,7 +18,7 @@ pub(in crate::sync) fn set_time(fs: &dyn Fs, at: At<'_>, time: Time) -> Result<(
     fs.set_times_at(at.dir, at.name, &status)
 }
 
-/// Makes the `user.*` attributes of a name `after`, knowing that they are `before`.
+/// Makes the `user.*` attributes and the ACLs of a name `after`, knowing that they are `before`.
 pub(in crate::sync) fn set_user(
     fs: &dyn Fs,
     at: At<'_>,
@@ -43,6 +43,7 @@ pub(super) fn set(fs: &dyn Fs, at: At<'_>, seen: &Seen, after: &Attributes) -> R
     if let Some(user) = &after.user {
         with_writable(fs, at, mode.unwrap_or(seen.mode), || {
             let before = users(fs.attributes(at)?);
+            close_first(fs, at, (&before, user), mode)?;
             set_user(fs, at, &before, user)
         })?;
     }
@@ -52,6 +53,21 @@ pub(super) fn set(fs: &dyn Fs, at: At<'_>, seen: &Seen, after: &Attributes) -> R
     match after.modified {
         Some(time) => set_time(fs, at, time),
         None => Ok(()),
+    }
+}
+
+/// Gives a name whose ACL goes the bits that it gets before that: with an ACL the bits of the group are
+/// its mask, without one they are what the group may do.
+fn close_first(
+    fs: &dyn Fs,
+    at: At<'_>,
+    (before, after): (&[Attribute], &[Attribute]),
+    mode: Option<u32>,
+) -> Result<()> {
+    let has_acl = |list: &[Attribute]| list.iter().any(|(name, _)| is_acl(name));
+    match mode {
+        Some(mode) if has_acl(before) && !has_acl(after) => fs.set_mode_at(at, mode),
+        _ => Ok(()),
     }
 }
 

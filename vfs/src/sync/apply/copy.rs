@@ -1,4 +1,4 @@
-//! Exact copies between file systems: bytes, holes, mode, times, `user.*` attributes, links.
+//! Exact copies between file systems: bytes, holes, mode, times, `user.*` attributes, ACLs, links.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;

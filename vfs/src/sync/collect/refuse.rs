@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path};
 
-use crate::fs::{Attribute, Kind, Node, Special};
+use crate::fs::{Attribute, Kind, Node, Special, is_acl};
 use crate::sync::Refusal;
 
 const OVERLAY: &[u8] = b"user.overlay.";
@@ -35,7 +35,7 @@ pub(super) fn tell(attributes: Vec<Attribute>) -> Told {
             Some(b"opaque") => told.refusal = Some(Refusal::OverlayAttribute),
             Some(known) if KNOWN.contains(&known) => {}
             Some(_) => told.refusal = Some(Refusal::OverlayAttribute),
-            None if name.as_bytes().starts_with(b"user.") => told.user.push((name, value)),
+            None if is_users(&name) => told.user.push((name, value)),
             None => told.refusal = Some(Refusal::Capability),
         }
     }
@@ -50,10 +50,13 @@ pub(super) fn tell_plain(attributes: Vec<Attribute>) -> Told {
     tell(attributes)
 }
 
-/// Leaves the `user.*` attributes of a host's entry.
+/// Leaves the `user.*` attributes and the ACLs of a host's entry.
 pub(in crate::sync) fn users(attributes: Vec<Attribute>) -> Vec<Attribute> {
-    let is_users = |name: &OsStr| name.as_bytes().starts_with(b"user.") && !is_overlays(name);
     attributes.into_iter().filter(|(name, _)| is_users(name)).collect()
+}
+
+fn is_users(name: &OsStr) -> bool {
+    is_acl(name) || name.as_bytes().starts_with(b"user.") && !is_overlays(name)
 }
 
 /// Returns whether an attribute is overlayfs' own.
