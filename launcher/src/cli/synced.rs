@@ -349,6 +349,7 @@ pub(crate) fn refusal(refusal: Refusal) -> &'static str {
         Refusal::ForeignOwner => "it belongs to another user",
         Refusal::Reserved => "a name that endow uses itself",
         Refusal::Unreadable => "it can't be read",
+        Refusal::Moved => "what was moved from here can't be written back",
         Refusal::Repository => "it would take a git repository away",
         Refusal::Ancestor => "its directory is not written back",
         Refusal::MountPoint => "a mount of the host stands there",
@@ -362,5 +363,6 @@ pub(crate) fn held(held: &Held) -> String {
     match held {
         Held::Protected(pattern) => format!("protected: {pattern}"),
         Held::Denied(pattern) => format!("the host hides a name there: {pattern}"),
+        Held::Moved(pattern) => format!("what was moved from here is held: {pattern}"),
     }
 }

@@ -182,6 +182,8 @@ pub enum Refusal {
     Unreadable,
     /// The directory it stands in is not written back.
     Ancestor,
+    /// It would take away what the run moved to where it is not written back.
+    Moved,
     /// It would take a git repository away.
     Repository,
     /// It stands on a mount point of the host.

@@ -1,5 +1,6 @@
 //! Deciding what of a run's changes is made: pure.
 
+mod moved;
 mod operations;
 mod verdicts;
 

@@ -17,6 +17,8 @@ pub enum Held {
     Protected(String),
     /// A denied name, by this pattern.
     Denied(String),
+    /// A removal: the run moved it to a name that is held by this pattern.
+    Moved(String),
 }
 
 /// What a plan is made by.
@@ -31,6 +33,17 @@ pub struct Rules<'a> {
     /// Returns what both sides made of a file together, asked for where the host's version would
     /// stay else. It was merged from exactly what the change tells of both.
     pub merged: &'a dyn Fn(&Path) -> Option<Arc<[u8]>>,
+}
+
+impl Held {
+    /// Returns why the place is held from which something was moved to one that is held by this.
+    pub(super) fn of_old_place(&self) -> Self {
+        match self {
+            Self::Protected(pattern) | Self::Denied(pattern) | Self::Moved(pattern) => {
+                Self::Moved(pattern.clone())
+            }
+        }
+    }
 }
 
 impl Rules<'_> {

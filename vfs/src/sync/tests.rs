@@ -5,6 +5,7 @@ mod faults;
 mod following;
 mod hostile;
 mod merging;
+mod moving;
 mod races;
 mod random;
 mod repository;

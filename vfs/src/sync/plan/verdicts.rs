@@ -3,9 +3,14 @@
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
+use super::moved;
 use crate::fs::Kind;
 use crate::sync::repository::GitDirs;
 use crate::sync::{Change, ChangeKind, ChangeSet, Held, OnConflict, Refusal, Rules};
+
+/// How often it is looked for what stays because other things do. Each time is once through all changes,
+/// and a layer could be made in which each time finds one more.
+const ROUNDS: usize = 16;
 
 /// What becomes of a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,10 +40,17 @@ impl Verdicts {
         let git_dirs = set.git_dirs;
         let mut judge = Judge { changes, parents, git_dirs, rules, verdicts, wanted };
         judge.judge_each();
+        // Before the selection: what is refused is so whether it was asked for or not.
+        moved::keep(changes, &mut judge.verdicts);
         judge.select();
-        judge.keep_what_is_not_empty();
-        judge.block_below_what_stays();
-        judge.block_what_lacks_objects();
+        for _ in 0..ROUNDS {
+            judge.keep_what_is_not_empty();
+            judge.block_below_what_stays();
+            judge.block_what_lacks_objects();
+            if !moved::keep(changes, &mut judge.verdicts) {
+                break;
+            }
+        }
         judge.judge_traces();
         Self { verdicts: judge.verdicts }
     }

@@ -1,0 +1,62 @@
+//! What a run moved to where it can't go stays where it was, so that it is in the tree at one place.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use super::verdicts::Verdict;
+use crate::fs::Kind;
+use crate::sync::{Change, ChangeKind, Refusal, Seen, Time};
+
+/// What a move keeps of an entry. The inode in a layer is another one than the host's.
+type Traits = (Kind, u64, Time);
+
+/// Keeps the old places of what is not placed at its new one, all that was in a directory among it;
+/// returns whether anything was kept that had gone.
+///
+/// Old and new place are told to belong together by kind, size and time of modification. A removal
+/// that only looks so is kept as well, which loses nothing.
+pub(super) fn keep(changes: &[Change], verdicts: &mut [Verdict]) -> bool {
+    let stuck = stuck(changes, verdicts);
+    let mut has_kept = false;
+    let mut top: Option<(&Path, &Verdict)> = None;
+    for (change, verdict) in changes.iter().zip(verdicts) {
+        let (ChangeKind::Deleted, Some(host)) = (change.kind, &change.host) else { continue };
+        let above = top.filter(|(path, _)| change.path.starts_with(path)).map(|(_, kept)| kept);
+        let Some(kept) = above.or_else(|| stuck.get(&traits(host))) else { continue };
+        if above.is_none() && host.kind == Kind::Directory {
+            top = Some((&change.path, kept));
+        }
+        if *verdict == Verdict::Go {
+            *verdict = kept.clone();
+            has_kept = true;
+        }
+    }
+    has_kept
+}
+
+/// Returns what is new and not placed, with the verdict on its old place.
+fn stuck(changes: &[Change], verdicts: &[Verdict]) -> HashMap<Traits, Verdict> {
+    let mut stuck = HashMap::new();
+    for (change, verdict) in changes.iter().zip(verdicts) {
+        let (Some(upper), Some(kept)) = (&change.upper, on_old_place(verdict)) else { continue };
+        if change.kind != ChangeKind::Attributes {
+            stuck.entry(traits(upper)).or_insert(kept);
+        }
+    }
+    stuck
+}
+
+fn on_old_place(verdict: &Verdict) -> Option<Verdict> {
+    match verdict {
+        Verdict::Refused(_) => Some(Verdict::Refused(Refusal::Moved)),
+        Verdict::Held(reason) => Some(Verdict::Held(reason.of_old_place())),
+        Verdict::Conflict | Verdict::Blocked => Some(Verdict::Blocked),
+        // What was not asked for is not: the old place was.
+        Verdict::Go | Verdict::NotSelected | Verdict::NotEmpty => None,
+    }
+}
+
+fn traits(seen: &Seen) -> Traits {
+    let size = if seen.kind == Kind::Directory { 0 } else { seen.size };
+    (seen.kind, size, seen.modified)
+}
