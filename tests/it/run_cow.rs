@@ -144,6 +144,26 @@ os.rename('dir', 'moved'); print(os.getxattr('moved', 'user.kept').decode())\"
     assert_eq!(run(&world, &[], script).ok(), "value\n1000000000\n1000000000\n");
 }
 
+/// Trees with read-only directories (a module cache of Go) are renamed as others, and keep their modes
+/// where a rename fails as well.
+#[test]
+fn renamed_directory_keeps_read_only_ones() {
+    let world = World::new();
+    let tree = "for t in d o; do mkdir -p $t/ro/sub $t/top; echo x >$t/ro/sub/f; chmod 555 $t/ro/sub $t/ro; done
+        echo x >o/top/f; chmod 500 o/top; touch file";
+    world.bare(tree).ok();
+    let script = "python3 -c \"import os
+os.rename('d', 'e'); os.rename('o/top', 'o/up')
+try: os.rename('o', 'file')
+except NotADirectoryError: print('refused')\"";
+    assert_eq!(world.run(&["run"], script).ok(), "refused\n");
+    let modes = "stat -c '%a %n' e/ro/sub e/ro o/ro/sub o/ro o/up; cat e/ro/sub/f o/up/f; ls";
+    let expected = "555 e/ro/sub\n555 e/ro\n555 o/ro/sub\n555 o/ro\n500 o/up\nx\nx\ne\nfile\no\n";
+    let seen = world.bare(modes);
+    world.bare("chmod -R u+w .").ok();
+    assert_eq!(seen.ok(), expected);
+}
+
 #[test]
 fn git_moves_directories() {
     let world = project();

@@ -56,8 +56,8 @@ pub(super) fn lift(
     if !matches!(replaced, Err(Unmoved::HalfWay(_))) {
         note.map_or(Ok(()), HalfWay::end)?;
     }
-    replaced.map_err(|(Unmoved::Back(errno) | Unmoved::HalfWay(errno))| errno)?;
-    futimens(parent, &times(&before))
+    let timed = futimens(parent, &times(&before));
+    replaced.map_err(|(Unmoved::Back(errno) | Unmoved::HalfWay(errno))| errno).and(timed)
 }
 
 fn replace(parent: &OwnedFd, old: &OwnedFd, name: &OsStr) -> Result<(), Unmoved> {
@@ -106,6 +106,13 @@ impl Level {
         Ok(Self { from: Dir::new(from)?, to, name, status })
     }
 
+    /// Lets its owner take names out of it. It is emptied and goes, or `finish` gives it its mode when
+    /// it is filled again.
+    fn begin(&self) -> Result<(), Errno> {
+        let mode = Mode::from_raw_mode(self.status.st_mode);
+        if mode.contains(Mode::RWXU) { Ok(()) } else { fchmod(self.from.fd()?, mode | Mode::RWXU) }
+    }
+
     /// Moves one entry; returns a directory that must be emptied first.
     fn step(&self, (name, is_directory): (&OsStr, bool)) -> Result<Option<Self>, Errno> {
         let from = self.from.fd()?;
@@ -113,29 +120,58 @@ impl Level {
             renameat_with(from, name, &self.to, name, RenameFlags::NOREPLACE)?;
             return Ok(None);
         }
+        let from = open(from, name)?;
         match mkdirat(&self.to, name, Mode::RWXU) {
             Ok(()) | Err(Errno::EXIST) => {}
             Err(errno) => return Err(errno),
         }
-        let (from, to) = (open(from, name)?, open(self.to.as_fd(), name)?);
-        Self::new(from, to, name.to_owned()).map(Some)
+        let below = open(self.to.as_fd(), name);
+        let below = below.and_then(|to| Self::new(from, to, name.to_owned()));
+        // What stays would give its mode to the other one on the way back.
+        if below.is_err() {
+            let _ = unlinkat(&self.to, name, AtFlags::REMOVEDIR);
+        }
+        below.map(Some)
     }
 
     fn finish(&self) -> Result<(), Errno> {
         copy_attributes(self.from.fd()?, &self.to)?;
-        fchmod(&self.to, Mode::from_raw_mode(self.status.st_mode))?;
-        futimens(&self.to, &times(&self.status))
+        self.keep_status()
+    }
+
+    /// What never changed is left alone: another user's directory takes neither, and then the way back
+    /// would end here.
+    fn keep_status(&self) -> Result<(), Errno> {
+        let (now, kept) = (fstat(&self.to)?, &self.status);
+        if now.st_mode != kept.st_mode {
+            fchmod(&self.to, Mode::from_raw_mode(kept.st_mode))?;
+        }
+        let modified = |it: &Stat| (it.st_mtime, it.st_mtime_nsec);
+        if modified(&now) == modified(kept) { Ok(()) } else { futimens(&self.to, &times(kept)) }
     }
 }
 
-/// Empties a directory into another, the directories below it too.
+/// Empties a directory into another, the directories below it too. Where it can't go on, each of those
+/// it has begun with leaves its mode and times with the other one, which brings them back.
 fn pour(from: &OwnedFd, to: &OwnedFd) -> Result<(), Errno> {
-    let top = Level::new(again(from)?, again(to)?, OsString::new())?;
-    let mut levels = vec![top];
+    let mut levels = vec![Level::new(again(from)?, again(to)?, OsString::new())?];
+    let poured = pour_levels(&mut levels);
+    if poured.is_err() {
+        for level in levels.iter().rev() {
+            let _ = level.keep_status();
+        }
+    }
+    poured
+}
+
+fn pour_levels(levels: &mut Vec<Level>) -> Result<(), Errno> {
+    levels.first().map_or(Ok(()), Level::begin)?;
     while let Some(level) = levels.last_mut() {
         if let Some((name, is_directory)) = next(&mut level.from)? {
-            let below = level.step((&name, is_directory))?;
-            levels.extend(below);
+            if let Some(below) = level.step((&name, is_directory))? {
+                levels.push(below);
+                levels.last().map_or(Ok(()), Level::begin)?;
+            }
             if levels.len() > LEVELS_MAX + 1 {
                 return Err(Errno::NAMETOOLONG);
             }

@@ -1,4 +1,5 @@
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::PathBuf;
 
 use super::*;
@@ -47,6 +48,25 @@ fn nothing_is_moved_while_something_is_half_way() {
     assert_eq!(lifted(&opened), Err(Errno::EXIST));
     assert!(tree.join("old/sub/file").exists());
     assert_eq!(half_way(opened[0].as_fd()), Some(PathBuf::from("/view/other")));
+}
+
+#[test]
+fn directory_that_could_not_be_emptied_gets_its_mode_back() {
+    let (_root, opened, tree) = world();
+    let mode = |path: &str| fs::metadata(tree.join(path)).expect("there").mode() & 0o7777;
+    fs::set_permissions(tree.join("old/sub"), Permissions::from_mode(0o555)).expect("chmod");
+    fs::create_dir_all(tree.join("new/sub")).expect("directories");
+    fs::write(tree.join("new/sub/file"), "in the way").expect("written");
+    let [old, new] = ["old", "new"].map(|name| open(opened[1].as_fd(), OsStr::new(name)));
+    let (old, new) = (old.expect("opened"), new.expect("opened"));
+    assert_eq!(pour(&old, &new), Err(Errno::EXIST));
+    assert_eq!(mode("new/sub"), 0o555);
+    fs::set_permissions(tree.join("new/sub"), Permissions::from_mode(0o755)).expect("chmod");
+    fs::remove_file(tree.join("new/sub/file")).expect("removed");
+    fs::set_permissions(tree.join("new/sub"), Permissions::from_mode(0o555)).expect("chmod");
+    assert_eq!(pour(&new, &old), Ok(()));
+    assert_eq!(mode("old/sub"), 0o555);
+    assert!(tree.join("old/sub/file").exists());
 }
 
 /// More than a buffer of the kernel's has, in directories of several levels.
