@@ -407,3 +407,29 @@ fn logins_in_a_home_are_hidden() {
         assert_eq!(world.run(&["run", access, &home], &read).stdout, "", "{access}");
     }
 }
+
+/// Makes directories with names of so many letters, one in the other, and a file in the last.
+fn nested(world: &World, (letters, levels): (usize, usize)) {
+    let script = format!(
+        "python3 -c \"import os
+for n in range({levels}): os.mkdir('d' * {letters}); os.chdir('d' * {letters})
+open('.env', 'w').write('{SECRET}')\""
+    );
+    world.bare(&script).ok();
+}
+
+/// A run that leaves paths which nothing can be mounted at holds up no later one.
+#[test]
+fn names_below_paths_that_are_too_long_are_hidden() {
+    for mode in ["cow", "ro", "rw"] {
+        let world = World::new();
+        nested(&world, (250, 130));
+        let script = "python3 -c \"import os
+try:
+    while True: os.listdir('.'); os.chdir('d' * 250)
+except OSError: pass
+try: print(open('.env').read())
+except OSError: print('hidden', len(os.getcwd()) < 4000)\"";
+        assert_eq!(run(&world, &["--workspace", mode], script).ok(), "hidden True\n", "{mode}");
+    }
+}

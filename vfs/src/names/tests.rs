@@ -154,6 +154,18 @@ fn too_deep_is_hidden_and_noted() {
     assert_eq!(walked.errors[0].errno, Errno::NAMETOOLONG);
 }
 
+/// Where a path can be no longer, nothing could be mounted over a name.
+#[test]
+fn too_long_is_hidden_and_noted() {
+    let scratch = Scratch::new();
+    let name = "d".repeat(240);
+    make(&scratch, &[&format!("{}secret", format!("{name}/").repeat(14))]);
+    let walked = walk_with(&scratch, &SECRET, &WalkOptions::default());
+    let path = std::path::PathBuf::from(vec![name; 13].join("/"));
+    assert_eq!(walked.hidden, [HiddenName { path, kind: Kind::Directory }]);
+    assert_eq!(walked.errors[0].errno, Errno::NAMETOOLONG);
+}
+
 #[test]
 fn depth_of_the_rules_bounds_the_walk() {
     let scratch = Scratch::new();

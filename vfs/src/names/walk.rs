@@ -16,6 +16,9 @@ use crate::fs::{Errno, FileId, Fs, Kind, OsFs, Result};
 
 /// Directories nested deeper are hidden: each level may cost a descriptor.
 const DEPTH: usize = 128;
+/// Directories with a longer path are hidden: a mount point is named by a path, of 4096 bytes at most
+/// (path_resolution(7)), with the place of the root, a last name of 255 bytes and endow's own before it.
+const LENGTH: usize = 3072;
 /// Directories that one thread walks before others are started.
 const ALONE: usize = 64;
 /// The most directories that a walk names because it could not look into them.
@@ -182,7 +185,7 @@ impl Walk<'_> {
     }
 
     fn visit(&self, job: Job, jobs: &mut Vec<Job>, found: &mut Found, buffer: &mut Buffer) {
-        if depth(&job.path) >= DEPTH {
+        if depth(&job.path) >= DEPTH || job.path.len() > LENGTH {
             return found.fail(job.path, Errno::NAMETOOLONG);
         }
         if let Some(record) = self.recall(&job.path) {
