@@ -416,3 +416,15 @@ fn questions_before_a_line_that_is_none_are_answered() {
         assert!(all.contains("not a question") && all.contains("line 3, read"), "{all}");
     }
 }
+
+/// What is nested too deep is hidden by no pattern, and is none of endow's own.
+#[test]
+fn directory_that_is_nested_too_deep_is_told() {
+    let world = World::new();
+    let deep = format!("{}file", "d/".repeat(140));
+    world.write(format!("home/project/{deep}"), "content");
+    let hidden = said(&mut world.endow(["why", &deep]));
+    assert!(hidden.stdout.contains("is nested too deep"), "{}", hidden.stdout);
+    let run = world.run(&["run", "-v"], "true");
+    assert!(run.stderr.contains("d/d (1 in all)"), "{}", run.stderr);
+}

@@ -73,6 +73,7 @@ pub(crate) use view::refuse_root;
 pub use working_copy::{BorrowedFact, ChangedTree, CopyFact, GitStart};
 
 use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
 
 use endow_policy::{GuestPath, HostPath, Ids, Level, Network, Policy, Secret, Stated};
 use rustc_hash::FxHashSet;
@@ -204,11 +205,15 @@ pub struct Walk {
     pub elapsed_us: u64,
     /// How many names are hidden.
     pub hidden: usize,
+    /// Directories that are hidden because nobody could look through them, below the tree.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unsearched: Vec<PathBuf>,
 }
 
 fn walk((source, names): (&HostPath, &HiddenNames)) -> Walk {
     let (entries, elapsed_us) = (names.entries, names.elapsed_us);
-    Walk { source: source.clone(), entries, elapsed_us, hidden: names.names.len() }
+    let unsearched = names.unreadable.clone();
+    Walk { source: source.clone(), entries, elapsed_us, hidden: names.names.len(), unsearched }
 }
 
 /// Decides everything.

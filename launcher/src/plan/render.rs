@@ -121,8 +121,12 @@ impl Display for AwaitedMount {
 
 impl Display for Walk {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let Self { source, entries, elapsed_us, hidden } = self;
-        write!(f, "{source}: {entries} entries in {elapsed_us} us, {hidden} hidden")
+        let Self { source, entries, elapsed_us, hidden, unsearched } = self;
+        write!(f, "{source}: {entries} entries in {elapsed_us} us, {hidden} hidden")?;
+        match unsearched.len() {
+            0 => Ok(()),
+            count => write!(f, ", {count} of them because they can't be looked through"),
+        }
     }
 }
 

@@ -117,13 +117,33 @@ fn tell_homeless(settled: &Settled, output: &Output) {
     }
 }
 
-/// Says before the start what of a copy-on-write mount can't be changed.
+/// Says before the start what the command will not see or can't change, though it is granted.
+fn tell_limits(plan: &Plan, output: &Output) {
+    tell_unchangeable(plan, output);
+    tell_unsearched(plan, output);
+}
+
 fn tell_unchangeable(plan: &Plan, output: &Output) {
     let place = |mount: &Buffered, name: &PathBuf| mount.at.as_path().join(name);
     let names = plan.layered().flat_map(|it| it.foreign.iter().map(|name| place(it, name)));
     let names: Vec<String> = names.map(|path| path.display().to_string()).collect();
     if !names.is_empty() {
         output.notice(&synced::unchangeable(&names));
+    }
+}
+
+/// Says what is hidden because the walk of names could not look there.
+fn tell_unsearched(plan: &Plan, output: &Output) {
+    for walk in &plan.walks {
+        let count = walk.unsearched.len();
+        if let Some(first) = walk.unsearched.first() {
+            let first = walk.source.as_path().join(first);
+            output.detail(&format!(
+                "hidden, since they can't be looked through for names to hide (they can't be read, or are nested \
+                 too deep): {} ({count} in all)",
+                first.display()
+            ));
+        }
     }
 }
 
@@ -214,7 +234,7 @@ pub(crate) fn supervised(
             begun.go_on(sketch);
         }
     })?;
-    tell_unchangeable(&planned.plan, output);
+    tell_limits(&planned.plan, output);
     #[cfg(feature = "test-switches")]
     let planned = planned.without(&stages::taken_away(&args.test_without));
     events.planned(&planned);

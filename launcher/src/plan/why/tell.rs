@@ -139,6 +139,17 @@ impl<'a> Questions<'a> {
         name.is_some_and(|name| name.socket)
     }
 
+    /// Whether a place is hidden because the walk of names could not look there.
+    fn is_unsearched(&self, at: &GuestPath) -> bool {
+        let found = || {
+            let placed = self.covering(at)?;
+            let unsearched = &self.host.hidden.get(&placed.source.as_ref()?.path)?.unreadable;
+            let below = at.below(&placed.spec.at)?;
+            Some(unsearched.iter().any(|path| below.starts_with(path)))
+        };
+        found().unwrap_or_default()
+    }
+
     fn hidden_name(&self, at: &GuestPath) -> Option<&HiddenName> {
         let placed = self.covering(at)?;
         let source = placed.source.as_ref()?;
@@ -222,6 +233,10 @@ impl<'a> Questions<'a> {
         let text = match outcome.why {
             _ if outcome.is_hidden() && self.is_socket(&outcome.at) => {
                 "a process of the host may listen behind this socket"
+            }
+            _ if outcome.is_hidden() && self.is_unsearched(&outcome.at) => {
+                "it lies in a directory that can't be looked through for names to hide: one that can't be \
+                 read, or is nested too deep (128 directories, or a path of 3072 bytes)"
             }
             _ if outcome.is_hidden() && self.hiding_rule(&outcome.at).is_none() => {
                 "endow's own directories are in no view"
