@@ -187,10 +187,18 @@ impl<'a> View<'a> {
     fn look_in(&self, number: usize, path: &GuestPath) -> Result<Node, Missing> {
         let mount = self.mounts.get(number).ok_or(Missing::NotShown)?;
         let own = Identity::Own(number, path.clone());
-        let (mut entry, origin) = self.entry(mount, path)?;
-        let identity = match (&mount.shows, entry.id) {
-            (Shows::Again(_), _) => self.look_again(mount, path)?.identity,
-            (Shows::Host(_), Some(id)) => Identity::Host(id),
+        // Once: the ways to hidden names are shown again one within the other.
+        let again = match mount.shows {
+            Shows::Again(number) => Some(self.look_in(number, path)?),
+            _ => None,
+        };
+        let (mut entry, origin) = match &again {
+            Some(node) if !mount.made.contains_key(path) => (node.entry.clone(), node.origin),
+            _ => self.entry(mount, path)?,
+        };
+        let identity = match (again, &mount.shows, entry.id) {
+            (Some(node), _, _) => node.identity,
+            (None, Shows::Host(_), Some(id)) => Identity::Host(id),
             _ => own,
         };
         if mount.readonly {
@@ -204,13 +212,6 @@ impl<'a> View<'a> {
         };
         let behind = self.behind(mount, path);
         Ok(Node { at: path.clone(), entry, identity, origin, behind })
-    }
-
-    fn look_again(&self, mount: &Mount<'_>, path: &GuestPath) -> Result<Node, Missing> {
-        match mount.shows {
-            Shows::Again(number) => self.look_in(number, path),
-            _ => Err(Missing::NotShown),
-        }
     }
 
     fn entry(&self, mount: &Mount<'_>, path: &GuestPath) -> Result<(Entry, NodeOrigin), Missing> {
@@ -244,7 +245,9 @@ impl<'a> View<'a> {
                 let kind = EntryKind::Socket { reachable: true };
                 Ok((self.own(kind, 0o600), NodeOrigin::Step))
             }
-            Shows::Again(_) => self.look_again(mount, path).map(|node| (node.entry, node.origin)),
+            Shows::Again(number) => {
+                self.look_in(*number, path).map(|node| (node.entry, node.origin))
+            }
         }
     }
 
