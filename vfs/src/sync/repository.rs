@@ -84,6 +84,8 @@ impl GitDirs {
     pub(super) fn rank(self, path: &Path) -> u8 {
         let Some((_, below)) = self.split(path) else { return 0 };
         match (git_dir::part(&below), below.iter().next().map(OsStr::as_bytes)) {
+            // The way to the objects of a submodule.
+            (_, Some(b"modules")) => 0,
             (Part::State, Some(b"index" | b"logs")) => 3,
             (Part::State, Some(b"HEAD")) => 2,
             (Part::State, _) => 1,
@@ -384,6 +386,8 @@ mod tests {
             (".git/logs/HEAD", 3),
             ("vendor/x/.git/index", 3),
             (".git/modules/a/objects/ab/cd", 0),
+            (".git/modules", 0),
+            (".git/modules/a", 0),
             (".git/modules/a/b/HEAD", 2),
             (".git/modules/HEAD/refs/heads/x", 1),
             (".git/modules/a/modules/b/index", 3),
