@@ -13,8 +13,8 @@ use std::path::Path;
 use endow_vfs::fs::is_acl;
 use rustix::fs::{
     AtFlags, Dir, FileType, Mode, OFlags, RenameFlags, ResolveFlags, Stat, Timestamps, XattrFlags,
-    fchmod, fgetxattr, flistxattr, fsetxattr, fstat, futimens, mkdirat, openat2, renameat_with,
-    statat, unlinkat,
+    fchmod, fgetxattr, flistxattr, fremovexattr, fsetxattr, fstat, futimens, mkdirat, openat2,
+    renameat_with, statat, unlinkat,
 };
 use rustix::io::Errno;
 use rustix::time::Timespec;
@@ -211,17 +211,26 @@ fn is_directory(at: BorrowedFd<'_>, name: &OsStr) -> Result<bool, Errno> {
 
 /// Copies the `user.` attributes and the ACLs; overlayfs shows none of its own.
 fn copy_attributes(from: BorrowedFd<'_>, to: &OwnedFd) -> Result<(), Errno> {
-    let mut names = vec![0; LIST_MAX];
-    let length = flistxattr(from, &mut names[..])?;
-    names.truncate(length);
-    let names = names.split(|byte| *byte == 0).map(OsStr::from_bytes);
-    for name in names.filter(|name| is_acl(name) || name.as_bytes().starts_with(b"user.")) {
+    let (names, made) = (names(from)?, names(to.as_fd())?);
+    // The one that was made has them of the directory above.
+    for name in made.iter().filter(|name| is_acl(name) && !names.contains(name)) {
+        fremovexattr(to, name.as_os_str())?;
+    }
+    let kept = names.iter().filter(|name| is_acl(name) || name.as_bytes().starts_with(b"user."));
+    for name in kept.map(OsString::as_os_str) {
         let mut value = vec![0; VALUE_MAX];
         let length = fgetxattr(from, name, &mut value[..])?;
         value.truncate(length);
         fsetxattr(to, name, &value, XattrFlags::empty())?;
     }
     Ok(())
+}
+
+fn names(of: BorrowedFd<'_>) -> Result<Vec<OsString>, Errno> {
+    let mut names = vec![0; LIST_MAX];
+    let length = flistxattr(of, &mut names[..])?;
+    let names = names.get(..length).unwrap_or_default().split(|byte| *byte == 0);
+    Ok(names.map(|name| OsStr::from_bytes(name).to_owned()).collect())
 }
 
 fn times(status: &Stat) -> Timestamps {

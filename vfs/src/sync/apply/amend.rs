@@ -10,6 +10,11 @@ use crate::sync::collect::{io, users};
 use crate::sync::journal::{Act, Step};
 use crate::sync::{Attributes, Seen, SyncError, Time};
 
+/// The bits of the group.
+const GROUP: u32 = 0o070;
+/// The attribute that decides, as opposed to a directory's for new entries.
+const ACL: &str = "system.posix_acl_access";
+
 /// Sets the time of the last modification and leaves that of the last access.
 pub(in crate::sync) fn set_time(fs: &dyn Fs, at: At<'_>, time: Time) -> Result<()> {
     let mut status = fs.status(at.dir, at.name)?;
@@ -18,13 +23,16 @@ pub(in crate::sync) fn set_time(fs: &dyn Fs, at: At<'_>, time: Time) -> Result<(
     fs.set_times_at(at.dir, at.name, &status)
 }
 
-/// Makes the `user.*` attributes and the ACLs of a name `after`, knowing that they are `before`.
+/// Makes the `user.*` attributes and the ACLs of a name `after`, knowing that they are `before`, and returns
+/// the bits of `mode` that it may have then: those of the group are the mask of an ACL, and go with one that
+/// the file system can't keep.
 pub(in crate::sync) fn set_user(
     fs: &dyn Fs,
     at: At<'_>,
-    before: &[Attribute],
-    after: &[Attribute],
-) -> Result<()> {
+    (before, after): (&[Attribute], &[Attribute]),
+    mode: u32,
+) -> Result<u32> {
+    let mut kept = mode;
     for (name, _) in before.iter().filter(|(name, _)| !after.iter().any(|(kept, _)| kept == name)) {
         match fs.remove_attribute(at, name) {
             Err(Errno::NODATA) => {}
@@ -32,20 +40,25 @@ pub(in crate::sync) fn set_user(
         }
     }
     for (name, value) in after.iter().filter(|attribute| !before.contains(attribute)) {
-        fs.set_attribute(at, name, value)?;
+        match fs.set_attribute(at, name, value) {
+            Err(Errno::OPNOTSUPP) if is_acl(name) => kept &= !GROUP,
+            result => result?,
+        }
     }
-    Ok(())
+    Ok(kept)
 }
 
 /// Sets attributes of a name that is `seen`; done twice it is as done once.
 pub(super) fn set(fs: &dyn Fs, at: At<'_>, seen: &Seen, after: &Attributes) -> Result<()> {
-    let mode = after.mode.filter(|_| seen.kind != Kind::Symlink);
+    let mut mode = after.mode.filter(|_| seen.kind != Kind::Symlink);
     if let Some(user) = &after.user {
-        with_writable(fs, at, mode.unwrap_or(seen.mode), || {
+        let whole = mode.unwrap_or(seen.mode);
+        let kept = with_writable(fs, at, whole, || {
             let before = users(fs.attributes(at)?);
-            close_first(fs, at, (&before, user), mode)?;
-            set_user(fs, at, &before, user)
+            close_first(fs, at, (&before, user), (seen.mode, whole))?;
+            set_user(fs, at, (&before, user), whole)
         })?;
+        mode = Some(kept).filter(|_| seen.kind != Kind::Symlink);
     }
     if let Some(mode) = mode {
         fs.set_mode_at(at, mode)?;
@@ -56,28 +69,32 @@ pub(super) fn set(fs: &dyn Fs, at: At<'_>, seen: &Seen, after: &Attributes) -> R
     }
 }
 
-/// Gives a name whose ACL goes the bits that it gets before that: with an ACL the bits of the group are
-/// its mask, without one they are what the group may do.
+/// Takes from a name whose ACL goes what its group is not to have, before that: with an ACL the bits of the group
+/// are its mask, without one they are what the group may do.
 fn close_first(
     fs: &dyn Fs,
     at: At<'_>,
     (before, after): (&[Attribute], &[Attribute]),
-    mode: Option<u32>,
+    (seen, mode): (u32, u32),
 ) -> Result<()> {
-    let has_acl = |list: &[Attribute]| list.iter().any(|(name, _)| is_acl(name));
-    match mode {
-        Some(mode) if has_acl(before) && !has_acl(after) => fs.set_mode_at(at, mode),
-        _ => Ok(()),
+    if !has_acl(before) || has_acl(after) {
+        return Ok(());
     }
+    fs.set_mode_at(at, mode & (seen | !GROUP))
+}
+
+/// Whether one of some attributes decides who may do what.
+fn has_acl(list: &[Attribute]) -> bool {
+    list.iter().any(|(name, _)| name == ACL)
 }
 
 /// Calls again with the owner's bits set where they were missing; `mode` is what holds then.
-pub(super) fn with_writable(
+pub(super) fn with_writable<T>(
     fs: &dyn Fs,
     at: At<'_>,
     mode: u32,
-    call: impl Fn() -> Result<()>,
-) -> Result<()> {
+    call: impl Fn() -> Result<T>,
+) -> Result<T> {
     match call() {
         Err(Errno::ACCESS) => {
             fs.set_mode_at(at, mode | 0o600)?;

@@ -8,7 +8,7 @@ use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use crate::fs::{Errno, Fs, Result, write_all};
+use crate::fs::{At, Errno, Fs, Result, is_acl, write_all};
 use crate::sync::Identity;
 use crate::sync::collect::is_same_root;
 use crate::sync::journal::UNDO;
@@ -40,9 +40,20 @@ impl Beside<'_> {
             }
             result => result?,
         }
+        self.strip(fs)?;
         let stage = fs.open_dir(self.root, self.name)?;
         self.write_note(fs, stage.as_fd())?;
         Ok(stage)
+    }
+
+    /// Takes away the ACLs that it has of the root: all that is staged would have them.
+    fn strip(&self, fs: &dyn Fs) -> Result<()> {
+        let at = At { dir: self.root, name: self.name };
+        let attributes = fs.attributes(at)?.into_iter();
+        for (name, _) in attributes.filter(|(name, _)| is_acl(name)) {
+            fs.remove_attribute(at, &name)?;
+        }
+        Ok(())
     }
 
     /// Takes the stage away with all that is in it; tells whether there was one.

@@ -38,8 +38,9 @@ fn copy_file(fs: &dyn Fs, from: At<'_>, to: At<'_>, node: &Node) -> Result<()> {
     let source = open_readable(fs, from, node.status.mode)?;
     let copy = fs.create_file(to.dir, to.name)?;
     copy_bytes(fs, source.as_fd(), copy.as_fd(), node.status.size)?;
-    set_user(fs, to, &[], &users(fs.attributes(from).or_else(denied)?))?;
-    fs.set_mode(copy.as_fd(), node.status.mode)?;
+    let user = users(fs.attributes(from).or_else(denied)?);
+    let mode = set_user(fs, to, (&[], &user), node.status.mode)?;
+    fs.set_mode(copy.as_fd(), mode)?;
     set_time(fs, to, node.status.modified.into())
 }
 
@@ -53,8 +54,9 @@ pub(in crate::sync) fn write_leaf(
 ) -> Result<()> {
     let file = fs.create_file(to.dir, to.name)?;
     write_all(fs, file.as_fd(), bytes)?;
-    set_user(fs, to, &[], &users(fs.attributes(from).or_else(denied)?))?;
-    fs.set_mode(file.as_fd(), node.status.mode)
+    let user = users(fs.attributes(from).or_else(denied)?);
+    let mode = set_user(fs, to, (&[], &user), node.status.mode)?;
+    fs.set_mode(file.as_fd(), mode)
 }
 
 fn denied<T: Default>(errno: Errno) -> Result<T> {
@@ -147,7 +149,8 @@ fn finish_dir(
 ) -> Result<()> {
     let (from, to) = (sources.dir(&made.path)?, copies.dir(&made.path)?);
     let here = OsStr::new(".");
-    set_user(fs, to.at(here), &[], &users(fs.attributes(from.at(here)).or_else(denied)?))?;
-    fs.set_mode_at(to.at(here), made.node.status.mode)?;
+    let user = users(fs.attributes(from.at(here)).or_else(denied)?);
+    let mode = set_user(fs, to.at(here), (&[], &user), made.node.status.mode)?;
+    fs.set_mode_at(to.at(here), mode)?;
     set_time(fs, to.at(here), made.node.status.modified.into())
 }
