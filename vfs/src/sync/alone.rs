@@ -19,11 +19,16 @@ use super::journal::{UNDO, read, write};
 use super::resettle::{Standing, look};
 use super::root::{Closed, Root};
 use super::{Seen, SyncError, stored};
-use crate::fs::{Errno, Fs, Open, read_all};
+use crate::fs::{Errno, Fs, Kind, Open, read_all};
 use crate::{git_dir, git_index};
 
 /// The name of the index in a git directory.
 const INDEX: &str = "index";
+/// The longest file that names a reference or an object, and the longest list of references, in bytes.
+const LINE: u64 = 4096;
+const PACKED: u64 = 64 << 20;
+/// How many bytes of indexes of a mount are read: a command may leave any number of them.
+pub(super) const INDEXES: u64 = 64 << 20;
 const VERSION: u32 = 1;
 const ALONE: &str = "alone.json";
 const ALONE_NEW: &str = "alone.json.new";
@@ -115,9 +120,12 @@ pub fn note_alone(
             (links == 1 && now.is_still(before)).then(|| (path.clone(), now))
         });
         let files: Vec<_> = files.collect();
-        let indexes = files.iter().filter_map(|(path, _)| {
-            let digest = index_digest(fs, &mut root, path)?;
-            Some(Index { path: path.clone(), digest })
+        let mut left = INDEXES;
+        let indexes = files.iter().filter_map(|(path, seen)| {
+            let digest = index_digest(fs, &mut root, path, &mut left)?;
+            // Somebody may have written it in between.
+            let is_it = look(fs, &mut root, path).is_some_and(|(now, _)| now == *seen);
+            is_it.then(|| Index { path: path.clone(), digest })
         });
         let indexes = indexes.collect();
         OfMount { mount: of_mount.mount, files, indexes }
@@ -126,28 +134,45 @@ pub fn note_alone(
 }
 
 /// Digests what the index of a repository says, and which commit is checked out beside it: somebody may have
-/// committed what it says. `None` of what is no index, or can't be read.
-pub(super) fn index_digest(fs: &dyn Fs, root: &mut Root<'_>, path: &Path) -> Option<[u8; 32]> {
+/// committed what it says. `None` of what is no index, can't be read, or has more bytes than are `left`.
+pub(super) fn index_digest(
+    fs: &dyn Fs,
+    root: &mut Root<'_>,
+    path: &Path,
+    left: &mut u64,
+) -> Option<[u8; 32]> {
     let git_dir = path.parent().filter(|_| path.file_name() == Some(OsStr::new(INDEX)))?;
+    let head = text(fs, root, &git_dir.join("HEAD"), LINE)?;
+    let commit = match head.strip_prefix(b"ref: ") {
+        Some(name) => named(fs, root, git_dir, name.trim_ascii_end())?,
+        None => head.clone(),
+    };
     let (dir, leaf) = root.above(path).ok()?;
-    let index = git_index::digest(&fs.open_file(dir.as_fd(), leaf).ok()?).ok()?;
-    let head = text(fs, root, &git_dir.join("HEAD"))?;
-    let commit = named(fs, root, git_dir, &head).unwrap_or_default();
-    let parts = [&index[..], &head, &commit];
+    let file = fs.open_file(dir.as_fd(), leaf).ok()?;
+    *left = left.checked_sub(fs.status_of(file.as_fd()).ok()?.size)?;
+    let parts = [&git_index::digest(&file).ok()?[..], &head, &commit];
     Some(parts.iter().fold(Sha256::new(), Sha256::chain_update).finalize().into())
 }
 
-/// Returns what the file says that has the reference of a `HEAD`; in a linked work tree, of the repository.
-fn named(fs: &dyn Fs, root: &mut Root<'_>, git_dir: &Path, head: &[u8]) -> Option<Vec<u8>> {
-    let name = head.strip_prefix(b"ref: refs/")?.trim_ascii_end();
-    let name = str::from_utf8(name).ok().filter(|name| git_dir::is_reference(name))?;
+/// Returns the object that a reference names, which a linked work tree has of the repository.
+fn named(fs: &dyn Fs, root: &mut Root<'_>, git_dir: &Path, name: &[u8]) -> Option<Vec<u8>> {
+    let name = str::from_utf8(name).ok()?;
+    let below = name.strip_prefix("refs/").filter(|below| git_dir::is_reference(below))?;
     let common = git_dir.parent().and_then(Path::parent);
     let dirs = || std::iter::once(git_dir).chain(common);
-    let loose = dirs().find_map(|dir| text(fs, root, &dir.join("refs").join(name)));
-    loose.or_else(|| dirs().find_map(|dir| text(fs, root, &dir.join("packed-refs"))))
+    let loose = dirs().find_map(|dir| text(fs, root, &dir.join("refs").join(below), LINE));
+    let found = loose.map(|text| text.trim_ascii_end().to_vec()).or_else(|| {
+        let packed = dirs().find_map(|dir| text(fs, root, &dir.join("packed-refs"), PACKED))?;
+        let mut all = git_dir::packed_refs(&packed);
+        all.find(|(known, _)| *known == name.as_bytes()).map(|(_, object)| object.to_vec())
+    });
+    found.filter(|object| git_dir::is_object_name(object))
 }
 
-fn text(fs: &dyn Fs, root: &mut Root<'_>, path: &Path) -> Option<Vec<u8>> {
+/// Returns what a file says that has at most so many bytes.
+fn text(fs: &dyn Fs, root: &mut Root<'_>, path: &Path, most: u64) -> Option<Vec<u8>> {
     let (dir, leaf) = root.above(path).ok()?;
-    read_all(fs, dir.as_fd(), Path::new(leaf)).ok()
+    let found = fs.node(dir.as_fd(), leaf).ok()?.status;
+    let is_small = found.kind == Kind::File && found.size <= most;
+    is_small.then(|| read_all(fs, dir.as_fd(), Path::new(leaf)).ok()).flatten()
 }

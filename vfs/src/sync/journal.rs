@@ -289,7 +289,7 @@ impl Ledger {
             let of_mount: Vec<_> = of_mount.map(|(_, paths)| paths).collect();
             let is_kept = |step: &Step| {
                 let is_named = of_mount.iter().any(|paths| paths.contains(&step.path));
-                step.change.is_none() || !is_named
+                step.act != Act::Put || step.change.is_none() || !is_named
             };
             has_any |= !part.steps.iter().all(is_kept);
             part.steps.retain(is_kept);

@@ -161,7 +161,12 @@ impl<'a> Root<'a> {
     pub(crate) fn close(&mut self) -> Result<()> {
         let mut result = Ok(());
         while let Some(opened) = self.opened.pop() {
-            let closed = self.close_one(&opened);
+            let mut closed = self.close_one(&opened);
+            if closed == Err(Errno::ACCESS) {
+                // One above was closed meanwhile; opened up, it is the next that is closed again.
+                let above = opened.path.parent().unwrap_or(Path::new(""));
+                closed = self.open_up(above).and_then(|_| self.close_one(&opened));
+            }
             if !matches!(closed, Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP)) {
                 result = result.and(closed);
             }

@@ -160,7 +160,7 @@ fn note_modes(steps: &mut [Step], outcomes: &[Outcome]) {
     let amended = done.filter(|(step, _)| step.act == Act::Amend && step.node == Kind::Directory);
     let modes: HashMap<PathBuf, u32> =
         amended.filter_map(|(step, _)| Some((step.path.clone(), step.after.mode?))).collect();
-    for step in steps.iter_mut().filter(|step| matches!(step.act, Act::Put | Act::Swap)) {
+    for step in steps.iter_mut().filter(|step| step.act != Act::Take) {
         let new = step.new.as_mut().filter(|new| new.kind == Kind::Directory);
         if let (Some(new), Some(mode)) = (new, modes.get(&step.path)) {
             new.mode = *mode;

@@ -51,6 +51,9 @@ impl Verdicts {
                 break;
             }
         }
+        // What the last round kept, too, stands in directories that stay.
+        judge.keep_what_is_not_empty();
+        judge.block_below_what_stays();
         judge.judge_traces();
         Self { verdicts: judge.verdicts }
     }

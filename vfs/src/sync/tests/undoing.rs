@@ -215,9 +215,12 @@ fn closed_directories_of_the_run_give_way() {
             "rm l; mkdir -p l/k; echo x > l/k/x; chmod 555 l/k l",
             "mkdir n; echo a > n/a; chmod 000 n",
             "echo x >> d/one; chmod 000 d",
-            "rm -r d; echo d > d",
+            "chmod u+w d/ro; rm -r d; echo d > d",
+            "chmod u+w d/ro; echo x > d/ro/f; chmod 555 d/ro; chmod 000 d",
         ] {
-            let tree = format!("{TREE}; chmod 600 four; ln -s d l; touch -d '2001-02-03' .");
+            let tree = format!(
+                "{TREE}; chmod 600 four; ln -s d l; mkdir d/ro; chmod 555 d/ro; touch -d '2001-02-03' d ."
+            );
             let world = World::new(place, &tree);
             let before = world.snapshot();
             world.guest(guest);

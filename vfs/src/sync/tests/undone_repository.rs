@@ -118,3 +118,53 @@ fn repository_that_the_run_made_goes_as_a_whole_or_not_at_all() {
         assert!(log.ends_with("one"), "{log}");
     }
 }
+
+/// Nothing but what a run added stays.
+#[test]
+fn object_that_the_run_took_away_or_wrote_over_comes_back() {
+    let tree = format!(
+        "{TREE}; git init -q --bare .git/modules/lib; cd .git/modules/lib/objects/pack
+        echo one > one.pack; echo two > two.pack; mkdir ../ab; echo ab > ../ab/cd"
+    );
+    for guest in [
+        "cd .git/modules/lib/objects; rm pack/one.pack; echo evil > pack/two.pack; rm -r ab",
+        "rm -r .git/modules/lib/objects",
+    ] {
+        for place in PLACES {
+            let world = world(place, &tree, guest);
+            assert_eq!(undone(&world, ""), [""; 0], "{place:?} {guest}");
+            let text = |path: &str| {
+                let path = world.root().join(".git/modules/lib/objects").join(path);
+                std::fs::read_to_string(path).expect("it is back")
+            };
+            assert_eq!(
+                ["pack/one.pack", "pack/two.pack", "ab/cd"].map(text),
+                ["one\n", "two\n", "ab\n"]
+            );
+            assert!(is_undone(&world));
+        }
+    }
+}
+
+#[test]
+fn submodule_that_the_run_made_goes_as_a_whole() {
+    let guest =
+        "git init -q --bare .git/modules/new; cd .git/modules/new; echo o > objects/pack/p.pack";
+    let world = world(Where::Same, TREE, guest);
+    assert_eq!(undone(&world, ""), [""; 0]);
+    assert!(!world.root().join(".git/modules").exists() && is_undone(&world));
+}
+
+/// A command can't keep its commit by closing directories.
+#[test]
+fn closed_directories_of_git_are_taken_back() {
+    for closed in [".git/logs", ".git/refs", ".git/refs/heads .git/refs"] {
+        let world = world(Where::Same, TREE, &format!("{COMMIT}; chmod 000 {closed}"));
+        let report = world.undo(&OsFs).expect("undone");
+        assert!(
+            report.changed_since.is_empty() && report.failed.is_empty(),
+            "{closed}: {report:?}"
+        );
+        assert_eq!(said(&world.root(), &["log", "--format=%s"]), "one");
+    }
+}

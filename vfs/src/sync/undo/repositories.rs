@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use crate::fs::{Errno, Fs, Kind};
 use crate::git_dir::{Part, part};
-use crate::sync::alone::{Alone, index_digest};
+use crate::sync::alone::{Alone, INDEXES, index_digest};
 use crate::sync::apply::MountPlace;
 use crate::sync::journal::{Act, Ledger};
 use crate::sync::repository::GitDirs;
@@ -52,6 +52,16 @@ impl Repositories {
             let of_dir = dirs.entry(git_dir).or_default();
             of_dir.is_made |= is_made && step.new.is_some_and(|new| new.kind == Kind::Directory);
             of_dir.paths.insert(step.path.clone());
+            if matches!(step.act, Act::Swap | Act::Take) {
+                of_dir.displaced.insert(step.path.clone());
+            }
+        }
+        for step in steps().filter(|step| matches!(step.act, Act::Put | Act::Swap)) {
+            // That of a submodule counts as part of the one above.
+            let is_directory = step.new.is_some_and(|new| new.kind == Kind::Directory);
+            if let Some(of_dir) = dirs.get_mut(&step.path).filter(|_| is_directory) {
+                of_dir.is_made = true;
+            }
         }
         let mut found = Self::default();
         if dirs.is_empty() {
@@ -65,6 +75,8 @@ impl Repositories {
             let has_more = of_dir.is_made && has_more(fs, &mut root, (git_dir, of_dir), &known);
             let within: Vec<&Done> =
                 all.iter().filter(|done| of_dir.paths.contains(&done.path)).collect();
+            let within: Vec<&Done> =
+                within.into_iter().filter(|it| is_in_sight(fs, &mut root, it)).collect();
             found.decide((git_dir, of_dir), &within, has_more);
         }
         Ok(found)
@@ -88,6 +100,7 @@ impl Repositories {
             (false, _) => {
                 let is = |path: &&PathBuf, known: &[Part]| known.contains(&part_of(path, git_dir));
                 let objects = paths().filter(|path| is(path, &[Part::Object, Part::Derived]));
+                let objects = objects.filter(|path| !of_dir.displaced.contains(*path));
                 self.objects.extend(objects.cloned());
                 let state = paths().filter(|path| is_moved && is(path, &[Part::State]));
                 self.moved.extend(state.cloned());
@@ -103,6 +116,8 @@ impl Repositories {
 struct OfDir {
     /// The run made it: all that is in it can go, unless there is more by now.
     is_made: bool,
+    /// Where something of the host's was, which is to come back.
+    displaced: BTreeSet<PathBuf>,
     paths: BTreeSet<PathBuf>,
 }
 
@@ -119,10 +134,18 @@ fn has_more(
         .filter(|path| !matches!(part_of(path, git_dir), Part::Object | Part::Derived));
     listed.any(|path| match names(fs, root, path) {
         Ok(names) => names.iter().any(|name| !known.contains(path.join(name).as_path())),
-        Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => false,
+        // Nobody wrote into one that the run closed.
+        Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::ACCESS) => false,
         // What can't be looked into may hold anything.
         Err(_) => true,
     })
+}
+
+/// Whether anybody could have changed it since: what lies in a directory that the run closed is opened and
+/// compared when its turn comes.
+fn is_in_sight(fs: &dyn Fs, root: &mut Root<'_>, done: &Done) -> bool {
+    let found = root.above(&done.path).and_then(|(dir, leaf)| fs.node(dir.as_fd(), leaf));
+    !matches!(found, Err(Errno::ACCESS))
 }
 
 fn names(fs: &dyn Fs, root: &mut Root<'_>, path: &Path) -> Result<Vec<OsString>, Errno> {
@@ -141,12 +164,12 @@ fn refreshed(
     root: &mut Root<'_>,
     (all, alone, mount): (&[Done], &Alone, u32),
 ) -> HashMap<PathBuf, Seen> {
-    let known = alone.indexes(mount);
+    let (known, mut left) = (alone.indexes(mount), INDEXES);
     let changed = all.iter().filter(|done| done.is_changed_since && done.new.is_some());
     let same = changed.filter_map(|done| {
         let digest = known.get(done.path.as_path())?;
         let (before, _) = look(fs, root, &done.path)?;
-        let is_same = index_digest(fs, root, &done.path).as_ref() == Some(*digest);
+        let is_same = index_digest(fs, root, &done.path, &mut left).as_ref() == Some(*digest);
         let (now, _) = look(fs, root, &done.path)?;
         let is_file = now.kind == Kind::File && now == before;
         (is_same && is_file).then(|| (done.path.clone(), now))
