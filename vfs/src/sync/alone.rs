@@ -6,29 +6,20 @@
 //! It is a help, and not synced: where it is missing, torn or of before, an undo compares less.
 
 use std::collections::HashMap;
-use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
 
 use super::collect::io;
 use super::follow::Restored;
+use super::index_digest::{INDEXES, index_digest};
 use super::journal::{UNDO, read, write};
 use super::resettle::{Standing, look};
 use super::root::{Closed, Root};
 use super::{Seen, SyncError, stored};
-use crate::fs::{Errno, Fs, Kind, Open, read_all};
-use crate::{git_dir, git_index};
+use crate::fs::{Errno, Fs, Open};
 
-/// The name of the index in a git directory.
-const INDEX: &str = "index";
-/// The longest file that names a reference or an object, and the longest list of references, in bytes.
-const LINE: u64 = 4096;
-const PACKED: u64 = 64 << 20;
-/// How many bytes of indexes of a mount are read: a command may leave any number of them.
-pub(super) const INDEXES: u64 = 64 << 20;
 const VERSION: u32 = 1;
 const ALONE: &str = "alone.json";
 const ALONE_NEW: &str = "alone.json.new";
@@ -131,48 +122,4 @@ pub fn note_alone(
         OfMount { mount: of_mount.mount, files, indexes }
     });
     Alone { version: VERSION, mounts: mounts.collect() }.store(fs, run)
-}
-
-/// Digests what the index of a repository says, and which commit is checked out beside it: somebody may have
-/// committed what it says. `None` of what is no index, can't be read, or has more bytes than are `left`.
-pub(super) fn index_digest(
-    fs: &dyn Fs,
-    root: &mut Root<'_>,
-    path: &Path,
-    left: &mut u64,
-) -> Option<[u8; 32]> {
-    let git_dir = path.parent().filter(|_| path.file_name() == Some(OsStr::new(INDEX)))?;
-    let head = text(fs, root, &git_dir.join("HEAD"), LINE)?;
-    let commit = match head.strip_prefix(b"ref: ") {
-        Some(name) => named(fs, root, git_dir, name.trim_ascii_end())?,
-        None => head.clone(),
-    };
-    let (dir, leaf) = root.above(path).ok()?;
-    let file = fs.open_file(dir.as_fd(), leaf).ok()?;
-    *left = left.checked_sub(fs.status_of(file.as_fd()).ok()?.size)?;
-    let parts = [&git_index::digest(&file).ok()?[..], &head, &commit];
-    Some(parts.iter().fold(Sha256::new(), Sha256::chain_update).finalize().into())
-}
-
-/// Returns the object that a reference names, which a linked work tree has of the repository.
-fn named(fs: &dyn Fs, root: &mut Root<'_>, git_dir: &Path, name: &[u8]) -> Option<Vec<u8>> {
-    let name = str::from_utf8(name).ok()?;
-    let below = name.strip_prefix("refs/").filter(|below| git_dir::is_reference(below))?;
-    let common = git_dir.parent().and_then(Path::parent);
-    let dirs = || std::iter::once(git_dir).chain(common);
-    let loose = dirs().find_map(|dir| text(fs, root, &dir.join("refs").join(below), LINE));
-    let found = loose.map(|text| text.trim_ascii_end().to_vec()).or_else(|| {
-        let packed = dirs().find_map(|dir| text(fs, root, &dir.join("packed-refs"), PACKED))?;
-        let mut all = git_dir::packed_refs(&packed);
-        all.find(|(known, _)| *known == name.as_bytes()).map(|(_, object)| object.to_vec())
-    });
-    found.filter(|object| git_dir::is_object_name(object))
-}
-
-/// Returns what a file says that has at most so many bytes.
-fn text(fs: &dyn Fs, root: &mut Root<'_>, path: &Path, most: u64) -> Option<Vec<u8>> {
-    let (dir, leaf) = root.above(path).ok()?;
-    let found = fs.node(dir.as_fd(), leaf).ok()?.status;
-    let is_small = found.kind == Kind::File && found.size <= most;
-    is_small.then(|| read_all(fs, dir.as_fd(), Path::new(leaf)).ok()).flatten()
 }

@@ -23,6 +23,7 @@ pub mod checkpoint;
 mod collect;
 mod done;
 mod follow;
+mod index_digest;
 mod journal;
 mod plan;
 mod report;

@@ -9,8 +9,9 @@ use std::path::{Path, PathBuf};
 
 use crate::fs::{Errno, Fs, Kind};
 use crate::git_dir::{Part, part};
-use crate::sync::alone::{Alone, INDEXES, index_digest};
+use crate::sync::alone::Alone;
 use crate::sync::apply::MountPlace;
+use crate::sync::index_digest::{INDEXES, index_digest};
 use crate::sync::journal::{Act, Ledger};
 use crate::sync::repository::GitDirs;
 use crate::sync::resettle::look;
@@ -47,17 +48,15 @@ impl Repositories {
         let steps = || ledger.steps(mount.number).filter(|step| chosen(&step.path));
         let mut dirs: BTreeMap<PathBuf, OfDir> = BTreeMap::new();
         for step in steps() {
-            let Some((git_dir, below)) = git.split(&step.path) else { continue };
-            let is_made = below.as_os_str().is_empty() && step.act != Act::Amend;
+            let Some((git_dir, _)) = git.split(&step.path) else { continue };
             let of_dir = dirs.entry(git_dir).or_default();
-            of_dir.is_made |= is_made && step.new.is_some_and(|new| new.kind == Kind::Directory);
             of_dir.paths.insert(step.path.clone());
             if matches!(step.act, Act::Swap | Act::Take) {
                 of_dir.displaced.insert(step.path.clone());
             }
         }
         for step in steps().filter(|step| matches!(step.act, Act::Put | Act::Swap)) {
-            // That of a submodule counts as part of the one above.
+            // That of a submodule is itself part of the one above.
             let is_directory = step.new.is_some_and(|new| new.kind == Kind::Directory);
             if let Some(of_dir) = dirs.get_mut(&step.path).filter(|_| is_directory) {
                 of_dir.is_made = true;
