@@ -1,8 +1,9 @@
 //! Limits: of time, files, memory and processes.
 
+use std::fs;
 use std::time::{Duration, Instant};
 
-use crate::harness::{Running, Said, World, kernel, mark, marked};
+use crate::harness::{Running, Said, World, endow, kernel, mark, marked, said};
 
 fn run(world: &World, options: &[&str], script: &str) -> Said {
     world.run(&[&["run"], options].concat(), script)
@@ -116,6 +117,26 @@ fn size_of_a_file_is_limited() {
     assert_eq!(inside.ok(), "153\n65536\n");
     let ignoring = run(&world, &["--file-size", "64K"], "trap '' XFSZ; head -c 1M /dev/zero >big");
     assert!(ignoring.fails(1).contains("File too large"), "{}", ignoring.stderr);
+}
+
+/// What endow itself writes counts too, and must not be its end.
+#[test]
+fn callers_limit_of_file_sizes_is_told() {
+    let world = World::new();
+    let limited = |blocks: u32, command: &[&str]| {
+        let mut sh = world.command("sh");
+        let script = format!("ulimit -f {blocks}; exec \"$0\" \"$@\"");
+        said(sh.args(["-c", &script]).arg(endow()).args(command))
+    };
+    let at_once = limited(1, &["--", "true"]);
+    assert!(at_once.fails(125).contains("record.json\ncause: File too large"), "{at_once:?}");
+    let many = "for i in $(seq 300); do echo $i >many$i; done; head -c 1M /dev/zero >big; echo $?";
+    let kept = limited(128, &["--sync", "review", "--", "sh", "-c", many]);
+    assert_eq!(kept.ok(), "153\n");
+    let apply = limited(1, &["apply"]);
+    assert!(apply.fails(121).contains("nothing is lost"), "{apply:?}");
+    said(world.command(endow()).arg("apply")).ok();
+    assert_eq!(fs::read_to_string(world.project().join("many300")).expect("it is there"), "300\n");
 }
 
 #[test]

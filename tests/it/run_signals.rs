@@ -124,8 +124,9 @@ const STATE: &str = "grep -E '^(SigQ|SigPnd|ShdPnd|SigBlk|SigIgn|SigCgt):' /proc
 #[test]
 fn signal_state_is_the_callers() {
     let world = World::new();
-    let callers: [&[&str]; 8] = [
+    let callers: [&[&str]; 9] = [
         &[],
+        &["--ignore-signal=XFSZ"],
         &["--ignore-signal=PIPE"],
         &["--ignore-signal=CHLD"],
         &["--ignore-signal=INT", "--ignore-signal=QUIT", "--ignore-signal=HUP"],

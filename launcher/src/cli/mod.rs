@@ -64,6 +64,7 @@ use crate::sys;
 /// Runs the program with the arguments of the process.
 pub fn main() -> ExitCode {
     sys::heap::keep_freed();
+    sys::start::outlive_file_limit();
     let arguments: Vec<OsString> = std::env::args_os().collect();
     if let Some(speak) = runners::of(arguments.first()) {
         return speak(arguments);

@@ -1,7 +1,8 @@
 //! What the caller handed over, recorded before Rust's runtime changes it.
 //!
-//! The runtime opens `/dev/null` on closed standard streams and ignores SIGPIPE before `main`, and a
-//! supervisor blocks signals; the command must find all of it as the caller left it.
+//! The runtime opens `/dev/null` on closed standard streams and ignores SIGPIPE before `main`, a
+//! supervisor blocks signals and outlives limits of file sizes (SIGXFSZ); the command must find all of it
+//! as the caller left it.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -12,6 +13,7 @@ use super::signal::{self, Disposition, SignalSet};
 const SIGPIPE_IGNORED: u32 = 1 << 3;
 const SIGCHLD_IGNORED: u32 = 1 << 4;
 const FORGOTTEN: u32 = 1 << 5;
+const SIGXFSZ_IGNORED: u32 = 1 << 6;
 
 static STATE: AtomicU32 = AtomicU32::new(0);
 static BLOCKED: AtomicU64 = AtomicU64::new(0);
@@ -32,6 +34,9 @@ extern "C" fn record() {
         // Children of who ignores it can't be waited for.
         signal::set_disposition(libc::SIGCHLD, Disposition::Default);
     }
+    if signal::is_ignored(libc::SIGXFSZ) {
+        state |= SIGXFSZ_IGNORED;
+    }
     STATE.store(state, Ordering::Relaxed);
     BLOCKED.store(signal::blocked().0, Ordering::Relaxed);
 }
@@ -41,6 +46,11 @@ extern "C" fn record() {
 #[unsafe(link_section = ".init_array")]
 #[used]
 static RECORD: extern "C" fn() = record;
+
+/// Makes a write beyond RLIMIT_FSIZE an error of this process, no longer its end.
+pub(crate) fn outlive_file_limit() {
+    signal::set_disposition(libc::SIGXFSZ, Disposition::Ignore);
+}
 
 /// Returns whether the caller had closed the standard stream `number` (0, 1 or 2).
 pub(crate) fn was_closed(number: i32) -> bool {
@@ -61,6 +71,9 @@ pub(crate) fn restore_signals() -> Result<(), Errno> {
     }
     if !was(SIGPIPE_IGNORED) {
         signal::set_disposition(libc::SIGPIPE, Disposition::Default);
+    }
+    if !was(SIGXFSZ_IGNORED) {
+        signal::set_disposition(libc::SIGXFSZ, Disposition::Default);
     }
     if was(SIGCHLD_IGNORED) {
         signal::set_disposition(libc::SIGCHLD, Disposition::Ignore);
