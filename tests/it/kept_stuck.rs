@@ -1,9 +1,9 @@
 //! Write-backs that can't be begun or finished: the run can always be dropped, and nothing is lost.
-//! The kernel's refusals are injected (strace).
+//! The kernel's refusals are injected (strace), but for full disks.
 
 use std::fs;
 
-use crate::harness::{Said, World, endow, said};
+use crate::harness::{Said, World, debian_program, endow, said};
 
 /// A project with a run that waits: one file edited, one new, one removed.
 struct Stuck {
@@ -138,4 +138,42 @@ fn force_removes_what_waits_and_nothing_else_does() {
     stuck.endow(&["runs", "rm", "--force", &stuck.id]).ok();
     assert_eq!(stuck.world.states(), Vec::<String>::new());
     assert_eq!(stuck.names(), OLD);
+}
+
+/// A command can fill the disk that endow's own notes are on: what it left can be dropped, which makes room again.
+#[test]
+fn what_fills_the_disk_can_be_dropped() {
+    let Some(unshare) = debian_program("unshare") else { return };
+    let world = World::new();
+    let script = format!(
+        "mkdir -p {state}; mount -t tmpfs -o size=2m,mode=700 none {state}; endow={}
+        says() {{ \"$@\" 2>&1; echo \"= $?\"; }}
+        says $endow run --sync review -- sh -c 'head -c 4M /dev/zero >big 2>/dev/null; true'
+        says $endow runs; says $endow run -- echo started; says $endow discard
+        says $endow run -- sh -c 'echo started >file'; cat file; $endow runs",
+        endow().display(),
+        state = world.state().display(),
+    );
+    let mut command = world.command(unshare);
+    let inside = said(command.args(["--user", "--map-root-user", "--mount", "sh", "-c", &script]));
+    let told = inside.ok();
+    let expected = [
+        "can't note how the run ended; what was not written back is kept",
+        "No space left on device",
+        "make room, then `endow apply",
+        "= 121",
+        "interrupted",
+        "= 0",
+        "No space left on device",
+        "`endow discard`",
+        "= 125",
+        "= 0\n= 0\nstarted",
+        "discarded",
+    ];
+    let mut rest = told;
+    for words in expected {
+        let at = rest.find(words).unwrap_or_else(|| panic!("{words}: {told}"));
+        rest = &rest[at + words.len()..];
+    }
+    assert!(!world.project().join("big").exists());
 }

@@ -442,6 +442,9 @@ impl From<PrepareError> for CommandError {
         let this = Self::new(Kind::Setup, error.to_string()).because(&error);
         match error {
             PrepareError::Swapped(_) => this.hint("run again"),
+            PrepareError::State(error) if error.is_full() => {
+                this.hint("`endow runs` lists runs; `endow discard`, `endow runs rm` and `endow gc` make room")
+            }
             PrepareError::State(_) => {
                 this.hint("ENDOW_STATE_DIR names another directory, yours alone")
             }

@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 
 use endow_policy::{HostPath, Vars};
-use endow_vfs::fs::{Errno, OsFs};
+use endow_vfs::fs::OsFs;
 use endow_vfs::state::{
     FindError, Listed, Record, RunDir, RunState, StateDir, StateError, TreeOrigin, Wanted, find,
 };
@@ -236,8 +236,8 @@ impl From<StateError> for CommandError {
             StateError::InUse { .. } => (Kind::Usage, Some("it runs, or is being worked on")),
             StateError::Gone { .. } => (Kind::Usage, Some("`endow runs` lists all runs")),
             StateError::Record { .. } => (Kind::Setup, Some("nothing of it was touched")),
-            StateError::Io { errno: Errno::NOSPC | Errno::DQUOT, .. } => {
-                (Kind::Setup, Some("`endow gc` and `endow runs rm` make room"))
+            full if full.is_full() => {
+                (Kind::Setup, Some("`endow gc`, `endow discard` and `endow runs rm` make room"))
             }
             _ => (Kind::Setup, None),
         };

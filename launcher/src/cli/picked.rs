@@ -283,11 +283,11 @@ impl Picked {
         // old one finds that nothing is left to do. What is dropped must be known first.
         let is_told = matches!(state, RunState::Applied | RunState::Undone);
         let durability = if is_told { Durability::Cached } else { Durability::Durable };
-        self.run.write_record(&OsFs, &self.record, durability)?;
-        if state.is_settled() {
-            finish::drop_layers(&self.run, &self.targets)?;
+        if !state.is_settled() {
+            return Ok(self.run.write_record(&OsFs, &self.record, durability)?);
         }
-        Ok(())
+        self.run.write_last_record(&OsFs, &self.record, durability, "layers")?;
+        Ok(finish::drop_layers(&self.run, &self.targets)?)
     }
 }
 
@@ -322,6 +322,10 @@ impl From<WriteBackError> for CommandError {
         let this = Self::new(Kind::NotWrittenBack, error.to_string()).because(&error);
         let this = this.hint("nothing is lost: the run is kept as it is");
         let this = error.remedy().into_iter().fold(this, Self::hint);
-        if is_full { this.hint("`endow gc` and `endow runs rm` make room") } else { this }
+        if is_full {
+            this.hint("`endow gc`, `endow discard` and `endow runs rm` make room")
+        } else {
+            this
+        }
     }
 }

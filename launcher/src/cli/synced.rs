@@ -52,6 +52,10 @@ pub(crate) fn say(sync: &finish::Finished, id: &str, output: &Output) -> bool {
             output.remark(&format!("hint: {}", remedy.replace("RUN", id)));
         }
     }
+    if let Some(error) = &sync.unnoted {
+        output.problem("can't note how the run ended; what was not written back is kept", error);
+        output.hint(&format!("make room, then `endow apply {id}`, or `endow discard {id}`"));
+    }
     for lost in &sync.lost {
         output.problem(&format!("changes are lost: {}", lost.at), &lost.error);
     }
@@ -135,7 +139,8 @@ fn is_short(sync: &finish::Finished) -> bool {
         let held = sync.rules.strict && !report.held.is_empty();
         lost || held || !report.refused.is_empty() || !report.failed.is_empty()
     };
-    sync.error.is_some() || !sync.lost.is_empty() || reports.into_iter().any(of_report)
+    let is_open = sync.error.is_some() || sync.unnoted.is_some();
+    is_open || !sync.lost.is_empty() || reports.into_iter().any(of_report)
 }
 
 /// One line about changes that are not in the tree.

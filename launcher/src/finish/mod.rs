@@ -78,6 +78,8 @@ pub(crate) struct Finished {
     pub(crate) lost: Vec<Lost>,
     /// What became of copy-on-write mounts of trees.
     pub(crate) trees: Vec<TreeEnd>,
+    /// Why the run can't say how it ended: it is kept as one whose end nobody saw.
+    pub(crate) unnoted: Option<StateError>,
 }
 
 impl Finished {
@@ -165,6 +167,7 @@ fn end(
         foreign: foreign_names(&run, &record, ended, &memory),
         lost: Vec::new(),
         trees: Vec::new(),
+        unnoted: None,
     };
     record.ended = Some(Moment::from(SystemTime::now()));
     record.outcome = Some(ending(ended.outcome));
@@ -200,7 +203,13 @@ fn end(
     // Whatever fails from here on, the changes stay.
     let settled = settle(&run, &record, private);
     run.keep();
-    settled.map(|()| finished)
+    match settled {
+        Err(error) if error.is_full() => {
+            (finished.state, finished.unnoted) = (Some(RunState::Interrupted), Some(error));
+        }
+        settled => settled?,
+    }
+    Ok(finished)
 }
 
 /// Returns what may explain why a command failed.

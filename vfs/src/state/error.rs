@@ -81,6 +81,13 @@ pub enum StateError {
     },
 }
 
+impl StateError {
+    /// Returns whether there was no room on the disk, or none of it left for this user.
+    pub fn is_full(&self) -> bool {
+        matches!(self, Self::Io { errno: Errno::NOSPC | Errno::DQUOT, .. })
+    }
+}
+
 /// Returns a conversion of an errno into the error of `action` on `path`.
 pub(super) fn failed(
     action: &'static str,

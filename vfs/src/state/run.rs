@@ -16,6 +16,8 @@ use crate::tree::{RemoveError, measure_tree, remove_tree};
 pub(super) const RECORD: &str = "record.json";
 /// The record that is to take its place.
 pub(super) const NEW_RECORD: &str = "record.new";
+/// A part of a run that goes.
+const ASIDE: &str = "aside";
 /// No record is larger.
 const RECORD_MAX: u64 = 64 << 20;
 /// How often a lock that is taken is tried again, for those who hold one for a moment only: a
@@ -116,6 +118,35 @@ impl RunDir {
     ) -> Result<(), StateError> {
         let written = write_whole(fs, self.dir.as_fd(), &record.to_json(), durability);
         written.map_err(failed("write", self.path().join(RECORD)))
+    }
+
+    /// Writes what the run is from now on, which needs the part `goes` no more: where the disk is full of it, it goes
+    /// before. It goes by one rename, so that half of it is never taken for the whole.
+    ///
+    /// # Errors
+    /// A failing call; the record that was there is still there.
+    pub fn write_last_record(
+        &self,
+        fs: &dyn Fs,
+        record: &Record,
+        durability: Durability,
+        goes: &str,
+    ) -> Result<(), StateError> {
+        let full = match self.write_record(fs, record, durability) {
+            Err(error) if error.is_full() => error,
+            result => return result,
+        };
+        let aside = OsStr::new(ASIDE);
+        // One that was killed here left it.
+        self.remove_part(fs, Path::new(ASIDE))?;
+        if fs.rename(self.dir.as_fd(), OsStr::new(goes), aside).is_err() {
+            return Err(full);
+        }
+        if durability == Durability::Durable {
+            fs.sync_file(self.dir.as_fd()).map_err(failed("write", self.path()))?;
+        }
+        self.remove_part(fs, Path::new(ASIDE))?;
+        self.write_record(fs, record, durability)
     }
 
     /// Reads what the run is; `None` when it never said.

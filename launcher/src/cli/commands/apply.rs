@@ -57,6 +57,7 @@ pub(crate) fn run(args: &ApplyArgs, output: &Output) -> Result<ExitCode, Command
         foreign: Vec::new(),
         lost: Vec::new(),
         trees,
+        unnoted: None,
     };
     let id = picked.run.id().as_str();
     if output.is_json() {
