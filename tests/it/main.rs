@@ -6,6 +6,7 @@ mod build;
 mod build_check;
 mod build_interrupted;
 mod build_networks;
+mod build_outputs;
 mod build_places;
 mod build_processes;
 mod build_remote;

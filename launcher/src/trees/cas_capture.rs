@@ -26,7 +26,8 @@ pub(crate) fn capture_cas(layer: &Path, record: &CasRecord) -> Result<Captured, 
         keep: vec![upper.as_fd()],
         ..Reach::default()
     };
-    let answer = confined::run(&reach, || staged(source, (upper.as_fd(), staging.as_fd()), base));
+    let answer =
+        confined::run(&reach, || staged(source, (upper.as_fd(), staging.as_fd()), base, None));
     captured(answer.map_err(CaptureError::Confined)?)
 }
 
@@ -35,9 +36,11 @@ fn staged(
     store: &Path,
     (upper, staging): (BorrowedFd<'_>, BorrowedFd<'_>),
     base: Digest,
+    wanted: Option<&[String]>,
 ) -> Result<Vec<u8>, String> {
     let store = Store::open(&OsFs, store).map_err(|error| told(&error))?;
-    let source = ChangedSource { upper, staging, store: &store, base, bounds: Bounds::default() };
+    let bounds = Bounds::default();
+    let source = ChangedSource { upper, staging, store: &store, base, bounds, wanted };
     let captured = cas::capture(&OsFs, &source).map_err(|error| told(&error))?;
     serde_json::to_vec(&captured).map_err(|error| error.to_string())
 }
@@ -47,11 +50,14 @@ fn captured(answer: Result<Vec<u8>, String>) -> Result<Captured, CaptureError> {
     serde_json::from_slice(&answer).map_err(|error| CaptureError::Content(error.to_string()))
 }
 
+/// The layer, the tree below it, and what is wanted of it.
+type Question = (PathBuf, String, Vec<String>);
+
 /// One confined process that reads what one command after another left, all of them in one directory of a
 /// run and above trees of one store. It reaches these two alone.
 #[derive(Debug)]
 pub(crate) struct Capturer {
-    service: Service<(PathBuf, String), Result<Vec<u8>, String>>,
+    service: Service<Question, Result<Vec<u8>, String>>,
     staging: PathBuf,
 }
 
@@ -68,23 +74,28 @@ impl Capturer {
             ..Reach::default()
         };
         let store = store.to_owned();
-        let service = Service::start(&reach, |(upper, base): (PathBuf, String)| {
+        let service = Service::start(&reach, |(upper, base, wanted): Question| {
             empty(dir.as_fd()).map_err(|error| told(&error))?;
             let upper = OsFs.open_canonical(&upper).map_err(|errno| errno.to_string())?;
             let base = digest(&base).map_err(|error| told(&error))?;
-            staged(&store, (upper.as_fd(), dir.as_fd()), base)
+            staged(&store, (upper.as_fd(), dir.as_fd()), base, Some(&wanted))
         });
         let staging = run.path().join(state::STAGED);
         Ok(Self { service: service.map_err(CaptureError::Confined)?, staging })
     }
 
-    /// Stages what is in a layer above a tree, and nothing of what was staged before. For a layer with nothing in
+    /// Stages what is wanted of a layer above a tree, and nothing of what was staged before. For a layer with nothing in
     /// it no other process is asked.
-    pub(crate) fn capture(&mut self, layer: &Path, base: &str) -> Result<Captured, CaptureError> {
+    pub(crate) fn capture(
+        &mut self,
+        layer: &Path,
+        base: &str,
+        wanted: &[String],
+    ) -> Result<Captured, CaptureError> {
         if is_empty(&layer.join(UPPER))? {
             return Ok(cas::unchanged(digest(base)?));
         }
-        let question = (layer.join(UPPER), base.to_owned());
+        let question = (layer.join(UPPER), base.to_owned(), wanted.to_owned());
         captured(self.service.ask(&question).map_err(CaptureError::Confined)?)
     }
 

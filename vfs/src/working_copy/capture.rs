@@ -78,6 +78,9 @@ pub struct Captured {
     pub ignored: Vec<PathBuf>,
     /// What no commit can hold, and why.
     pub refused: Vec<RefusedPath>,
+    /// What was not asked for, and changed: at most as many paths as of what is refused.
+    #[serde(with = "json_path::list", default, skip_serializing_if = "Vec::is_empty")]
+    pub unwanted: Vec<PathBuf>,
     /// How many objects the repository lacks.
     pub objects: u64,
 }
@@ -157,6 +160,7 @@ pub fn capture(fs: &dyn Fs, source: &Source<'_>) -> Result<Captured, CopyError> 
         changes: changes.into_iter().take(TOLD).map(changed).collect(),
         ignored: left.ignored.into_iter().take(TOLD).collect(),
         refused: refused.take(TOLD).collect(),
+        unwanted: Vec::new(),
         objects: objects.staged() as u64,
     })
 }

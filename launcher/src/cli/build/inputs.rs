@@ -16,6 +16,7 @@ use endow_vfs::inputs::{
 use endow_vfs::snapshot::Bounds;
 
 use super::actions::Wanted;
+use super::place::PREFIX;
 use super::rules::Rules;
 use super::settings;
 use crate::cli::commands::cas::failed;
@@ -71,6 +72,11 @@ impl Shown {
     }
 }
 
+/// Whether a name is that of an output which a build was putting in place when it was killed.
+fn is_half(path: &str) -> bool {
+    path.rsplit('/').next().is_some_and(|name| name.starts_with(PREFIX))
+}
+
 impl<'w> Sources<'w> {
     /// Reads what may count for the actions; `memory` is where digests are remembered.
     pub(super) fn read(wanted: &'w Wanted, memory: &OwnedFd) -> Result<Self, CommandError> {
@@ -87,8 +93,8 @@ impl<'w> Sources<'w> {
             fs: &OsFs,
             root: root.as_fd(),
             memory: Some(memory.as_fd()),
-            enters: &|path| set.enters(path) && !rules.hides(path),
-            takes: &|path| set.takes(path) && !rules.hides(path),
+            enters: &|path| set.enters(path) && !rules.hides(path) && !is_half(path),
+            takes: &|path| set.takes(path) && !rules.hides(path) && !is_half(path),
             bounds: Bounds::default(),
         };
         let mut found = walk(&inputs).map_err(|error| refused(&error))?;

@@ -22,6 +22,7 @@ mod rules;
 mod schedule;
 mod session;
 mod settings;
+mod standing;
 mod told;
 mod verify;
 mod workers;

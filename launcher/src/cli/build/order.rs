@@ -40,6 +40,8 @@ pub(crate) struct Order {
     pub(crate) tools: Vec<OsString>,
     /// Under which other conditions it is executed, to see whether it leaves the same.
     pub(crate) varied: Option<Varied>,
+    /// Paths of what is kept of what it leaves, with all that is below them.
+    pub(crate) outputs: Vec<String>,
     /// The directory of the build, when it is to be found out what of it the command misses.
     pub(crate) project: Option<String>,
 }
@@ -67,6 +69,7 @@ impl Order {
             root: root.map(str::to_owned),
             tools: action.tools.iter().map(|it| it.value.clone()).collect(),
             varied: None,
+            outputs: action.outputs.iter().map(|it| it.value.path.as_str().to_owned()).collect(),
             project: None,
         })
     }
@@ -101,6 +104,8 @@ pub(crate) struct Done {
     pub(crate) stderr: String,
     /// Paths of what it made, changed or removed in the tree.
     pub(crate) changed: Vec<String>,
+    /// What it left in its outputs and no tree can hold: paths, and why.
+    pub(crate) refused: Vec<(String, String)>,
     /// Paths in the tree that it asked for and did not find.
     pub(crate) absent: Vec<String>,
     /// Paths in the tree that it asked for, when all of them were seen.
@@ -182,6 +187,7 @@ mod tests {
             stdout: "out".to_owned(),
             stderr: "err".to_owned(),
             changed: vec!["a".to_owned()],
+            refused: Vec::new(),
             absent: Vec::new(),
             asked: None,
             no_keyring: false,

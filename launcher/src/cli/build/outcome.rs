@@ -55,6 +55,12 @@ pub(super) fn judge(
         End::Signaled(signal) => return Ok(failure(format!("signal {signal}"), Vec::new())),
         End::TimedOut => return Ok(failure("its time was over".to_owned(), Vec::new())),
     }
+    if let Some((path, why)) = done.refused.first() {
+        let what = format!("{path} can't be kept: {why}");
+        let more = done.refused.len().checked_sub(1).filter(|more| *more > 0);
+        let hints = more.map(|more| format!("nor can {more} more of its outputs"));
+        return Ok(failure(what, hints.into_iter().collect()));
+    }
     let tree = digest(&done.tree)?;
     let mut outputs = Vec::new();
     for output in action.outputs.iter().map(|it| &it.value) {

@@ -5,13 +5,14 @@ use std::ffi::OsString;
 use std::io;
 use std::mem;
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use endow_policy::HostPath;
 use endow_vfs::cas::{Digest, Publishing, Store};
 use endow_vfs::fs::OsFs;
 use endow_vfs::state::{RunDir, RunId, STAGED, StateDir};
+use endow_vfs::working_copy::Captured;
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
@@ -35,6 +36,8 @@ use crate::trees::{CaptureError, Capturer};
 pub(super) const ROOT: &str = "/build";
 /// The name of the host when conditions are to be others.
 const VARIED_HOST: &str = "check";
+/// The most paths of one list that are told.
+const TOLD: usize = 10_000;
 
 /// Whoever executes actions, one after another.
 pub(crate) struct Performer<'d> {
@@ -256,7 +259,7 @@ impl<'d> Performer<'d> {
             return Err(CommandError::new(Kind::Bug, "an action has no tree"));
         };
         let publishing = store.publish().map_err(|error| of_store(&error))?;
-        let (tree, changed) = left(changed, &before.run, &mut capturer, &publishing)?;
+        let captured = left((changed, &order.outputs), &before.run, &mut capturer, &publishing)?;
         self.place = Some(Place { before, capturer });
         self.last = Some((wish, planned));
         let took_ms = u64::try_from(start.elapsed().as_millis()).unwrap_or(u64::MAX);
@@ -266,7 +269,9 @@ impl<'d> Performer<'d> {
             None => <(String, String)>::default(),
         };
         let no_keyring = ran.ended.no_keyring;
-        Ok(Done { end, tree, stdout, stderr, changed, absent, asked, no_keyring, took_ms })
+        let (changed, refused) = told(&captured);
+        let tree = captured.tip;
+        Ok(Done { end, tree, stdout, stderr, changed, refused, absent, asked, no_keyring, took_ms })
     }
 
     /// Takes away what the last action left where it was executed, once its result is told. Where that can't be
@@ -414,21 +419,27 @@ fn absent(observed: &Observed, root: &Path) -> Vec<String> {
     paths.map(|path| path.to_string_lossy().into_owned()).filter(|path| !path.is_empty()).collect()
 }
 
-/// Takes what the command left of its tree into the store.
+/// Takes the outputs of what the command left of its tree into the store.
 fn left(
-    changed: &ChangedTree,
+    (changed, outputs): (&ChangedTree, &[String]),
     run: &RunDir,
     capturer: &mut Capturer,
     publishing: &Publishing<'_>,
-) -> Result<(String, Vec<String>), CommandError> {
+) -> Result<Captured, CommandError> {
     let layer = run.path().join(&changed.layer.0);
-    let captured = capturer.capture(&layer, &changed.tree.id).map_err(unread)?;
+    let captured = capturer.capture(&layer, &changed.tree.id, outputs).map_err(unread)?;
     if captured.is_made {
         capturer.land(publishing, &captured.tip).map_err(unread)?;
     }
-    let paths = captured.changes.iter().map(|it| it.path.to_string_lossy().into_owned());
-    let refused = captured.refused.iter().map(|it| it.path.to_string_lossy().into_owned());
-    Ok((captured.tip, paths.chain(refused).collect()))
+    Ok(captured)
+}
+
+/// Names what the command made, changed or removed, and what no tree can hold of it.
+fn told(captured: &Captured) -> (Vec<String>, Vec<(String, String)>) {
+    let text = |path: &PathBuf| path.to_string_lossy().into_owned();
+    let paths = captured.changes.iter().map(|it| &it.path).chain(&captured.unwanted);
+    let refused = captured.refused.iter().map(|it| (text(&it.path), it.why.clone()));
+    (paths.take(TOLD).map(text).collect(), refused.take(TOLD).collect())
 }
 
 fn unread(error: CaptureError) -> CommandError {

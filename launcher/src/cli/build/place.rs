@@ -1,16 +1,18 @@
 //! Outputs in the project's directory.
 //!
 //! What stands at the place of an output is replaced when a build put it there and nobody changed it since;
-//! anything else is somebody's, and the build fails before it executes anything.
+//! anything else is somebody's, and the build fails before it executes anything. What somebody changed there since is
+//! found when it would be replaced.
 
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use endow_vfs::action::{Left, LeftNode};
 use endow_vfs::cas::{Damage, Digest, Store, StoreError};
-use endow_vfs::fs::{At, Errno, Fs, Open, OsFs, write_all};
+use endow_vfs::fs::{At, Errno, Fs, Open, OsFs, Timespec, write_all};
 use endow_vfs::inputs::{Folder, Leaf};
 use endow_vfs::materialize::ContentError;
 use endow_vfs::snapshot::Bounds;
@@ -18,32 +20,77 @@ use endow_vfs::tree::remove_tree;
 
 use super::inputs::Sources;
 use super::output_log::OutputLog;
+use super::standing::Known;
 use crate::cli::commands::cas::{failed, of_store};
 use crate::cli::error::{CommandError, Kind};
 use crate::trees;
 
-/// The names under which outputs are made.
-const PREFIX: &str = ".endow-build-";
+/// The names under which outputs are made, which are no inputs.
+pub(super) const PREFIX: &str = ".endow-build-";
 
 /// Puts outputs in place.
 pub(super) struct Placer<'s> {
     sources: &'s Sources<'s>,
     store: &'s Store<'s>,
     log: OutputLog,
+    replaces: Replaces,
+}
+
+/// What of what stands at the place of an output is replaced.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Replaces {
+    /// What a build put there, as it was at this time.
+    Own(Timespec),
+    /// All.
+    Anything,
 }
 
 impl<'s> Placer<'s> {
     /// Puts outputs into the directory of the sources, whose log this is.
-    pub(super) fn new(sources: &'s Sources<'s>, store: &'s Store<'s>, log: OutputLog) -> Self {
-        Self { sources, store, log }
+    pub(super) fn new(
+        (sources, store): (&'s Sources<'s>, &'s Store<'s>),
+        log: OutputLog,
+        replaces: Replaces,
+    ) -> Self {
+        Self { sources, store, log, replaces }
     }
 
-    /// Returns whether a build may put something at a path: nothing is there, or what a build put there.
-    pub(super) fn is_free(&self, path: &str) -> bool {
-        match self.standing(path) {
-            None => self.is_nothing_there(path),
-            Some(standing) => self.log.has(path, &standing),
+    /// Returns what at a path no build put there, or that path itself; then none may put anything there.
+    pub(super) fn taken(&self, path: &str) -> Option<PathBuf> {
+        let Replaces::Own(_) = self.replaces else { return None };
+        match self.another(path, None) {
+            Ok(None) => {
+                let is_own = |standing: String| self.log.has(path, &standing);
+                let is_taken = self.standing(path).is_some_and(|standing| !is_own(standing));
+                is_taken.then(|| path.into())
+            }
+            Ok(another) => another,
+            Err(_) => Some(path.into()),
         }
+    }
+
+    /// Names something at a path that the build does not know: of what it does not look at, nothing.
+    fn another(&self, path: &str, since: Option<Timespec>) -> Result<Option<PathBuf>, Errno> {
+        let standing = self.sources.standing(path);
+        let files: BTreeSet<&str> = standing.iter().map(|(path, _)| path.as_str()).collect();
+        let (above, name) = path.rsplit_once('/').unwrap_or((".", path));
+        let root = self.sources.root().as_fd();
+        let dir = match OsFs.open_below(root, Path::new(above), Open::Handle) {
+            Err(Errno::NOENT) => return Ok(None),
+            dir => dir?,
+        };
+        Known { files, since }.another((dir.as_fd(), OsStr::new(name)), Path::new(path))
+    }
+
+    /// Fails where somebody changed what is to be replaced after the build had looked at it.
+    fn check_unchanged(&self, path: &str) -> Result<(), CommandError> {
+        let Replaces::Own(since) = self.replaces else { return Ok(()) };
+        let another = self.another(path, Some(since)).map_err(unplaced)?;
+        another.map_or(Ok(()), |another| {
+            let what = "somebody changed what stands there while the build went on";
+            let error = CommandError::new(Kind::Usage, what).about(another.display());
+            Err(error.hint("move it away and build again, or replace it with `--force`"))
+        })
     }
 
     /// Puts the outputs of an action where they belong, unless the same is there; none, when one can't be.
@@ -53,6 +100,7 @@ impl<'s> Placer<'s> {
         for (left, named) in outputs.iter().zip(names) {
             self.log.note(&left.path, &named)?;
             if self.standing(&left.path).as_deref() != Some(&named) {
+                self.check_unchanged(&left.path)?;
                 self.put(left).map_err(|error| error.about(&left.path))?;
             }
         }
@@ -94,20 +142,7 @@ impl<'s> Placer<'s> {
         named.ok_or_else(|| CommandError::new(Kind::Bug, "no tree of outputs"))
     }
 
-    /// A device or socket, or an empty directory, is no leaf and is somebody's.
-    fn is_nothing_there(&self, path: &str) -> bool {
-        let (above, name) = path.rsplit_once('/').unwrap_or((".", path));
-        let root = self.sources.root().as_fd();
-        let opened = OsFs.open_below(root, Path::new(above), Open::Handle);
-        let found = opened.and_then(|dir| OsFs.status(dir.as_fd(), OsStr::new(name)));
-        matches!(found, Err(Errno::NOENT))
-    }
-
     fn put(&self, left: &Left) -> Result<(), CommandError> {
-        let unplaced = |errno| {
-            let error = CommandError::new(Kind::Setup, "can't put an output in place");
-            error.cause(io::Error::from(errno))
-        };
         let (above, name) = left.path.rsplit_once('/').unwrap_or(("", &left.path));
         let dir = way(self.sources.root(), above).map_err(unplaced)?;
         let temporary = OsString::from(format!("{PREFIX}{name}"));
@@ -115,19 +150,29 @@ impl<'s> Placer<'s> {
         // What a build left that was killed.
         remove_tree(&OsFs, dir.as_fd(), &temporary)
             .map_err(|left| failed("can't put an output in place", &left))?;
-        match &left.node {
-            LeftNode::File { digest, executable } => self.file(digest, *executable, to)?,
+        let made = self.make(&left.node, to);
+        let put = made
+            .and_then(|()| replace(dir.as_fd(), &temporary, OsStr::new(name)).map_err(unplaced));
+        if put.is_err() {
+            // Half of an output must not keep a disk full; a later build looks for it again.
+            drop(remove_tree(&OsFs, dir.as_fd(), &temporary));
+        }
+        put
+    }
+
+    fn make(&self, node: &LeftNode, to: At<'_>) -> Result<(), CommandError> {
+        match node {
+            LeftNode::File { digest, executable } => self.file(digest, *executable, to),
             LeftNode::Symlink { target } => {
-                OsFs.make_symlink(OsStr::new(target), to.dir, to.name).map_err(unplaced)?;
+                OsFs.make_symlink(OsStr::new(target), to.dir, to.name).map_err(unplaced)
             }
             LeftNode::Directory { root, .. } => {
                 OsFs.make_dir(to.dir, to.name, 0o755).map_err(unplaced)?;
                 let made = OsFs.open_dir(to.dir, to.name).map_err(unplaced)?;
                 trees::copy(self.store.path(), root, made.as_fd(), &|_| {})
-                    .map_err(|error| failed("can't make an output", &error))?;
+                    .map_err(|error| failed("can't make an output", &error))
             }
         }
-        replace(dir.as_fd(), &temporary, OsStr::new(name)).map_err(unplaced)
     }
 
     /// What is written is hashed: an object that is damaged becomes no output, and is removed, so that
@@ -153,6 +198,11 @@ impl<'s> Placer<'s> {
             Err(error) => Err(failed("can't write an output", &error)),
         }
     }
+}
+
+fn unplaced(errno: Errno) -> CommandError {
+    let error = CommandError::new(Kind::Setup, "can't put an output in place");
+    error.cause(io::Error::from(errno))
 }
 
 /// Names files by their paths and contents.

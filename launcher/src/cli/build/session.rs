@@ -18,12 +18,13 @@ use super::inputs::{self, Shown, Sources};
 use super::order::{Answer, Done, Order, Varied};
 use super::outcome::{self, Came, Failure, listed};
 use super::output_log::OutputLog;
-use super::place::Placer;
+use super::place::{Placer, Replaces};
 use super::platform::Platform;
 use super::remote::Remote;
 use super::results::Results;
 use super::root;
 use super::schedule::{Schedule, State};
+use super::standing;
 use super::told::{self, Origin, Told};
 use super::workers::Workers;
 use crate::cli::args::BuildArgs;
@@ -60,9 +61,11 @@ pub(super) fn run(args: &BuildArgs, output: &Output) -> Result<ExitCode, Command
     let log = OutputLog::open(&wanted.directory, &memory, &mut || {
         output.remark("another build of this directory is going on; waiting for its end");
     })?;
+    let looked = standing::now();
     let sources = Sources::read(&wanted, &memory)?;
     let publishing = store.publish().map_err(|error| of_store(&error))?;
-    let place = Placer::new(&sources, &publishing, log);
+    let replaces = if args.force { Replaces::Anything } else { Replaces::Own(looked) };
+    let place = Placer::new((&sources, &publishing), log, replaces);
     let root = root::tree(&wanted, (&surroundings, &memory), &publishing)?;
     let look = || Platform::look((root.as_deref(), wanted.chosen()), &surroundings, &memory);
     // Where no result is looked up or kept, nothing has to be known of the host.
@@ -131,17 +134,14 @@ struct Ready {
 impl<'s> Session<'s> {
     /// Nothing that is not a build's own is replaced; that is found out before anything is executed.
     fn check_places(&self) -> Result<(), CommandError> {
-        if self.args.force {
-            return Ok(());
-        }
         for number in self.wanted.graph.order() {
             let action = self.action(*number);
-            let outputs = action.outputs.iter().map(|it| it.value.path.as_str());
-            if let Some(taken) = outputs.clone().find(|path| !self.place.is_free(path)) {
+            let mut outputs = action.outputs.iter().map(|it| it.value.path.as_str());
+            if let Some((path, taken)) = outputs.find_map(|it| Some((it, self.place.taken(it)?))) {
                 let error = CommandError::new(Kind::Usage, "no build made what stands there");
                 return Err(error
-                    .about(taken)
-                    .cause(format!("it is an output of {}, {}", action.name, action.origin))
+                    .about(taken.display())
+                    .cause(format!("{path} is an output of {}, {}", action.name, action.origin))
                     .hint("move it away, or replace it with `--force`"));
             }
         }

@@ -83,7 +83,7 @@ impl<'a> Directories<'a> {
     }
 
     /// What shows at a path through the layer.
-    fn shown(&self, path: &Path, name: &str) -> Option<Leaf> {
+    pub(super) fn shown(&self, path: &Path, name: &str) -> Option<Leaf> {
         let (_, listing) = self.all.get(path.parent()?)?.old.as_ref()?;
         find(listing, name)
     }

@@ -13,7 +13,7 @@ mod stage;
 mod tests;
 
 use std::os::fd::{AsFd, BorrowedFd};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 pub use error::CaptureError;
 pub use export::export;
@@ -46,10 +46,13 @@ pub struct ChangedSource<'a> {
     pub base: Digest,
     /// What the changed tree may be.
     pub bounds: Bounds,
+    /// The paths of which what was left is wanted, with all that is below them; all without these.
+    pub wanted: Option<&'a [String]>,
 }
 
 /// Reads what a command left; nobody may be changing it any more. Of the tree at the start it
-/// reads the directories that lead to a change, of the layer everything. An unchanged tree has the
+/// reads the directories that lead to a change, of the layer everything that is wanted: of what is not, the tree
+/// stays as it was, no content is read that was not there before, and its paths are told. An unchanged tree has the
 /// digest that it had.
 ///
 /// # Errors
@@ -58,11 +61,12 @@ pub struct ChangedSource<'a> {
 pub fn capture(fs: &dyn Fs, source: &ChangedSource<'_>) -> Result<Captured, CaptureError> {
     let directories = Directories::new(source.store, source.base, source.bounds)?;
     let staging = Staging::new(fs, source.staging);
-    let (entries, bytes, refused) = (0, 0, Vec::new());
+    let (entries, bytes, refused, unwanted) = (0, 0, Vec::new(), Vec::new());
+    let (bounds, wanted) = (source.bounds, source.wanted);
     let mut look =
-        Look { fs, bounds: source.bounds, directories, staging, entries, bytes, refused };
+        Look { fs, bounds, wanted, directories, staging, entries, bytes, refused, unwanted };
     walk(fs, source.upper, &mut |entry| look.entry(entry))?;
-    let Look { directories, mut staging, refused, .. } = look;
+    let Look { directories, mut staging, refused, unwanted, .. } = look;
     let (tip, made) = directories.apply(&mut staging)?;
     let read = |digest: &Digest| match made.get(digest) {
         Some(listing) => Ok(leaves(listing)),
@@ -78,6 +82,7 @@ pub fn capture(fs: &dyn Fs, source: &ChangedSource<'_>) -> Result<Captured, Capt
         changes: changes.into_iter().take(TOLD).map(Difference::changed).collect(),
         ignored: Vec::new(),
         refused: refused.collect(),
+        unwanted,
         objects: staging.count(),
     })
 }
@@ -92,6 +97,7 @@ pub fn unchanged(base: Digest) -> Captured {
         changes: Vec::new(),
         ignored: Vec::new(),
         refused: Vec::new(),
+        unwanted: Vec::new(),
         objects: 0,
     }
 }
@@ -99,11 +105,13 @@ pub fn unchanged(base: Digest) -> Captured {
 struct Look<'a> {
     fs: &'a dyn Fs,
     bounds: Bounds,
+    wanted: Option<&'a [String]>,
     directories: Directories<'a>,
     staging: Staging<'a>,
     entries: usize,
     bytes: u64,
     refused: Vec<RefusedPath>,
+    unwanted: Vec<PathBuf>,
 }
 
 impl Look<'_> {
@@ -112,6 +120,9 @@ impl Look<'_> {
         self.entries += 1;
         if self.entries > self.bounds.entries {
             return Err(CaptureError::TooMuch { what: "paths", most: self.bounds.entries as u64 });
+        }
+        if !self.is_wanted(path) {
+            return self.pass(entry);
         }
         let Some(name) = path.file_name().and_then(|name| name.to_str()) else {
             return Ok(self.refuse(path, "its name is no UTF-8"));
@@ -139,6 +150,59 @@ impl Look<'_> {
             Found::File { .. } => return self.file(entry, name),
         }
         Ok(Descend::Past)
+    }
+
+    /// Whether a path is wanted, or leads to one that is.
+    fn is_wanted(&self, path: &Path) -> bool {
+        let is_of =
+            |wanted: &String| path.starts_with(wanted) || Path::new(wanted).starts_with(path);
+        self.wanted.is_none_or(|wanted| wanted.iter().any(is_of))
+    }
+
+    /// Tells of something that is not wanted, unless it is what the tree has there.
+    fn pass(&mut self, entry: &LayerEntry<'_>) -> Result<Descend, CaptureError> {
+        let path = entry.path;
+        let shown = path.file_name().and_then(|name| name.to_str());
+        let shown = shown.and_then(|name| self.directories.shown(path, name).map(|it| (name, it)));
+        let is_same = match (&entry.found, shown) {
+            (Found::Directory { .. }, _) if path.components().count() >= self.bounds.depth => {
+                return Ok(self.tell(path));
+            }
+            (Found::Directory { opaque }, shown) => {
+                match shown {
+                    Some((name, Leaf::Directory(_))) if !opaque => {
+                        self.directories.enter(path, name, Below::Shows)?;
+                    }
+                    _ => drop(self.tell(path)),
+                }
+                return Ok(Descend::Into);
+            }
+            (Found::Whiteout, shown) => shown.is_none(),
+            (Found::Symlink(target), Some((_, Leaf::Symlink(had)))) => {
+                target.to_str() == Some(&had)
+            }
+            (Found::File { .. }, Some((_, had))) => self.is_as_it_was(entry, &had)?,
+            _ => false,
+        };
+        Ok(if is_same { Descend::Past } else { self.tell(path) })
+    }
+
+    fn tell(&mut self, path: &Path) -> Descend {
+        if self.unwanted.len() < TOLD {
+            self.unwanted.push(path.to_owned());
+        }
+        Descend::Past
+    }
+
+    /// Whether a file is what the tree has there.
+    fn is_as_it_was(&mut self, entry: &LayerEntry<'_>, had: &Leaf) -> Result<bool, CaptureError> {
+        let (path, Leaf::File { digest, executable }) = (entry.path, had) else { return Ok(false) };
+        let Ok(file) = self.fs.open_file(entry.at.dir, entry.at.name) else { return Ok(false) };
+        let status = self.fs.status_of(file.as_fd()).map_err(failed("look at", path))?;
+        let is_alike = status.kind == Kind::File
+            && status.size == digest.size
+            && (status.mode & 0o111 != 0) == *executable;
+        Ok(is_alike && self.staging.hash(file.as_fd(), status.size, path)? == *digest)
     }
 
     fn file(&mut self, entry: &LayerEntry<'_>, name: &str) -> Result<Descend, CaptureError> {

@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use proptest::prelude::*;
 
 use super::*;
+use crate::action::left_at;
 use crate::cas::message::{ListedDirectory, Listing};
 use crate::cas::testing::{assert_sound, damage, put, store};
 use crate::cas::{StoreError, gc, put_tree};
@@ -106,13 +107,18 @@ impl Case {
     }
 
     fn capture(&self) -> Result<Captured, CaptureError> {
-        self.capture_through(&OsFs, Bounds::default())
+        self.capture_through(&OsFs, Bounds::default(), None)
     }
 
-    fn capture_through(&self, fs: &dyn Fs, bounds: Bounds) -> Result<Captured, CaptureError> {
+    fn capture_through(
+        &self,
+        fs: &dyn Fs,
+        bounds: Bounds,
+        wanted: Option<&[String]>,
+    ) -> Result<Captured, CaptureError> {
         let store = store(&self.scratch);
         let (upper, staging, base) = (self.upper.fd(), self.staging.fd(), self.base);
-        capture(fs, &ChangedSource { upper, staging, store: &store, base, bounds })
+        capture(fs, &ChangedSource { upper, staging, store: &store, base, bounds, wanted })
     }
 
     fn land(&self, tip: &str) -> Result<u64, StoreError> {
@@ -212,6 +218,44 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+
+    /// What is wanted is as in the whole; of the rest, all that changed is told, and nothing is staged.
+    #[test]
+    fn wanted_part_is_that_of_the_whole(
+        old in tree(),
+        new in tree(),
+        wanted in prop::collection::vec("[abc]", 1..4),
+        choices in prop::collection::vec(any::<bool>(), 32),
+    ) {
+        let wanted = wanted.join("/");
+        let case = Case::new(&old);
+        layer(case.upper.path(), &old, &new, &mut choices.into_iter());
+        let part = std::slice::from_ref(&wanted);
+        let captured = case.capture_through(&OsFs, Bounds::default(), Some(part));
+        let captured = captured.expect("captured");
+        case.land(&captured.tip).expect("landed");
+        let tip: Digest = captured.tip.parse().expect("a digest");
+        let is_near = |path: &Path| path.starts_with(&wanted) || Path::new(&wanted).starts_with(path);
+        prop_assert!(!captured.unwanted.iter().any(|path| is_near(path)), "{:?}", captured);
+        let (was, is) = (flat(&old), flat(&new));
+        for it in differences(&old, &new).iter().filter(|it| !is_near(&it.path)) {
+            let told = captured.changes.iter().map(|it| &it.path).chain(&captured.unwanted);
+            let is_told = told.into_iter().any(|path| it.path.starts_with(path));
+            // A directory without files is told where the tree has none.
+            let found = is.get(&it.path).or_else(|| was.get(&it.path));
+            prop_assert!(is_told || matches!(found, Some(Made::Tree(_))), "{:?}: {:?}", it, captured);
+        }
+        assert_all_there(&case, &tip);
+        let store = store(&case.scratch);
+        let whole = put_made(&store, &new);
+        let publishing = store.publish().expect("the lock");
+        let at = |tip: &Digest| left_at(&publishing, tip, &wanted).expect("a tree");
+        prop_assert_eq!(at(&tip), at(&whole));
+    }
+}
+
 /// All that a tree needs is in the store, and sound.
 fn assert_all_there(case: &Case, root: &Digest) {
     let store = store(&case.scratch);
@@ -304,7 +348,7 @@ fn bounds_hold_for_the_layer() {
         let case = Case::new(&Tree::new());
         fs::create_dir_all(case.path("a/b/c")).expect("made");
         fs::write(case.path("a/file"), "12345").expect("written");
-        case.capture_through(&OsFs, bounds)
+        case.capture_through(&OsFs, bounds, None)
     };
     let whole = Bounds { entries: 4, bytes: 5, depth: 4, path: 6, paths: 100 };
     assert!(bounded(whole).expect("captured").refused.is_empty());
@@ -369,5 +413,5 @@ fn file_and_directory(fs: &dyn Fs) -> Result<String, CaptureError> {
     let case = Case::new(&of([("d", Made::Tree(of([("f", file("x"))])))]));
     std::fs::create_dir(case.path("d")).expect("made");
     std::fs::write(case.path("d/g"), "y").expect("written");
-    Ok(case.capture_through(fs, Bounds::default())?.tip)
+    Ok(case.capture_through(fs, Bounds::default(), None)?.tip)
 }

@@ -37,6 +37,7 @@ fn captured(tip: &str) -> Captured {
         changed: 0,
         ignored: Vec::new(),
         refused: Vec::new(),
+        unwanted: Vec::new(),
         objects: 0,
     }
 }

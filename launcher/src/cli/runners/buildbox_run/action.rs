@@ -59,6 +59,9 @@ pub(super) fn execute(
     let performer = Performer::at(setting, &surroundings.dirs);
     let done = performer.perform_one(&order, &store, streams);
     let done = done.or_else(|error| not_executed(error, &root, output))?;
+    for (path, why) in &done.refused {
+        output.warning(&format!("left out of the outputs: {path} ({why})"));
+    }
     let publishing = publish()?;
     let end = end(&done, partial, [start, now()], options, &publishing)?;
     let tree: Digest = parsed(&done.tree)?;
@@ -117,6 +120,7 @@ fn order(command: &RequestedCommand, root: &Digest, timeout: Option<Duration>) -
         root: None,
         tools: Vec::new(),
         varied: None,
+        outputs: command.outputs.iter().map(|it| it.path.clone()).collect(),
         project: None,
     }
 }
@@ -133,6 +137,7 @@ fn not_executed(error: CommandError, root: &Digest, output: &Output) -> Result<D
         stdout: String::new(),
         stderr: String::new(),
         changed: Vec::new(),
+        refused: Vec::new(),
         absent: Vec::new(),
         asked: None,
         no_keyring: false,

@@ -1,0 +1,121 @@
+//! What becomes of outputs: all of one or none, in nobody's place, and nothing else is kept.
+
+use std::fs;
+use std::process::Command;
+
+use crate::build::Project;
+use crate::harness::{Said, mark, marked, said, soon};
+
+fn built(project: &Project, output: &str, script: &str) -> Said {
+    project.build(&["--output", output, "--", "sh", "-c", script])
+}
+
+/// The controls are the same outputs without the one name.
+#[test]
+fn output_that_no_tree_can_hold_fails_its_action() {
+    let project = Project::new("");
+    let odd = [
+        ("mkfifo out/sub/odd", "FIFO"),
+        ("touch \"out/sub/$(printf 'odd\\351')\"", "UTF-8"),
+        ("ln -s \"$(printf 'odd\\351')\" out/sub/odd", "UTF-8"),
+    ];
+    for (make, why) in odd {
+        let script = format!("mkdir -p out/sub; echo made >out/sub/file; {make}");
+        for check in [&[][..], &["--check"]] {
+            let action = ["--output", "out/", "--", "sh", "-c", &script];
+            let said = project.build(&[check, &action].concat());
+            assert_eq!(said.code, 1, "{make}: {said:?}");
+            assert!(said.stderr.contains("command: out/sub/odd"), "{said:?}");
+            assert!(
+                said.stderr.contains("can't be kept: ") && said.stderr.contains(why),
+                "{said:?}"
+            );
+            assert!(!project.path("out").exists(), "half an output");
+        }
+    }
+    let elsewhere = "mkdir -p out/sub aside; echo made >out/sub/file; mkfifo aside/odd";
+    let said = built(&project, "out/", elsewhere);
+    assert_eq!(said.code, 0, "{said:?}");
+    assert!(said.stderr.contains("dropped: aside, aside/odd"), "{said:?}");
+    assert_eq!(project.read("out/sub/file"), "made\n");
+}
+
+/// Of what is hidden from builds nothing is known but that it is there.
+#[test]
+fn what_a_user_keeps_in_an_output_directory_stays() {
+    let project = Project::new("");
+    let build = |text: &str| built(&project, "out/", &format!("mkdir out; echo {text} >out/f"));
+    assert_eq!(build("one").code, 0);
+    assert_eq!(build("two").code, 0, "a build's own is replaced");
+    for kept in ["out/.env", "out/sub/id_rsa", "out/.git/objects/x", "out/plain"] {
+        project.write(kept, "mine\n");
+        let said = build("three");
+        assert_eq!(said.code, 2, "{kept}: {said:?}");
+        // What it sees it names by the output.
+        let is_seen = ["out/plain", "out/.git/objects/x"].contains(&kept);
+        let named = if is_seen { "out" } else { kept };
+        let shown =
+            format!("no build made what stands there: {named}\ncause: out is an output of ");
+        assert!(said.stderr.contains(&shown), "{said:?}");
+        assert_eq!((project.read(kept), project.read("out/f")), ("mine\n".into(), "two\n".into()));
+        fs::remove_file(project.path(kept)).expect("removed");
+    }
+    assert_eq!(build("three").code, 0, "directories are nobody's");
+    assert_eq!(project.read("out/f"), "three\n");
+}
+
+/// The control is the build before, which replaces what is the build's own.
+#[test]
+fn edit_while_the_build_goes_on_is_not_lost() {
+    let project = Project::new("");
+    let mark = mark();
+    let script =
+        |text: &str| format!("sleep {mark}0 & sleep 1; mkdir -p d; echo {text} | tee d/f >one");
+    for (output, file) in [("one", "one"), ("d/", "d/f")] {
+        assert_eq!(built(&project, output, &script("first")).code, 0);
+        assert_eq!(built(&project, output, &script("second")).code, 0);
+        assert_eq!(project.read(file), "second\n");
+        let said = std::thread::scope(|scope| {
+            let building = scope.spawn(|| built(&project, output, &script("third")));
+            soon("the action runs", || !marked(&format!("{mark}0")).is_empty());
+            project.write(file, "edited\n");
+            building.join().expect("a build")
+        });
+        assert_eq!(said.code, 1, "{said:?}");
+        assert!(said.stderr.contains("while the build went on"), "{said:?}");
+        assert_eq!(project.read(file), "edited\n");
+    }
+}
+
+#[test]
+fn directory_without_files_is_an_output_like_others() {
+    let project = Project::new("");
+    for script in ["mkdir logs", "mkdir -p logs/a/b", "mkdir logs; echo x >logs/file", "mkdir logs"]
+    {
+        for _ in 0..2 {
+            let said = built(&project, "logs/", script);
+            assert_eq!(said.code, 0, "{script}: {said:?}");
+        }
+        assert!(project.path("logs").is_dir());
+    }
+    assert!(!project.path("logs/file").exists());
+}
+
+/// Neither is it read: a hole of 100 GB would take a minute, and as much of the disk.
+#[test]
+fn what_is_no_output_is_not_kept() {
+    let project = Project::new("");
+    let script =
+        "truncate -s 100G hole; head -c 20M /dev/urandom >aside; echo made >out; chmod 0 aside";
+    let said = project.build(&["--output", "out", "--timeout", "20s", "--", "sh", "-c", script]);
+    assert_eq!(said.code, 0, "{said:?}");
+    assert!(said.stderr.contains("not among its outputs, and dropped: aside, hole"), "{said:?}");
+    let cache = project.world.root().join("cache");
+    let kept = said_size(&cache.display().to_string());
+    assert!(kept < 10, "{kept} MB");
+}
+
+fn said_size(directory: &str) -> u64 {
+    let told = said(Command::new("du").args(["-sm", directory]));
+    told.stdout.split_whitespace().next().and_then(|it| it.parse().ok()).expect("a number")
+}
