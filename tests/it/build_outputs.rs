@@ -115,6 +115,18 @@ fn what_is_no_output_is_not_kept() {
     assert!(kept < 10, "{kept} MB");
 }
 
+/// As on a CI machine that keeps the work tree and not the cache.
+#[test]
+fn outputs_are_a_builds_own_without_its_cache() {
+    let project = Project::new("");
+    assert_eq!(built(&project, "out", "echo made >out").code, 0);
+    let cache = project.world.root().join("cache");
+    project.world.bare(&format!("chmod -R u+rwx {0}; rm -rf {0}/*", cache.display())).ok();
+    let said = built(&project, "out", "echo other >out");
+    assert_eq!(said.code, 0, "{said:?}");
+    assert_eq!(project.read("out"), "other\n");
+}
+
 fn said_size(directory: &str) -> u64 {
     let told = said(Command::new("du").args(["-sm", directory]));
     told.stdout.split_whitespace().next().and_then(|it| it.parse().ok()).expect("a number")

@@ -290,12 +290,15 @@ pub(super) fn digest(text: &str) -> Result<Digest, CommandError> {
 
 /// Opens the directory where digests of inputs are remembered.
 pub(super) fn memory(cache: &Path) -> Result<OwnedFd, CommandError> {
-    let path = cache.join("inputs");
-    endow_vfs::state::make_private(&OsFs, &path)
-        .map_err(|error| failed("can't use the cache", &error))?;
-    let opened = OsFs.open_canonical(&path.canonicalize().unwrap_or(path.clone()));
+    private(&cache.join("inputs"), "can't use the cache")
+}
+
+/// Opens a directory of this user's, closed to others, and makes it where it is missing.
+pub(super) fn private(path: &Path, unusable: &str) -> Result<OwnedFd, CommandError> {
+    endow_vfs::state::make_private(&OsFs, path).map_err(|error| failed(unusable, &error))?;
+    let opened = OsFs.open_canonical(&path.canonicalize().unwrap_or(path.to_owned()));
     opened.map_err(|errno| {
-        let error = CommandError::new(Kind::Setup, "can't open the cache").about(path.display());
+        let error = CommandError::new(Kind::Setup, unusable).about(path.display());
         error.cause(std::io::Error::from(errno))
     })
 }

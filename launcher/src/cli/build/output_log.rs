@@ -1,8 +1,10 @@
 //! Which outputs are a build's: what was put at a path, noted before it was.
 //!
 //! ```text
-//! <cache>/inputs/outputs-DEVICE-INODE   for the directory of a build: digest, space, path as JSON, newline
+//! <state>/outputs/DEVICE-INODE   for the directory of a build: digest, space, path as JSON, newline
 //! ```
+//!
+//! It is no part of the cache: without the log a build can't tell its own outputs from somebody's files.
 //!
 //! A build holds the lock of its file: two of one directory would take each other's outputs away.
 
@@ -32,17 +34,18 @@ pub(super) struct OutputLog {
 }
 
 impl OutputLog {
-    /// Opens the log of a directory, and waits for another build of it; `waiting` is called once then.
+    /// Opens the log of a directory, and waits for another build of it; `waiting` is called once then. The logs of
+    /// all are in `logs`.
     pub(super) fn open(
         directory: &Path,
-        memory: &OwnedFd,
+        logs: &OwnedFd,
         waiting: &mut dyn FnMut(),
     ) -> Result<Self, CommandError> {
         let opened = fs::metadata(directory).and_then(|found| {
-            let name = format!("outputs-{:x}-{:x}", found.dev(), found.ino());
+            let name = format!("{:x}-{:x}", found.dev(), found.ino());
             let flags = OFlags::RDWR | OFlags::CREATE | OFlags::APPEND | OFlags::CLOEXEC;
             let flags = flags | OFlags::NOFOLLOW;
-            Ok(File::from(openat(memory, name, flags, Mode::from_raw_mode(0o600))?))
+            Ok(File::from(openat(logs, name, flags, Mode::from_raw_mode(0o600))?))
         });
         let mut log = Self { file: opened.map_err(failed)?, put: BTreeMap::new() };
         log.lock(waiting).map_err(|errno| failed(errno.into()))?;

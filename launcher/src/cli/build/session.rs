@@ -58,7 +58,9 @@ pub(super) fn run(args: &BuildArgs, output: &Output) -> Result<ExitCode, Command
     let own = ActionCache::open(&OsFs, place);
     let own = own.map_err(|error| failed("can't use the cache of actions", &error))?;
     let memory = inputs::memory(place)?;
-    let log = OutputLog::open(&wanted.directory, &memory, &mut || {
+    let logs = surroundings.dirs.state.join("outputs");
+    let logs = inputs::private(&logs, "can't use the state directory")?;
+    let log = OutputLog::open(&wanted.directory, &logs, &mut || {
         output.remark("another build of this directory is going on; waiting for its end");
     })?;
     let looked = standing::now();
