@@ -103,8 +103,9 @@ fn hidden_names_are_no_inputs() {
 #[test]
 fn link_that_leads_out_is_no_output() {
     let project = Project::new("");
-    for target in ["/etc/passwd", "../../outside", "d/../../../outside"] {
-        let script = format!("mkdir -p out; ln -s {target} out/link; echo x >out/file");
+    for target in ["/etc/passwd", "../../outside", "d/../../../outside", "here/here/../.."] {
+        let script =
+            format!("mkdir -p out; ln -s . out/here; ln -s {target} out/link; echo x >out/file");
         for output in ["out/", "out/link"] {
             let said = project.build(&["--output", output, "--", "sh", "-c", &script]);
             assert_eq!(said.code, 1, "{target} {output}: {}", said.stderr);
@@ -112,4 +113,51 @@ fn link_that_leads_out_is_no_output() {
         }
     }
     assert!(fs::symlink_metadata(project.path("out/link")).is_err());
+}
+
+/// Any directory can be one of git's. The controls are the same files without the one, and what `endow run` holds.
+#[test]
+fn output_makes_no_repository_that_runs_programs() {
+    let project = Project::new("");
+    project.world.bare("git init -q .; git init -q --bare bare.git; rm -rf bare.git/hooks").ok();
+    let parts = "mkdir -p out/objects out/refs out/deep; echo 'ref: refs/heads/m' >out/HEAD; touch out/refs/x";
+    let settings = "printf '[core]\n\trepositoryformatversion = 0\n\tfsmonitor = \"touch pwned; false\"\n\tbare = false\n\tworktree = ..\n' >out/config";
+    let build = |output: &str, script: &str| {
+        let said = project.build(&["--force", "--output", output, "--", "sh", "-c", script]);
+        (said.code, said.stderr)
+    };
+    let plant = format!("{parts}; {settings}");
+    let cases = [
+        ("out/", plant.as_str()),
+        ("bare.git/hooks/post-receive", "echo evil >bare.git/hooks/post-receive"),
+        ("bare.git/config.worktree", "echo '[core]' >bare.git/config.worktree"),
+        ("link", "ln -s .git/hooks link"),
+        ("out/", "mkdir out; ln -s .. out/up; ln -s up/.git/hooks out/link"),
+    ];
+    for (output, script) in cases {
+        let (code, told) = build(output, script);
+        assert_eq!(code, 1, "{output}: {told}");
+        assert!(told.contains("that can't be an output"), "{told}");
+        assert!(!project.path(output.trim_end_matches('/')).exists(), "{output}");
+    }
+    for script in [parts.to_owned(), format!("mkdir out; {settings}")] {
+        drop(fs::remove_dir_all(project.path("out")));
+        let (code, told) = build("out/", &script);
+        assert_eq!(code, 0, "{told}");
+    }
+    // What completes it is found beside it.
+    let (code, told) = build("out/HEAD", "mkdir -p out; echo 'ref: refs/heads/m' >out/HEAD");
+    assert_eq!(code, 1, "{told}");
+    project.world.bare("cd out; mkdir objects refs; cp ../.git/HEAD .; git status").ok();
+    assert!(project.path("pwned").exists() || project.path("out/pwned").exists(), "control");
+}
+
+#[test]
+fn longest_names_are_outputs() {
+    let project = Project::new("");
+    for name in ["x".repeat(255), "\u{e9}".repeat(127)] {
+        let script = format!("echo made >{name}");
+        project.build(&["--output", &name, "--", "sh", "-c", &script]).ok();
+        assert_eq!(project.read(&name), "made\n");
+    }
 }

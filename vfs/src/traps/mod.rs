@@ -6,4 +6,4 @@ mod sides;
 
 pub use git::GitTraps;
 pub use link::{LinkTraps, may_be_held};
-pub use sides::Sides;
+pub use sides::{NewNames, Sides};

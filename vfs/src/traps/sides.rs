@@ -1,29 +1,58 @@
-//! A tree, and the layer above it where it has one.
+//! A tree, and the layer above it where it has one, or names that are to be put into it.
 
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::fs::{Errno, Fs, Node, Open, Result, Special};
 use crate::sync::root::{Closed, Root};
 
-/// What is asked for names: the layer first.
+/// What is asked for names: the layer or what is new first.
 #[derive(Clone, Copy)]
 pub struct Sides<'a> {
     fs: &'a dyn Fs,
+    new: Option<&'a NewNames>,
     layer: Option<BorrowedFd<'a>>,
     tree: BorrowedFd<'a>,
+}
+
+/// Files that are to be put into a tree, by their paths: where each leads that is a link.
+#[derive(Debug, Default)]
+pub struct NewNames(BTreeMap<PathBuf, Option<OsString>>);
+
+impl FromIterator<(PathBuf, Option<OsString>)> for NewNames {
+    fn from_iter<T: IntoIterator<Item = (PathBuf, Option<OsString>)>>(names: T) -> Self {
+        Self(names.into_iter().collect())
+    }
+}
+
+impl NewNames {
+    /// Whether a file is to be at a path, or below it.
+    fn has(&self, path: &Path) -> bool {
+        self.0.range(path.to_owned()..).next().is_some_and(|(next, _)| next.starts_with(path))
+    }
+
+    fn link(&self, path: &Path) -> Option<&OsString> {
+        self.0.get(path)?.as_ref()
+    }
 }
 
 impl<'a> Sides<'a> {
     /// Takes the root of a tree, and that of its layer.
     pub fn new(fs: &'a dyn Fs, layer: Option<BorrowedFd<'a>>, tree: BorrowedFd<'a>) -> Self {
-        Self { fs, layer, tree }
+        Self { fs, new: None, layer, tree }
+    }
+
+    /// Takes a tree and what is to be put into it.
+    pub fn with_new(fs: &'a dyn Fs, new: &'a NewNames, tree: BorrowedFd<'a>) -> Self {
+        Self { fs, new: Some(new), layer: None, tree }
     }
 
     /// Returns whether a side has a name, or may have it: a command can close directories.
     pub(super) fn has(&self, above: &Path, name: &str) -> bool {
-        self.each().any(|side| self.has_at(side, above, name))
+        self.new.is_some_and(|new| new.has(&above.join(name)))
+            || self.each().any(|side| self.has_at(side, above, name))
     }
 
     /// The same of the tree alone.
@@ -33,6 +62,9 @@ impl<'a> Sides<'a> {
 
     /// Returns where a link leads, as the command sees it; `None` for what is none.
     pub(super) fn link(&self, path: &Path) -> Result<Option<OsString>> {
+        if let Some(new) = self.new.filter(|new| new.has(path)) {
+            return Ok(new.link(path).cloned());
+        }
         for side in self.each() {
             match self.link_at(side, path) {
                 Ok(target) => return Ok(Some(target)),
@@ -46,12 +78,16 @@ impl<'a> Sides<'a> {
 
     /// Returns whether the tree has this very link.
     pub(super) fn tree_has_link(&self, path: &Path, target: &OsStr) -> bool {
-        self.layer.is_some() && self.link_at(self.tree, path).is_ok_and(|found| found == target)
+        (self.layer.is_some() || self.new.is_some())
+            && self.link_at(self.tree, path).is_ok_and(|found| found == target)
     }
 
     /// Returns whether a path is a link, or a link is on the way to it.
     pub(super) fn is_behind_link(&self, path: &Path) -> bool {
         let is_link = |side, path: &Path| self.link_at(side, path).is_ok();
+        if self.new.is_some_and(|new| path.ancestors().any(|it| new.link(it).is_some())) {
+            return true;
+        }
         self.each().any(|side| match self.link_at(side, path) {
             // The directory above may be one itself.
             Err(Errno::NOTDIR) => path.parent().is_some_and(|above| is_link(side, above)),

@@ -25,6 +25,8 @@ use crate::cli::commands::cas::{failed, of_store};
 use crate::cli::error::{CommandError, Kind};
 use crate::trees;
 
+/// The longest name (NAME_MAX of limits.h).
+const NAME_MAX: usize = 255;
 /// The names under which outputs are made, which are no inputs.
 pub(super) const PREFIX: &str = ".endow-build-";
 
@@ -95,9 +97,15 @@ impl<'s> Placer<'s> {
 
     /// Puts the outputs of an action where they belong, unless the same is there; none, when one can't be.
     pub(super) fn place(&mut self, outputs: &[Left]) -> Result<(), CommandError> {
-        let names: Vec<String> =
-            outputs.iter().map(|left| self.name_of(left)).collect::<Result<_, _>>()?;
-        for (left, named) in outputs.iter().zip(names) {
+        let leaves: Vec<Vec<(String, Leaf)>> =
+            outputs.iter().map(|left| self.leaves(left)).collect::<Result<_, _>>()?;
+        let all = leaves.concat();
+        if let Some(why) = self.sources.rules().refuses_any(&all, self.sources.root().as_fd()) {
+            return Err(CommandError::new(Kind::Policy, "that can't be an output").about(why));
+        }
+        for (left, leaves) in outputs.iter().zip(leaves) {
+            let named = name(leaves.iter().map(|(path, leaf)| (path.as_str(), leaf)));
+            let named = named.ok_or_else(|| CommandError::new(Kind::Bug, "no tree of outputs"))?;
             self.log.note(&left.path, &named)?;
             if self.standing(&left.path).as_deref() != Some(&named) {
                 self.check_unchanged(&left.path)?;
@@ -116,9 +124,9 @@ impl<'s> Placer<'s> {
         name(standing.iter().map(|(path, leaf)| (path.as_str(), *leaf)))
     }
 
-    /// Names an output likewise. One that can't be put in place is an error.
-    fn name_of(&self, left: &Left) -> Result<String, CommandError> {
-        let leaves = match &left.node {
+    /// Returns the files and links of an output.
+    fn leaves(&self, left: &Left) -> Result<Vec<(String, Leaf)>, CommandError> {
+        Ok(match &left.node {
             LeftNode::File { digest, executable } => {
                 vec![(left.path.clone(), Leaf::File { digest: *digest, executable: *executable })]
             }
@@ -132,20 +140,13 @@ impl<'s> Placer<'s> {
                     |(path, leaf): (String, &Leaf)| (format!("{}/{path}", left.path), leaf.clone());
                 tree.leaves().into_iter().map(below).collect()
             }
-        };
-        let rules = self.sources.rules();
-        let refused = leaves.iter().find_map(|(path, leaf)| rules.refuses_leaf(path, leaf));
-        if let Some(why) = refused {
-            return Err(CommandError::new(Kind::Policy, "that can't be an output").about(why));
-        }
-        let named = name(leaves.iter().map(|(path, leaf)| (path.as_str(), leaf)));
-        named.ok_or_else(|| CommandError::new(Kind::Bug, "no tree of outputs"))
+        })
     }
 
     fn put(&self, left: &Left) -> Result<(), CommandError> {
         let (above, name) = left.path.rsplit_once('/').unwrap_or(("", &left.path));
         let dir = way(self.sources.root(), above).map_err(unplaced)?;
-        let temporary = OsString::from(format!("{PREFIX}{name}"));
+        let temporary = OsString::from(format!("{PREFIX}{}", beginning(name)));
         let to = At { dir: dir.as_fd(), name: &temporary };
         // What a build left that was killed.
         remove_tree(&OsFs, dir.as_fd(), &temporary)
@@ -198,6 +199,11 @@ impl<'s> Placer<'s> {
             Err(error) => Err(failed("can't write an output", &error)),
         }
     }
+}
+
+/// Returns as much of a name as fits behind another part.
+fn beginning(name: &str) -> &str {
+    name.get(..name.floor_char_boundary(NAME_MAX - PREFIX.len())).unwrap_or(name)
 }
 
 fn unplaced(errno: Errno) -> CommandError {

@@ -1,10 +1,13 @@
 //! What an action may not see of the project, and may not leave there, whoever states it: the file that
 //! does needs no trust.
 
-use std::path::Path;
+use std::os::fd::BorrowedFd;
+use std::path::{Path, PathBuf};
 
 use endow_policy::{PatternSet, Policy, ProtectSet};
+use endow_vfs::fs::{Kind, OsFs};
 use endow_vfs::inputs::Leaf;
+use endow_vfs::traps::{GitTraps, LinkTraps, NewNames, Sides};
 
 use crate::cli::error::CommandError;
 use crate::cli::stages::{unknown_leads, unusable};
@@ -15,6 +18,7 @@ use crate::probe::leads;
 pub(super) struct Rules {
     deny: PatternSet,
     protect: ProtectSet,
+    directory: PathBuf,
 }
 
 impl Rules {
@@ -31,7 +35,7 @@ impl Rules {
         if let Some(rules) = led {
             protect = ProtectSet::new(&rules).map_err(unusable)?;
         }
-        Ok(Self { deny, protect: protect.below(directory) })
+        Ok(Self { deny, protect: protect.below(directory), directory: directory.to_owned() })
     }
 
     /// Returns whether a file is hidden from every command.
@@ -57,23 +61,51 @@ impl Rules {
             _ => self.refuses(path),
         }
     }
+
+    /// Says why one of the files and links that are to be put into the project can't be: by their names, and by what
+    /// git would make of them there.
+    pub(super) fn refuses_any(
+        &self,
+        leaves: &[(String, Leaf)],
+        project: BorrowedFd<'_>,
+    ) -> Option<String> {
+        let refused = leaves.iter().find_map(|(path, leaf)| self.refuses_leaf(path, leaf));
+        refused.or_else(|| self.traps(leaves, project))
+    }
+
+    fn traps(&self, leaves: &[(String, Leaf)], project: BorrowedFd<'_>) -> Option<String> {
+        let link = |leaf: &Leaf| match leaf {
+            Leaf::Symlink { target } => Some(target.into()),
+            Leaf::File { .. } => None,
+        };
+        let new: NewNames = leaves.iter().map(|(path, leaf)| (path.into(), link(leaf))).collect();
+        let sides = Sides::with_new(&OsFs, &new, project);
+        let git = GitTraps::new(sides);
+        let protected = |path: &Path| self.protect.guarding(path).map(|rule| rule.pattern.clone());
+        let links = LinkTraps::new((sides, vec![self.directory.clone()]), &git, &protected);
+        leaves.iter().find_map(|(path, leaf)| {
+            let at = Path::new(path);
+            let why = match leaf {
+                Leaf::Symlink { .. } => {
+                    let held = git.held(at, Kind::Symlink).map(str::to_owned);
+                    held.or_else(|| links.held(at))
+                }
+                Leaf::File { .. } => git.held(at, Kind::File).map(str::to_owned),
+            };
+            Some(format!("{path}: git or another program follows or runs it later ({})", why?))
+        })
+    }
 }
 
-/// Returns whether a link, taken in writing, leads out of the directory of the build.
+/// Returns whether a link leads out of the directory of the build, or may: after a name that is a link itself, `..`
+/// leads elsewhere than it says.
 fn leads_out(path: &str, target: &str) -> bool {
     if target.starts_with('/') {
         return true;
     }
-    let mut depth = path.split('/').count() - 1;
-    for name in target.split('/') {
-        match name {
-            "" | "." => {}
-            ".." if depth == 0 => return true,
-            ".." => depth -= 1,
-            _ => depth += 1,
-        }
-    }
-    false
+    let names = || target.split('/').filter(|name| !matches!(*name, "" | "."));
+    let up = names().take_while(|name| *name == "..").count();
+    up >= path.split('/').count() || names().skip(up).any(|name| name == "..")
 }
 
 #[cfg(test)]
@@ -82,12 +114,20 @@ mod tests {
 
     #[test]
     fn link_that_leads_out_is_known() {
-        for (path, target) in
-            [("a", "/x"), ("a", "../x"), ("d/a", "../../x"), ("d/a", "b/../../../x"), ("a", "..")]
-        {
+        for (path, target) in [
+            ("a", "/x"),
+            ("a", "../x"),
+            ("d/a", "../../x"),
+            ("d/a", "b/../../../x"),
+            ("a", ".."),
+            ("d/a", "b/../c"),
+            ("a", "./b/.."),
+        ] {
             assert!(leads_out(path, target), "{path} {target}");
         }
-        for (path, target) in [("a", "b"), ("d/a", "../b"), ("d/e/a", "../../b"), ("a", "b/../c")] {
+        for (path, target) in
+            [("a", "b"), ("d/a", "../b"), ("d/e/a", "../../b"), ("d/a", ".//../b/c")]
+        {
             assert!(!leads_out(path, target), "{path} {target}");
         }
     }
