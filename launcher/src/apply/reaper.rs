@@ -1,6 +1,6 @@
 //! Pid 1: it starts the command, reaps, reports, and ends what is left.
 
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, IntoRawFd, OwnedFd};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -20,20 +20,29 @@ const LEFTOVER_GRACE_MS: i64 = 100;
 /// is killed: without a pid namespace, its end would end nobody.
 pub(super) fn run(socket: &OwnedFd, command: i32, filter: &Filter) -> ! {
     match Reaper::new(socket, command, filter) {
-        Ok(mut reaper) => reaper.run(),
+        Ok(reaper) => sys::heap::clear(reaper, |mut reaper| {
+            reaper.run();
+            end()
+        }),
         Err(errno) => {
             let errno = errno.raw_os_error();
             let failure = StepFailure { stage: Stage::Reaper, step: 0, detail: 0, errno };
             let _ = sys::socket::send(socket, &Message::Failed(failure).encode(), &[]);
+            end()
         }
     }
+}
+
+fn end() -> ! {
     let _ = sys::signal::kill(-1, libc::SIGKILL);
     sys::clone::exit_now(0)
 }
 
-struct Reaper<'a> {
-    socket: BorrowedFd<'a>,
-    signals: OwnedFd,
+/// It has no heap: what is there was cleared, and nothing is put there.
+#[derive(Clone, Copy)]
+struct Reaper {
+    socket: BorrowedFd<'static>,
+    signals: BorrowedFd<'static>,
     command: i32,
     state: State,
     usage: Usage,
@@ -54,17 +63,18 @@ enum State {
     },
 }
 
-impl<'a> Reaper<'a> {
-    fn new(socket: &'a OwnedFd, command: i32, filter: &Filter) -> Result<Self, Errno> {
+impl Reaper {
+    fn new(socket: &OwnedFd, command: i32, filter: &Filter) -> Result<Self, Errno> {
         keep_only(socket)?;
         rustix::thread::set_name(c"endow-init")?;
         let signals = sys::signal::descriptor(SignalSet::default().with(libc::SIGCHLD))?;
+        let socket = sys::fd::borrow_number(socket.as_raw_fd())?;
+        let signals = sys::fd::borrow_number(signals.into_raw_fd())?;
         // A switched-off filter is an empty one, which the kernel refuses.
         let filter = filter.instructions();
         if !(cfg!(feature = "test-switches") && filter.is_empty()) {
             sys::seccomp::install(&filter, Listener::None)?;
         }
-        let socket = socket.as_fd();
         let (state, usage) = (State::Running, Usage::default());
         Ok(Self { socket, signals, command, state, usage, leftovers: 0 })
     }

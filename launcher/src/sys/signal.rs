@@ -1,6 +1,6 @@
 //! Signal masks and dispositions as whole sets, and descriptors that deliver signals.
 
-use std::os::fd::{FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, FromRawFd, OwnedFd};
 
 use rustix::io::Errno;
 
@@ -136,7 +136,7 @@ pub(crate) struct Arrived {
 const ABOUT_DESCRIPTOR: std::ops::RangeInclusive<i32> = 1..=6;
 
 /// Reads one signal; `None` when none is waiting.
-pub(crate) fn read(descriptor: &OwnedFd) -> Option<Arrived> {
+pub(crate) fn read(descriptor: impl AsFd) -> Option<Arrived> {
     let mut record = [0u8; size_of::<libc::signalfd_siginfo>()];
     let length = rustix::io::read(descriptor, &mut record).ok()?;
     let word = |at: usize| record.get(at..at + 4)?.try_into().ok().map(i32::from_ne_bytes);

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use rustix::io::Errno;
 
+use super::heap;
 use super::signal::{self, Disposition, SignalSet};
 
 const SIGPIPE_IGNORED: u32 = 1 << 3;
@@ -19,6 +20,7 @@ static STATE: AtomicU32 = AtomicU32::new(0);
 static BLOCKED: AtomicU64 = AtomicU64::new(0);
 
 extern "C" fn record() {
+    heap::note();
     let mut state = 0;
     for number in 0..3 {
         // SAFETY: F_GETFD takes any number and only reads.
