@@ -2,6 +2,9 @@
 
 use std::fs::{self, File};
 use std::io::Write;
+use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::process::{Command, Stdio};
 
 use crate::harness::{PATIENCE, Said, World, endow, said};
@@ -12,6 +15,36 @@ for n in range(3):
     try: s = os.fstat(n); r = '%d:%o:%d' % (n, stat.S_IFMT(s.st_mode), s.st_rdev)
     except OSError as e: r = '%d:%s' % (n, e.strerror)
     open(sys.argv[1], 'a').write(r + '\\n')";
+
+/// Sends to a port from whatever socket is its standard input.
+const SENDS: &str = "import socket, sys
+socket.socket(fileno=0).sendto(b'out', ('127.0.0.1', int(sys.argv[1])))";
+
+/// The controls: the same without endow and in the host's network, and a Unix socket.
+#[test]
+fn socket_of_the_hosts_network_is_no_stream() {
+    let world = World::new();
+    let target = UdpSocket::bind("127.0.0.1:0").expect("a port");
+    target.set_nonblocking(true).expect("set");
+    let port = target.local_addr().expect("an address").port().to_string();
+    let socket = || Stdio::from(OwnedFd::from(UdpSocket::bind("127.0.0.1:0").expect("a port")));
+    let arrived = || target.recv(&mut [0; 8]).is_ok();
+    said(world.command("python3").args(["-c", SENDS, &port]).stdin(socket())).ok();
+    assert!(arrived());
+    for (options, is_started) in [(&["run"][..], false), (&["run", "--net", "host"], true)] {
+        let mut inside = world.endow(options);
+        let inside = said(inside.args(["--", "python3", "-c", SENDS, &port]).stdin(socket()));
+        assert_eq!((inside.code == 0, arrived()), (is_started, is_started), "{inside:?}");
+        let why = "standard input is a socket of the host's network";
+        assert!(is_started || inside.code == 2 && inside.stderr.contains(why), "{inside:?}");
+    }
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let stream = TcpStream::connect(listener.local_addr().expect("an address")).expect("connected");
+    assert_eq!(said(world.endow(["--", "true"]).stdin(OwnedFd::from(stream))).code, 2);
+    let (ours, theirs) = UnixStream::pair().expect("a pair");
+    drop(ours);
+    said(world.endow(["--", "true"]).stdin(OwnedFd::from(theirs))).ok();
+}
 
 #[test]
 fn closed_streams_stay_closed() {

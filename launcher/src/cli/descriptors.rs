@@ -5,7 +5,9 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use endow_policy::NetworkMode;
 use rustix::fs::{FileType, OFlags, fcntl_getfl, fstat};
+use rustix::net::{AddressFamily, sockopt};
 
 use super::args::RunArgs;
 use super::error::{CommandError, Kind};
@@ -109,6 +111,22 @@ fn leads_nowhere((number, name): (i32, &str)) -> Result<(), CommandError> {
     Err(CommandError::new(Kind::Usage, format!("{name} is {what}"))
         .cause("by it the command would reach what is not granted")
         .hint("redirect it from or to a file, or `/dev/null`; grant a directory with `--ro` or `--rw`"))
+}
+
+/// A socket stays in the network that it was made in: whoever has it sends to any address of that, and connects it
+/// anew (`AF_UNSPEC` of connect(2)), measured. A Unix socket names nothing of the host's from inside.
+pub(crate) fn stay_inside(network: NetworkMode) -> Result<(), CommandError> {
+    let mut streams = STREAMS.into_iter().filter(|_| network != NetworkMode::Host);
+    let outside = streams.find(|(number, _)| {
+        let stream = sys::fd::borrow_number(*number).ok();
+        let family = stream.and_then(|stream| sockopt::socket_domain(stream).ok());
+        family.is_some_and(|family| family != AddressFamily::UNIX)
+    });
+    outside.map_or(Ok(()), |(_, name)| {
+        Err(CommandError::new(Kind::Usage, format!("{name} is a socket of the host's network"))
+            .cause("by it the command would reach addresses that are not granted")
+            .hint("put a pipe between, as in `cat | endow ... | cat`, or use `--net host`"))
+    })
 }
 
 /// Closes all that was inherited but the streams.

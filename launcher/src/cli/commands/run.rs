@@ -101,6 +101,7 @@ fn is_whole(args: &RunArgs) -> bool {
 
 /// Prepares the run; a tree that is made for the first time may take a while.
 fn prepared(planned: &Planned, output: &Output) -> Result<Prepared, CommandError> {
+    descriptors::stay_inside(planned.found.policy.network.mode)?;
     let line = ProgressLine::begin(output, "making a tree");
     let state = &planned.surroundings.dirs.state;
     Ok(prepare(&planned.plan, state, &planned.id, &|progress| line.show(progress))?)
