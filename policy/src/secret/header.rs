@@ -83,8 +83,10 @@ impl Header {
     }
 }
 
+/// Servers may read every mark as the same, so `_` is no other name.
 fn is_own(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
+    let fold = |it: char| if it.is_ascii_alphanumeric() { it.to_ascii_lowercase() } else { '-' };
+    let name: String = name.chars().map(fold).collect();
     OWN.contains(&name.as_str()) || name.starts_with("proxy-")
 }
 

@@ -41,6 +41,7 @@ fn headers() {
     header("Ä: {}", Err(HeaderError::Name));
     header("Host: {}", Err(HeaderError::Own));
     header("Transfer-Encoding: {}", Err(HeaderError::Own));
+    header("Transfer_Encoding: {}", Err(HeaderError::Own));
     header("proxy-authorization: {}", Err(HeaderError::Own));
     header("X: none", Err(HeaderError::Place));
     header("X: {} {}", Err(HeaderError::Place));

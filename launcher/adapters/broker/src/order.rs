@@ -7,11 +7,11 @@ use hyper::header::{self, HeaderName, HeaderValue};
 use rustls::pki_types::ServerName;
 use zeroize::Zeroizing;
 
-use crate::proxy::is_hop_by_hop;
+use crate::proxy::{folded, is_hop_by_hop};
 use crate::redact::{Needles, encoded};
 
 /// Headers that say how a message is carried, or that the broker sets itself.
-const OWN: [HeaderName; 6] = [
+pub(crate) const CARRYING: [HeaderName; 6] = [
     header::HOST,
     header::CONTENT_LENGTH,
     header::EXPECT,
@@ -122,7 +122,8 @@ impl Sought {
 
 fn addable(name: &str) -> Option<HeaderName> {
     let name = HeaderName::from_bytes(name.as_bytes()).ok()?;
-    let taken = OWN.contains(&name) || is_hop_by_hop(&name);
+    let plain = folded(&name);
+    let taken = CARRYING.iter().any(|it| *it == *plain) || is_hop_by_hop(&plain);
     (!taken).then_some(name)
 }
 
@@ -194,7 +195,16 @@ mod tests {
 
     #[test]
     fn header_that_carries_the_message_is_refused() {
-        for name in ["Host", "content-length", "Transfer-Encoding", "TE", "Proxy-Authorization"] {
+        for name in [
+            "Host",
+            "content-length",
+            "Content_Length",
+            "Transfer-Encoding",
+            "transfer_encoding",
+            "TE",
+            "Proxy-Authorization",
+            "Proxy_Authorization",
+        ] {
             let wanted = format!("a header that can't be added: {name}");
             assert_eq!(refused(|host| host.header = name.to_owned()), wanted);
         }

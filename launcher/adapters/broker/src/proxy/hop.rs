@@ -3,22 +3,24 @@
 use hyper::HeaderMap;
 use hyper::header::{self, HeaderName, HeaderValue};
 
+use super::alike;
+
 const FIXED: [&str; 6] =
     ["connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade"];
 
-/// Whether a header is never passed on.
-pub(crate) fn is_hop_by_hop(name: &HeaderName) -> bool {
-    FIXED.contains(&name.as_str()) || name.as_str().starts_with("proxy-")
+/// Whether a header of this name, folded, is never passed on.
+pub(crate) fn is_hop_by_hop(name: &str) -> bool {
+    FIXED.contains(&name) || name.starts_with("proxy-")
 }
 
 /// Takes such headers away, and those that `Connection` names.
 pub(super) fn strip(headers: &mut HeaderMap) {
     let named = words(headers, &header::CONNECTION).filter_map(|word| word.parse().ok());
-    let mut gone: Vec<HeaderName> = named.collect();
-    gone.extend(headers.keys().filter(|name| is_hop_by_hop(name)).cloned());
-    for name in gone {
+    let named: Vec<HeaderName> = named.collect();
+    for name in named {
         headers.remove(name);
     }
+    alike::remove(headers, is_hop_by_hop);
 }
 
 /// Whether a header that is a list has that word.
@@ -61,6 +63,8 @@ mod tests {
             ("keep-alive", "timeout=5"),
             ("proxy-authorization", "Basic x"),
             ("te", "trailers"),
+            ("transfer_encoding", "chunked"),
+            ("proxy_authorization", "Basic x"),
             ("accept", "*/*"),
         ] {
             let name = HeaderName::from_static(name);

@@ -7,24 +7,18 @@ use hyper::header::{
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method, Version};
 
+use super::alike::{self, folded};
+use super::naming::is_naming;
 use super::{hop, path};
-use crate::order::Host;
+use crate::order::{CARRYING, Host};
 use crate::refusal::Refusal;
 
 /// Methods that repeat what they are sent, or lead to other servers.
 const REFUSED: [&str; 3] = ["CONNECT", "TRACE", "TRACK"];
 
-/// Headers that name a path or a host themselves: of a copy (RFC 4918), or to servers behind others.
-const NAMING: [&str; 4] = ["destination", "forwarded", "x-host", "x-script-name"];
-
-/// How names of others of them begin.
-const NAMING_BEGIN: [&str; 4] = ["x-forwarded-", "x-original-", "x-rewrite-", "x-envoy-original-"];
-
-/// Those that begin so and name neither: proxies inside add them.
-const NAMING_NOT: [&str; 3] = ["x-forwarded-for", "x-forwarded-port", "x-forwarded-proto"];
-
-/// Headers by which servers take a request for one of another method.
-const OVERRIDES: [&str; 3] = ["x-http-method", "x-http-method-override", "x-method-override"];
+/// A header by which servers take a request for one of another method, and how others end.
+const OVERRIDE: &str = "x-http-method";
+const OVERRIDES_END: &str = "method-override";
 
 /// Headers that ask for a part of an answer (RFC 9110, 14.2; the last is an older word for it): of a
 /// secret that a server repeats, a part could not be found.
@@ -61,12 +55,16 @@ pub(super) fn check(parts: &Parts, host: &Host) -> Result<Wish, Refusal> {
 
 /// A method is refused however it is said.
 fn check_method(parts: &Parts) -> Result<(), Refusal> {
-    let overriding = OVERRIDES.iter().flat_map(|name| parts.headers.get_all(*name));
-    let overriding = overriding.map(|value| String::from_utf8_lossy(value.as_bytes()));
+    let overriding = parts.headers.iter().filter(|(name, _)| is_override(&folded(name)));
+    let overriding = overriding.map(|(_, value)| String::from_utf8_lossy(value.as_bytes()));
     let mut methods = overriding.chain([parts.method.as_str().into()]);
     let is_refused = |method: &str| REFUSED.iter().any(|it| it.eq_ignore_ascii_case(method.trim()));
     let refused = methods.find(|said| said.split(',').any(is_refused));
     refused.map_or(Ok(()), |method| Err(Refusal::Method(method.into_owned())))
+}
+
+fn is_override(name: &str) -> bool {
+    name == OVERRIDE || name.ends_with(OVERRIDES_END)
 }
 
 /// Where only some paths may be asked for, nothing may name another.
@@ -80,13 +78,8 @@ fn check_narrowed(parts: &Parts) -> Result<(), Refusal> {
     if has_body && [Method::GET, Method::HEAD].contains(&parts.method) {
         return Err(Refusal::Body);
     }
-    let naming = parts.headers.keys().map(HeaderName::as_str).find(|name| is_naming(name));
-    naming.map_or(Ok(()), |name| Err(Refusal::Naming(name.to_owned())))
-}
-
-fn is_naming(name: &str) -> bool {
-    let begins = NAMING_BEGIN.iter().any(|it| name.starts_with(it));
-    NAMING.contains(&name) || (begins && !NAMING_NOT.contains(&name))
+    let naming = parts.headers.keys().find(|name| is_naming(&folded(name)));
+    naming.map_or(Ok(()), |name| Err(Refusal::Naming(name.as_str().to_owned())))
 }
 
 /// Whoever waits to be told to go on is told so by the broker, when the server's side is open.
@@ -111,10 +104,9 @@ pub(super) fn rewrite(parts: &mut Parts, host: &Host, wish: Wish) {
         headers.remove(CONTENT_LENGTH);
     }
     hop::strip(headers);
+    alike::remove_disguised(headers, |name| CARRYING.iter().any(|it| it == name));
     headers.remove(EXPECT);
-    for name in &OF_PARTS {
-        headers.remove(name);
-    }
+    alike::remove(headers, |name| OF_PARTS.iter().any(|it| it == name));
     if wish == Wish::WebSocket {
         headers.insert(CONNECTION, HeaderValue::from_static("Upgrade"));
         headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
@@ -123,6 +115,9 @@ pub(super) fn rewrite(parts: &mut Parts, host: &Host, wish: Wish) {
     }
     headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
     headers.insert(HOST, host.authority.clone());
+    // Of two headers that a server reads as one, it may take the client's.
+    let own = folded(&host.header);
+    alike::remove(headers, |name| name == own);
     headers.insert(host.header.clone(), host.value.clone());
 }
 
@@ -200,6 +195,12 @@ mod tests {
             "X-Forwarded-Uri",
             "X-Envoy-Original-Path",
             "X-Script-Name",
+            "X_Original_URL",
+            "x.original~url",
+            "X_Forwarded_Host",
+            "X-Forwarded_Host",
+            "SCRIPT_NAME",
+            "X-Amz-Copy-Source",
         ] {
             let parts = parts("COPY", "/v1/a", &[(name, "/v1/b")]);
             let refusal = check(&parts, &host("/v1")).expect_err("refused");
@@ -210,7 +211,13 @@ mod tests {
 
     #[test]
     fn header_that_names_a_proxy_passes_where_paths_are() {
-        for name in ["X-Forwarded-For", "X-Forwarded-Proto", "X-Forwarded-Port", "X-HTTP-Method"] {
+        for name in [
+            "X-Forwarded-For",
+            "X_Forwarded_For",
+            "X-Forwarded-Proto",
+            "X-Forwarded-Port",
+            "X-HTTP-Method",
+        ] {
             let parts = parts("POST", "/v1/a", &[(name, "1")]);
             assert_eq!(check(&parts, &host("/v1")), Ok(Wish::Answer), "{name}");
         }
@@ -218,7 +225,13 @@ mod tests {
 
     #[test]
     fn method_is_refused_however_it_is_said() {
-        for name in ["X-HTTP-Method", "X-HTTP-Method-Override", "x-method-override"] {
+        for name in [
+            "X-HTTP-Method",
+            "X-HTTP-Method-Override",
+            "x-method-override",
+            "X_HTTP_Method_Override",
+            "X_Http.Method",
+        ] {
             for (value, refused) in
                 [("TRACE", true), (" connect", true), ("a, trace", true), ("PATCH", false)]
             {
@@ -268,6 +281,40 @@ mod tests {
             ]
         );
         assert!(parts.headers["x-key"].is_sensitive());
+    }
+
+    /// A server that reads `_` as `-` sees no other header than the broker's.
+    #[test]
+    fn headers_in_disguise_are_left_out() {
+        let mut parts = parts(
+            "POST",
+            "/v1",
+            &[
+                ("X_Key", "mine"),
+                ("x.key", "mine again"),
+                ("Content-Length", "5"),
+                ("Content_Length", "50"),
+                ("Transfer_Encoding", "chunked"),
+                ("Accept_Encoding", "gzip"),
+                ("If_Range", "x"),
+                ("Request_Range", "bytes=0-3"),
+                ("Sec_WebSocket_Extensions", "permessage-deflate"),
+                ("Proxy_Authorization", "Basic x"),
+                ("Keep_Alive", "1"),
+                ("X_Kept", "1"),
+            ],
+        );
+        rewrite(&mut parts, &host(""), Wish::Answer);
+        assert_eq!(
+            hop::shown(&parts.headers),
+            [
+                "accept-encoding: identity",
+                "content-length: 5",
+                "host: api.example.com",
+                "x-key: Bearer secret-of-mine",
+                "x_kept: 1",
+            ]
+        );
     }
 
     #[test]
