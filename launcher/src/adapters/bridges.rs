@@ -2,7 +2,8 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use endow_policy::{BridgeNews, BridgeOrder};
+use endow_policy::{BridgeNews, BridgeOrder, Nearby};
+use rustix::io::Errno;
 
 use super::process::{Adapter, AdapterError};
 
@@ -33,6 +34,15 @@ impl Bridges {
         let message = serde_json::to_vec(order).map_err(refused)?;
         let adapter = Adapter::start(PROGRAM, &message, &[listener.as_fd()])?;
         Ok(Self { adapter, asked: Asked::default() })
+    }
+
+    /// Tells it what is this machine, or beside it, now. What is too long to tell is not known.
+    pub(crate) fn surround(&self, nearby: &Nearby) -> Result<(), Errno> {
+        let tell = |nearby: &Nearby| {
+            let message = serde_json::to_vec(nearby).map_err(|_| Errno::INVAL)?;
+            self.adapter.send(&message, &[])
+        };
+        tell(nearby).or_else(|_| tell(&Nearby::unread()))
     }
 
     /// Returns what becomes readable with news.

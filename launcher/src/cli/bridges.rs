@@ -2,14 +2,16 @@
 
 use endow_policy::{
     Access, BRIDGE_PROGRAMS, BackendSpec, Bridge, BridgeKind, BridgeNews, BridgeOrder, GuestPath,
-    HostPath, Level, MountClass, MountOptions, MountSpec, Origin, Policy, Stated,
+    HostPath, Level, MountClass, MountOptions, MountSpec, Nearby, Origin, Policy, Stated,
 };
 use serde_json::{Value, json};
 
 use super::error::{CommandError, Kind};
 use crate::adapters::{AdapterError, Asked, Bridges};
 use crate::apply::Prepared;
+use crate::network::nearby::Surroundings;
 use crate::plan::{OpenBridges, Plan, bridges};
+use crate::supervise::Bridging;
 
 /// The program that stands at both ends of bridges.
 const PROGRAM: &str = "endow-bridge";
@@ -53,20 +55,34 @@ fn mount(name: &str, program: &HostPath, origin: &Origin) -> Option<MountSpec> {
 }
 
 /// Starts the process that serves a plan's bridges, if there are any.
-pub(crate) fn serve(plan: &Plan, prepared: &mut Prepared) -> Result<Option<Bridges>, CommandError> {
+pub(crate) fn serve(
+    plan: &Plan,
+    prepared: &mut Prepared,
+) -> Result<Option<Bridging>, CommandError> {
     let Some(open) = &plan.bridges else { return Ok(None) };
     let Some(listener) = prepared.take_listener(bridges::SOCKET) else { return Ok(None) };
-    let started = Bridges::start(&order(open), listener);
-    started.map(Some).map_err(|error| not_served(&error))
+    let mut surroundings = surroundings(open);
+    let nearby = surroundings.as_mut().map_or_else(Nearby::unread, |it| it.now().clone());
+    let started = Bridges::start(&order(open, nearby.clone()), listener);
+    let started = started.map_err(|error| not_served(&error))?;
+    Ok(Some(Bridging::new(started, surroundings, nearby)))
 }
 
-fn order(bridges: &OpenBridges) -> BridgeOrder {
+/// What is near matters to URLs alone. Where it can't be read, no address is opened that no bridge
+/// names by itself.
+fn surroundings(bridges: &OpenBridges) -> Option<Surroundings> {
+    let opens = |it: &Stated<Bridge>| it.value.kind() == Some(BridgeKind::Browser);
+    bridges.open.iter().any(opens).then(|| Surroundings::new().ok()).flatten()
+}
+
+fn order(bridges: &OpenBridges, nearby: Nearby) -> BridgeOrder {
     let paths = |paths: &[HostPath]| paths.iter().map(ToString::to_string).collect();
     BridgeOrder {
         open: bridges.open.iter().map(|bridge| bridge.value.to_string()).collect(),
         published: bridges.published.clone(),
         search: paths(&bridges.search),
         reach: paths(&bridges.reach),
+        nearby,
     }
 }
 

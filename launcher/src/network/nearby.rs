@@ -1,6 +1,6 @@
 //! What is this machine, or beside it, now: a lease ends, a laptop moves to another network.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use endow_policy::{AddressRange, Nearby};
 use rustix::io::Errno;
@@ -21,8 +21,13 @@ impl Surroundings {
         Ok(Self { changes, nearby: read()? })
     }
 
+    /// Returns what becomes readable when it changes.
+    pub(crate) fn descriptor(&self) -> BorrowedFd<'_> {
+        self.changes.as_fd()
+    }
+
     /// Returns it as it is now. Where it can't be read any more, every address may be near.
-    pub(super) fn now(&mut self) -> &Nearby {
+    pub(crate) fn now(&mut self) -> &Nearby {
         if routes::have_changed(self.changes.as_fd()) || self.nearby.is_unread() {
             self.nearby = read().unwrap_or_else(|_| Nearby::unread());
         }

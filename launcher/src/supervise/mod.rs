@@ -2,6 +2,7 @@
 //! [`decide`](decide::decide) says what follows, and the loop does it.
 
 mod aside;
+mod bridging;
 mod caller;
 mod calls;
 mod capture;
@@ -25,6 +26,7 @@ mod terminal;
 mod watch;
 
 pub(crate) use aside::Over;
+pub(crate) use bridging::Bridging;
 pub(crate) use calls::Calls;
 pub(crate) use capture::Capture;
 pub(crate) use event::{Counted, Notice};

@@ -7,6 +7,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::RecvFlags;
 
+use super::bridging::Bridging;
 use super::calls::Calls;
 use super::capture::Capture;
 use super::decide::{Decision, State, decide};
@@ -19,7 +20,7 @@ use super::renew::Renewal;
 use super::rest::Rest;
 use super::stop;
 use super::terminal::{Line, Terminal};
-use crate::adapters::{Asked, Bridges};
+use crate::adapters::Asked;
 use crate::apply::{Descriptors, MESSAGE_SIZE, Message, Sandbox};
 use crate::network::{Inside, Log, Served};
 use crate::plan::step::SupervisePlan;
@@ -52,7 +53,7 @@ pub(crate) struct Supervised<'a> {
     measured: Option<Measured>,
     capture: Option<Capture>,
     served: Option<Served>,
-    bridges: Option<Bridges>,
+    bridges: Option<Bridging>,
     rest: Rest,
     ended: Option<Ended>,
 }
@@ -143,7 +144,7 @@ impl<'a> Supervised<'a> {
     }
 
     /// Hears what is asked for over bridges.
-    pub(crate) fn bridging(mut self, bridges: Option<Bridges>) -> Self {
+    pub(crate) fn bridging(mut self, bridges: Option<Bridging>) -> Self {
         self.bridges = bridges;
         self
     }
@@ -161,7 +162,7 @@ impl<'a> Supervised<'a> {
         // On some hosts nobody can listen.
         let observed = seen.filter(|_| self.sandbox.descriptors.listener.is_some());
         let connections = self.served.map(|served| served.finish(LINGER));
-        let bridges = self.bridges.map(Bridges::finish);
+        let bridges = self.bridges.map(Bridging::finish);
         let Descriptors { layers, handed, user, mount, network, .. } = self.sandbox.descriptors;
         let mut namespaces: Vec<OwnedFd> = [user, mount, network].into_iter().flatten().collect();
         if self.guarding.is_some() {
@@ -275,7 +276,7 @@ impl Supervised<'_> {
         let calls = calls.flat_map(|(calls, listener)| calls.descriptors(listener));
         let served = self.served.as_ref().map(Served::descriptor);
         let guarding = self.guarding.as_ref().and_then(Guarding::descriptor);
-        let bridges = self.bridges.as_ref().and_then(Bridges::descriptor);
+        let bridges = self.bridges.iter().flat_map(Bridging::descriptors);
         let watched = pid_1.chain(renewal).chain(guarding).chain(calls);
         watched.chain(captured).chain(served).chain(bridges)
     }
@@ -357,7 +358,7 @@ impl Supervised<'_> {
 
     /// Hears what is asked for over bridges, and lets logins come back.
     fn bridge(&mut self, notify: &mut dyn FnMut(Notice)) {
-        for (news, socket) in self.bridges.iter_mut().flat_map(Bridges::news) {
+        for (news, socket) in self.bridges.iter_mut().flat_map(Bridging::look) {
             if let (Some(port), Some(served)) = (news.login, &mut self.served) {
                 served.login(port, socket);
             }

@@ -4,6 +4,8 @@ use core::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::Nearby;
+
 /// How long a login may take.
 pub const LOGIN_LASTS: Duration = Duration::from_mins(10);
 
@@ -18,6 +20,9 @@ pub struct BridgeOrder {
     pub published: Vec<u16>,
     /// What commands may write: no program is taken from there.
     pub reach: Vec<String>,
+    /// What is this machine, or beside it: no URL leads there unless a bridge names it. Later it comes
+    /// by itself, as a message, whenever it has changed.
+    pub nearby: Nearby,
 }
 
 /// Something was asked for over a bridge.

@@ -120,8 +120,7 @@ impl Network {
     ///
     /// # Errors
     /// The special range in which the address lies, when no rule of that protocol and port names
-    /// it. A wider range doesn't: `0.0.0.0/0` stands for addresses of the internet, and whoever
-    /// means a private network writes it.
+    /// it; see [`HostPattern::contains_special`].
     pub fn may_dial(
         &self,
         protocol: Protocol,
@@ -130,13 +129,7 @@ impl Network {
         nearby: &Nearby,
     ) -> Result<(), SpecialRange> {
         let Some(special) = nearby.special_range(address) else { return Ok(()) };
-        let names = |rule: &HostRule| match &rule.host {
-            HostPattern::Range(range) => range.contains(address) && special.range.covers(range),
-            HostPattern::Name(_)
-            | HostPattern::Below(_)
-            | HostPattern::Loopback
-            | HostPattern::Registry(_) => false,
-        };
+        let names = |rule: &HostRule| rule.host.contains_special(address, &special);
         let mut rules = self.allow.iter().map(|rule| &rule.value);
         let is_named = rules.any(|rule| rule.is_for(protocol, port) && names(rule));
         if is_named { Ok(()) } else { Err(special) }

@@ -2,6 +2,9 @@
 
 use core::net::IpAddr;
 
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
 use super::special::{Row, around_or};
 use super::{AddressRange, SpecialRange};
 
@@ -9,7 +12,8 @@ const OWN: &str = "this host's own addresses";
 const BESIDE: &str = "this host's local network";
 const UNREAD: &str = "whether it is this host or beside it can't be read";
 
-/// The addresses that are special on this machine alone.
+/// The addresses that are special on this machine alone. In JSON they are what they were made of, or
+/// `null` where the machine doesn't tell.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Nearby(Option<Vec<Row>>);
 
@@ -53,5 +57,36 @@ impl Nearby {
             Some(rows) => around_or(&range, rows),
             None => around_or(&range, &[(UNREAD, range)]),
         }
+    }
+}
+
+/// As it is told to another process.
+#[derive(Serialize, Deserialize)]
+struct Told {
+    own: Vec<String>,
+    beside: Vec<String>,
+}
+
+impl Serialize for Nearby {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let named = |rows: &[Row], name| {
+            let those = rows.iter().filter(|row| row.0 == name);
+            those.map(|(_, range)| range.to_string()).collect()
+        };
+        let told = |rows: &Vec<Row>| Told { own: named(rows, OWN), beside: named(rows, BESIDE) };
+        self.0.as_ref().map(told).serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Nearby {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let Some(told) = Option::<Told>::deserialize(deserializer)? else {
+            return Ok(Self::unread());
+        };
+        let ranges = |texts: &[String]| {
+            let ranges = texts.iter().map(|text| AddressRange::parse(text));
+            ranges.collect::<Result<Vec<_>, _>>().map_err(D::Error::custom)
+        };
+        Ok(Self::new(ranges(&told.own)?, ranges(&told.beside)?))
     }
 }

@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-use super::{AddressRange, HostName, Ports, special};
+use super::{AddressRange, HostName, Ports, SpecialRange, special};
 
 /// One thing that may be reached: a host or several, at ports of one protocol.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -102,6 +102,13 @@ impl HostPattern {
     /// Returns whether an address is meant by itself.
     pub fn contains(&self, address: IpAddr) -> bool {
         matches!(self, Self::Range(range) if range.contains(address))
+    }
+
+    /// Returns whether an address of a special range is meant by itself. A wider range doesn't mean
+    /// it: `0.0.0.0/0` stands for addresses of the internet, and whoever means a private network
+    /// writes it.
+    pub fn contains_special(&self, address: IpAddr, special: &SpecialRange) -> bool {
+        matches!(self, Self::Range(range) if range.contains(address) && special.range.covers(range))
     }
 
     /// Returns how many bits its addresses share: the more, the fewer they are.

@@ -1,12 +1,14 @@
 //! This machine itself and what is beside it, at public addresses: a name leads there only where a rule
 //! names the address as well.
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
 
 use super::rules::reached_by;
 use super::world::NetWorld;
 use super::world::places::{MACHINE, NEIGHBOUR};
-use crate::harness::{Running, debian_program, endow, project, said};
+use crate::harness::{Running, debian_program, endow, project, said, soon};
 
 /// Asks once for each line.
 const ASKS: &str = "import sys, urllib.request
@@ -87,6 +89,35 @@ fn change_of_the_network_during_a_run_counts() {
     asks("closed");
     world.change("addr del 203.0.113.2/28 dev machine0");
     asks("open");
+}
+
+/// Opens each line, and says what came of it.
+const OPENS: &str = "while read -r url; do said=$(xdg-open $url 2>&1); echo ${said:-opened}; done";
+
+#[test]
+fn browser_is_sent_neither_to_this_machine_nor_to_a_neighbour() {
+    let Some(mut world) = NetWorld::start() else { return };
+    let program = world.files().write("desktop/xdg-open", "#!/bin/sh\n");
+    fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).expect("executable");
+    let open = ["--bridge", "browser", "--bridge", "browser:[2001:db8::1]:8080"];
+    let mut endow = world.endow(["run"].into_iter().chain(open));
+    let desktop = program.parent().expect("a directory").display();
+    endow.env("PATH", format!("{desktop}:/usr/bin:/bin:/usr/sbin:/sbin"));
+    endow.args(["--", "sh", "-c", OPENS]).stdin(Stdio::piped());
+    let mut running = Running::start(&mut endow);
+    let mut asks = |url: &str, word: &str| {
+        running.say(&format!("{url}\n"));
+        running.line().contains(word)
+    };
+    let near = "the machine's own or its local network's";
+    assert!(asks("http://203.0.113.1:8080/", near));
+    assert!(asks("http://198.51.100.10/", near));
+    assert!(asks("http://[2001:db8:1::10]/", near));
+    assert!(asks("http://localhost.localdomain:8080/", "a local network's"));
+    assert!(asks("http://[2001:db8::1]:8080/", "opened"));
+    assert!(asks("http://203.0.113.10/", "opened"));
+    world.change("addr add 203.0.113.2/28 dev machine0");
+    soon("the change is told", || asks("http://203.0.113.10/", near));
 }
 
 /// The first socket that is bound is told of changes.

@@ -5,10 +5,10 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixListener;
 
-use endow_policy::{AdapterAnswer, BridgeNews, BridgeOrder};
+use endow_policy::{AdapterAnswer, BridgeNews, BridgeOrder, Nearby};
 use rustix::io::Errno;
 use rustix::net::sockopt::{socket_acceptconn, socket_domain, socket_type};
-use rustix::net::{AddressFamily, SendFlags, SocketType, send};
+use rustix::net::{AddressFamily, SendFlags, SocketType, recv, send};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, recvmsg};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, sendmsg};
 
@@ -59,6 +59,30 @@ pub(crate) fn answer(launcher: BorrowedFd<'_>, answer: &AdapterAnswer) -> io::Re
     let text = serde_json::to_vec(answer)?;
     send(launcher, &text, SendFlags::NOSIGNAL)?;
     Ok(())
+}
+
+/// What the launcher says while it is served.
+#[derive(Debug)]
+pub(crate) enum Told {
+    /// What is near has changed. Where that can't be read, every address may be.
+    Nearby(Nearby),
+    /// Nothing, after all.
+    Nothing,
+    /// It will say nothing more.
+    End,
+}
+
+/// Reads one message of the launcher's, without waiting.
+pub(crate) fn told(launcher: BorrowedFd<'_>) -> Told {
+    let mut bytes = vec![0; ORDER_MAX];
+    match recv(launcher, &mut bytes[..], RecvFlags::DONTWAIT | RecvFlags::TRUNC) {
+        Ok((_, length @ 1..)) => {
+            let text = bytes.get(..length).unwrap_or_default();
+            Told::Nearby(serde_json::from_slice(text).unwrap_or_else(|_| Nearby::unread()))
+        }
+        Err(Errno::AGAIN | Errno::INTR) => Told::Nothing,
+        Ok((_, 0)) | Err(_) => Told::End,
+    }
 }
 
 /// Tells what was done or refused, and hands over the socket of a login. A launcher that doesn't

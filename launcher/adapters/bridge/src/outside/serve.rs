@@ -8,11 +8,10 @@ use std::time::{Duration, Instant};
 
 use endow_policy::{Bridge, BridgeKind, BridgeNews, BridgeOrder};
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::net::{RecvFlags, recv};
 
 use super::judge::Hosts;
 use super::login::{Login, Logins};
-use super::order::tell;
+use super::order::{Told, tell, told};
 use super::pace::Pace;
 use super::programs::{Program, Programs};
 use super::start::Started;
@@ -80,7 +79,7 @@ impl Bridges {
         };
         let browser = way(BridgeKind::Browser)?;
         let (clipboard, notify) = (way(BridgeKind::Clipboard)?, way(BridgeKind::Notify)?);
-        let hosts = Hosts::of(&open);
+        let hosts = Hosts::of(&open, order.nearby.clone());
         let logins = Logins::of(&open, order.published.clone());
         let started = Started::new(programs);
         Ok(Self { hosts, logins, browser, clipboard, notify, started })
@@ -131,8 +130,12 @@ pub(crate) fn until_gone(launcher: BorrowedFd<'_>, listener: &UnixListener, brid
             continue;
         }
         let [heard, asked] = [0, 1].map(|number| !polled[number].revents().is_empty());
-        if heard && is_gone(launcher) {
-            return;
+        if heard {
+            match told(launcher) {
+                Told::Nearby(nearby) => bridges.hosts.surround(nearby),
+                Told::Nothing => {}
+                Told::End => return,
+            }
         }
         if asked {
             match listener.accept() {
@@ -141,13 +144,6 @@ pub(crate) fn until_gone(launcher: BorrowedFd<'_>, listener: &UnixListener, brid
             }
         }
     }
-}
-
-/// Reads what the launcher says, which is nothing, to its end.
-fn is_gone(launcher: BorrowedFd<'_>) -> bool {
-    use rustix::io::Errno;
-    let said = recv(launcher, &mut [0_u8; 16][..], RecvFlags::DONTWAIT);
-    !matches!(said, Ok((_, 1..)) | Err(Errno::AGAIN | Errno::INTR))
 }
 
 impl Bridges {

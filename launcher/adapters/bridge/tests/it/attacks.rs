@@ -1,7 +1,7 @@
 //! What a hostile client tries. The control of each is that the same does happen in `ways`.
 
 use endow_bridge::Request;
-use endow_policy::AdapterAnswer;
+use endow_policy::{AdapterAnswer, AddressRange, Nearby};
 
 use crate::harness::World;
 
@@ -29,6 +29,22 @@ fn other_schemes_and_hosts_are_not_opened() {
     }
     assert_eq!(adapter.open(URL), "done\n");
     assert_eq!(world.notes(1)[0].words, format!("xdg-open\n{URL}\n"));
+}
+
+/// A machine moves: what is near comes in a message.
+#[test]
+fn what_is_near_is_not_opened() {
+    let world = World::with(&["xdg-open"]);
+    let adapter = world.serving(&["browser"]);
+    let url = "http://192.0.2.7/";
+    let near = AddressRange::parse("192.0.2.0/24").expect("a range");
+    for nearby in [Nearby::new([], [near]), Nearby::unread()] {
+        adapter.surround(&nearby);
+        assert!(adapter.open(url).starts_with("refused: "), "{nearby:?}");
+    }
+    adapter.surround(&Nearby::default());
+    assert_eq!(adapter.open(url), "done\n");
+    world.notes(1);
 }
 
 #[test]

@@ -11,7 +11,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use endow_bridge::Request;
-use endow_policy::{AdapterAnswer, BridgeNews, BridgeOrder};
+use endow_policy::{AdapterAnswer, BridgeNews, BridgeOrder, Nearby};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, recv, sendmsg};
 
@@ -75,6 +75,7 @@ impl World {
             published: Vec::new(),
             search: self.search.clone(),
             reach: vec![self.path("live").display().to_string()],
+            nearby: Nearby::default(),
         };
         send(&ours, &serde_json::to_vec(&order).expect("json"), &listener);
         let mut bytes = vec![0; 1 << 14];
@@ -158,6 +159,13 @@ impl Adapter {
 
     pub(crate) fn open(&self, url: &str) -> String {
         self.ask(&Request::Open(url.to_owned()))
+    }
+
+    /// Tells it what is near from now on.
+    pub(crate) fn surround(&self, nearby: &Nearby) {
+        let launcher = self.launcher.as_ref().expect("it is there");
+        let text = serde_json::to_vec(nearby).expect("json");
+        rustix::net::send(launcher, &text, SendFlags::empty()).expect("sent");
     }
 
     pub(crate) fn connect(&self) -> UnixStream {
