@@ -26,7 +26,7 @@ pub(super) fn registries(outside: &Outside<'_>) -> Result<Vec<Named>, RegistryFa
     let mut options = Options::new();
     for path in files(outside) {
         let text = outside.text(&path)?.unwrap_or_default();
-        let found = parse(&text).into_iter();
+        let found = parse(&text).ok_or_else(|| malformed(&path))?.into_iter();
         options.extend(found.map(|(key, value)| (key, Named::new(path.display(), value))));
     }
     let index = option(outside, &options, INDEX, "PIP_INDEX_URL");
@@ -36,6 +36,12 @@ pub(super) fn registries(outside: &Outside<'_>) -> Result<Vec<Named>, RegistryFa
         registries.extend(address.split_whitespace().map(|address| Named::new(&place, address)));
     }
     Ok(registries)
+}
+
+/// pip does not work with such a file either: whatever else is known is not what its user means.
+fn malformed(path: &Path) -> RegistryFault {
+    let reason = "it is not in the form of pip's configuration".to_owned();
+    RegistryFault::Unreadable { path: path.display().to_string(), reason }
 }
 
 /// The files that pip reads, weakest first. One that the user names stands for the user's own; the
@@ -99,33 +105,37 @@ fn named_in(script: &str) -> Option<&str> {
     (line.starts_with('/') && name.starts_with("python") && !line.contains(' ')).then_some(line)
 }
 
-/// Reads a `pip.conf`, as Python's `configparser` does: what is indented goes on with the value
-/// above. In a name `_` and `-` are one.
-fn parse(text: &str) -> Vec<((String, String), String)> {
-    let mut options: Vec<((String, String), String)> = Vec::new();
-    let mut section = String::new();
-    let mut goes_on = false;
+/// The options of one file, by section and name.
+type Found = Vec<((String, String), String)>;
+
+/// Reads a `pip.conf`, as Python's `configparser` does: what is indented more goes on with the
+/// value above. In a name `_` and `-` are one. `None` where a line is neither a section nor an option of one.
+fn parse(text: &str) -> Option<Found> {
+    let mut options = Found::new();
+    let mut section: Option<&str> = None;
+    let mut above: Option<usize> = None;
     for line in text.lines() {
         let bare = line.trim();
         if bare.starts_with(['#', ';']) || bare.is_empty() {
             continue;
         }
-        if line.starts_with(char::is_whitespace) && goes_on {
+        let indent = line.len() - line.trim_start().len();
+        if above.is_some_and(|above| indent > above) {
             options.last_mut().into_iter().for_each(|(_, value)| value.extend([" ", bare]));
             continue;
         }
         let name = bare.strip_prefix('[').and_then(|rest| rest.split_once(']'));
-        if let Some((name, _)) = name {
-            name.clone_into(&mut section);
+        if let Some((name, _)) = name.filter(|(name, _)| !name.is_empty()) {
+            (section, above) = (Some(name), None);
+            continue;
         }
-        let pair = bare.split_once(['=', ':']).filter(|_| name.is_none());
-        options.extend(pair.map(|(key, value)| {
-            let key = key.trim().to_lowercase().replace('_', "-");
-            ((section.clone(), key.trim_start_matches('-').to_owned()), value.trim().to_owned())
-        }));
-        goes_on = pair.is_some();
+        let (key, value) = bare.split_once(['=', ':'])?;
+        let key = Some(key.trim().to_lowercase().replace('_', "-")).filter(|it| !it.is_empty())?;
+        let key = (section?.to_owned(), key.trim_start_matches('-').to_owned());
+        options.push((key, value.trim().to_owned()));
+        above = Some(indent);
     }
-    options
+    Some(options)
 }
 
 #[cfg(test)]
@@ -146,15 +156,15 @@ mod tests {
 
     #[test]
     fn options_of_a_file() {
-        let text = "index-url = https://none.example\n[global]\n# comment\nIndex_URL: https://a.example/x\n\
+        let text = "; comment\n[global]\n# comment\nIndex_URL: https://a.example/x\n\
             extra-index-url =\n    https://b.example\n    ; comment\n\n    https://c.example\n[install]\n\
-            \x20 trusted-host = x\n--index-url=https://d.example\n";
-        let found = parse(text);
+            \x20 trusted-host = x\n\x20 timeout = 9\n--index-url=https://d.example\n";
+        let found = parse(text).expect("options");
         let expected = [
-            ("", "index-url", "https://none.example"),
             ("global", "index-url", "https://a.example/x"),
             ("global", "extra-index-url", " https://b.example https://c.example"),
             ("install", "trusted-host", "x"),
+            ("install", "timeout", "9"),
             ("install", "index-url", "https://d.example"),
         ];
         let expected = expected
@@ -169,6 +179,28 @@ mod tests {
         {
             drop(parse(text));
         }
+    }
+
+    /// `configparser` raises an error at each.
+    #[test]
+    fn file_that_pip_cannot_read_is_a_fault() {
+        for text in [
+            "[global\nindex-url = https://a.example\n",
+            "index-url = https://a.example\n[global]\n",
+            "[global]\nindex-url\n",
+            "[global]\n= https://a.example\n",
+            "[]\nindex-url = https://a.example\n",
+            "  x\n",
+        ] {
+            assert_eq!(parse(text), None, "{text}");
+        }
+        let mut host = Host::new();
+        host.program("bin/python3", PYTHON);
+        let file = host.write("home/.config/pip/pip.conf", "[global\nindex-url = x\n");
+        let reason = "it is not in the form of pip's configuration";
+        check(&mut host, Err(&format!("can't be read: {}: {reason}", file.display())));
+        host.set("PIP_INDEX_URL", "https://a.example");
+        check(&mut host, Err(&format!("can't be read: {}: {reason}", file.display())));
     }
 
     #[test]
