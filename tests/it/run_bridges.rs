@@ -2,11 +2,11 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use crate::harness::{Said, World, said, soon};
+use crate::harness::{Running, Said, World, said, send, soon};
 
 const URL: &str = "https://a.example/x?y=$(id)&z=1";
 /// Notes its arguments and its input.
@@ -336,6 +336,27 @@ fn no_other_port_is_opened_for_a_login() {
     desktop.note();
     assert!(std::net::TcpStream::connect(("127.0.0.1", random)).is_err(), "nothing leads inside");
     assert!(running.wait().expect("ended").success());
+}
+
+#[test]
+fn end_of_the_bridges_is_told() {
+    let desktop = Desktop::new();
+    let options = ["--bridge", "browser", "--bridge", "notify"];
+    let mut command = desktop.command(&options, "echo ready; read line");
+    let told = desktop.world.root().join("told");
+    command.stderr(fs::File::create(&told).expect("a file")).stdin(Stdio::piped());
+    let mut running = Running::start(&mut command);
+    running.expect("ready");
+    let (pid, comm) = (running.pid(), |pid: i32| fs::read_to_string(format!("/proc/{pid}/comm")));
+    let started = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).expect("alive");
+    let mut started = started.split_whitespace().map(|pid| pid.parse().expect("a number"));
+    let is_it = |pid: &i32| comm(*pid).is_ok_and(|name| name == "endow-bridge\n");
+    send(9, started.find(is_it).expect("it serves"));
+    let line =
+        "endow-bridge has ended before the run; not available any more: bridges: browser, notify";
+    soon("it is told", || fs::read_to_string(&told).expect("text").contains(line));
+    running.say("\n");
+    assert_eq!(running.end(), 0);
 }
 
 fn free_port() -> u16 {

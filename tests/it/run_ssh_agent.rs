@@ -5,7 +5,9 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
-use crate::harness::{Running, Said, World, copy_of_endow, debian_program, project, said, soon};
+use crate::harness::{
+    Running, Said, World, copy_of_endow, debian_program, project, said, send, soon,
+};
 
 const KILL: i32 = 9;
 /// What the kernel calls the filter.
@@ -288,6 +290,22 @@ fn filter_ends_with_its_run() {
     // What the killed one left is taken away by the next run.
     agent.run(&[], "true").ok();
     agent.world.assert_no_run_left();
+}
+
+#[test]
+fn end_of_the_filter_is_told() {
+    let Some(agent) = Agent::start() else { return };
+    let mut command = agent.command(&["--bridge", "ssh-agent:work"], "echo ready; read line");
+    let told = agent.world.root().join("told");
+    command.stderr(fs::File::create(&told).expect("a file")).stdin(Stdio::piped());
+    let mut running = Running::start(&mut command);
+    running.expect("ready");
+    let [filter] = filters(running.pid())[..] else { panic!("not one filter") };
+    send(KILL, filter);
+    let line = "endow-ssh-agent has ended before the run; not available any more: keys";
+    soon("it is told", || fs::read_to_string(&told).expect("text").contains(line));
+    running.say("\n");
+    assert_eq!(running.end(), 0);
 }
 
 #[test]

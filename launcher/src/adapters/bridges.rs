@@ -5,9 +5,8 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use endow_policy::{BridgeNews, BridgeOrder, Nearby};
 use rustix::io::Errno;
 
-use super::process::{Adapter, AdapterError};
+use super::process::{Adapter, AdapterError, End, Helper};
 
-const PROGRAM: &str = "endow-bridge";
 /// The most requests that are kept; what came after them is counted.
 const NEWS_MAX: usize = 1_000;
 
@@ -32,8 +31,13 @@ impl Bridges {
     pub(crate) fn start(order: &BridgeOrder, listener: OwnedFd) -> Result<Self, AdapterError> {
         let refused = |error: serde_json::Error| AdapterError::Refused(error.to_string());
         let message = serde_json::to_vec(order).map_err(refused)?;
-        let adapter = Adapter::start(PROGRAM, &message, &[listener.as_fd()])?;
+        let adapter = Adapter::start(Helper::Bridges.program(), &message, &[listener.as_fd()])?;
         Ok(Self { adapter, asked: Asked::default() })
+    }
+
+    /// Returns what tells that it has ended.
+    pub(crate) fn end(&self) -> Option<End> {
+        self.adapter.end(Helper::Bridges)
     }
 
     /// Tells it what is this machine, or beside it, now. What is too long to tell is not known.

@@ -8,9 +8,8 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use zeroize::{Zeroize, Zeroizing};
 
-use super::process::{Adapter, AdapterError};
+use super::process::{Adapter, AdapterError, End, Helper};
 
-const PROGRAM: &str = "endow-broker";
 /// Room for every order, so that none leaves copies behind when it grows.
 const ORDER_MAX: usize = 256 << 10;
 
@@ -28,7 +27,12 @@ impl Broker {
             host.secret.zeroize();
         }
         written.map_err(|error| AdapterError::Refused(error.to_string()))?;
-        Adapter::start(PROGRAM, &message, &[]).map(Self)
+        Adapter::start(Helper::Broker.program(), &message, &[]).map(Self)
+    }
+
+    /// Returns what tells that it has ended.
+    pub(crate) fn end(&self) -> Option<End> {
+        self.0.end(Helper::Broker)
     }
 
     /// Puts it before a connection to the host of this number. Returns the side of the client, who

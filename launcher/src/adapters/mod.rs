@@ -19,7 +19,7 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use crate::sys;
 pub(crate) use bridges::{Asked, Bridges};
 pub(crate) use broker::Broker;
-pub(crate) use process::AdapterError;
+pub(crate) use process::{AdapterError, End, Helper};
 pub(crate) use reapi::{RemoteCache, RemoteError, order as remote_order};
 pub(crate) use secret::SecretError;
 use secret::Value;

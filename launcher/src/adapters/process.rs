@@ -100,6 +100,12 @@ impl Adapter {
         }
     }
 
+    /// Returns what tells that it has ended; nothing where the kernel has no descriptor for that.
+    pub(super) fn end(&self, of: Helper) -> Option<End> {
+        let pidfd = pidfd_open(Pid::from_child(&self.child), PidfdFlags::empty()).ok()?;
+        Some(End { of, pidfd })
+    }
+
     /// Returns what becomes readable when it says something, or is gone.
     pub(super) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         self.control.as_ref().map(AsFd::as_fd)
@@ -140,6 +146,48 @@ impl Drop for Adapter {
             self.child.kill().unwrap_or_default();
         }
         drop(self.child.wait());
+    }
+}
+
+/// Which process of endow's own it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Helper {
+    /// The one that adds secrets to requests.
+    Broker,
+    /// The one before the user's ssh-agent.
+    SshAgent,
+    /// The one that serves bridges.
+    Bridges,
+}
+
+impl Helper {
+    /// Returns the name of its program.
+    pub(crate) const fn program(self) -> &'static str {
+        match self {
+            Self::Broker => "endow-broker",
+            Self::SshAgent => "endow-ssh-agent",
+            Self::Bridges => "endow-bridge",
+        }
+    }
+}
+
+/// What tells that such a process has ended.
+#[derive(Debug)]
+pub(crate) struct End {
+    /// Which one.
+    pub(crate) of: Helper,
+    pidfd: OwnedFd,
+}
+
+impl End {
+    /// Returns what becomes readable then.
+    pub(crate) fn descriptor(&self) -> BorrowedFd<'_> {
+        self.pidfd.as_fd()
+    }
+
+    /// Returns whether it has ended.
+    pub(crate) fn has_come(&self) -> bool {
+        wait(self.pidfd.as_fd(), Duration::ZERO).is_some()
     }
 }
 

@@ -4,21 +4,22 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use endow_policy::SshAgentOrder;
 
-use super::process::{Adapter, AdapterError};
-
-const PROGRAM: &str = "endow-ssh-agent";
+use super::process::{Adapter, AdapterError, End, Helper};
 
 /// The filter of a run. Dropped, it ends.
 #[derive(Debug)]
-pub(crate) struct SshAgentFilter(
-    #[expect(dead_code, reason = "it serves until it is dropped")] Adapter,
-);
+pub(crate) struct SshAgentFilter(Adapter);
 
 impl SshAgentFilter {
     /// Starts it. From then on nobody else has the socket that listens.
     pub(crate) fn start(order: &SshAgentOrder, listener: OwnedFd) -> Result<Self, AdapterError> {
         let refused = |error: serde_json::Error| AdapterError::Refused(error.to_string());
         let message = serde_json::to_vec(order).map_err(refused)?;
-        Adapter::start(PROGRAM, &message, &[listener.as_fd()]).map(Self)
+        Adapter::start(Helper::SshAgent.program(), &message, &[listener.as_fd()]).map(Self)
+    }
+
+    /// Returns what tells that it has ended.
+    pub(crate) fn end(&self) -> Option<End> {
+        self.0.end(Helper::SshAgent)
     }
 }

@@ -24,7 +24,7 @@ use crate::plan::step::{Buffered, Guard, InitStep, Upper};
 use crate::plan::{ChosenKeys, Plan, ssh_agent};
 use crate::probe::HostObjects;
 use crate::supervise::{
-    self, Attempt, Calls, Capture, Ended, Guarding, Judge, Layers, Left, Measured, Notice,
+    self, Attempt, Beside, Calls, Capture, Ended, Guarding, Judge, Layers, Left, Measured, Notice,
     Observed, Observer, Over, PublishedFile, Publisher, Recorder, Renewal, Supervised, Terminal,
     Watching,
 };
@@ -111,13 +111,16 @@ pub(crate) fn run(
     let mut served = network(plan, prepared, given.tells_processes, notify)?;
     let filter = filter(plan, prepared)?;
     let bridges = bridges::serve(plan, prepared)?;
+    let broker = served.as_ref().and_then(Served::end_of_broker);
+    let ends = broker.into_iter().chain(filter.as_ref().and_then(SshAgentFilter::end)).collect();
     let sandbox = spawn(given.begun, plan, prepared)?;
     prepared.hand_over();
     served.iter_mut().for_each(Served::take_descriptors);
     let supervised = Supervised::new(sandbox, &plan.supervise, renewal, plan.starts_own_session());
     let supervised = supervised.capturing(given.capture).answering(calls).measuring(measured);
     let guarding = guarded(planned, watching)?;
-    let supervised = supervised.serving(served).guarding(guarding).bridging(bridges);
+    let supervised =
+        supervised.serving(served).guarding(guarding).beside(Beside::new(bridges, ends));
     let supervised = supervised.resting(given.rests);
     let mut set = [supervised];
     let spawned = Instant::now();

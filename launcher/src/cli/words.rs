@@ -1,10 +1,11 @@
 //! Short texts that several commands share.
 
-use endow_policy::AllowWord;
+use endow_policy::{AllowWord, Secret, SecretUse, Stated};
 
 use super::denials;
 use super::stages::Planned;
 use super::{bridges, connections};
+use crate::adapters::Helper;
 use crate::supervise::Notice;
 
 /// Returns the list that `--allow help` prints.
@@ -42,7 +43,30 @@ pub(crate) fn notice(notice: &Notice, planned: &Planned) -> String {
         Notice::Connection(entry) => connections::line(entry),
         Notice::Denied(denied) => denials::line(denied),
         Notice::Bridge(news) => bridges::line(news),
+        Notice::Lost(helper) => lost(*helper, planned),
     }
+}
+
+/// Says what is not there any more without a process of endow's own.
+fn lost(helper: Helper, planned: &Planned) -> String {
+    let plan = &planned.plan;
+    let what = match helper {
+        Helper::Broker => {
+            let added = |it: &&Stated<Secret>| matches!(it.value.to, SecretUse::Header(_));
+            let names = plan.secrets.iter().filter(added).map(|it| it.value.name.clone());
+            format!("secrets that it added: {}", listed(names))
+        }
+        Helper::SshAgent => "keys of the ssh-agent".to_owned(),
+        Helper::Bridges => {
+            let open = plan.bridges.iter().flat_map(|it| &it.open);
+            format!("bridges: {}", listed(open.map(|it| it.value.to_string())))
+        }
+    };
+    format!("{} has ended before the run; not available any more: {what}", helper.program())
+}
+
+fn listed(names: impl Iterator<Item = String>) -> String {
+    names.collect::<Vec<_>>().join(", ")
 }
 
 /// Returns the place of a name that is kept covered.

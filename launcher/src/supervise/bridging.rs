@@ -4,7 +4,7 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 
 use endow_policy::{BridgeNews, Nearby};
 
-use crate::adapters::{Asked, Bridges};
+use crate::adapters::{Asked, Bridges, End};
 use crate::network::nearby::Surroundings;
 
 /// The process that serves bridges, and what it knows.
@@ -19,6 +19,11 @@ impl Bridging {
     /// Takes the process, with what it was told of its surroundings. Without these it is told no more.
     pub(crate) fn new(bridges: Bridges, surroundings: Option<Surroundings>, known: Nearby) -> Self {
         Self { bridges, surroundings, known }
+    }
+
+    /// Returns what tells that it has ended.
+    pub(super) fn end(&self) -> Option<End> {
+        self.bridges.end()
     }
 
     /// Returns what becomes readable when there is something to do.

@@ -6,6 +6,7 @@ use endow_policy::{BridgeNews, PublishedPort};
 
 use super::guard::{HeldName, News};
 use super::observe::Denied;
+use crate::adapters::Helper;
 use crate::apply::Message;
 use crate::network::Entry;
 use crate::sys::signal::SignalSet;
@@ -92,6 +93,8 @@ pub(crate) enum Notice {
     Denied(Denied),
     /// Something was asked for over a bridge.
     Bridge(BridgeNews),
+    /// A process of endow's own has ended before the run.
+    Lost(Helper),
 }
 
 impl From<News> for Notice {

@@ -2,6 +2,7 @@
 //! [`decide`](decide::decide) says what follows, and the loop does it.
 
 mod aside;
+mod beside;
 mod bridging;
 mod caller;
 mod calls;
@@ -26,6 +27,7 @@ mod terminal;
 mod watch;
 
 pub(crate) use aside::Over;
+pub(crate) use beside::Beside;
 pub(crate) use bridging::Bridging;
 pub(crate) use calls::Calls;
 pub(crate) use capture::Capture;

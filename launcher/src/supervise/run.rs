@@ -7,7 +7,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::RecvFlags;
 
-use super::bridging::Bridging;
+use super::beside::Beside;
 use super::calls::Calls;
 use super::capture::Capture;
 use super::decide::{Decision, State, decide};
@@ -53,7 +53,7 @@ pub(crate) struct Supervised<'a> {
     measured: Option<Measured>,
     capture: Option<Capture>,
     served: Option<Served>,
-    bridges: Option<Bridging>,
+    beside: Beside,
     rest: Rest,
     ended: Option<Ended>,
 }
@@ -107,7 +107,7 @@ impl<'a> Supervised<'a> {
             measured: None,
             capture: None,
             served: None,
-            bridges: None,
+            beside: Beside::default(),
             rest: Rest::default(),
             ended: None,
         }
@@ -143,9 +143,9 @@ impl<'a> Supervised<'a> {
         self
     }
 
-    /// Hears what is asked for over bridges.
-    pub(crate) fn bridging(mut self, bridges: Option<Bridging>) -> Self {
-        self.bridges = bridges;
+    /// Hears what is asked for over bridges, and which process of endow's own ends.
+    pub(crate) fn beside(mut self, beside: Beside) -> Self {
+        self.beside = beside;
         self
     }
 
@@ -162,7 +162,7 @@ impl<'a> Supervised<'a> {
         // On some hosts nobody can listen.
         let observed = seen.filter(|_| self.sandbox.descriptors.listener.is_some());
         let connections = self.served.map(|served| served.finish(LINGER));
-        let bridges = self.bridges.map(Bridging::finish);
+        let bridges = self.beside.finish();
         let Descriptors { layers, handed, user, mount, network, .. } = self.sandbox.descriptors;
         let mut namespaces: Vec<OwnedFd> = [user, mount, network].into_iter().flatten().collect();
         if self.guarding.is_some() {
@@ -276,9 +276,8 @@ impl Supervised<'_> {
         let calls = calls.flat_map(|(calls, listener)| calls.descriptors(listener));
         let served = self.served.as_ref().map(Served::descriptor);
         let guarding = self.guarding.as_ref().and_then(Guarding::descriptor);
-        let bridges = self.bridges.iter().flat_map(Bridging::descriptors);
         let watched = pid_1.chain(renewal).chain(guarding).chain(calls);
-        watched.chain(captured).chain(served).chain(bridges)
+        watched.chain(captured).chain(served).chain(self.beside.descriptors())
     }
 
     /// Returns whether a signal tells of a watched directory, and is nobody else's matter.
@@ -356,9 +355,10 @@ impl Supervised<'_> {
         served.news().iter().for_each(|entry| notify(Notice::Connection(entry.clone())));
     }
 
-    /// Hears what is asked for over bridges, and lets logins come back.
+    /// Hears what is asked for over bridges, and lets logins come back; tells what serves no more.
     fn bridge(&mut self, notify: &mut dyn FnMut(Notice)) {
-        for (news, socket) in self.bridges.iter_mut().flat_map(Bridging::look) {
+        self.beside.lost().for_each(|helper| notify(Notice::Lost(helper)));
+        for (news, socket) in self.beside.look() {
             if let (Some(port), Some(served)) = (news.login, &mut self.served) {
                 served.login(port, socket);
             }

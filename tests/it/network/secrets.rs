@@ -2,13 +2,13 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
 use super::world::{NetWorld, authority};
 use crate::escape::prober::{Attempts, script};
-use crate::harness::{Running, Said, copy_of_endow, debian_program, said, soon};
+use crate::harness::{Running, Said, copy_of_endow, debian_program, said, send, soon};
 
 /// What nobody inside must see.
 const CANARY: &str = "sk-canary-71c2f09e";
@@ -247,28 +247,53 @@ fn large_bodies_go_both_ways() {
 }
 
 /// Lists the brokers of this world: processes by that name which have its directory.
-fn brokers(world: &NetWorld) -> usize {
+fn brokers(world: &NetWorld) -> Vec<i32> {
     let root = world.files().root().display().to_string();
     let of = |it: fs::DirEntry| {
         let name = fs::read_to_string(it.path().join("comm")).ok()?;
         let at = fs::read_link(it.path().join("cwd")).ok()?;
-        (name.trim() == "endow-broker" && at.display().to_string().starts_with(&root)).then_some(())
+        let is_one = name.trim() == "endow-broker" && at.display().to_string().starts_with(&root);
+        it.file_name().to_str()?.parse().ok().filter(|_| is_one)
     };
-    fs::read_dir("/proc").expect("proc").flatten().filter_map(of).count()
+    fs::read_dir("/proc").expect("proc").flatten().filter_map(of).collect()
 }
 
 #[test]
 fn broker_ends_with_its_run() {
     let Some(world) = world() else { return };
     shell(&world, API, &[], "curl -sS $API_BASE_URL").ok();
-    assert_eq!(brokers(&world), 0);
+    assert!(brokers(&world).is_empty());
     let mut command = run(&world, API, &[]);
     command.args(["sh", "-c", "curl -sS $API_BASE_URL >/dev/null; echo $$; exec sleep 60"]);
-    command.stdin(std::process::Stdio::piped());
+    command.stdin(Stdio::piped());
     let running = Running::start(&mut command);
     running.line();
     drop(running);
-    soon("nobody is left", || brokers(&world) == 0);
+    soon("nobody is left", || brokers(&world).is_empty());
+}
+
+/// The command sees resets; the user is told why.
+#[test]
+fn end_of_the_broker_is_told() {
+    let Some(world) = world() else { return };
+    let [told, events] = ["told", "events"].map(|it| world.files().root().join(it));
+    let options = ["--events", events.to_str().expect("text")];
+    let mut command = run(&world, API, &options);
+    command.args(["sh", "-c", "echo ready; read line; curl -sS -m 9 $API_BASE_URL || exit 7"]);
+    command.stderr(fs::File::create(&told).expect("a file")).stdin(Stdio::piped());
+    let mut running = Running::start(&mut command);
+    running.expect("ready");
+    let [broker] = brokers(&world)[..] else { panic!("not one broker") };
+    send(9, broker);
+    let told = || fs::read_to_string(&told).expect("text");
+    let line =
+        "endow-broker has ended before the run; not available any more: secrets that it added: API";
+    soon("it is told", || told().contains(line));
+    running.say("\n");
+    assert_eq!(running.end(), 7);
+    assert_eq!(told().matches(line).count(), 1, "{}", told());
+    let events = fs::read_to_string(&events).expect("events");
+    assert!(events.contains(r#""data":{"program":"endow-broker"},"event":"lost""#), "{events}");
 }
 
 #[test]

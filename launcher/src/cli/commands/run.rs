@@ -192,16 +192,12 @@ fn disordered(error: StateError) -> CommandError {
 /// Says what happens while the command runs.
 fn tell_meanwhile(notice: &Notice, planned: &Planned, output: &Output) {
     let told = words::notice(notice, planned);
-    // Nobody knows a port that was chosen before it is told.
-    let is_told = match notice {
-        Notice::Published(_, port) => port.host_port == 0,
-        Notice::Unseen(_) | Notice::Uncovered(_) => true,
-        _ => false,
-    };
-    if is_told {
-        output.notice(&told);
-    } else {
-        output.detail(&told);
+    match notice {
+        Notice::Lost(_) => output.warning(&told),
+        // Nobody knows a port that was chosen before it is told.
+        Notice::Published(_, port) if port.host_port == 0 => output.notice(&told),
+        Notice::Unseen(_) | Notice::Uncovered(_) => output.notice(&told),
+        _ => output.detail(&told),
     }
 }
 

@@ -35,7 +35,7 @@ use super::spares::{Inside, Spares};
 use super::synthetic::Names;
 use super::target::Target;
 use super::waiting::{Waiter, Waiting};
-use crate::adapters::Broker;
+use crate::adapters::{Broker, End};
 use crate::plan::network::RESOLVER;
 use crate::sys::internet;
 use logins::Logins;
@@ -108,6 +108,11 @@ impl Served {
     /// Adds secrets by this broker.
     pub(crate) fn adding(&mut self, broker: Option<Broker>) {
         self.broker = broker;
+    }
+
+    /// Returns what tells that the broker has ended, if there is one.
+    pub(crate) fn end_of_broker(&self) -> Option<End> {
+        self.broker.as_ref().and_then(Broker::end)
     }
 
     /// Finds out the process of each connection.

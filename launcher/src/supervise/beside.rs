@@ -1,0 +1,44 @@
+//! The processes of endow's own beside a run: none may end before it.
+
+use std::os::fd::{BorrowedFd, OwnedFd};
+
+use endow_policy::BridgeNews;
+
+use super::bridging::Bridging;
+use crate::adapters::{Asked, End, Helper};
+
+/// The one that serves bridges, and what tells of the end of each.
+#[derive(Debug, Default)]
+pub(crate) struct Beside {
+    bridges: Option<Bridging>,
+    ends: Vec<End>,
+}
+
+impl Beside {
+    /// Hears what is asked for over bridges, and of ends.
+    pub(crate) fn new(bridges: Option<Bridging>, mut ends: Vec<End>) -> Self {
+        ends.extend(bridges.as_ref().and_then(Bridging::end));
+        Self { bridges, ends }
+    }
+
+    /// Returns what becomes readable when there is something to do.
+    pub(super) fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        let bridges = self.bridges.iter().flat_map(Bridging::descriptors);
+        bridges.chain(self.ends.iter().map(End::descriptor))
+    }
+
+    /// Returns those that have ended since this was asked last.
+    pub(super) fn lost(&mut self) -> impl Iterator<Item = Helper> {
+        self.ends.extract_if(.., |end| end.has_come()).map(|end| end.of)
+    }
+
+    /// Returns what was asked for over bridges since this was asked last.
+    pub(super) fn look(&mut self) -> Vec<(BridgeNews, Option<OwnedFd>)> {
+        self.bridges.iter_mut().flat_map(Bridging::look).collect()
+    }
+
+    /// Ends them, and returns what was asked for over bridges, when any were open.
+    pub(super) fn finish(self) -> Option<Asked> {
+        self.bridges.map(Bridging::finish)
+    }
+}
