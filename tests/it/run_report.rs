@@ -145,7 +145,8 @@ fn command_that_does_not_start_is_one_object_with_its_error() {
         told.fails(code);
         let printed = json(&told.stdout);
         assert_eq!(printed["error"]["kind"], kind, "{}", told.stdout);
-        assert_eq!(printed["outcome"]["kind"], "setup_failed", "{}", told.stdout);
+        let outcome = serde_json::json!({"kind": "setup_failed", "code": code, "signal": null});
+        assert_eq!(printed["outcome"], outcome, "{}", told.stdout);
         assert!(printed["stdout"].is_string(), "{}", told.stdout);
         let written = json(&std::fs::read_to_string(report).expect("a report"));
         assert_eq!(written["error"], printed["error"]);

@@ -131,6 +131,12 @@ impl Report {
             "kind": kind.word(), "message": message, "object": object, "hints": hints,
         });
         set(&mut self.value, "error", error);
+        // Only here it is known what the failure means: 126 and 127 are the command's.
+        let is_of_setup =
+            self.value.pointer("/outcome/kind").is_some_and(|it| it == "setup_failed");
+        if let Some(code) = self.value.pointer_mut("/outcome/code").filter(|_| is_of_setup) {
+            *code = kind.code().into();
+        }
         self
     }
 
