@@ -3,6 +3,9 @@
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
+use serde_json::json;
+
+use super::modes;
 use super::streams::{probe, supervisor};
 use super::world::NetWorld;
 use crate::harness::{Running, mark, marked, said, send, soon};
@@ -46,6 +49,25 @@ fn ended_command_leaves_no_connection() {
         assert_eq!(running.end(), 0, "{net}");
         assert!(marked(&mark).is_empty(), "{net}");
         soon("the server sees the end of all", || ended(&world) == 100);
+    }
+}
+
+/// The server reads as fast as it can, and slowly: in the buffers of the kernel is more than once.
+#[test]
+fn what_an_ended_command_has_sent_arrives_whole() {
+    for net in modes(RULE) {
+        for (port, length) in [("8", 1_000_000), ("10", 1_000_000), ("8", 10_000_000), ("10", 1)] {
+            let Some(world) = NetWorld::start() else { return };
+            said(&mut probe(&world, net, &["gone", port, &length.to_string()])).ok();
+            let counted = || world.seen().into_iter().find(|it| it["server"] == "counted");
+            soon("the server sees the end", || counted().is_some());
+            let counted = counted().expect("seen");
+            assert_eq!(
+                (&counted["bytes"], &counted["end"]),
+                (&json!(length), &json!("end")),
+                "{net} {port}"
+            );
+        }
     }
 }
 

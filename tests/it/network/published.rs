@@ -3,6 +3,7 @@
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::process::Stdio;
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -23,6 +24,18 @@ def serve():
 threading.Thread(target=serve, daemon=True).start()
 print('listens', flush=True)
 sys.stdin.read()
+";
+
+/// Answers one connection after as much of its question as was asked for, and ends.
+const ANSWERER: &str = "
+import os, socket, sys
+server = socket.create_server(('127.0.0.1', 3000))
+print('listens', flush=True)
+connection, _ = server.accept()
+connection.recv(int(sys.argv[1]))
+connection.sendall(bytes(int(sys.argv[2])))
+connection.close()
+os._exit(0)
 ";
 
 /// Asks at a port of the host.
@@ -63,6 +76,39 @@ fn port_inside_is_reached_from_the_host() {
         running.hush();
         assert_eq!(running.end(), 0);
         assert!(asked(port).is_err(), "the port outlived the run");
+    }
+}
+
+#[test]
+fn answer_of_an_ended_server_arrives_whole() {
+    if debian_program("python3").is_none() {
+        return;
+    }
+    for length in [1_000, 1_000_000] {
+        let world = project();
+        let events = world.root().join("events");
+        let mut endow = world.endow(["run", "--publish", "0:3000", "--events"]);
+        endow.arg(&events).args(["--", "python3", "-c", ANSWERER, "100", &length.to_string()]);
+        let mut running = Running::start(&mut endow);
+        running.expect("listens");
+        soon("the port is told", || chosen(&events).is_some());
+        let mut client =
+            TcpStream::connect(("127.0.0.1", chosen(&events).expect("told"))).expect("a server");
+        client.write_all(b"hello").expect("asked");
+        assert_eq!(slowly(&mut client).expect("an end"), length);
+        assert_eq!(running.end(), 0);
+    }
+}
+
+/// Reads a little at a time, to the end. Returns how much it was.
+fn slowly(from: &mut TcpStream) -> std::io::Result<usize> {
+    let (mut length, mut buffer) = (0, [0; 4096]);
+    loop {
+        match from.read(&mut buffer)? {
+            0 => return Ok(length),
+            read => length += read,
+        }
+        std::thread::sleep(Duration::from_millis(1));
     }
 }
 

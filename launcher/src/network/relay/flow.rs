@@ -11,6 +11,9 @@ use super::pipes::{PIPE_BYTES, Pipe, Pipes};
 /// How often one direction is served before others have their turn.
 const TURNS: usize = 16;
 
+/// How often one that ends is served: enough for what a socket holds.
+const RESCUE_TURNS: usize = 4 * TURNS;
+
 /// How much is copied at once where there is no pipe.
 const COPY_BYTES: usize = 64 * 1024;
 
@@ -83,6 +86,20 @@ impl Flow {
             }
         }
         Ok(true)
+    }
+
+    /// Moves what a side had said when it broke. Its end is none to be passed on.
+    pub(super) fn rescue(&mut self, from: &mut Side, to: &mut Side, tools: &mut Tools) {
+        for _ in 0..RESCUE_TURNS {
+            let moved = match &mut self.held {
+                Some(_) => self.give(to, &mut tools.pipes),
+                None if self.ended || !from.readable => return,
+                None => self.take(from, to, tools),
+            };
+            if moved.is_err() || !to.writable {
+                return;
+            }
+        }
     }
 
     /// Takes bytes only when they can be given: a side that reads nothing then costs nothing.

@@ -154,28 +154,32 @@ impl<T> Relay<T> {
         over
     }
 
-    /// Ends every connection, and hands them out.
-    pub(super) fn end_all(&mut self) -> Vec<Over<T>> {
-        let canceled = Some(Broken::By(Errno::CANCELED));
+    /// Ends every connection, and hands them out. What the near side said, or the far one of those
+    /// that are `reversed`, is the kernel's to deliver when it was passed on to its end; else the
+    /// connection breaks.
+    pub(super) fn end_all(&mut self, reversed: impl Fn(&T) -> bool) -> Vec<Over<T>> {
         let connections = std::mem::take(&mut self.connections).into_values();
-        connections.map(|gone| gone.end(canceled, &mut self.tools)).collect()
+        let end = |gone: Connection<T>| {
+            let owes = gone.owes(&reversed);
+            gone.end(owes.then_some(Broken::By(Errno::CANCELED)), &mut self.tools)
+        };
+        connections.map(end).collect()
     }
 
-    /// Returns whether one side has said what the other has not got yet: the near one, or the far
-    /// one of those that are `reversed`.
+    /// Returns whether one side has said what was not passed on yet: the near one, or the far one
+    /// of those that are `reversed`.
     pub(super) fn owes(&self, reversed: impl Fn(&T) -> bool) -> bool {
-        self.connections.iter().any(|(_, connection)| {
-            let reversed = reversed(&connection.about);
-            let said = if reversed { &connection.back } else { &connection.out };
-            !said.closed
-        })
+        self.connections.iter().any(|(_, connection)| connection.owes(&reversed))
     }
 }
 
 impl<T> Connection<T> {
     fn pump(&mut self, tools: &mut Tools) -> Result<bool, Broken> {
         let passes = self.passes()?;
-        let out = passes && self.out.pump(&mut self.near, &mut self.far, tools)?;
+        let (near, far) = (&mut self.near, &mut self.far);
+        let out = if passes { self.out.pump(near, far, tools) } else { Ok(false) };
+        // Where nobody takes what the near side says, what it was told still arrives.
+        let out = out.inspect_err(|_| self.back.rescue(far, near, tools))?;
         let back = self.back.pump(&mut self.far, &mut self.near, tools)?;
         Ok(out || back)
     }
@@ -192,6 +196,11 @@ impl<T> Connection<T> {
 
     fn is_over(&self) -> bool {
         self.out.closed && self.back.closed
+    }
+
+    fn owes(&self, reversed: impl Fn(&T) -> bool) -> bool {
+        let said = if reversed(&self.about) { &self.back } else { &self.out };
+        !said.closed
     }
 
     /// An end by an error is passed on as one: both sides see a reset, and none takes half of what

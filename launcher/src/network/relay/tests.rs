@@ -134,6 +134,47 @@ fn a_reset_of_one_side_is_seen_by_the_other() {
     }
 }
 
+#[test]
+fn what_a_side_said_before_its_reset_arrives() {
+    let mut running = Running::new();
+    let (mut near, mut far) = running.join(0);
+    let bytes = pattern(30_000);
+    far.write_all(&bytes).unwrap();
+    near.write_all(b"that nobody reads").unwrap();
+    reset(far.into());
+    running.run_until(|it| !it.over.is_empty());
+    let mut arrived = Vec::new();
+    let error = near.read_to_end(&mut arrived).unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset);
+    assert!(arrived == bytes, "{} bytes", arrived.len());
+}
+
+#[test]
+fn what_was_passed_on_whole_arrives_after_the_end_of_all() {
+    for reversed in [false, true] {
+        let mut running = Running::new();
+        let sides = [running.join(0), running.join(1)];
+        let [(ends, mut whole), (stays, mut half)] =
+            sides.map(|(near, far)| if reversed { (far, near) } else { (near, far) });
+        let bytes = pattern(400_000);
+        for mut sender in [&ends, &stays] {
+            sender.write_all(&bytes).unwrap();
+        }
+        drop(ends);
+        running.run_until(|it| {
+            it.relay.connections.iter().filter(|(_, it)| it.owes(|_| reversed)).count() == 1
+        });
+        let mut over = running.relay.end_all(|_| reversed);
+        over.sort_by_key(|over| over.about);
+        let broken: Vec<_> = over.iter().map(|over| over.broken).collect();
+        assert_eq!(broken, [None, Some(Broken::By(Errno::CANCELED))]);
+        let mut arrived = Vec::new();
+        whole.read_to_end(&mut arrived).unwrap();
+        assert!(arrived == bytes, "{} bytes", arrived.len());
+        assert!(half.read_to_end(&mut arrived).is_err());
+    }
+}
+
 /// More of them than there are pipes: the others go on all the same, and nothing grows.
 #[test]
 fn who_never_reads_stops_nobody() {

@@ -260,7 +260,7 @@ impl Served {
             self.wait(until);
             self.look(None);
         }
-        let over = self.relay.end_all();
+        let over = self.relay.end_all(is_published);
         self.note(&over);
         let gone = self.datagrams.let_go(&self.poll, None);
         self.note_datagrams(&gone);
@@ -276,8 +276,7 @@ impl Served {
 
     /// Whether something that the command said may still have to go out. Nobody inside says more.
     fn owes(&self) -> bool {
-        let published = |about: &About| matches!(about.target, Target::Published(_));
-        self.relay.owes(published) || self.outgoing.len() > 0 || self.waiting.has_connections()
+        self.relay.owes(is_published) || self.outgoing.len() > 0 || self.waiting.has_connections()
     }
 
     fn wait(&self, until: Instant) {
@@ -292,6 +291,11 @@ impl Served {
     pub(crate) fn news(&mut self) -> &[Entry] {
         self.log.news()
     }
+}
+
+/// Whether the command has the far side.
+fn is_published(about: &About) -> bool {
+    matches!(about.target, Target::Published(_))
 }
 
 /// Prepares to serve what a plan says, with names resolved as on this machine.

@@ -151,6 +151,14 @@ def held(count, mark):
     wait()
 
 
+def gone(port, length):
+    """This side ends with its process, which waits for nobody."""
+    one = connected(port)
+    one.sendall(bytes(length))
+    one.close()
+    os._exit(0)
+
+
 def absent(*places):
     """A server that is not there ends a connection, at its start or at the first read, and is no harm
     to another."""

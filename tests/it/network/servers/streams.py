@@ -6,6 +6,7 @@ import socketserver
 import struct
 import subprocess
 import threading
+import time
 
 from noted import note, place
 
@@ -44,6 +45,18 @@ def source(one):
     note("rest", bytes=sum(map(len, chunks(one))))
 
 
+def counted(one, pause):
+    """Reads a little at a time, and says how much came, and whether it was the end."""
+    length, end = 0, "end"
+    try:
+        while data := one.recv(4096):
+            length += len(data)
+            time.sleep(pause)
+    except OSError as error:
+        end = error.strerror
+    note("counted", bytes=length, end=end)
+
+
 def hold(one):
     """Never reads; goes away when the world does."""
     threading.Event().wait()
@@ -63,7 +76,8 @@ def ssh(one, config):
         subprocess.run(["/usr/sbin/sshd", "-i", "-f", config], stdin=one, stdout=one, timeout=60)
 
 
-KINDS = {"echo": echo, "digest": digest, "source": source, "hold": hold, "dies": dies, "ssh": ssh}
+KINDS = {"echo": echo, "digest": digest, "source": source, "counted": counted, "hold": hold}
+KINDS |= {"dies": dies, "ssh": ssh}
 
 
 class Server(socketserver.ThreadingTCPServer):

@@ -121,6 +121,9 @@ fn web(host: &str, root: &Path) -> Vec<Value> {
     let mut servers: Vec<Value> = plain.map(|(kind, port)| server(kind, host, port)).into();
     servers.extend([443, 8443].map(|port| https(host, port, root)));
     servers.extend([7, 443].map(|port| server("datagrams", host, port)));
+    for (port, pause) in [(8, 0.0), (10, 0.001)] {
+        servers.push(json!({ "kind": "counted", "host": host, "port": port, "pause": pause }));
+    }
     let config = root.join("ssh/sshd_config");
     servers.push(json!({ "kind": "ssh", "host": host, "port": 2222, "config": config }));
     servers
