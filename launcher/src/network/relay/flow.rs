@@ -102,6 +102,21 @@ impl Flow {
         }
     }
 
+    /// Moves at most so many of the first bytes. Returns how many went.
+    pub(super) fn begin(
+        &mut self,
+        (from, to): (&mut Side, &mut Side),
+        length: usize,
+        tools: &mut Tools,
+    ) -> Result<usize, Errno> {
+        let before = self.bytes;
+        let length = length.min(COPY_BYTES);
+        if to.writable {
+            self.copy(from, to, tools.buffer.get_mut(..length).unwrap_or_default())?;
+        }
+        Ok(usize::try_from(self.bytes - before).unwrap_or_default())
+    }
+
     /// Takes bytes only when they can be given: a side that reads nothing then costs nothing.
     fn take(&mut self, from: &mut Side, to: &mut Side, tools: &mut Tools) -> Result<(), Errno> {
         let Some(pipe) = tools.pipes.borrow() else {

@@ -19,7 +19,7 @@ use super::poll::{News, Poll, Source};
 use super::slab::{Key, Slab};
 pub(super) use dial::{Dial, Dialed, Place};
 use flow::{Flow, Side, Tools};
-use gate::Passage;
+use gate::{Gate, Passage};
 
 /// All connections that stand, of which `T` is known.
 #[derive(Debug)]
@@ -45,8 +45,8 @@ struct Connection<T> {
     out: Flow,
     back: Flow,
     queued: bool,
-    /// The server for which the first bytes must be.
-    expected: Option<String>,
+    /// What stands before the server for which the first bytes must be.
+    gate: Option<Gate>,
     about: T,
 }
 
@@ -96,7 +96,7 @@ impl<T> Relay<T> {
             out: Flow::default(),
             back: Flow::default(),
             queued: true,
-            expected,
+            gate: expected.map(Gate::new),
             about,
         });
         self.queue.push_back(key);
@@ -175,23 +175,31 @@ impl<T> Relay<T> {
 
 impl<T> Connection<T> {
     fn pump(&mut self, tools: &mut Tools) -> Result<bool, Broken> {
-        let passes = self.passes()?;
+        let begun = self.begin(tools)?;
         let (near, far) = (&mut self.near, &mut self.far);
-        let out = if passes { self.out.pump(near, far, tools) } else { Ok(false) };
+        let out = begun.map_or_else(|| self.out.pump(near, far, tools), Ok);
         // Where nobody takes what the near side says, what it was told still arrives.
         let out = out.inspect_err(|_| self.back.rescue(far, near, tools))?;
         let back = self.back.pump(&mut self.far, &mut self.near, tools)?;
         Ok(out || back)
     }
 
-    fn passes(&mut self) -> Result<bool, Broken> {
-        let Some(expected) = &self.expected else { return Ok(true) };
-        match gate::look(&mut self.near, expected)? {
-            Passage::Waits => return Ok(false),
+    /// Lets through what may go on while a gate stands. Returns whether there may be more without
+    /// waiting; `None` when there is no gate any more.
+    fn begin(&mut self, tools: &mut Tools) -> Result<Option<bool>, Broken> {
+        let Some(gate) = &mut self.gate else { return Ok(None) };
+        match gate.look(&mut self.near)? {
+            Passage::Waits => return Ok(Some(false)),
             Passage::Refused => return Err(Broken::OtherServer),
-            Passage::Free => self.expected = None,
+            Passage::Part(length) => {
+                let sides = (&mut self.near, &mut self.far);
+                let given = self.out.begin(sides, length, tools)?;
+                gate.passed(given);
+                return Ok(Some(given > 0));
+            }
+            Passage::Free => self.gate = None,
         }
-        Ok(true)
+        Ok(None)
     }
 
     fn is_over(&self) -> bool {

@@ -248,3 +248,32 @@ fn the_first_bytes_must_be_for_the_server_that_was_named() {
         }
     }
 }
+
+/// What is hardly a request goes on and is waited for no more, but makes none with what follows.
+#[test]
+fn unlikely_first_bytes_go_on_and_are_looked_at_again() {
+    for (follows, passes) in [(&b"GET / HTTP/1.1\r\n"[..], false), (b"\xd2\x16\x2f", true)] {
+        let mut running = Running::new();
+        let (near, mut near_peer) = pair(&running.listener);
+        let (far, mut far_peer) = pair(&running.listener);
+        let expected = Some("named.example".to_owned());
+        running.relay.join(&running.poll, (near, far), expected, 0).unwrap();
+        let mut arrived = vec![0; 100_000];
+        let begin = vec![0; 50_000];
+        near_peer.write_all(&begin).unwrap();
+        far_peer.set_nonblocking(true).unwrap();
+        running.run_until(|_| far_peer.peek(&mut arrived).is_ok_and(|length| length == 50_000));
+        near_peer.write_all(follows).unwrap();
+        far_peer.set_nonblocking(false).unwrap();
+        if passes {
+            near_peer.shutdown(Shutdown::Write).unwrap();
+            running.run_until(|it| !it.relay.owes(|_| false));
+            arrived.clear();
+            far_peer.read_to_end(&mut arrived).unwrap();
+            assert!(arrived == [&begin[..], follows].concat());
+        } else {
+            running.run_until(|it| !it.over.is_empty());
+            assert_eq!(running.over.first().unwrap().broken, Some(Broken::OtherServer));
+        }
+    }
+}
