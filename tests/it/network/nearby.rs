@@ -5,9 +5,11 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
 
+use serde_json::Value;
+
 use super::rules::reached_by;
 use super::world::NetWorld;
-use super::world::places::{MACHINE, NEIGHBOUR};
+use super::world::places::{MACHINE, NEIGHBOUR, WEB};
 use crate::harness::{Running, debian_program, endow, project, said, soon};
 
 /// Asks once for each line.
@@ -118,6 +120,29 @@ fn browser_is_sent_neither_to_this_machine_nor_to_a_neighbour() {
     assert!(asks("http://203.0.113.10/", "opened"));
     world.change("addr add 203.0.113.2/28 dev machine0");
     soon("the change is told", || asks("http://203.0.113.10/", near));
+}
+
+/// What was open is taken and refused then; what is refused from the start finds nobody.
+#[test]
+fn address_that_comes_near_during_a_run_is_refused_once() {
+    let Some(mut world) = NetWorld::start() else { return };
+    let report = world.files().root().join("report.json");
+    let asks = ASKS.replace("four.example.test", WEB[0]);
+    let mut endow = world.endow(["run", "--net", "203.0.113.0/24:80", "--report"]);
+    endow.arg(&report).args(["--", "python3", "-c", &asks]).stdin(Stdio::piped());
+    let mut running = Running::start(&mut endow);
+    running.say("\n");
+    running.expect("open");
+    world.change("addr add 203.0.113.2/28 dev machine0");
+    running.say("\n");
+    running.expect("closed");
+    running.hush();
+    assert_eq!(running.end(), 0);
+    let text = std::fs::read_to_string(&report).expect("a report");
+    let report: Value = serde_json::from_str(&text).expect("json");
+    let list = report["connections"]["list"].as_array().expect("a list");
+    let decisions: Vec<&Value> = list.iter().map(|it| &it["decision"]).collect();
+    assert_eq!(decisions, ["connected", "refused"]);
 }
 
 /// The first socket that is bound is told of changes.

@@ -28,6 +28,8 @@ impl Served {
                 let spares = (&mut self.spares, inside);
                 let _ = self.listeners.ensure(&self.poll, spares, at, target);
             }
+            // Where one listens from before, the connection is taken, and its refusal told then.
+            Err(_) if self.listeners.has(at) => {}
             Err(special) => self.refuse_nearby(special),
         }
     }
