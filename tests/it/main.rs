@@ -52,6 +52,7 @@ mod run_from;
 mod run_git;
 mod run_groups;
 mod run_hangup;
+mod run_hard_links;
 mod run_ide;
 mod run_identity;
 mod run_installation;

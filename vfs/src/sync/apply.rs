@@ -30,7 +30,7 @@ use finish::publish;
 pub(super) use finish::{end, finish};
 #[cfg(test)]
 pub(crate) use probe::SCRATCH;
-pub(super) use probe::{Moves, must_move};
+pub(super) use probe::{Moves, can_exchange, must_move};
 
 /// The directory of the run.
 #[derive(Clone, Copy, Debug)]
@@ -229,6 +229,7 @@ fn stage_operations(
                     before: amend.before.clone(),
                     after: amend.after.clone(),
                     is_within: stage.amend(fs, amend, on)?,
+                    links: amend.host.and_then(|on| (on.kind != Kind::Directory).then_some(1)),
                     ..blank(&amend.path, *next)
                 }
             }
@@ -280,6 +281,7 @@ pub(super) fn blank(path: &Path, number: u32) -> Step {
         exact: false,
         keeps: false,
         is_within: false,
+        links: None,
         merged: None,
     }
 }

@@ -211,6 +211,8 @@ pub struct Change {
     pub user: Attributed,
     /// The layer's inode, when it has several names in the layer.
     pub group: Option<u64>,
+    /// Only mode, time or attributes differ, and the host's file has further names, which must not get them.
+    pub is_linked: bool,
     /// Set when the host's side changed too.
     pub conflict: Option<Conflict>,
     /// Set when it can't be written back.
@@ -230,6 +232,11 @@ impl Change {
     /// Returns what kind of file the change leaves, or took away.
     pub fn node(&self) -> Kind {
         self.upper.or(self.host).map_or(Kind::Other, |seen| seen.kind)
+    }
+
+    /// Returns whether the host's entry stays, and gets other attributes.
+    pub(super) fn is_amended(&self) -> bool {
+        self.kind == ChangeKind::Attributes && !self.is_linked
     }
 
     /// Returns whether the versions of both sides may be merged: two regular files of one name and

@@ -399,6 +399,7 @@ impl<'a> Collector<'a> {
             host: Some(host),
             user: Attributed::default(),
             group: None,
+            is_linked: false,
             conflict: conflict.or(own),
             refused: None,
         });

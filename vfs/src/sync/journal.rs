@@ -108,6 +108,9 @@ pub(super) struct Step {
     /// It is done inside of a staged directory, and holds when that is in its place.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) is_within: bool,
+    /// How many names a file has that attributes are set on: a further one must not get them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) links: Option<u32>,
     /// The layer's file, where both sides were merged into what is put there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) merged: Option<Seen>,

@@ -4,6 +4,7 @@ mod conflicts;
 mod faults;
 mod following;
 mod hostile;
+mod linked;
 mod merging;
 mod moving;
 mod races;

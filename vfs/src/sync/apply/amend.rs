@@ -49,7 +49,7 @@ pub(in crate::sync) fn set_user(
 }
 
 /// Sets attributes of a name that is `seen`; done twice it is as done once.
-pub(super) fn set(fs: &dyn Fs, at: At<'_>, seen: &Seen, after: &Attributes) -> Result<()> {
+pub(in crate::sync) fn set(fs: &dyn Fs, at: At<'_>, seen: &Seen, after: &Attributes) -> Result<()> {
     let mut mode = after.mode.filter(|_| seen.kind != Kind::Symlink);
     if let Some(user) = &after.user {
         let whole = mode.unwrap_or(seen.mode);

@@ -237,10 +237,14 @@ impl<'c, 'a> Carrier<'c, 'a> {
         let (dir, leaf) = self.parent(step)?;
         let found = match self.fs.node(dir.as_fd(), leaf) {
             Err(Errno::NOENT) => None,
-            result => Some(Seen::from(&result?)),
+            result => Some(result?),
         };
+        let is_reached = found.is_some_and(|found| step.links.is_some_and(|it| found.links > it));
+        let found = found.map(|found| Seen::from(&found));
         let is_change = step.change.is_some();
         match found {
+            // What was linked to it meanwhile would get them too.
+            Some(_) if is_reached => return Ok(Outcome::Lost(Conflict::Changed)),
             Some(found) if found.is_same_inode(&on) && (!is_change || is_as(&found, &on, step)) => {
             }
             _ if !is_change => return Ok(Outcome::Skipped),

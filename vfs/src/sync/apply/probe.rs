@@ -56,6 +56,14 @@ pub(in crate::sync) fn must_move(
     tried
 }
 
+/// Returns whether two names can change places; nothing of the tree changes by that.
+pub(in crate::sync) fn can_exchange(fs: &dyn Fs, bench: &Bench<'_>) -> Result<bool, SyncError> {
+    match try_moves(fs, bench, Moves { exchanged: true, ..Moves::default() }) {
+        Err(SyncError::CantMove { .. }) => remove(fs, bench).map(|()| false),
+        tried => tried.map(|()| true),
+    }
+}
+
 fn try_moves(fs: &dyn Fs, bench: &Bench<'_>, moves: Moves) -> Result<(), SyncError> {
     let [one, other] = SCRATCH.map(|name| At { dir: bench.stage(), name: OsStr::new(name) });
     let make = |at: At<'_>| fs.create_file(at.dir, at.name).map(drop).map_err(failed("make", at));
@@ -69,7 +77,12 @@ fn try_moves(fs: &dyn Fs, bench: &Bench<'_>, moves: Moves) -> Result<(), SyncErr
         make(one)?;
         can(fs.exchange(one, other), "exchange two names", one)?;
     }
-    [one, other].into_iter().try_for_each(|at| match fs.unlink(at.dir, at.name) {
+    remove(fs, bench)
+}
+
+fn remove(fs: &dyn Fs, bench: &Bench<'_>) -> Result<(), SyncError> {
+    let names = SCRATCH.map(|name| At { dir: bench.stage(), name: OsStr::new(name) });
+    names.into_iter().try_for_each(|at| match fs.unlink(at.dir, at.name) {
         Err(Errno::NOENT) => Ok(()),
         result => result.map_err(failed("remove", at)),
     })

@@ -168,7 +168,8 @@ impl<'a> Collector<'a> {
         let is_opaque = (told.is_opaque || entry.parent.is_opaque) && !is_new;
         let is_impure = told.is_impure;
         let user = self.host_user(dir, found.name, &path)?;
-        let refused = self.attributes(entry, &host, user);
+        // The links of a directory are those of the directories in it.
+        let refused = self.attributes(entry, (&host, false), user);
         // What is below inherits bits that the directory really gets.
         let mode = if refused.is_some() { host.mode } else { upper.mode };
         let host = Some(host);
@@ -199,7 +200,7 @@ impl<'a> Collector<'a> {
                 Kind::File => self.host_user(dir, found.name, &found.path)?,
                 _ => Vec::new(),
             };
-            self.attributes(entry, &host, user);
+            self.attributes(entry, (&host, node.links > 1), user);
             return Ok(());
         }
         self.group(found, None, false);
@@ -219,7 +220,7 @@ impl<'a> Collector<'a> {
     fn attributes(
         &mut self,
         entry: Entry<'_, '_, 'a>,
-        host: &Seen,
+        (host, is_linked): (&Seen, bool),
         host_user: Vec<crate::fs::Attribute>,
     ) -> Option<Refusal> {
         let (found, parent) = (entry.found, entry.parent);
@@ -230,13 +231,16 @@ impl<'a> Collector<'a> {
             user: entry.told.user != host_user,
         };
         let changed = parent.conflict.or_else(|| self.changed(host));
-        let is_by_host = changed.is_some() && !differs.mode && !differs.user;
-        let refused = entry.refusal.or_else(|| {
-            refuse::set_id(host.kind, upper.mode, Some(host.mode), entry.parent.mode)
-                .filter(|_| differs.mode)
-        });
         // A time alone that the host's own change may have set is the host's.
-        if (differs == Differs::default() || is_by_host) && refused.is_none() {
+        let is_by_host = changed.is_some() && !differs.mode && !differs.user;
+        let is_same = differs == Differs::default() || is_by_host;
+        let refused = entry.refusal.or_else(|| {
+            // A file with further names is made anew, with all its bits.
+            let is_made = is_linked && !is_same;
+            refuse::set_id(host.kind, upper.mode, Some(host.mode), entry.parent.mode)
+                .filter(|_| differs.mode || is_made)
+        });
+        if is_same && refused.is_none() {
             return None;
         }
         let user = if differs.user {
@@ -247,6 +251,7 @@ impl<'a> Collector<'a> {
         self.push(Change {
             differs,
             user,
+            is_linked,
             conflict: changed,
             refused,
             host: Some(*host),
@@ -355,6 +360,7 @@ fn bare(found: &Found<'_, '_>, kind: ChangeKind) -> Change {
         host: None,
         user: Attributed::default(),
         group: None,
+        is_linked: false,
         conflict: None,
         refused: None,
     }

@@ -32,13 +32,21 @@ impl Groups {
         changed: impl Fn(&Seen) -> Option<Conflict>,
     ) {
         let groups = self.members.into_iter().filter(|(_, members)| members.len() > 1);
-        let mut grouped: BTreeMap<PathBuf, (u64, Member)> = BTreeMap::new();
+        let (mut grouped, mut same) = (BTreeMap::<PathBuf, (u64, Member)>::new(), BTreeMap::new());
         for (ino, members) in groups {
             let first = members.first().and_then(|member| member.equal).map(|host| host.ino);
             let is_one = first.is_some()
                 && members.iter().all(|member| member.equal.map(|host| host.ino) == first);
-            let others = members.into_iter().filter(|member| !is_one && !member.is_shared);
+            if is_one {
+                same.extend(members.into_iter().map(|member| (member.path, ino)));
+                continue;
+            }
+            let others = members.into_iter().filter(|member| !member.is_shared);
             grouped.extend(others.map(|member| (member.path.clone(), (ino, member))));
+        }
+        // What is made anew is one inode again.
+        for change in changes.iter_mut().filter(|change| change.is_linked) {
+            change.group = same.get(&change.path).copied();
         }
         if grouped.is_empty() {
             return;
@@ -47,7 +55,7 @@ impl Groups {
             let Some((ino, member)) = grouped.remove(&change.path) else { continue };
             change.group = Some(ino);
             if change.kind == ChangeKind::Attributes {
-                change.kind = ChangeKind::Modified;
+                (change.kind, change.is_linked) = (ChangeKind::Modified, false);
                 change.conflict = change.conflict.or(member.equal.as_ref().and_then(&changed));
             }
         }
@@ -61,6 +69,7 @@ impl Groups {
                 host: Some(host),
                 user: Attributed::default(),
                 group: Some(ino),
+                is_linked: false,
                 conflict: changed(&host),
                 refused: None,
             });

@@ -39,7 +39,7 @@ impl<'a> Builder<'a> {
         let mut places = Vec::new();
         let mut touched = BTreeSet::new();
         for (at, change) in self.going() {
-            let is_placed = !matches!(change.kind, ChangeKind::Deleted | ChangeKind::Attributes);
+            let is_placed = change.kind != ChangeKind::Deleted && !change.is_amended();
             let (true, Some(upper)) = (is_placed, change.upper) else { continue };
             let below = if removes_directory(change) { self.below(at) } else { Vec::new() };
             let (path, kind, group) = (change.path.clone(), change.kind, change.group);
@@ -93,7 +93,7 @@ impl<'a> Builder<'a> {
             let path = change.path.as_path();
             if makes_directory(change) {
                 dirs.insert(path, finish(change));
-            } else if change.kind == ChangeKind::Attributes {
+            } else if change.is_amended() {
                 match change.node() {
                     Kind::Directory => drop(dirs.insert(path, amend(change))),
                     _ => files.push(amend(change)),
@@ -126,10 +126,8 @@ impl<'a> Builder<'a> {
     fn parents(&self) -> BTreeMap<PathBuf, Seen> {
         let mut parents = BTreeMap::new();
         let removed = self.removed();
-        let amended = self.going().filter_map(|(_, change)| match change.kind {
-            ChangeKind::Attributes => change.path.parent(),
-            _ => None,
-        });
+        let amended = self.going().filter(|(_, change)| change.is_amended());
+        let amended = amended.filter_map(|(_, change)| change.path.parent());
         for path in self.touched.iter().copied().chain(amended) {
             let known = self.set.directories.get(path).map(|directory| directory.host);
             let known = known.or_else(|| removed.get(path).copied());

@@ -218,7 +218,7 @@ impl Judge<'_> {
         let mut done: HashSet<&Path> = HashSet::new();
         for (change, verdict) in self.changes.iter().zip(&self.verdicts) {
             let above = change.path.parent();
-            if change.is_trace() || change.kind == ChangeKind::Attributes {
+            if change.is_trace() || change.is_amended() {
                 continue;
             }
             has_any.extend(above);

@@ -7,11 +7,13 @@ use std::path::{Path, PathBuf};
 
 use super::UndoReport;
 use crate::fs::{At, Errno, Fs, Kind};
-use crate::sync::apply::{Bench, MountPlace, copy, number_name};
+use crate::sync::apply::amend::set;
+use crate::sync::apply::{Bench, MountPlace, can_exchange, copy, number_name};
 use crate::sync::chain::superseded;
 use crate::sync::collect::io;
 use crate::sync::journal::{Act, Ledger, MountBatch, Step};
 use crate::sync::{Attributes, Failed, Identity, Seen, SyncError};
+use crate::tree::remove_tree;
 
 type Chosen<'r> = (&'r dyn Fn(&Path) -> bool, &'r mut UndoReport);
 
@@ -185,12 +187,65 @@ impl Inverse<'_, '_> {
             modified: modified.filter(|_| is_untouched),
             ..if keeps { Attributes::default() } else { step.before.clone() }
         };
+        if back.is_none() && step.links.is_some_and(|it| self.has_more(&step.path, it)) {
+            return self.replace(step, found, &after);
+        }
         let mut now = found;
         now.mode = after.mode.unwrap_or(now.mode);
         now.modified = after.modified.unwrap_or(now.modified);
         self.now.insert(step.path.clone(), now);
         self.steps.push(Step { new: Some(found), after, keeps, ..step.clone() });
         Ok(())
+    }
+
+    /// Whether a file has more names than so many; of one that nobody can look at its turn tells.
+    fn has_more(&mut self, path: &Path, links: u32) -> bool {
+        let found = self.bench.root.above(path);
+        let found = found.and_then(|(dir, name)| self.fs.node(dir.as_fd(), name));
+        found.is_ok_and(|node| node.links > links)
+    }
+
+    /// Gives a path a file of its own with the attributes from before: what was linked since to the one that is
+    /// there keeps those it has.
+    fn replace(&mut self, step: &Step, found: Seen, after: &Attributes) -> Result<(), SyncError> {
+        let is_possible = can_exchange(self.fs, self.bench)?;
+        let staged = is_possible.then(|| self.copy(step, after)).transpose();
+        let Some(new) = staged.map_err(io("stage", &step.path))?.flatten() else {
+            self.report.changed_since.push(step.path.clone());
+            return Ok(());
+        };
+        self.stands.insert(step.path.clone(), new);
+        self.now.insert(step.path.clone(), new);
+        self.touched.extend(step.path.parent().map(Path::to_owned));
+        self.steps.push(Step {
+            act: Act::Swap,
+            new: Some(new),
+            old: Some(found),
+            exact: true,
+            before: Attributes::default(),
+            after: Attributes::default(),
+            ..step.clone()
+        });
+        Ok(())
+    }
+
+    /// Stages a copy of what stands at a path; `None` where it can't be read as it is, since its bits are those of
+    /// its other names.
+    fn copy(&mut self, step: &Step, after: &Attributes) -> crate::fs::Result<Option<Seen>> {
+        let (fs, number) = (self.fs, number_name(step.number));
+        let (dir, name) = self.bench.root.above(&step.path)?;
+        let (from, to) = (dir.at(name), At { dir: self.bench.stage(), name: &number });
+        let node = fs.node(from.dir, from.name)?;
+        if node.status.kind == Kind::File
+            && fs.open_file(from.dir, from.name).err() == Some(Errno::ACCESS)
+        {
+            return Ok(None);
+        }
+        // An undo that came to nothing may have left one.
+        remove_tree(fs, to.dir, to.name).map_err(|left| left.errno)?;
+        copy::copy_leaf(fs, from, to, &node)?;
+        set(fs, to, &Seen::from(&fs.node(to.dir, to.name)?), after)?;
+        fs.node(to.dir, to.name).map(|node| Some(Seen::from(&node)))
     }
 
     /// Returns what stands at a path; what is `expected` where nobody can look, which is opened and compared
