@@ -22,6 +22,7 @@ mod in_place;
 mod init;
 mod kept_changes;
 mod kept_clock;
+mod kept_gone;
 mod kept_killed;
 mod kept_repositories;
 mod kept_runs;

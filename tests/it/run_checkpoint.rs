@@ -222,7 +222,7 @@ fn directory_in_the_place_of_the_workspace_is_left() {
     let runs: Value = serde_json::from_str(&id.stdout).expect("json");
     let id = runs["runs"][0]["id"].as_str().expect("an id").to_owned();
     let refused = endow(&world, &["undo", &id]);
-    assert!(refused.fails(121).contains("is another one"), "{}", refused.stderr);
+    assert!(refused.fails(121).contains("another directory stands there"), "{}", refused.stderr);
     assert_eq!(world.bare("cat *").ok(), "another\n");
 }
 

@@ -37,8 +37,11 @@ pub(crate) fn open(name: &str) -> Result<Opened, CommandError> {
     }
     let targets = finish::targets(&opened.dir, &opened.record, &[]);
     let targets = targets.map_err(WriteBackError::from)?;
+    if let Some(gone) = targets.gone.first() {
+        return Err(WriteBackError::from(gone.error()).into());
+    }
     if opened.dir.has(&OsFs, "undo")? {
-        finish::prune(&opened.dir, &targets)?;
+        finish::prune(&opened.dir, &targets.open)?;
     }
     Ok(opened)
 }

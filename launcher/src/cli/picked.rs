@@ -8,7 +8,7 @@ use endow_vfs::fs::OsFs;
 use endow_vfs::state::{
     Durability, Listed, Record, RunDir, RunId, RunState, StateDir, TreeOrigin, TreeRecord,
 };
-use endow_vfs::sync::{self, Ledger};
+use endow_vfs::sync::{self, Ledger, SyncError};
 use rustix::io::Errno;
 
 use super::args::Chosen;
@@ -16,7 +16,7 @@ use super::error::{CommandError, Kind};
 use super::kept::{Kept, Opened, Verb};
 use super::output::Output;
 use super::synced;
-use crate::finish::{self, Landing, Looked, Selection, Target, WriteBackError};
+use crate::finish::{self, Gone, Landing, Looked, Selection, Target, Targets, WriteBackError};
 
 /// Whatever has become of it.
 const ANY: Verb = Verb { word: "finish", states: &RunState::ALL, fits: |_| true };
@@ -34,7 +34,7 @@ pub(crate) enum Stuck {
 pub(crate) struct Picked {
     pub(crate) run: RunDir,
     pub(crate) record: Record,
-    pub(crate) targets: Vec<Target>,
+    pub(crate) targets: Targets,
     paths: Vec<HostPath>,
 }
 
@@ -106,9 +106,14 @@ fn open(
     if is_begun {
         picked.finish_begun(stuck)?;
     }
-    let settled = match finish::settle_checkpoint(&picked.run, &picked.record, &picked.targets) {
+    let open = &picked.targets.open;
+    let settled = match finish::settle_checkpoint(&picked.run, &picked.record, open) {
         // Its copies stay until the run is discarded.
         Err(WriteBackError::NoEnd) => None,
+        Err(error @ WriteBackError::Sync(SyncError::OtherRoot { .. })) => {
+            output.problem("the workspace can't be compared with what was recorded", &error);
+            None
+        }
         settled => settled?,
     };
     if let Some(settled) = &settled {
@@ -165,7 +170,8 @@ impl Picked {
         }
         let mut selected = Vec::new();
         for path in &self.paths {
-            let found = self.places(path);
+            let mut found = self.places(path);
+            found.extend(self.places_in_gone(path));
             if found.is_empty() && !is_elsewhere(path) {
                 return Err(nothing(path).cause("no copy-on-write mount of the run holds it"));
             }
@@ -180,15 +186,36 @@ impl Picked {
         let guest = GuestPath::new(path.as_path()).ok();
         let inside = |target: &Target| target.shown.path(guest.as_ref()?);
         let all = |of: &dyn Fn(&Target) -> Option<PathBuf>| -> Vec<(u32, PathBuf)> {
-            self.targets.iter().filter_map(|it| Some((it.number, of(it)?))).collect()
+            self.targets.open.iter().filter_map(|it| Some((it.number, of(it)?))).collect()
         };
         let found = all(&on_host);
         if found.is_empty() { all(&inside) } else { found }
     }
 
+    /// The same in mounts whose directory can't be opened.
+    fn places_in_gone(&self, path: &HostPath) -> Vec<(u32, PathBuf)> {
+        let gone = self.targets.gone.iter();
+        gone.filter_map(|it| Some((it.number, it.place(path)?))).collect()
+    }
+
+    /// Returns the mounts in which something that is meant waits, and whose directory can't be opened.
+    pub(crate) fn gone_waiting(&self, selection: &Selection) -> Vec<&Gone> {
+        let is_recorded = |it: &Gone| it.is_live && finish::has_checkpoint(&self.run);
+        let gone = self.targets.gone.iter().filter(|it| it.has_changes || is_recorded(it));
+        gone.filter(|it| selection.means(it.number)).collect()
+    }
+
+    /// The same of what was written back.
+    pub(crate) fn gone_applied(&self, selection: &Selection) -> Result<Vec<&Gone>, CommandError> {
+        let ledger = self.ledger()?;
+        let has_any = |it: &&Gone| ledger.applied(it.number).next().is_some();
+        let gone = self.targets.gone.iter().filter(has_any);
+        Ok(gone.filter(|it| selection.means(it.number)).collect())
+    }
+
     /// Says what changed; every path that was named must have a change.
     pub(crate) fn look(&self) -> Result<Vec<Looked>, CommandError> {
-        let looked = finish::look(&self.run, &self.targets)?;
+        let looked = finish::look(&self.run, &self.targets.open)?;
         self.must_name(&|number, path| {
             let mounts = looked.iter().filter(|it| it.number == number);
             let mut changes = mounts.flat_map(|it| &it.changes.changes);
@@ -201,7 +228,7 @@ impl Picked {
     pub(crate) fn must_be_applied(&self) -> Result<(), CommandError> {
         let ledger = self.ledger()?;
         self.must_name(&|number, path| {
-            let targets = self.targets.iter().filter(|it| it.number == number);
+            let targets = self.targets.open.iter().filter(|it| it.number == number);
             let done = |it: &Target| sync::done(&OsFs, &ledger, number, it.root.as_fd());
             targets.flat_map(done).any(|done| done.path.starts_with(path))
         })
@@ -210,7 +237,9 @@ impl Picked {
     fn must_name(&self, has_change: &dyn Fn(u32, &Path) -> bool) -> Result<(), CommandError> {
         for path in &self.paths {
             let places = self.places(path);
-            if !places.is_empty() && !places.iter().any(|(number, at)| has_change(*number, at)) {
+            let has_any = || places.iter().any(|(number, at)| has_change(*number, at));
+            // What is in a mount that can't be opened is not known.
+            if !places.is_empty() && self.places_in_gone(path).is_empty() && !has_any() {
                 return Err(nothing(path));
             }
         }
@@ -254,7 +283,7 @@ impl Picked {
         let ledger = self.ledger()?;
         let has_landed = self.record.trees.iter().any(TreeRecord::has_landed);
         Ok(has_landed
-            || self.targets.iter().any(|target| ledger.applied(target.number).next().is_some()))
+            || self.targets.numbers().any(|number| ledger.applied(number).next().is_some()))
     }
 
     /// Returns what was written back.
@@ -264,14 +293,14 @@ impl Picked {
 
     /// Returns the directory on the host that a mount's paths are relative to.
     pub(crate) fn target(&self, number: u32) -> Option<&Target> {
-        self.targets.iter().find(|target| target.number == number)
+        self.targets.open.iter().find(|target| target.number == number)
     }
 
     /// Takes what is written back out of the layers of a run in which more waits. One that can't be
     /// pruned is as good: a later write-back tries again.
     pub(crate) fn prune(&self, state: RunState) {
         if state == RunState::Waiting {
-            drop(finish::prune(&self.run, &self.targets));
+            drop(finish::prune(&self.run, &self.targets.open));
         }
     }
 
@@ -287,7 +316,7 @@ impl Picked {
             return Ok(self.run.write_record(&OsFs, &self.record, durability)?);
         }
         self.run.write_last_record(&OsFs, &self.record, durability, "layers")?;
-        Ok(finish::drop_layers(&self.run, &self.targets)?)
+        Ok(finish::drop_layers(&self.run, &self.targets.open)?)
     }
 }
 
@@ -307,6 +336,17 @@ fn in_tree(path: &HostPath, tree: &TreeRecord) -> Option<PathBuf> {
 fn within(path: &HostPath, directory: &HostPath) -> Option<PathBuf> {
     let below = path.below(directory).map(Path::to_owned);
     below.or_else(|| directory.is_within(path).then(PathBuf::new))
+}
+
+/// Names mounts that are left alone since their directory can't be opened; returns whether there are any.
+pub(crate) fn tell_gone(gone: &[&Gone], output: &Output) -> bool {
+    for one in gone {
+        output.problem(&format!("left alone: {}", one.source), &one.error());
+    }
+    if !gone.is_empty() {
+        output.hint("nothing of it is lost: it can be done once the directory is there again");
+    }
+    !gone.is_empty()
 }
 
 fn nothing(path: &HostPath) -> CommandError {

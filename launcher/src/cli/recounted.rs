@@ -24,7 +24,7 @@ pub(crate) fn applied(picked: &Picked) -> Result<ChangeCounts, CommandError> {
 
 /// Returns what waits.
 pub(crate) fn waiting(looked: &[Looked]) -> ChangeCounts {
-    WrittenBack::waiting(looked).counts()
+    WrittenBack::waiting(looked, &[]).counts()
 }
 
 /// Returns counts less what is gone from `before` to `now`: what else is in them, as changes of trees, stays.

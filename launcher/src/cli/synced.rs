@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use super::exit;
 use super::landed;
 use super::output::Output;
+use super::picked;
 use super::report::{self, Finished};
 use crate::finish::{self, InView, OfMount};
 use crate::supervise::Outcome;
@@ -56,6 +57,7 @@ pub(crate) fn say(sync: &finish::Finished, id: &str, output: &Output) -> bool {
         output.problem("can't note how the run ended; what was not written back is kept", error);
         output.hint(&format!("make room, then `endow apply {id}`, or `endow discard {id}`"));
     }
+    picked::tell_gone(&sync.written.gone.iter().collect::<Vec<_>>(), output);
     for lost in &sync.lost {
         output.problem(&format!("changes are lost: {}", lost.at), &lost.error);
     }
@@ -140,6 +142,7 @@ fn is_short(sync: &finish::Finished) -> bool {
         lost || held || !report.refused.is_empty() || !report.failed.is_empty()
     };
     let is_open = sync.error.is_some() || sync.unnoted.is_some();
+    let is_open = is_open || !sync.written.gone.is_empty();
     is_open || !sync.lost.is_empty() || reports.into_iter().any(of_report)
 }
 
@@ -292,6 +295,10 @@ pub(crate) fn sync(sync: &finish::Finished) -> Value {
         "lost": sync.lost.iter().map(|lost| {
             let at: OsString = lost.at.as_path().into();
             json!({"path": report::text(&at), "reason": whole(&lost.error)})
+        }).collect::<Vec<_>>(),
+        "gone": sync.written.gone.iter().map(|it| {
+            let source: OsString = it.source.as_path().into();
+            report::text(&source)
         }).collect::<Vec<_>>(),
         "unchangeable": sync.foreign.iter().take(LIST_MAX).map(|it| {
             let at: OsString = it.as_path().into();

@@ -18,6 +18,11 @@ use super::{InView, OfMount, Target, WriteBackError};
 /// The most time that git gets for all that it is asked for.
 const TIME: Duration = Duration::from_mins(1);
 
+/// Returns whether a run has a record of its live workspace that was not compared yet.
+pub(crate) fn is_open(run: &RunDir) -> bool {
+    run.has(&OsFs, PLACE).unwrap_or(true)
+}
+
 /// Enters what changed into the run's ledger, and takes the record away; `None` when there is none.
 /// After an error the record is still there, and it can be tried again.
 pub(crate) fn settle(
@@ -26,7 +31,7 @@ pub(crate) fn settle(
     targets: &[Target],
 ) -> Result<Option<OfMount<Checkpointed>>, WriteBackError> {
     let live = (0u32..).zip(&record.mounts).find(|(_, mount)| mount.live);
-    let Some((number, mount)) = live.filter(|_| run.has(&OsFs, PLACE).unwrap_or(true)) else {
+    let Some((number, mount)) = live.filter(|_| is_open(run)) else {
         return Ok(None);
     };
     let Some(target) = targets.iter().find(|target| target.number == number) else {

@@ -8,6 +8,7 @@ mod fate;
 mod foreign;
 mod git_objects;
 mod git_settings;
+mod gone;
 mod held;
 mod in_memory;
 mod in_view;
@@ -21,17 +22,20 @@ mod targets;
 mod trees;
 mod write_back;
 
-pub(crate) use checkpoint::{names as uncovered_names, settle as settle_checkpoint};
+pub(crate) use checkpoint::{
+    is_open as has_checkpoint, names as uncovered_names, settle as settle_checkpoint,
+};
 pub(crate) use clocks::{clock_since, clocks};
 pub(crate) use drop_path::{DropError, drop_path};
 pub(crate) use fate::{Fate, fate};
 pub(crate) use git_settings::{LeftSettings, left as left_settings};
+pub(crate) use gone::{Gone, Targets};
 pub(crate) use in_memory::Lost;
 pub(crate) use in_view::{InView, OfMount};
 pub(crate) use prune::{drop_layers, prune};
 pub(crate) use publish::{Published, publish};
 pub(crate) use rules::Selection;
-pub(crate) use take_back::{follow, state_of, take_back};
+pub(crate) use take_back::{follow, state_of, take_back, take_back_more};
 pub(crate) use targets::{Target, TargetError, targets};
 pub(crate) use trees::{
     Landing, TakenBack, TreeEnd, TreeEndError, TreeKind, counts, end_trees, take_back_trees,
@@ -103,7 +107,12 @@ impl Finished {
     /// back. Where that fails the run is kept, and an undo tries again.
     fn checkpointed(&mut self, run: &RunDir, record: &Record) {
         let settled = targets(run, record, &[]).map_err(WriteBackError::from);
-        let settled = settled.and_then(|targets| checkpoint::settle(run, record, &targets));
+        let settled = settled.and_then(|targets| {
+            match targets.gone.iter().find(|gone| gone.is_live && checkpoint::is_open(run)) {
+                Some(gone) => Err(gone.error().into()),
+                None => checkpoint::settle(run, record, &targets.open),
+            }
+        });
         self.checkpoint = settled.transpose();
         match &self.checkpoint {
             Some(Err(_)) => drop(self.state.get_or_insert(RunState::Interrupted)),
@@ -223,7 +232,7 @@ fn foreign_names(
         return Vec::new();
     }
     let user = (getuid().as_raw(), getgid().as_raw());
-    targets(run, record, memory).map_or_else(|_| Vec::new(), |it| foreign::foreign(&it, user))
+    targets(run, record, memory).map_or_else(|_| Vec::new(), |it| foreign::foreign(&it.open, user))
 }
 
 /// Measures what is left of a settled run; what can't be is measured when it must be known.
@@ -238,7 +247,7 @@ fn settle(run: &RunDir, record: &Record, private: &[PathBuf]) -> Result<(), Stat
     if record.state == RunState::Applied
         && let Ok(targets) = targets::open(run, record, &[])
     {
-        drop_layers(run, &targets)?;
+        drop_layers(run, &targets.open)?;
     }
     let parts = disposable(record.state).iter().map(Path::new);
     let is_kept = |part: &Path| kept.iter().any(|path| path.starts_with(part));
@@ -277,17 +286,18 @@ fn end_kept(
     if run.has(&OsFs, "journal").unwrap_or(true) {
         resume(run, &targets)?;
     }
-    let mut written = if targets.iter().all(Target::is_untouched) {
+    let is_untouched = targets.open.iter().all(Target::is_untouched);
+    let mut written = if is_untouched && !targets.gone.iter().any(|gone| gone.has_changes) {
         WrittenBack::default()
     } else if fate == Fate::Keep {
-        WrittenBack::waiting(&look(run, &targets)?)
+        WrittenBack::waiting(&look(run, &targets.open)?, &targets.gone)
     } else {
         write_back(run, record, &targets, &Selection::default())?
     };
     publish::tell(run, record, &mut written)?;
     if written.is_partial() {
         // The layer is as good without; a later write-back tries again.
-        drop(prune(run, &targets));
+        drop(prune(run, &targets.open));
     }
     Ok((written.state(), written))
 }

@@ -95,7 +95,7 @@ fn write_out(
 ) -> Result<Published, WriteBackError> {
     let (targets, root) = (slice::from_ref(target), target.root.as_fd());
     let before = single.on_host(root)?;
-    let written = write_back_apart(run, record, targets, &Selection::default());
+    let written = write_back_apart(run, record, (targets, &[]), &Selection::default());
     let is_done = written.as_ref().is_ok_and(WrittenBack::is_complete);
     if run.has(&OsFs, "journal").unwrap_or(true) {
         // It goes forward from here; what it does is found when it is finished.

@@ -28,6 +28,11 @@ impl Selection {
         self.paths.is_none() || self.names(mount, path)
     }
 
+    /// Returns whether anything of a mount is meant.
+    pub(crate) fn means(&self, mount: u32) -> bool {
+        self.paths.is_none() || self.named(mount).next().is_some()
+    }
+
     /// Returns what the user named in a mount.
     fn named(&self, mount: u32) -> impl Iterator<Item = &Path> {
         let paths = self.paths.as_deref().unwrap_or_default();

@@ -3,11 +3,11 @@
 use std::os::fd::AsFd;
 
 use endow_vfs::fs::OsFs;
-use endow_vfs::state::{RunDir, RunId, RunState, StateDir};
+use endow_vfs::state::{Record, RunDir, RunId, RunState, StateDir};
 use endow_vfs::sync::{self, Ledger, MountPlace, RunPlace, UndoReport};
 
 use super::write_back::{lock_all, place};
-use super::{Looked, OfMount, Selection, Target, WriteBackError, look};
+use super::{Looked, OfMount, Selection, Target, Targets, WriteBackError, look};
 
 /// Takes back what was written back of a run, all of it or what is selected.
 pub(crate) fn take_back(
@@ -21,6 +21,26 @@ pub(crate) fn take_back(
     let run = RunPlace { dir: run.as_fd(), id: id.as_str() };
     let reports = sync::undo(&OsFs, &run, &places, &|mount, path| selection.takes(mount, path))?;
     Ok(targets.iter().map(|target| target.shown.clone()).zip(reports).collect())
+}
+
+/// Takes the rest back in mounts whose directory has come back by that, as one in another mount of the run does; from
+/// then on they count among the others.
+pub(crate) fn take_back_more(
+    run: &RunDir,
+    record: &Record,
+    targets: &mut Targets,
+    selection: &Selection,
+) -> Result<Vec<OfMount<UndoReport>>, WriteBackError> {
+    let mut reports = Vec::new();
+    loop {
+        let known = targets.open.len();
+        targets.open_more(run, record)?;
+        let more = targets.open.get(known..).unwrap_or_default();
+        if more.is_empty() {
+            return Ok(reports);
+        }
+        reports.extend(take_back(run, more, selection)?);
+    }
 }
 
 /// Tells other runs what came back of theirs, while nobody works on them; without that it counts as changed
@@ -45,12 +65,13 @@ pub(crate) fn follow<'r>(
 /// be taken back; `None` when there is neither.
 pub(crate) fn state_of(
     run: &RunDir,
-    targets: &[Target],
+    targets: &Targets,
 ) -> Result<Option<RunState>, WriteBackError> {
-    if look(run, targets)?.iter().any(Looked::has_changes) {
+    let waits = targets.gone.iter().any(|gone| gone.has_changes);
+    if waits || look(run, &targets.open)?.iter().any(Looked::has_changes) {
         return Ok(Some(RunState::Waiting));
     }
     let ledger = Ledger::read(&OsFs, run.as_fd())?;
-    let applied = targets.iter().any(|target| ledger.applied(target.number).next().is_some());
+    let applied = targets.numbers().any(|number| ledger.applied(number).next().is_some());
     Ok(applied.then_some(RunState::Applied))
 }

@@ -12,6 +12,7 @@ use endow_vfs::traps::Sides;
 use rustix::fs::{CWD, FlockOperation, Mode, OFlags, ResolveFlags, flock, openat, openat2};
 use rustix::io::Errno;
 
+use super::gone::{Gone, Targets};
 use super::leases::Leases;
 use super::{InView, clock_since};
 use crate::plan::step::UPPER;
@@ -68,10 +69,10 @@ pub(crate) fn targets(
     run: &RunDir,
     record: &Record,
     memory: &[OwnedFd],
-) -> Result<Vec<Target>, TargetError> {
+) -> Result<Targets, TargetError> {
     gather(run, record)?;
     let targets = open(run, record, memory)?;
-    targets.iter().try_for_each(|target| catch_up(run, target)).map(|()| targets)
+    targets.open.iter().try_for_each(|target| catch_up(run, target)).map(|()| targets)
 }
 
 /// Opens both sides of each mount as they are.
@@ -79,18 +80,28 @@ pub(super) fn open(
     run: &RunDir,
     record: &Record,
     memory: &[OwnedFd],
-) -> Result<Vec<Target>, TargetError> {
+) -> Result<Targets, TargetError> {
     let mut memory = memory.iter();
     let clock = clock_since(record);
-    let numbered = (0u32..).zip(&record.mounts);
-    let opened = numbered.map(|(number, mount)| {
+    let mut targets = Targets { open: Vec::new(), gone: Vec::new() };
+    for (number, mount) in (0u32..).zip(&record.mounts) {
         let memory = mount.in_memory.then(|| memory.next()).flatten();
-        target((number, mount), run, memory, clock)
-    });
-    opened.collect()
+        let path = root_of(mount)?;
+        match open_root(path.as_path()) {
+            Ok(root) => {
+                let side = (path, root);
+                targets.open.push(target((number, mount), side, (run, memory), clock)?);
+            }
+            Err(errno) => {
+                let gone = Gone::new((number, mount), (path, errno), (run, memory));
+                targets.gone.push(gone);
+            }
+        }
+    }
+    Ok(targets)
 }
 
-/// Opens both sides of a mount of a run that goes on.
+/// Opens both sides of a single mount of a run, whatever became of the others.
 pub(super) fn one(
     run: &RunDir,
     record: &Record,
@@ -98,17 +109,24 @@ pub(super) fn one(
 ) -> Result<Option<Target>, TargetError> {
     let mount = usize::try_from(number).ok().and_then(|at| record.mounts.get(at));
     let clock = clock_since(record);
-    mount.map(|mount| target((number, mount), run, None, clock)).transpose()
+    let open = |mount| {
+        let path = root_of(mount)?;
+        let root = open_root(path.as_path()).map_err(|errno| failed(path.as_path(), errno))?;
+        target((number, mount), (path, root), (run, None), clock)
+    };
+    mount.map(open).transpose()
+}
+
+fn root_of(mount: &MountRecord) -> Result<HostPath, TargetError> {
+    mount.root().ok_or_else(|| failed(mount.source.as_path(), Errno::INVAL))
 }
 
 fn target(
     (number, mount): (u32, &MountRecord),
-    run: &RunDir,
-    memory: Option<&OwnedFd>,
+    (path, root): (HostPath, OwnedFd),
+    (run, memory): (&RunDir, Option<&OwnedFd>),
     clock: Clock,
 ) -> Result<Target, TargetError> {
-    let path = mount.root().ok_or_else(|| failed(mount.source.as_path(), Errno::INVAL))?;
-    let root = open_root(path.as_path()).map_err(|errno| failed(path.as_path(), errno))?;
     let single = mount.source.as_path().file_name().filter(|_| mount.is_single());
     let kind = if mount.directory { Kind::Directory } else { Kind::File };
     Ok(Target {
@@ -170,7 +188,7 @@ pub(super) fn standing(run: &RunDir, record: &Record) -> Vec<PathBuf> {
 }
 
 /// Finds what of single files was just written back when a process was killed.
-fn catch_up(run: &RunDir, target: &Target) -> Result<(), TargetError> {
+pub(super) fn catch_up(run: &RunDir, target: &Target) -> Result<(), TargetError> {
     let failed = |source| TargetError::Single { path: target.path.clone(), source };
     let is_begun = run.has(&OsFs, "journal").unwrap_or(true);
     match target.single(run).transpose().map_err(failed)? {

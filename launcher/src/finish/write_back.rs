@@ -15,6 +15,7 @@ use endow_vfs::sync::{
 };
 use rustix::io::Errno;
 
+use super::gone::{Gone, Targets};
 use super::held;
 use super::leases::Leases;
 use super::merge::{Merged, merge};
@@ -101,21 +102,25 @@ pub(crate) struct WrittenBack {
     pub(crate) mounts: Vec<OfMount<SyncReport>>,
     /// What waits for a word of the user, by mount.
     pub(crate) waiting: Vec<OfMount<Vec<Applied>>>,
+    /// Mounts with changes that were meant, and whose directory can't be opened.
+    pub(crate) gone: Vec<Gone>,
 }
 
 impl WrittenBack {
     /// What waits for a word of the user.
-    pub(crate) fn waiting(looked: &[Looked]) -> Self {
+    pub(crate) fn waiting(looked: &[Looked], gone: &[Gone]) -> Self {
         let of_mount = |it: &Looked| {
             let changes = it.changes.changes.iter().filter(|it| !it.is_trace());
             (it.at.clone(), changes.map(change).collect())
         };
-        Self { waiting: looked.iter().map(of_mount).collect(), ..Self::default() }
+        let gone = gone.iter().filter(|gone| gone.has_changes).cloned().collect();
+        Self { waiting: looked.iter().map(of_mount).collect(), gone, ..Self::default() }
     }
 
     /// Returns whether everything was written back.
     pub(crate) fn is_complete(&self) -> bool {
-        self.waiting.iter().all(|(_, changes)| changes.is_empty())
+        self.gone.is_empty()
+            && self.waiting.iter().all(|(_, changes)| changes.is_empty())
             && self.mounts.iter().all(|(_, report)| report.is_complete())
     }
 
@@ -128,6 +133,7 @@ impl WrittenBack {
     pub(super) fn waits_at(&self, at: &GuestPath) -> bool {
         self.waiting.iter().any(|(it, changes)| it.at == *at && !changes.is_empty())
             || self.mounts.iter().any(|(it, report)| it.at == *at && !report.is_complete())
+            || self.gone.iter().any(|gone| gone.at == *at)
     }
 
     /// Returns the state of a run of which this is what became.
@@ -142,7 +148,9 @@ impl WrittenBack {
 
     /// Returns how much changed.
     pub(crate) fn counts(&self) -> ChangeCounts {
+        // How many there are in a mount that can't be compared is not known.
         let waiting: usize = self.waiting.iter().map(|(_, changes)| changes.len()).sum();
+        let waiting = waiting + self.gone.len();
         let waiting = u64::try_from(waiting).unwrap_or(u64::MAX);
         let mut counts = ChangeCounts { left: waiting, ..ChangeCounts::default() };
         for (_, report) in &self.mounts {
@@ -229,29 +237,41 @@ pub(super) fn source<'a>(
 }
 
 /// Finishes what a killed write-back or undo left.
-pub(crate) fn resume(run: &RunDir, targets: &[Target]) -> Result<(), WriteBackError> {
+pub(crate) fn resume(run: &RunDir, targets: &Targets) -> Result<(), WriteBackError> {
     end_begun(run, targets, &|run, places| sync::resume(&OsFs, run, places))
 }
 
 /// Ends what a killed write-back or undo left as it stands.
-pub(crate) fn give_up(run: &RunDir, targets: &[Target]) -> Result<(), WriteBackError> {
+pub(crate) fn give_up(run: &RunDir, targets: &Targets) -> Result<(), WriteBackError> {
     end_begun(run, targets, &|run, places| sync::give_up(&OsFs, run, places))
 }
 
 type Ending<'e> =
     dyn Fn(&RunPlace<'_>, &[MountPlace<'_>]) -> Result<Option<Resumed>, SyncError> + 'e;
 
-fn end_begun(run: &RunDir, targets: &[Target], ending: &Ending<'_>) -> Result<(), WriteBackError> {
-    let _locks = lock_all(run, targets)?;
-    let places: Vec<MountPlace<'_>> = targets.iter().map(place).collect();
+fn end_begun(run: &RunDir, targets: &Targets, ending: &Ending<'_>) -> Result<(), WriteBackError> {
+    let _locks = lock_all(run, &targets.open)?;
+    let places: Vec<MountPlace<'_>> = targets.open.iter().map(place).collect();
     let id = run.id().clone();
-    ending(&RunPlace { dir: run.as_fd(), id: id.as_str() }, &places)?;
-    for target in targets {
+    let ended = ending(&RunPlace { dir: run.as_fd(), id: id.as_str() }, &places);
+    ended.map_err(|error| known(error, &targets.gone))?;
+    for target in &targets.open {
         if let Some(single) = target.single(run).transpose()? {
             single.catch_up(target.root.as_fd(), &Leases)?;
         }
     }
     Ok(())
+}
+
+/// Of a mount that the journal tells of and that can't be opened it is said why.
+fn known(error: SyncError, gone: &[Gone]) -> WriteBackError {
+    let of_gone = |mount: u32| gone.iter().find(|gone| gone.number == mount);
+    match &error {
+        SyncError::OtherRoot { mount } => {
+            of_gone(*mount).map_or_else(|| error.into(), |gone| gone.error().into())
+        }
+        _ => error.into(),
+    }
 }
 
 pub(super) fn place(target: &Target) -> MountPlace<'_> {
@@ -263,13 +283,14 @@ pub(super) fn place(target: &Target) -> MountPlace<'_> {
 pub(crate) fn write_back(
     run: &RunDir,
     record: &Record,
-    targets: &[Target],
+    targets: &Targets,
     selection: &Selection,
 ) -> Result<WrittenBack, WriteBackError> {
-    await_unlocked(run, targets);
-    let written = write_back_apart(run, record, targets, selection)?;
+    await_unlocked(run, &targets.open);
+    let sides = (targets.open.as_slice(), targets.gone.as_slice());
+    let written = write_back_apart(run, record, sides, selection)?;
     // What can't be joined is undone one after the other.
-    for single in targets.iter().filter_map(|target| target.single(run)?.ok()) {
+    for single in targets.open.iter().filter_map(|target| target.single(run)?.ok()) {
         drop(single.fold(&Leases));
     }
     Ok(written)
@@ -291,7 +312,7 @@ fn await_unlocked(run: &RunDir, targets: &[Target]) {
 pub(super) fn write_back_apart(
     run: &RunDir,
     record: &Record,
-    targets: &[Target],
+    (targets, gone): (&[Target], &[Gone]),
     selection: &Selection,
 ) -> Result<WrittenBack, WriteBackError> {
     if let Some(path) = half_way(run.as_fd()) {
@@ -310,13 +331,19 @@ pub(super) fn write_back_apart(
         }
         OnConflict::Guest | OnConflict::Abort => Merged::default(),
     };
-    let plans = plan_all(record, &looked, (targets, selection), &merged)?;
+    let is_meant = |it: &&Gone| it.has_changes && selection.means(it.number);
+    let gone: Vec<Gone> = gone.iter().filter(is_meant).cloned().collect();
+    let mut plans = plan_all(record, &looked, (targets, selection), &merged)?;
+    let is_conflict = !gone.is_empty() || plans.iter().any(SyncPlan::has_conflicts);
+    if record.sync.on_conflict == OnConflict::Abort && is_conflict {
+        plans.iter_mut().for_each(SyncPlan::abandon);
+    }
     let places = looked.iter().filter_map(|it| targets.iter().find(|to| to.number == it.number));
     let parts: Vec<(MountPlace<'_>, &SyncPlan)> = places.map(place).zip(&plans).collect();
     let reports = sync::apply(&OsFs, &RunPlace { dir: run.as_fd(), id: id.as_str() }, &parts)?;
     let mounts = looked.into_iter().map(|it| it.at).zip(reports).collect();
     let clock = targets.first().map_or(Clock::Steady, |target| target.clock);
-    Ok(WrittenBack { clock, mounts, waiting: Vec::new() })
+    Ok(WrittenBack { clock, mounts, waiting: Vec::new(), gone })
 }
 
 /// In the order of the directories' identities, so that two runs never wait for each other, and each
@@ -361,9 +388,6 @@ fn plan_all(
         // Nobody sees half of what was not there before.
         let whole = target.absent().is_some();
         plans.push(SyncPlan { whole, apart: target.is_single(), ..plan });
-    }
-    if record.sync.on_conflict == OnConflict::Abort && plans.iter().any(SyncPlan::has_conflicts) {
-        plans.iter_mut().for_each(SyncPlan::abandon);
     }
     Ok(plans)
 }

@@ -189,7 +189,7 @@ fn directory_that_moves_on_the_host_loses_nothing() {
     running.say("\n");
     assert_eq!(running.end(), 121);
     let read = |path: &Path| fs::read_to_string(path).unwrap_or_else(|_| "absent".to_owned());
-    assert_eq!((read(&moved.join("one")), read(&other)), ("host\n".into(), "host\n".into()));
+    assert_eq!((read(&moved.join("one")), read(&other)), ("host\n".into(), "work\n".into()));
     fs::rename(&moved, &a).expect("renamed");
     said(&mut world.endow(["apply"])).ok();
     assert_eq!((read(&file), read(&other)), ("work\n".into(), "work\n".into()));

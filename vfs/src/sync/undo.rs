@@ -29,6 +29,8 @@ pub struct UndoReport {
     pub restored: Vec<Restored>,
     /// What the kernel did not allow, or whose undo data is gone.
     pub failed: Vec<Failed>,
+    /// Something was to be taken back, and another directory stands in the place of the one that was written to.
+    pub is_other_root: bool,
 }
 
 /// Takes back what was written back of a run, all of it or the selected paths; what changed since
@@ -37,7 +39,8 @@ pub struct UndoReport {
 /// Of a git directory that was there before, objects stay, and are no part of the run any more; where the
 /// repository stands is taken back as a whole, or not at all when somebody moved it since.
 ///
-/// A directory that was removed as a whole comes back as a whole when any path in it is selected.
+/// A directory that was removed as a whole comes back as a whole when any path in it is selected. A mount whose
+/// root is another directory by now is left alone, and told.
 ///
 /// # Errors
 /// Before the journal holds, nothing has changed. Afterwards [`super::resume()`] goes on.
@@ -58,13 +61,9 @@ pub fn undo(
     for mount in mounts {
         let chosen = |path: &Path| selected(mount.number, path);
         let mut report = UndoReport { mount: mount.number, ..UndoReport::default() };
-        if ledger
-            .batches
-            .iter()
-            .flat_map(|known| &known.mounts)
-            .any(|part| part.mount == mount.number)
-        {
-            must_be_root(fs, mount, &ledger)?;
+        if !is_root(fs, mount, &ledger)? {
+            report.is_other_root = ledger.applied(mount.number).any(|(path, _)| chosen(path));
+        } else if ledger.knows(mount.number) {
             let kept = Repositories::look(fs, mount, (&ledger, &alone), &chosen)?;
             let chosen = |path: &Path| chosen(path) && !kept.keep(path);
             report.changed_since.extend(kept.told.iter().cloned());
@@ -125,9 +124,8 @@ fn tell(reports: &mut [UndoReport], batch: &Batch, outcomes: &[Vec<Outcome>]) {
 }
 
 /// A directory that stands in the place of the one that was written to holds nothing of the run.
-fn must_be_root(fs: &dyn Fs, mount: &MountPlace<'_>, ledger: &Ledger) -> Result<(), SyncError> {
+fn is_root(fs: &dyn Fs, mount: &MountPlace<'_>, ledger: &Ledger) -> Result<bool, SyncError> {
     let root = fs.node(mount.root, OsStr::new("")).map_err(io("look at", Path::new("")))?;
     let mut parts = ledger.batches.iter().flat_map(|batch| &batch.mounts);
-    let is_it = parts.all(|part| part.mount != mount.number || is_same_root(&root, &part.root));
-    if is_it { Ok(()) } else { Err(SyncError::OtherRoot { mount: mount.number }) }
+    Ok(parts.all(|part| part.mount != mount.number || is_same_root(&root, &part.root)))
 }

@@ -19,8 +19,8 @@ use crate::cli::output::Output;
 use crate::cli::picked::{self, Picked};
 use crate::cli::shown::{Shown, Side, pair};
 use crate::cli::shown_trees::ShownTrees;
-use crate::cli::{json, synced};
-use crate::finish::{Looked, Selection, Target};
+use crate::cli::{exit, json, synced};
+use crate::finish::{Gone, Looked, Selection, Target};
 use crate::trees::Wanted;
 
 /// The most entries of a list in JSON.
@@ -48,12 +48,19 @@ pub(crate) fn run(args: &DiffArgs, output: &Output) -> Result<ExitCode, CommandE
     };
     shown.extend(trees.shown());
     let is_of_trees = selection.paths.as_ref().is_some_and(Vec::is_empty);
-    if shown.is_empty() && (is_of_trees || is_applied && selection.paths.is_some()) {
+    let gone =
+        if is_applied { picked.gone_applied(&selection)? } else { picked.gone_waiting(&selection) };
+    if shown.is_empty()
+        && gone.is_empty()
+        && (is_of_trees || is_applied && selection.paths.is_some())
+    {
         let what = if is_applied { "what was written back" } else { "what waits" };
         let error = CommandError::new(ErrorKind::Usage, format!("not among {what}"));
         return Err(error.about(picked.run.id()));
     }
-    Ok(all(&picked, (&shown, &trees), args, output))
+    let code = all(&picked, (&shown, &trees, &gone), args, output);
+    let is_short = picked::tell_gone(&gone, output);
+    Ok(if is_short { ExitCode::from(exit::NOT_WRITTEN_BACK) } else { code })
 }
 
 /// Contents are read when they are shown or counted.
@@ -72,12 +79,12 @@ fn look(picked: &Picked) -> Result<Vec<Looked>, CommandError> {
 
 fn all(
     picked: &Picked,
-    (shown, trees): (&[Shown<'_>], &ShownTrees<'_>),
+    (shown, trees, gone): (&[Shown<'_>], &ShownTrees<'_>, &[&Gone]),
     args: &DiffArgs,
     output: &Output,
 ) -> ExitCode {
     if output.is_json() {
-        output.json(&value(picked, (shown, trees), args));
+        output.json(&value(picked, (shown, trees, gone), args));
     } else {
         show(shown, &trees.beside(), args, output);
         tell(shown, picked.run.id().as_str(), output);
@@ -135,7 +142,7 @@ fn shown_as(picked: &Picked, target: &Target, path: &Path) -> PathBuf {
 fn applied<'a>(picked: &'a Picked, selection: &Selection) -> Result<Vec<Shown<'a>>, CommandError> {
     let ledger = picked.ledger()?;
     let mut shown = Vec::new();
-    for target in &picked.targets {
+    for target in &picked.targets.open {
         let done = sync::done(&OsFs, &ledger, target.number, target.root.as_fd());
         let made: BTreeSet<PathBuf> =
             done.iter().filter_map(|it| it.path.parent().map(Path::to_owned)).collect();
@@ -278,13 +285,14 @@ fn tell(shown: &[Shown<'_>], id: &str, output: &Output) {
 
 fn value(
     picked: &Picked,
-    (shown, trees): (&[Shown<'_>], &ShownTrees<'_>),
+    (shown, trees, gone): (&[Shown<'_>], &ShownTrees<'_>, &[&Gone]),
     args: &DiffArgs,
 ) -> Value {
+    let gone: Vec<Value> = gone.iter().map(|it| json::path(it.source.as_path())).collect();
     let changes: Vec<Value> = shown.iter().take(LIST_MAX).map(|it| of_change(it, args)).collect();
     json!({
         "version": 1, "run": picked.run.id().as_str(), "changes": changes,
-        "truncated": shown.len() > LIST_MAX, "trees": trees.value(),
+        "truncated": shown.len() > LIST_MAX, "trees": trees.value(), "gone": gone,
     })
 }
 

@@ -11,7 +11,7 @@ use crate::cli::kept::{Kept, Verb};
 use crate::cli::output::Output;
 use crate::cli::picked::{self, Picked, Stuck};
 use crate::cli::{recounted, stale};
-use crate::finish::{self, DropError, Selection};
+use crate::finish::{self, DropError, Selection, WriteBackError};
 
 const DISCARD: Verb =
     Verb { word: "discard", states: &[RunState::Waiting, RunState::Interrupted], fits: |_| true };
@@ -22,6 +22,11 @@ pub(crate) fn run(args: &DiscardArgs, output: &Output) -> Result<ExitCode, Comma
     let stuck = if args.force { Stuck::GivenUp } else { Stuck::Stays };
     let mut picked = picked::pick_to_end(&kept, &args.chosen, DISCARD, (output, stuck))?;
     let selection = picked.selection()?;
+    if let (Some(_), Some(gone)) = (&selection.paths, picked.gone_waiting(&selection).first()) {
+        let error = CommandError::from(WriteBackError::from(gone.error()));
+        let id = picked.run.id();
+        return Err(error.hint(format!("`endow discard {id}` drops all that waits of it")));
+    }
     let state = match &selection.paths {
         None => whole(&mut picked)?,
         Some(_) => part(&mut picked, &selection)?,
@@ -58,7 +63,7 @@ fn part(picked: &mut Picked, selection: &Selection) -> Result<RunState, CommandE
     let state = picked.state_of()?.unwrap_or(RunState::Discarded);
     let left = match picked.record.changes {
         Some(changes) if state == RunState::Waiting => {
-            let now = recounted::waiting(&finish::look(&picked.run, &picked.targets)?);
+            let now = recounted::waiting(&finish::look(&picked.run, &picked.targets.open)?);
             recounted::less(changes, (before, now)).left
         }
         _ => 0,

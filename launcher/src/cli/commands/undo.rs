@@ -13,7 +13,7 @@ use crate::cli::kept::{Kept, Verb};
 use crate::cli::output::Output;
 use crate::cli::picked;
 use crate::cli::{exit, json, landed, recounted};
-use crate::finish::{self, OfMount};
+use crate::finish::{self, Gone, OfMount, Selection, Target, WriteBackError};
 
 /// Also a run of which only a part was written back.
 const UNDO: Verb = Verb {
@@ -41,15 +41,20 @@ pub(crate) fn run(args: &UndoArgs, output: &Output) -> Result<ExitCode, CommandE
             output.notice(&format!("the changes of {id} were taken back already"));
             return Ok(ExitCode::SUCCESS);
         }
+        if let Some(gone) = picked.gone_waiting(&Selection::default()).first() {
+            return Err(WriteBackError::from(gone.error()).into());
+        }
         return Err(CommandError::new(Kind::Usage, "nothing of the run is written back").about(id));
     }
     let selection = picked.selection()?;
     picked.must_be_applied()?;
     let before = recounted::applied(&picked)?;
-    let reports = finish::take_back(&picked.run, &picked.targets, &selection)?;
+    let mut reports = finish::take_back(&picked.run, &picked.targets.open, &selection)?;
+    let (run, targets) = (&picked.run, &mut picked.targets);
+    reports.extend(finish::take_back_more(run, &picked.record, targets, &selection)?);
     if let Some(state) = kept.state() {
         let others = kept.runs.iter().filter(|it| !it.in_use && it.id != *picked.run.id());
-        finish::follow(state, others.map(|it| &it.id), (&picked.targets, &reports));
+        finish::follow(state, others.map(|it| &it.id), (&picked.targets.open, &reports));
     }
     let trees = match &selection.paths {
         None => finish::take_back_trees(&mut picked.record),
@@ -61,12 +66,44 @@ pub(crate) fn run(args: &UndoArgs, output: &Output) -> Result<ExitCode, CommandE
     picked.record.changes = counted.map(|changes| recounted::less(changes, (before, now)));
     picked.set_state(state)?;
     let is_short = landed::say_taken_back(&trees, output);
-    let is_short = tell(&reports, &id, state, output) || is_short;
+    let others = reports.iter().filter(|(_, report)| report.is_other_root);
+    let others = others.filter_map(|(_, report)| picked.target(report.mount)).collect();
+    let left = Left { gone: picked.gone_applied(&selection)?, others };
+    let is_short = tell(&reports, &left, (&id, state), output) || is_short;
     Ok(ExitCode::from(if is_short { exit::NOT_WRITTEN_BACK } else { 0 }))
 }
 
+/// Mounts in which nothing could be taken back.
+struct Left<'a> {
+    /// Their directory can't be opened.
+    gone: Vec<&'a Gone>,
+    /// Another directory stands there.
+    others: Vec<&'a Target>,
+}
+
+impl Left<'_> {
+    fn paths(&self) -> Vec<PathBuf> {
+        let gone = self.gone.iter().map(|gone| gone.source.as_path().to_owned());
+        gone.chain(self.others.iter().map(|it| it.path.as_path().to_owned())).collect()
+    }
+
+    /// Names them; returns whether there are any.
+    fn tell(&self, output: &Output) -> bool {
+        for other in &self.others {
+            let path = &other.path;
+            output.warning(&format!("another directory stands there by now, left alone: {path}"));
+        }
+        picked::tell_gone(&self.gone, output) || !self.others.is_empty()
+    }
+}
+
 /// Says what was taken back and what was not; returns whether anything was not.
-fn tell(reports: &[OfMount<UndoReport>], id: &str, state: RunState, output: &Output) -> bool {
+fn tell(
+    reports: &[OfMount<UndoReport>],
+    left: &Left<'_>,
+    (id, state): (&str, RunState),
+    output: &Output,
+) -> bool {
     let paths = |of: fn(&UndoReport) -> Vec<&Path>| -> Vec<PathBuf> {
         let whole = |(at, report): &OfMount<UndoReport>| -> Vec<PathBuf> {
             of(report).into_iter().map(|path| at.place(path)).collect()
@@ -81,7 +118,7 @@ fn tell(reports: &[OfMount<UndoReport>], id: &str, state: RunState, output: &Out
             |paths: &[PathBuf]| paths.iter().map(|it| json::path(it)).collect::<Vec<Value>>();
         output.json(&json!({
             "version": 1, "run": id, "state": state.word(), "undone": list(&undone),
-            "changed_since": list(&changed), "failed": list(&failed),
+            "changed_since": list(&changed), "failed": list(&failed), "gone": list(&left.paths()),
         }));
     }
     for path in &changed {
@@ -91,6 +128,7 @@ fn tell(reports: &[OfMount<UndoReport>], id: &str, state: RunState, output: &Out
     for path in &failed {
         output.warning(&format!("could not be taken back: {}", path.display()));
     }
+    let is_left = left.tell(output);
     output.notice(&format!("took back {} changes of {id}", undone.len()));
-    !changed.is_empty() || !failed.is_empty()
+    is_left || !changed.is_empty() || !failed.is_empty()
 }

@@ -235,3 +235,26 @@ fn closed_directories_of_the_run_give_way() {
         }
     }
 }
+
+#[test]
+fn another_directory_in_the_place_is_left_alone() {
+    for place in PLACES {
+        let world = World::new(place, TREE);
+        let before = world.snapshot();
+        world.guest(GUEST);
+        assert!(world.sync(OnConflict::Host).is_complete());
+        let [root, away] = ["root", "away"].map(|name| world.tree.path().join(name));
+        std::fs::rename(&root, &away).expect("renamed");
+        shell(world.tree.path(), "mkdir -p root/d; echo other > root/d/one");
+        let other = world.snapshot();
+        let undone = world.undo_only(&OsFs, &|path| path == Path::new("nothing")).expect("undone");
+        assert!(!undone.is_other_root, "nothing of it was meant");
+        let undone = world.undo(&OsFs).expect("undone");
+        assert!(undone.is_other_root && undone.undone.is_empty(), "{undone:?}");
+        assert_same(&world.snapshot(), &other, &format!("{place:?}"));
+        shell(world.tree.path(), "rm -r root; mv away root");
+        let undone = world.undo(&OsFs).expect("undone");
+        assert!(!undone.is_other_root && undone.changed_since.is_empty(), "{undone:?}");
+        assert_same(&world.snapshot(), &before, &format!("{place:?} undone"));
+    }
+}
