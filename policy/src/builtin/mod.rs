@@ -7,6 +7,8 @@
 mod base;
 mod table;
 
+use table::Source;
+
 use crate::{FileKind, ParseError, PolicyFile, PolicyText, parse};
 
 /// The built-in profiles by name. `base` is below every policy.
@@ -49,6 +51,12 @@ pub fn profile(name: &str) -> Option<Result<PolicyFile, ParseError>> {
 /// Returns the profile below every policy.
 pub fn base() -> PolicyFile {
     base::BASE.file("base")
+}
+
+/// Returns the places of the host that the base shows, as it names them: programs, and what they need.
+pub(crate) fn base_shown() -> impl Iterator<Item = &'static str> {
+    let shown = base::BASE.mounts.iter().filter(|(_, source, _)| matches!(source, Source::Host(_)));
+    shown.map(|(at, ..)| *at)
 }
 
 #[cfg(test)]

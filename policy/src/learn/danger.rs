@@ -1,8 +1,9 @@
 //! Why a path is never granted by a proposal.
 
 use super::need::Usage;
+use super::profiles::Toolchain;
 use super::written::place;
-use crate::{GuestPath, HostPath, PatternRule, PatternSet, Policy, Vars};
+use crate::{GuestPath, HostPath, PatternRule, PatternSet, Policy, Vars, builtin};
 
 const LOGINS: &str = "logins to other machines";
 const CLOUD: &str = "a cloud's credentials";
@@ -70,9 +71,22 @@ const BROAD: &[&str] = &[
     "~/.var",
 ];
 
-/// Program directories of the base: changing one changes what others run.
-const SYSTEM: &[&str] = &[
-    "/bin", "/etc", "/gnu", "/lib", "/lib32", "/lib64", "/libx32", "/nix", "/opt", "/sbin", "/usr",
+const OF_MACHINE: &str = "programs and settings of the machine";
+const OF_USER: &str = "programs of yours, which run outside as well";
+
+/// Settings of the machine of which the base shows but a part: changing one changes what others run.
+const SYSTEM: &[&str] = &["/etc", "/gnu"];
+
+/// Where tools put programs and libraries of the user, besides the places that the base shows.
+#[rustfmt::skip]
+const PROGRAMS: &[&str] = &[
+    "~/bin", "~/.bin", "~/.local/sbin", "~/.local/lib", "~/.local/opt", "~/.local/libexec", "~/.local/pipx", "~/.local/share/pipx", "~/.opt",
+    "~/.npm-global", "~/.npm-packages", "~/.node_modules", "~/.local/share/npm", "~/.yarn/bin", "~/.config/yarn/global", "~/.bun/install/global", "~/.nodenv", "~/.nodebrew", "~/.local/share/nvm",
+    "~/.poetry", "~/.local/share/pypoetry", "~/.virtualenvs", "~/.local/share/virtualenvs", "~/.conda", "~/miniconda3", "~/anaconda3", "~/miniforge3", "~/mambaforge", "~/micromamba", "~/.pixi",
+    "~/.gem", "~/.local/share/gem", "~/.rvm", "~/.composer/vendor", "~/.config/composer/vendor", "~/perl5", "~/.perlbrew", "~/.plenv", "~/.phpenv", "~/.luarocks", "~/.goenv", "~/sdk",
+    "~/.cabal/bin", "~/.ghcup", "~/.stack/programs", "~/.opam", "~/.nimble", "~/.juliaup", "~/.julia", "~/.mix", "~/.elan", "~/.zvm", "~/.swiftly", "~/.local/share/coursier", "~/.jenv", "~/.jbang", "~/.jabba",
+    "~/.dotnet", "~/.krew", "~/.tfenv", "~/.tenv", "~/.arkade", "~/.rd", "~/.foundry", "~/.aqua", "~/.local/share/aquaproj-aqua", "~/.proto", "~/.rtx", "~/.local/share/rtx", "~/.local/share/vfox", "~/.pkgx", "~/.local/share/solana", "~/.wasmtime", "~/.wasmer", "~/.deno", "~/.rye", "~/.local/share/rye", "~/.local/share/hatch",
+    "~/.nix-profile", "~/.local/state/nix", "~/.guix-profile", "~/.config/guix", "~/.linuxbrew", "~/Applications", "~/.basher", "~/.zplug", "~/.oh-my-zsh", "~/.local/share/zinit", "~/.fzf", "~/.tmux/plugins", "~/.vim", "~/.local/share/nvim", "~/.emacs.d", "~/.vscode/extensions", "~/.local/share/flatpak",
 ];
 
 /// What libraries look at everywhere and go on without: no command needs it.
@@ -89,6 +103,8 @@ pub(super) struct Dangers {
     homes: Vec<HostPath>,
     places: Vec<(GuestPath, &'static str)>,
     broad: Vec<GuestPath>,
+    programs: Vec<(GuestPath, &'static str)>,
+    toolchains: Vec<Toolchain>,
     deny: Option<PatternSet>,
     protect: Option<PatternSet>,
 }
@@ -106,6 +122,10 @@ impl Dangers {
         Self {
             places: places.filter(|(at, _)| !holds_home(at)).collect(),
             broad: BROAD.iter().flat_map(|text| at(text)).collect(),
+            programs: programs()
+                .flat_map(|(text, why)| at(text).map(move |at| (at, why)))
+                .collect(),
+            toolchains: Toolchain::all(vars),
             deny: compiled(&policy.deny),
             protect: compiled(&policy.protect),
             homes,
@@ -144,12 +164,29 @@ impl Dangers {
         if usage != Usage::Write {
             return None;
         }
-        if SYSTEM.iter().any(|text| place(text, None).is_some_and(|it| at.is_within(&it))) {
-            return Some("programs and settings of the machine".to_owned());
+        if let Some(why) = self.of_programs(at) {
+            return Some(why);
         }
         let guarded = matches(self.protect.as_ref(), at);
         guarded.then(|| "a protected name: somebody else runs or obeys it later".to_owned())
     }
+
+    /// What a toolchain's profile takes changes of, it drops: no line is for a place in it.
+    fn of_programs(&self, at: &GuestPath) -> Option<String> {
+        let within = self.programs.iter().find(|(place, _)| at.is_within(place));
+        if let Some((_, why)) = within {
+            return (!self.toolchains.iter().any(|it| it.changes(at))).then(|| (*why).to_owned());
+        }
+        let held = self.programs.iter().find(|(place, _)| place.is_within(at));
+        held.map(|(place, why)| format!("holds {place}: {why}"))
+    }
+}
+
+/// Returns the places of which a change is a change of what others run: those that the base shows, for
+/// it shows what programs need, and those beside them.
+fn programs() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let all = builtin::base_shown().chain(SYSTEM.iter().chain(PROGRAMS).copied());
+    all.map(|text| (text, if text.starts_with("~/") { OF_USER } else { OF_MACHINE }))
 }
 
 /// Patterns were checked where they were read; without them more is dangerous, not less.

@@ -30,6 +30,11 @@ impl Toolchain {
         };
         self.mounts.iter().any(|(at, access)| need.at.is_within(at) && enough(*access))
     }
+
+    /// Returns whether it takes changes of a path.
+    pub(super) fn changes(&self, path: &GuestPath) -> bool {
+        self.mounts.iter().any(|(at, access)| path.is_within(at) && *access == Access::Cow)
+    }
 }
 
 fn mounts(name: &str, vars: &Vars) -> Vec<(GuestPath, Access)> {

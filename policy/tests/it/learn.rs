@@ -181,6 +181,37 @@ fn dangerous_paths_are_comments() {
     }
 }
 
+/// What is on the user's path runs outside, under any name that a command makes there.
+#[test]
+fn changes_of_programs_are_comments() {
+    let base = endow_policy::builtin::base().mounts;
+    let shown =
+        base.iter().filter(|it| matches!(it.source, endow_policy::MountSource::Host { .. }));
+    let shown = shown.map(|it| it.at.value.to_string_lossy().replace('~', "/home/u"));
+    let others = ["bin", ".npm-global/bin", ".local/lib/python3.13/site-packages"];
+    let others = others.map(|name| format!("/home/u/{name}"));
+    let taken = ["/home/u/.cargo/registry", "/home/u/.cargo/git", "/home/u/go/pkg/mod"];
+    let taken = |at: &str| taken.contains(&at) || at.starts_with("/home/u/.local/share/uv/");
+    for place in shown.chain(others).filter(|at| !taken(at)) {
+        for name in ["", "/git"] {
+            let text = changed(None, &[write(&format!("{place}{name}"))]);
+            assert_eq!(text.matches("\n#\"").count(), 1, "{text}");
+            assert_eq!(policy(None, &vars()).mounts, policy(Some(&text), &vars()).mounts, "{text}");
+        }
+    }
+    check(
+        &[write("/home/u/.local/bin/git"), write("/home/u/go/new"), read("/home/u/.npm-global/x")],
+        "\n[mounts]\n\"~/.npm-global/x\" = \"ro\"  # read\n\
+         \"~/go/new\" = \"cow\"  # changed\n\
+         #\"~/.local/bin/git\" = \"cow\"  # changed: programs of yours, which run outside as well\n",
+    );
+    check(
+        &[need("/home/u/go", Usage::Write, What::Directory)],
+        "\n[mounts]\n#\"~/go\" = \"cow\"  # changed: holds /home/u/go/bin: programs of yours, which \
+         run outside as well\n",
+    );
+}
+
 #[test]
 fn many_names_of_a_dangerous_place_are_one_comment() {
     let needs: Vec<Need> = (0..9).map(|it| read(&format!("/home/u/.ssh/key{it}"))).collect();
