@@ -181,6 +181,63 @@ fn dangerous_paths_are_comments() {
     }
 }
 
+/// Logins, mail, messages, history and money, wherever a program keeps them.
+#[test]
+fn secrets_of_programs_are_comments() {
+    let names = [
+        "Maildir/new/m",
+        ".mail/x",
+        ".msmtprc",
+        ".mbsyncrc",
+        ".muttrc",
+        ".mutt/muttrc",
+        ".authinfo",
+        ".authinfo.gpg",
+        ".mylogin.cnf",
+        ".vnc/passwd",
+        ".vault_pass",
+        ".vault_pass.txt",
+        ".android/adbkey",
+        ".librewolf/x/logins.json",
+        ".local/share/TelegramDesktop/tdata/k",
+        ".local/share/gopass/x",
+        ".local/share/gem/credentials",
+        ".config/Element/x",
+        ".config/evolution/x",
+        ".config/hcloud/cli.toml",
+        ".config/netlify/config.json",
+        ".config/ngrok/ngrok.yml",
+        ".config/scw/config.yaml",
+        ".config/linode-cli",
+        ".config/wandb/settings",
+        ".config/borg/keys/k",
+        ".config/filezilla/sitemanager.xml",
+        ".config/remmina/x.remmina",
+        ".config/solana/id.json",
+        ".vercel/auth.json",
+        ".circleci/cli.yml",
+        ".sentryclirc",
+        ".sbt/credentials",
+        ".bitcoin/wallet.dat",
+        ".electrum/wallets/w",
+        ".ethereum/keystore/k",
+        ".sqlite_history",
+        ".rediscli_history",
+        ".config/goa-1.0/accounts.conf",
+        ".purple/accounts.xml",
+        ".weechat/sec.conf",
+        ".step/secrets/k",
+        ".config/Code/User/settings.json",
+        ".continue/config.json",
+        ".pip/pip.conf",
+    ];
+    for name in names {
+        let text = changed(None, &[read(&format!("/home/u/{name}"))]);
+        assert_eq!(text.matches("\n#\"").count(), 1, "{text}");
+        assert_eq!(policy(None, &vars()).mounts, policy(Some(&text), &vars()).mounts, "{text}");
+    }
+}
+
 /// What is on the user's path runs outside, under any name that a command makes there.
 #[test]
 fn changes_of_programs_are_comments() {
