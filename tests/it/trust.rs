@@ -19,7 +19,10 @@ fn untrusted_grants_end_the_run_with_file_and_line() {
     let said = world.run(&["--workspace", "rw"], "touch started");
     let error = said.fails(120);
     assert!(
-        error.contains(&format!("{}:3: grants mounts.\"/data\" (ro)", file.display())),
+        error.contains(&format!(
+            "{}:3: grants mounts.\"/data\" (ro host=\"/usr/share\")",
+            file.display()
+        )),
         "{error}"
     );
     assert!(error.contains("hint: read it, then accept it with `endow trust`"), "{error}");
@@ -42,11 +45,15 @@ fn trust_is_asked_for_and_ends_with_the_next_change() {
     let file = world.write("home/project/endow.toml", GRANTING);
     let refused = trust(&world, &[]);
     assert!(refused.fails(120).contains("endow trust --yes"), "{}", refused.stderr);
-    assert!(refused.stdout.contains("grants mounts.\"/data\" (ro)"), "{}", refused.stdout);
+    assert!(
+        refused.stdout.contains("grants mounts.\"/data\" (ro host=\"/usr/share\")"),
+        "{}",
+        refused.stdout
+    );
     let json = trust(&world, &["--yes", "--json"]);
     let said: Value = serde_json::from_str(json.ok()).expect("JSON");
     assert_eq!(said["trusted"], true);
-    assert_eq!(said["grants"][0]["what"], "mounts.\"/data\" (ro)");
+    assert_eq!(said["grants"][0]["what"], "mounts.\"/data\" (ro host=\"/usr/share\")");
     world.run(&["--workspace", "rw"], "test -d /data").ok();
     assert!(trust(&world, &[]).ok().contains("trusted already"));
     fs::write(&file, format!("{GRANTING}\"/more\" = {{ host = \"/usr/lib\" }}\n"))

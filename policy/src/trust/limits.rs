@@ -1,5 +1,7 @@
 //! Limits of a project file: lower ones take away.
 
+use std::fmt;
+
 use super::Judgement;
 use crate::{LimitsTable, Stated};
 
@@ -18,7 +20,7 @@ pub(super) fn judge(judgement: &mut Judgement, limits: &LimitsTable, weaker: &Li
 }
 
 /// No limit below is the highest one.
-fn one<T: PartialOrd>(
+fn one<T: PartialOrd + fmt::Debug>(
     judgement: &mut Judgement,
     key: &str,
     said: Option<&Stated<T>>,
@@ -26,5 +28,5 @@ fn one<T: PartialOrd>(
 ) {
     let Some(said) = said else { return };
     let lower = before.is_none_or(|before| said.value <= before.value);
-    judgement.note(lower, &said.origin, key.to_owned());
+    judgement.note(lower, &said.origin, format!("{key} = {:?}", said.value));
 }

@@ -6,6 +6,7 @@ mod mounts;
 mod network;
 mod remote;
 mod secrets;
+mod shown;
 mod ssh_agent;
 
 use crate::compose::Composed;
@@ -92,8 +93,9 @@ impl Judgement {
         self.each("protect.names", &file.protect.patterns, adds);
         self.each("env.drop", &file.env.drop, adds);
         self.each("env.pass", &file.env.pass, removes);
-        for (name, _) in &file.env.set {
-            let what = format!("env.set.{}", name.value.to_string_lossy());
+        for (name, value) in &file.env.set {
+            let name_shown = shown::variable(&name.value);
+            let what = format!("env.set.{name_shown} = {}", shown::quoted(value));
             self.note(false, &name.origin, what);
         }
         let has = |list: &[Stated<String>], word: &str| list.iter().any(|w| w.value == word);
@@ -109,7 +111,8 @@ impl Judgement {
         if let Some(root) = &file.build_root {
             // It may be any that the user can read, and what of it is in no work tree.
             let is_granted = matches!(root.value, BuildRoot::Git { .. });
-            self.note(!is_granted, &root.origin, "build.root".to_owned());
+            let what = format!("build.root {}", shown::build_root(&root.value));
+            self.note(!is_granted, &root.origin, what);
         }
         if let Some(share) = &file.share_host_root {
             let what = format!("build.share_host_root = {}", share.value);
@@ -118,7 +121,7 @@ impl Judgement {
         for entry in &file.actions {
             self.note(true, &entry.origin, "action".to_owned());
             for tool in &entry.tools {
-                let what = format!("action.tools {}", tool.value.display());
+                let what = format!("action.tools {}", shown::quoted(&tool.value));
                 self.note(false, &tool.origin, what);
             }
         }
@@ -136,10 +139,12 @@ impl Judgement {
         if let Some(session) = &file.process.new_session {
             let had = weaker.new_session.as_ref().is_some_and(|flag| flag.value);
             let narrows = session.value || !had;
-            self.note(narrows, &session.origin, "process.new_session".to_owned());
+            let what = format!("process.new_session = {}", session.value);
+            self.note(narrows, &session.origin, what);
         }
         if let Some(name) = &file.process.hostname {
-            self.note(false, &name.origin, "process.hostname".to_owned());
+            let what = format!("process.hostname = {:?}", name.value);
+            self.note(false, &name.origin, what);
         }
         if let Some(mode) = &file.sync.mode {
             self.note(false, &mode.origin, format!("sync.mode = {:?}", mode.value.word()));
@@ -159,12 +164,14 @@ impl Judgement {
         if let Some(access) = &file.workspace.access {
             let default = WorkspaceAccess::Granted(DEFAULT_WORKSPACE_ACCESS);
             let before = weaker.workspace_access.as_ref().map_or(default, |access| access.value);
-            self.note(access.value <= before, &access.origin, "workspace.access".to_owned());
+            let what = format!("workspace.access = {:?}", shown::workspace(access.value));
+            self.note(access.value <= before, &access.origin, what);
         }
         if let Some(checkpoint) = &file.workspace.checkpoint {
             let before = weaker.checkpoint.as_ref().is_some_and(|it| it.value);
             let narrows = checkpoint.value || !before;
-            self.note(narrows, &checkpoint.origin, "workspace.checkpoint".to_owned());
+            let what = format!("workspace.checkpoint = {}", checkpoint.value);
+            self.note(narrows, &checkpoint.origin, what);
         }
         if let Some(root) = &file.workspace.root {
             let narrows = match root.value {
@@ -172,7 +179,8 @@ impl Judgement {
                 WorkspaceRoot::Git => weaker.workspace_root.is_none(),
                 WorkspaceRoot::Path(_) => false,
             };
-            self.note(narrows, &root.origin, "workspace.root".to_owned());
+            let what = format!("workspace.root = {}", shown::workspace_root(&root.value));
+            self.note(narrows, &root.origin, what);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Mounts of a project file: what shows no more of the host than before takes away.
 
-use super::Judgement;
+use super::{Judgement, shown};
 use crate::compose::{Composed, ComposedMount};
 use crate::place::Places;
 use crate::workspace::DEFAULT_WORKSPACE_ACCESS;
@@ -13,29 +13,8 @@ pub(super) fn judge(judgement: &mut Judgement, file: &PolicyFile, weaker: &Compo
     let places = Places::of(file, vars);
     for entry in &file.mounts {
         let narrows = narrows(entry, &places, weaker, vars);
-        judgement.note(narrows, &entry.at.origin, what(entry));
+        judgement.note(narrows, &entry.at.origin, shown::mount(entry));
     }
-}
-
-fn what(entry: &MountEntry) -> String {
-    let path = entry.at.value.to_string_lossy();
-    let kind = match &entry.source {
-        MountSource::Removed => "removed",
-        MountSource::Host { .. } if entry.options.socket => "socket",
-        MountSource::Host { .. } => match entry.access {
-            Access::Ro => "ro",
-            Access::Cow if entry.options.discard => "cow sync=discard",
-            Access::Cow => "cow",
-            Access::Rw => "rw",
-        },
-        MountSource::Memory { .. } => "memory",
-        MountSource::Private { .. } => "private",
-        MountSource::Git { .. } => "git",
-        MountSource::Cas { .. } => "cas",
-        MountSource::Copy { .. } | MountSource::Made { .. } | MountSource::Cgroup => "made",
-    };
-    let create = entry.options.create.map(|it| format!(" create={}", it.word()));
-    format!("mounts.{path:?} ({kind}{})", create.unwrap_or_default())
 }
 
 fn narrows(entry: &MountEntry, places: &Places<'_>, weaker: &Composed, vars: &Vars) -> bool {

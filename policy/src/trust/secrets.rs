@@ -1,7 +1,7 @@
 //! The secrets of a project file: each is a grant. So is one taken back, since a variable that held
 //! it may be passed on then.
 
-use super::Judgement;
+use super::{Judgement, shown};
 use crate::{SecretEntry, SecretTable, WrittenSource, WrittenUse};
 
 pub(super) fn judge(judgement: &mut Judgement, table: &SecretTable) {
@@ -24,7 +24,7 @@ fn described(entry: &SecretEntry) -> String {
 pub(super) fn source(from: &WrittenSource) -> String {
     match from {
         WrittenSource::Variable(name) => format!("env:{name}"),
-        WrittenSource::File(path) => format!("file:{}", path.to_string_lossy()),
-        WrittenSource::Command(command) => format!("cmd:{command}"),
+        WrittenSource::File(path) => format!("file:{}", shown::quoted(path)),
+        WrittenSource::Command(command) => format!("cmd:{command:?}"),
     }
 }

@@ -71,18 +71,18 @@ command = ["true"]
     - endow.toml:31 expect
     - endow.toml:33 action
     - endow.toml:14 deny.defaults = true
-    - endow.toml:27 process.new_session
+    - endow.toml:27 process.new_session = true
     - endow.toml:29 require.level = "full"
-    - endow.toml:4 workspace.access
-    - endow.toml:6 workspace.checkpoint
-    - endow.toml:5 workspace.root
+    - endow.toml:4 workspace.access = "ro"
+    - endow.toml:6 workspace.checkpoint = true
+    - endow.toml:5 workspace.root = "cwd"
     - endow.toml:8 mounts."/opt" (removed)
     - endow.toml:9 mounts."/scratch" (memory)
     - endow.toml:10 mounts."/ref" (memory)
     - endow.toml:11 mounts."/data" (ro)
     - endow.toml:21 network.mode = "none"
-    - endow.toml:23 limits.timeout
-    - endow.toml:24 limits.pids
+    - endow.toml:23 limits.timeout = 10s
+    - endow.toml:24 limits.pids = 5
     "#);
 }
 
@@ -117,16 +117,19 @@ mode = "read"
 token = "env:HOME"
 ca = "ca.pem"
 "#;
-    assert_snapshot!(verdicts("", project), @r"
+    assert_snapshot!(verdicts("", project), @r#"
     + endow.toml:4 build.share_host_root = true
     + endow.toml:6 remote.url grpcs://cache:443
-    + endow.toml:7 remote.mode
+    + endow.toml:7 remote.mode read
     + endow.toml:8 remote.token env:HOME
-    + endow.toml:9 remote.ca ca.pem
-    ");
+    + endow.toml:9 remote.ca "ca.pem"
+    "#);
     let root = |text: &str| verdicts("", &format!("[build]\nroot = {text}"));
-    assert_eq!(root("{ git = \".\", rev = \"HEAD\" }"), "+ endow.toml:3 build.root");
-    assert_eq!(root("\"host\""), "- endow.toml:3 build.root");
+    assert_eq!(
+        root("{ git = \".\", rev = \"HEAD\" }"),
+        "+ endow.toml:3 build.root (git=\".\" rev=\"HEAD\")"
+    );
+    assert_eq!(root("\"host\""), "- endow.toml:3 build.root (host)");
     let narrow = verdicts("", "[build]\nshare_host_root = false");
     assert_snapshot!(narrow, @"- endow.toml:3 build.share_host_root = false");
 }
@@ -173,25 +176,25 @@ A = { from = "env:A", fd = 3 }
     assert_snapshot!(verdicts(user, project), @r#"
     - endow.toml:12 mounts."~/hidden" (removed)
     + endow.toml:3 extends = "x"
-    + endow.toml:5 workspace.root
+    + endow.toml:5 workspace.root = "~"
     + endow.toml:7 mounts."/data" (rw)
     + endow.toml:8 mounts."/new" (ro)
     + endow.toml:9 mounts."./vendor" (ro)
-    + endow.toml:10 mounts."/other" (git)
-    + endow.toml:11 mounts."~" (private)
+    + endow.toml:10 mounts."/other" (git="." rev="HEAD" ro)
+    + endow.toml:11 mounts."~" (private seed=["~/.ssh/id_rsa"])
     + endow.toml:13 mounts."/usr/secret" (removed)
     + endow.toml:15 deny.patterns = "!*.pem"
     + endow.toml:16 deny.defaults = false
     + endow.toml:18 protect.names = "!Makefile"
     + endow.toml:19 protect.defaults = false
     + endow.toml:21 env.pass = "AWS_SECRET_ACCESS_KEY"
-    + endow.toml:22 env.set.LD_PRELOAD
+    + endow.toml:22 env.set.LD_PRELOAD = "x"
     + endow.toml:23 env.drop = "!*_TOKEN"
     + endow.toml:25 network.proxy = 3128
     + endow.toml:26 network.allow = "example.com:443"
-    + endow.toml:28 limits.timeout
+    + endow.toml:28 limits.timeout = 30s
     + endow.toml:30 process.allow = "userns"
-    + endow.toml:31 process.hostname
+    + endow.toml:31 process.hostname = "x"
     + endow.toml:33 require.level = "landlock"
     + endow.toml:34 require.best_effort = "memory"
     + endow.toml:36 secrets.A (env:A at descriptor 3)
@@ -202,8 +205,8 @@ A = { from = "env:A", fd = 3 }
 fn the_workspace_itself_may_be_lowered() {
     assert_snapshot!(verdicts("", "[mounts]\n\".\" = \"ro\""), @r#"- endow.toml:3 mounts."." (ro)"#);
     assert_snapshot!(verdicts("[workspace]\naccess = \"ro\"", "[mounts]\n\".\" = \"rw\""), @r#"+ endow.toml:3 mounts."." (rw)"#);
-    assert_snapshot!(verdicts("[workspace]\naccess = \"ro\"", "[workspace]\naccess = \"rw\""), @"+ endow.toml:3 workspace.access");
-    assert_snapshot!(verdicts("", "[mounts]\n\".\" = { access = \"ro\", nodeny = true }"), @r#"+ endow.toml:3 mounts."." (ro)"#);
+    assert_snapshot!(verdicts("[workspace]\naccess = \"ro\"", "[workspace]\naccess = \"rw\""), @r#"+ endow.toml:3 workspace.access = "rw""#);
+    assert_snapshot!(verdicts("", "[mounts]\n\".\" = { access = \"ro\", nodeny = true }"), @r#"+ endow.toml:3 mounts."." (ro nodeny)"#);
 }
 
 #[test]
@@ -220,7 +223,7 @@ fn options_may_not_loosen() {
     let user = "[mounts]\n\"/data\" = { access = \"rw\", noexec = true }";
     assert_snapshot!(verdicts(user, "[mounts]\n\"/data\" = \"ro\""), @r#"+ endow.toml:3 mounts."/data" (ro)"#);
     assert_snapshot!(verdicts(user, "[mounts]\n\"/data\" = { noexec = true }"), @r#"- endow.toml:3 mounts."/data" (ro)"#);
-    assert_snapshot!(verdicts(user, "[mounts]\n\"/data\" = { host = \"/etc\", noexec = true }"), @r#"+ endow.toml:3 mounts."/data" (ro)"#);
+    assert_snapshot!(verdicts(user, "[mounts]\n\"/data\" = { host = \"/etc\", noexec = true }"), @r#"+ endow.toml:3 mounts."/data" (ro host="/etc")"#);
 }
 
 #[test]
@@ -248,7 +251,7 @@ fn what_is_dropped_may_not_be_written_back() {
     assert_snapshot!(verdicts("", "[mounts]\n\".\" = { access = \"cow\", sync = \"discard\" }"), @r#"+ endow.toml:3 mounts."." (cow sync=discard)"#);
     let elsewhere =
         "[mounts]\n\"/data\" = { host = \"/other\", access = \"cow\", sync = \"discard\" }";
-    assert_snapshot!(verdicts(cow, elsewhere), @r#"+ endow.toml:3 mounts."/data" (cow sync=discard)"#);
+    assert_snapshot!(verdicts(cow, elsewhere), @r#"+ endow.toml:3 mounts."/data" (cow sync=discard host="/other")"#);
     assert_snapshot!(verdicts("", "extends = [\"rust\"]"), @r#"+ endow.toml:2 extends = "rust""#);
 }
 
@@ -256,9 +259,9 @@ fn what_is_dropped_may_not_be_written_back() {
 fn checkpoint_of_the_user_is_no_projects_to_drop() {
     let user = "[workspace]\ncheckpoint = true";
     let without = "[workspace]\ncheckpoint = false";
-    assert_snapshot!(verdicts(user, without), @"+ endow.toml:3 workspace.checkpoint");
-    assert_snapshot!(verdicts("", without), @"- endow.toml:3 workspace.checkpoint");
-    assert_snapshot!(verdicts(user, user), @"- endow.toml:3 workspace.checkpoint");
+    assert_snapshot!(verdicts(user, without), @"+ endow.toml:3 workspace.checkpoint = false");
+    assert_snapshot!(verdicts("", without), @"- endow.toml:3 workspace.checkpoint = false");
+    assert_snapshot!(verdicts(user, user), @"- endow.toml:3 workspace.checkpoint = true");
 }
 
 #[test]
@@ -266,4 +269,53 @@ fn removal_under_the_workspace_uncovers() {
     let user = "[mounts]\n\"./keys\" = { memory = true }\n\"~/src/app/keys\" = { memory = true }";
     let user = user.lines().filter(|line| !line.starts_with("\"./")).collect::<Vec<_>>().join("\n");
     assert_snapshot!(verdicts(&user, "[mounts]\n\"./keys\" = false"), @r#"+ endow.toml:3 mounts."./keys" (removed)"#);
+}
+
+/// Who is asked must see what is given, and under which name.
+#[test]
+fn grants_are_shown_with_all_that_they_give() {
+    let project = r#"
+[workspace]
+root = "/home/u/.ssh"
+[mounts]
+"/models" = { host = "~/.ssh", access = "ro", nodeny = true }
+"/scratch" = { host = "~/.config", access = "rw" }
+"/ref" = { git = "../private", rev = "main", access = "cow", sync = "branch:work" }
+"/part" = { git = ".", rev = "v1", sparse = ["src/"] }
+"/bus" = { host = "/run/user/1000/bus", socket = true }
+[env]
+set = { LD_PRELOAD = "/tmp/a.so", "A (B)" = "c" }
+[remote]
+instance = "a b"
+[secrets]
+A = { from = "cmd:cat x", fd = 3 }
+B = { from = "file:~/.ssh/id", fd = 4 }
+"#;
+    assert_snapshot!(verdicts("", project), @r#"
+    + endow.toml:4 workspace.root = "/home/u/.ssh"
+    + endow.toml:6 mounts."/models" (ro host="~/.ssh" nodeny)
+    + endow.toml:7 mounts."/scratch" (rw host="~/.config")
+    + endow.toml:8 mounts."/ref" (git="../private" rev="main" cow sync="branch:work")
+    + endow.toml:9 mounts."/part" (git="." rev="v1" ro sparse=["src/"])
+    + endow.toml:10 mounts."/bus" (socket host="/run/user/1000/bus")
+    + endow.toml:12 env.set."A (B)" = "c"
+    + endow.toml:12 env.set.LD_PRELOAD = "/tmp/a.so"
+    + endow.toml:14 remote.instance "a b"
+    + endow.toml:16 secrets.A (cmd:"cat x" at descriptor 3)
+    + endow.toml:17 secrets.B (file:"~/.ssh/id" at descriptor 4)
+    "#);
+}
+
+/// A text of the file ends no line and no quotes, and hides nothing.
+#[test]
+fn grants_forge_no_line() {
+    let project = "[mounts]\n\"/a\" = { host = \"/b\\\" ro)\\n\\u202e\\u001b[2J\" }\n\
+                   [env]\nset = { X = \"1\\nendow.toml:1: grants nothing\" }";
+    let verdicts = verdicts("", project);
+    assert_eq!(verdicts.lines().count(), 2, "{verdicts}");
+    assert!(!verdicts.contains(['\u{202e}', '\u{1b}']), "{verdicts}");
+    assert_snapshot!(verdicts, @r#"
+    + endow.toml:3 mounts."/a" (ro host="/b\" ro)\n\u{202e}\u{1b}[2J")
+    + endow.toml:5 env.set.X = "1\nendow.toml:1: grants nothing"
+    "#);
 }
