@@ -130,3 +130,38 @@ fn read_only_workspace_is_said_to_be_in_the_way() {
     let learned = learn(&world, &[], "echo x > file");
     assert!(learned.ok().contains("-access = \"ro\"\n+access = \"cow\"\n"), "{learned:?}");
 }
+
+/// A link of the workspace that leads through another one outside names the place that it needs.
+#[test]
+fn place_that_a_link_names_is_granted() {
+    let world = World::new();
+    world.write("disk/set/one", "one\n");
+    let outside = world.root().join("data");
+    std::os::unix::fs::symlink("disk", &outside).expect("a link");
+    let link = world.project().join("in");
+    for (to, name) in [("data/set/one", ""), ("data/set", "/one"), ("data", "/set/one")] {
+        drop(fs::remove_file(&link));
+        drop(fs::remove_file(world.project().join("endow.toml")));
+        said(&mut world.endow(["learn", "--forget"])).ok();
+        std::os::unix::fs::symlink(world.root().join(to), &link).expect("a link");
+        let script = format!("cat in{name}");
+        learn(&world, &["--write"], &script);
+        let line = format!("\n\"{}\" = \"ro\"", outside.join("set/one").display());
+        assert!(policy(&world).contains(&line), "{to}: {}", policy(&world));
+        trust(&world);
+        assert_eq!(world.run(&[], &script).ok(), "one\n", "{to}");
+    }
+}
+
+/// A link that leads through another one to a secret is none of a plain line's.
+#[test]
+fn links_through_links_to_secrets_are_comments() {
+    let world = World::new();
+    world.write("home/.ssh/id", "secret\n");
+    std::os::unix::fs::symlink("home/.ssh", world.root().join("data")).expect("a link");
+    let link = world.project().join("in");
+    std::os::unix::fs::symlink(world.root().join("data"), link).expect("a link");
+    learn(&world, &["--write"], "cat in/id");
+    let policy = policy(&world);
+    assert!(policy.contains("\n#\"") && !policy.contains("\n\""), "{policy}");
+}

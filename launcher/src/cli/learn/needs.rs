@@ -102,7 +102,7 @@ fn of_path(
         return Found::Beyond;
     };
     match there(&at, operation) {
-        Some(there) => shown(planned, there, &answer),
+        Some(there) => shown(planned, questions, there, &answer),
         None => Found::Settled,
     }
 }
@@ -150,7 +150,12 @@ fn what(found: &fs::Metadata) -> What {
 }
 
 /// A path in a mount means another file when the mount shows another place, or a link leads out of it.
-fn shown(planned: &Planned, mut need: PathNeed, answer: &Answer) -> Found {
+fn shown(
+    planned: &Planned,
+    questions: &Questions<'_>,
+    mut need: PathNeed,
+    answer: &Answer,
+) -> Found {
     let own = &planned.surroundings.dirs;
     let own = [&own.state, &own.cache, &own.config];
     let places = || std::iter::once(&need.at).chain(&need.leads_to);
@@ -169,9 +174,17 @@ fn shown(planned: &Planned, mut need: PathNeed, answer: &Answer) -> Found {
     }
     let leads_out = |to: &GuestPath| source(placed).is_some_and(|it| !to.is_within(&it.to_guest()));
     if let Some(to) = need.leads_to.take_if(|to| leads_out(to)) {
-        need.at = to;
+        need.at = named(questions, &need.at).filter(leads_out).unwrap_or_else(|| to.clone());
+        need.leads_to = Some(to).filter(|to| *to != need.at);
     }
     Found::Needed(Need::Path(need))
+}
+
+/// Links that the view has lead to the place where something is to be shown. What further ones lead to,
+/// once it is shown, is the host's to say.
+fn named(questions: &Questions<'_>, at: &GuestPath) -> Option<GuestPath> {
+    let named = questions.leads_to(at.as_path())?;
+    fs::metadata(named.as_path()).is_ok().then_some(named)
 }
 
 fn source(placed: &crate::plan::place::Placed) -> Option<&HostPath> {

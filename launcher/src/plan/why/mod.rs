@@ -11,6 +11,7 @@ mod call;
 mod decide;
 mod denial;
 mod entry;
+mod leads;
 mod network;
 mod node;
 mod protected;

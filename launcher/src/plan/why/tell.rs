@@ -95,8 +95,7 @@ impl<'a> Questions<'a> {
 
     pub(super) fn outcome(&self, path: &Path, operation: Operation) -> Outcome {
         let user = &self.host.user;
-        let walk = Walk { view: &self.view, user, protected_links: self.protected_links };
-        match walk.resolve(&self.policy.chdir, path) {
+        match self.walk(path) {
             Err(lost) => Outcome::lost(*lost),
             Ok(place) => {
                 let judge = Judge { view: &self.view, user, rules: &self.rules };
@@ -104,6 +103,12 @@ impl<'a> Questions<'a> {
                 Outcome::decided(place, refusals)
             }
         }
+    }
+
+    pub(super) fn walk(&self, path: &Path) -> Result<Place, Box<Lost>> {
+        let (view, user) = (&self.view, &self.host.user);
+        let walk = Walk { view, user, protected_links: self.protected_links };
+        walk.resolve(&self.policy.chdir, path)
     }
 
     pub(super) fn covering(&self, at: &GuestPath) -> Option<&Placed> {

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use endow_policy::GuestPath;
 
@@ -47,6 +47,8 @@ pub(super) struct Lost {
     pub(super) node: Option<Node>,
     /// Why nothing is there, when that is so.
     pub(super) why: Option<Missing>,
+    /// The names that were to be followed behind what is not there.
+    pub(super) rest: PathBuf,
 }
 
 /// Who walks, and where.
@@ -76,6 +78,7 @@ impl Walk<'_, '_> {
                 at: start.clone(),
                 node: None,
                 why: None,
+                rest: PathBuf::new(),
             }));
         }
         let slash = bytes.ends_with(b"/");
@@ -125,7 +128,10 @@ impl Walk<'_, '_> {
                 let slash = rest.slash;
                 Ok(Step::Vacant(Box::new(Place::Vacant { parent: directory, at, why, slash })))
             }
-            Err(why) => Err(lost(at, why)),
+            Err(why) => {
+                let rest = rest.names.iter().collect();
+                Err(Box::new(Lost { rest, ..*lost(at, why) }))
+            }
         }
     }
 
@@ -174,7 +180,8 @@ fn names(path: &[u8]) -> impl Iterator<Item = OsString> + '_ {
 }
 
 fn refused(refusal: Refusal, node: Node) -> Box<Lost> {
-    Box::new(Lost { refusal: Some(refusal), at: node.at.clone(), node: Some(node), why: None })
+    let (at, rest) = (node.at.clone(), PathBuf::new());
+    Box::new(Lost { refusal: Some(refusal), at, node: Some(node), why: None, rest })
 }
 
 fn lost(at: GuestPath, why: Missing) -> Box<Lost> {
@@ -183,5 +190,5 @@ fn lost(at: GuestPath, why: Missing) -> Box<Lost> {
         Missing::Unreadable(errno) => Refusal::numbered(*errno),
         Missing::NotShown | Missing::NotThere | Missing::Hidden => Some(Refusal::Absent),
     };
-    Box::new(Lost { refusal, at, node: None, why: Some(why) })
+    Box::new(Lost { refusal, at, node: None, why: Some(why), rest: PathBuf::new() })
 }
