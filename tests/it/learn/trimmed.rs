@@ -67,3 +67,27 @@ fn profiles_are_judged_by_their_own_grants() {
     assert!(told.ok().contains(".cache/yarn  never used in 1 run  (profile node)"), "{told:?}");
     assert!(!told.stdout.contains(".npm") && !told.stdout.contains("/usr"), "{told:?}");
 }
+
+/// What leads to a grant uses it, in whichever form it is written.
+#[test]
+fn grants_are_used_by_any_form_of_a_path() {
+    let world = world();
+    std::os::unix::fs::symlink("../../one/data", world.project().join("link")).expect("a link");
+    std::os::unix::fs::symlink("../../one", world.project().join("dir")).expect("a link");
+    let one = world.root().join("one").display().to_string();
+    let project = world.project().display().to_string();
+    let forms = [
+        "../../one/data".to_owned(),
+        format!("{project}/../../one/data"),
+        "link".to_owned(),
+        "dir/data".to_owned(),
+        "/proc/self/cwd/../../one/data".to_owned(),
+    ];
+    for form in forms {
+        learn(&world, &[], &format!("cat {form}")).ok();
+        let told = trim(&world, &[]);
+        assert!(!told.ok().contains(&one), "{form}: {told:?}");
+        assert!(told.stdout.contains("/two"), "{form}: {told:?}");
+        said(&mut world.endow(["learn", "--forget"])).ok();
+    }
+}

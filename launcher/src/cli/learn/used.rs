@@ -1,12 +1,16 @@
 //! Which grants a run used.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use endow_policy::learn::Lesson;
 use endow_policy::{BackendSpec, GuestPath, HostRule, Origin, Policy};
 
 use crate::cli::report::Finished;
+use crate::cli::stages::Planned;
 use crate::network::{Decision, Entry, Log};
+use crate::plan::why::Questions;
+use crate::probe::{HostObjects, protects_links};
 use crate::supervise::{Asked, Observed};
 
 /// Returns the grants of a policy that a run can be seen to use, each with who wrote it: mounts of the
@@ -37,14 +41,19 @@ pub(super) fn lesson(run: &Finished, observed: &Observed) -> Lesson {
     Lesson { grants }
 }
 
-/// The mounts that names were found in.
+/// The mounts that names were found in: those of a path as it is written, and those of where it leads.
 fn paths(run: &Finished, observed: &Observed) -> BTreeSet<GuestPath> {
-    let placement = &run.planned.plan.placement;
+    let Planned { plan, host, found, .. } = &run.planned;
+    let tree = HostObjects::new();
+    let questions = Questions::new(plan, &found.policy, host, &tree, protects_links());
     let names = observed.used.iter().filter_map(|asked| match asked {
-        Asked::Path(_, path) => GuestPath::new(path).ok(),
+        Asked::Path(_, path) => Some(Path::new(path)),
         Asked::Address(_) | Asked::Abstract(_) => None,
     });
-    names.filter_map(|at| Some(placement.covering(&at)?.spec.at.clone())).collect()
+    let places = names.flat_map(|path| {
+        [GuestPath::new(path).ok(), questions.leads_to(path)].into_iter().flatten()
+    });
+    places.filter_map(|at| Some(plan.placement.covering(&at)?.spec.at.clone())).collect()
 }
 
 /// A word such as `registry:npm` is named by the origin of what it stands for.

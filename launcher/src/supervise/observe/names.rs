@@ -45,6 +45,9 @@ const fn at(directory: usize, path: usize, need: Need) -> Name {
     Name { directory: Some(directory), path, need: Wish::Always(need) }
 }
 
+/// Names of the directory that a process is in.
+const OWN_DIRECTORIES: &[&str] = &["/proc/self/cwd", "/proc/thread-self/cwd"];
+
 const STARTED: &[(&str, &[Name])] =
     &[("execve", &[here(0, Need::Execute)]), ("execveat", &[at(0, 1, Need::Execute)])];
 
@@ -159,7 +162,7 @@ impl Name {
             None => libc::AT_FDCWD,
         };
         let path = caller::named_at(call.pid, directory, argument(self.path)?)?;
-        Some(Asked::Path(self.need.read(call)?, plain(path)))
+        Some(Asked::Path(self.need.read(call)?, plain(from_own(call.pid, path))))
     }
 }
 
@@ -199,6 +202,12 @@ fn of_mode(mode: u64) -> Need {
         _ if mode & libc::R_OK != 0 => Need::Read,
         _ => Need::Presence,
     }
+}
+
+/// A name by way of the caller's own directory is another for everybody else.
+fn from_own(pid: u32, path: PathBuf) -> PathBuf {
+    let rest = OWN_DIRECTORIES.iter().find_map(|own| path.strip_prefix(own).ok());
+    rest.and_then(|rest| caller::place_of(pid, libc::AT_FDCWD, rest)).unwrap_or(path)
 }
 
 /// Leaves out what says nothing: empty names and dots. `..` may follow a link, and stays.
@@ -264,6 +273,14 @@ mod tests {
         ] {
             assert_eq!(plain(said.into()), told, "{said}");
         }
+    }
+
+    #[test]
+    fn own_directory_of_a_caller_is_named() {
+        let here = std::env::current_dir().expect("a directory");
+        let told = |path: &str| from_own(std::process::id(), path.into());
+        assert_eq!(told("/proc/self/cwd/../a"), here.join("../a"));
+        assert_eq!(told("/proc/self/cwds/a"), PathBuf::from("/proc/self/cwds/a"));
     }
 
     #[test]
