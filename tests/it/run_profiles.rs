@@ -134,3 +134,20 @@ fn profile_can_be_narrowed_by_what_is_said() {
     assert!(plan.contains("allow   api.anthropic.com:443 (profile claude)"), "{plan}");
     assert!(plan.lines().any(|line| line.starts_with("mount") && line.contains(".claude rw")));
 }
+
+/// A profile that can't be read is told with its place, whoever names it.
+#[test]
+fn invalid_profile_is_told_with_its_place() {
+    let world = World::new();
+    let file =
+        world.write("config/profiles/own.toml", "version = 1\n[mounts]\n\"~/data\" = \"bad\"\n");
+    world.write("config/profiles/true.toml", "version = 1\nx = \n");
+    let place = format!("cause: {}:3:12: ", file.display());
+    let named = world.run(&["--profile", "own"], "true");
+    assert!(named.fails(120).contains(&place), "{}", named.stderr);
+    let above = world.write("above.toml", "version = 1\nextends = [\"own\"]\n");
+    let extended = world.run(&["-p", &above.display().to_string()], "true");
+    assert!(extended.fails(120).contains(&place), "{}", extended.stderr);
+    let by_command = said(&mut world.endow(["run", "--", "true"]));
+    assert!(by_command.fails(120).contains("true.toml:2:"), "{}", by_command.stderr);
+}

@@ -198,9 +198,18 @@ impl CommandError {
     }
 
     /// A policy file is invalid.
-    pub(crate) fn policy_file(error: ParseError, text: &[u8]) -> Self {
-        let mut this = Self::new(Kind::Policy, "the policy file is invalid").about(&error.file);
-        this.excerpt = Some(super::excerpt::render(&error, text));
+    pub(crate) fn policy_file(error: &ParseError, text: &[u8]) -> Self {
+        let excerpt = Some(super::excerpt::render(error, text));
+        Self { excerpt, ..Self::invalid_file(error) }
+    }
+
+    /// A profile that another file names is invalid: its text is not at hand any more.
+    fn invalid_profile(error: &ParseError) -> Self {
+        error.problems.iter().fold(Self::invalid_file(error), Self::cause)
+    }
+
+    fn invalid_file(error: &ParseError) -> Self {
+        let this = Self::new(Kind::Policy, "the policy file is invalid").about(&error.file);
         let is_one = error.problems.len() == 1;
         let hints = error.problems.iter().filter_map(|problem| {
             let hint = problem.hint.as_ref()?;
@@ -225,6 +234,7 @@ impl From<ComposeError> for CommandError {
     fn from(error: ComposeError) -> Self {
         let this = Self::new(Kind::Policy, error.to_string());
         match &error {
+            ComposeError::Parse(error) => Self::invalid_profile(error),
             ComposeError::UnknownProfile { hint, origin, .. } => {
                 this.asked_by(origin).hint(hint.clone())
             }

@@ -185,7 +185,7 @@ impl<'a> Reader<'a> {
         self.files.push((name.clone(), text.to_owned()));
         let directory = path.parent().and_then(|parent| HostPath::new(parent).ok());
         let source = PolicyText { name: &name, kind, directory, text };
-        parse(source).map_err(|error| CommandError::policy_file(error, text))
+        parse(source).map_err(|error| CommandError::policy_file(&error, text))
     }
 
     fn user_profiles(&mut self) -> Result<Vec<ProfileText>, CommandError> {

@@ -53,11 +53,11 @@ fn find(name: &str, own: &[ProfileText]) -> Result<PolicyFile, CommandError> {
             directory,
             text: &profile.text,
         };
-        return parse(source).map_err(|error| CommandError::policy_file(error, &profile.text));
+        return parse(source).map_err(|error| CommandError::policy_file(&error, &profile.text));
     }
     match builtin::profile(name) {
         Some(Ok(file)) => Ok(file),
-        Some(Err(error)) => Err(CommandError::policy_file(error, &[])),
+        Some(Err(error)) => Err(CommandError::policy_file(&error, &[])),
         None => {
             let own = own.iter().map(|profile| profile.name.clone());
             let known: Vec<String> = builtin::names().map(str::to_owned).chain(own).collect();
