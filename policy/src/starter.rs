@@ -66,8 +66,9 @@ pub fn starter(has: impl Fn(&str) -> bool) -> Starter {
 }
 
 const HEAD: &str = r"# What a command of this project may see and do, for endow. This file is read by `endow -- COMMAND`
-# anywhere below it. A line that begins with `#` and no blank grants or narrows more once that is
-# taken away. After a change: `endow check`, then `endow trust`.
+# in this directory, and in a git work tree anywhere below it. A line that begins with `#` and no
+# blank grants or narrows more once that is taken away. After a change: `endow check`, then
+# `endow trust`.
 version = 1
 
 ";

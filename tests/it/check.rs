@@ -90,3 +90,21 @@ fn profiles_are_listed_and_shown_with_reasons() {
     let known = none.fails(2).lines().find(|line| line.contains("known are: base, "));
     assert!(known.is_some_and(|known| known.ends_with(", mine")), "{}", none.stderr);
 }
+
+/// Without a repository a directory above is nobody's project.
+#[test]
+fn file_above_that_is_not_read_is_named() {
+    let world = World::new();
+    let file = world.write("home/project/endow.toml", "version = 1\n[limits]\nopen_files = 77\n");
+    world.write("home/project/sub/deep/file", "");
+    let below = |path: &str| said(world.endow(["check"]).current_dir(world.project().join(path)));
+    let note = format!("{} is not read here", file.display());
+    for path in ["sub", "sub/deep"] {
+        let told = below(path);
+        let text = told.ok().to_owned() + &told.stderr;
+        assert!(text.contains(&note), "{told:?}");
+    }
+    assert!(!below(".").ok().contains("not read here"));
+    world.bare("git init -q .").ok();
+    assert!(!below("sub").ok().contains("not read here"));
+}

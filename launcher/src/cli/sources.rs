@@ -236,6 +236,16 @@ pub(crate) fn project_file(vars: &Vars) -> Option<PathBuf> {
     within.map(|path| path.join(POLICY_FILE)).find(|path| !is_absent(path))
 }
 
+/// Returns the file of a directory above that nobody reads: outside of a git work tree no directory but
+/// the current one is the project's, since anybody may have put a file into one above.
+pub(crate) fn unread_above(vars: &Vars) -> Option<PathBuf> {
+    if vars.git_root.is_some() || project_file(vars).is_some() {
+        return None;
+    }
+    let above = vars.cwd.as_path().ancestors().skip(1);
+    above.map(|path| path.join(POLICY_FILE)).find(|path| path.is_file())
+}
+
 /// Reads a project's file. Somebody else's, or one that others may write, is nobody's word. A link
 /// is none either: it could show what it leads to in a message about a mistake.
 fn read_own(path: &Path) -> Result<Vec<u8>, CommandError> {

@@ -14,7 +14,7 @@ use crate::cli::error::CommandError;
 use crate::cli::exit;
 use crate::cli::output::{Output, printable};
 use crate::cli::stages::{self, Planned, Request};
-use crate::cli::surroundings;
+use crate::cli::{sources, surroundings};
 use crate::plan::place::Placed;
 use crate::plan::step::{InitStep, Source};
 use crate::probe::deep::{self, Deep, Found};
@@ -73,6 +73,7 @@ fn check(file: Option<PathBuf>, deep: bool) -> Checked {
         Ok(planned) => {
             checked.files = planned.found.files.iter().map(|(file, _)| file.clone()).collect();
             checked.notes = notes(&planned);
+            checked.notes.extend(unread(&planned).filter(|_| checked.file.is_none()));
             if deep {
                 checked.trees = trees(&planned);
             }
@@ -104,6 +105,15 @@ fn notes(planned: &Planned) -> Vec<String> {
     notes.extend(withheld(&planned.found.policy));
     notes.extend(whole_agents(planned));
     notes
+}
+
+/// The file of a directory above, which counts for nothing here.
+fn unread(planned: &Planned) -> Option<String> {
+    let above = sources::unread_above(&planned.surroundings.vars)?;
+    let above = above.display();
+    Some(format!(
+        "{above} is not read here: outside of a git work tree only a file of the current directory is"
+    ))
 }
 
 /// Secrets whose endpoint a stronger mode of the network takes away.
