@@ -3,8 +3,9 @@
 //! What is no grant is put in as a marked entry first, so that the format decides where it belongs, and
 //! turned into a comment in the text.
 
-use toml_edit::{Array, DocumentMut, Item, Key, Table, Value, value};
+use toml_edit::{Array, DocumentMut, Item, Key, RawString, Table, Value, value};
 
+use super::endings::{as_before, unmarked};
 use super::suggestion::{How, Suggested, Suggestion};
 use super::written::{quoted, visible};
 use crate::place::Places;
@@ -39,7 +40,8 @@ pub fn edited(
     lines: &[Suggestion],
     (directory, vars): (&HostPath, &Vars),
 ) -> Result<String, EditError> {
-    let text = text.unwrap_or(NEW);
+    let old = text.unwrap_or(NEW);
+    let text = unmarked(old);
     let mut document: DocumentMut =
         text.parse().map_err(|error: toml_edit::TomlError| EditError::Syntax(error.to_string()))?;
     let said: Vec<&Suggestion> = lines.iter().filter(|line| !is_said(line, text)).collect();
@@ -49,7 +51,7 @@ pub fn edited(
         let mark = line.danger.is_some().then(|| format!("{MARK}{number}-"));
         put(&mut document, line, (mark, &places))?;
     }
-    Ok(commented(&document.to_string(), &said))
+    Ok(as_before(old, &commented(&document.to_string(), &said)))
 }
 
 /// A comment that stands there already is not written again.
@@ -86,13 +88,28 @@ fn put(
     Ok(())
 }
 
-/// Returns a table of the file. One in braces becomes one with a line for each entry.
+/// Returns a table of the file. One in braces becomes one with a line for each entry, and keeps the
+/// comments around it.
 fn table<'a>(root: &'a mut Table, key: &'static str) -> Result<&'a mut Table, EditError> {
     let item = root.entry(key).or_insert_with(|| Item::Table(Table::new()));
     if item.is_inline_table() {
+        let after = item.as_value().and_then(|it| it.decor().suffix().cloned());
         *item = std::mem::take(item).into_table().map_or_else(|item| item, Item::Table);
+        head(root, key, after.unwrap_or_default());
     }
-    item.as_table_mut().ok_or(EditError::Kind(key))
+    root.get_mut(key).and_then(Item::as_table_mut).ok_or(EditError::Kind(key))
+}
+
+/// What stood around a key stands around the head of its table.
+fn head(root: &mut Table, key: &str, after: RawString) {
+    let Some(mut name) = root.key_mut(key) else { return };
+    let before = name.leaf_decor().prefix().and_then(RawString::as_str).unwrap_or_default();
+    let before = format!("\n{}", before.trim_start_matches('\n'));
+    name.leaf_decor_mut().clear();
+    if let Some(table) = root.get_mut(key).and_then(Item::as_table_mut) {
+        table.decor_mut().set_prefix(before);
+        table.decor_mut().set_suffix(after);
+    }
 }
 
 fn list<'a>(table: &'a mut Table, key: &'static str) -> Result<&'a mut Array, EditError> {
@@ -140,8 +157,24 @@ fn mount(mounts: &mut Table, (at, how): (&str, How), reason: &str, places: &Plac
     let same = |known: &str| place(known).is_some_and(|known| Some(known) == place(at));
     let known = mounts.iter().map(|(key, _)| key.to_owned()).find(|key| same(key));
     match known {
-        Some(key) => replace(mounts, &key, how),
+        Some(key) => {
+            replace(mounts, &key, how);
+            reword(mounts, &key, reason);
+        }
         None => drop(mounts.insert_formatted(&key(at), Item::Value(entry(how, reason)))),
+    }
+}
+
+/// A reason that an earlier proposal gave is none for what is said now.
+fn reword(mounts: &mut Table, key: &str, reason: &str) {
+    let Some(value) = mounts.get_mut(key).and_then(Item::as_value_mut) else { return };
+    let after = value.decor().suffix().and_then(RawString::as_str).unwrap_or_default();
+    let is_own = after.trim().strip_prefix("# read").is_some_and(|rest| {
+        let count = rest.strip_prefix(", at ").and_then(|it| it.strip_suffix(" names"));
+        rest.is_empty() || count.is_some_and(|it| it.bytes().all(|c| c.is_ascii_digit()))
+    });
+    if is_own {
+        value.decor_mut().set_suffix(format!("  # {}", visible(reason)));
     }
 }
 

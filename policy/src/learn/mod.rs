@@ -6,6 +6,7 @@
 
 mod danger;
 mod edit;
+mod endings;
 mod gather;
 mod hosts;
 mod need;

@@ -6,6 +6,7 @@ mod flags;
 mod harness;
 mod layers;
 mod learn;
+mod learn_edit;
 mod learn_world;
 mod network;
 mod network_properties;
