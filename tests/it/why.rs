@@ -431,3 +431,14 @@ fn directory_that_is_nested_too_deep_is_told() {
     let run = world.run(&["run", "-v"], "true");
     assert!(run.stderr.contains("d/d (1 in all)"), "{}", run.stderr);
 }
+
+/// What is said to allow it does.
+#[test]
+fn remedy_for_the_root_is_none_that_fails() {
+    let world = World::new();
+    let root = why(&world, &["/", "--to", "write"]);
+    assert!(!root.stdout.contains("--tmp"), "{root:?}");
+    let below = why(&world, &["/newfile", "--to", "write"]);
+    assert!(below.stdout.contains("--tmp /newfile"), "{below:?}");
+    world.run(&["--tmp", "/newfile"], "true").ok();
+}

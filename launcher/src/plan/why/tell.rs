@@ -354,7 +354,9 @@ impl<'a> Questions<'a> {
             return None;
         }
         let Some(placed) = self.covering(&outcome.at) else {
-            return Some(format!("--tmp {}", quoted(&outcome.at)));
+            // Nothing but a tree can stand at the root.
+            let is_root = outcome.at.is_root();
+            return (!is_root).then(|| format!("--tmp {}", quoted(&outcome.at)));
         };
         let spec = &placed.spec;
         match (&spec.backend, &placed.source) {
