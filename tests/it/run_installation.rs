@@ -40,3 +40,27 @@ fn installation_is_not_taken_from_a_link_in_the_workspace() {
     symlink("../tools/bin/greet", world.project().join("planted")).expect("a link");
     run(&world, "./planted").fails(127);
 }
+
+/// What is shown must be what a link leads to: the link itself is there.
+#[test]
+fn hint_for_a_linked_command_shows_what_it_leads_to() {
+    let world = World::new();
+    let tool = world.write("tools/run", "#!/bin/sh\necho ran\n");
+    fs::set_permissions(&tool, fs::Permissions::from_mode(0o755)).expect("a mode");
+    let tools = world.root().join("tools").display().to_string();
+    symlink("tools", world.root().join("other")).expect("a link");
+    let other = world.root().join("other").display().to_string();
+    for (to, shown) in [
+        (tool.clone(), &tools),
+        ("../../tools/run".into(), &tools),
+        (world.root().join("other/run"), &other),
+    ] {
+        let link = world.project().join("link");
+        drop(fs::remove_file(&link));
+        symlink(&to, &link).expect("a link");
+        let absent = said(&mut world.endow(["run", "--", "./link"]));
+        let hint = format!("hint: --ro {shown}\n");
+        assert!(absent.fails(127).contains(&hint), "{}", absent.stderr);
+        assert_eq!(said(&mut world.endow(["run", "--ro", shown, "--", "./link"])).ok(), "ran\n");
+    }
+}

@@ -1,6 +1,6 @@
 //! How a run ended, as exit code and in words.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::process::ExitCode;
 
 use endow_policy::HostPath;
@@ -13,6 +13,9 @@ use super::stages::Planned;
 use crate::apply::SpawnError;
 use crate::plan::step::ExecSpec;
 use crate::supervise::{Counted, Ended, Outcome};
+
+/// As many links the kernel follows.
+const LINKS_MAX: usize = 40;
 
 /// What is said of a run that the user's session keyring could not be kept from.
 pub(crate) const NO_KEYRING: &str =
@@ -93,13 +96,42 @@ fn with_grant(error: SpawnError, planned: &Planned) -> CommandError {
             .cause("the file is there, and the interpreter that it names is not")
             .hint("grant the interpreter's directory with --ro, or mend the file's first line"),
         Some(path) if error.kind == Kind::NotFound => {
-            let directory = path.parent().unwrap_or(&path).display().to_string();
-            error
-                .cause(format!("the host has {}, which is not in the view", path.display()))
-                .hint(format!("--ro {directory}"))
+            let place = led_to(&path, planned);
+            let directory = place.parent().unwrap_or(&place).display().to_string();
+            let cause = if place == path {
+                format!("the host has {}, which is not in the view", path.display())
+            } else {
+                format!("{} leads to {}, which is not in the view", path.display(), place.display())
+            };
+            error.cause(cause).hint(format!("--ro {directory}"))
         }
         _ => error,
     }
+}
+
+/// Follows the links that the view has, to the place that it has not.
+fn led_to(path: &Path, planned: &Planned) -> PathBuf {
+    let mut place = path.to_owned();
+    for _ in 0..LINKS_MAX {
+        let parent = place.parent().filter(|parent| is_in_view(parent, planned));
+        let parent = parent.and_then(|parent| std::fs::canonicalize(parent).ok());
+        let (Some(parent), Ok(to)) = (parent, std::fs::read_link(&place)) else { break };
+        place = joined(&parent, &to);
+    }
+    place
+}
+
+/// A directory without links, and a path that starts there.
+fn joined(directory: &Path, path: &Path) -> PathBuf {
+    let mut place = directory.to_owned();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => drop(place.pop()),
+            Component::CurDir => {}
+            part => place.push(part),
+        }
+    }
+    place
 }
 
 fn relative_entry(error: CommandError, program: Option<PathBuf>) -> CommandError {
