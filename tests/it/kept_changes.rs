@@ -415,3 +415,20 @@ fn directory_half_way_keeps_the_changes_back_for_the_next_run_too() {
     said(&mut world.endow(["apply", "first"])).ok();
     assert_eq!(world.read("file"), "guest\n", "the control");
 }
+
+#[test]
+fn removal_deep_in_a_directory_made_again_waits_until_it_is_written_back() {
+    let world = World::new();
+    for name in ["gen/c/b", "gen/c/n", "top"] {
+        world.write(Path::new("home/project").join(name), "x\n");
+    }
+    wait();
+    let script = "rm -r gen; mkdir -p gen/c; echo n >gen/c/n; echo 2 >top";
+    world.run(&["run", "--sync", "review", "--name", "made"], script).ok();
+    said(&mut world.endow(["apply", "made", "top"])).ok();
+    let waits = said(&mut world.endow(["diff", "--stat", "made"]));
+    assert!(waits.ok().contains("gen/c/b"), "{}", waits.ok());
+    said(&mut world.endow(["apply", "made"])).ok();
+    assert!(!world.project().join("gen/c/b").exists(), "it is removed at last");
+    assert_eq!(world.states(), ["applied"]);
+}

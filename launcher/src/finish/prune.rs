@@ -1,14 +1,13 @@
 //! Taking what was written back out of the layers of a run in which more still waits: a file that
 //! was written back is one inode with the layer's, until the layer lets go of it.
 
-use std::collections::BTreeMap;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 
 use endow_vfs::fs::OsFs;
 use endow_vfs::state::{RunDir, StateError};
-use endow_vfs::sync::{self, ChangeSet, Ledger, Standing, SyncError, Time};
-use endow_vfs::tree::{Needed, prune_layer};
+use endow_vfs::sync::{self, Ledger, Standing, SyncError};
+use endow_vfs::tree::prune_layer;
 
 use super::write_back::source;
 use super::{Target, WriteBackError};
@@ -24,7 +23,7 @@ pub(crate) fn prune(run: &RunDir, targets: &[Target]) -> Result<(), WriteBackErr
         let settled = ledger.settled(target.number);
         // Parts of git directories that are passed over stay, too.
         let changes = sync::collect(&OsFs, &source(target, upper, &settled))?;
-        let pruned = prune_layer(&OsFs, upper.as_fd(), &needed(&changes, target.stamp));
+        let pruned = prune_layer(&OsFs, upper.as_fd(), &sync::needed(&changes));
         let path = PathBuf::new();
         pruned.map_err(|errno| SyncError::Io { action: "prune the layer of", path, errno })?;
     }
@@ -55,20 +54,4 @@ fn standing<'t>(
         (sync::standing(&OsFs, run.as_fd(), ledger, (target.number, root)), root)
     };
     targets.iter().map(of_target).collect()
-}
-
-fn needed(set: &ChangeSet, stamp: Time) -> Needed {
-    let changes = set.changes.iter().filter(|change| !change.is_trace());
-    let paths = changes.map(|change| change.path.clone()).collect();
-    // A directory that is younger than the run hides nothing, by the rules of `collect`.
-    let old = set.directories.iter().filter(|(_, both)| both.host.born.is_none_or(|it| it < stamp));
-    let mut hiding: BTreeMap<_, Vec<_>> = old.map(|(path, _)| (path.clone(), Vec::new())).collect();
-    for change in set.changes.iter().filter(|change| change.upper.is_none()) {
-        let place = change.path.parent().zip(change.path.file_name());
-        if let Some((hidden, name)) = place.and_then(|(at, name)| Some((hiding.get_mut(at)?, name)))
-        {
-            hidden.push(name.to_owned());
-        }
-    }
-    Needed { paths, hiding }
 }

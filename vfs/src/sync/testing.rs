@@ -12,6 +12,7 @@ use super::*;
 use crate::fs::{At, Fs, Kind, OsFs, Result};
 use crate::testing::{Scratch, in_user_namespace, output_of};
 pub(super) use crate::testing::{is_sweep, part_of};
+use crate::tree::prune_layer;
 
 /// The number of the one mount.
 pub(super) const MOUNT: u32 = 1;
@@ -187,6 +188,17 @@ impl World {
         let (root, upper) = (self.root_fd(), self.upper_fd());
         let run = RunPlace { dir: self.run.fd(), id: RUN };
         call(run, MountPlace { number: MOUNT, root: root.as_fd(), upper: Some(upper.as_fd()) })
+    }
+
+    /// Takes out of the layer what was written back, as a run does in which more waits.
+    pub(super) fn prune(&self) {
+        let (root, upper) = (self.root_fd(), self.upper_fd());
+        let ledger = Ledger::read(&OsFs, self.run.fd()).expect("read");
+        let standing = standing(&OsFs, self.run.fd(), &ledger, (MOUNT, root.as_fd()));
+        let needed = needed(&self.collect());
+        prune_layer(&OsFs, upper.as_fd(), &needed).expect("pruned");
+        let standing = [(standing, root.as_fd())];
+        settle_again(&OsFs, self.run.fd(), ledger, &standing).expect("settled");
     }
 
     /// Takes the layer away, as the end of a run does.

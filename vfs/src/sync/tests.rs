@@ -7,6 +7,7 @@ mod hostile;
 mod linked;
 mod merging;
 mod moving;
+mod pruning;
 mod races;
 mod random;
 mod repository;

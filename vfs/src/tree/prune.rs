@@ -20,8 +20,8 @@ const OPAQUE: &str = "user.overlay.opaque";
 pub struct Needed {
     /// The paths that stay, with the directories that lead there.
     pub paths: BTreeSet<PathBuf>,
-    /// Directories that may hide others of the host, each with the names there that are to be
-    /// hidden still: a whiteout for each takes the place of the mark that hides all.
+    /// Directories that both sides have, each with the names there that are to be hidden still: a
+    /// whiteout for each takes the place of a mark that hides all, there or above.
     pub hiding: BTreeMap<PathBuf, Vec<OsString>>,
 }
 
@@ -38,7 +38,25 @@ impl Needed {
 /// # Errors
 /// The first call that fails; what was not reached is still there.
 pub fn prune_layer(fs: &dyn Fs, upper: BorrowedFd<'_>, needed: &Needed) -> Result<()> {
-    let mut pruning = Pruning { fs, needed, path: PathBuf::new(), levels: Vec::new() };
+    // A mark hides what is deeper, too. So all names are hidden before the first mark goes, and a
+    // mark goes before what stands below it, whoever may die in between.
+    if needed.hiding.values().any(|names| !names.is_empty()) {
+        walk(fs, upper, (needed, Pass::Hide))?;
+    }
+    walk(fs, upper, (needed, Pass::Remove))
+}
+
+/// What is done on one way through a layer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Pass {
+    /// Names are hidden one by one that a mark hides.
+    Hide,
+    /// The marks go, and what is not needed.
+    Remove,
+}
+
+fn walk(fs: &dyn Fs, upper: BorrowedFd<'_>, (needed, pass): (&Needed, Pass)) -> Result<()> {
+    let mut pruning = Pruning { fs, needed, pass, path: PathBuf::new(), levels: Vec::new() };
     pruning.enter(upper, OsStr::new("."))?;
     let pruned = pruning.run();
     while !pruning.levels.is_empty() {
@@ -60,6 +78,7 @@ struct Level {
 struct Pruning<'a> {
     fs: &'a dyn Fs,
     needed: &'a Needed,
+    pass: Pass,
     path: PathBuf,
     levels: Vec<Level>,
 }
@@ -80,7 +99,10 @@ impl Pruning<'_> {
         let path = self.path.join(name);
         let has_below = self.needed.has_below(&path);
         if !has_below && !self.needed.paths.contains(&path) {
-            return remove_tree(self.fs, dir.as_fd(), name).map_err(|left| left.errno);
+            return match self.pass {
+                Pass::Hide => Ok(()),
+                Pass::Remove => remove_tree(self.fs, dir.as_fd(), name).map_err(|left| left.errno),
+            };
         }
         if self.fs.node(dir.as_fd(), name)?.status.kind != Kind::Directory {
             return Ok(());
@@ -103,12 +125,18 @@ impl Pruning<'_> {
         let dir = self.fs.open_dir_here(at, name)?;
         let id = self.fs.status_of(dir.as_fd())?.id;
         let path = if name == "." { PathBuf::new() } else { self.path.join(name) };
-        if let Some(hidden) = self.needed.hiding.get(&path) {
-            hide_by_name(self.fs, dir.as_fd(), hidden)?;
-        }
+        self.settle_mark(dir.as_fd(), &path)?;
         let pending = self.fs.list(dir.as_fd(), usize::MAX)?;
         self.levels.push(Level { status, id, dir: Some(dir), pending });
         Ok(())
+    }
+
+    fn settle_mark(&self, dir: BorrowedFd<'_>, path: &Path) -> Result<()> {
+        match (self.pass, self.needed.hiding.get(path)) {
+            (Pass::Hide, Some(hidden)) => hide_by_name(self.fs, dir, hidden),
+            (Pass::Remove, Some(_)) => unmark(self.fs, dir),
+            (Pass::Hide | Pass::Remove, None) => Ok(()),
+        }
     }
 
     /// Comes back from a directory, which gets its bits and times again.
@@ -128,18 +156,23 @@ impl Pruning<'_> {
     }
 }
 
-/// Lets all of the host's names show through a directory but those that are named.
+/// Hides names that the host has, which may be hidden already.
 fn hide_by_name(fs: &dyn Fs, dir: BorrowedFd<'_>, hidden: &[OsString]) -> Result<()> {
-    let here = At { dir, name: OsStr::new(".") };
-    if !fs.attributes(here)?.iter().any(|(name, value)| name == OPAQUE && value == b"y") {
-        return Ok(());
-    }
-    // All names are hidden before the mark goes, whoever may die in between.
     for name in hidden {
         match fs.make_whiteout(dir, name) {
             Ok(()) | Err(Errno::EXIST) => {}
             Err(errno) => return Err(errno),
         }
+    }
+    Ok(())
+}
+
+/// Takes the mark away that hides all names of the host.
+fn unmark(fs: &dyn Fs, dir: BorrowedFd<'_>) -> Result<()> {
+    let here = At { dir, name: OsStr::new(".") };
+    let attributes = fs.attributes(here)?;
+    if !attributes.iter().any(|(name, value)| name == OPAQUE && value == b"y") {
+        return Ok(());
     }
     fs.remove_attribute(here, OsStr::new(OPAQUE))
 }

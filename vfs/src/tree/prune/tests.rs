@@ -16,7 +16,7 @@ fn needed(paths: &[&str], hiding: &[(&str, &[&str])]) -> Needed {
 
 fn plant(scratch: &Scratch) {
     let root = scratch.path();
-    for dir in ["applied/deep", "some/closed", "some/more", "opaque", "attributes"] {
+    for dir in ["applied/deep", "some/closed", "some/more", "opaque/in", "attributes"] {
         fs::create_dir_all(root.join(dir)).expect("mkdir");
     }
     for file in [
@@ -29,6 +29,7 @@ fn plant(scratch: &Scratch) {
         "some/more/goes",
         "some2",
         "opaque/goes",
+        "opaque/in/goes",
         "attributes/goes",
     ] {
         fs::write(root.join(file), "x").expect("write");
@@ -43,8 +44,11 @@ fn plant(scratch: &Scratch) {
 }
 
 fn waiting() -> Needed {
-    let paths = ["some/closed/stays", "some/stays", "waits", "opaque/held", "attributes"];
-    needed(&paths, &[("opaque", &["held"]), ("attributes", &[])])
+    let paths =
+        ["some/closed/stays", "some/stays", "waits", "opaque/held", "opaque/in/held", "attributes"];
+    let hiding: [(&str, &[&str]); 3] =
+        [("opaque", &["held"]), ("opaque/in", &["held"]), ("attributes", &[])];
+    needed(&paths, &hiding)
 }
 
 /// Names with bits, closed directories included.
@@ -74,10 +78,12 @@ fn is_opaque(scratch: &Scratch) -> bool {
     OsFs.attributes(at).expect("attributes").iter().any(|(name, _)| name == OPAQUE)
 }
 
-const LEFT: [&str; 8] = [
+const LEFT: [&str; 10] = [
     "attributes 755",
     "opaque 755",
     "opaque/held 0 gone",
+    "opaque/in 755",
+    "opaque/in/held 0 gone",
     "some 500",
     "some/closed 0",
     "some/closed/stays 0",
@@ -142,9 +148,13 @@ fn fault_leaves_all_that_is_needed() {
     let calls = each_fault(Errno::IO, |fs: &FaultyFs| {
         plant(&scratch);
         let result = prune_layer(fs, scratch.fd(), &waiting());
+        let is_there = |name: &str| scratch.path().join(name).symlink_metadata().is_ok();
         let hides =
-            is_opaque(&scratch) || scratch.path().join("opaque/held").symlink_metadata().is_ok();
+            is_opaque(&scratch) || ["opaque/held", "opaque/in/held"].map(is_there) == [true; 2];
         assert!(hides, "a name that waits shows through: {result:?}");
+        let shows =
+            !is_opaque(&scratch) || ["opaque/goes", "opaque/in/goes"].map(is_there) == [true; 2];
+        assert!(shows, "a name that was written back looks removed: {result:?}");
         let _ = prune_layer(&OsFs, scratch.fd(), &waiting());
         let left: Vec<String> = names(&scratch);
         let without_bits = |name: &str| name.split(' ').next().unwrap_or_default().to_owned();
