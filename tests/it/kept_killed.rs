@@ -104,6 +104,24 @@ fn next_run_finishes_what_was_begun() {
     run.assert_before();
 }
 
+/// Changes that were written back are counted, whoever wrote them.
+#[test]
+fn apply_finishes_what_was_begun() {
+    for words in [["apply", "-v"].as_slice(), &["apply", "-v", "edited"]] {
+        let run = killed_on_the_way();
+        let said = run.endow(words);
+        said.ok();
+        let counts = "applied 3002 created, 1 modified, 1 deleted";
+        assert!(said.stderr.contains(counts), "{words:?}: {}", said.stderr);
+        assert_eq!(run.state(), "applied");
+        let counts = &run.json(&["runs"])["runs"][0]["changes"];
+        assert_eq!(counts.to_string(), r#"{"created":3002,"deleted":1,"left":0,"modified":1}"#);
+        run.assert_after();
+        run.endow(&["undo", &run.id]).ok();
+        run.assert_before();
+    }
+}
+
 #[test]
 fn run_starts_though_a_write_back_can_not_be_finished() {
     let run = killed_on_the_way();

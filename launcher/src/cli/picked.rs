@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use endow_policy::{GuestPath, HostPath};
 use endow_vfs::fs::OsFs;
 use endow_vfs::state::{
-    Durability, Listed, Record, RunDir, RunId, RunState, StateDir, TreeOrigin, TreeRecord,
+    ChangeCounts, Durability, Listed, Record, RunDir, RunId, RunState, StateDir, TreeOrigin,
+    TreeRecord,
 };
 use endow_vfs::sync::{self, Ledger, SyncError};
 use rustix::io::Errno;
@@ -15,7 +16,7 @@ use super::args::Chosen;
 use super::error::{CommandError, Kind};
 use super::kept::{Kept, Opened, Verb};
 use super::output::Output;
-use super::synced;
+use super::{recounted, synced};
 use crate::finish::{self, Gone, Landing, Looked, Selection, Target, Targets, WriteBackError};
 
 /// Whatever has become of it.
@@ -35,6 +36,8 @@ pub(crate) struct Picked {
     pub(crate) run: RunDir,
     pub(crate) record: Record,
     pub(crate) targets: Targets,
+    /// What a killed write-back had made, or what was made now to finish it, that no record told.
+    pub(crate) finished: ChangeCounts,
     paths: Vec<HostPath>,
 }
 
@@ -102,7 +105,8 @@ fn open(
     let is_begun = opened.is_begun()?;
     let Opened { dir: run, record } = opened;
     let targets = finish::targets(&run, &record, &[]).map_err(WriteBackError::from)?;
-    let mut picked = Picked { run, record, targets, paths };
+    let finished = ChangeCounts::default();
+    let mut picked = Picked { run, record, targets, finished, paths };
     if is_begun {
         picked.finish_begun(stuck)?;
     }
@@ -122,6 +126,9 @@ fn open(
     if is_begun || settled.is_some() {
         let state = picked.state_of()?.unwrap_or(RunState::Undone);
         picked.prune(state);
+        if is_begun {
+            picked.recount(state)?;
+        }
         picked.set_state(state)?;
     }
     Ok(picked)
@@ -142,6 +149,25 @@ impl Picked {
             }
             this.hint(format!("`endow discard --force {id}` gives up what of it can't be done"))
         })
+    }
+
+    /// Counts anew what is written back and what waits, when a killed process could not tell.
+    fn recount(&mut self, state: RunState) -> Result<(), CommandError> {
+        let counted = self.record.changes.unwrap_or_default();
+        // What became of trees and live mounts is in no ledger.
+        let has_more = !self.record.trees.is_empty() || self.record.mounts.iter().any(|it| it.live);
+        let applied = if has_more { counted } else { recounted::applied(self)? };
+        let left = match state {
+            RunState::Waiting if has_more => counted.left,
+            RunState::Waiting => {
+                recounted::waiting(&finish::look(&self.run, &self.targets.open)?).left
+            }
+            _ => 0,
+        };
+        self.finished = recounted::beyond(applied, counted);
+        let now = ChangeCounts { left, ..applied };
+        self.record.changes = (state != RunState::Undone).then_some(now);
+        Ok(())
     }
 
     /// Returns what the paths that were named mean in each mount; everything when none was.
@@ -316,7 +342,10 @@ impl Picked {
             return Ok(self.run.write_record(&OsFs, &self.record, durability)?);
         }
         self.run.write_last_record(&OsFs, &self.record, durability, "layers")?;
-        Ok(finish::drop_layers(&self.run, &self.targets.open)?)
+        finish::drop_layers(&self.run, &self.targets.open)?;
+        // Nobody looks into them again who works on with the run.
+        self.targets.open.iter_mut().for_each(|target| target.upper = None);
+        Ok(())
     }
 }
 

@@ -27,6 +27,16 @@ pub(crate) fn waiting(looked: &[Looked]) -> ChangeCounts {
     WrittenBack::waiting(looked, &[]).counts()
 }
 
+/// Returns how much more is written back by `now` than by `before`.
+pub(crate) fn beyond(now: ChangeCounts, before: ChangeCounts) -> ChangeCounts {
+    ChangeCounts {
+        created: now.created.saturating_sub(before.created),
+        modified: now.modified.saturating_sub(before.modified),
+        deleted: now.deleted.saturating_sub(before.deleted),
+        left: 0,
+    }
+}
+
 /// Returns counts less what is gone from `before` to `now`: what else is in them, as changes of trees, stays.
 pub(crate) fn less(
     counts: ChangeCounts,

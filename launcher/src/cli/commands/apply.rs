@@ -25,8 +25,8 @@ pub(crate) fn run(args: &ApplyArgs, output: &Output) -> Result<ExitCode, Command
     }
     let selection = picked.selection()?;
     let is_whole = selection.paths.is_none();
-    if !is_whole {
-        // Each path that was named must have a change.
+    if !is_whole && picked.finished == ChangeCounts::default() {
+        // Each path that was named must have a change, or may have had one that was just made.
         picked.look()?;
     }
     let written = finish::write_back(&picked.run, &picked.record, &picked.targets, &selection)?;
@@ -69,7 +69,10 @@ pub(crate) fn run(args: &ApplyArgs, output: &Output) -> Result<ExitCode, Command
     }
     let is_short = synced::say(&sync, id, output);
     if !output.is_json() && !is_short {
-        output.notice(&format!("applied {}; `endow undo {id}` takes it back", told(&sync.written)));
+        output.notice(&format!(
+            "applied {}; `endow undo {id}` takes it back",
+            told(&sync.written, picked.finished)
+        ));
     }
     Ok(ExitCode::from(if is_short { exit::NOT_WRITTEN_BACK } else { 0 }))
 }
@@ -80,7 +83,8 @@ fn counts(picked: &Picked, now: ChangeCounts) -> ChangeCounts {
     before.plus(now)
 }
 
-fn told(written: &WrittenBack) -> String {
-    let ChangeCounts { created, modified, deleted, .. } = written.counts();
+/// What a killed write-back had begun counts as well.
+fn told(written: &WrittenBack, finished: ChangeCounts) -> String {
+    let ChangeCounts { created, modified, deleted, .. } = written.counts().plus(finished);
     format!("{created} created, {modified} modified, {deleted} deleted")
 }
