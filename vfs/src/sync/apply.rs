@@ -275,6 +275,7 @@ pub(super) fn blank(path: &Path, number: u32) -> Step {
         node: Kind::File,
         new: None,
         old: None,
+        displaced: None,
         below: Vec::new(),
         before: super::Attributes::default(),
         after: super::Attributes::default(),

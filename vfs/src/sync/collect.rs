@@ -421,7 +421,10 @@ impl<'a> Collector<'a> {
 
     /// Returns a conflict when the host's entry is not what it was when the run began.
     fn changed(&self, host: &Seen) -> Option<Conflict> {
-        let is_ours = || self.source.settled.has(host);
+        let is_ours = || {
+            let before = self.source.settled.before_displaced(host);
+            self.source.settled.has(host) || before.is_some_and(|it| self.changed(&it).is_none())
+        };
         (self.source.may_have_changed(host) && !is_ours()).then_some(Conflict::Changed)
     }
 

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::collect::io;
 use super::follow::Restored;
-use super::{Attributes, ChangeKind, Identity, Seen, Settled, SyncError, stored};
+use super::{Attributes, ChangeKind, Identity, Seen, Settled, SyncError, Time, stored};
 use crate::fs::{Errno, Fs, Kind, Result, read_all, write_all};
 
 /// The version of both files that this code writes, and the newest it reads.
@@ -54,7 +54,7 @@ pub(super) struct MountBatch {
     pub(super) is_beside: bool,
     /// The root's time before that directory was made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) root_time: Option<super::Time>,
+    pub(super) root_time: Option<Time>,
     /// The host's directories in which names come and go.
     #[serde(with = "stored::seen")]
     pub(super) parents: Vec<(PathBuf, Seen)>,
@@ -92,6 +92,9 @@ pub(super) struct Step {
     /// What the step displaces.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) old: Option<Seen>,
+    /// The time of change of a displaced file that has other names, as the step left it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) displaced: Option<Time>,
     /// All that is in the displaced directory.
     #[serde(with = "stored::seen", default, skip_serializing_if = "Vec::is_empty")]
     pub(super) below: Vec<(PathBuf, Seen)>,
@@ -172,6 +175,8 @@ impl Ledger {
         self.settled.iter().filter(|(known, _)| *known == mount).for_each(|(_, seen)| {
             settled.add(seen);
         });
+        let displaced = self.steps(mount).filter_map(|step| step.old.zip(step.displaced));
+        displaced.for_each(|(was, now)| settled.add_displaced(&was, now));
         for known in self.merged.iter().filter(|known| known.mount == mount) {
             settled.add_merged(&known.path, &known.upper);
         }

@@ -12,12 +12,21 @@ use super::{Seen, Time};
 #[derive(Clone, Debug, Default)]
 pub struct Settled {
     known: FxHashMap<u64, (Option<Time>, Time)>,
+    /// By the time of change, what it was before.
+    displaced: FxHashMap<(u64, Time), (Option<Time>, Time)>,
     merged: FxHashMap<PathBuf, (u64, Time)>,
 }
 
 impl Settled {
     pub(super) fn add(&mut self, seen: &Seen) {
         self.known.insert(seen.ino, (seen.born, seen.changed));
+    }
+
+    /// Adds a file that a step took from one of its names: that changed its time of change.
+    pub(super) fn add_displaced(&mut self, was: &Seen, now: Time) {
+        if was.changed < now {
+            self.displaced.insert((was.ino, now), (was.born, was.changed));
+        }
     }
 
     pub(super) fn add_merged(&mut self, path: &Path, upper: &Seen) {
@@ -43,5 +52,12 @@ impl Settled {
     /// Returns whether nothing happened to this inode since write-back left it.
     pub(super) fn has(&self, seen: &Seen) -> bool {
         self.known.get(&seen.ino) == Some(&(seen.born, seen.changed))
+    }
+
+    /// Returns what a file was before a write-back took another name of it, when nothing happened to
+    /// it since.
+    pub(super) fn before_displaced(&self, seen: &Seen) -> Option<Seen> {
+        let (born, changed) = self.displaced.get(&(seen.ino, seen.changed))?;
+        (*born == seen.born).then_some(Seen { changed: *changed, ..*seen })
     }
 }

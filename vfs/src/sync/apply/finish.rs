@@ -53,6 +53,7 @@ pub(in crate::sync) fn finish(
                 step.after = Attributes::default();
             }
             if matches!(outcome, Outcome::Done | Outcome::Kept(_)) {
+                step.displaced = displaced(fs, bench, step);
                 let seen = settled(fs, bench, step, direction);
                 ledger.settle_all(part.mount, seen.map_err(io("look at", &step.path))?);
             }
@@ -140,6 +141,17 @@ fn clear_step(
         }
         _ => Ok(()),
     }
+}
+
+/// Returns the time of change of a file that is among the originals, and has other names in the tree: there
+/// it looks as if the host had changed it.
+fn displaced(fs: &dyn Fs, bench: &Bench<'_>, step: &Step) -> Option<Time> {
+    let old = step.old.filter(|old| old.kind == Kind::File)?;
+    let displaces = matches!(step.act, Act::Swap | Act::Take);
+    // Copied there, it is another one.
+    let node = fs.node(bench.undo(), &name(step.number)).ok().filter(|_| displaces)?;
+    let found = Seen::from(&node);
+    (node.links > 1 && found.is_still(&old)).then_some(found.changed)
 }
 
 /// Copies an original to the run's directory, again if it was begun; the stage goes as a whole.

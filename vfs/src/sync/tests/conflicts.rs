@@ -192,3 +192,53 @@ fn with_a_clock_that_was_set_back_whatever_differs_is_a_conflict() {
     // What was written back of the run is known as its own all the same.
     assert_eq!(told(&world.collect()), all[..2]);
 }
+
+const LINKS: &str = "echo one > a; ln a b; ln a c; ln a d; touch -d '2001-02-03 04:05:06' a";
+
+fn write_back_one(world: &World, name: &str, on_conflict: OnConflict) -> SyncReport {
+    let rules = Rules { only: &|path| path == Path::new(name), ..rules(on_conflict) };
+    let report = world.apply(&OsFs, &plan(&world.collect(), &rules)).expect("applied");
+    world.prune();
+    report
+}
+
+fn links(host: &str) -> World {
+    let world = World::new(Where::Same, LINKS);
+    world.guest("echo A > a; echo B > b; rm c; echo D > d");
+    world.host(host);
+    world
+}
+
+#[test]
+fn name_that_write_back_took_from_a_file_is_no_change_of_its_others() {
+    let world = links("true");
+    for name in ["a", "c", "b"] {
+        let report = write_back_one(&world, name, OnConflict::Host);
+        assert!(report.conflicts.is_empty() && report.applied.len() == 1, "{name}: {report:?}");
+    }
+    assert_eq!(told(&world.collect()), ["M d"]);
+    world.host("chmod 600 d");
+    assert_eq!(told(&world.collect()), ["M d !Changed"], "the host's own changes count");
+}
+
+#[test]
+fn change_of_a_file_before_write_back_took_a_name_of_it_still_counts() {
+    let world = links("chmod 600 d");
+    assert_eq!(write_back_one(&world, "a", OnConflict::Guest).applied.len(), 1);
+    assert_eq!(told(&world.collect()), ["M b !Changed", "D c !Changed", "M d !Changed"]);
+}
+
+#[test]
+fn names_that_were_written_back_one_by_one_come_back_as_one_file() {
+    let before = World::new(Where::Same, LINKS).snapshot();
+    let world = links("true");
+    write_back_one(&world, "a", OnConflict::Host);
+    write_back_one(&world, "c", OnConflict::Host);
+    assert!(world.sync(OnConflict::Host).is_complete());
+    let undone = world.undo(&OsFs).expect("undone");
+    assert!(undone.changed_since.is_empty() && undone.failed.is_empty(), "{undone:?}");
+    let mut now = world.snapshot();
+    // When the directory was made is another time in each.
+    now.insert(std::path::PathBuf::new(), before.values().next().expect("the root").clone());
+    assert_same(&now, &before, "undone");
+}
