@@ -2,7 +2,7 @@
 
 use endow_policy::HostPath;
 use endow_vfs::fs::OsFs;
-use endow_vfs::state::{Moment, MountRecord, RootId, RunState, TreeRecord};
+use endow_vfs::state::{Moment, MountRecord, RootId, RunId, RunState, TreeOrigin, TreeRecord};
 use endow_vfs::sync::Clock;
 
 use super::error::{CommandError, Kind};
@@ -23,11 +23,8 @@ pub(crate) fn open(name: &str) -> Result<Opened, CommandError> {
     let kept = Kept::list()?;
     let run = kept.named(name)?;
     let opened = kept.open(run, GO_ON)?;
-    if opened.record.trees.iter().any(TreeRecord::waits) {
-        let error = CommandError::new(Kind::Usage, "can't go on from changes of a git tree");
-        return Err(error
-            .about(&run.id)
-            .hint(format!("`endow apply {}`, then name that commit", run.id)));
+    if let Some(tree) = opened.record.trees.iter().find(|tree| tree.waits()) {
+        return Err(of_tree(tree, &run.id));
     }
     if finish::clock_since(&opened.record) == Clock::SetBack {
         let what = "the clock was set back since: what changed outside can't be told any more";
@@ -44,6 +41,16 @@ pub(crate) fn open(name: &str) -> Result<Opened, CommandError> {
         finish::prune(&opened.dir, &targets.open)?;
     }
     Ok(opened)
+}
+
+fn of_tree(tree: &TreeRecord, run: &RunId) -> CommandError {
+    let (tree, result) = match tree.from {
+        TreeOrigin::Git(_) => ("a git tree", "commit"),
+        TreeOrigin::Cas(_) => ("a tree of the store", "tree"),
+    };
+    CommandError::new(Kind::Usage, format!("can't go on from changes of {tree}"))
+        .about(run)
+        .hint(format!("`endow apply {run}`, then name that {result}"))
 }
 
 /// Returns what the plan must know of it.

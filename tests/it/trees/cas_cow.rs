@@ -160,3 +160,15 @@ fn tree_that_the_store_lacks_is_shown_and_not_changed() {
     let refused = world.run(&["run", "--cas", &cow], "cat /t/file");
     assert!(refused.fails(125).contains("endow cas put"), "{}", refused.stderr);
 }
+
+#[test]
+fn waiting_tree_of_the_store_is_called_so() {
+    let world = project();
+    let at = format!("/t={},cow", put(&world, "."));
+    let review = ["run", "--sync", "review", "--name", "one", "--cas", &at, "--chdir", "/t"];
+    world.run(&review, "echo new >new").ok();
+    let refused = world.run(&["run", "--from", "one", "--cas", &at], "true");
+    let said = refused.fails(125);
+    assert!(said.contains("can't go on from changes of a tree of the store"), "{said}");
+    assert!(said.contains("then name that tree"), "{said}");
+}
