@@ -106,7 +106,7 @@ impl Reaper {
         let left = left.map(|ms| Timespec { tv_sec: ms / 1000, tv_nsec: ms % 1000 * 1_000_000 });
         let ready = poll(&mut fds, left.as_ref());
         let spoke = fds.first().is_some_and(|fd| !fd.revents().is_empty());
-        while sys::signal::read(&self.signals).is_some() {}
+        while sys::signal::read(self.signals).is_some() {}
         (spoke, matches!(ready, Ok(0)))
     }
 
