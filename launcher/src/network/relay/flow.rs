@@ -90,6 +90,8 @@ impl Flow {
 
     /// Moves what a side had said when it broke. Its end is none to be passed on.
     pub(super) fn rescue(&mut self, from: &mut Side, to: &mut Side, tools: &mut Tools) {
+        // What came with the news of the end was not heard of yet.
+        from.readable = true;
         for _ in 0..RESCUE_TURNS {
             let moved = match &mut self.held {
                 Some(_) => self.give(to, &mut tools.pipes),

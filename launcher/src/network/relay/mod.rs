@@ -175,11 +175,18 @@ impl<T> Relay<T> {
 
 impl<T> Connection<T> {
     fn pump(&mut self, tools: &mut Tools) -> Result<bool, Broken> {
-        let begun = self.begin(tools)?;
+        let begun = self.begin(tools);
         let (near, far) = (&mut self.near, &mut self.far);
-        let out = begun.map_or_else(|| self.out.pump(near, far, tools), Ok);
+        let out = match begun {
+            Ok(None) => self.out.pump(near, far, tools).map_err(Broken::By),
+            Ok(Some(more)) => Ok(more),
+            Err(broken) => Err(broken),
+        };
         // Where nobody takes what the near side says, what it was told still arrives.
-        let out = out.inspect_err(|_| self.back.rescue(far, near, tools))?;
+        if let Err(Broken::By(_)) = out {
+            self.back.rescue(far, near, tools);
+        }
+        let out = out?;
         let back = self.back.pump(&mut self.far, &mut self.near, tools)?;
         Ok(out || back)
     }

@@ -249,6 +249,29 @@ fn the_first_bytes_must_be_for_the_server_that_was_named() {
     }
 }
 
+/// With the end of all a server answers a line that has no end.
+#[test]
+fn unlikely_first_bytes_are_judged_at_their_end() {
+    for (bytes, passes) in [(" GET http://other.example/ HTTP/1.0", false), (" hello", true)] {
+        let mut running = Running::new();
+        let (near, mut near_peer) = pair(&running.listener);
+        let (far, far_peer) = pair(&running.listener);
+        let expected = Some("named.example".to_owned());
+        running.relay.join(&running.poll, (near, far), expected, 0).unwrap();
+        near_peer.write_all(bytes.as_bytes()).unwrap();
+        far_peer.set_nonblocking(true).unwrap();
+        running.run_until(|_| far_peer.peek(&mut [0; 64]).is_ok());
+        running.run_until(|it| !it.relay.has_more());
+        near_peer.shutdown(Shutdown::Write).unwrap();
+        if passes {
+            running.run_until(|it| !it.relay.owes(|_| false));
+        } else {
+            running.run_until(|it| !it.over.is_empty());
+            assert_eq!(running.over.first().unwrap().broken, Some(Broken::OtherServer));
+        }
+    }
+}
+
 /// What is hardly a request goes on and is waited for no more, but makes none with what follows.
 #[test]
 fn unlikely_first_bytes_go_on_and_are_looked_at_again() {

@@ -84,20 +84,23 @@ fn first_line(line: &[u8]) -> First {
     let mut words = text.split(|byte| is_blank(*byte)).filter(|word| !word.is_empty());
     let words = [words.next(), words.next(), words.next()];
     match words {
-        _ if has(text, b"HTTP/") => First::Unclear,
+        _ if text.windows(5).any(|it| it == b"HTTP/") || has_word(text, b"HTTP/") => First::Unclear,
         // Without a version it is one of HTTP/0.9, which can have a whole URL too. A proxy may say
         // in a line of its own for whom it asks (version 1 of the PROXY protocol).
         [Some(b"GET" | b"PROXY"), ..] => First::Unclear,
         [Some(method), Some(target), None] if METHODS.contains(&method) && is_target(target) => {
             First::Unclear
         }
-        _ if has(text, b"RTSP/") || has(text, b"ICE/") => First::Alike,
+        _ if has_word(text, b"RTSP/") || has_word(text, b"ICE/") => First::Alike,
         _ => First::Other,
     }
 }
 
-fn has(text: &[u8], word: &[u8]) -> bool {
-    text.windows(word.len()).any(|it| it.eq_ignore_ascii_case(word))
+/// Whether a word begins so; `service/1` is none of `ICE/`.
+fn has_word(text: &[u8], begin: &[u8]) -> bool {
+    let words = text.split(|byte| is_blank(*byte));
+    let mut beginnings = words.filter_map(|word| word.get(..begin.len()));
+    beginnings.any(|it| it.eq_ignore_ascii_case(begin))
 }
 
 fn is_target(word: &[u8]) -> bool {
