@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::os::fd::OwnedFd;
-use std::os::unix::net::UnixStream;
+use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::process::{Command, Stdio};
 
 use crate::harness::{PATIENCE, Said, World, endow, said};
@@ -41,6 +41,8 @@ fn socket_of_the_hosts_network_is_no_stream() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let stream = TcpStream::connect(listener.local_addr().expect("an address")).expect("connected");
     assert_eq!(said(world.endow(["--", "true"]).stdin(OwnedFd::from(stream))).code, 125);
+    let (_, datagrams) = UnixDatagram::pair().expect("a pair");
+    assert_eq!(said(world.endow(["--", "true"]).stdin(OwnedFd::from(datagrams))).code, 125);
     let (ours, theirs) = UnixStream::pair().expect("a pair");
     drop(ours);
     said(world.endow(["--", "true"]).stdin(OwnedFd::from(theirs))).ok();

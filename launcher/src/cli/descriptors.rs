@@ -3,11 +3,12 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
+use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 
 use endow_policy::NetworkMode;
 use rustix::fs::{FileType, OFlags, fcntl_getfl, fstat};
-use rustix::net::{AddressFamily, sockopt};
+use rustix::net::{AddressFamily, SocketType, getpeername, sockopt};
 
 use super::args::RunArgs;
 use super::error::{CommandError, Kind};
@@ -114,19 +115,27 @@ fn leads_nowhere((number, name): (i32, &str)) -> Result<(), CommandError> {
 }
 
 /// A socket stays in the network that it was made in: whoever has it sends to any address of that, and connects it
-/// anew (`AF_UNSPEC` of connect(2)), measured. A Unix socket names nothing of the host's from inside.
+/// anew (`AF_UNSPEC` of connect(2)), measured.
 pub(crate) fn stay_inside(network: NetworkMode) -> Result<(), CommandError> {
     let mut streams = STREAMS.into_iter().filter(|_| network != NetworkMode::Host);
     let outside = streams.find(|(number, _)| {
-        let stream = sys::fd::borrow_number(*number).ok();
-        let family = stream.and_then(|stream| sockopt::socket_domain(stream).ok());
-        family.is_some_and(|family| family != AddressFamily::UNIX)
+        sys::fd::borrow_number(*number).is_ok_and(|stream| reaches_others(stream) == Some(true))
     });
     outside.map_or(Ok(()), |(_, name)| {
         Err(CommandError::new(Kind::Usage, format!("{name} is a socket of the host's network"))
             .cause("by it the command would reach addresses that are not granted")
             .hint("put a pipe between, as in `cat | endow ... | cat`, or use `--net host`"))
     })
+}
+
+/// Whether a socket reaches others than the one that it is connected to; `None` for what is no socket. By a Unix
+/// socket these are the abstract names of its network, which Landlock keeps apart from 6.12 on only.
+fn reaches_others(stream: BorrowedFd<'_>) -> Option<bool> {
+    let family = sockopt::socket_domain(stream).ok()?;
+    let is_bound =
+        matches!(sockopt::socket_type(stream), Ok(SocketType::STREAM | SocketType::SEQPACKET))
+            && getpeername(stream).is_ok();
+    Some(family != AddressFamily::UNIX || !is_bound)
 }
 
 /// Closes all that was inherited but the streams.
