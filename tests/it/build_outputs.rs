@@ -1,9 +1,10 @@
 //! What becomes of outputs: all of one or none, in nobody's place, and nothing else is kept.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
-use crate::build::Project;
+use crate::build::{Project, files};
 use crate::harness::{Said, mark, marked, said, soon};
 
 fn built(project: &Project, output: &str, script: &str) -> Said {
@@ -85,6 +86,27 @@ fn edit_while_the_build_goes_on_is_not_lost() {
         assert!(said.stderr.contains("while the build went on"), "{said:?}");
         assert_eq!(project.read(file), "edited\n");
     }
+}
+
+/// What the build put in place before it had to execute the action all the same is its own.
+#[test]
+fn outputs_are_put_again_where_one_of_them_was_damaged() {
+    let project = Project::new("");
+    let action = ["--output", "a", "--output", "b", "--", "sh", "-c", "echo one >a; echo two >b"];
+    assert_eq!(project.build(&action).code, 0);
+    for object in files(&project.world.root().join("cache/cas/objects")) {
+        if fs::read(&object).expect("read") == b"two\n" {
+            fs::set_permissions(&object, fs::Permissions::from_mode(0o644)).expect("writable");
+            fs::write(&object, b"TWO\n").expect("changed");
+        }
+    }
+    for name in ["a", "b"] {
+        fs::remove_file(project.path(name)).expect("removed");
+    }
+    let said = project.build(&action);
+    assert_eq!(said.code, 0, "{said:?}");
+    assert_eq!((project.read("a"), project.read("b")), ("one\n".into(), "two\n".into()));
+    assert!(said.stderr.contains("1 executed"), "{said:?}");
 }
 
 #[test]

@@ -13,8 +13,15 @@ const UNTOUCHED: [&str; 6] = ["home", "granted", "repository", "tmp", "runtime",
 const OWN: [&str; 2] = ["state", "cache"];
 
 /// Directories of endow's with names that say where something is on the disk, or what a command wrote.
-const NUMBERED: [&str; 6] =
-    ["locks", "walks", "revisions", "cas/objects", "cache/actions", "cache/inputs"];
+const NUMBERED: [&str; 7] = [
+    "locks",
+    "walks",
+    "revisions",
+    "cas/objects",
+    "cache/actions",
+    "cache/inputs",
+    "state/outputs",
+];
 
 /// Returns the kind, mode and content of everything that must stay as it is.
 pub(super) fn files(world: &World) -> BTreeMap<PathBuf, String> {

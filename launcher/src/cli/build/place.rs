@@ -4,7 +4,7 @@
 //! anything else is somebody's, and the build fails before it executes anything. What somebody changed there since is
 //! found when it would be replaced.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use endow_vfs::action::{Left, LeftNode};
 use endow_vfs::cas::{Damage, Digest, Store, StoreError};
-use endow_vfs::fs::{At, Errno, Fs, Open, OsFs, Timespec, write_all};
+use endow_vfs::fs::{At, Errno, Fs, Open, OsFs, write_all};
 use endow_vfs::inputs::{Folder, Leaf};
 use endow_vfs::materialize::ContentError;
 use endow_vfs::snapshot::Bounds;
@@ -20,7 +20,7 @@ use endow_vfs::tree::remove_tree;
 
 use super::inputs::Sources;
 use super::output_log::OutputLog;
-use super::standing::Known;
+use super::standing::{Look, Stamps};
 use crate::cli::commands::cas::{failed, of_store};
 use crate::cli::error::{CommandError, Kind};
 use crate::trees;
@@ -35,16 +35,10 @@ pub(super) struct Placer<'s> {
     sources: &'s Sources<'s>,
     store: &'s Store<'s>,
     log: OutputLog,
-    replaces: Replaces,
-}
-
-/// What of what stands at the place of an output is replaced.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Replaces {
-    /// What a build put there, as it was at this time.
-    Own(Timespec),
-    /// All.
-    Anything,
+    /// What stood at the places of outputs, and what was put there; unless anything is replaced.
+    stamps: Option<Stamps>,
+    /// What this build put at a path.
+    put: BTreeMap<String, String>,
 }
 
 impl<'s> Placer<'s> {
@@ -52,15 +46,15 @@ impl<'s> Placer<'s> {
     pub(super) fn new(
         (sources, store): (&'s Sources<'s>, &'s Store<'s>),
         log: OutputLog,
-        replaces: Replaces,
+        stamps: Option<Stamps>,
     ) -> Self {
-        Self { sources, store, log, replaces }
+        Self { sources, store, log, stamps, put: BTreeMap::new() }
     }
 
     /// Returns what at a path no build put there, or that path itself; then none may put anything there.
     pub(super) fn taken(&self, path: &str) -> Option<PathBuf> {
-        let Replaces::Own(_) = self.replaces else { return None };
-        match self.another(path, None) {
+        self.stamps.as_ref()?;
+        match self.another(path) {
             Ok(None) => {
                 let is_own = |standing: String| self.log.has(path, &standing);
                 let is_taken = self.standing(path).is_some_and(|standing| !is_own(standing));
@@ -72,22 +66,31 @@ impl<'s> Placer<'s> {
     }
 
     /// Names something at a path that the build does not know: of what it does not look at, nothing.
-    fn another(&self, path: &str, since: Option<Timespec>) -> Result<Option<PathBuf>, Errno> {
+    fn another(&self, path: &str) -> Result<Option<PathBuf>, Errno> {
+        let Some(stamps) = &self.stamps else { return Ok(None) };
         let standing = self.sources.standing(path);
-        let files: BTreeSet<&str> = standing.iter().map(|(path, _)| path.as_str()).collect();
-        let (above, name) = path.rsplit_once('/').unwrap_or((".", path));
-        let root = self.sources.root().as_fd();
-        let dir = match OsFs.open_below(root, Path::new(above), Open::Handle) {
-            Err(Errno::NOENT) => return Ok(None),
-            dir => dir?,
+        let files: BTreeSet<&Path> = standing.iter().map(|(path, _)| Path::new(path)).collect();
+        let is_put = self.put.contains_key(path);
+        let known = |file: &Path, stamp| {
+            (is_put || files.contains(file)) && stamps.get(file) == Some(&stamp)
         };
-        Known { files, since }.another((dir.as_fd(), OsStr::new(name)), Path::new(path))
+        Look::new(&known).at(self.sources.root().as_fd(), path)
+    }
+
+    /// Notes what was put at a path.
+    fn note_put(&mut self, path: &str, named: String) {
+        let mut look = Look::new(&|_, _| true);
+        drop(look.at(self.sources.root().as_fd(), path));
+        if let Some(stamps) = &mut self.stamps {
+            stamps.retain(|file, _| !file.starts_with(path));
+            stamps.append(&mut look.seen);
+        }
+        self.put.insert(path.to_owned(), named);
     }
 
     /// Fails where somebody changed what is to be replaced after the build had looked at it.
     fn check_unchanged(&self, path: &str) -> Result<(), CommandError> {
-        let Replaces::Own(since) = self.replaces else { return Ok(()) };
-        let another = self.another(path, Some(since)).map_err(unplaced)?;
+        let another = self.another(path).map_err(unplaced)?;
         another.map_or(Ok(()), |another| {
             let what = "somebody changed what stands there while the build went on";
             let error = CommandError::new(Kind::Usage, what).about(another.display());
@@ -103,14 +106,22 @@ impl<'s> Placer<'s> {
         if let Some(why) = self.sources.rules().refuses_any(&all, self.sources.root().as_fd()) {
             return Err(CommandError::new(Kind::Policy, "that can't be an output").about(why));
         }
+        let mut new = Vec::new();
         for (left, leaves) in outputs.iter().zip(leaves) {
             let named = name(leaves.iter().map(|(path, leaf)| (path.as_str(), leaf)));
             let named = named.ok_or_else(|| CommandError::new(Kind::Bug, "no tree of outputs"))?;
-            self.log.note(&left.path, &named)?;
-            if self.standing(&left.path).as_deref() != Some(&named) {
+            let there = self.put.get(&left.path).cloned().or_else(|| self.standing(&left.path));
+            if there.as_ref() == Some(&named) {
+                self.log.note(&left.path, &named)?;
+            } else {
                 self.check_unchanged(&left.path)?;
-                self.put(left).map_err(|error| error.about(&left.path))?;
+                new.push((left, named));
             }
+        }
+        for (left, named) in new {
+            self.log.note(&left.path, &named)?;
+            self.put(left).map_err(|error| error.about(&left.path))?;
+            self.note_put(&left.path, named);
         }
         Ok(())
     }

@@ -9,6 +9,7 @@ use endow_vfs::fs::{Kind, OsFs};
 use endow_vfs::inputs::Leaf;
 use endow_vfs::traps::{GitTraps, LinkTraps, NewNames, Sides};
 
+use super::place::PREFIX;
 use crate::cli::error::CommandError;
 use crate::cli::stages::{unknown_leads, unusable};
 use crate::cli::surroundings::Surroundings;
@@ -55,6 +56,9 @@ impl Rules {
     /// Says likewise why a file or link can't be put there.
     pub(super) fn refuses_leaf(&self, path: &str, leaf: &Leaf) -> Option<String> {
         match leaf {
+            _ if path.split('/').any(|name| name.starts_with(PREFIX)) => {
+                Some(format!("{path}: names that begin with `{PREFIX}` are endow's own"))
+            }
             Leaf::Symlink { target } if leads_out(path, target) => {
                 Some(format!("{path}: the link leads out of the project: {target}"))
             }

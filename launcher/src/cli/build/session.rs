@@ -18,7 +18,7 @@ use super::inputs::{self, Shown, Sources};
 use super::order::{Answer, Done, Order, Varied};
 use super::outcome::{self, Came, Failure, listed};
 use super::output_log::OutputLog;
-use super::place::{Placer, Replaces};
+use super::place::Placer;
 use super::platform::Platform;
 use super::remote::Remote;
 use super::results::Results;
@@ -63,11 +63,12 @@ pub(super) fn run(args: &BuildArgs, output: &Output) -> Result<ExitCode, Command
     let log = OutputLog::open(&wanted.directory, &logs, &mut || {
         output.remark("another build of this directory is going on; waiting for its end");
     })?;
-    let looked = standing::now();
+    let outputs = wanted.actions.iter().flat_map(|it| &it.outputs);
+    let stamps = standing::stamps(&wanted.directory, outputs.map(|it| it.value.path.as_str()));
     let sources = Sources::read(&wanted, &memory)?;
     let publishing = store.publish().map_err(|error| of_store(&error))?;
-    let replaces = if args.force { Replaces::Anything } else { Replaces::Own(looked) };
-    let place = Placer::new((&sources, &publishing), log, replaces);
+    let stamps = (!args.force).then(|| stamps.unwrap_or_default());
+    let place = Placer::new((&sources, &publishing), log, stamps);
     let root = root::tree(&wanted, (&surroundings, &memory), &publishing)?;
     let look = || Platform::look((root.as_deref(), wanted.chosen()), &surroundings, &memory);
     // Where no result is looked up or kept, nothing has to be known of the host.

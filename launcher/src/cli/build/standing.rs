@@ -1,33 +1,67 @@
 //! What stands at the place of an output: whether all of it is known.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use endow_vfs::fs::{Errno, Fs, Kind, OsFs, Status, Timespec};
-use rustix::time::{ClockId, clock_gettime};
+use endow_vfs::fs::{Errno, Fs, Kind, Open, OsFs, Status};
+
+use super::place::PREFIX;
 
 /// In more directories nothing is looked for: what is there is somebody's.
 const DEPTH: usize = 256;
 
-/// The time by the clock of files.
-pub(super) fn now() -> Timespec {
-    clock_gettime(ClockId::RealtimeCoarse)
+/// Which files stand at a place, by their whole paths. Another file, or the same with another time of change, which no
+/// call can set, is another one.
+pub(super) type Stamps = BTreeMap<PathBuf, Stamp>;
+/// The number of a file, and its time of change.
+type Stamp = (u64, i64, i64);
+/// Whether a file, by its whole path, is known.
+type Known<'k> = dyn Fn(&Path, Stamp) -> bool + 'k;
+
+/// Looks at what stands at the places of outputs, before anything is read of it.
+pub(super) fn stamps<'p>(
+    directory: &Path,
+    outputs: impl Iterator<Item = &'p str>,
+) -> Result<Stamps, Errno> {
+    let root = OsFs.open_canonical(directory)?;
+    let mut look = Look::new(&|_, _| true);
+    // What can't be looked at now is not known later.
+    outputs.for_each(|path| drop(look.at(root.as_fd(), path)));
+    Ok(look.seen)
 }
 
-/// What is known of a place: the files that stand there, by their whole paths.
-pub(super) struct Known<'k> {
-    pub(super) files: BTreeSet<&'k str>,
-    /// What changed after this is not what was known.
-    pub(super) since: Option<Timespec>,
+/// Looks at all files at a place, and below it. A directory is nobody's, and what is half made is a build's.
+pub(super) struct Look<'k> {
+    /// The files that are known, by their whole paths.
+    known: &'k Known<'k>,
+    /// What was seen.
+    pub(super) seen: Stamps,
 }
 
-impl Known<'_> {
-    /// Returns the path of something at a place, or below it, that is not known. A directory is nobody's, and of
-    /// what was hidden from the build nothing is known.
-    pub(super) fn another(
-        &self,
+impl<'k> Look<'k> {
+    pub(super) fn new(known: &'k Known<'k>) -> Self {
+        Self { known, seen: Stamps::new() }
+    }
+
+    /// Returns the path of something at a path, or below it, that is not known.
+    pub(super) fn at(
+        &mut self,
+        root: BorrowedFd<'_>,
+        path: &str,
+    ) -> Result<Option<PathBuf>, Errno> {
+        let (above, name) = path.rsplit_once('/').unwrap_or((".", path));
+        let dir = match OsFs.open_below(root, Path::new(above), Open::Handle) {
+            Err(Errno::NOENT) => return Ok(None),
+            dir => dir?,
+        };
+        self.another((dir.as_fd(), OsStr::new(name)), Path::new(path))
+    }
+
+    fn another(
+        &mut self,
         (dir, name): (BorrowedFd<'_>, &OsStr),
         path: &Path,
     ) -> Result<Option<PathBuf>, Errno> {
@@ -35,8 +69,13 @@ impl Known<'_> {
             Err(Errno::NOENT) => return Ok(None),
             status => status?,
         };
+        if name.as_bytes().starts_with(PREFIX.as_bytes()) {
+            return Ok(None);
+        }
         if status.kind != Kind::Directory || path.components().count() > DEPTH {
-            return Ok((!self.has(path, &status)).then(|| path.to_owned()));
+            let stamp = stamp(&status);
+            self.seen.insert(path.to_owned(), stamp);
+            return Ok((!(self.known)(path, stamp)).then(|| path.to_owned()));
         }
         let opened = OsFs.open_dir(dir, name)?;
         for entry in OsFs.list(opened.as_fd(), usize::MAX)? {
@@ -48,12 +87,10 @@ impl Known<'_> {
         }
         Ok(None)
     }
+}
 
-    fn has(&self, path: &Path, status: &Status) -> bool {
-        let order = |time: Timespec| (time.tv_sec, time.tv_nsec);
-        path.to_str().is_some_and(|path| self.files.contains(path))
-            && self.since.is_none_or(|since| order(status.changed) <= order(since))
-    }
+fn stamp(status: &Status) -> Stamp {
+    (status.id.ino, status.changed.tv_sec, status.changed.tv_nsec)
 }
 
 #[cfg(test)]
@@ -69,17 +106,23 @@ mod tests {
         let root = File::open(place.path()).expect("opened");
         fs::create_dir_all(place.path().join("out/sub/empty")).expect("made");
         fs::write(place.path().join("out/sub/file"), "text").expect("written");
-        let another = |files: &[&str], since| {
-            let known = Known { files: files.iter().copied().collect(), since };
-            known.another((root.as_fd(), OsStr::new("out")), Path::new("out")).expect("looked")
+        let another = |known: &Known<'_>| {
+            let mut look = Look::new(known);
+            (look.at(root.as_fd(), "out").expect("looked"), look.seen)
         };
-        assert_eq!(another(&["out/sub/file"], None), None);
-        assert_eq!(another(&["out/sub/file"], Some(now())), None);
-        assert_eq!(another(&[], None), Some("out/sub/file".into()));
-        let earlier = Timespec { tv_sec: 1, tv_nsec: 0 };
-        assert_eq!(another(&["out/sub/file"], Some(earlier)), Some("out/sub/file".into()));
+        let is_file = |path: &Path, _| path == Path::new("out/sub/file");
+        let (found, seen) = another(&is_file);
+        assert_eq!((found, seen.len()), (None, 1));
+        assert_eq!(another(&|_, _| false).0, Some("out/sub/file".into()));
+        let is_as_seen = |path: &Path, stamp| seen.get(path) == Some(&stamp);
+        assert_eq!(another(&is_as_seen).0, None);
+        fs::write(place.path().join("out/.endow-build-x"), "half").expect("written");
+        assert_eq!(another(&is_as_seen).0, None);
+        fs::write(place.path().join("new"), "text").expect("written");
+        fs::rename(place.path().join("new"), place.path().join("out/sub/file")).expect("moved");
+        assert_eq!(another(&is_as_seen).0, Some("out/sub/file".into()));
         let socket = UnixListener::bind(place.path().join("out/sub/empty/s")).expect("a socket");
-        assert_eq!(another(&["out/sub/file"], None), Some("out/sub/empty/s".into()));
+        assert_eq!(another(&is_file).0, Some("out/sub/empty/s".into()));
         drop(socket);
     }
 }
