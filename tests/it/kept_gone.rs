@@ -3,10 +3,11 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 
 use serde_json::Value;
 
-use crate::harness::{Said, World, said};
+use crate::harness::{Running, Said, World, mark, said};
 
 /// A project with a file, and another directory beside it with one.
 fn beside() -> (World, PathBuf) {
@@ -157,4 +158,32 @@ fn directory_that_the_command_renamed_comes_back_with_the_mount_in_it() {
         }
         assert!(!world.project().join("y2").exists(), "{inner}");
     }
+}
+
+/// What is recorded of a live workspace is all there is of what it was: it waits for the directory.
+#[test]
+fn record_of_a_live_workspace_waits_for_its_directory() {
+    let (world, at) = beside();
+    let mount = at.to_str().expect("a text");
+    let mark = mark();
+    let script = format!("echo live >f; echo 3 >{mount}/f; sleep {mark} & echo ready; read line");
+    let options = ["run", "--name", "it", "--workspace", "rw", "--checkpoint", "--cow", mount];
+    let mut endow = world.endow(options.into_iter().chain(["--", "sh", "-c", &script]));
+    let mut running = Running::start(endow.stdin(Stdio::piped()));
+    running.expect("ready");
+    let away = world.root().join("away");
+    fs::rename(world.project(), &away).expect("renamed");
+    running.say("go on\n");
+    running.hush();
+    running.end();
+    let endow = |words: &[&str]| said(world.endow(words).current_dir(world.root()));
+    for word in ["undo", "apply", "undo"] {
+        endow(&[word, "it"]).fails(121);
+        assert_eq!(world.states(), ["interrupted"], "{word}");
+    }
+    assert_eq!(fs::read_to_string(at.join("f")).expect("there"), "x\n", "taken back");
+    fs::rename(&away, world.project()).expect("renamed");
+    assert_eq!(world.read("f"), "live\n", "control");
+    endow(&["undo", "it"]).ok();
+    assert_eq!(world.read("f"), "top\n");
 }

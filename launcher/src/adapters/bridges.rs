@@ -9,6 +9,8 @@ use super::process::{Adapter, AdapterError, End, Helper};
 
 /// The most requests that are kept; what came after them is counted.
 const NEWS_MAX: usize = 1_000;
+/// The longest order with all addresses: a message has room for as much (net.core.wmem_default, socket(7)).
+const ORDER_MAX: usize = 128 << 10;
 
 /// The process, and what it told. Dropped, it ends.
 #[derive(Debug)]
@@ -30,7 +32,11 @@ impl Bridges {
     /// Starts it. From then on nobody else has the socket that listens.
     pub(crate) fn start(order: &BridgeOrder, listener: OwnedFd) -> Result<Self, AdapterError> {
         let refused = |error: serde_json::Error| AdapterError::Refused(error.to_string());
-        let message = serde_json::to_vec(order).map_err(refused)?;
+        let mut message = serde_json::to_vec(order).map_err(refused)?;
+        if message.len() > ORDER_MAX {
+            let order = BridgeOrder { nearby: Nearby::unread(), ..order.clone() };
+            message = serde_json::to_vec(&order).map_err(refused)?;
+        }
         let adapter = Adapter::start(Helper::Bridges.program(), &message, &[listener.as_fd()])?;
         Ok(Self { adapter, asked: Asked::default() })
     }

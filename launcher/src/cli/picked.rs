@@ -299,9 +299,26 @@ impl Picked {
         let has_landed = self.record.trees.iter().any(TreeRecord::has_landed);
         Ok(match state {
             _ if self.has_waiting_trees() => Some(RunState::Waiting),
+            // Its copies are all there is of what the workspace was.
+            None | Some(RunState::Applied) if self.is_recorded() => Some(RunState::Interrupted),
             None if has_landed => Some(RunState::Applied),
             state => state,
         })
+    }
+
+    /// Returns whether what was recorded of a live workspace was not compared with it yet.
+    pub(crate) fn is_recorded(&self) -> bool {
+        self.record.mounts.iter().any(|mount| mount.live) && finish::has_checkpoint(&self.run)
+    }
+
+    /// Says so; returns whether it is so.
+    pub(crate) fn tell_recorded(&self, output: &Output) -> bool {
+        let is_recorded = self.is_recorded();
+        if is_recorded {
+            output.warning("left alone: the live workspace, which can't be compared with what was recorded of it");
+            output.hint("the record stays: try again once the directory is there as it was, or `endow discard` drops it");
+        }
+        is_recorded
     }
 
     /// Returns whether anything of the run is written back and not taken back.

@@ -15,7 +15,9 @@ pub(super) fn judge(judgement: &mut Judgement, table: &SecretTable) {
 fn described(entry: &SecretEntry) -> String {
     let from = source(&entry.from);
     match &entry.to {
-        WrittenUse::Header { server, .. } => format!("({from} for {server})"),
+        WrittenUse::Header { server, header, .. } => {
+            format!("({from} for {server} in {:?})", header.to_string())
+        }
         WrittenUse::Descriptor(number) => format!("({from} at descriptor {number})"),
     }
 }

@@ -38,7 +38,7 @@ pub(crate) fn run(args: &ApplyArgs, output: &Output) -> Result<ExitCode, Command
     let waits = trees.iter().any(TreeEnd::waits) || (!is_whole && picked.has_waiting_trees());
     let state = if waits {
         RunState::Waiting
-    } else if is_whole && written.is_complete() && picked.has_applied()? {
+    } else if is_whole && written.is_complete() && !picked.is_recorded() && picked.has_applied()? {
         RunState::Applied
     } else {
         picked.state_of()?.unwrap_or(RunState::Discarded)
@@ -68,6 +68,7 @@ pub(crate) fn run(args: &ApplyArgs, output: &Output) -> Result<ExitCode, Command
         }));
     }
     let is_short = synced::say(&sync, id, output);
+    let is_short = picked.tell_recorded(output) || is_short;
     if !output.is_json() && !is_short {
         output.notice(&format!(
             "applied {}; `endow undo {id}` takes it back",

@@ -38,6 +38,9 @@ pub(crate) fn run(args: &UndoArgs, output: &Output) -> Result<ExitCode, CommandE
             // An earlier undo was ended between its last change and the record of it.
             let state = picked.state_of()?;
             picked.set_state(state.unwrap_or(RunState::Undone))?;
+            if picked.tell_recorded(output) {
+                return Ok(ExitCode::from(exit::NOT_WRITTEN_BACK));
+            }
             output.notice(&format!("the changes of {id} were taken back already"));
             return Ok(ExitCode::SUCCESS);
         }
@@ -66,6 +69,7 @@ pub(crate) fn run(args: &UndoArgs, output: &Output) -> Result<ExitCode, CommandE
     picked.record.changes = counted.map(|changes| recounted::less(changes, (before, now)));
     picked.set_state(state)?;
     let is_short = landed::say_taken_back(&trees, output);
+    let is_short = picked.tell_recorded(output) || is_short;
     let others = reports.iter().filter(|(_, report)| report.is_other_root);
     let others = others.filter_map(|(_, report)| picked.target(report.mount)).collect();
     let left = Left { gone: picked.gone_applied(&selection)?, others };

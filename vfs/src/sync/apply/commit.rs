@@ -242,6 +242,10 @@ impl<'c, 'a> Carrier<'c, 'a> {
         let is_reached = found.is_some_and(|found| step.links.is_some_and(|it| found.links > it));
         let found = found.map(|found| Seen::from(&found));
         let is_change = step.change.is_some();
+        // One that was killed may have set them before.
+        if is_reached && self.is_again && matches!(self.judge_amend(step), Outcome::Done) {
+            return Ok(Outcome::Done);
+        }
         match found {
             // What was linked to it meanwhile would get them too.
             Some(_) if is_reached => return Ok(Outcome::Lost(Conflict::Changed)),

@@ -57,7 +57,7 @@ impl Carrier<'_, '_> {
     }
 
     /// Of attributes the entry itself tells; one that can't be looked at has none set.
-    fn judge_amend(&mut self, step: &Step) -> Outcome {
+    pub(super) fn judge_amend(&mut self, step: &Step) -> Outcome {
         let found = self.bench.root.above(&step.path);
         let found = found.and_then(|(dir, leaf)| self.fs.node(dir.as_fd(), leaf));
         let is_set = found.is_ok_and(|node| {
