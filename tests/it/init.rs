@@ -61,7 +61,8 @@ fn existing_file_stays_as_it_is() {
 #[test]
 fn home_is_no_project() {
     let world = World::new();
-    assert!(init(&world, "home", &[]).fails(2).contains("not taken as the workspace"));
+    let refused = init(&world, "home", &[]);
+    assert!(refused.fails(2).contains("not taken as the workspace"), "{refused:?}");
     assert!(!world.home().join("endow.toml").exists());
 }
 
