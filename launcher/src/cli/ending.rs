@@ -1,6 +1,6 @@
 //! How a run ended, as exit code and in words.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use endow_policy::HostPath;
@@ -12,6 +12,7 @@ use super::output::Output;
 use super::stages::Planned;
 use crate::apply::SpawnError;
 use crate::plan::step::ExecSpec;
+use crate::probe::real_path::without_dots;
 use crate::supervise::{Counted, Ended, Outcome};
 
 /// As many links the kernel follows.
@@ -116,20 +117,7 @@ fn led_to(path: &Path, planned: &Planned) -> PathBuf {
         let parent = place.parent().filter(|parent| is_in_view(parent, planned));
         let parent = parent.and_then(|parent| std::fs::canonicalize(parent).ok());
         let (Some(parent), Ok(to)) = (parent, std::fs::read_link(&place)) else { break };
-        place = joined(&parent, &to);
-    }
-    place
-}
-
-/// A directory without links, and a path that starts there.
-fn joined(directory: &Path, path: &Path) -> PathBuf {
-    let mut place = directory.to_owned();
-    for part in path.components() {
-        match part {
-            Component::ParentDir => drop(place.pop()),
-            Component::CurDir => {}
-            part => place.push(part),
-        }
+        place = without_dots(&parent.join(to));
     }
     place
 }
