@@ -82,7 +82,6 @@ impl<'s> Placer<'s> {
         let mut look = Look::new(&|_, _| true);
         drop(look.at(self.sources.root().as_fd(), path));
         if let Some(stamps) = &mut self.stamps {
-            stamps.retain(|file, _| !file.starts_with(path));
             stamps.append(&mut look.seen);
         }
         self.put.insert(path.to_owned(), named);
