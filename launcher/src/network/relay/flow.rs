@@ -6,6 +6,7 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown};
 use rustix::pipe::{SpliceFlags, splice};
 
+use super::gate::Lodge;
 use super::pipes::{PIPE_BYTES, Pipe, Pipes};
 
 /// How often one direction is served before others have their turn.
@@ -21,12 +22,14 @@ const COPY_BYTES: usize = 64 * 1024;
 #[derive(Debug)]
 pub(super) struct Tools {
     pub(super) pipes: Pipes,
+    pub(super) lodge: Lodge,
     buffer: Vec<u8>,
 }
 
 impl Default for Tools {
     fn default() -> Self {
-        Self { pipes: Pipes::default(), buffer: vec![0; COPY_BYTES] }
+        let (pipes, lodge) = (Pipes::default(), Lodge::default());
+        Self { pipes, lodge, buffer: vec![0; COPY_BYTES] }
     }
 }
 

@@ -195,14 +195,14 @@ impl<T> Connection<T> {
     /// waiting; `None` when there is no gate any more.
     fn begin(&mut self, tools: &mut Tools) -> Result<Option<bool>, Broken> {
         let Some(gate) = &mut self.gate else { return Ok(None) };
-        match gate.look(&mut self.near)? {
+        match gate.look(&mut self.near, &mut tools.lodge)? {
             Passage::Waits => return Ok(Some(false)),
             Passage::Refused => return Err(Broken::OtherServer),
             Passage::Part(length) => {
                 let sides = (&mut self.near, &mut self.far);
                 let given = self.out.begin(sides, length, tools)?;
-                gate.passed(given);
-                return Ok(Some(given > 0));
+                let is_remembered = gate.passed(given, &tools.lodge);
+                return if is_remembered { Ok(Some(given > 0)) } else { Err(Broken::OtherServer) };
             }
             Passage::Free => self.gate = None,
         }

@@ -300,3 +300,22 @@ fn unlikely_first_bytes_go_on_and_are_looked_at_again() {
         }
     }
 }
+
+/// Who sends a line word by word has all of it looked at with each: that ends.
+#[test]
+fn a_line_in_too_many_parts_ends() {
+    let mut running = Running::new();
+    let (near, mut near_peer) = pair(&running.listener);
+    let (far, mut far_peer) = pair(&running.listener);
+    far_peer.set_nonblocking(true).unwrap();
+    let expected = Some("named.example".to_owned());
+    running.relay.join(&running.poll, (near, far), expected, 0).unwrap();
+    for _ in 0..20_000 {
+        if near_peer.write_all(b" ").is_err() || !running.over.is_empty() {
+            break;
+        }
+        near_peer.write_all(b"word").unwrap();
+        running.run_until(|it| far_peer.read(&mut [0; 8]).is_ok() || !it.over.is_empty());
+    }
+    assert_eq!(running.over.first().map(|it| it.broken), Some(Some(Broken::OtherServer)));
+}
