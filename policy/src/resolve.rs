@@ -7,9 +7,9 @@ use crate::compose::{Composed, ComposedMount, ComposedNetwork};
 use crate::pattern::{Misplaced, misplaced};
 use crate::workspace::place;
 use crate::{
-    AllowWord, BackendSpec, GuestPath, HostPath, Level, Limits, LimitsTable, Made, MountClass,
-    MountSpec, Network, NetworkMode, Origin, PatternRule, Policy, ProcessRules, PublishedPort,
-    Require, StateRules, Stated, Vars, bridge, secret, ssh_agent,
+    Access, AllowWord, BackendSpec, GuestPath, HostPath, Level, Limits, LimitsTable, Made,
+    MountClass, MountSpec, Network, NetworkMode, Origin, PatternRule, Policy, ProcessRules,
+    PublishedPort, Require, StateRules, Stated, SyncMode, Vars, bridge, secret, ssh_agent,
 };
 
 /// Whose fault an error is, and so which exit code it gets.
@@ -46,6 +46,19 @@ pub enum ResolveError {
     CwdNotInView {
         /// The current directory.
         cwd: HostPath,
+    },
+    /// The command line says that changes wait or are dropped, and what it says nothing of writes
+    /// them at once.
+    #[error("changes can't wait: the workspace is live: {path}")]
+    LiveWorkspace {
+        /// The workspace.
+        path: GuestPath,
+        /// Who made it live.
+        live: Origin,
+        /// What makes it wait: `--workspace cow`, or `--cow PATH` for one that is granted.
+        waits: String,
+        /// The flag.
+        origin: Origin,
     },
     /// Something of the run's own network is asked for, and there is none.
     #[error("the network is the host's: {what}")]
@@ -95,6 +108,7 @@ impl ResolveError {
         match self {
             Self::Unavailable { origin, .. }
             | Self::HostNetwork { origin, .. }
+            | Self::LiveWorkspace { origin, .. }
             | Self::TakenTwice { origin, .. }
             | Self::MisplacedPattern { origin, .. }
             | Self::PublishedTwice { origin, .. } => {
@@ -115,6 +129,10 @@ impl ResolveError {
             Self::HostNetwork { origin, .. } => {
                 vec![format!("remove it from {origin}, or leave out the mode `host`")]
             }
+            Self::LiveWorkspace { live, waits, origin, .. } => vec![
+                format!("`{waits}` beside `{origin}` buffers what is written there"),
+                format!("it is live by {live}; `{}` keeps it so", waits.replacen("cow", "rw", 1)),
+            ],
             Self::MisplacedPattern { hints, origin, .. } => {
                 let origin = format!("it is from {origin}");
                 hints.iter().cloned().chain([origin]).collect()
@@ -165,6 +183,7 @@ pub fn resolve(composed: &Composed, vars: &Vars) -> Result<Policy, ResolveError>
         answered_inside(mounts.values_mut());
     }
     let placed = place(composed, vars, &mut mounts)?;
+    changes_can_wait(composed, placed.workspace.as_ref().and_then(|at| mounts.get(at)))?;
     patterns_below_mounts(composed, &mounts)?;
     Ok(Policy {
         mounts: mounts.into_values().collect(),
@@ -191,6 +210,29 @@ pub fn resolve(composed: &Composed, vars: &Vars) -> Result<Policy, ResolveError>
         replaced: replaced(composed),
         sources: composed.sources.clone(),
     })
+}
+
+/// Refuses what is said of changes on the command line alone, where they reach the host at once by
+/// another's word: who asks to see them first would not.
+fn changes_can_wait(composed: &Composed, mount: Option<&MountSpec>) -> Result<(), ResolveError> {
+    let waits = |said: &&Stated<SyncMode>| said.value != SyncMode::Apply && said.origin.is_flag();
+    let said = composed.sync_mode.as_ref().filter(waits);
+    let live = mount.filter(|it| it.access == Access::Rw && !it.origin.is_flag());
+    let host = |it: &&MountSpec| matches!(it.backend, BackendSpec::Physical { .. });
+    match (said, live.filter(host)) {
+        (Some(said), Some(mount)) => {
+            let by_word = composed.workspace_access.as_ref().map(|it| &it.origin);
+            let granted = || format!("--cow {}", mount.at);
+            let is_default = by_word == Some(&mount.origin);
+            Err(ResolveError::LiveWorkspace {
+                path: mount.at.clone(),
+                live: mount.origin.clone(),
+                waits: if is_default { "--workspace cow".to_owned() } else { granted() },
+                origin: said.origin.clone(),
+            })
+        }
+        _ => Ok(()),
+    }
 }
 
 fn patterns_below_mounts(

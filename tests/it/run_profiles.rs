@@ -127,6 +127,10 @@ fn profile_can_be_narrowed_by_what_is_said() {
     let said = run(&world, &programs, &["--workspace", "cow", "--sync", "discard"], "claude");
     assert_eq!(said.ok(), "token\n");
     assert!(!world.project().join("seen").exists());
+    // What is said of changes counts, or is refused.
+    let said = run(&world, &programs, &["--sync", "review"], "claude");
+    assert_eq!((said.code, said.stdout.as_str()), (125, ""), "{said:?}");
+    assert!(said.stderr.contains("hint: `--workspace cow` beside `--sync review`"), "{said:?}");
     let mut plan = world.endow(["plan", "--", "claude"]);
     plan.env("PATH", format!("{}:/usr/bin:/bin", programs.display()));
     let plan = crate::harness::said(&mut plan);

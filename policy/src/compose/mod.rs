@@ -21,7 +21,7 @@ use crate::place::{PlaceError, Places};
 use crate::{
     Action, BuildRoot, EnvironmentRules, ErrorKind, Expectation, Expected, FileKind, GuestPath,
     HostRule, LimitsTable, Origin, ParseError, PatternRule, PolicyFile, Probe, SshAgent,
-    StateTable, Stated, SyncRules, Tried, Vars, WorkspaceAccess, server,
+    StateTable, Stated, SyncMode, SyncRules, Tried, Vars, WorkspaceAccess, server,
 };
 use crate::{HostPath, Level};
 
@@ -184,6 +184,8 @@ pub struct Composed {
     pub(crate) level: Option<Stated<Level>>,
     pub(crate) best_effort: Vec<Stated<String>>,
     pub(crate) sync: SyncRules,
+    /// Who said when changes are written back.
+    pub(crate) sync_mode: Option<Stated<SyncMode>>,
     pub(crate) expect: Vec<Expected>,
     pub(crate) chdir: Option<Stated<GuestPath>>,
     pub(crate) unavailable: Vec<Stated<String>>,
@@ -322,6 +324,7 @@ impl Composed {
     fn push_sync(&mut self, file: &PolicyFile) {
         let table = &file.sync;
         take(&mut self.sync.mode, table.mode.as_ref());
+        replace(&mut self.sync_mode, table.mode.as_ref());
         take(&mut self.sync.on_conflict, table.on_conflict.as_ref());
         take(&mut self.sync.strict, table.strict.as_ref());
         self.sync.only.extend(table.only.iter().map(rule));

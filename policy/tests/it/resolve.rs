@@ -296,3 +296,31 @@ fn patterns_are_no_paths() {
         policy(&user(text), &vars()).expect("resolves");
     }
 }
+
+/// Who asks on the command line that changes wait is not told afterwards that a file let them through.
+#[test]
+fn changes_of_a_live_workspace_cannot_wait() {
+    let asked = |file: &str, word: &str, flag: fn(&mut Flags)| {
+        let mut all = Flags { sync: Some(word.to_owned()), ..Flags::default() };
+        flag(&mut all);
+        let sources = Sources { flags: flags(&all).flags, ..user(file) };
+        show(&sources, &vars()).lines().next().unwrap_or_default().to_owned()
+    };
+    let live = "[workspace]\naccess = \"rw\"";
+    let granted = "[mounts]\n\"~/src/app\" = \"rw\"";
+    let nothing = |_: &mut Flags| ();
+    for file in [live, granted] {
+        for word in ["review", "discard", "apply-ok"] {
+            let said = asked(file, word, nothing);
+            assert_eq!(said, "changes can't wait: the workspace is live: /home/u/src/app");
+        }
+        let starts = "workspace /home/u/src/app, start /home/u/src/app";
+        assert_eq!(asked(file, "apply", nothing), starts);
+        assert_eq!(asked(file, "review", |it| it.rw = vec![".".into()]), starts);
+        assert_eq!(asked(file, "review", |it| it.cow = vec![".".into()]), starts);
+    }
+    assert_eq!(
+        asked(live, "review", |it| it.workspace = Some("cow".to_owned())),
+        "workspace /home/u/src/app, start /home/u/src/app"
+    );
+}
