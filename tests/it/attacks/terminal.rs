@@ -21,6 +21,7 @@ attacks! {
     linux: "pasting on a console (TIOCLINUX, CVE-2023-28100)", WhereThere("ENOTTY"), REFUSED;
     linux_high: "the same with bit 32 set", WhereThere("ENOTTY"), REFUSED;
     discipline: "another line discipline (TIOCSETD)", WhereThere("EINVAL EPERM"), REFUSED;
+    exclusive: "the terminal for itself, also after its end (TIOCEXCL)", Succeeds, NO_TERMINAL;
     console: "taking the console's messages (TIOCCONS)", Not("it would take those of the machine"), NO_TERMINAL;
     steal: "making it the terminal of its own session by force (TIOCSCTTY)", WhereThere("EPERM"), NO_TERMINAL;
     others_listed: "listing the terminals of the machine", Succeeds, &["absent"];

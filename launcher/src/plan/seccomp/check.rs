@@ -185,8 +185,10 @@ impl Check {
             }
             Self::SocketPair => "EAFNOSUPPORT unless Unix",
             Self::SocketPairConnected => "EAFNOSUPPORT unless Unix streams and packets",
-            Self::TerminalRequests => "EPERM for TIOCSTI, TIOCLINUX, TIOCSETD",
-            Self::TerminalRequestsInPipeline => "EPERM for TIOCSTI, TIOCLINUX, TIOCSETD, TIOCSPGRP",
+            Self::TerminalRequests => "EPERM for TIOCSTI, TIOCLINUX, TIOCSETD, TIOCEXCL",
+            Self::TerminalRequestsInPipeline => {
+                "EPERM for TIOCSTI, TIOCLINUX, TIOCSETD, TIOCEXCL, TIOCSPGRP"
+            }
             Self::KillGroup => "EPERM for the caller's group (pid 0), except job control",
             Self::PriorityGroup | Self::IoPriorityGroup => "EPERM for the caller's group (0)",
             Self::OwnPriority | Self::OwnIoPriority => "EPERM unless for the calling thread (0)",
@@ -322,11 +324,14 @@ const TIOCSTI: u32 = 0x5412;
 const TIOCLINUX: u32 = 0x541c;
 /// Loads line disciplines (`n_gsm`, `n_hdlc`), a rich source of kernel bugs.
 const TIOCSETD: u32 = 0x5423;
+/// Nobody else opens the terminal then, also when the command is over: `/dev/tty` is `EBUSY` to all.
+const TIOCEXCL: u32 = 0x540c;
 /// With another group in front, a read of the command's stops the group that it shares.
 const TIOCSPGRP: u32 = 0x5410;
-const TERMINAL: &[Rule] = &[rule(&[Test::low(1, &[TIOCSTI, TIOCLINUX, TIOCSETD])], EPERM)];
+const TERMINAL: &[Rule] =
+    &[rule(&[Test::low(1, &[TIOCSTI, TIOCLINUX, TIOCSETD, TIOCEXCL])], EPERM)];
 const TERMINAL_IN_PIPELINE: &[Rule] =
-    &[rule(&[Test::low(1, &[TIOCSTI, TIOCLINUX, TIOCSETD, TIOCSPGRP])], EPERM)];
+    &[rule(&[Test::low(1, &[TIOCSTI, TIOCLINUX, TIOCSETD, TIOCEXCL, TIOCSPGRP])], EPERM)];
 
 /// The probe, and CONT, STOP, TSTP, TTIN, TTOU: a shell that is suspended must stop the whole
 /// pipeline it is in.

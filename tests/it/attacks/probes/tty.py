@@ -26,3 +26,5 @@ attempt("console", lambda: call(16, 29, 0, 0x541D, 0))
 forked("steal", stolen)
 attempt("others-listed", others)
 attempt("virtual-console", lambda: os.close(os.open("/dev/tty1", os.O_RDWR | os.O_NONBLOCK | os.O_NOCTTY)))
+# The last one: nothing opens it by name afterwards.
+attempt("exclusive", lambda: asked(0x540C, b""))

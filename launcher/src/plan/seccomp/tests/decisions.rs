@@ -130,7 +130,7 @@ fn socketpair_is_unix() {
 
 #[test]
 fn ioctl_high_bits_do_not_hide_tiocsti() {
-    for request in [0x5412, 0x541c, 0x5423] {
+    for request in [0x5412, 0x541c, 0x5423, 0x540c] {
         for high in [0, HIGH, 0xffff_ffff << 32, 1 << 63] {
             check("ioctl", &[0, request | high, 0], EPERM);
         }
