@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::process::Stdio;
 use std::time::Duration;
 
 use endow_vfs::state::{ChangeCounts, RunState};
@@ -229,6 +230,38 @@ fn name_of_a_run_is_checked_before_it_starts() {
     }
     assert_eq!(named("other").ok(), "ran\n");
     said(&mut world.endow(["discard", "try"])).ok();
+}
+
+/// Whoever begins at the same time: one has the name.
+#[test]
+fn name_is_had_by_one_run() {
+    let world = World::new();
+    let begin = |number: usize| {
+        let script = format!("echo {number} >{number}; sleep 1");
+        let mut command = world.endow(["run", "--sync", "review", "--name", "one", "--", "sh", "-c"]);
+        command.arg(script).stderr(Stdio::null()).spawn().expect("endow starts")
+    };
+    let begun: Vec<_> = (0..6).map(begin).collect();
+    let codes = begun.into_iter().map(|mut run| run.wait().expect("ended").code());
+    let ran = codes.filter(|code| *code == Some(0)).count();
+    let runs = json(&world, &["runs"])["runs"].as_array().expect("a list").clone();
+    assert_eq!((ran, runs.len()), (1, 1), "{runs:?}");
+    said(&mut world.endow(["discard", "one"])).ok();
+}
+
+/// Nobody knows what it is, and what it keeps: by force it goes, and others can be collected again.
+#[test]
+fn run_with_a_damaged_record_can_be_removed() {
+    let world = World::new();
+    let (good, bad) = (changed(&world, MINUTE), changed(&world, MINUTE));
+    let (good, bad) = (good.keep(RunState::Waiting), bad.keep(RunState::Waiting));
+    fs::write(path(&world, &bad).join("record.json"), "").expect("written");
+    for command in [&["runs", "rm", &bad][..], &["discard", &bad], &["discard", "--force", &bad]] {
+        said(&mut world.endow(command)).fails(125);
+    }
+    said(&mut world.endow(["runs", "rm", "--force", &bad])).ok();
+    assert!(!path(&world, &bad).exists() && path(&world, &good).exists());
+    said(&mut world.endow(["gc"])).ok();
 }
 
 #[test]

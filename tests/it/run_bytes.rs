@@ -346,6 +346,15 @@ fn path_that_does_not_lead_to_the_command_is_told() {
         assert!(told.contains("a relative directory of PATH has it"), "{path}: {told}");
         assert!(told.contains(&format!("/{name}\n")), "{path}: {told}");
     }
+    // An empty PATH would name the current directory, to every shell.
+    for (path, inside) in [("/zz", "/zz"), ("/zz:.", "/zz"), (".", "none"), ("", "none")] {
+        let option = format!("PATH={path}");
+        let script = ["--env", &option, "--", "/bin/sh", "-c", "env; other"];
+        let told = crate::harness::said(&mut world.endow(script));
+        assert!(!told.stdout.contains("PATH=\n"), "{path}: {told:?}");
+        let set = told.stdout.contains("PATH=").then(|| format!("PATH={inside}\n"));
+        assert!(set.is_none_or(|it| told.stdout.contains(&it)), "{path}: {told:?}");
+    }
     let mut unset = world.endow(["--", "ls", "nb"]);
     assert_eq!(crate::harness::said(unset.env_remove("PATH")).ok(), "tool\n");
 }

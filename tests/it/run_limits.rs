@@ -16,6 +16,7 @@ fn time_limit_ends_the_run_and_keeps_what_was_said() {
     let script = format!("echo partial; echo kept >kept; exec sleep {mark}");
     let inside = run(&world, &["--timeout", "300ms"], &script);
     assert_eq!((inside.code, inside.stdout.as_str()), (124, "partial\n"));
+    assert_eq!(inside.stderr, "endow: the time limit has passed; the run was ended\n");
     assert!(begun.elapsed() >= Duration::from_millis(300));
     assert!(begun.elapsed() < Duration::from_secs(8), "{:?}", begun.elapsed());
     assert_eq!(marked(&mark), Vec::<i32>::new());

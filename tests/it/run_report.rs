@@ -71,6 +71,29 @@ fn report_may_go_to_a_stream_or_pipe() {
     assert_eq!(written("\"$E\" --report /dev/null -- true"), "");
 }
 
+/// The command's own failure counts more, and each report is written that can be.
+#[test]
+fn report_that_cannot_be_written_hides_no_failure() {
+    let world = World::new();
+    let other = world.root().join("other.json");
+    let option = format!("--report={}", other.display());
+    for (script, code) in [("exit 3", 3), ("kill -9 $$", 137), ("true", 125)] {
+        let out = world.run(&["run", "--report=/dev/full", &option], script);
+        assert!(out.fails(code).contains("can't write: /dev/full"), "{out:?}");
+        assert!(std::fs::remove_file(&other).is_ok(), "{out:?}");
+    }
+}
+
+/// Nobody reads: who waits for endow can end it, as any program that writes to a pipe.
+#[test]
+fn report_to_a_pipe_that_nobody_reads_can_be_broken_off() {
+    let world = World::new();
+    let mut shell = world.command("bash");
+    let line = "mkfifo pipe; timeout -s TERM 3 \"$E\" --report pipe -- sh -c 'echo ran'; echo $?";
+    let out = said(shell.args(["-c", line]).env("E", crate::harness::endow()));
+    assert_eq!(out.ok(), "ran\n124\n");
+}
+
 #[test]
 fn report_as_junit_counts_a_failure() {
     let world = World::new();
@@ -122,6 +145,29 @@ fn events_tell_the_stages_in_order() {
         .map(|line| json(line)["event"].as_str().unwrap_or_default().to_owned())
         .collect();
     assert_eq!(names, ["planned", "started", "ended"]);
+}
+
+/// The reader has a pipe and never reads: limits hold, and what finds no room is left out and told.
+#[test]
+fn events_that_nobody_reads_stop_nothing() {
+    let world = World::new();
+    let mut shell = world.command("bash");
+    let many = "i=0; while [ $i -lt 3000 ]; do /bin/sh -c 'unshare -U true' 2>/dev/null; i=$((i+1)); done; sleep 60";
+    let line = format!(
+        "mkfifo pipe; sleep 30 <pipe & exec 7>pipe; \
+         timeout 25 \"$E\" --events fd:7 --timeout 2s --grace 500ms -- sh -c \"$S\"; echo $?; kill %1"
+    );
+    let shell = shell.args(["-c", &line]).env("E", crate::harness::endow()).env("S", many);
+    let out = said(shell);
+    assert_eq!(out.stdout, "124\n", "{out:?}");
+}
+
+#[test]
+fn events_that_cannot_be_written_are_told() {
+    let world = World::new();
+    let out = world.run(&["run", "--events=/dev/full"], "true");
+    out.ok();
+    assert!(out.stderr.contains("can't write events"), "{out:?}");
 }
 
 #[test]

@@ -68,7 +68,9 @@ fn kept_by_runs() -> Result<Vec<Digest>, CommandError> {
             Some(Ok(record)) => record,
             Some(Err(error)) => {
                 let said = failed("it can't be known what a run keeps", error).about(&run.id);
-                return Err(said.hint("`endow runs rm` removes the run"));
+                return Err(
+                    said.hint(format!("`endow runs rm --force {}` removes the run", run.id))
+                );
             }
         };
         let is_dropped = record.state == RunState::Discarded;

@@ -13,6 +13,7 @@ use rustix::net::{AddressFamily, SocketType, getpeername, sockopt};
 use super::args::RunArgs;
 use super::error::{CommandError, Kind};
 use super::events::Events;
+use super::interruptible::Interruptible;
 use super::junit;
 use super::report::Report;
 use crate::sys;
@@ -222,7 +223,8 @@ impl Reports {
 
     /// Writes the report everywhere: JSON, or `JUnit` into files that end in `.xml`.
     pub(crate) fn write(&self, report: &Report) -> Result<(), CommandError> {
-        self.0.iter().try_for_each(|target| write_one(target, report))
+        let written: Vec<_> = self.0.iter().map(|target| write_one(target, report)).collect();
+        written.into_iter().collect()
     }
 }
 
@@ -230,6 +232,7 @@ fn write_one(target: &Target, report: &Report) -> Result<(), CommandError> {
     match target {
         Target::Descriptor(number) => {
             let mut file = descriptor(*number)?;
+            let _wait = Interruptible::begin();
             let written = file.write_all(report.to_json().as_bytes());
             written.map_err(|source| unwritable(Path::new(&format!("fd:{number}")), source))
         }
@@ -252,6 +255,7 @@ fn is_file(path: &Path) -> bool {
 
 /// Writes after what the command wrote there.
 fn append(path: &Path, text: &str) -> io::Result<()> {
+    let _wait = Interruptible::begin();
     OpenOptions::new().append(true).open(path)?.write_all(text.as_bytes())
 }
 
@@ -261,6 +265,6 @@ fn replace(path: &Path, text: &str) -> io::Result<()> {
     name.push(path.file_name().unwrap_or_default());
     name.push(format!(".{}", std::process::id()));
     let new = path.with_file_name(name);
-    std::fs::write(&new, text)?;
-    std::fs::rename(&new, path).inspect_err(|_| drop(std::fs::remove_file(&new)))
+    let written = std::fs::write(&new, text).and_then(|()| std::fs::rename(&new, path));
+    written.inspect_err(|_| drop(std::fs::remove_file(&new)))
 }

@@ -61,7 +61,7 @@ fn code(ended: &Ended, output: &Output) -> ExitCode {
         Outcome::OutOfMemory => "the memory limit was reached; the run was ended",
         Outcome::SetupFailed(_) | Outcome::Lost => return ExitCode::from(exit::SETUP_FAILED),
     };
-    output.notice(limit);
+    output.warning(limit);
     ExitCode::from(exit::TIMED_OUT)
 }
 

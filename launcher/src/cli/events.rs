@@ -1,12 +1,13 @@
 //! Events as JSON lines, one for each stage and each thing that happens.
 
 use std::fs::File;
-use std::io::Write;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 
 use super::denials;
+use super::event_stream::EventStream;
+use super::output::Output;
 use super::stages::Planned;
 use super::{bridges, connections};
 use crate::supervise::{Ended, Notice};
@@ -14,14 +15,14 @@ use crate::supervise::{Ended, Notice};
 /// Where events go; nowhere when nobody asked.
 #[derive(Debug)]
 pub(crate) struct Events {
-    target: Option<File>,
+    target: Option<EventStream>,
     run: String,
 }
 
 impl Events {
     /// Starts to write events.
     pub(crate) fn new(target: Option<File>) -> Self {
-        Self { target, run: String::new() }
+        Self { target: target.map(EventStream::new), run: String::new() }
     }
 
     /// The plan is made and checked.
@@ -57,17 +58,25 @@ impl Events {
         }
     }
 
-    /// The run is over.
-    pub(crate) fn ended(&mut self, ended: &Ended) {
+    /// The run is over. Says what nobody could be told.
+    pub(crate) fn ended(&mut self, ended: &Ended, output: &Output) {
         self.write("ended", super::report::outcome(ended));
+        let Some(target) = &mut self.target else { return };
+        let left_out = target.end(|count| line("left_out", &self.run, &json!({"count": count})));
+        if let Some(error) = target.failure() {
+            output.problem("can't write events", error);
+        } else if left_out > 0 {
+            output.warning(&format!("{left_out} events were left out: nobody read them in time"));
+        }
     }
 
     fn write(&mut self, event: &str, data: Value) {
         let Some(target) = &mut self.target else { return };
-        let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let line =
-            json!({"event": event, "run": self.run, "time_ms": time.as_millis(), "data": data});
-        // A reader that has gone must not end the run.
-        drop(writeln!(target, "{line}"));
+        target.add(&line(event, &self.run, &data));
     }
+}
+
+fn line(event: &str, run: &str, data: &Value) -> String {
+    let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    json!({"event": event, "run": run, "time_ms": time.as_millis(), "data": data}).to_string()
 }

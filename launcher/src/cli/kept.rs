@@ -148,11 +148,17 @@ impl Kept {
         Ok(opened)
     }
 
+    /// The same for a run whose record can't be used.
+    pub(crate) fn open_unusable(&self, run: &Listed) -> Result<RunDir, CommandError> {
+        let gone = || CommandError::new(Kind::Usage, "no such run").about(&run.id);
+        let state = self.state.as_ref().ok_or_else(gone)?;
+        Ok(state.open_run(&OsFs, &run.id)?)
+    }
+
     /// The same for a run whose write-back the caller finishes first.
     pub(crate) fn open_begun(&self, run: &Listed, verb: Verb) -> Result<Opened, CommandError> {
         let gone = || CommandError::new(Kind::Usage, "no such run").about(&run.id);
-        let state = self.state.as_ref().ok_or_else(gone)?;
-        let dir = state.open_run(&OsFs, &run.id)?;
+        let dir = self.open_unusable(run)?;
         let record = dir.read_record(&OsFs)?;
         let now = Listed { id: run.id.clone(), in_use: false, record: record.map(Ok) };
         usable(&now, verb)?;

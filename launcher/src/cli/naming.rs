@@ -1,9 +1,12 @@
 //! Names that users give to their runs.
 
+use std::os::fd::OwnedFd;
 use std::path::Path;
 
 use endow_vfs::fs::OsFs;
 use endow_vfs::state::{RunId, StateDir};
+use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
+use rustix::io::Errno;
 
 use super::error::{CommandError, Kind};
 
@@ -30,6 +33,21 @@ pub(crate) fn accept(name: &str, state: &Path) -> Result<(), CommandError> {
             .hint(format!("`endow runs rm {name}` removes that one, once it is settled"))
             .hint("or choose another name")),
     }
+}
+
+/// Accepts it once more, and keeps others from doing so until the run has it.
+pub(crate) fn take(name: &str, state: &Path) -> Result<Option<OwnedFd>, CommandError> {
+    let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC;
+    let lock = match open(&state.join("runs"), flags, Mode::empty()) {
+        Ok(lock) => lock,
+        // No other run is kept.
+        Err(Errno::NOENT) => return Ok(None),
+        Err(errno) => return Err(CommandError::directory(state, errno.into())),
+    };
+    flock(&lock, FlockOperation::LockExclusive)
+        .map_err(|errno| CommandError::directory(state, errno.into()))?;
+    accept(name, state)?;
+    Ok(Some(lock))
 }
 
 /// Names stand where ids, paths and options do.

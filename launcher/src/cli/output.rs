@@ -200,12 +200,13 @@ impl Output {
                 "hints": error.hints,
             }}));
         } else {
-            self.print_error(error);
+            self.error(error);
         }
         ExitCode::from(error.kind.code())
     }
 
-    fn print_error(&self, error: &CommandError) {
+    /// Prints an error on stderr.
+    pub(crate) fn error(&self, error: &CommandError) {
         let object = error.object.as_ref().map(|object| format!(": {object}")).unwrap_or_default();
         self.line("1;31", &format!("endow: {}{}", printable(&error.message), printable(&object)));
         if let Some(excerpt) = &error.excerpt {

@@ -68,11 +68,11 @@ pub(super) fn plan(
         let rule = format!("set by {origin}");
         variables.insert(name.clone(), Variable { value: value.clone(), rule });
     }
-    if let Some(path) = variables.get_mut(OsStr::new("PATH")) {
-        path.value = present_only(&path.value, placement, host);
-        if let Some(first) = placement.bridge_programs() {
-            path.value = [first, path.value.as_os_str()].join(OsStr::new(":"));
-        }
+    if let Some(mut path) = variables.remove(OsStr::new("PATH"))
+        && let Some(value) = path_inside(&path.value, placement, host)
+    {
+        path.value = value;
+        variables.insert("PATH".into(), path);
     }
     let names = request.environment.iter().map(|(name, _)| name);
     let withheld = names.filter(|name| !variables.contains_key(*name)).cloned().collect();
@@ -128,11 +128,20 @@ fn always(
 }
 
 /// Drops the directories of PATH that are absent inside. What a tree has is not looked up.
-fn present_only(path: &OsStr, placement: &Placement, host: &HostFacts) -> OsString {
-    let entries = path.as_bytes().split(|byte| *byte == b':');
+///
+/// An empty PATH names the current directory to programs. Where none of the directories is there, those that are
+/// absolute lead nowhere, as outside; without these there is no PATH.
+fn path_inside(path: &OsStr, placement: &Placement, host: &HostFacts) -> Option<OsString> {
+    let entries = || path.as_bytes().split(|byte| *byte == b':');
     let present = |entry: &&[u8]| is_present(Path::new(OsStr::from_bytes(entry)), placement, host);
-    let kept: Vec<&[u8]> = entries.filter(present).collect();
-    OsString::from_vec(kept.join(&b':'))
+    let mut kept: Vec<&[u8]> = entries().filter(present).collect();
+    if let Some(first) = placement.bridge_programs() {
+        kept.insert(0, first.as_bytes());
+    }
+    if kept.is_empty() {
+        kept = entries().filter(|entry| entry.starts_with(b"/")).collect();
+    }
+    (!kept.is_empty()).then(|| OsString::from_vec(kept.join(&b':')))
 }
 
 fn is_present(entry: &Path, placement: &Placement, host: &HostFacts) -> bool {

@@ -16,6 +16,7 @@ use std::collections::BTreeMap;
 use std::error::Error;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::thread::{self, ScopedJoinHandle};
 
 use endow_policy::{Access, BackendSpec, HostPath, MountSpec, Vars};
 use endow_vfs::fs::OsFs;
@@ -209,10 +210,13 @@ fn make_all<C: Sync>(
 ) -> Result<Made, Box<dyn Error>> {
     let plan = materialize::plan_layer(snapshot, gone);
     teller.expect(amount_of(snapshot));
-    let written = std::thread::scope(|scope| {
-        let written = scope.spawn(|| write_manifest(&OsFs, manifest, (snapshot, gone), &name));
+    let write = || write_manifest(&OsFs, manifest, (snapshot, gone), &name);
+    let written = thread::scope(|scope| {
+        let written = thread::Builder::new().spawn_scoped(scope, write);
         materialize::apply(&OsFs, root, &plan, contents, WORKERS)?;
-        Ok::<_, MaterializeError>(written.join().expect("a panic ends the process"))
+        // Where the user may have no more threads, it is written afterwards.
+        let join = |it: ScopedJoinHandle<'_, _>| it.join().expect("a panic ends the process");
+        Ok::<_, MaterializeError>(written.map_or_else(|_| write(), join))
     });
     written??;
     let entries = snapshot.entries().len() + gone.len();

@@ -292,10 +292,17 @@ impl Decoder<'_> {
 
     fn memory_source(&mut self, section: &Section<'_>) -> MountSource {
         self.must_be_true(section, "memory");
-        let size = self.unit(section, "size", crate::parse_size).map(|size| size.value);
+        let size = self.unit(section, "size", crate::parse_size);
+        let inodes = self.count(section, "inodes");
+        for (key, zero) in [("size", &size), ("inodes", &inodes)] {
+            if let (Some(Stated { value: 0, .. }), Some(found)) = (zero, section.table.get(key)) {
+                self.problem(found.span(), "zero is no bound of memory")
+                    .explain(&section.key(key), "leave the key out for the usual bound".to_owned());
+            }
+        }
         MountSource::Memory {
-            size_bytes: size.unwrap_or(DEFAULT_MEMORY_SIZE),
-            inodes: self.count(section, "inodes").map(|inodes| inodes.value),
+            size_bytes: size.map_or(DEFAULT_MEMORY_SIZE, |size| size.value),
+            inodes: inodes.map(|inodes| inodes.value),
             mode: self.mode(section).unwrap_or(DEFAULT_MEMORY_MODE),
         }
     }

@@ -150,6 +150,9 @@ pub enum FlagFault {
     /// An option's value can't be used.
     #[error("bad value of an option")]
     OptionValue,
+    /// A bound of memory that is none.
+    #[error("zero is no bound of memory")]
+    NoBound,
     /// A digest is not `sha256:<hex>/<size>`.
     #[error("not a digest")]
     NotADigest,

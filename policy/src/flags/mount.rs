@@ -105,6 +105,11 @@ pub(super) fn parse(flag: MountFlag, value: &OsStr) -> Result<MountEntry, FlagEr
     })
 }
 
+/// To tmpfs zero is no bound at all (tmpfs(5)).
+fn bound(count: u64) -> Result<u64, FlagFault> {
+    if count == 0 { Err(FlagFault::NoBound) } else { Ok(count) }
+}
+
 /// What stands behind the path.
 #[derive(Debug, Default)]
 struct Options {
@@ -129,8 +134,8 @@ impl Options {
             "noexec" => self.mount.noexec = true,
             "nodeny" => self.mount.nodeny = true,
             "cow" => self.cow = true,
-            "size" => self.size = Some(parse_size(value).map_err(FlagFault::Unit)?),
-            "inodes" => self.inodes = Some(value.parse().map_err(|_| bad)?),
+            "size" => self.size = Some(bound(parse_size(value).map_err(FlagFault::Unit)?)?),
+            "inodes" => self.inodes = Some(bound(value.parse().map_err(|_| bad)?)?),
             "mode" => self.mode = Some(parse_mode(value).ok_or(bad)?),
             "sparse" => self.sparse.push(pattern(value)?),
             "sync" if flag != MountFlag::Git => {

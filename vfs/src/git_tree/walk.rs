@@ -5,6 +5,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::thread;
 
 use gix_object::Kind;
 
@@ -253,15 +254,21 @@ struct Facts {
 fn facts(repository: &Repository, mut wanted: Vec<(Id, Fact)>) -> Result<Facts, GitError> {
     let middle = if wanted.len() < ALONE { 0 } else { wanted.len() / 2 };
     let other = wanted.split_off(middle);
-    let ask = |part: Vec<(Id, Fact)>| {
+    let ask = |part: &[(Id, Fact)]| {
         let mut reader = repository.reader();
-        part.into_iter().map(|(id, fact)| learn(&mut reader, id, fact)).collect::<Result<_, _>>()
+        part.iter().map(|(id, fact)| learn(&mut reader, *id, fact)).collect::<Result<_, _>>()
     };
-    let (one, other): (Result<Vec<_>, _>, Result<Vec<_>, _>) = std::thread::scope(|scope| {
-        let thread = (!wanted.is_empty()).then(|| scope.spawn(|| ask(wanted)));
-        let other = ask(other);
-        let one = thread.map(|thread| thread.join().expect("a panic ends the process"));
-        (one.unwrap_or_else(|| Ok(Vec::new())), other)
+    let (one, other): (Result<Vec<_>, _>, Result<Vec<_>, _>) = thread::scope(|scope| {
+        let begin = || thread::Builder::new().spawn_scoped(scope, || ask(&wanted));
+        let begun = (!wanted.is_empty()).then(begin);
+        let other = ask(&other);
+        let one = match begun {
+            Some(Ok(thread)) => thread.join().expect("a panic ends the process"),
+            // The user may have no more threads.
+            Some(Err(_)) => ask(&wanted),
+            None => Ok(Vec::new()),
+        };
+        (one, other)
     });
     let mut facts = Facts::default();
     for (id, fact) in one?.into_iter().chain(other?) {
@@ -273,7 +280,7 @@ fn facts(repository: &Repository, mut wanted: Vec<(Id, Fact)>) -> Result<Facts, 
     Ok(facts)
 }
 
-fn learn(reader: &mut Reader<'_>, id: Id, fact: Fact) -> Result<(Id, Fact), GitError> {
+fn learn(reader: &mut Reader<'_>, id: Id, fact: &Fact) -> Result<(Id, Fact), GitError> {
     let fact = match fact {
         Fact::Size(_) => match reader.header(&id)? {
             (Kind::Blob, size) => Fact::Size(size),

@@ -14,7 +14,7 @@ use sha2::{Digest as _, Sha256};
 use super::listings::{Listing, Listings, kept};
 use super::stamp::Stamp;
 use crate::fs::{Entry, Errno, Fs, Kind};
-use crate::names::pool::Pool;
+use crate::names::pool::{Pool, together};
 
 /// Looking at files is all the work, and two processors share it.
 const THREADS: usize = 2;
@@ -112,15 +112,8 @@ struct Look<'a> {
 
 impl Look<'_> {
     fn all(&self, root: &Path, stamp: Stamp) -> Result<Vec<Part>, Errno> {
-        let pool = Pool::new(vec![Job { path: root.to_owned(), stamp, depth: 0 }], THREADS);
-        let parts = std::thread::scope(|scope| {
-            let others: Vec<_> = (1..THREADS).map(|_| scope.spawn(|| self.work(&pool))).collect();
-            let mut parts = self.work(&pool);
-            for other in others {
-                parts.extend(other.join().expect("a looking thread doesn't panic"));
-            }
-            parts
-        });
+        let jobs = vec![Job { path: root.to_owned(), stamp, depth: 0 }];
+        let parts = together(jobs, THREADS, |pool| self.work(pool)).into_iter().flatten().collect();
         match *self.failed.lock().unwrap_or_else(PoisonError::into_inner) {
             Some(errno) => Err(errno),
             None => Ok(parts),

@@ -14,7 +14,7 @@ use super::stamp::Stamp;
 use super::{InputError, Inputs};
 use crate::cas::{Digest, Hasher};
 use crate::fs::{Entry, Errno, FileId, Kind, Open};
-use crate::names::pool::Pool;
+use crate::names::pool::{Pool, together};
 
 /// A machine has that many processors at least; more gain little where nothing changed.
 const THREADS: usize = 2;
@@ -80,14 +80,8 @@ struct Directory<'a> {
 
 impl<'a> Walk<'a> {
     fn all(self) -> Result<Vec<Part>, InputError> {
-        let pool = Pool::new(vec![Job::Directory(String::new())], THREADS);
-        let parts = std::thread::scope(|scope| {
-            let others: Vec<_> = (1..THREADS).map(|_| scope.spawn(|| self.work(&pool))).collect();
-            let own = self.work(&pool);
-            let others = others.into_iter();
-            let others = others.map(|it| it.join().expect("a walking thread doesn't panic"));
-            others.chain([own]).collect()
-        });
+        let jobs = vec![Job::Directory(String::new())];
+        let parts = together(jobs, THREADS, |pool| self.work(pool));
         match self.failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
             Some(error) => Err(error),
             None => Ok(parts),

@@ -42,7 +42,8 @@ pub fn apply<C: Sync>(
     };
     thread::scope(|scope| {
         for _ in 0..workers.min(plan.groups.len()) {
-            scope.spawn(labour);
+            // Where the user may have no more threads, those that there are do it.
+            drop(thread::Builder::new().spawn_scoped(scope, labour));
         }
         labour();
     });

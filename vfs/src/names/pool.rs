@@ -2,6 +2,27 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+/// Does jobs in so many threads, of which this is one; in fewer where the user may have no more (`RLIMIT_NPROC`,
+/// `pids.max`). Returns what each has to say.
+pub(crate) fn together<T: Send, R: Send>(
+    jobs: Vec<T>,
+    threads: usize,
+    work: impl Fn(&Pool<T>) -> R + Sync,
+) -> Vec<R> {
+    let (pool, work) = (Pool::new(jobs, threads), &work);
+    let pool = &pool;
+    thread::scope(|scope| {
+        let another = || thread::Builder::new().spawn_scoped(scope, move || work(pool));
+        let begun = (1..threads).map(|_| another().inspect_err(|_| pool.leave()));
+        let others: Vec<_> = begun.filter_map(Result::ok).collect();
+        let own = work(pool);
+        let others =
+            others.into_iter().map(|it| it.join().expect("a working thread doesn't panic"));
+        others.chain([own]).collect()
+    })
+}
 
 /// Jobs that any thread may take.
 pub(crate) struct Pool<T> {
@@ -17,7 +38,7 @@ struct Shared<T> {
 
 impl<T> Pool<T> {
     /// Makes a pool for `threads` threads, which all count as working until they take.
-    pub(crate) fn new(jobs: Vec<T>, threads: usize) -> Self {
+    fn new(jobs: Vec<T>, threads: usize) -> Self {
         let shared = Mutex::new(Shared { jobs, working: threads });
         Self { shared, changed: Condvar::new(), waiting: AtomicUsize::new(0) }
     }
@@ -50,6 +71,12 @@ impl<T> Pool<T> {
         self.changed.notify_all();
     }
 
+    /// One thread less will take.
+    fn leave(&self) {
+        self.lock().working -= 1;
+        self.changed.notify_all();
+    }
+
     fn lock(&self) -> MutexGuard<'_, Shared<T>> {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -75,12 +102,7 @@ mod tests {
     #[test]
     fn every_job_is_done_once_by_some_thread() {
         for threads in 1..5 {
-            let pool = Pool::new(vec![0], threads);
-            let done: usize = std::thread::scope(|scope| {
-                let workers: Vec<_> =
-                    (0..threads).map(|_| scope.spawn(|| work(&pool, 12))).collect();
-                workers.into_iter().map(|worker| worker.join().expect("no panic")).sum()
-            });
+            let done: usize = together(vec![0], threads, |pool| work(pool, 12)).iter().sum();
             assert_eq!(done, (1 << 13) - 1);
         }
     }

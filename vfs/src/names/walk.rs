@@ -10,7 +10,7 @@ use std::time::{Instant, SystemTime};
 use super::cache::{Memory, is_settled};
 use super::format::{Known, Records};
 use super::list::{Buffer, Question, Record, Stamp, buffer, depth, join, list};
-use super::pool::Pool;
+use super::pool::{Pool, together};
 use super::{Borders, HiddenName, NameRules, WalkError, WalkOptions, Walked};
 use crate::fs::{Errno, FileId, Fs, Kind, OsFs, Result};
 
@@ -151,22 +151,15 @@ impl Walk<'_> {
     }
 
     fn together(&self, jobs: Vec<Job>, threads: usize, found: &mut Found) {
-        let pool = Pool::new(jobs, threads);
-        let work = || {
+        let work = |pool: &Pool<Job>| {
             let mut found = Found::default();
             let mut buffer = buffer();
             while let Some(jobs) = pool.take() {
-                self.alone(jobs, &mut found, &mut buffer, Some(&pool));
+                self.alone(jobs, &mut found, &mut buffer, Some(pool));
             }
             found
         };
-        std::thread::scope(|scope| {
-            let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
-            found.merge(work());
-            for other in others {
-                found.merge(other.join().expect("a walking thread doesn't panic"));
-            }
-        });
+        together(jobs, threads, work).into_iter().for_each(|part| found.merge(part));
     }
 
     fn alone(

@@ -126,7 +126,7 @@ pub(crate) struct PolicyArgs {
     #[arg(short, long, value_name = "FILE", help_heading = "Policy")]
     pub(crate) policy: Option<PathBuf>,
     /// Read no policy file at all
-    #[arg(long, help_heading = "Policy")]
+    #[arg(long, conflicts_with = "policy", help_heading = "Policy")]
     pub(crate) no_policy: bool,
     /// When changes of copy-on-write mounts are written back: apply, apply-ok, review or discard
     #[arg(long, value_name = "MODE", help_heading = "Write-back")]

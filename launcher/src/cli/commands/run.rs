@@ -44,10 +44,11 @@ pub(crate) fn run(
     let result = supervised(args, output, (passed.events, Purpose::Run), opened);
     match result {
         Ok(run) => {
+            let mut written = Ok(());
             if output.is_json() || !reports.are_none() {
                 let failure = ending::failure(&run.planned, &run.ended);
                 let report = Report::of_run(&run).with(&passed.inherited).failed(failure.as_ref());
-                reports.write(&report)?;
+                written = reports.write(&report);
                 if output.is_json() {
                     output.json(report.value());
                 }
@@ -58,6 +59,7 @@ pub(crate) fn run(
             remember(args, &run, output);
             let code = ending::tell(&run.planned, &run.ended, output);
             let code = code.map(|code| synced::tell(&run, code, output));
+            let code = code.and_then(|code| with_report(code, written, output));
             if run.sync.as_ref().is_some_and(|sync| sync.state.is_some()) {
                 bounds::keep(&run.planned.surroundings);
             }
@@ -70,6 +72,22 @@ pub(crate) fn run(
             reports.write(&Report::of_failure(args, &error))?;
             Err(error)
         }
+    }
+}
+
+/// Fails where the report could not be written; the command's own failure counts more.
+fn with_report(
+    code: ExitCode,
+    written: Result<(), CommandError>,
+    output: &Output,
+) -> Result<ExitCode, CommandError> {
+    match written {
+        Err(error) if code == ExitCode::SUCCESS => Err(error),
+        Err(error) => {
+            output.error(&error);
+            Ok(code)
+        }
+        Ok(()) => Ok(code),
     }
 }
 
@@ -248,7 +266,11 @@ pub(crate) fn supervised(
     };
     let record = recorded::of_run(&planned, &prepared);
     let record = record.map(|record| Record { name: args.name.clone(), ..record });
+    let naming =
+        args.name.as_ref().map(|name| naming::take(name, &planned.surroundings.dirs.state));
+    let naming = naming.transpose()?;
     record.as_ref().map_or(Ok(()), |record| prepared.record(record))?;
+    drop(naming);
     let given = Given {
         begun,
         terminal: terminal.as_ref(),
@@ -259,7 +281,7 @@ pub(crate) fn supervised(
         ..Given::default()
     };
     let ran = running::run(&planned, &mut prepared, given, &mut notify)?.without_namespaces();
-    events.ended(&ran.ended);
+    events.ended(&ran.ended, output);
     let finishing = Instant::now();
     let sync =
         finish(&planned.plan, prepared, record, &ran.ended, ran.layers).map_err(disordered)?;

@@ -5,12 +5,12 @@ use std::process::ExitCode;
 use std::time::SystemTime;
 
 use endow_vfs::fs::OsFs;
-use endow_vfs::state::{ChangeCounts, Listed, Moment, RunState};
+use endow_vfs::state::{ChangeCounts, Listed, Moment, RunDir, RunId, RunState};
 use serde_json::{Value, json};
 
 use crate::cli::args::{RunsArgs, RunsCommand};
 use crate::cli::error::CommandError;
-use crate::cli::kept::{Kept, Verb};
+use crate::cli::kept::{Kept, Opened, Verb};
 use crate::cli::output::Output;
 use crate::cli::{json, stale, table};
 
@@ -27,6 +27,32 @@ enum Removal {
     Settled,
     /// All that nobody works on.
     Forced,
+}
+
+/// A run that goes.
+enum Removable {
+    /// One that says what it is.
+    Known(Opened),
+    /// One whose record can't be used.
+    Unknown(RunDir),
+}
+
+impl Removable {
+    /// Removes what the run has elsewhere, and returns its directory.
+    fn taken_away(self, id: &RunId, output: &Output) -> Result<RunDir, CommandError> {
+        match self {
+            Self::Known(open) => {
+                if open.is_begun()? {
+                    output.warning(&format!(
+                        "{id}: its write-back ends half-done, the tree stays as it is"
+                    ));
+                }
+                stale::remove_of(&open.dir, &open.record);
+                Ok(open.dir)
+            }
+            Self::Unknown(dir) => Ok(dir),
+        }
+    }
 }
 
 /// All that a run which nobody works on can be.
@@ -124,22 +150,18 @@ fn remove(
             continue;
         }
         let open = match removal {
-            Removal::Settled => kept.open(run, REMOVE)?,
-            Removal::Forced => kept.open_begun(run, FORCE)?,
+            Removal::Settled => Removable::Known(kept.open(run, REMOVE)?),
+            Removal::Forced if matches!(run.record, Some(Err(_))) => {
+                Removable::Unknown(kept.open_unusable(run)?)
+            }
+            Removal::Forced => Removable::Known(kept.open_begun(run, FORCE)?),
         };
         opened.push((run, open));
     }
     let mut removed = Vec::new();
     let mut failure = None;
     for (run, open) in opened {
-        if open.is_begun()? {
-            output.warning(&format!(
-                "{}: its write-back ends half-done, the tree stays as it is",
-                run.id
-            ));
-        }
-        stale::remove_of(&open.dir, &open.record);
-        match open.dir.remove(&OsFs) {
+        match open.taken_away(&run.id, output)?.remove(&OsFs) {
             Ok(()) => removed.push(run.id.as_str()),
             Err(error) => failure = failure.or(Some(error)),
         }

@@ -154,10 +154,14 @@ impl Looking<'_> {
         }
         let (some, others) = sources.split_at(sources.len() / 2);
         std::thread::scope(|scope| {
-            let others = scope.spawn(|| look(others));
+            let begun = std::thread::Builder::new().spawn_scoped(scope, || look(others));
             let mut found = look(some);
-            // A walk that panics is a bug, and ends the program as one here would.
-            found.extend(others.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+            found.extend(match begun {
+                // A walk that panics is a bug, and ends the program as one here would.
+                Ok(it) => it.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+                // The user may have no more threads.
+                Err(_) => look(others),
+            });
             found
         })
     }

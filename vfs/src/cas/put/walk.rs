@@ -12,7 +12,7 @@ use crate::cas::message::{ListedDirectory, ListedFile, ListedSymlink};
 use crate::cas::publish::{Order, Reading, buffer};
 use crate::cas::{Publishing, StoreError, Stored};
 use crate::fs::{Entry, Errno, Fs, Kind, Open};
-use crate::names::pool::Pool;
+use crate::names::pool::{Pool, together};
 use crate::snapshot::Bounds;
 
 /// Hashing is what takes the time, and memory is what a thread more would take.
@@ -67,15 +67,10 @@ impl<'a> Walk<'a> {
 
     /// Walks and joins its threads, also after an error.
     pub(super) fn all(self) -> Result<Found, PutError> {
-        let pool = Pool::new(vec![Job::Directory(PathBuf::new())], THREADS);
         let mut found = Found::default();
-        std::thread::scope(|scope| {
-            let others: Vec<_> = (1..THREADS).map(|_| scope.spawn(|| self.work(&pool))).collect();
-            found.merge(self.work(&pool));
-            for other in others {
-                found.merge(other.join().expect("a walking thread doesn't panic"));
-            }
-        });
+        let jobs = vec![Job::Directory(PathBuf::new())];
+        let parts = together(jobs, THREADS, |pool| self.work(pool));
+        parts.into_iter().for_each(|part| found.merge(part));
         match self.failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
             Some(error) => Err(error),
             None => Ok(found),

@@ -64,13 +64,15 @@ fn watched<T>(publishing: &Publishing<'_>, output: &Output, work: impl FnOnce() 
     }
     let (working, ended) = mpsc::channel::<Infallible>();
     std::thread::scope(|scope| {
-        scope.spawn(move || {
+        let show = move || {
             let line = ProgressLine::begin(output, "putting");
             while ended.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
                 let (files, bytes) = publishing.read_so_far();
                 line.show(Progress { done: Amount { files, bytes }, of: None });
             }
-        });
+        };
+        // Where the user may have no more threads, nothing is shown.
+        drop(std::thread::Builder::new().spawn_scoped(scope, show));
         let done = work();
         drop(working);
         done
