@@ -167,6 +167,8 @@ fn mount_flags_refused() {
         ("--tmp", "/t,size=big"),
         ("--tmp", "/t,mode=9"),
         ("--tmp", "/t,inodes=x"),
+        ("--tmp", "/t,inodes=0"),
+        ("--tmp", "/t,size=0"),
         ("--tmp", "/t,optional"),
         ("--git", "/g"),
         ("--git", "/g=@main"),
@@ -200,6 +202,8 @@ fn mount_flags_refused() {
     no number: --tmp /t,size=big | -
     bad value of an option: --tmp /t,mode=9 | -
     bad value of an option: --tmp /t,inodes=x | -
+    zero is no bound of memory: --tmp /t,inodes=0 | write `--tmp GUEST[,size=256M,inodes=N,mode=1777]`
+    zero is no bound of memory: --tmp /t,size=0 | write `--tmp GUEST[,size=256M,inodes=N,mode=1777]`
     option is not for this flag: --tmp /t,optional | -
     no source: --git /g | write `--git GUEST=[REPO@]TREEISH[,sparse=PATTERN...][,cow,sync=branch:NAME]`
     empty value: --git /g=@main | write `--git GUEST=[REPO@]TREEISH[,sparse=PATTERN...][,cow,sync=branch:NAME]`
