@@ -7,6 +7,7 @@ use endow_policy::{
     ComposeError, ErrorKind, FlagError, GuestPath, HostPath, Origin, ParseError, ResolveError,
 };
 use endow_vfs::state::StateError;
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use super::exit;
@@ -466,7 +467,9 @@ impl From<PrepareError> for CommandError {
 impl From<SpawnError> for CommandError {
     fn from(error: SpawnError) -> Self {
         let kind = match &error {
-            SpawnError::Refused { .. } | SpawnError::CoveredProc { .. } => Kind::Unenforceable,
+            SpawnError::Refused { .. }
+            | SpawnError::CoveredProc { .. }
+            | SpawnError::NoProc { errno: Errno::ACCESS } => Kind::Unenforceable,
             SpawnError::NotFound => Kind::NotFound,
             SpawnError::NotExecutable { .. } => Kind::NotExecutable,
             SpawnError::Threads(_) => Kind::Bug,
@@ -483,6 +486,10 @@ impl From<SpawnError> for CommandError {
             SpawnError::CoveredProc { .. } => {
                 this.hint(UNCOVER_PROC).hint("`endow doctor` tells more")
             }
+            SpawnError::NoProc { errno: Errno::ACCESS } => this
+                .cause("another sandbox keeps what runs in it from /proc, as a run at level `landlock` does")
+                .hint("`--require landlock` asks for the level that can be had here"),
+            SpawnError::NoProc { errno: Errno::NOENT } => this.hint("mount the proc file system at /proc"),
             SpawnError::Step { hint: Some(hint), .. } => this.hint(hint),
             SpawnError::Killed => this
                 .cause("a signal from outside, or the kernel where memory was short")

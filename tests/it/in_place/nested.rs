@@ -26,6 +26,16 @@ fn inner_run_works_by_itself_at_level_landlock() {
     assert_eq!(said.stderr, "");
 }
 
+/// A run without a view has none to leave word in.
+#[test]
+fn run_in_one_without_a_view_must_ask_for_its_level() {
+    let world = World::new();
+    let script = "$E -- true; echo code=$?; $E --require landlock -- echo inner";
+    let said = outer(&world, &["--require", "landlock", "--workspace", "rw"], script);
+    assert_eq!(said.ok(), "code=122\ninner\n", "{}", said.stderr);
+    assert!(said.stderr.contains("hint: `--require landlock`"), "{}", said.stderr);
+}
+
 #[test]
 fn inner_run_reads_only_what_it_was_granted() {
     let world = World::new();
