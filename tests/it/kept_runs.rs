@@ -238,7 +238,8 @@ fn name_is_had_by_one_run() {
     let world = World::new();
     let begin = |number: usize| {
         let script = format!("echo {number} >{number}; sleep 1");
-        let mut command = world.endow(["run", "--sync", "review", "--name", "one", "--", "sh", "-c"]);
+        let mut command =
+            world.endow(["run", "--sync", "review", "--name", "one", "--", "sh", "-c"]);
         command.arg(script).stderr(Stdio::null()).spawn().expect("endow starts")
     };
     let begun: Vec<_> = (0..6).map(begin).collect();

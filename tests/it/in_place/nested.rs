@@ -138,6 +138,20 @@ fn outer_user_namespaces_let_the_inner_run_be_whole() {
     assert_eq!(said.ok(), "level   full\ninner\n", "{}", said.stderr);
 }
 
+/// What is tried there is tried with a directory below which the outer view mounts nothing.
+#[test]
+fn doctor_hides_a_name_where_the_inner_run_is_whole() {
+    let world = World::new();
+    if rustix::process::geteuid().is_root() {
+        // Root inside could map nobody: the inner run is at level `landlock`.
+        return;
+    }
+    let said = outer(&world, &["--allow", "userns"], "$E doctor --json");
+    let report: serde_json::Value = serde_json::from_str(&said.stdout).expect("JSON");
+    let text = report.to_string();
+    assert!(text.contains("names can be hidden in read-only mounts"), "{text}");
+}
+
 #[test]
 fn killed_inner_supervisor_leaves_nothing() {
     let (world, mark) = (World::new(), mark());
