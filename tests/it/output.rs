@@ -45,6 +45,17 @@ fn lost_output_is_told_and_no_success() {
     }
 }
 
+/// A closed standard output takes nothing.
+#[test]
+fn output_that_goes_nowhere_is_no_success() {
+    let changed = Changed::new();
+    for words in ["diff", "runs", "plan -- true"] {
+        let line = format!("\"$0\" {words} >&-");
+        let mut shell = changed.world.command("bash");
+        is_told(&said(shell.args(["-c", &line]).arg(crate::harness::endow())), 125, words);
+    }
+}
+
 #[test]
 fn patch_that_is_cut_short_is_no_success() {
     let changed = Changed::new();

@@ -1,7 +1,7 @@
 //! Standard streams and descriptors: what the caller handed over, and nothing else.
 
 use std::fs::{self, File};
-use std::io::Write;
+use std::io::{Read, Seek, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::{UnixDatagram, UnixStream};
@@ -156,6 +156,24 @@ fn streams_can_be_opened_again_when_they_are_files_outside_the_view() {
 
 /// The bare command can open its own file for writing; inside, the file is not in the view, and
 /// only what the descriptor was opened for is left.
+/// What has no place in any tree (memfd_create(2)) is restricted by nothing, and needs no rule.
+#[test]
+fn streams_may_be_memory() {
+    let world = World::new();
+    let memory = || {
+        let flags = rustix::fs::MemfdFlags::empty();
+        std::fs::File::from(rustix::fs::memfd_create("stream", flags).expect("a memfd"))
+    };
+    let (mut input, output) = (memory(), memory());
+    input.write_all(b"through\n").and_then(|()| input.rewind()).expect("written");
+    let mut command = world.endow(["--", "sh", "-c", "cat; cat /dev/stdin"]);
+    let (input, mut kept) = (Stdio::from(input), output.try_clone().expect("a descriptor"));
+    let status = command.stdin(input).stdout(output).status().expect("endow starts");
+    let mut written = String::new();
+    kept.rewind().and_then(|()| kept.read_to_string(&mut written)).expect("read");
+    assert_eq!((status.code(), written.as_str()), (Some(0), "through\nthrough\n"));
+}
+
 #[test]
 fn streams_are_no_more_than_what_they_were_opened_for() {
     let world = World::new();

@@ -311,3 +311,15 @@ fn command_that_is_not_built_is_refused_by_name() {
     let unknown = said(&mut world.endow(["stpo"]));
     assert!(unknown.fails(2).contains("unrecognized subcommand"), "{}", unknown.stderr);
 }
+
+/// A relative one was left out in silence, and the run was kept elsewhere.
+#[test]
+fn own_directories_are_named_from_the_root() {
+    for variable in ["ENDOW_STATE_DIR", "ENDOW_CACHE_DIR", "ENDOW_CONFIG_DIR"] {
+        let world = World::new();
+        let told = said(world.endow(["--", "echo", "ran"]).env(variable, "here"));
+        let told = told.fails(125);
+        assert!(told.contains(&format!("not an absolute path: {variable}")), "{told}");
+        assert!(said(world.endow(["--", "echo", "ran"]).env(variable, "")).stdout.contains("ran"));
+    }
+}

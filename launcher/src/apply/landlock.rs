@@ -26,7 +26,12 @@ pub(super) fn restrict(plan: &Landlock, detail: &mut u32) -> Result<(), Errno> {
     *detail = 0;
     for (number, rights) in plan.streams.iter().filter(|(it, _)| !sys::start::was_closed(*it)) {
         let file = sys::fd::borrow_number(*number)?;
-        ruleset = allow(ruleset, file, *rights)?;
+        let before = ruleset.try_clone().map_err(|error| errno_of(&error))?;
+        ruleset = match allow(ruleset, file, *rights) {
+            // Of the kernel's own file systems, as a memfd is: Landlock restricts nothing there (`is_nouser_or_private`).
+            Err(Errno::BADFD) => before,
+            allowed => allowed?,
+        };
     }
     ruleset.restrict_self().map(drop).map_err(|error| errno_of(&error))
 }

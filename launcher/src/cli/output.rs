@@ -6,12 +6,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use endow_policy::is_invisible;
+use rustix::io::Errno;
 use serde::Serialize;
 use serde_json::json;
 
 use super::args::{Color, Style};
 use super::error::CommandError;
 use super::exit;
+use crate::sys::start;
 
 /// How to speak, decided once.
 #[derive(Clone, Debug)]
@@ -64,8 +66,11 @@ impl Output {
 
     /// Prints data as bytes; false when nothing more can be printed, or nobody reads it any more.
     pub(crate) fn bytes(&self, bytes: &[u8]) -> bool {
-        let mut stdout = std::io::stdout().lock();
-        let written = stdout.write_all(bytes).and_then(|()| stdout.flush());
+        let written = match start::was_closed(1) {
+            // In its place is /dev/null, which takes everything.
+            true if !bytes.is_empty() => Err(Errno::BADF.into()),
+            _ => write_out(bytes),
+        };
         self.note(&written);
         written.is_ok()
     }
@@ -231,6 +236,11 @@ impl Output {
         // Nobody listens: nothing more can be said.
         drop(result);
     }
+}
+
+fn write_out(bytes: &[u8]) -> std::io::Result<()> {
+    let mut stdout = std::io::stdout().lock();
+    stdout.write_all(bytes).and_then(|()| stdout.flush())
 }
 
 fn no_color() -> bool {

@@ -11,7 +11,7 @@ use endow_vfs::state::{StateError, make_private};
 use rustix::io::Errno;
 use rustix::process::{getegid, geteuid};
 
-use super::error::CommandError;
+use super::error::{CommandError, Kind};
 use crate::probe::git_dirs;
 use crate::probe::real_path;
 use crate::probe::small_file::says_absent;
@@ -171,6 +171,12 @@ fn resolved(path: &HostPath) -> Option<HostPath> {
 
 fn dirs(home: Option<&HostPath>, variable: Variable<'_>) -> Result<Dirs, CommandError> {
     let below = |own: &str, general: &str, fallback: &str| -> Result<PathBuf, CommandError> {
+        if variable(own).is_some_and(|path| path.is_relative() && !path.as_os_str().is_empty()) {
+            return Err(CommandError::new(Kind::Setup, "not an absolute path")
+                .about(own)
+                .hint("name a directory from the root on, or unset it"));
+        }
+        // Relative ones of XDG's are to be ignored (XDG Base Directory Specification).
         let named = |name: &str| variable(name).filter(|path| path.is_absolute());
         let general = || named(general).map(|general| general.join("endow"));
         if let Some(path) = named(own).or_else(general) {

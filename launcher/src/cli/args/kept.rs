@@ -24,7 +24,7 @@ pub(crate) enum RunsCommand {
         /// Ids, unique prefixes or names
         #[arg(required = true, value_name = "RUN")]
         runs: Vec<String>,
-        /// Also with changes that wait, or a write-back that was begun and can't be finished
+        /// Also with changes that wait, a write-back that was begun and can't be finished, or a record that can't be used
         #[arg(long)]
         force: bool,
     },
