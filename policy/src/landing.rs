@@ -63,7 +63,7 @@ fn is_branch(name: &str) -> bool {
         && !name.contains(odd)
         && !name.contains("..")
         && !name.contains("@{")
-        && name != "@"
+        && !["@", "HEAD"].contains(&name)
         && name.split('/').all(part)
 }
 
@@ -87,7 +87,7 @@ mod tests {
         for bad in ["", "refs", "branch:", "branch:-x", "branch:a..b", "branch:a b", "branch:a/"] {
             assert_eq!(LandsAt::parse(bad), None, "{bad}");
         }
-        for bad in ["branch:.a", "branch:a.lock", "branch:a@{1}", "branch:@", "branch:a\n"] {
+        for bad in ["branch:.a", "branch:a.lock", "branch:a@{1}", "branch:@", "branch:a\n", "branch:HEAD"] {
             assert_eq!(LandsAt::parse(bad), None, "{bad}");
         }
     }
