@@ -329,23 +329,23 @@ fn names_that_git_tracks_are_spared() {
 #[test]
 fn untracked_names_beside_tracked_ones_stay_hidden() {
     let world = World::new();
-    for name in ["server.pem", "readme", "deep/other.pem"] {
+    for name in ["server.pem", "readme", "deep/other.pem", "vendor/a.pem"] {
         world.write(format!("home/project/.kube/{name}"), "tracked\n");
     }
     let add =
         "git init -q && git add -f .kube && git -c user.name=A -c user.email=a@b commit -qm x";
     world.bare(add).ok();
-    for name in ["config", "deep/config", "own/config", "own/x.pem"] {
+    for name in ["config", "deep/config", "own/config", "own/x.pem", "vendor/config"] {
         world.write(format!("home/project/.kube/{name}"), SECRET);
     }
     // Over a live directory what is hidden is covered, and its name stays.
     let script = "find .kube -type f -size +0 -exec grep -H . '{}' ';' 2>/dev/null | sort";
-    let expected = ".kube/deep/other.pem:tracked\n.kube/readme:tracked\n.kube/server.pem:tracked\n";
+    let expected = ".kube/deep/other.pem:tracked\n.kube/readme:tracked\n.kube/server.pem:tracked\n.kube/vendor/a.pem:tracked\n";
     for access in ["ro", "rw", "cow"] {
         let inside = run(&world, &["--workspace", access], script);
         assert_eq!(inside.stdout, expected, "{access}: {}", inside.stderr);
     }
-    assert_eq!(world.bare(script).stdout.lines().count(), 7, "control");
+    assert_eq!(world.bare(script).stdout.lines().count(), 9, "control");
 }
 
 /// Logins that tools keep beside what the base shows of them.

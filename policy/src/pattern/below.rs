@@ -48,7 +48,7 @@ impl Compiled {
     }
 
     /// Returns the parts that may come next when the part `at` has met a name.
-    fn after(&self, at: usize, name: &[u8]) -> Vec<usize> {
+    pub(super) fn after(&self, at: usize, name: &[u8]) -> Vec<usize> {
         match self.parts.get(at) {
             Some(Part::Any) => [vec![at], self.after(at + 1, name)].concat(),
             Some(part) if part.is_name(name) => vec![at + 1],

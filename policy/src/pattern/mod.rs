@@ -16,6 +16,7 @@ mod misplaced;
 mod name;
 mod protect;
 mod set;
+mod some;
 #[cfg(test)]
 mod tests;
 

@@ -44,7 +44,7 @@ impl PatternSet {
         Ok(Self::of(rules))
     }
 
-    fn of(rules: Vec<Rule>) -> Self {
+    pub(super) fn of(rules: Vec<Rule>) -> Self {
         let last = Arc::new(LastNames::of(&rules));
         Self { rules: rules.into(), last }
     }
@@ -116,6 +116,10 @@ impl PatternSet {
     /// Returns whether there is no pattern.
     pub fn is_empty(&self) -> bool {
         self.rules.is_empty()
+    }
+
+    pub(super) fn rules(&self) -> &[Rule] {
+        &self.rules
     }
 
     fn decide_names(&self, names: &[&[u8]]) -> Option<Decision> {

@@ -12,10 +12,10 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::format::{Known, Records};
 use super::list::Stamp;
-use super::{Borders, Vendored, WalkOptions};
+use super::{Borders, WalkOptions};
 use crate::fs::{FileId, Fs, Result, Timespec, read_own, write_anew};
 
-const MAGIC: &[u8; 8] = b"endownm2";
+const MAGIC: &[u8; 8] = b"endownm3";
 /// The largest file that is written or read.
 const SIZE: u64 = 64 << 20;
 /// A walk is written down when more than one directory of so many was new.
@@ -112,10 +112,9 @@ fn hex(rules: &[u8; 32]) -> String {
 
 fn header(rules: &[u8; 32], options: &WalkOptions<'_>, root: FileId) -> Vec<u8> {
     let borders = u8::from(options.borders == Borders::Cross);
-    let vendored = u8::from(options.vendored == Vendored::Enter);
     let mut header = MAGIC.to_vec();
     header.extend_from_slice(rules);
-    header.push(borders | vendored << 1);
+    header.push(borders);
     header.extend_from_slice(&root.dev.to_le_bytes());
     header.extend_from_slice(&root.ino.to_le_bytes());
     header

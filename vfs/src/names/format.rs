@@ -1,9 +1,10 @@
 //! How a walk is written down.
 //!
 //! ```text
-//! magic "endownm2" | rules [32] | options u8 | root dev u64, ino u64 | records u32 | record...
+//! magic "endownm3" | rules [32] | options u8 | root dev u64, ino u64 | records u32 | record...
 //! record: path | dev, ino u64 | modified, changed (i64 s, u32 ns) | entries u32
-//!         | hidden u32, (kind u8, name)... | noted u32, (kind u8, name)... | repository u8
+//!         | hidden u32, (kind u8, name)... | noted u32, (kind u8, name)...
+//!         | repository 1, git's own 2 u8
 //!         | children u32, name...
 //! path, name: length u16, bytes. Last: checksum u64. All little-endian.
 //! ```
@@ -97,7 +98,7 @@ fn put_record(bytes: &mut Vec<u8>, record: &Record) {
     bytes.extend_from_slice(&record.entries.to_le_bytes());
     put_names(bytes, &record.hidden);
     put_names(bytes, &record.noted);
-    bytes.push(u8::from(record.is_repository));
+    bytes.push(u8::from(record.is_repository) | u8::from(record.is_git) << 1);
     put_count(bytes, record.children.len());
     for name in &record.children {
         put_name(bytes, name);
@@ -137,10 +138,11 @@ impl<'a> Reader<'a> {
         let stamp = Stamp { id, modified: self.time()?, changed: self.time()? };
         let entries = self.u32()?;
         let (hidden, noted) = (self.names()?, self.names()?);
-        let is_repository = self.u8()? != 0;
+        let what = self.u8()?;
+        let (is_repository, is_git) = (what & 1 != 0, what & 2 != 0);
         let children = (0..self.u32()?).map(|_| Some(self.name()?.to_vec()));
         let children = children.collect::<Option<_>>()?;
-        Some(Record { path, stamp, entries, hidden, noted, is_repository, children })
+        Some(Record { path, stamp, entries, hidden, noted, is_repository, is_git, children })
     }
 
     fn names(&mut self) -> Option<Vec<(Kind, Vec<u8>)>> {

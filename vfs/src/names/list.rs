@@ -4,19 +4,17 @@ use std::ffi::OsStr;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
 
 use rustix::fs::RawDir;
 
-use super::{NameRules, Vendored};
+use super::vendored::is_vendored;
+use super::{Foreign, NameRules};
 use crate::fs::{FileId, Fs, Kind, OsFs, Result, Status, Timespec};
-
-/// Names below which the default patterns don't look; `.cargo/registry` is the pair below.
-pub(crate) const VENDORED: [&[u8]; 4] =
-    [b"node_modules", b"site-packages", b"dist-packages", b"vendor"];
 
 /// What makes a directory one of git's (gitrepository-layout(5)).
 const PARTS: [&[u8]; 3] = [b"HEAD", b"objects", b"refs"];
+/// What such a directory of a work tree is called.
+const GIT: &[u8] = b".git";
 
 /// What was found in one directory, and the proof that it is still so.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,6 +27,8 @@ pub(super) struct Record {
     pub(super) noted: Vec<(Kind, Vec<u8>)>,
     /// It has the parts of a git directory, and those are of interest.
     pub(super) is_repository: bool,
+    /// It is what git keeps of a work tree, or below that.
+    pub(super) is_git: bool,
     /// The directories that the walk enters next.
     pub(super) children: Vec<Vec<u8>>,
 }
@@ -51,7 +51,6 @@ impl From<&Status> for Stamp {
 #[derive(Clone, Copy)]
 pub(super) struct Question<'a> {
     pub(super) rules: &'a dyn NameRules,
-    pub(super) vendored: Vendored,
     /// Directories at this depth are not entered.
     pub(super) depth: usize,
 }
@@ -63,15 +62,17 @@ pub(super) fn buffer() -> Vec<MaybeUninit<u8>> {
     vec![MaybeUninit::uninit(); 32 * 1024]
 }
 
-/// Reads the names of an open directory at `path`, `depth` names below the root.
+/// Reads the names of an open directory at a path; `in_git`: below what git keeps of a work tree.
 pub(super) fn list(
     dir: BorrowedFd<'_>,
-    path: Vec<u8>,
+    (path, in_git): (Vec<u8>, bool),
     stamp: Stamp,
     question: &Question<'_>,
     buffer: &mut Buffer,
 ) -> Result<Record> {
     let mut record = Record::new(path, stamp);
+    record.is_git = in_git || (last(&record.path) == GIT && has_parts(dir));
+    let question = question.at(&record);
     let mut parts = 0;
     let mut full = record.path.clone();
     if !full.is_empty() {
@@ -88,31 +89,37 @@ pub(super) fn list(
             Some(kind) => kind,
             None => OsFs.status(dir.as_fd(), OsStr::from_bytes(name))?.kind,
         };
-        record.add(&mut full, name, kind, question);
-        if kind == Kind::Symlink && question.rules.notes_links() {
+        record.add(&mut full, name, kind, &question);
+        if kind == Kind::Symlink && question.is_noting() && question.rules.notes_links() {
             record.add_link(&mut full, dir, name, question.rules);
         }
         parts += u8::from(PARTS.contains(&name));
     }
     let has_parts = usize::from(parts) == PARTS.len();
-    record.is_repository = has_parts && question.rules.notes_repositories();
+    record.is_repository = has_parts && question.is_noting() && question.rules.notes_repositories();
     Ok(record)
+}
+
+/// Whether a directory is one of git's. One that nobody can look into is none: it is walked, which tells.
+fn has_parts(dir: BorrowedFd<'_>) -> bool {
+    PARTS.iter().all(|part| OsFs.status(dir, OsStr::from_bytes(part)).is_ok())
 }
 
 impl Record {
     pub(super) fn new(path: Vec<u8>, stamp: Stamp) -> Self {
         let (hidden, noted, children) = (Vec::new(), Vec::new(), Vec::new());
-        Self { path, stamp, entries: 0, hidden, noted, is_repository: false, children }
+        let (is_repository, is_git) = (false, false);
+        Self { path, stamp, entries: 0, hidden, noted, is_repository, is_git, children }
     }
 
-    fn add(&mut self, full: &mut Vec<u8>, name: &[u8], kind: Kind, question: &Question<'_>) {
+    fn add(&mut self, full: &mut Vec<u8>, name: &[u8], kind: Kind, question: &InPlace<'_>) {
         self.entries = self.entries.saturating_add(1);
         let is_dir = kind == Kind::Directory;
         if question.rules.may_match_name(last(&self.path), name) {
             let above = full.len();
             full.extend_from_slice(name);
-            let is_hidden = question.rules.decide(full, is_dir) == Some(true);
-            let is_noted = !is_hidden && question.rules.notes(full);
+            let is_hidden = question.hides(full, is_dir);
+            let is_noted = !is_hidden && question.is_noting() && question.rules.notes(full);
             full.truncate(above);
             if is_hidden {
                 return self.hidden.push((kind, name.to_vec()));
@@ -121,13 +128,19 @@ impl Record {
                 self.noted.push((kind, name.to_vec()));
             }
         }
-        if is_dir && question.enters(&self.path, name) {
+        if is_dir && question.enters(&join(&self.path, name)) {
             self.children.push(name.to_vec());
         }
     }
 }
 
 impl Record {
+    /// Returns whether its names were asked about as they would be now. Whether a `.git` is git's own shows in
+    /// itself.
+    pub(super) fn was_asked(&self, in_git: bool) -> bool {
+        self.is_git == in_git || (!in_git && last(&self.path) == GIT)
+    }
+
     /// Notes a link by where it leads. One that is gone meanwhile is none.
     fn add_link(
         &mut self,
@@ -148,31 +161,47 @@ impl Record {
     }
 }
 
-impl Question<'_> {
-    /// Returns whether a directory at this path is entered, when those above it are.
-    pub(super) fn enters_path(&self, path: &[u8]) -> bool {
-        let end = path.iter().rposition(|byte| *byte == b'/');
-        let above = end.and_then(|end| path.get(..end)).unwrap_or_default();
-        self.enters(above, last(path))
+impl<'a> Question<'a> {
+    /// Returns what is asked in a directory.
+    fn at(&self, record: &Record) -> InPlace<'a> {
+        let vendored = || is_vendored(&record.path).then_some(Foreign::Vendored);
+        let foreign = if record.is_git { Some(Foreign::Git) } else { vendored() };
+        InPlace { rules: self.rules, foreign, depth: self.depth }
     }
 
-    fn enters(&self, above: &[u8], name: &[u8]) -> bool {
-        let is_registry = name == b"registry" && last(above) == b".cargo";
-        let is_vendored = VENDORED.contains(&name) || is_registry;
-        name != b".git"
-            && depth(above) + 1 < self.depth
-            && !(is_vendored && self.vendored == Vendored::Skip)
+    /// Returns whether a directory at this path is entered, when those above it are and none of them is
+    /// git's.
+    pub(super) fn enters_path(&self, path: &[u8]) -> bool {
+        InPlace { rules: self.rules, foreign: None, depth: self.depth }.enters(path)
     }
 }
 
-/// Returns whether a walk that leaves other people's code alone sees what is in a directory; of a
-/// `.git` that is asked for itself, others do.
-pub fn is_looked_into(path: &Path) -> bool {
-    let names: Vec<&[u8]> = path.iter().map(OsStrExt::as_bytes).collect();
-    let is_registry = names.windows(2).any(|pair| pair == [&b".cargo"[..], b"registry"]);
-    let above = names.split_last().map_or(&[][..], |(_, above)| above);
-    let is_vendored = names.iter().any(|name| VENDORED.contains(name));
-    !is_registry && !is_vendored && !above.contains(&&b".git"[..])
+/// What is asked of the names in one directory.
+struct InPlace<'a> {
+    rules: &'a dyn NameRules,
+    foreign: Option<Foreign>,
+    depth: usize,
+}
+
+impl InPlace<'_> {
+    fn hides(&self, path: &[u8], is_dir: bool) -> bool {
+        let decided = match self.foreign {
+            Some(foreign) => self.rules.decide_foreign(foreign, path),
+            None => self.rules.decide(path, is_dir),
+        };
+        decided == Some(true)
+    }
+
+    /// Nobody looks for what is of interest in what is not the project's own.
+    fn is_noting(&self) -> bool {
+        self.foreign.is_none()
+    }
+
+    fn enters(&self, path: &[u8]) -> bool {
+        let foreign = self.foreign.or_else(|| is_vendored(path).then_some(Foreign::Vendored));
+        depth(path) < self.depth
+            && foreign.is_none_or(|foreign| self.rules.enters_foreign(foreign, path))
+    }
 }
 
 /// Returns how many names a path below the root has.

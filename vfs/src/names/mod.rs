@@ -9,13 +9,14 @@ mod format;
 mod list;
 mod options;
 pub(crate) mod pool;
+mod vendored;
 mod walk;
 mod walked;
 
 pub use cache::WalkCache;
-pub(crate) use list::VENDORED;
-pub use list::is_looked_into;
-pub use options::{Borders, NameRules, Vendored, WalkOptions};
+pub use options::{Borders, Foreign, NameRules, WalkOptions};
+pub(crate) use vendored::VENDORED;
+pub use vendored::{is_looked_into, vendored_above};
 pub use walk::{ERRORS_MAX, walk, walk_again};
 pub use walked::{HiddenName, WalkError, Walked};
 

@@ -14,6 +14,16 @@ pub trait NameRules: Sync {
     /// Returns whether a path below the root is hidden, or `None` when no rule speaks of it.
     fn decide(&self, relative: &[u8], is_dir: bool) -> Option<bool>;
 
+    /// Like [`decide`](Self::decide), for a path below what is not the project's own.
+    fn decide_foreign(&self, _foreign: Foreign, _relative: &[u8]) -> Option<bool> {
+        None
+    }
+
+    /// Returns whether such a directory is walked, or one below it, because a rule may hide something there.
+    fn enters_foreign(&self, _foreign: Foreign, _relative: &[u8]) -> bool {
+        false
+    }
+
     /// Returns whether a name that is not hidden is of interest; asked for what
     /// [`may_match_name`](Self::may_match_name) lets pass.
     fn notes(&self, _relative: &[u8]) -> bool {
@@ -58,14 +68,13 @@ pub enum Borders {
     Cross,
 }
 
-/// What is done below directories of other people's code.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Vendored {
-    /// Their names are left alone, as the default patterns want: keys there are test data.
-    #[default]
-    Skip,
-    /// Their names count like all others.
-    Enter,
+/// Directories whose names are not the project's own. What is of interest is not noted there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Foreign {
+    /// Other people's code.
+    Vendored,
+    /// What git keeps of a work tree: a `.git` with the parts of one.
+    Git,
 }
 
 /// How a walk goes.
@@ -75,8 +84,6 @@ pub struct WalkOptions<'a> {
     pub threads: usize,
     /// Other file systems.
     pub borders: Borders,
-    /// Other people's code.
-    pub vendored: Vendored,
     /// Where the walk is remembered.
     pub cache: Option<WalkCache<'a>>,
 }

@@ -14,6 +14,8 @@ use crate::fs::faulty::{FaultyFs, each_fault};
 use crate::fs::{Errno, Fs, Kind, OsFs};
 use crate::testing::{Scratch, is_root};
 
+mod foreign;
+
 /// Hides names at any depth, or down to one.
 struct Names(&'static [&'static str], Option<usize>);
 
@@ -83,21 +85,11 @@ fn links_are_not_followed() {
     assert!(walk_with(&scratch, &SECRET, &WalkOptions::default()).hidden.is_empty());
 }
 
-#[test]
-fn git_and_vendored_directories_are_left_alone() {
-    let scratch = Scratch::new();
-    let vendored = [
-        "node_modules/x/secret",
-        "a/vendor/secret",
-        "v/site-packages/secret",
-        ".cargo/registry/secret",
-    ];
-    make(&scratch, &vendored);
-    make(&scratch, &["registry/secret", ".git/secret", ".cargo/secret"]);
-    let walked = walk_with(&scratch, &SECRET, &WalkOptions::default());
-    assert_eq!(hidden(&walked), [".cargo/secret", "registry/secret"]);
-    let enter = WalkOptions { vendored: Vendored::Enter, ..WalkOptions::default() };
-    assert_eq!(walk_with(&scratch, &SECRET, &enter).hidden.len(), 6);
+const PARTS: [&str; 3] = ["HEAD", "objects/", "refs/"];
+
+fn make_git(scratch: &Scratch, directory: &str) {
+    let parts = PARTS.map(|part| format!("{directory}/{part}"));
+    make(scratch, &parts.each_ref().map(String::as_str));
 }
 
 /// Hides files of odd names in `d`.
@@ -334,7 +326,7 @@ fn some_tree() -> impl Strategy<Value = BTreeSet<String>> {
 fn is_seen(path: &str) -> bool {
     let names: Vec<_> = path.split('/').collect();
     let above = &names[..names.len() - 1];
-    let closed = ["secret", ".env", ".git", "vendor"];
+    let closed = ["secret", ".env", "vendor"];
     ["secret", ".env"].contains(&names[names.len() - 1])
         && !above.iter().any(|name| closed.contains(name))
 }
@@ -457,6 +449,7 @@ fn noted_names_are_told_and_walked_into() {
     let bare = ["a/x.git/HEAD", "a/x.git/objects/", "a/x.git/refs/", "a/y.git/HEAD"];
     make(&scratch, &bare);
     make(&scratch, &["b/.vscode/secret", "c/secret/.vscode", "d/.git/.vscode", ".vscode"]);
+    make_git(&scratch, "d/.git");
     let later = || walk_rules_later(&scratch, &Noting, &cached(&OsFs, &scratch));
     let noted = |walked: &Walked| -> Vec<String> {
         walked.noted.iter().map(|it| it.path.display().to_string()).collect()
@@ -468,20 +461,4 @@ fn noted_names_are_told_and_walked_into() {
     let second = later();
     assert_eq!(second.listed, 0);
     assert_eq!((noted(&second), second.repositories), (noted(&first), first.repositories));
-}
-
-#[test]
-fn what_a_walk_looks_into_is_told_by_the_path() {
-    for (path, expected) in [
-        ("", true),
-        ("src/a.git", true),
-        ("a/.git", true),
-        ("a/.git/b", false),
-        ("node_modules/x", false),
-        ("a/vendor", false),
-        (".cargo/registry/x", false),
-        ("registry/x", true),
-    ] {
-        assert_eq!(is_looked_into(Path::new(path)), expected, "{path}");
-    }
 }

@@ -52,7 +52,7 @@ pub(super) fn walk_at(
     let begun = Instant::now();
     let root_id = OsFs.status_of(root)?.id;
     let limit = rules.depth_limit().unwrap_or(usize::MAX);
-    let question = Question { rules, vendored: options.vendored, depth: limit };
+    let question = Question { rules, depth: limit };
     let memory = Memory::load(options, root_id);
     let kept_from = memory.is_kept().then_some(started);
     let borders = options.borders;
@@ -79,7 +79,7 @@ pub fn walk_again(
     let begun = Instant::now();
     let root_id = OsFs.status_of(root)?.id;
     let limit = rules.depth_limit().unwrap_or(usize::MAX);
-    let question = Question { rules, vendored: options.vendored, depth: limit };
+    let question = Question { rules, depth: limit };
     let borders = options.borders;
     let walk = Walk { root, root_id, question, borders, known: None, kept_from: None };
     let mut found = Found { walked, records: Records::default() };
@@ -96,7 +96,7 @@ pub fn walk_again(
             found.walked.noted.push(name.clone());
         }
         if name.kind == Kind::Directory && question.enters_path(&path) {
-            jobs.push(Job { path, above: None });
+            jobs.push(Job { path, above: None, in_git: false });
         }
     }
     walk.alone(jobs, &mut found, &mut buffer(), None);
@@ -121,6 +121,8 @@ struct Job {
     path: Vec<u8>,
     /// The directory above, if it is open, so that the way down is one name.
     above: Option<Arc<OwnedFd>>,
+    /// Below what git keeps of a work tree.
+    in_git: bool,
 }
 
 /// What one thread found.
@@ -132,7 +134,7 @@ struct Found {
 
 impl Walk<'_> {
     fn all(&self, threads: usize) -> Result<Found> {
-        let mut jobs = vec![Job { path: Vec::new(), above: None }];
+        let mut jobs = vec![Job { path: Vec::new(), above: None, in_git: false }];
         let mut found = Found::default();
         let mut buffer = buffer();
         for _ in 0..ALONE {
@@ -181,7 +183,7 @@ impl Walk<'_> {
         if depth(&job.path) >= DEPTH || job.path.len() > LENGTH {
             return found.fail(job.path, Errno::NAMETOOLONG);
         }
-        if let Some(record) = self.recall(&job.path) {
+        if let Some(record) = self.recall(&job) {
             return self.add(&record, None, jobs, found);
         }
         match self.read(&job, buffer) {
@@ -210,8 +212,8 @@ impl Walk<'_> {
     }
 
     /// Returns what is known of a directory, if it is unchanged.
-    fn recall(&self, path: &[u8]) -> Option<Record> {
-        let record = self.known?.get(path)?;
+    fn recall(&self, Job { path, in_git, .. }: &Job) -> Option<Record> {
+        let record = self.known?.get(path).filter(|it| it.was_asked(*in_git))?;
         // A link on the way leads elsewhere, where another directory is: it doesn't compare.
         let name: &[u8] = if path.is_empty() { b"." } else { path };
         let status = OsFs.status(self.root, OsStr::from_bytes(name)).ok()?;
@@ -226,7 +228,8 @@ impl Walk<'_> {
             return Ok(None);
         }
         let stamp = Stamp::from(&status);
-        let record = list(dir.as_fd(), job.path.clone(), stamp, &self.question, buffer)?;
+        let record =
+            list(dir.as_fd(), (job.path.clone(), job.in_git), stamp, &self.question, buffer)?;
         Ok(Some((record, dir)))
     }
 
@@ -260,8 +263,9 @@ impl Found {
             .map(|(kind, name)| HiddenName { path: path(join(&record.path, name)), kind: *kind });
         self.walked.noted.extend(noted);
         self.walked.repositories.extend(record.is_repository.then(|| path(record.path.clone())));
-        let above = |name| Job { path: join(&record.path, name), above: dir.cloned() };
-        jobs.extend(record.children.iter().map(|name| above(name)));
+        let in_git = record.is_git;
+        let job = |name| Job { path: join(&record.path, name), above: dir.cloned(), in_git };
+        jobs.extend(record.children.iter().map(|name| job(name)));
     }
 
     fn hide(&mut self, name: Vec<u8>, kind: Kind) {

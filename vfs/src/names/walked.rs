@@ -30,8 +30,8 @@ pub struct Walked {
     pub hidden: Vec<HiddenName>,
     /// Names that are shown and that the rules note, sorted.
     pub noted: Vec<HiddenName>,
-    /// Directories with the parts of a git directory, where the rules note those, sorted. No `.git` is
-    /// entered.
+    /// Directories with the parts of a git directory, where the rules note those, sorted; none
+    /// that is called `.git`.
     pub repositories: Vec<PathBuf>,
     /// Mount points of other file systems that were not entered, sorted.
     pub borders: Vec<PathBuf>,

@@ -13,7 +13,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use endow_policy::{
-    BackendSpec, HostPath, MountClass, MountSpec, PatternError, PatternSet, Policy, ProtectSet,
+    BackendSpec, HostPath, MountClass, MountSpec, PatternError, Policy, ProtectSet,
 };
 use endow_vfs::fs::{Kind, OsFs};
 use endow_vfs::git_index;
@@ -28,7 +28,7 @@ use rustix::io::Errno;
 use crate::plan::host::{Found, HiddenName, HiddenNames, Noted, PathFact, Paths};
 use crate::plan::step::FileId;
 use crate::sys;
-use rules::Rules;
+use rules::{Denied, Rules};
 use tops::Tops;
 
 /// Threads of one walk; all are joined before it returns.
@@ -76,11 +76,11 @@ pub(super) fn find(
     live: Option<&Live<'_>>,
     options: &HiddenOptions<'_>,
 ) -> Result<BTreeMap<HostPath, HiddenNames>, PatternError> {
-    let patterns = PatternSet::new(&policy.deny)?;
-    let written = &policy.deny;
-    let plain = Asked::new(Rules { written, ..Rules::of(&patterns) });
+    let denied = Denied::new(&policy.deny)?;
+    let rules = || Rules::of(&denied, &policy.deny);
+    let plain = Asked::new(rules());
     let noting = live.map(|live| {
-        let rules = Rules { written, protect: Some(live.protect), ..Rules::of(&patterns) };
+        let rules = Rules { protect: Some(live.protect), ..rules() };
         (live.roots.clone(), Asked::new(rules))
     });
     let remembered = options.cache.filter(|_| plain.rules.needs_walk()).and_then(cache_directory);
@@ -218,8 +218,8 @@ pub(crate) fn noted(
     (path, id): (&HostPath, FileId),
     options: &HiddenOptions<'_>,
 ) -> Option<Noted> {
-    let patterns = PatternSet::new(&policy.deny).ok()?;
-    let of_all = Rules { written: &policy.deny, ..Rules::of(&patterns) };
+    let denied = Denied::new(&policy.deny).ok()?;
+    let of_all = Rules::of(&denied, &policy.deny);
     let rules = Rules { protect: Some(protect), is_whole: true, ..of_all };
     let remembered = options.cache.and_then(cache_directory);
     let (plain, work_tree) = (Asked::new(rules), options.work_tree);

@@ -5,17 +5,64 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use endow_policy::{Origin, PatternRule, PatternSet, ProtectSet};
-use endow_vfs::names::NameRules;
+use endow_policy::{Decision, Origin, PatternError, PatternRule, PatternSet, ProtectSet};
+use endow_vfs::names::{Foreign, NameRules, vendored_above};
 use endow_vfs::traps::may_be_held;
 use sha2::{Digest, Sha256};
 
 /// The directory of git's in a work tree.
 const GIT: &str = ".git";
 
+/// Compiled patterns of names that are hidden.
+#[derive(Clone, Debug)]
+pub(super) struct Denied {
+    patterns: PatternSet,
+    /// Those that somebody wrote: they alone count below other people's code, whose keys are test data.
+    own: Option<PatternSet>,
+    /// Those of them that lead into what git keeps.
+    into_git: Option<PatternSet>,
+}
+
+impl Denied {
+    pub(super) fn new(written: &[PatternRule]) -> Result<Self, PatternError> {
+        Ok(Self::of(PatternSet::new(written)?, written))
+    }
+
+    fn of(patterns: PatternSet, written: &[PatternRule]) -> Self {
+        let own = patterns.only(|number| written.get(number).is_some_and(|it| !is_builtin(it)));
+        let into_git = own.as_ref().and_then(|own| own.leading_into(GIT));
+        Self { patterns, own, into_git }
+    }
+
+    /// Returns what holds for a path, the directories above it included.
+    fn decide(&self, path: &Path) -> Option<Decision> {
+        let Some(vendored) = vendored_above(path) else { return self.patterns.decide(path) };
+        let above = self.patterns.decide(vendored).filter(|decision| decision.hidden);
+        above.or_else(|| self.own.as_ref()?.decide(path))
+    }
+
+    /// Returns what these say below a directory, where that is more.
+    fn narrower(&self, root: &Path, written: &[PatternRule]) -> Option<Self> {
+        Some(Self::of(self.patterns.narrower(root)?, written))
+    }
+
+    /// Returns those that count in what is not the project's own.
+    fn foreign(&self, foreign: Foreign) -> Option<&PatternSet> {
+        match foreign {
+            Foreign::Vendored => self.own.as_ref(),
+            Foreign::Git => self.into_git.as_ref(),
+        }
+    }
+}
+
+/// Whether a pattern is of the list that is part of endow.
+fn is_builtin(rule: &PatternRule) -> bool {
+    matches!(rule.origin, Origin::Profile { .. })
+}
+
 /// Compiled patterns, and what is spared from them.
 pub(super) struct Rules<'a> {
-    pub(super) patterns: &'a PatternSet,
+    pub(super) denied: &'a Denied,
     pub(super) written: &'a [PatternRule],
     /// What is noted on the way besides repositories, where the tree is live.
     pub(super) protect: Option<&'a ProtectSet>,
@@ -28,75 +75,79 @@ pub(super) struct Rules<'a> {
 }
 
 impl<'a> Rules<'a> {
-    /// Takes patterns that nobody wrote: `written` is to be added.
-    pub(super) fn of(patterns: &'a PatternSet) -> Self {
-        let (written, spared) = (&[][..], BTreeSet::new());
-        Self { patterns, written, protect: None, is_whole: false, below: None, spared }
+    pub(super) fn of(denied: &'a Denied, written: &'a [PatternRule]) -> Self {
+        let spared = BTreeSet::new();
+        Self { denied, written, protect: None, is_whole: false, below: None, spared }
     }
 
     /// Returns what the patterns say below a directory, where that is more than these.
-    pub(super) fn narrower(&self, root: &Path) -> Option<(PatternSet, Option<ProtectSet>)> {
-        let patterns = self.patterns.narrower(root);
+    pub(super) fn narrower(&self, root: &Path) -> Option<(Denied, Option<ProtectSet>)> {
+        let denied = self.denied.narrower(root, self.written);
         let protect = self.protect.and_then(|it| it.narrower(root));
-        if patterns.is_none() && protect.is_none() {
+        if denied.is_none() && protect.is_none() {
             return None;
         }
-        let patterns = patterns.unwrap_or_else(|| self.patterns.clone());
-        Some((patterns, protect.or_else(|| self.protect.cloned())))
+        let denied = denied.unwrap_or_else(|| self.denied.clone());
+        Some((denied, protect.or_else(|| self.protect.cloned())))
     }
 
     /// Returns the same rules with these patterns, which count below `root`.
     pub(super) fn with<'b>(
         &self,
-        (patterns, protect): &'b (PatternSet, Option<ProtectSet>),
+        (denied, protect): &'b (Denied, Option<ProtectSet>),
         root: &'b Path,
     ) -> Rules<'b>
     where
         'a: 'b,
     {
-        let (patterns, protect, below) = (patterns, protect.as_ref(), Some(root));
-        Rules { patterns, protect, below, spared: BTreeSet::new(), ..*self }
+        let (protect, below) = (protect.as_ref(), Some(root));
+        Rules { denied, protect, below, spared: BTreeSet::new(), ..*self }
     }
 }
 
 impl Rules<'_> {
     /// Returns the number of the pattern that decides about a name.
     pub(super) fn deciding(&self, path: &Path) -> Option<usize> {
-        self.patterns.decide(path).map(|decision| decision.rule)
+        self.denied.decide(path).map(|decision| decision.rule)
     }
 
     /// Returns whether a built-in pattern decides about a path: only those spare what is tracked.
     pub(super) fn is_builtin(&self, path: &Path) -> bool {
-        let rule = self.patterns.decide(path).and_then(|it| self.written.get(it.rule));
-        rule.is_some_and(|rule| matches!(rule.origin, Origin::Profile { .. }))
+        let rule = self.denied.decide(path).and_then(|it| self.written.get(it.rule));
+        rule.is_some_and(is_builtin)
     }
 
     /// Returns whether a pattern hides a path, or a directory above it.
     pub(super) fn hides(&self, path: &Path) -> bool {
-        self.patterns.hides(path)
+        self.denied.decide(path).is_some_and(|decision| decision.hidden)
     }
 
     /// Returns whether every directory is walked.
     pub(super) fn is_whole(&self) -> bool {
-        self.is_whole || self.patterns.is_any_depth()
+        self.is_whole || self.denied.patterns.is_any_depth()
     }
 
     /// Returns a digest of all that a walk's result depends on, besides the tree and what is spared.
     pub(super) fn digest(&self) -> [u8; 32] {
         let mut digest = Sha256::new();
-        let patterns = self.written.iter().map(|rule| rule.pattern.as_bytes());
-        let noted = self.protect.iter().flat_map(|it| it.rules());
-        let noted = noted.map(|rule| rule.pattern.as_bytes());
-        let depth: &[u8] = if self.is_whole() { b"\0whole" } else { b"" };
-        let below = self.below.iter().map(|root| root.as_os_str().as_bytes());
-        let noted = noted.chain([depth]).chain(below);
-        for text in
-            patterns.chain([&b"\0noted with links, repositories everywhere"[..]]).chain(noted)
-        {
+        let mut add = |text: &[u8]| {
             digest.update(text);
             digest.update([0]);
+        };
+        for rule in self.written {
+            add(rule.pattern.as_bytes());
+            add(if is_builtin(rule) { b"built-in" } else { b"" });
         }
+        add(b"\0noted with links, repositories everywhere");
+        let noted = self.protect.iter().flat_map(|it| it.rules());
+        noted.for_each(|rule| add(rule.pattern.as_bytes()));
+        add(if self.is_whole() { b"\0whole" } else { b"" });
+        self.below.iter().for_each(|root| add(root.as_os_str().as_bytes()));
         digest.finalize().into()
+    }
+
+    fn is_spared(&self, path: &Path) -> bool {
+        self.spared.contains(path) && self.is_builtin(path)
     }
 }
 
@@ -107,25 +158,41 @@ impl NameRules for Rules<'_> {
         // Below a hidden directory that is spared each name is hidden unless it is spared.
         !self.spared.is_empty()
             || name == GIT.as_bytes()
-            || self.patterns.may_match_name(above, name)
+            || self.denied.patterns.may_match_name(above, name)
             || self.protect.is_some_and(is_of_interest)
     }
 
     fn decide(&self, relative: &[u8], _is_dir: bool) -> Option<bool> {
         let path = Path::new(OsStr::from_bytes(relative));
         if self.spared.is_empty() {
-            return self.patterns.decide_entry(path).map(|decision| decision.hidden);
+            return self.denied.patterns.decide_entry(path).map(|decision| decision.hidden);
         }
-        let hidden = self.patterns.decide(path)?.hidden;
-        Some(hidden && !(self.spared.contains(path) && self.is_builtin(path)))
+        let hidden = self.denied.decide(path)?.hidden;
+        Some(hidden && !self.is_spared(path))
+    }
+
+    fn decide_foreign(&self, foreign: Foreign, relative: &[u8]) -> Option<bool> {
+        let path = Path::new(OsStr::from_bytes(relative));
+        if foreign == Foreign::Vendored && !self.spared.is_empty() {
+            return self.decide(relative, false);
+        }
+        self.denied.foreign(foreign)?.decide_entry(path).map(|decision| decision.hidden)
+    }
+
+    fn enters_foreign(&self, foreign: Foreign, relative: &[u8]) -> bool {
+        let path = Path::new(OsStr::from_bytes(relative));
+        let may_hide = |set: &PatternSet| set.may_hide_below(path);
+        // In a directory that is spared, all is hidden that is not.
+        let is_spared = || !self.spared.is_empty() && self.hides(path);
+        self.denied.foreign(foreign).is_some_and(may_hide) || is_spared()
     }
 
     fn needs_walk(&self) -> bool {
-        !self.patterns.is_empty() || self.is_whole
+        !self.denied.patterns.is_empty() || self.is_whole
     }
 
     fn depth_limit(&self) -> Option<usize> {
-        self.patterns.anchored_depth().filter(|_| !self.is_whole)
+        self.denied.patterns.anchored_depth().filter(|_| !self.is_whole)
     }
 
     fn notes(&self, relative: &[u8]) -> bool {

@@ -25,13 +25,14 @@ prop_compose! {
         hidden in prop::collection::vec((0_u8..4, some_name()), 0..4),
         noted in prop::collection::vec((0_u8..4, some_name()), 0..4),
         is_repository: bool,
+        is_git: bool,
         children in prop::collection::vec(some_name(), 0..4),
     ) -> Record {
         let named = |names: Vec<(u8, Vec<u8>)>| {
             names.into_iter().filter_map(|(byte, name)| Some((kind(byte)?, name))).collect()
         };
         let (hidden, noted) = (named(hidden), named(noted));
-        Record { path, stamp, entries, hidden, noted, is_repository, children }
+        Record { path, stamp, entries, hidden, noted, is_repository, is_git, children }
     }
 }
 
