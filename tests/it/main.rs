@@ -48,6 +48,7 @@ mod run_deep_names;
 mod run_denials;
 mod run_deny;
 mod run_deny_foreign;
+mod run_deny_moved;
 mod run_discard;
 mod run_foreign;
 mod run_from;

@@ -10,7 +10,7 @@ use super::event_stream::EventStream;
 use super::output::Output;
 use super::stages::Planned;
 use super::{bridges, connections};
-use crate::supervise::{Ended, Notice};
+use crate::supervise::{Ended, Moved, Notice};
 
 /// Where events go; nowhere when nobody asked.
 #[derive(Debug)]
@@ -42,6 +42,13 @@ impl Events {
             Notice::Killed => self.write("killed", json!({})),
             Notice::Uncovered(number) => self.write("uncovered", json!({"number": number})),
             Notice::Renewed(number) => self.write("covered_again", json!({"number": number})),
+            Notice::Moved(Moved { number, to, left }) => {
+                let (to, back) = (super::report::text(to.as_os_str()), left.is_none());
+                self.write(
+                    "hidden_name_moved",
+                    json!({"number": number, "to": to, "moved_back": back}),
+                );
+            }
             Notice::Held(name) => {
                 let path = super::report::text(name.path.as_os_str());
                 let (guard, rule) = (name.guard, &name.rule);

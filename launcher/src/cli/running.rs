@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use endow_policy::{GuestPath, Network, ProtectSet, SshAgentOrder};
+use endow_policy::{GuestPath, HostPath, Network, ProtectSet, SshAgentOrder};
 use endow_vfs::state::{Record, RunDir};
 use rustix::io::Errno;
 
@@ -22,7 +22,7 @@ use crate::network::nearby::Surroundings;
 use crate::network::{self, Log, PublishError, Served};
 use crate::plan::step::{Buffered, Guard, InitStep, Upper};
 use crate::plan::{ChosenKeys, Plan, ssh_agent};
-use crate::probe::HostObjects;
+use crate::probe::{DeniedNames, HostObjects};
 use crate::supervise::{
     self, Attempt, Beside, Calls, Capture, Ended, Guarding, Judge, Layers, Left, Measured, Notice,
     Observed, Observer, Over, PublishedFile, Publisher, Recorder, Renewal, Supervised, Terminal,
@@ -146,7 +146,21 @@ pub(crate) fn run(
     let (ended, run_time) = (ended.first().copied().ok_or(SpawnError::Killed)?, spawned.elapsed());
     let ended = if prepared.ran_out_of_memory() { ended.out_of_memory() } else { ended };
     let [supervised] = set;
-    Ok(ran(plan, supervised.into_parts(), (ended, spawned - start, run_time), notify))
+    let left = supervised.into_parts();
+    if let Some(renewal) = &left.renewal {
+        put_back(renewal, planned, notify);
+    }
+    Ok(ran(plan, left, (ended, spawned - start, run_time), notify))
+}
+
+/// Moves hidden names of live mounts back that would be seen where the command has moved them.
+fn put_back(renewal: &Renewal, planned: &Planned, notify: &mut dyn FnMut(Notice)) {
+    let denied = OnceCell::new();
+    let hides = |source: &HostPath, path: &Path| {
+        let denied = denied.get_or_init(|| DeniedNames::new(&planned.found.policy));
+        denied.as_ref().is_some_and(|denied| denied.hides(source, path))
+    };
+    renewal.put_back(&hides).into_iter().for_each(|moved| notify(Notice::Moved(moved)));
 }
 
 /// Prepares the network, with the secrets that are added to what goes out.

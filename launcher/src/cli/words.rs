@@ -1,12 +1,13 @@
 //! Short texts that several commands share.
 
 use endow_policy::{AllowWord, Secret, SecretUse, Stated};
+use rustix::io::Errno;
 
 use super::denials;
 use super::stages::Planned;
 use super::{bridges, connections};
 use crate::adapters::Helper;
-use crate::supervise::Notice;
+use crate::supervise::{Moved, Notice};
 
 /// Returns the list that `--allow help` prints.
 pub(crate) fn allow_help() -> String {
@@ -29,6 +30,7 @@ pub(crate) fn notice(notice: &Notice, planned: &Planned) -> String {
             let at = covered(*number, planned);
             format!("can be seen inside since the host replaced it, and can't be covered yet: {at}")
         }
+        Notice::Moved(moved) => put_back(moved, planned),
         Notice::Held(name) => {
             let guard = planned.plan.supervise.guards.get(name.guard);
             let at = guard.map(|guard| guard.at.as_path().join(&name.path).display().to_string());
@@ -67,6 +69,22 @@ fn lost(helper: Helper, planned: &Planned) -> String {
 
 fn listed(names: impl Iterator<Item = String>) -> String {
     names.collect::<Vec<_>>().join(", ")
+}
+
+/// Says what became of a hidden name that the command has moved.
+fn put_back(Moved { number, to, left }: &Moved, planned: &Planned) -> String {
+    let (was, to) = (covered(*number, planned), to.display());
+    match left {
+        None => format!(
+            "moved back, for it is hidden where it was: {was} (the command had moved it to {to})"
+        ),
+        Some(Errno::EXIST) => format!(
+            "hidden no more, and can't be moved back, for something else is at its place: {was} (the command has moved it to {to})"
+        ),
+        Some(errno) => format!(
+            "hidden no more, and can't be moved back ({errno}): {was} (the command has moved it to {to})"
+        ),
+    }
 }
 
 /// Returns the place of a name that is kept covered.

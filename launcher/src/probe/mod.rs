@@ -54,7 +54,7 @@ use crate::plan::step::FileId;
 use crate::plan::{self, DEVICES, policy_files};
 use crate::sys::identity::Identity;
 
-pub(crate) use hidden::{HiddenOptions, noted};
+pub(crate) use hidden::{DeniedNames, HiddenOptions, noted};
 use leads::LeadsError;
 
 /// What is asked about besides the policy's own paths.

@@ -6,6 +6,7 @@ use endow_policy::{BridgeNews, PublishedPort};
 
 use super::guard::{HeldName, News};
 use super::observe::Denied;
+use super::renew::Moved;
 use crate::adapters::Helper;
 use crate::apply::Message;
 use crate::network::Entry;
@@ -81,6 +82,8 @@ pub(crate) enum Notice {
     Renewed(usize),
     /// A hidden name that the host replaced can't be covered again, by its number in the plan.
     Uncovered(usize),
+    /// A hidden name of a live mount was moved to where nothing hides it.
+    Moved(Moved),
     /// A protected name appeared in a live mount, and was taken away.
     Held(HeldName),
     /// A live mount could not be walked at the end: the number of the guard in the plan.

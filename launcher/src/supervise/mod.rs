@@ -39,6 +39,6 @@ pub(crate) use outcome::{Ended, Outcome};
 pub(crate) use publisher::{Attempt, PublishedFile, Publisher};
 pub(crate) use recorder::Recorder;
 pub(crate) use renames::Layers;
-pub(crate) use renew::Renewal;
+pub(crate) use renew::{Moved, Renewal};
 pub(crate) use run::{Left, Supervised, die_with_parent, run};
 pub(crate) use terminal::Terminal;

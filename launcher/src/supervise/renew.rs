@@ -5,6 +5,8 @@
 //! between the rename and the new cover lies a window of less than a millisecond on an idle machine.
 //! While the supervisor is stopped, as the command is, a process of its own stands in for it.
 
+mod moved;
+
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 
@@ -19,6 +21,7 @@ use super::watch::{Opened, Watch};
 use crate::apply::Sandbox;
 use crate::plan::step::{Cover, Renew};
 use crate::sys::signal::Arrived;
+pub(crate) use moved::Moved;
 
 /// How often a name is covered at once whose directory the command moves meanwhile.
 const ATTEMPTS: usize = 16;

@@ -29,10 +29,8 @@ use crate::sys::signal::{Arrived, SignalSet};
 
 /// The time between TERM and KILL when none was said.
 const GRACE_DEFAULT: Duration = Duration::from_secs(10);
-
 /// How long what the command sent may take to arrive when the command is gone.
 const LINGER: Duration = Duration::from_secs(5);
-
 /// The time in which a terminal's signal has reached every process of its group.
 const ONE_AFTER_ANOTHER: Duration = Duration::from_millis(2);
 
@@ -73,6 +71,8 @@ pub(crate) struct Left {
     pub(crate) bridges: Option<Asked>,
     /// What was taken out of live mounts at the very end.
     pub(crate) held: Vec<News>,
+    /// Where hidden names of live mounts are.
+    pub(crate) renewal: Option<Renewal>,
     /// What was asked for and refused, when that was seen.
     pub(crate) observed: Option<Observed>,
     /// What keeps its namespaces. The kernel takes them apart when it is closed, and whoever closes it waits.
@@ -158,9 +158,9 @@ impl<'a> Supervised<'a> {
     /// Returns what is left, when nothing changes it any more.
     pub(crate) fn into_parts(self) -> Left {
         self.guarding.iter().for_each(Guarding::stop);
-        let seen = self.calls.and_then(Calls::finish);
         // On some hosts nobody can listen.
-        let observed = seen.filter(|_| self.sandbox.descriptors.listener.is_some());
+        let is_seen = self.sandbox.descriptors.listener.is_some();
+        let observed = self.calls.and_then(Calls::finish).filter(|_| is_seen);
         let connections = self.served.map(|served| served.finish(LINGER));
         let bridges = self.beside.finish();
         let Descriptors { layers, handed, user, mount, network, .. } = self.sandbox.descriptors;
@@ -170,8 +170,8 @@ impl<'a> Supervised<'a> {
             namespaces.clear();
         }
         let held = self.guarding.map(Guarding::finish).unwrap_or_default();
-        let captured = self.capture;
-        Left { captured, layers, handed, connections, bridges, held, observed, namespaces }
+        let (captured, renewal) = (self.capture, self.renewal);
+        Left { captured, layers, handed, connections, bridges, held, renewal, observed, namespaces }
     }
 }
 

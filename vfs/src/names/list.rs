@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 use rustix::fs::RawDir;
 
@@ -98,6 +99,12 @@ pub(super) fn list(
     let has_parts = usize::from(parts) == PARTS.len();
     record.is_repository = has_parts && question.is_noting() && question.rules.notes_repositories();
     Ok(record)
+}
+
+/// Returns whether a directory called `.git` is git's own, as a walk takes it.
+#[must_use]
+pub fn is_git_dir(path: &Path) -> bool {
+    OsFs.open_canonical(path).is_ok_and(|directory| has_parts(directory.as_fd()))
 }
 
 /// Whether a directory is one of git's. One that nobody can look into is none: it is walked, which tells.

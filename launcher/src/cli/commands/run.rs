@@ -211,7 +211,7 @@ fn disordered(error: StateError) -> CommandError {
 fn tell_meanwhile(notice: &Notice, planned: &Planned, output: &Output) {
     let told = words::notice(notice, planned);
     match notice {
-        Notice::Lost(_) => output.warning(&told),
+        Notice::Lost(_) | Notice::Moved(_) => output.warning(&told),
         // Nobody knows a port that was chosen before it is told.
         Notice::Published(_, port) if port.host_port == 0 => output.notice(&told),
         Notice::Unseen(_) | Notice::Uncovered(_) => output.notice(&told),

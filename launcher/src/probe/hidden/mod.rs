@@ -13,7 +13,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use endow_policy::{
-    BackendSpec, HostPath, MountClass, MountSpec, PatternError, Policy, ProtectSet,
+    BackendSpec, HostPath, MountClass, MountSpec, PatternError, PatternRule, Policy, ProtectSet,
 };
 use endow_vfs::fs::{Kind, OsFs};
 use endow_vfs::git_index;
@@ -225,6 +225,27 @@ pub(crate) fn noted(
     let (plain, work_tree) = (Asked::new(rules), options.work_tree);
     let looking = Looking { plain, live: None, work_tree, remembered };
     looking.look_below(&Source { path: path.clone(), id }, noted_whole).ok()
+}
+
+/// What deny patterns say of single paths.
+pub(crate) struct DeniedNames<'a> {
+    denied: Denied,
+    written: &'a [PatternRule],
+}
+
+impl<'a> DeniedNames<'a> {
+    /// Compiles the patterns; `None` when one can't be used.
+    pub(crate) fn new(policy: &'a Policy) -> Option<Self> {
+        Some(Self { denied: Denied::new(&policy.deny).ok()?, written: &policy.deny })
+    }
+
+    /// Returns whether the next walk of a mount's source finds a path below it hidden.
+    pub(crate) fn hides(&self, source: &HostPath, path: &Path) -> bool {
+        let root = source.as_path();
+        let narrower = self.denied.narrower(root, self.written);
+        let denied = narrower.as_ref().unwrap_or(&self.denied);
+        denied.hides(path, &|git| endow_vfs::names::is_git_dir(&root.join(git)))
+    }
 }
 
 /// What a walk at the end found, and whether it missed anything.

@@ -41,8 +41,21 @@ impl Denied {
         above.or_else(|| self.own.as_ref()?.decide(path))
     }
 
+    /// Returns whether a walk finds a path hidden, where some directories that are called `.git` are git's.
+    pub(super) fn hides(&self, path: &Path, is_git: &dyn Fn(&Path) -> bool) -> bool {
+        let is_hidden = |decided: Option<Decision>| decided.is_some_and(|it| it.hidden);
+        let above = path.ancestors().skip(1).filter(|it| it.file_name() == Some(GIT.as_ref()));
+        match above.filter(|it| is_git(it)).last() {
+            Some(git) => {
+                let into = self.into_git.as_ref().and_then(|into| into.decide(path));
+                is_hidden(self.decide(git)) || is_hidden(into)
+            }
+            None => is_hidden(self.decide(path)),
+        }
+    }
+
     /// Returns what these say below a directory, where that is more.
-    fn narrower(&self, root: &Path, written: &[PatternRule]) -> Option<Self> {
+    pub(super) fn narrower(&self, root: &Path, written: &[PatternRule]) -> Option<Self> {
         Some(Self::of(self.patterns.narrower(root)?, written))
     }
 

@@ -1,0 +1,132 @@
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt, symlink};
+
+use super::*;
+
+struct Tree(tempfile::TempDir);
+
+impl Tree {
+    fn new(names: &[&str]) -> Self {
+        let tree = Self(tempfile::tempdir().expect("a directory"));
+        for name in names {
+            tree.write(name, "secret");
+        }
+        tree
+    }
+
+    fn root(&self) -> PathBuf {
+        self.0.path().canonicalize().expect("a path")
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        let path = self.root().join(name);
+        fs::create_dir_all(path.parent().expect("a parent")).expect("made");
+        fs::write(path, text).expect("written");
+    }
+
+    fn rename(&self, from: &str, to: &str) {
+        fs::rename(self.root().join(from), self.root().join(to)).expect("moved");
+    }
+
+    fn read(&self, name: &str) -> Option<String> {
+        fs::read_to_string(self.root().join(name)).ok()
+    }
+
+    /// Watches names as a run would.
+    fn watch(&self, names: &[&str]) -> Renewal {
+        let source = HostPath::new(self.root()).expect("a path");
+        let renew = |name: &&str| Renew {
+            source: source.clone(),
+            at: endow_policy::GuestPath::new("/w").expect("a path"),
+            path: (*name).into(),
+            cover: Cover::Hidden,
+        };
+        let names: Vec<Renew> = names.iter().map(renew).collect();
+        Renewal::new(&names, Default::default()).expect("watched").expect("names")
+    }
+}
+
+/// Hides `conf/s` and every `.env`, but for those in `vendor`.
+fn hides(_: &HostPath, path: &Path) -> bool {
+    let is_env = path.file_name() == Some(OsStr::new(".env")) && !path.starts_with("vendor");
+    is_env || path == Path::new("conf/s") || path == Path::new("a/b/conf/.env")
+}
+
+fn back(number: usize, to: &str) -> Moved {
+    Moved { number, to: to.into(), left: None }
+}
+
+#[test]
+fn name_that_is_seen_where_it_was_moved_goes_back_alone() {
+    let tree = Tree::new(&["conf/s", "conf/other", "a/b/conf/.env"]);
+    let watched = tree.watch(&["conf/s", "a/b/conf/.env"]);
+    assert_eq!(watched.put_back(&hides), []);
+    fs::set_permissions(tree.root().join("a/b"), Permissions::from_mode(0o751)).expect("chmod");
+    tree.rename("conf", "moved");
+    tree.rename("a/b", "vendor");
+    fs::remove_dir(tree.root().join("a")).expect("removed");
+    let moved = watched.put_back(&hides);
+    assert_eq!(moved, [back(0, "/w/moved/s"), back(1, "/w/vendor/conf/.env")]);
+    assert_eq!(tree.read("conf/s").as_deref(), Some("secret"));
+    assert_eq!(tree.read("moved/other").as_deref(), Some("secret"));
+    assert_eq!(tree.read("a/b/conf/.env").as_deref(), Some("secret"));
+    assert!(!tree.root().join("conf/other").exists() && tree.root().join("vendor/conf").exists());
+}
+
+#[test]
+fn name_that_is_hidden_where_it_was_moved_stays_there() {
+    let tree = Tree::new(&["a/.env", "a/x"]);
+    let watched = tree.watch(&["a/.env", "a/x"]);
+    tree.rename("a", "b");
+    assert_eq!(watched.put_back(&hides), []);
+    assert!(tree.root().join("b/.env").exists() && tree.root().join("b/x").exists());
+}
+
+#[test]
+fn nothing_is_replaced() {
+    let tree = Tree::new(&["conf/s", "d/conf/.env"]);
+    let watched = tree.watch(&["conf/s", "d/conf/.env"]);
+    tree.rename("conf", "moved");
+    tree.write("conf/s", "new");
+    tree.rename("d", "vendor");
+    symlink("vendor", tree.root().join("d")).expect("a link");
+    let moved = watched.put_back(&hides);
+    let left = |number, to: &str, errno| Moved { left: Some(errno), ..back(number, to) };
+    let expected =
+        [left(0, "/w/moved/s", Errno::EXIST), left(1, "/w/vendor/conf/.env", Errno::NOTDIR)];
+    assert_eq!(moved, expected);
+    assert_eq!(tree.read("conf/s").as_deref(), Some("new"));
+    assert_eq!(tree.read("moved/s").as_deref(), Some("secret"));
+}
+
+#[test]
+fn directory_that_is_closed_to_its_owner_gives_it_back() {
+    let tree = Tree::new(&["conf/s"]);
+    let watched = tree.watch(&["conf/s"]);
+    tree.rename("conf", "moved");
+    let moved = tree.root().join("moved");
+    fs::set_permissions(&moved, Permissions::from_mode(0o500)).expect("chmod");
+    assert_eq!(watched.put_back(&hides), [back(0, "/w/moved/s")]);
+    let mode =
+        |path: &str| fs::metadata(tree.root().join(path)).expect("there").permissions().mode();
+    assert_eq!((mode("moved") & 0o777, mode("conf") & 0o777), (0o500, 0o700));
+}
+
+/// More directories than are held open are looked for by what is in them.
+#[test]
+fn names_of_very_many_directories_are_found() {
+    let names: Vec<String> = (0..300).map(|number| format!("d{number}/.env")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let tree = Tree::new(&names);
+    let watched = tree.watch(&names);
+    fs::create_dir(tree.root().join("vendor")).expect("made");
+    tree.rename("d7", "vendor/d7");
+    tree.rename("d8", "other");
+    // By a link all would seem to be as it was.
+    symlink("vendor/d7", tree.root().join("d7")).expect("a link");
+    let moved = watched.put_back(&hides);
+    assert_eq!(moved, [Moved { left: Some(Errno::NOTDIR), ..back(7, "/w/vendor/d7/.env") }]);
+    fs::remove_file(tree.root().join("d7")).expect("removed");
+    assert_eq!(watched.put_back(&hides), [back(7, "/w/vendor/d7/.env")]);
+    assert_eq!(tree.read("d7/.env").as_deref(), Some("secret"));
+}
