@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::harness::{Running, Said, World, said, soon};
+use crate::harness::{self, Running, Said, World, said, soon};
 
 const LIVE: [&str; 4] = ["run", "--workspace", "rw", "--checkpoint"];
 const CHANGE: &str = "set -e; echo guest >file; rm gone; rm -r old; mkdir old; echo x >old/new
@@ -251,6 +251,32 @@ fn policy_and_plan_say_so() {
     );
     let plan = endow(&world, &["plan", "--workspace", "cow", "--checkpoint", "--", "true"]);
     assert!(!plan.ok().contains("record  "), "a buffered one needs none");
+}
+
+/// The kernel sets a file's size at once, and its times when it has let go of what the file held.
+#[test]
+fn file_that_is_cut_while_it_is_recorded_is_never_lost() {
+    let world = World::new();
+    let content = |number: usize| vec![u8::try_from(number).expect("few"); 10_000_000];
+    for number in 1..=12 {
+        fs::write(world.project().join("file"), content(number)).expect("written");
+        world.bare("sync file").ok();
+        let report = world.root().join("report.json");
+        let words = ["--report", report.to_str().expect("text"), "--", "sh", "-c", "echo 2 >file"];
+        // All take turns on one processor: the command is often left in the midst of it.
+        let mut command = world.command("taskset");
+        command.args(["-c", "0"]).arg(harness::endow()).args(LIVE).args(words);
+        assert_eq!(said(&mut command).code, 0);
+        let report: Value =
+            serde_json::from_slice(&fs::read(&report).expect("a report")).expect("json");
+        if report["checkpoint"]["covered"] == 1 {
+            endow(&world, &["undo"]);
+            let now = fs::read(world.project().join("file")).expect("read");
+            assert!(now == content(number), "round {number}: {} bytes", now.len());
+        } else {
+            assert!(report["checkpoint"]["uncovered"].to_string().contains("file"), "{report}");
+        }
+    }
 }
 
 /// A repository with files that it has packed, others that it has loose, and some that it does not

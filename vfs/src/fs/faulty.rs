@@ -32,12 +32,15 @@ pub(crate) enum Lack {
     Later,
 }
 
-/// What happens around the next call that moves an entry from one directory to another.
+/// What happens around the next call that moves an entry from one directory to another, or looks for
+/// data.
 pub(crate) enum Race {
     /// Somebody does something right before it.
     Before(Box<dyn FnOnce() + Send>),
     /// The same right after it.
     After(Box<dyn FnOnce() + Send>),
+    /// Who was cutting a file short is done with it, which who looks for data waits for.
+    Cut(Box<dyn FnOnce() + Send>),
     /// All calls after it fail.
     Death,
 }
@@ -288,7 +291,11 @@ impl Fs for FaultyFs {
     }
 
     fn next_data(&self, file: BorrowedFd<'_>, offset: u64) -> Result<Option<u64>> {
-        self.tick()?.next_data(file, offset)
+        let os = self.tick()?;
+        if let Some(Race::Cut(act)) = self.next(|race| matches!(race, Race::Cut(_))) {
+            act();
+        }
+        os.next_data(file, offset)
     }
 
     fn next_hole(&self, file: BorrowedFd<'_>, offset: u64) -> Result<u64> {

@@ -1,6 +1,7 @@
 mod acls;
 mod checkpoint;
 mod conflicts;
+mod cut;
 mod faults;
 mod following;
 mod hostile;

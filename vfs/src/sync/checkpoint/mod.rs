@@ -14,6 +14,7 @@
 //! ```
 
 mod compare;
+mod cut;
 mod list;
 mod originals;
 mod record;

@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
+use super::cut::wait_for_cut;
 use super::list::{Entry, FILES, Kept, Left, Writer};
 use super::tracked::Tracked;
 use crate::fs::{At, Errno, Fs, Kind, Node, Result};
@@ -244,8 +245,14 @@ impl Recorder<'_> {
         let file = self.fs.open_file(at.dir, at.name).ok()?;
         let name = tracked.name(path, file.as_fd(), node)?;
         let is_plain = self.fs.attributes(at).is_ok_and(|attributes| attributes.is_empty());
+        (is_plain && self.stayed(Some(&file), at, node)).then_some(name)
+    }
+
+    /// Returns whether nobody changed a file or link, or was about to, since it was looked at.
+    fn stayed(&self, file: Option<&OwnedFd>, at: At<'_>, node: &Node) -> bool {
+        let nobody_cuts = file.is_none_or(|file| wait_for_cut(self.fs, file.as_fd(), at).is_ok());
         let after = self.fs.node(at.dir, at.name).map(|node| Seen::from(&node));
-        (is_plain && after == Ok(Seen::from(node))).then_some(name)
+        nobody_cuts && after == Ok(Seen::from(node))
     }
 
     fn kept_copy(&mut self, from: At<'_>, node: &Node) -> Result<Kept> {
@@ -258,14 +265,13 @@ impl Recorder<'_> {
             return Ok(Kept::Left(Left::Full));
         }
         // A copy opens up what its owner can't read: that would be a change of the tree.
-        if node.status.kind == Kind::File && self.fs.open_file(from.dir, from.name).is_err() {
-            return Ok(Kept::Left(Left::Unreadable));
-        }
+        let is_file = node.status.kind == Kind::File;
+        let file = is_file.then(|| self.fs.open_file(from.dir, from.name)).transpose();
+        let Ok(file) = file else { return Ok(Kept::Left(Left::Unreadable)) };
         let number = self.copied + 1;
         let name = number_name(number);
         let copied = copy_leaf(self.fs, from, At { dir: self.files.as_fd(), name: &name }, node);
-        let after = self.fs.node(from.dir, from.name).map(|node| Seen::from(&node));
-        if copied.is_ok() && after == Ok(Seen::from(node)) {
+        if copied.is_ok() && self.stayed(file.as_ref(), from, node) {
             self.copied = number;
             self.bytes = self.bytes.saturating_add(node.status.allocated);
             return Ok(Kept::Copy(number));

@@ -14,13 +14,13 @@ use super::random::acts;
 use crate::fs::{Fs, OsFs};
 
 /// A live tree whose start is now.
-fn live(place: Where, tree: &str) -> World {
+pub(super) fn live(place: Where, tree: &str) -> World {
     let world = World::new(place, tree);
     OsFs.make_dir(world.run.fd(), "checkpoint".as_ref(), 0o700).expect("made");
     world
 }
 
-fn place(world: &World) -> OwnedFd {
+pub(super) fn place(world: &World) -> OwnedFd {
     OsFs.open_dir(world.run.fd(), "checkpoint".as_ref()).expect("opened")
 }
 
@@ -41,7 +41,7 @@ fn recorded_while(world: &World, (hidden, limits): (&[PathBuf], Limits), over: &
     record(&OsFs, &recording).expect("recorded");
 }
 
-fn settled(world: &World, hidden: &[PathBuf]) -> Checkpointed {
+pub(super) fn settled(world: &World, hidden: &[PathBuf]) -> Checkpointed {
     let root = world.root_fd();
     let run = RunPlace { dir: world.run.fd(), id: RUN };
     let mount = MountPlace { number: MOUNT, root: root.as_fd(), upper: None };
@@ -49,7 +49,7 @@ fn settled(world: &World, hidden: &[PathBuf]) -> Checkpointed {
     settle(&OsFs, &run, &mount, &span, &|_, _, _| Ok(())).expect("settled")
 }
 
-fn told(settled: &Checkpointed) -> Vec<String> {
+pub(super) fn told(settled: &Checkpointed) -> Vec<String> {
     let word = |kind| match kind {
         ChangeKind::Created => "A",
         ChangeKind::Modified => "M",
@@ -61,7 +61,7 @@ fn told(settled: &Checkpointed) -> Vec<String> {
     settled.report.applied.iter().map(line).collect()
 }
 
-fn left(list: &[super::super::checkpoint::Uncovered]) -> Vec<(String, Left)> {
+pub(super) fn left(list: &[super::super::checkpoint::Uncovered]) -> Vec<(String, Left)> {
     list.iter().map(|it| (it.path.display().to_string(), it.left)).collect()
 }
 
