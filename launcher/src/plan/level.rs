@@ -156,8 +156,9 @@ fn protect_loss(policy: &Policy) -> Option<Degradation> {
     let by_user = |rule: &&PatternRule| {
         !matches!(rule.origin, Origin::Profile { .. }) && !rule.pattern.starts_with('!')
     };
+    // What would be buffered in a view is live here.
     let is_live = |spec: &MountSpec| {
-        spec.access == Access::Rw && matches!(spec.backend, BackendSpec::Physical { .. })
+        spec.access != Access::Ro && matches!(spec.backend, BackendSpec::Physical { .. })
     };
     if !policy.mounts.iter().any(is_live) {
         return None;

@@ -104,6 +104,25 @@ fn policy_file_of_a_writable_workspace_needs_a_word() {
     run(&world, &["--workspace", "ro"], "true").ok();
 }
 
+/// The workspace is live here, whether somebody said so or not.
+#[test]
+fn names_that_nothing_protects_need_a_word() {
+    let world = World::new();
+    world.write("home/project/a.c", "host\n");
+    let script = "echo changed >a.c; cat a.c";
+    let named = ["--protect", "*.c"];
+    for live in [&[][..], &["--workspace", "rw"]] {
+        refuses(&world, &[live, &named].concat(), &["can't enforce: protect", "*.c"]);
+        assert_eq!(world.read("a.c"), "host\n");
+    }
+    world.write("policy.toml", "version = 1\n[protect]\nnames = [\"*.c\"]\n");
+    let policy = world.root().join("policy.toml").display().to_string();
+    refuses(&world, &["-p", &policy], &["can't enforce: protect", "policy.toml:3"]);
+    let accepted = [&named[..], &["--best-effort", "protect"]].concat();
+    assert_eq!(run(&world, &accepted, script).ok(), "changed\n");
+    run(&world, &["--workspace", "ro", "--protect", "*.c"], "true").ok();
+}
+
 #[test]
 fn limits_that_nothing_here_keeps_are_refused() {
     let world = World::new();
