@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use endow_policy::{
     Access, AllowWord, BRIDGE_PROGRAMS, BackendSpec, GuestPath, HostPath, Level, Made, MountClass,
-    MountSpec, Origin, Policy,
+    MountSpec, Origin, Policy, SyncMode,
 };
 
 use super::PlanError;
@@ -40,6 +40,7 @@ pub(super) fn narrow(
     beyond.extend(of_network(policy));
     beyond.extend(of_ssh_agent(policy));
     beyond.extend(of_bridges(policy));
+    beyond.extend(of_sync(policy, placement));
     let told = not_buffered(placement);
     let mut kept = Vec::new();
     let mut absent = placement.absent.clone();
@@ -132,6 +133,24 @@ fn of_bridges(policy: &Policy) -> impl Iterator<Item = Beyond> {
         what: format!("--bridge {}: no Unix socket can be connected to", bridge.value),
         origin: Some(bridge.origin.clone()),
     })
+}
+
+/// Changes that were to wait, or to be dropped, where they reach the host at once.
+fn of_sync(policy: &Policy, placement: &Placement) -> Option<Beyond> {
+    let mode = policy.sync.mode;
+    let placed = placement.mounts.iter().find(|placed| is_turned_live(placed))?;
+    let (at, mode) = (&placed.spec.at, (mode != SyncMode::Apply).then(|| mode.word())?);
+    let what = format!(
+        "--sync {mode}: changes below {at} reach the host at once, without a mount; `--workspace rw` shows it live"
+    );
+    Some(Beyond { what, origin: None })
+}
+
+/// Whether nobody asked for it to be buffered or not: here it is live.
+fn is_turned_live(placed: &Placed) -> bool {
+    placed.is_physical()
+        && placed.spec.access == Access::Cow
+        && placed.spec.origin == Origin::Default
 }
 
 /// Whether a program of a bridge stands there, which has a place in a view alone.

@@ -124,6 +124,22 @@ fn names_that_nothing_protects_need_a_word() {
 }
 
 #[test]
+fn changes_can_not_wait_or_be_dropped() {
+    let world = World::new();
+    world.write("home/project/a.c", "host\n");
+    for mode in ["discard", "review", "apply-ok"] {
+        refuses(&world, &["--sync", mode], &[&format!("--sync {mode}: ")]);
+        world.write("policy.toml", &format!("version = 1\n[sync]\nmode = \"{mode}\"\n"));
+        let policy = world.root().join("policy.toml").display().to_string();
+        refuses(&world, &["-p", &policy], &[&format!("--sync {mode}: ")]);
+        run(&world, &["-p", &policy, "--workspace", "ro"], "true").ok();
+    }
+    assert_eq!(world.read("a.c"), "host\n");
+    run(&world, &["--sync", "apply"], "echo changed >a.c").ok();
+    assert_eq!(world.read("a.c"), "changed\n");
+}
+
+#[test]
 fn limits_that_nothing_here_keeps_are_refused() {
     let world = World::new();
     let said = run(&world, &["--pids", "64"], "true");
