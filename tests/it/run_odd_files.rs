@@ -104,6 +104,30 @@ fn odd_files_of_a_linked_work_tree_count_for_nothing() {
     }
 }
 
+/// What a command left of a live workspace's repositories, where one of them is a FIFO or the like.
+#[test]
+fn odd_files_of_repositories_further_down_count_for_nothing() {
+    for (kind, _) in ODD {
+        for at in
+            ["sub/.git", "sub/deep/.git", ".git/worktrees/wt/commondir", ".git/worktrees/wt/HEAD"]
+        {
+            let world = World::new();
+            let script = "git init -q -b main . && git -c user.name=n -c user.email=e commit -q \
+                --allow-empty -m one && git worktree add -q wt && mkdir -p sub/deep";
+            world.bare(script).ok();
+            let odd = world.project().join(at);
+            drop(fs::remove_file(&odd));
+            make(&odd, kind);
+            for options in
+                [&["--workspace", "rw"][..], &[], &["--git", "/g=HEAD,cow,sync=branch:b"]]
+            {
+                let said = run(&world, options, "echo started");
+                assert_eq!(said.stdout, "started\n", "{kind} {at} {options:?}: {}", said.stderr);
+            }
+        }
+    }
+}
+
 /// Without a home the user's policy is read from a place in which anybody may make names.
 #[test]
 fn policy_without_a_home_must_be_the_users() {

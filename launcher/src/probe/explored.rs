@@ -13,13 +13,16 @@ use endow_policy::ProtectSet;
 use endow_vfs::git_dir;
 use rustix::fs::CWD;
 
-use super::file_id;
+use super::{file_id, small_file};
 use crate::plan::host::{DeepName, Noted};
 use crate::sys::identity;
 
 /// Directories one below the other that are looked at. No pattern is so long; what leads on may be called the
 /// same all the way down.
 const DEPTH: usize = 128;
+
+/// The most bytes of a file that leads to a repository: git takes no longer path.
+const LARGEST: u64 = 64 << 10;
 
 /// What was found in a mount, by paths below its root.
 #[derive(Clone)]
@@ -210,7 +213,7 @@ impl Names {
 /// can be changed, and is looked at then.
 fn is_of_work_tree(root: &Path, path: &Path) -> bool {
     let (Some(above), true) = (path.parent(), git_dir::is_file(path)) else { return false };
-    let text = std::fs::read(root.join(path)).unwrap_or_default();
+    let text = small_file::read(&root.join(path), LARGEST).unwrap_or_default();
     let place = git_dir::file_leads_to(&text, above, Some(root));
     place.is_some_and(|place| place.iter().any(|it| it == "worktrees") && root.join(place).is_dir())
 }
@@ -219,7 +222,8 @@ fn is_of_work_tree(root: &Path, path: &Path) -> bool {
 fn is_spared(root: &Path, path: &Path) -> bool {
     let is_of_work_tree =
         path.file_name() == Some("commondir".as_ref()) && path.iter().any(|it| it == "worktrees");
-    is_of_work_tree && std::fs::read(root.join(path)).is_ok_and(|text| text == b"../..\n")
+    let text = || small_file::read(&root.join(path), LARGEST);
+    is_of_work_tree && text().is_ok_and(|text| text == b"../..\n")
 }
 
 fn deep_name(root: &Path, path: &Path) -> Option<DeepName> {

@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
-use std::fs::File;
-use std::io::Read;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
@@ -20,6 +18,7 @@ use crate::confined::{self, Reach};
 use crate::plan::place::PlacedSource;
 use crate::plan::step::{FileId, HostMount};
 use crate::plan::{BorrowedFact, CopyFact, TreeFact, TreeFault};
+use crate::probe::small_file;
 
 /// What the tree of an index is called, before the algorithm.
 pub(super) const INDEX: &str = "git-index-";
@@ -131,13 +130,7 @@ fn borrowed(path: &Path) -> Result<BorrowedFact, TreeFault> {
 
 /// Reads patterns of the host's repository that stand in no tree.
 fn exclude(common: &Path) -> Vec<u8> {
-    let mut text = Vec::new();
-    let read = File::open(common.join("info/exclude"))
-        .and_then(|file| file.take(EXCLUDE_MAX).read_to_end(&mut text));
-    if read.is_err() {
-        text.clear();
-    }
-    text
+    small_file::read(&common.join("info/exclude"), EXCLUDE_MAX).unwrap_or_default()
 }
 
 /// Returns the branches that work trees of the repository stand on.
@@ -146,8 +139,7 @@ pub(crate) fn checked_out(common: &Path) -> Vec<String> {
     let linked = linked.filter_map(|entry| Some(entry.ok()?.path().join("HEAD")));
     let heads = std::iter::once(common.join("HEAD")).chain(linked);
     let branch = |head: PathBuf| {
-        let mut text = String::new();
-        File::open(head).ok()?.take(EXCLUDE_MAX).read_to_string(&mut text).ok()?;
+        let text = String::from_utf8(small_file::read(&head, EXCLUDE_MAX).ok()?).ok()?;
         let name = text.trim_end().strip_prefix("ref:")?.trim_start().strip_prefix(BRANCHES)?;
         Some(name.to_owned())
     };
