@@ -4,6 +4,8 @@
 use std::fs;
 use std::process::Stdio;
 
+use serde_json::json;
+
 use crate::harness::{Running, Said, World, said, soon};
 
 const GIT: &str = "export GIT_CONFIG_COUNT=3 GIT_CONFIG_KEY_0=user.name GIT_CONFIG_VALUE_0=a \
@@ -201,7 +203,8 @@ fn names_too_deep_to_be_looked_at_are_told_to_be_unseen() {
         let script = format!(
             "mkdir -p {deep}; git init -q {deep}; git -C {deep} config core.fsmonitor evil"
         );
-        let said = live(&world, &["-v"], &script);
+        let report = world.root().join("report.json");
+        let said = live(&world, &["--report", report.to_str().expect("text")], &script);
         let left = text(&world, &format!("{deep}/.git/config")).unwrap_or_default();
         assert_eq!(!left.contains("evil"), is_seen, "{depth}: {}", said.stderr);
         assert_eq!(
@@ -210,6 +213,10 @@ fn names_too_deep_to_be_looked_at_are_told_to_be_unseen() {
             "{depth}: {}",
             said.stderr
         );
+        let report = fs::read_to_string(report).expect("a report");
+        let report: serde_json::Value = serde_json::from_str(&report).expect("JSON");
+        let places = if is_seen { json!([]) } else { json!([world.project()]) };
+        assert_eq!(report["unsearched"], places, "{depth}");
     }
 }
 

@@ -48,6 +48,8 @@ pub(crate) struct Finished {
     pub(crate) captured: Option<Capture>,
     /// What the command changed in its copies of repositories' settings, where it had any.
     pub(crate) settings: Option<Vec<LeftSettings>>,
+    /// Live mounts that could not be searched at the end for names that appeared, by their guards' numbers.
+    pub(crate) unsearched: Vec<usize>,
     /// What was connected and refused, when a network was served.
     pub(crate) connections: Option<Log>,
     /// What was asked for and refused, when that was seen.
@@ -105,6 +107,13 @@ impl Report {
             set(&mut value, "trees", landed::value(&sync.trees));
         }
         set(&mut value, "git_settings", git_settings::list(run.settings.as_deref()));
+        let guards = &planned.plan.supervise.guards;
+        let unsearched = run.unsearched.iter().filter_map(|number| guards.get(*number));
+        set(
+            &mut value,
+            "unsearched",
+            unsearched.map(|it| text(it.at.as_path().as_os_str())).collect(),
+        );
         let observed = run.observed.as_ref();
         set(&mut value, "denials", denials::list(observed, run.connections.as_ref()));
         set(&mut value, "denials_left_out", json!(observed.map(|observed| observed.left_out)));
@@ -174,7 +183,7 @@ fn empty() -> Value {
     json!({
         "version": 1, "run": null, "command": null, "outcome": null, "started": null,
         "duration_ms": null, "phases_us": null, "policy": null, "enforcement": null, "environment": null,
-        "descriptors": null, "mounts": null, "changes": null, "sync": null, "checkpoint": null, "trees": null, "git_settings": null, "denials": null,
+        "descriptors": null, "mounts": null, "changes": null, "sync": null, "checkpoint": null, "trees": null, "git_settings": null, "unsearched": null, "denials": null,
         "denials_left_out": null, "bridges": null, "connections": null,
         "resources": null,
     })

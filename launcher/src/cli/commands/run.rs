@@ -207,14 +207,27 @@ fn disordered(error: StateError) -> CommandError {
     CommandError::new(Kind::Setup, "can't put the run's directory in order").cause(error)
 }
 
+/// Does what is done with a state of the user's own.
+fn begin_own(args: &RunArgs, settled: &Settled, output: &Output) {
+    if !args.amendment.is_foreign {
+        tell_homeless(settled, output);
+        left_over::clear(settled.state(), output);
+    }
+}
+
+/// Returns the guard of a mount that could not be searched.
+fn unseen(notice: &Notice) -> Option<usize> {
+    if let Notice::Unseen(guard) = notice { Some(*guard) } else { None }
+}
+
 /// Says what happens while the command runs.
 fn tell_meanwhile(notice: &Notice, planned: &Planned, output: &Output) {
     let told = words::notice(notice, planned);
     match notice {
-        Notice::Lost(_) | Notice::Moved(_) => output.warning(&told),
+        Notice::Lost(_) | Notice::Moved(_) | Notice::Unseen(_) => output.warning(&told),
         // Nobody knows a port that was chosen before it is told.
         Notice::Published(_, port) if port.host_port == 0 => output.notice(&told),
-        Notice::Unseen(_) | Notice::Uncovered(_) => output.notice(&told),
+        Notice::Uncovered(_) => output.notice(&told),
         _ => output.detail(&told),
     }
 }
@@ -240,10 +253,7 @@ pub(crate) fn supervised(
     let mut settled = settled(args, purpose)?;
     let captured = request.captured;
     let mut begun = begin_early(&mut settled, (args, &request), opened);
-    if !args.amendment.is_foreign {
-        tell_homeless(&settled, output);
-        left_over::clear(settled.state(), output);
-    }
+    begin_own(args, &settled, output);
     let planned = stages::decide(settled, request, &mut |sketch| {
         if let Some(begun) = &mut begun {
             begun.go_on(sketch);
@@ -260,9 +270,11 @@ pub(crate) fn supervised(
     drop(earlier);
     let prepare_time = start.elapsed();
     let capture = captured.then(|| prepared.start_capture()).transpose()?;
+    let mut unsearched = Vec::new();
     let mut notify = |notice| {
         events.notice(&notice);
         tell_meanwhile(&notice, &planned, output);
+        unsearched.extend(unseen(&notice));
     };
     let record = recorded::of_run(&planned, &prepared);
     let record = record.map(|record| Record { name: args.name.clone(), ..record });
@@ -295,6 +307,7 @@ pub(crate) fn supervised(
         phases,
         captured,
         settings,
+        unsearched,
         connections,
         observed,
         bridges,
