@@ -87,7 +87,9 @@ mod tests {
         for bad in ["", "refs", "branch:", "branch:-x", "branch:a..b", "branch:a b", "branch:a/"] {
             assert_eq!(LandsAt::parse(bad), None, "{bad}");
         }
-        for bad in ["branch:.a", "branch:a.lock", "branch:a@{1}", "branch:@", "branch:a\n", "branch:HEAD"] {
+        for bad in
+            ["branch:.a", "branch:a.lock", "branch:a@{1}", "branch:@", "branch:a\n", "branch:HEAD"]
+        {
             assert_eq!(LandsAt::parse(bad), None, "{bad}");
         }
     }
