@@ -230,7 +230,7 @@ pub trait Fs: Sync {
     /// Removes one attribute.
     fn remove_attribute(&self, at: At<'_>, name: &OsStr) -> Result<()>;
 
-    /// Sets the permission bits of a name that is no symbolic link.
+    /// Sets the permission bits of a name that is no symbolic link; an empty name is `at` itself.
     fn set_mode_at(&self, at: At<'_>, mode: u32) -> Result<()>;
 
     /// Returns where data begins at or behind `offset`; `None` when none follows.

@@ -237,8 +237,10 @@ impl Fs for OsFs {
 
     fn set_mode_at(&self, at: At<'_>, mode: u32) -> Result<()> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let handle = rustix::fs::openat(at.dir, at.name, flags, Mode::empty())?;
-        let link = format!("/proc/self/fd/{}", handle.as_raw_fd());
+        let open = || rustix::fs::openat(at.dir, at.name, flags, Mode::empty());
+        let handle = (!at.name.is_empty()).then(open).transpose()?;
+        let number = handle.as_ref().map_or(at.dir, AsFd::as_fd).as_raw_fd();
+        let link = format!("/proc/self/fd/{number}");
         rustix::fs::chmodat(CWD, link, Mode::from_raw_mode(mode), AtFlags::empty())
     }
 

@@ -4,6 +4,8 @@
 //! A command may change the tree meanwhile, and goes on to use what it has open of an entry that was
 //! taken away. Nothing is followed, and nothing leads out of the tree or of the layer.
 
+mod moving;
+mod opening;
 #[cfg(test)]
 mod tests;
 
@@ -15,13 +17,14 @@ use std::path::{Path, PathBuf};
 
 use crate::fs::{At, Errno, Fs, Kind, Open, Result, Status, copy_bytes};
 use crate::sync::root::{Closed, Opened, Root};
-use crate::tree::{copy_tree, measure_tree, remove_tree};
+use crate::tree::remove_tree;
+use moving::Moving;
+use opening::open_way;
 
 /// The most bytes that are copied while a command runs, where a layer is on another file system.
 pub const COPIED_AT_ONCE: u64 = 64 << 20;
-/// The most directories one below the other in which two entries of one name are merged.
-const DEPTH: usize = 64;
-
+/// How often an entry is taken again where somebody closes directories as fast as they are opened.
+const TRIES: usize = 16;
 /// Files that are kept open until they are copied.
 const OPEN: usize = 128;
 
@@ -92,25 +95,40 @@ impl HeldLayer {
     }
 
     /// Takes an entry out of the tree. One of the same name that was taken before is replaced, and
-    /// two directories become one.
+    /// two directories become one. What is closed to its owner is opened for the moment.
     ///
     /// # Errors
     /// What keeps it in the tree: another mount on the way, no room for a copy.
     pub fn take(&mut self, fs: &dyn Fs, path: &Path, pace: Pace) -> Result<Taken> {
+        let above = path.parent().ok_or(Errno::INVAL)?;
+        let mut taken = self.take_once(path, Moving { fs, pace, closed: Closed::Stay });
+        for _ in 0..TRIES {
+            if taken != Err(Errno::ACCESS) {
+                break;
+            }
+            let _opened = [&self.root, &self.upper].map(|root| open_way(fs, root.as_fd(), above));
+            taken = self.take_once(path, Moving { fs, pace, closed: Closed::Open });
+        }
+        taken
+    }
+
+    fn take_once(&mut self, path: &Path, moving: Moving<'_>) -> Result<Taken> {
+        let fs = moving.fs;
         let (Some(above), Some(name)) = (path.parent(), path.file_name()) else {
             return Err(Errno::INVAL);
         };
-        let from = match open_above(fs, self.root.as_fd(), above) {
+        let mut tree = Root::new(fs, self.root.as_fd(), Closed::Stay);
+        let from = match tree.dir(above) {
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(Taken::Gone),
             opened => opened?,
         };
         let to = self.way(fs, above)?;
         let (from, to) = (At { dir: from.as_fd(), name }, At { dir: to.as_fd(), name });
-        let moved = move_entry(fs, from, to, pace, 0);
+        let moved = moving.entry(from, to, 0);
         let taken = match moved {
-            Err(Errno::XDEV) => match self.keep_open(fs, from, path, pace)? {
+            Err(Errno::XDEV) => match keep_open(&mut self.open, moving, from, path)? {
                 Some(taken) => taken,
-                None => copy_entry(fs, from, to, pace, 0)?,
+                None => moving.copy(from, to, 0)?,
             },
             moved => moved?,
         };
@@ -119,27 +137,6 @@ impl HeldLayer {
         }
         self.look_like_the_tree(fs, above)?;
         Ok(taken)
-    }
-
-    /// Takes the name of a file away at once, and leaves its bytes for the end.
-    fn keep_open(
-        &mut self,
-        fs: &dyn Fs,
-        from: At<'_>,
-        path: &Path,
-        pace: Pace,
-    ) -> Result<Option<Taken>> {
-        let kind = match fs.status(from.dir, from.name) {
-            Err(Errno::NOENT) => return Ok(Some(Taken::Gone)),
-            found => found?.kind,
-        };
-        if kind != Kind::File || pace == Pace::Whole || self.open.len() >= OPEN {
-            return Ok(None);
-        }
-        let file = fs.open_file(from.dir, from.name)?;
-        fs.unlink(from.dir, from.name)?;
-        self.open.insert(path.to_owned(), file);
-        Ok(Some(Taken::Held))
     }
 
     /// Copies what is still to be copied: nobody writes any more.
@@ -156,6 +153,8 @@ impl HeldLayer {
 
     fn copy_open(&self, fs: &dyn Fs, path: &Path, file: &OwnedFd) -> Result<()> {
         let (above, name) = path.parent().zip(path.file_name()).ok_or(Errno::INVAL)?;
+        // One that was taken meanwhile may be closed.
+        let _opened = open_way(fs, self.upper.as_fd(), above);
         let to = self.way(fs, above)?;
         remove_tree(fs, to.as_fd(), name).map_err(|left| left.errno)?;
         let status = fs.status_of(file.as_fd())?;
@@ -198,6 +197,30 @@ impl HeldLayer {
     }
 }
 
+/// Takes the name of a file away at once, and leaves its bytes for the end.
+fn keep_open(
+    open: &mut BTreeMap<PathBuf, OwnedFd>,
+    Moving { fs, pace, .. }: Moving<'_>,
+    from: At<'_>,
+    path: &Path,
+) -> Result<Option<Taken>> {
+    let kind = match fs.status(from.dir, from.name) {
+        Err(Errno::NOENT) => return Ok(Some(Taken::Gone)),
+        found => found?.kind,
+    };
+    if kind != Kind::File || pace == Pace::Whole || open.len() >= OPEN {
+        return Ok(None);
+    }
+    let file = match fs.open_file(from.dir, from.name) {
+        // A file that is closed itself: nobody writes what can't be read.
+        Err(Errno::ACCESS) => return Ok(None),
+        file => file?,
+    };
+    fs.unlink(from.dir, from.name)?;
+    open.insert(path.to_owned(), file);
+    Ok(Some(Taken::Held))
+}
+
 fn open_above(fs: &dyn Fs, root: BorrowedFd<'_>, path: &Path) -> Result<OwnedFd> {
     let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
     fs.open_below(root, path, Open::List)
@@ -211,73 +234,4 @@ fn make_directory(fs: &dyn Fs, at: BorrowedFd<'_>, name: &OsStr) -> Result<Owned
 fn copy_status(fs: &dyn Fs, dir: BorrowedFd<'_>, status: &Status) -> Result<()> {
     fs.set_mode(dir, (status.mode & 0o777) | 0o700)?;
     fs.set_times(dir, status)
-}
-
-fn move_entry(fs: &dyn Fs, from: At<'_>, to: At<'_>, pace: Pace, depth: usize) -> Result<Taken> {
-    match fs.rename_new(from, to) {
-        Ok(()) => Ok(Taken::Held),
-        Err(Errno::NOENT) => Ok(Taken::Gone),
-        Err(Errno::XDEV) if depth > 0 => copy_entry(fs, from, to, pace, depth),
-        Err(Errno::EXIST) if depth < DEPTH && are_directories(fs, from, to) => {
-            merge(fs, from, to, pace, depth)
-        }
-        Err(Errno::EXIST) => {
-            remove_tree(fs, to.dir, to.name).map_err(|left| left.errno)?;
-            fs.rename_new(from, to).map(|()| Taken::Held)
-        }
-        Err(errno) => Err(errno),
-    }
-}
-
-fn are_directories(fs: &dyn Fs, one: At<'_>, other: At<'_>) -> bool {
-    let is_one =
-        |it: At<'_>| fs.status(it.dir, it.name).is_ok_and(|found| found.kind == Kind::Directory);
-    is_one(one) && is_one(other)
-}
-
-/// Takes what a directory holds into one that was taken before.
-fn merge(fs: &dyn Fs, from: At<'_>, to: At<'_>, pace: Pace, depth: usize) -> Result<Taken> {
-    let (here, there) = (fs.open_dir_here(from.dir, from.name)?, fs.open_dir(to.dir, to.name)?);
-    let mut all = Taken::Held;
-    for entry in fs.list(here.as_fd(), usize::MAX)? {
-        let (from, to) = (
-            At { dir: here.as_fd(), name: &entry.name },
-            At { dir: there.as_fd(), name: &entry.name },
-        );
-        if move_entry(fs, from, to, pace, depth + 1)? == Taken::Later {
-            all = Taken::Later;
-        }
-    }
-    match fs.remove_dir(from.dir, from.name) {
-        // More came meanwhile.
-        Err(Errno::NOTEMPTY) => Ok(Taken::Later),
-        removed => removed.map(|()| all),
-    }
-}
-
-/// Copies an entry to a layer on another file system, and takes it away then.
-fn copy_entry(fs: &dyn Fs, from: At<'_>, to: At<'_>, pace: Pace, depth: usize) -> Result<Taken> {
-    if fs.status(from.dir, from.name).is_err_and(|errno| errno == Errno::NOENT) {
-        return Ok(Taken::Gone);
-    }
-    if fs.status(to.dir, to.name).is_ok() {
-        if depth < DEPTH && are_directories(fs, from, to) {
-            return merge(fs, from, to, pace, depth);
-        }
-        remove_tree(fs, to.dir, to.name).map_err(|left| left.errno)?;
-    }
-    if pace == Pace::AtOnce && bytes(fs, from)? > COPIED_AT_ONCE {
-        return Ok(Taken::Later);
-    }
-    copy_tree(fs, from, to).map_err(|error| error.errno)?;
-    remove_tree(fs, from.dir, from.name).map_err(|left| left.errno)?;
-    Ok(Taken::Held)
-}
-
-fn bytes(fs: &dyn Fs, at: At<'_>) -> Result<u64> {
-    let found = fs.status(at.dir, at.name)?;
-    if found.kind == Kind::Directory {
-        return measure_tree(fs, at.dir, at.name).map(|it| it.bytes);
-    }
-    Ok(found.allocated)
 }

@@ -137,3 +137,85 @@ fn large_directory_of_another_file_system_waits() {
     assert_eq!(taken, Taken::Held);
     assert!(!world.at(".husky").exists() && world.upper.path().join(".husky/x").exists());
 }
+
+fn close(path: &Path, mode: u32) {
+    fs::set_permissions(path, PermissionsExt::from_mode(mode)).expect("bits");
+}
+
+fn bits(path: &Path) -> u32 {
+    fs::symlink_metadata(path).expect("there").permissions().mode() & 0o7777
+}
+
+#[test]
+fn closed_directory_keeps_nothing_and_stays_closed() {
+    both(|world| {
+        if crate::testing::is_root() {
+            return;
+        }
+        for mode in [0o500, 0o555, 0o300, 0o100, 0o400, 0] {
+            world.put("sub/x/.envrc", "evil");
+            close(&world.at("sub/x"), mode);
+            close(&world.at("sub"), mode);
+            assert_eq!(world.take("sub/x/.envrc"), Taken::Held, "{mode:o}");
+            assert_eq!(bits(&world.at("sub")), mode);
+            close(&world.at("sub"), 0o755);
+            assert_eq!(bits(&world.at("sub/x")), mode);
+            close(&world.at("sub/x"), 0o755);
+            assert!(!world.at("sub/x/.envrc").exists(), "{mode:o}");
+            assert_eq!(world.kept("sub/x/.envrc").as_deref(), Some("evil"));
+        }
+        close(world.tree.path(), 0o500);
+        assert_eq!(world.take("sub/x/.envrc"), Taken::Gone);
+        assert_eq!(bits(world.tree.path()), 0o500);
+        close(world.tree.path(), 0o755);
+    });
+}
+
+#[test]
+fn directory_that_is_closed_itself_moves_as_it_is() {
+    both(|world| {
+        if crate::testing::is_root() {
+            return;
+        }
+        let kept = world.upper.path().join(".vscode");
+        for (mode, text) in [(0o500, "1"), (0, "2"), (0o555, "3")] {
+            world.put(".vscode/deep/tasks.json", text);
+            close(&world.at(".vscode/deep"), mode);
+            close(&world.at(".vscode"), mode);
+            assert_eq!(world.take(".vscode"), Taken::Held, "{mode:o}");
+            assert!(!world.at(".vscode").exists());
+            // What was taken before keeps the bits that it had.
+            let first = bits(&kept);
+            assert_eq!(first, 0o500);
+            close(&kept, 0o755);
+            close(&kept.join("deep"), 0o755);
+            assert_eq!(world.kept(".vscode/deep/tasks.json").as_deref(), Some(text));
+            close(&kept.join("deep"), 0o500);
+            close(&kept, first);
+        }
+        world.put(".vscode/x", "x");
+        assert_eq!(world.take(".vscode/x"), Taken::Held);
+        assert_eq!(world.kept(".vscode/x").as_deref(), Some("x"));
+        close(&kept, 0o755);
+        close(&kept.join("deep"), 0o755);
+    });
+}
+
+#[test]
+fn name_of_any_length_is_taken() {
+    both(|world| {
+        let name = "n".repeat(255);
+        world.put(&format!(".claude/{name}/x"), "x");
+        assert_eq!(world.take(&format!(".claude/{name}")), Taken::Held);
+        assert_eq!(world.kept(&format!(".claude/{name}/x")).as_deref(), Some("x"));
+        let deep: String = std::iter::repeat_n("d".repeat(200), 24).map(|it| it + "/").collect();
+        let mut at = world.tree.dir();
+        for name in Path::new(&deep) {
+            OsFs.make_dir(at.as_fd(), name, 0o700).expect("made");
+            at = OsFs.open_dir(at.as_fd(), name).expect("open");
+        }
+        OsFs.create_file(at.as_fd(), ".envrc".as_ref()).expect("made");
+        assert_eq!(world.take(&format!("{deep}.envrc")), Taken::Held);
+        assert!(OsFs.status(at.as_fd(), ".envrc".as_ref()).is_err());
+    });
+}

@@ -15,6 +15,10 @@ use crate::tree::remove_tree;
 /// Directories of the current path that stay open, on both sides; deeper ones are reached again
 /// by `..`.
 const KEPT_OPEN: usize = 64;
+/// The end of the name for files with several names.
+const LINKS: &str = ".links";
+/// The longest name of most file systems.
+const NAME_MAX: usize = 255;
 /// What a directory's owner needs to list it and to name things in it.
 const OPEN: u32 = 0o700;
 
@@ -34,14 +38,14 @@ pub struct CopyError {
 ///
 /// It follows no link, enters no other mount, holds a bounded number of descriptors and leaves
 /// bits of the layer as they were. The new name must be free; until the copy is whole it should be
-/// one that nobody takes for a layer. Next to it the name `to` with `.links` is used meanwhile.
+/// one that nobody takes for a layer. Next to it the name `to` with `.links`, cut where that is too long, is used
+/// meanwhile.
 ///
 /// # Errors
 /// The first name that can't be copied; nothing of the copy is left then, if it can be removed.
 pub fn copy_layer(fs: &dyn Fs, from: At<'_>, to: At<'_>) -> std::result::Result<(), CopyError> {
-    let mut pool = to.name.to_owned();
-    pool.push(".links");
-    let links = Links { at: to.dir, name: pool, dir: None, known: HashSet::new() };
+    let name = pool_name(to.name);
+    let links = Links { at: to.dir, name, dir: None, known: HashSet::new() };
     let mut copying = Copying { fs, from: from.dir, to: to.dir, levels: Vec::new(), links };
     let copied = copying.run(from.name, to.name);
     let failed = copied.map_err(|(name, errno)| CopyError { path: copying.path(name), errno });
@@ -55,6 +59,12 @@ pub fn copy_layer(fs: &dyn Fs, from: At<'_>, to: At<'_>) -> std::result::Result<
         drop(remove_tree(fs, to.dir, to.name));
     }
     whole
+}
+
+fn pool_name(copy: &OsStr) -> OsString {
+    let bytes = copy.as_bytes();
+    let beginning = bytes.get(..NAME_MAX - LINKS.len()).unwrap_or(bytes);
+    [OsStr::from_bytes(beginning), OsStr::new(LINKS)].into_iter().collect()
 }
 
 /// Copies one entry of any kind; a directory as [`copy_layer`] does.

@@ -1,0 +1,108 @@
+//! How an entry gets from the tree to the layer.
+
+use std::os::fd::AsFd;
+
+use super::COPIED_AT_ONCE;
+use super::opening::Opened;
+use super::{Pace, Taken};
+use crate::fs::{At, Errno, Fs, Kind, Result};
+use crate::sync::root::Closed;
+use crate::tree::{copy_tree, measure_tree, remove_tree};
+
+/// The most directories one below the other in which two entries of one name are merged.
+const DEPTH: usize = 64;
+
+/// How entries are moved.
+#[derive(Clone, Copy)]
+pub(super) struct Moving<'a> {
+    pub(super) fs: &'a dyn Fs,
+    pub(super) pace: Pace,
+    /// What becomes of directories whose bits keep their owner out, or from moving them.
+    pub(super) closed: Closed,
+}
+
+impl<'a> Moving<'a> {
+    /// Moves an entry, by a copy where the layer is elsewhere and `depth` says that it is below one.
+    pub(super) fn entry(&self, from: At<'_>, to: At<'_>, depth: usize) -> Result<Taken> {
+        match self.rename(from, to) {
+            Ok(()) => Ok(Taken::Held),
+            Err(Errno::NOENT) => Ok(Taken::Gone),
+            Err(Errno::XDEV) if depth > 0 => self.copy(from, to, depth),
+            Err(Errno::EXIST) if depth < DEPTH && self.are_directories(from, to) => {
+                self.merge(from, to, depth)
+            }
+            Err(Errno::EXIST) => {
+                remove_tree(self.fs, to.dir, to.name).map_err(|left| left.errno)?;
+                self.rename(from, to).map(|()| Taken::Held)
+            }
+            Err(errno) => Err(errno),
+        }
+    }
+
+    /// A directory gets another parent, which is written into it.
+    fn rename(&self, from: At<'_>, to: At<'_>) -> Result<()> {
+        let _opened = self.open(from);
+        self.fs.rename_new(from, to)
+    }
+
+    fn open(&self, at: At<'_>) -> Option<Opened<'a>> {
+        (self.closed == Closed::Open).then(|| Opened::at(self.fs, at)).flatten()
+    }
+
+    fn are_directories(&self, one: At<'_>, other: At<'_>) -> bool {
+        let found = |it: At<'_>| self.fs.status(it.dir, it.name);
+        let is_one = |it: At<'_>| found(it).is_ok_and(|found| found.kind == Kind::Directory);
+        is_one(one) && is_one(other)
+    }
+
+    /// Takes what a directory holds into one that was taken before.
+    fn merge(&self, from: At<'_>, to: At<'_>, depth: usize) -> Result<Taken> {
+        let _opened = [self.open(from), self.open(to)];
+        let fs = self.fs;
+        let here = fs.open_dir_here(from.dir, from.name)?;
+        let there = fs.open_dir(to.dir, to.name)?;
+        let mut all = Taken::Held;
+        for entry in fs.list(here.as_fd(), usize::MAX)? {
+            let (from, to) = (
+                At { dir: here.as_fd(), name: &entry.name },
+                At { dir: there.as_fd(), name: &entry.name },
+            );
+            if self.entry(from, to, depth + 1)? == Taken::Later {
+                all = Taken::Later;
+            }
+        }
+        match fs.remove_dir(from.dir, from.name) {
+            // More came meanwhile.
+            Err(Errno::NOTEMPTY) => Ok(Taken::Later),
+            removed => removed.map(|()| all),
+        }
+    }
+
+    /// Copies an entry to a layer on another file system, and takes it away then.
+    pub(super) fn copy(&self, from: At<'_>, to: At<'_>, depth: usize) -> Result<Taken> {
+        let fs = self.fs;
+        if fs.status(from.dir, from.name).is_err_and(|errno| errno == Errno::NOENT) {
+            return Ok(Taken::Gone);
+        }
+        if fs.status(to.dir, to.name).is_ok() {
+            if depth < DEPTH && self.are_directories(from, to) {
+                return self.merge(from, to, depth);
+            }
+            remove_tree(fs, to.dir, to.name).map_err(|left| left.errno)?;
+        }
+        if self.pace == Pace::AtOnce && self.bytes(from)? > COPIED_AT_ONCE {
+            return Ok(Taken::Later);
+        }
+        copy_tree(fs, from, to).map_err(|error| error.errno)?;
+        remove_tree(fs, from.dir, from.name).map_err(|left| left.errno)?;
+        Ok(Taken::Held)
+    }
+
+    fn bytes(&self, at: At<'_>) -> Result<u64> {
+        let found = self.fs.status(at.dir, at.name)?;
+        if found.kind == Kind::Directory {
+            return measure_tree(self.fs, at.dir, at.name).map(|it| it.bytes);
+        }
+        Ok(found.allocated)
+    }
+}
