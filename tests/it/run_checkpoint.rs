@@ -60,8 +60,13 @@ fn run_recorded(world: &World, options: &[&str], script: &str) -> i32 {
 
 /// Changes a file once the tree is recorded; then endow is killed.
 fn run_killed(world: &World) {
-    let script = "echo in; read go; echo guest >file; echo done; read go";
-    let mut command = world.endow([&LIVE[..], &["--", "sh", "-c", script]].concat());
+    run_killed_after(world, "echo guest >file");
+}
+
+/// Does what the script says once the tree is recorded; then endow is killed.
+fn run_killed_after(world: &World, script: &str) {
+    let script = format!("echo in; read go; {script}; echo done; read go");
+    let mut command = world.endow([&LIVE[..], &["--", "sh", "-c", &script]].concat());
     let mut running = Running::start(command.stdin(std::process::Stdio::piped()));
     running.expect("in");
     soon("the record", || is_recorded(world));
@@ -176,6 +181,37 @@ fn killed_supervisor_leaves_what_an_undo_needs() {
     let world = project();
     let before = tree(&world);
     run_killed(&world);
+    endow(&world, &["undo"]).ok();
+    assert_eq!(tree(&world), before);
+}
+
+const CLOSE: &str =
+    "echo guest >dir/inner; rm -r dir/sub; mkdir -p new/deep; echo n >new/deep/n; rm old/deep/x";
+
+/// endow opens what the command closed to look for protected names: that is no change after the end.
+#[test]
+fn what_happened_in_closed_directories_is_taken_back() {
+    for mode in ["0555", "0400", "0300", "0111", "0"] {
+        let world = project();
+        let before = tree(&world);
+        let script = format!("{CLOSE}; chmod {mode} new/deep new old/deep old dir");
+        assert_eq!(run_recorded(&world, &[], &script), 0);
+        endow(&world, &["undo"]).ok();
+        assert_eq!(tree(&world), before, "{mode}");
+        run_killed_after(&world, &script);
+        endow(&world, &["undo"]).ok();
+        assert_eq!(tree(&world), before, "{mode}: killed");
+    }
+}
+
+#[test]
+fn name_that_is_held_keeps_nothing_from_an_undo() {
+    let world = project();
+    let before = tree(&world);
+    // Enough that the last ones are found when the command has ended.
+    let held = "for it in $(seq 200); do mkdir dir/$it; echo layout >dir/$it/.envrc; done";
+    assert_eq!(run_recorded(&world, &[], &format!("rm dir/inner; {held}; rm -r old")), 0);
+    assert!(!world.project().join("dir/200/.envrc").exists(), "it is taken out");
     endow(&world, &["undo"]).ok();
     assert_eq!(tree(&world), before);
 }

@@ -125,7 +125,7 @@ pub(crate) fn run(
     let mut set = [supervised];
     let spawned = Instant::now();
     // While pid 1 builds the view there is nothing else to do.
-    let recorder = recorded(plan, prepared);
+    let recorder = recorded(plan, prepared, set.first());
     let mut publisher = None;
     let mut file = DenialsFile::of(&prepared.directory());
     let mut noticed = |notice| {
@@ -142,7 +142,7 @@ pub(crate) fn run(
     };
     let ended = supervise::run(&mut set, given.terminal, &mut |_, notice| noticed(notice))
         .map_err(failed("can't supervise"))?;
-    drop((recorder, publisher, filter));
+    drop((publisher, filter));
     let (ended, run_time) = (ended.first().copied().ok_or(SpawnError::Killed)?, spawned.elapsed());
     let ended = if prepared.ran_out_of_memory() { ended.out_of_memory() } else { ended };
     let [supervised] = set;
@@ -150,6 +150,8 @@ pub(crate) fn run(
     if let Some(renewal) = &left.renewal {
         put_back(renewal, planned, notify);
     }
+    // Live mounts were looked through for the last time: what changes from now on is not the run's.
+    drop(recorder);
     Ok(ran(plan, left, (ended, spawned - start, run_time), notify))
 }
 
@@ -325,9 +327,13 @@ fn not_published(error: PublishError) -> CommandError {
 
 /// Starts recording a live workspace. Where that can't be, there is no record, and the end of the
 /// run says that nothing can be taken back.
-fn recorded(plan: &Plan, prepared: &Prepared) -> Option<Recorder> {
+fn recorded(
+    plan: &Plan,
+    prepared: &Prepared,
+    supervised: Option<&Supervised<'_>>,
+) -> Option<Recorder> {
     let (checkpoint, stamp) = (plan.checkpoint.as_ref()?, prepared.stamp()?);
-    Recorder::start(checkpoint, &prepared.directory(), stamp).ok()
+    Recorder::start(checkpoint, (&prepared.directory(), stamp), supervised?).ok()
 }
 
 /// Starts publishing single files. Where that can't be, they are written back at the end.

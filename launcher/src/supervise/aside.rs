@@ -65,12 +65,17 @@ impl Aside {
     pub(super) fn stop_here(&self) {
         sys::processor::call_here(self.pid, || self.stop());
     }
+
+    /// Tells it likewise, and waits until its work is done.
+    pub(super) fn finish(&self) {
+        self.stop();
+        while rustix::io::read(&self.done, &mut [0; 1]) == Err(Errno::INTR) {}
+    }
 }
 
 impl Drop for Aside {
     fn drop(&mut self) {
-        self.stop();
-        while rustix::io::read(&self.done, &mut [0; 1]) == Err(Errno::INTR) {}
+        self.finish();
     }
 }
 
@@ -94,10 +99,14 @@ impl Over {
         while !self.wait(None, None) {}
     }
 
+    /// Returns whether nobody told it: the supervisor died. To be asked when it is over.
+    pub(super) fn is_untold(&self) -> bool {
+        rustix::io::read(&self.0, &mut [0; 1]) == Ok(0)
+    }
+
     /// Waits for the command's end where that is not known: the supervisor died.
     pub(super) fn settle(&self, time: Timeout) {
-        let mut byte = [0; 1];
-        if rustix::io::read(&self.0, &mut byte) == Ok(0) {
+        if self.is_untold() {
             let _ = poll(&mut [], Some(&time));
         }
     }

@@ -1,5 +1,5 @@
 //! The process that records a live workspace while the command already runs, and notes when it
-//! ended.
+//! ended: after the last of its processes, and after endow's own last look at the tree.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
@@ -10,11 +10,12 @@ use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
 use rustix::io::Errno;
 
 use super::aside::Aside;
+use super::run::Supervised;
 use crate::plan::Checkpoint;
 use crate::plan::step::FileId;
 use crate::sys;
 
-/// A recorder, which ends with the run.
+/// A recorder. Dropped, it notes the end, so nothing of endow's may change the tree afterwards.
 #[derive(Debug)]
 pub(crate) struct Recorder {
     _aside: Aside,
@@ -22,7 +23,11 @@ pub(crate) struct Recorder {
 
 impl Recorder {
     /// Starts it for a run whose directory is `run`.
-    pub(crate) fn start(plan: &Checkpoint, run: &Path, stamp: Timespec) -> Result<Self, Errno> {
+    pub(crate) fn start(
+        plan: &Checkpoint,
+        (run, stamp): (&Path, Timespec),
+        supervised: &Supervised<'_>,
+    ) -> Result<Self, Errno> {
         let root = open(plan.source.as_path())?;
         if FileId::from(sys::identity::of(&root)?.parts()) != plan.id {
             return Err(Errno::STALE);
@@ -37,7 +42,9 @@ impl Recorder {
             let recording = Recording { root, place: of, stamp, hidden, limits, is_over: &is_over };
             let recorded = record(&OsFs, &recording);
             over.wait_for();
-            // When the supervisor died, this is the command's end, too.
+            if over.is_untold() {
+                supervised.outlive();
+            }
             checkpoint::ended(&OsFs, of).is_ok() && recorded.is_ok()
         })?;
         Ok(Self { _aside: aside })

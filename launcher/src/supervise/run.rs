@@ -155,6 +155,14 @@ impl<'a> Supervised<'a> {
         self
     }
 
+    /// Waits until nothing changes the tree any more, in a process that stands beside a supervisor that
+    /// died: pid 1 follows that one, and live mounts are looked through when all is gone.
+    pub(super) fn outlive(&self) {
+        let mut pid_1 = [PollFd::new(&self.sandbox.pidfd, PollFlags::IN)];
+        while poll(&mut pid_1, None) == Err(Errno::INTR) {}
+        self.guarding.iter().for_each(Guarding::look_last);
+    }
+
     /// Returns what is left, when nothing changes it any more.
     pub(crate) fn into_parts(self) -> Left {
         self.guarding.iter().for_each(Guarding::stop);
@@ -491,10 +499,4 @@ fn inside(sandbox: &Sandbox) -> Option<Inside<'_>> {
     let descriptors = &sandbox.descriptors;
     let (user, network) = (descriptors.user.as_ref()?, descriptors.network.as_ref()?);
     Some(Inside { user: user.as_fd(), network: network.as_fd(), pid_1: sandbox.pid })
-}
-
-/// Ends endow, and with it the run, when the process that started it ends.
-pub(crate) fn die_with_parent() {
-    let kill = Some(rustix::process::Signal::KILL);
-    let _ = rustix::process::set_parent_process_death_signal(kill);
 }

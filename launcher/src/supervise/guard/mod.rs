@@ -154,6 +154,11 @@ impl Guarding {
         self.aside.stop_here();
     }
 
+    /// Has it take away what must be, and waits for that; what it tells stays to be read.
+    pub(super) fn look_last(&self) {
+        self.aside.finish();
+    }
+
     /// Waits until all is taken away that must be; returns what was since the last call.
     pub(super) fn finish(self) -> Vec<News> {
         let Self { news, mut told, aside, .. } = self;
