@@ -12,25 +12,26 @@ use super::calls::Calls;
 use super::capture::Capture;
 use super::decide::{Decision, State, decide};
 use super::event::{Action, Event, Notice};
-use super::guard::{Guarding, News};
+use super::guard::Guarding;
+use super::left::Left;
 use super::measured::Measured;
-use super::observe::Observed;
 use super::outcome::Ended;
 use super::renew::Renewal;
 use super::rest::Rest;
 use super::stop;
 use super::terminal::{Line, Terminal};
-use crate::adapters::Asked;
 use crate::apply::{Descriptors, MESSAGE_SIZE, Message, Sandbox};
-use crate::network::{Inside, Log, Served};
+use crate::network::{Inside, Served};
 use crate::plan::step::SupervisePlan;
 use crate::sys;
 use crate::sys::signal::{Arrived, SignalSet};
 
 /// The time between TERM and KILL when none was said.
 const GRACE_DEFAULT: Duration = Duration::from_secs(10);
+
 /// How long what the command sent may take to arrive when the command is gone.
 const LINGER: Duration = Duration::from_secs(5);
+
 /// The time in which a terminal's signal has reached every process of its group.
 const ONE_AFTER_ANOTHER: Duration = Duration::from_millis(2);
 
@@ -54,29 +55,6 @@ pub(crate) struct Supervised<'a> {
     beside: Beside,
     rest: Rest,
     ended: Option<Ended>,
-}
-
-/// What is left of a sandbox that has ended.
-#[derive(Debug)]
-pub(crate) struct Left {
-    /// What the command wrote, when that was kept.
-    pub(crate) captured: Option<Capture>,
-    /// The layers of copy-on-write mounts that are in memory.
-    pub(crate) layers: Vec<OwnedFd>,
-    /// Directories of the view, in the order of the plan.
-    pub(crate) handed: Vec<OwnedFd>,
-    /// What was connected and refused, when a network was served.
-    pub(crate) connections: Option<Log>,
-    /// What was asked for over bridges, when any were open.
-    pub(crate) bridges: Option<Asked>,
-    /// What was taken out of live mounts at the very end.
-    pub(crate) held: Vec<News>,
-    /// Where hidden names of live mounts are.
-    pub(crate) renewal: Option<Renewal>,
-    /// What was asked for and refused, when that was seen.
-    pub(crate) observed: Option<Observed>,
-    /// What keeps its namespaces. The kernel takes them apart when it is closed, and whoever closes it waits.
-    pub(crate) namespaces: Vec<OwnedFd>,
 }
 
 impl<'a> Supervised<'a> {
