@@ -38,6 +38,7 @@ mod package;
 mod plan;
 mod run_basic;
 mod run_bridges;
+mod run_by_links;
 mod run_bytes;
 mod run_checkpoint;
 mod run_closed;

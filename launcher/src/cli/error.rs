@@ -127,6 +127,11 @@ impl CommandError {
         }
     }
 
+    /// Adds who asked for one place.
+    fn twice(self, first: &Origin, second: &Origin) -> Self {
+        self.cause(format!("first by {first}")).cause(format!("again by {second}"))
+    }
+
     /// Adds every cause of an error.
     pub(crate) fn because(mut self, error: &dyn std::error::Error) -> Self {
         let mut cause = error.source();
@@ -241,9 +246,7 @@ impl From<ComposeError> for CommandError {
             }
             ComposeError::Cycle { origin, .. } => this.asked_by(origin),
             ComposeError::Place { origin, source, .. } => this.asked_by(origin).cause(source),
-            ComposeError::MountedTwice { first, second, .. } => {
-                this.cause(format!("first by {first}")).cause(format!("again by {second}"))
-            }
+            ComposeError::MountedTwice { first, second, .. } => this.twice(first, second),
             ComposeError::StillAllowed { origin, .. }
             | ComposeError::KeyStillChosen { origin, .. } => {
                 error.hints().into_iter().fold(this.asked_by(origin), Self::hint)
@@ -378,6 +381,7 @@ impl From<PlanError> for CommandError {
                 .cause(format!("a command that may write {within} could have made it"))
                 .asked_by(&origin)
                 .hint(format!("if you made it, grant {to} itself; otherwise remove the link")),
+            PlanError::MountedTwice { first, second, .. } => this.twice(&first, &second),
             PlanError::PolicyByLink { link, within, to, .. } => this
                 .cause(format!("a command that may write {within} could change the link {link}"))
                 .hint(format!("name the file itself: {to}")),
@@ -442,6 +446,7 @@ fn kind_of(error: &PlanError) -> Kind {
         | PlanError::MountBelow { .. }
         | PlanError::Unenforceable { .. } => Kind::Unenforceable,
         PlanError::Unprobed(_) | PlanError::UnaskedRegistry(_) => Kind::Bug,
+        PlanError::MountedTwice { second, .. } if !second.is_flag() => Kind::Policy,
         PlanError::PolicyByLink { .. } => Kind::Policy,
         PlanError::UnknownLoss { .. } | PlanError::NotAsEarlier { .. } => Kind::Usage,
         _ => Kind::Setup,

@@ -25,6 +25,9 @@ pub enum PlanError {
     /// A source lies behind a link that a command may have made.
     #[error("link leads out of a writable mount: {link}")]
     PlantedLink { link: HostPath, to: HostPath, within: HostPath, origin: Origin },
+    /// Two entries of one source stand at one path, to which links led.
+    #[error("mounted twice: {at}")]
+    MountedTwice { at: GuestPath, first: Origin, second: Origin },
     /// A policy file lies behind a link that a command may change.
     #[error("policy file is named by a link in a writable mount: {file}")]
     PolicyByLink { file: HostPath, link: HostPath, within: HostPath, to: HostPath },

@@ -42,6 +42,7 @@ mod skeleton;
 pub mod ssh_agent;
 mod standing;
 pub mod step;
+mod stronger;
 mod supervise;
 pub mod switches;
 mod tree;

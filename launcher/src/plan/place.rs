@@ -11,6 +11,7 @@ use super::awaited::{self, AwaitedMount};
 use super::host::{Found, HostFacts, PathFact};
 use super::made::is_without_room;
 use super::step::{FileId, HostMount, Source};
+use super::stronger::{Brought, keep_stronger};
 use super::tree::{TreeFact, place_tree};
 use super::{PlanError, planted, skeleton};
 
@@ -183,9 +184,10 @@ pub fn place(mounts: &[MountSpec], host: &HostFacts) -> Result<Placement, PlanEr
             placement.absent.push(spec.at.clone());
             continue;
         }
-        all.extend(place_one((spec, mounts), host, &mut placement)?);
+        let placed = place_one((spec, mounts), host, &mut placement)?;
+        all.extend(placed.map(|placed| Brought { is_by_name: placed.spec.at == spec.at, placed }));
     }
-    placement.set_mounts(keep_stronger(all));
+    placement.set_mounts(keep_stronger(all)?);
     let is_needless =
         |placed: &Placed| is_repeated(placed, &placement) || is_without_room(placed, &placement);
     if placement.mounts.iter().any(is_needless) {
@@ -356,20 +358,6 @@ fn missing(
         }),
         _ => Err(PlanError::MissingSource { path: source.clone(), origin: spec.origin.clone() }),
     }
-}
-
-/// Two grants that lead to one place through links: what was granted by name wins over what a
-/// link led to, and between two of those the one with more access.
-fn keep_stronger(mut all: Vec<Placed>) -> Vec<Placed> {
-    all.sort_by(|a, b| a.spec.at.cmp(&b.spec.at));
-    all.dedup_by(|later, kept| {
-        let is_same = later.spec.at == kept.spec.at;
-        if is_same && later.spec.access > kept.spec.access {
-            std::mem::swap(later, kept);
-        }
-        is_same
-    });
-    all
 }
 
 /// A mount that shows what the mount above it shows already, with the same rules, is left out:
