@@ -41,6 +41,21 @@ fn output_that_no_tree_can_hold_fails_its_action() {
     assert_eq!(project.read("out/sub/file"), "made\n");
 }
 
+#[test]
+fn output_that_is_a_link_out_by_way_of_another_fails_its_action() {
+    let project = Project::new("");
+    project.write("dir/file", "inside\n");
+    std::os::unix::fs::symlink("..", project.path("ext")).expect("a link");
+    std::os::unix::fs::symlink("dir", project.path("alias")).expect("a link");
+    for (target, code) in [("../ext/f", 1), ("../ext", 1), ("../alias/file", 0), ("../dir/file", 0)]
+    {
+        let said = built(&project, "out/", &format!("mkdir out; ln -s {target} out/link"));
+        assert_eq!(said.code, code, "{target}: {said:?}");
+        assert_eq!(said.stderr.contains("leads out of the project"), code != 0, "{said:?}");
+        assert_eq!(project.path("out/link").is_symlink(), code == 0, "{target}");
+    }
+}
+
 /// Of what is hidden from builds nothing is known but that it is there.
 #[test]
 fn what_a_user_keeps_in_an_output_directory_stays() {

@@ -111,3 +111,32 @@ fn links_of_a_live_workspace_to_protected_names_outside_wait_as_well() {
     said(&mut world.endow(["apply", "out"])).ok();
     assert_eq!(["out", "src/out"].map(is_there), [true, false]);
 }
+
+/// What the user linked to is theirs; a new link by way of it is the command's.
+#[test]
+fn new_links_that_lead_out_by_way_of_others_are_not_written_back() {
+    let world = World::new();
+    world.write("home/outside/f", "mine\n");
+    world.write("home/project/dir/file", "inside\n");
+    world.bare("ln -s ../outside ext; ln -s ../../outside dir/ext; ln -s dir alias").ok();
+    let out = ["ext/f", "ext", "dir/ext/f", "alias/ext", "new/f"];
+    let inside = ["dir/file", "alias/file", "alias", "new/in"];
+    let link = |(number, target): (usize, &&str)| format!("ln -s {target} {number}");
+    let links: Vec<String> = out.iter().chain(&inside).enumerate().map(link).collect();
+    let script = format!(
+        "ln -s dir/ext new-out; mkdir new; ln -s ../ext/f new/f; ln -s ../dir new/in; {}",
+        links.join("; ")
+    );
+    assert!(world.run(&[], &script).fails(121).contains("7 refused"));
+    let is_there = |name: &str| world.project().join(name).is_symlink();
+    for (number, target) in out.iter().enumerate() {
+        assert!(!is_there(&number.to_string()), "{target}");
+    }
+    for (number, target) in inside.iter().enumerate() {
+        assert!(is_there(&(out.len() + number).to_string()), "control: {target}");
+    }
+    assert!(!is_there("new/f") && !is_there("new-out") && is_there("new/in"));
+    world.run(&[], "touch -h ext alias; touch dir/other").ok();
+    assert!(is_there("ext") && is_there("dir/ext"), "what was there before stays");
+    assert_eq!(world.read("dir/other"), "");
+}

@@ -8,7 +8,7 @@ use super::{GitTraps, Sides};
 use crate::git_dir;
 
 /// Links in a row that are followed; the kernel follows as many (path_resolution(7)).
-const LINKS: usize = 40;
+pub(super) const LINKS: usize = 40;
 /// A link that git would write through.
 const INSIDE: &str = "a link in a git directory";
 /// A link by which others would.

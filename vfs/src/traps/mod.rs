@@ -2,6 +2,7 @@
 
 mod git;
 mod link;
+mod out;
 mod sides;
 
 pub use git::GitTraps;

@@ -49,6 +49,20 @@ impl<'a> Sides<'a> {
         Self { fs, new: Some(new), layer: None, tree }
     }
 
+    /// Returns the tree without what is new.
+    pub(super) fn tree_alone(&self) -> Self {
+        Self { new: None, layer: None, ..*self }
+    }
+
+    /// Returns whether the tree has a directory, and no link on the way to it.
+    pub(super) fn has_directory(&self, path: &Path) -> Result<bool> {
+        match self.open(self.tree, path) {
+            Ok(_) => Ok(true),
+            Err(errno) if errno == Errno::LOOP || is_absent(errno) => Ok(false),
+            Err(errno) => Err(errno),
+        }
+    }
+
     /// Returns whether a side has a name, or may have it: a command can close directories.
     pub(super) fn has(&self, above: &Path, name: &str) -> bool {
         self.new.is_some_and(|new| new.has(&above.join(name)))

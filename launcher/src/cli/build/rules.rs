@@ -1,6 +1,7 @@
 //! What an action may not see of the project, and may not leave there, whoever states it: the file that
 //! does needs no trust.
 
+use std::ffi::OsString;
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 
@@ -59,9 +60,7 @@ impl Rules {
             _ if path.split('/').any(|name| name.starts_with(PREFIX)) => {
                 Some(format!("{path}: names that begin with `{PREFIX}` are endow's own"))
             }
-            Leaf::Symlink { target } if leads_out(path, target) => {
-                Some(format!("{path}: the link leads out of the project: {target}"))
-            }
+            Leaf::Symlink { target } if leads_out(path, target) => Some(led_out(path, target)),
             _ => self.refuses(path),
         }
     }
@@ -79,14 +78,24 @@ impl Rules {
 
     fn traps(&self, leaves: &[(String, Leaf)], project: BorrowedFd<'_>) -> Option<String> {
         let link = |leaf: &Leaf| match leaf {
-            Leaf::Symlink { target } => Some(target.into()),
+            Leaf::Symlink { target } => Some(OsString::from(target)),
             Leaf::File { .. } => None,
         };
         let new: NewNames = leaves.iter().map(|(path, leaf)| (path.into(), link(leaf))).collect();
         let sides = Sides::with_new(&OsFs, &new, project);
         let git = GitTraps::new(sides);
         let protected = |path: &Path| self.protect.guarding(path).map(|rule| rule.pattern.clone());
-        let links = LinkTraps::new((sides, vec![self.directory.clone()]), &git, &protected);
+        let roots = vec![self.directory.clone()];
+        let links = LinkTraps::new((sides, roots.clone()), &git, &protected);
+        let leads_out = |path: &str, leaf: &Leaf| {
+            let lead_out = |target: OsString| sides.lead_out(Path::new(path), &target, &roots);
+            link(leaf).is_some_and(|target| lead_out(target).unwrap_or(true))
+        };
+        if let Some((path, Leaf::Symlink { target })) =
+            leaves.iter().find(|it| leads_out(&it.0, &it.1))
+        {
+            return Some(led_out(path, target));
+        }
         leaves.iter().find_map(|(path, leaf)| {
             let at = Path::new(path);
             let why = match leaf {
@@ -99,6 +108,10 @@ impl Rules {
             Some(format!("{path}: git or another program follows or runs it later ({})", why?))
         })
     }
+}
+
+fn led_out(path: &str, target: &str) -> String {
+    format!("{path}: the link leads out of the project: {target}")
 }
 
 /// Returns whether a link leads out of the directory of the build, or may: after a name that is a link itself, `..`

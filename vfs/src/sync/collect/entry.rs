@@ -12,6 +12,7 @@ use crate::sync::root::Dir;
 use crate::sync::{
     Attributed, Change, ChangeKind, Conflict, Differs, Directory, Refusal, Seen, SyncError,
 };
+use crate::traps::Sides;
 
 /// An entry of the layer.
 pub(super) struct Found<'d, 'a> {
@@ -326,12 +327,21 @@ impl<'a> Collector<'a> {
             let target = target.map_err(io("read", &found.path))?;
             let leads_out = match self.source.absent {
                 Some(absent) => absent.leads_out(&found.path, &target),
-                None => refuse::leads_out(&found.path, &target),
+                None => self.leads_out(&found.path, &target)?,
             };
             return Ok(leads_out.then_some(Refusal::LinkOut));
         }
         let host = host.map(|host| host.mode);
         Ok(refuse::set_id(status.kind, status.mode, host, entry.parent.mode))
+    }
+
+    /// Links that lead on are followed: the host's stay where they are.
+    fn leads_out(&self, path: &Path, target: &OsStr) -> Result<bool, SyncError> {
+        if refuse::leads_out(path, target) {
+            return Ok(true);
+        }
+        let sides = Sides::new(self.fs, Some(self.source.upper), self.source.root);
+        sides.lead_out(path, target, &[]).map_err(io("look at", path))
     }
 
     fn group(&mut self, found: &Found<'_, 'a>, equal: Option<Seen>, is_shared: bool) {
