@@ -43,6 +43,12 @@ fn home_is_granted_by_any_of_its_paths() {
         }
     }
     let world = linked_home();
+    let at = world.home().display().to_string();
+    let told =
+        run(&world, &["--rw", &at], "cat ~/file; ls ~/.gitconfig 2>/dev/null; echo new >~/new");
+    assert_eq!(told.stdout, "host\n", "the home leads there: {}", told.stderr);
+    assert!(world.home().join("new").exists());
+    let world = linked_home();
     let control = run(&world, &[], "cat ~/file 2>/dev/null; echo new >~/new && echo made");
     assert_eq!(control.ok(), "made\n", "control: it is private where nobody grants it");
     assert!(!world.home().join("new").exists());

@@ -183,7 +183,7 @@ fn in_place(placed: &Placed, host: &HostFacts) -> Expressed {
         (BackendSpec::Copy { .. }, Some(source)) => kept(as_it_is(spec, source.clone())),
         (BackendSpec::Made { made: Made::SshAgent | Made::Bridges }, _) => Expressed::LeftOut,
         _ if is_of_bridge(at) => Expressed::LeftOut,
-        (BackendSpec::Made { .. }, _) => match host.paths.get(&at.to_host()).and_then(file) {
+        (BackendSpec::Made { .. }, _) => match found_at(at, host).and_then(file) {
             Some(source) => kept(as_it_is(spec, source)),
             None => Expressed::LeftOut,
         },
@@ -244,6 +244,13 @@ fn as_it_is(spec: &MountSpec, source: PlacedSource) -> Placed {
         ..spec.clone()
     };
     Placed { spec, source: Some(source), tree: None }
+}
+
+/// Returns what the host has at a place, to which links may lead.
+fn found_at<'h>(at: &GuestPath, host: &'h HostFacts) -> Option<&'h PathFact> {
+    let path = at.to_host();
+    let led = || host.paths.values().find(|fact| fact.resolved == path);
+    host.paths.get(&path).or_else(led)
 }
 
 fn file(fact: &PathFact) -> Option<PlacedSource> {

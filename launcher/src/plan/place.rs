@@ -244,9 +244,10 @@ fn place_one(
         }
         BackendSpec::Copy { host: source } => place_copy(spec, source, host, placement),
         BackendSpec::Private { .. } => Ok(Some(place_private(spec, host, placement))),
-        BackendSpec::Memory { .. } | BackendSpec::Made { .. } => {
+        BackendSpec::Memory { .. } => {
             Ok(Some(Placed { spec: spec.clone(), source: None, tree: None }))
         }
+        BackendSpec::Made { .. } => Ok(Some(place_made(spec, host))),
         BackendSpec::Cgroup if !host.cgroup.is_own => Ok(None),
         BackendSpec::Cgroup => Ok(Some(Placed { spec: spec.clone(), source: None, tree: None })),
         BackendSpec::Git { .. } | BackendSpec::Cas { .. } => {
@@ -325,6 +326,19 @@ fn place_private(spec: &MountSpec, host: &HostFacts, placement: &mut Placement) 
         spec.at = fact.resolved.to_guest();
     }
     Placed { spec, source: None, tree: None }
+}
+
+/// A file that is made stands where links of the host lead on the way to it, as what is mounted there does.
+fn place_made(spec: &MountSpec, host: &HostFacts) -> Placed {
+    let led = |above: GuestPath| {
+        let fact = host.paths.get(&above.to_host())?;
+        let is_led = !fact.links.is_empty() && matches!(fact.found, Found::Directory(_));
+        let below = is_led.then(|| spec.at.below(&above)).flatten()?;
+        fact.resolved.to_guest().join(below).ok()
+    };
+    let at = std::iter::successors(spec.at.parent(), GuestPath::parent).find_map(led);
+    let at = at.unwrap_or_else(|| spec.at.clone());
+    Placed { spec: MountSpec { at, ..spec.clone() }, source: None, tree: None }
 }
 
 /// The view's own `/proc` has links of its own.
