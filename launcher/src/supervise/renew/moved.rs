@@ -13,7 +13,7 @@ use endow_policy::HostPath;
 use endow_vfs::fs::{At, Fs, Open, OsFs, Status};
 use endow_vfs::names::{Foreign, NameRules, WalkOptions, walk};
 use rustix::fs::{AtFlags, Gid, Uid, chownat, fstat};
-use rustix::io::Errno;
+use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use rustix::process::geteuid;
 
 use super::super::watch::Opened;
@@ -53,6 +53,30 @@ struct Place {
     directory: OwnedFd,
     /// The path of the directory on the host.
     path: PathBuf,
+    /// What its mode was, where it is opened up for a while.
+    mode: Option<u32>,
+}
+
+impl Place {
+    /// Opens a directory as it is held; one that the command has closed to its owner is opened up.
+    fn held(held: BorrowedFd<'_>, path: PathBuf) -> Option<Self> {
+        let mode = OsFs.status_of(held).ok()?.mode;
+        let is_opened = is_closed(mode) && OsFs.set_mode(held, mode | TAKE).is_ok();
+        let directory = OsFs.open_handle(held, OsStr::new(".")).ok()?;
+        Some(Self { directory, path, mode: is_opened.then_some(mode) })
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let close = |mode| OsFs.set_dir_mode(self.directory.as_fd(), OsStr::new("."), mode);
+        // It stays open where the host took it away meanwhile.
+        let _ = self.mode.map(close);
+    }
+}
+
+fn is_closed(mode: u32) -> bool {
+    mode & TAKE != TAKE && !geteuid().is_root()
 }
 
 impl Renewal {
@@ -78,8 +102,7 @@ impl Renewal {
                 if path == renew.directory()?.as_path() {
                     return None;
                 }
-                let directory = OsFs.open_handle(*held, OsStr::new(".")).ok();
-                let place = directory.map(|directory| Place { directory, path });
+                let place = Place::held(*held, path);
                 away(place.filter(|it| is_in(&it.directory, renew.name(), id)))
             }
             Ok(Opened::Own(directory)) if is_in(directory, renew.name(), id) => None,
@@ -105,16 +128,14 @@ impl Away<'_> {
         let name = self.renew.name().ok_or(Errno::INVAL)?;
         let root = OsFs.open_canonical(self.renew.source.as_path())?;
         let model = OsFs.status_of(directory.as_fd())?;
-        let mut way = Way { made: Vec::new() };
+        let mut way = Way { made: Vec::new(), opened: Vec::new() };
         let above = self.renew.path.parent().unwrap_or(Path::new(""));
         let moved = way.lead(&root, above, &model).and_then(|to| {
             if !is_in(directory, Some(name), self.id) {
                 return Err(Errno::NOENT);
             }
-            let to = At { dir: to.as_fd(), name };
-            opened_up(directory, &model, || {
-                OsFs.rename_new(At { dir: directory.as_fd(), name }, to)
-            })
+            let from = At { dir: directory.as_fd(), name };
+            OsFs.rename_new(from, At { dir: to.as_fd(), name })
         });
         if moved.is_err() {
             way.take_back();
@@ -123,27 +144,12 @@ impl Away<'_> {
     }
 }
 
-/// Does something in a directory that the command may have closed to its owner.
-fn opened_up(
-    directory: &OwnedFd,
-    model: &Status,
-    work: impl Fn() -> Result<(), Errno>,
-) -> Result<(), Errno> {
-    let chmod = |mode| OsFs.set_dir_mode(directory.as_fd(), OsStr::new("."), mode);
-    match work() {
-        Err(Errno::ACCESS) if model.mode & TAKE != TAKE => {
-            chmod(model.mode | TAKE)?;
-            let done = work();
-            done.and(chmod(model.mode))
-        }
-        done => done,
-    }
-}
-
 /// Directories that lead to where a name was.
 struct Way {
     /// Those that were made for it.
     made: Vec<(OwnedFd, OsString)>,
+    /// Those that are opened up for a while, with their modes.
+    opened: Vec<(OwnedFd, u32)>,
 }
 
 impl Way {
@@ -152,6 +158,7 @@ impl Way {
         let open =
             |at: &OwnedFd, name: &OsStr| OsFs.open_below(at.as_fd(), Path::new(name), Open::Handle);
         let mut at = open(root, OsStr::new("."))?;
+        self.open_up(root, OsStr::new("."), &at)?;
         for name in path {
             let next = match open(&at, name) {
                 Err(Errno::NOENT) => {
@@ -160,17 +167,39 @@ impl Way {
                     self.made.push((at, name.to_owned()));
                     made
                 }
-                opened => opened?,
+                opened => {
+                    let opened = opened?;
+                    self.open_up(&at, name, &opened)?;
+                    opened
+                }
             };
             at = next;
         }
         Ok(at)
     }
 
-    fn take_back(self) {
+    /// Opens up what the command may have closed to its owner.
+    fn open_up(&mut self, at: &OwnedFd, name: &OsStr, opened: &OwnedFd) -> Result<(), Errno> {
+        let mode = OsFs.status_of(opened.as_fd())?.mode;
+        if is_closed(mode) && OsFs.set_dir_mode(at.as_fd(), name, mode | TAKE).is_ok() {
+            self.opened.push((fcntl_dupfd_cloexec(opened, 0)?, mode));
+        }
+        Ok(())
+    }
+
+    fn take_back(&self) {
         for (above, name) in self.made.iter().rev() {
             // One that holds something by now stays.
             let _ = OsFs.remove_dir(above.as_fd(), name);
+        }
+    }
+}
+
+impl Drop for Way {
+    fn drop(&mut self) {
+        for (directory, mode) in self.opened.iter().rev() {
+            // It stays open where the host took it away meanwhile.
+            let _ = OsFs.set_dir_mode(directory.as_fd(), OsStr::new("."), *mode);
         }
     }
 }
@@ -209,7 +238,8 @@ fn search(away: &mut [Away<'_>]) {
                 continue;
             };
             if let Some(it) = away.iter_mut().find(|it| it.id == id) {
-                it.place = Some(Place { directory, path: source.as_path().join(above) });
+                let path = source.as_path().join(above);
+                it.place = Some(Place { directory, path, mode: None });
             }
         }
     }

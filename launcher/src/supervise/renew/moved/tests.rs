@@ -99,17 +99,33 @@ fn nothing_is_replaced() {
     assert_eq!(tree.read("moved/s").as_deref(), Some("secret"));
 }
 
+/// The command can close its own directories on the way, too.
 #[test]
-fn directory_that_is_closed_to_its_owner_gives_it_back() {
-    let tree = Tree::new(&["conf/s"]);
-    let watched = tree.watch(&["conf/s"]);
-    tree.rename("conf", "moved");
-    let moved = tree.root().join("moved");
-    fs::set_permissions(&moved, Permissions::from_mode(0o500)).expect("chmod");
-    assert_eq!(watched.put_back(&hides), [back(0, "/w/moved/s")]);
-    let mode =
-        |path: &str| fs::metadata(tree.root().join(path)).expect("there").permissions().mode();
-    assert_eq!((mode("moved") & 0o777, mode("conf") & 0o777), (0o500, 0o700));
+fn directories_that_are_closed_to_their_owner_give_it_back() {
+    for closed in [0o500, 0o0] {
+        let tree = Tree::new(&["conf/s", "a/b/conf/.env"]);
+        let watched = tree.watch(&["conf/s", "a/b/conf/.env"]);
+        tree.rename("conf", "moved");
+        tree.rename("a/b", "vendor");
+        let chmod = |path: &str, mode| {
+            let mode = Permissions::from_mode(mode);
+            fs::set_permissions(tree.root().join(path), mode).expect("chmod");
+        };
+        chmod("moved", closed);
+        chmod("a", closed);
+        chmod(".", 0o500);
+        let expected = [back(0, "/w/moved/s"), back(1, "/w/vendor/conf/.env")];
+        assert_eq!(watched.put_back(&hides), expected);
+        let mode = |path: &str| {
+            let found = fs::metadata(tree.root().join(path)).expect("there");
+            found.permissions().mode() & 0o777
+        };
+        assert_eq!([mode("moved"), mode("a"), mode(".")], [closed, closed, 0o500]);
+        chmod("a", 0o700);
+        chmod(".", 0o700);
+        assert_eq!(tree.read("conf/s").as_deref(), Some("secret"));
+        assert_eq!(tree.read("a/b/conf/.env").as_deref(), Some("secret"));
+    }
 }
 
 /// More directories than are held open are looked for by what is in them.
