@@ -66,6 +66,7 @@ mod run_limits;
 mod run_link_traps;
 mod run_live_git;
 mod run_live_names;
+mod run_live_traps;
 mod run_many;
 mod run_merge;
 mod run_mounts;

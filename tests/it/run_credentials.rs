@@ -137,6 +137,28 @@ fn settings_of_linked_work_trees_are_copied_too() {
     }
 }
 
+/// A linked work tree has submodules of its own, below what the repository keeps for it.
+#[test]
+fn settings_of_submodules_of_linked_work_trees_are_copied_too() {
+    let repository = Repository::new();
+    let script = "export GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=protocol.file.allow GIT_CONFIG_VALUE_0=always
+        git init -q ../other; git -C ../other -c user.name=a -c user.email=b commit -q --allow-empty -m o
+        git submodule --quiet add $PWD/../other s; git commit -qm s; git worktree add -q ../tree
+        cd ../tree; git submodule --quiet update --init; cd s; git submodule --quiet add $PWD/../../other n
+        for it in . n; do git -C $it config http.extraHeader canary; done";
+    repository.0.bare(script).ok();
+    let modules = repository.0.project().join(".git/worktrees/tree/modules");
+    for place in ["s", "s/modules/n"] {
+        let control = fs::read_to_string(modules.join(place).join("config"));
+        assert!(control.is_ok_and(|text| text.contains("canary")), "control: {place}");
+    }
+    for workspace in ["cow", "ro", "rw"] {
+        let options = ["--workspace", workspace];
+        let found = said(&mut repository.endow(&options, "grep -r canary .git/worktrees; true"));
+        assert_eq!(found.ok(), "", "{workspace}");
+    }
+}
+
 /// A mount over a name goes with the name, which git gives to another file.
 #[test]
 fn settings_that_the_host_replaces_are_not_shown() {

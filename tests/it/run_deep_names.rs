@@ -22,7 +22,8 @@ fn workspace() -> World {
         git init -q -b main lib; (cd lib; git commit -q --allow-empty -m lib); mv lib ../lib
         git submodule --quiet add ../lib sub; echo theirs >.git/modules/sub/hooks/pre-push
         for it in packages/a/.git mirror.git; do echo theirs >$it/hooks/pre-push; done
-        git commit -q --allow-empty -m first; git worktree add -q ../tree 2>/dev/null; git worktree add -q tree2";
+        git commit -q --allow-empty -m first; git worktree add -q ../tree 2>/dev/null; git worktree add -q tree2
+        cd ../tree; git submodule --quiet update --init";
     bare(&world, script).ok();
     world
 }
@@ -93,6 +94,31 @@ const ATTACKS: &[(&str, &str)] = &[
     (
         ".git/modules/new/hooks/update",
         "git init -q --bare .git/modules/new; echo evil >.git/modules/new/hooks/update",
+    ),
+    (".git/modules/sub/commondir", "echo evil >.git/modules/sub/commondir"),
+    (
+        ".git/worktrees/tree/modules/sub/config",
+        "cd .git/worktrees/tree/modules/sub; rm -f config; echo evil >config",
+    ),
+    (
+        ".git/worktrees/tree/modules/sub/hooks/update",
+        "echo evil >.git/worktrees/tree/modules/sub/hooks/update",
+    ),
+    (
+        ".git/worktrees/tree/modules/sub/commondir",
+        "echo evil >.git/worktrees/tree/modules/sub/commondir",
+    ),
+    (
+        ".git/worktrees/tree/modules/sub/modules/new/config",
+        "cd .git/worktrees/tree/modules/sub; git init -q --bare modules/new; echo evil >modules/new/config",
+    ),
+    (
+        ".git/worktrees/tree/x/new/config",
+        "git init -q --bare .git/worktrees/tree/x/new; echo evil >.git/worktrees/tree/x/new/config",
+    ),
+    (
+        "mirror.git/worktrees/new/modules/a/config",
+        "cd mirror.git; git init -q --bare worktrees/new/modules/a; echo evil >worktrees/new/modules/a/config",
     ),
     (".git/worktrees/tree/commondir", "echo evil >.git/worktrees/tree/commondir"),
     (".git/worktrees/tree/config", "echo evil >.git/worktrees/tree/config"),

@@ -87,18 +87,25 @@ fn says_so(settings: &Path) -> bool {
     names.into_iter().any(|name| name == b"core.repositoryformatversion")
 }
 
-/// Returns the directories of git's that a repository has for its submodules, and these for theirs,
-/// below the root, as far as `is_one` takes them for such; no link is followed.
+/// Where a repository keeps those of its submodules: for its own work tree, and for each that is linked
+/// (`worktrees/NAME/modules`).
+const KEPT: [&str; 2] = ["modules", "worktrees"];
+
+/// Returns the directories of git's that a repository has for its submodules, in any of its work trees, and
+/// these for theirs, below the root, as far as `is_one` takes them for such; no link is followed.
 pub fn submodules(root: &Path, directory: &Path, is_one: &dyn Fn(&Path) -> bool) -> Vec<PathBuf> {
+    let kept = |of: &Path, depth| KEPT.map(|name| (of.join(name), depth));
     let mut found = Vec::new();
-    let mut pending = vec![(directory.join("modules"), 0)];
+    let mut pending = Vec::from(kept(directory, 0));
     while let Some((above, depth)) = pending.pop() {
         // A submodule's name may have slashes.
         for below in directories(root, &above).into_iter().filter(|_| depth < DEPTH) {
-            let is_repository = is_one(&root.join(&below));
-            let next = if is_repository { below.join("modules") } else { below.clone() };
-            found.extend(is_repository.then_some(below));
-            pending.push((next, depth + 1));
+            if is_one(&root.join(&below)) {
+                pending.extend(kept(&below, depth + 1));
+                found.push(below);
+            } else {
+                pending.push((below, depth + 1));
+            }
         }
     }
     found
@@ -222,17 +229,26 @@ mod tests {
     #[test]
     fn submodules_are_found_at_any_depth() {
         let scratch = crate::testing::Scratch::new();
-        for repository in ["a", "b/c", "a/modules/d", "b/c/modules/e"] {
+        let all = [
+            "modules/a",
+            "modules/a/modules/d",
+            "modules/a/worktrees/t/modules/f",
+            "modules/b/c",
+            "modules/b/c/modules/e",
+            "worktrees/t/modules/a",
+            "worktrees/t/modules/a/modules/b/c",
+            "worktrees/u/x/y",
+        ];
+        for repository in all {
             for part in ["objects", "refs", "HEAD"] {
-                let path = scratch.path().join(".git/modules").join(repository).join(part);
+                let path = scratch.path().join(".git").join(repository).join(part);
                 std::fs::create_dir_all(path).expect("a directory");
             }
         }
         std::os::unix::fs::symlink("a", scratch.path().join(".git/modules/link")).expect("a link");
         let mut found = submodules(scratch.path(), Path::new(".git"), &is);
         found.sort();
-        let expected = ["a", "a/modules/d", "b/c", "b/c/modules/e"];
-        assert_eq!(found, expected.map(|it| Path::new(".git/modules").join(it)));
+        assert_eq!(found, all.map(|it| Path::new(".git").join(it)));
     }
 
     #[test]

@@ -343,3 +343,16 @@ fn base_hides_what_the_design_lists() {
         "the walk's prefilter must work for the base list"
     );
 }
+
+#[test]
+fn base_protects_what_steers_every_repository() {
+    let joined = policy(&Sources::default(), &vars()).expect("resolves");
+    let protect = endow_policy::PatternSet::new(&joined.protect).expect("good patterns");
+    for path in [
+        ".git/modules/a/commondir",
+        ".git/worktrees/a/modules/b/config",
+        ".git/worktrees/a/modules/b/hooks/x",
+    ] {
+        assert!(protect.hides(std::path::Path::new(path)), "{path}");
+    }
+}

@@ -1,0 +1,89 @@
+//! What git outside would follow or run of what a command left: each trap is set without endow first, and springs.
+
+use std::path::PathBuf;
+
+use crate::harness::{Said, World, said};
+
+/// A way to have git outside make the marker.
+struct Trap {
+    /// What the user has.
+    before: &'static str,
+    /// What the command does.
+    sets: &'static str,
+    /// What the user does afterwards.
+    springs: &'static str,
+}
+
+const WORK_TREE: &str = "git init -q -b main ../other; git -C ../other commit -q --allow-empty -m o
+    git init -q -b main .; git submodule --quiet add $PWD/../other s; git commit -qm s
+    git worktree add -q wt; cd wt; git submodule --quiet update --init";
+const FIRST: &str = "git init -q -b main .; git commit -q --allow-empty -m first; mkdir sub";
+
+const TRAPS: &[Trap] = &[
+    Trap {
+        before: WORK_TREE,
+        sets: "cd .git/worktrees/wt/modules/s; HOOK >hooks/post-checkout; chmod +x hooks/post-checkout",
+        springs: "cd wt/s; git checkout -q -b topic",
+    },
+    Trap {
+        before: WORK_TREE,
+        sets: "git config --file .git/worktrees/wt/modules/s/config core.fsmonitor 'touch MARK;:'",
+        springs: "cd wt/s; git status",
+    },
+];
+
+/// A home in which a trap is set.
+struct Home(World);
+
+impl Home {
+    fn marker(&self) -> PathBuf {
+        self.0.home().join("planted")
+    }
+
+    fn filled(&self, script: &str) -> String {
+        let identity = "export GIT_CONFIG_COUNT=3 GIT_CONFIG_KEY_0=user.name GIT_CONFIG_VALUE_0=a \
+            GIT_CONFIG_KEY_1=user.email GIT_CONFIG_VALUE_1=a@b \
+            GIT_CONFIG_KEY_2=protocol.file.allow GIT_CONFIG_VALUE_2=always";
+        let remote = "git init -q --bare node_modules/r; HOOK >node_modules/r/hooks/pre-receive; \
+            chmod +x node_modules/r/hooks/pre-receive";
+        let script = script.replace("REMOTE", remote);
+        let elsewhere = "git init -q --bare node_modules/e; git -C node_modules/e config core.bare false; \
+            git -C node_modules/e config core.fsmonitor 'touch MARK;:'";
+        let script = script.replace("ELSEWHERE", elsewhere);
+        let script = script.replace("HOOK", "printf '#!/bin/sh\\ntouch MARK\\n'");
+        format!("{identity}; {}", script.replace("MARK", &self.marker().display().to_string()))
+    }
+
+    fn bare(&self, script: &str) -> Said {
+        let script = self.filled(script);
+        said(self.0.command("sh").args(["-c", &script]).current_dir(self.0.project()))
+    }
+
+    fn inside(&self, options: &[&str], script: &str) -> Said {
+        let script = self.filled(script);
+        let words = [&["run"], options, &["--", "sh", "-c", &script]].concat();
+        said(self.0.endow(words).current_dir(self.0.project()))
+    }
+}
+
+#[test]
+fn traps_that_spring_without_it_are_not_left() {
+    for Trap { before, sets, springs } in TRAPS {
+        for workspace in [None, Some("rw"), Some("cow")] {
+            let home = Home(World::new());
+            home.bare(before).ok();
+            let run = workspace.map(|it| home.inside(&["--workspace", it], sets));
+            if run.is_none() {
+                home.bare(sets).ok();
+            }
+            assert!(!home.marker().exists(), "{sets}");
+            home.bare(springs);
+            let said = run.map(|run| run.stderr);
+            assert_eq!(
+                home.marker().exists(),
+                workspace.is_none(),
+                "{workspace:?}: {sets}: {said:?}"
+            );
+        }
+    }
+}
