@@ -30,6 +30,37 @@ const TRAPS: &[Trap] = &[
         sets: "git config --file .git/worktrees/wt/modules/s/config core.fsmonitor 'touch MARK;:'",
         springs: "cd wt/s; git status",
     },
+    Trap {
+        before: FIRST,
+        sets: "e=node_modules/.git/modules/e; git init -q $e; git -C $e config core.fsmonitor 'touch MARK;:'
+            echo \"gitdir: ../$e/.git\" >sub/.git",
+        springs: "cd sub; git status",
+    },
+    Trap {
+        before: FIRST,
+        sets: "e=node_modules/.git/modules/e; git init -q $e; git -C $e config core.fsmonitor 'touch MARK;:'
+            mkdir -p node_modules/x; ln -s node_modules/x link; echo 'gitdir: ../link/../.git/modules/e/.git' >sub/.git",
+        springs: "cd sub; git status",
+    },
+    Trap {
+        before: FIRST,
+        sets: "ELSEWHERE; mkdir -p .git/modules/x; cd .git/modules/x; echo 'ref: refs/heads/main' >HEAD
+            echo ../../../node_modules/e >commondir; echo 'gitdir: ../.git/modules/x' >../../../sub/.git",
+        springs: "cd sub; git status",
+    },
+    Trap {
+        before: FIRST,
+        sets: "ELSEWHERE; mkdir -p .git/worktrees/a; mv node_modules/e .git/worktrees/a/b; cd .git/worktrees/a/b
+            rm HEAD; mkdir -p worktrees/c; cd worktrees/c; echo 'ref: refs/heads/main' >HEAD; echo ../.. >commondir
+            echo 'gitdir: ../.git/worktrees/a/b/worktrees/c' >../../../../../../sub/.git",
+        springs: "cd sub; git status",
+    },
+    Trap {
+        before: WORK_TREE,
+        sets: "ELSEWHERE; mkdir sub; mkdir .git/modules/s/x; mv node_modules/e .git/modules/s/x/e
+            echo 'gitdir: ../.git/modules/s/x/e' >sub/.git",
+        springs: "cd sub; git status",
+    },
 ];
 
 /// A home in which a trap is set.

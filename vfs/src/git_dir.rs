@@ -6,6 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
 use crate::git_config;
+use crate::names::is_looked_into;
 
 /// What a name in a git directory is part of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,6 +66,12 @@ pub fn is(directory: &Path) -> bool {
     PARTS.iter().all(|part| directory.join(part).symlink_metadata().is_ok())
 }
 
+/// Returns whether git takes a directory for one of its own: also one that has most of it elsewhere.
+pub fn is_any(directory: &Path) -> bool {
+    let has = |part: &str| directory.join(part).symlink_metadata().is_ok();
+    is(directory) || has("HEAD") && has("commondir")
+}
+
 /// Returns whether a directory is one of git's, or was before somebody took it apart: settings that are there
 /// still say so, which `git init` writes, beside one thing more that it makes.
 pub fn was(directory: &Path) -> bool {
@@ -100,12 +107,13 @@ pub fn submodules(root: &Path, directory: &Path, is_one: &dyn Fn(&Path) -> bool)
     while let Some((above, depth)) = pending.pop() {
         // A submodule's name may have slashes.
         for below in directories(root, &above).into_iter().filter(|_| depth < DEPTH) {
-            if is_one(&root.join(&below)) {
+            // Of a whole one, what is elsewhere in it is its own.
+            if is(&root.join(&below)) {
                 pending.extend(kept(&below, depth + 1));
-                found.push(below);
             } else {
-                pending.push((below, depth + 1));
+                pending.push((below.clone(), depth + 1));
             }
+            found.extend(is_one(&root.join(&below)).then_some(below));
         }
     }
     found
@@ -125,25 +133,36 @@ pub fn is_file(path: &Path) -> bool {
 }
 
 /// Returns where in a mount the file leads that stands in `above`, when that is what a repository of
-/// the mount keeps for a linked work tree or a submodule (gitrepository-layout(5)).
+/// the mount keeps for a linked work tree or a submodule (gitrepository-layout(5)), and one that is looked at.
 pub fn file_leads_to(text: &[u8], above: &Path, root: Option<&Path>) -> Option<PathBuf> {
     let text = text.strip_prefix(b"gitdir: ")?;
     let named = Path::new(OsStr::from_bytes(text.strip_suffix(b"\n").unwrap_or(text)));
-    let named =
-        if named.is_absolute() { named.strip_prefix(root?).ok()? } else { &above.join(named) };
-    let mut place = PathBuf::new();
+    let (above, named) = match named.strip_prefix("/") {
+        Ok(_) => (Path::new(""), named.strip_prefix(root?).ok()?),
+        Err(_) => (above, named),
+    };
+    let place = joined(above, named)?;
+    let names: Vec<&OsStr> = place.iter().collect();
+    let at = names.iter().position(|name| *name == ".git")?;
+    let is_kept = KEPT.iter().any(|kept| names.get(at + 1).is_some_and(|name| name == kept));
+    let git: PathBuf = names.iter().take(at + 1).collect();
+    (is_kept && names.len() > at + 2 && is_looked_into(&git)).then_some(place)
+}
+
+/// Returns where a relative path leads from `above`, as far as its words tell and not out of the root: what leads up again from a name may do so from
+/// elsewhere, where that is a link.
+fn joined(above: &Path, named: &Path) -> Option<PathBuf> {
+    let mut place = above.to_owned();
+    let mut is_down = false;
     for part in named.components() {
         match part {
             Component::Normal(name) => place.push(name),
-            Component::ParentDir if place.pop() => {}
+            Component::ParentDir if !is_down && place.pop() => {}
             _ => return None,
         }
+        is_down |= matches!(part, Component::Normal(_));
     }
-    let names: Vec<&OsStr> = place.iter().collect();
-    let kept =
-        |pair: &[&OsStr]| pair[0] == ".git" && (pair[1] == "worktrees" || pair[1] == "modules");
-    let is_kept = names.windows(2).position(kept).is_some_and(|at| names.len() > at + 2);
-    is_kept.then_some(place)
+    Some(place)
 }
 
 /// Returns whether a path in a git directory is that of a pack or of one of its companions.
@@ -264,6 +283,18 @@ mod tests {
             ["../evil", "../.git", "../.git/modules", "../../.git/modules/x", "/x/.git/modules/y"]
         {
             assert_eq!(to(&format!("gitdir: {other}\n"), "lib"), None, "{other}");
+        }
+        assert_eq!(to("gitdir: ../a/.git/modules/x", "lib"), place("a/.git/modules/x"));
+        for unseen in [
+            "../node_modules/.git/modules/x",
+            "../node_modules/a/.git/worktrees/x",
+            "../a/.cargo/registry/.git/modules/x",
+            "../.git/x/.git/modules/y",
+            "../link/../.git/modules/x",
+            "/home/u/p/link/../.git/modules/x",
+            "/home/u/p/node_modules/.git/modules/x",
+        ] {
+            assert_eq!(to(&format!("gitdir: {unseen}\n"), "lib"), None, "{unseen}");
         }
         assert_eq!(to("../.git/modules/lib", "lib"), None);
     }

@@ -33,7 +33,8 @@ pub(super) fn judge(
     let Some(name) = path.file_name().filter(|_| is_of_git(path)) else { return of_kind(kind) };
     let is_of_hooks = path.parent().and_then(Path::file_name) == Some(OsStr::new("hooks"));
     let is_settings = name == "config" || name == "config.worktree";
-    let is_of_work_tree = name == "commondir" && path.iter().any(|it| it == "worktrees");
+    let kept = path.parent().and_then(Path::parent).and_then(Path::file_name);
+    let is_of_work_tree = name == "commondir" && kept == Some(OsStr::new("worktrees"));
     match kind {
         Kind::Directory if name == "hooks" => Verdict::Enter,
         Kind::File if is_of_hooks && name.as_bytes().ends_with(b".sample") => Verdict::Spare,
@@ -99,6 +100,9 @@ mod tests {
         let remote = |url: &str| format!("[remote \"o\"]\nurl = {url}\n");
         assert_eq!(verdict(".git/config", Kind::File, &remote("../here.git")), Verdict::Spare);
         assert_eq!(verdict(".git/config", Kind::File, &remote("../evil.git")), Verdict::Hold);
+        let commondir = |path| verdict(path, Kind::File, "../..\n");
+        assert_eq!(commondir(".git/worktrees/w/commondir"), Verdict::Spare);
+        assert_eq!(commondir(".git/worktrees/w/x/commondir"), Verdict::Hold);
         let trap = "[core]\n\tfsmonitor = ./x\n";
         for (path, kind, text) in [
             (".git/config", Kind::File, trap),

@@ -1,6 +1,7 @@
 //! One live mount that is watched, and the queue of what happens in all of them.
 
 mod closed;
+mod found;
 mod links;
 
 use std::cell::Cell;
@@ -55,6 +56,8 @@ pub(super) struct Tree {
     prefix: PathBuf,
     /// Directories of git's that are no `.git`: patterns see one.
     repositories: BTreeSet<PathBuf>,
+    /// What git may take for one of its directories, besides each `.git`; known when the command is over.
+    found: Option<BTreeSet<PathBuf>>,
     /// Where the mount stands on the host, whose git follows what stands in it.
     source: PathBuf,
     left: Left,
@@ -170,6 +173,7 @@ impl Tree {
             held: HeldLayer::new(root, upper),
             prefix: names.prefix.clone(),
             repositories: BTreeSet::new(),
+            found: None,
             source: guard.source.as_path().to_owned(),
             left: Left::of(guard),
             roots: roots.into(),
@@ -295,7 +299,9 @@ impl Tree {
         let (Some(above), true) = (path.parent(), git_dir::is_file(shown)) else { return false };
         let text = self.text(path).unwrap_or_default();
         let place = git_dir::file_leads_to(&text, above, Some(&self.source));
-        place.is_some_and(|place| self.directory(&place).is_ok())
+        let is_found =
+            |place: &PathBuf| self.found.as_ref().is_none_or(|found| found.contains(place));
+        place.is_some_and(|place| is_found(&place) && self.directory(&place).is_ok())
     }
 
     /// Whether a repository that settings name is a directory of this mount where hooks are seen.
@@ -408,12 +414,16 @@ impl Tree {
         held: &mut dyn FnMut(&HeldName),
     ) {
         queue.is_over = true;
+        let found = self.found_repositories(noted);
+        self.found = Some(found.keys().cloned().collect());
         self.look_again(protect, queue, held);
         for (path, _) in &noted.names {
             self.check((path, None), protect, queue, held);
         }
-        for repository in self.found_repositories(noted) {
-            self.repositories.insert(repository.clone());
+        for (repository, is_linked) in found {
+            if !is_linked {
+                self.repositories.insert(repository.clone());
+            }
             self.enter((&repository, usize::MAX), protect, queue, held);
         }
         self.check_links(noted, protect, held);
@@ -431,21 +441,6 @@ impl Tree {
         // What can't be copied is lost, as it would be were the disk full for the command itself.
         let _ = self.held.finish(&OsFs);
         let _ = self.held.close(&OsFs);
-    }
-
-    /// Returns directories of git's that are no `.git`, those of submodules among them.
-    fn found_repositories(&self, noted: &Noted) -> Vec<PathBuf> {
-        let root = format!("/proc/self/fd/{}/.", self.held.root().as_raw_fd());
-        let root = Path::new(&root);
-        let named = noted.names.iter().map(|(path, _)| path);
-        let named = named.filter(|path| path.file_name() == Some(OsStr::new(".git")));
-        let own = if self.prefix.as_os_str().is_empty() { ".git" } else { "" };
-        let all = named.chain(&noted.repositories).map(PathBuf::as_path);
-        let submodules =
-            all.chain([Path::new(own)]).flat_map(|it| git_dir::submodules(root, it, &git_dir::is));
-        let mut found: Vec<_> = submodules.chain(noted.repositories.iter().cloned()).collect();
-        found.retain(|path| !path.as_os_str().is_empty());
-        found
     }
 
     fn kind(&self, path: &Path) -> Option<Kind> {
