@@ -269,13 +269,14 @@ fn proposed(said: &Said) -> Vec<&str> {
 fn changed_settings_are_told_as_what_makes_them_outside() {
     let repository = Repository::new();
     let script = "git checkout -qb topic --track origin/main && git config user.name 'B; $(c)' && \
-        git config core.hooksPath .x && git config x.y z";
+        git config core.hooksPath .x && git config x.y z && \
+        git config rebase.instructionFormat '%s%nexec evil'";
     let said = told(&repository, script);
     said.ok();
     assert!(repository.settings().contains("email = a@b"), "{}", repository.settings());
     let told = said.stderr.lines().find(|line| line.contains("may run programs"));
     let told = told.unwrap_or_else(|| panic!("{}", said.stderr));
-    assert!(told.contains("core.hookspath, x.y of"), "{told}");
+    assert!(told.contains("core.hookspath, x.y, rebase.instructionformat of"), "{told}");
     for command in proposed(&said) {
         assert!(command.starts_with("git config --file "), "{command}");
         repository.world.bare(command).ok();

@@ -61,6 +61,18 @@ const TRAPS: &[Trap] = &[
             echo 'gitdir: ../.git/modules/s/x/e' >sub/.git",
         springs: "cd sub; git status",
     },
+    Trap {
+        before: FIRST,
+        sets: "git init -q -b main n; cd n; git commit -q --allow-empty -m 1; echo 2 >2; git add 2; git commit -qm 2
+            git config rebase.instructionFormat '%s%nexec touch MARK'",
+        springs: "cd n; git rebase -q -f HEAD~1",
+    },
+    Trap {
+        before: "true",
+        sets: "git init -q n; cd n; echo >planted; git add planted; git commit -qm 1; rm planted
+            git config core.worktree ../../..",
+        springs: "git -C n reset -q --hard",
+    },
 ];
 
 /// A home in which a trap is set.

@@ -151,7 +151,7 @@ pub fn file_leads_to(text: &[u8], above: &Path, root: Option<&Path>) -> Option<P
 
 /// Returns where a relative path leads from `above`, as far as its words tell and not out of the root: what leads up again from a name may do so from
 /// elsewhere, where that is a link.
-fn joined(above: &Path, named: &Path) -> Option<PathBuf> {
+pub fn joined(above: &Path, named: &Path) -> Option<PathBuf> {
     let mut place = above.to_owned();
     let mut is_down = false;
     for part in named.components() {

@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 
 use endow_policy::{Origin, PatternRule, PatternSet, ProtectSet};
 use endow_vfs::fs::Kind;
-use endow_vfs::git_config;
+use endow_vfs::git_config::{self, Setting};
 use endow_vfs::state::{MountRecord, Record};
 use endow_vfs::sync::Held;
 use endow_vfs::traps::{GitTraps, LinkTraps};
 
 use super::{Target, WriteBackError};
-use crate::supervise::is_spared;
+use crate::supervise::{is_spared, work_tree};
 
 /// A name that patterns know only where they take any.
 const UNHEARD_OF: &str = "\u{1}";
@@ -111,7 +111,10 @@ impl<'a> MountRules<'a> {
     /// What git makes by itself, where the same mount would be live were it there.
     fn is_spared(&self, path: &Path, kind: Kind) -> bool {
         let read = || self.target.text(path, git_config::MAX);
-        self.target.is_guarded() && is_spared(&self.traps.shown(path), kind, read)
+        let is_known = |setting: &Setting| {
+            work_tree(path, setting).is_some_and(|tree| self.target.has_new_directory(&tree))
+        };
+        self.target.is_guarded() && is_spared(&self.traps.shown(path), kind, read, &is_known)
     }
 
     /// A link by which somebody else would write what is protected.

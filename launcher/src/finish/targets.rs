@@ -293,6 +293,13 @@ impl Target {
         (length as u64 == found.size).then_some(text)
     }
 
+    /// Whether the run made a directory at a path that leads through no link.
+    pub(super) fn has_new_directory(&self, path: &Path) -> bool {
+        let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+        let upper = self.upper.as_ref();
+        upper.is_some_and(|upper| OsFs.open_below(upper.as_fd(), path, Open::List).is_ok())
+    }
+
     /// Returns the single file that is mounted, as long as the run has it.
     pub(super) fn single<'a>(&self, run: &'a RunDir) -> Option<Result<Single<'a>, SyncError>> {
         let (name, layer) = self.single.as_ref().filter(|_| self.upper.is_some())?;

@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use super::Setting;
-use super::keys::{HARMLESS, RUNS, Table};
+use super::keys::{HARMLESS, RUNS, Table, is_plain};
 use crate::names::VENDORED;
 
 /// What a setting can do.
@@ -31,8 +31,8 @@ impl Setting {
         if self.is_secret() {
             return Effect::Reveals;
         }
-        if self.is_in(RUNS) {
-            return if self.is_own_work_tree() { Effect::Harmless } else { Effect::Runs };
+        if self.is_in(RUNS) || self.is_of_odd_remote() {
+            return Effect::Runs;
         }
         let value = self.value.as_deref().unwrap_or_default();
         match (self.section.as_str(), self.subsection.is_some(), self.key.as_str()) {
@@ -43,6 +43,9 @@ impl Setting {
             }
             ("submodule", true, "update") => Effect::Harmless,
             _ if self.is_in(HARMLESS) => Effect::Harmless,
+            (section, false, key) if is_plain((section, key), self.value.as_deref()) => {
+                Effect::Harmless
+            }
             _ => Effect::Unknown,
         }
     }
@@ -55,7 +58,15 @@ impl Setting {
     /// Names of remotes, which may be addresses themselves.
     fn is_remote(&self) -> bool {
         let key = (self.section.as_str(), self.subsection.is_some(), self.key.as_str());
-        matches!(key, ("branch", true, "remote" | "pushremote") | ("remote", false, "pushdefault"))
+        let is_named =
+            matches!(key, ("remote", false, "pushdefault") | ("extensions", false, "partialclone"));
+        is_named || matches!(key, ("branch", true, "remote" | "pushremote"))
+    }
+
+    /// A remote without an address has its name for one.
+    fn is_of_odd_remote(&self) -> bool {
+        let name = self.subsection.as_deref().filter(|_| self.section == "remote");
+        name.is_some_and(|name| is_odd(name) || name.starts_with(b"/") || scheme(name).is_some())
     }
 
     /// Returns the path of a repository on this machine that it names: a push there runs its hooks. Of
@@ -84,11 +95,13 @@ impl Setting {
         keys.flat_map(|(_, keys)| keys.split_whitespace()).any(|key| key == "*" || key == self.key)
     }
 
-    /// The work tree of a submodule is named relative to its git directory.
-    fn is_own_work_tree(&self) -> bool {
-        let value = self.value.as_deref().unwrap_or_default();
-        (self.section.as_str(), self.key.as_str()) == ("core", "worktree")
-            && !matches!(value.first(), None | Some(b'/' | b'~'))
+    /// Returns the path, relative to the directory of git's, of the work tree that it names, as git does of a
+    /// submodule's.
+    pub fn work_tree(&self) -> Option<&Path> {
+        let is_it = self.subsection.is_none() && self.section == "core" && self.key == "worktree";
+        let value = self.value.as_deref().filter(|_| is_it)?;
+        let is_relative = !matches!(value.first(), None | Some(b'/' | b'~'));
+        is_relative.then(|| Path::new(OsStr::from_bytes(value)))
     }
 
     /// Returns the setting without a credential in an address; `None` where it is one itself.

@@ -4,7 +4,9 @@
 /// Sections, with `*` for their subsections, and keys of each; `*` for all.
 pub(super) type Table = &'static [(&'static str, &'static str)];
 
-/// Keys that run nothing and lead nowhere.
+/// Keys that run nothing and lead nowhere, whatever they say. None says how texts are put together: `rebase.instructionFormat`
+/// writes lines that git executes, as `rebase.updateRefs` does with names that anybody may give. Nor does one say
+/// where else something goes, or in which form a server takes it (`remote.*.push`, `push.pushOption`, `format.to`).
 #[rustfmt::skip]
 pub(super) const HARMLESS: Table = &[
     (
@@ -39,9 +41,9 @@ pub(super) const HARMLESS: Table = &[
     ),
     (
         "format",
-        "attach cc coverfromdescription coverletter encodeemailheaders filenamemaxlength \
-         forceinbodyfrom from headers mboxrd noprefix notes numbered pretty signature \
-         signoff subjectprefix thread to useautobase",
+        "attach coverfromdescription coverletter encodeemailheaders filenamemaxlength \
+         forceinbodyfrom from mboxrd noprefix notes numbered signature signoff subjectprefix \
+         thread useautobase",
     ),
     (
         "gc",
@@ -53,7 +55,7 @@ pub(super) const HARMLESS: Table = &[
     ("index", "recordendofindexentries recordoffsettable skiphash sparse threads version"),
     (
         "log",
-        "abbrevcommit date decorate diffmerges excludedecoration follow graphcolors \
+        "abbrevcommit decorate diffmerges excludedecoration follow graphcolors \
          initialdecorationset mailmap showroot showsignature",
     ),
     ("maintenance", "auto autodetach strategy"),
@@ -68,14 +70,13 @@ pub(super) const HARMLESS: Table = &[
     ("pull", "ff rebase"),
     (
         "push",
-        "autosetupremote default followtags gpgsign negotiate pushoption recursesubmodules \
-         usebitmaps useforceifincludes",
+        "autosetupremote default followtags gpgsign negotiate recursesubmodules usebitmaps \
+         useforceifincludes",
     ),
     (
         "rebase",
-        "abbreviatecommands autosquash autostash backend forkpoint instructionformat \
-         maxlabellength missingcommitscheck rebasemerges reschedulefailedexec stat \
-         updaterefs",
+        "abbreviatecommands autosquash autostash backend forkpoint maxlabellength \
+         missingcommitscheck rebasemerges reschedulefailedexec stat",
     ),
     (
         "repack",
@@ -101,16 +102,14 @@ pub(super) const HARMLESS: Table = &[
     ("commit", "cleanup status verbose gpgsign"),
     (
         "core",
-        "abbrev autocrlf bare bigfilethreshold checkstat commentchar compression eol filemode ignorecase \
-         logallrefupdates longpaths precomposeunicode preloadindex protecthfs protectntfs quotepath \
-         repositoryformatversion safecrlf sharedrepository splitindex symlinks trustctime \
-         untrackedcache whitespace",
+        "abbrev autocrlf bare bigfilethreshold checkstat compression eol filemode ignorecase \
+         logallrefupdates longpaths precomposeunicode preloadindex quotepath \
+         repositoryformatversion safecrlf splitindex symlinks trustctime untrackedcache whitespace",
     ),
     ("diff", "algorithm colormoved context indentheuristic mnemonicprefix noprefix renames"),
     (
         "extensions",
-        "compatobjectformat noop objectformat partialclone preciousobjects refstorage relativeworktrees \
-         worktreeconfig",
+        "compatobjectformat noop objectformat preciousobjects relativeworktrees worktreeconfig",
     ),
     ("init", "defaultbranch"),
     ("lfs", "repositoryformatversion"),
@@ -118,12 +117,47 @@ pub(super) const HARMLESS: Table = &[
     ("merge", "conflictstyle ff log renames stat"),
     (
         "remote.*",
-        "fetch followremotehead mirror partialclonefilter promisor prune prunetags push \
-         skipdefaultupdate skipfetchall tagopt",
+        "fetch followremotehead partialclonefilter promisor prune prunetags skipdefaultupdate \
+         skipfetchall tagopt",
     ),
     ("submodule.*", "active branch fetchrecursesubmodules ignore path shallow"),
     ("submodule", "active fetchjobs recurse"),
 ];
+
+/// Tells whether a value is harmless.
+type Judge = fn(&str) -> bool;
+
+/// Keys that are harmless with some values.
+const BY_VALUE: [(&str, Judge); 6] = [
+    // Anybody may change what others have of the repository.
+    ("core.sharedrepository", |value| {
+        ["umask", "false", "no", "off", "0"].iter().any(|it| value.eq_ignore_ascii_case(it))
+    }),
+    // Without them a tree may have a `.git` of another spelling.
+    ("core.protecthfs", is_on),
+    ("core.protectntfs", is_on),
+    // It begins lines of which git takes others for commands.
+    ("core.commentchar", |value| {
+        value == "auto" || value.len() == 1 && value.bytes().all(|it| it.is_ascii_punctuation())
+    }),
+    // The name of a form, none of one's own.
+    ("log.date", |value| {
+        value.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-:".contains(&byte))
+    }),
+    ("extensions.refstorage", |value| ["files", "reftable"].contains(&value)),
+];
+
+fn is_on(value: &str) -> bool {
+    ["true", "yes", "on", "1"].iter().any(|it| value.eq_ignore_ascii_case(it))
+}
+
+/// Returns whether a key, without a subsection, is harmless with this value; one without a value means true.
+pub(super) fn is_plain((section, key): (&str, &str), value: Option<&[u8]>) -> bool {
+    let name = format!("{section}.{key}");
+    let value = value.map_or(Some("true"), |value| std::str::from_utf8(value).ok());
+    let known = BY_VALUE.iter().find(|(known, _)| *known == name);
+    known.zip(value).is_some_and(|((_, is_plain), value)| is_plain(value))
+}
 
 /// Keys by which programs run: those with `*` are of its subsections. The values of some are
 /// programs, of others files with settings or programs.
@@ -134,6 +168,8 @@ pub(super) const RUNS: Table = &[
          sshcommand worktree",
     ),
     ("sequence", "editor"),
+    // A new line of it is a command of the list.
+    ("rebase", "instructionformat"),
     ("gpg", "program"),
     ("gpg.*", "program defaultkeycommand"),
     ("diff", "external"),

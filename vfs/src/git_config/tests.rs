@@ -121,7 +121,36 @@ fn only_what_is_known_is_harmless() {
         ("[remote \"o\"]\n\tuploadpack = x", false),
         ("[submodule \"a\"]\n\tupdate = rebase", true),
         ("[submodule \"a\"]\n\tupdate = !x", false),
-        ("[core]\n\tworktree = ../../../a", true),
+        ("[core]\n\tworktree = ../../../a", false),
+        ("[rebase]\n\tautosquash", true),
+        ("[rebase]\n\tinstructionFormat = %s%nexec x", false),
+        ("[rebase]\n\tupdateRefs", false),
+        ("[format]\n\tpretty = %x1b", false),
+        ("[format]\n\tto = evil@example.com", false),
+        ("[push]\n\tpushOption = merge_request.create", false),
+        ("[remote \"o\"]\n\tpush = +refs/*:refs/*", false),
+        ("[remote \"o\"]\n\tmirror", false),
+        ("[remote \"a/b\"]\n\tfetch = +refs/heads/*:refs/remotes/a/b/*", true),
+        ("[remote \"ext::sh -c x\"]\n\tpromisor", false),
+        ("[remote \"--upload-pack=x\"]\n\tpromisor", false),
+        ("[remote \"/srv/evil\"]\n\tfetch = x", false),
+        ("[extensions]\n\tpartialClone = origin", true),
+        ("[extensions]\n\tpartialClone = --upload-pack=x", false),
+        ("[extensions]\n\tpartialClone = ./evil", false),
+        ("[extensions]\n\trefStorage = reftable", true),
+        ("[extensions]\n\trefStorage = \"files:///evil\"", false),
+        ("[core]\n\tsharedRepository = umask", true),
+        ("[core]\n\tsharedRepository = 0666", false),
+        ("[core]\n\tsharedRepository", false),
+        ("[core]\n\tprotectNTFS", true),
+        ("[core]\n\tprotectNTFS = false", false),
+        ("[core]\n\tprotectHFS = \"\"", false),
+        ("[core]\n\tcommentChar = \";\"", true),
+        ("[core]\n\tcommentChar = exec", false),
+        ("[core]\n\tcommentChar = \" \"", false),
+        ("[core \"x\"]\n\tprotectNTFS", false),
+        ("[log]\n\tdate = format-local:iso", true),
+        ("[log]\n\tdate = format:%nexec", false),
         ("[core]\n\tworktree = /home/u", false),
         ("[CORE]\n\tFsMonitor = x", false),
         ("[core \"x\"]\n\tfsmonitor = x", false),
@@ -138,10 +167,12 @@ fn only_what_is_known_is_harmless() {
 }
 
 /// Words in names of keys that are followed by what runs.
-const RUNNING: [&str; 9] =
-    ["hook", "command", "cmd", "program", "editor", "pager", "helper", "driver", "path"];
+const RUNNING: [&str; 12] = [
+    "hook", "command", "cmd", "program", "editor", "pager", "helper", "driver", "path", "format",
+    "template", "option",
+];
 /// Names with such a word that say how something looks, or which of git's own ways is gone.
-const QUIET: [&str; 8] = [
+const QUIET: [&str; 10] = [
     "advice.",
     "color.pager",
     "core.quotepath",
@@ -150,6 +181,8 @@ const QUIET: [&str; 8] = [
     "submodule.x.path",
     "notes.",
     "fsck.",
+    "extensions.",
+    "core.repositoryformatversion",
 ];
 
 /// Git itself lists the keys that it knows, newer ones of newer versions too.

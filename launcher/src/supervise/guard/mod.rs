@@ -24,7 +24,7 @@ use crate::plan::step::Guard;
 use crate::sys;
 use news::Told;
 pub(crate) use news::{HeldName, News};
-pub(crate) use spare::is_spared;
+pub(crate) use spare::{is_spared, work_tree};
 use tree::{Queue, Tree};
 
 /// A supervisor that dies takes the command along, a moment later.

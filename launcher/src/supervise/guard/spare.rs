@@ -3,10 +3,11 @@
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use endow_vfs::fs::Kind;
 use endow_vfs::git_config::{self, Effect, Setting};
+use endow_vfs::git_dir;
 
 /// What becomes of a protected name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,13 +23,13 @@ pub(super) enum Verdict {
     Empty,
 }
 
-/// Decides; `read` gives the content of the file, and `is_known` says whether hooks would be seen in a
-/// repository that settings name.
+/// Decides; `read` gives the content of the file, and `is_known` says whether what a setting names is a
+/// place of the same mount, a repository one where hooks would be seen.
 pub(super) fn judge(
     path: &Path,
     kind: Kind,
     read: impl Fn() -> Option<Vec<u8>>,
-    is_known: &dyn Fn(&Path) -> bool,
+    is_known: &dyn Fn(&Setting) -> bool,
 ) -> Verdict {
     let Some(name) = path.file_name().filter(|_| is_of_git(path)) else { return of_kind(kind) };
     let is_of_hooks = path.parent().and_then(Path::file_name) == Some(OsStr::new("hooks"));
@@ -53,9 +54,20 @@ pub(super) fn judge(
 }
 
 /// Returns whether a name in a directory of git's stays, when nobody watches what settings name.
-pub(crate) fn is_spared(path: &Path, kind: Kind, read: impl Fn() -> Option<Vec<u8>>) -> bool {
-    let verdict = judge(path, kind, read, &|_| false);
+pub(crate) fn is_spared(
+    path: &Path,
+    kind: Kind,
+    read: impl Fn() -> Option<Vec<u8>>,
+    is_known: &dyn Fn(&Setting) -> bool,
+) -> bool {
+    let verdict = judge(path, kind, read, is_known);
     matches!(verdict, Verdict::Spare | Verdict::Enter)
+}
+
+/// Returns where in the mount the work tree is that settings name: that of a submodule lies beside its
+/// directory of git's. One that lies elsewhere would have git write there.
+pub(crate) fn work_tree(settings: &Path, setting: &Setting) -> Option<PathBuf> {
+    git_dir::joined(settings.parent()?, setting.work_tree()?)
 }
 
 fn of_kind(kind: Kind) -> Verdict {
@@ -73,10 +85,10 @@ pub(super) fn leads_elsewhere(path: &Path, kind: Kind) -> bool {
     kind == Kind::Symlink || path.file_name() == Some(OsStr::new(".git"))
 }
 
-fn is_harmless(text: &[u8], is_known: &dyn Fn(&Path) -> bool) -> bool {
+fn is_harmless(text: &[u8], is_known: &dyn Fn(&Setting) -> bool) -> bool {
     let is_harmless = |setting: &Setting| match setting.effect() {
         Effect::Harmless => true,
-        Effect::Runs => setting.local().is_some_and(is_known),
+        Effect::Runs => is_known(setting),
         Effect::Reveals | Effect::Unknown => false,
     };
     git_config::parse(text).is_some_and(|all| all.iter().all(is_harmless))
@@ -87,7 +99,11 @@ mod tests {
     use super::*;
 
     fn verdict(path: &str, kind: Kind, text: &str) -> Verdict {
-        judge(Path::new(path), kind, || Some(text.into()), &|place| place.ends_with("here.git"))
+        let is_known = |setting: &Setting| {
+            setting.local().is_some_and(|place| place.ends_with("here.git"))
+                || work_tree(Path::new(path), setting).is_some()
+        };
+        judge(Path::new(path), kind, || Some(text.into()), &is_known)
     }
 
     #[test]
@@ -100,6 +116,18 @@ mod tests {
         let remote = |url: &str| format!("[remote \"o\"]\nurl = {url}\n");
         assert_eq!(verdict(".git/config", Kind::File, &remote("../here.git")), Verdict::Spare);
         assert_eq!(verdict(".git/config", Kind::File, &remote("../evil.git")), Verdict::Hold);
+        let tree = |place: &str| format!("[core]\nworktree = {place}\n");
+        let module = ".git/worktrees/w/modules/m/config";
+        for (path, place, expected) in [
+            (".git/modules/m/config", "../../../m", Verdict::Spare),
+            (".git/modules/m/config", "../../../../m", Verdict::Hold),
+            (".git/modules/m/config", "../../../link/../m", Verdict::Hold),
+            (".git/modules/m/config", "/home/u", Verdict::Hold),
+            (module, "../../../../../w/m", Verdict::Spare),
+            ("n/.git/config", "../../..", Verdict::Hold),
+        ] {
+            assert_eq!(verdict(path, Kind::File, &tree(place)), expected, "{path} {place}");
+        }
         let commondir = |path| verdict(path, Kind::File, "../..\n");
         assert_eq!(commondir(".git/worktrees/w/commondir"), Verdict::Spare);
         assert_eq!(commondir(".git/worktrees/w/x/commondir"), Verdict::Hold);

@@ -15,6 +15,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use endow_policy::ProtectSet;
 use endow_vfs::fs::{Fs, Kind, Open, OsFs};
+use endow_vfs::git_config::Setting;
 use endow_vfs::held::{HeldLayer, Pace, Taken};
 use endow_vfs::names::is_looked_into;
 use endow_vfs::{git_config, git_dir};
@@ -280,7 +281,7 @@ impl Tree {
     fn verdict(&self, path: &Path, shown: &Path, is_protected: bool) -> Option<Verdict> {
         let kind = self.kind(path)?;
         if is_protected {
-            let is_known = |place: &Path| self.is_seen(path, place);
+            let is_known = |setting: &Setting| self.is_known(path, setting);
             return Some(spare::judge(shown, kind, || self.text(path), &is_known));
         }
         match kind {
@@ -302,6 +303,13 @@ impl Tree {
         let is_found =
             |place: &PathBuf| self.found.as_ref().is_none_or(|found| found.contains(place));
         place.is_some_and(|place| is_found(&place) && self.directory(&place).is_ok())
+    }
+
+    /// Whether what a setting names is this mount's. A work tree may come after the settings, but not after the run.
+    fn is_known(&self, settings: &Path, setting: &Setting) -> bool {
+        let tree = spare::work_tree(settings, setting);
+        setting.local().is_some_and(|named| self.is_seen(settings, named))
+            || tree.is_some_and(|tree| !self.is_over || self.directory(&tree).is_ok())
     }
 
     /// Whether a repository that settings name is a directory of this mount where hooks are seen.
