@@ -68,6 +68,22 @@ const TRAPS: &[Trap] = &[
         springs: "cd n; git rebase -q -f HEAD~1",
     },
     Trap {
+        before: FIRST,
+        sets: "REMOTE; mkdir -p .git/remotes; echo 'URL: node_modules/r' >.git/remotes/origin",
+        springs: "git push -q origin main",
+    },
+    Trap {
+        before: FIRST,
+        sets: "REMOTE; mkdir -p .git/branches; echo 'node_modules/r#main' >.git/branches/origin",
+        springs: "git push -q origin",
+    },
+    Trap {
+        before: "git init -q -b main x; git -C x commit -q --allow-empty -m 1; git clone -q --bare x y.git
+            git -C y.git remote remove origin; rm -rf y.git/branches",
+        sets: "REMOTE; mkdir y.git/remotes; echo \"URL: $PWD/node_modules/r\" >y.git/remotes/origin",
+        springs: "git -C y.git push -q origin main",
+    },
+    Trap {
         before: "true",
         sets: "git init -q n; cd n; echo >planted; git add planted; git commit -qm 1; rm planted
             git config core.worktree ../../..",
@@ -129,4 +145,22 @@ fn traps_that_spring_without_it_are_not_left() {
             );
         }
     }
+}
+
+/// What git makes by itself stays: a directory of remotes that is empty, and settings of a submodule that name its work
+/// tree.
+#[test]
+fn repositories_that_git_makes_are_left_whole() {
+    let home = Home(World::new());
+    let before = "git init -q -b main .; git init -q lib; git -C lib commit -q --allow-empty -m o
+        git submodule --quiet add ./lib s; git commit -qm s";
+    home.bare(before).ok();
+    let script = "set -e; git init -q new; mkdir -p new/.git/branches; git init -q --bare other.git
+        mkdir -p other.git/branches; git worktree add -q wt2; cd wt2; git submodule --quiet update --init";
+    let run = home.inside(&["--workspace", "rw", "--unprotect", ".gitmodules"], script);
+    assert!(!run.ok().contains("held") && !run.stderr.contains("held"), "{}", run.stderr);
+    let whole = "set -e; cd wt2/s; git status -s; git config core.worktree; cd ../../new; git config core.bare
+        test -d .git/branches; cd ../other.git; git config core.bare; test -d branches";
+    let tree = "../../../../../wt2/s\nfalse\ntrue\n";
+    assert_eq!(home.bare(whole).ok(), tree, "{}", run.stderr);
 }

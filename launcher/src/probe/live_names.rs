@@ -17,6 +17,9 @@ use crate::plan::host::{Found, HiddenNames, LiveNames, Noted, Paths};
 pub(super) const STEERING: [&str; 5] =
     ["config", "hooks", "config.worktree", "info/attributes", "commondir"];
 
+/// Directories whose files name remotes, beside the settings. They themselves come with any repository.
+const REMOTES: [&str; 2] = ["remotes", "branches"];
+
 /// Compiles the patterns, where a command can change a directory that is granted.
 pub(super) fn compiled(policy: &Policy, paths: &Paths) -> Result<Option<ProtectSet>, PatternError> {
     let is_changed = |(spec, _): (&MountSpec, _)| spec.access != Access::Ro;
@@ -112,6 +115,13 @@ fn steering(root: &Path, directory: &Path, protect: &ProtectSet, names: &mut Liv
     let is_protected = |part: &&&str| protect.matching(&Path::new(".git").join(part)).is_some();
     let parts = STEERING.iter().filter(is_protected).map(|part| directory.join(part));
     names.below.extend(parts.filter(is_there));
+    for remotes in REMOTES {
+        let files = std::fs::read_dir(root.join(directory).join(remotes)).into_iter().flatten();
+        let files = files.flatten().map(|file| Path::new(remotes).join(file.file_name()));
+        let is_protected =
+            |file: &PathBuf| protect.matching(&Path::new(".git").join(file)).is_some();
+        names.below.extend(files.filter(is_protected).map(|file| directory.join(file)));
+    }
     let info = directory.join("info");
     names.deep_ways.extend(Some(info).filter(|info| root.join(info).is_dir()));
     let ways = directory.ancestors().take_while(|it| is_of_git(it));

@@ -155,6 +155,7 @@ pub(super) const BASE: Table = Table {
         "**/.git/config.worktree",
         "**/.git/commondir",
         "**/.git/info/attributes",
+        "**/.git/{remotes,branches}/*",
         "**/.git/worktrees/**/{commondir,config,config.worktree}",
         "**/.git/worktrees/**/hooks/**",
         "**/.git/worktrees/**/info/attributes",

@@ -352,7 +352,10 @@ fn base_protects_what_steers_every_repository() {
         ".git/modules/a/commondir",
         ".git/worktrees/a/modules/b/config",
         ".git/worktrees/a/modules/b/hooks/x",
+        ".git/remotes/a/b",
+        "sub/.git/branches/main",
     ] {
         assert!(protect.hides(std::path::Path::new(path)), "{path}");
     }
+    assert!(!protect.hides(std::path::Path::new(".git/branches")), "git makes it");
 }

@@ -26,6 +26,9 @@ pub struct GitTraps<'a> {
     known: RefCell<HashMap<PathBuf, bool>>,
 }
 
+/// Directories with the addresses of remotes, as old versions of git had them.
+const REMOTES: [&str; 2] = ["remotes", "branches"];
+
 impl<'a> GitTraps<'a> {
     /// Takes both sides.
     pub fn new(sides: Sides<'a>) -> Self {
@@ -45,9 +48,23 @@ impl<'a> GitTraps<'a> {
         if kind != Kind::Directory && is(name, HEAD) && self.is_completed_by_head(above) {
             return Some("what makes a repository of a directory");
         }
+        if self.is_remote(path) {
+            return Some("what names a remote of a repository");
+        }
         let run = path.ancestors().filter(|it| it.file_name().is_some_and(is_run));
         let mut homes = run.filter_map(Path::parent);
         homes.any(|home| self.may_become(home)).then_some("what a repository runs")
+    }
+
+    /// Whether it is in a directory of remotes. References are in others of these names (`refs/remotes`).
+    fn is_remote(&self, path: &Path) -> bool {
+        let is_remotes = |it: &&Path| {
+            it.file_name().is_some_and(|name| REMOTES.iter().any(|known| is(name, known)))
+        };
+        let mut homes = path.ancestors().skip(1).filter(is_remotes).filter_map(Path::parent);
+        homes.any(|home| {
+            home.file_name().is_some_and(|name| is(name, ".git")) || self.sides.has(home, HEAD)
+        })
     }
 
     /// Whether a directory is one of git's, or lacks nothing but data that no rule holds.
@@ -59,7 +76,9 @@ impl<'a> GitTraps<'a> {
     /// is data.
     fn is_completed_by_head(&self, path: &Path) -> bool {
         let has = |name: &&str| self.sides.tree_has(path, name);
-        !is_named(path) && !self.sides.tree_has(path, HEAD) && STEERING.iter().chain(&RUN).any(has)
+        !is_named(path)
+            && !self.sides.tree_has(path, HEAD)
+            && STEERING.iter().chain(&RUN).chain(&REMOTES).any(has)
     }
 
     /// Returns a path as patterns know it: what is in a directory of git's as if that were a `.git`.
