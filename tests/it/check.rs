@@ -91,20 +91,24 @@ fn profiles_are_listed_and_shown_with_reasons() {
     assert!(known.is_some_and(|known| known.ends_with(", mine")), "{}", none.stderr);
 }
 
-/// Without a repository a directory above is nobody's project.
+/// A directory above the project gives nothing, and the home directory's own is not read.
 #[test]
-fn file_above_that_is_not_read_is_named() {
+fn files_above_the_project_are_named() {
     let world = World::new();
     let file = world.write("home/project/endow.toml", "version = 1\n[limits]\nopen_files = 77\n");
+    let home = world.write("home/endow.toml", "version = 1\n");
     world.write("home/project/sub/deep/file", "");
-    let below = |path: &str| said(world.endow(["check"]).current_dir(world.project().join(path)));
-    let note = format!("{} is not read here", file.display());
+    let below = |path: &str| {
+        let told = said(world.endow(["check"]).current_dir(world.project().join(path)));
+        told.ok().to_owned() + &told.stderr
+    };
+    let note = format!("{} stands above this project", file.display());
+    let unread = format!("{} is not read here", home.display());
     for path in ["sub", "sub/deep"] {
         let told = below(path);
-        let text = told.ok().to_owned() + &told.stderr;
-        assert!(text.contains(&note), "{told:?}");
+        assert!(told.contains(&note) && told.contains(&unread), "{told}");
     }
-    assert!(!below(".").ok().contains("not read here"));
+    assert!(!below(".").contains("above this project"));
     world.bare("git init -q .").ok();
-    assert!(!below("sub").ok().contains("not read here"));
+    assert!(!below("sub").contains("above this project") && !below("sub").contains("not read"));
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use endow_policy::{
     Composed, FileKind, HostPath, Judgement, Policy, PolicyFile, PolicyText, ProfileText, Sources,
-    StateRules, Vars, compose, judge, parse, resolve,
+    StateRules, Vars, compose, judge, narrowed, parse, resolve,
 };
 use sha2::{Digest, Sha256};
 
@@ -67,9 +67,11 @@ fn read_with(
     };
     if !args.no_policy {
         sources.user = reader.user_file()?;
-        match &args.policy {
-            Some(path) => sources.explicit = Some(reader.explicit(path)?),
-            None => sources.project = reader.project(&sources)?,
+        if let Some(path) = &args.policy {
+            sources.explicit = Some(reader.explicit(path)?);
+        } else {
+            sources.enclosing = reader.enclosing(&sources)?;
+            sources.project = reader.project(&sources)?;
         }
     }
     sources.flags = Some(args.flags().layer()?);
@@ -100,7 +102,8 @@ pub(crate) fn project(path: &Path, surroundings: &Surroundings) -> Result<Projec
     let mut reader = Reader::new(surroundings);
     let user_profiles = reader.user_profiles()?;
     let user = reader.user_file()?;
-    let weaker = Sources { user_profiles, user, ..Sources::default() };
+    let mut weaker = Sources { user_profiles, user, ..Sources::default() };
+    weaker.enclosing = reader.enclosing(&weaker)?;
     reader.judged(path, &weaker).map(|(project, _)| project)
 }
 
@@ -142,6 +145,20 @@ impl<'a> Reader<'a> {
     fn explicit(&mut self, path: &Path) -> Result<PolicyFile, CommandError> {
         let absolute = self.surroundings.vars.cwd.as_path().join(path);
         self.parse(&absolute, FileKind::Explicit)
+    }
+
+    /// What takes away in the files of directories around the project, outermost first. A command can make a directory
+    /// a repository of its own, or take the one around it apart: what denies must not end there.
+    fn enclosing(&mut self, weaker: &Sources) -> Result<Vec<PolicyFile>, CommandError> {
+        let vars = &self.surroundings.vars;
+        let mut all = weaker.clone();
+        for path in enclosing_files(vars) {
+            let text = read_own(&path)?;
+            let file = self.parse_text(&path, FileKind::Project, &text)?;
+            let before = compose(&all, vars)?;
+            all.enclosing.push(narrowed(&file, &before, vars));
+        }
+        Ok(all.enclosing)
     }
 
     /// The nearest `endow.toml` up to the repository's root. Untrusted, it may only narrow.
@@ -236,6 +253,32 @@ pub(crate) fn project_file(vars: &Vars) -> Option<PathBuf> {
     within.map(|path| path.join(POLICY_FILE)).find(|path| !is_absent(path))
 }
 
+/// Returns the files in the directories around the project that are the user's or root's, outermost first: up to the home
+/// directory, whose own is that of no other project.
+pub(crate) fn enclosing_files(vars: &Vars) -> Vec<PathBuf> {
+    let top = vars.git_root.as_ref().unwrap_or(&vars.cwd).as_path();
+    let homes = [&vars.home, &vars.home_resolved];
+    let is_home =
+        |path: &Path| homes.iter().any(|it| it.as_ref().is_some_and(|it| it.as_path() == path));
+    let around =
+        top.ancestors().skip(1).take_while(|path| !is_home(path) && path.parent().is_some());
+    let files = around.map(|path| path.join(POLICY_FILE)).filter(|path| is_somebodys(path));
+    let mut files: Vec<PathBuf> = files.collect();
+    files.reverse();
+    files
+}
+
+/// Whether a file is there that is not a stranger's. What can't be looked at may be; where nobody may look there is none.
+fn is_somebodys(path: &Path) -> bool {
+    let own = rustix::process::geteuid().as_raw();
+    match fs::symlink_metadata(path) {
+        Ok(found) => found.uid() == own || found.uid() == 0,
+        Err(error) => {
+            error.kind() != io::ErrorKind::PermissionDenied && !small_file::says_absent(&error)
+        }
+    }
+}
+
 /// Returns the file of a directory above that nobody reads: outside of a git work tree no directory but
 /// the current one is the project's, since anybody may have put a file into one above.
 pub(crate) fn unread_above(vars: &Vars) -> Option<PathBuf> {
@@ -243,7 +286,8 @@ pub(crate) fn unread_above(vars: &Vars) -> Option<PathBuf> {
         return None;
     }
     let above = vars.cwd.as_path().ancestors().skip(1);
-    above.map(|path| path.join(POLICY_FILE)).find(|path| path.is_file())
+    let read = enclosing_files(vars);
+    above.map(|path| path.join(POLICY_FILE)).find(|path| path.is_file() && !read.contains(path))
 }
 
 /// Reads a project's file. Somebody else's, or one that others may write, is nobody's word. A link

@@ -49,6 +49,8 @@ pub struct Sources {
     pub profiles: Vec<String>,
     /// The user's file.
     pub user: Option<PolicyFile>,
+    /// What narrows in the files of the projects that this one lies in, outermost first.
+    pub enclosing: Vec<PolicyFile>,
     /// The project's file, trusted or found to only narrow.
     pub project: Option<PolicyFile>,
     /// The file named by `-p`.
@@ -222,7 +224,7 @@ impl Patterns {
 }
 
 /// Merges all sources: base < extended profiles < the command's profile < `--profile` < user
-/// file < project file < `-p` file < flags.
+/// file < files of enclosing projects < project file < `-p` file < flags.
 ///
 /// # Errors
 /// An unknown profile, profiles in a circle, a profile that can't be read, a path that has no

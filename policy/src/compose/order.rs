@@ -24,13 +24,14 @@ pub(super) fn layers<'a>(sources: &'a Sources, vars: &Vars) -> Result<Layers<'a>
     Ok(layers)
 }
 
-/// The user file with its tables for this project, the project's file, `-p` and the flags.
+/// The user file with its tables for this project, the files of enclosing projects, the project's own, `-p` and the flags.
 fn files<'a>(sources: &'a Sources, vars: &Vars) -> Layers<'a> {
     let mut files: Layers<'a> = Vec::new();
     if let Some(user) = &sources.user {
         files.push(Cow::Borrowed(user));
         files.extend(project_tables(user, vars).into_iter().map(Cow::Owned));
     }
+    files.extend(sources.enclosing.iter().map(Cow::Borrowed));
     let others = [&sources.project, &sources.explicit, &sources.flags];
     files.extend(others.into_iter().flatten().map(Cow::Borrowed));
     files

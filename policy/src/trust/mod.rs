@@ -3,11 +3,14 @@
 mod bridges;
 mod limits;
 mod mounts;
+mod narrowed;
 mod network;
 mod remote;
 mod secrets;
 mod shown;
 mod ssh_agent;
+
+pub use narrowed::narrowed;
 
 use crate::compose::Composed;
 use crate::{

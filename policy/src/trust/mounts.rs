@@ -17,7 +17,12 @@ pub(super) fn judge(judgement: &mut Judgement, file: &PolicyFile, weaker: &Compo
     }
 }
 
-fn narrows(entry: &MountEntry, places: &Places<'_>, weaker: &Composed, vars: &Vars) -> bool {
+pub(super) fn narrows(
+    entry: &MountEntry,
+    places: &Places<'_>,
+    weaker: &Composed,
+    vars: &Vars,
+) -> bool {
     // A path that can't be used is an error of the next stage, whoever wrote it.
     let Ok(at) = places.absolute(&entry.at.value) else { return true };
     let at = at.to_guest();

@@ -1,6 +1,6 @@
 //! What a project file may say before it is trusted.
 
-use endow_policy::{FileKind, Sources, compose, judge};
+use endow_policy::{FileKind, Sources, compose, judge, narrowed};
 use insta::assert_snapshot;
 
 use crate::harness::*;
@@ -18,6 +18,75 @@ fn verdicts(user: &str, project: &str) -> String {
     let mut lines = line('-', &judgement.narrowing);
     lines.extend(line('+', &judgement.grants));
     lines.join("\n")
+}
+
+/// Whatever an enclosing project's file says, what is left of it gives nothing.
+#[test]
+fn narrowed_file_has_what_takes_away_and_nothing_else() {
+    let user = "[mounts]\n\"/opt\" = \"ro\"\n[limits]\npids = 9\n[workspace]\naccess = \"cow\"\n[require]\nlevel = \"namespaces\"\n";
+    let file = text(
+        FileKind::Project,
+        r#"
+extends = ["rust"]
+[workspace]
+access = "ro"
+root = "/data"
+[mounts]
+"/opt" = false
+"/data" = "rw"
+[deny]
+patterns = ["a", "!b"]
+defaults = false
+[protect]
+names = ["!c", "d"]
+[env]
+drop = ["X", "!Y"]
+pass = ["!TERM", "Z"]
+set = { A = "b" }
+[network]
+allow = ["!example.com", "example.org"]
+match_server_name = false
+[limits]
+timeout = 10
+pids = 20
+[process]
+allow = ["!perf", "userns"]
+hostname = "x"
+[require]
+level = "full"
+best_effort = ["seccomp"]
+[sync]
+mode = "discard"
+[[expect]]
+read = "/x"
+is = "absent"
+[[action]]
+name = "x"
+command = ["true"]
+"#,
+    );
+    let sources = Sources { user: Some(text(FileKind::User, user)), ..Sources::default() };
+    let weaker = compose(&sources, &vars()).expect("composes");
+    assert!(!judge(&file, &weaker, &vars()).grants.is_empty(), "control");
+    let judgement = judge(&narrowed(&file, &weaker, &vars()), &weaker, &vars());
+    assert_eq!(judgement.grants, []);
+    let kept: Vec<&str> = judgement.narrowing.iter().map(|it| it.what.as_str()).collect();
+    let all = kept.join("\n");
+    for part in [
+        "\"a\"",
+        "\"d\"",
+        "\"X\"",
+        "\"!TERM\"",
+        "example.com",
+        "limits.timeout",
+        "\"!perf\"",
+        "full",
+        "/opt",
+        "ro",
+    ] {
+        assert!(all.contains(part), "{part}: {all}");
+    }
+    assert_eq!(kept.len(), 10, "{all}");
 }
 
 #[test]

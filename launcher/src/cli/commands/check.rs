@@ -73,7 +73,9 @@ fn check(file: Option<PathBuf>, deep: bool) -> Checked {
         Ok(planned) => {
             checked.files = planned.found.files.iter().map(|(file, _)| file.clone()).collect();
             checked.notes = notes(&planned);
-            checked.notes.extend(unread(&planned).filter(|_| checked.file.is_none()));
+            if checked.file.is_none() {
+                checked.notes.extend(enclosing(&planned).chain(unread(&planned)));
+            }
             if deep {
                 checked.trees = trees(&planned);
             }
@@ -105,6 +107,14 @@ fn notes(planned: &Planned) -> Vec<String> {
     notes.extend(withheld(&planned.found.policy));
     notes.extend(whole_agents(planned));
     notes
+}
+
+/// The files of directories around the project, of which a part counts.
+fn enclosing(planned: &Planned) -> impl Iterator<Item = String> {
+    let files = sources::enclosing_files(&planned.surroundings.vars).into_iter();
+    files.map(|file| {
+        format!("{} stands above this project: what it takes away holds here, and nothing that it gives", file.display())
+    })
 }
 
 /// The file of a directory above, which counts for nothing here.
