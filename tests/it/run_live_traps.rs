@@ -89,6 +89,13 @@ const TRAPS: &[Trap] = &[
             git config core.worktree ../../..",
         springs: "git -C n reset -q --hard",
     },
+    Trap {
+        before: "git init -q -b main .; for i in 1 2 3; do git commit -q --allow-empty -m $i; done
+            git branch topic HEAD~1; git config rebase.updateRefs true",
+        sets: "mkdir -p .git/worktrees/x; cd .git/worktrees/x; echo 'ref: refs/heads/topic' >HEAD; echo ../.. >commondir
+            printf '/x\\nexec touch MARK; true '\\''/.git\\n' >gitdir",
+        springs: "git rebase -q -f HEAD~2",
+    },
 ];
 
 /// A home in which a trap is set.

@@ -149,6 +149,13 @@ pub fn file_leads_to(text: &[u8], above: &Path, root: Option<&Path>) -> Option<P
     (is_kept && names.len() > at + 2 && is_looked_into(&git)).then_some(place)
 }
 
+/// Returns whether a text is the path that git keeps for a linked work tree, alone in its line: git writes it into lists of
+/// what it executes. It is empty before it is written.
+pub fn is_work_tree(text: &[u8]) -> bool {
+    let path = text.strip_suffix(b"\n").unwrap_or(text);
+    !path.iter().any(u8::is_ascii_control)
+}
+
 /// Returns where a relative path leads from `above`, as far as its words tell and not out of the root: what leads up again from a name may do so from
 /// elsewhere, where that is a link.
 pub fn joined(above: &Path, named: &Path) -> Option<PathBuf> {
@@ -297,6 +304,16 @@ mod tests {
             assert_eq!(to(&format!("gitdir: {unseen}\n"), "lib"), None, "{unseen}");
         }
         assert_eq!(to("../.git/modules/lib", "lib"), None);
+    }
+
+    #[test]
+    fn work_tree_is_one_line() {
+        for text in ["", "/home/u/p/w/.git\n", "../../../w x/.git"] {
+            assert!(is_work_tree(text.as_bytes()), "{text:?}");
+        }
+        for text in ["/p\nexec x\n/.git\n", "/p\r\n", "\n\n", "/p\0/.git"] {
+            assert!(!is_work_tree(text.as_bytes()), "{text:?}");
+        }
     }
 
     #[test]

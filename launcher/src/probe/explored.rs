@@ -4,7 +4,7 @@
 //! tree; further down what the walk of names noted, where there is one.
 
 use std::collections::BTreeSet;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::FileType;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,6 @@ use crate::sys::identity;
 /// Directories one below the other that are looked at. No pattern is so long; what leads on may be called the
 /// same all the way down.
 const DEPTH: usize = 128;
-
 /// The most bytes of a file that leads to a repository: git takes no longer path.
 const LARGEST: u64 = 64 << 10;
 
@@ -218,12 +217,15 @@ fn is_of_work_tree(root: &Path, path: &Path) -> bool {
     place.is_some_and(|place| place.iter().any(|it| it == "worktrees") && root.join(place).is_dir())
 }
 
-/// The same holds for what leads to the repository from what it keeps for a linked work tree.
+/// The same holds for what leads to the repository from what it keeps for a linked work tree, and back.
 fn is_spared(root: &Path, path: &Path) -> bool {
-    let is_of_work_tree =
-        path.file_name() == Some("commondir".as_ref()) && path.iter().any(|it| it == "worktrees");
-    let text = || small_file::read(&root.join(path), LARGEST);
-    is_of_work_tree && text().is_ok_and(|text| text == b"../..\n")
+    let is_as_git_writes_it = |text: Vec<u8>| match path.file_name().and_then(OsStr::to_str) {
+        Some("commondir") => text == b"../..\n",
+        Some("gitdir") => git_dir::is_work_tree(&text),
+        _ => false,
+    };
+    path.iter().any(|it| it == "worktrees")
+        && small_file::read(&root.join(path), LARGEST).is_ok_and(is_as_git_writes_it)
 }
 
 fn deep_name(root: &Path, path: &Path) -> Option<DeepName> {

@@ -159,7 +159,7 @@ pub(super) const BASE: Table = Table {
         "**/.git/worktrees/**/{commondir,config,config.worktree}",
         "**/.git/worktrees/**/hooks/**",
         "**/.git/worktrees/**/info/attributes",
-        "**/.git/worktrees/*/{commondir,config,config.worktree}",
+        "**/.git/worktrees/*/{commondir,config,config.worktree,gitdir}",
         "**/.git/worktrees/*/hooks/**",
         "**/.git/modules/**/{commondir,config,config.worktree}",
         "**/.git/modules/**/hooks/**",

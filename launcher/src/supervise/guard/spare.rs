@@ -35,7 +35,7 @@ pub(super) fn judge(
     let is_of_hooks = path.parent().and_then(Path::file_name) == Some(OsStr::new("hooks"));
     let is_settings = name == "config" || name == "config.worktree";
     let kept = path.parent().and_then(Path::parent).and_then(Path::file_name);
-    let is_of_work_tree = name == "commondir" && kept == Some(OsStr::new("worktrees"));
+    let is_of_work_tree = kept == Some(OsStr::new("worktrees"));
     match kind {
         Kind::Directory if name == "hooks" => Verdict::Enter,
         Kind::File if is_of_hooks && name.as_bytes().ends_with(b".sample") => Verdict::Spare,
@@ -45,7 +45,15 @@ pub(super) fn judge(
         // It is empty before it is written. What it would lead to then is protected.
         Kind::File
             if is_of_work_tree
+                && name == "commondir"
                 && read().is_some_and(|it| [&b""[..], b"../..\n"].contains(&&*it)) =>
+        {
+            Verdict::Spare
+        }
+        Kind::File
+            if is_of_work_tree
+                && name == "gitdir"
+                && read().is_some_and(|text| git_dir::is_work_tree(&text)) =>
         {
             Verdict::Spare
         }
@@ -131,6 +139,9 @@ mod tests {
         let commondir = |path| verdict(path, Kind::File, "../..\n");
         assert_eq!(commondir(".git/worktrees/w/commondir"), Verdict::Spare);
         assert_eq!(commondir(".git/worktrees/w/x/commondir"), Verdict::Hold);
+        let gitdir = ".git/worktrees/w/gitdir";
+        assert_eq!(verdict(gitdir, Kind::File, "/home/u/w/.git\n"), Verdict::Spare);
+        assert_eq!(verdict(gitdir, Kind::File, "/w\nexec x\n/.git\n"), Verdict::Hold);
         let trap = "[core]\n\tfsmonitor = ./x\n";
         for (path, kind, text) in [
             (".git/config", Kind::File, trap),
