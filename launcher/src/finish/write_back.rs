@@ -10,8 +10,8 @@ use endow_policy::{GuestPath, PatternError};
 use endow_vfs::fs::OsFs;
 use endow_vfs::state::{ChangeCounts, OnConflict, Record, RunDir, RunState, StateError};
 use endow_vfs::sync::{
-    self, Applied, Change, ChangeKind, ChangeSet, Clock, Ledger, MountPlace, Resumed, Rules,
-    RunPlace, Settled, Source, SyncError, SyncPlan, SyncReport, Winner,
+    self, Applied, Change, ChangeKind, ChangeSet, Clock, Closed, Ledger, MountPlace, Resumed,
+    Rules, RunPlace, Settled, Source, SyncError, SyncPlan, SyncReport, Winner,
 };
 use rustix::io::Errno;
 
@@ -233,6 +233,7 @@ pub(super) fn source<'a>(
         clock: target.clock,
         settled,
         absent: target.absent(),
+        closed: if target.is_held { Closed::Open } else { Closed::Stay },
     }
 }
 
@@ -387,7 +388,8 @@ fn plan_all(
         );
         // Nobody sees half of what was not there before.
         let whole = target.absent().is_some();
-        plans.push(SyncPlan { whole, apart: target.is_single(), ..plan });
+        let opens = target.is_held;
+        plans.push(SyncPlan { whole, apart: target.is_single(), opens, ..plan });
     }
     Ok(plans)
 }

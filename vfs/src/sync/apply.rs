@@ -165,6 +165,9 @@ fn stage_all<'a>(
     let mut benches = Vec::new();
     for (place, plan) in plans.iter().filter(|(_, plan)| !plan.operations.is_empty()) {
         let mut bench = Bench::open(fs, run, place)?;
+        if plan.opens {
+            bench.root.opens_closed();
+        }
         must_move(fs, &mut bench, Moves::of_plan(plan))?;
         let part = stage_mount(fs, &mut bench, place, plan, &mut batch.next)?;
         batch.mounts.push(part);

@@ -45,6 +45,8 @@ pub struct Source<'a> {
     pub settled: &'a Settled,
     /// The layer is no overlay's, and has only what the command made at a place that did not exist.
     pub absent: Option<Absent<'a>>,
+    /// What becomes of directories of the target that are closed to their owner.
+    pub closed: Closed,
 }
 
 /// Whether the clock ran on since a run began.
@@ -72,7 +74,8 @@ impl Source<'_> {
 /// Of the target only what the layer has too is looked at, and what the run removed. Files that
 /// were copied up and are equal to the host's are no changes. No link is followed, nothing but
 /// regular files and directories is opened, and the number of descriptors does not depend on the
-/// depth. Directories of the layer that are closed to their owner are opened meanwhile.
+/// depth. Directories of the layer that are closed to their owner are opened meanwhile, those of the
+/// target where [`Source::closed`] says so.
 ///
 /// # Errors
 /// A call that fails on the layer, or one on the target that can't be explained by its contents.
@@ -88,7 +91,7 @@ pub(super) fn collect_most(
 ) -> Result<ChangeSet, SyncError> {
     let mut collector = Collector { names_left: most, ..Collector::new(fs, source) };
     let collected = collector.run();
-    let closed = collector.upper.close();
+    let closed = collector.upper.close().and(collector.host.close());
     collected?;
     closed.map_err(io("close", Path::new("")))?;
     let mut set = collector.set;
@@ -145,7 +148,7 @@ impl<'a> Collector<'a> {
             fs,
             source,
             upper: Root::new(fs, source.upper, Closed::Open),
-            host: Root::new(fs, source.root, Closed::Stay),
+            host: Root::new(fs, source.root, source.closed),
             set: ChangeSet::default(),
             tasks: VecDeque::new(),
             groups: Groups::default(),
@@ -281,6 +284,10 @@ impl<'a> Collector<'a> {
     fn host_dir(&mut self, both: &Both) -> Result<(Option<Dir<'a>>, Option<Refusal>), SyncError> {
         if both.host.is_none() {
             return Ok((None, None));
+        }
+        if self.source.closed == Closed::Open {
+            // What stays closed is refused.
+            let _ = self.host.open_up(&both.path);
         }
         match self.host.dir(&both.path) {
             Ok(dir) => Ok((Some(dir), None)),
@@ -434,7 +441,10 @@ impl<'a> Collector<'a> {
     fn replaced(&self, host: &Seen, is_parent_changed: bool) -> Option<Conflict> {
         let stamp = self.source.stamp;
         let is_new = host.born.is_some_and(|born| born >= stamp);
+        // To open and close one is a change of our own.
+        let is_opened = self.source.closed == Closed::Open && host.mode & 0o700 != 0o700;
         let is_moved = is_parent_changed && host.changed >= stamp && host.modified < stamp;
+        let is_moved = is_moved && !is_opened;
         let is_ours =
             if is_new { self.source.settled.knows(host) } else { self.source.settled.has(host) };
         ((is_new || is_moved) && !is_ours).then_some(Conflict::Changed)

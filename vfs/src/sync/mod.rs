@@ -63,6 +63,7 @@ pub use report::{Applied, Failed, SyncError, SyncReport};
 pub use repository::{Moved, set_aside, unite};
 pub use resettle::{Standing, settle_again, standing};
 pub use resume::{Resumed, give_up, resume};
+pub use root::Closed;
 pub use rules::{Held, HeldPath, LeftOut, OnConflict, Refused, Resolved, Rules, Winner};
 pub use settled::Settled;
 pub use single::{Alone, Ours, Single, TakenIn, make_single, make_single_absent};

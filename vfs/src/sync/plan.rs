@@ -34,6 +34,8 @@ pub struct SyncPlan {
     /// New content is copied, so that what becomes of the layer later, such as its removal, changes
     /// nothing of the tree's files. Somebody who compares their times would take it for a change.
     pub apart: bool,
+    /// Directories of the target that are closed to their owner are opened meanwhile.
+    pub opens: bool,
 }
 
 /// One effect on the target's tree.

@@ -35,10 +35,10 @@ impl Dir<'_> {
 
 /// What becomes of directories whose bits keep their owner out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Closed {
+pub enum Closed {
     /// They stay closed.
     Stay,
-    /// They are opened, and closed again by [`Root::close`].
+    /// They are opened, and closed again at the end.
     Open,
 }
 
@@ -108,6 +108,11 @@ impl<'a> Root<'a> {
         }
     }
 
+    /// From now on, opens what keeps its owner out.
+    pub(crate) fn opens_closed(&mut self) {
+        self.closed = Closed::Open;
+    }
+
     /// Forgets what is open, since a directory of this path may be another one now.
     pub(crate) fn forget(&mut self) {
         self.last = None;
@@ -118,14 +123,15 @@ impl<'a> Root<'a> {
         let before = self.opened.len();
         let mut above = PathBuf::new();
         let names = path.components().map(Component::as_os_str);
-        for name in std::iter::once(OsStr::new(".")).chain(names) {
+        // The root itself can't be found as `.` where it is closed.
+        for name in std::iter::once(OsStr::new("")).chain(names) {
             let dir = if above.as_os_str().is_empty() {
                 Dir::Root(self.top)
             } else {
                 Dir::Below(Rc::new(self.walk(&above)?))
             };
             let status = self.fs.node(dir.as_fd(), name)?.status;
-            above.push(if name == "." { OsStr::new("") } else { name });
+            above.push(name);
             if status.kind == Kind::Directory && status.mode & 0o700 != 0o700 {
                 self.fs.set_mode_at(dir.at(name), status.mode | 0o700)?;
                 let (path, ino, mode) = (above.clone(), status.id.ino, status.mode);

@@ -137,6 +137,7 @@ impl World {
         let settled = Ledger::read(&OsFs, self.run.fd()).expect("read").settled(MOUNT);
         let source = Source {
             absent: None,
+            closed: Closed::Stay,
             upper: upper.as_fd(),
             root: root.as_fd(),
             identity: self.identity,

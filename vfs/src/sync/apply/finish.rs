@@ -93,6 +93,8 @@ pub(in crate::sync) fn end(
 ) -> Result<(), SyncError> {
     for (bench, part) in benches.iter_mut().zip(&batch.mounts) {
         bench.leave(fs, root_time(part))?;
+        // What was looked at since may have been opened again.
+        bench.root.close().map_err(io("close", Path::new("")))?;
     }
     remove_journal(fs, run.dir).map_err(io("remove", Path::new(journal::JOURNAL)))
 }

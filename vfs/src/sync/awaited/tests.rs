@@ -44,6 +44,7 @@ fn collected(world: &World) -> ChangeSet {
         clock: Clock::Steady,
         settled: &settled,
         absent: Some(absent),
+        closed: crate::sync::Closed::Stay,
     };
     let mut changes = collect(&OsFs, &source).expect("collected");
     absent.narrow(&mut changes);

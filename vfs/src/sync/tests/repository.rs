@@ -25,6 +25,7 @@ fn united(world: &World) -> ChangeSet {
     let (root, upper) = (world.root_fd(), world.upper_fd());
     let source = Source {
         absent: None,
+        closed: crate::sync::Closed::Stay,
         upper: upper.as_fd(),
         root: root.as_fd(),
         identity: world.identity,
