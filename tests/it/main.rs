@@ -42,6 +42,7 @@ mod run_by_links;
 mod run_bytes;
 mod run_checkpoint;
 mod run_closed;
+mod run_closed_names;
 mod run_conflicts;
 mod run_cow;
 mod run_credentials;

@@ -158,6 +158,8 @@ pub(crate) enum Helper {
     SshAgent,
     /// The one that serves bridges.
     Bridges,
+    /// The one that takes protected names out of live mounts.
+    Guard,
 }
 
 impl Helper {
@@ -167,6 +169,7 @@ impl Helper {
             Self::Broker => "endow-broker",
             Self::SshAgent => "endow-ssh-agent",
             Self::Bridges => "endow-bridge",
+            Self::Guard => "endow-guard",
         }
     }
 }

@@ -54,7 +54,10 @@ impl Events {
                 let (guard, rule) = (name.guard, &name.rule);
                 self.write("held", json!({"number": guard, "path": path, "rule": rule}));
             }
-            Notice::Unseen(guard) => self.write("unseen", json!({"number": guard})),
+            Notice::Missed(missed) => {
+                let path = super::report::text(missed.path.as_os_str());
+                self.write(missed.why.word(), json!({"number": missed.guard, "path": path}));
+            }
             Notice::Published(at, port) => {
                 self.write("published", json!({"address": at.to_string(), "port": port.port}));
             }

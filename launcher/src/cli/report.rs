@@ -14,6 +14,7 @@ use super::error::CommandError;
 use super::git_settings;
 use super::json;
 use super::landed;
+use super::missed;
 use super::sources::digest;
 use super::stages::{Planned, Took};
 use super::synced;
@@ -24,7 +25,7 @@ use crate::network::Log;
 use crate::plan::awaited::AwaitedMount;
 use crate::plan::place::Placed;
 use crate::plan::{Environment, TreeFact};
-use crate::supervise::{Capture, Ended, Observed};
+use crate::supervise::{Capture, Ended, Missed, Observed};
 
 /// How long each phase took.
 #[derive(Clone, Copy, Debug, Default)]
@@ -48,14 +49,14 @@ pub(crate) struct Finished {
     pub(crate) captured: Option<Capture>,
     /// What the command changed in its copies of repositories' settings, where it had any.
     pub(crate) settings: Option<Vec<LeftSettings>>,
-    /// Live mounts that could not be searched at the end for names that appeared, by their guards' numbers.
-    pub(crate) unsearched: Vec<usize>,
     /// What was connected and refused, when a network was served.
     pub(crate) connections: Option<Log>,
     /// What was asked for and refused, when that was seen.
     pub(crate) observed: Option<Observed>,
     /// What was asked for over bridges, when any were open.
     pub(crate) bridges: Option<Asked>,
+    /// What of live mounts was not searched for protected names, or still has them.
+    pub(crate) missed: Vec<Missed>,
 }
 
 /// A report, ready to be written.
@@ -106,14 +107,9 @@ impl Report {
             set(&mut value, "checkpoint", synced::checkpoint(sync));
             set(&mut value, "trees", landed::value(&sync.trees));
         }
+        set(&mut value, "missed", missed::list(&run.missed, &planned.plan));
         set(&mut value, "git_settings", git_settings::list(run.settings.as_deref()));
-        let guards = &planned.plan.supervise.guards;
-        let unsearched = run.unsearched.iter().filter_map(|number| guards.get(*number));
-        set(
-            &mut value,
-            "unsearched",
-            unsearched.map(|it| text(it.at.as_path().as_os_str())).collect(),
-        );
+        set(&mut value, "unsearched", missed::mounts(&run.missed, &planned.plan));
         let observed = run.observed.as_ref();
         set(&mut value, "denials", denials::list(observed, run.connections.as_ref()));
         set(&mut value, "denials_left_out", json!(observed.map(|observed| observed.left_out)));
@@ -183,7 +179,7 @@ fn empty() -> Value {
     json!({
         "version": 1, "run": null, "command": null, "outcome": null, "started": null,
         "duration_ms": null, "phases_us": null, "policy": null, "enforcement": null, "environment": null,
-        "descriptors": null, "mounts": null, "changes": null, "sync": null, "checkpoint": null, "trees": null, "git_settings": null, "unsearched": null, "denials": null,
+        "descriptors": null, "mounts": null, "changes": null, "sync": null, "checkpoint": null, "trees": null, "missed": null, "git_settings": null, "unsearched": null, "denials": null,
         "denials_left_out": null, "bridges": null, "connections": null,
         "resources": null,
     })

@@ -4,9 +4,9 @@ use std::cell::OnceCell;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
-use endow_policy::{GuestPath, HostPath, Network, ProtectSet, SshAgentOrder};
+use endow_policy::{GuestPath, HostPath, Network, SshAgentOrder};
 use endow_vfs::state::{Record, RunDir};
 use rustix::io::Errno;
 
@@ -14,19 +14,20 @@ use super::bridges;
 use super::denials::DenialsFile;
 use super::error::{CommandError, Kind};
 use super::explained;
-use super::stages::{Planned, noted};
+use super::guarding::{self, Heard};
+use super::stages::Planned;
 use crate::adapters::{self, AdapterError, Asked, SecretsError, SshAgentFilter};
 use crate::apply::{Begun, Prepared, SpawnError, spawn};
 use crate::finish::{self, LeftSettings, Published};
 use crate::network::nearby::Surroundings;
 use crate::network::{self, Log, PublishError, Served};
-use crate::plan::step::{Buffered, Guard, InitStep, Upper};
+use crate::plan::step::{Buffered, InitStep, Upper};
 use crate::plan::{ChosenKeys, Plan, ssh_agent};
 use crate::probe::{DeniedNames, HostObjects};
 use crate::supervise::{
-    self, Attempt, Beside, Calls, Capture, Ended, Guarding, Judge, Layers, Left, Measured, Notice,
-    Observed, Observer, Over, PublishedFile, Publisher, Recorder, Renewal, Supervised, Terminal,
-    Watching,
+    self, Attempt, Beside, Calls, Capture, End, Ended, Judge, Layers, Left, Measured, Missed,
+    Notice, Observed, Observer, Over, PublishedFile, Publisher, Recorder, Renewal, Supervised,
+    Terminal,
 };
 
 /// A run that is over.
@@ -46,6 +47,8 @@ pub(crate) struct Ran {
     pub(crate) observed: Option<Observed>,
     /// What was asked for over bridges, when any were open.
     pub(crate) bridges: Option<Asked>,
+    /// What of live mounts was not searched for protected names, or still has them.
+    pub(crate) missed: Vec<Missed>,
     /// What keeps the sandbox's namespaces.
     pub(crate) namespaces: Vec<OwnedFd>,
     /// The time until pid 1 existed.
@@ -87,6 +90,23 @@ pub(crate) fn run(
     given: Given<'_>,
     notify: &mut dyn FnMut(Notice),
 ) -> Result<Ran, CommandError> {
+    let (mut heard, since) = (Heard::default(), SystemTime::now());
+    let notify = &mut |notice: Notice| {
+        if heard.is_news(&notice) {
+            notify(notice);
+        }
+    };
+    let ran = run_watched(planned, prepared, given, (since, notify))?;
+    Ok(Ran { missed: heard.missed, ..ran })
+}
+
+/// The same, of a run that began at `since`.
+fn run_watched(
+    planned: &Planned,
+    prepared: &mut Prepared,
+    given: Given<'_>,
+    (since, notify): (SystemTime, &mut dyn FnMut(Notice)),
+) -> Result<Ran, CommandError> {
     let plan = &planned.plan;
     if plan.supervise.die_with_parent {
         supervise::die_with_parent();
@@ -94,9 +114,8 @@ pub(crate) fn run(
     let start = Instant::now();
     let renewal = Renewal::new(&plan.supervise.renew, prepared.covers())
         .map_err(failed("can't watch covered names"))?;
-    let protect = |guard: &Guard| planned.protecting(&guard.source);
-    let watching = Watching::new(&plan.supervise.guards, &protect, &prepared.directory())
-        .map_err(failed("can't watch live mounts"))?;
+    let watching =
+        guarding::watch(planned, prepared, since).map_err(failed("can't watch live mounts"))?;
     let (tree, questions) = (OnceCell::new(), OnceCell::new());
     let judge: Judge<'_> = Box::new(|asked, is_there| {
         let tree = || tree.get_or_init(HostObjects::new);
@@ -118,7 +137,7 @@ pub(crate) fn run(
     served.iter_mut().for_each(Served::take_descriptors);
     let supervised = Supervised::new(sandbox, &plan.supervise, renewal, plan.starts_own_session());
     let supervised = supervised.capturing(given.capture).answering(calls).measuring(measured);
-    let guarding = guarded(planned, watching)?;
+    let guarding = guarding::start(planned, watching).map_err(failed("can't watch live mounts"))?;
     let supervised =
         supervised.serving(served).guarding(guarding).beside(Beside::new(bridges, ends));
     let supervised = supervised.resting(given.rests);
@@ -147,12 +166,24 @@ pub(crate) fn run(
     let ended = if prepared.ran_out_of_memory() { ended.out_of_memory() } else { ended };
     let [supervised] = set;
     let left = supervised.into_parts();
-    if let Some(renewal) = &left.renewal {
-        put_back(renewal, planned, notify);
-    }
+    end_guards(&left, (planned, prepared, since), notify);
     // Live mounts were looked through for the last time: what changes from now on is not the run's.
     drop(recorder);
     Ok(ran(plan, left, (ended, spawned - start, run_time), notify))
+}
+
+/// Does what is still to be done in live mounts.
+fn end_guards(
+    left: &Left,
+    (planned, prepared, since): (&Planned, &Prepared, SystemTime),
+    notify: &mut dyn FnMut(Notice),
+) {
+    if matches!(left.held, Some((_, End::Early))) {
+        guarding::again(planned, prepared, since, notify);
+    }
+    if let Some(renewal) = &left.renewal {
+        put_back(renewal, planned, notify);
+    }
 }
 
 /// Moves hidden names of live mounts back that would be seen where the command has moved them.
@@ -194,7 +225,7 @@ fn ran(
 ) -> Ran {
     let Left { captured, layers, handed, mut connections, .. } = left;
     let Left { bridges, held, observed, namespaces, .. } = left;
-    for news in held {
+    for news in held.into_iter().flat_map(|(held, _)| held) {
         notify(news.into());
     }
     tell_late(observed.as_ref(), connections.as_mut(), notify);
@@ -207,6 +238,7 @@ fn ran(
         connections,
         observed,
         bridges,
+        missed: Vec::new(),
         namespaces,
         spawn_time,
         run_time,
@@ -245,16 +277,6 @@ fn calls<'a>(
     let layers = Layers { kept: &plan.buffered, dropped: &plan.dropped, run };
     Calls::new(plan.filter(), layers, on_demand, observer)
         .map_err(failed("can't open a copy-on-write mount's source"))
-}
-
-/// Starts to watch live mounts for protected names.
-fn guarded(
-    planned: &Planned,
-    watching: Option<Watching<'_>>,
-) -> Result<Option<Guarding>, CommandError> {
-    let walk = |guard: &Guard, protect: &ProtectSet| noted(planned, guard, protect);
-    let guarding = watching.map(|watching| Guarding::start(watching, &walk)).transpose();
-    guarding.map_err(failed("can't watch live mounts"))
 }
 
 /// Returns the layers in memory of mounts whose changes are not dropped.

@@ -36,10 +36,8 @@ pub(crate) fn notice(notice: &Notice, planned: &Planned) -> String {
             let at = guard.map(|guard| guard.at.as_path().join(&name.path).display().to_string());
             format!("held, protected by {}: {}", name.rule, at.unwrap_or_default())
         }
-        Notice::Unseen(guard) => {
-            let guard = planned.plan.supervise.guards.get(*guard);
-            let at = guard.map(|guard| guard.at.to_string()).unwrap_or_default();
-            format!("could not be searched for new protected names: {at}")
+        Notice::Missed(missed) => {
+            format!("{}: {}", missed.why.text(), missed.place(&planned.plan).display())
         }
         Notice::Published(at, port) => format!("port {} is published at {at}", port.port),
         Notice::Connection(entry) => connections::line(entry),
@@ -62,6 +60,11 @@ fn lost(helper: Helper, planned: &Planned) -> String {
         Helper::Bridges => {
             let open = plan.bridges.iter().flat_map(|it| &it.open);
             format!("bridges: {}", listed(open.map(|it| it.value.to_string())))
+        }
+        Helper::Guard => {
+            return "what takes new protected names out of live mounts has ended before the run; \
+                    they are looked for again when it is over"
+                .to_owned();
         }
     };
     format!("{} has ended before the run; not available any more: {what}", helper.program())

@@ -254,10 +254,10 @@ pub struct Noted {
     /// Directories that nobody may look into, of a walk at the end.
     #[serde(skip)]
     pub closed: Vec<PathBuf>,
-    /// Whether such a walk left out anything else: directories that are nested too deep, or too many
-    /// to name.
+    /// What else such a walk left out: directories that are nested too deep; the root where there are too
+    /// many to name.
     #[serde(skip)]
-    pub missed: bool,
+    pub missed: Vec<PathBuf>,
     /// Whether every directory was looked into.
     pub whole: bool,
 }

@@ -20,6 +20,7 @@ use crate::sys::identity;
 /// Directories one below the other that are looked at. No pattern is so long; what leads on may be called the
 /// same all the way down.
 const DEPTH: usize = 128;
+
 /// The most bytes of a file that leads to a repository: git takes no longer path.
 const LARGEST: u64 = 64 << 10;
 

@@ -22,8 +22,8 @@ pub(super) struct Aside {
     /// Tells by a byte that the run is over. Closed with the supervisor's death alone: those that
     /// are started later have it, too.
     going_on: OwnedFd,
-    /// At its end when the work is done. That process itself may take its time to end: the kernel
-    /// takes some milliseconds to close a watch.
+    /// Has a byte when the work is done, and is at its end when the process is gone without. That process
+    /// itself may take its time to end: the kernel takes some milliseconds to close a watch.
     done: OwnedFd,
 }
 
@@ -49,6 +49,9 @@ impl Aside {
             Cloned::Child => {
                 drop(going_on);
                 let is_done = apart(supervisor).is_ok_and(|_signals| work(&Over(over)));
+                if is_done {
+                    let _ = rustix::io::write(&working, b"-");
+                }
                 drop(working);
                 sys::clone::exit_now(i32::from(!is_done))
             }
@@ -66,10 +69,16 @@ impl Aside {
         sys::processor::call_here(self.pid, || self.stop());
     }
 
-    /// Tells it likewise, and waits until its work is done.
-    pub(super) fn finish(&self) {
+    /// Tells it that the run is over and waits for it; returns whether it did its work, and did not die
+    /// before.
+    pub(super) fn finish(&self) -> bool {
         self.stop();
-        while rustix::io::read(&self.done, &mut [0; 1]) == Err(Errno::INTR) {}
+        loop {
+            match rustix::io::read(&self.done, &mut [0; 1]) {
+                Err(Errno::INTR) => {}
+                read => return read == Ok(1),
+            }
+        }
     }
 }
 

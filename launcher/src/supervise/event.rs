@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use endow_policy::{BridgeNews, PublishedPort};
 
-use super::guard::{HeldName, News};
+use super::guard::{HeldName, Missed, News};
 use super::observe::Denied;
 use super::renew::Moved;
 use crate::adapters::Helper;
@@ -86,8 +86,8 @@ pub(crate) enum Notice {
     Moved(Moved),
     /// A protected name appeared in a live mount, and was taken away.
     Held(HeldName),
-    /// A live mount could not be walked at the end: the number of the guard in the plan.
-    Unseen(usize),
+    /// Something in a live mount was not searched for protected names at the end, or not taken away.
+    Missed(Missed),
     /// A port of the host leads to one inside.
     Published(SocketAddr, PublishedPort),
     /// Something was connected, or refused.
@@ -104,7 +104,7 @@ impl From<News> for Notice {
     fn from(news: News) -> Self {
         match news {
             News::Held(name) => Self::Held(name),
-            News::Unseen(guard) => Self::Unseen(guard),
+            News::Missed(missed) => Self::Missed(missed),
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::os::fd::OwnedFd;
 
 use super::capture::Capture;
-use super::guard::News;
+use super::guard::{End, News};
 use super::observe::Observed;
 use super::renew::Renewal;
 use crate::adapters::Asked;
@@ -22,8 +22,8 @@ pub(crate) struct Left {
     pub(crate) connections: Option<Log>,
     /// What was asked for over bridges, when any were open.
     pub(crate) bridges: Option<Asked>,
-    /// What was taken out of live mounts at the very end.
-    pub(crate) held: Vec<News>,
+    /// What was taken out of live mounts at the very end, and how the process ended that does so.
+    pub(crate) held: Option<(Vec<News>, End)>,
     /// Where hidden names of live mounts are.
     pub(crate) renewal: Option<Renewal>,
     /// What was asked for and refused, when that was seen.

@@ -20,6 +20,7 @@ use super::renew::Renewal;
 use super::rest::Rest;
 use super::stop;
 use super::terminal::{Line, Terminal};
+use crate::adapters::Helper;
 use crate::apply::{Descriptors, MESSAGE_SIZE, Message, Sandbox};
 use crate::network::{Inside, Served};
 use crate::plan::step::SupervisePlan;
@@ -155,7 +156,7 @@ impl<'a> Supervised<'a> {
             // The kernel takes the sandbox apart while live mounts are looked through.
             namespaces.clear();
         }
-        let held = self.guarding.map(Guarding::finish).unwrap_or_default();
+        let held = self.guarding.map(Guarding::finish);
         let (captured, renewal) = (self.capture, self.renewal);
         Left { captured, layers, handed, connections, bridges, held, renewal, observed, namespaces }
     }
@@ -287,8 +288,7 @@ impl Supervised<'_> {
         if let Some(renewal) = &mut self.renewal {
             renewal.renew(&self.sandbox, notify);
         }
-        let held = self.guarding.iter_mut().flat_map(Guarding::read);
-        held.for_each(|news| notify(news.into()));
+        self.guarding.iter_mut().flat_map(Guarding::read).for_each(|news| notify(news.into()));
         self.answer_calls();
         let denied = self.calls.iter_mut().flat_map(Calls::news);
         denied.for_each(|denied| notify(Notice::Denied(denied.clone())));
@@ -343,7 +343,9 @@ impl Supervised<'_> {
 
     /// Hears what is asked for over bridges, and lets logins come back; tells what serves no more.
     fn bridge(&mut self, notify: &mut dyn FnMut(Notice)) {
-        self.beside.lost().for_each(|helper| notify(Notice::Lost(helper)));
+        let is_unguarded = self.guarding.as_mut().is_some_and(Guarding::is_lost);
+        let lost = self.beside.lost().chain(is_unguarded.then_some(Helper::Guard));
+        lost.for_each(|helper| notify(Notice::Lost(helper)));
         for (news, socket) in self.beside.look() {
             if let (Some(port), Some(served)) = (news.login, &mut self.served) {
                 served.login(port, socket);

@@ -19,6 +19,7 @@ use crate::cli::events::Events;
 use crate::cli::git_settings;
 use crate::cli::learn::{Kept, Lessons};
 use crate::cli::left_over;
+use crate::cli::missed;
 use crate::cli::output::Output;
 use crate::cli::progress::ProgressLine;
 use crate::cli::recorded;
@@ -58,7 +59,7 @@ pub(crate) fn run(
             tell_denials(args, run.observed.as_ref(), output);
             remember(args, &run, output);
             let code = ending::tell(&run.planned, &run.ended, output);
-            let code = code.map(|code| synced::tell(&run, code, output));
+            let code = code.map(|code| missed::weigh(&run, synced::tell(&run, code, output)));
             let code = code.and_then(|code| with_report(code, written, output));
             if run.sync.as_ref().is_some_and(|sync| sync.state.is_some()) {
                 bounds::keep(&run.planned.surroundings);
@@ -215,16 +216,11 @@ fn begin_own(args: &RunArgs, settled: &Settled, output: &Output) {
     }
 }
 
-/// Returns the guard of a mount that could not be searched.
-fn unseen(notice: &Notice) -> Option<usize> {
-    if let Notice::Unseen(guard) = notice { Some(*guard) } else { None }
-}
-
 /// Says what happens while the command runs.
 fn tell_meanwhile(notice: &Notice, planned: &Planned, output: &Output) {
     let told = words::notice(notice, planned);
     match notice {
-        Notice::Lost(_) | Notice::Moved(_) | Notice::Unseen(_) => output.warning(&told),
+        Notice::Lost(_) | Notice::Moved(_) | Notice::Missed(_) => output.warning(&told),
         // Nobody knows a port that was chosen before it is told.
         Notice::Published(_, port) if port.host_port == 0 => output.notice(&told),
         Notice::Uncovered(_) => output.notice(&told),
@@ -240,16 +236,8 @@ pub(crate) fn supervised(
     opened: Option<Begun>,
 ) -> Result<Finished, CommandError> {
     let earlier = args.from.as_deref().map(earlier::open).transpose()?;
-    let request = Request {
-        argv: args.command.argv.clone(),
-        keep: args.keep_fd.clone(),
-        die_with_parent: args.die_with_parent,
-        captured: output.is_json() && purpose == Purpose::Run,
-        earlier: earlier.as_ref().map(earlier::facts).transpose()?,
-        own: Own::Made,
-        observe: if purpose == Purpose::Learn { Observe::All } else { observe(args) },
-        is_repeatable: false,
-    };
+    let facts = earlier.as_ref().map(earlier::facts).transpose()?;
+    let request = Request { earlier: facts, ..request(args, output, purpose) };
     let mut settled = settled(args, purpose)?;
     let captured = request.captured;
     let mut begun = begin_early(&mut settled, (args, &request), opened);
@@ -270,11 +258,9 @@ pub(crate) fn supervised(
     drop(earlier);
     let prepare_time = start.elapsed();
     let capture = captured.then(|| prepared.start_capture()).transpose()?;
-    let mut unsearched = Vec::new();
     let mut notify = |notice| {
         events.notice(&notice);
         tell_meanwhile(&notice, &planned, output);
-        unsearched.extend(unseen(&notice));
     };
     let record = recorded::of_run(&planned, &prepared);
     let record = record.map(|record| Record { name: args.name.clone(), ..record });
@@ -299,7 +285,7 @@ pub(crate) fn supervised(
         finish(&planned.plan, prepared, record, &ran.ended, ran.layers).map_err(disordered)?;
     let (spawn_time, run_time, sync_time) = (ran.spawn_time, ran.run_time, finishing.elapsed());
     let phases = Phases { took: planned.took, prepare_time, spawn_time, run_time, sync_time };
-    let Ran { ended, captured, settings, connections, bridges, observed, .. } = ran;
+    let Ran { ended, captured, settings, connections, bridges, observed, missed, .. } = ran;
     Ok(Finished {
         planned,
         ended,
@@ -307,11 +293,25 @@ pub(crate) fn supervised(
         phases,
         captured,
         settings,
-        unsearched,
         connections,
         observed,
         bridges,
+        missed,
     })
+}
+
+/// What is asked of the plan, of a run that goes on from no other.
+fn request(args: &RunArgs, output: &Output, purpose: Purpose) -> Request {
+    Request {
+        argv: args.command.argv.clone(),
+        keep: args.keep_fd.clone(),
+        die_with_parent: args.die_with_parent,
+        captured: output.is_json() && purpose == Purpose::Run,
+        earlier: None,
+        own: Own::Made,
+        observe: if purpose == Purpose::Learn { Observe::All } else { observe(args) },
+        is_repeatable: false,
+    }
 }
 
 /// The policy of the run, and a name that it may have.

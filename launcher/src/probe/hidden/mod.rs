@@ -251,8 +251,11 @@ impl<'a> DeniedNames<'a> {
 /// What a walk at the end found, and whether it missed anything.
 fn noted_whole(walked: Walked, rules: &Rules<'_>) -> Noted {
     let is_closed = |error: &WalkError| error.errno == Errno::ACCESS;
-    let missed = walked.errors.len() >= ERRORS_MAX || !walked.errors.iter().all(is_closed);
-    let closed = walked.errors.into_iter().filter(is_closed).map(|error| error.path).collect();
+    let is_cut = walked.errors.len() >= ERRORS_MAX;
+    let (closed, missed): (Vec<_>, Vec<_>) = walked.errors.into_iter().partition(is_closed);
+    let paths = |errors: Vec<WalkError>| errors.into_iter().map(|error| error.path);
+    let closed = paths(closed).collect();
+    let missed = is_cut.then(PathBuf::new).into_iter().chain(paths(missed)).collect();
     Noted { closed, missed, ..note(walked.noted, walked.repositories, rules) }
 }
 
@@ -262,7 +265,7 @@ fn note(names: Vec<HiddenPath>, repositories: Vec<PathBuf>, rules: &Rules<'_>) -
     let names = names.into_iter().map(|name| (name.path, name.kind == Kind::Directory)).collect();
     let links = links.into_iter().map(|name| name.path).collect();
     let whole = rules.protect.is_some() && rules.is_whole();
-    Noted { names, links, repositories, closed: Vec::new(), missed: false, whole }
+    Noted { names, links, repositories, closed: Vec::new(), missed: Vec::new(), whole }
 }
 
 fn failed(errno: Errno) -> HiddenNames {

@@ -11,9 +11,10 @@ mod tree;
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
+use std::time::SystemTime;
 
 use endow_policy::{PatternRule, ProtectSet};
-use rustix::event::Timespec as Timeout;
+use rustix::event::{PollFd, PollFlags, Timespec as Timeout, poll};
 use rustix::fs::inotify::{self, CreateFlags};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
@@ -23,7 +24,7 @@ use crate::plan::host::Noted;
 use crate::plan::step::Guard;
 use crate::sys;
 use news::Told;
-pub(crate) use news::{HeldName, News};
+pub(crate) use news::{HeldName, Missed, News, Why};
 pub(crate) use spare::{is_spared, work_tree};
 use tree::{Queue, Tree};
 
@@ -64,12 +65,12 @@ impl Rules {
 }
 
 impl<'a> Watching<'a> {
-    /// Watches the mounts of a run whose directory is `run`: whatever appears from now on is seen. Patterns
-    /// that are not compiled yet are in the process.
+    /// Watches the mounts of a run whose directory is `run` and that began at `since`: whatever appears
+    /// from now on is seen. Patterns that are not compiled yet are in the process.
     pub(crate) fn new(
         guards: &'a [Guard],
         protecting: &dyn Fn(&Guard) -> Patterns<'a>,
-        run: &Path,
+        (run, since): (&Path, SystemTime),
     ) -> Result<Option<Self>, Errno> {
         if guards.is_empty() {
             return Ok(None);
@@ -77,18 +78,19 @@ impl<'a> Watching<'a> {
         let watches = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
         let mut queue = Queue::new(watches);
         let numbered = guards.iter().enumerate();
-        let trees = numbered.map(|(number, guard)| Tree::open(number, guard, run, &mut queue));
+        let begun = (run, since);
+        let trees = numbered.map(|(number, guard)| Tree::open(number, guard, begun, &mut queue));
         let trees = trees.collect::<Result<Vec<_>, _>>()?;
         let rules = guards.iter().map(|guard| Rules::of(protecting(guard))).collect();
         Ok(Some(Self { guards, queue, trees, rules }))
     }
 
-    fn work(mut self, over: &Over, walk: &Walk<'_>, tell: &mut dyn FnMut(&News)) -> bool {
+    fn work(mut self, over: &Over, walk: &Walk<'_>, to: &OwnedFd) -> bool {
         let all = self.rules.into_iter().map(Rules::compiled).collect::<Option<Vec<_>>>();
         let Some(all) = all else { return false };
         let below = |(guard, set): (&Guard, &ProtectSet)| set.below(guard.source.as_path());
         let protects: Vec<ProtectSet> = self.guards.iter().zip(&all).map(below).collect();
-        let mut held = |name: &HeldName| tell(&News::Held(name.clone()));
+        let mut held = |name: &HeldName| news::tell(to, &News::Held(name.clone()));
         let processors = sys::processor::Own::now();
         while !over.wait(Some(self.queue.descriptor()), None) {
             self.queue.look(&mut self.trees, &protects, &mut held);
@@ -99,13 +101,10 @@ impl<'a> Watching<'a> {
         let trees = self.guards.iter().zip(all.iter().zip(&protects)).zip(&mut self.trees);
         for ((guard, (all, protect)), tree) in trees {
             let noted = tree.look_whole(&|| walk(guard, all));
-            let is_seen = noted.as_ref().is_some_and(|it| !it.missed && !tree.is_closed(it));
-            let mut held = |name: &HeldName| tell(&News::Held(name.clone()));
+            tree.note_missed(noted.as_ref());
             tree.end(&noted.unwrap_or_default(), protect, &mut self.queue, &mut held);
-            if !is_seen || tree.is_missed() {
-                tell(&News::Unseen(tree.number()));
-            }
         }
+        self.trees.iter().flat_map(Tree::missed).for_each(|it| news::tell_surely(to, it));
         // Closing it takes long; the end of the process closes it, too.
         std::mem::forget(self.queue);
         true
@@ -119,17 +118,26 @@ pub(crate) struct Guarding {
     news: OwnedFd,
     is_open: bool,
     told: Told,
+    /// How it ended, when that is known.
+    end: Option<End>,
     aside: Aside,
+}
+
+/// How the process ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// Its work is done.
+    Whole,
+    /// It died before, or could not do it: what it did not take away is still there.
+    Early,
 }
 
 impl Guarding {
     /// Starts it.
     pub(crate) fn start(watching: Watching<'_>, walk: &Walk<'_>) -> Result<Self, Errno> {
         let (news, tell) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
-        let aside = Aside::start_awake(move |over| {
-            watching.work(over, walk, &mut |news: &News| news::tell(&tell, news))
-        })?;
-        Ok(Self { news, is_open: true, told: Told::default(), aside })
+        let aside = Aside::start_awake(move |over| watching.work(over, walk, &tell))?;
+        Ok(Self { news, is_open: true, told: Told::default(), end: None, aside })
     }
 
     /// Returns what becomes readable with news.
@@ -154,15 +162,38 @@ impl Guarding {
         self.aside.stop_here();
     }
 
-    /// Has it take away what must be, and waits for that; what it tells stays to be read.
+    /// Has it take away what must be, and waits for that, where nobody hears what it tells any more.
     pub(super) fn look_last(&self) {
+        self.stop();
+        while Told::default().read(&self.news).1 {
+            let _ = poll(&mut [PollFd::new(&self.news, PollFlags::IN)], None);
+        }
         self.aside.finish();
     }
 
-    /// Waits until all is taken away that must be; returns what was since the last call.
-    pub(super) fn finish(self) -> Vec<News> {
-        let Self { news, mut told, aside, .. } = self;
-        drop(aside);
-        told.read(&news).0
+    /// Returns whether it has died, once.
+    pub(super) fn is_lost(&mut self) -> bool {
+        !self.is_open && self.end.is_none() && self.end() == End::Early
+    }
+
+    /// Waits until all is taken away that must be; returns what was since the last call, and how it
+    /// ended.
+    pub(crate) fn finish(mut self) -> (Vec<News>, End) {
+        self.stop();
+        let mut all = self.read();
+        while self.is_open {
+            // What it tells last waits for room.
+            let _ = poll(&mut [PollFd::new(&self.news, PollFlags::IN)], None);
+            all.extend(self.read());
+        }
+        let end = self.end();
+        (all, end)
+    }
+
+    /// It tells nothing more: it has done its work, or is gone.
+    fn end(&mut self) -> End {
+        let aside = &self.aside;
+        let end = || if aside.finish() { End::Whole } else { End::Early };
+        *self.end.get_or_insert_with(end)
     }
 }

@@ -1,10 +1,11 @@
-//! What the process tells the supervisor: names, each ended by a NUL byte.
+//! What the process tells the supervisor: what, which guard, a rule and a path, each ended by a NUL byte.
 
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
 /// A name that was taken out of a live mount.
@@ -18,37 +19,81 @@ pub(crate) struct HeldName {
     pub(crate) rule: String,
 }
 
+/// Something in a live mount that was not looked at, or not taken away, when the run ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Missed {
+    /// The number of the guard in the plan.
+    pub(crate) guard: usize,
+    /// The path relative to its mount; empty for the mount.
+    pub(crate) path: PathBuf,
+    /// What of it.
+    pub(crate) why: Why,
+}
+
+/// What was not done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Why {
+    /// It could not be searched for protected names.
+    Unsearched,
+    /// A protected name could not be taken away.
+    Stays,
+}
+
+impl Why {
+    /// Returns its name in events and reports.
+    pub(crate) const fn word(self) -> &'static str {
+        match self {
+            Self::Unsearched => "unseen",
+            Self::Stays => "stays",
+        }
+    }
+
+    /// Says it before the path.
+    pub(crate) const fn text(self) -> &'static str {
+        match self {
+            Self::Unsearched => "could not be searched for new protected names",
+            Self::Stays => "a protected name that could not be taken away",
+        }
+    }
+}
+
 /// What became of a live mount.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum News {
     /// Something was taken out of it.
     Held(HeldName),
-    /// It could not be walked at the end: the number of the guard in the plan.
-    Unseen(usize),
+    /// Something could not be done.
+    Missed(Missed),
 }
 
 impl News {
-    /// An unseen mount has no name and no rule.
     fn encode(&self) -> Vec<u8> {
-        let (guard, rule, path) = match self {
-            Self::Held(name) => (name.guard, name.rule.as_str(), name.path.as_path()),
-            Self::Unseen(guard) => (*guard, "", Path::new("")),
+        let (what, guard, rule, path) = match self {
+            Self::Held(name) => ("held", name.guard, name.rule.as_str(), name.path.as_path()),
+            Self::Missed(it) => (it.why.word(), it.guard, "", it.path.as_path()),
         };
-        let mut text = format!("{guard}\0{rule}\0").into_bytes();
+        let mut text = format!("{what}\0{guard}\0{rule}\0").into_bytes();
         text.extend_from_slice(path.as_os_str().as_bytes());
         text.push(0);
         text
     }
 
-    fn decode(guard: usize, rule: &[u8], path: &[u8]) -> Self {
-        if path.is_empty() {
-            return Self::Unseen(guard);
-        }
-        let rule = String::from_utf8_lossy(rule).into_owned();
+    fn decode([what, guard, rule, path]: [&[u8]; PARTS]) -> Option<Self> {
+        let guard = std::str::from_utf8(guard).ok()?.parse().ok()?;
         let path = PathBuf::from(OsString::from_vec(path.to_vec()));
-        Self::Held(HeldName { guard, path, rule })
+        let rule = String::from_utf8_lossy(rule).into_owned();
+        let missed = |why: Why| Self::Missed(Missed { guard, path: path.clone(), why });
+        match what {
+            b"held" => Some(Self::Held(HeldName { guard, path, rule })),
+            b"unseen" => Some(missed(Why::Unsearched)),
+            b"stays" => Some(missed(Why::Stays)),
+            _ => None,
+        }
     }
 }
+
+/// How many parts news have.
+const PARTS: usize = 4;
 
 /// Writes news. When nobody reads them there is no room: the end of the run tells of all.
 pub(super) fn tell(to: &OwnedFd, news: &News) {
@@ -57,6 +102,21 @@ pub(super) fn tell(to: &OwnedFd, news: &News) {
     if text.len() <= rustix::pipe::PIPE_BUF {
         let _ = rustix::io::write(to, &text);
     }
+}
+
+/// Writes what nothing else tells: waits for room, and names a directory above where a path is too long.
+pub(super) fn tell_surely(to: &OwnedFd, mut missed: Missed) {
+    while News::Missed(missed.clone()).encode().len() > rustix::pipe::PIPE_BUF {
+        (missed.why, missed.path) = (Why::Unsearched, above(&missed.path));
+    }
+    let text = News::Missed(missed).encode();
+    while rustix::io::write(to, &text) == Err(Errno::AGAIN) {
+        let _ = poll(&mut [PollFd::new(to, PollFlags::OUT)], None);
+    }
+}
+
+fn above(path: &Path) -> PathBuf {
+    path.parent().unwrap_or(Path::new("")).to_owned()
 }
 
 /// What was read and is not whole yet.
@@ -81,12 +141,16 @@ impl Told {
     fn take(&mut self) -> Vec<News> {
         let mut parts = self.0.split(|byte| *byte == 0);
         let (mut names, mut length) = (Vec::new(), 0);
-        while let (Some(guard), Some(rule), Some(path), true) =
-            (parts.next(), parts.next(), parts.next(), parts.size_hint().1 != Some(0))
-        {
-            length += guard.len() + rule.len() + path.len() + 3;
-            let guard = std::str::from_utf8(guard).ok().and_then(|guard| guard.parse().ok());
-            names.extend(guard.map(|guard| News::decode(guard, rule, path)));
+        loop {
+            let read: [Option<&[u8]>; PARTS] = std::array::from_fn(|_| parts.next());
+            // What follows the last NUL byte is not whole.
+            let ([Some(what), Some(guard), Some(rule), Some(path)], true) =
+                (read, parts.size_hint().1 != Some(0))
+            else {
+                break;
+            };
+            length += what.len() + guard.len() + rule.len() + path.len() + PARTS;
+            names.extend(News::decode([what, guard, rule, path]));
         }
         self.0.drain(..length.min(self.0.len()));
         names
@@ -95,6 +159,8 @@ impl Told {
 
 #[cfg(test)]
 mod tests {
+    use rustix::pipe::{PipeFlags, pipe_with};
+
     use super::*;
 
     #[test]
@@ -102,13 +168,34 @@ mod tests {
         let name = |path: &str| {
             News::Held(HeldName { guard: 3, path: path.into(), rule: "**/.x/**".into() })
         };
-        let all = [News::Unseen(1), name("a\nb"), name("c")];
+        let missed =
+            |path: &str, why: Why| News::Missed(Missed { guard: 1, path: path.into(), why });
+        let all = [missed("", Why::Unsearched), missed("x", Why::Stays), name("a\nb"), name("c")];
         let text: Vec<u8> = all.iter().flat_map(News::encode).collect();
         let (first, rest) = text.split_at(text.len() - 2);
         let mut told = Told(first.to_vec());
-        assert_eq!(told.take(), [News::Unseen(1), name("a\nb")]);
+        assert_eq!(told.take(), all[..3]);
         told.0.extend_from_slice(rest);
         assert_eq!(told.take(), [name("c")]);
         assert_eq!(told.take(), []);
+    }
+
+    #[test]
+    fn what_was_missed_is_told_though_nobody_reads_yet() {
+        let flags = PipeFlags::CLOEXEC | PipeFlags::NONBLOCK;
+        let (from, to) = pipe_with(flags).expect("a pipe");
+        while rustix::io::write(&to, &[0; 4096]).is_ok() {}
+        let path = PathBuf::from("sub").join("x".repeat(5000));
+        let missed = Missed { guard: 0, path, why: Why::Stays };
+        let teller = std::thread::spawn(move || tell_surely(&to, missed));
+        let (mut told, mut all, mut is_open) = (Told::default(), Vec::new(), true);
+        while is_open {
+            let (news, more) = told.read(&from);
+            is_open = more;
+            all.extend(news);
+        }
+        teller.join().expect("told");
+        let at = Missed { guard: 0, path: "sub".into(), why: Why::Unsearched };
+        assert_eq!(all, [News::Missed(at)]);
     }
 }

@@ -3,8 +3,8 @@
 mod closed;
 mod found;
 mod links;
+mod missed;
 
-use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::mem::MaybeUninit;
@@ -22,12 +22,13 @@ use endow_vfs::{git_config, git_dir};
 use rustix::fs::inotify::{self, ReadFlags, WatchFlags};
 use rustix::io::Errno;
 
-use super::HeldName;
 use super::left::Left;
+use super::news::{HeldName, Missed};
 use super::spare::{self, Verdict};
 use crate::plan::host::Noted;
 use crate::plan::step::{FileId, Guard, UPPER};
 use crate::sys;
+use missed::AllMissed;
 
 /// How deep in the mount directories are watched.
 const DEPTH: usize = 32;
@@ -76,7 +77,7 @@ pub(super) struct Tree {
     /// Directories that are being looked into, one below the other.
     entered: usize,
     /// Something could not be looked at, or not be taken away.
-    missed: Cell<bool>,
+    missed: AllMissed,
 }
 
 impl Queue {
@@ -157,7 +158,7 @@ impl Tree {
     pub(super) fn open(
         number: usize,
         guard: &Guard,
-        run: &Path,
+        (run, started): (&Path, SystemTime),
         queue: &mut Queue,
     ) -> Result<Self, Errno> {
         let root = OsFs.open_canonical(guard.source.as_path())?;
@@ -168,7 +169,6 @@ impl Tree {
         let upper = OsFs.open_canonical(&run.join(&guard.layer.0).join(UPPER))?;
         let names = &guard.names;
         let roots = [guard.at.as_path(), guard.source.as_path()].map(Path::to_owned);
-        let started = SystemTime::now();
         let tree = Self {
             number,
             held: HeldLayer::new(root, upper),
@@ -183,7 +183,7 @@ impl Tree {
             later: BTreeSet::new(),
             is_over: false,
             entered: 0,
-            missed: Cell::new(false),
+            missed: AllMissed::default(),
             ways: names.ways.iter().chain(&names.deep_ways).cloned().collect(),
         };
         for path in tree.watched() {
@@ -195,13 +195,9 @@ impl Tree {
         Ok(tree)
     }
 
-    pub(super) fn number(&self) -> usize {
-        self.number
-    }
-
-    /// Returns whether something of it was not looked at, or is left.
-    pub(super) fn is_missed(&self) -> bool {
-        self.missed.get()
+    /// Returns what of it was not looked at, or is left.
+    pub(super) fn missed(&self) -> impl Iterator<Item = Missed> {
+        self.missed.of(self.number)
     }
 
     /// Whether settings of git may be in a directory.
@@ -229,7 +225,7 @@ impl Tree {
     fn directory(&self, path: &Path) -> Result<OwnedFd, Errno> {
         let opened = self.directory_as_it_is(path);
         if self.is_over && matches!(opened, Err(Errno::NAMETOOLONG | Errno::MFILE | Errno::IO)) {
-            self.missed.set(true);
+            self.missed.unsearched(path);
         }
         if self.is_over && self.opens_up(path, &opened) {
             return self.directory_as_it_is(path);
@@ -354,11 +350,16 @@ impl Tree {
     }
 
     /// Takes a name away for which there is no later.
-    fn take_whole(&mut self, path: PathBuf, rule: String, held: &mut dyn FnMut(&HeldName)) {
+    pub(super) fn take_whole(
+        &mut self,
+        path: PathBuf,
+        rule: String,
+        held: &mut dyn FnMut(&HeldName),
+    ) {
         match self.held.take(&OsFs, &path, Pace::Whole) {
             Ok(Taken::Held) => held(&HeldName { guard: self.number, path, rule }),
             Ok(Taken::Gone) => {}
-            Ok(Taken::Later) | Err(_) => self.missed.set(true),
+            Ok(Taken::Later) | Err(_) => self.missed.stays(&path),
         }
     }
 
@@ -394,7 +395,7 @@ impl Tree {
     fn is_too_deep(&self, path: &Path, is_over: bool) -> bool {
         let is_missed = is_over && self.entered >= DEPTH_AT_END;
         if is_missed {
-            self.missed.set(true);
+            self.missed.unsearched(path);
         }
         is_missed || (!is_over && path.iter().count() >= DEPTH)
     }

@@ -16,6 +16,8 @@ use crate::plan::host::Noted;
 const WALKS: usize = 8;
 /// What an owner needs to list a directory, and to look at what is in it.
 const LOOK: u32 = 0o500;
+/// What an owner needs to name things in a directory.
+const SEARCH: u32 = 0o100;
 
 impl Tree {
     /// Walks the whole mount; where directories were closed since the run began, again.
@@ -36,12 +38,14 @@ impl Tree {
         Some(noted)
     }
 
-    /// Returns whether something is closed that the command closed.
-    pub(in crate::supervise::guard) fn is_closed(&self, noted: &Noted) -> bool {
-        let is_of_command = |path: &PathBuf| {
+    /// Notes what a walk could not look into, of what the command may have named things in.
+    pub(in crate::supervise::guard) fn note_missed(&self, noted: Option<&Noted>) {
+        let Some(noted) = noted else { return self.missed.unsearched(Path::new("")) };
+        let is_of_command = |path: &&PathBuf| {
             self.closed_at(path).is_some_and(|(_, found)| self.is_closed_by_command(&found))
         };
-        noted.closed.iter().any(is_of_command)
+        let closed = noted.closed.iter().filter(is_of_command);
+        closed.chain(&noted.missed).for_each(|path| self.missed.unsearched(path));
     }
 
     /// Opens a directory and all in it that a walk looks into; returns whether there was something to do.
@@ -104,9 +108,11 @@ impl Tree {
         OsFs.status(above.as_fd(), name).ok()
     }
 
-    /// What the user closed before the run is the user's, and was so for the command.
+    /// What the user closed before the run is the user's, and was so for the command; but in one that
+    /// can't be listed it could name things.
     fn is_closed_by_command(&self, found: &Status) -> bool {
-        found.uid == getuid().as_raw() && self.is_young(found)
+        let is_used = found.mode & SEARCH != 0;
+        found.uid == getuid().as_raw() && (is_used || self.is_young(found))
     }
 }
 

@@ -26,7 +26,11 @@ impl Tree {
         held: &mut dyn FnMut(&HeldName),
     ) {
         if let Some(reason) = self.link_trap(path, protect) {
-            self.hold(path, &reason, held);
+            if self.is_over {
+                self.take_whole(path.to_owned(), reason, held);
+            } else {
+                self.hold(path, &reason, held);
+            }
         }
     }
 

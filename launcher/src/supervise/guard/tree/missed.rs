@@ -1,0 +1,38 @@
+//! What the end of a run could not do in a live mount.
+
+use std::cell::RefCell;
+use std::path::{Path, PathBuf};
+
+use super::super::news::{Missed, Why};
+
+/// The most paths that are told of a mount.
+const MOST: usize = 32;
+
+/// Those of one mount.
+#[derive(Debug, Default)]
+pub(super) struct AllMissed(RefCell<Vec<(PathBuf, Why)>>);
+
+impl AllMissed {
+    /// Notes a directory that could not be looked into.
+    pub(super) fn unsearched(&self, path: &Path) {
+        self.add(path, Why::Unsearched);
+    }
+
+    /// Notes a protected name that could not be taken away.
+    pub(super) fn stays(&self, path: &Path) {
+        self.add(path, Why::Stays);
+    }
+
+    fn add(&self, path: &Path, why: Why) {
+        let mut all = self.0.borrow_mut();
+        if all.len() < MOST && !all.iter().any(|(known, _)| known == path) {
+            all.push((path.to_owned(), why));
+        }
+    }
+
+    /// Returns them as they are told of a guard.
+    pub(super) fn of(&self, guard: usize) -> impl Iterator<Item = Missed> {
+        let all = self.0.take().into_iter();
+        all.map(move |(path, why)| Missed { guard, path, why })
+    }
+}
