@@ -61,9 +61,12 @@ fn directory_without_the_bit_to_write_keeps_no_protected_name() {
 /// Of the repository and of the workspace themselves.
 #[test]
 fn closed_root_and_repository_keep_no_protected_name() {
-    let script = "mkdir t; echo {} >t/tasks.json; chmod 500 t; echo evil >.envrc
-        printf '[core]\n\tfsmonitor = \"touch ~/ran; false\"\n' >.git/config.worktree
-        chmod 500 .git .";
+    // At once: what watches would take a name before its directory is closed.
+    let script = "python3 -c \"import os
+open('.envrc', 'w').write('evil')
+os.chmod('.', 0o500)
+open('.git/config.worktree', 'w').write('[core]\\n\\tfsmonitor = evil\\n')
+os.chmod('.git', 0o500)\"";
     let names = [".envrc", ".git/config.worktree"];
     let new = || {
         let world = World::new();
