@@ -166,7 +166,9 @@ fn record_of_a_live_workspace_waits_for_its_directory() {
     let (world, at) = beside();
     let mount = at.to_str().expect("a text");
     let mark = mark();
-    let script = format!("echo live >f; echo 3 >{mount}/f; sleep {mark} & echo ready; read line");
+    // Not before it is recorded.
+    let script =
+        format!("sleep 1; echo live >f; echo 3 >{mount}/f; sleep {mark} & echo ready; read line");
     let options = ["run", "--name", "it", "--workspace", "rw", "--checkpoint", "--cow", mount];
     let mut endow = world.endow(options.into_iter().chain(["--", "sh", "-c", &script]));
     let mut running = Running::start(endow.stdin(Stdio::piped()));

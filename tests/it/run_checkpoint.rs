@@ -156,7 +156,9 @@ fn what_changed_too_early_is_named() {
     assert_eq!(covered.as_u64().expect("a number") + names as u64, 3, "{report}");
     assert_eq!(said.stderr.contains("can't be taken back"), names > 0, "{}", said.stderr);
     if *covered != 0 {
-        endow(&world, &["undo"]).ok();
+        let undo = endow(&world, &["undo"]);
+        assert_eq!(undo.code, if names > 0 { 121 } else { 0 }, "{undo:?}");
+        assert_eq!(undo.stderr.contains("can't be taken back"), names > 0, "{undo:?}");
     }
     for it in uncovered.as_array().expect("a list") {
         let name = it["path"].as_str().expect("text");
@@ -219,16 +221,44 @@ fn name_that_is_held_keeps_nothing_from_an_undo() {
 #[test]
 fn what_the_user_did_after_a_killed_run_stays() {
     let world = project();
-    run_killed(&world);
+    run_killed_after(&world, "echo guest >file; rm -r dir");
     world.bare("echo mine >gone; echo mine >mine; rm mode").ok();
-    let undo = endow(&world, &["undo", "-v"]);
-    undo.ok();
-    assert!(undo.stderr.contains("can't be taken back"), "{undo:?}");
+    let undo = endow(&world, &["undo"]);
+    let told = undo.fails(121);
+    assert!(told.contains("2 left alone, something changed beside it after the end"), "{undo:?}");
+    assert!(told.contains("changed since it was written back, left alone"), "{undo:?}");
     assert_eq!(
         world.bare("cat file gone mine; ls mode 2>&1").stdout.lines().take(3).collect::<Vec<_>>(),
         ["host file", "mine", "mine"]
     );
-    assert!(!world.project().join("mode").exists());
+    assert!(!world.project().join("mode").exists() && !world.project().join("dir").exists());
+    endow(&world, &["undo", "dir"]).ok();
+    assert_eq!(
+        world.bare("cat dir/inner dir/sub/deep mine").ok(),
+        "host dir/inner\nhost dir/sub/deep\nmine\n"
+    );
+}
+
+#[test]
+fn undo_says_what_it_can_not_take_back() {
+    let world = project();
+    world.bare("mkdir node_modules; echo host >node_modules/x").ok();
+    assert_eq!(run_recorded(&world, &[], "echo guest >file; rm -r node_modules"), 0);
+    endow(&world, &["undo", "file"]).ok();
+    assert_eq!(run_recorded(&world, &[], "echo guest >file; mkdir node_modules; mkfifo pipe"), 0);
+    let undo = endow(&world, &["undo"]);
+    let told = undo.fails(121);
+    assert!(told.contains("1 can't be taken back") && told.contains("pipe (no file"), "{told}");
+    assert_eq!(world.bare("cat file").ok(), "host file\n");
+}
+
+#[test]
+fn edit_after_the_run_that_keeps_size_and_time_stays() {
+    let world = project();
+    assert_eq!(run_recorded(&world, &[], "echo guest >file; echo guest >gone"), 0);
+    world.bare("touch -r file ../then; echo users >file; touch -r ../then file").ok();
+    endow(&world, &["undo"]).fails(121);
+    assert_eq!(world.bare("cat file gone").ok(), "users\nhost gone\n");
 }
 
 /// As a power cut leaves it.
@@ -384,6 +414,6 @@ fn changed_objects_are_found_out() {
     let lost =
         json!([{"path": world.project().join("loose"), "reason": "the repository has it no more"}]);
     assert_eq!(report["checkpoint"]["uncovered"], lost);
-    endow(&world, &["undo"]).ok();
+    assert!(endow(&world, &["undo"]).fails(121).contains("loose (the repository has it no more)"));
     assert_eq!(world.bare("cat loose own").ok(), "guest\nuntracked\n");
 }

@@ -33,6 +33,13 @@ pub(crate) struct Verb {
     pub(crate) fits: fn(&Record) -> bool,
 }
 
+impl Verb {
+    /// Returns whether changes are to be taken back.
+    pub(crate) fn is_undo(&self) -> bool {
+        self.word == "undo"
+    }
+}
+
 /// A run that is locked, with what it says of itself.
 pub(crate) struct Opened {
     pub(crate) dir: RunDir,

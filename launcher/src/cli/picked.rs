@@ -9,6 +9,7 @@ use endow_vfs::state::{
     ChangeCounts, Durability, Listed, Record, RunDir, RunId, RunState, StateDir, TreeOrigin,
     TreeRecord,
 };
+use endow_vfs::sync::checkpoint::Checkpointed;
 use endow_vfs::sync::{self, Ledger, SyncError};
 use rustix::io::Errno;
 
@@ -17,7 +18,9 @@ use super::error::{CommandError, Kind};
 use super::kept::{Kept, Opened, Verb};
 use super::output::Output;
 use super::{recounted, synced};
-use crate::finish::{self, Gone, Landing, Looked, Selection, Target, Targets, WriteBackError};
+use crate::finish::{
+    self, Gone, Landing, Looked, OfMount, Selection, Target, Targets, WriteBackError,
+};
 
 /// Whatever has become of it.
 const ANY: Verb = Verb { word: "finish", states: &RunState::ALL, fits: |_| true };
@@ -39,6 +42,8 @@ pub(crate) struct Picked {
     /// What a killed write-back had made, or what was made now to finish it, that no record told.
     pub(crate) finished: ChangeCounts,
     paths: Vec<HostPath>,
+    /// What became of a live workspace, when that was found out now.
+    settled: Option<OfMount<Checkpointed>>,
 }
 
 /// Finds, locks and opens the run; a write-back that a killed process left is finished first, and its
@@ -60,7 +65,12 @@ pub(crate) fn pick_to_end(
     (output, stuck): (&Output, Stuck),
 ) -> Result<Picked, CommandError> {
     let (listed, paths) = kept.choose(chosen, verb)?;
-    open(kept.open_begun(listed, verb)?, paths, (output, stuck))
+    let picked = open(kept.open_begun(listed, verb)?, paths, (output, stuck))?;
+    // An undo names all that it can't take back.
+    if let Some(settled) = picked.settled.as_ref().filter(|_| !verb.is_undo()) {
+        synced::tell_covered(settled, output);
+    }
+    Ok(picked)
 }
 
 /// Finishes what a killed process left of a run; tells whether there was anything. What one staged
@@ -106,7 +116,7 @@ fn open(
     let Opened { dir: run, record } = opened;
     let targets = finish::targets(&run, &record, &[]).map_err(WriteBackError::from)?;
     let finished = ChangeCounts::default();
-    let mut picked = Picked { run, record, targets, finished, paths };
+    let mut picked = Picked { run, record, targets, finished, paths, settled: None };
     if is_begun {
         picked.finish_begun(stuck)?;
     }
@@ -120,10 +130,8 @@ fn open(
         }
         settled => settled?,
     };
-    if let Some(settled) = &settled {
-        synced::tell_covered(settled, output);
-    }
-    if is_begun || settled.is_some() {
+    picked.settled = settled;
+    if is_begun || picked.settled.is_some() {
         let state = picked.state_of()?.unwrap_or(RunState::Undone);
         picked.prune(state);
         if is_begun {
@@ -399,12 +407,15 @@ fn nothing(path: &HostPath) -> CommandError {
     CommandError::new(Kind::Usage, "neither a run nor a change of this one").about(path)
 }
 
+fn is_full(error: &WriteBackError) -> bool {
+    std::iter::successors(Some(error as &dyn std::error::Error), |error| error.source())
+        .filter_map(|error| error.downcast_ref::<Errno>())
+        .any(|errno| matches!(*errno, Errno::NOSPC | Errno::DQUOT))
+}
+
 impl From<WriteBackError> for CommandError {
     fn from(error: WriteBackError) -> Self {
-        let is_full =
-            std::iter::successors(Some(&error as &dyn std::error::Error), |error| error.source())
-                .filter_map(|error| error.downcast_ref::<Errno>())
-                .any(|errno| matches!(*errno, Errno::NOSPC | Errno::DQUOT));
+        let is_full = is_full(&error);
         let this = Self::new(Kind::NotWrittenBack, error.to_string()).because(&error);
         let this = this.hint("nothing is lost: the run is kept as it is");
         let this = error.remedy().into_iter().fold(this, Self::hint);

@@ -77,22 +77,29 @@ fn tell_checkpoint(sync: &finish::Finished, output: &Output) {
 
 /// Says what a checkpoint does not bring back.
 pub(crate) fn tell_covered((at, settled): &OfMount<Checkpointed>, output: &Output) {
-    let shown = |(path, left): (PathBuf, Left)| format!("{} ({})", path.display(), why(left));
-    let names = |list: &[Uncovered]| -> Vec<String> {
-        finish::uncovered_names(at, list).into_iter().map(shown).collect()
-    };
-    let (uncovered, left_out) = (names(&settled.uncovered), names(&settled.left_out));
-    if !uncovered.is_empty() {
-        let text = some(&uncovered);
-        output.notice(&format!("{} can't be taken back: {text}", uncovered.len()));
+    if let Some(text) = lost(&names_of(at, &settled.uncovered)) {
+        output.notice(&text);
     }
+    let left_out = names_of(at, &settled.left_out);
     if !left_out.is_empty() {
         output.detail(&format!("the checkpoint leaves out: {}", left_out.join(", ")));
     }
 }
 
+/// Returns paths that a checkpoint does not bring back, each with the reason.
+pub(crate) fn names_of(at: &InView, list: &[Uncovered]) -> Vec<String> {
+    let shown = |(path, left): (PathBuf, Left)| format!("{} ({})", path.display(), why(left));
+    finish::uncovered_names(at, list).into_iter().map(shown).collect()
+}
+
+/// Says that what has these names can't be taken back; nothing when there are none.
+pub(crate) fn lost(names: &[String]) -> Option<String> {
+    let count = names.len();
+    (count > 0).then(|| format!("{count} can't be taken back: {}", some(names)))
+}
+
 /// Returns why a checkpoint does not cover a path, in words.
-fn why(left: Left) -> &'static str {
+pub(crate) fn why(left: Left) -> &'static str {
     match left {
         Left::Changed => "changed before it was recorded",
         Left::Large => "too large",
@@ -103,6 +110,7 @@ fn why(left: Left) -> &'static str {
         Left::Special => "no file, directory or link",
         Left::MountPoint => "a mount of the host",
         Left::Lost => "the repository has it no more",
+        Left::Since => "changed after the end of the run",
     }
 }
 
@@ -221,7 +229,8 @@ fn shown(at: &InView, path: &Path) -> String {
     at.place(path).display().to_string()
 }
 
-fn some(names: &[String]) -> String {
+/// Returns the first names of a list.
+pub(crate) fn some(names: &[String]) -> String {
     let mut text = names.iter().take(NAMES_MAX).cloned().collect::<Vec<_>>().join(", ");
     if names.len() > NAMES_MAX {
         text.push_str(", ...");

@@ -1,6 +1,7 @@
 //! Taking written changes back, and finishing what a killed process began.
 
 use std::os::fd::AsFd;
+use std::path::Path;
 
 use endow_vfs::fs::OsFs;
 use endow_vfs::state::{Record, RunDir, RunId, RunState, StateDir};
@@ -19,7 +20,10 @@ pub(crate) fn take_back(
     let places: Vec<MountPlace<'_>> = targets.iter().map(place).collect();
     let id = run.id().clone();
     let run = RunPlace { dir: run.as_fd(), id: id.as_str() };
-    let reports = sync::undo(&OsFs, &run, &places, &|mount, path| selection.takes(mount, path))?;
+    let takes = |mount, path: &Path| selection.takes(mount, path);
+    // Who names a path knows what became of it.
+    let undo = if selection.paths.is_some() { sync::undo_named } else { sync::undo };
+    let reports = undo(&OsFs, &run, &places, &takes)?;
     Ok(targets.iter().map(|target| target.shown.clone()).zip(reports).collect())
 }
 

@@ -283,6 +283,7 @@ pub(super) fn blank(path: &Path, number: u32) -> Step {
         before: super::Attributes::default(),
         after: super::Attributes::default(),
         exact: false,
+        in_doubt: false,
         keeps: false,
         is_within: false,
         links: None,

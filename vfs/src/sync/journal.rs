@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::checkpoint::Uncovered;
 use super::collect::io;
 use super::follow::Restored;
 use super::{Attributes, ChangeKind, Identity, Seen, Settled, SyncError, Time, stored};
@@ -77,6 +78,7 @@ pub(super) enum Act {
 
 /// One effect, with all that is needed to find whether it is done, and to take it back.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[expect(clippy::struct_excessive_bools, reason = "each says one thing that most steps are not")]
 pub(super) struct Step {
     #[serde(with = "crate::json_path")]
     pub(super) path: PathBuf,
@@ -102,9 +104,12 @@ pub(super) struct Step {
     pub(super) before: Attributes,
     #[serde(default)]
     pub(super) after: Attributes,
-    /// In an undo: the time of change of what is displaced counts, too.
+    /// In an undo, or when it is taken back: the time of change of what is displaced counts, too.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) exact: bool,
+    /// Something changed there after the end of the run, too: it may not be the run's.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) in_doubt: bool,
     /// An undo that leaves the step in force.
     #[serde(default)]
     pub(super) keeps: bool,
@@ -135,6 +140,9 @@ pub struct Ledger {
     /// put in place by itself, it would take away what the host had changed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) merged: Vec<Merged>,
+    /// What changed in live mounts and can't be taken back, by mount.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) uncovered: Vec<(u32, Uncovered)>,
 }
 
 /// A file of a layer that was merged with the host's.
@@ -155,6 +163,7 @@ impl Default for Ledger {
             batches: Vec::new(),
             settled: Vec::new(),
             merged: Vec::new(),
+            uncovered: Vec::new(),
         }
     }
 }
@@ -181,6 +190,16 @@ impl Ledger {
             settled.add_merged(&known.path, &known.upper);
         }
         settled
+    }
+
+    /// Returns what changed in a live mount and can't be taken back.
+    pub fn uncovered(&self, mount: u32) -> impl Iterator<Item = &Uncovered> {
+        self.uncovered.iter().filter(move |(of, _)| *of == mount).map(|(_, uncovered)| uncovered)
+    }
+
+    pub(super) fn note_uncovered(&mut self, mount: u32, uncovered: &[Uncovered]) {
+        self.uncovered.retain(|(of, _)| *of != mount);
+        self.uncovered.extend(uncovered.iter().map(|it| (mount, it.clone())));
     }
 
     /// Gives a new run that goes on from an earlier one's layers what write-back of that one left

@@ -67,4 +67,4 @@ pub use root::Closed;
 pub use rules::{Held, HeldPath, LeftOut, OnConflict, Refused, Resolved, Rules, Winner};
 pub use settled::Settled;
 pub use single::{Alone, Ours, Single, TakenIn, make_single, make_single_absent};
-pub use undo::{UndoReport, undo};
+pub use undo::{UndoReport, undo, undo_named};

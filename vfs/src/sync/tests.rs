@@ -1,5 +1,6 @@
 mod acls;
 mod checkpoint;
+mod checkpoint_later;
 mod conflicts;
 mod cut;
 mod faults;

@@ -1,11 +1,13 @@
 //! Taking a write-back back.
 
+mod doubtful;
 mod inverse;
 mod repositories;
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
+use self::doubtful::{Doubt, Doubtful};
 use self::repositories::Repositories;
 use super::alone::Alone;
 use super::apply::{
@@ -25,6 +27,9 @@ pub struct UndoReport {
     pub undone: Vec<PathBuf>,
     /// What changed since it was written back, and so stays as it is.
     pub changed_since: Vec<PathBuf>,
+    /// What may not be the run's, since something changed there after its end, and so stays as it is; an undo of
+    /// named paths takes it back.
+    pub later: Vec<PathBuf>,
     /// What came back for that, and is another file than it was.
     pub restored: Vec<Restored>,
     /// What the kernel did not allow, or whose undo data is gone.
@@ -50,6 +55,30 @@ pub fn undo(
     mounts: &[MountPlace<'_>],
     selected: &dyn Fn(u32, &Path) -> bool,
 ) -> Result<Vec<UndoReport>, SyncError> {
+    take_back(fs, run, mounts, (selected, Doubt::Stays))
+}
+
+/// The same of paths that somebody named: what may not be the run's is taken back, too.
+///
+/// # Errors
+/// As for [`undo()`].
+pub fn undo_named(
+    fs: &dyn Fs,
+    run: &RunPlace<'_>,
+    mounts: &[MountPlace<'_>],
+    selected: &dyn Fn(u32, &Path) -> bool,
+) -> Result<Vec<UndoReport>, SyncError> {
+    take_back(fs, run, mounts, (selected, Doubt::Goes))
+}
+
+type Selected<'s> = dyn Fn(u32, &Path) -> bool + 's;
+
+fn take_back(
+    fs: &dyn Fs,
+    run: &RunPlace<'_>,
+    mounts: &[MountPlace<'_>],
+    (selected, doubt): (&Selected<'_>, Doubt),
+) -> Result<Vec<UndoReport>, SyncError> {
     if journal::has_journal(fs, run.dir)? {
         return Err(SyncError::Unfinished);
     }
@@ -65,7 +94,9 @@ pub fn undo(
             report.is_other_root = ledger.applied(mount.number).any(|(path, _)| chosen(path));
         } else if ledger.knows(mount.number) {
             let kept = Repositories::look(fs, mount, (&ledger, &alone), &chosen)?;
-            let chosen = |path: &Path| chosen(path) && !kept.keep(path);
+            let doubtful = Doubtful::of(&ledger, mount.number, doubt);
+            report.later = doubtful.among(&chosen);
+            let chosen = |path: &Path| chosen(path) && !kept.keep(path) && !doubtful.has(path);
             report.changed_since.extend(kept.told.iter().cloned());
             let mut bench = Bench::open(fs, run, mount)?;
             let part = must_move(fs, &mut bench, Moves::of_steps(ledger.steps(mount.number)));

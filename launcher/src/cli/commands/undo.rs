@@ -5,14 +5,15 @@ use std::process::ExitCode;
 
 use endow_vfs::state::{Record, RunState};
 use endow_vfs::sync::UndoReport;
+use endow_vfs::sync::checkpoint::Uncovered;
 use serde_json::{Value, json};
 
 use crate::cli::args::UndoArgs;
 use crate::cli::error::{CommandError, Kind};
 use crate::cli::kept::{Kept, Verb};
 use crate::cli::output::Output;
-use crate::cli::picked;
-use crate::cli::{exit, json, landed, recounted};
+use crate::cli::picked::{self, Picked};
+use crate::cli::{exit, json, landed, recounted, synced};
 use crate::finish::{self, Gone, OfMount, Selection, Target, WriteBackError};
 
 /// Also a run of which only a part was written back.
@@ -44,6 +45,11 @@ pub(crate) fn run(args: &UndoArgs, output: &Output) -> Result<ExitCode, CommandE
             output.notice(&format!("the changes of {id} were taken back already"));
             return Ok(ExitCode::SUCCESS);
         }
+        let uncovered = uncovered(&picked, &picked.selection()?)?;
+        if !uncovered.is_empty() {
+            tell_uncovered(&uncovered, output);
+            return Ok(ExitCode::from(exit::NOT_WRITTEN_BACK));
+        }
         if let Some(gone) = picked.gone_waiting(&Selection::default()).first() {
             return Err(WriteBackError::from(gone.error()).into());
         }
@@ -52,6 +58,8 @@ pub(crate) fn run(args: &UndoArgs, output: &Output) -> Result<ExitCode, CommandE
     let selection = picked.selection()?;
     picked.must_be_applied()?;
     let before = recounted::applied(&picked)?;
+    // With the last change that is taken back the ledger may go.
+    let uncovered = uncovered(&picked, &selection)?;
     let mut reports = finish::take_back(&picked.run, &picked.targets.open, &selection)?;
     let (run, targets) = (&picked.run, &mut picked.targets);
     reports.extend(finish::take_back_more(run, &picked.record, targets, &selection)?);
@@ -72,17 +80,43 @@ pub(crate) fn run(args: &UndoArgs, output: &Output) -> Result<ExitCode, CommandE
     let is_short = picked.tell_recorded(output) || is_short;
     let others = reports.iter().filter(|(_, report)| report.is_other_root);
     let others = others.filter_map(|(_, report)| picked.target(report.mount)).collect();
-    let left = Left { gone: picked.gone_applied(&selection)?, others };
+    let left = Left { gone: picked.gone_applied(&selection)?, others, uncovered };
     let is_short = tell(&reports, &left, (&id, state), output) || is_short;
     Ok(ExitCode::from(if is_short { exit::NOT_WRITTEN_BACK } else { 0 }))
 }
 
-/// Mounts in which nothing could be taken back.
+/// What can't be taken back.
 struct Left<'a> {
-    /// Their directory can't be opened.
+    /// Mounts whose directory can't be opened.
     gone: Vec<&'a Gone>,
-    /// Another directory stands there.
+    /// Mounts where another directory stands.
     others: Vec<&'a Target>,
+    /// What no checkpoint holds.
+    uncovered: Vec<OfMount<Vec<Uncovered>>>,
+}
+
+/// Returns what changed in live mounts, is selected, and was not recorded in time.
+fn uncovered(
+    picked: &Picked,
+    selection: &Selection,
+) -> Result<Vec<OfMount<Vec<Uncovered>>>, CommandError> {
+    let ledger = picked.ledger()?;
+    let of_target = |target: &Target| {
+        let uncovered = ledger.uncovered(target.number);
+        let selected = uncovered.filter(|it| selection.takes(target.number, &it.path));
+        (target.shown.clone(), selected.cloned().collect::<Vec<_>>())
+    };
+    let all = picked.targets.open.iter().map(of_target);
+    Ok(all.filter(|(_, list)| !list.is_empty()).collect())
+}
+
+/// Names it.
+fn tell_uncovered(uncovered: &[OfMount<Vec<Uncovered>>], output: &Output) {
+    let names = |(at, list): &OfMount<Vec<Uncovered>>| synced::names_of(at, list);
+    let names: Vec<String> = uncovered.iter().flat_map(names).collect();
+    if let Some(text) = synced::lost(&names) {
+        output.warning(&text);
+    }
 }
 
 impl Left<'_> {
@@ -97,7 +131,17 @@ impl Left<'_> {
             let path = &other.path;
             output.warning(&format!("another directory stands there by now, left alone: {path}"));
         }
-        picked::tell_gone(&self.gone, output) || !self.others.is_empty()
+        tell_uncovered(&self.uncovered, output);
+        let is_gone = picked::tell_gone(&self.gone, output);
+        is_gone || !self.others.is_empty() || !self.uncovered.is_empty()
+    }
+
+    fn json(&self) -> Vec<Value> {
+        let of_mount = |(at, list): &OfMount<Vec<Uncovered>>| -> Vec<Value> {
+            let one = |(path, left): (PathBuf, _)| json!({"path": json::path(&path), "reason": synced::why(left)});
+            finish::uncovered_names(at, list).into_iter().map(one).collect()
+        };
+        self.uncovered.iter().flat_map(of_mount).collect()
     }
 }
 
@@ -116,23 +160,39 @@ fn tell(
     };
     let undone = paths(|it| it.undone.iter().map(PathBuf::as_path).collect());
     let changed = paths(|it| it.changed_since.iter().map(PathBuf::as_path).collect());
+    let later = paths(|it| it.later.iter().map(PathBuf::as_path).collect());
     let failed = paths(|it| it.failed.iter().map(|it| it.path.as_path()).collect());
     if output.is_json() {
         let list =
             |paths: &[PathBuf]| paths.iter().map(|it| json::path(it)).collect::<Vec<Value>>();
         output.json(&json!({
             "version": 1, "run": id, "state": state.word(), "undone": list(&undone),
-            "changed_since": list(&changed), "failed": list(&failed), "gone": list(&left.paths()),
+            "changed_since": list(&changed), "later": list(&later), "failed": list(&failed),
+            "gone": list(&left.paths()), "uncovered": left.json(),
         }));
     }
     for path in &changed {
         output
             .warning(&format!("changed since it was written back, left alone: {}", path.display()));
     }
+    tell_later(&later, id, output);
     for path in &failed {
         output.warning(&format!("could not be taken back: {}", path.display()));
     }
     let is_left = left.tell(output);
     output.notice(&format!("took back {} changes of {id}", undone.len()));
-    is_left || !changed.is_empty() || !failed.is_empty()
+    is_left || !changed.is_empty() || !later.is_empty() || !failed.is_empty()
+}
+
+/// Names what may not be the run's, and says how it comes back.
+fn tell_later(paths: &[PathBuf], id: &str, output: &Output) {
+    if paths.is_empty() {
+        return;
+    }
+    let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+    let (count, names) = (names.len(), synced::some(&names));
+    output.warning(&format!(
+        "{count} left alone, something changed beside it after the end of the run: {names}"
+    ));
+    output.hint(&format!("`endow undo {id} PATH` takes it back all the same"));
 }

@@ -25,11 +25,22 @@ pub(super) enum Became {
     Deleted(Seen),
 }
 
+/// A change of a tree.
+#[derive(Clone, Debug)]
+pub(super) struct Difference {
+    pub(super) path: PathBuf,
+    pub(super) became: Became,
+    /// Something changed there after the end, too: it may not be the run's.
+    pub(super) is_later: bool,
+    /// It is a file without another name: its time of change tells of every edit.
+    pub(super) is_alone: bool,
+}
+
 /// What changed in a tree.
 #[derive(Debug, Default)]
 pub(super) struct Differences {
     /// By path, directories before what is in them; what is below a deleted one is not named.
-    pub(super) changes: Vec<(PathBuf, Became)>,
+    pub(super) changes: Vec<Difference>,
     /// What changed and can't be taken back.
     pub(super) uncovered: Vec<(PathBuf, Left)>,
 }
@@ -75,7 +86,7 @@ pub(super) fn compare(
     comparing.gone();
     comparing.touched();
     let mut differences = comparing.differences;
-    differences.changes.sort_by(|(one, _), (other, _)| one.cmp(other));
+    differences.changes.sort_by(|one, other| one.path.cmp(&other.path));
     differences.uncovered.sort_by(|(one, _), (other, _)| one.cmp(other));
     Ok(differences)
 }
@@ -127,8 +138,13 @@ impl Comparing<'_> {
             if self.of_run.hidden.contains(&path) {
                 continue;
             }
-            let now = Seen::from(&self.fs.node(listed.as_fd(), &entry.name)?);
-            if self.one(path.clone(), now)? && now.kind == Kind::Directory {
+            let node = self.fs.node(listed.as_fd(), &entry.name)?;
+            let (now, known) = (Seen::from(&node), self.differences.changes.len());
+            let is_looked_into = self.one(path.clone(), now)?;
+            for difference in self.differences.changes.iter_mut().skip(known) {
+                difference.is_alone = node.links == 1 && now.kind != Kind::Directory;
+            }
+            if is_looked_into && now.kind == Kind::Directory {
                 directories.push(path);
             }
         }
@@ -155,12 +171,12 @@ impl Comparing<'_> {
                 }
             }
             Kept::Left(left) if !is_as_it_was => self.uncovered(path, left),
-            Kept::Name if !is_as_it_was => self.uncovered(path, Left::Changed),
+            Kept::Name if !is_as_it_was => self.uncovered(path, self.why(&now)),
             Kept::Left(_) | Kept::Name => {}
             Kept::Directory if now.kind == Kind::Directory => {
-                let is_amended = now.mode != then.mode || now.modified != then.modified;
-                if is_amended && !self.is_later(&now) {
-                    self.push(path.clone(), Became::Amended { then, now });
+                let is_later = self.is_later(&now);
+                if now.mode != then.mode || (now.modified != then.modified && !is_later) {
+                    self.add(path.clone(), Became::Amended { then, now }, is_later);
                 }
                 // Names may have gone before anybody looked.
                 if !self.recorded.listed.contains(&path) && now.changed >= self.of_run.stamp {
@@ -180,13 +196,17 @@ impl Comparing<'_> {
             self.uncovered(path, Left::Special);
             return Ok(false);
         }
-        if self.is_later(&now) || !(now.is_same_inode(&then) || self.can_go(&now)) {
+        if !(self.is_later(&now) || now.is_same_inode(&then) || self.can_go(&now)) {
             self.uncovered(path, Left::Changed);
             return Ok(now.kind == Kind::Directory);
         }
         // What is set right of a file with several names is set of all of them.
         let is_alone = now.is_same_inode(&then) || self.names_of(&path)? == 1;
-        if !is_alone || !self.is_same_content(&path, (then, now), kept)? {
+        let is_same = is_alone && self.is_same_content(&path, (then, now), kept)?;
+        if self.is_later(&now) {
+            return Ok(self.changed_later(path, (then, now), is_same));
+        }
+        if !is_same {
             if now.kind == Kind::Directory {
                 self.made.insert(path.clone());
             }
@@ -200,6 +220,20 @@ impl Comparing<'_> {
             self.push(path, Became::Amended { then, now });
         }
         Ok(false)
+    }
+
+    /// What somebody changed after the end stays as it is, and so do the copies of what was there: nobody
+    /// can tell who else changed it before. Returns whether what is in it is to be compared.
+    fn changed_later(&mut self, path: PathBuf, (then, now): (Seen, Seen), is_same: bool) -> bool {
+        if is_same && now.mode == then.mode && now.modified == then.modified {
+            return false;
+        }
+        if then.kind == Kind::Directory {
+            self.replaced.insert(path.clone());
+        }
+        // An undo that expects what was there finds it changed.
+        self.add(path, Became::Changed { then, now: then }, true);
+        now.kind == Kind::Directory
     }
 
     fn names_of(&mut self, path: &Path) -> Result<u32> {
@@ -249,6 +283,9 @@ impl Comparing<'_> {
 
     /// Judges a path that was not recorded; returns whether what is in it is to be looked at.
     fn unrecorded(&mut self, path: PathBuf, now: Seen) -> bool {
+        if now.born.is_some_and(|born| born >= self.of_run.end) {
+            return now.kind == Kind::Directory;
+        }
         if now.kind == Kind::Other {
             self.uncovered(path, Left::Special);
             return false;
@@ -262,7 +299,7 @@ impl Comparing<'_> {
             self.push(path, Became::Created(now));
         } else if now.changed >= self.of_run.stamp {
             // It may have been there before, or be all that is left of what was.
-            self.uncovered(path, Left::Changed);
+            self.uncovered(path, self.why(&now));
         }
         now.kind == Kind::Directory
     }
@@ -278,6 +315,11 @@ impl Comparing<'_> {
         now.changed >= self.of_run.end
     }
 
+    /// Returns why a change can't be taken back of which nothing is kept.
+    fn why(&self, now: &Seen) -> Left {
+        if self.is_later(now) { Left::Since } else { Left::Changed }
+    }
+
     /// Finds what was recorded and is not there.
     fn gone(&mut self) {
         let mut top: Option<&Path> = None;
@@ -289,41 +331,47 @@ impl Comparing<'_> {
             if path.ancestors().skip(1).any(|above| self.replaced.contains(above)) {
                 continue;
             }
-            // Where somebody changed names after the end, it may be his.
+            // Where somebody changed names after the end, it may be his doing.
             let above = path.parent().and_then(|above| self.stayed.get(above));
-            if above.is_some_and(|(_, now)| self.is_later(now)) {
-                self.differences.uncovered.push((path.clone(), Left::Changed));
-                top = Some(path);
-                continue;
-            }
+            let is_later = above.is_some_and(|(_, now)| self.is_later(now));
             match kept.left() {
                 Some(left) => self.differences.uncovered.push((path.clone(), left)),
-                None => self.differences.changes.push((path.clone(), Became::Deleted(*then))),
+                None => self.differences.changes.push(Difference {
+                    path: path.clone(),
+                    became: Became::Deleted(*then),
+                    is_later,
+                    is_alone: false,
+                }),
             }
             top = Some(path);
         }
     }
 
     /// Notes the time of each directory in which an undo will change names, for it must have that
-    /// again even where the run left it.
+    /// again even where the run left it. Where names changed after the end the time is that of it.
     fn touched(&mut self) {
         let mut known: HashSet<PathBuf> = HashSet::new();
         let mut above: HashSet<PathBuf> = HashSet::new();
-        for (path, became) in &self.differences.changes {
+        for Difference { path, became, .. } in &self.differences.changes {
             match became {
                 Became::Amended { .. } => drop(known.insert(path.clone())),
                 _ => above.extend(path.parent().map(Path::to_owned)),
             }
         }
         for path in above.difference(&known) {
-            if let Some((then, now)) = self.stayed.get(path).copied() {
-                self.differences.changes.push((path.clone(), Became::Amended { then, now }));
+            let stayed = self.stayed.get(path).copied();
+            if let Some((then, now)) = stayed.filter(|(_, now)| !self.is_later(now)) {
+                self.push(path.clone(), Became::Amended { then, now });
             }
         }
     }
 
     fn push(&mut self, path: PathBuf, became: Became) {
-        self.differences.changes.push((path, became));
+        self.add(path, became, false);
+    }
+
+    fn add(&mut self, path: PathBuf, became: Became, is_later: bool) {
+        self.differences.changes.push(Difference { path, became, is_later, is_alone: false });
     }
 
     fn uncovered(&mut self, path: PathBuf, left: Left) {

@@ -41,6 +41,8 @@ pub enum Left {
     MountPoint,
     /// The repository has it no more.
     Lost,
+    /// It changed after the end, and nothing of it is kept.
+    Since,
 }
 
 /// What is kept of a path.

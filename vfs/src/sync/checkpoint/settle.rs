@@ -6,7 +6,9 @@ use std::ops::Bound;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 
-use super::compare::{Became, Differences, Span, compare};
+use serde::{Deserialize, Serialize};
+
+use super::compare::{Became, Difference, Differences, Span, compare};
 use super::list::{self, FILES, Kept, Left, Recorded};
 use super::originals;
 use super::tracked::OBJECTS;
@@ -24,9 +26,10 @@ use crate::tree::remove_tree;
 pub const PLACE: &str = "checkpoint";
 
 /// A path that a checkpoint does not bring back.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Uncovered {
     /// Where, below the root of the tree.
+    #[serde(with = "crate::json_path")]
     pub path: PathBuf,
     /// Why.
     pub left: Left,
@@ -107,7 +110,11 @@ pub fn settle(
     let mut settled = Checkpointed { left_out: left_out(&recorded), ..Checkpointed::default() };
     let uncovered = found.uncovered.into_iter().chain(missing);
     settled.uncovered.extend(uncovered.map(|(path, left)| Uncovered { path, left }));
+    ledger.note_uncovered(mount.number, &settled.uncovered);
     if steps.iter().all(|step| step.change.is_none()) {
+        if !settled.uncovered.is_empty() {
+            ledger.store(fs, run.dir)?;
+        }
         return Ok(settled);
     }
     let part = MountBatch {
@@ -129,7 +136,7 @@ pub fn settle(
 
 /// Returns what an undo needs of git: what changed or is gone, and what was in directories that are.
 fn wanted(recorded: &Recorded, found: &Differences) -> BTreeSet<Wanted> {
-    let lost = found.changes.iter().filter_map(|(path, became)| match became {
+    let lost = found.changes.iter().filter_map(|Difference { path, became, .. }| match became {
         Became::Changed { then, .. } | Became::Deleted(then) => Some((path, then)),
         Became::Created(_) | Became::Amended { .. } => None,
     });
@@ -209,13 +216,13 @@ impl Entering<'_> {
             Became::Amended { .. } => 3,
         };
         for wanted in 0..4 {
-            let some = found.changes.iter().filter(|(_, became)| rank(became) == wanted);
+            let some = found.changes.iter().filter(|it| rank(&it.became) == wanted);
             let mut some: Vec<_> = some.collect();
             if wanted == 3 {
                 some.reverse();
             }
-            for (path, became) in some {
-                let step = self.step(path, became, own, *next)?;
+            for difference in some {
+                let step = self.step(difference, own, *next)?;
                 self.steps.extend(step);
                 *next += 1;
             }
@@ -225,13 +232,13 @@ impl Entering<'_> {
 
     fn step(
         &mut self,
-        path: &Path,
-        became: &Became,
+        difference: &Difference,
         own: BorrowedFd<'_>,
         number: u32,
     ) -> Result<Option<Step>, SyncError> {
+        let (path, is_later) = (&difference.path, difference.is_later);
         let mut step = blank(path, number);
-        match *became {
+        match difference.became {
             Became::Created(now) => {
                 (step.act, step.change, step.new) =
                     (Act::Put, Some(ChangeKind::Created), Some(now));
@@ -252,8 +259,10 @@ impl Entering<'_> {
                 let Some(below) = self.original(path, own, number)? else { return Ok(None) };
                 step.below = below;
             }
-            Became::Amended { then, now } => amended(&mut step, then, now),
+            Became::Amended { then, now } => amended(&mut step, then, now, is_later),
         }
+        step.exact = difference.is_alone || (is_later && step.act == Act::Swap);
+        step.in_doubt = is_later && step.act != Act::Swap;
         Ok(Some(step))
     }
 
@@ -272,12 +281,13 @@ impl Entering<'_> {
     }
 }
 
-/// The time of a directory alone is no change: it is what names that came and went leave.
-fn amended(step: &mut Step, then: Seen, now: Seen) {
+/// The time of a directory alone is no change: it is what names that came and went leave. One that
+/// changed after the end keeps it.
+fn amended(step: &mut Step, then: Seen, now: Seen, is_later: bool) {
     let is_trace = now.kind == Kind::Directory && then.mode == now.mode;
     let side = |seen: Seen| Attributes {
         mode: (then.mode != now.mode).then_some(seen.mode),
-        modified: Some(seen.modified),
+        modified: (!is_later).then_some(seen.modified),
         user: None,
     };
     step.change = (!is_trace).then_some(ChangeKind::Attributes);

@@ -114,7 +114,7 @@ impl Inverse<'_, '_> {
         let refreshed = left.and_then(|_| self.refreshed.get(&step.path));
         let (old, exact) = match refreshed.or(alone).filter(|_| back.is_none()) {
             Some(stands) => (Some(*stands), true),
-            None => (left.map(|left| back.unwrap_or(left)), false),
+            None => (left.map(|left| back.unwrap_or(left)), step.exact && back.is_none()),
         };
         self.stands.extend(new.map(|new| (step.path.clone(), new)));
         let node = step.old.map_or(step.node, |seen| seen.kind);
@@ -168,7 +168,8 @@ impl Inverse<'_, '_> {
         let is_it = back.is_some() || found.is_same_inode(&on);
         let is_dir = on.kind == Kind::Directory;
         let is_untouched = found.modified == on.modified;
-        if !is_it || found.mode != on.mode || !(is_dir || is_untouched) {
+        let is_edited = step.exact && back.is_none() && found.changed != on.changed;
+        if !is_it || found.mode != on.mode || !(is_dir || is_untouched) || is_edited {
             if is_change {
                 self.report.changed_since.push(step.path.clone());
             }
