@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use super::amend::{set_time, set_user};
 use crate::fs::{At, Errno, Fs, Kind, Node, Open, Result, copy_bytes, write_all};
 use crate::sync::collect::users;
-use crate::sync::root::{Closed, Root};
+use crate::sync::root::{Closed, Dir, Root};
 
 /// Copies a name with all that is below it; the new name must be free.
 ///
@@ -94,18 +94,39 @@ struct Made {
 
 fn copy_dir(fs: &dyn Fs, from: At<'_>, to: At<'_>, node: &Node) -> Result<()> {
     fs.make_dir(to.dir, to.name, 0o700)?;
-    let source = fs.open_below(from.dir, Path::new(from.name), Open::Handle)?;
     let copy = fs.open_below(to.dir, Path::new(to.name), Open::Handle)?;
-    let mut sources = Root::new(fs, source.as_fd(), Closed::Open);
+    // Reached by its name: one that nobody may search can't be opened up from inside.
+    let mut sources = Sources { root: Root::new(fs, from.dir, Closed::Open), top: from.name };
     let mut copies = Root::new(fs, copy.as_fd(), Closed::Stay);
     let copied = copy_below(fs, &mut sources, &mut copies, node);
-    let closed = sources.close();
+    let closed = sources.root.close();
     copied.and(closed)
+}
+
+/// A directory with what is in it, by paths below the one that it stands in.
+struct Sources<'s> {
+    root: Root<'s>,
+    top: &'s OsStr,
+}
+
+impl<'s> Sources<'s> {
+    fn place(&self, path: &Path) -> PathBuf {
+        let top = Path::new(self.top);
+        if path.as_os_str().is_empty() { top.to_owned() } else { top.join(path) }
+    }
+
+    fn list(&mut self, path: &Path) -> Result<OwnedFd> {
+        self.root.list(&self.place(path))
+    }
+
+    fn dir(&mut self, path: &Path) -> Result<Dir<'s>> {
+        self.root.dir(&self.place(path))
+    }
 }
 
 fn copy_below(
     fs: &dyn Fs,
-    sources: &mut Root<'_>,
+    sources: &mut Sources<'_>,
     copies: &mut Root<'_>,
     node: &Node,
 ) -> Result<()> {
@@ -116,9 +137,9 @@ fn copy_below(
         let listed = sources.list(&path)?;
         for entry in fs.list(listed.as_fd(), usize::MAX)? {
             let path = path.join(&entry.name);
-            let (from, name) = sources.above(&path)?;
+            let from = sources.dir(path.parent().unwrap_or(Path::new("")))?;
+            let (to, name) = copies.above(&path)?;
             let node = fs.node(from.as_fd(), name)?;
-            let (to, _) = copies.above(&path)?;
             if node.status.kind == Kind::Directory {
                 fs.make_dir(to.as_fd(), name, 0o700)?;
                 dirs.push(Made { path: path.clone(), node });
@@ -143,7 +164,7 @@ fn copy_below(
 
 fn finish_dir(
     fs: &dyn Fs,
-    sources: &mut Root<'_>,
+    sources: &mut Sources<'_>,
     copies: &mut Root<'_>,
     made: &Made,
 ) -> Result<()> {
@@ -151,6 +172,7 @@ fn finish_dir(
     let here = OsStr::new(".");
     let user = users(fs.attributes(from.at(here)).or_else(denied)?);
     let mode = set_user(fs, to.at(here), (&[], &user), made.node.status.mode)?;
-    fs.set_mode_at(to.at(here), mode)?;
-    set_time(fs, to.at(here), made.node.status.modified.into())
+    // Closed to its owner by its bits, it gets no time any more.
+    set_time(fs, to.at(here), made.node.status.modified.into())?;
+    fs.set_mode_at(to.at(here), mode)
 }

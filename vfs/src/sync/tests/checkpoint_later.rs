@@ -123,3 +123,22 @@ fn further_name_is_no_edit() {
     assert_eq!(undone.changed_since, paths(&[]));
     assert_eq!(text(&world, "a/one"), "one\n");
 }
+
+/// Between two file systems an original is copied to the stage, out of the run's directory.
+#[test]
+fn directory_that_nobody_may_search_comes_back() {
+    let tree = "mkdir -p x d; echo a > d/a; chmod 644 x; touch -d @9 x d .";
+    for (mode, place) in ["644", "444"].into_iter().flat_map(|it| PLACES.map(|at| (it, at))) {
+        let world = live(place, &format!("{tree}; chmod {mode} x"));
+        let before = world.snapshot();
+        recorded(&world, &[], Limits::default());
+        world.host("chmod 755 x; rm -r x d");
+        settled(&world, &[]);
+        forget(&world);
+        let mut undone = world.undo(&OsFs).expect("undone").undone;
+        undone.sort();
+        assert_eq!(undone, paths(&["d", "x"]), "{mode} {place:?}");
+        assert_same(&world.snapshot(), &before, &format!("{mode} {place:?}"));
+        world.assert_clean();
+    }
+}
