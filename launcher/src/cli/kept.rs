@@ -105,13 +105,14 @@ impl Kept {
     }
 
     fn newest(&self, verb: Verb, chosen: &Chosen) -> Result<&Listed, CommandError> {
-        let fits = |record: &Record| {
+        let fits = |run: &Listed, record: &Record| {
             let repositories = record.trees.iter().filter_map(|tree| match &tree.from {
                 TreeOrigin::Git(git) => Some(&git.repository),
                 TreeOrigin::Cas(_) => None,
             });
             let mut places = record.workspace.iter().chain(repositories);
-            places.any(|it| self.is_here(it)) && (verb.fits)(record)
+            places.any(|it| self.is_here(it))
+                && ((verb.fits)(record) || verb.is_undo() && self.has_begun(run))
         };
         let newest = Wanted::Newest { fits: &fits, states: verb.states };
         find(&self.runs, newest).map_err(|_| {
@@ -123,6 +124,17 @@ impl Kept {
             };
             error.hint("`endow runs` lists all runs")
         })
+    }
+
+    /// Whether endow was killed in a run of which something is written back, or begun to be: its record does
+    /// not tell of that.
+    fn has_begun(&self, run: &Listed) -> bool {
+        let runs = self.state.as_ref().map(|state| state.path().join("runs"));
+        let is_there = |part: &&str| {
+            let part = runs.as_ref().map(|runs| runs.join(run.id.as_str()).join(part));
+            part.is_some_and(|part| part.symlink_metadata().is_ok())
+        };
+        run.state() == Some(RunState::Interrupted) && ["journal", LEDGER].iter().any(is_there)
     }
 
     /// Whether a run of this workspace had its workspace here: the current directory is in it, and

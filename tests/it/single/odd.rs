@@ -83,6 +83,19 @@ fn killed_supervisor_leaves_what_was_published_and_keeps_the_rest() {
 }
 
 #[test]
+fn what_was_published_before_the_supervisor_was_killed_is_taken_back() {
+    let settings = Settings::new("host\n");
+    let mut running = settings.start(&[], "cd; echo one >.tool.json; echo in; sleep 60");
+    running.expect("in");
+    soon("published", || settings.text() == "one\n");
+    running.signal(9);
+    running.end();
+    soon("let go", || settings.endow(&["runs", "--json"]).contains("interrupted"));
+    settings.endow(&["undo"]);
+    assert_eq!(settings.text(), "host\n");
+}
+
+#[test]
 fn given_up_run_keeps_what_is_not_published() {
     let settings = Settings::new("host\n");
     let script = "cd; trap '' INT; echo one >.tool.json; echo in; read go; exec 3>.tool.json

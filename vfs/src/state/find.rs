@@ -11,7 +11,7 @@ pub enum Wanted<'a> {
     /// The newest of some in one of these states.
     Newest {
         /// Which ones.
-        fits: &'a dyn Fn(&Record) -> bool,
+        fits: &'a dyn Fn(&Listed, &Record) -> bool,
         /// The states.
         states: &'a [RunState],
     },
@@ -41,7 +41,8 @@ pub fn find<'a>(runs: &'a [Listed], wanted: Wanted<'_>) -> Result<&'a Listed, Fi
         Wanted::Named(name) => named(runs, name),
         Wanted::Newest { fits, states } => {
             let is_it = |run: &&Listed| {
-                run.record().is_some_and(fits) && run.state().is_some_and(|it| states.contains(&it))
+                run.record().is_some_and(|record| fits(run, record))
+                    && run.state().is_some_and(|it| states.contains(&it))
             };
             runs.iter().filter(is_it).max_by_key(|run| run.age()).ok_or(FindError::NoneHere)
         }

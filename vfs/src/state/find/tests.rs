@@ -93,7 +93,7 @@ fn newest_of_a_workspace_has_a_state_that_is_wanted() {
     let applied = keep(&state, 3000, RunState::Applied, None);
     let runs = state.runs(&OsFs).expect("a list");
     let newest = |workspace: &HostPath, states: &[RunState]| {
-        let fits = |record: &Record| record.workspace.as_ref() == Some(workspace);
+        let fits = |_: &Listed, record: &Record| record.workspace.as_ref() == Some(workspace);
         find(&runs, Wanted::Newest { fits: &fits, states }).map(|run| run.id.clone())
     };
     assert_eq!(newest(&here(), USABLE), Ok(dead));
@@ -121,7 +121,7 @@ fn runs_of_one_moment_follow_in_the_order_in_which_they_started() {
     let (older, newer) = (started(9, 1), started(7, 2));
     let runs = state.runs(&OsFs).expect("a list");
     assert_eq!(runs.iter().map(|run| &run.id).collect::<Vec<_>>(), [&older, &newer]);
-    let newest = Wanted::Newest { fits: &|_| true, states: USABLE };
+    let newest = Wanted::Newest { fits: &|_, _| true, states: USABLE };
     assert_eq!(find(&runs, newest).map(|run| &run.id), Ok(&newer));
 }
 
