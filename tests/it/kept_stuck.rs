@@ -177,3 +177,29 @@ fn what_fills_the_disk_can_be_dropped() {
     }
     assert!(!world.project().join("big").exists());
 }
+
+/// The same of a record of a live workspace, which can't be compared then.
+#[test]
+fn record_that_fills_the_disk_can_be_dropped() {
+    let Some(unshare) = debian_program("unshare") else { return };
+    let world = World::new();
+    world.bare("mkdir dir; for it in $(seq 300); do echo $it >dir/$it; done").ok();
+    let script = format!(
+        "mkdir -p {state}; mount -t tmpfs -o size=200k,mode=700 none {state}; endow={}
+        says() {{ \"$@\" 2>&1; echo \"= $?\"; }}
+        says $endow run --workspace rw --checkpoint -- sh -c 'sleep 1; rm -r dir'
+        says $endow runs; says $endow undo; says $endow discard; find {state} -name checkpoint
+        says $endow runs",
+        endow().display(),
+        state = world.state().display(),
+    );
+    let mut command = world.command(unshare);
+    let inside = said(command.args(["--user", "--map-root-user", "--mount", "sh", "-c", &script]));
+    let told = inside.ok();
+    let mut rest = told;
+    for words in ["interrupted", "= 121", "= 0\n", "discarded"] {
+        let at = rest.find(words).unwrap_or_else(|| panic!("{words}: {told}"));
+        rest = &rest[at + words.len()..];
+    }
+    assert!(!told.contains("/checkpoint\n"), "{told}");
+}

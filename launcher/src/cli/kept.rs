@@ -38,6 +38,11 @@ impl Verb {
     pub(crate) fn is_undo(&self) -> bool {
         self.word == "undo"
     }
+
+    /// Returns whether changes are to be dropped.
+    pub(crate) fn is_discard(&self) -> bool {
+        self.word == "discard"
+    }
 }
 
 /// A run that is locked, with what it says of itself.

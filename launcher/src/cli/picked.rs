@@ -9,7 +9,7 @@ use endow_vfs::state::{
     ChangeCounts, Durability, Listed, Record, RunDir, RunId, RunState, StateDir, TreeOrigin,
     TreeRecord,
 };
-use endow_vfs::sync::checkpoint::Checkpointed;
+use endow_vfs::sync::checkpoint::{Checkpointed, PLACE};
 use endow_vfs::sync::{self, Ledger, SyncError};
 use rustix::io::Errno;
 
@@ -32,6 +32,15 @@ pub(crate) enum Stuck {
     Stays,
     /// It ends as it stands: what is done can be undone, the rest waits as before.
     GivenUp,
+}
+
+/// What becomes of the record of a live workspace that can't be compared since the disk is full.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Full {
+    /// It stays, and nothing is done.
+    Fails,
+    /// The caller drops it.
+    Goes,
 }
 
 /// A run, locked, with both sides of its mounts and the paths that were named.
@@ -65,7 +74,10 @@ pub(crate) fn pick_to_end(
     (output, stuck): (&Output, Stuck),
 ) -> Result<Picked, CommandError> {
     let (listed, paths) = kept.choose(chosen, verb)?;
-    let picked = open(kept.open_begun(listed, verb)?, paths, (output, stuck))?;
+    // Of a disk that is full the whole goes: what was recorded is not compared for that.
+    let is_dropped = verb.is_discard() && paths.is_empty();
+    let full = if is_dropped { Full::Goes } else { Full::Fails };
+    let picked = open(kept.open_begun(listed, verb)?, paths, (output, stuck, full))?;
     // An undo names all that it can't take back.
     if let Some(settled) = picked.settled.as_ref().filter(|_| !verb.is_undo()) {
         synced::tell_covered(settled, output);
@@ -82,11 +94,11 @@ pub(crate) fn finish_begun(
 ) -> Result<bool, CommandError> {
     let opened = kept.open_begun(run, ANY)?;
     if opened.is_begun()? {
-        return open(opened, Vec::new(), (output, Stuck::Stays)).map(|_| true);
+        return open(opened, Vec::new(), (output, Stuck::Stays, Full::Fails)).map(|_| true);
     }
     if opened.has_staged()? {
         // Where a mount's tree is gone, nothing can be written back to it: it goes with the run.
-        let opened = open(opened, Vec::new(), (output, Stuck::Stays));
+        let opened = open(opened, Vec::new(), (output, Stuck::Stays, Full::Fails));
         drop(opened.map(|it| finish::resume(&it.run, &it.targets)));
     }
     Ok(false)
@@ -104,13 +116,13 @@ pub(crate) fn finish_left(
     if !opened.is_begun()? {
         return Ok(false);
     }
-    open(opened, Vec::new(), (output, Stuck::Stays)).map(|_| true)
+    open(opened, Vec::new(), (output, Stuck::Stays, Full::Fails)).map(|_| true)
 }
 
 fn open(
     opened: Opened,
     paths: Vec<HostPath>,
-    (output, stuck): (&Output, Stuck),
+    (output, stuck, full): (&Output, Stuck, Full),
 ) -> Result<Picked, CommandError> {
     let is_begun = opened.is_begun()?;
     let Opened { dir: run, record } = opened;
@@ -124,6 +136,7 @@ fn open(
     let settled = match finish::settle_checkpoint(&picked.run, &picked.record, open) {
         // Its copies stay until the run is discarded.
         Err(WriteBackError::NoEnd) => None,
+        Err(error) if full == Full::Goes && is_full(&error) => None,
         Err(error @ WriteBackError::Sync(SyncError::OtherRoot { .. })) => {
             output.problem("the workspace can't be compared with what was recorded", &error);
             None
@@ -317,6 +330,18 @@ impl Picked {
     /// Returns whether what was recorded of a live workspace was not compared with it yet.
     pub(crate) fn is_recorded(&self) -> bool {
         self.record.mounts.iter().any(|mount| mount.live) && finish::has_checkpoint(&self.run)
+    }
+
+    /// Takes away what was recorded and never compared, which may be what fills the disk; with it what
+    /// was made of it and no ledger knows.
+    pub(crate) fn drop_recorded(&self) -> Result<(), CommandError> {
+        if !self.is_recorded() || self.has_applied()? {
+            return Ok(());
+        }
+        for part in [PLACE, "undo"] {
+            self.run.remove_part(&OsFs, Path::new(part))?;
+        }
+        Ok(())
     }
 
     /// Says so; returns whether it is so.

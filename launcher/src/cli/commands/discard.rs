@@ -49,6 +49,7 @@ pub(crate) fn run(args: &DiscardArgs, output: &Output) -> Result<ExitCode, Comma
 fn whole(picked: &mut Picked) -> Result<RunState, CommandError> {
     let state = if picked.has_applied()? { RunState::Applied } else { RunState::Discarded };
     note_left(picked, 0);
+    picked.drop_recorded()?;
     picked.set_state(state)?;
     stale::remove_of(&picked.run, &picked.record);
     Ok(state)
