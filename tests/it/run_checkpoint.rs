@@ -240,6 +240,24 @@ fn what_the_user_did_after_a_killed_run_stays() {
 }
 
 #[test]
+fn diff_shows_what_became_of_the_workspace_beside_what_is_held() {
+    let world = project();
+    assert_eq!(run_recorded(&world, &[], "echo guest >file; rm gone; echo layout >.envrc"), 0);
+    let listed = endow(&world, &["diff", "--name-status", "-v"]);
+    assert_eq!(listed.ok(), "A\t.envrc\nM\tfile\nD\tgone\n");
+    assert!(listed.stderr.contains("1 of these held for review: .envrc"), "{listed:?}");
+    assert_eq!(endow(&world, &["diff", "--name-status", "--", "file"]).ok(), "M\tfile\n");
+    assert_eq!(endow(&world, &["diff", "--name-status", "--", ".envrc"]).ok(), "A\t.envrc\n");
+    endow(&world, &["diff", "--name-status", "--", "mode"]).fails(2);
+    let value: Value = serde_json::from_str(endow(&world, &["diff", "--json"]).ok()).expect("json");
+    let held: Vec<_> =
+        value["changes"].as_array().expect("a list").iter().map(|it| it["held"].clone()).collect();
+    assert_eq!(held, [json!(true), json!(false), json!(false)]);
+    endow(&world, &["discard"]).ok();
+    assert_eq!(endow(&world, &["diff", "--name-status"]).ok(), "M\tfile\nD\tgone\n");
+}
+
+#[test]
 fn undo_says_what_it_can_not_take_back() {
     let world = project();
     world.bare("mkdir node_modules; echo host >node_modules/x").ok();

@@ -262,13 +262,27 @@ impl Picked {
 
     /// Says what changed; every path that was named must have a change.
     pub(crate) fn look(&self) -> Result<Vec<Looked>, CommandError> {
+        self.look_beside(&|_, _| false)
+    }
+
+    /// The same where some paths are known for something else.
+    pub(crate) fn look_beside(
+        &self,
+        is_known: &dyn Fn(u32, &Path) -> bool,
+    ) -> Result<Vec<Looked>, CommandError> {
         let looked = finish::look(&self.run, &self.targets.open)?;
         self.must_name(&|number, path| {
             let mounts = looked.iter().filter(|it| it.number == number);
             let mut changes = mounts.flat_map(|it| &it.changes.changes);
-            changes.any(|change| change.path.starts_with(path))
+            is_known(number, path) || changes.any(|change| change.path.starts_with(path))
         })?;
         Ok(looked)
+    }
+
+    /// Returns whether a mount is the live workspace.
+    pub(crate) fn is_live(&self, number: u32) -> bool {
+        let mount = usize::try_from(number).ok().and_then(|at| self.record.mounts.get(at));
+        mount.is_some_and(|mount| mount.live)
     }
 
     /// Every path that was named must have a change that was written back.

@@ -23,6 +23,8 @@ pub(crate) struct Shown<'a> {
     pub(crate) refused: Option<Refusal>,
     /// Somebody changed it since it was written back: the host's side is none of the run's.
     pub(crate) is_changed_since: bool,
+    /// It was taken out of a live mount, and waits for a word of the user.
+    pub(crate) is_held: bool,
     /// How git would name its contents.
     pub(crate) algorithm: Algorithm,
 }

@@ -147,6 +147,7 @@ impl ShownTree {
             conflict: None,
             refused: None,
             is_changed_since: false,
+            is_held: false,
             algorithm: self.algorithm,
         }
     }

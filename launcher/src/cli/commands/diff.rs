@@ -41,11 +41,10 @@ pub(crate) fn run(args: &DiffArgs, output: &Output) -> Result<ExitCode, CommandE
     let trees = ShownTrees::export(&picked, wanted(args, output))?;
     let is_applied = picked.record.state == RunState::Applied;
     let looked = if is_applied { Vec::new() } else { look(&picked)? };
-    let mut shown = if is_applied {
-        applied(&picked, &selection)?
-    } else {
-        waiting(&picked, &looked, &selection)
-    };
+    // What became of a live workspace waits for nobody, whatever else does.
+    let mut shown = applied(&picked, &selection, is_applied)?;
+    shown.extend(waiting(&picked, &looked, &selection));
+    shown.sort_by(|one, other| one.place.cmp(&other.place));
     shown.extend(trees.shown());
     let is_of_trees = selection.paths.as_ref().is_some_and(Vec::is_empty);
     let gone =
@@ -71,7 +70,11 @@ fn wanted(args: &DiffArgs, output: &Output) -> Wanted {
 
 /// Nothing was to be written back.
 fn look(picked: &Picked) -> Result<Vec<Looked>, CommandError> {
-    picked.look().map_err(|error| match error.kind {
+    let ledger = picked.ledger()?;
+    let is_live = |number, path: &Path| {
+        picked.is_live(number) && ledger.applied(number).any(|(it, _)| it.starts_with(path))
+    };
+    picked.look_beside(&is_live).map_err(|error| match error.kind {
         ErrorKind::NotWrittenBack => CommandError { kind: ErrorKind::Setup, ..error },
         _ => error,
     })
@@ -125,6 +128,7 @@ fn waits<'a>(picked: &Picked, target: &'a Target, change: &Change) -> Shown<'a> 
         conflict: change.conflict,
         refused: change.refused,
         is_changed_since: false,
+        is_held: target.is_held,
         algorithm: Algorithm::default(),
     }
 }
@@ -138,11 +142,17 @@ fn shown_as(picked: &Picked, target: &Target, path: &Path) -> PathBuf {
 }
 
 /// Returns what was written back, or became of a live workspace: what stood there before is undo
-/// data, and what stands there now is the run's unless somebody changed it since.
-fn applied<'a>(picked: &'a Picked, selection: &Selection) -> Result<Vec<Shown<'a>>, CommandError> {
+/// data, and what stands there now is the run's unless somebody changed it since. Where more of the
+/// run waits, of the live workspace alone.
+fn applied<'a>(
+    picked: &'a Picked,
+    selection: &Selection,
+    all: bool,
+) -> Result<Vec<Shown<'a>>, CommandError> {
     let ledger = picked.ledger()?;
     let mut shown = Vec::new();
-    for target in &picked.targets.open {
+    let targets = picked.targets.open.iter();
+    for target in targets.filter(|target| all || picked.is_live(target.number)) {
         let done = sync::done(&OsFs, &ledger, target.number, target.root.as_fd());
         let made: BTreeSet<PathBuf> =
             done.iter().filter_map(|it| it.path.parent().map(Path::to_owned)).collect();
@@ -155,7 +165,6 @@ fn applied<'a>(picked: &'a Picked, selection: &Selection) -> Result<Vec<Shown<'a
         let wanted = wanted.filter(|it| !implied(it));
         shown.extend(wanted.map(|done| stands(picked, target, done)));
     }
-    shown.sort_by(|one, other| one.place.cmp(&other.place));
     Ok(shown)
 }
 
@@ -175,6 +184,7 @@ fn stands<'a>(picked: &'a Picked, target: &'a Target, done: Done) -> Shown<'a> {
         conflict: None,
         refused: None,
         is_changed_since: done.is_changed_since,
+        is_held: false,
         algorithm: Algorithm::default(),
     }
 }
@@ -276,6 +286,13 @@ fn tell(shown: &[Shown<'_>], id: &str, output: &Output) {
             "{conflicts} of these changed outside too (`endow diff {id} --json`)"
         ));
     }
+    let held = shown.iter().filter(|it| it.is_held).count();
+    if held > 0 && held < shown.len() {
+        let names = shown.iter().filter(|it| it.is_held).map(|it| it.path.display().to_string());
+        let names = synced::some(&names.collect::<Vec<_>>());
+        output
+            .notice(&format!("{held} of these held for review: {names} (`endow apply {id} PATH`)"));
+    }
     if refused > 0 {
         output.notice(&format!(
             "{refused} of these can't be written back (`endow diff {id} --json`)"
@@ -311,6 +328,7 @@ fn of_change(shown: &Shown<'_>, args: &DiffArgs) -> Value {
         "conflict": shown.conflict.map(synced::conflict),
         "refused": shown.refused.map(synced::refusal),
         "changed_since": shown.is_changed_since,
+        "held": shown.is_held,
     });
     if let (true, Some(object)) = (args.stat || args.patch, value.as_object_mut()) {
         let pair = pair(shown);
