@@ -324,6 +324,23 @@ fn buffered_mounts_and_a_checkpoint_are_undone_together() {
     assert_eq!(tree(&world), before);
 }
 
+/// What is written back there at the end is no change after it.
+#[test]
+fn buffered_directory_in_the_workspace_is_no_part_of_the_record() {
+    let world = project();
+    let before = tree(&world);
+    let path = world.root().join("report.json");
+    let dir = world.project().join("dir").display().to_string();
+    let words = ["--cow", &dir, "--report", path.to_str().expect("text")];
+    let script = "echo guest >file; rm gone dir/inner; echo guest >dir/sub/deep; echo n >dir/n";
+    assert_eq!(run_recorded(&world, &words, script), 0);
+    let report: Value = serde_json::from_slice(&fs::read(&path).expect("a report")).expect("json");
+    assert_eq!(report["checkpoint"]["uncovered"], json!([]));
+    assert!(world.project().join("dir/n").exists() && !world.project().join("dir/inner").exists());
+    endow(&world, &["undo"]).ok();
+    assert_eq!(tree(&world), before);
+}
+
 #[test]
 fn policy_and_plan_say_so() {
     let world = project();

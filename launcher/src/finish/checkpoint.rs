@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use endow_vfs::fs::{Fs, OsFs};
-use endow_vfs::state::{Record, RunDir};
+use endow_vfs::state::{MountRecord, Record, RunDir};
 use endow_vfs::sync::checkpoint::{self, Checkpointed, Found, PLACE, Span, Wanted};
 use endow_vfs::sync::{RunPlace, SyncError};
 use rustix::io::Errno;
@@ -38,7 +38,8 @@ pub(crate) fn settle(
         return Ok(None);
     };
     let _locks = lock_all(run, std::slice::from_ref(target))?;
-    let hidden: Vec<PathBuf> = mount.hidden.iter().map(|name| name.path.clone()).collect();
+    let hidden = mount.hidden.iter().map(|name| name.path.clone());
+    let hidden: Vec<PathBuf> = hidden.chain(buffered(record, mount)).collect();
     let id = run.id().clone();
     let of_run = RunPlace { dir: run.as_fd(), id: id.as_str() };
     let place_of_it = OsFs.open_dir(run.as_fd(), OsStr::new(PLACE));
@@ -53,6 +54,16 @@ pub(crate) fn settle(
     let settled = checkpoint::settle(&OsFs, &of_run, &place(target), &span, &bring)?;
     run.remove_part(&OsFs, Path::new(PLACE)).map_err(WriteBackError::Checkpoint)?;
     Ok(Some((InView::of(mount), settled)))
+}
+
+/// Returns what is below a live mount and was not: what the command changed there is in layers of its own.
+fn buffered<'r>(
+    record: &'r Record,
+    live: &'r MountRecord,
+) -> impl Iterator<Item = PathBuf> + use<'r> {
+    let others = record.mounts.iter().filter(|mount| !mount.live && !mount.is_held());
+    let below = others.filter_map(|mount| mount.source.below(&live.source));
+    below.map(Path::to_owned).filter(|path| !path.as_os_str().is_empty())
 }
 
 /// Asks git for contents; those that it does not give in time are missing.

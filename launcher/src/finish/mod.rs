@@ -103,17 +103,9 @@ impl Finished {
         }
     }
 
-    /// Settles what became of a live workspace: changes that can be taken back count as written
-    /// back. Where that fails the run is kept, and an undo tries again.
-    fn checkpointed(&mut self, run: &RunDir, record: &Record) {
-        let settled = targets(run, record, &[]).map_err(WriteBackError::from);
-        let settled = settled.and_then(|targets| {
-            match targets.gone.iter().find(|gone| gone.is_live && checkpoint::is_open(run)) {
-                Some(gone) => Err(gone.error().into()),
-                None => checkpoint::settle(run, record, &targets.open),
-            }
-        });
-        self.checkpoint = settled.transpose();
+    /// Takes in what became of a live workspace: changes that can be taken back count as written
+    /// back. Where that failed the run is kept, and an undo tries again.
+    fn checkpointed(&mut self) {
         match &self.checkpoint {
             Some(Err(_)) => drop(self.state.get_or_insert(RunState::Interrupted)),
             Some(Ok((at, settled))) if !settled.report.applied.is_empty() => {
@@ -172,7 +164,7 @@ fn end(
         state: None,
         written: WrittenBack::default(),
         error: None,
-        checkpoint: None,
+        checkpoint: checkpointed(&run, &record, ended),
         foreign: foreign_names(&run, &record, ended, &memory),
         lost: Vec::new(),
         trees: Vec::new(),
@@ -199,10 +191,7 @@ fn end(
             finished.state = what_is_left(&run, &record, &finished);
         }
     }
-    let is_live = record.mounts.iter().any(|mount| mount.live);
-    if is_live && !matches!(ended.outcome, Outcome::SetupFailed(_)) {
-        finished.checkpointed(&run, &record);
-    }
+    finished.checkpointed();
     let Some(state) = finished.state else {
         return run.remove(&OsFs).map(|()| finished);
     };
@@ -219,6 +208,26 @@ fn end(
         settled => settled?,
     }
     Ok(finished)
+}
+
+/// Compares a live workspace with what was recorded of it, before anything is written back to it.
+fn checkpointed(
+    run: &RunDir,
+    record: &Record,
+    ended: &Ended,
+) -> Option<Result<OfMount<Checkpointed>, WriteBackError>> {
+    let is_live = record.mounts.iter().any(|mount| mount.live);
+    if !is_live || matches!(ended.outcome, Outcome::SetupFailed(_)) {
+        return None;
+    }
+    let settled = targets(run, record, &[]).map_err(WriteBackError::from);
+    let settled = settled.and_then(|targets| {
+        match targets.gone.iter().find(|gone| gone.is_live && checkpoint::is_open(run)) {
+            Some(gone) => Err(gone.error().into()),
+            None => checkpoint::settle(run, record, &targets.open),
+        }
+    });
+    settled.transpose()
 }
 
 /// Returns what may explain why a command failed.

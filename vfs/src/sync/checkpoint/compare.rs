@@ -54,7 +54,7 @@ pub struct Span<'a> {
     pub stamp: Time,
     /// Its end: what changed then or later is not the run's.
     pub end: Time,
-    /// Names that were hidden from it.
+    /// Names that were hidden from it, or that it changed elsewhere.
     pub hidden: &'a [PathBuf],
 }
 
@@ -325,6 +325,9 @@ impl Comparing<'_> {
         let mut top: Option<&Path> = None;
         for (path, (then, kept)) in &self.recorded.entries {
             if self.found.contains(path) || top.is_some_and(|top| path.starts_with(top)) {
+                continue;
+            }
+            if self.of_run.hidden.iter().any(|hidden| path.starts_with(hidden)) {
                 continue;
             }
             // What replaced a directory tells of all that was in it.
