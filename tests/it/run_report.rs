@@ -153,11 +153,9 @@ fn events_that_nobody_reads_stop_nothing() {
     let world = World::new();
     let mut shell = world.command("bash");
     let many = "i=0; while [ $i -lt 3000 ]; do /bin/sh -c 'unshare -U true' 2>/dev/null; i=$((i+1)); done; sleep 60";
-    let line = format!(
-        "mkfifo pipe; sleep 30 <pipe & exec 7>pipe; \
-         timeout 25 \"$E\" --events fd:7 --timeout 2s --grace 500ms -- sh -c \"$S\"; echo $?; kill %1"
-    );
-    let shell = shell.args(["-c", &line]).env("E", crate::harness::endow()).env("S", many);
+    let line = "mkfifo pipe; sleep 30 <pipe & exec 7>pipe; \
+         timeout 25 \"$E\" --events fd:7 --timeout 2s --grace 500ms -- sh -c \"$S\"; echo $?; kill %1";
+    let shell = shell.args(["-c", line]).env("E", crate::harness::endow()).env("S", many);
     let out = said(shell);
     assert_eq!(out.stdout, "124\n", "{out:?}");
 }

@@ -7,14 +7,13 @@ use endow_policy::{
     ComposeError, ErrorKind, FlagError, GuestPath, HostPath, Origin, ParseError, ResolveError,
 };
 use endow_vfs::state::StateError;
-use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use super::exit;
-use crate::apply::{PrepareError, SpawnError};
+use crate::apply::PrepareError;
 use crate::plan::registries::RegistryFault;
 use crate::plan::ssh_agent::SshAgentFault;
-use crate::plan::{Beyond, PlanError, UNCOVER_PROC};
+use crate::plan::{Beyond, PlanError};
 
 /// What went wrong, for whom, and what helps.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -464,41 +463,6 @@ impl From<PrepareError> for CommandError {
             PrepareError::State(_) => {
                 this.hint("ENDOW_STATE_DIR names another directory, yours alone")
             }
-            _ => this,
-        }
-    }
-}
-
-impl From<SpawnError> for CommandError {
-    fn from(error: SpawnError) -> Self {
-        let kind = match &error {
-            SpawnError::Refused { .. }
-            | SpawnError::CoveredProc { .. }
-            | SpawnError::NoProc { errno: Errno::ACCESS } => Kind::Unenforceable,
-            SpawnError::NotFound => Kind::NotFound,
-            SpawnError::NotExecutable { .. } => Kind::NotExecutable,
-            SpawnError::Threads(_) => Kind::Bug,
-            _ => Kind::Setup,
-        };
-        let mut this = Self::new(kind, error.to_string());
-        if let Some(errno) = error.errno() {
-            this = this.cause(io::Error::from(errno));
-        }
-        match error {
-            SpawnError::Refused { refusal, .. } => {
-                this.hint(refusal.remedy()).hint("`endow doctor` tells more")
-            }
-            SpawnError::CoveredProc { .. } => {
-                this.hint(UNCOVER_PROC).hint("`endow doctor` tells more")
-            }
-            SpawnError::NoProc { errno: Errno::ACCESS } => this
-                .cause("another sandbox keeps what runs in it from /proc, as a run at level `landlock` does")
-                .hint("`--require landlock` asks for the level that can be had here"),
-            SpawnError::NoProc { errno: Errno::NOENT } => this.hint("mount the proc file system at /proc"),
-            SpawnError::Step { hint: Some(hint), .. } => this.hint(hint),
-            SpawnError::Killed => this
-                .cause("a signal from outside, or the kernel where memory was short")
-                .hint("run again; the kernel's log tells when it was short of memory"),
             _ => this,
         }
     }

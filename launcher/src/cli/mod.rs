@@ -33,6 +33,7 @@ mod learn;
 mod left_over;
 mod missed;
 mod naming;
+mod not_started;
 mod opened;
 mod output;
 mod own_profile;

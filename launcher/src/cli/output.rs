@@ -66,11 +66,9 @@ impl Output {
 
     /// Prints data as bytes; false when nothing more can be printed, or nobody reads it any more.
     pub(crate) fn bytes(&self, bytes: &[u8]) -> bool {
-        let written = match start::was_closed(1) {
-            // In its place is /dev/null, which takes everything.
-            true if !bytes.is_empty() => Err(Errno::BADF.into()),
-            _ => write_out(bytes),
-        };
+        // In the place of a closed one is /dev/null, which takes everything.
+        let is_closed = start::was_closed(1) && !bytes.is_empty();
+        let written = if is_closed { Err(Errno::BADF.into()) } else { write_out(bytes) };
         self.note(&written);
         written.is_ok()
     }

@@ -34,7 +34,9 @@ pub(crate) use bridging::Bridging;
 pub(crate) use calls::Calls;
 pub(crate) use capture::Capture;
 pub(crate) use event::{Counted, Notice};
-pub(crate) use guard::{End, Guarding, Missed, News, Patterns, Watching, Why, is_spared, work_tree};
+pub(crate) use guard::{
+    End, Guarding, Missed, News, Patterns, Watching, Why, is_spared, work_tree,
+};
 pub(crate) use left::Left;
 pub(crate) use measured::Measured;
 pub(crate) use observe::{Asked, Denied, Judge, Observed, Observer};

@@ -124,12 +124,12 @@ fn file_of_settings_is_published_while_the_session_goes_on() {
 #[test]
 fn review_waits_and_another_run_goes_on_from_it() {
     let first = First::new("mkdir ~/.claude; echo 1 >~/.claude/one; echo '{}' >~/.claude.json");
-    first.run(&["--sync", "review", "--name", "try"]).ok();
+    first.run(&["--workspace", "rw", "--sync", "review", "--name", "try"]).ok();
     assert_eq!(first.names(), [""; 0]);
     let shown = first.endow(&["diff", "try"]);
     assert!(shown.ok().contains(".claude/one"), "{shown:?}");
     first.program("claude", "cat ~/.claude/one ~/.claude.json; echo 2 >~/.claude/two");
-    let further = first.run(&["--from", "try", "--sync", "review", "--name", "further"]);
+    let further = first.run(&["--from", "try", "--workspace", "rw", "--sync", "review", "--name", "further"]);
     assert_eq!(further.ok(), "1\n{}\n");
     first.endow(&["apply", "further"]).ok();
     assert_eq!(first.names(), [".claude", ".claude.json", ".claude/one", ".claude/two"]);

@@ -161,7 +161,9 @@ impl Walk<'_> {
             }
             found
         };
-        together(jobs, threads, work).into_iter().for_each(|part| found.merge(part));
+        for part in together(jobs, threads, work) {
+            found.merge(part);
+        }
     }
 
     fn alone(

@@ -32,7 +32,7 @@ enum Removal {
 /// A run that goes.
 enum Removable {
     /// One that says what it is.
-    Known(Opened),
+    Known(Box<Opened>),
     /// One whose record can't be used.
     Unknown(RunDir),
 }
@@ -150,11 +150,11 @@ fn remove(
             continue;
         }
         let open = match removal {
-            Removal::Settled => Removable::Known(kept.open(run, REMOVE)?),
+            Removal::Settled => Removable::Known(Box::new(kept.open(run, REMOVE)?)),
             Removal::Forced if matches!(run.record, Some(Err(_))) => {
                 Removable::Unknown(kept.open_unusable(run)?)
             }
-            Removal::Forced => Removable::Known(kept.open_begun(run, FORCE)?),
+            Removal::Forced => Removable::Known(Box::new(kept.open_begun(run, FORCE)?)),
         };
         opened.push((run, open));
     }

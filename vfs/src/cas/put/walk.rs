@@ -69,8 +69,9 @@ impl<'a> Walk<'a> {
     pub(super) fn all(self) -> Result<Found, PutError> {
         let mut found = Found::default();
         let jobs = vec![Job::Directory(PathBuf::new())];
-        let parts = together(jobs, THREADS, |pool| self.work(pool));
-        parts.into_iter().for_each(|part| found.merge(part));
+        for part in together(jobs, THREADS, |pool| self.work(pool)) {
+            found.merge(part);
+        }
         match self.failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
             Some(error) => Err(error),
             None => Ok(found),
