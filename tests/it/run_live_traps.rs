@@ -44,6 +44,11 @@ const TRAPS: &[Trap] = &[
     },
     Trap {
         before: FIRST,
+        sets: "ELSEWHERE; mkdir x; echo 'ref: refs/heads/main' >x/HEAD; echo ../node_modules/e >x/commondir",
+        springs: "cd x; git --work-tree=. status",
+    },
+    Trap {
+        before: FIRST,
         sets: "ELSEWHERE; mkdir -p .git/modules/x; cd .git/modules/x; echo 'ref: refs/heads/main' >HEAD
             echo ../../../node_modules/e >commondir; echo 'gitdir: ../.git/modules/x' >../../../sub/.git",
         springs: "cd sub; git status",

@@ -129,12 +129,13 @@ fn review_waits_and_another_run_goes_on_from_it() {
     let shown = first.endow(&["diff", "try"]);
     assert!(shown.ok().contains(".claude/one"), "{shown:?}");
     first.program("claude", "cat ~/.claude/one ~/.claude.json; echo 2 >~/.claude/two");
-    let further = first.run(&["--from", "try", "--workspace", "rw", "--sync", "review", "--name", "further"]);
+    let further =
+        first.run(&["--from", "try", "--workspace", "rw", "--sync", "review", "--name", "further"]);
     assert_eq!(further.ok(), "1\n{}\n");
     first.endow(&["apply", "further"]).ok();
     assert_eq!(first.names(), [".claude", ".claude.json", ".claude/one", ".claude/two"]);
     first.endow(&["discard", "try"]).ok();
     let dropped = First::new("mkdir ~/.claude; echo 1 >~/.claude/one");
-    dropped.run(&["--sync", "discard"]).ok();
+    dropped.run(&["--workspace", "rw", "--sync", "discard"]).ok();
     assert_eq!(dropped.names(), [""; 0]);
 }

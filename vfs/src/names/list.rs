@@ -14,6 +14,10 @@ use crate::fs::{FileId, Fs, Kind, OsFs, Result, Status, Timespec};
 
 /// What makes a directory one of git's (gitrepository-layout(5)).
 const PARTS: [&[u8]; 3] = [b"HEAD", b"objects", b"refs"];
+
+/// The bits of these, and of `HEAD` with a `commondir`, which leads to where the others are.
+const ALL: u8 = 0b0111;
+const ELSEWHERE: u8 = 0b1001;
 /// What such a directory of a work tree is called.
 const GIT: &[u8] = b".git";
 
@@ -94,11 +98,20 @@ pub(super) fn list(
         if kind == Kind::Symlink && question.is_noting() && question.rules.notes_links() {
             record.add_link(&mut full, dir, name, question.rules);
         }
-        parts += u8::from(PARTS.contains(&name));
+        parts |= part(name);
     }
-    let has_parts = usize::from(parts) == PARTS.len();
-    record.is_repository = has_parts && question.is_noting() && question.rules.notes_repositories();
+    let is_git = parts & ALL == ALL || parts & ELSEWHERE == ELSEWHERE;
+    record.is_repository = is_git && question.is_noting() && question.rules.notes_repositories();
     Ok(record)
+}
+
+/// One bit for each name that says that a directory is git's.
+fn part(name: &[u8]) -> u8 {
+    match PARTS.iter().position(|part| *part == name) {
+        Some(number) => 1 << number,
+        None if name == b"commondir" => 1 << PARTS.len(),
+        None => 0,
+    }
 }
 
 /// Returns whether a directory called `.git` is git's own, as a walk takes it.
