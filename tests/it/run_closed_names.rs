@@ -161,11 +161,11 @@ fn name_that_can_not_be_taken_away_is_told_and_makes_the_run_fail() {
 }
 
 #[test]
-fn directory_that_is_not_searched_is_told_and_makes_the_run_fail() {
+fn directory_that_is_not_searched_is_told() {
     let deep = vec!["d"; 140].join("/");
     let world = World::new();
     let run = live(&world, &[], &format!("mkdir -p {deep}"));
-    assert_eq!(run.code, 121, "{}", run.stderr);
+    assert_eq!(run.code, 0, "{}", run.stderr);
     let told = format!("protected names: {}/d/d/d/", world.project().display());
     assert!(run.stderr.contains(&told), "{}", run.stderr);
 }

@@ -54,6 +54,8 @@ fn check(name: &str, script: &str, to: &str) {
 fn name_that_is_hidden_for_its_directory_goes_back_there() {
     check(".docker/config.json", "mv .docker moved", "moved/config.json");
     check("a/.cargo/credentials", "mv a/.cargo b; mv a c; mv b c", "c/b/credentials");
+    // What is called `.git` can be made one of git's by the next command.
+    check("conf/.env", "mkdir -p foo/.git; mv conf foo/.git/", "foo/.git/conf/.env");
     check(".m2/settings.xml", "mv .m2 m && chmod 500 m", "m/settings.xml");
 }
 

@@ -71,6 +71,16 @@ impl Sandbox {
         };
     }
 
+    /// Has the run end where its supervisor has died and another process still has this end of the socket, which
+    /// keeps pid 1 from seeing that.
+    pub(crate) fn let_end(&self) {
+        let _ = if self.apart {
+            sys::signal::send(&self.pidfd, libc::SIGKILL)
+        } else {
+            shutdown(&self.socket, Shutdown::Both)
+        };
+    }
+
     /// Keeps the descriptors that travelled with a message.
     pub(crate) fn keep(&mut self, message: Message, descriptors: Vec<OwnedFd>) {
         let mut descriptors = descriptors.into_iter();

@@ -20,10 +20,11 @@ impl Missed {
     }
 }
 
-/// Returns the exit code: what the command made may still steer a program outside, so a success is none.
+/// Returns the exit code: where a protected name is still there it may steer a program outside, so a success is none.
+/// What could not be searched is told: it may have been so before the run.
 pub(super) fn weigh(run: &Finished, code: ExitCode) -> ExitCode {
     let succeeded = matches!(run.ended.outcome, Outcome::Exited(0));
-    let is_short = succeeded && !run.missed.is_empty();
+    let is_short = succeeded && run.missed.iter().any(|it| it.why == Why::Stays);
     if is_short { ExitCode::from(exit::NOT_WRITTEN_BACK) } else { code }
 }
 

@@ -189,9 +189,9 @@ fn end_guards(
 /// Moves hidden names of live mounts back that would be seen where the command has moved them.
 fn put_back(renewal: &Renewal, planned: &Planned, notify: &mut dyn FnMut(Notice)) {
     let denied = OnceCell::new();
-    let hides = |source: &HostPath, path: &Path| {
+    let hides = |source: &HostPath, path: &Path, is_git: bool| {
         let denied = denied.get_or_init(|| DeniedNames::new(&planned.found.policy));
-        denied.as_ref().is_some_and(|denied| denied.hides(source, path))
+        denied.as_ref().is_some_and(|denied| denied.hides(source, path, is_git))
     };
     renewal.put_back(&hides).into_iter().for_each(|moved| notify(Notice::Moved(moved)));
 }

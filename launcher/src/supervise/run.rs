@@ -137,6 +137,7 @@ impl<'a> Supervised<'a> {
     /// Waits until nothing changes the tree any more, in a process that stands beside a supervisor that
     /// died: pid 1 follows that one, and live mounts are looked through when all is gone.
     pub(super) fn outlive(&self) {
+        self.sandbox.let_end();
         let mut pid_1 = [PollFd::new(&self.sandbox.pidfd, PollFlags::IN)];
         while poll(&mut pid_1, None) == Err(Errno::INTR) {}
         self.guarding.iter().for_each(Guarding::look_last);

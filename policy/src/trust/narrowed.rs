@@ -1,5 +1,9 @@
 //! What counts of the file of an enclosing project, whoever wrote it and whether it is trusted or not: what takes away.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
 use super::{limits, mounts};
 use crate::compose::Composed;
 use crate::file::{EnvTable, PatternTable, ProcessTable, RequireTable, WorkspaceTable};
@@ -12,14 +16,15 @@ use crate::{
 /// Returns a file with those entries alone that give nothing, measured by the weaker layers.
 pub fn narrowed(file: &PolicyFile, weaker: &Composed, vars: &Vars) -> PolicyFile {
     let places = Places::of(file, vars);
+    let way = way(file, vars);
     let mounts = file.mounts.iter().filter(|it| mounts::narrows(it, &places, weaker, vars));
     PolicyFile {
         name: file.name.clone(),
         kind: file.kind,
         directory: file.directory.clone(),
         mounts: mounts.cloned().collect(),
-        deny: patterns(&file.deny),
-        protect: patterns(&file.protect),
+        deny: patterns(&file.deny, &way),
+        protect: patterns(&file.protect, &way),
         env: EnvTable {
             pass: list(&file.env.pass, removes),
             drop: list(&file.env.drop, adds),
@@ -50,11 +55,54 @@ fn list(all: &[Stated<String>], narrows: fn(&str) -> bool) -> Vec<Stated<String>
     all.iter().filter(|entry| narrows(&entry.value)).cloned().collect()
 }
 
-fn patterns(table: &PatternTable) -> PatternTable {
+/// Returns the names that lead from the directory of a file to the project.
+fn way(file: &PolicyFile, vars: &Vars) -> Vec<Vec<u8>> {
+    let project = vars.git_root.as_ref().unwrap_or(&vars.cwd).as_path();
+    let above =
+        file.directory.as_ref().and_then(|above| project.strip_prefix(above.as_path()).ok());
+    let names = above.into_iter().flat_map(Path::iter);
+    names.map(|name| name.as_bytes().to_vec()).collect()
+}
+
+/// Returns the same patterns as they count from the project's root on: those of another part of the tree are left out.
+fn patterns(table: &PatternTable, way: &[Vec<u8>]) -> PatternTable {
+    let added = list(&table.patterns, adds).into_iter();
+    let below = added.filter_map(|it| Some(Stated { value: below(&it.value, way)?, ..it }));
     PatternTable {
-        patterns: list(&table.patterns, adds),
+        patterns: below.collect(),
         defaults: table.defaults.clone().filter(|it| it.value),
     }
+}
+
+/// Returns what a pattern says below a directory: all of one that matches at any depth, the rest of one that leads there.
+fn below(pattern: &str, way: &[Vec<u8>]) -> Option<String> {
+    let from_root = pattern.strip_prefix('/').unwrap_or(pattern);
+    if way.is_empty() || !pattern.contains('/') || from_root.starts_with("**/") {
+        return Some(pattern.to_owned());
+    }
+    let mut rest = from_root;
+    for name in way {
+        let (part, after) = rest.split_once('/')?;
+        if part == "**" {
+            return Some(rest.to_owned());
+        }
+        if !is_glob_of(part, name) {
+            return None;
+        }
+        rest = after;
+    }
+    // Who works in what the enclosing project hides as a whole means to.
+    match rest {
+        "*" | "**" => None,
+        rest if rest.starts_with("**/") => Some(rest.to_owned()),
+        rest => Some(format!("/{rest}")),
+    }
+}
+
+/// Whether a name is one that a part of a pattern stands for. A brace that has more than one part in it may be.
+fn is_glob_of(part: &str, name: &[u8]) -> bool {
+    let glob = globset::GlobBuilder::new(part).literal_separator(true).build();
+    glob.map_or(true, |glob| glob.compile_matcher().is_match(OsStr::from_bytes(name)))
 }
 
 fn network(table: &NetworkTable) -> NetworkTable {
@@ -81,5 +129,31 @@ fn require(table: &RequireTable, weaker: &Composed) -> RequireTable {
     RequireTable {
         level: table.level.clone().filter(|level| level.value >= before),
         best_effort: list(&table.best_effort, removes),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_count_from_the_project_on() {
+        let way: Vec<Vec<u8>> = vec![b"sub".to_vec(), b"app".to_vec()];
+        let cases = [
+            ("*.pem", Some("*.pem")),
+            ("**/secrets/**", Some("**/secrets/**")),
+            ("/sub/app/prod.env", Some("/prod.env")),
+            ("sub/app/private/**", Some("/private/**")),
+            ("s*/{app,lib}/x", Some("/x")),
+            ("sub/**/x", Some("**/x")),
+            ("sub/app/**", None),
+            ("/build", None),
+            ("other/app/x", None),
+            ("sub/app", None),
+        ];
+        for (pattern, expected) in cases {
+            assert_eq!(below(pattern, &way).as_deref(), expected, "{pattern}");
+            assert_eq!(below(pattern, &[]).as_deref(), Some(pattern));
+        }
     }
 }

@@ -4,7 +4,6 @@ use std::ffi::OsStr;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
 
 use rustix::fs::RawDir;
 
@@ -100,7 +99,8 @@ pub(super) fn list(
         }
         parts |= part(name);
     }
-    let is_git = parts & ALL == ALL || parts & ELSEWHERE == ELSEWHERE;
+    let has_parts = parts & ALL == ALL || parts & ELSEWHERE == ELSEWHERE;
+    let is_git = has_parts && last(&record.path) != GIT;
     record.is_repository = is_git && question.is_noting() && question.rules.notes_repositories();
     Ok(record)
 }
@@ -112,12 +112,6 @@ fn part(name: &[u8]) -> u8 {
         None if name == b"commondir" => 1 << PARTS.len(),
         None => 0,
     }
-}
-
-/// Returns whether a directory called `.git` is git's own, as a walk takes it.
-#[must_use]
-pub fn is_git_dir(path: &Path) -> bool {
-    OsFs.open_canonical(path).is_ok_and(|directory| has_parts(directory.as_fd()))
 }
 
 /// Whether a directory is one of git's. One that nobody can look into is none: it is walked, which tells.

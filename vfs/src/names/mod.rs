@@ -14,7 +14,6 @@ mod walk;
 mod walked;
 
 pub use cache::WalkCache;
-pub use list::is_git_dir;
 pub use options::{Borders, Foreign, NameRules, WalkOptions};
 pub(crate) use vendored::VENDORED;
 pub use vendored::{is_looked_into, vendored_above};

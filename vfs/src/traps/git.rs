@@ -63,7 +63,8 @@ impl<'a> GitTraps<'a> {
         };
         let mut homes = path.ancestors().skip(1).filter(is_remotes).filter_map(Path::parent);
         homes.any(|home| {
-            home.file_name().is_some_and(|name| is(name, ".git")) || self.sides.has(home, HEAD)
+            home.file_name().is_some_and(|name| is(name, ".git"))
+                || self.sides.has(home, HEAD) && !is_of_references(home)
         })
     }
 
@@ -117,6 +118,16 @@ fn is_steering(name: &OsStr) -> bool {
 
 fn is_named(path: &Path) -> bool {
     path.iter().any(|name| is(name, ".git"))
+}
+
+/// Whether it is of what git keeps references in: a clone has a `HEAD` in `refs/remotes/origin`, and a branch there may be
+/// called `branches/x`.
+fn is_of_references(path: &Path) -> bool {
+    let names: Vec<&OsStr> = path.iter().collect();
+    names.windows(2).any(|pair| match pair {
+        [git, part] => is(git, ".git") && (is(part, "refs") || is(part, "logs")),
+        _ => false,
+    })
 }
 
 fn is_run(name: &OsStr) -> bool {

@@ -38,10 +38,13 @@ enum Step {
 fn leads_out(sides: &Sides<'_>, above: &Path, target: &OsStr, roots: &[PathBuf]) -> Result<bool> {
     let (mut real, mut links) = (above.to_owned(), 0);
     let mut steps = Vec::new();
+    // Links whose way is not at its end, with the steps that come after it.
+    let mut open: Vec<(PathBuf, usize)> = Vec::new();
     if !push(&mut steps, &mut real, target, roots) {
         return Ok(true);
     }
     while let Some(step) = steps.pop() {
+        open.retain(|(_, after)| steps.len() >= *after);
         let Step::Name(name) = step else {
             if !real.pop() {
                 return Ok(true);
@@ -50,6 +53,11 @@ fn leads_out(sides: &Sides<'_>, above: &Path, target: &OsStr, roots: &[PathBuf])
         };
         real.push(name);
         let Some(target) = link_at(sides, &real)? else { continue };
+        if open.iter().any(|(link, _)| *link == real) {
+            // It leads to itself, and so nowhere.
+            return Ok(false);
+        }
+        open.push((real.clone(), steps.len()));
         links += 1;
         real.pop();
         if links > LINKS || !push(&mut steps, &mut real, &target, roots) {

@@ -239,12 +239,12 @@ impl<'a> DeniedNames<'a> {
         Some(Self { denied: Denied::new(&policy.deny).ok()?, written: &policy.deny })
     }
 
-    /// Returns whether the next walk of a mount's source finds a path below it hidden.
-    pub(crate) fn hides(&self, source: &HostPath, path: &Path) -> bool {
-        let root = source.as_path();
-        let narrower = self.denied.narrower(root, self.written);
+    /// Returns whether a walk of a mount's source finds a path below it hidden, where everything that is called `.git`
+    /// is git's, or nothing.
+    pub(crate) fn hides(&self, source: &HostPath, path: &Path, is_git: bool) -> bool {
+        let narrower = self.denied.narrower(source.as_path(), self.written);
         let denied = narrower.as_ref().unwrap_or(&self.denied);
-        denied.hides(path, &|git| endow_vfs::names::is_git_dir(&root.join(git)))
+        denied.hides(path, &|_| is_git)
     }
 }
 

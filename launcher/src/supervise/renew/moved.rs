@@ -26,15 +26,16 @@ const THREADS: usize = 2;
 /// What an owner needs to take a name out of a directory.
 const TAKE: u32 = 0o300;
 
-/// Whether a pattern hides a path below the source of a mount.
-pub(super) type Hides<'a> = dyn Fn(&HostPath, &Path) -> bool + 'a;
+/// Whether a pattern hides a path below the source of a mount; the last says whether what is called `.git` counts
+/// as git's, below which fewer patterns do: any can be made that by a later command.
+pub(super) type Hides<'a> = dyn Fn(&HostPath, &Path, bool) -> bool + 'a;
 
 /// A hidden name that was moved to where nothing hides it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Moved {
     /// Its number in the plan.
     pub(crate) number: usize,
-    /// Where it was moved: below its mount, or elsewhere on the host.
+    /// Where it was moved, in the view.
     pub(crate) to: PathBuf,
     /// Why it is still there; `None` when it is back.
     pub(crate) left: Option<Errno>,
@@ -86,7 +87,7 @@ impl Renewal {
         let hidden = names.filter(|(_, name)| name.renew.cover == Cover::Hidden);
         let mut away: Vec<Away<'_>> =
             hidden.filter_map(|(number, name)| self.away(number, name)).collect();
-        away.retain(|it| hides(&it.renew.source, &it.renew.path));
+        away.retain(|it| hides(&it.renew.source, &it.renew.path, false));
         search(&mut away);
         away.iter().filter_map(|it| it.put_back(hides)).collect()
     }
@@ -115,11 +116,12 @@ impl Away<'_> {
     fn put_back(&self, hides: &Hides<'_>) -> Option<Moved> {
         let (renew, place) = (self.renew, self.place.as_ref()?);
         let now = place.path.join(renew.name()?);
-        let below = now.strip_prefix(renew.source.as_path()).ok();
-        if below.is_some_and(|below| hides(&renew.source, below)) {
+        // Out of its mount no command moves anything: what stands elsewhere the host has moved.
+        let below = now.strip_prefix(renew.source.as_path()).ok()?;
+        if hides(&renew.source, below, true) {
             return None;
         }
-        let to = below.map_or_else(|| now.clone(), |below| renew.at.as_path().join(below));
+        let to = renew.at.as_path().join(below);
         Some(Moved { number: self.number, to, left: self.move_back(place).err() })
     }
 
@@ -157,8 +159,8 @@ impl Way {
     fn lead(&mut self, root: &OwnedFd, path: &Path, model: &Status) -> Result<OwnedFd, Errno> {
         let open =
             |at: &OwnedFd, name: &OsStr| OsFs.open_below(at.as_fd(), Path::new(name), Open::Handle);
+        self.open_root(root)?;
         let mut at = open(root, OsStr::new("."))?;
-        self.open_up(root, OsStr::new("."), &at)?;
         for name in path {
             let next = match open(&at, name) {
                 Err(Errno::NOENT) => {
@@ -176,6 +178,16 @@ impl Way {
             at = next;
         }
         Ok(at)
+    }
+
+    /// Opens up the root itself, which nothing else leads to.
+    fn open_root(&mut self, root: &OwnedFd) -> Result<(), Errno> {
+        let mode = OsFs.status_of(root.as_fd())?.mode;
+        let itself = At { dir: root.as_fd(), name: OsStr::new("") };
+        if is_closed(mode) && OsFs.set_mode_at(itself, mode | TAKE).is_ok() {
+            self.opened.push((fcntl_dupfd_cloexec(root, 0)?, mode));
+        }
+        Ok(())
     }
 
     /// Opens up what the command may have closed to its owner.

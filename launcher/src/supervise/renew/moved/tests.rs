@@ -47,7 +47,7 @@ impl Tree {
 }
 
 /// Hides `conf/s` and every `.env`, but for those in `vendor`.
-fn hides(_: &HostPath, path: &Path) -> bool {
+fn hides(_: &HostPath, path: &Path, _: bool) -> bool {
     let is_env = path.file_name() == Some(OsStr::new(".env")) && !path.starts_with("vendor");
     is_env || path == Path::new("conf/s") || path == Path::new("a/b/conf/.env")
 }
@@ -82,6 +82,17 @@ fn name_that_is_hidden_where_it_was_moved_stays_there() {
     assert!(tree.root().join("b/.env").exists() && tree.root().join("b/x").exists());
 }
 
+/// No command moves anything out of its mount: the host's user did.
+#[test]
+fn what_the_host_took_elsewhere_stays_there() {
+    let tree = Tree::new(&["conf/s"]);
+    let elsewhere = tempfile::tempdir().expect("a directory");
+    let watched = tree.watch(&["conf/s"]);
+    fs::rename(tree.root().join("conf"), elsewhere.path().join("safe")).expect("moved");
+    assert_eq!(watched.put_back(&hides), []);
+    assert!(elsewhere.path().join("safe/s").exists() && !tree.root().join("conf").exists());
+}
+
 #[test]
 fn nothing_is_replaced() {
     let tree = Tree::new(&["conf/s", "d/conf/.env"]);
@@ -113,16 +124,17 @@ fn directories_that_are_closed_to_their_owner_give_it_back() {
         };
         chmod("moved", closed);
         chmod("a", closed);
-        chmod(".", 0o500);
+        chmod(".", closed);
         let expected = [back(0, "/w/moved/s"), back(1, "/w/vendor/conf/.env")];
         assert_eq!(watched.put_back(&hides), expected);
         let mode = |path: &str| {
             let found = fs::metadata(tree.root().join(path)).expect("there");
             found.permissions().mode() & 0o777
         };
-        assert_eq!([mode("moved"), mode("a"), mode(".")], [closed, closed, 0o500]);
-        chmod("a", 0o700);
+        assert_eq!(mode("."), closed);
         chmod(".", 0o700);
+        assert_eq!([mode("moved"), mode("a")], [closed, closed]);
+        chmod("a", 0o700);
         assert_eq!(tree.read("conf/s").as_deref(), Some("secret"));
         assert_eq!(tree.read("a/b/conf/.env").as_deref(), Some("secret"));
     }
