@@ -64,11 +64,11 @@ impl Sandbox {
     /// Ends every process of the run at once. Without a pid namespace pid 1 does it, when nobody
     /// speaks to it any more; before it has a command, nobody else is there.
     pub(crate) fn kill(&self) {
-        let _ = if self.apart || self.descriptors.command.is_none() {
-            sys::signal::send(&self.pidfd, libc::SIGKILL)
+        if self.descriptors.command.is_none() {
+            let _ = sys::signal::send(&self.pidfd, libc::SIGKILL);
         } else {
-            shutdown(&self.socket, Shutdown::Both)
-        };
+            self.let_end();
+        }
     }
 
     /// Has the run end where its supervisor has died and another process still has this end of the socket, which
