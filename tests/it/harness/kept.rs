@@ -1,12 +1,13 @@
 //! Runs that look as if a supervisor had kept them: made by hand, layer and record.
 
 use std::ffi::OsString;
-use std::fs;
+use std::fs::{self, File};
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::time::{Duration, SystemTime};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
 
 use endow_policy::{GuestPath, HostPath, OnConflict, SyncMode};
 use endow_vfs::fs::{Fs, OsFs};
@@ -44,6 +45,17 @@ impl World {
         let upper = OsFs.status(dir.as_fd(), upper).expect("a layer");
         record.mounts[0].made_like = Some(MadeLike::from(&upper));
         MadeUp { dir, record }
+    }
+}
+
+/// Waits until a run's lock is free: a process that another test just forked has it too, until
+/// it executes its program.
+fn until_nobody_holds(run: &Path) {
+    let run = File::open(run).expect("opened");
+    let end = Instant::now() + Duration::from_secs(20);
+    while run.try_lock().is_err() {
+        assert!(Instant::now() < end, "the run stays locked");
+        thread::sleep(Duration::from_millis(1));
     }
 }
 
@@ -109,7 +121,9 @@ impl MadeUp {
         self.record.state = state;
         self.dir.write_record(&OsFs, &self.record, Durability::Cached).expect("written");
         let id = self.dir.id().to_string();
+        let path = self.path();
         self.dir.keep();
+        until_nobody_holds(&path);
         id
     }
 }
