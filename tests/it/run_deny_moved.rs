@@ -86,18 +86,22 @@ fn name_that_is_hidden_where_it_was_moved_stays_there() {
     assert!(!is_read(&world));
 }
 
-/// The place is taken: both stay, and it is told.
+/// The place is taken: what is there goes where the name was, and it is told.
 #[test]
 fn nothing_is_replaced_by_what_goes_back() {
     let world = World::new();
     world.write("home/project/.docker/config.json", SECRET);
     let moved = live(&world, "mv .docker moved; mkdir .docker; echo new > .docker/config.json");
-    assert!(moved.stderr.contains("hidden no more, and can't be moved back"), "{}", moved.stderr);
+    let told =
+        format!("what stood in its place is now {}", here(&world, "moved/config.json").display());
+    assert_eq!(moved.code, 0, "{}", moved.stderr);
+    assert!(moved.stderr.contains(&told), "{}", moved.stderr);
     let read = |name: &str| fs::read_to_string(here(&world, name)).expect("there");
     assert_eq!(
         (read(".docker/config.json").as_str(), read("moved/config.json").as_str()),
-        ("new\n", SECRET)
+        (SECRET, "new\n")
     );
+    assert!(!is_read(&world));
 }
 
 /// What the command puts in the way leads nowhere else.
@@ -108,7 +112,28 @@ fn links_in_the_way_are_not_followed() {
     fs::create_dir(world.root().join("outside")).expect("made");
     symlink(world.root().join("outside"), here(&world, "link")).expect("a link");
     let moved = live(&world, "mv .docker moved; mv link .docker");
-    assert!(moved.stderr.contains("can't be moved back"), "{}", moved.stderr);
-    assert!(here(&world, "moved/config.json").exists());
+    let told =
+        format!("what stood in its place is now {}", here(&world, "moved/.docker").display());
+    assert!(moved.stderr.contains(&told), "{}", moved.stderr);
+    assert_eq!(fs::read_to_string(here(&world, ".docker/config.json")).expect("back"), SECRET);
+    assert!(fs::read_link(here(&world, "moved/.docker")).is_ok());
     assert_eq!(fs::read_dir(world.root().join("outside")).expect("listed").count(), 0);
+    assert!(!is_read(&world));
+}
+
+/// What can't go back is told, everywhere, and the run is no success.
+#[test]
+fn name_that_can_not_go_back_is_told() {
+    let world = World::new();
+    world.write("home/project/.docker/config.json", SECRET);
+    let report = world.root().join("report");
+    let arguments = ["run", "--workspace", "rw", "--report", report.to_str().expect("a text")];
+    let moved = world.run(&arguments, "mv .docker moved; echo 1 > .docker; echo 2 > moved/.docker");
+    assert_eq!(moved.code, 121, "{}", moved.stderr);
+    assert!(moved.stderr.contains("hidden no more, and can't be moved back"), "{}", moved.stderr);
+    let report: serde_json::Value =
+        serde_json::from_str(&fs::read_to_string(report).expect("a report")).expect("JSON");
+    let at = here(&world, "moved/config.json");
+    assert_eq!(report["missed"], serde_json::json!([{"path": at, "reason": "shown"}]));
+    assert_eq!(fs::read_to_string(here(&world, "moved/config.json")).expect("there"), SECRET);
 }

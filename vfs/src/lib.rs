@@ -25,6 +25,7 @@ pub mod mask;
 pub mod materialize;
 pub mod mount_table;
 pub mod names;
+pub mod opening;
 pub mod private;
 pub mod snapshot;
 pub mod state;

@@ -42,8 +42,8 @@ impl Events {
             Notice::Killed => self.write("killed", json!({})),
             Notice::Uncovered(number) => self.write("uncovered", json!({"number": number})),
             Notice::Renewed(number) => self.write("covered_again", json!({"number": number})),
-            Notice::Moved(Moved { number, to, left }) => {
-                let (to, back) = (super::report::text(to.as_os_str()), left.is_none());
+            Notice::Moved(Moved { number, to, back }) => {
+                let (to, back) = (super::report::text(to.as_os_str()), back.is_ok());
                 self.write(
                     "hidden_name_moved",
                     json!({"number": number, "to": to, "moved_back": back}),

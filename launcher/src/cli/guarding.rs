@@ -6,6 +6,7 @@ use std::time::SystemTime;
 use endow_policy::ProtectSet;
 use rustix::io::Errno;
 
+use super::missed::NotDone;
 use super::stages::{Planned, noted};
 use crate::adapters::Helper;
 use crate::apply::Prepared;
@@ -15,8 +16,7 @@ use crate::supervise::{End, Guarding, Missed, News, Notice, Watching, Why};
 /// What was heard of the watch.
 #[derive(Debug, Default)]
 pub(super) struct Heard {
-    /// What was not searched, or is still there.
-    pub(super) missed: Vec<Missed>,
+    pub(super) not_done: NotDone,
     is_lost: bool,
 }
 
@@ -25,11 +25,10 @@ impl Heard {
     pub(super) fn is_news(&mut self, notice: &Notice) -> bool {
         match notice {
             Notice::Lost(Helper::Guard) => !std::mem::replace(&mut self.is_lost, true),
-            Notice::Missed(missed) => {
-                self.missed.push(missed.clone());
+            _ => {
+                self.not_done.note(notice);
                 true
             }
-            _ => true,
         }
     }
 }

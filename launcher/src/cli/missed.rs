@@ -1,4 +1,5 @@
-//! What of live mounts was not searched for protected names when the run ended, or still has them.
+//! What was not done in live mounts when the run ended: what was not searched for protected names or still has them, and
+//! hidden names that can be seen.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -9,7 +10,7 @@ use serde_json::{Value, json};
 use super::exit;
 use super::report::{Finished, text};
 use crate::plan::Plan;
-use crate::supervise::{Missed, Outcome, Why};
+use crate::supervise::{Missed, Moved, Notice, Outcome, Why};
 
 impl Missed {
     /// Returns its place in the view.
@@ -20,25 +21,46 @@ impl Missed {
     }
 }
 
-/// Returns the exit code: where a protected name is still there it may steer a program outside, so a success is none.
-/// What could not be searched is told: it may have been so before the run.
+/// What was not done in live mounts.
+#[derive(Debug, Default)]
+pub(crate) struct NotDone {
+    /// What was not searched for protected names, or still has them.
+    pub(super) missed: Vec<Missed>,
+    /// Hidden names that are still where the command has moved them, in the view, and nothing hides them there.
+    pub(super) shown: Vec<PathBuf>,
+}
+
+impl NotDone {
+    /// Takes note of what is told.
+    pub(super) fn note(&mut self, notice: &Notice) {
+        match notice {
+            Notice::Missed(missed) => self.missed.push(missed.clone()),
+            Notice::Moved(Moved { to, back: Err(_), .. }) => self.shown.push(to.clone()),
+            _ => {}
+        }
+    }
+
+    /// Returns the report's `missed`.
+    pub(super) fn list(&self, plan: &Plan) -> Value {
+        let one = |path: &Path, reason| json!({"path": text(path.as_os_str()), "reason": reason});
+        let missed = self.missed.iter().map(|it| one(&it.place(plan), it.why.word()));
+        missed.chain(self.shown.iter().map(|path| one(path, "shown"))).collect()
+    }
+
+    /// Returns the report's `unsearched`: mounts of which something was not searched.
+    pub(super) fn mounts(&self, plan: &Plan) -> Value {
+        let unsearched = self.missed.iter().filter(|it| it.why == Why::Unsearched);
+        let numbers: BTreeSet<usize> = unsearched.map(|it| it.guard).collect();
+        let guards = numbers.into_iter().filter_map(|number| plan.supervise.guards.get(number));
+        guards.map(|it| text(it.at.as_path().as_os_str())).collect()
+    }
+}
+
+/// Returns the exit code: where a protected name is still there it may steer a program outside, and a hidden one can be
+/// read by the next run, so a success is none. What could not be searched is told: it may have been so before the run.
 pub(super) fn weigh(run: &Finished, code: ExitCode) -> ExitCode {
     let succeeded = matches!(run.ended.outcome, Outcome::Exited(0));
-    let is_short = succeeded && run.missed.iter().any(|it| it.why == Why::Stays);
-    if is_short { ExitCode::from(exit::NOT_WRITTEN_BACK) } else { code }
-}
-
-/// Returns the report's `missed`.
-pub(super) fn list(missed: &[Missed], plan: &Plan) -> Value {
-    let one =
-        |it: &Missed| json!({"path": text(it.place(plan).as_os_str()), "reason": it.why.word()});
-    missed.iter().map(one).collect()
-}
-
-/// Returns the report's `unsearched`: mounts of which something was not searched.
-pub(super) fn mounts(missed: &[Missed], plan: &Plan) -> Value {
-    let unsearched = missed.iter().filter(|it| it.why == Why::Unsearched).map(|it| it.guard);
-    let numbers: BTreeSet<usize> = unsearched.collect();
-    let guards = numbers.into_iter().filter_map(|number| plan.supervise.guards.get(number));
-    guards.map(|it| text(it.at.as_path().as_os_str())).collect()
+    let stays = |it: &Missed| it.why == Why::Stays;
+    let is_short = run.not_done.missed.iter().any(stays) || !run.not_done.shown.is_empty();
+    if succeeded && is_short { ExitCode::from(exit::NOT_WRITTEN_BACK) } else { code }
 }

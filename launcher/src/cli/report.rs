@@ -14,7 +14,7 @@ use super::error::CommandError;
 use super::git_settings;
 use super::json;
 use super::landed;
-use super::missed;
+use super::missed::NotDone;
 use super::sources::digest;
 use super::stages::{Planned, Took};
 use super::synced;
@@ -25,7 +25,7 @@ use crate::network::Log;
 use crate::plan::awaited::AwaitedMount;
 use crate::plan::place::Placed;
 use crate::plan::{Environment, TreeFact};
-use crate::supervise::{Capture, Ended, Missed, Observed};
+use crate::supervise::{Capture, Ended, Observed};
 
 /// How long each phase took.
 #[derive(Clone, Copy, Debug, Default)]
@@ -55,8 +55,8 @@ pub(crate) struct Finished {
     pub(crate) observed: Option<Observed>,
     /// What was asked for over bridges, when any were open.
     pub(crate) bridges: Option<Asked>,
-    /// What of live mounts was not searched for protected names, or still has them.
-    pub(crate) missed: Vec<Missed>,
+    /// What was not done in live mounts.
+    pub(crate) not_done: NotDone,
 }
 
 /// A report, ready to be written.
@@ -107,9 +107,9 @@ impl Report {
             set(&mut value, "checkpoint", synced::checkpoint(sync));
             set(&mut value, "trees", landed::value(&sync.trees));
         }
-        set(&mut value, "missed", missed::list(&run.missed, &planned.plan));
+        set(&mut value, "missed", run.not_done.list(&planned.plan));
         set(&mut value, "git_settings", git_settings::list(run.settings.as_deref()));
-        set(&mut value, "unsearched", missed::mounts(&run.missed, &planned.plan));
+        set(&mut value, "unsearched", run.not_done.mounts(&planned.plan));
         let observed = run.observed.as_ref();
         set(&mut value, "denials", denials::list(observed, run.connections.as_ref()));
         set(&mut value, "denials_left_out", json!(observed.map(|observed| observed.left_out)));

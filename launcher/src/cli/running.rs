@@ -15,6 +15,7 @@ use super::denials::DenialsFile;
 use super::error::{CommandError, Kind};
 use super::explained;
 use super::guarding::{self, Heard};
+use super::missed::NotDone;
 use super::stages::Planned;
 use crate::adapters::{self, AdapterError, Asked, SecretsError, SshAgentFilter};
 use crate::apply::{Begun, Prepared, SpawnError, spawn};
@@ -25,9 +26,8 @@ use crate::plan::step::{Buffered, InitStep, Upper};
 use crate::plan::{ChosenKeys, Plan, ssh_agent};
 use crate::probe::{DeniedNames, HostObjects};
 use crate::supervise::{
-    self, Attempt, Beside, Calls, Capture, End, Ended, Judge, Layers, Left, Measured, Missed,
-    Notice, Observed, Observer, Over, PublishedFile, Publisher, Recorder, Renewal, Supervised,
-    Terminal,
+    self, Attempt, Beside, Calls, Capture, End, Ended, Judge, Layers, Left, Measured, Notice,
+    Observed, Observer, Over, PublishedFile, Publisher, Recorder, Renewal, Supervised, Terminal,
 };
 
 /// A run that is over.
@@ -47,8 +47,8 @@ pub(crate) struct Ran {
     pub(crate) observed: Option<Observed>,
     /// What was asked for over bridges, when any were open.
     pub(crate) bridges: Option<Asked>,
-    /// What of live mounts was not searched for protected names, or still has them.
-    pub(crate) missed: Vec<Missed>,
+    /// What was not done in live mounts.
+    pub(crate) not_done: NotDone,
     /// What keeps the sandbox's namespaces.
     pub(crate) namespaces: Vec<OwnedFd>,
     /// The time until pid 1 existed.
@@ -97,7 +97,7 @@ pub(crate) fn run(
         }
     };
     let ran = run_watched(planned, prepared, given, (since, notify))?;
-    Ok(Ran { missed: heard.missed, ..ran })
+    Ok(Ran { not_done: heard.not_done, ..ran })
 }
 
 /// The same, of a run that began at `since`.
@@ -238,7 +238,7 @@ fn ran(
         connections,
         observed,
         bridges,
-        missed: Vec::new(),
+        not_done: NotDone::default(),
         namespaces,
         spawn_time,
         run_time,

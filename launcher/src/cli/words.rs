@@ -1,13 +1,12 @@
 //! Short texts that several commands share.
 
 use endow_policy::{AllowWord, Secret, SecretUse, Stated};
-use rustix::io::Errno;
 
 use super::denials;
 use super::stages::Planned;
 use super::{bridges, connections};
 use crate::adapters::Helper;
-use crate::supervise::{Moved, Notice};
+use crate::supervise::{Back, Moved, Notice};
 
 /// Returns the list that `--allow help` prints.
 pub(crate) fn allow_help() -> String {
@@ -75,16 +74,17 @@ fn listed(names: impl Iterator<Item = String>) -> String {
 }
 
 /// Says what became of a hidden name that the command has moved.
-fn put_back(Moved { number, to, left }: &Moved, planned: &Planned) -> String {
+fn put_back(Moved { number, to, back }: &Moved, planned: &Planned) -> String {
     let (was, to) = (covered(*number, planned), to.display());
-    match left {
-        None => format!(
+    match back {
+        Ok(Back::Free) => format!(
             "moved back, for it is hidden where it was: {was} (the command had moved it to {to})"
         ),
-        Some(Errno::EXIST) => format!(
-            "hidden no more, and can't be moved back, for something else is at its place: {was} (the command has moved it to {to})"
+        Ok(Back::For(aside)) => format!(
+            "moved back, for it is hidden where it was: {was} (the command had moved it to {to}; what stood in its place is now {})",
+            aside.display()
         ),
-        Some(errno) => format!(
+        Err(errno) => format!(
             "hidden no more, and can't be moved back ({errno}): {was} (the command has moved it to {to})"
         ),
     }

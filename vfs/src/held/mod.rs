@@ -5,7 +5,6 @@
 //! taken away. Nothing is followed, and nothing leads out of the tree or of the layer.
 
 mod moving;
-mod opening;
 #[cfg(test)]
 mod tests;
 
@@ -16,10 +15,10 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use crate::fs::{At, Errno, Fs, Kind, Open, Result, Status, copy_bytes};
+use crate::opening::open_way;
 use crate::sync::root::{Closed, Opened, Root};
 use crate::tree::remove_tree;
 use moving::Moving;
-use opening::open_way;
 
 /// The most bytes that are copied while a command runs, where a layer is on another file system.
 pub const COPIED_AT_ONCE: u64 = 64 << 20;

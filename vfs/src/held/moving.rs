@@ -3,9 +3,9 @@
 use std::os::fd::AsFd;
 
 use super::COPIED_AT_ONCE;
-use super::opening::Opened;
 use super::{Pace, Taken};
 use crate::fs::{At, Errno, Fs, Kind, Result};
+use crate::opening::OpenedUp;
 use crate::sync::root::Closed;
 use crate::tree::{copy_tree, measure_tree, remove_tree};
 
@@ -45,8 +45,8 @@ impl<'a> Moving<'a> {
         self.fs.rename_new(from, to)
     }
 
-    fn open(&self, at: At<'_>) -> Option<Opened<'a>> {
-        (self.closed == Closed::Open).then(|| Opened::at(self.fs, at)).flatten()
+    fn open(&self, at: At<'_>) -> Option<OpenedUp<'a>> {
+        (self.closed == Closed::Open).then(|| OpenedUp::at(self.fs, at)).flatten()
     }
 
     fn are_directories(&self, one: At<'_>, other: At<'_>) -> bool {

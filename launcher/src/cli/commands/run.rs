@@ -285,7 +285,7 @@ pub(crate) fn supervised(
         finish(&planned.plan, prepared, record, &ran.ended, ran.layers).map_err(disordered)?;
     let (spawn_time, run_time, sync_time) = (ran.spawn_time, ran.run_time, finishing.elapsed());
     let phases = Phases { took: planned.took, prepare_time, spawn_time, run_time, sync_time };
-    let Ran { ended, captured, settings, connections, bridges, observed, missed, .. } = ran;
+    let Ran { ended, captured, settings, connections, bridges, observed, not_done, .. } = ran;
     Ok(Finished {
         planned,
         ended,
@@ -296,7 +296,7 @@ pub(crate) fn supervised(
         connections,
         observed,
         bridges,
-        missed,
+        not_done,
     })
 }
 

@@ -18,6 +18,11 @@ impl Tree {
         self.0.path().canonicalize().expect("a path")
     }
 
+    /// Returns a path; of the root, its own name, for a closed directory can't be searched for `.`.
+    fn at(&self, path: &str) -> PathBuf {
+        if path.is_empty() { self.root() } else { self.root().join(path) }
+    }
+
     fn write(&self, name: &str, text: &str) {
         let path = self.root().join(name);
         fs::create_dir_all(path.parent().expect("a parent")).expect("made");
@@ -53,7 +58,7 @@ fn hides(_: &HostPath, path: &Path, _: bool) -> bool {
 }
 
 fn back(number: usize, to: &str) -> Moved {
-    Moved { number, to: to.into(), left: None }
+    Moved { number, to: to.into(), back: Ok(Back::Free) }
 }
 
 #[test]
@@ -93,21 +98,60 @@ fn what_the_host_took_elsewhere_stays_there() {
     assert!(elsewhere.path().join("safe/s").exists() && !tree.root().join("conf").exists());
 }
 
+/// What stands in the way goes where the name was meanwhile.
 #[test]
 fn nothing_is_replaced() {
-    let tree = Tree::new(&["conf/s", "d/conf/.env"]);
-    let watched = tree.watch(&["conf/s", "d/conf/.env"]);
+    let tree = Tree::new(&["conf/s", "d/conf/.env", "d/conf/e/.env"]);
+    let watched = tree.watch(&["conf/s", "d/conf/.env", "d/conf/e/.env"]);
     tree.rename("conf", "moved");
     tree.write("conf/s", "new");
     tree.rename("d", "vendor");
     symlink("vendor", tree.root().join("d")).expect("a link");
     let moved = watched.put_back(&hides);
-    let left = |number, to: &str, errno| Moved { left: Some(errno), ..back(number, to) };
-    let expected =
-        [left(0, "/w/moved/s", Errno::EXIST), left(1, "/w/vendor/conf/.env", Errno::NOTDIR)];
+    let taken = |number, to: &str, aside: &str| Moved {
+        back: Ok(Back::For(aside.into())),
+        ..back(number, to)
+    };
+    let expected = [
+        taken(0, "/w/moved/s", "/w/moved/s"),
+        taken(1, "/w/vendor/conf/.env", "/w/vendor/conf/d"),
+        back(2, "/w/vendor/conf/e/.env"),
+    ];
     assert_eq!(moved, expected);
-    assert_eq!(tree.read("conf/s").as_deref(), Some("new"));
-    assert_eq!(tree.read("moved/s").as_deref(), Some("secret"));
+    assert_eq!(tree.read("conf/s").as_deref(), Some("secret"));
+    assert_eq!(tree.read("moved/s").as_deref(), Some("new"));
+    assert_eq!(tree.read("d/conf/.env").as_deref(), Some("secret"));
+    let link = fs::read_link(tree.root().join("vendor/conf/d")).expect("a link");
+    assert_eq!(link, Path::new("vendor"));
+}
+
+/// Where there is no room for what stands in the way, all stays as it was.
+#[test]
+fn what_can_not_be_put_aside_stays() {
+    let tree = Tree::new(&["d/conf/.env"]);
+    let watched = tree.watch(&["d/conf/.env"]);
+    tree.rename("d", "vendor");
+    tree.write("d", "in the way");
+    tree.write("vendor/conf/d", "other");
+    let left = Moved { back: Err(Errno::EXIST), ..back(0, "/w/vendor/conf/.env") };
+    assert_eq!(watched.put_back(&hides), [left]);
+    assert_eq!(tree.read("d").as_deref(), Some("in the way"));
+    assert_eq!(tree.read("vendor/conf/d").as_deref(), Some("other"));
+    assert_eq!(tree.read("vendor/conf/.env").as_deref(), Some("secret"));
+}
+
+/// A directory is written to itself when it gets another parent.
+#[test]
+fn directory_that_is_closed_itself_goes_back() {
+    let tree = Tree::new(&["conf/s/in"]);
+    let watched = tree.watch(&["conf/s"]);
+    tree.rename("conf", "moved");
+    let mode = |mode| Permissions::from_mode(mode);
+    fs::set_permissions(tree.root().join("moved/s"), mode(0o500)).expect("chmod");
+    assert_eq!(watched.put_back(&hides), [back(0, "/w/moved/s")]);
+    let found = fs::metadata(tree.root().join("conf/s")).expect("there");
+    assert_eq!(found.permissions().mode() & 0o777, 0o500);
+    assert_eq!(tree.read("conf/s/in").as_deref(), Some("secret"));
 }
 
 /// The command can close its own directories on the way, too.
@@ -120,19 +164,19 @@ fn directories_that_are_closed_to_their_owner_give_it_back() {
         tree.rename("a/b", "vendor");
         let chmod = |path: &str, mode| {
             let mode = Permissions::from_mode(mode);
-            fs::set_permissions(tree.root().join(path), mode).expect("chmod");
+            fs::set_permissions(tree.at(path), mode).expect("chmod");
         };
         chmod("moved", closed);
         chmod("a", closed);
-        chmod(".", closed);
+        chmod("", closed);
         let expected = [back(0, "/w/moved/s"), back(1, "/w/vendor/conf/.env")];
         assert_eq!(watched.put_back(&hides), expected);
         let mode = |path: &str| {
-            let found = fs::metadata(tree.root().join(path)).expect("there");
+            let found = fs::metadata(tree.at(path)).expect("there");
             found.permissions().mode() & 0o777
         };
-        assert_eq!(mode("."), closed);
-        chmod(".", 0o700);
+        assert_eq!(mode(""), closed);
+        chmod("", 0o700);
         assert_eq!([mode("moved"), mode("a")], [closed, closed]);
         chmod("a", 0o700);
         assert_eq!(tree.read("conf/s").as_deref(), Some("secret"));
@@ -153,8 +197,7 @@ fn names_of_very_many_directories_are_found() {
     // By a link all would seem to be as it was.
     symlink("vendor/d7", tree.root().join("d7")).expect("a link");
     let moved = watched.put_back(&hides);
-    assert_eq!(moved, [Moved { left: Some(Errno::NOTDIR), ..back(7, "/w/vendor/d7/.env") }]);
-    fs::remove_file(tree.root().join("d7")).expect("removed");
-    assert_eq!(watched.put_back(&hides), [back(7, "/w/vendor/d7/.env")]);
+    let aside = Back::For("/w/vendor/d7/d7".into());
+    assert_eq!(moved, [Moved { back: Ok(aside), ..back(7, "/w/vendor/d7/.env") }]);
     assert_eq!(tree.read("d7/.env").as_deref(), Some("secret"));
 }
