@@ -74,6 +74,16 @@ const ATTACKS: &[(&str, &str)] = &[
         "mkdir -p new/hooks; echo evil >new/hooks/pre-commit; ln -s new .git",
     ),
     ("endow.toml", "echo evil >endow.toml"),
+    (".travis.yml", "echo evil >.travis.yml"),
+    ("azure-pipelines.yaml", "echo evil >azure-pipelines.yaml"),
+    (".woodpecker/x.yml", "mkdir .woodpecker; echo evil >.woodpecker/x.yml"),
+    (
+        ".forgejo/workflows/x.yml",
+        "mkdir -p .forgejo/workflows; echo evil >.forgejo/workflows/x.yml",
+    ),
+    (".lefthook-local.toml", "echo evil >.lefthook-local.toml"),
+    ("mise.local.toml", "echo evil >mise.local.toml"),
+    (".config/mise/config.toml", "mkdir -p .config/mise; echo evil >.config/mise/config.toml"),
 ];
 
 #[test]
