@@ -29,7 +29,10 @@ pub(super) struct Aside {
 
 /// By what such a process knows that the run is over, or the supervisor gone.
 #[derive(Debug)]
-pub(crate) struct Over(OwnedFd);
+pub(crate) struct Over {
+    told: OwnedFd,
+    supervisor: Pid,
+}
 
 impl Aside {
     /// Starts a process that does `work`, which gets all signals blocked.
@@ -48,7 +51,8 @@ impl Aside {
         match sys::clone::clone(0, None)? {
             Cloned::Child => {
                 drop(going_on);
-                let is_done = apart(supervisor).is_ok_and(|_signals| work(&Over(over)));
+                let is_done =
+                    apart(supervisor).is_ok_and(|_signals| work(&Over { told: over, supervisor }));
                 if is_done {
                     let _ = rustix::io::write(&working, b"-");
                 }
@@ -110,7 +114,12 @@ impl Over {
 
     /// Returns whether nobody told it: the supervisor died. To be asked when it is over.
     pub(super) fn is_untold(&self) -> bool {
-        rustix::io::read(&self.0, &mut [0; 1]) == Ok(0)
+        rustix::io::read(&self.told, &mut [0; 1]) == Ok(0)
+    }
+
+    /// Returns whether the supervisor lives.
+    pub(super) fn has_supervisor(&self) -> bool {
+        getppid() == Some(self.supervisor)
     }
 
     /// Waits for the command's end where that is not known: the supervisor died.
@@ -122,7 +131,7 @@ impl Over {
 
     /// Waits for it, for something else, or for some time; returns whether it is over.
     pub(super) fn wait(&self, other: Option<&OwnedFd>, timeout: Option<Timeout>) -> bool {
-        let over = PollFd::new(&self.0, PollFlags::IN);
+        let over = PollFd::new(&self.told, PollFlags::IN);
         let other = other.map(|other| PollFd::new(other, PollFlags::IN));
         let mut fds: Vec<PollFd<'_>> = std::iter::once(over).chain(other).collect();
         let _ = poll(&mut fds, timeout.as_ref());

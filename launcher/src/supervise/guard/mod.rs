@@ -104,7 +104,11 @@ impl<'a> Watching<'a> {
             tree.note_missed(noted.as_ref());
             tree.end(&noted.unwrap_or_default(), protect, &mut self.queue, &mut held);
         }
-        self.trees.iter().flat_map(Tree::missed).for_each(|it| news::tell_surely(to, it));
+        let is_heard = || over.has_supervisor();
+        self.trees
+            .iter()
+            .flat_map(Tree::missed)
+            .for_each(|it| news::tell_surely(to, &is_heard, it));
         // Closing it takes long; the end of the process closes it, too.
         std::mem::forget(self.queue);
         true

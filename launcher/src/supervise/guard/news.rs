@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
 /// A name that was taken out of a live mount.
@@ -92,6 +92,8 @@ impl News {
     }
 }
 
+/// How long is waited for room until it is asked again whether there is a reader.
+const PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 /// How many parts news have.
 const PARTS: usize = 4;
 
@@ -104,14 +106,16 @@ pub(super) fn tell(to: &OwnedFd, news: &News) {
     }
 }
 
-/// Writes what nothing else tells: waits for room, and names a directory above where a path is too long.
-pub(super) fn tell_surely(to: &OwnedFd, mut missed: Missed) {
+/// Writes what nothing else tells: waits for room as long as there is a reader, and names a directory above where a
+/// path is too long.
+pub(super) fn tell_surely(to: &OwnedFd, is_heard: &dyn Fn() -> bool, mut missed: Missed) {
     while News::Missed(missed.clone()).encode().len() > rustix::pipe::PIPE_BUF {
         (missed.why, missed.path) = (Why::Unsearched, above(&missed.path));
     }
     let text = News::Missed(missed).encode();
-    while rustix::io::write(to, &text) == Err(Errno::AGAIN) {
-        let _ = poll(&mut [PollFd::new(to, PollFlags::OUT)], None);
+    // This process has the other end, too: that nobody reads any more is not told by the pipe.
+    while rustix::io::write(to, &text) == Err(Errno::AGAIN) && is_heard() {
+        let _ = poll(&mut [PollFd::new(to, PollFlags::OUT)], Some(&PAUSE));
     }
 }
 
@@ -187,7 +191,7 @@ mod tests {
         while rustix::io::write(&to, &[0; 4096]).is_ok() {}
         let path = PathBuf::from("sub").join("x".repeat(5000));
         let missed = Missed { guard: 0, path, why: Why::Stays };
-        let teller = std::thread::spawn(move || tell_surely(&to, missed));
+        let teller = std::thread::spawn(move || tell_surely(&to, &|| true, missed));
         let (mut told, mut all, mut is_open) = (Told::default(), Vec::new(), true);
         while is_open {
             let (news, more) = told.read(&from);
@@ -197,5 +201,16 @@ mod tests {
         teller.join().expect("told");
         let at = Missed { guard: 0, path: "sub".into(), why: Why::Unsearched };
         assert_eq!(all, [News::Missed(at)]);
+    }
+
+    #[test]
+    fn nothing_is_waited_for_when_nobody_reads_any_more() {
+        let flags = PipeFlags::CLOEXEC | PipeFlags::NONBLOCK;
+        let (_from, to) = pipe_with(flags).expect("a pipe");
+        while rustix::io::write(&to, &[0; 4096]).is_ok() {}
+        let asked = std::cell::Cell::new(0);
+        let is_heard = || asked.replace(asked.get() + 1) < 2;
+        tell_surely(&to, &is_heard, Missed { guard: 0, path: "x".into(), why: Why::Stays });
+        assert_eq!(asked.get(), 3);
     }
 }
