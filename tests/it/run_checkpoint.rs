@@ -452,3 +452,20 @@ fn changed_objects_are_found_out() {
     assert!(endow(&world, &["undo"]).fails(121).contains("loose (the repository has it no more)"));
     assert_eq!(world.bare("cat loose own").ok(), "guest\nuntracked\n");
 }
+
+/// One undo is for one run, also where it can do nothing.
+#[test]
+fn run_of_which_nothing_can_be_taken_back_is_not_passed_over() {
+    let world = repository();
+    assert_eq!(run_recorded(&world, &[], "echo guest >own"), 0);
+    let forge = "for it in $(find .git/objects -type f); do chmod u+w $it; echo forged >$it; done";
+    assert_eq!(run_recorded(&world, &[], &format!("{forge}; echo guest >loose")), 0);
+    let undo = endow(&world, &["undo", "--json"]);
+    assert!(undo.fails(121).contains("loose (the repository has it no more)"), "{}", undo.stderr);
+    let told: Value = serde_json::from_str(&undo.stdout).expect("JSON");
+    assert_eq!(told["uncovered"][0]["path"], json!(world.project().join("loose")));
+    assert_eq!((&told["state"], &told["undone"]), (&json!("undone"), &json!([])));
+    assert_eq!(world.bare("cat loose own").ok(), "guest\nguest\n");
+    endow(&world, &["undo"]).ok();
+    assert_eq!(world.bare("cat loose own").ok(), "guest\nuntracked\n");
+}

@@ -104,11 +104,12 @@ impl Finished {
     }
 
     /// Takes in what became of a live workspace: changes that can be taken back count as written
-    /// back. Where that failed the run is kept, and an undo tries again.
+    /// back. One of which none can is kept too, for an undo to name them: it is not the run before that is meant.
+    /// Where that failed the run is kept, and an undo tries again.
     fn checkpointed(&mut self) {
         match &self.checkpoint {
             Some(Err(_)) => drop(self.state.get_or_insert(RunState::Interrupted)),
-            Some(Ok((at, settled))) if !settled.report.applied.is_empty() => {
+            Some(Ok((at, settled))) if settled.has_changes() => {
                 self.state.get_or_insert(RunState::Applied);
                 self.written.mounts.push((at.clone(), settled.report.clone()));
             }

@@ -35,25 +35,7 @@ pub(crate) fn run(args: &UndoArgs, output: &Output) -> Result<ExitCode, CommandE
     let mut picked = picked::pick(&kept, &args.chosen, UNDO, output)?;
     let id = picked.run.id().to_string();
     if !picked.has_applied()? {
-        if picked.record.state == RunState::Applied {
-            // An earlier undo was ended between its last change and the record of it.
-            let state = picked.state_of()?;
-            picked.set_state(state.unwrap_or(RunState::Undone))?;
-            if picked.tell_recorded(output) {
-                return Ok(ExitCode::from(exit::NOT_WRITTEN_BACK));
-            }
-            output.notice(&format!("the changes of {id} were taken back already"));
-            return Ok(ExitCode::SUCCESS);
-        }
-        let uncovered = uncovered(&picked, &picked.selection()?)?;
-        if !uncovered.is_empty() {
-            tell_uncovered(&uncovered, output);
-            return Ok(ExitCode::from(exit::NOT_WRITTEN_BACK));
-        }
-        if let Some(gone) = picked.gone_waiting(&Selection::default()).first() {
-            return Err(WriteBackError::from(gone.error()).into());
-        }
-        return Err(CommandError::new(Kind::Usage, "nothing of the run is written back").about(id));
+        return nothing_applied(&mut picked, &id, output);
     }
     let selection = picked.selection()?;
     picked.must_be_applied()?;
@@ -83,6 +65,39 @@ pub(crate) fn run(args: &UndoArgs, output: &Output) -> Result<ExitCode, CommandE
     let left = Left { gone: picked.gone_applied(&selection)?, others, uncovered };
     let is_short = tell(&reports, &left, (&id, state), output) || is_short;
     Ok(ExitCode::from(if is_short { exit::NOT_WRITTEN_BACK } else { 0 }))
+}
+
+/// Says why there is nothing to take back.
+fn nothing_applied(
+    picked: &mut Picked,
+    id: &str,
+    output: &Output,
+) -> Result<ExitCode, CommandError> {
+    let selection = picked.selection()?;
+    let uncovered = uncovered(picked, &selection)?;
+    let is_applied = picked.record.state == RunState::Applied;
+    if is_applied && (selection.paths.is_none() || uncovered.is_empty()) {
+        // An earlier undo was ended between its last change and the record of it, or there is none that could do
+        // anything: the next one is that of the run before.
+        let state = picked.state_of()?;
+        picked.set_state(state.unwrap_or(RunState::Undone))?;
+    }
+    if !uncovered.is_empty() {
+        let left = Left { gone: Vec::new(), others: Vec::new(), uncovered };
+        tell(&[], &left, (id, picked.record.state), output);
+        return Ok(ExitCode::from(exit::NOT_WRITTEN_BACK));
+    }
+    if is_applied {
+        if picked.tell_recorded(output) {
+            return Ok(ExitCode::from(exit::NOT_WRITTEN_BACK));
+        }
+        output.notice(&format!("the changes of {id} were taken back already"));
+        return Ok(ExitCode::SUCCESS);
+    }
+    if let Some(gone) = picked.gone_waiting(&Selection::default()).first() {
+        return Err(WriteBackError::from(gone.error()).into());
+    }
+    Err(CommandError::new(Kind::Usage, "nothing of the run is written back").about(id))
 }
 
 /// What can't be taken back.

@@ -46,6 +46,14 @@ pub struct Checkpointed {
     pub left_out: Vec<Uncovered>,
 }
 
+impl Checkpointed {
+    /// Whether anything changed, or may have.
+    #[must_use]
+    pub fn has_changes(&self) -> bool {
+        !self.report.applied.is_empty() || !self.uncovered.is_empty()
+    }
+}
+
 /// A content that git has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Wanted {
