@@ -65,8 +65,13 @@ fn run_killed(world: &World) {
 
 /// Does what the script says once the tree is recorded; then endow is killed.
 fn run_killed_after(world: &World, script: &str) {
+    run_killed_with(world, &[], script);
+}
+
+/// The same with options.
+fn run_killed_with(world: &World, options: &[&str], script: &str) {
     let script = format!("echo in; read go; {script}; echo done; read go");
-    let mut command = world.endow([&LIVE[..], &["--", "sh", "-c", &script]].concat());
+    let mut command = world.endow([&LIVE[..], options, &["--", "sh", "-c", &script]].concat());
     let mut running = Running::start(command.stdin(std::process::Stdio::piped()));
     running.expect("in");
     soon("the record", || is_recorded(world));
@@ -183,6 +188,16 @@ fn killed_supervisor_leaves_what_an_undo_needs() {
     let world = project();
     let before = tree(&world);
     run_killed(&world);
+    endow(&world, &["undo"]).ok();
+    assert_eq!(tree(&world), before);
+}
+
+/// Without namespaces, the recorder that stands by has pid 1 end, too.
+#[test]
+fn killed_supervisor_leaves_it_without_namespaces_too() {
+    let world = project();
+    let before = tree(&world);
+    run_killed_with(&world, &["--require", "landlock", "--no-policy"], "echo guest >file");
     endow(&world, &["undo"]).ok();
     assert_eq!(tree(&world), before);
 }

@@ -23,13 +23,11 @@ pub(super) struct Heard {
 impl Heard {
     /// Takes note; returns whether nobody knows it yet.
     pub(super) fn is_news(&mut self, notice: &Notice) -> bool {
-        match notice {
-            Notice::Lost(Helper::Guard) => !std::mem::replace(&mut self.is_lost, true),
-            _ => {
-                self.not_done.note(notice);
-                true
-            }
+        if let Notice::Lost(Helper::Guard) = notice {
+            return !std::mem::replace(&mut self.is_lost, true);
         }
+        self.not_done.note(notice);
+        true
     }
 }
 

@@ -237,6 +237,22 @@ mod tests {
     }
 
     #[test]
+    fn remotes_are_held_and_references_of_these_names_are_not() {
+        let (layer, mine) = (tree(&["x/HEAD"]), tree(&[".git/refs/remotes/origin/HEAD"]));
+        let sides = (&layer, &mine);
+        for path in ["x/remotes/evil", "x/branches/a/b", ".git/remotes/evil", ".git/branches/x"] {
+            assert!(held(&OsFs, sides, path), "{path}");
+        }
+        for path in [
+            ".git/refs/remotes/origin/branches/x",
+            ".git/logs/refs/remotes/origin/branches/x",
+            "y/remotes/x",
+        ] {
+            assert!(!held(&OsFs, sides, path), "{path}");
+        }
+    }
+
+    #[test]
     fn what_can_not_be_looked_at_may_be_a_repository() {
         let (parts, empty) = (tree(&["x/HEAD", "x/objects/"]), tree(&[]));
         let sides = (&parts, &empty);
