@@ -6,6 +6,7 @@
 mod search;
 mod way;
 
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
@@ -21,6 +22,9 @@ use crate::plan::step::{Cover, FileId, Renew};
 use crate::sys::identity;
 use search::search;
 use way::Way;
+
+/// How often names are looked for that made way for others.
+const ROUNDS: usize = 16;
 
 /// Whether a pattern hides a path below the source of a mount; the last says whether what is called `.git` counts
 /// as git's, below which fewer patterns do: any can be made that by a later command.
@@ -64,6 +68,20 @@ struct Place {
 impl Renewal {
     /// Moves hidden names back that would be seen where they are now. Nothing may run inside any more.
     pub(crate) fn put_back(&self, hides: &Hides<'_>) -> Vec<Moved> {
+        let mut all = BTreeMap::new();
+        for _ in 0..ROUNDS {
+            let moved = self.put_back_once(hides);
+            let has_displaced = moved.iter().any(|it| matches!(it.back, Ok(Back::For(_))));
+            all.extend(moved.into_iter().map(|it| (it.number, it)));
+            // What made way may be another hidden name.
+            if !has_displaced {
+                break;
+            }
+        }
+        all.into_values().collect()
+    }
+
+    fn put_back_once(&self, hides: &Hides<'_>) -> Vec<Moved> {
         let names = self.names.iter().enumerate();
         let hidden = names.filter(|(_, name)| name.renew.cover == Cover::Hidden);
         let mut away: Vec<Away<'_>> =

@@ -125,6 +125,28 @@ fn nothing_is_replaced() {
     assert_eq!(link, Path::new("vendor"));
 }
 
+/// Where hidden names stand in the way of others, all of them come back.
+#[test]
+fn names_that_took_the_place_of_others_go_back_too() {
+    let names = ["a/s", "b/s", "c/s"];
+    let hides = |_: &HostPath, path: &Path, _: bool| names.iter().any(|it| path == Path::new(it));
+    let tree = Tree::new(&[]);
+    for name in names {
+        tree.write(name, name);
+    }
+    let watched = tree.watch(&names);
+    tree.rename("a", "x");
+    tree.rename("b", "a");
+    tree.rename("c", "b");
+    let moved = watched.put_back(&hides);
+    assert!(moved.iter().all(|it| it.back.is_ok()), "{moved:?}");
+    for name in names {
+        assert_eq!(tree.read(name).as_deref(), Some(name), "{moved:?}");
+    }
+    assert!(!tree.root().join("x/s").exists());
+    assert_eq!(watched.put_back(&hides), []);
+}
+
 /// Where there is no room for what stands in the way, all stays as it was.
 #[test]
 fn what_can_not_be_put_aside_stays() {
