@@ -115,7 +115,7 @@ impl Compiled {
 }
 
 /// Multiplies `{a,b}` out; braces nest, a backslash and a class protect.
-pub(super) fn expand(pattern: &str) -> Result<Vec<String>, PatternFault> {
+pub(crate) fn expand(pattern: &str) -> Result<Vec<String>, PatternFault> {
     let mut waiting = vec![pattern.to_owned()];
     let mut done = Vec::new();
     while let Some(text) = waiting.pop() {

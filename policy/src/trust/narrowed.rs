@@ -8,6 +8,7 @@ use super::{limits, mounts};
 use crate::compose::Composed;
 use crate::file::{EnvTable, PatternTable, ProcessTable, RequireTable, WorkspaceTable};
 use crate::network::{Edit, NetworkTable};
+use crate::pattern::expand;
 use crate::place::Places;
 use crate::{
     NetworkMode, PolicyFile, Stated, Vars, WorkspaceAccess, workspace::DEFAULT_WORKSPACE_ACCESS,
@@ -67,11 +68,22 @@ fn way(file: &PolicyFile, vars: &Vars) -> Vec<Vec<u8>> {
 /// Returns the same patterns as they count from the project's root on: those of another part of the tree are left out.
 fn patterns(table: &PatternTable, way: &[Vec<u8>]) -> PatternTable {
     let added = list(&table.patterns, adds).into_iter();
-    let below = added.filter_map(|it| Some(Stated { value: below(&it.value, way)?, ..it }));
+    let below = added.flat_map(|it| {
+        let all = choices(&it.value, way);
+        let below = all.iter().filter_map(|pattern| below(pattern, way));
+        below.map(|value| Stated { value, ..it.clone() }).collect::<Vec<_>>()
+    });
     PatternTable {
         patterns: below.collect(),
         defaults: table.defaults.clone().filter(|it| it.value),
     }
+}
+
+/// Returns what a pattern stands for where its parts count one by one: braces may hold several.
+fn choices(pattern: &str, way: &[Vec<u8>]) -> Vec<String> {
+    let is_one = way.is_empty() || !pattern.contains('/') || !pattern.contains('{');
+    let all = if is_one { None } else { expand(pattern).ok() };
+    all.unwrap_or_else(|| vec![pattern.to_owned()])
 }
 
 /// Returns what a pattern says below a directory: all of one that matches at any depth, the rest of one that leads there.
@@ -135,6 +147,23 @@ fn require(table: &RequireTable, weaker: &Composed) -> RequireTable {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn choices_count_one_by_one() {
+        let way: Vec<Vec<u8>> = vec![b"sub".to_vec()];
+        let cases: [(&str, &[&str]); 5] = [
+            ("{sub/key,other/key}", &["/key"]),
+            ("{sub/in/key,sub/key}", &["/in/key", "/key"]),
+            ("{sub/in,x}/key", &["/in/key"]),
+            ("{s,{sub/in,x}}/key", &["/in/key"]),
+            ("*.{pem,key}", &["*.{pem,key}"]),
+        ];
+        for (pattern, expected) in cases {
+            let all: Vec<String> =
+                choices(pattern, &way).iter().filter_map(|it| below(it, &way)).collect();
+            assert_eq!(all, expected, "{pattern}");
+        }
+    }
 
     #[test]
     fn patterns_count_from_the_project_on() {
