@@ -411,6 +411,28 @@ fn settings_of_repositories_further_down_are_read() {
     }
 }
 
+/// A repository can be made above what the user's own settings name by a relative path.
+#[test]
+fn hooks_that_settings_of_the_user_name_are_held_in_any_repository() {
+    const MAKE: &str =
+        "git config --global core.hooksPath ci-hooks; git config --global user.name a
+        git config --global user.email a@b.invalid; mkdir sub";
+    const PLANT: &str =
+        "mkdir -p sub/ci-hooks; printf '#!/bin/sh\\ntouch ../ran\\n' >sub/ci-hooks/pre-commit
+        chmod +x sub/ci-hooks/pre-commit";
+    let uses = "git init -q sub; cd sub; echo x >f; git add f; git commit -qm x; test -e ../ran";
+    let control = world(&format!("{MAKE}; {PLANT}"));
+    assert_eq!(control.bare(uses).code, 0, "control: git runs it");
+    for access in ["rw", "cow"] {
+        for init in ["git init -q sub", "true"] {
+            let world = world(MAKE);
+            let told = run(&world, &["--workspace", access], &format!("{init}; {PLANT}"));
+            assert_eq!(world.read("own"), "fine\n", "{access}: {told:?}");
+            assert_eq!(world.bare(uses).code, 1, "{access} {init}: {told:?}");
+        }
+    }
+}
+
 /// What leads to one place protects no other of the same name.
 #[test]
 fn other_places_of_the_same_name_are_free() {

@@ -134,6 +134,7 @@ fn collect(asked: &Asked<'_>, roots: &[&Root<'_>]) -> Result<Places, LeadsError>
     let mut places = Places::of_mounts(mounts, work_trees.cloned().collect(), closable.clone());
     let mut reader = Reader::new(asked.vars, asked.environment, &closable);
     places.add_named(&reader.of_user()?, asked.protect, None)?;
+    places.add_anywhere(&reader.anywhere()?, asked.protect);
     for repository in &repositories {
         places.add_named(&reader.leads(repository)?, asked.protect, Some(repository))?;
     }

@@ -3,14 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs::DirEntry;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use endow_policy::{Origin, PatternRule, ProtectSet};
 
 use super::closed::Closable;
 use super::repository::Repository;
-use super::settings::Named;
+use super::settings::{Kind, Named};
 use super::way::Way;
 use super::{LeadsError, Root};
 use crate::probe::explored::Explored;
@@ -27,6 +27,8 @@ pub(super) struct Places {
     found: BTreeMap<PathBuf, Origin>,
     /// What has to stay a directory, or missing: whoever goes on from there goes back first.
     left: BTreeMap<PathBuf, Origin>,
+    /// What is protected wherever it is: a repository can be made above it at any time.
+    anywhere: Vec<PatternRule>,
     mounts: Vec<PathBuf>,
     /// Work trees of the repositories around.
     work_trees: BTreeSet<PathBuf>,
@@ -63,6 +65,21 @@ impl Places {
             self.add(way, is_around, &Origin::Settings { file });
         }
         Ok(())
+    }
+
+    /// Adds what the user's settings name by relative paths, as far as that is protected at all.
+    pub(super) fn add_anywhere(&mut self, all: &[Named], protect: &ProtectSet) {
+        for named in all.iter().filter(|named| named.kind.is_protected(protect)) {
+            let names = named.path.components();
+            let path: PathBuf = names.filter(|it| matches!(it, Component::Normal(_))).collect();
+            if path.as_os_str().is_empty() {
+                continue;
+            }
+            let file = Arc::from(named.by.to_string_lossy());
+            let below = if named.kind == Kind::Hooks { "/**" } else { "" };
+            let pattern = format!("**/{}{below}", literal(path.as_os_str().as_bytes()));
+            self.anywhere.push(PatternRule { pattern, origin: Origin::Settings { file } });
+        }
     }
 
     /// Adds what the protected names of a directory lead to.
@@ -178,7 +195,8 @@ impl Places {
         let found = found.flat_map(|(path, origin)| rules(root, (path, prefix), origin));
         let left = self.below(&self.left, root.place);
         let left = left.flat_map(|(path, origin)| ways(root, (path, prefix), origin));
-        let rules: Vec<PatternRule> = found.chain(left).collect();
+        let rules: Vec<PatternRule> =
+            self.anywhere.iter().cloned().chain(found).chain(left).collect();
         let end = policy.iter().position(|rule| !matches!(rule.origin, Origin::Profile { .. }));
         let (builtin, own) = policy.split_at(end.unwrap_or(policy.len()));
         (!rules.is_empty()).then(|| [builtin, &rules, own].concat())

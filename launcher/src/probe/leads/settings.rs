@@ -100,6 +100,16 @@ impl<'a> Reader<'a> {
         Ok(own.into_iter().chain(others).chain(self.said(&files, &[])?).collect())
     }
 
+    /// Returns what the user's settings name in the work tree of whatever repository: relative paths.
+    ///
+    /// # Errors
+    /// There is more than is read.
+    pub(super) fn anywhere(&mut self) -> Result<Vec<Named>, LeadsError> {
+        let files = self.included(self.of_user.clone())?;
+        let said = self.said(&files, &[PathBuf::new()])?;
+        Ok(said.into_iter().filter(|named| !named.path.is_absolute()).collect())
+    }
+
     /// Returns what the settings of a repository lead to, and the user's from its work trees.
     ///
     /// # Errors
