@@ -468,13 +468,30 @@ fn changed_objects_are_found_out() {
     assert_eq!(world.bare("cat loose own").ok(), "guest\nuntracked\n");
 }
 
+const FORGE: &str =
+    "for it in $(find .git/objects -type f); do chmod u+w $it; echo forged >$it; done
+    echo guest >loose";
+
+#[test]
+fn killed_run_of_which_nothing_can_be_taken_back_is_not_passed_over() {
+    let world = repository();
+    assert_eq!(run_recorded(&world, &[], "echo guest >own"), 0);
+    run_killed_after(&world, FORGE);
+    endow(&world, &["diff"]);
+    assert!(endow(&world, &["undo"]).fails(121).contains("loose"));
+    assert_eq!(world.bare("cat loose own").ok(), "guest\nguest\n");
+    endow(&world, &["undo"]).ok();
+    assert_eq!(world.bare("cat loose own").ok(), "guest\nuntracked\n");
+}
+
 /// One undo is for one run, also where it can do nothing.
 #[test]
 fn run_of_which_nothing_can_be_taken_back_is_not_passed_over() {
     let world = repository();
     assert_eq!(run_recorded(&world, &[], "echo guest >own"), 0);
-    let forge = "for it in $(find .git/objects -type f); do chmod u+w $it; echo forged >$it; done";
-    assert_eq!(run_recorded(&world, &[], &format!("{forge}; echo guest >loose")), 0);
+    assert_eq!(run_recorded(&world, &[], FORGE), 0);
+    let elsewhere = endow(&world, &["undo", "own"]);
+    assert!(elsewhere.fails(2).contains("nothing of the run is written back"));
     let undo = endow(&world, &["undo", "--json"]);
     assert!(undo.fails(121).contains("loose (the repository has it no more)"), "{}", undo.stderr);
     let told: Value = serde_json::from_str(&undo.stdout).expect("JSON");

@@ -145,7 +145,10 @@ fn open(
     };
     picked.settled = settled;
     if is_begun || picked.settled.is_some() {
-        let state = picked.state_of()?.unwrap_or(RunState::Undone);
+        // What can't be taken back is for an undo to name.
+        let has_changes = picked.settled.as_ref().is_some_and(|(_, it)| it.has_changes());
+        let over = if has_changes { RunState::Applied } else { RunState::Undone };
+        let state = picked.state_of()?.unwrap_or(over);
         picked.prune(state);
         if is_begun {
             picked.recount(state)?;
@@ -374,6 +377,12 @@ impl Picked {
         let has_landed = self.record.trees.iter().any(TreeRecord::has_landed);
         Ok(has_landed
             || self.targets.numbers().any(|number| ledger.applied(number).next().is_some()))
+    }
+
+    /// Returns whether anything changed in live mounts that can't be taken back.
+    pub(crate) fn has_uncovered(&self) -> Result<bool, CommandError> {
+        let ledger = self.ledger()?;
+        Ok(self.targets.numbers().any(|number| ledger.uncovered(number).next().is_some()))
     }
 
     /// Returns what was written back.

@@ -76,7 +76,17 @@ fn nothing_applied(
     let selection = picked.selection()?;
     let uncovered = uncovered(picked, &selection)?;
     let is_applied = picked.record.state == RunState::Applied;
-    if is_applied && (selection.paths.is_none() || uncovered.is_empty()) {
+    let is_whole = selection.paths.is_none();
+    let has_uncovered = picked.has_uncovered()?;
+    if has_uncovered && uncovered.is_empty() {
+        // It is elsewhere than was asked for, or where nobody can look.
+        let gone = picked.targets.gone.iter().find(|gone| selection.means(gone.number));
+        return Err(match gone {
+            Some(gone) => WriteBackError::from(gone.error()).into(),
+            None => nothing_written(id),
+        });
+    }
+    if is_applied && (is_whole || !has_uncovered) {
         // An earlier undo was ended between its last change and the record of it, or there is none that could do
         // anything: the next one is that of the run before.
         let state = picked.state_of()?;
@@ -97,7 +107,11 @@ fn nothing_applied(
     if let Some(gone) = picked.gone_waiting(&Selection::default()).first() {
         return Err(WriteBackError::from(gone.error()).into());
     }
-    Err(CommandError::new(Kind::Usage, "nothing of the run is written back").about(id))
+    Err(nothing_written(id))
+}
+
+fn nothing_written(id: &str) -> CommandError {
+    CommandError::new(Kind::Usage, "nothing of the run is written back").about(id)
 }
 
 /// What can't be taken back.
