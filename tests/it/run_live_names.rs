@@ -74,6 +74,8 @@ const ATTACKS: &[(&str, &str)] = &[
         "mkdir -p new/hooks; echo evil >new/hooks/pre-commit; ln -s new .git",
     ),
     ("endow.toml", "echo evil >endow.toml"),
+    ("x.pem/.vscode/tasks.json", "mkdir -p x.pem/.vscode; echo evil >x.pem/.vscode/tasks.json"),
+    ("y/.env/.envrc", "mkdir -p y/.env; echo evil >y/.env/.envrc"),
     (".travis.yml", "echo evil >.travis.yml"),
     ("azure-pipelines.yaml", "echo evil >azure-pipelines.yaml"),
     (".woodpecker/x.yml", "mkdir .woodpecker; echo evil >.woodpecker/x.yml"),

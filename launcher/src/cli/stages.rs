@@ -368,7 +368,7 @@ pub(crate) fn noted(planned: &Planned, guard: &Guard, protect: &ProtectSet) -> O
         cache: Some(&surroundings.dirs.cache),
         work_tree: surroundings.vars.git_root.as_ref(),
     };
-    probe::noted(&planned.found.policy, protect, (&guard.source, guard.id), &options)
+    probe::noted(protect, (&guard.source, guard.id), &options)
 }
 
 fn own_directories(dirs: &Dirs) -> Result<EndowDirs, CommandError> {

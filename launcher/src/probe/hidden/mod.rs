@@ -211,15 +211,15 @@ impl Looking<'_> {
     }
 }
 
-/// Looks at a live tree when its run is over: what protected names and repositories are there now.
+/// Looks at a live tree when its run is over: what protected names and repositories are there now. Nothing is hidden from
+/// that look: whoever makes a directory of a name that is hidden can have them in it.
 pub(crate) fn noted(
-    policy: &Policy,
     protect: &ProtectSet,
     (path, id): (&HostPath, FileId),
     options: &HiddenOptions<'_>,
 ) -> Option<Noted> {
-    let denied = Denied::new(&policy.deny).ok()?;
-    let of_all = Rules::of(&denied, &policy.deny);
+    let denied = Denied::new(&[]).ok()?;
+    let of_all = Rules::of(&denied, &[]);
     let rules = Rules { protect: Some(protect), is_whole: true, ..of_all };
     let remembered = options.cache.and_then(cache_directory);
     let (plain, work_tree) = (Asked::new(rules), options.work_tree);
