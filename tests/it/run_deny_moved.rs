@@ -94,7 +94,7 @@ fn nothing_is_replaced_by_what_goes_back() {
     let moved = live(&world, "mv .docker moved; mkdir .docker; echo new > .docker/config.json");
     let told =
         format!("what stood in its place is now {}", here(&world, "moved/config.json").display());
-    assert_eq!(moved.code, 0, "{}", moved.stderr);
+    assert_eq!(moved.code, 121, "nobody knows whose it is: {}", moved.stderr);
     assert!(moved.stderr.contains(&told), "{}", moved.stderr);
     let read = |name: &str| fs::read_to_string(here(&world, name)).expect("there");
     assert_eq!(
@@ -128,7 +128,9 @@ fn name_that_can_not_go_back_is_told() {
     world.write("home/project/.docker/config.json", SECRET);
     let report = world.root().join("report");
     let arguments = ["run", "--workspace", "rw", "--report", report.to_str().expect("a text")];
-    let moved = world.run(&arguments, "mv .docker moved; echo 1 > .docker; echo 2 > moved/.docker");
+    let script = "mv .docker moved; : >.docker; : >moved/.docker
+        for it in $(seq 99); do : >moved/.docker.$it; done";
+    let moved = world.run(&arguments, script);
     assert_eq!(moved.code, 121, "{}", moved.stderr);
     assert!(moved.stderr.contains("hidden no more, and can't be moved back"), "{}", moved.stderr);
     let report: serde_json::Value =
@@ -136,4 +138,69 @@ fn name_that_can_not_go_back_is_told() {
     let at = here(&world, "moved/config.json");
     assert_eq!(report["missed"], serde_json::json!([{"path": at, "reason": "shown"}]));
     assert_eq!(fs::read_to_string(here(&world, "moved/config.json")).expect("there"), SECRET);
+}
+
+/// What makes way for a hidden name is looked at as all that the command leaves.
+#[test]
+fn what_makes_way_plants_nothing_protected() {
+    let plant = "mkdir sub; mv config sub/.git; cd sub/.git; echo ref: refs/heads/main >HEAD
+        mkdir objects refs; cd ../..
+        printf '[core]\\n\\tfsmonitor = touch ../ran; false\\n' >config";
+    let status = "cd sub && git status >/dev/null 2>&1; test -e ran -o -e ../ran";
+    let control = World::new();
+    fs::create_dir(here(&control, "config")).expect("made");
+    control.bare(&format!("{plant}; mv config sub/.git/config")).ok();
+    assert_eq!(control.bare(status).code, 0, "control: git runs it");
+    let world = World::new();
+    world.write("home/project/config/master.key", SECRET);
+    let moved = live(&world, plant);
+    assert_eq!(world.bare(status).code, 1, "{}", moved.stderr);
+    assert_eq!(fs::read_to_string(here(&world, "config/master.key")).expect("back"), SECRET);
+    assert!(!is_read(&world));
+}
+
+/// Nothing is spared in what the command makes where a hidden name was that it has moved away.
+#[test]
+fn place_of_a_name_that_was_moved_is_looked_at() {
+    let world = World::new();
+    world.write("home/project/conf/.env", SECRET);
+    let script =
+        "mv conf other; mkdir -p conf/.env/.vscode; echo evil >conf/.env/.vscode/tasks.json";
+    let moved = live(&world, script);
+    assert!(moved.stderr.contains("held for review"), "{}", moved.stderr);
+    assert!(!here(&world, "conf/.env/.vscode/tasks.json").exists());
+    assert!(here(&world, "other/.env").exists() && !is_read(&world));
+}
+
+/// There may be more names than descriptors.
+#[test]
+fn very_many_names_go_back() {
+    let world = World::new();
+    let names: Vec<String> = (0..300).map(|number| format!("certs/{number}.pem")).collect();
+    for name in &names {
+        world.write(format!("home/project/{name}"), SECRET);
+    }
+    let endow = crate::harness::endow();
+    let script = "mkdir node_modules; mv certs node_modules/certs";
+    let limited =
+        format!("ulimit -Sn 200; exec {} run --workspace rw -- sh -c '{script}'", endow.display());
+    let mut command = world.command("sh");
+    let moved = crate::harness::said(command.args(["-c", &limited]));
+    assert_eq!(moved.code, 0, "{}", moved.stderr);
+    assert!(names.iter().all(|name| here(&world, name).exists()), "{}", moved.stderr);
+    assert!(!is_read(&world));
+}
+
+/// A directory that is taken away for its name gives a hidden one back that was in it, whatever else is taken there.
+#[test]
+fn name_that_was_taken_away_is_never_lost() {
+    for again in ["true", "mkdir -p .vscode/a; echo forged >.vscode/a/.env; sleep 0.3"] {
+        let world = World::new();
+        world.write("home/project/a/.env", SECRET);
+        let script = format!("mkdir .vscode; mv a .vscode/a; sleep 0.3; {again}");
+        let taken = live(&world, &script);
+        let kept = fs::read_to_string(here(&world, "a/.env"));
+        assert_eq!(kept.ok().as_deref(), Some(SECRET), "{again}: {}", taken.stderr);
+        assert!(!is_read(&world), "{again}");
+    }
 }

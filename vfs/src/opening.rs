@@ -72,7 +72,8 @@ impl Drop for OpenedUp<'_> {
 
 /// Opens up the directories that lead to one below a root, both included, as far as there are any;
 /// returns those that were closed.
-pub(crate) fn open_way<'a>(fs: &'a dyn Fs, root: BorrowedFd<'_>, path: &Path) -> Vec<OpenedUp<'a>> {
+#[must_use]
+pub fn open_way<'a>(fs: &'a dyn Fs, root: BorrowedFd<'_>, path: &Path) -> Vec<OpenedUp<'a>> {
     let mut opened = Vec::new();
     let mut at = root.try_clone_to_owned().map_err(|_| Errno::MFILE);
     for name in path.iter().map(Some).chain([None]) {

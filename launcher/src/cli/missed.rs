@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::exit;
 use super::report::{Finished, text};
 use crate::plan::Plan;
-use crate::supervise::{Missed, Moved, Notice, Outcome, Why};
+use crate::supervise::{Back, Missed, Moved, Notice, Outcome, Why};
 
 impl Missed {
     /// Returns its place in the view.
@@ -25,9 +25,11 @@ impl Missed {
 #[derive(Debug, Default)]
 pub(crate) struct NotDone {
     /// What was not searched for protected names, or still has them.
-    pub(super) missed: Vec<Missed>,
+    missed: Vec<Missed>,
     /// Hidden names that are still where the command has moved them, in the view, and nothing hides them there.
-    pub(super) shown: Vec<PathBuf>,
+    shown: Vec<PathBuf>,
+    /// What made way for hidden names, where it is now: nobody knows whether the command has made it.
+    displaced: Vec<PathBuf>,
 }
 
 impl NotDone {
@@ -35,7 +37,11 @@ impl NotDone {
     pub(super) fn note(&mut self, notice: &Notice) {
         match notice {
             Notice::Missed(missed) => self.missed.push(missed.clone()),
-            Notice::Moved(Moved { to, back: Err(_), .. }) => self.shown.push(to.clone()),
+            Notice::Moved(Moved { to, back, .. }) => match back {
+                Err(_) => self.shown.push(to.clone()),
+                Ok(Back::For(aside)) => self.displaced.push(aside.clone()),
+                Ok(Back::Free) => {}
+            },
             _ => {}
         }
     }
@@ -44,7 +50,9 @@ impl NotDone {
     pub(super) fn list(&self, plan: &Plan) -> Value {
         let one = |path: &Path, reason| json!({"path": text(path.as_os_str()), "reason": reason});
         let missed = self.missed.iter().map(|it| one(&it.place(plan), it.why.word()));
-        missed.chain(self.shown.iter().map(|path| one(path, "shown"))).collect()
+        let shown = self.shown.iter().map(|path| one(path, "shown"));
+        let displaced = self.displaced.iter().map(|path| one(path, "displaced"));
+        missed.chain(shown).chain(displaced).collect()
     }
 
     /// Returns the report's `unsearched`: mounts of which something was not searched.
@@ -56,11 +64,12 @@ impl NotDone {
     }
 }
 
-/// Returns the exit code: where a protected name is still there it may steer a program outside, and a hidden one can be
+/// Returns the exit code: where a protected name is still there it may steer a program outside, and what was hidden can be
 /// read by the next run, so a success is none. What could not be searched is told: it may have been so before the run.
 pub(super) fn weigh(run: &Finished, code: ExitCode) -> ExitCode {
     let succeeded = matches!(run.ended.outcome, Outcome::Exited(0));
+    let NotDone { missed, shown, displaced } = &run.not_done;
     let stays = |it: &Missed| it.why == Why::Stays;
-    let is_short = run.not_done.missed.iter().any(stays) || !run.not_done.shown.is_empty();
+    let is_short = missed.iter().any(stays) || !shown.is_empty() || !displaced.is_empty();
     if succeeded && is_short { ExitCode::from(exit::NOT_WRITTEN_BACK) } else { code }
 }

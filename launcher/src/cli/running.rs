@@ -27,7 +27,8 @@ use crate::plan::{ChosenKeys, Plan, ssh_agent};
 use crate::probe::{DeniedNames, HostObjects};
 use crate::supervise::{
     self, Attempt, Beside, Calls, Capture, End, Ended, Judge, Layers, Left, Measured, Notice,
-    Observed, Observer, Over, PublishedFile, Publisher, Recorder, Renewal, Supervised, Terminal,
+    Observed, Observer, Over, PublishedFile, Publisher, PutBack, Recorder, Renewal, Supervised,
+    Terminal,
 };
 
 /// A run that is over.
@@ -165,35 +166,26 @@ fn run_watched(
     let (ended, run_time) = (ended.first().copied().ok_or(SpawnError::Killed)?, spawned.elapsed());
     let ended = if prepared.ran_out_of_memory() { ended.out_of_memory() } else { ended };
     let [supervised] = set;
-    let left = supervised.into_parts();
-    end_guards(&left, (planned, prepared, since), notify);
-    // Live mounts were looked through for the last time: what changes from now on is not the run's.
-    drop(recorder);
-    Ok(ran(plan, left, (ended, spawned - start, run_time), notify))
-}
-
-/// Does what is still to be done in live mounts.
-fn end_guards(
-    left: &Left,
-    (planned, prepared, since): (&Planned, &Prepared, SystemTime),
-    notify: &mut dyn FnMut(Notice),
-) {
-    if matches!(left.held, Some((_, End::Early))) {
-        guarding::again(planned, prepared, since, notify);
-    }
-    if let Some(renewal) = &left.renewal {
-        put_back(renewal, planned, notify);
-    }
-}
-
-/// Moves hidden names of live mounts back that would be seen where the command has moved them.
-fn put_back(renewal: &Renewal, planned: &Planned, notify: &mut dyn FnMut(Notice)) {
     let denied = OnceCell::new();
     let hides = |source: &HostPath, path: &Path, is_git: bool| {
         let denied = denied.get_or_init(|| DeniedNames::new(&planned.found.policy));
         denied.as_ref().is_some_and(|denied| denied.hides(source, path, is_git))
     };
-    renewal.put_back(&hides).into_iter().for_each(|moved| notify(Notice::Moved(moved)));
+    let directory = prepared.directory();
+    let run = directory.canonicalize().unwrap_or(directory);
+    // What makes way for hidden names is looked at after that, as all that the command has left.
+    let mut rules = PutBack { hides: &hides, run, is_last: false };
+    supervised.put_back(&rules).into_iter().for_each(|moved| notify(Notice::Moved(moved)));
+    let left = supervised.into_parts();
+    if matches!(left.held, Some((_, End::Early))) {
+        guarding::again(planned, prepared, since, notify);
+    }
+    rules.is_last = true;
+    let held = left.renewal.iter().flat_map(|renewal| renewal.put_back(&rules));
+    held.for_each(|moved| notify(Notice::Moved(moved)));
+    // Live mounts were looked through for the last time: what changes from now on is not the run's.
+    drop(recorder);
+    Ok(ran(plan, left, (ended, spawned - start, run_time), notify))
 }
 
 /// Prepares the network, with the secrets that are added to what goes out.

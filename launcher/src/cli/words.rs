@@ -81,7 +81,7 @@ fn put_back(Moved { number, to, back }: &Moved, planned: &Planned) -> String {
             "moved back, for it is hidden where it was: {was} (the command had moved it to {to})"
         ),
         Ok(Back::For(aside)) => format!(
-            "moved back, for it is hidden where it was: {was} (the command had moved it to {to}; what stood in its place is now {})",
+            "moved back, for it is hidden where it was: {was} (the command had moved it to {to}; what stood in its place is now {}, where nothing hides it)",
             aside.display()
         ),
         Err(errno) => format!(

@@ -45,6 +45,6 @@ pub(crate) use parent::die_with_parent;
 pub(crate) use publisher::{Attempt, PublishedFile, Publisher};
 pub(crate) use recorder::Recorder;
 pub(crate) use renames::Layers;
-pub(crate) use renew::{Back, Moved, Renewal};
+pub(crate) use renew::{Back, Moved, PutBack, Renewal};
 pub(crate) use run::{Supervised, run};
 pub(crate) use terminal::Terminal;

@@ -21,7 +21,7 @@ use super::watch::{Opened, Watch};
 use crate::apply::Sandbox;
 use crate::plan::step::{Cover, Renew};
 use crate::sys::signal::Arrived;
-pub(crate) use moved::{Back, Moved};
+pub(crate) use moved::{Back, Moved, PutBack};
 
 /// How often a name is covered at once whose directory the command moves meanwhile.
 const ATTEMPTS: usize = 16;

@@ -16,7 +16,7 @@ use super::guard::Guarding;
 use super::left::Left;
 use super::measured::Measured;
 use super::outcome::Ended;
-use super::renew::Renewal;
+use super::renew::{Moved, PutBack, Renewal};
 use super::rest::Rest;
 use super::stop;
 use super::terminal::{Line, Terminal};
@@ -141,6 +141,11 @@ impl<'a> Supervised<'a> {
         let mut pid_1 = [PollFd::new(&self.sandbox.pidfd, PollFlags::IN)];
         while poll(&mut pid_1, None) == Err(Errno::INTR) {}
         self.guarding.iter().for_each(Guarding::look_last);
+    }
+
+    /// Moves hidden names back, when nothing runs inside any more.
+    pub(crate) fn put_back(&self, rules: &PutBack<'_>) -> Vec<Moved> {
+        self.renewal.iter().flat_map(|renewal| renewal.put_back(rules)).collect()
     }
 
     /// Returns what is left, when nothing changes it any more.
@@ -377,7 +382,8 @@ impl Supervised<'_> {
     }
 
     /// Nothing is left inside but pid 1. The kernel takes with it what nobody keeps, so what nothing here needs any more is
-    /// let go of before; and live mounts are looked through for the last time meanwhile.
+    /// let go of before; and live mounts are looked through for the last time meanwhile, unless hidden names are put back
+    /// in them first.
     fn wind_up(&mut self) {
         let Some(guarding) = &self.guarding else { return };
         if self.served.is_none() && self.renewal.is_none() {
@@ -387,7 +393,9 @@ impl Supervised<'_> {
         if !self.gone {
             sys::processor::send_away(self.sandbox.pid);
         }
-        guarding.stop_here();
+        if !self.renewal.as_ref().is_some_and(Renewal::has_moved) {
+            guarding.stop_here();
+        }
     }
 
     /// Takes note of descriptors that came with a message.

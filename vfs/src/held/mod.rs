@@ -9,16 +9,16 @@ mod moving;
 mod tests;
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
-use crate::fs::{At, Errno, Fs, Kind, Open, Result, Status, copy_bytes};
+use crate::fs::{At, Errno, FileId, Fs, Kind, Open, Result, Status, copy_bytes};
 use crate::opening::open_way;
 use crate::sync::root::{Closed, Opened, Root};
-use crate::tree::remove_tree;
-use moving::Moving;
+use moving::{Moving, clear};
 
 /// The most bytes that are copied while a command runs, where a layer is on another file system.
 pub const COPIED_AT_ONCE: u64 = 64 << 20;
@@ -37,6 +37,8 @@ pub struct HeldLayer {
     open: BTreeMap<PathBuf, OwnedFd>,
     /// Directories that were closed to their owner, with the bits they had.
     opened: RefCell<Vec<Opened>>,
+    /// Files of which nothing in the layer takes the place: nobody could make them again.
+    kept: Rc<BTreeSet<FileId>>,
 }
 
 /// What came of an entry.
@@ -63,7 +65,14 @@ impl HeldLayer {
     /// Takes the root of a tree and that of its layer, both open.
     #[must_use]
     pub fn new(root: OwnedFd, upper: OwnedFd) -> Self {
-        Self { root, upper, open: BTreeMap::new(), opened: RefCell::default() }
+        let kept = Rc::default();
+        Self { root, upper, open: BTreeMap::new(), opened: RefCell::default(), kept }
+    }
+
+    /// The same, where these are never replaced in the layer.
+    #[must_use]
+    pub fn keeping(self, kept: BTreeSet<FileId>) -> Self {
+        Self { kept: Rc::new(kept), ..self }
     }
 
     /// Returns the root of the tree.
@@ -97,16 +106,19 @@ impl HeldLayer {
     /// two directories become one. What is closed to its owner is opened for the moment.
     ///
     /// # Errors
-    /// What keeps it in the tree: another mount on the way, no room for a copy.
+    /// What keeps it in the tree: another mount on the way, no room for a copy; `EXIST` where it would take the place of
+    /// what is kept.
     pub fn take(&mut self, fs: &dyn Fs, path: &Path, pace: Pace) -> Result<Taken> {
         let above = path.parent().ok_or(Errno::INVAL)?;
-        let mut taken = self.take_once(path, Moving { fs, pace, closed: Closed::Stay });
+        let kept = Rc::clone(&self.kept);
+        let moving = |closed| Moving { fs, pace, closed, kept: &kept };
+        let mut taken = self.take_once(path, moving(Closed::Stay));
         for _ in 0..TRIES {
             if taken != Err(Errno::ACCESS) {
                 break;
             }
             let _opened = [&self.root, &self.upper].map(|root| open_way(fs, root.as_fd(), above));
-            taken = self.take_once(path, Moving { fs, pace, closed: Closed::Open });
+            taken = self.take_once(path, moving(Closed::Open));
         }
         taken
     }
@@ -155,7 +167,7 @@ impl HeldLayer {
         // One that was taken meanwhile may be closed.
         let _opened = open_way(fs, self.upper.as_fd(), above);
         let to = self.way(fs, above)?;
-        remove_tree(fs, to.as_fd(), name).map_err(|left| left.errno)?;
+        clear(fs, &self.kept, At { dir: to.as_fd(), name })?;
         let status = fs.status_of(file.as_fd())?;
         let copy = fs.create_file(to.as_fd(), name)?;
         copy_bytes(fs, file.as_fd(), copy.as_fd(), status.size)?;
@@ -172,7 +184,7 @@ impl HeldLayer {
                 Err(Errno::NOENT) => make_directory(fs, at.as_fd(), name)?,
                 // Something else was taken from there before.
                 Err(Errno::NOTDIR | Errno::LOOP) => {
-                    remove_tree(fs, at.as_fd(), name).map_err(|left| left.errno)?;
+                    clear(fs, &self.kept, At { dir: at.as_fd(), name })?;
                     make_directory(fs, at.as_fd(), name)?
                 }
                 opened => opened?,

@@ -1,13 +1,42 @@
 //! How an entry gets from the tree to the layer.
 
+use std::collections::BTreeSet;
 use std::os::fd::AsFd;
 
 use super::COPIED_AT_ONCE;
 use super::{Pace, Taken};
-use crate::fs::{At, Errno, Fs, Kind, Result};
+use crate::fs::{At, Errno, FileId, Fs, Kind, Result};
 use crate::opening::OpenedUp;
 use crate::sync::root::Closed;
 use crate::tree::{copy_tree, measure_tree, remove_tree};
+
+/// Removes what an entry takes the place of, unless that is, or holds, what is kept.
+pub(super) fn clear(fs: &dyn Fs, kept: &BTreeSet<FileId>, at: At<'_>) -> Result<()> {
+    if !kept.is_empty() && holds(fs, kept, at, 0)? {
+        return Err(Errno::EXIST);
+    }
+    remove_tree(fs, at.dir, at.name).map_err(|left| left.errno)
+}
+
+fn holds(fs: &dyn Fs, kept: &BTreeSet<FileId>, at: At<'_>, depth: usize) -> Result<bool> {
+    let found = match fs.status(at.dir, at.name) {
+        Err(Errno::NOENT) => return Ok(false),
+        found => found?,
+    };
+    if kept.contains(&found.id) || depth > DEPTH {
+        return Ok(true);
+    }
+    if found.kind != Kind::Directory {
+        return Ok(false);
+    }
+    let directory = fs.open_dir(at.dir, at.name)?;
+    for entry in fs.list(directory.as_fd(), usize::MAX)? {
+        if holds(fs, kept, At { dir: directory.as_fd(), name: &entry.name }, depth + 1)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
 
 /// The most directories one below the other in which two entries of one name are merged.
 const DEPTH: usize = 64;
@@ -19,6 +48,8 @@ pub(super) struct Moving<'a> {
     pub(super) pace: Pace,
     /// What becomes of directories whose bits keep their owner out, or from moving them.
     pub(super) closed: Closed,
+    /// What stays in the layer.
+    pub(super) kept: &'a BTreeSet<FileId>,
 }
 
 impl<'a> Moving<'a> {
@@ -32,7 +63,7 @@ impl<'a> Moving<'a> {
                 self.merge(from, to, depth)
             }
             Err(Errno::EXIST) => {
-                remove_tree(self.fs, to.dir, to.name).map_err(|left| left.errno)?;
+                clear(self.fs, self.kept, to)?;
                 self.rename(from, to).map(|()| Taken::Held)
             }
             Err(errno) => Err(errno),
@@ -88,7 +119,7 @@ impl<'a> Moving<'a> {
             if depth < DEPTH && self.are_directories(from, to) {
                 return self.merge(from, to, depth);
             }
-            remove_tree(fs, to.dir, to.name).map_err(|left| left.errno)?;
+            clear(fs, self.kept, to)?;
         }
         if self.pace == Pace::AtOnce && self.bytes(from)? > COPIED_AT_ONCE {
             return Ok(Taken::Later);

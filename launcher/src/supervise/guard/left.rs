@@ -15,6 +15,8 @@ use crate::sys;
 pub(super) struct Left {
     /// Those to which no other way can be made.
     fixed: BTreeSet<PathBuf>,
+    /// Those that the command does not see, with the directories that they are in: these may be moved.
+    hidden: BTreeMap<PathBuf, Option<FileId>>,
     /// Those at or below a name further down, and those that only the mount's root leads to.
     below: BTreeSet<PathBuf>,
     deep: BTreeMap<PathBuf, DeepName>,
@@ -23,23 +25,44 @@ pub(super) struct Left {
 }
 
 impl Left {
-    pub(super) fn of(guard: &Guard) -> Self {
-        let (names, hidden) = (&guard.names, &guard.hidden);
-        let hidden = hidden.iter().map(|name| name.path.clone());
+    /// Of a mount whose root is `root`.
+    pub(super) fn of(guard: &Guard, root: BorrowedFd<'_>) -> Self {
+        let names = &guard.names;
+        let mut above: BTreeMap<&Path, Option<FileId>> = BTreeMap::new();
+        let hidden = guard.hidden.iter().map(|name| {
+            let directory = name.path.parent().unwrap_or(Path::new(""));
+            let id = above.entry(directory).or_insert_with(|| id_above(root, &name.path));
+            (name.path.clone(), *id)
+        });
+        let hidden = hidden.collect();
         let deep = names.deep.iter().map(|name| (name.path.clone(), name.clone()));
         Self {
-            fixed: names.there.iter().cloned().chain(hidden).collect(),
+            fixed: names.there.iter().cloned().collect(),
+            hidden,
             below: names.below.iter().cloned().collect(),
             deep: deep.collect(),
             known: names.deep.iter().map(|name| (name.id, name.path.clone())).collect(),
         }
     }
 
+    /// Returns what the hidden names are.
+    pub(super) fn hidden(&self, root: BorrowedFd<'_>) -> BTreeSet<endow_vfs::fs::FileId> {
+        let found = self.hidden.keys().filter_map(|path| id(root, path));
+        found.map(|FileId { dev, ino, .. }| endow_vfs::fs::FileId { dev, ino }).collect()
+    }
+
     /// Whether a path, or a directory on the way to it, was there and still is.
     pub(super) fn has(&self, root: BorrowedFd<'_>, path: &Path) -> bool {
         path.ancestors().any(|above| self.fixed.contains(above))
+            || self.is_hidden(root, path)
             || self.is_in_place(root, path)
             || self.is_moved(root, path)
+    }
+
+    /// Whether it is, or is in, what was hidden there all the time.
+    fn is_hidden(&self, root: BorrowedFd<'_>, path: &Path) -> bool {
+        let hidden = path.ancestors().find_map(|above| self.hidden.get_key_value(above));
+        hidden.is_some_and(|(name, above)| id_above(root, name) == *above)
     }
 
     /// What covers a name can't be replaced in its directory, and that may have been moved.

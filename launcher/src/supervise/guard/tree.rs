@@ -169,14 +169,16 @@ impl Tree {
         let upper = OsFs.open_canonical(&run.join(&guard.layer.0).join(UPPER))?;
         let names = &guard.names;
         let roots = [guard.at.as_path(), guard.source.as_path()].map(Path::to_owned);
+        let left = Left::of(guard, root.as_fd());
+        let kept = left.hidden(root.as_fd());
         let tree = Self {
             number,
-            held: HeldLayer::new(root, upper),
+            held: HeldLayer::new(root, upper).keeping(kept),
             prefix: names.prefix.clone(),
             repositories: BTreeSet::new(),
             found: None,
             source: guard.source.as_path().to_owned(),
-            left: Left::of(guard),
+            left,
             roots: roots.into(),
             started,
             begun: (!names.whole).then_some(started),

@@ -8,34 +8,41 @@ mod way;
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use endow_policy::HostPath;
-use endow_vfs::fs::{At, Fs, OsFs};
-use endow_vfs::opening::OpenedUp;
+use endow_vfs::fs::{At, Fs, Open, OsFs};
+use endow_vfs::opening::{OpenedUp, open_way};
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
 
-use super::super::watch::Opened;
+use super::super::watch::{Opened, Watch};
 use super::{Name, Renewal};
 use crate::plan::step::{Cover, FileId, Renew};
 use crate::sys::identity;
-use search::search;
+use search::{search, search_taken};
 use way::Way;
-
-/// How often names are looked for that made way for others.
-const ROUNDS: usize = 16;
 
 /// Whether a pattern hides a path below the source of a mount; the last says whether what is called `.git` counts
 /// as git's, below which fewer patterns do: any can be made that by a later command.
-pub(super) type Hides<'a> = dyn Fn(&HostPath, &Path, bool) -> bool + 'a;
+pub(crate) type Hides<'a> = dyn Fn(&HostPath, &Path, bool) -> bool + 'a;
+
+/// What names are put back by.
+pub(crate) struct PutBack<'a> {
+    /// What patterns say.
+    pub(crate) hides: &'a Hides<'a>,
+    /// The directory of the run, its real path: what was taken away may be in it.
+    pub(crate) run: PathBuf,
+    /// Whether nothing is looked at any more: only those are put back that were taken away, and nothing makes way.
+    pub(crate) is_last: bool,
+}
 
 /// A hidden name that was moved to where nothing hides it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Moved {
     /// Its number in the plan.
     pub(crate) number: usize,
-    /// Where it was moved, in the view.
+    /// Where it was moved, in the view; the mount where that is too deep to be told, or unknown.
     pub(crate) to: PathBuf,
     /// What became of it.
     pub(crate) back: Result<Back, Errno>,
@@ -44,7 +51,7 @@ pub(crate) struct Moved {
 /// How a name came back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Back {
-    /// Its place was free.
+    /// Its place was free, or held another hidden name, which is put back as well.
     Free,
     /// What stood in the way is there now, in the view.
     For(PathBuf),
@@ -58,20 +65,26 @@ struct Away<'a> {
     place: Option<Place>,
 }
 
-/// Where it is.
-struct Place {
-    directory: OpenedUp<'static>,
-    /// The path of the directory on the host.
-    path: PathBuf,
+/// Where it is. Nothing is held open for it: there may be more names than descriptors.
+enum Place {
+    /// In a directory that is watched, by its number.
+    Held(usize),
+    /// In this directory below the root of the mount.
+    Found(PathBuf),
+    /// In this one below the directory of the run.
+    Taken(PathBuf),
+    /// Perhaps where nobody can look.
+    Unknown,
 }
 
 impl Renewal {
-    /// Moves hidden names back that would be seen where they are now. Nothing may run inside any more.
-    pub(crate) fn put_back(&self, hides: &Hides<'_>) -> Vec<Moved> {
+    /// Moves hidden names back that would be seen where they are now. Nothing may run inside any more, and protected
+    /// names are still to be looked for: what makes way for a name may be one where it is put.
+    pub(crate) fn put_back(&self, rules: &PutBack<'_>) -> Vec<Moved> {
         let mut all = BTreeMap::new();
-        for _ in 0..ROUNDS {
-            let moved = self.put_back_once(hides);
-            let has_displaced = moved.iter().any(|it| matches!(it.back, Ok(Back::For(_))));
+        // Each time one more is where it was, at least.
+        for _ in 0..=self.names.len() {
+            let (moved, has_displaced) = self.put_back_once(rules);
             all.extend(moved.into_iter().map(|it| (it.number, it)));
             // What made way may be another hidden name.
             if !has_displaced {
@@ -81,65 +94,165 @@ impl Renewal {
         all.into_values().collect()
     }
 
-    fn put_back_once(&self, hides: &Hides<'_>) -> Vec<Moved> {
+    /// Whether a hidden name is elsewhere than it was.
+    pub(in crate::supervise) fn has_moved(&self) -> bool {
+        self.all_away().next().is_some()
+    }
+
+    fn all_away(&self) -> impl Iterator<Item = Away<'_>> {
         let names = self.names.iter().enumerate();
         let hidden = names.filter(|(_, name)| name.renew.cover == Cover::Hidden);
-        let mut away: Vec<Away<'_>> =
-            hidden.filter_map(|(number, name)| self.away(number, name)).collect();
-        away.retain(|it| hides(&it.renew.source, &it.renew.path, false));
-        search(&mut away);
-        away.iter().filter_map(|it| it.put_back(hides)).collect()
+        hidden.filter_map(|(number, name)| self.away(number, name))
+    }
+
+    fn put_back_once(&self, rules: &PutBack<'_>) -> (Vec<Moved>, bool) {
+        let is_hidden = |it: &Away<'_>| (rules.hides)(&it.renew.source, &it.renew.path, false);
+        let mut away: Vec<Away<'_>> = self.all_away().filter(is_hidden).collect();
+        if rules.is_last {
+            search_taken(&mut away, &rules.run);
+        } else {
+            search(&mut away);
+        }
+        let (mut all, mut has_displaced) = (Vec::new(), false);
+        for it in &away {
+            let Some((to, swapped)) = self.put_one_back(it, rules) else { continue };
+            has_displaced |= matches!(swapped, Ok(Swapped::WithHidden | Swapped::With(_)));
+            let back = swapped.map(|swapped| match swapped {
+                Swapped::No | Swapped::WithHidden => Back::Free,
+                Swapped::With(name) => Back::For(to.with_file_name(name)),
+            });
+            all.push(Moved { number: it.number, to, back });
+        }
+        (all, has_displaced)
     }
 
     /// Costs one call for a name that stands where it was, where its directory is held open.
-    fn away<'a>(&self, number: usize, name: &'a Name) -> Option<Away<'a>> {
+    fn away<'a>(&'a self, number: usize, name: &'a Name) -> Option<Away<'a>> {
         let (renew, id) = (&name.renew, name.seen?.id());
-        let away = |place| Some(Away { number, renew, id, place });
         let opened = self.watch.open(name.directory);
-        match &opened {
+        let place = match &opened {
             Ok(Opened::Held(held)) => {
-                let path = opened.as_ref().ok()?.path().ok()?;
-                if path == renew.directory()?.as_path() {
+                // One that is too deep has no path, and is not where it was either.
+                if opened.as_ref().ok()?.path().as_deref() == Ok(renew.directory()?.as_path()) {
                     return None;
                 }
-                let place = Place::held(*held, path);
-                away(place.filter(|it| is_in(it.directory.as_fd(), renew.name(), id)))
+                let is_there = is_in(opened_up(*held).ok()?.as_fd(), renew.name(), id);
+                is_there.then_some(Place::Held(name.directory))
             }
-            Ok(Opened::Own(directory)) if is_in(directory.as_fd(), renew.name(), id) => None,
-            Ok(Opened::Own(_)) | Err(_) => away(None),
-        }
+            Ok(Opened::Own(directory)) if is_in(directory.as_fd(), renew.name(), id) => {
+                return None;
+            }
+            Ok(Opened::Own(_)) | Err(_) => None,
+        };
+        Some(Away { number, renew, id, place })
     }
+
+    /// Returns where the name was and what came of it, where it was anywhere and is not hidden there.
+    fn put_one_back(
+        &self,
+        away: &Away<'_>,
+        rules: &PutBack<'_>,
+    ) -> Option<(PathBuf, Result<Swapped, Errno>)> {
+        let (renew, root) = (away.renew, OsFs.open_canonical(away.renew.source.as_path()).ok()?);
+        let at_home = at_home(&root, renew);
+        if at_home == Some(away.id) {
+            return None;
+        }
+        let mount = || renew.at.as_path().to_owned();
+        let place = match away.place.as_ref()?.open(&self.watch, (renew, &root), &rules.run) {
+            Ok(opened) => opened,
+            Err(errno) => return (!rules.is_last).then(|| (mount(), Err(errno))),
+        };
+        let is_held = place.path.as_ref().is_some_and(|path| path.starts_with(&rules.run));
+        if is_held != rules.is_last {
+            return None;
+        }
+        let mut to = mount();
+        if let Some(path) = place.path.as_ref().filter(|_| !is_held) {
+            let now = path.join(renew.name()?);
+            // Out of its mount no command moves anything: what stands elsewhere the host has moved.
+            let below = now.strip_prefix(renew.source.as_path()).ok()?;
+            // Nothing takes the place of a name that the command could not have replaced there.
+            if at_home.is_none() && (rules.hides)(&renew.source, below, true) {
+                return None;
+            }
+            to.push(below);
+        }
+        if is_held && at_home.is_some() {
+            return Some((to, Err(Errno::EXIST)));
+        }
+        let is_hidden = |id| self.names.iter().any(|it| it.is_hidden_as(id));
+        Some((to, away.move_back(place.directory.as_fd(), root, &is_hidden)))
+    }
+}
+
+impl Name {
+    fn is_hidden_as(&self, id: FileId) -> bool {
+        self.renew.cover == Cover::Hidden && self.seen.is_some_and(|seen| seen.id() == id)
+    }
+}
+
+/// The directory that a name is in.
+struct OpenPlace {
+    directory: OpenedUp<'static>,
+    /// Its path on the host, unless that is too long for the kernel to tell.
+    path: Option<PathBuf>,
+    /// What leads there and was closed.
+    _way: Vec<OpenedUp<'static>>,
 }
 
 impl Place {
-    /// Takes a directory as it is held; one that the command has closed to its owner is opened up.
-    fn held(held: BorrowedFd<'_>, path: PathBuf) -> Option<Self> {
-        let directory = fcntl_dupfd_cloexec(held, 0).ok()?;
-        Some(Self { directory: OpenedUp::of(&OsFs, directory).ok()?, path })
+    /// Opens it, up where the command has closed it to its owner.
+    fn open(
+        &self,
+        watch: &Watch,
+        (renew, root): (&Renew, &OwnedFd),
+        run: &Path,
+    ) -> Result<OpenPlace, Errno> {
+        match self {
+            Self::Held(number) => {
+                let held = watch.open(*number)?;
+                let path = match held.path() {
+                    Err(Errno::NAMETOOLONG) => None,
+                    path => Some(path?),
+                };
+                Ok(OpenPlace { directory: opened_up(held.as_fd())?, path, _way: Vec::new() })
+            }
+            Self::Found(above) => OpenPlace::below(root, (renew.source.as_path(), above)),
+            Self::Taken(above) => OpenPlace::below(&OsFs.open_canonical(run)?, (run, above)),
+            Self::Unknown => Err(Errno::NOENT),
+        }
     }
 }
 
-impl Away<'_> {
-    fn put_back(&self, hides: &Hides<'_>) -> Option<Moved> {
-        let (renew, place) = (self.renew, self.place.as_ref()?);
-        let now = place.path.join(renew.name()?);
-        // Out of its mount no command moves anything: what stands elsewhere the host has moved.
-        let below = now.strip_prefix(renew.source.as_path()).ok()?;
-        if hides(&renew.source, below, true) {
-            return None;
-        }
-        let to = renew.at.as_path().join(below);
-        let back = self.move_back(place.directory.as_fd()).map(|taken| match taken {
-            None => Back::Free,
-            Some(name) => Back::For(to.with_file_name(name)),
-        });
-        Some(Moved { number: self.number, to, back })
+impl OpenPlace {
+    fn below(root: &OwnedFd, (path, above): (&Path, &Path)) -> Result<Self, Errno> {
+        let _way = open_way(&OsFs, root.as_fd(), above);
+        let named = if above.as_os_str().is_empty() { Path::new(".") } else { above };
+        let directory = OsFs.open_below(root.as_fd(), named, Open::Handle)?;
+        let directory = OpenedUp::of(&OsFs, directory)?;
+        Ok(Self { directory, path: Some(path.join(above)), _way })
     }
+}
 
-    /// Returns the name by which what stood in the way is beside what it was taken for: nothing is lost.
-    fn move_back(&self, directory: BorrowedFd<'_>) -> Result<Option<OsString>, Errno> {
+/// What stood where a name goes.
+enum Swapped {
+    No,
+    /// Another hidden name; it has the place of the first now.
+    WithHidden,
+    /// Something of this name, in the directory where the first was.
+    With(OsString),
+}
+
+impl Away<'_> {
+    /// Nothing is lost: what stands in the way takes the place that the name had.
+    fn move_back(
+        &self,
+        directory: BorrowedFd<'_>,
+        root: OwnedFd,
+        is_hidden: &dyn Fn(FileId) -> bool,
+    ) -> Result<Swapped, Errno> {
         let name = self.renew.name().ok_or(Errno::INVAL)?;
-        let root = OsFs.open_canonical(self.renew.source.as_path())?;
         let mut way = Way::from(directory)?;
         let above = self.renew.path.parent().unwrap_or(Path::new(""));
         let moved = way.lead(root, above).and_then(|to| {
@@ -151,23 +264,43 @@ impl Away<'_> {
         if moved.is_err() {
             way.take_back();
         }
-        let is_swapped = moved?;
-        Ok(way.aside().or_else(|| is_swapped.then(|| name.to_owned())))
+        let other = moved?;
+        Ok(match (way.aside(), other) {
+            (Some(aside), _) => Swapped::With(aside),
+            (None, None) => Swapped::No,
+            (None, Some(id)) if is_hidden(id) => Swapped::WithHidden,
+            (None, Some(_)) => Swapped::With(name.to_owned()),
+        })
     }
 }
 
-/// Moves a name; returns whether another took its place, which stood where it is now.
-fn swap(from: At<'_>, to: At<'_>) -> Result<bool, Errno> {
+/// Moves a name; returns what took its place, which stood where it is now.
+fn swap(from: At<'_>, to: At<'_>) -> Result<Option<FileId>, Errno> {
     // A directory gets another parent, which is written into it.
     let _opened = [OpenedUp::at(&OsFs, from), OpenedUp::at(&OsFs, to)];
     match OsFs.rename_new(from, to) {
-        Err(Errno::EXIST) => OsFs.exchange(from, to).map(|()| true),
-        moved => moved.map(|()| false),
+        Err(Errno::EXIST) => {
+            OsFs.exchange(from, to)?;
+            identity_at(from.dir, from.name).ok_or(Errno::STALE).map(Some)
+        }
+        moved => moved.map(|()| None),
     }
+}
+
+fn opened_up(held: BorrowedFd<'_>) -> Result<OpenedUp<'static>, Errno> {
+    OpenedUp::of(&OsFs, fcntl_dupfd_cloexec(held, 0)?)
 }
 
 fn is_in(directory: BorrowedFd<'_>, name: Option<&OsStr>, id: FileId) -> bool {
     name.is_some_and(|name| identity_at(directory, name) == Some(id))
+}
+
+/// Returns what stands where a name was, by no link.
+fn at_home(root: &OwnedFd, renew: &Renew) -> Option<FileId> {
+    let above = renew.path.parent().filter(|above| !above.as_os_str().is_empty());
+    let above = above.unwrap_or(Path::new("."));
+    let directory = OsFs.open_below(root.as_fd(), above, Open::Handle).ok()?;
+    identity_at(directory.as_fd(), renew.name()?)
 }
 
 fn identity_at(at: BorrowedFd<'_>, path: &OsStr) -> Option<FileId> {

@@ -17,36 +17,87 @@ use crate::plan::step::FileId;
 /// Threads of a search.
 const THREADS: usize = 2;
 
-/// Looks for those that have no place yet.
+/// How often a mount is walked in which the command has closed directories to their owner.
+const WALKS: usize = 8;
+/// The most of these that are open at once.
+const OPEN_MAX: usize = 256;
+
+/// Looks for those that have no place yet. One that is not found is gone, unless there is where nobody can look.
 pub(super) fn search(away: &mut [Away<'_>]) {
-    let mut sought: BTreeMap<&HostPath, BTreeMap<FileId, &mut Away<'_>>> = BTreeMap::new();
+    let mut sought: BTreeMap<&HostPath, BTreeMap<FileId, Vec<&mut Away<'_>>>> = BTreeMap::new();
     for it in away.iter_mut().filter(|it| it.place.is_none()) {
-        sought.entry(&it.renew.source).or_default().insert(it.id, it);
+        sought.entry(&it.renew.source).or_default().entry(it.id).or_default().push(it);
     }
     for (source, mut away) in sought {
-        let Ok(root) = OsFs.open_canonical(source.as_path()) else { continue };
-        for (path, id) in found(root.as_fd(), &away) {
-            let above = path.parent().unwrap_or(Path::new(""));
-            let named = if above.as_os_str().is_empty() { Path::new(".") } else { above };
-            let opened = OsFs.open_below(root.as_fd(), named, Open::Handle);
-            let opened = opened.and_then(|directory| OpenedUp::of(&OsFs, directory));
-            if let (Ok(directory), Some(it)) = (opened, away.get_mut(&id)) {
-                it.place = Some(Place { directory, path: source.as_path().join(above) });
-            }
+        let found = OsFs.open_canonical(source.as_path()).map(|root| found(root.as_fd(), &away));
+        let (found, is_whole) = found.unwrap_or_default();
+        place(found, &mut away, Place::Found);
+        let left = away.into_values().flatten().filter(|it| it.place.is_none() && !is_whole);
+        left.for_each(|it| it.place = Some(Place::Unknown));
+    }
+}
+
+/// Looks for all in what was taken out of the mounts.
+pub(super) fn search_taken(away: &mut [Away<'_>], run: &Path) {
+    let mut sought: SoughtBy<'_, '_> = BTreeMap::new();
+    for it in away.iter_mut() {
+        it.place = None;
+        sought.entry(it.id).or_default().push(it);
+    }
+    if let (false, Ok(root)) = (sought.is_empty(), OsFs.open_canonical(run)) {
+        let (found, _) = found(root.as_fd(), &sought);
+        place(found, &mut sought, Place::Taken);
+    }
+}
+
+fn place(
+    found: Vec<(PathBuf, FileId)>,
+    sought: &mut SoughtBy<'_, '_>,
+    place: fn(PathBuf) -> Place,
+) {
+    for (path, id) in found {
+        // Each of several names of one file has a place of its own.
+        let all = sought.get_mut(&id).into_iter().flatten();
+        let mut same = all.filter(|it| it.place.is_none() && it.renew.name() == path.file_name());
+        if let Some(it) = same.next() {
+            it.place = Some(place(path.parent().unwrap_or(Path::new("")).to_owned()));
         }
     }
 }
 
-fn found(root: BorrowedFd<'_>, away: &BTreeMap<FileId, &mut Away<'_>>) -> Vec<(PathBuf, FileId)> {
-    let names = away.values().filter_map(|it| Some(it.renew.name()?.as_bytes().to_vec()));
+type SoughtBy<'s, 'a> = BTreeMap<FileId, Vec<&'s mut Away<'a>>>;
+
+/// Returns also whether all could be looked at.
+fn found(root: BorrowedFd<'_>, away: &SoughtBy<'_, '_>) -> (Vec<(PathBuf, FileId)>, bool) {
+    let names = away.values().flatten();
+    let names = names.filter_map(|it| Some(it.renew.name()?.as_bytes().to_vec()));
     let rules = Sought { root, names: names.collect(), ids: away.keys().copied().collect() };
     let options = WalkOptions { threads: THREADS, ..WalkOptions::default() };
-    let Ok(walked) = walk(root, &rules, &options) else { return Vec::new() };
+    let (mut opened, mut last) = (Vec::new(), None);
+    for _ in 0..WALKS {
+        let Ok(walked) = walk(root, &rules, &options) else { break };
+        let before = opened.len();
+        let room = OPEN_MAX.saturating_sub(before);
+        opened.extend(walked.errors.iter().take(room).filter_map(|it| open_up(root, &it.path)));
+        last = Some(walked);
+        if opened.len() == before {
+            break;
+        }
+    }
+    let Some(walked) = last else { return (Vec::new(), false) };
+    let is_whole = walked.errors.is_empty();
     let known = walked.hidden.into_iter().filter_map(|name| {
         let id = rules.sought(name.path.as_os_str().as_bytes())?;
         Some((name.path, id))
     });
-    known.collect()
+    (known.collect(), is_whole)
+}
+
+/// Opens up a directory that the command has closed to its owner.
+fn open_up(root: BorrowedFd<'_>, path: &Path) -> Option<OpenedUp<'static>> {
+    let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+    let directory = OsFs.open_below(root, path, Open::Handle).ok()?;
+    OpenedUp::of(&OsFs, directory).ok().filter(OpenedUp::was_closed)
 }
 
 /// Finds files by what they are; their last names are as they were.

@@ -20,8 +20,19 @@ pub(super) struct Way<'a> {
     /// Those that are open for a while.
     opened: Vec<OpenedUp<'static>>,
     /// What stood in the way, and where.
-    aside: Option<(OwnedFd, OsString)>,
+    aside: Option<Aside>,
 }
+
+/// What was put aside.
+struct Aside {
+    /// The directory it was in.
+    above: OwnedFd,
+    was: OsString,
+    is: OsString,
+}
+
+/// How many names are tried for what is put aside.
+const NAMES: usize = 100;
 
 impl<'a> Way<'a> {
     pub(super) fn from(from: BorrowedFd<'a>) -> Result<Self, Errno> {
@@ -48,7 +59,7 @@ impl<'a> Way<'a> {
 
     /// Returns the name of what stood in the way; it is where the name was.
     pub(super) fn aside(&self) -> Option<OsString> {
-        self.aside.as_ref().map(|(_, name)| name.clone())
+        self.aside.as_ref().map(|aside| aside.is.clone())
     }
 
     /// Leaves all as it was.
@@ -57,10 +68,10 @@ impl<'a> Way<'a> {
             // One that holds something by now stays.
             let _ = OsFs.remove_dir(above.as_fd(), name);
         }
-        if let Some((above, name)) = &self.aside {
+        if let Some(Aside { above, was, is }) = &self.aside {
             // Where something else stands there by now, it stays where it is.
-            let from = At { dir: self.from, name };
-            let _ = OsFs.rename_new(from, At { dir: above.as_fd(), name });
+            let from = At { dir: self.from, name: is };
+            let _ = OsFs.rename_new(from, At { dir: above.as_fd(), name: was });
         }
     }
 
@@ -76,7 +87,11 @@ impl<'a> Way<'a> {
     fn make(&mut self, above: &OwnedFd, name: &OsStr) -> Result<OwnedFd, Errno> {
         OsFs.make_dir(above.as_fd(), name, 0o700)?;
         self.made.push((fcntl_dupfd_cloexec(above, 0)?, name.to_owned()));
-        let made = open(above, name)?;
+        let made = OsFs.open_below(above.as_fd(), Path::new(name), Open::List)?;
+        if !is_new(&made)? {
+            // Somebody has put another one in its place.
+            return Err(Errno::STALE);
+        }
         let itself = At { dir: made.as_fd(), name: OsStr::new("") };
         OsFs.set_mode_at(itself, (self.model.mode & 0o777) | 0o300)?;
         if geteuid().is_root() {
@@ -93,10 +108,29 @@ impl<'a> Way<'a> {
             return Err(Errno::LOOP);
         }
         let above = fcntl_dupfd_cloexec(at, 0)?;
-        OsFs.rename_new(At { dir: at.as_fd(), name }, At { dir: self.from, name })?;
-        self.aside = Some((above, name.to_owned()));
-        Ok(())
+        for number in 0..NAMES {
+            let mut to = name.to_owned();
+            if number > 0 {
+                to.push(format!(".{number}"));
+            }
+            match OsFs.rename_new(At { dir: at.as_fd(), name }, At { dir: self.from, name: &to }) {
+                Err(Errno::EXIST) => {}
+                moved => {
+                    moved?;
+                    self.aside = Some(Aside { above, was: name.to_owned(), is: to });
+                    return Ok(());
+                }
+            }
+        }
+        Err(Errno::EXIST)
     }
+}
+
+/// Whether a directory is as this process makes them: its own, for nobody else, and empty.
+fn is_new(directory: &OwnedFd) -> Result<bool, Errno> {
+    let found = OsFs.status_of(directory.as_fd())?;
+    let is_own = found.uid == geteuid().as_raw() && found.mode & 0o77 == 0;
+    Ok(is_own && OsFs.list(directory.as_fd(), 1)?.is_empty())
 }
 
 fn open(at: &OwnedFd, name: &OsStr) -> Result<OwnedFd, Errno> {
