@@ -3,6 +3,7 @@
 mod bazel;
 mod buildbox_run;
 mod linux_sandbox;
+mod output_base;
 
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;

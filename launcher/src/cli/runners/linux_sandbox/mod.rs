@@ -3,6 +3,7 @@
 mod homes;
 mod options;
 mod roots;
+mod server;
 mod statistics;
 mod view;
 

@@ -9,7 +9,7 @@ use rustix::fs::{Access as Wanted, access};
 
 use super::homes::Homes;
 use super::options::Options;
-use super::roots;
+use super::{roots, server};
 use crate::cli::args::{Amendment, CommandLine, OtherSandbox, PolicyArgs, RunArgs};
 use crate::cli::error::{CommandError, Kind};
 
@@ -77,16 +77,32 @@ fn shown(options: &Options, directory: &Path) -> Result<BTreeMap<PathBuf, Shown>
     shown.retain(|place, _| !homes.has(place));
     shown.extend(homes.others().map(|home| (home, Shown::Memory)));
     let asked = asked(options, directory)?;
-    // Names and links where a command may write can be those of an earlier one: nothing is read from them.
-    let is_writable = |path: &Path| {
-        let above = path.ancestors().find_map(|above| asked.get(above));
-        matches!(above, Some(Shown::Writable | Shown::Memory))
-    };
-    let mut roots = roots::of(directory, &is_writable);
-    roots.retain(|root| !is_writable(root) && !homes.has(root));
+    let is_writable = writable(&asked);
+    let base = server::output_base();
+    let mut roots = base.map(|base| roots::of(&base, &is_writable)).unwrap_or_default();
+    roots.retain(|root| !is_writable(root) && !homes.has(root) && !homes.has(&resolved(root)));
     shown.extend(roots.into_iter().map(fixed));
     shown.extend(asked);
     Ok(shown)
+}
+
+/// Returns what says whether a command can change what stands at a path. Links are followed, in what is asked for, too:
+/// two names may lead to one directory.
+fn writable(asked: &BTreeMap<PathBuf, Shown>) -> impl Fn(&Path) -> bool + use<> {
+    let mut places: BTreeMap<PathBuf, bool> = BTreeMap::new();
+    for (place, shown) in asked {
+        let is_writable = matches!(shown, Shown::Writable | Shown::Memory);
+        *places.entry(resolved(place)).or_default() |= is_writable;
+    }
+    move |path| {
+        let path = resolved(path);
+        path.ancestors().find_map(|above| places.get(above).copied()).unwrap_or_default()
+    }
+}
+
+/// Returns a path without links; that of nothing stays what it is.
+fn resolved(path: &Path) -> PathBuf {
+    fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 
 /// Returns what the options say. At one place memory goes before what can be written, as it does for Bazel's own
