@@ -105,6 +105,28 @@ fn action_leaves_what_it_was_asked_for() {
     assert_eq!(files, format!("exit 0\nstdout ''\nstderr ''\n{both}"));
 }
 
+/// A result would be taken for all that the command left.
+#[test]
+fn output_that_can_not_be_kept_fails_the_action() {
+    let Some(server) = Server::start() else { return };
+    let run = |script: &str| {
+        let outputs = json!(["dir"]);
+        let script = format!("mkdir dir; echo a >dir/a; {script}");
+        server.run(
+            &json!({ "arguments": ["/bin/sh", "-c", script], "outputs": outputs, "directory": "work" }),
+            &[],
+        )
+    };
+    let (said, told) = run(r#"echo b >"$(printf '\377')""#);
+    assert!(said.code == 0 && told.contains("directory dir"), "none of the outputs: {said:?}");
+    let (said, told) = run(r#"echo b >"dir/b$(printf '\377')""#);
+    assert!(said.fails(1).contains("its name is no UTF-8"), "{said:?}");
+    assert_eq!(told, "");
+    let (said, told) = run(r#"echo b >"dir/b$(printf '\377')"; exit 3"#);
+    assert!(said.code == 0 && said.stderr.contains("work/dir/b"), "{said:?}");
+    assert!(told.starts_with("exit 3\n") && told.contains(" a=a\n"), "{told}");
+}
+
 #[test]
 fn root_itself_may_be_an_output() {
     let Some(server) = Server::start() else { return };

@@ -59,9 +59,7 @@ pub(super) fn execute(
     let performer = Performer::at(setting, &surroundings.dirs);
     let done = performer.perform_one(&order, &store, streams);
     let done = done.or_else(|error| not_executed(error, &root, output))?;
-    for (path, why) in &done.refused {
-        output.warning(&format!("left out of the outputs: {path} ({why})"));
-    }
+    all_kept(&done, output)?;
     let publishing = publish()?;
     let end = end(&done, partial, [start, now()], options, &publishing)?;
     let tree: Digest = parsed(&done.tree)?;
@@ -143,6 +141,21 @@ fn not_executed(error: CommandError, root: &Digest, output: &Output) -> Result<D
         no_keyring: false,
         took_ms: 0,
     })
+}
+
+/// Fails where something of the outputs can't be kept: the result would be taken for all that was left. A command that
+/// failed has one all the same, of what there is.
+fn all_kept(done: &Done, output: &Output) -> Result<(), CommandError> {
+    let Some((path, why)) = done.refused.first() else { return Ok(()) };
+    let mut error = CommandError::new(Kind::Setup, "can't keep an output").about(path).cause(why);
+    if let Some(more) = done.refused.len().checked_sub(1).filter(|more| *more > 0) {
+        error = error.hint(format!("nor can {more} more be kept"));
+    }
+    if matches!(done.end, End::Exited(0)) {
+        return Err(error);
+    }
+    let _ = output.failure(&error);
+    Ok(())
 }
 
 fn end(
