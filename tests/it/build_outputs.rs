@@ -41,6 +41,24 @@ fn output_that_no_tree_can_hold_fails_its_action() {
     assert_eq!(project.read("out/sub/file"), "made\n");
 }
 
+/// Whether an output is a directory is no part of what a command is known by.
+#[test]
+fn result_of_another_kind_is_not_taken_from_the_cache() {
+    for (kept, asked, script, why) in [
+        ("out/", "out", "mkdir out; echo made >out/file", "out is a directory"),
+        ("out", "out/", "echo made >out", "out is no directory"),
+    ] {
+        let project = Project::new("");
+        let said = built(&project, asked, script);
+        assert!(said.fails(1).contains(why), "control: {said:?}");
+        for _ in 0..2 {
+            built(&project, kept, script).ok();
+            let said = built(&project, asked, script);
+            assert!(said.fails(1).contains(why), "{said:?}");
+        }
+    }
+}
+
 #[test]
 fn output_that_is_a_link_out_by_way_of_another_fails_its_action() {
     let project = Project::new("");

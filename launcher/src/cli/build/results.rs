@@ -7,6 +7,7 @@ use endow_vfs::action::{ActionCache, ActionResult};
 use endow_vfs::cas::{Digest, Publishing};
 
 use super::collect::is_whole;
+use super::outcome;
 use super::remote::Remote;
 use crate::cli::args::BuildArgs;
 use crate::cli::commands::cas::failed;
@@ -54,7 +55,8 @@ impl<'s> Results<'s> {
         Self { own, remote, store, output, finds, keeps, is_of_host, noted, looked }
     }
 
-    /// Looks a result up in the user's own cache; one that is damaged, or of which something is missing, is none.
+    /// Looks a result up in the user's own cache; one that is damaged, or of which something is missing, is none. Nor
+    /// is one of other outputs: whether one is a directory is no part of what the command is known by.
     pub(super) fn find(&self, action: &Action, digest: &Digest) -> Option<ActionResult> {
         if !self.looks_up(action) {
             return None;
@@ -66,7 +68,8 @@ impl<'s> Results<'s> {
                 return None;
             }
         };
-        is_whole(&result, self.store).then_some(result)
+        let is_of = outcome::is_of(action, &result);
+        (is_of && is_whole(&result, self.store)).then_some(result)
     }
 
     /// Whether any are shared.
