@@ -166,6 +166,19 @@ fn run_watched(
     let (ended, run_time) = (ended.first().copied().ok_or(SpawnError::Killed)?, spawned.elapsed());
     let ended = if prepared.ran_out_of_memory() { ended.out_of_memory() } else { ended };
     let [supervised] = set;
+    let left = end_live(supervised, (planned, prepared, since), notify);
+    // Live mounts were looked through for the last time: what changes from now on is not the run's.
+    drop(recorder);
+    Ok(ran(plan, left, (ended, spawned - start, run_time), notify))
+}
+
+/// Does what is still to be done in live mounts. What makes way for hidden names is looked at after that, as all that the
+/// command has left.
+fn end_live(
+    supervised: Supervised<'_>,
+    (planned, prepared, since): (&Planned, &Prepared, SystemTime),
+    notify: &mut dyn FnMut(Notice),
+) -> Left {
     let denied = OnceCell::new();
     let hides = |source: &HostPath, path: &Path, is_git: bool| {
         let denied = denied.get_or_init(|| DeniedNames::new(&planned.found.policy));
@@ -173,7 +186,6 @@ fn run_watched(
     };
     let directory = prepared.directory();
     let run = directory.canonicalize().unwrap_or(directory);
-    // What makes way for hidden names is looked at after that, as all that the command has left.
     let mut rules = PutBack { hides: &hides, run, is_last: false };
     supervised.put_back(&rules).into_iter().for_each(|moved| notify(Notice::Moved(moved)));
     let left = supervised.into_parts();
@@ -183,9 +195,7 @@ fn run_watched(
     rules.is_last = true;
     let held = left.renewal.iter().flat_map(|renewal| renewal.put_back(&rules));
     held.for_each(|moved| notify(Notice::Moved(moved)));
-    // Live mounts were looked through for the last time: what changes from now on is not the run's.
-    drop(recorder);
-    Ok(ran(plan, left, (ended, spawned - start, run_time), notify))
+    left
 }
 
 /// Prepares the network, with the secrets that are added to what goes out.

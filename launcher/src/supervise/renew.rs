@@ -19,7 +19,7 @@ use super::event::Notice;
 use super::seen::Seen;
 use super::watch::{Opened, Watch};
 use crate::apply::Sandbox;
-use crate::plan::step::{Cover, Renew};
+use crate::plan::step::{Cover, FileId, Renew};
 use crate::sys::signal::Arrived;
 pub(crate) use moved::{Back, Moved, PutBack};
 
@@ -44,6 +44,8 @@ struct Name {
     directory: usize,
     /// What was covered last.
     seen: Option<Seen>,
+    /// What was there when the run began.
+    first: Option<FileId>,
     /// It was told that it can't be covered.
     is_told: bool,
 }
@@ -76,7 +78,8 @@ impl Renewal {
         let look = |renew: &Renew| {
             let directory = paths.binary_search(&renew.directory()?).ok()?;
             let seen = Seen::look(watch.open(directory).ok()?.as_fd(), renew.name()?);
-            Some(Name { renew: renew.clone(), directory, seen, is_told: false })
+            let first = seen.map(Seen::id);
+            Some(Name { renew: renew.clone(), directory, seen, first, is_told: false })
         };
         let names = names.iter().filter_map(look).collect();
         Ok(Some(Self { watch, names, covers, relieved: false }))

@@ -105,12 +105,27 @@ impl Renewal {
         hidden.filter_map(|(number, name)| self.away(number, name))
     }
 
+    /// Names that may have been taken away, also where the command has made others in their place since.
+    fn all_taken(&self) -> impl Iterator<Item = Away<'_>> {
+        let names = self.names.iter().enumerate();
+        let hidden = names.filter(|(_, name)| name.renew.cover == Cover::Hidden);
+        let all = hidden.filter_map(|(number, Name { renew, first, .. })| {
+            Some(Away { number, renew, id: (*first)?, place: None })
+        });
+        all.filter(|it| {
+            let root = OsFs.open_canonical(it.renew.source.as_path());
+            root.is_ok_and(|root| at_home(&root, it.renew) != Some(it.id))
+        })
+    }
+
     fn put_back_once(&self, rules: &PutBack<'_>) -> (Vec<Moved>, bool) {
         let is_hidden = |it: &Away<'_>| (rules.hides)(&it.renew.source, &it.renew.path, false);
-        let mut away: Vec<Away<'_>> = self.all_away().filter(is_hidden).collect();
+        let mut away: Vec<Away<'_>>;
         if rules.is_last {
+            away = self.all_taken().filter(is_hidden).collect();
             search_taken(&mut away, &rules.run);
         } else {
+            away = self.all_away().filter(is_hidden).collect();
             search(&mut away);
         }
         let (mut all, mut has_displaced) = (Vec::new(), false);
@@ -227,11 +242,11 @@ impl Place {
 
 impl OpenPlace {
     fn below(root: &OwnedFd, (path, above): (&Path, &Path)) -> Result<Self, Errno> {
-        let _way = open_way(&OsFs, root.as_fd(), above);
+        let way = open_way(&OsFs, root.as_fd(), above);
         let named = if above.as_os_str().is_empty() { Path::new(".") } else { above };
         let directory = OsFs.open_below(root.as_fd(), named, Open::Handle)?;
         let directory = OpenedUp::of(&OsFs, directory)?;
-        Ok(Self { directory, path: Some(path.join(above)), _way })
+        Ok(Self { directory, path: Some(path.join(above)), _way: way })
     }
 }
 

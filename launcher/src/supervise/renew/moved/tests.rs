@@ -190,7 +190,7 @@ fn names_of_very_many_directories_that_were_closed_go_back() {
     fs::create_dir(tree.root().join("vendor")).expect("made");
     tree.rename("all", "vendor/all");
     for closed in ["vendor/all/d7", "vendor/all"] {
-        fs::set_permissions(tree.root().join(closed), Permissions::from_mode(0)).expect("chmod");
+        fs::set_permissions(tree.root().join(closed), Permissions::from_mode(0o0)).expect("chmod");
     }
     let moved = put_back(&watched, &hides);
     assert!(moved.len() == 300 && moved.iter().all(|it| it.back == Ok(Back::Free)), "{moved:?}");

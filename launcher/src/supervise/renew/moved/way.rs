@@ -129,7 +129,7 @@ impl<'a> Way<'a> {
 /// Whether a directory is as this process makes them: its own, for nobody else, and empty.
 fn is_new(directory: &OwnedFd) -> Result<bool, Errno> {
     let found = OsFs.status_of(directory.as_fd())?;
-    let is_own = found.uid == geteuid().as_raw() && found.mode & 0o77 == 0;
+    let is_own = found.uid == geteuid().as_raw() && found.mode & 0o777 & !0o700 == 0;
     Ok(is_own && OsFs.list(directory.as_fd(), 1)?.is_empty())
 }
 
