@@ -204,3 +204,13 @@ fn name_that_was_taken_away_is_never_lost() {
         assert!(!is_read(&world), "{again}");
     }
 }
+
+/// What is in a hidden directory is the user's, wherever that is moved.
+#[test]
+fn protected_names_in_a_hidden_directory_stay_in_it() {
+    let world = World::new();
+    world.write("home/project/app/secrets/.envrc", SECRET);
+    let moved = world.run(&["run", "--workspace", "rw", "--deny", "secrets"], "mv app app2");
+    assert_eq!((moved.code, moved.stderr.as_str()), (0, ""));
+    assert_eq!(fs::read_to_string(here(&world, "app2/secrets/.envrc")).expect("there"), SECRET);
+}

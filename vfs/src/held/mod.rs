@@ -18,7 +18,7 @@ use std::rc::Rc;
 use crate::fs::{At, Errno, FileId, Fs, Kind, Open, Result, Status, copy_bytes};
 use crate::opening::open_way;
 use crate::sync::root::{Closed, Opened, Root};
-use moving::{Moving, clear};
+use moving::{Moving, clear, holds};
 
 /// The most bytes that are copied while a command runs, where a layer is on another file system.
 pub const COPIED_AT_ONCE: u64 = 64 << 20;
@@ -137,6 +137,8 @@ impl HeldLayer {
         let (from, to) = (At { dir: from.as_fd(), name }, At { dir: to.as_fd(), name });
         let moved = moving.entry(from, to, 0);
         let taken = match moved {
+            // A copy would be another file, of which nobody knew what it is.
+            Err(Errno::XDEV) if holds(fs, &self.kept, from)? => return Err(Errno::XDEV),
             Err(Errno::XDEV) => match keep_open(&mut self.open, moving, from, path)? {
                 Some(taken) => taken,
                 None => moving.copy(from, to, 0)?,

@@ -12,13 +12,18 @@ use crate::tree::{copy_tree, measure_tree, remove_tree};
 
 /// Removes what an entry takes the place of, unless that is, or holds, what is kept.
 pub(super) fn clear(fs: &dyn Fs, kept: &BTreeSet<FileId>, at: At<'_>) -> Result<()> {
-    if !kept.is_empty() && holds(fs, kept, at, 0)? {
+    if holds(fs, kept, at)? {
         return Err(Errno::EXIST);
     }
     remove_tree(fs, at.dir, at.name).map_err(|left| left.errno)
 }
 
-fn holds(fs: &dyn Fs, kept: &BTreeSet<FileId>, at: At<'_>, depth: usize) -> Result<bool> {
+/// Whether an entry is, or holds, what is kept.
+pub(super) fn holds(fs: &dyn Fs, kept: &BTreeSet<FileId>, at: At<'_>) -> Result<bool> {
+    if kept.is_empty() { Ok(false) } else { holds_below(fs, kept, at, 0) }
+}
+
+fn holds_below(fs: &dyn Fs, kept: &BTreeSet<FileId>, at: At<'_>, depth: usize) -> Result<bool> {
     let found = match fs.status(at.dir, at.name) {
         Err(Errno::NOENT) => return Ok(false),
         found => found?,
@@ -29,9 +34,11 @@ fn holds(fs: &dyn Fs, kept: &BTreeSet<FileId>, at: At<'_>, depth: usize) -> Resu
     if found.kind != Kind::Directory {
         return Ok(false);
     }
+    let _opened = OpenedUp::at(fs, at);
     let directory = fs.open_dir(at.dir, at.name)?;
     for entry in fs.list(directory.as_fd(), usize::MAX)? {
-        if holds(fs, kept, At { dir: directory.as_fd(), name: &entry.name }, depth + 1)? {
+        let below = At { dir: directory.as_fd(), name: &entry.name };
+        if holds_below(fs, kept, below, depth + 1)? {
             return Ok(true);
         }
     }

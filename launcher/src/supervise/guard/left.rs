@@ -17,6 +17,8 @@ pub(super) struct Left {
     fixed: BTreeSet<PathBuf>,
     /// Those that the command does not see, with the directories that they are in: these may be moved.
     hidden: BTreeMap<PathBuf, Option<FileId>>,
+    /// What these are: what covers them goes along wherever they are moved, and the command makes nothing in them.
+    covered: BTreeSet<FileId>,
     /// Those at or below a name further down, and those that only the mount's root leads to.
     below: BTreeSet<PathBuf>,
     deep: BTreeMap<PathBuf, DeepName>,
@@ -35,10 +37,12 @@ impl Left {
             (name.path.clone(), *id)
         });
         let hidden = hidden.collect();
+        let covered = guard.hidden.iter().filter_map(|name| id(root, &name.path)).collect();
         let deep = names.deep.iter().map(|name| (name.path.clone(), name.clone()));
         Self {
             fixed: names.there.iter().cloned().collect(),
             hidden,
+            covered,
             below: names.below.iter().cloned().collect(),
             deep: deep.collect(),
             known: names.deep.iter().map(|name| (name.id, name.path.clone())).collect(),
@@ -46,15 +50,16 @@ impl Left {
     }
 
     /// Returns what the hidden names are.
-    pub(super) fn hidden(&self, root: BorrowedFd<'_>) -> BTreeSet<endow_vfs::fs::FileId> {
-        let found = self.hidden.keys().filter_map(|path| id(root, path));
-        found.map(|FileId { dev, ino, .. }| endow_vfs::fs::FileId { dev, ino }).collect()
+    pub(super) fn hidden(&self) -> BTreeSet<endow_vfs::fs::FileId> {
+        let covered = self.covered.iter();
+        covered.map(|&FileId { dev, ino, .. }| endow_vfs::fs::FileId { dev, ino }).collect()
     }
 
     /// Whether a path, or a directory on the way to it, was there and still is.
     pub(super) fn has(&self, root: BorrowedFd<'_>, path: &Path) -> bool {
         path.ancestors().any(|above| self.fixed.contains(above))
             || self.is_hidden(root, path)
+            || self.is_covered(root, path)
             || self.is_in_place(root, path)
             || self.is_moved(root, path)
     }
@@ -63,6 +68,12 @@ impl Left {
     fn is_hidden(&self, root: BorrowedFd<'_>, path: &Path) -> bool {
         let hidden = path.ancestors().find_map(|above| self.hidden.get_key_value(above));
         hidden.is_some_and(|(name, above)| id_above(root, name) == *above)
+    }
+
+    fn is_covered(&self, root: BorrowedFd<'_>, path: &Path) -> bool {
+        let mut above = path.ancestors().filter(|above| !above.as_os_str().is_empty());
+        !self.covered.is_empty()
+            && above.any(|above| id(root, above).is_some_and(|id| self.covered.contains(&id)))
     }
 
     /// What covers a name can't be replaced in its directory, and that may have been moved.

@@ -170,7 +170,7 @@ impl Tree {
         let names = &guard.names;
         let roots = [guard.at.as_path(), guard.source.as_path()].map(Path::to_owned);
         let left = Left::of(guard, root.as_fd());
-        let kept = left.hidden(root.as_fd());
+        let kept = left.hidden();
         let tree = Self {
             number,
             held: HeldLayer::new(root, upper).keeping(kept),

@@ -17,7 +17,7 @@ use endow_vfs::opening::{OpenedUp, open_way};
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
 
 use super::super::watch::{Opened, Watch};
-use super::{Name, Renewal};
+use super::{Name, Renewal, Seen};
 use crate::plan::step::{Cover, FileId, Renew};
 use crate::sys::identity;
 use search::{search, search_taken};
@@ -91,7 +91,17 @@ impl Renewal {
                 break;
             }
         }
+        // One that could not go back may have made way for another since, and be back by that.
+        all.retain(|number, it| it.back.is_ok() || !self.is_at_home(*number));
         all.into_values().collect()
+    }
+
+    fn is_at_home(&self, number: usize) -> bool {
+        let id = |name: &Name| {
+            let root = OsFs.open_canonical(name.renew.source.as_path()).ok()?;
+            Some(at_home(&root, &name.renew)? == name.seen?.id())
+        };
+        self.names.get(number).and_then(id).unwrap_or(false)
     }
 
     /// Whether a hidden name is elsewhere than it was.
@@ -109,13 +119,16 @@ impl Renewal {
     fn all_taken(&self) -> impl Iterator<Item = Away<'_>> {
         let names = self.names.iter().enumerate();
         let hidden = names.filter(|(_, name)| name.renew.cover == Cover::Hidden);
-        let all = hidden.filter_map(|(number, Name { renew, first, .. })| {
-            Some(Away { number, renew, id: (*first)?, place: None })
+        let all = hidden.filter_map(|(number, name)| {
+            let root = OsFs.open_canonical(name.renew.source.as_path()).ok()?;
+            let (home, seen) = (at_home(&root, &name.renew), name.seen.map(Seen::id));
+            // The host may have replaced it since.
+            let ids = [seen, name.first.filter(|first| seen != Some(*first))];
+            let is_home = home.is_some() && ids.contains(&home);
+            let away = move |id| Away { number, renew: &name.renew, id, place: None };
+            (!is_home).then(|| ids.into_iter().flatten().map(away))
         });
-        all.filter(|it| {
-            let root = OsFs.open_canonical(it.renew.source.as_path());
-            root.is_ok_and(|root| at_home(&root, it.renew) != Some(it.id))
-        })
+        all.flatten()
     }
 
     fn put_back_once(&self, rules: &PutBack<'_>) -> (Vec<Moved>, bool) {
@@ -134,6 +147,7 @@ impl Renewal {
             has_displaced |= matches!(swapped, Ok(Swapped::WithHidden | Swapped::With(_)));
             let back = swapped.map(|swapped| match swapped {
                 Swapped::No | Swapped::WithHidden => Back::Free,
+                Swapped::With(name) if to == it.renew.at.as_path() => Back::For(to.join(name)),
                 Swapped::With(name) => Back::For(to.with_file_name(name)),
             });
             all.push(Moved { number: it.number, to, back });
@@ -197,7 +211,11 @@ impl Renewal {
             return Some((to, Err(Errno::EXIST)));
         }
         let is_hidden = |id| self.names.iter().any(|it| it.is_hidden_as(id));
-        Some((to, away.move_back(place.directory.as_fd(), root, &is_hidden)))
+        let way = Way::from(place.directory.as_fd(), !rules.is_last);
+        Some((
+            to,
+            way.and_then(|way| away.move_back(way, place.directory.as_fd(), (root, &is_hidden))),
+        ))
     }
 }
 
@@ -263,12 +281,11 @@ impl Away<'_> {
     /// Nothing is lost: what stands in the way takes the place that the name had.
     fn move_back(
         &self,
+        mut way: Way<'_>,
         directory: BorrowedFd<'_>,
-        root: OwnedFd,
-        is_hidden: &dyn Fn(FileId) -> bool,
+        (root, is_hidden): (OwnedFd, &dyn Fn(FileId) -> bool),
     ) -> Result<Swapped, Errno> {
         let name = self.renew.name().ok_or(Errno::INVAL)?;
-        let mut way = Way::from(directory)?;
         let above = self.renew.path.parent().unwrap_or(Path::new(""));
         let moved = way.lead(root, above).and_then(|to| {
             if !is_in(directory, Some(name), self.id) {

@@ -21,6 +21,8 @@ pub(super) struct Way<'a> {
     opened: Vec<OpenedUp<'static>>,
     /// What stood in the way, and where.
     aside: Option<Aside>,
+    /// Whether something may be put aside.
+    may_displace: bool,
 }
 
 /// What was put aside.
@@ -35,9 +37,9 @@ struct Aside {
 const NAMES: usize = 100;
 
 impl<'a> Way<'a> {
-    pub(super) fn from(from: BorrowedFd<'a>) -> Result<Self, Errno> {
+    pub(super) fn from(from: BorrowedFd<'a>, may_displace: bool) -> Result<Self, Errno> {
         let model = OsFs.status_of(from)?;
-        Ok(Self { from, model, made: Vec::new(), opened: Vec::new(), aside: None })
+        Ok(Self { from, model, made: Vec::new(), opened: Vec::new(), aside: None, may_displace })
     }
 
     /// Opens a directory below the root of a mount, and makes what is missing of it.
@@ -46,7 +48,7 @@ impl<'a> Way<'a> {
         for name in path {
             let next = match open(&at, name) {
                 Err(Errno::NOENT) => self.make(&at, name),
-                Err(Errno::NOTDIR | Errno::LOOP) => {
+                Err(Errno::NOTDIR | Errno::LOOP) if self.may_displace => {
                     self.put_aside(&at, name)?;
                     self.make(&at, name)
                 }
