@@ -109,17 +109,18 @@ impl Renewal {
         self.all_away().next().is_some()
     }
 
-    fn all_away(&self) -> impl Iterator<Item = Away<'_>> {
+    fn hidden(&self) -> impl Iterator<Item = (usize, &Name)> {
         let names = self.names.iter().enumerate();
-        let hidden = names.filter(|(_, name)| name.renew.cover == Cover::Hidden);
-        hidden.filter_map(|(number, name)| self.away(number, name))
+        names.filter(|(_, name)| name.renew.cover == Cover::Hidden)
+    }
+
+    fn all_away(&self) -> impl Iterator<Item = Away<'_>> {
+        self.hidden().filter_map(|(number, name)| self.away(number, name))
     }
 
     /// Names that may have been taken away, also where the command has made others in their place since.
     fn all_taken(&self) -> impl Iterator<Item = Away<'_>> {
-        let names = self.names.iter().enumerate();
-        let hidden = names.filter(|(_, name)| name.renew.cover == Cover::Hidden);
-        let all = hidden.filter_map(|(number, name)| {
+        let all = self.hidden().filter_map(|(number, name)| {
             let root = OsFs.open_canonical(name.renew.source.as_path()).ok()?;
             let (home, seen) = (at_home(&root, &name.renew), name.seen.map(Seen::id));
             // The host may have replaced it since.

@@ -24,7 +24,7 @@ const OPEN_MAX: usize = 256;
 
 /// Looks for those that have no place yet. One that is not found is gone, unless there is where nobody can look.
 pub(super) fn search(away: &mut [Away<'_>]) {
-    let mut sought: BTreeMap<&HostPath, BTreeMap<FileId, Vec<&mut Away<'_>>>> = BTreeMap::new();
+    let mut sought: BTreeMap<&HostPath, SoughtBy<'_, '_>> = BTreeMap::new();
     for it in away.iter_mut().filter(|it| it.place.is_none()) {
         sought.entry(&it.renew.source).or_default().entry(it.id).or_default().push(it);
     }
@@ -41,7 +41,6 @@ pub(super) fn search(away: &mut [Away<'_>]) {
 pub(super) fn search_taken(away: &mut [Away<'_>], run: &Path) {
     let mut sought: SoughtBy<'_, '_> = BTreeMap::new();
     for it in away.iter_mut() {
-        it.place = None;
         sought.entry(it.id).or_default().push(it);
     }
     if let (false, Ok(root)) = (sought.is_empty(), OsFs.open_canonical(run)) {
