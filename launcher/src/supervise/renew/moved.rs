@@ -162,6 +162,10 @@ impl Renewal {
         let opened = self.watch.open(name.directory);
         let place = match &opened {
             Ok(Opened::Held(held)) => {
+                // A mount point keeps the command from removing its directory: the host has.
+                if is_removed(*held) {
+                    return None;
+                }
                 // One that is too deep has no path, and is not where it was either.
                 if opened.as_ref().ok()?.path().as_deref() == Ok(renew.directory()?.as_path()) {
                     return None;
@@ -191,7 +195,7 @@ impl Renewal {
         let mount = || renew.at.as_path().to_owned();
         let place = match away.place.as_ref()?.open(&self.watch, (renew, &root), &rules.run) {
             Ok(opened) => opened,
-            Err(errno) => return (!rules.is_last).then(|| (mount(), Err(errno))),
+            Err(errno) => return Some((mount(), Err(errno))),
         };
         let is_held = place.path.as_ref().is_some_and(|path| path.starts_with(&rules.run));
         if is_held != rules.is_last {
@@ -326,6 +330,10 @@ fn opened_up(held: BorrowedFd<'_>) -> Result<OpenedUp<'static>, Errno> {
 
 fn is_in(directory: BorrowedFd<'_>, name: Option<&OsStr>, id: FileId) -> bool {
     name.is_some_and(|name| identity_at(directory, name) == Some(id))
+}
+
+fn is_removed(directory: BorrowedFd<'_>) -> bool {
+    rustix::fs::fstat(directory).is_ok_and(|found| found.st_nlink == 0)
 }
 
 /// Returns what stands where a name was, by no link.

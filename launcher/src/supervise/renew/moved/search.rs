@@ -28,30 +28,27 @@ pub(super) fn search(away: &mut [Away<'_>]) {
     for it in away.iter_mut().filter(|it| it.place.is_none()) {
         sought.entry(&it.renew.source).or_default().entry(it.id).or_default().push(it);
     }
-    for (source, mut away) in sought {
+    for (source, away) in sought {
         let found = OsFs.open_canonical(source.as_path()).map(|root| found(root.as_fd(), &away));
         let (found, is_whole) = found.unwrap_or_default();
-        place(found, &mut away, Place::Found);
-        let left = away.into_values().flatten().filter(|it| it.place.is_none() && !is_whole);
-        left.for_each(|it| it.place = Some(Place::Unknown));
+        place((found, is_whole), away, Place::Found);
     }
 }
 
-/// Looks for all in what was taken out of the mounts.
+/// Looks for all in what was taken out of the mounts, as [`search`] does.
 pub(super) fn search_taken(away: &mut [Away<'_>], run: &Path) {
     let mut sought: SoughtBy<'_, '_> = BTreeMap::new();
     for it in away.iter_mut() {
         sought.entry(it.id).or_default().push(it);
     }
     if let (false, Ok(root)) = (sought.is_empty(), OsFs.open_canonical(run)) {
-        let (found, _) = found(root.as_fd(), &sought);
-        place(found, &mut sought, Place::Taken);
+        place(found(root.as_fd(), &sought), sought, Place::Taken);
     }
 }
 
 fn place(
-    found: Vec<(PathBuf, FileId)>,
-    sought: &mut SoughtBy<'_, '_>,
+    (found, is_whole): (Vec<(PathBuf, FileId)>, bool),
+    mut sought: SoughtBy<'_, '_>,
     place: fn(PathBuf) -> Place,
 ) {
     for (path, id) in found {
@@ -62,6 +59,8 @@ fn place(
             it.place = Some(place(path.parent().unwrap_or(Path::new("")).to_owned()));
         }
     }
+    let left = sought.into_values().flatten().filter(|it| it.place.is_none() && !is_whole);
+    left.for_each(|it| it.place = Some(Place::Unknown));
 }
 
 type SoughtBy<'s, 'a> = BTreeMap<FileId, Vec<&'s mut Away<'a>>>;

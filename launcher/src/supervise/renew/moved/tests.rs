@@ -313,3 +313,33 @@ fn names_of_very_many_directories_are_found() {
     assert_eq!(moved, [Moved { back: Ok(aside), ..back(7, "/w/vendor/d7/.env") }]);
     assert_eq!(tree.read("d7/.env").as_deref(), Some("secret"));
 }
+
+/// Nobody can look so far down.
+fn make_deep(tree: &Tree) {
+    fs::create_dir_all(tree.root().join("d/".repeat(200))).expect("made");
+}
+
+/// Where what was taken away could not be looked through, a name that is nowhere else may be in it.
+#[test]
+fn name_that_may_have_been_taken_away_is_told() {
+    for (is_deep, told) in [(false, vec![]), (true, vec![Err(Errno::NOENT)])] {
+        let (tree, run) = (Tree::new(&["conf/s"]), Tree::new(&["layer/x"]));
+        let watched = tree.watch(&["conf/s"]);
+        fs::remove_dir_all(tree.root().join("conf")).expect("removed");
+        if is_deep {
+            make_deep(&run);
+        }
+        let moved = watched.put_back(&PutBack { hides: &hides, run: run.root(), is_last: true });
+        assert_eq!(moved.into_iter().map(|it| it.back).collect::<Vec<_>>(), told);
+    }
+}
+
+/// The host may remove a directory; the command can't.
+#[test]
+fn name_that_was_removed_is_not_sought() {
+    let tree = Tree::new(&["conf/s"]);
+    let watched = tree.watch(&["conf/s"]);
+    make_deep(&tree);
+    fs::remove_dir_all(tree.root().join("conf")).expect("removed");
+    assert_eq!(put_back(&watched, &hides), []);
+}
