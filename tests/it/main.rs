@@ -72,6 +72,7 @@ mod run_live_traps;
 mod run_many;
 mod run_merge;
 mod run_mounts;
+mod run_narrowed;
 mod run_odd_files;
 mod run_opened;
 mod run_policies;

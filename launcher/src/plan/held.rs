@@ -77,6 +77,28 @@ impl Builder<'_> {
         Ok(())
     }
 
+    /// A directory of a live mount that is granted once more stays at its path. If a directory above it could be renamed,
+    /// the command could put something of its own there, and what is hidden in it would be elsewhere when the run is over.
+    pub(super) fn hold_granted(&mut self, placed: &Placed) -> Result<(), PlanError> {
+        for other in self.below(placed).to_vec() {
+            let path = other.spec.at.below(&placed.spec.at);
+            if let Some(path) = path.filter(|_| self.has_granted(placed, other)) {
+                self.hold_whole_way(&placed.spec, path)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a mount, or one in it, shows what `around` has at its path.
+    fn has_granted(&self, around: &Placed, placed: &Placed) -> bool {
+        let host = around.host_path(&placed.spec.at);
+        let fact = host.as_ref().and_then(|path| self.host.paths.get(path)?.found.id());
+        let is_it =
+            |source: &PlacedSource| Some(&source.path) == host.as_ref() || Some(source.id) == fact;
+        placed.source.as_ref().is_some_and(is_it)
+            || self.below(placed).iter().any(|other| self.has_granted(around, other))
+    }
+
     /// The files besides a project's, as they were found.
     fn policies(&self) -> impl Iterator<Item = (&HostPath, &PathFact)> {
         self.host.policies.iter().filter_map(|file| Some((file, self.host.paths.get(file)?)))
@@ -123,10 +145,28 @@ impl Builder<'_> {
     /// Of the ways to a name further down those above it stay as they are: a mount point there would
     /// keep other names from being moved. What is put in its place is found when the run ends.
     pub(super) fn hold_way(&mut self, spec: &MountSpec, name: &Path) -> Result<(), PlanError> {
+        let first = self.first_deep(spec, name).map_or(0, |path| path.iter().count() - 1);
+        self.hold_way_from(first, spec, name)
+    }
+
+    /// The same from the mount's root, though other names may not be moved then.
+    pub(super) fn hold_whole_way(
+        &mut self,
+        spec: &MountSpec,
+        name: &Path,
+    ) -> Result<(), PlanError> {
+        self.hold_way_from(0, spec, name)
+    }
+
+    fn hold_way_from(
+        &mut self,
+        first: usize,
+        spec: &MountSpec,
+        name: &Path,
+    ) -> Result<(), PlanError> {
         let above = name.ancestors().skip(1).filter(|path| !path.as_os_str().is_empty());
         let mut above: Vec<_> = above.collect();
         above.reverse();
-        let first = self.first_deep(spec, name).map_or(0, |path| path.iter().count() - 1);
         for path in above.into_iter().skip(first) {
             let at = spec.at.join(path).map_err(|_| PlanError::no_place(spec))?;
             self.hold_place(spec, &at);

@@ -44,6 +44,7 @@ impl Builder<'_> {
         if spec.access == Access::Rw {
             self.bind(spec, source);
             self.cover_hidden(placed, &hidden)?;
+            self.hold_granted(placed)?;
             return self.hold_policies(placed, source, &hidden);
         }
         if points.is_empty() && self.is_bound(source, &hidden) {

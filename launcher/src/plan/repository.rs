@@ -89,7 +89,7 @@ impl Builder<'_> {
         self.directory(&directory, 0o700)?;
         self.content(&copy, text.to_vec())?;
         self.symlink(&link, PathBuf::from(copy.as_path()))?;
-        self.hold_above(placed, file, &at)?;
+        self.hold_above(placed, (file, is_secret), &at)?;
         let (source, flags) = (Source::Guest(link), MountFlags::default());
         self.step(InitStep::Bind { source, at: at.clone(), flags });
         self.mounted(&at, false);
@@ -114,22 +114,24 @@ impl Builder<'_> {
         }
         let at = placed.spec.at.join(file).map_err(|_| PlanError::no_place(&placed.spec))?;
         if self.placement.covering(&at) == Some(placed) {
-            self.hold_above(placed, file, &at)?;
+            self.hold_above(placed, (file, is_secret), &at)?;
             self.hide(placed, &at, false);
         }
         Ok(())
     }
 
-    /// In a live mount the ways to settings stay. In a buffered one the directory does: under another name
+    /// In a live mount the ways to settings stay, of those with credentials all of them: moved to where nobody looks for
+    /// settings (`node_modules`), a later run would see them. In a buffered one the directory does: under another name
     /// it would be no repository, and a later run would see the settings that were written back with it.
     fn hold_above(
         &mut self,
         placed: &Placed,
-        file: &Path,
+        (file, is_secret): (&Path, bool),
         at: &GuestPath,
     ) -> Result<(), PlanError> {
         let directory = at.parent().filter(|above| *above != placed.spec.at);
         match (placed.spec.access, directory) {
+            (Access::Rw, _) if is_secret => self.hold_whole_way(&placed.spec, file)?,
             (Access::Rw, _) => self.hold_way(&placed.spec, file)?,
             (Access::Cow, Some(directory)) => self.hold_place(&placed.spec, &directory),
             _ => {}
