@@ -333,6 +333,9 @@ pub struct LiveNames {
     /// Protected names that are there at or below one of those.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub below: Vec<PathBuf>,
+    /// Directories of git's that these are in, which may be moved as well.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub git_dirs: Vec<DeepName>,
     /// Directories from one of those to such a name, or to where one may come.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub deep_ways: Vec<PathBuf>,

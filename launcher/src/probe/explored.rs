@@ -229,7 +229,8 @@ fn is_spared(root: &Path, path: &Path) -> bool {
         && small_file::read(&root.join(path), LARGEST).is_ok_and(is_as_git_writes_it)
 }
 
-fn deep_name(root: &Path, path: &Path) -> Option<DeepName> {
+/// Returns what a name further down is; `None` of the root.
+pub(super) fn deep_name(root: &Path, path: &Path) -> Option<DeepName> {
     let id = |path: &Path| identity::at(CWD, root.join(path)).ok().map(|(it, _)| file_id(&it));
     Some(DeepName { path: path.to_owned(), id: id(path)?, above: id(path.parent()?)? })
 }

@@ -8,7 +8,7 @@ use endow_policy::{
     Access, BackendSpec, HostPath, MountClass, MountSpec, Origin, PatternError, Policy, ProtectSet,
 };
 
-use super::explored::Explored;
+use super::explored::{Explored, deep_name};
 use super::leads::Found as Leads;
 use super::repositories::directories;
 use crate::plan::host::{Found, HiddenNames, LiveNames, Noted, Paths};
@@ -95,6 +95,7 @@ fn names(
         ways: top.ways.clone(),
         deep: names.clone(),
         below: deep.there.clone(),
+        git_dirs: Vec::new(),
         deep_ways: deep.ways.clone(),
         whole: noted.is_some_and(|it| it.whole),
     };
@@ -122,6 +123,7 @@ fn steering(root: &Path, directory: &Path, protect: &ProtectSet, names: &mut Liv
             |file: &PathBuf| protect.matching(&Path::new(".git").join(file)).is_some();
         names.below.extend(files.filter(is_protected).map(|file| directory.join(file)));
     }
+    names.git_dirs.extend(deep_name(root, directory));
     let info = directory.join("info");
     names.deep_ways.extend(Some(info).filter(|info| root.join(info).is_dir()));
     let ways = directory.ancestors().take_while(|it| is_of_git(it));

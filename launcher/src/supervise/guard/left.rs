@@ -22,6 +22,8 @@ pub(super) struct Left {
     /// Those at or below a name further down, and those that only the mount's root leads to.
     below: BTreeSet<PathBuf>,
     deep: BTreeMap<PathBuf, DeepName>,
+    /// Directories of git's that names are in, and what these were.
+    git_dirs: BTreeMap<PathBuf, FileId>,
     /// Where what stands at the names further down was: it is covered wherever it is moved.
     known: BTreeMap<FileId, PathBuf>,
 }
@@ -39,13 +41,15 @@ impl Left {
         let hidden = hidden.collect();
         let covered = guard.hidden.iter().filter_map(|name| id(root, &name.path)).collect();
         let deep = names.deep.iter().map(|name| (name.path.clone(), name.clone()));
+        let known = names.deep.iter().chain(&names.git_dirs);
         Self {
             fixed: names.there.iter().cloned().collect(),
             hidden,
             covered,
             below: names.below.iter().cloned().collect(),
             deep: deep.collect(),
-            known: names.deep.iter().map(|name| (name.id, name.path.clone())).collect(),
+            git_dirs: names.git_dirs.iter().map(|name| (name.path.clone(), name.id)).collect(),
+            known: known.map(|name| (name.id, name.path.clone())).collect(),
         }
     }
 
@@ -80,7 +84,9 @@ impl Left {
     fn is_in_place(&self, root: BorrowedFd<'_>, path: &Path) -> bool {
         let deep = path.ancestors().find_map(|above| self.deep.get(above));
         let is_there = |name: &DeepName| id_above(root, &name.path) == Some(name.above);
-        self.was_there(path) && deep.is_none_or(is_there)
+        let git_dir = path.ancestors().find_map(|above| self.git_dirs.get_key_value(above));
+        let is_it = |(git_dir, then): (&PathBuf, &FileId)| id(root, git_dir) == Some(*then);
+        self.was_there(path) && deep.is_none_or(is_there) && git_dir.is_none_or(is_it)
     }
 
     fn is_moved(&self, root: BorrowedFd<'_>, path: &Path) -> bool {
