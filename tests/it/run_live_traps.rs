@@ -95,6 +95,53 @@ const TRAPS: &[Trap] = &[
         springs: "git -C n reset -q --hard",
     },
     Trap {
+        before: FIRST,
+        sets: "NAMED node_modules/x; git -C node_modules/x config core.fsmonitor 'touch MARK;:'",
+        springs: "git status",
+    },
+    Trap {
+        before: FIRST,
+        sets: "NAMED node_modules/x; cd node_modules/x; NAMED y; git -C y config core.fsmonitor 'touch MARK;:'",
+        springs: "git status",
+    },
+    Trap {
+        before: WORK_TREE,
+        sets: "cd s; NAMED vendor/y; git -C vendor/y config core.fsmonitor 'touch MARK;:'",
+        springs: "git status",
+    },
+    Trap {
+        before: "git init -q -b main ../other; git -C ../other commit -q --allow-empty -m o
+            git init -q -b main .; git submodule --quiet add $PWD/../other vendor/s; git commit -qm s",
+        sets: "rm vendor/s/.git; git init -q vendor/s; cd vendor/s; git commit -q --allow-empty -m 1
+            git config core.fsmonitor 'touch MARK;:'",
+        springs: "git status",
+    },
+    Trap {
+        before: "git init -q -b main .; NAMED vendor/e; git commit -qm e",
+        sets: "printf '[core]\n\tfsmonitor = \"touch MARK;:\"\n' >>vendor/e/.git/config",
+        springs: "git status",
+    },
+    Trap {
+        before: FIRST,
+        sets: "echo x >f; git add f; INDEX MARK",
+        springs: "git checkout -q .",
+    },
+    Trap {
+        before: FIRST,
+        sets: "echo x >f; git add f; INDEX ../planted",
+        springs: "git restore .",
+    },
+    Trap {
+        before: FIRST,
+        sets: "echo x >f; git add f; printf '#!/bin/sh\ntouch MARK\n' >h; INDEX .git/hooks/post-checkout",
+        springs: "git checkout -q .; git checkout -q -b topic",
+    },
+    Trap {
+        before: WORK_TREE,
+        sets: "cd s; echo x >f; git add f; INDEX ../../planted",
+        springs: "cd s; git checkout -q .",
+    },
+    Trap {
         before: "git init -q -b main .; for i in 1 2 3; do git commit -q --allow-empty -m $i; done
             git branch topic HEAD~1; git config rebase.updateRefs true",
         sets: "mkdir -p .git/worktrees/x; cd .git/worktrees/x; echo 'ref: refs/heads/topic' >HEAD; echo ../.. >commondir
@@ -102,6 +149,22 @@ const TRAPS: &[Trap] = &[
         springs: "git rebase -q -f HEAD~2",
     },
 ];
+
+/// Adds a path to the index by hand, as an executable of what the file `h` or else `f` holds.
+const CRAFTED: &str = r#"
+import hashlib, os, struct, subprocess, sys
+git = lambda *words: subprocess.run(["git", *words], capture_output=True, check=True).stdout.decode()
+blob = git("hash-object", "-w", "h" if os.path.exists("h") else "f").strip()
+entries = [line.split(None, 3) for line in git("ls-files", "-s").splitlines()]
+entries = [(int(mode, 8), oid, path) for mode, oid, _, path in entries] + [(0o100755, blob, sys.argv[1])]
+data = b"DIRC" + struct.pack(">II", 2, len(entries))
+for mode, oid, path in sorted(entries, key=lambda entry: entry[2]):
+    entry = struct.pack(">10I", *[0] * 6, mode, *[0] * 3) + bytes.fromhex(oid)
+    entry += struct.pack(">H", len(path)) + path.encode()
+    data += entry + bytes(8 - len(entry) % 8)
+with open(git("rev-parse", "--git-path", "index").strip(), "wb") as index:
+    index.write(data + hashlib.sha1(data).digest())
+"#;
 
 /// A home in which a trap is set.
 struct Home(World);
@@ -121,6 +184,9 @@ impl Home {
         let elsewhere = "git init -q --bare node_modules/e; git -C node_modules/e config core.bare false; \
             git -C node_modules/e config core.fsmonitor 'touch MARK;:'";
         let script = script.replace("ELSEWHERE", elsewhere);
+        let named = "named() { git init -q $1; git -C $1 commit -q --allow-empty -m 1; git add -f $1 2>&-; }; named";
+        let script = script.replace("NAMED", named);
+        let script = script.replace("INDEX", &format!("python3 -c '{CRAFTED}'"));
         let script = script.replace("HOOK", "printf '#!/bin/sh\\ntouch MARK\\n'");
         format!("{identity}; {}", script.replace("MARK", &self.marker().display().to_string()))
     }
@@ -131,9 +197,13 @@ impl Home {
     }
 
     fn inside(&self, options: &[&str], script: &str) -> Said {
+        self.inside_of("project", options, script)
+    }
+
+    fn inside_of(&self, directory: &str, options: &[&str], script: &str) -> Said {
         let script = self.filled(script);
         let words = [&["run"], options, &["--", "sh", "-c", &script]].concat();
-        said(self.0.endow(words).current_dir(self.0.project()))
+        said(self.0.endow(words).current_dir(self.0.home().join(directory)))
     }
 }
 
@@ -175,4 +245,75 @@ fn repositories_that_git_makes_are_left_whole() {
         test -d .git/branches; cd ../other.git; git config core.bare; test -d branches";
     let tree = "../../../../../wt2/s\nfalse\ntrue\n";
     assert_eq!(home.bare(whole).ok(), tree, "{}", run.stderr);
+}
+
+/// A repository in other people's code that was there before is the user's, as long as nobody changes what it runs.
+#[test]
+fn repositories_in_other_peoples_code_stay_as_they_were() {
+    let home = Home(World::new());
+    let before = "git init -q -b main ../other; git -C ../other commit -q --allow-empty -m o
+        git init -q -b main .; git submodule --quiet add $PWD/../other vendor/s
+        NAMED vendor/e; git commit -qm s; HOOK >vendor/e/.git/hooks/pre-commit; echo >vendor/e/f; sleep 0.05";
+    home.bare(before).ok();
+    let script =
+        "echo >new; git add new; git -C vendor/e add f; git -C vendor/s gc -q; echo >vendor/s/f";
+    for script in [script.to_owned(), format!("{script}; cd vendor/s; git checkout -q -b topic")] {
+        let run = home.inside(&["--workspace", "rw"], &script);
+        assert!(!run.ok().contains("held") && !run.stderr.contains("held"), "{}", run.stderr);
+        home.bare("set -e; test -e vendor/e/.git/hooks/pre-commit; git -C vendor/s log").ok();
+    }
+    let clone = "git clone -q --recursive ../other node_modules/o";
+    let run = home.inside(&["--workspace", "rw", "--ro", "../other"], clone);
+    assert!(run.stderr.contains("node_modules/o/.git/config"), "a remote here: {}", run.stderr);
+}
+
+/// What one run left in other people's code under names that nobody looks for, another one moves to where git looks.
+#[test]
+fn what_an_earlier_run_left_is_no_repository_of_the_users() {
+    let before =
+        "git init -q -b main .; NAMED vendor/e; git commit -qm e; git -C vendor/e branch topic";
+    let left = "mkdir -p node_modules/h; HOOK >node_modules/h/post-checkout; chmod +x node_modules/h/post-checkout
+        cp -r vendor/e/.git node_modules/g; git -C node_modules/g config core.fsmonitor 'touch MARK;:'";
+    for moves in [
+        "rm -r vendor/e/.git/hooks; mv node_modules/h vendor/e/.git/hooks",
+        "rm -r vendor/e/.git; mv node_modules/g vendor/e/.git",
+        "mkdir vendor/n; mv node_modules/g vendor/n/.git; git add -f vendor/n",
+    ] {
+        for workspace in [None, Some("rw"), Some("cow")] {
+            let home = Home(World::new());
+            home.bare(before).ok();
+            for script in [left, moves] {
+                match workspace {
+                    Some(it) => home.inside(&["--workspace", it], script),
+                    None => home.bare(script),
+                };
+                std::thread::sleep(std::time::Duration::from_millis(50));
+            }
+            home.bare("rm -f MARK; git status; cd vendor/e; git checkout -q topic");
+            assert_eq!(home.marker().exists(), workspace.is_none(), "{workspace:?}: {moves}");
+        }
+    }
+}
+
+/// The live mount is the directory of git's itself there.
+#[test]
+fn submodule_of_a_submodule_of_a_linked_work_tree_is_not_replaced() {
+    let before = "git init -q -b main ../o; git -C ../o commit -q --allow-empty -m o; git init -q -b main ../sub
+        cd ../sub; git submodule --quiet add ../o ss; git commit -qm s; cd ../project; git init -q -b main .
+        git submodule --quiet add $PWD/../sub s; git commit -qm s; git worktree add -q ../wt; cd ../wt
+        git submodule --quiet update --init --recursive";
+    let sets = r#"g=$(git -C s/ss rev-parse --absolute-git-dir); mv $g $g.old; mkdir -p $g/objects $g/refs/heads
+        echo ref: refs/heads/main >$g/HEAD
+        printf '[core]\n\tfsmonitor = "touch MARK; false"\n\tworktree = %s\n' $PWD/s/ss >$g/config"#;
+    for workspace in [None, Some("rw"), Some("cow")] {
+        let home = Home(World::new());
+        home.bare(before).ok();
+        let run = workspace.map(|it| home.inside_of("wt", &["--workspace", it], sets));
+        if run.is_none() {
+            home.bare(&format!("cd ../wt; {sets}")).ok();
+        }
+        home.bare("cd ../wt; git status");
+        let said = run.map(|run| run.stderr);
+        assert_eq!(home.marker().exists(), workspace.is_none(), "{workspace:?}: {said:?}");
+    }
 }

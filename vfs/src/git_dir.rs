@@ -135,6 +135,14 @@ pub fn is_file(path: &Path) -> bool {
 /// Returns where in a mount the file leads that stands in `above`, when that is what a repository of
 /// the mount keeps for a linked work tree or a submodule (gitrepository-layout(5)), and one that is looked at.
 pub fn file_leads_to(text: &[u8], above: &Path, root: Option<&Path>) -> Option<PathBuf> {
+    let is_one = |name: &&OsStr| *name != ".git";
+    let place = file_leads_anywhere(text, above, root)?;
+    let above: PathBuf = place.iter().take_while(is_one).chain([OsStr::new(".git")]).collect();
+    is_looked_into(&above).then_some(place)
+}
+
+/// The same, of any repository of the mount.
+pub fn file_leads_anywhere(text: &[u8], above: &Path, root: Option<&Path>) -> Option<PathBuf> {
     let text = text.strip_prefix(b"gitdir: ")?;
     let named = Path::new(OsStr::from_bytes(text.strip_suffix(b"\n").unwrap_or(text)));
     let (above, named) = match named.strip_prefix("/") {
@@ -145,8 +153,7 @@ pub fn file_leads_to(text: &[u8], above: &Path, root: Option<&Path>) -> Option<P
     let names: Vec<&OsStr> = place.iter().collect();
     let at = names.iter().position(|name| *name == ".git")?;
     let is_kept = KEPT.iter().any(|kept| names.get(at + 1).is_some_and(|name| name == kept));
-    let git: PathBuf = names.iter().take(at + 1).collect();
-    (is_kept && names.len() > at + 2 && is_looked_into(&git)).then_some(place)
+    (is_kept && names.len() > at + 2).then_some(place)
 }
 
 /// Returns whether a text is the path that git keeps for a linked work tree, alone in its line: git writes it into lists of

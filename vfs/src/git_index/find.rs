@@ -75,7 +75,16 @@ pub(super) struct IndexFile<'f> {
 
 impl<'f> IndexFile<'f> {
     pub(super) fn new(path: &Path, file: &'f OwnedFd) -> std::result::Result<Self, IndexWarning> {
-        Ok(Self { file, length: length(path, file, SIZE)? })
+        Self::up_to(SIZE, path, file)
+    }
+
+    /// The same of one with so many bytes at most.
+    pub(super) fn up_to(
+        most: u64,
+        path: &Path,
+        file: &'f OwnedFd,
+    ) -> std::result::Result<Self, IndexWarning> {
+        Ok(Self { file, length: length(path, file, most)? })
     }
 }
 

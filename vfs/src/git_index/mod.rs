@@ -10,6 +10,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 mod blobs;
+mod check;
 mod find;
 mod parse;
 mod stamp;
@@ -18,6 +19,7 @@ mod warning;
 mod window;
 
 pub use blobs::{Blob, blobs};
+pub use check::check;
 pub use find::load;
 pub use stamp::Stamp;
 pub use tracked::Tracked;

@@ -17,12 +17,14 @@ type Result<T> = std::result::Result<T, IndexFault>;
 /// Ten numbers of stat(2), of four bytes each; the mode is the seventh.
 const STAT: usize = 40;
 const MODE: usize = 24;
-const SHA1: usize = 20;
-const SHA256: usize = 32;
+pub(super) const SHA1: usize = 20;
+pub(super) const SHA256: usize = 32;
 /// The flag of a second pair of flag bytes.
 const EXTENDED: u16 = 0x4000;
 /// The flags of a stage of a conflict.
 const STAGES: u16 = 0x3000;
+/// The bits of a name's length; all are set for a longer one.
+pub(super) const LONG: u16 = 0x0fff;
 /// The flags that are no length of a name and say nothing of the format.
 const OWN: u16 = 0xb000;
 /// The flag, of the second pair, of a name that was added without its content.
@@ -34,10 +36,10 @@ const SKIPPED_BYTES: usize = 256 << 20;
 /// The longest path that a kernel call can name.
 const PATH_MAX: usize = 4096;
 /// The type bits.
-const TYPE: u32 = 0o170_000;
+pub(super) const TYPE: u32 = 0o170_000;
 const REGULAR: u32 = 0o100_000;
 /// The type bits of a directory that a sparse index folded up.
-const FOLDED: u32 = 0o040_000;
+pub(super) const FOLDED: u32 = 0o040_000;
 
 /// Whether something is asked for that has a name.
 pub(super) type Wanted<'w> = dyn Fn(&[u8]) -> bool + 'w;
@@ -110,17 +112,17 @@ pub(super) fn digest(bytes: &dyn Bytes) -> Result<[u8; SHA256]> {
 }
 
 /// The beginning of an index, and what follows it.
-struct Head<'a> {
+pub(super) struct Head<'a> {
     rest: Window<'a>,
     version: u32,
     count: u32,
 }
 
 /// What is told of each entry that has a name.
-type Each<'e> = dyn FnMut(&Entry, &[u8]) -> Result<()> + 'e;
+pub(super) type Each<'e> = dyn FnMut(&Entry, &[u8]) -> Result<()> + 'e;
 
 impl<'a> Head<'a> {
-    fn read(bytes: &'a dyn Bytes) -> Result<Self> {
+    pub(super) fn read(bytes: &'a dyn Bytes) -> Result<Self> {
         let mut rest = Window::new(bytes);
         let mut head = Reader::new(rest.look()?);
         if head.take(4)? != b"DIRC" {
@@ -136,41 +138,82 @@ impl<'a> Head<'a> {
     }
 
     fn each(mut self, id: usize, call: &mut Each<'_>) -> Result<()> {
+        let is_complete = self.entries(id, call)?;
+        self.extensions(id as u64, &mut |it| match it {
+            Extension { name: b"link", .. } => Err(IndexFault::Split),
+            _ => Ok(()),
+        })?;
+        if is_complete { Ok(()) } else { Err(IndexFault::Damaged) }
+    }
+
+    /// Reads the entries; returns whether all have a name. Those without one replace some of a split index's
+    /// other file.
+    pub(super) fn entries(&mut self, id: usize, call: &mut Each<'_>) -> Result<bool> {
         let mut name = Vec::new();
         let format = Format { version: self.version, id };
         let mut is_complete = true;
         for _ in 0..self.count {
+            let start = self.rest.place();
             let mut reader = Reader::new(self.rest.look()?);
-            let entry = reader.entry(format, &mut name)?;
+            let entry = Entry { start, ..reader.entry(format, &mut name)? };
             let length = reader.position();
             self.rest.skip(length as u64)?;
-            // Entries without a name replace some of a split index's other file.
             is_complete &= !name.is_empty();
             if !name.is_empty() {
                 call(&entry, &name)?;
             }
         }
-        self.extensions(id as u64)?;
-        if is_complete { Ok(()) } else { Err(IndexFault::Damaged) }
+        Ok(is_complete)
     }
 
-    fn extensions(&mut self, id: u64) -> Result<()> {
+    /// Reads what follows the entries, up to the checksum.
+    pub(super) fn extensions(
+        &mut self,
+        id: u64,
+        call: &mut dyn FnMut(&Extension<'_>) -> Result<()>,
+    ) -> Result<()> {
         while self.rest.left() > id {
             let mut reader = Reader::new(self.rest.look()?);
-            match reader.take(4)? {
-                b"link" => return Err(IndexFault::Split),
-                b"sdir" | [b'A'..=b'Z', ..] => {}
-                _ => return Err(IndexFault::Extension),
+            let name = reader.take(4)?;
+            if !matches!(name, b"link" | b"sdir" | [b'A'..=b'Z', ..]) {
+                return Err(IndexFault::Extension);
             }
             let (size, head) = (reader.u32()?, reader.position());
+            let shown = reader.rest.len().min(usize::try_from(size).unwrap_or(usize::MAX));
+            let content = reader.take(shown)?;
+            call(&Extension { name, content, is_whole: shown as u64 == u64::from(size) })?;
             self.rest.skip(head as u64 + u64::from(size))?;
         }
         if self.rest.left() == id { Ok(()) } else { Err(IndexFault::Damaged) }
     }
+
+    /// Returns where what follows begins.
+    pub(super) fn place(&self) -> u64 {
+        self.rest.place()
+    }
+
+    /// Returns how many entries there are, by its own words.
+    pub(super) fn count(&self) -> u32 {
+        self.count
+    }
 }
 
-struct Entry {
-    mode: u32,
+/// What follows the entries.
+pub(super) struct Extension<'a> {
+    pub(super) name: &'a [u8],
+    /// What it says, as far as that is looked at.
+    pub(super) content: &'a [u8],
+    pub(super) is_whole: bool,
+}
+
+pub(super) struct Entry {
+    /// Where it begins.
+    pub(super) start: u64,
+    pub(super) mode: u32,
+    /// The length of its name by its own words, if that is less than [`LONG`].
+    pub(super) length: u16,
+    /// How much of the name before it begins with.
+    pub(super) kept: usize,
     /// What it names, padded with zeros.
     named: [u8; SHA256],
     /// Its flags but for the length of its name, and the second pair.
@@ -188,13 +231,13 @@ struct Format {
     id: usize,
 }
 
-struct Reader<'a> {
+pub(super) struct Reader<'a> {
     rest: &'a [u8],
     length: usize,
 }
 
 impl<'a> Reader<'a> {
-    fn new(bytes: &'a [u8]) -> Self {
+    pub(super) fn new(bytes: &'a [u8]) -> Self {
         Self { rest: bytes, length: bytes.len() }
     }
 
@@ -216,26 +259,27 @@ impl<'a> Reader<'a> {
             }
             more = self.u16()?;
         }
-        self.name(format, start, name)?;
+        let kept = self.name(format, start, name)?;
         let is_whole = mode & TYPE == REGULAR && flags & STAGES == 0 && more & NAME_ONLY == 0;
         let is_skipped = more & SKIPPED != 0;
-        let flags = [flags & OWN, more];
-        Ok(Entry { mode, named, flags, stamp, id: id.filter(|_| is_whole), is_skipped })
+        let (length, flags) = (flags & LONG, [flags & OWN, more]);
+        let id = id.filter(|_| is_whole);
+        Ok(Entry { start: 0, mode, length, kept, named, flags, stamp, id, is_skipped })
     }
 
-    fn name(&mut self, format: Format, start: usize, name: &mut Vec<u8>) -> Result<()> {
-        if format.version == 4 {
-            let removed = self.varint()?;
-            let kept = name.len().checked_sub(removed).ok_or(IndexFault::Damaged)?;
-            name.truncate(kept);
-        } else {
-            name.clear();
-        }
+    /// Returns how much of the name before stays.
+    fn name(&mut self, format: Format, start: usize, name: &mut Vec<u8>) -> Result<usize> {
+        let removed = if format.version == 4 { self.varint()? } else { name.len() };
+        let kept = name.len().checked_sub(removed).ok_or(IndexFault::Damaged)?;
+        name.truncate(kept);
         name.extend_from_slice(self.text()?);
         if name.len() > PATH_MAX {
             return Err(IndexFault::Damaged);
         }
-        if format.version < 4 { self.padding(start) } else { Ok(()) }
+        if format.version < 4 {
+            self.padding(start)?;
+        }
+        Ok(kept)
     }
 
     /// Reads the NULs that make an entry's length a multiple of eight; one is read already.
@@ -268,7 +312,7 @@ impl<'a> Reader<'a> {
         Err(IndexFault::Damaged)
     }
 
-    fn u32(&mut self) -> Result<u32> {
+    pub(super) fn u32(&mut self) -> Result<u32> {
         self.chunk().map(u32::from_be_bytes)
     }
 
@@ -286,6 +330,10 @@ impl<'a> Reader<'a> {
         let (taken, rest) = self.rest.split_at_checked(length).ok_or(IndexFault::Damaged)?;
         self.rest = rest;
         Ok(taken)
+    }
+
+    pub(super) fn is_at_end(&self) -> bool {
+        self.rest.is_empty()
     }
 
     fn position(&self) -> usize {

@@ -38,6 +38,9 @@ pub enum IndexFault {
     /// It is in another format.
     #[error("unknown version {0}")]
     Version(u32),
+    /// A path that no git writes into an index: it would have git write elsewhere.
+    #[error("a path that leads elsewhere")]
+    Path,
     /// Its names are in another file.
     #[error("split index")]
     Split,

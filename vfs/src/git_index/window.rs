@@ -73,6 +73,11 @@ impl<'b> Window<'b> {
         Ok(())
     }
 
+    /// Returns where what is ahead begins.
+    pub(super) fn place(&self) -> u64 {
+        self.next - self.ahead.len() as u64
+    }
+
     /// Returns how many are ahead.
     pub(super) fn left(&self) -> u64 {
         self.length - self.next + self.ahead.len() as u64

@@ -133,7 +133,7 @@ impl Record {
             let above = full.len();
             full.extend_from_slice(name);
             let is_hidden = question.hides(full, is_dir);
-            let is_noted = !is_hidden && question.is_noting() && question.rules.notes(full);
+            let is_noted = !is_hidden && question.notes(full);
             full.truncate(above);
             if is_hidden {
                 return self.hidden.push((kind, name.to_vec()));
@@ -206,7 +206,14 @@ impl InPlace<'_> {
         decided == Some(true)
     }
 
-    /// Nobody looks for what is of interest in what is not the project's own.
+    fn notes(&self, path: &[u8]) -> bool {
+        match self.foreign {
+            Some(foreign) => self.rules.notes_foreign(foreign, path),
+            None => self.rules.notes(path),
+        }
+    }
+
+    /// Nobody looks for links and repositories in what is not the project's own.
     fn is_noting(&self) -> bool {
         self.foreign.is_none()
     }

@@ -7,8 +7,8 @@ use super::WalkCache;
 /// The rules of a walk, asked for each name.
 pub trait NameRules: Sync {
     /// Returns `false` only when [`decide`](Self::decide) has no answer for any path that ends in
-    /// this name below a directory called `above` (empty: the root), and [`notes`](Self::notes)
-    /// says no to all.
+    /// this name below a directory called `above` (empty: the root), and [`notes`](Self::notes) and
+    /// [`notes_foreign`](Self::notes_foreign) say no to all.
     fn may_match_name(&self, above: &[u8], name: &[u8]) -> bool;
 
     /// Returns whether a path below the root is hidden, or `None` when no rule speaks of it.
@@ -27,6 +27,11 @@ pub trait NameRules: Sync {
     /// Returns whether a name that is not hidden is of interest; asked for what
     /// [`may_match_name`](Self::may_match_name) lets pass.
     fn notes(&self, _relative: &[u8]) -> bool {
+        false
+    }
+
+    /// Like [`notes`](Self::notes), for a path below what is not the project's own.
+    fn notes_foreign(&self, _foreign: Foreign, _relative: &[u8]) -> bool {
         false
     }
 
@@ -68,7 +73,7 @@ pub enum Borders {
     Cross,
 }
 
-/// Directories whose names are not the project's own. What is of interest is not noted there.
+/// Directories whose names are not the project's own. Links and repositories are not noted there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Foreign {
     /// Other people's code.

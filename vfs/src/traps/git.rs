@@ -11,9 +11,15 @@ use endow_policy::is_name;
 
 use super::Sides;
 use crate::fs::Kind;
+use crate::git_index;
 
 /// Files by which a repository is steered, or leads to another (gitrepository-layout(5)).
 const STEERING: [&str; 4] = ["config", "config.worktree", "commondir", "gitdir"];
+/// Where it has what is checked out; the other file of a split one is called `sharedindex.ID`.
+const INDEX: &str = "index";
+const SHARED: &[u8] = b"sharedindex.";
+/// Why an index is held.
+pub const UNSOUND: &str = "an index by which git would write elsewhere, or that can't be checked";
 /// Without it no directory is a repository.
 const HEAD: &str = "HEAD";
 /// Directories whose content git runs, now or when work in progress goes on.
@@ -51,9 +57,25 @@ impl<'a> GitTraps<'a> {
         if self.is_remote(path) {
             return Some("what names a remote of a repository");
         }
+        if kind == Kind::File && self.is_unsound_index(path) {
+            return Some(UNSOUND);
+        }
         let run = path.ancestors().filter(|it| it.file_name().is_some_and(is_run));
         let mut homes = run.filter_map(Path::parent);
         homes.any(|home| self.may_become(home)).then_some("what a repository runs")
+    }
+
+    /// Returns whether a file is an index by which git may write or look elsewhere, or one that can't be looked through.
+    pub fn is_unsound_index(&self, path: &Path) -> bool {
+        let (Some(above), Some(name)) = (path.parent(), path.file_name()) else { return false };
+        let is_one = is_index(name) && self.is_of_git(above) && !is_of_references(above);
+        let sound = || git_index::check(&self.sides.open_file(path).ok()?).ok();
+        is_one && sound().is_none()
+    }
+
+    /// Whether a directory is one of git's by its own name or by its `HEAD`.
+    fn is_of_git(&self, path: &Path) -> bool {
+        path.file_name().is_some_and(|name| is(name, ".git")) || self.sides.has(path, HEAD)
     }
 
     /// Whether it is in a directory of remotes. References are in others of these names (`refs/remotes`).
@@ -79,7 +101,7 @@ impl<'a> GitTraps<'a> {
         let has = |name: &&str| self.sides.tree_has(path, name);
         !is_named(path)
             && !self.sides.tree_has(path, HEAD)
-            && STEERING.iter().chain(&RUN).chain(&REMOTES).any(has)
+            && STEERING.iter().chain(&RUN).chain(&REMOTES).chain(&[INDEX]).any(has)
     }
 
     /// Returns a path as patterns know it: what is in a directory of git's as if that were a `.git`.
@@ -110,6 +132,11 @@ pub(super) fn may_lead_to_git(words: &Path) -> bool {
     let ends = |name: &OsStr| Path::new(name).extension().is_some_and(|it| is(it, "git"));
     let mut names = words.iter();
     names.any(|name| is(name, ".git") || ends(name) || is_steering(name) || is_run(name))
+}
+
+fn is_index(name: &OsStr) -> bool {
+    let begins = name.as_bytes().get(..SHARED.len());
+    is(name, INDEX) || begins.is_some_and(|it| it.eq_ignore_ascii_case(SHARED))
 }
 
 fn is_steering(name: &OsStr) -> bool {

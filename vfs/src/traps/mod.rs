@@ -5,6 +5,6 @@ mod link;
 mod out;
 mod sides;
 
-pub use git::GitTraps;
+pub use git::{GitTraps, UNSOUND};
 pub use link::{LinkTraps, may_be_held};
 pub use sides::{NewNames, Sides};

@@ -74,6 +74,23 @@ impl<'a> Sides<'a> {
         self.has_at(self.tree, above, name)
     }
 
+    /// Opens a file, that of the layer first; one that is only to be put there can't be.
+    pub(super) fn open_file(&self, path: &Path) -> Result<OwnedFd> {
+        let (above, name) = path.parent().zip(path.file_name()).ok_or(Errno::INVAL)?;
+        if self.new.is_some_and(|new| new.has(path)) {
+            return Err(Errno::NOENT);
+        }
+        let open = |side| self.look_in(side, above, &|dir| self.fs.open_file(dir, name));
+        let mut opened = Err(Errno::NOENT);
+        for side in self.each() {
+            opened = open(side);
+            if !opened.as_ref().is_err_and(|errno| is_absent(*errno)) {
+                break;
+            }
+        }
+        opened
+    }
+
     /// Returns where a link leads, as the command sees it; `None` for what is none.
     pub(super) fn link(&self, path: &Path) -> Result<Option<OsString>> {
         if let Some(new) = self.new.filter(|new| new.has(path)) {

@@ -212,7 +212,8 @@ impl Looking<'_> {
 }
 
 /// Looks at a live tree when its run is over: what protected names and repositories are there now. Nothing is hidden from
-/// that look: whoever makes a directory of a name that is hidden can have them in it.
+/// that look: whoever makes a directory of a name that is hidden can have them in it. Of other people's code each `.git` is
+/// told, which an index may name: git enters it by itself then.
 pub(crate) fn noted(
     protect: &ProtectSet,
     (path, id): (&HostPath, FileId),
@@ -220,7 +221,7 @@ pub(crate) fn noted(
 ) -> Option<Noted> {
     let denied = Denied::new(&[]).ok()?;
     let of_all = Rules::of(&denied, &[]);
-    let rules = Rules { protect: Some(protect), is_whole: true, ..of_all };
+    let rules = Rules { protect: Some(protect), is_whole: true, is_over: true, ..of_all };
     let remembered = options.cache.and_then(cache_directory);
     let (plain, work_tree) = (Asked::new(rules), options.work_tree);
     let looking = Looking { plain, live: None, work_tree, remembered };

@@ -81,6 +81,8 @@ pub(super) struct Rules<'a> {
     pub(super) protect: Option<&'a ProtectSet>,
     /// The whole tree is walked, whatever the patterns are.
     pub(super) is_whole: bool,
+    /// What is called `.git` is noted in other people's code, too.
+    pub(super) is_over: bool,
     /// The directory whose own path has the beginning of a pattern.
     pub(super) below: Option<&'a Path>,
     /// What git tracks of the names that built-in patterns would hide.
@@ -90,7 +92,8 @@ pub(super) struct Rules<'a> {
 impl<'a> Rules<'a> {
     pub(super) fn of(denied: &'a Denied, written: &'a [PatternRule]) -> Self {
         let spared = BTreeSet::new();
-        Self { denied, written, protect: None, is_whole: false, below: None, spared }
+        let (is_whole, is_over) = (false, false);
+        Self { denied, written, protect: None, is_whole, is_over, below: None, spared }
     }
 
     /// Returns what the patterns say below a directory, where that is more than these.
@@ -155,6 +158,7 @@ impl Rules<'_> {
         let noted = self.protect.iter().flat_map(|it| it.rules());
         noted.for_each(|rule| add(rule.pattern.as_bytes()));
         add(if self.is_whole() { b"\0whole" } else { b"" });
+        add(if self.is_over { b"\0over" } else { b"" });
         self.below.iter().for_each(|root| add(root.as_os_str().as_bytes()));
         digest.finalize().into()
     }
@@ -197,7 +201,9 @@ impl NameRules for Rules<'_> {
         let may_hide = |set: &PatternSet| set.may_hide_below(path);
         // In a directory that is spared, all is hidden that is not.
         let is_spared = || !self.spared.is_empty() && self.hides(path);
-        self.denied.foreign(foreign).is_some_and(may_hide) || is_spared()
+        self.denied.foreign(foreign).is_some_and(may_hide)
+            || is_spared()
+            || (self.is_over && foreign == Foreign::Vendored)
     }
 
     fn needs_walk(&self) -> bool {
@@ -213,6 +219,12 @@ impl NameRules for Rules<'_> {
         let is_noted =
             |set: &ProtectSet| set.matching_entry(path).or_else(|| set.leading(path)).is_some();
         path.file_name().is_some_and(|name| name == GIT) || self.protect.is_some_and(is_noted)
+    }
+
+    fn notes_foreign(&self, foreign: Foreign, relative: &[u8]) -> bool {
+        self.is_over
+            && foreign == Foreign::Vendored
+            && Path::new(OsStr::from_bytes(relative)).file_name() == Some(OsStr::new(GIT))
     }
 
     fn notes_repositories(&self) -> bool {

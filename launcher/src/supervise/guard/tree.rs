@@ -2,8 +2,10 @@
 
 mod closed;
 mod found;
+mod indexes;
 mod links;
 mod missed;
+mod vendored;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -29,6 +31,7 @@ use crate::plan::host::Noted;
 use crate::plan::step::{FileId, Guard, UPPER};
 use crate::sys;
 use missed::AllMissed;
+use vendored::is_vendored;
 
 /// How deep in the mount directories are watched.
 const DEPTH: usize = 32;
@@ -297,10 +300,13 @@ impl Tree {
     fn is_of_own_repository(&self, path: &Path, shown: &Path) -> bool {
         let (Some(above), true) = (path.parent(), git_dir::is_file(shown)) else { return false };
         let text = self.text(path).unwrap_or_default();
-        let place = git_dir::file_leads_to(&text, above, Some(&self.source));
-        let is_found =
-            |place: &PathBuf| self.found.as_ref().is_none_or(|found| found.contains(place));
-        place.is_some_and(|place| is_found(&place) && self.directory(&place).is_ok())
+        let root = Some(self.source.as_path());
+        let place = match &self.found {
+            None => git_dir::file_leads_to(&text, above, root),
+            Some(found) => git_dir::file_leads_anywhere(&text, above, root)
+                .filter(|place| found.contains(place)),
+        };
+        place.is_some_and(|place| self.directory(&place).is_ok())
     }
 
     /// Whether what a setting names is this mount's. A work tree may come after the settings, but not after the run.
@@ -331,6 +337,9 @@ impl Tree {
 
     /// Whether it was there before the run, where nothing else tells.
     fn is_old(&self, path: &Path) -> bool {
+        if is_vendored(path) {
+            return self.is_untouched(path);
+        }
         let Some(begun) = self.begun else { return false };
         let (Some(above), Some(name)) = (path.parent(), path.file_name()) else { return false };
         let Ok(above) = self.directory(above) else { return false };
@@ -431,6 +440,8 @@ impl Tree {
         for (path, _) in &noted.names {
             self.check((path, None), protect, queue, held);
         }
+        let mut directories = self.git_directories(noted);
+        directories.extend(found.keys().cloned());
         for (repository, is_linked) in found {
             if !is_linked {
                 self.repositories.insert(repository.clone());
@@ -438,6 +449,7 @@ impl Tree {
             self.enter((&repository, usize::MAX), protect, queue, held);
         }
         self.check_links(noted, protect, held);
+        self.check_indexes(&directories, held);
         for path in std::mem::take(&mut self.later) {
             let shown = self.shown(&path);
             let matching = protect.matching(&shown);

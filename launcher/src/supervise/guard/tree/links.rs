@@ -55,10 +55,12 @@ impl Tree {
         OsFs.status(directory.as_fd(), name).is_ok_and(|found| self.is_young(&found))
     }
 
+    /// Some file systems keep whole seconds alone.
     pub(super) fn is_young(&self, found: &Status) -> bool {
         let seconds = u64::try_from(found.changed.tv_sec).unwrap_or(0);
         let nanoseconds = u32::try_from(found.changed.tv_nsec).unwrap_or(0);
-        UNIX_EPOCH + Duration::new(seconds, nanoseconds) + GRAIN >= self.started
+        let grain = if nanoseconds == 0 { Duration::from_secs(2) } else { GRAIN };
+        UNIX_EPOCH + Duration::new(seconds, nanoseconds) + grain >= self.started
     }
 
     /// Looks at the links that a walk noted, and at all in directories of git's: no walk enters those.
@@ -78,7 +80,7 @@ impl Tree {
         }
     }
 
-    fn git_directories(&self, noted: &Noted) -> BTreeSet<PathBuf> {
+    pub(super) fn git_directories(&self, noted: &Noted) -> BTreeSet<PathBuf> {
         let named = noted.names.iter().map(|(path, _)| path);
         let named = named.filter(|path| path.file_name() == Some(OsStr::new(".git")));
         let own = if self.prefix.as_os_str().is_empty() { ".git" } else { "" };
@@ -99,7 +101,7 @@ impl Tree {
         found
     }
 
-    fn entries(&self, path: &Path) -> Vec<(PathBuf, Kind)> {
+    pub(super) fn entries(&self, path: &Path) -> Vec<(PathBuf, Kind)> {
         let listed = self.directory(path).and_then(|it| OsFs.list(it.as_fd(), usize::MAX));
         let entries = listed.unwrap_or_default().into_iter();
         let with_kind = entries.filter_map(|entry| {

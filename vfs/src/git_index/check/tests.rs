@@ -1,0 +1,145 @@
+use std::fs::{self, File};
+use std::path::Path;
+use std::process::Command;
+
+use super::*;
+use crate::testing::{Scratch, git};
+
+/// Returns what is wrong with the index of a repository.
+fn fault(root: &Path) -> Option<IndexFault> {
+    fault_of(&root.join(".git/index"))
+}
+
+fn fault_of(path: &Path) -> Option<IndexFault> {
+    match check(&File::open(path).expect("an index").into()) {
+        Ok(()) => None,
+        Err(IndexWarning::Unusable { fault, .. }) => Some(fault),
+        Err(other) => panic!("{other:?}"),
+    }
+}
+
+fn repository(options: &[&str]) -> Scratch {
+    let scratch = Scratch::new();
+    git(scratch.path(), &[&["init", "-q", "r"], options].concat());
+    let root = scratch.path().join("r");
+    for name in ["a/b/long", "a/c", "a.git/x", "z", "git/.gitignore", "a/...", "k\u{e4}se/x"] {
+        let file = root.join(name);
+        fs::create_dir_all(file.parent().expect("a directory")).expect("mkdir");
+        fs::write(file, name).expect("write");
+    }
+    git(&root, &["add", "."]);
+    scratch
+}
+
+#[test]
+fn what_git_writes_is_sound() {
+    for format in ["sha1", "sha256"] {
+        let scratch = repository(&["--object-format", format]);
+        let root = scratch.path().join("r");
+        for version in ["2", "4", "3"] {
+            git(&root, &["update-index", "--index-version", version, "--force-write-index"]);
+            assert_eq!(fault(&root), None, "{format} {version}");
+            let mut threads = Command::new("git");
+            threads.args(["update-index", "--force-write-index"]).current_dir(&root);
+            threads.env("GIT_TEST_INDEX_THREADS", "2");
+            assert!(threads.status().expect("git").success());
+            let text = fs::read(root.join(".git/index")).expect("read");
+            assert!(text.windows(4).any(|word| word == b"IEOT"), "{format} {version}");
+            assert_eq!(fault(&root), None, "{format} {version} threads");
+        }
+        git(&root, &["commit", "-q", "-m", "1"]);
+        git(&root, &["update-index", "--untracked-cache"]);
+        fs::write(root.join("new"), "").expect("write");
+        git(&root, &["add", "-N", "new"]);
+        git(&root, &["status"]);
+        assert_eq!(fault(&root), None, "{format} with more");
+        git(&root, &["sparse-checkout", "set", "--cone", "--sparse-index", "git"]);
+        assert_eq!(fault(&root), None, "{format} sparse");
+        git(&root, &["sparse-checkout", "disable"]);
+        git(&root, &["update-index", "--split-index"]);
+        fs::write(root.join("new"), "more").expect("write");
+        git(&root, &["add", "new"]);
+        let all = fs::read_dir(root.join(".git")).expect("listed").flatten();
+        let shared = all.map(|it| it.path()).find(|it| it.display().to_string().contains("shared"));
+        assert_eq!(fault_of(&shared.expect("a split index")), None, "{format} shared");
+        assert_eq!(fault(&root), None, "{format} split");
+    }
+}
+
+/// An entry of version 2, whose name says to be so long.
+fn entry(name: &[u8], length: u16) -> Vec<u8> {
+    let mut entry = vec![0; 24];
+    entry.extend(0o100_644_u32.to_be_bytes());
+    entry.resize(40 + SHA1, 0);
+    entry.extend(length.to_be_bytes());
+    entry.extend(name);
+    entry.resize(entry.len() + 8 - entry.len() % 8, 0);
+    entry
+}
+
+fn index(entries: &[Vec<u8>], after: &[u8]) -> Vec<u8> {
+    let count = u32::try_from(entries.len()).expect("few");
+    let mut index = [&b"DIRC"[..], &2_u32.to_be_bytes(), &count.to_be_bytes()].concat();
+    entries.iter().for_each(|entry| index.extend(entry));
+    index.extend(after);
+    index.extend([0; SHA1]);
+    index
+}
+
+fn checked(entries: &[Vec<u8>], after: &[u8]) -> Result<()> {
+    check_bytes(&index(entries, after).as_slice())
+}
+
+fn named(name: &str) -> Vec<u8> {
+    entry(name.as_bytes(), u16::try_from(name.len()).expect("short"))
+}
+
+#[test]
+fn paths_that_lead_elsewhere_are_refused() {
+    for name in [
+        "../x",
+        "a/../../x",
+        "/home/u/.bashrc",
+        ".git/hooks/pre-commit",
+        "a/.GIT/config",
+        ".g\u{200c}it/config",
+        "./x",
+        "a//x",
+        "a/",
+        "a/.",
+    ] {
+        let entries = [named("a"), named(name)];
+        assert_eq!(checked(&entries, b""), Err(IndexFault::Path), "{name}");
+    }
+    assert_eq!(checked(&[named("a"), named(".github/x"), named("b/..c")], b""), Ok(()));
+}
+
+/// Extensions as they follow entries.
+fn extension(name: &[u8; 4], words: &[u32]) -> Vec<u8> {
+    let length = u32::try_from(words.len() * 4).expect("short");
+    let words = words.iter().flat_map(|word| word.to_be_bytes());
+    name.iter().copied().chain(length.to_be_bytes()).chain(words).collect()
+}
+
+/// What git would read in another way, or another thread of it.
+#[test]
+fn what_says_one_thing_to_git_and_another_here_is_refused() {
+    let two = [named("a"), named("b")];
+    let second = 12 + u32::try_from(two[0].len()).expect("short");
+    let end = second + u32::try_from(two[1].len()).expect("short");
+    let sound = |after: &[u8]| checked(&two, after).is_ok();
+    assert!(sound(&extension(b"IEOT", &[1, 12, 1, second, 1])));
+    assert!(sound(&extension(b"IEOT", &[1, 12, 2])));
+    for words in
+        [&[1, 12, 1, second + 8, 1][..], &[1, 12, 1], &[1, 12, 2, 12, 1], &[1, 12, 3], &[1]]
+    {
+        assert!(!sound(&extension(b"IEOT", words)), "{words:?}");
+    }
+    assert!(sound(&extension(b"EOIE", &[end, 0, 0, 0, 0, 0])));
+    assert!(!sound(&extension(b"EOIE", &[second, 0, 0, 0, 0, 0])));
+    assert_eq!(checked(&[entry(b"a", 9), named("b")], b""), Err(IndexFault::Damaged));
+    assert_eq!(checked(&[entry(b"a", 0), named("b")], b""), Err(IndexFault::Damaged));
+    assert_eq!(checked(&two, b"zzzz\0\0\0\0"), Err(IndexFault::Extension));
+    assert_eq!(checked(&[entry(b"", 0)], b""), Err(IndexFault::Damaged));
+    assert_eq!(checked(&[entry(b"", 0)], &extension(b"link", &[0; 5])), Ok(()));
+}
