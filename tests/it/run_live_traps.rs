@@ -273,8 +273,10 @@ fn what_an_earlier_run_left_is_no_repository_of_the_users() {
     let before =
         "git init -q -b main .; NAMED vendor/e; git commit -qm e; git -C vendor/e branch topic";
     let left = "mkdir -p node_modules/h; HOOK >node_modules/h/post-checkout; chmod +x node_modules/h/post-checkout
-        cp -r vendor/e/.git node_modules/g; git -C node_modules/g config core.fsmonitor 'touch MARK;:'";
+        cp -r vendor/e/.git node_modules/g; git -C node_modules/g config core.fsmonitor 'touch MARK;:'
+        git init -q .git/x/evil; git -C .git/x/evil config core.fsmonitor 'touch MARK;:'";
     for moves in [
+        "mv .git/x/evil vendor/n; git update-index --add --cacheinfo 160000,$(git rev-parse HEAD),vendor/n",
         "rm -r vendor/e/.git/hooks; mv node_modules/h vendor/e/.git/hooks",
         "rm -r vendor/e/.git; mv node_modules/g vendor/e/.git",
         "mkdir vendor/n; mv node_modules/g vendor/n/.git; git add -f vendor/n",

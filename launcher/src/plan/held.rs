@@ -82,21 +82,16 @@ impl Builder<'_> {
     pub(super) fn hold_granted(&mut self, placed: &Placed) -> Result<(), PlanError> {
         for other in self.below(placed).to_vec() {
             let path = other.spec.at.below(&placed.spec.at);
-            if let Some(path) = path.filter(|_| self.has_granted(placed, other)) {
+            if let Some(path) = path.filter(|_| self.has_granted(other)) {
                 self.hold_whole_way(&placed.spec, path)?;
             }
         }
         Ok(())
     }
 
-    /// Whether a mount, or one in it, shows what `around` has at its path.
-    fn has_granted(&self, around: &Placed, placed: &Placed) -> bool {
-        let host = around.host_path(&placed.spec.at);
-        let fact = host.as_ref().and_then(|path| self.host.paths.get(path)?.found.id());
-        let is_it =
-            |source: &PlacedSource| Some(&source.path) == host.as_ref() || Some(source.id) == fact;
-        placed.source.as_ref().is_some_and(is_it)
-            || self.below(placed).iter().any(|other| self.has_granted(around, other))
+    /// Whether a mount, or one in it, shows a directory or a file of the host.
+    fn has_granted(&self, placed: &Placed) -> bool {
+        placed.source.is_some() || self.below(placed).iter().any(|other| self.has_granted(other))
     }
 
     /// The files besides a project's, as they were found.

@@ -109,7 +109,7 @@ pub(super) const HARMLESS: Table = &[
     ("diff", "algorithm colormoved context indentheuristic mnemonicprefix noprefix renames"),
     (
         "extensions",
-        "compatobjectformat noop objectformat preciousobjects relativeworktrees worktreeconfig",
+        "compatobjectformat noop preciousobjects relativeworktrees worktreeconfig",
     ),
     ("init", "defaultbranch"),
     ("lfs", "repositoryformatversion"),
@@ -128,7 +128,7 @@ pub(super) const HARMLESS: Table = &[
 type Judge = fn(&str) -> bool;
 
 /// Keys that are harmless with some values.
-const BY_VALUE: [(&str, Judge); 6] = [
+const BY_VALUE: [(&str, Judge); 7] = [
     // Anybody may change what others have of the repository.
     ("core.sharedrepository", |value| {
         ["umask", "false", "no", "off", "0"].iter().any(|it| value.eq_ignore_ascii_case(it))
@@ -144,6 +144,8 @@ const BY_VALUE: [(&str, Judge); 6] = [
     ("log.date", |value| {
         value.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-:".contains(&byte))
     }),
+    // By the length of ids git reads an index in another way.
+    ("extensions.objectformat", |value| value == "sha1"),
     ("extensions.refstorage", |value| ["files", "reftable"].contains(&value)),
 ];
 

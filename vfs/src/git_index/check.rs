@@ -13,50 +13,63 @@ use super::find::{IndexFile, unusable};
 use super::parse::{Entry, Extension, FOLDED, Head, LONG, Reader, SHA1, SHA256, TYPE};
 use super::window::Bytes;
 use super::{IndexFault, IndexWarning};
+use crate::git_tree::Algorithm;
 
 type Result<T> = std::result::Result<T, IndexFault>;
 
 /// The largest index that is looked at, in bytes.
-const MOST: u64 = 2 << 30;
+const MOST: u64 = 512 << 20;
+/// What an index begins with.
+const SIGNATURE: &[u8; 4] = b"DIRC";
 
-/// Looks at each path of the index in an open file; of a split one, at those in this file.
+/// Looks at each path of the index in an open file, whose repository has such ids; of a split one, at those in this file. What git takes for none is
+/// fine: it says so, and reads nothing.
 ///
 /// # Errors
 /// [`IndexFault::Path`] of a path that is none of a file in a work tree; others where git may read another path than is seen.
-pub fn check(file: &OwnedFd) -> std::result::Result<(), IndexWarning> {
+pub fn check(file: &OwnedFd, algorithm: Algorithm) -> std::result::Result<(), IndexWarning> {
     let path = Path::new("index");
-    check_bytes(&IndexFile::up_to(MOST, path, file)?).map_err(unusable(path))
-}
-
-/// The repository's settings tell the kind of ids, and are not at hand: only one may fit.
-pub(super) fn check_bytes(bytes: &dyn Bytes) -> Result<()> {
-    match [SHA1, SHA256].map(|id| check_as(bytes, id)) {
-        [Ok(()), Ok(())] => Err(IndexFault::Damaged),
-        [Err(IndexFault::Path), _] | [_, Err(IndexFault::Path)] => Err(IndexFault::Path),
-        [Ok(()), Err(_)] | [Err(_), Ok(())] => Ok(()),
-        [Err(fault), Err(_)] => Err(fault),
+    let begins = IndexFile::up_to(u64::MAX, path, file)?;
+    if first(&begins, 0).map_err(unusable(path))? != Some(*SIGNATURE) {
+        return Ok(());
     }
+    check_bytes(&IndexFile::up_to(MOST, path, file)?, algorithm).map_err(unusable(path))
 }
 
-fn check_as(bytes: &dyn Bytes, id: usize) -> Result<()> {
+fn first(bytes: &dyn Bytes, place: u64) -> Result<Option<[u8; 4]>> {
+    let mut four = [0; 4];
+    let length = bytes.read_at(place, &mut four)?;
+    Ok((length == four.len()).then_some(four))
+}
+
+pub(super) fn check_bytes(bytes: &dyn Bytes, algorithm: Algorithm) -> Result<()> {
+    let id = if algorithm == Algorithm::Sha1 { SHA1 } else { SHA256 };
     let mut head = Head::read(bytes)?;
     let mut starts = Vec::new();
     let is_complete = head.entries(id, &mut |entry, name| {
         starts.push(Start { place: entry.start, is_first: entry.kept == 0 });
         check_entry(entry, name)
     })?;
-    let (mut is_split, end, count) = (false, head.place(), head.count());
-    head.extensions(id as u64, &mut |extension| match extension.name {
-        b"link" => {
-            is_split = true;
-            Ok(())
+    let (mut is_split, mut last_end, end) = (false, None, head.place());
+    head.extensions(id as u64, &mut |extension| {
+        last_end = (extension.name == b"EOIE").then_some(extension.start);
+        match extension.name {
+            b"link" => is_split = true,
+            b"EOIE" => check_end(extension, end)?,
+            b"IEOT" => check_blocks(extension, &starts)?,
+            _ => {}
         }
-        b"EOIE" => check_end(extension, end),
-        b"IEOT" if starts.len() == count as usize => check_blocks(extension, &starts),
-        b"IEOT" => Err(IndexFault::Extension),
-        _ => Ok(()),
+        Ok(())
     })?;
+    check_tail(bytes, id as u64, last_end)?;
     if is_complete || is_split { Ok(()) } else { Err(IndexFault::Damaged) }
+}
+
+/// With several threads git looks for the end of the entries where the last extension would begin.
+fn check_tail(bytes: &dyn Bytes, id: u64, last_end: Option<u64>) -> Result<()> {
+    let Some(place) = bytes.length().checked_sub(id + 8 + 4 + id) else { return Ok(()) };
+    let is_said = first(bytes, place)? == Some(*b"EOIE");
+    if !is_said || last_end == Some(place) { Ok(()) } else { Err(IndexFault::Extension) }
 }
 
 fn check_entry(entry: &Entry, name: &[u8]) -> Result<()> {
@@ -64,10 +77,21 @@ fn check_entry(entry: &Entry, name: &[u8]) -> Result<()> {
     if usize::from(entry.length) != name.len().min(LONG.into()) {
         return Err(IndexFault::Damaged);
     }
+    // It replaces one of a split index's other file, and takes that one's name.
+    if name.is_empty() {
+        return Ok(());
+    }
     let is_folded = entry.mode & TYPE == FOLDED;
     let path = name.strip_suffix(b"/").filter(|_| is_folded).unwrap_or(name);
-    let is_plain = |part: &[u8]| !matches!(part, b"" | b"." | b"..") && !is_name(part, ".git");
+    let is_plain = |part: &[u8]| !matches!(part, b"" | b"." | b"..") && !is_git(part);
     if path.split(|byte| *byte == b'/').all(is_plain) { Ok(()) } else { Err(IndexFault::Path) }
+}
+
+/// Some file systems take these for `.git` as well.
+fn is_git(name: &[u8]) -> bool {
+    let end = name.iter().rposition(|byte| !b". ".contains(byte)).map_or(0, |at| at + 1);
+    let short = name.get(..end).unwrap_or_default();
+    is_name(short, ".git") || short.eq_ignore_ascii_case(b"git~1")
 }
 
 /// Where an entry begins.

@@ -138,7 +138,10 @@ impl<'a> Head<'a> {
     }
 
     fn each(mut self, id: usize, call: &mut Each<'_>) -> Result<()> {
-        let is_complete = self.entries(id, call)?;
+        let is_complete = self.entries(id, &mut |entry, name| match name {
+            b"" => Ok(()),
+            name => call(entry, name),
+        })?;
         self.extensions(id as u64, &mut |it| match it {
             Extension { name: b"link", .. } => Err(IndexFault::Split),
             _ => Ok(()),
@@ -159,9 +162,7 @@ impl<'a> Head<'a> {
             let length = reader.position();
             self.rest.skip(length as u64)?;
             is_complete &= !name.is_empty();
-            if !name.is_empty() {
-                call(&entry, &name)?;
-            }
+            call(&entry, &name)?;
         }
         Ok(is_complete)
     }
@@ -173,6 +174,7 @@ impl<'a> Head<'a> {
         call: &mut dyn FnMut(&Extension<'_>) -> Result<()>,
     ) -> Result<()> {
         while self.rest.left() > id {
+            let start = self.rest.place();
             let mut reader = Reader::new(self.rest.look()?);
             let name = reader.take(4)?;
             if !matches!(name, b"link" | b"sdir" | [b'A'..=b'Z', ..]) {
@@ -181,7 +183,8 @@ impl<'a> Head<'a> {
             let (size, head) = (reader.u32()?, reader.position());
             let shown = reader.rest.len().min(usize::try_from(size).unwrap_or(usize::MAX));
             let content = reader.take(shown)?;
-            call(&Extension { name, content, is_whole: shown as u64 == u64::from(size) })?;
+            let is_whole = shown as u64 == u64::from(size);
+            call(&Extension { start, name, content, is_whole })?;
             self.rest.skip(head as u64 + u64::from(size))?;
         }
         if self.rest.left() == id { Ok(()) } else { Err(IndexFault::Damaged) }
@@ -191,15 +194,11 @@ impl<'a> Head<'a> {
     pub(super) fn place(&self) -> u64 {
         self.rest.place()
     }
-
-    /// Returns how many entries there are, by its own words.
-    pub(super) fn count(&self) -> u32 {
-        self.count
-    }
 }
 
 /// What follows the entries.
 pub(super) struct Extension<'a> {
+    pub(super) start: u64,
     pub(super) name: &'a [u8],
     /// What it says, as far as that is looked at.
     pub(super) content: &'a [u8],

@@ -4,14 +4,17 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ffi::OsStr;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use endow_policy::is_name;
 
 use super::Sides;
-use crate::fs::Kind;
-use crate::git_index;
+use super::sides::is_absent;
+use crate::fs::{Fs, Kind, OsFs};
+use crate::git_tree::Algorithm;
+use crate::{git_config, git_index};
 
 /// Files by which a repository is steered, or leads to another (gitrepository-layout(5)).
 const STEERING: [&str; 4] = ["config", "config.worktree", "commondir", "gitdir"];
@@ -67,15 +70,34 @@ impl<'a> GitTraps<'a> {
 
     /// Returns whether a file is an index by which git may write or look elsewhere, or one that can't be looked through.
     pub fn is_unsound_index(&self, path: &Path) -> bool {
-        let (Some(above), Some(name)) = (path.parent(), path.file_name()) else { return false };
-        let is_one = is_index(name) && self.is_of_git(above) && !is_of_references(above);
-        let sound = || git_index::check(&self.sides.open_file(path).ok()?).ok();
-        is_one && sound().is_none()
+        let (Some(above), true) = (path.parent(), path.file_name().is_some_and(is_index)) else {
+            return false;
+        };
+        let Ok(file) = self.sides.open_file(path) else { return self.is_of_git(above) };
+        self.ids(above).is_none_or(|ids| git_index::check(&file, ids).is_err())
     }
 
     /// Whether a directory is one of git's by its own name or by its `HEAD`.
     fn is_of_git(&self, path: &Path) -> bool {
         path.file_name().is_some_and(|name| is(name, ".git")) || self.sides.has(path, HEAD)
+    }
+
+    /// Returns what the repository of an index names its objects by; `None` where that can't be told. Its settings are those
+    /// of the tree: others may not come there, and without any it is SHA-1.
+    fn ids(&self, git_dir: &Path) -> Option<Algorithm> {
+        let tree = self.sides.tree_alone();
+        let is_linked = tree.has(git_dir, "commondir");
+        let common = if is_linked { git_dir.parent()?.parent()? } else { git_dir };
+        let settings = match tree.open_file(&common.join("config")) {
+            Err(errno) if is_absent(errno) => return Some(Algorithm::Sha1),
+            opened => git_config::parse(&small(&opened.ok()?)?)?,
+        };
+        let format = settings.iter().rev().find(|it| it.name() == b"extensions.objectformat");
+        match format.and_then(|it| it.value.as_deref()) {
+            None | Some(b"sha1") => Some(Algorithm::Sha1),
+            Some(b"sha256") => Some(Algorithm::Sha256),
+            Some(_) => None,
+        }
     }
 
     /// Whether it is in a directory of remotes. References are in others of these names (`refs/remotes`).
@@ -101,7 +123,7 @@ impl<'a> GitTraps<'a> {
         let has = |name: &&str| self.sides.tree_has(path, name);
         !is_named(path)
             && !self.sides.tree_has(path, HEAD)
-            && STEERING.iter().chain(&RUN).chain(&REMOTES).chain(&[INDEX]).any(has)
+            && STEERING.iter().chain(&RUN).chain(&REMOTES).any(has)
     }
 
     /// Returns a path as patterns know it: what is in a directory of git's as if that were a `.git`.
@@ -132,6 +154,15 @@ pub(super) fn may_lead_to_git(words: &Path) -> bool {
     let ends = |name: &OsStr| Path::new(name).extension().is_some_and(|it| is(it, "git"));
     let mut names = words.iter();
     names.any(|name| is(name, ".git") || ends(name) || is_steering(name) || is_run(name))
+}
+
+/// Reads settings; `None` for more than are read.
+fn small(file: &OwnedFd) -> Option<Vec<u8>> {
+    let size = usize::try_from(OsFs.status_of(file.as_fd()).ok()?.size).ok()?;
+    let mut text = vec![0; size];
+    let is_small = size as u64 <= git_config::MAX;
+    let length = is_small.then(|| rustix::io::pread(file, &mut text, 0).ok()).flatten()?;
+    (length == size).then_some(text)
 }
 
 fn is_index(name: &OsStr) -> bool {

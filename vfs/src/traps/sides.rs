@@ -174,6 +174,6 @@ impl<'a> Sides<'a> {
 }
 
 /// Whether a call failed since nothing of a side is there.
-fn is_absent(errno: Errno) -> bool {
+pub(super) fn is_absent(errno: Errno) -> bool {
     matches!(errno, Errno::NOENT | Errno::NOTDIR | Errno::XDEV | Errno::NAMETOOLONG)
 }

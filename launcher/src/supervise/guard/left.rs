@@ -84,9 +84,20 @@ impl Left {
     fn is_in_place(&self, root: BorrowedFd<'_>, path: &Path) -> bool {
         let deep = path.ancestors().find_map(|above| self.deep.get(above));
         let is_there = |name: &DeepName| id_above(root, &name.path) == Some(name.above);
+        self.was_there(path)
+            && deep.is_none_or(is_there)
+            && self.has_git_dir(root, path, |git_dir| git_dir.to_owned())
+    }
+
+    /// Whether the directory of git's that a path was in is what it was, at its place or where that is now.
+    fn has_git_dir(
+        &self,
+        root: BorrowedFd<'_>,
+        path: &Path,
+        now: impl Fn(&Path) -> PathBuf,
+    ) -> bool {
         let git_dir = path.ancestors().find_map(|above| self.git_dirs.get_key_value(above));
-        let is_it = |(git_dir, then): (&PathBuf, &FileId)| id(root, git_dir) == Some(*then);
-        self.was_there(path) && deep.is_none_or(is_there) && git_dir.is_none_or(is_it)
+        git_dir.is_none_or(|(git_dir, then)| id(root, &now(git_dir)) == Some(*then))
     }
 
     fn is_moved(&self, root: BorrowedFd<'_>, path: &Path) -> bool {
@@ -94,7 +105,11 @@ impl Left {
         let mut above = path.ancestors().filter(|above| !above.as_os_str().is_empty());
         let found = (!self.known.is_empty()).then(|| above.find_map(known)).flatten();
         let Some((now, then)) = found else { return false };
-        path.strip_prefix(now).is_ok_and(|rest| self.was_there(&then.join(rest)))
+        let Ok(rest) = path.strip_prefix(&now) else { return false };
+        let (was, here) =
+            (then.join(rest), |it: &Path| it.strip_prefix(then).map(|it| now.join(it)));
+        let place = |it: &Path| here(it).unwrap_or_else(|_| it.to_owned());
+        self.was_there(&was) && self.has_git_dir(root, &was, place)
     }
 
     fn was_there(&self, path: &Path) -> bool {

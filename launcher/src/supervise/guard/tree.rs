@@ -2,7 +2,7 @@
 
 mod closed;
 mod found;
-mod indexes;
+mod in_git;
 mod links;
 mod missed;
 mod vendored;
@@ -440,8 +440,6 @@ impl Tree {
         for (path, _) in &noted.names {
             self.check((path, None), protect, queue, held);
         }
-        let mut directories = self.git_directories(noted);
-        directories.extend(found.keys().cloned());
         for (repository, is_linked) in found {
             if !is_linked {
                 self.repositories.insert(repository.clone());
@@ -449,7 +447,6 @@ impl Tree {
             self.enter((&repository, usize::MAX), protect, queue, held);
         }
         self.check_links(noted, protect, held);
-        self.check_indexes(&directories, held);
         for path in std::mem::take(&mut self.later) {
             let shown = self.shown(&path);
             let matching = protect.matching(&shown);
@@ -460,6 +457,10 @@ impl Tree {
             {
                 self.take_whole(path, rule.pattern.clone(), held);
             }
+        }
+        // By settings that are gone now an index may be read in another way.
+        for directory in self.git_directories(noted) {
+            self.check_indexes(&directory, held);
         }
         // What can't be copied is lost, as it would be were the disk full for the command itself.
         let _ = self.held.finish(&OsFs);

@@ -1,17 +1,12 @@
 use std::fs::{self, File};
 use std::path::Path;
-use std::process::Command;
 
 use super::*;
 use crate::testing::{Scratch, git};
 
 /// Returns what is wrong with the index of a repository.
-fn fault(root: &Path) -> Option<IndexFault> {
-    fault_of(&root.join(".git/index"))
-}
-
-fn fault_of(path: &Path) -> Option<IndexFault> {
-    match check(&File::open(path).expect("an index").into()) {
+fn fault_of(path: &Path, ids: Algorithm) -> Option<IndexFault> {
+    match check(&File::open(path).expect("an index").into(), ids) {
         Ok(()) => None,
         Err(IndexWarning::Unusable { fault, .. }) => Some(fault),
         Err(other) => panic!("{other:?}"),
@@ -33,16 +28,14 @@ fn repository(options: &[&str]) -> Scratch {
 
 #[test]
 fn what_git_writes_is_sound() {
-    for format in ["sha1", "sha256"] {
+    for (format, ids) in [("sha1", Algorithm::Sha1), ("sha256", Algorithm::Sha256)] {
+        let fault = |root: &Path| fault_of(&root.join(".git/index"), ids);
         let scratch = repository(&["--object-format", format]);
         let root = scratch.path().join("r");
         for version in ["2", "4", "3"] {
             git(&root, &["update-index", "--index-version", version, "--force-write-index"]);
             assert_eq!(fault(&root), None, "{format} {version}");
-            let mut threads = Command::new("git");
-            threads.args(["update-index", "--force-write-index"]).current_dir(&root);
-            threads.env("GIT_TEST_INDEX_THREADS", "2");
-            assert!(threads.status().expect("git").success());
+            git(&root, &["-c", "index.threads=2", "update-index", "--force-write-index"]);
             let text = fs::read(root.join(".git/index")).expect("read");
             assert!(text.windows(4).any(|word| word == b"IEOT"), "{format} {version}");
             assert_eq!(fault(&root), None, "{format} {version} threads");
@@ -61,7 +54,7 @@ fn what_git_writes_is_sound() {
         git(&root, &["add", "new"]);
         let all = fs::read_dir(root.join(".git")).expect("listed").flatten();
         let shared = all.map(|it| it.path()).find(|it| it.display().to_string().contains("shared"));
-        assert_eq!(fault_of(&shared.expect("a split index")), None, "{format} shared");
+        assert_eq!(fault_of(&shared.expect("a split index"), ids), None, "{format} shared");
         assert_eq!(fault(&root), None, "{format} split");
     }
 }
@@ -80,14 +73,14 @@ fn entry(name: &[u8], length: u16) -> Vec<u8> {
 fn index(entries: &[Vec<u8>], after: &[u8]) -> Vec<u8> {
     let count = u32::try_from(entries.len()).expect("few");
     let mut index = [&b"DIRC"[..], &2_u32.to_be_bytes(), &count.to_be_bytes()].concat();
-    entries.iter().for_each(|entry| index.extend(entry));
+    index.extend(entries.concat());
     index.extend(after);
     index.extend([0; SHA1]);
     index
 }
 
 fn checked(entries: &[Vec<u8>], after: &[u8]) -> Result<()> {
-    check_bytes(&index(entries, after).as_slice())
+    check_bytes(&index(entries, after).as_slice(), Algorithm::Sha1)
 }
 
 fn named(name: &str) -> Vec<u8> {
@@ -107,6 +100,8 @@ fn paths_that_lead_elsewhere_are_refused() {
         "a//x",
         "a/",
         "a/.",
+        ".git./config",
+        "a/GIT~1/config",
     ] {
         let entries = [named("a"), named(name)];
         assert_eq!(checked(&entries, b""), Err(IndexFault::Path), "{name}");
@@ -115,10 +110,10 @@ fn paths_that_lead_elsewhere_are_refused() {
 }
 
 /// Extensions as they follow entries.
-fn extension(name: &[u8; 4], words: &[u32]) -> Vec<u8> {
+fn extension(name: &str, words: &[u32]) -> Vec<u8> {
     let length = u32::try_from(words.len() * 4).expect("short");
     let words = words.iter().flat_map(|word| word.to_be_bytes());
-    name.iter().copied().chain(length.to_be_bytes()).chain(words).collect()
+    name.bytes().chain(length.to_be_bytes()).chain(words).collect()
 }
 
 /// What git would read in another way, or another thread of it.
@@ -128,18 +123,40 @@ fn what_says_one_thing_to_git_and_another_here_is_refused() {
     let second = 12 + u32::try_from(two[0].len()).expect("short");
     let end = second + u32::try_from(two[1].len()).expect("short");
     let sound = |after: &[u8]| checked(&two, after).is_ok();
-    assert!(sound(&extension(b"IEOT", &[1, 12, 1, second, 1])));
-    assert!(sound(&extension(b"IEOT", &[1, 12, 2])));
+    assert!(sound(&extension("IEOT", &[1, 12, 1, second, 1])));
+    assert!(sound(&extension("IEOT", &[1, 12, 2])));
     for words in
         [&[1, 12, 1, second + 8, 1][..], &[1, 12, 1], &[1, 12, 2, 12, 1], &[1, 12, 3], &[1]]
     {
-        assert!(!sound(&extension(b"IEOT", words)), "{words:?}");
+        assert!(!sound(&extension("IEOT", words)), "{words:?}");
     }
-    assert!(sound(&extension(b"EOIE", &[end, 0, 0, 0, 0, 0])));
-    assert!(!sound(&extension(b"EOIE", &[second, 0, 0, 0, 0, 0])));
+    assert!(sound(&extension("EOIE", &[end, 0, 0, 0, 0, 0])));
+    assert!(!sound(&extension("EOIE", &[second, 0, 0, 0, 0, 0])));
+    // The last of an extension looks like another one, which git finds from the end.
+    let hidden = extension("EOIE", &[12, 0, 0, 0, 0, 0]);
+    let inner = [&b"ZZZZ\0\0\0\x20"[..], &hidden].concat();
+    assert_eq!(checked(&two, &inner), Err(IndexFault::Extension));
     assert_eq!(checked(&[entry(b"a", 9), named("b")], b""), Err(IndexFault::Damaged));
     assert_eq!(checked(&[entry(b"a", 0), named("b")], b""), Err(IndexFault::Damaged));
     assert_eq!(checked(&two, b"zzzz\0\0\0\0"), Err(IndexFault::Extension));
     assert_eq!(checked(&[entry(b"", 0)], b""), Err(IndexFault::Damaged));
-    assert_eq!(checked(&[entry(b"", 0)], &extension(b"link", &[0; 5])), Ok(()));
+    assert_eq!(checked(&[entry(b"", 0)], &extension("link", &[0; 5])), Ok(()));
+}
+
+/// What is sound by ids of one length has git read other paths by the other.
+#[test]
+fn an_index_counts_by_the_ids_of_its_repository() {
+    let scratch = repository(&["--object-format", "sha256"]);
+    let index = scratch.path().join("r/.git/index");
+    assert_eq!(fault_of(&index, Algorithm::Sha256), None);
+    assert_eq!(fault_of(&index, Algorithm::Sha1), Some(IndexFault::Damaged));
+}
+
+#[test]
+fn what_is_no_index_is_fine() {
+    let scratch = Scratch::new();
+    for text in ["", "DIR", "1234567890123456789012345678901234567890\n", "ref: refs/heads/x\n"] {
+        fs::write(scratch.path().join("index"), text).expect("write");
+        assert_eq!(fault_of(&scratch.path().join("index"), Algorithm::Sha1), None, "{text}");
+    }
 }

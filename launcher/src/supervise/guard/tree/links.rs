@@ -74,9 +74,7 @@ impl Tree {
             self.check_link(link, protect, held);
         }
         for directory in self.git_directories(noted) {
-            for link in self.links_of_git(&directory) {
-                self.check_link(&link, protect, held);
-            }
+            self.check_in_git(&directory, protect, held);
         }
     }
 
@@ -85,20 +83,6 @@ impl Tree {
         let named = named.filter(|path| path.file_name() == Some(OsStr::new(".git")));
         let own = if self.prefix.as_os_str().is_empty() { ".git" } else { "" };
         named.chain(&noted.repositories).cloned().chain([PathBuf::from(own)]).collect()
-    }
-
-    /// Returns the links in a directory of git's.
-    fn links_of_git(&self, directory: &Path) -> Vec<PathBuf> {
-        let (mut found, mut pending) = (Vec::new(), vec![directory.to_owned()]);
-        while let Some(path) = pending.pop() {
-            let (links, others): (Vec<_>, Vec<_>) =
-                self.entries(&path).into_iter().partition(|(_, kind)| *kind == Kind::Symlink);
-            let is_entered =
-                |(path, kind): &(PathBuf, Kind)| *kind == Kind::Directory && !self.is_objects(path);
-            found.extend(links.into_iter().map(|(path, _)| path));
-            pending.extend(others.into_iter().filter(is_entered).map(|(path, _)| path));
-        }
-        found
     }
 
     pub(super) fn entries(&self, path: &Path) -> Vec<(PathBuf, Kind)> {
@@ -110,11 +94,5 @@ impl Tree {
             Some((below, kind))
         });
         with_kind.collect()
-    }
-
-    /// Objects are many, and git makes each under a name of its own before it gets its place.
-    fn is_objects(&self, path: &Path) -> bool {
-        let is_named = path.file_name() == Some(OsStr::new("objects"));
-        is_named && self.kind(&path.with_file_name("HEAD")) == Some(Kind::File)
     }
 }
