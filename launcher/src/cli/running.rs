@@ -207,7 +207,7 @@ fn network(
 ) -> Result<Option<Served>, CommandError> {
     let rules = plan.supervise.network.as_ref();
     let mut served = rules.map(|rules| serve(rules, notify)).transpose()?;
-    let secrets = adapters::take(&plan.secrets).map_err(not_taken)?;
+    let secrets = adapters::take(&plan.secrets, &plan.secret_path).map_err(not_taken)?;
     prepared.hand(secrets.handed);
     if let Some(served) = &mut served {
         served.adding(secrets.broker);
