@@ -105,13 +105,6 @@ impl<'a> GitTraps<'a> {
     }
 }
 
-/// Returns whether words of a link may lead to what git follows or runs, wherever that is.
-pub(super) fn may_lead_to_git(words: &Path) -> bool {
-    let ends = |name: &OsStr| Path::new(name).extension().is_some_and(|it| is(it, "git"));
-    let mut names = words.iter();
-    names.any(|name| is(name, ".git") || ends(name) || is_steering(name) || is_run(name))
-}
-
 fn is_steering(name: &OsStr) -> bool {
     STEERING.iter().any(|it| is(name, it))
 }
