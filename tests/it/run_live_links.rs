@@ -1,4 +1,5 @@
-//! What leads to protected names of a live workspace over further links.
+//! What leads to protected names of a live workspace over further links, and what stands where a repository
+//! keeps others.
 
 use crate::harness::World;
 
@@ -54,4 +55,41 @@ fn links_are_judged_by_what_is_there_at_the_end() {
         &["src/o"],
         &["src/later"],
     );
+}
+
+/// Makes what a program outside would take for its repository's own, in a directory.
+const KEPT: &str = "mkdir -p $D/hooks $D/info
+    printf '[core]\\n\\tfsmonitor = false\\n' >$D/config; echo x >$D/other
+    echo x >$D/hooks/pre-commit; echo '* filter=x' >$D/info/attributes";
+
+#[test]
+fn names_where_a_repository_keeps_others_are_held() {
+    for directory in [".git/modules/m", ".git/modules/a/b", ".git/worktrees/w"] {
+        let taken = ["config", "hooks/pre-commit", "info/attributes"];
+        let taken = taken.map(|name| format!("{directory}/{name}"));
+        let other = format!("{directory}/other");
+        let script = format!("D={directory}; {KEPT}");
+        check(&[], &script, &taken.each_ref().map(String::as_str), &[&other]);
+        // What is moved there is as old as it is.
+        let world = World::new();
+        world.bare(&format!("{PROJECT}\nD=old; {KEPT}; sleep 0.1")).ok();
+        let moved = format!("mkdir -p $(dirname {directory}); mv old {directory}");
+        world.run(&["run", "--workspace", "rw"], &moved).ok();
+        assert!(!world.project().join(&taken[1]).exists(), "{directory}");
+    }
+}
+
+#[test]
+fn what_a_repository_kept_before_is_left() {
+    let world = World::new();
+    let submodule = "git init -q ../o; git -C ../o -c user.name=u -c user.email=u@x commit -q --allow-empty -m o
+        git -c protocol.file.allow=always submodule --quiet add ../o s; echo x >.git/modules/s/hooks/pre-commit";
+    world.bare(&format!("{PROJECT}\n{submodule}; D=.git/modules/m; {KEPT}; sleep 0.1")).ok();
+    let script = "echo y >.git/modules/m/other2; echo y >src/y; git -C s status >/dev/null";
+    world.run(&["run", "--workspace", "rw"], script).ok();
+    for name in
+        ["m/config", "m/hooks/pre-commit", "m/info/attributes", "s/hooks/pre-commit", "s/config"]
+    {
+        assert!(world.project().join(".git/modules").join(name).exists(), "{name}");
+    }
 }

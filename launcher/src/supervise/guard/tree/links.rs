@@ -78,7 +78,7 @@ impl Tree {
         }
     }
 
-    fn git_directories(&self, noted: &Noted) -> BTreeSet<PathBuf> {
+    pub(super) fn git_directories(&self, noted: &Noted) -> BTreeSet<PathBuf> {
         let named = noted.names.iter().map(|(path, _)| path);
         let named = named.filter(|path| path.file_name() == Some(OsStr::new(".git")));
         let own = if self.prefix.as_os_str().is_empty() { ".git" } else { "" };
