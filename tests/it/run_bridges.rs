@@ -292,6 +292,21 @@ fn login_comes_back_to_its_port() {
     assert_eq!(told.ok(), "/cb?code=42\n/cb?code=42\n");
 }
 
+/// Nothing else can be published in the place of a port that is in use.
+#[test]
+fn port_of_a_login_that_is_in_use_is_told() {
+    let desktop = with_login();
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("bound");
+    let port = taken.local_addr().expect("an address").port();
+    let bridge = format!("oauth:{port}");
+    let told = desktop.run(&["--bridge", &bridge], "echo started").fails(125).to_owned();
+    assert!(told.contains(&format!("that of `{bridge}`")) && !told.contains("--publish"), "{told}");
+    // The control: a port that is published.
+    let publish = format!("{port}:80");
+    let told = desktop.run(&["--publish", &publish], "echo started").fails(125).to_owned();
+    assert!(told.contains("--publish 0:PORT"), "{told}");
+}
+
 #[test]
 fn login_comes_back_to_a_port_that_it_names() {
     for network in [&[][..], &["--net", "a.example"], &["--net", "host"]] {
