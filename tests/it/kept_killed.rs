@@ -1,8 +1,10 @@
 //! Write-backs of changes that wait, killed on the way.
 
 use std::fs;
+use std::process::Stdio;
 use std::time::Duration;
 
+use crate::harness::{Running, World, said, soon};
 use crate::kept_changes::{Changed, MINUTE};
 
 /// A run that changed many files, killed while it is written back.
@@ -134,4 +136,36 @@ fn run_starts_though_a_write_back_can_not_be_finished() {
     run.world.run(&["run"], "true").ok();
     assert_eq!(run.state(), "applied");
     run.assert_after();
+}
+
+/// Kills endow when the command has done what a script says, and returns what `endow runs` lists.
+fn listed_after_a_kill(script: &str) -> (World, String) {
+    let world = World::new();
+    let script = format!("{script}; echo done; read go");
+    let words = ["run", "--workspace", "rw", "--", "sh", "-c", &script];
+    let mut running = Running::start(world.endow(words).stdin(Stdio::piped()));
+    running.expect("done");
+    running.signal(9);
+    running.end();
+    let listed = || said(&mut world.endow(["runs"])).stdout;
+    soon("the end of the run", || {
+        listed().contains("interrupted") || !listed().contains("running")
+    });
+    let listed = listed();
+    (world, listed)
+}
+
+/// What was held waits though the record does not say so.
+#[test]
+fn names_that_a_killed_run_held_are_counted() {
+    let (world, listed) =
+        listed_after_a_kill("mkdir -p s/.vscode; echo x >s/.vscode/t; echo y >.envrc");
+    soon("they are held", || said(&mut world.endow(["runs"])).stdout.contains("3 wait"));
+    let told = said(&mut world.endow(["runs", "--json"]));
+    let value: serde_json::Value = serde_json::from_str(told.ok()).expect("JSON");
+    assert_eq!(value["runs"][0]["changes"]["left"], 3, "{listed}: {value}");
+    assert!(said(&mut world.endow(["diff", "--name-status"])).ok().contains(".envrc"));
+    // The control: nothing was held.
+    let (_world, listed) = listed_after_a_kill("echo y >other");
+    assert!(!listed.contains("wait"), "{listed}");
 }

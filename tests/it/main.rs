@@ -67,6 +67,7 @@ mod run_leftovers;
 mod run_limits;
 mod run_link_traps;
 mod run_live_git;
+mod run_live_links;
 mod run_live_names;
 mod run_live_traps;
 mod run_many;

@@ -203,14 +203,14 @@ E",
     assert!(desktop.noted().is_empty());
 }
 
-/// A program that a run may have written would be a way out.
+/// A program that a run may have written would be a way out, also in a run that only reads it.
 #[test]
 fn program_that_a_command_may_change_is_not_taken() {
     let desktop = Desktop::new();
     desktop.program("home/project/bin/xdg-open");
     let bin = desktop.world.project().join("bin");
     let path = format!("{}:/usr/bin:/bin", bin.display());
-    for access in ["rw", "cow"] {
+    for access in ["rw", "cow", "ro"] {
         let mut command = desktop.command(&["--workspace", access, "--bridge", "browser"], "true");
         let told = said(command.env("PATH", &path));
         assert!(
@@ -221,7 +221,10 @@ fn program_that_a_command_may_change_is_not_taken() {
         let told = said(command.env("PATH", &path).env("BROWSER", bin.join("xdg-open")));
         assert!(told.fails(125).contains("no program"), "{access}: {told:?}");
     }
-    // The control: where it can't be written it is taken.
+    // The control: where it can't have been written it is taken, and the planted one is passed over.
+    fs::write(bin.join("xdg-open"), "#!/bin/sh\n").expect("written");
+    let safe = desktop.world.root().join("desktop");
+    let path = format!("{}:{}:/usr/bin:/bin", bin.display(), safe.display());
     let mut command = desktop
         .command(&["--workspace", "ro", "--bridge", "browser"], &format!("xdg-open '{URL}'"));
     said(command.env("PATH", &path)).ok();
@@ -287,6 +290,21 @@ fn login_comes_back_to_its_port() {
     let bridge = format!("oauth:{port}");
     let told = desktop.run(&["--bridge", &bridge], &format!("python3 login.py {port}"));
     assert_eq!(told.ok(), "/cb?code=42\n/cb?code=42\n");
+}
+
+/// Nothing else can be published in the place of a port that is in use.
+#[test]
+fn port_of_a_login_that_is_in_use_is_told() {
+    let desktop = with_login();
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("bound");
+    let port = taken.local_addr().expect("an address").port();
+    let bridge = format!("oauth:{port}");
+    let told = desktop.run(&["--bridge", &bridge], "echo started").fails(125).to_owned();
+    assert!(told.contains(&format!("that of `{bridge}`")) && !told.contains("--publish"), "{told}");
+    // The control: a port that is published.
+    let publish = format!("{port}:80");
+    let told = desktop.run(&["--publish", &publish], "echo started").fails(125).to_owned();
+    assert!(told.contains("--publish 0:PORT"), "{told}");
 }
 
 #[test]

@@ -253,9 +253,9 @@ fn linked_work_trees_stay_in_a_mount_at_another_place() {
     }
 }
 
-/// Runs a script inside with everything told.
+/// Runs a script inside; what is not kept is told without a terminal, too.
 fn told(repository: &Repository, script: &str) -> Said {
-    let live = ["run", "-v", "--workspace", "rw", "--", "sh", "-c", script];
+    let live = ["run", "--workspace", "rw", "--", "sh", "-c", script];
     said(repository.world.endow(live).current_dir(&repository.root))
 }
 

@@ -1,5 +1,8 @@
 //! Secrets that the command reads from a descriptor, and where their values come from.
 
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+
 use crate::harness::{Said, World, project, said};
 
 /// What must be seen at the descriptor alone.
@@ -63,6 +66,52 @@ fn command_of_a_secret_finds_nothing_of_the_project() {
     let policy =
         "[secrets]\nT = { from = \"cmd:pwd; test -e helper && . ./helper; true\", fd = 3 }";
     assert_eq!(run(&world, policy, &[], "cat <&3").ok(), "/");
+}
+
+/// Runs with a secret that a command writes, and the project's `bin` first in PATH, as direnv and others
+/// have it.
+fn by_command(world: &World, line: &str, options: &[&str], path: &str) -> Said {
+    let text = format!("version = 1\n[secrets]\nT = {{ from = \"cmd:{line}\", fd = 3 }}\n");
+    let policy = world.write("policy.toml", &text);
+    let mut endow = world.endow(["run", "-p"]);
+    endow.arg(policy).args(options).args(["--", "bash", "-c", "cat <&3"]);
+    let path = format!("{}:{path}:/usr/bin:/bin", world.project().join("bin").display());
+    said(endow.env("PATH", path))
+}
+
+/// A program that an earlier run has planted would be a way out.
+#[test]
+fn program_that_a_command_may_have_written_writes_no_secret() {
+    let world = project();
+    let program = |path: &str, text: &str| {
+        let file = world.write(path, &format!("#!/bin/sh\necho {text}\n"));
+        fs::set_permissions(&file, PermissionsExt::from_mode(0o755)).expect("executable");
+        file.display().to_string()
+    };
+    let planted = program("home/project/bin/pass", "planted");
+    let own = program("own/pass", "own");
+    let safe = world.root().join("own").display().to_string();
+    fs::create_dir(world.root().join("linked")).expect("a directory");
+    let linked = world.root().join("linked/pass");
+    symlink(&planted, &linked).expect("a link");
+    let directory = world.root().join("linked").display().to_string();
+    let relative = planted.trim_start_matches('/').to_owned();
+    for access in ["rw", "cow", "ro"] {
+        let options = ["--workspace", access];
+        // The one in the project is passed over.
+        assert_eq!(by_command(&world, "pass show x", &options, &safe).ok(), "own", "{access}");
+        assert_eq!(by_command(&world, &own, &options, "/none").ok(), "own", "{access}");
+        let linked = linked.display().to_string();
+        for line in [&planted, &linked, &relative, &format!("true; exec {planted} x"), "pass x"] {
+            let told = by_command(&world, line, &options, "/none").fails(125).to_owned();
+            assert!(told.contains("a command could change what writes secret T"), "{line}: {told}");
+        }
+        let told = by_command(&world, "pass show x", &options, &directory).fails(125).to_owned();
+        assert!(told.contains("could change what writes"), "{access}: {told}");
+    }
+    // The control: a file of the project may be named, and what is no program is no matter.
+    let line = format!("test -f {planted} && echo fine");
+    assert_eq!(by_command(&world, &line, &[], "/none").ok(), "fine");
 }
 
 #[test]

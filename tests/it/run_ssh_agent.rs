@@ -196,16 +196,19 @@ fn program_outside_decides() {
 fn program_that_a_command_may_change_is_refused() {
     let Some(agent) = Agent::start() else { return };
     let make = "cp /bin/true ask && mkdir ../bin && ln -s /bin/true ../bin/ask && \
-                ln -s ../bin/ask to-bin && ln -s project/ask ../to-ask && ln -s /bin bin";
+                ln -s ../bin/ask to-bin && ln -s project/ask ../to-ask && ln -s /bin bin && \
+                mkdir ../linked && ln -s ../project/ask ../linked/ask";
     agent.outside(make).ok();
     let policy =
         |confirm: &str| format!("[ssh_agent]\nkeys = [\"work\"]\nconfirm = [\"{confirm}\"]");
     let inside =
         ["home/project/ask", "home/project/to-bin", "home/to-ask", "home/project/bin/true"];
-    for path in inside {
-        let told = agent.run_by(&policy(&format!("./{path}")), "echo started");
-        let told = told.fails(125).to_owned();
-        assert!(told.contains("could change the program that asks"), "{path}: {told}");
+    for (path, access) in inside.iter().flat_map(|path| [(path, "rw"), (path, "ro")]) {
+        let text = format!("version = 1\n{}\n", policy(&format!("./{path}")));
+        let file = agent.world.write("policy.toml", &text);
+        let options = ["--workspace", access, "-p", file.to_str().expect("text")];
+        let told = said(&mut agent.command(&options, "echo started")).fails(125).to_owned();
+        assert!(told.contains("could change the program that asks"), "{path} {access}: {told}");
     }
     agent.run_by(&policy("./home/bin/ask"), &sign("work")).ok();
     let file = agent.world.write("policy.toml", &format!("version = 1\n{}\n", policy("ask")));
@@ -213,9 +216,14 @@ fn program_that_a_command_may_change_is_refused() {
     let mut command = agent.command(&options, &sign("work"));
     let project = agent.world.project().display().to_string();
     let bin = agent.world.home().join("bin").display().to_string();
-    for path in [&project, ".", "", &format!("{project}/bin")] {
-        let told = said(command.env("PATH", format!("{bin}:/usr/bin:{path}")));
-        assert!(told.fails(125).contains("could change the program"), "{path}: {told:?}");
+    let linked = agent.world.home().join("linked").display().to_string();
+    let read_only = [&["--workspace", "ro"][..], &options].concat();
+    let mut read_only = agent.command(&read_only, &sign("work"));
+    for path in [&project, ".", "", &format!("{project}/bin"), &linked] {
+        for command in [&mut command, &mut read_only] {
+            let told = said(command.env("PATH", format!("{bin}:/usr/bin:{path}")));
+            assert!(told.fails(125).contains("could change the program"), "{path}: {told:?}");
+        }
     }
     said(command.env("PATH", format!("{bin}:/usr/bin:/bin"))).ok();
 }

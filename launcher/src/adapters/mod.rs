@@ -12,7 +12,7 @@ mod ssh_agent;
 
 use std::os::fd::{AsFd, OwnedFd, RawFd};
 
-use endow_policy::{BrokerOrder, BrokeredHost, Endpoint, Secret, SecretUse, Stated};
+use endow_policy::{BrokerOrder, BrokeredHost, Endpoint, HostPath, Secret, SecretUse, Stated};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
 
@@ -49,14 +49,14 @@ pub(crate) enum SecretsError {
 }
 
 /// Reads all secrets of a plan, and gives each to whom it is for. The broker knows those in headers
-/// by their order.
-pub(crate) fn take(secrets: &[Stated<Secret>]) -> Result<Secrets, SecretsError> {
+/// by their order. Commands find programs in `path`.
+pub(crate) fn take(secrets: &[Stated<Secret>], path: &[HostPath]) -> Result<Secrets, SecretsError> {
     let (mut order, mut taken) = (BrokerOrder { hosts: Vec::new() }, Secrets::default());
     for secret in secrets {
         let Secret { name, from, to } = &secret.value;
         let read = |kind| {
             let failed = |source| SecretsError::Secret { name: name.clone(), source };
-            secret::read(from, kind).map_err(failed)
+            secret::read(from, kind, path).map_err(failed)
         };
         match to {
             SecretUse::Withheld => {}

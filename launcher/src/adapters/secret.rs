@@ -1,11 +1,12 @@
 //! The values of secrets.
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStringExt;
 use std::process::{Command, ExitStatus, Stdio};
 
-use endow_policy::SecretSource;
+use endow_policy::{HostPath, SecretSource};
 use zeroize::Zeroizing;
 
 /// The most bytes of a value, less than a pipe holds.
@@ -57,8 +58,12 @@ impl Value {
     }
 }
 
-/// Reads a value. Line ends behind it don't count.
-pub(super) fn read(from: &SecretSource, kind: Kind) -> Result<Value, SecretError> {
+/// Reads a value. Line ends behind it don't count. A command finds programs in `path`.
+pub(super) fn read(
+    from: &SecretSource,
+    kind: Kind,
+    path: &[HostPath],
+) -> Result<Value, SecretError> {
     let mut value = match from {
         SecretSource::Variable(name) => {
             let value = std::env::var_os(name).ok_or_else(|| SecretError::NotSet(name.clone()))?;
@@ -69,7 +74,7 @@ pub(super) fn read(from: &SecretSource, kind: Kind) -> Result<Value, SecretError
             let file = File::open(path.as_path());
             read_all(file.map_err(|source| SecretError::Read { what: what(), source })?, what)?
         }
-        SecretSource::Command(command) => written_by(command)?,
+        SecretSource::Command(command) => written_by(command, path)?,
     };
     while matches!(value.last(), Some(b'\n' | b'\r')) {
         value.pop();
@@ -90,16 +95,24 @@ fn is_visible(byte: u8) -> bool {
 
 /// Has the user's shell write it. The command may ask at the terminal. It runs in `/`: what lies in
 /// the project, which earlier commands have written, is no part of it.
-fn written_by(command: &str) -> Result<Zeroizing<Vec<u8>>, SecretError> {
+fn written_by(command: &str, path: &[HostPath]) -> Result<Zeroizing<Vec<u8>>, SecretError> {
     let what = || "what its command writes".to_owned();
     let failed = |source| SecretError::Read { what: what(), source };
     let mut shell = Command::new("/bin/sh");
     shell.arg("-c").arg(command).current_dir("/").stdout(Stdio::piped());
+    shell.env("PATH", joined(path)).env("PWD", "/").env_remove("OLDPWD");
     let mut child = shell.spawn().map_err(failed)?;
     let value = child.stdout.take().map(|out| read_all(out, what)).transpose();
     let status = child.wait().map_err(failed)?;
     let value = value?.unwrap_or_default();
     if status.success() { Ok(value) } else { Err(SecretError::Failed(status)) }
+}
+
+/// Returns a PATH. One without a directory would be the current one.
+fn joined(path: &[HostPath]) -> OsString {
+    let path = path.iter().map(HostPath::as_path);
+    let joined = std::env::join_paths(path).unwrap_or_default();
+    if joined.is_empty() { "/nonexistent".into() } else { joined }
 }
 
 /// Reads to the end, or a byte more than a value may have; never into memory that grows, which

@@ -346,6 +346,14 @@ impl CommandError {
             .hint(format!("name the file itself: {to}"))
     }
 
+    fn planted(self, within: &HostPath, origin: &Origin) -> Self {
+        self.cause(format!(
+            "it would be found in {within}, where a command, of this run or an earlier one, may write"
+        ))
+        .asked_by(origin)
+        .hint("write the path of a program that lies elsewhere")
+    }
+
     fn secret_shown(self, at: &GuestPath, origin: &Origin) -> Self {
         self.cause(format!("it stands at {at}"))
             .asked_by(origin)
@@ -424,6 +432,7 @@ impl From<PlanError> for CommandError {
             PlanError::SecretByLink { within, to, origin, .. } => {
                 this.secret_by_link(&within, &to, &origin)
             }
+            PlanError::SecretProgram { within, origin, .. } => this.planted(&within, &origin),
             PlanError::DescriptorTwice { origin, .. } => {
                 this.asked_by(&origin).hint("leave out `--keep-fd`, or choose another `fd`")
             }

@@ -16,14 +16,14 @@ pub(crate) fn tell(left: &[LeftSettings], output: &Output) {
     for settings in left {
         let file = printable(&settings.file.to_string());
         let Some(changes) = &settings.changes else {
-            output.notice(&format!("git can't read what the command made of its copy of {file}"));
+            output.remark(&format!("git can't read what the command made of its copy of {file}"));
             continue;
         };
         let commands: Vec<String> =
             changes.iter().filter_map(|change| commands(settings, change)).flatten().collect();
         if !commands.is_empty() {
             let commands = some(&commands, " && ");
-            output.notice(&format!(
+            output.remark(&format!(
                 "git settings changed inside are not kept; to make them: {commands}"
             ));
         }
@@ -31,7 +31,7 @@ pub(crate) fn tell(left: &[LeftSettings], output: &Output) {
         let others: Vec<String> = others.map(name).collect();
         if !others.is_empty() {
             let names = some(&others, ", ");
-            output.notice(&format!("not kept, for it may run programs or is not known to be harmless: {names} of {file}"));
+            output.remark(&format!("not kept, for it may run programs or is not known to be harmless: {names} of {file}"));
         }
     }
 }

@@ -5,12 +5,14 @@ use std::ffi::OsStr;
 use endow_policy::{HostPath, Vars};
 use endow_vfs::fs::OsFs;
 use endow_vfs::state::{
-    FindError, Listed, Record, RunDir, RunState, StateDir, StateError, TreeOrigin, Wanted, find,
+    ChangeCounts, FindError, Listed, Record, RunDir, RunState, StateDir, StateError, TreeOrigin,
+    Wanted, find,
 };
 
 use super::args::Chosen;
 use super::error::{CommandError, Kind};
 use super::{stale, surroundings};
+use crate::finish;
 use crate::probe::real_path::without_dots;
 
 /// The runs that are there, and from where they are looked at.
@@ -154,6 +156,18 @@ impl Kept {
         HostPath::new(without_dots(&joined)).map_err(|error| {
             CommandError::new(Kind::Usage, "no such path").about(path.display()).cause(error)
         })
+    }
+
+    /// Returns how much a run changed. Where endow was killed its record does not tell; then it is what was
+    /// held, which waits.
+    pub(crate) fn changes(&self, run: &Listed) -> Option<ChangeCounts> {
+        let told = run.record().and_then(|record| record.changes);
+        if told.is_some() || run.state() != Some(RunState::Interrupted) {
+            return told;
+        }
+        let dir = self.state.as_ref()?.look_into_run(&OsFs, &run.id).ok()?;
+        let record = dir.read_record(&OsFs).ok()??;
+        finish::held(&dir, &record).ok().filter(|counts| *counts != ChangeCounts::default())
     }
 
     /// Locks a run and reads again what it is; one whose write-back was killed on the way is none

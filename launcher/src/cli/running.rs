@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
-use endow_policy::{GuestPath, HostPath, Network, SshAgentOrder};
+use endow_policy::{Bridge, GuestPath, HostPath, Network, SshAgentOrder};
 use endow_vfs::state::{Record, RunDir};
 use rustix::io::Errno;
 
@@ -206,8 +206,8 @@ fn network(
     notify: &mut dyn FnMut(Notice),
 ) -> Result<Option<Served>, CommandError> {
     let rules = plan.supervise.network.as_ref();
-    let mut served = rules.map(|rules| serve(rules, notify)).transpose()?;
-    let secrets = adapters::take(&plan.secrets).map_err(not_taken)?;
+    let mut served = rules.map(|rules| serve((plan, rules), notify)).transpose()?;
+    let secrets = adapters::take(&plan.secrets, &plan.secret_path).map_err(not_taken)?;
     prepared.hand(secrets.handed);
     if let Some(served) = &mut served {
         served.adding(secrets.broker);
@@ -297,13 +297,16 @@ fn kept(plan: &Plan, layers: Vec<OwnedFd>) -> Vec<OwnedFd> {
 }
 
 /// Prepares the network, and says which ports were chosen.
-fn serve(rules: &Network, notify: &mut dyn FnMut(Notice)) -> Result<Served, CommandError> {
+fn serve(
+    (plan, rules): (&Plan, &Network),
+    notify: &mut dyn FnMut(Notice),
+) -> Result<Served, CommandError> {
     let nearby = Surroundings::new().map_err(|errno| {
         failed("can't read this host's addresses and routes, to which no name may lead")(errno)
             .hint("`ip route show table all` must work here: endow needs sockets of rtnetlink(7)")
     })?;
     let mut served = network::serve(rules, nearby).map_err(failed("can't serve the network"))?;
-    for (at, port) in served.publish().map_err(not_published)? {
+    for (at, port) in served.publish().map_err(|error| not_published(error, plan))? {
         notify(Notice::Published(at, port));
     }
     Ok(served)
@@ -343,10 +346,17 @@ fn not_filtered(error: &AdapterError, chosen: &ChosenKeys) -> CommandError {
     }
 }
 
-fn not_published(error: PublishError) -> CommandError {
-    let cause = io::Error::from(error.errno);
-    let error = CommandError::new(Kind::Setup, error.to_string()).cause(cause);
-    error.hint("`--publish 0:PORT` takes a port that is free")
+fn not_published(error: PublishError, plan: &Plan) -> CommandError {
+    let login = Bridge::Oauth(Some(error.at.port()));
+    let is_login = plan.bridges.iter().flat_map(|it| &it.open).any(|it| it.value == login);
+    let this = CommandError::new(Kind::Setup, error.to_string());
+    let this = this.cause(io::Error::from(error.errno));
+    if is_login {
+        return this.hint(format!(
+            "a login comes back to no other port than that of `{login}`: end what listens there"
+        ));
+    }
+    this.hint("`--publish 0:PORT` takes a port that is free")
 }
 
 /// Starts recording a live workspace. Where that can't be, there is no record, and the end of the

@@ -1,5 +1,7 @@
 //! Short texts that several commands share.
 
+use std::path::Path;
+
 use endow_policy::{AllowWord, Secret, SecretUse, Stated};
 
 use super::denials;
@@ -74,20 +76,30 @@ fn listed(names: impl Iterator<Item = String>) -> String {
 }
 
 /// Says what became of a hidden name that the command has moved.
-fn put_back(Moved { number, to, back }: &Moved, planned: &Planned) -> String {
+fn put_back(moved: &Moved, planned: &Planned) -> String {
+    let Moved { number, to, back } = moved;
     let (was, to) = (covered(*number, planned), to.display());
     match back {
         Ok(Back::Free) => format!(
             "moved back, for it is hidden where it was: {was} (the command had moved it to {to})"
         ),
         Ok(Back::For(aside)) => format!(
-            "moved back, for it is hidden where it was: {was} (the command had moved it to {to}; what stood in its place is now {}, where nothing hides it)",
+            "moved back, for it is hidden where it was: {was} (the command had moved it to {to}; what stood in its place is now {})",
             aside.display()
+        ),
+        Err(errno) if is_mount(*number, &moved.to, planned) => format!(
+            "hidden no more, and can't be moved back ({errno}): {was} (the command has moved it to somewhere in {to}, or it is in what this run holds)"
         ),
         Err(errno) => format!(
             "hidden no more, and can't be moved back ({errno}): {was} (the command has moved it to {to})"
         ),
     }
+}
+
+/// Whether a name's new place is not known closer.
+fn is_mount(number: usize, to: &Path, planned: &Planned) -> bool {
+    let renewed = planned.plan.supervise.renew.get(number);
+    renewed.is_some_and(|renew| renew.at.as_path() == to)
 }
 
 /// Returns the place of a name that is kept covered.

@@ -4,10 +4,10 @@ use std::os::fd::AsFd;
 use std::time::SystemTime;
 
 use endow_vfs::fs::{Fs, Kind, OsFs};
-use endow_vfs::state::{Moment, MountRecord, Record, RunDir, StateError};
+use endow_vfs::state::{ChangeCounts, Moment, MountRecord, Record, RunDir, StateError};
 use endow_vfs::sync::{Change, ChangeKind, ChangeSet, Refusal};
 
-use super::Fate;
+use super::{Fate, WriteBackError, WrittenBack, targets};
 use crate::plan::step::UPPER;
 
 /// Returns what becomes of a run's changes: what was held is the user's to decide about, though all
@@ -37,6 +37,13 @@ pub(super) fn narrow(changes: &mut ChangeSet) {
     for change in changes.changes.iter_mut().filter(|it| it.refused == Some(Refusal::LinkOut)) {
         change.refused = None;
     }
+}
+
+/// Counts what was held in a run whose record does not tell, for endow was killed in it.
+pub(crate) fn count(run: &RunDir, record: &Record) -> Result<ChangeCounts, WriteBackError> {
+    let mut open = targets::open(run, record, &[])?.open;
+    open.retain(|target| target.is_held);
+    Ok(WrittenBack::waiting(&super::look(run, &open)?, &[]).counts())
 }
 
 fn has_names(run: &RunDir, mount: &MountRecord) -> bool {

@@ -30,6 +30,7 @@ pub(crate) use drop_path::{DropError, drop_path};
 pub(crate) use fate::{Fate, fate};
 pub(crate) use git_settings::{LeftSettings, left as left_settings};
 pub(crate) use gone::{Gone, Targets};
+pub(crate) use held::count as held;
 pub(crate) use in_memory::Lost;
 pub(crate) use in_view::{InView, OfMount};
 pub(crate) use prune::{drop_layers, prune};

@@ -5,10 +5,10 @@ use endow_policy::{
 };
 use serde::Serialize;
 
+use super::PlanError;
 use super::host::{ExecRequest, HostFacts};
-use super::ssh_agent::{search_path, within};
+use super::outside::Reach;
 use super::view::Builder;
-use super::{PlanError, planted};
 
 /// Where the run keeps its socket.
 pub const SOCKET: &str = "sockets/bridges";
@@ -23,7 +23,7 @@ pub struct OpenBridges {
     pub published: Vec<u16>,
     /// The directories of PATH in which no command can have put a program.
     pub search: Vec<HostPath>,
-    /// What commands may write.
+    /// What commands may write, or may have written: also the workspace of a run that only reads it.
     pub reach: Vec<HostPath>,
 }
 
@@ -41,13 +41,17 @@ pub(super) fn plan(
     if open.is_empty() {
         return None;
     }
-    let live = planted::live_sources(&policy.mounts, host);
-    let is_safe = |directory: &HostPath| within(directory, None, &live, host).is_none();
-    let search = search_path(policy, request).into_iter().filter(is_safe).collect();
+    let reach = Reach::new(&policy.mounts, host);
+    let search = reach.safe_path(policy, request);
     let same = |port: &PublishedPort| port.host_port == port.port && port.address.is_loopback();
     let published = policy.network.publish.iter().map(|port| port.value).filter(same);
     let published = published.map(|port| port.port).collect();
-    Some(OpenBridges { open, published, search, reach: live.into_iter().cloned().collect() })
+    Some(OpenBridges {
+        open,
+        published,
+        search,
+        reach: reach.sources.into_iter().cloned().collect(),
+    })
 }
 
 impl Builder<'_> {

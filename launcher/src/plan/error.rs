@@ -73,6 +73,9 @@ pub enum PlanError {
     /// The file in which a secret is lies behind a link that others may change.
     #[error("secret {name} is named by a link that may be planted: {link}")]
     SecretByLink { name: String, link: HostPath, within: HostPath, to: HostPath, origin: Origin },
+    /// A program that writes a secret's value lies where a command may have written it.
+    #[error("a command could change what writes secret {name}: {program}")]
+    SecretProgram { name: String, program: String, within: HostPath, origin: Origin },
     /// A secret is to have a descriptor that the caller passes.
     #[error("descriptor is passed already: {number}")]
     DescriptorTwice { number: i32, origin: Origin },

@@ -246,7 +246,7 @@ pub struct HiddenNames {
 pub struct Noted {
     /// Names, and whether each is a directory.
     pub names: Vec<(PathBuf, bool)>,
-    /// Links that may lead to such names, or into a directory of git's.
+    /// All links, of a walk at the end: over others they may lead to such names, or into a directory of git's.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub links: Vec<PathBuf>,
     /// Directories of git's that are no `.git`.

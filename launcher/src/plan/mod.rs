@@ -29,6 +29,7 @@ mod narrow;
 pub mod network;
 mod observed;
 mod opening;
+mod outside;
 pub mod place;
 mod planted;
 mod readme;
@@ -37,6 +38,7 @@ mod render;
 mod repository;
 pub mod seccomp;
 pub mod secrets;
+mod shell_words;
 mod single;
 mod skeleton;
 pub mod ssh_agent;
@@ -113,6 +115,9 @@ pub struct Plan {
     /// What it uses without seeing it, or reads from a descriptor.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub secrets: Vec<Stated<Secret>>,
+    /// The directories in which commands that write secrets find programs.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub secret_path: Vec<HostPath>,
     /// The keys of the user's ssh-agent that it may use.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ssh_agent: Option<ChosenKeys>,
@@ -322,7 +327,8 @@ pub fn complete(
     let environment = environment::plan(policy, &placement, host, request, temporary.as_ref());
     let observe = confine::observed(host, enforcement.level, request.observe);
     let payload = confine::payload(policy, &placement, host, &enforcement, observe)?;
-    let secrets = secrets::plan(policy, &placement, host, &request.keep)?;
+    let secrets = secrets::plan(policy, &placement, host, request)?;
+    let secret_path = secrets::path(policy, host, request);
     let ssh_agent = ssh_agent::plan(policy, host, request)?;
     let bridges = bridges::plan(policy, host, request);
     let finish = finish(&view);
@@ -337,6 +343,7 @@ pub fn complete(
         environment,
         keep: request.keep.clone(),
         secrets,
+        secret_path,
         ssh_agent,
         bridges,
         supervise,

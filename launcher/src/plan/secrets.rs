@@ -3,31 +3,37 @@
 use std::path::Path;
 
 use endow_policy::{
-    Access, BackendSpec, GuestPath, HostPath, MountClass, MountSpec, Policy, Secret, SecretSource,
+    BackendSpec, GuestPath, HostPath, MountClass, MountSpec, Policy, Secret, SecretSource,
     SecretUse, Stated,
 };
 
-use super::PlanError;
-use super::host::{HiddenName, HostFacts, Paths};
+use super::host::{ExecRequest, Found, HiddenName, HostFacts, Paths};
+use super::outside::{self, Reach};
 use super::place::{Placed, PlacedSource, Placement};
 use super::planted::{self, Planted};
+use super::{PlanError, shell_words};
 
 /// Returns the secrets of a run.
 ///
 /// # Errors
-/// One that the command would see anyway, or whose file others choose.
+/// One that the command would see anyway, or whose file or program others choose.
 pub(super) fn plan(
     policy: &Policy,
     placement: &Placement,
     host: &HostFacts,
-    keep: &[i32],
+    request: &ExecRequest,
 ) -> Result<Vec<Stated<Secret>>, PlanError> {
     for secret in &policy.secrets {
         let (name, origin) = (secret.value.name.clone(), secret.origin.clone());
         if let SecretUse::Descriptor(number) = secret.value.to
-            && keep.contains(&number.into())
+            && request.keep.contains(&number.into())
         {
             return Err(PlanError::DescriptorTwice { number: number.into(), origin });
+        }
+        if let SecretSource::Command(line) = &secret.value.from
+            && secret.value.to != SecretUse::Withheld
+        {
+            check_programs(line, secret, policy, (host, request))?;
         }
         let SecretSource::File(file) = &secret.value.from else { continue };
         if let Some(at) = shown(file, placement, host) {
@@ -39,6 +45,80 @@ pub(super) fn plan(
         }
     }
     Ok(policy.secrets.clone())
+}
+
+/// The programs that write a value run outside: no command may have written one.
+fn check_programs(
+    line: &str,
+    secret: &Stated<Secret>,
+    policy: &Policy,
+    (host, request): (&HostFacts, &ExecRequest),
+) -> Result<(), PlanError> {
+    let reach = Reach::new(&policy.mounts, host);
+    let path = outside::search_path(policy, request);
+    for program in shell_words::programs(line) {
+        if let Some(within) = planted_program(&program, &path, &reach, host) {
+            let (name, origin) = (secret.value.name.clone(), secret.origin.clone());
+            return Err(PlanError::SecretProgram { name, program, within: within.clone(), origin });
+        }
+    }
+    Ok(())
+}
+
+/// Returns the mount by which a command may have written what is found by a program's name. One in a
+/// directory of PATH in which it could is passed over, and another there must be.
+fn planted_program<'a>(
+    program: &str,
+    path: &[HostPath],
+    reach: &Reach<'a>,
+    host: &HostFacts,
+) -> Option<&'a HostPath> {
+    if program.contains('/') {
+        return reach.file(&by_path(program)?);
+    }
+    let is_there = |file: &HostPath| {
+        host.paths.get(file).is_some_and(|fact| matches!(fact.found, Found::File(_)))
+    };
+    let found =
+        path.iter().filter(|directory| directory.join(program).is_ok_and(|it| is_there(&it)));
+    let (open, safe): (Vec<_>, Vec<_>) =
+        found.partition(|directory| reach.file(directory).is_some());
+    match safe.iter().find_map(|directory| reach.name(directory, program)) {
+        Some(linked) => Some(linked),
+        None if safe.is_empty() => open.first().and_then(|directory| reach.file(directory)),
+        None => None,
+    }
+}
+
+/// Returns the path of a program: the shell starts in `/`.
+fn by_path(program: &str) -> Option<HostPath> {
+    HostPath::new(Path::new("/").join(program)).ok()
+}
+
+/// Returns the files that commands of secrets may run, with `search`, the directories of PATH.
+pub fn programs(policy: &Policy, search: &[HostPath]) -> Vec<HostPath> {
+    let lines = policy.secrets.iter().filter_map(|secret| match &secret.value.from {
+        SecretSource::Command(line) => Some(line),
+        SecretSource::Variable(_) | SecretSource::File(_) => None,
+    });
+    let files = |program: String| {
+        if program.contains('/') {
+            by_path(&program).into_iter().collect()
+        } else {
+            outside::candidates(&program, search)
+        }
+    };
+    lines.flat_map(|line| shell_words::programs(line)).flat_map(files).collect()
+}
+
+/// Returns the directories in which commands of secrets find programs; none when there is no such
+/// command.
+pub(super) fn path(policy: &Policy, host: &HostFacts, request: &ExecRequest) -> Vec<HostPath> {
+    let is_command = |it: &Stated<Secret>| matches!(it.value.from, SecretSource::Command(_));
+    if !policy.secrets.iter().any(is_command) {
+        return Vec::new();
+    }
+    Reach::new(&policy.mounts, host).safe_path(policy, request)
 }
 
 /// Returns whether some are handed to the command: these must be there before pid 1 is.
@@ -71,9 +151,7 @@ fn link(
     host: &HostFacts,
 ) -> Option<(HostPath, HostPath, HostPath)> {
     let fact = host.paths.get(file)?;
-    let of_others =
-        |spec: &&MountSpec| spec.access != Access::Ro || spec.class == MountClass::Workspace;
-    let sources = planted::sources(mounts.iter().filter(of_others), host);
+    let sources = planted::sources(mounts.iter().filter(|it| outside::is_of_others(it)), host);
     let Planted { link, within } = planted::any(fact, &sources)?;
     Some((link.clone(), within.clone(), fact.resolved.clone()))
 }

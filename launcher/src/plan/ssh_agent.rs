@@ -1,15 +1,15 @@
 //! Keys of the user's ssh-agent: a socket of the run's own stands for the agent's.
 
-use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::OsStrExt;
+use std::ffi::OsString;
 
 use endow_policy::{GuestPath, HostPath, MountSpec, Origin, Policy, SshAgent, Stated};
 use serde::Serialize;
 
 use super::host::{ExecRequest, HostFacts};
+use super::outside::Reach;
 use super::step::{InitStep, PrepareStep, RunPath, Source};
 use super::view::{Builder, DATA_ONLY};
-use super::{PlanError, planted};
+use super::{PlanError, outside};
 
 /// Where the run keeps its socket.
 pub const SOCKET: &str = "sockets/ssh-agent";
@@ -44,7 +44,7 @@ pub enum SshAgentFault {
     InReach {
         /// The program as the policy names it.
         program: String,
-        /// The source of the mount that can be written.
+        /// The source of the workspace, or of a mount that can be written.
         within: HostPath,
     },
 }
@@ -59,9 +59,9 @@ impl SshAgentFault {
                 "a directory of the host is mounted there, in which endow makes no names"
                     .to_owned(),
             ),
-            Self::InReach { within, .. } => {
-                Some(format!("it would be found by a name in {within}, which a command may write"))
-            }
+            Self::InReach { within, .. } => Some(format!(
+                "it would be found by a name in {within}, where a command, of this run or an earlier one, may write"
+            )),
         }
     }
 
@@ -113,10 +113,12 @@ fn named_outside(chosen: &SshAgent, request: &ExecRequest) -> Result<HostPath, P
     path.ok_or_else(|| SshAgentFault::Relative.by(origin))
 }
 
-/// Returns the host files that are executed when a key is to be used.
-pub fn files(policy: &Policy) -> impl Iterator<Item = HostPath> {
-    let confirm = policy.ssh_agent.iter().filter_map(|chosen| chosen.confirm.as_ref());
-    confirm.filter_map(|words| HostPath::new(words.value.first()?).ok())
+/// Returns the host files that may be executed when a key is to be used, with `search`, the
+/// directories of PATH.
+pub fn files(policy: &Policy, search: &[HostPath]) -> Vec<HostPath> {
+    let confirm = policy.ssh_agent.as_ref().and_then(|chosen| chosen.confirm.as_ref());
+    let program = confirm.and_then(|words| words.value.first());
+    program.map_or_else(Vec::new, |program| outside::candidates(program, search))
 }
 
 /// The program that asks runs outside: no command of this run, or of an earlier one in the same
@@ -126,57 +128,17 @@ fn out_of_reach(policy: &Policy, host: &HostFacts, request: &ExecRequest) -> Res
     let Some((confirm, program)) = confirm.and_then(|it| Some((it, it.value.first()?))) else {
         return Ok(());
     };
-    let live = planted::live_sources(&policy.mounts, host);
-    let places = places(program, policy, request);
-    match places.iter().find_map(|(place, name)| within(place, *name, &live, host)) {
-        None => Ok(()),
-        Some(within) => {
-            Err(SshAgentFault::InReach { program: program.clone(), within }.by(&confirm.origin))
-        }
-    }
-}
-
-/// Returns where a program is: its path, or directories with its name in them.
-fn places<'a>(
-    program: &'a str,
-    policy: &Policy,
-    request: &ExecRequest,
-) -> Vec<(HostPath, Option<&'a str>)> {
-    if let Ok(path) = HostPath::new(program) {
-        return vec![(path, None)];
-    }
-    search_path(policy, request).into_iter().map(|it| (it, Some(program))).collect()
-}
-
-/// Returns the directories in which a program is looked for outside. A relative one starts where
-/// the command does.
-pub(super) fn search_path(policy: &Policy, request: &ExecRequest) -> Vec<HostPath> {
-    let path = request.environment.iter().find(|(name, _)| name == "PATH");
-    let path = path.map(|(_, value)| value.as_bytes()).unwrap_or_default();
-    let directory = |entry: &[u8]| {
-        HostPath::new(OsStr::from_bytes(entry)).unwrap_or_else(|_| policy.chdir.to_host())
+    let reach = Reach::new(&policy.mounts, host);
+    let within = if let Ok(path) = HostPath::new(program) {
+        reach.file(&path)
+    } else {
+        let path = outside::search_path(policy, request);
+        path.iter().find_map(|directory| reach.name(directory, program))
     };
-    path.split(|byte| *byte == b':').map(directory).collect()
-}
-
-/// Returns the mount by which a command can write a file, or a name in a directory, or a link that
-/// leads there.
-pub(super) fn within(
-    place: &HostPath,
-    name: Option<&str>,
-    live: &[&HostPath],
-    host: &HostFacts,
-) -> Option<HostPath> {
-    let fact = host.paths.get(place);
-    let whole = |path: &HostPath| match name {
-        Some(name) => path.join(name).ok(),
-        None => Some(path.clone()),
-    };
-    let named = [Some(place), fact.map(|fact| &fact.resolved)];
-    let named: Vec<HostPath> = named.into_iter().flatten().filter_map(whole).collect();
-    let held = live.iter().find(|source| named.iter().any(|path| path.is_within(source)));
-    let linked = || fact.and_then(|fact| planted::any(fact, live)).map(|it| it.within);
-    held.copied().or_else(linked).cloned()
+    within.map_or(Ok(()), |within| {
+        let fault = SshAgentFault::InReach { program: program.clone(), within: within.clone() };
+        Err(fault.by(&confirm.origin))
+    })
 }
 
 impl Builder<'_> {

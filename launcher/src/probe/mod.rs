@@ -107,7 +107,8 @@ pub(crate) fn look(
     let mut wanted = sources(policy);
     wanted.extend(plan::awaited::ancestors(policy));
     wanted.extend(plan::secrets::files(policy).cloned());
-    wanted.extend(plan::ssh_agent::files(policy));
+    wanted.extend(plan::secrets::programs(policy, &search));
+    wanted.extend(plan::ssh_agent::files(policy, &search));
     wanted.extend(search);
     wanted.extend(policies.iter().cloned());
     if is_inside || policy.require.level == Level::Landlock {

@@ -95,7 +95,7 @@ pub(super) fn list(
         };
         record.add(&mut full, name, kind, &question);
         if kind == Kind::Symlink && question.is_noting() && question.rules.notes_links() {
-            record.add_link(&mut full, dir, name, question.rules);
+            record.add_link(name);
         }
         parts |= part(name);
     }
@@ -155,21 +155,10 @@ impl Record {
         self.is_git == in_git || (!in_git && last(&self.path) == GIT)
     }
 
-    /// Notes a link by where it leads. One that is gone meanwhile is none.
-    fn add_link(
-        &mut self,
-        full: &mut Vec<u8>,
-        dir: BorrowedFd<'_>,
-        name: &[u8],
-        rules: &dyn NameRules,
-    ) {
-        let Ok(target) = OsFs.read_link(dir, OsStr::from_bytes(name)) else { return };
+    /// Notes a link: where it leads, over others or not, is for who asked.
+    fn add_link(&mut self, name: &[u8]) {
         let is_told = |told: &[(Kind, Vec<u8>)]| told.last().is_some_and(|it| it.1 == name);
-        let above = full.len();
-        full.extend_from_slice(name);
-        let is_noted = rules.notes_link(full, &target);
-        full.truncate(above);
-        if is_noted && !is_told(&self.hidden) && !is_told(&self.noted) {
+        if !is_told(&self.hidden) && !is_told(&self.noted) {
             self.noted.push((Kind::Symlink, name.to_vec()));
         }
     }

@@ -1,7 +1,5 @@
 //! What a walk looks for, and how.
 
-use std::ffi::OsStr;
-
 use super::WalkCache;
 
 /// The rules of a walk, asked for each name.
@@ -40,13 +38,8 @@ pub trait NameRules: Sync {
         false
     }
 
-    /// Returns whether links are of interest by where they lead, which costs a call for each.
+    /// Returns whether links that are not hidden are of interest, whatever they are called.
     fn notes_links(&self) -> bool {
-        false
-    }
-
-    /// Returns whether a link that is not hidden is of interest.
-    fn notes_link(&self, _relative: &[u8], _target: &OsStr) -> bool {
         false
     }
 

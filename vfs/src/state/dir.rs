@@ -85,6 +85,14 @@ impl StateDir {
     pub fn open_run(&self, fs: &dyn Fs, id: &RunId) -> Result<RunDir, StateError> {
         RunDir::open(fs, &self.runs, id)
     }
+
+    /// Opens a run that was kept to look at it, and nothing else.
+    ///
+    /// # Errors
+    /// As [`open_run`](Self::open_run).
+    pub fn look_into_run(&self, fs: &dyn Fs, id: &RunId) -> Result<RunDir, StateError> {
+        RunDir::look(fs, &self.runs, id)
+    }
 }
 
 /// Makes sure that a directory is this user's and closed to others; makes it when it is not there.

@@ -87,13 +87,27 @@ impl RunDir {
 
     /// Opens a run that is there and takes its lock.
     pub(super) fn open(fs: &dyn Fs, runs: &Arc<Runs>, id: &RunId) -> Result<Self, StateError> {
+        Self::open_locked(fs, runs, id, &|dir| lock_patiently(fs, dir))
+    }
+
+    /// Opens a run to be looked at, beside others who look: nothing of it may be changed.
+    pub(super) fn look(fs: &dyn Fs, runs: &Arc<Runs>, id: &RunId) -> Result<Self, StateError> {
+        Self::open_locked(fs, runs, id, &|dir| fs.lock_shared(dir))
+    }
+
+    fn open_locked(
+        fs: &dyn Fs,
+        runs: &Arc<Runs>,
+        id: &RunId,
+        lock: &dyn Fn(BorrowedFd<'_>) -> Result<(), Errno>,
+    ) -> Result<Self, StateError> {
         let path = || runs.path.join(id.as_str());
         let name = OsStr::new(id.as_str());
         let dir = match fs.open_dir(runs.dir.as_fd(), name) {
             Err(Errno::NOENT) => return Err(StateError::Gone { path: path() }),
             result => result.map_err(failed("open", path()))?,
         };
-        match lock_patiently(fs, dir.as_fd()) {
+        match lock(dir.as_fd()) {
             Err(Errno::WOULDBLOCK) => return Err(StateError::InUse { path: path() }),
             result => result.map_err(failed("lock", path()))?,
         }

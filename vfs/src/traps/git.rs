@@ -149,13 +149,6 @@ impl<'a> GitTraps<'a> {
     }
 }
 
-/// Returns whether words of a link may lead to what git follows or runs, wherever that is.
-pub(super) fn may_lead_to_git(words: &Path) -> bool {
-    let ends = |name: &OsStr| Path::new(name).extension().is_some_and(|it| is(it, "git"));
-    let mut names = words.iter();
-    names.any(|name| is(name, ".git") || ends(name) || is_steering(name) || is_run(name))
-}
-
 /// Reads settings; `None` for more than are read.
 fn small(file: &OwnedFd) -> Option<Vec<u8>> {
     let size = usize::try_from(OsFs.status_of(file.as_fd()).ok()?.size).ok()?;

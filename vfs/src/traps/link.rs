@@ -3,7 +3,6 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Component, Path, PathBuf};
 
-use super::git::may_lead_to_git;
 use super::{GitTraps, Sides};
 use crate::git_dir;
 
@@ -87,15 +86,6 @@ impl<'a> LinkTraps<'a> {
         }
         Some(real)
     }
-}
-
-/// Returns `false` only when a link's words lead to nothing that is held, wherever the mount stands
-/// and whatever else is in it; links in directories of git's, and those behind others, left aside.
-pub fn may_be_held(link: &Path, target: &OsStr, protected: &dyn Fn(&Path) -> bool) -> bool {
-    let words = Path::new(target);
-    let mut place = link.parent().map(Path::to_owned).unwrap_or_default();
-    follow(&mut place, words);
-    words.is_absolute() || may_lead_to_git(words) || protected(&place)
 }
 
 /// Goes the way that words tell, as if none of the names were a link.
@@ -204,19 +194,6 @@ mod tests {
             ("x", "round/y"),
         ] {
             assert!(held(&scratch, link, target).is_some(), "{link} -> {target}");
-        }
-    }
-
-    #[test]
-    fn what_may_be_held_is_told_without_looking() {
-        let protected = |path: &Path| path.ends_with(".envrc");
-        let may = |target: &str| may_be_held(Path::new("a/b"), OsStr::new(target), &protected);
-        for target in ["../.envrc", "/etc/passwd", "../.git/x", "../x.git", "../x/config", "hooks"]
-        {
-            assert!(may(target), "{target}");
-        }
-        for target in ["../src", "../node_modules/tool/cli.js", "x"] {
-            assert!(!may(target), "{target}");
         }
     }
 

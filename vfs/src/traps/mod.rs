@@ -6,5 +6,5 @@ mod out;
 mod sides;
 
 pub use git::{GitTraps, UNSOUND};
-pub use link::{LinkTraps, may_be_held};
+pub use link::LinkTraps;
 pub use sides::{NewNames, Sides};

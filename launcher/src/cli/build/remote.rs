@@ -5,7 +5,7 @@ use std::cell::Cell;
 use std::error::Error;
 use std::path::Path;
 
-use endow_policy::{Action, BuildRoot, Origin, Remote as Stated, RemoteMode, RemoteUrl};
+use endow_policy::{Action, BuildRoot, HostPath, Origin, Remote as Stated, RemoteMode, RemoteUrl};
 use endow_vfs::action::{ActionResult, DiskCache};
 use endow_vfs::cas::{Digest, Publishing, Store};
 use endow_vfs::fs::OsFs;
@@ -16,6 +16,7 @@ use crate::adapters::{AdapterError, RemoteCache, RemoteError, remote_order};
 use crate::cli::commands::cas::failed;
 use crate::cli::error::{CommandError, Kind};
 use crate::cli::output::Output;
+use crate::cli::sources::search_path;
 
 /// Where results are shared.
 pub(super) struct Remote<'s> {
@@ -62,7 +63,7 @@ impl<'s> Remote<'s> {
         }
         let cache = match &stated.url.value {
             RemoteUrl::Directory(path) => Cache::directory(path)?,
-            _ => match Cache::server(&stated, output)? {
+            _ => match Cache::server(&stated, &safe_path(&wanted.directory), output)? {
                 Some(cache) => cache,
                 None => return Ok(None),
             },
@@ -166,8 +167,12 @@ impl Cache<'_> {
     }
 
     /// Connects to a server. Without one that answers the build goes on alone, and says so.
-    fn server(stated: &Stated, output: &Output) -> Result<Option<Self>, CommandError> {
-        let order = remote_order(stated).map_err(|error| {
+    fn server(
+        stated: &Stated,
+        path: &[HostPath],
+        output: &Output,
+    ) -> Result<Option<Self>, CommandError> {
+        let order = remote_order(stated, path).map_err(|error| {
             failed("can't use the remote cache", &error).about(&stated.url.value)
         })?;
         match RemoteCache::start(order) {
@@ -249,6 +254,15 @@ fn stated(url: Option<&str>, wanted: &Wanted) -> Result<Option<Stated>, CommandE
     let origin = Origin::Flag(format!("--remote {text}").into());
     let other = || Stated::at(endow_policy::Stated::new(url.clone(), origin));
     Ok(Some(same.cloned().unwrap_or_else(other)))
+}
+
+/// Returns the directories of PATH in which no action can have put a program.
+fn safe_path(project: &Path) -> Vec<HostPath> {
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let project = real(project);
+    let is_safe = |directory: &HostPath| !real(directory.as_path()).starts_with(&project);
+    let environment: Vec<_> = std::env::vars_os().collect();
+    search_path(&environment).into_iter().filter(is_safe).collect()
 }
 
 /// Whether nobody answers any more.

@@ -73,7 +73,7 @@ pub(crate) fn run(args: &RunsArgs, output: &Output) -> Result<ExitCode, CommandE
 
 fn list(kept: &Kept, output: &Output) {
     if output.is_json() {
-        let runs: Vec<Value> = kept.runs.iter().rev().map(value).collect();
+        let runs: Vec<Value> = kept.runs.iter().rev().map(|run| value(kept, run)).collect();
         return output.json(&json!({"version": 1, "runs": runs}));
     }
     if kept.runs.is_empty() {
@@ -81,14 +81,14 @@ fn list(kept: &Kept, output: &Output) {
     }
     let head = ["ID", "NAME", "STATE", "AGE", "CHANGES", "COMMAND", "WORKSPACE"];
     let now = SystemTime::now();
-    let rows: Vec<[String; 7]> = kept.runs.iter().rev().map(|run| row(run, now)).collect();
+    let rows: Vec<[String; 7]> = kept.runs.iter().rev().map(|run| row(kept, run, now)).collect();
     output.text(&table::render(head, &rows));
 }
 
-fn row(run: &Listed, now: SystemTime) -> [String; 7] {
+fn row(kept: &Kept, run: &Listed, now: SystemTime) -> [String; 7] {
     let none = || "-".to_owned();
     let record = run.record();
-    let changes = record.and_then(|record| record.changes);
+    let changes = kept.changes(run);
     let command = record.map(|record| record.command.to_string_lossy().into_owned());
     let workspace = record.and_then(|record| record.workspace.as_ref());
     [
@@ -118,7 +118,7 @@ fn counts(changes: ChangeCounts) -> String {
     }
 }
 
-fn value(run: &Listed) -> Value {
+fn value(kept: &Kept, run: &Listed) -> Value {
     let record = run.record();
     let seconds = |moment: Moment| moment.seconds;
     let error = run.record.as_ref().and_then(|record| record.as_ref().err());
@@ -132,7 +132,7 @@ fn value(run: &Listed) -> Value {
         "command": record.map(|record| json::text(record.command.as_bytes())),
         "workspace": record.and_then(|it| it.workspace.as_ref()).map(|it| json::text(it.as_bytes())),
         "outcome": record.and_then(|record| record.outcome.as_ref()),
-        "changes": record.and_then(|record| record.changes),
+        "changes": kept.changes(run),
         "error": error.map(ToString::to_string),
     })
 }

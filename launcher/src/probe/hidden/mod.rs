@@ -331,7 +331,7 @@ fn hidden(walked: Walked, rules: &Rules<'_>) -> HiddenNames {
     names.sort();
     HiddenNames {
         names,
-        noted: note(walked.noted, walked.repositories, rules),
+        noted: Noted { links: Vec::new(), ..note(walked.noted, walked.repositories, rules) },
         entries: walked.entries,
         elapsed_us: u64::try_from(walked.elapsed.as_micros()).unwrap_or(u64::MAX),
         unreadable: walked.errors.into_iter().map(|error| error.path).collect(),

@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 
 use endow_policy::{Decision, Origin, PatternError, PatternRule, PatternSet, ProtectSet};
 use endow_vfs::names::{Foreign, NameRules, vendored_above};
-use endow_vfs::traps::may_be_held;
 use sha2::{Digest, Sha256};
 
 /// The directory of git's in a work tree.
@@ -154,7 +153,7 @@ impl Rules<'_> {
             add(rule.pattern.as_bytes());
             add(if is_builtin(rule) { b"built-in" } else { b"" });
         }
-        add(b"\0noted with links, repositories everywhere");
+        add(b"\0noted with all links, repositories everywhere");
         let noted = self.protect.iter().flat_map(|it| it.rules());
         noted.for_each(|rule| add(rule.pattern.as_bytes()));
         add(if self.is_whole() { b"\0whole" } else { b"" });
@@ -233,12 +232,5 @@ impl NameRules for Rules<'_> {
 
     fn notes_links(&self) -> bool {
         self.protect.is_some()
-    }
-
-    fn notes_link(&self, relative: &[u8], target: &OsStr) -> bool {
-        let link = Path::new(OsStr::from_bytes(relative));
-        let is_held =
-            |set: &ProtectSet| may_be_held(link, target, &|path| set.guarding(path).is_some());
-        self.protect.is_some_and(is_held)
     }
 }

@@ -3,6 +3,7 @@
 mod closed;
 mod found;
 mod in_git;
+mod kept;
 mod links;
 mod missed;
 mod vendored;
@@ -440,12 +441,15 @@ impl Tree {
         for (path, _) in &noted.names {
             self.check((path, None), protect, queue, held);
         }
+        let mut directories = self.git_directories(noted);
+        directories.extend(found.keys().cloned());
         for (repository, is_linked) in found {
             if !is_linked {
                 self.repositories.insert(repository.clone());
             }
             self.enter((&repository, usize::MAX), protect, queue, held);
         }
+        self.check_kept(&directories, protect, queue, held);
         self.check_links(noted, protect, held);
         for path in std::mem::take(&mut self.later) {
             let shown = self.shown(&path);

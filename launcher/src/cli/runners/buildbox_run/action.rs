@@ -75,7 +75,7 @@ fn connect(options: &Options) -> Result<RemoteCache, CommandError> {
     let wrong = |error: &dyn std::error::Error| {
         failed("can't use the server", error).about(&options.remote.url.value)
     };
-    let mut order = remote_order(&options.remote).map_err(|error| wrong(&error))?;
+    let mut order = remote_order(&options.remote, &[]).map_err(|error| wrong(&error))?;
     order.retries = options.retries.unwrap_or(order.retries);
     let patience = options.patience.and_then(|it| u64::try_from(it.as_millis()).ok());
     order.patience_ms = patience.unwrap_or(order.patience_ms);

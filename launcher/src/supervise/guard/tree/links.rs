@@ -37,10 +37,10 @@ impl Tree {
     fn link_trap(&self, path: &Path, protect: &ProtectSet) -> Option<String> {
         let (above, name) = path.parent().zip(path.file_name())?;
         let directory = self.directory(above).ok()?;
-        let target = OsFs.read_link(directory.as_fd(), name).ok()?;
         if !self.is_news(&directory, name) || self.left.has(self.held.root(), path) {
             return None;
         }
+        let target = OsFs.read_link(directory.as_fd(), name).ok()?;
         let sides = Sides::new(&OsFs, None, self.held.root());
         let protected = |path: &Path| {
             let shown = self.shown(path);
