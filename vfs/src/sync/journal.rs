@@ -122,6 +122,19 @@ pub(super) struct Step {
     /// The layer's file, where both sides were merged into what is put there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) merged: Option<Seen>,
+    /// What it displaces was copied to the run's directory before the journal held.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) is_kept: bool,
+    /// It is not done: what it would displace can't be read, and so not be kept.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) is_barred: bool,
+}
+
+impl Step {
+    /// Whether something goes from the tree to the stage by it.
+    pub(super) fn displaces(&self) -> bool {
+        matches!(self.act, Act::Swap | Act::Take)
+    }
 }
 
 /// What was written back of a run and not undone.

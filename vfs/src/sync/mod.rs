@@ -45,7 +45,7 @@ mod undo;
 pub use alone::note_alone;
 #[cfg(test)]
 pub(crate) use apply::SCRATCH;
-pub use apply::{MountPlace, RunPlace, apply, remove_stage, stage_name};
+pub use apply::{MountPlace, RunPlace, SetAside, apply, remove_stage, stage_name};
 pub use awaited::{Absent, Awaited, make_awaited};
 pub use change::{
     Attributed, Attributes, Change, ChangeKind, ChangeSet, Conflict, Differs, Directory, Identity,

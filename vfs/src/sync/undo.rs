@@ -11,7 +11,8 @@ use self::doubtful::{Doubt, Doubtful};
 use self::repositories::Repositories;
 use super::alone::Alone;
 use super::apply::{
-    Bench, MountPlace, Moves, Outcome, RunPlace, carry, clear, finish, must_move, publish_or_clear,
+    Bench, Homeless, MountPlace, Moves, Outcome, RunPlace, carry, clear, finish, must_move,
+    publish_or_clear,
 };
 use super::collect::{io, is_same_root};
 use super::journal::{self, Batch, Direction, Ledger};
@@ -125,8 +126,9 @@ fn take_back(
     }
     let displaced = follow::displaced(&ledger, mounts.iter().map(|mount| mount.number));
     publish_or_clear(fs, run, mounts, (&batch, &benches), &ledger)?;
-    let outcomes = carry(fs, &mut benches, &batch, false)?;
-    finish(fs, run, &mut ledger, (&mut batch, &mut benches), &outcomes)?;
+    let mut outcomes = carry(fs, &mut benches, &batch, false)?;
+    let ending = (outcomes.as_mut_slice(), Homeless::Fails);
+    finish(fs, run, &mut ledger, (&mut batch, &mut benches), ending)?;
     tell(&mut reports, &batch, &outcomes);
     let mut restored = follow::restored(&displaced, &batch, &outcomes);
     for report in &mut reports {

@@ -12,19 +12,29 @@ use crate::sync::root::{Closed, Dir, Root};
 
 /// Copies a name with all that is below it; the new name must be free.
 ///
-/// Devices, sockets and FIFOs are left out: no process can make them equal.
-pub(in crate::sync) fn copy_tree(fs: &dyn Fs, from: At<'_>, to: At<'_>) -> Result<()> {
+/// Devices, sockets and FIFOs are left out: no process can make them equal. What is closed to its owner is
+/// opened meanwhile where `closed` says so.
+pub(in crate::sync) fn copy_tree(
+    fs: &dyn Fs,
+    from: At<'_>,
+    to: At<'_>,
+    closed: Closed,
+) -> Result<()> {
     let node = fs.node(from.dir, from.name)?;
     match node.status.kind {
-        Kind::Directory => copy_dir(fs, from, to, &node),
-        _ => copy_leaf(fs, from, to, &node),
+        Kind::Directory => copy_dir(fs, from, to, (&node, closed)),
+        _ => copy_one(fs, from, to, (&node, closed)),
     }
 }
 
 /// Copies a file or a link.
 pub(in crate::sync) fn copy_leaf(fs: &dyn Fs, from: At<'_>, to: At<'_>, node: &Node) -> Result<()> {
+    copy_one(fs, from, to, (node, Closed::Open))
+}
+
+fn copy_one(fs: &dyn Fs, from: At<'_>, to: At<'_>, (node, closed): (&Node, Closed)) -> Result<()> {
     match node.status.kind {
-        Kind::File => copy_file(fs, from, to, node),
+        Kind::File => copy_file(fs, from, to, (node, closed)),
         Kind::Symlink => {
             let target = fs.read_link(from.dir, from.name)?;
             fs.make_symlink(&target, to.dir, to.name)?;
@@ -34,8 +44,11 @@ pub(in crate::sync) fn copy_leaf(fs: &dyn Fs, from: At<'_>, to: At<'_>, node: &N
     }
 }
 
-fn copy_file(fs: &dyn Fs, from: At<'_>, to: At<'_>, node: &Node) -> Result<()> {
-    let source = open_readable(fs, from, node.status.mode)?;
+fn copy_file(fs: &dyn Fs, from: At<'_>, to: At<'_>, (node, closed): (&Node, Closed)) -> Result<()> {
+    let source = match closed {
+        Closed::Open => open_readable(fs, from, node.status.mode)?,
+        Closed::Stay => fs.open_file(from.dir, from.name)?,
+    };
     let copy = fs.create_file(to.dir, to.name)?;
     copy_bytes(fs, source.as_fd(), copy.as_fd(), node.status.size)?;
     let user = users(fs.attributes(from).or_else(denied)?);
@@ -92,21 +105,22 @@ struct Made {
     node: Node,
 }
 
-fn copy_dir(fs: &dyn Fs, from: At<'_>, to: At<'_>, node: &Node) -> Result<()> {
+fn copy_dir(fs: &dyn Fs, from: At<'_>, to: At<'_>, (node, closed): (&Node, Closed)) -> Result<()> {
     fs.make_dir(to.dir, to.name, 0o700)?;
     let copy = fs.open_below(to.dir, Path::new(to.name), Open::Handle)?;
     // Reached by its name: one that nobody may search can't be opened up from inside.
-    let mut sources = Sources { root: Root::new(fs, from.dir, Closed::Open), top: from.name };
+    let mut sources = Sources { root: Root::new(fs, from.dir, closed), top: from.name, closed };
     let mut copies = Root::new(fs, copy.as_fd(), Closed::Stay);
     let copied = copy_below(fs, &mut sources, &mut copies, node);
-    let closed = sources.root.close();
-    copied.and(closed)
+    let is_closed = sources.root.close();
+    copied.and(is_closed)
 }
 
 /// A directory with what is in it, by paths below the one that it stands in.
 struct Sources<'s> {
     root: Root<'s>,
     top: &'s OsStr,
+    closed: Closed,
 }
 
 impl<'s> Sources<'s> {
@@ -151,7 +165,7 @@ fn copy_below(
                 fs.link(other.at(known), to.at(name))?;
                 continue;
             }
-            copy_leaf(fs, from.at(name), to.at(name), &node)?;
+            copy_one(fs, from.at(name), to.at(name), (&node, sources.closed))?;
             let has_links = node.links > 1 && node.special.is_none();
             linked.extend(has_links.then_some((node.status.id.ino, path)));
         }

@@ -12,6 +12,7 @@ use crate::sync::apply::{Bench, MountPlace, can_exchange, copy, number_name};
 use crate::sync::chain::superseded;
 use crate::sync::collect::io;
 use crate::sync::journal::{Act, Ledger, MountBatch, Step};
+use crate::sync::root::Closed;
 use crate::sync::{Attributes, Failed, Identity, Seen, SyncError};
 use crate::tree::remove_tree;
 
@@ -146,8 +147,8 @@ impl Inverse<'_, '_> {
         };
         let at = At { dir: self.bench.stage(), name: &number };
         if self.bench.is_beside() {
-            copy::copy_tree(fs, At { dir: self.bench.undo(), name: &number }, at)
-                .map_err(failed)?;
+            let home = At { dir: self.bench.undo(), name: &number };
+            copy::copy_tree(fs, home, at, Closed::Open).map_err(failed)?;
         }
         fs.node(at.dir, at.name).map(|node| Some(Seen::from(&node))).map_err(failed)
     }
