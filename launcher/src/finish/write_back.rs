@@ -70,6 +70,9 @@ impl WriteBackError {
                 "`endow discard RUN` drops them; what is in the layer can be copied by hand before: \
                  `layers` in the run's directory",
             ),
+            Self::Sync(SyncError::Io { errno: Errno::NOSPC | Errno::DQUOT, .. }) => {
+                Some("make room, then `endow apply RUN`, or `endow discard RUN`")
+            }
             _ => None,
         }
     }
