@@ -35,6 +35,9 @@ pub(crate) enum Lack {
     Reading,
     /// No bytes can be copied.
     Room,
+    /// Nothing can be given to another owner or group. What has a name that begins so and is sticky, as no copy is
+    /// before it is whole, is somebody else's.
+    Owner,
 }
 
 /// What happens around the next call that moves an entry from one directory to another, or looks for
@@ -122,8 +125,12 @@ impl FaultyFs {
         if self.is_foreign(name) { self.has(Lack::Reading) } else { Ok(()) }
     }
 
+    fn is_owner(&self) -> bool {
+        matches!(self.lacks, Some((Lack::Owner, _)))
+    }
+
     fn is_foreign(&self, name: &OsStr) -> bool {
-        let is_so = matches!(self.lacks, Some((Lack::Reading, _)));
+        let is_so = self.is_owner() || matches!(self.lacks, Some((Lack::Reading, _)));
         is_so && name.to_string_lossy().starts_with("foreign")
     }
 
@@ -269,7 +276,8 @@ impl Fs for FaultyFs {
 
     fn node(&self, at: BorrowedFd<'_>, name: &OsStr) -> Result<Node> {
         let mut node = self.tick()?.node(at, name)?;
-        node.status.uid ^= u32::from(self.is_foreign(name));
+        let is_copy = self.is_owner() && node.status.mode & 0o1000 == 0;
+        node.status.uid ^= u32::from(self.is_foreign(name) && !is_copy);
         Ok(node)
     }
 
@@ -305,9 +313,14 @@ impl Fs for FaultyFs {
 
     fn set_mode_at(&self, at: At<'_>, mode: u32) -> Result<()> {
         if self.is_foreign(at.name) {
-            return Err(Errno::PERM);
+            self.has(Lack::Reading).map_err(|_| Errno::PERM)?;
         }
         self.tick()?.set_mode_at(at, mode)
+    }
+
+    fn set_owner(&self, at: At<'_>, uid: u32, gid: u32) -> Result<()> {
+        self.has(Lack::Owner)?;
+        self.tick()?.set_owner(at, uid, gid)
     }
 
     fn next_data(&self, file: BorrowedFd<'_>, offset: u64) -> Result<Option<u64>> {

@@ -301,5 +301,6 @@ pub(super) fn blank(path: &Path, number: u32) -> Step {
         merged: None,
         is_kept: false,
         is_barred: false,
+        lacks: Vec::new(),
     }
 }

@@ -16,7 +16,7 @@ use super::apply::{
 };
 use super::collect::{io, is_same_root};
 use super::journal::{self, Batch, Direction, Ledger};
-use super::{Failed, Restored, SyncError, follow};
+use super::{Failed, Lacking, Restored, SyncError, follow};
 use crate::fs::Fs;
 
 /// What became of an undo in one mount.
@@ -31,6 +31,8 @@ pub struct UndoReport {
     /// What may not be the run's, since something changed there after its end, and so stays as it is; an undo of
     /// named paths takes it back.
     pub later: Vec<PathBuf>,
+    /// What came back and is not all that it was, or did not with the directory it was in.
+    pub lacking: Vec<Lacking>,
     /// What came back for that, and is another file than it was.
     pub restored: Vec<Restored>,
     /// What the kernel did not allow, or whose undo data is gone.
@@ -147,7 +149,10 @@ fn tell(reports: &mut [UndoReport], batch: &Batch, outcomes: &[Vec<Outcome>]) {
             let path = step.path.clone();
             match outcome {
                 _ if step.change.is_none() => {}
-                Outcome::Done => report.undone.push(path),
+                Outcome::Done => {
+                    report.lacking.extend(step.lacks.iter().map(|it| it.below(&path)));
+                    report.undone.push(path);
+                }
                 Outcome::Lost(_) | Outcome::Kept(_) => report.changed_since.push(path),
                 Outcome::Failed(errno) => report.failed.push(Failed { path, errno: *errno }),
                 Outcome::Skipped => {}

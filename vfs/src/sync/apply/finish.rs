@@ -126,7 +126,7 @@ fn sync_all(fs: &dyn Fs, benches: &[Bench<'_>]) -> Result<(), SyncError> {
 fn clear_step(
     fs: &dyn Fs,
     bench: &Bench<'_>,
-    step: &Step,
+    step: &mut Step,
     outcome: Outcome,
     direction: Direction,
 ) -> Result<(), Errno> {
@@ -136,7 +136,7 @@ fn clear_step(
         Outcome::Done if step.is_kept => Ok(()),
         Outcome::Done | Outcome::Kept(_) if step.displaces() && direction == Direction::Apply => {
             if bench.is_beside() {
-                bring_home(fs, bench, staged)
+                bring_home(fs, bench, step)
             } else {
                 Ok(())
             }

@@ -13,7 +13,7 @@ use crate::fs::{At, Errno, Fs, Kind, Result};
 use crate::sync::collect::io;
 use crate::sync::journal::{Act, Step};
 use crate::sync::root::{Closed, Root};
-use crate::sync::{Seen, SyncError};
+use crate::sync::{Lacking, Seen, SyncError};
 use crate::tree::remove_tree;
 
 /// What becomes of an original that can't be copied to the run's directory, once it was displaced.
@@ -51,7 +51,7 @@ pub(super) fn keep_all(
 fn keep(fs: &dyn Fs, bench: &mut Bench<'_>, step: &mut Step) -> std::result::Result<(), SyncError> {
     let failed = io("copy to endow's state directory", &step.path);
     match copy_home(fs, bench, step) {
-        Ok(()) => step.is_kept = true,
+        Ok(lacks) => (step.is_kept, step.lacks) = (true, lacks),
         Err(Errno::ACCESS | Errno::PERM) => step.is_barred = is_barred(fs, bench, step),
         // It changed meanwhile, and its turn tells.
         Err(Errno::NOENT | Errno::NOTDIR | Errno::ISDIR | Errno::LOOP | Errno::XDEV) => {}
@@ -64,7 +64,7 @@ fn keep(fs: &dyn Fs, bench: &mut Bench<'_>, step: &mut Step) -> std::result::Res
 }
 
 /// Nothing of the tree changes by that: what is closed to its owner stays so.
-fn copy_home(fs: &dyn Fs, bench: &mut Bench<'_>, step: &Step) -> Result<()> {
+fn copy_home(fs: &dyn Fs, bench: &mut Bench<'_>, step: &Step) -> Result<Vec<Lacking>> {
     let (dir, leaf) = bench.root.above(&step.path)?;
     let number = name(step.number);
     copy_tree(fs, dir.at(leaf), At { dir: bench.undo(), name: &number }, Closed::Stay)
@@ -96,14 +96,17 @@ fn is_foreign_and_closed(fs: &dyn Fs, at: At<'_>) -> bool {
 }
 
 /// Copies an original from the stage to the run's directory, again if it was begun; the stage goes as a whole.
-pub(super) fn bring_home(fs: &dyn Fs, bench: &Bench<'_>, staged: At<'_>) -> Result<()> {
+pub(super) fn bring_home(fs: &dyn Fs, bench: &Bench<'_>, step: &mut Step) -> Result<()> {
+    let number = name(step.number);
+    let staged = At { dir: bench.stage(), name: &number };
     match fs.node(staged.dir, staged.name) {
         Err(Errno::NOENT) => return Ok(()),
         result => result?,
     };
     let home = At { dir: bench.undo(), name: staged.name };
     remove_tree(fs, home.dir, home.name).map_err(|left| left.errno)?;
-    copy_tree(fs, staged, home, Closed::Open)
+    step.lacks = copy_tree(fs, staged, home, Closed::Open)?;
+    Ok(())
 }
 
 /// Removes the copy of what was not displaced.

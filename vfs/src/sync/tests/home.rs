@@ -1,10 +1,12 @@
 //! Originals of a tree on another file system, which have to be copied: what can't be stays in the tree.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use super::super::checkpoint::{Left, Limits};
 use super::super::testing::*;
 use super::super::*;
-use crate::fs::faulty::{FaultyFs, Lack, Race};
+use super::checkpoint::{forget, left, live, recorded_by, settled};
+use crate::fs::faulty::{self, FaultyFs, Race};
 use crate::fs::{Errno, OsFs};
 
 const TREE: &str = "mkdir d e; echo 1 > d/mine; echo 2 > d/foreign; echo 3 > e/f; echo old > edit
@@ -12,11 +14,11 @@ const TREE: &str = "mkdir d e; echo 1 > d/mine; echo 2 > d/foreign; echo 3 > e/f
 const GUEST: &str = "rm -r d; rm -r e; echo new > edit";
 
 fn closed() -> FaultyFs {
-    FaultyFs::lacking(Lack::Reading, Errno::ACCESS)
+    FaultyFs::lacking(faulty::Lack::Reading, Errno::ACCESS)
 }
 
 fn full() -> FaultyFs {
-    FaultyFs::lacking(Lack::Room, Errno::NOSPC)
+    FaultyFs::lacking(faulty::Lack::Room, Errno::NOSPC)
 }
 
 fn has_journal(world: &World) -> bool {
@@ -128,5 +130,48 @@ fn what_can_not_go_back_is_set_aside_and_named() {
         assert_eq!(failed, [Path::new("d")]);
         assert_eq!(read("foreign"), "2\n");
         world.host("grep other d/mine; grep 3 e/f; grep old edit");
+    }
+}
+
+/// Whose owner can't be given to a copy.
+fn owned() -> FaultyFs {
+    FaultyFs::lacking(faulty::Lack::Owner, Errno::PERM)
+}
+
+fn lacking(undone: &UndoReport) -> Vec<(PathBuf, Lack)> {
+    undone.lacking.iter().map(|it| (it.path.clone(), it.lack)).collect()
+}
+
+#[test]
+fn a_copy_with_another_owner_gets_no_set_id_and_is_named() {
+    let tree = "mkdir d; for it in d/foreign foreign; do echo 1 > $it; chmod 7755 $it; done";
+    for (fs, mode) in [(owned(), "1755"), (FaultyFs::counting(), "7755")] {
+        let world = World::new(Where::Elsewhere, tree);
+        world.guest("rm -r d; rm foreign");
+        let plan = plan(&world.collect(), &rules(OnConflict::Host));
+        assert!(world.apply(&fs, &plan).expect("applied").is_complete());
+        let undone = world.undo(&OsFs).expect("undone");
+        assert!(undone.failed.is_empty(), "{undone:?}");
+        let mut told = lacking(&undone);
+        told.sort_by(|one, other| one.0.cmp(&other.0));
+        let all = [("d/foreign".into(), Lack::SetId), ("foreign".into(), Lack::SetId)];
+        assert_eq!(told, if mode == "1755" { all.to_vec() } else { Vec::new() });
+        world.host(&format!("test \"$(stat -c %a d/foreign foreign | uniq)\" = {mode}"));
+    }
+}
+
+#[test]
+fn what_is_somebody_elses_comes_back_without_set_id() {
+    for (fs, mode) in [(owned(), "1755"), (FaultyFs::counting(), "7755")] {
+        let world = live(Where::Same, "mkdir d; echo 1 > d/foreign; chmod 7755 d/foreign");
+        recorded_by(&fs, &world, (&[], Limits::default()), &|| false);
+        world.host("rm -r d");
+        let settled = settled(&world, &[]);
+        let named = [("d/foreign".to_owned(), Left::Privilege)];
+        let is_less = mode == "1755";
+        assert_eq!(left(&settled.uncovered), if is_less { named.to_vec() } else { Vec::new() });
+        forget(&world);
+        world.undo(&OsFs).expect("undone");
+        world.host(&format!("test \"$(stat -c %a d/foreign)\" = {mode}; grep 1 d/foreign"));
     }
 }
