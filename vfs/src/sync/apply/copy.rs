@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::amend::{set_time, set_user};
 use crate::fs::{
-    At, Attribute, Errno, Fs, Kind, Node, Open, Result, copy_bytes, write_all,
+    At, Attribute, Errno, Fs, Kind, Node, Open, Result, Special, copy_bytes, write_all,
 };
 use crate::sync::collect::users;
 use crate::sync::lacking::{Lack, Lacking};
@@ -21,7 +21,7 @@ pub(in crate::sync) const SET_ID: u32 = 0o6000;
 
 /// Copies a name with all that is below it; the new name must be free.
 ///
-/// Devices, sockets and FIFOs are left out: no process can make them equal. What is closed to its owner is opened meanwhile
+/// Sockets and devices are left out: no process can make them equal. What is closed to its owner is opened meanwhile
 /// where `closed` says so. Returns what of the original the copy has not, by paths below it.
 pub(in crate::sync) fn copy_tree(
     fs: &dyn Fs,
@@ -60,6 +60,12 @@ fn copy_one(
             fs.make_symlink(&target, to.dir, to.name)?;
             Owner::of(node).give(fs, to)?;
             set_time(fs, to, node.status.modified.into()).map(|()| Vec::new())
+        }
+        Kind::Other if node.special == Some(Special::Fifo) => {
+            fs.make_special(to, Special::Fifo)?;
+            let (mode, lacks) = bits(fs, to, node)?;
+            fs.set_mode_at(to, mode)?;
+            set_time(fs, to, node.status.modified.into()).map(|()| lacks)
         }
         Kind::Other => Ok(vec![Lack::Special]),
         Kind::Directory => Ok(Vec::new()),

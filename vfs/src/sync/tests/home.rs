@@ -161,6 +161,24 @@ fn a_copy_with_another_owner_gets_no_set_id_and_is_named() {
 }
 
 #[test]
+fn pipes_come_back_and_sockets_are_named() {
+    for place in PLACES {
+        let world = World::new(place, "mkdir d; echo 1 > d/f; mkfifo -m 640 d/fifo fifo");
+        let socket = world.root().join("d/socket");
+        drop(std::os::unix::net::UnixListener::bind(socket).expect("a socket"));
+        let world = World { stamp: world.stamp_now(), ..world };
+        world.guest("rm -r d; rm fifo");
+        assert!(world.sync(OnConflict::Host).is_complete());
+        let undone = world.undo(&OsFs).expect("undone");
+        assert!(undone.failed.is_empty(), "{undone:?}");
+        let expected = [("d/socket".into(), Lack::Special)];
+        let is_copied = place == Where::Elsewhere;
+        assert_eq!(lacking(&undone), if is_copied { expected.to_vec() } else { Vec::new() });
+        world.host("test -p fifo; test \"$(stat -c %F:%a d/fifo)\" = fifo:640; grep 1 d/f");
+    }
+}
+
+#[test]
 fn what_is_somebody_elses_comes_back_without_set_id() {
     for (fs, mode) in [(owned(), "1755"), (FaultyFs::counting(), "7755")] {
         let world = live(Where::Same, "mkdir d; echo 1 > d/foreign; chmod 7755 d/foreign");
