@@ -43,20 +43,18 @@ pub(in crate::sync) fn finish(
     (outcomes, homeless): (&mut [Vec<Outcome>], Homeless),
 ) -> Result<Vec<SetAside>, SyncError> {
     let (direction, mut set_aside) = (batch.direction, Vec::new());
+    let goes_back = homeless == Homeless::GoesBack && direction == Direction::Apply;
     let parts = batch.mounts.iter_mut().zip(benches.iter_mut());
     for ((part, bench), outcomes) in parts.zip(outcomes.iter_mut()) {
         note_modes(&mut part.steps, outcomes);
+        let mount = part.mount;
         for (step, outcome) in part.steps.iter_mut().zip(outcomes) {
-            if let Err(errno) = clear_step(fs, bench, step, *outcome, direction) {
-                let failed = || io("clear the stage of", &step.path)(errno);
-                let is_home = direction == Direction::Undo || !step.displaces();
-                if homeless == Homeless::Fails || is_home || !bench.is_beside() {
-                    return Err(failed());
-                }
-                let place = give_back(fs, bench, step, outcome).map_err(|_| failed())?;
-                let (mount, path) = (part.mount, step.path.clone());
-                set_aside.extend(place.map(|place| SetAside { mount, path, place }));
-            }
+            let cleared = clear_step(fs, bench, step, *outcome, direction).map(|()| None);
+            let place =
+                cleared.or_else(|errno| give_back(fs, bench, step, (outcome, errno, goes_back)));
+            let place = place.map_err(io("clear the stage of", &step.path))?;
+            let path = step.path.clone();
+            set_aside.extend(place.map(|place| SetAside { mount, path, place }));
             if step.act == Act::Amend && *outcome != Outcome::Done {
                 // Nor is it set when the stage in the root has gone.
                 step.after = Attributes::default();

@@ -119,13 +119,17 @@ fn remove_home(fs: &dyn Fs, bench: &Bench<'_>, step: &Step) -> Result<()> {
 }
 
 /// Puts an original in the stage back to its place, and so takes the step back; where the place is taken, sets it
-/// aside, and returns where.
+/// aside, and returns where. Unless it `goes_back`, `errno` says why
+/// it can't be kept.
 pub(super) fn give_back(
     fs: &dyn Fs,
     bench: &mut Bench<'_>,
     step: &Step,
-    outcome: &mut Outcome,
+    (outcome, errno, goes_back): (&mut Outcome, Errno, bool),
 ) -> Result<Option<PathBuf>> {
+    if !goes_back || !step.displaces() || !bench.is_beside() {
+        return Err(errno);
+    }
     remove_home(fs, bench, step)?;
     if put_back(fs, bench, step) {
         *outcome = GIVEN_UP;
