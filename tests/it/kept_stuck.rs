@@ -203,3 +203,40 @@ fn record_that_fills_the_disk_can_be_dropped() {
     }
     assert!(!told.contains("/checkpoint\n"), "{told}");
 }
+
+/// What a write-back takes away has to be copied where the state is on another file system. Without room for that
+/// nothing of it is done, and all else goes on.
+#[test]
+fn what_there_is_no_room_to_keep_is_not_taken_away() {
+    let Some(unshare) = debian_program("unshare") else { return };
+    let world = World::new();
+    world.bare("mkdir dir; head -c 4M /dev/urandom >dir/big; echo old >edited").ok();
+    let script = format!(
+        "mkdir -p {state}; mount -t tmpfs -o size=2m,mode=700 none {state}; endow={}
+        says() {{ \"$@\" 2>&1; echo \"= $?\"; }}
+        says $endow run -- sh -c 'rm -r dir; echo new >edited'; stat -c %s dir/big; cat edited
+        says $endow apply; says $endow run -- true; says $endow apply edited; cat edited
+        says $endow discard; stat -c %s dir/big; says $endow undo; cat edited; ls -A; $endow runs",
+        endow().display(),
+        state = world.state().display(),
+    );
+    let mut command = world.command(unshare);
+    let inside = said(command.args(["--user", "--map-root-user", "--mount", "sh", "-c", &script]));
+    let told = inside.ok();
+    let expected = [
+        "can't copy to endow's state directory: dir",
+        "No space left on device",
+        "= 121\n4194304\nold\n",
+        "can't copy to endow's state directory: dir",
+        "= 0\n",
+        "= 0\nnew\n",
+        "= 0\n4194304\n",
+        "= 0\nold\ndir\nedited\n",
+        "undone",
+    ];
+    let mut rest = told;
+    for words in expected {
+        let at = rest.find(words).unwrap_or_else(|| panic!("{words}: {told}"));
+        rest = &rest[at + words.len()..];
+    }
+}

@@ -71,6 +71,8 @@ pub struct Status {
     pub mode: u32,
     /// Its owner.
     pub uid: u32,
+    /// Its group.
+    pub gid: u32,
     /// Its size in bytes.
     pub size: u64,
     /// The bytes it takes on the disk.
@@ -232,6 +234,9 @@ pub trait Fs: Sync {
 
     /// Sets the permission bits of a name that is no symbolic link; an empty name is `at` itself.
     fn set_mode_at(&self, at: At<'_>, mode: u32) -> Result<()>;
+
+    /// Gives a name another owner and group, the link itself for a link.
+    fn set_owner(&self, at: At<'_>, uid: u32, gid: u32) -> Result<()>;
 
     /// Returns where data begins at or behind `offset`; `None` when none follows.
     fn next_data(&self, file: BorrowedFd<'_>, offset: u64) -> Result<Option<u64>>;

@@ -130,7 +130,7 @@ fn open(
     let finished = ChangeCounts::default();
     let mut picked = Picked { run, record, targets, finished, paths, settled: None };
     if is_begun {
-        picked.finish_begun(stuck)?;
+        picked.finish_begun(stuck, output)?;
     }
     let open = &picked.targets.open;
     let settled = match finish::settle_checkpoint(&picked.run, &picked.record, open) {
@@ -159,12 +159,12 @@ fn open(
 }
 
 impl Picked {
-    fn finish_begun(&self, stuck: Stuck) -> Result<(), CommandError> {
+    fn finish_begun(&self, stuck: Stuck, output: &Output) -> Result<(), CommandError> {
         let finished = match finish::resume(&self.run, &self.targets) {
             Err(_) if stuck == Stuck::GivenUp => finish::give_up(&self.run, &self.targets),
-            finished => finished,
+            finished => finished.map(|()| Vec::new()),
         };
-        finished.map_err(|error| {
+        let set_aside = finished.map_err(|error| {
             let id = self.run.id();
             let is_readable = error.is_readable();
             let this = CommandError::from(error);
@@ -172,7 +172,12 @@ impl Picked {
                 return this.hint(format!("`endow runs rm {id}` tells what is in the way"));
             }
             this.hint(format!("`endow discard --force {id}` gives up what of it can't be done"))
-        })
+        })?;
+        for place in set_aside {
+            let text = format!("set aside, it can't be kept nor go back: {}", place.display());
+            output.warning(&text);
+        }
+        Ok(())
     }
 
     /// Counts anew what is written back and what waits, when a killed process could not tell.

@@ -70,6 +70,9 @@ impl WriteBackError {
                 "`endow discard RUN` drops them; what is in the layer can be copied by hand before: \
                  `layers` in the run's directory",
             ),
+            Self::Sync(SyncError::Io { errno: Errno::NOSPC | Errno::DQUOT, .. }) => {
+                Some("make room, then `endow apply RUN`, or `endow discard RUN`")
+            }
             _ => None,
         }
     }
@@ -239,29 +242,37 @@ pub(super) fn source<'a>(
 
 /// Finishes what a killed write-back or undo left.
 pub(crate) fn resume(run: &RunDir, targets: &Targets) -> Result<(), WriteBackError> {
-    end_begun(run, targets, &|run, places| sync::resume(&OsFs, run, places))
+    end_begun(run, targets, &|run, places| sync::resume(&OsFs, run, places)).map(drop)
 }
 
-/// Ends what a killed write-back or undo left as it stands.
-pub(crate) fn give_up(run: &RunDir, targets: &Targets) -> Result<(), WriteBackError> {
-    end_begun(run, targets, &|run, places| sync::give_up(&OsFs, run, places))
+/// Ends what a killed write-back or undo left as it stands; returns where what can neither be kept nor go back to its
+/// place was set aside.
+pub(crate) fn give_up(run: &RunDir, targets: &Targets) -> Result<Vec<PathBuf>, WriteBackError> {
+    let ended = end_begun(run, targets, &|run, places| sync::give_up(&OsFs, run, places))?;
+    let root = |mount| targets.open.iter().find(|target| target.number == mount);
+    let set_aside = ended.into_iter().flat_map(|ended| ended.set_aside);
+    Ok(set_aside.filter_map(|it| Some(root(it.mount)?.path.as_path().join(it.place))).collect())
 }
 
 type Ending<'e> =
     dyn Fn(&RunPlace<'_>, &[MountPlace<'_>]) -> Result<Option<Resumed>, SyncError> + 'e;
 
-fn end_begun(run: &RunDir, targets: &Targets, ending: &Ending<'_>) -> Result<(), WriteBackError> {
+fn end_begun(
+    run: &RunDir,
+    targets: &Targets,
+    ending: &Ending<'_>,
+) -> Result<Option<Resumed>, WriteBackError> {
     let _locks = lock_all(run, &targets.open)?;
     let places: Vec<MountPlace<'_>> = targets.open.iter().map(place).collect();
     let id = run.id().clone();
     let ended = ending(&RunPlace { dir: run.as_fd(), id: id.as_str() }, &places);
-    ended.map_err(|error| known(error, &targets.gone))?;
+    let ended = ended.map_err(|error| known(error, &targets.gone))?;
     for target in &targets.open {
         if let Some(single) = target.single(run).transpose()? {
             single.catch_up(target.root.as_fd(), &Leases)?;
         }
     }
-    Ok(())
+    Ok(ended)
 }
 
 /// Of a mount that the journal tells of and that can't be opened it is said why.

@@ -21,7 +21,8 @@ pub(crate) struct FaultyFs {
     lacks: Option<(Lack, Errno)>,
 }
 
-/// A flag of renameat2(2) that the file system does not know, or that fails from some call on.
+/// A flag of renameat2(2) that the file system does not know, or that fails from some call on; or what else it
+/// does not let happen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lack {
     /// `RENAME_NOREPLACE`.
@@ -30,6 +31,13 @@ pub(crate) enum Lack {
     Exchange,
     /// Both, once scratch names were moved so.
     Later,
+    /// Files whose names begin with `foreign` are somebody else's and closed.
+    Reading,
+    /// No bytes can be copied.
+    Room,
+    /// Nothing can be given to another owner or group. What has a name that begins so and is sticky, as no copy is
+    /// before it is whole, is somebody else's.
+    Owner,
 }
 
 /// What happens around the next call that moves an entry from one directory to another, or looks for
@@ -113,6 +121,19 @@ impl FaultyFs {
         }
     }
 
+    fn may_read(&self, name: &OsStr) -> Result<()> {
+        if self.is_foreign(name) { self.has(Lack::Reading) } else { Ok(()) }
+    }
+
+    fn is_owner(&self) -> bool {
+        matches!(self.lacks, Some((Lack::Owner, _)))
+    }
+
+    fn is_foreign(&self, name: &OsStr) -> bool {
+        let is_so = self.is_owner() || matches!(self.lacks, Some((Lack::Reading, _)));
+        is_so && name.to_string_lossy().starts_with("foreign")
+    }
+
     fn next(&self, is_it: impl FnOnce(&Race) -> bool) -> Option<Race> {
         let mut races = self.races.lock().ok()?;
         races.first().is_some_and(is_it).then(|| races.remove(0))
@@ -152,6 +173,7 @@ impl Fs for FaultyFs {
     }
 
     fn open_file(&self, at: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd> {
+        self.may_read(name)?;
         self.tick()?.open_file(at, name)
     }
 
@@ -253,7 +275,10 @@ impl Fs for FaultyFs {
     }
 
     fn node(&self, at: BorrowedFd<'_>, name: &OsStr) -> Result<Node> {
-        self.tick()?.node(at, name)
+        let mut node = self.tick()?.node(at, name)?;
+        let is_copy = self.is_owner() && node.status.mode & 0o1000 == 0;
+        node.status.uid ^= u32::from(self.is_foreign(name) && !is_copy);
+        Ok(node)
     }
 
     fn open_below(&self, at: BorrowedFd<'_>, path: &Path, open: Open) -> Result<OwnedFd> {
@@ -287,7 +312,15 @@ impl Fs for FaultyFs {
     }
 
     fn set_mode_at(&self, at: At<'_>, mode: u32) -> Result<()> {
+        if self.is_foreign(at.name) {
+            self.has(Lack::Reading).map_err(|_| Errno::PERM)?;
+        }
         self.tick()?.set_mode_at(at, mode)
+    }
+
+    fn set_owner(&self, at: At<'_>, uid: u32, gid: u32) -> Result<()> {
+        self.has(Lack::Owner)?;
+        self.tick()?.set_owner(at, uid, gid)
     }
 
     fn next_data(&self, file: BorrowedFd<'_>, offset: u64) -> Result<Option<u64>> {
@@ -312,6 +345,7 @@ impl Fs for FaultyFs {
         to: BorrowedFd<'_>,
         range: Range<u64>,
     ) -> Result<u64> {
+        self.has(Lack::Room)?;
         // A short copy, which every caller must go on from.
         let end = range.start + (range.end - range.start).div_ceil(2);
         self.tick()?.copy_range(from, to, range.start..end)

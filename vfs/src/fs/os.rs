@@ -14,6 +14,7 @@ use rustix::fs::{
     AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, RawDir, RenameFlags, ResolveFlags,
     SeekFrom, Stat, Timespec, Timestamps, XattrFlags,
 };
+use rustix::process::{Gid, Uid};
 
 use super::{At, Attribute, Entry, Errno, FileId, Fs, Kind, Node, Open, Result, Special, Status};
 
@@ -244,6 +245,11 @@ impl Fs for OsFs {
         rustix::fs::chmodat(CWD, link, Mode::from_raw_mode(mode), AtFlags::empty())
     }
 
+    fn set_owner(&self, at: At<'_>, uid: u32, gid: u32) -> Result<()> {
+        let (owner, group) = (Some(Uid::from_raw(uid)), Some(Gid::from_raw(gid)));
+        rustix::fs::chownat(at.dir, at.name, owner, group, AtFlags::SYMLINK_NOFOLLOW)
+    }
+
     fn next_data(&self, file: BorrowedFd<'_>, offset: u64) -> Result<Option<u64>> {
         match rustix::fs::seek(file, SeekFrom::Data(offset)) {
             Ok(start) => Ok(Some(start)),
@@ -318,6 +324,7 @@ pub(crate) fn status(stat: &Stat) -> Status {
         kind: kind(FileType::from_raw_mode(stat.st_mode)).unwrap_or(Kind::Other),
         mode: stat.st_mode & 0o7777,
         uid: stat.st_uid,
+        gid: stat.st_gid,
         size: u64::try_from(stat.st_size).unwrap_or(0),
         // Blocks of 512 bytes, whatever the file system's are: stat(3type).
         allocated: u64::try_from(stat.st_blocks).unwrap_or(0).saturating_mul(512),

@@ -6,6 +6,7 @@ mod beside;
 mod commit;
 pub(super) mod copy;
 mod finish;
+mod home;
 mod probe;
 mod stage;
 
@@ -16,7 +17,8 @@ use std::path::PathBuf;
 use super::collect::io;
 use super::journal::{self, Act, Batch, Direction, Ledger, MountBatch, Step};
 use super::{
-    Applied, ChangeKind, Identity, Operation, Place, Seen, SyncError, SyncPlan, SyncReport,
+    Applied, ChangeKind, Identity, Operation, Place, Refusal, Refused, Seen, SyncError, SyncPlan,
+    SyncReport,
 };
 use crate::fs::{Errno, Fs, Kind};
 use std::ffi::OsStr;
@@ -28,6 +30,8 @@ pub(super) use commit::{Outcome, carry, judge};
 pub(super) use copy::{copy_leaf, open_readable, with_bits};
 use finish::publish;
 pub(super) use finish::{end, finish};
+pub(super) use home::Homeless;
+pub use home::SetAside;
 #[cfg(test)]
 pub(crate) use probe::SCRATCH;
 pub(super) use probe::{Moves, can_exchange, must_move};
@@ -85,8 +89,9 @@ pub fn apply(
         }
     };
     publish_or_clear(fs, run, &places, (&batch, &benches), &ledger)?;
-    let outcomes = carry(fs, &mut benches, &batch, false)?;
-    finish(fs, run, &mut ledger, (&mut batch, &mut benches), &outcomes)?;
+    let mut outcomes = carry(fs, &mut benches, &batch, false)?;
+    let ending = (outcomes.as_mut_slice(), Homeless::Fails);
+    finish(fs, run, &mut ledger, (&mut batch, &mut benches), ending)?;
     let mut parts = batch.mounts.iter().zip(&outcomes);
     for ((place, plan), report) in plans.iter().zip(&mut reports) {
         if plan.operations.is_empty() {
@@ -144,6 +149,11 @@ pub(super) fn tell(report: &mut SyncReport, part: &MountBatch, outcomes: &[Outco
             Outcome::Lost(conflict) | Outcome::Kept(conflict) => {
                 report.lost(step.path.clone(), kind, *conflict);
             }
+            Outcome::Failed(_) if step.is_barred => {
+                report.conflicts.retain(|found| found.path != step.path);
+                let (path, reason) = (step.path.clone(), Refusal::Unreadable);
+                report.refused.push(Refused { path, reason });
+            }
             Outcome::Failed(errno) => {
                 report.conflicts.retain(|found| found.path != step.path);
                 report.failed.push(super::Failed { path: step.path.clone(), errno: *errno });
@@ -191,6 +201,7 @@ fn stage_mount(
     let closed = stage.close();
     staged?;
     closed.map_err(io("close", Path::new("")))?;
+    home::keep_all(fs, bench, &mut steps)?;
     amend::check_times(fs, bench, &mut steps)?;
     Ok(MountBatch {
         mount: place.number,
@@ -288,5 +299,8 @@ pub(super) fn blank(path: &Path, number: u32) -> Step {
         is_within: false,
         links: None,
         merged: None,
+        is_kept: false,
+        is_barred: false,
+        lacks: Vec::new(),
     }
 }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::checkpoint::Uncovered;
 use super::collect::io;
 use super::follow::Restored;
-use super::{Attributes, ChangeKind, Identity, Seen, Settled, SyncError, Time, stored};
+use super::{Attributes, ChangeKind, Identity, Lacking, Seen, Settled, SyncError, Time, stored};
 use crate::fs::{Errno, Fs, Kind, Result, read_all, write_all};
 
 /// The version of both files that this code writes, and the newest it reads.
@@ -122,6 +122,22 @@ pub(super) struct Step {
     /// The layer's file, where both sides were merged into what is put there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) merged: Option<Seen>,
+    /// What it displaces was copied to the run's directory before the journal held.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) is_kept: bool,
+    /// It is not done: what it would displace can't be read, and so not be kept.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) is_barred: bool,
+    /// What the copy of what it displaces lacks, by paths below that.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) lacks: Vec<Lacking>,
+}
+
+impl Step {
+    /// Whether something goes from the tree to the stage by it.
+    pub(super) fn displaces(&self) -> bool {
+        matches!(self.act, Act::Swap | Act::Take)
+    }
 }
 
 /// What was written back of a run and not undone.

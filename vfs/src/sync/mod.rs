@@ -25,6 +25,7 @@ mod done;
 mod follow;
 mod index_digest;
 mod journal;
+mod lacking;
 mod needed;
 mod plan;
 mod report;
@@ -45,7 +46,7 @@ mod undo;
 pub use alone::note_alone;
 #[cfg(test)]
 pub(crate) use apply::SCRATCH;
-pub use apply::{MountPlace, RunPlace, apply, remove_stage, stage_name};
+pub use apply::{MountPlace, RunPlace, SetAside, apply, remove_stage, stage_name};
 pub use awaited::{Absent, Awaited, make_awaited};
 pub use change::{
     Attributed, Attributes, Change, ChangeKind, ChangeSet, Conflict, Differs, Directory, Identity,
@@ -57,6 +58,7 @@ pub use collect::{Clock, Source, collect};
 pub use done::{Done, done};
 pub use follow::{Restored, follow};
 pub use journal::{Direction, Ledger};
+pub use lacking::{Lack, Lacking};
 pub use needed::needed;
 pub use plan::{Amend, Operation, Place, SyncPlan, Take, plan};
 pub use report::{Applied, Failed, SyncError, SyncReport};

@@ -1,6 +1,9 @@
 //! After a kill or a power loss: what was begun is finished, what was not is taken away.
 
-use super::apply::{Bench, MountPlace, Outcome, RunPlace, carry, clear, end, finish, judge, tell};
+use super::apply::{
+    Bench, Homeless, MountPlace, Outcome, RunPlace, SetAside, carry, clear, end, finish, judge,
+    tell,
+};
 use super::collect::{io, is_same_root};
 use super::journal::{Batch, Direction, Ledger, MountBatch};
 use super::{Conflict, SyncError, SyncReport};
@@ -16,6 +19,8 @@ pub struct Resumed {
     pub direction: Direction,
     /// What became of it, by mount; what its plan had left out is not known any more.
     pub reports: Vec<(u32, SyncReport)>,
+    /// What had been taken from the trees and neither can be kept nor goes back.
+    pub set_aside: Vec<SetAside>,
 }
 
 /// Finishes the batch that a journal tells of; `None` when there is none, and what was staged for
@@ -28,11 +33,13 @@ pub fn resume(
     run: &RunPlace<'_>,
     mounts: &[MountPlace<'_>],
 ) -> Result<Option<Resumed>, SyncError> {
-    end_begun(fs, run, mounts, &|benches, batch| carry(fs, benches, batch, true))
+    let ending = |benches: &mut [Bench<'_>], batch: &Batch| carry(fs, benches, batch, true);
+    end_begun(fs, run, mounts, (&ending, Homeless::Fails))
 }
 
 /// Ends the batch that a journal tells of as it stands: what of it is done is entered, and can be
-/// undone; nothing more is done. For one that [`resume()`] can't finish.
+/// undone; nothing more is done. What was taken from a tree and can't be copied to the run's directory goes back to
+/// its place; where that is taken, it is set aside at the root of the tree. For one that [`resume()`] can't finish.
 ///
 /// # Errors
 /// A failing call, after which it can be tried again.
@@ -41,7 +48,8 @@ pub fn give_up(
     run: &RunPlace<'_>,
     mounts: &[MountPlace<'_>],
 ) -> Result<Option<Resumed>, SyncError> {
-    end_begun(fs, run, mounts, &|benches, batch| judge(fs, benches, batch))
+    let ending = |benches: &mut [Bench<'_>], batch: &Batch| judge(fs, benches, batch);
+    end_begun(fs, run, mounts, (&ending, Homeless::GoesBack))
 }
 
 /// Returns what became of each step, by mount.
@@ -51,7 +59,7 @@ fn end_begun(
     fs: &dyn Fs,
     run: &RunPlace<'_>,
     mounts: &[MountPlace<'_>],
-    ending: &Ending<'_>,
+    (ending, homeless): (&Ending<'_>, Homeless),
 ) -> Result<Option<Resumed>, SyncError> {
     let mut ledger = Ledger::read(fs, run.dir)?;
     let Some(mut batch) = Batch::read_journal(fs, run.dir)? else {
@@ -73,12 +81,14 @@ fn end_begun(
         }
         benches.push(bench);
     }
+    let mut set_aside = Vec::new();
     let outcomes = if ledger.last >= batch.serial {
         end(fs, run, &batch, &mut benches)?;
         batch.mounts.iter().map(|part| recall(&ledger, batch.direction, part)).collect()
     } else {
-        let outcomes = ending(&mut benches, &batch)?;
-        finish(fs, run, &mut ledger, (&mut batch, &mut benches), &outcomes)?;
+        let mut outcomes = ending(&mut benches, &batch)?;
+        let ending = (outcomes.as_mut_slice(), homeless);
+        set_aside = finish(fs, run, &mut ledger, (&mut batch, &mut benches), ending)?;
         outcomes
     };
     let reports = batch.mounts.iter().zip(&outcomes).map(|(part, outcomes)| {
@@ -86,7 +96,7 @@ fn end_begun(
         tell(&mut report, part, outcomes);
         (part.mount, report)
     });
-    Ok(Some(Resumed { direction: batch.direction, reports: reports.collect() }))
+    Ok(Some(Resumed { direction: batch.direction, reports: reports.collect(), set_aside }))
 }
 
 /// Returns what became of the steps of a batch that is in the ledger already.

@@ -5,6 +5,7 @@ mod conflicts;
 mod cut;
 mod faults;
 mod following;
+mod home;
 mod hostile;
 mod linked;
 mod merging;

@@ -11,11 +11,12 @@ use self::doubtful::{Doubt, Doubtful};
 use self::repositories::Repositories;
 use super::alone::Alone;
 use super::apply::{
-    Bench, MountPlace, Moves, Outcome, RunPlace, carry, clear, finish, must_move, publish_or_clear,
+    Bench, Homeless, MountPlace, Moves, Outcome, RunPlace, carry, clear, finish, must_move,
+    publish_or_clear,
 };
 use super::collect::{io, is_same_root};
 use super::journal::{self, Batch, Direction, Ledger};
-use super::{Failed, Restored, SyncError, follow};
+use super::{Failed, Lacking, Restored, SyncError, follow};
 use crate::fs::Fs;
 
 /// What became of an undo in one mount.
@@ -30,6 +31,8 @@ pub struct UndoReport {
     /// What may not be the run's, since something changed there after its end, and so stays as it is; an undo of
     /// named paths takes it back.
     pub later: Vec<PathBuf>,
+    /// What came back and is not all that it was, or did not with the directory it was in.
+    pub lacking: Vec<Lacking>,
     /// What came back for that, and is another file than it was.
     pub restored: Vec<Restored>,
     /// What the kernel did not allow, or whose undo data is gone.
@@ -125,8 +128,9 @@ fn take_back(
     }
     let displaced = follow::displaced(&ledger, mounts.iter().map(|mount| mount.number));
     publish_or_clear(fs, run, mounts, (&batch, &benches), &ledger)?;
-    let outcomes = carry(fs, &mut benches, &batch, false)?;
-    finish(fs, run, &mut ledger, (&mut batch, &mut benches), &outcomes)?;
+    let mut outcomes = carry(fs, &mut benches, &batch, false)?;
+    let ending = (outcomes.as_mut_slice(), Homeless::Fails);
+    finish(fs, run, &mut ledger, (&mut batch, &mut benches), ending)?;
     tell(&mut reports, &batch, &outcomes);
     let mut restored = follow::restored(&displaced, &batch, &outcomes);
     for report in &mut reports {
@@ -145,7 +149,10 @@ fn tell(reports: &mut [UndoReport], batch: &Batch, outcomes: &[Vec<Outcome>]) {
             let path = step.path.clone();
             match outcome {
                 _ if step.change.is_none() => {}
-                Outcome::Done => report.undone.push(path),
+                Outcome::Done => {
+                    report.lacking.extend(step.lacks.iter().map(|it| it.below(&path)));
+                    report.undone.push(path);
+                }
                 Outcome::Lost(_) | Outcome::Kept(_) => report.changed_since.push(path),
                 Outcome::Failed(errno) => report.failed.push(Failed { path, errno: *errno }),
                 Outcome::Skipped => {}

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use endow_vfs::state::{Record, RunState};
-use endow_vfs::sync::UndoReport;
 use endow_vfs::sync::checkpoint::Uncovered;
+use endow_vfs::sync::{Lack, UndoReport};
 use serde_json::{Value, json};
 
 use crate::cli::args::UndoArgs;
@@ -191,6 +191,7 @@ fn tell(
     let changed = paths(|it| it.changed_since.iter().map(PathBuf::as_path).collect());
     let later = paths(|it| it.later.iter().map(PathBuf::as_path).collect());
     let failed = paths(|it| it.failed.iter().map(|it| it.path.as_path()).collect());
+    let lacking = lacking(reports);
     if output.is_json() {
         let list =
             |paths: &[PathBuf]| paths.iter().map(|it| json::path(it)).collect::<Vec<Value>>();
@@ -198,6 +199,9 @@ fn tell(
             "version": 1, "run": id, "state": state.word(), "undone": list(&undone),
             "changed_since": list(&changed), "later": list(&later), "failed": list(&failed),
             "gone": list(&left.paths()), "uncovered": left.json(),
+            "lacking": lacking.iter()
+                .map(|(path, what)| json!({"path": json::path(path), "reason": what}))
+                .collect::<Vec<Value>>(),
         }));
     }
     for path in &changed {
@@ -208,9 +212,25 @@ fn tell(
     for path in &failed {
         output.warning(&format!("could not be taken back: {}", path.display()));
     }
-    let is_left = left.tell(output);
+    for (path, what) in &lacking {
+        output.warning(&format!("{what}: {}", path.display()));
+    }
+    let is_left = left.tell(output) || !lacking.is_empty();
     output.notice(&format!("took back {} changes of {id}", undone.len()));
     is_left || !changed.is_empty() || !later.is_empty() || !failed.is_empty()
+}
+
+/// Returns what did not come back whole, and what it lacks.
+fn lacking(reports: &[OfMount<UndoReport>]) -> Vec<(PathBuf, &'static str)> {
+    let what = |lack| match lack {
+        Lack::SetId => "came back without set-user-id and set-group-id, of another owner or group",
+        Lack::Capability => "came back without its file capability",
+        Lack::Special => "can't be brought back, a socket or device",
+    };
+    let all = |(at, report): &OfMount<UndoReport>| -> Vec<(PathBuf, &'static str)> {
+        report.lacking.iter().map(|it| (at.place(&it.path), what(it.lack))).collect()
+    };
+    reports.iter().flat_map(all).collect()
 }
 
 /// Names what may not be the run's, and says how it comes back.

@@ -22,6 +22,7 @@ fn convert(found: &Statx) -> Node {
         kind: kind(file_type).unwrap_or(Kind::Other),
         mode: u32::from(found.stx_mode) & 0o7777,
         uid: found.stx_uid,
+        gid: found.stx_gid,
         size: found.stx_size,
         allocated: found.stx_blocks.saturating_mul(512),
         accessed: time(found.stx_atime),

@@ -90,6 +90,25 @@ impl<'a> Bench<'a> {
         self.root_time
     }
 
+    /// Moves what is in the stage to a directory at the root of the target that no run takes away; returns its
+    /// place there.
+    pub(super) fn set_aside(&mut self, fs: &dyn Fs, number: &OsStr) -> Result<PathBuf> {
+        let stage = self.beside.clone().ok_or(Errno::INVAL)?;
+        for place in super::home::aside_names(&stage) {
+            match fs.make_dir(self.top, place.as_os_str(), 0o700) {
+                Err(Errno::EXIST) => {}
+                result => {
+                    result?;
+                    let aside = fs.open_dir(self.top, place.as_os_str())?;
+                    let from = At { dir: self.stage(), name: number };
+                    fs.rename_new(from, At { dir: aside.as_fd(), name: number })?;
+                    return Ok(place.join(number));
+                }
+            }
+        }
+        Err(Errno::EXIST)
+    }
+
     /// Takes the stage away from the root of the target, and gives the root its time again.
     pub(in crate::sync) fn leave(
         &mut self,

@@ -15,6 +15,7 @@ use crate::sync::journal::{Act, Batch, Direction, MountBatch, Step};
 use crate::sync::repository::GitDirs;
 use crate::sync::root::{Closed, Dir, Opened, Root};
 use crate::sync::{Conflict, Seen, SyncError};
+pub(super) use judge::GIVEN_UP;
 pub(in crate::sync) use judge::judge;
 
 /// How often a step that a signal interrupted is tried.
@@ -119,6 +120,9 @@ impl<'c, 'a> Carrier<'c, 'a> {
         }
         if step.is_within && self.direction == Direction::Apply {
             return Ok(Outcome::Done);
+        }
+        if step.is_barred && self.direction == Direction::Apply {
+            return Ok(Outcome::Failed(Errno::ACCESS));
         }
         if self.lacks_objects(&step.path) {
             return Ok(Outcome::Lost(Conflict::Ancestor));
@@ -387,7 +391,7 @@ impl<'c, 'a> Carrier<'c, 'a> {
 }
 
 /// Gives the directories of a step their bits and some more, wherever they are now.
-fn set_modes(fs: &dyn Fs, places: [At<'_>; 2], step: &Step, more: u32) {
+pub(super) fn set_modes(fs: &dyn Fs, places: [At<'_>; 2], step: &Step, more: u32) {
     for at in places {
         let Ok(found) = fs.node(at.dir, at.name).map(|node| Seen::from(&node)) else { continue };
         for seen in [step.new, step.old].into_iter().flatten() {

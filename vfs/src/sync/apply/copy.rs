@@ -1,47 +1,143 @@
-//! Exact copies between file systems: bytes, holes, mode, times, `user.*` attributes, ACLs, links.
+//! Exact copies between file systems: bytes, holes, owner, mode, times, `user.*` attributes, ACLs, links. What a copy
+//! can't have is told.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
+
 use super::amend::{set_time, set_user};
-use crate::fs::{At, Errno, Fs, Kind, Node, Open, Result, copy_bytes, write_all};
+use crate::fs::{
+    At, Attribute, Errno, Fs, Kind, Node, Open, Result, Special, copy_bytes, write_all,
+};
 use crate::sync::collect::users;
+use crate::sync::lacking::{Lack, Lacking};
 use crate::sync::root::{Closed, Dir, Root};
+
+/// Set-user-id and set-group-id.
+pub(in crate::sync) const SET_ID: u32 = 0o6000;
 
 /// Copies a name with all that is below it; the new name must be free.
 ///
-/// Devices, sockets and FIFOs are left out: no process can make them equal.
-pub(in crate::sync) fn copy_tree(fs: &dyn Fs, from: At<'_>, to: At<'_>) -> Result<()> {
+/// Sockets and devices are left out: no process can make them equal. What is closed to its owner is opened meanwhile
+/// where `closed` says so. Returns what of the original the copy has not, by paths below it.
+pub(in crate::sync) fn copy_tree(
+    fs: &dyn Fs,
+    from: At<'_>,
+    to: At<'_>,
+    closed: Closed,
+) -> Result<Vec<Lacking>> {
     let node = fs.node(from.dir, from.name)?;
-    match node.status.kind {
-        Kind::Directory => copy_dir(fs, from, to, &node),
-        _ => copy_leaf(fs, from, to, &node),
+    if node.status.kind == Kind::Directory {
+        return copy_dir(fs, from, to, (&node, closed));
     }
+    let lacks = copy_one(fs, from, to, (&node, closed))?;
+    Ok(Lacking::all(Path::new(""), lacks).collect())
 }
 
 /// Copies a file or a link.
-pub(in crate::sync) fn copy_leaf(fs: &dyn Fs, from: At<'_>, to: At<'_>, node: &Node) -> Result<()> {
+pub(in crate::sync) fn copy_leaf(
+    fs: &dyn Fs,
+    from: At<'_>,
+    to: At<'_>,
+    node: &Node,
+) -> Result<Vec<Lack>> {
+    copy_one(fs, from, to, (node, Closed::Open))
+}
+
+fn copy_one(
+    fs: &dyn Fs,
+    from: At<'_>,
+    to: At<'_>,
+    (node, closed): (&Node, Closed),
+) -> Result<Vec<Lack>> {
     match node.status.kind {
-        Kind::File => copy_file(fs, from, to, node),
+        Kind::File => copy_file(fs, from, to, (node, closed)),
         Kind::Symlink => {
             let target = fs.read_link(from.dir, from.name)?;
             fs.make_symlink(&target, to.dir, to.name)?;
-            set_time(fs, to, node.status.modified.into())
+            Owner::of(node).give(fs, to)?;
+            set_time(fs, to, node.status.modified.into()).map(|()| Vec::new())
         }
-        Kind::Directory | Kind::Other => Ok(()),
+        Kind::Other if node.special == Some(Special::Fifo) => {
+            fs.make_special(to, Special::Fifo)?;
+            let (mode, lacks) = bits(fs, to, node)?;
+            fs.set_mode_at(to, mode)?;
+            set_time(fs, to, node.status.modified.into()).map(|()| lacks)
+        }
+        Kind::Other => Ok(vec![Lack::Special]),
+        Kind::Directory => Ok(Vec::new()),
     }
 }
 
-fn copy_file(fs: &dyn Fs, from: At<'_>, to: At<'_>, node: &Node) -> Result<()> {
-    let source = open_readable(fs, from, node.status.mode)?;
+/// Who has a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(in crate::sync) struct Owner {
+    pub(in crate::sync) uid: u32,
+    pub(in crate::sync) gid: u32,
+}
+
+impl Owner {
+    pub(in crate::sync) fn of(node: &Node) -> Self {
+        Self { uid: node.status.uid, gid: node.status.gid }
+    }
+
+    /// Returns who makes new files here.
+    pub(in crate::sync) fn own() -> Self {
+        let (uid, gid) = (rustix::process::geteuid(), rustix::process::getegid());
+        Self { uid: uid.as_raw(), gid: gid.as_raw() }
+    }
+
+    /// Gives a name to this owner and group, where we may; tells whether it is theirs.
+    pub(in crate::sync) fn give(self, fs: &dyn Fs, at: At<'_>) -> Result<bool> {
+        if Self::of(&fs.node(at.dir, at.name)?) == self {
+            return Ok(true);
+        }
+        match fs.set_owner(at, self.uid, self.gid) {
+            // One that has no number here is nobody that could be named.
+            Err(Errno::PERM | Errno::INVAL) => Ok(false),
+            result => result.map(|()| true),
+        }
+    }
+
+    /// The same; returns which bits of `mode` the name may have then. With another owner or group, set-user-id and
+    /// set-group-id would let anybody be who the original does not.
+    pub(in crate::sync) fn give_bits(self, fs: &dyn Fs, at: At<'_>, mode: u32) -> Result<u32> {
+        Ok(if self.give(fs, at)? { mode } else { mode & !SET_ID })
+    }
+}
+
+/// Gives a copy its owner; returns the bits that it may have then, and what it lacks by that.
+fn bits(fs: &dyn Fs, to: At<'_>, node: &Node) -> Result<(u32, Vec<Lack>)> {
+    let mode = Owner::of(node).give_bits(fs, to, node.status.mode)?;
+    let lacks = (mode != node.status.mode).then_some(Lack::SetId);
+    Ok((mode, lacks.into_iter().collect()))
+}
+
+fn has_capability(attributes: &[Attribute]) -> bool {
+    attributes.iter().any(|(name, _)| name == "security.capability")
+}
+
+fn copy_file(
+    fs: &dyn Fs,
+    from: At<'_>,
+    to: At<'_>,
+    (node, closed): (&Node, Closed),
+) -> Result<Vec<Lack>> {
+    let source = match closed {
+        Closed::Open => open_readable(fs, from, node.status.mode)?,
+        Closed::Stay => fs.open_file(from.dir, from.name)?,
+    };
     let copy = fs.create_file(to.dir, to.name)?;
     copy_bytes(fs, source.as_fd(), copy.as_fd(), node.status.size)?;
-    let user = users(fs.attributes(from).or_else(denied)?);
-    let mode = set_user(fs, to, (&[], &user), node.status.mode)?;
+    let attributes = fs.attributes(from).or_else(denied)?;
+    let (mode, mut lacks) = bits(fs, to, node)?;
+    lacks.extend(has_capability(&attributes).then_some(Lack::Capability));
+    let mode = set_user(fs, to, (&[], &users(attributes)), mode)?;
     fs.set_mode(copy.as_fd(), mode)?;
-    set_time(fs, to, node.status.modified.into())
+    set_time(fs, to, node.status.modified.into()).map(|()| lacks)
 }
 
 /// Makes a file with other bytes, and the mode and attributes of one of the layer; its times are
@@ -55,7 +151,8 @@ pub(in crate::sync) fn write_leaf(
     let file = fs.create_file(to.dir, to.name)?;
     write_all(fs, file.as_fd(), bytes)?;
     let user = users(fs.attributes(from).or_else(denied)?);
-    let mode = set_user(fs, to, (&[], &user), node.status.mode)?;
+    let (mode, _) = bits(fs, to, node)?;
+    let mode = set_user(fs, to, (&[], &user), mode)?;
     fs.set_mode(file.as_fd(), mode)
 }
 
@@ -92,21 +189,28 @@ struct Made {
     node: Node,
 }
 
-fn copy_dir(fs: &dyn Fs, from: At<'_>, to: At<'_>, node: &Node) -> Result<()> {
+fn copy_dir(
+    fs: &dyn Fs,
+    from: At<'_>,
+    to: At<'_>,
+    (node, closed): (&Node, Closed),
+) -> Result<Vec<Lacking>> {
     fs.make_dir(to.dir, to.name, 0o700)?;
     let copy = fs.open_below(to.dir, Path::new(to.name), Open::Handle)?;
     // Reached by its name: one that nobody may search can't be opened up from inside.
-    let mut sources = Sources { root: Root::new(fs, from.dir, Closed::Open), top: from.name };
+    let mut sources = Sources { root: Root::new(fs, from.dir, closed), top: from.name, closed };
     let mut copies = Root::new(fs, copy.as_fd(), Closed::Stay);
     let copied = copy_below(fs, &mut sources, &mut copies, node);
-    let closed = sources.root.close();
-    copied.and(closed)
+    let is_closed = sources.root.close();
+    let lacks = copied?;
+    is_closed.map(|()| lacks)
 }
 
 /// A directory with what is in it, by paths below the one that it stands in.
 struct Sources<'s> {
     root: Root<'s>,
     top: &'s OsStr,
+    closed: Closed,
 }
 
 impl<'s> Sources<'s> {
@@ -129,7 +233,8 @@ fn copy_below(
     sources: &mut Sources<'_>,
     copies: &mut Root<'_>,
     node: &Node,
-) -> Result<()> {
+) -> Result<Vec<Lacking>> {
+    let mut lacks = Vec::new();
     let mut linked: HashMap<u64, PathBuf> = HashMap::new();
     let mut dirs = vec![Made { path: PathBuf::new(), node: *node }];
     let mut pending = vec![PathBuf::new()];
@@ -151,15 +256,17 @@ fn copy_below(
                 fs.link(other.at(known), to.at(name))?;
                 continue;
             }
-            copy_leaf(fs, from.at(name), to.at(name), &node)?;
+            let lacking = copy_one(fs, from.at(name), to.at(name), (&node, sources.closed))?;
+            lacks.extend(Lacking::all(&path, lacking));
             let has_links = node.links > 1 && node.special.is_none();
             linked.extend(has_links.then_some((node.status.id.ino, path)));
         }
     }
     for made in dirs.iter().rev() {
-        finish_dir(fs, sources, copies, made)?;
+        let lacking = finish_dir(fs, sources, copies, made)?;
+        lacks.extend(Lacking::all(&made.path, lacking));
     }
-    Ok(())
+    Ok(lacks)
 }
 
 fn finish_dir(
@@ -167,12 +274,13 @@ fn finish_dir(
     sources: &mut Sources<'_>,
     copies: &mut Root<'_>,
     made: &Made,
-) -> Result<()> {
+) -> Result<Vec<Lack>> {
     let (from, to) = (sources.dir(&made.path)?, copies.dir(&made.path)?);
     let here = OsStr::new(".");
     let user = users(fs.attributes(from.at(here)).or_else(denied)?);
-    let mode = set_user(fs, to.at(here), (&[], &user), made.node.status.mode)?;
+    let (mode, lacks) = bits(fs, to.at(here), &made.node)?;
+    let mode = set_user(fs, to.at(here), (&[], &user), mode)?;
     // Closed to its owner by its bits, it gets no time any more.
     set_time(fs, to.at(here), made.node.status.modified.into())?;
-    fs.set_mode_at(to.at(here), mode)
+    fs.set_mode_at(to.at(here), mode).map(|()| lacks)
 }

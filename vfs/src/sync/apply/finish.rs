@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 use super::bench::{Bench, name};
-use super::copy::copy_tree;
+use super::home::{Homeless, SetAside, bring_home, forget, give_back};
 use super::{Outcome, RunPlace};
 use crate::fs::{At, Errno, Fs, Kind, Open};
 use crate::sync::chain::superseded;
@@ -33,21 +33,28 @@ pub(in crate::sync) fn publish(
     publish_journal(fs, run.dir).map_err(io("write", Path::new(journal::JOURNAL)))
 }
 
-/// Notes what was done, so that it can be undone, and takes journal and stage away.
+/// Notes what was done, so that it can be undone, and takes journal and stage away; returns what of the trees had
+/// to be set aside.
 pub(in crate::sync) fn finish(
     fs: &dyn Fs,
     run: &RunPlace<'_>,
     ledger: &mut Ledger,
     (batch, benches): (&mut Batch, &mut [Bench<'_>]),
-    outcomes: &[Vec<Outcome>],
-) -> Result<(), SyncError> {
-    let direction = batch.direction;
+    (outcomes, homeless): (&mut [Vec<Outcome>], Homeless),
+) -> Result<Vec<SetAside>, SyncError> {
+    let (direction, mut set_aside) = (batch.direction, Vec::new());
+    let goes_back = homeless == Homeless::GoesBack && direction == Direction::Apply;
     let parts = batch.mounts.iter_mut().zip(benches.iter_mut());
-    for ((part, bench), outcomes) in parts.zip(outcomes) {
+    for ((part, bench), outcomes) in parts.zip(outcomes.iter_mut()) {
         note_modes(&mut part.steps, outcomes);
+        let mount = part.mount;
         for (step, outcome) in part.steps.iter_mut().zip(outcomes) {
-            let cleared = clear_step(fs, bench, step, *outcome, direction);
-            cleared.map_err(io("clear the stage of", &step.path))?;
+            let cleared = clear_step(fs, bench, step, *outcome, direction).map(|()| None);
+            let place =
+                cleared.or_else(|errno| give_back(fs, bench, step, (outcome, errno, goes_back)));
+            let place = place.map_err(io("clear the stage of", &step.path))?;
+            let path = step.path.clone();
+            set_aside.extend(place.map(|place| SetAside { mount, path, place }));
             if step.act == Act::Amend && *outcome != Outcome::Done {
                 // Nor is it set when the stage in the root has gone.
                 step.after = Attributes::default();
@@ -67,7 +74,7 @@ pub(in crate::sync) fn finish(
     ledger.write(fs, undo.as_fd())?;
     sync_all(fs, benches)?;
     Ledger::publish(fs, undo.as_fd()).map_err(io("write", Path::new(journal::UNDO)))?;
-    end(fs, run, batch, benches)
+    end(fs, run, batch, benches).map(|()| set_aside)
 }
 
 /// Notes what of the layers is part of what stands in the tree now.
@@ -117,21 +124,26 @@ fn sync_all(fs: &dyn Fs, benches: &[Bench<'_>]) -> Result<(), SyncError> {
 fn clear_step(
     fs: &dyn Fs,
     bench: &Bench<'_>,
-    step: &Step,
+    step: &mut Step,
     outcome: Outcome,
     direction: Direction,
 ) -> Result<(), Errno> {
     let number = name(step.number);
     let staged = At { dir: bench.stage(), name: &number };
-    let displaces = matches!(step.act, Act::Swap | Act::Take);
     match outcome {
-        Outcome::Done | Outcome::Kept(_) if displaces && direction == Direction::Apply => {
-            if bench.is_beside() { bring_home(fs, bench, staged) } else { Ok(()) }
+        Outcome::Done if step.is_kept => Ok(()),
+        Outcome::Done | Outcome::Kept(_) if step.displaces() && direction == Direction::Apply => {
+            if bench.is_beside() {
+                bring_home(fs, bench, step)
+            } else {
+                Ok(())
+            }
         }
         // Undo of a batch within one file system: it can be had again.
         Outcome::Lost(_) | Outcome::Failed(_)
             if direction == Direction::Apply && matches!(step.act, Act::Put | Act::Swap) =>
         {
+            forget(fs, bench, step)?;
             let found = match fs.node(staged.dir, staged.name) {
                 Err(Errno::NOENT) => return Ok(()),
                 result => Seen::from(&result?),
@@ -141,6 +153,7 @@ fn clear_step(
             }
             Ok(())
         }
+        _ if direction == Direction::Apply => forget(fs, bench, step),
         _ => Ok(()),
     }
 }
@@ -149,22 +162,10 @@ fn clear_step(
 /// it looks as if the host had changed it.
 fn displaced(fs: &dyn Fs, bench: &Bench<'_>, step: &Step) -> Option<Time> {
     let old = step.old.filter(|old| old.kind == Kind::File)?;
-    let displaces = matches!(step.act, Act::Swap | Act::Take);
     // Copied there, it is another one.
-    let node = fs.node(bench.undo(), &name(step.number)).ok().filter(|_| displaces)?;
+    let node = fs.node(bench.undo(), &name(step.number)).ok().filter(|_| step.displaces())?;
     let found = Seen::from(&node);
     (node.links > 1 && found.is_still(&old)).then_some(found.changed)
-}
-
-/// Copies an original to the run's directory, again if it was begun; the stage goes as a whole.
-fn bring_home(fs: &dyn Fs, bench: &Bench<'_>, staged: At<'_>) -> Result<(), Errno> {
-    match fs.node(staged.dir, staged.name) {
-        Err(Errno::NOENT) => return Ok(()),
-        result => result?,
-    };
-    let home = At { dir: bench.undo(), name: staged.name };
-    remove_tree(fs, home.dir, home.name).map_err(|left| left.errno)?;
-    copy_tree(fs, staged, home)
 }
 
 /// Notes the bits that directories got after they had been put in place: in one that is closed by now nobody

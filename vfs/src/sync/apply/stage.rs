@@ -123,6 +123,6 @@ impl<'b> Stage<'b> {
             return fs.link(At { dir: dir.as_fd(), name }, to);
         }
         self.groups.extend(place.group.map(|ino| (ino, path.to_owned())));
-        copy_leaf(fs, from, to, &node)
+        copy_leaf(fs, from, to, &node).map(drop)
     }
 }

@@ -1,6 +1,6 @@
 //! What is on the disk about a checkpoint.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::fs::{Errno, Fs, Result, read_all, write_all};
 use crate::git_blob::Name;
+use crate::sync::apply::copy::Owner;
 use crate::sync::{Seen, Time};
 
 /// The version that this code writes, and the newest it reads.
@@ -43,6 +44,8 @@ pub enum Left {
     Lost,
     /// It changed after the end, and nothing of it is kept.
     Since,
+    /// It comes back, but for set-user-id, set-group-id or its file capability.
+    Privilege,
 }
 
 /// What is kept of a path.
@@ -79,6 +82,12 @@ pub(super) struct Entry {
     pub(super) path: PathBuf,
     pub(super) seen: Seen,
     pub(super) kept: Kept,
+    /// Whose it is, where that is not who makes new files here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) owner: Option<Owner>,
+    /// The copy lacks set-user-id, set-group-id or the file capability.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) is_less: bool,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -155,7 +164,11 @@ pub fn end(fs: &dyn Fs, place: BorrowedFd<'_>) -> Result<Option<Time>> {
 pub(super) struct Recorded {
     pub(super) entries: BTreeMap<PathBuf, (Seen, Kept)>,
     /// Directories of which every name is among the entries.
-    pub(super) listed: std::collections::HashSet<PathBuf>,
+    pub(super) listed: HashSet<PathBuf>,
+    /// Whose it is, of what is not of who makes new files here.
+    pub(super) owners: HashMap<PathBuf, Owner>,
+    /// Copies that lack set-user-id, set-group-id or the file capability.
+    pub(super) less: HashSet<PathBuf>,
 }
 
 /// Reads a list; one that a killed process did not finish ends at its last whole line.
@@ -171,6 +184,12 @@ pub(super) fn read(fs: &dyn Fs, place: BorrowedFd<'_>) -> Result<Recorded> {
             Ok(Line::Version(VERSION)) => {}
             Ok(Line::Version(_)) => return Err(Errno::NOTSUP),
             Ok(Line::Entry(entry)) => {
+                if let Some(owner) = entry.owner {
+                    recorded.owners.insert(entry.path.clone(), owner);
+                }
+                if entry.is_less {
+                    recorded.less.insert(entry.path.clone());
+                }
                 recorded.entries.insert(entry.path, (entry.seen, entry.kept));
             }
             Ok(Line::Listed(path)) => drop(recorded.listed.insert(path)),

@@ -10,7 +10,7 @@ use crate::fs::{At, Errno, Fs, Kind, Open, Result};
 use crate::git_blob::{Name, digits};
 use crate::sync::Seen;
 use crate::sync::apply::amend::set_time;
-use crate::sync::apply::copy::copy_leaf;
+use crate::sync::apply::copy::{Owner, copy_leaf};
 use crate::sync::apply::number_name;
 
 /// What was made of a path.
@@ -35,10 +35,9 @@ pub(super) fn make(
     let mut original = Original::default();
     let Some((seen, kept)) = recorded.entries.get(path) else { return Ok(original) };
     if seen.kind != Kind::Directory {
-        if !bring(fs, place, (seen, *kept), to)? {
-            original.missing.push((path.to_owned(), Left::Lost));
-            original.is_lost = true;
-        }
+        let missing = bring(fs, (place, recorded), (path, seen, *kept), to)?;
+        original.is_lost = missing == Some(Left::Lost);
+        original.missing.extend(missing.map(|left| (path.to_owned(), left)));
         return Ok(original);
     }
     if !recorded.listed.contains(path) {
@@ -61,49 +60,68 @@ pub(super) fn make(
         if seen.kind == Kind::Directory {
             fs.make_dir(dir.as_fd(), name, 0o700)?;
             dirs.push((path.to_owned(), *seen));
-        } else if !bring(fs, place, (seen, *kept), At { dir: dir.as_fd(), name })? {
-            original.missing.push((whole.clone(), Left::Lost));
-            continue;
+        } else {
+            let to = At { dir: dir.as_fd(), name };
+            let missing = bring(fs, (place, recorded), (whole, seen, *kept), to)?;
+            original.missing.extend(missing.map(|left| (whole.clone(), left)));
+            if missing == Some(Left::Lost) {
+                continue;
+            }
         }
         if *kept == Kept::Directory && !recorded.listed.contains(whole) {
             original.missing.push((whole.clone(), Left::Changed));
         }
         original.below.push((path.to_owned(), *seen));
     }
-    for (path, seen) in dirs.iter().rev() {
-        let dir = fs.open_below(top.as_fd(), path, Open::Handle)?;
+    for (below, seen) in dirs.iter().rev() {
+        let dir = fs.open_below(top.as_fd(), below, Open::Handle)?;
         let at = At { dir: dir.as_fd(), name: OsStr::new(".") };
+        let whole = if below == Path::new(".") { path.to_owned() } else { path.join(below) };
         set_time(fs, at, seen.modified)?;
-        fs.set_mode_at(at, seen.mode)?;
+        let missing = set_bits(fs, recorded, (&whole, seen), at)?;
+        original.missing.extend(missing.map(|left| (whole, left)));
     }
     Ok(original)
 }
 
-/// Makes a file or link what it was; tells whether it could.
+/// Gives what was made anew its owner and then its bits; returns what it lacks of them.
+fn set_bits(
+    fs: &dyn Fs,
+    recorded: &Recorded,
+    (path, seen): (&Path, &Seen),
+    at: At<'_>,
+) -> Result<Option<Left>> {
+    let owner = recorded.owners.get(path).copied().unwrap_or_else(Owner::own);
+    let mode = owner.give_bits(fs, at, seen.mode)?;
+    fs.set_mode_at(at, mode)?;
+    Ok((mode != seen.mode).then_some(Left::Privilege))
+}
+
+/// Makes a file or link what it was; returns why it is not that.
 fn bring(
     fs: &dyn Fs,
-    place: BorrowedFd<'_>,
-    (seen, kept): (&Seen, Kept),
+    (place, recorded): (BorrowedFd<'_>, &Recorded),
+    (path, seen, kept): (&Path, &Seen, Kept),
     to: At<'_>,
-) -> Result<bool> {
+) -> Result<Option<Left>> {
     let files = fs.open_below(place, Path::new(FILES), Open::Handle)?;
     match kept {
         Kept::Copy(number) => {
             fs.link(At { dir: files.as_fd(), name: &number_name(number) }, to)?;
-            Ok(true)
+            Ok(recorded.less.contains(path).then_some(Left::Privilege))
         }
         Kept::Git(name) => {
             let from = At { dir: files.as_fd(), name: &brought(&name) };
             let copied =
                 fs.node(from.dir, from.name).and_then(|node| copy_leaf(fs, from, to, &node));
-            match copied {
-                Err(Errno::NOENT) => return Ok(false),
-                result => result?,
+            if copied.as_ref().err() == Some(&Errno::NOENT) {
+                return Ok(Some(Left::Lost));
             }
+            copied?;
             set_time(fs, to, seen.modified)?;
-            fs.set_mode_at(to, seen.mode).map(|()| true)
+            set_bits(fs, recorded, (path, seen), to)
         }
-        Kept::Directory | Kept::Name | Kept::Left(_) => Ok(false),
+        Kept::Directory | Kept::Name | Kept::Left(_) => Ok(Some(Left::Lost)),
     }
 }
 

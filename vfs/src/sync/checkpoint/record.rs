@@ -9,7 +9,8 @@ use super::list::{Entry, FILES, Kept, Left, Writer};
 use super::tracked::Tracked;
 use crate::fs::{At, Errno, Fs, Kind, Node, Result};
 use crate::git_blob::Name;
-use crate::sync::apply::{copy::copy_leaf, number_name};
+use crate::sync::apply::copy::{Owner, copy_leaf};
+use crate::sync::apply::number_name;
 use crate::sync::root::{Closed, Root};
 use crate::sync::{Seen, Time};
 use crate::tree::remove_tree;
@@ -107,7 +108,8 @@ impl Recorder<'_> {
     fn names(&mut self) -> Result<()> {
         let seen = Seen::from(&self.fs.node(self.of.root, OsStr::new(""))?);
         self.directories.push((PathBuf::new(), seen));
-        self.list.entry(Entry { path: PathBuf::new(), seen, kept: Kept::Directory })?;
+        let (path, kept) = (PathBuf::new(), Kept::Directory);
+        self.list.entry(Entry { path, seen, kept, owner: None, is_less: false })?;
         let mut next = 0;
         while let Some((path, seen)) = self.directories.get(next).cloned() {
             if self.is_over() {
@@ -167,7 +169,8 @@ impl Recorder<'_> {
             self.directories.push((path.clone(), seen));
         }
         self.entries += 1;
-        self.list.entry(Entry { path, seen, kept }).map(|()| true)
+        let owner = other_owner(&node);
+        self.list.entry(Entry { path, seen, kept, owner, is_less: false }).map(|()| true)
     }
 
     /// Records what files and links hold that did not change since the start.
@@ -196,15 +199,15 @@ impl Recorder<'_> {
         if !has_content || seen.changed >= self.of.stamp {
             return Ok(());
         }
-        let kept = match self.kept_by_git(&path, at, &node) {
-            Some(name) => Kept::Git(name),
+        let (kept, is_less) = match self.kept_by_git(&path, at, &node) {
+            Some(name) => (Kept::Git(name), false),
             None => self.kept_copy(at, &node)?,
         };
         // That its name is known says as much.
         if kept == Kept::Left(Left::Changed) {
             return Ok(());
         }
-        self.list.entry(Entry { path, seen, kept })
+        self.list.entry(Entry { path, seen, kept, owner: other_owner(&node), is_less })
     }
 
     /// Returns whether a directory that changed since the start had its name then: a rename changes
@@ -255,31 +258,40 @@ impl Recorder<'_> {
         nobody_cuts && after == Ok(Seen::from(node))
     }
 
-    fn kept_copy(&mut self, from: At<'_>, node: &Node) -> Result<Kept> {
+    /// Copies; tells as well whether the copy has fewer privileges than the original.
+    fn kept_copy(&mut self, from: At<'_>, node: &Node) -> Result<(Kept, bool)> {
         let size = node.status.size;
         let limits = self.of.limits;
         if size > limits.file_bytes {
-            return Ok(Kept::Left(Left::Large));
+            return Ok((Kept::Left(Left::Large), false));
         }
         if self.copied >= limits.files || self.bytes.saturating_add(size) > limits.bytes {
-            return Ok(Kept::Left(Left::Full));
+            return Ok((Kept::Left(Left::Full), false));
         }
         // A copy opens up what its owner can't read: that would be a change of the tree.
         let is_file = node.status.kind == Kind::File;
         let file = is_file.then(|| self.fs.open_file(from.dir, from.name)).transpose();
-        let Ok(file) = file else { return Ok(Kept::Left(Left::Unreadable)) };
+        let Ok(file) = file else { return Ok((Kept::Left(Left::Unreadable), false)) };
         let number = self.copied + 1;
         let name = number_name(number);
         let copied = copy_leaf(self.fs, from, At { dir: self.files.as_fd(), name: &name }, node);
-        if copied.is_ok() && self.stayed(file.as_ref(), from, node) {
+        if let Ok(lacks) = &copied
+            && self.stayed(file.as_ref(), from, node)
+        {
             self.copied = number;
             self.bytes = self.bytes.saturating_add(node.status.allocated);
-            return Ok(Kept::Copy(number));
+            return Ok((Kept::Copy(number), !lacks.is_empty()));
         }
         remove_tree(self.fs, self.files.as_fd(), &name).map_err(|left| left.errno)?;
-        Ok(Kept::Left(match copied {
+        let left = match copied {
             Err(Errno::NOSPC | Errno::DQUOT) => Left::Full,
             _ => Left::Changed,
-        }))
+        };
+        Ok((Kept::Left(left), false))
     }
+}
+
+/// Returns whose a file is, when that is not who makes new ones here.
+fn other_owner(node: &Node) -> Option<Owner> {
+    Some(Owner::of(node)).filter(|owner| *owner != Owner::own())
 }

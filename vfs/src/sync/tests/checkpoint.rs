@@ -28,7 +28,16 @@ pub(super) fn recorded(world: &World, hidden: &[PathBuf], limits: Limits) {
     recorded_while(world, (hidden, limits), &|| false);
 }
 
-fn recorded_while(world: &World, (hidden, limits): (&[PathBuf], Limits), over: &dyn Fn() -> bool) {
+fn recorded_while(world: &World, limits: (&[PathBuf], Limits), over: &dyn Fn() -> bool) {
+    recorded_by(&OsFs, world, limits, over);
+}
+
+pub(super) fn recorded_by(
+    fs: &dyn Fs,
+    world: &World,
+    (hidden, limits): (&[PathBuf], Limits),
+    over: &dyn Fn() -> bool,
+) {
     let (root, place) = (world.root_fd(), place(world));
     let recording = Recording {
         root: root.as_fd(),
@@ -38,7 +47,7 @@ fn recorded_while(world: &World, (hidden, limits): (&[PathBuf], Limits), over: &
         limits,
         is_over: over,
     };
-    record(&OsFs, &recording).expect("recorded");
+    record(fs, &recording).expect("recorded");
 }
 
 pub(super) fn settled(world: &World, hidden: &[PathBuf]) -> Checkpointed {

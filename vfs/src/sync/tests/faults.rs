@@ -190,6 +190,13 @@ fn killed_at_any_call_of_undo() {
     }
 }
 
+/// Whether the journal holds when apply is killed at a call.
+fn is_begun(cases: &Cases, call: usize) -> bool {
+    let Case { world, plan, .. } = cases.case();
+    drop(world.apply(&FaultyFs::killed(call), &plan));
+    world.run.path().join("journal").exists()
+}
+
 /// Kills apply, then resume; returns whether the second one came to its end.
 fn kill_twice(cases: &Cases, first: usize, second: usize, after: &Tree) -> bool {
     let what = format!("kill at call {first}, then {second}, {:?}", cases.place);
@@ -209,7 +216,11 @@ fn killed_at_any_call_of_resume() {
     for place in PLACES {
         let cases = Cases::new(place);
         let (after, calls) = finished(&cases, false);
-        for (number, first) in [calls * 3 / 8, calls / 2, calls * 3 / 4].into_iter().enumerate() {
+        let last = calls * 7 / 8;
+        let calls: Vec<usize> = (0..last).collect();
+        // A case may take some calls more than another.
+        let begun = calls.partition_point(|call| !is_begun(&cases, *call)) + 8;
+        for (number, first) in [begun, begun.midpoint(last), last].into_iter().enumerate() {
             let begin = if is_sweep() { 0 } else { (number + part) % 3 };
             let mut seconds = (begin..1000).step_by(if is_sweep() { 1 } else { 3 });
             let end = seconds.find(|second| kill_twice(&cases, first, *second, &after));

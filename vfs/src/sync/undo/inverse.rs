@@ -12,7 +12,8 @@ use crate::sync::apply::{Bench, MountPlace, can_exchange, copy, number_name};
 use crate::sync::chain::superseded;
 use crate::sync::collect::io;
 use crate::sync::journal::{Act, Ledger, MountBatch, Step};
-use crate::sync::{Attributes, Failed, Identity, Seen, SyncError};
+use crate::sync::root::Closed;
+use crate::sync::{Attributes, Failed, Identity, Lack, Lacking, Seen, SyncError};
 use crate::tree::remove_tree;
 
 type Chosen<'r> = (&'r dyn Fn(&Path) -> bool, &'r mut UndoReport);
@@ -95,12 +96,12 @@ struct Inverse<'i, 'a> {
 
 impl Inverse<'_, '_> {
     fn invert(&mut self, step: &Step) -> Result<(), SyncError> {
-        let (act, new) = match step.act {
-            Act::Put => (Act::Take, None),
+        let (act, new, lacks) = match step.act {
+            Act::Put => (Act::Take, None, Vec::new()),
             Act::Swap | Act::Take => {
                 let act = if step.act == Act::Swap { Act::Swap } else { Act::Put };
                 match self.original(step)? {
-                    Some(original) => (act, Some(original)),
+                    Some((original, lacks)) => (act, Some(original), lacks),
                     None => return Ok(()),
                 }
             }
@@ -127,13 +128,14 @@ impl Inverse<'_, '_> {
             exact,
             below: Vec::new(),
             is_within: false,
+            lacks,
             ..step.clone()
         });
         Ok(())
     }
 
-    /// Returns what the stage has of the original, brought there if it must be.
-    fn original(&mut self, step: &Step) -> Result<Option<Seen>, SyncError> {
+    /// Returns what the stage has of the original, brought there if it must be, and what that lacks.
+    fn original(&mut self, step: &Step) -> Result<Option<(Seen, Vec<Lacking>)>, SyncError> {
         let (fs, number) = (self.fs, number_name(step.number));
         let failed = |errno| io("stage", &step.path)(errno);
         match fs.node(self.bench.undo(), &number) {
@@ -145,11 +147,13 @@ impl Inverse<'_, '_> {
             result => result.map_err(failed)?,
         };
         let at = At { dir: self.bench.stage(), name: &number };
+        let mut lacks = step.lacks.clone();
         if self.bench.is_beside() {
-            copy::copy_tree(fs, At { dir: self.bench.undo(), name: &number }, at)
-                .map_err(failed)?;
+            let home = At { dir: self.bench.undo(), name: &number };
+            lacks.extend(copy::copy_tree(fs, home, at, Closed::Open).map_err(failed)?);
         }
-        fs.node(at.dir, at.name).map(|node| Some(Seen::from(&node))).map_err(failed)
+        let found = fs.node(at.dir, at.name).map_err(failed)?;
+        Ok(Some((Seen::from(&found), lacks)))
     }
 
     fn amend(&mut self, step: &Step, is_chosen: bool) -> Result<(), SyncError> {
@@ -211,7 +215,7 @@ impl Inverse<'_, '_> {
     fn replace(&mut self, step: &Step, found: Seen, after: &Attributes) -> Result<(), SyncError> {
         let is_possible = can_exchange(self.fs, self.bench)?;
         let staged = is_possible.then(|| self.copy(step, after)).transpose();
-        let Some(new) = staged.map_err(io("stage", &step.path))?.flatten() else {
+        let Some((new, lacks)) = staged.map_err(io("stage", &step.path))?.flatten() else {
             self.report.changed_since.push(step.path.clone());
             return Ok(());
         };
@@ -225,6 +229,7 @@ impl Inverse<'_, '_> {
             exact: true,
             before: Attributes::default(),
             after: Attributes::default(),
+            lacks,
             ..step.clone()
         });
         Ok(())
@@ -232,7 +237,11 @@ impl Inverse<'_, '_> {
 
     /// Stages a copy of what stands at a path; `None` where it can't be read as it is, since its bits are those of
     /// its other names.
-    fn copy(&mut self, step: &Step, after: &Attributes) -> crate::fs::Result<Option<Seen>> {
+    fn copy(
+        &mut self,
+        step: &Step,
+        after: &Attributes,
+    ) -> crate::fs::Result<Option<(Seen, Vec<Lacking>)>> {
         let (fs, number) = (self.fs, number_name(step.number));
         let (dir, name) = self.bench.root.above(&step.path)?;
         let (from, to) = (dir.at(name), At { dir: self.bench.stage(), name: &number });
@@ -244,9 +253,17 @@ impl Inverse<'_, '_> {
         }
         // An undo that came to nothing may have left one.
         remove_tree(fs, to.dir, to.name).map_err(|left| left.errno)?;
-        copy::copy_leaf(fs, from, to, &node)?;
-        set(fs, to, &Seen::from(&fs.node(to.dir, to.name)?), after)?;
-        fs.node(to.dir, to.name).map(|node| Some(Seen::from(&node)))
+        let mut lacks = copy::copy_leaf(fs, from, to, &node)?;
+        let mut after = after.clone();
+        if let Some(mode) = &mut after.mode {
+            let may_have = copy::Owner::of(&node).give_bits(fs, to, *mode)?;
+            lacks.retain(|lack| *lack != Lack::SetId);
+            lacks.extend((may_have != *mode).then_some(Lack::SetId));
+            *mode = may_have;
+        }
+        set(fs, to, &Seen::from(&fs.node(to.dir, to.name)?), &after)?;
+        let found = Seen::from(&fs.node(to.dir, to.name)?);
+        Ok(Some((found, Lacking::all(Path::new(""), lacks).collect())))
     }
 
     /// Returns what stands at a path; what is `expected` where nobody can look, which is opened and compared
