@@ -370,6 +370,11 @@ impl CommandError {
         let this = fault.cause().into_iter().fold(self, Self::cause).asked_by(origin);
         fault.remedies().iter().fold(this, |this, remedy| this.hint(*remedy))
     }
+
+    fn by_link(self, link: &HostPath, within: &HostPath, to: &HostPath) -> Self {
+        self.cause(format!("a command that may write {within} could change the link {link}"))
+            .hint(format!("name the file itself: {to}"))
+    }
 }
 
 impl From<PlanError> for CommandError {
@@ -380,6 +385,7 @@ impl From<PlanError> for CommandError {
             PlanError::MissingSource { origin, .. } => {
                 this.asked_by(&origin).hint("create it first, or add the option `optional`")
             }
+            PlanError::UnreadableDevice { errno, .. } => this.errno(errno),
             PlanError::UnreadableSource { errno, origin, .. } => this.errno(errno).asked_by(&origin),
             PlanError::NoSocket { path, origin } => this.no_socket(&path, &origin),
             PlanError::Unbuffered { path, origin } => this.unbuffered(&path, &origin),
@@ -389,9 +395,7 @@ impl From<PlanError> for CommandError {
                 .asked_by(&origin)
                 .hint(format!("if you made it, grant {to} itself; otherwise remove the link")),
             PlanError::MountedTwice { first, second, .. } => this.twice(&first, &second),
-            PlanError::PolicyByLink { link, within, to, .. } => this
-                .cause(format!("a command that may write {within} could change the link {link}"))
-                .hint(format!("name the file itself: {to}")),
+            PlanError::PolicyByLink { link, within, to, .. } => this.by_link(&link, &within, &to),
             PlanError::NoMountPoint { within, .. } => this
                 .cause(format!("it lies in {within}, where endow creates no names"))
                 .hint("create it on the host, or mount somewhere else"),
@@ -440,7 +444,6 @@ impl From<PlanError> for CommandError {
             PlanError::SshAgent { fault, origin } => this.ssh_agent(&fault, &origin),
             PlanError::NoPlace { origin, .. } => this.asked_by(&origin),
             PlanError::NoDevice(_) => this.hint("every view has it: make it on the host"),
-            PlanError::UnreadableDevice { errno, .. } => this.errno(errno),
             PlanError::Unprobed(_) | PlanError::UnaskedRegistry(_) => this,
         }
     }

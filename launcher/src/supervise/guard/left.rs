@@ -86,7 +86,7 @@ impl Left {
         let is_there = |name: &DeepName| id_above(root, &name.path) == Some(name.above);
         self.was_there(path)
             && deep.is_none_or(is_there)
-            && self.has_git_dir(root, path, |git_dir| git_dir.to_owned())
+            && self.has_git_dir(root, path, Path::to_owned)
     }
 
     /// Whether the directory of git's that a path was in is what it was, at its place or where that is now.

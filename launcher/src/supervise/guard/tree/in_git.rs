@@ -48,17 +48,14 @@ impl Tree {
     fn all_in_git(&self, directory: &Path) -> Vec<(PathBuf, Kind)> {
         let (mut found, mut pending) = (Vec::new(), vec![directory.to_owned()]);
         while let Some(path) = pending.pop() {
-            let is_objects = self.is_objects(&path);
-            for (below, kind) in self.entries(&path) {
-                let is_within = git_dir::is_file(&below);
-                let is_entered = kind == Kind::Directory && !is_within;
-                if is_entered && !(is_objects && self.has_objects_alone(&below)) {
-                    pending.push(below.clone());
-                }
-                if is_within || !is_objects {
-                    found.push((below, kind));
-                }
-            }
+            let (is_objects, entries) = (self.is_objects(&path), self.entries(&path));
+            let is_entered = |(below, kind): &&(PathBuf, Kind)| {
+                let is_dull = || is_objects && self.has_objects_alone(below);
+                *kind == Kind::Directory && !git_dir::is_file(below) && !is_dull()
+            };
+            pending.extend(entries.iter().filter(is_entered).map(|(below, _)| below.clone()));
+            let is_told = |(below, _): &(PathBuf, Kind)| !is_objects || git_dir::is_file(below);
+            found.extend(entries.into_iter().filter(is_told));
         }
         found
     }
