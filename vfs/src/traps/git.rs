@@ -12,7 +12,7 @@ use endow_policy::is_name;
 
 use super::Sides;
 use super::sides::is_absent;
-use crate::fs::{Fs, Kind, OsFs};
+use crate::fs::{Errno, Fs, Kind, OsFs};
 use crate::git_tree::Algorithm;
 use crate::{git_config, git_index};
 
@@ -89,7 +89,8 @@ impl<'a> GitTraps<'a> {
         let is_linked = tree.has(git_dir, "commondir");
         let common = if is_linked { git_dir.parent()?.parent()? } else { git_dir };
         let settings = match tree.open_file(&common.join("config")) {
-            Err(errno) if is_absent(errno) => return Some(Algorithm::Sha1),
+            // A link is the user's: any other is held.
+            Err(errno) if is_absent(errno) || errno == Errno::LOOP => return Some(Algorithm::Sha1),
             opened => git_config::parse(&small(&opened.ok()?)?)?,
         };
         let format = settings.iter().rev().find(|it| it.name() == b"extensions.objectformat");
@@ -194,7 +195,6 @@ fn is(name: &OsStr, known: &str) -> bool {
 mod tests {
     use super::*;
     use crate::fs::faulty::FaultyFs;
-    use crate::fs::{Errno, Fs, OsFs};
     use crate::testing::Scratch;
 
     /// Makes files and directories; a name that ends with `/` is one of the latter.
@@ -265,6 +265,56 @@ mod tests {
     fn held(fs: &dyn Fs, (layer, tree): (&Scratch, &Scratch), path: &str) -> bool {
         let sides = Sides::new(fs, Some(layer.fd()), tree.fd());
         GitTraps::new(sides).held(Path::new(path), Kind::File).is_some()
+    }
+
+    /// The bytes of an index with one path, or none.
+    fn index(path: Option<&str>) -> Vec<u8> {
+        let count = u32::from(path.is_some());
+        let mut bytes = [&b"DIRC"[..], &2_u32.to_be_bytes(), &count.to_be_bytes()].concat();
+        if let Some(path) = path {
+            let mut entry = [&[0; 24][..], &0o100_644_u32.to_be_bytes(), &[0; 32]].concat();
+            entry.extend(u16::try_from(path.len()).expect("short").to_be_bytes());
+            entry.extend(path.as_bytes());
+            entry.resize(entry.len() + 8 - entry.len() % 8, 0);
+            bytes.extend(entry);
+        }
+        bytes.extend([0; 20]);
+        bytes
+    }
+
+    #[test]
+    fn an_index_is_held_by_its_paths() {
+        let empty = tree(&[]);
+        for (path, text, is_held) in [
+            (".git/index", index(Some("a/b")), false),
+            (".git/index", index(None), false),
+            (".git/index", index(Some("../x")), true),
+            (".git/modules/s/index", index(Some("/x")), true),
+            (".git/sharedindex.0", index(Some(".git/x")), true),
+            ("moved/later/index", index(Some("../x")), true),
+            (".git/refs/heads/index", b"0123\n".to_vec(), false),
+            ("book/index", b"words".to_vec(), false),
+        ] {
+            let layer = tree(&[path]);
+            std::fs::write(layer.path().join(path), text).expect("written");
+            assert_eq!(held(&OsFs, (&layer, &empty), path), is_held, "{path}");
+        }
+    }
+
+    /// What the tree has counts, of which the command may change nothing.
+    #[test]
+    fn an_index_counts_by_the_settings_of_the_tree() {
+        let layer = tree(&[".git/config", ".git/index"]);
+        std::fs::write(layer.path().join(".git/index"), index(Some("a"))).expect("written");
+        let other = "[extensions]\nobjectFormat = sha256\n";
+        std::fs::write(layer.path().join(".git/config"), other).expect("written");
+        let host = tree(&[".git/config"]);
+        assert!(!held(&OsFs, (&layer, &host), ".git/index"));
+        std::fs::write(host.path().join(".git/config"), other).expect("written");
+        assert!(held(&OsFs, (&layer, &host), ".git/index"));
+        std::fs::remove_file(host.path().join(".git/config")).expect("removed");
+        std::os::unix::fs::symlink("/x", host.path().join(".git/config")).expect("a link");
+        assert!(!held(&OsFs, (&layer, &host), ".git/index"));
     }
 
     #[test]
