@@ -131,7 +131,7 @@ fn clear_step(
     let number = name(step.number);
     let staged = At { dir: bench.stage(), name: &number };
     match outcome {
-        Outcome::Done if step.is_kept => Ok(()),
+        Outcome::Done if step.is_kept && has_copy(fs, bench, step) => Ok(()),
         Outcome::Done | Outcome::Kept(_) if step.displaces() && direction == Direction::Apply => {
             if bench.is_beside() {
                 bring_home(fs, bench, step)
@@ -156,6 +156,15 @@ fn clear_step(
         _ if direction == Direction::Apply => forget(fs, bench, step),
         _ => Ok(()),
     }
+}
+
+/// Whether the copy that was made before is there, and what was copied is as it was: somebody may have gone on to write
+/// what he had open, and an earlier try may have removed the copy of what it did not take away.
+fn has_copy(fs: &dyn Fs, bench: &Bench<'_>, step: &Step) -> bool {
+    let number = name(step.number);
+    let seen = |dir| fs.node(dir, &number).ok().map(|node| Seen::from(&node));
+    let is_still = |found: Seen| step.old.is_none_or(|old| found.is_still(&old));
+    seen(bench.undo()).is_some() && seen(bench.stage()).is_none_or(is_still)
 }
 
 /// Returns the time of change of a file that is among the originals, and has other names in the tree: there

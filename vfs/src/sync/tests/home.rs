@@ -25,21 +25,45 @@ fn has_journal(world: &World) -> bool {
     world.run.path().join("journal").exists()
 }
 
-/// A tree that a write-back was killed in once all had been moved, begun by a version that copied originals
-/// afterwards.
-fn begun_before() -> World {
+/// A tree that a write-back was killed in once all had been moved.
+fn begun() -> World {
     let world = World::new(Where::Elsewhere, TREE);
     world.guest(GUEST);
     let plan = plan(&world.collect(), &rules(OnConflict::Host));
     let moves = (0..3).map(|_| Race::After(Box::new(|| {})));
     let fs = FaultyFs::racing(moves.chain([Race::Death]).collect());
     world.apply(&fs, &plan).expect_err("killed");
+    world
+}
+
+/// The same, begun by a version that copied originals afterwards.
+fn begun_before() -> World {
+    let world = begun();
     let journal = world.run.path().join("journal");
     let text = std::fs::read_to_string(&journal).expect("a journal");
     assert!(text.contains(",\"is_kept\":true"), "{text}");
     std::fs::write(&journal, text.replace(",\"is_kept\":true", "")).expect("written");
     shell(world.run.path(), "rm -r undo/m001/*");
     world
+}
+
+/// An earlier try may have removed the copies of what it could not take away, and somebody may write what he had open.
+#[test]
+fn copies_that_are_gone_or_old_are_made_again() {
+    for (lose, edit) in [("rm -r undo/m001/*", "old"), ("true", "old\nlater")] {
+        let world = begun();
+        shell(world.run.path(), lose);
+        if edit != "old" {
+            world.host("for f in .endow-*-stage/*; do if [ -f $f ] && grep -qx old $f; then echo later >>$f; fi; done");
+        }
+        world.resume(&OsFs).expect("resumed");
+        world.assert_clean();
+        let undone = world.undo(&OsFs).expect("undone");
+        assert!(undone.failed.is_empty(), "{lose}: {undone:?}");
+        world.host("grep 1 d/mine; grep 2 d/foreign; grep 3 e/f");
+        let text = std::fs::read_to_string(world.root().join("edit")).expect("there");
+        assert_eq!(text.trim_end(), edit, "{lose}");
+    }
 }
 
 #[test]
