@@ -25,6 +25,10 @@ impl Tree {
         held: &mut dyn FnMut(&HeldName),
     ) {
         for (path, kind) in self.all_in_git(directory) {
+            if self.is_of_own_repository(&path, &path) {
+                // Some tools keep linked work trees there.
+                continue;
+            }
             if git_dir::is_file(&path) {
                 self.take_whole(path, WITHIN.to_owned(), held);
             } else if kind == Kind::Symlink {
