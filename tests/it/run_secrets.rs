@@ -102,7 +102,23 @@ fn program_that_a_command_may_have_written_writes_no_secret() {
         assert_eq!(by_command(&world, "pass show x", &options, &safe).ok(), "own", "{access}");
         assert_eq!(by_command(&world, &own, &options, "/none").ok(), "own", "{access}");
         let linked = linked.display().to_string();
-        for line in [&planted, &linked, &relative, &format!("true; exec {planted} x"), "pass x"] {
+        let up = format!("/usr/..{planted}");
+        let behind = format!("2>/dev/null env -u A timeout 5 {planted}");
+        let source = format!(". {planted}");
+        for line in [
+            &planted,
+            &linked,
+            &relative,
+            &up,
+            &behind,
+            &source,
+            &format!("true; exec {planted} x"),
+            "pass x",
+            "~/project/bin/pass",
+            "$HOME/project/bin/pass",
+            "cd ~/project && ./bin/pass",
+            "PATH=$HOME/project/bin:/usr/bin pass",
+        ] {
             let told = by_command(&world, line, &options, "/none").fails(125).to_owned();
             assert!(told.contains("a command could change what writes secret T"), "{line}: {told}");
         }

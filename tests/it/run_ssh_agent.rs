@@ -219,13 +219,38 @@ fn program_that_a_command_may_change_is_refused() {
     let linked = agent.world.home().join("linked").display().to_string();
     let read_only = [&["--workspace", "ro"][..], &options].concat();
     let mut read_only = agent.command(&read_only, &sign("work"));
-    for path in [&project, ".", "", &format!("{project}/bin"), &linked] {
+    for path in [&format!("{project}:/usr/bin"), &format!("{linked}:{bin}:/usr/bin")] {
         for command in [&mut command, &mut read_only] {
-            let told = said(command.env("PATH", format!("{bin}:/usr/bin:{path}")));
+            let told = said(command.env("PATH", path));
             assert!(told.fails(125).contains("could change the program"), "{path}: {told:?}");
         }
     }
-    said(command.env("PATH", format!("{bin}:/usr/bin:/bin"))).ok();
+    for open in [&project, ".", "", &format!("{project}/bin")] {
+        said(command.env("PATH", format!("{open}:{bin}:/usr/bin:/bin"))).ok();
+    }
+    let nobody = said(command.env("PATH", ".:/usr/bin:/bin"));
+    assert_ne!(nobody.code, 0, "the one in the project: {nobody:?}");
+}
+
+/// What the program that asks starts itself is none of the project's either.
+#[test]
+fn programs_of_the_program_that_asks_lie_elsewhere() {
+    let Some(agent) = Agent::start() else { return };
+    let make = "mkdir ../bin ../tools && printf '#!/bin/sh\nwindow\n' >../bin/ask && cp /bin/true window && \
+                chmod +x ../bin/ask && mkdir usr && cp /bin/false usr/window";
+    agent.outside(make).ok();
+    let [project, bin, tools] =
+        ["project", "bin", "tools"].map(|name| agent.world.home().join(name).display().to_string());
+    let text = "version = 1\n[ssh_agent]\nkeys = [\"work\"]\nconfirm = [\"ask\"]\n";
+    let file = agent.world.write("policy.toml", text);
+    let mut command = agent.command(&["-p", file.to_str().expect("text")], &sign("work"));
+    let path = format!("{project}:.:{bin}:{tools}:/usr/bin:/bin");
+    let planted = said(command.env("PATH", &path));
+    assert_ne!(planted.code, 0, "{planted:?}");
+    // The controls: a shell finds it so, and the program asks where there is one.
+    agent.outside(&format!("PATH={path} ask")).ok();
+    agent.outside("cp /bin/true ../tools/window").ok();
+    said(command.env("PATH", &path)).ok();
 }
 
 #[test]

@@ -10,8 +10,8 @@ use endow_policy::{
     Access, BackendSpec, GuestPath, HostPath, MountClass, MountOptions, MountSpec, Origin, Policy,
 };
 
-use super::sources::search_path;
 use super::surroundings::Surroundings;
+use crate::plan::Search;
 
 /// What belongs to a program in `bin` and stands beside that directory.
 const BESIDE_BIN: [&str; 6] = ["bin", "lib", "lib64", "libexec", "share", "pyvenv.cfg"];
@@ -47,8 +47,8 @@ pub(crate) fn on_host(name: &OsStr, surroundings: &Surroundings) -> Option<PathB
         let path = surroundings.vars.cwd.as_path().join(name);
         return Some(path).filter(|path| is_executable(path));
     }
-    let search = search_path(&surroundings.environment);
-    search.iter().map(|entry| entry.as_path().join(name)).find(|path| is_executable(path))
+    let search = Search::of(&surroundings.environment);
+    search.path.iter().map(|entry| entry.as_path().join(name)).find(|path| is_executable(path))
 }
 
 /// Returns the file that a shell here would start by a relative directory of PATH. Inside there are none of

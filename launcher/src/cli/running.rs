@@ -330,6 +330,7 @@ fn filter(plan: &Plan, prepared: &mut Prepared) -> Result<Option<SshAgentFilter>
         agent: chosen.agent.to_string(),
         keys: chosen.keys.iter().map(|key| key.value.clone()).collect(),
         confirm: chosen.confirm.clone(),
+        search: chosen.search.iter().map(ToString::to_string).collect(),
     };
     SshAgentFilter::start(&order, listener).map(Some).map_err(|error| not_filtered(&error, chosen))
 }

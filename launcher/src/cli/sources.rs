@@ -1,6 +1,6 @@
 //! Finds and reads the policy files of a run.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -319,11 +319,4 @@ pub(crate) fn read_text(path: &Path) -> Result<Vec<u8>, CommandError> {
 pub(crate) fn digest(text: &[u8]) -> String {
     let digest: [u8; 32] = Sha256::digest(text).into();
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// Returns the directories of the caller's PATH.
-pub(crate) fn search_path(environment: &[(OsString, OsString)]) -> Vec<HostPath> {
-    let path = environment.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value);
-    let entries = path.map(std::env::split_paths).into_iter().flatten();
-    entries.filter_map(|entry| HostPath::new(entry).ok()).collect()
 }

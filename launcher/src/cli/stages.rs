@@ -24,7 +24,7 @@ use super::surroundings::{self, Dirs, Surroundings};
 use crate::plan::host::{ExecRequest, HostFacts, KernelFiles, Noted, Paths};
 use crate::plan::seccomp::Observe;
 use crate::plan::step::{Guard, InitStep};
-use crate::plan::{self, Another, Earlier, Opening, Plan, Sketch};
+use crate::plan::{self, Another, Earlier, Opening, Plan, Search, Sketch};
 use crate::probe::leads::LeadsError;
 use crate::probe::{self, HiddenOptions, Questions, UnknownNames};
 use crate::supervise::Patterns;
@@ -252,14 +252,14 @@ pub(crate) fn decide(
 #[derive(Debug)]
 pub(crate) struct Known {
     mounts: Vec<MountSpec>,
-    search: Vec<HostPath>,
+    search: Search,
     host: HostFacts,
 }
 
 impl Known {
     /// Returns whether a run asks about the same.
-    fn is_of(&self, policy: &Policy, search: &[HostPath]) -> bool {
-        self.search == search && self.mounts.iter().eq(without_trees(&policy.mounts))
+    fn is_of(&self, policy: &Policy, search: &Search) -> bool {
+        self.search == *search && self.mounts.iter().eq(without_trees(&policy.mounts))
     }
 }
 
@@ -277,7 +277,7 @@ pub(crate) fn decide_knowing(
     }
     bridges::grant(&mut found.policy)?;
     let editor = editor::grant(&surroundings, &mut found.policy)?;
-    let search = sources::search_path(&surroundings.environment);
+    let search = Search::of(&surroundings.environment);
     let mut begun_with = |host: &HostFacts| {
         let ahead = plan::ahead(&found.policy, host, request.observe);
         ahead.filter(|_| request.earlier.is_none()).iter().for_each(&mut *sketched);
@@ -320,7 +320,7 @@ fn without_trees(mounts: &[MountSpec]) -> impl Iterator<Item = &MountSpec> {
 fn ask(
     (surroundings, found): (&Surroundings, &Found),
     wish: Own,
-    (files, search): (Option<KernelFiles>, Vec<HostPath>),
+    (files, search): (Option<KernelFiles>, Search),
     begun: &mut dyn FnMut(&HostFacts),
 ) -> Result<(HostFacts, Option<ProtectSet>), CommandError> {
     let files = files.unwrap_or_else(|| probe::kernel_files(surroundings.vars.uid));

@@ -42,7 +42,7 @@ pub(super) fn plan(
         return None;
     }
     let reach = Reach::new(&policy.mounts, host);
-    let search = reach.safe_path(policy, request);
+    let search = reach.safe_path(request);
     let same = |port: &PublishedPort| port.host_port == port.port && port.address.is_loopback();
     let published = policy.network.publish.iter().map(|port| port.value).filter(same);
     let published = published.map(|port| port.port).collect();

@@ -68,6 +68,7 @@ pub use level::{Degradation, Enforcement};
 pub use mounts::{HIDDEN_DIRECTORY, HIDDEN_FILE, content_key};
 pub use observed::DENIALS;
 pub use opening::{Namespaces, Opening, first as first_opening, opening, opens_early};
+pub use outside::Search;
 pub use repository::{COPY, CopiedSettings};
 pub use skeleton::DEVICES;
 pub use ssh_agent::ChosenKeys;

@@ -2,13 +2,76 @@
 //! neither the workspace, whatever this run may do there (an earlier one may have written it), nor
 //! what a mount lets commands write.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path, PathBuf};
 
-use endow_policy::{Access, HostPath, MountClass, MountSpec, Policy};
+use endow_policy::{Access, HostPath, MountClass, MountSpec};
 
-use super::host::{ExecRequest, HostFacts};
+use super::host::{ExecRequest, Found, HostFacts};
 use super::planted;
+
+/// How a program that is started outside is found by its name or path. It starts in `/`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Search {
+    /// The directories of PATH. A relative one is none.
+    pub path: Vec<HostPath>,
+    home: Option<PathBuf>,
+}
+
+impl Search {
+    /// Reads the caller's environment.
+    pub fn of(environment: &[(OsString, OsString)]) -> Self {
+        let value =
+            |of: &str| environment.iter().find(|(name, _)| name == of).map(|(_, value)| value);
+        let path = value("PATH").map(|it| it.as_bytes()).unwrap_or_default();
+        let directory = |entry: &[u8]| HostPath::new(OsStr::from_bytes(entry)).ok();
+        Self {
+            path: path.split(|byte| *byte == b':').filter_map(directory).collect(),
+            home: value("HOME").map(PathBuf::from),
+        }
+    }
+
+    /// Returns the files that a program's name may stand for: its path, or one in each directory.
+    pub(super) fn candidates(&self, program: &str) -> Vec<HostPath> {
+        if is_path(program) {
+            return self.by_path(program).into_iter().collect();
+        }
+        self.path.iter().filter_map(|directory| directory.join(program).ok()).collect()
+    }
+
+    /// Returns the path of a program, as a shell in `/` reads it.
+    fn by_path(&self, program: &str) -> Option<HostPath> {
+        let of_home = HOME.iter().find_map(|name| program.strip_prefix(name));
+        let path =
+            match (of_home.filter(|rest| rest.is_empty() || rest.starts_with('/')), &self.home) {
+                (Some(rest), Some(home)) => home.join(rest.trim_start_matches('/')),
+                _ => Path::new("/").join(program),
+            };
+        HostPath::new(without_dots(&path)).ok()
+    }
+}
+
+/// How a line of the shell names the user's directory.
+const HOME: [&str; 3] = ["~", "$HOME", "${HOME}"];
+
+/// Whether it is looked for nowhere.
+fn is_path(program: &str) -> bool {
+    program.contains('/') || HOME.contains(&program)
+}
+
+/// Takes each `..` with the name before it away.
+fn without_dots(path: &Path) -> PathBuf {
+    let mut clean = PathBuf::new();
+    for part in path.components() {
+        if part == Component::ParentDir {
+            clean.pop();
+        } else {
+            clean.push(part);
+        }
+    }
+    clean
+}
 
 /// Where commands may have put something.
 #[derive(Debug)]
@@ -43,9 +106,31 @@ impl<'a> Reach<'a> {
     }
 
     /// Returns the directories of PATH in which no command can have put a program.
-    pub(super) fn safe_path(&self, policy: &Policy, request: &ExecRequest) -> Vec<HostPath> {
-        let path = search_path(policy, request).into_iter();
+    pub(super) fn safe_path(&self, request: &ExecRequest) -> Vec<HostPath> {
+        let path = Search::of(&request.environment).path.into_iter();
         path.filter(|directory| self.file(directory).is_none()).collect()
+    }
+
+    /// Returns the mount by which a command may have written the program that is started by this name or
+    /// path. One in a directory of PATH in which it could is passed over, and another there must be.
+    pub(super) fn program(&self, program: &str, search: &Search) -> Option<&'a HostPath> {
+        if is_path(program) {
+            return self.file(&search.by_path(program)?);
+        }
+        let is_there = |file: &HostPath| {
+            self.host.paths.get(file).is_some_and(|fact| matches!(fact.found, Found::File(_)))
+        };
+        let found = search
+            .path
+            .iter()
+            .filter(|directory| directory.join(program).is_ok_and(|it| is_there(&it)));
+        let (open, safe): (Vec<_>, Vec<_>) =
+            found.partition(|directory| self.file(directory).is_some());
+        match safe.iter().find_map(|directory| self.name(directory, program)) {
+            Some(linked) => Some(linked),
+            None if safe.is_empty() => open.first().and_then(|directory| self.file(directory)),
+            None => None,
+        }
     }
 
     fn source(&self, path: &HostPath) -> Option<&'a HostPath> {
@@ -56,23 +141,4 @@ impl<'a> Reach<'a> {
 /// Whether somebody else writes what a mount shows: a command, or whoever made the project.
 pub(super) fn is_of_others(spec: &MountSpec) -> bool {
     spec.access != Access::Ro || spec.class == MountClass::Workspace
-}
-
-/// Returns the directories in which a program is looked for outside. A relative one starts where
-/// the command does.
-pub(super) fn search_path(policy: &Policy, request: &ExecRequest) -> Vec<HostPath> {
-    let path = request.environment.iter().find(|(name, _)| name == "PATH");
-    let path = path.map(|(_, value)| value.as_bytes()).unwrap_or_default();
-    let directory = |entry: &[u8]| {
-        HostPath::new(OsStr::from_bytes(entry)).unwrap_or_else(|_| policy.chdir.to_host())
-    };
-    path.split(|byte| *byte == b':').map(directory).collect()
-}
-
-/// Returns the files that a program's name may stand for: its path, or one in each directory.
-pub(super) fn candidates(program: &str, search: &[HostPath]) -> Vec<HostPath> {
-    match HostPath::new(program) {
-        Ok(path) => vec![path],
-        Err(_) => search.iter().filter_map(|directory| directory.join(program).ok()).collect(),
-    }
 }

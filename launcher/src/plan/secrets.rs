@@ -7,8 +7,8 @@ use endow_policy::{
     SecretUse, Stated,
 };
 
-use super::host::{ExecRequest, Found, HiddenName, HostFacts, Paths};
-use super::outside::{self, Reach};
+use super::host::{ExecRequest, HiddenName, HostFacts, Paths};
+use super::outside::{self, Reach, Search};
 use super::place::{Placed, PlacedSource, Placement};
 use super::planted::{self, Planted};
 use super::{PlanError, shell_words};
@@ -55,9 +55,9 @@ fn check_programs(
     (host, request): (&HostFacts, &ExecRequest),
 ) -> Result<(), PlanError> {
     let reach = Reach::new(&policy.mounts, host);
-    let path = outside::search_path(policy, request);
+    let search = Search::of(&request.environment);
     for program in shell_words::programs(line) {
-        if let Some(within) = planted_program(&program, &path, &reach, host) {
+        if let Some(within) = reach.program(&program, &search) {
             let (name, origin) = (secret.value.name.clone(), secret.origin.clone());
             return Err(PlanError::SecretProgram { name, program, within: within.clone(), origin });
         }
@@ -65,49 +65,13 @@ fn check_programs(
     Ok(())
 }
 
-/// Returns the mount by which a command may have written what is found by a program's name. One in a
-/// directory of PATH in which it could is passed over, and another there must be.
-fn planted_program<'a>(
-    program: &str,
-    path: &[HostPath],
-    reach: &Reach<'a>,
-    host: &HostFacts,
-) -> Option<&'a HostPath> {
-    if program.contains('/') {
-        return reach.file(&by_path(program)?);
-    }
-    let is_there = |file: &HostPath| {
-        host.paths.get(file).is_some_and(|fact| matches!(fact.found, Found::File(_)))
-    };
-    let found =
-        path.iter().filter(|directory| directory.join(program).is_ok_and(|it| is_there(&it)));
-    let (open, safe): (Vec<_>, Vec<_>) =
-        found.partition(|directory| reach.file(directory).is_some());
-    match safe.iter().find_map(|directory| reach.name(directory, program)) {
-        Some(linked) => Some(linked),
-        None if safe.is_empty() => open.first().and_then(|directory| reach.file(directory)),
-        None => None,
-    }
-}
-
-/// Returns the path of a program: the shell starts in `/`.
-fn by_path(program: &str) -> Option<HostPath> {
-    HostPath::new(Path::new("/").join(program)).ok()
-}
-
-/// Returns the files that commands of secrets may run, with `search`, the directories of PATH.
-pub fn programs(policy: &Policy, search: &[HostPath]) -> Vec<HostPath> {
+/// Returns the files that commands of secrets may run, which are looked for so.
+pub fn programs(policy: &Policy, search: &Search) -> Vec<HostPath> {
     let lines = policy.secrets.iter().filter_map(|secret| match &secret.value.from {
         SecretSource::Command(line) => Some(line),
         SecretSource::Variable(_) | SecretSource::File(_) => None,
     });
-    let files = |program: String| {
-        if program.contains('/') {
-            by_path(&program).into_iter().collect()
-        } else {
-            outside::candidates(&program, search)
-        }
-    };
+    let files = |program: String| search.candidates(&program);
     lines.flat_map(|line| shell_words::programs(line)).flat_map(files).collect()
 }
 
@@ -118,7 +82,7 @@ pub(super) fn path(policy: &Policy, host: &HostFacts, request: &ExecRequest) -> 
     if !policy.secrets.iter().any(is_command) {
         return Vec::new();
     }
-    Reach::new(&policy.mounts, host).safe_path(policy, request)
+    Reach::new(&policy.mounts, host).safe_path(request)
 }
 
 /// Returns whether some are handed to the command: these must be there before pid 1 is.

@@ -3,10 +3,13 @@
 use std::iter::Peekable;
 use std::str::Chars;
 
-/// Words after which a program's name may follow.
-const BEFORE: [&str; 23] = [
-    "!", "{", "bash", "command", "dash", "do", "elif", "else", "env", "exec", "if", "nice", "node",
-    "nohup", "perl", "python", "python3", "ruby", "sh", "sudo", "then", "time", "while",
+/// Words that are followed by the name of a program, of a file with commands, or of a directory in which
+/// programs are started by what comes then.
+const BEFORE: [&str; 42] = [
+    "!", ".", "{", "awk", "bash", "busybox", "cd", "chronic", "command", "dash", "do", "doas",
+    "elif", "else", "env", "exec", "flock", "if", "ionice", "ksh", "nice", "node", "nohup", "perl",
+    "php", "python", "python3", "ruby", "setsid", "sh", "source", "stdbuf", "sudo", "then", "time",
+    "timeout", "tsx", "unbuffer", "until", "while", "xargs", "zsh",
 ];
 
 /// Returns the names and paths of programs, in their order. What a variable or a pattern stands for
@@ -32,12 +35,24 @@ struct Outer {
     program: bool,
 }
 
+/// What the next word comes after.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum After {
+    #[default]
+    Word,
+    /// An option, whose value it may be.
+    Option,
+    /// A redirection, whose file it is.
+    Redirection,
+}
+
 #[derive(Debug, Default)]
 struct Reader {
     found: Vec<String>,
     word: String,
     /// Whether the next word is a program's name.
     program: bool,
+    after: After,
     /// Whether it stands between double quotes.
     quoted: bool,
     outer: Vec<Outer>,
@@ -58,9 +73,20 @@ impl Reader {
             }
             ')' => self.close(),
             ';' | '|' | '&' | '\n' => self.begin(),
+            '<' | '>' => self.redirect(rest),
             ' ' | '\t' => self.end_word(),
             _ => self.word.push(char),
         }
+    }
+
+    /// A number before it is a descriptor's.
+    fn redirect(&mut self, rest: &mut Peekable<Chars<'_>>) {
+        if self.word.chars().all(|it| it.is_ascii_digit()) {
+            self.word.clear();
+        }
+        self.end_word();
+        while rest.next_if(|it| matches!(it, '<' | '>' | '&' | '|' | ' ' | '\t')).is_some() {}
+        self.after = After::Redirection;
     }
 
     fn open(&mut self, backtick: bool) {
@@ -87,25 +113,38 @@ impl Reader {
     /// Another command begins.
     fn begin(&mut self) {
         self.end_word();
-        self.program = true;
+        (self.program, self.after) = (true, After::Word);
     }
 
     fn end_word(&mut self) {
         let word = std::mem::take(&mut self.word);
-        let is_before = word.is_empty() || word.starts_with('-') || is_assignment(&word);
-        if !self.program || is_before {
+        if word.is_empty() {
+            return;
+        }
+        let after = std::mem::take(&mut self.after);
+        if after == After::Redirection || !self.program {
+            return;
+        }
+        if let Some((name, value)) = assignment(&word) {
+            let directories = value.split(':').filter(|it| name == "PATH" && !it.is_empty());
+            self.found.extend(directories.map(str::to_owned));
+            return;
+        }
+        if word.starts_with('-') {
+            self.after = if word == "--" { After::Word } else { After::Option };
             return;
         }
         let name = word.rsplit('/').next().unwrap_or_default();
-        self.program = BEFORE.contains(&name);
+        let is_time = word.starts_with(|it: char| it.is_ascii_digit());
+        self.program = BEFORE.contains(&name) || after == After::Option || is_time;
         self.found.push(word);
     }
 }
 
-/// Whether a word is `NAME=value`.
-fn is_assignment(word: &str) -> bool {
-    let name = word.split_once('=').map(|(name, _)| name);
-    name.is_some_and(|name| name.chars().all(|it| it.is_alphanumeric() || it == '_'))
+/// Returns the parts of `NAME=value`.
+fn assignment(word: &str) -> Option<(&str, &str)> {
+    let is_name = |name: &str| name.chars().all(|it| it.is_alphanumeric() || it == '_');
+    word.split_once('=').filter(|(name, _)| is_name(name))
 }
 
 #[cfg(test)]
@@ -141,8 +180,33 @@ mod tests {
     #[test]
     fn programs_behind_others_are_found() {
         check("exec pass x", &["exec", "pass"]);
-        check("env -i A=1 /usr/bin/python3 -B /w/x.py y", &["env", "/usr/bin/python3", "/w/x.py"]);
+        check("env -i A=1 /usr/bin/python3 /w/x.py y", &["env", "/usr/bin/python3", "/w/x.py"]);
+        check("until a x; do b; done", &["until", "a", "do", "b", "done"]);
+        check(". /w/file; source ~/x y", &[".", "/w/file", "source", "~/x"]);
+        check("cd $HOME/p && ./x y", &["cd", "$HOME/p", "./x"]);
         check("if a x; then b; else c; fi", &["if", "a", "then", "b", "else", "c", "fi"]);
         check("! { a x; }", &["!", "{", "a", "}"]);
+    }
+
+    #[test]
+    fn what_may_be_an_option_s_value_may_be_a_program() {
+        check("env -u A /w/x y", &["env", "A", "/w/x"]);
+        check("sudo -u me -- /w/x y", &["sudo", "me", "/w/x"]);
+        check("timeout -k 5 10s /w/x y", &["timeout", "5", "10s", "/w/x"]);
+        check("python3 -B /w/x.py y", &["python3", "/w/x.py", "y"]);
+        check("pass -c x /w/y", &["pass"]);
+    }
+
+    #[test]
+    fn redirections_name_no_programs() {
+        check("</w/in /w/x >/w/out y 2>&1", &["/w/x"]);
+        check("2> /w/log /w/x", &["/w/x"]);
+        check("a >&2 b; c <<<x && d", &["a", "c", "d"]);
+    }
+
+    #[test]
+    fn directories_of_a_path_are_found() {
+        check("PATH=/w/bin:$PATH pass x", &["/w/bin", "$PATH", "pass"]);
+        check("export A=1; X=/w/y z", &["export", "z"]);
     }
 }

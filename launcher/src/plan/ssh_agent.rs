@@ -5,11 +5,11 @@ use std::ffi::OsString;
 use endow_policy::{GuestPath, HostPath, MountSpec, Origin, Policy, SshAgent, Stated};
 use serde::Serialize;
 
+use super::PlanError;
 use super::host::{ExecRequest, HostFacts};
-use super::outside::Reach;
+use super::outside::{Reach, Search};
 use super::step::{InitStep, PrepareStep, RunPath, Source};
 use super::view::{Builder, DATA_ONLY};
-use super::{PlanError, outside};
 
 /// Where the run keeps its socket.
 pub const SOCKET: &str = "sockets/ssh-agent";
@@ -24,6 +24,9 @@ pub struct ChosenKeys {
     /// The program that asks before one is used, with its arguments; empty when nobody is asked.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub confirm: Vec<String>,
+    /// The directories in which that program is looked for, and what it starts.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub search: Vec<HostPath>,
 }
 
 /// Why keys of the user's ssh-agent can't be used.
@@ -99,8 +102,8 @@ pub(super) fn plan(
         None => named_outside(chosen, request)?,
     };
     let confirm = chosen.confirm.as_ref().map(|it| it.value.clone()).unwrap_or_default();
-    out_of_reach(policy, host, request)?;
-    Ok(Some(ChosenKeys { agent, keys: chosen.keys.clone(), confirm }))
+    let search = search(policy, host, request)?;
+    Ok(Some(ChosenKeys { agent, keys: chosen.keys.clone(), confirm, search }))
 }
 
 /// Returns the agent of the caller's environment.
@@ -113,32 +116,33 @@ fn named_outside(chosen: &SshAgent, request: &ExecRequest) -> Result<HostPath, P
     path.ok_or_else(|| SshAgentFault::Relative.by(origin))
 }
 
-/// Returns the host files that may be executed when a key is to be used, with `search`, the
-/// directories of PATH.
-pub fn files(policy: &Policy, search: &[HostPath]) -> Vec<HostPath> {
+/// Returns the host files that may be executed when a key is to be used: the program that asks,
+/// which is looked for so.
+pub fn files(policy: &Policy, search: &Search) -> Vec<HostPath> {
     let confirm = policy.ssh_agent.as_ref().and_then(|chosen| chosen.confirm.as_ref());
     let program = confirm.and_then(|words| words.value.first());
-    program.map_or_else(Vec::new, |program| outside::candidates(program, search))
+    program.map_or_else(Vec::new, |program| search.candidates(program))
 }
 
-/// The program that asks runs outside: no command of this run, or of an earlier one in the same
-/// place, may have written it.
-fn out_of_reach(policy: &Policy, host: &HostFacts, request: &ExecRequest) -> Result<(), PlanError> {
+/// Returns the directories in which the program that asks is looked for. It runs outside: no command of
+/// this run, or of an earlier one in the same place, may have written it.
+fn search(
+    policy: &Policy,
+    host: &HostFacts,
+    request: &ExecRequest,
+) -> Result<Vec<HostPath>, PlanError> {
     let confirm = policy.ssh_agent.as_ref().and_then(|chosen| chosen.confirm.as_ref());
     let Some((confirm, program)) = confirm.and_then(|it| Some((it, it.value.first()?))) else {
-        return Ok(());
+        return Ok(Vec::new());
     };
     let reach = Reach::new(&policy.mounts, host);
-    let within = if let Ok(path) = HostPath::new(program) {
-        reach.file(&path)
-    } else {
-        let path = outside::search_path(policy, request);
-        path.iter().find_map(|directory| reach.name(directory, program))
-    };
-    within.map_or(Ok(()), |within| {
-        let fault = SshAgentFault::InReach { program: program.clone(), within: within.clone() };
-        Err(fault.by(&confirm.origin))
-    })
+    match reach.program(program, &Search::of(&request.environment)) {
+        None => Ok(reach.safe_path(request)),
+        Some(within) => {
+            let fault = SshAgentFault::InReach { program: program.clone(), within: within.clone() };
+            Err(fault.by(&confirm.origin))
+        }
+    }
 }
 
 impl Builder<'_> {

@@ -51,7 +51,7 @@ use rustc_hash::FxHashMap;
 
 use crate::plan::host::{HostFacts, KernelFiles, LiveNames, Paths};
 use crate::plan::step::FileId;
-use crate::plan::{self, DEVICES, policy_files};
+use crate::plan::{self, DEVICES, Search, policy_files};
 use crate::sys::identity::Identity;
 
 pub(crate) use hidden::{DeniedNames, HiddenOptions, noted};
@@ -95,11 +95,11 @@ pub(crate) fn kernel_files(uid: u32) -> KernelFiles {
     }
 }
 
-/// Looks at every path that the policy leads to, at `search`, the directories of PATH, and at the
+/// Looks at every path that the policy leads to, at where programs are looked for, and at the
 /// files that the policy was made of.
 pub(crate) fn look(
     policy: &Policy,
-    search: Vec<HostPath>,
+    search: Search,
     policies: &[HostPath],
     mut files: KernelFiles,
 ) -> Looked {
@@ -109,7 +109,7 @@ pub(crate) fn look(
     wanted.extend(plan::secrets::files(policy).cloned());
     wanted.extend(plan::secrets::programs(policy, &search));
     wanted.extend(plan::ssh_agent::files(policy, &search));
-    wanted.extend(search);
+    wanted.extend(search.path);
     wanted.extend(policies.iter().cloned());
     if is_inside || policy.require.level == Level::Landlock {
         wanted.extend(inside::kernel_files());

@@ -14,4 +14,6 @@ pub struct SshAgentOrder {
     /// A program that asks the user, with its arguments, to which the question is added. Empty: a
     /// chosen key signs without a question.
     pub confirm: Vec<String>,
+    /// The directories in which it is looked for, and what it starts: their absolute paths.
+    pub search: Vec<String>,
 }

@@ -17,6 +17,8 @@ pub(crate) const TIME_LIMIT: Duration = Duration::from_mins(1);
 #[derive(Debug)]
 pub(crate) struct Confirm {
     program: Vec<String>,
+    /// Where programs are looked for, as a `PATH`.
+    search: String,
     limit: Duration,
     /// Held while a question is open.
     turn: Mutex<()>,
@@ -35,9 +37,12 @@ enum Asking {
 }
 
 impl Confirm {
-    /// Asks by this program with these arguments, which has so long for an answer.
-    pub(crate) fn new(program: Vec<String>, limit: Duration) -> Self {
-        Self { program, limit, turn: Mutex::new(()), asking: Mutex::new(Asking::Nobody) }
+    /// Asks by this program with these arguments, which has so long for an answer. It finds programs in these
+    /// directories alone.
+    pub(crate) fn new(program: Vec<String>, search: &[String], limit: Duration) -> Self {
+        // A PATH without a directory would be the current one.
+        let search = if search.is_empty() { "/nonexistent".to_owned() } else { search.join(":") };
+        Self { program, search, limit, turn: Mutex::new(()), asking: Mutex::new(Asking::Nobody) }
     }
 
     /// Asks. No answer in time is a no, and so is a client that is gone meanwhile.
@@ -74,6 +79,8 @@ impl Confirm {
         let mut command = Command::new(program);
         command.args(args).arg(question).process_group(0);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        // What lies in the project, which commands write, is no part of it.
+        command.current_dir("/").env("PWD", "/").env_remove("OLDPWD").env("PATH", &self.search);
         let mut asking = self.asking.lock().unwrap_or_else(PoisonError::into_inner);
         if *asking == Asking::Over {
             return None;
@@ -116,9 +123,11 @@ mod tests {
 
     use super::*;
 
+    const SEARCH: [&str; 2] = ["/usr/bin", "/bin"];
+
     fn asks(script: &str, limit: Duration) -> Confirm {
         let program = ["sh", "-c", script, "sh"].map(str::to_owned);
-        Confirm::new(program.to_vec(), limit)
+        Confirm::new(program.to_vec(), &SEARCH.map(str::to_owned), limit)
     }
 
     fn answer(script: &str, limit: Duration) -> bool {
@@ -132,8 +141,23 @@ mod tests {
         assert!(!answer("exit 1", TIME_LIMIT));
         assert!(!answer("kill -9 $$", TIME_LIMIT));
         let (client, _other) = UnixStream::pair().expect("a pair");
-        let missing = Confirm::new(vec!["/nonexistent/asks".to_owned()], TIME_LIMIT);
+        let missing = Confirm::new(vec!["/nonexistent/asks".to_owned()], &[], TIME_LIMIT);
         assert!(!missing.ask("may it?", client.as_fd()));
+    }
+
+    #[test]
+    fn programs_are_looked_for_in_these_directories_alone() {
+        let (client, _other) = UnixStream::pair().expect("a pair");
+        let ask = |words: &[&str], search: &[&str]| {
+            let owned =
+                |words: &[&str]| words.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>();
+            Confirm::new(owned(words), &owned(search), TIME_LIMIT).ask("", client.as_fd())
+        };
+        assert!(ask(&["true"], &SEARCH));
+        assert!(!ask(&["true"], &["/nonexistent"]) && !ask(&["true"], &[]));
+        let is_there = ["/bin/sh", "-c", "command -v env && test \"$PWD\" = / && test -d usr"];
+        assert!(ask(&is_there, &SEARCH));
+        assert!(!ask(&is_there, &["/nonexistent"]) && !ask(&is_there, &[]));
     }
 
     #[test]

@@ -42,10 +42,11 @@ pub fn run() -> ExitCode {
 
 fn prepare(launcher: BorrowedFd<'_>) -> Result<(UnixListener, Filter), Box<dyn Error>> {
     harden()?;
-    let (SshAgentOrder { agent, keys, confirm: program }, listener) = order::receive(launcher)?;
+    let (order, listener) = order::receive(launcher)?;
+    let SshAgentOrder { agent, keys, confirm: program, search } = order;
     confine(if program.is_empty() { Reach::Nothing } else { Reach::Reading })?;
     let held = Agent::reach(agent.as_ref())?.identities()?;
     let chosen = Chosen::resolve(&keys, &held)?;
-    let confirm = (!program.is_empty()).then(|| Confirm::new(program, TIME_LIMIT));
+    let confirm = (!program.is_empty()).then(|| Confirm::new(program, &search, TIME_LIMIT));
     Ok((listener, Filter::new(agent.into(), chosen, confirm)))
 }

@@ -16,7 +16,7 @@ use crate::adapters::{AdapterError, RemoteCache, RemoteError, remote_order};
 use crate::cli::commands::cas::failed;
 use crate::cli::error::{CommandError, Kind};
 use crate::cli::output::Output;
-use crate::cli::sources::search_path;
+use crate::plan::Search;
 
 /// Where results are shared.
 pub(super) struct Remote<'s> {
@@ -262,7 +262,7 @@ fn safe_path(project: &Path) -> Vec<HostPath> {
     let project = real(project);
     let is_safe = |directory: &HostPath| !real(directory.as_path()).starts_with(&project);
     let environment: Vec<_> = std::env::vars_os().collect();
-    search_path(&environment).into_iter().filter(is_safe).collect()
+    Search::of(&environment).path.into_iter().filter(is_safe).collect()
 }
 
 /// Whether nobody answers any more.

@@ -99,6 +99,7 @@ impl World {
             agent: self.path("agent").display().to_string(),
             keys: keys.iter().map(|key| (*key).to_owned()).collect(),
             confirm: Vec::new(),
+            search: ["/usr/bin", "/bin"].map(str::to_owned).to_vec(),
         }
     }
 
