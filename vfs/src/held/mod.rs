@@ -152,16 +152,25 @@ impl HeldLayer {
         Ok(taken)
     }
 
-    /// Copies what is still to be copied: nobody writes any more.
-    ///
-    /// # Errors
-    /// The first that can't be copied; the others are.
-    pub fn finish(&mut self, fs: &dyn Fs) -> Result<()> {
-        let mut first = Ok(());
+    /// Copies what is still to be copied: nobody writes any more. Returns what can't be, for want of room in the layer, say:
+    /// it is back in the tree, unless something else is there by now.
+    pub fn finish(&mut self, fs: &dyn Fs) -> Vec<PathBuf> {
+        let mut left = Vec::new();
         for (path, file) in std::mem::take(&mut self.open) {
-            first = first.and(self.copy_open(fs, &path, &file));
+            if self.copy_open(fs, &path, &file).is_err() {
+                // Whatever fails here, it is told as one that is not in the layer.
+                let _ = self.put_back(fs, &path, &file);
+                left.push(path);
+            }
         }
-        first
+        left
+    }
+
+    fn put_back(&self, fs: &dyn Fs, path: &Path, file: &OwnedFd) -> Result<()> {
+        let (above, name) = path.parent().zip(path.file_name()).ok_or(Errno::INVAL)?;
+        let _opened = open_way(fs, self.root.as_fd(), above);
+        let to = open_above(fs, self.root.as_fd(), above)?;
+        copy_file(fs, file, At { dir: to.as_fd(), name })
     }
 
     fn copy_open(&self, fs: &dyn Fs, path: &Path, file: &OwnedFd) -> Result<()> {
@@ -170,12 +179,10 @@ impl HeldLayer {
         let _opened = open_way(fs, self.upper.as_fd(), above);
         let to = self.way(fs, above)?;
         clear(fs, &self.kept, At { dir: to.as_fd(), name })?;
-        let status = fs.status_of(file.as_fd())?;
-        let copy = fs.create_file(to.as_fd(), name)?;
-        copy_bytes(fs, file.as_fd(), copy.as_fd(), status.size)?;
-        fs.set_mode(copy.as_fd(), status.mode)?;
-        fs.set_times(copy.as_fd(), &status)?;
-        self.look_like_the_tree(fs, above)
+        copy_file(fs, file, At { dir: to.as_fd(), name })?;
+        self.look_like_the_tree(fs, above).inspect_err(|_| {
+            let _ = fs.unlink(to.as_fd(), name);
+        })
     }
 
     /// Makes the directories of the layer that lead to an entry.
@@ -208,6 +215,18 @@ impl HeldLayer {
         }
         Ok(())
     }
+}
+
+/// Copies a file that has no name; nothing is left of a copy that fails.
+fn copy_file(fs: &dyn Fs, file: &OwnedFd, to: At<'_>) -> Result<()> {
+    let status = fs.status_of(file.as_fd())?;
+    let copy = fs.create_file(to.dir, to.name)?;
+    let copied = copy_bytes(fs, file.as_fd(), copy.as_fd(), status.size)
+        .and_then(|()| fs.set_mode(copy.as_fd(), status.mode))
+        .and_then(|()| fs.set_times(copy.as_fd(), &status));
+    copied.inspect_err(|_| {
+        let _ = fs.unlink(to.dir, to.name);
+    })
 }
 
 /// Takes the name of a file away at once, and leaves its bytes for the end.

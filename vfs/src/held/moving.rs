@@ -131,7 +131,11 @@ impl<'a> Moving<'a> {
         if self.pace == Pace::AtOnce && self.bytes(from)? > COPIED_AT_ONCE {
             return Ok(Taken::Later);
         }
-        copy_tree(fs, from, to).map_err(|error| error.errno)?;
+        copy_tree(fs, from, to).map_err(|error| {
+            // A part of it would be taken for what was held.
+            drop(remove_tree(fs, to.dir, to.name));
+            error.errno
+        })?;
         remove_tree(fs, from.dir, from.name).map_err(|left| left.errno)?;
         Ok(Taken::Held)
     }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use super::*;
 use crate::fs::OsFs;
+use crate::fs::faulty::FaultyFs;
 use crate::testing::Scratch;
 
 /// A tree and a layer, on one file system or on two.
@@ -36,7 +37,7 @@ impl World {
     fn take(&self, path: &str) -> Taken {
         let mut held = self.held.borrow_mut();
         let taken = held.take(&OsFs, Path::new(path), Pace::AtOnce).expect("taken");
-        held.finish(&OsFs).expect("copied");
+        assert_eq!(held.finish(&OsFs), Vec::<PathBuf>::new());
         taken
     }
 
@@ -116,11 +117,61 @@ fn bytes_that_are_written_later_are_there_too() {
         assert!(taken == Taken::Held && !world.at(".envrc").exists());
         file.write_all(b"late").expect("written");
         file.set_permissions(PermissionsExt::from_mode(0o640)).expect("bits");
-        held.finish(&OsFs).expect("copied");
+        assert_eq!(held.finish(&OsFs), Vec::<PathBuf>::new());
         assert_eq!(world.kept(".envrc").as_deref(), Some("late"));
         let kept = fs::metadata(world.upper.path().join(".envrc")).expect("kept");
         assert_eq!(kept.permissions().mode() & 0o777, 0o640);
     });
+}
+
+/// On a full disk, say.
+#[test]
+fn what_can_not_be_copied_is_in_the_tree_again() {
+    let finish = |fs: &FaultyFs| {
+        let world = World::new(true);
+        world.put("a/.envrc", "mine");
+        let mut held = world.held.borrow_mut();
+        let taken = held.take(&OsFs, Path::new("a/.envrc"), Pace::AtOnce).expect("taken");
+        assert!(taken == Taken::Held && !world.at("a/.envrc").exists());
+        let left = held.finish(fs);
+        let there = fs::read_to_string(world.at("a/.envrc")).ok();
+        (left, there, world.kept("a/.envrc"))
+    };
+    let text = || Some("mine".to_owned());
+    let all = FaultyFs::counting();
+    assert_eq!(finish(&all), (Vec::new(), None, text()));
+    let mut failed = 0;
+    for call in 0..all.calls() {
+        match finish(&FaultyFs::new(call, Errno::NOSPC)) {
+            (left, None, kept) if left.is_empty() => assert_eq!(kept, text(), "call {call}"),
+            (left, there, kept) => {
+                assert_eq!((left, there, kept), (vec!["a/.envrc".into()], text(), None), "{call}");
+                failed += 1;
+            }
+        }
+    }
+    assert!(failed > 2, "{failed} of {}", all.calls());
+}
+
+/// A part of it would be taken for what was held.
+#[test]
+fn nothing_is_left_of_a_copy_that_fails() {
+    let take = |fs: &FaultyFs| {
+        let world = World::new(true);
+        world.put(".vscode/tasks.json", "{}");
+        let taken = world.held.borrow_mut().take(fs, Path::new(".vscode"), Pace::Whole);
+        let there = fs::read_to_string(world.at(".vscode/tasks.json")).ok();
+        (taken, there, world.kept(".vscode/tasks.json"))
+    };
+    let all = FaultyFs::counting();
+    let text = || Some("{}".to_owned());
+    assert_eq!(take(&all), (Ok(Taken::Held), None, text()));
+    for call in 0..all.calls() {
+        let (taken, there, kept) = take(&FaultyFs::new(call, Errno::NOSPC));
+        let is_one = there.is_some() != kept.is_some();
+        assert!(is_one || taken.is_err(), "call {call}: {taken:?} {there:?} {kept:?}");
+        assert!(there.is_some() || kept.is_some(), "call {call}: nothing is lost");
+    }
 }
 
 #[test]
