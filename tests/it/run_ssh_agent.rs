@@ -210,6 +210,11 @@ fn program_that_a_command_may_change_is_refused() {
         let told = said(&mut agent.command(&options, "echo started")).fails(125).to_owned();
         assert!(told.contains("could change the program that asks"), "{path} {access}: {told}");
     }
+    let script = agent.world.project().join("ask").display().to_string();
+    for words in [format!("sh\", \"{script}"), format!("sh\", \"-c\", \"exec {script}")] {
+        let told = agent.run_by(&policy(&words), "echo started").fails(125).to_owned();
+        assert!(told.contains("could change the program that asks"), "{words}: {told}");
+    }
     agent.run_by(&policy("./home/bin/ask"), &sign("work")).ok();
     let file = agent.world.write("policy.toml", &format!("version = 1\n{}\n", policy("ask")));
     let options = ["-p", file.to_str().expect("text")];

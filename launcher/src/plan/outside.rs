@@ -56,7 +56,7 @@ impl Search {
 const HOME: [&str; 3] = ["~", "$HOME", "${HOME}"];
 
 /// Whether it is looked for nowhere.
-fn is_path(program: &str) -> bool {
+pub(super) fn is_path(program: &str) -> bool {
     program.contains('/') || HOME.contains(&program)
 }
 

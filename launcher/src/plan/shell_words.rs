@@ -5,11 +5,12 @@ use std::str::Chars;
 
 /// Words that are followed by the name of a program, of a file with commands, or of a directory in which
 /// programs are started by what comes then.
-const BEFORE: [&str; 42] = [
-    "!", ".", "{", "awk", "bash", "busybox", "cd", "chronic", "command", "dash", "do", "doas",
-    "elif", "else", "env", "exec", "flock", "if", "ionice", "ksh", "nice", "node", "nohup", "perl",
-    "php", "python", "python3", "ruby", "setsid", "sh", "source", "stdbuf", "sudo", "then", "time",
-    "timeout", "tsx", "unbuffer", "until", "while", "xargs", "zsh",
+const BEFORE: [&str; 47] = [
+    "!", ".", "awk", "bash", "busybox", "cd", "chronic", "command", "dash", "declare", "do",
+    "doas", "elif", "else", "env", "exec", "export", "flock", "if", "ionice", "ksh", "local",
+    "nice", "node", "nohup", "perl", "php", "python", "python3", "readonly", "ruby", "setsid",
+    "sh", "source", "stdbuf", "sudo", "then", "time", "timeout", "tsx", "typeset", "unbuffer",
+    "until", "while", "xargs", "zsh", "{",
 ];
 
 /// Returns the names and paths of programs, in their order. What a variable or a pattern stands for
@@ -207,6 +208,6 @@ mod tests {
     #[test]
     fn directories_of_a_path_are_found() {
         check("PATH=/w/bin:$PATH pass x", &["/w/bin", "$PATH", "pass"]);
-        check("export A=1; X=/w/y z", &["export", "z"]);
+        check("export PATH=/w/x A=1; X=/w/y z", &["export", "/w/x", "z"]);
     }
 }

@@ -5,11 +5,11 @@ use std::ffi::OsString;
 use endow_policy::{GuestPath, HostPath, MountSpec, Origin, Policy, SshAgent, Stated};
 use serde::Serialize;
 
-use super::PlanError;
 use super::host::{ExecRequest, HostFacts};
 use super::outside::{Reach, Search};
 use super::step::{InitStep, PrepareStep, RunPath, Source};
 use super::view::{Builder, DATA_ONLY};
+use super::{PlanError, outside, shell_words};
 
 /// Where the run keeps its socket.
 pub const SOCKET: &str = "sockets/ssh-agent";
@@ -116,12 +116,20 @@ fn named_outside(chosen: &SshAgent, request: &ExecRequest) -> Result<HostPath, P
     path.ok_or_else(|| SshAgentFault::Relative.by(origin))
 }
 
-/// Returns the host files that may be executed when a key is to be used: the program that asks,
-/// which is looked for so.
+/// Returns the host files that may be executed when a key is to be used: the program that asks, which
+/// is looked for so, and what it may run.
 pub fn files(policy: &Policy, search: &Search) -> Vec<HostPath> {
     let confirm = policy.ssh_agent.as_ref().and_then(|chosen| chosen.confirm.as_ref());
-    let program = confirm.and_then(|words| words.value.first());
-    program.map_or_else(Vec::new, |program| search.candidates(program))
+    let programs = confirm.into_iter().flat_map(|words| programs(&words.value));
+    programs.flat_map(|program| search.candidates(&program)).collect()
+}
+
+/// Returns the program that asks, and those that its arguments name by a path: it may be a shell.
+fn programs(words: &[String]) -> Vec<String> {
+    let mut words = words.iter();
+    let program = words.next().cloned();
+    let named = words.flat_map(|word| shell_words::programs(word));
+    program.into_iter().chain(named.filter(|it| outside::is_path(it))).collect()
 }
 
 /// Returns the directories in which the program that asks is looked for. It runs outside: no command of
@@ -132,17 +140,16 @@ fn search(
     request: &ExecRequest,
 ) -> Result<Vec<HostPath>, PlanError> {
     let confirm = policy.ssh_agent.as_ref().and_then(|chosen| chosen.confirm.as_ref());
-    let Some((confirm, program)) = confirm.and_then(|it| Some((it, it.value.first()?))) else {
-        return Ok(Vec::new());
-    };
+    let Some(confirm) = confirm.filter(|it| !it.value.is_empty()) else { return Ok(Vec::new()) };
     let reach = Reach::new(&policy.mounts, host);
-    match reach.program(program, &Search::of(&request.environment)) {
-        None => Ok(reach.safe_path(request)),
-        Some(within) => {
-            let fault = SshAgentFault::InReach { program: program.clone(), within: within.clone() };
-            Err(fault.by(&confirm.origin))
+    let search = Search::of(&request.environment);
+    for program in programs(&confirm.value) {
+        if let Some(within) = reach.program(&program, &search) {
+            let fault = SshAgentFault::InReach { program, within: within.clone() };
+            return Err(fault.by(&confirm.origin));
         }
     }
+    Ok(reach.safe_path(request))
 }
 
 impl Builder<'_> {
