@@ -148,7 +148,46 @@ const TRAPS: &[Trap] = &[
             printf '/x\\nexec touch MARK; true '\\''/.git\\n' >gitdir",
         springs: "git rebase -q -f HEAD~2",
     },
+    Trap {
+        before: "git init -q -b main .; echo 1 >a; git add a; git commit -qm 1",
+        sets: "mkdir -p .git/rr-cache/$ONE; touch .git/rr-cache/$ONE/preimage; echo x >.git/rr-cache/$ONE/postimage
+            : >../planted.txt; printf 'planted.txt merge=union\\n' >.gitattributes
+            printf \"$ONE.-1\\t$HOME/planted.txt\\0\" >.git/MERGE_RR",
+        springs: "echo 2 >a; git commit -qam 2; test ! -s ../planted.txt || touch MARK",
+    },
+    Trap {
+        before: "git init -q -b main .; echo 1 >a; git add a; git commit -qm 1",
+        sets: "d=.git/$(git rev-parse HEAD); mkdir $d; cp -r .git/refs .git/objects $d/
+            printf '[core]\\n\\trepositoryformatversion = 0\\n\\tfsmonitor = \"touch MARK;:\"\\n' >$d/config
+            echo 'ref: commondir' >.git/ORIG_HEAD",
+        springs: "git reset -q; git status",
+    },
+    Trap {
+        before: "git init -q -b main .; echo 1 >a; git add a; git commit -qm 1; mkdir .git/$(git rev-parse HEAD)",
+        sets: "d=.git/$(git rev-parse HEAD); cp -r .git/refs .git/objects $d/; mkdir $d/hooks
+            HOOK >$d/hooks/post-checkout; chmod +x $d/hooks/post-checkout",
+        springs: "h=$(git rev-parse HEAD); echo $h >.git/commondir; git checkout -q -b topic",
+    },
+    Trap {
+        before: FIRST,
+        sets: "mkdir .git/rebase-merge; echo '$(touch MARK)' >.git/rebase-merge/msgnum; echo 2 >.git/rebase-merge/end",
+        springs: "bash -c 'for it in /usr/lib/git-core/git-sh-prompt /usr/share/git-core/contrib/completion/git-prompt.sh
+            do test ! -e $it || . $it; done; __git_ps1 a b; eval \": \\\"$PS1\\\"\"'",
+    },
+    Trap {
+        before: "git init -q -b main .; echo 1 >a; git add a; git commit -qm 1; git branch topic",
+        sets: "echo 'ref: refs/heads/topic' >.git/refs/stash",
+        springs: "echo 2 >a; git stash -q; test $(git rev-parse -q --verify topic) = $(git rev-parse main) || touch MARK",
+    },
+    Trap {
+        before: "git init -q -b main .; echo 1 >a; git add a; git commit -qm 1; echo 2 >a",
+        sets: "echo -f >.git/BISECT_START; touch .git/BISECT_LOG",
+        springs: "git bisect reset; grep -q 2 a || touch MARK",
+    },
 ];
+
+/// What is an id for git.
+const ONE: &str = "1111111111111111111111111111111111111111";
 
 /// Adds a path to the index by hand, as an executable of what the file `h` or else `f` holds.
 const CRAFTED: &str = r#"
@@ -187,6 +226,7 @@ impl Home {
         let named = "named() { git init -q $1; git -C $1 commit -q --allow-empty -m 1; git add -f $1 2>&-; }; named";
         let script = script.replace("NAMED", named);
         let script = script.replace("INDEX", &format!("python3 -c '{CRAFTED}'"));
+        let script = script.replace("$ONE", ONE);
         let script = script.replace("HOOK", "printf '#!/bin/sh\\ntouch MARK\\n'");
         format!("{identity}; {}", script.replace("MARK", &self.marker().display().to_string()))
     }
@@ -274,12 +314,18 @@ fn what_an_earlier_run_left_is_no_repository_of_the_users() {
         "git init -q -b main .; NAMED vendor/e; git commit -qm e; git -C vendor/e branch topic";
     let left = "mkdir -p node_modules/h; HOOK >node_modules/h/post-checkout; chmod +x node_modules/h/post-checkout
         cp -r vendor/e/.git node_modules/g; git -C node_modules/g config core.fsmonitor 'touch MARK;:'
-        git init -q .git/x/evil; git -C .git/x/evil config core.fsmonitor 'touch MARK;:'";
+        git init -q .git/x/evil; git -C .git/x/evil config core.fsmonitor 'touch MARK;:'
+        git init -q node_modules/r; mkdir node_modules/r/.git/objects/ab
+        echo 'gitdir: g' >node_modules/r/.git/objects/ab/.git; mkdir data; ln -s idx data/index";
     for moves in [
         "mv .git/x/evil vendor/n; git update-index --add --cacheinfo 160000,$(git rev-parse HEAD),vendor/n",
         "rm -r vendor/e/.git/hooks; mv node_modules/h vendor/e/.git/hooks",
         "rm -r vendor/e/.git; mv node_modules/g vendor/e/.git",
         "mkdir vendor/n; mv node_modules/g vendor/n/.git; git add -f vendor/n",
+        "mv node_modules/r/.git/objects/ab vendor/n; mv node_modules/g vendor/n/g
+            git update-index --add --cacheinfo 160000,$(git rev-parse HEAD),vendor/n",
+        "git init -q sub; cd sub; echo >f; git add f; rm .git/index; mv .git/* ../data; rmdir .git; mv ../data .git
+            INDEX MARK",
     ] {
         for workspace in [None, Some("rw"), Some("cow")] {
             let home = Home(World::new());
@@ -291,10 +337,29 @@ fn what_an_earlier_run_left_is_no_repository_of_the_users() {
                 };
                 std::thread::sleep(std::time::Duration::from_millis(50));
             }
-            home.bare("rm -f MARK; git status; cd vendor/e; git checkout -q topic");
+            let springs = "rm -f MARK; git status; (cd sub; git checkout -q .); cd vendor/e; git checkout -q topic";
+            home.bare(springs);
             assert_eq!(home.marker().exists(), workspace.is_none(), "{workspace:?}: {moves}");
         }
     }
+}
+
+/// A common way to have more than one, with which nothing of a `.git` is on the way.
+#[test]
+fn work_trees_of_a_bare_repository_stay() {
+    let home = Home(World::new());
+    let before = "git init -q -b main ../o; git -C ../o commit -q --allow-empty -m o
+        git clone -q --bare ../o p.git; git -C p.git worktree add -q wt; git init -q .git/tool; sleep 0.05";
+    home.bare(before).ok();
+    for (directory, script) in [("project", "true"), ("project/p.git", "true")] {
+        let run = home.inside_of(directory, &["--workspace", "rw"], script);
+        assert!(!run.ok().contains("held") && !run.stderr.contains("held"), "{}", run.stderr);
+        home.bare("git -C p.git/wt status && git -C .git/tool status").ok();
+    }
+    let add = "git worktree add -q wt2 && git -C wt2 status";
+    let run = home.inside_of("project/p.git", &["--workspace", "rw"], add);
+    assert!(!run.ok().contains("held") && !run.stderr.contains("held"), "{}", run.stderr);
+    home.bare("git -C p.git/wt2 status").ok();
 }
 
 /// The live mount is the directory of git's itself there.

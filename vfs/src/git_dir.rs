@@ -141,19 +141,31 @@ pub fn file_leads_to(text: &[u8], above: &Path, root: Option<&Path>) -> Option<P
     is_looked_into(&above).then_some(place)
 }
 
-/// The same, of any repository of the mount.
-pub fn file_leads_anywhere(text: &[u8], above: &Path, root: Option<&Path>) -> Option<PathBuf> {
+/// The same, of any repository of the mount that is called `.git`.
+fn file_leads_anywhere(text: &[u8], above: &Path, root: Option<&Path>) -> Option<PathBuf> {
+    let place = file_place(text, above, root)?;
+    let names: Vec<&OsStr> = place.iter().collect();
+    let at = names.iter().position(|name| *name == ".git")?;
+    let is_kept = KEPT.iter().any(|kept| names.get(at + 1).is_some_and(|name| name == kept));
+    (is_kept && names.len() > at + 2).then_some(place)
+}
+
+/// The same, of any repository, whatever its name.
+pub fn file_leads_to_kept(text: &[u8], above: &Path, root: Option<&Path>) -> Option<PathBuf> {
+    let place = file_place(text, above, root)?;
+    let mut above = place.iter().rev().skip(1);
+    above.any(|name| KEPT.iter().any(|kept| name == *kept)).then_some(place)
+}
+
+/// Returns where in the mount a file leads.
+fn file_place(text: &[u8], above: &Path, root: Option<&Path>) -> Option<PathBuf> {
     let text = text.strip_prefix(b"gitdir: ")?;
     let named = Path::new(OsStr::from_bytes(text.strip_suffix(b"\n").unwrap_or(text)));
     let (above, named) = match named.strip_prefix("/") {
         Ok(_) => (Path::new(""), named.strip_prefix(root?).ok()?),
         Err(_) => (above, named),
     };
-    let place = joined(above, named)?;
-    let names: Vec<&OsStr> = place.iter().collect();
-    let at = names.iter().position(|name| *name == ".git")?;
-    let is_kept = KEPT.iter().any(|kept| names.get(at + 1).is_some_and(|name| name == kept));
-    (is_kept && names.len() > at + 2).then_some(place)
+    joined(above, named)
 }
 
 /// Returns whether a text is the path that git keeps for a linked work tree, alone in its line: git writes it into lists of

@@ -44,6 +44,10 @@ impl<'a> GitTraps<'a> {
         Self { sides, known: RefCell::default() }
     }
 
+    pub(super) fn sides(&self) -> Sides<'a> {
+        self.sides
+    }
+
     /// Returns why a changed entry is held; `None` for what git takes as data.
     pub fn held(&self, path: &Path, kind: Kind) -> Option<&'static str> {
         let name = path.file_name()?;
@@ -51,6 +55,10 @@ impl<'a> GitTraps<'a> {
             return Some("a `.git` that leads elsewhere");
         }
         let above = path.parent()?;
+        let is_jj = above.file_name().is_some_and(|above| is(above, ".jj")) && is(name, "repo");
+        if is_jj && kind != Kind::Directory {
+            return Some("a `.jj/repo` that leads elsewhere");
+        }
         if is_steering(name) && self.may_become(above) {
             return Some("what steers a repository");
         }
@@ -62,6 +70,12 @@ impl<'a> GitTraps<'a> {
         }
         if kind == Kind::File && self.is_unsound_index(path) {
             return Some(UNSOUND);
+        }
+        if let Some(why) = self.unsound_state(path).filter(|_| kind == Kind::File) {
+            return Some(why);
+        }
+        if self.is_cut_off(path) {
+            return Some("a history that is cut off");
         }
         let run = path.ancestors().filter(|it| it.file_name().is_some_and(is_run));
         let mut homes = run.filter_map(Path::parent);
@@ -78,7 +92,7 @@ impl<'a> GitTraps<'a> {
     }
 
     /// Whether a directory is one of git's by its own name or by its `HEAD`.
-    fn is_of_git(&self, path: &Path) -> bool {
+    pub(super) fn is_of_git(&self, path: &Path) -> bool {
         path.file_name().is_some_and(|name| is(name, ".git")) || self.sides.has(path, HEAD)
     }
 
@@ -88,17 +102,16 @@ impl<'a> GitTraps<'a> {
         let tree = self.sides.tree_alone();
         let is_linked = tree.has(git_dir, "commondir");
         let common = if is_linked { git_dir.parent()?.parent()? } else { git_dir };
-        let settings = match tree.open_file(&common.join("config")) {
-            // A link is the user's: any other is held.
-            Err(errno) if is_absent(errno) || errno == Errno::LOOP => return Some(Algorithm::Sha1),
-            opened => git_config::parse(&small(&opened.ok()?)?)?,
+        let config = common.join("config");
+        // A link is the user's: any other is held.
+        let own = algorithm(tree.open_followed(&config))?;
+        let new = match self.sides.open_in_layer(&config) {
+            Some(Err(errno)) if is_absent(errno) || errno == Errno::LOOP => own,
+            Some(opened) => algorithm(opened)?,
+            None => own,
         };
-        let format = settings.iter().rev().find(|it| it.name() == b"extensions.objectformat");
-        match format.and_then(|it| it.value.as_deref()) {
-            None | Some(b"sha1") => Some(Algorithm::Sha1),
-            Some(b"sha256") => Some(Algorithm::Sha256),
-            Some(_) => None,
-        }
+        // Settings that are held may come there later.
+        (own == new).then_some(own)
     }
 
     /// Whether it is in a directory of remotes. References are in others of these names (`refs/remotes`).
@@ -114,7 +127,7 @@ impl<'a> GitTraps<'a> {
     }
 
     /// Whether a directory is one of git's, or lacks nothing but data that no rule holds.
-    fn may_become(&self, path: &Path) -> bool {
+    pub(super) fn may_become(&self, path: &Path) -> bool {
         is_named(path) || self.sides.has(path, HEAD)
     }
 
@@ -147,6 +160,20 @@ impl<'a> GitTraps<'a> {
         let found = has(HEAD) && ["objects", "refs", "commondir"].into_iter().any(has);
         self.known.borrow_mut().insert(path.to_owned(), found);
         found
+    }
+}
+
+/// Returns what settings say that objects are named by.
+fn algorithm(settings: crate::fs::Result<OwnedFd>) -> Option<Algorithm> {
+    let settings = match settings {
+        Err(errno) if is_absent(errno) => return Some(Algorithm::Sha1),
+        opened => git_config::parse(&small(&opened.ok()?)?)?,
+    };
+    let format = settings.iter().rev().find(|it| it.name() == b"extensions.objectformat");
+    match format.and_then(|it| it.value.as_deref()) {
+        None | Some(b"sha1") => Some(Algorithm::Sha1),
+        Some(b"sha256") => Some(Algorithm::Sha256),
+        Some(_) => None,
     }
 }
 
@@ -187,7 +214,7 @@ fn is_run(name: &OsStr) -> bool {
 }
 
 /// Some file systems take names of any case for one, and fold other letters, too.
-fn is(name: &OsStr, known: &str) -> bool {
+pub(super) fn is(name: &OsStr, known: &str) -> bool {
     is_name(name.as_bytes(), known)
 }
 
@@ -307,14 +334,18 @@ mod tests {
         let layer = tree(&[".git/config", ".git/index"]);
         std::fs::write(layer.path().join(".git/index"), index(Some("a"))).expect("written");
         let other = "[extensions]\nobjectFormat = sha256\n";
-        std::fs::write(layer.path().join(".git/config"), other).expect("written");
         let host = tree(&[".git/config"]);
         assert!(!held(&OsFs, (&layer, &host), ".git/index"));
+        std::fs::write(layer.path().join(".git/config"), other).expect("written");
+        assert!(held(&OsFs, (&layer, &host), ".git/index"), "its settings may come there later");
+        std::fs::remove_file(layer.path().join(".git/config")).expect("removed");
         std::fs::write(host.path().join(".git/config"), other).expect("written");
         assert!(held(&OsFs, (&layer, &host), ".git/index"));
         std::fs::remove_file(host.path().join(".git/config")).expect("removed");
-        std::os::unix::fs::symlink("/x", host.path().join(".git/config")).expect("a link");
+        std::os::unix::fs::symlink("../mine", host.path().join(".git/config")).expect("a link");
         assert!(!held(&OsFs, (&layer, &host), ".git/index"));
+        std::fs::write(host.path().join("mine"), other).expect("written");
+        assert!(held(&OsFs, (&layer, &host), ".git/index"), "by what the user's link leads to");
     }
 
     #[test]
@@ -331,6 +362,7 @@ mod tests {
             ] {
                 assert!(held(&OsFs, sides, path), "{path}");
             }
+            assert!(held(&OsFs, sides, "y/.jj/repo"));
             for path in ["config", "y/config", "x/description", "y/hooks/a"] {
                 assert!(!held(&OsFs, sides, path), "{path}");
             }

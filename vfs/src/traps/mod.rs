@@ -4,6 +4,7 @@ mod git;
 mod link;
 mod out;
 mod sides;
+mod state;
 
 pub use git::{GitTraps, UNSOUND};
 pub use link::LinkTraps;

@@ -5,6 +5,8 @@ use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{Mode, OFlags};
+
 use crate::fs::{Errno, Fs, Node, Open, Result, Special};
 use crate::sync::root::{Closed, Root};
 
@@ -74,6 +76,11 @@ impl<'a> Sides<'a> {
         self.has_at(self.tree, above, name)
     }
 
+    /// Whether it is to be put there.
+    pub(super) fn is_new(&self, path: &Path) -> bool {
+        self.new.is_some_and(|new| new.has(path))
+    }
+
     /// Opens a file, that of the layer first; one that is only to be put there can't be.
     pub(super) fn open_file(&self, path: &Path) -> Result<OwnedFd> {
         let (above, name) = path.parent().zip(path.file_name()).ok_or(Errno::INVAL)?;
@@ -89,6 +96,24 @@ impl<'a> Sides<'a> {
             }
         }
         opened
+    }
+
+    /// Opens a file of the layer; `None` where there is no layer.
+    pub(super) fn open_in_layer(&self, path: &Path) -> Option<Result<OwnedFd>> {
+        let (above, name) = path.parent().zip(path.file_name())?;
+        Some(self.look_in(self.layer?, above, &|dir| self.fs.open_file(dir, name)))
+    }
+
+    /// Opens a file of the tree, or what a link leads to, which the user has made.
+    pub(super) fn open_followed(&self, path: &Path) -> Result<OwnedFd> {
+        let (above, name) = path.parent().zip(path.file_name()).ok_or(Errno::INVAL)?;
+        self.look_in(self.tree, above, &|dir| match self.fs.open_file(dir, name) {
+            Err(Errno::LOOP) => {
+                let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
+                rustix::fs::openat(dir, name, flags, Mode::empty())
+            }
+            opened => opened,
+        })
     }
 
     /// Returns where a link leads, as the command sees it; `None` for what is none.

@@ -304,7 +304,7 @@ impl Tree {
         let root = Some(self.source.as_path());
         let place = match &self.found {
             None => git_dir::file_leads_to(&text, above, root),
-            Some(found) => git_dir::file_leads_anywhere(&text, above, root)
+            Some(found) => git_dir::file_leads_to_kept(&text, above, root)
                 .filter(|place| found.contains(place)),
         };
         place.is_some_and(|place| self.directory(&place).is_ok())
@@ -339,7 +339,7 @@ impl Tree {
     /// Whether it was there before the run, where nothing else tells.
     fn is_old(&self, path: &Path) -> bool {
         if is_vendored(path) {
-            return self.is_untouched(path);
+            return self.is_untouched(path) && (!self.leads(path) || self.has_stood(path));
         }
         let Some(begun) = self.begun else { return false };
         let (Some(above), Some(name)) = (path.parent(), path.file_name()) else { return false };
@@ -350,6 +350,9 @@ impl Tree {
     }
 
     fn hold(&mut self, path: &Path, rule: &str, held: &mut dyn FnMut(&HeldName)) {
+        if self.found.is_some() {
+            return self.take_whole(path.to_owned(), rule.to_owned(), held);
+        }
         match self.held.take(&OsFs, path, Pace::AtOnce) {
             Ok(Taken::Held) => {
                 let (path, rule) = (path.to_owned(), rule.to_owned());
@@ -464,10 +467,11 @@ impl Tree {
         }
         // By settings that are gone now an index may be read in another way.
         for directory in self.git_directories(noted) {
-            self.check_indexes(&directory, held);
+            self.check_files(&directory, held);
         }
-        // What can't be copied is lost, as it would be were the disk full for the command itself.
-        let _ = self.held.finish(&OsFs);
+        for path in self.held.finish(&OsFs) {
+            self.missed.stays(&path);
+        }
         let _ = self.held.close(&OsFs);
     }
 

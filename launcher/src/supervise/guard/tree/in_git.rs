@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use endow_policy::ProtectSet;
+use endow_policy::{ProtectSet, is_name};
 use endow_vfs::fs::{Kind, OsFs};
 use endow_vfs::git_dir;
 use endow_vfs::traps::{GitTraps, Sides, UNSOUND};
@@ -14,6 +14,10 @@ use super::{HeldName, Tree};
 
 /// Why a repository in a directory of git's is taken away.
 const WITHIN: &str = "a repository inside of git's directory";
+/// Names that steer a repository, or that it runs.
+const STEERING: [&str; 5] = ["config", "config.worktree", "commondir", "gitdir", "hooks"];
+/// Why one of them is taken away where no repository is.
+const STEERS: &str = "what would steer a repository";
 
 impl Tree {
     /// Looks at links there, and takes repositories away: git makes none, and a later command would find one that nobody has
@@ -25,8 +29,9 @@ impl Tree {
         held: &mut dyn FnMut(&HeldName),
     ) {
         for (path, kind) in self.all_in_git(directory) {
-            if self.is_of_own_repository(&path, &path) {
-                // Some tools keep linked work trees there.
+            // Some tools keep linked work trees there, and users repositories.
+            let is_known = || self.is_of_own_repository(&path, &path) || self.is_untouched(&path);
+            if git_dir::is_file(&path) && is_known() {
                 continue;
             }
             if git_dir::is_file(&path) {
@@ -37,15 +42,39 @@ impl Tree {
         }
     }
 
-    /// Takes indexes away that git can't be let read, whatever their age: what leads to one may be new.
-    pub(super) fn check_indexes(&mut self, directory: &Path, held: &mut dyn FnMut(&HeldName)) {
-        let files = self.all_in_git(directory).into_iter().filter(|(_, kind)| *kind == Kind::File);
-        for (path, _) in files {
-            let sides = Sides::new(&OsFs, None, self.held.root());
-            if GitTraps::new(sides).is_unsound_index(&path) {
-                self.take_whole(path, UNSOUND.to_owned(), held);
+    /// Takes files away that git can't be let read: indexes, whatever their age, since what leads to one may be new, and
+    /// others that are new.
+    pub(super) fn check_files(&mut self, directory: &Path, held: &mut dyn FnMut(&HeldName)) {
+        for (path, kind) in self.all_in_git(directory) {
+            if let Some(why) = self.unsound(&path, kind) {
+                self.take_whole(path, why.to_owned(), held);
             }
         }
+    }
+
+    fn unsound(&self, path: &Path, kind: Kind) -> Option<&'static str> {
+        let git = GitTraps::new(Sides::new(&OsFs, None, self.held.root()));
+        let is_index = git.is_unsound_index(path);
+        if kind == Kind::File && is_index {
+            return Some(UNSOUND);
+        }
+        let is_file = matches!(kind, Kind::File | Kind::Symlink);
+        let index = (is_file && is_index).then_some(UNSOUND);
+        let state = || git.unsound_state(path).filter(|_| is_file);
+        let steers = || self.steers_nothing_yet(path).then_some(STEERS);
+        index.or_else(state).or_else(steers).filter(|_| !self.is_untouched(path))
+    }
+
+    /// Whether a name would steer a repository in a directory that is none so far: git may be led there by a file that it
+    /// writes later. Branches may be called so.
+    fn steers_nothing_yet(&self, path: &Path) -> bool {
+        let (Some(above), Some(name)) = (path.parent(), path.file_name()) else { return false };
+        let is_branch = |name: &OsStr| name == "refs" || name == "logs";
+        let mut inner = above.iter().skip_while(|name| *name != ".git");
+        STEERING.iter().any(|it| is_name(name.as_bytes(), it))
+            && !git_dir::is_file(above)
+            && !inner.any(is_branch)
+            && self.kind(&above.join("HEAD")).is_none()
     }
 
     /// Returns all but objects, and nothing of what is in a repository there.
@@ -57,6 +86,11 @@ impl Tree {
                 let is_dull = || is_objects && self.has_objects_alone(below);
                 *kind == Kind::Directory && !git_dir::is_file(below) && !is_dull()
             };
+            let dull = entries.iter().filter(|it| it.1 == Kind::Directory && !is_entered(it));
+            let led = dull.map(|(below, _)| below.join(".git"));
+            found.extend(
+                led.filter_map(|led| Some((self.kind(&led)?, led))).map(|(kind, led)| (led, kind)),
+            );
             pending.extend(entries.iter().filter(is_entered).map(|(below, _)| below.clone()));
             let is_told = |(below, _): &(PathBuf, Kind)| !is_objects || git_dir::is_file(below);
             found.extend(entries.into_iter().filter(is_told));

@@ -5,7 +5,8 @@ use std::ffi::OsStr;
 use std::os::fd::AsFd;
 use std::path::Path;
 
-use endow_vfs::fs::{Fs, OsFs};
+use endow_vfs::fs::{Fs, Kind, OsFs};
+use endow_vfs::git_dir;
 use endow_vfs::names::vendored_above;
 
 use super::Tree;
@@ -29,6 +30,18 @@ impl Tree {
         };
         let is_in_place = || git != path && git.parent().is_some_and(|above| self.is_as_old(above));
         below.all(|path| self.is_as_old(path)) && (self.is_as_old(git) || is_in_place())
+    }
+
+    /// Whether a `.git` leads elsewhere, which is no directory.
+    pub(super) fn leads(&self, path: &Path) -> bool {
+        git_dir::is_file(path) && self.kind(path) != Some(Kind::Directory)
+    }
+
+    /// Whether what is below other people's code was not moved there, nor a directory that it is in.
+    pub(super) fn has_stood(&self, path: &Path) -> bool {
+        let Some(top) = vendored_above(path) else { return false };
+        let is_below = |above: &&Path| above.starts_with(top) && *above != top;
+        path.ancestors().take_while(is_below).all(|above| self.is_as_old(above))
     }
 
     /// Whether a name was neither changed nor moved since the run began.

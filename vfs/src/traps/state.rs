@@ -1,0 +1,271 @@
+//! Small files of a repository that git trusts: it writes, removes or runs elsewhere by what they say.
+
+use std::ffi::OsStr;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use super::GitTraps;
+use super::git::is;
+use super::sides::is_absent;
+
+/// How much of a file is read: more than a reference says.
+const READ: usize = 4096;
+/// What a symbolic reference begins with (git-symbolic-ref(1)).
+const SYMBOLIC: &[u8] = b"ref:";
+/// Numbers of steps of a rebase, which git's prompt for shells puts into a line that is run.
+const STEPS: [&str; 4] = ["msgnum", "end", "next", "last"];
+/// Where steps are.
+const REBASES: [&str; 2] = ["rebase-merge", "rebase-apply"];
+
+/// What git trusts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Trusted {
+    /// A reference, or a file that may be one.
+    Reference(MayName),
+    /// Files of a merge, of which git reads one and writes into another (gitrerere(1)).
+    Rerere,
+    /// What `git bisect reset` checks out.
+    BisectStart,
+    /// A number.
+    Step,
+}
+
+/// Which references a symbolic one may name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum MayName {
+    /// `HEAD`: a branch. jj has another where there is none.
+    Branch,
+    /// `refs/remotes/NAME/HEAD`: what the other repository has.
+    Remote,
+    Nothing,
+}
+
+impl GitTraps<'_> {
+    /// Returns why git may not be let read a file: by what it says, git would read, write, remove or run something else.
+    pub fn unsound_state(&self, path: &Path) -> Option<&'static str> {
+        let trusted = self.trusted(path)?;
+        let why = match trusted {
+            Trusted::Reference(_) => "a reference by which git would write or remove another",
+            Trusted::Rerere => "files that git would read and write when a merge goes on",
+            Trusted::BisectStart => "an option for git in the place of a branch",
+            Trusted::Step => "what git's prompt for shells would run",
+        };
+        match self.sides().open_file(path) {
+            Ok(file) => begin(&file).is_none_or(|text| !trusted.is_sound(&text)).then_some(why),
+            Err(errno) => (!is_absent(errno) || self.sides().is_new(path)).then_some(why),
+        }
+    }
+
+    /// Returns whether a repository that the tree had whole is one with a part of its history after the run: git takes
+    /// the commits away that it does not see any more.
+    pub(super) fn is_cut_off(&self, path: &Path) -> bool {
+        let tree = self.sides().tree_alone();
+        let is_it = path.file_name().is_some_and(|name| is(name, "shallow"));
+        let above = path.parent().filter(|above| is_it && tree.has(above, "HEAD"));
+        above.is_some_and(|above| !tree.has(above, "shallow"))
+    }
+
+    fn trusted(&self, path: &Path) -> Option<Trusted> {
+        let (above, name) = path.parent().zip(path.file_name())?;
+        let is_rebase = |it: &OsStr| REBASES.iter().any(|known| is(it, known));
+        let is_in_rebase = above.file_name().is_some_and(is_rebase);
+        let home = if is_in_rebase { above.parent()? } else { above };
+        if !self.may_become(home) && !is_in_references(above, &|it| self.may_become(it)) {
+            return None;
+        }
+        if is(name, "MERGE_RR") {
+            return Some(Trusted::Rerere);
+        }
+        if is(name, "BISECT_START") {
+            return Some(Trusted::BisectStart);
+        }
+        if is_in_rebase && STEPS.iter().any(|step| is(name, step)) {
+            return Some(Trusted::Step);
+        }
+        self.reference(path, name).map(Trusted::Reference)
+    }
+
+    /// Returns what a reference may name. Those that are not below `refs` are directly in a directory of git's; the names of
+    /// git's own are in capitals, wherever that may be.
+    fn reference(&self, path: &Path, name: &OsStr) -> Option<MayName> {
+        let above = path.parent()?;
+        if is_in_references(above, &|it| self.may_become(it)) {
+            let of_remote = above.parent().and_then(Path::file_name);
+            let is_remote = of_remote.is_some_and(|it| is(it, "remotes")) && is(name, "HEAD");
+            return Some(if is_remote { MayName::Remote } else { MayName::Nothing });
+        }
+        let name = name.as_bytes();
+        let is_word = |small: bool| {
+            let is_letter = |it: &u8| it.is_ascii_uppercase() || small && it.is_ascii_lowercase();
+            name.iter().all(|it| is_letter(it) || matches!(it, b'_' | b'-'))
+        };
+        let is_message = name.to_ascii_uppercase().ends_with(b"MSG") || name == b"description";
+        let may_be_one = is_word(false) || is_word(true) && self.is_of_git(above);
+        if !may_be_one || is_message {
+            return None;
+        }
+        Some(if name.eq_ignore_ascii_case(b"HEAD") { MayName::Branch } else { MayName::Nothing })
+    }
+}
+
+/// Whether a directory is one of those with references, in what is taken for a directory of git's.
+fn is_in_references(path: &Path, is_git: &dyn Fn(&Path) -> bool) -> bool {
+    let is_refs = |it: &&Path| it.file_name().is_some_and(|name| is(name, "refs"));
+    path.ancestors().filter(is_refs).filter_map(Path::parent).any(is_git)
+}
+
+impl Trusted {
+    /// Whether the beginning of the file says nothing but what git writes there.
+    fn is_sound(self, text: &[u8]) -> bool {
+        match self {
+            Self::Reference(may) => text.strip_prefix(SYMBOLIC).is_none_or(|it| may.name(it)),
+            // Git leaves an empty one where nothing is to be done.
+            Self::Rerere => text.is_empty(),
+            Self::BisectStart => !text.trim_ascii().starts_with(b"-"),
+            Self::Step => text.trim_ascii().iter().all(u8::is_ascii_digit),
+        }
+    }
+}
+
+impl MayName {
+    fn name(self, target: &[u8]) -> bool {
+        let target = target.trim_ascii();
+        let is_plain = |name: &[u8]| !matches!(name, b"" | b"." | b"..");
+        let is_of = |above: &[u8]| target.starts_with(above);
+        target.split(|byte| *byte == b'/').all(is_plain)
+            && match self {
+                Self::Branch => is_of(b"refs/heads/") || target == b"refs/jj/root",
+                Self::Remote => is_of(b"refs/remotes/"),
+                Self::Nothing => false,
+            }
+    }
+}
+
+/// Reads the beginning; `None` where it can't be read.
+fn begin(file: &OwnedFd) -> Option<Vec<u8>> {
+    let mut text = vec![0; READ];
+    let length = rustix::io::pread(file, &mut text, 0).ok()?;
+    text.truncate(length);
+    Some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+    use crate::fs::{Kind, OsFs};
+    use crate::testing::Scratch;
+    use crate::traps::Sides;
+
+    const ID: &str = "0123456789012345678901234567890123456789\n";
+
+    fn write(scratch: &Scratch, path: &str, text: &str) {
+        let path = scratch.path().join(path);
+        std::fs::create_dir_all(path.parent().expect("a directory")).expect("a directory");
+        std::fs::write(path, text).expect("written");
+    }
+
+    /// Whether a file with this text is held, above a repository.
+    fn held(path: &str, text: &str) -> bool {
+        let (layer, tree) = (Scratch::new(), Scratch::new());
+        write(&tree, ".git/HEAD", "ref: refs/heads/main\n");
+        write(&tree, "x.git/HEAD", "ref: refs/heads/main\n");
+        write(&layer, path, text);
+        held_of(&layer, &tree, path)
+    }
+
+    fn held_of(layer: &Scratch, tree: &Scratch, path: &str) -> bool {
+        let sides = Sides::new(&OsFs, Some(layer.fd()), tree.fd());
+        GitTraps::new(sides).held(Path::new(path), Kind::File).is_some()
+    }
+
+    #[test]
+    fn symbolic_references_are_held_but_those_that_git_makes() {
+        for (path, text) in [
+            (".git/HEAD", "ref: refs/heads/a/b\n"),
+            (".git/HEAD", ID),
+            (".git/HEAD", "ref: refs/jj/root"),
+            (".git/worktrees/x/HEAD", "ref: refs/heads/a"),
+            (".git/ORIG_HEAD", ID),
+            (".git/refs/heads/main", ID),
+            (".git/refs/heads/HEAD", ID),
+            (".git/refs/remotes/origin/HEAD", "ref: refs/remotes/origin/main\n"),
+            (".git/modules/s/refs/remotes/o/HEAD", "ref: refs/remotes/o/main\n"),
+            (".git/COMMIT_EDITMSG", "ref: words\n"),
+            (".git/MERGE_MSG", "ref: words\n"),
+            (".git/description", "ref: words\n"),
+            ("notes/ORIG_HEAD", "ref: words\n"),
+        ] {
+            assert!(!held(path, text), "{path}: {text}");
+        }
+        for (path, text) in [
+            (".git/HEAD", "ref: refs/heads/../../commondir"),
+            (".git/HEAD", "ref: commondir"),
+            (".git/HEAD", "ref:refs/stash"),
+            (".git/ORIG_HEAD", "ref: commondir\n"),
+            (".git/Orig_Head", "ref: commondir\n"),
+            (".git/ORIG_HEAD", "ref: refs/heads/main\n"),
+            (".git/anything", "ref: refs/heads/main\n"),
+            (".git/worktrees/x/ORIG_HEAD", "ref: commondir\n"),
+            (".git/refs/stash", "ref: refs/heads/main\n"),
+            (".git/refs/heads/x", "ref: refs/heads/main\n"),
+            (".git/refs/remotes/origin/HEAD", "ref: refs/heads/main\n"),
+            (".git/refs/remotes/origin/main", "ref: refs/remotes/origin/x\n"),
+            ("x.git/refs/heads/main", "ref: refs/heads/x\n"),
+            ("x.git/ORIG_HEAD", "ref: commondir\n"),
+        ] {
+            assert!(held(path, text), "{path}: {text}");
+        }
+    }
+
+    #[test]
+    fn work_in_progress_is_held_where_git_would_do_something_else() {
+        for (path, sound, unsound) in [
+            (".git/MERGE_RR", "", "00\t/etc/x\0"),
+            (".git/modules/s/MERGE_RR", "", "00\ta\0"),
+            (".git/BISECT_START", "main\n", " -f\n"),
+        ] {
+            assert!(!held(path, sound), "{path}");
+            assert!(held(path, unsound), "{path}");
+        }
+        let sides = |scratch: &Scratch, path: &str| {
+            let sides = Sides::new(&OsFs, None, scratch.fd());
+            GitTraps::new(sides).unsound_state(Path::new(path)).is_some()
+        };
+        for path in [".git/rebase-merge/msgnum", ".git/rebase-apply/last", "x/rebase-merge/end"] {
+            let tree = Scratch::new();
+            write(&tree, "x/HEAD", ID);
+            write(&tree, path, "12\n");
+            assert!(!sides(&tree, path), "{path}");
+            write(&tree, path, "$(x)\n");
+            assert!(sides(&tree, path), "{path}");
+        }
+    }
+
+    #[test]
+    fn what_can_not_be_read_is_held() {
+        if rustix::process::getuid().is_root() {
+            // Whom no mode keeps out.
+            return;
+        }
+        let (layer, tree) = (Scratch::new(), Scratch::new());
+        write(&layer, ".git/ORIG_HEAD", ID);
+        let path = layer.path().join(".git/ORIG_HEAD");
+        std::fs::set_permissions(path, PermissionsExt::from_mode(0o0)).expect("closed");
+        assert!(held_of(&layer, &tree, ".git/ORIG_HEAD"));
+    }
+
+    #[test]
+    fn whole_history_is_not_cut_off() {
+        let (layer, tree) = (Scratch::new(), Scratch::new());
+        write(&layer, ".git/shallow", ID);
+        write(&layer, ".git/HEAD", ID);
+        assert!(!held_of(&layer, &tree, ".git/shallow"), "of a clone that the run made");
+        write(&tree, ".git/HEAD", ID);
+        assert!(held_of(&layer, &tree, ".git/shallow"));
+        write(&tree, ".git/shallow", "");
+        assert!(!held_of(&layer, &tree, ".git/shallow"), "of one that was so before");
+    }
+}
