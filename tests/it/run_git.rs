@@ -2,7 +2,7 @@
 
 use std::process::Stdio;
 
-use crate::harness::{Running, World};
+use crate::harness::{Running, World, said};
 
 const WHO: &str = "-c user.name=t -c user.email=t@example.com";
 
@@ -271,4 +271,19 @@ fn two_runs_assemble_no_repository() {
         world.run(&[], &two).ok();
         assert!(!uses(&world), "{one} | {two}");
     }
+}
+
+/// Applying what waits does not write them again: an undo would take them for somebody else's.
+#[test]
+fn references_of_a_run_are_written_once() {
+    let world = repository();
+    let host = format!("echo host >one && git {WHO} commit -qam host");
+    assert_eq!(meanwhile(&world, &commit("guest"), &host), 121);
+    let references = || git(&world, "for-each-ref refs/endow");
+    let before = references();
+    assert!(before.contains("/heads/main"), "{before}");
+    assert_eq!(said(&mut world.endow(["apply"])).code, 121);
+    assert_eq!(references(), before);
+    said(&mut world.endow(["undo"])).ok();
+    assert_eq!(references(), "");
 }

@@ -211,7 +211,7 @@ fn look_at(
     let moved = sync::unite(&OsFs, &source, &mut changes)?;
     if let Some(name) = set_aside.filter(|_| !moved.is_empty()) {
         for repository in &moved {
-            sync::set_aside(&OsFs, upper.as_fd(), repository, name)?;
+            sync::set_aside(&OsFs, (target.root.as_fd(), upper.as_fd()), repository, name)?;
         }
         changes = sync::collect(&OsFs, &source)?;
         sync::unite(&OsFs, &source, &mut changes)?;

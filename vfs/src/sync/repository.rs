@@ -328,18 +328,21 @@ fn text(fs: &dyn Fs, root: BorrowedFd<'_>, path: &Path) -> Result<Vec<u8>, SyncE
 }
 
 /// Writes the references of a repository that both sides moved into the layer, as those of a run:
-/// the next look finds them as new.
+/// the next look finds them as new, but for those that were written back before.
 ///
 /// # Errors
-/// A call that fails on the layer.
+/// A call that fails on either side.
 pub fn set_aside(
     fs: &dyn Fs,
-    upper: BorrowedFd<'_>,
+    (root, upper): (BorrowedFd<'_>, BorrowedFd<'_>),
     moved: &Moved,
     run: &str,
 ) -> Result<(), SyncError> {
     for (name, object) in &moved.references {
         let path = moved.path.join(OWN).join(run).join(name);
+        if text(fs, root, &path)?.trim_ascii_end() == object.as_bytes() {
+            continue;
+        }
         // Where the run put something else in the way, its reference stays in the layer alone.
         if let Err(errno @ (Errno::NOSPC | Errno::DQUOT | Errno::IO)) =
             write(fs, upper, &path, object)
