@@ -128,28 +128,22 @@ impl HeldLayer {
         let (Some(above), Some(name)) = (path.parent(), path.file_name()) else {
             return Err(Errno::INVAL);
         };
-        let mut tree = Root::new(fs, self.root.as_fd(), Closed::Stay);
-        let from = match tree.dir(above) {
+        let opened = Root::new(fs, self.root.as_fd(), Closed::Stay).dir(above);
+        let from = match opened {
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(Taken::Gone),
             opened => opened?,
         };
         let to = self.way(fs, above)?;
         let (from, to) = (At { dir: from.as_fd(), name }, At { dir: to.as_fd(), name });
-        let moved = moving.entry(from, to, 0);
-        let taken = match moved {
-            // A copy would be another file, of which nobody knew what it is.
-            Err(Errno::XDEV) if holds(fs, &self.kept, from)? => return Err(Errno::XDEV),
-            Err(Errno::XDEV) => match keep_open(&mut self.open, moving, from, path)? {
-                Some(taken) => taken,
-                None => moving.copy(from, to, 0)?,
-            },
-            moved => moved?,
+        let taken = match moving.entry(from, to, 0) {
+            Err(Errno::XDEV) => move_over(&mut self.open, moving, (from, to), path),
+            moved => moved.map(|taken| (taken, true)),
         };
-        if moved == Ok(Taken::Held) {
-            self.open.remove(path);
+        if let Ok((Taken::Held, true)) = taken {
+            forget_open(fs, self.upper.as_fd(), &mut self.open, path);
         }
-        self.look_like_the_tree(fs, above)?;
-        Ok(taken)
+        let looks = self.look_like_the_tree(fs, above);
+        taken.and_then(|(taken, _)| looks.map(|()| taken))
     }
 
     /// Copies what is still to be copied: nobody writes any more. Returns what can't be, for want of room in the layer, say:
@@ -170,7 +164,8 @@ impl HeldLayer {
         let (above, name) = path.parent().zip(path.file_name()).ok_or(Errno::INVAL)?;
         let _opened = open_way(fs, self.root.as_fd(), above);
         let to = open_above(fs, self.root.as_fd(), above)?;
-        copy_file(fs, file, At { dir: to.as_fd(), name })
+        // Whoever puts it there is not who made it.
+        copy_file(fs, file, At { dir: to.as_fd(), name }, 0o777)
     }
 
     fn copy_open(&self, fs: &dyn Fs, path: &Path, file: &OwnedFd) -> Result<()> {
@@ -179,7 +174,7 @@ impl HeldLayer {
         let _opened = open_way(fs, self.upper.as_fd(), above);
         let to = self.way(fs, above)?;
         clear(fs, &self.kept, At { dir: to.as_fd(), name })?;
-        copy_file(fs, file, At { dir: to.as_fd(), name })?;
+        copy_file(fs, file, At { dir: to.as_fd(), name }, 0o7777)?;
         self.look_like_the_tree(fs, above).inspect_err(|_| {
             let _ = fs.unlink(to.as_fd(), name);
         })
@@ -217,16 +212,47 @@ impl HeldLayer {
     }
 }
 
-/// Copies a file that has no name; nothing is left of a copy that fails.
-fn copy_file(fs: &dyn Fs, file: &OwnedFd, to: At<'_>) -> Result<()> {
+/// Copies a file that has no name, with these of its bits; nothing is left of a copy that fails.
+fn copy_file(fs: &dyn Fs, file: &OwnedFd, to: At<'_>, bits: u32) -> Result<()> {
     let status = fs.status_of(file.as_fd())?;
     let copy = fs.create_file(to.dir, to.name)?;
     let copied = copy_bytes(fs, file.as_fd(), copy.as_fd(), status.size)
-        .and_then(|()| fs.set_mode(copy.as_fd(), status.mode))
+        .and_then(|()| fs.set_mode(copy.as_fd(), status.mode & bits))
         .and_then(|()| fs.set_times(copy.as_fd(), &status));
     copied.inspect_err(|_| {
         let _ = fs.unlink(to.dir, to.name);
     })
+}
+
+/// Takes an entry to a layer on another file system, and returns whether it is there already.
+fn move_over(
+    open: &mut BTreeMap<PathBuf, OwnedFd>,
+    moving: Moving<'_>,
+    (from, to): (At<'_>, At<'_>),
+    path: &Path,
+) -> Result<(Taken, bool)> {
+    if holds(moving.fs, moving.kept, from)? {
+        // A copy would be another file, of which nobody knew what it is.
+        return Err(Errno::XDEV);
+    }
+    match keep_open(open, moving, from, path)? {
+        Some(taken) => Ok((taken, false)),
+        None => moving.copy(from, to, 0).map(|taken| (taken, true)),
+    }
+}
+
+/// Drops what was to be copied to names at which something newer is by now.
+fn forget_open(
+    fs: &dyn Fs,
+    upper: BorrowedFd<'_>,
+    open: &mut BTreeMap<PathBuf, OwnedFd>,
+    path: &Path,
+) {
+    let is_there = |path: &Path| {
+        let (above, name) = path.parent().zip(path.file_name())?;
+        fs.status(open_above(fs, upper, above).ok()?.as_fd(), name).ok()
+    };
+    open.retain(|open, _| !open.starts_with(path) || is_there(open).is_none());
 }
 
 /// Takes the name of a file away at once, and leaves its bytes for the end.

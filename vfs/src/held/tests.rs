@@ -153,6 +153,48 @@ fn what_can_not_be_copied_is_in_the_tree_again() {
     assert!(failed > 2, "{failed} of {}", all.calls());
 }
 
+#[test]
+fn what_is_taken_last_stays() {
+    for newer in [".envrc", "d/.envrc"] {
+        let world = World::new(true);
+        let mut held = world.held.borrow_mut();
+        let mut take = |path: &str, pace| held.take(&OsFs, Path::new(path), pace).expect("taken");
+        world.put(newer, "first");
+        assert_eq!(take(newer, Pace::AtOnce), Taken::Held);
+        world.put(newer, "second");
+        let whole = newer.split('/').next().expect("a name");
+        assert_eq!(take(whole, Pace::Whole), Taken::Held);
+        assert_eq!(held.finish(&OsFs), Vec::<PathBuf>::new());
+        assert_eq!(world.kept(newer).as_deref(), Some("second"), "{newer}");
+    }
+}
+
+/// A directory of the layer that was made for nothing would be told as one that was closed.
+#[test]
+fn way_to_what_can_not_be_taken_looks_like_the_trees() {
+    let world = World::new(true);
+    world.put("d/.envrc", "mine");
+    fs::set_permissions(world.at("d"), PermissionsExt::from_mode(0o755)).expect("bits");
+    let all = FaultyFs::counting();
+    let take = |fs: &FaultyFs| {
+        let mut held = HeldLayer::new(world.tree.dir(), world.upper.dir());
+        held.take(fs, Path::new("d/.envrc"), Pace::Whole)
+    };
+    assert_eq!(take(&all), Ok(Taken::Held));
+    let mut seen = 0;
+    for call in 0..all.calls() {
+        world.put("d/.envrc", "mine");
+        fs::set_permissions(world.at("d"), PermissionsExt::from_mode(0o755)).expect("bits");
+        crate::tree::remove_tree(&OsFs, world.upper.fd(), OsStr::new("d")).expect("removed");
+        let taken = take(&FaultyFs::new(call, Errno::NOSPC));
+        let made = fs::metadata(world.upper.path().join("d"));
+        if let (Err(_), Ok(made)) = (taken, made) {
+            seen += usize::from(made.permissions().mode() & 0o777 == 0o755);
+        }
+    }
+    assert!(seen > 0);
+}
+
 /// A part of it would be taken for what was held.
 #[test]
 fn nothing_is_left_of_a_copy_that_fails() {
