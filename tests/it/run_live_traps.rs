@@ -349,12 +349,20 @@ fn what_an_earlier_run_left_is_no_repository_of_the_users() {
 fn work_trees_of_a_bare_repository_stay() {
     let home = Home(World::new());
     let before = "git init -q -b main ../o; git -C ../o commit -q --allow-empty -m o
-        git clone -q --bare ../o p.git; git -C p.git worktree add -q wt; git init -q .git/tool; sleep 0.05";
+        git clone -q --bare ../o p.git; git -C p.git worktree add -q wt; git init -q -b main .
+        git commit -q --allow-empty -m 1; git branch config; git symbolic-ref refs/remotes/my/fork/HEAD refs/remotes/my/fork/x
+        git -C p.git branch hooks/config; printf '1\\tx\\0' >.git/MERGE_RR
+        git init -q .git/tool; echo '[x]' >.git/tool/config; sleep 0.05";
     home.bare(before).ok();
-    for (directory, script) in [("project", "true"), ("project/p.git", "true")] {
+    let works = "git status; git commit -q --allow-empty -m 2; git branch topic/config";
+    for (directory, script) in
+        [("project", "true"), ("project/p.git", "git branch x/config"), ("project", works)]
+    {
         let run = home.inside_of(directory, &["--workspace", "rw"], script);
         assert!(!run.ok().contains("held") && !run.stderr.contains("held"), "{}", run.stderr);
-        home.bare("git -C p.git/wt status && git -C .git/tool status").ok();
+        let whole = "set -e; git -C p.git/wt status; git -C .git/tool status; test -s .git/MERGE_RR
+            git rev-parse config; git -C p.git rev-parse hooks/config; test -e .git/tool/config";
+        home.bare(whole).ok();
     }
     let add = "git worktree add -q wt2 && git -C wt2 status";
     let run = home.inside_of("project/p.git", &["--workspace", "rw"], add);

@@ -5,12 +5,12 @@ use std::str::Chars;
 
 /// Words that are followed by the name of a program, of a file with commands, or of a directory in which
 /// programs are started by what comes then.
-const BEFORE: [&str; 47] = [
+const BEFORE: [&str; 49] = [
     "!", ".", "awk", "bash", "busybox", "cd", "chronic", "command", "dash", "declare", "do",
-    "doas", "elif", "else", "env", "exec", "export", "flock", "if", "ionice", "ksh", "local",
-    "nice", "node", "nohup", "perl", "php", "python", "python3", "readonly", "ruby", "setsid",
-    "sh", "source", "stdbuf", "sudo", "then", "time", "timeout", "tsx", "typeset", "unbuffer",
-    "until", "while", "xargs", "zsh", "{",
+    "doas", "elif", "else", "env", "eval", "exec", "export", "flock", "if", "ionice", "ksh",
+    "local", "nice", "node", "nohup", "perl", "php", "pushd", "python", "python3", "readonly",
+    "ruby", "setsid", "sh", "source", "stdbuf", "sudo", "then", "time", "timeout", "tsx",
+    "typeset", "unbuffer", "until", "while", "xargs", "zsh", "{",
 ];
 
 /// Returns the names and paths of programs, in their order. What a variable or a pattern stands for
@@ -136,8 +136,11 @@ impl Reader {
             return;
         }
         let name = word.rsplit('/').next().unwrap_or_default();
+        // `python3.12` is one of `python`.
+        let plain = name.trim_end_matches(|it: char| it.is_ascii_digit() || it == '.');
         let is_time = word.starts_with(|it: char| it.is_ascii_digit());
-        self.program = BEFORE.contains(&name) || after == After::Option || is_time;
+        self.program =
+            BEFORE.contains(&name) || BEFORE.contains(&plain) || after == After::Option || is_time;
         self.found.push(word);
     }
 }
@@ -184,6 +187,7 @@ mod tests {
         check("env -i A=1 /usr/bin/python3 /w/x.py y", &["env", "/usr/bin/python3", "/w/x.py"]);
         check("until a x; do b; done", &["until", "a", "do", "b", "done"]);
         check(". /w/file; source ~/x y", &[".", "/w/file", "source", "~/x"]);
+        check("python3.12 /w/x; eval /w/y z", &["python3.12", "/w/x", "eval", "/w/y"]);
         check("cd $HOME/p && ./x y", &["cd", "$HOME/p", "./x"]);
         check("if a x; then b; else c; fi", &["if", "a", "then", "b", "else", "c", "fi"]);
         check("! { a x; }", &["!", "{", "a", "}"]);

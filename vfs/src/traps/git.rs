@@ -35,6 +35,8 @@ pub struct GitTraps<'a> {
     known: RefCell<HashMap<PathBuf, bool>>,
 }
 
+/// What git trusts by what it says, or where some of that is.
+const TRUSTED: [&str; 3] = ["refs", "MERGE_RR", "BISECT_START"];
 /// Directories with the addresses of remotes, as old versions of git had them.
 const REMOTES: [&str; 2] = ["remotes", "branches"];
 
@@ -137,7 +139,7 @@ impl<'a> GitTraps<'a> {
         let has = |name: &&str| self.sides.tree_has(path, name);
         !is_named(path)
             && !self.sides.tree_has(path, HEAD)
-            && STEERING.iter().chain(&RUN).chain(&REMOTES).any(has)
+            && STEERING.iter().chain(&RUN).chain(&REMOTES).chain(&TRUSTED).any(has)
     }
 
     /// Returns a path as patterns know it: what is in a directory of git's as if that were a `.git`.

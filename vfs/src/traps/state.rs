@@ -9,8 +9,10 @@ use super::GitTraps;
 use super::git::is;
 use super::sides::is_absent;
 
-/// How much of a file is read: more than a reference says.
+/// How much of a file is read: more than a reference says, and whoever is before the rest of it is no number.
 const READ: usize = 4096;
+/// The most digits of a step.
+const DIGITS: usize = 9;
 /// What a symbolic reference begins with (git-symbolic-ref(1)).
 const SYMBOLIC: &[u8] = b"ref:";
 /// Numbers of steps of a rebase, which git's prompt for shells puts into a line that is run.
@@ -36,8 +38,10 @@ enum Trusted {
 enum MayName {
     /// `HEAD`: a branch. jj has another where there is none.
     Branch,
-    /// `refs/remotes/NAME/HEAD`: what the other repository has.
+    /// Below `refs/remotes`: what the other repository has.
     Remote,
+    /// `NOTES_MERGE_REF`: what `git notes merge` goes on with.
+    Notes,
     Nothing,
 }
 
@@ -91,8 +95,12 @@ impl GitTraps<'_> {
     fn reference(&self, path: &Path, name: &OsStr) -> Option<MayName> {
         let above = path.parent()?;
         if is_in_references(above, &|it| self.may_become(it)) {
-            let of_remote = above.parent().and_then(Path::file_name);
-            let is_remote = of_remote.is_some_and(|it| is(it, "remotes")) && is(name, "HEAD");
+            let is_remotes = |it: &Path| {
+                let refs = it.parent().and_then(Path::file_name);
+                it.file_name().is_some_and(|name| is(name, "remotes"))
+                    && refs.is_some_and(|name| is(name, "refs"))
+            };
+            let is_remote = above.ancestors().any(is_remotes);
             return Some(if is_remote { MayName::Remote } else { MayName::Nothing });
         }
         let name = name.as_bytes();
@@ -105,7 +113,11 @@ impl GitTraps<'_> {
         if !may_be_one || is_message {
             return None;
         }
-        Some(if name.eq_ignore_ascii_case(b"HEAD") { MayName::Branch } else { MayName::Nothing })
+        Some(match name {
+            b"HEAD" => MayName::Branch,
+            b"NOTES_MERGE_REF" => MayName::Notes,
+            _ => MayName::Nothing,
+        })
     }
 }
 
@@ -122,8 +134,16 @@ impl Trusted {
             Self::Reference(may) => text.strip_prefix(SYMBOLIC).is_none_or(|it| may.name(it)),
             // Git leaves an empty one where nothing is to be done.
             Self::Rerere => text.is_empty(),
-            Self::BisectStart => !text.trim_ascii().starts_with(b"-"),
-            Self::Step => text.trim_ascii().iter().all(u8::is_ascii_digit),
+            Self::BisectStart => {
+                let name = text.strip_suffix(b"\n").unwrap_or(text);
+                text.len() < READ
+                    && !name.starts_with(b"-")
+                    && !name.iter().any(|it| it.is_ascii_control() || *it == b' ')
+            }
+            Self::Step => {
+                let number = text.strip_suffix(b"\n").unwrap_or(text);
+                number.len() <= DIGITS && number.iter().all(u8::is_ascii_digit)
+            }
         }
     }
 }
@@ -137,6 +157,7 @@ impl MayName {
             && match self {
                 Self::Branch => is_of(b"refs/heads/") || target == b"refs/jj/root",
                 Self::Remote => is_of(b"refs/remotes/"),
+                Self::Notes => is_of(b"refs/notes/"),
                 Self::Nothing => false,
             }
     }
@@ -193,6 +214,8 @@ mod tests {
             (".git/refs/heads/HEAD", ID),
             (".git/refs/remotes/origin/HEAD", "ref: refs/remotes/origin/main\n"),
             (".git/modules/s/refs/remotes/o/HEAD", "ref: refs/remotes/o/main\n"),
+            (".git/refs/remotes/my/fork/HEAD", "ref: refs/remotes/my/fork/main\n"),
+            (".git/NOTES_MERGE_REF", "ref: refs/notes/commits\n"),
             (".git/COMMIT_EDITMSG", "ref: words\n"),
             (".git/MERGE_MSG", "ref: words\n"),
             (".git/description", "ref: words\n"),
@@ -212,7 +235,10 @@ mod tests {
             (".git/refs/stash", "ref: refs/heads/main\n"),
             (".git/refs/heads/x", "ref: refs/heads/main\n"),
             (".git/refs/remotes/origin/HEAD", "ref: refs/heads/main\n"),
-            (".git/refs/remotes/origin/main", "ref: refs/remotes/origin/x\n"),
+            (".git/refs/remotes/origin/main", "ref: refs/remotes/../heads/x\n"),
+            (".git/refs/heads/remotes/x", "ref: refs/remotes/origin/x\n"),
+            (".git/NOTES_MERGE_REF", "ref: refs/heads/main\n"),
+            (".git/head", "ref: refs/stash\n"),
             ("x.git/refs/heads/main", "ref: refs/heads/x\n"),
             ("x.git/ORIG_HEAD", "ref: commondir\n"),
         ] {
@@ -226,6 +252,8 @@ mod tests {
             (".git/MERGE_RR", "", "00\t/etc/x\0"),
             (".git/modules/s/MERGE_RR", "", "00\ta\0"),
             (".git/BISECT_START", "main\n", " -f\n"),
+            (".git/BISECT_START", "a/b", "-f"),
+            (".git/BISECT_START", "a", &format!("{}-f\n", "\n".repeat(READ))),
         ] {
             assert!(!held(path, sound), "{path}");
             assert!(held(path, unsound), "{path}");
@@ -239,8 +267,10 @@ mod tests {
             write(&tree, "x/HEAD", ID);
             write(&tree, path, "12\n");
             assert!(!sides(&tree, path), "{path}");
-            write(&tree, path, "$(x)\n");
-            assert!(sides(&tree, path), "{path}");
+            for text in ["$(x)\n", &" ".repeat(READ), &"1".repeat(READ), " 1\n"] {
+                write(&tree, path, text);
+                assert!(sides(&tree, path), "{path}");
+            }
         }
     }
 

@@ -100,6 +100,14 @@ impl Left {
         git_dir.is_none_or(|(git_dir, then)| id(root, &now(git_dir)) == Some(*then))
     }
 
+    /// Whether a directory is what it was when the run began, as far as that is known.
+    pub(super) fn is_same(&self, root: BorrowedFd<'_>, directory: &Path) -> bool {
+        let then = self.git_dirs.get(directory);
+        let is_below = |name: &&PathBuf| *name != directory && name.starts_with(directory);
+        then.is_some_and(|then| id(root, directory) == Some(*then))
+            || self.fixed.iter().any(|name| is_below(&name))
+    }
+
     fn is_moved(&self, root: BorrowedFd<'_>, path: &Path) -> bool {
         let known = |above: &Path| Some((above.to_owned(), self.known.get(&id(root, above)?)?));
         let mut above = path.ancestors().filter(|above| !above.as_os_str().is_empty());

@@ -46,35 +46,41 @@ impl Tree {
     /// others that are new.
     pub(super) fn check_files(&mut self, directory: &Path, held: &mut dyn FnMut(&HeldName)) {
         for (path, kind) in self.all_in_git(directory) {
-            if let Some(why) = self.unsound(&path, kind) {
+            if let Some(why) = self.unsound((directory, &path), kind) {
                 self.take_whole(path, why.to_owned(), held);
             }
         }
     }
 
-    fn unsound(&self, path: &Path, kind: Kind) -> Option<&'static str> {
+    fn unsound(&self, (directory, path): (&Path, &Path), kind: Kind) -> Option<&'static str> {
         let git = GitTraps::new(Sides::new(&OsFs, None, self.held.root()));
         let is_index = git.is_unsound_index(path);
         if kind == Kind::File && is_index {
             return Some(UNSOUND);
         }
         let is_file = matches!(kind, Kind::File | Kind::Symlink);
+        let is_state = || is_file.then(|| git.unsound_state(path)).flatten();
         let index = (is_file && is_index).then_some(UNSOUND);
-        let state = || git.unsound_state(path).filter(|_| is_file);
-        let steers = || self.steers_nothing_yet(path).then_some(STEERS);
-        index.or_else(state).or_else(steers).filter(|_| !self.is_untouched(path))
+        if let Some(why) = index.or_else(is_state).filter(|_| !self.is_untouched(path)) {
+            return Some(why);
+        }
+        self.steers_nothing_yet(directory, path).then_some(STEERS)
     }
 
-    /// Whether a name would steer a repository in a directory that is none so far: git may be led there by a file that it
-    /// writes later. Branches may be called so.
-    fn steers_nothing_yet(&self, path: &Path) -> bool {
+    /// Whether a new name would steer a repository in a directory that is none: git may be led there by a file that it
+    /// writes later, and what it writes are ids. Tools have settings in others, where branches may be called so, too.
+    fn steers_nothing_yet(&self, directory: &Path, path: &Path) -> bool {
         let (Some(above), Some(name)) = (path.parent(), path.file_name()) else { return false };
-        let is_branch = |name: &OsStr| name == "refs" || name == "logs";
-        let mut inner = above.iter().skip_while(|name| *name != ".git");
+        let Ok(place) = above.strip_prefix(directory) else { return false };
+        let is_known = || self.found.as_ref().is_some_and(|found| found.contains(above));
+        let is_new = || {
+            if place.iter().any(is_id) { !self.is_untouched(path) } else { !self.is_as_old(path) }
+        };
         STEERING.iter().any(|it| is_name(name.as_bytes(), it))
-            && !git_dir::is_file(above)
-            && !inner.any(is_branch)
-            && self.kind(&above.join("HEAD")).is_none()
+            && !place.as_os_str().is_empty()
+            && !place.iter().any(|name| name == "refs" || name == "logs")
+            && !is_known()
+            && is_new()
     }
 
     /// Returns all but objects, and nothing of what is in a repository there.
@@ -111,4 +117,9 @@ impl Tree {
         let links = || rustix::fs::fstat(self.directory(path).ok()?.as_fd()).ok();
         is_kept && links().is_some_and(|found| found.st_nlink == 2)
     }
+}
+
+/// Whether a name is one that git gives an object.
+fn is_id(name: &OsStr) -> bool {
+    matches!(name.len(), 40 | 64) && name.as_bytes().iter().all(u8::is_ascii_hexdigit)
 }

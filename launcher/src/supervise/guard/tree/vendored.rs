@@ -28,7 +28,10 @@ impl Tree {
         let Some(git) = path.ancestors().find(|above| length(above) == depth + 1) else {
             return false;
         };
-        let is_in_place = || git != path && git.parent().is_some_and(|above| self.is_as_old(above));
+        let is_same = || self.left.is_same(self.held.root(), git);
+        let is_in_place = || {
+            git != path && (git.parent().is_some_and(|above| self.is_as_old(above)) || is_same())
+        };
         below.all(|path| self.is_as_old(path)) && (self.is_as_old(git) || is_in_place())
     }
 
