@@ -333,6 +333,11 @@ impl CommandError {
         }
     }
 
+    fn nested_as_root(self) -> Self {
+        self.cause("nested namespaces can have no covers over /proc, and root may write kernel settings there: /proc/sys/kernel/core_pattern starts programs outside")
+            .hint("run endow as an ordinary user, or leave the word `userns` out")
+    }
+
     fn registry(self, fault: &RegistryFault, origin: &Origin) -> Self {
         self.cause(fault)
             .asked_by(origin)
@@ -419,6 +424,7 @@ impl From<PlanError> for CommandError {
                 .hint(remedy)
                 .hint("`endow doctor` tells more"),
             PlanError::Beyond { keys, inside, .. } => this.beyond(&keys, inside),
+            PlanError::NestedAsRoot => this.nested_as_root(),
             PlanError::Unenforceable { word, reason } => {
                 this.cause(reason).hint(format!("`--best-effort {word}` accepts the loss"))
             }
@@ -454,6 +460,7 @@ fn kind_of(error: &PlanError) -> Kind {
     match error {
         PlanError::Level { .. }
         | PlanError::Beyond { .. }
+        | PlanError::NestedAsRoot
         | PlanError::MountBelow { .. }
         | PlanError::Unenforceable { .. } => Kind::Unenforceable,
         PlanError::Unprobed(_) | PlanError::UnaskedRegistry(_) => Kind::Bug,

@@ -63,6 +63,10 @@ fn reached(policy: &Policy, host: &HostFacts) -> Result<Level, PlanError> {
             ),
         };
     }
+    // What is left open then, permissions keep closed, but not to the user that owns the kernel's settings.
+    if nested(policy) && host.user.uid == 0 {
+        return Err(PlanError::NestedAsRoot);
+    }
     if let Some(refusal) = host.kernel.userns_refused {
         return refuse(refusal.words(), refusal.remedy());
     }
