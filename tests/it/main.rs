@@ -51,6 +51,7 @@ mod run_denials;
 mod run_deny;
 mod run_deny_foreign;
 mod run_deny_moved;
+mod run_descriptors;
 mod run_discard;
 mod run_enclosing;
 mod run_foreign;

@@ -115,18 +115,25 @@ impl Renewal {
 
     fn renew_until(&mut self, over: &Over, news: &OwnedFd, sandbox: &Sandbox) -> bool {
         loop {
-            self.renew(sandbox, &mut |_| {});
+            // What can't be covered for want of descriptors, the supervisor finds when it goes on.
+            self.renew(sandbox, &mut |_| {}).unwrap_or_default();
             if over.wait(Some(news), None) {
                 return true;
             }
         }
     }
 
-    /// Covers every name that has come into being since the last call, once the view stands.
-    pub(super) fn renew(&mut self, sandbox: &Sandbox, tell: &mut dyn FnMut(Notice)) {
+    /// Covers every name that has come into being since the last call, once the view stands; fails where there
+    /// are no descriptors for that.
+    pub(super) fn renew(
+        &mut self,
+        sandbox: &Sandbox,
+        tell: &mut dyn FnMut(Notice),
+    ) -> Result<(), Errno> {
         if sandbox.descriptors.mount.is_none() {
-            return;
+            return Ok(());
         }
+        let mut is_short = false;
         let changed = self.watch.changed();
         for (number, name) in self.names.iter_mut().enumerate() {
             if !changed.contains(&name.directory) {
@@ -140,10 +147,12 @@ impl Renewal {
                 Outcome::Failed(errno) => {
                     self.watch.again(name.directory);
                     name.fails(errno).then(|| tell(Notice::Uncovered(number)));
+                    is_short |= errno == Errno::MFILE;
                 }
             }
         }
         self.relieved = false;
+        if is_short { Err(Errno::MFILE) } else { Ok(()) }
     }
 }
 
