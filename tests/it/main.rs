@@ -75,6 +75,7 @@ mod run_many;
 mod run_merge;
 mod run_mounts;
 mod run_narrowed;
+mod run_nested;
 mod run_odd_files;
 mod run_opened;
 mod run_policies;

@@ -229,7 +229,11 @@ fn memory_limit_is_held_or_refused() {
 fn losses_are_accepted_by_known_names_only() {
     let world = World::new();
     let stderr = world.run(&["--best-effort", "everything"], "true");
-    assert!(stderr.fails(125).contains("known are: memory, pids, protect"), "{}", stderr.stderr);
+    assert!(
+        stderr.fails(125).contains("known are: deny, memory, pids, protect"),
+        "{}",
+        stderr.stderr
+    );
 }
 
 #[test]

@@ -310,6 +310,12 @@ impl CommandError {
         self.asked_by(origin).hint("leave it out, or mount at another place: `--ro GUEST=PATH`")
     }
 
+    fn nested_live(self, word: &str, reason: &str) -> Self {
+        self.cause(reason)
+            .hint("take it copy-on-write: `--workspace cow`, `--cow PATH`")
+            .hint(format!("or accept the loss: `--best-effort {word}`"))
+    }
+
     fn hidden_point(self, hidden: &GuestPath) -> Self {
         self.cause(format!("it lies in {hidden}, which is hidden: nothing stands there"))
             .hint("re-admit that name with a pattern `!NAME`, or mount somewhere else")
@@ -428,6 +434,7 @@ impl From<PlanError> for CommandError {
             PlanError::Unenforceable { word, reason } => {
                 this.cause(reason).hint(format!("`--best-effort {word}` accepts the loss"))
             }
+            PlanError::NestedLive { word, reason } => this.nested_live(word, &reason),
             PlanError::UnknownLoss { known, .. } => this.hint(format!("known are: {known}")),
             PlanError::NoStart(_) => this.hint("name a directory of the view with `--chdir`"),
             PlanError::SeedElsewhere { origin, at, .. } => {
@@ -461,6 +468,7 @@ fn kind_of(error: &PlanError) -> Kind {
         PlanError::Level { .. }
         | PlanError::Beyond { .. }
         | PlanError::NestedAsRoot
+        | PlanError::NestedLive { .. }
         | PlanError::MountBelow { .. }
         | PlanError::Unenforceable { .. } => Kind::Unenforceable,
         PlanError::Unprobed(_) | PlanError::UnaskedRegistry(_) => Kind::Bug,

@@ -106,6 +106,9 @@ pub enum PlanError {
     /// A limit or rule can't be enforced here.
     #[error("this host can't enforce: {word}")]
     Unenforceable { word: &'static str, reason: String },
+    /// Nested namespaces keep what is covered later from a live mount.
+    #[error("names of live mounts can't be kept covered with `--allow userns`")]
+    NestedLive { word: &'static str, reason: String },
     /// No loss has this name.
     #[error("unknown word of best-effort: {word}")]
     UnknownLoss { word: String, known: String },
