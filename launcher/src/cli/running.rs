@@ -111,7 +111,8 @@ fn run_watched(
 ) -> Result<Ran, CommandError> {
     let plan = &planned.plan;
     if plan.supervise.die_with_parent {
-        supervise::die_with_parent();
+        supervise::die_with_parent()
+            .map_err(failed("can't end with the process that started endow"))?;
     }
     let start = Instant::now();
     let renewal = Renewal::new(&plan.supervise.renew, prepared.covers())
