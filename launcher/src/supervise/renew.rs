@@ -76,12 +76,13 @@ impl Renewal {
         paths.dedup();
         let watch = Watch::new(&paths)?;
         let look = |renew: &Renew| {
-            let directory = paths.binary_search(&renew.directory()?).ok()?;
-            let seen = Seen::look(watch.open(directory).ok()?.as_fd(), renew.name()?);
+            let directory = renew.directory().and_then(|it| paths.binary_search(&it).ok());
+            let (directory, name) = directory.zip(renew.name()).ok_or(Errno::INVAL)?;
+            let seen = Seen::look(watch.open(directory)?.as_fd(), name);
             let first = seen.map(Seen::id);
-            Some(Name { renew: renew.clone(), directory, seen, first, is_told: false })
+            Ok(Name { renew: renew.clone(), directory, seen, first, is_told: false })
         };
-        let names = names.iter().filter_map(look).collect();
+        let names = names.iter().map(look).collect::<Result<_, Errno>>()?;
         Ok(Some(Self { watch, names, covers, relieved: false }))
     }
 
@@ -159,7 +160,12 @@ impl Renewal {
 impl Name {
     fn renew(&mut self, watch: &Watch, covers: &[PathBuf; 2], sandbox: &Sandbox) -> Outcome {
         for _ in 0..ATTEMPTS {
-            let Ok(directory) = watch.open(self.directory) else { return Outcome::Settled };
+            let directory = match watch.open(self.directory) {
+                // It is not where it was, and what is there is not that.
+                Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Outcome::Settled,
+                Err(errno) => return Outcome::Failed(errno),
+                Ok(directory) => directory,
+            };
             match self.cover(&directory, covers, sandbox) {
                 Outcome::Moving => {}
                 outcome => return outcome,
@@ -205,6 +211,38 @@ impl Name {
             Ok(Covered::Already) => Outcome::Already,
             Err(Errno::INVAL) => Outcome::Settled,
             Err(errno) => Outcome::Failed(errno),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::create_dir_all;
+
+    use endow_policy::GuestPath;
+
+    use super::*;
+
+    /// One that was left out was never covered again, and those after it were told by wrong numbers.
+    #[test]
+    fn no_name_is_left_out_whose_directory_can_not_be_opened() {
+        for count in [2, 300] {
+            let root = tempfile::tempdir().expect("a directory");
+            let path = root.path().canonicalize().expect("a path");
+            let source = HostPath::new(&path).expect("a path");
+            let at = GuestPath::new("/at").expect("a path");
+            let cover = Cover::Hidden;
+            let name = |number: i32| {
+                let path = format!("{number}/.env").into();
+                Renew { source: source.clone(), at: at.clone(), path, cover }
+            };
+            let names: Vec<Renew> = (0..count).map(name).collect();
+            let all = || Renewal::new(&names, [PathBuf::new(), PathBuf::new()]);
+            (1..count).for_each(|it| create_dir_all(path.join(it.to_string())).expect("made"));
+            assert_eq!(all().err(), Some(Errno::NOENT), "of {count}");
+            create_dir_all(path.join("0")).expect("made");
+            let watched = all().expect("opened").map(|it| it.names.len());
+            assert_eq!(watched, Some(names.len()));
         }
     }
 }
