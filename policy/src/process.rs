@@ -32,7 +32,7 @@ macro_rules! allow_words {
 }
 
 allow_words! {
-    Userns "userns" "nested user namespaces and mounts; drops Landlock's file rules and the masks of /proc",
+    Userns "userns" "nested user namespaces and mounts; drops Landlock's file rules and the masks of /proc; not as root",
     IoUring "io-uring" "io_uring, whose requests no seccomp filter sees",
     Keyring "keyring" "kernel keyrings (keyctl, add_key, request_key)",
     Perf "perf" "perf_event_open",

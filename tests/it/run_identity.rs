@@ -47,3 +47,29 @@ fn account_that_can_not_be_read_is_none_without_a_home() {
     assert_eq!((told.code != 0, told.stdout.as_str()), (true, ""), "{told:?}");
     assert_eq!(sandbox(&mut world.command("env")).ok(), "hi\n", "control: it is read");
 }
+
+/// What nothing covers below `/proc` then, permissions keep from everybody else.
+#[test]
+fn root_gets_no_nested_namespaces() {
+    let world = World::new();
+    let write = "exec 3<>/proc/sys/kernel/core_pattern && echo opened";
+    for command in ["run", "plan"] {
+        let words = [command, "--allow", "userns", "--", "bash", "-c", write];
+        let as_root = |starts: &str| {
+            let told = said(world.command("unshare").arg(starts).arg(endow()).args(words));
+            let error = told.fails(122);
+            assert!(error.contains("as root, `--allow userns` would"), "{error}");
+            assert!(error.contains("hint: run endow as an ordinary user"), "{error}");
+            assert_eq!(told.stdout, "");
+        };
+        as_root("-Ur");
+        if rustix::process::geteuid().is_root() {
+            as_root("--");
+        } else if command == "run" {
+            let told = said(&mut world.endow(words));
+            assert!(told.fails(1).contains("Permission denied"), "{told:?}");
+        }
+    }
+    let control = said(&mut world.endow(["run", "--", "bash", "-c", write]));
+    assert!(control.fails(1).contains("core_pattern"), "{control:?}");
+}

@@ -5,6 +5,8 @@ use std::time::{Duration, Instant};
 use crate::harness::{Running, World, endow, mark, marked, said, send, soon, within};
 
 const KILL: i32 = 9;
+const STOP: i32 = 19;
+const CONTINUE: i32 = 18;
 
 /// Runs a script that leaves something behind, and returns how long the run took.
 fn timed(world: &World, script: &str) -> Duration {
@@ -150,6 +152,32 @@ fn die_with_parent_ends_the_run_with_its_starter() {
         }
         within(Duration::from_secs(2), "the run ends", || marked(&mark).is_empty());
     }
+}
+
+/// A parent that has ended sends no signal any more.
+#[test]
+fn die_with_parent_ends_what_has_no_parent_any_more() {
+    let (world, mark) = (World::new(), mark());
+    let mut shell = world.command("sh");
+    let script = "\"$0\" run --die-with-parent -- sleep \"$1\" & echo $!; read line";
+    shell.args(["-c", script]).arg(crate::harness::endow()).arg(&mark);
+    shell.stdin(std::process::Stdio::piped()).stderr(std::process::Stdio::null());
+    let mut running = Running::start(&mut shell);
+    let endow: i32 = running.line().parse().expect("a number");
+    while !has_begun(endow) {}
+    send(STOP, endow);
+    running.hush();
+    running.end();
+    send(CONTINUE, endow);
+    within(Duration::from_secs(2), "endow ends", || marked(&mark).is_empty());
+}
+
+/// Rust's runtime, which begins after a program's own first words, ignores SIGPIPE.
+fn has_begun(pid: i32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:\t"));
+    let ignored = ignored.and_then(|it| u64::from_str_radix(it, 16).ok()).unwrap_or_default();
+    ignored & (1 << 12) != 0
 }
 
 fn kill_supervisor(marked: &[i32]) {

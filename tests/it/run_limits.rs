@@ -152,6 +152,17 @@ fn no_core_is_written() {
     let world = World::new();
     let inside = run(&world, &[], "ulimit -c; ulimit -Hc; kill -SEGV $$");
     assert_eq!((inside.code, inside.stdout.as_str()), (128 + 11, "0\n0\n"));
+    // By any other limit a program that core_pattern names gets the dump, outside (fs/coredump.c).
+    let kept = "import resource as r
+r.setrlimit(r.RLIMIT_CORE, (0, 0)); print(r.getrlimit(r.RLIMIT_CORE))
+print(r.prlimit(0, r.RLIMIT_CORE), r.getrlimit(r.RLIMIT_CORE))";
+    let script = format!("ulimit -c 0 && ulimit -c unlimited && exec python3 -c '{kept}'");
+    assert_eq!(run(&world, &[], &script).ok(), "(1, 1)\n(1, 1) (1, 1)\n");
+    assert_eq!(
+        world.bare(&script.replace("&& ulimit -c unlimited", "")).ok(),
+        "(0, 0)\n(0, 0) (0, 0)\n",
+        "control"
+    );
 }
 
 /// Forks until it can't, and says how often it could.
@@ -229,7 +240,11 @@ fn memory_limit_is_held_or_refused() {
 fn losses_are_accepted_by_known_names_only() {
     let world = World::new();
     let stderr = world.run(&["--best-effort", "everything"], "true");
-    assert!(stderr.fails(125).contains("known are: memory, pids, protect"), "{}", stderr.stderr);
+    assert!(
+        stderr.fails(125).contains("known are: deny, memory, pids, protect"),
+        "{}",
+        stderr.stderr
+    );
 }
 
 #[test]

@@ -38,6 +38,9 @@ pub(crate) enum SpawnError {
     /// A call of the launcher itself failed.
     #[error("can't start the sandbox")]
     System { errno: Errno },
+    /// The supervisor had no room for a descriptor without which it can't hold what was promised.
+    #[error("the run was ended: endow has too few descriptors")]
+    Descriptors,
     /// Pid 1 ended without a word.
     #[error("pid 1 of the sandbox was killed")]
     Killed,
@@ -83,6 +86,7 @@ impl SpawnError {
             | Self::NotExecutable { errno }
             | Self::Step { errno, .. }
             | Self::System { errno } => Some(*errno),
+            Self::Descriptors => Some(Errno::MFILE),
             _ => None,
         }
     }

@@ -94,6 +94,15 @@ pub(crate) enum Message {
 pub(crate) const SIZE: usize = 48;
 
 impl Message {
+    /// Returns how many descriptors travel with it at least.
+    pub(super) fn descriptors_min(self) -> usize {
+        match self {
+            Self::Namespaces => 3,
+            Self::Started | Self::Listener | Self::Sockets | Self::Layer | Self::Handed => 1,
+            _ => 0,
+        }
+    }
+
     /// Returns the bytes of the message.
     pub(crate) fn encode(self) -> [u8; SIZE] {
         let words: [u64; 6] = match self {

@@ -81,8 +81,11 @@ impl Sandbox {
         };
     }
 
-    /// Keeps the descriptors that travelled with a message.
-    pub(crate) fn keep(&mut self, message: Message, descriptors: Vec<OwnedFd>) {
+    /// Keeps the descriptors that travelled with a message; returns whether it came with those that it has.
+    pub(crate) fn keep(&mut self, message: Message, descriptors: Vec<OwnedFd>) -> bool {
+        if descriptors.len() < message.descriptors_min() {
+            return false;
+        }
         let mut descriptors = descriptors.into_iter();
         let own = &mut self.descriptors;
         match message {
@@ -98,6 +101,7 @@ impl Sandbox {
             Message::Sockets => own.sockets.extend(descriptors),
             _ => {}
         }
+        true
     }
 }
 

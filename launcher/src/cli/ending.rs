@@ -39,6 +39,7 @@ pub(crate) fn failure(planned: &Planned, ended: &Ended) -> Option<CommandError> 
             Some(with_grant(SpawnError::of_step(&failure, &planned.plan), planned))
         }
         Outcome::Lost => Some(SpawnError::Killed.into()),
+        Outcome::Short => Some(SpawnError::Descriptors.into()),
         _ => None,
     }
 }
@@ -59,7 +60,9 @@ fn code(ended: &Ended, output: &Output) -> ExitCode {
         Outcome::TimedOut => "the time limit has passed; the run was ended",
         Outcome::LayerFull => full(ended.counted),
         Outcome::OutOfMemory => "the memory limit was reached; the run was ended",
-        Outcome::SetupFailed(_) | Outcome::Lost => return ExitCode::from(exit::SETUP_FAILED),
+        Outcome::SetupFailed(_) | Outcome::Lost | Outcome::Short => {
+            return ExitCode::from(exit::SETUP_FAILED);
+        }
     };
     output.warning(limit);
     ExitCode::from(exit::TIMED_OUT)

@@ -310,6 +310,12 @@ impl CommandError {
         self.asked_by(origin).hint("leave it out, or mount at another place: `--ro GUEST=PATH`")
     }
 
+    fn nested_live(self, word: &str, reason: &str) -> Self {
+        self.cause(reason)
+            .hint("take it copy-on-write: `--workspace cow`, `--cow PATH`")
+            .hint(format!("or accept the loss: `--best-effort {word}`"))
+    }
+
     fn hidden_point(self, hidden: &GuestPath) -> Self {
         self.cause(format!("it lies in {hidden}, which is hidden: nothing stands there"))
             .hint("re-admit that name with a pattern `!NAME`, or mount somewhere else")
@@ -331,6 +337,11 @@ impl CommandError {
         } else {
             this.hint("or run without `--require landlock`")
         }
+    }
+
+    fn nested_as_root(self) -> Self {
+        self.cause("nested namespaces can have no covers over /proc, and root may write kernel settings there: /proc/sys/kernel/core_pattern starts programs outside")
+            .hint("run endow as an ordinary user, or leave the word `userns` out")
     }
 
     fn registry(self, fault: &RegistryFault, origin: &Origin) -> Self {
@@ -419,9 +430,11 @@ impl From<PlanError> for CommandError {
                 .hint(remedy)
                 .hint("`endow doctor` tells more"),
             PlanError::Beyond { keys, inside, .. } => this.beyond(&keys, inside),
+            PlanError::NestedAsRoot => this.nested_as_root(),
             PlanError::Unenforceable { word, reason } => {
                 this.cause(reason).hint(format!("`--best-effort {word}` accepts the loss"))
             }
+            PlanError::NestedLive { word, reason } => this.nested_live(word, &reason),
             PlanError::UnknownLoss { known, .. } => this.hint(format!("known are: {known}")),
             PlanError::NoStart(_) => this.hint("name a directory of the view with `--chdir`"),
             PlanError::SeedElsewhere { origin, at, .. } => {
@@ -454,6 +467,8 @@ fn kind_of(error: &PlanError) -> Kind {
     match error {
         PlanError::Level { .. }
         | PlanError::Beyond { .. }
+        | PlanError::NestedAsRoot
+        | PlanError::NestedLive { .. }
         | PlanError::MountBelow { .. }
         | PlanError::Unenforceable { .. } => Kind::Unenforceable,
         PlanError::Unprobed(_) | PlanError::UnaskedRegistry(_) => Kind::Bug,

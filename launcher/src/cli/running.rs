@@ -30,6 +30,7 @@ use crate::supervise::{
     Observed, Observer, Over, PublishedFile, Publisher, PutBack, Recorder, Renewal, Supervised,
     Terminal,
 };
+use crate::sys;
 
 /// A run that is over.
 #[derive(Debug)]
@@ -110,7 +111,8 @@ fn run_watched(
 ) -> Result<Ran, CommandError> {
     let plan = &planned.plan;
     if plan.supervise.die_with_parent {
-        supervise::die_with_parent();
+        supervise::die_with_parent()
+            .map_err(failed("can't end with the process that started endow"))?;
     }
     let start = Instant::now();
     let renewal = Renewal::new(&plan.supervise.renew, prepared.covers())
@@ -135,7 +137,12 @@ fn run_watched(
     let ends = broker.into_iter().chain(filter.as_ref().and_then(SshAgentFilter::end)).collect();
     let sandbox = spawn(given.begun, plan, prepared)?;
     prepared.hand_over();
-    served.iter_mut().for_each(Served::take_descriptors);
+    match &mut served {
+        Some(served) => served.take_descriptors(),
+        // Pid 1 keeps the limit of the caller, and so does the command.
+        None if given.rests => drop(sys::fd::take_all()),
+        None => {}
+    }
     let supervised = Supervised::new(sandbox, &plan.supervise, renewal, plan.starts_own_session());
     let supervised = supervised.capturing(given.capture).answering(calls).measuring(measured);
     let guarding = guarding::start(planned, watching).map_err(failed("can't watch live mounts"))?;
@@ -247,10 +254,11 @@ fn ran(
     }
 }
 
-/// Returns what became of copies of settings, where there were any.
+/// Returns what became of copies of settings, where there were any; nothing where one was lost on its way.
 fn left_settings(plan: &Plan, handed: &[OwnedFd]) -> Option<Vec<LeftSettings>> {
-    let copies = Some(&plan.settings).filter(|copies| !copies.is_empty());
-    copies.map(|copies| finish::left_settings(copies, handed))
+    let copies = Some(&plan.settings).filter(|copies| !copies.is_empty())?;
+    let all = Some(handed).filter(|handed| handed.len() == copies.len());
+    Some(finish::left_settings(copies, all.unwrap_or_default()))
 }
 
 /// Tells of what was refused, and of connections that ended, with the command.
@@ -281,12 +289,17 @@ fn calls<'a>(
         .map_err(failed("can't open a copy-on-write mount's source"))
 }
 
-/// Returns the layers in memory of mounts whose changes are not dropped.
+/// Returns the layers in memory of mounts whose changes are not dropped; none where one was lost on its way, for
+/// they are told apart by their order.
 fn kept(plan: &Plan, layers: Vec<OwnedFd>) -> Vec<OwnedFd> {
     let in_memory = plan.init.iter().filter_map(|step| match step {
         InitStep::Overlay { upper: Some(Upper::Memory { .. }), at, .. } => Some(at),
         _ => None,
     });
+    let in_memory: Vec<&GuestPath> = in_memory.collect();
+    if in_memory.len() != layers.len() {
+        return Vec::new();
+    }
     let is_kept = |at: &GuestPath| plan.buffered.iter().any(|it| it.at == *at);
     layers
         .into_iter()

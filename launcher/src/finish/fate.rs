@@ -16,12 +16,12 @@ pub(crate) enum Fate {
 }
 
 /// Decides. Whatever ended the command, `apply` leaves what the bare command would have left;
-/// a user who gave the run up, and a layer that is full, leave the decision open.
+/// a user who gave the run up, a layer that is full, and descriptors that were lost leave the decision open.
 pub(crate) fn fate(mode: SyncMode, ended: &Ended) -> Fate {
     match (mode, ended.outcome) {
         (SyncMode::Discard, _) | (_, Outcome::SetupFailed(_)) => Fate::Drop,
         _ if ended.given_up => Fate::Keep,
-        (SyncMode::Review, _) | (_, Outcome::LayerFull) => Fate::Keep,
+        (SyncMode::Review, _) | (_, Outcome::LayerFull | Outcome::Short) => Fate::Keep,
         (SyncMode::Apply, _) | (SyncMode::ApplyOk, Outcome::Exited(0)) => Fate::WriteBack,
         (SyncMode::ApplyOk, _) => Fate::Keep,
     }
@@ -50,6 +50,7 @@ mod tests {
             (Outcome::Lost, [WriteBack, Keep, Keep, Drop]),
             (Outcome::OutOfMemory, [WriteBack, Keep, Keep, Drop]),
             (Outcome::LayerFull, [Keep, Keep, Keep, Drop]),
+            (Outcome::Short, [Keep, Keep, Keep, Drop]),
             (Outcome::SetupFailed(failure), [Drop, Drop, Drop, Drop]),
         ];
         for (outcome, expected) in rows {

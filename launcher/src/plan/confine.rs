@@ -112,7 +112,8 @@ fn rlimits(policy: &Policy, host: &HostFacts, level: Level) -> Vec<PayloadStep> 
     let processes = limits.pids.filter(|_| no_group && level::counts_by_rlimit(host, level));
     let most = host.user.most;
     let wanted = [
-        (Rlimit::Core, Some(0), u64::MAX),
+        // Less than a file of one takes, and what keeps dumps from a program of core_pattern's.
+        (Rlimit::Core, Some(1), most.core),
         (Rlimit::Cpu, limits.cpu_time.map(|time| time.as_secs().max(1)), most.cpu_time),
         (Rlimit::Fsize, limits.file_size_bytes, most.file_size),
         (Rlimit::Nofile, limits.open_files, most.open_files),

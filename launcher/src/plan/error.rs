@@ -100,9 +100,15 @@ pub enum PlanError {
     /// The policy asks for what a level does not have.
     #[error("the policy needs more than level `{}`", level.word())]
     Beyond { level: Level, keys: Vec<Beyond>, inside: bool },
+    /// Nested namespaces lift what keeps root's command from the host's kernel.
+    #[error("as root, `--allow userns` would give the command the host")]
+    NestedAsRoot,
     /// A limit or rule can't be enforced here.
     #[error("this host can't enforce: {word}")]
     Unenforceable { word: &'static str, reason: String },
+    /// Nested namespaces keep what is covered later from a live mount.
+    #[error("names of live mounts can't be kept covered with `--allow userns`")]
+    NestedLive { word: &'static str, reason: String },
     /// No loss has this name.
     #[error("unknown word of best-effort: {word}")]
     UnknownLoss { word: String, known: String },

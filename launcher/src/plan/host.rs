@@ -157,6 +157,8 @@ pub struct HardLimits {
     pub file_size: u64,
     /// Seconds of processor time of a process.
     pub cpu_time: u64,
+    /// Bytes of a core dump.
+    pub core: u64,
 }
 
 /// A host path as found.

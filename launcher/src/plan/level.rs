@@ -6,6 +6,7 @@ use serde::Serialize;
 use super::PlanError;
 use super::host::{HostFacts, UsernsRefusal};
 use super::landlock::ABI_WITH_SCOPES;
+use super::step::{Cover, Renew};
 
 /// How much holds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -28,7 +29,7 @@ pub struct Degradation {
 }
 
 /// The losses that can be accepted by name.
-const LOSSES: [&str; 3] = ["memory", "pids", "protect"];
+const LOSSES: [&str; 4] = ["deny", "memory", "pids", "protect"];
 
 /// Decides the level and refuses what can't be enforced and was not given up by name.
 pub(super) fn decide(policy: &Policy, host: &HostFacts) -> Result<Enforcement, PlanError> {
@@ -62,6 +63,10 @@ fn reached(policy: &Policy, host: &HostFacts) -> Result<Level, PlanError> {
                 "ask for no level, or for `landlock`: it narrows the outer view; or start the outer endow with `--allow userns`",
             ),
         };
+    }
+    // What is left open then, permissions keep closed, but not to the user that owns the kernel's settings.
+    if nested(policy) && host.user.uid == 0 {
+        return Err(PlanError::NestedAsRoot);
     }
     if let Some(refusal) = host.kernel.userns_refused {
         return refuse(refusal.words(), refusal.remedy());
@@ -169,6 +174,28 @@ fn protect_loss(policy: &Policy) -> Option<Degradation> {
         "without namespaces no name of a live mount can be protected: {pattern} of {origin}"
     );
     Some(Degradation { word: "protect", reason })
+}
+
+/// What the host puts in the place of a covered name is covered in the run's own namespace, and in none that the
+/// command makes: those have mounts of their own.
+pub(super) fn accept_nested(
+    policy: &Policy,
+    renewed: &[Renew],
+) -> Result<Vec<Degradation>, PlanError> {
+    let words = [("deny", Cover::Hidden), ("protect", Cover::Itself)];
+    let lost = words.into_iter().filter(|_| nested(policy)).filter_map(|(word, cover)| {
+        let name = renewed.iter().find(|it| it.cover == cover)?;
+        let at = name.at.join(&name.path).unwrap_or_else(|_| name.at.clone());
+        let reason = format!(
+            "once the host replaces it, nothing covers it in namespaces of the command's: {at}"
+        );
+        Some(Degradation { word, reason })
+    });
+    let refused = |error| match error {
+        PlanError::Unenforceable { word, reason } => PlanError::NestedLive { word, reason },
+        other => other,
+    };
+    lost.map(|loss| accept(policy, loss).map_err(refused)).collect()
 }
 
 /// Since Linux 5.14 RLIMIT_NPROC counts within the user namespace, which is the run; the host's

@@ -300,6 +300,7 @@ pub fn sketch(
     } else {
         let observe = confine::observed(host, enforcement.level, request.observe);
         let view = view::plan(policy, &placement, host, (enforcement.level, observe))?;
+        enforcement.degradations.extend(level::accept_nested(policy, &view.renew)?);
         let opening;
         (network, opening) = opened(policy, host)?;
         (placement, opening, view)

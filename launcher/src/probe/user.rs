@@ -17,6 +17,7 @@ pub(super) fn facts(vars: &Vars) -> UserFacts {
             processes: most(Resource::Nproc),
             file_size: most(Resource::Fsize),
             cpu_time: most(Resource::Cpu),
+            core: most(Resource::Core),
         },
     }
 }

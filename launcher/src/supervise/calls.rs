@@ -187,7 +187,7 @@ fn is_begun_with(listener: BorrowedFd<'_>, call: &Announced) -> bool {
 /// Returns the error of a call that does not go on.
 fn refusal(decided: Action) -> Option<Errno> {
     match decided {
-        Action::Allow | Action::Notify => None,
+        Action::Allow | Action::Notify | Action::Done => None,
         Action::Errno(errno) => Some(Errno::from_raw_os_error(errno.number().into())),
         // The filter kills without asking.
         Action::Kill => Some(Errno::NOSYS),

@@ -32,6 +32,7 @@ pub(crate) struct State {
     timed_out: bool,
     layer_full: Option<Counted>,
     given_up: bool,
+    short: bool,
     signals: u32,
     /// The command was asked to end, and has no longer than the grace to do so.
     asked_to_end: bool,
@@ -89,6 +90,7 @@ impl State {
             timed_out: false,
             layer_full: None,
             given_up: false,
+            short: false,
             signals: 0,
             asked_to_end: false,
             interrupt_ends: false,
@@ -156,6 +158,10 @@ pub(crate) fn decide(state: &mut State, event: Event) -> Decision {
             terminate(state, Notice::LayerLimit(counted))
         }
         Event::LayerLimit(_) => Decision::default(),
+        Event::Short => {
+            state.short = true;
+            Decision { action: Some(Action::End), ..kill(state) }
+        }
     }
 }
 
@@ -291,6 +297,7 @@ fn terminate(state: &mut State, notice: Notice) -> Decision {
 fn ended(state: &State) -> Ended {
     let outcome = match (state.failure, state.exited) {
         (Some(failure), _) => Outcome::SetupFailed(failure),
+        _ if state.short => Outcome::Short,
         _ if state.timed_out => Outcome::TimedOut,
         _ if state.layer_full.is_some() => Outcome::LayerFull,
         (None, Some((status, ..))) => Outcome::of_status(status),

@@ -53,6 +53,9 @@ impl Covered {
 /// The exit code of a helper that failed; the others are numbers of [`Covered::ALL`].
 const FAILED: i32 = 255;
 
+/// That of one that had no room for a descriptor.
+const SHORT: i32 = 254;
+
 /// Mounts `cover` over `target` in a running sandbox.
 pub(super) fn cover(
     sandbox: &Sandbox,
@@ -66,16 +69,24 @@ pub(super) fn cover(
     match sys::clone::clone(0, None)? {
         Cloned::Child => {
             let covered = place(user, mount, cover, target);
-            sys::clone::exit_now(covered.map_or(FAILED, |covered| covered as i32))
+            sys::clone::exit_now(covered.map_or_else(code_of, |covered| covered as i32))
         }
         Cloned::Parent { pid, pidfd } => {
             let status =
                 sys::wait::within(pid, &pidfd, sys::wait::PATIENCE)?.map(|waited| waited.status);
             let exited = status.filter(|status| libc::WIFEXITED(*status));
-            let number = exited.and_then(|it| usize::try_from(libc::WEXITSTATUS(it)).ok());
+            let code = exited.map(|it| libc::WEXITSTATUS(it));
+            if code == Some(SHORT) {
+                return Err(Errno::MFILE);
+            }
+            let number = code.and_then(|code| usize::try_from(code).ok());
             number.and_then(|number| Covered::ALL.get(number)).copied().ok_or(Errno::IO)
         }
     }
+}
+
+fn code_of(errno: Errno) -> i32 {
+    if errno == Errno::MFILE { SHORT } else { FAILED }
 }
 
 fn place(
@@ -92,7 +103,11 @@ fn place(
     move_into_link_name_space(mount.as_fd(), Some(LinkNameSpaceType::Mount))?;
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let opened = openat2(CWD, target.at, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS);
-    let Ok(opened) = opened else { return Ok(Covered::Other) };
+    let opened = match opened {
+        Err(Errno::MFILE) => return Err(Errno::MFILE),
+        Err(_) => return Ok(Covered::Other),
+        Ok(opened) => opened,
+    };
     if is_mounted(&opened)? {
         return Ok(Covered::Already);
     }

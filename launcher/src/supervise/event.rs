@@ -35,6 +35,8 @@ pub(crate) enum Event {
     Time,
     /// A layer holds more than it may.
     LayerLimit(Counted),
+    /// There was no room for a descriptor.
+    Short,
 }
 
 /// What a limit of layers was compared with.
@@ -57,6 +59,8 @@ pub(crate) enum Action {
     Terminate,
     /// Kill pid 1, and with it everything inside.
     Kill,
+    /// End everything inside, whatever is known of it.
+    End,
     /// Stop as the command stopped, so that the caller sees it.
     StopSelf(i32),
     /// Let the command go on, unless it does by itself.

@@ -41,7 +41,7 @@ pub(crate) use left::Left;
 pub(crate) use measured::Measured;
 pub(crate) use observe::{Asked, Denied, Judge, Observed, Observer};
 pub(crate) use outcome::{Ended, Outcome};
-pub(crate) use parent::die_with_parent;
+pub(crate) use parent::{die_with, die_with_parent};
 pub(crate) use publisher::{Attempt, PublishedFile, Publisher};
 pub(crate) use recorder::Recorder;
 pub(crate) use renames::Layers;

@@ -20,6 +20,8 @@ pub(crate) enum Outcome {
     SetupFailed(StepFailure),
     /// Pid 1 was killed from outside before the command ended.
     Lost,
+    /// The supervisor ended it: it had no room for a descriptor that it needs.
+    Short,
 }
 
 /// Outcome and what came with it.
@@ -60,7 +62,7 @@ impl Outcome {
             Self::TimedOut => ("timed_out", None, None),
             Self::LayerFull | Self::OutOfMemory => ("limit", None, None),
             Self::SetupFailed(_) => ("setup_failed", None, None),
-            Self::Lost => ("signaled", None, Some(libc::SIGKILL)),
+            Self::Lost | Self::Short => ("signaled", None, Some(libc::SIGKILL)),
         }
     }
 

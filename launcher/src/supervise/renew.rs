@@ -76,12 +76,13 @@ impl Renewal {
         paths.dedup();
         let watch = Watch::new(&paths)?;
         let look = |renew: &Renew| {
-            let directory = paths.binary_search(&renew.directory()?).ok()?;
-            let seen = Seen::look(watch.open(directory).ok()?.as_fd(), renew.name()?);
+            let directory = renew.directory().and_then(|it| paths.binary_search(&it).ok());
+            let (directory, name) = directory.zip(renew.name()).ok_or(Errno::INVAL)?;
+            let seen = Seen::look(watch.open(directory)?.as_fd(), name);
             let first = seen.map(Seen::id);
-            Some(Name { renew: renew.clone(), directory, seen, first, is_told: false })
+            Ok(Name { renew: renew.clone(), directory, seen, first, is_told: false })
         };
-        let names = names.iter().filter_map(look).collect();
+        let names = names.iter().map(look).collect::<Result<_, Errno>>()?;
         Ok(Some(Self { watch, names, covers, relieved: false }))
     }
 
@@ -115,18 +116,25 @@ impl Renewal {
 
     fn renew_until(&mut self, over: &Over, news: &OwnedFd, sandbox: &Sandbox) -> bool {
         loop {
-            self.renew(sandbox, &mut |_| {});
+            // What can't be covered for want of descriptors, the supervisor finds when it goes on.
+            self.renew(sandbox, &mut |_| {}).unwrap_or_default();
             if over.wait(Some(news), None) {
                 return true;
             }
         }
     }
 
-    /// Covers every name that has come into being since the last call, once the view stands.
-    pub(super) fn renew(&mut self, sandbox: &Sandbox, tell: &mut dyn FnMut(Notice)) {
+    /// Covers every name that has come into being since the last call, once the view stands; fails where there
+    /// are no descriptors for that.
+    pub(super) fn renew(
+        &mut self,
+        sandbox: &Sandbox,
+        tell: &mut dyn FnMut(Notice),
+    ) -> Result<(), Errno> {
         if sandbox.descriptors.mount.is_none() {
-            return;
+            return Ok(());
         }
+        let mut is_short = false;
         let changed = self.watch.changed();
         for (number, name) in self.names.iter_mut().enumerate() {
             if !changed.contains(&name.directory) {
@@ -140,17 +148,24 @@ impl Renewal {
                 Outcome::Failed(errno) => {
                     self.watch.again(name.directory);
                     name.fails(errno).then(|| tell(Notice::Uncovered(number)));
+                    is_short |= errno == Errno::MFILE;
                 }
             }
         }
         self.relieved = false;
+        if is_short { Err(Errno::MFILE) } else { Ok(()) }
     }
 }
 
 impl Name {
     fn renew(&mut self, watch: &Watch, covers: &[PathBuf; 2], sandbox: &Sandbox) -> Outcome {
         for _ in 0..ATTEMPTS {
-            let Ok(directory) = watch.open(self.directory) else { return Outcome::Settled };
+            let directory = match watch.open(self.directory) {
+                // It is not where it was, and what is there is not that.
+                Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Outcome::Settled,
+                Err(errno) => return Outcome::Failed(errno),
+                Ok(directory) => directory,
+            };
             match self.cover(&directory, covers, sandbox) {
                 Outcome::Moving => {}
                 outcome => return outcome,
@@ -196,6 +211,38 @@ impl Name {
             Ok(Covered::Already) => Outcome::Already,
             Err(Errno::INVAL) => Outcome::Settled,
             Err(errno) => Outcome::Failed(errno),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::create_dir_all;
+
+    use endow_policy::GuestPath;
+
+    use super::*;
+
+    /// One that was left out was never covered again, and those after it were told by wrong numbers.
+    #[test]
+    fn no_name_is_left_out_whose_directory_can_not_be_opened() {
+        for count in [2, 300] {
+            let root = tempfile::tempdir().expect("a directory");
+            let path = root.path().canonicalize().expect("a path");
+            let source = HostPath::new(&path).expect("a path");
+            let at = GuestPath::new("/at").expect("a path");
+            let cover = Cover::Hidden;
+            let name = |number: i32| {
+                let path = format!("{number}/.env").into();
+                Renew { source: source.clone(), at: at.clone(), path, cover }
+            };
+            let names: Vec<Renew> = (0..count).map(name).collect();
+            let all = || Renewal::new(&names, [PathBuf::new(), PathBuf::new()]);
+            (1..count).for_each(|it| create_dir_all(path.join(it.to_string())).expect("made"));
+            assert_eq!(all().err(), Some(Errno::NOENT), "of {count}");
+            create_dir_all(path.join("0")).expect("made");
+            let watched = all().expect("opened").map(|it| it.names.len());
+            assert_eq!(watched, Some(names.len()));
         }
     }
 }

@@ -291,8 +291,9 @@ impl Supervised<'_> {
         if let Some(counted) = self.measured.as_mut().and_then(|it| it.passed(pid_1)) {
             self.on(Event::LayerLimit(counted), notify);
         }
-        if let Some(renewal) = &mut self.renewal {
-            renewal.renew(&self.sandbox, notify);
+        let renewed = self.renewal.as_mut().map(|renewal| renewal.renew(&self.sandbox, notify));
+        if renewed == Some(Err(Errno::MFILE)) {
+            self.on(Event::Short, notify);
         }
         self.guarding.iter_mut().flat_map(Guarding::read).for_each(|news| notify(news.into()));
         self.answer_calls();
@@ -312,8 +313,8 @@ impl Supervised<'_> {
     /// Takes what pid 1 has said; returns whether that was all of it. After a sleep the continue that
     /// ended it comes first: what was said since is newer.
     fn hear(&mut self, notify: &mut dyn FnMut(Notice)) -> bool {
-        while let Some(message) = self.receive() {
-            self.on(Event::Said(message), notify);
+        while let Some(event) = self.receive() {
+            self.on(event, notify);
             if std::mem::take(&mut self.slept) {
                 return false;
             }
@@ -367,18 +368,23 @@ impl Supervised<'_> {
         matches!(ready, Ok(1)) && sys::wait::until_ended(self.sandbox.pid).is_ok()
     }
 
-    fn receive(&mut self) -> Option<Message> {
+    fn receive(&mut self) -> Option<Event> {
         let mut bytes = [0; MESSAGE_SIZE];
         let received = sys::socket::receive(&self.sandbox.socket, &mut bytes, RecvFlags::DONTWAIT);
+        if received.as_ref().is_err_and(|errno| *errno == Errno::MFILE) {
+            return Some(Event::Short);
+        }
         let (length, descriptors) = received.ok()?;
         self.silent = length == 0;
         let message = Message::decode(bytes.get(..length)?)?;
-        self.sandbox.keep(message, descriptors);
+        if !self.sandbox.keep(message, descriptors) {
+            return Some(Event::Short);
+        }
         self.know(message);
         if matches!(message, Message::Exited { .. }) {
             self.wind_up();
         }
-        Some(message)
+        Some(Event::Said(message))
     }
 
     /// Nothing is left inside but pid 1. The kernel takes with it what nobody keeps, so what nothing here needs any more is
@@ -460,6 +466,7 @@ impl Supervised<'_> {
             Action::ForwardHeld(held) => held.each().for_each(|signal| self.forward(signal)),
             Action::Terminate => self.ask(Message::Terminate),
             Action::Kill => self.sandbox.kill(),
+            Action::End => self.sandbox.let_end(),
             Action::Resume => self.resume(),
             Action::StopSelf(signal) => self.stop(signal),
         }

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use rustix::fs::{MemfdFlags, Mode, OFlags, memfd_create, open};
 use rustix::io::Errno;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::check;
 
@@ -20,6 +21,17 @@ pub(crate) fn unnamed(directory: &Path) -> Result<OwnedFd, Errno> {
         }
         opened => opened,
     }
+}
+
+/// Lets this process, and those that it starts from now on, have as many descriptors as its user may; returns
+/// how many, `None` where there is no limit.
+pub(crate) fn take_all() -> Option<u64> {
+    let limit = getrlimit(Resource::Nofile);
+    if limit.current == limit.maximum {
+        return limit.maximum;
+    }
+    let wanted = Rlimit { current: limit.maximum, ..limit };
+    setrlimit(Resource::Nofile, wanted).map_or(limit.current, |()| limit.maximum)
 }
 
 /// Marks every descriptor from `first` on close-on-exec.

@@ -9,9 +9,9 @@ use std::path::Path;
 use rustix::fs::{AtFlags, Mode, chmodat};
 use rustix::io::Errno;
 use rustix::net::{
-    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType, bind, listen,
-    recvmsg, sendmsg, socket_with, socketpair,
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags,
+    SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType,
+    bind, listen, recvmsg, sendmsg, socket_with, socketpair,
 };
 use rustix::thread::{Timespec, nanosleep};
 
@@ -83,7 +83,8 @@ fn send_with(
     sendmsg(socket, &[IoSlice::new(message)], &mut ancillary, flags).map(drop)
 }
 
-/// Receives one message; length 0 means that the other side is gone.
+/// Receives one message; length 0 means that the other side is gone. One that came without all of its
+/// descriptors, for there was no room for them, is lost with [`Errno::MFILE`] (recvmsg(2), MSG_CTRUNC).
 ///
 /// A side that went without having read all that it was sent leaves an error, which is told once
 /// and before what it had said itself (unix(7)).
@@ -105,6 +106,9 @@ pub(crate) fn receive(
         if let RecvAncillaryMessage::ScmRights(passed) = part {
             descriptors.extend(passed);
         }
+    }
+    if received.flags.contains(ReturnFlags::CTRUNC) {
+        return Err(Errno::MFILE);
     }
     Ok((received.bytes, descriptors))
 }

@@ -4,9 +4,10 @@
 //! supervisor blocks signals and outlives limits of file sizes (SIGXFSZ); the command must find all of it
 //! as the caller left it.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
 
 use rustix::io::Errno;
+use rustix::process::Pid;
 
 use super::heap;
 use super::signal::{self, Disposition, SignalSet};
@@ -18,9 +19,12 @@ const SIGXFSZ_IGNORED: u32 = 1 << 6;
 
 static STATE: AtomicU32 = AtomicU32::new(0);
 static BLOCKED: AtomicU64 = AtomicU64::new(0);
+static PARENT: AtomicI32 = AtomicI32::new(0);
 
 extern "C" fn record() {
     heap::note();
+    // SAFETY: the call takes nothing and can't fail.
+    PARENT.store(unsafe { libc::getppid() }, Ordering::Relaxed);
     let mut state = 0;
     for number in 0..3 {
         // SAFETY: F_GETFD takes any number and only reads.
@@ -57,6 +61,11 @@ pub(crate) fn outlive_file_limit() {
 /// Returns whether the caller had closed the standard stream `number` (0, 1 or 2).
 pub(crate) fn was_closed(number: i32) -> bool {
     was(1 << number)
+}
+
+/// Returns the process that started this one; `None` where this one's namespace does not know it.
+pub(crate) fn parent() -> Option<Pid> {
+    Pid::from_raw(PARENT.load(Ordering::Relaxed))
 }
 
 /// From here on commands find nothing of the caller's: standard streams are open, and no signal is blocked or

@@ -113,6 +113,7 @@ fn full(policy: &Policy) -> HostFacts {
                 processes: 1000,
                 file_size: u64::MAX,
                 cpu_time: u64::MAX,
+                core: u64::MAX,
             },
         },
         paths: tree::facts(paths(policy)),

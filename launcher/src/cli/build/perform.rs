@@ -367,6 +367,7 @@ fn end(planned: &Planned, ended: &Ended) -> Result<End, CommandError> {
         Outcome::Signaled(signal) => Ok(End::Signaled(signal)),
         Outcome::TimedOut => Ok(End::TimedOut),
         Outcome::SetupFailed(failure) => Err(SpawnError::of_step(&failure, &planned.plan).into()),
+        Outcome::Short => Err(SpawnError::Descriptors.into()),
         Outcome::LayerFull | Outcome::OutOfMemory | Outcome::Lost => {
             Err(CommandError::new(Kind::Setup, "the action was ended from outside"))
         }

@@ -137,12 +137,12 @@ impl<'d> Workers<'d> {
 
     fn start(&self) -> io::Result<Worker> {
         let (own, others) = UnixStream::pair()?;
+        let this = rustix::process::getpid();
         match sys::clone::clone(0, None)? {
             Cloned::Child => {
-                supervise::die_with_parent();
                 drop(own);
-                work(&others, self.dirs);
-                sys::clone::exit_now(0)
+                let worked = supervise::die_with(Some(this)).map(|()| work(&others, self.dirs));
+                sys::clone::exit_now(i32::from(worked.is_err()))
             }
             Cloned::Parent { pid, pidfd } => Ok(Worker { socket: own, pid, pidfd }),
         }

@@ -17,7 +17,6 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::sockopt::socket_type;
 use rustix::net::{SocketType, getsockname};
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::datagrams::Datagrams;
 use super::dns::upstream::{ResolverConfig, Upstream};
@@ -37,7 +36,7 @@ use super::target::Target;
 use super::waiting::{Waiter, Waiting};
 use crate::adapters::{Broker, End};
 use crate::plan::network::RESOLVER;
-use crate::sys::internet;
+use crate::sys::{self, internet};
 use logins::Logins;
 pub(crate) use published::PublishError;
 
@@ -237,12 +236,7 @@ impl Served {
     /// Takes as many descriptors as the user may have. What was started before keeps its limit: the
     /// command has that of the caller.
     pub(crate) fn take_descriptors(&mut self) {
-        let limit = getrlimit(Resource::Nofile);
-        let wanted = Rlimit { current: limit.maximum, ..limit };
-        let most = match setrlimit(Resource::Nofile, wanted) {
-            Ok(()) => limit.maximum,
-            Err(_) => limit.current,
-        };
+        let most = sys::fd::take_all();
         let most = most.and_then(|most| usize::try_from(most).ok()).unwrap_or(usize::MAX);
         let listening = self.listeners.limit(most / 4);
         let left = most.saturating_sub(listening + OTHER_DESCRIPTORS) / 2;

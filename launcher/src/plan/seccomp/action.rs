@@ -52,6 +52,8 @@ pub enum Action {
     Notify,
     /// Answers with an error, without doing anything.
     Errno(Errno),
+    /// Answers that it is done, without doing anything.
+    Done,
     /// Kills the process.
     Kill,
 }
@@ -68,6 +70,7 @@ impl Action {
             Self::Allow => 0x7fff_0000,
             Self::Notify => 0x7fc0_0000,
             Self::Errno(errno) => 0x0005_0000 | u32::from(errno.number()),
+            Self::Done => 0x0005_0000,
             Self::Kill => 0x8000_0000,
         }
     }
@@ -79,6 +82,7 @@ impl fmt::Display for Action {
             Self::Allow => f.write_str("allow"),
             Self::Notify => f.write_str("notify"),
             Self::Errno(errno) => errno.fmt(f),
+            Self::Done => f.write_str("nothing done"),
             Self::Kill => f.write_str("kill"),
         }
     }

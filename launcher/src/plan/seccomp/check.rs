@@ -40,8 +40,14 @@ pub enum Check {
     OwnPriority,
     /// `ioprio_set`: only for the calling thread.
     OwnIoPriority,
-    /// `prlimit64` and `sched_set*`: only for the caller.
+    /// `sched_set*`: only for the caller.
     OwnProcess,
+    /// `setrlimit`: not the limit of core dumps.
+    CoreLimit,
+    /// `prlimit64`: the same.
+    CoreLimitOf,
+    /// `prlimit64`: the same, and only for the caller.
+    OwnCoreLimit,
     /// `clock_adjtime`: only the host's real-time clock, which the kernel itself guards.
     ClockAdjust,
     /// `sendto` and `sendmmsg`: nothing out of band, whose code for Unix sockets was a way out of
@@ -120,6 +126,9 @@ impl Check {
         Self::OwnPriority,
         Self::OwnIoPriority,
         Self::OwnProcess,
+        Self::CoreLimit,
+        Self::CoreLimitOf,
+        Self::OwnCoreLimit,
         Self::ClockAdjust,
         Self::OutOfBandTo,
         Self::OutOfBandMessage,
@@ -154,6 +163,9 @@ impl Check {
             Self::OwnPriority => Decision { rules: OWN_PRIORITY, otherwise: EPERM },
             Self::OwnIoPriority => Decision { rules: OWN_IO_PRIORITY, otherwise: EPERM },
             Self::OwnProcess => Decision { rules: OWN_PROCESS, otherwise: EPERM },
+            Self::CoreLimit => Decision { rules: CORE, otherwise: Action::Allow },
+            Self::CoreLimitOf => Decision { rules: CORE_OF, otherwise: Action::Allow },
+            Self::OwnCoreLimit => Decision { rules: OWN_CORE, otherwise: EPERM },
             Self::ClockAdjust => Decision { rules: CLOCK, otherwise: EPERM },
             Self::OutOfBandTo => Decision { rules: OOB_TO, otherwise: Action::Allow },
             Self::OutOfBandMessage => Decision { rules: OOB_MESSAGE, otherwise: Action::Allow },
@@ -193,6 +205,8 @@ impl Check {
             Self::PriorityGroup | Self::IoPriorityGroup => "EPERM for the caller's group (0)",
             Self::OwnPriority | Self::OwnIoPriority => "EPERM unless for the calling thread (0)",
             Self::OwnProcess => "EPERM unless for the caller (0)",
+            Self::CoreLimit | Self::CoreLimitOf => "nothing done for RLIMIT_CORE",
+            Self::OwnCoreLimit => "EPERM unless for the caller (0); nothing done for RLIMIT_CORE",
             Self::ClockAdjust => "EPERM unless CLOCK_REALTIME",
             Self::OutOfBandTo | Self::OutOfBandMessage => "EOPNOTSUPP with MSG_OOB",
             Self::SendToFlags | Self::SendMessageFlags => "EOPNOTSUPP with MSG_OOB or MSG_FASTOPEN",
@@ -348,6 +362,25 @@ const IO_PRIORITY: &[Rule] = &[rule(&[Test::low(0, &[2]), Test::low(1, &[0])], E
 const OWN_PRIORITY: &[Rule] = &[rule(&[Test::low(0, &[0]), Test::low(1, &[0])], Action::Allow)];
 const OWN_IO_PRIORITY: &[Rule] = &[rule(&[Test::low(0, &[1]), Test::low(1, &[0])], Action::Allow)];
 const OWN_PROCESS: &[Rule] = &[rule(&[Test::low(0, &[0])], Action::Allow)];
+
+/// The limit is 1, by which alone the kernel keeps a dump from a program that core_pattern names
+/// (fs/coredump.c); with any other such a program starts outside, whatever the limit. Programs that want
+/// no dumps set it to 0, and some end where they can't.
+const RLIMIT_CORE: u32 = 4;
+const CORE: &[Rule] = &[rule(&[Test::low(0, &[RLIMIT_CORE])], Action::Done)];
+const CORE_OF: &[Rule] = &[
+    rule(&[Test::low(1, &[RLIMIT_CORE]), Test::low(2, &[0]), Test::high(2, &[0])], Action::Allow),
+    rule(&[Test::low(1, &[RLIMIT_CORE])], Action::Done),
+];
+const OWN: Test = Test::low(0, &[0]);
+const OWN_CORE: &[Rule] = &[
+    rule(
+        &[OWN, Test::low(1, &[RLIMIT_CORE]), Test::low(2, &[0]), Test::high(2, &[0])],
+        Action::Allow,
+    ),
+    rule(&[OWN, Test::low(1, &[RLIMIT_CORE])], Action::Done),
+    rule(&[OWN], Action::Allow),
+];
 
 /// `CLOCK_REALTIME`: glibc's `adjtimex` and `ntp_gettime` read by it. Clocks of devices ask for no
 /// capability.

@@ -142,7 +142,11 @@ groups! {
         always(Leaf::Check(Check::IoPriorityGroup));
     SharedMemory "shared-memory" "System V and POSIX queues, semaphores and shared memory"
         always(Leaf::ALLOW);
-    Scheduling "scheduling" "limits and scheduling of processes, by their number"
+    CoreLimit "core-limit" "limits; that of core dumps keeps these from programs outside"
+        always(Leaf::Check(Check::CoreLimit));
+    Limits "limits" "limits of processes, by their number; that of core dumps stays as well"
+        always(Leaf::Check(Check::CoreLimitOf));
+    Scheduling "scheduling" "scheduling of processes, by their number"
         always(Leaf::ALLOW);
     SendTo "send-to" "data, not out of band; a fast open would connect past the rules on ports"
         stricter(Check::OutOfBandTo, Check::SendToFlags);

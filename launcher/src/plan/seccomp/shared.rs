@@ -31,6 +31,7 @@ impl Shared {
             (Self::Network, Group::Socket) => Leaf::Check(Check::SocketInternet),
             (_, Group::SocketPair) => Leaf::Check(Check::SocketPairConnected),
             (_, Group::SharedMemory) => Leaf::Do(Action::Errno(Errno::ENOSYS)),
+            (_, Group::Limits) => Leaf::Check(Check::OwnCoreLimit),
             (_, Group::Scheduling) => Leaf::Check(Check::OwnProcess),
             (_, Group::Priority) => Leaf::Check(Check::OwnPriority),
             (_, Group::IoPriority) => Leaf::Check(Check::OwnIoPriority),

@@ -260,3 +260,12 @@ fn pid_1_killed_from_outside_is_no_success() {
     let ended = decide(&mut state, Event::Gone).ended.expect("an end");
     assert_eq!(ended.outcome, Outcome::Lost);
 }
+
+#[test]
+fn run_whose_descriptors_were_lost_is_no_success() {
+    let mut state = running();
+    assert_eq!(decide(&mut state, Event::Short).action, Some(Action::End));
+    decide(&mut state, exited(0));
+    let ended = decide(&mut state, Event::Gone).ended.expect("an end");
+    assert_eq!(ended.outcome, Outcome::Short);
+}

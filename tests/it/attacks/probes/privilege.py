@@ -45,8 +45,8 @@ def given():
 
 
 def core():
-    soft, hard = resource.getrlimit(resource.RLIMIT_CORE)
-    return "limited" if hard == 0 else "ok"
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    return "limited" if resource.getrlimit(resource.RLIMIT_CORE) == (1, 1) else "ok"
 
 
 def raised():

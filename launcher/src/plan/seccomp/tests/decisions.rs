@@ -213,6 +213,9 @@ fn a_run_without_namespaces_reaches_nothing_shared() {
         refuses("socketpair", &[1, 5, 0], Action::Allow);
         refuses("prlimit64", &[0, 7], Action::Allow);
         refuses("prlimit64", &[17, 7], EPERM);
+        refuses("prlimit64", &[17, 4], EPERM);
+        refuses("prlimit64", &[0, 4, 0], Action::Allow);
+        refuses("prlimit64", &[0, 4, 1 << 32], Action::Done);
         refuses("sched_setaffinity", &[17], EPERM);
         refuses("setpriority", &[0, 0, 19], Action::Allow);
         refuses("setpriority", &[0, 17, 19], EPERM);
@@ -221,6 +224,19 @@ fn a_run_without_namespaces_reaches_nothing_shared() {
         refuses("ioprio_set", &[1, 0, 0], Action::Allow);
         refuses("ioprio_set", &[2, 0, 0], EPERM);
     }
+}
+
+/// The limit of core dumps stays, and nobody fails for that.
+#[test]
+fn limit_of_core_dumps_stays() {
+    let high = 1 << 32;
+    check("setrlimit", &[7, 1], Action::Allow);
+    check("setrlimit", &[4, 1], Action::Done);
+    check("setrlimit", &[4 | high, 1], Action::Done);
+    check("prlimit64", &[0, 7, 1], Action::Allow);
+    check("prlimit64", &[17, 4, 0, 1], Action::Allow);
+    check("prlimit64", &[17, 4, 1], Action::Done);
+    check("prlimit64", &[0, 4 | high, high], Action::Done);
 }
 
 #[test]

@@ -72,6 +72,7 @@ pub(super) fn action_of(code: u32) -> Action {
     match code {
         0x7fff_0000 => Action::Allow,
         0x7fc0_0000 => Action::Notify,
+        0x0005_0000 => Action::Done,
         0x8000_0000 => Action::Kill,
         _ => Action::Errno(errno[&(code ^ 0x0005_0000)]),
     }
