@@ -5,7 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use crate::fs::{Errno, Fs, Node, Open, Result, Special};
+use crate::fs::{Errno, Fs, Kind, Node, Open, Result, Special};
 use crate::sync::root::{Closed, Root};
 
 /// What is asked for names: the layer or what is new first.
@@ -89,6 +89,20 @@ impl<'a> Sides<'a> {
             }
         }
         opened
+    }
+
+    /// Opens what is new at a path; `None` where that is nothing, or no file.
+    pub(super) fn open_new(&self, path: &Path) -> Option<Result<OwnedFd>> {
+        if self.new.is_some_and(|new| new.has(path)) {
+            return Some(Err(Errno::NOENT));
+        }
+        let (above, name) = path.parent().zip(path.file_name())?;
+        let layer = self.layer?;
+        match self.node(layer, above, name) {
+            Ok(node) if node.status.kind != Kind::File => None,
+            Err(errno) if is_absent(errno) => None,
+            _ => Some(self.look_in(layer, above, &|dir| self.fs.open_file(dir, name))),
+        }
     }
 
     /// Returns where a link leads, as the command sees it; `None` for what is none.
