@@ -65,7 +65,11 @@ impl<'a> ObjectTraps<'a> {
     fn is_objects(&self, path: &Path) -> bool {
         let git_dir =
             path.parent().filter(|_| path.file_name().is_some_and(|it| is(it, "objects")));
-        git_dir.is_some_and(|git_dir| self.sides.tree_has(git_dir, "HEAD"))
+        // An earlier run may have taken it apart: an undo makes it whole again.
+        git_dir.is_some_and(|git_dir| {
+            let has = |name: &&str| self.sides.tree_has(git_dir, name);
+            has(&"HEAD") || ["config", "refs"].iter().all(has)
+        })
     }
 
     /// Whether there is anything new at a path that a change is told of: its times alone may be.
@@ -188,6 +192,11 @@ mod tests {
             assert_eq!(held(&layer, &tree, &path, Kind::File), None, "a new one: {home}");
             write(&tree, format!("{home}/HEAD").trim_start_matches('/'), b"");
             assert_eq!(held(&layer, &tree, &path, Kind::File), Some(FALSE), "{home}");
+            let head = tree.path().join(home).join("HEAD");
+            fs::rename(&head, head.with_file_name("config")).expect("renamed");
+            assert_eq!(held(&layer, &tree, &path, Kind::File), None, "a directory: {home}");
+            fs::create_dir(head.with_file_name("refs")).expect("a directory");
+            assert_eq!(held(&layer, &tree, &path, Kind::File), Some(FALSE), "taken apart: {home}");
             write(&layer, &path, &sound);
             assert_eq!(held(&layer, &tree, &path, Kind::File), None, "{home}");
         }

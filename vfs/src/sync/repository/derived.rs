@@ -3,10 +3,12 @@
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
-use super::{Source, is_repository};
-use crate::fs::Fs;
+use super::{Source, exists, is_repository, open};
+use crate::fs::{Errno, Fs};
+use crate::sync::collect::io;
 use crate::sync::{Change, ChangeKind, ChangeSet, SyncError};
 
 /// Beside a pack: which objects it reaches, their order, and when they were used.
@@ -29,7 +31,7 @@ pub(super) fn leave_out(
     let mut known = HashSet::new();
     for path in &left_out {
         let git_dir = objects_above(path).and_then(Path::parent).unwrap_or(Path::new(""));
-        if known.contains(git_dir) || is_repository(fs, source, git_dir)? {
+        if known.contains(git_dir) || was_repository(fs, source, git_dir)? {
             known.insert(git_dir);
         }
     }
@@ -40,6 +42,21 @@ pub(super) fn leave_out(
     let changes = std::mem::take(&mut set.changes);
     set.changes = changes.into_iter().filter(|change| !is_left_out(&change.path)).collect();
     Ok(())
+}
+
+/// Whether the host has a repository, or one that an earlier run took apart.
+fn was_repository(fs: &dyn Fs, source: &Source<'_>, path: &Path) -> Result<bool, SyncError> {
+    if is_repository(fs, source, path)? {
+        return Ok(true);
+    }
+    let Some(dir) = open(fs, source.root, path)? else { return Ok(false) };
+    let has = |name: &&str| {
+        exists(fs, dir.as_fd(), name).or_else(|errno| match errno {
+            Errno::ACCESS => Ok(true),
+            errno => Err(io("look at", path)(errno)),
+        })
+    };
+    Ok(has(&"HEAD")? || has(&"config")? && has(&"refs")?)
 }
 
 fn is_derived(path: &Path) -> bool {
