@@ -16,6 +16,7 @@ pub mod git_blob;
 pub mod git_config;
 pub mod git_dir;
 pub mod git_index;
+pub mod git_object;
 pub mod git_tree;
 pub mod held;
 pub mod inputs;

@@ -11,6 +11,7 @@ use super::cache::Bases;
 use super::packs::{Pack, Packs};
 use super::repository::Repository;
 use super::{Blob, GitError, Id, loose};
+use crate::git_object;
 
 /// The largest content that is read.
 pub(crate) const OBJECT_MAX: u64 = 1 << 30;
@@ -193,9 +194,7 @@ pub(super) fn wrong_kind(id: &Id, kind: Kind) -> GitError {
 
 /// Returns whether the bytes are those that a name stands for. A known collision of SHA-1 is not.
 fn is_named(id: &Id, kind: Kind, bytes: &[u8]) -> bool {
-    let mut hash = gix_hash::hasher(id.algorithm().kind());
-    hash.update(kind.as_bytes());
-    hash.update(format!(" {}\0", bytes.len()).as_bytes());
+    let mut hash = git_object::begin(id.algorithm(), kind, bytes.len() as u64);
     hash.update(bytes);
     hash.try_finalize().is_ok_and(|found| found.as_slice() == id.as_bytes())
 }

@@ -1,6 +1,8 @@
 //! A git directory is one unit: objects are only added, and where the repository stands (its
 //! references, `HEAD`, index and logs) is written back as a whole or not at all.
 
+mod derived;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -44,6 +46,7 @@ pub fn unite(
 ) -> Result<Vec<Moved>, SyncError> {
     let mut moved = Vec::new();
     set.git_dirs = GitDirs::below(fs, source.root)?;
+    derived::leave_out(fs, source, set)?;
     for path in git_dirs(fs, source, set)? {
         if is_removed(set, &path) {
             keep_whole(set, &path);
@@ -142,18 +145,21 @@ fn git_dirs(
     }
     let mut found = BTreeSet::new();
     for dir in dirs {
-        let is_there = match is_git_dir(fs, source.root, &dir) {
-            // A closed one: of what is held there each name is for itself.
-            Err(SyncError::Io { errno: Errno::ACCESS, .. }) if source.closed == Closed::Open => {
-                false
-            }
-            found => found?,
-        };
-        if is_there {
+        if is_repository(fs, source, &dir)? {
             found.insert(dir);
         }
     }
     Ok(found)
+}
+
+fn is_repository(fs: &dyn Fs, source: &Source<'_>, path: &Path) -> Result<bool, SyncError> {
+    match is_git_dir(fs, source.root, path) {
+        // A closed one: of what is held there each name is for itself.
+        Err(SyncError::Io { errno: Errno::ACCESS, .. }) if source.closed == Closed::Open => {
+            Ok(false)
+        }
+        found => found,
+    }
 }
 
 fn is_git(name: &Component<'_>) -> bool {

@@ -4,17 +4,16 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ffi::OsStr;
-use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use endow_policy::is_name;
 
 use super::Sides;
-use super::sides::is_absent;
-use crate::fs::{Errno, Fs, Kind, OsFs};
-use crate::git_tree::Algorithm;
-use crate::{git_config, git_index};
+use super::objects::ObjectTraps;
+use super::settings::ids;
+use crate::fs::Kind;
+use crate::git_index;
 
 /// Files by which a repository is steered, or leads to another (gitrepository-layout(5)).
 const STEERING: [&str; 4] = ["config", "config.worktree", "commondir", "gitdir"];
@@ -31,6 +30,7 @@ const RUN: [&str; 4] = ["hooks", "rebase-apply", "rebase-merge", "sequencer"];
 /// Looks at both sides of a mount, which nobody changes meanwhile.
 pub struct GitTraps<'a> {
     sides: Sides<'a>,
+    objects: ObjectTraps<'a>,
     /// Directories that were asked for.
     known: RefCell<HashMap<PathBuf, bool>>,
 }
@@ -43,7 +43,7 @@ const REMOTES: [&str; 2] = ["remotes", "branches"];
 impl<'a> GitTraps<'a> {
     /// Takes both sides.
     pub fn new(sides: Sides<'a>) -> Self {
-        Self { sides, known: RefCell::default() }
+        Self { sides, objects: ObjectTraps::new(sides), known: RefCell::default() }
     }
 
     pub(super) fn sides(&self) -> Sides<'a> {
@@ -79,6 +79,9 @@ impl<'a> GitTraps<'a> {
         if self.is_cut_off(path) {
             return Some("a history that is cut off");
         }
+        if let Some(reason) = self.objects.held(path, kind) {
+            return Some(reason);
+        }
         let run = path.ancestors().filter(|it| it.file_name().is_some_and(is_run));
         let mut homes = run.filter_map(Path::parent);
         homes.any(|home| self.may_become(home)).then_some("what a repository runs")
@@ -90,30 +93,12 @@ impl<'a> GitTraps<'a> {
             return false;
         };
         let Ok(file) = self.sides.open_file(path) else { return self.is_of_git(above) };
-        self.ids(above).is_none_or(|ids| git_index::check(&file, ids).is_err())
+        ids(&self.sides, above).is_none_or(|ids| git_index::check(&file, ids).is_err())
     }
 
     /// Whether a directory is one of git's by its own name or by its `HEAD`.
     pub(super) fn is_of_git(&self, path: &Path) -> bool {
         path.file_name().is_some_and(|name| is(name, ".git")) || self.sides.has(path, HEAD)
-    }
-
-    /// Returns what the repository of an index names its objects by; `None` where that can't be told. Its settings are those
-    /// of the tree: others may not come there, and without any it is SHA-1.
-    fn ids(&self, git_dir: &Path) -> Option<Algorithm> {
-        let tree = self.sides.tree_alone();
-        let is_linked = tree.has(git_dir, "commondir");
-        let common = if is_linked { git_dir.parent()?.parent()? } else { git_dir };
-        let config = common.join("config");
-        // A link is the user's: any other is held.
-        let own = algorithm(tree.open_followed(&config))?;
-        let new = match self.sides.open_in_layer(&config) {
-            Some(Err(errno)) if is_absent(errno) || errno == Errno::LOOP => own,
-            Some(opened) => algorithm(opened)?,
-            None => own,
-        };
-        // Settings that are held may come there later.
-        (own == new).then_some(own)
     }
 
     /// Whether it is in a directory of remotes. References are in others of these names (`refs/remotes`).
@@ -165,29 +150,6 @@ impl<'a> GitTraps<'a> {
     }
 }
 
-/// Returns what settings say that objects are named by.
-fn algorithm(settings: crate::fs::Result<OwnedFd>) -> Option<Algorithm> {
-    let settings = match settings {
-        Err(errno) if is_absent(errno) => return Some(Algorithm::Sha1),
-        opened => git_config::parse(&small(&opened.ok()?)?)?,
-    };
-    let format = settings.iter().rev().find(|it| it.name() == b"extensions.objectformat");
-    match format.and_then(|it| it.value.as_deref()) {
-        None | Some(b"sha1") => Some(Algorithm::Sha1),
-        Some(b"sha256") => Some(Algorithm::Sha256),
-        Some(_) => None,
-    }
-}
-
-/// Reads settings; `None` for more than are read.
-fn small(file: &OwnedFd) -> Option<Vec<u8>> {
-    let size = usize::try_from(OsFs.status_of(file.as_fd()).ok()?.size).ok()?;
-    let mut text = vec![0; size];
-    let is_small = size as u64 <= git_config::MAX;
-    let length = is_small.then(|| rustix::io::pread(file, &mut text, 0).ok()).flatten()?;
-    (length == size).then_some(text)
-}
-
 fn is_index(name: &OsStr) -> bool {
     let begins = name.as_bytes().get(..SHARED.len());
     is(name, INDEX) || begins.is_some_and(|it| it.eq_ignore_ascii_case(SHARED))
@@ -224,6 +186,7 @@ pub(super) fn is(name: &OsStr, known: &str) -> bool {
 mod tests {
     use super::*;
     use crate::fs::faulty::FaultyFs;
+    use crate::fs::{Errno, Fs, OsFs};
     use crate::testing::Scratch;
 
     /// Makes files and directories; a name that ends with `/` is one of the latter.

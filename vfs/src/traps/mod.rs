@@ -2,7 +2,9 @@
 
 mod git;
 mod link;
+mod objects;
 mod out;
+mod settings;
 mod sides;
 mod state;
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags};
 
-use crate::fs::{Errno, Fs, Node, Open, Result, Special};
+use crate::fs::{Errno, Fs, Kind, Node, Open, Result, Special};
 use crate::sync::root::{Closed, Root};
 
 /// What is asked for names: the layer or what is new first.
@@ -98,12 +98,6 @@ impl<'a> Sides<'a> {
         opened
     }
 
-    /// Opens a file of the layer; `None` where there is no layer.
-    pub(super) fn open_in_layer(&self, path: &Path) -> Option<Result<OwnedFd>> {
-        let (above, name) = path.parent().zip(path.file_name())?;
-        Some(self.look_in(self.layer?, above, &|dir| self.fs.open_file(dir, name)))
-    }
-
     /// Opens a file of the tree, or what a link leads to, which the user has made.
     pub(super) fn open_followed(&self, path: &Path) -> Result<OwnedFd> {
         let (above, name) = path.parent().zip(path.file_name()).ok_or(Errno::INVAL)?;
@@ -114,6 +108,20 @@ impl<'a> Sides<'a> {
             }
             opened => opened,
         })
+    }
+
+    /// Opens what is new at a path; `None` where that is nothing, or no file.
+    pub(super) fn open_new(&self, path: &Path) -> Option<Result<OwnedFd>> {
+        if self.new.is_some_and(|new| new.has(path)) {
+            return Some(Err(Errno::NOENT));
+        }
+        let (above, name) = path.parent().zip(path.file_name())?;
+        let layer = self.layer?;
+        match self.node(layer, above, name) {
+            Ok(node) if node.status.kind != Kind::File => None,
+            Err(errno) if is_absent(errno) => None,
+            _ => Some(self.look_in(layer, above, &|dir| self.fs.open_file(dir, name))),
+        }
     }
 
     /// Returns where a link leads, as the command sees it; `None` for what is none.

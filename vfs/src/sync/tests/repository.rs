@@ -106,3 +106,39 @@ fn references_stay_where_an_object_can_not_be_placed_any_more() {
     assert_eq!(text(&world, "objects/ab/new").as_deref(), Some("new\n"));
     assert_eq!(text(&world, "refs/heads/main").as_deref(), Some("new\n"));
 }
+
+/// git takes on trust what it made from objects, and what is said of a pack.
+#[test]
+fn what_is_made_from_objects_stays_away() {
+    let guest = "mkdir -p objects/info objects/pack/multi-pack-index.d; cd objects/pack; touch q.pack q.idx q.rev \
+        q.bitmap q.mtimes q.keep p.keep p.promisor multi-pack-index multi-pack-index.d/x ../info/commit-graph";
+    let tree = TREE.replace(".git/", "");
+    for (place, is_there) in
+        [(".git", true), (".git/modules/s", true), ("up.git", true), ("", true), ("new.git", false)]
+    {
+        let (make, at) = (format!("mkdir -p './{place}'; cd './{place}'"), Path::new(place));
+        let tree = if is_there { format!("{make}; {tree}") } else { String::new() };
+        let world = World::new(Where::Same, &tree);
+        world.guest(&format!("{make}; {guest}"));
+        let set = united(&world);
+        let has = |name: &str| {
+            let path = at.join("objects").join(name);
+            set.changes.iter().any(|change| change.path == path)
+        };
+        for name in ["pack/q.pack", "pack/q.idx", "pack/q.keep"] {
+            assert!(has(name), "{place} {name}");
+        }
+        for name in [
+            "pack/q.rev",
+            "pack/q.bitmap",
+            "pack/q.mtimes",
+            "pack/p.keep",
+            "pack/p.promisor",
+            "pack/multi-pack-index",
+            "pack/multi-pack-index.d/x",
+            "info/commit-graph",
+        ] {
+            assert_eq!(has(name), !is_there, "{place} {name}");
+        }
+    }
+}

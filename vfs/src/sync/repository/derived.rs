@@ -1,0 +1,95 @@
+//! What git makes from objects, and takes on trust later: it is left out wherever the host has the repository, also of
+//! a submodule and of one without a work tree.
+
+use std::collections::HashSet;
+use std::ffi::OsStr;
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+
+use super::{Source, exists, is_repository, open};
+use crate::fs::{Errno, Fs};
+use crate::sync::collect::io;
+use crate::sync::{Change, ChangeKind, ChangeSet, SyncError};
+
+/// Beside a pack: which objects it reaches, their order, and when they were used.
+const BESIDE: [&str; 3] = ["bitmap", "mtimes", "rev"];
+/// Beside a pack: what is said of it as a whole.
+const SAID: [&str; 2] = ["keep", "promisor"];
+
+/// Leaves out what git makes anew, and what is said of a pack that the run did not make.
+pub(super) fn leave_out(
+    fs: &dyn Fs,
+    source: &Source<'_>,
+    set: &mut ChangeSet,
+) -> Result<(), SyncError> {
+    let is_derived = |change: &&Change| change.upper.is_some() && is_derived(&change.path);
+    let derived = set.changes.iter().filter(is_derived);
+    let mut left_out: HashSet<PathBuf> = derived.map(|change| change.path.clone()).collect();
+    let said = set.changes.iter().filter(|change| ends_with(&change.path, &SAID));
+    let of_others = said.filter(|change| change.upper.is_some() && !has_pack(set, &change.path));
+    left_out.extend(of_others.map(|change| change.path.clone()));
+    let mut known = HashSet::new();
+    for path in &left_out {
+        let git_dir = objects_above(path).and_then(Path::parent).unwrap_or(Path::new(""));
+        if known.contains(git_dir) || was_repository(fs, source, git_dir)? {
+            known.insert(git_dir);
+        }
+    }
+    let is_left_out = |path: &Path| {
+        let git_dir = objects_above(path).and_then(Path::parent);
+        left_out.contains(path) && git_dir.is_some_and(|git_dir| known.contains(git_dir))
+    };
+    let changes = std::mem::take(&mut set.changes);
+    set.changes = changes.into_iter().filter(|change| !is_left_out(&change.path)).collect();
+    Ok(())
+}
+
+/// Whether the host has a repository, or one that an earlier run took apart.
+fn was_repository(fs: &dyn Fs, source: &Source<'_>, path: &Path) -> Result<bool, SyncError> {
+    if is_repository(fs, source, path)? {
+        return Ok(true);
+    }
+    let Some(dir) = open(fs, source.root, path)? else { return Ok(false) };
+    let has = |name: &&str| {
+        exists(fs, dir.as_fd(), name).or_else(|errno| match errno {
+            Errno::ACCESS => Ok(true),
+            errno => Err(io("look at", path)(errno)),
+        })
+    };
+    Ok(has(&"HEAD")? || has(&"config")? && has(&"refs")?)
+}
+
+fn is_derived(path: &Path) -> bool {
+    let Some(below) = objects_above(path).and_then(|it| path.strip_prefix(it).ok()) else {
+        return false;
+    };
+    let mut names = below.iter();
+    let begins = |name: Option<&OsStr>, with: &str| {
+        name.is_some_and(|name| name.as_encoded_bytes().starts_with(with.as_bytes()))
+    };
+    match names.next().and_then(OsStr::to_str) {
+        Some("info") => begins(names.next(), "commit-graph"),
+        Some("pack") => ends_with(path, &BESIDE) || begins(names.next(), "multi-pack-index"),
+        _ => false,
+    }
+}
+
+/// Returns the innermost directory of objects that a path is in.
+fn objects_above(path: &Path) -> Option<&Path> {
+    path.ancestors().skip(1).find(|above| above.file_name() == Some(OsStr::new("objects")))
+}
+
+/// Whether a file beside packs has one of these endings.
+fn ends_with(path: &Path, endings: &[&str]) -> bool {
+    let is_beside = path.parent().is_some_and(|above| above.ends_with("objects/pack"));
+    is_beside && endings.iter().any(|ending| path.extension() == Some(OsStr::new(ending)))
+}
+
+/// Whether the run made the pack that a file stands beside.
+fn has_pack(set: &ChangeSet, path: &Path) -> bool {
+    let pack = path.with_extension("pack");
+    let place = set.changes.binary_search_by(|change| change.path.cmp(&pack)).ok();
+    place
+        .and_then(|at| set.changes.get(at))
+        .is_some_and(|change| change.kind == ChangeKind::Created)
+}
