@@ -110,6 +110,12 @@ impl<'a> Sides<'a> {
         })
     }
 
+    /// Opens what was changed at a path, or what the tree has where that is all; `None` where that is nothing, or no file.
+    pub(super) fn open_changed(&self, path: &Path) -> Option<Result<OwnedFd>> {
+        let is_all = self.layer.is_none() && self.new.is_none();
+        if is_all { Some(self.open_file(path)) } else { self.open_new(path) }
+    }
+
     /// Opens what is new at a path; `None` where that is nothing, or no file.
     pub(super) fn open_new(&self, path: &Path) -> Option<Result<OwnedFd>> {
         if self.new.is_some_and(|new| new.has(path)) {

@@ -55,7 +55,7 @@ impl GitTraps<'_> {
             Trusted::BisectStart => "an option for git in the place of a branch",
             Trusted::Step => "what git's prompt for shells would run",
         };
-        match self.sides().open_file(path) {
+        match self.sides().open_changed(path)? {
             Ok(file) => begin(&file).is_none_or(|text| !trusted.is_sound(&text)).then_some(why),
             Err(errno) => (!is_absent(errno) || self.sides().is_new(path)).then_some(why),
         }
@@ -285,6 +285,19 @@ mod tests {
         let path = layer.path().join(".git/ORIG_HEAD");
         std::fs::set_permissions(path, PermissionsExt::from_mode(0o0)).expect("closed");
         assert!(held_of(&layer, &tree, ".git/ORIG_HEAD"));
+    }
+
+    /// A collection of garbage puts references into one file.
+    #[test]
+    fn what_was_removed_is_not_held() {
+        let (layer, tree) = (Scratch::new(), Scratch::new());
+        for path in [".git/HEAD", ".git/refs/heads/main", ".git/MERGE_RR"] {
+            write(&tree, path, ID);
+        }
+        std::fs::create_dir_all(layer.path().join(".git/refs/heads/main")).expect("no file");
+        for path in [".git/refs/heads/main", ".git/MERGE_RR"] {
+            assert!(!held_of(&layer, &tree, path), "{path}");
+        }
     }
 
     #[test]

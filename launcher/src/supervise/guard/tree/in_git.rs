@@ -80,6 +80,7 @@ impl Tree {
             && !place.as_os_str().is_empty()
             && !place.iter().any(|name| name == "refs" || name == "logs")
             && !is_known()
+            && (self.kind(path) != Some(Kind::Directory) || !self.entries(path).is_empty())
             && is_new()
     }
 
