@@ -388,6 +388,8 @@ impl CommandError {
     }
 }
 
+const SAME: &str = "run it from the same place with the same grants";
+
 impl From<PlanError> for CommandError {
     fn from(error: PlanError) -> Self {
         let kind = kind_of(&error);
@@ -422,9 +424,7 @@ impl From<PlanError> for CommandError {
                 .cause(format!("it belongs to user {} and group {}; inside there are only your own user and first group", owner.0, owner.1))
                 .asked_by(&origin)
                 .hint(format!("`chown` it to yourself and your first group, or show it with `--rw {path}` or `--ro {path}`")),
-            PlanError::NotAsEarlier { reason, .. } => {
-                this.cause(reason).hint("run it from the same place with the same grants")
-            }
+            PlanError::NotAsEarlier { reason, .. } => this.cause(reason).hint(SAME),
             PlanError::Level { missing, remedy, .. } => this
                 .cause(format!("missing: {missing}"))
                 .hint(remedy)
