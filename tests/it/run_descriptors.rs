@@ -30,7 +30,10 @@ fn hidden_names_stay_hidden_where_descriptors_are_short() {
             let told = replaced(&format!("ulimit {which} {limit}"));
             assert_ne!(told.code, 0, "{which} {limit}: {told:?}");
             if told.code == 125 && told.stderr.contains("endow has too few descriptors") {
-                assert!(told.stderr.contains("hint: raise the limit of open files"), "{told:?}");
+                assert!(
+                    told.stderr.contains("hint: raise the limit of open files, `ulimit -n`"),
+                    "{told:?}"
+                );
                 refused += 1;
             }
         }

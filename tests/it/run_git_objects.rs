@@ -118,3 +118,36 @@ fn honest_objects_arrive() {
     assert_eq!(world.bare(made).ok(), "");
     git(&world, "gc -q --prune=now");
 }
+
+/// What the run put in the place of packs may wait; the host's stay then, wherever they are.
+#[test]
+fn objects_of_the_host_stay_while_others_wait() {
+    let world = repository();
+    let before = format!(
+        "git init -q up && cd up && echo up >up && git add up && git {WHO} commit -qm up && cd .. && \
+         git clone -q --bare up b.git && git -C b.git repack -adq && \
+         git -c protocol.file.allow=always submodule --quiet add ./up s && git {WHO} commit -qm s && \
+         git -C s repack -adq"
+    );
+    world.bare(&before).ok();
+    let gone =
+        "for it in b.git .git/modules/s; do rm -f $it/objects/pack/*; rm -rf $it/objects/??; done";
+    world.run(&[], gone);
+    world.bare("git -C b.git fsck --strict && git -C s fsck --strict && git -C s status").ok();
+}
+
+/// A superproject names its submodules' commits, and git outside reads what it finds for these.
+#[test]
+fn repository_does_not_take_the_place_of_what_leads_to_another() {
+    let script = "id=$(git -C s rev-parse HEAD); rm s/.git; git init -q s; cd s; git hash-object -t commit -w --stdin </dev/null; \
+        echo $id >.git/HEAD";
+    let world = repository();
+    let before = format!(
+        "git init -q ../up && git -C ../up {WHO} commit -q --allow-empty -m up && \
+         git -c protocol.file.allow=always submodule --quiet add ../up s && git {WHO} commit -qm s"
+    );
+    world.bare(&before).ok();
+    let said = world.run(&[], script);
+    assert!(said.stderr.contains(TOLD), "{said:?}");
+    assert_eq!(world.bare("test -f s/.git && git -C s log --format=%s").ok(), "up\n");
+}

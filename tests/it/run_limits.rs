@@ -157,6 +157,9 @@ fn no_core_is_written() {
 r.setrlimit(r.RLIMIT_CORE, (0, 0)); print(r.getrlimit(r.RLIMIT_CORE))
 print(r.prlimit(0, r.RLIMIT_CORE), r.getrlimit(r.RLIMIT_CORE))";
     let script = format!("ulimit -c 0 && ulimit -c unlimited && exec python3 -c '{kept}'");
+    // Who asks for the one before in the same call can't be answered.
+    let both = "import resource as r; r.prlimit(0, r.RLIMIT_CORE, (0, 0))";
+    assert!(run(&world, &[], &format!("python3 -c '{both}'")).fails(1).contains("PermissionError"));
     assert_eq!(run(&world, &[], &script).ok(), "(1, 1)\n(1, 1) (1, 1)\n");
     assert_eq!(
         world.bare(&script.replace("&& ulimit -c unlimited", "")).ok(),

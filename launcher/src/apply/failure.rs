@@ -38,8 +38,8 @@ pub(crate) enum SpawnError {
     /// A call of the launcher itself failed.
     #[error("can't start the sandbox")]
     System { errno: Errno },
-    /// The supervisor had no room for a descriptor without which it can't hold what was promised.
-    #[error("the run was ended: endow has too few descriptors")]
+    /// The supervisor had no room for a descriptor or a process without which it can't hold what was promised.
+    #[error("the run was ended: endow has too few descriptors or processes")]
     Descriptors,
     /// Pid 1 ended without a word.
     #[error("pid 1 of the sandbox was killed")]

@@ -35,7 +35,7 @@ impl From<SpawnError> for CommandError {
                 .hint("`--require landlock` asks for the level that can be had here"),
             SpawnError::NoProc { errno: Errno::NOENT } => this.hint("mount the proc file system at /proc"),
             SpawnError::Step { hint: Some(hint), .. } => this.hint(hint),
-            SpawnError::Descriptors => this.hint("raise the limit of open files: `ulimit -n`"),
+            SpawnError::Descriptors => this.hint("raise the limit of open files, `ulimit -n`, or of processes, `ulimit -u`"),
             SpawnError::Killed => this
                 .cause("a signal from outside, or the kernel where memory was short")
                 .hint("run again; the kernel's log tells when it was short of memory"),

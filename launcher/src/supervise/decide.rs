@@ -296,8 +296,9 @@ fn terminate(state: &mut State, notice: Notice) -> Decision {
 
 fn ended(state: &State) -> Ended {
     let outcome = match (state.failure, state.exited) {
-        (Some(failure), _) => Outcome::SetupFailed(failure),
+        // What pid 1 says then comes of that.
         _ if state.short => Outcome::Short,
+        (Some(failure), _) => Outcome::SetupFailed(failure),
         _ if state.timed_out => Outcome::TimedOut,
         _ if state.layer_full.is_some() => Outcome::LayerFull,
         (None, Some((status, ..))) => Outcome::of_status(status),

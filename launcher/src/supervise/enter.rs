@@ -3,6 +3,7 @@
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
+use std::time::Duration;
 
 use rustix::fs::{
     AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, StatxAttributes, StatxFlags, fstat,
@@ -55,6 +56,9 @@ const FAILED: i32 = 255;
 
 /// That of one that had no room for a descriptor.
 const SHORT: i32 = 254;
+/// How often a helper is tried where there is no room for a process, and how long after the last try.
+const TRIES: u32 = 20;
+const PAUSE: Duration = Duration::from_millis(5);
 
 /// Mounts `cover` over `target` in a running sandbox.
 pub(super) fn cover(
@@ -66,7 +70,7 @@ pub(super) fn cover(
     let (Some(user), Some(mount)) = (&descriptors.user, &descriptors.mount) else {
         return Err(Errno::SRCH);
     };
-    match sys::clone::clone(0, None)? {
+    match helper()? {
         Cloned::Child => {
             let covered = place(user, mount, cover, target);
             sys::clone::exit_now(covered.map_or_else(code_of, |covered| covered as i32))
@@ -85,8 +89,19 @@ pub(super) fn cover(
     }
 }
 
+/// Makes the helper. The command may have used up all processes for a moment.
+fn helper() -> Result<Cloned, Errno> {
+    for _ in 0..TRIES {
+        match sys::clone::clone(0, None) {
+            Err(Errno::AGAIN | Errno::NOMEM) => std::thread::sleep(PAUSE),
+            made => return made,
+        }
+    }
+    Err(Errno::MFILE)
+}
+
 fn code_of(errno: Errno) -> i32 {
-    if errno == Errno::MFILE { SHORT } else { FAILED }
+    if matches!(errno, Errno::MFILE | Errno::NFILE | Errno::NOMEM) { SHORT } else { FAILED }
 }
 
 fn place(

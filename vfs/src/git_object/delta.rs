@@ -5,8 +5,12 @@ use std::ops::Range;
 /// What a copy without a size takes.
 const COPY: usize = 0x1_0000;
 
+/// git takes none that is shorter.
+const SHORTEST: usize = 4;
+
 /// Returns the sizes that a delta says its base and its result have, and its instructions.
 pub(super) fn sizes(delta: &[u8]) -> Option<(u64, u64, &[u8])> {
+    (delta.len() >= SHORTEST).then_some(())?;
     let (base, rest) = size(delta)?;
     let (result, rest) = size(rest)?;
     Some((base, result, rest))

@@ -195,6 +195,9 @@ impl<'a> Walk<'a> {
         let said = self.index.crc32_at_index(entry.place);
         let is_it = said.is_none_or(|said| said == self.data.entry_crc32(entry.offset, length));
         let found = self.data.entry(entry.offset).ok().filter(|_| is_it)?;
+        // git reads none of another length.
+        let is_shortest = found.data_offset == entry.offset + found.header_size() as u64;
+        is_shortest.then_some(())?;
         let bytes = self.data.entry_slice(found.data_offset..end)?;
         let (place, first) = (entry.place, entry.first);
         Some(Packed { place, first, header: found.header, size: found.decompressed_size, bytes })

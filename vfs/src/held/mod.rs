@@ -248,11 +248,12 @@ fn forget_open(
     open: &mut BTreeMap<PathBuf, OwnedFd>,
     path: &Path,
 ) {
-    let is_there = |path: &Path| {
-        let (above, name) = path.parent().zip(path.file_name())?;
-        fs.status(open_above(fs, upper, above).ok()?.as_fd(), name).ok()
+    let look = |path: &Path| {
+        let (above, name) = path.parent().zip(path.file_name()).ok_or(Errno::INVAL)?;
+        fs.status(open_above(fs, upper, above)?.as_fd(), name)
     };
-    open.retain(|open, _| !open.starts_with(path) || is_there(open).is_none());
+    let is_missing = |path: &Path| matches!(look(path), Err(Errno::NOENT));
+    open.retain(|open, _| !open.starts_with(path) || is_missing(open));
 }
 
 /// Takes the name of a file away at once, and leaves its bytes for the end.

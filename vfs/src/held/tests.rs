@@ -169,6 +169,20 @@ fn what_is_taken_last_stays() {
     }
 }
 
+#[test]
+fn what_is_taken_last_stays_where_it_was_a_directory_before() {
+    let world = World::new(true);
+    let mut held = world.held.borrow_mut();
+    world.put("d/.envrc", "first");
+    let mut take = |path: &str, pace| held.take(&OsFs, Path::new(path), pace).expect("taken");
+    assert_eq!(take("d/.envrc", Pace::AtOnce), Taken::Held);
+    fs::rename(world.at("d"), world.at("e")).expect("moved");
+    symlink("e", world.at("d")).expect("a link");
+    assert_eq!(take("d", Pace::Whole), Taken::Held);
+    assert_eq!(held.finish(&OsFs), Vec::<PathBuf>::new());
+    assert!(world.upper.path().join("d").is_symlink());
+}
+
 /// A directory of the layer that was made for nothing would be told as one that was closed.
 #[test]
 fn way_to_what_can_not_be_taken_looks_like_the_trees() {

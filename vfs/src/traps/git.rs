@@ -56,6 +56,11 @@ impl<'a> GitTraps<'a> {
         if is(name, ".git") && kind != Kind::Directory {
             return Some("a `.git` that leads elsewhere");
         }
+        let mut gits =
+            path.ancestors().filter(|it| it.file_name().is_some_and(|name| is(name, ".git")));
+        if gits.any(|git| self.sides.replaces_file(git)) {
+            return Some("a repository in the place of a `.git` that leads to another");
+        }
         let above = path.parent()?;
         let is_jj = above.file_name().is_some_and(|above| is(above, ".jj")) && is(name, "repo");
         if is_jj && kind != Kind::Directory {

@@ -68,7 +68,9 @@ impl<'a> ObjectTraps<'a> {
         // An earlier run may have taken it apart: an undo makes it whole again.
         git_dir.is_some_and(|git_dir| {
             let has = |name: &&str| self.sides.tree_has(git_dir, name);
-            has(&"HEAD") || ["config", "refs"].iter().all(has)
+            let is_named = git_dir.file_name().is_some_and(|name| is(name, ".git"));
+            let is_one = || is_named || ["config", "refs", "packed-refs", "index"].iter().any(has);
+            has(&"HEAD") || ["config", "refs"].iter().all(has) || has(&"objects") && is_one()
         })
     }
 

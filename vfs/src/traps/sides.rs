@@ -76,6 +76,14 @@ impl<'a> Sides<'a> {
         self.has_at(self.tree, above, name)
     }
 
+    /// Whether something new is where the tree has a file or a link.
+    pub(super) fn replaces_file(&self, path: &Path) -> bool {
+        let Some((above, name)) = path.parent().zip(path.file_name()) else { return false };
+        let found = || self.node(self.tree, above, name);
+        let is_file = |node: Node| node.status.kind != Kind::Directory;
+        (self.layer.is_some() || self.new.is_some()) && found().is_ok_and(is_file)
+    }
+
     /// Whether it is to be put there.
     pub(super) fn is_new(&self, path: &Path) -> bool {
         self.new.is_some_and(|new| new.has(path))

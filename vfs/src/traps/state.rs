@@ -57,8 +57,16 @@ impl GitTraps<'_> {
         };
         match self.sides().open_changed(path)? {
             Ok(file) => begin(&file).is_none_or(|text| !trusted.is_sound(&text)).then_some(why),
-            Err(errno) => (!is_absent(errno) || self.sides().is_new(path)).then_some(why),
+            Err(_) if self.sides().is_new(path) => self.is_of_known(path).then_some(why),
+            Err(errno) => (!is_absent(errno)).then_some(why),
         }
+    }
+
+    /// Whether it is in a repository that the tree has.
+    fn is_of_known(&self, path: &Path) -> bool {
+        let tree = self.sides().tree_alone();
+        let is_named = |it: &Path| it.file_name().is_some_and(|name| is(name, ".git"));
+        path.ancestors().skip(1).any(|above| is_named(above) || tree.has(above, "HEAD"))
     }
 
     /// Returns whether a repository that the tree had whole is one with a part of its history after the run: git takes

@@ -220,10 +220,11 @@ fn begin_own(args: &RunArgs, settled: &Settled, output: &Output) {
 fn tell_meanwhile(notice: &Notice, planned: &Planned, output: &Output) {
     let told = words::notice(notice, planned);
     match notice {
-        Notice::Lost(_) | Notice::Moved(_) | Notice::Missed(_) => output.warning(&told),
+        Notice::Lost(_) | Notice::Moved(_) | Notice::Missed(_) | Notice::Uncovered(_) => {
+            output.warning(&told);
+        }
         // Nobody knows a port that was chosen before it is told.
         Notice::Published(_, port) if port.host_port == 0 => output.notice(&told),
-        Notice::Uncovered(_) => output.notice(&told),
         _ => output.detail(&told),
     }
 }

@@ -368,17 +368,18 @@ const OWN_PROCESS: &[Rule] = &[rule(&[Test::low(0, &[0])], Action::Allow)];
 /// no dumps set it to 0, and some end where they can't.
 const RLIMIT_CORE: u32 = 4;
 const CORE: &[Rule] = &[rule(&[Test::low(0, &[RLIMIT_CORE])], Action::Done)];
+/// Whoever asks for the limit before in the same call would be told of one that nobody filled in.
 const CORE_OF: &[Rule] = &[
-    rule(&[Test::low(1, &[RLIMIT_CORE]), Test::low(2, &[0]), Test::high(2, &[0])], Action::Allow),
-    rule(&[Test::low(1, &[RLIMIT_CORE])], Action::Done),
+    rule(&[OF_CORE, Test::low(2, &[0]), Test::high(2, &[0])], Action::Allow),
+    rule(&[OF_CORE, Test::low(3, &[0]), Test::high(3, &[0])], Action::Done),
+    rule(&[OF_CORE], EPERM),
 ];
+const OF_CORE: Test = Test::low(1, &[RLIMIT_CORE]);
 const OWN: Test = Test::low(0, &[0]);
 const OWN_CORE: &[Rule] = &[
-    rule(
-        &[OWN, Test::low(1, &[RLIMIT_CORE]), Test::low(2, &[0]), Test::high(2, &[0])],
-        Action::Allow,
-    ),
-    rule(&[OWN, Test::low(1, &[RLIMIT_CORE])], Action::Done),
+    rule(&[OWN, OF_CORE, Test::low(2, &[0]), Test::high(2, &[0])], Action::Allow),
+    rule(&[OWN, OF_CORE, Test::low(3, &[0]), Test::high(3, &[0])], Action::Done),
+    rule(&[OWN, OF_CORE], EPERM),
     rule(&[OWN], Action::Allow),
 ];
 

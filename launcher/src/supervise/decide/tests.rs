@@ -269,3 +269,14 @@ fn run_whose_descriptors_were_lost_is_no_success() {
     let ended = decide(&mut state, Event::Gone).ended.expect("an end");
     assert_eq!(ended.outcome, Outcome::Short);
 }
+
+/// Without the supervisor's listener, say, the command's program can't be executed.
+#[test]
+fn what_comes_of_lost_descriptors_is_not_told_instead() {
+    let mut state = running();
+    decide(&mut state, Event::Short);
+    let failure = StepFailure { stage: Stage::Payload, step: 0, detail: 0, errno: 38 };
+    decide(&mut state, Event::Said(Message::Failed(failure)));
+    let ended = decide(&mut state, Event::Gone).ended.expect("an end");
+    assert_eq!(ended.outcome, Outcome::Short);
+}

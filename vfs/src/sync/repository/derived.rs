@@ -1,7 +1,7 @@
 //! What git makes from objects, and takes on trust later: it is left out wherever the host has the repository, also of
 //! a submodule and of one without a work tree.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
@@ -28,16 +28,17 @@ pub(super) fn leave_out(
     let said = set.changes.iter().filter(|change| ends_with(&change.path, &SAID));
     let of_others = said.filter(|change| change.upper.is_some() && !has_pack(set, &change.path));
     left_out.extend(of_others.map(|change| change.path.clone()));
-    let mut known = HashSet::new();
+    left_out.extend(set.changes.iter().filter(|it| takes_objects(it)).map(|it| it.path.clone()));
+    let mut known: HashMap<&Path, bool> = HashMap::new();
     for path in &left_out {
-        let git_dir = objects_above(path).and_then(Path::parent).unwrap_or(Path::new(""));
-        if known.contains(git_dir) || was_repository(fs, source, git_dir)? {
-            known.insert(git_dir);
+        let git_dir = git_dir_of(path).unwrap_or(Path::new(""));
+        if !known.contains_key(git_dir) {
+            known.insert(git_dir, was_repository(fs, source, git_dir)?);
         }
     }
     let is_left_out = |path: &Path| {
-        let git_dir = objects_above(path).and_then(Path::parent);
-        left_out.contains(path) && git_dir.is_some_and(|git_dir| known.contains(git_dir))
+        let is_known = |git_dir: &Path| known.get(git_dir).copied().unwrap_or_default();
+        left_out.contains(path) && git_dir_of(path).is_some_and(is_known)
     };
     let changes = std::mem::take(&mut set.changes);
     set.changes = changes.into_iter().filter(|change| !is_left_out(&change.path)).collect();
@@ -56,7 +57,24 @@ fn was_repository(fs: &dyn Fs, source: &Source<'_>, path: &Path) -> Result<bool,
             errno => Err(io("look at", path)(errno)),
         })
     };
-    Ok(has(&"HEAD")? || has(&"config")? && has(&"refs")?)
+    if has(&"HEAD")? || has(&"config")? && has(&"refs")? {
+        return Ok(true);
+    }
+    let is_named = path.file_name() == Some(OsStr::new(".git"));
+    Ok(has(&"objects")? && (is_named || has(&"config")? || has(&"refs")? || has(&"index")?))
+}
+
+/// Whether a change would take objects away, or write over them: what the run put in their place may wait, or name
+/// fewer. The host collects what is garbage there.
+fn takes_objects(change: &Change) -> bool {
+    change.kind != ChangeKind::Created && !change.is_trace() && git_dir_of(&change.path).is_some()
+}
+
+/// Returns the directory whose objects a path is, or is one of.
+fn git_dir_of(path: &Path) -> Option<&Path> {
+    let is_all = path.file_name() == Some(OsStr::new("objects"));
+    let objects = if is_all { Some(path) } else { objects_above(path) };
+    objects.and_then(Path::parent)
 }
 
 fn is_derived(path: &Path) -> bool {
