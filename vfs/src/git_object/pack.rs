@@ -22,7 +22,7 @@ pub(super) fn check(
     let kind = algorithm.kind();
     sealed(index, algorithm, INDEX)?;
     // A file with holes is as long as it says.
-    work.take(std::fs::File::from(data.try_clone().ok()?).metadata().ok()?.len())?;
+    work.take(File::from(data.try_clone().ok()?).metadata().ok()?.len())?;
     let name = sealed(data, algorithm, u64::MAX)?;
     let index = index::File::at(path_of(index), kind).ok()?;
     let data = data::File::at(path_of(data), kind).ok()?;

@@ -368,7 +368,7 @@ const OWN_PROCESS: &[Rule] = &[rule(&[Test::low(0, &[0])], Action::Allow)];
 /// no dumps set it to 0, and some end where they can't.
 const RLIMIT_CORE: u32 = 4;
 const CORE: &[Rule] = &[rule(&[Test::low(0, &[RLIMIT_CORE])], Action::Done)];
-/// Whoever asks for the limit before in the same call would be told of one that nobody filled in.
+/// EPERM for whoever asks for the old limit in the same call: nobody would fill that in.
 const CORE_OF: &[Rule] = &[
     rule(&[OF_CORE, Test::low(2, &[0]), Test::high(2, &[0])], Action::Allow),
     rule(&[OF_CORE, Test::low(3, &[0]), Test::high(3, &[0])], Action::Done),

@@ -1,5 +1,5 @@
-//! What git makes from objects, and takes on trust later: it is left out wherever the host has the repository, also of
-//! a submodule and of one without a work tree.
+//! What git makes from objects, and takes on trust later, and what takes objects away: both are left out wherever the
+//! host has the repository, also of a submodule and of one without a work tree.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
@@ -16,7 +16,7 @@ const BESIDE: [&str; 3] = ["bitmap", "mtimes", "rev"];
 /// Beside a pack: what is said of it as a whole.
 const SAID: [&str; 2] = ["keep", "promisor"];
 
-/// Leaves out what git makes anew, and what is said of a pack that the run did not make.
+/// Leaves out what git makes anew, what is said of a pack that the run did not make, and what would take objects away.
 pub(super) fn leave_out(
     fs: &dyn Fs,
     source: &Source<'_>,

@@ -122,5 +122,5 @@ impl Tree {
 
 /// Whether a name is one that git gives an object.
 fn is_id(name: &OsStr) -> bool {
-    matches!(name.len(), 40 | 64) && name.as_bytes().iter().all(u8::is_ascii_hexdigit)
+    git_dir::is_object_name(&name.as_bytes().to_ascii_lowercase())
 }
