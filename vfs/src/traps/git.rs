@@ -124,12 +124,13 @@ impl<'a> GitTraps<'a> {
     }
 
     /// Whether what a repository would be steered by was written back already: with a `HEAD` the rest
-    /// is data.
+    /// is data. A directory of this name is none.
     fn is_completed_by_head(&self, path: &Path) -> bool {
         let has = |name: &&str| self.sides.tree_has(path, name);
         !is_named(path)
-            && !self.sides.tree_has(path, HEAD)
-            && STEERING.iter().chain(&RUN).chain(&REMOTES).chain(&TRUSTED).any(has)
+            && !self.sides.tree_has_file(path, HEAD)
+            && (STEERING.iter().chain(&RUN).chain(&REMOTES).chain(&TRUSTED).any(has)
+                || self.has_unsound_state(path))
     }
 
     /// Returns a path as patterns know it: what is in a directory of git's as if that were a `.git`.
@@ -256,7 +257,35 @@ mod tests {
         let (layer, mine) = (tree(&["x/HEAD"]), tree(&["x/HEAD", "x/config", "x/objects/"]));
         assert!(!held(&OsFs, (&layer, &mine), "x/HEAD"));
         let (layer, git) = (tree(&[".git/HEAD"]), tree(&[".git/config"]));
+        std::fs::write(layer.path().join(".git/HEAD"), "ref: refs/heads/main\n").expect("written");
         assert!(!held(&OsFs, (&layer, &git), ".git/HEAD"));
+    }
+
+    /// What has another `HEAD` already, or a directory of that name, was made by somebody else or is none yet.
+    #[test]
+    fn a_head_is_held_beside_what_git_would_trust() {
+        let layer = tree(&["x/HEAD"]);
+        std::fs::write(layer.path().join("x/HEAD"), "ref: refs/heads/main\n").expect("written");
+        let is_held = |names: &[&str], state: &str| {
+            let mine = tree(names);
+            std::fs::write(mine.path().join("x/ORIG_HEAD"), state).expect("written");
+            held(&OsFs, (&layer, &mine), "x/HEAD")
+        };
+        assert!(is_held(&["x/config"], ""));
+        assert!(is_held(&["x/config", "x/HEAD/"], ""));
+        assert!(is_held(&["x/y"], "ref: commondir\n"));
+        assert!(!is_held(&["x/y"], "words\n"));
+    }
+
+    /// A file with holes is of any size, and takes no memory.
+    #[test]
+    fn an_index_is_held_where_the_settings_are_too_large() {
+        let (layer, empty) = (tree(&[".git/config", ".git/index"]), tree(&[]));
+        std::fs::write(layer.path().join(".git/index"), index(Some("a"))).expect("written");
+        assert!(!held(&OsFs, (&layer, &empty), ".git/index"));
+        let config = std::fs::File::create(layer.path().join(".git/config")).expect("opened");
+        config.set_len(8 << 40).expect("a hole");
+        assert!(held(&OsFs, (&layer, &empty), ".git/index"));
     }
 
     fn held(fs: &dyn Fs, (layer, tree): (&Scratch, &Scratch), path: &str) -> bool {

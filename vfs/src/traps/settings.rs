@@ -36,11 +36,11 @@ fn algorithm(settings: Result<OwnedFd>) -> Option<Algorithm> {
     }
 }
 
-/// Reads settings; `None` for more than are read.
+/// Reads settings; `None` for more than are read: a file with holes may be of any size.
 fn small(file: &OwnedFd) -> Option<Vec<u8>> {
-    let size = usize::try_from(OsFs.status_of(file.as_fd()).ok()?.size).ok()?;
+    let size = OsFs.status_of(file.as_fd()).ok()?.size;
+    let size = usize::try_from(size).ok().filter(|_| size <= git_config::MAX)?;
     let mut text = vec![0; size];
-    let is_small = size as u64 <= git_config::MAX;
-    let length = is_small.then(|| rustix::io::pread(file, &mut text, 0).ok()).flatten()?;
+    let length = rustix::io::pread(file, &mut text, 0).ok()?;
     (length == size).then_some(text)
 }

@@ -76,6 +76,26 @@ impl<'a> Sides<'a> {
         self.has_at(self.tree, above, name)
     }
 
+    /// Whether the tree is known to have something that is no directory.
+    pub(super) fn tree_has_file(&self, above: &Path, name: &str) -> bool {
+        let found = self.node(self.tree, above, OsStr::new(name));
+        found.is_ok_and(|node| node.status.kind != Kind::Directory)
+    }
+
+    /// Returns the names in a directory of the tree that are no directories; none where it is none itself.
+    pub(super) fn tree_files(&self, path: &Path) -> Result<Vec<OsString>> {
+        let listed = self.look_in(self.tree, path, &|dir| {
+            let dir = self.fs.open_below(dir, Path::new("."), Open::List)?;
+            self.fs.list(dir.as_fd(), usize::MAX)
+        });
+        let entries = match listed {
+            Err(errno) if errno == Errno::LOOP || is_absent(errno) => Vec::new(),
+            listed => listed?,
+        };
+        let files = entries.into_iter().filter(|entry| entry.kind != Some(Kind::Directory));
+        Ok(files.map(|entry| entry.name).collect())
+    }
+
     /// Whether something new is where the tree has a file or a link.
     pub(super) fn replaces_file(&self, path: &Path) -> bool {
         let Some((above, name)) = path.parent().zip(path.file_name()) else { return false };

@@ -8,6 +8,7 @@ use std::path::Path;
 use super::GitTraps;
 use super::git::is;
 use super::sides::is_absent;
+use crate::git_dir;
 
 /// How much of a file is read: more than a reference says, and whoever is before the rest of it is no number.
 const READ: usize = 4096;
@@ -23,6 +24,9 @@ const REBASES: [&str; 2] = ["rebase-merge", "rebase-apply"];
 /// What git trusts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Trusted {
+    /// What a repository has checked out: git takes a directory with any other text for no repository, and the one around
+    /// it instead.
+    Head,
     /// A reference, or a file that may be one.
     Reference(MayName),
     /// Files of a merge, of which git reads one and writes into another (gitrerere(1)).
@@ -50,6 +54,7 @@ impl GitTraps<'_> {
     pub fn unsound_state(&self, path: &Path) -> Option<&'static str> {
         let trusted = self.trusted(path)?;
         let why = match trusted {
+            Trusted::Head => "a `HEAD` that is none, or names what is no branch",
             Trusted::Reference(_) => "a reference by which git would write or remove another",
             Trusted::Rerere => "files that git would read and write when a merge goes on",
             Trusted::BisectStart => "an option for git in the place of a branch",
@@ -60,6 +65,19 @@ impl GitTraps<'_> {
             Err(_) if self.sides().is_new(path) => self.is_of_known(path).then_some(why),
             Err(errno) => (!is_absent(errno)).then_some(why),
         }
+    }
+
+    /// Returns whether a directory of the tree has files by which git would do so, were it one of git's.
+    pub(super) fn has_unsound_state(&self, path: &Path) -> bool {
+        let tree = self.sides().tree_alone();
+        let Ok(names) = tree.tree_files(path) else { return true };
+        let is_unsound = |name: &OsStr, trusted: Trusted| match tree.open_file(&path.join(name)) {
+            Ok(file) => begin(&file).is_none_or(|text| !trusted.is_sound(&text)),
+            Err(errno) => !is_absent(errno),
+        };
+        let mut files =
+            names.iter().filter_map(|name| Some((name, self.trusted(&path.join(name))?)));
+        files.any(|(name, trusted)| is_unsound(name, trusted))
     }
 
     /// Whether it is in a repository that the tree has.
@@ -95,7 +113,18 @@ impl GitTraps<'_> {
         if is_in_rebase && STEPS.iter().any(|step| is(name, step)) {
             return Some(Trusted::Step);
         }
+        if name == "HEAD" && self.is_whole(above) {
+            return Some(Trusted::Head);
+        }
         self.reference(path, name).map(Trusted::Reference)
+    }
+
+    /// Whether a directory is one of git's on both sides together.
+    fn is_whole(&self, path: &Path) -> bool {
+        let has = |name: &str| self.sides().has(path, name);
+        path.file_name().is_some_and(|name| is(name, ".git"))
+            || has("commondir")
+            || has("objects") && has("refs")
     }
 
     /// Returns what a reference may name. Those that are not below `refs` are directly in a directory of git's; the names of
@@ -139,6 +168,10 @@ impl Trusted {
     /// Whether the beginning of the file says nothing but what git writes there.
     fn is_sound(self, text: &[u8]) -> bool {
         match self {
+            Self::Head => text.strip_prefix(SYMBOLIC).map_or_else(
+                || git_dir::is_object_name(text.trim_ascii_end()),
+                |it| MayName::Branch.name(it),
+            ),
             Self::Reference(may) => text.strip_prefix(SYMBOLIC).is_none_or(|it| may.name(it)),
             // Git leaves an empty one where nothing is to be done.
             Self::Rerere => text.is_empty(),
@@ -201,6 +234,10 @@ mod tests {
         let (layer, tree) = (Scratch::new(), Scratch::new());
         write(&tree, ".git/HEAD", "ref: refs/heads/main\n");
         write(&tree, "x.git/HEAD", "ref: refs/heads/main\n");
+        write(&tree, "x.git/refs/heads/main", ID);
+        write(&tree, "x.git/objects/info/packs", "");
+        write(&tree, "x.git/logs/refs/heads/main", "");
+        write(&tree, "x.git/logs/HEAD", "");
         write(&layer, path, text);
         held_of(&layer, &tree, path)
     }
@@ -216,6 +253,9 @@ mod tests {
             (".git/HEAD", "ref: refs/heads/a/b\n"),
             (".git/HEAD", ID),
             (".git/HEAD", "ref: refs/jj/root"),
+            (".git/logs/HEAD", "0 1 Me <me> 0 +0000 commit\n"),
+            ("x.git/logs/HEAD", "0 1 Me <me> 0 +0000 commit\n"),
+            ("notes/HEAD", "words\n"),
             (".git/worktrees/x/HEAD", "ref: refs/heads/a"),
             (".git/ORIG_HEAD", ID),
             (".git/refs/heads/main", ID),
@@ -234,6 +274,9 @@ mod tests {
         for (path, text) in [
             (".git/HEAD", "ref: refs/heads/../../commondir"),
             (".git/HEAD", "ref: commondir"),
+            (".git/HEAD", "words\n"),
+            (".git/HEAD", ""),
+            ("x.git/HEAD", "0123\n"),
             (".git/HEAD", "ref:refs/stash"),
             (".git/ORIG_HEAD", "ref: commondir\n"),
             (".git/Orig_Head", "ref: commondir\n"),
