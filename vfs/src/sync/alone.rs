@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::collect::io;
 use super::follow::Restored;
 use super::index_digest::{INDEXES, index_digest};
-use super::journal::{UNDO, read, write};
+use super::journal::{Ledger, UNDO, read, write};
 use super::resettle::{Standing, look};
 use super::root::{Closed, Root};
 use super::{Seen, SyncError, stored};
@@ -45,6 +45,19 @@ struct Index {
     #[serde(with = "crate::json_path")]
     path: PathBuf,
     digest: [u8; 32],
+}
+
+impl OfMount {
+    /// Takes over what was noted of an index before, where nothing newer is.
+    fn keep(&mut self, index: Index, seen: Seen) {
+        if self.indexes.iter().any(|noted| noted.path == index.path) {
+            return;
+        }
+        if self.files.iter().all(|(path, _)| *path != index.path) {
+            self.files.push((index.path.clone(), seen));
+        }
+        self.indexes.push(index);
+    }
 }
 
 impl Default for Alone {
@@ -91,10 +104,23 @@ impl Alone {
         let indexes = mounts.flat_map(|known| &known.indexes);
         indexes.map(|index| (index.path.as_path(), &index.digest)).collect()
     }
+
+    /// Returns what is noted of the indexes in a mount that are still the last ones that write-back left there,
+    /// whatever stands there by now.
+    fn still_known(&self, ledger: &Ledger, mount: u32) -> Vec<(Index, Seen)> {
+        let left: HashMap<&Path, Option<&Seen>> = ledger.last_left(mount).collect();
+        let files = self.files(mount);
+        let known = self.indexes(mount).into_iter().filter_map(|(path, digest)| {
+            let seen = **files.get(path)?;
+            let is_it = left.get(path).copied().flatten().is_some_and(|left| seen.is_still(left));
+            is_it.then(|| (Index { path: path.to_owned(), digest: *digest }, seen))
+        });
+        known.collect()
+    }
 }
 
 /// Notes what of the files that stood before the layers of a run went is as it was, now that they are
-/// gone.
+/// gone. Of an index that git wrote anew meanwhile, what was noted before stays.
 ///
 /// # Errors
 /// A failing call; then nothing is noted.
@@ -103,6 +129,7 @@ pub fn note_alone(
     run: BorrowedFd<'_>,
     standing: &[(Standing, BorrowedFd<'_>)],
 ) -> Result<(), SyncError> {
+    let (earlier, ledger) = (Alone::read(fs, run), Ledger::read(fs, run)?);
     let mounts = standing.iter().map(|(of_mount, root)| {
         let mut root = Root::new(fs, *root, Closed::Stay);
         let files = of_mount.files.iter().filter_map(|(path, before)| {
@@ -119,7 +146,11 @@ pub fn note_alone(
             is_it.then(|| Index { path: path.clone(), digest })
         });
         let indexes = indexes.collect();
-        OfMount { mount: of_mount.mount, files, indexes }
+        let mut noted = OfMount { mount: of_mount.mount, files, indexes };
+        for (index, seen) in earlier.still_known(&ledger, of_mount.mount) {
+            noted.keep(index, seen);
+        }
+        noted
     });
     Alone { version: VERSION, mounts: mounts.collect() }.store(fs, run)
 }

@@ -315,6 +315,13 @@ impl Ledger {
         files.map(|step| step.path.as_path())
     }
 
+    /// Returns what write-back put at the paths of a mount, the last of several of a path last.
+    pub(super) fn last_left(&self, mount: u32) -> impl Iterator<Item = (&Path, Option<&Seen>)> {
+        let steps = self.steps(mount).filter(|step| step.act != Act::Amend);
+        let left = |step: &'_ Step| step.act != Act::Take;
+        steps.map(move |step| (step.path.as_path(), step.new.as_ref().filter(|_| left(step))))
+    }
+
     /// Returns whether anything of a mount is entered.
     pub(super) fn knows(&self, mount: u32) -> bool {
         self.batches.iter().flat_map(|batch| &batch.mounts).any(|part| part.mount == mount)

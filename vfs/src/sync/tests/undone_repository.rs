@@ -68,6 +68,33 @@ fn commit_is_taken_back_after_git_looked_at_the_files() {
     }
 }
 
+/// As when an undo of a later run told this one what came back, and another command opens it.
+#[test]
+fn what_an_index_said_is_known_when_files_are_noted_again() {
+    let look = format!("{GIT}\ngit update-index --force-write-index; git status");
+    for (since, stays) in [(look.as_str(), 0), (&format!("{GIT}\necho c > c; git add c"), 5)] {
+        let world = world(Where::Same, TREE, COMMIT);
+        world.host(&look);
+        world.drop_layer();
+        world.host(since);
+        world.drop_layer();
+        assert_eq!(undone(&world, "").len(), stays, "{since}");
+    }
+}
+
+/// What an earlier write-back of the same run left is not what the last one did.
+#[test]
+fn index_that_says_what_an_earlier_write_back_left_is_another() {
+    let mut world = world(Where::Same, TREE, "echo b > b; git add b");
+    world.host("cp .git/index ../index");
+    world.stamp = world.stamp_now();
+    world.guest(&format!("{GIT}\necho c > c; git add c"));
+    with_plan(&world);
+    world.host("cp ../index .git/index");
+    world.drop_layer();
+    assert_eq!(undone(&world, ""), [".git/index"]);
+}
+
 #[test]
 fn repository_that_moved_since_stays_where_it_is() {
     let state = ["COMMIT_EDITMSG", "index", "logs/HEAD", "logs/refs/heads/main", "refs/heads/main"];
