@@ -82,6 +82,49 @@ fn host_switches_the_branch_meanwhile() {
     check(&commit("guest"), "git checkout -qb other", &[]);
 }
 
+/// As a shell's prompt does.
+const LOOK: &str = "git update-index --force-write-index && git status";
+
+#[test]
+fn host_looks_meanwhile() {
+    for in_memory in [false, true] {
+        let world = repository();
+        let script = format!("set -e; {}; echo in; read go", commit("guest"));
+        let mut command = world.endow(["run", "--", "sh", "-c", &script]);
+        if in_memory {
+            // A layer on the disk can't be a part of what it stands on.
+            command.env("ENDOW_STATE_DIR", world.project().join(".state"));
+        }
+        let mut running = Running::start(command.stdin(Stdio::piped()));
+        running.expect("in");
+        world.bare(LOOK).ok();
+        running.say("\n");
+        assert_eq!(running.end(), 0, "{in_memory}");
+        assert_eq!(git(&world, "log --all --format=%s"), "guest\nfirst\n");
+        assert_eq!(git(&world, "status --porcelain --untracked-files=no"), "");
+    }
+}
+
+#[test]
+fn host_looks_before_what_is_held_is_applied() {
+    for (since, code) in [(LOOK, 0), ("echo host >one && git add one", 121)] {
+        let world = repository();
+        let stopped = "echo side >one; git commit -qam side; git rebase -q main || true";
+        let script = format!(
+            "git() {{ command git {WHO} \"$@\"; }}; git checkout -qb side; git checkout -q main
+            {}; git checkout -q side; {}",
+            commit("main").replace(">two", ">one"),
+            stopped,
+        );
+        world.run(&[], &script).ok();
+        world.bare(since).ok();
+        let applied = said(&mut world.endow(["apply", "--", ".git/rebase-merge"]));
+        assert_eq!(applied.code, code, "{}", applied.stderr);
+        let is_there = world.project().join(".git/rebase-merge/onto").exists();
+        assert_eq!(is_there, code == 0, "{}", applied.stderr);
+    }
+}
+
 #[test]
 fn host_collects_garbage_meanwhile() {
     let world = repository();

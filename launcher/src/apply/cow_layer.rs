@@ -7,7 +7,9 @@ use std::path::Path;
 use endow_policy::HostPath;
 use endow_vfs::fs::{At, Fs, Open, OsFs, Status, Timespec};
 use endow_vfs::state::RunDir;
-use endow_vfs::sync::{Awaited, Ledger, Single, make_awaited, make_single, make_single_absent};
+use endow_vfs::sync::{
+    Awaited, Ledger, Single, hand_on_indexes, make_awaited, make_single, make_single_absent,
+};
 use endow_vfs::tree::copy_layer;
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, fstat, openat2};
 use rustix::io::Errno;
@@ -116,7 +118,9 @@ pub(super) fn go_on(
         }
     }
     let numbers: Vec<(u32, u32)> = layers.iter().map(|it| (it.was, it.number)).collect();
-    Ledger::hand_on(&OsFs, earlier.as_fd(), run.as_fd(), &numbers).map_err(PrepareError::Earlier)
+    let ends = (earlier.as_fd(), run.as_fd());
+    hand_on_indexes(&OsFs, ends, &numbers).map_err(PrepareError::Earlier)?;
+    Ledger::hand_on(&OsFs, ends.0, ends.1, &numbers).map_err(PrepareError::Earlier)
 }
 
 fn copy_status(copy: &OwnedFd, status: &Status) -> Result<(), Errno> {

@@ -153,6 +153,7 @@ fn run_watched(
     let spawned = Instant::now();
     // While pid 1 builds the view there is nothing else to do.
     let recorder = recorded(plan, prepared, set.first());
+    let indexes = finish::open_indexes(given.record);
     let mut publisher = None;
     let mut file = DenialsFile::of(&prepared.directory());
     let mut noticed = |notice| {
@@ -170,6 +171,7 @@ fn run_watched(
     let ended = supervise::run(&mut set, given.terminal, &mut |_, notice| noticed(notice))
         .map_err(failed("can't supervise"))?;
     drop((publisher, filter));
+    finish::note_indexes(indexes, prepared.run(), given.record);
     let (ended, run_time) = (ended.first().copied().ok_or(SpawnError::Killed)?, spawned.elapsed());
     let ended = if prepared.ran_out_of_memory() { ended.out_of_memory() } else { ended };
     let [supervised] = set;

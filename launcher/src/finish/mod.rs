@@ -12,6 +12,7 @@ mod gone;
 mod held;
 mod in_memory;
 mod in_view;
+mod indexes;
 mod leases;
 mod merge;
 mod prune;
@@ -33,6 +34,7 @@ pub(crate) use gone::{Gone, Targets};
 pub(crate) use held::count as held;
 pub(crate) use in_memory::Lost;
 pub(crate) use in_view::{InView, OfMount};
+pub(crate) use indexes::{note_indexes, open_indexes};
 pub(crate) use prune::{drop_layers, prune};
 pub(crate) use publish::{Published, publish};
 pub(crate) use rules::Selection;
@@ -54,8 +56,8 @@ use endow_vfs::fs::OsFs;
 use endow_vfs::state::{
     Durability, Ending, HELD, Moment, Record, RunDir, RunState, StateError, SyncRules,
 };
-use endow_vfs::sync::Ledger;
 use endow_vfs::sync::checkpoint::Checkpointed;
+use endow_vfs::sync::{Ledger, NOTED_INDEXES};
 use rustix::process::{getgid, getuid};
 
 use crate::apply::Prepared;
@@ -282,7 +284,7 @@ fn what_is_left(run: &RunDir, record: &Record, finished: &Finished) -> Option<Ru
 /// What a finished run needs no more.
 fn disposable(state: RunState) -> &'static [&'static str] {
     match state {
-        RunState::Applied => &["mask", "sockets", "started", "layers", HELD],
+        RunState::Applied => &["mask", "sockets", "started", "layers", HELD, NOTED_INDEXES],
         _ => &["mask", "sockets", "started"],
     }
 }

@@ -208,11 +208,11 @@ fn identity(mount: &MountRecord, root: &OwnedFd) -> Result<Identity, Errno> {
     Ok(Identity { dev: id.dev, ino: id.ino, born: id.born.map(time) })
 }
 
-fn time(moment: endow_vfs::state::Moment) -> Time {
+pub(super) fn time(moment: endow_vfs::state::Moment) -> Time {
     Time { seconds: moment.seconds, nanoseconds: moment.nanoseconds.into() }
 }
 
-fn open_root(path: &Path) -> Result<OwnedFd, Errno> {
+pub(super) fn open_root(path: &Path) -> Result<OwnedFd, Errno> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
     openat2(CWD, path, flags, Mode::empty(), resolve)

@@ -196,6 +196,7 @@ fn look_at(
 ) -> Result<Option<Looked>, WriteBackError> {
     let Some(upper) = &target.upper else { return Ok(None) };
     let settled = ledger.settled(target.number);
+    let settled = settled.with_indexes(&OsFs, run.as_fd(), (ledger, target.number));
     let source = source(target, upper, &settled);
     let mut changes = sync::collect(&OsFs, &source)?;
     if target.is_held {

@@ -105,6 +105,12 @@ impl Alone {
         indexes.map(|index| (index.path.as_path(), &index.digest)).collect()
     }
 
+    /// Returns what the last indexes that write-back left in a mount say.
+    pub(super) fn left_indexes(&self, ledger: &Ledger, mount: u32) -> HashMap<PathBuf, [u8; 32]> {
+        let known = self.still_known(ledger, mount).into_iter();
+        known.map(|(index, _)| (index.path, index.digest)).collect()
+    }
+
     /// Returns what is noted of the indexes in a mount that are still the last ones that write-back left there,
     /// whatever stands there by now.
     fn still_known(&self, ledger: &Ledger, mount: u32) -> Vec<(Index, Seen)> {

@@ -9,6 +9,7 @@
 //! <run>/undo/m<nnn>/<n>      staged new content, later the original that it displaced
 //! <run>/undo/applied.json    what was applied, and by it what can be undone
 //! <run>/undo/alone.json      what of it stands there apart from the run's layers
+//! <run>/indexes.json         what indexes of repositories said when the run began
 //! <run>/journal              a write-back or undo under way, everything staged
 //! <target>/.endow-<run>-stage  in place of the first where the run is on another file system
 //! <run>/undo/stage-m<nnn>    which directory that is
@@ -24,6 +25,7 @@ mod collect;
 mod done;
 mod follow;
 mod index_digest;
+mod indexes;
 mod journal;
 mod lacking;
 mod needed;
@@ -57,6 +59,7 @@ use collect::collect_most;
 pub use collect::{Clock, Source, collect};
 pub use done::{Done, done};
 pub use follow::{Restored, follow};
+pub use indexes::{NOTED as NOTED_INDEXES, OpenIndexes, hand_on_indexes};
 pub use journal::{Direction, Ledger};
 pub use lacking::{Lack, Lacking};
 pub use needed::needed;

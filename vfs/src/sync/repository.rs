@@ -2,6 +2,7 @@
 //! references, `HEAD`, index and logs) is written back as a whole or not at all.
 
 mod derived;
+mod refreshed;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -17,7 +18,9 @@ use crate::git_dir::{self, Part};
 /// The longest file that is read for references: `packed-refs` of a large repository.
 const TEXT_MAX: usize = 64 << 20;
 /// What tells where a repository stands, whatever else the run changed in it.
-const STANDING: [&str; 3] = ["HEAD", "index", "packed-refs"];
+const STANDING: [&str; 2] = ["HEAD", "packed-refs"];
+/// And so does this, which git writes anew when it only looks.
+const INDEX: &str = "index";
 /// What tells a git directory from any other (gitrepository-layout(5)).
 const PARTS: [&str; 3] = ["HEAD", "objects", "refs"];
 /// The most references of one run; what is beyond stays in the layer.
@@ -250,15 +253,17 @@ fn is_state(change: &Change, git_dir: &Path) -> bool {
 fn is_moved(
     fs: &dyn Fs,
     source: &Source<'_>,
-    set: &ChangeSet,
+    set: &mut ChangeSet,
     git_dir: &Path,
 ) -> Result<bool, SyncError> {
+    let is_same_index = refreshed::forgive(fs, source, set, git_dir);
     let mut of_run = set.changes.iter().filter(|change| is_state(change, git_dir));
     if of_run.any(|change| change.conflict.is_some()) {
         return Ok(true);
     }
     let Some(dir) = open(fs, source.root, git_dir)? else { return Ok(true) };
-    for name in STANDING {
+    let index = (!is_same_index).then_some(INDEX);
+    for name in STANDING.into_iter().chain(index) {
         let found = match fs.node(dir.as_fd(), OsStr::new(name)) {
             Ok(node) => Seen::from(&node),
             Err(Errno::NOENT) => continue,

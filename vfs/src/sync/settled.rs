@@ -1,11 +1,15 @@
 //! What endow itself left in a tree, which is no change of the host's, and what of a layer is no
 //! change of the run's any more.
 
+use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 
 use rustc_hash::FxHashMap;
 
+use super::indexes::KnownIndexes;
+use super::journal::Ledger;
 use super::{Seen, Time};
+use crate::fs::Fs;
 
 /// The inodes that earlier write-backs of the same run put, touched or put back, as they left
 /// them.
@@ -15,9 +19,21 @@ pub struct Settled {
     /// By the time of change, what it was before.
     displaced: FxHashMap<(u64, Time), (Option<Time>, Time)>,
     merged: FxHashMap<PathBuf, (u64, Time)>,
+    pub(super) indexes: KnownIndexes,
 }
 
 impl Settled {
+    /// Adds what is known of indexes of repositories in a mount, which git writes anew when it only looks.
+    #[must_use]
+    pub fn with_indexes(
+        self,
+        fs: &dyn Fs,
+        run: BorrowedFd<'_>,
+        (ledger, mount): (&Ledger, u32),
+    ) -> Self {
+        Self { indexes: KnownIndexes::read(fs, run, (ledger, mount)), ..self }
+    }
+
     pub(super) fn add(&mut self, seen: &Seen) {
         self.known.insert(seen.ino, (seen.born, seen.changed));
     }

@@ -134,7 +134,8 @@ impl World {
     /// Calls with the layer and the tree.
     pub(super) fn with_source<R>(&self, call: impl FnOnce(&Source<'_>) -> R) -> R {
         let (root, upper) = (self.root_fd(), self.upper_fd());
-        let settled = Ledger::read(&OsFs, self.run.fd()).expect("read").settled(MOUNT);
+        let ledger = Ledger::read(&OsFs, self.run.fd()).expect("read");
+        let settled = ledger.settled(MOUNT).with_indexes(&OsFs, self.run.fd(), (&ledger, MOUNT));
         let source = Source {
             absent: None,
             closed: Closed::Stay,
@@ -208,6 +209,7 @@ impl World {
         prune_layer(&OsFs, upper.as_fd(), &needed).expect("pruned");
         let standing = [(standing, root.as_fd())];
         settle_again(&OsFs, self.run.fd(), ledger, &standing).expect("settled");
+        note_alone(&OsFs, self.run.fd(), &standing).expect("noted");
     }
 
     /// Takes the layer away, as the end of a run does.
@@ -249,6 +251,7 @@ impl World {
                 "m001",
                 "applied.json",
                 "alone.json",
+                "indexes.json",
             ];
             let ours = names.filter(|name| {
                 let text = name.to_string_lossy();

@@ -13,6 +13,7 @@ mod moving;
 mod pruning;
 mod races;
 mod random;
+mod refreshed;
 mod repository;
 mod stuck;
 mod undoing;
