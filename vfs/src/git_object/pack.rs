@@ -6,6 +6,7 @@ use std::os::unix::fs::FileExt;
 
 use gix_hash::ObjectId;
 use gix_pack::{MMap, data, index};
+use rustix::fs::SeekFrom;
 
 use super::walk::Walk;
 use super::{CHUNK, Work, finish};
@@ -36,6 +37,7 @@ fn sealed(file: &OwnedFd, algorithm: Algorithm, most: u64) -> Option<ObjectId> {
     let file = File::from(file.try_clone().ok()?);
     let size = file.metadata().ok().filter(std::fs::Metadata::is_file)?.len();
     let end = size.checked_sub(algorithm.length() as u64).filter(|_| size <= most)?;
+    (!has_hole(&file, size)).then_some(())?;
     let (mut hash, mut buffer) = (gix_hash::hasher(algorithm.kind()), vec![0; CHUNK]);
     let mut at = 0;
     while at < end {
@@ -48,6 +50,14 @@ fn sealed(file: &OwnedFd, algorithm: Algorithm, most: u64) -> Option<ObjectId> {
     let said = buffer.get_mut(..algorithm.length())?;
     file.read_exact_at(said, end).ok()?;
     finish(hash).filter(|found| found.as_slice() == said)
+}
+
+/// Git writes none, and what is in one costs whoever made it nothing (lseek(2)).
+fn has_hole(file: &File, size: u64) -> bool {
+    let first = rustix::fs::seek(file, SeekFrom::Hole(0));
+    // The place is that of all who have the file open.
+    let is_back = rustix::fs::seek(file, SeekFrom::Start(0)).is_ok();
+    !is_back || first.is_ok_and(|first| first < size)
 }
 
 /// A pack is called by its checksum, or by that of the names of its objects as some programs do.

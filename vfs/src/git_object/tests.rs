@@ -1,6 +1,7 @@
 use std::fs::File;
 use std::io::Write;
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use gix_object::Kind;
@@ -275,4 +276,27 @@ fn no_byte_can_be_changed() {
         std::fs::write(&path, sound).expect("written");
         assert!(is_sound(&pack, Algorithm::Sha1));
     }
+}
+
+/// It could be as long as somebody likes.
+#[test]
+fn pack_with_holes_is_none() {
+    let scratch = repository("sha1");
+    std::fs::write(scratch.path().join("zeros"), vec![0; 1 << 20]).expect("written");
+    git(scratch.path(), &["add", "zeros"]);
+    git(scratch.path(), &["commit", "-qm", "zeros"]);
+    git(scratch.path(), &["-c", "pack.compression=0", "repack", "-adfqF"]);
+    let pack = packs(&scratch.path().join(".git")).pop().expect("one");
+    assert!(is_sound(&pack, Algorithm::Sha1));
+    let bytes = std::fs::read(&pack).expect("read");
+    std::fs::remove_file(&pack).expect("removed");
+    let holey = std::fs::File::create(&pack).expect("made");
+    holey.set_len(bytes.len() as u64).expect("a hole");
+    for (at, chunk) in (0_u64..).step_by(4096).zip(bytes.chunks(4096)) {
+        if chunk.iter().any(|byte| *byte != 0) {
+            holey.write_all_at(chunk, at).expect("written");
+        }
+    }
+    assert_eq!(std::fs::read(&pack).expect("read"), bytes);
+    assert!(!is_sound(&pack, Algorithm::Sha1));
 }
