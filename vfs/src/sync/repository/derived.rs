@@ -6,7 +6,7 @@ use std::ffi::OsStr;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
-use super::{Source, exists, is_repository, open};
+use super::{GitDirs, Source, exists, is_repository, open};
 use crate::fs::{Errno, Fs};
 use crate::sync::collect::io;
 use crate::sync::{Change, ChangeKind, ChangeSet, SyncError};
@@ -33,7 +33,7 @@ pub(super) fn leave_out(
     for path in &left_out {
         let git_dir = git_dir_of(path).unwrap_or(Path::new(""));
         if !known.contains_key(git_dir) {
-            known.insert(git_dir, was_repository(fs, source, git_dir)?);
+            known.insert(git_dir, was_repository(fs, source, (set.git_dirs, git_dir))?);
         }
     }
     let is_left_out = |path: &Path| {
@@ -46,9 +46,17 @@ pub(super) fn leave_out(
 }
 
 /// Whether the host has a repository, or one that an earlier run took apart.
-fn was_repository(fs: &dyn Fs, source: &Source<'_>, path: &Path) -> Result<bool, SyncError> {
+fn was_repository(
+    fs: &dyn Fs,
+    source: &Source<'_>,
+    (git_dirs, path): (GitDirs, &Path),
+) -> Result<bool, SyncError> {
     if is_repository(fs, source, path)? {
         return Ok(true);
+    }
+    // A clone has a `HEAD` in `refs/remotes/origin`, and a branch there may be called `objects/x`.
+    if git_dirs.split(path).is_some_and(|(_, below)| is_of_references(&below)) {
+        return Ok(false);
     }
     let Some(dir) = open(fs, source.root, path)? else { return Ok(false) };
     let has = |name: &&str| {
@@ -62,6 +70,10 @@ fn was_repository(fs: &dyn Fs, source: &Source<'_>, path: &Path) -> Result<bool,
     }
     let is_named = path.file_name() == Some(OsStr::new(".git"));
     Ok(has(&"objects")? && (is_named || has(&"config")? || has(&"refs")? || has(&"index")?))
+}
+
+fn is_of_references(below: &Path) -> bool {
+    below.starts_with("refs") || below.starts_with("logs")
 }
 
 /// Whether a change would take objects away, or write over them: what the run put in their place may wait, or name
