@@ -2,6 +2,7 @@
 //! references, `HEAD`, index and logs) is written back as a whole or not at all.
 
 mod derived;
+mod linked;
 mod refreshed;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,6 +18,8 @@ use crate::git_dir::{self, Part};
 
 /// The longest file that is read for references: `packed-refs` of a large repository.
 const TEXT_MAX: usize = 64 << 20;
+/// The longest file that names one object.
+const REFERENCE_MAX: u64 = 4096;
 /// What tells where a repository stands, whatever else the run changed in it.
 const STANDING: [&str; 2] = ["HEAD", "packed-refs"];
 /// And so does this, which git writes anew when it only looks.
@@ -261,6 +264,9 @@ fn is_moved(
     if of_run.any(|change| change.conflict.is_some()) {
         return Ok(true);
     }
+    if linked::are_all(set, git_dir) {
+        return Ok(false);
+    }
     let Some(dir) = open(fs, source.root, git_dir)? else { return Ok(true) };
     let index = (!is_same_index).then_some(INDEX);
     for name in STANDING.into_iter().chain(index) {
@@ -295,7 +301,11 @@ fn references(
     for change in set.changes.iter().filter(|change| is_state(change, git_dir)) {
         let Ok(below) = change.path.strip_prefix(git_dir) else { continue };
         let names_object = below.starts_with("refs") || below == Path::new("HEAD");
-        if names_object && change.upper.is_some_and(|upper| upper.kind == Kind::File) {
+        let is_short = |upper: Seen| upper.kind == Kind::File && upper.size <= REFERENCE_MAX;
+        if found.len() > REFERENCES_MAX {
+            break;
+        }
+        if names_object && change.upper.is_some_and(is_short) {
             // The run may have closed it: then it stays in the layer alone.
             let object = text(fs, source.upper, &change.path).unwrap_or_default();
             found.extend(reference(below.as_os_str().as_bytes(), object.trim_ascii_end()));

@@ -87,6 +87,9 @@ impl<'a> GitTraps<'a> {
         if let Some(reason) = self.objects.held(path, kind) {
             return Some(reason);
         }
+        if self.is_new_linked(path, kind) {
+            return Some("a linked work tree");
+        }
         let run = path.ancestors().filter(|it| it.file_name().is_some_and(is_run));
         let mut homes = run.filter_map(Path::parent);
         homes.any(|home| self.may_become(home)).then_some("what a repository runs")

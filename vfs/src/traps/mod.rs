@@ -2,6 +2,7 @@
 
 mod git;
 mod link;
+mod linked;
 mod objects;
 mod out;
 mod settings;

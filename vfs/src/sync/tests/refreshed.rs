@@ -115,6 +115,18 @@ fn rest_is_written_back_after_git_looked_at_what_was() {
     }
 }
 
+/// The repository's own branches are no matter of a work tree that is added.
+#[test]
+fn linked_work_tree_is_written_back_though_the_host_moved() {
+    let add = "git worktree add -q --detach ../w";
+    for (guest, is_moved) in [(add, false), (&format!("{add}; git tag new"), true)] {
+        let world = world(guest, "git commit -qm staged; git pack-refs --all");
+        let (set, moved) = united(&world);
+        let conflicts = set.changes.iter().filter(|change| change.conflict.is_some());
+        assert_eq!((moved, conflicts.count() > 0), (is_moved, is_moved), "{:?}", told(&set));
+    }
+}
+
 /// What was taken back is what the run began with.
 #[test]
 fn run_is_written_back_again_after_git_looked_at_the_files() {
