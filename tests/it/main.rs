@@ -57,6 +57,7 @@ mod run_enclosing;
 mod run_foreign;
 mod run_from;
 mod run_git;
+mod run_git_left;
 mod run_git_objects;
 mod run_groups;
 mod run_hangup;

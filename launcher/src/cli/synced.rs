@@ -148,11 +148,26 @@ fn is_short(sync: &finish::Finished) -> bool {
     let of_report = |report: &SyncReport| {
         let lost = report.conflicts.iter().any(|it| it.winner == Winner::Host);
         let held = sync.rules.strict && !report.held.is_empty();
-        lost || held || !report.refused.is_empty() || !report.failed.is_empty()
+        let stays = !report.refused.is_empty() || !report.failed.is_empty();
+        lost || held || stays || !stuck(report).is_empty()
     };
     let is_open = sync.error.is_some() || sync.unnoted.is_some();
     let is_open = is_open || !sync.written.gone.is_empty();
     is_open || !sync.lost.is_empty() || reports.into_iter().any(of_report)
+}
+
+/// Returns what stays where nothing that is told says why, as when one path alone was asked for and a file of the
+/// user's stands above it.
+fn stuck(report: &SyncReport) -> Vec<&Path> {
+    let is_told = !(report.conflicts.is_empty()
+        && report.refused.is_empty()
+        && report.failed.is_empty()
+        && report.held.is_empty());
+    let blocked = report.left_out.iter().filter_map(|it| match it {
+        LeftOut::Blocked(path) if !is_told => Some(path.as_path()),
+        _ => None,
+    });
+    blocked.collect()
 }
 
 /// One line about changes that are not in the tree.
@@ -192,6 +207,7 @@ fn lines(sync: &finish::Finished, id: &str) -> Vec<Line> {
     });
     let refused = all(|it| it.refused.iter().map(|it| it.path.as_path()).collect());
     let failed = all(|it| it.failed.iter().map(|it| it.path.as_path()).collect());
+    let stuck = all(stuck);
     let mut held = all(|it| it.held.iter().map(|it| it.path.as_path()).collect());
     held.extend(waiting_in(true));
     let of_held = if sync.rules.strict { Weight::Short } else { Weight::Told };
@@ -209,7 +225,8 @@ fn lines(sync: &finish::Finished, id: &str) -> Vec<Line> {
         (merged, Weight::Noted, "merged with changes outside", format!("endow undo {id}")),
         (waiting_in(false), of_waiting, "waiting", format!("{look}; endow apply {id}")),
         (lost, Weight::Short, both, look.clone()),
-        (refused, Weight::Short, "refused", look),
+        (refused, Weight::Short, "refused", look.clone()),
+        (stuck, Weight::Short, "not written back, for what is above stays as it is", look),
         (failed, Weight::Short, "could not be written", format!("endow apply {id}")),
         (held, of_held, "held for review", format!("endow apply {id} PATH")),
     ];

@@ -394,6 +394,7 @@ fn plan_all(
             &Rules {
                 held: &|path, kind| rules.held(path, kind),
                 only: &|path| rules.only(path),
+                with_objects: selection.paths.is_some(),
                 on_conflict: record.sync.on_conflict,
                 merged: &|path| merged.text(it.number, path),
             },

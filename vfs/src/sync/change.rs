@@ -252,6 +252,13 @@ impl Change {
         is_both && is_alike && is_alone && !in_git_dir(&self.path)
     }
 
+    /// Returns whether only the time of a file differs, and the host's stays: git writes its settings anew with
+    /// the same bytes.
+    pub(super) fn is_time_of_file(&self) -> bool {
+        let is_alike = !(self.differs.mode || self.differs.user) && self.refused.is_none();
+        self.is_amended() && self.node() == Kind::File && is_alike
+    }
+
     /// Returns whether only the time of a directory differs: a trace of what happened in it,
     /// not worth a line.
     pub fn is_trace(&self) -> bool {

@@ -28,6 +28,8 @@ pub struct Rules<'a> {
     /// Says whether a path is to be written back at all. Directories that have to be made for
     /// one that is, come along.
     pub only: &'a dyn Fn(&Path) -> bool,
+    /// Whether objects of a repository come along with what names them, as where a path was asked for.
+    pub with_objects: bool,
     /// Who wins.
     pub on_conflict: OnConflict,
     /// Returns what both sides made of a file together, asked for where the host's version would

@@ -265,7 +265,13 @@ impl World {
 }
 
 pub(super) fn rules(on_conflict: OnConflict) -> Rules<'static> {
-    Rules { held: &|_, _| None, only: &|_| true, on_conflict, merged: &|_| None }
+    Rules {
+        held: &|_, _| None,
+        only: &|_| true,
+        with_objects: false,
+        on_conflict,
+        merged: &|_| None,
+    }
 }
 
 #[expect(clippy::disallowed_types, reason = "a script is the shortest way to describe a tree")]

@@ -1,7 +1,7 @@
 //! Whether each change is made.
 
 use std::collections::{HashMap, HashSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::moved;
 use crate::fs::Kind;
@@ -94,7 +94,9 @@ impl Judge<'_> {
         if change.is_trace() {
             return Verdict::Go;
         }
-        if let Some(reason) = (self.rules.held)(&change.path, change.node()) {
+        if let Some(reason) = (self.rules.held)(&change.path, change.node())
+            && !(change.is_time_of_file() && matches!(reason, Held::Protected(_)))
+        {
             return Verdict::Held(reason);
         }
         match change.conflict {
@@ -136,10 +138,32 @@ impl Judge<'_> {
                 self.want_above(parent);
             }
         }
+        self.want_objects();
         for (verdict, wanted) in self.verdicts.iter_mut().zip(&self.wanted) {
             if !wanted {
                 *verdict = Verdict::NotSelected;
             }
+        }
+    }
+
+    /// Takes the objects of a repository along with what names them: the host may have collected those that were
+    /// written back already.
+    fn want_objects(&mut self) {
+        if !self.rules.with_objects {
+            return;
+        }
+        let wanted = self.changes.iter().zip(&self.wanted).filter(|(_, wanted)| **wanted);
+        let git_dirs: HashSet<PathBuf> =
+            wanted.filter_map(|(it, _)| self.git_dirs.names_objects_of(&it.path)).collect();
+        let is_one = |path: &Path| {
+            self.git_dirs.has_object_at(path).is_some_and(|git_dir| git_dirs.contains(&git_dir))
+        };
+        let objects = self.changes.iter().enumerate().filter(|(_, it)| is_one(&it.path));
+        for at in objects.map(|(at, _)| at).collect::<Vec<_>>() {
+            if let Some(wanted) = self.wanted.get_mut(at) {
+                *wanted = true;
+            }
+            self.want_above(self.parent(at));
         }
     }
 

@@ -76,6 +76,17 @@ fn references_stay_where_an_object_stays() {
     assert_eq!((report.applied, text(&world, "refs/heads/main")), (vec![], Some("old\n".into())));
 }
 
+#[test]
+fn objects_come_along_with_what_was_asked_for() {
+    let world = world(GUEST);
+    let only = |path: &Path| path.starts_with(".git/refs");
+    let rules = Rules { only: &only, with_objects: true, ..rules(OnConflict::Host) };
+    let report = world.apply(&OsFs, &plan(&united(&world), &rules)).expect("applied");
+    assert_eq!(report.left_out, []);
+    assert_eq!(text(&world, "objects/ab/new").as_deref(), Some("new\n"));
+    assert_eq!(text(&world, "refs/heads/main").as_deref(), Some("new\n"));
+}
+
 /// A bare repository, or one that is mounted alone, and a submodule's.
 #[test]
 fn references_stay_in_every_kind_of_git_directory() {
@@ -140,5 +151,22 @@ fn what_is_made_from_objects_stays_away() {
         ] {
             assert_eq!(has(name), !is_there, "{place} {name}");
         }
+    }
+}
+
+/// A clone has a `HEAD` beside its remote branches.
+#[test]
+fn branches_may_be_called_objects() {
+    let names = ["refs/remotes/origin/objects/x", "logs/refs/remotes/origin/objects/x"];
+    let make =
+        names.map(|name| format!("mkdir -p .git/{0}; rmdir .git/{0}; echo old > .git/{0}", name));
+    let head = "echo 'ref: refs/remotes/origin/main' > .git/refs/remotes/origin/HEAD
+        cp .git/refs/remotes/origin/HEAD .git/logs/refs/remotes/origin/HEAD";
+    let world = World::new(Where::Same, &format!("{TREE}; {}; {head}", make.join(";")));
+    world.guest(&names.map(|name| format!("echo new > .git/{name}")).join(";"));
+    let report = world.apply(&OsFs, &planned(&world)).expect("applied");
+    assert!(report.is_complete(), "{report:?}");
+    for name in names {
+        assert_eq!(text(&world, name).as_deref(), Some("new\n"), "{name}");
     }
 }

@@ -1,0 +1,59 @@
+//! What git does by itself beside a commit, in a copy-on-write workspace: it is written back, or held as a whole.
+
+use crate::harness::{World, said};
+
+const WHO: &str = "-c user.name=t -c user.email=t@example.com";
+
+fn repository() -> World {
+    let world = World::new();
+    let script = format!(
+        "git init -q -b main . && echo one >one && git add . && git {WHO} commit -qm first && git branch side"
+    );
+    world.bare(&script).ok();
+    world
+}
+
+/// git writes the settings anew, with the same bytes.
+#[test]
+fn branch_that_is_removed_leaves_nothing_to_review() {
+    let world = repository();
+    let ran = world.run(&["--strict"], "git branch -qd side");
+    assert_eq!((ran.code, ran.stderr.contains("held")), (0, false), "{}", ran.stderr);
+    assert_eq!(world.bare("git branch --format='%(refname:short)'").ok(), "main\n");
+    let ran = world.run(&["--strict"], "git config user.name other");
+    assert_eq!(ran.code, 121, "{}", ran.stderr);
+}
+
+/// Without what leads to the work tree git takes the rest for garbage, with all that is staged there.
+#[test]
+fn linked_work_tree_is_held_as_a_whole() {
+    for collect in ["git worktree prune", "git gc -q --prune=now"] {
+        let world = repository();
+        let script = "git worktree add -q wt side; cd wt; echo staged >new; git add new";
+        world.run(&[], script).ok();
+        assert!(world.bare("git worktree list").ok().lines().count() == 1);
+        world.bare(collect).ok();
+        let mut apply = world.endow(["apply", "--", ".git/worktrees/wt", "wt/.git"]);
+        let applied = said(&mut apply);
+        assert_eq!(applied.code, 0, "{}", applied.stderr);
+        assert_eq!(world.bare("git -C wt status --porcelain").ok(), "A  new\n", "{collect}");
+        assert_eq!(world.bare("git -C wt cat-file -p :new").ok(), "staged\n", "{collect}");
+        said(&mut world.endow(["undo"])).ok();
+        assert!(!world.project().join(".git/worktrees").exists(), "{collect}");
+    }
+}
+
+/// What is above it is the user's by now.
+#[test]
+fn path_that_can_not_be_applied_is_named() {
+    for (instead, code) in
+        [("true", 0), ("echo mine >new", 121), ("mkdir new; ln -s .. new/.git", 121)]
+    {
+        let world = World::new();
+        world.run(&[], "mkdir new; cd new; git init -q -b main .; echo one >one").ok();
+        world.bare(&format!("rm -r new; {instead}")).ok();
+        let applied = said(&mut world.endow(["apply", "--", "new/.git/config"]));
+        assert_eq!(applied.code, code, "{instead}: {}", applied.stderr);
+        assert_eq!(applied.stderr.contains("new/.git/config"), code != 0, "{}", applied.stderr);
+    }
+}
