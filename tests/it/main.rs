@@ -61,6 +61,7 @@ mod run_git_objects;
 mod run_groups;
 mod run_hangup;
 mod run_hard_links;
+mod run_helpers;
 mod run_ide;
 mod run_identity;
 mod run_installation;

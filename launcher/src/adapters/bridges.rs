@@ -5,6 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use endow_policy::{BridgeNews, BridgeOrder, Nearby};
 use rustix::io::Errno;
 
+use super::environment::Environment;
 use super::process::{Adapter, AdapterError, End, Helper};
 
 /// The most requests that are kept; what came after them is counted.
@@ -37,7 +38,8 @@ impl Bridges {
             let order = BridgeOrder { nearby: Nearby::unread(), ..order.clone() };
             message = serde_json::to_vec(&order).map_err(refused)?;
         }
-        let adapter = Adapter::start(Helper::Bridges.program(), &message, &[listener.as_fd()])?;
+        let (program, with) = (Helper::Bridges.program(), [listener.as_fd()]);
+        let adapter = Adapter::start(program, &message, &with, Environment::Programs)?;
         Ok(Self { adapter, asked: Asked::default() })
     }
 

@@ -8,6 +8,7 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use zeroize::{Zeroize, Zeroizing};
 
+use super::environment::Environment;
 use super::process::{Adapter, AdapterError, End, Helper};
 
 /// Room for every order, so that none leaves copies behind when it grows.
@@ -27,7 +28,7 @@ impl Broker {
             host.secret.zeroize();
         }
         written.map_err(|error| AdapterError::Refused(error.to_string()))?;
-        Adapter::start(Helper::Broker.program(), &message, &[]).map(Self)
+        Adapter::start(Helper::Broker.program(), &message, &[], Environment::Network).map(Self)
     }
 
     /// Returns what tells that it has ended.

@@ -5,6 +5,7 @@
 
 mod bridges;
 mod broker;
+mod environment;
 mod process;
 mod reapi;
 mod secret;

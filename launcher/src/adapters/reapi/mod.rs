@@ -16,6 +16,7 @@ use zeroize::{Zeroize, Zeroizing};
 
 pub(crate) use order::order;
 
+use super::environment::Environment;
 use super::process::{Adapter, AdapterError};
 use crate::sys;
 
@@ -91,7 +92,7 @@ impl RemoteCache {
             key.zeroize();
         }
         written.map_err(|error| AdapterError::Refused(error.to_string()))?;
-        Ok(Self { adapter: Adapter::start(PROGRAM, &message, &[])? })
+        Ok(Self { adapter: Adapter::start(PROGRAM, &message, &[], Environment::Network)? })
     }
 
     /// Returns the results of actions, in their order: of each when there is one that `suits` its number. Others may
