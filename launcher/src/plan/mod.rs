@@ -69,6 +69,7 @@ pub use mounts::{HIDDEN_DIRECTORY, HIDDEN_FILE, content_key};
 pub use observed::DENIALS;
 pub use opening::{Namespaces, Opening, first as first_opening, opening, opens_early};
 pub use outside::Search;
+pub(crate) use outside::{published_alone, sources};
 pub use repository::{COPY, CopiedSettings};
 pub use skeleton::DEVICES;
 pub use ssh_agent::ChosenKeys;

@@ -95,11 +95,11 @@ pub(crate) fn kernel_files(uid: u32) -> KernelFiles {
     }
 }
 
-/// Looks at every path that the policy leads to, at where programs are looked for, and at the
-/// files that the policy was made of.
+/// Looks at every path that the policy leads to, at where programs are looked for, at the project around the
+/// caller, and at the files that the policy was made of.
 pub(crate) fn look(
     policy: &Policy,
-    search: Search,
+    (search, projects): (Search, Vec<HostPath>),
     policies: &[HostPath],
     mut files: KernelFiles,
 ) -> Looked {
@@ -110,6 +110,8 @@ pub(crate) fn look(
     wanted.extend(plan::secrets::programs(policy, &search));
     wanted.extend(plan::ssh_agent::files(policy, &search));
     wanted.extend(search.path);
+    wanted.extend(projects);
+    wanted.extend(plan::published_alone(&policy.mounts));
     wanted.extend(policies.iter().cloned());
     if is_inside || policy.require.level == Level::Landlock {
         wanted.extend(inside::kernel_files());
@@ -131,6 +133,13 @@ pub(crate) fn look(
     }
     paths::look_at_all(&mut paths, held);
     Looked { paths, files }
+}
+
+/// Looks at some paths alone.
+pub(crate) fn look_at(paths: impl IntoIterator<Item = HostPath>) -> Paths {
+    let mut found = Paths::default();
+    paths::look_at_all(&mut found, paths);
+    found
 }
 
 /// Answers everything else that a plan asks about this host; returns also the patterns of protected names,
