@@ -16,7 +16,8 @@ use crate::adapters::{AdapterError, RemoteCache, RemoteError, remote_order};
 use crate::cli::commands::cas::failed;
 use crate::cli::error::{CommandError, Kind};
 use crate::cli::output::Output;
-use crate::plan::Search;
+use crate::plan::{self, Reach, Search};
+use crate::probe;
 
 /// Where results are shared.
 pub(super) struct Remote<'s> {
@@ -63,7 +64,7 @@ impl<'s> Remote<'s> {
         }
         let cache = match &stated.url.value {
             RemoteUrl::Directory(path) => Cache::directory(path)?,
-            _ => match Cache::server(&stated, &safe_path(&wanted.directory), output)? {
+            _ => match Cache::server(&stated, &safe_path(&stated, wanted)?, output)? {
                 Some(cache) => cache,
                 None => return Ok(None),
             },
@@ -256,13 +257,22 @@ fn stated(url: Option<&str>, wanted: &Wanted) -> Result<Option<Stated>, CommandE
     Ok(Some(same.cloned().unwrap_or_else(other)))
 }
 
-/// Returns the directories of PATH in which no action can have put a program.
-fn safe_path(project: &Path) -> Vec<HostPath> {
-    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let project = real(project);
-    let is_safe = |directory: &HostPath| !real(directory.as_path()).starts_with(&project);
+/// Returns the directories of PATH in which no action and no command can have put a program.
+///
+/// # Errors
+/// One may have written what says who asks.
+fn safe_path(stated: &Stated, wanted: &Wanted) -> Result<Vec<HostPath>, CommandError> {
     let environment: Vec<_> = std::env::vars_os().collect();
-    Search::of(&environment).path.into_iter().filter(is_safe).collect()
+    let search = Search::of(&environment);
+    let (mounts, projects) = (&wanted.mounts, &wanted.projects);
+    let named = plan::remote::files(stated, &search).into_iter().chain(search.path.clone());
+    let paths = probe::look_at(named.chain(plan::named_sources(mounts, projects)));
+    let reach = Reach::new(mounts, projects, &paths);
+    plan::remote::check(stated, &reach, &search)?;
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let project = real(&wanted.directory);
+    let is_safe = |directory: &HostPath| !real(directory.as_path()).starts_with(&project);
+    Ok(reach.safe_path(search).into_iter().filter(is_safe).collect())
 }
 
 /// Whether nobody answers any more.
