@@ -24,7 +24,7 @@ fn installed(world: &World, helper: &str) -> std::path::PathBuf {
 fn led(world: &World, command: &mut Command) {
     command.env("LD_LIBRARY_PATH", ":lib").env("OTHER", "1").env("RES_OPTIONS", "ndots:2");
     command.env("SSL_CERT_FILE", world.root().join("ca")).env("SSL_CERT_DIR", "/etc/ssl:certs");
-    command.env("PWD", world.project());
+    command.env("PWD", world.project()).env("LED", world.project().join("lib"));
 }
 
 /// Returns the directory in which a helper was started, and its environment in order.
@@ -38,6 +38,31 @@ fn noted(world: &World) -> (String, Vec<String>) {
     (directory, environment)
 }
 
+/// One whose broker and whose process of a remote cache note what they have.
+fn networked(change: &dyn Fn(&World, &mut Command), check: &dyn Fn(&World)) {
+    let world = project();
+    let endow = installed(&world, "endow-broker");
+    let policy = "version = 1\n[secrets]\nT = { from = \"cmd:echo x\", for = \"a.example\", header = \"A: {}\" }\n";
+    let mut run = world.command(endow);
+    run.args(["run", "-p"]).arg(world.write("policy.toml", policy)).args(["--", "true"]);
+    led(&world, &mut run);
+    change(&world, &mut run);
+    let told = said(&mut run);
+    assert!(told.fails(125).contains("can't start the broker"), "{told:?}");
+    check(&world);
+
+    let builder = Builder::at("");
+    let world = &builder.project.world;
+    let endow = installed(world, "endow-reapi");
+    let policy = "version = 1\n[remote]\nurl = \"grpcs://localhost:1\"\n";
+    let policy = world.write("policy.toml", policy);
+    let mut build = world.command(endow);
+    led(world, &mut build);
+    change(world, &mut build);
+    builder.build_by(build, &["-p", policy.to_str().expect("text")], SCRIPT);
+    check(world);
+}
+
 #[track_caller]
 fn check_bare(world: &World) {
     let (directory, environment) = noted(world);
@@ -49,25 +74,16 @@ fn check_bare(world: &World) {
 /// They look names up and speak TLS: the C library loads modules for that from where it is told to.
 #[test]
 fn those_on_the_network_get_hardly_a_variable() {
-    let world = project();
-    let endow = installed(&world, "endow-broker");
-    let policy = "version = 1\n[secrets]\nT = { from = \"cmd:echo x\", for = \"a.example\", header = \"A: {}\" }\n";
-    let mut run = world.command(endow);
-    run.args(["run", "-p"]).arg(world.write("policy.toml", policy)).args(["--", "true"]);
-    led(&world, &mut run);
-    let told = said(&mut run);
-    assert!(told.fails(125).contains("can't start the broker"), "{told:?}");
-    check_bare(&world);
+    networked(&|_, _| {}, &check_bare);
+}
 
-    let builder = Builder::at("");
-    let world = &builder.project.world;
-    let endow = installed(world, "endow-reapi");
-    let policy = "version = 1\n[remote]\nurl = \"grpcs://localhost:1\"\n";
-    let policy = world.write("policy.toml", policy);
-    let mut build = world.command(endow);
-    led(world, &mut build);
-    builder.build_by(build, &["-p", policy.to_str().expect("text")], SCRIPT);
-    check_bare(world);
+/// Who wrote it would be believed to be any server.
+#[test]
+fn authority_in_the_project_is_not_believed() {
+    let change = |world: &World, command: &mut Command| {
+        command.env("SSL_CERT_FILE", world.project().join("ca"));
+    };
+    networked(&change, &|world| assert_eq!(noted(world).1, ["RES_OPTIONS=ndots:2"]));
 }
 
 #[test]
@@ -83,5 +99,6 @@ fn those_that_start_programs_start_away_from_the_project() {
         let has = |line: &str| environment.iter().any(|it| it.starts_with(line));
         assert!(has("PWD=/") && !has("OLDPWD") && has("OTHER=1"), "{helper}: {environment:?}");
         assert!(!has("PWD=/home") && !has("PWD=/tmp"), "{helper}: {environment:?}");
+        assert!(!has("LED="), "{helper}: {environment:?}");
     }
 }

@@ -31,7 +31,11 @@ pub(crate) struct Asked {
 
 impl Bridges {
     /// Starts it. From then on nobody else has the socket that listens.
-    pub(crate) fn start(order: &BridgeOrder, listener: OwnedFd) -> Result<Self, AdapterError> {
+    pub(crate) fn start(
+        order: &BridgeOrder,
+        listener: OwnedFd,
+        withheld: &[String],
+    ) -> Result<Self, AdapterError> {
         let refused = |error: serde_json::Error| AdapterError::Refused(error.to_string());
         let mut message = serde_json::to_vec(order).map_err(refused)?;
         if message.len() > ORDER_MAX {
@@ -39,7 +43,7 @@ impl Bridges {
             message = serde_json::to_vec(&order).map_err(refused)?;
         }
         let (program, with) = (Helper::Bridges.program(), [listener.as_fd()]);
-        let adapter = Adapter::start(program, &message, &with, Environment::Programs)?;
+        let adapter = Adapter::start(program, &message, &with, Environment::Programs(withheld))?;
         Ok(Self { adapter, asked: Asked::default() })
     }
 

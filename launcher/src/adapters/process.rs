@@ -56,7 +56,7 @@ impl Adapter {
         name: &str,
         order: &[u8],
         with: &[BorrowedFd<'_>],
-        environment: Environment,
+        environment: Environment<'_>,
     ) -> Result<Self, AdapterError> {
         let path = beside_endow(name)?;
         let started = || -> io::Result<Self> {

@@ -13,11 +13,15 @@ pub(crate) struct SshAgentFilter(Adapter);
 
 impl SshAgentFilter {
     /// Starts it. From then on nobody else has the socket that listens.
-    pub(crate) fn start(order: &SshAgentOrder, listener: OwnedFd) -> Result<Self, AdapterError> {
+    pub(crate) fn start(
+        order: &SshAgentOrder,
+        listener: OwnedFd,
+        withheld: &[String],
+    ) -> Result<Self, AdapterError> {
         let refused = |error: serde_json::Error| AdapterError::Refused(error.to_string());
         let message = serde_json::to_vec(order).map_err(refused)?;
         let (program, with) = (Helper::SshAgent.program(), [listener.as_fd()]);
-        Adapter::start(program, &message, &with, Environment::Programs).map(Self)
+        Adapter::start(program, &message, &with, Environment::Programs(withheld)).map(Self)
     }
 
     /// Returns what tells that it has ended.

@@ -26,7 +26,7 @@ use crate::plan::seccomp::Observe;
 use crate::plan::step::{Guard, InitStep};
 use crate::plan::{self, Another, Earlier, Opening, Plan, Search, Sketch};
 use crate::probe::leads::LeadsError;
-use crate::probe::{self, HiddenOptions, Questions, UnknownNames};
+use crate::probe::{self, Caller, HiddenOptions, Questions, UnknownNames};
 use crate::supervise::Patterns;
 use crate::trees;
 
@@ -329,7 +329,8 @@ fn ask(
         plan::refuse_root(&found.policy)?;
     }
     let projects = endow_policy::projects(&surroundings.vars);
-    let looked = probe::look(&found.policy, (search, projects), &found.held, files);
+    let caller = Caller { search, projects, environment: &surroundings.environment };
+    let looked = probe::look(&found.policy, caller, &found.held, files);
     let mut own = own_directories(&surroundings.dirs)?;
     let missing = own_missing_in_grant(found, &own, &looked.paths)?;
     if wish == Own::Made && missing {

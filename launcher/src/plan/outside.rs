@@ -40,7 +40,7 @@ impl Search {
     }
 
     /// Returns the path of a program, as a shell in `/` reads it.
-    fn by_path(&self, program: &str) -> Option<HostPath> {
+    pub(super) fn by_path(&self, program: &str) -> Option<HostPath> {
         let of_home = HOME.iter().find_map(|name| program.strip_prefix(name));
         let path =
             match (of_home.filter(|rest| rest.is_empty() || rest.starts_with('/')), &self.home) {
@@ -52,7 +52,7 @@ impl Search {
 }
 
 /// How a line of the shell names the user's directory.
-const HOME: [&str; 3] = ["~", "$HOME", "${HOME}"];
+pub(super) const HOME: [&str; 3] = ["~", "$HOME", "${HOME}"];
 
 /// Whether it is looked for nowhere.
 pub(super) fn is_path(program: &str) -> bool {
@@ -83,7 +83,21 @@ pub(crate) struct Reach<'a> {
 impl<'a> Reach<'a> {
     /// Returns what the mounts of a policy leave open, and the directories of the project.
     pub(crate) fn new(mounts: &[MountSpec], projects: &[HostPath], paths: &'a Paths) -> Self {
-        Self { sources: sources((mounts, projects), is_of_others, paths), paths }
+        Self::of(sources((mounts, projects), is_of_others, paths), paths)
+    }
+
+    /// Returns what lies in these places.
+    pub(crate) fn of(sources: Vec<HostPath>, paths: &'a Paths) -> Self {
+        Self { sources, paths }
+    }
+
+    /// Whether a command could have written what a path leads to. A socket that is mounted by itself has no names.
+    pub(super) fn leads_to(&self, path: &HostPath) -> bool {
+        let fact = self.paths.get(path);
+        let is_mounted = |within: &HostPath| {
+            fact.is_some_and(|it| matches!(it.found, Found::Socket(_)) && it.resolved == *within)
+        };
+        self.file(path).is_some_and(|within| !is_mounted(within))
     }
 
     /// Returns the source by which a command could have written a file, or a link on the way to it.

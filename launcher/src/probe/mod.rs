@@ -80,6 +80,17 @@ pub(crate) struct Looked {
     files: KernelFiles,
 }
 
+/// The caller, as far as programs outside have to do with it.
+#[derive(Debug)]
+pub(crate) struct Caller<'a> {
+    /// Where programs are looked for.
+    pub(crate) search: Search,
+    /// The directories of the project around it.
+    pub(crate) projects: Vec<HostPath>,
+    /// Its variables.
+    pub(crate) environment: &'a [(OsString, OsString)],
+}
+
 /// Asks what every plan asks, whatever the policy.
 pub(crate) fn kernel_files(uid: u32) -> KernelFiles {
     let terminal = streams::terminal();
@@ -99,12 +110,14 @@ pub(crate) fn kernel_files(uid: u32) -> KernelFiles {
 /// caller, and at the files that the policy was made of.
 pub(crate) fn look(
     policy: &Policy,
-    (search, projects): (Search, Vec<HostPath>),
+    caller: Caller<'_>,
     policies: &[HostPath],
     mut files: KernelFiles,
 ) -> Looked {
     let is_inside = files.outer_level.is_some();
+    let Caller { search, projects, environment } = caller;
     let mut wanted = sources(policy);
+    wanted.extend(plan::variables::places(policy, environment, &search));
     wanted.extend(plan::awaited::ancestors(policy));
     wanted.extend(plan::secrets::files(policy).cloned());
     wanted.extend(plan::secrets::programs(policy, &search));

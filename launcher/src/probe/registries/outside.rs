@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use endow_policy::{HostPath, MountClass, MountSpec, Vars};
 
 use super::super::{paths, small_file};
-use crate::plan;
 use crate::plan::host::{Found, PathFact, Paths};
 use crate::plan::registries::RegistryFault;
+use crate::plan::{self, Reach, Search, variables};
 
 /// The largest configuration that is read, in bytes.
 const FILE_MAX: u64 = 1 << 20;
@@ -114,6 +114,13 @@ impl<'a> Outside<'a> {
             _ if self.may_be_written(&host, &fact) => Err(RegistryFault::Writable { path: host }),
             _ => Ok(Some(fact)),
         }
+    }
+
+    /// Returns the names of variables that lead to where a command may write.
+    pub(super) fn withheld(&self) -> Vec<String> {
+        let search = Search::of(self.environment);
+        let paths = super::super::look_at(variables::named(self.environment, &search));
+        variables::withheld(self.environment, &Reach::of(self.writable.clone(), &paths), &search)
     }
 
     /// Returns whether a command may write a path itself.
