@@ -105,3 +105,17 @@ fn plan_names_what_programs_outside_do_not_get() {
     let mut plan = world.endow(["plan", "--", "true"]);
     assert!(!said(led(&world, &mut plan)).ok().contains("(outside)"), "nothing is started");
 }
+
+/// What is never a workspace by itself is no project either: programs of the user's lie there.
+#[test]
+fn home_is_no_project() {
+    let world = project();
+    let (home, bin) = (world.home().display().to_string(), world.home().join("bin"));
+    fs::create_dir(&bin).expect("a directory");
+    let options = ["-C", &home, "--workspace", "none", "--chdir", "/"];
+    let path = format!("{}:{home}", bin.display());
+    let told = by_command(&world, ("", PATH), &options, &path);
+    assert_eq!(told.ok(), format!("{path}:/usr/bin:/bin"));
+    let told = by_command(&world, ("", PATH), &[&options[..], &["--rw", &home]].concat(), &path);
+    assert_eq!(told.ok(), "/usr/bin:/bin", "it is granted");
+}
