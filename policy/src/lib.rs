@@ -109,4 +109,4 @@ pub use trust::{Grant, Judgement, TrustError, judge, narrowed};
 pub use unit::{UnitError, parse_duration, parse_size};
 pub use vars::Vars;
 pub use visible::is_invisible;
-pub use workspace::{DEFAULT_WORKSPACE_ACCESS, default_workspace};
+pub use workspace::{DEFAULT_WORKSPACE_ACCESS, default_workspace, projects};

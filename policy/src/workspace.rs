@@ -125,6 +125,13 @@ pub fn default_workspace(vars: &Vars) -> Result<HostPath, ResolveError> {
     checked(vars.git_root.as_ref().unwrap_or(&vars.cwd), vars)
 }
 
+/// Returns the directories that are a project's around the current one, whatever of them this run shows: commands
+/// of another run may have written there. Places that are never the workspace by default are none.
+pub fn projects(vars: &Vars) -> Vec<HostPath> {
+    let around = std::iter::once(&vars.cwd).chain(&vars.git_root).chain(&vars.git_dirs);
+    around.filter_map(|path| checked(path, vars).ok()).collect()
+}
+
 fn workspace_mount(host: HostPath, access: Access, origin: Origin) -> MountSpec {
     MountSpec {
         at: host.to_guest(),

@@ -3,9 +3,10 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use crate::build::Project;
-use crate::harness::{Said, World};
+use crate::harness::{Said, World, said};
 use crate::run_root::tree;
 
 /// A build of somebody who has nothing but the tree, the source and the shared cache.
@@ -37,9 +38,14 @@ impl Builder {
     }
 
     pub(crate) fn build_with(&self, options: &[&str], script: &str) -> Said {
+        self.build_by(self.project.world.endow::<&str>([]), options, script)
+    }
+
+    /// Has this endow build.
+    pub(crate) fn build_by(&self, mut endow: Command, options: &[&str], script: &str) -> Said {
         let action = ["--input", "in", "--output", "out", "--output", "dir/", "--", "sh", "-c"];
-        let action = [&action[..], &[script]].concat();
-        self.project.build(&[options, &["--root", &self.tree], &action].concat())
+        endow.arg("build").args(options).args(["--root", &self.tree]);
+        said(endow.args(action).arg(script))
     }
 
     /// Builds; returns whether the command was executed.

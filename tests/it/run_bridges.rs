@@ -231,6 +231,27 @@ fn program_that_a_command_may_change_is_not_taken() {
     desktop.note();
 }
 
+/// `xdg-open` starts what `BROWSER` names, and what files of the desktop in its directories do.
+#[test]
+fn program_that_is_taken_is_not_led_to_another() {
+    let desktop = Desktop::new();
+    let (root, project) = (desktop.world.root(), desktop.world.project());
+    let note = root.join("noted.1").display().to_string();
+    let notes = "#!/bin/sh\nenv >NOTE.new && mv NOTE.new NOTE\n".replace("NOTE", &note);
+    desktop.world.write("desktop/xdg-open", &notes);
+    let (bin, ours) = (project.join("bin/browser"), root.join("share"));
+    desktop.program("home/project/bin/browser");
+    let script = format!("xdg-open '{URL}'");
+    let mut command = desktop.command(&["--bridge", "browser"], &script);
+    command.env("BROWSER", bin).env("XDG_CONFIG_HOME", project.join("etc"));
+    command.env("XDG_DATA_DIRS", format!("{}:{}", ours.display(), project.display()));
+    said(command.env("XDG_DATA_HOME", &ours)).ok();
+    let note = desktop.note();
+    let has = |start: &str| note.lines().any(|line| line.starts_with(start));
+    assert!(!has("BROWSER=") && !has("XDG_CONFIG_HOME=") && !has("XDG_DATA_DIRS="), "{note}");
+    assert!(has(&format!("XDG_DATA_HOME={}", ours.display())), "control: {note}");
+}
+
 #[test]
 fn nobody_inside_can_put_another_program_in_its_place() {
     let desktop = Desktop::new();

@@ -118,6 +118,7 @@ fn program_that_a_command_may_have_written_writes_no_secret() {
             "$HOME/project/bin/pass",
             "cd ~/project && ./bin/pass",
             "PATH=$HOME/project/bin:/usr/bin pass",
+            "sh -c 'exec $HOME/project/bin/pass'",
         ] {
             let told = by_command(&world, line, &options, "/none").fails(125).to_owned();
             assert!(told.contains("a command could change what writes secret T"), "{line}: {told}");

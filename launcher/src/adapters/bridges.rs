@@ -5,6 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use endow_policy::{BridgeNews, BridgeOrder, Nearby};
 use rustix::io::Errno;
 
+use super::environment::Environment;
 use super::process::{Adapter, AdapterError, End, Helper};
 
 /// The most requests that are kept; what came after them is counted.
@@ -30,14 +31,19 @@ pub(crate) struct Asked {
 
 impl Bridges {
     /// Starts it. From then on nobody else has the socket that listens.
-    pub(crate) fn start(order: &BridgeOrder, listener: OwnedFd) -> Result<Self, AdapterError> {
+    pub(crate) fn start(
+        order: &BridgeOrder,
+        listener: OwnedFd,
+        withheld: &[String],
+    ) -> Result<Self, AdapterError> {
         let refused = |error: serde_json::Error| AdapterError::Refused(error.to_string());
         let mut message = serde_json::to_vec(order).map_err(refused)?;
         if message.len() > ORDER_MAX {
             let order = BridgeOrder { nearby: Nearby::unread(), ..order.clone() };
             message = serde_json::to_vec(&order).map_err(refused)?;
         }
-        let adapter = Adapter::start(Helper::Bridges.program(), &message, &[listener.as_fd()])?;
+        let (program, with) = (Helper::Bridges.program(), [listener.as_fd()]);
+        let adapter = Adapter::start(program, &message, &with, Environment::Programs(withheld))?;
         Ok(Self { adapter, asked: Asked::default() })
     }
 

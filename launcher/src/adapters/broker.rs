@@ -8,6 +8,7 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use zeroize::{Zeroize, Zeroizing};
 
+use super::environment::Environment;
 use super::process::{Adapter, AdapterError, End, Helper};
 
 /// Room for every order, so that none leaves copies behind when it grows.
@@ -19,7 +20,7 @@ pub(crate) struct Broker(Adapter);
 
 impl Broker {
     /// Starts it. What is told to it is wiped here.
-    pub(super) fn start(mut order: BrokerOrder) -> Result<Self, AdapterError> {
+    pub(super) fn start(mut order: BrokerOrder, withheld: &[String]) -> Result<Self, AdapterError> {
         let mut message = Zeroizing::new(Vec::with_capacity(ORDER_MAX));
         let written = serde_json::to_writer(&mut *message, &order);
         for host in &mut order.hosts {
@@ -27,7 +28,8 @@ impl Broker {
             host.secret.zeroize();
         }
         written.map_err(|error| AdapterError::Refused(error.to_string()))?;
-        Adapter::start(Helper::Broker.program(), &message, &[]).map(Self)
+        let environment = Environment::Network(withheld);
+        Adapter::start(Helper::Broker.program(), &message, &[], environment).map(Self)
     }
 
     /// Returns what tells that it has ended.

@@ -5,6 +5,7 @@
 
 mod bridges;
 mod broker;
+mod environment;
 mod process;
 mod reapi;
 mod secret;
@@ -12,13 +13,14 @@ mod ssh_agent;
 
 use std::os::fd::{AsFd, OwnedFd, RawFd};
 
-use endow_policy::{BrokerOrder, BrokeredHost, Endpoint, HostPath, Secret, SecretUse, Stated};
+use endow_policy::{BrokerOrder, BrokeredHost, Endpoint, Secret, SecretUse, Stated};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
 
 use crate::sys;
 pub(crate) use bridges::{Asked, Bridges};
 pub(crate) use broker::Broker;
+pub(crate) use environment::Given;
 pub(crate) use process::{AdapterError, End, Helper};
 pub(crate) use reapi::{RemoteCache, RemoteError, order as remote_order};
 pub(crate) use secret::SecretError;
@@ -49,14 +51,14 @@ pub(crate) enum SecretsError {
 }
 
 /// Reads all secrets of a plan, and gives each to whom it is for. The broker knows those in headers
-/// by their order. Commands find programs in `path`.
-pub(crate) fn take(secrets: &[Stated<Secret>], path: &[HostPath]) -> Result<Secrets, SecretsError> {
+/// by their order. Commands get what is `given`.
+pub(crate) fn take(secrets: &[Stated<Secret>], given: Given<'_>) -> Result<Secrets, SecretsError> {
     let (mut order, mut taken) = (BrokerOrder { hosts: Vec::new() }, Secrets::default());
     for secret in secrets {
         let Secret { name, from, to } = &secret.value;
         let read = |kind| {
             let failed = |source| SecretsError::Secret { name: name.clone(), source };
-            secret::read(from, kind, path).map_err(failed)
+            secret::read(from, kind, given).map_err(failed)
         };
         match to {
             SecretUse::Withheld => {}
@@ -72,7 +74,8 @@ pub(crate) fn take(secrets: &[Stated<Secret>], path: &[HostPath]) -> Result<Secr
         }
     }
     if !order.hosts.is_empty() {
-        taken.broker = Some(Broker::start(order).map_err(SecretsError::Broker)?);
+        let broker = Broker::start(order, given.withheld);
+        taken.broker = Some(broker.map_err(SecretsError::Broker)?);
     }
     Ok(taken)
 }

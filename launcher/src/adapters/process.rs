@@ -13,6 +13,7 @@ use rustix::io::Errno;
 use rustix::net::RecvFlags;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
+use super::environment::Environment;
 use crate::sys::socket;
 
 /// How long it may take to say that it serves.
@@ -55,12 +56,14 @@ impl Adapter {
         name: &str,
         order: &[u8],
         with: &[BorrowedFd<'_>],
+        environment: Environment<'_>,
     ) -> Result<Self, AdapterError> {
         let path = beside_endow(name)?;
         let started = || -> io::Result<Self> {
             let (ours, theirs) = socket::pair()?;
             let mut command = Command::new(&path);
             command.stdin(Stdio::from(theirs)).stdout(Stdio::null());
+            environment.give(&mut command);
             let adapter = Self { control: Some(ours), child: command.spawn()? };
             adapter.send(order, with)?;
             Ok(adapter)

@@ -1,13 +1,14 @@
 //! The values of secrets.
 
-use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStringExt;
 use std::process::{Command, ExitStatus, Stdio};
 
-use endow_policy::{HostPath, SecretSource};
+use endow_policy::SecretSource;
 use zeroize::Zeroizing;
+
+use super::environment::Given;
 
 /// The most bytes of a value, less than a pipe holds.
 const BYTES_MAX: usize = 32 << 10;
@@ -22,17 +23,25 @@ pub(crate) enum SecretError {
     #[error("can't read {what}")]
     Read { what: String, source: io::Error },
     /// The command failed.
-    #[error("its command failed: {0}")]
-    Failed(ExitStatus),
+    #[error("its command failed: {status}{}", without(withheld))]
+    Failed { status: ExitStatus, withheld: Vec<String> },
     /// There is no value.
-    #[error("it is empty")]
-    Empty,
+    #[error("it is empty{}", without(.0))]
+    Empty(Vec<String>),
     /// It is longer than a secret.
     #[error("it has more than {BYTES_MAX} bytes")]
     Long,
     /// It has bytes that a header can't have.
     #[error("it has a character that can't be in a header")]
     Character,
+}
+
+/// Names the variables that a command did not get.
+fn without(names: &[String]) -> String {
+    if names.is_empty() {
+        return String::new();
+    }
+    format!(" (without {}: a command of the sandbox could write there)", names.join(", "))
 }
 
 /// What a value is for.
@@ -58,11 +67,11 @@ impl Value {
     }
 }
 
-/// Reads a value. Line ends behind it don't count. A command finds programs in `path`.
+/// Reads a value. Line ends behind it don't count. A command gets what is `given`.
 pub(super) fn read(
     from: &SecretSource,
     kind: Kind,
-    path: &[HostPath],
+    given: Given<'_>,
 ) -> Result<Value, SecretError> {
     let mut value = match from {
         SecretSource::Variable(name) => {
@@ -74,13 +83,14 @@ pub(super) fn read(
             let file = File::open(path.as_path());
             read_all(file.map_err(|source| SecretError::Read { what: what(), source })?, what)?
         }
-        SecretSource::Command(command) => written_by(command, path)?,
+        SecretSource::Command(command) => written_by(command, given)?,
     };
     while matches!(value.last(), Some(b'\n' | b'\r')) {
         value.pop();
     }
     match value.as_slice() {
-        [] => Err(SecretError::Empty),
+        [] if !matches!(from, SecretSource::Command(_)) => Err(SecretError::Empty(Vec::new())),
+        [] => Err(SecretError::Empty(given.withheld.to_vec())),
         long if long.len() > BYTES_MAX => Err(SecretError::Long),
         value if kind == Kind::Header && !value.iter().all(|byte| is_visible(*byte)) => {
             Err(SecretError::Character)
@@ -95,24 +105,20 @@ fn is_visible(byte: u8) -> bool {
 
 /// Has the user's shell write it. The command may ask at the terminal. It runs in `/`: what lies in
 /// the project, which earlier commands have written, is no part of it.
-fn written_by(command: &str, path: &[HostPath]) -> Result<Zeroizing<Vec<u8>>, SecretError> {
+fn written_by(command: &str, given: Given<'_>) -> Result<Zeroizing<Vec<u8>>, SecretError> {
     let what = || "what its command writes".to_owned();
     let failed = |source| SecretError::Read { what: what(), source };
     let mut shell = Command::new("/bin/sh");
-    shell.arg("-c").arg(command).current_dir("/").stdout(Stdio::piped());
-    shell.env("PATH", joined(path)).env("PWD", "/").env_remove("OLDPWD");
+    shell.arg("-c").arg(command).stdout(Stdio::piped());
+    given.give(&mut shell);
     let mut child = shell.spawn().map_err(failed)?;
     let value = child.stdout.take().map(|out| read_all(out, what)).transpose();
     let status = child.wait().map_err(failed)?;
     let value = value?.unwrap_or_default();
-    if status.success() { Ok(value) } else { Err(SecretError::Failed(status)) }
-}
-
-/// Returns a PATH. One without a directory would be the current one.
-fn joined(path: &[HostPath]) -> OsString {
-    let path = path.iter().map(HostPath::as_path);
-    let joined = std::env::join_paths(path).unwrap_or_default();
-    if joined.is_empty() { "/nonexistent".into() } else { joined }
+    if status.success() {
+        return Ok(value);
+    }
+    Err(SecretError::Failed { status, withheld: given.withheld.to_vec() })
 }
 
 /// Reads to the end, or a byte more than a value may have; never into memory that grows, which

@@ -4,6 +4,7 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use endow_policy::SshAgentOrder;
 
+use super::environment::Environment;
 use super::process::{Adapter, AdapterError, End, Helper};
 
 /// The filter of a run. Dropped, it ends.
@@ -12,10 +13,15 @@ pub(crate) struct SshAgentFilter(Adapter);
 
 impl SshAgentFilter {
     /// Starts it. From then on nobody else has the socket that listens.
-    pub(crate) fn start(order: &SshAgentOrder, listener: OwnedFd) -> Result<Self, AdapterError> {
+    pub(crate) fn start(
+        order: &SshAgentOrder,
+        listener: OwnedFd,
+        withheld: &[String],
+    ) -> Result<Self, AdapterError> {
         let refused = |error: serde_json::Error| AdapterError::Refused(error.to_string());
         let message = serde_json::to_vec(order).map_err(refused)?;
-        Adapter::start(Helper::SshAgent.program(), &message, &[listener.as_fd()]).map(Self)
+        let (program, with) = (Helper::SshAgent.program(), [listener.as_fd()]);
+        Adapter::start(program, &message, &with, Environment::Programs(withheld)).map(Self)
     }
 
     /// Returns what tells that it has ended.

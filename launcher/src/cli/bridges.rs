@@ -63,8 +63,9 @@ pub(crate) fn serve(
     let Some(listener) = prepared.take_listener(bridges::SOCKET) else { return Ok(None) };
     let mut surroundings = surroundings(open);
     let nearby = surroundings.as_mut().map_or_else(Nearby::unread, |it| it.now().clone());
-    let started = Bridges::start(&order(open, nearby.clone()), listener);
-    let started = started.map_err(|error| not_served(&error))?;
+    let order = order(open, nearby.clone());
+    let started = Bridges::start(&order, listener, &plan.withheld_outside);
+    let started = started.map_err(|error| not_served(&error, &plan.withheld_outside))?;
     Ok(Some(Bridging::new(started, surroundings, nearby)))
 }
 
@@ -86,13 +87,17 @@ fn order(bridges: &OpenBridges, nearby: Nearby) -> BridgeOrder {
     }
 }
 
-fn not_served(error: &AdapterError) -> CommandError {
+fn not_served(error: &AdapterError, withheld: &[String]) -> CommandError {
     let this = CommandError::new(Kind::Setup, "can't open bridges").cause(error).because(error);
     match error {
         AdapterError::Missing(_) => this.hint(INSTALL),
-        AdapterError::Refused(_) => this.hint(
-            "programs are taken from directories of PATH that no mount of this run lets be written",
-        ),
+        AdapterError::Refused(_) => {
+            let this = this.hint(
+                "programs are taken from directories of PATH that no mount of this run lets be written",
+            );
+            let without = format!("it was started without {}", withheld.join(", "));
+            if withheld.is_empty() { this } else { this.hint(without) }
+        }
         AdapterError::Start { .. } | AdapterError::NoAnswer(_) => this,
     }
 }

@@ -362,7 +362,7 @@ impl CommandError {
             "it would be found in {within}, where a command, of this run or an earlier one, may write"
         ))
         .asked_by(origin)
-        .hint("write the path of a program that lies elsewhere")
+        .hint("write the path of one that lies elsewhere")
     }
 
     fn secret_shown(self, at: &GuestPath, origin: &Origin) -> Self {
@@ -449,7 +449,8 @@ impl From<PlanError> for CommandError {
             PlanError::SecretByLink { within, to, origin, .. } => {
                 this.secret_by_link(&within, &to, &origin)
             }
-            PlanError::SecretProgram { within, origin, .. } => this.planted(&within, &origin),
+            PlanError::SecretProgram { within, origin, .. }
+            | PlanError::RemoteInReach { within, origin, .. } => this.planted(&within, &origin),
             PlanError::DescriptorTwice { origin, .. } => {
                 this.asked_by(&origin).hint("leave out `--keep-fd`, or choose another `fd`")
             }

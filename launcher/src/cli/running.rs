@@ -216,7 +216,8 @@ fn network(
 ) -> Result<Option<Served>, CommandError> {
     let rules = plan.supervise.network.as_ref();
     let mut served = rules.map(|rules| serve((plan, rules), notify)).transpose()?;
-    let secrets = adapters::take(&plan.secrets, &plan.secret_path).map_err(not_taken)?;
+    let given = adapters::Given { path: &plan.secret_path, withheld: &plan.withheld_outside };
+    let secrets = adapters::take(&plan.secrets, given).map_err(not_taken)?;
     prepared.hand(secrets.handed);
     if let Some(served) = &mut served {
         served.adding(secrets.broker);
@@ -347,7 +348,8 @@ fn filter(plan: &Plan, prepared: &mut Prepared) -> Result<Option<SshAgentFilter>
         confirm: chosen.confirm.clone(),
         search: chosen.search.iter().map(ToString::to_string).collect(),
     };
-    SshAgentFilter::start(&order, listener).map(Some).map_err(|error| not_filtered(&error, chosen))
+    let started = SshAgentFilter::start(&order, listener, &plan.withheld_outside);
+    started.map(Some).map_err(|error| not_filtered(&error, chosen))
 }
 
 fn not_filtered(error: &AdapterError, chosen: &ChosenKeys) -> CommandError {

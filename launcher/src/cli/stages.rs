@@ -26,7 +26,7 @@ use crate::plan::seccomp::Observe;
 use crate::plan::step::{Guard, InitStep};
 use crate::plan::{self, Another, Earlier, Opening, Plan, Search, Sketch};
 use crate::probe::leads::LeadsError;
-use crate::probe::{self, HiddenOptions, Questions, UnknownNames};
+use crate::probe::{self, Caller, HiddenOptions, Questions, UnknownNames};
 use crate::supervise::Patterns;
 use crate::trees;
 
@@ -328,7 +328,9 @@ fn ask(
         // Before it is looked through, as all that there is.
         plan::refuse_root(&found.policy)?;
     }
-    let looked = probe::look(&found.policy, search, &found.held, files);
+    let projects = endow_policy::projects(&surroundings.vars);
+    let caller = Caller { search, projects, environment: &surroundings.environment };
+    let looked = probe::look(&found.policy, caller, &found.held, files);
     let mut own = own_directories(&surroundings.dirs)?;
     let missing = own_missing_in_grant(found, &own, &looked.paths)?;
     if wish == Own::Made && missing {
@@ -459,6 +461,7 @@ fn exec_request(request: Request, surroundings: &Surroundings, id: &RunId) -> Ex
         run: id.as_str().to_owned(),
         identity: identity(surroundings),
         environment: surroundings.environment.clone(),
+        projects: endow_policy::projects(&surroundings.vars),
         keep: request.keep,
         captured: request.captured,
         die_with_parent: request.die_with_parent,

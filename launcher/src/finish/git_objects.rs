@@ -20,9 +20,8 @@ use endow_vfs::state::RunDir;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 
-/// Where git lies: not by `PATH`, whose directories a command may have been granted.
-const PROGRAMS: [&str; 4] =
-    ["/usr/local/bin/git", "/usr/bin/git", "/bin/git", "/run/current-system/sw/bin/git"];
+use super::git_program;
+
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 /// The repository of our own, in the run's directory.
 const OWN: &str = "merge";
@@ -71,13 +70,13 @@ pub(super) fn ask<'a>(
     wanted: &[Wanted],
     until: Instant,
 ) -> Option<Answers<'a>> {
-    let program = PROGRAMS.iter().map(Path::new).find(|path| path.is_file())?;
+    let program = git_program::find()?;
     if wanted.is_empty() {
         return None;
     }
     let started = make_own(run, wanted).ok().and_then(|ids| {
         let own = run.path().join(OWN);
-        start(program, &own, objects, ids)
+        start(&program, &own, objects, ids)
     });
     let Some((child, output)) = started else {
         drop(run.remove_part(&OsFs, Path::new(OWN)));

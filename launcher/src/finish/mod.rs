@@ -7,6 +7,7 @@ mod drop_path;
 mod fate;
 mod foreign;
 mod git_objects;
+mod git_program;
 mod git_settings;
 mod gone;
 mod held;

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::PlanError;
 use super::host::{ExecRequest, HostFacts};
-use super::outside::Reach;
+use super::outside::{Reach, Search};
 use super::view::Builder;
 
 /// Where the run keeps its socket.
@@ -41,17 +41,12 @@ pub(super) fn plan(
     if open.is_empty() {
         return None;
     }
-    let reach = Reach::new(&policy.mounts, host);
-    let search = reach.safe_path(request);
+    let reach = Reach::new(&policy.mounts, &request.projects, &host.paths);
+    let search = reach.safe_path(Search::of(&request.environment));
     let same = |port: &PublishedPort| port.host_port == port.port && port.address.is_loopback();
     let published = policy.network.publish.iter().map(|port| port.value).filter(same);
     let published = published.map(|port| port.port).collect();
-    Some(OpenBridges {
-        open,
-        published,
-        search,
-        reach: reach.sources.into_iter().cloned().collect(),
-    })
+    Some(OpenBridges { open, published, search, reach: reach.sources })
 }
 
 impl Builder<'_> {

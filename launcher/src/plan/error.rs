@@ -76,6 +76,9 @@ pub enum PlanError {
     /// A program that writes a secret's value lies where a command may have written it.
     #[error("a command could change what writes secret {name}: {program}")]
     SecretProgram { name: String, program: String, within: HostPath, origin: Origin },
+    /// What says who asks a server of results lies where a command may have written it.
+    #[error("a command could change what `{key}` of [remote] names: {what}")]
+    RemoteInReach { key: &'static str, what: String, within: HostPath, origin: Origin },
     /// A secret is to have a descriptor that the caller passes.
     #[error("descriptor is passed already: {number}")]
     DescriptorTwice { number: i32, origin: Origin },

@@ -421,6 +421,8 @@ pub struct ExecRequest {
     pub identity: Vec<(&'static str, OsString)>,
     /// The caller's environment.
     pub environment: Vec<(OsString, OsString)>,
+    /// The directories of the project around the caller, shown or not: an earlier run may have written there.
+    pub projects: Vec<HostPath>,
     /// Descriptors to hand over besides the standard streams.
     pub keep: Vec<i32>,
     /// Standard output and error are pipes of endow's own.

@@ -34,6 +34,7 @@ pub mod place;
 mod planted;
 mod readme;
 pub mod registries;
+pub(crate) mod remote;
 mod render;
 mod repository;
 pub mod seccomp;
@@ -48,6 +49,7 @@ mod stronger;
 mod supervise;
 pub mod switches;
 mod tree;
+pub mod variables;
 pub mod verify;
 mod view;
 pub mod why;
@@ -69,6 +71,7 @@ pub use mounts::{HIDDEN_DIRECTORY, HIDDEN_FILE, content_key};
 pub use observed::DENIALS;
 pub use opening::{Namespaces, Opening, first as first_opening, opening, opens_early};
 pub use outside::Search;
+pub(crate) use outside::{Reach, named_sources, published_alone, sources};
 pub use repository::{COPY, CopiedSettings};
 pub use skeleton::DEVICES;
 pub use ssh_agent::ChosenKeys;
@@ -119,6 +122,9 @@ pub struct Plan {
     /// The directories in which commands that write secrets find programs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub secret_path: Vec<HostPath>,
+    /// The caller's variables that programs outside don't get: they lead to where commands can write.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub withheld_outside: Vec<String>,
     /// The keys of the user's ssh-agent that it may use.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ssh_agent: Option<ChosenKeys>,
@@ -331,6 +337,7 @@ pub fn complete(
     let payload = confine::payload(policy, &placement, host, &enforcement, observe)?;
     let secrets = secrets::plan(policy, &placement, host, request)?;
     let secret_path = secrets::path(policy, host, request);
+    let withheld_outside = variables::of_run(policy, host, request);
     let ssh_agent = ssh_agent::plan(policy, host, request)?;
     let bridges = bridges::plan(policy, host, request);
     let finish = finish(&view);
@@ -346,6 +353,7 @@ pub fn complete(
         keep: request.keep.clone(),
         secrets,
         secret_path,
+        withheld_outside,
         ssh_agent,
         bridges,
         supervise,

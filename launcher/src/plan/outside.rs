@@ -1,15 +1,14 @@
 //! Programs that endow starts outside for a run: found where no command can have put them. That is
-//! neither the workspace, whatever this run may do there (an earlier one may have written it), nor
-//! what a mount lets commands write.
+//! neither the project and the workspace, whatever this run may do there (an earlier one may have written it),
+//! nor what a mount lets commands write.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
-use endow_policy::{Access, HostPath, MountClass, MountSpec};
+use endow_policy::{Access, BackendSpec, GuestPath, HostPath, MountClass, MountSpec};
 
-use super::host::{ExecRequest, Found, HostFacts};
-use super::planted;
+use super::host::{Found, Paths};
 
 /// How a program that is started outside is found by its name or path. It starts in `/`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -33,7 +32,7 @@ impl Search {
     }
 
     /// Returns the files that a program's name may stand for: its path, or one in each directory.
-    pub(super) fn candidates(&self, program: &str) -> Vec<HostPath> {
+    pub(crate) fn candidates(&self, program: &str) -> Vec<HostPath> {
         if is_path(program) {
             return self.by_path(program).into_iter().collect();
         }
@@ -41,7 +40,7 @@ impl Search {
     }
 
     /// Returns the path of a program, as a shell in `/` reads it.
-    fn by_path(&self, program: &str) -> Option<HostPath> {
+    pub(super) fn by_path(&self, program: &str) -> Option<HostPath> {
         let of_home = HOME.iter().find_map(|name| program.strip_prefix(name));
         let path =
             match (of_home.filter(|rest| rest.is_empty() || rest.starts_with('/')), &self.home) {
@@ -53,7 +52,7 @@ impl Search {
 }
 
 /// How a line of the shell names the user's directory.
-const HOME: [&str; 3] = ["~", "$HOME", "${HOME}"];
+pub(super) const HOME: [&str; 3] = ["~", "$HOME", "${HOME}"];
 
 /// Whether it is looked for nowhere.
 pub(super) fn is_path(program: &str) -> bool {
@@ -75,30 +74,49 @@ fn without_dots(path: &Path) -> PathBuf {
 
 /// Where commands may have put something.
 #[derive(Debug)]
-pub(super) struct Reach<'a> {
-    /// The sources of such mounts, links resolved.
-    pub(super) sources: Vec<&'a HostPath>,
-    host: &'a HostFacts,
+pub(crate) struct Reach<'a> {
+    /// The sources of such mounts and the project, links resolved.
+    pub(super) sources: Vec<HostPath>,
+    paths: &'a Paths,
 }
 
 impl<'a> Reach<'a> {
-    /// Returns what the mounts of a policy leave open.
-    pub(super) fn new(mounts: &[MountSpec], host: &'a HostFacts) -> Self {
-        Self { sources: planted::sources(mounts.iter().filter(|it| is_of_others(it)), host), host }
+    /// Returns what the mounts of a policy leave open, and the directories of the project.
+    pub(crate) fn new(mounts: &[MountSpec], projects: &[HostPath], paths: &'a Paths) -> Self {
+        Self::of(sources((mounts, projects), is_of_others, paths), paths)
     }
 
-    /// Returns the mount by which a command could have written a file, or a link on the way to it.
-    pub(super) fn file(&self, file: &HostPath) -> Option<&'a HostPath> {
-        let fact = self.host.paths.get(file);
-        let named = [Some(file), fact.map(|fact| &fact.resolved)];
-        let mut named = named.into_iter().flatten();
-        let linked = || Some(planted::any(fact?, &self.sources)?.within);
+    /// Returns what lies in these places.
+    pub(crate) fn of(sources: Vec<HostPath>, paths: &'a Paths) -> Self {
+        Self { sources, paths }
+    }
+
+    /// Whether a command could have written what a path leads to. A socket that is mounted by itself has no names.
+    pub(super) fn leads_to(&self, path: &HostPath) -> bool {
+        let fact = self.paths.get(path);
+        let is_mounted = |within: &HostPath| {
+            fact.is_some_and(|it| matches!(it.found, Found::Socket(_)) && it.resolved == *within)
+        };
+        self.file(path).is_some_and(|within| !is_mounted(within))
+    }
+
+    /// Returns the source by which a command could have written a file, or a link on the way to it.
+    pub(crate) fn file(&self, file: &HostPath) -> Option<&HostPath> {
+        let resolved = self.paths.get(file).map(|fact| &fact.resolved);
+        let mut named = [Some(file), resolved].into_iter().flatten();
+        let linked = || self.link(file).map(|(_, within)| within);
         named.find_map(|path| self.source(path)).or_else(linked)
     }
 
+    /// Returns the first link on the way to a file that a command could have made, and the source in which it lies.
+    pub(super) fn link(&self, file: &HostPath) -> Option<(&'a HostPath, &HostPath)> {
+        let links = self.paths.get(file)?.links.iter();
+        links.map(|(link, _)| link).find_map(|link| Some((link, self.source(link)?)))
+    }
+
     /// Returns the same of a name in a directory.
-    pub(super) fn name(&self, directory: &HostPath, name: &str) -> Option<&'a HostPath> {
-        let fact = self.host.paths.get(directory);
+    pub(super) fn name(&self, directory: &HostPath, name: &str) -> Option<&HostPath> {
+        let fact = self.paths.get(directory);
         let resolved = fact.and_then(|fact| fact.resolved.join(name).ok());
         let really = || self.source(resolved.as_ref()?);
         let file = || self.file(&directory.join(name).ok()?);
@@ -106,19 +124,19 @@ impl<'a> Reach<'a> {
     }
 
     /// Returns the directories of PATH in which no command can have put a program.
-    pub(super) fn safe_path(&self, request: &ExecRequest) -> Vec<HostPath> {
-        let path = Search::of(&request.environment).path.into_iter();
+    pub(crate) fn safe_path(&self, search: Search) -> Vec<HostPath> {
+        let path = search.path.into_iter();
         path.filter(|directory| self.file(directory).is_none()).collect()
     }
 
     /// Returns the mount by which a command may have written the program that is started by this name or
     /// path. One in a directory of PATH in which it could is passed over, and another there must be.
-    pub(super) fn program(&self, program: &str, search: &Search) -> Option<&'a HostPath> {
+    pub(crate) fn program(&self, program: &str, search: &Search) -> Option<&HostPath> {
         if is_path(program) {
             return self.file(&search.by_path(program)?);
         }
         let is_there = |file: &HostPath| {
-            self.host.paths.get(file).is_some_and(|fact| matches!(fact.found, Found::File(_)))
+            self.paths.get(file).is_some_and(|fact| matches!(fact.found, Found::File(_)))
         };
         let found = search
             .path
@@ -133,12 +151,60 @@ impl<'a> Reach<'a> {
         }
     }
 
-    fn source(&self, path: &HostPath) -> Option<&'a HostPath> {
-        self.sources.iter().find(|source| path.is_within(source)).copied()
+    fn source(&self, path: &HostPath) -> Option<&HostPath> {
+        self.sources.iter().find(|source| path.is_within(source))
     }
 }
 
+/// Returns what commands may have written, links resolved: sources of mounts that are open, files that are published
+/// alone, and the project.
+pub(crate) fn sources(
+    (mounts, projects): (&[MountSpec], &[HostPath]),
+    is_open: impl Fn(&MountSpec) -> bool,
+    paths: &Paths,
+) -> Vec<HostPath> {
+    let mut sources: Vec<HostPath> = Vec::new();
+    for path in named(mounts, projects, is_open) {
+        let resolved = paths.get(&path).map_or(path, |fact| fact.resolved.clone());
+        if !sources.contains(&resolved) {
+            sources.push(resolved);
+        }
+    }
+    sources
+}
+
+/// Returns the same as it is named.
+fn named(
+    mounts: &[MountSpec],
+    projects: &[HostPath],
+    is_open: impl Fn(&MountSpec) -> bool,
+) -> impl Iterator<Item = HostPath> {
+    let source = |spec: &MountSpec| match &spec.backend {
+        BackendSpec::Physical { host } | BackendSpec::Copy { host } => Some(host.clone()),
+        _ => None,
+    };
+    let shown = mounts.iter().filter(move |spec| is_open(spec)).filter_map(source);
+    shown.chain(published_alone(mounts)).chain(projects.iter().cloned())
+}
+
+/// Returns what commands may have written, as it is named.
+pub(crate) fn named_sources(
+    mounts: &[MountSpec],
+    projects: &[HostPath],
+) -> impl Iterator<Item = HostPath> {
+    named(mounts, projects, is_of_others)
+}
+
+/// Returns the host's files that private directories are published to.
+pub(crate) fn published_alone(mounts: &[MountSpec]) -> impl Iterator<Item = HostPath> {
+    let files = mounts.iter().filter_map(|spec| match &spec.backend {
+        BackendSpec::Private { write_back, .. } => Some(write_back),
+        _ => None,
+    });
+    files.flatten().map(GuestPath::to_host)
+}
+
 /// Whether somebody else writes what a mount shows: a command, or whoever made the project.
-pub(super) fn is_of_others(spec: &MountSpec) -> bool {
+fn is_of_others(spec: &MountSpec) -> bool {
     spec.access != Access::Ro || spec.class == MountClass::Workspace
 }

@@ -223,6 +223,8 @@ fn is_planted(spec: &MountSpec, host: &HostFacts, live: &[&HostPath]) -> Result<
     let Some(fact) = host.paths.get(source) else { return Ok(false) };
     match planted::find(fact, live) {
         None => Ok(false),
+        // There is nothing to show.
+        Some(_) if fact.found == Found::Missing => Ok(false),
         Some(_) if spec.class == MountClass::System && spec.options.optional => Ok(true),
         Some(planted) => Err(PlanError::PlantedLink {
             link: planted.link.clone(),

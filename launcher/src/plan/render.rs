@@ -29,6 +29,9 @@ impl Display for Plan {
         for bridge in self.bridges.iter().flat_map(|it| &it.open) {
             writeln!(f, "bridge  {} ({})", bridge.value, bridge.origin)?;
         }
+        for name in &self.withheld_outside {
+            writeln!(f, "without {name} (outside)")?;
+        }
         lines(f, "walk", &self.walks)?;
         lines(f, "prepare", &self.prepare)?;
         match self.opening.namespaces {

@@ -3,14 +3,12 @@
 use std::path::Path;
 
 use endow_policy::{
-    BackendSpec, GuestPath, HostPath, MountClass, MountSpec, Policy, Secret, SecretSource,
-    SecretUse, Stated,
+    BackendSpec, GuestPath, HostPath, MountClass, Policy, Secret, SecretSource, SecretUse, Stated,
 };
 
 use super::host::{ExecRequest, HiddenName, HostFacts, Paths};
-use super::outside::{self, Reach, Search};
+use super::outside::{Reach, Search};
 use super::place::{Placed, PlacedSource, Placement};
-use super::planted::{self, Planted};
 use super::{PlanError, shell_words};
 
 /// Returns the secrets of a run.
@@ -23,6 +21,7 @@ pub(super) fn plan(
     host: &HostFacts,
     request: &ExecRequest,
 ) -> Result<Vec<Stated<Secret>>, PlanError> {
+    let reach = Reach::new(&policy.mounts, &request.projects, &host.paths);
     for secret in &policy.secrets {
         let (name, origin) = (secret.value.name.clone(), secret.origin.clone());
         if let SecretUse::Descriptor(number) = secret.value.to
@@ -33,14 +32,16 @@ pub(super) fn plan(
         if let SecretSource::Command(line) = &secret.value.from
             && secret.value.to != SecretUse::Withheld
         {
-            check_programs(line, secret, policy, (host, request))?;
+            check_programs(line, secret, &reach, request)?;
         }
         let SecretSource::File(file) = &secret.value.from else { continue };
         if let Some(at) = shown(file, placement, host) {
             let file = file.clone();
             return Err(PlanError::SecretShown { name, file, at, origin });
         }
-        if let Some((link, within, to)) = link(file, &policy.mounts, host) {
+        if let Some((link, within)) = reach.link(file) {
+            let (link, within) = (link.clone(), within.clone());
+            let to = host.paths.get(file).map_or(file, |fact| &fact.resolved).clone();
             return Err(PlanError::SecretByLink { name, link, within, to, origin });
         }
     }
@@ -51,10 +52,9 @@ pub(super) fn plan(
 fn check_programs(
     line: &str,
     secret: &Stated<Secret>,
-    policy: &Policy,
-    (host, request): (&HostFacts, &ExecRequest),
+    reach: &Reach<'_>,
+    request: &ExecRequest,
 ) -> Result<(), PlanError> {
-    let reach = Reach::new(&policy.mounts, host);
     let search = Search::of(&request.environment);
     for program in shell_words::programs(line) {
         if let Some(within) = reach.program(&program, &search) {
@@ -82,7 +82,8 @@ pub(super) fn path(policy: &Policy, host: &HostFacts, request: &ExecRequest) -> 
     if !policy.secrets.iter().any(is_command) {
         return Vec::new();
     }
-    Reach::new(&policy.mounts, host).safe_path(request)
+    let reach = Reach::new(&policy.mounts, &request.projects, &host.paths);
+    reach.safe_path(Search::of(&request.environment))
 }
 
 /// Returns whether some are handed to the command: these must be there before pid 1 is.
@@ -104,20 +105,6 @@ pub fn places(policy: &Policy, paths: &Paths) -> Vec<HostPath> {
     let resolved = files(policy).filter_map(|file| Some(&paths.get(file)?.resolved));
     let above = resolved.flat_map(|file| file.as_path().ancestors());
     above.filter_map(|path| HostPath::new(path).ok()).collect()
-}
-
-/// Returns the first link on the way to a file that lies where others write: a command, or whoever
-/// made the project. It could lead to any file of the user's. Then the source of that mount, and
-/// where the link leads now.
-fn link(
-    file: &HostPath,
-    mounts: &[MountSpec],
-    host: &HostFacts,
-) -> Option<(HostPath, HostPath, HostPath)> {
-    let fact = host.paths.get(file)?;
-    let sources = planted::sources(mounts.iter().filter(|it| outside::is_of_others(it)), host);
-    let Planted { link, within } = planted::any(fact, &sources)?;
-    Some((link.clone(), within.clone(), fact.resolved.clone()))
 }
 
 /// Returns where the view shows a file of the host.

@@ -13,9 +13,25 @@ const BEFORE: [&str; 49] = [
     "typeset", "unbuffer", "until", "while", "xargs", "zsh", "{",
 ];
 
-/// Returns the names and paths of programs, in their order. What a variable or a pattern stands for
-/// is not known.
+/// How often a word is read as a line again.
+const DEPTH: u32 = 4;
+/// What a word has that may be a line of its own.
+const OF_LINES: [char; 10] = [' ', '\t', '\n', ';', '|', '&', '(', '`', '<', '>'];
+
+/// Returns the names and paths of programs, in their order, with those of words that are lines themselves, as in
+/// `sh -c 'exec program'`. What a variable or a pattern stands for is not known.
 pub(super) fn programs(line: &str) -> Vec<String> {
+    let (mut found, mut lines) = (Vec::new(), vec![line.to_owned()]);
+    for _ in 0..=DEPTH {
+        let words: Vec<String> = lines.iter().flat_map(|line| words(line)).collect();
+        lines = words.iter().filter(|word| word.contains(OF_LINES)).cloned().collect();
+        found.extend(words);
+    }
+    found
+}
+
+/// Returns those of one line.
+fn words(line: &str) -> Vec<String> {
     let mut reader = Reader { program: true, ..Reader::default() };
     let mut chars = line.chars().peekable();
     while let Some(char) = chars.next() {
@@ -164,9 +180,9 @@ mod tests {
         check("pass show deploy", &["pass"]);
         check("  /opt/bin/pass show /w/x", &["/opt/bin/pass"]);
         check("A=/w/x B= pass x", &["pass"]);
-        check("'/a dir/pass' x", &["/a dir/pass"]);
-        check("\"/a dir/\"pass x", &["/a dir/pass"]);
-        check("/a\\ dir/pass x", &["/a dir/pass"]);
+        check("'/a dir/pass' x", &["/a dir/pass", "/a"]);
+        check("\"/a dir/\"pass x", &["/a dir/pass", "/a"]);
+        check("/a\\ dir/pass x", &["/a dir/pass", "/a"]);
         check("", &[]);
     }
 
@@ -200,6 +216,17 @@ mod tests {
         check("timeout -k 5 10s /w/x y", &["timeout", "5", "10s", "/w/x"]);
         check("python3 -B /w/x.py y", &["python3", "/w/x.py", "y"]);
         check("pass -c x /w/y", &["pass"]);
+    }
+
+    #[test]
+    fn programs_of_words_that_are_lines_are_found() {
+        check("sh -c 'exec /w/x'", &["sh", "exec /w/x", "exec", "/w/x"]);
+        check("bash -c '$(/w/x)'", &["bash", "$(/w/x)", "/w/x"]);
+        let twice = "sh -c \"sh -c 'a;b'\"";
+        check(twice, &["sh", "sh -c 'a;b'", "sh", "a;b", "a", "b"]);
+        check("echo 'a; /w/x'", &["echo"]);
+        // A word that is the same again ends.
+        assert!(programs("'a b'").len() < 8);
     }
 
     #[test]

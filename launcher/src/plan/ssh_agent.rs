@@ -141,7 +141,7 @@ fn search(
 ) -> Result<Vec<HostPath>, PlanError> {
     let confirm = policy.ssh_agent.as_ref().and_then(|chosen| chosen.confirm.as_ref());
     let Some(confirm) = confirm.filter(|it| !it.value.is_empty()) else { return Ok(Vec::new()) };
-    let reach = Reach::new(&policy.mounts, host);
+    let reach = Reach::new(&policy.mounts, &request.projects, &host.paths);
     let search = Search::of(&request.environment);
     for program in programs(&confirm.value) {
         if let Some(within) = reach.program(&program, &search) {
@@ -149,7 +149,7 @@ fn search(
             return Err(fault.by(&confirm.origin));
         }
     }
-    Ok(reach.safe_path(request))
+    Ok(reach.safe_path(search))
 }
 
 impl Builder<'_> {

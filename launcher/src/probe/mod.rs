@@ -80,6 +80,17 @@ pub(crate) struct Looked {
     files: KernelFiles,
 }
 
+/// The caller, as far as programs outside have to do with it.
+#[derive(Debug)]
+pub(crate) struct Caller<'a> {
+    /// Where programs are looked for.
+    pub(crate) search: Search,
+    /// The directories of the project around it.
+    pub(crate) projects: Vec<HostPath>,
+    /// Its variables.
+    pub(crate) environment: &'a [(OsString, OsString)],
+}
+
 /// Asks what every plan asks, whatever the policy.
 pub(crate) fn kernel_files(uid: u32) -> KernelFiles {
     let terminal = streams::terminal();
@@ -95,21 +106,25 @@ pub(crate) fn kernel_files(uid: u32) -> KernelFiles {
     }
 }
 
-/// Looks at every path that the policy leads to, at where programs are looked for, and at the
-/// files that the policy was made of.
+/// Looks at every path that the policy leads to, at where programs are looked for, at the project around the
+/// caller, and at the files that the policy was made of.
 pub(crate) fn look(
     policy: &Policy,
-    search: Search,
+    caller: Caller<'_>,
     policies: &[HostPath],
     mut files: KernelFiles,
 ) -> Looked {
     let is_inside = files.outer_level.is_some();
+    let Caller { search, projects, environment } = caller;
     let mut wanted = sources(policy);
+    wanted.extend(plan::variables::places(policy, environment, &search));
     wanted.extend(plan::awaited::ancestors(policy));
     wanted.extend(plan::secrets::files(policy).cloned());
     wanted.extend(plan::secrets::programs(policy, &search));
     wanted.extend(plan::ssh_agent::files(policy, &search));
     wanted.extend(search.path);
+    wanted.extend(projects);
+    wanted.extend(plan::published_alone(&policy.mounts));
     wanted.extend(policies.iter().cloned());
     if is_inside || policy.require.level == Level::Landlock {
         wanted.extend(inside::kernel_files());
@@ -131,6 +146,13 @@ pub(crate) fn look(
     }
     paths::look_at_all(&mut paths, held);
     Looked { paths, files }
+}
+
+/// Looks at some paths alone.
+pub(crate) fn look_at(paths: impl IntoIterator<Item = HostPath>) -> Paths {
+    let mut found = Paths::default();
+    paths::look_at_all(&mut found, paths);
+    found
 }
 
 /// Answers everything else that a plan asks about this host; returns also the patterns of protected names,

@@ -51,10 +51,10 @@ impl Directories {
     }
 
     fn look_through_links(&mut self, path: &HostPath) -> PathFact {
-        let (resolved, links) = match resolve(path) {
-            Ok(resolved) => resolved,
-            Err(errno) => return not_found(path.clone(), Vec::new(), errno),
-        };
+        let Resolved { path: resolved, links, fault } = resolve(path);
+        if let Some(errno) = fault {
+            return not_found(resolved, links, errno);
+        }
         match self.see(resolved.as_path()) {
             // It has become a link again since it was read: somebody swaps names.
             Ok(it) if it.1 == FileType::Symlink => not_found(resolved, links, Errno::LOOP),
@@ -132,12 +132,30 @@ fn not_found(resolved: HostPath, links: Vec<(HostPath, PathBuf)>, errno: Errno) 
     PathFact { resolved, links, found, mount: HostMount::default() }
 }
 
-/// The canonical path, and each link on the way with what it says.
-type Resolved = (HostPath, Vec<(HostPath, PathBuf)>);
+/// Where a path leads.
+struct Resolved {
+    /// The canonical path; from where it can't be followed on, the rest as it is named.
+    path: HostPath,
+    /// Each link on the way with what it says.
+    links: Vec<(HostPath, PathBuf)>,
+    /// Why it can't be followed to its end.
+    fault: Option<Errno>,
+}
 
 /// Follows links name by name, as the kernel does, and notes each.
-fn resolve(path: &HostPath) -> Result<Resolved, Errno> {
+fn resolve(path: &HostPath) -> Resolved {
     let mut links = Vec::new();
+    match follow(path, &mut links) {
+        Ok((end, fault)) => Resolved { path: end, links, fault },
+        Err(errno) => Resolved { path: path.clone(), links, fault: Some(errno) },
+    }
+}
+
+/// Returns the end of a path, and why it goes no further, if it does not.
+fn follow(
+    path: &HostPath,
+    links: &mut Vec<(HostPath, PathBuf)>,
+) -> Result<(HostPath, Option<Errno>), Errno> {
     let mut done = PathBuf::from("/");
     let mut rest: Vec<PathBuf> = names(path.as_path());
     while let Some(name) = rest.pop() {
@@ -156,13 +174,21 @@ fn resolve(path: &HostPath) -> Result<Resolved, Errno> {
                     done = PathBuf::from("/");
                 }
                 rest.extend(names(&to));
-                links.push((HostPath::new(&next).map_err(|_| Errno::INVAL)?, to));
+                links.push((host_path(next)?, to));
             }
             Err(Errno::INVAL) => done = next,
-            Err(errno) => return Err(errno),
+            Err(errno) => {
+                let left = rest.iter().rev().filter(|name| name.as_os_str() != "..");
+                let end = left.fold(next, |path, name| path.join(name));
+                return Ok((host_path(end)?, Some(errno)));
+            }
         }
     }
-    Ok((HostPath::new(done).map_err(|_| Errno::INVAL)?, links))
+    Ok((host_path(done)?, None))
+}
+
+fn host_path(path: PathBuf) -> Result<HostPath, Errno> {
+    HostPath::new(path).map_err(|_| Errno::INVAL)
 }
 
 /// Returns the names of a path, last first.

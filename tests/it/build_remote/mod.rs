@@ -7,6 +7,7 @@ mod server;
 mod tls;
 
 use std::fs;
+use std::os::unix::fs::symlink;
 
 pub(crate) use self::buildgrid::BuildGrid;
 use self::server::Server;
@@ -196,4 +197,40 @@ fn token_says_who_asks_and_is_seen_by_nobody_else() {
     let said = clear.build_with(&["-p", &file, "--remote", &other.url()], SCRIPT);
     assert!(said.ok() == "said\n" && said.stderr.contains("who are you"), "{said:?}");
     assert!(!fs::read_to_string(world.root().join("calls")).expect("calls").is_empty());
+}
+
+/// A command that wrote it would say who asks, or whom to believe, and have a program run outside.
+#[test]
+fn what_says_who_asks_lies_where_no_command_can_write() {
+    let builder = Builder::at("");
+    let world = &builder.project.world;
+    builder.project.write("token", "abc\n");
+    world.write("token", "abc\n");
+    symlink(world.root().join("token"), builder.project.path("link")).expect("a link");
+    symlink(builder.project.path("token"), world.root().join("link")).expect("a link");
+    let built = |line: &str| {
+        let (root, project) = (world.root().display(), world.project().display().to_string());
+        let line = line.replace("PROJECT", &project).replace("ROOT", &root.to_string());
+        let text = format!("version = 1\n[remote]\nurl = \"grpcs://localhost:1\"\n{line}\n");
+        let policy = world.write("policy", &text).display().to_string();
+        builder.build_with(&["-p", &policy], SCRIPT)
+    };
+    for (key, line) in [
+        ("token", "token = { from = \"file:PROJECT/token\" }"),
+        ("token", "token = { from = \"file:PROJECT/link\" }"),
+        ("token", "token = { from = \"file:ROOT/link\" }"),
+        ("token", "token = { from = \"cmd:PROJECT/program\" }"),
+        ("token", "token = { from = \"cmd:sh -c 'exec PROJECT/program'\" }"),
+        ("ca", "ca = \"PROJECT/token\""),
+        ("cert", "cert = \"PROJECT/token\"\nkey = \"ROOT/token\""),
+        ("key", "cert = \"ROOT/token\"\nkey = \"PROJECT/token\""),
+    ] {
+        let told = built(line).fails(125).to_owned();
+        let expected = format!("a command could change what `{key}` of [remote] names");
+        assert!(told.contains(&expected), "{line}: {told}");
+    }
+    for line in ["file:ROOT/token", "cmd:cat ROOT/token", "cmd:cat PROJECT/token"] {
+        let told = built(&format!("token = {{ from = \"{line}\" }}"));
+        assert!(told.ok() == "said\n" && told.stderr.contains("is not used"), "{line}: {told:?}");
+    }
 }

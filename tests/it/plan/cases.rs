@@ -412,6 +412,7 @@ pub(super) fn request() -> ExecRequest {
             pair("SSH_AUTH_SOCK", "/run/user/1000/keyring/ssh"),
             pair("UNKNOWN", "canary"),
         ],
+        projects: Vec::new(),
         keep: Vec::new(),
         captured: false,
         die_with_parent: false,

@@ -16,6 +16,7 @@ use zeroize::{Zeroize, Zeroizing};
 
 pub(crate) use order::order;
 
+use super::environment::Environment;
 use super::process::{Adapter, AdapterError};
 use crate::sys;
 
@@ -83,7 +84,7 @@ pub(crate) enum RemoteError {
 
 impl RemoteCache {
     /// Starts the process, which connects. What is told to it is wiped here.
-    pub(crate) fn start(mut order: RemoteOrder) -> Result<Self, AdapterError> {
+    pub(crate) fn start(mut order: RemoteOrder, withheld: &[String]) -> Result<Self, AdapterError> {
         let mut message = Zeroizing::new(Vec::with_capacity(ORDER_MAX));
         let written = serde_json::to_writer(&mut *message, &order);
         order.token.zeroize();
@@ -91,7 +92,8 @@ impl RemoteCache {
             key.zeroize();
         }
         written.map_err(|error| AdapterError::Refused(error.to_string()))?;
-        Ok(Self { adapter: Adapter::start(PROGRAM, &message, &[])? })
+        let environment = Environment::Network(withheld);
+        Ok(Self { adapter: Adapter::start(PROGRAM, &message, &[], environment)? })
     }
 
     /// Returns the results of actions, in their order: of each when there is one that `suits` its number. Others may

@@ -5,6 +5,7 @@ use std::io::Read;
 
 use endow_policy::{HostPath, Remote, RemoteMode, RemoteOrder, RemoteTls, RemoteUrl};
 
+use crate::adapters::environment::Given;
 use crate::adapters::secret::{self, Kind, SecretError};
 
 /// How often a call is tried once more that failed for now.
@@ -42,9 +43,8 @@ pub(crate) enum OrderError {
     },
 }
 
-/// Reads what says who asks, and returns the order for a server. The token's command finds programs in
-/// `path`.
-pub(crate) fn order(remote: &Remote, path: &[HostPath]) -> Result<RemoteOrder, OrderError> {
+/// Reads what says who asks, and returns the order for a server. The token's command gets what is `given`.
+pub(crate) fn order(remote: &Remote, given: Given<'_>) -> Result<RemoteOrder, OrderError> {
     let (socket, host, port, is_tls) = match &remote.url.value {
         RemoteUrl::Directory(_) => return Err(OrderError::Directory),
         RemoteUrl::Socket(path) => (Some(path.clone()), String::new(), 0, false),
@@ -59,16 +59,16 @@ pub(crate) fn order(remote: &Remote, path: &[HostPath]) -> Result<RemoteOrder, O
         port,
         tls: tls(remote, is_tls)?,
         instance: remote.instance.clone(),
-        token: token(remote, path)?,
+        token: token(remote, given)?,
         writes: remote.mode == RemoteMode::ReadWrite,
         retries: RETRIES,
         patience_ms: PATIENCE_MS,
     })
 }
 
-fn token(remote: &Remote, path: &[HostPath]) -> Result<Option<String>, OrderError> {
+fn token(remote: &Remote, given: Given<'_>) -> Result<Option<String>, OrderError> {
     let Some(token) = &remote.token else { return Ok(None) };
-    let value = secret::read(&token.value, Kind::Header, path).map_err(OrderError::Token)?;
+    let value = secret::read(&token.value, Kind::Header, given).map_err(OrderError::Token)?;
     Ok(Some(value.as_text().to_owned()))
 }
 
@@ -115,10 +115,10 @@ mod tests {
     #[test]
     fn token_goes_nowhere_in_the_clear() {
         for url in ["grpcs://cache", "grpc://127.0.0.1:1", "unix:/run/cache"] {
-            let order = order(&with_token(url), &[]).expect(url);
+            let order = order(&with_token(url), Given::default()).expect(url);
             assert_eq!(order.token.as_deref(), Some("abc"));
         }
-        let refused = order(&with_token("grpc://cache:1"), &[]).map(|_| ());
+        let refused = order(&with_token("grpc://cache:1"), Given::default()).map(|_| ());
         assert!(matches!(refused, Err(OrderError::Readable)));
     }
 
@@ -128,13 +128,13 @@ mod tests {
         let path = dir.path().join("pem");
         std::fs::write(&path, "PEM").expect("written");
         let path = || Some(HostPath::new(path.to_str().expect("text")).expect("a path"));
-        let refused = |remote| order(&remote, &[]).map(|_| ()).expect_err("refused");
+        let refused = |remote| order(&remote, Given::default()).map(|_| ()).expect_err("refused");
         let half = Remote { cert: path(), ..at("grpcs://cache") };
         assert!(matches!(refused(half), OrderError::Half));
         let plain = Remote { ca: path(), ..at("grpc://cache:1") };
         assert!(matches!(refused(plain), OrderError::NoTls));
         let whole = Remote { cert: path(), key: path(), ca: path(), ..at("grpcs://cache") };
-        let tls = order(&whole, &[]).ok().and_then(|order| order.tls).expect("TLS");
+        let tls = order(&whole, Given::default()).ok().and_then(|order| order.tls).expect("TLS");
         assert_eq!(tls.ca.as_deref(), Some("PEM"));
         assert!(tls.identity == Some(("PEM".to_owned(), "PEM".to_owned())));
         let missing = HostPath::new("/no/such/file").expect("a path");

@@ -5,8 +5,8 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use endow_policy::{
-    Action, BuildRoot, Graph, GraphError, InputPattern, Origin, Output, Policy, Remote, Stated,
-    parse_duration,
+    Action, BuildRoot, Graph, GraphError, HostPath, InputPattern, MountSpec, Origin, Output,
+    Policy, Remote, Stated, parse_duration,
 };
 use endow_vfs::cas::Digest;
 
@@ -33,6 +33,10 @@ pub(super) struct Wanted {
     pub(super) cache_bytes: u64,
     /// Where results are shared, as the policy states it.
     pub(super) remote: Option<Remote>,
+    /// What the policy mounts.
+    pub(super) mounts: Vec<MountSpec>,
+    /// The directories of the project.
+    pub(super) projects: Vec<HostPath>,
     /// Whether results are shared that depend on the host's programs.
     pub(super) shares_host_root: bool,
     /// What holds for files of the project, whoever states the actions.
@@ -77,6 +81,8 @@ pub(super) fn wanted(
         root: root(args, &policy)?,
         cache_bytes: policy.state.cache_bytes,
         remote: policy.remote,
+        mounts: policy.mounts,
+        projects: endow_policy::projects(&surroundings.vars),
         shares_host_root: policy.share_host_root,
         rules,
     })

@@ -12,11 +12,12 @@ use endow_vfs::fs::OsFs;
 
 use super::actions::Wanted;
 use super::outcome;
-use crate::adapters::{AdapterError, RemoteCache, RemoteError, remote_order};
+use crate::adapters::{AdapterError, Given, RemoteCache, RemoteError, remote_order};
 use crate::cli::commands::cas::failed;
 use crate::cli::error::{CommandError, Kind};
 use crate::cli::output::Output;
-use crate::plan::Search;
+use crate::plan::{self, Reach, Search, variables};
+use crate::probe;
 
 /// Where results are shared.
 pub(super) struct Remote<'s> {
@@ -63,7 +64,7 @@ impl<'s> Remote<'s> {
         }
         let cache = match &stated.url.value {
             RemoteUrl::Directory(path) => Cache::directory(path)?,
-            _ => match Cache::server(&stated, &safe_path(&wanted.directory), output)? {
+            _ => match Cache::server(&stated, &Outside::of(&stated, wanted)?, output)? {
                 Some(cache) => cache,
                 None => return Ok(None),
             },
@@ -169,13 +170,13 @@ impl Cache<'_> {
     /// Connects to a server. Without one that answers the build goes on alone, and says so.
     fn server(
         stated: &Stated,
-        path: &[HostPath],
+        outside: &Outside,
         output: &Output,
     ) -> Result<Option<Self>, CommandError> {
-        let order = remote_order(stated, path).map_err(|error| {
+        let order = remote_order(stated, outside.given()).map_err(|error| {
             failed("can't use the remote cache", &error).about(&stated.url.value)
         })?;
-        match RemoteCache::start(order) {
+        match RemoteCache::start(order, &outside.withheld) {
             Ok(server) => Ok(Some(Self::Server { server, gone: Cell::new(false) })),
             Err(error @ (AdapterError::Missing(_) | AdapterError::Start { .. })) => {
                 let error = failed("can't use the remote cache", &error);
@@ -256,13 +257,37 @@ fn stated(url: Option<&str>, wanted: &Wanted) -> Result<Option<Stated>, CommandE
     Ok(Some(same.cloned().unwrap_or_else(other)))
 }
 
-/// Returns the directories of PATH in which no action can have put a program.
-fn safe_path(project: &Path) -> Vec<HostPath> {
-    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let project = real(project);
-    let is_safe = |directory: &HostPath| !real(directory.as_path()).starts_with(&project);
-    let environment: Vec<_> = std::env::vars_os().collect();
-    Search::of(&environment).path.into_iter().filter(is_safe).collect()
+/// What of the caller's environment no action and no command has a say in.
+struct Outside {
+    path: Vec<HostPath>,
+    withheld: Vec<String>,
+}
+
+impl Outside {
+    /// Finds it.
+    ///
+    /// # Errors
+    /// A command may have written what says who asks.
+    fn of(stated: &Stated, wanted: &Wanted) -> Result<Self, CommandError> {
+        let environment: Vec<_> = std::env::vars_os().collect();
+        let search = Search::of(&environment);
+        let (mounts, projects) = (&wanted.mounts, &wanted.projects);
+        let named = plan::remote::files(stated, &search).into_iter().chain(search.path.clone());
+        let named = named.chain(variables::named(&environment, &search));
+        let paths = probe::look_at(named.chain(plan::named_sources(mounts, projects)));
+        let reach = Reach::new(mounts, projects, &paths);
+        plan::remote::check(stated, &reach, &search)?;
+        let withheld = variables::withheld(&environment, &reach, &search);
+        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let project = real(&wanted.directory);
+        let is_safe = |directory: &HostPath| !real(directory.as_path()).starts_with(&project);
+        let path = reach.safe_path(search).into_iter().filter(is_safe).collect();
+        Ok(Self { path, withheld })
+    }
+
+    fn given(&self) -> Given<'_> {
+        Given { path: &self.path, withheld: &self.withheld }
+    }
 }
 
 /// Whether nobody answers any more.

@@ -51,8 +51,8 @@ fn registries(planned: &Planned, needs: &[Need]) -> Vec<(Registry, Vec<HostRule>
         return Vec::new();
     }
     let surroundings = &planned.surroundings;
-    let (environment, home) = (&surroundings.environment, surroundings.vars.home.as_ref());
-    probe::known_registries(&planned.found.policy, &planned.host.paths, (environment, home))
+    let (environment, vars) = (&surroundings.environment, &surroundings.vars);
+    probe::known_registries(&planned.found.policy, &planned.host.paths, (environment, vars))
 }
 
 impl Proposed {

@@ -14,7 +14,7 @@ mod program;
 
 use std::ffi::OsString;
 
-use endow_policy::{HostPath, HostRule, Policy, Registry};
+use endow_policy::{HostRule, Policy, Registry, Vars};
 
 use crate::plan::registries::{Registries, RegistryFault, asked};
 
@@ -30,8 +30,7 @@ pub(super) fn ask(questions: &Questions<'_>, paths: &Paths) -> Registries {
     if registries.peek().is_none() {
         return Registries::new();
     }
-    let home = questions.vars.home.as_ref();
-    let outside = Outside::new(&policy.mounts, paths, questions.environment, home);
+    let outside = Outside::new(&policy.mounts, paths, questions.environment, questions.vars);
     registries.map(|registry| (registry, hosts(registry, &outside))).collect()
 }
 
@@ -39,9 +38,9 @@ pub(super) fn ask(questions: &Questions<'_>, paths: &Paths) -> Registries {
 pub(crate) fn known(
     policy: &Policy,
     paths: &Paths,
-    (environment, home): (&[(OsString, OsString)], Option<&HostPath>),
+    (environment, vars): (&[(OsString, OsString)], &Vars),
 ) -> Vec<(Registry, Vec<HostRule>)> {
-    let outside = Outside::new(&policy.mounts, paths, environment, home);
+    let outside = Outside::new(&policy.mounts, paths, environment, vars);
     let all = Registry::ALL.iter();
     all.filter_map(|registry| Some((*registry, hosts(*registry, &outside).ok()?))).collect()
 }

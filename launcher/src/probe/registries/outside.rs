@@ -5,11 +5,12 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use endow_policy::{BackendSpec, HostPath, MountClass, MountSpec};
+use endow_policy::{HostPath, MountClass, MountSpec, Vars};
 
 use super::super::{paths, small_file};
 use crate::plan::host::{Found, PathFact, Paths};
 use crate::plan::registries::RegistryFault;
+use crate::plan::{self, Reach, Search, variables};
 
 /// The largest configuration that is read, in bytes.
 const FILE_MAX: u64 = 1 << 20;
@@ -20,24 +21,25 @@ const ENTRIES_MAX: usize = 1024;
 /// The host, but for what a command of the policy may write.
 #[derive(Debug)]
 pub(super) struct Outside<'a> {
-    /// Sources of the workspace and of mounts for writing, links resolved.
+    /// Sources of the workspace and of mounts for writing, and the project, links resolved.
     writable: Vec<HostPath>,
     environment: &'a [(OsString, OsString)],
     home: Option<&'a HostPath>,
 }
 
 impl<'a> Outside<'a> {
-    /// Leaves out what the mounts of a policy let a command write.
+    /// Leaves out what the mounts of a policy let a command write, and the project around the caller.
     pub(super) fn new(
         mounts: &[MountSpec],
         paths: &Paths,
         environment: &'a [(OsString, OsString)],
-        home: Option<&'a HostPath>,
+        vars: &'a Vars,
     ) -> Self {
         let is_open =
-            |spec: &&MountSpec| spec.changes_source() || spec.class == MountClass::Workspace;
-        let writable = mounts.iter().filter(is_open).filter_map(|spec| source(spec, paths));
-        Self { writable: writable.collect(), environment, home }
+            |spec: &MountSpec| spec.changes_source() || spec.class == MountClass::Workspace;
+        let projects = endow_policy::projects(vars);
+        let writable = plan::sources((mounts, &projects), is_open, paths);
+        Self { writable, environment, home: vars.home.as_ref() }
     }
 
     /// Returns the caller's environment.
@@ -114,6 +116,13 @@ impl<'a> Outside<'a> {
         }
     }
 
+    /// Returns the names of variables that lead to where a command may write.
+    pub(super) fn withheld(&self) -> Vec<String> {
+        let search = Search::of(self.environment);
+        let paths = super::super::look_at(variables::named(self.environment, &search));
+        variables::withheld(self.environment, &Reach::of(self.writable.clone(), &paths), &search)
+    }
+
     /// Returns whether a command may write a path itself.
     pub(super) fn is_writable(&self, path: &HostPath) -> bool {
         self.writable.iter().any(|writable| path.is_within(writable))
@@ -125,14 +134,6 @@ impl<'a> Outside<'a> {
             || self.is_writable(&fact.resolved)
             || links.any(|link| self.is_writable(link))
     }
-}
-
-/// The source of a mount, links resolved. A copy for writing is published over the original.
-fn source(spec: &MountSpec, paths: &Paths) -> Option<HostPath> {
-    let (BackendSpec::Physical { host } | BackendSpec::Copy { host }) = &spec.backend else {
-        return None;
-    };
-    Some(paths.get(host).map_or_else(|| host.clone(), |fact| fact.resolved.clone()))
 }
 
 /// Makes an outside for tests: a home, what is writable, and an environment.

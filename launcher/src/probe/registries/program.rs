@@ -79,6 +79,9 @@ impl Outside<'_> {
         command.args(arguments).env_clear().current_dir("/");
         command.envs(self.environment().iter().map(|(name, value)| (name, value)));
         command.env("PATH", self.trusted_path()).env("PWD", "/").env_remove("OLDPWD");
+        for name in self.withheld() {
+            command.env_remove(name);
+        }
         // A group of its own: a signal from the terminal is for endow, and all of it can be ended.
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).process_group(0);
         command
@@ -90,7 +93,9 @@ impl Outside<'_> {
                 && !self.is_writable(directory)
         };
         let path = self.path().into_iter().filter(is_outside);
-        std::env::join_paths(path.map(|it| it.as_path().to_owned())).unwrap_or_default()
+        let path = std::env::join_paths(path.map(|it| it.as_path().to_owned())).unwrap_or_default();
+        // One without a directory would be the current one.
+        if path.is_empty() { "/nonexistent".into() } else { path }
     }
 
     fn path(&self) -> Vec<HostPath> {
@@ -191,6 +196,19 @@ mod tests {
         // What it leaves behind holds its output open.
         check("sleep 60 & echo a", Err(Silence::Late));
         check("read line; echo \"<$line>\"", Ok("<>\n"));
+    }
+
+    #[test]
+    fn tool_gets_no_variable_that_leads_to_a_writable_place() {
+        let mut host = Host::new();
+        let tool = host.program("bin/tool", "echo ${PRELOADED-none}; echo ${OTHER-none}");
+        host.set("PRELOADED", host.path("project/lib"));
+        host.set("OTHER", host.path("own/lib"));
+        let own = host.path("own/lib").display().to_string();
+        let lines = |host: &Host| host.outside().ask(&tool, &[]).expect("an answer");
+        assert_eq!(lines(&host), [host.path("project/lib").display().to_string(), own.clone()]);
+        host.open("project");
+        assert_eq!(lines(&host), ["none".to_owned(), own]);
     }
 
     #[test]

@@ -6,6 +6,7 @@ pub(super) mod places;
 
 use std::ffi::OsStr;
 use std::fs;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
@@ -66,6 +67,12 @@ impl NetWorld {
     /// most, and not longer than the one who waits for it.
     pub(crate) fn command(&self, program: impl AsRef<OsStr>) -> Command {
         self.command_within(120, program)
+    }
+
+    /// Returns whether the process of an entry of `/proc` sees the mounts of that machine.
+    pub(super) fn has(&self, process: &Path) -> bool {
+        let mounts = |process: &Path| fs::read_link(process.join("ns/mnt")).ok();
+        mounts(process).is_some_and(|it| mounts(&Path::new("/proc").join(&self.pid)) == Some(it))
     }
 
     /// Returns one that may take longer than others.

@@ -58,7 +58,8 @@ impl Programs {
         (is_program && !in_reach).then_some(file)
     }
 
-    fn is_in_reach(&self, path: &Path) -> bool {
+    /// Whether commands can write what is at a path.
+    pub(crate) fn is_in_reach(&self, path: &Path) -> bool {
         let resolved = path.canonicalize().ok();
         let both = [Some(path), resolved.as_deref()];
         both.into_iter().flatten().any(|it| self.reach.iter().any(|place| it.starts_with(place)))

@@ -1,5 +1,6 @@
 //! Starts the user's programs: their arguments as they are, and nothing of ours but that.
 
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Seek, Write};
 use std::os::unix::process::CommandExt;
@@ -9,7 +10,8 @@ use rustix::fs::{MemfdFlags, memfd_create};
 
 use super::programs::{Program, Programs};
 
-/// Variables that a program of the desktop needs, and whole families of them.
+/// Variables that a program of the desktop needs, and whole families of them. `BROWSER` is none: what it names
+/// was taken already, or was refused, and `xdg-open` would start it.
 const KEPT: &[&str] = &[
     "HOME",
     "USER",
@@ -23,7 +25,6 @@ const KEPT: &[&str] = &[
     "XAUTHORITY",
     "DBUS_SESSION_BUS_ADDRESS",
     "DESKTOP_SESSION",
-    "BROWSER",
     "GDK_BACKEND",
     "QT_QPA_PLATFORM",
     "MOZ_ENABLE_WAYLAND",
@@ -66,14 +67,20 @@ impl Started {
     fn spawn(&self, program: &Program, arguments: &[&str], input: &str) -> io::Result<Child> {
         let mut command = Command::new(&program.file);
         command.arg0(&program.name).args(&program.arguments).args(arguments);
-        command.env_clear().envs(std::env::vars_os().filter(|(name, _)| is_kept(name)));
+        let kept = |(name, value): &(OsString, OsString)| is_kept(name) && !self.is_led(value);
+        command.env_clear().envs(std::env::vars_os().filter(kept));
         command.env("PATH", self.programs.search_path()).current_dir("/").process_group(0);
         command.stdin(stdin(input)?).stdout(Stdio::null()).stderr(Stdio::null());
         command.spawn()
     }
+
+    /// Whether a list of places has one where commands can write: programs are named there, as by `XDG_DATA_DIRS`.
+    fn is_led(&self, places: &OsStr) -> bool {
+        std::env::split_paths(places).any(|place| self.programs.is_in_reach(&place))
+    }
 }
 
-fn is_kept(name: &std::ffi::OsStr) -> bool {
+fn is_kept(name: &OsStr) -> bool {
     let Some(name) = name.to_str() else { return false };
     KEPT.contains(&name) || KEPT_FAMILIES.iter().any(|family| name.starts_with(family))
 }

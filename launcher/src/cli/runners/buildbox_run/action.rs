@@ -11,7 +11,7 @@ use endow_vfs::fs::OsFs;
 
 use super::options::Options;
 use super::{platform, streams};
-use crate::adapters::{RemoteCache, remote_order};
+use crate::adapters::{Given, RemoteCache, remote_order};
 use crate::cli::args::ActionPlace;
 use crate::cli::build::{Done, End, Order, Performer};
 use crate::cli::cache;
@@ -75,11 +75,12 @@ fn connect(options: &Options) -> Result<RemoteCache, CommandError> {
     let wrong = |error: &dyn std::error::Error| {
         failed("can't use the server", error).about(&options.remote.url.value)
     };
-    let mut order = remote_order(&options.remote, &[]).map_err(|error| wrong(&error))?;
+    let mut order =
+        remote_order(&options.remote, Given::default()).map_err(|error| wrong(&error))?;
     order.retries = options.retries.unwrap_or(order.retries);
     let patience = options.patience.and_then(|it| u64::try_from(it.as_millis()).ok());
     order.patience_ms = patience.unwrap_or(order.patience_ms);
-    RemoteCache::start(order).map_err(|error| wrong(&error))
+    RemoteCache::start(order, &[]).map_err(|error| wrong(&error))
 }
 
 fn command(

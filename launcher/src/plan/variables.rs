@@ -1,0 +1,266 @@
+//! The caller's variables by which a command could choose what programs outside load, run or believe: their values
+//! lead to where it may have written. No list of their names would end.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+
+use endow_policy::{HostPath, Policy, Secret, SecretSource, SecretUse, Stated};
+
+use super::host::{ExecRequest, HostFacts};
+use super::outside::{HOME, Reach, Search};
+
+/// Those that programs find out themselves, have of endow, or speak with somebody by, whatever their values.
+const SPARED: [&str; 15] = [
+    "DISPLAY",
+    "GPG_TTY",
+    "HOME",
+    "ICEAUTHORITY",
+    "KRB5CCNAME",
+    "LOGNAME",
+    "OLDPWD",
+    "PATH",
+    "PWD",
+    "SESSION_MANAGER",
+    "SSH_AUTH_SOCK",
+    "USER",
+    "WAYLAND_DISPLAY",
+    "XAUTHORITY",
+    "XDG_RUNTIME_DIR",
+];
+
+/// The most paths of one value. One with more is taken for one that leads anywhere.
+const PARTS_MAX: usize = 4096;
+
+/// What stands between the paths of a list, or around one.
+const CUTS: [char; 18] =
+    [':', ',', ';', '=', '|', '&', '<', '>', '(', ')', '[', ']', '{', '}', '\'', '"', '@', '`'];
+
+type Variables = [(OsString, OsString)];
+
+/// Returns the host paths that variables name, if a policy has programs started outside.
+pub fn places(policy: &Policy, variables: &Variables, search: &Search) -> Vec<HostPath> {
+    if starts_programs(policy) { named(variables, search) } else { Vec::new() }
+}
+
+/// Returns the host paths that variables name.
+pub(crate) fn named(variables: &Variables, search: &Search) -> Vec<HostPath> {
+    let judged = variables.iter().filter(|(name, value)| !is_spared(name, value));
+    let parts = judged.filter_map(|(_, value)| parts(value.to_str()?)).flatten();
+    parts.filter_map(|part| search.by_path(part)).collect()
+}
+
+/// Returns the names of those that lead to where commands may have written, sorted.
+pub(crate) fn withheld(variables: &Variables, reach: &Reach<'_>, search: &Search) -> Vec<String> {
+    let leads = |(name, value): &&(OsString, OsString)| {
+        !is_spared(name, value) && leads(value, reach, search)
+    };
+    let names = variables.iter().filter(leads).filter_map(|(name, _)| name.to_str());
+    let mut names: Vec<String> = names.map(str::to_owned).collect();
+    names.sort();
+    names
+}
+
+/// Returns those of a run.
+pub(super) fn of_run(policy: &Policy, host: &HostFacts, request: &ExecRequest) -> Vec<String> {
+    if !starts_programs(policy) {
+        return Vec::new();
+    }
+    let reach = Reach::new(&policy.mounts, &request.projects, &host.paths);
+    withheld(&request.environment, &reach, &Search::of(&request.environment))
+}
+
+/// Whether endow starts anything outside that has variables of the caller's.
+fn starts_programs(policy: &Policy) -> bool {
+    let is_used = |it: &Stated<Secret>| match it.value.to {
+        SecretUse::Withheld => false,
+        SecretUse::Header(_) => true,
+        SecretUse::Descriptor(_) => matches!(it.value.from, SecretSource::Command(_)),
+    };
+    let has_secrets = policy.secrets.iter().any(is_used);
+    has_secrets || policy.ssh_agent.is_some() || !policy.bridges.is_empty()
+}
+
+fn is_spared(name: &OsStr, value: &OsStr) -> bool {
+    let name = name.as_bytes();
+    // `unixexec:` would start a program.
+    let is_bus = name.starts_with(b"DBUS_") && name.ends_with(b"_ADDRESS");
+    let mut addresses = value.as_bytes().split(|byte| *byte == b';');
+    SPARED.iter().any(|spared| spared.as_bytes() == name)
+        || (is_bus && addresses.all(|it| it.starts_with(b"unix:") || it.is_empty()))
+}
+
+fn leads(value: &OsStr, reach: &Reach<'_>, search: &Search) -> bool {
+    // No text is read as one: it may be any path.
+    let Some(text) = value.to_str() else { return value.as_bytes().contains(&b'/') };
+    let Some(parts) = parts(text) else { return true };
+    let mut paths = parts.into_iter().filter_map(|part| search.by_path(part));
+    paths.any(|path| reach.leads_to(&path))
+}
+
+/// Returns the paths in a value, each from the root or the home on: cut at all that may stand between two, at colons
+/// alone, since names may have spaces, and not at all. `None`: too many.
+fn parts(value: &str) -> Option<Vec<&str>> {
+    let mut found: Vec<&str> = words(value, is_cut).collect();
+    found.extend(words(value, |char| char == ':'));
+    found.extend(path(value));
+    (found.len() <= PARTS_MAX).then_some(found)
+}
+
+fn is_cut(char: char) -> bool {
+    CUTS.contains(&char) || char.is_whitespace()
+}
+
+fn words(value: &str, is_cut: impl Fn(char) -> bool + Copy) -> impl Iterator<Item = &str> {
+    let mut before = "";
+    value.split_inclusive(is_cut).filter_map(move |piece| {
+        let word = piece.strip_suffix(is_cut).unwrap_or(piece);
+        let found = match word.strip_prefix("//").zip(scheme(before)) {
+            Some((rest, scheme)) => of_url(rest, scheme),
+            None => path(word),
+        };
+        before = piece;
+        found
+    })
+}
+
+/// Returns the scheme of a URL that what stands before `//` ends with.
+fn scheme(before: &str) -> Option<&str> {
+    let scheme = before.strip_suffix(':')?.rsplit(is_cut).next()?;
+    let is_word = |char: char| char.is_ascii_alphanumeric() || matches!(char, '+' | '-' | '.');
+    (!scheme.is_empty() && scheme.chars().all(is_word)).then_some(scheme)
+}
+
+/// Returns the path of a URL, if it is one on this machine.
+fn of_url<'a>(rest: &'a str, scheme: &str) -> Option<&'a str> {
+    let (host, path) = rest.split_at(rest.find('/')?);
+    (host.is_empty() || scheme.eq_ignore_ascii_case("file")).then_some(path)
+}
+
+/// Returns the path that a word is, or that follows an option's name; what comes before a later slash is its middle.
+fn path(word: &str) -> Option<&str> {
+    let (before, rest) = word.split_at(word.find('/')?);
+    match before {
+        "" | "+" | "!" => Some(rest),
+        home if HOME.contains(&home) => Some(word),
+        option if option.starts_with('-') => Some(rest),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::super::host::{Found, PathFact, Paths};
+    use super::super::step::{FileId, HostMount};
+    use super::*;
+
+    fn host_path(text: &str) -> HostPath {
+        HostPath::new(text).expect("a path")
+    }
+
+    fn fact(resolved: &str, link: Option<&str>, found: Found) -> PathFact {
+        let links = link.map(|link| (host_path(link), PathBuf::from("x"))).into_iter().collect();
+        PathFact { resolved: host_path(resolved), links, found, mount: HostMount::default() }
+    }
+
+    /// Whether a variable is withheld where commands write `/w`, `/src` and the socket `/run/s`.
+    fn is_withheld(name: &str, value: &str) -> bool {
+        let id = FileId::from((1, 1, 0));
+        let paths = Paths::from_iter([
+            (host_path("/run/s"), fact("/run/s", None, Found::Socket(id))),
+            (host_path("/logical/x"), fact("/w/x", None, Found::File(id))),
+            (host_path("/through/x"), fact("/own/x", Some("/w/link"), Found::File(id))),
+            (host_path("/own/x"), fact("/own/x", None, Found::File(id))),
+        ]);
+        let sources = ["/w", "/src", "/run/s", "/a b:c"].map(host_path).to_vec();
+        let reach = Reach::of(sources, &paths);
+        let home = ("HOME".into(), "/w/home".into());
+        let variables = [home, (name.into(), value.into())];
+        let found = withheld(&variables, &reach, &Search::of(&variables));
+        assert!(found.iter().all(|it| it == name));
+        !found.is_empty()
+    }
+
+    #[track_caller]
+    fn check(value: &str, expected: bool) {
+        assert_eq!(is_withheld("X", value), expected, "{value}");
+    }
+
+    #[test]
+    fn values_that_lead_there_are_found() {
+        for value in [
+            "/w",
+            "/w/x",
+            "/usr/lib:/w/lib",
+            "-I/w/lib",
+            "--require=/w/x",
+            "--require /w/x.js --y",
+            "a:/w/b c:d",
+            "~/p",
+            "$HOME/p",
+            "${HOME}/p",
+            "file:///w/x",
+            "file:/w/x",
+            "FILE://localhost/w/x",
+            "unix:///w/socket",
+            "-javaagent:/w/x.jar=y",
+            "-Dx=file:///w/x",
+            "!/w/x",
+            "+/w/x",
+            "a;b=\"/w/x\"",
+            "@/w/arguments",
+            "/usr/../w/x",
+            "//w/x",
+            "/own//../w",
+            "/logical/x",
+            "/through/x",
+            "/a b:c/x",
+            "|/w/x",
+            "{\"path\":\"/w/x\"}",
+        ] {
+            check(value, true);
+        }
+    }
+
+    #[test]
+    fn other_values_are_kept() {
+        for value in [
+            "",
+            "x",
+            "1/w/x",
+            "/usr/local/src",
+            "/wide/x",
+            "/own/x",
+            "w/x",
+            "./w",
+            "https://h/w",
+            "https://w/src",
+            "git+ssh://git@h:22/w/x",
+            "unix:///run/s",
+            "*.c=01;35:di=/",
+        ] {
+            check(value, false);
+        }
+    }
+
+    #[test]
+    fn some_are_spared_by_their_names() {
+        for name in ["HOME", "SSH_AUTH_SOCK", "XDG_RUNTIME_DIR"] {
+            assert!(!is_withheld(name, "/w/x"), "{name}");
+        }
+        let bus = "DBUS_SESSION_BUS_ADDRESS";
+        assert!(!is_withheld(bus, "unix:path=/w/bus"));
+        assert!(is_withheld(bus, "unixexec:path=/w/x"));
+        assert!(is_withheld(bus, "unix:path=/run/bus;unixexec:path=/w/x"));
+        for name in ["SSH_ASKPASS", "TMPDIR", "SHELL", "LANG", "TERMINFO"] {
+            assert!(is_withheld(name, "/w/x"), "{name}");
+        }
+    }
+
+    #[test]
+    fn long_lists_are_not_read() {
+        check(&"/own:".repeat(1000), false);
+        check(&"/own:".repeat(3000), true);
+    }
+}
