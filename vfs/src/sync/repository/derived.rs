@@ -46,7 +46,11 @@ pub(super) fn leave_out(
 }
 
 /// Whether the host has a repository, or one that an earlier run took apart.
-fn was_repository(fs: &dyn Fs, source: &Source<'_>, path: &Path) -> Result<bool, SyncError> {
+pub(super) fn was_repository(
+    fs: &dyn Fs,
+    source: &Source<'_>,
+    path: &Path,
+) -> Result<bool, SyncError> {
     if is_repository(fs, source, path)? {
         return Ok(true);
     }
