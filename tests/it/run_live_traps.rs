@@ -8,7 +8,7 @@ use crate::harness::{Said, World, said};
 struct Trap {
     /// What the user has.
     before: &'static str,
-    /// What the command does.
+    /// What the command does; what comes after `NEXT`, a second one does.
     sets: &'static str,
     /// What the user does afterwards.
     springs: &'static str,
@@ -19,7 +19,32 @@ const WORK_TREE: &str = "git init -q -b main ../other; git -C ../other commit -q
     git worktree add -q wt; cd wt; git submodule --quiet update --init";
 const FIRST: &str = "git init -q -b main .; git commit -q --allow-empty -m first; mkdir sub";
 
+/// A repository without a work tree of its own, and one that is linked.
+const LINKED: &str = "git init -q -b main --bare .bare; echo 'gitdir: ./.bare' >.git; git worktree add -q --orphan -b main main
+    cd main; for i in 1 2 3; do echo $i >a; git add a; git commit -qm $i; done; git branch topic HEAD~1";
+
 const TRAPS: &[Trap] = &[
+    Trap {
+        before: LINKED,
+        sets: "rm .bare/HEAD NEXT git config --file .bare/config core.fsmonitor 'touch MARK;:' || :",
+        springs: "test -e .bare/HEAD || echo 'ref: refs/heads/main' >.bare/HEAD; cd main; git status",
+    },
+    Trap {
+        before: LINKED,
+        sets: "rm .bare/HEAD NEXT HOOK >.bare/hooks/pre-commit || :; chmod +x .bare/hooks/pre-commit || :",
+        springs: "test -e .bare/HEAD || echo 'ref: refs/heads/main' >.bare/HEAD; cd main; git commit -q --allow-empty -m 4",
+    },
+    Trap {
+        before: LINKED,
+        sets: "mkdir -p .bare/worktrees/w; cd .bare/worktrees/w; : >BISECT_LOG; echo topic >BISECT_START
+            printf '/x\nexec touch MARK\n#/.git\n' >gitdir",
+        springs: "cd main; git rebase -q --no-ff --update-refs HEAD~2",
+    },
+    Trap {
+        before: LINKED,
+        sets: "mkdir -p .bare/worktrees/w; echo $HOME/.git >.bare/worktrees/w/gitdir",
+        springs: "cd main; git worktree repair; test ! -e ../../.git || touch MARK",
+    },
     Trap {
         before: WORK_TREE,
         sets: "cd .git/worktrees/wt/modules/s; HOOK >hooks/post-checkout; chmod +x hooks/post-checkout",
@@ -253,17 +278,19 @@ fn traps_that_spring_without_it_are_not_left() {
         for workspace in [None, Some("rw"), Some("cow")] {
             let home = Home(World::new());
             home.bare(before).ok();
-            let run = workspace.map(|it| home.inside(&["--workspace", it], sets));
-            if run.is_none() {
-                home.bare(sets).ok();
+            let mut said = String::new();
+            for part in sets.split("NEXT") {
+                match workspace {
+                    Some(it) => said += &home.inside(&["--workspace", it], part).stderr,
+                    None => drop(home.bare(part).ok()),
+                }
             }
             assert!(!home.marker().exists(), "{sets}");
             home.bare(springs);
-            let said = run.map(|run| run.stderr);
             assert_eq!(
                 home.marker().exists(),
                 workspace.is_none(),
-                "{workspace:?}: {sets}: {said:?}"
+                "{workspace:?}: {sets}: {said}"
             );
         }
     }

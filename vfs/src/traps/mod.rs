@@ -4,6 +4,7 @@ mod git;
 mod link;
 mod objects;
 mod out;
+mod parts;
 mod settings;
 mod sides;
 mod state;
