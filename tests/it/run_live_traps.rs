@@ -26,7 +26,7 @@ const LINKED: &str = "git init -q -b main --bare .bare; echo 'gitdir: ./.bare' >
 const TRAPS: &[Trap] = &[
     Trap {
         before: LINKED,
-        sets: "rm .bare/HEAD NEXT git config --file .bare/config core.fsmonitor 'touch MARK;:' || :",
+        sets: "rm .bare/HEAD NEXT printf '[core]\nfsmonitor = \"touch MARK;:\"\n' >>.bare/config || :",
         springs: "test -e .bare/HEAD || echo 'ref: refs/heads/main' >.bare/HEAD; cd main; git status",
     },
     Trap {
@@ -39,6 +39,21 @@ const TRAPS: &[Trap] = &[
         sets: "mkdir -p .bare/worktrees/w; cd .bare/worktrees/w; : >BISECT_LOG; echo topic >BISECT_START
             printf '/x\nexec touch MARK\n#/.git\n' >gitdir",
         springs: "cd main; git rebase -q --no-ff --update-refs HEAD~2",
+    },
+    Trap {
+        before: FIRST,
+        sets: "mkdir .git/gitweb; cd .git/gitweb; HOOK >webrick.rb; chmod +x webrick.rb; touch webrick.conf gitweb_config.perl",
+        springs: "git config instaweb.httpd webrick; timeout 10 git instaweb --start",
+    },
+    Trap {
+        before: FIRST,
+        sets: "rm .git/info/exclude; mkfifo .git/info/exclude || :",
+        springs: "timeout 5 git status; test $? != 124 || touch MARK",
+    },
+    Trap {
+        before: LINKED,
+        sets: "mkdir .bare/objects/11; mkfifo .bare/objects/11/11111111111111111111111111111111111111",
+        springs: "cd main; timeout 5 git cat-file -p $ONE; test $? != 124 || touch MARK",
     },
     Trap {
         before: LINKED,

@@ -25,7 +25,7 @@ pub const UNSOUND: &str = "an index by which git would write elsewhere, or that 
 /// Without it no directory is a repository.
 const HEAD: &str = "HEAD";
 /// Directories whose content git runs, now or when work in progress goes on.
-const RUN: [&str; 4] = ["hooks", "rebase-apply", "rebase-merge", "sequencer"];
+const RUN: [&str; 5] = ["hooks", "gitweb", "rebase-apply", "rebase-merge", "sequencer"];
 
 /// Looks at both sides of a mount, which nobody changes meanwhile.
 pub struct GitTraps<'a> {
@@ -381,6 +381,7 @@ mod tests {
                 "x/config",
                 "x/CommonDir",
                 "x/hooks/a/b",
+                "x/gitweb/webrick.rb",
                 "x/sequencer/todo",
                 "x/con\u{fb01}g",
                 "x/hoo\u{212a}s/a",
