@@ -51,6 +51,17 @@ const TRAPS: &[Trap] = &[
         springs: "timeout 5 git status; test $? != 124 || touch MARK",
     },
     Trap {
+        before: "git init -q -b main .; mkdir d; echo good >d/f; git add .; git commit -qm 1",
+        sets: "TREES",
+        springs: "echo 2 >g; git add g; git commit -qm 2; git show HEAD:d/f | grep -q good || touch MARK",
+    },
+    Trap {
+        before: "git init -q -b main .; git config core.untrackedCache true; mkdir dddd ../oooo; touch dddd/f ../oooo/private
+            git status -s; touch -d '1 hour ago' . dddd; git status -s; sleep 2; git status -s",
+        sets: "UNTRACKED",
+        springs: "git status -s; grep -q private .git/index && touch MARK",
+    },
+    Trap {
         before: LINKED,
         sets: "mkdir .bare/objects/11; mkfifo .bare/objects/11/11111111111111111111111111111111111111",
         springs: "cd main; timeout 5 git cat-file -p $ONE; test $? != 124 || touch MARK",
@@ -245,6 +256,36 @@ with open(git("rev-parse", "--git-path", "index").strip(), "wb") as index:
     index.write(data + hashlib.sha1(data).digest())
 "#;
 
+/// Has the index say that a directory is another tree.
+const TREES: &str = r#"
+import hashlib, subprocess
+git = lambda *words, input=None: subprocess.run(["git", *words], input=input, capture_output=True, check=True).stdout.strip()
+blob = git("hash-object", "-w", "--stdin", input=b"evil\n")
+tree = git("mktree", input=b"100644 blob " + blob + b"\tf\n")
+git("write-tree")
+data = open(".git/index", "rb").read()[:-20]
+at, good = data.index(b"TREE"), bytes.fromhex(git("rev-parse", "HEAD:d").decode())
+assert data.find(good, at) > 0
+data = data[:at] + data[at:].replace(good, bytes.fromhex(tree.decode()))
+open(".git/index", "wb").write(data + hashlib.sha1(data).digest())
+"#;
+
+/// Has the index name a directory outside among those with untracked files, and to be read.
+const UNTRACKED: &str = r#"
+import hashlib, struct
+data = open(".git/index", "rb").read()[:-20]
+at = data.index(b"UNTR")
+size = struct.unpack(">I", data[at + 4:at + 8])[0]
+said = data[at + 8:at + 8 + size]
+name = said.rindex(b"dddd\0")
+said = said[:name] + b"../oooo" + said[name + 4:]
+listed = struct.pack(">IIQQI", 2, 2, 2 << 32, 2, 0)
+assert said.count(listed) == 1
+said = said.replace(listed, struct.pack(">IIQQI", 2, 2, 2 << 32, 0, 0))
+data = data[:at + 4] + struct.pack(">I", len(said)) + said + data[at + 8 + size:]
+open(".git/index", "wb").write(data + hashlib.sha1(data).digest())
+"#;
+
 /// A home in which a trap is set.
 struct Home(World);
 
@@ -266,6 +307,8 @@ impl Home {
         let named = "named() { git init -q $1; git -C $1 commit -q --allow-empty -m 1; git add -f $1 2>&-; }; named";
         let script = script.replace("NAMED", named);
         let script = script.replace("INDEX", &format!("python3 -c '{CRAFTED}'"));
+        let script = script.replace("TREES", &format!("python3 -c '{TREES}'"));
+        let script = script.replace("UNTRACKED", &format!("python3 -c '{UNTRACKED}'"));
         let script = script.replace("$ONE", ONE);
         let script = script.replace("HOOK", "printf '#!/bin/sh\\ntouch MARK\\n'");
         format!("{identity}; {}", script.replace("MARK", &self.marker().display().to_string()))

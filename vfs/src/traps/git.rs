@@ -86,7 +86,7 @@ impl<'a> GitTraps<'a> {
         if self.is_remote(path) {
             return Some("what names a remote of a repository");
         }
-        if kind == Kind::File && self.is_unsound_index(path) {
+        if kind == Kind::File && self.is_unsound_index(path, &|| false) {
             return Some(UNSOUND);
         }
         if let Some(why) = self.unsound_state(path).filter(|_| kind == Kind::File) {
@@ -103,13 +103,16 @@ impl<'a> GitTraps<'a> {
         homes.any(|home| self.may_become(home)).then_some("what a repository runs")
     }
 
-    /// Returns whether a file is an index by which git may write or look elsewhere, or one that can't be looked through.
-    pub fn is_unsound_index(&self, path: &Path) -> bool {
+    /// Returns whether a file is an index by which git may write or look elsewhere, or commit something else, or one that
+    /// can't be looked through. What one that is old says of trees is the user's.
+    pub fn is_unsound_index(&self, path: &Path, is_old: &dyn Fn() -> bool) -> bool {
         let (Some(above), true) = (path.parent(), path.file_name().is_some_and(is_index)) else {
             return false;
         };
         let Ok(file) = self.sides.open_file(path) else { return self.is_of_git(above) };
-        ids(&self.sides, above).is_none_or(|ids| git_index::check(&file, ids).is_err())
+        let Some(ids) = ids(&self.sides, above) else { return true };
+        let fault = git_index::check(&file, ids).err();
+        fault.is_some_and(|fault| !fault.is_of_trees() || !is_old())
     }
 
     /// Whether a directory is one of git's by its own name or by what it has.

@@ -78,7 +78,7 @@ impl Tree {
 
     fn unsound(&self, (directory, path): (&Path, &Path), kind: Kind) -> Option<&'static str> {
         let git = GitTraps::new(Sides::new(&OsFs, None, self.held.root()));
-        let is_index = git.is_unsound_index(path);
+        let is_index = git.is_unsound_index(path, &|| self.is_untouched(path));
         if kind == Kind::File && is_index {
             return Some(UNSOUND);
         }
