@@ -53,7 +53,7 @@ const TRAPS: &[Trap] = &[
     Trap {
         before: "git init -q -b main .; mkdir d; echo good >d/f; git add .; git commit -qm 1",
         sets: "TREES",
-        springs: "echo 2 >g; git add g; git commit -qm 2; git show HEAD:d/f | grep -q good || touch MARK",
+        springs: "echo 2 >g; git add g; git commit -qm 2; ! git show HEAD:d/f | grep -q evil || touch MARK",
     },
     Trap {
         before: "git init -q -b main .; git config core.untrackedCache true; mkdir dddd ../oooo; touch dddd/f ../oooo/private

@@ -450,7 +450,7 @@ fn what_was_a_repository_is_told_as_one() {
     make(&scratch, &["a/objects/", "a/refs/", "b/objects/", "b/config", "c/objects/", "c/config"]);
     make(&scratch, &["d/objects", "d/refs", "e/config/", "e/objects/"]);
     let settings = "[core]\n\trepositoryformatversion = 0\n";
-    std::fs::write(scratch.path().join("b/config"), settings).expect("written");
+    fs::write(scratch.path().join("root/b/config"), settings).expect("written");
     let found = walk_rules_later(&scratch, &Noting, &cached(&OsFs, &scratch));
     assert_eq!(found.repositories, [Path::new("a"), Path::new("b")]);
 }

@@ -404,7 +404,7 @@ mod tests {
         let layer = tree(&[]);
         let was = |names: &[&str], settings: &str| {
             let mine = tree(names);
-            if mine.path().join("x/config").exists() {
+            if mine.path().join("x/config").is_file() {
                 std::fs::write(mine.path().join("x/config"), settings).expect("written");
             }
             let paths = ["x/config", "x/hooks/a", "x/worktrees/w/gitdir", "x/remotes/o"];

@@ -111,9 +111,10 @@ fn untracked_files_are_in_the_work_tree() {
     let scratch = repository(&[]);
     let root = scratch.path().join("r");
     fs::create_dir(root.join("dddd")).expect("mkdir");
-    fs::write(root.join("dddd/ffff"), "").expect("write");
-    git(&root, &["update-index", "--untracked-cache"]);
-    git(&root, &["status", "-uall"]);
+    fs::write(root.join("dddd/x"), "").expect("write");
+    fs::write(root.join("ffff"), "").expect("write");
+    git(&root, &["update-index", "--force-untracked-cache"]);
+    git(&root, &["status"]);
     for (name, other) in [
         (b"dddd\0", b"dddd\0"),
         (b"dddd\0", b"/ddd\0"),
