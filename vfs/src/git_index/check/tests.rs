@@ -93,7 +93,7 @@ fn trees_are_those_of_the_entries() {
             assert_eq!(fault, Some(IndexFault::Trees), "{format} {id}");
             assert_eq!(changed(&root, ids, b"TREE", (&bytes, &bytes)), None);
         }
-        for (word, other) in [(b"b\01 0\n", b"b\02 0\n"), (b"b\01 0\n", b"c\01 0\n")] {
+        for (word, other) in [(b"b\x001 0\n", b"b\x002 0\n"), (b"b\x001 0\n", b"c\x001 0\n")] {
             let fault = changed(&root, ids, b"TREE", (word, other));
             assert_eq!(fault, Some(IndexFault::Trees), "{format} {word:?}");
         }

@@ -63,15 +63,13 @@ impl Tree {
     fn special_in_git(&self, directory: &Path) -> Vec<PathBuf> {
         let (mut found, mut pending) = (Vec::new(), vec![directory.to_owned()]);
         while let Some(path) = pending.pop() {
-            for (below, kind) in self.entries(&path) {
-                match kind {
-                    Kind::Directory if !git_dir::is_file(&below) => pending.push(below),
-                    Kind::Other if !is_daemons(&below) && !self.is_untouched(&below) => {
-                        found.push(below);
-                    }
-                    _ => {}
-                }
-            }
+            let (directories, others): (Vec<_>, Vec<_>) =
+                self.entries(&path).into_iter().partition(|(_, kind)| *kind == Kind::Directory);
+            let entered = directories.into_iter().map(|(below, _)| below);
+            pending.extend(entered.filter(|below| !git_dir::is_file(below)));
+            let special = others.into_iter().filter(|(_, kind)| *kind == Kind::Other);
+            let special = special.map(|(below, _)| below).filter(|below| !is_daemons(below));
+            found.extend(special.filter(|below| !self.is_untouched(below)));
         }
         found
     }
